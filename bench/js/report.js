@@ -1,0 +1,84 @@
+// Turns results into tables: cells, ratios to rollgate, and the two ways to print them (terminal and Markdown).
+
+const DASH = '–';
+
+/** A number with about three digits that matter. */
+function number(value) {
+  if (!Number.isFinite(value)) return DASH;
+  const size = Math.abs(value);
+  if (size >= 100) return Math.round(value).toLocaleString('en-US');
+  if (size >= 10 || size === 0) return value.toFixed(size === 0 ? 0 : 1);
+  return value.toFixed(2);
+}
+
+/** The two columns of a measured number: its median, and its spread. */
+const median = (stat) => (stat ? number(stat.median) : DASH);
+const range = (stat) => (stat ? `${number(stat.min)} ${DASH} ${number(stat.max)}` : DASH);
+const times = (ratio) =>
+  Number.isFinite(ratio) ? `${ratio.toFixed(ratio < 10 ? 2 : ratio < 100 ? 1 : 0)} x` : DASH;
+
+/** How many times the one median is the other: above 1 where the other is the smaller. */
+const ratio = (stat, base) => (stat && base ? times(stat.median / base.median) : DASH);
+
+const percent = (stat) => (stat ? `${Math.round(stat.median)} %` : DASH);
+
+/** A note for each subject that gave no result, from [label, result] pairs. */
+const failures = (pairs) =>
+  pairs
+    .filter(([, result]) => result.error)
+    .map(([label, { error }]) => `${label} failed: ${error}`);
+
+function tableText({ title, columns, rows, notes = [] }) {
+  const widths = columns.map((column, i) =>
+    Math.max(column.length, ...rows.map((row) => row[i].length)),
+  );
+  const line = (cells) =>
+    cells
+      .map((cell, i) => (i === 0 ? cell.padEnd(widths[i]) : cell.padStart(widths[i])))
+      .join('  ');
+  const rule = widths.map((width) => '-'.repeat(width)).join('  ');
+  return [
+    '',
+    title,
+    line(columns),
+    rule,
+    ...rows.map(line),
+    ...notes.map((note) => `  * ${note}`),
+  ].join('\n');
+}
+
+function tableMarkdown({ title, columns, rows, notes = [] }) {
+  const escaped = (cells) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
+  const rule = `|${columns.map((_, i) => (i === 0 ? '---' : '---:')).join('|')}|`;
+  return [
+    `### ${title}`,
+    '',
+    escaped(columns),
+    rule,
+    ...rows.map(escaped),
+    ...(notes.length > 0 ? ['', ...notes.map((note) => `- ${note}`)] : []),
+    '',
+  ].join('\n');
+}
+
+/** A progress line that overwrites itself on a terminal and is one line per job elsewhere. */
+function progressLine(name) {
+  return (done, total, key) => {
+    const text = `${name} ${done}/${total} ${key}`;
+    if (process.stderr.isTTY) process.stderr.write(`\r\x1b[2K${text}${done === total ? '\n' : ''}`);
+    else console.error(text);
+  };
+}
+
+module.exports = {
+  DASH,
+  failures,
+  median,
+  number,
+  percent,
+  progressLine,
+  range,
+  ratio,
+  tableMarkdown,
+  tableText,
+};

@@ -1,0 +1,114 @@
+// Question: how long can one single call take while a million ids arrive for the first time?
+//
+// Bias: a call that is interrupted by the operating system looks slow whatever it does. The row
+// without a limiter shows how much of that there was, the least of the maxima is what is left when
+// luck was good, and the involuntary context switches tell how busy the machine was.
+
+const { main } = require('./harness');
+const { failures, median, range } = require('./report');
+const { subjects } = require('./subjects');
+const { freshIds } = require('./workload');
+
+const MILLION = 1_000_000;
+const COMPARED = [
+  'rollgate',
+  'plainMap',
+  'plainSlab',
+  'expressRateLimit',
+  'rateLimiterFlexible',
+  'rollingRateLimiter01',
+  'rollingRateLimiter04',
+  'idsOnly',
+];
+
+function jobs({ quick }) {
+  if (quick) return COMPARED.map((subject) => job(subject, 100_000, 1));
+  return [
+    ...COMPARED.map((subject) => job(subject, MILLION, 5)),
+    ...['rollgate', 'idsOnly'].map((subject) => job(subject, 10 * MILLION, 5)),
+  ];
+}
+
+const job = (subject, ids, rounds) => ({ key: `${ids}/${subject}`, subject, ids, rounds });
+
+async function measure({ subject: name, ids }) {
+  const idAt = freshIds(ids);
+  const { check, calling } = subjects[name].create({
+    interval: 60_000,
+    maxInInterval: 5,
+    maxKeys: 2 * ids,
+  });
+  const durations = new Float64Array(ids);
+  const switchesBefore = process.resourceUsage().involuntaryContextSwitches;
+  // A first action is never refused, so that nothing rejects here.
+  if (calling === 'sync') {
+    for (let i = 0; i < ids; i++) {
+      const id = idAt(i);
+      const start = performance.now();
+      check(id);
+      durations[i] = performance.now() - start;
+    }
+  } else {
+    for (let i = 0; i < ids; i++) {
+      const id = idAt(i);
+      const start = performance.now();
+      await check(id);
+      durations[i] = performance.now() - start;
+    }
+  }
+  const switches = process.resourceUsage().involuntaryContextSwitches - switchesBefore;
+  durations.sort();
+  return {
+    longestMs: durations[ids - 1],
+    highestMs: durations[Math.ceil(ids * 0.99999) - 1],
+    medianNs: durations[ids >> 1] * 1e6,
+    switches,
+  };
+}
+
+function tables(results) {
+  const sizes = [...new Set(Object.keys(results).map((key) => key.split('/')[0]))];
+  return sizes.map((ids) => {
+    const entries = Object.keys(results)
+      .filter((key) => key.startsWith(`${ids}/`))
+      .map((key) => [key.split('/')[1], results[key]]);
+    return {
+      title: `Longest call while ${Number(ids).toLocaleString('en-US')} ids are inserted, in ms`,
+      columns: [
+        '',
+        'median of the maxima',
+        'least – greatest',
+        'p99.999',
+        'median call, ns',
+        'switches',
+      ],
+      rows: entries.map(([subject, { longestMs, highestMs, medianNs, switches }]) => [
+        subject === 'idsOnly' ? 'no limiter' : subjects[subject].label,
+        median(longestMs),
+        range(longestMs),
+        median(highestMs),
+        median(medianNs),
+        median(switches),
+      ]),
+      notes: failures(entries.map(([subject, result]) => [subjects[subject].label, result])),
+    };
+  });
+}
+
+module.exports = {
+  name: 'stall',
+  title: 'The longest call',
+  question: 'How long can one single call take while ids arrive for the first time?',
+  bias: [
+    'Each call is between two readings of `performance.now()`, which adds some 50 ns to the median and nothing to the maxima.',
+    'A process that the operating system interrupts looks slow whatever it does: see the row without a limiter, and the involuntary context switches of a run (median). The least of the maxima of all rounds is nearest to what the subject itself costs.',
+    'Collections of garbage count where they happen. Most of the garbage here is the ids; a limiter that allocates makes more collections fall inside its calls, one that keeps many objects makes each take longer.',
+    'Calls that answer by a promise are measured until the promise is settled.',
+  ],
+  budgetMs: 120_000,
+  jobs,
+  measure,
+  tables,
+};
+
+if (require.main === module) main(__filename, module.exports);

@@ -1,0 +1,31 @@
+# The language, warnings, optimisation and sanitizers of everything that is built.
+if(NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+endif()
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_CXX_VISIBILITY_PRESET hidden)
+set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+
+# An interface, so that sources fetched for the tests are not held to our warnings.
+add_library(rollgate_options INTERFACE)
+target_include_directories(rollgate_options INTERFACE "${CMAKE_SOURCE_DIR}/src")
+if(MSVC)
+  target_compile_options(rollgate_options INTERFACE /W4)
+else()
+  target_compile_options(rollgate_options INTERFACE -Wall -Wextra -Wpedantic $<$<CONFIG:Release>:-O3>)
+endif()
+
+if(ROLLGATE_SANITIZE)
+  # -O1 keeps stack traces whole; without recovery a finding fails the test that met it.
+  set(sanitize "-fsanitize=${ROLLGATE_SANITIZE}")
+  add_compile_options(${sanitize} -fno-sanitize-recover=all -fno-omit-frame-pointer -g -O1)
+  add_link_options(${sanitize})
+elseif(CMAKE_BUILD_TYPE STREQUAL "Release")
+  include(CheckIPOSupported)
+  check_ipo_supported(RESULT ROLLGATE_LTO OUTPUT ignored LANGUAGES CXX)
+endif()

@@ -1,0 +1,34 @@
+# One GoogleTest executable per layer: test/<layer>/*.cc becomes <layer>_test.
+find_package(Threads REQUIRED)
+find_package(GTest CONFIG QUIET)
+if(NOT GTest_FOUND)
+  message(STATUS "GoogleTest is not installed: fetching its sources")
+  include(FetchContent)
+  set(BUILD_GMOCK OFF CACHE BOOL "" FORCE)
+  set(INSTALL_GTEST OFF CACHE BOOL "" FORCE)
+  set(gtest_force_shared_crt ON CACHE BOOL "" FORCE)
+  FetchContent_Declare(googletest
+    URL https://github.com/google/googletest/releases/download/v1.17.0/googletest-1.17.0.tar.gz
+    URL_HASH SHA256=65fab701d9829d38cb77c14acdc431d2108bfdbf8979e40eb8ae567edf10b27c)
+  FetchContent_MakeAvailable(googletest)
+endif()
+
+include(GoogleTest)
+enable_testing()
+
+function(rollgate_test layer)
+  file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/test/${layer}/*.cc")
+  if(NOT sources)
+    return()
+  endif()
+  add_executable(${layer}_test ${sources})
+  add_dependencies(tests ${layer}_test)
+  target_include_directories(${layer}_test PRIVATE "${CMAKE_SOURCE_DIR}/test")
+  target_link_libraries(${layer}_test PRIVATE rollgate_${layer} GTest::gtest_main Threads::Threads)
+  # Listed when ctest runs: a sanitized executable need not start during the build.
+  gtest_discover_tests(${layer}_test DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
+    TEST_PREFIX "${layer}." PROPERTIES TIMEOUT 120)
+endfunction()
+
+rollgate_test(core)
+rollgate_test(memory)

@@ -1,0 +1,25 @@
+// Limits an Express application. Run it: node examples/express.js, then: curl -i http://127.0.0.1:3000/
+'use strict';
+
+const express = require('express');
+const { rateLimit } = require('rollgate');
+
+const app = express();
+
+app.use(
+  rateLimit({
+    windowMs: 60_000,
+    limit: 10,
+    standardHeaders: true, // RateLimit-* beside X-RateLimit-*
+    message: { error: 'Too many requests, please try again later.' },
+  }),
+);
+
+app.get('/', (req, res) => {
+  res.send(`Welcome. ${req.rateLimit.remaining} more in this minute.\n`);
+});
+
+const server = app.listen(process.env.PORT ?? 3000, '127.0.0.1', (error) => {
+  if (error) throw error;
+  console.log(`http://127.0.0.1:${server.address().port}/`);
+});

@@ -1,0 +1,69 @@
+// The server behind `npm start`: two limited routes, and a page that draws their rolling windows live.
+'use strict';
+
+const path = require('node:path');
+const express = require('express');
+const { limitedRoutes } = require('./limited-routes');
+
+const HOST = process.env.HOST ?? '127.0.0.1';
+const PORT = readPort(process.env.PORT ?? '3000');
+const PORTS_TO_TRY = 50;
+// Other limits to play with: INTERVAL_MS=3000 MAX=2 npm start
+const LIMITS = {
+  interval: Number(process.env.INTERVAL_MS ?? 10_000),
+  maxInInterval: Number(process.env.MAX ?? 5),
+};
+
+const app = express();
+app.disable('x-powered-by');
+app.use('/api', limitedRoutes(LIMITS));
+app.use(express.static(path.join(__dirname, 'public')));
+
+listen(PORT);
+
+function readPort(text) {
+  const port = Number(text);
+  if (text !== '' && Number.isInteger(port) && port >= 0 && port <= 65_535) return port;
+  console.error(`PORT must be a number from 0 to 65535, not "${text}".`);
+  process.exit(1);
+}
+
+/** Listens on the port, or on the next one that is free. */
+function listen(port) {
+  const server = app.listen(port, HOST, (error) => {
+    if (error === undefined) {
+      greet(server);
+      stopOnSignal(server);
+    } else if (error.code === 'EADDRINUSE' && port < PORT + PORTS_TO_TRY && port < 65_535) {
+      console.log(`Port ${port} is taken, trying ${port + 1}.`);
+      listen(port + 1);
+    } else {
+      console.error(`Cannot listen on ${HOST}:${port}: ${error.message}`);
+      process.exitCode = 1;
+    }
+  });
+}
+
+function greet(server) {
+  const host = HOST.includes(':') ? `[${HOST}]` : HOST;
+  const url = `http://${host}:${server.address().port}`;
+  const { interval, maxInInterval } = LIMITS;
+  console.log(`
+rollgate lets ${maxInInterval} actions pass in any ${interval / 1000} seconds.
+
+  See the window roll   ${url}/
+  Try it in a shell     curl -i ${url}/api/action
+
+Ctrl+C stops the server.
+`);
+}
+
+/** Limiters hold nothing open: once the server is closed, the process ends by itself. */
+function stopOnSignal(server) {
+  const stop = () => {
+    server.close();
+    server.closeAllConnections();
+  };
+  process.once('SIGINT', stop);
+  process.once('SIGTERM', stop);
+}

@@ -1,0 +1,12 @@
+// Where Jest looks for tests. One setting for all of them; what a single suite needs it sets itself.
+'use strict';
+
+const folders = ['lib', 'middleware', 'conformance', 'examples', 'package'];
+
+module.exports = {
+  testEnvironment: 'node',
+  testMatch: folders.map((folder) => `<rootDir>/test/${folder}/**/*.test.js`),
+  modulePathIgnorePatterns: ['<rootDir>/build/'],
+  testTimeout: 30_000,
+  maxWorkers: 2,
+};

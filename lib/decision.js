@@ -1,0 +1,103 @@
+// What attempt() and peek() answer, built from the numbers that a store writes.
+'use strict';
+
+const { typeError, show } = require('./errors');
+
+/**
+ * The numbers of one decision, as every store gives them (durations in ms), from `offset` on; behind
+ * them, for each window, how much of it is used and its own resetIn.
+ */
+const NUMBERS = {
+  BLOCKED: 0, // bits: 1 count, 2 minDifference
+  TIME_LEFT: 1,
+  ACTIONS_LEFT: 2,
+  RESET_IN: 3,
+  WAIT: 4, // until a next action would be allowed, also when this one was
+  AT: 5, // when it was recorded, in us
+  INCARNATION: 6, // which life of the id recorded it
+  WINDOWS: 7,
+};
+const BLOCKED_BY_COUNT = 1;
+const BLOCKED_BY_MIN_DIFFERENCE = 2;
+
+/** How many numbers a decision over this many windows has. */
+function decisionLength(windowCount) {
+  return NUMBERS.WINDOWS + 2 * windowCount;
+}
+
+function readWindows(numbers, offset, windows) {
+  const limits = new Array(windows.length);
+  let next = offset + NUMBERS.WINDOWS;
+  for (let i = 0; i < windows.length; i++) {
+    const { interval, maxInInterval } = windows[i];
+    const used = numbers[next++];
+    const resetIn = numbers[next++];
+    limits[i] = { interval, maxInInterval, used, remaining: maxInInterval - used, resetIn };
+  }
+  return limits;
+}
+
+/** One attempt: whether it was allowed, how long to wait, what is left. Durations in whole ms. */
+class Decision {
+  #limiter;
+  #id;
+  #cost;
+  #at;
+  #incarnation;
+  #refundable;
+
+  /** @param {{ limiter: object, id: unknown, cost: number, recorded: boolean }} attempt */
+  constructor(numbers, offset, windows, attempt) {
+    const blocked = numbers[offset + NUMBERS.BLOCKED];
+    this.allowed = blocked === 0;
+    this.timeLeft = numbers[offset + NUMBERS.TIME_LEFT];
+    this.actionsLeft = numbers[offset + NUMBERS.ACTIONS_LEFT];
+    this.resetIn = numbers[offset + NUMBERS.RESET_IN];
+    this.blockedBy = null;
+    if (blocked !== 0) this.blockedBy = blocked & BLOCKED_BY_COUNT ? 'count' : 'minDifference';
+    this.limits = readWindows(numbers, offset, windows);
+    this.#limiter = attempt.limiter;
+    this.#id = attempt.id;
+    this.#cost = attempt.cost;
+    this.#at = numbers[offset + NUMBERS.AT];
+    this.#incarnation = numbers[offset + NUMBERS.INCARNATION];
+    this.#refundable = this.allowed && attempt.recorded;
+  }
+
+  /**
+   * What it takes to give the attempt back; null if it recorded nothing or was given back before.
+   * Asking is giving back: the next answer is null.
+   */
+  static takeReceipt(decision, limiter) {
+    const isDecision = typeof decision === 'object' && decision !== null && #limiter in decision;
+    if (!isDecision || decision.#limiter !== limiter) {
+      const came = isDecision ? "another limiter's" : show(decision);
+      throw typeError(
+        'ERR_ROLLGATE_DECISION',
+        `refund: expected a Decision that this limiter made, got ${came}`,
+      );
+    }
+    if (!decision.#refundable) return null;
+    decision.#refundable = false;
+    return {
+      id: decision.#id,
+      at: decision.#at,
+      cost: decision.#cost,
+      incarnation: decision.#incarnation,
+    };
+  }
+}
+
+/** The answer of limitWithInfo and wouldLimitWithInfo, in rolling-rate-limiter's words. */
+function readInfo(numbers) {
+  const blocked = numbers[NUMBERS.BLOCKED];
+  return {
+    blocked: blocked !== 0,
+    blockedDueToCount: (blocked & BLOCKED_BY_COUNT) !== 0,
+    blockedDueToMinDifference: (blocked & BLOCKED_BY_MIN_DIFFERENCE) !== 0,
+    millisecondsUntilAllowed: numbers[blocked === 0 ? NUMBERS.WAIT : NUMBERS.TIME_LEFT],
+    actionsRemaining: numbers[NUMBERS.ACTIONS_LEFT],
+  };
+}
+
+module.exports = { Decision, NUMBERS, decisionLength, readInfo };

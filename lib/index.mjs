@@ -1,0 +1,6 @@
+// The same exports for import.
+import RateLimiter from './index.js';
+
+export default RateLimiter;
+export const { InMemoryRateLimiter, rateLimit, ipKeyGenerator } = RateLimiter;
+export { RateLimiter };

@@ -1,0 +1,115 @@
+// The callable limiter and the methods that every limiter has, whatever its store.
+'use strict';
+
+const { Decision, decisionLength, readInfo, NUMBERS } = require('./decision');
+const { typeError, show } = require('./errors');
+const { createMemoryStore } = require('./memory-store');
+const { readCost, readLimiterOptions } = require('./options');
+
+const STORE = Symbol('store');
+const WINDOWS = Symbol('windows');
+const SMALLEST_MAX = Symbol('smallestMax');
+
+function readBlocked(numbers) {
+  return numbers[NUMBERS.BLOCKED] !== 0;
+}
+
+/**
+ * Creates a limiter: a function of (id?, callback?) with the methods below. Works with and without
+ * `new`. See index.d.ts for options, results and errors.
+ */
+function RateLimiter(options) {
+  const checked = readLimiterOptions(options);
+  const store = createMemoryStore(checked);
+  const limiter = store.call;
+  Object.setPrototypeOf(limiter, new.target ? new.target.prototype : RateLimiter.prototype);
+  Object.defineProperties(limiter, {
+    [STORE]: { value: store },
+    [WINDOWS]: { value: checked.windows },
+    [SMALLEST_MAX]: { value: Math.min(...checked.windows.map((window) => window.maxInInterval)) },
+  });
+  return limiter;
+}
+
+/** The methods. A limiter is a function, so they inherit from functions' own. */
+const methods = {
+  async limit(id) {
+    return this[STORE].decide(id, 1, true, readBlocked);
+  },
+
+  async wouldLimit(id) {
+    return this[STORE].decide(id, 1, false, readBlocked);
+  },
+
+  async limitWithInfo(id) {
+    return this[STORE].decide(id, 1, true, readInfo);
+  },
+
+  async wouldLimitWithInfo(id) {
+    return this[STORE].decide(id, 1, false, readInfo);
+  },
+
+  attempt(id, options) {
+    return decide(this, id, options, true);
+  },
+
+  peek(id, options) {
+    return decide(this, id, options, false);
+  },
+
+  attemptMany(ids) {
+    if (!Array.isArray(ids)) {
+      throw typeError('ERR_ROLLGATE_ID', `attemptMany: expected a list of ids, got ${show(ids)}`);
+    }
+    const own = Array.from(ids);
+    return this[STORE].decideMany(own, (numbers) => {
+      const length = decisionLength(this[WINDOWS].length);
+      return own.map((id, i) => {
+        const attempt = { limiter: this, id, cost: 1, recorded: true };
+        return new Decision(numbers, i * length, this[WINDOWS], attempt);
+      });
+    });
+  },
+
+  refund(decision) {
+    this[STORE].assertOpen();
+    return this[STORE].refund(Decision.takeReceipt(decision, this));
+  },
+
+  async clear(id) {
+    await this[STORE].clear(id);
+  },
+
+  async clearAll() {
+    await this[STORE].clearAll();
+  },
+
+  stats() {
+    return this[STORE].stats();
+  },
+
+  async close() {
+    await this[STORE].close();
+  },
+};
+
+function decide(limiter, id, options, records) {
+  const cost = readCost(options, limiter[SMALLEST_MAX]);
+  const attempt = { limiter, id, cost, recorded: records };
+  return limiter[STORE].decide(id, cost, records, (numbers) => {
+    return new Decision(numbers, 0, limiter[WINDOWS], attempt);
+  });
+}
+
+RateLimiter.prototype = Object.create(Function.prototype, {
+  constructor: { value: RateLimiter, writable: true, configurable: true },
+});
+for (const [name, method] of Object.entries(methods)) {
+  Object.defineProperty(RateLimiter.prototype, name, {
+    value: method,
+    writable: true,
+    configurable: true,
+  });
+}
+
+module.exports = RateLimiter;

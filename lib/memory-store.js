@@ -1,0 +1,136 @@
+// The store in memory: the native functions of one limiter and what they call back.
+'use strict';
+
+const native = require('./native');
+const { clockReader, durationToMicros } = require('./clock');
+const { NUMBERS, decisionLength } = require('./decision');
+const { failure, show, typeError } = require('./errors');
+
+const STATS = { KEYS: 0, ALLOWED: 1, BLOCKED: 2, EVICTED: 3, BYTES: 4 };
+const LARGEST_KEYS = 2 ** 48;
+
+function refuseId(id) {
+  throw typeError(
+    'ERR_ROLLGATE_ID',
+    `id: expected a string, a finite number, a bigint, undefined or null, got ${show(id)}`,
+  );
+}
+
+function refuseClosed() {
+  throw failure('ERR_ROLLGATE_CLOSED', 'the limiter is closed');
+}
+
+/**
+ * A synchronous store. `call(id?, callback?)` is the limiter function itself. `decide` hands the
+ * numbers of a decision (see decision.js) to `read`, which must take what it wants at once, and
+ * returns what that makes of them.
+ */
+function createMemoryStore({ windows, minDifference, countBlocked, maxKeys, clock }) {
+  const report = new Float64Array(Math.max(decisionLength(windows.length), 8));
+  let errors = 0;
+  let isClosed = false;
+
+  /** Calls back later, whatever comes of the attempt. */
+  function callBack(id, callback) {
+    if (typeof callback !== 'function') {
+      throw typeError(
+        'ERR_ROLLGATE_CALLBACK',
+        `callback: expected a function or undefined, got ${show(callback)}`,
+      );
+    }
+    let error = null;
+    try {
+      functions.decide(id, 1, true);
+    } catch (thrown) {
+      error = thrown;
+    }
+    if (error === null) {
+      process.nextTick(callback, null, report[NUMBERS.TIME_LEFT], report[NUMBERS.ACTIONS_LEFT]);
+    } else {
+      process.nextTick(callback, error);
+    }
+  }
+
+  function warnOfEviction() {
+    process.emitWarning(
+      `a rollgate limiter holds ${maxKeys} ids (maxKeys) and drops the one nearest to expiry for ` +
+        'each new one; stats().evicted counts them',
+      { type: 'RollgateWarning', code: 'ROLLGATE_EVICTED' },
+    );
+  }
+
+  const flatWindows = windows.flatMap(({ interval, maxInInterval }) => [
+    durationToMicros(interval),
+    maxInInterval,
+  ]);
+  const options = {
+    windows: new Float64Array(flatWindows),
+    minDifference: durationToMicros(minDifference),
+    countBlocked,
+    maxKeys: Math.min(maxKeys, LARGEST_KEYS),
+  };
+  // The native side only borrows these: they must live as long as its functions.
+  const keep = {
+    report,
+    refuse: refuseId,
+    closed: refuseClosed,
+    callBack,
+    evicted: warnOfEviction,
+    clock: clock && clockReader(clock, () => errors++),
+  };
+  const functions = native.createMemoryLimiter(options, keep);
+
+  return {
+    keep,
+    call: functions.check,
+
+    decide(id, cost, records, read) {
+      functions.decide(id, cost, records);
+      return read(report);
+    },
+
+    /** The numbers of many decisions, one behind the other. */
+    decideMany(ids, read) {
+      const numbers = new Float64Array(ids.length * decisionLength(windows.length));
+      functions.decideMany(ids, numbers);
+      return read(numbers);
+    },
+
+    /** Without a receipt there is nothing to take back. */
+    refund(receipt) {
+      if (receipt === null) return false;
+      return functions.refund(receipt.id, receipt.at, receipt.cost, receipt.incarnation);
+    },
+
+    clear(id) {
+      functions.clear(id);
+    },
+
+    clearAll() {
+      functions.clear();
+    },
+
+    stats() {
+      functions.stats();
+      return {
+        keys: report[STATS.KEYS],
+        allowed: report[STATS.ALLOWED],
+        blocked: report[STATS.BLOCKED],
+        evicted: report[STATS.EVICTED],
+        errors,
+        bytes: report[STATS.BYTES],
+      };
+    },
+
+    assertOpen() {
+      if (isClosed) refuseClosed();
+    },
+
+    close() {
+      isClosed = true;
+      functions.close();
+    },
+  };
+}
+
+module.exports = { createMemoryStore };

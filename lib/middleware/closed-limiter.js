@@ -1,0 +1,18 @@
+// The limiter of a middleware with limit 0: it refuses every request and remembers nothing.
+'use strict';
+
+/** A refusal names the whole window as the wait, for want of a better time to come back. */
+function createClosedLimiter(intervalMs) {
+  const resetIn = Math.ceil(intervalMs);
+  const refusal = () => ({
+    allowed: false,
+    timeLeft: resetIn,
+    actionsLeft: 0,
+    resetIn,
+    blockedBy: 'count',
+    limits: [{ interval: intervalMs, maxInInterval: 0, used: 0, remaining: 0, resetIn }],
+  });
+  return { attempt: refusal, peek: refusal, clear: async () => {} };
+}
+
+module.exports = { createClosedLimiter };

@@ -1,0 +1,16 @@
+// The limiter behind a middleware: the one it was given, one that refuses everything, or one of its own.
+'use strict';
+
+const RateLimiter = require('../limiter');
+const { createClosedLimiter } = require('./closed-limiter');
+
+/** All that the middleware asks of a limiter is attempt, peek and clear: the store is not its business. */
+function limiterFor({ limiter, limiterOptions }) {
+  if (limiter !== undefined) return limiter;
+  if (limiterOptions.maxInInterval !== 0) return new RateLimiter(limiterOptions);
+  // No limiter has a maximum of 0. One with 1, made and dropped, checks the other options.
+  new RateLimiter({ ...limiterOptions, maxInInterval: 1 });
+  return createClosedLimiter(limiterOptions.interval);
+}
+
+module.exports = { limiterFor };

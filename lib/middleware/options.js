@@ -1,0 +1,205 @@
+// The options of rateLimit(): names, defaults and checks. What is wrong is refused here, once.
+'use strict';
+
+const { optionTypeError, optionRangeError, typeError } = require('../errors');
+const { rejectUnknownOptions } = require('../options');
+const { HEADER_DRAFTS } = require('./headers');
+const { clientKey } = require('./client-key');
+const { respond } = require('./respond');
+
+const DEFAULTS = {
+  interval: 60_000,
+  maxInInterval: 5,
+  message: 'Too many requests, please try again later.',
+  statusCode: 429,
+  legacyHeaders: true,
+  standardHeaders: false,
+  requestPropertyName: 'rateLimit',
+  keyGenerator: clientKey,
+  handler: respond,
+};
+
+/** Options of the limiter that have other names here, the strongest name first. */
+const INTERVAL_NAMES = ['windowMs', 'interval'];
+const MAX_NAMES = ['limit', 'max', 'maxInInterval'];
+
+/** Options that RateLimiter checks and uses; the middleware only hands them on. */
+const HANDED_ON = [
+  'minDifference',
+  'limits',
+  'countBlocked',
+  'algorithm',
+  'clock',
+  'maxKeys',
+  'blockFor',
+  'redis',
+  'client',
+  'namespace',
+  'shared',
+  'kv',
+];
+
+const LIMITER_OPTIONS = [...INTERVAL_NAMES, ...MAX_NAMES, ...HANDED_ON];
+
+const OWN_OPTIONS = [
+  'limiter',
+  'keyGenerator',
+  'skip',
+  'handler',
+  'message',
+  'statusCode',
+  'legacyHeaders',
+  'standardHeaders',
+  'requestPropertyName',
+];
+
+/** Known words that this version cannot honour: refusing them is kinder than ignoring them. */
+const NOT_YET = [
+  'authenticate',
+  'identifier',
+  'ipv6Subnet',
+  'onAuthError',
+  'passOnStoreError',
+  'problemDetails',
+  'requestWasSuccessful',
+  'rules',
+  'skipFailedRequests',
+  'skipSuccessfulRequests',
+  'validate',
+];
+
+const KNOWN_OPTIONS = [...OWN_OPTIONS, ...LIMITER_OPTIONS, ...NOT_YET];
+
+/**
+ * The settings a middleware works with: every option checked, defaults filled in. `limiterOptions` is
+ * what RateLimiter gets, or undefined where an existing `limiter` was given.
+ */
+function readOptions(options = {}) {
+  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
+    throw optionTypeError('options', 'an object', options);
+  }
+  const given = withoutUndefined(options);
+  rejectUnknownOptions(given, KNOWN_OPTIONS);
+  for (const name of NOT_YET) {
+    if (name in given) {
+      throw typeError('ERR_ROLLGATE_OPTION', `option '${name}': not available in this version`);
+    }
+  }
+  const own = readOwnOptions({ ...DEFAULTS, ...given });
+  return given.limiter === undefined
+    ? { ...own, ...readLimiterOptions(given) }
+    : { ...own, limiter: readExistingLimiter(given) };
+}
+
+/** `undefined` is the same as leaving the option out, so that optional configuration can be passed on. */
+function withoutUndefined(options) {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
+}
+
+function readOwnOptions(options) {
+  for (const name of ['keyGenerator', 'skip', 'handler']) {
+    const value = options[name];
+    if (value !== undefined && typeof value !== 'function') {
+      throw optionTypeError(name, 'a function', value);
+    }
+  }
+  return {
+    keyGenerator: options.keyGenerator,
+    skip: options.skip,
+    handler: options.handler,
+    message: readMessage(options.message),
+    statusCode: readStatusCode(options.statusCode),
+    legacyHeaders: readLegacyHeaders(options.legacyHeaders),
+    standardHeaders: readStandardHeaders(options.standardHeaders),
+    requestPropertyName: readRequestPropertyName(options.requestPropertyName),
+  };
+}
+
+function readMessage(value) {
+  const isBody = typeof value === 'string' || (typeof value === 'object' && value !== null);
+  if (!isBody && typeof value !== 'function') {
+    throw optionTypeError('message', 'a string, an object or a function', value);
+  }
+  return value;
+}
+
+function readStatusCode(value) {
+  if (typeof value !== 'number') throw optionTypeError('statusCode', 'a number', value);
+  if (!Number.isInteger(value) || value < 200 || value > 999) {
+    throw optionRangeError('statusCode', 'an integer from 200 to 999', value);
+  }
+  return value;
+}
+
+function readLegacyHeaders(value) {
+  if (typeof value !== 'boolean') throw optionTypeError('legacyHeaders', 'a boolean', value);
+  return value;
+}
+
+function readStandardHeaders(value) {
+  if (value === true) return 'draft-6';
+  if (value === false || HEADER_DRAFTS.includes(value)) return value;
+  const drafts = HEADER_DRAFTS.map((draft) => `'${draft}'`).join(', ');
+  throw optionTypeError('standardHeaders', `true, false or one of ${drafts}`, value);
+}
+
+function readRequestPropertyName(value) {
+  if (typeof value !== 'string') throw optionTypeError('requestPropertyName', 'a string', value);
+  if (value === '') throw optionRangeError('requestPropertyName', 'a non-empty string', value);
+  return value;
+}
+
+function readExistingLimiter(given) {
+  const { limiter } = given;
+  const isObject =
+    (typeof limiter === 'object' && limiter !== null) || typeof limiter === 'function';
+  if (!isObject || typeof limiter.attempt !== 'function') {
+    throw optionTypeError('limiter', 'a limiter (an object with the method attempt)', limiter);
+  }
+  const other = LIMITER_OPTIONS.find((name) => name in given);
+  if (other !== undefined) {
+    throw typeError(
+      'ERR_ROLLGATE_OPTION',
+      `option '${other}': not allowed beside 'limiter', which has limits of its own`,
+    );
+  }
+  return limiter;
+}
+
+/** The middleware's own names stand before the limiter's: `limit` wins over `max`. */
+function readLimiterOptions(given) {
+  const limiterOptions = {};
+  for (const name of HANDED_ON) {
+    if (name in given) limiterOptions[name] = given[name];
+  }
+  // `limits` replaces interval, maxInInterval and minDifference, also where both are given.
+  if ('limits' in given) return { limiterOptions };
+
+  const windowMs = readInterval(given);
+  const limit = readMax(given);
+  limiterOptions.interval = windowMs;
+  limiterOptions.maxInInterval = limit;
+  return { windowMs, limit, limiterOptions };
+}
+
+function readInterval(given) {
+  const name = INTERVAL_NAMES.find((candidate) => candidate in given);
+  if (name === undefined) return DEFAULTS.interval;
+  const value = given[name];
+  if (typeof value !== 'number') throw optionTypeError(name, 'a number of milliseconds', value);
+  if (!(value > 0 && value < Infinity)) {
+    throw optionRangeError(name, 'a finite number of milliseconds > 0', value);
+  }
+  return value;
+}
+
+function readMax(given) {
+  const name = MAX_NAMES.find((candidate) => candidate in given);
+  if (name === undefined) return DEFAULTS.maxInInterval;
+  const value = given[name];
+  if (typeof value !== 'number') throw optionTypeError(name, 'an integer >= 0', value);
+  if (!Number.isInteger(value) || value < 0) throw optionRangeError(name, 'an integer >= 0', value);
+  return value;
+}
+
+module.exports = { readOptions };

@@ -1,0 +1,35 @@
+// Finds the name that a mistyped one was probably meant to be.
+'use strict';
+
+/** Levenshtein distance. */
+function distance(a, b) {
+  let row = Array.from({ length: b.length + 1 }, (_, i) => i);
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const replaced = row[j - 1] + (a[i - 1] === b[j - 1] ? 0 : 1);
+      next.push(Math.min(row[j] + 1, next[j - 1] + 1, replaced));
+    }
+    row = next;
+  }
+  return row[b.length];
+}
+
+const LONGEST_COMPARED = 50;
+
+/** The known name nearest to `name`, upper and lower case alike; undefined if none is near. */
+function nearestName(name, knownNames) {
+  if (name.length > LONGEST_COMPARED) return undefined;
+  let nearest;
+  let least = Math.max(2, Math.floor(name.length / 2));
+  for (const known of knownNames) {
+    const steps = distance(name.toLowerCase(), known.toLowerCase());
+    if (steps < least || (steps === least && nearest === undefined)) {
+      least = steps;
+      nearest = known;
+    }
+  }
+  return nearest;
+}
+
+module.exports = { nearestName };

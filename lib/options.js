@@ -1,0 +1,134 @@
+// Checks what users pass in, once, and hands on what the rest can trust.
+'use strict';
+
+const { optionRangeError, optionTypeError, rangeError, show, typeError } = require('./errors');
+const { nearestName } = require('./nearest-name');
+
+const DEFAULT_MAX_KEYS = 1_000_000;
+const ALGORITHMS = ['sliding-window-log'];
+const LIMIT_NAMES = ['interval', 'maxInInterval', 'minDifference'];
+const LIMITER_NAMES = [
+  ...LIMIT_NAMES,
+  'limits',
+  'countBlocked',
+  'algorithm',
+  'clock',
+  'maxKeys',
+];
+
+/** Refuses options that do not exist, naming the nearest one that does. */
+function rejectUnknownOptions(options, knownNames) {
+  for (const name of Object.keys(options)) {
+    if (knownNames.includes(name)) continue;
+    const nearest = nearestName(name, knownNames);
+    const hint = nearest ? `; did you mean '${nearest}'?` : '';
+    throw typeError(
+      'ERR_ROLLGATE_OPTION',
+      `unknown option ${show(name)}: expected one of ${knownNames.join(', ')}${hint}`,
+    );
+  }
+}
+
+function readObject(name, value) {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw optionTypeError(name, 'an object', value);
+  }
+  return value;
+}
+
+function readNumber(name, value, expected, isInRange) {
+  if (typeof value !== 'number') throw optionTypeError(name, expected, value);
+  if (!isInRange(value)) throw optionRangeError(name, expected, value);
+  return value;
+}
+
+function readInterval(name, value) {
+  const isInRange = (ms) => Number.isFinite(ms) && ms > 0;
+  return readNumber(name, value, 'a finite number of ms > 0', isInRange);
+}
+
+function readCount(name, value) {
+  return readNumber(name, value, 'an integer >= 1', (n) => Number.isInteger(n) && n >= 1);
+}
+
+function readMinDifference(name, value) {
+  if (value === undefined) return 0;
+  const isInRange = (ms) => Number.isFinite(ms) && ms >= 0;
+  return readNumber(name, value, 'a finite number of ms >= 0', isInRange);
+}
+
+function readLimit(limit, prefix) {
+  return {
+    interval: readInterval(`${prefix}interval`, limit.interval),
+    maxInInterval: readCount(`${prefix}maxInInterval`, limit.maxInInterval),
+    minDifference: readMinDifference(`${prefix}minDifference`, limit.minDifference),
+  };
+}
+
+function readLimits(limits) {
+  if (!Array.isArray(limits) || limits.length === 0) {
+    throw optionTypeError('limits', 'a list of at least one limit', limits);
+  }
+  return Array.from(limits, (limit, i) => {
+    rejectUnknownOptions(readObject(`limits[${i}]`, limit), LIMIT_NAMES);
+    return readLimit(limit, `limits[${i}].`);
+  });
+}
+
+function readBoolean(name, value, byDefault) {
+  if (value === undefined) return byDefault;
+  if (typeof value !== 'boolean') throw optionTypeError(name, 'true or false', value);
+  return value;
+}
+
+/**
+ * Checks the options of a limiter.
+ *
+ * @returns {{ windows: { interval: number, maxInInterval: number }[], minDifference: number,
+ *   countBlocked: boolean, maxKeys: number, clock: (() => number) | undefined }} durations in ms;
+ *   several limits' least differences come to the largest of them
+ */
+function readLimiterOptions(options) {
+  readObject('options', options);
+  rejectUnknownOptions(options, LIMITER_NAMES);
+  const { algorithm, clock, maxKeys } = options;
+  if (algorithm !== undefined && !ALGORITHMS.includes(algorithm)) {
+    throw optionTypeError('algorithm', `one of ${ALGORITHMS.join(', ')}`, algorithm);
+  }
+  if (clock !== undefined && typeof clock !== 'function') {
+    throw optionTypeError('clock', 'a function that returns ms', clock);
+  }
+  const limits = options.limits === undefined ? [readLimit(options, '')] : readLimits(options.limits);
+  return {
+    windows: limits.map(({ interval, maxInInterval }) => ({ interval, maxInInterval })),
+    minDifference: Math.max(...limits.map((limit) => limit.minDifference)),
+    countBlocked: readBoolean('countBlocked', options.countBlocked, true),
+    maxKeys: maxKeys === undefined ? DEFAULT_MAX_KEYS : readCount('maxKeys', maxKeys),
+    clock,
+  };
+}
+
+/** Checks the options of one attempt; returns its cost. */
+function readCost(options, smallestMax) {
+  if (options === undefined) return 1;
+  readObject('attempt options', options);
+  rejectUnknownOptions(options, ['cost']);
+  const { cost } = options;
+  if (cost === undefined) return 1;
+  const expected = `an integer from 1 to ${smallestMax}, the smallest maxInInterval`;
+  if (typeof cost !== 'number') {
+    throw typeError('ERR_ROLLGATE_COST', `cost: expected ${expected}, got ${show(cost)}`);
+  }
+  if (!Number.isInteger(cost) || cost < 1 || cost > smallestMax) {
+    throw rangeError('ERR_ROLLGATE_COST', `cost: expected ${expected}, got ${cost}`);
+  }
+  return cost;
+}
+
+module.exports = {
+  LIMITER_NAMES,
+  nearestName,
+  readCost,
+  readLimiterOptions,
+  rejectUnknownOptions,
+};

@@ -1,0 +1,192 @@
+// Builds the native parts with CMake; ships in the package, so it imports only Node's own modules.
+//   node scripts/build.mjs [--tests] [--bench] [--no-addon] [--debug] [--jobs=N]
+//                          [--sanitize=address,undefined|thread]
+import { spawnSync } from 'node:child_process';
+import {
+  accessSync,
+  constants,
+  existsSync,
+  readdirSync,
+  realpathSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import { createRequire } from 'node:module';
+import os from 'node:os';
+import { delimiter, dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs } from 'node:util';
+
+export const root = dirname(dirname(fileURLToPath(import.meta.url)));
+const require = createRequire(import.meta.url);
+
+/** What can be built: CMake's option and target for it, and its source folders besides src. */
+const parts = {
+  addon: { option: 'ROLLGATE_ADDON', target: 'addon', folders: [] },
+  tests: { option: 'ROLLGATE_TESTS', target: 'tests', folders: ['test'] },
+  bench: { option: 'ROLLGATE_BENCH', target: 'benchmarks', folders: ['bench'] },
+};
+
+/** The variants of a build; node-gyp-build is pointed at the folder `prebuild`. */
+const variants = {
+  release: { buildType: 'Release', sanitize: '', prebuild: root },
+  debug: { buildType: 'Debug', sanitize: '', prebuild: join(root, 'build/debug') },
+  asan: { buildType: 'Debug', sanitize: 'address,undefined', prebuild: join(root, 'build/asan') },
+  tsan: { buildType: 'Debug', sanitize: 'thread', prebuild: join(root, 'build/tsan') },
+};
+
+/** The folder of CMake's own files of a variant: executables and ctest's list are in it. */
+export const treeOf = (variant) => join(root, 'build/cmake', variant);
+
+/** What ROLLGATE_PREBUILD has to be for the addon of this variant. */
+export const prebuildOf = (variant) => variants[variant].prebuild;
+
+/** The full path of the first of these commands that is on PATH. */
+export function onPath(...names) {
+  const suffix = process.platform === 'win32' ? '.exe' : '';
+  const folders = (process.env.PATH ?? '').split(delimiter).filter(Boolean);
+  for (const name of names) {
+    for (const folder of folders) {
+      const file = join(folder, name + suffix);
+      try {
+        accessSync(file, constants.X_OK);
+        if (statSync(file).isFile()) return file;
+      } catch {} // not in this folder
+    }
+  }
+}
+
+/** The newest change below these files and folders that could concern a build, in milliseconds. */
+function newestChange(paths) {
+  let newest = 0;
+  for (const path of paths) {
+    const stat = statSync(path, { throwIfNoEntry: false });
+    if (!stat) continue;
+    newest = Math.max(newest, stat.mtimeMs); // that of a folder tells of removed files
+    if (stat.isDirectory()) {
+      const inside = readdirSync(path, { withFileTypes: true }).filter(
+        (entry) => entry.isDirectory() || /\.(cc|h|lua|cmake|txt)$/.test(entry.name),
+      );
+      newest = Math.max(newest, newestChange(inside.map((entry) => join(path, entry.name))));
+    }
+  }
+  return newest;
+}
+
+// Dated to the start of the last successful build of a part: what changed later is not in it.
+const stampOf = (variant, part) => join(treeOf(variant), `${part}.built`);
+const addonOf = (variant) => join(prebuildOf(variant), 'build/Release/rollgate.node');
+
+/** Whether this part was built from the files as they are now. Reads dates only, so it is quick. */
+export function isCurrent(part, variant = 'release') {
+  const stamp = statSync(stampOf(variant, part), { throwIfNoEntry: false });
+  if (!stamp || (part === 'addon' && !existsSync(addonOf(variant)))) return false;
+  const inputs = ['CMakeLists.txt', 'cmake', 'src', ...parts[part].folders];
+  return stamp.mtimeMs > newestChange(inputs.map((input) => join(root, input)));
+}
+
+/** Node's headers, without a download: npm's nodedir, beside the running node, or the package. */
+function nodeHeaders() {
+  const packaged = () => dirname(require.resolve('node-api-headers/package.json'));
+  const places = [
+    () => process.env.npm_config_nodedir && join(process.env.npm_config_nodedir, 'include/node'),
+    () => join(dirname(process.execPath), '../include/node'),
+    () => join(packaged(), 'include'),
+  ];
+  for (const place of places) {
+    try {
+      const folder = place();
+      if (folder && existsSync(join(folder, 'node_api.h'))) return folder;
+    } catch {} // the package is not installed
+  }
+  throw new Error("Node's headers were not found; `npm ci` installs the package node-api-headers");
+}
+
+function run(command, args, output) {
+  const { error, status } = spawnSync(command, args, {
+    cwd: root,
+    stdio: ['ignore', output, output],
+  });
+  if (error) throw new Error(`${command}: ${error.message}`);
+  if (status !== 0) throw new Error(`${command} ${args[0]} failed`);
+}
+
+function configure(tree, args, output) {
+  const cached = existsSync(join(tree, 'CMakeCache.txt'));
+  const first = cached ? [] : ['-DROLLGATE_ADDON=OFF', ...(onPath('ninja') ? ['-G', 'Ninja'] : [])];
+  try {
+    run('cmake', ['-S', root, '-B', tree, ...first, ...args], output);
+  } catch (error) {
+    if (!cached) throw error;
+    rmSync(tree, { recursive: true }); // of another place, compiler or generator
+    configure(tree, args, output);
+  }
+}
+
+/**
+ * Builds those of the wanted parts that are not current.
+ * output: where the tools' text goes: 'inherit' or a file descriptor. Throws when a tool fails.
+ */
+export function build(wanted, { variant = 'release', jobs, output = 'inherit' } = {}) {
+  const stale = wanted.filter((part) => !isCurrent(part, variant));
+  if (stale.length === 0) return;
+  const started = new Date();
+  const tree = treeOf(variant);
+  const { buildType, sanitize } = variants[variant];
+  // A part that was on once stays on: turning tests off would empty ctest's list.
+  const args = [
+    `-DCMAKE_BUILD_TYPE=${buildType}`,
+    `-DROLLGATE_SANITIZE=${sanitize}`,
+    ...stale.map((part) => `-D${parts[part].option}=ON`),
+  ];
+  if (stale.includes('addon')) {
+    args.push(`-DROLLGATE_ADDON_OUTPUT_DIR=${dirname(addonOf(variant))}`);
+    args.push(`-DNODE_INCLUDE_DIR=${nodeHeaders()}`);
+    args.push(`-DNODE_ADDON_API_DIR=${dirname(require.resolve('node-addon-api/package.json'))}`);
+  }
+  configure(tree, args, output);
+  const targets = stale.map((part) => parts[part].target);
+  const parallel = String(jobs ?? os.availableParallelism?.() ?? os.cpus().length);
+  run(
+    'cmake',
+    ['--build', tree, '--config', buildType, '--parallel', parallel, '--target', ...targets],
+    output,
+  );
+  for (const part of stale) {
+    writeFileSync(stampOf(variant, part), '');
+    utimesSync(stampOf(variant, part), started, started);
+  }
+}
+
+function main() {
+  const { values } = parseArgs({
+    options: {
+      tests: { type: 'boolean' },
+      bench: { type: 'boolean' },
+      'no-addon': { type: 'boolean' },
+      sanitize: { type: 'string', default: '' },
+      debug: { type: 'boolean' },
+      jobs: { type: 'string' },
+    },
+  });
+  const plain = values.debug ? 'debug' : 'release';
+  const variant = { '': plain, 'address,undefined': 'asan', thread: 'tsan' }[values.sanitize];
+  if (!variant) {
+    throw new Error(`--sanitize takes address,undefined or thread, not ${values.sanitize}`);
+  }
+  const wanted = Object.keys(parts).filter((part) =>
+    part === 'addon' ? !values['no-addon'] : values[part],
+  );
+  build(wanted, { variant, jobs: values.jobs });
+}
+
+if (process.argv[1] && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) {
+  try {
+    main();
+  } catch (error) {
+    console.error(`build: ${error.message}`);
+    process.exitCode = 1;
+  }
+}

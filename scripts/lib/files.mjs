@@ -1,0 +1,14 @@
+// Finds files of the project by folder and name.
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { root } from '../build.mjs';
+
+/** The files below a folder whose names match, as paths from the project's root. */
+export function filesBelow(folder, pattern) {
+  if (!existsSync(join(root, folder))) return [];
+  return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
+    const path = `${folder}/${entry.name}`;
+    if (entry.isDirectory()) return filesBelow(path, pattern);
+    return pattern.test(entry.name) ? [path] : [];
+  });
+}

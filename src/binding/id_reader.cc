@@ -1,0 +1,95 @@
+// Reads ids as UTF-16: measured, it is the fastest of the exact ways. Latin-1 would cut code units
+// in half and UTF-8 turn every lone surrogate into the same character: ids would collide.
+#include "binding/id_reader.h"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <random>
+#include <span>
+#include <vector>
+
+namespace rollgate::binding {
+namespace {
+
+/// Up to this magnitude JavaScript writes every whole number in plain digits.
+constexpr double kLargestPlainInteger = 9007199254740992.0;
+
+Identity IdentityOfInteger(std::int64_t number, const Secret& secret) {
+  std::array<char, 20> digits;
+  char* const end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
+  std::array<char16_t, 20> units;
+  std::copy(digits.data(), end, units.data());
+  return IdentityOf(std::span(units.data(), static_cast<std::size_t>(end - digits.data())), secret);
+}
+
+/// The identity of a string; none for another type.
+std::optional<Identity> ReadString(napi_env env, napi_value value, const Secret& secret) {
+  // Room for most ids. Node-API cuts what is longer, silently, and always ends with a NUL.
+  struct {
+    ShortUnits first{};
+    std::array<char16_t, 112> more;
+  } buffer;
+  constexpr std::size_t kRoom = sizeof buffer / sizeof(char16_t);
+  std::size_t length = 0;
+  if (napi_get_value_string_utf16(env, value, buffer.first.data(), kRoom, &length) != napi_ok) {
+    return std::nullopt;
+  }
+  if (length <= buffer.first.size() && IsLatin1(buffer.first)) [[likely]] {
+    return IdentityOfLatin1(buffer.first, length);
+  }
+  if (length < kRoom - 1) {
+    return IdentityOf(std::span(buffer.first.data(), length), secret);
+  }
+  napi_get_value_string_utf16(env, value, nullptr, 0, &length);
+  std::vector<char16_t> units(length + 1);
+  napi_get_value_string_utf16(env, value, units.data(), units.size(), &length);
+  return IdentityOf(std::span(units.data(), length), secret);
+}
+
+std::optional<Identity> ReadNumber(napi_env env, napi_value value, const Secret& secret) {
+  double number;
+  napi_get_value_double(env, value, &number);
+  if (!std::isfinite(number)) return std::nullopt;
+  if (std::trunc(number) == number && std::abs(number) < kLargestPlainInteger) {
+    return IdentityOfInteger(static_cast<std::int64_t>(number), secret);
+  }
+  napi_value text;
+  napi_coerce_to_string(env, value, &text);
+  return ReadString(env, text, secret);
+}
+
+}  // namespace
+
+std::optional<Identity> ReadIdentity(napi_env env, napi_value value, const Secret& secret) {
+  if (const auto identity = ReadString(env, value, secret)) [[likely]] {
+    return identity;
+  }
+  napi_valuetype type;
+  napi_typeof(env, value, &type);
+  switch (type) {
+    case napi_undefined:
+    case napi_null:
+      return Identity{};
+    case napi_number:
+      return ReadNumber(env, value, secret);
+    case napi_bigint: {
+      napi_value text;
+      napi_coerce_to_string(env, value, &text);
+      return ReadString(env, text, secret);
+    }
+    default:
+      return std::nullopt;
+  }
+}
+
+Secret RandomSecret() {
+  std::random_device random;
+  Secret secret;
+  for (std::uint64_t& word : secret.words) word = std::uint64_t{random()} << 32 | random();
+  return secret;
+}
+
+}  // namespace rollgate::binding

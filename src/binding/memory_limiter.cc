@@ -1,0 +1,399 @@
+// The way from a call in JavaScript to a decision and back. Measured: a raw Node-API callback with
+// its state in the data pointer costs half of a wrapped method, so all functions here are raw.
+#include "binding/memory_limiter.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "binding/id_reader.h"
+#include "memory/memory_store.h"
+
+namespace rollgate::binding {
+namespace {
+
+std::atomic<std::int64_t> live_limiters{0};
+
+/// A JavaScript object that `keep` holds; dead once the limiter is.
+class Borrowed {
+ public:
+  Borrowed() = default;
+  Borrowed(napi_env env, napi_value value) : env_(env) {
+    napi_create_reference(env, value, 0, &reference_);
+  }
+  Borrowed(Borrowed&& other) noexcept
+      : env_(other.env_), reference_(std::exchange(other.reference_, nullptr)) {}
+  Borrowed& operator=(Borrowed&& other) noexcept {
+    std::swap(env_, other.env_);
+    std::swap(reference_, other.reference_);
+    return *this;
+  }
+  ~Borrowed() {
+    if (reference_ != nullptr) napi_delete_reference(env_, reference_);
+  }
+
+  explicit operator bool() const { return reference_ != nullptr; }
+
+  /// Calls the function; null when it throws, which is left pending.
+  napi_value Call(std::span<const napi_value> arguments = {}) const {
+    napi_value function = nullptr;
+    napi_value receiver;
+    napi_value result = nullptr;
+    napi_get_reference_value(env_, reference_, &function);
+    napi_get_undefined(env_, &receiver);
+    napi_call_function(env_, receiver, function, arguments.size(), arguments.data(), &result);
+    return result;
+  }
+
+ private:
+  napi_env env_ = nullptr;
+  napi_ref reference_ = nullptr;
+};
+
+/// The state behind one limiter's functions; deleted with the last of them.
+struct MemoryLimiter {
+  MemoryLimiter() { ++live_limiters; }
+  ~MemoryLimiter() { --live_limiters; }
+
+  std::unique_ptr<MemoryStore> store;  // null once closed
+  Secret secret;
+  std::vector<WindowUse> uses;  // what decisions are written through
+  Borrowed refuse;
+  Borrowed closed;
+  Borrowed call_back;
+  Borrowed evicted;
+  Borrowed clock;
+  double* report = nullptr;  // keep.report's own memory
+  bool has_evicted = false;  // and JavaScript has not been told yet
+  std::uint32_t calls = 0;
+  std::int64_t bytes_told = 0;  // how much V8 knows of
+  int functions = 0;            // that point here
+};
+
+Micros MonotonicNow() {
+  return std::chrono::duration_cast<std::chrono::microseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+/// Tells the time by the limiter's clock; false when the user's clock failed (pending exception).
+bool ReadClock(napi_env env, const MemoryLimiter& limiter, Micros& now) {
+  if (!limiter.clock) [[likely]] {
+    now = MonotonicNow();
+    return true;
+  }
+  const napi_value result = limiter.clock.Call();
+  double micros;
+  if (result == nullptr || napi_get_value_double(env, result, &micros) != napi_ok) return false;
+  constexpr auto kBound = static_cast<double>(kLongest);
+  now = static_cast<Micros>(std::clamp(micros, -kBound, kBound));
+  return true;
+}
+
+/// Lets V8 know how much memory hangs on its small objects.
+void TellMemory(napi_env env, MemoryLimiter& limiter) {
+  const auto bytes =
+      limiter.store ? static_cast<std::int64_t>(limiter.store->stats().bytes) : std::int64_t{0};
+  std::int64_t total;
+  napi_adjust_external_memory(env, bytes - limiter.bytes_told, &total);
+  limiter.bytes_told = bytes;
+}
+
+/// What is due after a call that may have added ids.
+inline void AfterAttempt(napi_env env, MemoryLimiter& limiter) {
+  if ((++limiter.calls & 0xfff) == 0) [[unlikely]] {
+    TellMemory(env, limiter);
+  }
+  if (limiter.has_evicted) [[unlikely]] {
+    limiter.has_evicted = false;
+    limiter.evicted.Call();
+  }
+}
+
+/// The time of a call on a limiter that is open; false with an exception pending otherwise.
+inline bool ReadTime(napi_env env, MemoryLimiter& limiter, Micros& now) {
+  // The user's clock may close the limiter: look at the store only afterwards.
+  if (!ReadClock(env, limiter, now)) return false;
+  if (limiter.store) [[likely]] {
+    return true;
+  }
+  limiter.closed.Call();
+  return false;
+}
+
+napi_value ToJs(napi_env env, Micros millis) {
+  napi_value value;
+  if (millis <= INT32_MAX) [[likely]] {
+    napi_create_int32(env, static_cast<std::int32_t>(millis), &value);
+  } else {
+    napi_create_double(env, static_cast<double>(millis), &value);
+  }
+  return value;
+}
+
+napi_value ToJs(napi_env env, bool fact) {
+  napi_value value;
+  napi_get_boolean(env, fact, &value);
+  return value;
+}
+
+template <std::size_t kCount>
+struct Call {
+  Call(napi_env env, napi_callback_info info) {
+    void* data;
+    napi_get_cb_info(env, info, &count, arguments.data(), nullptr, &data);
+    limiter = static_cast<MemoryLimiter*>(data);
+  }
+
+  std::size_t count = kCount;
+  std::array<napi_value, kCount> arguments;
+  MemoryLimiter* limiter;
+};
+
+bool IsType(napi_env env, napi_value value, napi_valuetype expected) {
+  napi_valuetype type;
+  napi_typeof(env, value, &type);
+  return type == expected;
+}
+
+double ReadDouble(napi_env env, napi_value value) {
+  double number = 0;
+  napi_get_value_double(env, value, &number);
+  return number;
+}
+
+napi_value Check(napi_env env, napi_callback_info info) {
+  Call<2> call(env, info);
+  MemoryLimiter& limiter = *call.limiter;
+  const napi_value id = call.arguments[0];
+  if (call.count >= 2 && !IsType(env, call.arguments[1], napi_undefined)) {
+    return limiter.call_back.Call(call.arguments);
+  }
+  const auto identity = ReadIdentity(env, id, limiter.secret);
+  if (!identity) [[unlikely]] {
+    if (!IsType(env, id, napi_function)) return limiter.refuse.Call({&id, 1});
+    napi_value undefined;
+    napi_get_undefined(env, &undefined);
+    return limiter.call_back.Call(std::array{undefined, id});
+  }
+  Micros now;
+  if (!ReadTime(env, limiter, now)) return nullptr;
+  const Micros time_left = limiter.store->Check(*identity, now);
+  AfterAttempt(env, limiter);
+  return ToJs(env, CeilToMillis(time_left));
+}
+
+/// Numbers of one decision: whether count (1) or minDifference (2) or both block it; time left,
+/// actions left, reset in and wait; when it was recorded, in us, and the incarnation; then for each
+/// window what is used and its reset in. Durations in ms.
+constexpr std::size_t kDecisionHead = 7;
+
+std::size_t DecisionLength(const MemoryLimiter& limiter) {
+  return kDecisionHead + 2 * limiter.uses.size();
+}
+
+void WriteDecision(const Decision& decision, double* out) {
+  const auto millis = [](Micros duration) { return static_cast<double>(CeilToMillis(duration)); };
+  *out++ = (decision.verdict.blocked_by_count ? 1 : 0) +
+           (decision.verdict.blocked_by_min_difference ? 2 : 0);
+  *out++ = millis(decision.time_left);
+  *out++ = static_cast<double>(decision.actions_left);
+  *out++ = millis(decision.reset_in);
+  *out++ = millis(decision.wait);
+  *out++ = static_cast<double>(decision.verdict.at);
+  *out++ = decision.incarnation;
+  for (const WindowUse& use : decision.windows) {
+    *out++ = static_cast<double>(use.used);
+    *out++ = millis(use.reset_in);
+  }
+}
+
+napi_value Decide(napi_env env, napi_callback_info info) {
+  Call<3> call(env, info);
+  MemoryLimiter& limiter = *call.limiter;
+  const napi_value id = call.arguments[0];
+  const auto identity = ReadIdentity(env, id, limiter.secret);
+  if (!identity) return limiter.refuse.Call({&id, 1});
+  const auto cost = static_cast<std::uint64_t>(ReadDouble(env, call.arguments[1]));
+  bool records = false;
+  napi_get_value_bool(env, call.arguments[2], &records);
+  Micros now;
+  if (!ReadTime(env, limiter, now)) return nullptr;
+  Decision decision;
+  decision.windows = limiter.uses;
+  if (records) {
+    limiter.store->Attempt(*identity, now, cost, decision);
+    AfterAttempt(env, limiter);
+  } else {
+    limiter.store->Peek(*identity, now, cost, decision);
+  }
+  WriteDecision(decision, limiter.report);
+  return nullptr;
+}
+
+napi_value DecideMany(napi_env env, napi_callback_info info) {
+  Call<2> call(env, info);
+  MemoryLimiter& limiter = *call.limiter;
+  std::uint32_t count = 0;
+  napi_get_array_length(env, call.arguments[0], &count);
+  std::vector<Identity> identities;
+  identities.reserve(count);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    napi_handle_scope scope;
+    napi_open_handle_scope(env, &scope);
+    napi_value id;
+    napi_get_element(env, call.arguments[0], i, &id);
+    const auto identity = ReadIdentity(env, id, limiter.secret);
+    if (!identity) limiter.refuse.Call({&id, 1});
+    napi_close_handle_scope(env, scope);
+    if (!identity) return nullptr;
+    identities.push_back(*identity);
+  }
+  Micros now;
+  if (!ReadTime(env, limiter, now)) return nullptr;
+  void* out = nullptr;
+  napi_get_typedarray_info(env, call.arguments[1], nullptr, nullptr, &out, nullptr, nullptr);
+  Decision decision;
+  decision.windows = limiter.uses;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    limiter.store->Attempt(identities[i], now, 1, decision);
+    WriteDecision(decision, static_cast<double*>(out) + i * DecisionLength(limiter));
+  }
+  AfterAttempt(env, limiter);
+  return nullptr;
+}
+
+napi_value Refund(napi_env env, napi_callback_info info) {
+  Call<4> call(env, info);
+  MemoryLimiter& limiter = *call.limiter;
+  if (!limiter.store) return limiter.closed.Call();
+  const auto identity = ReadIdentity(env, call.arguments[0], limiter.secret);
+  Receipt receipt;
+  receipt.at = static_cast<Micros>(ReadDouble(env, call.arguments[1]));
+  receipt.cost = static_cast<std::uint64_t>(ReadDouble(env, call.arguments[2]));
+  receipt.incarnation = static_cast<std::uint16_t>(ReadDouble(env, call.arguments[3]));
+  return ToJs(env, identity && limiter.store->Refund(*identity, receipt));
+}
+
+napi_value Clear(napi_env env, napi_callback_info info) {
+  Call<1> call(env, info);
+  MemoryLimiter& limiter = *call.limiter;
+  if (!limiter.store) return limiter.closed.Call();
+  if (call.count == 0) {
+    limiter.store->ClearAll();
+    TellMemory(env, limiter);
+    return nullptr;
+  }
+  const napi_value id = call.arguments[0];
+  const auto identity = ReadIdentity(env, id, limiter.secret);
+  if (!identity) return limiter.refuse.Call({&id, 1});
+  return ToJs(env, limiter.store->Clear(*identity));
+}
+
+napi_value Stats(napi_env env, napi_callback_info info) {
+  Call<0> call(env, info);
+  MemoryLimiter& limiter = *call.limiter;
+  if (!limiter.store) return limiter.closed.Call();
+  const MemoryStoreStats stats = limiter.store->stats();
+  double* out = limiter.report;
+  *out++ = static_cast<double>(stats.keys);
+  *out++ = static_cast<double>(stats.allowed);
+  *out++ = static_cast<double>(stats.blocked);
+  *out++ = static_cast<double>(stats.evicted);
+  *out++ = static_cast<double>(stats.bytes);
+  return nullptr;
+}
+
+napi_value Close(napi_env env, napi_callback_info info) {
+  Call<0> call(env, info);
+  call.limiter->store.reset();
+  TellMemory(env, *call.limiter);
+  return nullptr;
+}
+
+/// Runs when one of the functions is collected, or at the end of the environment.
+void Release(napi_env env, void* data, void*) {
+  auto* limiter = static_cast<MemoryLimiter*>(data);
+  if (--limiter->functions > 0) return;
+  limiter->store.reset();
+  TellMemory(env, *limiter);
+  delete limiter;
+}
+
+void AddFunction(Napi::Object functions, std::string_view name, napi_callback callback,
+                 MemoryLimiter* limiter) {
+  const Napi::Env env = functions.Env();
+  napi_value function;
+  napi_create_function(env, name.data(), name.size(), callback, limiter, &function);
+  napi_add_finalizer(env, function, limiter, Release, nullptr, nullptr);
+  ++limiter->functions;
+  functions.Set(std::string(name), function);
+}
+
+Policy ReadPolicy(const Napi::Object& options) {
+  PolicyOptions policy;
+  const auto windows = options.Get("windows").As<Napi::Float64Array>();
+  for (std::size_t i = 0; i + 1 < windows.ElementLength(); i += 2) {
+    policy.windows.push_back(
+        {static_cast<Micros>(windows[i]), static_cast<std::uint64_t>(windows[i + 1])});
+  }
+  policy.min_difference =
+      static_cast<Micros>(options.Get("minDifference").As<Napi::Number>().DoubleValue());
+  policy.count_blocked = options.Get("countBlocked").As<Napi::Boolean>();
+  return Policy(std::move(policy));
+}
+
+}  // namespace
+
+Napi::Value CreateMemoryLimiter(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  const auto options = info[0].As<Napi::Object>();
+  const auto keep = info[1].As<Napi::Object>();
+
+  auto limiter = std::make_unique<MemoryLimiter>();
+  const auto borrow = [&](const char* name) {
+    const Napi::Value value = keep.Get(name);
+    return value.IsUndefined() ? Borrowed() : Borrowed(env, value);
+  };
+  limiter->refuse = borrow("refuse");
+  limiter->closed = borrow("closed");
+  limiter->call_back = borrow("callBack");
+  limiter->evicted = borrow("evicted");
+  limiter->clock = borrow("clock");
+  limiter->report = keep.Get("report").As<Napi::Float64Array>().Data();
+  limiter->secret = RandomSecret();
+
+  const Policy policy = ReadPolicy(options);
+  limiter->uses.resize(policy.windows().size());
+  MemoryStoreOptions store;
+  store.max_keys =
+      static_cast<std::size_t>(options.Get("maxKeys").As<Napi::Number>().DoubleValue());
+  store.secret = limiter->secret;
+  store.on_first_eviction = [state = limiter.get()] { state->has_evicted = true; };
+  limiter->store = MemoryStore::Create(policy, store);
+
+  auto functions = Napi::Object::New(env);
+  MemoryLimiter* state = limiter.release();  // from here on the functions own it
+  AddFunction(functions, "check", Check, state);
+  AddFunction(functions, "decide", Decide, state);
+  AddFunction(functions, "decideMany", DecideMany, state);
+  AddFunction(functions, "refund", Refund, state);
+  AddFunction(functions, "clear", Clear, state);
+  AddFunction(functions, "stats", Stats, state);
+  AddFunction(functions, "close", Close, state);
+  return functions;
+}
+
+Napi::Value LiveLimiters(const Napi::CallbackInfo& info) {
+  return Napi::Number::New(info.Env(), static_cast<double>(live_limiters));
+}
+
+}  // namespace rollgate::binding

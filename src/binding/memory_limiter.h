@@ -1,0 +1,35 @@
+// One limiter in memory as JavaScript holds it: native functions around one store.
+#pragma once
+
+#include <napi.h>
+
+namespace rollgate::binding {
+
+/// createMemoryLimiter(options, keep) -> { check, decide, decideMany, refund, clear, stats, close }
+///
+/// `options`, checked by lib: windows (Float64Array of interval in us and max, one pair each),
+/// minDifference (us), countBlocked, maxKeys.
+///
+/// `keep` is an object that lib holds as long as any of the functions; the native side only borrows
+/// what it finds there, so nothing is kept alive by a reference that the garbage collector does
+/// not see:
+///   report      Float64Array that decide, decideMany and stats write to
+///   refuse      (id) => throws: the value is no id
+///   closed      () => throws: the limiter is closed
+///   callBack    (id, callback) => undefined: attempts, then calls back
+///   evicted     () => undefined: told once, when the first id is dropped for want of room
+///   clock       undefined, or () => us: throws when the user's clock fails
+///
+/// check(id?, callback?) -> time left in ms, 0 when allowed
+/// decide(id, cost, records) writes report[0..]: see WriteDecision
+/// decideMany(ids, cost) writes as many of them, one behind the other; nothing if one id is wrong
+/// refund(id, at, cost, incarnation) -> boolean
+/// clear(id) -> boolean; clear() forgets all ids
+/// stats() writes report[0..4]: keys, allowed, blocked, evicted, bytes
+/// close() gives back the memory; every call afterwards ends in closed()
+Napi::Value CreateMemoryLimiter(const Napi::CallbackInfo& info);
+
+/// How many limiters of this process exist natively, for tests.
+Napi::Value LiveLimiters(const Napi::CallbackInfo& info);
+
+}  // namespace rollgate::binding

@@ -1,0 +1,38 @@
+// What the core answers: a Verdict decides, a Decision tells the whole story.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "core/time.h"
+
+namespace rollgate {
+
+/// Whether an attempt passes, and when it counts as made.
+struct Verdict {
+  bool blocked_by_count = false;
+  bool blocked_by_min_difference = false;
+  Micros at = 0;  ///< the clock's time, but never before the id's newest recorded action
+
+  bool allowed() const { return !blocked_by_count && !blocked_by_min_difference; }
+};
+
+/// How far one window is used once the attempt is made.
+struct WindowUse {
+  std::uint64_t used = 0;       ///< recorded actions inside the window, at most its max
+  std::uint64_t remaining = 0;  ///< max - used
+  Micros reset_in = 0;          ///< until the oldest counted action leaves; 0 when none is inside
+};
+
+/// Everything about one attempt. All durations run from the clock's own reading.
+struct Decision {
+  Verdict verdict;
+  Micros time_left = 0;             ///< 0 when allowed; else until the same attempt would pass
+  Micros wait = 0;                  ///< until a next action of cost 1 would pass
+  std::uint64_t actions_left = 0;   ///< the least `remaining` of all windows
+  Micros reset_in = 0;              ///< blocked: time_left; else of the window with the least left
+  std::uint16_t incarnation = 0;    ///< which life of the id recorded it: see Refund
+  std::span<WindowUse> windows;     ///< one per window of the policy, owned by the caller
+};
+
+}  // namespace rollgate

@@ -1,0 +1,70 @@
+// Who is limited: an id reduced to sixteen bytes that no other id shares.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+#include "core/wide_multiply.h"
+
+namespace rollgate {
+
+/// Random words that an outsider cannot know. They decide where ids land in a table and what long
+/// ids are reduced to, so nobody can prepare ids that collide.
+struct Secret {
+  std::array<std::uint64_t, 6> words;
+};
+
+/// An id as the tables keep it: up to 16 Latin-1 characters as they are, anything else as a keyed
+/// 128-bit hash (SipHash-2-4). Equal identities mean equal ids: certainly for the short ones, but
+/// for a chance of 2^-128 a pair for the others.
+struct Identity {
+  static constexpr std::uint8_t kLongestInline = 16;
+  static constexpr std::uint8_t kHashed = kLongestInline + 1;
+
+  std::uint64_t low = 0;
+  std::uint64_t high = 0;
+  std::uint8_t kind = 0;  ///< the number of inline characters, or kHashed
+
+  friend bool operator==(const Identity&, const Identity&) = default;
+};
+
+/// The identity of a string of UTF-16 code units, lone surrogates and NULs included. The same text
+/// has one identity, however the caller stores it.
+Identity IdentityOf(std::span<const char16_t> id, const Secret& secret);
+
+/// Room for a short id, zero behind its end.
+using ShortUnits = std::array<char16_t, Identity::kLongestInline>;
+
+/// Whether all units are Latin-1.
+inline bool IsLatin1(const ShortUnits& units) {
+  std::array<std::uint64_t, 4> words;
+  static_assert(sizeof words == sizeof units);
+  std::memcpy(words.data(), units.data(), sizeof words);
+  return ((words[0] | words[1] | words[2] | words[3]) & 0xff00ff00ff00ff00ULL) == 0;
+}
+
+/// The identity of up to 16 Latin-1 characters, in a handful of instructions.
+inline Identity IdentityOfLatin1(const ShortUnits& units, std::size_t length) {
+  std::array<std::uint8_t, Identity::kLongestInline> bytes;
+  for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::uint8_t>(units[i]);
+  Identity identity;
+  std::memcpy(&identity.low, bytes.data(), 8);
+  std::memcpy(&identity.high, bytes.data() + 8, 8);
+  identity.kind = static_cast<std::uint8_t>(length);
+  return identity;
+}
+
+/// Spreads identities evenly over 64 bits, in a way that depends on the secret.
+inline std::uint64_t HashOf(const Identity& identity, const Secret& secret) {
+  // NH (Black, Halevi, Krawczyk, Krovetz, Rogaway: UMAC, 1999) over two words: for any two ids
+  // the 128-bit products are equal for one secret in 2^64. The second product spreads the bits.
+  const auto& k = secret.words;
+  const WideProduct product = WideMultiply(identity.low + k[0], identity.high + k[1]);
+  const WideProduct spread = WideMultiply(product.low ^ k[2] ^ identity.kind, product.high ^ k[3]);
+  return spread.low ^ spread.high;
+}
+
+}  // namespace rollgate

@@ -1,0 +1,82 @@
+// What is allowed: a list of windows over one log of an id's newest actions.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/time.h"
+
+namespace rollgate {
+
+/// At most `max` actions in any `interval`. An action leaves the window exactly `interval` after it
+/// happened.
+struct Window {
+  Micros interval;    ///< > 0
+  std::uint64_t max;  ///< >= 1
+};
+
+struct PolicyOptions {
+  std::vector<Window> windows;  ///< at least one
+  Micros min_difference = 0;    ///< least time between two actions; the gap itself is enough
+  bool count_blocked = true;    ///< whether a blocked attempt is recorded as an action
+};
+
+/// An immutable set of rules; an attempt passes only if every rule lets it pass.
+class Policy {
+ public:
+  explicit Policy(PolicyOptions options);
+
+  std::span<const Window> windows() const { return windows_; }
+  Micros min_difference() const { return min_difference_; }
+  bool count_blocked() const { return count_blocked_; }
+
+  /// How long an action can matter to any later decision.
+  Micros retention() const { return retention_; }
+
+  /// How many of an id's newest actions can matter to any later decision: the largest `max`. A
+  /// window is full exactly when its max-th newest action is inside it, so nothing older is asked.
+  std::uint32_t log_capacity() const { return log_capacity_; }
+
+  /// The largest cost that can ever pass.
+  std::uint64_t smallest_max() const { return smallest_max_; }
+
+ private:
+  std::vector<Window> windows_;
+  Micros min_difference_;
+  bool count_blocked_;
+  Micros retention_;
+  std::uint32_t log_capacity_;
+  std::uint64_t smallest_max_;
+};
+
+/// The commonest policy, one window and nothing else: the same answers as Policy's, known to the
+/// compiler, so that loops over windows vanish from the check.
+class SingleWindowPolicy {
+ public:
+  static bool Fits(const Policy& policy) {
+    return policy.windows().size() == 1 && policy.min_difference() == 0;
+  }
+
+  /// Precondition: Fits(policy).
+  explicit SingleWindowPolicy(const Policy& policy)
+      : window_{policy.windows().front()},
+        count_blocked_(policy.count_blocked()),
+        log_capacity_(policy.log_capacity()) {}
+
+  std::span<const Window, 1> windows() const { return window_; }
+  static constexpr Micros min_difference() { return 0; }
+  bool count_blocked() const { return count_blocked_; }
+  Micros retention() const { return window_[0].interval; }
+  std::uint32_t log_capacity() const { return log_capacity_; }
+  std::uint64_t smallest_max() const { return window_[0].max; }
+
+ private:
+  std::array<Window, 1> window_;
+  bool count_blocked_;
+  std::uint32_t log_capacity_;
+};
+
+}  // namespace rollgate

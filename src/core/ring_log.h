@@ -1,0 +1,156 @@
+// A log of an id's newest actions: the newest in full, the older ones as a ring of short stamps.
+#pragma once
+
+#include <algorithm>
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+#include "core/time.h"
+
+namespace rollgate {
+
+/// The part of a log that is not the ring of stamps.
+struct LogHead {
+  Micros newest = 0;
+  std::uint32_t size = 0;  ///< actions kept, the newest one included
+  std::uint32_t head = 0;  ///< place of the oldest stamp in the ring
+  /// Whether counted refusals have pushed out actions that may still be inside a window. Only a
+  /// refund asks. True only while the log is full.
+  bool displaced = false;
+};
+
+/// A view of one id's log over bytes that its owner keeps; change it, then store head() back.
+///
+/// `Stamp` keeps the low bits of a moment; the rest follows from the newest one, because Push keeps
+/// no action that is older than the newest by more than a Stamp can count. Nothing that matters is
+/// lost by that: the policy's retention is no longer.
+template <class Stamp>
+class RingLog {
+  static_assert(std::is_unsigned_v<Stamp>);
+
+ public:
+  /// The longest retention that the range of a Stamp allows.
+  static constexpr Micros kLongestRetention = static_cast<Micros>(
+      std::min<std::uint64_t>(std::numeric_limits<Stamp>::max(), std::uint64_t{kLongest}));
+
+  /// `ring` has room for `ring_room` stamps, at any alignment. The log never holds more than
+  /// `capacity` actions; it holds no more than `ring_room + 1` until the owner gives it more room.
+  RingLog(LogHead head, std::byte* ring, std::uint32_t ring_room, std::uint32_t capacity)
+      : head_(head), ring_(ring), ring_room_(ring_room), capacity_(capacity) {}
+
+  const LogHead& head() const { return head_; }
+  std::uint32_t size() const { return head_.size; }
+  std::uint32_t capacity() const { return capacity_; }
+  bool displaced() const { return head_.displaced; }
+  void set_displaced(bool displaced) { head_.displaced = displaced; }
+
+  /// The n-th newest action, counted from 1. Precondition: 1 <= n <= size().
+  Micros Nth(std::uint32_t n) const {
+    assert(n >= 1 && n <= head_.size);
+    if (n == 1) return head_.newest;
+    return head_.newest - static_cast<Micros>(Age(Place(head_.size - n)));
+  }
+
+  /// Precondition: size() >= 1.
+  Micros Oldest() const {
+    assert(head_.size >= 1);
+    if (head_.size == 1) return head_.newest;
+    return head_.newest - static_cast<Micros>(Age(head_.head));
+  }
+
+  bool IsFull() const { return head_.size == capacity_; }
+
+  /// Records an action at `at`, no earlier than the newest; a full log loses its oldest.
+  void Push(Micros at) {
+    if (head_.size > 0 && at - Oldest() > kLongestRetention) [[unlikely]] {
+      DropOlderThan(at - kLongestRetention);
+    }
+    if (head_.size == 0) {
+      head_.size = 1;
+    } else if (head_.size < capacity_) {
+      assert(head_.size <= ring_room_);
+      Store(Place(head_.size - 1), head_.newest);
+      ++head_.size;
+    } else {
+      ReplaceOldest(at);
+    }
+    head_.newest = at;
+  }
+
+  /// The same, told by the caller that the log is full and its oldest action within the range of a
+  /// Stamp before `at`.
+  void ReplaceOldest(Micros at) {
+    assert(IsFull() && at - Oldest() <= kLongestRetention);
+    if (capacity_ > 1) [[likely]] {
+      Store(head_.head, head_.newest);
+      head_.head = Next(head_.head);
+    }
+    head_.newest = at;
+  }
+
+  /// Records an action older than all others. Precondition: the log is neither full nor empty.
+  void PushOldest(Micros at) {
+    assert(head_.size >= 1 && head_.size < capacity_ && head_.size <= ring_room_);
+    head_.head = head_.head == 0 ? ring_room_ - 1 : head_.head - 1;
+    Store(head_.head, at);
+    ++head_.size;
+  }
+
+  /// Takes out the n-th newest action, counted from 1.
+  void Remove(std::uint32_t n) {
+    assert(n >= 1 && n <= head_.size);
+    if (n == 1) {
+      if (head_.size > 1) head_.newest = Nth(2);
+    } else {
+      for (std::uint32_t i = head_.size - n; i + 2 < head_.size; ++i) {
+        std::memcpy(At(Place(i)), At(Place(i + 1)), sizeof(Stamp));
+      }
+    }
+    --head_.size;
+  }
+
+ private:
+  void DropOlderThan(Micros moment) {
+    head_.displaced = false;
+    while (head_.size > 1 && Oldest() < moment) {
+      head_.head = Next(head_.head);
+      --head_.size;
+    }
+    if (head_.newest < moment) head_.size = 0;
+  }
+
+  std::byte* At(std::uint32_t place) const { return ring_ + std::size_t{place} * sizeof(Stamp); }
+
+  /// The place of the i-th oldest stamp, counted from 0.
+  std::uint32_t Place(std::uint32_t i) const {
+    const std::uint64_t place = std::uint64_t{head_.head} + i;
+    return static_cast<std::uint32_t>(place < ring_room_ ? place : place - ring_room_);
+  }
+
+  std::uint32_t Next(std::uint32_t place) const {
+    return place + 1 == ring_room_ ? 0 : place + 1;
+  }
+
+  void Store(std::uint32_t place, Micros at) {
+    const Stamp stamp = static_cast<Stamp>(at);
+    std::memcpy(At(place), &stamp, sizeof stamp);
+  }
+
+  /// How long before the newest action the stamp at `place` was made.
+  Stamp Age(std::uint32_t place) const {
+    Stamp stamp;
+    std::memcpy(&stamp, At(place), sizeof stamp);
+    return static_cast<Stamp>(static_cast<Stamp>(head_.newest) - stamp);
+  }
+
+  LogHead head_;
+  std::byte* ring_;
+  std::uint32_t ring_room_;
+  std::uint32_t capacity_;
+};
+
+}  // namespace rollgate

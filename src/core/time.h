@@ -1,0 +1,24 @@
+// Time as the whole core counts it: whole microseconds since an origin that only the clock knows.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace rollgate {
+
+/// A moment or a duration in microseconds. Moments of one limiter share one clock and one origin.
+using Micros = std::int64_t;
+
+/// No moment lies further from the origin and no duration is longer than this (73,000 years), so
+/// that `moment + duration - moment` never overflows.
+inline constexpr Micros kLongest = Micros{1} << 61;
+
+/// Brings a value within the bounds of kLongest.
+constexpr Micros Bounded(Micros value) { return std::clamp(value, -kLongest, kLongest); }
+
+/// The least number of whole milliseconds that lasts at least `duration`; 0 for none or less.
+constexpr Micros CeilToMillis(Micros duration) {
+  return duration <= 0 ? 0 : (duration + 999) / 1000;
+}
+
+}  // namespace rollgate

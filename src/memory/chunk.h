@@ -1,0 +1,128 @@
+// A small open-addressing table of its own: the piece in which the whole table grows and moves.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "core/identity.h"
+#include "core/time.h"
+#include "memory/group.h"
+#include "memory/slot.h"
+
+namespace rollgate::memory {
+
+/// Sizes that depend on the policy alone.
+struct SlotLayout {
+  std::size_t slot_bytes;
+  std::size_t group_bytes;
+
+  explicit SlotLayout(std::size_t payload_bytes)
+      : slot_bytes((sizeof(Slot) + payload_bytes + 3) / 4 * 4),
+        group_bytes((sizeof(GroupHeader) + kSlotsPerGroup * slot_bytes + 15) / 16 * 16) {}
+};
+
+/// Where an id was found. Valid until the table next inserts or erases.
+struct Place {
+  class Chunk* chunk = nullptr;
+  GroupHeader* header = nullptr;
+  Slot* slot = nullptr;
+  std::uint32_t group = 0;
+  std::uint32_t index = 0;
+  bool in_draining = false;  ///< the table's: which of its two generations
+
+  explicit operator bool() const { return slot != nullptr; }
+  Micros newest() const { return header->newest[index]; }
+};
+
+/// Groups in a row; an id that finds its home group full goes to the next one, and after the last
+/// comes the first. `home` is the high half of what ShareOf leaves: it places an id in order.
+class Chunk {
+ public:
+  Chunk() = default;
+  Chunk(const SlotLayout& layout, std::uint32_t group_count);
+
+  bool exists() const { return group_count_ != 0; }
+  std::uint32_t live() const { return live_; }
+  std::uint32_t group_count() const { return group_count_; }
+  std::uint32_t slot_count() const { return group_count_ * kSlotsPerGroup; }
+  std::size_t bytes(const SlotLayout& layout) const {
+    return group_count_ * (layout.group_bytes + sizeof(Micros));
+  }
+
+  Place Find(const SlotLayout& layout, const Identity& identity, Tag tag,
+             std::uint32_t home) {
+    const std::uint32_t home_group = HomeGroup(home);
+    std::uint32_t group = home_group;
+    do {
+      GroupHeader* header = Header(layout, group);
+      for (std::uint32_t match = header->Match(tag); match != 0; match &= match - 1) {
+        const auto index = static_cast<std::uint32_t>(std::countr_zero(match));
+        Slot* slot = SlotAt(layout, header, index);
+        if (slot->Holds(identity)) [[likely]] {
+          return {this, header, slot, group, index, false};
+        }
+      }
+      if (header->passed == 0) break;
+      group = Next(group);
+    } while (group != home_group);
+    return {};
+  }
+
+  /// Takes a free slot; its bytes are the caller's to fill. Precondition: there is a free slot.
+  Place Insert(const SlotLayout& layout, Tag tag, std::uint32_t home, Micros newest);
+
+  /// Frees a slot of this chunk.
+  void Erase(const SlotLayout& layout, const Place& place, std::uint32_t home);
+
+  /// Changes an id's newest action.
+  void Touch(const Place& place, Micros newest) {
+    place.header->newest[place.index] = newest;
+    if (place.index == place.header->nearest) {
+      earliest_[place.group] = place.header->FindNearest();
+    } else if (newest < earliest_[place.group]) {
+      place.header->nearest = static_cast<std::uint8_t>(place.index);
+      earliest_[place.group] = newest;
+    }
+  }
+
+  /// The earliest newest action of all ids, kNever without ids.
+  Micros Earliest() const;
+
+  /// The id nearest to expiry. Precondition: live() > 0.
+  Place Nearest(const SlotLayout& layout);
+
+  /// Calls visit(place) for each id of a group; visit may erase that id.
+  template <class Visit>
+  void VisitGroup(const SlotLayout& layout, std::uint32_t group, Visit visit) {
+    GroupHeader* header = Header(layout, group);
+    for (std::uint32_t taken = header->Taken(); taken != 0; taken &= taken - 1) {
+      const auto index = static_cast<std::uint32_t>(std::countr_zero(taken));
+      visit(Place{this, header, SlotAt(layout, header, index), group, index, false});
+    }
+  }
+
+ private:
+  struct AlignedDelete {
+    void operator()(std::byte* bytes) const;
+  };
+
+  std::uint32_t HomeGroup(std::uint32_t home) const {
+    return static_cast<std::uint32_t>(std::uint64_t{home} * group_count_ >> 32);
+  }
+  std::uint32_t Next(std::uint32_t group) const { return group + 1 == group_count_ ? 0 : group + 1; }
+  GroupHeader* Header(const SlotLayout& layout, std::uint32_t group) const {
+    return reinterpret_cast<GroupHeader*>(groups_.get() + group * layout.group_bytes);
+  }
+  static Slot* SlotAt(const SlotLayout& layout, GroupHeader* header, std::uint32_t index) {
+    return reinterpret_cast<Slot*>(reinterpret_cast<std::byte*>(header + 1) +
+                                   index * layout.slot_bytes);
+  }
+
+  std::unique_ptr<std::byte[], AlignedDelete> groups_;
+  Micros* earliest_ = nullptr;  // of each group; behind the groups in the same allocation
+  std::uint32_t group_count_ = 0;
+  std::uint32_t live_ = 0;
+};
+
+}  // namespace rollgate::memory

@@ -1,0 +1,63 @@
+// Growth of single chunks, and the order of expiry over all of them.
+#include "memory/generation.h"
+
+#include <cassert>
+#include <cstring>
+#include <utility>
+
+namespace rollgate::memory {
+
+Place Generation::Insert(const SlotLayout& layout, const Secret& secret, std::uint64_t hash,
+                         Micros newest) {
+  const Address address = AddressOf(hash);
+  Chunk& chunk = chunks_[address.chunk];
+  if (chunk.live() >= chunk.slot_count() * 15 / 16) Enlarge(layout, secret, address.chunk);
+  const Place place = chunk.Insert(layout, TagOf(hash), address.home, newest);
+  if (newest < bounds_[address.chunk]) bounds_.Set(address.chunk, newest);
+  ++live_;
+  return place;
+}
+
+void Generation::Erase(const SlotLayout& layout, const Place& place, std::uint64_t hash) {
+  const Address address = AddressOf(hash);
+  chunks_[address.chunk].Erase(layout, place, address.home);
+  --live_;
+}
+
+bool Generation::Tighten() {
+  const std::size_t leaf = bounds_.LeastLeaf();
+  const Micros earliest = chunks_[leaf].exists() ? chunks_[leaf].Earliest() : kNever;
+  if (earliest == bounds_[leaf]) return true;
+  bounds_.Set(leaf, earliest);
+  return false;
+}
+
+void Generation::Prepare(const SlotLayout& layout, std::size_t chunk, std::uint32_t group_count) {
+  if (chunks_[chunk].exists()) return;
+  chunks_[chunk] = Chunk(layout, group_count);
+  chunk_bytes_ += chunks_[chunk].bytes(layout);
+}
+
+void Generation::Release(const SlotLayout& layout, std::size_t chunk) {
+  assert(chunks_[chunk].live() == 0);
+  if (chunks_[chunk].exists()) chunk_bytes_ -= chunks_[chunk].bytes(layout);
+  chunks_[chunk] = Chunk();
+  bounds_.Set(chunk, kNever);
+}
+
+void Generation::Enlarge(const SlotLayout& layout, const Secret& secret, std::size_t index) {
+  Chunk& small = chunks_[index];
+  Chunk large(layout, small.group_count() * 2);
+  for (std::uint32_t group = 0; group < small.group_count(); ++group) {
+    small.VisitGroup(layout, group, [&](const Place& from) {
+      const std::uint64_t hash = HashOf(from.slot->identity(), secret);
+      const Place to = large.Insert(layout, TagOf(hash), AddressOf(hash).home, from.newest());
+      std::memcpy(static_cast<void*>(to.slot), from.slot, layout.slot_bytes);
+    });
+  }
+  chunk_bytes_ += large.bytes(layout);
+  chunk_bytes_ -= small.bytes(layout);
+  small = std::move(large);
+}
+
+}  // namespace rollgate::memory

@@ -1,0 +1,93 @@
+// One size of the table: chunks that share the range of hashes in order.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "core/identity.h"
+#include "core/wide_multiply.h"
+#include "memory/chunk.h"
+#include "memory/earliest_tree.h"
+
+namespace rollgate::memory {
+
+/// Which chunk of a generation a hash belongs to, and where in it.
+struct Address {
+  std::size_t chunk;
+  std::uint32_t home;
+};
+
+class Generation {
+ public:
+  /// Groups of a chunk in a table of several. A single chunk begins smaller; one that happens to
+  /// fill up grows on its own.
+  static constexpr std::uint32_t kGroupsPerChunk = 64;
+  static constexpr std::size_t kSlotsPerChunk = std::size_t{kGroupsPerChunk} * kSlotsPerGroup;
+
+  /// The chunks do not exist at first: see Prepare.
+  explicit Generation(std::size_t chunk_count)
+      : chunks_(chunk_count), chunk_count_(chunk_count), bounds_(chunk_count) {}
+
+  std::size_t chunk_count() const { return chunk_count_; }
+  std::size_t live() const { return live_; }
+  std::size_t bytes() const {
+    return chunk_bytes_ + bounds_.bytes() + chunks_.size() * sizeof(Chunk);
+  }
+  Chunk& chunk(std::size_t index) { return chunks_[index]; }
+
+  Address AddressOf(std::uint64_t hash) const {
+    const Share share = ShareOf(hash, chunk_count_);
+    return {static_cast<std::size_t>(share.index), static_cast<std::uint32_t>(share.rest >> 32)};
+  }
+
+  Place Find(const SlotLayout& layout, const Identity& identity, std::uint64_t hash) {
+    const Address address = AddressOf(hash);
+    return chunks_[address.chunk].Find(layout, identity, TagOf(hash), address.home);
+  }
+
+  /// Takes a free slot; its bytes are the caller's to fill. Precondition: the chunk exists.
+  Place Insert(const SlotLayout& layout, const Secret& secret, std::uint64_t hash, Micros newest);
+
+  void Erase(const SlotLayout& layout, const Place& place, std::uint64_t hash);
+
+  /// Changes the newest action of an id whose hash is given.
+  void Touch(const Place& place, std::uint64_t hash, Micros newest) {
+    const bool earlier = newest < place.newest();
+    place.chunk->Touch(place, newest);
+    if (earlier) [[unlikely]] {
+      const std::size_t chunk = AddressOf(hash).chunk;
+      if (newest < bounds_[chunk]) bounds_.Set(chunk, newest);
+    }
+  }
+
+  /// No id's newest action is earlier than this; kNever without ids.
+  Micros EarliestBound() const { return bounds_.least(); }
+
+  /// Tightens the bound of one chunk; true once EarliestBound() is exact.
+  bool Tighten();
+
+  /// The id nearest to expiry. Precondition: Tighten() said true, and live() > 0.
+  Place Nearest(const SlotLayout& layout) {
+    return chunks_[bounds_.LeastLeaf()].Nearest(layout);
+  }
+
+  /// Brings a chunk into being, if it is not.
+  void Prepare(const SlotLayout& layout, std::size_t chunk, std::uint32_t group_count);
+
+  /// Gives back an empty chunk's memory.
+  void Release(const SlotLayout& layout, std::size_t chunk);
+
+ private:
+  void Enlarge(const SlotLayout& layout, const Secret& secret, std::size_t index);
+
+  std::vector<Chunk> chunks_;
+  std::size_t chunk_count_;
+  /// For each chunk a moment no later than its Earliest(). Touching an id leaves it as it is, so
+  /// it may lag; it is made exact one chunk at a time, when the earliest is wanted.
+  EarliestTree bounds_;
+  std::size_t live_ = 0;
+  std::size_t chunk_bytes_ = 0;
+};
+
+}  // namespace rollgate::memory

@@ -1,0 +1,207 @@
+// Joins the table, the logs and the algorithm.
+#include "memory/memory_store.h"
+
+#include <algorithm>
+#include <concepts>
+#include <cstdint>
+#include <utility>
+
+#include "core/sliding_window_log.h"
+#include "memory/block_logs.h"
+#include "memory/inline_logs.h"
+#include "memory/table.h"
+
+// The check is one function: measured, the calls between its parts cost as much as the parts.
+#if defined(__GNUC__)
+#define ROLLGATE_FLATTEN [[gnu::flatten]]
+#define ROLLGATE_NOINLINE [[gnu::noinline]]
+#else
+#define ROLLGATE_FLATTEN
+#define ROLLGATE_NOINLINE
+#endif
+
+namespace rollgate {
+namespace {
+
+namespace algorithm = sliding_window_log;
+using memory::BlockLogs;
+using memory::InlineLogs;
+using memory::Place;
+using memory::Slot;
+using memory::Table;
+
+/// `P` is a form of the policy, `Logs` is where the ids' older actions live.
+template <class P, class Logs>
+class LogStore final : public MemoryStore {
+ public:
+  LogStore(const Policy& policy, const MemoryStoreOptions& options)
+      : policy_(policy),
+        logs_(policy),
+        table_({logs_.payload_bytes(), std::max<std::size_t>(options.max_keys, 1),
+                policy_.retention(), options.secret}),
+        on_first_eviction_(options.on_first_eviction) {}
+
+  ~LogStore() override { ClearAll(); }
+
+  ROLLGATE_FLATTEN Micros Check(const Identity& id, Micros now) override {
+    const std::uint64_t hash = table_.Hash(id);
+    const Place place = table_.Find(id, hash);
+    if (!place) [[unlikely]] {
+      JudgeUnknown(id, hash, now, 1, [](const auto&, const Verdict&) {});
+      return 0;
+    }
+    const Micros newest = place.newest();
+    auto log = logs_.LoadWithRoom(*place.slot, newest, 1);
+    const Micros time_left = AttemptOne(log, now);
+    ++(time_left == 0 ? allowed_ : blocked_);
+    logs_.Save(*place.slot, log);
+    if (log.Nth(1) != newest) table_.Touch(place, hash, log.Nth(1));
+    return time_left;
+  }
+
+  void Attempt(const Identity& id, Micros now, std::uint64_t cost, Decision& decision) override {
+    decision.incarnation = Judge(id, now, cost, [&](const auto& log, const Verdict& verdict) {
+      algorithm::Describe(log, policy_, verdict, now, cost, decision);
+    });
+  }
+
+  void Peek(const Identity& id, Micros now, std::uint64_t cost, Decision& decision) override {
+    if (const Place place = table_.Find(id, table_.Hash(id))) {
+      const auto log = logs_.Load(*place.slot, place.newest());
+      algorithm::Describe(log, policy_, algorithm::Decide(log, policy_, now, cost), now, cost,
+                          decision);
+    } else {
+      algorithm::Describe(algorithm::EmptyLog(), policy_, VerdictOnUnknown(now), now, cost,
+                          decision);
+    }
+  }
+
+  bool Refund(const Identity& id, const Receipt& receipt) override {
+    const std::uint64_t hash = table_.Hash(id);
+    const Place place = table_.Find(id, hash);
+    if (!place || place.slot->incarnation != receipt.incarnation) return false;
+    auto log = logs_.Load(*place.slot, place.newest());
+    if (!algorithm::Refund(log, policy_, receipt.at, receipt.cost)) return false;
+    if (log.size() == 0) {
+      Forget(place, hash);
+    } else {
+      logs_.Save(*place.slot, log);
+      table_.Touch(place, hash, log.Nth(1));
+    }
+    return true;
+  }
+
+  bool Clear(const Identity& id) override {
+    const std::uint64_t hash = table_.Hash(id);
+    const Place place = table_.Find(id, hash);
+    if (place) Forget(place, hash);
+    return static_cast<bool>(place);
+  }
+
+  void ClearAll() override {
+    table_.Clear([this](Slot& slot) { logs_.Destroy(slot); });
+  }
+
+  MemoryStoreStats stats() const override {
+    return {table_.live(), allowed_, blocked_, table_.evicted(),
+            table_.bytes() + logs_.extra_bytes()};
+  }
+
+ private:
+  /// Attempts an action of cost 1 on an id's log; returns the time left.
+  template <class Log>
+  Micros AttemptOne(Log& log, Micros now) const {
+    if constexpr (std::same_as<P, SingleWindowPolicy>) {
+      return algorithm::AttemptOne(log, policy_, now);
+    } else {
+      const Verdict verdict = algorithm::Decide(log, policy_, now, 1);
+      if (algorithm::Records(verdict, policy_)) algorithm::Record(log, policy_, verdict, 1);
+      return verdict.allowed() ? 0 : algorithm::WaitFor(log, policy_, now, 1);
+    }
+  }
+
+  /// Decides, lets `tell(log, verdict)` look at the log as it was, then records. Returns the
+  /// incarnation of the id.
+  template <class Tell>
+  std::uint16_t Judge(const Identity& id, Micros now, std::uint64_t cost, Tell tell) {
+    const std::uint64_t hash = table_.Hash(id);
+    const Place place = table_.Find(id, hash);
+    if (!place) return JudgeUnknown(id, hash, now, cost, tell);
+
+    auto log = logs_.Load(*place.slot, place.newest());
+    const Verdict verdict = algorithm::Decide(log, policy_, now, cost);
+    tell(std::as_const(log), verdict);
+    ++(verdict.allowed() ? allowed_ : blocked_);
+    if (algorithm::Records(verdict, policy_)) {
+      log = logs_.LoadWithRoom(*place.slot, place.newest(), cost);
+      algorithm::Record(log, policy_, verdict, cost);
+      logs_.Save(*place.slot, log);
+      if (verdict.at != place.newest()) table_.Touch(place, hash, verdict.at);
+    }
+    return place.slot->incarnation;
+  }
+
+  template <class Tell>
+  ROLLGATE_NOINLINE std::uint16_t JudgeUnknown(const Identity& id, std::uint64_t hash, Micros now,
+                             std::uint64_t cost, Tell tell) {
+    const Verdict verdict = VerdictOnUnknown(now);
+    tell(algorithm::EmptyLog(), verdict);
+    ++allowed_;
+    const Place place = table_.Insert(id, hash, verdict.at,
+                                      [this](Slot& slot) { logs_.Destroy(slot); });
+    if (table_.evicted() == 1 && on_first_eviction_) std::exchange(on_first_eviction_, nullptr)();
+    place.slot->incarnation = ++incarnations_;
+    logs_.Create(*place.slot);
+    if (cost > 1) {
+      auto log = logs_.LoadWithRoom(*place.slot, verdict.at, cost - 1);
+      algorithm::Record(log, policy_, verdict, cost - 1);
+      logs_.Save(*place.slot, log);
+    }
+    return place.slot->incarnation;
+  }
+
+  Verdict VerdictOnUnknown(Micros now) const {
+    Verdict verdict;
+    verdict.at = std::max(now, table_.forgotten_until());
+    return verdict;
+  }
+
+  void Forget(const Place& place, std::uint64_t hash) {
+    logs_.Destroy(*place.slot);
+    table_.Erase(place, hash);
+  }
+
+  P policy_;
+  Logs logs_;
+  Table table_;
+  std::function<void()> on_first_eviction_;
+  std::uint16_t incarnations_ = 0;
+  std::uint64_t allowed_ = 0;
+  std::uint64_t blocked_ = 0;
+};
+
+template <class Logs>
+std::unique_ptr<MemoryStore> CreateWith(const Policy& policy, const MemoryStoreOptions& options) {
+  if (SingleWindowPolicy::Fits(policy)) {
+    return std::make_unique<LogStore<SingleWindowPolicy, Logs>>(policy, options);
+  }
+  return std::make_unique<LogStore<Policy, Logs>>(policy, options);
+}
+
+template <std::unsigned_integral Stamp>
+std::unique_ptr<MemoryStore> CreateFor(const Policy& policy, const MemoryStoreOptions& options) {
+  return InlineLogs<Stamp>::Fits(policy) ? CreateWith<InlineLogs<Stamp>>(policy, options)
+                                         : CreateWith<BlockLogs<Stamp>>(policy, options);
+}
+
+}  // namespace
+
+std::unique_ptr<MemoryStore> MemoryStore::Create(const Policy& policy,
+                                                 const MemoryStoreOptions& options) {
+  // Half the bytes where the longest window allows it: up to 71 minutes.
+  return policy.retention() <= RingLog<std::uint32_t>::kLongestRetention
+             ? CreateFor<std::uint32_t>(policy, options)
+             : CreateFor<std::uint64_t>(policy, options);
+}
+
+}  // namespace rollgate

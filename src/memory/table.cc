@@ -1,0 +1,109 @@
+// Growth, shrinking and the order of expiry over both generations.
+#include "memory/table.h"
+
+#include <cassert>
+#include <cstring>
+#include <utility>
+
+namespace rollgate::memory {
+namespace {
+
+// Measured: searches stay short up to this load, and a chunk with an uneven share has room left.
+constexpr double kFullLoad = 0.8;
+constexpr double kEmptyLoad = 0.2;
+constexpr double kLoadAfterShrinking = 0.55;
+// Small steps keep the table dense: the load stays between 0.61 and 0.8 while it grows.
+constexpr double kGrowth = 1.3;
+
+std::size_t ChunksFor(std::size_t keys, double load) {
+  return static_cast<std::size_t>(static_cast<double>(keys) /
+                                  (load * static_cast<double>(Generation::kSlotsPerChunk))) +
+         1;
+}
+
+}  // namespace
+
+Table::Table(const TableOptions& options)
+    : layout_(options.payload_bytes),
+      max_keys_(options.max_keys),
+      retention_(options.retention),
+      secret_(options.secret),
+      active_(1) {
+  active_.Prepare(layout_, 0, 1);
+}
+
+Place Table::FindInEither(const Identity& identity, std::uint64_t hash) {
+  const std::size_t chunk = draining_->AddressOf(hash).chunk;
+  if (chunk <= cursor_chunk_) {
+    const Place place = active_.Find(layout_, identity, hash);
+    if (place || chunk < cursor_chunk_) return place;
+  }
+  Place place = draining_->Find(layout_, identity, hash);
+  place.in_draining = true;
+  return place;
+}
+
+Place Table::Nearest(std::size_t most_steps) {
+  assert(live() > 0);
+  for (std::size_t step = 0; step < most_steps; ++step) {
+    const bool in_draining =
+        draining_ && draining_->EarliestBound() < active_.EarliestBound();
+    Generation& generation = in_draining ? *draining_ : active_;
+    if (!generation.Tighten()) continue;
+    Place place = generation.Nearest(layout_);
+    place.in_draining = in_draining;
+    return place;
+  }
+  return {};
+}
+
+void Table::Resize() {
+  if (draining_) return;
+  const std::size_t chunks = active_.chunk_count();
+  const double load = static_cast<double>(active_.live()) /
+                      static_cast<double>(chunks * Generation::kSlotsPerChunk);
+  if (load >= kFullLoad) {
+    const auto next = static_cast<std::size_t>(static_cast<double>(chunks) * kGrowth);
+    Begin(std::min(std::max(next, chunks + 1), ChunksFor(max_keys_, kFullLoad)));
+  } else if (load < kEmptyLoad && chunks > 1) {
+    Begin(ChunksFor(active_.live(), kLoadAfterShrinking));
+  }
+}
+
+void Table::Begin(std::size_t chunk_count) {
+  if (chunk_count == active_.chunk_count()) return;
+  draining_.emplace(std::exchange(active_, Generation(chunk_count)));
+  cursor_chunk_ = 0;
+  cursor_group_ = 0;
+  PrepareForCursor();
+}
+
+void Table::PrepareForCursor() {
+  const std::size_t from = cursor_chunk_ * active_.chunk_count() / draining_->chunk_count();
+  const std::size_t to = (cursor_chunk_ + 1) * active_.chunk_count() / draining_->chunk_count();
+  for (std::size_t chunk = from; chunk <= to && chunk < active_.chunk_count(); ++chunk) {
+    active_.Prepare(layout_, chunk, Generation::kGroupsPerChunk);
+  }
+}
+
+void Table::Move(std::size_t groups) {
+  for (; groups > 0 && draining_; --groups) {
+    Chunk& chunk = draining_->chunk(cursor_chunk_);
+    chunk.VisitGroup(layout_, cursor_group_, [this](const Place& from) {
+      const std::uint64_t hash = Hash(from.slot->identity());
+      const Place to = active_.Insert(layout_, secret_, hash, from.newest());
+      std::memcpy(static_cast<void*>(to.slot), from.slot, layout_.slot_bytes);
+      draining_->Erase(layout_, from, hash);
+    });
+    if (++cursor_group_ < chunk.group_count()) continue;
+    cursor_group_ = 0;
+    draining_->Release(layout_, cursor_chunk_);
+    if (++cursor_chunk_ == draining_->chunk_count()) {
+      draining_.reset();
+    } else {
+      PrepareForCursor();
+    }
+  }
+}
+
+}  // namespace rollgate::memory

@@ -1,0 +1,158 @@
+// All ids of one store: grows, shrinks and forgets a little at a time, never all at once.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+
+#include "core/identity.h"
+#include "core/time.h"
+#include "memory/chunk.h"
+#include "memory/generation.h"
+
+namespace rollgate::memory {
+
+struct TableOptions {
+  std::size_t payload_bytes;  ///< of each slot
+  std::size_t max_keys;       ///< >= 1
+  Micros retention;           ///< how long after its newest action an id has expired
+  Secret secret;
+};
+
+/// An open-addressing table owned by one thread.
+///
+/// When it gets too full or too empty, a second generation of another size is begun, and each
+/// insertion moves a few groups over, in the order of the hashes. So an id is in the new generation
+/// when its old chunk lies before the one being moved, in the old one when behind it, and may be in
+/// either within that chunk; memory is given back chunk by chunk on the way.
+class Table {
+ public:
+  explicit Table(const TableOptions& options);
+
+  /// What the table forgets on its own, it hands to `release(Slot&)` first.
+  template <class Release>
+  Place Insert(const Identity& identity, std::uint64_t hash, Micros newest, Release release);
+
+  std::uint64_t Hash(const Identity& identity) const { return HashOf(identity, secret_); }
+
+  Place Find(const Identity& identity, std::uint64_t hash) {
+    if (!draining_) [[likely]] {
+      return active_.Find(layout_, identity, hash);
+    }
+    return FindInEither(identity, hash);
+  }
+
+  void Touch(const Place& place, std::uint64_t hash, Micros newest) {
+    (place.in_draining ? *draining_ : active_).Touch(place, hash, newest);
+  }
+
+  void Erase(const Place& place, std::uint64_t hash) {
+    (place.in_draining ? *draining_ : active_).Erase(layout_, place, hash);
+  }
+
+  /// Calls visit(Slot&) for every id, then forgets them all and gives back the memory.
+  template <class Visit>
+  void Clear(Visit visit);
+
+  /// Ids in the table, those included that have expired and not yet been forgotten.
+  std::size_t live() const { return active_.live() + (draining_ ? draining_->live() : 0); }
+  std::size_t bytes() const { return active_.bytes() + (draining_ ? draining_->bytes() : 0); }
+
+  /// Ids dropped before they expired, because there were max_keys others.
+  std::uint64_t evicted() const { return evicted_; }
+
+  /// No id that was forgotten as expired mattered at this time or later. An id that is not in the
+  /// table must not be judged by an earlier time: it may have been forgotten.
+  Micros forgotten_until() const { return forgotten_until_; }
+
+ private:
+  static constexpr std::size_t kGroupsMovedPerInsert = 2;
+  static constexpr int kForgottenPerInsert = 2;
+  static constexpr std::size_t kTightenedPerInsert = 4;
+
+  Place FindInEither(const Identity& identity, std::uint64_t hash);
+
+  /// No id's newest action is earlier than this.
+  Micros EarliestBound() const {
+    return draining_ ? std::min(active_.EarliestBound(), draining_->EarliestBound())
+                     : active_.EarliestBound();
+  }
+
+  /// The id nearest to expiry in the whole table, or none if more than `most_steps` bounds would
+  /// have to be tightened to tell. Precondition: live() > 0.
+  Place Nearest(std::size_t most_steps);
+
+  /// Frees the slot of an id that the table forgets on its own.
+  template <class Release>
+  void Forget(const Place& place, Release& release);
+
+  /// Begins a generation of another size if this one is too full or too empty.
+  void Resize();
+  void Begin(std::size_t chunk_count);
+  void Move(std::size_t groups);
+  /// Makes sure that the ids of the chunk under the cursor have somewhere to go.
+  void PrepareForCursor();
+
+  SlotLayout layout_;
+  std::size_t max_keys_;
+  Micros retention_;
+  Secret secret_;
+  Generation active_;
+  std::optional<Generation> draining_;
+  std::size_t cursor_chunk_ = 0;  // of draining_: the chunk being moved
+  std::uint32_t cursor_group_ = 0;
+  std::uint64_t evicted_ = 0;
+  Micros forgotten_until_ = -kLongest;
+};
+
+template <class Release>
+void Table::Forget(const Place& place, Release& release) {
+  const std::uint64_t hash = Hash(place.slot->identity());
+  release(*place.slot);
+  Erase(place, hash);
+}
+
+template <class Release>
+Place Table::Insert(const Identity& identity, std::uint64_t hash, Micros newest,
+                    Release release) {
+  const Micros last_expired = newest - retention_;
+  for (int i = 0; i < kForgottenPerInsert && EarliestBound() <= last_expired; ++i) {
+    const Place nearest = live() > 0 ? Nearest(kTightenedPerInsert) : Place();
+    if (!nearest || nearest.newest() > last_expired) break;
+    forgotten_until_ = std::max(forgotten_until_, nearest.newest() + retention_);
+    Forget(nearest, release);
+  }
+  if (live() >= max_keys_) {
+    Forget(Nearest(std::numeric_limits<std::size_t>::max()), release);
+    ++evicted_;
+  }
+  Move(kGroupsMovedPerInsert);
+  Resize();
+
+  const bool in_draining = draining_ && draining_->AddressOf(hash).chunk > cursor_chunk_;
+  Generation& generation = in_draining ? *draining_ : active_;
+  Place place = generation.Insert(layout_, secret_, hash, newest);
+  place.in_draining = in_draining;
+  place.slot->set_identity(identity);
+  return place;
+}
+
+template <class Visit>
+void Table::Clear(Visit visit) {
+  for (Generation* generation : {&active_, draining_ ? &*draining_ : nullptr}) {
+    if (generation == nullptr) continue;
+    for (std::size_t chunk = 0; chunk < generation->chunk_count(); ++chunk) {
+      for (std::uint32_t group = 0; group < generation->chunk(chunk).group_count(); ++group) {
+        generation->chunk(chunk).VisitGroup(layout_, group,
+                                            [&](const Place& place) { visit(*place.slot); });
+      }
+    }
+  }
+  draining_.reset();
+  active_ = Generation(1);
+  active_.Prepare(layout_, 0, 1);
+}
+
+}  // namespace rollgate::memory

@@ -1,0 +1,136 @@
+// The examples that README shows, run as their readers run them.
+'use strict';
+
+const net = require('node:net');
+const { run, serve, stop } = require('./child');
+
+/** Everything a request was answered, without supertest: the servers are other processes. */
+async function get(url) {
+  const response = await fetch(url);
+  return { status: response.status, headers: response.headers, text: await response.text() };
+}
+
+test('in-memory.js refuses the fourth action, of that user only, and ends by itself', async () => {
+  const { code, output } = await run('in-memory.js');
+  expect(code).toBe(0);
+  expect(output.trim().split('\n')).toEqual([
+    'ada, action 1: done',
+    'ada, action 2: done',
+    'ada, action 3: done',
+    expect.stringMatching(/^ada, action 4: refused, try again in (9\d\d|1000) ms$/),
+    'bob, action 1: done',
+  ]);
+});
+
+test('callback.js refuses an action that follows too soon', async () => {
+  const { code, output } = await run('callback.js');
+  expect(code).toBe(0);
+  expect(output.trim().split('\n')).toEqual([
+    'first action: done, 9 left',
+    expect.stringMatching(/^second action: refused, try again in \d+ ms$/),
+  ]);
+});
+
+test('worker-threads.js counts in each thread and ends by itself', async () => {
+  const { code, output } = await run('worker-threads.js');
+  expect(code).toBe(0);
+  expect(output.trim().split('\n').sort()).toEqual([
+    'main thread: 2 of 5 allowed',
+    'worker thread 1: 2 of 5 allowed',
+    'worker thread 2: 2 of 5 allowed',
+  ]);
+});
+
+test('express.js lets ten requests pass and answers the eleventh with 429', async () => {
+  const server = await serve('express.js');
+  try {
+    const answers = [];
+    for (let i = 0; i < 11; i++) answers.push(await get(server.url));
+    expect(answers[0].text).toBe('Welcome. 9 more in this minute.\n');
+    expect(answers[0].headers.get('ratelimit-policy')).toBe('10;w=60');
+    expect(answers.map(({ status }) => status)).toEqual([...Array(10).fill(200), 429]);
+    expect(JSON.parse(answers[10].text).error).toMatch(/Too many requests/);
+  } finally {
+    await stop(server);
+  }
+});
+
+test('express-by-hand.js refuses a request that follows too soon', async () => {
+  const server = await serve('express-by-hand.js');
+  try {
+    const [one, two] = await Promise.all([get(server.url), get(server.url)]);
+    expect([one.status, two.status].sort()).toEqual([200, 429]);
+    const refused = one.status === 429 ? one : two;
+    expect(refused.text).toMatch(/^You must wait \d+ ms before you can make requests\.$/);
+  } finally {
+    await stop(server);
+  }
+});
+
+describe('start/server.js', () => {
+  test('prints its URL and a curl line that is true', async () => {
+    const server = await serve('start/server.js');
+    try {
+      const curled = /curl -i (http:\S+)/.exec(server.printed())[1];
+      const { status, headers, text } = await get(curled);
+      expect(status).toBe(200);
+      expect(headers.get('ratelimit-policy')).toBe('5;w=10');
+      expect(JSON.parse(text)).toMatchObject({ allowed: true, timeLeft: 0, actionsLeft: 4 });
+    } finally {
+      await stop(server);
+    }
+  });
+
+  test.each([
+    ['action', 'the refusals fill the log', 5],
+    ['lenient', 'the refusals leave no trace', 5],
+  ])('/api/%s answers with the decision, refused or not: %s', async (route, _why, max) => {
+    const server = await serve('start/server.js');
+    try {
+      const answers = [];
+      for (let i = 0; i <= max; i++) answers.push(await get(`${server.url}/api/${route}`));
+      const [refused] = answers.slice(-1);
+      expect(answers.map(({ status }) => status)).toEqual([...Array(max).fill(200), 429]);
+      const { timeLeft, blockedBy, limits, resetIn } = JSON.parse(refused.text);
+      expect(blockedBy).toBe('count');
+      expect(limits).toHaveLength(1);
+      expect(limits[0]).toMatchObject({ used: 5, remaining: 0, maxInInterval: 5 });
+      expect(resetIn).toBe(timeLeft);
+      expect(refused.headers.get('retry-after')).toBe(String(Math.ceil(timeLeft / 1000)));
+    } finally {
+      await stop(server);
+    }
+  });
+
+  test('takes the next free port and says so', async () => {
+    const occupier = net.createServer().listen(0, '127.0.0.1');
+    await new Promise((resolve) => occupier.once('listening', resolve));
+    const { port } = occupier.address();
+    const server = await serve('start/server.js', { PORT: String(port) });
+    try {
+      expect(server.printed()).toContain(`Port ${port} is taken, trying ${port + 1}.`);
+      expect(Number(new URL(server.url).port)).toBeGreaterThan(port);
+      expect((await get(`${server.url}/`)).text).toContain('<title>rollgate');
+    } finally {
+      await stop(server);
+      occupier.close();
+    }
+  });
+
+  test('refuses a PORT that is none', async () => {
+    await expect(serve('start/server.js', { PORT: 'http' })).rejects.toThrow(
+      /PORT must be a number/,
+    );
+  });
+
+  test.each(['SIGINT', 'SIGTERM'])(
+    '%s ends it cleanly, an open page notwithstanding',
+    async (signal) => {
+      const server = await serve('start/server.js');
+      const page = await fetch(`${server.url}/api/events`);
+      const closed = page.text().catch(() => {});
+      expect(await stop(server, signal)).toEqual({ code: 0, signal: null });
+      await closed;
+    },
+  );
+});

@@ -1,0 +1,160 @@
+// The same requests through rollgate and through express-rate-limit, wherever a rolling window answers alike.
+'use strict';
+
+const expressRateLimit = require('express-rate-limit');
+const { rateLimit } = require('../..');
+const { useHandMovedClock, appWith, get } = require('./apps');
+
+const time = useHandMovedClock();
+const WINDOW_MS = 90_500;
+
+/** Requests as [ms waited before it, how many at once]; what each was answered. */
+async function play(middleware, script, { legacyHeaders = true }) {
+  const app = appWith(middleware);
+  const answers = [];
+  for (const [waitMs, times] of script) {
+    time.advance(waitMs);
+    for (let i = 0; i < times; i++) {
+      const { status, text, headers } = await get(app);
+      const { connection, ...compared } = headers;
+      // Without the legacy set Date is Node's own, and real time.
+      if (!legacyHeaders) delete compared.date;
+      answers.push({ status, text, headers: compared });
+    }
+  }
+  return answers;
+}
+
+/** The script once through each, with the hand put back in between. */
+async function playBoth(options, own, script) {
+  const startMs = Date.now();
+  const theirs = await play(expressRateLimit({ ...options, validate: false }), script, options);
+  jest.setSystemTime(startMs);
+  const ours = await play(rateLimit({ ...options, ...own, clock: time.clock }), script, options);
+  return { ours, theirs };
+}
+
+const HEADERS = [
+  { legacyHeaders: true, standardHeaders: false },
+  { legacyHeaders: false, standardHeaders: true },
+  { legacyHeaders: false, standardHeaders: 'draft-6' },
+  { legacyHeaders: true, standardHeaders: 'draft-6' },
+  { legacyHeaders: false, standardHeaders: false },
+];
+
+describe.each(HEADERS)('with %j', (headers) => {
+  test('a burst beyond the limit and a burst one window later are answered alike', async () => {
+    const { ours, theirs } = await playBoth({ windowMs: WINDOW_MS, limit: 3, ...headers }, {}, [
+      [0, 5],
+      [WINDOW_MS, 4],
+    ]);
+    expect(ours).toEqual(theirs);
+    expect(ours.map(({ status }) => status)).toEqual([200, 200, 200, 429, 429, 200, 200, 200, 429]);
+  });
+
+  test('requests spread over one window are answered alike when refusals do not count', async () => {
+    const { ours, theirs } = await playBoth(
+      { windowMs: WINDOW_MS, limit: 3, ...headers },
+      { countBlocked: false },
+      [
+        [0, 1],
+        [1, 1],
+        [999, 1],
+        [30_000, 2],
+        [59_499, 1],
+      ],
+    );
+    expect(ours).toEqual(theirs);
+    expect(ours.map(({ status }) => status)).toEqual([200, 200, 200, 429, 429, 429]);
+  });
+
+  test('limit 0 refuses alike', async () => {
+    const { ours, theirs } = await playBoth({ windowMs: WINDOW_MS, limit: 0, ...headers }, {}, [
+      [0, 2],
+    ]);
+    expect(ours).toEqual(theirs);
+    expect(ours.map(({ status }) => status)).toEqual([429, 429]);
+  });
+});
+
+test.each([
+  ['the defaults', {}],
+  ['max in place of limit', { max: 2 }],
+  ['limit beside max', { limit: 1, max: 3 }],
+  ['options that are undefined', { limit: undefined, message: undefined, skip: undefined }],
+  ['another status code', { limit: 1, statusCode: 503 }],
+  ['a message that is a string', { limit: 1, message: 'slow down' }],
+  ['a message that is an object', { limit: 1, message: { error: 'slow down', tries: [1, 2] } }],
+  ['a message function', { limit: 1, message: (req) => `slow down, ${req.method}` }],
+  ['an async message function', { limit: 1, message: async () => ({ error: 'slow down' }) }],
+  ['a key of its own', { limit: 1, keyGenerator: (req) => req.get('user-agent') ?? 'none' }],
+  ['an async key', { limit: 1, keyGenerator: async () => 'all' }],
+  ['skip', { limit: 1, skip: () => true }],
+  ['async skip', { limit: 1, skip: async () => true }],
+  [
+    'a handler',
+    { limit: 1, handler: (_req, res, _next, o) => res.status(o.statusCode).send('no') },
+  ],
+  ['a handler that lets pass', { limit: 1, handler: (_req, _res, next) => next() }],
+])('%s: answered alike', async (_what, options) => {
+  const { ours, theirs } = await playBoth(options, {}, [[0, 7]]);
+  expect(ours).toEqual(theirs);
+});
+
+test('req.rateLimit has the same shape and, while requests pass, the same values', async () => {
+  const seen = async (limiter) => {
+    const infos = [];
+    const app = appWith((req, res, next) =>
+      limiter(req, res, (error) => {
+        infos.push({ ...req.rateLimit });
+        next(error);
+      }),
+    );
+    for (let i = 0; i < 3; i++) await get(app);
+    return infos;
+  };
+  const options = { windowMs: WINDOW_MS, limit: 3 };
+  const theirs = await seen(expressRateLimit({ ...options, validate: false }));
+  const ours = await seen(rateLimit({ ...options, clock: time.clock }));
+  expect(ours).toEqual(theirs);
+  expect(ours[2]).toEqual({
+    limit: 3,
+    used: 3,
+    remaining: 0,
+    resetTime: new Date(Date.now() + WINDOW_MS),
+    key: '127.0.0.1',
+  });
+});
+
+test('getKey and resetKey answer alike', async () => {
+  const story = async (limiter) => {
+    const app = appWith(limiter);
+    const told = [await limiter.getKey('127.0.0.1')];
+    await get(app);
+    told.push({ ...(await limiter.getKey('127.0.0.1')) });
+    await get(app);
+    told.push({ ...(await limiter.getKey('127.0.0.1')) });
+    told.push(await limiter.resetKey('127.0.0.1'));
+    told.push(await limiter.getKey('127.0.0.1'));
+    told.push((await get(app)).headers['x-ratelimit-remaining']);
+    return told;
+  };
+  const options = { windowMs: WINDOW_MS, limit: 2 };
+  const theirs = await story(expressRateLimit({ ...options, validate: false }));
+  const ours = await story(rateLimit({ ...options, clock: time.clock }));
+  expect(ours).toEqual(theirs);
+  expect(ours[0]).toBeUndefined();
+  expect(ours[2].totalHits).toBe(2);
+});
+
+test('where they differ: no double burst around the edge of a window', async () => {
+  const edge = [
+    [0, 1],
+    [WINDOW_MS - 1, 2],
+    [1, 3],
+  ];
+  const { ours, theirs } = await playBoth({ windowMs: WINDOW_MS, limit: 3 }, {}, edge);
+  const passed = (answers) => answers.slice(1).filter(({ status }) => status === 200).length;
+  expect(passed(theirs)).toBe(5);
+  expect(passed(ours)).toBe(3);
+});
