@@ -2,7 +2,7 @@
 'use strict';
 
 const { optionTypeError, optionRangeError, typeError } = require('../errors');
-const { rejectUnknownOptions } = require('../options');
+const { LIMITER_NAMES, rejectUnknownOptions } = require('../options');
 const { HEADER_DRAFTS } = require('./headers');
 const { clientKey } = require('./client-key');
 const { respond } = require('./respond');
@@ -23,23 +23,12 @@ const DEFAULTS = {
 const INTERVAL_NAMES = ['windowMs', 'interval'];
 const MAX_NAMES = ['limit', 'max', 'maxInInterval'];
 
-/** Options that RateLimiter checks and uses; the middleware only hands them on. */
-const HANDED_ON = [
-  'minDifference',
-  'limits',
-  'countBlocked',
-  'algorithm',
-  'clock',
-  'maxKeys',
-  'blockFor',
-  'redis',
-  'client',
-  'namespace',
-  'shared',
-  'kv',
-];
+const RENAMED = [...INTERVAL_NAMES, ...MAX_NAMES];
 
-const LIMITER_OPTIONS = [...INTERVAL_NAMES, ...MAX_NAMES, ...HANDED_ON];
+/** The options that RateLimiter checks and uses; the middleware only hands them on. */
+const HANDED_ON = LIMITER_NAMES.filter((name) => !RENAMED.includes(name));
+
+const LIMITER_OPTIONS = [...RENAMED, ...HANDED_ON];
 
 const OWN_OPTIONS = [
   'limiter',
@@ -56,19 +45,25 @@ const OWN_OPTIONS = [
 /** Known words that this version cannot honour: refusing them is kinder than ignoring them. */
 const NOT_YET = [
   'authenticate',
+  'blockFor',
+  'client',
   'identifier',
   'ipv6Subnet',
+  'kv',
+  'namespace',
   'onAuthError',
   'passOnStoreError',
   'problemDetails',
+  'redis',
   'requestWasSuccessful',
   'rules',
+  'shared',
   'skipFailedRequests',
   'skipSuccessfulRequests',
   'validate',
 ];
 
-const KNOWN_OPTIONS = [...OWN_OPTIONS, ...LIMITER_OPTIONS, ...NOT_YET];
+const KNOWN_OPTIONS = [...OWN_OPTIONS, ...LIMITER_OPTIONS];
 
 /**
  * The settings a middleware works with: every option checked, defaults filled in. `limiterOptions` is
@@ -79,12 +74,12 @@ function readOptions(options = {}) {
     throw optionTypeError('options', 'an object', options);
   }
   const given = withoutUndefined(options);
-  rejectUnknownOptions(given, KNOWN_OPTIONS);
   for (const name of NOT_YET) {
     if (name in given) {
       throw typeError('ERR_ROLLGATE_OPTION', `option '${name}': not available in this version`);
     }
   }
+  rejectUnknownOptions(given, KNOWN_OPTIONS);
   const own = readOwnOptions({ ...DEFAULTS, ...given });
   return given.limiter === undefined
     ? { ...own, ...readLimiterOptions(given) }

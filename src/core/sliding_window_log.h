@@ -80,13 +80,14 @@ template <ActionLog Log, class P>
 Micros WaitFor(const Log& log, const P& policy, Micros now, std::uint64_t cost) {
   const std::uint64_t size = log.size();
   if (size == 0) return 0;
-  Micros allowed_at = log.Nth(1) + policy.min_difference();
-  if (policy.min_difference() == 0) allowed_at = now;
+  const Micros newest = log.Nth(1);
+  Micros allowed_at = newest + policy.min_difference();
   for (const Window& window : policy.windows()) {
     const std::uint64_t n = window.max - cost + 1;
     if (size >= n) allowed_at = std::max(allowed_at, log.Nth(n) + window.interval);
   }
-  return std::max<Micros>(allowed_at - now, 0);
+  // Time is never taken as earlier than the newest action, so up to then there is no waiting.
+  return allowed_at <= std::max(now, newest) ? 0 : allowed_at - now;
 }
 
 /// The wait of a blocked attempt, itself counted where refusals count.
@@ -142,8 +143,11 @@ template <class Log, class P>
 void Record(Log& log, const P& policy, const Verdict& verdict, std::uint64_t cost) {
   // What an allowed action pushes out is outside of every window, and so is all that was pushed out
   // before it. What a refusal pushes out may have to be missed by a later refund.
-  if (cost > log.capacity() - log.size()) {
-    log.set_displaced(!verdict.allowed() && verdict.at - log.Oldest() < policy.retention());
+  const std::uint64_t free = log.capacity() - log.size();
+  if (cost > free) {
+    const auto newest_pushed_out = static_cast<std::uint32_t>(log.size() - (cost - free) + 1);
+    log.set_displaced(!verdict.allowed() &&
+                      verdict.at - log.Nth(newest_pushed_out) < policy.retention());
   }
   for (std::uint64_t i = 0; i < cost; ++i) log.Push(verdict.at);
 }
@@ -172,9 +176,10 @@ Micros AttemptOne(Log& log, const SingleWindowPolicy& policy, Micros now) {
 
 /// Takes back what an allowed attempt of `cost` recorded at `at`; tells whether it found anything.
 ///
-/// Where counted refusals have pushed older actions out of the log, the places that become free
-/// would belong to those; they are kept taken until the oldest known action leaves, which is no
-/// earlier than the lost ones would.
+/// Exact as long as the clock does not step back behind an action that was taken back. Where counted
+/// refusals have pushed older actions out of the log, the places that become
+/// free would belong to those; they are kept taken until the oldest known action leaves, which is
+/// no earlier than the lost ones would.
 template <class Log, class P>
 bool Refund(Log& log, const P& policy, Micros at, std::uint64_t cost) {
   // Times never ascend with n: skip the later ones by halves, then take the equal ones.

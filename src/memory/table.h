@@ -84,9 +84,9 @@ class Table {
   /// have to be tightened to tell. Precondition: live() > 0.
   Place Nearest(std::size_t most_steps);
 
-  /// Frees the slot of an id that the table forgets on its own.
+  /// Frees the slot of an id that the table forgets on its own, expired or not.
   template <class Release>
-  void Forget(const Place& place, Release& release);
+  void Forget(const Place& place, Micros last_expired, Release& release);
 
   /// Begins a generation of another size if this one is too full or too empty.
   void Resize();
@@ -108,7 +108,12 @@ class Table {
 };
 
 template <class Release>
-void Table::Forget(const Place& place, Release& release) {
+void Table::Forget(const Place& place, Micros last_expired, Release& release) {
+  if (place.newest() <= last_expired) {
+    forgotten_until_ = std::max(forgotten_until_, place.newest() + retention_);
+  } else {
+    ++evicted_;
+  }
   const std::uint64_t hash = Hash(place.slot->identity());
   release(*place.slot);
   Erase(place, hash);
@@ -121,12 +126,10 @@ Place Table::Insert(const Identity& identity, std::uint64_t hash, Micros newest,
   for (int i = 0; i < kForgottenPerInsert && EarliestBound() <= last_expired; ++i) {
     const Place nearest = live() > 0 ? Nearest(kTightenedPerInsert) : Place();
     if (!nearest || nearest.newest() > last_expired) break;
-    forgotten_until_ = std::max(forgotten_until_, nearest.newest() + retention_);
-    Forget(nearest, release);
+    Forget(nearest, last_expired, release);
   }
   if (live() >= max_keys_) {
-    Forget(Nearest(std::numeric_limits<std::size_t>::max()), release);
-    ++evicted_;
+    Forget(Nearest(std::numeric_limits<std::size_t>::max()), last_expired, release);
   }
   Move(kGroupsMovedPerInsert);
   Resize();

@@ -83,11 +83,11 @@ test.each([null, 5, 'limit', [], true])('options that are %p are refused', (opti
 test('an unknown option is refused with the nearest known one', () => {
   const refused = refusalOf({ standardHeader: true });
   expect(refused).toEqual(refusal('TypeError'));
-  expect(refused.message).toContain("'standardHeader'");
-  expect(refused.message).toContain("'standardHeaders'");
+  expect(refused.message).toContain('"standardHeader"');
+  expect(refused.message).toContain("did you mean 'standardHeaders'?");
 });
 
-test.each(['rules', 'authenticate', 'identifier', 'skipFailedRequests', 'problemDetails'])(
+test.each(['rules', 'authenticate', 'identifier', 'skipFailedRequests', 'redis'])(
   'option %s, which this version cannot honour, is refused by name',
   (name) => {
     const refused = refusalOf({ [name]: true });

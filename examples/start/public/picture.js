@@ -94,7 +94,8 @@ export class Picture {
     set(this.waitLine, {
       d: `M${this.startX} ${y}H${end}M${end} ${y - 6}V${AXIS}M${this.startX + 6} ${y - 4}L${this.startX + 1} ${y}l5 4`,
     });
-    const seconds = ((oldest.at + this.interval - now) / 1000).toFixed(1);
+    // Rounded up, as everywhere: nobody is told to come too early.
+    const seconds = (Math.ceil((oldest.at + this.interval - now) / 100) / 10).toFixed(1);
     this.waitText.textContent = `${isFull ? 'opens' : 'one leaves'} in ${seconds} s`;
     const half = 62;
     const middle = (this.startX + end) / 2;
