@@ -43,12 +43,18 @@ function failure(code, message, cause) {
 
 /** An option of the wrong type, missing, or one that does not go with the others. */
 function optionTypeError(name, expected, value) {
-  return typeError('ERR_ROLLGATE_OPTION', `option '${name}': expected ${expected}, got ${show(value)}`);
+  return typeError(
+    'ERR_ROLLGATE_OPTION',
+    `option '${name}': expected ${expected}, got ${show(value)}`,
+  );
 }
 
 /** An option of the right type whose value is out of range. */
 function optionRangeError(name, expected, value) {
-  return rangeError('ERR_ROLLGATE_OPTION', `option '${name}': expected ${expected}, got ${show(value)}`);
+  return rangeError(
+    'ERR_ROLLGATE_OPTION',
+    `option '${name}': expected ${expected}, got ${show(value)}`,
+  );
 }
 
 module.exports = { show, typeError, rangeError, failure, optionTypeError, optionRangeError };

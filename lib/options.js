@@ -7,14 +7,7 @@ const { nearestName } = require('./nearest-name');
 const DEFAULT_MAX_KEYS = 1_000_000;
 const ALGORITHMS = ['sliding-window-log'];
 const LIMIT_NAMES = ['interval', 'maxInInterval', 'minDifference'];
-const LIMITER_NAMES = [
-  ...LIMIT_NAMES,
-  'limits',
-  'countBlocked',
-  'algorithm',
-  'clock',
-  'maxKeys',
-];
+const LIMITER_NAMES = [...LIMIT_NAMES, 'limits', 'countBlocked', 'algorithm', 'clock', 'maxKeys'];
 
 /** Refuses options that do not exist, naming the nearest one that does. */
 function rejectUnknownOptions(options, knownNames) {
@@ -98,7 +91,8 @@ function readLimiterOptions(options) {
   if (clock !== undefined && typeof clock !== 'function') {
     throw optionTypeError('clock', 'a function that returns ms', clock);
   }
-  const limits = options.limits === undefined ? [readLimit(options, '')] : readLimits(options.limits);
+  const limits =
+    options.limits === undefined ? [readLimit(options, '')] : readLimits(options.limits);
   return {
     windows: limits.map(({ interval, maxInInterval }) => ({ interval, maxInInterval })),
     minDifference: Math.max(...limits.map((limit) => limit.minDifference)),

@@ -27,12 +27,12 @@ struct WindowUse {
 /// Everything about one attempt. All durations run from the clock's own reading.
 struct Decision {
   Verdict verdict;
-  Micros time_left = 0;             ///< 0 when allowed; else until the same attempt would pass
-  Micros wait = 0;                  ///< until a next action of cost 1 would pass
-  std::uint64_t actions_left = 0;   ///< the least `remaining` of all windows
-  Micros reset_in = 0;              ///< blocked: time_left; else of the window with the least left
-  std::uint16_t incarnation = 0;    ///< which life of the id recorded it: see Refund
-  std::span<WindowUse> windows;     ///< one per window of the policy, owned by the caller
+  Micros time_left = 0;            ///< 0 when allowed; else until the same attempt would pass
+  Micros wait = 0;                 ///< until a next action of cost 1 would pass
+  std::uint64_t actions_left = 0;  ///< the least `remaining` of all windows
+  Micros reset_in = 0;             ///< blocked: time_left; else of the window with the least left
+  std::uint16_t incarnation = 0;   ///< which life of the id recorded it: see Refund
+  std::span<WindowUse> windows;    ///< one per window of the policy, owned by the caller
 };
 
 }  // namespace rollgate

@@ -152,9 +152,9 @@ void Record(Log& log, const P& policy, const Verdict& verdict, std::uint64_t cos
   for (std::uint64_t i = 0; i < cost; ++i) log.Push(verdict.at);
 }
 
-/// Decide, Record and TimeLeft in one, for an attempt of cost 1 under a single window, in the fewest
-/// steps: the log's capacity is the window's max, so the window is full exactly when the log is
-/// full and its oldest action inside. Returns the time left. Precondition: the log is not empty,
+/// Decide, Record and TimeLeft in one, for an attempt of cost 1 under a single window, in the
+/// fewest steps: the log's capacity is the window's max, so the window is full exactly when the log
+/// is full and its oldest action inside. Returns the time left. Precondition: the log is not empty,
 /// and its owner has made room for one more action.
 template <class Log>
 Micros AttemptOne(Log& log, const SingleWindowPolicy& policy, Micros now) {
@@ -176,10 +176,10 @@ Micros AttemptOne(Log& log, const SingleWindowPolicy& policy, Micros now) {
 
 /// Takes back what an allowed attempt of `cost` recorded at `at`; tells whether it found anything.
 ///
-/// Exact as long as the clock does not step back behind an action that was taken back. Where counted
-/// refusals have pushed older actions out of the log, the places that become
-/// free would belong to those; they are kept taken until the oldest known action leaves, which is
-/// no earlier than the lost ones would.
+/// Exact as long as the clock does not step back behind an action that was taken back. Where
+/// counted refusals have pushed older actions out of the log, the places that become free would
+/// belong to those; they are kept taken until the oldest known action leaves, which is no earlier
+/// than the lost ones would.
 template <class Log, class P>
 bool Refund(Log& log, const P& policy, Micros at, std::uint64_t cost) {
   // Times never ascend with n: skip the later ones by halves, then take the equal ones.

@@ -14,7 +14,9 @@ using Micros = std::int64_t;
 inline constexpr Micros kLongest = Micros{1} << 61;
 
 /// Brings a value within the bounds of kLongest.
-constexpr Micros Bounded(Micros value) { return std::clamp(value, -kLongest, kLongest); }
+constexpr Micros Bounded(Micros value) {
+  return std::clamp(value, -kLongest, kLongest);
+}
 
 /// The least number of whole milliseconds that lasts at least `duration`; 0 for none or less.
 constexpr Micros CeilToMillis(Micros duration) {

@@ -66,8 +66,8 @@ Micros Chunk::Earliest() const {
 
 Place Chunk::Nearest(const SlotLayout& layout) {
   assert(live_ > 0);
-  const auto group = static_cast<std::uint32_t>(
-      std::min_element(earliest_, earliest_ + group_count_) - earliest_);
+  const auto group =
+      static_cast<std::uint32_t>(std::min_element(earliest_, earliest_ + group_count_) - earliest_);
   GroupHeader* header = Header(layout, group);
   return {this, header, SlotAt(layout, header, header->nearest), group, header->nearest, false};
 }

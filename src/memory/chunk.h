@@ -50,8 +50,7 @@ class Chunk {
     return group_count_ * (layout.group_bytes + sizeof(Micros));
   }
 
-  Place Find(const SlotLayout& layout, const Identity& identity, Tag tag,
-             std::uint32_t home) {
+  Place Find(const SlotLayout& layout, const Identity& identity, Tag tag, std::uint32_t home) {
     const std::uint32_t home_group = HomeGroup(home);
     std::uint32_t group = home_group;
     do {
@@ -110,7 +109,9 @@ class Chunk {
   std::uint32_t HomeGroup(std::uint32_t home) const {
     return static_cast<std::uint32_t>(std::uint64_t{home} * group_count_ >> 32);
   }
-  std::uint32_t Next(std::uint32_t group) const { return group + 1 == group_count_ ? 0 : group + 1; }
+  std::uint32_t Next(std::uint32_t group) const {
+    return group + 1 == group_count_ ? 0 : group + 1;
+  }
   GroupHeader* Header(const SlotLayout& layout, std::uint32_t group) const {
     return reinterpret_cast<GroupHeader*>(groups_.get() + group * layout.group_bytes);
   }

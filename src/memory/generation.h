@@ -68,9 +68,7 @@ class Generation {
   bool Tighten();
 
   /// The id nearest to expiry. Precondition: Tighten() said true, and live() > 0.
-  Place Nearest(const SlotLayout& layout) {
-    return chunks_[bounds_.LeastLeaf()].Nearest(layout);
-  }
+  Place Nearest(const SlotLayout& layout) { return chunks_[bounds_.LeastLeaf()].Nearest(layout); }
 
   /// Brings a chunk into being, if it is not.
   void Prepare(const SlotLayout& layout, std::size_t chunk, std::uint32_t group_count);

@@ -54,8 +54,12 @@ struct GroupHeader {
 #endif
   }
 
-  std::uint32_t Free() const { return Match(0); }
-  std::uint32_t Taken() const { return Match(0) ^ ((1u << kSlotsPerGroup) - 1); }
+  std::uint32_t Free() const {
+    return Match(0);
+  }
+  std::uint32_t Taken() const {
+    return Match(0) ^ ((1u << kSlotsPerGroup) - 1);
+  }
 
   /// Finds `nearest` anew; returns its moment, or kNever in an empty group.
   Micros FindNearest() {

@@ -25,8 +25,7 @@ class InlineLogs {
     return policy.log_capacity() - 1 <= kLargestPayload / sizeof(Stamp);
   }
 
-  explicit InlineLogs(const Policy& policy)
-      : room_(policy.log_capacity() - 1) {
+  explicit InlineLogs(const Policy& policy) : room_(policy.log_capacity() - 1) {
     assert(Fits(policy) && policy.retention() <= Log::kLongestRetention);
   }
 

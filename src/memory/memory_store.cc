@@ -44,6 +44,7 @@ class LogStore final : public MemoryStore {
   ~LogStore() override { ClearAll(); }
 
   ROLLGATE_FLATTEN Micros Check(const Identity& id, Micros now) override {
+    TendNowAndThen(now);
     const std::uint64_t hash = table_.Hash(id);
     const Place place = table_.Find(id, hash);
     if (!place) [[unlikely]] {
@@ -108,6 +109,19 @@ class LogStore final : public MemoryStore {
   }
 
  private:
+  /// Lets the table forget as many ids as there are attempts, if so many have expired: where no new
+  /// ids come, what a flood has left must go all the same.
+  void TendNowAndThen(Micros now) {
+    constexpr std::size_t kAttempts = 16;
+    if ((allowed_ + blocked_) % kAttempts == 0) [[unlikely]] {
+      Tend(now, kAttempts);
+    }
+  }
+
+  ROLLGATE_NOINLINE void Tend(Micros now, std::size_t most) {
+    table_.Tend(now, most, [this](Slot& slot) { logs_.Destroy(slot); });
+  }
+
   /// Attempts an action of cost 1 on an id's log; returns the time left.
   template <class Log>
   Micros AttemptOne(Log& log, Micros now) const {
@@ -124,6 +138,7 @@ class LogStore final : public MemoryStore {
   /// incarnation of the id.
   template <class Tell>
   std::uint16_t Judge(const Identity& id, Micros now, std::uint64_t cost, Tell tell) {
+    TendNowAndThen(now);
     const std::uint64_t hash = table_.Hash(id);
     const Place place = table_.Find(id, hash);
     if (!place) return JudgeUnknown(id, hash, now, cost, tell);
@@ -143,12 +158,12 @@ class LogStore final : public MemoryStore {
 
   template <class Tell>
   ROLLGATE_NOINLINE std::uint16_t JudgeUnknown(const Identity& id, std::uint64_t hash, Micros now,
-                             std::uint64_t cost, Tell tell) {
+                                               std::uint64_t cost, Tell tell) {
     const Verdict verdict = VerdictOnUnknown(now);
     tell(algorithm::EmptyLog(), verdict);
     ++allowed_;
-    const Place place = table_.Insert(id, hash, verdict.at,
-                                      [this](Slot& slot) { logs_.Destroy(slot); });
+    const Place place =
+        table_.Insert(id, hash, verdict.at, [this](Slot& slot) { logs_.Destroy(slot); });
     if (table_.evicted() == 1 && on_first_eviction_) std::exchange(on_first_eviction_, nullptr)();
     place.slot->incarnation = ++incarnations_;
     logs_.Create(*place.slot);

@@ -55,8 +55,8 @@ class MemoryStore {
   /// What Attempt would tell now; records nothing and creates nothing.
   virtual void Peek(const Identity& id, Micros now, std::uint64_t cost, Decision& decision) = 0;
 
-  /// Takes back what an allowed attempt recorded; tells whether there was anything left of it. After
-  /// the id was cleared or forgotten there is not.
+  /// Takes back what an allowed attempt recorded; tells whether there was anything left of it.
+  /// After the id was cleared or forgotten there is not.
   virtual bool Refund(const Identity& id, const Receipt& receipt) = 0;
 
   /// Forgets an id; tells whether it was known.

@@ -14,7 +14,7 @@ namespace rollgate::memory {
 struct Slot {
   std::uint32_t identity_words[4];
   std::uint8_t identity_kind;
-  std::uint8_t ring;               ///< LogStorage's: head and number of the stamps kept in the payload
+  std::uint8_t ring;  ///< LogStorage's: head and number of the stamps kept in the payload
   std::uint16_t incarnation : 15;  ///< tells this life of the id from its earlier ones
   std::uint16_t displaced : 1;     ///< LogHead::displaced
 

@@ -46,8 +46,7 @@ Place Table::FindInEither(const Identity& identity, std::uint64_t hash) {
 Place Table::Nearest(std::size_t most_steps) {
   assert(live() > 0);
   for (std::size_t step = 0; step < most_steps; ++step) {
-    const bool in_draining =
-        draining_ && draining_->EarliestBound() < active_.EarliestBound();
+    const bool in_draining = draining_ && draining_->EarliestBound() < active_.EarliestBound();
     Generation& generation = in_draining ? *draining_ : active_;
     if (!generation.Tighten()) continue;
     Place place = generation.Nearest(layout_);

@@ -23,15 +23,21 @@ struct TableOptions {
 
 /// An open-addressing table owned by one thread.
 ///
-/// When it gets too full or too empty, a second generation of another size is begun, and each
-/// insertion moves a few groups over, in the order of the hashes. So an id is in the new generation
+/// When it gets too full or too empty, a second generation of another size is begun, and each step
+/// of Tend moves a few groups over, in the order of the hashes. So an id is in the new generation
 /// when its old chunk lies before the one being moved, in the old one when behind it, and may be in
 /// either within that chunk; memory is given back chunk by chunk on the way.
 class Table {
  public:
   explicit Table(const TableOptions& options);
 
-  /// What the table forgets on its own, it hands to `release(Slot&)` first.
+  /// Does a little of what is due: forgets ids that have expired and moves groups to a new
+  /// generation, at most `most` of each. What the table forgets on its own, it hands to
+  /// `release(Slot&)` first.
+  template <class Release>
+  void Tend(Micros now, std::size_t most, Release release);
+
+  /// Takes a slot for an id that is not in the table; tends the table and makes room if need be.
   template <class Release>
   Place Insert(const Identity& identity, std::uint64_t hash, Micros newest, Release release);
 
@@ -68,9 +74,9 @@ class Table {
   Micros forgotten_until() const { return forgotten_until_; }
 
  private:
-  static constexpr std::size_t kGroupsMovedPerInsert = 2;
-  static constexpr int kForgottenPerInsert = 2;
-  static constexpr std::size_t kTightenedPerInsert = 4;
+  /// Two groups hold more ids than one insertion brings: moving always ends before the next growth.
+  static constexpr std::size_t kStepsPerInsert = 2;
+  static constexpr std::size_t kTightenedPerStep = 4;
 
   Place FindInEither(const Identity& identity, std::uint64_t hash);
 
@@ -120,19 +126,23 @@ void Table::Forget(const Place& place, Micros last_expired, Release& release) {
 }
 
 template <class Release>
-Place Table::Insert(const Identity& identity, std::uint64_t hash, Micros newest,
-                    Release release) {
-  const Micros last_expired = newest - retention_;
-  for (int i = 0; i < kForgottenPerInsert && EarliestBound() <= last_expired; ++i) {
-    const Place nearest = live() > 0 ? Nearest(kTightenedPerInsert) : Place();
+void Table::Tend(Micros now, std::size_t most, Release release) {
+  const Micros last_expired = now - retention_;
+  for (std::size_t i = 0; i < most && EarliestBound() <= last_expired; ++i) {
+    const Place nearest = live() > 0 ? Nearest(kTightenedPerStep) : Place();
     if (!nearest || nearest.newest() > last_expired) break;
     Forget(nearest, last_expired, release);
   }
-  if (live() >= max_keys_) {
-    Forget(Nearest(std::numeric_limits<std::size_t>::max()), last_expired, release);
-  }
-  Move(kGroupsMovedPerInsert);
+  Move(most);
   Resize();
+}
+
+template <class Release>
+Place Table::Insert(const Identity& identity, std::uint64_t hash, Micros newest, Release release) {
+  Tend(newest, kStepsPerInsert, release);
+  if (live() >= max_keys_) {
+    Forget(Nearest(std::numeric_limits<std::size_t>::max()), newest - retention_, release);
+  }
 
   const bool in_draining = draining_ && draining_->AddressOf(hash).chunk > cursor_chunk_;
   Generation& generation = in_draining ? *draining_ : active_;

@@ -132,8 +132,8 @@ TYPED_TEST(SlidingWindowLog, RefundsExactlyWhereRefusalsLeaveNoTrace) {
       ExpectSame(id.Attempt(now, cost), answer);
       if (answer.allowed()) made.push_back({answer.at, cost, answer.attempt});
       if (!made.empty() && random.Chance(30)) {
-        const auto which = static_cast<std::size_t>(
-            random.Between(0, static_cast<std::int64_t>(made.size()) - 1));
+        const auto which =
+            static_cast<std::size_t>(random.Between(0, static_cast<std::int64_t>(made.size()) - 1));
         id.Refund(made[which].at, made[which].cost);
         oracle.Refund(made[which].attempt);
         made.erase(made.begin() + static_cast<std::ptrdiff_t>(which));
@@ -162,7 +162,8 @@ TYPED_TEST(SlidingWindowLog, RefundsNeverLetMoreThroughWhereRefusalsCount) {
     for (int step = 0; step < 80; ++step) {
       now = testing::NextLater(random, now);
       const auto cost = static_cast<std::uint64_t>(
-          random.Chance(70) ? 1 : random.Between(1, static_cast<std::int64_t>(policy.smallest_max())));
+          random.Chance(70) ? 1
+                            : random.Between(1, static_cast<std::int64_t>(policy.smallest_max())));
       const Decision decision = id.Attempt(now, cost);
       const Oracle::Answer answer = oracle.Attempt(now, cost);
       if (decision.verdict.allowed()) {
@@ -229,8 +230,8 @@ TYPED_TEST(SlidingWindowLog, ABlockedAttemptCountsTowardsItsOwnWait) {
   OneId<TypeParam> id(policy);
   id.Attempt(0);
   id.Attempt(60);
-  EXPECT_EQ(id.Attempt(70).time_left, 90);   // until the action at 60 leaves
-  EXPECT_EQ(id.Attempt(80).time_left, 90);   // until the refusal at 70 leaves
+  EXPECT_EQ(id.Attempt(70).time_left, 90);  // until the action at 60 leaves
+  EXPECT_EQ(id.Attempt(80).time_left, 90);  // until the refusal at 70 leaves
 }
 
 TYPED_TEST(SlidingWindowLog, AStepBackWaitsForTheClockToComeBack) {
@@ -254,9 +255,9 @@ TYPED_TEST(SlidingWindowLog, ACostTakesThatManyPlacesAtOnce) {
 TYPED_TEST(SlidingWindowLog, ResetOfAnAllowedAttemptIsThatOfTheWindowWithTheLeastLeft) {
   const Policy policy({{{10, 5}, {1000, 6}, {2000, 6}}, 0, false});
   OneId<TypeParam> id(policy);
-  EXPECT_EQ(id.Attempt(0).reset_in, 10);      // 4, 5 and 5 left
-  EXPECT_EQ(id.Attempt(10).reset_in, 1990);   // 4, 4 and 4 left: until all of them grow
-  EXPECT_EQ(id.Attempt(20).reset_in, 1980);   // 4, 3 and 3 left
+  EXPECT_EQ(id.Attempt(0).reset_in, 10);     // 4, 5 and 5 left
+  EXPECT_EQ(id.Attempt(10).reset_in, 1990);  // 4, 4 and 4 left: until all of them grow
+  EXPECT_EQ(id.Attempt(20).reset_in, 1980);  // 4, 3 and 3 left
 }
 
 TEST(RingLogOfShortStamps, KeepsNothingThatAStampCannotTell) {
@@ -276,9 +277,10 @@ TEST(AttemptOne, SaysTheSameAsTheStepsItReplaces) {
   for (std::uint64_t seed = 0; seed < 400; ++seed) {
     SCOPED_TRACE(seed);
     Random random(seed);
-    const Policy policy({{{random.Between(1, 40), static_cast<std::uint64_t>(random.Between(1, 6))}},
-                         0,
-                         random.Chance(50)});
+    const Policy policy(
+        {{{random.Between(1, 40), static_cast<std::uint64_t>(random.Between(1, 6))}},
+         0,
+         random.Chance(50)});
     const SingleWindowPolicy single(policy);
     Oracle oracle(policy);
     std::vector<std::byte> ring((policy.log_capacity() - 1) * sizeof(std::uint32_t));

@@ -59,10 +59,12 @@ class Oracle {
       for (const Action& action : after) {
         if (action.at > answer.at - window.interval) inside.push_back(action.at);
       }
-      if (inside.size() > window.max) inside.erase(inside.begin(), inside.end() - static_cast<std::ptrdiff_t>(window.max));
+      if (inside.size() > window.max)
+        inside.erase(inside.begin(), inside.end() - static_cast<std::ptrdiff_t>(window.max));
       answer.used.push_back(inside.size());
       answer.reset_in.push_back(inside.empty() ? 0 : inside.front() + window.interval - now);
-      answer.actions_left = std::min<std::uint64_t>(answer.actions_left, window.max - inside.size());
+      answer.actions_left =
+          std::min<std::uint64_t>(answer.actions_left, window.max - inside.size());
     }
     return answer;
   }
@@ -84,10 +86,9 @@ class Oracle {
     Answer answer;
     answer.at = actions.empty() ? now : std::max(now, actions.back().at);
     for (const Window& window : windows_) {
-      const auto count = static_cast<std::uint64_t>(
-          std::count_if(actions.begin(), actions.end(), [&](const Action& action) {
-            return action.at > answer.at - window.interval;
-          }));
+      const auto count = static_cast<std::uint64_t>(std::count_if(
+          actions.begin(), actions.end(),
+          [&](const Action& action) { return action.at > answer.at - window.interval; }));
       if (count + cost > window.max) answer.by_count = true;
     }
     if (!actions.empty() && answer.at - actions.back().at < min_difference_) {

@@ -24,7 +24,8 @@ class Random {
 };
 
 /// Small intervals and counts, so that boundaries and ties are hit all the time.
-inline PolicyOptions RandomPolicy(Random& random, bool count_blocked, std::int64_t largest_max = 8) {
+inline PolicyOptions RandomPolicy(Random& random, bool count_blocked,
+                                  std::int64_t largest_max = 8) {
   PolicyOptions options;
   options.count_blocked = count_blocked;
   const std::int64_t windows = random.Chance(50) ? 1 : random.Between(2, 3);
