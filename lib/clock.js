@@ -8,9 +8,12 @@ function toMicros(ms) {
   return Math.round(ms * 1000);
 }
 
-/** A duration that is not zero does not become zero. */
+/** 73,000 years; the core counts in 64 bits and holds no more. */
+const LONGEST_MICROS = 2 ** 61;
+
+/** A duration that is not zero does not become zero, and one that is too long to count stays long. */
 function durationToMicros(ms) {
-  return ms > 0 ? Math.max(1, toMicros(ms)) : 0;
+  return ms > 0 ? Math.min(Math.max(1, toMicros(ms)), LONGEST_MICROS) : 0;
 }
 
 /**

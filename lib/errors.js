@@ -18,7 +18,16 @@ function show(value) {
     return text.length > LONGEST_SHOWN ? `${text.slice(0, LONGEST_SHOWN)}...` : text;
   }
   if (typeof value !== 'object' || value === null) return String(value);
-  return Array.isArray(value) ? 'an array' : 'an object';
+  return isArray(value) ? 'an array' : 'an object';
+}
+
+/** Array.isArray throws on a revoked proxy. */
+function isArray(value) {
+  try {
+    return Array.isArray(value);
+  } catch {
+    return false;
+  }
 }
 
 function withCode(error, code) {

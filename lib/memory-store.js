@@ -59,6 +59,15 @@ function createMemoryStore({ windows, minDifference, countBlocked, maxKeys, cloc
     );
   }
 
+  /** A closed limiter says so, and asks its clock no more. */
+  function openClockReader() {
+    const readClock = clockReader(clock, () => errors++);
+    return () => {
+      if (isClosed) refuseClosed();
+      return readClock();
+    };
+  }
+
   const flatWindows = windows.flatMap(({ interval, maxInInterval }) => [
     durationToMicros(interval),
     maxInInterval,
@@ -76,7 +85,7 @@ function createMemoryStore({ windows, minDifference, countBlocked, maxKeys, cloc
     closed: refuseClosed,
     callBack,
     evicted: warnOfEviction,
-    clock: clock && clockReader(clock, () => errors++),
+    clock: clock && openClockReader(),
   };
   const functions = native.createMemoryLimiter(options, keep);
 

@@ -40,8 +40,10 @@ function readInterval(name, value) {
   return readNumber(name, value, 'a finite number of ms > 0', isInRange);
 }
 
+/** Beyond MAX_SAFE_INTEGER nothing is countable: such a limit is never reached, like that one. */
 function readCount(name, value) {
-  return readNumber(name, value, 'an integer >= 1', (n) => Number.isInteger(n) && n >= 1);
+  const isInRange = (n) => Number.isInteger(n) && n >= 1;
+  return Math.min(readNumber(name, value, 'an integer >= 1', isInRange), Number.MAX_SAFE_INTEGER);
 }
 
 function readMinDifference(name, value) {
@@ -59,10 +61,10 @@ function readLimit(limit, prefix) {
 }
 
 function readLimits(limits) {
-  if (!Array.isArray(limits) || limits.length === 0) {
-    throw optionTypeError('limits', 'a list of at least one limit', limits);
-  }
-  return Array.from(limits, (limit, i) => {
+  // A copy first: only what is counted here may reach the store.
+  const own = Array.isArray(limits) ? Array.from(limits) : [];
+  if (own.length === 0) throw optionTypeError('limits', 'a list of at least one limit', limits);
+  return own.map((limit, i) => {
     rejectUnknownOptions(readObject(`limits[${i}]`, limit), LIMIT_NAMES);
     return readLimit(limit, `limits[${i}].`);
   });

@@ -96,7 +96,7 @@ module.exports = {
     'No ids come from JavaScript and no answer goes back to it: this is what is left to gain on the way in and out, not what an application sees.',
     'Google Benchmark runs each case in a tight loop. The cases are named by bench/core.',
   ],
-  budgetMs: 120_000,
+  budgetMs: 100_000,
   skip,
   jobs,
   measure,

@@ -105,7 +105,7 @@ module.exports = {
     'Collections of garbage count where they happen. Most of the garbage here is the ids; a limiter that allocates makes more collections fall inside its calls, one that keeps many objects makes each take longer.',
     'Calls that answer by a promise are measured until the promise is settled.',
   ],
-  budgetMs: 120_000,
+  budgetMs: 110_000,
   jobs,
   measure,
   tables,

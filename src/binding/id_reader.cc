@@ -25,8 +25,8 @@ Identity IdentityOfInteger(std::int64_t number, const Secret& secret) {
   return IdentityOf(std::span(units.data(), static_cast<std::size_t>(end - digits.data())), secret);
 }
 
-/// The identity of a string; none for another type.
-std::optional<Identity> ReadString(napi_env env, napi_value value, const Secret& secret) {
+/// Reads a string; false for another type.
+inline bool ReadString(napi_env env, napi_value value, const Secret& secret, Identity& identity) {
   // Room for most ids. Node-API cuts what is longer, silently, and always ends with a NUL.
   struct {
     ShortUnits first{};
@@ -35,54 +35,60 @@ std::optional<Identity> ReadString(napi_env env, napi_value value, const Secret&
   constexpr std::size_t kRoom = sizeof buffer / sizeof(char16_t);
   std::size_t length = 0;
   if (napi_get_value_string_utf16(env, value, buffer.first.data(), kRoom, &length) != napi_ok) {
-    return std::nullopt;
+    return false;
   }
   if (length <= buffer.first.size() && IsLatin1(buffer.first)) [[likely]] {
-    return IdentityOfLatin1(buffer.first, length);
+    identity = IdentityOfLatin1(buffer.first, length);
+    return true;
   }
   if (length < kRoom - 1) {
-    return IdentityOf(std::span(buffer.first.data(), length), secret);
+    identity = IdentityOf(std::span(buffer.first.data(), length), secret);
+    return true;
   }
   napi_get_value_string_utf16(env, value, nullptr, 0, &length);
   std::vector<char16_t> units(length + 1);
   napi_get_value_string_utf16(env, value, units.data(), units.size(), &length);
-  return IdentityOf(std::span(units.data(), length), secret);
+  identity = IdentityOf(std::span(units.data(), length), secret);
+  return true;
 }
 
-std::optional<Identity> ReadNumber(napi_env env, napi_value value, const Secret& secret) {
+bool ReadNumber(napi_env env, napi_value value, const Secret& secret, Identity& identity) {
   double number;
   napi_get_value_double(env, value, &number);
-  if (!std::isfinite(number)) return std::nullopt;
+  if (!std::isfinite(number)) return false;
   if (std::trunc(number) == number && std::abs(number) < kLargestPlainInteger) {
-    return IdentityOfInteger(static_cast<std::int64_t>(number), secret);
+    identity = IdentityOfInteger(static_cast<std::int64_t>(number), secret);
+    return true;
   }
   napi_value text;
   napi_coerce_to_string(env, value, &text);
-  return ReadString(env, text, secret);
+  return ReadString(env, text, secret, identity);
 }
 
-}  // namespace
-
-std::optional<Identity> ReadIdentity(napi_env env, napi_value value, const Secret& secret) {
-  if (const auto identity = ReadString(env, value, secret)) [[likely]] {
-    return identity;
-  }
+bool ReadOther(napi_env env, napi_value value, const Secret& secret, Identity& identity) {
   napi_valuetype type;
   napi_typeof(env, value, &type);
   switch (type) {
     case napi_undefined:
     case napi_null:
-      return Identity{};
+      identity = Identity{};
+      return true;
     case napi_number:
-      return ReadNumber(env, value, secret);
+      return ReadNumber(env, value, secret, identity);
     case napi_bigint: {
       napi_value text;
       napi_coerce_to_string(env, value, &text);
-      return ReadString(env, text, secret);
+      return ReadString(env, text, secret, identity);
     }
     default:
-      return std::nullopt;
+      return false;
   }
+}
+
+}  // namespace
+
+bool ReadIdentity(napi_env env, napi_value value, const Secret& secret, Identity& identity) {
+  return ReadString(env, value, secret, identity) || ReadOther(env, value, secret, identity);
 }
 
 Secret RandomSecret() {

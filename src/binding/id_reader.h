@@ -3,16 +3,14 @@
 
 #include <node_api.h>
 
-#include <optional>
-
 #include "core/identity.h"
 
 namespace rollgate::binding {
 
-/// The identity of a string, a finite number, a bigint, undefined or null; none for any other
+/// Reads the identity of a string, a finite number, a bigint, undefined or null; false for any other
 /// value. 1, 1n and '1' are one id; undefined, null and '' are the one of callers without an id.
 /// Runs no code of the caller's.
-std::optional<Identity> ReadIdentity(napi_env env, napi_value value, const Secret& secret);
+bool ReadIdentity(napi_env env, napi_value value, const Secret& secret, Identity& identity);
 
 /// A fresh Secret from the system's random numbers.
 Secret RandomSecret();

@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -15,6 +14,7 @@
 #include <vector>
 
 #include "binding/id_reader.h"
+#include "binding/monotonic_clock.h"
 #include "memory/memory_store.h"
 
 namespace rollgate::binding {
@@ -70,33 +70,14 @@ struct MemoryLimiter {
   Borrowed closed;
   Borrowed call_back;
   Borrowed evicted;
-  Borrowed clock;
+  Borrowed clock;  // the user's, if any
+  MonotonicClock monotonic_clock;
   double* report = nullptr;  // keep.report's own memory
   bool has_evicted = false;  // and JavaScript has not been told yet
   std::uint32_t calls = 0;
   std::int64_t bytes_told = 0;  // how much V8 knows of
   int functions = 0;            // that point here
 };
-
-Micros MonotonicNow() {
-  return std::chrono::duration_cast<std::chrono::microseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
-
-/// Tells the time by the limiter's clock; false when the user's clock failed (pending exception).
-bool ReadClock(napi_env env, const MemoryLimiter& limiter, Micros& now) {
-  if (!limiter.clock) [[likely]] {
-    now = MonotonicNow();
-    return true;
-  }
-  const napi_value result = limiter.clock.Call();
-  double micros;
-  if (result == nullptr || napi_get_value_double(env, result, &micros) != napi_ok) return false;
-  constexpr auto kBound = static_cast<double>(kLongest);
-  now = static_cast<Micros>(std::clamp(micros, -kBound, kBound));
-  return true;
-}
 
 /// Lets V8 know how much memory hangs on its small objects.
 void TellMemory(napi_env env, MemoryLimiter& limiter) {
@@ -118,10 +99,18 @@ inline void AfterAttempt(napi_env env, MemoryLimiter& limiter) {
   }
 }
 
-/// The time of a call on a limiter that is open; false with an exception pending otherwise.
+/// Reads the time and makes sure that the limiter is open; false with an exception pending otherwise.
 inline bool ReadTime(napi_env env, MemoryLimiter& limiter, Micros& now) {
-  // The user's clock may close the limiter: look at the store only afterwards.
-  if (!ReadClock(env, limiter, now)) return false;
+  if (!limiter.clock) [[likely]] {
+    now = limiter.monotonic_clock.Now();
+  } else {
+    const napi_value result = limiter.clock.Call();
+    double micros;
+    if (result == nullptr || napi_get_value_double(env, result, &micros) != napi_ok) return false;
+    constexpr auto kBound = static_cast<double>(kLongest);
+    now = static_cast<Micros>(std::clamp(micros, -kBound, kBound));
+  }
+  // The user's clock may have closed the limiter: look at the store only now.
   if (limiter.store) [[likely]] {
     return true;
   }
@@ -177,8 +166,8 @@ napi_value Check(napi_env env, napi_callback_info info) {
   if (call.count >= 2 && !IsType(env, call.arguments[1], napi_undefined)) {
     return limiter.call_back.Call(call.arguments);
   }
-  const auto identity = ReadIdentity(env, id, limiter.secret);
-  if (!identity) [[unlikely]] {
+  Identity identity;
+  if (!ReadIdentity(env, id, limiter.secret, identity)) [[unlikely]] {
     if (!IsType(env, id, napi_function)) return limiter.refuse.Call({&id, 1});
     napi_value undefined;
     napi_get_undefined(env, &undefined);
@@ -186,7 +175,7 @@ napi_value Check(napi_env env, napi_callback_info info) {
   }
   Micros now;
   if (!ReadTime(env, limiter, now)) return nullptr;
-  const Micros time_left = limiter.store->Check(*identity, now);
+  const Micros time_left = limiter.store->Check(identity, now);
   AfterAttempt(env, limiter);
   return ToJs(env, CeilToMillis(time_left));
 }
@@ -220,8 +209,8 @@ napi_value Decide(napi_env env, napi_callback_info info) {
   Call<3> call(env, info);
   MemoryLimiter& limiter = *call.limiter;
   const napi_value id = call.arguments[0];
-  const auto identity = ReadIdentity(env, id, limiter.secret);
-  if (!identity) return limiter.refuse.Call({&id, 1});
+  Identity identity;
+  if (!ReadIdentity(env, id, limiter.secret, identity)) return limiter.refuse.Call({&id, 1});
   const auto cost = static_cast<std::uint64_t>(ReadDouble(env, call.arguments[1]));
   bool records = false;
   napi_get_value_bool(env, call.arguments[2], &records);
@@ -230,10 +219,10 @@ napi_value Decide(napi_env env, napi_callback_info info) {
   Decision decision;
   decision.windows = limiter.uses;
   if (records) {
-    limiter.store->Attempt(*identity, now, cost, decision);
+    limiter.store->Attempt(identity, now, cost, decision);
     AfterAttempt(env, limiter);
   } else {
-    limiter.store->Peek(*identity, now, cost, decision);
+    limiter.store->Peek(identity, now, cost, decision);
   }
   WriteDecision(decision, limiter.report);
   return nullptr;
@@ -251,11 +240,12 @@ napi_value DecideMany(napi_env env, napi_callback_info info) {
     napi_open_handle_scope(env, &scope);
     napi_value id;
     napi_get_element(env, call.arguments[0], i, &id);
-    const auto identity = ReadIdentity(env, id, limiter.secret);
-    if (!identity) limiter.refuse.Call({&id, 1});
+    Identity identity;
+    const bool is_id = ReadIdentity(env, id, limiter.secret, identity);
+    if (!is_id) limiter.refuse.Call({&id, 1});
     napi_close_handle_scope(env, scope);
-    if (!identity) return nullptr;
-    identities.push_back(*identity);
+    if (!is_id) return nullptr;
+    identities.push_back(identity);
   }
   Micros now;
   if (!ReadTime(env, limiter, now)) return nullptr;
@@ -275,12 +265,13 @@ napi_value Refund(napi_env env, napi_callback_info info) {
   Call<4> call(env, info);
   MemoryLimiter& limiter = *call.limiter;
   if (!limiter.store) return limiter.closed.Call();
-  const auto identity = ReadIdentity(env, call.arguments[0], limiter.secret);
+  Identity identity;
+  const bool is_id = ReadIdentity(env, call.arguments[0], limiter.secret, identity);
   Receipt receipt;
   receipt.at = static_cast<Micros>(ReadDouble(env, call.arguments[1]));
   receipt.cost = static_cast<std::uint64_t>(ReadDouble(env, call.arguments[2]));
   receipt.incarnation = static_cast<std::uint16_t>(ReadDouble(env, call.arguments[3]));
-  return ToJs(env, identity && limiter.store->Refund(*identity, receipt));
+  return ToJs(env, is_id && limiter.store->Refund(identity, receipt));
 }
 
 napi_value Clear(napi_env env, napi_callback_info info) {
@@ -293,9 +284,9 @@ napi_value Clear(napi_env env, napi_callback_info info) {
     return nullptr;
   }
   const napi_value id = call.arguments[0];
-  const auto identity = ReadIdentity(env, id, limiter.secret);
-  if (!identity) return limiter.refuse.Call({&id, 1});
-  return ToJs(env, limiter.store->Clear(*identity));
+  Identity identity;
+  if (!ReadIdentity(env, id, limiter.secret, identity)) return limiter.refuse.Call({&id, 1});
+  return ToJs(env, limiter.store->Clear(identity));
 }
 
 napi_value Stats(napi_env env, napi_callback_info info) {
@@ -377,6 +368,7 @@ Napi::Value CreateMemoryLimiter(const Napi::CallbackInfo& info) {
   store.max_keys =
       static_cast<std::size_t>(options.Get("maxKeys").As<Napi::Number>().DoubleValue());
   store.secret = limiter->secret;
+  store.clock_may_step_back = static_cast<bool>(limiter->clock);
   store.on_first_eviction = [state = limiter.get()] { state->has_evicted = true; };
   limiter->store = MemoryStore::Create(policy, store);
 

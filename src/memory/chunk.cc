@@ -9,7 +9,7 @@
 namespace rollgate::memory {
 namespace {
 
-constexpr std::align_val_t kAlignment{64};
+constexpr std::align_val_t kAlignment{128};
 
 }  // namespace
 
@@ -37,7 +37,10 @@ Place Chunk::Insert(const SlotLayout& layout, Tag tag, std::uint32_t home, Micro
     header = Header(layout, group);
     free = header->Free();
   }
-  const auto index = static_cast<std::uint32_t>(std::countr_zero(free));
+  const std::uint32_t first_choice = FirstChoice(tag);
+  const auto index = (free >> first_choice & 1) != 0
+                         ? first_choice
+                         : static_cast<std::uint32_t>(std::countr_zero(free));
   header->tags[index] = tag;
   header->newest[index] = newest;
   if (newest < earliest_[group]) {

@@ -51,14 +51,10 @@ class Generation {
 
   void Erase(const SlotLayout& layout, const Place& place, std::uint64_t hash);
 
-  /// Changes the newest action of an id whose hash is given.
-  void Touch(const Place& place, std::uint64_t hash, Micros newest) {
-    const bool earlier = newest < place.newest();
-    place.chunk->Touch(place, newest);
-    if (earlier) [[unlikely]] {
-      const std::size_t chunk = AddressOf(hash).chunk;
-      if (newest < bounds_[chunk]) bounds_.Set(chunk, newest);
-    }
+  /// Takes note that the newest action of an id is now no later than this.
+  void LowerBound(std::uint64_t hash, Micros newest) {
+    const std::size_t chunk = AddressOf(hash).chunk;
+    if (newest < bounds_[chunk]) bounds_.Set(chunk, newest);
   }
 
   /// No id's newest action is earlier than this; kNever without ids.

@@ -63,9 +63,11 @@ struct GroupHeader {
 
   /// Finds `nearest` anew; returns its moment, or kNever in an empty group.
   Micros FindNearest() {
-    Micros earliest = kNever;
-    std::uint8_t found = nearest;
-    for (std::uint32_t taken = Taken(); taken != 0; taken &= taken - 1) {
+    std::uint32_t taken = Taken();
+    if (taken == 0) return kNever;
+    auto found = static_cast<std::uint8_t>(std::countr_zero(taken));
+    Micros earliest = newest[found];
+    while ((taken &= taken - 1) != 0) {
       const auto i = static_cast<std::uint8_t>(std::countr_zero(taken));
       if (newest[i] < earliest) {
         earliest = newest[i];

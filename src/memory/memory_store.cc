@@ -38,7 +38,7 @@ class LogStore final : public MemoryStore {
       : policy_(policy),
         logs_(policy),
         table_({logs_.payload_bytes(), std::max<std::size_t>(options.max_keys, 1),
-                policy_.retention(), options.secret}),
+                policy_.retention(), !options.clock_may_step_back, options.secret}),
         on_first_eviction_(options.on_first_eviction) {}
 
   ~LogStore() override { ClearAll(); }

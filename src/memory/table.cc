@@ -27,6 +27,7 @@ Table::Table(const TableOptions& options)
     : layout_(options.payload_bytes),
       max_keys_(options.max_keys),
       retention_(options.retention),
+      forgets_expired_(options.forgets_expired),
       secret_(options.secret),
       active_(1) {
   active_.Prepare(layout_, 0, 1);

@@ -18,6 +18,7 @@ struct TableOptions {
   std::size_t payload_bytes;  ///< of each slot
   std::size_t max_keys;       ///< >= 1
   Micros retention;           ///< how long after its newest action an id has expired
+  bool forgets_expired;       ///< false: only to make room where there are max_keys
   Secret secret;
 };
 
@@ -51,7 +52,11 @@ class Table {
   }
 
   void Touch(const Place& place, std::uint64_t hash, Micros newest) {
-    (place.in_draining ? *draining_ : active_).Touch(place, hash, newest);
+    const bool earlier = newest < place.newest();
+    place.chunk->Touch(place, newest);
+    if (earlier) [[unlikely]] {
+      (place.in_draining ? *draining_ : active_).LowerBound(hash, newest);
+    }
   }
 
   void Erase(const Place& place, std::uint64_t hash) {
@@ -104,6 +109,7 @@ class Table {
   SlotLayout layout_;
   std::size_t max_keys_;
   Micros retention_;
+  bool forgets_expired_;
   Secret secret_;
   Generation active_;
   std::optional<Generation> draining_;
@@ -128,7 +134,7 @@ void Table::Forget(const Place& place, Micros last_expired, Release& release) {
 template <class Release>
 void Table::Tend(Micros now, std::size_t most, Release release) {
   const Micros last_expired = now - retention_;
-  for (std::size_t i = 0; i < most && EarliestBound() <= last_expired; ++i) {
+  for (std::size_t i = 0; i < most && forgets_expired_ && EarliestBound() <= last_expired; ++i) {
     const Place nearest = live() > 0 ? Nearest(kTightenedPerStep) : Place();
     if (!nearest || nearest.newest() > last_expired) break;
     Forget(nearest, last_expired, release);

@@ -29,7 +29,7 @@ Identity Id(std::int64_t number) {
 
 std::unique_ptr<MemoryStore> StoreFor(const PolicyOptions& policy,
                                       std::size_t max_keys = 1'000'000) {
-  return MemoryStore::Create(Policy(policy), {max_keys, kSecret, nullptr});
+  return MemoryStore::Create(Policy(policy), {max_keys, kSecret, false, nullptr});
 }
 
 /// A store and what it wrote last.
@@ -255,7 +255,7 @@ TEST(MemoryStore, ARefundedIdIsNearerToExpiry) {
 TEST(MemoryStore, TellsOfTheFirstEvictionOnce) {
   int told = 0;
   const auto store =
-      MemoryStore::Create(Policy({{{kSecond, 1}}, 0, true}), {10, kSecret, [&told] { ++told; }});
+      MemoryStore::Create(Policy({{{kSecond, 1}}, 0, true}), {10, kSecret, false, [&told] { ++told; }});
   for (std::int64_t id = 0; id < 10; ++id) store->Check(Id(id), id);
   EXPECT_EQ(told, 0);
   for (std::int64_t id = 10; id < 30; ++id) store->Check(Id(id), id);

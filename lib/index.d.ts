@@ -1,0 +1,448 @@
+// The types of rollgate for require(): one function with everything else hung on it.
+
+import type { IncomingMessage, ServerResponse } from 'node:http';
+
+/**
+ * A limiter: a function of (id?, callback?) with methods. Exact over a rolling window, in memory.
+ *
+ * ```js
+ * const limiter = RateLimiter({ interval: 1000, maxInInterval: 10 });
+ * const timeLeft = limiter('some id'); // 0: go ahead; else wait this many ms
+ * ```
+ *
+ * Works with and without `new`; a constructor does no I/O. It holds no timer and no handle: a program with live limiters
+ * exits by itself, and a limiter that is dropped is freed.
+ *
+ * @throws TypeError `ERR_ROLLGATE_OPTION`: an option is missing, unknown or of the wrong type
+ * @throws RangeError `ERR_ROLLGATE_OPTION`: an option is out of range
+ */
+declare function RateLimiter(options: RateLimiter.RateLimiterOptions): RateLimiter;
+
+// biome-ignore lint/correctness/noUnusedVariables: what a limiter is as a function; merges with the class
+interface RateLimiter {
+  /**
+   * Attempts an action and calls back later, never in the same tick. The attempt itself is made before the call returns.
+   * Every failure reaches the callback; an exception that the callback throws is an uncaught exception.
+   *
+   * @throws TypeError `ERR_ROLLGATE_CALLBACK`: the callback is neither a function nor undefined
+   */
+  (id: RateLimiter.Id, callback: RateLimiter.Callback): void;
+
+  /** The same for the one bucket of callers without an id. */
+  (callback: RateLimiter.Callback): void;
+
+  /**
+   * Attempts an action.
+   *
+   * @param id whom to limit; without one, all callers share one bucket
+   * @returns the time left in ms, a whole number: 0 exactly when the action is allowed; when it is blocked at least 1,
+   *   rounded up, the time until an action would be allowed if nothing else is attempted meanwhile. With `countBlocked`
+   *   the blocked attempt itself counts towards it.
+   * @throws TypeError `ERR_ROLLGATE_ID`: the id is none
+   * @throws Error `ERR_ROLLGATE_CLOCK`: the clock threw or gave no finite number
+   * @throws Error `ERR_ROLLGATE_CLOSED`: the limiter is closed
+   */
+  (id?: RateLimiter.Id, callback?: undefined): number;
+}
+
+// biome-ignore lint/suspicious/noRedeclare: callable with and without new
+declare class RateLimiter {
+  /** See the function of the same name. */
+  constructor(options: RateLimiter.RateLimiterOptions);
+
+  /**
+   * Attempts an action; resolves to whether it was blocked. Source: rolling-rate-limiter 0.4.
+   *
+   * Rejects with `ERR_ROLLGATE_ID` (TypeError), `ERR_ROLLGATE_CLOCK` or `ERR_ROLLGATE_CLOSED`, like all methods here that
+   * return a promise.
+   */
+  limit(id?: RateLimiter.Id): Promise<boolean>;
+
+  /** What `limit` would resolve to now. Records nothing and creates nothing. */
+  wouldLimit(id?: RateLimiter.Id): Promise<boolean>;
+
+  /** Attempts an action; resolves to what came of it in rolling-rate-limiter's words. */
+  limitWithInfo(id?: RateLimiter.Id): Promise<RateLimiter.LimitInfo>;
+
+  /** What `limitWithInfo` would resolve to now. Records nothing and creates nothing. */
+  wouldLimitWithInfo(id?: RateLimiter.Id): Promise<RateLimiter.LimitInfo>;
+
+  /**
+   * Attempts an action and tells everything about it, synchronously.
+   *
+   * @throws TypeError `ERR_ROLLGATE_ID`: the id is none
+   * @throws TypeError `ERR_ROLLGATE_OPTION`: the second argument is no object, or has an unknown option
+   * @throws TypeError `ERR_ROLLGATE_COST`: the cost is no number
+   * @throws RangeError `ERR_ROLLGATE_COST`: the cost is no integer from 1 to the smallest `maxInInterval`
+   * @throws Error `ERR_ROLLGATE_CLOCK`: the clock threw or gave no finite number
+   * @throws Error `ERR_ROLLGATE_CLOSED`: the limiter is closed
+   */
+  attempt(id?: RateLimiter.Id, options?: RateLimiter.AttemptOptions): RateLimiter.Decision;
+
+  /** The Decision that `attempt` would give now. Records nothing and creates nothing. Throws what `attempt` throws. */
+  peek(id?: RateLimiter.Id, options?: RateLimiter.AttemptOptions): RateLimiter.Decision;
+
+  /**
+   * Attempts an action of cost 1 for each id, in their order and at one moment, in one native call. An id may occur more
+   * than once. One wrong id refuses the whole call, and then nothing is recorded.
+   *
+   * @returns one Decision for each id
+   * @throws TypeError `ERR_ROLLGATE_ID`: not an array, or one element is no id
+   * @throws Error `ERR_ROLLGATE_CLOCK`, `ERR_ROLLGATE_CLOSED`
+   */
+  attemptMany(ids: readonly RateLimiter.Id[]): RateLimiter.Decision[];
+
+  /**
+   * Takes back what an allowed attempt recorded, once. Exact with `countBlocked: false`; where counted refusals may have
+   * displaced older actions it errs on the side of fewer admissions.
+   *
+   * @param decision as `attempt` or `attemptMany` of this very limiter returned it
+   * @returns whether there was anything to take back: false after a refusal or a peek, the second time, and once the id
+   *   was cleared or forgotten
+   * @throws TypeError `ERR_ROLLGATE_DECISION`: no Decision, or another limiter's
+   * @throws Error `ERR_ROLLGATE_CLOSED`: the limiter is closed
+   */
+  refund(decision: RateLimiter.Decision): boolean;
+
+  /** Forgets one id; without an id, the bucket of callers without one. */
+  clear(id?: RateLimiter.Id): Promise<void>;
+
+  /** Forgets every id of this limiter. The sums in `stats()` stay. */
+  clearAll(): Promise<void>;
+
+  /**
+   * What the limiter holds and has done; cheap.
+   *
+   * @throws Error `ERR_ROLLGATE_CLOSED`: the limiter is closed
+   */
+  stats(): RateLimiter.Stats;
+
+  /**
+   * Gives back the memory at once. May be called again. Every other call afterwards fails with `ERR_ROLLGATE_CLOSED`: it
+   * throws, rejects or calls back with the error, as that call does with any.
+   */
+  close(): Promise<void>;
+}
+
+// Inside the namespace the name of the export would mean the export itself.
+import Self = RateLimiter;
+
+declare namespace RateLimiter {
+  export import RateLimiter = Self;
+
+  /**
+   * Whom to limit: a string, a finite number or a bigint. `1`, `1n` and `'1'` are one id. `undefined`, `null` and `''` are
+   * the one bucket of callers without an id. Two different strings never share a bucket.
+   */
+  type Id = string | number | bigint | null | undefined;
+
+  /**
+   * What a limiter calls back with.
+   *
+   * @param error null, or why no decision could be made; the other two are undefined then
+   * @param timeLeft ms, an integer: 0 exactly when allowed, at least 1 when blocked
+   * @param actionsLeft how many more actions the window has room for, an integer >= 0
+   */
+  type Callback = (error: RateLimiterError | null, timeLeft: number, actionsLeft: number) => void;
+
+  /**
+   * Every code an error of rollgate can have; `docs/errors.md` has a section for each.
+   *
+   * - `ERR_ROLLGATE_OPTION`: TypeError or RangeError, an option is wrong, missing or unknown
+   * - `ERR_ROLLGATE_ID`: TypeError, the id is none
+   * - `ERR_ROLLGATE_CALLBACK`: TypeError, the callback is no function
+   * - `ERR_ROLLGATE_COST`: TypeError or RangeError, the cost is no integer from 1 to the smallest `maxInInterval`
+   * - `ERR_ROLLGATE_DECISION`: TypeError, `refund` got something that this limiter did not decide
+   * - `ERR_ROLLGATE_CLOCK`: Error, the clock threw (see `cause`) or gave no finite number
+   * - `ERR_ROLLGATE_CLOSED`: Error, the limiter is closed
+   * - `ERR_ROLLGATE_THROWN`: Error, a function given to `rateLimit` threw what `next` cannot read (see `cause`)
+   */
+  type ErrorCode =
+    | 'ERR_ROLLGATE_OPTION'
+    | 'ERR_ROLLGATE_ID'
+    | 'ERR_ROLLGATE_CALLBACK'
+    | 'ERR_ROLLGATE_COST'
+    | 'ERR_ROLLGATE_DECISION'
+    | 'ERR_ROLLGATE_CLOCK'
+    | 'ERR_ROLLGATE_CLOSED'
+    | 'ERR_ROLLGATE_THROWN';
+
+  /** An Error, TypeError or RangeError that rollgate made. There is no class of this name. */
+  interface RateLimiterError extends Error {
+    code: ErrorCode;
+    /** The error that led to this one, where there was one. */
+    cause?: unknown;
+  }
+
+  /** One window: at most `maxInInterval` actions in any `interval`. */
+  interface Limit {
+    /**
+     * Length of the window in ms, finite and > 0; fractions are taken to the microsecond. An action leaves the window
+     * exactly `interval` after it happened.
+     */
+    interval: number;
+    /** How many actions each window allows, an integer >= 1. */
+    maxInInterval: number;
+    /** Least ms between two actions, finite and >= 0; that gap itself is enough. Default 0. */
+    minDifference?: number | undefined;
+  }
+
+  /** What a limiter can be told besides its limits. */
+  interface CommonOptions {
+    /**
+     * Whether a blocked attempt counts as an action, as it does in rolling-rate-limiter. With `false` a blocked attempt
+     * leaves no trace. Default true.
+     */
+    countBlocked?: boolean | undefined;
+    /** How actions are counted. Default 'sliding-window-log', which is exact. */
+    algorithm?: 'sliding-window-log' | undefined;
+    /**
+     * Tells the time in ms, in place of the monotonic clock; for tests and simulation. Fractions are taken to the
+     * microsecond. If it throws or gives no finite number, that call fails with `ERR_ROLLGATE_CLOCK` and the limiter
+     * lives on. A step backwards never lets more through.
+     */
+    clock?: (() => number) | undefined;
+    /**
+     * Most ids held at once, an integer >= 1. When full, the id nearest to expiry is dropped, counted in `stats()`, and
+     * warned about once (`process.emitWarning`, code `ROLLGATE_EVICTED`). Default 1,000,000.
+     */
+    maxKeys?: number | undefined;
+  }
+
+  /** A limiter with one window. */
+  interface OneLimitOptions extends Limit, CommonOptions {
+    limits?: undefined;
+  }
+
+  /** A limiter with several windows: an action passes only if every one lets it pass. */
+  interface SeveralLimitsOptions extends Partial<Limit>, CommonOptions {
+    /**
+     * At least one. Decided and recorded at once. Replaces `interval`, `maxInInterval` and `minDifference`, also where
+     * both are given. Of several `minDifference`s the largest holds.
+     */
+    limits: readonly Limit[];
+  }
+
+  /** The options of a limiter. Numeric strings are refused, and so is what is not listed here. */
+  type RateLimiterOptions = OneLimitOptions | SeveralLimitsOptions;
+
+  /** The options of one attempt. */
+  interface AttemptOptions {
+    /** For how many actions it counts, an integer from 1 to the smallest `maxInInterval`. Default 1. */
+    cost?: number | undefined;
+  }
+
+  /** What came of one attempt, or would come of it. Durations in whole ms, rounded up. */
+  interface Decision {
+    readonly allowed: boolean;
+    /** 0 when allowed; else at least 1: until the same attempt would pass if nothing else is attempted meanwhile. */
+    readonly timeLeft: number;
+    /** The least `remaining` of all windows. */
+    readonly actionsLeft: number;
+    /**
+     * Until quota grows: when blocked `timeLeft`, else until the oldest counted action leaves the window that has the
+     * least left.
+     */
+    readonly resetIn: number;
+    /** Why it was blocked; 'count' where both hold. */
+    readonly blockedBy: null | 'count' | 'minDifference';
+    /** The state of each window once this attempt is made, in the order of the options. */
+    readonly limits: readonly WindowState[];
+  }
+
+  /** One window once an attempt is made. */
+  interface WindowState {
+    /** ms, as in the options. */
+    readonly interval: number;
+    readonly maxInInterval: number;
+    /** Recorded actions inside the window, at most `maxInInterval`. */
+    readonly used: number;
+    /** `maxInInterval` - `used`. */
+    readonly remaining: number;
+    /** ms until the oldest counted action leaves; 0 when there is none. */
+    readonly resetIn: number;
+  }
+
+  /** Exactly these five, as in rolling-rate-limiter 0.4; all as if the current attempt is made. */
+  interface LimitInfo {
+    blocked: boolean;
+    blockedDueToCount: boolean;
+    blockedDueToMinDifference: boolean;
+    /**
+     * ms until a next action would be allowed; can be > 0 on an allowed call, which filled the window or has to keep
+     * `minDifference`.
+     */
+    millisecondsUntilAllowed: number;
+    /** Integer >= 0. */
+    actionsRemaining: number;
+  }
+
+  /** What a limiter holds and has done since it was made. */
+  interface Stats {
+    /** Ids held, expired ones included that are not forgotten yet. */
+    keys: number;
+    /** Allowed attempts. */
+    allowed: number;
+    /** Blocked attempts. */
+    blocked: number;
+    /** Ids dropped before they expired, for want of room: see `maxKeys`. */
+    evicted: number;
+    /** Calls that failed because the clock did. */
+    errors: number;
+    /** Memory held for ids, in bytes. */
+    bytes: number;
+  }
+
+  /** A limiter in memory, under the name it has in rolling-rate-limiter 0.4. Only with `new`. */
+  class InMemoryRateLimiter extends Self {}
+
+  /** The least that `rateLimit` knows of a request: a Node request, where Express has put the client's address. */
+  interface LimitedRequest extends IncomingMessage {
+    ip?: string | undefined;
+  }
+
+  /** What `rateLimit` tells the application, in the words of express-rate-limit. */
+  interface RateLimitInfo {
+    /** Actions allowed in the window that is nearest to its limit. */
+    limit: number;
+    /** Requests counted in it, this one included. */
+    used: number;
+    /** Requests left in it. */
+    remaining: number;
+    /** When quota grows. */
+    resetTime: Date;
+    /** What `keyGenerator` gave. */
+    key: Id;
+  }
+
+  /**
+   * A request that went through `rateLimit`, with its default `requestPropertyName`:
+   *
+   * ```ts
+   * app.get('/', (req, res) => res.json((req as WithRateLimit<Request>).rateLimit));
+   * ```
+   */
+  type WithRateLimit<Request = LimitedRequest> = Request & { rateLimit: RateLimitInfo };
+
+  /** What `rateLimit` asks of a limiter: `attempt`; `peek` and `clear` are for getKey and resetKey. */
+  interface RateLimitBackend {
+    attempt(id: Id): Decision | Promise<Decision>;
+    peek?(id: Id): Decision | Promise<Decision>;
+    clear?(id: Id): unknown;
+  }
+
+  /** The body of a refusal; an object becomes JSON. */
+  type Message = string | object;
+
+  /** How a middleware answers. All but the limits have the names and defaults of express-rate-limit. */
+  interface RateLimitResponseOptions<
+    Request extends IncomingMessage = LimitedRequest,
+    Response extends ServerResponse = ServerResponse,
+  > {
+    /**
+     * Whom a request counts for. Default: the client's address, `req.ip` or the socket's, IPv6 by its /56. May be async.
+     */
+    keyGenerator?: ((req: Request, res: Response) => Id | Promise<Id>) | undefined;
+    /** A request it says true of is not counted and passes. May be async. */
+    skip?: ((req: Request, res: Response) => boolean | Promise<boolean>) | undefined;
+    /** Answers a refused request in place of `message` and `statusCode`. May be async. */
+    handler?: RateLimitHandler<Request, Response> | undefined;
+    /** Body of a refusal. Default 'Too many requests, please try again later.' */
+    message?: Message | ((req: Request, res: Response) => unknown) | undefined;
+    /** Status of a refusal, an integer from 200 to 999. Default 429. */
+    statusCode?: number | undefined;
+    /** Whether to send X-RateLimit-Limit, -Remaining and -Reset. Default true. */
+    legacyHeaders?: boolean | undefined;
+    /**
+     * Which RateLimit headers to send; true means 'draft-6'. Default false.
+     * Source: draft-ietf-httpapi-ratelimit-headers.
+     */
+    standardHeaders?: boolean | 'draft-6' | undefined;
+    /** Where in the request the RateLimitInfo goes; a non-empty string. Default 'rateLimit'. */
+    requestPropertyName?: string | undefined;
+  }
+
+  /** The limits of a middleware, which makes a limiter of its own. Without any: 5 requests in 60,000 ms. */
+  interface RateLimitLimits extends Partial<Limit>, CommonOptions {
+    /** The same as `interval`; wins over it. */
+    windowMs?: number | undefined;
+    /** The same as `maxInInterval`, but 0 refuses every request. Wins over `max` and `maxInInterval`. */
+    limit?: number | undefined;
+    /** The same as `limit`. */
+    max?: number | undefined;
+    /** Several windows; replaces all of the above. */
+    limits?: readonly Limit[] | undefined;
+    limiter?: undefined;
+  }
+
+  /** A middleware over a limiter that exists. No limits are allowed beside it. */
+  interface RateLimitExisting {
+    limiter: RateLimiter | RateLimitBackend;
+  }
+
+  /** The options of `rateLimit`. `undefined` is the same as leaving an option out. */
+  type RateLimitOptions<
+    Request extends IncomingMessage = LimitedRequest,
+    Response extends ServerResponse = ServerResponse,
+  > = RateLimitResponseOptions<Request, Response> & (RateLimitLimits | RateLimitExisting);
+
+  /** What a `handler` gets to know: every option that decides how to answer, defaults filled in. */
+  interface RateLimitSettings {
+    readonly message: Message | ((...args: never[]) => unknown);
+    readonly statusCode: number;
+    readonly legacyHeaders: boolean;
+    readonly standardHeaders: false | 'draft-6';
+    readonly requestPropertyName: string;
+    /** ms; undefined with `limits` and with an existing limiter. */
+    readonly windowMs?: number;
+    /** Undefined with `limits` and with an existing limiter. */
+    readonly limit?: number;
+  }
+
+  /** Answers a refused request, or lets it pass with `next()`. */
+  type RateLimitHandler<
+    Request extends IncomingMessage = LimitedRequest,
+    Response extends ServerResponse = ServerResponse,
+  > = (req: Request, res: Response, next: Next, settings: RateLimitSettings) => unknown;
+
+  /** Goes on with the next middleware, or with the error handlers. */
+  type Next = (error?: unknown) => void;
+
+  /** A middleware for Express 4 and 5, Connect, Polka and NestJS. */
+  interface RateLimitMiddleware<
+    Request extends IncomingMessage = LimitedRequest,
+    Response extends ServerResponse = ServerResponse,
+  > {
+    /** Errors reach `next(error)`; where all steps are synchronous, so is the call. */
+    (req: Request, res: Response, next: Next): void | Promise<void>;
+    /** Forgets what was counted for a key. */
+    resetKey(key: Id): Promise<void>;
+    /** What is counted for a key; undefined if nothing is. Counts nothing. */
+    getKey(key: Id): Promise<{ totalHits: number; resetTime: Date } | undefined>;
+  }
+
+  /**
+   * Makes a middleware that limits requests: `app.use(rateLimit({ windowMs: 60_000, limit: 100 }))`. A request goes through
+   * `skip`, `keyGenerator`, the attempt, the headers, and then `next()` or `handler`. A refusal has `Retry-After` where
+   * rate-limit headers are on.
+   *
+   * @throws TypeError `ERR_ROLLGATE_OPTION`: an option is unknown, of the wrong type, or not allowed beside another
+   * @throws RangeError `ERR_ROLLGATE_OPTION`: an option is out of range
+   */
+  function rateLimit<
+    Request extends IncomingMessage = LimitedRequest,
+    Response extends ServerResponse = ServerResponse,
+  >(options?: RateLimitOptions<Request, Response>): RateLimitMiddleware<Request, Response>;
+
+  /**
+   * A client's address as a key: IPv4 as it is, IPv6 that carries an IPv4 address as that one, other IPv6 as the subnet
+   * whose addresses one client can choose from, written as RFC 5952 says: '2001:db8:0:100::/56'. What is no IP address
+   * comes back as it is.
+   *
+   * @param ipv6Subnet prefix length in bits, an integer from 1 to 128, default 56; false: the address as it came
+   * @throws RangeError `ERR_ROLLGATE_OPTION`: the prefix length is out of range
+   */
+  function ipKeyGenerator(ip: string, ipv6Subnet?: number | false): string;
+}
+
+export = RateLimiter;
