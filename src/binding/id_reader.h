@@ -7,9 +7,9 @@
 
 namespace rollgate::binding {
 
-/// Reads the identity of a string, a finite number, a bigint, undefined or null; false for any other
-/// value. 1, 1n and '1' are one id; undefined, null and '' are the one of callers without an id.
-/// Runs no code of the caller's.
+/// Reads the identity of a string, a finite number, a bigint, undefined or null; false for any
+/// other value. 1, 1n and '1' are one id; undefined, null and '' are the one of callers without an
+/// id. Runs no code of the caller's.
 bool ReadIdentity(napi_env env, napi_value value, const Secret& secret, Identity& identity);
 
 /// A fresh Secret from the system's random numbers.

@@ -99,7 +99,8 @@ inline void AfterAttempt(napi_env env, MemoryLimiter& limiter) {
   }
 }
 
-/// Reads the time and makes sure that the limiter is open; false with an exception pending otherwise.
+/// Reads the time and makes sure that the limiter is open; false with an exception pending
+/// otherwise.
 inline bool ReadTime(napi_env env, MemoryLimiter& limiter, Micros& now) {
   if (!limiter.clock) [[likely]] {
     now = limiter.monotonic_clock.Now();

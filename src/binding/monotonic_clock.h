@@ -15,11 +15,11 @@ namespace rollgate::binding {
 /// Microseconds that never stop and are never set. Owned by one thread.
 ///
 /// Asking the system takes 20 ns, a quarter of a whole check, most of it spent waiting for the
-/// processor to finish what it is doing. Where the system itself takes its time from the processor's
-/// tick counter, so does this clock: for up to a millisecond after it has asked the system, it adds
-/// the ticks gone by since, at the rate measured between the last two times it asked. That is good
-/// to a fraction of a microsecond; and a rate gone wrong, as on a machine moved while it runs, is
-/// wrong for a millisecond.
+/// processor to finish what it is doing. Where the system itself takes its time from the
+/// processor's tick counter, so does this clock: for up to a millisecond after it has asked the
+/// system, it adds the ticks gone by since, at the rate measured between the last two times it
+/// asked. That is good to a fraction of a microsecond; and a rate gone wrong, as on a machine moved
+/// while it runs, is wrong for a millisecond.
 class MonotonicClock {
  public:
   MonotonicClock();

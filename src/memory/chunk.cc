@@ -7,18 +7,22 @@
 #include <new>
 
 namespace rollgate::memory {
-namespace {
 
-constexpr std::align_val_t kAlignment{128};
-
-}  // namespace
-
-void Chunk::AlignedDelete::operator()(std::byte* bytes) const {
-  ::operator delete[](bytes, kAlignment);
+void GiveBack::operator()(std::byte* bytes) const {
+  if (memory != nullptr) {
+    memory->Give(bytes);
+  } else {
+    ::operator delete[](bytes, std::align_val_t{ChunkMemory::kAlignment});
+  }
 }
 
-Chunk::Chunk(const SlotLayout& layout, std::uint32_t group_count) : group_count_(group_count) {
-  groups_.reset(static_cast<std::byte*>(::operator new[](bytes(layout), kAlignment)));
+Chunk::Chunk(const SlotLayout& layout, std::uint32_t group_count, ChunkMemory* memory)
+    : group_count_(group_count) {
+  void* const bytes = memory != nullptr
+                          ? memory->Take()
+                          : ::operator new[](BytesFor(layout, group_count),
+                                             std::align_val_t{ChunkMemory::kAlignment});
+  groups_ = std::unique_ptr<std::byte[], GiveBack>(static_cast<std::byte*>(bytes), {memory});
   earliest_ = reinterpret_cast<Micros*>(groups_.get() + group_count * layout.group_bytes);
   for (std::uint32_t group = 0; group < group_count; ++group) {
     std::memset(Header(layout, group), 0, sizeof(GroupHeader));
@@ -37,10 +41,10 @@ Place Chunk::Insert(const SlotLayout& layout, Tag tag, std::uint32_t home, Micro
     header = Header(layout, group);
     free = header->Free();
   }
-  const std::uint32_t first_choice = FirstChoice(tag);
-  const auto index = (free >> first_choice & 1) != 0
-                         ? first_choice
-                         : static_cast<std::uint32_t>(std::countr_zero(free));
+  auto index = static_cast<std::uint32_t>(std::countr_zero(free));
+  for (const std::uint32_t choice : {SecondChoice(tag), FirstChoice(tag)}) {
+    if ((free >> choice & 1) != 0) index = choice;
+  }
   header->tags[index] = tag;
   header->newest[index] = newest;
   if (newest < earliest_[group]) {

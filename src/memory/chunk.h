@@ -7,6 +7,7 @@
 
 #include "core/identity.h"
 #include "core/time.h"
+#include "memory/chunk_memory.h"
 #include "memory/group.h"
 #include "memory/slot.h"
 
@@ -46,25 +47,33 @@ struct Place {
   Micros newest() const { return header->newest[index]; }
 };
 
+/// Returns a chunk's bytes to where they came from: null stands for the heap.
+struct GiveBack {
+  ChunkMemory* memory = nullptr;
+  void operator()(std::byte* bytes) const;
+};
+
 /// Groups in a row; an id that finds its home group full goes to the next one, and after the last
 /// comes the first. `home` is the high half of what ShareOf leaves: it places an id in order.
 class Chunk {
  public:
   Chunk() = default;
-  Chunk(const SlotLayout& layout, std::uint32_t group_count);
+  /// Lives in `memory`, whose pieces are of this size, or on the heap if that is null.
+  Chunk(const SlotLayout& layout, std::uint32_t group_count, ChunkMemory* memory);
 
   bool exists() const { return group_count_ != 0; }
   std::uint32_t live() const { return live_; }
   std::uint32_t group_count() const { return group_count_; }
   std::uint32_t slot_count() const { return group_count_ * kSlotsPerGroup; }
-  std::size_t bytes(const SlotLayout& layout) const {
-    return group_count_ * (layout.group_bytes + sizeof(Micros));
+  static std::size_t BytesFor(const SlotLayout& layout, std::uint32_t group_count) {
+    return group_count * (layout.group_bytes + sizeof(Micros));
   }
+  std::size_t bytes(const SlotLayout& layout) const { return BytesFor(layout, group_count_); }
 
   Place Find(const SlotLayout& layout, const Identity& identity, Tag tag, std::uint32_t home) {
     const std::uint32_t home_group = HomeGroup(home);
     std::uint32_t group = home_group;
-    PrefetchHome(layout, Header(layout, group), FirstChoice(tag));
+    PrefetchHome(layout, Header(layout, group), tag);
     do {
       GroupHeader* header = Header(layout, group);
       for (std::uint32_t match = header->Match(tag); match != 0; match &= match - 1) {
@@ -114,20 +123,21 @@ class Chunk {
   }
 
  private:
-  struct AlignedDelete {
-    void operator()(std::byte* bytes) const;
-  };
-
-  /// The slot of its home group that an id takes if it can: it comes from memory at the same time as
-  /// the header that tells whether it is the right one.
+  /// The two slots of its home group between which an id takes the first that is free, if one is:
+  /// they come from memory at the same time as the header that tells which is the right one.
   static std::uint32_t FirstChoice(Tag tag) { return std::uint32_t{tag} * kSlotsPerGroup >> 8; }
+  static std::uint32_t SecondChoice(Tag tag) {
+    return (std::uint32_t{tag} * 7 & 0xff) * kSlotsPerGroup >> 8;
+  }
 
-  static void PrefetchHome(const SlotLayout& layout, GroupHeader* header, std::uint32_t index) {
+  static void PrefetchHome(const SlotLayout& layout, GroupHeader* header, Tag tag) {
     Prefetch(header);
     Prefetch(reinterpret_cast<const char*>(header) + sizeof(GroupHeader) / 2);
-    const auto* slot = reinterpret_cast<const char*>(SlotAt(layout, header, index));
-    Prefetch(slot);
-    Prefetch(slot + layout.slot_bytes - 1);
+    for (const std::uint32_t index : {FirstChoice(tag), SecondChoice(tag)}) {
+      const auto* slot = reinterpret_cast<const char*>(SlotAt(layout, header, index));
+      Prefetch(slot);
+      Prefetch(slot + layout.slot_bytes - 1);
+    }
   }
 
   std::uint32_t HomeGroup(std::uint32_t home) const {
@@ -144,7 +154,7 @@ class Chunk {
                                    index * layout.slot_bytes);
   }
 
-  std::unique_ptr<std::byte[], AlignedDelete> groups_;
+  std::unique_ptr<std::byte[], GiveBack> groups_;
   Micros* earliest_ = nullptr;  // of each group; behind the groups in the same allocation
   std::uint32_t group_count_ = 0;
   std::uint32_t live_ = 0;

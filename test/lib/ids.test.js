@@ -152,11 +152,11 @@ describe('two ids', () => {
       '\0\0',
       ' ',
       '',
-      'é',
-      'e\u0301',
-      'Å',
-      'Å',
-      'ﬁ',
+      '\u00e9', // é in one
+      'e\u0301', // and in two
+      '\u00c5', // the letter Å
+      '\u212b', // the unit Å
+      '\ufb01', // a ligature
       'fi',
     ]);
   });
@@ -164,19 +164,19 @@ describe('two ids', () => {
   test('characters that share a low byte, a high byte or a UTF-8 form', () => {
     expectAllApart([
       'A',
-      'Ł', // U+0141
-      'ᅁ', // U+1141
+      '\u0141', // Ł
+      '\u1141',
       '\uff41',
       '\u4100',
       '\u0100',
-      'Ā'.repeat(2),
+      '\u0100\u0100',
       '\u0001',
       '\ufffd',
       '\ufeff',
       '\ufeffA',
-      'Å\u0081',
-      'Ã',
-      '\u00c3\u0085',
+      '\u00c5',
+      '\u00c3\u0085', // Å as UTF-8 read as Latin-1
+      '\u00c3',
     ]);
   });
 
@@ -212,26 +212,25 @@ describe('two ids', () => {
   });
 
   test('numbers next to each other', () => {
-    const numbers = [0, 5e-324, 1e-323, 0.1, 0.1 + 2 ** -56, 0.30000000000000004, 0.3, 1, -1];
-    const large = [2 ** 53 - 1, 2 ** 53, 2 ** 53 + 2, 1e21, 1e22, 1.0000000000000001e22];
-    expectAllApart([...numbers, ...large.filter((n, i) => large.indexOf(n) === i)]);
+    const numbers = [0, 5e-324, 1e-323, 0.1, 0.1 + 2 ** -55, 0.30000000000000004, 0.3, 1, -1];
+    const large = [2 ** 53 - 1, 2 ** 53, 2 ** 53 + 2, 1e21, 1e22, 2e22];
+    expectAllApart([...numbers, ...large]);
     expectAllApart([2n ** 53n, 2n ** 53n + 1n, 2n ** 64n, 2n ** 64n + 1n, -(2n ** 64n)]);
-    expectAllApart(['1', '01', '1.0', '+1', '1e0', '0x1', ' 1', '１']);
+    expectAllApart(['1', '01', '1.0', '+1', '1e0', '0x1', ' 1', '\uff11']);
   });
 
-  test.each([1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33, 126, 127, 128, 129, 130, 255, 256, 1000, 65_537])(
-    'ids of %d characters that differ in one of them',
-    (length) => {
-      for (const unit of ['x', 'ÿ', 'Ł']) {
-        const text = unit.repeat(length);
-        const places = [0, length >> 1, length - 1].filter((n, i, all) => all.indexOf(n) === i);
-        const variants = places.flatMap((place) =>
-          ['y', 'þ', '\0', '漢'].map((other) => text.slice(0, place) + other + text.slice(place + 1)),
-        );
-        expectAllApart([text, `${text}${unit}`, `${text}\0`, ...variants]);
-      }
-    },
-  );
+  test.each([
+    1, 2, 7, 8, 9, 15, 16, 17, 31, 32, 33, 126, 127, 128, 129, 130, 255, 256, 1000, 65_537,
+  ])('ids of %d characters that differ in one of them', (length) => {
+    for (const unit of ['x', 'ÿ', 'Ł']) {
+      const text = unit.repeat(length);
+      const places = [0, length >> 1, length - 1].filter((n, i, all) => all.indexOf(n) === i);
+      const variants = places.flatMap((place) =>
+        ['y', 'þ', '\0', '漢'].map((other) => text.slice(0, place) + other + text.slice(place + 1)),
+      );
+      expectAllApart([text, `${text}${unit}`, `${text}\0`, ...variants]);
+    }
+  });
 
   test('ids of a megabyte', () => {
     const megabyte = 'm'.repeat(2 ** 20);
@@ -248,9 +247,7 @@ describe('two ids', () => {
     fc.integer({ min: 0, max: 0xffff }),
     fc.constantFrom(0, 0x41, 0x141, 0xff, 0x100, 0xd800, 0xdc00, 0xfffd, 0xffff),
   );
-  const anyText = fc
-    .array(units, { maxLength: 24 })
-    .map((list) => String.fromCharCode(...list));
+  const anyText = fc.array(units, { maxLength: 24 }).map((list) => String.fromCharCode(...list));
 
   test('any two different strings', () => {
     fc.assert(

@@ -254,8 +254,8 @@ TEST(MemoryStore, ARefundedIdIsNearerToExpiry) {
 
 TEST(MemoryStore, TellsOfTheFirstEvictionOnce) {
   int told = 0;
-  const auto store =
-      MemoryStore::Create(Policy({{{kSecond, 1}}, 0, true}), {10, kSecret, false, [&told] { ++told; }});
+  const auto store = MemoryStore::Create(Policy({{{kSecond, 1}}, 0, true}),
+                                         {10, kSecret, false, [&told] { ++told; }});
   for (std::int64_t id = 0; id < 10; ++id) store->Check(Id(id), id);
   EXPECT_EQ(told, 0);
   for (std::int64_t id = 10; id < 30; ++id) store->Check(Id(id), id);
