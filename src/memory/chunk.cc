@@ -7,22 +7,18 @@
 #include <new>
 
 namespace rollgate::memory {
+namespace {
 
-void GiveBack::operator()(std::byte* bytes) const {
-  if (memory != nullptr) {
-    memory->Give(bytes);
-  } else {
-    ::operator delete[](bytes, std::align_val_t{ChunkMemory::kAlignment});
-  }
+constexpr std::align_val_t kAlignment{128};
+
+}  // namespace
+
+void Chunk::AlignedDelete::operator()(std::byte* bytes) const {
+  ::operator delete[](bytes, kAlignment);
 }
 
-Chunk::Chunk(const SlotLayout& layout, std::uint32_t group_count, ChunkMemory* memory)
-    : group_count_(group_count) {
-  void* const bytes = memory != nullptr
-                          ? memory->Take()
-                          : ::operator new[](BytesFor(layout, group_count),
-                                             std::align_val_t{ChunkMemory::kAlignment});
-  groups_ = std::unique_ptr<std::byte[], GiveBack>(static_cast<std::byte*>(bytes), {memory});
+Chunk::Chunk(const SlotLayout& layout, std::uint32_t group_count) : group_count_(group_count) {
+  groups_.reset(static_cast<std::byte*>(::operator new[](bytes(layout), kAlignment)));
   earliest_ = reinterpret_cast<Micros*>(groups_.get() + group_count * layout.group_bytes);
   for (std::uint32_t group = 0; group < group_count; ++group) {
     std::memset(Header(layout, group), 0, sizeof(GroupHeader));

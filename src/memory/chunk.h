@@ -7,7 +7,6 @@
 
 #include "core/identity.h"
 #include "core/time.h"
-#include "memory/chunk_memory.h"
 #include "memory/group.h"
 #include "memory/slot.h"
 
@@ -47,28 +46,20 @@ struct Place {
   Micros newest() const { return header->newest[index]; }
 };
 
-/// Returns a chunk's bytes to where they came from: null stands for the heap.
-struct GiveBack {
-  ChunkMemory* memory = nullptr;
-  void operator()(std::byte* bytes) const;
-};
-
 /// Groups in a row; an id that finds its home group full goes to the next one, and after the last
 /// comes the first. `home` is the high half of what ShareOf leaves: it places an id in order.
 class Chunk {
  public:
   Chunk() = default;
-  /// Lives in `memory`, whose pieces are of this size, or on the heap if that is null.
-  Chunk(const SlotLayout& layout, std::uint32_t group_count, ChunkMemory* memory);
+  Chunk(const SlotLayout& layout, std::uint32_t group_count);
 
   bool exists() const { return group_count_ != 0; }
   std::uint32_t live() const { return live_; }
   std::uint32_t group_count() const { return group_count_; }
   std::uint32_t slot_count() const { return group_count_ * kSlotsPerGroup; }
-  static std::size_t BytesFor(const SlotLayout& layout, std::uint32_t group_count) {
-    return group_count * (layout.group_bytes + sizeof(Micros));
+  std::size_t bytes(const SlotLayout& layout) const {
+    return group_count_ * (layout.group_bytes + sizeof(Micros));
   }
-  std::size_t bytes(const SlotLayout& layout) const { return BytesFor(layout, group_count_); }
 
   Place Find(const SlotLayout& layout, const Identity& identity, Tag tag, std::uint32_t home) {
     const std::uint32_t home_group = HomeGroup(home);
@@ -123,6 +114,10 @@ class Chunk {
   }
 
  private:
+  struct AlignedDelete {
+    void operator()(std::byte* bytes) const;
+  };
+
   /// The two slots of its home group between which an id takes the first that is free, if one is:
   /// they come from memory at the same time as the header that tells which is the right one.
   static std::uint32_t FirstChoice(Tag tag) { return std::uint32_t{tag} * kSlotsPerGroup >> 8; }
@@ -154,7 +149,7 @@ class Chunk {
                                    index * layout.slot_bytes);
   }
 
-  std::unique_ptr<std::byte[], GiveBack> groups_;
+  std::unique_ptr<std::byte[], AlignedDelete> groups_;
   Micros* earliest_ = nullptr;  // of each group; behind the groups in the same allocation
   std::uint32_t group_count_ = 0;
   std::uint32_t live_ = 0;

@@ -34,7 +34,7 @@ bool Generation::Tighten() {
 
 void Generation::Prepare(const SlotLayout& layout, std::size_t chunk, std::uint32_t group_count) {
   if (chunks_[chunk].exists()) return;
-  chunks_[chunk] = Chunk(layout, group_count, group_count == kGroupsPerChunk ? memory_ : nullptr);
+  chunks_[chunk] = Chunk(layout, group_count);
   chunk_bytes_ += chunks_[chunk].bytes(layout);
 }
 
@@ -47,7 +47,7 @@ void Generation::Release(const SlotLayout& layout, std::size_t chunk) {
 
 void Generation::Enlarge(const SlotLayout& layout, const Secret& secret, std::size_t index) {
   Chunk& small = chunks_[index];
-  Chunk large(layout, small.group_count() * 2, nullptr);
+  Chunk large(layout, small.group_count() * 2);
   for (std::uint32_t group = 0; group < small.group_count(); ++group) {
     small.VisitGroup(layout, group, [&](const Place& from) {
       const std::uint64_t hash = HashOf(from.slot->identity(), secret);

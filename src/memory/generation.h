@@ -25,10 +25,9 @@ class Generation {
   static constexpr std::uint32_t kGroupsPerChunk = 64;
   static constexpr std::size_t kSlotsPerChunk = std::size_t{kGroupsPerChunk} * kSlotsPerGroup;
 
-  /// The chunks do not exist at first: see Prepare. Those of kGroupsPerChunk live in `memory`, if
-  /// that is not null.
-  Generation(std::size_t chunk_count, ChunkMemory* memory)
-      : chunks_(chunk_count), chunk_count_(chunk_count), memory_(memory), bounds_(chunk_count) {}
+  /// The chunks do not exist at first: see Prepare.
+  explicit Generation(std::size_t chunk_count)
+      : chunks_(chunk_count), chunk_count_(chunk_count), bounds_(chunk_count) {}
 
   std::size_t chunk_count() const { return chunk_count_; }
   std::size_t live() const { return live_; }
@@ -78,7 +77,6 @@ class Generation {
 
   std::vector<Chunk> chunks_;
   std::size_t chunk_count_;
-  ChunkMemory* memory_;
   /// For each chunk a moment no later than its Earliest(). Touching an id leaves it as it is, so
   /// it may lag; it is made exact one chunk at a time, when the earliest is wanted.
   EarliestTree bounds_;

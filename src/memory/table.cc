@@ -15,9 +15,6 @@ constexpr double kLoadAfterShrinking = 0.55;
 // Small steps keep the table dense: the load stays between 0.61 and 0.8 while it grows.
 constexpr double kGrowth = 1.3;
 
-// Some 16 MB: from there on a region that is not quite used up does not matter.
-constexpr std::size_t kLargeChunkCount = 400;
-
 std::size_t ChunksFor(std::size_t keys, double load) {
   return static_cast<std::size_t>(static_cast<double>(keys) /
                                   (load * static_cast<double>(Generation::kSlotsPerChunk))) +
@@ -32,8 +29,7 @@ Table::Table(const TableOptions& options)
       retention_(options.retention),
       forgets_expired_(options.forgets_expired),
       secret_(options.secret),
-      chunk_memory_(Chunk::BytesFor(layout_, Generation::kGroupsPerChunk)),
-      active_(1, nullptr) {
+      active_(1) {
   active_.Prepare(layout_, 0, 1);
 }
 
@@ -76,9 +72,7 @@ void Table::Resize() {
 
 void Table::Begin(std::size_t chunk_count) {
   if (chunk_count == active_.chunk_count()) return;
-  const bool is_large = chunk_count >= kLargeChunkCount && chunk_memory_.IsUseful();
-  draining_.emplace(
-      std::exchange(active_, Generation(chunk_count, is_large ? &chunk_memory_ : nullptr)));
+  draining_.emplace(std::exchange(active_, Generation(chunk_count)));
   cursor_chunk_ = 0;
   cursor_group_ = 0;
   PrepareForCursor();

@@ -111,7 +111,6 @@ class Table {
   Micros retention_;
   bool forgets_expired_;
   Secret secret_;
-  ChunkMemory chunk_memory_;  // outlives the generations
   Generation active_;
   std::optional<Generation> draining_;
   std::size_t cursor_chunk_ = 0;  // of draining_: the chunk being moved
@@ -171,7 +170,7 @@ void Table::Clear(Visit visit) {
     }
   }
   draining_.reset();
-  active_ = Generation(1, nullptr);
+  active_ = Generation(1);
   active_.Prepare(layout_, 0, 1);
 }
 

@@ -1,0 +1,54 @@
+// Random policies and walks of time, from a seed.
+'use strict';
+
+/** Numbers from a seed (mulberry32). */
+function randomFrom(seed) {
+  let state = seed >>> 0;
+  function unit() {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  }
+  const between = (low, high) => low + Math.floor(unit() * (high - low + 1));
+  return {
+    between,
+    chance: (percent) => between(1, 100) <= percent,
+    pick: (list) => list[between(0, list.length - 1)],
+  };
+}
+
+/** Times in whole microseconds; small, so that boundaries and ties are hit all the time. */
+function randomPolicy(random, { countBlocked }) {
+  // In whole ms, in microseconds, or in steps of both.
+  const unit = random.pick([1, 10, 1000]);
+  const limits = Array.from({ length: random.chance(50) ? 1 : random.between(2, 3) }, () => ({
+    interval: random.between(1, 40) * unit,
+    maxInInterval: random.between(1, random.chance(90) ? 7 : 40),
+  }));
+  const minDifference = random.chance(40) ? random.between(1, 12) * unit : 0;
+  return { unit, limits, minDifference, countBlocked };
+}
+
+/** How far a clock goes that stands still, walks and jumps; in whole microseconds. */
+function randomStep(random, unit) {
+  if (random.chance(30)) return 0;
+  if (random.chance(20)) return random.between(5, 60) * unit;
+  return random.chance(70) ? random.between(1, 5) * unit : random.between(1, 5 * unit);
+}
+
+/** The options that make a limiter follow a policy. */
+function optionsFor({ limits, minDifference, countBlocked }, random) {
+  const inMs = limits.map(({ interval, maxInInterval }) => ({
+    interval: interval / 1000,
+    maxInInterval,
+  }));
+  const gap = minDifference / 1000;
+  if (inMs.length === 1 && random.chance(50)) {
+    return { ...inMs[0], minDifference: gap, countBlocked };
+  }
+  random.pick(inMs).minDifference = gap;
+  return { limits: inMs, countBlocked };
+}
+
+module.exports = { optionsFor, randomFrom, randomPolicy, randomStep };
