@@ -1,0 +1,117 @@
+// The code in README and docs, run as it stands there.
+'use strict';
+
+const fs = require('node:fs');
+const path = require('node:path');
+const { spawn } = require('node:child_process');
+const { once } = require('node:events');
+
+const root = path.join(__dirname, '../..');
+
+/** The js blocks of a page. */
+function blocksOf(page) {
+  const text = fs.readFileSync(path.join(root, page), 'utf8');
+  return [...text.matchAll(/^```js\n(.*?)^```$/gms)].map(([, code]) => code);
+}
+
+/** Runs a program in the package's own folder, so that it finds 'rollgate' by name. */
+function start(code) {
+  const type = /^import /m.test(code) ? 'module' : 'commonjs';
+  const child = spawn(process.execPath, [`--input-type=${type}`, '-e', code], { cwd: root });
+  const output = { stdout: '', stderr: '' };
+  for (const name of ['stdout', 'stderr']) {
+    child[name].setEncoding('utf8').on('data', (chunk) => {
+      output[name] += chunk;
+    });
+  }
+  return { child, output };
+}
+
+async function run(code) {
+  const { child, output } = start(code);
+  const [status] = await once(child, 'close');
+  return { status, ...output };
+}
+
+/** A server of the page on a port that is free; `ask(get)` makes the requests. */
+async function withServer(code, ask) {
+  expect(code).toContain("listen(3000, '127.0.0.1')");
+  const told = code.replace(
+    /app\.listen\(3000, '127\.0\.0\.1'\);/,
+    "const s = app.listen(0, '127.0.0.1', () => console.log(s.address().port));",
+  );
+  const { child, output } = start(told);
+  try {
+    await Promise.race([once(child.stdout, 'data'), once(child, 'close')]);
+    expect(output.stderr).toBe('');
+    const url = `http://127.0.0.1:${Number(output.stdout)}/`;
+    return await ask(async () => {
+      const answer = await fetch(url);
+      return { status: answer.status, headers: answer.headers, text: await answer.text() };
+    });
+  } finally {
+    child.kill();
+  }
+}
+
+const [inMemory, callback, express, byHand, windows, ...more] = blocksOf('README.md');
+
+test('README has the five programs that are run here', () => {
+  expect(windows).toBeDefined();
+  expect(more).toEqual([]);
+});
+
+test('README: the fourth action within a second is refused', async () => {
+  const { status, stdout, stderr } = await run(inMemory);
+  expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+  expect(stdout).toMatch(
+    /^action 1: done\naction 2: done\naction 3: done\naction 4: refused, try again in \d+ ms\n$/,
+  );
+});
+
+test('README: the callback hears of an allowed action', async () => {
+  expect(await run(callback)).toEqual({ status: 0, stdout: 'done, 9 left\n', stderr: '' });
+});
+
+test('README: the Express application limits and sends its headers', async () => {
+  const [first, second] = await withServer(express, async (get) => [await get(), await get()]);
+  expect(first).toMatchObject({ status: 200, text: '99 more in this minute\n' });
+  expect(second).toMatchObject({ status: 200, text: '98 more in this minute\n' });
+  expect(second.headers.get('ratelimit-remaining')).toBe('98');
+});
+
+test('README: the middleware written by hand refuses what comes too soon', async () => {
+  const atOnce = Array.from({ length: 8 });
+  const answers = await withServer(byHand, (get) => Promise.all(atOnce.map(get)));
+  const refused = answers.filter(({ status }) => status === 429);
+  expect(answers.find(({ status }) => status === 200)?.text).toBe('Welcome.\n');
+  expect(refused.length).toBeGreaterThan(0);
+  for (const { text } of refused) expect(text).toMatch(/^You must wait \d+ ms\.$/);
+});
+
+test('README: several windows, a cost, a peek and a refund', async () => {
+  const { status, stdout, stderr } = await run(windows);
+  expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+  const [attempted, peeked] = stdout.split('\n');
+  expect(attempted).toMatch(/^true 3 \d+$/);
+  expect(peeked).toBe('0');
+});
+
+test.each(blocksOf('docs/middleware.md').map((code, i) => [i + 1, code]))(
+  'docs/middleware.md: program %i runs',
+  async (_which, code) => {
+    expect(await run(code)).toEqual({ status: 0, stdout: '', stderr: '' });
+  },
+);
+
+test('docs/errors.md has a section for every code, and for no other', () => {
+  const text = fs.readFileSync(path.join(root, 'docs/errors.md'), 'utf8');
+  const documented = [...text.matchAll(/^## (\w+)$/gm)].map(([, code]) => code);
+  const files = fs.readdirSync(path.join(root, 'lib'), { recursive: true });
+  const used = new Set();
+  for (const file of files.filter((name) => name.endsWith('.js'))) {
+    const code = fs.readFileSync(path.join(root, 'lib', file), 'utf8');
+    for (const [, name] of code.matchAll(/'((?:ERR_)?ROLLGATE_[A-Z_]+)'/g)) used.add(name);
+  }
+  expect(documented.sort()).toEqual([...used].sort());
+});

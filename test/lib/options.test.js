@@ -1,0 +1,340 @@
+// Options: each wrong one is refused with class, code and a message that says what came.
+'use strict';
+
+const RateLimiter = require('../..');
+
+const GOOD = { interval: 1000, maxInInterval: 5 };
+
+function catchError(call) {
+  try {
+    call();
+  } catch (error) {
+    return error;
+  }
+  return undefined;
+}
+
+function expectRefusal(options, Class, message) {
+  for (const make of [
+    () => RateLimiter(options),
+    () => new RateLimiter(options),
+    () => new RateLimiter.InMemoryRateLimiter(options),
+  ]) {
+    const error = catchError(make);
+    expect(error).toBeInstanceOf(Class);
+    expect(Object.getPrototypeOf(error)).toBe(Class.prototype);
+    expect(error.code).toBe('ERR_ROLLGATE_OPTION');
+    expect(error.message).toBe(message);
+  }
+}
+
+const INTERVAL = 'a finite number of ms > 0';
+const COUNT = 'an integer >= 1';
+const GAP = 'a finite number of ms >= 0';
+
+/** For each option: values that are fine; values of the wrong type; values out of range. */
+const OPTIONS = {
+  interval: {
+    expected: INTERVAL,
+    good: [1, 0.001, 0.0001, 5e-324, 1000.5, 2 ** 31, 1e300, Number.MAX_VALUE],
+    wrongType: ['1000', '', null, true, 1000n, {}, [1000], () => 1000, Symbol('ms'), undefined],
+    outOfRange: [0, -0, -1, Number.NaN, Infinity, -Infinity],
+  },
+  maxInInterval: {
+    expected: COUNT,
+    good: [1, 2, 1000, 2 ** 32, 2 ** 53, 1e300],
+    wrongType: ['5', null, true, 5n, {}, [5], () => 5, Symbol('max'), undefined],
+    outOfRange: [0, -1, 0.5, 1.5, Number.NaN, Infinity, -Infinity],
+  },
+  minDifference: {
+    expected: GAP,
+    good: [0, -0, 0.001, 1, 1e300, undefined],
+    wrongType: ['1', null, false, 1n, {}, []],
+    outOfRange: [-1, -0.001, Number.NaN, Infinity, -Infinity],
+  },
+  countBlocked: {
+    expected: 'true or false',
+    good: [true, false, undefined],
+    wrongType: [0, 1, 'true', '', null, {}, Object(false)],
+    outOfRange: [],
+  },
+  algorithm: {
+    expected: 'one of sliding-window-log',
+    good: ['sliding-window-log', undefined],
+    wrongType: [
+      '',
+      'log',
+      'Sliding-Window-Log',
+      'toString',
+      null,
+      1,
+      true,
+      {},
+      ['sliding-window-log'],
+    ],
+    outOfRange: [],
+  },
+  clock: {
+    expected: 'a function that returns ms',
+    good: [() => 0, Date.now, performance.now.bind(performance), undefined],
+    wrongType: [0, Date.now(), 'now', null, true, {}, { now: () => 0 }],
+    outOfRange: [],
+  },
+  maxKeys: {
+    expected: COUNT,
+    good: [1, 2, 1e6, 2 ** 53, 1e300, undefined],
+    wrongType: ['5', null, true, 5n, {}, []],
+    outOfRange: [0, -1, 1.5, Number.NaN, Infinity],
+  },
+  limits: {
+    expected: 'a list of at least one limit',
+    good: [[GOOD], [GOOD, { ...GOOD, minDifference: 5 }], Object.freeze([GOOD]), undefined],
+    wrongType: [null, [], {}, GOOD, 'limits', 5, true, () => [GOOD], new Set([GOOD])],
+    outOfRange: [],
+  },
+};
+
+/** As the messages show it. */
+function shown(value) {
+  switch (typeof value) {
+    case 'string':
+      return `${JSON.stringify(value)} (string)`;
+    case 'bigint':
+      return `${value}n`;
+    case 'function':
+      return 'a function';
+    case 'object':
+      if (value === null) return 'null';
+      return Array.isArray(value) ? 'an array' : 'an object';
+    default:
+      return String(value);
+  }
+}
+
+function casesOf(list) {
+  return Object.entries(OPTIONS).flatMap(([name, option]) =>
+    option[list].map((value) => [name, value, option.expected]),
+  );
+}
+
+test.each(casesOf('good'))('%s: %p is fine', (name, value) => {
+  const limiter = RateLimiter({ ...GOOD, [name]: value });
+  expect([limiter('a'), limiter.stats().allowed]).toEqual([0, 1]);
+});
+
+test.each(casesOf('wrongType'))('%s: %p is a TypeError', (name, value, expected) => {
+  const message = `option '${name}': expected ${expected}, got ${shown(value)}`;
+  expectRefusal({ ...GOOD, [name]: value }, TypeError, message);
+});
+
+test.each(casesOf('outOfRange'))('%s: %p is a RangeError', (name, value, expected) => {
+  const message = `option '${name}': expected ${expected}, got ${shown(value)}`;
+  expectRefusal({ ...GOOD, [name]: value }, RangeError, message);
+});
+
+test.each([
+  ['interval', { maxInInterval: 5 }, INTERVAL],
+  ['maxInInterval', { interval: 5 }, COUNT],
+  ['interval', {}, INTERVAL],
+  ['interval', { minDifference: 5 }, INTERVAL],
+])('a missing %s is a TypeError', (name, options, expected) => {
+  expectRefusal(options, TypeError, `option '${name}': expected ${expected}, got undefined`);
+});
+
+test.each([
+  [undefined],
+  [null],
+  [1000],
+  ['1000'],
+  [true],
+  [[]],
+  [[GOOD]],
+  [() => GOOD],
+  [Symbol()],
+])('options %p are a TypeError', (options) => {
+  expectRefusal(options, TypeError, `option 'options': expected an object, got ${shown(options)}`);
+});
+
+test('no options at all are a TypeError', () => {
+  expect(catchError(() => RateLimiter())).toMatchObject({ code: 'ERR_ROLLGATE_OPTION' });
+  expect(catchError(() => new RateLimiter())).toBeInstanceOf(TypeError);
+});
+
+test('a long value is shown in short', () => {
+  const error = catchError(() => RateLimiter({ ...GOOD, interval: 'x'.repeat(1e6) }));
+  expect(error.message.length).toBeLessThan(200);
+});
+
+describe('an unknown option', () => {
+  test.each([
+    ['maxInInterva', 'maxInInterval'],
+    ['maxininterval', 'maxInInterval'],
+    ['Interval', 'interval'],
+    ['intervall', 'interval'],
+    ['minDiference', 'minDifference'],
+    ['countblocked', 'countBlocked'],
+    ['limit', 'limits'],
+    ['algoritm', 'algorithm'],
+    ['Clock', 'clock'],
+    ['maxkey', 'maxKeys'],
+  ])('%s is refused with the hint %s', (name, nearest) => {
+    expectRefusal(
+      { ...GOOD, [name]: 5 },
+      TypeError,
+      `unknown option "${name}" (string): expected one of interval, maxInInterval, minDifference, limits, ` +
+        `countBlocked, algorithm, clock, maxKeys; did you mean '${nearest}'?`,
+    );
+  });
+
+  test.each(['somethingElse', 'x', '', '__proto__', 'constructor', 'z'.repeat(10_000)])(
+    '%s is refused',
+    (name) => {
+      const options = Object.defineProperty({ ...GOOD }, name, { value: 5, enumerable: true });
+      const error = catchError(() => RateLimiter(options));
+      expect(error).toBeInstanceOf(TypeError);
+      expect(error.code).toBe('ERR_ROLLGATE_OPTION');
+      expect(error.message).toMatch(/^unknown option "/);
+      expect(error.message.length).toBeLessThan(300);
+    },
+  );
+
+  test('is refused even if it is undefined, so that a typing error shows', () => {
+    const error = catchError(() => RateLimiter({ ...GOOD, intervall: undefined }));
+    expect(error.code).toBe('ERR_ROLLGATE_OPTION');
+  });
+});
+
+describe('limits', () => {
+  const limits = [
+    { interval: 10, maxInInterval: 1 },
+    { interval: 100, maxInInterval: 2 },
+  ];
+
+  test('replace the three others, also where both are given', () => {
+    const options = { interval: 5, maxInInterval: 50, minDifference: 1e6, limits };
+    const decision = RateLimiter({ ...options, clock: () => 0 }).attempt('a');
+    expect(decision.limits).toMatchObject(limits);
+    expect(decision.resetIn).toBe(10);
+    for (const ignored of [{ interval: 'x' }, { maxInInterval: -1 }, { minDifference: null }]) {
+      expect(catchError(() => RateLimiter({ limits, ...ignored }))).toBeUndefined();
+    }
+  });
+
+  test('of one limit are that limit', () => {
+    const [one] = limits;
+    const time = { ms: 0 };
+    const clock = () => time.ms;
+    const a = RateLimiter({ ...one, minDifference: 3, clock });
+    const b = RateLimiter({ limits: [{ ...one, minDifference: 3 }], clock });
+    for (const ms of [0, 1, 2, 3, 5, 13, 15, 25, 35]) {
+      time.ms = ms;
+      expect({ ...a.attempt('a') }).toEqual({ ...b.attempt('a') });
+    }
+  });
+
+  test('keep to the largest minDifference of them', () => {
+    const gaps = limits.map((limit, i) => ({ ...limit, maxInInterval: 9, minDifference: 3 - i }));
+    const limiter = RateLimiter({ limits: gaps, clock: () => 0 });
+    limiter('a');
+    expect(limiter.attempt('a')).toMatchObject({ blockedBy: 'minDifference', timeLeft: 3 });
+  });
+
+  test('each is checked, and the message says which', () => {
+    const cases = [
+      [
+        { interval: '10', maxInInterval: 1 },
+        TypeError,
+        `limits[1].interval': expected ${INTERVAL}, got "10" (string)`,
+      ],
+      [
+        { interval: 0, maxInInterval: 1 },
+        RangeError,
+        `limits[1].interval': expected ${INTERVAL}, got 0`,
+      ],
+      [{ interval: 1 }, TypeError, `limits[1].maxInInterval': expected ${COUNT}, got undefined`],
+      [
+        { interval: 1, maxInInterval: 1.5 },
+        RangeError,
+        `limits[1].maxInInterval': expected ${COUNT}, got 1.5`,
+      ],
+      [
+        { interval: 1, maxInInterval: 1, minDifference: -1 },
+        RangeError,
+        `limits[1].minDifference': expected ${GAP}, got -1`,
+      ],
+      [null, TypeError, "limits[1]': expected an object, got null"],
+      [5, TypeError, "limits[1]': expected an object, got 5"],
+      [[1, 1], TypeError, "limits[1]': expected an object, got an array"],
+    ];
+    for (const [wrong, Class, message] of cases) {
+      expectRefusal({ limits: [limits[0], wrong] }, Class, `option '${message}`);
+    }
+    const hole = [limits[0]];
+    hole.length = 2;
+    expectRefusal(
+      { limits: hole },
+      TypeError,
+      "option 'limits[1]': expected an object, got undefined",
+    );
+  });
+
+  test('have no options of their own but the three', () => {
+    for (const name of ['countBlocked', 'maxKeys', 'clock', 'limits', 'intervall']) {
+      const error = catchError(() => RateLimiter({ limits: [{ ...GOOD, [name]: undefined }] }));
+      expect(error).toBeInstanceOf(TypeError);
+      expect(error.code).toBe('ERR_ROLLGATE_OPTION');
+    }
+  });
+
+  test('whose iterator gives nothing are refused', () => {
+    const empty = Object.assign([...limits], { *[Symbol.iterator]() {} });
+    expect(catchError(() => RateLimiter({ limits: empty }))).toMatchObject({
+      code: 'ERR_ROLLGATE_OPTION',
+    });
+  });
+
+  test('may be many', () => {
+    const many = Array.from({ length: 1000 }, (_, i) => ({
+      interval: i + 1,
+      maxInInterval: i + 1,
+    }));
+    const limiter = RateLimiter({ limits: many, countBlocked: false, clock: () => 0 });
+    expect([limiter('a'), limiter('a')]).toEqual([0, 1]);
+    expect(limiter.attempt('a').limits).toHaveLength(1000);
+  });
+});
+
+test('an error thrown by a getter or a proxy is passed on as it is', () => {
+  const mine = new Error('mine');
+  const thrower = () => {
+    throw mine;
+  };
+  const names = [
+    'interval',
+    'maxInInterval',
+    'minDifference',
+    'limits',
+    'countBlocked',
+    'clock',
+    'maxKeys',
+  ];
+  for (const name of names) {
+    const options = Object.defineProperty({ ...GOOD }, name, { get: thrower, enumerable: true });
+    expect(catchError(() => RateLimiter(options))).toBe(mine);
+  }
+  for (const trap of ['ownKeys', 'get']) {
+    expect(catchError(() => RateLimiter(new Proxy({ ...GOOD }, { [trap]: thrower })))).toBe(mine);
+  }
+});
+
+test('an option that changes while it is read is checked as it is used', () => {
+  let reads = 0;
+  const options = {
+    ...GOOD,
+    get limits() {
+      reads += 1;
+      return reads === 1 ? [GOOD] : 'not any more';
+    },
+  };
+  expect(catchError(() => RateLimiter(options))).toMatchObject({ code: 'ERR_ROLLGATE_OPTION' });
+});

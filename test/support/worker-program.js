@@ -1,0 +1,52 @@
+// What a worker thread does in the tests: load the package, use it as told, and report.
+'use strict';
+
+const { parentPort, workerData } = require('node:worker_threads');
+const RateLimiter = require('../..');
+
+const tasks = {
+  /** Uses a few limiters and ends by itself. */
+  use() {
+    const limiter = RateLimiter({ interval: 1e9, maxInInterval: 2 });
+    const answers = [limiter('a'), limiter('a'), limiter('a') > 0];
+    limiter('a', (error, timeLeft) => {
+      parentPort.postMessage([...answers, error, timeLeft > 0]);
+    });
+  },
+
+  /** Never ends by itself. */
+  spin() {
+    const limiters = Array.from({ length: 10 }, () =>
+      RateLimiter({
+        interval: 1,
+        maxInInterval: 2,
+        clock: workerData.clock ? Date.now : undefined,
+      }),
+    );
+    parentPort.postMessage('spinning');
+    for (let i = 0; ; i++) {
+      const limiter = limiters[i % limiters.length];
+      limiter(i % 1000);
+      limiter.attempt(`id ${i}`);
+      if (i % 100 === 0) limiter(i, () => {});
+    }
+  },
+
+  /** Answers every id it is sent with its time left. */
+  serve() {
+    const limiter = RateLimiter({ interval: 1e9, maxInInterval: 3 });
+    parentPort.on('message', (id) => {
+      if (id === 'stop') parentPort.close();
+      else parentPort.postMessage([id, limiter(id) === 0]);
+    });
+  },
+
+  fail() {
+    globalThis.kept = RateLimiter({ interval: 1e9, maxInInterval: 3 });
+    globalThis.kept(() => {
+      throw new Error('mine');
+    });
+  },
+};
+
+tasks[workerData.task]();
