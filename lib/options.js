@@ -9,15 +9,19 @@ const ALGORITHMS = ['sliding-window-log'];
 const LIMIT_NAMES = ['interval', 'maxInInterval', 'minDifference'];
 const LIMITER_NAMES = [...LIMIT_NAMES, 'limits', 'countBlocked', 'algorithm', 'clock', 'maxKeys'];
 
-/** Refuses options that do not exist, naming the nearest one that does. */
-function rejectUnknownOptions(options, knownNames) {
+/**
+ * Refuses options that do not exist, naming the nearest one that does. `place` is where they stand, if
+ * not at the top.
+ */
+function rejectUnknownOptions(options, knownNames, place) {
   for (const name of Object.keys(options)) {
     if (knownNames.includes(name)) continue;
     const nearest = nearestName(name, knownNames);
     const hint = nearest ? `; did you mean '${nearest}'?` : '';
+    const shown = place === undefined ? show(name) : `${show(name)} in ${place}`;
     throw typeError(
       'ERR_ROLLGATE_OPTION',
-      `unknown option ${show(name)}: expected one of ${knownNames.join(', ')}${hint}`,
+      `unknown option ${shown}: expected one of ${knownNames.join(', ')}${hint}`,
     );
   }
 }
@@ -65,8 +69,9 @@ function readLimits(limits) {
   const own = Array.isArray(limits) ? Array.from(limits) : [];
   if (own.length === 0) throw optionTypeError('limits', 'a list of at least one limit', limits);
   return own.map((limit, i) => {
-    rejectUnknownOptions(readObject(`limits[${i}]`, limit), LIMIT_NAMES);
-    return readLimit(limit, `limits[${i}].`);
+    const place = `limits[${i}]`;
+    rejectUnknownOptions(readObject(place, limit), LIMIT_NAMES, place);
+    return readLimit(limit, `${place}.`);
   });
 }
 
@@ -107,8 +112,8 @@ function readLimiterOptions(options) {
 /** Checks the options of one attempt; returns its cost. */
 function readCost(options, smallestMax) {
   if (options === undefined) return 1;
-  readObject('attempt options', options);
-  rejectUnknownOptions(options, ['cost']);
+  const place = 'attempt options';
+  rejectUnknownOptions(readObject(place, options), ['cost'], place);
   const { cost } = options;
   if (cost === undefined) return 1;
   const expected = `an integer from 1 to ${smallestMax}, the smallest maxInInterval`;

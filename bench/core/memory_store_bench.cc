@@ -23,6 +23,13 @@ Identity IdentityOfNumber(std::uint64_t number) {
   return {0x3a72657375ULL | (number & 0xffffff) << 40, number * 0x9e3779b97f4a7c15ULL, 16};
 }
 
+MemoryStoreOptions StoreOptions(std::size_t max_keys) {
+  MemoryStoreOptions options;
+  options.max_keys = max_keys;
+  options.secret = kSecret;
+  return options;
+}
+
 void BM_Check(benchmark::State& state) {
   const auto ids = static_cast<std::size_t>(state.range(0));
   const auto max = static_cast<std::uint64_t>(state.range(1));
@@ -31,7 +38,7 @@ void BM_Check(benchmark::State& state) {
     options.windows.push_back({600 * kSecond, max * 2});
     options.windows.push_back({3600 * kSecond, max * 3});
   }
-  const auto store = MemoryStore::Create(Policy(options), {.max_keys = ids, .secret = kSecret});
+  const auto store = MemoryStore::Create(Policy(options), StoreOptions(ids));
   Micros now = 0;
   for (std::uint32_t i = 0; i < ids; ++i) store->Check(IdentityOfNumber(i), ++now);
 

@@ -30,8 +30,8 @@ bool SystemCountsTicks() {
 }  // namespace
 
 MonotonicClock::MonotonicClock() {
-  static const bool system_counts_ticks = SystemCountsTicks();
-  counts_ticks_ = system_counts_ticks;
+  static const bool kSystemCountsTicks = SystemCountsTicks();
+  counts_ticks_ = kSystemCountsTicks;
 }
 
 Micros MonotonicClock::Ask() {

@@ -13,7 +13,7 @@
 namespace rollgate::memory {
 
 /// Asks for a cache line that is about to be read and written.
-inline void Prefetch(const void* address) {
+inline void PrefetchLine(const void* address) {
 #if defined(__GNUC__)
   __builtin_prefetch(address, 1);
   // Without an effect that it can see, GCC 12 takes whole functions of prefetches for nothing.
@@ -64,7 +64,6 @@ class Chunk {
   Place Find(const SlotLayout& layout, const Identity& identity, Tag tag, std::uint32_t home) {
     const std::uint32_t home_group = HomeGroup(home);
     std::uint32_t group = home_group;
-    PrefetchHome(layout, Header(layout, group), tag);
     do {
       GroupHeader* header = Header(layout, group);
       for (std::uint32_t match = header->Match(tag); match != 0; match &= match - 1) {
@@ -78,6 +77,18 @@ class Chunk {
       group = Next(group);
     } while (group != home_group);
     return {};
+  }
+
+  /// Asks for all that Find will probably want at once. Worth it where it is not in a near cache.
+  void Prefetch(const SlotLayout& layout, Tag tag, std::uint32_t home) const {
+    GroupHeader* header = Header(layout, HomeGroup(home));
+    PrefetchLine(header);
+    PrefetchLine(reinterpret_cast<const char*>(header) + sizeof(GroupHeader) / 2);
+    for (const std::uint32_t index : {FirstChoice(tag), SecondChoice(tag)}) {
+      const auto* slot = reinterpret_cast<const char*>(SlotAt(layout, header, index));
+      PrefetchLine(slot);
+      PrefetchLine(slot + layout.slot_bytes - 1);
+    }
   }
 
   /// Takes a free slot; its bytes are the caller's to fill. Precondition: there is a free slot.
@@ -123,16 +134,6 @@ class Chunk {
   static std::uint32_t FirstChoice(Tag tag) { return std::uint32_t{tag} * kSlotsPerGroup >> 8; }
   static std::uint32_t SecondChoice(Tag tag) {
     return (std::uint32_t{tag} * 7 & 0xff) * kSlotsPerGroup >> 8;
-  }
-
-  static void PrefetchHome(const SlotLayout& layout, GroupHeader* header, Tag tag) {
-    Prefetch(header);
-    Prefetch(reinterpret_cast<const char*>(header) + sizeof(GroupHeader) / 2);
-    for (const std::uint32_t index : {FirstChoice(tag), SecondChoice(tag)}) {
-      const auto* slot = reinterpret_cast<const char*>(SlotAt(layout, header, index));
-      Prefetch(slot);
-      Prefetch(slot + layout.slot_bytes - 1);
-    }
   }
 
   std::uint32_t HomeGroup(std::uint32_t home) const {

@@ -43,7 +43,9 @@ class Generation {
 
   Place Find(const SlotLayout& layout, const Identity& identity, std::uint64_t hash) {
     const Address address = AddressOf(hash);
-    return chunks_[address.chunk].Find(layout, identity, TagOf(hash), address.home);
+    Chunk& chunk = chunks_[address.chunk];
+    if (chunk_count_ >= kFarChunkCount) chunk.Prefetch(layout, TagOf(hash), address.home);
+    return chunk.Find(layout, identity, TagOf(hash), address.home);
   }
 
   /// Takes a free slot; its bytes are the caller's to fill. Precondition: the chunk exists.
@@ -74,6 +76,9 @@ class Generation {
 
  private:
   void Enlarge(const SlotLayout& layout, const Secret& secret, std::size_t index);
+
+  /// From this many chunks on, half a megabyte or so, ids are looked for far from the processor.
+  static constexpr std::size_t kFarChunkCount = 16;
 
   std::vector<Chunk> chunks_;
   std::size_t chunk_count_;

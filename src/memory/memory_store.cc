@@ -45,10 +45,9 @@ class LogStore final : public MemoryStore {
 
   ROLLGATE_FLATTEN Micros Check(const Identity& id, Micros now) override {
     TendNowAndThen(now);
-    const std::uint64_t hash = table_.Hash(id);
-    const Place place = table_.Find(id, hash);
+    const Place place = table_.Find(id);
     if (!place) [[unlikely]] {
-      JudgeUnknown(id, hash, now, 1, [](const auto&, const Verdict&) {});
+      JudgeUnknown(id, now, 1, [](const auto&, const Verdict&) {});
       return 0;
     }
     const Micros newest = place.newest();
@@ -56,7 +55,7 @@ class LogStore final : public MemoryStore {
     const Micros time_left = AttemptOne(log, now);
     ++(time_left == 0 ? allowed_ : blocked_);
     logs_.Save(*place.slot, log);
-    if (log.Nth(1) != newest) table_.Touch(place, hash, log.Nth(1));
+    if (log.Nth(1) != newest) table_.Touch(place, log.Nth(1));
     return time_left;
   }
 
@@ -67,7 +66,7 @@ class LogStore final : public MemoryStore {
   }
 
   void Peek(const Identity& id, Micros now, std::uint64_t cost, Decision& decision) override {
-    if (const Place place = table_.Find(id, table_.Hash(id))) {
+    if (const Place place = table_.Find(id)) {
       const auto log = logs_.Load(*place.slot, place.newest());
       algorithm::Describe(log, policy_, algorithm::Decide(log, policy_, now, cost), now, cost,
                           decision);
@@ -78,24 +77,22 @@ class LogStore final : public MemoryStore {
   }
 
   bool Refund(const Identity& id, const Receipt& receipt) override {
-    const std::uint64_t hash = table_.Hash(id);
-    const Place place = table_.Find(id, hash);
+    const Place place = table_.Find(id);
     if (!place || place.slot->incarnation != receipt.incarnation) return false;
     auto log = logs_.Load(*place.slot, place.newest());
     if (!algorithm::Refund(log, policy_, receipt.at, receipt.cost)) return false;
     if (log.size() == 0) {
-      Forget(place, hash);
+      Forget(place);
     } else {
       logs_.Save(*place.slot, log);
-      table_.Touch(place, hash, log.Nth(1));
+      table_.Touch(place, log.Nth(1));
     }
     return true;
   }
 
   bool Clear(const Identity& id) override {
-    const std::uint64_t hash = table_.Hash(id);
-    const Place place = table_.Find(id, hash);
-    if (place) Forget(place, hash);
+    const Place place = table_.Find(id);
+    if (place) Forget(place);
     return static_cast<bool>(place);
   }
 
@@ -139,9 +136,8 @@ class LogStore final : public MemoryStore {
   template <class Tell>
   std::uint16_t Judge(const Identity& id, Micros now, std::uint64_t cost, Tell tell) {
     TendNowAndThen(now);
-    const std::uint64_t hash = table_.Hash(id);
-    const Place place = table_.Find(id, hash);
-    if (!place) return JudgeUnknown(id, hash, now, cost, tell);
+    const Place place = table_.Find(id);
+    if (!place) return JudgeUnknown(id, now, cost, tell);
 
     auto log = logs_.Load(*place.slot, place.newest());
     const Verdict verdict = algorithm::Decide(log, policy_, now, cost);
@@ -151,19 +147,18 @@ class LogStore final : public MemoryStore {
       log = logs_.LoadWithRoom(*place.slot, place.newest(), cost);
       algorithm::Record(log, policy_, verdict, cost);
       logs_.Save(*place.slot, log);
-      if (verdict.at != place.newest()) table_.Touch(place, hash, verdict.at);
+      if (verdict.at != place.newest()) table_.Touch(place, verdict.at);
     }
     return place.slot->incarnation;
   }
 
   template <class Tell>
-  ROLLGATE_NOINLINE std::uint16_t JudgeUnknown(const Identity& id, std::uint64_t hash, Micros now,
-                                               std::uint64_t cost, Tell tell) {
+  ROLLGATE_NOINLINE std::uint16_t JudgeUnknown(const Identity& id, Micros now, std::uint64_t cost,
+                                               Tell tell) {
     const Verdict verdict = VerdictOnUnknown(now);
     tell(algorithm::EmptyLog(), verdict);
     ++allowed_;
-    const Place place =
-        table_.Insert(id, hash, verdict.at, [this](Slot& slot) { logs_.Destroy(slot); });
+    const Place place = table_.Insert(id, verdict.at, [this](Slot& slot) { logs_.Destroy(slot); });
     if (table_.evicted() == 1 && on_first_eviction_) std::exchange(on_first_eviction_, nullptr)();
     place.slot->incarnation = ++incarnations_;
     logs_.Create(*place.slot);
@@ -181,9 +176,9 @@ class LogStore final : public MemoryStore {
     return verdict;
   }
 
-  void Forget(const Place& place, std::uint64_t hash) {
+  void Forget(const Place& place) {
     logs_.Destroy(*place.slot);
-    table_.Erase(place, hash);
+    table_.Erase(place);
   }
 
   P policy_;

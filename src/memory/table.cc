@@ -87,10 +87,11 @@ void Table::PrepareForCursor() {
 }
 
 void Table::Move(std::size_t groups) {
+  if (draining_) repeated_ = {};
   for (; groups > 0 && draining_; --groups) {
     Chunk& chunk = draining_->chunk(cursor_chunk_);
     chunk.VisitGroup(layout_, cursor_group_, [this](const Place& from) {
-      const std::uint64_t hash = Hash(from.slot->identity());
+      const std::uint64_t hash = HashAt(from);
       const Place to = active_.Insert(layout_, secret_, hash, from.newest());
       std::memcpy(static_cast<void*>(to.slot), from.slot, layout_.slot_bytes);
       draining_->Erase(layout_, from, hash);

@@ -40,27 +40,34 @@ class Table {
 
   /// Takes a slot for an id that is not in the table; tends the table and makes room if need be.
   template <class Release>
-  Place Insert(const Identity& identity, std::uint64_t hash, Micros newest, Release release);
+  Place Insert(const Identity& identity, Micros newest, Release release);
 
-  std::uint64_t Hash(const Identity& identity) const { return HashOf(identity, secret_); }
-
-  Place Find(const Identity& identity, std::uint64_t hash) {
-    if (!draining_) [[likely]] {
-      return active_.Find(layout_, identity, hash);
+  /// Where an id is, if it is in the table.
+  Place Find(const Identity& identity) {
+    // Whoever has one limit for all, or is attacked by one client, asks for the same id again.
+    if (repeated_ && identity == repeated_identity_) return repeated_;
+    const std::uint64_t hash = HashOf(identity, secret_);
+    const Place place =
+        draining_ ? FindInEither(identity, hash) : active_.Find(layout_, identity, hash);
+    if (hash == last_hash_) {
+      repeated_ = place;
+      repeated_identity_ = identity;
     }
-    return FindInEither(identity, hash);
+    last_hash_ = hash;
+    return place;
   }
 
-  void Touch(const Place& place, std::uint64_t hash, Micros newest) {
+  void Touch(const Place& place, Micros newest) {
     const bool earlier = newest < place.newest();
     place.chunk->Touch(place, newest);
     if (earlier) [[unlikely]] {
-      (place.in_draining ? *draining_ : active_).LowerBound(hash, newest);
+      GenerationOf(place).LowerBound(HashAt(place), newest);
     }
   }
 
-  void Erase(const Place& place, std::uint64_t hash) {
-    (place.in_draining ? *draining_ : active_).Erase(layout_, place, hash);
+  void Erase(const Place& place) {
+    repeated_ = {};
+    GenerationOf(place).Erase(layout_, place, HashAt(place));
   }
 
   /// Calls visit(Slot&) for every id, then forgets them all and gives back the memory.
@@ -82,6 +89,9 @@ class Table {
   /// Two groups hold more ids than one insertion brings: moving always ends before the next growth.
   static constexpr std::size_t kStepsPerInsert = 2;
   static constexpr std::size_t kTightenedPerStep = 4;
+
+  std::uint64_t HashAt(const Place& place) const { return HashOf(place.slot->identity(), secret_); }
+  Generation& GenerationOf(const Place& place) { return place.in_draining ? *draining_ : active_; }
 
   Place FindInEither(const Identity& identity, std::uint64_t hash);
 
@@ -115,6 +125,9 @@ class Table {
   std::optional<Generation> draining_;
   std::size_t cursor_chunk_ = 0;  // of draining_: the chunk being moved
   std::uint32_t cursor_group_ = 0;
+  std::uint64_t last_hash_ = 0;  // that Find looked for
+  Place repeated_;  // of the id it last looked for twice running; none once any id has moved
+  Identity repeated_identity_;
   std::uint64_t evicted_ = 0;
   Micros forgotten_until_ = -kLongest;
 };
@@ -126,9 +139,8 @@ void Table::Forget(const Place& place, Micros last_expired, Release& release) {
   } else {
     ++evicted_;
   }
-  const std::uint64_t hash = Hash(place.slot->identity());
   release(*place.slot);
-  Erase(place, hash);
+  Erase(place);
 }
 
 template <class Release>
@@ -144,12 +156,14 @@ void Table::Tend(Micros now, std::size_t most, Release release) {
 }
 
 template <class Release>
-Place Table::Insert(const Identity& identity, std::uint64_t hash, Micros newest, Release release) {
+Place Table::Insert(const Identity& identity, Micros newest, Release release) {
   Tend(newest, kStepsPerInsert, release);
   if (live() >= max_keys_) {
     Forget(Nearest(std::numeric_limits<std::size_t>::max()), newest - retention_, release);
   }
 
+  repeated_ = {};  // the slot may be found in a chunk that grows
+  const std::uint64_t hash = HashOf(identity, secret_);
   const bool in_draining = draining_ && draining_->AddressOf(hash).chunk > cursor_chunk_;
   Generation& generation = in_draining ? *draining_ : active_;
   Place place = generation.Insert(layout_, secret_, hash, newest);
@@ -169,6 +183,7 @@ void Table::Clear(Visit visit) {
       }
     }
   }
+  repeated_ = {};
   draining_.reset();
   active_ = Generation(1);
   active_.Prepare(layout_, 0, 1);

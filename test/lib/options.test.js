@@ -279,6 +279,12 @@ describe('limits', () => {
   });
 
   test('have no options of their own but the three', () => {
+    expectRefusal(
+      { limits: [limits[0], { ...GOOD, intervall: 1 }] },
+      TypeError,
+      'unknown option "intervall" (string) in limits[1]: expected one of interval, maxInInterval, ' +
+        "minDifference; did you mean 'interval'?",
+    );
     for (const name of ['countBlocked', 'maxKeys', 'clock', 'limits', 'intervall']) {
       const error = catchError(() => RateLimiter({ limits: [{ ...GOOD, [name]: undefined }] }));
       expect(error).toBeInstanceOf(TypeError);

@@ -1,0 +1,202 @@
+// Several realms in one process: vm contexts, Jest's own, and a package that is loaded more than once.
+'use strict';
+
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+const RateLimiter = require('../..');
+const { askProgram, runProgram } = require('../support/run-program');
+
+const ROOT = path.join(__dirname, '..', '..');
+
+/**
+ * `loadIn(context)` gives a fresh copy of the package whose code runs in that context, as test runners do
+ * it; Node's own modules and the addon are shared.
+ */
+const PRELUDE = `
+  const fs = require('node:fs');
+  const path = require('node:path');
+  const vm = require('node:vm');
+  const { createRequire, isBuiltin } = require('node:module');
+  function loadIn(context) {
+    const cache = new Map();
+    function load(file) {
+      if (cache.has(file)) return cache.get(file).exports;
+      const module = { exports: {} };
+      cache.set(file, module);
+      const outer = createRequire(file);
+      const inner = (name) => {
+        if (isBuiltin(name) || !name.startsWith('.')) return outer(name);
+        const found = outer.resolve(name);
+        return found.includes('node_modules') ? outer(name) : load(found);
+      };
+      const source = '(function (module, exports, require, __dirname, process) {' + fs.readFileSync(file, 'utf8') + '})';
+      vm.runInContext(source, context, { filename: file })(module, module.exports, inner, path.dirname(file), process);
+      return module.exports;
+    }
+    return load(path.resolve('lib/index.js'));
+  }
+  const OPTIONS = { interval: 1e6, maxInInterval: 1 };
+  const codeOf = (call) => { try { call(); } catch (error) { return error; } };
+  const print = (value) => console.log(JSON.stringify(value));
+`;
+const ask = (program, options) => askProgram(PRELUDE + program, options);
+
+test('inside Jest errors, promises, functions and results are of its realm', async () => {
+  const limiter = RateLimiter({ interval: 10, maxInInterval: 1, clock: () => 0 });
+  const errors = [];
+  for (const call of [() => limiter({}), () => limiter('a', 5), () => RateLimiter({})]) {
+    try {
+      call();
+    } catch (error) {
+      errors.push(error);
+    }
+  }
+  errors.push(await new Promise((resolve) => limiter({}, resolve)));
+  errors.push(await limiter.limit({}).catch((error) => error));
+  expect(errors).toHaveLength(5);
+  for (const error of errors) {
+    expect(error).toBeInstanceOf(TypeError);
+    expect(error).toBeInstanceOf(Error);
+  }
+  expect(limiter.limit('a')).toBeInstanceOf(Promise);
+  expect(limiter).toBeInstanceOf(Function);
+  expect(limiter.attemptMany(['a'])).toBeInstanceOf(Array);
+  expect(limiter.attempt('a')).toBeInstanceOf(Object);
+  expect(limiter.attempt('a').limits).toBeInstanceOf(Array);
+  expect(limiter.stats()).toBeInstanceOf(Object);
+});
+
+test('in a vm context errors are of that realm and no other', async () => {
+  const found = await ask(`
+    const context = vm.createContext({});
+    const RateLimiter = loadIn(context);
+    const Inner = vm.runInContext('({ TypeError, RangeError, Error, Promise, Function })', context);
+    const limiter = RateLimiter(OPTIONS);
+    const idError = codeOf(() => limiter({}));
+    const rangeError = codeOf(() => RateLimiter({ interval: 0, maxInInterval: 1 }));
+    limiter.close();
+    const closed = codeOf(() => limiter('a'));
+    print([
+      idError instanceof Inner.TypeError,
+      idError instanceof TypeError,
+      rangeError instanceof Inner.RangeError,
+      closed instanceof Inner.Error,
+      limiter.limit('a').catch(() => {}) instanceof Inner.Promise,
+      limiter instanceof Inner.Function,
+      [idError, rangeError, closed].map(({ code }) => code),
+    ]);
+  `);
+  expect(found).toEqual([
+    true,
+    false,
+    true,
+    true,
+    true,
+    true,
+    ['ERR_ROLLGATE_ID', 'ERR_ROLLGATE_OPTION', 'ERR_ROLLGATE_CLOSED'],
+  ]);
+});
+
+test('many contexts at once do not share limiters, and each works', async () => {
+  const found = await ask(`
+    const limiters = Array.from({ length: 20 }, () => {
+      const context = vm.createContext({});
+      return loadIn(context)(OPTIONS);
+    });
+    print(limiters.map((limiter, i) => [limiter('a'), limiter('a') > 0, limiter.stats().keys]));
+  `);
+  expect(found).toEqual(Array(20).fill([0, true, 1]));
+});
+
+test('ids, options, clocks and callbacks may come from another realm', async () => {
+  const found = await ask(`
+    const RateLimiter = require('rollgate');
+    const context = vm.createContext({ answers: [] });
+    const foreign = (code) => vm.runInContext(code, context);
+    const options = foreign('({ limits: [{ interval: 10, maxInInterval: 1 }], clock: () => 0 })');
+    const limiter = RateLimiter(options);
+    const answers = [limiter(foreign('"a"')), limiter(foreign('"a" + ""')), limiter(foreign('1n')), limiter(1)];
+    answers.push(limiter.attemptMany(foreign('["x", "x"]')).map(({ allowed }) => allowed));
+    answers.push(limiter.attempt('y', foreign('({ cost: 1 })')).allowed);
+    answers.push(codeOf(() => limiter(foreign('Object("a")'))).code);
+    limiter('z', foreign('(...results) => { answers.push(...results); }'));
+    setImmediate(() => print([answers, context.answers]));
+  `);
+  expect(found).toEqual([
+    [0, 10, 0, 10, [true, false], true, 'ERR_ROLLGATE_ID'],
+    [null, 0, 0],
+  ]);
+});
+
+test('a context that is dropped takes its limiters along', async () => {
+  const live = await ask(
+    `
+    const { liveLimiters } = require('./lib/native');
+    async function main() {
+      for (let i = 0; i < 10; i++) {
+        (() => { const limiter = loadIn(vm.createContext({}))(OPTIONS); limiter('a'); limiter('b', () => {}); })();
+      }
+      const during = liveLimiters();
+      for (let i = 0; i < 20; i++) { gc(); await new Promise((resolve) => setImmediate(resolve)); }
+      print([during > 0, liveLimiters()]);
+    }
+    main();
+  `,
+    { flags: ['--expose-gc'] },
+  );
+  expect(live).toEqual([true, 0]);
+});
+
+test('the package can be loaded anew and anew in one realm', async () => {
+  const found = await ask(`
+    const limiters = [];
+    for (let i = 0; i < 5; i++) {
+      for (const file of Object.keys(require.cache)) if (!file.endsWith('.node')) delete require.cache[file];
+      limiters.push(require('rollgate')(OPTIONS));
+    }
+    // And the addon as well.
+    for (const file of Object.keys(require.cache)) delete require.cache[file];
+    limiters.push(require('rollgate')(OPTIONS));
+    const [first, second] = limiters;
+    const foreign = codeOf(() => first.refund(second.attempt('b')));
+    print([limiters.map((limiter) => [limiter('a'), limiter('a') > 0]), foreign.code]);
+  `);
+  expect(found).toEqual([Array(6).fill([0, true]), 'ERR_ROLLGATE_DECISION']);
+});
+
+test('jest.resetModules gives a fresh copy beside the old one', () => {
+  const old = RateLimiter({ interval: 10, maxInInterval: 1, clock: () => 0 });
+  jest.resetModules();
+  const Fresh = require('../..');
+  expect(Fresh).not.toBe(RateLimiter);
+  const fresh = Fresh({ interval: 10, maxInInterval: 1, clock: () => 0 });
+  expect([old('a'), fresh('a'), old('a'), fresh('a')]).toEqual([0, 0, 10, 10]);
+  expect(fresh).not.toBeInstanceOf(RateLimiter);
+});
+
+test('Jest runs several files in one process, one realm each', async () => {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'rollgate-contexts-'));
+  try {
+    const testFile = `
+      const RateLimiter = require(${JSON.stringify(ROOT)});
+      test('limits', () => {
+        const limiter = new RateLimiter({ interval: 1e6, maxInInterval: 1 });
+        expect([limiter('a'), limiter('a') > 0]).toEqual([0, true]);
+        expect(() => limiter({})).toThrow(TypeError);
+        globalThis.kept = limiter;
+        limiter('b', () => {});
+      });
+    `;
+    for (let i = 0; i < 5; i++) fs.writeFileSync(path.join(folder, `${i}.test.js`), testFile);
+    const config = JSON.stringify({ rootDir: folder, testMatch: ['**/*.test.js'] });
+    const { code, stderr } = await runProgram(
+      `require('jest').run(['--runInBand', '--no-cache', '--config', ${JSON.stringify(config)}])`,
+    );
+    expect(stderr).toContain('Tests:       5 passed, 5 total');
+    expect(stderr).not.toMatch(/did not exit|open handle/);
+    expect(code).toBe(0);
+  } finally {
+    fs.rmSync(folder, { recursive: true });
+  }
+});

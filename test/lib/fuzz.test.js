@@ -1,0 +1,332 @@
+// Any value anywhere: no crash, no hang, no shared bucket, and no error but the documented ones.
+'use strict';
+
+const fc = require('fast-check');
+const RateLimiter = require('../..');
+
+// Full limiters warn, and thousands of them would be noise.
+beforeAll(() => jest.spyOn(process, 'emitWarning').mockImplementation(() => {}));
+afterAll(() => jest.restoreAllMocks());
+
+const RUNS = process.env.ROLLGATE_SANITIZED ? 200 : 2000;
+
+const CODES = new Set([
+  'ERR_ROLLGATE_OPTION',
+  'ERR_ROLLGATE_ID',
+  'ERR_ROLLGATE_CALLBACK',
+  'ERR_ROLLGATE_COST',
+  'ERR_ROLLGATE_DECISION',
+  'ERR_ROLLGATE_CLOCK',
+  'ERR_ROLLGATE_CLOSED',
+]);
+
+/** Made anew for each run: a revoked proxy and its like cannot be shrunk or printed. */
+const ODDITIES = {
+  'a revoked proxy': () => {
+    const { proxy, revoke } = Proxy.revocable({}, {});
+    revoke();
+    return proxy;
+  },
+  'a revoked function': () => {
+    const { proxy, revoke } = Proxy.revocable(() => {}, {});
+    revoke();
+    return proxy;
+  },
+  'a proxy': () => new Proxy({}, {}),
+  'a proxy of an array': () => new Proxy(['a', 'b'], {}),
+  'a proxy of a function': () => new Proxy(() => 5, {}),
+  'a function': () => () => 5,
+  'an async function': () => async () => 5,
+  'a generator': () => (function* make() {})(),
+  'a class': () => class {},
+  'a symbol': () => Symbol('any'),
+  'a registered symbol': () => Symbol.for('any'),
+  'an object that converts': () => ({
+    toString: () => 'a',
+    valueOf: () => 1,
+    [Symbol.toPrimitive]: () => 'a',
+  }),
+  'an object that throws when converted': () => ({
+    [Symbol.toPrimitive]() {
+      throw new Error('converted');
+    },
+  }),
+  'an ArrayBuffer': () => new ArrayBuffer(8),
+  'a SharedArrayBuffer': () => new SharedArrayBuffer(8),
+  'a detached Float64Array': () => {
+    const array = new Float64Array(8);
+    structuredClone(array.buffer, { transfer: [array.buffer] });
+    return array;
+  },
+  'an Error': () => new Error('any'),
+  'a promise': () => Promise.resolve('a'),
+  'a WeakRef': () => new WeakRef({}),
+  'a Map': () => new Map([['cost', 1]]),
+  'a regular expression': () => /a/g,
+  arguments: () =>
+    (function list() {
+      // biome-ignore lint/complexity/noArguments: the object itself is what is wanted
+      return arguments;
+    })('a'),
+  globalThis: () => globalThis,
+  'another limiter': () => RateLimiter({ interval: 1, maxInInterval: 1 }),
+  'a rope': () => 'x'.repeat(1000) + 'y'.repeat(1000),
+};
+
+const oddity = fc.constantFrom(...Object.keys(ODDITIES)).map((name) => ({ oddity: name }));
+const anything = fc.anything({
+  withBigInt: true,
+  withBoxedValues: true,
+  withDate: true,
+  withMap: true,
+  withNullPrototype: true,
+  withObjectString: true,
+  withSet: true,
+  withSparseArray: true,
+  withTypedArray: true,
+  withUnicodeString: true,
+  maxDepth: 2,
+});
+const primitive = fc.oneof(fc.string(), fc.double(), fc.integer(), fc.bigInt(), fc.boolean());
+const anyValue = fc.oneof(
+  { arbitrary: anything.map((plain) => ({ plain })), weight: 4 },
+  { arbitrary: primitive.map((plain) => ({ plain })), weight: 2 },
+  { arbitrary: oddity, weight: 2 },
+  {
+    arbitrary: fc.constantFrom(undefined, null, '', 0, -0, Number.NaN).map((plain) => ({ plain })),
+    weight: 1,
+  },
+);
+const materialize = (spec) => ('plain' in spec ? spec.plain : ODDITIES[spec.oddity]());
+
+/** The answer, or a documented error; any other error fails the test. */
+function answerOf(call) {
+  try {
+    return { value: call() };
+  } catch (error) {
+    // A revoked proxy as a whole bag of options throws for itself.
+    const isTheirs =
+      error instanceof TypeError && /proxy that has been revoked/.test(error.message);
+    if (!isTheirs && !CODES.has(error.code)) throw error;
+    return { error };
+  }
+}
+
+const isId = (value) =>
+  value === undefined ||
+  value === null ||
+  typeof value === 'string' ||
+  typeof value === 'bigint' ||
+  (typeof value === 'number' && Number.isFinite(value));
+
+const limiterOfOnes = () => RateLimiter({ interval: 1000, maxInInterval: 1, clock: () => 0 });
+
+const check = (...args) => fc.assert(fc.property(...args), { numRuns: RUNS });
+const checkLater = (...args) => fc.assert(fc.asyncProperty(...args), { numRuns: RUNS / 4 });
+
+test('any value as an id is that id or is refused, alike in every form', async () => {
+  await checkLater(anyValue, async (spec) => {
+    const id = materialize(spec);
+    const limiter = limiterOfOnes();
+    const codes = [];
+    for (const call of [
+      () => limiter.attempt(id),
+      () => limiter.peek(id),
+      () => limiter.attemptMany([id]),
+      ...(typeof id === 'function' ? [] : [() => limiter(id)]),
+    ]) {
+      codes.push(answerOf(call).error?.code);
+    }
+    for (const name of ['limit', 'wouldLimit', 'limitWithInfo', 'wouldLimitWithInfo', 'clear']) {
+      codes.push((await limiter[name](id).catch((error) => error))?.code);
+    }
+    codes.push((await new Promise((resolve) => limiter(id, resolve)))?.code);
+    expect(new Set(codes)).toEqual(new Set([isId(id) ? undefined : 'ERR_ROLLGATE_ID']));
+    if (!isId(id)) expect(limiter.stats()).toMatchObject({ keys: 0, allowed: 0, blocked: 0 });
+  });
+});
+
+test('values share a bucket exactly when they are one id as text', () => {
+  check(fc.array(anyValue, { maxLength: 20 }), (specs) => {
+    const limiter = limiterOfOnes();
+    const seen = new Set();
+    for (const id of specs.map(materialize).filter(isId)) {
+      const text = String(id ?? '');
+      expect(limiter(id)).toBe(seen.has(text) ? 1000 : 0);
+      seen.add(text);
+    }
+    expect(limiter.stats().keys).toBe(seen.size);
+  });
+});
+
+test('any value as the callback is called or refused', () => {
+  check(anyValue, (spec) => {
+    const callback = materialize(spec);
+    fc.pre(typeof callback !== 'function');
+    const limiter = limiterOfOnes();
+    const { error } = answerOf(() => limiter('a', callback));
+    expect(error?.code).toBe(callback === undefined ? undefined : 'ERR_ROLLGATE_CALLBACK');
+    expect(limiter.stats().allowed).toBe(callback === undefined ? 1 : 0);
+  });
+});
+
+test('any arguments at all', () => {
+  check(fc.array(anyValue, { maxLength: 5 }), (specs) => {
+    const values = specs.map(materialize);
+    fc.pre(!values.some((value) => typeof value === 'function'));
+    const limiter = limiterOfOnes();
+    for (const name of ['attempt', 'peek', 'attemptMany', 'refund', 'stats']) {
+      answerOf(() => limiter[name](...values));
+    }
+    answerOf(() => limiter(...values));
+    limiter.clearAll(...values);
+    expect(limiter('a')).toBe(0);
+  });
+});
+
+test('any value as the options makes a limiter or is refused', () => {
+  check(anyValue, (spec) => {
+    const options = materialize(spec);
+    const { value: limiter } = answerOf(() => RateLimiter(options));
+    if (limiter !== undefined) expect(limiter('a')).toBe(0);
+  });
+});
+
+test('any value as each option makes a limiter that limits, or is refused', () => {
+  const names = [
+    'interval',
+    'maxInInterval',
+    'minDifference',
+    'limits',
+    'countBlocked',
+    'algorithm',
+    'maxKeys',
+  ];
+  check(fc.constantFrom(...names), anyValue, (name, spec) => {
+    const options = { interval: 1000, maxInInterval: 2, clock: () => 0, [name]: materialize(spec) };
+    const { value: limiter, error } = answerOf(() => new RateLimiter(options));
+    if (limiter === undefined) {
+      if (error.code) expect(error.message).toContain(name);
+      return;
+    }
+    expect(limiter('a')).toBe(0);
+    const { maxInInterval } = limiter.peek('a').limits[0];
+    if (maxInInterval < 1000) {
+      for (let i = 1; i < maxInInterval; i++) limiter('a');
+      expect(limiter('a')).toBeGreaterThan(0);
+    }
+  });
+});
+
+test('any bag of known options makes a limiter that works, or is refused', () => {
+  const limit = { interval: fc.double(), maxInInterval: fc.oneof(fc.integer(), fc.double()) };
+  const bag = fc.record(
+    {
+      ...limit,
+      minDifference: fc.double(),
+      limits: fc.array(fc.record(limit), { maxLength: 3 }),
+      countBlocked: fc.boolean(),
+      maxKeys: fc.oneof(fc.integer(), fc.double()),
+    },
+    { requiredKeys: [] },
+  );
+  check(bag, fc.array(fc.double({ noNaN: true, noDefaultInfinity: true })), (options, times) => {
+    let now = 0;
+    const { value: limiter } = answerOf(() => RateLimiter({ ...options, clock: () => now }));
+    if (limiter === undefined) return;
+    expect(limiter('a')).toBe(0);
+    for (now of times) {
+      const decision = limiter.attempt('a');
+      expect(decision.timeLeft === 0).toBe(decision.allowed);
+      for (const count of [decision.timeLeft, decision.resetIn, decision.actionsLeft]) {
+        expect(count >= 0 && Number.isInteger(count)).toBe(true);
+      }
+    }
+  });
+});
+
+test('any value as attempt options, a cost, a list of ids or a decision', () => {
+  check(anyValue, (spec) => {
+    const value = materialize(spec);
+    const limiter = RateLimiter({ interval: 1000, maxInInterval: 5, clock: () => 0 });
+    limiter('kept');
+    answerOf(() => limiter.attempt('a', value));
+    answerOf(() => limiter.peek('a', { cost: value }));
+    const { value: decision, error } = answerOf(() => limiter.attempt('b', { cost: value }));
+    expect(error === undefined || error.code === 'ERR_ROLLGATE_COST').toBe(true);
+    if (decision) expect(decision.limits[0].used).toBe(value ?? 1);
+    answerOf(() => limiter.attemptMany(value));
+    expect(answerOf(() => limiter.refund(value)).error?.code).toBe('ERR_ROLLGATE_DECISION');
+    expect(limiter.peek('kept').limits[0].used).toBe(2);
+  });
+});
+
+test('any value as a reading of the clock, or thrown by it', () => {
+  check(anyValue, fc.boolean(), (spec, throws) => {
+    const value = materialize(spec);
+    const state = { isOdd: false };
+    const limiter = RateLimiter({
+      interval: 1000,
+      maxInInterval: 2,
+      clock: () => {
+        if (!state.isOdd) return 0;
+        if (throws) throw value;
+        return value;
+      },
+    });
+    limiter('a');
+    state.isOdd = true;
+    const { error } = answerOf(() => limiter('b'));
+    const isReading = !throws && typeof value === 'number' && Number.isFinite(value);
+    expect(error?.code).toBe(isReading ? undefined : 'ERR_ROLLGATE_CLOCK');
+    state.isOdd = false;
+    expect(limiter.stats().errors).toBe(isReading ? 0 : 1);
+    expect(limiter('a')).toBe(0);
+  });
+});
+
+test('any order of calls, also after close', async () => {
+  const ids = fc.constantFrom('a', 'b', 1, undefined, {}, Number.NaN);
+  const call = fc.oneof(
+    fc.tuple(
+      fc.constantFrom('', 'callback', 'attempt', 'peek', 'limit', 'limitWithInfo', 'clear', 'many'),
+      ids,
+    ),
+    fc.tuple(fc.constantFrom('refund', 'clearAll', 'stats', 'tick'), ids),
+    { arbitrary: fc.tuple(fc.constant('close'), ids), weight: 1 },
+  );
+  await checkLater(fc.array(call, { maxLength: 40 }), async (calls) => {
+    let now = 0;
+    let isClosed = false;
+    const decisions = [];
+    const pending = [];
+    const limiter = RateLimiter({ interval: 10, maxInInterval: 3, maxKeys: 2, clock: () => now });
+    const steps = {
+      '': (id) => limiter(id),
+      callback: (id) => limiter(id, () => {}),
+      attempt: (id) => decisions.push(limiter.attempt(id)),
+      peek: (id) => decisions.push(limiter.peek(id)),
+      limit: (id) => pending.push(limiter.limit(id)),
+      limitWithInfo: (id) => pending.push(limiter.limitWithInfo(id)),
+      clear: (id) => pending.push(limiter.clear(id)),
+      many: (id) => decisions.push(...limiter.attemptMany([id, 'a', id])),
+      refund: () => decisions.length > 0 && limiter.refund(decisions.pop()),
+      clearAll: () => pending.push(limiter.clearAll()),
+      stats: () => expect(limiter.stats().keys).toBeLessThanOrEqual(2),
+      tick: () => {
+        now += 4;
+      },
+      close: () => {
+        isClosed = true;
+        pending.push(limiter.close());
+      },
+    };
+    for (const [name, id] of calls) {
+      const { error } = answerOf(() => steps[name](id));
+      if (error?.code === 'ERR_ROLLGATE_CLOSED') expect(isClosed).toBe(true);
+    }
+    for (const { reason } of await Promise.allSettled(pending)) {
+      if (reason !== undefined) expect(CODES).toContain(reason.code);
+    }
+  });
+});
