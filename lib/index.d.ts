@@ -10,8 +10,8 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
  * const timeLeft = limiter('some id'); // 0: go ahead; else wait this many ms
  * ```
  *
- * Works with and without `new`; a constructor does no I/O. It holds no timer and no handle: a program with live limiters
- * exits by itself, and a limiter that is dropped is freed.
+ * Works with and without `new`; a constructor does no I/O. It holds no timer and no handle: a program
+ * with live limiters exits by itself, and a limiter that is dropped is freed.
  *
  * @throws TypeError `ERR_ROLLGATE_OPTION`: an option is missing, unknown or of the wrong type
  * @throws RangeError `ERR_ROLLGATE_OPTION`: an option is out of range
@@ -21,8 +21,9 @@ declare function RateLimiter(options: RateLimiter.RateLimiterOptions): RateLimit
 // biome-ignore lint/correctness/noUnusedVariables: what a limiter is as a function; merges with the class
 interface RateLimiter {
   /**
-   * Attempts an action and calls back later, never in the same tick. The attempt itself is made before the call returns.
-   * Every failure reaches the callback; an exception that the callback throws is an uncaught exception.
+   * Attempts an action and calls back later, never in the same tick. The attempt itself is made before
+   * the call returns. Every failure reaches the callback; an exception that the callback throws is an
+   * uncaught exception.
    *
    * @throws TypeError `ERR_ROLLGATE_CALLBACK`: the callback is neither a function nor undefined
    */
@@ -35,9 +36,9 @@ interface RateLimiter {
    * Attempts an action.
    *
    * @param id whom to limit; without one, all callers share one bucket
-   * @returns the time left in ms, a whole number: 0 exactly when the action is allowed; when it is blocked at least 1,
-   *   rounded up, the time until an action would be allowed if nothing else is attempted meanwhile. With `countBlocked`
-   *   the blocked attempt itself counts towards it.
+   * @returns the time left in ms, a whole number: 0 exactly when the action is allowed; when it is
+   *   blocked at least 1, rounded up, the time until an action would be allowed if nothing else is
+   *   attempted meanwhile. With `countBlocked` the blocked attempt itself counts towards it.
    * @throws TypeError `ERR_ROLLGATE_ID`: the id is none
    * @throws Error `ERR_ROLLGATE_CLOCK`: the clock threw or gave no finite number
    * @throws Error `ERR_ROLLGATE_CLOSED`: the limiter is closed
@@ -53,8 +54,8 @@ declare class RateLimiter {
   /**
    * Attempts an action; resolves to whether it was blocked. Source: rolling-rate-limiter 0.4.
    *
-   * Rejects with `ERR_ROLLGATE_ID` (TypeError), `ERR_ROLLGATE_CLOCK` or `ERR_ROLLGATE_CLOSED`, like all methods here that
-   * return a promise.
+   * Rejects with `ERR_ROLLGATE_ID` (TypeError), `ERR_ROLLGATE_CLOCK` or `ERR_ROLLGATE_CLOSED`, like all
+   * methods here that return a promise.
    */
   limit(id?: RateLimiter.Id): Promise<boolean>;
 
@@ -79,12 +80,15 @@ declare class RateLimiter {
    */
   attempt(id?: RateLimiter.Id, options?: RateLimiter.AttemptOptions): RateLimiter.Decision;
 
-  /** The Decision that `attempt` would give now. Records nothing and creates nothing. Throws what `attempt` throws. */
+  /**
+   * The Decision that `attempt` would give now. Records nothing and creates nothing. Throws what
+   * `attempt` throws.
+   */
   peek(id?: RateLimiter.Id, options?: RateLimiter.AttemptOptions): RateLimiter.Decision;
 
   /**
-   * Attempts an action of cost 1 for each id, in their order and at one moment, in one native call. An id may occur more
-   * than once. One wrong id refuses the whole call, and then nothing is recorded.
+   * Attempts an action of cost 1 for each id, in their order and at one moment, in one native call. An
+   * id may occur more than once. One wrong id refuses the whole call, and then nothing is recorded.
    *
    * @returns one Decision for each id
    * @throws TypeError `ERR_ROLLGATE_ID`: not an array, or one element is no id
@@ -93,12 +97,12 @@ declare class RateLimiter {
   attemptMany(ids: readonly RateLimiter.Id[]): RateLimiter.Decision[];
 
   /**
-   * Takes back what an allowed attempt recorded, once. Exact with `countBlocked: false`; where counted refusals may have
-   * displaced older actions it errs on the side of fewer admissions.
+   * Takes back what an allowed attempt recorded, once. Exact with `countBlocked: false`; where counted
+   * refusals may have displaced older actions it errs on the side of fewer admissions.
    *
    * @param decision as `attempt` or `attemptMany` of this very limiter returned it
-   * @returns whether there was anything to take back: false after a refusal or a peek, the second time, and once the id
-   *   was cleared or forgotten
+   * @returns whether there was anything to take back: false after a refusal or a peek, the second time,
+   *   and once the id was cleared or forgotten
    * @throws TypeError `ERR_ROLLGATE_DECISION`: no Decision, or another limiter's
    * @throws Error `ERR_ROLLGATE_CLOSED`: the limiter is closed
    */
@@ -118,8 +122,8 @@ declare class RateLimiter {
   stats(): RateLimiter.Stats;
 
   /**
-   * Gives back the memory at once. May be called again. Every other call afterwards fails with `ERR_ROLLGATE_CLOSED`: it
-   * throws, rejects or calls back with the error, as that call does with any.
+   * Gives back the memory at once. May be called again. Every other call afterwards fails with
+   * `ERR_ROLLGATE_CLOSED`: it throws, rejects or calls back with the error, as that call does with any.
    */
   close(): Promise<void>;
 }
@@ -131,8 +135,9 @@ declare namespace RateLimiter {
   export import RateLimiter = Self;
 
   /**
-   * Whom to limit: a string, a finite number or a bigint. `1`, `1n` and `'1'` are one id. `undefined`, `null` and `''` are
-   * the one bucket of callers without an id. Two different strings never share a bucket.
+   * Whom to limit: a string, a finite number or a bigint. `1`, `1n` and `'1'` are one id. `undefined`,
+   * `null` and `''` are the one bucket of callers without an id. Two different strings never share a
+   * bucket.
    */
   type Id = string | number | bigint | null | undefined;
 
@@ -151,11 +156,13 @@ declare namespace RateLimiter {
    * - `ERR_ROLLGATE_OPTION`: TypeError or RangeError, an option is wrong, missing or unknown
    * - `ERR_ROLLGATE_ID`: TypeError, the id is none
    * - `ERR_ROLLGATE_CALLBACK`: TypeError, the callback is no function
-   * - `ERR_ROLLGATE_COST`: TypeError or RangeError, the cost is no integer from 1 to the smallest `maxInInterval`
+   * - `ERR_ROLLGATE_COST`: TypeError or RangeError, the cost is no integer from 1 to the smallest
+   *   `maxInInterval`
    * - `ERR_ROLLGATE_DECISION`: TypeError, `refund` got something that this limiter did not decide
    * - `ERR_ROLLGATE_CLOCK`: Error, the clock threw (see `cause`) or gave no finite number
    * - `ERR_ROLLGATE_CLOSED`: Error, the limiter is closed
-   * - `ERR_ROLLGATE_THROWN`: Error, a function given to `rateLimit` threw what `next` cannot read (see `cause`)
+   * - `ERR_ROLLGATE_THROWN`: Error, a function given to `rateLimit` threw what `next` cannot read (see
+   *   `cause`)
    */
   type ErrorCode =
     | 'ERR_ROLLGATE_OPTION'
@@ -177,8 +184,8 @@ declare namespace RateLimiter {
   /** One window: at most `maxInInterval` actions in any `interval`. */
   interface Limit {
     /**
-     * Length of the window in ms, finite and > 0; fractions are taken to the microsecond. An action leaves the window
-     * exactly `interval` after it happened.
+     * Length of the window in ms, finite and > 0; fractions are taken to the microsecond. An action
+     * leaves the window exactly `interval` after it happened.
      */
     interval: number;
     /** How many actions each window allows, an integer >= 1. */
@@ -190,21 +197,24 @@ declare namespace RateLimiter {
   /** What a limiter can be told besides its limits. */
   interface CommonOptions {
     /**
-     * Whether a blocked attempt counts as an action, as it does in rolling-rate-limiter. With `false` a blocked attempt
-     * leaves no trace. Default true.
+     * Whether a blocked attempt counts as an action, as it does in rolling-rate-limiter. With `false` a
+     * blocked attempt leaves no trace. Default true.
      */
     countBlocked?: boolean | undefined;
     /** How actions are counted. Default 'sliding-window-log', which is exact. */
     algorithm?: 'sliding-window-log' | undefined;
     /**
-     * Tells the time in ms, in place of the monotonic clock; for tests and simulation. Fractions are taken to the
-     * microsecond. If it throws or gives no finite number, that call fails with `ERR_ROLLGATE_CLOCK` and the limiter
-     * lives on. A step backwards never lets more through.
+     * Tells the time in ms, in place of the monotonic clock; for tests and simulation. Fractions are
+     * taken to the microsecond. If it throws or gives no finite number, that call fails with
+     * `ERR_ROLLGATE_CLOCK` and the limiter lives on. A step backwards never lets more through; to know
+     * what to hold against it, a limiter with a clock of its own forgets expired ids only where
+     * `maxKeys` asks for room.
      */
     clock?: (() => number) | undefined;
     /**
-     * Most ids held at once, an integer >= 1. When full, the id nearest to expiry is dropped, counted in `stats()`, and
-     * warned about once (`process.emitWarning`, code `ROLLGATE_EVICTED`). Default 1,000,000.
+     * Most ids held at once, an integer >= 1. When full, the id nearest to expiry is dropped, counted
+     * in `stats()`, and warned about once (`process.emitWarning`, code `ROLLGATE_EVICTED`). Default
+     * 1,000,000.
      */
     maxKeys?: number | undefined;
   }
@@ -217,8 +227,8 @@ declare namespace RateLimiter {
   /** A limiter with several windows: an action passes only if every one lets it pass. */
   interface SeveralLimitsOptions extends Partial<Limit>, CommonOptions {
     /**
-     * At least one. Decided and recorded at once. Replaces `interval`, `maxInInterval` and `minDifference`, also where
-     * both are given. Of several `minDifference`s the largest holds.
+     * At least one. Decided and recorded at once. Replaces `interval`, `maxInInterval` and
+     * `minDifference`, also where both are given. Of several `minDifference`s the largest holds.
      */
     limits: readonly Limit[];
   }
@@ -235,13 +245,16 @@ declare namespace RateLimiter {
   /** What came of one attempt, or would come of it. Durations in whole ms, rounded up. */
   interface Decision {
     readonly allowed: boolean;
-    /** 0 when allowed; else at least 1: until the same attempt would pass if nothing else is attempted meanwhile. */
+    /**
+     * 0 when allowed; else at least 1: until the same attempt would pass if nothing else is
+     * attempted meanwhile.
+     */
     readonly timeLeft: number;
     /** The least `remaining` of all windows. */
     readonly actionsLeft: number;
     /**
-     * Until quota grows: when blocked `timeLeft`, else until the oldest counted action leaves the window that has the
-     * least left.
+     * Until quota grows: when blocked `timeLeft`, else until the oldest counted action leaves the
+     * window that has the least left.
      */
     readonly resetIn: number;
     /** Why it was blocked; 'count' where both hold. */
@@ -269,8 +282,8 @@ declare namespace RateLimiter {
     blockedDueToCount: boolean;
     blockedDueToMinDifference: boolean;
     /**
-     * ms until a next action would be allowed; can be > 0 on an allowed call, which filled the window or has to keep
-     * `minDifference`.
+     * ms until a next action would be allowed; can be > 0 on an allowed call, which filled the window
+     * or has to keep `minDifference`.
      */
     millisecondsUntilAllowed: number;
     /** Integer >= 0. */
@@ -296,7 +309,10 @@ declare namespace RateLimiter {
   /** A limiter in memory, under the name it has in rolling-rate-limiter 0.4. Only with `new`. */
   class InMemoryRateLimiter extends Self {}
 
-  /** The least that `rateLimit` knows of a request: a Node request, where Express has put the client's address. */
+  /**
+   * The least that `rateLimit` knows of a request: a Node request, where Express has put the
+   * client's address.
+   */
   interface LimitedRequest extends IncomingMessage {
     ip?: string | undefined;
   }
@@ -340,7 +356,8 @@ declare namespace RateLimiter {
     Response extends ServerResponse = ServerResponse,
   > {
     /**
-     * Whom a request counts for. Default: the client's address, `req.ip` or the socket's, IPv6 by its /56. May be async.
+     * Whom a request counts for. Default: the client's address, `req.ip` or the socket's, IPv6 by its
+     * /56. May be async.
      */
     keyGenerator?: ((req: Request, res: Response) => Id | Promise<Id>) | undefined;
     /** A request it says true of is not counted and passes. May be async. */
@@ -422,11 +439,12 @@ declare namespace RateLimiter {
   }
 
   /**
-   * Makes a middleware that limits requests: `app.use(rateLimit({ windowMs: 60_000, limit: 100 }))`. A request goes through
-   * `skip`, `keyGenerator`, the attempt, the headers, and then `next()` or `handler`. A refusal has `Retry-After` where
-   * rate-limit headers are on.
+   * Makes a middleware that limits requests: `app.use(rateLimit({ windowMs: 60_000, limit: 100 }))`. A
+   * request goes through `skip`, `keyGenerator`, the attempt, the headers, and then `next()` or
+   * `handler`. A refusal has `Retry-After` where rate-limit headers are on.
    *
-   * @throws TypeError `ERR_ROLLGATE_OPTION`: an option is unknown, of the wrong type, or not allowed beside another
+   * @throws TypeError `ERR_ROLLGATE_OPTION`: an option is unknown, of the wrong type, or not allowed
+   *   beside another
    * @throws RangeError `ERR_ROLLGATE_OPTION`: an option is out of range
    */
   function rateLimit<
@@ -435,11 +453,12 @@ declare namespace RateLimiter {
   >(options?: RateLimitOptions<Request, Response>): RateLimitMiddleware<Request, Response>;
 
   /**
-   * A client's address as a key: IPv4 as it is, IPv6 that carries an IPv4 address as that one, other IPv6 as the subnet
-   * whose addresses one client can choose from, written as RFC 5952 says: '2001:db8:0:100::/56'. What is no IP address
-   * comes back as it is.
+   * A client's address as a key: IPv4 as it is, IPv6 that carries an IPv4 address as that one, other
+   * IPv6 as the subnet whose addresses one client can choose from, written as RFC 5952 says:
+   * '2001:db8:0:100::/56'. What is no IP address comes back as it is.
    *
-   * @param ipv6Subnet prefix length in bits, an integer from 1 to 128, default 56; false: the address as it came
+   * @param ipv6Subnet prefix length in bits, an integer from 1 to 128, default 56; false: the address
+   *   as it came
    * @throws RangeError `ERR_ROLLGATE_OPTION`: the prefix length is out of range
    */
   function ipKeyGenerator(ip: string, ipv6Subnet?: number | false): string;

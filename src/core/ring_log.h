@@ -131,7 +131,11 @@ class RingLog {
     return static_cast<std::uint32_t>(place < ring_room_ ? place : place - ring_room_);
   }
 
-  std::uint32_t Next(std::uint32_t place) const { return place + 1 == ring_room_ ? 0 : place + 1; }
+  std::uint32_t Next(std::uint32_t place) const {
+    // No branch: over many ids, processors guess wrong when a ring begins anew.
+    const std::uint32_t next = place + 1;
+    return next & (0u - static_cast<std::uint32_t>(next != ring_room_));
+  }
 
   void Store(std::uint32_t place, Micros at) {
     const Stamp stamp = static_cast<Stamp>(at);

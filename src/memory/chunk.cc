@@ -21,7 +21,8 @@ Chunk::Chunk(const SlotLayout& layout, std::uint32_t group_count) : group_count_
   groups_.reset(static_cast<std::byte*>(::operator new[](bytes(layout), kAlignment)));
   earliest_ = reinterpret_cast<Micros*>(groups_.get() + group_count * layout.group_bytes);
   for (std::uint32_t group = 0; group < group_count; ++group) {
-    std::memset(Header(layout, group), 0, sizeof(GroupHeader));
+    GroupHeader* header = new (Header(layout, group)) GroupHeader{};
+    header->newest.fill(kNever);
     earliest_[group] = kNever;
   }
 }
@@ -57,6 +58,7 @@ void Chunk::Erase(const SlotLayout& layout, const Place& place, std::uint32_t ho
     if (header->passed < GroupHeader::kManyPassed) --header->passed;
   }
   place.header->tags[place.index] = 0;
+  place.header->newest[place.index] = kNever;
   if (place.index == place.header->nearest) {
     earliest_[place.group] = place.header->FindNearest();
   }

@@ -35,7 +35,7 @@ struct GroupHeader {
   std::uint8_t passed;
   /// The slot whose newest action is the earliest of the group; meaningless in an empty group.
   std::uint8_t nearest;
-  /// The newest action of each id.
+  /// The newest action of each id, kNever in free slots.
   std::array<Micros, kSlotsPerGroup> newest;
 
   static constexpr std::uint8_t kManyPassed = 255;
@@ -63,15 +63,15 @@ struct GroupHeader {
 
   /// Finds `nearest` anew; returns its moment, or kNever in an empty group.
   Micros FindNearest() {
-    std::uint32_t taken = Taken();
-    if (taken == 0) return kNever;
-    auto found = static_cast<std::uint8_t>(std::countr_zero(taken));
-    Micros earliest = newest[found];
-    while ((taken &= taken - 1) != 0) {
-      const auto i = static_cast<std::uint8_t>(std::countr_zero(taken));
-      if (newest[i] < earliest) {
-        earliest = newest[i];
-        found = i;
+    // Always all slots, for how many are taken is hard to guess; but one alone is common.
+    const std::uint32_t taken = Taken();
+    std::uint8_t found = static_cast<std::uint8_t>(std::countr_zero(taken) & 15);
+    Micros earliest = taken == 0 ? kNever : newest[found];
+    if ((taken & (taken - 1)) != 0) {
+      for (std::uint8_t i = 0; i < kSlotsPerGroup; ++i) {
+        const bool is_earlier = newest[i] < earliest;
+        earliest = is_earlier ? newest[i] : earliest;
+        found = is_earlier ? i : found;
       }
     }
     // A byte written here would delay the next Match, which reads all sixteen at once.
