@@ -72,7 +72,7 @@ function checkAll({ traces = 300, attempts = 300 } = {}) {
   const candidates = [
     { name: 'plain JS, Map and rings', create: createMapLimiter, stepsBack: true },
     { name: 'plain JS, Map and slab', create: createSlabLimiter, stepsBack: true },
-    // An id that rollgate has let expire is new to it when the clock then steps back: the oracle forgets nothing.
+    // When the clock has stepped back, rollgate tells waits in its readings, the oracle from the newest action on.
     { name: 'rollgate', create: rollgateCreator(), stepsBack: false },
   ];
   return candidates.map(({ name, create, stepsBack }) => {
