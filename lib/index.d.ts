@@ -172,6 +172,7 @@ declare namespace RateLimiter {
     | 'ERR_ROLLGATE_DECISION'
     | 'ERR_ROLLGATE_CLOCK'
     | 'ERR_ROLLGATE_CLOSED'
+    | 'ERR_ROLLGATE_MEMORY'
     | 'ERR_ROLLGATE_THROWN';
 
   /** An Error, TypeError or RangeError that rollgate made. There is no class of this name. */

@@ -20,6 +20,10 @@ function refuseClosed() {
   throw failure('ERR_ROLLGATE_CLOSED', 'the limiter is closed');
 }
 
+function refuseForWantOfMemory() {
+  throw failure('ERR_ROLLGATE_MEMORY', 'there is not enough memory for the log of this id');
+}
+
 /**
  * A synchronous store. `call(id?, callback?)` is the limiter function itself. `decide` hands the
  * numbers of a decision (see decision.js) to `read`, which must take what it wants at once, and
@@ -83,6 +87,7 @@ function createMemoryStore({ windows, minDifference, countBlocked, maxKeys, cloc
     report,
     refuse: refuseId,
     closed: refuseClosed,
+    exhausted: refuseForWantOfMemory,
     callBack,
     evicted: warnOfEviction,
     clock: clock && openClockReader(),

@@ -17,14 +17,16 @@ function distance(a, b) {
 
 const LONGEST_COMPARED = 50;
 
-/** The known name nearest to `name`, upper and lower case alike; undefined if none is near. */
+/** The known name nearest to `name`, upper and lower case alike: one that begins with it before others. */
 function nearestName(name, knownNames) {
-  if (name.length > LONGEST_COMPARED) return undefined;
+  const wanted = name.slice(0, LONGEST_COMPARED).toLowerCase();
+  const begun = knownNames.find((known) => known.toLowerCase().startsWith(wanted));
+  if (begun !== undefined) return begun;
   let nearest;
-  let least = Math.max(2, Math.floor(name.length / 2));
+  let least = Number.POSITIVE_INFINITY;
   for (const known of knownNames) {
-    const steps = distance(name.toLowerCase(), known.toLowerCase());
-    if (steps < least || (steps === least && nearest === undefined)) {
+    const steps = distance(wanted, known.toLowerCase());
+    if (steps < least) {
       least = steps;
       nearest = known;
     }

@@ -16,12 +16,11 @@ const LIMITER_NAMES = [...LIMIT_NAMES, 'limits', 'countBlocked', 'algorithm', 'c
 function rejectUnknownOptions(options, knownNames, place) {
   for (const name of Object.keys(options)) {
     if (knownNames.includes(name)) continue;
-    const nearest = nearestName(name, knownNames);
-    const hint = nearest ? `; did you mean '${nearest}'?` : '';
     const shown = place === undefined ? show(name) : `${show(name)} in ${place}`;
     throw typeError(
       'ERR_ROLLGATE_OPTION',
-      `unknown option ${shown}: expected one of ${knownNames.join(', ')}${hint}`,
+      `unknown option ${shown}: expected one of ${knownNames.join(', ')}; ` +
+        `did you mean '${nearestName(name, knownNames)}'?`,
     );
   }
 }

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <span>
 #include <string>
 #include <string_view>
@@ -68,6 +69,7 @@ struct MemoryLimiter {
   std::vector<WindowUse> uses;  // what decisions are written through
   Borrowed refuse;
   Borrowed closed;
+  Borrowed exhausted;
   Borrowed call_back;
   Borrowed evicted;
   Borrowed clock;  // the user's, if any
@@ -79,9 +81,9 @@ struct MemoryLimiter {
   int functions = 0;            // that point here
 };
 
-/// Lets V8 know how much memory hangs on its small objects, so that it looks for dropped limiters in
-/// time. It collects all garbage whenever this has grown by 64 MB, a pause of milliseconds; so one
-/// limiter does not tell of more than half of that.
+/// Lets V8 know how much memory hangs on its small objects, so that it looks for dropped limiters
+/// in time. It collects all garbage whenever this has grown by 64 MB, a pause of milliseconds; so
+/// one limiter does not tell of more than half of that.
 void TellMemory(napi_env env, MemoryLimiter& limiter) {
   constexpr std::size_t kMostTold = std::size_t{32} << 20;
   const auto bytes = static_cast<std::int64_t>(
@@ -121,6 +123,18 @@ inline bool ReadTime(napi_env env, MemoryLimiter& limiter, Micros& now) {
   }
   limiter.closed.Call();
   return false;
+}
+
+/// Runs an operation on the store; false with an exception pending when memory is exhausted.
+template <class Operation>
+inline bool TryOn(const MemoryLimiter& limiter, Operation operation) {
+  try {
+    operation(*limiter.store);
+    return true;
+  } catch (const std::bad_alloc&) {
+    limiter.exhausted.Call();
+    return false;
+  }
 }
 
 napi_value ToJs(napi_env env, Micros millis) {
@@ -180,7 +194,10 @@ napi_value Check(napi_env env, napi_callback_info info) {
   }
   Micros now;
   if (!ReadTime(env, limiter, now)) return nullptr;
-  const Micros time_left = limiter.store->Check(identity, now);
+  Micros time_left = 0;
+  if (!TryOn(limiter, [&](MemoryStore& store) { time_left = store.Check(identity, now); })) {
+    return nullptr;
+  }
   AfterAttempt(env, limiter);
   return ToJs(env, CeilToMillis(time_left));
 }
@@ -223,13 +240,16 @@ napi_value Decide(napi_env env, napi_callback_info info) {
   if (!ReadTime(env, limiter, now)) return nullptr;
   Decision decision;
   decision.windows = limiter.uses;
-  if (records) {
-    limiter.store->Attempt(identity, now, cost, decision);
-    AfterAttempt(env, limiter);
-  } else {
-    limiter.store->Peek(identity, now, cost, decision);
-  }
+  const bool done = TryOn(limiter, [&](MemoryStore& store) {
+    if (records) {
+      store.Attempt(identity, now, cost, decision);
+    } else {
+      store.Peek(identity, now, cost, decision);
+    }
+  });
+  if (!done) return nullptr;
   WriteDecision(decision, limiter.report);
+  if (records) AfterAttempt(env, limiter);
   return nullptr;
 }
 
@@ -258,10 +278,13 @@ napi_value DecideMany(napi_env env, napi_callback_info info) {
   napi_get_typedarray_info(env, call.arguments[1], nullptr, nullptr, &out, nullptr, nullptr);
   Decision decision;
   decision.windows = limiter.uses;
-  for (std::uint32_t i = 0; i < count; ++i) {
-    limiter.store->Attempt(identities[i], now, 1, decision);
-    WriteDecision(decision, static_cast<double*>(out) + i * DecisionLength(limiter));
-  }
+  const bool done = TryOn(limiter, [&](MemoryStore& store) {
+    for (std::uint32_t i = 0; i < count; ++i) {
+      store.Attempt(identities[i], now, 1, decision);
+      WriteDecision(decision, static_cast<double*>(out) + i * DecisionLength(limiter));
+    }
+  });
+  if (!done) return nullptr;
   AfterAttempt(env, limiter);
   return nullptr;
 }
@@ -361,6 +384,7 @@ Napi::Value CreateMemoryLimiter(const Napi::CallbackInfo& info) {
   };
   limiter->refuse = borrow("refuse");
   limiter->closed = borrow("closed");
+  limiter->exhausted = borrow("exhausted");
   limiter->call_back = borrow("callBack");
   limiter->evicted = borrow("evicted");
   limiter->clock = borrow("clock");

@@ -16,6 +16,7 @@ namespace rollgate::binding {
 ///   report      Float64Array that decide, decideMany and stats write to
 ///   refuse      (id) => throws: the value is no id
 ///   closed      () => throws: the limiter is closed
+///   exhausted   () => throws: there is no memory left; nothing was recorded
 ///   callBack    (id, callback) => undefined: attempts, then calls back
 ///   evicted     () => undefined: told once, when the first id is dropped for want of room
 ///   clock       undefined, or () => us: throws when the user's clock fails

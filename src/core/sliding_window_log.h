@@ -145,11 +145,14 @@ void Record(Log& log, const P& policy, const Verdict& verdict, std::uint64_t cos
   // before it. What a refusal pushes out may have to be missed by a later refund.
   const std::uint64_t free = log.capacity() - log.size();
   if (cost > free) {
-    const auto newest_pushed_out = static_cast<std::uint32_t>(log.size() - (cost - free) + 1);
-    log.set_displaced(!verdict.allowed() &&
+    const std::uint64_t pushed_out = std::min<std::uint64_t>(cost - free, log.size());
+    const auto newest_pushed_out = static_cast<std::uint32_t>(log.size() - pushed_out + 1);
+    log.set_displaced(!verdict.allowed() && pushed_out > 0 &&
                       verdict.at - log.Nth(newest_pushed_out) < policy.retention());
   }
-  for (std::uint64_t i = 0; i < cost; ++i) log.Push(verdict.at);
+  for (std::uint64_t i = std::min<std::uint64_t>(cost, log.capacity()); i > 0; --i) {
+    log.Push(verdict.at);
+  }
 }
 
 /// Decide, Record and TimeLeft in one, for an attempt of cost 1 under a single window, in the

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <concepts>
 #include <cstdint>
+#include <new>
 #include <utility>
 
 #include "core/sliding_window_log.h"
@@ -142,9 +143,10 @@ class LogStore final : public MemoryStore {
     auto log = logs_.Load(*place.slot, place.newest());
     const Verdict verdict = algorithm::Decide(log, policy_, now, cost);
     tell(std::as_const(log), verdict);
+    const bool records = algorithm::Records(verdict, policy_);
+    if (records) log = logs_.LoadWithRoom(*place.slot, place.newest(), cost);
     ++(verdict.allowed() ? allowed_ : blocked_);
-    if (algorithm::Records(verdict, policy_)) {
-      log = logs_.LoadWithRoom(*place.slot, place.newest(), cost);
+    if (records) {
       algorithm::Record(log, policy_, verdict, cost);
       logs_.Save(*place.slot, log);
       if (verdict.at != place.newest()) table_.Touch(place, verdict.at);
@@ -157,17 +159,25 @@ class LogStore final : public MemoryStore {
                                                Tell tell) {
     const Verdict verdict = VerdictOnUnknown(now);
     tell(algorithm::EmptyLog(), verdict);
-    ++allowed_;
     const Place place = table_.Insert(id, verdict.at, [this](Slot& slot) { logs_.Destroy(slot); });
     if (table_.evicted() == 1 && on_first_eviction_) std::exchange(on_first_eviction_, nullptr)();
     place.slot->incarnation = ++incarnations_;
     logs_.Create(*place.slot);
-    if (cost > 1) {
-      auto log = logs_.LoadWithRoom(*place.slot, verdict.at, cost - 1);
-      algorithm::Record(log, policy_, verdict, cost - 1);
-      logs_.Save(*place.slot, log);
-    }
+    if (cost > 1) RecordMore(place, verdict, cost - 1);
+    ++allowed_;
     return place.slot->incarnation;
+  }
+
+  /// Records what an attempt of more than 1 has left to record on a new id.
+  void RecordMore(const Place& place, const Verdict& verdict, std::uint64_t cost) {
+    try {
+      auto log = logs_.LoadWithRoom(*place.slot, verdict.at, cost);
+      algorithm::Record(log, policy_, verdict, cost);
+      logs_.Save(*place.slot, log);
+    } catch (const std::bad_alloc&) {
+      Forget(place);  // an attempt that fails records nothing
+      throw;
+    }
   }
 
   Verdict VerdictOnUnknown(Micros now) const {

@@ -87,7 +87,9 @@ void Table::PrepareForCursor() {
 }
 
 void Table::Move(std::size_t groups) {
-  if (draining_) repeated_ = {};
+  if (!draining_) return;
+  repeated_ = {};
+  PrepareForCursor();  // once more, if there was no memory for it the last time
   for (; groups > 0 && draining_; --groups) {
     Chunk& chunk = draining_->chunk(cursor_chunk_);
     chunk.VisitGroup(layout_, cursor_group_, [this](const Place& from) {

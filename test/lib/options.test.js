@@ -174,6 +174,8 @@ describe('an unknown option', () => {
     ['minDiference', 'minDifference'],
     ['countblocked', 'countBlocked'],
     ['limit', 'limits'],
+    ['max', 'maxInInterval'],
+    ['minDiff', 'minDifference'],
     ['algoritm', 'algorithm'],
     ['Clock', 'clock'],
     ['maxkey', 'maxKeys'],
