@@ -14,50 +14,16 @@
 #include <utility>
 #include <vector>
 
+#include "binding/borrowed.h"
 #include "binding/id_reader.h"
 #include "binding/monotonic_clock.h"
+#include "binding/values.h"
 #include "memory/memory_store.h"
 
 namespace rollgate::binding {
 namespace {
 
 std::atomic<std::int64_t> live_limiters{0};
-
-/// A JavaScript object that `keep` holds; dead once the limiter is.
-class Borrowed {
- public:
-  Borrowed() = default;
-  Borrowed(napi_env env, napi_value value) : env_(env) {
-    napi_create_reference(env, value, 0, &reference_);
-  }
-  Borrowed(Borrowed&& other) noexcept
-      : env_(other.env_), reference_(std::exchange(other.reference_, nullptr)) {}
-  Borrowed& operator=(Borrowed&& other) noexcept {
-    std::swap(env_, other.env_);
-    std::swap(reference_, other.reference_);
-    return *this;
-  }
-  ~Borrowed() {
-    if (reference_ != nullptr) napi_delete_reference(env_, reference_);
-  }
-
-  explicit operator bool() const { return reference_ != nullptr; }
-
-  /// Calls the function; null when it throws, which is left pending.
-  napi_value Call(std::span<const napi_value> arguments = {}) const {
-    napi_value function = nullptr;
-    napi_value receiver;
-    napi_value result = nullptr;
-    napi_get_reference_value(env_, reference_, &function);
-    napi_get_undefined(env_, &receiver);
-    napi_call_function(env_, receiver, function, arguments.size(), arguments.data(), &result);
-    return result;
-  }
-
- private:
-  napi_env env_ = nullptr;
-  napi_ref reference_ = nullptr;
-};
 
 /// The state behind one limiter's functions; deleted with the last of them.
 struct MemoryLimiter {
@@ -137,50 +103,9 @@ inline bool TryOn(const MemoryLimiter& limiter, Operation operation) {
   }
 }
 
-napi_value ToJs(napi_env env, Micros millis) {
-  napi_value value;
-  if (millis <= INT32_MAX) [[likely]] {
-    napi_create_int32(env, static_cast<std::int32_t>(millis), &value);
-  } else {
-    napi_create_double(env, static_cast<double>(millis), &value);
-  }
-  return value;
-}
-
-napi_value ToJs(napi_env env, bool fact) {
-  napi_value value;
-  napi_get_boolean(env, fact, &value);
-  return value;
-}
-
-template <std::size_t kCount>
-struct Call {
-  Call(napi_env env, napi_callback_info info) {
-    void* data;
-    napi_get_cb_info(env, info, &count, arguments.data(), nullptr, &data);
-    limiter = static_cast<MemoryLimiter*>(data);
-  }
-
-  std::size_t count = kCount;
-  std::array<napi_value, kCount> arguments;
-  MemoryLimiter* limiter;
-};
-
-bool IsType(napi_env env, napi_value value, napi_valuetype expected) {
-  napi_valuetype type;
-  napi_typeof(env, value, &type);
-  return type == expected;
-}
-
-double ReadDouble(napi_env env, napi_value value) {
-  double number = 0;
-  napi_get_value_double(env, value, &number);
-  return number;
-}
-
 napi_value Check(napi_env env, napi_callback_info info) {
-  Call<2> call(env, info);
-  MemoryLimiter& limiter = *call.limiter;
+  Call<MemoryLimiter, 2> call(env, info);
+  MemoryLimiter& limiter = *call.state;
   const napi_value id = call.arguments[0];
   if (call.count >= 2 && !IsType(env, call.arguments[1], napi_undefined)) {
     return limiter.call_back.Call(call.arguments);
@@ -228,8 +153,8 @@ void WriteDecision(const Decision& decision, double* out) {
 }
 
 napi_value Decide(napi_env env, napi_callback_info info) {
-  Call<3> call(env, info);
-  MemoryLimiter& limiter = *call.limiter;
+  Call<MemoryLimiter, 3> call(env, info);
+  MemoryLimiter& limiter = *call.state;
   const napi_value id = call.arguments[0];
   Identity identity;
   if (!ReadIdentity(env, id, limiter.secret, identity)) return limiter.refuse.Call({&id, 1});
@@ -254,8 +179,8 @@ napi_value Decide(napi_env env, napi_callback_info info) {
 }
 
 napi_value DecideMany(napi_env env, napi_callback_info info) {
-  Call<2> call(env, info);
-  MemoryLimiter& limiter = *call.limiter;
+  Call<MemoryLimiter, 2> call(env, info);
+  MemoryLimiter& limiter = *call.state;
   std::uint32_t count = 0;
   napi_get_array_length(env, call.arguments[0], &count);
   std::vector<Identity> identities;
@@ -290,8 +215,8 @@ napi_value DecideMany(napi_env env, napi_callback_info info) {
 }
 
 napi_value Refund(napi_env env, napi_callback_info info) {
-  Call<4> call(env, info);
-  MemoryLimiter& limiter = *call.limiter;
+  Call<MemoryLimiter, 4> call(env, info);
+  MemoryLimiter& limiter = *call.state;
   if (!limiter.store) return limiter.closed.Call();
   Identity identity;
   const bool is_id = ReadIdentity(env, call.arguments[0], limiter.secret, identity);
@@ -303,8 +228,8 @@ napi_value Refund(napi_env env, napi_callback_info info) {
 }
 
 napi_value Clear(napi_env env, napi_callback_info info) {
-  Call<1> call(env, info);
-  MemoryLimiter& limiter = *call.limiter;
+  Call<MemoryLimiter, 1> call(env, info);
+  MemoryLimiter& limiter = *call.state;
   if (!limiter.store) return limiter.closed.Call();
   if (call.count == 0) {
     limiter.store->ClearAll();
@@ -318,8 +243,8 @@ napi_value Clear(napi_env env, napi_callback_info info) {
 }
 
 napi_value Stats(napi_env env, napi_callback_info info) {
-  Call<0> call(env, info);
-  MemoryLimiter& limiter = *call.limiter;
+  Call<MemoryLimiter, 0> call(env, info);
+  MemoryLimiter& limiter = *call.state;
   if (!limiter.store) return limiter.closed.Call();
   const MemoryStoreStats stats = limiter.store->stats();
   double* out = limiter.report;
@@ -332,9 +257,9 @@ napi_value Stats(napi_env env, napi_callback_info info) {
 }
 
 napi_value Close(napi_env env, napi_callback_info info) {
-  Call<0> call(env, info);
-  call.limiter->store.reset();
-  TellMemory(env, *call.limiter);
+  Call<MemoryLimiter, 0> call(env, info);
+  call.state->store.reset();
+  TellMemory(env, *call.state);
   return nullptr;
 }
 
