@@ -42,6 +42,7 @@ interface RateLimiter {
    * @throws TypeError `ERR_ROLLGATE_ID`: the id is none
    * @throws Error `ERR_ROLLGATE_CLOCK`: the clock threw or gave no finite number
    * @throws Error `ERR_ROLLGATE_CLOSED`: the limiter is closed
+   * @throws Error `ERR_ROLLGATE_MEMORY`: there is no memory left for the log of this id
    */
   (id?: RateLimiter.Id, callback?: undefined): number;
 }
@@ -161,6 +162,7 @@ declare namespace RateLimiter {
    * - `ERR_ROLLGATE_DECISION`: TypeError, `refund` got something that this limiter did not decide
    * - `ERR_ROLLGATE_CLOCK`: Error, the clock threw (see `cause`) or gave no finite number
    * - `ERR_ROLLGATE_CLOSED`: Error, the limiter is closed
+   * - `ERR_ROLLGATE_MEMORY`: Error, there is no memory left for the log of an id
    * - `ERR_ROLLGATE_THROWN`: Error, a function given to `rateLimit` threw what `next` cannot read (see
    *   `cause`)
    */

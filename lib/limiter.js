@@ -5,10 +5,15 @@ const { Decision, decisionLength, readInfo, NUMBERS } = require('./decision');
 const { typeError, show } = require('./errors');
 const { createMemoryStore } = require('./memory-store');
 const { readCost, readLimiterOptions } = require('./options');
+const { USAGE } = require('./usage');
 
 const STORE = Symbol('store');
 const WINDOWS = Symbol('windows');
 const SMALLEST_MAX = Symbol('smallestMax');
+
+function smallestMax(windows) {
+  return windows.reduce((least, { maxInInterval }) => Math.min(least, maxInInterval), Infinity);
+}
 
 function readBlocked(numbers) {
   return numbers[NUMBERS.BLOCKED] !== 0;
@@ -26,7 +31,7 @@ function RateLimiter(options) {
   Object.defineProperties(limiter, {
     [STORE]: { value: store },
     [WINDOWS]: { value: checked.windows },
-    [SMALLEST_MAX]: { value: Math.min(...checked.windows.map((window) => window.maxInInterval)) },
+    [SMALLEST_MAX]: { value: smallestMax(checked.windows) },
   });
   return limiter;
 }
@@ -50,11 +55,16 @@ const methods = {
   },
 
   attempt(id, options) {
-    return decide(this, id, options, true);
+    return decide(this, id, readCost(options, this[SMALLEST_MAX]), true);
   },
 
   peek(id, options) {
-    return decide(this, id, options, false);
+    return decide(this, id, readCost(options, this[SMALLEST_MAX]), false);
+  },
+
+  /** What the windows hold now, with no attempt in them: the middleware's own question. */
+  [USAGE](id) {
+    return decide(this, id, 0, false);
   },
 
   attemptMany(ids) {
@@ -93,8 +103,7 @@ const methods = {
   },
 };
 
-function decide(limiter, id, options, records) {
-  const cost = readCost(options, limiter[SMALLEST_MAX]);
+function decide(limiter, id, cost, records) {
   const attempt = { limiter, id, cost, recorded: records };
   return limiter[STORE].decide(id, cost, records, (numbers) => {
     return new Decision(numbers, 0, limiter[WINDOWS], attempt);
@@ -104,9 +113,9 @@ function decide(limiter, id, options, records) {
 RateLimiter.prototype = Object.create(Function.prototype, {
   constructor: { value: RateLimiter, writable: true, configurable: true },
 });
-for (const [name, method] of Object.entries(methods)) {
+for (const name of Reflect.ownKeys(methods)) {
   Object.defineProperty(RateLimiter.prototype, name, {
-    value: method,
+    value: methods[name],
     writable: true,
     configurable: true,
   });

@@ -4,5 +4,16 @@
 const path = require('node:path');
 const nodeGypBuild = require('node-gyp-build');
 
+const PACKAGE = path.join(__dirname, '..');
+
+function load() {
+  try {
+    return nodeGypBuild(PACKAGE);
+  } catch (cause) {
+    const message = `rollgate's native addon is not built: run 'npm run build' in ${PACKAGE}`;
+    throw Object.assign(new Error(message, { cause }), { code: cause.code });
+  }
+}
+
 /** @type {{ createMemoryLimiter: Function, liveLimiters: () => number }} */
-module.exports = nodeGypBuild(path.join(__dirname, '..'));
+module.exports = load();

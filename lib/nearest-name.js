@@ -17,9 +17,18 @@ function distance(a, b) {
 
 const LONGEST_COMPARED = 50;
 
+/** What others call the same. */
+const SYNONYMS = {
+  windowms: 'interval',
+  window: 'interval',
+  duration: 'interval',
+  points: 'maxInInterval',
+};
+
 /** The known name nearest to `name`, upper and lower case alike: one that begins with it before others. */
 function nearestName(name, knownNames) {
   const wanted = name.slice(0, LONGEST_COMPARED).toLowerCase();
+  if (knownNames.includes(SYNONYMS[wanted])) return SYNONYMS[wanted];
   const begun = knownNames.find((known) => known.toLowerCase().startsWith(wanted));
   if (begun !== undefined) return begun;
   let nearest;

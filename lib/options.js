@@ -9,13 +9,20 @@ const ALGORITHMS = ['sliding-window-log'];
 const LIMIT_NAMES = ['interval', 'maxInInterval', 'minDifference'];
 const LIMITER_NAMES = [...LIMIT_NAMES, 'limits', 'countBlocked', 'algorithm', 'clock', 'maxKeys'];
 
+/** Options of stores and algorithms that this version does not have. */
+const NOT_YET = ['blockFor', 'client', 'kv', 'namespace', 'redis', 'shared'];
+
 /**
- * Refuses options that do not exist, naming the nearest one that does. `place` is where they stand, if
- * not at the top.
+ * Refuses options that do not exist, naming the nearest one that does, and those that exist in other
+ * versions (`notYet`): to ignore them would be unkind. `undefined` is as good as left out. `place` is
+ * where the options stand, if not at the top.
  */
-function rejectUnknownOptions(options, knownNames, place) {
+function rejectUnknownOptions(options, knownNames, { notYet = [], place } = {}) {
   for (const name of Object.keys(options)) {
-    if (knownNames.includes(name)) continue;
+    if (knownNames.includes(name) || options[name] === undefined) continue;
+    if (notYet.includes(name)) {
+      throw typeError('ERR_ROLLGATE_OPTION', `option '${name}': not available in this version`);
+    }
     const shown = place === undefined ? show(name) : `${show(name)} in ${place}`;
     throw typeError(
       'ERR_ROLLGATE_OPTION',
@@ -69,9 +76,17 @@ function readLimits(limits) {
   if (own.length === 0) throw optionTypeError('limits', 'a list of at least one limit', limits);
   return own.map((limit, i) => {
     const place = `limits[${i}]`;
-    rejectUnknownOptions(readObject(place, limit), LIMIT_NAMES, place);
+    rejectUnknownOptions(readObject(place, limit), LIMIT_NAMES, { place });
     return readLimit(limit, `${place}.`);
   });
+}
+
+/** `limits` replaces the other three, which must make sense all the same. */
+function readLimitsOf({ limits, interval, maxInInterval, minDifference }) {
+  if (interval !== undefined) readInterval('interval', interval);
+  if (maxInInterval !== undefined) readCount('maxInInterval', maxInInterval);
+  readMinDifference('minDifference', minDifference);
+  return readLimits(limits);
 }
 
 function readBoolean(name, value, byDefault) {
@@ -89,7 +104,7 @@ function readBoolean(name, value, byDefault) {
  */
 function readLimiterOptions(options) {
   readObject('options', options);
-  rejectUnknownOptions(options, LIMITER_NAMES);
+  rejectUnknownOptions(options, LIMITER_NAMES, { notYet: NOT_YET });
   const { algorithm, clock, maxKeys } = options;
   if (algorithm !== undefined && !ALGORITHMS.includes(algorithm)) {
     throw optionTypeError('algorithm', `one of ${ALGORITHMS.join(', ')}`, algorithm);
@@ -97,11 +112,10 @@ function readLimiterOptions(options) {
   if (clock !== undefined && typeof clock !== 'function') {
     throw optionTypeError('clock', 'a function that returns ms', clock);
   }
-  const limits =
-    options.limits === undefined ? [readLimit(options, '')] : readLimits(options.limits);
+  const limits = options.limits === undefined ? [readLimit(options, '')] : readLimitsOf(options);
   return {
     windows: limits.map(({ interval, maxInInterval }) => ({ interval, maxInInterval })),
-    minDifference: Math.max(...limits.map((limit) => limit.minDifference)),
+    minDifference: limits.reduce((most, { minDifference }) => Math.max(most, minDifference), 0),
     countBlocked: readBoolean('countBlocked', options.countBlocked, true),
     maxKeys: maxKeys === undefined ? DEFAULT_MAX_KEYS : readCount('maxKeys', maxKeys),
     clock,
@@ -112,7 +126,7 @@ function readLimiterOptions(options) {
 function readCost(options, smallestMax) {
   if (options === undefined) return 1;
   const place = 'attempt options';
-  rejectUnknownOptions(readObject(place, options), ['cost'], place);
+  rejectUnknownOptions(readObject(place, options), ['cost'], { place });
   const { cost } = options;
   if (cost === undefined) return 1;
   const expected = `an integer from 1 to ${smallestMax}, the smallest maxInInterval`;
@@ -127,8 +141,9 @@ function readCost(options, smallestMax) {
 
 module.exports = {
   LIMITER_NAMES,
-  nearestName,
+  NOT_YET,
   readCost,
+  readInterval,
   readLimiterOptions,
   rejectUnknownOptions,
 };

@@ -20,7 +20,7 @@ function rateLimit(options) {
   const limiter = limiterFor(settings);
   const middleware = createMiddleware(settings, limiter, headerWriters(settings));
   middleware.resetKey = async (key) => limiter.clear(key);
-  middleware.getKey = createGetKey(limiter, settings);
+  middleware.getKey = createGetKey(limiter);
   return middleware;
 }
 

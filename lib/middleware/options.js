@@ -2,7 +2,7 @@
 'use strict';
 
 const { optionTypeError, optionRangeError, typeError } = require('../errors');
-const { LIMITER_NAMES, rejectUnknownOptions } = require('../options');
+const limiter = require('../options');
 const { HEADER_DRAFTS } = require('./headers');
 const { clientKey } = require('./client-key');
 const { respond } = require('./respond');
@@ -26,7 +26,7 @@ const MAX_NAMES = ['limit', 'max', 'maxInInterval'];
 const RENAMED = [...INTERVAL_NAMES, ...MAX_NAMES];
 
 /** The options that RateLimiter checks and uses; the middleware only hands them on. */
-const HANDED_ON = LIMITER_NAMES.filter((name) => !RENAMED.includes(name));
+const HANDED_ON = limiter.LIMITER_NAMES.filter((name) => !RENAMED.includes(name));
 
 const LIMITER_OPTIONS = [...RENAMED, ...HANDED_ON];
 
@@ -44,22 +44,19 @@ const OWN_OPTIONS = [
 
 /** Known words that this version cannot honour: refusing them is kinder than ignoring them. */
 const NOT_YET = [
+  ...limiter.NOT_YET,
   'authenticate',
-  'blockFor',
-  'client',
   'identifier',
   'ipv6Subnet',
-  'kv',
-  'namespace',
+  'logger',
   'onAuthError',
   'passOnStoreError',
   'problemDetails',
-  'redis',
   'requestWasSuccessful',
   'rules',
-  'shared',
   'skipFailedRequests',
   'skipSuccessfulRequests',
+  'store',
   'validate',
 ];
 
@@ -74,12 +71,7 @@ function readOptions(options = {}) {
     throw optionTypeError('options', 'an object', options);
   }
   const given = withoutUndefined(options);
-  for (const name of NOT_YET) {
-    if (name in given) {
-      throw typeError('ERR_ROLLGATE_OPTION', `option '${name}': not available in this version`);
-    }
-  }
-  rejectUnknownOptions(given, KNOWN_OPTIONS);
+  limiter.rejectUnknownOptions(given, KNOWN_OPTIONS, { notYet: NOT_YET });
   const own = readOwnOptions({ ...DEFAULTS, ...given });
   return given.limiter === undefined
     ? { ...own, ...readLimiterOptions(given) }
@@ -127,7 +119,7 @@ function readStatusCode(value) {
 }
 
 function readLegacyHeaders(value) {
-  if (typeof value !== 'boolean') throw optionTypeError('legacyHeaders', 'a boolean', value);
+  if (typeof value !== 'boolean') throw optionTypeError('legacyHeaders', 'true or false', value);
   return value;
 }
 
@@ -167,33 +159,26 @@ function readLimiterOptions(given) {
   for (const name of HANDED_ON) {
     if (name in given) limiterOptions[name] = given[name];
   }
+  const windowMs = firstOf(given, INTERVAL_NAMES, limiter.readInterval) ?? DEFAULTS.interval;
+  const limit = firstOf(given, MAX_NAMES, readMax) ?? DEFAULTS.maxInInterval;
   // `limits` replaces interval, maxInInterval and minDifference, also where both are given.
   if ('limits' in given) return { limiterOptions };
 
-  const windowMs = readInterval(given);
-  const limit = readMax(given);
   limiterOptions.interval = windowMs;
   limiterOptions.maxInInterval = limit;
   return { windowMs, limit, limiterOptions };
 }
 
-function readInterval(given) {
-  const name = INTERVAL_NAMES.find((candidate) => candidate in given);
-  if (name === undefined) return DEFAULTS.interval;
-  const value = given[name];
-  if (typeof value !== 'number') throw optionTypeError(name, 'a number of milliseconds', value);
-  if (!(value > 0 && value < Infinity)) {
-    throw optionRangeError(name, 'a finite number of milliseconds > 0', value);
-  }
-  return value;
+/** The value under the first of several names of one thing; the values under the others are checked, too. */
+function firstOf(given, names, read) {
+  return names.filter((name) => name in given).map((name) => read(name, given[name]))[0];
 }
 
-function readMax(given) {
-  const name = MAX_NAMES.find((candidate) => candidate in given);
-  if (name === undefined) return DEFAULTS.maxInInterval;
-  const value = given[name];
-  if (typeof value !== 'number') throw optionTypeError(name, 'an integer >= 0', value);
-  if (!Number.isInteger(value) || value < 0) throw optionRangeError(name, 'an integer >= 0', value);
+/** Unlike a limiter's, it may be 0: that refuses all. */
+function readMax(name, value) {
+  const expected = 'an integer >= 0';
+  if (typeof value !== 'number') throw optionTypeError(name, expected, value);
+  if (!Number.isInteger(value) || value < 0) throw optionRangeError(name, expected, value);
   return value;
 }
 

@@ -2,22 +2,23 @@
 'use strict';
 
 function respond(req, res, _next, { message, statusCode }) {
+  // First, so that a message function finds it, and may set another.
+  res.statusCode = statusCode;
   if (typeof message !== 'function') {
-    send(res, statusCode, message);
+    send(res, message);
     return undefined;
   }
   const body = message(req, res);
   if (typeof body?.then !== 'function') {
-    send(res, statusCode, body);
+    send(res, body);
     return undefined;
   }
-  return body.then((settled) => send(res, statusCode, settled));
+  return body.then((settled) => send(res, settled));
 }
 
-function send(res, statusCode, body) {
+function send(res, body) {
   // A message function may have answered by itself.
   if (res.writableEnded) return;
-  res.statusCode = statusCode;
   if (typeof res.send === 'function') res.send(body);
   else sendPlainly(res, body);
 }

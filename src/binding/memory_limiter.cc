@@ -9,7 +9,6 @@
 #include <memory>
 #include <new>
 #include <span>
-#include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -91,18 +90,6 @@ inline bool ReadTime(napi_env env, MemoryLimiter& limiter, Micros& now) {
   return false;
 }
 
-/// Runs an operation on the store; false with an exception pending when memory is exhausted.
-template <class Operation>
-inline bool TryOn(const MemoryLimiter& limiter, Operation operation) {
-  try {
-    operation(*limiter.store);
-    return true;
-  } catch (const std::bad_alloc&) {
-    limiter.exhausted.Call();
-    return false;
-  }
-}
-
 napi_value Check(napi_env env, napi_callback_info info) {
   Call<MemoryLimiter, 2> call(env, info);
   MemoryLimiter& limiter = *call.state;
@@ -119,10 +106,7 @@ napi_value Check(napi_env env, napi_callback_info info) {
   }
   Micros now;
   if (!ReadTime(env, limiter, now)) return nullptr;
-  Micros time_left = 0;
-  if (!TryOn(limiter, [&](MemoryStore& store) { time_left = store.Check(identity, now); })) {
-    return nullptr;
-  }
+  const Micros time_left = limiter.store->Check(identity, now);
   AfterAttempt(env, limiter);
   return ToJs(env, CeilToMillis(time_left));
 }
@@ -165,14 +149,11 @@ napi_value Decide(napi_env env, napi_callback_info info) {
   if (!ReadTime(env, limiter, now)) return nullptr;
   Decision decision;
   decision.windows = limiter.uses;
-  const bool done = TryOn(limiter, [&](MemoryStore& store) {
-    if (records) {
-      store.Attempt(identity, now, cost, decision);
-    } else {
-      store.Peek(identity, now, cost, decision);
-    }
-  });
-  if (!done) return nullptr;
+  if (records) {
+    limiter.store->Attempt(identity, now, cost, decision);
+  } else {
+    limiter.store->Peek(identity, now, cost, decision);
+  }
   WriteDecision(decision, limiter.report);
   if (records) AfterAttempt(env, limiter);
   return nullptr;
@@ -203,13 +184,10 @@ napi_value DecideMany(napi_env env, napi_callback_info info) {
   napi_get_typedarray_info(env, call.arguments[1], nullptr, nullptr, &out, nullptr, nullptr);
   Decision decision;
   decision.windows = limiter.uses;
-  const bool done = TryOn(limiter, [&](MemoryStore& store) {
-    for (std::uint32_t i = 0; i < count; ++i) {
-      store.Attempt(identities[i], now, 1, decision);
-      WriteDecision(decision, static_cast<double*>(out) + i * DecisionLength(limiter));
-    }
-  });
-  if (!done) return nullptr;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    limiter.store->Attempt(identities[i], now, 1, decision);
+    WriteDecision(decision, static_cast<double*>(out) + i * DecisionLength(limiter));
+  }
   AfterAttempt(env, limiter);
   return nullptr;
 }
@@ -272,14 +250,25 @@ void Release(napi_env env, void* data, void*) {
   delete limiter;
 }
 
-void AddFunction(Napi::Object functions, std::string_view name, napi_callback callback,
-                 MemoryLimiter* limiter) {
+/// A callback that answers exhausted memory with an exception in JavaScript.
+template <napi_value (*kCallback)(napi_env, napi_callback_info)>
+napi_value Guarded(napi_env env, napi_callback_info info) {
+  try {
+    return kCallback(env, info);
+  } catch (const std::bad_alloc&) {
+    return Call<MemoryLimiter, 0>(env, info).state->exhausted.Call();
+  }
+}
+
+/// `name` is what JavaScript shows the function as.
+void AddFunction(Napi::Object functions, const char* property, std::string_view name,
+                 napi_callback callback, MemoryLimiter* limiter) {
   const Napi::Env env = functions.Env();
   napi_value function;
   napi_create_function(env, name.data(), name.size(), callback, limiter, &function);
   napi_add_finalizer(env, function, limiter, Release, nullptr, nullptr);
   ++limiter->functions;
-  functions.Set(std::string(name), function);
+  functions.Set(property, function);
 }
 
 Policy ReadPolicy(const Napi::Object& options) {
@@ -328,13 +317,13 @@ Napi::Value CreateMemoryLimiter(const Napi::CallbackInfo& info) {
 
   auto functions = Napi::Object::New(env);
   MemoryLimiter* state = limiter.release();  // from here on the functions own it
-  AddFunction(functions, "check", Check, state);
-  AddFunction(functions, "decide", Decide, state);
-  AddFunction(functions, "decideMany", DecideMany, state);
-  AddFunction(functions, "refund", Refund, state);
-  AddFunction(functions, "clear", Clear, state);
-  AddFunction(functions, "stats", Stats, state);
-  AddFunction(functions, "close", Close, state);
+  AddFunction(functions, "check", "limiter", Guarded<Check>, state);
+  AddFunction(functions, "decide", "decide", Guarded<Decide>, state);
+  AddFunction(functions, "decideMany", "decideMany", Guarded<DecideMany>, state);
+  AddFunction(functions, "refund", "refund", Guarded<Refund>, state);
+  AddFunction(functions, "clear", "clear", Guarded<Clear>, state);
+  AddFunction(functions, "stats", "stats", Guarded<Stats>, state);
+  AddFunction(functions, "close", "close", Guarded<Close>, state);
   return functions;
 }
 

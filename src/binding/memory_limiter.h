@@ -13,7 +13,7 @@ namespace rollgate::binding {
 /// `keep` is an object that lib holds as long as any of the functions; the native side only borrows
 /// what it finds there, so nothing is kept alive by a reference that the garbage collector does
 /// not see:
-///   report      Float64Array that decide, decideMany and stats write to
+///   report      Float64Array that decide and stats write to
 ///   refuse      (id) => throws: the value is no id
 ///   closed      () => throws: the limiter is closed
 ///   exhausted   () => throws: there is no memory left; nothing was recorded
@@ -22,8 +22,10 @@ namespace rollgate::binding {
 ///   clock       undefined, or () => us: throws when the user's clock fails
 ///
 /// check(id?, callback?) -> time left in ms, 0 when allowed
-/// decide(id, cost, records) writes report[0..]: see WriteDecision
-/// decideMany(ids, cost) writes as many of them, one behind the other; nothing if one id is wrong
+/// decide(id, cost, records) writes report[0..]: see WriteDecision. A cost of 0 records nothing and
+///   tells what is used
+/// decideMany(ids, numbers) attempts them all at cost 1 and writes a decision for each into the
+///   Float64Array, one behind the other; nothing happens if one id is wrong
 /// refund(id, at, cost, incarnation) -> boolean
 /// clear(id) -> boolean; clear() forgets all ids
 /// stats() writes report[0..4]: keys, allowed, blocked, evicted, bytes

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <limits>
 #include <utility>
 
 namespace rollgate {
@@ -23,9 +22,8 @@ Policy::Policy(PolicyOptions options)
     smallest_max_ = std::min(smallest_max_, window.max);
     largest_max = std::max(largest_max, window.max);
   }
-  // Four thousand million actions of one id do not fit in memory: such a limit is never reached.
-  log_capacity_ = static_cast<std::uint32_t>(
-      std::min<std::uint64_t>(largest_max, std::numeric_limits<std::uint32_t>::max()));
+  log_capacity_ = static_cast<std::uint32_t>(std::min<std::uint64_t>(largest_max, kLongestLog));
+  exceeds_log_ = largest_max > kLongestLog;
 }
 
 }  // namespace rollgate

@@ -24,6 +24,10 @@ struct PolicyOptions {
   bool count_blocked = true;    ///< whether a blocked attempt is recorded as an action
 };
 
+/// No log holds more actions, a gigabyte or two for one id. Where a window allows more and they are
+/// made, the store is out of memory.
+inline constexpr std::uint32_t kLongestLog = std::uint32_t{1} << 28;
+
 /// An immutable set of rules; an attempt passes only if every rule lets it pass.
 class Policy {
  public:
@@ -40,6 +44,9 @@ class Policy {
   /// window is full exactly when its max-th newest action is inside it, so nothing older is asked.
   std::uint32_t log_capacity() const { return log_capacity_; }
 
+  /// Whether a window allows more actions than the longest log holds.
+  bool exceeds_log() const { return exceeds_log_; }
+
   /// The largest cost that can ever pass.
   std::uint64_t smallest_max() const { return smallest_max_; }
 
@@ -49,6 +56,7 @@ class Policy {
   bool count_blocked_;
   Micros retention_;
   std::uint32_t log_capacity_;
+  bool exceeds_log_;
   std::uint64_t smallest_max_;
 };
 

@@ -49,10 +49,11 @@ class LogWith {
 
 // A policy `P` is a Policy or anything with its accessors.
 
-/// Judges an attempt of `cost` at `now`. Precondition: 1 <= cost <= policy.smallest_max().
+/// Judges an attempt of `cost` at `now`. Precondition: cost <= policy.smallest_max(). A cost of 0
+/// only asks what is used.
 template <ActionLog Log, class P>
 Verdict Decide(const Log& log, const P& policy, Micros now, std::uint64_t cost) {
-  assert(cost >= 1 && cost <= policy.smallest_max());
+  assert(cost <= policy.smallest_max());
   Verdict verdict;
   verdict.at = now;
   const std::uint64_t size = log.size();

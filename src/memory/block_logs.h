@@ -23,7 +23,9 @@ class BlockLogs {
   using Log = RingLog<Stamp>;
 
   explicit BlockLogs(const Policy& policy)
-      : capacity_(policy.log_capacity()), full_room_(capacity_ - 1) {
+      : capacity_(policy.log_capacity()),
+        full_room_(capacity_ - 1),
+        exceeds_log_(policy.exceeds_log()) {
     assert(policy.retention() <= Log::kLongestRetention);
   }
 
@@ -58,9 +60,12 @@ class BlockLogs {
     return Log(head, block->stamps(), block->room, capacity_);
   }
 
-  /// Loads the log with room for `more` actions, as far as the policy's capacity goes.
+  /// Loads the log with room for `more` actions, as far as the policy's capacity goes; throws
+  /// std::bad_alloc where there is none, and leaves the log as it is.
   Log LoadWithRoom(Slot& slot, Micros newest, std::uint64_t more) {
     const Log log = Load(slot, newest);
+    // What a full log would lose may still have to be counted.
+    if (exceeds_log_ && more > capacity_ - log.size()) throw std::bad_alloc();
     const std::uint64_t needed = std::min<std::uint64_t>(log.size() + more, capacity_) - 1;
     const Block* block = BlockOf(slot);
     if (needed <= (block == nullptr ? 0 : block->room)) return log;
@@ -119,6 +124,7 @@ class BlockLogs {
 
   std::uint32_t capacity_;
   std::uint32_t full_room_;
+  bool exceeds_log_;
   std::size_t extra_bytes_ = 0;
 };
 

@@ -200,10 +200,21 @@ describe('an unknown option', () => {
     },
   );
 
-  test('is refused even if it is undefined, so that a typing error shows', () => {
-    const error = catchError(() => RateLimiter({ ...GOOD, intervall: undefined }));
-    expect(error.code).toBe('ERR_ROLLGATE_OPTION');
+  test('that is undefined is as good as left out', () => {
+    const limiter = RateLimiter({ ...GOOD, redis: undefined, intervall: undefined });
+    expect(limiter('a')).toBe(0);
   });
+
+  test.each(['redis', 'client', 'namespace', 'shared', 'kv', 'blockFor'])(
+    '%s is refused as one of another version',
+    (name) => {
+      expectRefusal(
+        { ...GOOD, [name]: 'x' },
+        TypeError,
+        `option '${name}': not available in this version`,
+      );
+    },
+  );
 });
 
 describe('limits', () => {
@@ -217,8 +228,10 @@ describe('limits', () => {
     const decision = RateLimiter({ ...options, clock: () => 0 }).attempt('a');
     expect(decision.limits).toMatchObject(limits);
     expect(decision.resetIn).toBe(10);
-    for (const ignored of [{ interval: 'x' }, { maxInInterval: -1 }, { minDifference: null }]) {
-      expect(catchError(() => RateLimiter({ limits, ...ignored }))).toBeUndefined();
+    for (const wrong of [{ interval: 'x' }, { maxInInterval: -1 }, { minDifference: null }]) {
+      const error = catchError(() => RateLimiter({ limits, ...wrong }));
+      expect(error.code).toBe('ERR_ROLLGATE_OPTION');
+      expect(error.message).toContain(`'${Object.keys(wrong)[0]}'`);
     }
   });
 
@@ -288,7 +301,7 @@ describe('limits', () => {
         "minDifference; did you mean 'interval'?",
     );
     for (const name of ['countBlocked', 'maxKeys', 'clock', 'limits', 'intervall']) {
-      const error = catchError(() => RateLimiter({ limits: [{ ...GOOD, [name]: undefined }] }));
+      const error = catchError(() => RateLimiter({ limits: [{ ...GOOD, [name]: 5 }] }));
       expect(error).toBeInstanceOf(TypeError);
       expect(error.code).toBe('ERR_ROLLGATE_OPTION');
     }

@@ -5,6 +5,7 @@
 
 #include <map>
 #include <memory>
+#include <new>
 #include <string>
 #include <vector>
 
@@ -309,6 +310,26 @@ TEST(MemoryStore, HoldsLimitsLargerThanAnyMemory) {
   Limiter limiter({{{kSecond, std::uint64_t{1} << 53}}, 0, true});
   EXPECT_EQ(limiter.Attempt(1, 0).actions_left, (std::uint64_t{1} << 53) - 1);
   for (Micros now = 0; now < 10'000; ++now) EXPECT_TRUE(limiter.Allows(1, now));
+}
+
+TEST(MemoryStore, RefusesToForgetWhatALimitBeyondTheLongestLogMustCount) {
+  Limiter limiter({{{kSecond, std::uint64_t{1} << 53}}, 0, true});
+  EXPECT_THROW(limiter.Attempt(1, 0, kLongestLog + 1ull), std::bad_alloc);
+  EXPECT_EQ(limiter.store->stats().keys, 0u);
+  limiter.Allows(2, 0);
+  EXPECT_THROW(limiter.Attempt(2, 0, kLongestLog), std::bad_alloc);
+  EXPECT_EQ(limiter.Peek(2, 0).windows[0].used, 2u);
+  EXPECT_EQ(limiter.store->stats().allowed, 1u);
+}
+
+TEST(MemoryStore, APeekOfNoCostTellsWhatIsUsed) {
+  Limiter limiter({{{100, 2}}, 10, true});
+  limiter.Attempt(1, 0);
+  limiter.Attempt(1, 5);  // too soon, counted
+  const Decision looked = limiter.Peek(1, 50, 0);
+  EXPECT_EQ(looked.windows[0].used, 2u);
+  EXPECT_EQ(looked.windows[0].reset_in, 50);
+  EXPECT_EQ(limiter.Peek(2, 50, 0).windows[0].used, 0u);
 }
 
 }  // namespace

@@ -87,6 +87,18 @@ test.each([
   ['a message that is an object', { limit: 1, message: { error: 'slow down', tries: [1, 2] } }],
   ['a message function', { limit: 1, message: (req) => `slow down, ${req.method}` }],
   ['an async message function', { limit: 1, message: async () => ({ error: 'slow down' }) }],
+  [
+    'a message function that reads the status',
+    { limit: 1, message: (_q, res) => `s${res.statusCode}` },
+  ],
+  [
+    'a message function that sets the status',
+    { limit: 1, message: (_req, res) => void res.status(503) ?? 'later' },
+  ],
+  [
+    'a message function that answers by itself',
+    { limit: 1, message: (_req, res) => void res.json({ own: res.statusCode }) },
+  ],
   ['a key of its own', { limit: 1, keyGenerator: (req) => req.get('user-agent') ?? 'none' }],
   ['an async key', { limit: 1, keyGenerator: async () => 'all' }],
   ['skip', { limit: 1, skip: () => true }],

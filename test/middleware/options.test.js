@@ -120,3 +120,16 @@ test('the middleware names stand before those of the limiter', () => {
   const { resetTime } = info({ windowMs: 50_000, interval: 5 });
   expect(resetTime.getTime() - Date.now()).toBeGreaterThan(40_000);
 });
+
+test.each([
+  [{ limit: 3, max: 'x' }, 'max'],
+  [{ windowMs: 1000, interval: -1 }, 'interval'],
+  [{ limits: [{ interval: 1, maxInInterval: 1 }], limit: 'z' }, 'limit'],
+])('what another option replaces must make sense all the same: %j', (options, name) => {
+  expect(() => rateLimit(options)).toThrow(
+    expect.objectContaining({
+      code: 'ERR_ROLLGATE_OPTION',
+      message: expect.stringContaining(`'${name}'`),
+    }),
+  );
+});

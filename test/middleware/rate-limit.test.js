@@ -260,6 +260,14 @@ describe('getKey', () => {
     }
   });
 
+  test('tells when quota grows, not what an attempt would make of it', async () => {
+    const middleware = rateLimit({ limit: 1, windowMs: 60_000, clock: time.clock });
+    await get(appWith(middleware));
+    time.advance(59_000);
+    const { resetTime } = await middleware.getKey('127.0.0.1');
+    expect(resetTime.getTime() - Date.now()).toBe(1000);
+  });
+
   test('asks without counting', async () => {
     const middleware = rateLimit({ limit: 1, clock: time.clock });
     expect(await middleware.getKey('127.0.0.1')).toBeUndefined();

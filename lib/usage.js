@@ -1,0 +1,7 @@
+// The name of a method that limiters have for the middleware alone.
+'use strict';
+
+/** `limiter[USAGE](id)`: a Decision about nothing, whose `limits` tell what is used as it is. */
+const USAGE = Symbol('usage');
+
+module.exports = { USAGE };
