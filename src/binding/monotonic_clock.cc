@@ -1,4 +1,4 @@
-// Asks the system for the time and measures the rate of ticks on the way.
+// Asks the system for the time, and whether its ticks can be counted.
 #include "binding/monotonic_clock.h"
 
 #include <chrono>
@@ -7,8 +7,6 @@
 
 namespace rollgate::binding {
 namespace {
-
-constexpr std::int64_t kMillisecond = 1'000'000;  // ns
 
 std::int64_t SystemNow() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -35,27 +33,15 @@ MonotonicClock::MonotonicClock() {
 }
 
 Micros MonotonicClock::Ask() {
-  const std::int64_t now = SystemNow();
 #if ROLLGATE_HAS_TICKS
   if (counts_ticks_) {
-    const std::uint64_t ticks = __rdtsc();
-    const std::int64_t ns = now - asked_ns_;
-    const std::uint64_t gone = ticks - asked_ticks_;
-    // Over less time the rate would be inexact, over more it may hold a pause of the machine. Then
-    // the next calls ask again, until a rate can be had.
-    const bool tells_rate = asked_ns_ != 0 && ns >= kMillisecond / 4 && ns <= 100 * kMillisecond;
-    if (tells_rate) {
-      ns_per_tick_ = (static_cast<std::uint64_t>(ns) << kFraction) / gone;
-      trusted_ticks_ = gone * kMillisecond / static_cast<std::uint64_t>(ns);
-    }
-    if (tells_rate || asked_ns_ == 0 || ns > kMillisecond) {
-      if (!tells_rate) trusted_ticks_ = 0;
-      asked_ns_ = now;
-      asked_ticks_ = ticks;
-    }
+    const std::uint64_t before = __rdtsc();
+    const std::int64_t now = SystemNow();
+    ticks_.Note(before, now, __rdtsc());
+    return now / 1000;
   }
 #endif
-  return now / 1000;
+  return SystemNow() / 1000;
 }
 
 }  // namespace rollgate::binding

@@ -145,15 +145,16 @@ void Record(Log& log, const P& policy, const Verdict& verdict, std::uint64_t cos
   // What an allowed action pushes out is outside of every window, and so is all that was pushed out
   // before it. What a refusal pushes out may have to be missed by a later refund.
   const std::uint64_t free = log.capacity() - log.size();
-  if (cost > free) {
-    const std::uint64_t pushed_out = std::min<std::uint64_t>(cost - free, log.size());
+  const std::uint64_t pushed_out = cost > free ? std::min<std::uint64_t>(cost - free, log.size()) : 0;
+  bool displaces = false;
+  if (pushed_out > 0 && !verdict.allowed()) {
     const auto newest_pushed_out = static_cast<std::uint32_t>(log.size() - pushed_out + 1);
-    log.set_displaced(!verdict.allowed() && pushed_out > 0 &&
-                      verdict.at - log.Nth(newest_pushed_out) < policy.retention());
+    displaces = verdict.at - log.Nth(newest_pushed_out) < policy.retention();
   }
   for (std::uint64_t i = std::min<std::uint64_t>(cost, log.capacity()); i > 0; --i) {
     log.Push(verdict.at);
   }
+  if (pushed_out > 0) log.set_displaced(displaces);
 }
 
 /// Decide, Record and TimeLeft in one, for an attempt of cost 1 under a single window, in the

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#if defined(_MSC_VER)
+#if defined(_MSC_VER) && (defined(_M_X64) || defined(_M_ARM64))
 #include <intrin.h>
 #endif
 
@@ -13,13 +13,24 @@ struct WideProduct {
   std::uint64_t high;
 };
 
+/// Four products of 32-bit halves, for processors that have no wider ones.
+constexpr WideProduct WideMultiplyByHalves(std::uint64_t a, std::uint64_t b) {
+  constexpr std::uint64_t kLow = 0xffffffff;
+  const std::uint64_t low = (a & kLow) * (b & kLow);
+  const std::uint64_t cross = (a >> 32) * (b & kLow) + (low >> 32);
+  const std::uint64_t middle = (a & kLow) * (b >> 32) + (cross & kLow);
+  return {a * b, (a >> 32) * (b >> 32) + (cross >> 32) + (middle >> 32)};
+}
+
 inline WideProduct WideMultiply(std::uint64_t a, std::uint64_t b) {
-#if defined(_MSC_VER)
+#if defined(_MSC_VER) && (defined(_M_X64) || defined(_M_ARM64))
   return {a * b, __umulh(a, b)};
-#else
+#elif defined(__SIZEOF_INT128__)
   __extension__ using Wide = unsigned __int128;
   const Wide product = static_cast<Wide>(a) * b;
   return {static_cast<std::uint64_t>(product), static_cast<std::uint64_t>(product >> 64)};
+#else
+  return WideMultiplyByHalves(a, b);
 #endif
 }
 

@@ -22,6 +22,9 @@ class BlockLogs {
  public:
   using Log = RingLog<Stamp>;
 
+  /// Whether logs take more memory as they grow.
+  static constexpr bool kGrows = true;
+
   explicit BlockLogs(const Policy& policy)
       : capacity_(policy.log_capacity()),
         full_room_(capacity_ - 1),

@@ -24,12 +24,11 @@ void Generation::Erase(const SlotLayout& layout, const Place& place, std::uint64
   --live_;
 }
 
-bool Generation::Tighten() {
-  const std::size_t leaf = bounds_.LeastLeaf();
-  const Micros earliest = chunks_[leaf].exists() ? chunks_[leaf].Earliest() : kNever;
-  if (earliest == bounds_[leaf]) return true;
-  bounds_.Set(leaf, earliest);
-  return false;
+bool Generation::TightenChunk(std::size_t chunk) {
+  const Micros earliest = chunks_[chunk].exists() ? chunks_[chunk].Earliest() : kNever;
+  if (earliest == bounds_[chunk]) return false;
+  bounds_.Set(chunk, earliest);
+  return true;
 }
 
 void Generation::Prepare(const SlotLayout& layout, std::size_t chunk, std::uint32_t group_count) {

@@ -62,8 +62,11 @@ class Generation {
   /// No id's newest action is earlier than this; kNever without ids.
   Micros EarliestBound() const { return bounds_.least(); }
 
-  /// Tightens the bound of one chunk; true once EarliestBound() is exact.
-  bool Tighten();
+  /// Tightens the bound of the chunk with the least; true once EarliestBound() is exact.
+  bool Tighten() { return !TightenChunk(bounds_.LeastLeaf()); }
+
+  /// Makes the bound of one chunk exact; tells whether it was not.
+  bool TightenChunk(std::size_t chunk);
 
   /// The id nearest to expiry. Precondition: Tighten() said true, and live() > 0.
   Place Nearest(const SlotLayout& layout) { return chunks_[bounds_.LeastLeaf()].Nearest(layout); }

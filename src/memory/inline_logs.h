@@ -18,6 +18,9 @@ class InlineLogs {
  public:
   using Log = RingLog<Stamp>;
 
+  /// Whether logs take more memory as they grow.
+  static constexpr bool kGrows = false;
+
   /// Larger slots would be paid for by the ids that act but once.
   static constexpr std::size_t kLargestPayload = 60;
 

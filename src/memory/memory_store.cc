@@ -42,7 +42,7 @@ class LogStore final : public MemoryStore {
                 policy_.retention(), !options.clock_may_step_back, options.secret}),
         on_first_eviction_(options.on_first_eviction) {}
 
-  ~LogStore() override { ClearAll(); }
+  ~LogStore() override { DestroyLogs(); }
 
   ROLLGATE_FLATTEN Micros Check(const Identity& id, Micros now) override {
     TendNowAndThen(now);
@@ -52,6 +52,14 @@ class LogStore final : public MemoryStore {
       return 0;
     }
     const Micros newest = place.newest();
+    if (Logs::kGrows && !policy_.count_blocked()) {
+      // A refusal that leaves no trace takes no room either.
+      const auto log = logs_.Load(*place.slot, newest);
+      if (!algorithm::Decide(log, policy_, now, 1).allowed()) {
+        ++blocked_;
+        return algorithm::WaitFor(log, policy_, now, 1);
+      }
+    }
     auto log = logs_.LoadWithRoom(*place.slot, newest, 1);
     const Micros time_left = AttemptOne(log, now);
     ++(time_left == 0 ? allowed_ : blocked_);
@@ -98,7 +106,8 @@ class LogStore final : public MemoryStore {
   }
 
   void ClearAll() override {
-    table_.Clear([this](Slot& slot) { logs_.Destroy(slot); });
+    DestroyLogs();
+    table_.Clear();
   }
 
   MemoryStoreStats stats() const override {
@@ -178,6 +187,10 @@ class LogStore final : public MemoryStore {
       Forget(place);  // an attempt that fails records nothing
       throw;
     }
+  }
+
+  void DestroyLogs() {
+    table_.VisitAll([this](Slot& slot) { logs_.Destroy(slot); });
   }
 
   Verdict VerdictOnUnknown(Micros now) const {

@@ -72,41 +72,61 @@ void Table::Resize() {
 
 void Table::Begin(std::size_t chunk_count) {
   if (chunk_count == active_.chunk_count()) return;
-  draining_.emplace(std::exchange(active_, Generation(chunk_count)));
+  Generation next(chunk_count);
+  PrepareFor(active_, 0, next);
+  ForgetPlaces();
+  draining_.emplace(std::exchange(active_, std::move(next)));
   cursor_chunk_ = 0;
   cursor_group_ = 0;
-  PrepareForCursor();
 }
 
-void Table::PrepareForCursor() {
-  const std::size_t from = cursor_chunk_ * active_.chunk_count() / draining_->chunk_count();
-  const std::size_t to = (cursor_chunk_ + 1) * active_.chunk_count() / draining_->chunk_count();
-  for (std::size_t chunk = from; chunk <= to && chunk < active_.chunk_count(); ++chunk) {
-    active_.Prepare(layout_, chunk, Generation::kGroupsPerChunk);
+void Table::PrepareFor(const Generation& from, std::size_t chunk, Generation& to) const {
+  const std::size_t first = chunk * to.chunk_count() / from.chunk_count();
+  const std::size_t last = (chunk + 1) * to.chunk_count() / from.chunk_count();
+  for (std::size_t i = first; i <= last && i < to.chunk_count(); ++i) {
+    to.Prepare(layout_, i, Generation::kGroupsPerChunk);
   }
 }
 
 void Table::Move(std::size_t groups) {
-  if (!draining_) return;
-  repeated_ = {};
-  PrepareForCursor();  // once more, if there was no memory for it the last time
+  if (draining_) ForgetPlaces();
   for (; groups > 0 && draining_; --groups) {
     Chunk& chunk = draining_->chunk(cursor_chunk_);
-    chunk.VisitGroup(layout_, cursor_group_, [this](const Place& from) {
-      const std::uint64_t hash = HashAt(from);
-      const Place to = active_.Insert(layout_, secret_, hash, from.newest());
-      std::memcpy(static_cast<void*>(to.slot), from.slot, layout_.slot_bytes);
-      draining_->Erase(layout_, from, hash);
-    });
-    if (++cursor_group_ < chunk.group_count()) continue;
-    cursor_group_ = 0;
-    draining_->Release(layout_, cursor_chunk_);
-    if (++cursor_chunk_ == draining_->chunk_count()) {
-      draining_.reset();
-    } else {
-      PrepareForCursor();
+    if (cursor_group_ < chunk.group_count()) {
+      chunk.VisitGroup(layout_, cursor_group_, [this](const Place& from) {
+        const std::uint64_t hash = HashAt(from);
+        const Place to = active_.Insert(layout_, secret_, hash, from.newest());
+        std::memcpy(static_cast<void*>(to.slot), from.slot, layout_.slot_bytes);
+        draining_->Erase(layout_, from, hash);
+      });
+      ++cursor_group_;
     }
+    if (cursor_group_ == chunk.group_count()) AdvanceCursor();
   }
+}
+
+void Table::AdvanceCursor() {
+  const std::size_t next = cursor_chunk_ + 1;
+  // First, so that without memory for it the cursor stays where all ids can be found.
+  if (next < draining_->chunk_count()) PrepareFor(*draining_, next, active_);
+  draining_->Release(layout_, cursor_chunk_);
+  cursor_chunk_ = next;
+  cursor_group_ = 0;
+  if (next == draining_->chunk_count()) draining_.reset();
+}
+
+void Table::TightenIfNearlyFull() {
+  if (draining_ || live() < max_keys_ / 16 * 15) return;
+  if (++next_tightened_ >= active_.chunk_count()) next_tightened_ = 0;
+  active_.TightenChunk(next_tightened_);
+}
+
+void Table::Clear() {
+  Generation empty(1);
+  empty.Prepare(layout_, 0, 1);
+  ForgetPlaces();
+  draining_.reset();
+  active_ = std::move(empty);
 }
 
 }  // namespace rollgate::memory

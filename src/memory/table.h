@@ -66,13 +66,16 @@ class Table {
   }
 
   void Erase(const Place& place) {
-    repeated_ = {};
+    ForgetPlaces();
     GenerationOf(place).Erase(layout_, place, HashAt(place));
   }
 
-  /// Calls visit(Slot&) for every id, then forgets them all and gives back the memory.
+  /// Calls visit(Slot&) for every id.
   template <class Visit>
-  void Clear(Visit visit);
+  void VisitAll(Visit visit);
+
+  /// Forgets all ids and gives back the memory.
+  void Clear();
 
   /// Ids in the table, those included that have expired and not yet been forgotten.
   std::size_t live() const { return active_.live() + (draining_ ? draining_->live() : 0); }
@@ -109,12 +112,19 @@ class Table {
   template <class Release>
   void Forget(const Place& place, Micros last_expired, Release& release);
 
+  /// Keeps the search for the id nearest to expiry short where one may soon be wanted.
+  void TightenIfNearlyFull();
+
   /// Begins a generation of another size if this one is too full or too empty.
   void Resize();
   void Begin(std::size_t chunk_count);
   void Move(std::size_t groups);
-  /// Makes sure that the ids of the chunk under the cursor have somewhere to go.
-  void PrepareForCursor();
+  void AdvanceCursor();
+  /// Makes sure that the ids of a chunk of `from` have somewhere to go in `to`.
+  void PrepareFor(const Generation& from, std::size_t chunk, Generation& to) const;
+
+  /// Before any id moves, or Places change their meaning.
+  void ForgetPlaces() { repeated_ = {}; }
 
   SlotLayout layout_;
   std::size_t max_keys_;
@@ -125,6 +135,7 @@ class Table {
   std::optional<Generation> draining_;
   std::size_t cursor_chunk_ = 0;  // of draining_: the chunk being moved
   std::uint32_t cursor_group_ = 0;
+  std::size_t next_tightened_ = 0;  // of active_: a chunk
   std::uint64_t last_hash_ = 0;  // that Find looked for
   Place repeated_;  // of the id it last looked for twice running; none once any id has moved
   Identity repeated_identity_;
@@ -151,6 +162,7 @@ void Table::Tend(Micros now, std::size_t most, Release release) {
     if (!nearest || nearest.newest() > last_expired) break;
     Forget(nearest, last_expired, release);
   }
+  TightenIfNearlyFull();
   Move(most);
   Resize();
 }
@@ -162,7 +174,7 @@ Place Table::Insert(const Identity& identity, Micros newest, Release release) {
     Forget(Nearest(std::numeric_limits<std::size_t>::max()), newest - retention_, release);
   }
 
-  repeated_ = {};  // the slot may be found in a chunk that grows
+  ForgetPlaces();  // the slot may be found in a chunk that grows
   const std::uint64_t hash = HashOf(identity, secret_);
   const bool in_draining = draining_ && draining_->AddressOf(hash).chunk > cursor_chunk_;
   Generation& generation = in_draining ? *draining_ : active_;
@@ -173,7 +185,7 @@ Place Table::Insert(const Identity& identity, Micros newest, Release release) {
 }
 
 template <class Visit>
-void Table::Clear(Visit visit) {
+void Table::VisitAll(Visit visit) {
   for (Generation* generation : {&active_, draining_ ? &*draining_ : nullptr}) {
     if (generation == nullptr) continue;
     for (std::size_t chunk = 0; chunk < generation->chunk_count(); ++chunk) {
@@ -183,10 +195,6 @@ void Table::Clear(Visit visit) {
       }
     }
   }
-  repeated_ = {};
-  draining_.reset();
-  active_ = Generation(1);
-  active_.Prepare(layout_, 0, 1);
 }
 
 }  // namespace rollgate::memory
