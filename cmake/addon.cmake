@@ -7,9 +7,6 @@ endif()
 if(NOT EXISTS "${NODE_INCLUDE_DIR}/node_api.h")
   message(FATAL_ERROR "NODE_INCLUDE_DIR (${NODE_INCLUDE_DIR}) has no node_api.h; scripts/build.mjs finds it")
 endif()
-if(NOT EXISTS "${NODE_ADDON_API_DIR}/napi.h")
-  message(FATAL_ERROR "NODE_ADDON_API_DIR (${NODE_ADDON_API_DIR}) has no napi.h; scripts/build.mjs finds it")
-endif()
 if(WIN32)
   # An addon there imports node.exe by name and needs an import library and a delay-load hook
   # (node-api-headers has the .def file), which nobody has tried yet.
@@ -22,10 +19,9 @@ set_target_properties(rollgate PROPERTIES
   PREFIX "" SUFFIX ".node"
   LIBRARY_OUTPUT_DIRECTORY "${ROLLGATE_ADDON_OUTPUT_DIR}"
   INTERPROCEDURAL_OPTIMIZATION "${ROLLGATE_LTO}")
-target_include_directories(rollgate SYSTEM PRIVATE "${NODE_INCLUDE_DIR}" "${NODE_ADDON_API_DIR}")
+target_include_directories(rollgate SYSTEM PRIVATE "${NODE_INCLUDE_DIR}")
 target_compile_definitions(rollgate PRIVATE
-  NAPI_VERSION=8 NODE_GYP_MODULE_NAME=rollgate
-  NAPI_DISABLE_CPP_EXCEPTIONS NODE_ADDON_API_DISABLE_DEPRECATED)
+  NAPI_VERSION=8 NODE_GYP_MODULE_NAME=rollgate)
 target_link_libraries(rollgate PRIVATE rollgate_memory)
 if(APPLE) # Node's own symbols are found when the addon is loaded.
   target_link_options(rollgate PRIVATE -undefined dynamic_lookup)

@@ -144,7 +144,6 @@ export function build(wanted, { variant = 'release', jobs, output = 'inherit' } 
   if (stale.includes('addon')) {
     args.push(`-DROLLGATE_ADDON_OUTPUT_DIR=${dirname(addonOf(variant))}`);
     args.push(`-DNODE_INCLUDE_DIR=${nodeHeaders()}`);
-    args.push(`-DNODE_ADDON_API_DIR=${dirname(require.resolve('node-addon-api/package.json'))}`);
   }
   configure(tree, args, output);
   const targets = stale.map((part) => parts[part].target);

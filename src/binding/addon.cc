@@ -1,18 +1,23 @@
 // What the addon exports.
-#include <napi.h>
+#include <node_api.h>
 
 #include "binding/memory_limiter.h"
 
 namespace {
 
-Napi::Object Init(Napi::Env env, Napi::Object exports) {
-  using rollgate::binding::CreateMemoryLimiter;
-  using rollgate::binding::LiveLimiters;
-  exports["createMemoryLimiter"] = Napi::Function::New<CreateMemoryLimiter>(env);
-  exports["liveLimiters"] = Napi::Function::New<LiveLimiters>(env);
-  return exports;
+bool Export(napi_env env, napi_value exports, const char* name, napi_callback callback) {
+  napi_value function = nullptr;
+  return napi_create_function(env, name, NAPI_AUTO_LENGTH, callback, nullptr, &function) ==
+             napi_ok &&
+         napi_set_named_property(env, exports, name, function) == napi_ok;
 }
 
 }  // namespace
 
-NODE_API_MODULE(rollgate, Init)
+NAPI_MODULE_INIT() {
+  using rollgate::binding::CreateMemoryLimiter;
+  using rollgate::binding::LiveLimiters;
+  const bool all = Export(env, exports, "createMemoryLimiter", CreateMemoryLimiter) &&
+                   Export(env, exports, "liveLimiters", LiveLimiters);
+  return all ? exports : nullptr;
+}

@@ -12,8 +12,9 @@ namespace rollgate::binding {
 class Borrowed {
  public:
   Borrowed() = default;
+  /// Without a value to refer to, it is empty.
   Borrowed(napi_env env, napi_value value) : env_(env) {
-    napi_create_reference(env, value, 0, &reference_);
+    if (value != nullptr) napi_create_reference(env, value, 0, &reference_);
   }
   Borrowed(Borrowed&& other) noexcept
       : env_(other.env_), reference_(std::exchange(other.reference_, nullptr)) {}
@@ -28,15 +29,17 @@ class Borrowed {
 
   explicit operator bool() const { return reference_ != nullptr; }
 
-  /// Calls the function; null when it throws, which is left pending.
+  /// Calls the function; null when it throws, which is left pending, or cannot be called.
   napi_value Call(std::span<const napi_value> arguments = {}) const {
     napi_value function = nullptr;
-    napi_value receiver;
+    napi_value receiver = nullptr;
     napi_value result = nullptr;
-    napi_get_reference_value(env_, reference_, &function);
+    if (reference_ != nullptr) napi_get_reference_value(env_, reference_, &function);
     napi_get_undefined(env_, &receiver);
-    napi_call_function(env_, receiver, function, arguments.size(), arguments.data(), &result);
-    return result;
+    if (function == nullptr || receiver == nullptr) return nullptr;
+    const napi_status status =
+        napi_call_function(env_, receiver, function, arguments.size(), arguments.data(), &result);
+    return status == napi_ok ? result : nullptr;
   }
 
  private:

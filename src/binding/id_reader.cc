@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cmath>
 #include <cstdint>
+#include <cstring>
 #include <random>
 #include <span>
 #include <vector>
@@ -28,46 +29,51 @@ Identity IdentityOfInteger(std::int64_t number, const Secret& secret) {
 /// Reads a string; false for another type.
 inline bool ReadString(napi_env env, napi_value value, const Secret& secret, Identity& identity) {
   // Room for most ids. Node-API cuts what is longer, silently, and always ends with a NUL.
-  struct {
-    ShortUnits first{};
-    std::array<char16_t, 112> more;
-  } buffer;
-  constexpr std::size_t kRoom = sizeof buffer / sizeof(char16_t);
+  std::array<char16_t, 128> buffer;
+  std::fill_n(buffer.begin(), Identity::kLongestInline, u'\0');
   std::size_t length = 0;
-  if (napi_get_value_string_utf16(env, value, buffer.first.data(), kRoom, &length) != napi_ok) {
+  if (napi_get_value_string_utf16(env, value, buffer.data(), buffer.size(), &length) != napi_ok) {
     return false;
   }
-  if (length <= buffer.first.size() && IsLatin1(buffer.first)) [[likely]] {
-    identity = IdentityOfLatin1(buffer.first, length);
+  ShortUnits first;
+  std::memcpy(first.data(), buffer.data(), sizeof first);
+  if (length <= first.size() && IsLatin1(first)) [[likely]] {
+    identity = IdentityOfLatin1(first, length);
     return true;
   }
-  if (length < kRoom - 1) {
-    identity = IdentityOf(std::span(buffer.first.data(), length), secret);
+  if (length < buffer.size() - 1) {
+    identity = IdentityOf(std::span(buffer.data(), length), secret);
     return true;
   }
-  napi_get_value_string_utf16(env, value, nullptr, 0, &length);
+  if (napi_get_value_string_utf16(env, value, nullptr, 0, &length) != napi_ok) return false;
   std::vector<char16_t> units(length + 1);
-  napi_get_value_string_utf16(env, value, units.data(), units.size(), &length);
+  if (napi_get_value_string_utf16(env, value, units.data(), units.size(), &length) != napi_ok) {
+    return false;
+  }
   identity = IdentityOf(std::span(units.data(), length), secret);
   return true;
 }
 
+/// Reads a number or bigint the way JavaScript writes it.
+bool ReadWritten(napi_env env, napi_value value, const Secret& secret, Identity& identity) {
+  napi_value text = nullptr;
+  return napi_coerce_to_string(env, value, &text) == napi_ok &&
+         ReadString(env, text, secret, identity);
+}
+
 bool ReadNumber(napi_env env, napi_value value, const Secret& secret, Identity& identity) {
   double number;
-  napi_get_value_double(env, value, &number);
-  if (!std::isfinite(number)) return false;
-  if (std::trunc(number) == number && std::abs(number) < kLargestPlainInteger) {
-    identity = IdentityOfInteger(static_cast<std::int64_t>(number), secret);
-    return true;
+  if (napi_get_value_double(env, value, &number) != napi_ok || !std::isfinite(number)) return false;
+  if (std::trunc(number) != number || std::abs(number) >= kLargestPlainInteger) {
+    return ReadWritten(env, value, secret, identity);
   }
-  napi_value text;
-  napi_coerce_to_string(env, value, &text);
-  return ReadString(env, text, secret, identity);
+  identity = IdentityOfInteger(static_cast<std::int64_t>(number), secret);
+  return true;
 }
 
 bool ReadOther(napi_env env, napi_value value, const Secret& secret, Identity& identity) {
   napi_valuetype type;
-  napi_typeof(env, value, &type);
+  if (napi_typeof(env, value, &type) != napi_ok) return false;
   switch (type) {
     case napi_undefined:
     case napi_null:
@@ -75,11 +81,8 @@ bool ReadOther(napi_env env, napi_value value, const Secret& secret, Identity& i
       return true;
     case napi_number:
       return ReadNumber(env, value, secret, identity);
-    case napi_bigint: {
-      napi_value text;
-      napi_coerce_to_string(env, value, &text);
-      return ReadString(env, text, secret, identity);
-    }
+    case napi_bigint:
+      return ReadWritten(env, value, secret, identity);
     default:
       return false;
   }

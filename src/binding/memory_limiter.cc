@@ -6,6 +6,7 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <new>
 #include <span>
@@ -100,7 +101,7 @@ napi_value Check(napi_env env, napi_callback_info info) {
   Identity identity;
   if (!ReadIdentity(env, id, limiter.secret, identity)) [[unlikely]] {
     if (!IsType(env, id, napi_function)) return limiter.refuse.Call({&id, 1});
-    napi_value undefined;
+    napi_value undefined = nullptr;
     napi_get_undefined(env, &undefined);
     return limiter.call_back.Call(std::array{undefined, id});
   }
@@ -143,8 +144,7 @@ napi_value Decide(napi_env env, napi_callback_info info) {
   Identity identity;
   if (!ReadIdentity(env, id, limiter.secret, identity)) return limiter.refuse.Call({&id, 1});
   const auto cost = static_cast<std::uint64_t>(ReadDouble(env, call.arguments[1]));
-  bool records = false;
-  napi_get_value_bool(env, call.arguments[2], &records);
+  const bool records = ReadBool(env, call.arguments[2]);
   Micros now;
   if (!ReadTime(env, limiter, now)) return nullptr;
   Decision decision;
@@ -168,25 +168,25 @@ napi_value DecideMany(napi_env env, napi_callback_info info) {
   identities.reserve(count);
   for (std::uint32_t i = 0; i < count; ++i) {
     napi_handle_scope scope;
-    napi_open_handle_scope(env, &scope);
-    napi_value id;
+    if (napi_open_handle_scope(env, &scope) != napi_ok) return nullptr;
+    napi_value id = nullptr;
     napi_get_element(env, call.arguments[0], i, &id);
     Identity identity;
-    const bool is_id = ReadIdentity(env, id, limiter.secret, identity);
-    if (!is_id) limiter.refuse.Call({&id, 1});
+    const bool is_id = id != nullptr && ReadIdentity(env, id, limiter.secret, identity);
+    if (id != nullptr && !is_id) limiter.refuse.Call({&id, 1});
     napi_close_handle_scope(env, scope);
     if (!is_id) return nullptr;
     identities.push_back(identity);
   }
   Micros now;
   if (!ReadTime(env, limiter, now)) return nullptr;
-  void* out = nullptr;
-  napi_get_typedarray_info(env, call.arguments[1], nullptr, nullptr, &out, nullptr, nullptr);
+  const std::span<double> out = ReadDoubles(env, call.arguments[1]);
+  if (out.size() < count * DecisionLength(limiter)) return nullptr;
   Decision decision;
   decision.windows = limiter.uses;
   for (std::uint32_t i = 0; i < count; ++i) {
     limiter.store->Attempt(identities[i], now, 1, decision);
-    WriteDecision(decision, static_cast<double*>(out) + i * DecisionLength(limiter));
+    WriteDecision(decision, &out[i * DecisionLength(limiter)]);
   }
   AfterAttempt(env, limiter);
   return nullptr;
@@ -260,41 +260,56 @@ napi_value Guarded(napi_env env, napi_callback_info info) {
   }
 }
 
-/// `name` is what JavaScript shows the function as.
-void AddFunction(Napi::Object functions, const char* property, std::string_view name,
+/// Adds a native function to an object; `name` is what JavaScript shows it as. False if it failed.
+bool AddFunction(napi_env env, napi_value functions, const char* property, std::string_view name,
                  napi_callback callback, MemoryLimiter* limiter) {
-  const Napi::Env env = functions.Env();
-  napi_value function;
-  napi_create_function(env, name.data(), name.size(), callback, limiter, &function);
-  napi_add_finalizer(env, function, limiter, Release, nullptr, nullptr);
+  napi_value function = nullptr;
+  if (napi_create_function(env, name.data(), name.size(), callback, limiter, &function) !=
+          napi_ok ||
+      napi_add_finalizer(env, function, limiter, Release, nullptr, nullptr) != napi_ok) {
+    return false;
+  }
   ++limiter->functions;
-  functions.Set(property, function);
+  return napi_set_named_property(env, functions, property, function) == napi_ok;
 }
 
-Policy ReadPolicy(const Napi::Object& options) {
+/// The functions of a limiter, which own it from then on; null if that failed.
+napi_value AddFunctions(napi_env env, std::unique_ptr<MemoryLimiter> owned) {
+  napi_value functions = nullptr;
+  if (napi_create_object(env, &functions) != napi_ok) return nullptr;
+  MemoryLimiter* const limiter = owned.get();
+  const auto add = [&](const char* property, napi_callback callback) {
+    const char* const name = callback == Guarded<Check> ? "limiter" : property;
+    const bool added = AddFunction(env, functions, property, name, callback, limiter);
+    if (limiter->functions > 0) static_cast<void>(owned.release());
+    return added;
+  };
+  const bool all = add("check", Guarded<Check>) && add("decide", Guarded<Decide>) &&
+                   add("decideMany", Guarded<DecideMany>) && add("refund", Guarded<Refund>) &&
+                   add("clear", Guarded<Clear>) && add("stats", Guarded<Stats>) &&
+                   add("close", Guarded<Close>);
+  return all ? functions : nullptr;
+}
+
+PolicyOptions ReadPolicy(napi_env env, napi_value options) {
   PolicyOptions policy;
-  const auto windows = options.Get("windows").As<Napi::Float64Array>();
-  for (std::size_t i = 0; i + 1 < windows.ElementLength(); i += 2) {
+  const std::span<double> windows = ReadDoubles(env, Get(env, options, "windows"));
+  for (std::size_t i = 0; i + 1 < windows.size(); i += 2) {
     policy.windows.push_back(
         {static_cast<Micros>(windows[i]), static_cast<std::uint64_t>(windows[i + 1])});
   }
-  policy.min_difference =
-      static_cast<Micros>(options.Get("minDifference").As<Napi::Number>().DoubleValue());
-  policy.count_blocked = options.Get("countBlocked").As<Napi::Boolean>();
-  return Policy(std::move(policy));
+  policy.min_difference = static_cast<Micros>(ReadDouble(env, Get(env, options, "minDifference")));
+  policy.count_blocked = ReadBool(env, Get(env, options, "countBlocked"));
+  return policy;
 }
 
-}  // namespace
-
-Napi::Value CreateMemoryLimiter(const Napi::CallbackInfo& info) {
-  const Napi::Env env = info.Env();
-  const auto options = info[0].As<Napi::Object>();
-  const auto keep = info[1].As<Napi::Object>();
-
+napi_value Create(napi_env env, napi_callback_info info) {
+  const Call<void, 2> call(env, info);
+  const auto [options, keep] = call.arguments;
   auto limiter = std::make_unique<MemoryLimiter>();
-  const auto borrow = [&](const char* name) {
-    const Napi::Value value = keep.Get(name);
-    return value.IsUndefined() ? Borrowed() : Borrowed(env, value);
+  const auto borrow = [env, keep = keep](const char* name) {
+    const napi_value value = Get(env, keep, name);
+    return IsType(env, value, napi_function) ? Borrowed(env, value) : Borrowed();
   };
   limiter->refuse = borrow("refuse");
   limiter->closed = borrow("closed");
@@ -302,33 +317,36 @@ Napi::Value CreateMemoryLimiter(const Napi::CallbackInfo& info) {
   limiter->call_back = borrow("callBack");
   limiter->evicted = borrow("evicted");
   limiter->clock = borrow("clock");
-  limiter->report = keep.Get("report").As<Napi::Float64Array>().Data();
-  limiter->secret = RandomSecret();
-
-  const Policy policy = ReadPolicy(options);
-  limiter->uses.resize(policy.windows().size());
+  const std::span<double> report = ReadDoubles(env, Get(env, keep, "report"));
+  PolicyOptions policy = ReadPolicy(env, options);
   MemoryStoreOptions store;
-  store.max_keys =
-      static_cast<std::size_t>(options.Get("maxKeys").As<Napi::Number>().DoubleValue());
+  store.max_keys = static_cast<std::size_t>(ReadDouble(env, Get(env, options, "maxKeys")));
+  // lib has checked all this: what is missing could not be read, for the thread is to end.
+  if (report.empty() || policy.windows.empty() || store.max_keys == 0) return nullptr;
+
+  limiter->report = report.data();
+  limiter->uses.resize(policy.windows.size());
+  limiter->secret = RandomSecret();
   store.secret = limiter->secret;
   store.clock_may_step_back = static_cast<bool>(limiter->clock);
   store.on_first_eviction = [state = limiter.get()] { state->has_evicted = true; };
-  limiter->store = MemoryStore::Create(policy, store);
-
-  auto functions = Napi::Object::New(env);
-  MemoryLimiter* state = limiter.release();  // from here on the functions own it
-  AddFunction(functions, "check", "limiter", Guarded<Check>, state);
-  AddFunction(functions, "decide", "decide", Guarded<Decide>, state);
-  AddFunction(functions, "decideMany", "decideMany", Guarded<DecideMany>, state);
-  AddFunction(functions, "refund", "refund", Guarded<Refund>, state);
-  AddFunction(functions, "clear", "clear", Guarded<Clear>, state);
-  AddFunction(functions, "stats", "stats", Guarded<Stats>, state);
-  AddFunction(functions, "close", "close", Guarded<Close>, state);
-  return functions;
+  limiter->store = MemoryStore::Create(Policy(std::move(policy)), store);
+  return AddFunctions(env, std::move(limiter));
 }
 
-Napi::Value LiveLimiters(const Napi::CallbackInfo& info) {
-  return Napi::Number::New(info.Env(), static_cast<double>(live_limiters));
+}  // namespace
+
+napi_value CreateMemoryLimiter(napi_env env, napi_callback_info info) {
+  try {
+    return Create(env, info);
+  } catch (const std::exception& error) {
+    napi_throw_error(env, "ERR_ROLLGATE_MEMORY", error.what());
+    return nullptr;
+  }
+}
+
+napi_value LiveLimiters(napi_env env, napi_callback_info) {
+  return ToJs(env, static_cast<Micros>(live_limiters));
 }
 
 }  // namespace rollgate::binding

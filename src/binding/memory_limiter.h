@@ -1,7 +1,7 @@
 // One limiter in memory as JavaScript holds it: native functions around one store.
 #pragma once
 
-#include <napi.h>
+#include <node_api.h>
 
 namespace rollgate::binding {
 
@@ -30,9 +30,9 @@ namespace rollgate::binding {
 /// clear(id) -> boolean; clear() forgets all ids
 /// stats() writes report[0..4]: keys, allowed, blocked, evicted, bytes
 /// close() gives back the memory; every call afterwards ends in closed()
-Napi::Value CreateMemoryLimiter(const Napi::CallbackInfo& info);
+napi_value CreateMemoryLimiter(napi_env env, napi_callback_info info);
 
 /// How many limiters of this process exist natively, for tests.
-Napi::Value LiveLimiters(const Napi::CallbackInfo& info);
+napi_value LiveLimiters(napi_env env, napi_callback_info info);
 
 }  // namespace rollgate::binding

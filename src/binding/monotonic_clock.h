@@ -16,8 +16,9 @@ namespace rollgate::binding {
 /// Microseconds that never stop and are never set. Owned by one thread.
 ///
 /// Asking the system takes 20 ns, a quarter of a whole check, most of it spent waiting for the
-/// processor to finish what it is doing. Where the system itself takes its time from the processor's
-/// tick counter, so does this clock: see TickClock. It may differ from the system's by a microsecond.
+/// processor to finish what it is doing. Where the system itself takes its time from the
+/// processor's tick counter, so does this clock: see TickClock. It may differ from the system's by
+/// a microsecond.
 class MonotonicClock {
  public:
   MonotonicClock();

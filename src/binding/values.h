@@ -1,4 +1,8 @@
 // Arguments and results of raw Node-API callbacks.
+//
+// Once a worker thread is told to terminate, any call that could run JavaScript fails. So every
+// status that leads to a value is checked, and whoever gets none returns to JavaScript, which goes
+// no further.
 #pragma once
 
 #include <node_api.h>
@@ -6,13 +10,14 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "core/time.h"
 
 namespace rollgate::binding {
 
 inline napi_value ToJs(napi_env env, Micros millis) {
-  napi_value value;
+  napi_value value = nullptr;
   if (millis <= INT32_MAX) [[likely]] {
     napi_create_int32(env, static_cast<std::int32_t>(millis), &value);
   } else {
@@ -22,8 +27,44 @@ inline napi_value ToJs(napi_env env, Micros millis) {
 }
 
 inline napi_value ToJs(napi_env env, bool fact) {
-  napi_value value;
+  napi_value value = nullptr;
   napi_get_boolean(env, fact, &value);
+  return value;
+}
+
+inline bool IsType(napi_env env, napi_value value, napi_valuetype expected) {
+  napi_valuetype type;
+  return napi_typeof(env, value, &type) == napi_ok && type == expected;
+}
+
+inline double ReadDouble(napi_env env, napi_value value) {
+  double number = 0;
+  napi_get_value_double(env, value, &number);
+  return number;
+}
+
+inline bool ReadBool(napi_env env, napi_value value) {
+  bool fact = false;
+  napi_get_value_bool(env, value, &fact);
+  return fact;
+}
+
+/// The memory of a Float64Array, which stays where it is as long as the array lives; empty if the
+/// value is none.
+inline std::span<double> ReadDoubles(napi_env env, napi_value value) {
+  napi_typedarray_type type;
+  std::size_t length;
+  void* doubles;
+  const bool is_array =
+      napi_get_typedarray_info(env, value, &type, &length, &doubles, nullptr, nullptr) == napi_ok &&
+      type == napi_float64_array;
+  return is_array ? std::span(static_cast<double*>(doubles), length) : std::span<double>();
+}
+
+/// A property of an object, null if it cannot be had.
+inline napi_value Get(napi_env env, napi_value object, const char* name) {
+  napi_value value = nullptr;
+  napi_get_named_property(env, object, name, &value);
   return value;
 }
 
@@ -32,7 +73,7 @@ inline napi_value ToJs(napi_env env, bool fact) {
 template <class State, std::size_t kCount>
 struct Call {
   Call(napi_env env, napi_callback_info info) {
-    void* data;
+    void* data = nullptr;
     napi_get_cb_info(env, info, &count, arguments.data(), nullptr, &data);
     state = static_cast<State*>(data);
   }
@@ -41,17 +82,5 @@ struct Call {
   std::array<napi_value, kCount> arguments;
   State* state;
 };
-
-inline bool IsType(napi_env env, napi_value value, napi_valuetype expected) {
-  napi_valuetype type;
-  napi_typeof(env, value, &type);
-  return type == expected;
-}
-
-inline double ReadDouble(napi_env env, napi_value value) {
-  double number = 0;
-  napi_get_value_double(env, value, &number);
-  return number;
-}
 
 }  // namespace rollgate::binding

@@ -145,7 +145,8 @@ void Record(Log& log, const P& policy, const Verdict& verdict, std::uint64_t cos
   // What an allowed action pushes out is outside of every window, and so is all that was pushed out
   // before it. What a refusal pushes out may have to be missed by a later refund.
   const std::uint64_t free = log.capacity() - log.size();
-  const std::uint64_t pushed_out = cost > free ? std::min<std::uint64_t>(cost - free, log.size()) : 0;
+  const std::uint64_t pushed_out =
+      cost > free ? std::min<std::uint64_t>(cost - free, log.size()) : 0;
   bool displaces = false;
   if (pushed_out > 0 && !verdict.allowed()) {
     const auto newest_pushed_out = static_cast<std::uint32_t>(log.size() - pushed_out + 1);

@@ -136,7 +136,7 @@ class Table {
   std::size_t cursor_chunk_ = 0;  // of draining_: the chunk being moved
   std::uint32_t cursor_group_ = 0;
   std::size_t next_tightened_ = 0;  // of active_: a chunk
-  std::uint64_t last_hash_ = 0;  // that Find looked for
+  std::uint64_t last_hash_ = 0;     // that Find looked for
   Place repeated_;  // of the id it last looked for twice running; none once any id has moved
   Identity repeated_identity_;
   std::uint64_t evicted_ = 0;

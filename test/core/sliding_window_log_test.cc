@@ -273,6 +273,20 @@ TEST(RingLogOfShortStamps, KeepsNothingThatAStampCannotTell) {
   }
 }
 
+TEST(RingLogOfShortStamps, ARefusalThatPushesOutActionsIsRememberedBesideOneThatIsTooOld) {
+  // An action too old for a stamp is dropped in the same breath in which a refusal of cost 2 pushes
+  // out another that still counts.
+  constexpr Micros kSecond = 1'000'000;
+  const Policy policy({{{kSecond, 3}}, 0, true});
+  OneId<std::uint32_t> id(policy);
+  id.Attempt(0);
+  id.Attempt(4'294'900'000);
+  const Decision third = id.Attempt(4'294'950'000);
+  EXPECT_FALSE(id.Attempt(4'294'980'000, 2).verdict.allowed());
+  EXPECT_TRUE(id.Refund(third.verdict.at, 1));
+  EXPECT_FALSE(id.Attempt(4'294'990'000).verdict.allowed());
+}
+
 TEST(AttemptOne, SaysTheSameAsTheStepsItReplaces) {
   for (std::uint64_t seed = 0; seed < 400; ++seed) {
     SCOPED_TRACE(seed);

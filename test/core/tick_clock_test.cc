@@ -94,8 +94,7 @@ TEST(TickClock, DoesNotBelieveAReadingThatWasInterrupted) {
   Machine machine;
   machine.ReadFor(10 * kMillisecond);
   machine.Run(2 * kMillisecond);
-  machine.clock_.Note(machine.ticks_, machine.ns_ + 5 * kMillisecond,
-                      machine.ticks_ + 11'500'000);
+  machine.clock_.Note(machine.ticks_, machine.ns_ + 5 * kMillisecond, machine.ticks_ + 11'500'000);
   machine.Run(5 * kMillisecond);
   EXPECT_LE(machine.ReadFor(10 * kMillisecond), 1);
 }

@@ -38,6 +38,29 @@ test.each([
   }
 });
 
+// A native call that fails because its thread is to end must not take the process along: hence a process
+// of its own, and moments spread over loading, creating and using.
+test('a worker can be terminated at any moment while it loads, creates and uses limiters', async () => {
+  const rounds = MANY * 2;
+  const source = `
+    const { Worker } = require('node:worker_threads');
+    const later = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+    (async () => {
+      for (let i = 0; i < ${rounds}; i++) {
+        const making = new Worker(${JSON.stringify(PROGRAM)}, { workerData: { task: 'make' } });
+        const loading = new Worker(${JSON.stringify(PROGRAM)}, { workerData: { task: 'make' } });
+        await Promise.all([
+          new Promise((resolve) => making.once('message', resolve)).then(() => later(i % 4)),
+          later(10 + ((i * 7) % 60)).then(() => loading.terminate()),
+        ]);
+        await making.terminate();
+      }
+      console.log(JSON.stringify('lives'));
+    })();
+  `;
+  expect(await askProgram(source)).toBe('lives');
+});
+
 test('a worker can be terminated before it has loaded anything', async () => {
   for (let i = 0; i < MANY / 2; i++) await start('spin').terminate();
 });

@@ -32,6 +32,18 @@ const tasks = {
     }
   },
 
+  /** Never ends by itself, either: makes limiters, and ids of every kind. */
+  make() {
+    parentPort.postMessage('making');
+    for (;;) {
+      const limiter = RateLimiter({ interval: 1000, maxInInterval: 2 });
+      limiter(0.5);
+      limiter(5n);
+      limiter.attemptMany([1, 'a', 2n]);
+      limiter.refund(limiter.attempt('a'));
+    }
+  },
+
   /** Answers every id it is sent with its time left. */
   serve() {
     const limiter = RateLimiter({ interval: 1e9, maxInInterval: 3 });
