@@ -89,6 +89,8 @@ class Table {
   Micros forgotten_until() const { return forgotten_until_; }
 
  private:
+  /// So few ids are not worth forgetting: those who act now and then would be made anew each time.
+  static constexpr std::size_t kFewIds = 128;
   /// Two groups hold more ids than one insertion brings: moving always ends before the next growth.
   static constexpr std::size_t kStepsPerInsert = 2;
   static constexpr std::size_t kTightenedPerStep = 4;
@@ -97,6 +99,8 @@ class Table {
   Generation& GenerationOf(const Place& place) { return place.in_draining ? *draining_ : active_; }
 
   Place FindInEither(const Identity& identity, std::uint64_t hash);
+
+  bool ForgetsExpired() const { return forgets_expired_ && live() > kFewIds; }
 
   /// No id's newest action is earlier than this.
   Micros EarliestBound() const {
@@ -157,8 +161,8 @@ void Table::Forget(const Place& place, Micros last_expired, Release& release) {
 template <class Release>
 void Table::Tend(Micros now, std::size_t most, Release release) {
   const Micros last_expired = now - retention_;
-  for (std::size_t i = 0; i < most && forgets_expired_ && EarliestBound() <= last_expired; ++i) {
-    const Place nearest = live() > 0 ? Nearest(kTightenedPerStep) : Place();
+  for (std::size_t i = 0; i < most && ForgetsExpired() && EarliestBound() <= last_expired; ++i) {
+    const Place nearest = Nearest(kTightenedPerStep);
     if (!nearest || nearest.newest() > last_expired) break;
     Forget(nearest, last_expired, release);
   }
