@@ -2,6 +2,7 @@
 'use strict';
 
 const RateLimiter = require('../..');
+const { catchError } = require('../support/set-up');
 
 /** A limiter on `clock`, which may be exchanged. */
 function setUp(options) {
@@ -13,15 +14,6 @@ function setUp(options) {
     ...options,
   });
   return { limiter, time };
-}
-
-function catchError(call) {
-  try {
-    call();
-  } catch (error) {
-    return error;
-  }
-  return undefined;
 }
 
 const noReadings = [

@@ -2,17 +2,9 @@
 'use strict';
 
 const RateLimiter = require('../..');
+const { catchError } = require('../support/set-up');
 
 const GOOD = { interval: 1000, maxInInterval: 5 };
-
-function catchError(call) {
-  try {
-    call();
-  } catch (error) {
-    return error;
-  }
-  return undefined;
-}
 
 function expectRefusal(options, Class, message) {
   for (const make of [
