@@ -3,6 +3,7 @@
 
 const fc = require('fast-check');
 const RateLimiter = require('../..');
+const { catchError } = require('../support/set-up');
 
 const runs = (numRuns) => ({ numRuns: process.env.ROLLGATE_SANITIZED ? numRuns / 10 : numRuns });
 
@@ -328,15 +329,6 @@ describe('no id', () => {
     expect(error.message).toMatch(
       /^id: expected a string, a finite number, a bigint, undefined or null, got ./,
     );
-  }
-
-  function catchError(call) {
-    try {
-      call();
-    } catch (error) {
-      return error;
-    }
-    return undefined;
   }
 
   test.each(values)('%s is refused by every call, and nothing changes', async (_name, value) => {

@@ -1,0 +1,61 @@
+// A store in memory with ids that are numbers and an answer that is ready to look at.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/identity.h"
+#include "memory/memory_store.h"
+
+namespace rollgate::testing {
+
+inline constexpr Secret kSecret{{0x243f6a8885a308d3, 0x13198a2e03707344, 0xa4093822299f31d0,
+                                 0x082efa98ec4e6c89, 0x452821e638d01377, 0xbe5466cf34e90c6c}};
+inline constexpr Micros kSecond = 1'000'000;
+inline constexpr Micros kHour = 3600 * kSecond;
+
+inline Identity Id(std::int64_t number) {
+  const std::string digits = std::to_string(number);
+  return IdentityOf(std::u16string(digits.begin(), digits.end()), kSecret);
+}
+
+inline std::unique_ptr<MemoryStore> StoreFor(const PolicyOptions& policy,
+                                             std::size_t max_keys = 1'000'000) {
+  return MemoryStore::Create(Policy(policy), {max_keys, kSecret, false, nullptr});
+}
+
+/// A store and what it wrote last.
+class Limiter {
+ public:
+  explicit Limiter(const PolicyOptions& policy, std::size_t max_keys = 1'000'000)
+      : store(StoreFor(policy, max_keys)), uses_(policy.windows.size()) {}
+
+  Decision Attempt(std::int64_t id, Micros now, std::uint64_t cost = 1) {
+    Decision decision;
+    decision.windows = uses_;
+    store->Attempt(Id(id), now, cost, decision);
+    return decision;
+  }
+
+  Decision Peek(std::int64_t id, Micros now, std::uint64_t cost = 1) {
+    Decision decision;
+    decision.windows = uses_;
+    store->Peek(Id(id), now, cost, decision);
+    return decision;
+  }
+
+  bool Allows(std::int64_t id, Micros now) { return store->Check(Id(id), now) == 0; }
+
+  bool Refund(std::int64_t id, const Decision& decision, std::uint64_t cost = 1) {
+    return store->Refund(Id(id), {decision.verdict.at, cost, decision.incarnation});
+  }
+
+  std::unique_ptr<MemoryStore> store;
+
+ private:
+  std::vector<WindowUse> uses_;
+};
+
+}  // namespace rollgate::testing
