@@ -1,4 +1,4 @@
-// Checks format, JavaScript and layers: npm run lint [-- --tidy]; npm run format repairs.
+// Checks format, JavaScript, Lua and layers: npm run lint [-- --tidy]; npm run format repairs.
 // --tidy adds clang-tidy, which takes a while.
 import { spawnSync } from 'node:child_process';
 import { parseArgs } from 'node:util';
@@ -30,6 +30,11 @@ function biome() {
   ]);
 }
 
+function luacheck() {
+  const files = filesBelow('src', /\.lua$/);
+  return files.length === 0 || run('luacheck', ['--quiet', ...files]);
+}
+
 function layers() {
   return run(process.execPath, ['scripts/check-layers.mjs']);
 }
@@ -51,6 +56,7 @@ function clangTidy() {
 const checks = {
   'clang-format': clangFormat,
   biome,
+  luacheck,
   layers,
   ...(values.tidy && { 'clang-tidy': clangTidy }),
 };

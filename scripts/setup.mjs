@@ -15,7 +15,10 @@ const chromium = () =>
     ? existsSync(process.env.CHROME_PATH)
     : onPath('chromium', 'google-chrome', 'google-chrome-stable', 'chromium-browser');
 
-/** System packages. found() must be cheap: it runs before every start. */
+/**
+ * System packages. found() must be cheap: it runs before every start. What has `without` is wanted,
+ * not needed. A `service` is what Debian would start at once and at every boot.
+ */
 const compiler = {
   what: 'a C++20 compiler',
   apt: 'g++',
@@ -46,12 +49,32 @@ const clangFormat = {
   found: () => onPath('clang-format'),
 };
 const clangTidy = { what: 'clang-tidy', apt: 'clang-tidy', found: () => onPath('clang-tidy') };
+const luacheck = { what: 'luacheck', apt: 'lua-check', found: () => onPath('luacheck') };
+const redis = {
+  what: 'Redis (redis-server on PATH)',
+  apt: 'redis-server',
+  service: 'redis-server',
+  found: () => onPath('redis-server'),
+};
+const hiredis = {
+  what: 'hiredis',
+  apt: 'libhiredis-dev',
+  found: header('hiredis/hiredis.h'),
+  without: 'the addon is built without its own Redis client',
+};
+const pkgConfig = {
+  what: 'pkg-config',
+  apt: 'pkg-config',
+  found: () => onPath('pkg-config'),
+  without: 'the build finds no hiredis',
+};
 
+const native = [compiler, cmake, make, hiredis, pkgConfig];
 const purposes = {
-  start: { system: [compiler, cmake, make], parts: ['addon'] },
-  test: { system: [compiler, cmake, make, gtest, browser], parts: ['addon', 'tests'] },
-  bench: { system: [compiler, cmake, make, benchmark], parts: ['addon', 'bench'] },
-  lint: { system: [clangFormat, clangTidy], parts: [] },
+  start: { system: native, parts: ['addon'] },
+  test: { system: [...native, gtest, browser, redis], parts: ['addon', 'tests'] },
+  bench: { system: [...native, benchmark, redis], parts: ['addon', 'bench'] },
+  lint: { system: [clangFormat, clangTidy, luacheck], parts: [] },
 };
 
 const titles = { addon: 'the native addon', tests: 'the C++ tests', bench: 'the C++ benchmarks' };
@@ -81,46 +104,72 @@ function run(command, args, log, options = {}) {
   if (error || status !== 0) throw new Error(error?.message ?? `${command} ended with ${status}`);
 }
 
+/** What stands before a command to run it as root; undefined where that is not allowed. */
+function rootPrefix() {
+  if (process.getuid() === 0) return [];
+  const allowed = onPath('sudo') && spawnSync('sudo', ['-n', 'true']).status === 0;
+  return allowed ? ['sudo', '-n'] : undefined;
+}
+
+function aptInstall(needs, prefix) {
+  const names = needs.map((need) => need.apt).join(', ');
+  step(`installing ${names} with apt-get`, 'apt', (log) => {
+    const asRoot = (...command) => {
+      const [name, ...args] = [...prefix, ...command];
+      run(name, args, log);
+    };
+    const apt = (...args) => {
+      const settings = ['DEBIAN_FRONTEND=noninteractive', 'apt-get', '-o'];
+      asRoot('env', ...settings, 'DPkg::Lock::Timeout=300', ...args);
+    };
+    const install = () =>
+      apt('install', '-y', '--no-install-recommends', ...needs.map((need) => need.apt));
+    const lists = '/var/lib/apt/lists';
+    const listed =
+      existsSync(lists) && readdirSync(lists).some((name) => name.includes('_Packages'));
+    try {
+      if (!listed) throw new Error('apt-get knows no packages yet');
+      install();
+    } catch {
+      apt('update'); // the lists may be old
+      install();
+    }
+    for (const { service } of needs.filter((need) => need.service)) {
+      asRoot('update-rc.d', service, 'disable');
+      asRoot('invoke-rc.d', service, 'stop');
+    }
+  });
+}
+
 function installSystemPackages(system) {
-  let missing = system.filter((need) => !need.found());
-  if (!onPath('apt-get')) missing = missing.filter((need) => !need.cmakeFetches);
+  const apt = onPath('apt-get');
+  const missing = system.filter((need) => !need.found() && (apt || !need.cmakeFetches));
   if (missing.length === 0) return;
-  const names = missing.map((need) => need.apt);
-  if (!onPath('apt-get')) {
-    throw new Error(
-      `please install ${missing.map((need) => need.what).join(', ')}, then run this again`,
-    );
+  const needed = missing.filter((need) => !need.without);
+  const wanted = missing.filter((need) => need.without);
+  const prefix = apt && rootPrefix();
+  if (needed.length > 0 && !apt) {
+    const names = missing.map((need) => need.what).join(', ');
+    throw new Error(`please install ${names}, then run this again`);
   }
-  const isRoot = process.getuid() === 0;
-  if (!isRoot && (!onPath('sudo') || spawnSync('sudo', ['-n', 'true']).status !== 0)) {
+  if (needed.length > 0 && !prefix) {
+    const names = missing.map((need) => need.apt).join(' ');
     throw new Error(
       'some system packages are missing. Please run this as root, then try again:\n' +
-        `  apt-get update && apt-get install -y --no-install-recommends ${names.join(' ')}`,
+        `  apt-get update && apt-get install -y --no-install-recommends ${names}`,
     );
   }
-  step(`installing ${names.join(', ')} with apt-get`, 'apt', (log) => {
-    const apt = (...args) => {
-      const command = [
-        'env',
-        'DEBIAN_FRONTEND=noninteractive',
-        'apt-get',
-        '-o',
-        'DPkg::Lock::Timeout=300',
-        ...args,
-      ];
-      if (!isRoot) command.unshift('sudo', '-n');
-      run(command[0], command.slice(1), log);
-    };
-    const install = () => apt('install', '-y', '--no-install-recommends', ...names);
-    const lists = '/var/lib/apt/lists';
-    if (existsSync(lists) && readdirSync(lists).some((name) => name.includes('_Packages'))) {
-      try {
-        return install();
-      } catch {} // the lists may be old
+  if (needed.length > 0) aptInstall(needed, prefix);
+  if (wanted.length > 0 && prefix) {
+    try {
+      aptInstall(wanted, prefix);
+    } catch (error) {
+      console.warn(`setup: ${error.message}`);
     }
-    apt('update');
-    install();
-  });
+  }
+  for (const { what, without, found } of wanted) {
+    if (!found()) console.log(`setup: no ${what}, so ${without}`);
+  }
 }
 
 /** Whether node_modules holds what package-lock.json says; npm notes what it installed in a lock file of its own. */
