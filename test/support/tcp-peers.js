@@ -1,0 +1,122 @@
+// Peers on loopback that misbehave as no Redis server does at will: for tests of what clients bear.
+// In Jest all of them are closed when the test file ends.
+'use strict';
+
+const { once } = require('node:events');
+const net = require('node:net');
+const { setTimeout: pause } = require('node:timers/promises');
+const { valueReader } = require('./resp');
+
+const HOST = '127.0.0.1';
+const open = new Set();
+
+/**
+ * A server that does what `serve` does with each connection.
+ * `connections` counts those it ever accepted, `openConnections` those that are open.
+ */
+async function listen(serve) {
+  const sockets = new Set();
+  let accepted = 0;
+  const server = net.createServer({ noDelay: true }, (socket) => {
+    accepted += 1;
+    sockets.add(socket);
+    socket.on('close', () => sockets.delete(socket));
+    socket.on('error', () => {}); // a client that goes away is no failure of the test
+    serve(socket);
+  });
+  server.listen(0, HOST);
+  await once(server, 'listening');
+  const { port } = server.address();
+  const peer = {
+    port,
+    url: `redis://${HOST}:${port}`,
+    get connections() {
+      return accepted;
+    },
+    get openConnections() {
+      return sockets.size;
+    },
+    async close() {
+      if (!open.delete(peer)) return;
+      const closed = once(server, 'close');
+      server.close();
+      for (const socket of sockets) socket.destroy();
+      await closed;
+    },
+  };
+  open.add(peer);
+  return peer;
+}
+
+/** Accepts, reads, and never answers. */
+const silentPeer = () => listen((socket) => socket.resume());
+
+/** Answers whatever it is sent with `bytes`. */
+const garbagePeer = (bytes = 'HTTP/1.1 400 Bad Request\r\n\r\n\0\xff') =>
+  listen((socket) => socket.on('data', () => socket.write(bytes)));
+
+/**
+ * Closes at once, or after it was sent `afterBytes`; with `reset` the client sees the connection
+ * reset, not ended.
+ */
+const closingPeer = ({ afterBytes = 0, reset = false } = {}) =>
+  listen((socket) => {
+    let received = 0;
+    const closeWhenDue = (chunk) => {
+      received += chunk.length;
+      if (received < afterBytes) return;
+      if (reset) socket.resetAndDestroy();
+      else socket.end();
+    };
+    socket.on('data', closeWhenDue);
+    closeWhenDue('');
+  });
+
+/** Passes on what it is sent at once, and what `upstreamPort` replies a byte every `delayMs`. */
+const tricklingPeer = (upstreamPort, { delayMs = 0 } = {}) =>
+  listen(async (socket) => {
+    const upstream = net.connect(upstreamPort, HOST);
+    socket.on('close', () => upstream.destroy());
+    socket.pipe(upstream);
+    try {
+      for await (const chunk of upstream) {
+        for (const byte of chunk) {
+          socket.write(Buffer.of(byte));
+          await pause(delayMs);
+        }
+      }
+      socket.end();
+    } catch {
+      socket.destroy(); // as the server behind it did
+    }
+  });
+
+/**
+ * Answers each command with the bytes that `replyTo(words, socket)` gives, such as '+OK\r\n', or with
+ * nothing if that is undefined. What is no command closes the connection.
+ *
+ * @param {(words: string[], socket: net.Socket) => string | Buffer | undefined} replyTo
+ */
+const scriptedPeer = (replyTo) =>
+  listen((socket) => {
+    const read = valueReader((words) => {
+      const reply = replyTo(words, socket);
+      if (reply !== undefined) socket.write(reply);
+    });
+    socket.on('data', (chunk) => {
+      try {
+        read(chunk);
+      } catch (error) {
+        socket.destroy(error);
+      }
+    });
+  });
+
+/** Closes all peers of this file. */
+async function closePeers() {
+  await Promise.all([...open].map((peer) => peer.close()));
+}
+
+globalThis.afterAll?.(() => closePeers());
+
+module.exports = { closePeers, closingPeer, garbagePeer, scriptedPeer, silentPeer, tricklingPeer };
