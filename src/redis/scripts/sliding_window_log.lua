@@ -1,0 +1,459 @@
+-- The exact algorithm on Redis: every window is judged by the log of the id's newest actions, as in
+-- core/sliding_window_log.h and with its words.
+--
+-- KEYS     one log each, of one policy; a key may occur more than once. Judged in their order.
+-- ARGV[1]  'attempt', 'peek' or 'refund'
+-- ARGV[2]  attempt, peek: 'brief' or 'full', which is how much to reply
+--          refund: the moment the attempt was recorded at, in us
+-- ARGV[3]  attempt, peek: the time in us; '' for the server's own
+--          refund: the incarnation that recorded it
+-- ARGV[4]  cost, an integer from 1 to the smallest max; a peek with 0 tells what is used as it is
+-- ARGV[5]  '1' if blocked attempts count as actions, else '0'
+-- ARGV[6]  minDifference in us
+-- ARGV[7]  interval of the first window in us, ARGV[8] its max; likewise for each further window
+--
+-- Reply    integers, for each key the same number of them; durations in us from the given time on
+--   brief   time left: 0 when allowed
+--   full    why it is blocked (bits: 1 count, 2 minDifference), time left, actions left, reset in,
+--           wait until a next action, the moment of the action, incarnation; then for each window
+--           how much of it is used and its own reset in
+--   refund  1 if there was anything to take back, else 0
+--   Where a key holds something else than a log, its first integer is -1 and nothing is changed.
+--
+-- A log is one string: a header with the newest action in full, and a stamp for each older one, the
+-- low bytes of its time, from which it follows (see nth).
+--   short   header, then stamps from newest to oldest: read and written whole
+--   long    header, then how many stamps there are, where in the ring the oldest one is and how
+--           many there is room for, then the ring: read and written only where it changes
+-- The first byte tells the form and how many bytes a stamp has.
+
+local HEADER, HEADER_BYTES = '<BBI4i8', 14 -- form, displaced, incarnation, newest
+local RING, RING_BYTES = '<I4I4I4', 12 -- count, head, room
+local NEWEST = 7 -- where in the header the newest action is, low byte first
+local SHORT, LONG = 0x40, 0x50
+local MOST_STAMPS_OF_SHORT = 256
+local MOST_STAMPS = 4294967295 -- what RING can count; a Redis string has room for less
+local INCARNATIONS = 4294967296
+-- A key lives a second longer than its log matters, so within this time it need not be told again.
+local TTL_SLACK = 500000
+
+local operation, count_blocked = ARGV[1], ARGV[5] == '1'
+local is_attempt, is_full = operation == 'attempt', ARGV[2] == 'full'
+local has_own_time = ARGV[3] == ''
+local now, server_time
+if is_attempt or has_own_time then
+  local time = redis.call('TIME')
+  server_time = time[1] * 1000000 + time[2]
+end
+now = has_own_time and server_time or tonumber(ARGV[3])
+
+local reply = {}
+-- The short logs of an attempt are read at once; what was written since then is in `written`.
+local read, written = {}, {}
+local NEW, RECENT, OLD = 1, 2, 3
+local ttl
+
+-- Writes a short log; false if the key holds something else, which reading has not shown.
+local function write(key, bytes, age)
+  if age == RECENT then
+    redis.call('SET', key, bytes, 'KEEPTTL')
+  elseif age == OLD then
+    redis.call('SET', key, bytes, 'PX', ttl)
+  elseif not redis.call('SET', key, bytes, 'PX', ttl, 'NX') then
+    return false
+  end
+  written[key] = bytes
+  return true
+end
+
+-- Somebody may have taken a key's time to live away.
+local function repair_ttl(key)
+  if redis.call('PTTL', key) < 0 then redis.call('PEXPIRE', key, ttl) end
+end
+
+local pack_bytes, unpack_bytes, sub = struct.pack, struct.unpack, string.sub
+
+-- The commonest case in the fewest steps: brief attempts of cost 1 under a single window, whose
+-- stamps have 4 bytes. The log is full exactly when the window's max actions are in it. Ends before
+-- the first log that needs more care.
+local done = 0
+local range, width = 4294967296, 4
+local interval, single_max = tonumber(ARGV[7]), tonumber(ARGV[8])
+if is_attempt and not is_full and ARGV[4] == '1' and ARGV[6] == '0' and #ARGV == 8
+    and single_max <= MOST_STAMPS_OF_SHORT and interval < range then
+  read = redis.call('MGET', unpack(KEYS))
+  ttl = math.ceil(interval / 1000) + 1000
+  local full_bytes = HEADER_BYTES + (single_max - 1) * width
+  for i = 1, #KEYS do
+    local key = KEYS[i]
+    local bytes = written[key] or read[i]
+    local time_left = 0
+    if bytes then
+      local length = #bytes
+      local form, displaced, incarnation, newest
+      if length >= HEADER_BYTES then
+        form, displaced, incarnation, newest = unpack_bytes(HEADER, bytes)
+      end
+      if form ~= SHORT + width then break end
+      if length > full_bytes or length % width ~= HEADER_BYTES % width then break end
+      local at = now > newest and now or newest
+      local oldest = newest
+      if length > HEADER_BYTES then
+        oldest = newest - (newest - unpack_bytes('<I4', bytes, length - width + 1)) % range
+      end
+      if at - oldest >= range then break end
+      local is_blocked = length == full_bytes and at - oldest < interval
+      if is_blocked and not count_blocked then
+        time_left = oldest + interval - now
+        repair_ttl(key)
+      else
+        if is_blocked then
+          -- The oldest one makes room for this one, and then the next oldest is waited for.
+          local next_oldest = at
+          if single_max == 2 then
+            next_oldest = newest
+          elseif single_max > 2 then
+            local stamp = unpack_bytes('<I4', bytes, length - 2 * width + 1)
+            next_oldest = newest - (newest - stamp) % range
+          end
+          time_left = next_oldest + interval - now
+        end
+        if length == full_bytes then displaced = is_blocked and 1 or 0 end
+        local log = pack_bytes(HEADER, SHORT + width, displaced, incarnation, at)
+        if single_max > 1 then
+          log = log .. sub(bytes, NEWEST, NEWEST + width - 1)
+            .. sub(bytes, HEADER_BYTES + 1, full_bytes - width)
+        end
+        local is_recent = has_own_time and at % TTL_SLACK >= at - newest
+        write(key, log, is_recent and RECENT or OLD)
+      end
+    else
+      local log = pack_bytes(HEADER, SHORT + width, 0, server_time % INCARNATIONS, now)
+      if not write(key, log, NEW) then time_left = -1 end
+    end
+    reply[i] = time_left
+    done = i
+  end
+  if done == #KEYS then return reply end
+end
+
+-- From here on: any policy, any log.
+local cost, min_difference = tonumber(ARGV[4]), tonumber(ARGV[6])
+local intervals, maxes, window_count = {}, {}, 0
+local retention, capacity = min_difference, 1
+for i = 7, #ARGV, 2 do
+  window_count = window_count + 1
+  intervals[window_count], maxes[window_count] = tonumber(ARGV[i]), tonumber(ARGV[i + 1])
+  retention = math.max(retention, intervals[window_count])
+  capacity = math.max(capacity, maxes[window_count])
+end
+ttl = math.ceil(retention / 1000) + 1000
+local most_stamps = math.min(capacity - 1, MOST_STAMPS)
+local is_short_policy = most_stamps <= MOST_STAMPS_OF_SHORT
+local policy_width, policy_range = 4, 4294967296
+while retention >= policy_range do
+  policy_width, policy_range = policy_width + 1, policy_range * 256
+end
+
+-- The log at hand: `count` stamps besides `newest`, which is nil while there is no action. A long log
+-- has all its bytes at hand only after load(); its stamps stand in a ring of `room`, the oldest at
+-- `head`.
+local key, bytes, exists, is_long
+local stamp_format, displaced, incarnation, newest, count, head, room
+width = nil
+
+local function set_width(bytes_per_stamp)
+  if width == bytes_per_stamp then return end
+  width, range, stamp_format = bytes_per_stamp, 256 ^ bytes_per_stamp, '<I' .. bytes_per_stamp
+end
+
+-- The log of an id that has done nothing.
+local function open_new()
+  bytes, exists, is_long = '', false, not is_short_policy
+  displaced, incarnation, newest, count, head, room = 0, 0, nil, 0, 0, most_stamps
+  set_width(policy_width)
+end
+
+-- Takes the log from its first bytes; false if they are none. `length` is that of all of it.
+local function open(first_bytes, length)
+  if length < HEADER_BYTES then return false end
+  local form
+  form, displaced, incarnation, newest = unpack_bytes(HEADER, first_bytes)
+  is_long = form >= LONG
+  local bytes_per_stamp = form - (is_long and LONG or SHORT)
+  if bytes_per_stamp < 4 or bytes_per_stamp > 7 then return false end
+  set_width(bytes_per_stamp)
+  exists, bytes = true, first_bytes
+  if not is_long then
+    count = (length - HEADER_BYTES) / width
+    return count % 1 == 0
+  end
+  if length < HEADER_BYTES + RING_BYTES then return false end
+  count, head, room = unpack_bytes(RING, first_bytes, HEADER_BYTES + 1)
+  if #first_bytes < length then bytes = nil end
+  return count <= room and head <= room
+    and length >= HEADER_BYTES + RING_BYTES + math.min(head + count, room) * width
+end
+
+-- Gets all bytes of the log at hand.
+local function load()
+  if not bytes then bytes = redis.call('GET', key) end
+end
+
+local function size() return newest and count + 1 or 0 end
+
+-- The bytes of stamps from a place in the ring on.
+local function ring_bytes(first, stamps)
+  local from = HEADER_BYTES + RING_BYTES + first * width
+  if bytes then return sub(bytes, from + 1, from + stamps * width) end
+  return redis.call('GETRANGE', key, from, from + stamps * width - 1)
+end
+
+-- The time of the n-th newest action, 1 <= n <= size().
+local function nth(n)
+  if n == 1 then return newest end
+  local stamp
+  if is_long then
+    stamp = unpack_bytes(stamp_format, ring_bytes((head + count + 1 - n) % room, 1))
+  else
+    stamp = unpack_bytes(stamp_format, bytes, HEADER_BYTES + (n - 2) * width + 1)
+  end
+  return newest - (newest - stamp) % range
+end
+
+-- How many of the newest actions are less than `duration` before `at`, `most` at most.
+local function count_inside(duration, most, at)
+  local inside, outside = 0, math.min(size(), most) + 1
+  while outside - inside > 1 do
+    local n = math.floor((inside + outside) / 2)
+    if at - nth(n) < duration then inside = n else outside = n end
+  end
+  return inside
+end
+
+-- The times of the newest `actions` actions, from newest to oldest.
+local function newest_times(actions)
+  load()
+  local times = {}
+  for n = 1, actions do times[n] = nth(n) end
+  return times
+end
+
+-- The bytes of a whole log of these times, newest first, in the form that suits the policy.
+local function log_of(times)
+  set_width(policy_width)
+  local stamps = {}
+  for n = 2, #times do
+    local place = is_short_policy and n - 1 or #times - n + 1
+    stamps[place] = pack_bytes(stamp_format, times[n] % range)
+  end
+  local form = (is_short_policy and SHORT or LONG) + width
+  local ring = is_short_policy and '' or pack_bytes(RING, #stamps, 0, most_stamps)
+  local header = pack_bytes(HEADER, form, displaced, incarnation, times[1])
+  return header .. ring .. table.concat(stamps)
+end
+
+-- Whether recording `cost` refusals at `at` pushes out what may be inside of a window.
+local function displaces(at)
+  local pushed_out = math.min(size() + cost - capacity, size())
+  return pushed_out > 0 and at - nth(size() - pushed_out + 1) < retention
+end
+
+local function write_ring(first, stamps)
+  if stamps == '' then return end
+  redis.call('SETRANGE', key, HEADER_BYTES + RING_BYTES + first * width, stamps)
+end
+
+-- Records `cost` actions at `at` in a long log that stays where it is.
+local function record_in_ring(at)
+  local at_stamp = pack_bytes(stamp_format, at % range)
+  local stamps = pack_bytes(stamp_format, newest % range)
+    .. string.rep(at_stamp, math.min(cost - 1, room))
+  stamps = sub(stamps, -room * width)
+  local added = #stamps / width
+  local first = (head + count) % room
+  local up_to_end = math.min(added, room - first)
+  write_ring(first, sub(stamps, 1, up_to_end * width))
+  write_ring(0, sub(stamps, up_to_end * width + 1))
+  local overwritten = math.max(0, count + added - room)
+  head, count, newest = (head + overwritten) % room, count + added - overwritten, at
+  redis.call('SETRANGE', key, 0, pack_bytes(HEADER, LONG + width, displaced, incarnation, newest)
+    .. pack_bytes(RING, count, head, room))
+  redis.call('PEXPIRE', key, ttl)
+end
+
+-- Records `cost` actions at `at` in the log at hand; false if the key holds something else.
+local function record(at, is_blocked)
+  local kept = size()
+  -- What a stamp could not tell apart any more is outside of every window.
+  if newest and at - nth(kept) >= math.min(range, policy_range) then
+    kept, displaced = count_inside(retention, kept, at), 0
+  end
+  if kept + cost > capacity then displaced = is_blocked and displaces(at) and 1 or 0 end
+  local fits = width == policy_width and is_long ~= is_short_policy and kept == size()
+  if fits and is_long and exists and room == most_stamps then
+    record_in_ring(at)
+    return true
+  end
+  local log
+  if fits and not is_long and exists and cost == 1 then
+    log = pack_bytes(HEADER, SHORT + width, displaced, incarnation, at)
+    if most_stamps > 0 then
+      log = log .. sub(bytes, NEWEST, NEWEST + width - 1)
+        .. sub(bytes, HEADER_BYTES + 1, HEADER_BYTES + (most_stamps - 1) * width)
+    end
+  else
+    local times, older = {}, newest_times(math.max(0, math.min(kept, capacity - cost)))
+    -- Where the limit was lowered, the log is cut as by refusals.
+    if kept > capacity then displaced = 1 end
+    for n = 1, math.min(cost, capacity) do times[n] = at end
+    for n = 1, #older do times[#times + 1] = older[n] end
+    log = log_of(times)
+  end
+  if is_short_policy then return write(key, log, exists and OLD or NEW) end
+  return redis.call('SET', key, log, 'PX', ttl)
+end
+
+-- The n-th newest action once `recorded` more are recorded at `at`.
+local function nth_after(n, at, recorded)
+  if n <= recorded then return at end
+  return nth(n - recorded)
+end
+
+-- How long from `now` until an attempt of cost `places` passes, once `recorded` actions more are
+-- recorded at `at`.
+local function wait_for(places, at, recorded)
+  local total = size() + recorded
+  if total == 0 then return 0 end
+  local last = nth_after(1, at, recorded)
+  local allowed_at = last + min_difference
+  for i = 1, window_count do
+    local n = maxes[i] - places + 1
+    if total >= n then
+      local leaves_at = nth_after(n, at, recorded) + intervals[i]
+      if leaves_at > allowed_at then allowed_at = leaves_at end
+    end
+  end
+  -- Time is never taken as earlier than the newest action, so up to then there is no waiting.
+  if allowed_at <= now or allowed_at <= last then return 0 end
+  return allowed_at - now
+end
+
+-- Writes a full reply from place `first` on.
+local function describe(first, blocked, time_left, at, recorded)
+  local actions_left, reset_in
+  for i = 1, window_count do
+    local counted = math.min(recorded, maxes[i])
+    local used = counted + count_inside(intervals[i], maxes[i] - counted, at)
+    local window_reset = 0
+    if used > 0 then window_reset = nth_after(used, at, recorded) + intervals[i] - now end
+    local remaining = maxes[i] - used
+    if not actions_left or remaining < actions_left then
+      actions_left, reset_in = remaining, window_reset
+    elseif remaining == actions_left and window_reset > reset_in then
+      reset_in = window_reset
+    end
+    reply[first + 5 + 2 * i], reply[first + 6 + 2 * i] = used, window_reset
+  end
+  reply[first], reply[first + 1], reply[first + 2] = blocked, time_left, actions_left
+  reply[first + 3] = blocked == 0 and reset_in or time_left
+  reply[first + 4] = wait_for(1, at, recorded)
+  reply[first + 5], reply[first + 6] = at, incarnation
+end
+
+-- Opens the log at `key`, of which MGET has shown `whole`; false if there is something else.
+local function open_key(whole)
+  local first_bytes, length = written[key] or whole, nil
+  if first_bytes == nil then
+    if is_short_policy then
+      first_bytes = redis.pcall('GET', key)
+    else
+      first_bytes = redis.pcall('GETRANGE', key, 0, HEADER_BYTES + RING_BYTES - 1)
+      length = first_bytes ~= '' and redis.pcall('STRLEN', key)
+    end
+  end
+  if type(first_bytes) == 'table' then return false end
+  if not first_bytes or first_bytes == '' then
+    open_new()
+    return true
+  end
+  if not open(first_bytes, length or #first_bytes) then return false end
+  if not is_long and length and #first_bytes < length then bytes = redis.call('GET', key) end
+  return true
+end
+
+-- Takes back `cost` actions at `at`; tells whether there was any.
+local function refund(at)
+  -- Times never ascend with n: skip the later ones by halves, then take the equal ones.
+  local later, n = 0, size() + 1
+  while n - later > 1 do
+    local middle = math.floor((later + n) / 2)
+    if nth(middle) > at then later = middle else n = middle end
+  end
+  local removed = 0
+  while removed < cost and n + removed <= size() and nth(n + removed) == at do
+    removed = removed + 1
+  end
+  if removed == 0 then return 0 end
+  local oldest = nth(size())
+  -- The places that become free would belong to what refusals have pushed out.
+  local keeps_places = displaced == 1 and newest - oldest < retention
+  displaced = keeps_places and 1 or 0
+  local times = newest_times(size())
+  for _ = 1, removed do
+    table.remove(times, n)
+    if keeps_places then times[#times + 1] = oldest end
+  end
+  if #times == 0 then
+    redis.call('DEL', key)
+  else
+    redis.call('SET', key, log_of(times), 'PX', ttl)
+  end
+  return 1
+end
+
+if operation == 'refund' then
+  key = KEYS[1]
+  if not open_key() then return { -1 } end
+  if not exists or incarnation ~= tonumber(ARGV[3]) then return { 0 } end
+  load()
+  return { refund(tonumber(ARGV[2])) }
+end
+
+if is_attempt and is_short_policy and done == 0 then read = redis.call('MGET', unpack(KEYS)) end
+local reply_length = is_full and 7 + 2 * window_count or 1
+for i = done + 1, #KEYS do
+  local first = (i - 1) * reply_length + 1
+  key = KEYS[i]
+  if open_key(read[i]) then
+    local at, by_count, by_min_difference = now, 0, 0
+    if newest then
+      if newest > now then at = newest end
+      if at - newest < min_difference then by_min_difference = 2 end
+      for w = 1, window_count do
+        local n = maxes[w] - cost + 1
+        if size() >= n and at - nth(n) < intervals[w] then by_count = 1 end
+      end
+    elseif is_attempt then
+      incarnation = server_time % INCARNATIONS
+    end
+    local blocked = by_count + by_min_difference
+    local recorded = (blocked == 0 or count_blocked) and cost or 0
+    local time_left = blocked == 0 and 0 or wait_for(cost, at, recorded)
+    if is_full then
+      describe(first, blocked, time_left, at, recorded)
+    else
+      reply[first] = time_left
+    end
+    if is_attempt then
+      if recorded == 0 then
+        repair_ttl(key)
+      elseif not record(at, blocked ~= 0) then
+        reply[first] = -1
+      end
+    end
+  else
+    for place = first, first + reply_length - 1 do reply[place] = -1 end
+  end
+end
+return reply
