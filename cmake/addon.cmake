@@ -1,5 +1,8 @@
 # The target rollgate: rollgate.node from src/binding and every layer below it.
 file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/src/binding/*.cc")
+if(NOT ROLLGATE_REDIS)
+  list(FILTER sources EXCLUDE REGEX "/redis_")
+endif()
 if(NOT sources)
   message(STATUS "rollgate.node is not built: src/binding has no sources")
   return()
@@ -23,6 +26,14 @@ target_include_directories(rollgate SYSTEM PRIVATE "${NODE_INCLUDE_DIR}")
 target_compile_definitions(rollgate PRIVATE
   NAPI_VERSION=8 NODE_GYP_MODULE_NAME=rollgate)
 target_link_libraries(rollgate PRIVATE rollgate_memory)
+if(ROLLGATE_REDIS)
+  target_link_libraries(rollgate PRIVATE rollgate_redis)
+  target_include_directories(rollgate PRIVATE "${CMAKE_BINARY_DIR}/generated")
+  target_compile_definitions(rollgate PRIVATE ROLLGATE_HAS_REDIS)
+  if(NOT APPLE AND NOT WIN32) # What hiredis exports stays inside, beside others' hiredis.
+    target_link_options(rollgate PRIVATE -Wl,--exclude-libs,ALL)
+  endif()
+endif()
 if(APPLE) # Node's own symbols are found when the addon is loaded.
   target_link_options(rollgate PRIVATE -undefined dynamic_lookup)
 endif()

@@ -2,6 +2,9 @@
 #include <node_api.h>
 
 #include "binding/memory_limiter.h"
+#ifdef ROLLGATE_HAS_REDIS
+#include "binding/redis_client.h"
+#endif
 
 namespace {
 
@@ -17,7 +20,10 @@ bool Export(napi_env env, napi_value exports, const char* name, napi_callback ca
 NAPI_MODULE_INIT() {
   using rollgate::binding::CreateMemoryLimiter;
   using rollgate::binding::LiveLimiters;
-  const bool all = Export(env, exports, "createMemoryLimiter", CreateMemoryLimiter) &&
-                   Export(env, exports, "liveLimiters", LiveLimiters);
+  bool all = Export(env, exports, "createMemoryLimiter", CreateMemoryLimiter) &&
+             Export(env, exports, "liveLimiters", LiveLimiters);
+#ifdef ROLLGATE_HAS_REDIS
+  all = all && Export(env, exports, "createRedisClient", rollgate::binding::CreateRedisClient);
+#endif
   return all ? exports : nullptr;
 }

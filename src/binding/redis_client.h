@@ -1,0 +1,25 @@
+// The native Redis client as JavaScript holds it.
+#pragma once
+
+#include <node_api.h>
+
+namespace rollgate::binding {
+
+/// createRedisClient(options, keep): the functions of one client over Redis, for one limiter.
+///
+/// options: { endpoints: [{ host, port, path }], isCluster, username, password, db, name,
+/// connectTimeout, commandTimeout, maxQueue, retryMin, retryMax, keyPrefix, policy, windows };
+/// `policy` are the last arguments of the script, as strings.
+///
+/// keep: what is called back, which lives as long as calls are pending, and as its owner holds it:
+/// { numbers, settle, fail, reply }. settle(count) finds records in the Float64Array `numbers`,
+/// each a call, how many numbers follow, and these: the script's integers. fail(kind, message,
+/// count) finds `count` calls there. reply(call, value) is for commands.
+///
+/// functions: attempt(id, cost, records, full, now) with `now` in us or undefined, refund(id, at,
+/// incarnation, cost) and command(words, node, key) return the number of the call, or -1 when too
+/// many are under way. nodes() lists the nodes of a cluster. stats() gives { isUp, pending,
+/// connections }. close() fails what is pending. Ids are well-formed strings; all else was checked.
+napi_value CreateRedisClient(napi_env env, napi_callback_info info);
+
+}  // namespace rollgate::binding

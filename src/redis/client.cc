@@ -1,0 +1,304 @@
+// Batches, deadlines and answers of a client.
+#include "redis/client.h"
+
+#include <hiredis/hiredis.h>
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "redis/cluster.h"
+#include "redis/single_server.h"
+
+namespace rollgate::redis {
+namespace {
+
+/// Keys in one run of the script: more gain nothing, and other clients have to wait longer.
+constexpr std::size_t kMostKeys = 64;
+
+/// What a call that could not be sent in time, because the loop was busy, is given.
+constexpr Millis kGrace = 20;
+
+/// What the script answers first where a key holds something else than a log.
+constexpr long long kNoLog = -1;
+
+bool IsError(const redisReply& reply, std::string_view code) {
+  return reply.type == REDIS_REPLY_ERROR &&
+         std::string_view(reply.str, reply.len).starts_with(code);
+}
+
+bool AreIntegers(const redisReply& reply, std::size_t count) {
+  if (reply.type != REDIS_REPLY_ARRAY || reply.elements != count) return false;
+  return std::all_of(reply.element, reply.element + count, [](const redisReply* element) {
+    return element->type == REDIS_REPLY_INTEGER;
+  });
+}
+
+}  // namespace
+
+Client::Client(uv_loop_s* loop, ClientOptions options, Sink& sink)
+    : loop_(loop),
+      options_(std::move(options)),
+      sink_(sink),
+      before_wait_(std::make_unique<BeforeWait>(loop_,
+                                                [this] {
+                                                  SendOpen();
+                                                  OnSettled();
+                                                })),
+      timer_(std::make_unique<Timer>(loop_, [this] { OnTimer(); })) {
+  Transport::Owner& owner = *this;
+  if (options_.is_cluster) {
+    transport_ = std::make_unique<Cluster>(loop_, options_.connection, options_.endpoints, owner);
+  } else {
+    transport_ = std::make_unique<SingleServer>(loop_, options_.connection,
+                                                options_.endpoints.front(), owner);
+  }
+}
+
+Client::~Client() = default;
+
+std::optional<CallId> Client::NewCall() {
+  if (is_closed_) return std::nullopt;
+  CallId call;
+  if (!free_calls_.empty()) {
+    call = free_calls_.back();
+    free_calls_.pop_back();
+  } else if (calls_ < options_.max_queue) {
+    call = calls_++;
+  } else {
+    return std::nullopt;
+  }
+  if (pending_++ == 0) timer_->KeepProcessAlive(true);
+  return call;
+}
+
+void Client::Track(Request& request, std::list<Request*>::iterator before) {
+  request.tracked = untold_.insert(before, &request);
+  request.is_tracked = true;
+}
+
+void Client::Untrack(Request& request) {
+  if (!request.is_tracked) return;
+  untold_.erase(request.tracked);
+  request.is_tracked = false;
+}
+
+std::optional<CallId> Client::Try(std::string_view id, const Attempt& attempt) {
+  const std::optional<CallId> call = NewCall();
+  if (!call) return call;
+  std::uint16_t hash_slot = 0;
+  if (transport_->is_cluster()) {
+    key_.assign(options_.key_prefix).append("{").append(id).append("}");
+    hash_slot = HashSlot(key_);
+  }
+  ScriptRequest& request = OpenRequest(hash_slot, attempt);
+  request.AddKey(options_.key_prefix, id);
+  request.calls.push_back(*call);
+  return call;
+}
+
+ScriptRequest& Client::OpenRequest(std::uint16_t hash_slot, const Attempt& attempt) {
+  if (!open_.empty() && attempt != open_attempt_) SendOpen();
+  open_attempt_ = attempt;
+  ScriptRequest*& open = open_by_slot_[hash_slot];
+  if (open != nullptr && open->key_count() < kMostKeys) return *open;
+  std::string arguments;
+  AppendWord(arguments, attempt.records ? std::string_view("attempt") : std::string_view("peek"));
+  AppendWord(arguments, attempt.wants_all ? std::string_view("full") : std::string_view("brief"));
+  if (attempt.now) {
+    AppendWord(arguments, *attempt.now);
+  } else {
+    AppendWord(arguments, std::string_view());
+  }
+  AppendWord(arguments, static_cast<std::int64_t>(attempt.cost));
+  for (const std::string& word : options_.policy) AppendWord(arguments, word);
+  auto request = std::make_unique<ScriptRequest>(NewDeadline(), options_.script,
+                                                 std::move(arguments), 4 + options_.policy.size(),
+                                                 attempt.wants_all ? 7 + 2 * options_.windows : 1);
+  request->hash_slot = hash_slot;
+  Track(*request, untold_.end());
+  open = request.get();
+  open_.push_back(std::move(request));
+  if (open_.size() == 1) {
+    before_wait_->Request();
+    ArmTimer();
+  }
+  return *open;
+}
+
+void Client::SendOpen() {
+  open_by_slot_.clear();
+  for (auto& request : std::exchange(open_, {})) transport_->Send(std::move(request));
+}
+
+void Client::Send(std::unique_ptr<Request> request) {
+  SendOpen();
+  Track(*request, untold_.end());
+  transport_->Send(std::move(request));
+  before_wait_->Request();
+  ArmTimer();
+}
+
+std::optional<CallId> Client::Refund(std::string_view id, std::int64_t at, std::int64_t incarnation,
+                                     std::uint64_t cost) {
+  const std::optional<CallId> call = NewCall();
+  if (!call) return call;
+  std::string arguments;
+  AppendWord(arguments, std::string_view("refund"));
+  AppendWord(arguments, at);
+  AppendWord(arguments, incarnation);
+  AppendWord(arguments, static_cast<std::int64_t>(cost));
+  for (const std::string& word : options_.policy) AppendWord(arguments, word);
+  auto request = std::make_unique<ScriptRequest>(
+      NewDeadline(), options_.script, std::move(arguments), 4 + options_.policy.size(), 1);
+  key_.assign(options_.key_prefix).append("{").append(id).append("}");
+  request->hash_slot = HashSlot(key_);
+  request->AddKey(options_.key_prefix, id);
+  request->calls.push_back(*call);
+  Send(std::move(request));
+  return call;
+}
+
+std::optional<CallId> Client::Command(const std::vector<std::string>& words,
+                                      const std::string& node, std::string_view key) {
+  const std::optional<CallId> call = NewCall();
+  if (!call) return call;
+  std::string command;
+  AppendHeader(command, words.size());
+  for (const std::string& word : words) AppendWord(command, word);
+  auto request = std::make_unique<PlainRequest>(NewDeadline(), std::move(command));
+  request->node = node;
+  request->hash_slot = HashSlot(key);
+  request->calls.push_back(*call);
+  Send(std::move(request));
+  return call;
+}
+
+void Client::OnAnswer(std::unique_ptr<Request> request, const redisReply& reply) {
+  auto* const script = dynamic_cast<ScriptRequest*>(request.get());
+  if (!request->timed_out && script != nullptr) {
+    if (IsError(reply, "NOSCRIPT") && !script->sends_text()) {
+      script->SendText();
+      transport_->Send(std::move(request));
+      return;
+    }
+    if (IsError(reply, "TRYAGAIN") && script->key_count() > 1) {
+      // The keys of a hash slot on the move are on two nodes: none of them was touched.
+      for (auto& part : script->SplitByKey()) {
+        Track(*part, request->tracked);
+        transport_->Send(std::move(part));
+      }
+      Untrack(*request);
+      return;
+    }
+  }
+  if (!request->timed_out) {
+    if (reply.type == REDIS_REPLY_ERROR) {
+      TellFailure(*request, FromErrorReply(std::string(reply.str, reply.len)));
+    } else if (script == nullptr) {
+      for (const CallId call : request->calls) sink_.OnReply(call, reply);
+      has_results_ = true;
+    } else {
+      TellNumbers(*script, reply);
+    }
+  }
+  Finish(*request);
+}
+
+void Client::TellNumbers(const ScriptRequest& request, const redisReply& reply) {
+  const std::size_t count = request.numbers_per_key();
+  if (!AreIntegers(reply, request.key_count() * count)) {
+    TellFailure(request, {Failure::Kind::kReply, "the reply is not what the script answers"});
+    return;
+  }
+  has_results_ = true;
+  redisReply** numbers = reply.element;
+  for (const CallId call : request.calls) {
+    if (numbers[0]->integer == kNoLog) {
+      sink_.OnFailure(
+          call, {Failure::Kind::kReply, "the key of this id holds something that is not its log"});
+    } else {
+      sink_.OnNumbers(call, numbers, count);
+    }
+    numbers += count;
+  }
+}
+
+void Client::TellFailure(const Request& request, const Failure& failure) {
+  has_results_ = true;
+  for (const CallId call : request.calls) sink_.OnFailure(call, failure);
+}
+
+void Client::OnFailure(std::unique_ptr<Request> request, const Failure& failure) {
+  if (!request->timed_out) TellFailure(*request, failure);
+  Finish(*request);
+}
+
+/// The end of a request whose calls have been told.
+void Client::Finish(Request& request) {
+  Untrack(request);
+  finished_calls_.insert(finished_calls_.end(), request.calls.begin(), request.calls.end());
+  if (!request.timed_out) pending_ -= request.calls.size();
+}
+
+void Client::OnSettled() {
+  if (is_closed_) return;
+  transport_->Flush();
+  const std::vector<CallId> finished = std::exchange(finished_calls_, {});
+  if (has_results_) {
+    has_results_ = false;
+    sink_.Deliver();
+    if (is_closed_) return;
+  }
+  free_calls_.insert(free_calls_.end(), finished.begin(), finished.end());
+  ArmTimer();
+}
+
+void Client::ArmTimer() {
+  Millis due = transport_->NextDue();
+  if (!untold_.empty()) due = std::min(due, untold_.front()->deadline);
+  if (due < std::numeric_limits<Millis>::max()) timer_->CallAt(due);
+  timer_->KeepProcessAlive(pending_ > 0);
+}
+
+void Client::OnTimer() {
+  const Millis now = EventLoop::Now();
+  if (!untold_.empty() && untold_.front()->deadline <= now) {
+    // It may be the loop that is late: what has not been sent goes now, what has come is read.
+    for (const auto& request : open_) request->deadline = std::max(request->deadline, now + kGrace);
+    SendOpen();
+    transport_->Flush();
+    transport_->ReadNow();
+    if (is_closed_) return;
+  }
+  TimeOut(now);
+  transport_->OnTime(now);
+  OnSettled();
+}
+
+void Client::TimeOut(Millis now) {
+  bool dropped = false;
+  while (!untold_.empty() && untold_.front()->deadline <= now) {
+    Request& request = *untold_.front();
+    TellFailure(request, {Failure::Kind::kTimeout,
+                          "no answer within " + std::to_string(options_.command_timeout) + " ms"});
+    pending_ -= request.calls.size();
+    request.timed_out = true;
+    Untrack(request);
+    dropped = true;
+  }
+  if (dropped) transport_->DropTimedOut();
+}
+
+void Client::Close() {
+  if (is_closed_) return;
+  is_closed_ = true;
+  const Failure failure{Failure::Kind::kClosed, "the client was closed"};
+  for (auto& request : std::exchange(open_, {})) OnFailure(std::move(request), failure);
+  open_by_slot_.clear();
+  transport_->Close(failure);
+  before_wait_.reset();
+  timer_.reset();
+}
+
+}  // namespace rollgate::redis

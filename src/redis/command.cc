@@ -1,0 +1,73 @@
+// Formats commands and finds the place of keys.
+#include "redis/command.h"
+
+#include <array>
+#include <charconv>
+#include <cstdint>
+
+namespace rollgate::redis {
+namespace {
+
+void AppendNumber(std::string& text, std::int64_t number) {
+  std::array<char, 20> digits;
+  text.append(digits.data(),
+              std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr);
+}
+
+constexpr std::array<std::uint16_t, 256> kCrc16 = [] {
+  std::array<std::uint16_t, 256> table{};
+  for (std::uint32_t byte = 0; byte < table.size(); ++byte) {
+    std::uint32_t crc = byte << 8;
+    for (int bit = 0; bit < 8; ++bit) crc = crc & 0x8000 ? crc << 1 ^ 0x1021 : crc << 1;
+    table[byte] = static_cast<std::uint16_t>(crc);
+  }
+  return table;
+}();
+
+}  // namespace
+
+void AppendHeader(std::string& command, std::size_t words) {
+  command += '*';
+  AppendNumber(command, static_cast<std::int64_t>(words));
+  command += "\r\n";
+}
+
+void AppendWord(std::string& command, std::string_view word) {
+  command += '$';
+  AppendNumber(command, static_cast<std::int64_t>(word.size()));
+  command += "\r\n";
+  command += word;
+  command += "\r\n";
+}
+
+void AppendWord(std::string& command, std::int64_t number) {
+  std::array<char, 20> digits;
+  const char* const end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
+  AppendWord(command,
+             std::string_view(digits.data(), static_cast<std::size_t>(end - digits.data())));
+}
+
+std::string Command(std::span<const std::string_view> words) {
+  std::string command;
+  AppendHeader(command, words.size());
+  for (const std::string_view word : words) AppendWord(command, word);
+  return command;
+}
+
+std::uint16_t HashSlot(std::string_view key) {
+  const std::size_t open = key.find('{');
+  if (open != std::string_view::npos) {
+    const std::size_t close = key.find('}', open + 1);
+    if (close != std::string_view::npos && close > open + 1) {
+      key = key.substr(open + 1, close - open - 1);
+    }
+  }
+  std::uint16_t crc = 0;
+  for (const char byte : key) {
+    crc = static_cast<std::uint16_t>(crc << 8 ^
+                                     kCrc16[(crc >> 8 ^ static_cast<unsigned char>(byte)) & 0xff]);
+  }
+  return crc % kHashSlots;
+}
+
+}  // namespace rollgate::redis

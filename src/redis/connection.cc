@@ -1,0 +1,344 @@
+// Drives a hiredis context from the event loop.
+//
+// hiredis gives no sign of a failed connection but its last words: a context goes by itself when a
+// read or write fails. It then answers every callback with null, calls the cleanup hook and is
+// gone. So each call into hiredis is followed by a look at whether the context is still there.
+#include "redis/connection.h"
+
+#include <hiredis/async.h>
+#include <hiredis/hiredis.h>
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace rollgate::redis {
+
+std::string Endpoint::Name() const {
+  return path.empty() ? host + ":" + std::to_string(port) : path;
+}
+
+/// What hiredis calls.
+struct Connection::Hooks {
+  static Connection& From(void* data) { return *static_cast<Connection*>(data); }
+
+  static void AddRead(void*) {}
+  static void DelRead(void*) {}
+
+  static void AddWrite(void* data) {
+    Connection& connection = From(data);
+    connection.has_to_write_ = true;
+    // Until it is connected, and behind a write that was cut short, the socket says when to go on.
+    if (connection.watch_ && (!connection.is_connected_ || connection.is_writing_)) {
+      connection.watch_->WatchWritable(true);
+    }
+  }
+
+  static void DelWrite(void* data) {
+    Connection& connection = From(data);
+    connection.has_to_write_ = false;
+    if (connection.watch_) connection.watch_->WatchWritable(false);
+  }
+
+  static void Cleanup(void* data) {
+    Connection& connection = From(data);
+    const redisContext& context = connection.context_->c;
+    connection.context_failure_ = {
+        context.err == REDIS_ERR_PROTOCOL ? Failure::Kind::kReply : Failure::Kind::kUnreachable,
+        context.errstr[0] == '\0' ? "the connection was closed" : context.errstr};
+    connection.watch_.reset();
+    connection.context_ = nullptr;
+  }
+
+  static void OnConnect(const redisAsyncContext* context, int status) {
+    // hiredis 0.14 reports some failures with status REDIS_ERR only, later ones set err as well.
+    if (status == REDIS_OK && context->err == 0) From(context->data).is_connected_ = true;
+  }
+
+  static void OnReply(redisAsyncContext* context, void* reply, void* data) {
+    Connection& connection = From(context->data);
+    std::unique_ptr<Request> request(static_cast<Request*>(data));
+    --connection.on_the_wire_;
+    if (reply == nullptr) {
+      connection.unanswered_.push_back(std::move(request));
+    } else {
+      connection.has_answered_ = true;
+      connection.owner_.OnAnswer(connection, std::move(request),
+                                 *static_cast<const redisReply*>(reply));
+    }
+  }
+
+  static void OnGreeting(redisAsyncContext* context, void* reply, void*) {
+    Connection& connection = From(context->data);
+    if (reply == nullptr) return;
+    --connection.greetings_;
+    const auto& answer = *static_cast<const redisReply*>(reply);
+    if (answer.type == REDIS_REPLY_ERROR && !connection.greeting_failure_) {
+      connection.greeting_failure_ =
+          std::make_unique<Failure>(FromErrorReply(std::string(answer.str, answer.len)));
+    }
+  }
+};
+
+Connection::Connection(const EventLoop& loop, const ConnectionOptions& options, Endpoint endpoint,
+                       Owner& owner)
+    : loop_(loop),
+      options_(options),
+      endpoint_(std::move(endpoint)),
+      owner_(owner),
+      random_(std::random_device()()) {}
+
+Connection::~Connection() {
+  lookup_.reset();
+  FreeContext();
+}
+
+void Connection::FreeContext() {
+  if (context_ == nullptr) return;
+  context_->ev.data = this;
+  redisAsyncFree(context_);
+  context_ = nullptr;
+}
+
+void Connection::Send(std::unique_ptr<Request> request) {
+  if (state_ == State::kUp) {
+    Write(std::move(request));
+    return;
+  }
+  if (state_ == State::kWaiting && retry_at_ > request->deadline) {
+    owner_.OnFailure(*this, std::move(request), last_failure_);
+    return;
+  }
+  waiting_.push_back(std::move(request));
+  if (state_ == State::kIdle) Connect();
+}
+
+void Connection::Write(std::unique_ptr<Request> request) {
+  buffer_.clear();
+  request->Encode(buffer_);
+  if (on_the_wire_++ == 0) silent_since_ = EventLoop::Now();
+  Request* const sent = request.release();
+  if (redisAsyncFormattedCommand(context_, Hooks::OnReply, sent, buffer_.data(), buffer_.size()) !=
+      REDIS_OK) {
+    --on_the_wire_;
+    owner_.OnFailure(*this, std::unique_ptr<Request>(sent),
+                     {Failure::Kind::kUnreachable, "the connection is being closed"});
+  }
+}
+
+void Connection::Flush() {
+  if (context_ == nullptr || !has_to_write_ || !is_connected_) return;
+  is_writing_ = true;
+  redisAsyncHandleWrite(context_);
+  is_writing_ = false;
+  CheckContext();
+}
+
+void Connection::ReadNow() {
+  if (context_ == nullptr || !is_connected_) return;
+  OnSocket(true, false);
+}
+
+void Connection::DropTimedOut() {
+  while (!waiting_.empty() && waiting_.front()->timed_out) {
+    owner_.OnFailure(*this, std::move(waiting_.front()), last_failure_);
+    waiting_.pop_front();
+  }
+}
+
+void Connection::Connect() {
+  state_ = State::kConnecting;
+  connect_by_ = EventLoop::Now() + options_.connect_timeout;
+  addresses_.clear();
+  const bool is_numeric = endpoint_.host.find(':') != std::string::npos ||
+                          endpoint_.host.find_first_not_of("0123456789.") == std::string::npos;
+  if (!endpoint_.path.empty() || is_numeric) {
+    addresses_.push_back(endpoint_.host);
+    ConnectToNextAddress();
+    return;
+  }
+  lookup_ = std::make_unique<NameLookup>(
+      loop_, endpoint_.host, [this](std::vector<std::string> addresses, const std::string& error) {
+        lookup_.reset();
+        if (addresses.empty()) {
+          Lose({Failure::Kind::kUnreachable, "looking up '" + endpoint_.host + "': " + error});
+        } else {
+          addresses_.assign(addresses.begin(), addresses.end());
+          ConnectToNextAddress();
+        }
+        owner_.OnSettled();
+      });
+  if (!lookup_->error().empty()) {
+    const std::string error = lookup_->error();
+    lookup_.reset();
+    Lose({Failure::Kind::kUnreachable, "looking up '" + endpoint_.host + "': " + error});
+  }
+}
+
+void Connection::ConnectToNextAddress() {
+  const std::string address = std::move(addresses_.front());
+  addresses_.pop_front();
+  context_ = endpoint_.path.empty() ? redisAsyncConnect(address.c_str(), endpoint_.port)
+                                    : redisAsyncConnectUnix(endpoint_.path.c_str());
+  if (context_ == nullptr || context_->err != 0) {
+    const std::string error = context_ == nullptr ? "out of memory" : context_->errstr;
+    if (context_ != nullptr) redisAsyncFree(context_);
+    context_ = nullptr;
+    if (!addresses_.empty()) {
+      ConnectToNextAddress();
+    } else {
+      Lose({Failure::Kind::kUnreachable, error});
+    }
+    return;
+  }
+  is_connected_ = false;
+  has_answered_ = false;
+  greetings_ = 0;
+  greeting_failure_.reset();
+  context_->data = this;
+  context_->ev.data = this;
+  context_->ev.addRead = Hooks::AddRead;
+  context_->ev.delRead = Hooks::DelRead;
+  context_->ev.addWrite = Hooks::AddWrite;
+  context_->ev.delWrite = Hooks::DelWrite;
+  context_->ev.cleanup = Hooks::Cleanup;
+  watch_ = std::make_unique<SocketWatch>(
+      loop_, context_->c.fd,
+      [this](bool is_readable, bool is_writable) { OnSocket(is_readable, is_writable); });
+  redisAsyncSetConnectCallback(context_, Hooks::OnConnect);
+  Greet();
+}
+
+void Connection::Greet() {
+  const auto greet = [this](const std::string& command) {
+    if (redisAsyncFormattedCommand(context_, Hooks::OnGreeting, nullptr, command.data(),
+                                   command.size()) == REDIS_OK) {
+      ++greetings_;
+    }
+  };
+  if (!options_.password.empty()) {
+    greet(options_.username.empty() ? Command({"AUTH", options_.password})
+                                    : Command({"AUTH", options_.username, options_.password}));
+  }
+  if (options_.db != 0) greet(Command({"SELECT", std::to_string(options_.db)}));
+  if (!options_.name.empty()) greet(Command({"CLIENT", "SETNAME", options_.name}));
+}
+
+void Connection::OnGreeted() {
+  state_ = State::kUp;
+  ++connections_;
+  redisEnableKeepAlive(&context_->c);
+  while (!waiting_.empty() && state_ == State::kUp) {
+    std::unique_ptr<Request> request = std::move(waiting_.front());
+    waiting_.pop_front();
+    if (request->timed_out) {
+      owner_.OnFailure(*this, std::move(request), last_failure_);
+    } else {
+      Write(std::move(request));
+    }
+  }
+  Flush();
+}
+
+void Connection::OnSocket(bool is_readable, bool is_writable) {
+  if (is_writable && context_ != nullptr) {
+    is_writing_ = true;
+    redisAsyncHandleWrite(context_);
+    is_writing_ = false;
+  }
+  if (is_readable && context_ != nullptr) {
+    silent_since_ = EventLoop::Now();
+    redisAsyncHandleRead(context_);
+  }
+  CheckContext();
+  owner_.OnSettled();
+}
+
+/// Goes on with what a call into hiredis has led to.
+void Connection::CheckContext() {
+  if (context_ == nullptr) {
+    if (state_ == State::kConnecting && !is_connected_ && !addresses_.empty()) {
+      ConnectToNextAddress();
+    } else {
+      Lose(greeting_failure_ ? *greeting_failure_ : context_failure_);
+    }
+    return;
+  }
+  if (state_ != State::kConnecting || !is_connected_) return;
+  if (greeting_failure_) {
+    Lose(*greeting_failure_);
+  } else if (greetings_ == 0) {
+    OnGreeted();
+  }
+}
+
+void Connection::Lose(Failure failure) {
+  const bool was_up = state_ == State::kUp;
+  lookup_.reset();
+  FreeContext();
+  failure.message = endpoint_.Name() + ": " + failure.message;
+  last_failure_ = failure;
+  // One that has served starts anew at once; who never gets so far waits longer each time.
+  failed_tries_ = was_up && has_answered_ ? 0 : failed_tries_ + 1;
+  Millis delay = 0;
+  if (failed_tries_ > 0) {
+    delay = std::min(options_.retry_max, options_.retry_min << std::min(failed_tries_ - 1, 20));
+    delay -= std::uniform_int_distribution<Millis>(0, delay / 2)(random_);
+  }
+  state_ = State::kWaiting;
+  retry_at_ = EventLoop::Now() + delay;
+  FailAll(!was_up, failure);
+  owner_.OnLost(*this);
+}
+
+void Connection::FailAll(bool waiting_too, const Failure& failure) {
+  std::vector<std::unique_ptr<Request>> failed = std::exchange(unanswered_, {});
+  if (waiting_too) {
+    for (auto& request : std::exchange(waiting_, {})) failed.push_back(std::move(request));
+  }
+  for (auto& request : failed) owner_.OnFailure(*this, std::move(request), failure);
+}
+
+void Connection::Close(const Failure& failure) {
+  lookup_.reset();
+  addresses_.clear();
+  FreeContext();
+  state_ = State::kIdle;
+  FailAll(true, failure);
+}
+
+Millis Connection::NextDue() const {
+  switch (state_) {
+    case State::kConnecting:
+      return connect_by_;
+    case State::kWaiting:
+      return retry_at_;
+    case State::kUp:
+      if (on_the_wire_ > 0) return silent_since_ + options_.longest_silence;
+      break;
+    case State::kIdle:
+      break;
+  }
+  return std::numeric_limits<Millis>::max();
+}
+
+void Connection::OnTime(Millis now) {
+  if (now < NextDue()) return;
+  switch (state_) {
+    case State::kConnecting:
+      Lose({Failure::Kind::kUnreachable,
+            "no connection within " + std::to_string(options_.connect_timeout) + " ms"});
+      break;
+    case State::kWaiting:
+      Connect();
+      break;
+    case State::kUp:
+      Lose({Failure::Kind::kUnreachable,
+            "no answer for " + std::to_string(options_.longest_silence) + " ms"});
+      break;
+    case State::kIdle:
+      break;
+  }
+}
+
+}  // namespace rollgate::redis
