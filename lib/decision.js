@@ -8,7 +8,7 @@ const { typeError, show } = require('./errors');
  * them, for each window, how much of it is used and its own resetIn.
  */
 const NUMBERS = {
-  BLOCKED: 0, // bits: 1 count, 2 minDifference
+  BLOCKED: 0, // bits: 1 count, 2 minDifference, 4 block
   TIME_LEFT: 1,
   ACTIONS_LEFT: 2,
   RESET_IN: 3,
@@ -19,6 +19,7 @@ const NUMBERS = {
 };
 const BLOCKED_BY_COUNT = 1;
 const BLOCKED_BY_MIN_DIFFERENCE = 2;
+const BLOCKED_BY_BLOCK = 4;
 
 /** How many numbers a decision over this many windows has. */
 function decisionLength(windowCount) {
@@ -37,6 +38,12 @@ function readWindows(numbers, offset, windows) {
   return limits;
 }
 
+/** The count goes before the rest where more than one thing blocks. */
+function readBlockedBy(blocked) {
+  if (blocked & BLOCKED_BY_COUNT) return 'count';
+  return blocked & BLOCKED_BY_MIN_DIFFERENCE ? 'minDifference' : 'block';
+}
+
 /** One attempt: whether it was allowed, how long to wait, what is left. Durations in whole ms. */
 class Decision {
   #limiter;
@@ -53,8 +60,7 @@ class Decision {
     this.timeLeft = numbers[offset + NUMBERS.TIME_LEFT];
     this.actionsLeft = numbers[offset + NUMBERS.ACTIONS_LEFT];
     this.resetIn = numbers[offset + NUMBERS.RESET_IN];
-    this.blockedBy = null;
-    if (blocked !== 0) this.blockedBy = blocked & BLOCKED_BY_COUNT ? 'count' : 'minDifference';
+    this.blockedBy = blocked === 0 ? null : readBlockedBy(blocked);
     this.limits = readWindows(numbers, offset, windows);
     this.#limiter = attempt.limiter;
     this.#id = attempt.id;
@@ -100,4 +106,4 @@ function readInfo(numbers) {
   };
 }
 
-module.exports = { Decision, NUMBERS, decisionLength, readInfo };
+module.exports = { BLOCKED_BY_BLOCK, Decision, NUMBERS, decisionLength, readInfo };

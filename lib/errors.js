@@ -10,7 +10,8 @@ const LONGEST_SHOWN = 60;
 function show(value) {
   if (typeof value === 'function') return 'a function';
   if (typeof value === 'string') {
-    const cut = value.length > LONGEST_SHOWN ? `${value.slice(0, LONGEST_SHOWN)}...` : value;
+    const text = withoutCredentials(value);
+    const cut = text.length > LONGEST_SHOWN ? `${text.slice(0, LONGEST_SHOWN)}...` : text;
     return `${JSON.stringify(cut)} (string)`;
   }
   if (typeof value === 'bigint' || typeof value === 'symbol') {
@@ -19,6 +20,11 @@ function show(value) {
   }
   if (typeof value !== 'object' || value === null) return String(value);
   return isArray(value) ? 'an array' : 'an object';
+}
+
+/** A URL may have a password in it, wherever it was put by mistake. */
+function withoutCredentials(text) {
+  return text.replace(/^([a-z][\w+.-]*:\/\/).*@/is, '$1***@');
 }
 
 /** Array.isArray throws on a revoked proxy. */
@@ -66,4 +72,17 @@ function optionRangeError(name, expected, value) {
   );
 }
 
-module.exports = { show, typeError, rangeError, failure, optionTypeError, optionRangeError };
+/** An error reply of Redis as the cause of another error. */
+function replyError(message) {
+  return Object.assign(new Error(message), { name: 'ReplyError' });
+}
+
+module.exports = {
+  show,
+  typeError,
+  rangeError,
+  failure,
+  optionTypeError,
+  optionRangeError,
+  replyError,
+};

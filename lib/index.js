@@ -1,10 +1,10 @@
 // What the package exports: the function RateLimiter, with everything else hung on it.
 'use strict';
 
-const { InMemoryRateLimiter } = require('./classes');
+const classes = require('./classes');
 const RateLimiter = require('./limiter');
 const rateLimit = require('./middleware');
 const { ipKeyGenerator } = require('./middleware/ip-key');
 
 module.exports = RateLimiter;
-Object.assign(module.exports, { RateLimiter, InMemoryRateLimiter, rateLimit, ipKeyGenerator });
+Object.assign(module.exports, { RateLimiter, ...classes, rateLimit, ipKeyGenerator });

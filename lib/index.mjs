@@ -2,5 +2,12 @@
 import RateLimiter from './index.js';
 
 export default RateLimiter;
-export const { InMemoryRateLimiter, rateLimit, ipKeyGenerator } = RateLimiter;
+export const {
+  InMemoryRateLimiter,
+  IORedisRateLimiter,
+  NodeRedisRateLimiter,
+  RedisRateLimiter,
+  rateLimit,
+  ipKeyGenerator,
+} = RateLimiter;
 export { RateLimiter };

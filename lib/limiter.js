@@ -5,6 +5,7 @@ const { Decision, decisionLength, readInfo, NUMBERS } = require('./decision');
 const { typeError, show } = require('./errors');
 const { createMemoryStore } = require('./memory-store');
 const { readCost, readLimiterOptions } = require('./options');
+const { createRedisStore } = require('./redis/redis-store');
 const { USAGE } = require('./usage');
 
 const STORE = Symbol('store');
@@ -13,6 +14,10 @@ const SMALLEST_MAX = Symbol('smallestMax');
 
 function smallestMax(windows) {
   return windows.reduce((least, { maxInInterval }) => Math.min(least, maxInInterval), Infinity);
+}
+
+function createStore(checked) {
+  return checked.redis === undefined ? createMemoryStore(checked) : createRedisStore(checked);
 }
 
 function readBlocked(numbers) {
@@ -25,13 +30,14 @@ function readBlocked(numbers) {
  */
 function RateLimiter(options) {
   const checked = readLimiterOptions(options);
-  const store = createMemoryStore(checked);
+  const store = createStore(checked);
   const limiter = store.call;
   Object.setPrototypeOf(limiter, new.target ? new.target.prototype : RateLimiter.prototype);
   Object.defineProperties(limiter, {
     [STORE]: { value: store },
     [WINDOWS]: { value: checked.windows },
     [SMALLEST_MAX]: { value: smallestMax(checked.windows) },
+    ...(store.detectedClientType && { detectedClientType: { value: store.detectedClientType } }),
   });
   return limiter;
 }
@@ -55,24 +61,26 @@ const methods = {
   },
 
   attempt(id, options) {
-    return decide(this, id, readCost(options, this[SMALLEST_MAX]), true);
+    return decide(this, id, options, true);
   },
 
   peek(id, options) {
-    return decide(this, id, readCost(options, this[SMALLEST_MAX]), false);
+    return decide(this, id, options, false);
   },
 
   /** What the windows hold now, with no attempt in them: the middleware's own question. */
   [USAGE](id) {
-    return decide(this, id, 0, false);
+    return decideAtCost(this, id, 0, false);
   },
 
   attemptMany(ids) {
+    const store = this[STORE];
     if (!Array.isArray(ids)) {
-      throw typeError('ERR_ROLLGATE_ID', `attemptMany: expected a list of ids, got ${show(ids)}`);
+      const message = `attemptMany: expected a list of ids, got ${show(ids)}`;
+      return store.fail(typeError('ERR_ROLLGATE_ID', message));
     }
     const own = Array.from(ids);
-    return this[STORE].decideMany(own, (numbers) => {
+    return store.decideMany(own, (numbers) => {
       const length = decisionLength(this[WINDOWS].length);
       return own.map((id, i) => {
         const attempt = { limiter: this, id, cost: 1, recorded: true };
@@ -82,8 +90,15 @@ const methods = {
   },
 
   refund(decision) {
-    this[STORE].assertOpen();
-    return this[STORE].refund(Decision.takeReceipt(decision, this));
+    const store = this[STORE];
+    let receipt;
+    try {
+      store.assertOpen();
+      receipt = Decision.takeReceipt(decision, this);
+    } catch (error) {
+      return store.fail(error);
+    }
+    return store.refund(receipt);
   },
 
   async clear(id) {
@@ -103,7 +118,17 @@ const methods = {
   },
 };
 
-function decide(limiter, id, cost, records) {
+function decide(limiter, id, options, records) {
+  let cost;
+  try {
+    cost = readCost(options, limiter[SMALLEST_MAX]);
+  } catch (error) {
+    return limiter[STORE].fail(error);
+  }
+  return decideAtCost(limiter, id, cost, records);
+}
+
+function decideAtCost(limiter, id, cost, records) {
   const attempt = { limiter, id, cost, recorded: records };
   return limiter[STORE].decide(id, cost, records, (numbers) => {
     return new Decision(numbers, 0, limiter[WINDOWS], attempt);

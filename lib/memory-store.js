@@ -4,21 +4,11 @@
 const native = require('./native');
 const { clockReader, durationToMicros } = require('./clock');
 const { NUMBERS, decisionLength } = require('./decision');
-const { failure, show, typeError } = require('./errors');
+const { failure } = require('./errors');
+const { refuseCallback, refuseClosed, refuseId } = require('./refusals');
 
 const STATS = { KEYS: 0, ALLOWED: 1, BLOCKED: 2, EVICTED: 3, BYTES: 4 };
 const LARGEST_KEYS = 2 ** 48;
-
-function refuseId(id) {
-  throw typeError(
-    'ERR_ROLLGATE_ID',
-    `id: expected a string, a finite number, a bigint, undefined or null, got ${show(id)}`,
-  );
-}
-
-function refuseClosed() {
-  throw failure('ERR_ROLLGATE_CLOSED', 'the limiter is closed');
-}
 
 function refuseForWantOfMemory() {
   throw failure('ERR_ROLLGATE_MEMORY', 'there is not enough memory for the log of this id');
@@ -36,12 +26,7 @@ function createMemoryStore({ windows, minDifference, countBlocked, maxKeys, cloc
 
   /** Calls back later, whatever comes of the attempt. */
   function callBack(id, callback) {
-    if (typeof callback !== 'function') {
-      throw typeError(
-        'ERR_ROLLGATE_CALLBACK',
-        `callback: expected a function or undefined, got ${show(callback)}`,
-      );
-    }
+    if (typeof callback !== 'function') refuseCallback(callback);
     let error = null;
     try {
       functions.decide(id, 1, true);
@@ -134,6 +119,11 @@ function createMemoryStore({ windows, minDifference, countBlocked, maxKeys, cloc
         errors,
         bytes: report[STATS.BYTES],
       };
+    },
+
+    /** How a call ends that makes no sense: in a store that answers at once, by throwing. */
+    fail(error) {
+      throw error;
     },
 
     assertOpen() {

@@ -1,60 +1,32 @@
 // Checks what users pass in, once, and hands on what the rest can trust.
 'use strict';
 
-const { optionRangeError, optionTypeError, rangeError, show, typeError } = require('./errors');
-const { nearestName } = require('./nearest-name');
+const { optionTypeError, rangeError, show, typeError } = require('./errors');
+const {
+  readBoolean,
+  readCount,
+  readInterval,
+  readNumber,
+  readObject,
+  rejectUnknownOptions,
+} = require('./option-values');
+const { REDIS_NAMES, readRedisOptions } = require('./redis/options');
 
 const DEFAULT_MAX_KEYS = 1_000_000;
 const ALGORITHMS = ['sliding-window-log'];
 const LIMIT_NAMES = ['interval', 'maxInInterval', 'minDifference'];
-const LIMITER_NAMES = [...LIMIT_NAMES, 'limits', 'countBlocked', 'algorithm', 'clock', 'maxKeys'];
+const LIMITER_NAMES = [
+  ...LIMIT_NAMES,
+  'limits',
+  'countBlocked',
+  'algorithm',
+  'clock',
+  'maxKeys',
+  ...REDIS_NAMES,
+];
 
 /** Options of stores and algorithms that this version does not have. */
-const NOT_YET = ['blockFor', 'client', 'kv', 'namespace', 'redis', 'shared'];
-
-/**
- * Refuses options that do not exist, naming the nearest one that does, and those that exist in other
- * versions (`notYet`): to ignore them would be unkind. `undefined` is as good as left out. `place` is
- * where the options stand, if not at the top.
- */
-function rejectUnknownOptions(options, knownNames, { notYet = [], place } = {}) {
-  for (const name of Object.keys(options)) {
-    if (knownNames.includes(name) || options[name] === undefined) continue;
-    if (notYet.includes(name)) {
-      throw typeError('ERR_ROLLGATE_OPTION', `option '${name}': not available in this version`);
-    }
-    const shown = place === undefined ? show(name) : `${show(name)} in ${place}`;
-    throw typeError(
-      'ERR_ROLLGATE_OPTION',
-      `unknown option ${shown}: expected one of ${knownNames.join(', ')}; ` +
-        `did you mean '${nearestName(name, knownNames)}'?`,
-    );
-  }
-}
-
-function readObject(name, value) {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw optionTypeError(name, 'an object', value);
-  }
-  return value;
-}
-
-function readNumber(name, value, expected, isInRange) {
-  if (typeof value !== 'number') throw optionTypeError(name, expected, value);
-  if (!isInRange(value)) throw optionRangeError(name, expected, value);
-  return value;
-}
-
-function readInterval(name, value) {
-  const isInRange = (ms) => Number.isFinite(ms) && ms > 0;
-  return readNumber(name, value, 'a finite number of ms > 0', isInRange);
-}
-
-/** Beyond MAX_SAFE_INTEGER nothing is countable: such a limit is never reached, like that one. */
-function readCount(name, value) {
-  const isInRange = (n) => Number.isInteger(n) && n >= 1;
-  return Math.min(readNumber(name, value, 'an integer >= 1', isInRange), Number.MAX_SAFE_INTEGER);
-}
+const NOT_YET = ['blockFor', 'kv', 'shared'];
 
 function readMinDifference(name, value) {
   if (value === undefined) return 0;
@@ -89,18 +61,13 @@ function readLimitsOf({ limits, interval, maxInInterval, minDifference }) {
   return readLimits(limits);
 }
 
-function readBoolean(name, value, byDefault) {
-  if (value === undefined) return byDefault;
-  if (typeof value !== 'boolean') throw optionTypeError(name, 'true or false', value);
-  return value;
-}
-
 /**
  * Checks the options of a limiter.
  *
  * @returns {{ windows: { interval: number, maxInInterval: number }[], minDifference: number,
- *   countBlocked: boolean, maxKeys: number, clock: (() => number) | undefined }} durations in ms;
- *   several limits' least differences come to the largest of them
+ *   countBlocked: boolean, maxKeys: number, clock: (() => number) | undefined,
+ *   redis: { connection: object, namespace: string, onError: string } | undefined }} durations in
+ *   ms; several limits' least differences come to the largest of them; `redis` as in redis/options.js
  */
 function readLimiterOptions(options) {
   readObject('options', options);
@@ -119,6 +86,7 @@ function readLimiterOptions(options) {
     countBlocked: readBoolean('countBlocked', options.countBlocked, true),
     maxKeys: maxKeys === undefined ? DEFAULT_MAX_KEYS : readCount('maxKeys', maxKeys),
     clock,
+    redis: readRedisOptions(options),
   };
 }
 

@@ -4,7 +4,15 @@
 const RateLimiter = require('../..');
 const { askProgram, runProgram } = require('../support/run-program');
 
-const NAMES = ['InMemoryRateLimiter', 'RateLimiter', 'ipKeyGenerator', 'rateLimit'];
+const NAMES = [
+  'IORedisRateLimiter',
+  'InMemoryRateLimiter',
+  'NodeRedisRateLimiter',
+  'RateLimiter',
+  'RedisRateLimiter',
+  'ipKeyGenerator',
+  'rateLimit',
+];
 const OPTIONS = { interval: 10, maxInInterval: 1, clock: () => 0 };
 
 describe('loading', () => {

@@ -1,0 +1,64 @@
+// Checks of single options: what is wrong is refused with its name, what was expected and what came.
+'use strict';
+
+const { optionRangeError, optionTypeError, show, typeError } = require('./errors');
+const { nearestName } = require('./nearest-name');
+
+/**
+ * Refuses options that do not exist, naming the nearest one that does, and those that exist in other
+ * versions (`notYet`): to ignore them would be unkind. `undefined` is as good as left out. `place` is
+ * where the options stand, if not at the top.
+ */
+function rejectUnknownOptions(options, knownNames, { notYet = [], place } = {}) {
+  for (const name of Object.keys(options)) {
+    if (knownNames.includes(name) || options[name] === undefined) continue;
+    if (notYet.includes(name)) {
+      throw typeError('ERR_ROLLGATE_OPTION', `option '${name}': not available in this version`);
+    }
+    const shown = place === undefined ? show(name) : `${show(name)} in ${place}`;
+    throw typeError(
+      'ERR_ROLLGATE_OPTION',
+      `unknown option ${shown}: expected one of ${knownNames.join(', ')}; ` +
+        `did you mean '${nearestName(name, knownNames)}'?`,
+    );
+  }
+}
+
+function readObject(name, value) {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw optionTypeError(name, 'an object', value);
+  }
+  return value;
+}
+
+function readNumber(name, value, expected, isInRange) {
+  if (typeof value !== 'number') throw optionTypeError(name, expected, value);
+  if (!isInRange(value)) throw optionRangeError(name, expected, value);
+  return value;
+}
+
+function readInterval(name, value) {
+  const isInRange = (ms) => Number.isFinite(ms) && ms > 0;
+  return readNumber(name, value, 'a finite number of ms > 0', isInRange);
+}
+
+/** Beyond MAX_SAFE_INTEGER nothing is countable: such a limit is never reached, like that one. */
+function readCount(name, value) {
+  const isInRange = (n) => Number.isInteger(n) && n >= 1;
+  return Math.min(readNumber(name, value, 'an integer >= 1', isInRange), Number.MAX_SAFE_INTEGER);
+}
+
+function readBoolean(name, value, byDefault) {
+  if (value === undefined) return byDefault;
+  if (typeof value !== 'boolean') throw optionTypeError(name, 'true or false', value);
+  return value;
+}
+
+module.exports = {
+  readBoolean,
+  readCount,
+  readInterval,
+  readNumber,
+  readObject,
+  rejectUnknownOptions,
+};

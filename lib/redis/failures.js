@@ -1,0 +1,109 @@
+// The errors of a store on Redis: one function for each kind, and from a client's error to a kind.
+'use strict';
+
+const { failure, replyError } = require('../errors');
+
+/** No answer came in time. */
+function timeout(commandTimeout, cause) {
+  return failure(
+    'ERR_ROLLGATE_REDIS_TIMEOUT',
+    `Redis did not answer within ${commandTimeout} ms`,
+    cause,
+  );
+}
+
+/** There is no connection, or it was lost before the answer came. */
+function unreachable(cause, hint) {
+  const why = hint ?? cause?.message;
+  const message = why === undefined ? 'Redis cannot be reached' : `Redis cannot be reached: ${why}`;
+  return failure('ERR_ROLLGATE_REDIS_UNREACHABLE', message, cause);
+}
+
+/** Redis refuses who asks. */
+function auth(cause) {
+  return failure(
+    'ERR_ROLLGATE_REDIS_AUTH',
+    `Redis refuses this user or password: ${cause.message}`,
+    cause,
+  );
+}
+
+/** Redis answered with another error, or with something that is no answer to the question. */
+function reply(what, cause) {
+  return failure('ERR_ROLLGATE_REDIS_REPLY', what, cause);
+}
+
+/** Too many calls wait for an answer. */
+function queueFull(maxQueue, cause) {
+  return failure(
+    'ERR_ROLLGATE_REDIS_QUEUE_FULL',
+    `${maxQueue} calls wait for Redis already (maxQueue)`,
+    cause,
+  );
+}
+
+/** The client was closed by its owner, or the connection for good. */
+function closed(cause) {
+  return failure('ERR_ROLLGATE_REDIS_CLOSED', 'the Redis client is closed', cause);
+}
+
+const AUTH_REPLY =
+  /^(NOAUTH|WRONGPASS|NOPERM)\b|invalid password|no password is set|without any password configured/i;
+
+/** Servers that do not know a command repeat its arguments, and those of HELLO have the password. */
+function withoutArguments(message) {
+  return message.replace(/,? with args beginning with:.*$/s, '');
+}
+
+/** From an error reply, its message or the Error that a client made of it, to the failure it means. */
+function fromReplyError(came) {
+  const cause = typeof came === 'string' ? replyError(withoutArguments(came)) : came;
+  if (AUTH_REPLY.test(cause.message)) return auth(cause);
+  return reply(`Redis answered with an error: ${withoutArguments(cause.message)}`, cause);
+}
+
+/** By the names of its classes: the clients' own are not at hand here. */
+function isKindOf(error, names) {
+  if (typeof error !== 'object' || error === null) return false;
+  if (names.includes(error.name)) return true;
+  let prototype = Object.getPrototypeOf(error);
+  while (prototype !== null) {
+    if (names.includes(prototype.constructor?.name)) return true;
+    prototype = Object.getPrototypeOf(prototype);
+  }
+  return false;
+}
+
+function isReplyError(error) {
+  return isKindOf(error, ['ReplyError', 'ErrorReply']);
+}
+
+/**
+ * From whatever a client rejected with to the failure it means.
+ *
+ * @param {{ commandTimeout: number, maxQueue: number, isClosed: () => boolean,
+ *   hint: () => string | undefined }} circumstances
+ */
+function fromClientError(error, { commandTimeout, maxQueue, isClosed, hint }) {
+  if (isReplyError(error)) return fromReplyError(error);
+  // A cluster client that finds no node tells what the last one said.
+  if (isReplyError(error?.lastNodeError)) return fromReplyError(error.lastNodeError);
+  if (isClosed()) return closed(error);
+  const message = error?.message;
+  if (isKindOf(error, ['TimeoutError']) || message === 'Command timed out') {
+    return timeout(commandTimeout, error);
+  }
+  if (message === 'The queue is full') return queueFull(maxQueue, error);
+  return unreachable(error, hint());
+}
+
+module.exports = {
+  auth,
+  closed,
+  fromClientError,
+  fromReplyError,
+  queueFull,
+  reply,
+  timeout,
+  unreachable,
+};

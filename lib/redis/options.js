@@ -1,0 +1,112 @@
+// The options of a limiter on Redis: redis (or client), namespace and onError.
+'use strict';
+
+const { randomBytes } = require('node:crypto');
+const { optionRangeError, optionTypeError, typeError } = require('../errors');
+const { readObject, rejectUnknownOptions } = require('../option-values');
+const { clientKindOf } = require('./clients');
+const {
+  CONNECTION_NAMES,
+  readCallOptions,
+  readConnectionOptions,
+} = require('./connection-options');
+const { isWellFormed } = require('./well-formed');
+
+const REDIS_NAMES = ['redis', 'client', 'namespace', 'onError'];
+const ON_ERROR = ['throw', 'allow', 'block', 'memory'];
+
+const EXPECTED =
+  'a redis://, rediss:// or unix:// URL, an object of connection options, or a client of ioredis or ' +
+  'redis (node-redis)';
+
+function readNamespace(namespace) {
+  if (namespace === undefined) return `rate-limiter-${randomBytes(6).toString('base64url')}`;
+  const expected = 'a non-empty string of well-formed Unicode without braces';
+  if (typeof namespace !== 'string') throw optionTypeError('namespace', expected, namespace);
+  if (namespace === '' || /[{}]/.test(namespace) || !isWellFormed(namespace)) {
+    throw optionRangeError('namespace', expected, namespace);
+  }
+  return namespace;
+}
+
+function readOnError(onError = 'throw') {
+  if (ON_ERROR.includes(onError)) return onError;
+  const policies = ON_ERROR.map((policy) => `'${policy}'`).join(', ');
+  throw optionTypeError('onError', `one of ${policies}`, onError);
+}
+
+/** Anything else than a bag of options is a client of a kind that is not known. */
+function isPlainObject(value) {
+  if (typeof value !== 'object' || value === null) return false;
+  const prototype = Object.getPrototypeOf(value);
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
+}
+
+function readClient(name, client) {
+  const kind = clientKindOf(client);
+  if (kind === undefined) {
+    throw optionTypeError(name, 'a client of ioredis or redis (node-redis)', client);
+  }
+  return { client, kind };
+}
+
+/** A client with what can be said beside it. */
+function readGivenClient(name, options) {
+  rejectUnknownOptions(options, CONNECTION_NAMES, { place: name });
+  const other = CONNECTION_NAMES.find(
+    (known) =>
+      options[known] !== undefined && !['client', 'commandTimeout', 'maxQueue'].includes(known),
+  );
+  if (other !== undefined) {
+    throw typeError(
+      'ERR_ROLLGATE_OPTION',
+      `option '${name}.${other}': not allowed beside '${name}.client', which is connected its own way`,
+    );
+  }
+  return { ...readClient(`${name}.client`, options.client), ...readCallOptions(name, options) };
+}
+
+function readConnection(name, value) {
+  if (typeof value === 'string') return readConnectionOptions(name, { url: value }, name);
+  if (clientKindOf(value) !== undefined) {
+    return { ...readClient(name, value), ...readCallOptions(name, {}) };
+  }
+  if (!isPlainObject(value)) throw optionTypeError(name, EXPECTED, value);
+  readObject(name, value);
+  return value.client === undefined
+    ? readConnectionOptions(name, value, `${name}.url`)
+    : readGivenClient(name, value);
+}
+
+/**
+ * @returns {{ connection: object, namespace: string, onError: string } | undefined} undefined without
+ *   Redis; a connection has `commandTimeout` and `maxQueue`, and either `client` with its `kind` (see
+ *   clients/index.js) or all that readConnectionOptions gives
+ */
+function readRedisOptions({ redis, client, namespace, onError }) {
+  if (redis === undefined && client === undefined) {
+    const lonely = [
+      ['namespace', namespace],
+      ['onError', onError],
+    ].find(([, value]) => value !== undefined);
+    if (lonely === undefined) return undefined;
+    throw typeError(
+      'ERR_ROLLGATE_OPTION',
+      `option '${lonely[0]}': expected only beside 'redis' (or 'client'), which is missing`,
+    );
+  }
+  if (redis !== undefined && client !== undefined && redis !== client) {
+    throw typeError(
+      'ERR_ROLLGATE_OPTION',
+      "options 'redis' and 'client': expected one of them, which mean the same, got two different values",
+    );
+  }
+  return {
+    connection:
+      redis === undefined ? readConnection('client', client) : readConnection('redis', redis),
+    namespace: readNamespace(namespace),
+    onError: readOnError(onError),
+  };
+}
+
+module.exports = { REDIS_NAMES, readRedisOptions };

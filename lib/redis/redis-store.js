@@ -1,0 +1,204 @@
+// The store on Redis: the functions of memory-store.js, with promises of what they give there.
+'use strict';
+
+const { clockReader } = require('../clock');
+const { NUMBERS, decisionLength } = require('../decision');
+const { refuseCallback, refuseClosed } = require('../refusals');
+const { createBackend } = require('./backend');
+const { createFallback, isOfRedis } = require('./fallback');
+const { idText } = require('./id-text');
+const { Outage } = require('./outage');
+const { LONGEST_MICROS } = require('./script');
+
+const readTimeLeft = (numbers) => numbers[NUMBERS.TIME_LEFT];
+
+const readAnswer = (numbers) => ({
+  timeLeft: numbers[NUMBERS.TIME_LEFT],
+  actionsLeft: numbers[NUMBERS.ACTIONS_LEFT],
+});
+
+/** The user's clock in us, within what a script can count; without one, the server's is asked. */
+function createClock(clock, onFailure) {
+  if (clock === undefined) return () => undefined;
+  const readClock = clockReader(clock, onFailure);
+  return () => Math.max(-LONGEST_MICROS, Math.min(readClock(), LONGEST_MICROS));
+}
+
+/**
+ * An asynchronous store: `decide` and `decideMany` promise what `read` makes of the numbers, which it
+ * must take at once. What is wrong with a call rejects its promise.
+ */
+function createRedisStore(checked) {
+  const { connection, namespace, onError } = checked.redis;
+  const { windows, minDifference, countBlocked, clock } = checked;
+  const length = decisionLength(windows.length);
+  const counts = { allowed: 0, blocked: 0, errors: 0, fallbacks: 0 };
+  const policy = { windows, minDifference, countBlocked };
+  const backend = createBackend({ connection, policy, namespace });
+  const outage = new Outage(() => backend.ping());
+  const fallback = createFallback(onError, checked);
+  const readNow = createClock(clock, () => counts.errors++);
+  let isClosed = false;
+
+  function assertOpen() {
+    if (isClosed) refuseClosed();
+  }
+
+  function openIdText(id) {
+    assertOpen();
+    return idText(id);
+  }
+
+  function count(numbers, offset = 0) {
+    if (numbers[offset + NUMBERS.BLOCKED] === 0) counts.allowed++;
+    else counts.blocked++;
+  }
+
+  /** Has the fallback decide, as `decide` does. */
+  function decideWithout(id, cost, records, read) {
+    counts.fallbacks++;
+    return fallback.decide(id, cost, records, (numbers) => {
+      if (records) count(numbers);
+      return read(numbers);
+    });
+  }
+
+  /** `isFull`: whether `read` wants more of the numbers than BLOCKED and TIME_LEFT. */
+  function decide(id, cost, records, read, isFull) {
+    return new Promise((resolve, reject) => {
+      const text = openIdText(id);
+      const now = readNow();
+      if (fallback !== null && outage.isOn) {
+        resolve(decideWithout(text, cost, records, read));
+        return;
+      }
+      backend.attempt(text, cost, records, isFull, now, (error, numbers) => {
+        if (error === null) {
+          if (records) count(numbers);
+          resolve(read(numbers));
+          return;
+        }
+        counts.errors++;
+        if (fallback === null) {
+          reject(error);
+          return;
+        }
+        outage.note(error);
+        try {
+          resolve(decideWithout(text, cost, records, read));
+        } catch (failed) {
+          reject(failed);
+        }
+      });
+    });
+  }
+
+  function countAll(numbers) {
+    for (let offset = 0; offset < numbers.length; offset += length) count(numbers, offset);
+    return numbers;
+  }
+
+  function decideManyWithout(ids) {
+    counts.fallbacks += ids.length;
+    return fallback.decideMany(ids, countAll);
+  }
+
+  async function numbersOfMany(ids) {
+    const texts = ids.map(openIdText);
+    const now = readNow();
+    if (texts.length === 0) return new Float64Array(0);
+    if (fallback !== null && outage.isOn) return decideManyWithout(texts);
+    try {
+      return countAll(await backend.attemptMany(texts, now));
+    } catch (error) {
+      counts.errors++;
+      if (fallback === null) throw error;
+      outage.note(error);
+      return decideManyWithout(texts);
+    }
+  }
+
+  /** Calls back outside of every promise, where an exception of the callback's own is uncaught. */
+  function callBack(id, callback) {
+    if (typeof callback !== 'function') refuseCallback(callback);
+    decide(id, 1, true, readAnswer, true).then(
+      ({ timeLeft, actionsLeft }) => process.nextTick(callback, null, timeLeft, actionsLeft),
+      (error) => process.nextTick(callback, error),
+    );
+  }
+
+  /** Runs what onError does not soften. */
+  async function run(call) {
+    try {
+      return await call();
+    } catch (error) {
+      counts.errors++;
+      throw error;
+    }
+  }
+
+  return {
+    detectedClientType: backend.detectedClientType,
+
+    /** The limiter function itself. */
+    call(id, callback) {
+      if (callback !== undefined) return callBack(id, callback);
+      if (typeof id === 'function') return callBack(undefined, id);
+      return decide(id, 1, true, readTimeLeft, false);
+    },
+
+    decide: (id, cost, records, read) => decide(id, cost, records, read, true),
+
+    async decideMany(ids, read) {
+      assertOpen();
+      return read(await numbersOfMany(ids));
+    },
+
+    async refund(receipt) {
+      if (receipt === null) return false;
+      if (!isOfRedis(receipt)) return fallback.refund(receipt);
+      return run(() => backend.refund(idText(receipt.id), receipt));
+    },
+
+    async clear(id) {
+      const text = openIdText(id);
+      fallback?.clear(text);
+      await run(() => backend.clear(text));
+    },
+
+    async clearAll() {
+      assertOpen();
+      fallback?.clearAll();
+      await run(() => backend.clearAll());
+    },
+
+    stats() {
+      assertOpen();
+      const { allowed, blocked, errors, fallbacks } = counts;
+      return {
+        keys: null, // to know would take a scan
+        allowed,
+        blocked,
+        evicted: fallback?.evicted() ?? 0,
+        errors,
+        bytes: null,
+        fallbacks,
+        connection: backend.stats(),
+      };
+    },
+
+    /** How a call ends that makes no sense. */
+    fail: (error) => Promise.reject(error),
+
+    assertOpen,
+
+    async close() {
+      if (isClosed) return;
+      isClosed = true;
+      fallback?.close();
+      await backend.close();
+    },
+  };
+}
+
+module.exports = { createRedisStore };
