@@ -1,0 +1,203 @@
+// The native client: hiredis on Node's own event loop, the checks of one turn in few commands.
+'use strict';
+
+const native = require('../native');
+const { NUMBERS, decisionLength } = require('../decision');
+const { failure } = require('../errors');
+const { clearAll } = require('./clear-all');
+const failures = require('./failures');
+const { checkCount, isDuration, toMs } = require('./reply');
+const { policyArguments } = require('./script');
+
+/** Room for the results of a good many calls; more are told in several turns. */
+const MOST_NUMBERS = 4096;
+const TOO_MANY = -1;
+
+/** The class of failures that the native side tells by name. */
+function failureOf(kind, message, { commandTimeout }) {
+  if (kind === 'timeout') return failures.timeout(commandTimeout);
+  if (kind === 'closed') return failures.closed();
+  if (kind === 'unreachable') return failures.unreachable(new Error(message));
+  if (kind === 'reply' && !/^[A-Z]+ /.test(message)) return failures.reply(message);
+  return failures.fromReplyError(message);
+}
+
+function assertAvailable({ tls }) {
+  if (native.createRedisClient === undefined) {
+    throw failure(
+      'ERR_ROLLGATE_UNSUPPORTED',
+      "the native Redis client is not in this build, for hiredis or Node's uv.h was missing when it " +
+        "was built: install hiredis and run 'npm rebuild rollgate', or give 'redis' a client of " +
+        'ioredis or redis (node-redis)',
+    );
+  }
+  if (tls !== undefined) {
+    throw failure(
+      'ERR_ROLLGATE_UNSUPPORTED',
+      'the native Redis client has no TLS in this build, for its hiredis has none: give ' +
+        "'redis' a client of ioredis or redis (node-redis) that is connected with TLS, or go through a " +
+        'TLS tunnel on this host',
+    );
+  }
+}
+
+/** Full replies come in us. */
+function toMilliseconds(numbers) {
+  for (let i = 0; i < numbers.length; i++) {
+    if (isDuration(i)) numbers[i] = toMs(numbers[i]);
+  }
+}
+
+/** A backend of redis-store.js; `options` as for createClientBackend. */
+function createNativeBackend({ connection, policy, namespace }) {
+  assertAvailable(connection);
+  const length = decisionLength(policy.windows.length);
+  const brief = new Float64Array(length);
+  const keyOf = (id) => `${namespace}{${id}}`;
+  /** What each call under way does with its result, by the number that the native side gave it. */
+  const waiting = [];
+
+  function take(call) {
+    const done = waiting[call];
+    waiting[call] = undefined;
+    return done;
+  }
+
+  // The native side only borrows this; it holds it while calls are under way.
+  const keep = {
+    numbers: new Float64Array(Math.max(MOST_NUMBERS, 2 + length)),
+
+    settle(count) {
+      const { numbers } = keep;
+      let next = 0;
+      for (let i = 0; i < count; i++) {
+        const done = take(numbers[next]);
+        const first = next + 2;
+        next = first + numbers[next + 1];
+        if (next - first > 1) {
+          const own = numbers.subarray(first, next);
+          toMilliseconds(own);
+          done(null, own);
+        } else {
+          const timeLeft = numbers[first];
+          brief[NUMBERS.BLOCKED] = timeLeft > 0 ? 1 : 0;
+          brief[NUMBERS.TIME_LEFT] = toMs(timeLeft);
+          done(null, brief);
+        }
+      }
+    },
+
+    fail(kind, message, count) {
+      for (const call of keep.numbers.slice(0, count)) {
+        take(call)(failureOf(kind, message, connection));
+      }
+    },
+
+    reply(call, value) {
+      take(call)(null, value);
+    },
+  };
+
+  const { host, port, path, cluster, retry } = connection;
+  const functions = native.createRedisClient(
+    {
+      endpoints: (cluster ?? [{ host, port, path }]).map((seed) => ({ path: '', ...seed })),
+      isCluster: cluster !== undefined,
+      username: connection.username ?? '',
+      password: connection.password ?? '',
+      name: connection.connectionName ?? '',
+      db: connection.db,
+      connectTimeout: connection.connectTimeout,
+      commandTimeout: connection.commandTimeout,
+      maxQueue: connection.maxQueue,
+      retryMin: retry.min,
+      retryMax: retry.max,
+      keyPrefix: namespace,
+      policy: policyArguments(policy),
+      windows: policy.windows.length,
+    },
+    keep,
+  );
+
+  /** Has `done(error, result)` called once with the result of the call of this number. */
+  function wait(call, done) {
+    if (call === TOO_MANY) {
+      process.nextTick(done, failures.queueFull(connection.maxQueue));
+    } else {
+      waiting[call] = done;
+    }
+  }
+
+  function promise(call) {
+    return new Promise((resolve, reject) => {
+      wait(call, (error, result) => (error === null ? resolve(result) : reject(error)));
+    });
+  }
+
+  const command = (args, node, key) => promise(functions.command(args, node, key));
+  const sendTo = (key) => (args) => command(args, '', key);
+
+  const backend = {
+    detectedClientType: 'hiredis',
+    keep,
+
+    attempt(id, cost, records, full, now, done) {
+      wait(functions.attempt(id, cost, records, full, now), done);
+    },
+
+    /** They go out together, 64 in a command. */
+    async attemptMany(ids, now) {
+      const all = new Float64Array(ids.length * length);
+      const attempts = ids.map((id, i) => {
+        return new Promise((resolve, reject) => {
+          backend.attempt(id, 1, true, true, now, (error, numbers) => {
+            if (error !== null) return reject(error);
+            all.set(numbers, i * length);
+            resolve();
+          });
+        });
+      });
+      await Promise.all(attempts);
+      return all;
+    },
+
+    refund(id, { at, cost, incarnation }) {
+      return new Promise((resolve, reject) => {
+        wait(functions.refund(id, at, incarnation, cost), (error, numbers) => {
+          // The one integer of the reply, 0 or 1, stands where a brief one has the time left.
+          if (error === null) resolve(numbers[NUMBERS.TIME_LEFT] > 0);
+          else reject(error);
+        });
+      });
+    },
+
+    async clear(id) {
+      const key = keyOf(id);
+      const failed = checkCount(await command(['unlink', key], '', key));
+      if (failed !== null) throw failed;
+    },
+
+    async clearAll() {
+      await backend.ping(); // a cluster's nodes are known when one has answered
+      const adapter = {
+        isCluster: cluster !== undefined,
+        masters: () => functions.nodes().map((node) => ({ send: (args) => command(args, node, '') })),
+      };
+      await clearAll(keyOf('').slice(0, -1), { adapter, ask: async (send, args) => send(args), sendTo });
+    },
+
+    async ping() {
+      const reply = await command(['ping'], '', '');
+      if (reply !== 'PONG') throw failures.reply('Redis did not answer PING with PONG');
+    },
+
+    stats: () => functions.stats(),
+
+    async close() {
+      functions.close();
+    },
+  };
+  return backend;
+}
+
+module.exports = { createNativeBackend };
