@@ -2,12 +2,13 @@
 'use strict';
 
 const { createClientBackend } = require('./client-backend');
+const { createNativeBackend } = require('./native-backend');
 
 /** @param {{ connection: object, policy: object, namespace: string }} options as checked by options.js */
 function createBackend(options) {
-  if (options.connection.client !== undefined) return createClientBackend(options);
-  // Not before it is needed.
-  return require('./native-backend').createNativeBackend(options);
+  return options.connection.client === undefined
+    ? createNativeBackend(options)
+    : createClientBackend(options);
 }
 
 module.exports = { createBackend };

@@ -79,4 +79,4 @@ function checkCount(reply) {
   return readInteger(reply) >= 0 ? null : refuse();
 }
 
-module.exports = { checkCount, readBrief, readFull, readRefund };
+module.exports = { checkCount, isDuration, readBrief, readFull, readRefund, toMs };
