@@ -32,3 +32,6 @@ endfunction()
 
 rollgate_test(core)
 rollgate_test(memory)
+if(ROLLGATE_REDIS)
+  rollgate_test(redis)
+endif()

@@ -56,6 +56,8 @@ function createNativeBackend({ connection, policy, namespace }) {
   const keyOf = (id) => `${namespace}{${id}}`;
   /** What each call under way does with its result, by the number that the native side gave it. */
   const waiting = [];
+  /** The same of the calls being settled, for these numbers can be given to new calls meanwhile. */
+  const settled = [];
 
   function take(call) {
     const done = waiting[call];
@@ -69,9 +71,13 @@ function createNativeBackend({ connection, policy, namespace }) {
 
     settle(count) {
       const { numbers } = keep;
+      for (let i = 0, at = 0; i < count; i++, at += 2 + numbers[at + 1]) {
+        settled[i] = take(numbers[at]);
+      }
       let next = 0;
       for (let i = 0; i < count; i++) {
-        const done = take(numbers[next]);
+        const done = settled[i];
+        settled[i] = undefined;
         const first = next + 2;
         next = first + numbers[next + 1];
         if (next - first > 1) {
@@ -88,9 +94,8 @@ function createNativeBackend({ connection, policy, namespace }) {
     },
 
     fail(kind, message, count) {
-      for (const call of keep.numbers.slice(0, count)) {
-        take(call)(failureOf(kind, message, connection));
-      }
+      const failed = Array.from(keep.numbers.subarray(0, count), take);
+      for (const done of failed) done(failureOf(kind, message, connection));
     },
 
     reply(call, value) {

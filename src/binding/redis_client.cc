@@ -211,6 +211,7 @@ class RedisClient final : private redis::Client::Sink {
       while (to < records.size()) {
         const std::size_t length = 2 + static_cast<std::size_t>(records[to + 1]);
         if (to + length - from > numbers.size()) break;
+        client_.HandingOn(static_cast<CallId>(records[to]));
         to += length;
         ++count;
       }
@@ -230,8 +231,10 @@ class RedisClient final : private redis::Client::Sink {
       const std::string& message = failed.failure.message;
       for (std::size_t from = 0; from < failed.calls.size(); from += numbers.size()) {
         const std::size_t count = std::min(numbers.size(), failed.calls.size() - from);
-        std::copy_n(failed.calls.begin() + static_cast<std::ptrdiff_t>(from), count,
-                    numbers.begin());
+        for (std::size_t i = 0; i < count; ++i) {
+          client_.HandingOn(failed.calls[from + i]);
+          numbers[i] = failed.calls[from + i];
+        }
         napi_value kind = nullptr;
         napi_value text = nullptr;
         napi_create_string_utf8(env_, Name(failed.failure.kind), NAPI_AUTO_LENGTH, &kind);
@@ -243,6 +246,7 @@ class RedisClient final : private redis::Client::Sink {
 
   void DeliverReplies(napi_value keep) {
     for (const auto& [call, reply] : std::exchange(replies_, {})) {
+      client_.HandingOn(call);
       Call(keep, "reply",
            std::array{binding::ToJs(env_, static_cast<Micros>(call)), ToJs(env_, reply)});
     }

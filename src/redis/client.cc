@@ -63,13 +63,19 @@ std::optional<CallId> Client::NewCall() {
   if (!free_calls_.empty()) {
     call = free_calls_.back();
     free_calls_.pop_back();
-  } else if (calls_ < options_.max_queue) {
-    call = calls_++;
+  } else if (uses_.size() < options_.max_queue) {
+    call = static_cast<CallId>(uses_.size());
+    uses_.push_back(0);
   } else {
     return std::nullopt;
   }
+  uses_[call] = 2;
   if (pending_++ == 0) timer_->KeepProcessAlive(true);
   return call;
+}
+
+void Client::Unuse(CallId call) {
+  if (--uses_[call] == 0) free_calls_.push_back(call);
 }
 
 void Client::Track(Request& request, std::list<Request*>::iterator before) {
@@ -237,20 +243,18 @@ void Client::OnFailure(std::unique_ptr<Request> request, const Failure& failure)
 /// The end of a request whose calls have been told.
 void Client::Finish(Request& request) {
   Untrack(request);
-  finished_calls_.insert(finished_calls_.end(), request.calls.begin(), request.calls.end());
+  for (const CallId call : request.calls) Unuse(call);
   if (!request.timed_out) pending_ -= request.calls.size();
 }
 
 void Client::OnSettled() {
   if (is_closed_) return;
   transport_->Flush();
-  const std::vector<CallId> finished = std::exchange(finished_calls_, {});
   if (has_results_) {
     has_results_ = false;
     sink_.Deliver();
     if (is_closed_) return;
   }
-  free_calls_.insert(free_calls_.end(), finished.begin(), finished.end());
   ArmTimer();
 }
 

@@ -69,6 +69,9 @@ class Client final : private Transport::Owner {
   std::optional<CallId> Command(const std::vector<std::string>& words, const std::string& node,
                                 std::string_view key);
 
+  /// To be said by the sink just before it hands on the result of a call: its number is free then.
+  void HandingOn(CallId call) { Unuse(call); }
+
   /// Fails every call. Nothing may be called afterwards but the destructor.
   void Close();
   /// Calls back once nothing of a closed client is left in the loop.
@@ -83,6 +86,7 @@ class Client final : private Transport::Owner {
   void OnSettled() override;
 
   std::optional<CallId> NewCall();
+  void Unuse(CallId call);
   Millis NewDeadline() const { return EventLoop::Now() + options_.command_timeout; }
   ScriptRequest& OpenRequest(std::uint16_t hash_slot, const Attempt& attempt);
   void SendOpen();
@@ -113,10 +117,9 @@ class Client final : private Transport::Owner {
   std::size_t pending_ = 0;     ///< calls that have not been told
 
   // A number is not given out again while its request is under way, timed out or not, nor before
-  // its result was handed on.
+  // its result was handed on: these are what uses_ counts.
+  std::vector<std::uint8_t> uses_;
   std::vector<CallId> free_calls_;
-  std::vector<CallId> finished_calls_;
-  CallId calls_ = 0;
   bool has_results_ = false;
   bool is_closed_ = false;
 };
