@@ -13,13 +13,15 @@ const { policyArguments } = require('./script');
 const MOST_NUMBERS = 4096;
 const TOO_MANY = -1;
 
-/** The class of failures that the native side tells by name. */
+const ERROR_REPLY = /^[A-Z]+ /;
+
+/** From the kind that the native side tells to the failure. */
 function failureOf(kind, message, { commandTimeout }) {
   if (kind === 'timeout') return failures.timeout(commandTimeout);
   if (kind === 'closed') return failures.closed();
   if (kind === 'unreachable') return failures.unreachable(new Error(message));
-  if (kind === 'reply' && !/^[A-Z]+ /.test(message)) return failures.reply(message);
-  return failures.fromReplyError(message);
+  if (ERROR_REPLY.test(message)) return failures.fromReplyError(message);
+  return failures.reply(`Redis gave something that is no answer: ${message}`, new Error(message));
 }
 
 function assertAvailable({ tls }) {

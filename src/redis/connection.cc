@@ -276,7 +276,9 @@ void Connection::Lose(Failure failure) {
   const bool was_up = state_ == State::kUp;
   lookup_.reset();
   FreeContext();
-  failure.message = endpoint_.Name() + ": " + failure.message;
+  if (failure.kind == Failure::Kind::kUnreachable) {
+    failure.message = endpoint_.Name() + ": " + failure.message;
+  }
   last_failure_ = failure;
   // One that has served starts anew at once; who never gets so far waits longer each time.
   failed_tries_ = was_up && has_answered_ ? 0 : failed_tries_ + 1;
