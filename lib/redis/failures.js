@@ -47,8 +47,9 @@ function closed(cause) {
   return failure('ERR_ROLLGATE_REDIS_CLOSED', 'the Redis client is closed', cause);
 }
 
+/** Of who is not let in, a server does not even read commands of more than ten words. */
 const AUTH_REPLY =
-  /^(NOAUTH|WRONGPASS|NOPERM)\b|invalid password|no password is set|without any password configured/i;
+  /\b(NOAUTH|WRONGPASS|NOPERM)\b|unauthenticated|invalid password|no password is set|without any password/i;
 
 /** Servers that do not know a command repeat its arguments, and those of HELLO have the password. */
 function withoutArguments(message) {
