@@ -79,7 +79,7 @@ function createRedisStore(checked) {
           return;
         }
         counts.errors++;
-        if (fallback === null) {
+        if (fallback === null || isClosed) {
           reject(error);
           return;
         }
@@ -112,7 +112,7 @@ function createRedisStore(checked) {
       return countAll(await backend.attemptMany(texts, now));
     } catch (error) {
       counts.errors++;
-      if (fallback === null) throw error;
+      if (fallback === null || isClosed) throw error;
       outage.note(error);
       return decideManyWithout(texts);
     }

@@ -1,0 +1,133 @@
+// A real cluster of three primaries, through the cluster clients.
+'use strict';
+
+const RateLimiter = require('../..');
+const { keySlot } = require('../../lib/redis/key-slot');
+const { handClock } = require('../support/hand-clock');
+const { outcomeOf } = require('../support/outcome');
+const { startCluster } = require('../support/redis-cluster');
+const { EACH_CLUSTER_CLIENT, openings } = require('../support/redis-clients');
+const { waitUntil } = require('../support/wait-until');
+
+const IDS = Array.from({ length: 60 }, (_, i) => `id ${i}`);
+let cluster;
+let namespaces = 0;
+
+beforeAll(async () => {
+  cluster = await startCluster();
+});
+
+test('slots are those of the server', async () => {
+  const keys = [
+    '123456789',
+    'ns{a}',
+    'ns{}',
+    'ns{}}',
+    'ns{{}',
+    'ü{日本}',
+    '{a}{b}',
+    'no braces',
+    '',
+  ];
+  for (const key of [...keys, 'x'.repeat(1000)]) {
+    expect(keySlot(key)).toBe(await cluster.nodes[0].command('CLUSTER', 'KEYSLOT', key));
+  }
+});
+
+describe.each(EACH_CLUSTER_CLIENT)('through %s', (_name, openCluster) => {
+  const { using, closeAll } = openings();
+  afterAll(closeAll);
+  let redis;
+
+  beforeAll(async () => {
+    redis = { ...using(openCluster(cluster.urls)), commandTimeout: 5000 };
+    // A cluster of node-redis refuses what comes before it is connected.
+    await waitUntil('the cluster answers', () => limiterWith().limiter.peek('a'));
+  });
+
+  function limiterWith(options) {
+    namespaces += 1;
+    const time = handClock();
+    const limiter = RateLimiter({
+      redis,
+      namespace: `cluster-${namespaces}`,
+      interval: 1000,
+      maxInInterval: 2,
+      countBlocked: false,
+      clock: time.clock,
+      ...options,
+    });
+    return { limiter, time };
+  }
+
+  test('decides for ids on every node', async () => {
+    const { limiter, time } = limiterWith();
+    for (const expected of [0, 0, 1000]) {
+      const answers = await Promise.all(IDS.map((id) => limiter(id)));
+      expect([...new Set(answers)]).toEqual([expected]);
+    }
+    time.advance(1000);
+    expect(await limiter(IDS[0])).toBe(0);
+  });
+
+  test('attemptMany, refund, peek', async () => {
+    const { limiter } = limiterWith();
+    const decisions = await limiter.attemptMany([...IDS, ...IDS, IDS[7]]);
+    expect(decisions.map(({ allowed }) => allowed)).toEqual([...Array(120).fill(true), false]);
+    expect(decisions.map(({ actionsLeft }) => actionsLeft)).toEqual([
+      ...Array(60).fill(1),
+      ...Array(61).fill(0),
+    ]);
+    expect(await limiter.refund(decisions[7])).toBe(true);
+    expect((await limiter.peek(IDS[7])).allowed).toBe(true);
+  });
+
+  test('clear and clearAll, on all nodes', async () => {
+    const { limiter } = limiterWith();
+    const other = limiterWith().limiter;
+    await Promise.all([limiter.attemptMany(IDS), other.attemptMany(IDS)]);
+    await limiter.clear(IDS[0]);
+    expect((await limiter.peek(IDS[0])).limits[0].used).toBe(1);
+    await limiter.clearAll();
+    for (const id of IDS.slice(0, 20)) {
+      expect((await limiter.peek(id)).limits[0].used).toBe(1);
+      expect((await other.peek(id)).limits[0].used).toBe(2);
+    }
+  });
+
+  test('a node that forgets its scripts', async () => {
+    const { limiter } = limiterWith();
+    await limiter('a');
+    for (const node of cluster.nodes) await node.command('SCRIPT', 'FLUSH');
+    const answers = await Promise.all(IDS.map((id) => limiter(id)));
+    expect([...new Set(answers)]).toEqual([0]);
+  });
+
+  test('a slot that moves', async () => {
+    const { limiter } = limiterWith({ maxInInterval: 1000 });
+    const slot = keySlot(`cluster-${namespaces}{a}`);
+    await limiter('a');
+    const from = await cluster.ownerOf(slot);
+    const to = cluster.nodes.find((node) => node !== from);
+    await cluster.beginMove(slot, from, to);
+    await cluster.moveKeys(slot, from, to);
+    expect(await limiter('a')).toBe(0);
+    await cluster.endMove(slot, from, to);
+    expect(await limiter('a')).toBe(0);
+    expect((await limiter.peek('a')).limits[0].used).toBe(4);
+  });
+
+  test('a frozen node fails its own ids within their deadline', async () => {
+    const { limiter } = limiterWith({ redis: { ...redis, commandTimeout: 300 } });
+    await limiter.attemptMany(IDS);
+    const [, frozen] = cluster.nodes;
+    await frozen.freeze();
+    const outcomes = await Promise.all(IDS.map((id) => outcomeOf(limiter(id))));
+    frozen.thaw();
+    expect(new Set(outcomes).has('ERR_ROLLGATE_REDIS_TIMEOUT')).toBe(true);
+    await waitUntil('all nodes answer', async () => {
+      return (await limiter.attemptMany(IDS)).length === IDS.length;
+    });
+    await cluster.settled();
+  });
+});

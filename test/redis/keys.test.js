@@ -1,0 +1,203 @@
+// What stands in Redis: keys, their time to live, and logs that outlive a change of limits.
+'use strict';
+
+const RateLimiter = require('../..');
+const { handClock } = require('../support/hand-clock');
+const { REDIS_CLIENTS, openings } = require('../support/redis-clients');
+const { startRedis } = require('../support/redis-server');
+
+const { using, closeAll } = openings();
+let server;
+let redis;
+let namespaces = 0;
+
+beforeAll(async () => {
+  server = await startRedis();
+});
+
+describe('keys', () => {
+  beforeAll(() => {
+    redis = using(REDIS_CLIENTS.ioredis.open(server.url));
+  });
+  afterAll(closeAll);
+
+  beforeEach(async () => {
+    namespaces += 1;
+    await server.command('FLUSHALL');
+  });
+
+  const keyOf = (id) => `keys-${namespaces}{${id}}`;
+
+  const limiterWith = (options) =>
+    RateLimiter({ redis, namespace: `keys-${namespaces}`, countBlocked: false, ...options });
+
+  test('are namespace{id}, one for each id, whatever the windows', async () => {
+    const limits = [1000, 60_000, 86_400_000].map((interval) => ({ interval, maxInInterval: 9 }));
+    const limiter = limiterWith({ limits });
+    await limiter.attemptMany(['a', 'ü}', '', 5]);
+    const keys = await server.command('KEYS', '*');
+    expect(keys.sort()).toEqual(['', '5', 'a', 'ü}'].map(keyOf).sort());
+  });
+
+  test('begin with a random namespace where none is given', async () => {
+    const limiters = [1, 2].map(() => RateLimiter({ redis, interval: 1000, maxInInterval: 1 }));
+    expect([await limiters[0]('a'), await limiters[1]('a')]).toEqual([0, 0]);
+    const keys = await server.command('KEYS', '*');
+    expect(keys).toHaveLength(2);
+    for (const key of keys) expect(key).toMatch(/^rate-limiter-[\w-]{8}\{a\}$/);
+  });
+
+  test.each([
+    ['short', 5, 2000],
+    ['long', 500, 2000],
+    ['short', 5, 5_000_000],
+    ['long', 500, 5_000_000],
+  ])('of %s logs (max %d) live an interval of %d ms and a second', async (_form, max, interval) => {
+    const limiter = limiterWith({ interval, maxInInterval: max });
+    for (let i = 0; i < 3; i++) {
+      await limiter.attempt('a');
+      const ttl = await server.command('PTTL', keyOf('a'));
+      expect(ttl).toBeLessThanOrEqual(interval + 1000);
+      expect(ttl).toBeGreaterThan(interval);
+    }
+  });
+
+  test.each([
+    ['short', 1],
+    ['long', 300],
+  ])('of %s logs without a time to live get one again', async (_form, max) => {
+    const limiter = limiterWith({ interval: 60_000, maxInInterval: max });
+    await limiter.attempt('a', { cost: max });
+    for (const attempt of [() => limiter('a'), () => limiter.attempt('a')]) {
+      await server.command('PERSIST', keyOf('a'));
+      await attempt();
+      expect(await server.command('PTTL', keyOf('a'))).toBeGreaterThan(59_000);
+    }
+  });
+
+  test('hold no more than the limit, however often an id comes', async () => {
+    const limiter = limiterWith({ interval: 60_000, maxInInterval: 10, countBlocked: true });
+    await limiter.attemptMany(Array(500).fill('a'));
+    expect(await server.command('STRLEN', keyOf('a'))).toBeLessThan(100);
+  });
+
+  describe('of logs whose limits change', () => {
+    /** What `max` allows after `done` actions at one moment, half an interval later. */
+    async function changeOf(before, after, done) {
+      const time = handClock(1_700_000_000_000);
+      const first = limiterWith({ clock: time.clock, ...before });
+      await first.attempt('a', { cost: done });
+      time.advance(Math.min(before.interval, after.interval) / 2);
+      const second = limiterWith({ clock: time.clock, ...after });
+      const { limits } = await second.peek('a');
+      const wouldUse = Math.min(done + 1, after.maxInInterval);
+      expect(limits[0].used).toBe(wouldUse);
+      let allowed = 0;
+      while ((await second('a')) === 0) allowed += 1;
+      expect(allowed).toBe(Math.max(0, after.maxInInterval - done));
+      time.advance(after.interval);
+      expect(await second('a')).toBe(0);
+    }
+    const minute = 60_000;
+    const long = 2 * 3_600_000; // stamps of more than 4 bytes
+
+    test.each([
+      ['max up', [minute, 3], [minute, 6], 3],
+      ['max down', [minute, 6], [minute, 3], 6],
+      ['max down, a few done', [minute, 6], [minute, 3], 2],
+      ['interval beyond 71 minutes', [minute, 4], [long, 4], 3],
+      ['interval below 71 minutes', [long, 4], [minute, 4], 3],
+      ['short to long form', [minute, 200], [minute, 258], 200],
+      ['just short to just long', [minute, 257], [minute, 258], 257],
+      ['long to short form', [minute, 258], [minute, 257], 258],
+      ['long to short form, a few done', [minute, 300], [minute, 20], 10],
+      ['all at once', [long, 300], [minute, 20], 15],
+      ['all at once, back', [minute, 20], [long, 300], 15],
+    ])('%s', (_what, [i1, m1], [i2, m2], done) =>
+      changeOf({ interval: i1, maxInInterval: m1 }, { interval: i2, maxInInterval: m2 }, done),
+    );
+  });
+
+  describe('under a prefix of the client', () => {
+    test.each([
+      ['ioredis', () => new (require('ioredis'))(server.url, { keyPrefix: 'app*:' })],
+      ['ioredis-5', () => new (require('ioredis-5'))(server.url, { keyPrefix: 'app*:' })],
+      ['redis-3', () => require('redis-3').createClient(server.url, { prefix: 'app*:' })],
+    ])('%s', async (_name, open) => {
+      const client = open();
+      try {
+        const limiter = limiterWith({ redis: client, interval: 60_000, maxInInterval: 2 });
+        await limiter.attemptMany(['a', 'b', 'a']);
+        expect((await server.command('KEYS', '*')).sort()).toEqual([
+          `app*:${keyOf('a')}`,
+          `app*:${keyOf('b')}`,
+        ]);
+        await limiter.clear('a');
+        expect(await server.command('KEYS', '*')).toEqual([`app*:${keyOf('b')}`]);
+        await server.command('SET', `app+:${keyOf('c')}`, 'of others');
+        await limiter.clearAll();
+        expect(await server.command('KEYS', '*')).toEqual([`app+:${keyOf('c')}`]);
+      } finally {
+        if (client.end.length > 0) client.end(true);
+        else client.disconnect();
+      }
+    });
+  });
+
+  describe('with clients that are told to answer otherwise', () => {
+    const connect = async (client) => {
+      await client.connect();
+      return client;
+    };
+    test.each([
+      [
+        'ioredis, stringNumbers',
+        () => new (require('ioredis'))(server.url, { stringNumbers: true }),
+      ],
+      [
+        'ioredis, enableAutoPipelining',
+        () => new (require('ioredis'))(server.url, { enableAutoPipelining: true }),
+      ],
+      [
+        'node-redis 6, numbers and strings otherwise',
+        () => {
+          const typeMapping = { 58: String, 36: Buffer, 43: Buffer };
+          const commandOptions = { typeMapping };
+          return connect(require('redis').createClient({ url: server.url, commandOptions }));
+        },
+      ],
+      [
+        'node-redis 5, RESP 3',
+        () => connect(require('redis-5').createClient({ url: server.url, RESP: 3 })),
+      ],
+      [
+        'node-redis 4, legacyMode',
+        () => connect(require('redis-4').createClient({ url: server.url, legacyMode: true })),
+      ],
+      [
+        'a pool of node-redis 6',
+        () => connect(require('redis').createClientPool({ url: server.url })),
+      ],
+      [
+        'node-redis 3, buffers',
+        () => require('redis-3').createClient(server.url, { return_buffers: true }),
+      ],
+    ])('%s', async (_name, open) => {
+      const client = await open();
+      try {
+        const limiter = limiterWith({ redis: client, interval: 60_000, maxInInterval: 2 });
+        const decisions = await limiter.attemptMany(['a', 'a', 'a']);
+        expect(decisions.map(({ allowed }) => allowed)).toEqual([true, true, false]);
+        expect(await limiter('a')).toBeGreaterThan(0);
+        await limiter.clear('a');
+        expect(await limiter('a')).toBe(0);
+        await limiter.clearAll();
+        expect(await server.command('KEYS', '*')).toEqual([]);
+      } finally {
+        if (typeof client.destroy === 'function') client.destroy();
+        else if (client.end?.length > 0) client.end(true);
+        else await client.disconnect();
+      }
+    });
+  });
+});
