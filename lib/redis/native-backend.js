@@ -3,9 +3,10 @@
 
 const native = require('../native');
 const { NUMBERS, decisionLength } = require('../decision');
-const { failure } = require('../errors');
+const { failure, typeError } = require('../errors');
 const { clearAll } = require('./clear-all');
 const failures = require('./failures');
+const { readNativeTls } = require('./native-tls');
 const { checkCount, isDuration, toMs } = require('./reply');
 const { policyArguments } = require('./script');
 
@@ -24,22 +25,23 @@ function failureOf(kind, message, { commandTimeout }) {
   return failures.reply(`Redis gave something that is no answer: ${message}`, new Error(message));
 }
 
-function assertAvailable({ tls }) {
-  if (native.createRedisClient === undefined) {
-    throw failure(
-      'ERR_ROLLGATE_UNSUPPORTED',
-      "the native Redis client is not in this build, for hiredis or Node's uv.h was missing when it " +
-        "was built: install hiredis and run 'npm rebuild rollgate', or give 'redis' a client of " +
-        'ioredis or redis (node-redis)',
-    );
-  }
-  if (tls !== undefined) {
-    throw failure(
-      'ERR_ROLLGATE_UNSUPPORTED',
-      'the native Redis client has no TLS in this build, for its hiredis has none: give ' +
-        "'redis' a client of ioredis or redis (node-redis) that is connected with TLS, or go through a " +
-        'TLS tunnel on this host',
-    );
+function assertAvailable() {
+  if (native.createRedisClient !== undefined) return;
+  throw failure(
+    'ERR_ROLLGATE_UNSUPPORTED',
+    "the native Redis client is not in this build, for hiredis or Node's uv.h was missing when it was " +
+      "built: install hiredis and run 'npm rebuild rollgate', or give 'redis' a client of ioredis or " +
+      'redis (node-redis)',
+  );
+}
+
+/** What the native side throws is of no realm of the caller's. */
+function createClient(options, keep) {
+  try {
+    return native.createRedisClient(options, keep);
+  } catch (error) {
+    if (error.code !== 'ERR_ROLLGATE_OPTION') throw error;
+    throw typeError(error.code, `option 'redis.tls': ${error.message}`);
   }
 }
 
@@ -52,7 +54,7 @@ function toMilliseconds(numbers) {
 
 /** A backend of redis-store.js; `options` as for createClientBackend. */
 function createNativeBackend({ connection, policy, namespace }) {
-  assertAvailable(connection);
+  assertAvailable();
   const length = decisionLength(policy.windows.length);
   const brief = new Float64Array(length);
   const keyOf = (id) => `${namespace}{${id}}`;
@@ -106,7 +108,7 @@ function createNativeBackend({ connection, policy, namespace }) {
   };
 
   const { host, port, path, cluster, retry } = connection;
-  const functions = native.createRedisClient(
+  const functions = createClient(
     {
       endpoints: (cluster ?? [{ host, port, path }]).map((seed) => ({ path: '', ...seed })),
       isCluster: cluster !== undefined,
@@ -122,6 +124,7 @@ function createNativeBackend({ connection, policy, namespace }) {
       keyPrefix: namespace,
       policy: policyArguments(policy),
       windows: policy.windows.length,
+      tls: readNativeTls(connection.tls),
     },
     keep,
   );
@@ -188,9 +191,14 @@ function createNativeBackend({ connection, policy, namespace }) {
       await backend.ping(); // a cluster's nodes are known when one has answered
       const adapter = {
         isCluster: cluster !== undefined,
-        masters: () => functions.nodes().map((node) => ({ send: (args) => command(args, node, '') })),
+        masters: () =>
+          functions.nodes().map((node) => ({ send: (args) => command(args, node, '') })),
       };
-      await clearAll(keyOf('').slice(0, -1), { adapter, ask: async (send, args) => send(args), sendTo });
+      await clearAll(keyOf('').slice(0, -1), {
+        adapter,
+        ask: async (send, args) => send(args),
+        sendTo,
+      });
     },
 
     async ping() {

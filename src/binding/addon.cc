@@ -23,7 +23,10 @@ NAPI_MODULE_INIT() {
   bool all = Export(env, exports, "createMemoryLimiter", CreateMemoryLimiter) &&
              Export(env, exports, "liveLimiters", LiveLimiters);
 #ifdef ROLLGATE_HAS_REDIS
-  all = all && Export(env, exports, "createRedisClient", rollgate::binding::CreateRedisClient);
+  napi_value has_tls = nullptr;
+  all = all && Export(env, exports, "createRedisClient", rollgate::binding::CreateRedisClient) &&
+        napi_get_boolean(env, rollgate::binding::kRedisHasTls, &has_tls) == napi_ok &&
+        napi_set_named_property(env, exports, "redisHasTls", has_tls) == napi_ok;
 #endif
   return all ? exports : nullptr;
 }

@@ -8,6 +8,7 @@
 #include <array>
 #include <exception>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -415,15 +416,35 @@ redis::ClientOptions ReadOptions(napi_env env, napi_value from) {
   return options;
 }
 
+#ifdef ROLLGATE_HAS_TLS
+std::shared_ptr<const redis::TlsContext> ReadTls(napi_env env, napi_value from) {
+  if (!IsType(env, from, napi_object)) return nullptr;
+  const auto text = [&](const char* name) { return ReadText(env, Get(env, from, name)); };
+  redis::TlsOptions options;
+  options.authorities = ReadTexts(env, Get(env, from, "ca"));
+  options.certificate = text("cert");
+  options.key = text("key");
+  options.passphrase = text("passphrase");
+  options.verifies = ReadBool(env, Get(env, from, "verifies"));
+  options.server_name = text("serverName");
+  std::string error;
+  std::shared_ptr<const redis::TlsContext> context = redis::TlsContext::Create(options, error);
+  if (!context) throw std::invalid_argument(error);
+  return context;
+}
+#endif
+
 /// A callback that answers exhausted memory with an exception in JavaScript.
 template <napi_value (*kCallback)(napi_env, napi_callback_info)>
 napi_value Guarded(napi_env env, napi_callback_info info) {
   try {
     return kCallback(env, info);
+  } catch (const std::invalid_argument& error) {
+    napi_throw_error(env, "ERR_ROLLGATE_OPTION", error.what());
   } catch (const std::exception& error) {
     napi_throw_error(env, "ERR_ROLLGATE_MEMORY", error.what());
-    return nullptr;
   }
+  return nullptr;
 }
 
 napi_value Create(napi_env env, napi_callback_info info) {
@@ -432,6 +453,9 @@ napi_value Create(napi_env env, napi_callback_info info) {
   uv_loop_s* loop = nullptr;
   napi_value functions = nullptr;
   redis::ClientOptions client_options = ReadOptions(env, options);
+#ifdef ROLLGATE_HAS_TLS
+  client_options.connection.tls = ReadTls(env, Get(env, options, "tls"));
+#endif
   // lib has checked all this: what is missing could not be read, for the thread is to end.
   if (napi_get_uv_event_loop(env, &loop) != napi_ok || client_options.endpoints.empty() ||
       client_options.policy.empty() || napi_create_object(env, &functions) != napi_ok) {

@@ -8,8 +8,10 @@ namespace rollgate::binding {
 /// createRedisClient(options, keep): the functions of one client over Redis, for one limiter.
 ///
 /// options: { endpoints: [{ host, port, path }], isCluster, username, password, db, name,
-/// connectTimeout, commandTimeout, maxQueue, retryMin, retryMax, keyPrefix, policy, windows };
-/// `policy` are the last arguments of the script, as strings.
+/// connectTimeout, commandTimeout, maxQueue, retryMin, retryMax, keyPrefix, policy, windows, tls };
+/// `policy` are the last arguments of the script, as strings; `tls`, which only a build with TLS
+/// reads, is undefined or { ca: [], cert, key, passphrase, verifies, serverName }, all PEM texts; a
+/// text that makes no sense is thrown as an Error.
 ///
 /// keep: what is called back, which lives as long as calls are pending, and as its owner holds it:
 /// { numbers, settle, fail, reply }. settle(count) finds records in the Float64Array `numbers`,
@@ -21,5 +23,13 @@ namespace rollgate::binding {
 /// many are under way. nodes() lists the nodes of a cluster. stats() gives { isUp, pending,
 /// connections }. close() fails what is pending. Ids are well-formed strings; all else was checked.
 napi_value CreateRedisClient(napi_env env, napi_callback_info info);
+
+/// Whether connections can have TLS.
+inline constexpr bool kRedisHasTls =
+#ifdef ROLLGATE_HAS_TLS
+    true;
+#else
+    false;
+#endif
 
 }  // namespace rollgate::binding

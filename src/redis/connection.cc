@@ -52,7 +52,7 @@ struct Connection::Hooks {
 
   static void OnConnect(const redisAsyncContext* context, int status) {
     // hiredis 0.14 reports some failures with status REDIS_ERR only, later ones set err as well.
-    if (status == REDIS_OK && context->err == 0) From(context->data).is_connected_ = true;
+    if (status == REDIS_OK && context->err == 0) From(context->data).OnConnected();
   }
 
   static void OnReply(redisAsyncContext* context, void* reply, void* data) {
@@ -206,6 +206,20 @@ void Connection::ConnectToNextAddress() {
       loop_, context_->c.fd,
       [this](bool is_readable, bool is_writable) { OnSocket(is_readable, is_writable); });
   redisAsyncSetConnectCallback(context_, Hooks::OnConnect);
+}
+
+/// Nothing has been written yet, and without the TLS that was asked for nothing is.
+void Connection::OnConnected() {
+  is_connected_ = true;
+#ifdef ROLLGATE_HAS_TLS
+  if (options_.tls) {
+    const std::string error = options_.tls->Start(context_->c, endpoint_.host);
+    if (!error.empty()) {
+      greeting_failure_ = std::make_unique<Failure>(Failure{Failure::Kind::kUnreachable, error});
+      return;
+    }
+  }
+#endif
   Greet();
 }
 

@@ -12,6 +12,7 @@
 #include "redis/event_loop.h"
 #include "redis/failure.h"
 #include "redis/request.h"
+#include "redis/tls.h"
 
 struct redisAsyncContext;
 struct redisReply;
@@ -32,7 +33,8 @@ struct ConnectionOptions {
   std::string username;  ///< empty: the default user
   std::string password;  ///< empty: none. In no message.
   int db = 0;
-  std::string name;  ///< for CLIENT SETNAME; empty: none
+  std::string name;                       ///< for CLIENT SETNAME; empty: none
+  std::shared_ptr<const TlsContext> tls;  ///< null: without TLS
   Millis connect_timeout = 2000;
   Millis retry_min = 50;
   Millis retry_max = 2000;
@@ -103,6 +105,7 @@ class Connection {
 
   void Connect();
   void ConnectToNextAddress();
+  void OnConnected();
   void Greet();
   void OnGreeted();
   void Write(std::unique_ptr<Request> request);
