@@ -24,7 +24,7 @@ function show(value) {
 
 /** A URL may have a password in it, wherever it was put by mistake. */
 function withoutCredentials(text) {
-  return text.replace(/^([a-z][\w+.-]*:\/\/).*@/is, '$1***@');
+  return text.replace(/:\/\/.*@/s, '://***@');
 }
 
 /** Array.isArray throws on a revoked proxy. */

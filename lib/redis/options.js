@@ -38,8 +38,12 @@ function readOnError(onError = 'throw') {
 /** Anything else than a bag of options is a client of a kind that is not known. */
 function isPlainObject(value) {
   if (typeof value !== 'object' || value === null) return false;
-  const prototype = Object.getPrototypeOf(value);
-  return prototype === null || Object.getPrototypeOf(prototype) === null;
+  try {
+    const prototype = Object.getPrototypeOf(value);
+    return prototype === null || Object.getPrototypeOf(prototype) === null;
+  } catch {
+    return false; // a revoked proxy
+  }
 }
 
 function readClient(name, client) {
