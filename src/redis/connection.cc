@@ -63,6 +63,7 @@ struct Connection::Hooks {
       connection.unanswered_.push_back(std::move(request));
     } else {
       connection.has_answered_ = true;
+      connection.silent_since_ = EventLoop::Now();
       connection.owner_.OnAnswer(connection, std::move(request),
                                  *static_cast<const redisReply*>(reply));
     }
@@ -150,9 +151,7 @@ void Connection::Connect() {
   state_ = State::kConnecting;
   connect_by_ = EventLoop::Now() + options_.connect_timeout;
   addresses_.clear();
-  const bool is_numeric = endpoint_.host.find(':') != std::string::npos ||
-                          endpoint_.host.find_first_not_of("0123456789.") == std::string::npos;
-  if (!endpoint_.path.empty() || is_numeric) {
+  if (!endpoint_.path.empty() || IsAddress(endpoint_.host)) {
     addresses_.push_back(endpoint_.host);
     ConnectToNextAddress();
     return;
@@ -202,9 +201,11 @@ void Connection::ConnectToNextAddress() {
   context_->ev.addWrite = Hooks::AddWrite;
   context_->ev.delWrite = Hooks::DelWrite;
   context_->ev.cleanup = Hooks::Cleanup;
-  watch_ = std::make_unique<SocketWatch>(
-      loop_, context_->c.fd,
-      [this](bool is_readable, bool is_writable) { OnSocket(is_readable, is_writable); });
+  watch_ = std::make_unique<SocketWatch>(loop_, context_->c.fd,
+                                         [this](bool is_readable, bool is_writable) {
+                                           if (is_readable) silent_since_ = EventLoop::Now();
+                                           OnSocket(is_readable, is_writable);
+                                         });
   redisAsyncSetConnectCallback(context_, Hooks::OnConnect);
 }
 
@@ -241,7 +242,7 @@ void Connection::Greet() {
 void Connection::OnGreeted() {
   state_ = State::kUp;
   ++connections_;
-  redisEnableKeepAlive(&context_->c);
+  if (endpoint_.path.empty()) redisEnableKeepAlive(&context_->c);
   while (!waiting_.empty() && state_ == State::kUp) {
     std::unique_ptr<Request> request = std::move(waiting_.front());
     waiting_.pop_front();
@@ -260,10 +261,7 @@ void Connection::OnSocket(bool is_readable, bool is_writable) {
     redisAsyncHandleWrite(context_);
     is_writing_ = false;
   }
-  if (is_readable && context_ != nullptr) {
-    silent_since_ = EventLoop::Now();
-    redisAsyncHandleRead(context_);
-  }
+  if (is_readable && context_ != nullptr) redisAsyncHandleRead(context_);
   CheckContext();
   owner_.OnSettled();
 }

@@ -154,6 +154,12 @@ void Timer::KeepProcessAlive(bool alive) {
   }
 }
 
+bool IsAddress(const std::string& host) {
+  sockaddr_in ipv4{};
+  sockaddr_in6 ipv6{};
+  return uv_ip4_addr(host.c_str(), 0, &ipv4) == 0 || uv_ip6_addr(host.c_str(), 0, &ipv6) == 0;
+}
+
 struct NameLookup::Request {
   uv_getaddrinfo_t uv{};
   std::shared_ptr<EventLoop::State> state;

@@ -89,6 +89,9 @@ class Timer {
   bool keeps_alive_ = false;
 };
 
+/// Whether this is an address as it stands, not a name.
+bool IsAddress(const std::string& host);
+
 /// Finds the addresses of a host name on a thread of the loop's pool.
 class NameLookup {
  public:
