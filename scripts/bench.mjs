@@ -13,7 +13,7 @@ const { runBenchmark } = require('../bench/js/harness');
 const { progressLine, tableMarkdown, tableText } = require('../bench/js/report');
 const { checkAll } = require('../bench/js/plain-js-check');
 
-const NAMES = ['throughput', 'memory', 'stall', 'attack', 'floods', 'core'];
+const NAMES = ['throughput', 'memory', 'stall', 'attack', 'floods', 'redis', 'core'];
 const PEERS = [
   'express-rate-limit',
   'rate-limiter-flexible',
@@ -58,7 +58,8 @@ async function run(names, { quick }) {
     const results = await runBenchmark(file, benchmark, { quick, onProgress });
     failed += Object.values(results).filter(({ error }) => error).length;
     for (const table of benchmark.tables(results)) console.log(tableText(table));
-    report.benchmarks[name] = { date, load, command: commandLine(), results };
+    const versions = benchmark.versions?.();
+    report.benchmarks[name] = { date, load, command: commandLine(), versions, results };
     mkdirSync(path.dirname(resultsFile), { recursive: true });
     writeFileSync(resultsFile, `${JSON.stringify(report, null, 1)}\n`);
   }
@@ -96,7 +97,6 @@ function environment() {
 }
 
 function markdown({ environment: env, benchmarks }) {
-  const versions = Object.entries(env.versions).map(([name, version]) => `${name} ${version}`);
   const names = NAMES.filter((name) => benchmarks[name]);
   return `${[
     '# Benchmarks',
@@ -109,7 +109,7 @@ function markdown({ environment: env, benchmarks }) {
     `| Memory | ${env.memoryGiB} GiB |`,
     `| System | ${env.system} |`,
     `| Node.js | ${env.node} |`,
-    `| Versions | ${versions.join(', ')} |`,
+    `| Versions | ${versionsText(env.versions)} |`,
     '',
     'How it is measured: every subject runs in a process of its own, one of each per round and every round beginning with another, so that a slow moment of the machine meets all. A figure is the median over the rounds, "min – max" its spread, and a ratio that of two medians, above 1 where rollgate needs less. "CPU" is the time of all threads of the process, garbage collection included. The plain JS limiters are in `bench/js/plain-js.js`, written for this comparison and checked against an oracle before each run.',
     '',
@@ -117,12 +117,20 @@ function markdown({ environment: env, benchmarks }) {
   ].join('\n')}\n`;
 }
 
-function section({ name, title, question, bias, tables }, { date, load, command, results }) {
+function versionsText(versions) {
+  return Object.entries(versions)
+    .map(([name, version]) => `${name} ${version}`)
+    .join(', ');
+}
+
+function section({ name, title, question, bias, tables }, run) {
+  const { date, load, command, versions, results } = run;
   return [
     `## ${title}`,
     '',
     `${question} (\`bench/js/${name}.js\`, \`${command}\`, ${date} UTC, load average before it ${load}.)`,
     '',
+    ...(versions ? [`With ${versionsText(versions)}.`, ''] : []),
     ...tables(results).map(tableMarkdown),
     'To be read with it:',
     '',

@@ -1,0 +1,143 @@
+// Question: what does a check on Redis cost, alone and with many in flight, and what does the server keep of an id?
+//
+// Bias, also printed below the tables (see `bias`): the server is on the same machine and has no other
+// work, the peers on fixed windows do less, and one turn of the event loop starts many checks.
+
+const { execFileSync } = require('node:child_process');
+const { startRedis, stopRedis } = require('../../test/support/redis-server');
+const { main } = require('./harness');
+const { redisSubjects } = require('./redis-subjects');
+const { tables } = require('./redis-tables');
+const {
+  assertLimits,
+  drawsFrom,
+  randomIds,
+  refusedAbove,
+  runInFlight,
+} = require('./redis-workload');
+
+const INTERVAL_MS = 60_000; // nothing leaves the window while it is measured
+const MAX = 5;
+const MAXES = [5, 100, 1000];
+const COMPARED = Object.keys(redisSubjects);
+const FASTEST = ['rollgate', 'rateLimiterFlexibleIoredis', 'rateLimitRedisIoredis'];
+const KEEPING = ['rollgate', 'rollingRateLimiterIoredis', ...FASTEST.slice(1)];
+
+// One in flight comes last, where all code is compiled.
+const CASES = {
+  tenThousand: { ids: 10_000, checks: 100_000, inFlight: [64, 512, 1], compared: COMPARED },
+  million: { ids: 1_000_000, checks: 300_000, inFlight: [64, 512], compared: FASTEST },
+};
+
+function jobs({ quick }) {
+  const pace = quick ? { warmUpMs: 100, limitMs: 300 } : { warmUpMs: 250, limitMs: 1300 };
+  const rounds = quick ? 1 : 5;
+  const refusals = quick ? { count: 10_000, limitMs: 250 } : { count: 100_000, limitMs: 4000 };
+  return [
+    ...Object.entries(CASES).flatMap(([name, { compared }]) =>
+      compared.map((subject) => ({ key: `${name}/${subject}`, name, subject, ...pace, rounds })),
+    ),
+    ...MAXES.flatMap((max) =>
+      KEEPING.map((subject) => {
+        return { key: `bytes/${max}/${subject}`, subject, max, refusals, rounds: 1 };
+      }),
+    ),
+  ];
+}
+
+/** A run has a server of its own, with nothing in it. */
+async function measure(job) {
+  const server = await startRedis();
+  try {
+    const maxInInterval = job.max ?? MAX;
+    const options = { url: server.url, interval: INTERVAL_MS, maxInInterval };
+    const subject = await redisSubjects[job.subject].create(options);
+    await assertLimits(subject, server, maxInInterval);
+    await server.command('FLUSHALL');
+    return await (job.max === undefined ? measureSpeed : measureBytes)(subject, server, job);
+  } finally {
+    await stopRedis();
+  }
+}
+
+async function measureSpeed(subject, server, { name, warmUpMs, limitMs }) {
+  const { ids, checks, inFlight: levels } = CASES[name];
+  const idAt = drawsFrom(randomIds(ids));
+  const expectRefused = refusedAbove(MAX, idAt);
+  const numbers = {};
+  for (const inFlight of levels) {
+    const same = { idAt, inFlight, count: checks, expectRefused };
+    await runInFlight(subject, server, { ...same, limitMs: warmUpMs });
+    await server.command('FLUSHALL');
+    global.gc();
+    const found = await runInFlight(subject, server, { ...same, limitMs });
+    await server.command('FLUSHALL');
+    numbers[`perSecond${inFlight}`] = found.perSecond;
+    numbers[`p50At${inFlight}`] = found.p50;
+    numbers[`p99At${inFlight}`] = found.p99;
+    numbers[`nodeCpu${inFlight}`] = found.nodeCpu;
+    numbers[`serverCpu${inFlight}`] = found.serverCpu;
+    numbers[`refusedPercent${inFlight}`] = (100 * found.refused) / found.checks;
+  }
+  return numbers;
+}
+
+async function measureBytes(subject, server, { max, refusals }) {
+  const [id] = randomIds(1);
+  const idAt = () => id;
+  const bytes = () => server.command('MEMORY', 'USAGE', subject.keyOf(id), 'SAMPLES', '0');
+  const fill = { idAt, inFlight: 1, count: max, limitMs: Infinity, expectRefused: () => 0 };
+  await runInFlight(subject, server, fill);
+  const full = await bytes();
+  const allRefused = { idAt, inFlight: 64, ...refusals, expectRefused: (checks) => checks };
+  const { checks } = await runInFlight(subject, server, allRefused);
+  return { bytes: full, refusals: checks, bytesAfter: await bytes() };
+}
+
+function skip() {
+  try {
+    execFileSync('redis-server', ['--version']);
+    return undefined;
+  } catch {
+    return 'no redis-server on PATH';
+  }
+}
+
+function versions() {
+  const packages = ['rolling-rate-limiter', 'rate-limiter-flexible', 'rate-limit-redis'];
+  const server = execFileSync('redis-server', ['--version'], { encoding: 'utf8' });
+  return {
+    'Redis server': /v=(\S+)/.exec(server)?.[1] ?? 'unknown',
+    ...Object.fromEntries(
+      [...packages, 'ioredis', 'redis'].map((name) => [
+        name,
+        require(`../../node_modules/${name}/package.json`).version,
+      ]),
+    ),
+  };
+}
+
+module.exports = {
+  name: 'redis',
+  title: 'A check on Redis',
+  question:
+    'What does a check on Redis cost, alone and with many in flight, in time and in CPU of both processes, and how many bytes does the server keep of an id?',
+  bias: [
+    'Client and server share one machine and the loopback: a real network adds its round trip to every latency, and takes from the differences between latencies what it adds to them all. Only the CPU figures stay what they are.',
+    '"In flight" is how many loops of `await` there are. They wait for replies that come together and so start their next checks together, in one turn of the event loop, which is where the native client makes one command of many. Checks that come one by one, as with 1 in flight, gain nothing from that.',
+    'A latency is from the start of a call to where its loop goes on, the wait of the call for the other checks in flight included: with 64 and 512 in flight it follows from checks per second.',
+    'Each subject has one connection and the defaults of its client. ioredis and node-redis send the commands of one turn together, too, but each is a command of its own.',
+    'rate-limiter-flexible and rate-limit-redis count in fixed windows: one number where a rolling window takes a log. rolling-rate-limiter, like rollgate here, counts refused attempts as actions, but keeps them all.',
+    'All subjects get the same ids in the same order, 10 checks on average for each of 10,000 ids, or as far as the time limit lets them come; see "refused". The case of 1,000,000 ids is nearly all first checks, at which there is nothing to read and a key to make. For each subject the refusals are compared with what they must be.',
+    'Each run has a new server that keeps nothing on disk, emptied after the warm-up of each level. Its CPU is that of all its threads, as INFO tells it.',
+    'The bytes are those of MEMORY USAGE with all samples: the key, its entry, its value, and what the allocator rounds up, without the time to live, which each key of each subject has as well. rolling-rate-limiter does not come to 100,000 refusals, as each one reads all of those before it; it was stopped at a time limit.',
+  ],
+  budgetMs: 420_000,
+  skip,
+  versions,
+  jobs,
+  measure,
+  tables,
+};
+
+if (require.main === module) main(__filename, module.exports);
