@@ -18,6 +18,19 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
  */
 declare function RateLimiter(options: RateLimiter.RateLimiterOptions): RateLimiter;
 
+/**
+ * A limiter on Redis, which everybody shares who has its `namespace`. It answers with promises. For
+ * `new` there is the class `RedisRateLimiter`, which is the same.
+ *
+ * ```js
+ * const limiter = RateLimiter({ redis: 'redis://localhost', namespace: 'api', interval: 1000, maxInInterval: 10 });
+ * const timeLeft = await limiter('some id');
+ * ```
+ */
+declare function RateLimiter(
+  options: RateLimiter.RedisRateLimiterOptions,
+): RateLimiter.AsyncRateLimiter;
+
 // biome-ignore lint/correctness/noUnusedVariables: what a limiter is as a function; merges with the class
 interface RateLimiter {
   /**
@@ -163,6 +176,14 @@ declare namespace RateLimiter {
    * - `ERR_ROLLGATE_CLOCK`: Error, the clock threw (see `cause`) or gave no finite number
    * - `ERR_ROLLGATE_CLOSED`: Error, the limiter is closed
    * - `ERR_ROLLGATE_MEMORY`: Error, there is no memory left for the log of an id
+   * - `ERR_ROLLGATE_REDIS_TIMEOUT`: Error, Redis did not answer within `commandTimeout`
+   * - `ERR_ROLLGATE_REDIS_UNREACHABLE`: Error, there is no connection, or it was lost (see `cause`)
+   * - `ERR_ROLLGATE_REDIS_AUTH`: Error, Redis refuses the user or the password (see `cause`)
+   * - `ERR_ROLLGATE_REDIS_REPLY`: Error, Redis answered with another error (see `cause`), or with
+   *   something that makes no sense
+   * - `ERR_ROLLGATE_REDIS_QUEUE_FULL`: Error, `maxQueue` calls wait already
+   * - `ERR_ROLLGATE_REDIS_CLOSED`: Error, the Redis client was closed by its owner
+   * - `ERR_ROLLGATE_UNSUPPORTED`: Error, this build cannot do what the options ask for
    * - `ERR_ROLLGATE_THROWN`: Error, a function given to `rateLimit` threw what `next` cannot read (see
    *   `cause`)
    */
@@ -175,6 +196,13 @@ declare namespace RateLimiter {
     | 'ERR_ROLLGATE_CLOCK'
     | 'ERR_ROLLGATE_CLOSED'
     | 'ERR_ROLLGATE_MEMORY'
+    | 'ERR_ROLLGATE_REDIS_TIMEOUT'
+    | 'ERR_ROLLGATE_REDIS_UNREACHABLE'
+    | 'ERR_ROLLGATE_REDIS_AUTH'
+    | 'ERR_ROLLGATE_REDIS_REPLY'
+    | 'ERR_ROLLGATE_REDIS_QUEUE_FULL'
+    | 'ERR_ROLLGATE_REDIS_CLOSED'
+    | 'ERR_ROLLGATE_UNSUPPORTED'
     | 'ERR_ROLLGATE_THROWN';
 
   /** An Error, TypeError or RangeError that rollgate made. There is no class of this name. */
@@ -208,8 +236,8 @@ declare namespace RateLimiter {
     algorithm?: 'sliding-window-log' | undefined;
     /**
      * Tells the time in ms, in place of the monotonic clock; for tests and simulation. Fractions are
-     * taken to the microsecond. If it throws or gives no finite number, that call fails with
-     * `ERR_ROLLGATE_CLOCK` and the limiter lives on. A step backwards never lets more through; to know
+     * taken to the microsecond. On Redis it takes the place of the server's clock. If it throws or gives
+     * no finite number, that call fails with `ERR_ROLLGATE_CLOCK` and the limiter lives on. A step backwards never lets more through; to know
      * what to hold against it, a limiter with a clock of its own forgets expired ids only where
      * `maxKeys` asks for room.
      */
@@ -217,7 +245,7 @@ declare namespace RateLimiter {
     /**
      * Most ids held at once, an integer >= 1. When full, the id nearest to expiry is dropped, counted
      * in `stats()`, and warned about once (`process.emitWarning`, code `ROLLGATE_EVICTED`). Default
-     * 1,000,000.
+     * 1,000,000. On Redis it bounds what `onError: 'memory'` holds.
      */
     maxKeys?: number | undefined;
   }
@@ -236,8 +264,168 @@ declare namespace RateLimiter {
     limits: readonly Limit[];
   }
 
+  /** What a limiter in memory does not have. */
+  interface NoRedis {
+    redis?: undefined;
+    client?: undefined;
+    namespace?: undefined;
+    onError?: undefined;
+  }
+
   /** The options of a limiter. Numeric strings are refused, and so is what is not listed here. */
-  type RateLimiterOptions = OneLimitOptions | SeveralLimitsOptions;
+  type RateLimiterOptions = (OneLimitOptions | SeveralLimitsOptions) & NoRedis;
+
+  /** A client or cluster of ioredis, 4 or newer. */
+  interface IORedisClient {
+    readonly status: string;
+    createBuiltinCommand(...args: never[]): unknown;
+    sendCommand(...args: never[]): unknown;
+  }
+
+  /** A client, pool or cluster of redis (node-redis), 3 or newer. */
+  type NodeRedisClient =
+    | { readonly isOpen: boolean; sendCommand(...args: never[]): unknown }
+    | { readonly connected: boolean; send_command(...args: never[]): unknown };
+
+  /** A client that the limiter uses and leaves to its owner: it neither connects nor closes it. */
+  type RedisClient = IORedisClient | NodeRedisClient;
+
+  /** What concerns each call to Redis, whoever connects. */
+  interface RedisCallOptions {
+    /**
+     * ms within which a call gets its answer, an integer >= 1, counted from the call; then it fails
+     * with `ERR_ROLLGATE_REDIS_TIMEOUT`. Default 500.
+     */
+    commandTimeout?: number | undefined;
+    /**
+     * How many calls may wait for an answer, an integer >= 1; more fail at once with
+     * `ERR_ROLLGATE_REDIS_QUEUE_FULL`. Default 10,000.
+     */
+    maxQueue?: number | undefined;
+  }
+
+  /** A client, with what can be said beside it. */
+  interface RedisClientOptions extends RedisCallOptions {
+    client: RedisClient;
+  }
+
+  /** A connection of the limiter's own, opened with the first call and re-opened by itself. */
+  interface RedisConnectionOptions extends RedisCallOptions {
+    client?: undefined;
+    /** redis://, rediss:// or unix://, in place of host, port and path. What stands beside it wins. */
+    url?: string | undefined;
+    /** Default '127.0.0.1'. */
+    host?: string | undefined;
+    /** Default 6379. */
+    port?: number | undefined;
+    /** Of a unix socket, in place of host and port. */
+    path?: string | undefined;
+    username?: string | undefined;
+    /** Appears in no message. */
+    password?: string | undefined;
+    /** Number of the database. Default 0. */
+    db?: number | undefined;
+    /** Whether to use TLS, or options for node:tls. Default false, with rediss:// true. */
+    tls?: boolean | object | undefined;
+    /** ms to connect within. Default 2000. */
+    connectTimeout?: number | undefined;
+    /** ms to wait before connecting again: at first `min`, then longer, up to `max`. Default 50 and 2000. */
+    retry?: { min?: number | undefined; max?: number | undefined } | undefined;
+    /** Shown by CLIENT LIST. */
+    connectionName?: string | undefined;
+    /** URLs of some nodes of a Redis Cluster, in place of url, host, port and path. */
+    cluster?: readonly string[] | undefined;
+  }
+
+  /** How to get to Redis. */
+  type RedisOption = string | RedisConnectionOptions | RedisClientOptions | RedisClient;
+
+  /** What a limiter on Redis can be told besides its limits. */
+  interface RedisStoreOptions {
+    /**
+     * Beginning of every key, which is `namespace{id}`: non-empty, without braces. Limiters of one
+     * namespace count together and must have the same limits. Default 'rate-limiter-' and 8 random
+     * characters, which nobody shares.
+     */
+    namespace?: string | undefined;
+    /**
+     * Who decides where Redis gives no answer. 'throw' (default): nobody, the call fails. 'allow': it
+     * is allowed, as if the id were new. 'block': it is refused for a second. 'memory': a limiter in
+     * this process's memory, until Redis answers again.
+     */
+    onError?: 'throw' | 'allow' | 'block' | 'memory' | undefined;
+  }
+
+  /** Under the name it has here, or that of rolling-rate-limiter. */
+  type WithRedis<Redis> =
+    | { redis: Redis; client?: undefined }
+    | { client: Redis; redis?: undefined };
+
+  /** The options of a limiter on Redis. */
+  type RedisRateLimiterOptions<Redis = RedisOption> = (OneLimitOptions | SeveralLimitsOptions) &
+    RedisStoreOptions &
+    WithRedis<Redis>;
+
+  /**
+   * A limiter whose store is elsewhere: it answers with promises, and what is wrong with a call rejects
+   * them. The methods are those of RateLimiter.
+   */
+  // biome-ignore lint/complexity/noBannedTypes: a limiter is a function
+  interface AsyncRateLimiter extends Function {
+    /**
+     * Attempts an action and calls back later, never in the same tick.
+     *
+     * @throws TypeError `ERR_ROLLGATE_CALLBACK`: the callback is neither a function nor undefined
+     */
+    (id: Id, callback: Callback): void;
+
+    /** The same for the one bucket of callers without an id. */
+    (callback: Callback): void;
+
+    /**
+     * Attempts an action; resolves to the time left in ms: 0 exactly when the action is allowed.
+     *
+     * Rejects with `ERR_ROLLGATE_ID` (also for strings that are no well-formed Unicode),
+     * `ERR_ROLLGATE_CLOCK`, `ERR_ROLLGATE_CLOSED`, and `ERR_ROLLGATE_REDIS_...` unless `onError` says
+     * otherwise; so do all methods.
+     */
+    (id?: Id, callback?: undefined): Promise<number>;
+
+    /** What speaks to Redis: the native client, or yours. */
+    readonly detectedClientType: RedisClientType;
+
+    limit(id?: Id): Promise<boolean>;
+    wouldLimit(id?: Id): Promise<boolean>;
+    limitWithInfo(id?: Id): Promise<LimitInfo>;
+    wouldLimitWithInfo(id?: Id): Promise<LimitInfo>;
+    attempt(id?: Id, options?: AttemptOptions): Promise<Decision>;
+    peek(id?: Id, options?: AttemptOptions): Promise<Decision>;
+
+    /**
+     * In one round trip for each 1000 ids; in a cluster one for each slot among them. Where one part
+     * fails the promise rejects, and others may be recorded.
+     */
+    attemptMany(ids: readonly Id[]): Promise<Decision[]>;
+
+    /**
+     * As of RateLimiter. Always rejects where Redis does not answer, whatever `onError` says; the
+     * decision is used up then. Decisions that `onError` made are given back where they were made.
+     */
+    refund(decision: Decision): Promise<boolean>;
+
+    /** Always rejects where Redis does not answer, whatever `onError` says. */
+    clear(id?: Id): Promise<void>;
+
+    /** Scans all keys of the database: as many round trips as that takes. */
+    clearAll(): Promise<void>;
+
+    stats(): RedisStats;
+
+    /** Closes a connection of the limiter's own; a client of yours stays as it is. */
+    close(): Promise<void>;
+  }
+
+  type RedisClientType = 'hiredis' | 'ioredis' | 'node-redis';
 
   /** The options of one attempt. */
   interface AttemptOptions {
@@ -260,8 +448,8 @@ declare namespace RateLimiter {
      * window that has the least left.
      */
     readonly resetIn: number;
-    /** Why it was blocked; 'count' where both hold. */
-    readonly blockedBy: null | 'count' | 'minDifference';
+    /** Why it was blocked; 'count' where both hold; 'block' by `onError: 'block'`. */
+    readonly blockedBy: null | 'count' | 'minDifference' | 'block';
     /** The state of each window once this attempt is made, in the order of the options. */
     readonly limits: readonly WindowState[];
   }
@@ -309,8 +497,47 @@ declare namespace RateLimiter {
     bytes: number;
   }
 
+  /** What a limiter on Redis has done since it was made, in this process. */
+  interface RedisStats {
+    /** Unknown: to count them would take a scan of the database. */
+    keys: null;
+    /** Allowed attempts, those included that `onError` allowed. */
+    allowed: number;
+    /** Blocked attempts, those included that `onError` blocked. */
+    blocked: number;
+    /** Ids that `onError: 'memory'` dropped for want of room. */
+    evicted: number;
+    /** Calls that failed because of the clock or Redis, those included that `onError` softened. */
+    errors: number;
+    /** Unknown. */
+    bytes: null;
+    /** Decisions that `onError` made. */
+    fallbacks: number;
+    /** What can be told of the connection; `pending` is how many calls wait for an answer. */
+    connection: { pending: number; [fact: string]: unknown };
+  }
+
   /** A limiter in memory, under the name it has in rolling-rate-limiter 0.4. Only with `new`. */
   class InMemoryRateLimiter extends Self {}
+
+  interface RedisRateLimiter extends AsyncRateLimiter {}
+
+  /** A limiter on Redis, under the name it has in rolling-rate-limiter 0.4. Only with `new`. */
+  class RedisRateLimiter {
+    constructor(options: RedisRateLimiterOptions);
+    /** null for what is no client that is known. */
+    static determineRedisClientType(client: unknown): 'ioredis' | 'node-redis' | null;
+  }
+
+  /** The same, which takes clients of redis (node-redis) only. */
+  class NodeRedisRateLimiter extends RedisRateLimiter {
+    constructor(options: RedisRateLimiterOptions<NodeRedisClient | RedisClientOptions>);
+  }
+
+  /** The same, which takes clients of ioredis only. */
+  class IORedisRateLimiter extends RedisRateLimiter {
+    constructor(options: RedisRateLimiterOptions<IORedisClient | RedisClientOptions>);
+  }
 
   /**
    * The least that `rateLimit` knows of a request: a Node request, where Express has put the
@@ -383,7 +610,11 @@ declare namespace RateLimiter {
   }
 
   /** The limits of a middleware, which makes a limiter of its own. Without any: 5 requests in 60,000 ms. */
-  interface RateLimitLimits extends Partial<Limit>, CommonOptions {
+  interface RateLimitLimits extends Partial<Limit>, CommonOptions, RedisStoreOptions {
+    /** Counts on Redis; give a `namespace`, too. */
+    redis?: RedisOption | undefined;
+    /** The same as `redis`. */
+    client?: RedisOption | undefined;
     /** The same as `interval`; wins over it. */
     windowMs?: number | undefined;
     /** The same as `maxInInterval`, but 0 refuses every request. Wins over `max` and `maxInInterval`. */
@@ -397,7 +628,7 @@ declare namespace RateLimiter {
 
   /** A middleware over a limiter that exists. No limits are allowed beside it. */
   interface RateLimitExisting {
-    limiter: RateLimiter | RateLimitBackend;
+    limiter: RateLimiter | AsyncRateLimiter | RateLimitBackend;
   }
 
   /** The options of `rateLimit`. `undefined` is the same as leaving an option out. */

@@ -5,6 +5,7 @@ const fs = require('node:fs');
 const path = require('node:path');
 const { spawn } = require('node:child_process');
 const { once } = require('node:events');
+const { startRedis } = require('../support/redis-server');
 
 const root = path.join(__dirname, '../..');
 
@@ -103,6 +104,27 @@ test.each(blocksOf('docs/middleware.md').map((code, i) => [i + 1, code]))(
     expect(await run(code)).toEqual({ status: 0, stdout: '', stderr: '' });
   },
 );
+
+describe('docs/redis.md, on a real server', () => {
+  let server;
+
+  beforeAll(async () => {
+    server = await startRedis();
+  });
+
+  const outputs = [/^go ahead\n$/, /^node-redis false\n$/, /^$/];
+
+  test.each(blocksOf('docs/redis.md').map((code, i) => [i + 1, code]))(
+    'program %i runs',
+    async (which, code) => {
+      expect(code).toContain('redis://127.0.0.1:6379');
+      const told = code.replace('redis://127.0.0.1:6379', server.url);
+      const { status, stdout, stderr } = await run(told);
+      expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+      expect(stdout).toMatch(outputs[which - 1]);
+    },
+  );
+});
 
 test('docs/errors.md has a section for every code, and for no other', () => {
   const text = fs.readFileSync(path.join(root, 'docs/errors.md'), 'utf8');

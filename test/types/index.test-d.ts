@@ -163,7 +163,7 @@ expectType<boolean>(decision.allowed);
 expectType<number>(decision.timeLeft);
 expectType<number>(decision.actionsLeft);
 expectType<number>(decision.resetIn);
-expectType<null | 'count' | 'minDifference'>(decision.blockedBy);
+expectType<null | 'count' | 'minDifference' | 'block'>(decision.blockedBy);
 expectType<readonly WindowState[]>(decision.limits);
 expectType<{
   interval: number;
