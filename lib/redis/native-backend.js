@@ -7,7 +7,7 @@ const { failure, typeError } = require('../errors');
 const { clearAll } = require('./clear-all');
 const failures = require('./failures');
 const { readNativeTls } = require('./native-tls');
-const { checkCount, isDuration, toMs } = require('./reply');
+const { checkCount, readOne, readRefund, readTimeLeft } = require('./reply');
 const { policyArguments } = require('./script');
 
 /** Room for the results of a good many calls; more are told in several turns. */
@@ -45,13 +45,6 @@ function createClient(options, keep) {
   }
 }
 
-/** Full replies come in us. */
-function toMilliseconds(numbers) {
-  for (let i = 0; i < numbers.length; i++) {
-    if (isDuration(i)) numbers[i] = toMs(numbers[i]);
-  }
-}
-
 /** A backend of redis-store.js; `options` as for createClientBackend. */
 function createNativeBackend({ connection, policy, namespace }) {
   assertAvailable();
@@ -86,13 +79,9 @@ function createNativeBackend({ connection, policy, namespace }) {
         next = first + numbers[next + 1];
         if (next - first > 1) {
           const own = numbers.subarray(first, next);
-          toMilliseconds(own);
-          done(null, own);
+          done(readOne(own, 0, own, 0, own.length), own);
         } else {
-          const timeLeft = numbers[first];
-          brief[NUMBERS.BLOCKED] = timeLeft > 0 ? 1 : 0;
-          brief[NUMBERS.TIME_LEFT] = toMs(timeLeft);
-          done(null, brief);
+          done(readTimeLeft(numbers[first], brief), brief, numbers[first]);
         }
       }
     },
@@ -129,7 +118,7 @@ function createNativeBackend({ connection, policy, namespace }) {
     keep,
   );
 
-  /** Has `done(error, result)` called once with the result of the call of this number. */
+  /** Has `done(error, result, integer?)` called once with the result of the call of this number. */
   function wait(call, done) {
     if (call === TOO_MANY) {
       process.nextTick(done, failures.queueFull(connection.maxQueue));
@@ -173,10 +162,10 @@ function createNativeBackend({ connection, policy, namespace }) {
 
     refund(id, { at, cost, incarnation }) {
       return new Promise((resolve, reject) => {
-        wait(functions.refund(id, at, incarnation, cost), (error, numbers) => {
-          // The one integer of the reply, 0 or 1, stands where a brief one has the time left.
-          if (error === null) resolve(numbers[NUMBERS.TIME_LEFT] > 0);
-          else reject(error);
+        wait(functions.refund(id, at, incarnation, cost), (error, _, integer) => {
+          const found = error ?? readRefund([integer]);
+          if (typeof found === 'boolean') resolve(found);
+          else reject(found);
         });
       });
     },

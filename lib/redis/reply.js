@@ -29,7 +29,11 @@ function toMs(micros) {
 /** Takes a brief reply; returns the failure it means, or null. */
 function readBrief(reply, numbers) {
   if (!Array.isArray(reply) || reply.length !== 1) return refuse();
-  const timeLeft = readInteger(reply[0]);
+  return readTimeLeft(readInteger(reply[0]), numbers);
+}
+
+/** The same of its one integer. */
+function readTimeLeft(timeLeft, numbers) {
   if (timeLeft === -1) return refuseKey();
   if (!(timeLeft >= 0)) return refuse();
   numbers[NUMBERS.BLOCKED] = timeLeft > 0 ? 1 : 0;
@@ -47,6 +51,7 @@ function readFull(reply, numbers, offset, count, length) {
   return null;
 }
 
+/** Takes the integers of one decision, which may be where their numbers go. */
 function readOne(reply, first, numbers, offset, length) {
   const blocked = readInteger(reply[first]);
   if (blocked === -1) return refuseKey();
@@ -79,4 +84,4 @@ function checkCount(reply) {
   return readInteger(reply) >= 0 ? null : refuse();
 }
 
-module.exports = { checkCount, isDuration, readBrief, readFull, readRefund, toMs };
+module.exports = { checkCount, readBrief, readFull, readOne, readRefund, readTimeLeft };

@@ -46,6 +46,13 @@ struct Connection::Hooks {
     connection.context_failure_ = {
         context.err == REDIS_ERR_PROTOCOL ? Failure::Kind::kReply : Failure::Kind::kUnreachable,
         context.errstr[0] == '\0' ? "the connection was closed" : context.errstr};
+#ifdef ROLLGATE_HAS_TLS
+    if (connection.tls_session_ != nullptr) {
+      const std::string distrust = TlsContext::Distrust(connection.tls_session_);
+      if (!distrust.empty()) connection.context_failure_.message = distrust;
+      connection.tls_session_ = nullptr;
+    }
+#endif
     connection.watch_.reset();
     connection.context_ = nullptr;
   }
@@ -214,8 +221,9 @@ void Connection::OnConnected() {
   is_connected_ = true;
 #ifdef ROLLGATE_HAS_TLS
   if (options_.tls) {
-    const std::string error = options_.tls->Start(context_->c, endpoint_.host);
-    if (!error.empty()) {
+    std::string error;
+    tls_session_ = options_.tls->Start(context_->c, endpoint_.host, error);
+    if (tls_session_ == nullptr) {
       greeting_failure_ = std::make_unique<Failure>(Failure{Failure::Kind::kUnreachable, error});
       return;
     }

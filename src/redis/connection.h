@@ -122,6 +122,7 @@ class Connection {
 
   State state_ = State::kIdle;
   redisAsyncContext* context_ = nullptr;
+  ssl_st* tls_session_ = nullptr;  ///< of the context
   std::unique_ptr<SocketWatch> watch_;
   std::unique_ptr<NameLookup> lookup_;
   std::deque<std::string> addresses_;  ///< still to be tried

@@ -112,11 +112,21 @@ TlsContext::~TlsContext() {
   SSL_CTX_free(context_);
 }
 
-std::string TlsContext::Start(redisContext& connected, const std::string& host) const {
+std::string TlsContext::Distrust(const ssl_st* session) {
+  const long result = SSL_get_verify_result(session);
+  if (result == X509_V_OK || SSL_get_verify_mode(session) == SSL_VERIFY_NONE) return {};
+  return std::string("certificate verify failed: ") + X509_verify_cert_error_string(result);
+}
+
+ssl_st* TlsContext::Start(redisContext& connected, const std::string& host,
+                          std::string& error) const {
   const std::string& name = server_name_.empty() ? host : server_name_;
   ERR_clear_error();
   SSL* const ssl = SSL_new(context_);
-  if (ssl == nullptr) return Reason();
+  if (ssl == nullptr) {
+    error = Reason();
+    return nullptr;
+  }
   bool good = true;
   if (IsAddress(name)) {
     if (verifies_) good = X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), name.c_str()) == 1;
@@ -124,15 +134,11 @@ std::string TlsContext::Start(redisContext& connected, const std::string& host) 
     good = SSL_set_tlsext_host_name(ssl, name.c_str()) == 1 &&
            (!verifies_ || SSL_set1_host(ssl, name.c_str()) == 1);
   }
-  if (!good) {
-    SSL_free(ssl);
-    return "'" + name + "' is no name that a certificate could have";
-  }
-  if (redisInitiateSSL(&connected, ssl) != REDIS_OK) {
-    SSL_free(ssl);  // not taken over
-    return connected.errstr[0] == '\0' ? "TLS could not be started" : connected.errstr;
-  }
-  return {};
+  if (good && redisInitiateSSL(&connected, ssl) == REDIS_OK) return ssl;
+  error = good ? Distrust(ssl) : "'" + name + "' is no name that a certificate could have";
+  if (error.empty()) error = connected.errstr;
+  SSL_free(ssl);  // not taken over
+  return nullptr;
 }
 
 }  // namespace rollgate::redis

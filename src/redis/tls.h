@@ -10,6 +10,7 @@
 
 struct redisContext;
 struct ssl_ctx_st;
+struct ssl_st;
 
 namespace rollgate::redis {
 
@@ -32,8 +33,12 @@ class TlsContext {
   TlsContext(const TlsContext&) = delete;
   TlsContext& operator=(const TlsContext&) = delete;
 
-  /// Begins TLS on a connected context, nothing of which was written yet; empty, or why not.
-  std::string Start(redisContext& connected, const std::string& host) const;
+  /// Begins TLS on a connected context, to which nothing was written yet. Null with the reason in
+  /// `error`, or what the connection has until it is freed.
+  ssl_st* Start(redisContext& connected, const std::string& host, std::string& error) const;
+
+  /// Why the server was not trusted; empty where that is not what went wrong.
+  static std::string Distrust(const ssl_st* session);
 
  private:
   TlsContext(ssl_ctx_st* context, const TlsOptions& options);

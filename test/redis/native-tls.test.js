@@ -11,6 +11,20 @@ const CERTIFICATES = path.join(__dirname, '../support/certificates');
 const fileOf = (name) => path.join(CERTIFICATES, name);
 const pemOf = (name) => fs.readFileSync(fileOf(name), 'utf8');
 
+/** The first of the candidates that `use` does not reject. */
+async function firstThatWorks(candidates, use) {
+  let last;
+  for (const candidate of candidates()) {
+    try {
+      await use(candidate);
+      return candidate;
+    } catch (error) {
+      last = error;
+    }
+  }
+  throw last;
+}
+
 const limiterOn = (redis) => RateLimiter({ interval: 60_000, maxInInterval: 2, redis });
 const withTls = native.redisHasTls ? describe : describe.skip;
 const withoutTls = native.redisHasTls ? describe.skip : describe;
@@ -48,8 +62,12 @@ withTls('TLS', () => {
       ],
     });
     // A second port, with TLS; the first one stays for what the test asks of the server.
-    const tlsPort = server.port + 20_000;
-    await server.command('CONFIG', 'SET', 'tls-port', String(tlsPort));
+    const tlsPort = await firstThatWorks(
+      function* () {
+        for (let port = server.port + 10_001; port < server.port + 10_100; port++) yield port;
+      },
+      (port) => server.command('CONFIG', 'SET', 'tls-port', String(port)),
+    );
     url = `rediss://localhost:${tlsPort}`;
   });
 
