@@ -16,7 +16,9 @@ namespace {
 /// Keys in one run of the script: more gain nothing, and other clients have to wait longer.
 constexpr std::size_t kMostKeys = 64;
 
-/// What a call that could not be sent in time, because the loop was busy, is given.
+/// A loop that comes so much later than asked has been busy, and looks at its sockets first for a
+/// while.
+constexpr Millis kLate = 5;
 constexpr Millis kGrace = 20;
 
 /// What the script answers first where a key holds something else than a log.
@@ -258,25 +260,28 @@ void Client::OnSettled() {
   ArmTimer();
 }
 
+Millis Client::NextDue() const {
+  const Millis due = transport_->NextDue();
+  return untold_.empty() ? due : std::min(due, untold_.front()->deadline);
+}
+
 void Client::ArmTimer() {
-  Millis due = transport_->NextDue();
-  if (!untold_.empty()) due = std::min(due, untold_.front()->deadline);
-  if (due < std::numeric_limits<Millis>::max()) timer_->CallAt(due);
+  const Millis due = NextDue();
+  if (due < std::numeric_limits<Millis>::max()) timer_->CallAt(std::max(due, grace_until_));
   timer_->KeepProcessAlive(pending_ > 0);
 }
 
 void Client::OnTimer() {
   const Millis now = EventLoop::Now();
-  if (!untold_.empty() && untold_.front()->deadline <= now) {
-    // It may be the loop that is late: what has not been sent goes now, what has come is read.
-    for (const auto& request : open_) request->deadline = std::max(request->deadline, now + kGrace);
-    SendOpen();
-    transport_->Flush();
-    transport_->ReadNow();
-    if (is_closed_) return;
+  // One grace only, or a loop that is always busy would put everything off for ever.
+  is_in_grace_ = !is_in_grace_ && now - NextDue() > kLate;
+  SendOpen();
+  if (is_in_grace_) {
+    grace_until_ = now + kGrace;
+  } else {
+    TimeOut(now);
+    transport_->OnTime(now);
   }
-  TimeOut(now);
-  transport_->OnTime(now);
   OnSettled();
 }
 

@@ -98,6 +98,7 @@ class Client final : private Transport::Owner {
   void Untrack(Request& request);
   void OnTimer();
   void TimeOut(Millis now);
+  Millis NextDue() const;
   void ArmTimer();
 
   EventLoop loop_;
@@ -121,6 +122,8 @@ class Client final : private Transport::Owner {
   std::vector<std::uint8_t> uses_;
   std::vector<CallId> free_calls_;
   bool has_results_ = false;
+  bool is_in_grace_ = false;  ///< nothing is late before grace_until_, for the loop was
+  Millis grace_until_ = 0;
   bool is_closed_ = false;
 };
 

@@ -214,12 +214,6 @@ void Cluster::DropTimedOut() {
   for (const auto& [name, node] : nodes_) node->DropTimedOut();
 }
 
-void Cluster::ReadNow() {
-  std::vector<Connection*> nodes;
-  for (const auto& [name, node] : nodes_) nodes.push_back(node.get());
-  for (Connection* const node : nodes) node->ReadNow();
-}
-
 Millis Cluster::NextDue() const {
   Millis due = std::numeric_limits<Millis>::max();
   if (wants_map_ && has_map_ && map_request_ == nullptr) due = next_map_at_;

@@ -28,7 +28,6 @@ class Cluster final : public Transport, private Connection::Owner {
   void Send(std::unique_ptr<Request> request) override;
   void Flush() override;
   void DropTimedOut() override;
-  void ReadNow() override;
   Millis NextDue() const override;
   void OnTime(Millis now) override;
   void Close(const Failure& failure) override;

@@ -70,7 +70,6 @@ struct Connection::Hooks {
       connection.unanswered_.push_back(std::move(request));
     } else {
       connection.has_answered_ = true;
-      connection.silent_since_ = EventLoop::Now();
       connection.owner_.OnAnswer(connection, std::move(request),
                                  *static_cast<const redisReply*>(reply));
     }
@@ -142,11 +141,6 @@ void Connection::Flush() {
   CheckContext();
 }
 
-void Connection::ReadNow() {
-  if (context_ == nullptr || !is_connected_) return;
-  OnSocket(true, false);
-}
-
 void Connection::DropTimedOut() {
   while (!waiting_.empty() && waiting_.front()->timed_out) {
     owner_.OnFailure(*this, std::move(waiting_.front()), last_failure_);
@@ -208,11 +202,9 @@ void Connection::ConnectToNextAddress() {
   context_->ev.addWrite = Hooks::AddWrite;
   context_->ev.delWrite = Hooks::DelWrite;
   context_->ev.cleanup = Hooks::Cleanup;
-  watch_ = std::make_unique<SocketWatch>(loop_, context_->c.fd,
-                                         [this](bool is_readable, bool is_writable) {
-                                           if (is_readable) silent_since_ = EventLoop::Now();
-                                           OnSocket(is_readable, is_writable);
-                                         });
+  watch_ = std::make_unique<SocketWatch>(
+      loop_, context_->c.fd,
+      [this](bool is_readable, bool is_writable) { OnSocket(is_readable, is_writable); });
   redisAsyncSetConnectCallback(context_, Hooks::OnConnect);
 }
 
@@ -269,7 +261,10 @@ void Connection::OnSocket(bool is_readable, bool is_writable) {
     redisAsyncHandleWrite(context_);
     is_writing_ = false;
   }
-  if (is_readable && context_ != nullptr) redisAsyncHandleRead(context_);
+  if (is_readable && context_ != nullptr) {
+    silent_since_ = EventLoop::Now();
+    redisAsyncHandleRead(context_);
+  }
   CheckContext();
   owner_.OnSettled();
 }

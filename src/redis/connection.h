@@ -79,9 +79,6 @@ class Connection {
   /// Forgets requests that have timed out before they were sent.
   void DropTimedOut();
 
-  /// Reads what has come already, for those who are late themselves.
-  void ReadNow();
-
   /// Fails all that is waiting or on its way, and goes back to the start.
   void Close(const Failure& failure);
 

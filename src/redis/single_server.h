@@ -20,7 +20,6 @@ class SingleServer final : public Transport, private Connection::Owner {
   void Send(std::unique_ptr<Request> request) override { connection_.Send(std::move(request)); }
   void Flush() override { connection_.Flush(); }
   void DropTimedOut() override { connection_.DropTimedOut(); }
-  void ReadNow() override { connection_.ReadNow(); }
   Millis NextDue() const override { return connection_.NextDue(); }
   void OnTime(Millis now) override { connection_.OnTime(now); }
   void Close(const Failure& failure) override { connection_.Close(failure); }

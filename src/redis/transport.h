@@ -34,8 +34,6 @@ class Transport {
   virtual void Flush() = 0;
   /// Forgets requests that have timed out before they were sent.
   virtual void DropTimedOut() = 0;
-  /// Reads what has come already.
-  virtual void ReadNow() = 0;
   virtual Millis NextDue() const = 0;
   virtual void OnTime(Millis now) = 0;
   /// Fails everything.

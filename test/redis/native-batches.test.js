@@ -1,0 +1,149 @@
+// The checks of one turn of the loop go out in few commands, in the order they were made.
+'use strict';
+
+const { handClock } = require('../support/hand-clock');
+const { nativeLimiter, scriptRuns } = require('../support/native-redis');
+const { startRedis } = require('../support/redis-server');
+
+let server;
+let opened = [];
+
+beforeAll(async () => {
+  server = await startRedis();
+});
+
+afterEach(async () => {
+  await Promise.all(opened.map((limiter) => limiter.close()));
+  opened = [];
+});
+
+function limiterWith(options) {
+  const limiter = nativeLimiter(server.url, { maxInInterval: 1000, ...options });
+  opened.push(limiter);
+  return limiter;
+}
+
+/** How many script runs a number of calls in one turn takes. */
+async function runsOf(makeCalls) {
+  const before = await scriptRuns(server);
+  await Promise.all(makeCalls());
+  return (await scriptRuns(server)) - before;
+}
+
+const times = (count, make) => Array.from({ length: count }, (_, i) => make(i));
+
+describe('script runs', () => {
+  test.each([
+    [1, 1],
+    [64, 1],
+    [65, 2],
+    [200, 4],
+  ])('%d checks in one turn take %d', async (checks, runs) => {
+    const limiter = limiterWith();
+    await limiter('warm');
+    expect(await runsOf(() => times(checks, (i) => limiter(`a${i}`)))).toBe(runs);
+    expect(await runsOf(() => times(checks, () => limiter('hot')))).toBe(runs);
+    expect(await runsOf(() => times(checks, (i) => limiter.attempt(`a${i}`)))).toBe(runs);
+    expect(await runsOf(() => [limiter.attemptMany(times(checks, String))])).toBe(runs);
+  });
+
+  test('one for each turn, and one for each change of what is asked', async () => {
+    const limiter = limiterWith();
+    await limiter('warm');
+    expect(await runsOf(() => [limiter('a').then(() => limiter('a'))])).toBe(2);
+    const ofThreeKinds = () => [
+      ...times(10, () => limiter('a')),
+      ...times(10, () => limiter.peek('a')),
+      ...times(10, () => limiter.attempt('a', { cost: 2 })),
+    ];
+    expect(await runsOf(ofThreeKinds)).toBe(3);
+  });
+
+  test('calls made while results are handed on go out together as well', async () => {
+    const limiter = limiterWith();
+    await limiter('warm');
+    const runs = await runsOf(() => {
+      return times(64, (i) => limiter(`a${i}`).then(() => limiter(`a${i}`)));
+    });
+    expect(runs).toBe(2);
+  });
+});
+
+describe('order', () => {
+  const steps = [
+    (limiter) => limiter('a'),
+    (limiter) => limiter.peek('a').then(({ actionsLeft }) => actionsLeft),
+    (limiter) => limiter.attempt('a', { cost: 3 }).then(({ actionsLeft }) => actionsLeft),
+    (limiter) => limiter.attempt('b', { cost: 2 }).then(({ actionsLeft }) => actionsLeft),
+    (limiter) => limiter.wouldLimit('a'),
+    (limiter) => limiter.limitWithInfo('a').then((info) => info.actionsRemaining),
+    (limiter, { first }) => limiter.refund(first),
+    (limiter) => limiter.peek('a').then(({ limits }) => limits[0].used),
+    (limiter) => limiter.attemptMany(['a', 'b', 'a']).then((all) => all.map((d) => d.actionsLeft)),
+    (limiter) => limiter.limit('a'),
+    (limiter) => limiter('b'),
+    (limiter) => new Promise((resolve) => limiter('a', (...result) => resolve(result))),
+    (limiter) => limiter.clear('a'),
+    (limiter) => limiter('a'),
+    (limiter) => limiter.peek('a').then(({ actionsLeft }) => actionsLeft),
+  ];
+
+  async function prepare() {
+    const limiter = limiterWith({
+      maxInInterval: 8,
+      countBlocked: false,
+      clock: handClock().clock,
+    });
+    return { limiter, first: await limiter.attempt('a') };
+  }
+
+  test('calls of one turn end as the same calls one by one', async () => {
+    const single = await prepare();
+    const expected = [];
+    for (const step of steps) expected.push(await step(single.limiter, single));
+    const together = await prepare();
+    const results = await Promise.all(steps.map((step) => step(together.limiter, together)));
+    expect(results).toEqual(expected);
+  });
+
+  test('each result comes to its own call, by promise or by callback', async () => {
+    const limiter = limiterWith({ maxInInterval: 150, countBlocked: false });
+    const seen = [];
+    const calls = times(300, (i) => {
+      const note = (timeLeft) => seen.push([i, timeLeft === 0]);
+      if (i % 3 > 0) return limiter('a').then(note);
+      return new Promise((resolve, reject) => {
+        limiter('a', (error, timeLeft) => (error ? reject(error) : resolve(note(timeLeft))));
+      });
+    });
+    await Promise.all(calls);
+    expect(seen.sort(([one], [other]) => one - other)).toEqual(times(300, (i) => [i, i < 150]));
+  });
+});
+
+describe('each call counts once', () => {
+  test('where one id comes many times in a batch', async () => {
+    const limiter = limiterWith({ maxInInterval: 100, clock: handClock().clock });
+    const decisions = await limiter.attemptMany(times(256, (i) => (i % 2 ? 'odd' : 'even')));
+    const left = decisions.map(({ actionsLeft }) => actionsLeft);
+    expect(left).toEqual(times(256, (i) => Math.max(0, 99 - Math.floor(i / 2))));
+  });
+
+  test('where a server forgets its scripts with several batches under way', async () => {
+    const limiter = limiterWith({ maxInInterval: 10_000 });
+    await limiter('warm');
+    let made = 0;
+    for (let round = 0; round < 10; round++) {
+      const flushed = server.command('SCRIPT', 'FLUSH');
+      for (let turn = 0; turn < 5; turn++) {
+        const calls = times(100, () => limiter(`id ${made++ % 7}`));
+        if (turn === 4) calls.push(flushed);
+        await (turn === 4 ? Promise.all(calls) : new Promise(setImmediate));
+      }
+    }
+    await limiter('id 0'); // answered after all the others
+    const used = await Promise.all(times(7, (i) => limiter.peek(`id ${i}`)));
+    const recorded = used.map(({ limits }) => limits[0].used - 1);
+    expect(recorded.reduce((sum, count) => sum + count)).toBe(made + 1);
+  });
+});
