@@ -73,13 +73,13 @@ end
 
 local pack_bytes, unpack_bytes, sub = struct.pack, struct.unpack, string.sub
 
--- The commonest case in the fewest steps: brief attempts of cost 1 under a single window, whose
--- stamps have 4 bytes. The log is full exactly when the window's max actions are in it. Ends before
--- the first log that needs more care.
+-- The commonest case in the fewest steps: attempts of cost 1 under a single window, whose stamps
+-- have 4 bytes. The log is full exactly when the window's max actions are in it. Ends before the
+-- first log that needs more care.
 local done = 0
 local range, width = 4294967296, 4
 local interval, single_max = tonumber(ARGV[7]), tonumber(ARGV[8])
-if is_attempt and not is_full and ARGV[4] == '1' and ARGV[6] == '0' and #ARGV == 8
+if is_attempt and ARGV[4] == '1' and ARGV[6] == '0' and #ARGV == 8
     and single_max <= MOST_STAMPS_OF_SHORT and interval < range then
   read = redis.call('MGET', unpack(KEYS))
   ttl = math.ceil(interval / 1000) + 1000
@@ -87,51 +87,87 @@ if is_attempt and not is_full and ARGV[4] == '1' and ARGV[6] == '0' and #ARGV ==
   for i = 1, #KEYS do
     local key = KEYS[i]
     local bytes = written[key] or read[i]
-    local time_left = 0
+    local form, displaced, incarnation, newest
+    local length, size, oldest = 0, 0, nil
     if bytes then
-      local length = #bytes
-      local form, displaced, incarnation, newest
-      if length >= HEADER_BYTES then
-        form, displaced, incarnation, newest = unpack_bytes(HEADER, bytes)
-      end
-      if form ~= SHORT + width then break end
-      if length > full_bytes or length % width ~= HEADER_BYTES % width then break end
-      local at = now > newest and now or newest
-      local oldest = newest
-      if length > HEADER_BYTES then
+      length = #bytes
+      if length < HEADER_BYTES or length > full_bytes then break end
+      form, displaced, incarnation, newest = unpack_bytes(HEADER, bytes)
+      size = (length - HEADER_BYTES) / width + 1
+      if form ~= SHORT + width or size % 1 ~= 0 then break end
+      oldest = newest
+      if size > 1 then
         oldest = newest - (newest - unpack_bytes('<I4', bytes, length - width + 1)) % range
       end
-      if at - oldest >= range then break end
-      local is_blocked = length == full_bytes and at - oldest < interval
-      if is_blocked and not count_blocked then
-        time_left = oldest + interval - now
-        repair_ttl(key)
-      else
-        if is_blocked then
-          -- The oldest one makes room for this one, and then the next oldest is waited for.
-          local next_oldest = at
-          if single_max == 2 then
-            next_oldest = newest
-          elseif single_max > 2 then
-            local stamp = unpack_bytes('<I4', bytes, length - 2 * width + 1)
-            next_oldest = newest - (newest - stamp) % range
-          end
-          time_left = next_oldest + interval - now
-        end
-        if length == full_bytes then displaced = is_blocked and 1 or 0 end
-        local log = pack_bytes(HEADER, SHORT + width, displaced, incarnation, at)
-        if single_max > 1 then
-          log = log .. sub(bytes, NEWEST, NEWEST + width - 1)
-            .. sub(bytes, HEADER_BYTES + 1, full_bytes - width)
-        end
-        local is_recent = has_own_time and at % TTL_SLACK >= at - newest
-        write(key, log, is_recent and RECENT or OLD)
-      end
-    else
-      local log = pack_bytes(HEADER, SHORT + width, 0, server_time % INCARNATIONS, now)
-      if not write(key, log, NEW) then time_left = -1 end
     end
-    reply[i] = time_left
+    local at = newest and newest > now and newest or now
+    if oldest and at - oldest >= range then break end
+    local is_full_log = length == full_bytes
+    local is_blocked = is_full_log and at - oldest < interval
+    local recorded = (not is_blocked or count_blocked) and 1 or 0
+
+    -- Where the window is full now, its oldest action is waited for: the next one, if this attempt
+    -- has taken the place of the oldest.
+    local wait = 0
+    if is_blocked or (is_full and size + recorded >= single_max) then
+      local place = single_max - recorded
+      local waited_for = oldest
+      if place == 0 then
+        waited_for = at
+      elseif place == 1 then
+        waited_for = newest
+      elseif place < size then
+        local stamp = unpack_bytes('<I4', bytes, HEADER_BYTES + (place - 2) * width + 1)
+        waited_for = newest - (newest - stamp) % range
+      end
+      if waited_for + interval > at then wait = waited_for + interval - now end
+    end
+
+    local is_written = true
+    if recorded == 0 then
+      repair_ttl(key)
+    elseif bytes then
+      if is_full_log then displaced = is_blocked and 1 or 0 end
+      local log = pack_bytes(HEADER, SHORT + width, displaced, incarnation, at)
+      if single_max > 1 then
+        log = log .. sub(bytes, NEWEST, NEWEST + width - 1)
+          .. sub(bytes, HEADER_BYTES + 1, full_bytes - width)
+      end
+      local is_recent = has_own_time and at % TTL_SLACK >= at - newest
+      is_written = write(key, log, is_recent and RECENT or OLD)
+    else
+      incarnation = server_time % INCARNATIONS
+      is_written = write(key, pack_bytes(HEADER, SHORT + width, 0, incarnation, now), NEW)
+    end
+
+    if not is_full then
+      reply[i] = is_written and (is_blocked and wait or 0) or -1
+    elseif not is_written then
+      for place = 9 * i - 8, 9 * i do reply[place] = -1 end
+    else
+      local inside, outside = 0, math.min(size, single_max - recorded) + 1
+      local first_inside = at -- the oldest one that is counted
+      while outside - inside > 1 do
+        local n = math.floor((inside + outside) / 2)
+        local time = newest
+        if n > 1 then
+          local stamp = unpack_bytes('<I4', bytes, HEADER_BYTES + (n - 2) * width + 1)
+          time = newest - (newest - stamp) % range
+        end
+        if at - time < interval then
+          inside, first_inside = n, time
+        else
+          outside = n
+        end
+      end
+      local used = inside + recorded
+      local reset = first_inside + interval - now
+      local first = 9 * i - 8
+      reply[first], reply[first + 1] = is_blocked and 1 or 0, is_blocked and wait or 0
+      reply[first + 2], reply[first + 3] = single_max - used, is_blocked and wait or reset
+      reply[first + 4], reply[first + 5], reply[first + 6] = wait, at, incarnation
+      reply[first + 7], reply[first + 8] = used, reset
+    end
     done = i
   end
   if done == #KEYS then return reply end
@@ -155,9 +191,9 @@ while retention >= policy_range do
   policy_width, policy_range = policy_width + 1, policy_range * 256
 end
 
--- The log at hand: `count` stamps besides `newest`, which is nil while there is no action. A long log
--- has all its bytes at hand only after load(); its stamps stand in a ring of `room`, the oldest at
--- `head`.
+-- The log at hand: `count` stamps besides `newest`, which is nil while there is no action. A long
+-- log has all its bytes at hand only after load(); its stamps stand in a ring of `room`, the oldest
+-- at `head`.
 local key, bytes, exists, is_long
 local stamp_format, displaced, incarnation, newest, count, head, room
 width = nil
