@@ -119,7 +119,7 @@ describe('a frozen server', () => {
     await server.freeze();
     const late = ids.map((id) => outcomeOf(limiter.peek(id)));
     expect(new Set(await Promise.all(late))).toEqual(new Set([TIMEOUT]));
-    const calls = ids.toReversed().map((id) => limiter.peek(id));
+    const calls = [...ids].reverse().map((id) => limiter.peek(id));
     server.thaw();
     const used = (await Promise.all(calls)).map(({ limits }) => limits[0].used);
     expect(used).toEqual(times(50, (i) => 10 * (50 - i) + 1));

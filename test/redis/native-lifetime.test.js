@@ -1,0 +1,202 @@
+// Limiters of the native client come and go: nothing keeps a program up, nothing is left behind.
+'use strict';
+
+const { clientsNamed, nativeLimiter } = require('../support/native-redis');
+const { outcomeOf } = require('../support/outcome');
+const { startRedis } = require('../support/redis-server');
+const { askProgram, runProgram } = require('../support/run-program');
+const peers = require('../support/tcp-peers');
+const { waitUntil } = require('../support/wait-until');
+
+const CLOSED = 'ERR_ROLLGATE_REDIS_CLOSED';
+
+let server;
+
+beforeAll(async () => {
+  server = await startRedis();
+});
+
+const times = (count, make) => Array.from({ length: count }, (_, i) => make(i));
+
+/** What the programs below share: `limiterAt(url)`, and `print` for what they have to tell. */
+const prelude = () => `
+  const RateLimiter = require('rollgate');
+  const url = '${server.url}';
+  const limiterAt = (redis) => RateLimiter({ redis, interval: 60_000, maxInInterval: 1000 });
+  const codeOf = (promise) => promise.then(String, ({ code }) => code);
+  const print = (result) => console.log(JSON.stringify(result));
+`;
+
+describe('a program ends by itself', () => {
+  test.each([
+    ['with an idle connection', "limiterAt(url)('a').then(print);", 0],
+    ['with a limiter never used', 'limiterAt(url); print(1);', 1],
+    [
+      'when its pending call has its answer',
+      "limiterAt(url)('a', (error, timeLeft) => setImmediate(print, timeLeft));",
+      0,
+    ],
+    [
+      'with a connection that is tried again and again',
+      "codeOf(limiterAt('redis://127.0.0.1:1')('a')).then(print);",
+      'ERR_ROLLGATE_REDIS_UNREACHABLE',
+    ],
+    [
+      'when it closed its limiter with a call under way',
+      "const limiter = limiterAt(url); codeOf(limiter('a')).then(print); limiter.close();",
+      CLOSED,
+    ],
+    [
+      'in the middle of its calls',
+      "const limiter = limiterAt(url); print(1); limiter('a').then(() => { limiter('b'); process.exit(); });",
+      1,
+    ],
+    [
+      'in the middle of a lookup',
+      "limiterAt('redis://localhost')('a').catch(() => {}); print(1); setImmediate(() => process.exit());",
+      1,
+    ],
+  ])('%s', async (_when, source, printed) => {
+    const began = performance.now();
+    expect(await askProgram(prelude() + source)).toBe(printed);
+    expect(performance.now() - began).toBeLessThan(process.env.ROLLGATE_SANITIZED ? 30_000 : 5000);
+  });
+
+  test('not before a call to a silent server has timed out', async () => {
+    const peer = await peers.silentPeer();
+    const source = `codeOf(limiterAt('${peer.url}')('a')).then(print);`;
+    expect(await askProgram(prelude() + source)).toBe('ERR_ROLLGATE_REDIS_TIMEOUT');
+  });
+});
+
+describe('close', () => {
+  test('closes the connection, and may be called twice', async () => {
+    const limiter = nativeLimiter({ url: server.url, connectionName: 'closes' });
+    await limiter('a');
+    expect(await clientsNamed(server, 'closes')).toHaveLength(1);
+    await Promise.all([limiter.close(), limiter.close()]);
+    await limiter.close();
+    await waitUntil('it is gone', async () => (await clientsNamed(server, 'closes')).length === 0);
+  });
+
+  test('fails the calls under way, whatever the state of the connection', async () => {
+    const silent = await peers.silentPeer();
+    const places = [server.url, silent.url, 'redis://127.0.0.1:1', { host: 'localhost', port: 1 }];
+    for (const place of places) {
+      for (const turns of [0, 1, 2, 3]) {
+        const limiter = nativeLimiter(place, { maxInInterval: 1000 });
+        const calls = [limiter('a'), limiter.attemptMany(times(100, String)), limiter.clear('a')];
+        calls.push(
+          limiter.clearAll(),
+          new Promise((resolve, reject) => {
+            limiter('a', (error, timeLeft) => (error ? reject(error) : resolve(timeLeft)));
+          }),
+        );
+        const outcomes = calls.map((call) => outcomeOf(call));
+        for (let turn = 0; turn < turns; turn++) await new Promise(setImmediate);
+        await limiter.close();
+        for (const outcome of await Promise.all(outcomes)) {
+          const isAnswer = typeof outcome !== 'string';
+          if (!isAnswer) expect(outcome).toMatch(/_CLOSED$|_UNREACHABLE$/);
+          else expect(place).toBe(server.url);
+        }
+      }
+    }
+  });
+
+  test('may be called from the callback of a result', async () => {
+    const limiter = nativeLimiter(server.url, { maxInInterval: 1000 });
+    const others = [];
+    const answer = await new Promise((resolve) => {
+      for (let i = 0; i < 200; i++) others.push(outcomeOf(limiter(`a${i}`)));
+      limiter('a', (...result) => {
+        others.push(outcomeOf(limiter('late')));
+        limiter.close();
+        resolve(result);
+      });
+      for (let i = 0; i < 200; i++) others.push(outcomeOf(limiter(`b${i}`)));
+    });
+    expect(answer.slice(0, 2)).toEqual([null, 0]);
+    for (const outcome of await Promise.all(others)) expect([0, CLOSED]).toContain(outcome);
+    expect(await outcomeOf(limiter('a'))).toBe('ERR_ROLLGATE_CLOSED');
+  });
+
+  test('may be called from the callback of a failure', async () => {
+    const limiter = nativeLimiter('redis://127.0.0.1:1');
+    const code = await new Promise((resolve) => {
+      limiter('a', (error) => limiter.close().then(() => resolve(error.code)));
+    });
+    expect(code).toBe('ERR_ROLLGATE_REDIS_UNREACHABLE');
+  });
+
+  test('a callback that throws is an uncaught exception, and the limiter lives on', async () => {
+    const source = `
+      const limiter = limiterAt(url);
+      const seen = [];
+      process.on('uncaughtException', ({ message }) => seen.push(message));
+      for (const id of ['a', 'b', 'c']) limiter(id, () => { throw new Error(id); });
+      limiter('d').then(() => limiter('e')).then((timeLeft) => print([...seen, timeLeft]));
+    `;
+    expect(await askProgram(prelude() + source)).toEqual(['a', 'b', 'c', 0]);
+  });
+});
+
+describe('a dropped limiter', () => {
+  const collecting = `
+    const turn = () => new Promise(setImmediate);
+    async function collected(connectionsOf, wanted) {
+      for (let i = 0; i < 1000; i++) {
+        gc();
+        await turn();
+        if (await connectionsOf() === wanted) return wanted;
+      }
+      return connectionsOf();
+    }
+  `;
+
+  test('has its connection closed', async () => {
+    const source = `${collecting}
+      const { clientsNamed } = require('./test/support/native-redis');
+      const { startRedis } = require('./test/support/redis-server');
+      const count = async (server) => (await clientsNamed(server, 'dropped')).length;
+      async function use(server) {
+        const limiters = Array.from({ length: 20 }, () =>
+          limiterAt({ url: server.url, connectionName: 'dropped' }));
+        await Promise.all(limiters.map((limiter) => limiter('a')));
+        return count(server);
+      }
+      (async () => {
+        const server = await startRedis();
+        const most = await use(server);
+        const least = await collected(() => count(server), 0);
+        await server.dispose();
+        print([most, least]);
+      })();
+    `;
+    const result = await askProgram(prelude() + source, { flags: ['--expose-gc'] });
+    expect(result).toEqual([20, 0]);
+  });
+
+  test('still answers the calls it was dropped with', async () => {
+    const source = `${collecting}
+      const calls = Array.from({ length: 50 }, (_, i) => limiterAt(url)(i));
+      (async () => {
+        for (let i = 0; i < 5; i++) { gc(); await turn(); }
+        print((await Promise.all(calls)).every((timeLeft) => timeLeft === 0));
+      })();
+    `;
+    expect(await askProgram(prelude() + source, { flags: ['--expose-gc'] })).toBe(true);
+  });
+});
+
+test('a program that ends with calls under way ends well each time', async () => {
+  const endings = times(8, async (i) => {
+    const { code, stderr } = await runProgram(`${prelude()}
+      const limiters = Array.from({ length: 5 }, () => limiterAt(url));
+      for (const limiter of limiters) for (let i = 0; i < 100; i++) limiter(i).catch(() => {});
+      setTimeout(() => process.exit(), ${i});
+    `);
+    return [code, stderr];
+  });
+  for (const ending of await Promise.all(endings)) expect(ending).toEqual([0, '']);
+});
