@@ -194,7 +194,7 @@ end
 -- The log at hand: `count` stamps besides `newest`, which is nil while there is no action. A long
 -- log has all its bytes at hand only after load(); its stamps stand in a ring of `room`, the oldest
 -- at `head`.
-local key, bytes, exists, is_long
+local key, bytes, exists, is_long, known
 local stamp_format, displaced, incarnation, newest, count, head, room
 width = nil
 
@@ -210,25 +210,29 @@ local function open_new()
   set_width(policy_width)
 end
 
--- Takes the log from its first bytes; false if they are none. `length` is that of all of it.
-local function open(first_bytes, length)
-  if length < HEADER_BYTES then return false end
+-- Takes the log from its first bytes, which are all of a short one; false if they are none.
+local function open(first_bytes)
+  if #first_bytes < HEADER_BYTES then return false end
   local form
   form, displaced, incarnation, newest = unpack_bytes(HEADER, first_bytes)
   is_long = form >= LONG
   local bytes_per_stamp = form - (is_long and LONG or SHORT)
   if bytes_per_stamp < 4 or bytes_per_stamp > 7 then return false end
   set_width(bytes_per_stamp)
-  exists, bytes = true, first_bytes
+  exists, bytes, known = true, first_bytes, {}
   if not is_long then
-    count = (length - HEADER_BYTES) / width
+    count = (#first_bytes - HEADER_BYTES) / width
     return count % 1 == 0
   end
-  if length < HEADER_BYTES + RING_BYTES then return false end
+  if #first_bytes < HEADER_BYTES + RING_BYTES then return false end
   count, head, room = unpack_bytes(RING, first_bytes, HEADER_BYTES + 1)
-  if #first_bytes < length then bytes = nil end
-  return count <= room and head <= room
-    and length >= HEADER_BYTES + RING_BYTES + math.min(head + count, room) * width
+  if count > room or head > room then return false end
+  local ring = #first_bytes - HEADER_BYTES - RING_BYTES
+  if ring == 0 and count > 0 then
+    bytes = nil
+    return true
+  end
+  return ring >= math.min(head + count, room) * width
 end
 
 -- Gets all bytes of the log at hand.
@@ -248,13 +252,17 @@ end
 -- The time of the n-th newest action, 1 <= n <= size().
 local function nth(n)
   if n == 1 then return newest end
-  local stamp
-  if is_long then
-    stamp = unpack_bytes(stamp_format, ring_bytes((head + count + 1 - n) % room, 1))
-  else
-    stamp = unpack_bytes(stamp_format, bytes, HEADER_BYTES + (n - 2) * width + 1)
+  if not is_long then
+    local stamp = unpack_bytes(stamp_format, bytes, HEADER_BYTES + (n - 2) * width + 1)
+    return newest - (newest - stamp) % range
   end
-  return newest - (newest - stamp) % range
+  local time = known[n]
+  if not time then
+    local stamp = unpack_bytes(stamp_format, ring_bytes((head + count + 1 - n) % room, 1))
+    time = newest - (newest - stamp) % range
+    known[n] = time
+  end
+  return time
 end
 
 -- How many of the newest actions are less than `duration` before `at`, `most` at most.
@@ -275,18 +283,21 @@ local function newest_times(actions)
   return times
 end
 
--- The bytes of a whole log of these times, newest first, in the form that suits the policy.
-local function log_of(times)
+-- The bytes of a whole log, in the form that suits the policy: `actions` at `at`, and before them
+-- those of these times, from newest to oldest.
+local function log_of(at, actions, older)
   set_width(policy_width)
+  local same = string.rep(pack_bytes(stamp_format, at % range), actions - 1)
   local stamps = {}
-  for n = 2, #times do
-    local place = is_short_policy and n - 1 or #times - n + 1
-    stamps[place] = pack_bytes(stamp_format, times[n] % range)
+  for n = 1, #older do
+    local place = is_short_policy and n or #older - n + 1
+    stamps[place] = pack_bytes(stamp_format, older[n] % range)
   end
-  local form = (is_short_policy and SHORT or LONG) + width
-  local ring = is_short_policy and '' or pack_bytes(RING, #stamps, 0, most_stamps)
-  local header = pack_bytes(HEADER, form, displaced, incarnation, times[1])
-  return header .. ring .. table.concat(stamps)
+  local header = pack_bytes(HEADER, (is_short_policy and SHORT or LONG) + width, displaced,
+    incarnation, at)
+  if is_short_policy then return header .. same .. table.concat(stamps) end
+  local ring = pack_bytes(RING, #older + actions - 1, 0, most_stamps)
+  return header .. ring .. table.concat(stamps) .. same
 end
 
 -- Whether recording `cost` refusals at `at` pushes out what may be inside of a window.
@@ -312,10 +323,11 @@ local function record_in_ring(at)
   write_ring(first, sub(stamps, 1, up_to_end * width))
   write_ring(0, sub(stamps, up_to_end * width + 1))
   local overwritten = math.max(0, count + added - room)
+  local is_recent = has_own_time and at % TTL_SLACK >= at - newest
   head, count, newest = (head + overwritten) % room, count + added - overwritten, at
   redis.call('SETRANGE', key, 0, pack_bytes(HEADER, LONG + width, displaced, incarnation, newest)
     .. pack_bytes(RING, count, head, room))
-  redis.call('PEXPIRE', key, ttl)
+  if not is_recent then redis.call('PEXPIRE', key, ttl) end
 end
 
 -- Records `cost` actions at `at` in the log at hand; false if the key holds something else.
@@ -339,12 +351,10 @@ local function record(at, is_blocked)
         .. sub(bytes, HEADER_BYTES + 1, HEADER_BYTES + (most_stamps - 1) * width)
     end
   else
-    local times, older = {}, newest_times(math.max(0, math.min(kept, capacity - cost)))
+    local older = newest_times(math.max(0, math.min(kept, capacity - cost)))
     -- Where the limit was lowered, the log is cut as by refusals.
     if kept > capacity then displaced = 1 end
-    for n = 1, math.min(cost, capacity) do times[n] = at end
-    for n = 1, #older do times[#times + 1] = older[n] end
-    log = log_of(times)
+    log = log_of(at, math.min(cost, capacity), older)
   end
   if is_short_policy then return write(key, log, exists and OLD or NEW) end
   return redis.call('SET', key, log, 'PX', ttl)
@@ -399,13 +409,12 @@ end
 
 -- Opens the log at `key`, of which MGET has shown `whole`; false if there is something else.
 local function open_key(whole)
-  local first_bytes, length = written[key] or whole, nil
+  local first_bytes = written[key] or whole
   if first_bytes == nil then
     if is_short_policy then
       first_bytes = redis.pcall('GET', key)
     else
       first_bytes = redis.pcall('GETRANGE', key, 0, HEADER_BYTES + RING_BYTES - 1)
-      length = first_bytes ~= '' and redis.pcall('STRLEN', key)
     end
   end
   if type(first_bytes) == 'table' then return false end
@@ -413,9 +422,9 @@ local function open_key(whole)
     open_new()
     return true
   end
-  if not open(first_bytes, length or #first_bytes) then return false end
-  if not is_long and length and #first_bytes < length then bytes = redis.call('GET', key) end
-  return true
+  local form = string.byte(first_bytes)
+  if not is_short_policy and form < LONG then first_bytes = redis.call('GET', key) end
+  return open(first_bytes)
 end
 
 -- Takes back `cost` actions at `at`; tells whether there was any.
@@ -443,7 +452,7 @@ local function refund(at)
   if #times == 0 then
     redis.call('DEL', key)
   else
-    redis.call('SET', key, log_of(times), 'PX', ttl)
+    redis.call('SET', key, log_of(table.remove(times, 1), 1, times), 'PX', ttl)
   end
   return 1
 end
