@@ -99,6 +99,8 @@ std::string ReadText(napi_env env, napi_value value) {
   return text;
 }
 
+constexpr std::size_t kManyResults = 128;
+
 /// A client, its functions' common data, and what it has to tell JavaScript. Lives until its
 /// functions are collected and nothing of it is left in the event loop.
 class RedisClient final : private redis::Client::Sink {
@@ -166,6 +168,7 @@ class RedisClient final : private redis::Client::Sink {
   }
 
   void OnNumbers(CallId call, const redisReply* const* numbers, std::size_t count) override {
+    ++results_;
     records_.push_back(call);
     records_.push_back(static_cast<double>(count));
     for (std::size_t i = 0; i < count; ++i) {
@@ -202,7 +205,11 @@ class RedisClient final : private redis::Client::Sink {
     napi_close_handle_scope(env_, scope);
   }
 
+  /// In groups: what JavaScript asks on hearing of the first goes out before the next is told. So
+  /// the server has something to do meanwhile; measured, this gives a fourth more checks per
+  /// second.
   void DeliverNumbers(napi_value keep) {
+    const std::size_t group = std::exchange(results_, 0) > kManyResults ? 64 : 32;
     std::vector<double> records = std::exchange(records_, std::move(spare_records_));
     records_.clear();
     const std::span<double> numbers = ReadDoubles(env_, Get(env_, keep, "numbers"));
@@ -211,7 +218,7 @@ class RedisClient final : private redis::Client::Sink {
       std::size_t count = 0;
       while (to < records.size()) {
         const std::size_t length = 2 + static_cast<std::size_t>(records[to + 1]);
-        if (to + length - from > numbers.size()) break;
+        if (to + length - from > numbers.size() || count == group) break;
         client_.HandingOn(static_cast<CallId>(records[to]));
         to += length;
         ++count;
@@ -221,6 +228,7 @@ class RedisClient final : private redis::Client::Sink {
                 records.begin() + static_cast<std::ptrdiff_t>(to), numbers.begin());
       Call(keep, "settle", std::array{binding::ToJs(env_, static_cast<Micros>(count))});
       from = to;
+      if (from < records.size()) client_.SendNow();
     }
     spare_records_ = std::move(records);
   }
@@ -280,6 +288,7 @@ class RedisClient final : private redis::Client::Sink {
   bool is_gone_ = false;
   int functions_ = 0;
   std::vector<double> records_;
+  std::size_t results_ = 0;  ///< in records_
   std::vector<double> spare_records_;
   std::vector<FailedCalls> failures_;
   std::vector<std::pair<CallId, Reply>> replies_;

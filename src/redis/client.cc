@@ -139,6 +139,12 @@ void Client::SendOpen() {
   for (auto& request : std::exchange(open_, {})) transport_->Send(std::move(request));
 }
 
+void Client::SendNow() {
+  if (is_closed_ || open_.empty()) return;
+  SendOpen();
+  transport_->Flush();
+}
+
 void Client::Send(std::unique_ptr<Request> request) {
   SendOpen();
   Track(*request, untold_.end());

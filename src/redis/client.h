@@ -72,6 +72,10 @@ class Client final : private Transport::Owner {
   /// To be said by the sink just before it hands on the result of a call: its number is free then.
   void HandingOn(CallId call) { Unuse(call); }
 
+  /// Sends what was asked so far, before the turn of the loop is over: for a sink with more to
+  /// tell.
+  void SendNow();
+
   /// Fails every call. Nothing may be called afterwards but the destructor.
   void Close();
   /// Calls back once nothing of a closed client is left in the loop.

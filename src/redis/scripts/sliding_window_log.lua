@@ -28,6 +28,7 @@
 -- The first byte tells the form and how many bytes a stamp has.
 
 local HEADER, HEADER_BYTES = '<BBI4i8', 14 -- form, displaced, incarnation, newest
+local HEADER_AND_STAMP = '<BBI4i8I4'
 local RING, RING_BYTES = '<I4I4I4', 12 -- count, head, room
 local NEWEST = 7 -- where in the header the newest action is, low byte first
 local SHORT, LONG = 0x40, 0x50
@@ -128,10 +129,12 @@ if is_attempt and ARGV[4] == '1' and ARGV[6] == '0' and #ARGV == 8
       repair_ttl(key)
     elseif bytes then
       if is_full_log then displaced = is_blocked and 1 or 0 end
-      local log = pack_bytes(HEADER, SHORT + width, displaced, incarnation, at)
+      local log
       if single_max > 1 then
-        log = log .. sub(bytes, NEWEST, NEWEST + width - 1)
+        log = pack_bytes(HEADER_AND_STAMP, SHORT + width, displaced, incarnation, at, newest % range)
           .. sub(bytes, HEADER_BYTES + 1, full_bytes - width)
+      else
+        log = pack_bytes(HEADER, SHORT + width, displaced, incarnation, at)
       end
       local is_recent = has_own_time and at % TTL_SLACK >= at - newest
       is_written = write(key, log, is_recent and RECENT or OLD)
