@@ -17,6 +17,9 @@ constexpr std::uint8_t kMostRedirections = 5;
 /// How often a map is asked for at most.
 constexpr Millis kBetweenMaps = 100;
 
+/// How long one node may take before the next is asked as well.
+constexpr Millis kPatience = 100;
+
 /// MOVED and ASK: the slot and who has it.
 struct Redirection {
   std::uint16_t hash_slot;
@@ -45,6 +48,13 @@ bool IsText(const redisReply& reply) {
 }
 
 }  // namespace
+
+struct Cluster::MapRequest final : PlainRequest {
+  MapRequest(Millis until, std::uint32_t at)
+      : PlainRequest(until, Command({"CLUSTER", "SLOTS"})), asking(at) {}
+
+  const std::uint32_t asking;
+};
 
 Cluster::Cluster(const EventLoop& loop, const ConnectionOptions& options,
                  std::vector<Endpoint> seeds, Transport::Owner& owner)
@@ -89,7 +99,10 @@ void Cluster::Route(std::unique_ptr<Request> request) {
 }
 
 void Cluster::AskForMap() {
-  if (map_request_ != nullptr) return;
+  if (is_asking_for_map_) return;
+  is_asking_for_map_ = true;
+  ++asking_;
+  asked_ = 0;
   wants_map_ = false;
   next_map_at_ = EventLoop::Now() + kBetweenMaps;
   map_sources_.clear();
@@ -101,22 +114,39 @@ void Cluster::AskForMap() {
     Connection* const node = &NodeAt(seed.host, seed.port);
     if (!node->is_up()) map_sources_.push_back(node);
   }
-  AskNextForMap({Failure::Kind::kUnreachable, "no node of the cluster can be asked"});
+  AskNextForMap();
 }
 
-void Cluster::AskNextForMap(const Failure& last) {
-  map_request_ = nullptr;
-  if (map_sources_.empty()) {
-    wants_map_ = true;
-    for (auto& request : std::exchange(waiting_, {})) owner_.OnFailure(std::move(request), last);
-    return;
-  }
+void Cluster::AskNextForMap() {
   Connection* const source = map_sources_.front();
   map_sources_.pop_front();
-  auto request = std::make_unique<PlainRequest>(EventLoop::Now() + options_.connect_timeout,
-                                                Command({"CLUSTER", "SLOTS"}));
-  map_request_ = request.get();
-  source->Send(std::move(request));
+  ++asked_;
+  const Millis now = EventLoop::Now();
+  ask_next_at_ = now + kPatience;
+  source->Send(std::make_unique<MapRequest>(now + options_.connect_timeout, asking_));
+}
+
+void Cluster::OnMap(const Connection& from, const redisReply& reply) {
+  if (!ReadMap(from, reply)) {
+    OnNoMap(reply.type == REDIS_REPLY_ERROR
+                ? FromErrorReply(std::string(reply.str, reply.len))
+                : Failure{Failure::Kind::kReply, "CLUSTER SLOTS: no list of slots"});
+    return;
+  }
+  is_asking_for_map_ = false;
+  map_sources_.clear();
+  for (auto& request : std::exchange(waiting_, {})) Route(std::move(request));
+}
+
+void Cluster::OnNoMap(const Failure& failure) {
+  --asked_;
+  if (!map_sources_.empty()) {
+    AskNextForMap();
+  } else if (asked_ == 0) {
+    is_asking_for_map_ = false;
+    wants_map_ = true;
+    for (auto& request : std::exchange(waiting_, {})) owner_.OnFailure(std::move(request), failure);
+  }
 }
 
 bool Cluster::ReadMap(const Connection& from, const redisReply& reply) {
@@ -154,7 +184,7 @@ bool Cluster::FollowRedirection(const Connection& from, std::unique_ptr<Request>
   if (!moved && !error.starts_with("ASK ")) return false;
   Redirection to;
   if (!Parse(error.substr(error.find(' ') + 1), to)) return false;
-  if (to.host.empty()) to.host = from.endpoint().host;
+  if (to.host.empty() || to.host == "?") to.host = from.endpoint().host;
   Connection& node = NodeAt(to.host, to.port);
   if (moved) {
     owners_[to.hash_slot] = &node;
@@ -173,18 +203,11 @@ bool Cluster::FollowRedirection(const Connection& from, std::unique_ptr<Request>
 
 void Cluster::OnAnswer(Connection& from, std::unique_ptr<Request> request,
                        const redisReply& reply) {
-  if (request.get() == map_request_) {
-    map_request_ = nullptr;
-    if (ReadMap(from, reply)) {
-      for (auto& waiting : std::exchange(waiting_, {})) Route(std::move(waiting));
-    } else {
-      AskNextForMap(reply.type == REDIS_REPLY_ERROR
-                        ? FromErrorReply(std::string(reply.str, reply.len))
-                        : Failure{Failure::Kind::kReply, "CLUSTER SLOTS: no list of slots"});
-    }
+  if (const auto* const map = dynamic_cast<MapRequest*>(request.get())) {
+    if (is_asking_for_map_ && map->asking == asking_) OnMap(from, reply);
     return;
   }
-  if (request->calls.empty()) return;  // ASKING, or a map that nobody waits for any more
+  if (request->calls.empty()) return;  // ASKING
   if (reply.type == REDIS_REPLY_ERROR) {
     const std::string_view error(reply.str, reply.len);
     if (FollowRedirection(from, request, error)) return;
@@ -194,8 +217,8 @@ void Cluster::OnAnswer(Connection& from, std::unique_ptr<Request> request,
 }
 
 void Cluster::OnFailure(Connection&, std::unique_ptr<Request> request, const Failure& failure) {
-  if (request.get() == map_request_) {
-    AskNextForMap(failure);
+  if (const auto* const map = dynamic_cast<MapRequest*>(request.get())) {
+    if (is_asking_for_map_ && map->asking == asking_) OnNoMap(failure);
     return;
   }
   wants_map_ = true;
@@ -207,6 +230,7 @@ void Cluster::Flush() {
 }
 
 void Cluster::DropTimedOut() {
+  wants_map_ = true;
   while (!waiting_.empty() && waiting_.front()->timed_out) {
     owner_.OnFailure(std::move(waiting_.front()), {Failure::Kind::kTimeout, ""});
     waiting_.pop_front();
@@ -216,20 +240,28 @@ void Cluster::DropTimedOut() {
 
 Millis Cluster::NextDue() const {
   Millis due = std::numeric_limits<Millis>::max();
-  if (wants_map_ && has_map_ && map_request_ == nullptr) due = next_map_at_;
+  if (is_asking_for_map_) {
+    if (!map_sources_.empty()) due = ask_next_at_;
+  } else if (wants_map_ && has_map_) {
+    due = next_map_at_;
+  }
   for (const auto& [name, node] : nodes_) due = std::min(due, node->NextDue());
   return due;
 }
 
 void Cluster::OnTime(Millis now) {
   for (const auto& [name, node] : nodes_) node->OnTime(now);
-  if (wants_map_ && has_map_ && now >= next_map_at_) AskForMap();
+  if (is_asking_for_map_) {
+    if (!map_sources_.empty() && now >= ask_next_at_) AskNextForMap();
+  } else if (wants_map_ && has_map_ && now >= next_map_at_) {
+    AskForMap();
+  }
   ForgetIdleNodes();
 }
 
 /// Nodes that own nothing are left, but for the seeds.
 void Cluster::ForgetIdleNodes() {
-  if (!has_map_ || map_request_ != nullptr) return;
+  if (!has_map_ || is_asking_for_map_) return;
   std::set<std::string> kept;
   for (const Endpoint& seed : seeds_) kept.insert(seed.Name());
   const std::set<const Connection*> owners(owners_.begin(), owners_.end());
@@ -243,7 +275,7 @@ void Cluster::ForgetIdleNodes() {
 
 void Cluster::Close(const Failure& failure) {
   map_sources_.clear();
-  map_request_ = nullptr;
+  is_asking_for_map_ = false;
   for (auto& request : std::exchange(waiting_, {})) owner_.OnFailure(std::move(request), failure);
   for (const auto& [name, node] : nodes_) node->Close(failure);
 }

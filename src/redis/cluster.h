@@ -3,7 +3,8 @@
 //
 // Source: the Redis Cluster specification. The map is read by CLUSTER SLOTS, which every version
 // knows. MOVED corrects one slot at once and asks for a new map; ASK sends one request elsewhere.
-// So do lost connections and nodes that no longer serve, for a replica may have taken over.
+// A new map is asked for as well where a node is lost, is late or no longer serves, for a replica
+// may have taken over.
 #pragma once
 
 #include <array>
@@ -44,12 +45,16 @@ class Cluster final : public Transport, private Connection::Owner {
   void OnSettled() override { owner_.OnSettled(); }
   void OnLost(Connection&) override { wants_map_ = true; }
 
+  struct MapRequest;
+
   Connection& NodeAt(const std::string& host, int port);
   void Route(std::unique_ptr<Request> request);
   bool FollowRedirection(const Connection& from, std::unique_ptr<Request>& request,
                          std::string_view error);
   void AskForMap();
-  void AskNextForMap(const Failure& last);
+  void AskNextForMap();
+  void OnMap(const Connection& from, const redisReply& reply);
+  void OnNoMap(const Failure& failure);
   bool ReadMap(const Connection& from, const redisReply& reply);
   void ForgetIdleNodes();
 
@@ -63,10 +68,12 @@ class Cluster final : public Transport, private Connection::Owner {
   bool has_map_ = false;
   bool wants_map_ = false;
   Millis next_map_at_ = 0;
-  const Request* map_request_ = nullptr;          ///< on its way
-  std::deque<Connection*> map_sources_;           ///< still to be asked
+  bool is_asking_for_map_ = false;
+  std::uint32_t asking_ = 0;             ///< which time it is; answers to earlier ones are dropped
+  std::size_t asked_ = 0;                ///< nodes that have not answered this time
+  std::deque<Connection*> map_sources_;  ///< still to be asked this time
+  Millis ask_next_at_ = 0;
   std::deque<std::unique_ptr<Request>> waiting_;  ///< for the first map
-  std::vector<Connection*> retired_;
 };
 
 }  // namespace rollgate::redis

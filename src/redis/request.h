@@ -36,7 +36,6 @@ class Request {
   std::uint16_t hash_slot = 0;    ///< of its keys, in a cluster
   std::string node;               ///< the one node it is for; empty: that of its hash slot
   std::uint8_t redirections = 0;  ///< how often a cluster has sent it on
-  bool is_asking = false;         ///< sent to a node that a hash slot is moving to
 
   std::list<Request*>::iterator tracked;  ///< the client's own place for it
   bool is_tracked = false;

@@ -1,0 +1,219 @@
+// The native client on a real cluster whose nodes die and whose slots move.
+'use strict';
+
+const { keySlot } = require('../../lib/redis/key-slot');
+const load = require('../support/cluster-load');
+const { nativeLimiter } = require('../support/native-redis');
+const { errorOf, outcomeOf } = require('../support/outcome');
+const { startCluster } = require('../support/redis-cluster');
+const { startRedis } = require('../support/redis-server');
+const peers = require('../support/tcp-peers');
+const { waitUntil } = require('../support/wait-until');
+
+const MAX = 50;
+const IDS = Array.from({ length: 30 }, (_, i) => `id ${i}`);
+let cluster;
+let opened = [];
+
+beforeAll(async () => {
+  // Without a node, the others go on.
+  const args = ['--cluster-require-full-coverage', 'no'];
+  cluster = await startCluster({ replicas: 1, args });
+}, 60_000);
+
+afterEach(async () => {
+  await Promise.all(opened.map((limiter) => limiter.close()));
+  opened = [];
+});
+
+function limiterAt(redis, options) {
+  const own = { cluster: cluster.urls, commandTimeout: 5000, ...redis };
+  const limiter = nativeLimiter(own, { maxInInterval: MAX, countBlocked: false, ...options });
+  opened.push(limiter);
+  return limiter;
+}
+
+const slotOf = (id) => keySlot(`{${id}}`);
+const ownedBy =
+  ({ port }) =>
+  ([, , [, ownerPort]]) =>
+    ownerPort === port;
+const isPrimary = async (node) => (await node.command('ROLE'))[0] === 'master';
+
+/** Resolves once a replica of the node has all that was written there until now. */
+async function replicaHasAll(node) {
+  const [, written] = await node.command('ROLE');
+  await waitUntil('the replica has it all', async () => {
+    const roles = await Promise.all(cluster.nodes.map((one) => one.command('ROLE')));
+    return roles.some(([role, , port, , read]) => {
+      return role === 'slave' && port === node.port && read >= written;
+    });
+  });
+}
+
+function expectExactly(allowed, ids, max) {
+  const expected = ids.map((id) => [id, max]);
+  expect(ids.map((id) => [id, allowed.get(id)])).toEqual(expected);
+}
+
+async function deadUrl() {
+  const peer = await peers.silentPeer();
+  await peer.close();
+  return peer.url;
+}
+
+test('finds all nodes from one seed that lives', async () => {
+  const limiter = limiterAt({ cluster: [await deadUrl(), await deadUrl(), cluster.urls[2]] });
+  const running = load.startLoad(load.callingEach(limiter, IDS), { atOnce: 64 });
+  await waitUntil('all ids are full', () => IDS.every((id) => running.allowed.get(id) >= MAX));
+  const { allowed, failures } = await running.stop();
+  expect(failures).toEqual([]);
+  expectExactly(allowed, IDS, MAX);
+  expect(limiter.stats().connection.connections).toBe(3);
+});
+
+test('gives up what it cannot reach in time, and clearly', async () => {
+  const limiter = limiterAt({ cluster: [await deadUrl(), await deadUrl()], commandTimeout: 300 });
+  for (const call of [limiter('a'), limiter.attemptMany(['a', 'b']), limiter.clearAll()]) {
+    expect(await outcomeOf(call, 1000)).toMatch(/_UNREACHABLE$|_TIMEOUT$/);
+  }
+});
+
+test('says so if the server is no cluster', async () => {
+  const server = await startRedis();
+  const error = await errorOf(limiterAt({ cluster: [server.url] })('a'));
+  expect(error.code).toBe('ERR_ROLLGATE_REDIS_REPLY');
+  expect(error.message).toContain('cluster support disabled');
+});
+
+test('a single connection to a node of a cluster says so, too', async () => {
+  const limiter = nativeLimiter(cluster.urls[0], { maxInInterval: 10 });
+  opened.push(limiter);
+  const errors = await Promise.all(IDS.map((id) => limiter(id).catch((error) => error)));
+  const moved = errors.filter((error) => error !== 0);
+  expect(moved.length).toBeGreaterThan(0);
+  for (const error of moved) expect(error.cause.message).toMatch(/^(MOVED|CROSSSLOT) /);
+});
+
+test('a slot that moves to and fro under load fails no call and lets nobody have more', async () => {
+  const together = load.idsInSlotOf('moving', 8);
+  const slot = slotOf('moving');
+  const limiter = limiterAt({}, { maxInInterval: 400 });
+  const rivals = limiterAt({}, { maxInInterval: 400, namespace: 'rivals' });
+  const loads = [
+    load.startLoad(load.callingAll(limiter, together)),
+    load.startLoad(load.callingEach(rivals, together), { atOnce: 20 }),
+    load.startLoad(load.callingEach(limiter, IDS), { atOnce: 20 }),
+  ];
+  const first = await cluster.ownerOf(slot);
+  const primaries = [];
+  for (const node of cluster.nodes) if (await isPrimary(node)) primaries.push(node);
+  const [second] = primaries.filter((node) => node !== first);
+  for (const [from, to] of [
+    [first, second],
+    [second, first],
+    [first, second],
+    [second, first],
+  ]) {
+    await cluster.beginMove(slot, from, to);
+    // Some keys here and some there: what asks for all of them is to be tried again.
+    const keys = await from.command('CLUSTER', 'GETKEYSINSLOT', slot, 1000);
+    for (const key of keys.filter((_, i) => i % 2 === 0)) {
+      await from.command('MIGRATE', '127.0.0.1', to.port, key, 0, 5000);
+      await limiter.attemptMany(together);
+    }
+    await cluster.moveKeys(slot, from, to);
+    await cluster.endMove(slot, from, to);
+  }
+  const [many, each] = loads;
+  await waitUntil('all are full', async () => {
+    const peeks = await limiter.attemptMany(together);
+    const full = (id) => each.allowed.get(id) >= 400;
+    return peeks.every(({ allowed }) => !allowed) && together.every(full);
+  });
+  const results = await Promise.all(loads.map((running) => running.stop()));
+  for (const { failures } of results) expect(failures).toEqual([]);
+  expectExactly(each.allowed, together, 400);
+  for (const id of together) expect(many.allowed.get(id)).toBeLessThanOrEqual(400);
+  const tryAgain = [];
+  for (const node of [first, second]) tryAgain.push(await node.command('INFO', 'errorstats'));
+  expect(tryAgain.join()).toContain('errorstat_TRYAGAIN');
+  expect(tryAgain.join()).toContain('errorstat_ASK');
+});
+
+test('a planned failover under load fails no call and is exact', async () => {
+  const limiter = limiterAt({}, { maxInInterval: 2000 });
+  const running = load.startLoad(load.callingEach(limiter, IDS), { atOnce: 20 });
+  await cluster.failOver(await cluster.ownerOf(slotOf(IDS[0])));
+  await waitUntil('all ids are full', () => IDS.every((id) => running.allowed.get(id) >= 2000));
+  const { allowed, failures } = await running.stop();
+  expect(failures).toEqual([]);
+  expectExactly(allowed, IDS, 2000);
+});
+
+test('a node that dies under load fails its own ids alone, and its replica takes over', async () => {
+  const limiter = limiterAt({ commandTimeout: 300, retry: { min: 50, max: 500 } });
+  await Promise.all(IDS.map((id) => limiter.attempt(id, { cost: MAX })));
+  const victim = await cluster.ownerOf(slotOf(IDS[0]));
+  const owners = new Map();
+  for (const id of IDS) owners.set(id, await cluster.ownerOf(slotOf(id)));
+  const lost = IDS.filter((id) => owners.get(id) === victim);
+  const kept = IDS.filter((id) => owners.get(id) !== victim);
+  expect(lost.length * kept.length).toBeGreaterThan(0);
+  await replicaHasAll(victim);
+
+  const ofOthers = load.startLoad(load.callingEach(limiter, kept));
+  const ofVictim = load.startLoad(load.callingEach(limiter, lost));
+  await cluster.failOver(victim, { kill: true });
+  const peek = () => limiter.attemptMany(lost);
+  const decisions = await waitUntil('its ids are decided on again', peek, { withinMs: 5000 });
+  const others = await ofOthers.stop();
+  const { failures } = await ofVictim.stop();
+
+  expect(others.failures).toEqual([]);
+  expect(others.made).toBeGreaterThan(100);
+  expect(failures.length).toBeGreaterThan(0);
+  for (const { code } of failures) {
+    expect(code).toMatch(/^ERR_ROLLGATE_REDIS_(TIMEOUT|UNREACHABLE|REPLY)$/);
+  }
+  expect(decisions.map(({ allowed }) => allowed)).toEqual(lost.map(() => false));
+  expect([...others.allowed, ...ofVictim.allowed]).toEqual([]);
+  await victim.restart();
+  await cluster.settled();
+});
+
+test('a node that hangs is left once its replica has taken over', async () => {
+  const limiter = limiterAt({ commandTimeout: 200, connectTimeout: 60_000 });
+  await Promise.all(IDS.map((id) => limiter.attempt(id, { cost: MAX })));
+  const victim = await cluster.ownerOf(slotOf(IDS[0]));
+  await replicaHasAll(victim);
+  await victim.freeze();
+  const [other] = cluster.nodes.filter((node) => node !== victim);
+  const hasNewOwner = async () => !(await other.command('CLUSTER', 'SLOTS')).some(ownedBy(victim));
+  await waitUntil('the replica has taken over', async () => {
+    await outcomeOf(limiter(IDS[0]));
+    return hasNewOwner();
+  });
+  const began = performance.now();
+  await waitUntil('its ids are decided on again', () => limiter.peek(IDS[0]));
+  const tookMs = performance.now() - began;
+  victim.thaw();
+  expect(tookMs).toBeLessThan(1500);
+  expect((await limiter.attemptMany(IDS)).some(({ allowed }) => allowed)).toBe(false);
+  await cluster.settled();
+});
+
+test('a whole cluster that dies fails every call in time, and serves again when it is back', async () => {
+  const limiter = limiterAt({ commandTimeout: 300, retry: { min: 50, max: 500 } });
+  await limiter.attemptMany(IDS);
+  await Promise.all(cluster.nodes.map((node) => node.stop()));
+  for (let round = 0; round < 3; round++) {
+    const calls = [...IDS.map((id) => limiter(id)), limiter.attemptMany(IDS), limiter.clearAll()];
+    for (const outcome of await Promise.all(calls.map((call) => outcomeOf(call, 1500)))) {
+      expect(outcome).toMatch(/_UNREACHABLE$|_TIMEOUT$/);
+    }
+  }
+  await Promise.all(cluster.nodes.map((node) => node.restart()));
+  await cluster.settled();
+  await waitUntil('all ids are decided on again', () => limiter.attemptMany(IDS));
+}, 60_000);
