@@ -2,7 +2,7 @@
 'use strict';
 
 const native = require('../native');
-const { NUMBERS, decisionLength } = require('../decision');
+const { decisionLength } = require('../decision');
 const { failure, typeError } = require('../errors');
 const { clearAll } = require('./clear-all');
 const failures = require('./failures');

@@ -16,7 +16,7 @@
 
 #include "binding/values.h"
 #include "redis/client.h"
-#include "redis_scripts.h"
+#include "redis/scripts.h"
 
 namespace rollgate::binding {
 namespace {

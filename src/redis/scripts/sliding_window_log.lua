@@ -131,7 +131,8 @@ if is_attempt and ARGV[4] == '1' and ARGV[6] == '0' and #ARGV == 8
       if is_full_log then displaced = is_blocked and 1 or 0 end
       local log
       if single_max > 1 then
-        log = pack_bytes(HEADER_AND_STAMP, SHORT + width, displaced, incarnation, at, newest % range)
+        local stamp = newest % range
+        log = pack_bytes(HEADER_AND_STAMP, SHORT + width, displaced, incarnation, at, stamp)
           .. sub(bytes, HEADER_BYTES + 1, full_bytes - width)
       else
         log = pack_bytes(HEADER, SHORT + width, displaced, incarnation, at)
