@@ -34,12 +34,13 @@ void EventLoop::WhenEmpty(std::function<void()> callback) {
 
 namespace {
 
-/// A libuv handle with its callback, deleted by the loop once it is closed.
-template <class Uv, class Callback>
+/// A libuv handle with its callback, deleted by the loop once it is closed; `Self` is what it is in
+/// the end.
+template <class Self, class Uv, class Callback>
 struct OwnHandle {
   OwnHandle(std::shared_ptr<EventLoop::State> loop_state, Callback on_event)
       : state(std::move(loop_state)), callback(std::move(on_event)) {
-    uv.data = this;
+    uv.data = static_cast<Self*>(this);
     ++state->handles;
   }
 
@@ -50,7 +51,7 @@ struct OwnHandle {
   void Close() {
     callback = nullptr;
     uv_close(reinterpret_cast<uv_handle_t*>(&uv), [](uv_handle_t* closed) {
-      auto* handle = static_cast<OwnHandle*>(closed->data);
+      auto* handle = static_cast<Self*>(closed->data);
       const auto state = std::move(handle->state);
       delete handle;
       state->Released();
@@ -64,11 +65,12 @@ struct OwnHandle {
 
 }  // namespace
 
-struct SocketWatch::Handle : OwnHandle<uv_poll_t, std::function<void(bool, bool)>> {
+struct SocketWatch::Handle
+    : OwnHandle<SocketWatch::Handle, uv_poll_t, std::function<void(bool, bool)>> {
   using OwnHandle::OwnHandle;
 
   static void OnReady(uv_poll_t* poll, int status, int events) {
-    const auto callback = static_cast<OwnHandle*>(poll->data)->callback;
+    const auto callback = static_cast<Handle*>(poll->data)->callback;
     const bool failed = status < 0;
     if (callback) callback(failed || (events & UV_READABLE), failed || (events & UV_WRITABLE));
   }
@@ -92,7 +94,7 @@ void SocketWatch::WatchWritable(bool wanted) {
   uv_poll_start(&handle_->uv, wanted ? UV_READABLE | UV_WRITABLE : UV_READABLE, Handle::OnReady);
 }
 
-struct BeforeWait::Handle : OwnHandle<uv_prepare_t, std::function<void()>> {
+struct BeforeWait::Handle : OwnHandle<BeforeWait::Handle, uv_prepare_t, std::function<void()>> {
   using OwnHandle::OwnHandle;
 };
 
@@ -114,7 +116,7 @@ void BeforeWait::Request() {
   });
 }
 
-struct Timer::Handle : OwnHandle<uv_timer_t, std::function<void()>> {
+struct Timer::Handle : OwnHandle<Timer::Handle, uv_timer_t, std::function<void()>> {
   using OwnHandle::OwnHandle;
   Millis due = 0;
 };
