@@ -1,0 +1,199 @@
+// The script itself against the brute-force oracle: short logs, long ones, and such as change their form.
+'use strict';
+
+const Redis = require('ioredis');
+const { SOURCE } = require('../../lib/redis/script');
+const { Oracle } = require('../support/oracle');
+const { startRedis } = require('../support/redis-server');
+const { randomFrom, randomPolicy, randomStep } = require('../support/traces');
+
+const TRACES = process.env.ROLLGATE_SANITIZED ? 10 : 40;
+const STEPS = 80;
+const START_US = 1_700_000_000_000_001;
+const LIMIT_OF_SHORT = 'local MOST_STAMPS_OF_SHORT = 256';
+const IDS = ['a', 'b'];
+
+/** The script as it is, and with every log long that has a stamp. */
+const FORMS = {
+  short: SOURCE,
+  long: SOURCE.replace(LIMIT_OF_SHORT, 'local MOST_STAMPS_OF_SHORT = 0'),
+};
+
+const toMs = (micros) => Math.ceil(micros / 1000);
+
+let redis;
+
+const policyWords = ({ limits, minDifference, countBlocked }) => [
+  countBlocked ? '1' : '0',
+  minDifference,
+  ...limits.flatMap(({ interval, maxInInterval }) => [interval, maxInInterval]),
+];
+
+function run(source, keys, words, policy) {
+  return redis.eval(source, keys.length, ...keys, ...words, ...policyWords(policy));
+}
+
+/** What the oracle says, as the script says it, but for what only refunds need. */
+function expectedOf(answer) {
+  const { blockedBy, timeLeft, actionsLeft, resetIn, limits } = answer;
+  const windows = limits.map(({ used, resetIn: windowResetIn }) => [used, windowResetIn]);
+  return { blockedBy, timeLeft, actionsLeft, resetIn, windows };
+}
+
+function answerOf(reply, policy, at = 0) {
+  const [blocked, timeLeft, actionsLeft, resetIn] = reply.slice(at);
+  const blockedBy = blocked === 0 ? null : blocked & 1 ? 'count' : 'minDifference';
+  const windows = policy.limits.map((_, i) => {
+    const first = at + 7 + 2 * i;
+    return [reply[first], toMs(reply[first + 1])];
+  });
+  return {
+    blockedBy,
+    timeLeft: toMs(timeLeft),
+    actionsLeft,
+    resetIn: toMs(resetIn),
+    windows,
+  };
+}
+
+const receiptOf = (reply, at = 0) => ({ at: reply[at + 5], incarnation: reply[at + 6] });
+
+describe('the script', () => {
+  beforeAll(async () => {
+    const server = await startRedis();
+    redis = new Redis(server.url).on('error', () => {});
+  });
+
+  afterEach(async () => {
+    await redis.flushall();
+  });
+
+  afterAll(() => {
+    redis.disconnect();
+  });
+
+  describe('the test itself', () => {
+    test('finds the line that it replaces', () => {
+      expect(SOURCE).toContain(LIMIT_OF_SHORT);
+    });
+  });
+
+  describe.each([
+    ['short logs', () => FORMS.short],
+    ['long logs', () => FORMS.long],
+    ['logs that change their form all the time', (random) => random.pick(Object.values(FORMS))],
+  ])('%s', (_, sourceFor) => {
+    test.each([true, false])('decide as the oracle, countBlocked: %s', async (countBlocked) => {
+      for (let seed = 1; seed <= TRACES; seed++) {
+        const random = randomFrom(seed);
+        const policy = randomPolicy(random, { countBlocked });
+        const largestCost = Math.min(...policy.limits.map((limit) => limit.maxInInterval));
+        const oracles = Object.fromEntries(IDS.map((id) => [id, new Oracle(policy)]));
+        const length = 7 + 2 * policy.limits.length;
+        const refundable = [];
+        let now = START_US;
+        let notBefore = 0;
+        for (let step = 0; step < STEPS; step++) {
+          const context = { seed, step };
+          const source = sourceFor(random);
+          now += randomStep(random, policy.unit);
+          if (random.chance(5)) now = Math.max(notBefore, now - random.between(1, 5 * policy.unit));
+          const id = random.pick(IDS);
+          const oracle = oracles[id];
+          const cost = random.chance(30) ? random.between(1, largestCost) : 1;
+          const kind = random.between(1, 6);
+          if (kind === 1) {
+            const reply = await run(source, [id], ['peek', 'full', now, cost], policy);
+            const expected = expectedOf(oracle.peek(now, cost));
+            expect({ ...context, ...answerOf(reply, policy) }).toEqual({ ...context, ...expected });
+          } else if (kind === 2) {
+            const ids = Array.from({ length: random.between(1, 5) }, () => random.pick(IDS));
+            const reply = await run(source, ids, ['attempt', 'brief', now, cost], policy);
+            const expected = ids.map((each) => oracles[each].attempt(now, cost).timeLeft);
+            expect({ ...context, reply: reply.map(toMs) }).toEqual({ ...context, reply: expected });
+          } else if (kind === 3 && refundable.length > 0 && !countBlocked) {
+            const [taken] = refundable.splice(random.between(0, refundable.length - 1), 1);
+            const words = ['refund', taken.at, taken.incarnation, taken.cost];
+            const [found] = await run(source, [taken.id], words, policy);
+            const was = oracles[taken.id].refund(taken.attempt);
+            // What left every window may be forgotten already.
+            if (found === 0) expect(now - taken.at).toBeGreaterThanOrEqual(taken.retention);
+            else expect({ ...context, was }).toEqual({ ...context, was: true });
+            notBefore = Math.max(notBefore, taken.at);
+            now = Math.max(now, notBefore);
+          } else {
+            const ids = Array.from({ length: random.between(1, 3) }, () => random.pick(IDS));
+            const reply = await run(source, ids, ['attempt', 'full', now, cost], policy);
+            for (const [i, each] of ids.entries()) {
+              const answer = oracles[each].attempt(now, cost);
+              const actual = answerOf(reply, policy, i * length);
+              expect({ ...context, i, ...actual }).toEqual({
+                ...context,
+                i,
+                ...expectedOf(answer),
+              });
+              if (!answer.allowed) continue;
+              const retention = Math.max(
+                policy.minDifference,
+                ...policy.limits.map(({ interval }) => interval),
+              );
+              const { attempt } = answer;
+              const receipt = receiptOf(reply, i * length);
+              refundable.push({ id: each, cost, attempt, retention, ...receipt });
+            }
+          }
+        }
+        await redis.flushall();
+      }
+    });
+  });
+
+  describe('a log', () => {
+    const policy = { limits: [{ interval: 1_000_000, maxInInterval: 3 }], minDifference: 0 };
+
+    test.each(Object.entries(FORMS))(
+      'has no more bytes than its limit asks for: %s',
+      async (_, source) => {
+        for (let i = 0; i < 50; i++) {
+          const words = ['attempt', 'brief', START_US + i, 1];
+          await run(source, ['a'], words, { ...policy, countBlocked: true });
+        }
+        expect(await redis.strlen('a')).toBe(source === FORMS.short ? 14 + 2 * 4 : 26 + 2 * 4);
+      },
+    );
+
+    test.each([
+      ['41 minutes', 41 * 60e6, 4],
+      ['a day', 86_400e6, 5],
+      ['a month', 30 * 86_400e6, 6],
+      ['a century', 100 * 366 * 86_400e6, 7],
+    ])('of %s has stamps as short as that allows, and is exact', async (_, interval, bytes) => {
+      const long = {
+        limits: [{ interval, maxInInterval: 3 }],
+        minDifference: 0,
+        countBlocked: false,
+      };
+      const attempt = async (now) => {
+        const [timeLeft] = await run(SOURCE, ['a'], ['attempt', 'brief', now, 1], long);
+        return timeLeft;
+      };
+      const times = [START_US, START_US + Math.floor(interval / 2), START_US + interval - 1];
+      for (const time of times) expect(await attempt(time)).toBe(0);
+      expect(await attempt(times[2])).toBe(1);
+      expect(await redis.strlen('a')).toBe(14 + 2 * bytes);
+      expect(await attempt(times[0] + interval)).toBe(0);
+      expect(await attempt(times[1] + interval - 1)).toBe(1);
+      expect(await attempt(times[1] + interval)).toBe(0);
+    });
+
+    test('of a large cost is written at once', async () => {
+      const max = 2_000_000;
+      const limits = [{ interval: 60e6, maxInInterval: max }];
+      const large = { limits, minDifference: 0, countBlocked: true };
+      const words = (cost) => ['attempt', 'brief', START_US, cost];
+      expect(await run(SOURCE, ['a'], words(max), large)).toEqual([0]);
+      expect(await run(SOURCE, ['a'], words(1), large)).toEqual([60e6]);
+      expect(await redis.strlen('a')).toBe(26 + 4 * (max - 1));
+    });
+  });
+});
