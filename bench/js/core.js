@@ -39,7 +39,7 @@ function jobs({ quick }) {
   const isLarge = (name) => /10M|10000000/.test(name);
   return names
     .filter((name) => !(quick && isLarge(name)))
-    .map((name) => ({ key: name, executable, minTime: quick ? 0.02 : 0.3, rounds: quick ? 1 : 3 }));
+    .map((name) => ({ key: name, executable, minTime: quick ? 0.02 : 0.2, rounds: quick ? 1 : 5 }));
 }
 
 async function measure({ key, executable, minTime }) {
@@ -96,7 +96,7 @@ module.exports = {
     'No ids come from JavaScript and no answer goes back to it: this is what is left to gain on the way in and out, not what an application sees.',
     'Google Benchmark runs each case in a tight loop. The cases are named by bench/core.',
   ],
-  budgetMs: 100_000,
+  budgetMs: 240_000,
   skip,
   jobs,
   measure,
