@@ -93,8 +93,7 @@ test('while the name of a host is looked up, and calls settle in time all the sa
     // The only thread of the pool is busy for a while: lookups have to wait.
     let isBusy = true;
     const keepBusy = () => pbkdf2('a', 'b', 3e5, 64, 'sha512', () => { if (isBusy) keepBusy(); });
-    keepBusy();
-    keepBusy();
+    for (let i = 0; i < 6; i++) keepBusy();
     let longest = 0;
     let last = performance.now();
     const turn = () => {
@@ -115,7 +114,7 @@ test('while the name of a host is looked up, and calls settle in time all the sa
     })();
   `;
   const { outcomes, longest, tookMs, answer } = await askProgram(source);
-  for (const outcome of outcomes) expect(outcome).toMatch(/_TIMEOUT$|_UNREACHABLE$/);
+  expect(outcomes[0]).toBe('ERR_ROLLGATE_REDIS_TIMEOUT');
   expect(longest).toBeLessThan(LONGEST_TURN_MS);
   expect(tookMs).toBeLessThan(5 * (200 + LONGEST_TURN_MS));
   expect(answer).toBe(0);
