@@ -13,6 +13,7 @@ const { policyArguments } = require('./script');
 /** Room for the results of a good many calls; more are told in several turns. */
 const MOST_NUMBERS = 4096;
 const TOO_MANY = -1;
+const MOST_OF_ONE_TURN = 5000;
 
 const ERROR_REPLY = /^[A-Z]+ /;
 
@@ -136,6 +137,19 @@ function createNativeBackend({ connection, policy, namespace }) {
   const command = (args, node, key) => promise(functions.command(args, node, key));
   const sendTo = (key) => (args) => command(args, '', key);
 
+  function attemptInto(all, place, id, now) {
+    return new Promise((resolve, reject) => {
+      backend.attempt(id, 1, true, true, now, (error, numbers) => {
+        if (error !== null) {
+          reject(error);
+          return;
+        }
+        all.set(numbers, place * length);
+        resolve();
+      });
+    });
+  }
+
   const backend = {
     detectedClientType: 'hiredis',
     keep,
@@ -144,19 +158,17 @@ function createNativeBackend({ connection, policy, namespace }) {
       wait(functions.attempt(id, cost, records, full, now), done);
     },
 
-    /** They go out together, 64 in a command. */
+    /** Of one turn are as many as may be under way at once; the others follow. */
     async attemptMany(ids, now) {
       const all = new Float64Array(ids.length * length);
-      const attempts = ids.map((id, i) => {
-        return new Promise((resolve, reject) => {
-          backend.attempt(id, 1, true, true, now, (error, numbers) => {
-            if (error !== null) return reject(error);
-            all.set(numbers, i * length);
-            resolve();
-          });
-        });
-      });
-      await Promise.all(attempts);
+      for (let first = 0; first < ids.length; ) {
+        const free = connection.maxQueue - functions.stats().pending;
+        const turn = ids.slice(first, first + Math.min(connection.maxQueue, MOST_OF_ONE_TURN));
+        // Before any of them is counted.
+        if (turn.length > free) throw failures.queueFull(connection.maxQueue);
+        await Promise.all(turn.map((id, i) => attemptInto(all, first + i, id, now)));
+        first += turn.length;
+      }
       return all;
     },
 

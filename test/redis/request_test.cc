@@ -67,7 +67,8 @@ TEST(FromErrorReply, TellsWrongCredentialsFromOtherErrors) {
   for (const char* const text :
        {"NOAUTH Authentication required.", "WRONGPASS invalid username-password pair",
         "NOPERM this user has no permissions", "ERR invalid password",
-        "ERR AUTH <password> called without any password configured"}) {
+        "ERR AUTH <password> called without any password configured",
+        "ERR Protocol error: unauthenticated multibulk length"}) {
     EXPECT_EQ(FromErrorReply(text).kind, Failure::Kind::kAuth) << text;
   }
   for (const char* const text : {"ERR unknown command", "OOM command not allowed", "BUSY Redis",
