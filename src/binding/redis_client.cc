@@ -129,7 +129,11 @@ class RedisClient final : private redis::Client::Sink {
     if (is_closed_) return;
     is_closed_ = true;
     client_.Close();
-    client_.WhenGone([this] { OnGone(); });
+    client_.WhenGone(
+        [this] {
+          if (!is_ending_) Deliver();
+        },
+        [this] { OnGone(); });
   }
 
   void AddFunction() { ++functions_; }
@@ -156,9 +160,8 @@ class RedisClient final : private redis::Client::Sink {
     client->Close();
   }
 
-  /// Nothing of the client is left in the loop: tells the last results.
+  /// Nothing of the client is left in the loop, and its last results have been told.
   void OnGone() {
-    if (!is_ending_) Deliver();
     if (context_ != nullptr) napi_async_destroy(env_, std::exchange(context_, nullptr));
     if (keep_ != nullptr) napi_delete_reference(env_, std::exchange(keep_, nullptr));
     is_gone_ = true;

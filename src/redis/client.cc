@@ -272,9 +272,10 @@ Millis Client::NextDue() const {
 }
 
 void Client::ArmTimer() {
-  const Millis due = NextDue();
+  // What failed at once has yet to be told, and the process may have nothing else to live for.
+  const Millis due = has_results_ ? EventLoop::Now() : NextDue();
   if (due < std::numeric_limits<Millis>::max()) timer_->CallAt(std::max(due, grace_until_));
-  timer_->KeepProcessAlive(pending_ > 0);
+  timer_->KeepProcessAlive(pending_ > 0 || has_results_);
 }
 
 void Client::OnTimer() {

@@ -78,8 +78,11 @@ class Client final : private Transport::Owner {
 
   /// Fails every call. Nothing may be called afterwards but the destructor.
   void Close();
-  /// Calls back once nothing of a closed client is left in the loop.
-  void WhenGone(std::function<void()> callback) { loop_.WhenEmpty(std::move(callback)); }
+  /// Calls back once a closed client can tell its last results, and then once nothing of it is left
+  /// in the loop.
+  void WhenGone(std::function<void()> on_settled, std::function<void()> on_gone) {
+    loop_.WhenEmpty(std::move(on_settled), std::move(on_gone));
+  }
 
   const Transport& transport() const { return *transport_; }
   std::size_t pending() const { return pending_; }

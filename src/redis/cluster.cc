@@ -259,7 +259,7 @@ void Cluster::OnTime(Millis now) {
   ForgetIdleNodes();
 }
 
-/// Nodes that own nothing are left, but for the seeds.
+/// Nodes that own nothing are left, but for the seeds and those that slots are just moving to.
 void Cluster::ForgetIdleNodes() {
   if (!has_map_ || is_asking_for_map_) return;
   std::set<std::string> kept;
@@ -267,7 +267,7 @@ void Cluster::ForgetIdleNodes() {
   const std::set<const Connection*> owners(owners_.begin(), owners_.end());
   std::erase_if(nodes_, [&](const auto& named) {
     const auto& [name, node] = named;
-    if (owners.contains(node.get()) || kept.contains(name)) return false;
+    if (owners.contains(node.get()) || kept.contains(name) || node->is_busy()) return false;
     node->Close({Failure::Kind::kUnreachable, "the node has left the cluster"});
     return true;
   });

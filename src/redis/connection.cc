@@ -46,6 +46,9 @@ struct Connection::Hooks {
     connection.context_failure_ = {
         context.err == REDIS_ERR_PROTOCOL ? Failure::Kind::kReply : Failure::Kind::kUnreachable,
         context.errstr[0] == '\0' ? "the connection was closed" : context.errstr};
+    if (connection.was_told_unasked_) {
+      connection.context_failure_ = {Failure::Kind::kReply, "an answer that nobody asked for"};
+    }
 #ifdef ROLLGATE_HAS_TLS
     if (connection.tls_session_ != nullptr) {
       const std::string distrust = TlsContext::Distrust(connection.tls_session_);
@@ -73,6 +76,51 @@ struct Connection::Hooks {
       connection.owner_.OnAnswer(connection, std::move(request),
                                  *static_cast<const redisReply*>(reply));
     }
+  }
+
+  /// hiredis aborts the process where an answer comes that nobody has asked for. So such an answer
+  /// is an error of its reader's already, for which there is but this way: to make no object. A
+  /// server may still say by an error why it hangs up.
+  template <auto kCreate>
+  struct Asked;
+  template <class... Values,
+            void* (*redisReplyObjectFunctions::*kCreate)(const redisReadTask*, Values...)>
+  struct Asked<kCreate> {
+    static void* Create(const redisReadTask* task, Values... values) {
+      if (task->parent == nullptr && task->type != REDIS_REPLY_ERROR) {
+        Connection& connection = From(task->privdata);
+        if (connection.context_->replies.head == nullptr) {
+          connection.was_told_unasked_ = true;
+          return nullptr;
+        }
+      }
+      return (Originals().*kCreate)(task, values...);
+    }
+  };
+
+  /// hiredis's own; the same in every context.
+  static const redisReplyObjectFunctions& Originals(
+      const redisReplyObjectFunctions& functions = {}) {
+    static const redisReplyObjectFunctions originals = functions;
+    return originals;
+  }
+
+  static void Guard(Connection& connection, redisReader& reader) {
+    using Functions = redisReplyObjectFunctions;
+    static Functions guarded = [&reader] {
+      Functions functions = Originals(*reader.fn);
+      functions.createString = Asked<&Functions::createString>::Create;
+      functions.createArray = Asked<&Functions::createArray>::Create;
+      functions.createInteger = Asked<&Functions::createInteger>::Create;
+      functions.createNil = Asked<&Functions::createNil>::Create;
+#if HIREDIS_MAJOR >= 1
+      functions.createDouble = Asked<&Functions::createDouble>::Create;
+      functions.createBool = Asked<&Functions::createBool>::Create;
+#endif
+      return functions;
+    }();
+    reader.fn = &guarded;
+    reader.privdata = &connection;
   }
 
   static void OnGreeting(redisAsyncContext* context, void* reply, void*) {
@@ -195,6 +243,8 @@ void Connection::ConnectToNextAddress() {
   has_answered_ = false;
   greetings_ = 0;
   greeting_failure_.reset();
+  was_told_unasked_ = false;
+  Hooks::Guard(*this, *context_->c.reader);
   context_->data = this;
   context_->ev.data = this;
   context_->ev.addRead = Hooks::AddRead;

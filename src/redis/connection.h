@@ -88,6 +88,8 @@ class Connection {
 
   const Endpoint& endpoint() const { return endpoint_; }
   bool is_up() const { return state_ == State::kUp; }
+  /// Whether it has requests, sent or not.
+  bool is_busy() const { return on_the_wire_ > 0 || !waiting_.empty(); }
   std::uint64_t connections() const { return connections_; }
 
  private:
@@ -131,7 +133,8 @@ class Connection {
   bool has_to_write_ = false;
   bool is_writing_ = false;
   bool is_connected_ = false;
-  bool has_answered_ = false;  ///< since the connection was made
+  bool has_answered_ = false;      ///< since the connection was made
+  bool was_told_unasked_ = false;  ///< something that nobody asked for; likewise
   std::unique_ptr<Failure> greeting_failure_;
   Failure last_failure_;
   Failure context_failure_;

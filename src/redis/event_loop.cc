@@ -11,25 +11,37 @@ namespace rollgate::redis {
 struct EventLoop::State {
   uv_loop_t* loop;
   int handles = 0;
+  int lookups = 0;
+  std::function<void()> on_idle;
   std::function<void()> on_empty;
 
-  void Released() {
-    if (--handles == 0 && on_empty) std::exchange(on_empty, nullptr)();
+  void HandleReleased() {
+    --handles;
+    Tell();
+  }
+  void LookupReleased() {
+    --lookups;
+    Tell();
+  }
+  void Tell() {
+    if (handles > 0) return;
+    if (on_idle) std::exchange(on_idle, nullptr)();
+    if (lookups == 0 && on_empty) std::exchange(on_empty, nullptr)();
   }
 };
 
-EventLoop::EventLoop(uv_loop_s* loop) : state_(std::make_shared<State>(State{loop, 0, nullptr})) {}
+EventLoop::EventLoop(uv_loop_s* loop)
+    : state_(std::make_shared<State>(State{loop, 0, 0, nullptr, nullptr})) {}
 
 Millis EventLoop::Now() {
   return static_cast<Millis>(uv_hrtime() / 1'000'000);
 }
 
-void EventLoop::WhenEmpty(std::function<void()> callback) {
-  if (state_->handles == 0) {
-    callback();
-  } else {
-    state_->on_empty = std::move(callback);
-  }
+void EventLoop::WhenEmpty(std::function<void()> on_idle, std::function<void()> on_empty) {
+  state_->on_idle = std::move(on_idle);
+  state_->on_empty = std::move(on_empty);
+  const auto state = state_;
+  state->Tell();
 }
 
 namespace {
@@ -54,7 +66,7 @@ struct OwnHandle {
       auto* handle = static_cast<Self*>(closed->data);
       const auto state = std::move(handle->state);
       delete handle;
-      state->Released();
+      state->HandleReleased();
     });
   }
 
@@ -191,7 +203,7 @@ NameLookup::NameLookup(const EventLoop& loop, const std::string& host, Callback 
       request->owner->request_ = nullptr;
       request->callback(std::move(addresses), status < 0 ? uv_strerror(status) : "no address");
     }
-    request->state->Released();
+    request->state->LookupReleased();
   };
   const int status =
       uv_getaddrinfo(loop.state()->loop, &request_->uv, on_found, host.c_str(), nullptr, &hints);
@@ -200,7 +212,7 @@ NameLookup::NameLookup(const EventLoop& loop, const std::string& host, Callback 
     delete std::exchange(request_, nullptr);
     return;
   }
-  ++request_->state->handles;
+  ++request_->state->lookups;
 }
 
 NameLookup::~NameLookup() {

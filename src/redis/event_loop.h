@@ -25,9 +25,10 @@ class EventLoop {
   /// The time now, not the loop's idea of it, which may be old.
   static Millis Now();
 
-  /// Calls back once no handle of this object is left in the loop; at once if there is none. All
-  /// owners must be gone or on their way.
-  void WhenEmpty(std::function<void()> callback);
+  /// Calls back once no handle of this object is left in the loop, and then once nothing is: a
+  /// lookup that has begun may take far longer. At once if so it is. All owners must be gone or on
+  /// their way.
+  void WhenEmpty(std::function<void()> on_idle, std::function<void()> on_empty);
 
   struct State;
   const std::shared_ptr<State>& state() const { return state_; }

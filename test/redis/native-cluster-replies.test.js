@@ -141,3 +141,20 @@ test('passwords go to every node', async () => {
   const error = await errorOf(limiterAt([url.replace('Sesame', 'Simsim')])('a'));
   expect(error.code).toBe('ERR_ROLLGATE_REDIS_AUTH');
 });
+
+test('a node that slots are moving to may still have none', async () => {
+  const target = await peers.scriptedPeer(([command], socket) => {
+    if (command !== 'EVALSHA') return '+OK\r\n';
+    setTimeout(() => socket.write(ALLOWED), 150);
+    return undefined;
+  });
+  const seed = await node({
+    map: (port) => slots([0, 16_383, '$-1\r\n', port]),
+    run: () => `-ASK 15495 127.0.0.1:${target.port}\r\n`,
+  });
+  const limiter = limiterAt([seed.url]);
+  // One behind the other, for as long as it takes the timer to come by a few times.
+  const outcomes = [];
+  for (let i = 0; i < 12; i++) outcomes.push(await outcomeOf(limiter('a')));
+  expect(outcomes).toEqual(outcomes.map(() => 0));
+});

@@ -42,6 +42,12 @@ describe('a program ends by itself', () => {
       'ERR_ROLLGATE_REDIS_UNREACHABLE',
     ],
     [
+      'when all it waits for has failed at once',
+      `const limiter = limiterAt({ host: '127.0.0.1', port: 1, commandTimeout: 50, retry: { min: 60_000 } });
+       limiter('a').catch(() => limiter.clear('a').catch(({ code }) => print(code)));`,
+      'ERR_ROLLGATE_REDIS_UNREACHABLE',
+    ],
+    [
       'when it closed its limiter with a call under way',
       "const limiter = limiterAt(url); codeOf(limiter('a')).then(print); limiter.close();",
       CLOSED,
