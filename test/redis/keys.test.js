@@ -75,6 +75,26 @@ describe('keys', () => {
     }
   });
 
+  test.each([
+    ['short', 5, 'Dangerous!goods!!!'],
+    ['long', 500, 'This is no log either'],
+    ['short', 5, `D${String.fromCharCode(0).repeat(12)}!!!!!`],
+  ])(
+    "of %s logs (max %d) keep somebody's text that begins like a log",
+    async (_form, max, text) => {
+      const limiter = limiterWith({ interval: 60_000, maxInInterval: max });
+      await server.command('SET', keyOf('a'), text);
+      for (const attempt of [
+        () => limiter('a'),
+        () => limiter.attempt('a'),
+        () => limiter.peek('a'),
+      ]) {
+        await expect(attempt()).rejects.toMatchObject({ code: 'ERR_ROLLGATE_REDIS_REPLY' });
+      }
+      expect(await server.command('GET', keyOf('a'))).toBe(text);
+    },
+  );
+
   test('hold no more than the limit, however often an id comes', async () => {
     const limiter = limiterWith({ interval: 60_000, maxInInterval: 10, countBlocked: true });
     await limiter.attemptMany(Array(500).fill('a'));
@@ -116,6 +136,19 @@ describe('keys', () => {
     ])('%s', (_what, [i1, m1], [i2, m2], done) =>
       changeOf({ interval: i1, maxInInterval: m1 }, { interval: i2, maxInInterval: m2 }, done),
     );
+
+    test.each([
+      ['short', 20, 200],
+      ['long', 300, 600],
+    ])('by a refund, too, while another release writes more: %s', async (_form, max, more) => {
+      const low = limiterWith({ interval: minute, maxInInterval: max });
+      const high = limiterWith({ interval: minute, maxInInterval: more });
+      const decision = await low.attempt('a');
+      await high.attempt('a', { cost: more - 1 });
+      expect(await low.refund(decision)).toBe(true);
+      expect((await low.attempt('a')).allowed).toBe(false);
+      expect((await high.peek('a')).limits[0].used).toBeGreaterThanOrEqual(max);
+    });
   });
 
   describe('under a prefix of the client', () => {

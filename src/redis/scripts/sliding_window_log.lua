@@ -35,6 +35,7 @@ local SHORT, LONG = 0x40, 0x50
 local MOST_STAMPS_OF_SHORT = 256
 local MOST_STAMPS = 4294967295 -- what RING can count; a Redis string has room for less
 local INCARNATIONS = 4294967296
+local LATEST = 9007199254740992 -- times are within what a number tells exactly, back and forth
 -- A key lives a second longer than its log matters, so within this time it need not be told again.
 local TTL_SLACK = 500000
 
@@ -95,7 +96,7 @@ if is_attempt and ARGV[4] == '1' and ARGV[6] == '0' and #ARGV == 8
       if length < HEADER_BYTES or length > full_bytes then break end
       form, displaced, incarnation, newest = unpack_bytes(HEADER, bytes)
       size = (length - HEADER_BYTES) / width + 1
-      if form ~= SHORT + width or size % 1 ~= 0 then break end
+      if form ~= SHORT + width or size % 1 ~= 0 or displaced > 1 or newest > LATEST then break end
       oldest = newest
       if size > 1 then
         oldest = newest - (newest - unpack_bytes('<I4', bytes, length - width + 1)) % range
@@ -222,6 +223,8 @@ local function open(first_bytes)
   is_long = form >= LONG
   local bytes_per_stamp = form - (is_long and LONG or SHORT)
   if bytes_per_stamp < 4 or bytes_per_stamp > 7 then return false end
+  -- A text of somebody's may begin like a log, and would stand for a day that never comes.
+  if displaced > 1 or math.abs(newest) > LATEST then return false end
   set_width(bytes_per_stamp)
   exists, bytes, known = true, first_bytes, {}
   if not is_long then
@@ -453,6 +456,11 @@ local function refund(at)
     table.remove(times, n)
     if keeps_places then times[#times + 1] = oldest end
   end
+  -- Under other limits the log may have become longer than this policy's form has room for.
+  if #times > capacity then displaced = 1 end
+  local kept = math.min(#times, capacity)
+  while kept > 1 and times[1] - times[kept] >= policy_range do kept = kept - 1 end
+  for place = #times, kept + 1, -1 do times[place] = nil end
   if #times == 0 then
     redis.call('DEL', key)
   else
