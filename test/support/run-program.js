@@ -10,13 +10,17 @@ const PATIENCE_MS = 25_000 * (process.env.ROLLGATE_SANITIZED ? 4 : 1);
 
 /**
  * Runs `source` with `require`, or as a module if `type` is 'module'; the package can be imported by
- * its name. A program that does not end by itself is killed, and `signal` says so.
+ * its name; `env` is added to the environment. A program that does not end by itself is killed, and `signal` says so.
  *
  * @returns {Promise<{ code: number | null, signal: string | null, stdout: string, stderr: string }>}
  */
-async function runProgram(source, { type = 'commonjs', flags = [] } = {}) {
+async function runProgram(source, { type = 'commonjs', flags = [], env = {} } = {}) {
   const args = [...flags, `--input-type=${type}`, '--eval', source];
-  const child = spawn(process.execPath, args, { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(process.execPath, args, {
+    cwd: ROOT,
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   const output = { stdout: '', stderr: '' };
   for (const name of ['stdout', 'stderr']) {
     child[name].setEncoding('utf8');
