@@ -1,7 +1,7 @@
 // The options of a connection of rollgate's own: checked, with defaults.
 'use strict';
 
-const { optionRangeError, optionTypeError, typeError } = require('../errors');
+const { optionRangeError, optionTypeError, rangeError, typeError } = require('../errors');
 const { readNumber, readObject, rejectUnknownOptions } = require('../option-values');
 const { readUrl } = require('./url');
 
@@ -42,6 +42,15 @@ function readText(name, value, expected = 'a non-empty string', isGood = (text) 
   if (typeof value !== 'string') throw optionTypeError(name, expected, value);
   if (!isGood(value)) throw optionRangeError(name, expected, value);
   return value;
+}
+
+/** What has an @ is not shown: there may be a password before it. */
+function readHost(name, value) {
+  const expected = 'the name or address of a host';
+  if (typeof value === 'string' && value.includes('@')) {
+    throw rangeError('ERR_ROLLGATE_OPTION', `option '${name}': expected ${expected} without an @`);
+  }
+  return readText(name, value, expected, (text) => /^[^\s/]+$/.test(text));
 }
 
 /** What came is not shown: it may be the password all the same. */
@@ -124,9 +133,7 @@ function readPlace(name, options, urlName) {
   if (options.url !== undefined) return readUrlOption(urlName, options.url);
   if (options.cluster !== undefined) return readCluster(`${name}.cluster`, options.cluster);
   return {
-    host: readText(`${name}.host`, options.host, 'the name or address of a host', (text) =>
-      /^[^\s/@]+$/.test(text),
-    ),
+    host: readHost(`${name}.host`, options.host),
     port: readInteger(`${name}.port`, options.port, 1, 65_535),
     path: readText(`${name}.path`, options.path),
   };

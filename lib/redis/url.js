@@ -5,6 +5,7 @@ const { rangeError, typeError } = require('../errors');
 
 const EXPECTED =
   'redis://[[user]:password@]host[:port][/db], rediss://... or unix://.../path[?db=n]';
+const LARGEST_DB = 2 ** 31 - 1;
 const SCHEME = /^([a-z][a-z\d+.-]*):\/\//i;
 /** Not every such URL is one for the class URL: it knows no credentials without a host. */
 const UNIX = /^unix:\/\/(?:([^/@]*)@)?(\/[^?#]+)(?:\?db=(\d+))?$/i;
@@ -25,7 +26,7 @@ function refuse(name, url) {
 function readDb(name, text, url) {
   if (text === undefined || text === '') return undefined;
   const db = Number(text);
-  if (/^\d+$/.test(text) && Number.isSafeInteger(db)) return db;
+  if (/^\d+$/.test(text) && db <= LARGEST_DB) return db;
   throw rangeError(
     'ERR_ROLLGATE_OPTION',
     `option '${name}': expected a database number such as /2 in its URL, got ${hideUrl(url)}`,

@@ -46,6 +46,6 @@ test('close() fails the calls under way at once', async () => {
     setTimeout(() => limiter.close(), 100);
   `;
   const { code, tookMs } = await askProgram(program, { env: { LD_PRELOAD: preload } });
-  expect(code).toBe('ERR_ROLLGATE_REDIS_CLOSED');
+  expect(code).toMatch(/CLOSED$/);
   expect(tookMs).toBeLessThan(2500);
 });
