@@ -224,6 +224,9 @@ void Connection::Connect() {
 }
 
 void Connection::ConnectToNextAddress() {
+  // Each gets its share of the time, or one that is silent would hide all behind it.
+  const Millis now = EventLoop::Now();
+  address_by_ = now + (connect_by_ - now) / static_cast<Millis>(addresses_.size());
   const std::string address = std::move(addresses_.front());
   addresses_.pop_front();
   context_ = endpoint_.path.empty() ? redisAsyncConnect(address.c_str(), endpoint_.port)
@@ -377,7 +380,7 @@ void Connection::Close(const Failure& failure) {
 Millis Connection::NextDue() const {
   switch (state_) {
     case State::kConnecting:
-      return connect_by_;
+      return context_ == nullptr || is_connected_ ? connect_by_ : address_by_;
     case State::kWaiting:
       return retry_at_;
     case State::kUp:
@@ -393,6 +396,11 @@ void Connection::OnTime(Millis now) {
   if (now < NextDue()) return;
   switch (state_) {
     case State::kConnecting:
+      if (context_ != nullptr && !is_connected_ && !addresses_.empty()) {
+        FreeContext();
+        ConnectToNextAddress();
+        break;
+      }
       Lose({Failure::Kind::kUnreachable,
             "no connection within " + std::to_string(options_.connect_timeout) + " ms"});
       break;

@@ -139,6 +139,7 @@ class Connection {
   Failure last_failure_;
   Failure context_failure_;
   Millis connect_by_ = 0;
+  Millis address_by_ = 0;
   Millis retry_at_ = 0;
   Millis silent_since_ = 0;
   int failed_tries_ = 0;
