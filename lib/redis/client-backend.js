@@ -6,7 +6,7 @@ const { clearAll } = require('./clear-all');
 const { Deadlines } = require('./deadlines');
 const failures = require('./failures');
 const { keySlot } = require('./key-slot');
-const { checkCount, readBrief, readFull, readRefund } = require('./reply');
+const { checkCount, checkProbe, readBrief, readFull, readRefund } = require('./reply');
 const { SHA1, SOURCE, policyArguments } = require('./script');
 
 /** Redis stands still while a script runs; and Lua passes on no more than 8000 keys. */
@@ -163,9 +163,12 @@ function createClientBackend({ connection, policy, namespace }) {
       await clearAll(keyStart, { adapter, ask, sendTo });
     },
 
-    async ping() {
-      const reply = await ask(sendTo(undefined), ['ping']);
-      if (String(reply) !== 'PONG') throw failures.reply('Redis did not answer PING with PONG');
+    /** Ids of one part are in reach together: those of one slot in a cluster, all elsewhere. */
+    partOf: (id) => (adapter.isCluster ? keySlot(keyOf(id)) : 0),
+
+    async probe(id) {
+      const key = keyOf(id);
+      checkProbe(await ask(sendTo(key), ['pttl', key]));
     },
 
     stats() {

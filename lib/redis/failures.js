@@ -49,18 +49,23 @@ function closed(cause) {
 
 /** Of who is not let in, a server does not even read commands of more than ten words. */
 const AUTH_REPLY =
-  /\b(NOAUTH|WRONGPASS|NOPERM)\b|unauthenticated|invalid password|no password is set|without any password/i;
+  /\b(NOAUTH|WRONGPASS|NOPERM)\b|unauthenticated|invalid password|no password is set|without any password|user executing the script can't run/i;
 
 /** Servers that do not know a command repeat its arguments, and those of HELLO have the password. */
 function withoutArguments(message) {
   return message.replace(/,? with args beginning with:.*$/s, '');
 }
 
+const CLUSTER_REPLY = /^(MOVED|ASK|CROSSSLOT) /;
+const CLUSTER_HINT =
+  "; this server is a node of a cluster: give 'redis' { cluster: [its URL] } or a cluster client";
+
 /** From an error reply, its message or the Error that a client made of it, to the failure it means. */
 function fromReplyError(came) {
   const cause = typeof came === 'string' ? replyError(withoutArguments(came)) : came;
   if (AUTH_REPLY.test(cause.message)) return auth(cause);
-  return reply(`Redis answered with an error: ${withoutArguments(cause.message)}`, cause);
+  const hint = CLUSTER_REPLY.test(cause.message) ? CLUSTER_HINT : '';
+  return reply(`Redis answered with an error: ${withoutArguments(cause.message)}${hint}`, cause);
 }
 
 /** By the names of its classes: the clients' own are not at hand here. */

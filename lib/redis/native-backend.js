@@ -6,8 +6,9 @@ const { decisionLength } = require('../decision');
 const { failure, typeError } = require('../errors');
 const { clearAll } = require('./clear-all');
 const failures = require('./failures');
+const { keySlot } = require('./key-slot');
 const { readNativeTls } = require('./native-tls');
-const { checkCount, readOne, readRefund, readTimeLeft } = require('./reply');
+const { checkCount, checkProbe, readOne, readRefund, readTimeLeft } = require('./reply');
 const { policyArguments } = require('./script');
 
 /** Room for the results of a good many calls; more are told in several turns. */
@@ -20,7 +21,7 @@ const ERROR_REPLY = /^[A-Z]+ /;
 /** From the kind that the native side tells to the failure. */
 function failureOf(kind, message, { commandTimeout }) {
   if (kind === 'timeout') return failures.timeout(commandTimeout);
-  if (kind === 'closed') return failures.closed();
+  if (kind === 'closed') return failure('ERR_ROLLGATE_CLOSED', 'the limiter was closed meanwhile');
   if (kind === 'unreachable') return failures.unreachable(new Error(message));
   if (ERROR_REPLY.test(message)) return failures.fromReplyError(message);
   return failures.reply(`Redis gave something that is no answer: ${message}`, new Error(message));
@@ -189,7 +190,7 @@ function createNativeBackend({ connection, policy, namespace }) {
     },
 
     async clearAll() {
-      await backend.ping(); // a cluster's nodes are known when one has answered
+      await backend.probe(''); // a cluster's nodes are known when one has answered
       const adapter = {
         isCluster: cluster !== undefined,
         masters: () =>
@@ -202,9 +203,11 @@ function createNativeBackend({ connection, policy, namespace }) {
       });
     },
 
-    async ping() {
-      const reply = await command(['ping'], '', '');
-      if (reply !== 'PONG') throw failures.reply('Redis did not answer PING with PONG');
+    partOf: (id) => (cluster === undefined ? 0 : keySlot(keyOf(id))),
+
+    async probe(id) {
+      const key = keyOf(id);
+      checkProbe(await command(['pttl', key], '', key));
     },
 
     stats: () => functions.stats(),

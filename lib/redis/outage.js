@@ -6,39 +6,40 @@ const CODES = ['TIMEOUT', 'UNREACHABLE', 'AUTH', 'CLOSED'].map(
 );
 
 /**
- * An outage begins with a failure that the next call would meet as well, and ends when a ping is
- * answered. Pings are started by those who ask `isOn`, one at a time: there is no timer.
+ * An outage begins with a failure that the next call would meet as well, and ends when a question is
+ * answered. Questions are asked by those who want to know whether it lasts, one at a time: there is no
+ * timer. Where the keys of ids are on several nodes, each *part* of them has outages of its own.
  */
-class Outage {
-  #ping;
-  #isOn = false;
-  #isAsking = false;
+class Outages {
+  #ask;
+  #isAsking = new Map(); // of each part that is out of reach
 
-  /** @param {() => Promise<void>} ping */
-  constructor(ping) {
-    this.#ping = ping;
+  /** @param {(id: string) => Promise<void>} ask a question that Redis answers where it has this id */
+  constructor(ask) {
+    this.#ask = ask;
   }
 
-  note(error) {
-    if (CODES.includes(error.code)) this.#isOn = true;
+  note(error, part) {
+    if (CODES.includes(error.code) && !this.#isAsking.has(part)) this.#isAsking.set(part, false);
   }
 
-  get isOn() {
-    if (this.#isOn && !this.#isAsking) this.#ask();
-    return this.#isOn;
+  /** Whether the part is out of reach; if so, `id` of it is asked for. */
+  isOn(part, id) {
+    const isAsking = this.#isAsking.get(part);
+    if (isAsking === undefined) return false;
+    if (!isAsking) this.#findOut(part, id);
+    return true;
   }
 
-  async #ask() {
-    this.#isAsking = true;
+  async #findOut(part, id) {
+    this.#isAsking.set(part, true);
     try {
-      await this.#ping();
-      this.#isOn = false;
+      await this.#ask(id);
+      this.#isAsking.delete(part);
     } catch {
-      // Not back yet: that is the answer.
-    } finally {
-      this.#isAsking = false;
+      this.#isAsking.set(part, false); // not back yet: that is the answer
     }
   }
 }
 
-module.exports = { Outage };
+module.exports = { Outages };

@@ -7,7 +7,7 @@ const { refuseCallback, refuseClosed } = require('../refusals');
 const { createBackend } = require('./backend');
 const { createFallback, isOfRedis } = require('./fallback');
 const { idText } = require('./id-text');
-const { Outage } = require('./outage');
+const { Outages } = require('./outage');
 const { LONGEST_MICROS } = require('./script');
 
 const readTimeLeft = (numbers) => numbers[NUMBERS.TIME_LEFT];
@@ -35,7 +35,7 @@ function createRedisStore(checked) {
   const counts = { allowed: 0, blocked: 0, errors: 0, fallbacks: 0 };
   const policy = { windows, minDifference, countBlocked };
   const backend = createBackend({ connection, policy, namespace });
-  const outage = new Outage(() => backend.ping());
+  const outages = new Outages((id) => backend.probe(id));
   const fallback = createFallback(onError, checked);
   const readNow = createClock(clock, () => counts.errors++);
   let isClosed = false;
@@ -63,12 +63,16 @@ function createRedisStore(checked) {
     });
   }
 
+  function isOutOfReach(text) {
+    return fallback !== null && outages.isOn(backend.partOf(text), text);
+  }
+
   /** `isFull`: whether `read` wants more of the numbers than BLOCKED and TIME_LEFT. */
   function decide(id, cost, records, read, isFull) {
     return new Promise((resolve, reject) => {
       const text = openIdText(id);
       const now = readNow();
-      if (fallback !== null && outage.isOn) {
+      if (isOutOfReach(text)) {
         resolve(decideWithout(text, cost, records, read));
         return;
       }
@@ -83,7 +87,7 @@ function createRedisStore(checked) {
           reject(error);
           return;
         }
-        outage.note(error);
+        outages.note(error, backend.partOf(text));
         try {
           resolve(decideWithout(text, cost, records, read));
         } catch (failed) {
@@ -107,13 +111,16 @@ function createRedisStore(checked) {
     const texts = ids.map(openIdText);
     const now = readNow();
     if (texts.length === 0) return new Float64Array(0);
-    if (fallback !== null && outage.isOn) return decideManyWithout(texts);
+    // Decided together: where one of them cannot be asked for, none is.
+    if (texts.filter(isOutOfReach).length > 0) return decideManyWithout(texts);
     try {
       return countAll(await backend.attemptMany(texts, now));
     } catch (error) {
       counts.errors++;
       if (fallback === null || isClosed) throw error;
-      outage.note(error);
+      // With several parts, which of them failed is not known: the next call of each finds out.
+      const parts = new Set(texts.map(backend.partOf));
+      if (parts.size === 1) outages.note(error, backend.partOf(texts[0]));
       return decideManyWithout(texts);
     }
   }

@@ -84,4 +84,17 @@ function checkCount(reply) {
   return readInteger(reply) >= 0 ? null : refuse();
 }
 
-module.exports = { checkCount, readBrief, readFull, readOne, readRefund, readTimeLeft };
+/** Throws unless it is the reply of PTTL, whatever it says of the key. */
+function checkProbe(reply) {
+  if (!(readInteger(reply) >= -2)) throw refuse();
+}
+
+module.exports = {
+  checkCount,
+  checkProbe,
+  readBrief,
+  readFull,
+  readOne,
+  readRefund,
+  readTimeLeft,
+};

@@ -189,4 +189,19 @@ describe('maxQueue', () => {
       expect(new Set(timesLeft)).toEqual(new Set([0]));
     }
   });
+
+  test('lets attemptMany have more ids, one turn after the other', async () => {
+    const limiter = limiterAt({ maxQueue }, { maxInInterval: 1000 });
+    const ids = times(4 * maxQueue + 7, () => 'a');
+    const decisions = await limiter.attemptMany(ids);
+    expect(decisions.map(({ limits }) => limits[0].used)).toEqual(ids.map((_, i) => i + 1));
+  });
+
+  test('refuses attemptMany as a whole, before it counts any', async () => {
+    const limiter = limiterAt({ maxQueue }, { maxInInterval: 1000 });
+    const other = limiter('b');
+    expect(await outcomeOf(limiter.attemptMany(times(maxQueue, () => 'a')))).toBe(QUEUE_FULL);
+    expect(await other).toBe(0);
+    expect((await limiter.attempt('a')).limits[0].used).toBe(1);
+  });
 });

@@ -8,7 +8,7 @@ const { askProgram, runProgram } = require('../support/run-program');
 const peers = require('../support/tcp-peers');
 const { waitUntil } = require('../support/wait-until');
 
-const CLOSED = 'ERR_ROLLGATE_REDIS_CLOSED';
+const CLOSED = 'ERR_ROLLGATE_CLOSED';
 
 let server;
 
