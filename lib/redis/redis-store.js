@@ -72,6 +72,7 @@ function createRedisStore(checked) {
     return new Promise((resolve, reject) => {
       const text = openIdText(id);
       const now = readNow();
+      assertOpen(); // the user's clock may have closed it
       if (isOutOfReach(text)) {
         resolve(decideWithout(text, cost, records, read));
         return;

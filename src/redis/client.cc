@@ -16,6 +16,9 @@ namespace {
 /// Keys in one run of the script: more gain nothing, and other clients have to wait longer.
 constexpr std::size_t kMostKeys = 64;
 
+/// Calls that were made so close together share a deadline, and so a request.
+constexpr Millis kSameMoment = 5;
+
 /// A loop that comes so much later than asked has been busy, and looks at its sockets first for a
 /// while.
 constexpr Millis kLate = 5;
@@ -109,7 +112,11 @@ ScriptRequest& Client::OpenRequest(std::uint16_t hash_slot, const Attempt& attem
   if (!open_.empty() && attempt != open_attempt_) SendOpen();
   open_attempt_ = attempt;
   ScriptRequest*& open = open_by_slot_[hash_slot];
-  if (open != nullptr && open->key_count() < kMostKeys) return *open;
+  const Millis deadline = NewDeadline();
+  if (open != nullptr && open->key_count() < kMostKeys &&
+      deadline - open->deadline <= kSameMoment) {
+    return *open;
+  }
   std::string arguments;
   AppendWord(arguments, attempt.records ? std::string_view("attempt") : std::string_view("peek"));
   AppendWord(arguments, attempt.wants_all ? std::string_view("full") : std::string_view("brief"));

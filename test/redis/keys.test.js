@@ -75,6 +75,25 @@ describe('keys', () => {
     }
   });
 
+  test.each([5, 500])('get it at every write, also right after another (max %d)', async (max) => {
+    const limiter = limiterWith({ interval: 60_000, maxInInterval: max });
+    await limiter('a');
+    await server.command('PERSIST', keyOf('a'));
+    await limiter('a');
+    expect(await server.command('PTTL', keyOf('a'))).toBeGreaterThan(59_000);
+  });
+
+  test.each([5, 500])(
+    'live as long as the limit asks for that wrote last (max %d)',
+    async (max) => {
+      const limits = [1000, 60_000].map((interval) =>
+        limiterWith({ interval, maxInInterval: max }),
+      );
+      for (const limiter of limits) await limiter('a');
+      expect(await server.command('PTTL', keyOf('a'))).toBeGreaterThan(59_000);
+    },
+  );
+
   test.each([
     ['short', 5, 'Dangerous!goods!!!'],
     ['long', 500, 'This is no log either'],

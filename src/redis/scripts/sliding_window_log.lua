@@ -36,8 +36,6 @@ local MOST_STAMPS_OF_SHORT = 256
 local MOST_STAMPS = 4294967295 -- what RING can count; a Redis string has room for less
 local INCARNATIONS = 4294967296
 local LATEST = 9007199254740992 -- times are within what a number tells exactly, back and forth
--- A key lives a second longer than its log matters, so within this time it need not be told again.
-local TTL_SLACK = 500000
 
 local operation, count_blocked = ARGV[1], ARGV[5] == '1'
 local is_attempt, is_full = operation == 'attempt', ARGV[2] == 'full'
@@ -52,16 +50,22 @@ now = has_own_time and server_time or tonumber(ARGV[3])
 local reply = {}
 -- The short logs of an attempt are read at once; what was written since then is in `written`.
 local read, written = {}, {}
-local NEW, RECENT, OLD = 1, 2, 3
-local ttl
+local ttl, expires_at
+
+-- A key lives a second longer than its log matters. Where the time is known, its end is cheaper to
+-- set than its length, which Redis would have to turn into an end for its replicas.
+local function set_retention(micros)
+  ttl = math.ceil(micros / 1000) + 1000
+  if server_time then
+    expires_at = string.format('%.0f', math.floor(server_time / 1000) + ttl)
+  end
+end
 
 -- Writes a short log; false if the key holds something else, which reading has not shown.
-local function write(key, bytes, age)
-  if age == RECENT then
-    redis.call('SET', key, bytes, 'KEEPTTL')
-  elseif age == OLD then
-    redis.call('SET', key, bytes, 'PX', ttl)
-  elseif not redis.call('SET', key, bytes, 'PX', ttl, 'NX') then
+local function write(key, bytes, exists)
+  if exists then
+    redis.call('SET', key, bytes, 'PXAT', expires_at)
+  elseif not redis.call('SET', key, bytes, 'PXAT', expires_at, 'NX') then
     return false
   end
   written[key] = bytes
@@ -84,7 +88,7 @@ local interval, single_max = tonumber(ARGV[7]), tonumber(ARGV[8])
 if is_attempt and ARGV[4] == '1' and ARGV[6] == '0' and #ARGV == 8
     and single_max <= MOST_STAMPS_OF_SHORT and interval < range then
   read = redis.call('MGET', unpack(KEYS))
-  ttl = math.ceil(interval / 1000) + 1000
+  set_retention(interval)
   local full_bytes = HEADER_BYTES + (single_max - 1) * width
   for i = 1, #KEYS do
     local key = KEYS[i]
@@ -138,11 +142,10 @@ if is_attempt and ARGV[4] == '1' and ARGV[6] == '0' and #ARGV == 8
       else
         log = pack_bytes(HEADER, SHORT + width, displaced, incarnation, at)
       end
-      local is_recent = has_own_time and at % TTL_SLACK >= at - newest
-      is_written = write(key, log, is_recent and RECENT or OLD)
+      is_written = write(key, log, true)
     else
       incarnation = server_time % INCARNATIONS
-      is_written = write(key, pack_bytes(HEADER, SHORT + width, 0, incarnation, now), NEW)
+      is_written = write(key, pack_bytes(HEADER, SHORT + width, 0, incarnation, now), false)
     end
 
     if not is_full then
@@ -188,7 +191,7 @@ for i = 7, #ARGV, 2 do
   retention = math.max(retention, intervals[window_count])
   capacity = math.max(capacity, maxes[window_count])
 end
-ttl = math.ceil(retention / 1000) + 1000
+set_retention(retention)
 local most_stamps = math.min(capacity - 1, MOST_STAMPS)
 local is_short_policy = most_stamps <= MOST_STAMPS_OF_SHORT
 local policy_width, policy_range = 4, 4294967296
@@ -330,11 +333,10 @@ local function record_in_ring(at)
   write_ring(first, sub(stamps, 1, up_to_end * width))
   write_ring(0, sub(stamps, up_to_end * width + 1))
   local overwritten = math.max(0, count + added - room)
-  local is_recent = has_own_time and at % TTL_SLACK >= at - newest
   head, count, newest = (head + overwritten) % room, count + added - overwritten, at
   redis.call('SETRANGE', key, 0, pack_bytes(HEADER, LONG + width, displaced, incarnation, newest)
     .. pack_bytes(RING, count, head, room))
-  if not is_recent then redis.call('PEXPIRE', key, ttl) end
+  redis.call('PEXPIRE', key, ttl)
 end
 
 -- Records `cost` actions at `at` in the log at hand; false if the key holds something else.
@@ -363,7 +365,7 @@ local function record(at, is_blocked)
     if kept > capacity then displaced = 1 end
     log = log_of(at, math.min(cost, capacity), older)
   end
-  if is_short_policy then return write(key, log, exists and OLD or NEW) end
+  if is_short_policy then return write(key, log, exists) end
   return redis.call('SET', key, log, 'PX', ttl)
 end
 
