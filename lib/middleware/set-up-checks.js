@@ -16,7 +16,7 @@ function checkSetUp({ validate, limiter, keyGenerator }, notices) {
   }
   if (validate.keyGeneratorIpFallback && usesBareIp(keyGenerator)) {
     notices.warn(
-      'ROLLGATE_KEY_IPV6',
+      'ROLLGATE_BARE_IP_KEY',
       'keyGenerator seems to use req.ip without ipKeyGenerator: clients with IPv6 can change theirs at will.',
     );
   }
