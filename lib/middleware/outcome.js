@@ -48,7 +48,9 @@ function createOutcomes(settings, limiter, notices) {
     if (outcome.isUnwanted) refund(decision);
   }
 
+  /** Of a refusal there is nothing to take back, which a store need not be asked. */
   async function refund(decision) {
+    if (!decision.allowed) return;
     try {
       await limiter.refund(decision);
     } catch (error) {
