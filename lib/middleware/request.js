@@ -18,7 +18,7 @@ const { setRetryAfter } = require('./retry-after');
  * @param {unknown} parts.store stands for where requests are counted
  * @param {((...args: unknown[]) => void)[]} parts.headerWriters
  * @param {(req: object, res: object, decision: object) => unknown} parts.namePolicies
- * @param {((key: unknown) => void) | undefined} parts.onCountedAgain
+ * @param {(() => void) | undefined} parts.onCountedAgain
  * @param {object | undefined} parts.outcomes as of outcome.js, where outcomes matter
  */
 function createMiddleware(settings, parts) {
@@ -76,7 +76,7 @@ function createMiddleware(settings, parts) {
     const info = new RequestInfo(decision, key, nowMs, store, earlier);
     req[requestPropertyName] = info;
     if (earlier !== undefined && onCountedAgain !== undefined && RequestInfo.isCountedAgain(info)) {
-      onCountedAgain(key);
+      onCountedAgain();
     }
     const names = namePolicies(req, res, decision);
     return isPromise(names)
