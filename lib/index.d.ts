@@ -559,6 +559,11 @@ declare namespace RateLimiter {
     resetTime: Date;
     /** What `keyGenerator` gave. */
     key: Id;
+    /**
+     * The same as `used`; not enumerable.
+     * @deprecated the name of express-rate-limit 6
+     */
+    readonly current?: number;
   }
 
   /**
@@ -570,15 +575,60 @@ declare namespace RateLimiter {
    */
   type WithRateLimit<Request = LimitedRequest> = Request & { rateLimit: RateLimitInfo };
 
-  /** What `rateLimit` asks of a limiter: `attempt`; `peek` and `clear` are for getKey and resetKey. */
+  /**
+   * What `rateLimit` asks of a limiter: `attempt`; `peek` and `clear` are for getKey and resetKey,
+   * `refund` for skipFailedRequests and skipSuccessfulRequests.
+   */
   interface RateLimitBackend {
     attempt(id: Id): Decision | Promise<Decision>;
+    refund?(decision: Decision): unknown;
     peek?(id: Id): Decision | Promise<Decision>;
     clear?(id: Id): unknown;
   }
 
   /** The body of a refusal; an object becomes JSON. */
   type Message = string | object;
+
+  /** Which RateLimit headers are sent. Source: draft-ietf-httpapi-ratelimit-headers. */
+  type HeaderDraft = 'draft-6' | 'draft-7' | 'draft-8' | 'draft-10';
+
+  /** A check on how a middleware is used, under its name in express-rate-limit; docs/middleware.md lists them. */
+  type RateLimitCheck =
+    | 'creationStack'
+    | 'forwardedHeader'
+    | 'ip'
+    | 'keyGeneratorIpFallback'
+    | 'singleCount'
+    | 'trustProxy'
+    | 'xForwardedForHeader';
+
+  /** Checks of express-rate-limit that are needless here. */
+  type NeedlessRateLimitCheck =
+    | 'draftPolliHeaders'
+    | 'headersDraftVersion'
+    | 'headersResetTime'
+    | 'ipv6Subnet'
+    | 'ipv6SubnetOrKeyGenerator'
+    | 'knownOptions'
+    | 'limit'
+    | 'onLimitReached'
+    | 'positiveHits'
+    | 'unsharedStore'
+    | 'validationsConfig'
+    | 'windowMs';
+
+  /** For each check whether to make it; those left out go by `default`, which is true when left out. */
+  type RateLimitChecks = {
+    [check in RateLimitCheck | NeedlessRateLimitCheck | 'default']?: boolean | undefined;
+  };
+
+  /** Where a middleware says what its operator should know. `console` is one, and so is a pino logger. */
+  interface RateLimitLogger {
+    /** Gets an Error with a `code` of docs/errors.md, once for each middleware. */
+    warn(warning: Error): unknown;
+    /** Gets every error that was not given to `next`, and what became of the request. */
+    error(error: unknown, text: string): unknown;
+  }
 
   /** How a middleware answers. All but the limits have the names and defaults of express-rate-limit. */
   interface RateLimitResponseOptions<
@@ -587,9 +637,18 @@ declare namespace RateLimiter {
   > {
     /**
      * Whom a request counts for. Default: the client's address, `req.ip` or the socket's, IPv6 by its
-     * /56. May be async.
+     * subnet. May be async.
      */
     keyGenerator?: ((req: Request, res: Response) => Id | Promise<Id>) | undefined;
+    /**
+     * Bits of an IPv6 address that tell clients apart, an integer from 32 to 64; false: all. Default 56.
+     * May be a function, also an async one, which is asked for IPv6 only. Not beside `keyGenerator`.
+     */
+    ipv6Subnet?:
+      | number
+      | false
+      | ((req: Request, res: Response) => number | false | Promise<number | false>)
+      | undefined;
     /** A request it says true of is not counted and passes. May be async. */
     skip?: ((req: Request, res: Response) => boolean | Promise<boolean>) | undefined;
     /** Answers a refused request in place of `message` and `statusCode`. May be async. */
@@ -598,15 +657,43 @@ declare namespace RateLimiter {
     message?: Message | ((req: Request, res: Response) => unknown) | undefined;
     /** Status of a refusal, an integer from 200 to 999. Default 429. */
     statusCode?: number | undefined;
+    /**
+     * Whether a refusal is application/problem+json (RFC 9457) with the type quota-exceeded and the names
+     * of the `violated-policies`. A `message` that is text is its `detail`; the members of an object
+     * become its own. Not beside `handler`. Default false.
+     */
+    problemDetails?: boolean | undefined;
     /** Whether to send X-RateLimit-Limit, -Remaining and -Reset. Default true. */
     legacyHeaders?: boolean | undefined;
+    /** Which RateLimit headers to send; true means 'draft-6'. Default false. */
+    standardHeaders?: boolean | HeaderDraft | undefined;
     /**
-     * Which RateLimit headers to send; true means 'draft-6'. Default false.
-     * Source: draft-ietf-httpapi-ratelimit-headers.
+     * Name of the policy in drafts 8 and 10 and in problem details: printable ASCII. Default
+     * '100-in-15min'; with several windows that is appended to it. May be a function, also an async one.
      */
-    standardHeaders?: boolean | 'draft-6' | undefined;
+    identifier?: string | ((req: Request, res: Response) => string | Promise<string>) | undefined;
     /** Where in the request the RateLimitInfo goes; a non-empty string. Default 'rateLimit'. */
     requestPropertyName?: string | undefined;
+    /** Whether to take a request back when it was answered successfully. Default false. */
+    skipSuccessfulRequests?: boolean | undefined;
+    /**
+     * Whether to take a request back when it failed, its client left early or its response had an error.
+     * Refused requests are not counted then. Default false.
+     */
+    skipFailedRequests?: boolean | undefined;
+    /** What these two go by, once the response is finished. Default: a status below 400. May be async. */
+    requestWasSuccessful?:
+      | ((req: Request, res: Response) => boolean | Promise<boolean>)
+      | undefined;
+    /**
+     * Whether a request passes, uncounted, where no decision can be made. A key that is no id stays an
+     * error. Default false.
+     */
+    passOnStoreError?: boolean | undefined;
+    /** Whether to look for mistakes in how the middleware is used, each told once. Default true. */
+    validate?: boolean | RateLimitChecks | undefined;
+    /** Is told instead of `process.emitWarning`. */
+    logger?: RateLimitLogger | undefined;
   }
 
   /** The limits of a middleware, which makes a limiter of its own. Without any: 5 requests in 60,000 ms. */
@@ -641,9 +728,16 @@ declare namespace RateLimiter {
   interface RateLimitSettings {
     readonly message: Message | ((...args: never[]) => unknown);
     readonly statusCode: number;
+    readonly problemDetails: boolean;
     readonly legacyHeaders: boolean;
-    readonly standardHeaders: false | 'draft-6';
+    readonly standardHeaders: false | HeaderDraft;
+    readonly identifier?: string | ((...args: never[]) => unknown) | undefined;
     readonly requestPropertyName: string;
+    readonly skipSuccessfulRequests: boolean;
+    readonly skipFailedRequests: boolean;
+    readonly passOnStoreError: boolean;
+    /** Which checks are made. */
+    readonly validate: Readonly<Record<RateLimitCheck, boolean>>;
     /** ms; undefined with `limits` and with an existing limiter. */
     readonly windowMs?: number;
     /** Undefined with `limits` and with an existing limiter. */

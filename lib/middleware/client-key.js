@@ -1,9 +1,10 @@
 // The default keyGenerator: one key per client address.
 'use strict';
 
+const { isIPv6 } = require('node:net');
 const { ipKeyGenerator } = require('./ip-key');
-
-let warned = false;
+const { isPromise } = require('./is-promise');
+const { readSubnet } = require('./subnet');
 
 /**
  * Express answers `req.ip` (which honours 'trust proxy'); Connect, Polka and plain servers have the
@@ -11,22 +12,37 @@ let warned = false;
  *
  * Neither is there when the client has already gone, and on a Unix socket. Such requests share the bucket
  * of callers without an id, as they do in express-rate-limit: they stay limited, and a lost connection
- * makes no error. A Unix socket would put every client there, so it is said once.
+ * makes no error.
+ *
+ * @param {number | false | ((req: object, res: object) => unknown)} ipv6Subnet
+ * @param {(req: object, ip: string | undefined) => void} check
  */
-function clientKey(req) {
-  const ip = req.ip || req.socket?.remoteAddress;
-  if (ip) return ipKeyGenerator(ip);
-  if (!warned && req.socket && !req.socket.destroyed) warnOfSharedKey();
-  return undefined;
+function createClientKey(ipv6Subnet, check) {
+  if (typeof ipv6Subnet === 'function') return createBySubnetFunction(ipv6Subnet, check);
+  return function clientKey(req) {
+    const ip = addressOf(req);
+    check(req, ip);
+    return ip ? ipKeyGenerator(ip, ipv6Subnet) : undefined;
+  };
 }
 
-function warnOfSharedKey() {
-  warned = true;
-  process.emitWarning(
-    "rateLimit: a request has no client address, so that all such requests share one limit. Set Express's " +
-      "'trust proxy', or give a keyGenerator.",
-    { type: 'RollgateWarning', code: 'ROLLGATE_NO_CLIENT_IP' },
-  );
+function createBySubnetFunction(subnetOf, check) {
+  return function clientKey(req, res) {
+    const ip = addressOf(req);
+    check(req, ip);
+    if (!ip) return undefined;
+    if (!isIPv6(ip)) return ip;
+    const subnet = subnetOf(req, res);
+    return isPromise(subnet) ? whenKnown(ip, subnet) : ipKeyGenerator(ip, readSubnet(subnet));
+  };
 }
 
-module.exports = { clientKey };
+async function whenKnown(ip, subnet) {
+  return ipKeyGenerator(ip, readSubnet(await subnet));
+}
+
+function addressOf(req) {
+  return req.ip || req.socket?.remoteAddress;
+}
+
+module.exports = { createClientKey };

@@ -12,7 +12,7 @@ function createClosedLimiter(intervalMs) {
     blockedBy: 'count',
     limits: [{ interval: intervalMs, maxInInterval: 0, used: 0, remaining: 0, resetIn }],
   });
-  return { attempt: refusal, peek: refusal, clear: async () => {} };
+  return { attempt: refusal, peek: refusal, refund: () => false, clear: async () => {} };
 }
 
 module.exports = { createClosedLimiter };

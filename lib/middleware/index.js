@@ -4,8 +4,15 @@
 const { readOptions } = require('./options');
 const { limiterFor } = require('./limiter-for');
 const { headerWriters } = require('./headers');
+const { createAddressChecks } = require('./address-checks');
+const { createClientKey } = require('./client-key');
 const { createMiddleware } = require('./request');
 const { createGetKey } = require('./get-key');
+const { createNotices } = require('./notices');
+const { createOutcomes } = require('./outcome');
+const { passOnStoreError } = require('./pass-on-store-error');
+const { createPolicyNaming } = require('./policy-naming');
+const { checkSetUp } = require('./set-up-checks');
 
 /**
  * Limits requests by client: `app.use(rateLimit({ windowMs: 60_000, limit: 100 }))`.
@@ -16,12 +23,39 @@ const { createGetKey } = require('./get-key');
  *   { resetKey(key: unknown): Promise<void>, getKey(key: unknown): Promise<object | undefined> }}
  */
 function rateLimit(options) {
-  const settings = Object.freeze(readOptions(options));
+  const given = readOptions(options);
+  const notices = createNotices(given.logger);
+  checkSetUp(given, notices);
+  const settings = Object.freeze({ ...given, keyGenerator: keyGeneratorFor(given, notices) });
   const limiter = limiterFor(settings);
-  const middleware = createMiddleware(settings, limiter, headerWriters(settings));
+  const middleware = createMiddleware(settings, {
+    limiter: settings.passOnStoreError ? passOnStoreError(limiter, notices) : limiter,
+    store: storeOf(settings, limiter),
+    headerWriters: headerWriters(settings),
+    namePolicies: createPolicyNaming(settings),
+    onCountedAgain: settings.validate.singleCount ? () => warnOfDoubleCount(notices) : undefined,
+    outcomes: takesBack(settings) ? createOutcomes(settings, limiter, notices) : undefined,
+  });
   middleware.resetKey = async (key) => limiter.clear(key);
   middleware.getKey = createGetKey(limiter);
   return middleware;
+}
+
+function keyGeneratorFor({ keyGenerator, ipv6Subnet, validate }, notices) {
+  return keyGenerator ?? createClientKey(ipv6Subnet, createAddressChecks(validate, notices));
+}
+
+/** Two limiters on Redis count in one place if their namespaces are the same. */
+function storeOf({ limiterOptions }, limiter) {
+  return limiterOptions?.namespace ?? limiter;
+}
+
+function takesBack({ skipFailedRequests, skipSuccessfulRequests }) {
+  return skipFailedRequests || skipSuccessfulRequests;
+}
+
+function warnOfDoubleCount(notices) {
+  notices.warn('ROLLGATE_DOUBLE_COUNT', 'one request was counted twice in one limiter.');
 }
 
 module.exports = rateLimit;

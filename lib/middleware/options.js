@@ -1,23 +1,12 @@
-// The options of rateLimit(): names, defaults and checks. What is wrong is refused here, once.
+// The options of rateLimit(): what is wrong is refused here, once. Here are those of its limiter.
 'use strict';
 
 const { optionTypeError, optionRangeError, typeError } = require('../errors');
 const limiter = require('../options');
-const { HEADER_DRAFTS } = require('./headers');
-const { clientKey } = require('./client-key');
-const { respond } = require('./respond');
+const { OWN_NAMES, readOwnOptions } = require('./own-options');
 
-const DEFAULTS = {
-  interval: 60_000,
-  maxInInterval: 5,
-  message: 'Too many requests, please try again later.',
-  statusCode: 429,
-  legacyHeaders: true,
-  standardHeaders: false,
-  requestPropertyName: 'rateLimit',
-  keyGenerator: clientKey,
-  handler: respond,
-};
+const DEFAULT_WINDOW_MS = 60_000;
+const DEFAULT_LIMIT = 5;
 
 /** Options of the limiter that have other names here, the strongest name first. */
 const INTERVAL_NAMES = ['windowMs', 'interval'];
@@ -30,37 +19,10 @@ const HANDED_ON = limiter.LIMITER_NAMES.filter((name) => !RENAMED.includes(name)
 
 const LIMITER_OPTIONS = [...RENAMED, ...HANDED_ON];
 
-const OWN_OPTIONS = [
-  'limiter',
-  'keyGenerator',
-  'skip',
-  'handler',
-  'message',
-  'statusCode',
-  'legacyHeaders',
-  'standardHeaders',
-  'requestPropertyName',
-];
-
 /** Known words that this version cannot honour: refusing them is kinder than ignoring them. */
-const NOT_YET = [
-  ...limiter.NOT_YET,
-  'authenticate',
-  'identifier',
-  'ipv6Subnet',
-  'logger',
-  'onAuthError',
-  'passOnStoreError',
-  'problemDetails',
-  'requestWasSuccessful',
-  'rules',
-  'skipFailedRequests',
-  'skipSuccessfulRequests',
-  'store',
-  'validate',
-];
+const NOT_YET = [...limiter.NOT_YET, 'authenticate', 'onAuthError', 'rules', 'store'];
 
-const KNOWN_OPTIONS = [...OWN_OPTIONS, ...LIMITER_OPTIONS];
+const KNOWN_OPTIONS = ['limiter', ...OWN_NAMES, ...LIMITER_OPTIONS];
 
 /**
  * The settings a middleware works with: every option checked, defaults filled in. `limiterOptions` is
@@ -72,10 +34,10 @@ function readOptions(options = {}) {
   }
   const given = withoutUndefined(options);
   limiter.rejectUnknownOptions(given, KNOWN_OPTIONS, { notYet: NOT_YET });
-  const own = readOwnOptions({ ...DEFAULTS, ...given });
+  const own = readOwnOptions(given);
   return given.limiter === undefined
-    ? { ...own, ...readLimiterOptions(given) }
-    : { ...own, limiter: readExistingLimiter(given) };
+    ? { ...own, ...readLimiterOptions(given, own) }
+    : { ...own, limiter: readExistingLimiter(given, own) };
 }
 
 /** `undefined` is the same as leaving the option out, so that optional configuration can be passed on. */
@@ -83,65 +45,16 @@ function withoutUndefined(options) {
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
 }
 
-function readOwnOptions(options) {
-  for (const name of ['keyGenerator', 'skip', 'handler']) {
-    const value = options[name];
-    if (value !== undefined && typeof value !== 'function') {
-      throw optionTypeError(name, 'a function', value);
-    }
-  }
-  return {
-    keyGenerator: options.keyGenerator,
-    skip: options.skip,
-    handler: options.handler,
-    message: readMessage(options.message),
-    statusCode: readStatusCode(options.statusCode),
-    legacyHeaders: readLegacyHeaders(options.legacyHeaders),
-    standardHeaders: readStandardHeaders(options.standardHeaders),
-    requestPropertyName: readRequestPropertyName(options.requestPropertyName),
-  };
-}
-
-function readMessage(value) {
-  const isBody = typeof value === 'string' || (typeof value === 'object' && value !== null);
-  if (!isBody && typeof value !== 'function') {
-    throw optionTypeError('message', 'a string, an object or a function', value);
-  }
-  return value;
-}
-
-function readStatusCode(value) {
-  if (typeof value !== 'number') throw optionTypeError('statusCode', 'a number', value);
-  if (!Number.isInteger(value) || value < 200 || value > 999) {
-    throw optionRangeError('statusCode', 'an integer from 200 to 999', value);
-  }
-  return value;
-}
-
-function readLegacyHeaders(value) {
-  if (typeof value !== 'boolean') throw optionTypeError('legacyHeaders', 'true or false', value);
-  return value;
-}
-
-function readStandardHeaders(value) {
-  if (value === true) return 'draft-6';
-  if (value === false || HEADER_DRAFTS.includes(value)) return value;
-  const drafts = HEADER_DRAFTS.map((draft) => `'${draft}'`).join(', ');
-  throw optionTypeError('standardHeaders', `true, false or one of ${drafts}`, value);
-}
-
-function readRequestPropertyName(value) {
-  if (typeof value !== 'string') throw optionTypeError('requestPropertyName', 'a string', value);
-  if (value === '') throw optionRangeError('requestPropertyName', 'a non-empty string', value);
-  return value;
-}
-
-function readExistingLimiter(given) {
+function readExistingLimiter(given, { skipFailedRequests, skipSuccessfulRequests }) {
   const { limiter } = given;
   const isObject =
     (typeof limiter === 'object' && limiter !== null) || typeof limiter === 'function';
   if (!isObject || typeof limiter.attempt !== 'function') {
     throw optionTypeError('limiter', 'a limiter (an object with the method attempt)', limiter);
+  }
+  if ((skipFailedRequests || skipSuccessfulRequests) && typeof limiter.refund !== 'function') {
+    const skips = skipFailedRequests ? 'skipFailedRequests' : 'skipSuccessfulRequests';
+    throw optionTypeError('limiter', `a limiter with the method refund, for '${skips}'`, limiter);
   }
   const other = LIMITER_OPTIONS.find((name) => name in given);
   if (other !== undefined) {
@@ -154,19 +67,29 @@ function readExistingLimiter(given) {
 }
 
 /** The middleware's own names stand before the limiter's: `limit` wins over `max`. */
-function readLimiterOptions(given) {
+function readLimiterOptions(given, { skipFailedRequests }) {
   const limiterOptions = {};
   for (const name of HANDED_ON) {
     if (name in given) limiterOptions[name] = given[name];
   }
-  const windowMs = firstOf(given, INTERVAL_NAMES, limiter.readInterval) ?? DEFAULTS.interval;
-  const limit = firstOf(given, MAX_NAMES, readMax) ?? DEFAULTS.maxInInterval;
+  if (skipFailedRequests) limiterOptions.countBlocked = readUncounted(given.countBlocked);
+  const windowMs = firstOf(given, INTERVAL_NAMES, limiter.readInterval) ?? DEFAULT_WINDOW_MS;
+  const limit = firstOf(given, MAX_NAMES, readMax) ?? DEFAULT_LIMIT;
   // `limits` replaces interval, maxInInterval and minDifference, also where both are given.
   if ('limits' in given) return { limiterOptions };
 
   limiterOptions.interval = windowMs;
   limiterOptions.maxInInterval = limit;
   return { windowMs, limit, limiterOptions };
+}
+
+/** A refused request has failed: it is not counted in the first place, which unlike a refund is exact. */
+function readUncounted(countBlocked) {
+  if (countBlocked !== true) return countBlocked ?? false;
+  throw typeError(
+    'ERR_ROLLGATE_OPTION',
+    "option 'countBlocked': not true beside 'skipFailedRequests', by which refused requests do not count",
+  );
 }
 
 /** The value under the first of several names of one thing; the values under the others are checked, too. */
@@ -177,6 +100,12 @@ function firstOf(given, names, read) {
 /** Unlike a limiter's, it may be 0: that refuses all. */
 function readMax(name, value) {
   const expected = 'an integer >= 0';
+  if (typeof value === 'function') {
+    throw typeError(
+      'ERR_ROLLGATE_OPTION',
+      `option '${name}': expected ${expected}; a function is not available in this version`,
+    );
+  }
   if (typeof value !== 'number') throw optionTypeError(name, expected, value);
   if (!Number.isInteger(value) || value < 0) throw optionRangeError(name, expected, value);
   return value;

@@ -1,16 +1,61 @@
 // What the application reads from req.rateLimit: the state of the window that is nearest to its limit.
 'use strict';
 
-/** @returns {{ limit: number, used: number, remaining: number, resetTime: Date, key: unknown }} */
-function requestInfo(decision, key, nowMs) {
-  const window = tightestWindow(decision.limits);
-  return {
-    limit: window.maxInInterval,
-    used: window.used,
-    remaining: window.remaining,
-    resetTime: new Date(nowMs + decision.resetIn),
-    key,
-  };
+/** The fields are those of express-rate-limit; what the middleware itself must remember is private. */
+class RequestInfo {
+  #store;
+  #earlier;
+  #violated;
+
+  /**
+   * @param {unknown} store stands for where the request was counted
+   * @param {unknown} earlier what the request had in the place of this one
+   */
+  constructor(decision, key, nowMs, store, earlier) {
+    const window = tightestWindow(decision.limits);
+    this.limit = window.maxInInterval;
+    this.used = window.used;
+    this.remaining = window.remaining;
+    this.resetTime = new Date(nowMs + decision.resetIn);
+    this.key = key;
+    this.#store = store;
+    this.#earlier = isInfo(earlier) ? earlier : undefined;
+  }
+
+  /** The older name of `used`. */
+  get current() {
+    return this.used;
+  }
+
+  static is(value) {
+    return typeof value === 'object' && value !== null && #store in value;
+  }
+
+  /** Whether the request was counted before in the same place under the same key. */
+  static isCountedAgain(info) {
+    const id = idOf(info.key);
+    for (let earlier = info.#earlier; earlier !== undefined; earlier = earlier.#earlier) {
+      if (earlier.#store === info.#store && idOf(earlier.key) === id) return true;
+    }
+    return false;
+  }
+
+  /** The policies without room once the refused attempt is made: those that the client waits for. */
+  static setViolated(info, { limits }, names) {
+    info.#violated = names.filter((_name, i) => limits[i].remaining <= 0);
+  }
+
+  /** The names of the policies that refused the request; none where they have no names. */
+  static violated(info) {
+    return (isInfo(info) && info.#violated) || [];
+  }
+}
+
+const isInfo = RequestInfo.is;
+
+/** `1` and `'1'` are one id, and so are undefined, null and ''. */
+function idOf(key) {
+  return String(key ?? '');
 }
 
 /** The window with the least left; of several, the one that takes longest to give more. */
@@ -28,4 +73,4 @@ function tightestWindow(windows) {
   return tightest;
 }
 
-module.exports = { requestInfo, tightestWindow };
+module.exports = { RequestInfo, tightestWindow };

@@ -2,22 +2,35 @@
 'use strict';
 
 const { failure } = require('../errors');
-const { requestInfo } = require('./request-info');
+const { isPromise } = require('./is-promise');
+const { PASSED } = require('./pass-on-store-error');
+const { RequestInfo } = require('./request-info');
 const { setRetryAfter } = require('./retry-after');
 
 /**
  * Every step answers at once where the limiter and the user's functions do: such a request meets no promise
  * at all and next() is called synchronously. Only a step that gets a promise hands a promise on. Errors
  * reach next(err) once; next() itself is called outside every try, so what it throws is not ours to catch.
+ *
+ * @param {object} settings as of options.js
+ * @param {object} parts
+ * @param {{ attempt(key: unknown): unknown }} parts.limiter
+ * @param {unknown} parts.store stands for where requests are counted
+ * @param {((...args: unknown[]) => void)[]} parts.headerWriters
+ * @param {(req: object, res: object, decision: object) => unknown} parts.namePolicies
+ * @param {(() => void) | undefined} parts.onCountedAgain
+ * @param {object | undefined} parts.outcomes as of outcome.js, where outcomes matter
  */
-function createMiddleware(settings, limiter, headerWriters) {
+function createMiddleware(settings, parts) {
   const { skip, keyGenerator, handler, requestPropertyName } = settings;
+  const { limiter, store, headerWriters, namePolicies, onCountedAgain, outcomes } = parts;
   const sendsHeaders = headerWriters.length > 0;
 
   function middleware(req, res, next) {
     let passes;
     try {
-      passes = skip === undefined ? findKey(req, res) : askSkip(req, res);
+      const outcome = outcomes === undefined ? undefined : outcomes.watch(req, res);
+      passes = skip === undefined ? findKey(req, res, outcome) : askSkip(req, res, outcome);
     } catch (error) {
       next(readableByNext(error));
       return undefined;
@@ -26,41 +39,63 @@ function createMiddleware(settings, limiter, headerWriters) {
     return finish(passes, req, res, next);
   }
 
-  function askSkip(req, res) {
+  function askSkip(req, res, outcome) {
     const skipped = skip(req, res);
     return isPromise(skipped)
-      ? whenKnown(skipped, afterSkip, req, res)
-      : afterSkip(skipped, req, res);
+      ? whenKnown(skipped, afterSkip, req, res, outcome)
+      : afterSkip(skipped, req, res, outcome);
   }
 
-  function afterSkip(skipped, req, res) {
-    return skipped ? true : findKey(req, res);
+  function afterSkip(skipped, req, res, outcome) {
+    return skipped ? true : findKey(req, res, outcome);
   }
 
-  function findKey(req, res) {
+  function findKey(req, res, outcome) {
     const key = keyGenerator(req, res);
-    return isPromise(key) ? whenKnown(key, attempt, req, res) : attempt(key, req, res);
+    return isPromise(key)
+      ? whenKnown(key, attempt, req, res, outcome)
+      : attempt(key, req, res, outcome);
   }
 
-  function attempt(key, req, res) {
+  function attempt(key, req, res, outcome) {
     const decision = limiter.attempt(key);
     return isPromise(decision)
-      ? whenDecided(decision, key, req, res)
-      : report(decision, key, req, res);
+      ? whenDecided(decision, key, req, res, outcome)
+      : report(decision, key, req, res, outcome);
   }
 
-  async function whenDecided(decision, key, req, res) {
-    return report(await decision, key, req, res);
+  async function whenDecided(decision, key, req, res, outcome) {
+    return report(await decision, key, req, res, outcome);
   }
 
-  function report(decision, key, req, res) {
+  function report(decision, key, req, res, outcome) {
+    if (decision === PASSED) return true;
+    if (outcome !== undefined) outcomes.decided(outcome, decision);
     const nowMs = Date.now();
-    const info = requestInfo(decision, key, nowMs);
+    const earlier = req[requestPropertyName];
+    const info = new RequestInfo(decision, key, nowMs, store, earlier);
     req[requestPropertyName] = info;
+    if (earlier !== undefined && onCountedAgain !== undefined && RequestInfo.isCountedAgain(info)) {
+      onCountedAgain();
+    }
+    const names = namePolicies(req, res, decision);
+    return isPromise(names)
+      ? whenNamed(names, decision, info, nowMs, res)
+      : tell(names, decision, info, nowMs, res);
+  }
+
+  async function whenNamed(names, decision, info, nowMs, res) {
+    return tell(await names, decision, info, nowMs, res);
+  }
+
+  function tell(names, decision, info, nowMs, res) {
     if (sendsHeaders && !res.headersSent) {
-      for (let i = 0; i < headerWriters.length; i++) headerWriters[i](res, info, decision, nowMs);
+      for (let i = 0; i < headerWriters.length; i++) {
+        headerWriters[i](res, info, decision, nowMs, names);
+      }
       if (!decision.allowed) setRetryAfter(res, decision);
     }
+    if (!decision.allowed && names !== undefined) RequestInfo.setViolated(info, decision, names);
     return decision.allowed;
   }
 
@@ -93,13 +128,9 @@ function createMiddleware(settings, limiter, headerWriters) {
   return middleware;
 }
 
-function isPromise(value) {
-  return typeof value === 'object' && value !== null && typeof value.then === 'function';
-}
-
 // Functions of their own, so that the synchronous path allocates no closure.
-async function whenKnown(promise, step, req, res) {
-  return step(await promise, req, res);
+async function whenKnown(promise, step, req, res, outcome) {
+  return step(await promise, req, res, outcome);
 }
 
 async function forwardRejection(promise, next) {

@@ -1,24 +1,13 @@
 // The default handler: answers a refused request with statusCode and message.
 'use strict';
 
-function respond(req, res, _next, { message, statusCode }) {
-  // First, so that a message function finds it, and may set another.
-  res.statusCode = statusCode;
-  if (typeof message !== 'function') {
-    send(res, message);
-    return undefined;
-  }
-  const body = message(req, res);
-  if (typeof body?.then !== 'function') {
-    send(res, body);
-    return undefined;
-  }
-  return body.then((settled) => send(res, settled));
+const { withMessage } = require('./message');
+
+function respond(req, res, _next, settings) {
+  return withMessage(req, res, settings, send);
 }
 
 function send(res, body) {
-  // A message function may have answered by itself.
-  if (res.writableEnded) return;
   if (typeof res.send === 'function') res.send(body);
   else sendPlainly(res, body);
 }

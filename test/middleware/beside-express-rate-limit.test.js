@@ -1,6 +1,7 @@
 // The same requests through rollgate and through express-rate-limit, wherever a rolling window answers alike.
 'use strict';
 
+const express = require('express');
 const expressRateLimit = require('express-rate-limit');
 const { rateLimit } = require('../..');
 const { useHandMovedClock, appWith, get } = require('./apps');
@@ -39,6 +40,12 @@ const HEADERS = [
   { legacyHeaders: false, standardHeaders: true },
   { legacyHeaders: false, standardHeaders: 'draft-6' },
   { legacyHeaders: true, standardHeaders: 'draft-6' },
+  { legacyHeaders: false, standardHeaders: 'draft-7' },
+  { legacyHeaders: true, standardHeaders: 'draft-7' },
+  { legacyHeaders: false, standardHeaders: 'draft-8' },
+  { legacyHeaders: true, standardHeaders: 'draft-8' },
+  { legacyHeaders: true, standardHeaders: 'draft-8', identifier: 'api' },
+  { legacyHeaders: false, standardHeaders: 'draft-7', identifier: 'unused' },
   { legacyHeaders: false, standardHeaders: false },
 ];
 
@@ -157,6 +164,83 @@ test('getKey and resetKey answer alike', async () => {
   expect(ours).toEqual(theirs);
   expect(ours[0]).toBeUndefined();
   expect(ours[2].totalHits).toBe(2);
+});
+
+const DRAFT_8 = { limit: 1, legacyHeaders: false, standardHeaders: 'draft-8' };
+const byKey = (keyGenerator) => ({ ...DRAFT_8, keyGenerator });
+
+test.each([
+  ['a function', { ...DRAFT_8, identifier: (req) => `for-${req.method}` }],
+  ['an async function', { ...DRAFT_8, identifier: async (_req, res) => `s${res.statusCode}` }],
+  [
+    'a function of req.rateLimit',
+    { ...DRAFT_8, identifier: ({ rateLimit: { limit, key } }) => `${limit} of ${key}` },
+  ],
+  ['a key of other characters', byKey(() => 'schlüssel ключ 🔑')],
+  ['an empty key', byKey(() => '')],
+  ['a key with a NUL and a lone surrogate', byKey(() => 'a\0\ud800')],
+  ['a megabyte of key', byKey(() => 'k'.repeat(2 ** 20))],
+])('draft 8 with %s: answered alike', async (_what, options) => {
+  const { ours, theirs } = await playBoth(options, {}, [[0, 3]]);
+  expect(ours).toEqual(theirs);
+  expect(ours.map(({ status }) => status)).toEqual([200, 429, 429]);
+});
+
+test.each([
+  1, 500, 999.5, 1000, 1500, 59_999, 60_000, 90_000, 5_400_000, 3_600_000, 7_200_000, 86_400_000,
+  129_600_000, 604_800_000,
+])('a window of %d ms has the same name and length in draft 8', async (windowMs) => {
+  const { ours, theirs } = await playBoth({ ...DRAFT_8, windowMs }, {}, [[0, 2]]);
+  expect(ours).toEqual(theirs);
+});
+
+test.each(['draft-6', 'draft-7', 'draft-8'])(
+  'two limiters behind one another with %s: answered alike',
+  async (standardHeaders) => {
+    const play = async (make) => {
+      const app = express();
+      app.use(make({ windowMs: 1000, limit: 3, standardHeaders }));
+      app.use(make({ windowMs: 60_000, limit: 2, standardHeaders, requestPropertyName: 'minute' }));
+      app.get('/', (_req, res) => res.send('passed'));
+      const answers = [];
+      for (let i = 0; i < 4; i++) {
+        const { status, text, headers } = await get(app);
+        answers.push({ status, text, headers });
+      }
+      return answers;
+    };
+    const theirs = await play((options) => expressRateLimit({ ...options, validate: false }));
+    const ours = await play((options) => rateLimit({ ...options, clock: time.clock }));
+    expect(ours).toEqual(theirs);
+    expect(ours.map(({ status }) => status)).toEqual([200, 200, 429, 429]);
+  },
+);
+
+const OUTCOMES = [
+  ['skipFailedRequests', {}],
+  ['skipSuccessfulRequests', {}],
+  ['skipFailedRequests', { requestWasSuccessful: (_req, res) => res.statusCode !== 404 }],
+  ['skipFailedRequests', { requestWasSuccessful: async (_req, res) => res.statusCode !== 404 }],
+  ['skipSuccessfulRequests', { requestWasSuccessful: (req) => req.path === '/missing' }],
+];
+
+test.each(OUTCOMES)('%s with %o counts the same requests', async (name, options) => {
+  const paths = ['/', '/missing', '/', '/missing', '/missing', '/', '/', '/missing', '/'];
+  const play = async (middleware) => {
+    const app = appWith(middleware);
+    const answers = [];
+    for (const path of paths) {
+      const { status, text, headers } = await get(app, path);
+      const { connection, ...compared } = headers;
+      answers.push({ status, text, headers: compared });
+    }
+    return answers;
+  };
+  const shared = { windowMs: WINDOW_MS, limit: 3, standardHeaders: 'draft-7', ...options };
+  const theirs = await play(expressRateLimit({ ...shared, [name]: true, validate: false }));
+  const ours = await play(rateLimit({ ...shared, [name]: true, clock: time.clock }));
+  expect(ours).toEqual(theirs);
+  expect(ours.map(({ status }) => status)).toContain(429);
 });
 
 test('where they differ: no double burst around the edge of a window', async () => {

@@ -34,6 +34,22 @@ test.each([
   [{ statusCode: 200 }],
   [{ legacyHeaders: false, standardHeaders: 'draft-6' }],
   [{ standardHeaders: true }],
+  [{ standardHeaders: 'draft-7' }],
+  [{ standardHeaders: 'draft-8', identifier: 'a "quoted" name \\' }],
+  [{ standardHeaders: 'draft-10', identifier: () => 'name' }],
+  [{ ipv6Subnet: 32 }],
+  [{ ipv6Subnet: 64 }],
+  [{ ipv6Subnet: false }],
+  [{ ipv6Subnet: () => 48 }],
+  [{ skipSuccessfulRequests: true, countBlocked: true }],
+  [{ skipFailedRequests: true, requestWasSuccessful: () => true }],
+  [{ skipFailedRequests: true, limiter }],
+  [{ skipFailedRequests: true, limit: 0 }],
+  [{ passOnStoreError: true, problemDetails: true }],
+  [{ problemDetails: false, handler: () => {} }],
+  [{ validate: false }],
+  [{ validate: { ip: false, default: true, positiveHits: false, singleCount: undefined } }],
+  [{ logger: console }],
   [{ requestPropertyName: 'quota' }],
   [{ keyGenerator: () => 'k', skip: () => false, handler: () => {} }],
   [{ rules: undefined, nonsense: undefined, limiter: undefined, windowMs: undefined }],
@@ -64,7 +80,18 @@ const WRONG = [
   ['statusCode', 'TypeError', ['429', null]],
   ['statusCode', 'RangeError', [0, 100, 1000, 429.5, Number.NaN]],
   ['legacyHeaders', 'TypeError', ['yes', 1, null]],
-  ['standardHeaders', 'TypeError', ['draft-7', 'draft-8', 'draft-10', 6, null]],
+  ['standardHeaders', 'TypeError', ['draft-5', 'draft-9', 'DRAFT-8', 'toString', 6, null]],
+  ['identifier', 'TypeError', [5, null, true, ['a']]],
+  ['identifier', 'RangeError', ['', 'a\nb', 'größe', '\x7f']],
+  ['ipv6Subnet', 'TypeError', ['56', null, true, []]],
+  ['ipv6Subnet', 'RangeError', [31, 65, 56.5, Number.NaN, Infinity, -1, 0]],
+  ['skipSuccessfulRequests', 'TypeError', ['yes', 1, null]],
+  ['skipFailedRequests', 'TypeError', ['yes', 1, null]],
+  ['requestWasSuccessful', 'TypeError', [true, null]],
+  ['passOnStoreError', 'TypeError', ['yes', 1, null]],
+  ['problemDetails', 'TypeError', ['yes', 1, null]],
+  ['validate', 'TypeError', ['yes', 1, null, []]],
+  ['logger', 'TypeError', [console.warn, null, {}, { warn() {} }, 'console']],
   ['requestPropertyName', 'TypeError', [5, null, Symbol('p')]],
   ['requestPropertyName', 'RangeError', ['']],
   ['limiter', 'TypeError', [null, 'memory', {}, () => {}]],
@@ -87,7 +114,7 @@ test('an unknown option is refused with the nearest known one', () => {
   expect(refused.message).toContain("did you mean 'standardHeaders'?");
 });
 
-test.each(['rules', 'authenticate', 'identifier', 'skipFailedRequests', 'shared'])(
+test.each(['rules', 'authenticate', 'onAuthError', 'store', 'shared'])(
   'option %s, which this version cannot honour, is refused by name',
   (name) => {
     const refused = refusalOf({ [name]: true });
@@ -102,6 +129,29 @@ test.each(['windowMs', 'interval', 'limit', 'max', 'limits', 'countBlocked', 'cl
     expect(refusalOf({ limiter, [name]: 5 })).toEqual(refusal('TypeError'));
   },
 );
+
+test.each([
+  [{ ipv6Subnet: 48, keyGenerator: () => 'k' }, 'ipv6Subnet'],
+  [{ problemDetails: true, handler: () => {} }, 'problemDetails'],
+  [{ skipFailedRequests: true, countBlocked: true }, 'countBlocked'],
+  [{ skipFailedRequests: true, limiter: { attempt() {} } }, 'limiter'],
+  [{ skipSuccessfulRequests: true, limiter: { attempt() {} } }, 'limiter'],
+])('%o: options that do not go together are refused', (options, name) => {
+  const refused = refusalOf(options);
+  expect(refused).toEqual(refusal('TypeError'));
+  expect(refused.message).toContain(`'${name}'`);
+});
+
+test('validate refuses unknown checks with the nearest known one', () => {
+  const refused = refusalOf({ validate: { trustPrxy: false } });
+  expect(refused).toEqual(refusal('TypeError'));
+  expect(refused.message).toContain("did you mean 'trustProxy'?");
+  expect(refusalOf({ validate: { ip: 'no' } }).message).toContain("'validate.ip'");
+});
+
+test.each(['limit', 'max'])('a function for %s is refused as not available', (name) => {
+  expect(refusalOf({ [name]: () => 5 }).message).toContain('not available in this version');
+});
 
 test('limit 0 does not hide other wrong options', () => {
   expect(refusalOf({ limit: 0, minDifference: '5' })).toEqual(refusal('TypeError'));

@@ -233,6 +233,30 @@ rateLimit({ limiter });
 rateLimit({ limiter, message: (req) => `not now, ${req.ip}`, standardHeaders: 'draft-6' });
 rateLimit({ limits: [{ interval: 1000, maxInInterval: 5 }] });
 rateLimit({ windowMs: undefined, limit: 0, skip: undefined });
+rateLimit({ standardHeaders: 'draft-7' });
+rateLimit({ standardHeaders: 'draft-8', identifier: 'api' });
+rateLimit({ standardHeaders: 'draft-10', identifier: async (req) => `for ${req.method}` });
+rateLimit({ ipv6Subnet: 64 });
+rateLimit({ ipv6Subnet: false });
+rateLimit({ ipv6Subnet: async (req) => (req.headers.host === 'a' ? false : 48) });
+rateLimit({ skipFailedRequests: true, requestWasSuccessful: (_req, res) => res.statusCode < 500 });
+rateLimit({ skipSuccessfulRequests: true, requestWasSuccessful: async () => true });
+rateLimit({ passOnStoreError: true, problemDetails: true });
+rateLimit({ validate: false, logger: console });
+rateLimit({ validate: { trustProxy: false, positiveHits: false, default: true } });
+rateLimit({
+  limiter: {
+    attempt: (id: RateLimiter.Id) => limiter.attempt(id),
+    refund: (decision: Decision) => limiter.refund(decision),
+  },
+  skipFailedRequests: true,
+});
+rateLimit({
+  handler: (_req, _res, _next, settings) => {
+    expectType<false | 'draft-6' | 'draft-7' | 'draft-8' | 'draft-10'>(settings.standardHeaders);
+    expectType<boolean>(settings.validate.singleCount);
+  },
+});
 expectAssignable<RateLimitOptions>({ message: async () => 'later' });
 
 expectError(rateLimit({ windowMs: '60000' }));
@@ -242,6 +266,19 @@ expectError(rateLimit({ limiter: 'mine' }));
 expectError(rateLimit({ limiter, windowMs: 1000 }));
 expectError(rateLimit({ limiter, maxKeys: 1000 }));
 expectError(rateLimit({ standardHeaders: 'draft-5' }));
+expectError(rateLimit({ limit: () => 5 }));
+expectError(rateLimit({ identifier: 5 }));
+expectError(rateLimit({ identifier: () => 5 }));
+expectError(rateLimit({ ipv6Subnet: '56' }));
+expectError(rateLimit({ ipv6Subnet: true }));
+expectError(rateLimit({ skipFailedRequests: 'yes' }));
+expectError(rateLimit({ requestWasSuccessful: true }));
+expectError(rateLimit({ passOnStoreError: 1 }));
+expectError(rateLimit({ problemDetails: 'yes' }));
+expectError(rateLimit({ validate: { trustPrxy: false } }));
+expectError(rateLimit({ validate: { trustProxy: 'no' } }));
+expectError(rateLimit({ logger: { warn() {} } }));
+expectError(rateLimit({ logger: console.warn }));
 expectError(rateLimit({ statusCode: '429' }));
 expectError(rateLimit({ skip: true }));
 expectError(rateLimit({ message: 5 }));

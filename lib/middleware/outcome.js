@@ -1,0 +1,68 @@
+// skipFailedRequests and skipSuccessfulRequests: a request's attempt is taken back once its outcome is known.
+'use strict';
+
+const { isPromise } = require('./is-promise');
+
+/**
+ * `watch(req, res)` before anything is awaited, so that no event is missed; `decided(outcome, decision)`
+ * when there is something to take back. The outcome may come first: a client may leave while the store
+ * is being asked.
+ */
+function createOutcomes(settings, limiter, notices) {
+  const { skipFailedRequests, skipSuccessfulRequests, requestWasSuccessful } = settings;
+
+  function watch(req, res) {
+    const outcome = { decision: undefined, isUnwanted: false };
+    res.once('finish', () => judge(outcome, req, res));
+    if (skipFailedRequests) {
+      res.once('close', () => {
+        if (!res.writableEnded) takeBack(outcome);
+      });
+      res.once('error', () => takeBack(outcome));
+    }
+    return outcome;
+  }
+
+  async function judge(outcome, req, res) {
+    try {
+      const answer = requestWasSuccessful(req, res);
+      const wasSuccessful = isPromise(answer) ? await answer : answer;
+      if (wasSuccessful ? skipSuccessfulRequests : skipFailedRequests) takeBack(outcome);
+    } catch (error) {
+      notices.error(
+        'ROLLGATE_OUTCOME_UNKNOWN',
+        'requestWasSuccessful failed, so the request stays counted.',
+        error,
+      );
+    }
+  }
+
+  function takeBack(outcome) {
+    if (outcome.isUnwanted) return;
+    outcome.isUnwanted = true;
+    if (outcome.decision !== undefined) refund(outcome.decision);
+  }
+
+  function decided(outcome, decision) {
+    outcome.decision = decision;
+    if (outcome.isUnwanted) refund(decision);
+  }
+
+  /** Of a refusal there is nothing to take back, which a store need not be asked. */
+  async function refund(decision) {
+    if (!decision.allowed) return;
+    try {
+      await limiter.refund(decision);
+    } catch (error) {
+      notices.error(
+        'ROLLGATE_REFUND_FAILED',
+        'a request could not be taken back, so it stays counted.',
+        error,
+      );
+    }
+  }
+
+  return { watch, decided };
+}
+
+module.exports = { createOutcomes };
