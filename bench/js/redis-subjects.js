@@ -20,17 +20,18 @@ async function openNodeRedis({ url }) {
 
 const keyOfRollgate = (id) => `${NAMESPACE}{${id}}`;
 
-function rollgateOver(redis, { interval, maxInInterval }) {
+function rollgateOver(redis, { interval, maxInInterval, countBlocked }) {
   const { RateLimiter } = require('../../lib');
   return {
     calling: 'await',
-    check: RateLimiter({ interval, maxInInterval, redis, namespace: NAMESPACE }),
+    check: RateLimiter({ interval, maxInInterval, countBlocked, redis, namespace: NAMESPACE }),
     isRefused: (timeLeft) => timeLeft > 0,
     keyOf: keyOfRollgate,
   };
 }
 
 const rollgate = (options) => rollgateOver(options.url, options);
+const rollgateUncounted = (options) => rollgate({ ...options, countBlocked: false });
 const rollgateIoredis = (options) => rollgateOver(openIoredis(options), options);
 const rollgateNodeRedis = async (options) => rollgateOver(await openNodeRedis(options), options);
 
@@ -114,6 +115,10 @@ async function rateLimitRedisNodeRedis(options) {
 
 const redisSubjects = {
   rollgate: { create: rollgate, label: 'rollgate' },
+  rollgateUncounted: {
+    create: rollgateUncounted,
+    label: 'rollgate, refusals not counted',
+  },
   rollgateIoredis: { create: rollgateIoredis, label: 'rollgate over ioredis' },
   rollgateNodeRedis: { create: rollgateNodeRedis, label: 'rollgate over node-redis' },
   rollingRateLimiterIoredis: {

@@ -72,9 +72,13 @@ local function write(key, bytes, exists)
   return true
 end
 
--- Somebody may have taken a key's time to live away.
-local function repair_ttl(key)
-  if redis.call('PTTL', key) < 0 then redis.call('PEXPIRE', key, ttl) end
+-- Somebody may have taken a key's time to live away. Who writes sets it; where a refusal is all
+-- there is, one key of a call is looked after, each in its turn.
+local looked_after = server_time and server_time % #KEYS + 1
+local function repair_ttl(i)
+  if i == looked_after and redis.call('PTTL', KEYS[i]) < 0 then
+    redis.call('PEXPIRE', KEYS[i], ttl)
+  end
 end
 
 local pack_bytes, unpack_bytes, sub = struct.pack, struct.unpack, string.sub
@@ -131,7 +135,7 @@ if is_attempt and ARGV[4] == '1' and ARGV[6] == '0' and #ARGV == 8
 
     local is_written = true
     if recorded == 0 then
-      repair_ttl(key)
+      repair_ttl(i)
     elseif bytes then
       if is_full_log then displaced = is_blocked and 1 or 0 end
       local log
@@ -506,7 +510,7 @@ for i = done + 1, #KEYS do
     end
     if is_attempt then
       if recorded == 0 then
-        repair_ttl(key)
+        repair_ttl(i)
       elseif not record(at, blocked ~= 0) then
         reply[first] = -1
       end
