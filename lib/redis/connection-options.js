@@ -122,9 +122,9 @@ function readCluster(name, urls) {
 }
 
 function readPlace(name, options, urlName) {
-  const given = PLACES.filter((names) => names.some((known) => options[known] !== undefined));
-  if (given.length > 1) {
-    const [one, other] = given.map(([known]) => known);
+  const given = PLACES.map((names) => names.find((known) => options[known] !== undefined));
+  const [one, other] = given.filter(Boolean);
+  if (other !== undefined) {
     throw typeError(
       'ERR_ROLLGATE_OPTION',
       `options '${name}.${one}' and '${name}.${other}': expected only one of them`,

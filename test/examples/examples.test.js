@@ -2,6 +2,7 @@
 'use strict';
 
 const net = require('node:net');
+const { startRedis } = require('../support/redis-server');
 const { run, serve, stop } = require('./child');
 
 /** Everything a request was answered, without supertest: the servers are other processes. */
@@ -52,6 +53,23 @@ test('express.js lets ten requests pass and answers the eleventh with 429', asyn
     expect(JSON.parse(answers[10].text).error).toMatch(/Too many requests/);
   } finally {
     await stop(server);
+  }
+});
+
+test('redis.js counts in all its processes together, and in each alone when Redis is gone', async () => {
+  const redis = await startRedis();
+  const env = { REDIS_URL: redis.url };
+  const servers = await Promise.all([serve('redis.js', env), serve('redis.js', env)]);
+  try {
+    const statuses = [];
+    for (let i = 0; i < 6; i++) {
+      for (const { url } of servers) statuses.push((await get(url)).status);
+    }
+    expect(statuses).toEqual([...Array(10).fill(200), 429, 429]);
+    await redis.stop();
+    for (const { url } of servers) expect((await get(url)).status).toBe(200);
+  } finally {
+    await Promise.all(servers.map((server) => stop(server)));
   }
 });
 

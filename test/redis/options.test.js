@@ -165,7 +165,7 @@ describe('refused', () => {
     [{ redis: { url: 5 } }, TypeError, 'redis.url'],
     [{ redis: { url: 'x' } }, TypeError, 'redis.url'],
     [{ redis: { url: 'redis://h', host: 'h' } }, TypeError, "'redis.url' and 'redis.host'"],
-    [{ redis: { path: '/s', port: 5 } }, TypeError, "'redis.path' and 'redis.host'"],
+    [{ redis: { path: '/s', port: 5 } }, TypeError, "'redis.path' and 'redis.port'"],
     [{ redis: { host: '' } }, RangeError, 'redis.host'],
     [{ redis: { host: 5 } }, TypeError, 'redis.host'],
     [{ redis: { port: '6379' } }, TypeError, 'redis.port'],
