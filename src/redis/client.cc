@@ -127,8 +127,8 @@ ScriptRequest& Client::OpenRequest(std::uint16_t hash_slot, const Attempt& attem
   }
   AppendWord(arguments, static_cast<std::int64_t>(attempt.cost));
   for (const std::string& word : options_.policy) AppendWord(arguments, word);
-  auto request = std::make_unique<ScriptRequest>(NewDeadline(), options_.script,
-                                                 std::move(arguments), 4 + options_.policy.size(),
+  auto request = std::make_unique<ScriptRequest>(deadline, options_.script, std::move(arguments),
+                                                 4 + options_.policy.size(),
                                                  attempt.wants_all ? 7 + 2 * options_.windows : 1);
   request->hash_slot = hash_slot;
   Track(*request, untold_.end());
