@@ -4,17 +4,22 @@
 const { isPromise } = require('./is-promise');
 
 /**
- * `watch(req, res)` before anything is awaited, so that no event is missed; `decided(outcome, decision)`
- * when there is something to take back. The outcome may come first: a client may leave while the store
- * is being asked.
+ * `watch(req, res)` before anything is awaited, so that no event is missed; `decided(outcome, decision, req,
+ * res)` when there is something to take back. The outcome may come first: a client may leave while the store
+ * is being asked. Of requests without a decision, such as skipped ones, nobody is asked how they ended.
  */
 function createOutcomes(settings, limiter, notices) {
   const { skipFailedRequests, skipSuccessfulRequests, requestWasSuccessful } = settings;
 
   function watch(req, res) {
-    const outcome = { decision: undefined, isUnwanted: false };
-    res.once('finish', () => judge(outcome, req, res));
+    const outcome = { decision: undefined, isFinished: false, isUnwanted: false };
+    res.once('finish', () => {
+      outcome.isFinished = true;
+      if (outcome.decision !== undefined) judge(outcome, req, res);
+    });
     if (skipFailedRequests) {
+      // The client left while an earlier middleware was busy: no event tells of it any more.
+      if (res.destroyed && !res.writableEnded) takeBack(outcome);
       res.once('close', () => {
         if (!res.writableEnded) takeBack(outcome);
       });
@@ -43,9 +48,10 @@ function createOutcomes(settings, limiter, notices) {
     if (outcome.decision !== undefined) refund(outcome.decision);
   }
 
-  function decided(outcome, decision) {
+  function decided(outcome, decision, req, res) {
     outcome.decision = decision;
     if (outcome.isUnwanted) refund(decision);
+    else if (outcome.isFinished) judge(outcome, req, res);
   }
 
   /** Of a refusal there is nothing to take back, which a store need not be asked. */

@@ -31,11 +31,19 @@ class RequestInfo {
     return typeof value === 'object' && value !== null && #store in value;
   }
 
-  /** Whether the request was counted before in the same place under the same key. */
+  /**
+   * Whether the request was counted before in the same place under the same key. That time is forgotten
+   * for this one: one request may be counted without end, such as the one a web socket began with.
+   */
   static isCountedAgain(info) {
     const id = idOf(info.key);
+    let later = info;
     for (let earlier = info.#earlier; earlier !== undefined; earlier = earlier.#earlier) {
-      if (earlier.#store === info.#store && idOf(earlier.key) === id) return true;
+      if (earlier.#store === info.#store && idOf(earlier.key) === id) {
+        later.#earlier = earlier.#earlier;
+        return true;
+      }
+      later = earlier;
     }
     return false;
   }

@@ -70,14 +70,13 @@ function createMiddleware(settings, parts) {
 
   function report(decision, key, req, res, outcome) {
     if (decision === PASSED) return true;
-    if (outcome !== undefined) outcomes.decided(outcome, decision);
     const nowMs = Date.now();
     const earlier = req[requestPropertyName];
     const info = new RequestInfo(decision, key, nowMs, store, earlier);
     req[requestPropertyName] = info;
-    if (earlier !== undefined && onCountedAgain !== undefined && RequestInfo.isCountedAgain(info)) {
-      onCountedAgain();
-    }
+    if (outcome !== undefined) outcomes.decided(outcome, decision, req, res);
+    // Looked for without the check as well, since it keeps what a request remembers short.
+    if (earlier !== undefined && RequestInfo.isCountedAgain(info)) onCountedAgain?.();
     const names = namePolicies(req, res, decision);
     return isPromise(names)
       ? whenNamed(names, decision, info, nowMs, res)

@@ -132,6 +132,14 @@ describe('skipFailedRequests', () => {
     expect(await used(middleware)).toBe(0);
   });
 
+  test('a client that left before the middleware was reached is taken back as well', async () => {
+    const middleware = rateLimit({ skipFailedRequests: true, clock: time.clock });
+    const res = Object.assign(responseByHand(), { destroyed: true });
+    middleware({ ip: '127.0.0.1' }, res, () => {});
+    await settled();
+    expect(await used(middleware)).toBe(0);
+  });
+
   test('a client that leaves while the store is asked is taken back as well', async () => {
     const limiter = RateLimiter({ interval: 1000, maxInInterval: 5, clock: time.clock });
     let answer;
@@ -145,6 +153,48 @@ describe('skipFailedRequests', () => {
     await done;
     await settled();
     expect(limiter.peek('127.0.0.1').limits[0].used).toBe(1); // the peek itself
+  });
+});
+
+describe('requestWasSuccessful is asked', () => {
+  const fails = () => {
+    throw new Error('boom');
+  };
+
+  test.each([
+    ['skipped', { skip: () => true }],
+    ['without a key', { keyGenerator: fails }],
+    ['passed without a decision', { limiter: { attempt: fails, refund: fails } }],
+  ])('of no request %s', async (_what, options) => {
+    const requestWasSuccessful = jest.fn(() => true);
+    const logger = { warn() {}, error() {} };
+    const middleware = rateLimit({
+      ...options,
+      passOnStoreError: true,
+      skipFailedRequests: true,
+      requestWasSuccessful,
+      logger,
+    });
+    begin(middleware).res.emit('finish');
+    await settled();
+    expect(requestWasSuccessful).not.toHaveBeenCalled();
+  });
+
+  test('of a request that was answered before the decision, with the decision at hand', async () => {
+    const limiter = RateLimiter({ interval: 1000, maxInInterval: 5, clock: time.clock });
+    const requestWasSuccessful = jest.fn((req) => req.rateLimit.used > 1);
+    const middleware = rateLimit({
+      limiter,
+      keyGenerator: async () => 'key',
+      skipFailedRequests: true,
+      requestWasSuccessful,
+    });
+    const { res, done } = begin(middleware);
+    res.emit('finish');
+    await done;
+    await settled();
+    expect(requestWasSuccessful).toHaveBeenCalledTimes(1);
+    expect(limiter.peek('key').limits[0].used).toBe(1); // the peek itself
   });
 });
 
