@@ -14,9 +14,11 @@
 #include <utility>
 #include <vector>
 
+#include "binding/redis_options.h"
+#include "binding/redis_reply.h"
+#include "binding/texts.h"
 #include "binding/values.h"
 #include "redis/client.h"
-#include "redis/scripts.h"
 
 namespace rollgate::binding {
 namespace {
@@ -24,79 +26,18 @@ namespace {
 using redis::CallId;
 using redis::Failure;
 
-/// A reply that outlives the buffer it came in.
-struct Reply {
-  int type = REDIS_REPLY_NIL;
-  long long integer = 0;
-  std::string text;
-  std::vector<Reply> elements;
-
-  static Reply Copy(const redisReply& from) {
-    Reply reply;
-    reply.type = from.type;
-    if (from.type == REDIS_REPLY_INTEGER) reply.integer = from.integer;
-    if (from.type == REDIS_REPLY_ARRAY) {
-      for (std::size_t i = 0; i < from.elements; ++i) {
-        reply.elements.push_back(Copy(*from.element[i]));
-      }
-    } else if (from.str != nullptr) {
-      reply.text.assign(from.str, from.len);
-    }
-    return reply;
-  }
-};
-
-napi_value ToJs(napi_env env, const Reply& reply) {
-  napi_value value = nullptr;
-  switch (reply.type) {
-    case REDIS_REPLY_INTEGER:
-      napi_create_double(env, static_cast<double>(reply.integer), &value);
-      break;
-    case REDIS_REPLY_NIL:
-      napi_get_null(env, &value);
-      break;
-    case REDIS_REPLY_ARRAY:
-      napi_create_array_with_length(env, reply.elements.size(), &value);
-      for (std::uint32_t i = 0; i < reply.elements.size(); ++i) {
-        napi_set_element(env, value, i, ToJs(env, reply.elements[i]));
-      }
-      break;
-    default:
-      napi_create_string_utf8(env, reply.text.data(), reply.text.size(), &value);
-  }
-  return value;
-}
-
 const char* Name(Failure::Kind kind) {
   switch (kind) {
     case Failure::Kind::kTimeout:
       return "timeout";
     case Failure::Kind::kUnreachable:
       return "unreachable";
-    case Failure::Kind::kAuth:
-      return "auth";
     case Failure::Kind::kReply:
       return "reply";
     case Failure::Kind::kClosed:
       break;
   }
   return "closed";
-}
-
-std::string ReadText(napi_env env, napi_value value) {
-  std::array<char, 256> buffer;
-  std::size_t length = 0;
-  if (napi_get_value_string_utf8(env, value, buffer.data(), buffer.size(), &length) != napi_ok) {
-    return {};
-  }
-  // Node-API cuts what is longer, at the end of a character, and always ends with a NUL.
-  if (length + 4 < buffer.size()) return std::string(buffer.data(), length);
-  std::string text;
-  if (napi_get_value_string_utf8(env, value, nullptr, 0, &length) != napi_ok) return {};
-  text.resize(length + 1);
-  napi_get_value_string_utf8(env, value, text.data(), text.size(), &length);
-  text.resize(length);
-  return text;
 }
 
 constexpr std::size_t kManyResults = 128;
@@ -260,7 +201,7 @@ class RedisClient final : private redis::Client::Sink {
     for (const auto& [call, reply] : std::exchange(replies_, {})) {
       client_.HandingOn(call);
       Call(keep, "reply",
-           std::array{binding::ToJs(env_, static_cast<Micros>(call)), ToJs(env_, reply)});
+           std::array{binding::ToJs(env_, static_cast<Micros>(call)), binding::ToJs(env_, reply)});
     }
   }
 
@@ -337,18 +278,6 @@ napi_value Refund(napi_env env, napi_callback_info info) {
                                   static_cast<std::uint64_t>(ReadDouble(env, call.arguments[3]))));
 }
 
-std::vector<std::string> ReadTexts(napi_env env, napi_value list) {
-  std::vector<std::string> texts;
-  std::uint32_t count = 0;
-  napi_get_array_length(env, list, &count);
-  for (std::uint32_t i = 0; i < count; ++i) {
-    napi_value text = nullptr;
-    napi_get_element(env, list, i, &text);
-    texts.push_back(ReadText(env, text));
-  }
-  return texts;
-}
-
 napi_value Command(napi_env env, napi_callback_info info) {
   binding::Call<RedisClient, 3> call(env, info);
   return ToJs(env, *call.state,
@@ -359,15 +288,13 @@ napi_value Command(napi_env env, napi_callback_info info) {
 
 napi_value Nodes(napi_env env, napi_callback_info info) {
   const binding::Call<RedisClient, 0> call(env, info);
-  Reply list;
-  list.type = REDIS_REPLY_ARRAY;
+  Reply list{REDIS_REPLY_ARRAY};
   for (std::string& name : call.state->client().transport().Nodes()) {
-    Reply node;
-    node.type = REDIS_REPLY_STRING;
+    Reply node{REDIS_REPLY_STRING};
     node.text = std::move(name);
     list.elements.push_back(std::move(node));
   }
-  return ToJs(env, list);
+  return binding::ToJs(env, list);
 }
 
 napi_value Stats(napi_env env, napi_callback_info info) {
@@ -393,59 +320,6 @@ void Release(napi_env, void* data, void*) {
   static_cast<RedisClient*>(data)->Release();
 }
 
-redis::ClientOptions ReadOptions(napi_env env, napi_value from) {
-  const auto number = [&](const char* name) {
-    return static_cast<redis::Millis>(ReadDouble(env, Get(env, from, name)));
-  };
-  const auto text = [&](const char* name) { return ReadText(env, Get(env, from, name)); };
-  redis::ClientOptions options;
-  options.connection.username = text("username");
-  options.connection.password = text("password");
-  options.connection.name = text("name");
-  options.connection.db = static_cast<int>(number("db"));
-  options.connection.connect_timeout = number("connectTimeout");
-  options.connection.retry_min = number("retryMin");
-  options.connection.retry_max = number("retryMax");
-  options.command_timeout = number("commandTimeout");
-  options.connection.longest_silence =
-      std::max(options.connection.connect_timeout, options.command_timeout);
-  options.max_queue = static_cast<std::size_t>(number("maxQueue"));
-  options.is_cluster = ReadBool(env, Get(env, from, "isCluster"));
-  options.key_prefix = text("keyPrefix");
-  options.policy = ReadTexts(env, Get(env, from, "policy"));
-  options.windows = static_cast<std::size_t>(number("windows"));
-  options.script = {redis::kSlidingWindowLogText, redis::kSlidingWindowLogSha1};
-  const napi_value endpoints = Get(env, from, "endpoints");
-  std::uint32_t count = 0;
-  napi_get_array_length(env, endpoints, &count);
-  for (std::uint32_t i = 0; i < count; ++i) {
-    napi_value endpoint = nullptr;
-    napi_get_element(env, endpoints, i, &endpoint);
-    options.endpoints.push_back({ReadText(env, Get(env, endpoint, "host")),
-                                 static_cast<int>(ReadDouble(env, Get(env, endpoint, "port"))),
-                                 ReadText(env, Get(env, endpoint, "path"))});
-  }
-  return options;
-}
-
-#ifdef ROLLGATE_HAS_TLS
-std::shared_ptr<const redis::TlsContext> ReadTls(napi_env env, napi_value from) {
-  if (!IsType(env, from, napi_object)) return nullptr;
-  const auto text = [&](const char* name) { return ReadText(env, Get(env, from, name)); };
-  redis::TlsOptions options;
-  options.authorities = ReadTexts(env, Get(env, from, "ca"));
-  options.certificate = text("cert");
-  options.key = text("key");
-  options.passphrase = text("passphrase");
-  options.verifies = ReadBool(env, Get(env, from, "verifies"));
-  options.server_name = text("serverName");
-  std::string error;
-  std::shared_ptr<const redis::TlsContext> context = redis::TlsContext::Create(options, error);
-  if (!context) throw std::invalid_argument(error);
-  return context;
-}
-#endif
-
 /// A callback that answers exhausted memory with an exception in JavaScript.
 template <napi_value (*kCallback)(napi_env, napi_callback_info)>
 napi_value Guarded(napi_env env, napi_callback_info info) {
@@ -464,10 +338,7 @@ napi_value Create(napi_env env, napi_callback_info info) {
   const auto [options, keep] = call.arguments;
   uv_loop_s* loop = nullptr;
   napi_value functions = nullptr;
-  redis::ClientOptions client_options = ReadOptions(env, options);
-#ifdef ROLLGATE_HAS_TLS
-  client_options.connection.tls = ReadTls(env, Get(env, options, "tls"));
-#endif
+  redis::ClientOptions client_options = ReadClientOptions(env, options);
   // lib has checked all this: what is missing could not be read, for the thread is to end.
   if (napi_get_uv_event_loop(env, &loop) != napi_ok || client_options.endpoints.empty() ||
       client_options.policy.empty() || napi_create_object(env, &functions) != napi_ok) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <utility>
 
 namespace rollgate::redis {
 
@@ -9,7 +10,6 @@ struct Failure {
   enum class Kind {
     kTimeout,      ///< no answer within the command's time
     kUnreachable,  ///< no connection, or it was lost before the answer came
-    kAuth,         ///< the server wants another name or password
     kReply,        ///< the server answered with an error, or with what makes no sense
     kClosed,       ///< the client was closed
   };
@@ -17,7 +17,9 @@ struct Failure {
   std::string message;
 };
 
-/// What kind of failure an error reply is, by its first word.
-Failure FromErrorReply(std::string message);
+/// An error reply. Which it is, its text tells; that is read in one place, lib/redis/failures.js.
+inline Failure FromErrorReply(std::string message) {
+  return {Failure::Kind::kReply, std::move(message)};
+}
 
 }  // namespace rollgate::redis

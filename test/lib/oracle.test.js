@@ -1,8 +1,8 @@
 // The limiter against a brute-force oracle on random traces, and the promises on timeLeft and peek.
 'use strict';
 
-const { isDeepStrictEqual } = require('node:util');
 const RateLimiter = require('../..');
+const { expectEqual, expectSame } = require('../support/expect-same');
 const { Oracle } = require('../support/oracle');
 const { optionsFor, randomFrom, randomPolicy, randomStep } = require('../support/traces');
 
@@ -24,19 +24,6 @@ function setUp(seed, countBlocked) {
   };
   const largestCost = Math.min(...policy.limits.map((limit) => limit.maxInInterval));
   return { random, policy, limiter, time, oracleOf, largestCost, options };
-}
-
-/** `toEqual`, but quick where all is well; a failure tells the seed and the step. */
-function expectEqual(actual, expected, context) {
-  if (isDeepStrictEqual(actual, expected)) return;
-  expect({ ...context, actual }).toEqual({ ...context, actual: expected });
-  throw new Error('different, although toEqual sees no difference');
-}
-
-function expectSame(decision, expected, context) {
-  const { allowed, timeLeft, actionsLeft, resetIn, blockedBy, limits } = expected;
-  const facts = { allowed, timeLeft, actionsLeft, resetIn, blockedBy, limits };
-  expectEqual({ ...decision }, facts, context);
 }
 
 /** One step of a trace; returns what can be refunded of it. */

@@ -1,9 +1,9 @@
 // A limiter on Redis decides as the brute-force oracle does, through every client.
 'use strict';
 
-const { isDeepStrictEqual } = require('node:util');
 const RateLimiter = require('../..');
 const { handClock } = require('../support/hand-clock');
+const { expectEqual, expectSame } = require('../support/expect-same');
 const { Oracle } = require('../support/oracle');
 const { EACH_CLIENT, openings } = require('../support/redis-clients');
 const { startRedis } = require('../support/redis-server');
@@ -19,18 +19,6 @@ let namespaces = 0;
 beforeAll(async () => {
   server = await startRedis();
 });
-
-function expectEqual(actual, expected, context) {
-  if (isDeepStrictEqual(actual, expected)) return;
-  expect({ ...context, actual }).toEqual({ ...context, actual: expected });
-  throw new Error('different, although toEqual sees no difference');
-}
-
-function expectSame(decision, expected, context) {
-  const { allowed, timeLeft, actionsLeft, resetIn, blockedBy, limits } = expected;
-  const facts = { allowed, timeLeft, actionsLeft, resetIn, blockedBy, limits };
-  expectEqual({ ...decision }, facts, context);
-}
 
 describe.each(EACH_CLIENT)('through %s', (_name, open) => {
   const { using, closeAll } = openings();

@@ -5,8 +5,6 @@
 
 #include <string>
 
-#include "redis/failure.h"
-
 namespace rollgate::redis {
 namespace {
 
@@ -61,21 +59,6 @@ TEST(ScriptRequest, WithOneKeyHasNothingToSplit) {
   request.AddKey("ns", "a");
   request.calls = {1};
   EXPECT_TRUE(request.SplitByKey().empty());
-}
-
-TEST(FromErrorReply, TellsWrongCredentialsFromOtherErrors) {
-  for (const char* const text :
-       {"NOAUTH Authentication required.", "WRONGPASS invalid username-password pair",
-        "NOPERM this user has no permissions", "ERR invalid password",
-        "ERR AUTH <password> called without any password configured",
-        "ERR Protocol error: unauthenticated multibulk length"}) {
-    EXPECT_EQ(FromErrorReply(text).kind, Failure::Kind::kAuth) << text;
-  }
-  for (const char* const text : {"ERR unknown command", "OOM command not allowed", "BUSY Redis",
-                                 "READONLY You can't write", "CLUSTERDOWN"}) {
-    EXPECT_EQ(FromErrorReply(text).kind, Failure::Kind::kReply) << text;
-    EXPECT_EQ(FromErrorReply(text).message, text);
-  }
 }
 
 }  // namespace
