@@ -1,9 +1,10 @@
 // Checks what users pass in, once, and hands on what the rest can trust.
 'use strict';
 
+const { readAlgorithm, readCountBlocked } = require('./algorithms');
+const { readBlockFor } = require('./block-for');
 const { optionTypeError, rangeError, show, typeError } = require('./errors');
 const {
-  readBoolean,
   readCount,
   readInterval,
   readNumber,
@@ -13,20 +14,20 @@ const {
 const { REDIS_NAMES, readRedisOptions } = require('./redis/options');
 
 const DEFAULT_MAX_KEYS = 1_000_000;
-const ALGORITHMS = ['sliding-window-log'];
 const LIMIT_NAMES = ['interval', 'maxInInterval', 'minDifference'];
 const LIMITER_NAMES = [
   ...LIMIT_NAMES,
   'limits',
   'countBlocked',
   'algorithm',
+  'blockFor',
   'clock',
   'maxKeys',
   ...REDIS_NAMES,
 ];
 
 /** Options of stores and algorithms that this version does not have. */
-const NOT_YET = ['blockFor', 'kv', 'shared'];
+const NOT_YET = ['kv', 'shared'];
 
 function readMinDifference(name, value) {
   if (value === undefined) return 0;
@@ -65,17 +66,15 @@ function readLimitsOf({ limits, interval, maxInInterval, minDifference }) {
  * Checks the options of a limiter.
  *
  * @returns {{ windows: { interval: number, maxInInterval: number }[], minDifference: number,
- *   countBlocked: boolean, maxKeys: number, clock: (() => number) | undefined,
+ *   countBlocked: boolean, algorithm: string, blockFor: number[], maxKeys: number, clock: (() => number) | undefined,
  *   redis: { connection: object, namespace: string, onError: string } | undefined }} durations in
  *   ms; several limits' least differences come to the largest of them; `redis` as in redis/options.js
  */
 function readLimiterOptions(options) {
   readObject('options', options);
   rejectUnknownOptions(options, LIMITER_NAMES, { notYet: NOT_YET });
-  const { algorithm, clock, maxKeys } = options;
-  if (algorithm !== undefined && !ALGORITHMS.includes(algorithm)) {
-    throw optionTypeError('algorithm', `one of ${ALGORITHMS.join(', ')}`, algorithm);
-  }
+  const { clock, maxKeys } = options;
+  const algorithm = readAlgorithm(options.algorithm);
   if (clock !== undefined && typeof clock !== 'function') {
     throw optionTypeError('clock', 'a function that returns ms', clock);
   }
@@ -83,7 +82,9 @@ function readLimiterOptions(options) {
   return {
     windows: limits.map(({ interval, maxInInterval }) => ({ interval, maxInInterval })),
     minDifference: limits.reduce((most, { minDifference }) => Math.max(most, minDifference), 0),
-    countBlocked: readBoolean('countBlocked', options.countBlocked, true),
+    countBlocked: readCountBlocked(options.countBlocked, algorithm),
+    algorithm,
+    blockFor: readBlockFor(options.blockFor),
     maxKeys: maxKeys === undefined ? DEFAULT_MAX_KEYS : readCount('maxKeys', maxKeys),
     clock,
     redis: readRedisOptions(options),

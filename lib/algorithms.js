@@ -1,0 +1,29 @@
+// The algorithms by their names, and what each makes of the options.
+'use strict';
+
+const { optionTypeError, typeError } = require('./errors');
+const { readBoolean } = require('./option-values');
+
+const ALGORITHMS = ['sliding-window-log', 'sliding-window-counter', 'fixed-window', 'gcra'];
+
+/** These have no notion of a refusal that counts. */
+const NEVER_COUNT_BLOCKED = ['gcra'];
+
+function readAlgorithm(algorithm = ALGORITHMS[0]) {
+  if (ALGORITHMS.includes(algorithm)) return algorithm;
+  throw optionTypeError('algorithm', `one of ${ALGORITHMS.join(', ')}`, algorithm);
+}
+
+/** Left out, it is true where the algorithm can count refusals. */
+function readCountBlocked(value, algorithm) {
+  const canCount = !NEVER_COUNT_BLOCKED.includes(algorithm);
+  const countBlocked = readBoolean('countBlocked', value, canCount);
+  if (!countBlocked || canCount) return countBlocked;
+  throw typeError(
+    'ERR_ROLLGATE_OPTION',
+    `option 'countBlocked': expected false or nothing with algorithm '${algorithm}', which never counts ` +
+      'a refusal, got true',
+  );
+}
+
+module.exports = { ALGORITHMS, readAlgorithm, readCountBlocked };
