@@ -1,7 +1,8 @@
 // One pattern of attempts, answered by a limiter of each algorithm under a clock moved by hand.
+import { ALGORITHMS } from '../../lib/algorithms.js';
 import RateLimiter from '../../lib/index.mjs';
 
-export const ALGORITHMS = ['sliding-window-log', 'sliding-window-counter', 'fixed-window', 'gcra'];
+export { ALGORITHMS };
 
 /** The limit of the pictures: times are ms. */
 export const LIMIT = { interval: 10_000, maxInInterval: 10 };
