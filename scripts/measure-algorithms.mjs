@@ -3,18 +3,17 @@ import RateLimiter from '../lib/index.mjs';
 import { ALGORITHMS } from './lib/algorithm-runs.mjs';
 import { search } from './lib/worst-burst.mjs';
 
-/** Up to two decimals, the last of them rounded up: a wait is no shorter than it is told. */
-const intervals = (number) => String(Math.ceil(number * 100 - 0.01) / 100);
+const twoDecimals = (number) => Math.round(number * 100) / 100;
 
 function bursts() {
   return ALGORITHMS.map((algorithm) => {
     const { most, longestWait, untilAll } = search(algorithm);
-    const waits = [longestWait, untilAll].map(intervals);
+    const waits = [longestWait, untilAll].map(twoDecimals);
     return [`\`${algorithm}\``, most.interval, most.tenth, most.thousandth, ...waits];
   });
 }
 
-/** As many as the table holds in a row of chunks before the next growth. */
+/** So many fill the table nearly as far as it lets itself be filled before it grows. */
 const IDS = 125_000;
 
 const TEN = { interval: 60_000, maxInInterval: 10 };
