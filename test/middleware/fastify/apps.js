@@ -49,4 +49,14 @@ async function closeAll() {
   await Promise.all(open.splice(0).map((app) => app.close()));
 }
 
-module.exports = { HOUR_MS, LIMITS, closeAll, get, listen, newApp, rollgate, startWith, statusesOf };
+module.exports = {
+  HOUR_MS,
+  LIMITS,
+  closeAll,
+  get,
+  listen,
+  newApp,
+  rollgate,
+  startWith,
+  statusesOf,
+};

@@ -6,7 +6,16 @@ const http = require('node:http');
 const RateLimiter = require('../../..');
 const { askProgram } = require('../../support/run-program');
 const { waitUntil } = require('../../support/wait-until');
-const { LIMITS, closeAll, get, listen, newApp, rollgate, startWith, statusesOf } = require('./apps');
+const {
+  LIMITS,
+  closeAll,
+  get,
+  listen,
+  newApp,
+  rollgate,
+  startWith,
+  statusesOf,
+} = require('./apps');
 
 afterEach(closeAll);
 

@@ -151,7 +151,12 @@ describe('config.rateLimit', () => {
   test('on Redis it counts under a name of its own', async () => {
     const redis = await startRedis();
     const app = newApp();
-    await app.register(rollgate, { windowMs: HOUR_MS, limit: 2, redis: redis.url, namespace: 'api' });
+    await app.register(rollgate, {
+      windowMs: HOUR_MS,
+      limit: 2,
+      redis: redis.url,
+      namespace: 'api',
+    });
     app.get('/own/:id(^\\d{2}$)', { config: { rateLimit: { limit: 3 } } }, answer);
     app.get('/scope', answer);
     const url = await listen(app);
