@@ -7,8 +7,8 @@ const { inFastifysTerms } = require('./fastify/functions');
 const { ReplyResponse } = require('./fastify/reply-response');
 const { mergeRouteOptions } = require('./fastify/route-options');
 
-/** Marks a request whose route has limits of its own, for the plugins of the scopes within. */
-const IS_DECIDED = Symbol('isDecided');
+/** Under this a scope has the plugin nearest to it, which is the one for routes with limits of their own. */
+const NEAREST = Symbol('nearest');
 
 /**
  * `fastify.register(rollgate, { windowMs: 60_000, limit: 100 })` limits every route of that scope and of
@@ -25,18 +25,24 @@ async function rollgate(fastify, options) {
   // Said beforehand, so that all requests are objects of one shape.
   if (!fastify.hasRequestDecorator(propertyName)) fastify.decorateRequest(propertyName, null);
 
-  fastify.addHook('onRoute', ({ config, url }) => {
-    if (hasOwnLimits(config?.rateLimit)) ofRoutes.hookOf(config.rateLimit, url);
+  // Scopes within this one inherit it, unless they have one of their own.
+  fastify[NEAREST] = ofRoutes;
+
+  // Fastify calls hooks on the scope of the route.
+  fastify.addHook('onRoute', function makeOwnLimits({ config, url }) {
+    if (hasOwnLimits(config?.rateLimit) && this[NEAREST] === ofRoutes) {
+      ofRoutes.hookOf(config.rateLimit, url);
+    }
   });
-  fastify.addHook('onRequest', (request, reply, next) => {
+  fastify.addHook('onRequest', function limit(request, reply, next) {
     const { config, url } = request.routeOptions;
     const own = config?.rateLimit;
-    if (own === false || request[IS_DECIDED]) return next();
+    if (own === false) return next();
     let hook = ofScope;
     try {
       if (hasOwnLimits(own)) {
+        if (this[NEAREST] !== ofRoutes) return next();
         hook = ofRoutes.hookOf(own, url);
-        request[IS_DECIDED] = true;
       }
     } catch (error) {
       return next(error);

@@ -136,16 +136,36 @@ describe('config.rateLimit', () => {
     expect(await statusesOf(`${url}/two`, 1)).toEqual([200]);
   });
 
-  test('counts once where scopes are within one another', async () => {
+  test('counts once where scopes are within one another, by what the nearest says', async () => {
     const app = newApp();
-    app.register(rollgate, LIMITS);
+    const options = { ...LIMITS, limit: 9, legacyHeaders: false, standardHeaders: 'draft-8' };
+    app.register(rollgate, { ...options, identifier: 'outer' });
     app.register(async (scope) => {
-      scope.register(rollgate, LIMITS);
+      scope.register(rollgate, { ...options, identifier: 'inner' });
       scope.get('/own', { config: { rateLimit: { limit: 3 } } }, answer);
+      scope.register(async (within) => {
+        within.get('/within', { config: { rateLimit: { limit: 2 } } }, answer);
+      });
+    });
+    app.register(async (scope) => {
+      scope.get('/beside', { config: { rateLimit: { limit: 1 } } }, answer);
     });
     const url = await listen(app);
-    expect((await get(`${url}/own`)).headers.get('x-ratelimit-remaining')).toBe('2');
+    const told = async (path) => (await get(`${url}${path}`)).headers.get('ratelimit');
+    expect(await told('/own')).toBe('"inner"; r=2; t=3600');
     expect(await statusesOf(`${url}/own`, 4)).toEqual([200, 200, 429, 429]);
+    expect(await told('/within')).toBe('"inner"; r=1; t=3600');
+    expect(await told('/beside')).toBe('"outer"; r=0; t=3600');
+  });
+
+  test('two plugins in one scope: the route counts once, by the later one', async () => {
+    const app = newApp();
+    await app.register(rollgate, { ...LIMITS, message: 'first' });
+    await app.register(rollgate, { ...LIMITS, message: 'second' });
+    app.get('/own', { config: { rateLimit: { limit: 1 } } }, answer);
+    const url = await listen(app);
+    expect(await statusesOf(`${url}/own`, 1)).toEqual([200]);
+    expect((await get(`${url}/own`)).text).toBe('second');
   });
 
   test('on Redis it counts under a name of its own', async () => {
