@@ -205,6 +205,7 @@ declare namespace RateLimiter {
     | 'ERR_ROLLGATE_REDIS_QUEUE_FULL'
     | 'ERR_ROLLGATE_REDIS_CLOSED'
     | 'ERR_ROLLGATE_UNSUPPORTED'
+    | 'ERR_ROLLGATE_STORE'
     | 'ERR_ROLLGATE_THROWN';
 
   /** An Error, TypeError or RangeError that rollgate made. There is no class of this name. */
