@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <exception>
 #include <memory>
@@ -40,6 +41,7 @@ struct MemoryLimiter {
   Borrowed evicted;
   Borrowed clock;  // the user's, if any
   MonotonicClock monotonic_clock;
+  Micros epoch_offset = 0;    // from the built-in clock's readings to times of day, where they matter
   double* report = nullptr;  // keep.report's own memory
   bool has_evicted = false;  // and JavaScript has not been told yet
   std::uint32_t calls = 0;
@@ -75,7 +77,7 @@ inline void AfterAttempt(napi_env env, MemoryLimiter& limiter) {
 /// otherwise.
 inline bool ReadTime(napi_env env, MemoryLimiter& limiter, Micros& now) {
   if (!limiter.clock) [[likely]] {
-    now = limiter.monotonic_clock.Now();
+    now = limiter.monotonic_clock.Now() + limiter.epoch_offset;
   } else {
     const napi_value result = limiter.clock.Call();
     double micros;
@@ -112,7 +114,7 @@ napi_value Check(napi_env env, napi_callback_info info) {
   return ToJs(env, CeilToMillis(time_left));
 }
 
-/// Numbers of one decision: whether count (1) or minDifference (2) or both block it; time left,
+/// Numbers of one decision: whether count (1), minDifference (2) or a block (4) blocks it; time left,
 /// actions left, reset in and wait; when it was recorded, in us, and the incarnation; then for each
 /// window what is used and its reset in. Durations in ms.
 constexpr std::size_t kDecisionHead = 7;
@@ -124,7 +126,8 @@ std::size_t DecisionLength(const MemoryLimiter& limiter) {
 void WriteDecision(const Decision& decision, double* out) {
   const auto millis = [](Micros duration) { return static_cast<double>(CeilToMillis(duration)); };
   *out++ = (decision.verdict.blocked_by_count ? 1 : 0) +
-           (decision.verdict.blocked_by_min_difference ? 2 : 0);
+           (decision.verdict.blocked_by_min_difference ? 2 : 0) +
+           (decision.verdict.blocked_by_block ? 4 : 0);
   *out++ = millis(decision.time_left);
   *out++ = static_cast<double>(decision.actions_left);
   *out++ = millis(decision.reset_in);
@@ -300,7 +303,19 @@ PolicyOptions ReadPolicy(napi_env env, napi_value options) {
   }
   policy.min_difference = static_cast<Micros>(ReadDouble(env, Get(env, options, "minDifference")));
   policy.count_blocked = ReadBool(env, Get(env, options, "countBlocked"));
+  policy.algorithm = static_cast<Algorithm>(ReadDouble(env, Get(env, options, "algorithm")));
+  for (const double length : ReadDoubles(env, Get(env, options, "blocks"))) {
+    policy.blocks.push_back(static_cast<Micros>(length));
+  }
   return policy;
+}
+
+/// Windows that begin at the epoch do so by the time of day as it is now; later changes of the
+/// system's clock do not move them.
+Micros EpochOffset(Algorithm algorithm, MonotonicClock& clock) {
+  if (algorithm != Algorithm::kFixedWindow && algorithm != Algorithm::kSlidingWindowCounter) return 0;
+  const auto time_of_day = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::microseconds>(time_of_day).count() - clock.Now();
 }
 
 napi_value Create(napi_env env, napi_callback_info info) {
@@ -330,6 +345,9 @@ napi_value Create(napi_env env, napi_callback_info info) {
   store.secret = limiter->secret;
   store.clock_may_step_back = static_cast<bool>(limiter->clock);
   store.on_first_eviction = [state = limiter.get()] { state->has_evicted = true; };
+  if (!limiter->clock) {
+    limiter->epoch_offset = EpochOffset(policy.algorithm, limiter->monotonic_clock);
+  }
   limiter->store = MemoryStore::Create(Policy(std::move(policy)), store);
   return AddFunctions(env, std::move(limiter));
 }
