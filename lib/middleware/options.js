@@ -58,10 +58,7 @@ function readExistingLimiter(given, { skipFailedRequests, skipSuccessfulRequests
 function refuseBeside(name, others, given, why) {
   const other = others.find((known) => known in given);
   if (other === undefined) return;
-  throw typeError(
-    'ERR_ROLLGATE_OPTION',
-    `option '${other}': not allowed beside '${name}', ${why}`,
-  );
+  throw typeError('ERR_ROLLGATE_OPTION', `option '${other}': not allowed beside '${name}', ${why}`);
 }
 
 module.exports = { readOptions };

@@ -12,7 +12,12 @@ function createOutcomes(settings, notices) {
   const { skipFailedRequests, skipSuccessfulRequests, requestWasSuccessful } = settings;
 
   function watch(req, res) {
-    const outcome = { decision: undefined, limiter: undefined, isFinished: false, isUnwanted: false };
+    const outcome = {
+      decision: undefined,
+      limiter: undefined,
+      isFinished: false,
+      isUnwanted: false,
+    };
     res.once('finish', () => {
       outcome.isFinished = true;
       if (outcome.decision !== undefined) judge(outcome, req, res);

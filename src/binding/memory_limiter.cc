@@ -41,7 +41,7 @@ struct MemoryLimiter {
   Borrowed evicted;
   Borrowed clock;  // the user's, if any
   MonotonicClock monotonic_clock;
-  Micros epoch_offset = 0;    // from the built-in clock's readings to times of day, where they matter
+  Micros epoch_offset = 0;  // from the built-in clock's readings to times of day, where they matter
   double* report = nullptr;  // keep.report's own memory
   bool has_evicted = false;  // and JavaScript has not been told yet
   std::uint32_t calls = 0;
@@ -114,9 +114,9 @@ napi_value Check(napi_env env, napi_callback_info info) {
   return ToJs(env, CeilToMillis(time_left));
 }
 
-/// Numbers of one decision: whether count (1), minDifference (2) or a block (4) blocks it; time left,
-/// actions left, reset in and wait; when it was recorded, in us, and the incarnation; then for each
-/// window what is used and its reset in. Durations in ms.
+/// Numbers of one decision: whether count (1), minDifference (2) or a block (4) blocks it; time
+/// left, actions left, reset in and wait; when it was recorded, in us, and the incarnation; then
+/// for each window what is used and its reset in. Durations in ms.
 constexpr std::size_t kDecisionHead = 7;
 
 std::size_t DecisionLength(const MemoryLimiter& limiter) {
@@ -313,7 +313,8 @@ PolicyOptions ReadPolicy(napi_env env, napi_value options) {
 /// Windows that begin at the epoch do so by the time of day as it is now; later changes of the
 /// system's clock do not move them.
 Micros EpochOffset(Algorithm algorithm, MonotonicClock& clock) {
-  if (algorithm != Algorithm::kFixedWindow && algorithm != Algorithm::kSlidingWindowCounter) return 0;
+  if (algorithm != Algorithm::kFixedWindow && algorithm != Algorithm::kSlidingWindowCounter)
+    return 0;
   const auto time_of_day = std::chrono::system_clock::now().time_since_epoch();
   return std::chrono::duration_cast<std::chrono::microseconds>(time_of_day).count() - clock.Now();
 }

@@ -59,8 +59,8 @@ class EmissionWindow {
   std::int64_t emission_;
 };
 
-/// The algorithm under one policy; `P` is a Policy or a SingleWindowPolicy. Under the latter an id's
-/// moment is its arrival time, and all that is kept of it.
+/// The algorithm under one policy; `P` is a Policy or a SingleWindowPolicy. Under the latter an
+/// id's moment is its arrival time, and all that is kept of it.
 template <class P>
 class Gcra {
   static constexpr bool kIsSingle = std::is_same_v<P, SingleWindowPolicy>;
@@ -93,8 +93,8 @@ class Gcra {
     return moment;
   }
 
-  /// One id. With several windows, or minDifference or blocks, `state` is its newest action, and for
-  /// each window the arrival time and how much was recorded since that was last set to now: so
+  /// One id. With several windows, or minDifference or blocks, `state` is its newest action, and
+  /// for each window the arrival time and how much was recorded since that was last set to now: so
   /// every window knows what a refund may give back.
   class Account {
    public:
@@ -119,7 +119,8 @@ class Gcra {
       return newest;
     }
 
-    /// Time is not clamped: an earlier time is further from the arrival time, and so refused sooner.
+    /// Time is not clamped: an earlier time is further from the arrival time, and so refused
+    /// sooner.
     Micros At(Micros now) const { return now; }
 
     std::uint64_t Used(std::size_t i, Micros at) const {
@@ -128,7 +129,8 @@ class Gcra {
       const std::int64_t time = window.ToUnits(at);
       if (arrival <= time) return 0;
       // As unsigned words, for the difference of times on both sides of the origin may not fit.
-      const std::uint64_t ahead = static_cast<std::uint64_t>(arrival) - static_cast<std::uint64_t>(time);
+      const std::uint64_t ahead =
+          static_cast<std::uint64_t>(arrival) - static_cast<std::uint64_t>(time);
       const auto emission = static_cast<std::uint64_t>(window.emission());
       const std::uint64_t used = ahead / emission + (ahead % emission > 0 ? 1 : 0);
       return std::min(used, rules_.policy_.windows()[i].max);

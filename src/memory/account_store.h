@@ -50,8 +50,8 @@ class AccountStore final : public TableStore<AccountStore<Rules>> {
       Describe(account, rules_.policy(), block, verdict, now, cost, decision);
     };
     const Place place = table().Find(id);
-    decision.incarnation = place ? JudgeKnown(place, now, cost, describe)
-                                 : JudgeUnknown(id, now, cost, describe);
+    decision.incarnation =
+        place ? JudgeKnown(place, now, cost, describe) : JudgeUnknown(id, now, cost, describe);
   }
 
   void Peek(const Identity& id, Micros now, std::uint64_t cost, Decision& decision) override {

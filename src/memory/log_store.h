@@ -53,8 +53,8 @@ class LogStore final : public TableStore<LogStore<P, Logs>> {
     };
     TendNowAndThen(now);
     const Place place = table().Find(id);
-    decision.incarnation = place ? JudgeKnown(place, now, cost, describe)
-                                 : JudgeUnknown(id, now, cost, describe);
+    decision.incarnation =
+        place ? JudgeKnown(place, now, cost, describe) : JudgeUnknown(id, now, cost, describe);
   }
 
   void Peek(const Identity& id, Micros now, std::uint64_t cost, Decision& decision) override {

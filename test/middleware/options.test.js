@@ -114,7 +114,7 @@ test('an unknown option is refused with the nearest known one', () => {
   expect(refused.message).toContain("did you mean 'standardHeaders'?");
 });
 
-test.each(['rules', 'authenticate', 'onAuthError', 'store', 'shared'])(
+test.each(['store', 'shared'])(
   'option %s, which this version cannot honour, is refused by name',
   (name) => {
     const refused = refusalOf({ [name]: true });

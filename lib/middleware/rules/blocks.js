@@ -30,7 +30,8 @@ function createBlocks({ rules, storeOptions }) {
   /** Begins the block that `decision`, the refusal of a bucket in a zone, has begun there. */
   function start(id, { limiter, policy }, bucket) {
     const { blockFor } = policy;
-    const length = blockFor.length === 1 ? blockFor[0] : whenKnown(leftOf(limiter, bucket), atLeast(blockFor));
+    const length =
+      blockFor.length === 1 ? blockFor[0] : whenKnown(leftOf(limiter, bucket), atLeast(blockFor));
     return whenKnown(length, (ms) => limiters.get(ms).attempt(id));
   }
 

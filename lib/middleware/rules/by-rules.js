@@ -5,8 +5,8 @@ const { UnknownCaller } = require('../authentication');
 const { isPromise } = require('../is-promise');
 const { passOnStoreError } = require('../pass-on-store-error');
 const { blockedDecision, createBlocks } = require('./blocks');
+const { NONE, createFinder } = require('./finder');
 const { normalForm, pathOf } = require('./path');
-const { matchesGroup, matchesPlace } = require('./pattern');
 const { whenKnown } = require('./when-known');
 const { bucketOf, createZones } = require('./zones');
 
@@ -21,37 +21,23 @@ const { bucketOf, createZones } = require('./zones');
 function createRules(settings, { identify, notices }) {
   const zones = createZones(settings);
   const blocks = createBlocks(settings);
-  const rules = settings.rules.map((rule, i) => ({ ...rule, index: i, zone: zones[i] }));
+  const rules = settings.rules.map((rule, i) => ({ ...rule, zone: zones[i] }));
+  const find = createFinder(rules.map(({ pattern }) => pattern));
   const limited = settings.passOnStoreError
     ? passOnStoreError({ attempt: askLimiters }, notices)
     : { attempt: askLimiters };
   const startBlock = settings.passOnStoreError ? startBlockOrTell : blocks?.start;
 
-  function findFrom(first, target) {
-    for (let i = first; i < rules.length; i++) {
-      if (matchesPlace(rules[i].pattern, target)) return rules[i];
-    }
-    return undefined;
-  }
-
-  function findForGroup(group, first, target) {
-    let rule = first;
-    while (rule !== undefined && !matchesGroup(rule.pattern, group)) {
-      rule = findFrom(rule.index + 1, target);
-    }
-    return rule;
-  }
-
   function decide(req, res, report) {
     const path = pathOf(req);
     const target = { path, normal: normalForm(path), method: req.method };
-    const first = findFrom(0, target);
-    if (first === undefined || letsAllPass(first)) return true;
+    const first = find(0, target);
+    if (first === NONE || letsAllPass(rules[first])) return true;
     return whenKnown(identify(req, res), (caller) => {
       if (caller instanceof UnknownCaller) return caller;
-      const rule = findForGroup(caller.group, first, target);
-      if (rule === undefined || rule.zone === undefined) return true;
-      return ask(rule, caller.id, target.normal, report);
+      const found = find(first, target, caller.group);
+      if (found === NONE || rules[found].zone === undefined) return true;
+      return ask(rules[found], caller.id, target.normal, report);
     });
   }
 

@@ -40,13 +40,14 @@ function withoutQuery(text) {
 }
 
 /**
- * Lower case, unescaped, without one slash at the end: routers take such paths for one, in what they
- * match or in the parameters they find. `/` becomes ''. Nothing else is changed, as Express changes
- * nothing else: not `//`, not `..`.
+ * Lower case, unescaped, slashes that follow one another as one, without one at the end: routers take such
+ * paths for one, in what they match or in the parameters they find. (Express 4 passes over a second slash
+ * behind the path of a router.) `/` becomes ''. Dots stay: Express goes nowhere by them.
  */
 function normalForm(path) {
   const unescaped = path.includes('%') ? path.replace(ESCAPES, unescapeRun) : path;
-  const lower = unescaped.toLowerCase();
+  const single = unescaped.includes('//') ? unescaped.replace(/\/{2,}/g, '/') : unescaped;
+  const lower = single.toLowerCase();
   return lower.endsWith('/') ? lower.slice(0, -1) : lower;
 }
 

@@ -56,12 +56,8 @@ function readTexts(name, value, one, isGood) {
   return new Set(texts);
 }
 
-/** @param {{ path: string, normal: string, method: string }} target `normal` is the path in normal form */
-function matchesPlace({ prefix, regExp, methods }, { path, normal, method }) {
-  if (methods !== undefined && !methods.has(method)) return false;
-  if (prefix !== undefined) return isUnder(normal, prefix);
-  regExp.lastIndex = 0; // of a RegExp with the flag g or y
-  return regExp.test(path);
+function matchesMethod({ methods }, method) {
+  return methods === undefined || methods.has(method);
 }
 
 function matchesGroup({ groups }, group) {
@@ -133,7 +129,7 @@ module.exports = {
   DEFAULT_GROUP,
   assertReachable,
   matchesGroup,
-  matchesPlace,
+  matchesMethod,
   patternText,
   readPattern,
 };

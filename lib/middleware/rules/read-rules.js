@@ -106,7 +106,10 @@ function readPolicy(given, own) {
   const { limiterOptions } = readLimiterOptions(pick(given, RULE_OPTIONS), own);
   const isClosed = limiterOptions.maxInInterval === 0;
   // No limiter has a maximum of 0: see limiter-for.js.
-  const checked = limiter.readLimiterOptions({ ...limiterOptions, ...(isClosed && { maxInInterval: 1 }) });
+  const checked = limiter.readLimiterOptions({
+    ...limiterOptions,
+    ...(isClosed && { maxInInterval: 1 }),
+  });
   const { windows, minDifference, countBlocked, algorithm, blockFor } = checked;
   const shown = isClosed ? windows.map((window) => ({ ...window, maxInInterval: 0 })) : windows;
   return {

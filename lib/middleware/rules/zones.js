@@ -30,7 +30,8 @@ function createZones(settings) {
   return rules.map((rule) => {
     if (rule.policy === undefined) return undefined;
     const name = zoneName(rule);
-    if (!zones.has(name)) zones.set(name, createZone(rule, storeOptionsFor(storeOptions, name), settings));
+    if (!zones.has(name))
+      zones.set(name, createZone(rule, storeOptionsFor(storeOptions, name), settings));
     return zones.get(name);
   });
 }
@@ -47,7 +48,9 @@ function createZone({ limiterOptions, policy, isPerPath }, storeOptions, setting
  */
 function zoneName({ zone, pattern, isPerPath }) {
   const name =
-    zone === undefined ? `rule:${hash(patternText(pattern)).slice(0, 16)}` : `zone:${escaped(zone)}`;
+    zone === undefined
+      ? `rule:${hash(patternText(pattern)).slice(0, 16)}`
+      : `zone:${escaped(zone)}`;
   return isPerPath ? `${name}:paths` : name;
 }
 
