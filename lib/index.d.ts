@@ -176,6 +176,7 @@ declare namespace RateLimiter {
    * - `ERR_ROLLGATE_CLOCK`: Error, the clock threw (see `cause`) or gave no finite number
    * - `ERR_ROLLGATE_CLOSED`: Error, the limiter is closed
    * - `ERR_ROLLGATE_MEMORY`: Error, there is no memory left for the log of an id
+   * - `ERR_ROLLGATE_AUTHENTICATE`: TypeError, `authenticate` gave no object with an id
    * - `ERR_ROLLGATE_REDIS_TIMEOUT`: Error, Redis did not answer within `commandTimeout`
    * - `ERR_ROLLGATE_REDIS_UNREACHABLE`: Error, there is no connection, or it was lost (see `cause`)
    * - `ERR_ROLLGATE_REDIS_AUTH`: Error, Redis refuses the user or the password (see `cause`)
@@ -196,6 +197,7 @@ declare namespace RateLimiter {
     | 'ERR_ROLLGATE_CLOCK'
     | 'ERR_ROLLGATE_CLOSED'
     | 'ERR_ROLLGATE_MEMORY'
+    | 'ERR_ROLLGATE_AUTHENTICATE'
     | 'ERR_ROLLGATE_REDIS_TIMEOUT'
     | 'ERR_ROLLGATE_REDIS_UNREACHABLE'
     | 'ERR_ROLLGATE_REDIS_AUTH'
@@ -233,7 +235,17 @@ declare namespace RateLimiter {
      */
     countBlocked?: boolean | undefined;
     /** How actions are counted. Default 'sliding-window-log', which is exact. */
-    algorithm?: 'sliding-window-log' | undefined;
+    algorithm?:
+      | 'sliding-window-log'
+      | 'sliding-window-counter'
+      | 'fixed-window'
+      | 'gcra'
+      | undefined;
+    /**
+     * ms for which an id is refused after a refusal, > 0; or a list of them, for its first offence, its
+     * second and so on. Default: none.
+     */
+    blockFor?: number | readonly number[] | undefined;
     /**
      * Tells the time in ms, in place of the monotonic clock; for tests and simulation. Fractions are
      * taken to the microsecond. On Redis it takes the place of the server's clock. If it throws or gives
@@ -557,8 +569,12 @@ declare namespace RateLimiter {
     remaining: number;
     /** When quota grows. */
     resetTime: Date;
-    /** What `keyGenerator` gave. */
+    /** What `keyGenerator` gave, or the id of `authenticate`. */
     key: Id;
+    /** True where the request met a rule on trial, which lets everything pass. */
+    shadow?: true;
+    /** Beside `shadow`: whether the rule would have refused the request. */
+    limited?: boolean;
     /**
      * The same as `used`; not enumerable.
      * @deprecated the name of express-rate-limit 6
@@ -641,6 +657,18 @@ declare namespace RateLimiter {
      */
     keyGenerator?: ((req: Request, res: Response) => Id | Promise<Id>) | undefined;
     /**
+     * Who makes a request, in place of `keyGenerator`; may be async. What it throws goes to `onAuthError`,
+     * and so does `ERR_ROLLGATE_AUTHENTICATE` (TypeError) where it gives no object with an id.
+     */
+    authenticate?: ((req: Request) => Caller | Promise<Caller>) | undefined;
+    /**
+     * Answers where `authenticate` failed, or lets the request pass, uncounted, with `next()`. May be async.
+     * Without it errors go to `next`.
+     */
+    onAuthError?:
+      | ((error: unknown, req: Request, res: Response, next: Next) => unknown)
+      | undefined;
+    /**
      * Bits of an IPv6 address that tell clients apart, an integer from 32 to 64; false: all. Default 56.
      * May be a function, also an async one, which is asked for IPv6 only. Not beside `keyGenerator`.
      */
@@ -711,18 +739,75 @@ declare namespace RateLimiter {
     /** Several windows; replaces all of the above. */
     limits?: readonly Limit[] | undefined;
     limiter?: undefined;
+    rules?: undefined;
   }
 
   /** A middleware over a limiter that exists. No limits are allowed beside it. */
   interface RateLimitExisting {
     limiter: RateLimiter | AsyncRateLimiter | RateLimitBackend;
+    rules?: undefined;
+  }
+
+  /** What `authenticate` tells of who makes a request. */
+  interface Caller {
+    /** Whom the request counts for; `null` is the one bucket of callers without an id. */
+    id: string | number | bigint | null;
+    /** What rules go by; default 'default'. */
+    group?: string | undefined;
+  }
+
+  /**
+   * One of the `rules`: for which requests it is, and what it allows them. The first that matches decides;
+   * without limits it lets pass.
+   */
+  interface RateLimitRule extends Partial<Limit>, Pick<CommonOptions, RuleOption> {
+    /**
+     * A path that begins so, by whole segments, however it is spelled: '/api' is '/api' and '/API/x', not
+     * '/apix'; '/' is every path. Or a RegExp, tested as it is on the path as it came, without its query.
+     */
+    path: string | RegExp;
+    /** Every one if left out; 'GET' is HEAD, too. */
+    method?: string | readonly string[] | undefined;
+    /** Every one if left out. Who is told of no group is of 'default'. */
+    group?: string | readonly string[] | undefined;
+    /** The same as `interval`; wins over it. Default 60,000 where there are limits. */
+    windowMs?: number | undefined;
+    /** The same as `maxInInterval`, but 0 refuses every request. Default 5 where there are limits. */
+    limit?: number | undefined;
+    /** The same as `limit`. */
+    max?: number | undefined;
+    /** Several windows; replaces the limits above. */
+    limits?: readonly Limit[] | undefined;
+    /** Rules of one zone share one count; they must agree in limits, countBlocked, algorithm and blockFor. */
+    zone?: string | undefined;
+    /** Whether each URL has a count of its own. Default false. */
+    perPath?: boolean | undefined;
+    /** Whether the id is refused on every rule with limits while `blockFor` lasts. Default false. */
+    blockEverywhere?: boolean | undefined;
+    /** Whether requests pass all the same; `req.rateLimit` tells what was decided. Default false. */
+    shadow?: boolean | undefined;
+  }
+
+  /** What each rule says for itself of what a limiter can be told. */
+  type RuleOption = 'countBlocked' | 'algorithm' | 'blockFor';
+
+  /** A middleware whose limits are those of rules. The options of the store serve them all. */
+  interface RateLimitByRules extends Omit<CommonOptions, RuleOption>, RedisStoreOptions {
+    /** At least one. Of those that match a request the first decides; without any it passes. */
+    rules: readonly RateLimitRule[];
+    /** Counts on Redis; give a `namespace`, too: each zone gets one that begins with it. */
+    redis?: RedisOption | undefined;
+    /** The same as `redis`. */
+    client?: RedisOption | undefined;
+    limiter?: undefined;
   }
 
   /** The options of `rateLimit`. `undefined` is the same as leaving an option out. */
   type RateLimitOptions<
     Request extends IncomingMessage = LimitedRequest,
     Response extends ServerResponse = ServerResponse,
-  > = RateLimitResponseOptions<Request, Response> & (RateLimitLimits | RateLimitExisting);
+  > = RateLimitResponseOptions<Request, Response> &
+    (RateLimitLimits | RateLimitExisting | RateLimitByRules);
 
   /** What a `handler` gets to know: every option that decides how to answer, defaults filled in. */
   interface RateLimitSettings {
@@ -738,9 +823,9 @@ declare namespace RateLimiter {
     readonly passOnStoreError: boolean;
     /** Which checks are made. */
     readonly validate: Readonly<Record<RateLimitCheck, boolean>>;
-    /** ms; undefined with `limits` and with an existing limiter. */
+    /** ms; undefined with `limits`, with `rules` and with an existing limiter. */
     readonly windowMs?: number;
-    /** Undefined with `limits` and with an existing limiter. */
+    /** Undefined with `limits`, with `rules` and with an existing limiter. */
     readonly limit?: number;
   }
 
@@ -760,9 +845,12 @@ declare namespace RateLimiter {
   > {
     /** Errors reach `next(error)`; where all steps are synchronous, so is the call. */
     (req: Request, res: Response, next: Next): void | Promise<void>;
-    /** Forgets what was counted for a key. */
+    /** Forgets what was counted for a key; with `rules` in all zones, but for counts with `perPath`. */
     resetKey(key: Id): Promise<void>;
-    /** What is counted for a key; undefined if nothing is. Counts nothing. */
+    /**
+     * What is counted for a key; undefined if nothing is. Counts nothing. With `rules` it is about the zone
+     * that has the least left.
+     */
     getKey(key: Id): Promise<{ totalHits: number; resetTime: Date } | undefined>;
   }
 
