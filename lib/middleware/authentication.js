@@ -4,6 +4,7 @@
 const { show, typeError } = require('../errors');
 const { isPromise } = require('./is-promise');
 const { DEFAULT_GROUP } = require('./rules/pattern');
+const { whenKnown } = require('./rules/when-known');
 
 /** In place of a caller: why nobody could tell who it is. */
 class UnknownCaller {
@@ -31,27 +32,29 @@ function refuse(expected, came) {
  * keyGenerator throws is thrown.
  */
 function createIdentify({ authenticate, keyGenerator }) {
-  if (authenticate === undefined) {
-    const callerOf = (id) => ({ id, group: DEFAULT_GROUP });
-    return (req, res) => {
-      const key = keyGenerator(req, res);
-      return isPromise(key) ? key.then(callerOf) : callerOf(key);
-    };
-  }
-  return (req) => {
-    try {
-      const answer = authenticate(req);
-      return isPromise(answer)
-        ? answer.then(readCaller).then(undefined, unknownBecauseOf)
-        : readCaller(answer);
-    } catch (error) {
-      return unknownBecauseOf(error);
-    }
-  };
+  if (authenticate !== undefined) return (req) => identifyBy(authenticate, req);
+  return (req, res) => whenKnown(keyGenerator(req, res), callerOf);
 }
 
-function unknownBecauseOf(error) {
-  return new UnknownCaller(error);
+function callerOf(id) {
+  return { id, group: DEFAULT_GROUP };
+}
+
+function identifyBy(authenticate, req) {
+  try {
+    const answer = authenticate(req);
+    return isPromise(answer) ? identifyLater(answer) : readCaller(answer);
+  } catch (error) {
+    return new UnknownCaller(error);
+  }
+}
+
+async function identifyLater(promise) {
+  try {
+    return readCaller(await promise);
+  } catch (error) {
+    return new UnknownCaller(error);
+  }
 }
 
 module.exports = { UnknownCaller, createIdentify };

@@ -10,7 +10,8 @@ function limiterFor({ limiter, limiterOptions }) {
   if (limiterOptions.maxInInterval !== 0) return new RateLimiter(limiterOptions);
   // No limiter has a maximum of 0. One with 1, made and dropped, checks the other options.
   new RateLimiter({ ...limiterOptions, maxInInterval: 1 });
-  return createClosedLimiter(limiterOptions.interval);
+  const { interval, blockFor = 0 } = limiterOptions;
+  return createClosedLimiter(interval, Array.isArray(blockFor) ? blockFor[0] : blockFor);
 }
 
 module.exports = { limiterFor };

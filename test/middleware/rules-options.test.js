@@ -81,6 +81,12 @@ test.each([
   expect(refused.message).toContain(`'${name}'`);
 });
 
+test('a limit of 0 has one length of block: it remembers no offences', () => {
+  const rule = { path: '/', limit: 0, blockFor: [1, 2] };
+  expect(refusalOf({ rules: [rule] }).message).toContain("'blockFor'");
+  expect(rateLimit({ rules: [{ ...rule, blockFor: [1] }] })).toHaveLength(3);
+});
+
 test.each([[undefined], [null], [5], ['/'], [{}], [[]], [[null]], [['/']]])(
   'rules that are %j are refused',
   (rules) => {

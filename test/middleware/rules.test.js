@@ -392,10 +392,12 @@ describe('blocks', () => {
   });
 
   test('a trap: whoever asks for it is blocked everywhere', async () => {
-    const { hand, statuses } = setUp([
+    const { hand, ask, statuses } = setUp([
       { path: '/.env', limit: 0, blockFor: BLOCK_MS, blockEverywhere: true },
       { path: '/', limit: 100 },
     ]);
+    const { headers } = await ask('/.env', { id: 'bob' });
+    expect(headers['retry-after']).toBe('600');
     expect(await statuses('/', '/.env', '/')).toEqual([200, 429, 429]);
     hand.now += BLOCK_MS;
     expect(await statuses('/')).toEqual([200]);

@@ -3,6 +3,7 @@
 
 const RateLimiter = require('../../limiter');
 const { USAGE } = require('../../usage');
+const { isPromise } = require('../is-promise');
 const { storeOptionsFor } = require('./zones');
 const { whenKnown } = require('./when-known');
 
@@ -51,7 +52,7 @@ function createBlockLimiter(ms, storeOptions) {
   });
 }
 
-/** Which of several lengths a block has follows from what is left of it: nothing but a block refuses nothing. */
+/** What is left of a block tells which of several lengths it has: it alone refuses an attempt at nothing. */
 function leftOf(limiter, bucket) {
   return whenKnown(limiter[USAGE](bucket), ({ timeLeft }) => timeLeft);
 }
@@ -69,7 +70,7 @@ function longestRefusal(...decisions) {
 
 /** A list of what is known, or a promise of it. */
 function together(values) {
-  return values.some((value) => typeof value.then === 'function') ? Promise.all(values) : values;
+  return values.some(isPromise) ? Promise.all(values) : values;
 }
 
 /** What a request is told that meets a block: nothing is left of what its rule allows. */

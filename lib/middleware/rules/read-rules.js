@@ -111,6 +111,10 @@ function readPolicy(given, own) {
     ...(isClosed && { maxInInterval: 1 }),
   });
   const { windows, minDifference, countBlocked, algorithm, blockFor } = checked;
+  if (isClosed && blockFor.length > 1) {
+    const expected = 'one length beside a limit of 0, which remembers nothing';
+    throw optionTypeError('blockFor', expected, given.blockFor);
+  }
   const shown = isClosed ? windows.map((window) => ({ ...window, maxInInterval: 0 })) : windows;
   return {
     limiterOptions,
