@@ -6,7 +6,7 @@ const url = require('node:url');
 /** What Express splits at the question mark; all other URLs it gives to url.parse. */
 const USUAL = /^\/[^\t\n\f\r #\u00a0\ufeff]*$/;
 
-/** What url.parse takes for a user and a host where a URL that a router has cut begins with it. */
+/** What url.parse takes for a user and a host where a router has cut off all before it. */
 const USER_AND_HOST = /\/\/[^/@]+@[^/@]+(?=\/|$)/g;
 
 /** Escapes, but for those of the slash and of the percent sign: without them these would mean something else. */
@@ -20,9 +20,8 @@ const ESCAPES = /(?:%(?!2f|25)[0-9a-f]{2})+/gi;
 function pathOf(req) {
   const text = String(req.originalUrl || req.url || '/');
   if (USUAL.test(text)) return withoutQuery(text);
-  let { pathname } = parse(text);
-  pathname ??= '/';
-  return text.includes('#') ? pathname.replace(USER_AND_HOST, '') || '/' : pathname;
+  const { pathname } = parse(text);
+  return pathname?.replace(USER_AND_HOST, '') || '/';
 }
 
 function parse(text) {

@@ -8,6 +8,9 @@ const { normalForm } = require('./path');
 
 const SLASH = 47;
 
+/** The group of a request that is told of no other. */
+const DEFAULT_GROUP = 'default';
+
 /**
  * @typedef {object} Pattern
  * @property {string | undefined} prefix in normal form; undefined with a RegExp
@@ -114,9 +117,6 @@ function assertReachable(patterns, hasGroups) {
 function unreachable(i, why) {
   return typeError('ERR_ROLLGATE_OPTION', `option 'rules[${i}]': never reached: ${why}`);
 }
-
-/** The group of a request that is told of no other. */
-const DEFAULT_GROUP = 'default';
 
 /** Text that is the same for the same pattern, and for no other. */
 function patternText({ prefix, regExp, methods, groups }) {

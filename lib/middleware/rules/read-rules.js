@@ -1,7 +1,7 @@
 // The option rules: every rule checked, and the rules of one zone against one another.
 'use strict';
 
-const { optionRangeError, optionTypeError, typeError } = require('../../errors');
+const { optionRangeError, optionTypeError, rangeError, typeError } = require('../../errors');
 const limiter = require('../../options');
 const { readBoolean, readObject, rejectUnknownOptions } = require('../../option-values');
 const { isWellFormed } = require('../../redis/well-formed');
@@ -57,10 +57,9 @@ function readInPlace(place, read) {
   try {
     return read();
   } catch (error) {
-    if (error.code === 'ERR_ROLLGATE_OPTION' && !error.message.includes(place)) {
-      error.message = `in ${place}: ${error.message}`;
-    }
-    throw error;
+    if (error.code !== 'ERR_ROLLGATE_OPTION' || error.message.includes(place)) throw error;
+    const makeError = error instanceof RangeError ? rangeError : typeError;
+    throw makeError(error.code, `in ${place}: ${error.message}`);
   }
 }
 
