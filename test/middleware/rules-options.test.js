@@ -2,6 +2,7 @@
 'use strict';
 
 const { rateLimit } = require('../..');
+const { storeOptionsFor } = require('../../lib/middleware/rules/zones');
 
 const LIMIT = { limit: 5 };
 const authenticate = () => ({ id: 1 });
@@ -164,7 +165,23 @@ describe('a rule that is never reached is refused', () => {
   ])('%s', (_name, rules) => {
     const refused = refusalOf({ rules: [{ path: '/first' }, ...rules], authenticate });
     expect(refused).toEqual(refusal('TypeError'));
-    expect(refused.message).toContain("'rules[2]': never reached: rules[1]");
+    expect(refused.message).toContain(
+      "'rules[2]': never reached: what it matches is taken by rules[1] before it",
+    );
+  });
+
+  test('by several before it together', () => {
+    const method = (name) => ({ path: '/', method: name, ...LIMIT });
+    const one = [method('GET'), method('PUT'), method(['PUT', 'GET'])];
+    expect(refusalOf({ rules: one }).message).toContain('taken by rules[0] and rules[1] before');
+    const kinds = of(
+      { path: '/', method: 'PUT', group: ['a', 'b'] },
+      { path: '/', method: 'POST', group: 'a' },
+      { path: '/x', method: ['PUT', 'POST'], group: ['a', 'b'] },
+    );
+    expect(rateLimit({ rules: kinds, authenticate })).toHaveLength(3);
+    kinds.splice(2, 0, { path: '/', method: 'POST', group: 'b', ...LIMIT });
+    expect(refusalOf({ rules: kinds, authenticate }).message).toContain("'rules[3]'");
   });
 
   test.each([
@@ -222,6 +239,22 @@ describe('rules of one zone', () => {
     expect(refused).toEqual(refusal('TypeError'));
     expect(refused.message).toContain("'rules[1].zone'");
     expect(refused.message).toContain('rules[0]');
+  });
+});
+
+test('each zone has a place of its own in every store that knows places by name', () => {
+  const places = (options) => ['zone:a', 'zone:b'].map((name) => storeOptionsFor(options, name));
+  expect(places({ maxKeys: 5 })).toEqual([{ maxKeys: 5 }, { maxKeys: 5 }]);
+  expect(places({ namespace: 'n' })).toEqual([
+    { namespace: 'n:zone:a' },
+    { namespace: 'n:zone:b' },
+  ]);
+  const [a, b] = places({ shared: 's' });
+  expect(a.shared.name).toMatch(/^s-[\w-]{16}$/);
+  expect(b.shared.name).not.toBe(a.shared.name);
+  expect(places({ shared: { name: 's', maxKeys: 7 } })[0].shared).toEqual({
+    ...a.shared,
+    maxKeys: 7,
   });
 });
 

@@ -73,15 +73,7 @@ function isUnder(path, prefix) {
   return prefix === '' || path.length === prefix.length || path.charCodeAt(prefix.length) === SLASH;
 }
 
-/** Whether every request that matches `later` matches `earlier`, as far as can be told. */
-function covers(earlier, later) {
-  return (
-    coversPath(earlier, later) &&
-    isWithin(later.methods, earlier.methods) &&
-    isWithin(later.groups, earlier.groups)
-  );
-}
-
+/** Whether every path that matches `later` matches `earlier`, as far as can be told. */
 function coversPath(earlier, later) {
   if (earlier.prefix === '') return true;
   if (earlier.prefix !== undefined) {
@@ -90,9 +82,22 @@ function coversPath(earlier, later) {
   return later.regExp !== undefined && String(earlier.regExp) === String(later.regExp);
 }
 
-function isWithin(part, whole) {
-  if (whole === undefined) return true;
-  return part !== undefined && [...part].every((text) => whole.has(text));
+/** The pairs of method and group that a pattern is for; undefined stands for every one. */
+function kindsOf({ methods = [undefined], groups = [undefined] }) {
+  return [...methods].flatMap((method) => [...groups].map((group) => ({ method, group })));
+}
+
+/** The patterns that leave nothing of this one to it, by their places; undefined if something is left. */
+function takersOf(later, patterns) {
+  const takers = kindsOf(later).map(({ method, group }) =>
+    patterns.findIndex(
+      (earlier) =>
+        coversPath(earlier, later) &&
+        matchesMethod(earlier, method) &&
+        matchesGroup(earlier, group),
+    ),
+  );
+  return takers.includes(-1) ? undefined : [...new Set(takers)].sort((a, b) => a - b);
 }
 
 /**
@@ -103,9 +108,10 @@ function isWithin(part, whole) {
  */
 function assertReachable(patterns, hasGroups) {
   for (const [i, later] of patterns.entries()) {
-    const earlier = patterns.slice(0, i).findIndex((pattern) => covers(pattern, later));
-    if (earlier !== -1) {
-      throw unreachable(i, `rules[${earlier}] before it matches all that it matches`);
+    const takers = takersOf(later, patterns.slice(0, i));
+    if (takers !== undefined) {
+      const names = takers.map((place) => `rules[${place}]`).join(' and ');
+      throw unreachable(i, `what it matches is taken by ${names} before it`);
     }
     if (!hasGroups && !matchesGroup(later, DEFAULT_GROUP)) {
       const groups = [...later.groups].map(show).join(', ');

@@ -61,13 +61,17 @@ function escaped(zone) {
 
 /**
  * The options of a store in which several limiters stand side by side. What has no name is a limiter's own
- * anyway.
+ * anyway. Names of shared memory are short and of few characters.
  */
 function storeOptionsFor(storeOptions, name) {
-  const { namespace } = storeOptions;
-  return namespace === undefined
-    ? storeOptions
-    : { ...storeOptions, namespace: `${namespace}:${name}` };
+  const { namespace, shared } = storeOptions;
+  const own = { ...storeOptions };
+  if (namespace !== undefined) own.namespace = `${namespace}:${name}`;
+  if (shared !== undefined) {
+    const { name: region, ...others } = typeof shared === 'string' ? { name: shared } : shared;
+    own.shared = { ...others, name: `${region}-${hash(name).slice(0, 16)}` };
+  }
+  return own;
 }
 
 /** The id under which a limiter counts what `id` does at a path: no other path and id give the same. */
