@@ -43,6 +43,7 @@ export type {
   RedisRateLimiterOptions,
   RedisStats,
   RedisStoreOptions,
+  RequestLimit,
   RuleOption,
   SeveralLimitsOptions,
   Stats,

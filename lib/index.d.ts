@@ -176,6 +176,7 @@ declare namespace RateLimiter {
    * - `ERR_ROLLGATE_CLOCK`: Error, the clock threw (see `cause`) or gave no finite number
    * - `ERR_ROLLGATE_CLOSED`: Error, the limiter is closed
    * - `ERR_ROLLGATE_MEMORY`: Error, there is no memory left for the log of an id
+   * - `ERR_ROLLGATE_LIMIT`: TypeError or RangeError, a function given as `limit` gave no integer >= 0
    * - `ERR_ROLLGATE_AUTHENTICATE`: TypeError, `authenticate` gave no object with an id
    * - `ERR_ROLLGATE_REDIS_TIMEOUT`: Error, Redis did not answer within `commandTimeout`
    * - `ERR_ROLLGATE_REDIS_UNREACHABLE`: Error, there is no connection, or it was lost (see `cause`)
@@ -197,6 +198,7 @@ declare namespace RateLimiter {
     | 'ERR_ROLLGATE_CLOCK'
     | 'ERR_ROLLGATE_CLOSED'
     | 'ERR_ROLLGATE_MEMORY'
+    | 'ERR_ROLLGATE_LIMIT'
     | 'ERR_ROLLGATE_AUTHENTICATE'
     | 'ERR_ROLLGATE_REDIS_TIMEOUT'
     | 'ERR_ROLLGATE_REDIS_UNREACHABLE'
@@ -724,18 +726,34 @@ declare namespace RateLimiter {
     logger?: RateLimitLogger | undefined;
   }
 
+  /**
+   * How many requests are allowed in a window, an integer >= 0; 0 refuses every one. A function, also an
+   * async one, is asked for each request: its key has one count, judged by the limit of the request.
+   */
+  type RequestLimit<
+    Request extends IncomingMessage = LimitedRequest,
+    Response extends ServerResponse = ServerResponse,
+  > = number | ((req: Request, res: Response) => number | Promise<number>);
+
   /** The limits of a middleware, which makes a limiter of its own. Without any: 5 requests in 60,000 ms. */
-  interface RateLimitLimits extends Partial<Limit>, CommonOptions, RedisStoreOptions {
+  interface RateLimitLimits<
+    Request extends IncomingMessage = LimitedRequest,
+    Response extends ServerResponse = ServerResponse,
+  > extends Omit<Partial<Limit>, 'maxInInterval'>,
+      CommonOptions,
+      RedisStoreOptions {
     /** Counts on Redis; give a `namespace`, too. */
     redis?: RedisOption | undefined;
     /** The same as `redis`. */
     client?: RedisOption | undefined;
     /** The same as `interval`; wins over it. */
     windowMs?: number | undefined;
-    /** The same as `maxInInterval`, but 0 refuses every request. Wins over `max` and `maxInInterval`. */
-    limit?: number | undefined;
+    /** Wins over `max` and `maxInInterval`. */
+    limit?: RequestLimit<Request, Response> | undefined;
     /** The same as `limit`. */
-    max?: number | undefined;
+    max?: RequestLimit<Request, Response> | undefined;
+    /** The same as `limit`. */
+    maxInInterval?: RequestLimit<Request, Response> | undefined;
     /** Several windows; replaces all of the above. */
     limits?: readonly Limit[] | undefined;
     limiter?: undefined;
@@ -760,7 +778,11 @@ declare namespace RateLimiter {
    * One of the `rules`: for which requests it is, and what it allows them. The first that matches decides;
    * without limits it lets pass.
    */
-  interface RateLimitRule extends Partial<Limit>, Pick<CommonOptions, RuleOption> {
+  interface RateLimitRule<
+    Request extends IncomingMessage = LimitedRequest,
+    Response extends ServerResponse = ServerResponse,
+  > extends Omit<Partial<Limit>, 'maxInInterval'>,
+      Pick<CommonOptions, RuleOption> {
     /**
      * A path that begins so, by whole segments, however it is spelled: '/api' is '/api' and '/API/x', not
      * '/apix'; '/' is every path. Or a RegExp, tested as it is on the path as it came, without its query.
@@ -772,10 +794,12 @@ declare namespace RateLimiter {
     group?: string | readonly string[] | undefined;
     /** The same as `interval`; wins over it. Default 60,000 where there are limits. */
     windowMs?: number | undefined;
-    /** The same as `maxInInterval`, but 0 refuses every request. Default 5 where there are limits. */
-    limit?: number | undefined;
+    /** Wins over `max` and `maxInInterval`. Default 5 where there are limits. */
+    limit?: RequestLimit<Request, Response> | undefined;
     /** The same as `limit`. */
-    max?: number | undefined;
+    max?: RequestLimit<Request, Response> | undefined;
+    /** The same as `limit`. */
+    maxInInterval?: RequestLimit<Request, Response> | undefined;
     /** Several windows; replaces the limits above. */
     limits?: readonly Limit[] | undefined;
     /** Rules of one zone share one count; they must agree in limits, countBlocked, algorithm and blockFor. */
@@ -792,9 +816,13 @@ declare namespace RateLimiter {
   type RuleOption = 'countBlocked' | 'algorithm' | 'blockFor';
 
   /** A middleware whose limits are those of rules. The options of the store serve them all. */
-  interface RateLimitByRules extends Omit<CommonOptions, RuleOption>, RedisStoreOptions {
+  interface RateLimitByRules<
+    Request extends IncomingMessage = LimitedRequest,
+    Response extends ServerResponse = ServerResponse,
+  > extends Omit<CommonOptions, RuleOption>,
+      RedisStoreOptions {
     /** At least one. Of those that match a request the first decides; without any it passes. */
-    rules: readonly RateLimitRule[];
+    rules: readonly RateLimitRule<Request, Response>[];
     /** Counts on Redis; give a `namespace`, too: each zone gets one that begins with it. */
     redis?: RedisOption | undefined;
     /** The same as `redis`. */
@@ -807,7 +835,7 @@ declare namespace RateLimiter {
     Request extends IncomingMessage = LimitedRequest,
     Response extends ServerResponse = ServerResponse,
   > = RateLimitResponseOptions<Request, Response> &
-    (RateLimitLimits | RateLimitExisting | RateLimitByRules);
+    (RateLimitLimits<Request, Response> | RateLimitExisting | RateLimitByRules<Request, Response>);
 
   /** What a `handler` gets to know: every option that decides how to answer, defaults filled in. */
   interface RateLimitSettings {
@@ -826,7 +854,7 @@ declare namespace RateLimiter {
     /** ms; undefined with `limits`, with `rules` and with an existing limiter. */
     readonly windowMs?: number;
     /** Undefined with `limits`, with `rules` and with an existing limiter. */
-    readonly limit?: number;
+    readonly limit?: number | ((...args: never[]) => unknown);
   }
 
   /** Answers a refused request, or lets it pass with `next()`. */

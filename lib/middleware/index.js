@@ -13,6 +13,7 @@ const { createNotices } = require('./notices');
 const { createOutcomes } = require('./outcome');
 const { passOnStoreError } = require('./pass-on-store-error');
 const { createPolicyNaming } = require('./policy-naming');
+const { createLimitOf } = require('./request-limit');
 const { createRules } = require('./rules/by-rules');
 const { checkSetUp } = require('./set-up-checks');
 
@@ -50,6 +51,7 @@ function byOneLimiter(settings, notices, common) {
     ...common,
     limiter: settings.passOnStoreError ? passOnStoreError(limiter, notices) : limiter,
     place: { zone, isShadow: false },
+    limitOf: createLimitOf(settings.limit),
     identify: settings.authenticate === undefined ? undefined : createIdentify(settings),
   });
   middleware.resetKey = async (key) => limiter.clear(key);

@@ -63,15 +63,10 @@ function firstOf(given, names, read) {
   return names.filter((name) => name in given).map((name) => read(name, given[name]))[0];
 }
 
-/** Unlike a limiter's, it may be 0: that refuses all. */
+/** Unlike a limiter's, it may be 0, which refuses all, or a function, which request-limit.js asks. */
 function readMax(name, value) {
-  const expected = 'an integer >= 0';
-  if (typeof value === 'function') {
-    throw typeError(
-      'ERR_ROLLGATE_OPTION',
-      `option '${name}': expected ${expected}; a function is not available in this version`,
-    );
-  }
+  if (typeof value === 'function') return value;
+  const expected = 'an integer >= 0, or a function that gives one';
   if (typeof value !== 'number') throw optionTypeError(name, expected, value);
   if (!Number.isInteger(value) || value < 0) throw optionRangeError(name, expected, value);
   return value;

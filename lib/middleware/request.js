@@ -18,6 +18,8 @@ const { setRetryAfter } = require('./retry-after');
  * @param {{ attempt(key: unknown): unknown } | undefined} parts.limiter undefined with rules
  * @param {{ zone: object, isShadow: boolean } | undefined} parts.place where requests are counted without
  *   rules; `zone.store` stands for that, `zone.namePolicies(req, res, decision)` is of policy-naming.js
+ * @param {((req: object, res: object) => unknown) | undefined} parts.limitOf as of request-limit.js, with a
+ *   limiter whose attempt(key, max) takes it
  * @param {{ decide: Function } | undefined} parts.rules as of rules/by-rules.js
  * @param {((req: object, res: object) => unknown) | undefined} parts.identify as of authentication.js, where
  *   it is not the key alone that tells who makes a request
@@ -27,7 +29,8 @@ const { setRetryAfter } = require('./retry-after');
  */
 function createMiddleware(settings, parts) {
   const { skip, keyGenerator, handler, onAuthError, requestPropertyName } = settings;
-  const { limiter, place, rules, identify, headerWriters, onCountedAgain, outcomes } = parts;
+  const { limiter, place, limitOf, rules, identify, headerWriters, onCountedAgain, outcomes } =
+    parts;
   const sendsHeaders = headerWriters.length > 0;
   const count = chooseCount();
 
@@ -85,7 +88,23 @@ function createMiddleware(settings, parts) {
   }
 
   function attempt(key, req, res, outcome) {
-    const decision = limiter.attempt(key);
+    return limitOf === undefined
+      ? decided(limiter.attempt(key), key, req, res, outcome)
+      : askLimit(key, req, res, outcome);
+  }
+
+  function askLimit(key, req, res, outcome) {
+    const max = limitOf(req, res);
+    return isPromise(max)
+      ? whenLimitKnown(max, key, req, res, outcome)
+      : decided(limiter.attempt(key, max), key, req, res, outcome);
+  }
+
+  async function whenLimitKnown(max, key, req, res, outcome) {
+    return decided(limiter.attempt(key, await max), key, req, res, outcome);
+  }
+
+  function decided(decision, key, req, res, outcome) {
     return isPromise(decision)
       ? whenDecided(decision, key, req, res, outcome)
       : report(decision, key, place, req, res, outcome);

@@ -283,6 +283,10 @@ rateLimit({
   onError: 'allow',
 });
 rateLimit({ authenticate: () => ({ id: 5 }), limit: 5 });
+rateLimit({ limit: (req) => (req.ip === '::1' ? 100 : 5) });
+rateLimit({ max: async (_req, res) => res.statusCode });
+rateLimit({ limit: (req: express.Request) => Number(req.query.limit) });
+rateLimit({ rules: [{ path: '/', limit: async (req) => (req.ip === '::1' ? 100 : 5) }] });
 expectType<boolean | undefined>(({} as RateLimitInfo).limited);
 
 expectError(rateLimit({ windowMs: '60000' }));
@@ -292,7 +296,8 @@ expectError(rateLimit({ limiter: 'mine' }));
 expectError(rateLimit({ limiter, windowMs: 1000 }));
 expectError(rateLimit({ limiter, maxKeys: 1000 }));
 expectError(rateLimit({ standardHeaders: 'draft-5' }));
-expectError(rateLimit({ limit: () => 5 }));
+expectError(rateLimit({ limit: () => '5' }));
+expectError(rateLimit({ rules: [{ path: '/', max: () => '5' }] }));
 expectError(rateLimit({ identifier: 5 }));
 expectError(rateLimit({ rules: {} }));
 expectError(rateLimit({ rules: [{ limit: 5 }] }));

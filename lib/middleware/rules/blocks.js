@@ -73,8 +73,8 @@ function together(values) {
   return values.some(isPromise) ? Promise.all(values) : values;
 }
 
-/** What a request is told that meets a block: nothing is left of what its rule allows. */
-function blockedDecision({ timeLeft }, { windows }) {
+/** What a request is told that meets a block: nothing is left of what its rule allows, `max` where that varies. */
+function blockedDecision({ timeLeft }, { windows }, max) {
   return {
     allowed: false,
     timeLeft,
@@ -83,8 +83,8 @@ function blockedDecision({ timeLeft }, { windows }) {
     blockedBy: 'block',
     limits: windows.map(({ interval, maxInInterval }) => ({
       interval,
-      maxInInterval,
-      used: maxInInterval,
+      maxInInterval: max ?? maxInInterval,
+      used: max ?? maxInInterval,
       remaining: 0,
       resetIn: timeLeft,
     })),

@@ -37,23 +37,25 @@ function createRules(settings, { identify, notices }) {
       if (caller instanceof UnknownCaller) return caller;
       const found = find(first, target, caller.group);
       if (found === NONE || rules[found].zone === undefined) return true;
-      return ask(rules[found], caller.id, target.normal, report);
+      return ask({ rule: rules[found], id: caller.id, path: target.normal }, req, res, report);
     });
   }
 
-  function ask(rule, id, normalPath, report) {
-    const { zone } = rule;
-    const bucket = zone.isPerPath ? bucketOf(normalPath, id) : id;
-    return whenKnown(limited.attempt({ rule, id, bucket }), (decision) => {
-      return report(decision, id, rule);
+  function ask({ rule, id, path }, req, res, report) {
+    const { isPerPath, limitOf } = rule.zone;
+    const bucket = isPerPath ? bucketOf(path, id) : id;
+    return whenKnown(limitOf?.(req, res), (max) => {
+      return whenKnown(limited.attempt({ rule, id, bucket, max }), (decision) => {
+        return report(decision, id, rule);
+      });
     });
   }
 
-  function askLimiters({ rule, id, bucket }) {
-    if (blocks === undefined) return rule.zone.limiter.attempt(bucket);
+  function askLimiters({ rule, id, bucket, max }) {
+    if (blocks === undefined) return rule.zone.limiter.attempt(bucket, max);
     return whenKnown(blocks.find(id), (refusal) => {
-      if (refusal !== undefined) return blockedDecision(refusal, rule.policy);
-      return whenKnown(rule.zone.limiter.attempt(bucket), (decision) => {
+      if (refusal !== undefined) return blockedDecision(refusal, rule.policy, max);
+      return whenKnown(rule.zone.limiter.attempt(bucket, max), (decision) => {
         if (!beginsBlock(rule, decision)) return decision;
         return whenKnown(startBlock(id, rule.zone, bucket), () => decision);
       });

@@ -1,6 +1,7 @@
 // The option rules: every rule checked, and the rules of one zone against one another.
 'use strict';
 
+const { isDeepStrictEqual } = require('node:util');
 const { optionRangeError, optionTypeError, rangeError, typeError } = require('../../errors');
 const limiter = require('../../options');
 const { readBoolean, readObject, rejectUnknownOptions } = require('../../option-values');
@@ -103,18 +104,19 @@ function readZone(zone) {
 
 function readPolicy(given, own) {
   const { limiterOptions } = readLimiterOptions(pick(given, RULE_OPTIONS), own);
-  const isClosed = limiterOptions.maxInInterval === 0;
-  // No limiter has a maximum of 0: see limiter-for.js.
+  const { maxInInterval } = limiterOptions;
+  // No limiter has a maximum of 0 or one that varies: see limiter-for.js.
+  const isOwn = maxInInterval === 0 || typeof maxInInterval === 'function';
   const checked = limiter.readLimiterOptions({
     ...limiterOptions,
-    ...(isClosed && { maxInInterval: 1 }),
+    ...(isOwn && { maxInInterval: 1 }),
   });
   const { windows, minDifference, countBlocked, algorithm, blockFor } = checked;
-  if (isClosed && blockFor.length > 1) {
+  if (maxInInterval === 0 && blockFor.length > 1) {
     const expected = 'one length beside a limit of 0, which remembers nothing';
     throw optionTypeError('blockFor', expected, given.blockFor);
   }
-  const shown = isClosed ? windows.map((window) => ({ ...window, maxInInterval: 0 })) : windows;
+  const shown = isOwn ? windows.map((window) => ({ ...window, maxInInterval })) : windows;
   return {
     limiterOptions,
     policy: { windows: shown, minDifference, countBlocked, algorithm, blockFor },
@@ -125,16 +127,14 @@ function assertZonesAgree(rules) {
   const first = new Map();
   for (const [i, { zone, policy }] of rules.entries()) {
     if (zone === undefined) continue;
-    const text = JSON.stringify(policy);
-    const { place, other } = first.get(zone) ?? { place: i, other: text };
-    if (text !== other) {
-      throw typeError(
-        'ERR_ROLLGATE_OPTION',
-        `option 'rules[${i}].zone': expected the limits, countBlocked, algorithm and blockFor of ` +
-          `rules[${place}], which is of the same zone`,
-      );
-    }
-    first.set(zone, { place, other });
+    if (!first.has(zone)) first.set(zone, i);
+    const place = first.get(zone);
+    if (isDeepStrictEqual(policy, rules[place].policy)) continue;
+    throw typeError(
+      'ERR_ROLLGATE_OPTION',
+      `option 'rules[${i}].zone': expected the limits, countBlocked, algorithm and blockFor of ` +
+        `rules[${place}], which is of the same zone`,
+    );
   }
 }
 

@@ -5,6 +5,7 @@ const { createHash } = require('node:crypto');
 const { refuseId } = require('../../refusals');
 const { limiterFor } = require('../limiter-for');
 const { createPolicyNaming } = require('../policy-naming');
+const { createLimitOf } = require('../request-limit');
 const { patternText } = require('./pattern');
 
 /** Of paths that are longer only a hash is kept. */
@@ -14,6 +15,7 @@ const LONGEST_PATH = 128;
  * @typedef {object} Zone
  * @property {object} limiter
  * @property {object} policy as of read-rules.js
+ * @property {Function | undefined} limitOf as of request-limit.js
  * @property {boolean} isPerPath whether its ids are those of bucketOf
  * @property {unknown} store, and
  * @property {Function} namePolicies as createMiddleware needs them
@@ -39,7 +41,8 @@ function createZones(settings) {
 function createZone({ limiterOptions, policy, isPerPath }, storeOptions, settings) {
   const limiter = limiterFor({ limiterOptions: { ...storeOptions, ...limiterOptions } });
   const store = storeOptions.namespace ?? limiter;
-  return { limiter, policy, isPerPath, store, namePolicies: createPolicyNaming(settings) };
+  const limitOf = createLimitOf(limiterOptions.maxInInterval);
+  return { limiter, policy, isPerPath, limitOf, store, namePolicies: createPolicyNaming(settings) };
 }
 
 /**
