@@ -2,30 +2,24 @@
 'use strict';
 
 const RateLimiter = require('../limiter');
-const { USAGE } = require('../usage');
-const { ATTEMPT_WITHIN, TAKES_MAX } = require('../within');
 const { createClosedLimiter } = require('./closed-limiter');
+const { createLimiterByRequest } = require('./limiter-by-request');
 
 /** All that the middleware asks of a limiter is attempt, peek and clear: the store is not its business. */
 function limiterFor({ limiter, limiterOptions }) {
   if (limiter !== undefined) return limiter;
-  const { maxInInterval, interval, blockFor = 0 } = limiterOptions;
-  if (typeof maxInInterval === 'function') return createLimiterByRequest(limiterOptions);
+  const { maxInInterval } = limiterOptions;
+  if (typeof maxInInterval === 'function') {
+    return createLimiterByRequest(limiterOptions, closedLimiterOf(limiterOptions));
+  }
   if (maxInInterval !== 0) return new RateLimiter(limiterOptions);
   // No limiter has a maximum of 0. One with 1, made and dropped, checks the other options.
   new RateLimiter({ ...limiterOptions, maxInInterval: 1 });
-  return createClosedLimiter(interval, Array.isArray(blockFor) ? blockFor[0] : blockFor);
+  return closedLimiterOf(limiterOptions);
 }
 
-/** One count for each id, judged by what each attempt(id, max) is told. */
-function createLimiterByRequest(limiterOptions) {
-  const limiter = new RateLimiter({ ...limiterOptions, maxInInterval: 1, [TAKES_MAX]: true });
-  return {
-    attempt: (id, max) => limiter[ATTEMPT_WITHIN](id, max),
-    refund: (decision) => limiter.refund(decision),
-    clear: (id) => limiter.clear(id),
-    [USAGE]: (id) => limiter[USAGE](id),
-  };
+function closedLimiterOf({ interval, blockFor = 0 }) {
+  return createClosedLimiter(interval, Array.isArray(blockFor) ? blockFor[0] : blockFor);
 }
 
 module.exports = { limiterFor };

@@ -11,7 +11,8 @@ function createLimitOf(limit) {
 }
 
 function readLimit(value) {
-  if (Number.isInteger(value) && value >= 0) return value;
+  // Beyond MAX_SAFE_INTEGER nothing is countable: such a limit is never reached, like that one.
+  if (Number.isInteger(value) && value >= 0) return Math.min(value, Number.MAX_SAFE_INTEGER);
   const makeError = typeof value === 'number' ? rangeError : typeError;
   throw makeError(
     'ERR_ROLLGATE_LIMIT',

@@ -4,7 +4,6 @@
 const express = require('express');
 const request = require('supertest');
 const { rateLimit } = require('../..');
-const { startRedis } = require('../support/redis-server');
 const { appWith, get } = require('./apps');
 
 const byHeader = (req) => Number(req.headers['x-limit']);
@@ -19,68 +18,109 @@ function appOf(options) {
   return (limit, path = '/') => request(app).get(path).set('x-limit', String(limit));
 }
 
-describe.each([
-  ['in memory', {}],
-  ['on Redis', { redis: true }],
-])('%s', (_name, { redis }) => {
-  let server;
-  let namespaces = 0;
-
-  beforeAll(async () => {
-    if (redis) server = await startRedis();
+test.each([
+  ['limit', byHeader],
+  ['max', async (req) => byHeader(req)],
+])('%s: each request has the limit that it asks for, of one count', async (name, limitOf) => {
+  const ask = appOf({ [name]: limitOf, countBlocked: false });
+  expect((await ask(2)).body).toMatchObject({ limit: 2, used: 1, remaining: 1 });
+  expect((await ask(5)).body).toMatchObject({ limit: 5, used: 2, remaining: 3 });
+  const refused = await ask(2);
+  expect(refused.status).toBe(429);
+  expect(refused.headers).toMatchObject({
+    'x-ratelimit-limit': '2',
+    'x-ratelimit-remaining': '0',
+    'ratelimit-policy': '2;w=60',
+    ratelimit: expect.stringMatching(/^limit=2, remaining=0, reset=\d+$/),
   });
+  expect((await ask(3)).body).toMatchObject({ limit: 3, used: 3, remaining: 0 });
+  expect((await ask(1)).status).toBe(429);
+});
 
-  const askerOf = (options) => {
-    const store = redis ? { redis: server.url, namespace: `limits-${++namespaces}` } : {};
-    return appOf({ ...store, ...options });
-  };
-
-  test.each([
-    ['limit', byHeader],
-    ['max', async (req) => byHeader(req)],
-  ])('%s: each request has the limit that it asks for, of one count', async (name, limitOf) => {
-    const ask = askerOf({ [name]: limitOf, countBlocked: false });
-    expect((await ask(2)).body).toMatchObject({ limit: 2, used: 1, remaining: 1 });
-    expect((await ask(5)).body).toMatchObject({ limit: 5, used: 2, remaining: 3 });
-    const refused = await ask(2);
-    expect(refused.status).toBe(429);
-    expect(refused.headers).toMatchObject({
-      'x-ratelimit-limit': '2',
-      'x-ratelimit-remaining': '0',
-      'ratelimit-policy': '2;w=60',
-      ratelimit: expect.stringMatching(/^limit=2, remaining=0, reset=\d+$/),
-    });
-    expect((await ask(3)).body).toMatchObject({ limit: 3, used: 3, remaining: 0 });
-    expect((await ask(1)).status).toBe(429);
-  });
-
-  test('0 refuses everything, and another request is not hurt by it', async () => {
-    const ask = askerOf({ limit: byHeader, countBlocked: false });
-    expect((await ask(0)).status).toBe(429);
+test.each(['sliding-window-log', 'sliding-window-counter', 'fixed-window'])(
+  'by %s, counted refusals and blocks as well',
+  async (algorithm) => {
+    const ask = appOf({ limit: byHeader, algorithm });
     expect((await ask(1)).status).toBe(200);
-    expect((await ask(0)).headers['x-ratelimit-limit']).toBe('0');
-  });
+    expect((await ask(1)).status).toBe(429);
+    expect((await ask(10)).status).toBe(200);
+    const askBlocked = appOf({ limit: byHeader, algorithm, blockFor: 50_000 });
+    expect((await askBlocked(1)).status).toBe(200);
+    expect((await askBlocked(1)).status).toBe(429);
+    expect((await askBlocked(10)).status).toBe(429);
+  },
+);
 
-  test('in rules, too, where one zone has one count', async () => {
-    const zone = { zone: 'z', limit: byHeader, countBlocked: false };
-    const ask = askerOf({
-      rules: [
-        { path: '/a', ...zone },
-        { path: '/b', ...zone },
-      ],
-    });
-    expect((await ask(2, '/a')).status).toBe(200);
-    expect((await ask(1, '/b')).status).toBe(429);
-    expect((await ask(2, '/b')).status).toBe(200);
-    expect((await ask(2, '/a')).status).toBe(429);
-  });
+test('0 refuses everything, and another request is not hurt by it', async () => {
+  for (const countBlocked of [true, false]) {
+    const ask = appOf({ limit: byHeader, countBlocked });
+    const refused = await ask(0);
+    expect([refused.status, refused.headers['x-ratelimit-limit']]).toEqual([429, '0']);
+    expect((await ask(1)).status).toBe(200);
+    expect((await ask(0)).status).toBe(429);
+  }
+});
 
-  test('skipFailedRequests takes back what was counted', async () => {
-    const requestWasSuccessful = (req) => !req.url.endsWith('bad');
-    const ask = askerOf({ limit: byHeader, skipFailedRequests: true, requestWasSuccessful });
-    expect((await ask(1, '/bad')).status).toBe(200);
-    expect((await ask(1)).body).toMatchObject({ used: 1 });
+test('what no count reaches is no limit', async () => {
+  const ask = appOf({ limit: byHeader });
+  for (const limit of [1e300, Number.MAX_SAFE_INTEGER, 2 ** 32, 1]) {
+    expect((await ask(limit)).status).toBe(limit === 1 ? 429 : 200);
+  }
+});
+
+test('in rules, too, where one zone has one count', async () => {
+  const zone = { zone: 'z', limit: byHeader, countBlocked: false };
+  const ask = appOf({
+    rules: [
+      { path: '/a', ...zone },
+      { path: '/b', ...zone },
+    ],
   });
+  expect((await ask(2, '/a')).status).toBe(200);
+  expect((await ask(1, '/b')).status).toBe(429);
+  expect((await ask(2, '/b')).status).toBe(200);
+  expect((await ask(2, '/a')).status).toBe(429);
+});
+
+test('with blockEverywhere the list of lengths is followed, and a block tells the limit of its request', async () => {
+  const hand = { now: 1000 };
+  const lengths = [1000, 5000];
+  const ask = appOf({
+    clock: () => hand.now,
+    rules: [
+      { path: '/a', limit: byHeader, windowMs: 1e6, blockFor: lengths, blockEverywhere: true },
+      { path: '/b', limit: byHeader },
+    ],
+  });
+  await ask(1, '/a');
+  for (const length of [...lengths, 5000]) {
+    expect((await ask(1, '/a')).status).toBe(429);
+    hand.now += length - 1;
+    const { status, headers } = await ask(100, '/b');
+    expect([status, headers['x-ratelimit-limit']]).toEqual([429, '100']);
+    hand.now += 1;
+    expect((await ask(100, '/b')).status).toBe(200);
+  }
+});
+
+test('skipFailedRequests takes back what was counted', async () => {
+  const requestWasSuccessful = (req) => !req.url.endsWith('bad');
+  const ask = appOf({ limit: byHeader, skipFailedRequests: true, requestWasSuccessful });
+  expect((await ask(1, '/bad')).status).toBe(200);
+  expect((await ask(1)).body).toMatchObject({ used: 1 });
+});
+
+test('getKey and resetKey know the whole count, whatever the last limit was', async () => {
+  const middleware = rateLimit({ limit: byHeader, countBlocked: false });
+  const ask = (limit) => {
+    const req = { ip: '192.0.2.1', headers: { 'x-limit': limit } };
+    middleware(req, { headersSent: true, end() {} }, () => {});
+  };
+  expect(await middleware.getKey('192.0.2.1')).toBe(undefined);
+  for (const limit of [3, 3, 3, 1]) ask(limit);
+  expect(await middleware.getKey('192.0.2.1')).toMatchObject({ totalHits: 3 });
+  await middleware.resetKey('192.0.2.1');
+  expect(await middleware.getKey('192.0.2.1')).toBe(undefined);
 });
 
 test('the key comes first, then the limit', async () => {
@@ -143,7 +183,14 @@ test('rules of one zone must have the same function', () => {
 });
 
 test('wrong options beside a function are refused all the same', () => {
-  for (const options of [{ minDifference: '5' }, { windowMs: 0 }, { max: -1 }]) {
+  const wrong = [
+    { minDifference: '5' },
+    { windowMs: 0 },
+    { max: -1 },
+    { algorithm: 'gcra' },
+    { redis: 'redis://localhost', namespace: 'n' },
+  ];
+  for (const options of wrong) {
     expect(() => rateLimit({ limit: byHeader, ...options })).toThrow(
       expect.objectContaining({ code: 'ERR_ROLLGATE_OPTION' }),
     );
