@@ -3,5 +3,13 @@
 import rollgate from './fastify.js';
 
 export default rollgate;
-export type { RollgateFastifyFunctions, RollgateFastifyOptions } from './fastify.js';
+export type {
+  RollgateFastifyByRules,
+  RollgateFastifyFunctions,
+  RollgateFastifyLimit,
+  RollgateFastifyLimits,
+  RollgateFastifyMax,
+  RollgateFastifyOptions,
+  RollgateFastifyRule,
+} from './fastify.js';
 export { rollgate } from './fastify.js';

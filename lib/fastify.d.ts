@@ -26,21 +26,29 @@ declare namespace rollgate {
   /** The options of `rateLimit`; their functions get Fastify's request and reply. */
   type RollgateFastifyOptions = Omit<
     RateLimiter.RateLimitResponseOptions,
-    | 'handler'
-    | 'identifier'
-    | 'ipv6Subnet'
-    | 'keyGenerator'
-    | 'message'
-    | 'requestWasSuccessful'
-    | 'skip'
+    keyof RollgateFastifyFunctions
   > &
     RollgateFastifyFunctions &
-    (RateLimiter.RateLimitLimits | RateLimiter.RateLimitExisting);
+    (RollgateFastifyLimits | RateLimiter.RateLimitExisting | RollgateFastifyByRules);
 
   interface RollgateFastifyFunctions {
     /** Whom a request counts for. Default: `request.ip`, IPv6 by its subnet. */
     keyGenerator?: Ask<OrPromise<RateLimiter.Id>> | undefined;
     ipv6Subnet?: number | false | Ask<OrPromise<number | false>> | undefined;
+    /** Who makes a request, in place of `keyGenerator`. What it throws goes to `onAuthError`. */
+    authenticate?: ((request: FastifyRequest) => OrPromise<RateLimiter.Caller>) | undefined;
+    /**
+     * Answers where `authenticate` failed; what it returns is sent, unless it has sent something or calls
+     * `next()`, which lets the request pass, uncounted. Without it errors go to Fastify's error handler.
+     */
+    onAuthError?:
+      | ((
+          error: unknown,
+          request: FastifyRequest,
+          reply: FastifyReply,
+          next: RateLimiter.Next,
+        ) => unknown)
+      | undefined;
     /** A request it says true of is not counted and passes. */
     skip?: Ask<OrPromise<boolean>> | undefined;
     /** Answers a refused request; what it returns is sent, unless it has sent something or calls `next()`. */
@@ -56,6 +64,34 @@ declare namespace rollgate {
     identifier?: string | Ask<OrPromise<string>> | undefined;
     requestWasSuccessful?: Ask<OrPromise<boolean>> | undefined;
   }
+
+  /** How many requests are allowed in a window: a number, or for each request what a function says. */
+  type RollgateFastifyLimit = number | Ask<OrPromise<number>>;
+
+  interface RollgateFastifyMax {
+    /** Wins over `max` and `maxInInterval`. */
+    limit?: RollgateFastifyLimit | undefined;
+    /** The same as `limit`. */
+    max?: RollgateFastifyLimit | undefined;
+    /** The same as `limit`. */
+    maxInInterval?: RollgateFastifyLimit | undefined;
+  }
+
+  /** Limits for all requests. */
+  interface RollgateFastifyLimits
+    extends Omit<RateLimiter.RateLimitLimits, keyof RollgateFastifyMax>,
+      RollgateFastifyMax {}
+
+  /** One of the `rules`. Its `path` is matched with the one that Fastify routes by. */
+  interface RollgateFastifyRule
+    extends Omit<RateLimiter.RateLimitRule, keyof RollgateFastifyMax>,
+      RollgateFastifyMax {}
+
+  /** The limits of rules, in place of limits for all. */
+  interface RollgateFastifyByRules extends Omit<RateLimiter.RateLimitByRules, 'rules'> {
+    /** At least one. Of those that match a request the first decides; without any it passes. */
+    rules: readonly RollgateFastifyRule[];
+  }
 }
 
 declare module 'fastify' {
@@ -65,7 +101,10 @@ declare module 'fastify' {
   }
 
   interface FastifyContextConfig {
-    /** false: no limit. Options: in place of those of the scope, which hold where these say nothing. */
+    /**
+     * false: no limit. Options: in place of those of the scope, which hold where these say nothing. Where
+     * the scope has `rules` they must have limits, or rules, of their own, and the scope's do not hold.
+     */
     rateLimit?: boolean | rollgate.RollgateFastifyOptions | undefined;
   }
 }

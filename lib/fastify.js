@@ -5,7 +5,9 @@ const rateLimit = require('./middleware');
 const { optionTypeError } = require('./errors');
 const { inFastifysTerms } = require('./fastify/functions');
 const { ReplyResponse } = require('./fastify/reply-response');
+const { createRoutedPath } = require('./fastify/routed-path');
 const { mergeRouteOptions } = require('./fastify/route-options');
+const { PATH_OF } = require('./middleware/rules/path');
 
 /** Under this a scope has the plugin nearest to it, which is the one for routes with limits of their own. */
 const NEAREST = Symbol('nearest');
@@ -19,8 +21,9 @@ const NEAREST = Symbol('nearest');
  * @param {object} options those of rateLimit(); their functions get (request, reply)
  */
 async function rollgate(fastify, options) {
-  const ofScope = createHook(options);
-  const ofRoutes = createRouteHooks(options);
+  const routedPath = createRoutedPath(fastify);
+  const ofScope = createHook(options, routedPath);
+  const ofRoutes = createRouteHooks(options, routedPath);
   const propertyName = options.requestPropertyName ?? 'rateLimit';
   // Said beforehand, so that all requests are objects of one shape.
   if (!fastify.hasRequestDecorator(propertyName)) fastify.decorateRequest(propertyName, null);
@@ -52,8 +55,8 @@ async function rollgate(fastify, options) {
   });
 }
 
-function createHook(options) {
-  const middleware = rateLimit(inFastifysTerms(options));
+function createHook(options, routedPath) {
+  const middleware = rateLimit({ ...inFastifysTerms(options), [PATH_OF]: routedPath });
   return (request, reply, next) => {
     middleware(request, new ReplyResponse(reply), next);
   };
@@ -64,13 +67,15 @@ function createHook(options) {
  * and routes that were given the same object apart. Routes that were there before the plugin get theirs
  * with the first request.
  */
-function createRouteHooks(scopeOptions) {
+function createRouteHooks(scopeOptions, routedPath) {
   const hooks = new WeakMap();
   return {
     hookOf(own, url) {
       if (!hooks.has(own)) hooks.set(own, new Map());
       const byUrl = hooks.get(own);
-      if (!byUrl.has(url)) byUrl.set(url, createHook(mergeRouteOptions(scopeOptions, own, url)));
+      if (!byUrl.has(url)) {
+        byUrl.set(url, createHook(mergeRouteOptions(scopeOptions, own, url), routedPath));
+      }
       return byUrl.get(url);
     },
   };

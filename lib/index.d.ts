@@ -180,6 +180,7 @@ declare namespace RateLimiter {
    * - `ERR_ROLLGATE_MEMORY`: Error, there is no memory left for the log of an id
    * - `ERR_ROLLGATE_LIMIT`: TypeError or RangeError, a function given as `limit` gave no integer >= 0
    * - `ERR_ROLLGATE_AUTHENTICATE`: TypeError, `authenticate` gave no object with an id
+   * - `ERR_ROLLGATE_URL`: Error, with Fastify and `rules`: a URL that leads to no certain path
    * - `ERR_ROLLGATE_REDIS_TIMEOUT`: Error, Redis did not answer within `commandTimeout`
    * - `ERR_ROLLGATE_REDIS_UNREACHABLE`: Error, there is no connection, or it was lost (see `cause`)
    * - `ERR_ROLLGATE_REDIS_AUTH`: Error, Redis refuses the user or the password (see `cause`)
@@ -202,6 +203,7 @@ declare namespace RateLimiter {
     | 'ERR_ROLLGATE_MEMORY'
     | 'ERR_ROLLGATE_LIMIT'
     | 'ERR_ROLLGATE_AUTHENTICATE'
+    | 'ERR_ROLLGATE_URL'
     | 'ERR_ROLLGATE_REDIS_TIMEOUT'
     | 'ERR_ROLLGATE_REDIS_UNREACHABLE'
     | 'ERR_ROLLGATE_REDIS_AUTH'

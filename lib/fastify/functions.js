@@ -2,15 +2,16 @@
 'use strict';
 
 const { isPromise } = require('../middleware/is-promise');
-const { standsFor } = require('../middleware/stands-for');
+const { originalOf, standsFor } = require('../middleware/stands-for');
 
-/** How each is called by the middleware; what is not listed gets no response. */
+/** How the middleware calls each; those that are not listed, such as authenticate, get no response. */
 const ADAPTERS = {
   identifier: withReply,
   ipv6Subnet: withReply,
   keyGenerator: withReply,
   limit: withReply,
   max: withReply,
+  maxInInterval: withReply,
   message: withReply,
   requestWasSuccessful: withReply,
   skip: withReply,
@@ -20,12 +21,30 @@ const ADAPTERS = {
 
 /** The same options, for a middleware whose responses are ReplyResponses. What is no function is left alone. */
 function inFastifysTerms(options) {
-  const own = Object.entries(options).filter(
-    ([name, value]) => Object.hasOwn(ADAPTERS, name) && typeof value === 'function',
-  );
-  const functions = Object.fromEntries(own);
-  const adapted = own.map(([name, value]) => [name, ADAPTERS[name](value, functions)]);
-  return { ...options, ...Object.fromEntries(adapted) };
+  const adapted = adaptFunctions(options, ADAPTERS);
+  if (Array.isArray(options.rules)) adapted.rules = adaptRules(options.rules);
+  return adapted;
+}
+
+/** A function of several rules stays one, as rules of one zone must agree in it. */
+function adaptRules(rules) {
+  const adapted = new Map();
+  const adaptOnce = (own) => {
+    if (!adapted.has(own)) adapted.set(own, withReply(own));
+    return adapted.get(own);
+  };
+  const adapters = { limit: adaptOnce, max: adaptOnce, maxInInterval: adaptOnce };
+  const isObject = (rule) => typeof rule === 'object' && rule !== null && !Array.isArray(rule);
+  return Array.from(rules, (rule) => (isObject(rule) ? adaptFunctions(rule, adapters) : rule));
+}
+
+function adaptFunctions(options, adapters) {
+  const adapted = { ...options };
+  for (const [name, value] of Object.entries(options)) {
+    if (typeof value !== 'function' || !Object.hasOwn(adapters, name)) continue;
+    adapted[name] = adapters[name](value);
+  }
+  return adapted;
 }
 
 function withReply(own) {
@@ -33,24 +52,42 @@ function withReply(own) {
 }
 
 /** What the settings hold is what the user gave, so that a handler can call it. */
-function asHandler(own, functions) {
+function asHandler(own) {
   let shown;
-  return (request, { reply }, next, settings) => {
-    shown ??= Object.freeze({ ...settings, ...functions });
-    return answer(own(request, reply, next, shown), reply);
-  };
+  return standsFor(own, (request, { reply }, next, settings) => {
+    shown ??= withOriginals(settings);
+    return answer((goOn) => own(request, reply, goOn, shown), reply, next);
+  });
+}
+
+function withOriginals(settings) {
+  const entries = Object.entries(settings).map(([name, value]) => [name, originalOf(value)]);
+  return Object.freeze(Object.fromEntries(entries));
 }
 
 function asErrorHandler(own) {
-  return (error, request, { reply }, next) => answer(own(error, request, reply, next), reply);
+  return standsFor(own, (error, request, { reply }, next) => {
+    return answer((goOn) => own(error, request, reply, goOn), reply, next);
+  });
 }
 
-/** As from any handler in Fastify, what is returned is the body. A reply is a promise of its own end. */
-function answer(returned, reply) {
-  if (returned === reply) return undefined;
-  if (isPromise(returned)) return returned.then((body) => answer(body, reply));
-  if (returned !== undefined && returned !== null && !reply.sent) reply.send(returned);
-  return undefined;
+/**
+ * As from any handler in Fastify, what is returned is the body, unless the request was let go on. A reply is
+ * a promise of its own end.
+ */
+function answer(ask, reply, next) {
+  let hasGoneOn = false;
+  const goOn = (...args) => {
+    hasGoneOn = true;
+    next(...args);
+  };
+  const send = (body) => {
+    if (body === reply) return undefined;
+    if (isPromise(body)) return body.then(send);
+    if (body !== undefined && body !== null && !hasGoneOn && !reply.sent) reply.send(body);
+    return undefined;
+  };
+  return send(ask(goOn));
 }
 
 module.exports = { inFastifysTerms };

@@ -1,6 +1,8 @@
 // A route's own options on top of its scope's: limits as the route says, the rest as the scope says.
 'use strict';
 
+const { typeError } = require('../errors');
+
 /** Whole sets of limits, which would stand above a single limit of the route. */
 const SETS_OF_LIMITS = ['limits', 'rules', 'limiter'];
 const INTERVAL_NAMES = ['windowMs', 'interval'];
@@ -8,14 +10,14 @@ const MAX_NAMES = ['limit', 'max', 'maxInInterval'];
 const LIMIT_NAMES = [...SETS_OF_LIMITS, ...INTERVAL_NAMES, ...MAX_NAMES, 'minDifference'];
 const REDIS_NAMES = ['redis', 'client'];
 
+/** What rules have each for itself. */
+const RULES_OWN = [...LIMIT_NAMES, 'algorithm', 'blockFor', 'countBlocked'];
+
 /** What an existing limiter has for itself. */
 const LIMITERS_OWN = [
-  ...LIMIT_NAMES,
+  ...RULES_OWN,
   ...REDIS_NAMES,
-  'algorithm',
-  'blockFor',
   'clock',
-  'countBlocked',
   'kv',
   'maxKeys',
   'namespace',
@@ -23,28 +25,44 @@ const LIMITERS_OWN = [
   'shared',
 ];
 
+/** Who makes a request, and what if nobody can tell. */
+const CALLER_NAMES = ['authenticate', 'onAuthError'];
+
 /** Whoever gives one of `given` does not mean the scope's `instead`: names of one thing, and what excludes it. */
 const REPLACEMENTS = [
   { given: INTERVAL_NAMES, instead: INTERVAL_NAMES },
   { given: MAX_NAMES, instead: MAX_NAMES },
   { given: REDIS_NAMES, instead: REDIS_NAMES },
   { given: LIMIT_NAMES, instead: SETS_OF_LIMITS },
+  { given: ['rules'], instead: RULES_OWN },
   { given: ['limiter'], instead: LIMITERS_OWN },
-  { given: ['keyGenerator'], instead: ['ipv6Subnet'] },
-  { given: ['ipv6Subnet'], instead: ['keyGenerator'] },
+  { given: ['keyGenerator'], instead: ['ipv6Subnet', ...CALLER_NAMES] },
+  { given: ['ipv6Subnet'], instead: ['keyGenerator', ...CALLER_NAMES] },
+  { given: ['authenticate'], instead: ['keyGenerator', 'ipv6Subnet'] },
   { given: ['handler'], instead: ['problemDetails'] },
   { given: ['problemDetails'], instead: ['handler'] },
 ];
 
 /** @returns {object} options of rateLimit, unchecked */
 function mergeRouteOptions(scope, own, url) {
+  const has = (name) => own[name] !== undefined;
+  if (scope.rules !== undefined && !LIMIT_NAMES.some(has)) throw withoutLimits();
   const inherited = { ...scope };
   for (const { given, instead } of REPLACEMENTS) {
-    if (!given.some((name) => own[name] !== undefined)) continue;
+    if (!given.some(has)) continue;
     for (const name of instead) delete inherited[name];
   }
   if (inherited.namespace !== undefined) inherited.namespace = `${inherited.namespace} ${tag(url)}`;
   return { ...inherited, ...withoutUndefined(own) };
+}
+
+/** A copy of the rules would count apart, and know nothing of the ids that they block everywhere. */
+function withoutLimits() {
+  return typeError(
+    'ERR_ROLLGATE_OPTION',
+    "option 'config.rateLimit': expected limits, rules or a limiter in place of the scope's 'rules', or " +
+      'false, or true for those rules',
+  );
 }
 
 /** Other limits count elsewhere. A namespace has no braces; the path of a route may. */

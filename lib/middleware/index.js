@@ -15,6 +15,7 @@ const { passOnStoreError } = require('./pass-on-store-error');
 const { createPolicyNaming } = require('./policy-naming');
 const { createLimitOf } = require('./request-limit');
 const { createRules } = require('./rules/by-rules');
+const { PATH_OF, pathOf: pathByExpress } = require('./rules/path');
 const { checkSetUp } = require('./set-up-checks');
 
 /**
@@ -37,7 +38,7 @@ function rateLimit(options) {
   };
   return settings.rules === undefined
     ? byOneLimiter(settings, notices, common)
-    : byRules(settings, notices, common);
+    : byRules(settings, notices, { common, pathOf: options[PATH_OF] ?? pathByExpress });
 }
 
 function byOneLimiter(settings, notices, common) {
@@ -59,8 +60,8 @@ function byOneLimiter(settings, notices, common) {
   return middleware;
 }
 
-function byRules(settings, notices, common) {
-  const rules = createRules(settings, { identify: createIdentify(settings), notices });
+function byRules(settings, notices, { common, pathOf }) {
+  const rules = createRules(settings, { identify: createIdentify(settings), notices, pathOf });
   const middleware = createMiddleware(settings, { ...common, rules });
   middleware.resetKey = rules.resetKey;
   middleware.getKey = createGetKey(rules.limitersById);

@@ -6,7 +6,7 @@ const { isPromise } = require('../is-promise');
 const { passOnStoreError } = require('../pass-on-store-error');
 const { blockedDecision, createBlocks } = require('./blocks');
 const { NONE, createFinder } = require('./finder');
-const { normalForm, pathOf } = require('./path');
+const { normalForm } = require('./path');
 const { whenKnown } = require('./when-known');
 const { bucketOf, createZones } = require('./zones');
 
@@ -16,9 +16,9 @@ const { bucketOf, createZones } = require('./zones');
  * authenticated where no rule would ask who it is.
  *
  * @param {object} settings as of options.js
- * @param {{ identify: Function, notices: object }} parts
+ * @param {{ identify: Function, notices: object, pathOf: Function }} parts `pathOf(req)` as of path.js
  */
-function createRules(settings, { identify, notices }) {
+function createRules(settings, { identify, notices, pathOf }) {
   const zones = createZones(settings);
   const blocks = createBlocks(settings);
   const rules = settings.rules.map((rule, i) => ({ ...rule, zone: zones[i] }));

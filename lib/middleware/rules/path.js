@@ -3,6 +3,9 @@
 
 const url = require('node:url');
 
+/** Among the options: a function (req) in place of pathOf, for a framework that reads URLs in its own way. */
+const PATH_OF = Symbol('pathOf');
+
 /** What Express splits at the question mark; all other URLs it gives to url.parse. */
 const USUAL = /^\/[^\t\n\f\r #\u00a0\ufeff]*$/;
 
@@ -58,4 +61,4 @@ function unescapeRun(run) {
   }
 }
 
-module.exports = { normalForm, pathOf };
+module.exports = { PATH_OF, normalForm, pathOf };
