@@ -11,13 +11,17 @@ const ABSOLUTE = /^https?:\/\//i;
  * @param {object} fastify
  */
 function createRoutedPath({ initialConfig }) {
-  const { useSemicolonDelimiter } = initialConfig.routerOptions ?? initialConfig;
-  const end = useSemicolonDelimiter ? /[?#;]/ : /[?#]/;
+  const end = hasSemicolons(initialConfig) ? /[?#;]/ : /[?#]/;
   return ({ raw: { url } }) => {
     const path = ABSOLUTE.test(url) ? withoutHost(url) : url;
     const length = path.search(end);
     return length === -1 ? path : path.slice(0, length);
   };
+}
+
+/** Beside the one that was given, Fastify shows the default of the other, which is false. */
+function hasSemicolons({ routerOptions, useSemicolonDelimiter }) {
+  return routerOptions?.useSemicolonDelimiter || useSemicolonDelimiter;
 }
 
 /** `http://host?x=/y` is `/` to some versions of the router and `/y` to others. */

@@ -3,13 +3,13 @@
 
 const fc = require('fast-check');
 const http = require('node:http');
-const net = require('node:net');
 const connect = require('connect');
 const express = require('express');
 const express4 = require('express-4');
 const polka = require('polka');
 const { rateLimit } = require('../..');
 const { normalForm, pathOf } = require('../../lib/middleware/rules/path');
+const { sendTarget: send } = require('../support/send-target');
 
 /** Odd spellings of /api/items, some of which some routers know. */
 const SPELLINGS = [
@@ -59,25 +59,6 @@ async function listen(handler) {
   servers.push(server);
   await new Promise((resolve) => server.once('listening', resolve));
   return server.address().port;
-}
-
-/** Sends a request target as it is, which clients proper would not; resolves to status and body. */
-function send(port, target) {
-  return new Promise((resolve, reject) => {
-    let text = '';
-    const socket = net.connect(port, '127.0.0.1');
-    socket.setEncoding('latin1');
-    socket.on('data', (part) => {
-      text += part;
-    });
-    socket.on('error', reject);
-    socket.on('close', () => {
-      const [head, body] = text.split('\r\n\r\n');
-      resolve({ status: Number(head.split(' ')[1]), body });
-    });
-    const lines = [`GET ${target} HTTP/1.1`, 'Host: h', 'Connection: close', '', ''];
-    socket.write(lines.join('\r\n'), 'latin1');
-  });
 }
 
 const rules = [{ path: '/api/items', limit: 1000 }];

@@ -8,8 +8,8 @@ import { expectAssignable, expectError, expectNotAssignable, expectType } from '
 
 import plugin = require('../../lib/fastify');
 
-import { RateLimiter, type RateLimitInfo } from '../../lib';
-import { rollgate } from '../../lib/fastify';
+import { type Next, RateLimiter, type RateLimitInfo } from '../../lib';
+import { type RollgateFastifyOptions, type RollgateFastifyRule, rollgate } from '../../lib/fastify';
 
 const fastify = createFastify();
 const limiter = new RateLimiter({ interval: 1000, maxInInterval: 2 });
@@ -32,6 +32,55 @@ fastify.register(plugin, {
     settings.statusCode === 429 ? reply.code(503).send() : next(),
   requestWasSuccessful: (_request, reply) => reply.statusCode < 500,
 });
+fastify.register(plugin, {
+  limit: async (request, reply) => {
+    expectType<FastifyRequest>(request);
+    expectType<FastifyReply>(reply);
+    return request.headers.authorization === undefined ? 5 : 50;
+  },
+  max: (request) => request.url.length,
+  maxInInterval: 3,
+});
+fastify.register(plugin, {
+  authenticate: async (request) => {
+    expectType<FastifyRequest>(request);
+    return { id: request.headers.authorization ?? null, group: 'gold' };
+  },
+  onAuthError: (error, request, reply, next) => {
+    expectType<unknown>(error);
+    expectType<FastifyRequest>(request);
+    expectType<FastifyReply>(reply);
+    expectType<Next>(next);
+    return reply.code(401).send();
+  },
+  namespace: 'api',
+  redis: 'redis://localhost',
+  rules: [
+    { path: '/health' },
+    { path: /^\/x/, method: ['GET', 'PUT'], group: 'gold', limit: 5, zone: 'z', shadow: true },
+    {
+      path: '/api',
+      perPath: true,
+      blockFor: 5,
+      blockEverywhere: true,
+      limit: (request, reply) => {
+        expectType<FastifyRequest>(request);
+        expectType<FastifyReply>(reply);
+        return 5;
+      },
+    },
+  ],
+});
+const rule: RollgateFastifyRule = { path: '/', max: (request) => request.url.length };
+expectAssignable<RollgateFastifyOptions>({ rules: [rule] });
+expectError(fastify.register(plugin, { limit: () => '2' }));
+expectError(fastify.register(plugin, { limit: (request) => request.nothing }));
+expectError(fastify.register(plugin, { authenticate: () => 'ada' }));
+expectError(fastify.register(plugin, { rules: [{ limit: 2 }] }));
+expectError(fastify.register(plugin, { rules: [{ path: '/', limitt: 2 }] }));
+expectError(fastify.register(plugin, { rules: [{ path: '/', max: () => '2' }] }));
+expectError(fastify.register(plugin, { rules: [rule], limit: 2 }));
+expectError(fastify.register(plugin, { rules: [rule], limiter }));
 expectError(fastify.register(plugin, { limitt: 2 }));
 expectError(fastify.register(plugin, { limit: '2' }));
 expectError(fastify.register(plugin, { limiter, limit: 2 }));
@@ -45,5 +94,7 @@ fastify.get('/free', { config: { rateLimit: false } }, () => 'free');
 fastify.get('/dear', { config: { rateLimit: { limit: 1, message: () => 'no' } } }, () => 'dear');
 // Without the types of a route's options Fastify infers them from what is given, whatever it is.
 expectAssignable<RouteShorthandOptions>({ config: { rateLimit: { max: 1 } } });
+expectAssignable<RouteShorthandOptions>({ config: { rateLimit: { rules: [rule] } } });
+expectAssignable<RouteShorthandOptions>({ config: { rateLimit: { limit: async () => 1 } } });
 expectNotAssignable<RouteShorthandOptions>({ config: { rateLimit: 3 } });
 expectNotAssignable<RouteShorthandOptions>({ config: { rateLimit: { limit: '1' } } });

@@ -114,7 +114,15 @@ describe('rules', () => {
 
   test('wrong ones are errors of ready() that tell the place', async () => {
     const wrong = [
-      [{ rules: [{ path: '/a', limit: 1 }, { path: '/b', limitt: 2 }] }, /rules\[1\]/],
+      [
+        {
+          rules: [
+            { path: '/a', limit: 1 },
+            { path: '/b', limitt: 2 },
+          ],
+        },
+        /rules\[1\]/,
+      ],
       [{ rules: [{ path: '/a', limit: '1' }] }, /rules\[0\]/],
       [{ rules: [null] }, /rules\[0\]/],
       [{ rules: [] }, /rules/],
@@ -228,12 +236,21 @@ describe('authenticate', () => {
 
   test.each([
     ['sends', (error, _request, reply) => void reply.code(401).send({ why: error.message })],
-    ['returns what it sends', (error, _request, reply) => reply.code(401).send({ why: error.message })],
+    [
+      'returns what it sends',
+      (error, _request, reply) => reply.code(401).send({ why: error.message }),
+    ],
     ['returns the body', (error, _request, reply) => reply.code(401) && { why: error.message }],
-    ['returns it later', async (error, _request, reply) => reply.code(401) && { why: error.message }],
+    [
+      'returns it later',
+      async (error, _request, reply) => reply.code(401) && { why: error.message },
+    ],
   ])('onAuthError that %s answers', async (_what, onAuthError) => {
     for (const limits of [{ limit: 9 }, { rules: [{ path: '/', limit: 9 }] }]) {
-      const url = await start({ authenticate: rejectsAll, onAuthError, ...limits }, { '/': undefined });
+      const url = await start(
+        { authenticate: rejectsAll, onAuthError, ...limits },
+        { '/': undefined },
+      );
       const { status, text } = await get(url);
       expect([status, JSON.parse(text)]).toEqual([401, { why: 'who?' }]);
     }
@@ -330,7 +347,11 @@ describe('config.rateLimit', () => {
     ['authenticate', { keyGenerator: () => 'all' }, { authenticate }],
     ['authenticate', { ipv6Subnet: 64 }, { authenticate }],
     ['authenticate', { authenticate: () => ({ id: 'all' }) }, { authenticate }],
-    ['keyGenerator', { authenticate: () => ({ id: 'all' }) }, { keyGenerator: (r) => r.headers['x-id'] }],
+    [
+      'keyGenerator',
+      { authenticate: () => ({ id: 'all' }) },
+      { keyGenerator: (r) => r.headers['x-id'] },
+    ],
     [
       'keyGenerator',
       { authenticate: () => ({ id: 'all' }), onAuthError: () => 'no' },
