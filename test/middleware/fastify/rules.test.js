@@ -3,6 +3,7 @@
 
 const RateLimiter = require('../../..');
 const { startRedis } = require('../../support/redis-server');
+const { waitUntil } = require('../../support/wait-until');
 const { HOUR_MS, closeAll, get, listen, newApp, rollgate, statusesOf } = require('./apps');
 
 afterEach(closeAll);
@@ -100,6 +101,16 @@ describe('rules', () => {
     expect(await statuses('bob', '/one', '/trap', '/each/1', '/free')).toEqual([
       200, 429, 429, 200,
     ]);
+  });
+
+  test('skipFailedRequests takes back what failed', async () => {
+    const rules = [{ path: '/', limit: 1 }];
+    const url = await start({ rules, skipFailedRequests: true }, { '/': undefined });
+    for (let i = 0; i < 3; i++) {
+      await waitUntil('there is room', async () => (await get(`${url}/missing`)).status === 404);
+    }
+    await waitUntil('there is room', async () => (await get(url)).status === 200);
+    expect(await statusesOf(url, 1)).toEqual([429]);
   });
 
   test('on Redis two servers count together', async () => {
