@@ -113,6 +113,7 @@ function createNativeBackend({ connection, policy, namespace }) {
       retryMin: retry.min,
       retryMax: retry.max,
       keyPrefix: namespace,
+      algorithm: policy.algorithm,
       policy: policyArguments(policy),
       windows: policy.windows.length,
       tls: readNativeTls(connection.tls),

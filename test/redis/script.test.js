@@ -2,7 +2,7 @@
 'use strict';
 
 const Redis = require('ioredis');
-const { SOURCE } = require('../../lib/redis/script');
+const { SCRIPTS } = require('../../lib/redis/script');
 const { Oracle } = require('../support/oracle');
 const { startRedis } = require('../support/redis-server');
 const { randomFrom, randomPolicy, randomStep } = require('../support/traces');
@@ -10,6 +10,7 @@ const { randomFrom, randomPolicy, randomStep } = require('../support/traces');
 const TRACES = process.env.ROLLGATE_SANITIZED ? 10 : 40;
 const STEPS = 80;
 const START_US = 1_700_000_000_000_001;
+const SOURCE = SCRIPTS['sliding-window-log'].source;
 const LIMIT_OF_SHORT = 'local MOST_STAMPS_OF_SHORT = 256';
 const IDS = ['a', 'b'];
 
@@ -26,6 +27,7 @@ let redis;
 const policyWords = ({ limits, minDifference, countBlocked }) => [
   countBlocked ? '1' : '0',
   minDifference,
+  '',
   ...limits.flatMap(({ interval, maxInInterval }) => [interval, maxInInterval]),
 ];
 
