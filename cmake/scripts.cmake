@@ -1,9 +1,27 @@
 # rollgate_embed_scripts(): redis/scripts.h, with the text and SHA-1 of each algorithm's Lua script,
 # made anew when a script changes.
 
-# A file that begins so is no whole script: it stands in the frame. lib/redis/script.js does the same.
-set(ROLLGATE_IN_FRAME "-- In frame.lua:")
-set(ROLLGATE_PLACE_IN_FRAME "-- ALGORITHM\n")
+# rollgate_put_in_frame(TEXT FRAME): a file that is no whole script but the parts of one, in their
+# places in the frame. lib/redis/script.js does the same.
+function(rollgate_put_in_frame variable frame)
+  set(rest "${${variable}}")
+  foreach(place IN ITEMS FIRST "ONE WINDOW" "ANY POLICY")
+    # A part ends where the next one begins.
+    set(part "${rest}")
+    string(REGEX MATCH "\n-- PART: [^\n]*\n" border "${rest}")
+    if(border)
+      string(FIND "${rest}" "${border}" end)
+      string(LENGTH "${border}" length)
+      math(EXPR next "${end} + ${length}")
+      math(EXPR end "${end} + 1")
+      string(SUBSTRING "${rest}" 0 ${end} part)
+      string(SUBSTRING "${rest}" ${next} -1 rest)
+    endif()
+    string(REGEX REPLACE "[ ]*-- PLACE: ${place}\n" "@part@" frame "${frame}")
+    string(REPLACE "@part@" "${part}" frame "${frame}")
+  endforeach()
+  set(${variable} "${frame}" PARENT_SCOPE)
+endfunction()
 
 function(rollgate_embed_scripts)
   set(folder "${CMAKE_SOURCE_DIR}/src/redis/scripts")
@@ -18,9 +36,9 @@ function(rollgate_embed_scripts)
     get_filename_component(name "${path}" NAME_WE)
     string(REPLACE "_" "-" algorithm "${name}")
     file(READ "${path}" text)
-    string(FIND "${text}" "${ROLLGATE_IN_FRAME}" found)
+    string(FIND "${text}" "-- In frame.lua:" found)
     if(found EQUAL 0)
-      string(REPLACE "${ROLLGATE_PLACE_IN_FRAME}" "${text}" text "${frame}")
+      rollgate_put_in_frame(text "${frame}")
     endif()
     string(SHA1 sha1 "${text}")
     string(APPEND entries "    {\"${algorithm}\", {R\"lua(${text})lua\", \"${sha1}\"}},\n")

@@ -9,16 +9,18 @@ const { durationToMicros } = require('../clock');
 
 const FOLDER = path.join(__dirname, '../../src/redis/scripts');
 
-/** How a file begins that is no whole script, and the line of the frame that it stands in for. */
+/** How a file begins that is no whole script but the parts of one, and where they stand in the frame. */
 const IN_FRAME = '-- In frame.lua:';
-const PLACE = '-- ALGORITHM\n';
+const PART = /^-- PART: .*\n/m;
+const PLACE = /^ *-- PLACE: .*\n/m;
 
 const read = (name) => fs.readFileSync(path.join(FOLDER, `${name}.lua`), 'utf8');
 
 /** cmake/scripts.cmake puts them together in the same way. */
 function sourceOf(algorithm) {
   const own = read(algorithm.replaceAll('-', '_'));
-  return own.startsWith(IN_FRAME) ? read('frame').replace(PLACE, () => own) : own;
+  if (!own.startsWith(IN_FRAME)) return own;
+  return own.split(PART).reduce((whole, part) => whole.replace(PLACE, () => part), read('frame'));
 }
 
 /** By the name of the algorithm: `source`, and the `sha1` that servers know it by. */

@@ -1,5 +1,6 @@
 -- The frame of scripts that keep a few numbers for each window: the questions, answers and writes.
--- An algorithm's own file, which says what it has to define, stands where ALGORITHM is below.
+-- An algorithm's own file has three parts, which stand at the lines of PLACE below. What they are
+-- to do is told there.
 --
 -- KEYS     one state each, of one policy; a key may occur more than once. Judged in their order.
 -- ARGV[1]  'attempt', 'peek' or 'refund'
@@ -34,64 +35,40 @@ local LATEST = 2 ^ 53 -- times are within what a number tells exactly, back and 
 local NARROW = 2 ^ 24 - 1 -- luacheck: ignore 211 (the most that three bytes can count)
 
 local floor, ceil, min, max_of = math.floor, math.ceil, math.min, math.max
-local pack_bytes, unpack_bytes = struct.pack, struct.unpack
+local pack_bytes, unpack_bytes, call, format = struct.pack, struct.unpack, redis.call, string.format
 
 local is_attempt, is_full, has_own_time = ARGV[1] == 'attempt', ARGV[2] == 'full', ARGV[3] == ''
-local cost, count_blocked, min_difference = tonumber(ARGV[4]), ARGV[5] == '1', tonumber(ARGV[6])
-local interval, max = tonumber(ARGV[8]), tonumber(ARGV[9]) -- of the first window
+local count_blocked = ARGV[5] == '1'
+local cost, interval, max = ARGV[4] + 0, ARGV[8] + 0, ARGV[9] + 0 -- the two of the first window
 local key_count = #KEYS
 local now, server_time
 if is_attempt or has_own_time then
-  local time = redis.call('TIME')
+  local time = call('TIME')
   server_time = time[1] * 1000000 + time[2]
 end
-now = has_own_time and server_time or tonumber(ARGV[3])
+now = has_own_time and server_time or ARGV[3] + 0
+
+-- What is written has an end, which is cheaper to set than a length: that Redis would have to turn
+-- into an end for its replicas. A key lives a second longer than its state matters.
+local base_of_ends = server_time and floor(server_time / 1000) + 1000
 
 local reply = {}
 -- The states of an attempt are read at once; what was written since then is in `written`.
 local read, written = {}, {}
 
--- The state at hand: the moment of the newest recorded attempt, the life that the id is in, and the
--- end of the newest block.
-local newest, incarnation, block_until, offences
-local intervals, maxes, window_count
-
--- A key lives a second longer than its state matters.
-local function to_ttl(lifetime)
-  return max_of(0, ceil(lifetime / 1000)) + 1000
-end
-
--- Writes a state that matters for so long; false if the key holds something else, which reading has
--- not shown. The end of a life is cheaper to set than its length, which Redis would have to turn
--- into an end for its replicas.
-local function write(key, bytes, exists, lifetime)
-  local expires_at = floor(server_time / 1000) + to_ttl(lifetime)
-  if exists then
-    redis.call('SET', key, bytes, 'PXAT', expires_at)
-  elseif not redis.call('SET', key, bytes, 'PXAT', expires_at, 'NX') then
-    return false
-  end
-  written[key] = bytes
-  return true
-end
-
 -- Somebody may have taken a key's time to live away. Who writes sets it; where nothing is written,
 -- one key of a call is looked after, each in its turn.
-local function repair_ttl(i, lifetime)
-  if i == server_time % key_count + 1 and redis.call('PTTL', KEYS[i]) < 0 then
-    redis.call('PEXPIRE', KEYS[i], to_ttl(lifetime))
-  end
-end
+local looked_after = server_time and server_time % key_count + 1
 
 -- x * y / z rounded down, and the remainder; exact, for integers up to 2^53 whose quotient is one.
 local function multiply_divide(x, y, z) -- luacheck: ignore 211
   local product = x * y
-  if product < LATEST then
-    local quotient = floor(product / z)
+  if product < 2 ^ 53 then
+    local quotient = math.floor(product / z)
     return quotient, product - quotient * z
   end
   -- The product bit by bit of x; what is carried over never exceeds z.
-  local whole = floor(y / z)
+  local whole = math.floor(y / z)
   local rest = y - whole * z
   local quotient, remainder = 0, 0
   for power = 53, 0, -1 do
@@ -113,23 +90,35 @@ local function multiply_divide(x, y, z) -- luacheck: ignore 211
   return quotient, remainder
 end
 
--- ALGORITHM
+-- The algorithm's constants, and what both of its other parts need.
+-- PLACE: FIRST
 
--- The commonest case in the fewest steps: attempts under a single window and nothing else. Ends
--- before the first state that needs more care.
+-- The commonest case in the fewest steps: attempts under a single window and nothing else. No
+-- function is made before, for that takes as long as all the rest. Ends before the first state that
+-- needs more care.
 local done = 0
 if is_attempt and ARGV[6] == '0' and ARGV[7] == '' and #ARGV == 9 then
-  read = redis.call('MGET', unpack(KEYS))
+  read = key_count == 1 and { redis.pcall('GET', KEYS[1]) } or call('MGET', unpack(KEYS))
   for i = 1, key_count do
     local key = KEYS[i]
     local bytes = written[key] or read[i]
-    local time_left, lifetime, after, at, life, used, reset, wait = attempt_one(bytes)
-    if not time_left then break end
+    local time_left, lifetime, after, at, life, used, reset, wait
+    -- Judges an attempt on the state in `bytes`, false if there is none. Leaves the loop where that
+    -- is something else, or the general way has to be gone; else sets
+    --   time_left; lifetime, how long the state matters; after, the new state if there is one
+    --   at, life, used, reset, wait   where is_full: the rest of the reply, `life` the incarnation
+    -- PLACE: ONE WINDOW
     local is_written = true
     if after then
-      is_written = write(key, after, bytes, lifetime)
-    else
-      repair_ttl(i, lifetime)
+      local ends_at = format('%d', base_of_ends + ceil(lifetime / 1000))
+      if bytes then
+        call('SET', key, after, 'PXAT', ends_at)
+      else
+        is_written = call('SET', key, after, 'PXAT', ends_at, 'NX') -- for reading shows no lists
+      end
+      if is_written and key_count > 1 then written[key] = after end
+    elseif i == looked_after and call('PTTL', key) < 0 then
+      call('PEXPIRE', key, ceil(lifetime / 1000) + 1000)
     end
     if not is_full then
       reply[i] = is_written and time_left or -1
@@ -148,7 +137,8 @@ if is_attempt and ARGV[6] == '0' and ARGV[7] == '' and #ARGV == 9 then
 end
 
 -- From here on: any policy, any state.
-intervals, maxes, window_count = {}, {}, (#ARGV - 7) / 2
+local min_difference = tonumber(ARGV[6])
+local intervals, maxes, window_count = {}, {}, (#ARGV - 7) / 2
 local longest_window = 0
 for i = 1, window_count do
   intervals[i], maxes[i] = tonumber(ARGV[6 + 2 * i]), tonumber(ARGV[7 + 2 * i])
@@ -160,10 +150,52 @@ for length in string.gmatch(ARGV[7], '%d+') do
   longest_length = max_of(longest_length, lengths[#lengths])
 end
 local is_plain = window_count == 1 and min_difference == 0 and #lengths == 0
-local algorithm = define()
+
+-- The state at hand: the moment of the newest recorded attempt, the life that the id is in, and the
+-- end of the newest block.
+local newest, incarnation, block_until, offences
+
+-- A table `algorithm` of
+--   general_form, window_format   its form, and the numbers of a window for struct.pack
+--   incarnations                  how many of them can be told apart
+--   clamps                        whether time is taken as no earlier than `newest`
+--   longest_life                  the most that lifetime() can be while the clock goes on
+--   open_compact(bytes)           takes the compact form, sets newest and incarnation; or false
+--   compact()                     the compact form of the state at hand, where there is one
+--   new_window(i), take_window(i, ...), window_numbers(i)   a window's numbers
+--   used(i, at)                   how much of window i is used
+--   below(i, n, at)               how long after `at` less than n is used; 0 or less: it is already
+--   record(at)                    records the cost
+--   refund(at, incarnation)       takes the cost back; whether there was anything
+--   lifetime()                    how long from `now` on the windows matter
+-- PLACE: ANY POLICY
+
 local used_at, below = algorithm.used, algorithm.below
 local window_format = '<' .. algorithm.window_format
 local window_bytes = struct.size(window_format)
+
+local function to_ttl(lifetime)
+  return max_of(0, ceil(lifetime / 1000)) + 1000
+end
+
+-- Writes a state that matters for so long; false if the key holds something else, which reading has
+-- not shown.
+local function write(key, bytes, exists, lifetime)
+  local ends_at = format('%d', base_of_ends - 1000 + to_ttl(lifetime))
+  if exists then
+    call('SET', key, bytes, 'PXAT', ends_at)
+  elseif not call('SET', key, bytes, 'PXAT', ends_at, 'NX') then
+    return false
+  end
+  written[key] = bytes
+  return true
+end
+
+local function repair_ttl(i, lifetime)
+  if i == looked_after and call('PTTL', KEYS[i]) < 0 then
+    call('PEXPIRE', KEYS[i], to_ttl(lifetime))
+  end
+end
 
 -- The state of an id that has done nothing.
 local function open_new()
@@ -318,17 +350,17 @@ local function refund(key)
   local bytes = get(key)
   if type(bytes) == 'table' or not open(bytes) then return -1 end
   if not bytes or not algorithm.refund(tonumber(ARGV[2]), tonumber(ARGV[3])) then return 0 end
-  redis.call('SET', key, encode(), 'KEEPTTL')
-  if redis.call('PTTL', key) < 0 then
+  call('SET', key, encode(), 'KEEPTTL')
+  if call('PTTL', key) < 0 then
     local lifetime = max_of(algorithm.longest_life, min_difference, longest_length + longest_window)
-    redis.call('PEXPIRE', key, to_ttl(lifetime))
+    call('PEXPIRE', key, to_ttl(lifetime))
   end
   return 1
 end
 
 if ARGV[1] == 'refund' then return { refund(KEYS[1]) } end
 
-if is_attempt and done == 0 then read = redis.call('MGET', unpack(KEYS)) end
+if is_attempt and done == 0 then read = call('MGET', unpack(KEYS)) end
 local reply_length = is_full and 7 + 2 * window_count or 1
 for i = done + 1, key_count do
   local first = (i - 1) * reply_length + 1

@@ -52,56 +52,34 @@ if is_attempt or has_own_time then
   local time = redis.call('TIME')
   server_time = time[1] * 1000000 + time[2]
 end
-now = has_own_time and server_time or tonumber(ARGV[3])
+now = has_own_time and server_time or ARGV[3] + 0
 
 local reply = {}
 -- The short logs of an attempt are read at once; what was written since then is in `written`.
 local read, written = {}, {}
 local ttl, expires_at
 
--- A key lives a second longer than its log matters. Where the time is known, its end is cheaper to
--- set than its length, which Redis would have to turn into an end for its replicas.
-local function set_retention(micros)
-  ttl = math.ceil(micros / 1000) + 1000
-  if server_time then
-    expires_at = math.floor(server_time / 1000) + ttl
-  end
-end
-
--- Writes a short log; false if the key holds something else, which reading has not shown.
-local function write(key, bytes, exists)
-  if exists then
-    redis.call('SET', key, bytes, 'PXAT', expires_at)
-  elseif not redis.call('SET', key, bytes, 'PXAT', expires_at, 'NX') then
-    return false
-  end
-  written[key] = bytes
-  return true
-end
-
 -- Somebody may have taken a key's time to live away. Who writes sets it; where a refusal is all
 -- there is, one key of a call is looked after, each in its turn.
-local looked_after = server_time and server_time % #KEYS + 1
-local function repair_ttl(i)
-  if i == looked_after and redis.call('PTTL', KEYS[i]) < 0 then
-    redis.call('PEXPIRE', KEYS[i], ttl)
-  end
-end
+local key_count = #KEYS
+local looked_after = server_time and server_time % key_count + 1
 
 local pack_bytes, unpack_bytes, sub = struct.pack, struct.unpack, string.sub
+local floor, ceil, call, format = math.floor, math.ceil, redis.call, string.format
 
 -- The commonest case in the fewest steps: attempts of cost 1 under a single window, whose stamps
--- have 4 bytes. The log is full exactly when the window's max actions are in it. Ends before the
--- first log that needs more care.
+-- have 4 bytes. The log is full exactly when the window's max actions are in it. No function is made
+-- before, for that takes time as well. Ends before the first log that needs more care.
 local done = 0
 local range, width = 4294967296, 4
-local interval, single_max = tonumber(ARGV[8]), tonumber(ARGV[9])
+local interval, single_max = ARGV[8] + 0, ARGV[9] + 0
 if is_attempt and ARGV[4] == '1' and ARGV[6] == '0' and ARGV[7] == '' and #ARGV == 9
     and single_max <= MOST_STAMPS_OF_SHORT and interval < range then
-  read = redis.call('MGET', unpack(KEYS))
-  set_retention(interval)
+  read = key_count == 1 and { redis.pcall('GET', KEYS[1]) } or call('MGET', unpack(KEYS))
+  ttl = ceil(interval / 1000) + 1000
+  expires_at = format('%d', floor(server_time / 1000) + ttl)
   local full_bytes = HEADER_BYTES + (single_max - 1) * width
-  for i = 1, #KEYS do
+  for i = 1, key_count do
     local key = KEYS[i]
     local bytes = written[key] or read[i]
     local form, displaced, incarnation, newest
@@ -140,12 +118,11 @@ if is_attempt and ARGV[4] == '1' and ARGV[6] == '0' and ARGV[7] == '' and #ARGV 
       if waited_for + interval > at then wait = waited_for + interval - now end
     end
 
-    local is_written = true
+    local is_written, log = true, nil
     if recorded == 0 then
-      repair_ttl(i)
+      if i == looked_after and call('PTTL', key) < 0 then call('PEXPIRE', key, ttl) end
     elseif bytes then
       if is_full_log then displaced = is_blocked and 1 or 0 end
-      local log
       if single_max > 1 then
         local stamp = newest % range
         log = pack_bytes(HEADER_AND_STAMP, SHORT + width, displaced, incarnation, at, stamp)
@@ -153,11 +130,13 @@ if is_attempt and ARGV[4] == '1' and ARGV[6] == '0' and ARGV[7] == '' and #ARGV 
       else
         log = pack_bytes(HEADER, SHORT + width, displaced, incarnation, at)
       end
-      is_written = write(key, log, true)
+      call('SET', key, log, 'PXAT', expires_at)
     else
       incarnation = server_time % INCARNATIONS
-      is_written = write(key, pack_bytes(HEADER, SHORT + width, 0, incarnation, now), false)
+      log = pack_bytes(HEADER, SHORT + width, 0, incarnation, now)
+      is_written = call('SET', key, log, 'PXAT', expires_at, 'NX') -- for reading shows no lists
     end
+    if is_written and key_count > 1 then written[key] = log end
 
     if not is_full then
       reply[i] = is_written and (is_blocked and wait or 0) or -1
@@ -167,7 +146,7 @@ if is_attempt and ARGV[4] == '1' and ARGV[6] == '0' and ARGV[7] == '' and #ARGV 
       local inside, outside = 0, math.min(size, single_max - recorded) + 1
       local first_inside = at -- the oldest one that is counted
       while outside - inside > 1 do
-        local n = math.floor((inside + outside) / 2)
+        local n = floor((inside + outside) / 2)
         local time = newest
         if n > 1 then
           local stamp = unpack_bytes('<I4', bytes, HEADER_BYTES + (n - 2) * width + 1)
@@ -189,10 +168,37 @@ if is_attempt and ARGV[4] == '1' and ARGV[6] == '0' and ARGV[7] == '' and #ARGV 
     end
     done = i
   end
-  if done == #KEYS then return reply end
+  if done == key_count then return reply end
 end
 
 -- From here on: any policy, any log.
+
+-- A key lives a second longer than its log matters. Where the time is known, its end is cheaper to
+-- set than its length, which Redis would have to turn into an end for its replicas.
+local function set_retention(micros)
+  ttl = math.ceil(micros / 1000) + 1000
+  if server_time then
+    expires_at = string.format('%d', math.floor(server_time / 1000) + ttl)
+  end
+end
+
+-- Writes a short log; false if the key holds something else, which reading has not shown.
+local function write(key, bytes, exists)
+  if exists then
+    redis.call('SET', key, bytes, 'PXAT', expires_at)
+  elseif not redis.call('SET', key, bytes, 'PXAT', expires_at, 'NX') then
+    return false
+  end
+  written[key] = bytes
+  return true
+end
+
+local function repair_ttl(i)
+  if i == looked_after and redis.call('PTTL', KEYS[i]) < 0 then
+    redis.call('PEXPIRE', KEYS[i], ttl)
+  end
+end
+
 local cost, min_difference = tonumber(ARGV[4]), tonumber(ARGV[6])
 local intervals, maxes, window_count = {}, {}, 0
 local longest_window, capacity = 0, 1
@@ -574,7 +580,7 @@ end
 
 if is_attempt and is_short_policy and done == 0 then read = redis.call('MGET', unpack(KEYS)) end
 local reply_length = is_full and 7 + 2 * window_count or 1
-for i = done + 1, #KEYS do
+for i = done + 1, key_count do
   local first = (i - 1) * reply_length + 1
   key = KEYS[i]
   if open_key(read[i]) then
