@@ -37,16 +37,19 @@ local NARROW = 2 ^ 24 - 1 -- luacheck: ignore 211 (the most that three bytes can
 local floor, ceil, min, max_of = math.floor, math.ceil, math.min, math.max
 local pack_bytes, unpack_bytes, call, format = struct.pack, struct.unpack, redis.call, string.format
 
-local is_attempt, is_full, has_own_time = ARGV[1] == 'attempt', ARGV[2] == 'full', ARGV[3] == ''
-local count_blocked = ARGV[5] == '1'
-local cost, interval, max = ARGV[4] + 0, ARGV[8] + 0, ARGV[9] + 0 -- the two of the first window
-local key_count = #KEYS
+-- `interval` and `max` are those of the first window; `further` is there if it is not the only one.
+local operation, detail, time, cost, count_blocked, min_difference, block_lengths, interval, max,
+  further = unpack(ARGV)
+cost, count_blocked, interval, max = cost + 0, count_blocked == '1', interval + 0, max + 0
+local is_attempt, is_full, has_own_time = operation == 'attempt', detail == 'full', time == ''
+local keys = KEYS
+local key_count = #keys
 local now, server_time
 if is_attempt or has_own_time then
-  local time = call('TIME')
-  server_time = time[1] * 1000000 + time[2]
+  local seconds_and_micros = call('TIME')
+  server_time = seconds_and_micros[1] * 1000000 + seconds_and_micros[2]
 end
-now = has_own_time and server_time or ARGV[3] + 0
+now = has_own_time and server_time or time + 0
 
 -- What is written has an end, which is cheaper to set than a length: that Redis would have to turn
 -- into an end for its replicas. A key lives a second longer than its state matters.
@@ -97,10 +100,10 @@ end
 -- function is made before, for that takes as long as all the rest. Ends before the first state that
 -- needs more care.
 local done = 0
-if is_attempt and ARGV[6] == '0' and ARGV[7] == '' and #ARGV == 9 then
-  read = key_count == 1 and { redis.pcall('GET', KEYS[1]) } or call('MGET', unpack(KEYS))
+if is_attempt and min_difference == '0' and block_lengths == '' and not further then
+  read = key_count == 1 and { redis.pcall('GET', keys[1]) } or call('MGET', unpack(keys))
   for i = 1, key_count do
-    local key = KEYS[i]
+    local key = keys[i]
     local bytes = written[key] or read[i]
     local time_left, lifetime, after, at, life, used, reset, wait
     -- Judges an attempt on the state in `bytes`, false if there is none. Leaves the loop where that
@@ -137,7 +140,7 @@ if is_attempt and ARGV[6] == '0' and ARGV[7] == '' and #ARGV == 9 then
 end
 
 -- From here on: any policy, any state.
-local min_difference = tonumber(ARGV[6])
+min_difference = min_difference + 0
 local intervals, maxes, window_count = {}, {}, (#ARGV - 7) / 2
 local longest_window = 0
 for i = 1, window_count do
@@ -145,7 +148,7 @@ for i = 1, window_count do
   longest_window = max_of(longest_window, intervals[i])
 end
 local lengths, longest_length = {}, 0
-for length in string.gmatch(ARGV[7], '%d+') do
+for length in string.gmatch(block_lengths, '%d+') do
   lengths[#lengths + 1] = tonumber(length)
   longest_length = max_of(longest_length, lengths[#lengths])
 end
@@ -192,8 +195,8 @@ local function write(key, bytes, exists, lifetime)
 end
 
 local function repair_ttl(i, lifetime)
-  if i == looked_after and call('PTTL', KEYS[i]) < 0 then
-    call('PEXPIRE', KEYS[i], to_ttl(lifetime))
+  if i == looked_after and call('PTTL', keys[i]) < 0 then
+    call('PEXPIRE', keys[i], to_ttl(lifetime))
   end
 end
 
@@ -204,8 +207,8 @@ local function open_new()
   for i = 1, window_count do algorithm.new_window(i) end
 end
 
-local function is_moment(time, latest)
-  return time == NONE or math.abs(time) <= latest
+local function is_moment(moment, latest)
+  return moment == NONE or math.abs(moment) <= latest
 end
 
 -- Whether it is the general form of an algorithm, `size` bytes for each window.
@@ -284,7 +287,7 @@ local function wait_for(places, at)
   local wait = 0
   if newest and min_difference > 0 then wait = newest + min_difference - at end
   for i = 1, window_count do
-    wait = max_of(wait, below(i, maxes[i] - places + 1, at))
+    if places > 0 then wait = max_of(wait, below(i, maxes[i] - places + 1, at)) end
   end
   if block_until then wait = max_of(wait, block_until - at) end
   return wait <= 0 and 0 or wait + (at - now)
@@ -349,7 +352,7 @@ end
 local function refund(key)
   local bytes = get(key)
   if type(bytes) == 'table' or not open(bytes) then return -1 end
-  if not bytes or not algorithm.refund(tonumber(ARGV[2]), tonumber(ARGV[3])) then return 0 end
+  if not bytes or not algorithm.refund(detail + 0, time + 0) then return 0 end
   call('SET', key, encode(), 'KEEPTTL')
   if call('PTTL', key) < 0 then
     local lifetime = max_of(algorithm.longest_life, min_difference, longest_length + longest_window)
@@ -358,13 +361,13 @@ local function refund(key)
   return 1
 end
 
-if ARGV[1] == 'refund' then return { refund(KEYS[1]) } end
+if operation == 'refund' then return { refund(keys[1]) } end
 
-if is_attempt and done == 0 then read = call('MGET', unpack(KEYS)) end
+if is_attempt and done == 0 then read = call('MGET', unpack(keys)) end
 local reply_length = is_full and 7 + 2 * window_count or 1
 for i = done + 1, key_count do
   local first = (i - 1) * reply_length + 1
-  local key = KEYS[i]
+  local key = keys[i]
   local bytes
   if is_attempt then bytes = written[key] or read[i] else bytes = get(key) end
   local is_state = type(bytes) ~= 'table' and open(bytes)

@@ -44,15 +44,19 @@ local MOST_STAMPS = 4294967295 -- what RING can count; a Redis string has room f
 local INCARNATIONS = 4294967296
 local LATEST = 9007199254740992 -- times are within what a number tells exactly, back and forth
 
-local operation, count_blocked = ARGV[1], ARGV[5] == '1'
-local is_attempt, is_full = operation == 'attempt', ARGV[2] == 'full'
-local has_own_time = ARGV[3] == ''
+-- `interval` and `single_max` are those of the first window; `further` is there if it is not the
+-- only one.
+local operation, detail, time, cost, count_blocked, min_difference, block_lengths, interval,
+  single_max, further = unpack(ARGV)
+count_blocked, interval, single_max = count_blocked == '1', interval + 0, single_max + 0
+local is_attempt, is_full, has_own_time = operation == 'attempt', detail == 'full', time == ''
+local keys = KEYS
 local now, server_time
 if is_attempt or has_own_time then
-  local time = redis.call('TIME')
-  server_time = time[1] * 1000000 + time[2]
+  local seconds_and_micros = redis.call('TIME')
+  server_time = seconds_and_micros[1] * 1000000 + seconds_and_micros[2]
 end
-now = has_own_time and server_time or ARGV[3] + 0
+now = has_own_time and server_time or time + 0
 
 local reply = {}
 -- The short logs of an attempt are read at once; what was written since then is in `written`.
@@ -61,26 +65,25 @@ local ttl, expires_at
 
 -- Somebody may have taken a key's time to live away. Who writes sets it; where a refusal is all
 -- there is, one key of a call is looked after, each in its turn.
-local key_count = #KEYS
+local key_count = #keys
 local looked_after = server_time and server_time % key_count + 1
 
 local pack_bytes, unpack_bytes, sub = struct.pack, struct.unpack, string.sub
 local floor, ceil, call, format = math.floor, math.ceil, redis.call, string.format
 
 -- The commonest case in the fewest steps: attempts of cost 1 under a single window, whose stamps
--- have 4 bytes. The log is full exactly when the window's max actions are in it. No function is made
--- before, for that takes time as well. Ends before the first log that needs more care.
+-- have 4 bytes. The log is full exactly when the window's max actions are in it. No function is
+-- made before, for that takes time as well. Ends before the first log that needs more care.
 local done = 0
 local range, width = 4294967296, 4
-local interval, single_max = ARGV[8] + 0, ARGV[9] + 0
-if is_attempt and ARGV[4] == '1' and ARGV[6] == '0' and ARGV[7] == '' and #ARGV == 9
+if is_attempt and cost == '1' and min_difference == '0' and block_lengths == '' and not further
     and single_max <= MOST_STAMPS_OF_SHORT and interval < range then
-  read = key_count == 1 and { redis.pcall('GET', KEYS[1]) } or call('MGET', unpack(KEYS))
+  read = key_count == 1 and { redis.pcall('GET', keys[1]) } or call('MGET', unpack(keys))
   ttl = ceil(interval / 1000) + 1000
   expires_at = format('%d', floor(server_time / 1000) + ttl)
   local full_bytes = HEADER_BYTES + (single_max - 1) * width
   for i = 1, key_count do
-    local key = KEYS[i]
+    local key = keys[i]
     local bytes = written[key] or read[i]
     local form, displaced, incarnation, newest
     local length, size, oldest = 0, 0, nil
@@ -147,13 +150,13 @@ if is_attempt and ARGV[4] == '1' and ARGV[6] == '0' and ARGV[7] == '' and #ARGV 
       local first_inside = at -- the oldest one that is counted
       while outside - inside > 1 do
         local n = floor((inside + outside) / 2)
-        local time = newest
+        local moment = newest
         if n > 1 then
           local stamp = unpack_bytes('<I4', bytes, HEADER_BYTES + (n - 2) * width + 1)
-          time = newest - (newest - stamp) % range
+          moment = newest - (newest - stamp) % range
         end
-        if at - time < interval then
-          inside, first_inside = n, time
+        if at - moment < interval then
+          inside, first_inside = n, moment
         else
           outside = n
         end
@@ -194,12 +197,12 @@ local function write(key, bytes, exists)
 end
 
 local function repair_ttl(i)
-  if i == looked_after and redis.call('PTTL', KEYS[i]) < 0 then
-    redis.call('PEXPIRE', KEYS[i], ttl)
+  if i == looked_after and redis.call('PTTL', keys[i]) < 0 then
+    redis.call('PEXPIRE', keys[i], ttl)
   end
 end
 
-local cost, min_difference = tonumber(ARGV[4]), tonumber(ARGV[6])
+cost, min_difference = cost + 0, min_difference + 0
 local intervals, maxes, window_count = {}, {}, 0
 local longest_window, capacity = 0, 1
 for i = 8, #ARGV, 2 do
@@ -211,7 +214,7 @@ end
 local retention = math.max(min_difference, longest_window)
 set_retention(retention)
 local lengths, longest_length = {}, 0
-for length in string.gmatch(ARGV[7], '%d+') do
+for length in string.gmatch(block_lengths, '%d+') do
   lengths[#lengths + 1] = tonumber(length)
   longest_length = math.max(longest_length, lengths[#lengths])
 end
@@ -320,13 +323,13 @@ local function nth(n)
     local stamp = unpack_bytes(stamp_format, bytes, header_bytes + (n - 2) * width + 1)
     return newest - (newest - stamp) % range
   end
-  local time = known[n]
-  if not time then
+  local moment = known[n]
+  if not moment then
     local stamp = unpack_bytes(stamp_format, ring_bytes((head + count + 1 - n) % room, 1))
-    time = newest - (newest - stamp) % range
-    known[n] = time
+    moment = newest - (newest - stamp) % range
+    known[n] = moment
   end
-  return time
+  return moment
 end
 
 -- How many of the newest actions are less than `duration` before `at`, `most` at most.
@@ -571,18 +574,18 @@ local function refund(at)
 end
 
 if operation == 'refund' then
-  key = KEYS[1]
+  key = keys[1]
   if not open_key() then return { -1 } end
-  if not exists or incarnation ~= tonumber(ARGV[3]) then return { 0 } end
+  if not exists or incarnation ~= time + 0 then return { 0 } end
   load()
-  return { refund(tonumber(ARGV[2])) }
+  return { refund(detail + 0) }
 end
 
-if is_attempt and is_short_policy and done == 0 then read = redis.call('MGET', unpack(KEYS)) end
+if is_attempt and is_short_policy and done == 0 then read = redis.call('MGET', unpack(keys)) end
 local reply_length = is_full and 7 + 2 * window_count or 1
 for i = done + 1, key_count do
   local first = (i - 1) * reply_length + 1
-  key = KEYS[i]
+  key = keys[i]
   if open_key(read[i]) then
     local at, by_count, by_min_difference, by_block = now, 0, 0, 0
     if newest and newest > now then at = newest end
