@@ -143,8 +143,9 @@ function createClientBackend({ connection, policy, namespace }) {
       return all;
     },
 
-    refund(id, { at, cost, incarnation }) {
-      const args = ['refund', String(at), String(incarnation), String(cost)];
+    refund(id, { at, cost, incarnation }, now) {
+      const time = now === undefined ? '' : String(now);
+      const args = ['refund', `${at},${incarnation}`, time, String(cost)];
       return new Promise((resolve, reject) => {
         runScript(keyOf(id), args, (error, reply) => {
           const found = error ?? readRefund(reply);

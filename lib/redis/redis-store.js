@@ -165,7 +165,9 @@ function createRedisStore(checked) {
     async refund(receipt) {
       if (receipt === null) return false;
       if (!isOfRedis(receipt)) return fallback.refund(receipt);
-      return run(() => backend.refund(idText(receipt.id), receipt));
+      const now = readNow();
+      assertOpen(); // the user's clock may have closed it
+      return run(() => backend.refund(idText(receipt.id), receipt, now));
     },
 
     async clear(id) {

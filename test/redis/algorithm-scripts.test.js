@@ -29,6 +29,13 @@ function run(policy, keys, words) {
   return redis.evalsha(sha1, keys.length, ...keys, ...words, ...argumentsOf(policy));
 }
 
+/** The same where time is only told: the server's own must not end a key that is a second old. */
+function runInToldTime(policy, keys, words) {
+  const reply = run(policy, keys, words);
+  for (const key of new Set(keys)) redis.persist(key);
+  return reply;
+}
+
 const lengthOf = ({ limits }) => 7 + 2 * limits.length;
 
 /** What the oracle says too; the rest is for refunds alone. */
@@ -79,31 +86,33 @@ async function runTrace(seed, policy, random, { start = START_US, crowd = 1 }) {
     const context = { seed, step, policy, now };
     now += randomStep(random, policy.unit);
     if (random.chance(6)) now -= random.between(1, 20 * policy.unit);
-    const cost = random.chance(30) ? random.between(1, Math.min(smallestMax, 50)) : Math.min(smallestMax, crowd);
+    const cost = random.chance(30)
+      ? random.between(1, Math.min(smallestMax, 50))
+      : Math.min(smallestMax, crowd);
     const kind = random.between(1, 7);
     if (kind <= 2) {
       const id = random.pick(IDS);
       const peekCost = random.chance(20) ? 0 : cost;
       const words = ['peek', 'full', now, peekCost];
-      const answer = answerOf(await run(policy, [id], words), policy);
+      const answer = answerOf(await runInToldTime(policy, [id], words), policy);
       const expected = oracles[id].peek(now, peekCost);
       expect({ ...context, ...answer }).toEqual({ ...context, ...expectedOf(expected) });
-      const [brief] = await run(policy, [id], ['peek', 'brief', now, peekCost]);
+      const [brief] = await runInToldTime(policy, [id], ['peek', 'brief', now, peekCost]);
       expect({ ...context, brief }).toEqual({ ...context, brief: expected.timeLeft });
     } else if (kind === 3) {
       const ids = Array.from({ length: random.between(1, 5) }, () => random.pick(IDS));
-      const reply = await run(policy, ids, ['attempt', 'brief', now, cost]);
+      const reply = await runInToldTime(policy, ids, ['attempt', 'brief', now, cost]);
       const expected = ids.map((id) => oracles[id].attempt(now, cost).timeLeft);
       expect({ ...context, reply }).toEqual({ ...context, reply: expected });
     } else if (kind === 4 && refundable.length > 0) {
       const [taken] = refundable.splice(random.between(0, refundable.length - 1), 1);
-      const words = ['refund', taken.at, taken.incarnation, taken.cost];
-      const [found] = await run(policy, [taken.id], words);
-      const was = oracles[taken.id].refund(taken);
+      const words = ['refund', `${taken.at},${taken.incarnation}`, now, taken.cost];
+      const [found] = await runInToldTime(policy, [taken.id], words);
+      const was = oracles[taken.id].refund(now, taken);
       expect({ ...context, found }).toEqual({ ...context, found: was ? 1 : 0 });
     } else {
       const ids = Array.from({ length: random.between(1, 3) }, () => random.pick(IDS));
-      const reply = await run(policy, ids, ['attempt', 'full', now, cost]);
+      const reply = await runInToldTime(policy, ids, ['attempt', 'full', now, cost]);
       for (const [i, id] of ids.entries()) {
         const expected = oracles[id].attempt(now, cost);
         const answer = answerOf(reply, policy, i);
@@ -134,7 +143,10 @@ describe('the scripts of algorithms', () => {
       ['windows of months', { scale: 400_000_003 }],
       ['thousands of actions', { scale: 5000, crowd: 5003 }],
       ['millions of actions in hours', { scale: 1_000_003, crowd: 3_000_017 }],
-      ['more actions than a number of 32 bits in months', { scale: 300_000_007, crowd: 2 ** 40 + 9 }],
+      [
+        'more actions than a number of 32 bits in months',
+        { scale: 300_000_007, crowd: 2 ** 40 + 9 },
+      ],
     ])('decides as defined: %s', async (_, kind) => {
       for (let seed = 1; seed <= TRACES; seed++) {
         const random = randomFrom(seed);

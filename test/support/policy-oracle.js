@@ -6,8 +6,9 @@
 
 const floorDiv = (a, b) => (a - (((a % b) + b) % b)) / b;
 const ceilDiv = (a, b) => -floorDiv(-a, b);
-const most = (...values) => values.reduce((a, b) => (a > b ? a : b));
-const least = (...values) => values.reduce((a, b) => (a < b ? a : b));
+const ascending = (a, b) => (a < b ? -1 : 1); // Math.max takes no BigInt
+const most = (...values) => values.sort(ascending).at(-1);
+const least = (...values) => values.sort(ascending)[0];
 
 const NARROW_CAP = 2n ** 24n - 1n;
 const WIDE_CAP = 2n ** 53n - 1n;
@@ -89,9 +90,10 @@ class SlidingWindowCounter extends WindowCounts {
 
 class Gcra {
   arrival = null; // in units
-  restart = 0; // which attempt it was
+  costs = []; // what was recorded, by attempts
 
   constructor({ interval, max }) {
+    this.max = max;
     this.scale = max <= 1000n ? max : 1000n;
     this.emission = max <= 1000n ? interval : most(ceilDiv(interval * 1000n, max), 1n);
   }
@@ -106,16 +108,19 @@ class Gcra {
   }
 
   record(at, cost, attempt) {
-    if (this.arrival === null || this.arrival <= at * this.scale) {
-      this.arrival = at * this.scale;
-      this.restart = attempt;
-    }
-    this.arrival += cost * this.emission;
+    this.arrival = most(this.arrival ?? at * this.scale, at * this.scale) + cost * this.emission;
+    this.costs.push({ attempt, cost });
   }
 
-  refund(_at, cost, { attempt }) {
-    if (attempt < this.restart) return false;
-    this.arrival -= cost * this.emission;
+  /** What has not leaked of it yet. */
+  refund(at, cost, { attempt, time }) {
+    const units = time * this.scale;
+    if (units - at * this.scale >= this.max * this.emission) return false;
+    const later = this.costs.filter((each) => each.attempt > attempt);
+    const sum = later.reduce((total, each) => total + each.cost, 0n);
+    const end = this.arrival - sum * this.emission;
+    if (end <= units) return false;
+    this.arrival -= least(cost * this.emission, end - units);
     return true;
   }
 }
@@ -148,6 +153,8 @@ class PolicyOracle {
       ...window,
       state: new KINDS[algorithm](window, cap),
     }));
+    // What gcra needs neither for a gap nor for a block, it need not know.
+    this.keepsNewest = limits.length > 1 || minDifference > 0 || blockFor.length > 0;
     this.longestWindow = most(...windows.map(({ interval }) => interval));
   }
 
@@ -157,6 +164,7 @@ class PolicyOracle {
     const states = this.windows.map(({ state }) => ({
       ...state,
       ...(state.counts && { counts: new Map(state.counts) }),
+      ...(state.costs && { costs: [...state.costs] }),
     }));
     return { own: { newest, blockUntil, offences }, states };
   }
@@ -178,10 +186,11 @@ class PolicyOracle {
     return { ...this.decide(BigInt(now), BigInt(cost)), attempt: this.attempts };
   }
 
-  refund({ at, cost, attempt }) {
+  refund(now, { at, cost, attempt }) {
     const { newest } = this;
+    const time = this.keepsNewest && newest !== null ? most(BigInt(now), newest) : BigInt(now);
     const found = this.windows.map(({ state }) => {
-      return state.refund(BigInt(at), BigInt(cost), { newest, attempt });
+      return state.refund(BigInt(at), BigInt(cost), { newest, attempt, time });
     });
     return found.includes(true);
   }

@@ -54,9 +54,8 @@ end
 local algorithm = {
   general_form = GENERAL_FORMS,
   window_format = 'I7',
-  incarnations = INCARNATIONS,
+  new_incarnation = function() return server_time % INCARNATIONS end,
   clamps = true,
-  longest_life = longest_window,
 
   open_compact = function(bytes)
     if #bytes ~= COMPACT_BYTES or string.byte(bytes) ~= FORM then return false end

@@ -5,9 +5,8 @@
 -- KEYS     one state each, of one policy; a key may occur more than once. Judged in their order.
 -- ARGV[1]  'attempt', 'peek' or 'refund'
 -- ARGV[2]  attempt, peek: 'brief' or 'full', which is how much to reply
---          refund: the moment the attempt was recorded at, in us
--- ARGV[3]  attempt, peek: the time in us; '' for the server's own
---          refund: the incarnation that recorded it
+--          refund: the moment the attempt was recorded at in us, a comma, and its incarnation
+-- ARGV[3]  the time in us; '' for the server's own
 -- ARGV[4]  cost, an integer from 1 to the smallest max; a peek with 0 tells what is used
 -- ARGV[5]  '1' if blocked attempts count as actions, else '0'
 -- ARGV[6]  minDifference in us
@@ -29,7 +28,7 @@
 
 local COMPACT_FORMS, GENERAL_FORMS, END_OF_FORMS = 0xB0, 0xB8, 0xC0 -- where each kind begins
 -- form, windows, offences, incarnation, newest, block until
-local HEADER, HEADER_BYTES = '<BI2BI4i8i8', 24
+local HEADER, HEADER_BYTES = '<BI2BI7i8i8', 27
 local NONE = -2 ^ 62 -- stands for a moment that there is not
 local LATEST = 2 ^ 53 -- times are within what a number tells exactly, back and forth
 local NARROW = 2 ^ 24 - 1 -- luacheck: ignore 211 (the most that three bytes can count)
@@ -45,7 +44,7 @@ local is_attempt, is_full, has_own_time = operation == 'attempt', detail == 'ful
 local keys = KEYS
 local key_count = #keys
 local now, server_time
-if is_attempt or has_own_time then
+if operation ~= 'peek' or has_own_time then
   local seconds_and_micros = call('TIME')
   server_time = seconds_and_micros[1] * 1000000 + seconds_and_micros[2]
 end
@@ -147,11 +146,8 @@ for i = 1, window_count do
   intervals[i], maxes[i] = tonumber(ARGV[6 + 2 * i]), tonumber(ARGV[7 + 2 * i])
   longest_window = max_of(longest_window, intervals[i])
 end
-local lengths, longest_length = {}, 0
-for length in string.gmatch(block_lengths, '%d+') do
-  lengths[#lengths + 1] = tonumber(length)
-  longest_length = max_of(longest_length, lengths[#lengths])
-end
+local lengths = {}
+for length in string.gmatch(block_lengths, '%d+') do lengths[#lengths + 1] = tonumber(length) end
 local is_plain = window_count == 1 and min_difference == 0 and #lengths == 0
 
 -- The state at hand: the moment of the newest recorded attempt, the life that the id is in, and the
@@ -160,16 +156,15 @@ local newest, incarnation, block_until, offences
 
 -- A table `algorithm` of
 --   general_form, window_format   its form, and the numbers of a window for struct.pack
---   incarnations                  how many of them can be told apart
+--   new_incarnation()             for an id that has done nothing
 --   clamps                        whether time is taken as no earlier than `newest`
---   longest_life                  the most that lifetime() can be while the clock goes on
 --   open_compact(bytes)           takes the compact form, sets newest and incarnation; or false
 --   compact()                     the compact form of the state at hand, where there is one
 --   new_window(i), take_window(i, ...), window_numbers(i)   a window's numbers
 --   used(i, at)                   how much of window i is used
 --   below(i, n, at)               how long after `at` less than n is used; 0 or less: it is already
 --   record(at)                    records the cost
---   refund(at, incarnation)       takes the cost back; whether there was anything
+--   refund(at, incarnation)       takes back what an attempt recorded; whether there was anything
 --   lifetime()                    how long from `now` on the windows matter
 -- PLACE: ANY POLICY
 
@@ -203,7 +198,7 @@ end
 -- The state of an id that has done nothing.
 local function open_new()
   newest, block_until, offences = nil, nil, 0
-  incarnation = server_time and server_time % algorithm.incarnations or 0
+  incarnation = server_time and algorithm.new_incarnation() or 0
   for i = 1, window_count do algorithm.new_window(i) end
 end
 
@@ -347,17 +342,13 @@ local function get(key)
   return redis.pcall('GET', key)
 end
 
--- Takes back what an attempt recorded. What time it is by the attempt's clock is not known here, so
--- the key lives on as it did.
+-- Takes back what an attempt recorded.
 local function refund(key)
   local bytes = get(key)
   if type(bytes) == 'table' or not open(bytes) then return -1 end
-  if not bytes or not algorithm.refund(detail + 0, time + 0) then return 0 end
-  call('SET', key, encode(), 'KEEPTTL')
-  if call('PTTL', key) < 0 then
-    local lifetime = max_of(algorithm.longest_life, min_difference, longest_length + longest_window)
-    call('PEXPIRE', key, to_ttl(lifetime))
-  end
+  local at, of = string.match(detail, '(.*),(.*)')
+  if not bytes or not algorithm.refund(at + 0, of + 0) then return 0 end
+  write(key, encode(), true, lifetime_now())
   return 1
 end
 

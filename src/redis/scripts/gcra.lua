@@ -6,14 +6,18 @@
 -- a us: of 1/max us up to a max of 1000, so that interval / max is exact; else of 1/1000 us, and
 -- the emission is rounded up. A theoretical arrival time is kept as whole us and the units beyond.
 --
--- The incarnation changes with each restart, so a refund knows what belongs to the windows as they
--- are. Source: ATM Forum, Traffic Management 4.0, virtual scheduling.
+-- A refund gives back what has not leaked of an action yet. Where in the bucket that is follows from
+-- what was recorded later, so the incarnation is a number that grows with all costs; it begins where
+-- numbers of earlier lives are unlikely to be. Source: ATM Forum, Traffic Management 4.0, virtual
+-- scheduling.
 --
 -- Compact form: the theoretical arrival time alone, its us above 64 apart from the rest.
 
--- form, incarnation, the low 6 bits of the us and 10 of units, the high bits of the us
+-- form, number, the low 6 bits of the us and 10 of units, the high bits of the us
 local FORM, COMPACT, COMPACT_BYTES = COMPACT_FORMS + 2, '<BI3I2i6', 12
-local INCARNATIONS = 2 ^ 24
+local NUMBERS = 2 ^ 24
+local SPREAD = 8191 -- between the first numbers of lives that begin in subsequent us
+local MOST_NUMBERED = 2 ^ 16 -- the largest max for which these are enough
 local MOST_EXACT = 1000 -- max up to which interval / max is exact
 local LONGEST = 2 ^ 52
 
@@ -21,7 +25,7 @@ now = max_of(-LONGEST, min(now, LONGEST))
 
 -- PART: ONE WINDOW
     -- A burst has to fit into a number.
-    if interval > LONGEST / MOST_EXACT or max > LONGEST / 1000 then break end
+    if interval > LONGEST / MOST_EXACT or max > MOST_NUMBERED then break end
     local scale, emission = max, interval
     if max > MOST_EXACT then scale, emission = 1000, max_of(1, ceil(interval * 1000 / max)) end
     local backlog = 0 -- in units, ahead of `now`
@@ -34,18 +38,15 @@ now = max_of(-LONGEST, min(now, LONGEST))
       backlog = (high * 64 + (low - units) / 1024 - now) * scale + units
       if backlog >= LATEST then break end
     else
-      life = server_time % INCARNATIONS
+      life = server_time % NUMBERS * SPREAD % NUMBERS
     end
     local room = (max - cost) * emission
     time_left = 0
     if backlog > room then
       time_left = ceil((backlog - room) / scale)
     else
-      if backlog <= 0 then
-        backlog = 0
-        if bytes then life = (life + 1) % INCARNATIONS end
-      end
-      backlog = backlog + cost * emission
+      backlog = max_of(0, backlog) + cost * emission
+      life = (life + cost) % NUMBERS
       local units = backlog % scale
       local micros = now + (backlog - units) / scale
       local low = micros % 64
@@ -61,8 +62,6 @@ now = max_of(-LONGEST, min(now, LONGEST))
 -- PART: ANY POLICY
 local scales, emissions = {}, {}
 local arrivals, arrival_units = {}, {} -- none in a window that has not begun
-local restarts = {} -- which incarnation each window's last restart began
-local longest_burst = 0
 for i = 1, window_count do
   local length = min(intervals[i], LONGEST)
   scales[i], emissions[i] = maxes[i], length
@@ -70,17 +69,17 @@ for i = 1, window_count do
     local whole, remainder = multiply_divide(1000, length, maxes[i])
     scales[i], emissions[i] = 1000, max_of(1, remainder > 0 and whole + 1 or whole)
   end
-  local burst = multiply_divide(maxes[i], emissions[i], scales[i])
-  longest_burst = max_of(longest_burst, burst + 1)
 end
+local is_numbered_short = is_plain and max <= MOST_NUMBERED
+local numbers = is_numbered_short and NUMBERS or 2 ^ 53
 
 -- Of other limits' units, as many as there can be of these.
-local function take(i, micros, units, restart)
-  arrivals[i], arrival_units[i], restarts[i] = micros, min(units, scales[i] - 1), restart
+local function take(i, micros, units)
+  arrivals[i], arrival_units[i] = micros, min(units, scales[i] - 1)
 end
 
-local function has_passed(i)
-  local ahead = arrivals[i] and arrivals[i] - now or -1
+local function has_passed(i, at)
+  local ahead = arrivals[i] and arrivals[i] - at or -1
   return ahead < 0 or (ahead == 0 and arrival_units[i] == 0)
 end
 
@@ -89,78 +88,100 @@ local function duration_of(i, actions)
   return multiply_divide(actions, emissions[i], scales[i])
 end
 
+local function count_ahead(i, at)
+  if has_passed(i, at) then return 0 end
+  local whole, remainder = multiply_divide(arrivals[i] - at, scales[i], emissions[i])
+  return whole + ceil((remainder + arrival_units[i]) / emissions[i])
+end
+
+local function move_back(i, micros, units)
+  units = arrival_units[i] - units
+  local borrowed = units < 0 and 1 or 0
+  arrivals[i], arrival_units[i] = arrivals[i] - micros - borrowed, units + borrowed * scales[i]
+end
+
+-- Gives window i back what has not leaked at `now` of `cost` actions recorded at `at`, with `later`
+-- recorded after them; whether there was anything.
+local function give_back(i, at, later)
+  local full_micros, full_units = duration_of(i, maxes[i])
+  local since = now - at
+  if since > full_micros or (since == full_micros and full_units == 0) then return false end
+  if later >= count_ahead(i, now) then return false end
+  local micros, units = duration_of(i, cost)
+  local later_micros, later_units = duration_of(i, later)
+  local left_micros, left_units = arrivals[i] - now - later_micros, arrival_units[i] - later_units
+  if left_units < 0 then
+    left_micros, left_units = left_micros - 1, left_units + scales[i]
+  end
+  if left_micros < micros or (left_micros == micros and left_units < units) then
+    micros, units = left_micros, left_units
+  end
+  move_back(i, micros, units)
+  return true
+end
+
 local algorithm = {
   general_form = GENERAL_FORMS + 2,
-  window_format = 'i8I2I3',
-  incarnations = INCARNATIONS,
+  window_format = 'i8I2',
   clamps = false,
-  longest_life = longest_burst,
+
+  new_incarnation = function()
+    if is_numbered_short then return server_time % NUMBERS * SPREAD % NUMBERS end
+    return tonumber(string.sub(redis.sha1hex(format('%d', server_time)), 1, 13), 16)
+  end,
 
   open_compact = function(bytes)
     if #bytes ~= COMPACT_BYTES or string.byte(bytes) ~= FORM then return false end
-    local _, life, low, high = unpack_bytes(COMPACT, bytes)
+    local _, number, low, high = unpack_bytes(COMPACT, bytes)
     local units = low % 1024
     if units >= MOST_EXACT then return false end
-    incarnation = life
-    take(1, high * 64 + (low - units) / 1024, units, life)
+    incarnation = number
+    take(1, high * 64 + (low - units) / 1024, units)
     return true
   end,
 
   compact = function()
     local micros = arrivals[1]
-    if micros >= LATEST then return nil end
+    if not is_numbered_short or micros >= LATEST then return nil end
     local low = micros % 64
     local word = low * 1024 + arrival_units[1]
-    return pack_bytes(COMPACT, FORM, incarnation, word, (micros - low) / 64)
+    return pack_bytes(COMPACT, FORM, incarnation % NUMBERS, word, (micros - low) / 64)
   end,
 
-  new_window = function(i) arrivals[i], arrival_units[i], restarts[i] = nil, 0, 0 end,
-  take_window = function(i, micros, units, restart)
-    if micros ~= NONE then take(i, micros, units, restart) end
+  new_window = function(i) arrivals[i], arrival_units[i] = nil, 0 end,
+  take_window = function(i, micros, units)
+    if micros ~= NONE then take(i, micros, units) end
   end,
-  window_numbers = function(i) return arrivals[i] or NONE, arrival_units[i], restarts[i] end,
+  window_numbers = function(i) return arrivals[i] or NONE, arrival_units[i] end,
 
-  used = function(i)
-    if has_passed(i) then return 0 end
-    local whole, remainder = multiply_divide(arrivals[i] - now, scales[i], emissions[i])
-    return whole + ceil((remainder + arrival_units[i]) / emissions[i])
-  end,
+  used = count_ahead,
 
-  below = function(i, n)
+  below = function(i, n, at)
     if not arrivals[i] then return 0 end
     local micros, units = duration_of(i, n - 1)
-    return arrivals[i] - now - micros + (arrival_units[i] > units and 1 or 0)
+    return arrivals[i] - at - micros + (arrival_units[i] > units and 1 or 0)
   end,
 
   record = function(at)
-    local next_incarnation = (incarnation + 1) % INCARNATIONS
-    local life = incarnation
     for i = 1, window_count do
-      if has_passed(i) then
-        arrivals[i], arrival_units[i], restarts[i] = at, 0, next_incarnation
-        life = next_incarnation
-      end
+      if has_passed(i, at) then arrivals[i], arrival_units[i] = at, 0 end
       local micros, units = duration_of(i, cost)
       units = arrival_units[i] + units
       local carried = units >= scales[i] and 1 or 0
       arrivals[i] = arrivals[i] + micros + carried
       arrival_units[i] = units - carried * scales[i]
     end
-    incarnation = life
+    -- In this order, for a sum beyond 2^53 would not be exact.
+    incarnation = (incarnation - (numbers - cost)) % numbers
   end,
 
-  -- What incarnations from a window's restart on have recorded is in its arrival time.
-  refund = function(_, of)
+  refund = function(at, of)
+    -- Where the newest attempt is known, time is taken as no earlier.
+    if not is_plain and newest and newest > now then now = newest end
+    local later = (incarnation - of) % numbers
     local found = false
     for i = 1, window_count do
-      local since = (of - restarts[i]) % INCARNATIONS
-      if arrivals[i] and since <= (incarnation - restarts[i]) % INCARNATIONS then
-        local micros, units = duration_of(i, cost)
-        units = arrival_units[i] - units
-        local borrowed = units < 0 and 1 or 0
-        arrivals[i] = arrivals[i] - micros - borrowed
-        arrival_units[i], found = units + borrowed * scales[i], true
-      end
+      if arrivals[i] and give_back(i, at, later) then found = true end
     end
     return found
   end,

@@ -86,9 +86,8 @@ end
 local algorithm = {
   general_form = GENERAL_FORMS + 1,
   window_format = 'I7I7',
-  incarnations = INCARNATIONS,
+  new_incarnation = function() return server_time % INCARNATIONS end,
   clamps = true,
-  longest_life = 2 * longest_window,
 
   open_compact = function(bytes)
     if #bytes ~= COMPACT_BYTES then return false end

@@ -4,9 +4,8 @@
 -- KEYS     one log each, of one policy; a key may occur more than once. Judged in their order.
 -- ARGV[1]  'attempt', 'peek' or 'refund'
 -- ARGV[2]  attempt, peek: 'brief' or 'full', which is how much to reply
---          refund: the moment the attempt was recorded at, in us
--- ARGV[3]  attempt, peek: the time in us; '' for the server's own
---          refund: the incarnation that recorded it
+--          refund: the moment the attempt was recorded at in us, a comma, and its incarnation
+-- ARGV[3]  the time in us; '' for the server's own
 -- ARGV[4]  cost, an integer from 1 to the smallest max; a peek with 0 tells what is used
 -- ARGV[5]  '1' if blocked attempts count as actions, else '0'
 -- ARGV[6]  minDifference in us
@@ -52,7 +51,7 @@ count_blocked, interval, single_max = count_blocked == '1', interval + 0, single
 local is_attempt, is_full, has_own_time = operation == 'attempt', detail == 'full', time == ''
 local keys = KEYS
 local now, server_time
-if is_attempt or has_own_time then
+if operation ~= 'peek' or has_own_time then
   local seconds_and_micros = redis.call('TIME')
   server_time = seconds_and_micros[1] * 1000000 + seconds_and_micros[2]
 end
@@ -213,11 +212,8 @@ for i = 8, #ARGV, 2 do
 end
 local retention = math.max(min_difference, longest_window)
 set_retention(retention)
-local lengths, longest_length = {}, 0
-for length in string.gmatch(block_lengths, '%d+') do
-  lengths[#lengths + 1] = tonumber(length)
-  longest_length = math.max(longest_length, lengths[#lengths])
-end
+local lengths = {}
+for length in string.gmatch(block_lengths, '%d+') do lengths[#lengths + 1] = tonumber(length) end
 local has_blocks = #lengths > 0
 local most_stamps = math.min(capacity - 1, MOST_STAMPS)
 local is_short_policy = most_stamps <= MOST_STAMPS_OF_SHORT
@@ -254,9 +250,9 @@ local function is_of_another_algorithm(whole)
   local other_form = string.byte(whole)
   if other_form < 0xB0 or other_form >= 0xC0 then return false end
   if other_form < 0xB8 then return #whole >= 12 and #whole <= 20 end
-  if #whole <= 24 then return false end
-  local _, windows, _, _, last, block = unpack_bytes('<BI2BI4i8i8', whole)
-  return windows > 0 and (#whole - 24) % windows == 0
+  if #whole <= 27 then return false end
+  local _, windows, _, _, last, block = unpack_bytes('<BI2BI7i8i8', whole)
+  return windows > 0 and (#whole - 27) % windows == 0
     and (last == NONE or math.abs(last) <= LATEST)
     and (block == NONE or math.abs(block) <= 2 * LATEST)
 end
@@ -455,6 +451,12 @@ local function write_block()
   end
 end
 
+-- The key is to live as long as the log and the block matter.
+local function retain()
+  local of_block = block_until and block_until + longest_window - now or 0
+  set_retention(math.max(retention, of_block))
+end
+
 local function start_block(at)
   if block_until and at >= block_until + longest_window then offences = 0 end
   offences = math.min(offences + 1, #lengths)
@@ -558,17 +560,11 @@ local function refund(at)
     table.remove(times, n)
     if keeps_places then times[#times + 1] = oldest end
   end
-  if block_until then
-    -- What time it is by the block's clock is not known here.
-    redis.call('SET', key, log_of_times(times), 'KEEPTTL')
-    if redis.call('PTTL', key) < 0 then
-      set_retention(math.max(retention, longest_length + longest_window))
-      redis.call('PEXPIRE', key, ttl)
-    end
-  elseif #times == 0 then
+  if #times == 0 and not block_until then
     redis.call('DEL', key)
   else
-    redis.call('SET', key, log_of_times(times), 'PX', ttl)
+    retain()
+    redis.call('SET', key, log_of_times(times), 'PXAT', expires_at)
   end
   return 1
 end
@@ -576,9 +572,10 @@ end
 if operation == 'refund' then
   key = keys[1]
   if not open_key() then return { -1 } end
-  if not exists or incarnation ~= time + 0 then return { 0 } end
+  local at, of = string.match(detail, '(.*),(.*)')
+  if not exists or incarnation ~= of + 0 then return { 0 } end
   load()
-  return { refund(detail + 0) }
+  return { refund(at + 0) }
 end
 
 if is_attempt and is_short_policy and done == 0 then read = redis.call('MGET', unpack(keys)) end
@@ -611,10 +608,7 @@ for i = done + 1, key_count do
       reply[first] = time_left
     end
     if is_attempt then
-      if has_blocks then
-        local block_matters = block_until and block_until + longest_window - now or 0
-        set_retention(math.max(retention, block_matters))
-      end
+      if has_blocks then retain() end
       if recorded == 0 and starts_block then
         write_block()
       elseif recorded == 0 then
