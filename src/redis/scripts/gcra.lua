@@ -6,10 +6,10 @@
 -- a us: of 1/max us up to a max of 1000, so that interval / max is exact; else of 1/1000 us, and
 -- the emission is rounded up. A theoretical arrival time is kept as whole us and the units beyond.
 --
--- A refund gives back what has not leaked of an action yet. Where in the bucket that is follows from
--- what was recorded later, so the incarnation is a number that grows with all costs; it begins where
--- numbers of earlier lives are unlikely to be. Source: ATM Forum, Traffic Management 4.0, virtual
--- scheduling.
+-- A refund gives back what has not leaked of an action yet. Where in the bucket that is follows
+-- from what was recorded later, so the incarnation is a number that grows with all costs; it begins
+-- where numbers of earlier lives are unlikely to be. Source: ATM Forum, Traffic Management 4.0,
+-- virtual scheduling.
 --
 -- Compact form: the theoretical arrival time alone, its us above 64 apart from the rest.
 

@@ -120,7 +120,7 @@ if is_attempt and cost == '1' and min_difference == '0' and block_lengths == '' 
       if waited_for + interval > at then wait = waited_for + interval - now end
     end
 
-    local is_written, log = true, nil
+    local is_written, log = true
     if recorded == 0 then
       if i == looked_after and call('PTTL', key) < 0 then call('PEXPIRE', key, ttl) end
     elseif bytes then
@@ -138,7 +138,7 @@ if is_attempt and cost == '1' and min_difference == '0' and block_lengths == '' 
       log = pack_bytes(HEADER, SHORT + width, 0, incarnation, now)
       is_written = call('SET', key, log, 'PXAT', expires_at, 'NX') -- for reading shows no lists
     end
-    if is_written and key_count > 1 then written[key] = log end
+    if log and is_written and key_count > 1 then written[key] = log end
 
     if not is_full then
       reply[i] = is_written and (is_blocked and wait or 0) or -1
