@@ -12,6 +12,13 @@ const STEPS = 60;
 const START_US = 1_700_000_000_000_001;
 const IDS = ['a', 'b'];
 const OF_FRAME = ['fixed-window', 'sliding-window-counter', 'gcra'];
+const LOG = 'sliding-window-log';
+
+/** With every log long that has a stamp. */
+const LONG_LOGS = SCRIPTS[LOG].source.replace(
+  'local MOST_STAMPS_OF_SHORT = 256',
+  'local MOST_STAMPS_OF_SHORT = 0',
+);
 
 let redis;
 
@@ -25,7 +32,7 @@ function argumentsOf({ countBlocked, minDifference, blockFor = [], limits }) {
 }
 
 function run(policy, keys, words) {
-  const { sha1 } = SCRIPTS[policy.algorithm];
+  const { sha1 } = policy.script ?? SCRIPTS[policy.algorithm];
   return redis.evalsha(sha1, keys.length, ...keys, ...words, ...argumentsOf(policy));
 }
 
@@ -77,15 +84,25 @@ function policyOf(random, algorithm, { scale = 1, crowd = 1 }) {
   };
 }
 
+/** Exact with logs unless refusals count there, and while the clock is not behind what was refunded. */
+function canRefund({ algorithm, countBlocked }) {
+  return algorithm !== LOG || !countBlocked;
+}
+
+const retentionOf = ({ minDifference, limits }) =>
+  Math.max(minDifference, ...limits.map(({ interval }) => interval));
+
 async function runTrace(seed, policy, random, { start = START_US, crowd = 1 }) {
   const smallestMax = Math.min(...policy.limits.map((limit) => limit.maxInInterval));
   const oracles = Object.fromEntries(IDS.map((id) => [id, new PolicyOracle(policy)]));
   const refundable = [];
   let now = start;
+  let notBefore = Number.NEGATIVE_INFINITY;
   for (let step = 0; step < STEPS; step++) {
     const context = { seed, step, policy, now };
     now += randomStep(random, policy.unit);
     if (random.chance(6)) now -= random.between(1, 20 * policy.unit);
+    now = Math.max(now, notBefore);
     const cost = random.chance(30)
       ? random.between(1, Math.min(smallestMax, 50))
       : Math.min(smallestMax, crowd);
@@ -104,11 +121,16 @@ async function runTrace(seed, policy, random, { start = START_US, crowd = 1 }) {
       const reply = await runInToldTime(policy, ids, ['attempt', 'brief', now, cost]);
       const expected = ids.map((id) => oracles[id].attempt(now, cost).timeLeft);
       expect({ ...context, reply }).toEqual({ ...context, reply: expected });
-    } else if (kind === 4 && refundable.length > 0) {
+    } else if (kind === 4 && refundable.length > 0 && canRefund(policy)) {
       const [taken] = refundable.splice(random.between(0, refundable.length - 1), 1);
       const words = ['refund', `${taken.at},${taken.incarnation}`, now, taken.cost];
       const [found] = await runInToldTime(policy, [taken.id], words);
       const was = oracles[taken.id].refund(now, taken);
+      if (policy.algorithm === LOG) {
+        notBefore = Math.max(notBefore, taken.at);
+        // What left every window may be forgotten already.
+        if (found === 0 && now - taken.at >= retentionOf(policy)) continue;
+      }
       expect({ ...context, found }).toEqual({ ...context, found: was ? 1 : 0 });
     } else {
       const ids = Array.from({ length: random.between(1, 3) }, () => random.pick(IDS));
@@ -134,6 +156,22 @@ describe('the scripts of algorithms', () => {
   afterEach(() => redis.flushall());
 
   afterAll(() => redis.disconnect());
+
+  describe.each([
+    ['short logs', undefined],
+    ['long logs', LONG_LOGS],
+  ])('sliding-window-log, %s', (_name, source) => {
+    test('decides as defined, with blocks', async () => {
+      expect(LONG_LOGS).not.toBe(SCRIPTS[LOG].source);
+      const script = source && { sha1: await redis.script('LOAD', source) };
+      for (let seed = 1; seed <= 2 * TRACES; seed++) {
+        const random = randomFrom(seed);
+        const policy = { ...policyOf(random, LOG, {}), script };
+        await runTrace(seed, policy, random, {});
+        await redis.flushall();
+      }
+    });
+  });
 
   describe.each(OF_FRAME)('%s', (algorithm) => {
     test.each([

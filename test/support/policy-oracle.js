@@ -125,7 +125,35 @@ class Gcra {
   }
 }
 
+class SlidingWindowLog {
+  records = [];
+
+  constructor({ interval }) {
+    this.interval = interval;
+  }
+
+  usedAt(time) {
+    const inside = this.records.filter(({ at }) => at > time - this.interval);
+    return inside.reduce((sum, { cost }) => sum + cost, 0n);
+  }
+
+  horizon(at) {
+    return at + this.interval;
+  }
+
+  record(at, cost, attempt) {
+    this.records.push({ at, cost, attempt });
+  }
+
+  refund(_at, _cost, { attempt }) {
+    const before = this.records.length;
+    this.records = this.records.filter((each) => each.attempt !== attempt);
+    return this.records.length < before;
+  }
+}
+
 const KINDS = {
+  'sliding-window-log': SlidingWindowLog,
   'fixed-window': FixedWindow,
   'sliding-window-counter': SlidingWindowCounter,
   gcra: Gcra,
@@ -165,6 +193,7 @@ class PolicyOracle {
       ...state,
       ...(state.counts && { counts: new Map(state.counts) }),
       ...(state.costs && { costs: [...state.costs] }),
+      ...(state.records && { records: [...state.records] }),
     }));
     return { own: { newest, blockUntil, offences }, states };
   }
@@ -192,6 +221,8 @@ class PolicyOracle {
     const found = this.windows.map(({ state }) => {
       return state.refund(BigInt(at), BigInt(cost), { newest, attempt, time });
     });
+    const { records } = this.windows[0].state;
+    if (records !== undefined) this.newest = records.at(-1)?.at ?? null; // a log forgets it
     return found.includes(true);
   }
 

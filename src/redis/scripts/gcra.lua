@@ -189,7 +189,9 @@ local algorithm = {
   lifetime = function()
     local lifetime = 0
     for i = 1, window_count do
-      if arrivals[i] then lifetime = max_of(lifetime, arrivals[i] + 1 - now) end
+      if arrivals[i] then
+        lifetime = max_of(lifetime, arrivals[i] + min(arrival_units[i], 1) - now)
+      end
     end
     return lifetime
   end,
