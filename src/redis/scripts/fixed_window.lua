@@ -40,6 +40,7 @@ local END_OF_TICKS = TICK * (2 ^ 40 - 1)
     wait = count >= max and reset or 0
 
 -- PART: ANY POLICY
+local floor = math.floor
 local counts = {}
 local cap = NARROW
 for i = 1, window_count do

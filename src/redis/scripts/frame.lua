@@ -33,7 +33,7 @@ local NONE = -2 ^ 62 -- stands for a moment that there is not
 local LATEST = 2 ^ 53 -- times are within what a number tells exactly, back and forth
 local NARROW = 2 ^ 24 - 1 -- luacheck: ignore 211 (the most that three bytes can count)
 
-local floor, ceil, min, max_of = math.floor, math.ceil, math.min, math.max
+local ceil, min, max_of = math.ceil, math.min, math.max
 local pack_bytes, unpack_bytes, call, format = struct.pack, struct.unpack, redis.call, string.format
 
 -- `interval` and `max` are those of the first window; `further` is there if it is not the only one.
@@ -52,11 +52,11 @@ now = has_own_time and server_time or time + 0
 
 -- What is written has an end, which is cheaper to set than a length: that Redis would have to turn
 -- into an end for its replicas. A key lives a second longer than its state matters.
-local base_of_ends = server_time and floor(server_time / 1000) + 1000
+local base_of_ends = server_time and server_time / 1000 + 1000 -- in ms; '%d' rounds down
 
 local reply = {}
 -- The states of an attempt are read at once; what was written since then is in `written`.
-local read, written = {}, {}
+local read, written = nil, {}
 
 -- Somebody may have taken a key's time to live away. Who writes sets it; where nothing is written,
 -- one key of a call is looked after, each in its turn.

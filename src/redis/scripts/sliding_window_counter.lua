@@ -8,6 +8,7 @@
 -- form, incarnation, newest, current, previous
 local FORM, COMPACT, COMPACT_BYTES = COMPACT_FORMS + 1, '<BI4i8I3I3', 19
 local INCARNATIONS = 2 ^ 32
+local floor = math.floor
 
 -- How long it takes until less than n is used, with `left` of the current window's `length` to go.
 local function below_of(n, previous, current, length, left)

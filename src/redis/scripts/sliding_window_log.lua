@@ -59,7 +59,7 @@ now = has_own_time and server_time or time + 0
 
 local reply = {}
 -- The short logs of an attempt are read at once; what was written since then is in `written`.
-local read, written = {}, {}
+local read, written = nil, {}
 local ttl, expires_at
 
 -- Somebody may have taken a key's time to live away. Who writes sets it; where a refusal is all
@@ -79,7 +79,7 @@ if is_attempt and cost == '1' and min_difference == '0' and block_lengths == '' 
     and single_max <= MOST_STAMPS_OF_SHORT and interval < range then
   read = key_count == 1 and { redis.pcall('GET', keys[1]) } or call('MGET', unpack(keys))
   ttl = ceil(interval / 1000) + 1000
-  expires_at = format('%d', floor(server_time / 1000) + ttl)
+  expires_at = format('%d', server_time / 1000 + ttl) -- rounded down
   local full_bytes = HEADER_BYTES + (single_max - 1) * width
   for i = 1, key_count do
     local key = keys[i]
@@ -180,7 +180,7 @@ end
 local function set_retention(micros)
   ttl = math.ceil(micros / 1000) + 1000
   if server_time then
-    expires_at = string.format('%d', math.floor(server_time / 1000) + ttl)
+    expires_at = format('%d', server_time / 1000 + ttl)
   end
 end
 
@@ -583,7 +583,7 @@ local reply_length = is_full and 7 + 2 * window_count or 1
 for i = done + 1, key_count do
   local first = (i - 1) * reply_length + 1
   key = keys[i]
-  if open_key(read[i]) then
+  if open_key(read and read[i]) then
     local at, by_count, by_min_difference, by_block = now, 0, 0, 0
     if newest and newest > now then at = newest end
     if block_until and at < block_until then
