@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <exception>
 #include <memory>
@@ -40,6 +41,8 @@ struct MemoryLimiter {
   Borrowed evicted;
   Borrowed clock;  // the user's, if any
   MonotonicClock monotonic_clock;
+  Micros epoch_offset = 0;  // from the built-in clock's readings to times of day, where they matter
+  bool refunds_ask_time = false;
   double* report = nullptr;  // keep.report's own memory
   bool has_evicted = false;  // and JavaScript has not been told yet
   std::uint32_t calls = 0;
@@ -75,7 +78,7 @@ inline void AfterAttempt(napi_env env, MemoryLimiter& limiter) {
 /// otherwise.
 inline bool ReadTime(napi_env env, MemoryLimiter& limiter, Micros& now) {
   if (!limiter.clock) [[likely]] {
-    now = limiter.monotonic_clock.Now();
+    now = limiter.monotonic_clock.Now() + limiter.epoch_offset;
   } else {
     const napi_value result = limiter.clock.Call();
     double micros;
@@ -112,8 +115,8 @@ napi_value Check(napi_env env, napi_callback_info info) {
   return ToJs(env, CeilToMillis(time_left));
 }
 
-/// Numbers of one decision: whether count (1) or minDifference (2) or both block it; time left,
-/// actions left, reset in and wait; when it was recorded, in us, and the incarnation; then for each
+/// Numbers of one decision: whether count (1), minDifference (2) or a block (4) blocks it; time
+/// left, actions left, reset in and wait; when it was recorded, in us, and the token; then for each
 /// window what is used and its reset in. Durations in ms.
 constexpr std::size_t kDecisionHead = 7;
 
@@ -124,13 +127,14 @@ std::size_t DecisionLength(const MemoryLimiter& limiter) {
 void WriteDecision(const Decision& decision, double* out) {
   const auto millis = [](Micros duration) { return static_cast<double>(CeilToMillis(duration)); };
   *out++ = (decision.verdict.blocked_by_count ? 1 : 0) +
-           (decision.verdict.blocked_by_min_difference ? 2 : 0);
+           (decision.verdict.blocked_by_min_difference ? 2 : 0) +
+           (decision.verdict.blocked_by_block ? 4 : 0);
   *out++ = millis(decision.time_left);
   *out++ = static_cast<double>(decision.actions_left);
   *out++ = millis(decision.reset_in);
   *out++ = millis(decision.wait);
   *out++ = static_cast<double>(decision.verdict.at);
-  *out++ = decision.incarnation;
+  *out++ = static_cast<double>(decision.token);
   for (const WindowUse& use : decision.windows) {
     *out++ = static_cast<double>(use.used);
     *out++ = millis(use.reset_in);
@@ -138,7 +142,7 @@ void WriteDecision(const Decision& decision, double* out) {
 }
 
 napi_value Decide(napi_env env, napi_callback_info info) {
-  Call<MemoryLimiter, 3> call(env, info);
+  Call<MemoryLimiter, 4> call(env, info);
   MemoryLimiter& limiter = *call.state;
   const napi_value id = call.arguments[0];
   Identity identity;
@@ -147,6 +151,9 @@ napi_value Decide(napi_env env, napi_callback_info info) {
   const bool records = ReadBool(env, call.arguments[2]);
   Micros now;
   if (!ReadTime(env, limiter, now)) return nullptr;
+  if (call.count == 4) {
+    limiter.store->SetMax(static_cast<std::uint64_t>(ReadDouble(env, call.arguments[3])));
+  }
   Decision decision;
   decision.windows = limiter.uses;
   if (records) {
@@ -201,8 +208,10 @@ napi_value Refund(napi_env env, napi_callback_info info) {
   Receipt receipt;
   receipt.at = static_cast<Micros>(ReadDouble(env, call.arguments[1]));
   receipt.cost = static_cast<std::uint64_t>(ReadDouble(env, call.arguments[2]));
-  receipt.incarnation = static_cast<std::uint16_t>(ReadDouble(env, call.arguments[3]));
-  return ToJs(env, is_id && limiter.store->Refund(identity, receipt));
+  receipt.token = static_cast<std::uint64_t>(ReadDouble(env, call.arguments[3]));
+  Micros now = 0;
+  if (limiter.refunds_ask_time && !ReadTime(env, limiter, now)) return nullptr;
+  return ToJs(env, is_id && limiter.store->Refund(identity, receipt, now));
 }
 
 napi_value Clear(napi_env env, napi_callback_info info) {
@@ -300,7 +309,21 @@ PolicyOptions ReadPolicy(napi_env env, napi_value options) {
   }
   policy.min_difference = static_cast<Micros>(ReadDouble(env, Get(env, options, "minDifference")));
   policy.count_blocked = ReadBool(env, Get(env, options, "countBlocked"));
+  policy.algorithm = static_cast<Algorithm>(ReadDouble(env, Get(env, options, "algorithm")));
+  policy.sets_max = ReadBool(env, Get(env, options, "setsMax"));
+  for (const double length : ReadDoubles(env, Get(env, options, "blocks"))) {
+    policy.blocks.push_back(static_cast<Micros>(length));
+  }
   return policy;
+}
+
+/// Windows that begin at the epoch do so by the time of day as it is now; later changes of the
+/// system's clock do not move them.
+Micros EpochOffset(Algorithm algorithm, MonotonicClock& clock) {
+  if (algorithm != Algorithm::kFixedWindow && algorithm != Algorithm::kSlidingWindowCounter)
+    return 0;
+  const auto time_of_day = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::microseconds>(time_of_day).count() - clock.Now();
 }
 
 napi_value Create(napi_env env, napi_callback_info info) {
@@ -330,6 +353,10 @@ napi_value Create(napi_env env, napi_callback_info info) {
   store.secret = limiter->secret;
   store.clock_may_step_back = static_cast<bool>(limiter->clock);
   store.on_first_eviction = [state = limiter.get()] { state->has_evicted = true; };
+  limiter->refunds_ask_time = policy.algorithm == Algorithm::kGcra;
+  if (!limiter->clock) {
+    limiter->epoch_offset = EpochOffset(policy.algorithm, limiter->monotonic_clock);
+  }
   limiter->store = MemoryStore::Create(Policy(std::move(policy)), store);
   return AddFunctions(env, std::move(limiter));
 }

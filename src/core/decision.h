@@ -12,16 +12,19 @@ namespace rollgate {
 struct Verdict {
   bool blocked_by_count = false;
   bool blocked_by_min_difference = false;
-  Micros at = 0;  ///< the clock's time, but never before the id's newest recorded action
+  bool blocked_by_block = false;  ///< then by nothing else, and nothing is recorded
+  Micros at = 0;  ///< the clock's time; where time is clamped, never before the newest action
 
-  bool allowed() const { return !blocked_by_count && !blocked_by_min_difference; }
+  bool allowed() const {
+    return !blocked_by_count && !blocked_by_min_difference && !blocked_by_block;
+  }
 };
 
 /// How far one window is used once the attempt is made.
 struct WindowUse {
-  std::uint64_t used = 0;       ///< recorded actions inside the window, at most its max
+  std::uint64_t used = 0;       ///< what is counted in the window, at most its max
   std::uint64_t remaining = 0;  ///< max - used
-  Micros reset_in = 0;          ///< until the oldest counted action leaves; 0 when none is inside
+  Micros reset_in = 0;          ///< until `used` gets less; 0 when it is 0
 };
 
 /// Everything about one attempt. All durations run from the clock's own reading.
@@ -31,8 +34,19 @@ struct Decision {
   Micros wait = 0;                 ///< until a next action of cost 1 would pass
   std::uint64_t actions_left = 0;  ///< the least `remaining` of all windows
   Micros reset_in = 0;             ///< blocked: time_left; else of the window with the least left
-  std::uint16_t incarnation = 0;   ///< which life of the id recorded it: see Refund
+  std::uint64_t token = 0;         ///< which life of the id recorded it, and where: see Receipt
   std::span<WindowUse> windows;    ///< one per window of the policy, owned by the caller
+};
+
+/// A life of an id begins when it is first seen and ends when it is cleared or forgotten. Its
+/// number has so many bits at most.
+inline constexpr int kLifeBits = 21;
+
+/// What it takes to give back an allowed attempt: its Decision's verdict.at and token.
+struct Receipt {
+  Micros at;
+  std::uint64_t cost;
+  std::uint64_t token;  ///< below 2^53
 };
 
 }  // namespace rollgate

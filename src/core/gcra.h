@@ -1,0 +1,291 @@
+// One moment per window: when a bucket that leaks steadily will be empty.
+//
+// Source: the generic cell rate algorithm of the ATM Forum, virtual scheduling, as redis-cell has
+// it. The emission interval is interval / max; each action moves the theoretical arrival time (TAT)
+// on by one, from now on where it has passed. Blocked when that would be further ahead than max
+// emission intervals: a burst of max is allowed, and then one action in each emission interval. A
+// refusal never counts.
+#pragma once
+
+#include <algorithm>
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <limits>
+#include <type_traits>
+
+#include "core/aligned_window.h"
+#include "core/decision.h"
+#include "core/judgement.h"
+#include "core/policy.h"
+#include "core/time.h"
+
+namespace rollgate {
+
+/// A window as GCRA has it. Arrival times are counted in units of 1 us / `per_micro`, in which the
+/// emission interval is a whole number: exactly where max <= 1000, else rounded up to nanoseconds.
+class EmissionWindow {
+ public:
+  /// Times and intervals beyond this (142 years) are cut, so that units never overflow.
+  static constexpr Micros kLongestHere = Micros{1} << 52;
+
+  explicit EmissionWindow(const Window& window)
+      : per_micro_(window.max <= kFinest ? static_cast<std::int64_t>(window.max) : kFinest),
+        emission_(Emission(window)) {}
+
+  std::int64_t emission() const { return emission_; }
+
+  std::int64_t ToUnits(Micros moment) const {
+    return std::clamp(moment, -kLongestHere, kLongestHere) * per_micro_;
+  }
+
+  /// Rounded up.
+  Micros ToMicros(std::int64_t units) const {
+    const std::int64_t whole = units / per_micro_;
+    return whole + (units % per_micro_ > 0 ? 1 : 0);
+  }
+
+ private:
+  static constexpr std::int64_t kFinest = 1000;
+
+  static std::int64_t Emission(const Window& window) {
+    const Micros interval = std::min(window.interval, kLongestHere);
+    if (window.max <= kFinest) return interval;
+    const auto max = static_cast<std::int64_t>(window.max);
+    return (interval * kFinest + (max - 1)) / max;
+  }
+
+  std::int64_t per_micro_;
+  std::int64_t emission_;
+};
+
+/// The algorithm under one policy; `P` is a Policy or a SingleWindowPolicy. Under the latter an
+/// id's moment is its arrival time, and all that is kept of it.
+///
+/// A refund takes out of the bucket what has not leaked of the action yet. Where in the bucket that
+/// is follows from how many actions came later, so every action has a number.
+template <class P>
+class Gcra {
+  static constexpr bool kIsSingle = std::is_same_v<P, SingleWindowPolicy>;
+  static constexpr std::int64_t kNoArrival = std::numeric_limits<std::int64_t>::min();
+
+ public:
+  /// The form for a single window has but 15 bits for the number of an action. They tell apart what
+  /// can be recorded within the time for which a refund asks: twice the max.
+  static bool FitsSingleWindow(const Policy& policy) {
+    return policy.windows()[0].max <= (kNumbers >> 2);
+  }
+
+  explicit Gcra(const Policy& policy)
+      : policy_(policy), windows_(ForEachWindow<EmissionWindow>(policy_)) {}
+
+  const P& policy() const { return policy_; }
+
+  /// An arrival time under one max means nothing under another.
+  static void SetMax(std::uint64_t) { assert(false); }
+
+  /// What an id takes besides its moment and its life.
+  std::size_t state_bytes() const {
+    return kIsSingle ? 0 : kArrivals + windows_.size() * sizeof(std::int64_t);
+  }
+
+  /// How long after its moment an id has expired; moments and time as the table counts them: a
+  /// moment is when nothing that the id did matters any more.
+  static Micros retention() { return 0; }
+  /// How long after a write what was written can matter: until the fullest of buckets is empty.
+  Micros lifetime() const {
+    Micros longest = policy_.min_difference();
+    for (std::size_t i = 0; i < windows_.size(); ++i) {
+      longest = std::max(longest, windows_[i].ToMicros(FullBucket(i)));
+    }
+    return longest;
+  }
+  Micros TableTime(Micros now) const {
+    if constexpr (kIsSingle) return windows_[0].ToUnits(now);
+    return now;
+  }
+  Micros FromTableTime(Micros moment) const {
+    if constexpr (kIsSingle) return moment == kLongAgo ? kLongAgo : windows_[0].ToMicros(moment);
+    return moment;
+  }
+
+  /// One id. With several windows, or minDifference or blocks, `state` is its newest action, the
+  /// number of that, and an arrival time for each window; else the number is in the low bits of its
+  /// life.
+  class Account {
+   public:
+    Account(const Gcra& rules, std::byte* state, Micros moment, std::uint32_t life)
+        : rules_(rules), state_(state), moment_(moment), life_(life) {}
+
+    /// An id that has done nothing; `state` is set.
+    static Account Begin(const Gcra& rules, std::byte* state, std::uint32_t life) {
+      Account account(rules, state, kLongAgo, life);
+      if constexpr (!kIsSingle) {
+        account.StoreNewest(kLongAgo, 0);
+        for (std::size_t i = 0; i < rules.windows_.size(); ++i) account.Store(i, kNoArrival);
+      }
+      return account;
+    }
+
+    /// Whether this can be a state at all, where it comes from somebody else.
+    bool IsSound() const {
+      for (std::size_t i = 0; i < rules_.windows_.size(); ++i) {
+        const std::int64_t arrival = Load(i);
+        const EmissionWindow& window = rules_.windows_[i];
+        if (arrival != kNoArrival &&
+            (arrival < window.ToUnits(-kLongest) || arrival > 2 * window.ToUnits(kLongest))) {
+          return false;
+        }
+      }
+      return kIsSingle || Newest() == kLongAgo || (Newest() >= -kLongest && Newest() <= kLongest);
+    }
+
+    Micros moment() const { return moment_; }
+    std::uint32_t life() const { return life_; }
+
+    /// What tells the newest action from all others in the bucket.
+    std::uint64_t Token() const {
+      return kIsSingle ? life_ : std::uint64_t{Number()} << kLifeBits | life_;
+    }
+
+    Micros Newest() const {
+      if constexpr (kIsSingle) return kLongAgo;
+      Micros newest;
+      std::memcpy(&newest, state_, sizeof newest);
+      return newest;
+    }
+
+    /// Time is not clamped: an earlier time is further from the arrival time, and so refused
+    /// sooner.
+    Micros At(Micros now) const { return now; }
+
+    std::uint64_t Used(std::size_t i, Micros at) const {
+      return std::min(CountAhead(i, rules_.windows_[i].ToUnits(at)),
+                      rules_.policy_.windows()[i].max);
+    }
+
+    bool Reaches(std::size_t i, std::uint64_t n, Micros at) const {
+      const EmissionWindow& window = rules_.windows_[i];
+      return Load(i) > window.ToUnits(at) + Emissions(window, n - 1);
+    }
+
+    Micros BelowAt(std::size_t i, std::uint64_t n) const {
+      const EmissionWindow& window = rules_.windows_[i];
+      const std::int64_t arrival = Load(i);
+      if (arrival == kNoArrival) return kLongAgo;
+      return window.ToMicros(arrival - Emissions(window, n - 1));
+    }
+
+    void Record(Micros at, std::uint64_t cost) {
+      Micros expiry = kLongAgo;
+      for (std::size_t i = 0; i < rules_.windows_.size(); ++i) {
+        const EmissionWindow& window = rules_.windows_[i];
+        const std::int64_t arrival =
+            std::max(Load(i), window.ToUnits(at)) + Emissions(window, cost);
+        Store(i, arrival);
+        expiry = std::max(expiry, window.ToMicros(arrival));
+      }
+      if constexpr (kIsSingle) {
+        life_ = (life_ & ~(kNumbers - 1)) |
+                ((life_ + static_cast<std::uint32_t>(cost)) & (kNumbers - 1));
+      } else {
+        StoreNewest(std::max(at, Newest()), Number() + static_cast<std::uint32_t>(cost));
+        moment_ = std::max(expiry, Newest() + rules_.policy_.min_difference());
+      }
+    }
+
+    /// Gives back what has not leaked at `now` of what an attempt recorded; tells whether there was
+    /// anything. So the bucket never holds less than the later attempts have put there.
+    bool Refund(const Receipt& receipt, Micros now) {
+      if (!IsOfThisLife(receipt)) return false;
+      const std::uint32_t later = LaterThan(receipt);
+      bool found = false;
+      for (std::size_t i = 0; i < rules_.windows_.size(); ++i) {
+        const EmissionWindow& window = rules_.windows_[i];
+        const std::int64_t time = window.ToUnits(std::max(now, Newest()));
+        // After so long the action has leaked, and its number may be another's.
+        if (time - window.ToUnits(receipt.at) >= rules_.FullBucket(i)) continue;
+        if (later >= CountAhead(i, time)) continue;
+        const std::int64_t left = Load(i) - Emissions(window, later) - time;
+        Store(i, Load(i) - std::min(left, Emissions(window, receipt.cost)));
+        found = true;
+      }
+      return found;
+    }
+
+   private:
+    static std::int64_t Emissions(const EmissionWindow& window, std::uint64_t n) {
+      return static_cast<std::int64_t>(n) * window.emission();
+    }
+
+    /// How many emission intervals the arrival time is ahead, rounded up.
+    std::uint64_t CountAhead(std::size_t i, std::int64_t time) const {
+      const std::int64_t arrival = Load(i);
+      if (arrival <= time) return 0;
+      // As unsigned words, for times on both sides of the origin may be too far apart.
+      const std::uint64_t ahead =
+          static_cast<std::uint64_t>(arrival) - static_cast<std::uint64_t>(time);
+      const auto emission = static_cast<std::uint64_t>(rules_.windows_[i].emission());
+      return ahead / emission + (ahead % emission > 0 ? 1 : 0);
+    }
+
+    bool IsOfThisLife(const Receipt& receipt) const {
+      if constexpr (kIsSingle) return receipt.token >> kNumberBits == life_ >> kNumberBits;
+      return (receipt.token & ((std::uint64_t{1} << kLifeBits) - 1)) == life_;
+    }
+
+    /// How much was recorded after an attempt, refunded or not.
+    std::uint32_t LaterThan(const Receipt& receipt) const {
+      if constexpr (kIsSingle) {
+        return (life_ - static_cast<std::uint32_t>(receipt.token)) & (kNumbers - 1);
+      }
+      return Number() - static_cast<std::uint32_t>(receipt.token >> kLifeBits);
+    }
+
+    std::int64_t Load(std::size_t i) const {
+      if constexpr (kIsSingle) return moment_ == kLongAgo ? kNoArrival : moment_;
+      std::int64_t arrival;
+      std::memcpy(&arrival, state_ + kArrivals + i * sizeof arrival, sizeof arrival);
+      return arrival;
+    }
+
+    void Store(std::size_t i, std::int64_t arrival) {
+      if constexpr (kIsSingle) {
+        moment_ = arrival;
+      } else {
+        std::memcpy(state_ + kArrivals + i * sizeof arrival, &arrival, sizeof arrival);
+      }
+    }
+
+    std::uint32_t Number() const {
+      std::uint32_t number;
+      std::memcpy(&number, state_ + sizeof(Micros), sizeof number);
+      return number;
+    }
+
+    void StoreNewest(Micros newest, std::uint32_t number) {
+      std::memcpy(state_, &newest, sizeof newest);
+      std::memcpy(state_ + sizeof newest, &number, sizeof number);
+    }
+
+    const Gcra& rules_;
+    std::byte* state_;
+    Micros moment_;
+    std::uint32_t life_;
+  };
+
+ private:
+  static constexpr std::size_t kArrivals = sizeof(Micros) + sizeof(std::uint32_t);
+  static constexpr int kNumberBits = 15;
+  static constexpr std::uint32_t kNumbers = std::uint32_t{1} << kNumberBits;
+
+  std::int64_t FullBucket(std::size_t i) const {
+    return static_cast<std::int64_t>(policy_.windows()[i].max) * windows_[i].emission();
+  }
+
+  P policy_;
+  PerWindow<P, EmissionWindow> windows_;
+};
+
+}  // namespace rollgate
