@@ -480,7 +480,7 @@ local function wait_for(places, at, recorded)
   end
   for i = 1, window_count do
     local n = maxes[i] - places + 1
-    if total >= n then
+    if places > 0 and total >= n then
       local leaves_at = nth_after(n, at, recorded) + intervals[i]
       if leaves_at > allowed_at then allowed_at = leaves_at end
     end
