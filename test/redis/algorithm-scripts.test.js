@@ -7,7 +7,7 @@ const { PolicyOracle } = require('../support/policy-oracle');
 const { startRedis } = require('../support/redis-server');
 const { randomFrom, randomPolicy, randomStep } = require('../support/traces');
 
-const TRACES = process.env.ROLLGATE_SANITIZED ? 10 : 60;
+const TRACES = process.env.ROLLGATE_SANITIZED ? 10 : 40;
 const STEPS = 60;
 const START_US = 1_700_000_000_000_001;
 const IDS = ['a', 'b'];
