@@ -21,6 +21,7 @@ const NAMES = [
   'floods',
   'redis',
   'redis-algorithms',
+  'middleware',
   'core',
 ];
 const PEERS = [
