@@ -30,10 +30,10 @@ function createClock(clock, onFailure) {
  */
 function createRedisStore(checked) {
   const { connection, namespace, onError } = checked.redis;
-  const { windows, minDifference, countBlocked, clock } = checked;
+  const { windows, minDifference, countBlocked, algorithm, blockFor, clock } = checked;
   const length = decisionLength(windows.length);
   const counts = { allowed: 0, blocked: 0, errors: 0, fallbacks: 0 };
-  const policy = { windows, minDifference, countBlocked };
+  const policy = { windows, minDifference, countBlocked, algorithm, blockFor };
   const backend = createBackend({ connection, policy, namespace });
   const outages = new Outages((id) => backend.probe(id));
   const fallback = createFallback(onError, checked);
@@ -165,7 +165,9 @@ function createRedisStore(checked) {
     async refund(receipt) {
       if (receipt === null) return false;
       if (!isOfRedis(receipt)) return fallback.refund(receipt);
-      return run(() => backend.refund(idText(receipt.id), receipt));
+      const now = readNow();
+      assertOpen(); // the user's clock may have closed it
+      return run(() => backend.refund(idText(receipt.id), receipt, now));
     },
 
     async clear(id) {
