@@ -64,8 +64,8 @@ class Replay {
         return [answerOf(reply).slice(MOMENT), expected];
       }
       case 'refund': {
-        const [of, found] = rest;
-        return [await this.#refund(id, of), found];
+        const [now, of, found] = rest;
+        return [await this.#refund(id, now, of), found];
       }
       case 'clear':
         await this.clear(id);
@@ -77,11 +77,11 @@ class Replay {
   }
 
   /** As lib does it: once, and only what was allowed. */
-  async #refund(id, place) {
+  async #refund(id, now, place) {
     const { reply, cost } = this.#receipts.get(place);
     const [blockedBy, , , , , at, incarnation] = reply;
     if (blockedBy !== 0) return 0;
-    const [found] = await this.#run(id, 'refund', at, incarnation, cost);
+    const [found] = await this.#run(id, 'refund', `${at},${incarnation}`, now, cost);
     if (found === 1) reply[0] = -1;
     return found;
   }
