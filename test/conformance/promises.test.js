@@ -98,7 +98,10 @@ describe.each(EACH_STORE)('%s', (_, store) => {
           });
           admissions.push(...(await Promise.all(calls)).flat());
           if (refunds && random.chance(25) && admissions.length > 0) {
-            const chosen = random.between(Math.max(0, admissions.length - 5), admissions.length - 1);
+            const chosen = random.between(
+              Math.max(0, admissions.length - 5),
+              admissions.length - 1,
+            );
             const { limiter, decision } = admissions[chosen];
             if (await limiter.refund(decision)) admissions.splice(chosen, 1);
           }
@@ -180,29 +183,32 @@ describe.each(EACH_STORE)('%s', (_, store) => {
       }
     });
 
-    test.each(countsBlocked)('a hammered id stays as small, countBlocked: %s', async (countBlocked) => {
-      const [turns, hits] = isSlow ? [30, 2] : [40, 100];
-      const limits = [
-        { interval: 60_000, maxInInterval: 10, minDifference: 1 },
-        { interval: 3_600_000, maxInInterval: 20 },
-      ];
-      const { limiter, stateOf, close } = openSome(1, {
-        limits,
-        countBlocked,
-        algorithm,
-        blockFor: [1, 2, 3],
-      });
-      const sizes = new Set();
-      for (let turn = 1; turn <= turns; turn++) {
-        time.us += 10_000;
-        await limiter.attemptMany(Array(hits).fill('a'));
-        if (turn <= 25) continue; // a log fills first
-        sizes.add(store.isSync ? limiter.stats().bytes : (await stateOf('a')).bytes);
-      }
-      expect(sizes.size).toBe(1);
-      expect([...sizes][0]).toBeLessThan(store.isSync ? 100_000 : 200);
-      await close();
-    });
+    test.each(countsBlocked)(
+      'a hammered id stays as small, countBlocked: %s',
+      async (countBlocked) => {
+        const [turns, hits] = isSlow ? [30, 2] : [40, 100];
+        const limits = [
+          { interval: 60_000, maxInInterval: 10, minDifference: 1 },
+          { interval: 3_600_000, maxInInterval: 20 },
+        ];
+        const { limiter, stateOf, close } = openSome(1, {
+          limits,
+          countBlocked,
+          algorithm,
+          blockFor: [1, 2, 3],
+        });
+        const sizes = new Set();
+        for (let turn = 1; turn <= turns; turn++) {
+          time.us += 10_000;
+          await limiter.attemptMany(Array(hits).fill('a'));
+          if (turn <= 25) continue; // a log fills first
+          sizes.add(store.isSync ? limiter.stats().bytes : (await stateOf('a')).bytes);
+        }
+        expect(sizes.size).toBe(1);
+        expect([...sizes][0]).toBeLessThan(store.isSync ? 100_000 : 200);
+        await close();
+      },
+    );
 
     test('every call settles, whatever is closed under it', async () => {
       const { limiter } = openSome(1, { interval: 1000, maxInInterval: 3, algorithm });

@@ -52,7 +52,9 @@ function randomStart(random, unit) {
 function randomCost(random, largestCost) {
   if (random.chance(65)) return 1;
   if (largestCost > 100 && random.chance(80)) {
-    return random.chance(50) ? largestCost : random.between(Math.ceil(largestCost / 4), largestCost);
+    return random.chance(50)
+      ? largestCost
+      : random.between(Math.ceil(largestCost / 4), largestCost);
   }
   return random.between(1, largestCost);
 }

@@ -112,7 +112,9 @@ describe('the script of', () => {
     expect(own.length).toBeGreaterThan(20);
     while (own.length > 0) {
       const some = own.splice(0, AT_ONCE);
-      await Promise.all(some.map((trace, i) => expectSame(trace, `${algorithm}${own.length}.${i}`)));
+      await Promise.all(
+        some.map((trace, i) => expectSame(trace, `${algorithm}${own.length}.${i}`)),
+      );
     }
   });
 });

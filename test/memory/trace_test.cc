@@ -16,7 +16,8 @@ void PrintTo(const TraceAnswer& answer, std::ostream* out) {
   *out << "blocked by " << answer.blocked_by << ", time left " << answer.time_left << ", wait "
        << answer.wait << ", actions left " << answer.actions_left << ", reset in "
        << answer.reset_in << ", at " << answer.at << ", windows";
-  for (const auto& [used, reset_in] : answer.windows) *out << " (" << used << ", " << reset_in << ")";
+  for (const auto& [used, reset_in] : answer.windows)
+    *out << " (" << used << ", " << reset_in << ")";
 }
 
 namespace {

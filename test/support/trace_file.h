@@ -1,5 +1,5 @@
-// Reads test/conformance/traces/traces.txt: what an oracle that shares no code with us has answered.
-// Its format is told in test/conformance/traces/format.js.
+// Reads test/conformance/traces/traces.txt: what an oracle that shares no code with us has
+// answered. Its format is told in test/conformance/traces/format.js.
 #pragma once
 
 #include <cstdint>

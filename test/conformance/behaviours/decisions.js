@@ -138,7 +138,12 @@ module.exports = {
 
   async 'decisions come at once or as promises, by the store'({ make, store }) {
     const limiter = make();
-    const answers = [limiter('a'), limiter.attempt('a'), limiter.peek('a'), limiter.attemptMany([])];
+    const answers = [
+      limiter('a'),
+      limiter.attempt('a'),
+      limiter.peek('a'),
+      limiter.attemptMany([]),
+    ];
     expect(answers.map((answer) => answer instanceof Promise)).toEqual(
       Array(4).fill(!store.isSync),
     );

@@ -76,7 +76,9 @@ module.exports = {
     await areOne(limiter, [2n ** 64n, '18446744073709551616']);
   },
 
-  async 'undefined, null and the empty string are the one bucket of callers without an id'({ make }) {
+  async 'undefined, null and the empty string are the one bucket of callers without an id'({
+    make,
+  }) {
     const limiter = make({ maxInInterval: 1 });
     await areOne(limiter, [undefined, null, '']);
     expect([await limiter(), await limiter('0'), await limiter('undefined')]).toEqual([

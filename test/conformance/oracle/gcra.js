@@ -3,7 +3,11 @@
 
 const { lastRecordAt } = require('./history');
 
-const largest = (a, b) => (a > b ? a : b);
+/** Math.max for bigints. */
+function largest(a, b) {
+  if (a > b) return a;
+  return b;
+}
 
 /** Parts of a microsecond in which the emission interval is whole: exact up to 1000 actions. */
 function unitsOf({ interval, maxInInterval }) {
@@ -28,7 +32,8 @@ function tell(history, limit) {
     given = 0n;
     if (takesBack === undefined) {
       const moment = BigInt(at) * perMicro;
-      arrival = (arrival === undefined ? moment : largest(arrival, moment)) + BigInt(cost) * emission;
+      arrival =
+        (arrival === undefined ? moment : largest(arrival, moment)) + BigInt(cost) * emission;
       recorded += BigInt(cost);
       records.set(attempt, { at, cost: BigInt(cost), end: recorded });
     } else if (records.has(takesBack)) {
