@@ -13,11 +13,11 @@ const SHORT_UNITS = [1, 10, 1000];
 const LONG_UNITS = [MINUTE, 99_999_999, DAY / 8];
 
 const HUGE_COUNTS = [2 ** 24 - 2, 2 ** 24 - 1, 2 ** 24, 2 ** 32 + 1, 2 ** 45, 2 ** 53 - 1];
-const LARGE_COUNTS = [255, 256, 257, 999, 1000, 1001, 1500];
+const LARGE_COUNTS = [256, 257, 258, 1000, 1001, 1001, 1501, 2999];
 
 function randomMax(random, algorithm) {
-  if (random.chance(90)) return random.between(1, 7);
-  if (random.chance(50)) return random.between(8, 40);
+  if (random.chance(85)) return random.between(1, 7);
+  if (random.chance(35)) return random.between(8, 40);
   const keepsLog = algorithm === 'sliding-window-log';
   return random.pick(keepsLog || random.chance(50) ? LARGE_COUNTS : HUGE_COUNTS);
 }
@@ -29,7 +29,9 @@ function randomPolicy(random, { algorithm, units, largestMax = Infinity }) {
     interval: random.between(1, 40) * unit,
     maxInInterval: Math.min(randomMax(random, algorithm), largestMax),
   }));
-  const blocks = random.chance(60) ? 0 : random.between(1, 3);
+  const blocks = random.chance(55) ? 0 : random.between(1, 3);
+  // What nobody exceeds starts no blocks.
+  if (blocks > 0 && random.chance(60)) limits[0].maxInInterval = random.between(1, 2);
   return {
     algorithm,
     unit,
@@ -59,10 +61,14 @@ function randomCost(random, largestCost) {
   return random.between(1, largestCost);
 }
 
-/** The moments that the newest answer has told of, where one microsecond makes the difference. */
-function boundariesOf(answer, now) {
-  const waits = [answer.timeLeft, answer.wait, ...answer.windows.map(({ resetIn }) => resetIn)];
-  return waits.filter((wait) => wait > 0).map((wait) => now + wait);
+/** The moments that an answer tells of, where one microsecond makes the difference. */
+function boundariesOf({ timeLeft, wait, windows }, now, { blockUntil }, { limits }) {
+  const waits = [timeLeft, wait, ...windows.map(({ resetIn }) => resetIn)];
+  const moments = waits.filter((micros) => micros > 0).map((micros) => now + micros);
+  if (blockUntil === undefined) return moments;
+  // Offences are forgotten at the second one: it is come upon seldom enough.
+  const forgotten = blockUntil + Math.max(...limits.map(({ interval }) => interval));
+  return [...moments, blockUntil, forgotten, forgotten];
 }
 
 function nextTime(random, { now, notBefore, boundaries, unit, stepsBack }) {
@@ -71,8 +77,9 @@ function nextTime(random, { now, notBefore, boundaries, unit, stepsBack }) {
     const far = random.chance(50) ? unit : 10 * unit;
     return Math.max(notBefore, now - random.between(1, far));
   }
-  if (boundaries.length > 0 && random.chance(35)) {
-    return Math.max(now, random.pick(boundaries) + random.pick([-1, 0, 0, 1]));
+  const ahead = boundaries.filter((moment) => moment >= now);
+  if (ahead.length > 0 && random.chance(35)) {
+    return Math.max(now, random.pick(ahead) + random.pick([-1, 0, 0, 1]));
   }
   if (random.chance(12)) return now + random.between(5, 80) * unit;
   return now + (random.chance(60) ? random.between(1, 5) * unit : random.between(1, 5 * unit));
@@ -129,7 +136,8 @@ function randomTrace(random, { algorithm, units = SHORT_UNITS, steps, ids = IDS,
     operations.push(operation);
     if (kind === 'attempt') {
       refundable.push(place);
-      boundaries = boundariesOf(expected, now);
+      const known = boundaries.filter((moment) => moment > now).slice(-4);
+      boundaries = [...known, ...boundariesOf(expected, now, oracles.of(id).state, policy)];
     }
     // A log may have forgotten what was outside of every window.
     if (kind === 'refund' && expected && algorithm === 'sliding-window-log') {

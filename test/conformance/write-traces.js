@@ -15,7 +15,7 @@ const {
 const { operationLine, policyLine } = require('./traces/format');
 
 const TRACE_FILE = path.join(__dirname, 'traces', 'traces.txt');
-const TRACES = 26;
+const TRACES = 34;
 const STEPS = 45;
 const IDS = [0, 1];
 
