@@ -11,6 +11,7 @@ const {
   readObject,
   rejectUnknownOptions,
 } = require('./option-values');
+const { SETS_MAX } = require('./within');
 const { REDIS_NAMES, readRedisOptions } = require('./redis/options');
 
 const DEFAULT_MAX_KEYS = 1_000_000;
@@ -66,7 +67,7 @@ function readLimitsOf({ limits, interval, maxInInterval, minDifference }) {
  * Checks the options of a limiter.
  *
  * @returns {{ windows: { interval: number, maxInInterval: number }[], minDifference: number,
- *   countBlocked: boolean, algorithm: string, blockFor: number[], maxKeys: number, clock: (() => number) | undefined,
+ *   countBlocked: boolean, algorithm: string, blockFor: number[], setsMax: boolean, maxKeys: number, clock: (() => number) | undefined,
  *   redis: { connection: object, namespace: string, onError: string } | undefined }} durations in
  *   ms; several limits' least differences come to the largest of them; `redis` as in redis/options.js
  */
@@ -85,6 +86,7 @@ function readLimiterOptions(options) {
     countBlocked: readCountBlocked(options.countBlocked, algorithm),
     algorithm,
     blockFor: readBlockFor(options.blockFor),
+    setsMax: options[SETS_MAX] === true,
     maxKeys: maxKeys === undefined ? DEFAULT_MAX_KEYS : readCount('maxKeys', maxKeys),
     clock,
     redis: readRedisOptions(options),

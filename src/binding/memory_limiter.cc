@@ -142,7 +142,7 @@ void WriteDecision(const Decision& decision, double* out) {
 }
 
 napi_value Decide(napi_env env, napi_callback_info info) {
-  Call<MemoryLimiter, 3> call(env, info);
+  Call<MemoryLimiter, 4> call(env, info);
   MemoryLimiter& limiter = *call.state;
   const napi_value id = call.arguments[0];
   Identity identity;
@@ -151,6 +151,9 @@ napi_value Decide(napi_env env, napi_callback_info info) {
   const bool records = ReadBool(env, call.arguments[2]);
   Micros now;
   if (!ReadTime(env, limiter, now)) return nullptr;
+  if (call.count == 4) {
+    limiter.store->SetMax(static_cast<std::uint64_t>(ReadDouble(env, call.arguments[3])));
+  }
   Decision decision;
   decision.windows = limiter.uses;
   if (records) {
@@ -307,6 +310,7 @@ PolicyOptions ReadPolicy(napi_env env, napi_value options) {
   policy.min_difference = static_cast<Micros>(ReadDouble(env, Get(env, options, "minDifference")));
   policy.count_blocked = ReadBool(env, Get(env, options, "countBlocked"));
   policy.algorithm = static_cast<Algorithm>(ReadDouble(env, Get(env, options, "algorithm")));
+  policy.sets_max = ReadBool(env, Get(env, options, "setsMax"));
   for (const double length : ReadDoubles(env, Get(env, options, "blocks"))) {
     policy.blocks.push_back(static_cast<Micros>(length));
   }
