@@ -4,15 +4,16 @@
 const { countsOf, findsWithin, largestCount, windowOf } = require('./aligned-windows');
 const { lastRecordAt } = require('./history');
 
+// Looked up once: globals are slow inside Jest, and this runs for every moment of a search.
+const [big, number] = [BigInt, Number];
+
 function usedBy(history, { interval }, { limits }) {
   const countIn = countsOf(history, interval, largestCount(limits));
+  const length = big(interval);
   return (t) => {
     const n = windowOf(t, interval);
-    const current = BigInt(countIn(n));
-    const previous = BigInt(countIn(n - 1));
-    const length = BigInt(interval);
-    const overlap = BigInt(n + 1) * length - BigInt(t); // of `length`
-    return Number((current * length + previous * overlap) / length);
+    const overlap = big(n + 1) * length - big(t); // of `length`
+    return countIn(n) + number((big(countIn(n - 1)) * overlap) / length);
   };
 }
 
