@@ -42,6 +42,19 @@ function randomPolicy(random, { algorithm, units, largestMax = Infinity }) {
   };
 }
 
+/** One window and nothing else, as most have it, of so many actions that roundings add up. */
+function largePolicy(random, { algorithm, units }) {
+  const unit = random.pick(units);
+  return {
+    algorithm,
+    unit,
+    limits: [{ interval: random.between(7, 40) * unit, maxInInterval: random.pick(LARGE_COUNTS) }],
+    minDifference: 0,
+    countBlocked: algorithm !== 'gcra' && random.chance(50),
+    blockFor: [],
+  };
+}
+
 /** Before, after and at the epoch; now. */
 function randomStart(random, unit) {
   return random.pick([
@@ -105,9 +118,8 @@ const CORE_KINDS = [
  * list of the attempt that is taken back. Where the oracle leaves the answer of a refund to the store,
  * or a store may forget what a clock that steps back would bring to mind, nothing is asked.
  */
-function randomTrace(random, { algorithm, units = SHORT_UNITS, steps, ids = IDS, kinds = KINDS }) {
-  const policy = randomPolicy(random, { algorithm, units });
-  const { unit } = policy;
+function randomTrace(random, { policy, steps, ids = IDS, kinds = KINDS }) {
+  const { algorithm, unit } = policy;
   const largestCost = Math.min(...policy.limits.map(({ maxInInterval }) => maxInInterval));
   const oracles = new Oracles(policy);
   const stepsBack = random.chance(50);
@@ -202,6 +214,7 @@ module.exports = {
   LONG_UNITS,
   Oracles,
   SHORT_UNITS,
+  largePolicy,
   randomCost,
   randomPolicy,
   randomTrace,

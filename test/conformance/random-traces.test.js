@@ -4,7 +4,7 @@
 
 const { randomFrom } = require('../support/traces');
 const { ALGORITHM_NAMES } = require('./oracle');
-const { LONG_UNITS, SHORT_UNITS, randomTrace } = require('./random-operations');
+const { LONG_UNITS, SHORT_UNITS, randomPolicy, randomTrace } = require('./random-operations');
 const { expectTrace } = require('./replay');
 const { EACH_STORE } = require('./stores');
 
@@ -30,7 +30,9 @@ describe.each(EACH_STORE)('%s', (_, store) => {
     const units = store.expires ? LONG_UNITS : SHORT_UNITS;
     while (seeds.length > 0) {
       const together = seeds.splice(0, store.isSync ? 1 : AT_ONCE).map((seed) => {
-        const trace = randomTrace(randomFrom(seed), { algorithm, units, steps: STEPS });
+        const random = randomFrom(seed);
+        const policy = randomPolicy(random, { algorithm, units });
+        const trace = randomTrace(random, { policy, steps: STEPS });
         return expectTrace(trace, place.open, { store: store.name, algorithm, seed });
       });
       await Promise.all(together);

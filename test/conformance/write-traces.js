@@ -10,12 +10,15 @@ const {
   LONG_UNITS,
   Oracles,
   SHORT_UNITS,
+  largePolicy,
+  randomPolicy,
   randomTrace,
 } = require('./random-operations');
 const { operationLine, policyLine } = require('./traces/format');
 
 const TRACE_FILE = path.join(__dirname, 'traces', 'traces.txt');
-const TRACES = 34;
+const TRACES = 36;
+const LARGE_TRACES = 6; // of them
 const STEPS = 45;
 const IDS = [0, 1];
 
@@ -35,10 +38,13 @@ function writeTraces() {
   ];
   for (const algorithm of ALGORITHM_NAMES) {
     for (let seed = 1; seed <= TRACES; seed++) {
-      const units = seed % 2 === 0 ? LONG_UNITS : SHORT_UNITS;
       const random = randomFrom(1_000_000 + seed);
-      const shape = { algorithm, units, steps: STEPS, ids: IDS, kinds: CORE_KINDS };
-      lines.push(...linesOf(randomTrace(random, shape)));
+      const units = seed % 2 === 0 ? LONG_UNITS : SHORT_UNITS;
+      const drawPolicy = seed <= LARGE_TRACES ? largePolicy : randomPolicy;
+      const policy = drawPolicy(random, { algorithm, units });
+      lines.push(
+        ...linesOf(randomTrace(random, { policy, steps: STEPS, ids: IDS, kinds: CORE_KINDS })),
+      );
     }
   }
   return `${lines.join('\n')}\n`;
