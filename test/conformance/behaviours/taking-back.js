@@ -87,6 +87,29 @@ module.exports = {
     expect(await limiter('b')).toBeGreaterThan(0);
   },
 
+  async 'a refund takes nothing from later attempts, however much those cost'({
+    make,
+    at,
+    algorithm,
+  }) {
+    if (algorithm === 'sliding-window-log') return; // no log has room for that
+    for (const later of [2 ** 24, 2 ** 32]) {
+      // One in a microsecond, on average.
+      const limiter = make({ interval: (5 * later) / 1000, maxInInterval: 5 * later });
+      at(0);
+      const first = await limiter.attempt('a', { cost: later });
+      at(later - 1000);
+      await limiter.attempt('a', { cost: later });
+      at(later + 1000); // all of the first has leaked from gcra's bucket
+      const [{ used }] = (await limiter.peek('a')).limits;
+      const found = await limiter.refund(first);
+      const [{ used: left }] = (await limiter.peek('a')).limits;
+      if (algorithm === 'gcra') expect([later, found, used - left]).toEqual([later, false, 0]);
+      else expect(used - left).toBeLessThanOrEqual(found ? later : 0);
+      await limiter.clear('a');
+    }
+  },
+
   async 'a refund that comes too late changes nothing'({ make, at }) {
     const limiter = make({ countBlocked: false });
     const decision = await limiter.attempt('a');

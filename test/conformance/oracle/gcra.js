@@ -59,10 +59,14 @@ function usedBy(history, limit) {
   };
 }
 
-/** Undefined where the clock has stepped back behind the newest attempt, of which not every store knows. */
+/**
+ * Undefined where the clock has stepped back behind the newest attempt, of which not every store knows,
+ * and where more was recorded than can be counted.
+ */
 function findsIn(history, { attempt }, { limits }, now) {
   const newest = Math.max(...history.map(({ at = -Infinity }) => at));
-  if (now < newest) return undefined;
+  const recorded = history.reduce((sum, { cost = 0 }) => sum + cost, 0);
+  if (now < newest || recorded >= Number.MAX_SAFE_INTEGER) return undefined;
   const after = [...history, { takesBack: attempt, now }];
   return limits.some((limit) => tell(after, limit).given > 0n);
 }
