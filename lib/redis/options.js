@@ -113,4 +113,4 @@ function readRedisOptions({ redis, client, namespace, onError }) {
   };
 }
 
-module.exports = { REDIS_NAMES, readRedisOptions };
+module.exports = { REDIS_NAMES, readNamespace, readRedisOptions };
