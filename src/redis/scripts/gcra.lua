@@ -7,9 +7,9 @@
 -- the emission is rounded up. A theoretical arrival time is kept as whole us and the units beyond.
 --
 -- A refund gives back what has not leaked of an action yet. Where in the bucket that is follows
--- from what was recorded later, so the incarnation is a number that grows with all costs; it begins
--- where numbers of earlier lives are unlikely to be. Source: ATM Forum, Traffic Management 4.0,
--- virtual scheduling.
+-- from what was recorded later, so the incarnation is a number that grows with all costs, and gets
+-- less where the newest is taken back; it begins where numbers of earlier lives are unlikely to be.
+-- Source: ATM Forum, Traffic Management 4.0, virtual scheduling.
 --
 -- Compact form: the theoretical arrival time alone, its us above 64 apart from the rest.
 
@@ -183,6 +183,8 @@ local algorithm = {
     for i = 1, window_count do
       if arrivals[i] and give_back(i, at, later) then found = true end
     end
+    -- The newest makes its place in the bucket free for good.
+    if found and later == 0 then incarnation = (incarnation - cost) % numbers end
     return found
   end,
 

@@ -3,6 +3,9 @@
 
 const { lastRecordAt } = require('./history');
 
+/** Beyond this some stores give nothing back. */
+const MOST_NUMBERED = 2 ** 30;
+
 /** Math.max for bigints. */
 function largest(a, b) {
   if (a > b) return a;
@@ -19,7 +22,8 @@ function unitsOf({ interval, maxInInterval }) {
 
 /**
  * The arrival time after a history. An attempt that is taken back gives what has not leaked of it: above
- * it in the bucket lies what was recorded after it, be that taken back or not.
+ * it in the bucket lies what was recorded after it, be that taken back or not; but where the newest is
+ * taken back, its place is free.
  */
 function tell(history, limit) {
   const { perMicro, emission } = unitsOf(limit);
@@ -45,6 +49,7 @@ function tell(history, limit) {
         given = left < whole ? left : whole;
         arrival -= given;
       }
+      if (taken.end === recorded) recorded -= taken.cost;
     }
   }
   return { arrival, emission, perMicro, given };
@@ -61,12 +66,13 @@ function usedBy(history, limit) {
 
 /**
  * Undefined where the clock has stepped back behind the newest attempt, of which not every store knows,
- * and where more was recorded than can be counted.
+ * and where more was recorded, or may be, than every store can count.
  */
 function findsIn(history, { attempt }, { limits }, now) {
   const newest = Math.max(...history.map(({ at = -Infinity }) => at));
   const recorded = history.reduce((sum, { cost = 0 }) => sum + cost, 0);
   if (now < newest || recorded >= Number.MAX_SAFE_INTEGER) return undefined;
+  if (limits.some(({ maxInInterval }) => maxInInterval > MOST_NUMBERED)) return undefined;
   const after = [...history, { takesBack: attempt, now }];
   return limits.some((limit) => tell(after, limit).given > 0n);
 }
