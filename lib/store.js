@@ -84,7 +84,8 @@ class RollgateStore {
 
   /** @returns {Promise<{ totalHits: number, resetTime: Date } | undefined>} */
   async get(key) {
-    return createGetKey(this.#open())(key);
+    const limiter = this.#open();
+    return createGetKey(() => [limiter])(key);
   }
 
   async resetKey(key) {
