@@ -121,6 +121,8 @@ class Gcra {
     const end = this.arrival - sum * this.emission;
     if (end <= units) return false;
     this.arrival -= least(cost * this.emission, end - units);
+    // Nothing is above the newest, so that it need not keep its place.
+    if (sum === 0n) this.costs = this.costs.filter((each) => each.attempt !== attempt);
     return true;
   }
 }
