@@ -11,7 +11,7 @@ const {
   readObject,
   rejectUnknownOptions,
 } = require('./option-values');
-const { REDIS_NAMES, readRedisOptions } = require('./redis/options');
+const { STORE_NAMES, readStoreOptions } = require('./store-options');
 
 const DEFAULT_MAX_KEYS = 1_000_000;
 const LIMIT_NAMES = ['interval', 'maxInInterval', 'minDifference'];
@@ -23,11 +23,11 @@ const LIMITER_NAMES = [
   'blockFor',
   'clock',
   'maxKeys',
-  ...REDIS_NAMES,
+  ...STORE_NAMES,
 ];
 
 /** Options of stores and algorithms that this version does not have. */
-const NOT_YET = ['kv', 'shared'];
+const NOT_YET = ['shared'];
 
 function readMinDifference(name, value) {
   if (value === undefined) return 0;
@@ -67,8 +67,8 @@ function readLimitsOf({ limits, interval, maxInInterval, minDifference }) {
  *
  * @returns {{ windows: { interval: number, maxInInterval: number }[], minDifference: number,
  *   countBlocked: boolean, algorithm: string, blockFor: number[], maxKeys: number, clock: (() => number) | undefined,
- *   redis: { connection: object, namespace: string, onError: string } | undefined }} durations in
- *   ms; several limits' least differences come to the largest of them; `redis` as in redis/options.js
+ *   redis?: object, kv?: object }} durations in ms; several limits' least differences come to the largest
+ *   of them; `redis` and `kv` as store-options.js reads them
  */
 function readLimiterOptions(options) {
   readObject('options', options);
@@ -79,15 +79,16 @@ function readLimiterOptions(options) {
     throw optionTypeError('clock', 'a function that returns ms', clock);
   }
   const limits = options.limits === undefined ? [readLimit(options, '')] : readLimitsOf(options);
+  const windows = limits.map(({ interval, maxInInterval }) => ({ interval, maxInInterval }));
   return {
-    windows: limits.map(({ interval, maxInInterval }) => ({ interval, maxInInterval })),
+    windows,
     minDifference: limits.reduce((most, { minDifference }) => Math.max(most, minDifference), 0),
     countBlocked: readCountBlocked(options.countBlocked, algorithm),
     algorithm,
     blockFor: readBlockFor(options.blockFor),
     maxKeys: maxKeys === undefined ? DEFAULT_MAX_KEYS : readCount('maxKeys', maxKeys),
     clock,
-    redis: readRedisOptions(options),
+    ...readStoreOptions(options, { algorithm, windows }),
   };
 }
 

@@ -4,11 +4,13 @@
 const { createClientBackend } = require('./client-backend');
 const { createNativeBackend } = require('./native-backend');
 
-/** @param {{ connection: object, policy: object, namespace: string }} options as checked by options.js */
-function createBackend(options) {
+/** @param {object} checked options of a limiter with `redis`, as checked by options.js */
+function createRedisBackend({ windows, minDifference, countBlocked, redis }) {
+  const { connection, namespace } = redis;
+  const options = { connection, policy: { windows, minDifference, countBlocked }, namespace };
   return options.connection.client === undefined
     ? createNativeBackend(options)
     : createClientBackend(options);
 }
 
-module.exports = { createBackend };
+module.exports = { createRedisBackend };

@@ -1,4 +1,4 @@
-// Who decides while Redis does not: the policies of the option onError.
+// Who decides while a remote store does not: the policies of the option onError.
 'use strict';
 
 const { BLOCKED_BY_BLOCK, NUMBERS, decisionLength } = require('../decision');
@@ -8,7 +8,7 @@ const { createMemoryStore } = require('../memory-store');
 const BLOCKED_FOR_MS = 1000;
 
 /**
- * A decision's incarnation tells who can take it back: from Redis it is a natural number. `memory`
+ * A decision's incarnation tells who can take it back: from a backend it is a natural number. `memory`
  * makes those of a memory store negative, and back.
  */
 const INCARNATION = { nobody: Number.NaN, memory: (incarnation) => -1 - incarnation };
@@ -67,15 +67,15 @@ function createRemembering(policy) {
   };
 }
 
-/** Whether Redis made the decision of a receipt. */
-function isOfRedis({ incarnation }) {
+/** Whether the backend made the decision of a receipt. */
+function isOfBackend({ incarnation }) {
   return incarnation >= 0;
 }
 
 const POLICIES = { allow: createAllowing, block: createBlocking, memory: createRemembering };
 
 /**
- * What decides in place of Redis, or null where its failures are the callers'. `decide` is that of
+ * What decides in place of the backend, or null where its failures are the callers'. `decide` is that of
  * memory-store.js.
  */
 function createFallback(onError, policy) {
@@ -102,4 +102,4 @@ function createFallback(onError, policy) {
   };
 }
 
-module.exports = { createFallback, isOfRedis };
+module.exports = { createFallback, isOfBackend };
