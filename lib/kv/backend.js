@@ -2,9 +2,10 @@
 'use strict';
 
 const { randomInt } = require('node:crypto');
-const { durationToMicros } = require('../clock');
 const { decisionLength } = require('../decision');
+const { failure } = require('../errors');
 const native = require('../native');
+const { nativePolicy } = require('../native-policy');
 const { Deadlines } = require('../remote/deadlines');
 const { backOff } = require('./back-off');
 const { createDenoStore, isDenoKv } = require('./deno-kv');
@@ -23,17 +24,8 @@ const wallClock = () => Date.now() * 1000;
 /** Which life of an id begins, if one does; zero is none. */
 const newIncarnation = () => randomInt(1, 2 ** 32);
 
-function createCore({ windows, minDifference, countBlocked, algorithm, blockFor }, keep) {
-  const options = {
-    windows: new Float64Array(
-      windows.flatMap(({ interval, maxInInterval }) => [durationToMicros(interval), maxInInterval]),
-    ),
-    minDifference: durationToMicros(minDifference),
-    countBlocked,
-    algorithm,
-    blockFor: Float64Array.from(blockFor, durationToMicros),
-  };
-  return native.createPortableLimiter(options, keep);
+function refuseForWantOfMemory() {
+  throw failure('ERR_ROLLGATE_MEMORY', 'there is not enough memory for the state of this id');
 }
 
 /**
@@ -45,8 +37,8 @@ function createKvBackend(checked) {
   const { kv, namespace, commandTimeout } = checked.kv;
   const length = decisionLength(checked.windows.length);
   // The native side only borrows this: it must live as long as its functions.
-  const keep = { report: new Float64Array(length) };
-  const core = createCore(checked, keep);
+  const keep = { report: new Float64Array(length), exhausted: refuseForWantOfMemory };
+  const core = native.createPortableLimiter(nativePolicy(checked), keep);
   const ttlMs = Math.min(Math.ceil(core.lifetime() / 1000) + TTL_MARGIN_MS, LONGEST_TTL_MS);
   const store = isDenoKv(kv) ? createDenoStore(kv, namespace) : createPlainStore(kv, namespace);
   const deadlines = new Deadlines(commandTimeout, (call) => call.expire());
@@ -55,7 +47,6 @@ function createKvBackend(checked) {
   /** From what the native side gives to the next state. */
   function nextOf(state, written) {
     if (written === null) throw failures.foreign();
-    // A copy, for it is no Uint8Array of a vm context's own.
     return written === undefined ? state : new Uint8Array(written);
   }
 
