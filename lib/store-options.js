@@ -8,6 +8,8 @@ const { readRedisOptions } = require('./redis/options');
 /** Options that choose a store. `client` is rolling-rate-limiter's word for `redis`. */
 const STORE_OF = { redis: 'redis', client: 'redis', kv: 'kv' };
 
+const CHOICES = Object.keys(STORE_OF);
+
 /** Options that mean something to some stores only. */
 const MEANT_FOR = {
   namespace: ['redis', 'kv'],
@@ -15,7 +17,7 @@ const MEANT_FOR = {
   commandTimeout: ['kv'],
 };
 
-const STORE_NAMES = [...Object.keys(STORE_OF), ...Object.keys(MEANT_FOR)];
+const STORE_NAMES = [...CHOICES, ...Object.keys(MEANT_FOR)];
 
 function refuse(name, what) {
   throw typeError('ERR_ROLLGATE_OPTION', `option '${name}': ${what}`);
@@ -23,7 +25,7 @@ function refuse(name, what) {
 
 /** The one store that is asked for; undefined is the limiter's own memory. */
 function storeOf(options) {
-  const given = Object.keys(STORE_OF).filter((name) => options[name] !== undefined);
+  const given = CHOICES.filter((name) => options[name] !== undefined);
   const other = given.find((name) => STORE_OF[name] !== STORE_OF[given[0]]);
   if (other !== undefined) {
     refuse(other, `not allowed beside '${given[0]}': a limiter has one store`);
@@ -56,4 +58,4 @@ function readStoreOptions(options, policy) {
   return store === 'kv' ? { kv: readKvOptions(options, policy) } : {};
 }
 
-module.exports = { STORE_NAMES, readStoreOptions };
+module.exports = { CHOICES, STORE_NAMES, readStoreOptions };
