@@ -4,6 +4,7 @@
 const { optionTypeError, typeError } = require('./errors');
 const { readBoolean } = require('./option-values');
 
+/** In the order of the native side's own list. */
 const ALGORITHMS = ['sliding-window-log', 'sliding-window-counter', 'fixed-window', 'gcra'];
 
 /** These have no notion of a refusal that counts. */

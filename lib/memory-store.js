@@ -2,9 +2,10 @@
 'use strict';
 
 const native = require('./native');
-const { clockReader, durationToMicros } = require('./clock');
+const { clockReader } = require('./clock');
 const { NUMBERS, decisionLength } = require('./decision');
 const { failure } = require('./errors');
+const { nativePolicy } = require('./native-policy');
 const { refuseCallback, refuseClosed, refuseId } = require('./refusals');
 
 const STATS = { KEYS: 0, ALLOWED: 1, BLOCKED: 2, EVICTED: 3, BYTES: 4 };
@@ -19,7 +20,8 @@ function refuseForWantOfMemory() {
  * numbers of a decision (see decision.js) to `read`, which must take what it wants at once, and
  * returns what that makes of them.
  */
-function createMemoryStore({ windows, minDifference, countBlocked, maxKeys, clock }) {
+function createMemoryStore(checked) {
+  const { windows, maxKeys, clock } = checked;
   const report = new Float64Array(Math.max(decisionLength(windows.length), 8));
   let errors = 0;
   let isClosed = false;
@@ -57,16 +59,7 @@ function createMemoryStore({ windows, minDifference, countBlocked, maxKeys, cloc
     };
   }
 
-  const flatWindows = windows.flatMap(({ interval, maxInInterval }) => [
-    durationToMicros(interval),
-    maxInInterval,
-  ]);
-  const options = {
-    windows: new Float64Array(flatWindows),
-    minDifference: durationToMicros(minDifference),
-    countBlocked,
-    maxKeys: Math.min(maxKeys, LARGEST_KEYS),
-  };
+  const options = { ...nativePolicy(checked), maxKeys: Math.min(maxKeys, LARGEST_KEYS) };
   // The native side only borrows these: they must live as long as its functions.
   const keep = {
     report,

@@ -7,9 +7,9 @@
 
 namespace rollgate::binding {
 
-/// Numbers of one decision: whether count (1) or minDifference (2) or both block it; time left,
-/// actions left, reset in and wait; when it was recorded, in us, and the incarnation; then for each
-/// window what is used and its reset in. Durations in ms.
+/// Numbers of one decision: whether count (1), minDifference (2) or a block (4) blocks it; time
+/// left, actions left, reset in and wait; when it was recorded, in us, and the incarnation; then
+/// for each window what is used and its reset in. Durations in ms.
 inline constexpr std::size_t kDecisionHead = 7;
 
 /// How many numbers a decision over so many windows has.
@@ -20,7 +20,8 @@ inline std::size_t DecisionLength(std::size_t windows) {
 inline void WriteDecision(const Decision& decision, double* out) {
   const auto millis = [](Micros duration) { return static_cast<double>(CeilToMillis(duration)); };
   *out++ = (decision.verdict.blocked_by_count ? 1 : 0) +
-           (decision.verdict.blocked_by_min_difference ? 2 : 0);
+           (decision.verdict.blocked_by_min_difference ? 2 : 0) +
+           (decision.verdict.blocked_by_block ? 4 : 0);
   *out++ = millis(decision.time_left);
   *out++ = static_cast<double>(decision.actions_left);
   *out++ = millis(decision.reset_in);

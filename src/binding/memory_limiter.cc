@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <exception>
 #include <memory>
@@ -43,6 +44,7 @@ struct MemoryLimiter {
   Borrowed evicted;
   Borrowed clock;  // the user's, if any
   MonotonicClock monotonic_clock;
+  Micros epoch_offset = 0;  // from the built-in clock's readings to times of day, where they matter
   double* report = nullptr;  // keep.report's own memory
   bool has_evicted = false;  // and JavaScript has not been told yet
   std::uint32_t calls = 0;
@@ -78,7 +80,7 @@ inline void AfterAttempt(napi_env env, MemoryLimiter& limiter) {
 /// otherwise.
 inline bool ReadTime(napi_env env, MemoryLimiter& limiter, Micros& now) {
   if (!limiter.clock) [[likely]] {
-    now = limiter.monotonic_clock.Now();
+    now = limiter.monotonic_clock.Now() + limiter.epoch_offset;
   } else {
     const napi_value result = limiter.clock.Call();
     double micros;
@@ -233,11 +235,23 @@ template <napi_value (*kCallback)(napi_env, napi_callback_info)>
 constexpr napi_callback kGuarded = Guarded<MemoryLimiter, kCallback>;
 
 constexpr std::array kFunctions{
-    Function{"check", kGuarded<Check>, "limiter"}, Function{"decide", kGuarded<Decide>},
-    Function{"decideMany", kGuarded<DecideMany>},  Function{"refund", kGuarded<Refund>},
-    Function{"clear", kGuarded<Clear>},            Function{"stats", kGuarded<Stats>},
+    Function{"check", kGuarded<Check>, "limiter"},
+    Function{"decide", kGuarded<Decide>},
+    Function{"decideMany", kGuarded<DecideMany>},
+    Function{"refund", kGuarded<Refund>},
+    Function{"clear", kGuarded<Clear>},
+    Function{"stats", kGuarded<Stats>},
     Function{"close", kGuarded<Close>},
 };
+
+/// Windows that begin at the epoch do so by the time of day as it is now; later changes of the
+/// system's clock do not move them.
+Micros EpochOffset(Algorithm algorithm, MonotonicClock& clock) {
+  if (algorithm != Algorithm::kFixedWindow && algorithm != Algorithm::kSlidingWindowCounter)
+    return 0;
+  const auto time_of_day = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::microseconds>(time_of_day).count() - clock.Now();
+}
 
 napi_value Create(napi_env env, napi_callback_info info) {
   const Call<void, 2> call(env, info);
@@ -263,6 +277,9 @@ napi_value Create(napi_env env, napi_callback_info info) {
   store.secret = limiter->secret;
   store.clock_may_step_back = static_cast<bool>(limiter->clock);
   store.on_first_eviction = [state = limiter.get()] { state->has_evicted = true; };
+  if (!limiter->clock) {
+    limiter->epoch_offset = EpochOffset(policy.algorithm, limiter->monotonic_clock);
+  }
   limiter->store = MemoryStore::Create(Policy(std::move(policy)), store);
   return MakeFunctions(env, std::move(limiter), kFunctions);
 }

@@ -8,7 +8,8 @@ namespace rollgate::binding {
 /// createMemoryLimiter(options, keep) -> { check, decide, decideMany, refund, clear, stats, close }
 ///
 /// `options`, checked by lib: windows (Float64Array of interval in us and max, one pair each),
-/// minDifference (us), countBlocked, maxKeys.
+/// minDifference (us), countBlocked, algorithm (a number: see Algorithm), blocks (Float64Array of
+/// lengths in us), maxKeys.
 ///
 /// `keep` is an object that lib holds as long as any of the functions; the native side only borrows
 /// what it finds there, so nothing is kept alive by a reference that the garbage collector does

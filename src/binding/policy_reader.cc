@@ -18,6 +18,10 @@ PolicyOptions ReadPolicy(napi_env env, napi_value options) {
   }
   policy.min_difference = static_cast<Micros>(ReadDouble(env, Get(env, options, "minDifference")));
   policy.count_blocked = ReadBool(env, Get(env, options, "countBlocked"));
+  policy.algorithm = static_cast<Algorithm>(ReadDouble(env, Get(env, options, "algorithm")));
+  for (const double length : ReadDoubles(env, Get(env, options, "blocks"))) {
+    policy.blocks.push_back(static_cast<Micros>(length));
+  }
   return policy;
 }
 

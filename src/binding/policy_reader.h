@@ -8,7 +8,8 @@
 namespace rollgate::binding {
 
 /// From an object with windows (Float64Array of interval in us and max, one pair each),
-/// minDifference (us) and countBlocked. Without windows it could not be read.
+/// minDifference (us), countBlocked, algorithm (a number: see Algorithm) and blocks (Float64Array
+/// of lengths in us). Without windows it could not be read.
 PolicyOptions ReadPolicy(napi_env env, napi_value options);
 
 }  // namespace rollgate::binding

@@ -12,16 +12,19 @@ namespace rollgate {
 struct Verdict {
   bool blocked_by_count = false;
   bool blocked_by_min_difference = false;
-  Micros at = 0;  ///< the clock's time, but never before the id's newest recorded action
+  bool blocked_by_block = false;  ///< then by nothing else, and nothing is recorded
+  Micros at = 0;  ///< the clock's time; where time is clamped, never before the newest action
 
-  bool allowed() const { return !blocked_by_count && !blocked_by_min_difference; }
+  bool allowed() const {
+    return !blocked_by_count && !blocked_by_min_difference && !blocked_by_block;
+  }
 };
 
 /// How far one window is used once the attempt is made.
 struct WindowUse {
-  std::uint64_t used = 0;       ///< recorded actions inside the window, at most its max
+  std::uint64_t used = 0;       ///< what is counted in the window, at most its max
   std::uint64_t remaining = 0;  ///< max - used
-  Micros reset_in = 0;          ///< until the oldest counted action leaves; 0 when none is inside
+  Micros reset_in = 0;          ///< until `used` gets less; 0 when it is 0
 };
 
 /// Everything about one attempt. All durations run from the clock's own reading.

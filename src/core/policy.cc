@@ -1,4 +1,4 @@
-// Derives what a policy asks of a log: how long and how many actions must be remembered.
+// Derives what a policy asks of a store: how long and how many actions must be remembered.
 #include "core/policy.h"
 
 #include <algorithm>
@@ -11,16 +11,23 @@ Policy::Policy(PolicyOptions options)
     : windows_(std::move(options.windows)),
       min_difference_(Bounded(options.min_difference)),
       count_blocked_(options.count_blocked),
-      retention_(min_difference_) {
+      algorithm_(options.algorithm),
+      blocks_(std::move(options.blocks)) {
   assert(!windows_.empty());
   smallest_max_ = windows_.front().max;
   std::uint64_t largest_max = 0;
   for (Window& window : windows_) {
     window.interval = Bounded(window.interval);
     assert(window.interval > 0 && window.max >= 1);
-    retention_ = std::max(retention_, window.interval);
+    longest_interval_ = std::max(longest_interval_, window.interval);
     smallest_max_ = std::min(smallest_max_, window.max);
     largest_max = std::max(largest_max, window.max);
+  }
+  retention_ = std::max(longest_interval_, min_difference_);
+  for (Micros& length : blocks_) {
+    length = Bounded(length);
+    assert(length > 0);
+    block_retention_ = std::max(block_retention_, Bounded(length + longest_interval_));
   }
   log_capacity_ = static_cast<std::uint32_t>(std::min<std::uint64_t>(largest_max, kLongestLog));
   exceeds_log_ = largest_max > kLongestLog;

@@ -18,10 +18,22 @@ struct Window {
   std::uint64_t max;  ///< >= 1
 };
 
+/// How actions are counted; each has a header of its own.
+enum class Algorithm : std::uint8_t {
+  kSlidingWindowLog,
+  kSlidingWindowCounter,
+  kFixedWindow,
+  kGcra,
+};
+
 struct PolicyOptions {
   std::vector<Window> windows;  ///< at least one
   Micros min_difference = 0;    ///< least time between two actions; the gap itself is enough
   bool count_blocked = true;    ///< whether a blocked attempt is recorded as an action
+  Algorithm algorithm = Algorithm::kSlidingWindowLog;
+  /// How long an id is refused after a refusal: the length of its first block, of its second and so
+  /// on, the last one standing for all further ones; none for no blocks. At most 255.
+  std::vector<Micros> blocks = {};
 };
 
 /// No log holds more actions, a gigabyte or two for one id. Where a window allows more and they are
@@ -36,9 +48,17 @@ class Policy {
   std::span<const Window> windows() const { return windows_; }
   Micros min_difference() const { return min_difference_; }
   bool count_blocked() const { return count_blocked_; }
+  Algorithm algorithm() const { return algorithm_; }
+  std::span<const Micros> blocks() const { return blocks_; }
 
-  /// How long an action can matter to any later decision.
+  /// How long an action can matter to any later decision by a window or minDifference.
   Micros retention() const { return retention_; }
+
+  Micros longest_interval() const { return longest_interval_; }
+
+  /// How long a refusal can matter by the block that it starts: offences are remembered for the
+  /// longest interval after their block. 0 without blocks.
+  Micros block_retention() const { return block_retention_; }
 
   /// How many of an id's newest actions can matter to any later decision: the largest `max`. A
   /// window is full exactly when its max-th newest action is inside it, so nothing older is asked.
@@ -54,7 +74,11 @@ class Policy {
   std::vector<Window> windows_;
   Micros min_difference_;
   bool count_blocked_;
+  Algorithm algorithm_;
+  std::vector<Micros> blocks_;
   Micros retention_;
+  Micros longest_interval_ = 0;
+  Micros block_retention_ = 0;
   std::uint32_t log_capacity_;
   bool exceeds_log_;
   std::uint64_t smallest_max_;
@@ -65,7 +89,7 @@ class Policy {
 class SingleWindowPolicy {
  public:
   static bool Fits(const Policy& policy) {
-    return policy.windows().size() == 1 && policy.min_difference() == 0;
+    return policy.windows().size() == 1 && policy.min_difference() == 0 && policy.blocks().empty();
   }
 
   /// Precondition: Fits(policy).
@@ -76,8 +100,10 @@ class SingleWindowPolicy {
 
   std::span<const Window, 1> windows() const { return window_; }
   static constexpr Micros min_difference() { return 0; }
+  static constexpr std::span<const Micros> blocks() { return {}; }
   bool count_blocked() const { return count_blocked_; }
   Micros retention() const { return window_[0].interval; }
+  Micros longest_interval() const { return window_[0].interval; }
   std::uint32_t log_capacity() const { return log_capacity_; }
   std::uint64_t smallest_max() const { return window_[0].max; }
 

@@ -49,10 +49,11 @@ class RingLog {
   void set_displaced(bool displaced) { head_.displaced = displaced; }
 
   /// The n-th newest action, counted from 1. Precondition: 1 <= n <= size().
-  Micros Nth(std::uint32_t n) const {
+  Micros Nth(std::uint64_t n) const {
     assert(n >= 1 && n <= head_.size);
     if (n == 1) return head_.newest;
-    return head_.newest - static_cast<Micros>(Age(Place(head_.size - n)));
+    const auto place = static_cast<std::uint32_t>(head_.size - n);
+    return head_.newest - static_cast<Micros>(Age(Place(place)));
   }
 
   /// Precondition: size() >= 1.

@@ -11,7 +11,9 @@
 #include <concepts>
 #include <cstdint>
 
+#include "core/block.h"
 #include "core/decision.h"
+#include "core/judgement.h"
 #include "core/policy.h"
 #include "core/time.h"
 
@@ -19,7 +21,7 @@ namespace rollgate::sliding_window_log {
 
 /// An id's newest actions, newest first, times never ascending.
 template <class L>
-concept ActionLog = requires(const L& log, std::uint32_t n) {
+concept ActionLog = requires(const L& log, std::uint64_t n) {
   { log.size() } -> std::convertible_to<std::uint64_t>;
   { log.Nth(n) } -> std::convertible_to<Micros>;
 };
@@ -27,7 +29,7 @@ concept ActionLog = requires(const L& log, std::uint32_t n) {
 /// The log of an id that has done nothing.
 struct EmptyLog {
   std::uint32_t size() const { return 0; }
-  Micros Nth(std::uint32_t) const { return 0; }
+  Micros Nth(std::uint64_t) const { return 0; }
 };
 
 /// A log as it is once `times` more actions are recorded at `at`; changes nothing.
@@ -38,7 +40,7 @@ class LogWith {
 
   std::uint64_t size() const { return log_.size() + times_; }
   Micros Nth(std::uint64_t n) const {
-    return n <= times_ ? at_ : log_.Nth(static_cast<std::uint32_t>(n - times_));
+    return n <= times_ ? at_ : log_.Nth(n - times_);
   }
 
  private:
@@ -49,93 +51,62 @@ class LogWith {
 
 // A policy `P` is a Policy or anything with its accessors.
 
-/// Judges an attempt of `cost` at `now`. Precondition: cost <= policy.smallest_max(). A cost of 0
-/// only asks what is used.
+/// What a log tells of its id's windows.
 template <ActionLog Log, class P>
-Verdict Decide(const Log& log, const P& policy, Micros now, std::uint64_t cost) {
-  assert(cost <= policy.smallest_max());
-  Verdict verdict;
-  verdict.at = now;
-  const std::uint64_t size = log.size();
-  if (size == 0) return verdict;
-  const Micros newest = log.Nth(1);
-  verdict.at = std::max(now, newest);
-  verdict.blocked_by_min_difference = verdict.at - newest < policy.min_difference();
-  for (const Window& window : policy.windows()) {
-    const std::uint64_t n = window.max - cost + 1;
-    if (size >= n && verdict.at - log.Nth(static_cast<std::uint32_t>(n)) < window.interval) {
-      verdict.blocked_by_count = true;
+class LogAccount {
+ public:
+  LogAccount(const Log& log, const P& policy) : log_(log), policy_(policy) {}
+
+  Micros Newest() const { return log_.size() == 0 ? kLongAgo : log_.Nth(1); }
+  Micros At(Micros now) const { return std::max(now, Newest()); }
+
+  bool Reaches(std::size_t window, std::uint64_t n, Micros at) const {
+    return log_.size() >= n && at - log_.Nth(n) < policy_.windows()[window].interval;
+  }
+
+  std::uint64_t Used(std::size_t window, Micros at) const {
+    const auto& [interval, max] = policy_.windows()[window];
+    std::uint64_t inside = 0;
+    std::uint64_t outside = std::min<std::uint64_t>(log_.size(), max) + 1;
+    while (outside - inside > 1) {
+      const std::uint64_t n = inside + (outside - inside) / 2;
+      (at - log_.Nth(n) < interval ? inside : outside) = n;
     }
+    return inside;
   }
-  return verdict;
-}
 
-/// Whether the attempt is recorded, be it as an action or as a counted refusal.
-template <class P>
-bool Records(const Verdict& verdict, const P& policy) {
-  return verdict.allowed() || policy.count_blocked();
-}
+  Micros BelowAt(std::size_t window, std::uint64_t n) const {
+    return log_.size() >= n ? log_.Nth(n) + policy_.windows()[window].interval : kLongAgo;
+  }
 
-/// How long from `now` until an attempt of `cost` would pass if nothing else is recorded.
+ private:
+  const Log& log_;
+  const P& policy_;
+};
+
+/// Judges an attempt: see judgement.h.
 template <ActionLog Log, class P>
-Micros WaitFor(const Log& log, const P& policy, Micros now, std::uint64_t cost) {
-  const std::uint64_t size = log.size();
-  if (size == 0) return 0;
-  const Micros newest = log.Nth(1);
-  Micros allowed_at = newest + policy.min_difference();
-  for (const Window& window : policy.windows()) {
-    const std::uint64_t n = window.max - cost + 1;
-    if (size >= n) allowed_at = std::max(allowed_at, log.Nth(n) + window.interval);
-  }
-  // Time is never taken as earlier than the newest action, so up to then there is no waiting.
-  return allowed_at <= std::max(now, newest) ? 0 : allowed_at - now;
+Verdict Decide(const Log& log, const P& policy, Micros now, std::uint64_t cost,
+               const Block& block = {}) {
+  return Judge(LogAccount(log, policy), policy, block, now, cost);
 }
 
-/// The wait of a blocked attempt, itself counted where refusals count.
+/// The wait of a blocked attempt, itself counted where refusals count. `block` is as the attempt has
+/// left it.
 template <ActionLog Log, class P>
 Micros TimeLeft(const Log& log, const P& policy, const Verdict& verdict, Micros now,
-                std::uint64_t cost) {
+                std::uint64_t cost, const Block& block = {}) {
   if (verdict.allowed()) return 0;
   const LogWith after(log, verdict.at, Records(verdict, policy) ? cost : 0);
-  return WaitFor(after, policy, now, cost);
+  return WaitFor(LogAccount(after, policy), policy, block, now, cost);
 }
 
-/// How many of the newest actions lie inside the window at `at`, at most its max.
-template <ActionLog Log>
-std::uint64_t CountInside(const Log& log, const Window& window, Micros at) {
-  std::uint64_t inside = 0;
-  std::uint64_t outside = std::min<std::uint64_t>(log.size(), window.max) + 1;
-  while (outside - inside > 1) {
-    const std::uint64_t n = inside + (outside - inside) / 2;
-    (at - log.Nth(n) < window.interval ? inside : outside) = n;
-  }
-  return inside;
-}
-
-/// Fills `decision` (its `windows` given by the caller) with what the attempt comes to.
+/// Tells what the attempt comes to, from the log before it and the block after it.
 template <ActionLog Log, class P>
 void Describe(const Log& log, const P& policy, const Verdict& verdict, Micros now,
-              std::uint64_t cost, Decision& decision) {
+              std::uint64_t cost, Decision& decision, const Block& block = {}) {
   const LogWith after(log, verdict.at, Records(verdict, policy) ? cost : 0);
-  decision.verdict = verdict;
-  decision.time_left = verdict.allowed() ? 0 : WaitFor(after, policy, now, cost);
-  decision.wait = WaitFor(after, policy, now, 1);
-  bool first = true;
-  WindowUse* use = decision.windows.data();
-  for (const Window& window : policy.windows()) {
-    use->used = CountInside(after, window, verdict.at);
-    use->remaining = window.max - use->used;
-    use->reset_in = use->used == 0 ? 0 : after.Nth(use->used) + window.interval - now;
-    if (first || use->remaining < decision.actions_left) {
-      decision.actions_left = use->remaining;
-      decision.reset_in = use->reset_in;
-    } else if (use->remaining == decision.actions_left) {
-      decision.reset_in = std::max(decision.reset_in, use->reset_in);
-    }
-    first = false;
-    ++use;
-  }
-  if (!verdict.allowed()) decision.reset_in = decision.time_left;
+  rollgate::Describe(LogAccount(after, policy), policy, block, verdict, now, cost, decision);
 }
 
 /// Records what Decide said. The log's owner has made room for `cost` more actions, as far as the
@@ -149,8 +120,7 @@ void Record(Log& log, const P& policy, const Verdict& verdict, std::uint64_t cos
       cost > free ? std::min<std::uint64_t>(cost - free, log.size()) : 0;
   bool displaces = false;
   if (pushed_out > 0 && !verdict.allowed()) {
-    const auto newest_pushed_out = static_cast<std::uint32_t>(log.size() - pushed_out + 1);
-    displaces = verdict.at - log.Nth(newest_pushed_out) < policy.retention();
+    displaces = verdict.at - log.Nth(log.size() - pushed_out + 1) < policy.retention();
   }
   for (std::uint64_t i = std::min<std::uint64_t>(cost, log.capacity()); i > 0; --i) {
     log.Push(verdict.at);

@@ -13,6 +13,9 @@ using Micros = std::int64_t;
 /// that `moment + duration - moment` never overflows.
 inline constexpr Micros kLongest = Micros{1} << 61;
 
+/// Before any moment: when something is over that never was.
+inline constexpr Micros kLongAgo = -2 * kLongest;
+
 /// Brings a value within the bounds of kLongest.
 constexpr Micros Bounded(Micros value) {
   return std::clamp(value, -kLongest, kLongest);

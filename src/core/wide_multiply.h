@@ -1,6 +1,8 @@
-// The 128-bit product of two 64-bit words, on every compiler.
+// 128-bit products of 64-bit words, and what they come to, on every compiler.
 #pragma once
 
+#include <cassert>
+#include <compare>
 #include <cstdint>
 #if defined(_MSC_VER) && (defined(_M_X64) || defined(_M_ARM64))
 #include <intrin.h>
@@ -11,6 +13,11 @@ namespace rollgate {
 struct WideProduct {
   std::uint64_t low;
   std::uint64_t high;
+
+  friend constexpr bool operator==(const WideProduct&, const WideProduct&) = default;
+  friend constexpr std::strong_ordering operator<=>(const WideProduct& a, const WideProduct& b) {
+    return a.high != b.high ? a.high <=> b.high : a.low <=> b.low;
+  }
 };
 
 /// Four products of 32-bit halves, for processors that have no wider ones.
@@ -31,6 +38,34 @@ inline WideProduct WideMultiply(std::uint64_t a, std::uint64_t b) {
   return {static_cast<std::uint64_t>(product), static_cast<std::uint64_t>(product >> 64)};
 #else
   return WideMultiplyByHalves(a, b);
+#endif
+}
+
+/// Bit by bit, for compilers without wider words.
+constexpr std::uint64_t WideDivideByBits(WideProduct dividend, std::uint64_t divisor) {
+  std::uint64_t rest = dividend.high;
+  std::uint64_t quotient = 0;
+  for (int bit = 63; bit >= 0; --bit) {
+    const bool carries = rest >> 63 != 0;
+    rest = rest << 1 | (dividend.low >> bit & 1);
+    if (carries || rest >= divisor) {
+      rest -= divisor;
+      quotient |= std::uint64_t{1} << bit;
+    }
+  }
+  return quotient;
+}
+
+/// Rounded down. Precondition: the quotient fits, which is dividend.high < divisor.
+inline std::uint64_t WideDivide(WideProduct dividend, std::uint64_t divisor) {
+  assert(dividend.high < divisor);
+  if (dividend.high == 0) return dividend.low / divisor;
+#if defined(__SIZEOF_INT128__)
+  __extension__ using Wide = unsigned __int128;
+  const Wide wide = static_cast<Wide>(dividend.high) << 64 | dividend.low;
+  return static_cast<std::uint64_t>(wide / divisor);
+#else
+  return WideDivideByBits(dividend, divisor);
 #endif
 }
 

@@ -16,7 +16,7 @@
 namespace rollgate::memory {
 
 /// Reads and writes the logs of one store's slots: the payload is a pointer to the id's block, null
-/// while the id has but its newest action. A block doubles until it holds the policy's whole log.
+/// while the id has but its newest action; the slot's mark is LogHead::displaced. A block doubles until it holds the policy's whole log.
 template <class Stamp>
 class BlockLogs {
  public:
@@ -39,8 +39,7 @@ class BlockLogs {
 
   /// Begins the log of a new id; it holds one action.
   void Create(Slot& slot) const {
-    slot.ring = 0;
-    slot.displaced = 0;
+    slot.set_mark(false);
     SetBlock(slot, nullptr);
   }
 
@@ -55,7 +54,7 @@ class BlockLogs {
     LogHead head;
     head.newest = newest;
     head.size = 1;
-    head.displaced = slot.displaced != 0;
+    head.displaced = slot.mark();
     Block* block = BlockOf(slot);
     if (block == nullptr) return Log(head, nullptr, 0, capacity_);
     head.size += block->count;
@@ -80,7 +79,7 @@ class BlockLogs {
   void Save(Slot& slot, const Log& log) const {
     const LogHead& head = log.head();
     assert(head.size >= 1);
-    if (slot.displaced != head.displaced) slot.displaced = head.displaced;
+    if (slot.mark() != head.displaced) slot.set_mark(head.displaced);
     if (Block* block = BlockOf(slot)) {
       block->count = head.size - 1;
       block->head = head.head;

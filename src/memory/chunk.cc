@@ -22,12 +22,12 @@ Chunk::Chunk(const SlotLayout& layout, std::uint32_t group_count) : group_count_
   earliest_ = reinterpret_cast<Micros*>(groups_.get() + group_count * layout.group_bytes);
   for (std::uint32_t group = 0; group < group_count; ++group) {
     GroupHeader* header = new (Header(layout, group)) GroupHeader{};
-    header->newest.fill(kNever);
+    header->moment.fill(kNever);
     earliest_[group] = kNever;
   }
 }
 
-Place Chunk::Insert(const SlotLayout& layout, Tag tag, std::uint32_t home, Micros newest) {
+Place Chunk::Insert(const SlotLayout& layout, Tag tag, std::uint32_t home, Micros moment) {
   assert(live_ < slot_count());
   std::uint32_t group = HomeGroup(home);
   GroupHeader* header = Header(layout, group);
@@ -43,10 +43,10 @@ Place Chunk::Insert(const SlotLayout& layout, Tag tag, std::uint32_t home, Micro
     if ((free >> choice & 1) != 0) index = choice;
   }
   header->tags[index] = tag;
-  header->newest[index] = newest;
-  if (newest < earliest_[group]) {
+  header->moment[index] = moment;
+  if (moment < earliest_[group]) {
     header->nearest = static_cast<std::uint8_t>(index);
-    earliest_[group] = newest;
+    earliest_[group] = moment;
   }
   ++live_;
   return {this, header, SlotAt(layout, header, index), group, index, false};
@@ -58,7 +58,7 @@ void Chunk::Erase(const SlotLayout& layout, const Place& place, std::uint32_t ho
     if (header->passed < GroupHeader::kManyPassed) --header->passed;
   }
   place.header->tags[place.index] = 0;
-  place.header->newest[place.index] = kNever;
+  place.header->moment[place.index] = kNever;
   if (place.index == place.header->nearest) {
     earliest_[place.group] = place.header->FindNearest();
   }

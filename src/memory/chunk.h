@@ -29,7 +29,7 @@ struct SlotLayout {
   std::size_t group_bytes;
 
   explicit SlotLayout(std::size_t payload_bytes)
-      : slot_bytes((sizeof(Slot) + payload_bytes + 3) / 4 * 4),
+      : slot_bytes(sizeof(Slot) + payload_bytes),
         group_bytes((sizeof(GroupHeader) + kSlotsPerGroup * slot_bytes + 15) / 16 * 16) {}
 };
 
@@ -43,7 +43,7 @@ struct Place {
   bool in_draining = false;  ///< the table's: which of its two generations
 
   explicit operator bool() const { return slot != nullptr; }
-  Micros newest() const { return header->newest[index]; }
+  Micros moment() const { return header->moment[index]; }
 };
 
 /// Groups in a row; an id that finds its home group full goes to the next one, and after the last
@@ -92,23 +92,23 @@ class Chunk {
   }
 
   /// Takes a free slot; its bytes are the caller's to fill. Precondition: there is a free slot.
-  Place Insert(const SlotLayout& layout, Tag tag, std::uint32_t home, Micros newest);
+  Place Insert(const SlotLayout& layout, Tag tag, std::uint32_t home, Micros moment);
 
   /// Frees a slot of this chunk.
   void Erase(const SlotLayout& layout, const Place& place, std::uint32_t home);
 
-  /// Changes an id's newest action.
-  void Touch(const Place& place, Micros newest) {
-    place.header->newest[place.index] = newest;
+  /// Changes an id's moment.
+  void Touch(const Place& place, Micros moment) {
+    place.header->moment[place.index] = moment;
     if (place.index == place.header->nearest) {
       earliest_[place.group] = place.header->FindNearest();
-    } else if (newest < earliest_[place.group]) {
+    } else if (moment < earliest_[place.group]) {
       place.header->nearest = static_cast<std::uint8_t>(place.index);
-      earliest_[place.group] = newest;
+      earliest_[place.group] = moment;
     }
   }
 
-  /// The earliest newest action of all ids, kNever without ids.
+  /// The earliest moment of all ids, kNever without ids.
   Micros Earliest() const;
 
   /// The id nearest to expiry. Precondition: live() > 0.

@@ -8,12 +8,12 @@
 namespace rollgate::memory {
 
 Place Generation::Insert(const SlotLayout& layout, const Secret& secret, std::uint64_t hash,
-                         Micros newest) {
+                         Micros moment) {
   const Address address = AddressOf(hash);
   Chunk& chunk = chunks_[address.chunk];
   if (chunk.live() >= chunk.slot_count() * 15 / 16) Enlarge(layout, secret, address.chunk);
-  const Place place = chunk.Insert(layout, TagOf(hash), address.home, newest);
-  if (newest < bounds_[address.chunk]) bounds_.Set(address.chunk, newest);
+  const Place place = chunk.Insert(layout, TagOf(hash), address.home, moment);
+  if (moment < bounds_[address.chunk]) bounds_.Set(address.chunk, moment);
   ++live_;
   return place;
 }
@@ -50,7 +50,7 @@ void Generation::Enlarge(const SlotLayout& layout, const Secret& secret, std::si
   for (std::uint32_t group = 0; group < small.group_count(); ++group) {
     small.VisitGroup(layout, group, [&](const Place& from) {
       const std::uint64_t hash = HashOf(from.slot->identity(), secret);
-      const Place to = large.Insert(layout, TagOf(hash), AddressOf(hash).home, from.newest());
+      const Place to = large.Insert(layout, TagOf(hash), AddressOf(hash).home, from.moment());
       std::memcpy(static_cast<void*>(to.slot), from.slot, layout.slot_bytes);
     });
   }

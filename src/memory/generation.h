@@ -49,17 +49,17 @@ class Generation {
   }
 
   /// Takes a free slot; its bytes are the caller's to fill. Precondition: the chunk exists.
-  Place Insert(const SlotLayout& layout, const Secret& secret, std::uint64_t hash, Micros newest);
+  Place Insert(const SlotLayout& layout, const Secret& secret, std::uint64_t hash, Micros moment);
 
   void Erase(const SlotLayout& layout, const Place& place, std::uint64_t hash);
 
-  /// Takes note that the newest action of an id is now no later than this.
-  void LowerBound(std::uint64_t hash, Micros newest) {
+  /// Takes note that the moment of an id is now no later than this.
+  void LowerBound(std::uint64_t hash, Micros moment) {
     const std::size_t chunk = AddressOf(hash).chunk;
-    if (newest < bounds_[chunk]) bounds_.Set(chunk, newest);
+    if (moment < bounds_[chunk]) bounds_.Set(chunk, moment);
   }
 
-  /// No id's newest action is earlier than this; kNever without ids.
+  /// No id's moment is earlier than this; kNever without ids.
   Micros EarliestBound() const { return bounds_.least(); }
 
   /// Tightens the bound of the chunk with the least; true once EarliestBound() is exact.

@@ -18,7 +18,8 @@ namespace rollgate::memory {
 
 inline constexpr std::uint32_t kSlotsPerGroup = 14;
 
-/// Later than any moment: the "newest action" of nobody.
+/// An id's moment is what its expiry is counted from: its newest action, or whatever its store sets.
+/// This is later than any: the moment of nobody.
 inline constexpr Micros kNever = std::numeric_limits<Micros>::max();
 
 /// Eight bits of an id's hash; 0 marks a free slot.
@@ -33,10 +34,10 @@ struct GroupHeader {
   /// How many ids found this group full and live in a later one; a search goes on while it is not
   /// 0. Once at kManyPassed it stays there: searches go further than they must, but none is wrong.
   std::uint8_t passed;
-  /// The slot whose newest action is the earliest of the group; meaningless in an empty group.
+  /// The slot whose moment is the earliest of the group; meaningless in an empty group.
   std::uint8_t nearest;
-  /// The newest action of each id, kNever in free slots.
-  std::array<Micros, kSlotsPerGroup> newest;
+  /// The moment of each id, kNever in free slots.
+  std::array<Micros, kSlotsPerGroup> moment;
 
   static constexpr std::uint8_t kManyPassed = 255;
 
@@ -66,11 +67,11 @@ struct GroupHeader {
     // Always all slots, for how many are taken is hard to guess; but one alone is common.
     const std::uint32_t taken = Taken();
     std::uint8_t found = static_cast<std::uint8_t>(std::countr_zero(taken) & 15);
-    Micros earliest = taken == 0 ? kNever : newest[found];
+    Micros earliest = taken == 0 ? kNever : moment[found];
     if ((taken & (taken - 1)) != 0) {
       for (std::uint8_t i = 0; i < kSlotsPerGroup; ++i) {
-        const bool is_earlier = newest[i] < earliest;
-        earliest = is_earlier ? newest[i] : earliest;
+        const bool is_earlier = moment[i] < earliest;
+        earliest = is_earlier ? moment[i] : earliest;
         found = is_earlier ? i : found;
       }
     }

@@ -11,8 +11,9 @@
 
 namespace rollgate::memory {
 
-/// Reads and writes the logs of one store's slots: the payload holds the stamps of the older
-/// actions, Slot::ring the place of the oldest and their number in four bits each.
+/// Reads and writes the logs of one store's slots: the payload is a byte with the place of the
+/// oldest action and the number of all but the newest, four bits each, and then their stamps. The
+/// slot's mark is LogHead::displaced.
 template <class Stamp>
 class InlineLogs {
  public:
@@ -32,15 +33,15 @@ class InlineLogs {
     assert(Fits(policy) && policy.retention() <= Log::kLongestRetention);
   }
 
-  std::size_t payload_bytes() const { return room_ * sizeof(Stamp); }
+  std::size_t payload_bytes() const { return 1 + room_ * sizeof(Stamp); }
 
   /// Bytes outside of the slots.
   std::size_t extra_bytes() const { return 0; }
 
   /// Begins the log of a new id; it holds one action.
   void Create(Slot& slot) const {
-    slot.ring = 0;
-    slot.displaced = 0;
+    *slot.payload() = std::byte{0};
+    slot.set_mark(false);
   }
 
   void Destroy(Slot&) const {}
@@ -48,10 +49,11 @@ class InlineLogs {
   Log Load(Slot& slot, Micros newest) const {
     LogHead head;
     head.newest = newest;
-    head.size = 1 + (slot.ring & 0x0fu);
-    head.head = slot.ring >> 4;
-    head.displaced = slot.displaced != 0;
-    return Log(head, slot.payload(), room_, room_ + 1);
+    const auto ring = std::to_integer<std::uint32_t>(*slot.payload());
+    head.size = 1 + (ring & 0x0fu);
+    head.head = ring >> 4;
+    head.displaced = slot.mark();
+    return Log(head, slot.payload() + 1, room_, room_ + 1);
   }
 
   /// Loads the log with room for more actions, as far as the policy's capacity goes.
@@ -61,8 +63,8 @@ class InlineLogs {
   void Save(Slot& slot, const Log& log) const {
     const LogHead& head = log.head();
     assert(head.size >= 1);
-    slot.ring = static_cast<std::uint8_t>(head.head << 4 | (head.size - 1));
-    if (slot.displaced != head.displaced) slot.displaced = head.displaced;
+    *slot.payload() = static_cast<std::byte>(head.head << 4 | (head.size - 1));
+    if (slot.mark() != head.displaced) slot.set_mark(head.displaced);
   }
 
  private:

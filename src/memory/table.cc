@@ -95,7 +95,7 @@ void Table::Move(std::size_t groups) {
     if (cursor_group_ < chunk.group_count()) {
       chunk.VisitGroup(layout_, cursor_group_, [this](const Place& from) {
         const std::uint64_t hash = HashAt(from);
-        const Place to = active_.Insert(layout_, secret_, hash, from.newest());
+        const Place to = active_.Insert(layout_, secret_, hash, from.moment());
         std::memcpy(static_cast<void*>(to.slot), from.slot, layout_.slot_bytes);
         draining_->Erase(layout_, from, hash);
       });

@@ -17,7 +17,7 @@ namespace rollgate::memory {
 struct TableOptions {
   std::size_t payload_bytes;  ///< of each slot
   std::size_t max_keys;       ///< >= 1
-  Micros retention;           ///< how long after its newest action an id has expired
+  Micros retention;           ///< how long after its moment (see group.h) an id has expired
   bool forgets_expired;       ///< false: only to make room where there are max_keys
   Secret secret;
 };
@@ -40,7 +40,7 @@ class Table {
 
   /// Takes a slot for an id that is not in the table; tends the table and makes room if need be.
   template <class Release>
-  Place Insert(const Identity& identity, Micros newest, Release release);
+  Place Insert(const Identity& identity, Micros moment, Micros now, Release release);
 
   /// Where an id is, if it is in the table.
   Place Find(const Identity& identity) {
@@ -57,11 +57,11 @@ class Table {
     return place;
   }
 
-  void Touch(const Place& place, Micros newest) {
-    const bool earlier = newest < place.newest();
-    place.chunk->Touch(place, newest);
+  void Touch(const Place& place, Micros moment) {
+    const bool earlier = moment < place.moment();
+    place.chunk->Touch(place, moment);
     if (earlier) [[unlikely]] {
-      GenerationOf(place).LowerBound(HashAt(place), newest);
+      GenerationOf(place).LowerBound(HashAt(place), moment);
     }
   }
 
@@ -102,7 +102,7 @@ class Table {
 
   bool ForgetsExpired() const { return forgets_expired_ && live() > kFewIds; }
 
-  /// No id's newest action is earlier than this.
+  /// No id's moment is earlier than this.
   Micros EarliestBound() const {
     return draining_ ? std::min(active_.EarliestBound(), draining_->EarliestBound())
                      : active_.EarliestBound();
@@ -149,8 +149,8 @@ class Table {
 
 template <class Release>
 void Table::Forget(const Place& place, Micros last_expired, Release& release) {
-  if (place.newest() <= last_expired) {
-    forgotten_until_ = std::max(forgotten_until_, place.newest() + retention_);
+  if (place.moment() <= last_expired) {
+    forgotten_until_ = std::max(forgotten_until_, place.moment() + retention_);
   } else {
     ++evicted_;
   }
@@ -163,7 +163,7 @@ void Table::Tend(Micros now, std::size_t most, Release release) {
   const Micros last_expired = now - retention_;
   for (std::size_t i = 0; i < most && ForgetsExpired() && EarliestBound() <= last_expired; ++i) {
     const Place nearest = Nearest(kTightenedPerStep);
-    if (!nearest || nearest.newest() > last_expired) break;
+    if (!nearest || nearest.moment() > last_expired) break;
     Forget(nearest, last_expired, release);
   }
   TightenIfNearlyFull();
@@ -172,17 +172,17 @@ void Table::Tend(Micros now, std::size_t most, Release release) {
 }
 
 template <class Release>
-Place Table::Insert(const Identity& identity, Micros newest, Release release) {
-  Tend(newest, kStepsPerInsert, release);
+Place Table::Insert(const Identity& identity, Micros moment, Micros now, Release release) {
+  Tend(now, kStepsPerInsert, release);
   if (live() >= max_keys_) {
-    Forget(Nearest(std::numeric_limits<std::size_t>::max()), newest - retention_, release);
+    Forget(Nearest(std::numeric_limits<std::size_t>::max()), now - retention_, release);
   }
 
   ForgetPlaces();  // the slot may be found in a chunk that grows
   const std::uint64_t hash = HashOf(identity, secret_);
   const bool in_draining = draining_ && draining_->AddressOf(hash).chunk > cursor_chunk_;
   Generation& generation = in_draining ? *draining_ : active_;
-  Place place = generation.Insert(layout_, secret_, hash, newest);
+  Place place = generation.Insert(layout_, secret_, hash, moment);
   place.in_draining = in_draining;
   place.slot->set_identity(identity);
   return place;

@@ -37,7 +37,7 @@ class OneId {
     const Verdict verdict = algorithm::Decide(log, policy_, now, cost);
     const Decision decision = Describe(log, verdict, now, cost);
     EXPECT_EQ(decision.time_left, algorithm::TimeLeft(log, policy_, verdict, now, cost));
-    if (algorithm::Records(verdict, policy_)) algorithm::Record(log, policy_, verdict, cost);
+    if (Records(verdict, policy_)) algorithm::Record(log, policy_, verdict, cost);
     head_ = log.head();
     return decision;
   }

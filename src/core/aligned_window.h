@@ -1,0 +1,90 @@
+// Windows in a row that begin at the clock's origin, and counts of what happened in them.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <type_traits>
+#include <vector>
+
+#include "core/policy.h"
+#include "core/time.h"
+
+namespace rollgate {
+
+/// Something for each window of a policy `P`, in its place.
+template <class P, class T>
+using PerWindow =
+    std::conditional_t<std::is_same_v<P, SingleWindowPolicy>, std::array<T, 1>, std::vector<T>>;
+
+/// Makes a T(window) for each window.
+template <class T, class P>
+PerWindow<P, T> ForEachWindow(const P& policy) {
+  if constexpr (std::is_same_v<P, SingleWindowPolicy>) {
+    return {T(policy.windows()[0])};
+  } else {
+    return PerWindow<P, T>(policy.windows().begin(), policy.windows().end());
+  }
+}
+
+/// Finds the window a moment lies in. Time mostly stays in one window, so the last one found is
+/// remembered: a division costs more than the rest of a check.
+class AlignedWindow {
+ public:
+  explicit AlignedWindow(const Window& window) : interval_(window.interval) {}
+
+  Micros interval() const { return interval_; }
+
+  /// When the window of a moment within ±kLongest begins; it ends before that plus the interval.
+  Micros StartOf(Micros moment) const {
+    if (moment < start_ || moment - start_ >= interval_) [[unlikely]] {
+      const Micros into = moment % interval_;
+      start_ = moment - (into < 0 ? into + interval_ : into);
+    }
+    return start_;
+  }
+
+ private:
+  Micros interval_;
+  mutable Micros start_ = 0;
+};
+
+/// Counts as bytes: three for each where that is enough for what every window allows, else seven. A
+/// count that has reached most() stays there, which only refusals can bring about.
+class CountFormat {
+ public:
+  template <class P>
+  explicit CountFormat(const P& policy) {
+    for (const Window& window : policy.windows()) is_wide_ |= window.max >= kMostNarrow;
+  }
+
+  std::size_t bytes() const { return is_wide_ ? 7 : 3; }
+  std::uint64_t most() const { return is_wide_ ? kMostWide : kMostNarrow; }
+
+  std::uint64_t Load(const std::byte* counts, std::size_t place) const {
+    std::uint64_t count = 0;  // its low bytes first, like every number of this host
+    const std::byte* const from = counts + place * bytes();
+    is_wide_ ? std::memcpy(&count, from, 7) : std::memcpy(&count, from, 3);
+    return count;
+  }
+
+  void Store(std::byte* counts, std::size_t place, std::uint64_t count) const {
+    std::byte* const to = counts + place * bytes();
+    is_wide_ ? std::memcpy(to, &count, 7) : std::memcpy(to, &count, 3);
+  }
+
+  /// A count once `cost` more has happened.
+  std::uint64_t Add(std::uint64_t count, std::uint64_t cost) const {
+    return std::min(count + cost, most());
+  }
+
+ private:
+  static constexpr std::uint64_t kMostNarrow = (std::uint64_t{1} << 24) - 1;
+  static constexpr std::uint64_t kMostWide = (std::uint64_t{1} << 53) - 1;
+
+  bool is_wide_ = false;
+};
+
+}  // namespace rollgate

@@ -1,0 +1,113 @@
+// How an attempt is judged and what is told of it, whatever the algorithm that counts.
+#pragma once
+
+#include <algorithm>
+#include <cassert>
+#include <concepts>
+#include <cstddef>
+#include <cstdint>
+
+#include "core/block.h"
+#include "core/decision.h"
+#include "core/policy.h"
+#include "core/time.h"
+
+namespace rollgate {
+
+/// What an algorithm can tell of one id: how far each window is used, on the condition that nothing
+/// more is recorded. So what is used never grows with time. Windows are numbered as in the policy.
+template <class A>
+concept Account = requires(const A& account, std::size_t window, std::uint64_t n, Micros t) {
+  /// The newest recorded action, kLongAgo where there is none or no minDifference asks for it.
+  { account.Newest() } -> std::convertible_to<Micros>;
+  /// What a reading of the clock counts as: no earlier than the newest action, where time is clamped.
+  { account.At(t) } -> std::convertible_to<Micros>;
+  /// What of a window is used at a moment, up to its max.
+  { account.Used(window, t) } -> std::convertible_to<std::uint64_t>;
+  /// Whether at least n >= 1 of a window is used at a moment.
+  { account.Reaches(window, n, t) } -> std::convertible_to<bool>;
+  /// The earliest moment at which less than n >= 1 of a window is used; kLongAgo if that is always.
+  { account.BelowAt(window, n) } -> std::convertible_to<Micros>;
+};
+
+// A policy `P` is a Policy or anything with its accessors.
+
+/// Judges an attempt of `cost` at `now`. Precondition: cost <= policy.smallest_max(). A cost of 0
+/// only asks what is used.
+template <Account A, class P>
+Verdict Judge(const A& account, const P& policy, const Block& block, Micros now,
+              std::uint64_t cost) {
+  assert(cost <= policy.smallest_max());
+  Verdict verdict;
+  verdict.at = account.At(now);
+  if (!policy.blocks().empty() && verdict.at < block.until) {
+    verdict.blocked_by_block = true;
+    return verdict;
+  }
+  const Micros gap = policy.min_difference();
+  verdict.blocked_by_min_difference = gap > 0 && verdict.at - account.Newest() < gap;
+  std::size_t i = 0;
+  for (const Window& window : policy.windows()) {
+    if (account.Reaches(i++, window.max - cost + 1, verdict.at)) verdict.blocked_by_count = true;
+  }
+  return verdict;
+}
+
+/// Whether the attempt is recorded, be it as an action or as a counted refusal.
+template <class P>
+bool Records(const Verdict& verdict, const P& policy) {
+  return verdict.allowed() || (policy.count_blocked() && !verdict.blocked_by_block);
+}
+
+/// Starts the block that a refusal brings, if it does; tells whether.
+template <class P>
+bool StartsBlock(const Verdict& verdict, const P& policy, Block& block) {
+  if (policy.blocks().empty() || verdict.allowed() || verdict.blocked_by_block) return false;
+  block.Start(policy.blocks(), policy.longest_interval(), verdict.at);
+  return true;
+}
+
+/// How long from `now` until an attempt of `cost` would pass if nothing else is recorded.
+template <Account A, class P>
+Micros WaitFor(const A& account, const P& policy, const Block& block, Micros now,
+               std::uint64_t cost) {
+  Micros allowed_at = policy.blocks().empty() ? kLongAgo : block.until;
+  if (policy.min_difference() > 0) {
+    allowed_at = std::max(allowed_at, account.Newest() + policy.min_difference());
+  }
+  std::size_t i = 0;
+  for (const Window& window : policy.windows()) {
+    allowed_at = std::max(allowed_at, account.BelowAt(i++, window.max - cost + 1));
+  }
+  // Where time is taken as no earlier than the newest action, there is no waiting up to then.
+  return allowed_at <= account.At(now) ? 0 : allowed_at - now;
+}
+
+/// Fills `decision` (its `windows` given by the caller) with what an attempt has come to.
+/// `account` and `block` are as the attempt has left them.
+template <Account A, class P>
+void Describe(const A& account, const P& policy, const Block& block, const Verdict& verdict,
+              Micros now, std::uint64_t cost, Decision& decision) {
+  decision.verdict = verdict;
+  decision.time_left =
+      verdict.allowed() ? 0 : WaitFor(account, policy, block, now, cost);
+  decision.wait = WaitFor(account, policy, block, now, 1);
+  std::size_t i = 0;
+  WindowUse* use = decision.windows.data();
+  for (const Window& window : policy.windows()) {
+    use->used = account.Used(i, verdict.at);
+    use->remaining = window.max - use->used;
+    use->reset_in = use->used == 0 ? 0 : account.BelowAt(i, use->used) - now;
+    if (i == 0 || use->remaining < decision.actions_left) {
+      decision.actions_left = use->remaining;
+      decision.reset_in = use->reset_in;
+    } else if (use->remaining == decision.actions_left) {
+      decision.reset_in = std::max(decision.reset_in, use->reset_in);
+    }
+    ++i;
+    ++use;
+  }
+  if (!verdict.allowed()) decision.reset_in = decision.time_left;
+}
+
+}  // namespace rollgate

@@ -1,0 +1,132 @@
+// The store of the algorithms that keep a few numbers of each id.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "core/judgement.h"
+#include "memory/memory_store.h"
+#include "memory/table_store.h"
+
+namespace rollgate::memory {
+
+/// `Rules` is an algorithm under a form of the policy: see core/fixed_window.h.
+template <class Rules>
+class AccountStore final : public TableStore<AccountStore<Rules>> {
+  using Account = typename Rules::Account;
+  using Base = TableStore<AccountStore>;
+  using Base::Count;
+  using Base::table;
+
+ public:
+  AccountStore(const Policy& policy, const MemoryStoreOptions& options)
+      : Base(options, Rules(policy).state_bytes() + BlockPlaces(policy, 0).bytes(),
+             Bounded(Rules(policy).retention() + policy.block_retention())),
+        rules_(policy),
+        blocks_(policy, rules_.state_bytes()),
+        scratch_(rules_.state_bytes()) {}
+
+  ROLLGATE_FLATTEN Micros Check(const Identity& id, Micros now) override {
+    Base::TendNowAndThen(rules_.TableTime(now));
+    const Place place = table().Find(id);
+    if (!place) [[unlikely]] {
+      JudgeUnknown(id, now, 1, [](const Account&, const Verdict&, const Block&) {});
+      return 0;
+    }
+    Micros time_left = 0;
+    JudgeKnown(place, now, 1,
+               [&](const Account& account, const Verdict& verdict, const Block& block) {
+                 if (verdict.allowed()) return;
+                 time_left = WaitFor(account, rules_.policy(), block, now, 1);
+               });
+    return time_left;
+  }
+
+  void Attempt(const Identity& id, Micros now, std::uint64_t cost, Decision& decision) override {
+    Base::TendNowAndThen(rules_.TableTime(now));
+    const auto describe = [&](const Account& account, const Verdict& verdict, const Block& block) {
+      Describe(account, rules_.policy(), block, verdict, now, cost, decision);
+    };
+    const Place place = table().Find(id);
+    decision.incarnation = place ? JudgeKnown(place, now, cost, describe)
+                                 : JudgeUnknown(id, now, cost, describe);
+  }
+
+  void Peek(const Identity& id, Micros now, std::uint64_t cost, Decision& decision) override {
+    if (const Place place = table().Find(id)) {
+      std::copy_n(place.slot->payload(), scratch_.size(), scratch_.data());
+      Account account(rules_, scratch_.data(), place.moment());
+      Block block = blocks_.Load(*place.slot);
+      const Verdict verdict = Judge(account, rules_.policy(), block, now, cost);
+      StartsBlock(verdict, rules_.policy(), block);
+      if (cost > 0 && Records(verdict, rules_.policy())) account.Record(verdict.at, cost);
+      Describe(account, rules_.policy(), block, verdict, now, cost, decision);
+    } else {
+      Account account = Account::Begin(rules_, scratch_.data());
+      const Verdict verdict = VerdictOnUnknown(now);
+      if (cost > 0) account.Record(verdict.at, cost);
+      Describe(account, rules_.policy(), Block(), verdict, now, cost, decision);
+    }
+  }
+
+  bool Refund(const Identity& id, const Receipt& receipt) override {
+    const Place place = table().Find(id);
+    if (!place || place.slot->incarnation() != receipt.incarnation) return false;
+    Account account(rules_, place.slot->payload(), place.moment());
+    const bool found = account.Refund(receipt.at, receipt.cost);
+    if (account.moment() != place.moment()) table().Touch(place, account.moment());
+    return found;
+  }
+
+  void Release(Slot&) {}
+  std::size_t extra_bytes() const { return 0; }
+
+ private:
+  /// Decides, records, and lets `tell(account, verdict, block)` look at what that has come to.
+  /// Returns the incarnation of the id.
+  template <class Tell>
+  std::uint16_t JudgeKnown(const Place& place, Micros now, std::uint64_t cost, Tell tell) {
+    Account account(rules_, place.slot->payload(), place.moment());
+    Block block = blocks_.Load(*place.slot);
+    const Verdict verdict = Judge(account, rules_.policy(), block, now, cost);
+    if (StartsBlock(verdict, rules_.policy(), block)) blocks_.Save(*place.slot, block);
+    Count(verdict.allowed());
+    if (Records(verdict, rules_.policy())) {
+      if (Rules::kRestartsLife && place.moment() <= rules_.TableTime(verdict.at)) {
+        place.slot->set_incarnation(place.slot->incarnation() + 1);
+      }
+      account.Record(verdict.at, cost);
+      if (account.moment() != place.moment()) table().Touch(place, account.moment());
+    }
+    tell(account, verdict, block);
+    return place.slot->incarnation();
+  }
+
+  template <class Tell>
+  ROLLGATE_NOINLINE std::uint16_t JudgeUnknown(const Identity& id, Micros now, std::uint64_t cost,
+                                               Tell tell) {
+    const Verdict verdict = VerdictOnUnknown(now);
+    Account account = Account::Begin(rules_, scratch_.data());
+    account.Record(verdict.at, cost);
+    const Place place = Base::Insert(id, account.moment(), rules_.TableTime(verdict.at));
+    std::copy_n(scratch_.data(), scratch_.size(), place.slot->payload());
+    blocks_.Create(*place.slot);
+    Count(true);
+    tell(account, verdict, Block());
+    return place.slot->incarnation();
+  }
+
+  Verdict VerdictOnUnknown(Micros now) const {
+    Verdict verdict;
+    verdict.at = std::max(now, rules_.FromTableTime(table().forgotten_until()));
+    return verdict;
+  }
+
+  Rules rules_;
+  BlockPlaces blocks_;
+  std::vector<std::byte> scratch_;
+};
+
+}  // namespace rollgate::memory
