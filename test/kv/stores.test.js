@@ -97,9 +97,9 @@ describe.each(Object.keys(STORES))('%s', (name) => {
 
   test('limiters of one namespace count together, those of others apart', async () => {
     const [one, two, other] = [limiterWith(), limiterWith(), limiterWith({ namespace: 'm' })];
-    expect(await Promise.all([one('a'), two('a'), one('a'), two('a')].map((call) => outcomeOf(call)))).toContain(
-      1000,
-    );
+    expect(
+      await Promise.all([one('a'), two('a'), one('a'), two('a')].map((call) => outcomeOf(call))),
+    ).toContain(1000);
     expect((await one.peek('a')).actionsLeft).toBe(0);
     expect((await other.peek('a')).actionsLeft).toBe(2);
   });
