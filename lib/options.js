@@ -79,16 +79,15 @@ function readLimiterOptions(options) {
     throw optionTypeError('clock', 'a function that returns ms', clock);
   }
   const limits = options.limits === undefined ? [readLimit(options, '')] : readLimitsOf(options);
-  const windows = limits.map(({ interval, maxInInterval }) => ({ interval, maxInInterval }));
   return {
-    windows,
+    windows: limits.map(({ interval, maxInInterval }) => ({ interval, maxInInterval })),
     minDifference: limits.reduce((most, { minDifference }) => Math.max(most, minDifference), 0),
     countBlocked: readCountBlocked(options.countBlocked, algorithm),
     algorithm,
     blockFor: readBlockFor(options.blockFor),
     maxKeys: maxKeys === undefined ? DEFAULT_MAX_KEYS : readCount('maxKeys', maxKeys),
     clock,
-    ...readStoreOptions(options, { algorithm, windows }),
+    ...readStoreOptions(options),
   };
 }
 

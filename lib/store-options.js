@@ -44,10 +44,9 @@ function refuseMisplaced(name, store) {
 
 /**
  * @param {object} options of the limiter
- * @param {{ algorithm: string, windows: object[] }} policy as checked before
  * @returns {{ redis?: object, kv?: object }} one of them or none, as its own options.js reads it
  */
-function readStoreOptions(options, policy) {
+function readStoreOptions(options) {
   const store = storeOf(options);
   for (const name of Object.keys(MEANT_FOR)) {
     if (options[name] !== undefined && !MEANT_FOR[name].includes(store)) {
@@ -55,7 +54,7 @@ function readStoreOptions(options, policy) {
     }
   }
   if (store === 'redis') return { redis: readRedisOptions(options) };
-  return store === 'kv' ? { kv: readKvOptions(options, policy) } : {};
+  return store === 'kv' ? { kv: readKvOptions(options) } : {};
 }
 
 module.exports = { CHOICES, STORE_NAMES, readStoreOptions };

@@ -40,7 +40,8 @@ function createKvBackend(checked) {
   const keep = { report: new Float64Array(length), exhausted: refuseForWantOfMemory };
   const core = native.createPortableLimiter(nativePolicy(checked), keep);
   const ttlMs = Math.min(Math.ceil(core.lifetime() / 1000) + TTL_MARGIN_MS, LONGEST_TTL_MS);
-  const store = isDenoKv(kv) ? createDenoStore(kv, namespace) : createPlainStore(kv, namespace);
+  const createStore = isDenoKv(kv) ? createDenoStore : createPlainStore;
+  const store = createStore({ kv, namespace, largestState: core.largestState() });
   const deadlines = new Deadlines(commandTimeout, (call) => call.expire());
   const lines = new Lines(store, { deadlines, commandTimeout, ttlMs });
 

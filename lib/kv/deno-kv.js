@@ -6,12 +6,8 @@ const failures = require('./failures');
 const { hashOfLong } = require('./key');
 const { FOREIGN, NOTHING, readState } = require('./state');
 
-/** Of one value. */
-const MOST_BYTES = 65_536;
-/** Of the longest state besides its actions. */
-const HEAD_BYTES = 128;
-const BYTES_OF_ACTION = 8;
-const MOST_ACTIONS = Math.floor((MOST_BYTES - HEAD_BYTES) / BYTES_OF_ACTION);
+/** Bytes of a value. */
+const LARGEST_VALUE = 65_536;
 
 /** Part of the keys of ids that are too long. */
 const HASHED = 'sha256';
@@ -23,15 +19,14 @@ function isDenoKv(kv) {
   return typeof kv.atomic === 'function';
 }
 
-/** Refuses a log that would not fit into one value once it is full. */
-function assertFits({ algorithm, windows }) {
-  if (algorithm !== 'sliding-window-log') return;
-  const largest = Math.max(...windows.map(({ maxInInterval }) => maxInInterval));
-  if (largest <= MOST_ACTIONS) return;
+/** Refuses a log that would not fit into a value once it is full; other algorithms need a few bytes. */
+function assertFits(largestState) {
+  if (largestState <= LARGEST_VALUE) return;
   throw rangeError(
     'ERR_ROLLGATE_OPTION',
-    `option 'maxInInterval': expected at most ${MOST_ACTIONS} with algorithm 'sliding-window-log' on Deno ` +
-      `KV, whose values hold 64 KiB (take another algorithm, which needs a few bytes), got ${largest}`,
+    "option 'maxInInterval': expected a log that fits into a value of Deno KV, which holds " +
+      `${LARGEST_VALUE} bytes, got one of ${largestState}; lower it, or take another algorithm than ` +
+      "'sliding-window-log'",
   );
 }
 
@@ -42,7 +37,8 @@ async function commit(operation) {
 }
 
 /** A store as backend.js takes it; keys are lists. */
-function createDenoStore(kv, namespace) {
+function createDenoStore({ kv, namespace, largestState }) {
+  assertFits(largestState);
   return {
     keyOf(id) {
       const hash = hashOfLong(id);
@@ -95,4 +91,4 @@ function isOwn({ key, value }) {
   return isKey && readState(value) !== FOREIGN;
 }
 
-module.exports = { assertFits, createDenoStore, isDenoKv };
+module.exports = { createDenoStore, isDenoKv };

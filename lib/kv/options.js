@@ -5,7 +5,6 @@ const { types } = require('node:util');
 const { optionRangeError, optionTypeError, typeError } = require('../errors');
 const { clientKindOf } = require('../redis/clients');
 const { readCommandTimeout, readNamespace, readOnError } = require('../remote/options');
-const { assertFits, isDenoKv } = require('./deno-kv');
 
 /** So that every key fits, whatever its id: see key.js. */
 const MOST_NAMESPACE_BYTES = 512;
@@ -36,10 +35,9 @@ function readShortNamespace(namespace) {
 }
 
 /** @returns {{ kv: object, namespace: string, commandTimeout: number, onError: string }} */
-function readKvOptions({ kv, namespace, commandTimeout, onError }, policy) {
-  if (isDenoKv(readKv(kv))) assertFits(policy);
+function readKvOptions({ kv, namespace, commandTimeout, onError }) {
   return {
-    kv,
+    kv: readKv(kv),
     namespace: readShortNamespace(namespace),
     commandTimeout: readCommandTimeout('commandTimeout', commandTimeout),
     onError: readOnError(onError),

@@ -10,7 +10,7 @@ const { CLEARED, NOTHING, readState } = require('./state');
 const CLEARED_FOR = 1000;
 
 /** A store as backend.js takes it; keys are strings. */
-function createPlainStore(kv, namespace) {
+function createPlainStore({ kv, namespace }) {
   const prefix = `${namespace}{`;
 
   async function read(key) {

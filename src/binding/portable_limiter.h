@@ -1,0 +1,28 @@
+// The core's decisions on states that JavaScript keeps elsewhere, as bytes.
+#pragma once
+
+#include <node_api.h>
+
+namespace rollgate::binding {
+
+/// createPortableLimiter(options, keep) -> { decide, refund, lifetime, largestState }
+///
+/// `options`, checked by lib: what ReadPolicy reads.
+///
+/// `keep` is an object that lib holds as long as any of the functions (see CreateMemoryLimiter):
+///   report      Float64Array that decide writes to
+///   exhausted   () => throws: there is no memory left
+///
+/// A state is a Uint8Array that was given before, or undefined for an id that has done nothing. The
+/// next state is given as an ArrayBuffer; undefined if nothing changes, null if what came is no
+/// state.
+///
+/// decide(state, cost, records, now, incarnation) -> next state; writes report[0..]: see
+///   WriteDecision. `now` in us; `incarnation`, a natural number below 2^32, is that of a life
+///   which may begin. A cost of 0 records nothing and tells what is used
+/// refund(state, at, cost, incarnation) -> next state
+/// lifetime() -> us: how long a state can matter from when it was written
+/// largestState() -> bytes of the largest state that can come to be
+napi_value CreatePortableLimiter(napi_env env, napi_callback_info info);
+
+}  // namespace rollgate::binding
