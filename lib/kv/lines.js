@@ -12,7 +12,7 @@ const MOST_IN_ROUND = 1000;
 class Line {
   calls = [];
   isRunning = false;
-  /** Changes when the round under way is given up; what it comes to is dropped then. */
+  /** Changes when the round under way is given up: others are made then without waiting for it. */
   turn = 0;
   /** What the store is asked, and since when. */
   question = undefined;
@@ -22,6 +22,10 @@ class Line {
   constructor(id, key) {
     this.id = id;
     this.key = key;
+  }
+
+  dropSettled() {
+    this.calls = this.calls.filter(({ isPending }) => isPending);
   }
 }
 
@@ -62,7 +66,7 @@ class Lines {
     const call = { decide, done, expire: () => this.#expire(call, line) };
     this.#deadlines.begin(call);
     line.calls.push(call);
-    this.#giveUpUnanswered(line);
+    this.#giveUpUnanswered(line, this.#commandTimeout);
     if (!line.isRunning) this.#run(line);
   }
 
@@ -71,7 +75,7 @@ class Lines {
   }
 
   #expire(call, line) {
-    this.#giveUpUnanswered(line);
+    this.#giveUpUnanswered(line, this.#commandTimeout / 2);
     const { obstacle } = line;
     if (!line.isRunning) this.#run(line);
     call.done(
@@ -81,11 +85,10 @@ class Lines {
     );
   }
 
-  /** An answer may never come: other calls do not wait for it any longer than they have to. */
-  #giveUpUnanswered(line) {
+  /** An answer may never come: other calls do not wait for it any longer than those that it is for. */
+  #giveUpUnanswered(line, afterMs) {
     const { question } = line;
-    if (question === undefined) return;
-    if (performance.now() - question.askedAt < this.#commandTimeout) return;
+    if (question === undefined || performance.now() - question.askedAt < afterMs) return;
     line.turn += 1;
     line.isRunning = false;
     line.question = undefined;
@@ -106,10 +109,12 @@ class Lines {
   async #run(line) {
     const { turn } = line;
     line.isRunning = true;
-    for (let lost = 0; this.#isAnybodyIn(line); ) {
-      const isSettled = await this.#makeRound(line);
+    for (let lost = 0; ; ) {
+      line.dropSettled();
+      if (line.calls.length === 0) break;
+      const isDone = await this.#makeRound(line);
       if (line.turn !== turn) return;
-      if (isSettled) {
+      if (isDone) {
         lost = 0;
         line.obstacle = undefined;
       } else {
@@ -118,40 +123,48 @@ class Lines {
       }
     }
     line.isRunning = false;
-    this.#lines.delete(line.id);
+    if (this.#lines.get(line.id) === line) this.#lines.delete(line.id);
   }
 
-  #isAnybodyIn(line) {
-    line.calls = line.calls.filter(({ isPending }) => isPending);
-    return line.calls.length > 0;
-  }
-
-  /** Whether its calls are settled; else nothing has happened, for somebody else was at it. */
+  /** Whether there is nothing to do again: nobody else was at it meanwhile. */
   async #makeRound(line) {
     const { turn } = line;
-    let asking = line.calls; // all that are in line by the time the store answers
-    let failed = null;
+    let found;
     try {
-      const { state, version } = await this.#ask(line, () => this.#store.read(line.key));
-      if (line.turn !== turn) return false;
-      asking = asking.filter(({ isPending }) => isPending).slice(0, MOST_IN_ROUND);
-      const next = this.#decideAll(asking, state);
-      if (next !== state) {
-        const isWritten = await this.#ask(line, () => this.#write(line.key, next, version));
-        if (!isWritten) {
-          line.obstacle = null;
-          return false;
-        }
+      found = await this.#ask(line, () => this.#store.read(line.key));
+    } catch (error) {
+      return line.turn !== turn || this.#fail(line, line.calls.splice(0), error);
+    }
+    if (line.turn !== turn) return true;
+    line.dropSettled();
+    // From here on they are this round's, also if it is given up: they may be written, and only once.
+    const calls = line.calls.splice(0, MOST_IN_ROUND);
+    const next = this.#decideAll(calls, found.state);
+    try {
+      if (
+        next !== found.state &&
+        !(await this.#ask(line, () => this.#write(line.key, next, found.version)))
+      ) {
+        return this.#putBack(line, calls, null);
       }
     } catch (error) {
-      if (failures.isBusy(error)) {
-        line.obstacle = error;
-        return false;
-      }
-      failed = error;
+      return this.#fail(line, calls, error);
     }
-    if (line.turn !== turn) return false;
-    for (const call of asking) this.#settle(call, failed === null ? null : failures.from(failed));
+    for (const call of calls) this.#settle(call, null);
+    return true;
+  }
+
+  /** Nothing has happened, because of this obstacle: the calls are first in line again. */
+  #putBack(line, calls, obstacle) {
+    line.calls = calls.concat(line.calls);
+    line.obstacle = obstacle;
+    if (!line.isRunning) this.#run(line);
+    return false;
+  }
+
+  #fail(line, calls, error) {
+    if (failures.isBusy(error)) return this.#putBack(line, calls, error);
+    for (const call of calls) this.#settle(call, failures.from(error));
     return true;
   }
 

@@ -322,9 +322,9 @@ describe('an answer after the deadline', () => {
   test('calls that come later do not wait for it', async () => {
     const { kv, letGo } = holding('get');
     const { get } = kv;
-    const limiter = limiterOver(kv);
+    const limiter = limiterOver(kv, { commandTimeout: 600 });
     const first = outcomeOf(limiter('a'));
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await new Promise((resolve) => setTimeout(resolve, 300));
     const second = outcomeOf(limiter('a'));
     kv.get = createPlainKv().get;
     expect(await first).toBe(TIMEOUT);
@@ -334,13 +334,52 @@ describe('an answer after the deadline', () => {
     expect(await limiter('a')).toBe(0);
   });
 
+  test('of set, in time for some: they are told, and nobody is counted twice', async () => {
+    const { kv, letGo } = holding('set');
+    const limiter = limiterOver(kv, { maxInInterval: 10, commandTimeout: 600 });
+    const first = outcomeOf(limiter('a')); // its set never comes back in time
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    const late = [outcomeOf(limiter('a')), outcomeOf(limiter('a'))];
+    expect(await first).toBe(TIMEOUT); // gives its round up, and the others a round of their own
+    letGo();
+    expect(await Promise.all(late)).toEqual([0, 0]);
+    expect((await limiter.peek('a')).actionsLeft).toBe(6);
+    expect(limiter.stats()).toMatchObject({ allowed: 2, connection: { pending: 0 } });
+  });
+
+  test('of set, with several calls in it, keeps them from being made again', async () => {
+    const kv = createPlainKv();
+    const { set } = kv;
+    let answer;
+    let sets = 0;
+    kv.set = async (...args) => {
+      sets += 1;
+      const isWritten = await set(...args);
+      if (sets === 1) return false; // lost, so the next round has calls of different age
+      if (sets === 2)
+        await new Promise((resolve) => {
+          answer = resolve;
+        });
+      return isWritten;
+    };
+    const limiter = limiterOver(kv, { maxInInterval: 10, commandTimeout: 150 });
+    const old = outcomeOf(limiter('a'));
+    await waitUntil('the second set is under way', () => answer !== undefined);
+    expect(await old).toBe(TIMEOUT);
+    await outcomeOf(limiter('a'));
+    answer();
+    const used = 10 - 1 - (await limiter.peek('a')).actionsLeft;
+    // What the first set wrote in spite of its answer, and one for each call.
+    expect(used).toBe(3);
+  });
+
   test('does not hold up other ids', async () => {
     const kv = createPlainKv();
     const { get } = kv;
     kv.get = (key) => (key === 'n{slow}' ? never() : get(key));
-    const limiter = limiterOver(kv);
+    const limiter = limiterOver(kv, { commandTimeout: 1000 });
     const slow = outcomeOf(limiter('slow'));
-    expect(await outcomeOf(limiter('a'), 90)).toBe(0);
+    expect(await outcomeOf(limiter('a'), 900)).toBe(0);
     expect(await slow).toBe(TIMEOUT);
   });
 });
