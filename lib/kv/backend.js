@@ -21,8 +21,8 @@ const LONGEST_TTL_MS = 100 * 366 * 24 * 3600 * 1000;
 
 const wallClock = () => Date.now() * 1000;
 
-/** Which life of an id begins, if one does; zero is none. */
-const newIncarnation = () => randomInt(1, 2 ** 32);
+/** Tells a life of an id that begins from its earlier ones. */
+const newLife = () => randomInt(2 ** 32);
 
 function refuseForWantOfMemory() {
   throw failure('ERR_ROLLGATE_MEMORY', 'there is not enough memory for the state of this id');
@@ -55,7 +55,7 @@ function createKvBackend(checked) {
     let numbers;
     function decide(state) {
       if (state === FOREIGN) throw failures.foreign();
-      const written = core.decide(state, cost, records, now ?? wallClock(), newIncarnation());
+      const written = core.decide(state, cost, records, now ?? wallClock(), newLife());
       numbers = keep.report.slice();
       return nextOf(state, written);
     }
@@ -110,13 +110,13 @@ function createKvBackend(checked) {
       return all;
     },
 
-    refund(id, { at, cost, incarnation }) {
+    refund(id, { at, cost, incarnation }, now) {
       let isFound;
       function takeBack(state) {
         isFound = false;
         if (state === FOREIGN) throw failures.foreign();
         if (state === NOTHING) return state;
-        const next = nextOf(state, core.refund(state, at, cost, incarnation));
+        const next = nextOf(state, core.refund(state, at, cost, incarnation, now ?? wallClock()));
         isFound = next !== state;
         return next;
       }

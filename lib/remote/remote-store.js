@@ -172,7 +172,8 @@ function createRemoteStore(checked, backend, onError) {
     async refund(receipt) {
       if (receipt === null) return false;
       if (!isOfBackend(receipt)) return fallback.refund(receipt);
-      return run(() => backend.refund(idText(receipt.id), receipt));
+      const now = readNow();
+      return run(() => backend.refund(idText(receipt.id), receipt, now));
     },
 
     async clear(id) {

@@ -8,8 +8,8 @@
 namespace rollgate::binding {
 
 /// Numbers of one decision: whether count (1), minDifference (2) or a block (4) blocks it; time
-/// left, actions left, reset in and wait; when it was recorded, in us, and the incarnation; then
-/// for each window what is used and its reset in. Durations in ms.
+/// left, actions left, reset in and wait; when it was recorded, in us, and the token; then for
+/// each window what is used and its reset in. Durations in ms.
 inline constexpr std::size_t kDecisionHead = 7;
 
 /// How many numbers a decision over so many windows has.
@@ -27,7 +27,7 @@ inline void WriteDecision(const Decision& decision, double* out) {
   *out++ = millis(decision.reset_in);
   *out++ = millis(decision.wait);
   *out++ = static_cast<double>(decision.verdict.at);
-  *out++ = decision.incarnation;
+  *out++ = static_cast<double>(decision.token);
   for (const WindowUse& use : decision.windows) {
     *out++ = static_cast<double>(use.used);
     *out++ = millis(use.reset_in);

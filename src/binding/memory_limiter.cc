@@ -45,6 +45,7 @@ struct MemoryLimiter {
   Borrowed clock;  // the user's, if any
   MonotonicClock monotonic_clock;
   Micros epoch_offset = 0;  // from the built-in clock's readings to times of day, where they matter
+  bool refunds_ask_time = false;
   double* report = nullptr;  // keep.report's own memory
   bool has_evicted = false;  // and JavaScript has not been told yet
   std::uint32_t calls = 0;
@@ -185,8 +186,10 @@ napi_value Refund(napi_env env, napi_callback_info info) {
   Receipt receipt;
   receipt.at = static_cast<Micros>(ReadDouble(env, call.arguments[1]));
   receipt.cost = static_cast<std::uint64_t>(ReadDouble(env, call.arguments[2]));
-  receipt.incarnation = static_cast<std::uint16_t>(ReadDouble(env, call.arguments[3]));
-  return ToJs(env, is_id && limiter.store->Refund(identity, receipt));
+  receipt.token = static_cast<std::uint64_t>(ReadDouble(env, call.arguments[3]));
+  Micros now = 0;
+  if (limiter.refunds_ask_time && !ReadTime(env, limiter, now)) return nullptr;
+  return ToJs(env, is_id && limiter.store->Refund(identity, receipt, now));
 }
 
 napi_value Clear(napi_env env, napi_callback_info info) {
@@ -277,6 +280,7 @@ napi_value Create(napi_env env, napi_callback_info info) {
   store.secret = limiter->secret;
   store.clock_may_step_back = static_cast<bool>(limiter->clock);
   store.on_first_eviction = [state = limiter.get()] { state->has_evicted = true; };
+  limiter->refunds_ask_time = policy.algorithm == Algorithm::kGcra;
   if (!limiter->clock) {
     limiter->epoch_offset = EpochOffset(policy.algorithm, limiter->monotonic_clock);
   }

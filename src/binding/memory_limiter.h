@@ -27,7 +27,7 @@ namespace rollgate::binding {
 ///   tells what is used
 /// decideMany(ids, numbers) attempts them all at cost 1 and writes a decision for each into the
 ///   Float64Array, one behind the other; nothing happens if one id is wrong
-/// refund(id, at, cost, incarnation) -> boolean
+/// refund(id, at, cost, token) -> boolean
 /// clear(id) -> boolean; clear() forgets all ids
 /// stats() writes report[0..4]: keys, allowed, blocked, evicted, bytes
 /// close() gives back the memory; every call afterwards ends in closed()

@@ -76,25 +76,28 @@ napi_value Decide(napi_env env, napi_callback_info info) {
   const auto cost = static_cast<std::uint64_t>(ReadDouble(env, call.arguments[1]));
   const bool records = ReadBool(env, call.arguments[2]);
   const Micros now = ReadMoment(env, call.arguments[3]);
-  const auto incarnation = static_cast<std::uint32_t>(ReadDouble(env, call.arguments[4]));
+  constexpr std::uint32_t kLives = std::uint32_t{1} << kLifeBits;
+  const std::uint32_t life =
+      static_cast<std::uint32_t>(ReadDouble(env, call.arguments[4])) % kLives;
   Decision decision;
   decision.windows = self.uses;
   const PortableLimiter::Outcome outcome =
-      records ? self.limiter->Attempt(state, now, cost, incarnation, decision, self.next)
+      records ? self.limiter->Attempt(state, now, cost, life, decision, self.next)
               : self.limiter->Peek(state, now, cost, decision);
   if (outcome != PortableLimiter::Outcome::kForeign) WriteDecision(decision, self.report);
   return ToJs(env, outcome, self.next);
 }
 
 napi_value Refund(napi_env env, napi_callback_info info) {
-  Call<PortableFunctions, 4> call(env, info);
+  Call<PortableFunctions, 5> call(env, info);
   PortableFunctions& self = *call.state;
   Receipt receipt;
   receipt.at = ReadMoment(env, call.arguments[1]);
   receipt.cost = static_cast<std::uint64_t>(ReadDouble(env, call.arguments[2]));
-  receipt.incarnation = static_cast<std::uint32_t>(ReadDouble(env, call.arguments[3]));
+  receipt.token = static_cast<std::uint64_t>(ReadDouble(env, call.arguments[3]));
+  const Micros now = ReadMoment(env, call.arguments[4]);
   const PortableLimiter::Outcome outcome =
-      self.limiter->Refund(ReadBytes(env, call.arguments[0]), receipt, self.next);
+      self.limiter->Refund(ReadBytes(env, call.arguments[0]), receipt, now, self.next);
   return ToJs(env, outcome, self.next);
 }
 

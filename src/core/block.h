@@ -23,8 +23,14 @@ struct Block {
     assert(!lengths.empty() && at >= until);
     if (at - until >= longest_interval) offences = 0;
     const auto most = static_cast<std::uint8_t>(std::min<std::size_t>(lengths.size(), 255));
-    if (offences < most) ++offences;
+    offences = offences < most ? static_cast<std::uint8_t>(offences + 1) : most;
     until = Bounded(at + lengths[offences - 1u]);
+  }
+
+  /// When the latest block began. Precondition: there was one, with these lengths.
+  Micros StartedAt(std::span<const Micros> lengths) const {
+    assert(offences >= 1 && offences <= lengths.size());
+    return until - lengths[offences - 1u];
   }
 
   /// The bytes it takes in a store.

@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "core/aligned_window.h"
+#include "core/decision.h"
 #include "core/judgement.h"
 #include "core/policy.h"
 #include "core/time.h"
@@ -19,35 +20,44 @@ namespace rollgate {
 template <class P>
 class FixedWindow {
  public:
-  /// Whether an id that has nothing left to its account begins a new life with its next action.
-  static constexpr bool kRestartsLife = false;
+  /// Whether the form for a single window will do.
+  static bool FitsSingleWindow(const Policy&) { return true; }
 
   explicit FixedWindow(const Policy& policy)
       : policy_(policy), windows_(ForEachWindow<AlignedWindow>(policy_)), counts_(policy_) {}
 
   const P& policy() const { return policy_; }
 
-  /// What an id takes besides its moment, which is its newest recorded action.
+  /// What an id takes besides its life and its moment, which is its newest recorded action.
   std::size_t state_bytes() const { return windows_.size() * counts_.bytes(); }
 
   /// How long after its moment an id has expired; moments and time as the table counts them.
   Micros retention() const { return policy_.retention(); }
+  /// How long after a write what was written can matter.
+  Micros lifetime() const { return retention(); }
   static Micros TableTime(Micros now) { return now; }
   static Micros FromTableTime(Micros moment) { return moment; }
 
   /// One id: a count for each window, of the window that its newest action lies in.
   class Account {
    public:
-    Account(const FixedWindow& rules, std::byte* state, Micros newest)
-        : rules_(rules), state_(state), newest_(newest) {}
+    Account(const FixedWindow& rules, std::byte* state, Micros newest, std::uint32_t life)
+        : rules_(rules), state_(state), newest_(newest), life_(life) {}
 
     /// An id that has done nothing; `state` is set.
-    static Account Begin(const FixedWindow& rules, std::byte* state) {
+    static Account Begin(const FixedWindow& rules, std::byte* state, std::uint32_t life) {
       std::fill_n(state, rules.state_bytes(), std::byte{0});
-      return {rules, state, kLongAgo};
+      return {rules, state, kLongAgo, life};
+    }
+
+    /// Whether this can be a state at all, where it comes from somebody else.
+    bool IsSound() const {
+      return newest_ == kLongAgo || (newest_ >= -kLongest && newest_ <= kLongest);
     }
 
     Micros moment() const { return newest_; }
+    std::uint32_t life() const { return life_; }
+    std::uint64_t Token() const { return life_; }
     Micros Newest() const { return newest_; }
     Micros At(Micros now) const { return std::max(now, newest_); }
 
@@ -68,9 +78,11 @@ class FixedWindow {
       newest_ = at;
     }
 
-    /// Gives back what an attempt recorded at `at`; tells whether that still mattered anywhere.
-    bool Refund(Micros at, std::uint64_t cost) {
+    /// Gives back what an attempt recorded; tells whether that still mattered anywhere.
+    bool Refund(const Receipt& receipt, Micros) {
+      const auto [at, cost, token] = receipt;
       bool found = false;
+      if (token != life_) return found;
       for (std::size_t i = 0; i < rules_.windows_.size(); ++i) {
         const AlignedWindow& window = rules_.windows_[i];
         const std::uint64_t count = Load(i);
@@ -94,6 +106,7 @@ class FixedWindow {
     const FixedWindow& rules_;
     std::byte* state_;
     Micros newest_;
+    std::uint32_t life_;
   };
 
  private:

@@ -16,6 +16,7 @@
 #include <type_traits>
 
 #include "core/aligned_window.h"
+#include "core/decision.h"
 #include "core/judgement.h"
 #include "core/policy.h"
 #include "core/time.h"
@@ -59,31 +60,44 @@ class EmissionWindow {
   std::int64_t emission_;
 };
 
-/// The algorithm under one policy; `P` is a Policy or a SingleWindowPolicy. Under the latter an id's
-/// moment is its arrival time, and all that is kept of it.
+/// The algorithm under one policy; `P` is a Policy or a SingleWindowPolicy. Under the latter an
+/// id's moment is its arrival time, and all that is kept of it.
+///
+/// A refund takes out of the bucket what has not leaked of the action yet. Where in the bucket that
+/// is follows from how many actions came later, so every action has a number.
 template <class P>
 class Gcra {
   static constexpr bool kIsSingle = std::is_same_v<P, SingleWindowPolicy>;
   static constexpr std::int64_t kNoArrival = std::numeric_limits<std::int64_t>::min();
 
  public:
-  /// Whether an id that has nothing left to its account begins a new life with its next action. So
-  /// a refund takes nothing from what came after.
-  static constexpr bool kRestartsLife = kIsSingle;
+  /// The form for a single window has but 15 bits for the number of an action. They tell apart what
+  /// can be recorded within the time for which a refund asks: twice the max.
+  static bool FitsSingleWindow(const Policy& policy) {
+    return policy.windows()[0].max <= (kNumbers >> 2);
+  }
 
   explicit Gcra(const Policy& policy)
       : policy_(policy), windows_(ForEachWindow<EmissionWindow>(policy_)) {}
 
   const P& policy() const { return policy_; }
 
-  /// What an id takes besides its moment.
+  /// What an id takes besides its moment and its life.
   std::size_t state_bytes() const {
-    return kIsSingle ? 0 : sizeof(Micros) + windows_.size() * kArrivalBytes;
+    return kIsSingle ? 0 : kArrivals + windows_.size() * sizeof(std::int64_t);
   }
 
   /// How long after its moment an id has expired; moments and time as the table counts them: a
   /// moment is when nothing that the id did matters any more.
   static Micros retention() { return 0; }
+  /// How long after a write what was written can matter: until the fullest of buckets is empty.
+  Micros lifetime() const {
+    Micros longest = policy_.min_difference();
+    for (std::size_t i = 0; i < windows_.size(); ++i) {
+      longest = std::max(longest, windows_[i].ToMicros(FullBucket(i)));
+    }
+    return longest;
+  }
   Micros TableTime(Micros now) const {
     if constexpr (kIsSingle) return windows_[0].ToUnits(now);
     return now;
@@ -93,25 +107,45 @@ class Gcra {
     return moment;
   }
 
-  /// One id. With several windows, or minDifference or blocks, `state` is its newest action, and for
-  /// each window the arrival time and how much was recorded since that was last set to now: so
-  /// every window knows what a refund may give back.
+  /// One id. With several windows, or minDifference or blocks, `state` is its newest action, the
+  /// number of that, and an arrival time for each window; else the number is in the low bits of its
+  /// life.
   class Account {
    public:
-    Account(const Gcra& rules, std::byte* state, Micros moment)
-        : rules_(rules), state_(state), moment_(moment) {}
+    Account(const Gcra& rules, std::byte* state, Micros moment, std::uint32_t life)
+        : rules_(rules), state_(state), moment_(moment), life_(life) {}
 
     /// An id that has done nothing; `state` is set.
-    static Account Begin(const Gcra& rules, std::byte* state) {
-      Account account(rules, state, kLongAgo);
+    static Account Begin(const Gcra& rules, std::byte* state, std::uint32_t life) {
+      Account account(rules, state, kLongAgo, life);
       if constexpr (!kIsSingle) {
-        account.StoreNewest(kLongAgo);
-        for (std::size_t i = 0; i < rules.windows_.size(); ++i) account.Store(i, {kNoArrival, 0});
+        account.StoreNewest(kLongAgo, 0);
+        for (std::size_t i = 0; i < rules.windows_.size(); ++i) account.Store(i, kNoArrival);
       }
       return account;
     }
 
+    /// Whether this can be a state at all, where it comes from somebody else.
+    bool IsSound() const {
+      for (std::size_t i = 0; i < rules_.windows_.size(); ++i) {
+        const std::int64_t arrival = Load(i);
+        const EmissionWindow& window = rules_.windows_[i];
+        if (arrival != kNoArrival &&
+            (arrival < window.ToUnits(-kLongest) || arrival > 2 * window.ToUnits(kLongest))) {
+          return false;
+        }
+      }
+      return kIsSingle || Newest() == kLongAgo || (Newest() >= -kLongest && Newest() <= kLongest);
+    }
+
     Micros moment() const { return moment_; }
+    std::uint32_t life() const { return life_; }
+
+    /// What tells the newest action from all others in the bucket.
+    std::uint64_t Token() const {
+      return kIsSingle ? life_ : std::uint64_t{Number()} << kLifeBits | life_;
+    }
+
     Micros Newest() const {
       if constexpr (kIsSingle) return kLongAgo;
       Micros newest;
@@ -119,29 +153,23 @@ class Gcra {
       return newest;
     }
 
-    /// Time is not clamped: an earlier time is further from the arrival time, and so refused sooner.
+    /// Time is not clamped: an earlier time is further from the arrival time, and so refused
+    /// sooner.
     Micros At(Micros now) const { return now; }
 
     std::uint64_t Used(std::size_t i, Micros at) const {
-      const EmissionWindow& window = rules_.windows_[i];
-      const std::int64_t arrival = Load(i).time;
-      const std::int64_t time = window.ToUnits(at);
-      if (arrival <= time) return 0;
-      // As unsigned words, for the difference of times on both sides of the origin may not fit.
-      const std::uint64_t ahead = static_cast<std::uint64_t>(arrival) - static_cast<std::uint64_t>(time);
-      const auto emission = static_cast<std::uint64_t>(window.emission());
-      const std::uint64_t used = ahead / emission + (ahead % emission > 0 ? 1 : 0);
-      return std::min(used, rules_.policy_.windows()[i].max);
+      return std::min(CountAhead(i, rules_.windows_[i].ToUnits(at)),
+                      rules_.policy_.windows()[i].max);
     }
 
     bool Reaches(std::size_t i, std::uint64_t n, Micros at) const {
       const EmissionWindow& window = rules_.windows_[i];
-      return Load(i).time > window.ToUnits(at) + Emissions(window, n - 1);
+      return Load(i) > window.ToUnits(at) + Emissions(window, n - 1);
     }
 
     Micros BelowAt(std::size_t i, std::uint64_t n) const {
       const EmissionWindow& window = rules_.windows_[i];
-      const std::int64_t arrival = Load(i).time;
+      const std::int64_t arrival = Load(i);
       if (arrival == kNoArrival) return kLongAgo;
       return window.ToMicros(arrival - Emissions(window, n - 1));
     }
@@ -150,88 +178,108 @@ class Gcra {
       Micros expiry = kLongAgo;
       for (std::size_t i = 0; i < rules_.windows_.size(); ++i) {
         const EmissionWindow& window = rules_.windows_[i];
-        Arrival arrival = Load(i);
-        if (const std::int64_t time = window.ToUnits(at); arrival.time <= time) {
-          arrival = {time, 0};
-        }
-        arrival.time += Emissions(window, cost);
-        arrival.recorded = Add(arrival.recorded, cost);
+        const std::int64_t arrival =
+            std::max(Load(i), window.ToUnits(at)) + Emissions(window, cost);
         Store(i, arrival);
-        expiry = std::max(expiry, window.ToMicros(arrival.time));
+        expiry = std::max(expiry, window.ToMicros(arrival));
       }
-      if constexpr (!kIsSingle) {
-        StoreNewest(at);
-        moment_ = std::max(expiry, at + rules_.policy_.min_difference());
+      if constexpr (kIsSingle) {
+        life_ = (life_ & ~(kNumbers - 1)) |
+                ((life_ + static_cast<std::uint32_t>(cost)) & (kNumbers - 1));
+      } else {
+        StoreNewest(std::max(at, Newest()), Number() + static_cast<std::uint32_t>(cost));
+        moment_ = std::max(expiry, Newest() + rules_.policy_.min_difference());
       }
     }
 
-    /// Gives back what an attempt recorded at `at` in this life; tells whether that still mattered
-    /// anywhere.
-    bool Refund(Micros at, std::uint64_t cost) {
+    /// Gives back what has not leaked at `now` of what an attempt recorded; tells whether there was
+    /// anything. So the bucket never holds less than the later attempts have put there.
+    bool Refund(const Receipt& receipt, Micros now) {
+      if (!IsOfThisLife(receipt)) return false;
+      const std::uint32_t later = LaterThan(receipt);
       bool found = false;
       for (std::size_t i = 0; i < rules_.windows_.size(); ++i) {
         const EmissionWindow& window = rules_.windows_[i];
-        Arrival arrival = Load(i);
-        const std::int64_t given_back = Emissions(window, cost);
-        if (arrival.time == kNoArrival) continue;
-        if constexpr (!kIsSingle) {
-          if (arrival.recorded < cost || arrival.recorded == kMostRecorded) continue;
-          const std::int64_t restarted = arrival.time - Emissions(window, arrival.recorded);
-          if (window.ToUnits(at) < restarted) continue;
-          arrival.recorded -= static_cast<std::uint32_t>(cost);
-        }
-        arrival.time -= given_back;
-        Store(i, arrival);
+        const std::int64_t time = window.ToUnits(std::max(now, Newest()));
+        // After so long the action has leaked, and its number may be another's.
+        if (time - window.ToUnits(receipt.at) >= rules_.FullBucket(i)) continue;
+        if (later >= CountAhead(i, time)) continue;
+        const std::int64_t left = Load(i) - Emissions(window, later) - time;
+        Store(i, Load(i) - std::min(left, Emissions(window, receipt.cost)));
         found = true;
       }
       return found;
     }
 
    private:
-    /// A theoretical arrival time in its window's units.
-    struct Arrival {
-      std::int64_t time;
-      std::uint32_t recorded;
-    };
-
     static std::int64_t Emissions(const EmissionWindow& window, std::uint64_t n) {
       return static_cast<std::int64_t>(n) * window.emission();
     }
 
-    /// So much is not told apart any more, and not given back.
-    static constexpr std::uint32_t kMostRecorded = std::numeric_limits<std::uint32_t>::max();
-    static std::uint32_t Add(std::uint32_t recorded, std::uint64_t cost) {
-      return static_cast<std::uint32_t>(std::min<std::uint64_t>(recorded + cost, kMostRecorded));
+    /// How many emission intervals the arrival time is ahead, rounded up.
+    std::uint64_t CountAhead(std::size_t i, std::int64_t time) const {
+      const std::int64_t arrival = Load(i);
+      if (arrival <= time) return 0;
+      // As unsigned words, for times on both sides of the origin may be too far apart.
+      const std::uint64_t ahead =
+          static_cast<std::uint64_t>(arrival) - static_cast<std::uint64_t>(time);
+      const auto emission = static_cast<std::uint64_t>(rules_.windows_[i].emission());
+      return ahead / emission + (ahead % emission > 0 ? 1 : 0);
     }
 
-    std::byte* Place(std::size_t i) const { return state_ + sizeof(Micros) + i * kArrivalBytes; }
+    bool IsOfThisLife(const Receipt& receipt) const {
+      if constexpr (kIsSingle) return receipt.token >> kNumberBits == life_ >> kNumberBits;
+      return (receipt.token & ((std::uint64_t{1} << kLifeBits) - 1)) == life_;
+    }
 
-    Arrival Load(std::size_t i) const {
-      if constexpr (kIsSingle) return {moment_ == kLongAgo ? kNoArrival : moment_, 0};
-      Arrival arrival;
-      std::memcpy(&arrival.time, Place(i), sizeof arrival.time);
-      std::memcpy(&arrival.recorded, Place(i) + sizeof arrival.time, sizeof arrival.recorded);
+    /// How much was recorded after an attempt, refunded or not.
+    std::uint32_t LaterThan(const Receipt& receipt) const {
+      if constexpr (kIsSingle) {
+        return (life_ - static_cast<std::uint32_t>(receipt.token)) & (kNumbers - 1);
+      }
+      return Number() - static_cast<std::uint32_t>(receipt.token >> kLifeBits);
+    }
+
+    std::int64_t Load(std::size_t i) const {
+      if constexpr (kIsSingle) return moment_ == kLongAgo ? kNoArrival : moment_;
+      std::int64_t arrival;
+      std::memcpy(&arrival, state_ + kArrivals + i * sizeof arrival, sizeof arrival);
       return arrival;
     }
 
-    void Store(std::size_t i, const Arrival& arrival) {
+    void Store(std::size_t i, std::int64_t arrival) {
       if constexpr (kIsSingle) {
-        moment_ = arrival.time;
+        moment_ = arrival;
       } else {
-        std::memcpy(Place(i), &arrival.time, sizeof arrival.time);
-        std::memcpy(Place(i) + sizeof arrival.time, &arrival.recorded, sizeof arrival.recorded);
+        std::memcpy(state_ + kArrivals + i * sizeof arrival, &arrival, sizeof arrival);
       }
     }
 
-    void StoreNewest(Micros newest) { std::memcpy(state_, &newest, sizeof newest); }
+    std::uint32_t Number() const {
+      std::uint32_t number;
+      std::memcpy(&number, state_ + sizeof(Micros), sizeof number);
+      return number;
+    }
+
+    void StoreNewest(Micros newest, std::uint32_t number) {
+      std::memcpy(state_, &newest, sizeof newest);
+      std::memcpy(state_ + sizeof newest, &number, sizeof number);
+    }
 
     const Gcra& rules_;
     std::byte* state_;
     Micros moment_;
+    std::uint32_t life_;
   };
 
  private:
-  static constexpr std::size_t kArrivalBytes = sizeof(std::int64_t) + sizeof(std::uint32_t);
+  static constexpr std::size_t kArrivals = sizeof(Micros) + sizeof(std::uint32_t);
+  static constexpr int kNumberBits = 15;
+  static constexpr std::uint32_t kNumbers = std::uint32_t{1} << kNumberBits;
+
+  std::int64_t FullBucket(std::size_t i) const {
+    return static_cast<std::int64_t>(policy_.windows()[i].max) * windows_[i].emission();
+  }
 
   P policy_;
   PerWindow<P, EmissionWindow> windows_;

@@ -20,7 +20,8 @@ template <class A>
 concept Account = requires(const A& account, std::size_t window, std::uint64_t n, Micros t) {
   /// The newest recorded action, kLongAgo where there is none or no minDifference asks for it.
   { account.Newest() } -> std::convertible_to<Micros>;
-  /// What a reading of the clock counts as: no earlier than the newest action, where time is clamped.
+  /// What a reading of the clock counts as: no earlier than the newest action, where time is
+  /// clamped.
   { account.At(t) } -> std::convertible_to<Micros>;
   /// What of a window is used at a moment, up to its max.
   { account.Used(window, t) } -> std::convertible_to<std::uint64_t>;
@@ -89,8 +90,7 @@ template <Account A, class P>
 void Describe(const A& account, const P& policy, const Block& block, const Verdict& verdict,
               Micros now, std::uint64_t cost, Decision& decision) {
   decision.verdict = verdict;
-  decision.time_left =
-      verdict.allowed() ? 0 : WaitFor(account, policy, block, now, cost);
+  decision.time_left = verdict.allowed() ? 0 : WaitFor(account, policy, block, now, cost);
   decision.wait = WaitFor(account, policy, block, now, 1);
   std::size_t i = 0;
   WindowUse* use = decision.windows.data();

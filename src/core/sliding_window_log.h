@@ -39,9 +39,7 @@ class LogWith {
   LogWith(const Log& log, Micros at, std::uint64_t times) : log_(log), at_(at), times_(times) {}
 
   std::uint64_t size() const { return log_.size() + times_; }
-  Micros Nth(std::uint64_t n) const {
-    return n <= times_ ? at_ : log_.Nth(n - times_);
-  }
+  Micros Nth(std::uint64_t n) const { return n <= times_ ? at_ : log_.Nth(n - times_); }
 
  private:
   const Log& log_;
@@ -91,8 +89,8 @@ Verdict Decide(const Log& log, const P& policy, Micros now, std::uint64_t cost,
   return Judge(LogAccount(log, policy), policy, block, now, cost);
 }
 
-/// The wait of a blocked attempt, itself counted where refusals count. `block` is as the attempt has
-/// left it.
+/// The wait of a blocked attempt, itself counted where refusals count. `block` is as the attempt
+/// has left it.
 template <ActionLog Log, class P>
 Micros TimeLeft(const Log& log, const P& policy, const Verdict& verdict, Micros now,
                 std::uint64_t cost, const Block& block = {}) {

@@ -50,32 +50,32 @@ class AccountStore final : public TableStore<AccountStore<Rules>> {
       Describe(account, rules_.policy(), block, verdict, now, cost, decision);
     };
     const Place place = table().Find(id);
-    decision.incarnation = place ? JudgeKnown(place, now, cost, describe)
-                                 : JudgeUnknown(id, now, cost, describe);
+    decision.token =
+        place ? JudgeKnown(place, now, cost, describe) : JudgeUnknown(id, now, cost, describe);
   }
 
   void Peek(const Identity& id, Micros now, std::uint64_t cost, Decision& decision) override {
     if (const Place place = table().Find(id)) {
       std::copy_n(place.slot->payload(), scratch_.size(), scratch_.data());
-      Account account(rules_, scratch_.data(), place.moment());
+      Account account(rules_, scratch_.data(), place.moment(), place.slot->incarnation());
       Block block = blocks_.Load(*place.slot);
       const Verdict verdict = Judge(account, rules_.policy(), block, now, cost);
       StartsBlock(verdict, rules_.policy(), block);
       if (cost > 0 && Records(verdict, rules_.policy())) account.Record(verdict.at, cost);
       Describe(account, rules_.policy(), block, verdict, now, cost, decision);
     } else {
-      Account account = Account::Begin(rules_, scratch_.data());
+      Account account = Account::Begin(rules_, scratch_.data(), 0);
       const Verdict verdict = VerdictOnUnknown(now);
       if (cost > 0) account.Record(verdict.at, cost);
       Describe(account, rules_.policy(), Block(), verdict, now, cost, decision);
     }
   }
 
-  bool Refund(const Identity& id, const Receipt& receipt) override {
+  bool Refund(const Identity& id, const Receipt& receipt, Micros now) override {
     const Place place = table().Find(id);
-    if (!place || place.slot->incarnation() != receipt.incarnation) return false;
-    Account account(rules_, place.slot->payload(), place.moment());
-    const bool found = account.Refund(receipt.at, receipt.cost);
+    if (!place) return false;
+    Account account = AccountOf(place);
+    const bool found = account.Refund(receipt, now);
     if (account.moment() != place.moment()) table().Touch(place, account.moment());
     return found;
   }
@@ -84,38 +84,48 @@ class AccountStore final : public TableStore<AccountStore<Rules>> {
   std::size_t extra_bytes() const { return 0; }
 
  private:
+  Account AccountOf(const Place& place) const {
+    return Account(rules_, place.slot->payload(), place.moment(), place.slot->incarnation());
+  }
+
   /// Decides, records, and lets `tell(account, verdict, block)` look at what that has come to.
-  /// Returns the incarnation of the id.
+  /// Returns the token.
   template <class Tell>
-  std::uint16_t JudgeKnown(const Place& place, Micros now, std::uint64_t cost, Tell tell) {
-    Account account(rules_, place.slot->payload(), place.moment());
+  std::uint64_t JudgeKnown(const Place& place, Micros now, std::uint64_t cost, Tell tell) {
+    Account account = AccountOf(place);
     Block block = blocks_.Load(*place.slot);
     const Verdict verdict = Judge(account, rules_.policy(), block, now, cost);
     if (StartsBlock(verdict, rules_.policy(), block)) blocks_.Save(*place.slot, block);
     Count(verdict.allowed());
     if (Records(verdict, rules_.policy())) {
-      if (Rules::kRestartsLife && place.moment() <= rules_.TableTime(verdict.at)) {
-        place.slot->set_incarnation(place.slot->incarnation() + 1);
-      }
       account.Record(verdict.at, cost);
+      SaveLife(place, account);
       if (account.moment() != place.moment()) table().Touch(place, account.moment());
     }
     tell(account, verdict, block);
-    return place.slot->incarnation();
+    return account.Token();
   }
 
   template <class Tell>
-  ROLLGATE_NOINLINE std::uint16_t JudgeUnknown(const Identity& id, Micros now, std::uint64_t cost,
+  ROLLGATE_NOINLINE std::uint64_t JudgeUnknown(const Identity& id, Micros now, std::uint64_t cost,
                                                Tell tell) {
+    // Its moment, which only the account can tell, decides where it goes in the table.
     const Verdict verdict = VerdictOnUnknown(now);
-    Account account = Account::Begin(rules_, scratch_.data());
-    account.Record(verdict.at, cost);
-    const Place place = Base::Insert(id, account.moment(), rules_.TableTime(verdict.at));
-    std::copy_n(scratch_.data(), scratch_.size(), place.slot->payload());
+    Account first = Account::Begin(rules_, scratch_.data(), 0);
+    first.Record(verdict.at, cost);
+    const Place place = Base::Insert(id, first.moment(), rules_.TableTime(verdict.at));
     blocks_.Create(*place.slot);
+    Account account = Account::Begin(rules_, place.slot->payload(), place.slot->incarnation());
+    account.Record(verdict.at, cost);
+    SaveLife(place, account);
     Count(true);
     tell(account, verdict, Block());
-    return place.slot->incarnation();
+    return account.Token();
+  }
+
+  static void SaveLife(const Place& place, const Account& account) {
+    const auto life = static_cast<std::uint16_t>(account.life());
+    if (place.slot->incarnation() != life) place.slot->set_incarnation(life);
   }
 
   Verdict VerdictOnUnknown(Micros now) const {

@@ -16,7 +16,8 @@
 namespace rollgate::memory {
 
 /// Reads and writes the logs of one store's slots: the payload is a pointer to the id's block, null
-/// while the id has but its newest action; the slot's mark is LogHead::displaced. A block doubles until it holds the policy's whole log.
+/// while the id has but its newest action; the slot's mark is LogHead::displaced. A block doubles
+/// until it holds the policy's whole log.
 template <class Stamp>
 class BlockLogs {
  public:

@@ -18,8 +18,8 @@ namespace rollgate::memory {
 
 inline constexpr std::uint32_t kSlotsPerGroup = 14;
 
-/// An id's moment is what its expiry is counted from: its newest action, or whatever its store sets.
-/// This is later than any: the moment of nobody.
+/// An id's moment is what its expiry is counted from: its newest action, or whatever its store
+/// sets. This is later than any: the moment of nobody.
 inline constexpr Micros kNever = std::numeric_limits<Micros>::max();
 
 /// Eight bits of an id's hash; 0 marks a free slot.

@@ -53,8 +53,8 @@ class LogStore final : public TableStore<LogStore<P, Logs>> {
     };
     TendNowAndThen(now);
     const Place place = table().Find(id);
-    decision.incarnation = place ? JudgeKnown(place, now, cost, describe)
-                                 : JudgeUnknown(id, now, cost, describe);
+    decision.token =
+        place ? JudgeKnown(place, now, cost, describe) : JudgeUnknown(id, now, cost, describe);
   }
 
   void Peek(const Identity& id, Micros now, std::uint64_t cost, Decision& decision) override {
@@ -70,17 +70,23 @@ class LogStore final : public TableStore<LogStore<P, Logs>> {
     }
   }
 
-  bool Refund(const Identity& id, const Receipt& receipt) override {
+  bool Refund(const Identity& id, const Receipt& receipt, Micros) override {
     const Place place = table().Find(id);
-    if (!place || place.slot->incarnation() != receipt.incarnation) return false;
+    if (!place || place.slot->incarnation() != receipt.token) return false;
     auto log = logs_.Load(*place.slot, place.moment());
     if (!sliding_window_log::Refund(log, policy_, receipt.at, receipt.cost)) return false;
-    if (log.size() > 0) {
-      logs_.Save(*place.slot, log);
-      table().Touch(place, log.Nth(1));
-    } else {
-      Forget(place);
+    const Block block = blocks_.Load(*place.slot);
+    if (log.size() == 0) {
+      if (block.offences == 0) {
+        Forget(place);
+        return true;
+      }
+      // A block is all that is left of the id. It needs a log, so one action stays that no window
+      // counts from then on; and the id expires as it should.
+      log.Push(block.StartedAt(policy_.blocks()) - policy_.retention());
     }
+    logs_.Save(*place.slot, log);
+    table().Touch(place, log.Nth(1));
     return true;
   }
 

@@ -46,7 +46,7 @@ std::unique_ptr<MemoryStore> CreateLogStore(const Policy& policy,
 template <template <class> class Rules>
 std::unique_ptr<MemoryStore> CreateAccountStore(const Policy& policy,
                                                 const MemoryStoreOptions& options) {
-  if (SingleWindowPolicy::Fits(policy)) {
+  if (SingleWindowPolicy::Fits(policy) && Rules<SingleWindowPolicy>::FitsSingleWindow(policy)) {
     return std::make_unique<AccountStore<Rules<SingleWindowPolicy>>>(policy, options);
   }
   return std::make_unique<AccountStore<Rules<Policy>>>(policy, options);

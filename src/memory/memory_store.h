@@ -30,13 +30,6 @@ struct MemoryStoreStats {
   std::size_t bytes;      ///< memory held for ids
 };
 
-/// What it takes to give back an allowed attempt: its Decision's verdict.at and incarnation.
-struct Receipt {
-  Micros at;
-  std::uint64_t cost;
-  std::uint16_t incarnation;
-};
-
 /// Owned by one thread. Reads no clock: `now` comes from the caller, in microseconds within
 /// ±kLongest; where it lies before an id's newest action, that action's time is taken. A `cost` is
 /// in [1, policy.smallest_max()], or 0 in a Peek that is to tell what is used. Throws nothing but
@@ -60,8 +53,8 @@ class MemoryStore {
   virtual void Peek(const Identity& id, Micros now, std::uint64_t cost, Decision& decision) = 0;
 
   /// Takes back what an allowed attempt recorded; tells whether there was anything left of it.
-  /// After the id was cleared or forgotten there is not.
-  virtual bool Refund(const Identity& id, const Receipt& receipt) = 0;
+  /// After the id was cleared or forgotten there is not. GCRA alone asks for the time.
+  virtual bool Refund(const Identity& id, const Receipt& receipt, Micros now) = 0;
 
   /// Forgets an id; tells whether it was known.
   virtual bool Clear(const Identity& id) = 0;

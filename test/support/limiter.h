@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -48,8 +49,11 @@ class Limiter {
 
   bool Allows(std::int64_t id, Micros now) { return store->Check(Id(id), now) == 0; }
 
-  bool Refund(std::int64_t id, const Decision& decision, std::uint64_t cost = 1) {
-    return store->Refund(Id(id), {decision.verdict.at, cost, decision.incarnation});
+  /// At the time of the attempt, or at `now`.
+  bool Refund(std::int64_t id, const Decision& decision, std::uint64_t cost = 1,
+              std::optional<Micros> now = {}) {
+    const Micros at = decision.verdict.at;
+    return store->Refund(Id(id), {at, cost, decision.token}, now.value_or(at));
   }
 
   std::unique_ptr<MemoryStore> store;

@@ -1,0 +1,223 @@
+// States that travel as bytes, against the store in memory, which decides the same.
+#include "core/portable_limiter.h"
+
+#include <gtest/gtest.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "support/limiter.h"
+#include "support/traces.h"
+
+namespace rollgate {
+namespace {
+
+using Outcome = PortableLimiter::Outcome;
+using testing::kHour;
+using testing::kSecond;
+using testing::Random;
+
+/// A limiter that keeps the bytes of one id.
+class Carrier {
+ public:
+  explicit Carrier(const PolicyOptions& policy)
+      : limiter_(PortableLimiter::Create(Policy(policy))), uses_(policy.windows.size()) {}
+
+  Decision Attempt(Micros now, std::uint64_t cost = 1) {
+    Decision decision;
+    decision.windows = uses_;
+    outcome = limiter_->Attempt(state, now, cost, Life(), decision, out_);
+    Take();
+    return decision;
+  }
+
+  Decision Peek(Micros now, std::uint64_t cost = 1) {
+    Decision decision;
+    decision.windows = uses_;
+    outcome = limiter_->Peek(state, now, cost, decision);
+    return decision;
+  }
+
+  bool Refund(const Decision& decision, Micros now, std::uint64_t cost = 1) {
+    outcome = limiter_->Refund(state, {decision.verdict.at, cost, decision.token}, now, out_);
+    Take();
+    return outcome == Outcome::kChanged;
+  }
+
+  const PortableLimiter& limiter() const { return *limiter_; }
+
+  std::vector<std::byte> state;
+  Outcome outcome = Outcome::kUnchanged;
+
+ private:
+  std::uint32_t Life() { return life_ = (life_ + 40'503) % (1u << kLifeBits); }
+
+  void Take() {
+    if (outcome == Outcome::kChanged) state = out_;
+  }
+
+  std::unique_ptr<PortableLimiter> limiter_;
+  std::vector<WindowUse> uses_;
+  std::vector<std::byte> out_;
+  std::uint32_t life_ = 0;
+};
+
+void ExpectSame(const Decision& a, const Decision& b) {
+  EXPECT_EQ(a.verdict.blocked_by_count, b.verdict.blocked_by_count);
+  EXPECT_EQ(a.verdict.blocked_by_min_difference, b.verdict.blocked_by_min_difference);
+  EXPECT_EQ(a.verdict.blocked_by_block, b.verdict.blocked_by_block);
+  EXPECT_EQ(a.verdict.at, b.verdict.at);
+  EXPECT_EQ(a.time_left, b.time_left);
+  EXPECT_EQ(a.wait, b.wait);
+  EXPECT_EQ(a.actions_left, b.actions_left);
+  EXPECT_EQ(a.reset_in, b.reset_in);
+  ASSERT_EQ(a.windows.size(), b.windows.size());
+  for (std::size_t i = 0; i < a.windows.size(); ++i) {
+    EXPECT_EQ(a.windows[i].used, b.windows[i].used);
+    EXPECT_EQ(a.windows[i].reset_in, b.windows[i].reset_in);
+  }
+}
+
+PolicyOptions PolicyFor(Random& random, Algorithm algorithm) {
+  const bool count_blocked = algorithm != Algorithm::kGcra && random.Chance(50);
+  PolicyOptions policy = testing::RandomPolicy(random, count_blocked, 30);
+  policy.algorithm = algorithm;
+  if (random.Chance(40)) policy.blocks = {random.Between(1, 30), random.Between(1, 90)};
+  // Now and then longer than four bytes can count.
+  if (random.Chance(20)) policy.windows[0].interval = 2 * kHour + random.Between(0, 9);
+  return policy;
+}
+
+class Portable : public ::testing::TestWithParam<Algorithm> {};
+
+TEST_P(Portable, DecidesAsTheStoreInMemoryDoes) {
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    Random random(seed);
+    const PolicyOptions policy = PolicyFor(random, GetParam());
+    const auto smallest_max = static_cast<std::int64_t>(Policy(policy).smallest_max());
+    testing::Limiter memory(policy);
+    Carrier carrier(policy);
+    struct Made {
+      Decision in_memory;
+      Decision carried;
+    };
+    std::vector<Made> made;
+    // After a refund and a step back the store in memory may err on the side of fewer admissions.
+    const bool steps_back = random.Chance(50);
+    Micros now = random.Between(-1000, 1000) * kSecond;
+    for (int step = 0; step < 80; ++step) {
+      now = steps_back ? testing::NextReading(random, now) : testing::NextLater(random, now);
+      if (random.Chance(2)) now += random.Between(0, 3 * kHour);
+      const auto cost =
+          static_cast<std::uint64_t>(random.Chance(70) ? 1 : random.Between(1, smallest_max));
+      if (random.Chance(20)) {
+        ExpectSame(carrier.Peek(now, cost), memory.Peek(1, now, cost));
+      } else if (!steps_back && !made.empty() && random.Chance(20)) {
+        const bool found = memory.Refund(1, made.back().in_memory, 1, now);
+        EXPECT_EQ(carrier.Refund(made.back().carried, now), found);
+        made.pop_back();
+      } else {
+        const Decision expected = memory.Attempt(1, now, cost);
+        const Decision decision = carrier.Attempt(now, cost);
+        ExpectSame(decision, expected);
+        if (decision.verdict.allowed() && cost == 1) made.push_back({expected, decision});
+      }
+      EXPECT_LE(carrier.state.size(), carrier.limiter().largest_state());
+      if (HasFailure()) return;
+    }
+  }
+}
+
+TEST_P(Portable, LeavesTheStateAloneWhereNothingChanges) {
+  Carrier carrier({{{kSecond, 2}}, 0, false, GetParam(), {}});
+  carrier.Attempt(0);
+  carrier.Attempt(0);
+  EXPECT_EQ(carrier.outcome, Outcome::kChanged);
+  EXPECT_FALSE(carrier.Attempt(1).verdict.allowed());
+  EXPECT_EQ(carrier.outcome, Outcome::kUnchanged);
+  carrier.Peek(1);
+  EXPECT_EQ(carrier.outcome, Outcome::kUnchanged);
+}
+
+TEST_P(Portable, RefundsNothingOfAnotherLife) {
+  Carrier carrier({{{kSecond, 2}}, 0, false, GetParam(), {}});
+  const Decision first = carrier.Attempt(0);
+  carrier.state.clear();
+  carrier.Attempt(0);
+  EXPECT_FALSE(carrier.Refund(first, 0));
+}
+
+TEST_P(Portable, TakesNoForeignBytes) {
+  Carrier carrier({{{kSecond, 2}}, 0, false, GetParam(), {}});
+  for (const std::string text : {"x", "hello", "{\"count\":1,\"reset\":1700000000}",
+                                 "a text that is longer than any header could ever be"}) {
+    const auto* bytes = reinterpret_cast<const std::byte*>(text.data());
+    carrier.state.assign(bytes, bytes + text.size());
+    carrier.Attempt(0);
+    EXPECT_EQ(carrier.outcome, Outcome::kForeign) << text;
+    carrier.Peek(0);
+    EXPECT_EQ(carrier.outcome, Outcome::kForeign) << text;
+    carrier.Refund({}, 0);
+    EXPECT_EQ(carrier.outcome, Outcome::kForeign) << text;
+  }
+}
+
+TEST_P(Portable, StandsAnyBytes) {
+  for (std::uint64_t seed = 1; seed <= 3000; ++seed) {
+    Random random(seed);
+    const PolicyOptions policy = PolicyFor(random, GetParam());
+    Carrier carrier(policy);
+    for (int i = 0; i < 5; ++i) carrier.Attempt(i);
+    // Damaged, cut, or of other limits.
+    for (std::int64_t i = random.Between(0, 4); i > 0; --i) {
+      carrier.state[static_cast<std::size_t>(
+          random.Between(0, static_cast<std::int64_t>(carrier.state.size()) - 1))] =
+          static_cast<std::byte>(random.Between(0, 255));
+    }
+    if (random.Chance(20)) {
+      carrier.state.resize(static_cast<std::size_t>(
+          random.Between(0, static_cast<std::int64_t>(carrier.state.size()))));
+    }
+    Carrier other(random.Chance(50) ? policy : PolicyFor(random, GetParam()));
+    other.state = carrier.state;
+    for (Micros now = 0; now < 100; now += 10) {
+      const Decision decision = other.Attempt(now);
+      if (other.outcome == Outcome::kForeign) break;
+      EXPECT_EQ(decision.time_left > 0, !decision.verdict.allowed());
+    }
+  }
+}
+
+TEST(PortableState, ALogOutlivesOtherLimits) {
+  Carrier before({{{kHour, 10}}, 0, true});
+  for (int i = 0; i < 10; ++i) before.Attempt(i * kSecond);
+  Carrier lower({{{kHour, 5}}, 0, true});
+  lower.state = before.state;
+  EXPECT_FALSE(lower.Peek(10 * kSecond).verdict.allowed());
+  Carrier longer({{{3 * kHour, 20}}, 0, true});  // with wider stamps
+  longer.state = before.state;
+  EXPECT_EQ(longer.Attempt(10 * kSecond).windows[0].used, 11u);
+  Carrier back({{{kHour, 20}}, 0, true});
+  back.state = longer.state;
+  EXPECT_EQ(back.Peek(10 * kSecond).windows[0].used, 12u);
+}
+
+TEST(PortableState, AnotherAlgorithmBeginsAnew) {
+  Carrier counter({{{kHour, 2}}, 0, true, Algorithm::kSlidingWindowCounter, {}});
+  for (int i = 0; i < 5; ++i) counter.Attempt(i);
+  Carrier log({{{kHour, 2}}, 0, true});
+  log.state = counter.state;
+  EXPECT_TRUE(log.Attempt(9).verdict.allowed());
+  EXPECT_EQ(log.outcome, Outcome::kChanged);
+}
+
+INSTANTIATE_TEST_SUITE_P(Algorithms, Portable,
+                         ::testing::Values(Algorithm::kSlidingWindowLog,
+                                           Algorithm::kSlidingWindowCounter,
+                                           Algorithm::kFixedWindow, Algorithm::kGcra));
+
+}  // namespace
+}  // namespace rollgate
