@@ -39,11 +39,18 @@ function createKvBackend(checked) {
   // The native side only borrows this: it must live as long as its functions.
   const keep = { report: new Float64Array(length), exhausted: refuseForWantOfMemory };
   const core = native.createPortableLimiter(nativePolicy(checked), keep);
-  const ttlMs = Math.min(Math.ceil(core.lifetime() / 1000) + TTL_MARGIN_MS, LONGEST_TTL_MS);
   const createStore = isDenoKv(kv) ? createDenoStore : createPlainStore;
   const store = createStore({ kv, namespace, largestState: core.largestState() });
   const deadlines = new Deadlines(commandTimeout, (call) => call.expire());
-  const lines = new Lines(store, { deadlines, commandTimeout, ttlMs });
+  const lines = new Lines(store, { deadlines, commandTimeout, ttlOf });
+  /** When it was decided last. */
+  let decidedAt = 0;
+
+  /** For how many ms a state is kept that was decided just now. */
+  function ttlOf(state) {
+    const lifetimeMs = Math.ceil(core.lifetime(state, decidedAt) / 1000);
+    return Math.min(lifetimeMs + TTL_MARGIN_MS, LONGEST_TTL_MS);
+  }
 
   /** From what the native side gives to the next state. */
   function nextOf(state, written) {
@@ -55,7 +62,8 @@ function createKvBackend(checked) {
     let numbers;
     function decide(state) {
       if (state === FOREIGN) throw failures.foreign();
-      const written = core.decide(state, cost, records, now ?? wallClock(), newLife());
+      decidedAt = now ?? wallClock();
+      const written = core.decide(state, cost, records, decidedAt, newLife());
       numbers = keep.report.slice();
       return nextOf(state, written);
     }
@@ -116,7 +124,8 @@ function createKvBackend(checked) {
         isFound = false;
         if (state === FOREIGN) throw failures.foreign();
         if (state === NOTHING) return state;
-        const next = nextOf(state, core.refund(state, at, cost, incarnation, now ?? wallClock()));
+        decidedAt = now ?? wallClock();
+        const next = nextOf(state, core.refund(state, at, cost, incarnation, decidedAt));
         isFound = next !== state;
         return next;
       }

@@ -37,20 +37,20 @@ class Lines {
   #store;
   #deadlines;
   #commandTimeout;
-  #ttlMs;
+  #ttlOf;
   #lines = new Map();
   conflicts = 0;
 
   /**
    * @param {object} store of deno-kv.js or plain-kv.js
-   * @param {{ deadlines: object, commandTimeout: number, ttlMs: number }} times `deadlines` of remote/
-   *   call `expire()` of what is late; a state matters for `ttlMs` once it is written
+   * @param {{ deadlines: object, commandTimeout: number, ttlOf: Function }} times `deadlines` of remote/
+   *   call `expire()` of what is late; `ttlOf(state)` is for how many ms to keep what was just decided
    */
-  constructor(store, { deadlines, commandTimeout, ttlMs }) {
+  constructor(store, { deadlines, commandTimeout, ttlOf }) {
     this.#store = store;
     this.#deadlines = deadlines;
     this.#commandTimeout = commandTimeout;
-    this.#ttlMs = ttlMs;
+    this.#ttlOf = ttlOf;
   }
 
   /**
@@ -182,7 +182,7 @@ class Lines {
 
   #write(key, state, version) {
     if (state === NOTHING) return this.#store.forget(key, version);
-    return this.#store.write(key, state, version, this.#ttlMs);
+    return this.#store.write(key, state, version, this.#ttlOf(state));
   }
 }
 

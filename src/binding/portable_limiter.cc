@@ -102,8 +102,10 @@ napi_value Refund(napi_env env, napi_callback_info info) {
 }
 
 napi_value Lifetime(napi_env env, napi_callback_info info) {
-  const Call<PortableFunctions, 0> call(env, info);
-  return binding::ToJs(env, call.state->limiter->lifetime());
+  const Call<PortableFunctions, 2> call(env, info);
+  const Micros now = ReadMoment(env, call.arguments[1]);
+  const Micros lifetime = call.state->limiter->Lifetime(ReadBytes(env, call.arguments[0]), now);
+  return binding::ToJs(env, lifetime);
 }
 
 napi_value LargestState(napi_env env, napi_callback_info info) {

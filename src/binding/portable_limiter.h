@@ -21,7 +21,7 @@ namespace rollgate::binding {
 ///   WriteDecision. `now` in us; `incarnation`, a natural number below 2^32, is that of a life
 ///   which may begin. A cost of 0 records nothing and tells what is used
 /// refund(state, at, cost, incarnation) -> next state
-/// lifetime() -> us: how long a state can matter from when it was written
+/// lifetime(state, now) -> us: how long a state that is written now can matter
 /// largestState() -> bytes of the largest state that can come to be
 napi_value CreatePortableLimiter(napi_env env, napi_callback_info info);
 

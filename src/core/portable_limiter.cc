@@ -111,8 +111,24 @@ class Base : public PortableLimiter {
     return Judged(parts, now, cost, decision, nullptr);
   }
 
+  Micros Lifetime(Bytes state, Micros now) const final {
+    const Micros usual = Bounded(LongestLifetime() + policy_.block_retention());
+    Parts parts;
+    if (!TakeApart(state, parts)) return usual;
+    const Micros block_expiry = parts.block.until == kLongAgo
+                                    ? kLongAgo
+                                    : Bounded(parts.block.until + policy_.longest_interval());
+    const Micros expiry = std::max(Expiry(parts.header.moment), block_expiry);
+    return expiry == kLongAgo ? usual : std::max(usual, Bounded(expiry - now));
+  }
+
  protected:
   explicit Base(const Policy& policy) : policy_(policy), limits_(HashOfLimits(policy)) {}
+
+  /// How long from its making an action can matter by windows and minDifference.
+  virtual Micros LongestLifetime() const = 0;
+  /// From when on a state with this moment does not matter any more, blocks aside.
+  virtual Micros Expiry(Micros moment) const = 0;
 
   /// Decides; where there is an `out`, records there.
   virtual Outcome Judged(Parts& parts, Micros now, std::uint64_t cost, Decision& decision,
@@ -175,15 +191,16 @@ class PortableLog final : public Base {
     return Outcome::kChanged;
   }
 
-  Micros lifetime() const override {
-    return Bounded(policy_.retention() + policy_.block_retention());
-  }
-
   std::size_t largest_state() const override {
     return FrameBytes() + std::size_t{policy_.log_capacity() - 1} * sizeof(Stamp);
   }
 
  private:
+  Micros LongestLifetime() const override { return policy_.retention(); }
+  Micros Expiry(Micros moment) const override {
+    return moment == kLongAgo ? kLongAgo : Bounded(moment + policy_.retention());
+  }
+
   Outcome Judged(Parts& parts, Micros now, std::uint64_t cost, Decision& decision,
                  std::vector<std::byte>* out) override {
     if (!IsOurs(parts.header)) parts.header.moment = kLongAgo;
@@ -288,13 +305,15 @@ class PortableAccount final : public Base {
     return Outcome::kChanged;
   }
 
-  Micros lifetime() const override {
-    return Bounded(rules_.lifetime() + policy_.block_retention());
-  }
-
   std::size_t largest_state() const override { return FrameBytes() + rules_.state_bytes(); }
 
  private:
+  Micros LongestLifetime() const override { return rules_.lifetime(); }
+  Micros Expiry(Micros moment) const override {
+    if (moment == kLongAgo) return kLongAgo;
+    return Bounded(rules_.FromTableTime(moment) + rules_.retention());
+  }
+
   Outcome Judged(Parts& parts, Micros now, std::uint64_t cost, Decision& decision,
                  std::vector<std::byte>* out) override {
     Account account = Open(parts);

@@ -47,8 +47,9 @@ class PortableLimiter {
   virtual Outcome Refund(Bytes state, const Receipt& receipt, Micros now,
                          std::vector<std::byte>& out) = 0;
 
-  /// How long after it was written a state can matter.
-  virtual Micros lifetime() const = 0;
+  /// How long from `now` on the state that was written then can matter; longer than its actions
+  /// would if they were made by a clock that was ahead.
+  virtual Micros Lifetime(Bytes state, Micros now) const = 0;
 
   /// The bytes of the largest state.
   virtual std::size_t largest_state() const = 0;

@@ -468,6 +468,30 @@ describe('expiry', () => {
     expect(kv.ttls[0]).toBe(8000);
   });
 
+  test.each([
+    ['sliding-window-log', 1],
+    ['sliding-window-counter', 2],
+    ['fixed-window', 1],
+    ['gcra', 1],
+  ])(
+    'is that of %s: %i windows, and longer after a clock stepped back',
+    async (algorithm, windows) => {
+      const kv = createPlainKv();
+      let now = 1_000_000_000;
+      const clock = () => now;
+      const limiter = limiterOver(kv, { algorithm, interval: 10_000, maxInInterval: 2, clock });
+      await limiter('a');
+      now -= 3_600_000;
+      await limiter('a');
+      const [usual, ...longer] = kv.ttls;
+      expect(usual).toBeLessThanOrEqual(windows * 10_000 + 1000);
+      expect(usual).toBeGreaterThan(windows * 10_000 - 5001);
+      // An arrival time that is an hour ahead lets nobody pass, and nothing was written.
+      if (algorithm === 'gcra') expect(longer).toEqual([]);
+      else expect(longer).toEqual([usual + 3_600_000]);
+    },
+  );
+
   test('has a bound that stores can add to the time of day', async () => {
     const kv = createPlainKv();
     await limiterOver(kv, { interval: Number.MAX_VALUE })('a');

@@ -142,6 +142,19 @@ TEST_P(Portable, LeavesTheStateAloneWhereNothingChanges) {
   EXPECT_EQ(carrier.outcome, Outcome::kUnchanged);
 }
 
+TEST_P(Portable, LivesAsLongAsItCanMatter) {
+  Carrier carrier({{{kSecond, 2}, {60 * kSecond, 5}}, 0, false, GetParam(), {90 * kSecond}});
+  const bool is_counter = GetParam() == Algorithm::kSlidingWindowCounter;
+  const Micros usual = (is_counter ? 120 : 60) * kSecond + 150 * kSecond;
+  carrier.Attempt(1'000 * kSecond);
+  EXPECT_EQ(carrier.limiter().Lifetime(carrier.state, 1'000 * kSecond), usual);
+  // Seen from a clock that is behind, what it did matters longer.
+  for (int i = 0; i < 5; ++i) carrier.Attempt(1'000 * kSecond);
+  const Micros lifetime = carrier.limiter().Lifetime(carrier.state, 0);
+  EXPECT_EQ(lifetime, 1'150 * kSecond);
+  EXPECT_FALSE(carrier.Attempt(lifetime - 61 * kSecond).verdict.allowed());
+}
+
 TEST_P(Portable, RefundsNothingOfAnotherLife) {
   Carrier carrier({{{kSecond, 2}}, 0, false, GetParam(), {}});
   const Decision first = carrier.Attempt(0);
