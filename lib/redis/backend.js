@@ -5,10 +5,12 @@ const { createClientBackend } = require('./client-backend');
 const { createNativeBackend } = require('./native-backend');
 
 /** @param {object} checked options of a limiter with `redis`, as checked by options.js */
-function createRedisBackend({ windows, minDifference, countBlocked, redis }) {
-  const { connection, namespace } = redis;
-  const options = { connection, policy: { windows, minDifference, countBlocked }, namespace };
-  return options.connection.client === undefined
+function createRedisBackend(checked) {
+  const { windows, minDifference, countBlocked, algorithm, blockFor } = checked;
+  const { connection, namespace } = checked.redis;
+  const policy = { windows, minDifference, countBlocked, algorithm, blockFor };
+  const options = { connection, policy, namespace };
+  return connection.client === undefined
     ? createNativeBackend(options)
     : createClientBackend(options);
 }

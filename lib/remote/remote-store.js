@@ -173,6 +173,7 @@ function createRemoteStore(checked, backend, onError) {
       if (receipt === null) return false;
       if (!isOfBackend(receipt)) return fallback.refund(receipt);
       const now = readNow();
+      assertOpen(); // the user's clock may have closed it
       return run(() => backend.refund(idText(receipt.id), receipt, now));
     },
 
