@@ -1,10 +1,13 @@
 // What a limiter over a key-value store does with it, on each kind: a plain object and Deno KV.
 'use strict';
 
+const { openKv } = require('@deno/kv');
 const RateLimiter = require('../..');
 const { handClock } = require('../support/hand-clock');
 const { createPlainKv, openDenoKv } = require('../support/kv-stores');
 const { outcomeOf } = require('../support/outcome');
+
+let inMemory = 0;
 
 /** Each kind of store, and its keys as the tests look at them. */
 const STORES = {
@@ -38,22 +41,24 @@ const STORES = {
     const put = async (namespace, id, value) => kv.set(`${namespace}{${id}}`, value, null);
     return { kv, keys: async () => [...own.keys()], put, close() {} };
   },
-  'Deno KV': async () => {
-    const store = await openDenoKv();
-    const { kv } = store;
-    async function keys() {
-      const found = [];
-      for await (const { key } of kv.list({ prefix: [] })) found.push(key.join('|'));
-      return found;
-    }
-    return {
-      kv,
-      keys,
-      put: (...key) => kv.set(key.slice(0, -1), key.at(-1)),
-      close: () => store.close(),
-    };
+  'Deno KV in a file': async () => {
+    const { kv, close } = await openDenoKv();
+    return { ...denoPlace(kv), close };
+  },
+  'Deno KV in memory': async () => {
+    const kv = await openKv(`memory ${++inMemory}`, { implementation: 'in-memory' });
+    return { ...denoPlace(kv), close: () => kv.close() };
   },
 };
+
+function denoPlace(kv) {
+  async function keys() {
+    const found = [];
+    for await (const { key } of kv.list({ prefix: [] })) found.push(key.join('|'));
+    return found;
+  }
+  return { kv, keys, put: (...key) => kv.set(key.slice(0, -1), key.at(-1)) };
+}
 
 function putPlain(kv) {
   return async (namespace, id, value) => {
