@@ -9,6 +9,7 @@ const { readCost, readLimiterOptions } = require('./options');
 const { createRedisBackend } = require('./redis/backend');
 const { createRemoteStore } = require('./remote/remote-store');
 const { USAGE } = require('./usage');
+const { ATTEMPT_WITHIN, PEEK_WITHIN } = require('./within');
 
 const STORE = Symbol('store');
 const WINDOWS = Symbol('windows');
@@ -80,6 +81,14 @@ const methods = {
     return decideAtCost(this, id, 0, false);
   },
 
+  [ATTEMPT_WITHIN](id, max) {
+    return decideWithin(this, id, max, true);
+  },
+
+  [PEEK_WITHIN](id, max) {
+    return decideWithin(this, id, max, false);
+  },
+
   attemptMany(ids) {
     const store = this[STORE];
     if (!Array.isArray(ids)) {
@@ -140,6 +149,13 @@ function decideAtCost(limiter, id, cost, records) {
   return limiter[STORE].decide(id, cost, records, (numbers) => {
     return new Decision(numbers, 0, limiter[WINDOWS], attempt);
   });
+}
+
+function decideWithin(limiter, id, max, records) {
+  const attempt = { limiter, id, cost: 1, recorded: records };
+  const [{ interval }] = limiter[WINDOWS];
+  const read = (numbers) => new Decision(numbers, 0, [{ interval, maxInInterval: max }], attempt);
+  return limiter[STORE].decide(id, 1, records, read, max);
 }
 
 RateLimiter.prototype = Object.create(Function.prototype, {

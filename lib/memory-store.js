@@ -18,7 +18,7 @@ function refuseForWantOfMemory() {
 /**
  * A synchronous store. `call(id?, callback?)` is the limiter function itself. `decide` hands the
  * numbers of a decision (see decision.js) to `read`, which must take what it wants at once, and
- * returns what that makes of them.
+ * returns what that makes of them; it gets the window's maximum where that is told at every attempt.
  */
 function createMemoryStore(checked) {
   const { windows, maxKeys, clock } = checked;
@@ -76,8 +76,9 @@ function createMemoryStore(checked) {
     keep,
     call: functions.check,
 
-    decide(id, cost, records, read) {
-      functions.decide(id, cost, records);
+    decide(id, cost, records, read, max) {
+      if (max === undefined) functions.decide(id, cost, records);
+      else functions.decide(id, cost, records, max);
       return read(report);
     },
 

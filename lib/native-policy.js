@@ -4,7 +4,7 @@
 const { ALGORITHMS } = require('./algorithms');
 const { durationToMicros } = require('./clock');
 
-function nativePolicy({ windows, minDifference, countBlocked, algorithm, blockFor }) {
+function nativePolicy({ windows, minDifference, countBlocked, algorithm, blockFor, setsMax }) {
   const flatWindows = windows.flatMap(({ interval, maxInInterval }) => [
     durationToMicros(interval),
     maxInInterval,
@@ -15,6 +15,7 @@ function nativePolicy({ windows, minDifference, countBlocked, algorithm, blockFo
     countBlocked,
     algorithm: ALGORITHMS.indexOf(algorithm),
     blocks: new Float64Array(blockFor.map(durationToMicros)),
+    setsMax,
   };
 }
 

@@ -12,6 +12,7 @@ const {
   rejectUnknownOptions,
 } = require('./option-values');
 const { STORE_NAMES, readStoreOptions } = require('./store-options');
+const { SETS_MAX } = require('./within');
 
 const DEFAULT_MAX_KEYS = 1_000_000;
 const LIMIT_NAMES = ['interval', 'maxInInterval', 'minDifference'];
@@ -66,7 +67,8 @@ function readLimitsOf({ limits, interval, maxInInterval, minDifference }) {
  * Checks the options of a limiter.
  *
  * @returns {{ windows: { interval: number, maxInInterval: number }[], minDifference: number,
- *   countBlocked: boolean, algorithm: string, blockFor: number[], maxKeys: number, clock: (() => number) | undefined,
+ *   countBlocked: boolean, algorithm: string, blockFor: number[], setsMax: boolean, maxKeys: number,
+ *   clock: (() => number) | undefined,
  *   redis?: object, kv?: object }} durations in ms; several limits' least differences come to the largest
  *   of them; `redis` and `kv` as store-options.js reads them
  */
@@ -85,6 +87,7 @@ function readLimiterOptions(options) {
     countBlocked: readCountBlocked(options.countBlocked, algorithm),
     algorithm,
     blockFor: readBlockFor(options.blockFor),
+    setsMax: options[SETS_MAX] === true,
     maxKeys: maxKeys === undefined ? DEFAULT_MAX_KEYS : readCount('maxKeys', maxKeys),
     clock,
     ...readStoreOptions(options),

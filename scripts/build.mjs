@@ -27,6 +27,7 @@ const parts = {
   addon: { option: 'ROLLGATE_ADDON', target: 'addon', folders: [] },
   tests: { option: 'ROLLGATE_TESTS', target: 'tests', folders: ['test'] },
   bench: { option: 'ROLLGATE_BENCH', target: 'benchmarks', folders: ['bench'] },
+  fuzz: { option: 'ROLLGATE_FUZZ', target: 'fuzzers', folders: ['test'] },
 };
 
 /** The variants of a build; node-gyp-build is pointed at the folder `prebuild`. */
@@ -35,6 +36,7 @@ const variants = {
   debug: { buildType: 'Debug', sanitize: '', prebuild: join(root, 'build/debug') },
   asan: { buildType: 'Debug', sanitize: 'address,undefined', prebuild: join(root, 'build/asan') },
   tsan: { buildType: 'Debug', sanitize: 'thread', prebuild: join(root, 'build/tsan') },
+  fuzz: { buildType: 'Debug', sanitize: 'address,undefined', compiler: 'clang++' },
 };
 
 /** The folder of CMake's own files of a variant: executables and ctest's list are in it. */
@@ -134,11 +136,12 @@ export function build(wanted, { variant = 'release', jobs, output = 'inherit' } 
   if (stale.length === 0) return;
   const started = new Date();
   const tree = treeOf(variant);
-  const { buildType, sanitize } = variants[variant];
+  const { buildType, sanitize, compiler } = variants[variant];
   // A part that was on once stays on: turning tests off would empty ctest's list.
   const args = [
     `-DCMAKE_BUILD_TYPE=${buildType}`,
     `-DROLLGATE_SANITIZE=${sanitize}`,
+    ...(compiler ? [`-DCMAKE_CXX_COMPILER=${onPath(compiler)}`] : []),
     ...stale.map((part) => `-D${parts[part].option}=ON`),
   ];
   if (stale.includes('addon')) {
@@ -175,7 +178,7 @@ function main() {
   if (!variant) {
     throw new Error(`--sanitize takes address,undefined or thread, not ${values.sanitize}`);
   }
-  const wanted = Object.keys(parts).filter((part) =>
+  const wanted = ['addon', 'tests', 'bench'].filter((part) =>
     part === 'addon' ? !values['no-addon'] : values[part],
   );
   build(wanted, { variant, jobs: values.jobs });

@@ -1,5 +1,5 @@
 // Gets a machine ready for npm start, test, bench or lint: installs and builds what is missing.
-//   node scripts/setup.mjs [--for=start|test|bench|lint]
+//   node scripts/setup.mjs [--for=start|test|bench|lint|fuzz]
 import { spawnSync } from 'node:child_process';
 import { closeSync, existsSync, mkdirSync, openSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -49,6 +49,24 @@ const clangFormat = {
   found: () => onPath('clang-format'),
 };
 const clangTidy = { what: 'clang-tidy', apt: 'clang-tidy', found: () => onPath('clang-tidy') };
+const clang = { what: 'clang', apt: 'clang', found: () => onPath('clang++') };
+const fuzzer = {
+  what: "clang's libFuzzer",
+  /** Named after the version of clang that the system has. */
+  get apt() {
+    const { stdout } = spawnSync('apt-cache', ['depends', 'clang'], { encoding: 'utf8' });
+    return `libclang-rt-${/Depends: clang-(\d+)/.exec(stdout ?? '')?.[1] ?? 14}-dev`;
+  },
+  found: () => {
+    const { stdout } = spawnSync('clang++', ['-print-runtime-dir'], { encoding: 'utf8' });
+    const folder = stdout?.trim();
+    return (
+      folder &&
+      existsSync(folder) &&
+      readdirSync(folder).some((name) => name.startsWith('libclang_rt.fuzzer'))
+    );
+  },
+};
 const luacheck = { what: 'luacheck', apt: 'lua-check', found: () => onPath('luacheck') };
 const redis = {
   what: 'Redis (redis-server on PATH)',
@@ -75,6 +93,7 @@ const purposes = {
   test: { system: [...native, gtest, browser, redis], parts: ['addon', 'tests'] },
   bench: { system: [...native, benchmark, redis], parts: ['addon', 'bench'] },
   lint: { system: [clangFormat, clangTidy, luacheck], parts: [] },
+  fuzz: { system: [clang, fuzzer, cmake, make], parts: [] },
 };
 
 const titles = { addon: 'the native addon', tests: 'the C++ tests', bench: 'the C++ benchmarks' };

@@ -58,12 +58,12 @@ function createKvBackend(checked) {
     return written === undefined ? state : new Uint8Array(written);
   }
 
-  function attempt(id, cost, records, now, done) {
+  function attempt(id, cost, records, now, done, max) {
     let numbers;
     function decide(state) {
       if (state === FOREIGN) throw failures.foreign();
       decidedAt = now ?? wallClock();
-      const written = core.decide(state, cost, records, decidedAt, newLife());
+      const written = core.decide(state, cost, records, decidedAt, newLife(), max);
       numbers = keep.report.slice();
       return nextOf(state, written);
     }
@@ -100,7 +100,8 @@ function createKvBackend(checked) {
   }
 
   return {
-    attempt: (id, cost, records, _full, now, done) => attempt(id, cost, records, now, done),
+    attempt: (id, cost, records, _full, now, done, max) =>
+      attempt(id, cost, records, now, done, max),
 
     /** Where one id fails the promise rejects, and others may be recorded. */
     async attemptMany(ids, now = wallClock()) {

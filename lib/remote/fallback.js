@@ -17,11 +17,12 @@ const INCARNATION = { nobody: Number.NaN, memory: (incarnation) => -1 - incarnat
 function createAllowing(policy) {
   const store = createMemoryStore({ ...policy, maxKeys: 1, clock: () => 0 });
   return {
-    decide(_id, cost, _records, read) {
-      return store.decide('', cost, false, (numbers) => {
+    decide(_id, cost, _records, read, max) {
+      const readMarked = (numbers) => {
         numbers[NUMBERS.INCARNATION] = INCARNATION.nobody;
         return read(numbers);
-      });
+      };
+      return store.decide('', cost, false, readMarked, max);
     },
     close: () => store.close(),
   };
@@ -41,7 +42,10 @@ function createBlocking({ windows }) {
   });
   const numbers = Float64Array.from([...refusal, ...windowNumbers]);
   return {
-    decide: (_id, _cost, _records, read) => read(numbers),
+    decide(_id, _cost, _records, read, max) {
+      if (max !== undefined) numbers[NUMBERS.WINDOWS] = max; // all of it is used
+      return read(numbers);
+    },
     close() {},
   };
 }
@@ -50,12 +54,13 @@ function createBlocking({ windows }) {
 function createRemembering(policy) {
   let store;
   return {
-    decide(id, cost, records, read) {
+    decide(id, cost, records, read, max) {
       store ??= createMemoryStore(policy);
-      return store.decide(id, cost, records, (numbers) => {
+      const readMarked = (numbers) => {
         numbers[NUMBERS.INCARNATION] = INCARNATION.memory(numbers[NUMBERS.INCARNATION]);
         return read(numbers);
-      });
+      };
+      return store.decide(id, cost, records, readMarked, max);
     },
     refund(receipt) {
       return store.refund({ ...receipt, incarnation: INCARNATION.memory(receipt.incarnation) });

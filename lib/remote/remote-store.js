@@ -58,12 +58,13 @@ function createRemoteStore(checked, backend, onError) {
   }
 
   /** Has the fallback decide, as `decide` does. */
-  function decideWithout(id, cost, records, read) {
+  function decideWithout(id, cost, records, read, max) {
     counts.fallbacks++;
-    return fallback.decide(id, cost, records, (numbers) => {
+    const readCounted = (numbers) => {
       if (records) count(numbers);
       return read(numbers);
-    });
+    };
+    return fallback.decide(id, cost, records, readCounted, max);
   }
 
   function noteOutage(error, text) {
@@ -74,17 +75,20 @@ function createRemoteStore(checked, backend, onError) {
     return fallback !== null && outages.isOn(backend.partOf(text), text);
   }
 
-  /** `isFull`: whether `read` wants more of the numbers than BLOCKED and TIME_LEFT. */
-  function decide(id, cost, records, read, isFull) {
+  /**
+   * `isFull`: whether `read` wants more of the numbers than BLOCKED and TIME_LEFT; `max` as in
+   * memory-store.js.
+   */
+  function decide(id, cost, records, read, isFull, max) {
     return new Promise((resolve, reject) => {
       const text = openIdText(id);
       const now = readNow();
       assertOpen(); // the user's clock may have closed it
       if (isOutOfReach(text)) {
-        resolve(decideWithout(text, cost, records, read));
+        resolve(decideWithout(text, cost, records, read, max));
         return;
       }
-      backend.attempt(text, cost, records, isFull, now, (error, numbers) => {
+      const done = (error, numbers) => {
         if (error === null) {
           if (records) count(numbers);
           resolve(read(numbers));
@@ -97,11 +101,12 @@ function createRemoteStore(checked, backend, onError) {
         }
         noteOutage(error, text);
         try {
-          resolve(decideWithout(text, cost, records, read));
+          resolve(decideWithout(text, cost, records, read, max));
         } catch (failed) {
           reject(failed);
         }
-      });
+      };
+      backend.attempt(text, cost, records, isFull, now, done, max);
     });
   }
 
@@ -162,7 +167,7 @@ function createRemoteStore(checked, backend, onError) {
       return decide(id, 1, true, readTimeLeft, false);
     },
 
-    decide: (id, cost, records, read) => decide(id, cost, records, read, true),
+    decide: (id, cost, records, read, max) => decide(id, cost, records, read, true, max),
 
     async decideMany(ids, read) {
       assertOpen();

@@ -123,7 +123,7 @@ std::size_t DecisionLength(const MemoryLimiter& limiter) {
 }
 
 napi_value Decide(napi_env env, napi_callback_info info) {
-  Call<MemoryLimiter, 3> call(env, info);
+  Call<MemoryLimiter, 4> call(env, info);
   MemoryLimiter& limiter = *call.state;
   const napi_value id = call.arguments[0];
   Identity identity;
@@ -132,6 +132,9 @@ napi_value Decide(napi_env env, napi_callback_info info) {
   const bool records = ReadBool(env, call.arguments[2]);
   Micros now;
   if (!ReadTime(env, limiter, now)) return nullptr;
+  if (call.count == 4) {
+    limiter.store->SetMax(static_cast<std::uint64_t>(ReadDouble(env, call.arguments[3])));
+  }
   Decision decision;
   decision.windows = limiter.uses;
   if (records) {

@@ -9,7 +9,7 @@ namespace rollgate::binding {
 ///
 /// `options`, checked by lib: windows (Float64Array of interval in us and max, one pair each),
 /// minDifference (us), countBlocked, algorithm (a number: see Algorithm), blocks (Float64Array of
-/// lengths in us), maxKeys.
+/// lengths in us), setsMax, maxKeys.
 ///
 /// `keep` is an object that lib holds as long as any of the functions; the native side only borrows
 /// what it finds there, so nothing is kept alive by a reference that the garbage collector does
@@ -23,8 +23,9 @@ namespace rollgate::binding {
 ///   clock       undefined, or () => us: throws when the user's clock fails
 ///
 /// check(id?, callback?) -> time left in ms, 0 when allowed
-/// decide(id, cost, records) writes report[0..]: see WriteDecision. A cost of 0 records nothing and
-///   tells what is used
+/// decide(id, cost, records, max?) writes report[0..]: see WriteDecision. A cost of 0 records
+/// nothing
+///   and tells what is used. A max is given where setsMax is true: that of the window from now on
 /// decideMany(ids, numbers) attempts them all at cost 1 and writes a decision for each into the
 ///   Float64Array, one behind the other; nothing happens if one id is wrong
 /// refund(id, at, cost, token) -> boolean

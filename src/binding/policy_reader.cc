@@ -19,6 +19,7 @@ PolicyOptions ReadPolicy(napi_env env, napi_value options) {
   policy.min_difference = static_cast<Micros>(ReadDouble(env, Get(env, options, "minDifference")));
   policy.count_blocked = ReadBool(env, Get(env, options, "countBlocked"));
   policy.algorithm = static_cast<Algorithm>(ReadDouble(env, Get(env, options, "algorithm")));
+  policy.sets_max = ReadBool(env, Get(env, options, "setsMax"));
   for (const double length : ReadDoubles(env, Get(env, options, "blocks"))) {
     policy.blocks.push_back(static_cast<Micros>(length));
   }

@@ -17,10 +17,11 @@ namespace rollgate::binding {
 /// next state is given as an ArrayBuffer; undefined if nothing changes, null if what came is no
 /// state.
 ///
-/// decide(state, cost, records, now, incarnation) -> next state; writes report[0..]: see
-///   WriteDecision. `now` in us; `incarnation`, a natural number below 2^32, is that of a life
-///   which may begin. A cost of 0 records nothing and tells what is used
-/// refund(state, at, cost, incarnation) -> next state
+/// decide(state, cost, records, now, life, max?) -> next state; writes report[0..]: see
+///   WriteDecision. `now` in us; `life`, a natural number below 2^32 by chance, is for a life of
+///   the id that may begin; a max is given where setsMax is true, that of the window from now on. A
+///   cost of 0 records nothing and tells what is used
+/// refund(state, at, cost, token, now) -> next state
 /// lifetime(state, now) -> us: how long a state that is written now can matter
 /// largestState() -> bytes of the largest state that can come to be
 napi_value CreatePortableLimiter(napi_env env, napi_callback_info info);

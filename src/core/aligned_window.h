@@ -57,6 +57,7 @@ class CountFormat {
  public:
   template <class P>
   explicit CountFormat(const P& policy) {
+    if constexpr (std::is_same_v<P, Policy>) is_wide_ = policy.sets_max();
     for (const Window& window : policy.windows()) is_wide_ |= window.max >= kMostNarrow;
   }
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 #include "core/aligned_window.h"
 #include "core/decision.h"
@@ -27,6 +28,11 @@ class FixedWindow {
       : policy_(policy), windows_(ForEachWindow<AlignedWindow>(policy_)), counts_(policy_) {}
 
   const P& policy() const { return policy_; }
+
+  /// See Policy::SetMax.
+  void SetMax(std::uint64_t max) {
+    if constexpr (std::is_same_v<P, Policy>) policy_.SetMax(max);
+  }
 
   /// What an id takes besides its life and its moment, which is its newest recorded action.
   std::size_t state_bytes() const { return windows_.size() * counts_.bytes(); }

@@ -82,6 +82,9 @@ class Gcra {
 
   const P& policy() const { return policy_; }
 
+  /// An arrival time under one max means nothing under another.
+  static void SetMax(std::uint64_t) { assert(false); }
+
   /// What an id takes besides its moment and its life.
   std::size_t state_bytes() const {
     return kIsSingle ? 0 : kArrivals + windows_.size() * sizeof(std::int64_t);

@@ -12,8 +12,9 @@ Policy::Policy(PolicyOptions options)
       min_difference_(Bounded(options.min_difference)),
       count_blocked_(options.count_blocked),
       algorithm_(options.algorithm),
-      blocks_(std::move(options.blocks)) {
-  assert(!windows_.empty());
+      blocks_(std::move(options.blocks)),
+      sets_max_(options.sets_max) {
+  assert(!windows_.empty() && (!sets_max_ || windows_.size() == 1));
   smallest_max_ = windows_.front().max;
   std::uint64_t largest_max = 0;
   for (Window& window : windows_) {
@@ -23,6 +24,7 @@ Policy::Policy(PolicyOptions options)
     smallest_max_ = std::min(smallest_max_, window.max);
     largest_max = std::max(largest_max, window.max);
   }
+  if (sets_max_) largest_max = kLongestLog;
   retention_ = std::max(longest_interval_, min_difference_);
   for (Micros& length : blocks_) {
     length = Bounded(length);

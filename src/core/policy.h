@@ -34,13 +34,15 @@ struct PolicyOptions {
   /// How long an id is refused after a refusal: the length of its first block, of its second and so
   /// on, the last one standing for all further ones; none for no blocks. At most 255.
   std::vector<Micros> blocks = {};
+  /// Whether the max of the only window is set anew before each attempt: see Policy::SetMax.
+  bool sets_max = false;
 };
 
 /// No log holds more actions, a gigabyte or two for one id. Where a window allows more and they are
 /// made, the store is out of memory.
 inline constexpr std::uint32_t kLongestLog = std::uint32_t{1} << 28;
 
-/// An immutable set of rules; an attempt passes only if every rule lets it pass.
+/// A set of rules; an attempt passes only if every rule lets it pass.
 class Policy {
  public:
   explicit Policy(PolicyOptions options);
@@ -67,6 +69,11 @@ class Policy {
   /// Whether a window allows more actions than the longest log holds.
   bool exceeds_log() const { return exceeds_log_; }
 
+  /// Where the policy says so, the next attempts are judged by this max of the only window. What
+  /// earlier attempts have recorded under another one stays.
+  bool sets_max() const { return sets_max_; }
+  void SetMax(std::uint64_t max) { smallest_max_ = windows_.front().max = max; }
+
   /// The largest cost that can ever pass.
   std::uint64_t smallest_max() const { return smallest_max_; }
 
@@ -81,6 +88,7 @@ class Policy {
   Micros block_retention_ = 0;
   std::uint32_t log_capacity_;
   bool exceeds_log_;
+  bool sets_max_;
   std::uint64_t smallest_max_;
 };
 
@@ -89,7 +97,8 @@ class Policy {
 class SingleWindowPolicy {
  public:
   static bool Fits(const Policy& policy) {
-    return policy.windows().size() == 1 && policy.min_difference() == 0 && policy.blocks().empty();
+    return policy.windows().size() == 1 && policy.min_difference() == 0 &&
+           policy.blocks().empty() && !policy.sets_max();
   }
 
   /// Precondition: Fits(policy).

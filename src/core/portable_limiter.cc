@@ -90,7 +90,7 @@ std::uint32_t HashOfLimits(const Policy& policy) {
   };
   for (const Window& window : policy.windows()) {
     add(static_cast<std::uint64_t>(window.interval));
-    add(window.max);
+    if (!policy.sets_max()) add(window.max);
   }
   return hash;
 }
@@ -191,8 +191,10 @@ class PortableLog final : public Base {
     return Outcome::kChanged;
   }
 
+  void SetMax(std::uint64_t max) override { policy_.SetMax(max); }
+
   std::size_t largest_state() const override {
-    return FrameBytes() + std::size_t{policy_.log_capacity() - 1} * sizeof(Stamp);
+    return FrameBytes() + std::size_t{CapacityFor(0) - 1} * sizeof(Stamp);
   }
 
  private:
@@ -219,10 +221,17 @@ class PortableLog final : public Base {
     return Outcome::kChanged;
   }
 
+  /// How many actions a log may hold that has this many. Where the max is set it grows no further
+  /// than that, and stays as long as it is.
+  std::uint32_t CapacityFor(std::uint64_t actions) const {
+    if (!policy_.sets_max()) return policy_.log_capacity();
+    const std::uint64_t capacity = std::max(actions, policy_.smallest_max());
+    return static_cast<std::uint32_t>(std::min<std::uint64_t>(capacity, kLongestLog));
+  }
+
   /// The log of a state, with room for `more` actions as far as its capacity goes; nothing if the
   /// state is none.
   std::optional<Log> Open(const Parts& parts, std::uint64_t more) {
-    const std::uint32_t capacity = policy_.log_capacity();
     const bool is_empty = parts.header.moment == kLongAgo;
     const std::size_t width = parts.header.width;
     if (!is_empty && (parts.header.moment < -kLongest || parts.header.moment > kLongest ||
@@ -230,6 +239,7 @@ class PortableLog final : public Base {
       return std::nullopt;
     }
     std::size_t older = is_empty ? 0 : parts.body.size() / width;
+    const std::uint32_t capacity = CapacityFor(older + 1);
     // Under lower limits the oldest are cut off, as by refusals.
     const std::size_t cut = older - std::min<std::size_t>(older, capacity - 1);
     older -= cut;
@@ -303,6 +313,11 @@ class PortableAccount final : public Base {
     parts.header.moment = account.moment();
     Write(parts, body_, parts.block, out);
     return Outcome::kChanged;
+  }
+
+  void SetMax(std::uint64_t max) override {
+    policy_.SetMax(max);
+    rules_.SetMax(max);
   }
 
   std::size_t largest_state() const override { return FrameBytes() + rules_.state_bytes(); }

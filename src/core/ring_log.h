@@ -76,14 +76,18 @@ class RingLog {
       assert(head_.size <= ring_room_);
       Store(Place(head_.size - 1), head_.newest);
       ++head_.size;
-    } else {
+    } else if (ring_room_ + 1 == capacity_) {
       ReplaceOldest(at);
+    } else if (capacity_ > 1) {
+      // The capacity was lowered: the ring has more room than is used.
+      head_.head = Next(head_.head);
+      Store(Place(head_.size - 2), head_.newest);
     }
     head_.newest = at;
   }
 
-  /// The same, told by the caller that the log is full and its oldest action within the range of a
-  /// Stamp before `at`.
+  /// The same, told by the caller that the log is full, the ring too, and its oldest action within
+  /// the range of a Stamp before `at`.
   void ReplaceOldest(Micros at) {
     assert(IsFull() && at - Oldest() <= kLongestRetention);
     if (capacity_ > 1) [[likely]] {

@@ -28,6 +28,8 @@ class AccountStore final : public TableStore<AccountStore<Rules>> {
         blocks_(policy, rules_.state_bytes()),
         scratch_(rules_.state_bytes()) {}
 
+  void SetMax(std::uint64_t max) override { rules_.SetMax(max); }
+
   ROLLGATE_FLATTEN Micros Check(const Identity& id, Micros now) override {
     Base::TendNowAndThen(rules_.TableTime(now));
     const Place place = table().Find(id);

@@ -27,9 +27,7 @@ class BlockLogs {
   static constexpr bool kGrows = true;
 
   explicit BlockLogs(const Policy& policy)
-      : capacity_(policy.log_capacity()),
-        full_room_(capacity_ - 1),
-        exceeds_log_(policy.exceeds_log()) {
+      : capacity_(policy.log_capacity()), exceeds_log_(policy.exceeds_log()) {
     assert(policy.retention() <= Log::kLongestRetention);
   }
 
@@ -37,6 +35,12 @@ class BlockLogs {
 
   /// Bytes outside of the slots.
   std::size_t extra_bytes() const { return extra_bytes_; }
+
+  /// From now on logs grow up to this many actions; longer ones stay as long as they are.
+  void SetCapacity(std::uint64_t capacity) {
+    capacity_ = static_cast<std::uint32_t>(std::min<std::uint64_t>(capacity, kLongestLog));
+    exceeds_log_ = capacity > kLongestLog;
+  }
 
   /// Begins the log of a new id; it holds one action.
   void Create(Slot& slot) const {
@@ -60,7 +64,7 @@ class BlockLogs {
     if (block == nullptr) return Log(head, nullptr, 0, capacity_);
     head.size += block->count;
     head.head = block->head;
-    return Log(head, block->stamps(), block->room, capacity_);
+    return Log(head, block->stamps(), block->room, std::max(capacity_, head.size));
   }
 
   /// Loads the log with room for `more` actions, as far as the policy's capacity goes; throws
@@ -68,8 +72,8 @@ class BlockLogs {
   Log LoadWithRoom(Slot& slot, Micros newest, std::uint64_t more) {
     const Log log = Load(slot, newest);
     // What a full log would lose may still have to be counted.
-    if (exceeds_log_ && more > capacity_ - log.size()) throw std::bad_alloc();
-    const std::uint64_t needed = std::min<std::uint64_t>(log.size() + more, capacity_) - 1;
+    if (exceeds_log_ && more > log.capacity() - log.size()) throw std::bad_alloc();
+    const std::uint64_t needed = std::min<std::uint64_t>(log.size() + more, log.capacity()) - 1;
     const Block* block = BlockOf(slot);
     if (needed <= (block == nullptr ? 0 : block->room)) return log;
     Grow(slot, log, needed);
@@ -112,7 +116,7 @@ class BlockLogs {
 
   void Grow(Slot& slot, const Log& log, std::uint64_t needed) {
     const std::uint64_t room = std::min<std::uint64_t>(
-        std::max({needed, std::uint64_t{log.size()} * 2, kLeastRoom}), full_room_);
+        std::max({needed, std::uint64_t{log.size()} * 2, kLeastRoom}), log.capacity() - 1);
     auto* block = static_cast<Block*>(std::malloc(BytesFor(room)));
     if (block == nullptr) throw std::bad_alloc();
     *block = {static_cast<std::uint32_t>(room), 0, log.size() - 1};
@@ -126,7 +130,6 @@ class BlockLogs {
   }
 
   std::uint32_t capacity_;
-  std::uint32_t full_room_;
   bool exceeds_log_;
   std::size_t extra_bytes_ = 0;
 };

@@ -38,6 +38,9 @@ class InlineLogs {
   /// Bytes outside of the slots.
   std::size_t extra_bytes() const { return 0; }
 
+  /// Such logs have one capacity for good.
+  void SetCapacity(std::uint64_t) {}
+
   /// Begins the log of a new id; it holds one action.
   void Create(Slot& slot) const {
     *slot.payload() = std::byte{0};

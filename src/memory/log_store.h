@@ -33,6 +33,13 @@ class LogStore final : public TableStore<LogStore<P, Logs>> {
 
   ~LogStore() override { Base::ReleaseAll(); }
 
+  void SetMax(std::uint64_t max) override {
+    if constexpr (std::same_as<P, Policy>) {
+      policy_.SetMax(max);
+      logs_.SetCapacity(max);
+    }
+  }
+
   ROLLGATE_FLATTEN Micros Check(const Identity& id, Micros now) override {
     TendNowAndThen(now);
     const Place place = table().Find(id);

@@ -3,9 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <new>
+#include <string>
 #include <vector>
 
 #include "support/limiter.h"
@@ -268,6 +270,48 @@ TEST(MemoryStore, RefusesToForgetWhatALimitBeyondTheLongestLogMustCount) {
   EXPECT_THROW(limiter.Attempt(2, 0, kLongestLog), std::bad_alloc);
   EXPECT_EQ(limiter.Peek(2, 0).windows[0].used, 2u);
   EXPECT_EQ(limiter.store->stats().allowed, 1u);
+}
+
+/// The rule of a limit that is asked for at every attempt: what has been allowed within the
+/// interval, under whatever limits, leaves room under this one.
+TEST(MemoryStore, JudgesEveryAttemptByAMaxOfItsOwn) {
+  for (const Algorithm algorithm : {Algorithm::kSlidingWindowLog, Algorithm::kFixedWindow}) {
+    for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+      SCOPED_TRACE("seed " + std::to_string(seed));
+      testing::Random random(seed);
+      const Micros interval = random.Between(10, 60);
+      Limiter limiter({{{interval, 1}}, 0, false, algorithm, {}, true});
+      std::vector<Micros> allowed;
+      Micros now = 0;
+      for (int step = 0; step < 400; ++step) {
+        now = testing::NextLater(random, now);
+        const auto max = static_cast<std::uint64_t>(random.Chance(50) ? random.Between(1, 4)
+                                                                      : random.Between(1, 40));
+        const auto inside = static_cast<std::uint64_t>(
+            std::count_if(allowed.begin(), allowed.end(), [&](Micros at) {
+              return algorithm == Algorithm::kFixedWindow ? at / interval == now / interval
+                                                          : now - at < interval;
+            }));
+        limiter.store->SetMax(max);
+        const Decision decision = limiter.Attempt(1, now);
+        ASSERT_EQ(decision.verdict.allowed(), inside < max) << step;
+        EXPECT_EQ(decision.windows[0].used, std::min(max, inside + (inside < max ? 1 : 0)));
+        if (decision.verdict.allowed()) allowed.push_back(now);
+      }
+    }
+  }
+}
+
+TEST(MemoryStore, ALogOfVaryingMaxIsBoundedByTheLargest) {
+  Limiter limiter({{{testing::kHour, 1}}, 0, true, Algorithm::kSlidingWindowLog, {}, true});
+  limiter.store->SetMax(100);
+  for (Micros now = 0; now < 200; ++now) limiter.Attempt(1, now);
+  const std::size_t bytes = limiter.store->stats().bytes;
+  limiter.store->SetMax(10);
+  for (Micros now = 200; now < 10'000; ++now) EXPECT_FALSE(limiter.Allows(1, now));
+  EXPECT_EQ(limiter.store->stats().bytes, bytes);
+  limiter.store->SetMax(101);
+  EXPECT_TRUE(limiter.Allows(1, 10'000)) << "a hundred are known";
 }
 
 TEST(MemoryStore, APeekOfNoCostTellsWhatIsUsed) {

@@ -1,4 +1,4 @@
-// The algorithms that count, against a history that keeps everything.
+// Every algorithm with blocks, costs and several windows, against a history that keeps everything.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -7,14 +7,14 @@
 #include <string>
 #include <vector>
 
-#include "support/account_oracle.h"
+#include "support/history.h"
 #include "support/limiter.h"
 #include "support/traces.h"
 
 namespace rollgate {
 namespace {
 
-using testing::AccountOracle;
+using testing::History;
 using testing::Limiter;
 using testing::Random;
 
@@ -32,7 +32,7 @@ std::string NameOf(const ::testing::TestParamInfo<Case>& info) {
   return name;
 }
 
-class AccountStore : public ::testing::TestWithParam<Case> {};
+class EveryAlgorithm : public ::testing::TestWithParam<Case> {};
 
 PolicyOptions PolicyFor(Random& random, const Case& with) {
   PolicyOptions policy = testing::RandomPolicy(random, with.count_blocked);
@@ -45,7 +45,7 @@ PolicyOptions PolicyFor(Random& random, const Case& with) {
   return policy;
 }
 
-void ExpectSame(const Decision& decision, const AccountOracle::Answer& expected) {
+void ExpectSame(const Decision& decision, const History::Answer& expected) {
   EXPECT_EQ(decision.verdict.blocked_by_count, expected.by_count);
   EXPECT_EQ(decision.verdict.blocked_by_min_difference, expected.by_min_difference);
   EXPECT_EQ(decision.verdict.blocked_by_block, expected.by_block);
@@ -60,14 +60,14 @@ void ExpectSame(const Decision& decision, const AccountOracle::Answer& expected)
   }
 }
 
-TEST_P(AccountStore, DecidesAsTheWholeHistorySays) {
+TEST_P(EveryAlgorithm, DecidesAsTheWholeHistorySays) {
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Random random(seed);
     const PolicyOptions policy = PolicyFor(random, GetParam());
     const std::uint64_t smallest_max = Policy(policy).smallest_max();
     Limiter limiter(policy);
-    AccountOracle oracle(policy);
+    History oracle(policy);
     Micros now = random.Between(-100, 100);
     for (int step = 0; step < 60; ++step) {
       now = testing::NextReading(random, now);
@@ -86,15 +86,15 @@ TEST_P(AccountStore, DecidesAsTheWholeHistorySays) {
   }
 }
 
-class CountStore : public AccountStore {};
+class Counts : public EveryAlgorithm {};
 
-TEST_P(CountStore, RefundsWhatStillCounts) {
+TEST_P(Counts, RefundsWhatStillCounts) {
   for (std::uint64_t seed = 1; seed <= 300; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Random random(seed);
     const PolicyOptions policy = PolicyFor(random, GetParam());
     Limiter limiter(policy);
-    AccountOracle oracle(policy);
+    History oracle(policy);
     struct Made {
       Decision decision;
       std::size_t attempt;
@@ -104,7 +104,7 @@ TEST_P(CountStore, RefundsWhatStillCounts) {
     for (int step = 0; step < 60; ++step) {
       now = testing::NextLater(random, now);
       const Decision decision = limiter.Attempt(1, now);
-      const AccountOracle::Answer expected = oracle.Attempt(now, 1);
+      const History::Answer expected = oracle.Attempt(now, 1);
       ExpectSame(decision, expected);
       if (expected.allowed()) made.push_back({decision, expected.attempt});
       if (!made.empty() && random.Chance(40)) {
@@ -243,9 +243,15 @@ constexpr Case kCounting[] = {{Algorithm::kSlidingWindowCounter, true, false},
                               {Algorithm::kFixedWindow, true, true},
                               {Algorithm::kFixedWindow, false, true}};
 
-INSTANTIATE_TEST_SUITE_P(Counting, AccountStore, ::testing::ValuesIn(kCounting), NameOf);
-INSTANTIATE_TEST_SUITE_P(Counting, CountStore, ::testing::ValuesIn(kCounting), NameOf);
-INSTANTIATE_TEST_SUITE_P(Leaking, AccountStore,
+INSTANTIATE_TEST_SUITE_P(Counting, EveryAlgorithm, ::testing::ValuesIn(kCounting), NameOf);
+INSTANTIATE_TEST_SUITE_P(Counting, Counts, ::testing::ValuesIn(kCounting), NameOf);
+INSTANTIATE_TEST_SUITE_P(Logging, EveryAlgorithm,
+                         ::testing::Values(Case{Algorithm::kSlidingWindowLog, true, false},
+                                           Case{Algorithm::kSlidingWindowLog, false, false},
+                                           Case{Algorithm::kSlidingWindowLog, true, true},
+                                           Case{Algorithm::kSlidingWindowLog, false, true}),
+                         NameOf);
+INSTANTIATE_TEST_SUITE_P(Leaking, EveryAlgorithm,
                          ::testing::Values(Case{Algorithm::kGcra, false, false},
                                            Case{Algorithm::kGcra, false, true}),
                          NameOf);

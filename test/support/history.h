@@ -1,5 +1,5 @@
-// The brute-force limiter for the algorithms that count: keeps every recorded attempt for ever,
-// counts them anew for every question, and finds waits by trying one microsecond after the other.
+// The brute-force limiter of every algorithm: keeps every recorded attempt for ever, counts them
+// anew for every question, and finds waits by trying one microsecond after the other.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 namespace rollgate::testing {
 
 /// One id's history under a policy of small numbers. Shares no code with the core.
-class AccountOracle {
+class History {
  public:
   struct Answer {
     bool by_count = false;
@@ -32,7 +32,7 @@ class AccountOracle {
     bool allowed() const { return !by_count && !by_min_difference && !by_block; }
   };
 
-  explicit AccountOracle(PolicyOptions policy) : policy_(std::move(policy)) {}
+  explicit History(PolicyOptions policy) : policy_(std::move(policy)) {}
 
   Answer Attempt(Micros now, std::uint64_t cost) {
     const Answer answer = Answered(now, cost);
@@ -42,19 +42,19 @@ class AccountOracle {
 
   Answer Peek(Micros now, std::uint64_t cost) const { return Answered(now, cost); }
 
-  /// Takes an attempt out of history, where that is all there is to it: of counts. Tells whether it
-  /// still counted in the windows of the newest action.
+  /// Takes an attempt out of history, which is all there is to it where there are counts. Tells
+  /// whether it still counted in the windows of the newest action.
   bool RefundCounted(std::size_t attempt) {
-    const auto found = std::find_if(history_.begin(), history_.end(),
+    const auto found = std::find_if(recorded_.begin(), recorded_.end(),
                                     [&](const Recorded& r) { return r.attempt == attempt; });
-    if (found == history_.end()) return false;
+    if (found == recorded_.end()) return false;
     const bool is_counter = policy_.algorithm == Algorithm::kSlidingWindowCounter;
     bool mattered = false;
     for (const Window& window : policy_.windows) {
       const Micros later = Number(*newest_, window) - Number(found->at, window);
       mattered |= later == 0 || (is_counter && later == 1);
     }
-    history_.erase(found);
+    recorded_.erase(found);
     return mattered;
   }
 
@@ -73,7 +73,7 @@ class AccountOracle {
 
   std::uint64_t CountOf(const Window& window, Micros number) const {
     std::uint64_t count = 0;
-    for (const Recorded& r : history_) count += Number(r.at, window) == number ? r.cost : 0;
+    for (const Recorded& r : recorded_) count += Number(r.at, window) == number ? r.cost : 0;
     return count;
   }
 
@@ -81,7 +81,7 @@ class AccountOracle {
   Micros ArrivalTimesMax(const Window& window) const {
     const auto max = static_cast<Micros>(window.max);
     std::optional<Micros> arrival;
-    for (const Recorded& r : history_) {
+    for (const Recorded& r : recorded_) {
       const Micros from = arrival ? std::max(*arrival, r.at * max) : r.at * max;
       arrival = from + static_cast<Micros>(r.cost) * window.interval;
     }
@@ -91,6 +91,11 @@ class AccountOracle {
   std::uint64_t Used(const Window& window, Micros t) const {
     const auto max = static_cast<Micros>(window.max);
     switch (policy_.algorithm) {
+      case Algorithm::kSlidingWindowLog: {
+        std::uint64_t used = 0;
+        for (const Recorded& r : recorded_) used += r.at > t - window.interval ? r.cost : 0;
+        return used;
+      }
       case Algorithm::kFixedWindow:
         return CountOf(window, Number(t, window));
       case Algorithm::kSlidingWindowCounter: {
@@ -100,7 +105,7 @@ class AccountOracle {
                            static_cast<std::uint64_t>(window.interval);
         return CountOf(window, number) + share;
       }
-      default: {
+      case Algorithm::kGcra: {
         std::uint64_t used = 0;
         for (Micros ahead = ArrivalTimesMax(window) - t * max; ahead > 0;
              ahead -= window.interval) {
@@ -109,6 +114,7 @@ class AccountOracle {
         return used;
       }
     }
+    return 0;
   }
 
   Micros At(Micros now) const {
@@ -135,7 +141,7 @@ class AccountOracle {
     ++attempts_;
     const bool records = answer.allowed() || (policy_.count_blocked && !answer.by_block);
     if (records && cost > 0) {
-      history_.push_back({answer.at, cost, attempts_});
+      recorded_.push_back({answer.at, cost, attempts_});
       newest_ = answer.at;
     }
     if (answer.allowed() || answer.by_block || policy_.blocks.empty()) return;
@@ -154,7 +160,7 @@ class AccountOracle {
 
   Answer Answered(Micros now, std::uint64_t cost) const {
     Answer answer = Judged(now, cost);
-    AccountOracle after = *this;
+    History after = *this;
     after.Apply(answer, cost);
     answer.attempt = after.attempts_;
     if (!answer.allowed()) answer.time_left = after.Wait(now, cost);
@@ -180,7 +186,7 @@ class AccountOracle {
   }
 
   PolicyOptions policy_;
-  std::vector<Recorded> history_;
+  std::vector<Recorded> recorded_;
   std::optional<Micros> newest_;
   std::optional<Micros> block_until_;
   std::size_t offences_ = 0;
