@@ -125,7 +125,9 @@ declare class RateLimiter {
 
   /**
    * Takes back what an allowed attempt recorded, once. Exact with `countBlocked: false`; where counted
-   * refusals may have displaced older actions it errs on the side of fewer admissions.
+   * refusals may have displaced older actions it errs on the side of fewer admissions. With 'gcra' it
+   * gives back what has not leaked yet; with that and the counts, `minDifference` holds as if the
+   * action had stayed.
    *
    * @param decision as `attempt` or `attemptMany` of this very limiter returned it
    * @returns whether there was anything to take back: false after a refusal or a peek, the second time,
@@ -244,15 +246,37 @@ declare namespace RateLimiter {
     minDifference?: number | undefined;
   }
 
+  /**
+   * How actions are counted, whatever the store:
+   * - 'sliding-window-log': by the moments of an id's newest actions. Exact.
+   * - 'sliding-window-counter': by two counts for windows that begin at the epoch, the older one by its
+   *   share that is still inside (Deno KV, Cloudflare).
+   * - 'fixed-window': by one count for the window that began at the epoch or a multiple of `interval`
+   *   later. Across an edge twice the limit may pass.
+   * - 'gcra': a burst of `maxInInterval`, then one action every interval / maxInInterval (ATM Forum,
+   *   redis-cell).
+   */
+  type Algorithm = 'sliding-window-log' | 'sliding-window-counter' | 'fixed-window' | 'gcra';
+
   /** What a limiter can be told besides its limits. */
   interface CommonOptions {
     /**
      * Whether a blocked attempt counts as an action, as it does in rolling-rate-limiter. With `false` a
-     * blocked attempt leaves no trace. Default true.
+     * blocked attempt leaves no trace. Default true; with 'gcra' it is false, and true is refused.
      */
     countBlocked?: boolean | undefined;
-    /** How actions are counted. Default 'sliding-window-log', which is exact. */
-    algorithm?: 'sliding-window-log' | undefined;
+    /**
+     * How actions are counted. Default 'sliding-window-log', which is exact; docs/algorithms.md tells
+     * what the others are good for.
+     */
+    algorithm?: Algorithm | undefined;
+    /**
+     * How long an id is refused after a refusal, in ms > 0: one length, or a list of up to 255 of them
+     * for repeated offences (the last one stays). Attempts during a block leave no trace and do not
+     * lengthen it. Offences are forgotten once the id has gone without a refusal for the last block and
+     * the longest window. `clear` lifts a block.
+     */
+    blockFor?: number | readonly number[] | undefined;
     /**
      * Tells the time in ms, in place of the monotonic clock; for tests and simulation. Fractions are
      * taken to the microsecond. On Redis it takes the place of the server's clock, in a key-value store

@@ -1,4 +1,5 @@
-// What does one check cost in the core alone, by number of ids, size of the limit and windows?
+// What does one check cost in the core alone, by number of ids, size of the limit, windows and
+// algorithm?
 //
 // Identities are made beforehand and visited in random order; time moves by a microsecond a check;
 // no clock is read. Most checks of few ids are refusals, which count: a record each.
@@ -30,14 +31,7 @@ MemoryStoreOptions StoreOptions(std::size_t max_keys) {
   return options;
 }
 
-void BM_Check(benchmark::State& state) {
-  const auto ids = static_cast<std::size_t>(state.range(0));
-  const auto max = static_cast<std::uint64_t>(state.range(1));
-  PolicyOptions options{{{60 * kSecond, max}}, 0, true};
-  if (state.range(2) == 3) {
-    options.windows.push_back({600 * kSecond, max * 2});
-    options.windows.push_back({3600 * kSecond, max * 3});
-  }
+void Check(benchmark::State& state, std::size_t ids, const PolicyOptions& options) {
   const auto store = MemoryStore::Create(Policy(options), StoreOptions(ids));
   Micros now = 0;
   for (std::uint32_t i = 0; i < ids; ++i) store->Check(IdentityOfNumber(i), ++now);
@@ -54,9 +48,29 @@ void BM_Check(benchmark::State& state) {
       static_cast<double>(store->stats().bytes) / static_cast<double>(ids);
 }
 
+void BM_Check(benchmark::State& state) {
+  const auto max = static_cast<std::uint64_t>(state.range(1));
+  PolicyOptions options{{{60 * kSecond, max}}, 0, true};
+  if (state.range(2) == 3) {
+    options.windows.push_back({600 * kSecond, max * 2});
+    options.windows.push_back({3600 * kSecond, max * 3});
+  }
+  Check(state, static_cast<std::size_t>(state.range(0)), options);
+}
+
+void BM_Algorithm(benchmark::State& state, Algorithm algorithm) {
+  const bool count_blocked = algorithm != Algorithm::kGcra;
+  Check(state, static_cast<std::size_t>(state.range(0)),
+        {{{60 * kSecond, 5}}, 0, count_blocked, algorithm});
+}
+
 BENCHMARK(BM_Check)
     ->ArgNames({"ids", "max", "windows"})
     ->ArgsProduct({{1, 10'000, 1'000'000, 10'000'000}, {5, 100}, {1, 3}});
+
+BENCHMARK_CAPTURE(BM_Algorithm, counter, Algorithm::kSlidingWindowCounter)->Arg(1)->Arg(1'000'000);
+BENCHMARK_CAPTURE(BM_Algorithm, fixed_window, Algorithm::kFixedWindow)->Arg(1)->Arg(1'000'000);
+BENCHMARK_CAPTURE(BM_Algorithm, gcra, Algorithm::kGcra)->Arg(1)->Arg(1'000'000);
 
 }  // namespace
 }  // namespace rollgate

@@ -65,15 +65,24 @@ class CountFormat {
   std::uint64_t most() const { return is_wide_ ? kMostWide : kMostNarrow; }
 
   std::uint64_t Load(const std::byte* counts, std::size_t place) const {
-    std::uint64_t count = 0;  // its low bytes first, like every number of this host
     const std::byte* const from = counts + place * bytes();
-    is_wide_ ? std::memcpy(&count, from, 7) : std::memcpy(&count, from, 3);
-    return count;
+    if (!is_wide_) [[likely]] {
+      return Get<std::uint16_t>(from) | Get<std::uint8_t>(from + 2) << 16;
+    }
+    return Get<std::uint32_t>(from) | Get<std::uint16_t>(from + 4) << 32 |
+           Get<std::uint8_t>(from + 6) << 48;
   }
 
   void Store(std::byte* counts, std::size_t place, std::uint64_t count) const {
     std::byte* const to = counts + place * bytes();
-    is_wide_ ? std::memcpy(to, &count, 7) : std::memcpy(to, &count, 3);
+    if (!is_wide_) [[likely]] {
+      Put<std::uint16_t>(to, count);
+      Put<std::uint8_t>(to + 2, count >> 16);
+    } else {
+      Put<std::uint32_t>(to, count);
+      Put<std::uint16_t>(to + 4, count >> 32);
+      Put<std::uint8_t>(to + 6, count >> 48);
+    }
   }
 
   /// A count once `cost` more has happened.
@@ -84,6 +93,19 @@ class CountFormat {
  private:
   static constexpr std::uint64_t kMostNarrow = (std::uint64_t{1} << 24) - 1;
   static constexpr std::uint64_t kMostWide = (std::uint64_t{1} << 53) - 1;
+
+  // Part by part: three bytes copied into a word would make the processor wait for the word.
+  template <class T>
+  static std::uint64_t Get(const std::byte* from) {
+    T part;
+    std::memcpy(&part, from, sizeof part);
+    return part;
+  }
+  template <class T>
+  static void Put(std::byte* to, std::uint64_t bits) {
+    const auto part = static_cast<T>(bits);
+    std::memcpy(to, &part, sizeof part);
+  }
 
   bool is_wide_ = false;
 };

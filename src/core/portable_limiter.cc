@@ -16,12 +16,10 @@
 #include <optional>
 #include <utility>
 
+#include "core/account_algorithms.h"
 #include "core/block.h"
-#include "core/fixed_window.h"
-#include "core/gcra.h"
 #include "core/judgement.h"
 #include "core/ring_log.h"
-#include "core/sliding_window_counter.h"
 #include "core/sliding_window_log.h"
 
 namespace rollgate {
@@ -364,27 +362,14 @@ class PortableAccount final : public Base {
   std::vector<std::byte> body_;
 };
 
-template <template <class> class Rules>
-std::unique_ptr<PortableLimiter> CreateAccount(const Policy& policy) {
-  if (SingleWindowPolicy::Fits(policy) && Rules<SingleWindowPolicy>::FitsSingleWindow(policy)) {
-    return std::make_unique<PortableAccount<Rules<SingleWindowPolicy>>>(policy);
-  }
-  return std::make_unique<PortableAccount<Rules<Policy>>>(policy);
-}
-
 }  // namespace
 
 std::unique_ptr<PortableLimiter> PortableLimiter::Create(const Policy& policy) {
-  switch (policy.algorithm()) {
-    case Algorithm::kSlidingWindowLog:
-      break;
-    case Algorithm::kSlidingWindowCounter:
-      return CreateAccount<SlidingWindowCounter>(policy);
-    case Algorithm::kFixedWindow:
-      return CreateAccount<FixedWindow>(policy);
-    case Algorithm::kGcra:
-      return CreateAccount<Gcra>(policy);
-  }
+  const auto make = [&]<class Rules>() -> std::unique_ptr<PortableLimiter> {
+    return std::make_unique<PortableAccount<Rules>>(policy);
+  };
+  auto limiter = WithAccountAlgorithm<std::unique_ptr<PortableLimiter>>(policy, make);
+  if (limiter) return limiter;
   if (policy.retention() <= RingLog<std::uint32_t>::kLongestRetention) {
     return std::make_unique<PortableLog<std::uint32_t>>(policy);
   }

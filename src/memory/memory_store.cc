@@ -4,10 +4,9 @@
 #include <concepts>
 #include <cstdint>
 #include <memory>
+#include <utility>
 
-#include "core/fixed_window.h"
-#include "core/gcra.h"
-#include "core/sliding_window_counter.h"
+#include "core/account_algorithms.h"
 #include "memory/account_store.h"
 #include "memory/block_logs.h"
 #include "memory/inline_logs.h"
@@ -43,30 +42,15 @@ std::unique_ptr<MemoryStore> CreateLogStore(const Policy& policy,
              : CreateFor<std::uint64_t>(policy, options);
 }
 
-template <template <class> class Rules>
-std::unique_ptr<MemoryStore> CreateAccountStore(const Policy& policy,
-                                                const MemoryStoreOptions& options) {
-  if (SingleWindowPolicy::Fits(policy) && Rules<SingleWindowPolicy>::FitsSingleWindow(policy)) {
-    return std::make_unique<AccountStore<Rules<SingleWindowPolicy>>>(policy, options);
-  }
-  return std::make_unique<AccountStore<Rules<Policy>>>(policy, options);
-}
-
 }  // namespace
 
 std::unique_ptr<MemoryStore> MemoryStore::Create(const Policy& policy,
                                                  const MemoryStoreOptions& options) {
-  switch (policy.algorithm()) {
-    case Algorithm::kSlidingWindowLog:
-      break;
-    case Algorithm::kSlidingWindowCounter:
-      return CreateAccountStore<SlidingWindowCounter>(policy, options);
-    case Algorithm::kFixedWindow:
-      return CreateAccountStore<FixedWindow>(policy, options);
-    case Algorithm::kGcra:
-      return CreateAccountStore<Gcra>(policy, options);
-  }
-  return CreateLogStore(policy, options);
+  const auto make = [&]<class Rules>() -> std::unique_ptr<MemoryStore> {
+    return std::make_unique<AccountStore<Rules>>(policy, options);
+  };
+  auto store = WithAccountAlgorithm<std::unique_ptr<MemoryStore>>(policy, make);
+  return store ? std::move(store) : CreateLogStore(policy, options);
 }
 
 }  // namespace rollgate

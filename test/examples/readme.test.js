@@ -100,6 +100,16 @@ test('README: several windows, a cost, a peek and a refund', async () => {
   expect(peeked).toBe('0');
 });
 
+const algorithmOutputs = ['0\n', 'sliding-window-log 100\nfixed-window 200\n', '5000\n1\n60000\n'];
+
+test.each(blocksOf('docs/algorithms.md').map((code, i) => [i + 1, code]))(
+  'docs/algorithms.md: program %i prints what it says',
+  async (which, code) => {
+    const stdout = algorithmOutputs[which - 1];
+    expect(await run(code)).toEqual({ status: 0, stdout, stderr: '' });
+  },
+);
+
 test.each(blocksOf('docs/middleware.md').map((code, i) => [i + 1, code]))(
   'docs/middleware.md: program %i runs',
   async (_which, code) => {

@@ -72,6 +72,9 @@ expectError(RateLimiter({ interval: 1000, maxInInterval: 10, minDifference: '1' 
 expectError(RateLimiter({ interval: 1000, maxInInterval: 10, minDiference: 1 }));
 expectError(RateLimiter({ interval: 1000, maxInInterval: 10, countBlocked: 'no' }));
 expectError(RateLimiter({ interval: 1000, maxInInterval: 10, algorithm: 'leaky-bucket' }));
+RateLimiter({ interval: 1000, maxInInterval: 10, algorithm: 'gcra', blockFor: 5000 });
+RateLimiter({ limits: [{ interval: 1, maxInInterval: 1 }], blockFor: [1000, 60_000] as const });
+expectError(RateLimiter({ interval: 1000, maxInInterval: 10, blockFor: '5s' }));
 expectError(RateLimiter({ interval: 1000, maxInInterval: 10, clock: 5 }));
 expectError(RateLimiter({ interval: 1000, maxInInterval: 10, clock: () => '5' }));
 expectError(RateLimiter({ interval: 1000, maxInInterval: 10, clock: async () => 5 }));

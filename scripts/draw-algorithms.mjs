@@ -1,0 +1,14 @@
+// Draws the pictures of docs/algorithms.md from real runs: node scripts/draw-algorithms.mjs [folder].
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { root } from './build.mjs';
+import { picture } from './lib/algorithm-picture.mjs';
+import { ALGORITHMS, run } from './lib/algorithm-runs.mjs';
+
+const folder = process.argv[2] ?? join(root, 'docs/images');
+const WITH_EDGES = ['sliding-window-counter', 'fixed-window'];
+
+for (const algorithm of ALGORITHMS) {
+  const svg = picture(algorithm, run(algorithm), { hasEdges: WITH_EDGES.includes(algorithm) });
+  writeFileSync(join(folder, `${algorithm}.svg`), svg);
+}
