@@ -198,7 +198,7 @@ class PortableLog final : public Base {
  private:
   Micros LongestLifetime() const override { return policy_.retention(); }
   Micros Expiry(Micros moment) const override {
-    return moment == kLongAgo ? kLongAgo : Bounded(moment + policy_.retention());
+    return moment == kLongAgo ? kLongAgo : Bounded(Bounded(moment) + policy_.retention());
   }
 
   Outcome Judged(Parts& parts, Micros now, std::uint64_t cost, Decision& decision,
@@ -324,7 +324,7 @@ class PortableAccount final : public Base {
   Micros LongestLifetime() const override { return rules_.lifetime(); }
   Micros Expiry(Micros moment) const override {
     if (moment == kLongAgo) return kLongAgo;
-    return Bounded(rules_.FromTableTime(moment) + rules_.retention());
+    return Bounded(Bounded(rules_.FromTableTime(moment)) + rules_.retention());
   }
 
   Outcome Judged(Parts& parts, Micros now, std::uint64_t cost, Decision& decision,
