@@ -89,14 +89,16 @@ class Lines {
   #giveUpUnanswered(line, afterMs) {
     const { question } = line;
     if (question === undefined || performance.now() - question.askedAt < afterMs) return;
+    line.calls = question.undecided.concat(line.calls);
     line.turn += 1;
     line.isRunning = false;
     line.question = undefined;
     line.obstacle = undefined;
   }
 
-  async #ask(line, action) {
-    const question = { askedAt: performance.now() };
+  /** Has the store answer; the `undecided` are in line again if it is given up. */
+  async #ask(line, undecided, action) {
+    const question = { undecided, askedAt: performance.now() };
     line.question = question;
     try {
       return await action();
@@ -109,6 +111,7 @@ class Lines {
   async #run(line) {
     const { turn } = line;
     line.isRunning = true;
+    await undefined; // so that calls made one right after the other are of one round
     for (let lost = 0; ; ) {
       line.dropSettled();
       if (line.calls.length === 0) break;
@@ -129,21 +132,21 @@ class Lines {
   /** Whether there is nothing to do again: nobody else was at it meanwhile. */
   async #makeRound(line) {
     const { turn } = line;
+    // Nobody who comes later: what is read may be older than their call.
+    const calls = line.calls.splice(0, MOST_IN_ROUND);
     let found;
     try {
-      found = await this.#ask(line, () => this.#store.read(line.key));
+      found = await this.#ask(line, calls, () => this.#store.read(line.key));
     } catch (error) {
-      return line.turn !== turn || this.#fail(line, line.calls.splice(0), error);
+      return line.turn !== turn || this.#fail(line, calls, error);
     }
     if (line.turn !== turn) return true;
-    line.dropSettled();
-    // From here on they are this round's, also if it is given up: they may be written, and only once.
-    const calls = line.calls.splice(0, MOST_IN_ROUND);
     const next = this.#decideAll(calls, found.state);
+    // From here on they are this round's, also if it is given up: they may be written, and only once.
     try {
       if (
         next !== found.state &&
-        !(await this.#ask(line, () => this.#write(line.key, next, found.version)))
+        !(await this.#ask(line, [], () => this.#write(line.key, next, found.version)))
       ) {
         return this.#putBack(line, calls, null);
       }
@@ -171,6 +174,7 @@ class Lines {
   #decideAll(calls, found) {
     let state = found;
     for (const call of calls) {
+      if (!call.isPending) continue;
       try {
         state = call.decide(state);
       } catch (error) {

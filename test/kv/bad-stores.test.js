@@ -373,6 +373,44 @@ describe('an answer after the deadline', () => {
     expect(used).toBe(3);
   });
 
+  test('of set, which is waited for no more when a call comes long after', async () => {
+    const kv = createPlainKv();
+    const { get, set } = kv;
+    kv.get = async (key) => {
+      await new Promise((resolve) => setTimeout(resolve, 150));
+      return get(key);
+    };
+    kv.set = never;
+    const limiter = limiterOver(kv, { commandTimeout: 200 });
+    expect(await outcomeOf(limiter('a'))).toBe(TIMEOUT);
+    Object.assign(kv, { get, set });
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    expect(await outcomeOf(limiter('a'))).toBe(0);
+  });
+
+  test('of get, is no answer to calls that came after it was asked', async () => {
+    const kv = createPlainKv();
+    const { get } = kv;
+    let answer;
+    kv.get = async (key) => {
+      const found = await get(key);
+      await new Promise((resolve) => {
+        answer = resolve;
+      });
+      return found;
+    };
+    const limiter = limiterOver(kv, { commandTimeout: 5000 });
+    const other = limiterOver({ ...kv, get });
+    const early = limiter.peek('a');
+    await waitUntil('it is asked', () => answer !== undefined);
+    await other.attempt('a', { cost: 3 });
+    const late = limiter.peek('a');
+    kv.get = get;
+    answer();
+    expect((await early).allowed).toBe(true);
+    expect((await late).allowed).toBe(false);
+  });
+
   test('does not hold up other ids', async () => {
     const kv = createPlainKv();
     const { get } = kv;
