@@ -191,6 +191,8 @@ declare namespace RateLimiter {
    * - `ERR_ROLLGATE_CLOCK`: Error, the clock threw (see `cause`) or gave no finite number
    * - `ERR_ROLLGATE_CLOSED`: Error, the limiter is closed
    * - `ERR_ROLLGATE_MEMORY`: Error, there is no memory left for the log of an id
+   * - `ERR_ROLLGATE_LIMIT`: TypeError or RangeError, a function given as `limit` gave no integer >= 0
+   * - `ERR_ROLLGATE_AUTHENTICATE`: TypeError, `authenticate` gave no object with an id
    * - `ERR_ROLLGATE_REDIS_TIMEOUT`: Error, Redis did not answer within `commandTimeout`
    * - `ERR_ROLLGATE_REDIS_UNREACHABLE`: Error, there is no connection, or it was lost (see `cause`)
    * - `ERR_ROLLGATE_REDIS_AUTH`: Error, Redis refuses the user or the password (see `cause`)
@@ -215,6 +217,8 @@ declare namespace RateLimiter {
     | 'ERR_ROLLGATE_CLOCK'
     | 'ERR_ROLLGATE_CLOSED'
     | 'ERR_ROLLGATE_MEMORY'
+    | 'ERR_ROLLGATE_LIMIT'
+    | 'ERR_ROLLGATE_AUTHENTICATE'
     | 'ERR_ROLLGATE_REDIS_TIMEOUT'
     | 'ERR_ROLLGATE_REDIS_UNREACHABLE'
     | 'ERR_ROLLGATE_REDIS_AUTH'
@@ -224,6 +228,7 @@ declare namespace RateLimiter {
     | 'ERR_ROLLGATE_KV_TIMEOUT'
     | 'ERR_ROLLGATE_KV'
     | 'ERR_ROLLGATE_UNSUPPORTED'
+    | 'ERR_ROLLGATE_STORE'
     | 'ERR_ROLLGATE_THROWN';
 
   /** An Error, TypeError or RangeError that rollgate made. There is no class of this name. */
@@ -680,8 +685,12 @@ declare namespace RateLimiter {
     remaining: number;
     /** When quota grows. */
     resetTime: Date;
-    /** What `keyGenerator` gave. */
+    /** What `keyGenerator` gave, or the id of `authenticate`. */
     key: Id;
+    /** True where the request met a rule on trial, which lets everything pass. */
+    shadow?: true;
+    /** Beside `shadow`: whether the rule would have refused the request. */
+    limited?: boolean;
     /**
      * The same as `used`; not enumerable.
      * @deprecated the name of express-rate-limit 6
@@ -764,6 +773,18 @@ declare namespace RateLimiter {
      */
     keyGenerator?: ((req: Request, res: Response) => Id | Promise<Id>) | undefined;
     /**
+     * Who makes a request, in place of `keyGenerator`; may be async. What it throws goes to `onAuthError`,
+     * and so does `ERR_ROLLGATE_AUTHENTICATE` (TypeError) where it gives no object with an id.
+     */
+    authenticate?: ((req: Request) => Caller | Promise<Caller>) | undefined;
+    /**
+     * Answers where `authenticate` failed, or lets the request pass, uncounted, with `next()`. May be async.
+     * Without it errors go to `next`.
+     */
+    onAuthError?:
+      | ((error: unknown, req: Request, res: Response, next: Next) => unknown)
+      | undefined;
+    /**
      * Bits of an IPv6 address that tell clients apart, an integer from 32 to 64; false: all. Default 56.
      * May be a function, also an async one, which is asked for IPv6 only. Not beside `keyGenerator`.
      */
@@ -819,8 +840,22 @@ declare namespace RateLimiter {
     logger?: RateLimitLogger | undefined;
   }
 
+  /**
+   * How many requests are allowed in a window, an integer >= 0; 0 refuses every one. A function, also an
+   * async one, is asked for each request: its key has one count, judged by the limit of the request.
+   */
+  type RequestLimit<
+    Request extends IncomingMessage = LimitedRequest,
+    Response extends ServerResponse = ServerResponse,
+  > = number | ((req: Request, res: Response) => number | Promise<number>);
+
   /** The limits of a middleware, which makes a limiter of its own. Without any: 5 requests in 60,000 ms. */
-  interface RateLimitLimits extends Partial<Limit>, CommonOptions, RedisStoreOptions {
+  interface RateLimitLimits<
+    Request extends IncomingMessage = LimitedRequest,
+    Response extends ServerResponse = ServerResponse,
+  > extends Omit<Partial<Limit>, 'maxInInterval'>,
+      CommonOptions,
+      RedisStoreOptions {
     /** Counts on Redis; give a `namespace`, too. */
     redis?: RedisOption | undefined;
     /** The same as `redis`. */
@@ -831,25 +866,94 @@ declare namespace RateLimiter {
     commandTimeout?: number | undefined;
     /** The same as `interval`; wins over it. */
     windowMs?: number | undefined;
-    /** The same as `maxInInterval`, but 0 refuses every request. Wins over `max` and `maxInInterval`. */
-    limit?: number | undefined;
+    /** Wins over `max` and `maxInInterval`. */
+    limit?: RequestLimit<Request, Response> | undefined;
     /** The same as `limit`. */
-    max?: number | undefined;
+    max?: RequestLimit<Request, Response> | undefined;
+    /** The same as `limit`. */
+    maxInInterval?: RequestLimit<Request, Response> | undefined;
     /** Several windows; replaces all of the above. */
     limits?: readonly Limit[] | undefined;
     limiter?: undefined;
+    rules?: undefined;
   }
 
   /** A middleware over a limiter that exists. No limits are allowed beside it. */
   interface RateLimitExisting {
     limiter: RateLimiter | AsyncRateLimiter | RateLimitBackend;
+    rules?: undefined;
+  }
+
+  /** What `authenticate` tells of who makes a request. */
+  interface Caller {
+    /** Whom the request counts for; `null` is the one bucket of callers without an id. */
+    id: string | number | bigint | null;
+    /** What rules go by; default 'default'. */
+    group?: string | undefined;
+  }
+
+  /**
+   * One of the `rules`: for which requests it is, and what it allows them. The first that matches decides;
+   * without limits it lets pass.
+   */
+  interface RateLimitRule<
+    Request extends IncomingMessage = LimitedRequest,
+    Response extends ServerResponse = ServerResponse,
+  > extends Omit<Partial<Limit>, 'maxInInterval'>,
+      Pick<CommonOptions, RuleOption> {
+    /**
+     * A path that begins so, by whole segments, however it is spelled: '/api' is '/api' and '/API/x', not
+     * '/apix'; '/' is every path. Or a RegExp, tested as it is on the path as it came, without its query.
+     */
+    path: string | RegExp;
+    /** Every one if left out; 'GET' is HEAD, too. */
+    method?: string | readonly string[] | undefined;
+    /** Every one if left out. Who is told of no group is of 'default'. */
+    group?: string | readonly string[] | undefined;
+    /** The same as `interval`; wins over it. Default 60,000 where there are limits. */
+    windowMs?: number | undefined;
+    /** Wins over `max` and `maxInInterval`. Default 5 where there are limits. */
+    limit?: RequestLimit<Request, Response> | undefined;
+    /** The same as `limit`. */
+    max?: RequestLimit<Request, Response> | undefined;
+    /** The same as `limit`. */
+    maxInInterval?: RequestLimit<Request, Response> | undefined;
+    /** Several windows; replaces the limits above. */
+    limits?: readonly Limit[] | undefined;
+    /** Rules of one zone share one count; they must agree in limits, countBlocked, algorithm and blockFor. */
+    zone?: string | undefined;
+    /** Whether each URL has a count of its own. Default false. */
+    perPath?: boolean | undefined;
+    /** Whether the id is refused on every rule with limits while `blockFor` lasts. Default false. */
+    blockEverywhere?: boolean | undefined;
+    /** Whether requests pass all the same; `req.rateLimit` tells what was decided. Default false. */
+    shadow?: boolean | undefined;
+  }
+
+  /** What each rule says for itself of what a limiter can be told. */
+  type RuleOption = 'countBlocked' | 'algorithm' | 'blockFor';
+
+  /** A middleware whose limits are those of rules. The options of the store serve them all. */
+  interface RateLimitByRules<
+    Request extends IncomingMessage = LimitedRequest,
+    Response extends ServerResponse = ServerResponse,
+  > extends Omit<CommonOptions, RuleOption>,
+      RedisStoreOptions {
+    /** At least one. Of those that match a request the first decides; without any it passes. */
+    rules: readonly RateLimitRule<Request, Response>[];
+    /** Counts on Redis; give a `namespace`, too: each zone gets one that begins with it. */
+    redis?: RedisOption | undefined;
+    /** The same as `redis`. */
+    client?: RedisOption | undefined;
+    limiter?: undefined;
   }
 
   /** The options of `rateLimit`. `undefined` is the same as leaving an option out. */
   type RateLimitOptions<
     Request extends IncomingMessage = LimitedRequest,
     Response extends ServerResponse = ServerResponse,
-  > = RateLimitResponseOptions<Request, Response> & (RateLimitLimits | RateLimitExisting);
+  > = RateLimitResponseOptions<Request, Response> &
+    (RateLimitLimits<Request, Response> | RateLimitExisting | RateLimitByRules<Request, Response>);
 
   /** What a `handler` gets to know: every option that decides how to answer, defaults filled in. */
   interface RateLimitSettings {
@@ -865,10 +969,10 @@ declare namespace RateLimiter {
     readonly passOnStoreError: boolean;
     /** Which checks are made. */
     readonly validate: Readonly<Record<RateLimitCheck, boolean>>;
-    /** ms; undefined with `limits` and with an existing limiter. */
+    /** ms; undefined with `limits`, with `rules` and with an existing limiter. */
     readonly windowMs?: number;
-    /** Undefined with `limits` and with an existing limiter. */
-    readonly limit?: number;
+    /** Undefined with `limits`, with `rules` and with an existing limiter. */
+    readonly limit?: number | ((...args: never[]) => unknown);
   }
 
   /** Answers a refused request, or lets it pass with `next()`. */
@@ -887,9 +991,12 @@ declare namespace RateLimiter {
   > {
     /** Errors reach `next(error)`; where all steps are synchronous, so is the call. */
     (req: Request, res: Response, next: Next): void | Promise<void>;
-    /** Forgets what was counted for a key. */
+    /** Forgets what was counted for a key; with `rules` in all zones, but for counts with `perPath`. */
     resetKey(key: Id): Promise<void>;
-    /** What is counted for a key; undefined if nothing is. Counts nothing. */
+    /**
+     * What is counted for a key; undefined if nothing is. Counts nothing. With `rules` it is about the zone
+     * that has the least left.
+     */
     getKey(key: Id): Promise<{ totalHits: number; resetTime: Date } | undefined>;
   }
 

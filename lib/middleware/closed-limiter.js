@@ -1,9 +1,12 @@
 // The limiter of a middleware with limit 0: it refuses every request and remembers nothing.
 'use strict';
 
-/** A refusal names the whole window as the wait, for want of a better time to come back. */
-function createClosedLimiter(intervalMs) {
-  const resetIn = Math.ceil(intervalMs);
+/**
+ * A refusal names the whole window as the wait, or the block if that is longer, for want of a better time to
+ * come back.
+ */
+function createClosedLimiter(intervalMs, blockForMs = 0) {
+  const resetIn = Math.ceil(Math.max(intervalMs, blockForMs));
   const refusal = () => ({
     allowed: false,
     timeLeft: resetIn,

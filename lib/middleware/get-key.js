@@ -4,10 +4,13 @@
 const { USAGE } = require('../usage');
 const { tightestWindow } = require('./request-info');
 
-function createGetKey(limiter) {
+/** Of several limiters the one that has the least left answers, among those that count something. */
+function createGetKey(limiters) {
   return async function getKey(key) {
-    const { used, resetIn } = await usageOf(limiter, key);
-    if (used <= 0) return undefined;
+    const usages = await Promise.all(limiters().map((limiter) => usageOf(limiter, key)));
+    const counting = usages.filter(({ used }) => used > 0);
+    if (counting.length === 0) return undefined;
+    const { used, resetIn } = tightestWindow(counting);
     return { totalHits: used, resetTime: new Date(Date.now() + resetIn) };
   };
 }
@@ -17,8 +20,8 @@ async function usageOf(limiter, key) {
     return tightestWindow((await limiter[USAGE](key)).limits);
   // A limiter that is not ours can only be asked what an attempt would get; one that passes is in it.
   const decision = await limiter.peek(key);
-  const { used, resetIn } = tightestWindow(decision.limits);
-  return { used: decision.allowed ? used - 1 : used, resetIn };
+  const { used, remaining, resetIn } = tightestWindow(decision.limits);
+  return { used: decision.allowed ? used - 1 : used, remaining, resetIn };
 }
 
 module.exports = { createGetKey };

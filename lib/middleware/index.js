@@ -5,6 +5,7 @@ const { readOptions } = require('./options');
 const { limiterFor } = require('./limiter-for');
 const { headerWriters } = require('./headers');
 const { createAddressChecks } = require('./address-checks');
+const { createIdentify } = require('./authentication');
 const { createClientKey } = require('./client-key');
 const { createMiddleware } = require('./request');
 const { createGetKey } = require('./get-key');
@@ -12,6 +13,8 @@ const { createNotices } = require('./notices');
 const { createOutcomes } = require('./outcome');
 const { passOnStoreError } = require('./pass-on-store-error');
 const { createPolicyNaming } = require('./policy-naming');
+const { createLimitOf } = require('./request-limit');
+const { createRules } = require('./rules/by-rules');
 const { checkSetUp } = require('./set-up-checks');
 
 /**
@@ -27,17 +30,40 @@ function rateLimit(options) {
   const notices = createNotices(given.logger);
   checkSetUp(given, notices);
   const settings = Object.freeze({ ...given, keyGenerator: keyGeneratorFor(given, notices) });
-  const limiter = limiterFor(settings);
-  const middleware = createMiddleware(settings, {
-    limiter: settings.passOnStoreError ? passOnStoreError(limiter, notices) : limiter,
-    store: storeOf(settings, limiter),
+  const common = {
     headerWriters: headerWriters(settings),
-    namePolicies: createPolicyNaming(settings),
     onCountedAgain: settings.validate.singleCount ? () => warnOfDoubleCount(notices) : undefined,
-    outcomes: takesBack(settings) ? createOutcomes(settings, limiter, notices) : undefined,
+    outcomes: takesBack(settings) ? createOutcomes(settings, notices) : undefined,
+  };
+  return settings.rules === undefined
+    ? byOneLimiter(settings, notices, common)
+    : byRules(settings, notices, common);
+}
+
+function byOneLimiter(settings, notices, common) {
+  const limiter = limiterFor(settings);
+  const zone = {
+    limiter,
+    store: storeOf(settings, limiter),
+    namePolicies: createPolicyNaming(settings),
+  };
+  const middleware = createMiddleware(settings, {
+    ...common,
+    limiter: settings.passOnStoreError ? passOnStoreError(limiter, notices) : limiter,
+    place: { zone, isShadow: false },
+    limitOf: createLimitOf(settings.limit),
+    identify: settings.authenticate === undefined ? undefined : createIdentify(settings),
   });
   middleware.resetKey = async (key) => limiter.clear(key);
-  middleware.getKey = createGetKey(limiter);
+  middleware.getKey = createGetKey(() => [limiter]);
+  return middleware;
+}
+
+function byRules(settings, notices, common) {
+  const rules = createRules(settings, { identify: createIdentify(settings), notices });
+  const middleware = createMiddleware(settings, { ...common, rules });
+  middleware.resetKey = rules.resetKey;
+  middleware.getKey = createGetKey(rules.limitersById);
   return middleware;
 }
 

@@ -1,32 +1,21 @@
-// The options of rateLimit(): what is wrong is refused here, once. Here are those of its limiter.
+// The options of rateLimit(): what is wrong is refused here, once, and put in the form the rest works with.
 'use strict';
 
-const { optionTypeError, optionRangeError, typeError } = require('../errors');
+const { optionTypeError, typeError } = require('../errors');
 const limiter = require('../options');
+const { LIMITER_OPTIONS, RULE_OPTIONS, readLimiterOptions } = require('./limiter-options');
 const { OWN_NAMES, readOwnOptions } = require('./own-options');
-
-const DEFAULT_WINDOW_MS = 60_000;
-const DEFAULT_LIMIT = 5;
-
-/** Options of the limiter that have other names here, the strongest name first. */
-const INTERVAL_NAMES = ['windowMs', 'interval'];
-const MAX_NAMES = ['limit', 'max', 'maxInInterval'];
-
-const RENAMED = [...INTERVAL_NAMES, ...MAX_NAMES];
-
-/** The options that RateLimiter checks and uses; the middleware only hands them on. */
-const HANDED_ON = limiter.LIMITER_NAMES.filter((name) => !RENAMED.includes(name));
-
-const LIMITER_OPTIONS = [...RENAMED, ...HANDED_ON];
+const { readRules } = require('./rules/read-rules');
 
 /** Known words that this version cannot honour: refusing them is kinder than ignoring them. */
-const NOT_YET = [...limiter.NOT_YET, 'authenticate', 'onAuthError', 'rules', 'store'];
+const NOT_YET = [...limiter.NOT_YET, 'store'];
 
-const KNOWN_OPTIONS = ['limiter', ...OWN_NAMES, ...LIMITER_OPTIONS];
+const KNOWN_OPTIONS = ['limiter', 'rules', ...OWN_NAMES, ...LIMITER_OPTIONS];
 
 /**
  * The settings a middleware works with: every option checked, defaults filled in. `limiterOptions` is
- * what RateLimiter gets, or undefined where an existing `limiter` was given.
+ * what RateLimiter gets, or undefined where an existing `limiter` or `rules` were given; `rules` are as
+ * of rules/read-rules.js.
  */
 function readOptions(options = {}) {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
@@ -35,6 +24,11 @@ function readOptions(options = {}) {
   const given = withoutUndefined(options);
   limiter.rejectUnknownOptions(given, KNOWN_OPTIONS, { notYet: NOT_YET });
   const own = readOwnOptions(given);
+  if (given.rules !== undefined) {
+    const why = 'each of which has limits of its own';
+    refuseBeside('rules', ['limiter', ...RULE_OPTIONS], given, why);
+    return { ...own, ...readRules(given, own) };
+  }
   return given.limiter === undefined
     ? { ...own, ...readLimiterOptions(given, own) }
     : { ...own, limiter: readExistingLimiter(given, own) };
@@ -56,59 +50,15 @@ function readExistingLimiter(given, { skipFailedRequests, skipSuccessfulRequests
     const skips = skipFailedRequests ? 'skipFailedRequests' : 'skipSuccessfulRequests';
     throw optionTypeError('limiter', `a limiter with the method refund, for '${skips}'`, limiter);
   }
-  const other = LIMITER_OPTIONS.find((name) => name in given);
-  if (other !== undefined) {
-    throw typeError(
-      'ERR_ROLLGATE_OPTION',
-      `option '${other}': not allowed beside 'limiter', which has limits of its own`,
-    );
-  }
+  refuseBeside('limiter', LIMITER_OPTIONS, given, 'which has limits of its own');
   return limiter;
 }
 
-/** The middleware's own names stand before the limiter's: `limit` wins over `max`. */
-function readLimiterOptions(given, { skipFailedRequests }) {
-  const limiterOptions = {};
-  for (const name of HANDED_ON) {
-    if (name in given) limiterOptions[name] = given[name];
-  }
-  if (skipFailedRequests) limiterOptions.countBlocked = readUncounted(given.countBlocked);
-  const windowMs = firstOf(given, INTERVAL_NAMES, limiter.readInterval) ?? DEFAULT_WINDOW_MS;
-  const limit = firstOf(given, MAX_NAMES, readMax) ?? DEFAULT_LIMIT;
-  // `limits` replaces interval, maxInInterval and minDifference, also where both are given.
-  if ('limits' in given) return { limiterOptions };
-
-  limiterOptions.interval = windowMs;
-  limiterOptions.maxInInterval = limit;
-  return { windowMs, limit, limiterOptions };
-}
-
-/** A refused request has failed: it is not counted in the first place, which unlike a refund is exact. */
-function readUncounted(countBlocked) {
-  if (countBlocked !== true) return countBlocked ?? false;
-  throw typeError(
-    'ERR_ROLLGATE_OPTION',
-    "option 'countBlocked': not true beside 'skipFailedRequests', by which refused requests do not count",
-  );
-}
-
-/** The value under the first of several names of one thing; the values under the others are checked, too. */
-function firstOf(given, names, read) {
-  return names.filter((name) => name in given).map((name) => read(name, given[name]))[0];
-}
-
-/** Unlike a limiter's, it may be 0: that refuses all. */
-function readMax(name, value) {
-  const expected = 'an integer >= 0';
-  if (typeof value === 'function') {
-    throw typeError(
-      'ERR_ROLLGATE_OPTION',
-      `option '${name}': expected ${expected}; a function is not available in this version`,
-    );
-  }
-  if (typeof value !== 'number') throw optionTypeError(name, expected, value);
-  if (!Number.isInteger(value) || value < 0) throw optionRangeError(name, expected, value);
-  return value;
+/** What would have no effect is refused, so that nobody relies on it. */
+function refuseBeside(name, others, given, why) {
+  const other = others.find((known) => known in given);
+  if (other === undefined) return;
+  throw typeError('ERR_ROLLGATE_OPTION', `option '${other}': not allowed beside '${name}', ${why}`);
 }
 
 module.exports = { readOptions };

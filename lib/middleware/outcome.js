@@ -4,15 +4,20 @@
 const { isPromise } = require('./is-promise');
 
 /**
- * `watch(req, res)` before anything is awaited, so that no event is missed; `decided(outcome, decision, req,
- * res)` when there is something to take back. The outcome may come first: a client may leave while the store
+ * `watch(req, res)` before anything is awaited, so that no event is missed; `decided(outcome, decision,
+ * limiter, req, res)` when there is something to take back, where it was counted. The outcome may come first: a client may leave while the store
  * is being asked. Of requests without a decision, such as skipped ones, nobody is asked how they ended.
  */
-function createOutcomes(settings, limiter, notices) {
+function createOutcomes(settings, notices) {
   const { skipFailedRequests, skipSuccessfulRequests, requestWasSuccessful } = settings;
 
   function watch(req, res) {
-    const outcome = { decision: undefined, isFinished: false, isUnwanted: false };
+    const outcome = {
+      decision: undefined,
+      limiter: undefined,
+      isFinished: false,
+      isUnwanted: false,
+    };
     res.once('finish', () => {
       outcome.isFinished = true;
       if (outcome.decision !== undefined) judge(outcome, req, res);
@@ -45,17 +50,18 @@ function createOutcomes(settings, limiter, notices) {
   function takeBack(outcome) {
     if (outcome.isUnwanted) return;
     outcome.isUnwanted = true;
-    if (outcome.decision !== undefined) refund(outcome.decision);
+    if (outcome.decision !== undefined) refund(outcome);
   }
 
-  function decided(outcome, decision, req, res) {
+  function decided(outcome, decision, limiter, req, res) {
     outcome.decision = decision;
-    if (outcome.isUnwanted) refund(decision);
+    outcome.limiter = limiter;
+    if (outcome.isUnwanted) refund(outcome);
     else if (outcome.isFinished) judge(outcome, req, res);
   }
 
   /** Of a refusal there is nothing to take back, which a store need not be asked. */
-  async function refund(decision) {
+  async function refund({ decision, limiter }) {
     if (!decision.allowed) return;
     try {
       await limiter.refund(decision);

@@ -29,6 +29,8 @@ const READERS = {
   keyGenerator: readFunction,
   ipv6Subnet: functionOr(readSubnet),
   skip: readFunction,
+  authenticate: readFunction,
+  onAuthError: readFunction,
   handler: readFunction,
   message: readMessage,
   statusCode: readStatusCode,
@@ -61,6 +63,16 @@ function readOwnOptions(given) {
   }
   if ('ipv6Subnet' in given && own.keyGenerator !== undefined) {
     throw notBeside('ipv6Subnet', 'keyGenerator', 'which makes its keys by itself');
+  }
+  const ownWay = ['keyGenerator', 'ipv6Subnet'].find((name) => name in given);
+  if (own.authenticate !== undefined && ownWay !== undefined) {
+    throw notBeside(ownWay, 'authenticate', 'which tells the id by itself');
+  }
+  if (own.onAuthError !== undefined && own.authenticate === undefined) {
+    throw typeError(
+      'ERR_ROLLGATE_OPTION',
+      "option 'onAuthError': expected only beside 'authenticate', which is missing",
+    );
   }
   if (own.problemDetails && own.handler !== undefined) {
     throw notBeside('problemDetails', 'handler', 'which answers by itself');

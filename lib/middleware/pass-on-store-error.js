@@ -19,10 +19,10 @@ function passOnStoreError(limiter, notices) {
   }
 
   return {
-    attempt(key) {
+    attempt(key, max) {
       let decision;
       try {
-        decision = limiter.attempt(key);
+        decision = limiter.attempt(key, max);
       } catch (error) {
         return pass(error);
       }

@@ -2,7 +2,8 @@
 'use strict';
 
 const { namesPolicies } = require('./headers');
-const { policyNames, readIdentifier, rememberDefaultNames } = require('./headers/policy-names');
+const { policyNames, readIdentifier } = require('./headers/policy-names');
+const { rememberForWindows } = require('./headers/same-windows');
 const { isPromise } = require('./is-promise');
 
 /**
@@ -18,12 +19,9 @@ function createPolicyNaming({ identifier, standardHeaders, problemDetails }) {
 }
 
 function namer(identifier) {
-  if (identifier === undefined) {
-    const defaultNames = rememberDefaultNames();
-    return (_req, _res, { limits }) => defaultNames(limits);
-  }
-  if (typeof identifier === 'string') {
-    return (_req, _res, { limits }) => policyNames(limits, identifier);
+  if (typeof identifier !== 'function') {
+    const namesOf = rememberForWindows((windows) => policyNames(windows, identifier));
+    return (_req, _res, { limits }) => namesOf(limits);
   }
   return (req, res, { limits }) => {
     const text = identifier(req, res);

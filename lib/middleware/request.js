@@ -1,7 +1,8 @@
-// What one request goes through: skip, key, attempt, report, then next() or the handler.
+// What one request goes through: skip, key (or rule), attempt, report, then next() or the handler.
 'use strict';
 
 const { failure } = require('../errors');
+const { UnknownCaller } = require('./authentication');
 const { isPromise } = require('./is-promise');
 const { PASSED } = require('./pass-on-store-error');
 const { RequestInfo } = require('./request-info');
@@ -14,23 +15,30 @@ const { setRetryAfter } = require('./retry-after');
  *
  * @param {object} settings as of options.js
  * @param {object} parts
- * @param {{ attempt(key: unknown): unknown }} parts.limiter
- * @param {unknown} parts.store stands for where requests are counted
+ * @param {{ attempt(key: unknown): unknown } | undefined} parts.limiter undefined with rules
+ * @param {{ zone: object, isShadow: boolean } | undefined} parts.place where requests are counted without
+ *   rules; `zone.store` stands for that, `zone.namePolicies(req, res, decision)` is of policy-naming.js
+ * @param {((req: object, res: object) => unknown) | undefined} parts.limitOf as of request-limit.js, with a
+ *   limiter whose attempt(key, max) takes it
+ * @param {{ decide: Function } | undefined} parts.rules as of rules/by-rules.js
+ * @param {((req: object, res: object) => unknown) | undefined} parts.identify as of authentication.js, where
+ *   it is not the key alone that tells who makes a request
  * @param {((...args: unknown[]) => void)[]} parts.headerWriters
- * @param {(req: object, res: object, decision: object) => unknown} parts.namePolicies
  * @param {(() => void) | undefined} parts.onCountedAgain
  * @param {object | undefined} parts.outcomes as of outcome.js, where outcomes matter
  */
 function createMiddleware(settings, parts) {
-  const { skip, keyGenerator, handler, requestPropertyName } = settings;
-  const { limiter, store, headerWriters, namePolicies, onCountedAgain, outcomes } = parts;
+  const { skip, keyGenerator, handler, onAuthError, requestPropertyName } = settings;
+  const { limiter, place, limitOf, rules, identify, headerWriters, onCountedAgain, outcomes } =
+    parts;
   const sendsHeaders = headerWriters.length > 0;
+  const count = chooseCount();
 
   function middleware(req, res, next) {
     let passes;
     try {
       const outcome = outcomes === undefined ? undefined : outcomes.watch(req, res);
-      passes = skip === undefined ? findKey(req, res, outcome) : askSkip(req, res, outcome);
+      passes = skip === undefined ? count(req, res, outcome) : askSkip(req, res, outcome);
     } catch (error) {
       next(readableByNext(error));
       return undefined;
@@ -47,7 +55,29 @@ function createMiddleware(settings, parts) {
   }
 
   function afterSkip(skipped, req, res, outcome) {
-    return skipped ? true : findKey(req, res, outcome);
+    return skipped ? true : count(req, res, outcome);
+  }
+
+  function chooseCount() {
+    if (rules !== undefined) return countByRules;
+    return identify === undefined ? findKey : findCaller;
+  }
+
+  function countByRules(req, res, outcome) {
+    return rules.decide(req, res, (decision, id, rule) => {
+      return report(decision, id, rule, req, res, outcome);
+    });
+  }
+
+  function findCaller(req, res, outcome) {
+    const caller = identify(req, res);
+    return isPromise(caller)
+      ? whenKnown(caller, countCaller, req, res, outcome)
+      : countCaller(caller, req, res, outcome);
+  }
+
+  function countCaller(caller, req, res, outcome) {
+    return caller instanceof UnknownCaller ? caller : attempt(caller.id, req, res, outcome);
   }
 
   function findKey(req, res, outcome) {
@@ -58,29 +88,53 @@ function createMiddleware(settings, parts) {
   }
 
   function attempt(key, req, res, outcome) {
-    const decision = limiter.attempt(key);
+    return limitOf === undefined
+      ? decided(limiter.attempt(key), key, req, res, outcome)
+      : askLimit(key, req, res, outcome);
+  }
+
+  function askLimit(key, req, res, outcome) {
+    const max = limitOf(req, res);
+    return isPromise(max)
+      ? whenLimitKnown(max, key, req, res, outcome)
+      : decided(limiter.attempt(key, max), key, req, res, outcome);
+  }
+
+  async function whenLimitKnown(max, key, req, res, outcome) {
+    return decided(limiter.attempt(key, await max), key, req, res, outcome);
+  }
+
+  function decided(decision, key, req, res, outcome) {
     return isPromise(decision)
       ? whenDecided(decision, key, req, res, outcome)
-      : report(decision, key, req, res, outcome);
+      : report(decision, key, place, req, res, outcome);
   }
 
   async function whenDecided(decision, key, req, res, outcome) {
-    return report(await decision, key, req, res, outcome);
+    return report(await decision, key, place, req, res, outcome);
   }
 
-  function report(decision, key, req, res, outcome) {
+  function report(decision, key, { zone, isShadow }, req, res, outcome) {
     if (decision === PASSED) return true;
     const nowMs = Date.now();
     const earlier = req[requestPropertyName];
-    const info = new RequestInfo(decision, key, nowMs, store, earlier);
+    const info = new RequestInfo(decision, key, nowMs, zone.store, earlier);
     req[requestPropertyName] = info;
-    if (outcome !== undefined) outcomes.decided(outcome, decision, req, res);
+    if (outcome !== undefined) outcomes.decided(outcome, decision, zone.limiter, req, res);
     // Looked for without the check as well, since it keeps what a request remembers short.
     if (earlier !== undefined && RequestInfo.isCountedAgain(info)) onCountedAgain?.();
-    const names = namePolicies(req, res, decision);
+    if (isShadow) return passInShadow(info, decision);
+    const names = zone.namePolicies(req, res, decision);
     return isPromise(names)
       ? whenNamed(names, decision, info, nowMs, res)
       : tell(names, decision, info, nowMs, res);
+  }
+
+  /** The client is told nothing of a limit that does not hold; the application is. */
+  function passInShadow(info, decision) {
+    info.shadow = true;
+    info.limited = !decision.allowed;
+    return true;
   }
 
   async function whenNamed(names, decision, info, nowMs, res) {
@@ -99,18 +153,26 @@ function createMiddleware(settings, parts) {
   }
 
   function finish(passes, req, res, next) {
-    if (passes) {
+    if (passes && !(passes instanceof UnknownCaller)) {
       next();
       return undefined;
     }
     let handled;
     try {
-      handled = handler(req, res, next, settings);
+      handled =
+        passes instanceof UnknownCaller
+          ? answerUnknown(passes.error, req, res, next)
+          : handler(req, res, next, settings);
     } catch (error) {
       next(readableByNext(error));
       return undefined;
     }
     return isPromise(handled) ? forwardRejection(handled, next) : undefined;
+  }
+
+  function answerUnknown(error, req, res, next) {
+    if (onAuthError === undefined) throw error;
+    return onAuthError(error, req, res, next);
   }
 
   async function finishLater(promise, req, res, next) {

@@ -1,6 +1,8 @@
 // Checks made while a middleware is made: where that happens, and what its keyGenerator looks like.
 'use strict';
 
+const { originalOf } = require('./stands-for');
+
 /** How the router of Express 4 and that of Express 5 appear in a stack. */
 const HANDLER_FRAME = /\bLayer\.handle(?:Request\b| \[as handle_request\])/;
 
@@ -28,7 +30,7 @@ function isInHandler() {
 
 function usesBareIp(keyGenerator) {
   if (keyGenerator === undefined) return false;
-  const source = Function.prototype.toString.call(keyGenerator);
+  const source = Function.prototype.toString.call(originalOf(keyGenerator));
   return IP_OF_REQUEST.test(source) && !source.includes('ipKeyGenerator');
 }
 

@@ -7,7 +7,7 @@ const { Deadlines } = require('../remote/deadlines');
 const failures = require('./failures');
 const { keySlot } = require('./key-slot');
 const { checkCount, checkProbe, readBrief, readFull, readRefund } = require('./reply');
-const { SHA1, SOURCE, policyArguments } = require('./script');
+const { SCRIPTS, policyArguments } = require('./script');
 
 /** Redis stands still while a script runs; and Lua passes on no more than 8000 keys. */
 const MOST_KEYS = 1000;
@@ -39,6 +39,7 @@ function createClientBackend({ connection, policy, namespace }) {
   const circumstances = { commandTimeout, maxQueue, ...adapter };
   const keyStart = `${adapter.prefix}${namespace}{`;
   const keyOf = (id) => `${keyStart}${id}}`;
+  const { source, sha1 } = SCRIPTS[policy.algorithm];
   const policyArgs = policyArguments(policy);
   const length = decisionLength(policy.windows.length);
   const numbers = new Float64Array(length);
@@ -66,7 +67,7 @@ function createClientBackend({ connection, policy, namespace }) {
         unanswered -= 1;
         if (!call.isPending) return;
         if (args[0] === 'evalsha' && String(error?.message).startsWith('NOSCRIPT')) {
-          transmit(call, send, ['eval', SOURCE, ...args.slice(2)]);
+          transmit(call, send, ['eval', source, ...args.slice(2)]);
           return;
         }
         deadlines.end(call);
@@ -96,12 +97,12 @@ function createClientBackend({ connection, policy, namespace }) {
   const sendTo = (key) => (args) => adapter.send(key, args);
 
   function runScript(key, args, done) {
-    request(sendTo(key), ['evalsha', SHA1, '1', key, ...args, ...policyArgs], done);
+    request(sendTo(key), ['evalsha', sha1, '1', key, ...args, ...policyArgs], done);
   }
 
   async function attemptPart(keys, now, indexes, all) {
     const part = indexes.map((i) => keys[i]);
-    const args = ['evalsha', SHA1, String(part.length), ...part, 'attempt', 'full', now, '1'];
+    const args = ['evalsha', sha1, String(part.length), ...part, 'attempt', 'full', now, '1'];
     const reply = await ask(sendTo(part[0]), [...args, ...policyArgs]);
     const own = new Float64Array(part.length * length);
     const failed = readFull(reply, own, 0, part.length, length);
@@ -142,8 +143,9 @@ function createClientBackend({ connection, policy, namespace }) {
       return all;
     },
 
-    refund(id, { at, cost, incarnation }) {
-      const args = ['refund', String(at), String(incarnation), String(cost)];
+    refund(id, { at, cost, incarnation }, now) {
+      const time = now === undefined ? '' : String(now);
+      const args = ['refund', `${at},${incarnation}`, time, String(cost)];
       return new Promise((resolve, reject) => {
         runScript(keyOf(id), args, (error, reply) => {
           const found = error ?? readRefund(reply);

@@ -113,6 +113,7 @@ function createNativeBackend({ connection, policy, namespace }) {
       retryMin: retry.min,
       retryMax: retry.max,
       keyPrefix: namespace,
+      algorithm: policy.algorithm,
       policy: policyArguments(policy),
       windows: policy.windows.length,
       tls: readNativeTls(connection.tls),
@@ -173,9 +174,9 @@ function createNativeBackend({ connection, policy, namespace }) {
       return all;
     },
 
-    refund(id, { at, cost, incarnation }) {
+    refund(id, { at, cost, incarnation }, now) {
       return new Promise((resolve, reject) => {
-        wait(functions.refund(id, at, incarnation, cost), (error, _, integer) => {
+        wait(functions.refund(id, at, incarnation, cost, now), (error, _, integer) => {
           const found = error ?? readRefund([integer]);
           if (typeof found === 'boolean') resolve(found);
           else reject(found);

@@ -4,7 +4,7 @@
 const { randomBytes } = require('node:crypto');
 const { optionTypeError, typeError } = require('../errors');
 const { readObject, rejectUnknownOptions } = require('../option-values');
-const { readNamespace, readOnError } = require('../remote/options');
+const { readNamespace: readGivenNamespace, readOnError } = require('../remote/options');
 const { clientKindOf } = require('./clients');
 const {
   CONNECTION_NAMES,
@@ -17,7 +17,8 @@ const EXPECTED =
   'redis (node-redis)';
 
 /** Without one, nobody shares the counts. */
-function ownNamespace() {
+function readNamespace(namespace) {
+  if (namespace !== undefined) return readGivenNamespace(namespace);
   return `rate-limiter-${randomBytes(6).toString('base64url')}`;
 }
 
@@ -83,9 +84,9 @@ function readRedisOptions({ redis, client, namespace, onError }) {
   return {
     connection:
       redis === undefined ? readConnection('client', client) : readConnection('redis', redis),
-    namespace: namespace === undefined ? ownNamespace() : readNamespace(namespace),
+    namespace: readNamespace(namespace),
     onError: readOnError(onError),
   };
 }
 
-module.exports = { readRedisOptions };
+module.exports = { readNamespace, readRedisOptions };

@@ -309,6 +309,7 @@ class PortableAccount final : public Base {
     if (!account.IsSound()) return Outcome::kForeign;
     if (!account.Refund(receipt, now)) return Outcome::kUnchanged;
     parts.header.moment = account.moment();
+    parts.header.life = account.life();
     Write(parts, body_, parts.block, out);
     return Outcome::kChanged;
   }

@@ -40,6 +40,13 @@ struct Attempt {
   bool operator==(const Attempt&) const = default;
 };
 
+/// What it takes to give an attempt back.
+struct Receipt {
+  std::int64_t at = 0;  ///< us
+  std::int64_t incarnation = 0;
+  std::uint64_t cost = 1;
+};
+
 class Client final : private Transport::Owner {
  public:
   /// Is told of each call once, by the number that the call was given; never while a call is made.
@@ -63,8 +70,8 @@ class Client final : private Transport::Owner {
 
   /// The calls; each returns its number, or nothing if too many are under way. Ids are UTF-8.
   std::optional<CallId> Try(std::string_view id, const Attempt& attempt);
-  std::optional<CallId> Refund(std::string_view id, std::int64_t at, std::int64_t incarnation,
-                               std::uint64_t cost);
+  std::optional<CallId> Refund(std::string_view id, const Receipt& receipt,
+                               std::optional<std::int64_t> now);
   /// Any command, to a node or to the server of a key.
   std::optional<CallId> Command(const std::vector<std::string>& words, const std::string& node,
                                 std::string_view key);

@@ -9,8 +9,8 @@ const { startRedis } = require('../support/redis-server');
 const { run, serve, stop } = require('./child');
 
 /** Everything a request was answered, without supertest: the servers are other processes. */
-async function get(url) {
-  const response = await fetch(url);
+async function get(url, options) {
+  const response = await fetch(url, options);
   return { status: response.status, headers: response.headers, text: await response.text() };
 }
 
@@ -111,6 +111,30 @@ test('deno-kv.js counts on after a restart, each user alone, and refuses the 51s
     }
   } finally {
     await rm(folder, { recursive: true, force: true });
+  }
+});
+
+test('rules.js limits by plan and path, asks who nobody knows for a key, and has a trap', async () => {
+  const server = await serve('rules.js');
+  const statuses = async (count, path, key, method = 'GET') => {
+    const found = [];
+    for (let i = 0; i < count; i++) {
+      found.push((await get(server.url + path, { method, headers: { 'x-api-key': key } })).status);
+    }
+    return found;
+  };
+  try {
+    expect(await statuses(1, '/', 'nobody')).toEqual([200]);
+    expect(await statuses(1, '/search', 'nobody')).toEqual([401]);
+    expect(await statuses(10, '/search', 'key-of-ada')).toEqual(Array(10).fill(200));
+    const ofBob = await statuses(10, '/search', 'key-of-bob');
+    expect(ofBob.slice(0, 5)).toEqual(Array(5).fill(200));
+    expect(ofBob).toContain(429);
+    expect(await statuses(4, '/login', 'key-of-bob', 'POST')).toEqual([403, 403, 403, 429]);
+    expect(await statuses(1, '/admin', 'key-of-ada')).toEqual([429]);
+    expect(await statuses(1, '/search', 'key-of-ada')).toEqual([429]);
+  } finally {
+    await stop(server);
   }
 });
 

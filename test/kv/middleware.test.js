@@ -32,6 +32,13 @@ test('skipFailedRequests takes requests back', async () => {
   expect(await statusesOf([app, app, app])).toEqual([200, 200, 429]);
 });
 
+test('limit may be a function of the request', async () => {
+  const app = appWith({ kv: createPlainKv(), limit: (req) => Number(req.query.limit) });
+  expect(await statusesOf([app, app, app], '/?limit=2')).toEqual([200, 200, 429]);
+  expect(await statusesOf([app, app, app], '/?limit=4')).toEqual([200, 200, 429]);
+  expect(await statusesOf([app], '/?limit=0')).toEqual([429]);
+});
+
 test('a store that fails is an error for next, or lets pass by onError', async () => {
   const kv = { ...createPlainKv(), get: () => Promise.reject(new Error('broken')) };
   const { status, text } = await request(appWith({ kv, commandTimeout: 100 })).get('/');

@@ -80,6 +80,28 @@ describe('loading', () => {
     expect(found).toEqual(['rollgate', closed, closed]);
   });
 
+  test.each([
+    ['rollgate/fastify', 'rollgate'],
+    ['rollgate/store', 'RollgateStore'],
+  ])('%s gives %s, by require and import, as the default and by name', async (path, name) => {
+    const required = await askProgram(`
+      const it = require('${path}');
+      console.log(JSON.stringify([typeof it, it.name, it.${name} === it]));
+    `);
+    expect(required).toEqual(['function', name, true]);
+    const imported = await askProgram(
+      `
+      import it, * as all from '${path}';
+      import { ${name} } from '${path}';
+      import { createRequire } from 'node:module';
+      const same = [${name}, createRequire(import.meta.url)('${path}')].every((one) => one === it);
+      console.log(JSON.stringify([same, Object.keys(all).sort()]));
+    `,
+      { type: 'module' },
+    );
+    expect(imported).toEqual([true, [name, 'default'].sort()]);
+  });
+
   test('loading changes nothing that belongs to others', async () => {
     const found = await askProgram(`
       const snapshot = () => [

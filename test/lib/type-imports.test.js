@@ -50,6 +50,20 @@ app.get('/', rateLimit({ limit: 1 }), (req, res) => {
   res.json((req as WithRateLimit<express.Request>).rateLimit.remaining);
 });
 `;
+const subpaths = `
+import createFastify from 'fastify';
+import { rateLimit } from 'express-rate-limit';
+import plugin, { rollgate, type RollgateFastifyOptions } from 'rollgate/fastify';
+import Store, { RollgateStore, type RollgateStoreOptions } from 'rollgate/store';
+const options: RollgateFastifyOptions = { limit: 2 };
+const app = createFastify();
+app.register(plugin, options);
+app.register(rollgate, { keyGenerator: (request) => request.ip });
+app.get('/', (request) => request.rateLimit?.remaining);
+const given: RollgateStoreOptions = { maxInInterval: 5 };
+rateLimit({ store: new RollgateStore(given) });
+export const store: RollgateStore = new Store();
+`;
 const throughDefault = `import RateLimiter from 'rollgate';\n${useOfAll}`;
 const throughRequire = `import RateLimiter = require('rollgate');\n${useOfAll}`;
 
@@ -79,11 +93,17 @@ const settings = {
       'named.cts': named,
       'require.cts': throughRequire,
       'express.mts': express,
+      'subpaths.mts': subpaths,
     },
     options: { module: ModuleKind.NodeNext, moduleResolution: ModuleResolutionKind.NodeNext },
   },
   'a bundler': {
-    files: { 'default.ts': throughDefault, 'named.ts': named, 'express.ts': express },
+    files: {
+      'default.ts': throughDefault,
+      'named.ts': named,
+      'express.ts': express,
+      'subpaths.ts': subpaths,
+    },
     options: { module: ModuleKind.ESNext, moduleResolution: ModuleResolutionKind.Bundler },
   },
 };
@@ -94,8 +114,10 @@ beforeEach(() => {
   folder = fs.mkdtempSync(path.join(os.tmpdir(), 'rollgate-types-'));
   fs.mkdirSync(path.join(folder, 'node_modules'));
   fs.symlinkSync(ROOT, path.join(folder, 'node_modules', 'rollgate'), 'junction');
-  const types = path.join(folder, 'node_modules', '@types');
-  fs.symlinkSync(path.join(ROOT, 'node_modules', '@types'), types, 'junction');
+  for (const name of ['@types', 'fastify', 'express-rate-limit']) {
+    const [from, to] = [ROOT, folder].map((place) => path.join(place, 'node_modules', name));
+    fs.symlinkSync(from, to, 'junction');
+  }
 });
 
 afterEach(() => fs.rmSync(folder, { recursive: true }));

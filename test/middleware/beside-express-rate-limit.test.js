@@ -87,6 +87,9 @@ describe.each(HEADERS)('with %j', (headers) => {
 test.each([
   ['the defaults', {}],
   ['max in place of limit', { max: 2 }],
+  ['a limit function', { limit: (req) => (req.get('accept') ? 5 : 1) }],
+  ['an async limit function', { max: async () => 2, standardHeaders: 'draft-8' }],
+  ['a limit function that gives 0', { limit: async () => 0, windowMs: WINDOW_MS }],
   ['limit beside max', { limit: 1, max: 3 }],
   ['options that are undefined', { limit: undefined, message: undefined, skip: undefined }],
   ['another status code', { limit: 1, statusCode: 503 }],

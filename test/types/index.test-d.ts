@@ -261,6 +261,36 @@ rateLimit({
   },
 });
 expectAssignable<RateLimitOptions>({ message: async () => 'later' });
+rateLimit({
+  authenticate: async (req) => ({ id: req.headers.host ?? null, group: 'gold' }),
+  onAuthError: (error, _req, res, next) => {
+    expectType<unknown>(error);
+    res.end();
+    next();
+  },
+  rules: [
+    { path: '/' },
+    { path: /x/, method: ['GET', 'PUT'], group: ['gold', 'default'], zone: 'z', limit: 0 },
+    { path: '/a', method: 'POST', windowMs: 1000, max: 5, minDifference: 1, countBlocked: false },
+    { path: '/b', limits: [{ interval: 1000, maxInInterval: 5 }], perPath: true, shadow: true },
+    { path: '/c', limit: 1, algorithm: 'gcra', blockFor: [1000, 5000], blockEverywhere: true },
+  ],
+  clock: () => 0,
+  maxKeys: 5,
+  statusCode: 503,
+});
+rateLimit({
+  rules: [{ path: '/' }],
+  redis: 'redis://localhost',
+  namespace: 'api',
+  onError: 'allow',
+});
+rateLimit({ authenticate: () => ({ id: 5 }), limit: 5 });
+rateLimit({ limit: (req) => (req.ip === '::1' ? 100 : 5) });
+rateLimit({ max: async (_req, res) => res.statusCode });
+rateLimit({ limit: (req: express.Request) => Number(req.query.limit) });
+rateLimit({ rules: [{ path: '/', limit: async (req) => (req.ip === '::1' ? 100 : 5) }] });
+expectType<boolean | undefined>(({} as RateLimitInfo).limited);
 
 expectError(rateLimit({ windowMs: '60000' }));
 expectError(rateLimit({ limit: '5' }));
@@ -269,8 +299,22 @@ expectError(rateLimit({ limiter: 'mine' }));
 expectError(rateLimit({ limiter, windowMs: 1000 }));
 expectError(rateLimit({ limiter, maxKeys: 1000 }));
 expectError(rateLimit({ standardHeaders: 'draft-5' }));
-expectError(rateLimit({ limit: () => 5 }));
+expectError(rateLimit({ limit: () => '5' }));
+expectError(rateLimit({ rules: [{ path: '/', max: () => '5' }] }));
 expectError(rateLimit({ identifier: 5 }));
+expectError(rateLimit({ rules: {} }));
+expectError(rateLimit({ rules: [{ limit: 5 }] }));
+expectError(rateLimit({ rules: [{ path: 5 }] }));
+expectError(rateLimit({ rules: [{ path: '/', limit: '5' }] }));
+expectError(rateLimit({ rules: [{ path: '/', method: 5 }] }));
+expectError(rateLimit({ rules: [{ path: '/', redis: 'redis://localhost' }] }));
+expectError(rateLimit({ rules: [{ path: '/', standardHeaders: true }] }));
+expectError(rateLimit({ rules: [{ path: '/' }], limit: 5 }));
+expectError(rateLimit({ rules: [{ path: '/' }], limiter }));
+expectError(rateLimit({ authenticate: () => 'ada' }));
+expectError(rateLimit({ authenticate: () => ({ group: 'gold' }) }));
+expectError(rateLimit({ authenticate: () => ({ id: 1, group: 5 }) }));
+expectError(rateLimit({ onAuthError: 401 }));
 expectError(rateLimit({ identifier: () => 5 }));
 expectError(rateLimit({ ipv6Subnet: '56' }));
 expectError(rateLimit({ ipv6Subnet: true }));

@@ -4,23 +4,35 @@
 const { appendHeader } = require('./append');
 const { partitionKey } = require('./partition-key');
 const { quoted } = require('./policy-names');
+const { rememberForWindows } = require('./same-windows');
 const { windowResetSeconds } = require('./window-reset');
 
-function writeDraft8Headers(res, info, decision, _nowMs, names) {
-  const pk = partitionKey(info.key);
-  let states = '';
-  let policies = '';
-  for (let i = 0; i < names.length; i++) {
-    const window = decision.limits[i];
-    const name = i === 0 ? quoted(names[i]) : `, ${quoted(names[i])}`;
-    const seconds = windowResetSeconds(window, decision);
-    const reset = seconds === undefined ? '' : `; t=${seconds}`;
-    states += `${name}; r=${window.remaining}${reset}`;
-    const windowSeconds = Math.ceil(window.interval / 1000);
-    policies += `${name}; q=${window.maxInInterval}; w=${windowSeconds}; pk=:${pk}:`;
-  }
-  appendHeader(res, 'RateLimit', states);
-  appendHeader(res, 'RateLimit-Policy', policies);
+function createDraft8Writer() {
+  const partsOf = rememberForWindows(constantParts);
+  return (res, info, decision, _nowMs, names) => {
+    const pk = partitionKey(info.key);
+    const parts = partsOf(decision.limits, names);
+    let states = '';
+    let policies = '';
+    for (let i = 0; i < parts.length; i++) {
+      const window = decision.limits[i];
+      const seconds = windowResetSeconds(window, decision);
+      const reset = seconds === undefined ? '' : `; t=${seconds}`;
+      states += `${parts[i].state}${window.remaining}${reset}`;
+      policies += `${parts[i].policy}${pk}:`;
+    }
+    appendHeader(res, 'RateLimit', states);
+    appendHeader(res, 'RateLimit-Policy', policies);
+  };
 }
 
-module.exports = { writeDraft8Headers };
+/** What stands before the numbers that change, for each window. */
+function constantParts(windows, names) {
+  return windows.map(({ interval, maxInInterval }, i) => {
+    const name = i === 0 ? quoted(names[i]) : `, ${quoted(names[i])}`;
+    const seconds = Math.ceil(interval / 1000);
+    return { state: `${name}; r=`, policy: `${name}; q=${maxInInterval}; w=${seconds}; pk=:` };
+  });
+}
+
+module.exports = { createDraft8Writer };

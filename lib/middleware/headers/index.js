@@ -2,22 +2,22 @@
 'use strict';
 
 const { writeLegacyHeaders } = require('./legacy');
-const { writeDraft6Headers } = require('./draft-6');
-const { writeDraft7Headers } = require('./draft-7');
-const { writeDraft8Headers } = require('./draft-8');
-const { writeDraft10Headers } = require('./draft-10');
+const { createDraft6Writer } = require('./draft-6');
+const { createDraft7Writer } = require('./draft-7');
+const { createDraft8Writer } = require('./draft-8');
+const { createDraft10Writer } = require('./draft-10');
 
-const WRITERS = {
-  'draft-6': writeDraft6Headers,
-  'draft-7': writeDraft7Headers,
-  'draft-8': writeDraft8Headers,
-  'draft-10': writeDraft10Headers,
+const CREATORS = {
+  'draft-6': createDraft6Writer,
+  'draft-7': createDraft7Writer,
+  'draft-8': createDraft8Writer,
+  'draft-10': createDraft10Writer,
 };
 
 /** Those whose policies have names. */
 const NAMING = ['draft-8', 'draft-10'];
 
-const HEADER_DRAFTS = Object.keys(WRITERS);
+const HEADER_DRAFTS = Object.keys(CREATORS);
 
 /**
  * The functions (res, info, decision, nowMs, names) that write what the settings ask for; `names` are
@@ -26,7 +26,7 @@ const HEADER_DRAFTS = Object.keys(WRITERS);
 function headerWriters({ legacyHeaders, standardHeaders }) {
   const writers = [];
   if (legacyHeaders) writers.push(writeLegacyHeaders);
-  if (standardHeaders) writers.push(WRITERS[standardHeaders]);
+  if (standardHeaders) writers.push(CREATORS[standardHeaders]());
   return writers;
 }
 

@@ -4,12 +4,12 @@
 let dateSecond = -1;
 let dateText = '';
 
-function writeLegacyHeaders(res, info, _decision, nowMs) {
+function writeLegacyHeaders(res, info, decision, nowMs) {
   res.setHeader('X-RateLimit-Limit', String(info.limit));
   res.setHeader('X-RateLimit-Remaining', String(info.remaining));
   // Sent with the time it is measured against, for clients whose clock is off.
   res.setHeader('Date', httpDate(nowMs));
-  res.setHeader('X-RateLimit-Reset', String(Math.ceil(info.resetTime.getTime() / 1000)));
+  res.setHeader('X-RateLimit-Reset', String(Math.ceil((nowMs + decision.resetIn) / 1000)));
 }
 
 /** An HTTP date has whole seconds, and many requests fall into one: the text is made once for each. */

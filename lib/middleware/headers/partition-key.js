@@ -10,10 +10,34 @@ const sha256 = crypto.hash
   ? (text) => crypto.hash('sha256', text, 'hex')
   : (text) => crypto.createHash('sha256').update(text).digest('hex');
 
+/**
+ * Clients come again, and to hash costs as much as to decide. What is remembered is bounded: when `recent`
+ * is full, it becomes `earlier`, and what was that is forgotten. Long keys are not kept.
+ */
+const MOST_REMEMBERED = 8192;
+const LONGEST_REMEMBERED = 128;
+let recent = new Map();
+let earlier = new Map();
+
 /** As express-rate-limit sends it: base64 of the first hex digits, the digits taken as text. */
 function partitionKey(key) {
   // undefined, null and '' are one id, and so are 1 and '1'.
-  return btoa(sha256(String(key ?? '')).slice(0, HEX_DIGITS));
+  const id = String(key ?? '');
+  return recent.get(id) ?? remember(id, earlier.get(id) ?? hash(id));
+}
+
+function remember(id, hashed) {
+  if (id.length > LONGEST_REMEMBERED) return hashed;
+  if (recent.size === MOST_REMEMBERED) {
+    earlier = recent;
+    recent = new Map();
+  }
+  recent.set(id, hashed);
+  return hashed;
+}
+
+function hash(id) {
+  return btoa(sha256(id).slice(0, HEX_DIGITS));
 }
 
 module.exports = { partitionKey };

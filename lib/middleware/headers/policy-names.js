@@ -40,32 +40,6 @@ function withPlural(count, unit) {
   return `${count}${unit}${count > 1 ? 's' : ''}`;
 }
 
-/**
- * The default names, made once: the windows of a limiter hardly ever change, though a limiter that is not
- * ours may be of any kind.
- */
-function rememberDefaultNames() {
-  let known = [];
-  let names = [];
-
-  function areKnown(windows) {
-    if (windows.length !== known.length) return false;
-    for (let i = 0; i < windows.length; i++) {
-      const { interval, maxInInterval } = windows[i];
-      if (interval !== known[i].interval || maxInInterval !== known[i].maxInInterval) return false;
-    }
-    return true;
-  }
-
-  return (windows) => {
-    if (!areKnown(windows)) {
-      known = windows;
-      names = policyNames(windows);
-    }
-    return names;
-  };
-}
-
 /** What can stand in a header as a string: RFC 9651, section 3.3.3. */
 function readIdentifier(value) {
   const expected = 'a non-empty string of printable ASCII characters';
@@ -79,4 +53,4 @@ function quoted(name) {
   return NEEDS_ESCAPE.test(name) ? `"${name.replace(/["\\]/g, '\\$&')}"` : `"${name}"`;
 }
 
-module.exports = { policyNames, quoted, readIdentifier, rememberDefaultNames };
+module.exports = { policyNames, quoted, readIdentifier };

@@ -1,0 +1,162 @@
+// Question: how much CPU does the middleware add to a request, beside express-rate-limit with the same headers?
+//
+// Bias, also printed below the tables (see `bias`): refused requests are answered like the others, nothing
+// else is asked of either, and what a request costs without a middleware is taken off.
+
+const { main } = require('./harness');
+const { serveAndAsk } = require('./middleware-http');
+const { SUBJECTS, createMiddleware, createRequests } = require('./middleware-subjects');
+const { failures, median, range } = require('./report');
+
+const HEADERS = {
+  legacy: { legacyHeaders: true, standardHeaders: false },
+  'draft-6': { legacyHeaders: false, standardHeaders: 'draft-6' },
+  'draft-7': { legacyHeaders: false, standardHeaders: 'draft-7' },
+  'draft-8': { legacyHeaders: false, standardHeaders: 'draft-8' },
+};
+const CLIENTS = [1, 10_000];
+const WARM_UP_REQUESTS = 20_000;
+
+function jobs({ quick }) {
+  const pace = quick
+    ? { chunks: 5, requests: 1000, rounds: 1 }
+    : { chunks: 41, requests: 4000, rounds: 3 };
+  const overHttp = quick
+    ? { chunks: 2, requests: 500, rounds: 1 }
+    : { chunks: 9, requests: 6000, rounds: 3 };
+  const names = Object.keys(HEADERS);
+  return [
+    ...CLIENTS.flatMap((clients) =>
+      names.map((headers) => ({ key: `process/${clients}/${headers}`, headers, clients, ...pace })),
+    ),
+    ...names.map((headers) => ({ key: `http/1/${headers}`, headers, http: true, ...overHttp })),
+  ];
+}
+
+/** The subjects in turn within one process, chunk by chunk: a slow moment of the machine meets all. */
+async function measure(job) {
+  const options = HEADERS[job.headers];
+  const run = job.http ? await serveAndAsk(options) : await driveByHand(options, job);
+  const chunks = [];
+  for (let i = 0; i < job.chunks; i++) {
+    const chunk = {};
+    for (let j = 0; j < SUBJECTS.length; j++) {
+      const subject = SUBJECTS[(i + j) % SUBJECTS.length];
+      chunk[subject] = await run.cpuOf(subject, job.requests);
+    }
+    chunks.push(chunk);
+  }
+  await run.close?.();
+  return summary(chunks, job.http);
+}
+
+/** Over HTTP a difference within one chunk is mostly noise, so there the ratio is that of the medians. */
+function summary(chunks, isOverHttp) {
+  const middle = (of) => medianOf(chunks.map(of));
+  const added = (subject) => (chunk) => chunk[subject] - chunk.none;
+  const [rollgate, expressRateLimit] = [added('rollgate'), added('expressRateLimit')];
+  const ratioOf = (ours, theirs) =>
+    isOverHttp ? middle(ours) / middle(theirs) : middle((chunk) => ours(chunk) / theirs(chunk));
+  const beyondHeaders = (subject) => (chunk) => chunk[subject] - chunk.headersAlone;
+  return {
+    none: middle(({ none }) => none),
+    headersAlone: middle(added('headersAlone')),
+    rollgate: middle(rollgate),
+    expressRateLimit: middle(expressRateLimit),
+    ratio: ratioOf(rollgate, expressRateLimit),
+    ratioBeyondHeaders: ratioOf(beyondHeaders('rollgate'), beyondHeaders('expressRateLimit')),
+  };
+}
+
+async function driveByHand(options, { clients }) {
+  const nextRequest = createRequests(clients);
+  const middleware = Object.fromEntries(
+    await Promise.all(
+      SUBJECTS.map(async (subject) => [subject, await createMiddleware(subject, options)]),
+    ),
+  );
+
+  /** ns of CPU for each request. */
+  async function cpuOf(subject, requests) {
+    const limit = middleware[subject];
+    const before = process.cpuUsage();
+    for (let i = 0; i < requests; i++) {
+      const { req, res } = nextRequest();
+      await new Promise((resolve) => limit(req, res, resolve));
+      res.end('passed');
+    }
+    const { user, system } = process.cpuUsage(before);
+    return ((user + system) * 1000) / requests;
+  }
+
+  for (const subject of SUBJECTS) await cpuOf(subject, WARM_UP_REQUESTS);
+  return { cpuOf };
+}
+
+function medianOf(values) {
+  const sorted = values.sort((a, b) => a - b);
+  return sorted[sorted.length >> 1];
+}
+
+function tables(results) {
+  const titles = {
+    'process/1': 'In one process, one client: all but the first are refused',
+    'process/10000': 'In one process, 10,000 clients in turn: all pass',
+    'http/1': 'Over HTTP, Express 5 with one route, one client with 16 connections',
+  };
+  return Object.entries(titles).map(([prefix, title]) => {
+    const entries = Object.keys(HEADERS)
+      .filter((headers) => results[`${prefix}/${headers}`])
+      .map((headers) => [headers, results[`${prefix}/${headers}`]]);
+    return {
+      title,
+      columns: [
+        'headers',
+        'rollgate adds, CPU ns',
+        'min – max',
+        'express-rate-limit adds, CPU ns',
+        'min – max',
+        'rollgate / express-rate-limit',
+        'min – max',
+        'the same beyond the headers',
+        'the headers alone, CPU ns',
+        'no middleware, CPU ns',
+      ],
+      rows: entries.map(([headers, result]) => rowOf(headers, result)),
+      notes: failures(entries),
+    };
+  });
+}
+
+function rowOf(headers, result) {
+  return [
+    headers,
+    median(result.rollgate),
+    range(result.rollgate),
+    median(result.expressRateLimit),
+    range(result.expressRateLimit),
+    median(result.ratio),
+    range(result.ratio),
+    median(result.ratioBeyondHeaders),
+    median(result.headersAlone),
+    median(result.none),
+  ];
+}
+
+module.exports = {
+  name: 'middleware',
+  title: 'The middleware',
+  question:
+    'How much CPU does the middleware add to a request, beside express-rate-limit with its MemoryStore and the same headers?',
+  bias: [
+    'In one process: requests and responses are those of node:http, and end without a connection; what that costs without a middleware is taken off, what Node does with the headers is not: "the headers alone" sets the same ones with texts that stand, the least that any middleware adds. All take turns in chunks within one process; the ratio is the median of those of the chunks, so unlike elsewhere on this page it is below 1 where rollgate needs less.',
+    'The limit is 1000 in 15 minutes, so one client is soon refused and each of 10,000 passes. Refused requests are let through by a handler and answered like the others.',
+    'Over HTTP each is a server in a process of its own, asked by a client in another, and the CPU is that of the server. The middleware is a small part of it, so the noise of two large figures is in their difference.',
+  ],
+  budgetMs: 300_000,
+  jobs,
+  measure,
+  tables,
+};
+
+if (require.main === module) main(__filename, module.exports);

@@ -1,0 +1,92 @@
+// The Fastify plugin: the middleware as a hook of the scope that the plugin is registered in.
+'use strict';
+
+const rateLimit = require('./middleware');
+const { optionTypeError } = require('./errors');
+const { inFastifysTerms } = require('./fastify/functions');
+const { ReplyResponse } = require('./fastify/reply-response');
+const { mergeRouteOptions } = require('./fastify/route-options');
+
+/** Under this a scope has the plugin nearest to it, which is the one for routes with limits of their own. */
+const NEAREST = Symbol('nearest');
+
+/**
+ * `fastify.register(rollgate, { windowMs: 60_000, limit: 100 })` limits every route of that scope and of
+ * the scopes in it, requests without a route included. A route has `config.rateLimit`: false for no limit,
+ * or options in place of the scope's. Wrong options are errors of `ready()`.
+ *
+ * @param {object} fastify
+ * @param {object} options those of rateLimit(); their functions get (request, reply)
+ */
+async function rollgate(fastify, options) {
+  const ofScope = createHook(options);
+  const ofRoutes = createRouteHooks(options);
+  const propertyName = options.requestPropertyName ?? 'rateLimit';
+  // Said beforehand, so that all requests are objects of one shape.
+  if (!fastify.hasRequestDecorator(propertyName)) fastify.decorateRequest(propertyName, null);
+
+  // Scopes within this one inherit it, unless they have one of their own.
+  fastify[NEAREST] = ofRoutes;
+
+  // Fastify calls hooks on the scope of the route.
+  fastify.addHook('onRoute', function makeOwnLimits({ config, url }) {
+    if (hasOwnLimits(config?.rateLimit) && this[NEAREST] === ofRoutes) {
+      ofRoutes.hookOf(config.rateLimit, url);
+    }
+  });
+  fastify.addHook('onRequest', function limit(request, reply, next) {
+    const { config, url } = request.routeOptions;
+    const own = config?.rateLimit;
+    if (own === false) return next();
+    let hook = ofScope;
+    try {
+      if (hasOwnLimits(own)) {
+        if (this[NEAREST] !== ofRoutes) return next();
+        hook = ofRoutes.hookOf(own, url);
+      }
+    } catch (error) {
+      return next(error);
+    }
+    // No promise is handed back: Fastify would go on once for it and once for next().
+    hook(request, reply, next);
+  });
+}
+
+function createHook(options) {
+  const middleware = rateLimit(inFastifysTerms(options));
+  return (request, reply, next) => {
+    middleware(request, new ReplyResponse(reply), next);
+  };
+}
+
+/**
+ * The hooks of routes with limits of their own: one for each path, so that GET and HEAD count together,
+ * and routes that were given the same object apart. Routes that were there before the plugin get theirs
+ * with the first request.
+ */
+function createRouteHooks(scopeOptions) {
+  const hooks = new WeakMap();
+  return {
+    hookOf(own, url) {
+      if (!hooks.has(own)) hooks.set(own, new Map());
+      const byUrl = hooks.get(own);
+      if (!byUrl.has(url)) byUrl.set(url, createHook(mergeRouteOptions(scopeOptions, own, url)));
+      return byUrl.get(url);
+    },
+  };
+}
+
+/** @param {unknown} own what a route says; nothing and true are what the scope says */
+function hasOwnLimits(own) {
+  if (own === undefined || typeof own === 'boolean') return false;
+  if (typeof own === 'object' && own !== null && !Array.isArray(own)) return true;
+  throw optionTypeError('config.rateLimit', 'options, true or false', own);
+}
+
+// Fastify gives a plugin a scope of its own unless it is told not to.
+rollgate[Symbol.for('skip-override')] = true;
+rollgate[Symbol.for('fastify.display-name')] = 'rollgate';
+rollgate[Symbol.for('plugin-meta')] = { name: 'rollgate', fastify: '5.x' };
+
+module.exports = rollgate;
+module.exports.rollgate = rollgate;

@@ -1,0 +1,5 @@
+// The Fastify plugin for import.
+import rollgate from './fastify.js';
+
+export default rollgate;
+export { rollgate };

@@ -1,0 +1,46 @@
+// The limiter of a middleware whose limit is a function: its maximum is told at every attempt.
+'use strict';
+
+const { typeError } = require('../errors');
+const RateLimiter = require('../limiter');
+const { USAGE } = require('../usage');
+const { ATTEMPT_WITHIN, PEEK_WITHIN, SETS_MAX } = require('../within');
+const { whenKnown } = require('./rules/when-known');
+
+/** Stores that cannot be told a maximum at every attempt yet. */
+const NOT_YET = ['redis', 'client', 'shared'];
+
+/** One count for each id, judged by the maximum that attempt(id, max) is told; 0 refuses and counts nothing. */
+function createLimiterByRequest(limiterOptions, closedLimiter) {
+  assertPossible(limiterOptions);
+  const limiter = new RateLimiter({ ...limiterOptions, maxInInterval: 1, [SETS_MAX]: true });
+  return {
+    attempt: (id, max) => (max === 0 ? closedLimiter.attempt() : limiter[ATTEMPT_WITHIN](id, max)),
+    refund: (decision) => limiter.refund(decision),
+    clear: (id) => limiter.clear(id),
+    [USAGE]: (id) => {
+      return whenKnown(limiter[PEEK_WITHIN](id, Number.MAX_SAFE_INTEGER), withoutAttempt);
+    },
+  };
+}
+
+/** Whoever peeks under a maximum that nobody reaches finds what is used, the attempt imagined included. */
+function withoutAttempt(decision) {
+  const [window] = decision.limits;
+  if (decision.allowed) window.used -= 1;
+  return decision;
+}
+
+function assertPossible(limiterOptions) {
+  const store = NOT_YET.find((name) => limiterOptions[name] !== undefined);
+  if (store !== undefined) throw refuse(`not available with '${store}' in this version`);
+  if (limiterOptions.algorithm === 'gcra') {
+    throw refuse("not possible with algorithm 'gcra', whose memory depends on the limit");
+  }
+}
+
+function refuse(why) {
+  return typeError('ERR_ROLLGATE_OPTION', `option 'limit': a function is ${why}`);
+}
+
+module.exports = { createLimiterByRequest };
