@@ -8,7 +8,7 @@ const { ATTEMPT_WITHIN, PEEK_WITHIN, SETS_MAX } = require('../within');
 const { whenKnown } = require('./rules/when-known');
 
 /** Stores that cannot be told a maximum at every attempt yet. */
-const NOT_YET = ['redis', 'client', 'shared', 'kv'];
+const NOT_YET = ['redis', 'client', 'shared'];
 
 /** One count for each id, judged by the maximum that attempt(id, max) is told; 0 refuses and counts nothing. */
 function createLimiterByRequest(limiterOptions, closedLimiter) {

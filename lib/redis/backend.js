@@ -4,11 +4,15 @@
 const { createClientBackend } = require('./client-backend');
 const { createNativeBackend } = require('./native-backend');
 
-/** @param {{ connection: object, policy: object, namespace: string }} options as checked by options.js */
-function createBackend(options) {
-  return options.connection.client === undefined
+/** @param {object} checked options of a limiter with `redis`, as checked by options.js */
+function createRedisBackend(checked) {
+  const { windows, minDifference, countBlocked, algorithm, blockFor } = checked;
+  const { connection, namespace } = checked.redis;
+  const policy = { windows, minDifference, countBlocked, algorithm, blockFor };
+  const options = { connection, policy, namespace };
+  return connection.client === undefined
     ? createNativeBackend(options)
     : createClientBackend(options);
 }
 
-module.exports = { createBackend };
+module.exports = { createRedisBackend };

@@ -3,7 +3,7 @@
 
 const { decisionLength } = require('../decision');
 const { clearAll } = require('./clear-all');
-const { Deadlines } = require('./deadlines');
+const { Deadlines } = require('../remote/deadlines');
 const failures = require('./failures');
 const { keySlot } = require('./key-slot');
 const { checkCount, checkProbe, readBrief, readFull, readRefund } = require('./reply');
@@ -28,7 +28,7 @@ function partsOf(keys, isCluster) {
 }
 
 /**
- * A backend of redis-store.js over the client of a connection. ARCHITECTURE.md tells what backends
+ * A backend of remote-store.js over the client of a connection. ARCHITECTURE.md tells what backends
  * have in common.
  *
  * @param {{ connection: object, policy: object, namespace: string }} options as checked by options.js
@@ -167,6 +167,8 @@ function createClientBackend({ connection, policy, namespace }) {
 
     /** Ids of one part are in reach together: those of one slot in a cluster, all elsewhere. */
     partOf: (id) => (adapter.isCluster ? keySlot(keyOf(id)) : 0),
+
+    isOutage: failures.isOutage,
 
     async probe(id) {
       const key = keyOf(id);

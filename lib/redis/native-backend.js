@@ -47,7 +47,7 @@ function createClient(options, keep) {
   }
 }
 
-/** A backend of redis-store.js; `options` as for createClientBackend. */
+/** A backend of remote-store.js; `options` as for createClientBackend. */
 function createNativeBackend({ connection, policy, namespace }) {
   assertAvailable();
   const length = decisionLength(policy.windows.length);
@@ -205,6 +205,8 @@ function createNativeBackend({ connection, policy, namespace }) {
     },
 
     partOf: (id) => (cluster === undefined ? 0 : keySlot(keyOf(id))),
+
+    isOutage: failures.isOutage,
 
     async probe(id) {
       const key = keyOf(id);

@@ -186,7 +186,7 @@ describe('an unknown option', () => {
       { ...GOOD, [name]: 5 },
       TypeError,
       `unknown option "${name}" (string): expected one of interval, maxInInterval, minDifference, limits, ` +
-        `countBlocked, algorithm, blockFor, clock, maxKeys, redis, client, namespace, onError; did you mean '${nearest}'?`,
+        `countBlocked, algorithm, blockFor, clock, maxKeys, redis, client, kv, namespace, onError, commandTimeout; did you mean '${nearest}'?`,
     );
   });
 
@@ -207,7 +207,7 @@ describe('an unknown option', () => {
     expect(limiter('a')).toBe(0);
   });
 
-  test.each(['shared', 'kv'])('%s is refused as one of another version', (name) => {
+  test.each(['shared'])('%s is refused as one of another version', (name) => {
     expectRefusal(
       { ...GOOD, [name]: 'x' },
       TypeError,
