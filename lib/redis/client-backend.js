@@ -6,6 +6,7 @@ const { clearAll } = require('./clear-all');
 const { Deadlines } = require('../remote/deadlines');
 const failures = require('./failures');
 const { keySlot } = require('./key-slot');
+const { createPoliciesWithin } = require('./policies-within');
 const { checkCount, checkProbe, readBrief, readFull, readRefund } = require('./reply');
 const { SCRIPTS, policyArguments } = require('./script');
 
@@ -41,6 +42,7 @@ function createClientBackend({ connection, policy, namespace }) {
   const keyOf = (id) => `${keyStart}${id}}`;
   const { source, sha1 } = SCRIPTS[policy.algorithm];
   const policyArgs = policyArguments(policy);
+  const policyWithin = policy.setsMax ? createPoliciesWithin(policy) : undefined;
   const length = decisionLength(policy.windows.length);
   const numbers = new Float64Array(length);
   const deadlines = new Deadlines(commandTimeout, (call) => {
@@ -96,8 +98,8 @@ function createClientBackend({ connection, policy, namespace }) {
 
   const sendTo = (key) => (args) => adapter.send(key, args);
 
-  function runScript(key, args, done) {
-    request(sendTo(key), ['evalsha', sha1, '1', key, ...args, ...policyArgs], done);
+  function runScript(key, args, done, policyWords = policyArgs) {
+    request(sendTo(key), ['evalsha', sha1, '1', key, ...args, ...policyWords], done);
   }
 
   async function attemptPart(keys, now, indexes, all) {
@@ -115,14 +117,14 @@ function createClientBackend({ connection, policy, namespace }) {
   return {
     detectedClientType: connection.kind.type,
 
-    attempt(id, cost, records, full, now, done) {
+    attempt(id, cost, records, full, now, done, max) {
       const args = [
         records ? 'attempt' : 'peek',
         full ? 'full' : 'brief',
         now === undefined ? '' : String(now),
         String(cost),
       ];
-      runScript(keyOf(id), args, (error, reply) => {
+      const readReply = (error, reply) => {
         if (error !== null) {
           done(error);
           return;
@@ -130,7 +132,8 @@ function createClientBackend({ connection, policy, namespace }) {
         const failed = full ? readFull(reply, numbers, 0, 1, length) : readBrief(reply, numbers);
         if (failed === null) done(null, numbers);
         else done(failed);
-      });
+      };
+      runScript(keyOf(id), args, readReply, policyWithin?.(max, records));
     },
 
     /** In as many calls as there are slots among the ids of a cluster, and for each 1000 ids. */

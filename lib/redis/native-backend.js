@@ -8,6 +8,7 @@ const { clearAll } = require('./clear-all');
 const failures = require('./failures');
 const { keySlot } = require('./key-slot');
 const { readNativeTls } = require('./native-tls');
+const { createPoliciesWithin } = require('./policies-within');
 const { checkCount, checkProbe, readOne, readRefund, readTimeLeft } = require('./reply');
 const { policyArguments } = require('./script');
 
@@ -51,6 +52,7 @@ function createClient(options, keep) {
 function createNativeBackend({ connection, policy, namespace }) {
   assertAvailable();
   const length = decisionLength(policy.windows.length);
+  const policyWithin = policy.setsMax ? createPoliciesWithin(policy) : undefined;
   const brief = new Float64Array(length);
   const keyOf = (id) => `${namespace}{${id}}`;
   /** What each call under way does with its result, by the number that the native side gave it. */
@@ -156,8 +158,11 @@ function createNativeBackend({ connection, policy, namespace }) {
     detectedClientType: 'hiredis',
     keep,
 
-    attempt(id, cost, records, full, now, done) {
-      wait(functions.attempt(id, cost, records, full, now), done);
+    attempt(id, cost, records, full, now, done, max) {
+      const call = policyWithin
+        ? functions.attempt(id, cost, records, full, now, policyWithin(max, records))
+        : functions.attempt(id, cost, records, full, now);
+      wait(call, done);
     },
 
     /** Of one turn are as many as may be under way at once; the others follow. */

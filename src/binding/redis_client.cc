@@ -254,12 +254,13 @@ std::optional<std::int64_t> ReadTime(napi_env env, napi_value from) {
 }
 
 napi_value Attempt(napi_env env, napi_callback_info info) {
-  binding::Call<RedisClient, 5> call(env, info);
+  binding::Call<RedisClient, 6> call(env, info);
   redis::Attempt attempt;
   attempt.cost = static_cast<std::uint64_t>(ReadDouble(env, call.arguments[1]));
   attempt.records = ReadBool(env, call.arguments[2]);
   attempt.wants_all = ReadBool(env, call.arguments[3]);
   attempt.now = ReadTime(env, call.arguments[4]);
+  if (call.count == 6) attempt.policy = ReadTexts(env, call.arguments[5]);
   std::array<char, 256> buffer;
   std::size_t length = 0;
   if (napi_get_value_string_utf8(env, call.arguments[0], buffer.data(), buffer.size(), &length) ==

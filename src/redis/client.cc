@@ -131,9 +131,10 @@ ScriptRequest& Client::OpenRequest(std::uint16_t hash_slot, const Attempt& attem
   AppendWord(arguments, attempt.wants_all ? std::string_view("full") : std::string_view("brief"));
   AppendTime(arguments, attempt.now);
   AppendWord(arguments, static_cast<std::int64_t>(attempt.cost));
-  for (const std::string& word : options_.policy) AppendWord(arguments, word);
+  const auto& policy = attempt.policy.empty() ? options_.policy : attempt.policy;
+  for (const std::string& word : policy) AppendWord(arguments, word);
   auto request = std::make_unique<ScriptRequest>(deadline, options_.script, std::move(arguments),
-                                                 4 + options_.policy.size(),
+                                                 4 + policy.size(),
                                                  attempt.wants_all ? 7 + 2 * options_.windows : 1);
   request->hash_slot = hash_slot;
   Track(*request, untold_.end());

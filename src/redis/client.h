@@ -36,6 +36,7 @@ struct Attempt {
   bool records = true;
   bool wants_all = false;           ///< the full reply, or only the time left
   std::optional<std::int64_t> now;  ///< us; else the server's own time
+  std::vector<std::string> policy;  ///< in place of the client's own, of as many words; or none
 
   bool operator==(const Attempt&) const = default;
 };
