@@ -1,20 +1,65 @@
-# rollgate_embed_script(NAME): redis/scripts.h, with a Lua script's text and SHA-1, made anew when the
-# script changes.
-function(rollgate_embed_script name constant)
-  set(script "${CMAKE_SOURCE_DIR}/src/redis/scripts/${name}.lua")
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${script}")
-  file(READ "${script}" text)
-  file(SHA1 "${script}" sha1)
+# rollgate_embed_scripts(): redis/scripts.h, with the text and SHA-1 of each algorithm's Lua script,
+# made anew when a script changes.
+
+# rollgate_put_in_frame(TEXT FRAME): a file that is no whole script but the parts of one, in their
+# places in the frame. lib/redis/script.js does the same.
+function(rollgate_put_in_frame variable frame)
+  set(rest "${${variable}}")
+  foreach(place IN ITEMS FIRST "ONE WINDOW" "ANY POLICY")
+    # A part ends where the next one begins.
+    set(part "${rest}")
+    string(REGEX MATCH "\n-- PART: [^\n]*\n" border "${rest}")
+    if(border)
+      string(FIND "${rest}" "${border}" end)
+      string(LENGTH "${border}" length)
+      math(EXPR next "${end} + ${length}")
+      math(EXPR end "${end} + 1")
+      string(SUBSTRING "${rest}" 0 ${end} part)
+      string(SUBSTRING "${rest}" ${next} -1 rest)
+    endif()
+    string(REGEX REPLACE "[ ]*-- PLACE: ${place}\n" "@part@" frame "${frame}")
+    string(REPLACE "@part@" "${part}" frame "${frame}")
+  endforeach()
+  set(${variable} "${frame}" PARENT_SCOPE)
+endfunction()
+
+function(rollgate_embed_scripts)
+  set(folder "${CMAKE_SOURCE_DIR}/src/redis/scripts")
+  set(frame_path "${folder}/frame.lua")
+  file(READ "${frame_path}" frame)
+  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${frame_path}")
+  file(GLOB paths CONFIGURE_DEPENDS "${folder}/*.lua")
+  list(REMOVE_ITEM paths "${frame_path}")
+  set(entries "")
+  foreach(path IN LISTS paths)
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${path}")
+    get_filename_component(name "${path}" NAME_WE)
+    string(REPLACE "_" "-" algorithm "${name}")
+    file(READ "${path}" text)
+    string(FIND "${text}" "-- In frame.lua:" found)
+    if(found EQUAL 0)
+      rollgate_put_in_frame(text "${frame}")
+    endif()
+    string(SHA1 sha1 "${text}")
+    string(APPEND entries "    {\"${algorithm}\", {R\"lua(${text})lua\", \"${sha1}\"}},\n")
+  endforeach()
   file(CONFIGURE OUTPUT "${CMAKE_BINARY_DIR}/generated/redis/scripts.h" CONTENT [=[
 // Made from the scripts in src/redis/scripts; not to be edited.
 #pragma once
 
 #include <string_view>
 
+#include "redis/request.h"
+
 namespace rollgate::redis {
 
-inline constexpr std::string_view k@constant@Sha1 = "@sha1@";
-inline constexpr std::string_view k@constant@Text = R"lua(@text@)lua";
+struct ScriptOfAlgorithm {
+  std::string_view algorithm;
+  Script script;
+};
+
+inline constexpr ScriptOfAlgorithm kScripts[] = {
+@entries@};
 
 }  // namespace rollgate::redis
 ]=] @ONLY)

@@ -4,13 +4,18 @@
 const { optionTypeError, typeError } = require('./errors');
 const RateLimiter = require('./limiter');
 const { clientKindOf } = require('./redis/clients');
+const { CHOICES } = require('./store-options');
 
 /** A limiter in memory; `new InMemoryRateLimiter({ interval, maxInInterval, minDifference })`. */
 class InMemoryRateLimiter extends RateLimiter {
   constructor(options) {
     super(options);
-    if (this.detectedClientType === undefined) return;
-    throw typeError('ERR_ROLLGATE_OPTION', "option 'redis': not allowed for a limiter in memory");
+    const other = CHOICES.find((name) => options[name] !== undefined);
+    if (other === undefined) return;
+    throw typeError(
+      'ERR_ROLLGATE_OPTION',
+      `option '${other}': not allowed for a limiter in memory`,
+    );
   }
 }
 

@@ -10,9 +10,13 @@ export type {
   Caller,
   CommonOptions,
   Decision,
+  DenoKv,
   ErrorCode,
   Id,
   IORedisClient,
+  KvEntry,
+  KvRateLimiterOptions,
+  KvStoreOptions,
   Limit,
   LimitedRequest,
   LimitInfo,
@@ -21,6 +25,7 @@ export type {
   NodeRedisClient,
   NoRedis,
   OneLimitOptions,
+  PlainKv,
   RateLimitBackend,
   RateLimitByRules,
   RateLimitExisting,
@@ -43,6 +48,8 @@ export type {
   RedisRateLimiterOptions,
   RedisStats,
   RedisStoreOptions,
+  RemoteRateLimiter,
+  RemoteStats,
   RequestLimit,
   RuleOption,
   SeveralLimitsOptions,
@@ -51,6 +58,7 @@ export type {
   WithRateLimit,
   WithRedis,
 } from './index.js';
+
 export {
   InMemoryRateLimiter,
   IORedisRateLimiter,

@@ -31,6 +31,19 @@ declare function RateLimiter(
   options: RateLimiter.RedisRateLimiterOptions,
 ): RateLimiter.AsyncRateLimiter;
 
+/**
+ * A limiter over a key-value store with compare-and-set, which everybody shares who has its
+ * `namespace`. It answers with promises.
+ *
+ * ```js
+ * const kv = await openKv('limits.db'); // of @deno/kv; on Deno: await Deno.openKv()
+ * const limiter = RateLimiter({ kv, namespace: 'api', interval: 1000, maxInInterval: 10 });
+ * ```
+ */
+declare function RateLimiter(
+  options: RateLimiter.KvRateLimiterOptions,
+): RateLimiter.RemoteRateLimiter;
+
 // biome-ignore lint/correctness/noUnusedVariables: what a limiter is as a function; merges with the class
 interface RateLimiter {
   /**
@@ -188,7 +201,11 @@ declare namespace RateLimiter {
    *   something that makes no sense
    * - `ERR_ROLLGATE_REDIS_QUEUE_FULL`: Error, `maxQueue` calls wait already
    * - `ERR_ROLLGATE_REDIS_CLOSED`: Error, the Redis client was closed by its owner
-   * - `ERR_ROLLGATE_UNSUPPORTED`: Error, this build cannot do what the options ask for
+   * - `ERR_ROLLGATE_KV_TIMEOUT`: Error, the key-value store did not answer within `commandTimeout`, was
+   *   busy (see `cause`), or others wrote the id each time
+   * - `ERR_ROLLGATE_KV`: Error, the key-value store failed (see `cause`), or has something under the key
+   *   of the id that makes no sense
+   * - `ERR_ROLLGATE_UNSUPPORTED`: Error, this build or store cannot do what is asked for
    * - `ERR_ROLLGATE_THROWN`: Error, a function given to `rateLimit` threw what `next` cannot read (see
    *   `cause`)
    */
@@ -210,6 +227,8 @@ declare namespace RateLimiter {
     | 'ERR_ROLLGATE_REDIS_REPLY'
     | 'ERR_ROLLGATE_REDIS_QUEUE_FULL'
     | 'ERR_ROLLGATE_REDIS_CLOSED'
+    | 'ERR_ROLLGATE_KV_TIMEOUT'
+    | 'ERR_ROLLGATE_KV'
     | 'ERR_ROLLGATE_UNSUPPORTED'
     | 'ERR_ROLLGATE_STORE'
     | 'ERR_ROLLGATE_THROWN';
@@ -267,8 +286,9 @@ declare namespace RateLimiter {
     blockFor?: number | readonly number[] | undefined;
     /**
      * Tells the time in ms, in place of the monotonic clock; for tests and simulation. Fractions are
-     * taken to the microsecond. On Redis it takes the place of the server's clock. If it throws or gives
-     * no finite number, that call fails with `ERR_ROLLGATE_CLOCK` and the limiter lives on. A step backwards never lets more through; to know
+     * taken to the microsecond. On Redis it takes the place of the server's clock, in a key-value store
+     * that of the time of day. If it throws or gives no finite number, that call fails with
+     * `ERR_ROLLGATE_CLOCK` and the limiter lives on. A step backwards never lets more through; to know
      * what to hold against it, a limiter with a clock of its own forgets expired ids only where
      * `maxKeys` asks for room.
      */
@@ -276,7 +296,7 @@ declare namespace RateLimiter {
     /**
      * Most ids held at once, an integer >= 1. When full, the id nearest to expiry is dropped, counted
      * in `stats()`, and warned about once (`process.emitWarning`, code `ROLLGATE_EVICTED`). Default
-     * 1,000,000. On Redis it bounds what `onError: 'memory'` holds.
+     * 1,000,000. On Redis and in a key-value store it bounds what `onError: 'memory'` holds.
      */
     maxKeys?: number | undefined;
   }
@@ -299,8 +319,10 @@ declare namespace RateLimiter {
   interface NoRedis {
     redis?: undefined;
     client?: undefined;
+    kv?: undefined;
     namespace?: undefined;
     onError?: undefined;
+    commandTimeout?: undefined;
   }
 
   /** The options of a limiter. Numeric strings are refused, and so is what is not listed here. */
@@ -388,21 +410,88 @@ declare namespace RateLimiter {
   }
 
   /** Under the name it has here, or that of rolling-rate-limiter. */
-  type WithRedis<Redis> =
+  type WithRedis<Redis> = { kv?: undefined; commandTimeout?: undefined } & (
     | { redis: Redis; client?: undefined }
-    | { client: Redis; redis?: undefined };
+    | { client: Redis; redis?: undefined }
+  );
 
   /** The options of a limiter on Redis. */
   type RedisRateLimiterOptions<Redis = RedisOption> = (OneLimitOptions | SeveralLimitsOptions) &
     RedisStoreOptions &
     WithRedis<Redis>;
 
+  /** An open Deno KV: what `Deno.openKv()` gives, or `openKv()` of @deno/kv. */
+  interface DenoKv {
+    get(...args: never[]): Promise<{ readonly versionstamp: string | null }>;
+    list(...args: never[]): AsyncIterable<{ readonly versionstamp: string }>;
+    atomic(): { commit(): Promise<{ readonly ok: boolean }> };
+  }
+
+  /** What a key-value store of yours gives for a key. */
+  interface KvEntry {
+    /** Exactly what was set. */
+    value: Uint8Array;
+    /** Another one with every set; no key ever has the same one twice. Neither null nor undefined. */
+    version: unknown;
+  }
+
+  /** A key-value store of yours. Functions may answer with promises, or at once. */
+  interface PlainKv {
+    /** What is there; null or undefined where there is nothing, or it has expired. */
+    get(key: string): KvEntry | null | undefined | PromiseLike<KvEntry | null | undefined>;
+    /**
+     * Sets the value if its version is still this one, or if there is none where it is null; at once, so
+     * that of two who try only one succeeds.
+     *
+     * @param ttlMs whole ms, after which it is to be gone; not before
+     * @returns true, or false where the version is another one and nothing was done
+     */
+    set(
+      key: string,
+      value: Uint8Array,
+      version: unknown,
+      ttlMs: number,
+    ): boolean | PromiseLike<boolean>;
+    /** Without it, `clear` sets a value of one byte that expires in a second. */
+    delete?(key: string): unknown;
+    /** The keys that begin with `prefix`. Without it, `clearAll` rejects with `ERR_ROLLGATE_UNSUPPORTED`. */
+    list?(
+      prefix: string,
+    ):
+      | Iterable<string>
+      | AsyncIterable<string>
+      | PromiseLike<Iterable<string> | AsyncIterable<string>>;
+  }
+
+  /** What a limiter over a key-value store can be told besides its limits. */
+  interface KvStoreOptions {
+    /** The store, which the limiter uses and leaves to its owner: it neither opens nor closes it. */
+    kv: DenoKv | PlainKv;
+    /**
+     * Beginning of every key: non-empty, without braces, at most 512 bytes. Limiters of one namespace
+     * count together and must have the same limits.
+     */
+    namespace: string;
+    /**
+     * ms within which a call gets its answer, an integer >= 1, counted from the call; then it fails
+     * with `ERR_ROLLGATE_KV_TIMEOUT`. Default 500.
+     */
+    commandTimeout?: number | undefined;
+    /** Who decides where the store gives no answer: see RedisStoreOptions. Default 'throw'. */
+    onError?: 'throw' | 'allow' | 'block' | 'memory' | undefined;
+    redis?: undefined;
+    client?: undefined;
+  }
+
+  /** The options of a limiter over a key-value store. */
+  type KvRateLimiterOptions = (OneLimitOptions | SeveralLimitsOptions) & KvStoreOptions;
+
   /**
    * A limiter whose store is elsewhere: it answers with promises, and what is wrong with a call rejects
    * them. The methods are those of RateLimiter.
    */
   // biome-ignore lint/complexity/noBannedTypes: a limiter is a function
-  interface AsyncRateLimiter extends Function {
+  interface RemoteRateLimiter extends Function {
     /**
      * Attempts an action and calls back later, never in the same tick.
      *
@@ -417,13 +506,10 @@ declare namespace RateLimiter {
      * Attempts an action; resolves to the time left in ms: 0 exactly when the action is allowed.
      *
      * Rejects with `ERR_ROLLGATE_ID` (also for strings that are no well-formed Unicode),
-     * `ERR_ROLLGATE_CLOCK`, `ERR_ROLLGATE_CLOSED`, and `ERR_ROLLGATE_REDIS_...` unless `onError` says
-     * otherwise; so do all methods.
+     * `ERR_ROLLGATE_CLOCK`, `ERR_ROLLGATE_CLOSED`, and `ERR_ROLLGATE_REDIS_...` or `ERR_ROLLGATE_KV...`
+     * unless `onError` says otherwise; so do all methods.
      */
     (id?: Id, callback?: undefined): Promise<number>;
-
-    /** What speaks to Redis: the native client, or yours. */
-    readonly detectedClientType: RedisClientType;
 
     limit(id?: Id): Promise<boolean>;
     wouldLimit(id?: Id): Promise<boolean>;
@@ -433,27 +519,34 @@ declare namespace RateLimiter {
     peek(id?: Id, options?: AttemptOptions): Promise<Decision>;
 
     /**
-     * In one round trip for each 1000 ids; in a cluster one for each slot among them. Where one part
-     * fails the promise rejects, and others may be recorded.
+     * On Redis in one round trip for each 1000 ids, in a cluster one for each slot among them; in a
+     * key-value store one for each id, at the same time. Where one part fails the promise rejects, and
+     * others may be recorded.
      */
     attemptMany(ids: readonly Id[]): Promise<Decision[]>;
 
     /**
-     * As of RateLimiter. Always rejects where Redis does not answer, whatever `onError` says; the
+     * As of RateLimiter. Always rejects where the store does not answer, whatever `onError` says; the
      * decision is used up then. Decisions that `onError` made are given back where they were made.
      */
     refund(decision: Decision): Promise<boolean>;
 
-    /** Always rejects where Redis does not answer, whatever `onError` says. */
+    /** Always rejects where the store does not answer, whatever `onError` says. */
     clear(id?: Id): Promise<void>;
 
-    /** Scans all keys of the database: as many round trips as that takes. */
+    /** On Redis it scans all keys of the database: as many round trips as that takes. */
     clearAll(): Promise<void>;
 
-    stats(): RedisStats;
+    stats(): RemoteStats;
 
-    /** Closes a connection of the limiter's own; a client of yours stays as it is. */
+    /** Closes a connection of the limiter's own; a client or store of yours stays as it is. */
     close(): Promise<void>;
+  }
+
+  /** A limiter on Redis. */
+  interface AsyncRateLimiter extends RemoteRateLimiter {
+    /** What speaks to Redis: the native client, or yours. */
+    readonly detectedClientType: RedisClientType;
   }
 
   type RedisClientType = 'hiredis' | 'ioredis' | 'node-redis';
@@ -529,7 +622,10 @@ declare namespace RateLimiter {
   }
 
   /** What a limiter on Redis has done since it was made, in this process. */
-  interface RedisStats {
+  type RedisStats = RemoteStats;
+
+  /** What a limiter whose store is elsewhere has done since it was made, in this process. */
+  interface RemoteStats {
     /** Unknown: to count them would take a scan of the database. */
     keys: null;
     /** Allowed attempts, those included that `onError` allowed. */
@@ -538,13 +634,16 @@ declare namespace RateLimiter {
     blocked: number;
     /** Ids that `onError: 'memory'` dropped for want of room. */
     evicted: number;
-    /** Calls that failed because of the clock or Redis, those included that `onError` softened. */
+    /** Calls that failed because of the clock or the store, those included that `onError` softened. */
     errors: number;
     /** Unknown. */
     bytes: null;
     /** Decisions that `onError` made. */
     fallbacks: number;
-    /** What can be told of the connection; `pending` is how many calls wait for an answer. */
+    /**
+     * What can be told of the connection; `pending` is how many calls wait for an answer, and
+     * `conflicts`, in a key-value store, how often somebody else wrote first or it was busy.
+     */
     connection: { pending: number; [fact: string]: unknown };
   }
 
@@ -763,6 +862,10 @@ declare namespace RateLimiter {
     redis?: RedisOption | undefined;
     /** The same as `redis`. */
     client?: RedisOption | undefined;
+    /** Counts in a key-value store; a `namespace` is needed, too. */
+    kv?: DenoKv | PlainKv | undefined;
+    /** ms within which a key-value store has to answer. Default 500. */
+    commandTimeout?: number | undefined;
     /** The same as `interval`; wins over it. */
     windowMs?: number | undefined;
     /** Wins over `max` and `maxInInterval`. */

@@ -3,9 +3,11 @@
 
 const { Decision, decisionLength, readInfo, NUMBERS } = require('./decision');
 const { typeError, show } = require('./errors');
+const { createKvBackend } = require('./kv/backend');
 const { createMemoryStore } = require('./memory-store');
 const { readCost, readLimiterOptions } = require('./options');
-const { createRedisStore } = require('./redis/redis-store');
+const { createRedisBackend } = require('./redis/backend');
+const { createRemoteStore } = require('./remote/remote-store');
 const { USAGE } = require('./usage');
 const { ATTEMPT_WITHIN, PEEK_WITHIN } = require('./within');
 
@@ -18,7 +20,12 @@ function smallestMax(windows) {
 }
 
 function createStore(checked) {
-  return checked.redis === undefined ? createMemoryStore(checked) : createRedisStore(checked);
+  const { redis, kv } = checked;
+  if (redis !== undefined) {
+    return createRemoteStore(checked, createRedisBackend(checked), redis.onError);
+  }
+  if (kv !== undefined) return createRemoteStore(checked, createKvBackend(checked), kv.onError);
+  return createMemoryStore(checked);
 }
 
 function readBlocked(numbers) {

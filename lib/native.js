@@ -15,5 +15,8 @@ function load() {
   }
 }
 
-/** @type {{ createMemoryLimiter: Function, liveLimiters: () => number }} */
+/**
+ * @type {{ createMemoryLimiter: Function, createPortableLimiter: Function, createRedisClient?: Function,
+ *   liveLimiters: () => number }}
+ */
 module.exports = load();

@@ -11,8 +11,8 @@ const {
   readObject,
   rejectUnknownOptions,
 } = require('./option-values');
+const { STORE_NAMES, readStoreOptions } = require('./store-options');
 const { SETS_MAX } = require('./within');
-const { REDIS_NAMES, readRedisOptions } = require('./redis/options');
 
 const DEFAULT_MAX_KEYS = 1_000_000;
 const LIMIT_NAMES = ['interval', 'maxInInterval', 'minDifference'];
@@ -24,11 +24,11 @@ const LIMITER_NAMES = [
   'blockFor',
   'clock',
   'maxKeys',
-  ...REDIS_NAMES,
+  ...STORE_NAMES,
 ];
 
 /** Options of stores and algorithms that this version does not have. */
-const NOT_YET = ['kv', 'shared'];
+const NOT_YET = ['shared'];
 
 function readMinDifference(name, value) {
   if (value === undefined) return 0;
@@ -67,9 +67,10 @@ function readLimitsOf({ limits, interval, maxInInterval, minDifference }) {
  * Checks the options of a limiter.
  *
  * @returns {{ windows: { interval: number, maxInInterval: number }[], minDifference: number,
- *   countBlocked: boolean, algorithm: string, blockFor: number[], setsMax: boolean, maxKeys: number, clock: (() => number) | undefined,
- *   redis: { connection: object, namespace: string, onError: string } | undefined }} durations in
- *   ms; several limits' least differences come to the largest of them; `redis` as in redis/options.js
+ *   countBlocked: boolean, algorithm: string, blockFor: number[], setsMax: boolean, maxKeys: number,
+ *   clock: (() => number) | undefined,
+ *   redis?: object, kv?: object }} durations in ms; several limits' least differences come to the largest
+ *   of them; `redis` and `kv` as store-options.js reads them
  */
 function readLimiterOptions(options) {
   readObject('options', options);
@@ -89,7 +90,7 @@ function readLimiterOptions(options) {
     setsMax: options[SETS_MAX] === true,
     maxKeys: maxKeys === undefined ? DEFAULT_MAX_KEYS : readCount('maxKeys', maxKeys),
     clock,
-    redis: readRedisOptions(options),
+    ...readStoreOptions(options),
   };
 }
 

@@ -13,7 +13,17 @@ const { runBenchmark } = require('../bench/js/harness');
 const { progressLine, tableMarkdown, tableText } = require('../bench/js/report');
 const { checkAll } = require('../bench/js/plain-js-check');
 
-const NAMES = ['throughput', 'memory', 'stall', 'attack', 'floods', 'redis', 'middleware', 'core'];
+const NAMES = [
+  'throughput',
+  'memory',
+  'stall',
+  'attack',
+  'floods',
+  'redis',
+  'redis-algorithms',
+  'middleware',
+  'core',
+];
 const PEERS = [
   'express-rate-limit',
   'rate-limiter-flexible',

@@ -37,15 +37,16 @@ const rollgateNodeRedis = async (options) => rollgateOver(await openNodeRedis(op
 
 /** No limiter: rollgate's script, called as the native client calls it. */
 async function scriptIoredis({ url, interval, maxInInterval }) {
-  const { SHA1, SOURCE, policyArguments } = require('../../lib/redis/script');
+  const { SCRIPTS, policyArguments } = require('../../lib/redis/script');
+  const { source, sha1 } = SCRIPTS['sliding-window-log'];
   const client = openIoredis({ url });
-  await client.script('LOAD', SOURCE);
+  await client.script('LOAD', source);
   const windows = [{ interval, maxInInterval }];
-  const policy = policyArguments({ windows, minDifference: 0, countBlocked: true });
+  const policy = policyArguments({ windows, minDifference: 0, countBlocked: true, blockFor: [] });
   const args = ['attempt', 'brief', '', '1', ...policy];
   return {
     calling: 'await',
-    check: (id) => client.evalsha(SHA1, '1', keyOfRollgate(id), ...args),
+    check: (id) => client.evalsha(sha1, '1', keyOfRollgate(id), ...args),
     isRefused: ([timeLeft]) => timeLeft > 0,
     keyOf: keyOfRollgate,
   };

@@ -7,9 +7,6 @@ const { USAGE } = require('../usage');
 const { ATTEMPT_WITHIN, PEEK_WITHIN, SETS_MAX } = require('../within');
 const { whenKnown } = require('./rules/when-known');
 
-/** Stores that cannot be told a maximum at every attempt yet. */
-const NOT_YET = ['redis', 'client', 'shared', 'kv'];
-
 /** One count for each id, judged by the maximum that attempt(id, max) is told; 0 refuses and counts nothing. */
 function createLimiterByRequest(limiterOptions, closedLimiter) {
   assertPossible(limiterOptions);
@@ -32,15 +29,11 @@ function withoutAttempt(decision) {
 }
 
 function assertPossible(limiterOptions) {
-  const store = NOT_YET.find((name) => limiterOptions[name] !== undefined);
-  if (store !== undefined) throw refuse(`not available with '${store}' in this version`);
-  if (limiterOptions.algorithm === 'gcra') {
-    throw refuse("not possible with algorithm 'gcra', whose memory depends on the limit");
-  }
-}
-
-function refuse(why) {
-  return typeError('ERR_ROLLGATE_OPTION', `option 'limit': a function is ${why}`);
+  if (limiterOptions.algorithm !== 'gcra') return;
+  throw typeError(
+    'ERR_ROLLGATE_OPTION',
+    "option 'limit': a function is not possible with algorithm 'gcra', whose memory depends on the limit",
+  );
 }
 
 module.exports = { createLimiterByRequest };

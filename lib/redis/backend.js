@@ -3,12 +3,18 @@
 
 const { createClientBackend } = require('./client-backend');
 const { createNativeBackend } = require('./native-backend');
+const { windowsWithin } = require('./policies-within');
 
-/** @param {{ connection: object, policy: object, namespace: string }} options as checked by options.js */
-function createBackend(options) {
-  return options.connection.client === undefined
+/** @param {object} checked options of a limiter with `redis`, as checked by options.js */
+function createRedisBackend(checked) {
+  const { minDifference, countBlocked, algorithm, blockFor, setsMax } = checked;
+  const { connection, namespace } = checked.redis;
+  const windows = setsMax ? windowsWithin(checked) : checked.windows;
+  const policy = { windows, minDifference, countBlocked, algorithm, blockFor, setsMax };
+  const options = { connection, policy, namespace };
+  return connection.client === undefined
     ? createNativeBackend(options)
     : createClientBackend(options);
 }
 
-module.exports = { createBackend };
+module.exports = { createRedisBackend };

@@ -3,11 +3,12 @@
 
 const { decisionLength } = require('../decision');
 const { clearAll } = require('./clear-all');
-const { Deadlines } = require('./deadlines');
+const { Deadlines } = require('../remote/deadlines');
 const failures = require('./failures');
 const { keySlot } = require('./key-slot');
+const { createPoliciesWithin } = require('./policies-within');
 const { checkCount, checkProbe, readBrief, readFull, readRefund } = require('./reply');
-const { SHA1, SOURCE, policyArguments } = require('./script');
+const { SCRIPTS, policyArguments } = require('./script');
 
 /** Redis stands still while a script runs; and Lua passes on no more than 8000 keys. */
 const MOST_KEYS = 1000;
@@ -28,7 +29,7 @@ function partsOf(keys, isCluster) {
 }
 
 /**
- * A backend of redis-store.js over the client of a connection. ARCHITECTURE.md tells what backends
+ * A backend of remote-store.js over the client of a connection. ARCHITECTURE.md tells what backends
  * have in common.
  *
  * @param {{ connection: object, policy: object, namespace: string }} options as checked by options.js
@@ -39,7 +40,9 @@ function createClientBackend({ connection, policy, namespace }) {
   const circumstances = { commandTimeout, maxQueue, ...adapter };
   const keyStart = `${adapter.prefix}${namespace}{`;
   const keyOf = (id) => `${keyStart}${id}}`;
+  const { source, sha1 } = SCRIPTS[policy.algorithm];
   const policyArgs = policyArguments(policy);
+  const policyWithin = policy.setsMax ? createPoliciesWithin(policy) : undefined;
   const length = decisionLength(policy.windows.length);
   const numbers = new Float64Array(length);
   const deadlines = new Deadlines(commandTimeout, (call) => {
@@ -66,7 +69,7 @@ function createClientBackend({ connection, policy, namespace }) {
         unanswered -= 1;
         if (!call.isPending) return;
         if (args[0] === 'evalsha' && String(error?.message).startsWith('NOSCRIPT')) {
-          transmit(call, send, ['eval', SOURCE, ...args.slice(2)]);
+          transmit(call, send, ['eval', source, ...args.slice(2)]);
           return;
         }
         deadlines.end(call);
@@ -95,13 +98,13 @@ function createClientBackend({ connection, policy, namespace }) {
 
   const sendTo = (key) => (args) => adapter.send(key, args);
 
-  function runScript(key, args, done) {
-    request(sendTo(key), ['evalsha', SHA1, '1', key, ...args, ...policyArgs], done);
+  function runScript(key, args, done, policyWords = policyArgs) {
+    request(sendTo(key), ['evalsha', sha1, '1', key, ...args, ...policyWords], done);
   }
 
   async function attemptPart(keys, now, indexes, all) {
     const part = indexes.map((i) => keys[i]);
-    const args = ['evalsha', SHA1, String(part.length), ...part, 'attempt', 'full', now, '1'];
+    const args = ['evalsha', sha1, String(part.length), ...part, 'attempt', 'full', now, '1'];
     const reply = await ask(sendTo(part[0]), [...args, ...policyArgs]);
     const own = new Float64Array(part.length * length);
     const failed = readFull(reply, own, 0, part.length, length);
@@ -114,14 +117,14 @@ function createClientBackend({ connection, policy, namespace }) {
   return {
     detectedClientType: connection.kind.type,
 
-    attempt(id, cost, records, full, now, done) {
+    attempt(id, cost, records, full, now, done, max) {
       const args = [
         records ? 'attempt' : 'peek',
         full ? 'full' : 'brief',
         now === undefined ? '' : String(now),
         String(cost),
       ];
-      runScript(keyOf(id), args, (error, reply) => {
+      const readReply = (error, reply) => {
         if (error !== null) {
           done(error);
           return;
@@ -129,7 +132,8 @@ function createClientBackend({ connection, policy, namespace }) {
         const failed = full ? readFull(reply, numbers, 0, 1, length) : readBrief(reply, numbers);
         if (failed === null) done(null, numbers);
         else done(failed);
-      });
+      };
+      runScript(keyOf(id), args, readReply, policyWithin?.(max, records));
     },
 
     /** In as many calls as there are slots among the ids of a cluster, and for each 1000 ids. */
@@ -142,8 +146,9 @@ function createClientBackend({ connection, policy, namespace }) {
       return all;
     },
 
-    refund(id, { at, cost, incarnation }) {
-      const args = ['refund', String(at), String(incarnation), String(cost)];
+    refund(id, { at, cost, incarnation }, now) {
+      const time = now === undefined ? '' : String(now);
+      const args = ['refund', `${at},${incarnation}`, time, String(cost)];
       return new Promise((resolve, reject) => {
         runScript(keyOf(id), args, (error, reply) => {
           const found = error ?? readRefund(reply);
@@ -165,6 +170,8 @@ function createClientBackend({ connection, policy, namespace }) {
 
     /** Ids of one part are in reach together: those of one slot in a cluster, all elsewhere. */
     partOf: (id) => (adapter.isCluster ? keySlot(keyOf(id)) : 0),
+
+    isOutage: failures.isOutage,
 
     async probe(id) {
       const key = keyOf(id);

@@ -56,6 +56,15 @@ function withoutArguments(message) {
   return message.replace(/,? with args beginning with:.*$/s, '');
 }
 
+const OUTAGE_CODES = ['TIMEOUT', 'UNREACHABLE', 'AUTH', 'CLOSED'].map(
+  (kind) => `ERR_ROLLGATE_REDIS_${kind}`,
+);
+
+/** Whether the next call would meet the same failure. */
+function isOutage(error) {
+  return OUTAGE_CODES.includes(error.code);
+}
+
 const CLUSTER_REPLY = /^(MOVED|ASK|CROSSSLOT) /;
 const CLUSTER_HINT =
   "; this server is a node of a cluster: give 'redis' { cluster: [its URL] } or a cluster client";
@@ -108,6 +117,7 @@ module.exports = {
   closed,
   fromClientError,
   fromReplyError,
+  isOutage,
   queueFull,
   reply,
   timeout,

@@ -8,6 +8,7 @@ const { clearAll } = require('./clear-all');
 const failures = require('./failures');
 const { keySlot } = require('./key-slot');
 const { readNativeTls } = require('./native-tls');
+const { createPoliciesWithin } = require('./policies-within');
 const { checkCount, checkProbe, readOne, readRefund, readTimeLeft } = require('./reply');
 const { policyArguments } = require('./script');
 
@@ -47,10 +48,11 @@ function createClient(options, keep) {
   }
 }
 
-/** A backend of redis-store.js; `options` as for createClientBackend. */
+/** A backend of remote-store.js; `options` as for createClientBackend. */
 function createNativeBackend({ connection, policy, namespace }) {
   assertAvailable();
   const length = decisionLength(policy.windows.length);
+  const policyWithin = policy.setsMax ? createPoliciesWithin(policy) : undefined;
   const brief = new Float64Array(length);
   const keyOf = (id) => `${namespace}{${id}}`;
   /** What each call under way does with its result, by the number that the native side gave it. */
@@ -113,6 +115,7 @@ function createNativeBackend({ connection, policy, namespace }) {
       retryMin: retry.min,
       retryMax: retry.max,
       keyPrefix: namespace,
+      algorithm: policy.algorithm,
       policy: policyArguments(policy),
       windows: policy.windows.length,
       tls: readNativeTls(connection.tls),
@@ -155,8 +158,11 @@ function createNativeBackend({ connection, policy, namespace }) {
     detectedClientType: 'hiredis',
     keep,
 
-    attempt(id, cost, records, full, now, done) {
-      wait(functions.attempt(id, cost, records, full, now), done);
+    attempt(id, cost, records, full, now, done, max) {
+      const call = policyWithin
+        ? functions.attempt(id, cost, records, full, now, policyWithin(max, records))
+        : functions.attempt(id, cost, records, full, now);
+      wait(call, done);
     },
 
     /** Of one turn are as many as may be under way at once; the others follow. */
@@ -173,9 +179,9 @@ function createNativeBackend({ connection, policy, namespace }) {
       return all;
     },
 
-    refund(id, { at, cost, incarnation }) {
+    refund(id, { at, cost, incarnation }, now) {
       return new Promise((resolve, reject) => {
-        wait(functions.refund(id, at, incarnation, cost), (error, _, integer) => {
+        wait(functions.refund(id, at, incarnation, cost, now), (error, _, integer) => {
           const found = error ?? readRefund([integer]);
           if (typeof found === 'boolean') resolve(found);
           else reject(found);
@@ -204,6 +210,8 @@ function createNativeBackend({ connection, policy, namespace }) {
     },
 
     partOf: (id) => (cluster === undefined ? 0 : keySlot(keyOf(id))),
+
+    isOutage: failures.isOutage,
 
     async probe(id) {
       const key = keyOf(id);

@@ -2,37 +2,24 @@
 'use strict';
 
 const { randomBytes } = require('node:crypto');
-const { optionRangeError, optionTypeError, typeError } = require('../errors');
+const { optionTypeError, typeError } = require('../errors');
 const { readObject, rejectUnknownOptions } = require('../option-values');
+const { readNamespace: readGivenNamespace, readOnError } = require('../remote/options');
 const { clientKindOf } = require('./clients');
 const {
   CONNECTION_NAMES,
   readCallOptions,
   readConnectionOptions,
 } = require('./connection-options');
-const { isWellFormed } = require('./well-formed');
-
-const REDIS_NAMES = ['redis', 'client', 'namespace', 'onError'];
-const ON_ERROR = ['throw', 'allow', 'block', 'memory'];
 
 const EXPECTED =
   'a redis://, rediss:// or unix:// URL, an object of connection options, or a client of ioredis or ' +
   'redis (node-redis)';
 
+/** Without one, nobody shares the counts. */
 function readNamespace(namespace) {
-  if (namespace === undefined) return `rate-limiter-${randomBytes(6).toString('base64url')}`;
-  const expected = 'a non-empty string of well-formed Unicode without braces';
-  if (typeof namespace !== 'string') throw optionTypeError('namespace', expected, namespace);
-  if (namespace === '' || /[{}]/.test(namespace) || !isWellFormed(namespace)) {
-    throw optionRangeError('namespace', expected, namespace);
-  }
-  return namespace;
-}
-
-function readOnError(onError = 'throw') {
-  if (ON_ERROR.includes(onError)) return onError;
-  const policies = ON_ERROR.map((policy) => `'${policy}'`).join(', ');
-  throw optionTypeError('onError', `one of ${policies}`, onError);
+  if (namespace !== undefined) return readGivenNamespace(namespace);
+  return `rate-limiter-${randomBytes(6).toString('base64url')}`;
 }
 
 /** Anything else than a bag of options is a client of a kind that is not known. */
@@ -83,22 +70,11 @@ function readConnection(name, value) {
 }
 
 /**
- * @returns {{ connection: object, namespace: string, onError: string } | undefined} undefined without
- *   Redis; a connection has `commandTimeout` and `maxQueue`, and either `client` with its `kind` (see
- *   clients/index.js) or all that readConnectionOptions gives
+ * @returns {{ connection: object, namespace: string, onError: string }} a connection has
+ *   `commandTimeout` and `maxQueue`, and either `client` with its `kind` (see clients/index.js) or all
+ *   that readConnectionOptions gives
  */
 function readRedisOptions({ redis, client, namespace, onError }) {
-  if (redis === undefined && client === undefined) {
-    const lonely = [
-      ['namespace', namespace],
-      ['onError', onError],
-    ].find(([, value]) => value !== undefined);
-    if (lonely === undefined) return undefined;
-    throw typeError(
-      'ERR_ROLLGATE_OPTION',
-      `option '${lonely[0]}': expected only beside 'redis' (or 'client'), which is missing`,
-    );
-  }
   if (redis !== undefined && client !== undefined && redis !== client) {
     throw typeError(
       'ERR_ROLLGATE_OPTION',
@@ -113,4 +89,4 @@ function readRedisOptions({ redis, client, namespace, onError }) {
   };
 }
 
-module.exports = { REDIS_NAMES, readNamespace, readRedisOptions };
+module.exports = { readNamespace, readRedisOptions };

@@ -4,7 +4,7 @@
 const { NUMBERS } = require('../decision');
 const failures = require('./failures');
 
-const BITS_OF_BLOCKED = 3;
+const BITS_OF_BLOCKED = 7;
 
 /** Clients can be told to give numbers as strings. NaN if it is no integer. */
 function readInteger(value) {

@@ -1,14 +1,35 @@
-// The script that decides on Redis: its source, its name there, and the arguments it takes.
+// The scripts that decide on Redis, one for each algorithm: their sources, their names there, and their arguments.
 'use strict';
 
 const { createHash } = require('node:crypto');
 const fs = require('node:fs');
 const path = require('node:path');
+const { ALGORITHMS } = require('../algorithms');
 const { durationToMicros } = require('../clock');
 
-const SOURCE_PATH = path.join(__dirname, '../../src/redis/scripts/sliding_window_log.lua');
-const SOURCE = fs.readFileSync(SOURCE_PATH, 'utf8');
-const SHA1 = createHash('sha1').update(SOURCE).digest('hex');
+const FOLDER = path.join(__dirname, '../../src/redis/scripts');
+
+/** How a file begins that is no whole script but the parts of one, and where they stand in the frame. */
+const IN_FRAME = '-- In frame.lua:';
+const PART = /^-- PART: .*\n/m;
+const PLACE = /^ *-- PLACE: .*\n/m;
+
+const read = (name) => fs.readFileSync(path.join(FOLDER, `${name}.lua`), 'utf8');
+
+/** cmake/scripts.cmake puts them together in the same way. */
+function sourceOf(algorithm) {
+  const own = read(algorithm.replaceAll('-', '_'));
+  if (!own.startsWith(IN_FRAME)) return own;
+  return own.split(PART).reduce((whole, part) => whole.replace(PLACE, () => part), read('frame'));
+}
+
+/** By the name of the algorithm: `source`, and the `sha1` that servers know it by. */
+const SCRIPTS = Object.fromEntries(
+  ALGORITHMS.map((algorithm) => {
+    const source = sourceOf(algorithm);
+    return [algorithm, { source, sha1: createHash('sha1').update(source).digest('hex') }];
+  }),
+);
 
 /** A Lua number is exact up to here; durations and times stop at it. */
 const LONGEST_MICROS = 2 ** 53;
@@ -19,10 +40,11 @@ function durationArgument(ms) {
 }
 
 /** The arguments of every call under one policy, from ARGV[5] on. */
-function policyArguments({ windows, minDifference, countBlocked }) {
+function policyArguments({ windows, minDifference, countBlocked, blockFor }) {
   return [
     countBlocked ? '1' : '0',
     durationArgument(minDifference),
+    blockFor.map(durationArgument).join(),
     ...windows.flatMap(({ interval, maxInInterval }) => [
       durationArgument(interval),
       String(maxInInterval),
@@ -30,4 +52,4 @@ function policyArguments({ windows, minDifference, countBlocked }) {
   ];
 }
 
-module.exports = { LONGEST_MICROS, SHA1, SOURCE, policyArguments };
+module.exports = { LONGEST_MICROS, SCRIPTS, policyArguments };

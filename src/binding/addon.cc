@@ -2,6 +2,7 @@
 #include <node_api.h>
 
 #include "binding/memory_limiter.h"
+#include "binding/portable_limiter.h"
 #ifdef ROLLGATE_HAS_REDIS
 #include "binding/redis_client.h"
 #endif
@@ -19,8 +20,10 @@ bool Export(napi_env env, napi_value exports, const char* name, napi_callback ca
 
 NAPI_MODULE_INIT() {
   using rollgate::binding::CreateMemoryLimiter;
+  using rollgate::binding::CreatePortableLimiter;
   using rollgate::binding::LiveLimiters;
   bool all = Export(env, exports, "createMemoryLimiter", CreateMemoryLimiter) &&
+             Export(env, exports, "createPortableLimiter", CreatePortableLimiter) &&
              Export(env, exports, "liveLimiters", LiveLimiters);
 #ifdef ROLLGATE_HAS_REDIS
   napi_value has_tls = nullptr;

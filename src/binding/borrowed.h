@@ -6,6 +6,8 @@
 #include <span>
 #include <utility>
 
+#include "binding/values.h"
+
 namespace rollgate::binding {
 
 /// A weak reference: what it leads to must be held by JavaScript objects as long as it is called.
@@ -46,5 +48,11 @@ class Borrowed {
   napi_env env_ = nullptr;
   napi_ref reference_ = nullptr;
 };
+
+/// The function that `keep` has under this name; empty if it has none.
+inline Borrowed Borrow(napi_env env, napi_value keep, const char* name) {
+  const napi_value value = Get(env, keep, name);
+  return IsType(env, value, napi_function) ? Borrowed(env, value) : Borrowed();
+}
 
 }  // namespace rollgate::binding

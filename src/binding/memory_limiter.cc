@@ -16,8 +16,11 @@
 #include <vector>
 
 #include "binding/borrowed.h"
+#include "binding/decision_writer.h"
+#include "binding/functions.h"
 #include "binding/id_reader.h"
 #include "binding/monotonic_clock.h"
+#include "binding/policy_reader.h"
 #include "binding/values.h"
 #include "memory/memory_store.h"
 
@@ -115,30 +118,8 @@ napi_value Check(napi_env env, napi_callback_info info) {
   return ToJs(env, CeilToMillis(time_left));
 }
 
-/// Numbers of one decision: whether count (1), minDifference (2) or a block (4) blocks it; time
-/// left, actions left, reset in and wait; when it was recorded, in us, and the token; then for each
-/// window what is used and its reset in. Durations in ms.
-constexpr std::size_t kDecisionHead = 7;
-
 std::size_t DecisionLength(const MemoryLimiter& limiter) {
-  return kDecisionHead + 2 * limiter.uses.size();
-}
-
-void WriteDecision(const Decision& decision, double* out) {
-  const auto millis = [](Micros duration) { return static_cast<double>(CeilToMillis(duration)); };
-  *out++ = (decision.verdict.blocked_by_count ? 1 : 0) +
-           (decision.verdict.blocked_by_min_difference ? 2 : 0) +
-           (decision.verdict.blocked_by_block ? 4 : 0);
-  *out++ = millis(decision.time_left);
-  *out++ = static_cast<double>(decision.actions_left);
-  *out++ = millis(decision.reset_in);
-  *out++ = millis(decision.wait);
-  *out++ = static_cast<double>(decision.verdict.at);
-  *out++ = static_cast<double>(decision.token);
-  for (const WindowUse& use : decision.windows) {
-    *out++ = static_cast<double>(use.used);
-    *out++ = millis(use.reset_in);
-  }
+  return binding::DecisionLength(limiter.uses.size());
 }
 
 napi_value Decide(napi_env env, napi_callback_info info) {
@@ -250,72 +231,24 @@ napi_value Close(napi_env env, napi_callback_info info) {
   return nullptr;
 }
 
-/// Runs when one of the functions is collected, or at the end of the environment.
-void Release(napi_env env, void* data, void*) {
-  auto* limiter = static_cast<MemoryLimiter*>(data);
-  if (--limiter->functions > 0) return;
-  limiter->store.reset();
-  TellMemory(env, *limiter);
-  delete limiter;
+/// What is due before the limiter is deleted.
+void Dispose(napi_env env, MemoryLimiter& limiter) {
+  limiter.store.reset();
+  TellMemory(env, limiter);
 }
 
-/// A callback that answers exhausted memory with an exception in JavaScript.
 template <napi_value (*kCallback)(napi_env, napi_callback_info)>
-napi_value Guarded(napi_env env, napi_callback_info info) {
-  try {
-    return kCallback(env, info);
-  } catch (const std::bad_alloc&) {
-    return Call<MemoryLimiter, 0>(env, info).state->exhausted.Call();
-  }
-}
+constexpr napi_callback kGuarded = Guarded<MemoryLimiter, kCallback>;
 
-/// Adds a native function to an object; `name` is what JavaScript shows it as. False if it failed.
-bool AddFunction(napi_env env, napi_value functions, const char* property, std::string_view name,
-                 napi_callback callback, MemoryLimiter* limiter) {
-  napi_value function = nullptr;
-  if (napi_create_function(env, name.data(), name.size(), callback, limiter, &function) !=
-          napi_ok ||
-      napi_add_finalizer(env, function, limiter, Release, nullptr, nullptr) != napi_ok) {
-    return false;
-  }
-  ++limiter->functions;
-  return napi_set_named_property(env, functions, property, function) == napi_ok;
-}
-
-/// The functions of a limiter, which own it from then on; null if that failed.
-napi_value AddFunctions(napi_env env, std::unique_ptr<MemoryLimiter> owned) {
-  napi_value functions = nullptr;
-  if (napi_create_object(env, &functions) != napi_ok) return nullptr;
-  MemoryLimiter* const limiter = owned.get();
-  const auto add = [&](const char* property, napi_callback callback) {
-    const char* const name = callback == Guarded<Check> ? "limiter" : property;
-    const bool added = AddFunction(env, functions, property, name, callback, limiter);
-    if (limiter->functions > 0) static_cast<void>(owned.release());
-    return added;
-  };
-  const bool all = add("check", Guarded<Check>) && add("decide", Guarded<Decide>) &&
-                   add("decideMany", Guarded<DecideMany>) && add("refund", Guarded<Refund>) &&
-                   add("clear", Guarded<Clear>) && add("stats", Guarded<Stats>) &&
-                   add("close", Guarded<Close>);
-  return all ? functions : nullptr;
-}
-
-PolicyOptions ReadPolicy(napi_env env, napi_value options) {
-  PolicyOptions policy;
-  const std::span<double> windows = ReadDoubles(env, Get(env, options, "windows"));
-  for (std::size_t i = 0; i + 1 < windows.size(); i += 2) {
-    policy.windows.push_back(
-        {static_cast<Micros>(windows[i]), static_cast<std::uint64_t>(windows[i + 1])});
-  }
-  policy.min_difference = static_cast<Micros>(ReadDouble(env, Get(env, options, "minDifference")));
-  policy.count_blocked = ReadBool(env, Get(env, options, "countBlocked"));
-  policy.algorithm = static_cast<Algorithm>(ReadDouble(env, Get(env, options, "algorithm")));
-  policy.sets_max = ReadBool(env, Get(env, options, "setsMax"));
-  for (const double length : ReadDoubles(env, Get(env, options, "blocks"))) {
-    policy.blocks.push_back(static_cast<Micros>(length));
-  }
-  return policy;
-}
+constexpr std::array kFunctions{
+    Function{"check", kGuarded<Check>, "limiter"},
+    Function{"decide", kGuarded<Decide>},
+    Function{"decideMany", kGuarded<DecideMany>},
+    Function{"refund", kGuarded<Refund>},
+    Function{"clear", kGuarded<Clear>},
+    Function{"stats", kGuarded<Stats>},
+    Function{"close", kGuarded<Close>},
+};
 
 /// Windows that begin at the epoch do so by the time of day as it is now; later changes of the
 /// system's clock do not move them.
@@ -330,10 +263,7 @@ napi_value Create(napi_env env, napi_callback_info info) {
   const Call<void, 2> call(env, info);
   const auto [options, keep] = call.arguments;
   auto limiter = std::make_unique<MemoryLimiter>();
-  const auto borrow = [env, keep = keep](const char* name) {
-    const napi_value value = Get(env, keep, name);
-    return IsType(env, value, napi_function) ? Borrowed(env, value) : Borrowed();
-  };
+  const auto borrow = [env, keep = keep](const char* name) { return Borrow(env, keep, name); };
   limiter->refuse = borrow("refuse");
   limiter->closed = borrow("closed");
   limiter->exhausted = borrow("exhausted");
@@ -358,7 +288,7 @@ napi_value Create(napi_env env, napi_callback_info info) {
     limiter->epoch_offset = EpochOffset(policy.algorithm, limiter->monotonic_clock);
   }
   limiter->store = MemoryStore::Create(Policy(std::move(policy)), store);
-  return AddFunctions(env, std::move(limiter));
+  return MakeFunctions(env, std::move(limiter), kFunctions);
 }
 
 }  // namespace

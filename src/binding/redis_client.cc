@@ -246,16 +246,21 @@ napi_value ToJs(napi_env env, RedisClient& client, std::optional<CallId> call) {
   return binding::ToJs(env, call ? static_cast<Micros>(*call) : Micros{kTooMany});
 }
 
+/// Of the user's clock; nothing where there is none.
+std::optional<std::int64_t> ReadTime(napi_env env, napi_value from) {
+  double time;
+  if (napi_get_value_double(env, from, &time) != napi_ok) return std::nullopt;
+  return static_cast<std::int64_t>(time);
+}
+
 napi_value Attempt(napi_env env, napi_callback_info info) {
-  binding::Call<RedisClient, 5> call(env, info);
+  binding::Call<RedisClient, 6> call(env, info);
   redis::Attempt attempt;
   attempt.cost = static_cast<std::uint64_t>(ReadDouble(env, call.arguments[1]));
   attempt.records = ReadBool(env, call.arguments[2]);
   attempt.wants_all = ReadBool(env, call.arguments[3]);
-  double now;
-  if (napi_get_value_double(env, call.arguments[4], &now) == napi_ok) {
-    attempt.now = static_cast<std::int64_t>(now);
-  }
+  attempt.now = ReadTime(env, call.arguments[4]);
+  if (call.count == 6) attempt.policy = ReadTexts(env, call.arguments[5]);
   std::array<char, 256> buffer;
   std::size_t length = 0;
   if (napi_get_value_string_utf8(env, call.arguments[0], buffer.data(), buffer.size(), &length) ==
@@ -269,13 +274,15 @@ napi_value Attempt(napi_env env, napi_callback_info info) {
 }
 
 napi_value Refund(napi_env env, napi_callback_info info) {
-  binding::Call<RedisClient, 4> call(env, info);
-  return ToJs(
-      env, *call.state,
-      call.state->client().Refund(ReadText(env, call.arguments[0]),
-                                  static_cast<std::int64_t>(ReadDouble(env, call.arguments[1])),
-                                  static_cast<std::int64_t>(ReadDouble(env, call.arguments[2])),
-                                  static_cast<std::uint64_t>(ReadDouble(env, call.arguments[3]))));
+  binding::Call<RedisClient, 5> call(env, info);
+  const redis::Receipt receipt{
+      static_cast<std::int64_t>(ReadDouble(env, call.arguments[1])),
+      static_cast<std::int64_t>(ReadDouble(env, call.arguments[2])),
+      static_cast<std::uint64_t>(ReadDouble(env, call.arguments[3])),
+  };
+  return ToJs(env, *call.state,
+              call.state->client().Refund(ReadText(env, call.arguments[0]), receipt,
+                                          ReadTime(env, call.arguments[4])));
 }
 
 napi_value Command(napi_env env, napi_callback_info info) {

@@ -18,10 +18,11 @@ namespace rollgate::binding {
 /// each a call, how many numbers follow, and these: the script's integers. fail(kind, message,
 /// count) finds `count` calls there. reply(call, value) is for commands.
 ///
-/// functions: attempt(id, cost, records, full, now) with `now` in us or undefined, refund(id, at,
-/// incarnation, cost) and command(words, node, key) return the number of the call, or -1 when too
-/// many are under way. nodes() lists the nodes of a cluster. stats() gives { isUp, pending,
-/// connections }. close() fails what is pending. Ids are well-formed strings; all else was checked.
+/// functions: attempt(id, cost, records, full, now, policy?) with `now` in us or undefined and
+/// `policy` in place of that of the options, refund(id, at, incarnation, cost, now) and
+/// command(words, node, key) return the number of the call, or -1 when too many are under way.
+/// nodes() lists the nodes of a cluster. stats() gives { isUp, pending, connections }. close()
+/// fails what is pending. Ids are well-formed strings; all else was checked.
 napi_value CreateRedisClient(napi_env env, napi_callback_info info);
 
 /// Whether connections can have TLS.

@@ -6,6 +6,7 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 #include "binding/texts.h"
 #include "binding/values.h"
@@ -13,9 +14,17 @@
 
 namespace rollgate::binding {
 
-#ifdef ROLLGATE_HAS_TLS
 namespace {
 
+/// By the name of its algorithm; no script where the name could not be read.
+redis::Script ReadScript(std::string_view algorithm) {
+  for (const redis::ScriptOfAlgorithm& each : redis::kScripts) {
+    if (each.algorithm == algorithm) return each.script;
+  }
+  return {};
+}
+
+#ifdef ROLLGATE_HAS_TLS
 std::shared_ptr<const redis::TlsContext> ReadTls(napi_env env, napi_value from) {
   if (!IsType(env, from, napi_object)) return nullptr;
   const auto text = [&](const char* name) { return ReadText(env, Get(env, from, name)); };
@@ -31,9 +40,9 @@ std::shared_ptr<const redis::TlsContext> ReadTls(napi_env env, napi_value from) 
   if (!context) throw std::invalid_argument(error);
   return context;
 }
+#endif
 
 }  // namespace
-#endif
 
 redis::ClientOptions ReadClientOptions(napi_env env, napi_value from) {
   const auto number = [&](const char* name) {
@@ -56,7 +65,7 @@ redis::ClientOptions ReadClientOptions(napi_env env, napi_value from) {
   options.key_prefix = text("keyPrefix");
   options.policy = ReadTexts(env, Get(env, from, "policy"));
   options.windows = static_cast<std::size_t>(number("windows"));
-  options.script = {redis::kSlidingWindowLogText, redis::kSlidingWindowLogSha1};
+  options.script = ReadScript(text("algorithm"));
   const napi_value endpoints = Get(env, from, "endpoints");
   std::uint32_t count = 0;
   napi_get_array_length(env, endpoints, &count);

@@ -78,7 +78,9 @@ class Gcra {
   }
 
   explicit Gcra(const Policy& policy)
-      : policy_(policy), windows_(ForEachWindow<EmissionWindow>(policy_)) {}
+      : policy_(policy), windows_(ForEachWindow<EmissionWindow>(policy_)) {
+    for (const Window& window : policy_.windows()) numbers_suffice_ &= window.max <= kMostNumbered;
+  }
 
   const P& policy() const { return policy_; }
 
@@ -186,11 +188,9 @@ class Gcra {
         Store(i, arrival);
         expiry = std::max(expiry, window.ToMicros(arrival));
       }
-      if constexpr (kIsSingle) {
-        life_ = (life_ & ~(kNumbers - 1)) |
-                ((life_ + static_cast<std::uint32_t>(cost)) & (kNumbers - 1));
-      } else {
-        StoreNewest(std::max(at, Newest()), Number() + static_cast<std::uint32_t>(cost));
+      CountOn(static_cast<std::int64_t>(cost));
+      if constexpr (!kIsSingle) {
+        StoreNewest(std::max(at, Newest()), Number());
         moment_ = std::max(expiry, Newest() + rules_.policy_.min_difference());
       }
     }
@@ -198,7 +198,7 @@ class Gcra {
     /// Gives back what has not leaked at `now` of what an attempt recorded; tells whether there was
     /// anything. So the bucket never holds less than the later attempts have put there.
     bool Refund(const Receipt& receipt, Micros now) {
-      if (!IsOfThisLife(receipt)) return false;
+      if (!rules_.numbers_suffice_ || !IsOfThisLife(receipt)) return false;
       const std::uint32_t later = LaterThan(receipt);
       bool found = false;
       for (std::size_t i = 0; i < rules_.windows_.size(); ++i) {
@@ -211,6 +211,8 @@ class Gcra {
         Store(i, Load(i) - std::min(left, Emissions(window, receipt.cost)));
         found = true;
       }
+      // The newest makes its place in the bucket free for good.
+      if (found && later == 0) CountOn(-static_cast<std::int64_t>(receipt.cost));
       return found;
     }
 
@@ -258,6 +260,16 @@ class Gcra {
       }
     }
 
+    /// Moves the number of the newest action.
+    void CountOn(std::int64_t cost) {
+      const auto by = static_cast<std::uint32_t>(cost);
+      if constexpr (kIsSingle) {
+        life_ = (life_ & ~(kNumbers - 1)) | ((life_ + by) & (kNumbers - 1));
+      } else {
+        StoreNewest(Newest(), Number() + by);
+      }
+    }
+
     std::uint32_t Number() const {
       std::uint32_t number;
       std::memcpy(&number, state_ + sizeof(Micros), sizeof number);
@@ -279,6 +291,8 @@ class Gcra {
   static constexpr std::size_t kArrivals = sizeof(Micros) + sizeof(std::uint32_t);
   static constexpr int kNumberBits = 15;
   static constexpr std::uint32_t kNumbers = std::uint32_t{1} << kNumberBits;
+  /// Beyond this, numbers of 32 bits would meet again in one bucket: nothing is given back.
+  static constexpr std::uint64_t kMostNumbered = std::uint64_t{1} << 30;
 
   std::int64_t FullBucket(std::size_t i) const {
     return static_cast<std::int64_t>(policy_.windows()[i].max) * windows_[i].emission();
@@ -286,6 +300,7 @@ class Gcra {
 
   P policy_;
   PerWindow<P, EmissionWindow> windows_;
+  bool numbers_suffice_ = true;
 };
 
 }  // namespace rollgate

@@ -88,7 +88,7 @@ std::uint32_t HashOfLimits(const Policy& policy) {
   };
   for (const Window& window : policy.windows()) {
     add(static_cast<std::uint64_t>(window.interval));
-    add(window.max);
+    if (!policy.sets_max()) add(window.max);
   }
   return hash;
 }
@@ -109,8 +109,24 @@ class Base : public PortableLimiter {
     return Judged(parts, now, cost, decision, nullptr);
   }
 
+  Micros Lifetime(Bytes state, Micros now) const final {
+    const Micros usual = Bounded(LongestLifetime() + policy_.block_retention());
+    Parts parts;
+    if (!TakeApart(state, parts)) return usual;
+    const Micros block_expiry = parts.block.until == kLongAgo
+                                    ? kLongAgo
+                                    : Bounded(parts.block.until + policy_.longest_interval());
+    const Micros expiry = std::max(Expiry(parts.header.moment), block_expiry);
+    return expiry == kLongAgo ? usual : std::max(usual, Bounded(expiry - now));
+  }
+
  protected:
   explicit Base(const Policy& policy) : policy_(policy), limits_(HashOfLimits(policy)) {}
+
+  /// How long from its making an action can matter by windows and minDifference.
+  virtual Micros LongestLifetime() const = 0;
+  /// From when on a state with this moment does not matter any more, blocks aside.
+  virtual Micros Expiry(Micros moment) const = 0;
 
   /// Decides; where there is an `out`, records there.
   virtual Outcome Judged(Parts& parts, Micros now, std::uint64_t cost, Decision& decision,
@@ -173,15 +189,18 @@ class PortableLog final : public Base {
     return Outcome::kChanged;
   }
 
-  Micros lifetime() const override {
-    return Bounded(policy_.retention() + policy_.block_retention());
-  }
+  void SetMax(std::uint64_t max) override { policy_.SetMax(max); }
 
   std::size_t largest_state() const override {
-    return FrameBytes() + std::size_t{policy_.log_capacity() - 1} * sizeof(Stamp);
+    return FrameBytes() + std::size_t{CapacityFor(0) - 1} * sizeof(Stamp);
   }
 
  private:
+  Micros LongestLifetime() const override { return policy_.retention(); }
+  Micros Expiry(Micros moment) const override {
+    return moment == kLongAgo ? kLongAgo : Bounded(Bounded(moment) + policy_.retention());
+  }
+
   Outcome Judged(Parts& parts, Micros now, std::uint64_t cost, Decision& decision,
                  std::vector<std::byte>* out) override {
     if (!IsOurs(parts.header)) parts.header.moment = kLongAgo;
@@ -200,10 +219,17 @@ class PortableLog final : public Base {
     return Outcome::kChanged;
   }
 
+  /// How many actions a log may hold that has this many. Where the max is set it grows no further
+  /// than that, and stays as long as it is.
+  std::uint32_t CapacityFor(std::uint64_t actions) const {
+    if (!policy_.sets_max()) return policy_.log_capacity();
+    const std::uint64_t capacity = std::max(actions, policy_.smallest_max());
+    return static_cast<std::uint32_t>(std::min<std::uint64_t>(capacity, kLongestLog));
+  }
+
   /// The log of a state, with room for `more` actions as far as its capacity goes; nothing if the
   /// state is none.
   std::optional<Log> Open(const Parts& parts, std::uint64_t more) {
-    const std::uint32_t capacity = policy_.log_capacity();
     const bool is_empty = parts.header.moment == kLongAgo;
     const std::size_t width = parts.header.width;
     if (!is_empty && (parts.header.moment < -kLongest || parts.header.moment > kLongest ||
@@ -211,6 +237,7 @@ class PortableLog final : public Base {
       return std::nullopt;
     }
     std::size_t older = is_empty ? 0 : parts.body.size() / width;
+    const std::uint32_t capacity = CapacityFor(older + 1);
     // Under lower limits the oldest are cut off, as by refusals.
     const std::size_t cut = older - std::min<std::size_t>(older, capacity - 1);
     older -= cut;
@@ -282,17 +309,25 @@ class PortableAccount final : public Base {
     if (!account.IsSound()) return Outcome::kForeign;
     if (!account.Refund(receipt, now)) return Outcome::kUnchanged;
     parts.header.moment = account.moment();
+    parts.header.life = account.life();
     Write(parts, body_, parts.block, out);
     return Outcome::kChanged;
   }
 
-  Micros lifetime() const override {
-    return Bounded(rules_.lifetime() + policy_.block_retention());
+  void SetMax(std::uint64_t max) override {
+    policy_.SetMax(max);
+    rules_.SetMax(max);
   }
 
   std::size_t largest_state() const override { return FrameBytes() + rules_.state_bytes(); }
 
  private:
+  Micros LongestLifetime() const override { return rules_.lifetime(); }
+  Micros Expiry(Micros moment) const override {
+    if (moment == kLongAgo) return kLongAgo;
+    return Bounded(Bounded(rules_.FromTableTime(moment)) + rules_.retention());
+  }
+
   Outcome Judged(Parts& parts, Micros now, std::uint64_t cost, Decision& decision,
                  std::vector<std::byte>* out) override {
     Account account = Open(parts);

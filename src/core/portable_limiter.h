@@ -35,6 +35,9 @@ class PortableLimiter {
   PortableLimiter(const PortableLimiter&) = delete;
   PortableLimiter& operator=(const PortableLimiter&) = delete;
 
+  /// See Policy::SetMax.
+  virtual void SetMax(std::uint64_t max) = 0;
+
   /// Attempts an action and tells everything about it; `decision.windows` is the caller's. `life`
   /// is a number below 2^kLifeBits, by chance: that of the id's life if this is its beginning.
   virtual Outcome Attempt(Bytes state, Micros now, std::uint64_t cost, std::uint32_t life,
@@ -47,10 +50,11 @@ class PortableLimiter {
   virtual Outcome Refund(Bytes state, const Receipt& receipt, Micros now,
                          std::vector<std::byte>& out) = 0;
 
-  /// How long after it was written a state can matter.
-  virtual Micros lifetime() const = 0;
+  /// How long from `now` on the state that was written then can matter; longer than its actions
+  /// would if they were made by a clock that was ahead.
+  virtual Micros Lifetime(Bytes state, Micros now) const = 0;
 
-  /// The bytes of the largest state.
+  /// The bytes of the largest state; where the max is set, under the last one.
   virtual std::size_t largest_state() const = 0;
 
  protected:

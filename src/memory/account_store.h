@@ -78,6 +78,7 @@ class AccountStore final : public TableStore<AccountStore<Rules>> {
     if (!place) return false;
     Account account = AccountOf(place);
     const bool found = account.Refund(receipt, now);
+    SaveLife(place, account);
     if (account.moment() != place.moment()) table().Touch(place, account.moment());
     return found;
   }

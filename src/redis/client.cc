@@ -39,6 +39,15 @@ bool AreIntegers(const redisReply& reply, std::size_t count) {
   });
 }
 
+/// The script's argument for the time; without one it asks its server.
+void AppendTime(std::string& arguments, std::optional<std::int64_t> now) {
+  if (now) {
+    AppendWord(arguments, *now);
+  } else {
+    AppendWord(arguments, std::string_view());
+  }
+}
+
 }  // namespace
 
 Client::Client(uv_loop_s* loop, ClientOptions options, Sink& sink)
@@ -120,15 +129,12 @@ ScriptRequest& Client::OpenRequest(std::uint16_t hash_slot, const Attempt& attem
   std::string arguments;
   AppendWord(arguments, attempt.records ? std::string_view("attempt") : std::string_view("peek"));
   AppendWord(arguments, attempt.wants_all ? std::string_view("full") : std::string_view("brief"));
-  if (attempt.now) {
-    AppendWord(arguments, *attempt.now);
-  } else {
-    AppendWord(arguments, std::string_view());
-  }
+  AppendTime(arguments, attempt.now);
   AppendWord(arguments, static_cast<std::int64_t>(attempt.cost));
-  for (const std::string& word : options_.policy) AppendWord(arguments, word);
+  const auto& policy = attempt.policy.empty() ? options_.policy : attempt.policy;
+  for (const std::string& word : policy) AppendWord(arguments, word);
   auto request = std::make_unique<ScriptRequest>(deadline, options_.script, std::move(arguments),
-                                                 4 + options_.policy.size(),
+                                                 4 + policy.size(),
                                                  attempt.wants_all ? 7 + 2 * options_.windows : 1);
   request->hash_slot = hash_slot;
   Track(*request, untold_.end());
@@ -160,15 +166,15 @@ void Client::Send(std::unique_ptr<Request> request) {
   ArmTimer();
 }
 
-std::optional<CallId> Client::Refund(std::string_view id, std::int64_t at, std::int64_t incarnation,
-                                     std::uint64_t cost) {
+std::optional<CallId> Client::Refund(std::string_view id, const Receipt& receipt,
+                                     std::optional<std::int64_t> now) {
   const std::optional<CallId> call = NewCall();
   if (!call) return call;
   std::string arguments;
   AppendWord(arguments, std::string_view("refund"));
-  AppendWord(arguments, at);
-  AppendWord(arguments, incarnation);
-  AppendWord(arguments, static_cast<std::int64_t>(cost));
+  AppendWord(arguments, std::to_string(receipt.at) + ',' + std::to_string(receipt.incarnation));
+  AppendTime(arguments, now);
+  AppendWord(arguments, static_cast<std::int64_t>(receipt.cost));
   for (const std::string& word : options_.policy) AppendWord(arguments, word);
   auto request = std::make_unique<ScriptRequest>(
       NewDeadline(), options_.script, std::move(arguments), 4 + options_.policy.size(), 1);

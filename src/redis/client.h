@@ -36,8 +36,16 @@ struct Attempt {
   bool records = true;
   bool wants_all = false;           ///< the full reply, or only the time left
   std::optional<std::int64_t> now;  ///< us; else the server's own time
+  std::vector<std::string> policy;  ///< in place of the client's own, of as many words; or none
 
   bool operator==(const Attempt&) const = default;
+};
+
+/// What it takes to give an attempt back.
+struct Receipt {
+  std::int64_t at = 0;  ///< us
+  std::int64_t incarnation = 0;
+  std::uint64_t cost = 1;
 };
 
 class Client final : private Transport::Owner {
@@ -63,8 +71,8 @@ class Client final : private Transport::Owner {
 
   /// The calls; each returns its number, or nothing if too many are under way. Ids are UTF-8.
   std::optional<CallId> Try(std::string_view id, const Attempt& attempt);
-  std::optional<CallId> Refund(std::string_view id, std::int64_t at, std::int64_t incarnation,
-                               std::uint64_t cost);
+  std::optional<CallId> Refund(std::string_view id, const Receipt& receipt,
+                               std::optional<std::int64_t> now);
   /// Any command, to a node or to the server of a key.
   std::optional<CallId> Command(const std::vector<std::string>& words, const std::string& node,
                                 std::string_view key);

@@ -1,7 +1,10 @@
 // The examples that README shows, run as their readers run them.
 'use strict';
 
+const { mkdtemp, rm } = require('node:fs/promises');
 const net = require('node:net');
+const { tmpdir } = require('node:os');
+const path = require('node:path');
 const { startRedis } = require('../support/redis-server');
 const { run, serve, stop } = require('./child');
 
@@ -70,6 +73,44 @@ test('redis.js counts in all its processes together, and in each alone when Redi
     for (const { url } of servers) expect((await get(url)).status).toBe(200);
   } finally {
     await Promise.all(servers.map((server) => stop(server)));
+  }
+});
+
+test('deno-kv.js counts on after a restart, each user alone, and refuses the 51st request', async () => {
+  const folder = await mkdtemp(path.join(tmpdir(), 'rollgate-example-'));
+  const env = { KV_FILE: path.join(folder, 'limits.db') };
+  const ask = async (url, user) => {
+    const response = await fetch(url, { headers: { 'x-user': user } });
+    const retryAfter = Number(response.headers.get('retry-after'));
+    return { status: response.status, retryAfter, text: await response.text() };
+  };
+  try {
+    const first = await serve('deno-kv.js', env);
+    for (let i = 0; i < 30; i++) {
+      const { status, text } = await ask(first.url, 'ada');
+      expect(status).toBe(200);
+      expect(text).toMatch(/^Welcome\. \d+ more in this hour\.\n$/);
+    }
+    await stop(first, 'SIGKILL');
+    const second = await serve('deno-kv.js', env);
+    try {
+      let passed = 0;
+      while ((await ask(second.url, 'ada')).status === 200) passed += 1;
+      // One more where a new hour of the day begins meanwhile: the counter rounds down.
+      expect([20, 21]).toContain(passed);
+      const refused = await ask(second.url, 'ada');
+      expect(refused).toMatchObject({
+        status: 429,
+        text: `Too many requests, try again in ${refused.retryAfter} s.\n`,
+      });
+      expect(refused.retryAfter).toBeGreaterThan(0);
+      expect(refused.retryAfter).toBeLessThanOrEqual(7200);
+      expect((await ask(second.url, 'bob')).text).toContain('49 more');
+    } finally {
+      await stop(second);
+    }
+  } finally {
+    await rm(folder, { recursive: true, force: true });
   }
 });
 

@@ -2,6 +2,8 @@
 'use strict';
 
 const fs = require('node:fs');
+const { mkdtemp, rm } = require('node:fs/promises');
+const { tmpdir } = require('node:os');
 const path = require('node:path');
 const { spawn } = require('node:child_process');
 const { once } = require('node:events');
@@ -132,6 +134,23 @@ describe('docs/redis.md, on a real server', () => {
       const { status, stdout, stderr } = await run(told);
       expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
       expect(stdout).toMatch(outputs[which - 1]);
+    },
+  );
+});
+
+describe('docs/kv.md', () => {
+  let folder;
+
+  beforeAll(async () => {
+    folder = await mkdtemp(path.join(tmpdir(), 'rollgate-docs-'));
+  });
+  afterAll(() => rm(folder, { recursive: true, force: true }));
+
+  test.each(blocksOf('docs/kv.md').map((code, i) => [i + 1, code]))(
+    'program %i runs',
+    async (_which, code) => {
+      const told = code.replace("'limits.db'", JSON.stringify(path.join(folder, 'limits.db')));
+      expect(await run(told)).toEqual({ status: 0, stdout: 'go ahead\n', stderr: '' });
     },
   );
 });

@@ -38,6 +38,7 @@ void Run(const std::uint8_t* data, std::size_t size) {
   std::vector<std::byte> out;
   const Outcome peeked = limiter->Peek(state, 0, 1, decision);
   Micros now = 0;
+  const Micros usual = limiter->Lifetime({}, now);
   for (int step = 0; step < 8; ++step) {
     const Outcome outcome = limiter->Attempt(state, now, 1, 1, decision, out);
     Require(step > 0 || (outcome == Outcome::kForeign) == (peeked == Outcome::kForeign),
@@ -52,6 +53,7 @@ void Run(const std::uint8_t* data, std::size_t size) {
     if (step % 3 == 2 && limiter->Refund(state, receipt, now, out) == Outcome::kChanged) {
       state = out;
     }
+    Require(limiter->Lifetime(state, now) >= usual, "the lifetime of a state");
     now += 7;
   }
 }

@@ -51,12 +51,14 @@ const OPTIONS = {
     outOfRange: [],
   },
   algorithm: {
-    expected: 'one of sliding-window-log',
-    good: ['sliding-window-log', undefined],
+    expected: 'one of sliding-window-log, sliding-window-counter, fixed-window, gcra',
+    good: ['sliding-window-log', 'sliding-window-counter', 'fixed-window', 'gcra', undefined],
     wrongType: [
       '',
       'log',
       'Sliding-Window-Log',
+      'GCRA',
+      'fixed_window',
       'toString',
       null,
       1,
@@ -65,6 +67,12 @@ const OPTIONS = {
       ['sliding-window-log'],
     ],
     outOfRange: [],
+  },
+  blockFor: {
+    expected: INTERVAL,
+    good: [1, 0.001, 5e-324, 1e300, [1], [0.5, 2, 1e300], Array(255).fill(1), undefined],
+    wrongType: ['1000', '', null, true, 1000n, {}, () => 1000, new Set([1])],
+    outOfRange: [0, -0, -1, Number.NaN, Infinity, -Infinity],
   },
   clock: {
     expected: 'a function that returns ms',
@@ -169,6 +177,8 @@ describe('an unknown option', () => {
     ['max', 'maxInInterval'],
     ['minDiff', 'minDifference'],
     ['algoritm', 'algorithm'],
+    ['blockfor', 'blockFor'],
+    ['blockedFor', 'blockFor'],
     ['Clock', 'clock'],
     ['maxkey', 'maxKeys'],
   ])('%s is refused with the hint %s', (name, nearest) => {
@@ -176,7 +186,7 @@ describe('an unknown option', () => {
       { ...GOOD, [name]: 5 },
       TypeError,
       `unknown option "${name}" (string): expected one of interval, maxInInterval, minDifference, limits, ` +
-        `countBlocked, algorithm, blockFor, clock, maxKeys, redis, client, namespace, onError; did you mean '${nearest}'?`,
+        `countBlocked, algorithm, blockFor, clock, maxKeys, redis, client, kv, namespace, onError, commandTimeout; did you mean '${nearest}'?`,
     );
   });
 
@@ -197,7 +207,7 @@ describe('an unknown option', () => {
     expect(limiter('a')).toBe(0);
   });
 
-  test.each(['shared', 'kv'])('%s is refused as one of another version', (name) => {
+  test.each(['shared'])('%s is refused as one of another version', (name) => {
     expectRefusal(
       { ...GOOD, [name]: 'x' },
       TypeError,
@@ -314,6 +324,56 @@ describe('limits', () => {
   });
 });
 
+describe('blockFor as a list', () => {
+  const expected = 'a number of ms > 0, or a list of 1 to 255 of them';
+
+  test.each([
+    [[], TypeError, `blockFor': expected ${expected}, got an array`],
+    [Array(256).fill(1), RangeError, `blockFor': expected ${expected}, got an array`],
+    [['1'], TypeError, `blockFor[0]': expected ${INTERVAL}, got "1" (string)`],
+    [[1, null], TypeError, `blockFor[1]': expected ${INTERVAL}, got null`],
+    [[1, [2]], TypeError, `blockFor[1]': expected ${INTERVAL}, got an array`],
+    [[1, 0], RangeError, `blockFor[1]': expected ${INTERVAL}, got 0`],
+    [[-1], RangeError, `blockFor[0]': expected ${INTERVAL}, got -1`],
+    [[1, Number.NaN], RangeError, `blockFor[1]': expected ${INTERVAL}, got NaN`],
+    [Array(2), TypeError, `blockFor[0]': expected ${INTERVAL}, got undefined`],
+  ])('%p is refused, and the message says which', (blockFor, Class, message) => {
+    expectRefusal({ ...GOOD, blockFor }, Class, `option '${message}`);
+  });
+
+  test('is copied as it is read', () => {
+    const blockFor = [10_000];
+    const limiter = RateLimiter({ ...GOOD, maxInInterval: 1, blockFor, clock: () => 0 });
+    blockFor[0] = 1;
+    expect([limiter('a'), limiter('a')]).toEqual([0, 10_000]);
+  });
+});
+
+describe('countBlocked with gcra', () => {
+  const gcra = { ...GOOD, algorithm: 'gcra' };
+
+  test('true is a TypeError: no refusal counts there', () => {
+    expectRefusal(
+      { ...gcra, countBlocked: true },
+      TypeError,
+      "option 'countBlocked': expected false or nothing with algorithm 'gcra', which never counts a refusal, got true",
+    );
+  });
+
+  test.each([0, 'false', null])('%p is a TypeError as with any other algorithm', (countBlocked) => {
+    expectRefusal(
+      { ...gcra, countBlocked },
+      TypeError,
+      `option 'countBlocked': expected true or false, got ${shown(countBlocked)}`,
+    );
+  });
+
+  test.each([false, undefined])('%p is fine', (countBlocked) => {
+    const limiter = RateLimiter({ ...gcra, maxInInterval: 1, countBlocked, clock: () => 0 });
+    expect([limiter('a'), limiter('a'), limiter('a')]).toEqual([0, 1000, 1000]);
+  });
+});
+
 test('an error thrown by a getter or a proxy is passed on as it is', () => {
   const mine = new Error('mine');
   const thrower = () => {
@@ -325,6 +385,8 @@ test('an error thrown by a getter or a proxy is passed on as it is', () => {
     'minDifference',
     'limits',
     'countBlocked',
+    'algorithm',
+    'blockFor',
     'clock',
     'maxKeys',
   ];

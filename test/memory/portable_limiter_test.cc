@@ -46,6 +46,7 @@ class Carrier {
     return outcome == Outcome::kChanged;
   }
 
+  PortableLimiter& limiter() { return *limiter_; }
   const PortableLimiter& limiter() const { return *limiter_; }
 
   std::vector<std::byte> state;
@@ -140,6 +141,36 @@ TEST_P(Portable, LeavesTheStateAloneWhereNothingChanges) {
   EXPECT_EQ(carrier.outcome, Outcome::kUnchanged);
   carrier.Peek(1);
   EXPECT_EQ(carrier.outcome, Outcome::kUnchanged);
+}
+
+TEST_P(Portable, LivesAsLongAsItCanMatter) {
+  Carrier carrier({{{kSecond, 2}, {60 * kSecond, 5}}, 0, false, GetParam(), {90 * kSecond}});
+  const bool is_counter = GetParam() == Algorithm::kSlidingWindowCounter;
+  const Micros usual = (is_counter ? 120 : 60) * kSecond + 150 * kSecond;
+  carrier.Attempt(1'000 * kSecond);
+  EXPECT_EQ(carrier.limiter().Lifetime(carrier.state, 1'000 * kSecond), usual);
+  // Seen from a clock that is behind, what it did matters longer.
+  for (int i = 0; i < 5; ++i) carrier.Attempt(1'000 * kSecond);
+  const Micros lifetime = carrier.limiter().Lifetime(carrier.state, 0);
+  EXPECT_EQ(lifetime, 1'150 * kSecond);
+  EXPECT_FALSE(carrier.Attempt(lifetime - 61 * kSecond).verdict.allowed());
+}
+
+TEST_P(Portable, IsJudgedByTheMaxOfTheMoment) {
+  if (GetParam() == Algorithm::kGcra) GTEST_SKIP() << "has no such limiter";
+  PolicyOptions policy{{{kSecond, 1}}, 0, false, GetParam(), {}};
+  policy.sets_max = true;
+  testing::Limiter memory(policy);
+  Carrier carrier(policy);
+  Random random(1);
+  for (Micros now = 0; now < 100 * kSecond; now += random.Between(0, kSecond / 2)) {
+    const auto max = static_cast<std::uint64_t>(random.Between(1, 9));
+    carrier.limiter().SetMax(max);
+    memory.store->SetMax(max);
+    ExpectSame(carrier.Attempt(now), memory.Attempt(1, now));
+    EXPECT_LE(carrier.state.size(), 24 + 9 * sizeof(Micros));
+    if (HasFailure()) return;
+  }
 }
 
 TEST_P(Portable, RefundsNothingOfAnotherLife) {

@@ -2,8 +2,10 @@
 'use strict';
 
 const express = require('express');
+const { Redis } = require('ioredis');
 const request = require('supertest');
 const { rateLimit } = require('../..');
+const { startRedis } = require('../support/redis-server');
 const { appWith, get } = require('./apps');
 
 const byHeader = (req) => Number(req.headers['x-limit']);
@@ -183,16 +185,41 @@ test('rules of one zone must have the same function', () => {
 });
 
 test('wrong options beside a function are refused all the same', () => {
-  const wrong = [
-    { minDifference: '5' },
-    { windowMs: 0 },
-    { max: -1 },
-    { algorithm: 'gcra' },
-    { redis: 'redis://localhost', namespace: 'n' },
-  ];
+  const wrong = [{ minDifference: '5' }, { windowMs: 0 }, { max: -1 }, { algorithm: 'gcra' }];
   for (const options of wrong) {
     expect(() => rateLimit({ limit: byHeader, ...options })).toThrow(
       expect.objectContaining({ code: 'ERR_ROLLGATE_OPTION' }),
     );
   }
+});
+
+describe('over Redis', () => {
+  let server;
+  let client;
+  beforeAll(async () => {
+    server = await startRedis();
+    client = new Redis(server.url);
+  });
+  afterAll(() => client.disconnect());
+
+  test.each(['native', 'ioredis'])(
+    '%s: one count, judged by the limit of each request',
+    async (kind) => {
+      const redis = kind === 'native' ? server.url : client;
+      const options = { limit: async (req) => byHeader(req), redis, namespace: kind };
+      const middleware = rateLimit({ ...options, countBlocked: false, keyGenerator: () => 'k' });
+      const app = appWith(middleware);
+      const ask = (limit) => request(app).get('/').set('x-limit', String(limit));
+      const statuses = [];
+      for (const limit of [3, 3, 2, 3, 3, 0, 5]) statuses.push((await ask(limit)).status);
+      expect(statuses).toEqual([200, 200, 429, 200, 429, 429, 200]);
+      expect((await ask(6)).headers).toMatchObject({
+        'x-ratelimit-limit': '6',
+        'x-ratelimit-remaining': '1',
+      });
+      expect(await middleware.getKey('k')).toMatchObject({ totalHits: 5 });
+      await middleware.resetKey('k');
+      expect(await middleware.getKey('k')).toBe(undefined);
+    },
+  );
 });

@@ -2,7 +2,7 @@
 'use strict';
 
 const RateLimiter = require('../..');
-const { Deadlines } = require('../../lib/redis/deadlines');
+const { Deadlines } = require('../../lib/remote/deadlines');
 const { outcomeOf } = require('../support/outcome');
 const { waitUntil } = require('../support/wait-until');
 

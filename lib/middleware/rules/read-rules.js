@@ -5,7 +5,7 @@ const { isDeepStrictEqual } = require('node:util');
 const { optionRangeError, optionTypeError, rangeError, typeError } = require('../../errors');
 const limiter = require('../../options');
 const { readBoolean, readObject, rejectUnknownOptions } = require('../../option-values');
-const { isWellFormed } = require('../../redis/well-formed');
+const { isWellFormed } = require('../../remote/well-formed');
 const {
   LIMIT_NAMES,
   RULE_OPTIONS,

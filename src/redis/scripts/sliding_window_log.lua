@@ -4,98 +4,85 @@
 -- KEYS     one log each, of one policy; a key may occur more than once. Judged in their order.
 -- ARGV[1]  'attempt', 'peek' or 'refund'
 -- ARGV[2]  attempt, peek: 'brief' or 'full', which is how much to reply
---          refund: the moment the attempt was recorded at, in us
--- ARGV[3]  attempt, peek: the time in us; '' for the server's own
---          refund: the incarnation that recorded it
--- ARGV[4]  cost, an integer from 1 to the smallest max; a peek with 0 tells what is used as it is
+--          refund: the moment the attempt was recorded at in us, a comma, and its incarnation
+-- ARGV[3]  the time in us; '' for the server's own
+-- ARGV[4]  cost, an integer from 1 to the smallest max; a peek with 0 tells what is used
 -- ARGV[5]  '1' if blocked attempts count as actions, else '0'
 -- ARGV[6]  minDifference in us
--- ARGV[7]  interval of the first window in us, ARGV[8] its max; likewise for each further window
+-- ARGV[7]  blockFor: the lengths of the first block, the second and so on in us, separated by
+--          commas; '' for no blocks
+-- ARGV[8]  interval of the first window in us, ARGV[9] its max; likewise for each further window
 --
 -- Reply    integers, for each key the same number of them; durations in us from the given time on
 --   brief   time left: 0 when allowed
---   full    why it is blocked (bits: 1 count, 2 minDifference), time left, actions left, reset in,
---           wait until a next action, the moment of the action, incarnation; then for each window
---           how much of it is used and its own reset in
+--   full    why it is blocked (bits: 1 count, 2 minDifference, 4 block), time left, actions left,
+--           reset in, wait until a next action, the moment of the action, incarnation; then for
+--           each window how much of it is used and its own reset in
 --   refund  1 if there was anything to take back, else 0
---   Where a key holds something else than a log, its first integer is -1 and nothing is changed.
+--   Where a key holds something that is no state, its first integer is -1 and nothing is changed.
+--   Another algorithm's state (see frame.lua) is an empty log, and is written over.
 --
 -- A log is one string: a header with the newest action in full, and a stamp for each older one, the
 -- low bytes of its time, from which it follows (see nth).
 --   short   header, then stamps from newest to oldest: read and written whole
 --   long    header, then how many stamps there are, where in the ring the oldest one is and how
 --           many there is room for, then the ring: read and written only where it changes
--- The first byte tells the form and how many bytes a stamp has.
+-- The first byte tells the form and how many bytes a stamp has. Under a policy with blockFor the
+-- header has a second part: the end of the newest block, and which offence it was for.
 
 local HEADER, HEADER_BYTES = '<BBI4i8', 14 -- form, displaced, incarnation, newest
 local HEADER_AND_STAMP = '<BBI4i8I4'
 local RING, RING_BYTES = '<I4I4I4', 12 -- count, head, room
 local NEWEST = 7 -- where in the header the newest action is, low byte first
-local SHORT, LONG = 0x40, 0x50
+local BLOCK, BLOCK_BYTES = '<i8B', 9 -- block until, offences
+local SHORT, LONG, END_OF_FORMS = 0x40, 0x50, 0x60
+local WITH_BLOCK = 8 -- in the form
+local NONE = -2 ^ 62 -- stands for a moment that there is not
 local MOST_STAMPS_OF_SHORT = 256
 local MOST_STAMPS = 4294967295 -- what RING can count; a Redis string has room for less
 local INCARNATIONS = 4294967296
 local LATEST = 9007199254740992 -- times are within what a number tells exactly, back and forth
 
-local operation, count_blocked = ARGV[1], ARGV[5] == '1'
-local is_attempt, is_full = operation == 'attempt', ARGV[2] == 'full'
-local has_own_time = ARGV[3] == ''
+-- `interval` and `single_max` are those of the first window; `further` is there if it is not the
+-- only one.
+local operation, detail, time, cost, count_blocked, min_difference, block_lengths, interval,
+  single_max, further = unpack(ARGV)
+count_blocked, interval, single_max = count_blocked == '1', interval + 0, single_max + 0
+local is_attempt, is_full, has_own_time = operation == 'attempt', detail == 'full', time == ''
+local keys = KEYS
 local now, server_time
-if is_attempt or has_own_time then
-  local time = redis.call('TIME')
-  server_time = time[1] * 1000000 + time[2]
+if operation ~= 'peek' or has_own_time then
+  local seconds_and_micros = redis.call('TIME')
+  server_time = seconds_and_micros[1] * 1000000 + seconds_and_micros[2]
 end
-now = has_own_time and server_time or tonumber(ARGV[3])
+now = has_own_time and server_time or time + 0
 
 local reply = {}
 -- The short logs of an attempt are read at once; what was written since then is in `written`.
-local read, written = {}, {}
+local read, written = nil, {}
 local ttl, expires_at
-
--- A key lives a second longer than its log matters. Where the time is known, its end is cheaper to
--- set than its length, which Redis would have to turn into an end for its replicas.
-local function set_retention(micros)
-  ttl = math.ceil(micros / 1000) + 1000
-  if server_time then
-    expires_at = string.format('%.0f', math.floor(server_time / 1000) + ttl)
-  end
-end
-
--- Writes a short log; false if the key holds something else, which reading has not shown.
-local function write(key, bytes, exists)
-  if exists then
-    redis.call('SET', key, bytes, 'PXAT', expires_at)
-  elseif not redis.call('SET', key, bytes, 'PXAT', expires_at, 'NX') then
-    return false
-  end
-  written[key] = bytes
-  return true
-end
 
 -- Somebody may have taken a key's time to live away. Who writes sets it; where a refusal is all
 -- there is, one key of a call is looked after, each in its turn.
-local looked_after = server_time and server_time % #KEYS + 1
-local function repair_ttl(i)
-  if i == looked_after and redis.call('PTTL', KEYS[i]) < 0 then
-    redis.call('PEXPIRE', KEYS[i], ttl)
-  end
-end
+local key_count = #keys
+local looked_after = server_time and server_time % key_count + 1
 
 local pack_bytes, unpack_bytes, sub = struct.pack, struct.unpack, string.sub
+local floor, ceil, call, format = math.floor, math.ceil, redis.call, string.format
 
 -- The commonest case in the fewest steps: attempts of cost 1 under a single window, whose stamps
--- have 4 bytes. The log is full exactly when the window's max actions are in it. Ends before the
--- first log that needs more care.
+-- have 4 bytes. The log is full exactly when the window's max actions are in it. No function is
+-- made before, for that takes time as well. Ends before the first log that needs more care.
 local done = 0
 local range, width = 4294967296, 4
-local interval, single_max = tonumber(ARGV[7]), tonumber(ARGV[8])
-if is_attempt and ARGV[4] == '1' and ARGV[6] == '0' and #ARGV == 8
+if is_attempt and cost == '1' and min_difference == '0' and block_lengths == '' and not further
     and single_max <= MOST_STAMPS_OF_SHORT and interval < range then
-  read = redis.call('MGET', unpack(KEYS))
-  set_retention(interval)
+  read = key_count == 1 and { redis.pcall('GET', keys[1]) } or call('MGET', unpack(keys))
+  ttl = ceil(interval / 1000) + 1000
+  expires_at = format('%d', server_time / 1000 + ttl) -- rounded down
   local full_bytes = HEADER_BYTES + (single_max - 1) * width
-  for i = 1, #KEYS do
-    local key = KEYS[i]
+  for i = 1, key_count do
+    local key = keys[i]
     local bytes = written[key] or read[i]
     local form, displaced, incarnation, newest
     local length, size, oldest = 0, 0, nil
@@ -133,12 +120,11 @@ if is_attempt and ARGV[4] == '1' and ARGV[6] == '0' and #ARGV == 8
       if waited_for + interval > at then wait = waited_for + interval - now end
     end
 
-    local is_written = true
+    local is_written, log = true
     if recorded == 0 then
-      repair_ttl(i)
+      if i == looked_after and call('PTTL', key) < 0 then call('PEXPIRE', key, ttl) end
     elseif bytes then
       if is_full_log then displaced = is_blocked and 1 or 0 end
-      local log
       if single_max > 1 then
         local stamp = newest % range
         log = pack_bytes(HEADER_AND_STAMP, SHORT + width, displaced, incarnation, at, stamp)
@@ -146,11 +132,13 @@ if is_attempt and ARGV[4] == '1' and ARGV[6] == '0' and #ARGV == 8
       else
         log = pack_bytes(HEADER, SHORT + width, displaced, incarnation, at)
       end
-      is_written = write(key, log, true)
+      call('SET', key, log, 'PXAT', expires_at)
     else
       incarnation = server_time % INCARNATIONS
-      is_written = write(key, pack_bytes(HEADER, SHORT + width, 0, incarnation, now), false)
+      log = pack_bytes(HEADER, SHORT + width, 0, incarnation, now)
+      is_written = call('SET', key, log, 'PXAT', expires_at, 'NX') -- for reading shows no lists
     end
+    if log and is_written and key_count > 1 then written[key] = log end
 
     if not is_full then
       reply[i] = is_written and (is_blocked and wait or 0) or -1
@@ -160,14 +148,14 @@ if is_attempt and ARGV[4] == '1' and ARGV[6] == '0' and #ARGV == 8
       local inside, outside = 0, math.min(size, single_max - recorded) + 1
       local first_inside = at -- the oldest one that is counted
       while outside - inside > 1 do
-        local n = math.floor((inside + outside) / 2)
-        local time = newest
+        local n = floor((inside + outside) / 2)
+        local moment = newest
         if n > 1 then
           local stamp = unpack_bytes('<I4', bytes, HEADER_BYTES + (n - 2) * width + 1)
-          time = newest - (newest - stamp) % range
+          moment = newest - (newest - stamp) % range
         end
-        if at - time < interval then
-          inside, first_inside = n, time
+        if at - moment < interval then
+          inside, first_inside = n, moment
         else
           outside = n
         end
@@ -182,31 +170,65 @@ if is_attempt and ARGV[4] == '1' and ARGV[6] == '0' and #ARGV == 8
     end
     done = i
   end
-  if done == #KEYS then return reply end
+  if done == key_count then return reply end
 end
 
 -- From here on: any policy, any log.
-local cost, min_difference = tonumber(ARGV[4]), tonumber(ARGV[6])
+
+-- A key lives a second longer than its log matters. Where the time is known, its end is cheaper to
+-- set than its length, which Redis would have to turn into an end for its replicas.
+local function set_retention(micros)
+  ttl = math.ceil(micros / 1000) + 1000
+  if server_time then
+    expires_at = format('%d', server_time / 1000 + ttl)
+  end
+end
+
+-- Writes a short log; false if the key holds something else, which reading has not shown.
+local function write(key, bytes, exists)
+  if exists then
+    redis.call('SET', key, bytes, 'PXAT', expires_at)
+  elseif not redis.call('SET', key, bytes, 'PXAT', expires_at, 'NX') then
+    return false
+  end
+  written[key] = bytes
+  return true
+end
+
+local function repair_ttl(i)
+  if i == looked_after and redis.call('PTTL', keys[i]) < 0 then
+    redis.call('PEXPIRE', keys[i], ttl)
+  end
+end
+
+cost, min_difference = cost + 0, min_difference + 0
 local intervals, maxes, window_count = {}, {}, 0
-local retention, capacity = min_difference, 1
-for i = 7, #ARGV, 2 do
+local longest_window, capacity = 0, 1
+for i = 8, #ARGV, 2 do
   window_count = window_count + 1
   intervals[window_count], maxes[window_count] = tonumber(ARGV[i]), tonumber(ARGV[i + 1])
-  retention = math.max(retention, intervals[window_count])
+  longest_window = math.max(longest_window, intervals[window_count])
   capacity = math.max(capacity, maxes[window_count])
 end
+local retention = math.max(min_difference, longest_window)
 set_retention(retention)
+local lengths = {}
+for length in string.gmatch(block_lengths, '%d+') do lengths[#lengths + 1] = tonumber(length) end
+local has_blocks = #lengths > 0
 local most_stamps = math.min(capacity - 1, MOST_STAMPS)
 local is_short_policy = most_stamps <= MOST_STAMPS_OF_SHORT
 local policy_width, policy_range = 4, 4294967296
 while retention >= policy_range do
   policy_width, policy_range = policy_width + 1, policy_range * 256
 end
+local policy_form = (is_short_policy and SHORT or LONG) + (has_blocks and WITH_BLOCK or 0)
+  + policy_width
+local policy_header_bytes = HEADER_BYTES + (has_blocks and BLOCK_BYTES or 0)
 
 -- The log at hand: `count` stamps besides `newest`, which is nil while there is no action. A long
 -- log has all its bytes at hand only after load(); its stamps stand in a ring of `room`, the oldest
--- at `head`.
-local key, bytes, exists, is_long, known
+-- at `head`. In an attempt these tell of the log as it was; `block_until` and `offences` as it is.
+local key, bytes, exists, is_long, known, form, header_bytes, block_until, offences
 local stamp_format, displaced, incarnation, newest, count, head, room
 width = nil
 
@@ -217,31 +239,58 @@ end
 
 -- The log of an id that has done nothing.
 local function open_new()
-  bytes, exists, is_long = '', false, not is_short_policy
+  bytes, exists, is_long, form, header_bytes = '', false, not is_short_policy, 0, 0
+  block_until, offences = nil, 0
   displaced, incarnation, newest, count, head, room = 0, 0, nil, 0, 0, most_stamps
   set_width(policy_width)
 end
 
+-- Whether it is a state that frame.lua has written: of how many bytes, and with which moments.
+local function is_of_another_algorithm(whole)
+  local other_form = string.byte(whole)
+  if other_form < 0xB0 or other_form >= 0xC0 then return false end
+  if other_form < 0xB8 then return #whole >= 12 and #whole <= 20 end
+  if #whole <= 27 then return false end
+  local _, windows, _, _, last, block = unpack_bytes('<BI2BI7i8i8', whole)
+  return windows > 0 and (#whole - 27) % windows == 0
+    and (last == NONE or math.abs(last) <= LATEST)
+    and (block == NONE or math.abs(block) <= 2 * LATEST)
+end
+
 -- Takes the log from its first bytes, which are all of a short one; false if they are none.
 local function open(first_bytes)
+  if is_of_another_algorithm(first_bytes) then
+    open_new()
+    exists = true
+    return true
+  end
   if #first_bytes < HEADER_BYTES then return false end
-  local form
   form, displaced, incarnation, newest = unpack_bytes(HEADER, first_bytes)
+  if form < SHORT or form >= END_OF_FORMS then return false end
   is_long = form >= LONG
-  local bytes_per_stamp = form - (is_long and LONG or SHORT)
-  if bytes_per_stamp < 4 or bytes_per_stamp > 7 then return false end
+  local has_block, bytes_per_stamp = form % 16 >= WITH_BLOCK, form % WITH_BLOCK
+  if bytes_per_stamp < 4 then return false end
+  block_until, offences, header_bytes = nil, 0, HEADER_BYTES
+  if has_block then
+    header_bytes = HEADER_BYTES + BLOCK_BYTES
+    if #first_bytes < header_bytes then return false end
+    block_until, offences = unpack_bytes(BLOCK, first_bytes, HEADER_BYTES + 1)
+    if block_until ~= NONE and math.abs(block_until) > 2 * LATEST then return false end
+    if block_until == NONE or not has_blocks then block_until, offences = nil, 0 end
+  end
+  if has_block and newest == NONE then newest = nil end
   -- A text of somebody's may begin like a log, and would stand for a day that never comes.
-  if displaced > 1 or math.abs(newest) > LATEST then return false end
+  if displaced > 1 or (newest and math.abs(newest) > LATEST) then return false end
   set_width(bytes_per_stamp)
   exists, bytes, known = true, first_bytes, {}
   if not is_long then
-    count = (#first_bytes - HEADER_BYTES) / width
+    count = (#first_bytes - header_bytes) / width
     return count % 1 == 0
   end
-  if #first_bytes < HEADER_BYTES + RING_BYTES then return false end
-  count, head, room = unpack_bytes(RING, first_bytes, HEADER_BYTES + 1)
+  if #first_bytes < header_bytes + RING_BYTES then return false end
+  count, head, room = unpack_bytes(RING, first_bytes, header_bytes + 1)
   if count > room or head > room then return false end
-  local ring = #first_bytes - HEADER_BYTES - RING_BYTES
+  local ring = #first_bytes - header_bytes - RING_BYTES
   if ring == 0 and count > 0 then
     bytes = nil
     return true
@@ -258,7 +307,7 @@ local function size() return newest and count + 1 or 0 end
 
 -- The bytes of stamps from a place in the ring on.
 local function ring_bytes(first, stamps)
-  local from = HEADER_BYTES + RING_BYTES + first * width
+  local from = header_bytes + RING_BYTES + first * width
   if bytes then return sub(bytes, from + 1, from + stamps * width) end
   return redis.call('GETRANGE', key, from, from + stamps * width - 1)
 end
@@ -267,16 +316,16 @@ end
 local function nth(n)
   if n == 1 then return newest end
   if not is_long then
-    local stamp = unpack_bytes(stamp_format, bytes, HEADER_BYTES + (n - 2) * width + 1)
+    local stamp = unpack_bytes(stamp_format, bytes, header_bytes + (n - 2) * width + 1)
     return newest - (newest - stamp) % range
   end
-  local time = known[n]
-  if not time then
+  local moment = known[n]
+  if not moment then
     local stamp = unpack_bytes(stamp_format, ring_bytes((head + count + 1 - n) % room, 1))
-    time = newest - (newest - stamp) % range
-    known[n] = time
+    moment = newest - (newest - stamp) % range
+    known[n] = moment
   end
-  return time
+  return moment
 end
 
 -- How many of the newest actions are less than `duration` before `at`, `most` at most.
@@ -297,18 +346,24 @@ local function newest_times(actions)
   return times
 end
 
+-- The header of the log as it is to be written, its newest action at `at`.
+local function header_of(at)
+  local header = pack_bytes(HEADER, policy_form, displaced, incarnation, at or NONE)
+  if not has_blocks then return header end
+  return header .. pack_bytes(BLOCK, block_until or NONE, offences)
+end
+
 -- The bytes of a whole log, in the form that suits the policy: `actions` at `at`, and before them
 -- those of these times, from newest to oldest.
 local function log_of(at, actions, older)
   set_width(policy_width)
-  local same = string.rep(pack_bytes(stamp_format, at % range), actions - 1)
+  local same = actions > 1 and string.rep(pack_bytes(stamp_format, at % range), actions - 1) or ''
   local stamps = {}
   for n = 1, #older do
     local place = is_short_policy and n or #older - n + 1
     stamps[place] = pack_bytes(stamp_format, older[n] % range)
   end
-  local header = pack_bytes(HEADER, (is_short_policy and SHORT or LONG) + width, displaced,
-    incarnation, at)
+  local header = header_of(at)
   if is_short_policy then return header .. same .. table.concat(stamps) end
   local ring = pack_bytes(RING, #older + actions - 1, 0, most_stamps)
   return header .. ring .. table.concat(stamps) .. same
@@ -322,7 +377,7 @@ end
 
 local function write_ring(first, stamps)
   if stamps == '' then return end
-  redis.call('SETRANGE', key, HEADER_BYTES + RING_BYTES + first * width, stamps)
+  redis.call('SETRANGE', key, header_bytes + RING_BYTES + first * width, stamps)
 end
 
 -- Records `cost` actions at `at` in a long log that stays where it is.
@@ -338,8 +393,7 @@ local function record_in_ring(at)
   write_ring(0, sub(stamps, up_to_end * width + 1))
   local overwritten = math.max(0, count + added - room)
   head, count, newest = (head + overwritten) % room, count + added - overwritten, at
-  redis.call('SETRANGE', key, 0, pack_bytes(HEADER, LONG + width, displaced, incarnation, newest)
-    .. pack_bytes(RING, count, head, room))
+  redis.call('SETRANGE', key, 0, header_of(newest) .. pack_bytes(RING, count, head, room))
   redis.call('PEXPIRE', key, ttl)
 end
 
@@ -351,17 +405,17 @@ local function record(at, is_blocked)
     kept, displaced = count_inside(retention, kept, at), 0
   end
   if kept + cost > capacity then displaced = is_blocked and displaces(at) and 1 or 0 end
-  local fits = width == policy_width and is_long ~= is_short_policy and kept == size()
-  if fits and is_long and exists and room == most_stamps then
+  local fits = form == policy_form and newest and kept == size()
+  if fits and is_long and room == most_stamps then
     record_in_ring(at)
     return true
   end
   local log
-  if fits and not is_long and exists and cost == 1 then
-    log = pack_bytes(HEADER, SHORT + width, displaced, incarnation, at)
+  if fits and not is_long and cost == 1 then
+    log = header_of(at)
     if most_stamps > 0 then
       log = log .. sub(bytes, NEWEST, NEWEST + width - 1)
-        .. sub(bytes, HEADER_BYTES + 1, HEADER_BYTES + (most_stamps - 1) * width)
+        .. sub(bytes, header_bytes + 1, header_bytes + (most_stamps - 1) * width)
     end
   else
     local older = newest_times(math.max(0, math.min(kept, capacity - cost)))
@@ -371,6 +425,42 @@ local function record(at, is_blocked)
   end
   if is_short_policy then return write(key, log, exists) end
   return redis.call('SET', key, log, 'PX', ttl)
+end
+
+-- The log of these times, from newest to oldest, as far as this policy has room for them. Under
+-- other limits it may have become longer.
+local function log_of_times(times)
+  if #times > capacity then displaced = 1 end
+  local kept = math.min(#times, capacity)
+  while kept > 1 and times[1] - times[kept] >= policy_range do kept = kept - 1 end
+  for place = #times, kept + 1, -1 do times[place] = nil end
+  return log_of(table.remove(times, 1), 1, times)
+end
+
+-- Writes a block that has begun, where nothing is recorded.
+local function write_block()
+  if form ~= policy_form then
+    local log = log_of_times(newest_times(size()))
+    redis.call('SET', key, log, 'PXAT', expires_at)
+    written[key] = is_short_policy and log or nil
+  elseif is_long then
+    redis.call('SETRANGE', key, 0, header_of(newest))
+    redis.call('PEXPIRE', key, ttl)
+  else
+    write(key, header_of(newest) .. sub(bytes, header_bytes + 1), true)
+  end
+end
+
+-- The key is to live as long as the log and the block matter.
+local function retain()
+  local of_block = block_until and block_until + longest_window - now or 0
+  set_retention(math.max(retention, of_block))
+end
+
+local function start_block(at)
+  if block_until and at >= block_until + longest_window then offences = 0 end
+  offences = math.min(offences + 1, #lengths)
+  block_until = at + lengths[offences]
 end
 
 -- The n-th newest action once `recorded` more are recorded at `at`.
@@ -383,16 +473,19 @@ end
 -- recorded at `at`.
 local function wait_for(places, at, recorded)
   local total = size() + recorded
-  if total == 0 then return 0 end
-  local last = nth_after(1, at, recorded)
-  local allowed_at = last + min_difference
+  local last, allowed_at = now, now
+  if total > 0 then
+    last = nth_after(1, at, recorded)
+    allowed_at = last + min_difference
+  end
   for i = 1, window_count do
     local n = maxes[i] - places + 1
-    if total >= n then
+    if places > 0 and total >= n then
       local leaves_at = nth_after(n, at, recorded) + intervals[i]
       if leaves_at > allowed_at then allowed_at = leaves_at end
     end
   end
+  if block_until and block_until > allowed_at then allowed_at = block_until end
   -- Time is never taken as earlier than the newest action, so up to then there is no waiting.
   if allowed_at <= now or allowed_at <= last then return 0 end
   return allowed_at - now
@@ -427,7 +520,7 @@ local function open_key(whole)
     if is_short_policy then
       first_bytes = redis.pcall('GET', key)
     else
-      first_bytes = redis.pcall('GETRANGE', key, 0, HEADER_BYTES + RING_BYTES - 1)
+      first_bytes = redis.pcall('GETRANGE', key, 0, policy_header_bytes + RING_BYTES - 1)
     end
   end
   if type(first_bytes) == 'table' then return false end
@@ -435,8 +528,13 @@ local function open_key(whole)
     open_new()
     return true
   end
-  local form = string.byte(first_bytes)
-  if not is_short_policy and form < LONG then first_bytes = redis.call('GET', key) end
+  if not is_short_policy then
+    -- Only of a long log with such a header are these the bytes to begin with.
+    local first = string.byte(first_bytes)
+    local is_like_policy = first >= LONG and first < END_OF_FORMS
+      and (first % 16 >= WITH_BLOCK) == has_blocks
+    if not is_like_policy then first_bytes = redis.call('GET', key) end
+  end
   return open(first_bytes)
 end
 
@@ -462,46 +560,47 @@ local function refund(at)
     table.remove(times, n)
     if keeps_places then times[#times + 1] = oldest end
   end
-  -- Under other limits the log may have become longer than this policy's form has room for.
-  if #times > capacity then displaced = 1 end
-  local kept = math.min(#times, capacity)
-  while kept > 1 and times[1] - times[kept] >= policy_range do kept = kept - 1 end
-  for place = #times, kept + 1, -1 do times[place] = nil end
-  if #times == 0 then
+  if #times == 0 and not block_until then
     redis.call('DEL', key)
   else
-    redis.call('SET', key, log_of(table.remove(times, 1), 1, times), 'PX', ttl)
+    retain()
+    redis.call('SET', key, log_of_times(times), 'PXAT', expires_at)
   end
   return 1
 end
 
 if operation == 'refund' then
-  key = KEYS[1]
+  key = keys[1]
   if not open_key() then return { -1 } end
-  if not exists or incarnation ~= tonumber(ARGV[3]) then return { 0 } end
+  local at, of = string.match(detail, '(.*),(.*)')
+  if not exists or incarnation ~= of + 0 then return { 0 } end
   load()
-  return { refund(tonumber(ARGV[2])) }
+  return { refund(at + 0) }
 end
 
-if is_attempt and is_short_policy and done == 0 then read = redis.call('MGET', unpack(KEYS)) end
+if is_attempt and is_short_policy and done == 0 then read = redis.call('MGET', unpack(keys)) end
 local reply_length = is_full and 7 + 2 * window_count or 1
-for i = done + 1, #KEYS do
+for i = done + 1, key_count do
   local first = (i - 1) * reply_length + 1
-  key = KEYS[i]
-  if open_key(read[i]) then
-    local at, by_count, by_min_difference = now, 0, 0
-    if newest then
-      if newest > now then at = newest end
+  key = keys[i]
+  if open_key(read and read[i]) then
+    local at, by_count, by_min_difference, by_block = now, 0, 0, 0
+    if newest and newest > now then at = newest end
+    if block_until and at < block_until then
+      by_block = 4
+    elseif newest then
       if at - newest < min_difference then by_min_difference = 2 end
       for w = 1, window_count do
         local n = maxes[w] - cost + 1
-        if size() >= n and at - nth(n) < intervals[w] then by_count = 1 end
+        if cost > 0 and size() >= n and at - nth(n) < intervals[w] then by_count = 1 end
       end
     elseif is_attempt then
       incarnation = server_time % INCARNATIONS
     end
-    local blocked = by_count + by_min_difference
-    local recorded = (blocked == 0 or count_blocked) and cost or 0
+    local blocked = by_count + by_min_difference + by_block
+    local recorded = (blocked == 0 or (count_blocked and by_block == 0)) and cost or 0
+    local starts_block = has_blocks and blocked ~= 0 and by_block == 0
+    if starts_block then start_block(at) end
     local time_left = blocked == 0 and 0 or wait_for(cost, at, recorded)
     if is_full then
       describe(first, blocked, time_left, at, recorded)
@@ -509,7 +608,10 @@ for i = done + 1, #KEYS do
       reply[first] = time_left
     end
     if is_attempt then
-      if recorded == 0 then
+      if has_blocks then retain() end
+      if recorded == 0 and starts_block then
+        write_block()
+      elseif recorded == 0 then
         repair_ttl(i)
       elseif not record(at, blocked ~= 0) then
         reply[first] = -1

@@ -1,14 +1,15 @@
-// The store on Redis: the functions of memory-store.js, with promises of what they give there.
+// A store that lies elsewhere: the functions of memory-store.js, with promises of what they give there.
 'use strict';
 
 const { clockReader } = require('../clock');
 const { NUMBERS, decisionLength } = require('../decision');
 const { refuseCallback, refuseClosed } = require('../refusals');
-const { createBackend } = require('./backend');
-const { createFallback, isOfRedis } = require('./fallback');
+const { createFallback, isOfBackend } = require('./fallback');
 const { idText } = require('./id-text');
 const { Outages } = require('./outage');
-const { LONGEST_MICROS } = require('./script');
+
+/** A double is exact up to here: what numbers can tell of a moment stops at it. */
+const LONGEST_MICROS = 2 ** 53;
 
 const readTimeLeft = (numbers) => numbers[NUMBERS.TIME_LEFT];
 
@@ -17,7 +18,7 @@ const readAnswer = (numbers) => ({
   actionsLeft: numbers[NUMBERS.ACTIONS_LEFT],
 });
 
-/** The user's clock in us, within what a script can count; without one, the server's is asked. */
+/** The user's clock in us, within what numbers can tell; without one, the backend has its own. */
 function createClock(clock, onFailure) {
   if (clock === undefined) return () => undefined;
   const readClock = clockReader(clock, onFailure);
@@ -26,15 +27,17 @@ function createClock(clock, onFailure) {
 
 /**
  * An asynchronous store: `decide` and `decideMany` promise what `read` makes of the numbers, which it
- * must take at once. What is wrong with a call rejects its promise.
+ * must take at once. What is wrong with a call rejects its promise. ARCHITECTURE.md tells what a
+ * backend has to do.
+ *
+ * @param {object} checked options of the limiter, as checked by options.js
+ * @param {object} backend what speaks to where the counts are
+ * @param {string} onError as read by ./options.js
  */
-function createRedisStore(checked) {
-  const { connection, namespace, onError } = checked.redis;
-  const { windows, minDifference, countBlocked, clock } = checked;
+function createRemoteStore(checked, backend, onError) {
+  const { windows, clock } = checked;
   const length = decisionLength(windows.length);
   const counts = { allowed: 0, blocked: 0, errors: 0, fallbacks: 0 };
-  const policy = { windows, minDifference, countBlocked };
-  const backend = createBackend({ connection, policy, namespace });
   const outages = new Outages((id) => backend.probe(id));
   const fallback = createFallback(onError, checked);
   const readNow = createClock(clock, () => counts.errors++);
@@ -55,29 +58,37 @@ function createRedisStore(checked) {
   }
 
   /** Has the fallback decide, as `decide` does. */
-  function decideWithout(id, cost, records, read) {
+  function decideWithout(id, cost, records, read, max) {
     counts.fallbacks++;
-    return fallback.decide(id, cost, records, (numbers) => {
+    const readCounted = (numbers) => {
       if (records) count(numbers);
       return read(numbers);
-    });
+    };
+    return fallback.decide(id, cost, records, readCounted, max);
+  }
+
+  function noteOutage(error, text) {
+    if (backend.isOutage(error)) outages.note(backend.partOf(text));
   }
 
   function isOutOfReach(text) {
     return fallback !== null && outages.isOn(backend.partOf(text), text);
   }
 
-  /** `isFull`: whether `read` wants more of the numbers than BLOCKED and TIME_LEFT. */
-  function decide(id, cost, records, read, isFull) {
+  /**
+   * `isFull`: whether `read` wants more of the numbers than BLOCKED and TIME_LEFT; `max` as in
+   * memory-store.js.
+   */
+  function decide(id, cost, records, read, isFull, max) {
     return new Promise((resolve, reject) => {
       const text = openIdText(id);
       const now = readNow();
       assertOpen(); // the user's clock may have closed it
       if (isOutOfReach(text)) {
-        resolve(decideWithout(text, cost, records, read));
+        resolve(decideWithout(text, cost, records, read, max));
         return;
       }
-      backend.attempt(text, cost, records, isFull, now, (error, numbers) => {
+      const done = (error, numbers) => {
         if (error === null) {
           if (records) count(numbers);
           resolve(read(numbers));
@@ -88,13 +99,14 @@ function createRedisStore(checked) {
           reject(error);
           return;
         }
-        outages.note(error, backend.partOf(text));
+        noteOutage(error, text);
         try {
-          resolve(decideWithout(text, cost, records, read));
+          resolve(decideWithout(text, cost, records, read, max));
         } catch (failed) {
           reject(failed);
         }
-      });
+      };
+      backend.attempt(text, cost, records, isFull, now, done, max);
     });
   }
 
@@ -121,7 +133,7 @@ function createRedisStore(checked) {
       if (fallback === null || isClosed) throw error;
       // With several parts, which of them failed is not known: the next call of each finds out.
       const parts = new Set(texts.map(backend.partOf));
-      if (parts.size === 1) outages.note(error, backend.partOf(texts[0]));
+      if (parts.size === 1) noteOutage(error, texts[0]);
       return decideManyWithout(texts);
     }
   }
@@ -155,7 +167,7 @@ function createRedisStore(checked) {
       return decide(id, 1, true, readTimeLeft, false);
     },
 
-    decide: (id, cost, records, read) => decide(id, cost, records, read, true),
+    decide: (id, cost, records, read, max) => decide(id, cost, records, read, true, max),
 
     async decideMany(ids, read) {
       assertOpen();
@@ -164,8 +176,10 @@ function createRedisStore(checked) {
 
     async refund(receipt) {
       if (receipt === null) return false;
-      if (!isOfRedis(receipt)) return fallback.refund(receipt);
-      return run(() => backend.refund(idText(receipt.id), receipt));
+      if (!isOfBackend(receipt)) return fallback.refund(receipt);
+      const now = readNow();
+      assertOpen(); // the user's clock may have closed it
+      return run(() => backend.refund(idText(receipt.id), receipt, now));
     },
 
     async clear(id) {
@@ -209,4 +223,4 @@ function createRedisStore(checked) {
   };
 }
 
-module.exports = { createRedisStore };
+module.exports = { createRemoteStore };

@@ -1,4 +1,4 @@
-// The text of an id: what stands between the braces of its key.
+// The text of an id as remote stores have it in their keys.
 'use strict';
 
 const { typeError } = require('../errors');
@@ -11,7 +11,7 @@ function idText(id) {
     if (isWellFormed(id)) return id;
     throw typeError(
       'ERR_ROLLGATE_ID',
-      'id: expected well-formed Unicode, as Redis ids must be, got a string with a lone surrogate',
+      'id: expected well-formed Unicode, as ids on Redis or in a key-value store must be, got a string with a lone surrogate',
     );
   }
   if (id === undefined || id === null) return '';

@@ -1,4 +1,4 @@
-// Who decides while Redis does not: the policies of the option onError.
+// Who decides while a remote store does not: the policies of the option onError.
 'use strict';
 
 const { BLOCKED_BY_BLOCK, NUMBERS, decisionLength } = require('../decision');
@@ -8,7 +8,7 @@ const { createMemoryStore } = require('../memory-store');
 const BLOCKED_FOR_MS = 1000;
 
 /**
- * A decision's incarnation tells who can take it back: from Redis it is a natural number. `memory`
+ * A decision's incarnation tells who can take it back: from a backend it is a natural number. `memory`
  * makes those of a memory store negative, and back.
  */
 const INCARNATION = { nobody: Number.NaN, memory: (incarnation) => -1 - incarnation };
@@ -17,11 +17,12 @@ const INCARNATION = { nobody: Number.NaN, memory: (incarnation) => -1 - incarnat
 function createAllowing(policy) {
   const store = createMemoryStore({ ...policy, maxKeys: 1, clock: () => 0 });
   return {
-    decide(_id, cost, _records, read) {
-      return store.decide('', cost, false, (numbers) => {
+    decide(_id, cost, _records, read, max) {
+      const readMarked = (numbers) => {
         numbers[NUMBERS.INCARNATION] = INCARNATION.nobody;
         return read(numbers);
-      });
+      };
+      return store.decide('', cost, false, readMarked, max);
     },
     close: () => store.close(),
   };
@@ -41,7 +42,10 @@ function createBlocking({ windows }) {
   });
   const numbers = Float64Array.from([...refusal, ...windowNumbers]);
   return {
-    decide: (_id, _cost, _records, read) => read(numbers),
+    decide(_id, _cost, _records, read, max) {
+      if (max !== undefined) numbers[NUMBERS.WINDOWS] = max; // all of it is used
+      return read(numbers);
+    },
     close() {},
   };
 }
@@ -50,12 +54,13 @@ function createBlocking({ windows }) {
 function createRemembering(policy) {
   let store;
   return {
-    decide(id, cost, records, read) {
+    decide(id, cost, records, read, max) {
       store ??= createMemoryStore(policy);
-      return store.decide(id, cost, records, (numbers) => {
+      const readMarked = (numbers) => {
         numbers[NUMBERS.INCARNATION] = INCARNATION.memory(numbers[NUMBERS.INCARNATION]);
         return read(numbers);
-      });
+      };
+      return store.decide(id, cost, records, readMarked, max);
     },
     refund(receipt) {
       return store.refund({ ...receipt, incarnation: INCARNATION.memory(receipt.incarnation) });
@@ -67,15 +72,15 @@ function createRemembering(policy) {
   };
 }
 
-/** Whether Redis made the decision of a receipt. */
-function isOfRedis({ incarnation }) {
+/** Whether the backend made the decision of a receipt. */
+function isOfBackend({ incarnation }) {
   return incarnation >= 0;
 }
 
 const POLICIES = { allow: createAllowing, block: createBlocking, memory: createRemembering };
 
 /**
- * What decides in place of Redis, or null where its failures are the callers'. `decide` is that of
+ * What decides in place of the backend, or null where its failures are the callers'. `decide` is that of
  * memory-store.js.
  */
 function createFallback(onError, policy) {
@@ -102,4 +107,4 @@ function createFallback(onError, policy) {
   };
 }
 
-module.exports = { createFallback, isOfRedis };
+module.exports = { createFallback, isOfBackend };

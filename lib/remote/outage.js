@@ -1,26 +1,22 @@
-// Whether Redis is out of reach, and asking now and then whether it is back.
+// Whether a remote store is out of reach, and asking now and then whether it is back.
 'use strict';
-
-const CODES = ['TIMEOUT', 'UNREACHABLE', 'AUTH', 'CLOSED'].map(
-  (kind) => `ERR_ROLLGATE_REDIS_${kind}`,
-);
 
 /**
  * An outage begins with a failure that the next call would meet as well, and ends when a question is
  * answered. Questions are asked by those who want to know whether it lasts, one at a time: there is no
- * timer. Where the keys of ids are on several nodes, each *part* of them has outages of its own.
+ * timer. Where ids are on several nodes, each *part* of them has outages of its own.
  */
 class Outages {
   #ask;
   #isAsking = new Map(); // of each part that is out of reach
 
-  /** @param {(id: string) => Promise<void>} ask a question that Redis answers where it has this id */
+  /** @param {(id: string) => Promise<void>} ask a question that is answered where the store has this id */
   constructor(ask) {
     this.#ask = ask;
   }
 
-  note(error, part) {
-    if (CODES.includes(error.code) && !this.#isAsking.has(part)) this.#isAsking.set(part, false);
+  note(part) {
+    if (!this.#isAsking.has(part)) this.#isAsking.set(part, false);
   }
 
   /** Whether the part is out of reach; if so, `id` of it is asked for. */

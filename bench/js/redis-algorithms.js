@@ -1,0 +1,172 @@
+// Question: what does a check by each algorithm's script cost the Redis server, to the plainest script that counts?
+//
+// Bias, also printed below the tables (see `bias`): the plainest script does less, and one turn of the
+// event loop starts many checks.
+
+const { ALGORITHMS } = require('../../lib/algorithms');
+const { startRedis, stopRedis } = require('../../test/support/redis-server');
+const { main } = require('./harness');
+const redis = require('./redis');
+const { failures, median, number, range, ratio } = require('./report');
+const { drawsFrom, randomIds, runInFlight } = require('./redis-workload');
+
+const NAMESPACE = 'b';
+const INTERVAL_MS = 60_000; // little leaves the window while it is measured
+const MAX = 5;
+const IDS = 10_000;
+const CHECKS = 25_000; // of each round
+const ROUNDS_OF_JOB = 3;
+const IN_FLIGHT = [1, 64];
+const MOST_OF_ONE_IN_FLIGHT = 6000;
+
+/** Counts in a fixed window that begins with the first action. */
+const PLAINEST = `local n = redis.call('INCR', KEYS[1])
+if n == 1 then redis.call('PEXPIRE', KEYS[1], ARGV[1]) end
+return n`;
+
+const keyOf = (id) => `${NAMESPACE}{${id}}`;
+const windows = [{ interval: INTERVAL_MS, maxInInterval: MAX }];
+
+function scriptArguments(algorithm, how = {}) {
+  const { policyArguments } = require('../../lib/redis/script');
+  const countBlocked = algorithm !== 'gcra';
+  const policy = { windows, minDifference: 0, countBlocked, blockFor: [], ...how };
+  return ['attempt', 'brief', '', '1', ...policyArguments(policy)];
+}
+
+/** A script, called with one key at a time. */
+async function script(client, source, args) {
+  const sha1 = await client.script('LOAD', source);
+  return {
+    calling: 'await',
+    check: (id) => client.evalsha(sha1, '1', keyOf(id), ...args),
+    isRefused: () => false,
+  };
+}
+
+const ownScript = (algorithm, how) => (client) => {
+  const { SCRIPTS } = require('../../lib/redis/script');
+  return script(client, SCRIPTS[algorithm].source, scriptArguments(algorithm, how));
+};
+
+/** The native client makes one command of the checks of a turn. */
+const batched =
+  (algorithm) =>
+  (_client, { url }) => {
+    const { RateLimiter } = require('../../lib');
+    const limits = { interval: INTERVAL_MS, maxInInterval: MAX };
+    const check = RateLimiter({ ...limits, algorithm, redis: url, namespace: NAMESPACE });
+    return { calling: 'await', check, isRefused: () => false };
+  };
+
+const PLAIN = 'plainest script';
+const SUBJECTS = {
+  [PLAIN]: (client) => script(client, PLAINEST, [String(INTERVAL_MS)]),
+  ...Object.fromEntries(ALGORITHMS.map((name) => [name, ownScript(name)])),
+  'sliding-window-log, blockFor': ownScript('sliding-window-log', { blockFor: [1000] }),
+  'gcra, blockFor': ownScript('gcra', { blockFor: [1000] }),
+};
+const BATCHED = Object.fromEntries(ALGORITHMS.map((name) => [`${name}, native`, batched(name)]));
+
+/** All subjects in one process and on one server, in turn, so that a slow moment meets all. */
+function jobs({ quick }) {
+  return [{ key: 'all', rounds: quick ? 1 : 4, checks: quick ? 4000 : CHECKS }];
+}
+
+const middle = (values) => values.sort((a, b) => a - b)[values.length >> 1];
+
+async function measure({ checks }) {
+  const Redis = require('ioredis');
+  const server = await startRedis();
+  const client = new Redis(server.url);
+  try {
+    const subjects = {};
+    for (const [name, create] of Object.entries({ ...SUBJECTS, ...BATCHED })) {
+      subjects[name] = await create(client, server);
+    }
+    const idAt = drawsFrom(randomIds(IDS));
+    const found = {};
+    const note = (name, value) => {
+      found[name] ??= [];
+      found[name].push(value);
+    };
+    for (let round = 0; round < ROUNDS_OF_JOB; round++) {
+      for (const inFlight of IN_FLIGHT) {
+        for (const [name, subject] of Object.entries(subjects)) {
+          if (inFlight === 1 && name in BATCHED) continue;
+          const count = inFlight === 1 ? Math.min(checks, MOST_OF_ONE_IN_FLIGHT) : checks;
+          await server.command('FLUSHALL');
+          await server.command('CONFIG', 'RESETSTAT');
+          const run = { idAt, inFlight, count, limitMs: Infinity };
+          const { serverCpu } = await runInFlight(subject, server, run);
+          note(`cpu${inFlight}/${name}`, serverCpu);
+          note(`script${inFlight}/${name}`, await microsInScripts(server, count));
+          if (inFlight > 1 && !(name in BATCHED))
+            note(`bytes/${name}`, await bytesOf(server, idAt));
+        }
+      }
+    }
+    return Object.fromEntries(Object.entries(found).map(([name, all]) => [name, middle(all)]));
+  } finally {
+    client.disconnect();
+    await stopRedis();
+  }
+}
+
+/** What the server says it has spent in scripts, for each check. */
+async function microsInScripts(server, checks) {
+  const info = await server.command('INFO', 'commandstats');
+  return Number(/cmdstat_evalsha:.*?usec=(\d+)/.exec(info)[1]) / checks;
+}
+
+async function bytesOf(server, idAt) {
+  return server.command('MEMORY', 'USAGE', keyOf(idAt(0)), 'SAMPLES', '0');
+}
+
+function tables({ all }) {
+  if (all.error)
+    return [{ title: 'Failed', columns: [''], rows: [], notes: failures([['', all]]) }];
+  const rowOf = (name, base) => [
+    name,
+    ...[1, 64].flatMap((inFlight) => {
+      const cpu = all[`cpu${inFlight}/${name}`];
+      return [median(cpu), range(cpu), ratio(cpu, all[`cpu${inFlight}/${base}`])];
+    }),
+    median(all[`script64/${name}`]),
+    ratio(all[`script64/${name}`], all[`script64/${base}`]),
+    median(all[`bytes/${name}`]),
+  ];
+  const columns = ['', 'CPU µs, 1 in flight', 'min – max', 'to the plainest'];
+  columns.push('CPU µs, 64 in flight', 'min – max', 'to the plainest');
+  columns.push('µs in the script', 'to the plainest', 'bytes of a key');
+  return [
+    {
+      title: `CPU of the server for a check; ${number(IDS)} ids, max ${MAX} in 60 s`,
+      columns,
+      rows: [...Object.keys(SUBJECTS), ...Object.keys(BATCHED)].map((name) => rowOf(name, PLAIN)),
+      notes: ['aimed at: no more than 2.5 times the plainest script, one key in a call'],
+    },
+  ];
+}
+
+module.exports = {
+  name: 'redis-algorithms',
+  title: 'The algorithms on Redis',
+  question:
+    "What does a check by each algorithm's script cost the Redis server, to the plainest script that counts, and how many bytes does the server keep of an id?",
+  bias: [
+    'The plainest script counts in a fixed window with INCR, and sets an expiry with the first action alone. It has no clock, tells no wait, and takes any cost for 1.',
+    'All scripts are called through one connection of ioredis, one key in a call, with the shortest reply; "native" is the native client, which makes one command of the checks of a turn of the event loop.',
+    'The CPU is that of all threads of the server, as INFO tells it: reading commands and writing replies take part of it, less of it the more come at once. "In the script" is what the server itself counts from the call of a script to its end, by its wall clock.',
+    '2.5 checks on average for each id, in random order: some 37 % of them are first ones, few are refused. Refusals count, but with gcra.',
+    'The bytes are those of MEMORY USAGE with an id of 16 characters and a namespace of one.',
+  ],
+  budgetMs: 60_000,
+  skip: redis.skip,
+  versions: redis.versions,
+  jobs,
+  measure,
+  tables,
+};
+
+if (require.main === module) main(__filename, module.exports);

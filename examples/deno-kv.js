@@ -1,0 +1,42 @@
+// 50 requests per user in any hour, counted in a file that survives restarts: no server, no setting up.
+// The file is KV_FILE, the first argument, or limits.db. On Deno, Deno.openKv() takes the place of openKv:
+//   node examples/deno-kv.js limits.db, then: curl -i -H 'x-user: ada' http://127.0.0.1:3000/
+'use strict';
+
+const http = require('node:http');
+const { openKv } = require('@deno/kv');
+const RateLimiter = require('rollgate');
+
+async function main() {
+  const kv = await openKv(process.env.KV_FILE ?? process.argv[2] ?? 'limits.db');
+  const limiter = RateLimiter({
+    kv,
+    namespace: 'requests', // whoever opens the same file with the same namespace counts together
+    algorithm: 'sliding-window-counter', // a few bytes per user, whatever the limit
+    interval: 60 * 60 * 1000,
+    maxInInterval: 50,
+    countBlocked: false, // a refused request does not count
+  });
+
+  const server = http.createServer(async (req, res) => {
+    try {
+      // In earnest: who the request is from by its session or token, not by what it says.
+      const decision = await limiter.attempt(req.headers['x-user'] ?? 'nobody');
+      if (decision.allowed) {
+        res.end(`Welcome. ${decision.actionsLeft} more in this hour.\n`);
+        return;
+      }
+      const seconds = Math.ceil(decision.timeLeft / 1000);
+      res.writeHead(429, { 'Retry-After': seconds });
+      res.end(`Too many requests, try again in ${seconds} s.\n`);
+    } catch (error) {
+      console.error(error); // the file could not be read or written: see docs/errors.md
+      res.writeHead(503).end();
+    }
+  });
+  server.listen(process.env.PORT ?? 3000, '127.0.0.1', () => {
+    console.log(`http://127.0.0.1:${server.address().port}/`);
+  });
+}
+
+main();

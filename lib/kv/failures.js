@@ -1,0 +1,73 @@
+// The errors of a limiter over a key-value store.
+'use strict';
+
+const { failure, show } = require('../errors');
+
+/** Errors that say nothing of other ids. */
+const ofOneId = new WeakSet();
+
+function aboutOneId(error) {
+  ofOneId.add(error);
+  return error;
+}
+
+/** The store did not answer in time; `cause` is what it said last, if it was busy. */
+function timeout(commandTimeout, cause) {
+  const what = cause === undefined ? 'did not answer' : 'was busy';
+  return failure(
+    'ERR_ROLLGATE_KV_TIMEOUT',
+    `the key-value store ${what} within ${commandTimeout} ms (commandTimeout)`,
+    cause,
+  );
+}
+
+/** It answered, but others wrote the id again and again. */
+function lostRaces(commandTimeout) {
+  return aboutOneId(
+    failure(
+      'ERR_ROLLGATE_KV_TIMEOUT',
+      `others wrote this id in the key-value store each time for ${commandTimeout} ms (commandTimeout)`,
+    ),
+  );
+}
+
+/** Messages of databases may go on for many lines. */
+function failed(cause) {
+  const message = typeof cause?.message === 'string' ? cause.message.split('\n')[0] : show(cause);
+  return failure('ERR_ROLLGATE_KV', `the key-value store failed: ${message}`, cause);
+}
+
+/** A store of the user's own does not keep to what it has to do. */
+function answer(what, expected, came) {
+  return failure(
+    'ERR_ROLLGATE_KV',
+    `the key-value store: ${what} gave ${show(came)}, expected ${expected}`,
+  );
+}
+
+/** Something else than a state of rollgate is at the id's key. */
+function foreign() {
+  return aboutOneId(
+    failure('ERR_ROLLGATE_KV', "the key of this id holds something that is not rollgate's"),
+  );
+}
+
+/** Whatever came from a store, as one of these. */
+function from(error) {
+  return String(error?.code).startsWith('ERR_ROLLGATE_') ? error : failed(error);
+}
+
+/** Whether the next call would meet the same failure, whatever its id. */
+function isOutage(error) {
+  return !ofOneId.has(error);
+}
+
+const BUSY = /database (table )?is (locked|busy)|SQLITE_(BUSY|LOCKED)/i;
+
+/** Whether a store says that nothing was done because somebody else is at it. */
+function isBusy(error) {
+  if (typeof error !== 'object' || error === null) return false;
+  return BUSY.test(error.code) || BUSY.test(error.message);
+}
+
+module.exports = { answer, foreign, from, isBusy, isOutage, lostRaces, timeout };

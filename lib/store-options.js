@@ -1,0 +1,60 @@
+// Where a limiter counts: which store the options ask for, and that nothing beside it is another store's.
+'use strict';
+
+const { typeError } = require('./errors');
+const { readKvOptions } = require('./kv/options');
+const { readRedisOptions } = require('./redis/options');
+
+/** Options that choose a store. `client` is rolling-rate-limiter's word for `redis`. */
+const STORE_OF = { redis: 'redis', client: 'redis', kv: 'kv' };
+
+const CHOICES = Object.keys(STORE_OF);
+
+/** Options that mean something to some stores only. */
+const MEANT_FOR = {
+  namespace: ['redis', 'kv'],
+  onError: ['redis', 'kv'],
+  commandTimeout: ['kv'],
+};
+
+const STORE_NAMES = [...CHOICES, ...Object.keys(MEANT_FOR)];
+
+function refuse(name, what) {
+  throw typeError('ERR_ROLLGATE_OPTION', `option '${name}': ${what}`);
+}
+
+/** The one store that is asked for; undefined is the limiter's own memory. */
+function storeOf(options) {
+  const given = CHOICES.filter((name) => options[name] !== undefined);
+  const other = given.find((name) => STORE_OF[name] !== STORE_OF[given[0]]);
+  if (other !== undefined) {
+    refuse(other, `not allowed beside '${given[0]}': a limiter has one store`);
+  }
+  return STORE_OF[given[0]];
+}
+
+/** Each store has a word on what it is told elsewhere. */
+function refuseMisplaced(name, store) {
+  if (name === 'commandTimeout' && store === 'redis') {
+    refuse(name, "expected inside of 'redis', as in redis: { url, commandTimeout }");
+  }
+  const stores = MEANT_FOR[name].map((meant) => `'${meant}'`).join(' or ');
+  refuse(name, `expected only beside ${stores}, which is missing`);
+}
+
+/**
+ * @param {object} options of the limiter
+ * @returns {{ redis?: object, kv?: object }} one of them or none, as its own options.js reads it
+ */
+function readStoreOptions(options) {
+  const store = storeOf(options);
+  for (const name of Object.keys(MEANT_FOR)) {
+    if (options[name] !== undefined && !MEANT_FOR[name].includes(store)) {
+      refuseMisplaced(name, store);
+    }
+  }
+  if (store === 'redis') return { redis: readRedisOptions(options) };
+  return store === 'kv' ? { kv: readKvOptions(options) } : {};
+}
+
+module.exports = { CHOICES, STORE_NAMES, readStoreOptions };

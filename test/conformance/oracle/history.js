@@ -1,0 +1,16 @@
+// What an oracle remembers of one life of an id: all that was recorded and all that was taken back.
+'use strict';
+
+// A history is a list of { at, cost, attempt } and { takesBack: attempt, now }, as they came.
+
+/** What was recorded and not taken back. */
+function standing(history) {
+  const gone = new Set(history.map(({ takesBack }) => takesBack));
+  return history.filter(({ attempt }) => attempt !== undefined && !gone.has(attempt));
+}
+
+const sumOf = (records) => records.reduce((sum, { cost }) => sum + cost, 0);
+
+const lastRecordAt = (history) => history.findLast(({ at }) => at !== undefined)?.at;
+
+module.exports = { lastRecordAt, standing, sumOf };

@@ -1,0 +1,281 @@
+// The promises made to users, for every store and algorithm: never more than the rule, timeLeft is true,
+// refusals and peeks leave no trace, memory is bounded, programs end, calls settle.
+'use strict';
+
+const { expectEqual } = require('../support/expect-same');
+const { outcomeOf } = require('../support/outcome');
+const { askProgram } = require('../support/run-program');
+const { randomFrom } = require('../support/traces');
+const { keepsTo } = require('./admissions');
+const { ALGORITHM_NAMES, Oracle } = require('./oracle');
+const { LONG_UNITS, SHORT_UNITS, randomCost, randomPolicy } = require('./random-operations');
+const { optionsFor } = require('./replay');
+const { EACH_STORE } = require('./stores');
+
+const START_US = 1_700_000_000_000_001;
+const SHARE = process.env.ROLLGATE_SANITIZED ? 0.1 : 1;
+
+let namespaces = 0;
+const newNamespace = () => `promises-${process.pid}-${++namespaces}`;
+
+test('the rules of admissions can be broken', () => {
+  const limits = [{ interval: 100, maxInInterval: 2 }];
+  const at = (...times) => times.map((time) => ({ at: time, cost: 1 }));
+  const keeps = ALGORITHM_NAMES.map((algorithm) => {
+    const policy = { algorithm, limits, minDifference: 0 };
+    return [at(0, 0, 99), at(0, 0, 100), at(90, 90, 110), at(0, 0, 50, 99, 100)].map((admissions) =>
+      keepsTo(policy, admissions),
+    );
+  });
+  expect(keeps).toEqual([
+    [false, true, false, false],
+    [false, false, true, false],
+    [false, true, true, false],
+    [true, true, false, false],
+  ]);
+  const apart = { algorithm: 'gcra', limits, minDifference: 5 };
+  expect([keepsTo(apart, at(0, 4)), keepsTo(apart, at(0, 5))]).toEqual([false, true]);
+});
+
+describe.each(EACH_STORE)('%s', (_, store) => {
+  const units = store.expires ? LONG_UNITS : SHORT_UNITS;
+  const isSlow = store.pace < 1000;
+  const rounds = Math.ceil((SHARE * store.pace) / 400);
+  let place;
+  let time;
+  beforeAll(async () => {
+    place = await store.open();
+  });
+  beforeEach(() => {
+    time = { us: START_US };
+  });
+  afterAll(() => place.close());
+
+  /** Limiters of one namespace, which share their counts where the store is not in memory. */
+  function openSome(count, options) {
+    const namespace = newNamespace();
+    const clock = () => time.us / 1000;
+    const all = { clock, ...(!store.isSync && { namespace }), ...options };
+    const limiters = Array.from({ length: store.isSync ? 1 : count }, () => place.open(all));
+    return {
+      limiters,
+      limiter: limiters[0],
+      stateOf: (id) => place.stateOf(namespace, id),
+      close: () => Promise.all(limiters.map((limiter) => limiter.close())),
+    };
+  }
+
+  function walk(random, unit) {
+    if (random.chance(60)) time.us += random.between(0, 3 * unit);
+    if (random.chance(10)) time.us += random.between(1, 30) * unit;
+  }
+
+  describe.each(ALGORITHM_NAMES)('%s', (algorithm) => {
+    const countsBlocked = algorithm === 'gcra' ? [false] : [true, false];
+
+    function policyFrom(random, countBlocked) {
+      const policy = randomPolicy(random, { algorithm, units, largestMax: 40 });
+      return { ...policy, countBlocked, blockFor: [] };
+    }
+
+    test('never more than the rule passes, however many ask at once', async () => {
+      let allowed = 0;
+      for (let seed = 1; seed <= rounds; seed++) {
+        const random = randomFrom(seed);
+        const policy = policyFrom(random, random.pick(countsBlocked));
+        const { limiters, close } = openSome(2, optionsFor(policy));
+        const most = Math.min(...policy.limits.map(({ maxInInterval }) => maxInInterval));
+        const admissions = [];
+        const refunds = random.chance(50);
+        for (let turn = 0; turn < 40; turn++) {
+          walk(random, policy.unit);
+          const at = time.us;
+          const calls = Array.from({ length: random.between(1, 4) }, async () => {
+            const cost = randomCost(random, most);
+            const limiter = random.pick(limiters);
+            const decision = await limiter.attempt('a', { cost });
+            return decision.allowed ? [{ at, cost, limiter, decision }] : [];
+          });
+          admissions.push(...(await Promise.all(calls)).flat());
+          if (refunds && random.chance(25) && admissions.length > 0) {
+            const chosen = random.between(
+              Math.max(0, admissions.length - 5),
+              admissions.length - 1,
+            );
+            const { limiter, decision } = admissions[chosen];
+            if (await limiter.refund(decision)) admissions.splice(chosen, 1);
+          }
+        }
+        await close();
+        // Those of one moment in any order: it makes no difference to a rule.
+        const record = admissions.map(({ at, cost }) => ({ at, cost }));
+        expectEqual(keepsTo(policy, record), true, { seed, policy, record });
+        allowed += admissions.length;
+      }
+      expect(allowed).toBeGreaterThan(rounds);
+    });
+
+    test('refused until timeLeft, allowed exactly at it', async () => {
+      let refusals = 0;
+      for (let seed = 1; seed <= rounds; seed++) {
+        const random = randomFrom(seed);
+        const blockFor = random.chance(30) ? [random.between(1, 99) / 2] : [];
+        const policy = policyFrom(random, random.pick(countsBlocked));
+        const { limiter, close } = openSome(1, {
+          ...optionsFor(policy),
+          ...(blockFor.length > 0 && { blockFor }),
+        });
+        const most = Math.min(...policy.limits.map(({ maxInInterval }) => maxInInterval));
+        for (let turn = 0; turn < 25; turn++) {
+          walk(random, policy.unit);
+          const cost = randomCost(random, most);
+          const { allowed, timeLeft } = await limiter.attempt('a', { cost });
+          if (allowed) continue;
+          refusals += 1;
+          const now = time.us;
+          const end = timeLeft * 1000;
+          const early = [0, end / 2, end - 2000, end - 1000].filter((micros) => micros >= 0);
+          const peeks = [...early, end, end + 1].map((later) => {
+            time.us = now + later;
+            return limiter.peek('a', { cost });
+          });
+          const answers = (await Promise.all(peeks)).map((decision) => decision.allowed);
+          // Half a ms may be enough where it is told as one.
+          const half = timeLeft === 1 ? answers[1] : false;
+          const expected = early.map((micros) => micros === end / 2 && micros > 0 && half);
+          expectEqual(answers, [...expected, true, true], { seed, turn, timeLeft, policy });
+          time.us = now;
+        }
+        await close();
+      }
+      expect(refusals).toBeGreaterThan(rounds);
+    });
+
+    test('a refusal that does not count and a peek change nothing', async () => {
+      const limit = { interval: 60_000, maxInInterval: 3, countBlocked: false, algorithm };
+      for (const options of [limit, { ...limit, minDifference: 5 }, { ...limit, blockFor: 1000 }]) {
+        const { limiter, stateOf, close } = openSome(1, options);
+        // Whatever starts a block has started it.
+        await limiter.attempt('a', { cost: 3 });
+        await limiter.attempt('a');
+        const [state, { bytes, keys }] = [await stateOf('a'), limiter.stats()];
+        expect(state === undefined).toBe(store.isSync);
+        const later = START_US + 3_000_000;
+        time.us = later;
+        const before = { ...(await limiter.peek('a')) };
+        const at = (micros) => {
+          time.us = micros;
+        };
+        for (let i = 0; i < (isSlow ? 10 : 200); i++) {
+          at(START_US + i * 4000);
+          await limiter.peek('a', { cost: 1 + (i % 3) });
+          await limiter.wouldLimit('b');
+          expect((await limiter.attempt('a', { cost: 1 + (i % 3) })).allowed).toBe(false);
+          await limiter.limitWithInfo('a');
+        }
+        time.us = later;
+        if (options.blockFor === undefined) {
+          expect({ ...(await limiter.peek('a')) }).toEqual(before);
+        }
+        expect(await stateOf('a')).toEqual(state);
+        expect(limiter.stats()).toMatchObject({ bytes, keys });
+        await close();
+      }
+    });
+
+    test.each(countsBlocked)(
+      'a hammered id stays as small, countBlocked: %s',
+      async (countBlocked) => {
+        const [turns, hits] = isSlow ? [30, 2] : [40, 100];
+        const limits = [
+          { interval: 60_000, maxInInterval: 10, minDifference: 1 },
+          { interval: 3_600_000, maxInInterval: 20 },
+        ];
+        const { limiter, stateOf, close } = openSome(1, {
+          limits,
+          countBlocked,
+          algorithm,
+          blockFor: [1, 2, 3],
+        });
+        const sizes = new Set();
+        for (let turn = 1; turn <= turns; turn++) {
+          time.us += 10_000;
+          await limiter.attemptMany(Array(hits).fill('a'));
+          if (turn <= 25) continue; // a log fills first
+          sizes.add(store.isSync ? limiter.stats().bytes : (await stateOf('a')).bytes);
+        }
+        expect(sizes.size).toBe(1);
+        expect([...sizes][0]).toBeLessThan(store.isSync ? 100_000 : 200);
+        await close();
+      },
+    );
+
+    test('every call settles, whatever is closed under it', async () => {
+      const { limiter } = openSome(1, { interval: 1000, maxInInterval: 3, algorithm });
+      const first = await limiter.attempt('a');
+      const call = async (i) => {
+        if (i === 30) return limiter.close();
+        const id = i % 7 === 0 ? {} : String(i % 3);
+        if (i % 5 === 0) return limiter.attemptMany([id, 'b']);
+        if (i % 5 === 1) return limiter.refund(first);
+        if (i % 5 === 2) return limiter.clear(id);
+        if (i % 5 === 3) return new Promise((resolve) => limiter(id, resolve));
+        return limiter.limitWithInfo(id);
+      };
+      const outcomes = await Promise.all(
+        Array.from({ length: 60 }, (_unused, i) => outcomeOf(call(i))),
+      );
+      const codes = outcomes.filter((outcome) => typeof outcome === 'string');
+      expect(codes).toContain('ERR_ROLLGATE_ID');
+      expect(codes.every((code) => /^ERR_ROLLGATE_/.test(code))).toBe(true);
+      expect(outcomes.at(-1)).toBe('ERR_ROLLGATE_CLOSED');
+    });
+  });
+
+  test('a program with live limiters of every algorithm ends by itself', async () => {
+    if (place.inChild === undefined) return;
+    const said = await askProgram(`
+      const RateLimiter = require('rollgate');
+      globalThis.limiters = ${JSON.stringify(ALGORITHM_NAMES)}.map((algorithm) =>
+        RateLimiter({ interval: 60_000, maxInInterval: 5, algorithm, blockFor: 1000, ...${place.inChild} }));
+      Promise.all(limiters.map((limiter, i) => limiter('exit' + i)))
+        .then((answers) => console.log(JSON.stringify(answers)));
+    `);
+    expect(said).toEqual([0, 0, 0, 0]);
+  });
+
+  test('after refunds beside refusals that count the log admits nothing that it should not', async () => {
+    let admissions = 0;
+    for (let seed = 1; seed <= rounds; seed++) {
+      const random = randomFrom(seed);
+      const drawn = randomPolicy(random, {
+        algorithm: 'sliding-window-log',
+        units,
+        largestMax: 7,
+      });
+      const policy = { ...drawn, countBlocked: true, blockFor: [] };
+      const oracle = new Oracle(policy);
+      const { limiter, close } = openSome(1, optionsFor(policy));
+      const most = Math.min(...policy.limits.map(({ maxInInterval }) => maxInInterval));
+      const refundable = [];
+      for (let turn = 0; turn < 40; turn++) {
+        walk(random, policy.unit);
+        const cost = randomCost(random, most);
+        const decision = await limiter.attempt('a', { cost });
+        const expected = oracle.attempt(time.us, cost);
+        // What is refused may have been kept out by caution, and is recorded either way.
+        expectEqual(decision.allowed && !expected.allowed, false, { seed, turn, policy });
+        if (decision.allowed) {
+          admissions += 1;
+          refundable.push([decision, expected.attempt]);
+        }
+        if (random.chance(30) && refundable.length > 0) {
+          const [[taken, attempt]] = refundable.splice(random.between(0, refundable.length - 1), 1);
+          if (await limiter.refund(taken)) oracle.takeBack(attempt, time.us);
+        }
+      }
+      await close();
+    }
+    expect(admissions).toBeGreaterThan(3 * rounds);
+  });
+});

@@ -1,0 +1,165 @@
+// Every store that the suite is run with; one entry each.
+'use strict';
+
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+const RateLimiter = require('../..');
+const { REDIS_CLIENTS, openings } = require('../support/redis-clients');
+const { startRedis, stopRedis } = require('../support/redis-server');
+
+/** Longer than any test machine pauses. */
+const PATIENT = { commandTimeout: 15_000 };
+
+let made = 0;
+const newNamespace = () => `conformance-${process.pid}-${++made}`;
+
+async function openMemory() {
+  return {
+    open: (options) => RateLimiter(options),
+    stateOf: () => undefined,
+    inChild: '{}',
+    close() {},
+  };
+}
+
+const HEX_OF = `
+  local hex = {}
+  for i, byte in ipairs({ string.byte(redis.call('GET', KEYS[1]), 1, -1) }) do
+    hex[i] = string.format('%02x', byte)
+  end
+  return table.concat(hex)
+`;
+
+async function openRedis(client) {
+  const server = await startRedis();
+  const { using, closeAll } = openings();
+  const redis = { ...using(REDIS_CLIENTS[client].open(server.url)), ...PATIENT };
+  return {
+    open: (options) => RateLimiter({ redis, namespace: newNamespace(), ...options }),
+    /** All that the server knows of an id. */
+    async stateOf(namespace, id) {
+      const key = `${namespace}{${id}}`;
+      const bytes = await server.command('STRLEN', key);
+      if (bytes === 0) return undefined;
+      const value = await server.command('EVAL', HEX_OF, 1, key);
+      return { bytes, value, expires: await server.command('PEXPIRETIME', key) };
+    },
+    // A user's own client keeps its process alive.
+    ...(client === 'native' && { inChild: `{ redis: '${server.url}', namespace: 'child' }` }),
+    async close() {
+      await closeAll();
+      await stopRedis([server]);
+    },
+  };
+}
+
+/** Compare-and-set in its simplest form, without promises; the time to live is left aside. */
+class PlainKv {
+  entries = new Map();
+  #versions = 0;
+
+  get(key) {
+    return this.entries.get(key) ?? null;
+  }
+
+  set(key, value, version) {
+    if ((this.entries.get(key)?.version ?? null) !== version) return false;
+    this.#versions += 1;
+    this.entries.set(key, { value: Uint8Array.from(value), version: this.#versions });
+    return true;
+  }
+
+  delete(key) {
+    this.entries.delete(key);
+  }
+
+  list(prefix) {
+    return [...this.entries.keys()].filter((key) => key.startsWith(prefix));
+  }
+}
+
+function openOnKv(kv, place) {
+  return {
+    open: (options) => RateLimiter({ kv, namespace: newNamespace(), ...PATIENT, ...options }),
+    ...place,
+  };
+}
+
+async function openPlainKv() {
+  const kv = new PlainKv();
+  return openOnKv(kv, {
+    async stateOf(namespace, id) {
+      const found = kv.entries.get(`${namespace}{${id}}`);
+      return found && { bytes: found.value.length, ...found };
+    },
+    inChild: '{ namespace: "child", kv: { get: () => null, set: () => true } }',
+    close() {},
+  });
+}
+
+async function openDenoKv() {
+  const { openKv } = require('@deno/kv');
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'rollgate-kv-'));
+  const kv = await openKv(path.join(folder, 'limits.db'));
+  return openOnKv(kv, {
+    async stateOf(namespace, id) {
+      for await (const { key, value, versionstamp } of kv.list({ prefix: [namespace] })) {
+        if (key.at(-1) === id) return { bytes: value.length, value, versionstamp };
+      }
+      return undefined;
+    },
+    close() {
+      kv.close();
+      fs.rmSync(folder, { recursive: true, force: true });
+    },
+  });
+}
+
+/**
+ * - `open()` gives a place: `open(options)` there makes a limiter; `stateOf(namespace, id)` is all that
+ *   the store itself knows of an id and how many `bytes` that takes, undefined where that cannot be
+ *   looked at; `inChild` the options for a limiter of a program of its own, as source; `close()`.
+ * - `isSync`: whether decisions come at once.
+ * - `expires`: whether keys expire by a clock that no test moves.
+ * - `longestLog`: how many actions a log can hold that fits into the store, where that is few
+ * - `pace`: how many operations of random traces it is asked for; the slower the store the fewer.
+ */
+const STORES = [
+  { name: 'memory', open: openMemory, isSync: true, expires: false, pace: 12_000 },
+  {
+    name: 'Redis, native',
+    open: () => openRedis('native'),
+    isSync: false,
+    expires: true,
+    pace: 3000,
+  },
+  {
+    name: 'Redis, ioredis',
+    open: () => openRedis('ioredis'),
+    isSync: false,
+    expires: true,
+    pace: 1500,
+  },
+  {
+    name: 'Redis, node-redis',
+    open: () => openRedis('node-redis 6'),
+    isSync: false,
+    expires: true,
+    pace: 1500,
+  },
+  { name: 'kv, an object', open: openPlainKv, isSync: false, expires: false, pace: 4000 },
+  {
+    name: 'kv, Deno KV in a file',
+    open: openDenoKv,
+    isSync: false,
+    expires: true,
+    longestLog: 5000,
+    pace: 400,
+  },
+];
+
+/** For describe.each: the name and the entry. */
+const EACH_STORE = STORES.map((store) => [store.name, store]);
+
+module.exports = { EACH_STORE, STORES };

@@ -1,0 +1,199 @@
+// The scripts of the algorithms against their definitions: every form of a state, blocks, huge numbers.
+'use strict';
+
+const Redis = require('ioredis');
+const { SCRIPTS } = require('../../lib/redis/script');
+const { PolicyOracle } = require('../support/policy-oracle');
+const { startRedis } = require('../support/redis-server');
+const { randomFrom, randomPolicy, randomStep } = require('../support/traces');
+
+const TRACES = process.env.ROLLGATE_SANITIZED ? 10 : 40;
+const STEPS = 60;
+const START_US = 1_700_000_000_000_001;
+const IDS = ['a', 'b'];
+const OF_FRAME = ['fixed-window', 'sliding-window-counter', 'gcra'];
+const LOG = 'sliding-window-log';
+
+/** With every log long that has a stamp. */
+const LONG_LOGS = SCRIPTS[LOG].source.replace(
+  'local MOST_STAMPS_OF_SHORT = 256',
+  'local MOST_STAMPS_OF_SHORT = 0',
+);
+
+let redis;
+
+function argumentsOf({ countBlocked, minDifference, blockFor = [], limits }) {
+  return [
+    countBlocked ? '1' : '0',
+    minDifference,
+    blockFor.join(),
+    ...limits.flatMap(({ interval, maxInInterval }) => [interval, maxInInterval]),
+  ];
+}
+
+function run(policy, keys, words) {
+  const { sha1 } = policy.script ?? SCRIPTS[policy.algorithm];
+  return redis.evalsha(sha1, keys.length, ...keys, ...words, ...argumentsOf(policy));
+}
+
+/** The same where time is only told: the server's own must not end a key that is a second old. */
+function runInToldTime(policy, keys, words) {
+  const reply = run(policy, keys, words);
+  for (const key of new Set(keys)) redis.persist(key);
+  return reply;
+}
+
+const lengthOf = ({ limits }) => 7 + 2 * limits.length;
+
+/** What the oracle says too; the rest is for refunds alone. */
+function answerOf(reply, policy, i = 0) {
+  const [blockedBy, timeLeft, actionsLeft, resetIn, wait, , , ...windows] = reply.slice(
+    i * lengthOf(policy),
+    (i + 1) * lengthOf(policy),
+  );
+  return { blockedBy, timeLeft, actionsLeft, resetIn, wait, windows };
+}
+
+function receiptOf(reply, policy, i = 0) {
+  const [at, incarnation] = reply.slice(i * lengthOf(policy) + 5);
+  return { at, incarnation };
+}
+
+function expectedOf({ attempt: _, ...answer }) {
+  return answer;
+}
+
+/** Policies of all kinds; `unit` as in traces.js. Durations and counts are so many times theirs. */
+function policyOf(random, algorithm, { scale = 1, crowd = 1 }) {
+  const countBlocked = algorithm !== 'gcra' && random.chance(50);
+  const { unit, limits, minDifference } = randomPolicy(random, { countBlocked });
+  const isSingle = random.chance(50);
+  const blockFor = random.chance(35)
+    ? Array.from({ length: random.between(1, 3) }, () => random.between(1, 60) * unit * scale)
+    : [];
+  return {
+    algorithm,
+    countBlocked,
+    unit: unit * scale,
+    limits: (isSingle ? limits.slice(0, 1) : limits).map(({ interval, maxInInterval }) => ({
+      interval: interval * scale,
+      maxInInterval: maxInInterval * crowd - random.between(0, crowd - 1),
+    })),
+    minDifference: random.chance(60) ? 0 : minDifference * scale,
+    blockFor,
+  };
+}
+
+/** Exact with logs unless refusals count there, and while the clock is not behind what was refunded. */
+function canRefund({ algorithm, countBlocked }) {
+  return algorithm !== LOG || !countBlocked;
+}
+
+const retentionOf = ({ minDifference, limits }) =>
+  Math.max(minDifference, ...limits.map(({ interval }) => interval));
+
+async function runTrace(seed, policy, random, { start = START_US, crowd = 1 }) {
+  const smallestMax = Math.min(...policy.limits.map((limit) => limit.maxInInterval));
+  const oracles = Object.fromEntries(IDS.map((id) => [id, new PolicyOracle(policy)]));
+  const refundable = [];
+  let now = start;
+  let notBefore = Number.NEGATIVE_INFINITY;
+  let latest = start;
+  for (let step = 0; step < STEPS; step++) {
+    const context = { seed, step, policy, now };
+    now += randomStep(random, policy.unit);
+    if (random.chance(6)) now -= random.between(1, 20 * policy.unit);
+    now = Math.max(now, notBefore);
+    latest = Math.max(latest, now);
+    const cost = random.chance(30)
+      ? random.between(1, Math.min(smallestMax, 50))
+      : Math.min(smallestMax, crowd);
+    const kind = random.between(1, 7);
+    if (kind <= 2) {
+      const id = random.pick(IDS);
+      const peekCost = random.chance(20) ? 0 : cost;
+      const words = ['peek', 'full', now, peekCost];
+      const answer = answerOf(await runInToldTime(policy, [id], words), policy);
+      const expected = oracles[id].peek(now, peekCost);
+      expect({ ...context, ...answer }).toEqual({ ...context, ...expectedOf(expected) });
+      const [brief] = await runInToldTime(policy, [id], ['peek', 'brief', now, peekCost]);
+      expect({ ...context, brief }).toEqual({ ...context, brief: expected.timeLeft });
+    } else if (kind === 3) {
+      const ids = Array.from({ length: random.between(1, 5) }, () => random.pick(IDS));
+      const reply = await runInToldTime(policy, ids, ['attempt', 'brief', now, cost]);
+      const expected = ids.map((id) => oracles[id].attempt(now, cost).timeLeft);
+      expect({ ...context, reply }).toEqual({ ...context, reply: expected });
+    } else if (kind === 4 && refundable.length > 0 && canRefund(policy)) {
+      const [taken] = refundable.splice(random.between(0, refundable.length - 1), 1);
+      const words = ['refund', `${taken.at},${taken.incarnation}`, now, taken.cost];
+      const [found] = await runInToldTime(policy, [taken.id], words);
+      const was = oracles[taken.id].refund(now, taken);
+      if (policy.algorithm === LOG) {
+        notBefore = Math.max(notBefore, taken.at);
+        // What has left every window may be forgotten, also where the clock steps back later.
+        if (found === 0 && latest - taken.at >= retentionOf(policy)) continue;
+      }
+      expect({ ...context, found }).toEqual({ ...context, found: was ? 1 : 0 });
+    } else {
+      const ids = Array.from({ length: random.between(1, 3) }, () => random.pick(IDS));
+      const reply = await runInToldTime(policy, ids, ['attempt', 'full', now, cost]);
+      for (const [i, id] of ids.entries()) {
+        const expected = oracles[id].attempt(now, cost);
+        const answer = answerOf(reply, policy, i);
+        expect({ ...context, i, ...answer }).toEqual({ ...context, i, ...expectedOf(expected) });
+        if (expected.blockedBy !== 0) continue;
+        refundable.push({ id, cost, attempt: expected.attempt, ...receiptOf(reply, policy, i) });
+      }
+    }
+  }
+}
+
+describe('the scripts of algorithms', () => {
+  beforeAll(async () => {
+    const server = await startRedis();
+    redis = new Redis(server.url).on('error', () => {});
+    for (const { source } of Object.values(SCRIPTS)) await redis.script('LOAD', source);
+  });
+
+  afterEach(() => redis.flushall());
+
+  afterAll(() => redis.disconnect());
+
+  describe.each([
+    ['short logs', undefined],
+    ['long logs', LONG_LOGS],
+  ])('sliding-window-log, %s', (_name, source) => {
+    test('decides as defined, with blocks', async () => {
+      expect(LONG_LOGS).not.toBe(SCRIPTS[LOG].source);
+      const script = source && { sha1: await redis.script('LOAD', source) };
+      for (let seed = 1; seed <= 2 * TRACES; seed++) {
+        const random = randomFrom(seed);
+        const policy = { ...policyOf(random, LOG, {}), script };
+        await runTrace(seed, policy, random, {});
+        await redis.flushall();
+      }
+    });
+  });
+
+  describe.each(OF_FRAME)('%s', (algorithm) => {
+    test.each([
+      ['short windows', {}],
+      ['windows that have a compact form', { scale: 5000 }],
+      ['times about the epoch', { start: -20_000 }],
+      ['windows of months', { scale: 400_000_003 }],
+      ['thousands of actions', { scale: 5000, crowd: 5003 }],
+      ['millions of actions in hours', { scale: 1_000_003, crowd: 3_000_017 }],
+      [
+        'more actions than a number of 32 bits in months',
+        { scale: 300_000_007, crowd: 2 ** 40 + 9 },
+      ],
+    ])('decides as defined: %s', async (_, kind) => {
+      for (let seed = 1; seed <= TRACES; seed++) {
+        const random = randomFrom(seed);
+        const policy = policyOf(random, algorithm, kind);
+        await runTrace(seed, policy, random, kind);
+        await redis.flushall();
+      }
+    });
+  });
+});

@@ -1,0 +1,388 @@
+// What the scripts keep of an id: how many bytes, for how long, and what becomes of it under other limits.
+'use strict';
+
+const Redis = require('ioredis');
+const { ALGORITHMS } = require('../../lib/algorithms');
+const { SCRIPTS } = require('../../lib/redis/script');
+const { startRedis } = require('../support/redis-server');
+
+const START_US = 1_700_000_000_000_001;
+const KEY = 'api{0123456789abcdef}';
+const MINUTE = 60_000_000;
+const LOG = 'sliding-window-log';
+const OF_FRAME = ALGORITHMS.filter((algorithm) => algorithm !== LOG);
+
+let server;
+let redis;
+
+const policyOf = (algorithm, changes) => ({
+  algorithm,
+  countBlocked: false,
+  minDifference: 0,
+  blockFor: [],
+  limits: [{ interval: MINUTE, maxInInterval: 3 }],
+  ...changes,
+});
+
+const window = (interval, maxInInterval) => ({ limits: [{ interval, maxInInterval }] });
+
+function run({ algorithm, countBlocked, minDifference, blockFor, limits }, ...words) {
+  const windows = limits.flatMap(({ interval, maxInInterval }) => [interval, maxInInterval]);
+  const { sha1 } = SCRIPTS[algorithm];
+  const policy = [countBlocked ? 1 : 0, minDifference, blockFor.join(), ...windows];
+  return redis.evalsha(sha1, 1, KEY, ...words, ...policy);
+}
+
+const attempt = (policy, now = '', cost = 1) => run(policy, 'attempt', 'full', now, cost);
+const peek = (policy, now = '', cost = 1) => run(policy, 'peek', 'full', now, cost);
+
+async function refund(policy, reply, now = '', cost = 1) {
+  const [found] = await run(policy, 'refund', `${reply[5]},${reply[6]}`, now, cost);
+  return found;
+}
+
+const ttl = () => redis.pttl(KEY);
+
+/** Policies that lead to each form of a state. */
+const FORMS = [
+  ['a single window', {}],
+  ['minDifference', { minDifference: 5_000_000 }],
+  ['blocks', { blockFor: [1_000_000, 3_600_000_000] }],
+  [
+    'two windows',
+    {
+      limits: [
+        { interval: MINUTE, maxInInterval: 3 },
+        { interval: 1000 * MINUTE, maxInInterval: 9 },
+      ],
+    },
+  ],
+  ['wide counts', window(MINUTE, 2 ** 53 - 1)],
+];
+
+const EACH_FORM = ALGORITHMS.flatMap((algorithm) =>
+  FORMS.map(([name, changes]) => [algorithm, name, policyOf(algorithm, changes)]),
+);
+
+/** How long a state matters that was just begun, in us. */
+function lifetimeOf({ algorithm, limits, minDifference }) {
+  const intervals = limits.map(({ interval }) => interval);
+  if (algorithm === 'gcra') {
+    const emissions = limits.map(({ interval, maxInInterval }) => interval / maxInInterval);
+    return Math.max(minDifference, ...emissions);
+  }
+  const windows = algorithm === 'sliding-window-counter' ? 2 : 1;
+  return Math.max(minDifference, windows * Math.max(...intervals));
+}
+
+beforeAll(async () => {
+  server = await startRedis();
+});
+
+describe('the state of an id', () => {
+  beforeAll(async () => {
+    redis = new Redis(server.url).on('error', () => {});
+    for (const { source } of Object.values(SCRIPTS)) await redis.script('LOAD', source);
+  });
+  afterEach(() => redis.flushall());
+  afterAll(() => redis.disconnect());
+
+  const expectTtlOf = async (lifetime) => {
+    const left = await ttl();
+    expect(left).toBeLessThanOrEqual(Math.ceil(lifetime / 1000) + 1000);
+    expect(left).toBeGreaterThan(lifetime / 1000);
+  };
+
+  /** Allocators round up differently: 80 bytes for 12 and 88 for 19 with that of Redis itself. */
+  test.each([
+    ['gcra', 12],
+    ['fixed-window', 12],
+    ['sliding-window-counter', 19],
+  ])('of %s takes the server what a text of %d bytes takes', async (algorithm, length) => {
+    await redis.set(KEY, 'x'.repeat(length));
+    const most = await redis.memory('USAGE', KEY);
+    await redis.del(KEY);
+    for (const [interval, max] of [
+      [MINUTE, 5],
+      [MINUTE, 65_000],
+      [1_000_000, 1000],
+      [86_400_000_000, 100],
+    ]) {
+      const policy = policyOf(algorithm, window(interval, max));
+      for (const now of ['', '', START_US, START_US + 1]) await attempt(policy, now);
+      expect(await redis.strlen(KEY)).toBe(length);
+      expect(await redis.memory('USAGE', KEY)).toBeLessThanOrEqual(most);
+      await redis.flushall();
+    }
+  });
+
+  test.each(EACH_FORM)('of %s with %s does not grow', async (_algorithm, _form, policy) => {
+    for (let i = 0; i < 4; i++) await attempt(policy, START_US + i);
+    const full = await redis.strlen(KEY);
+    for (let i = 0; i < 50; i++) await attempt(policy, START_US + 4 + i);
+    const grown = policy.algorithm === LOG && policy.limits.at(-1).maxInInterval > 4;
+    if (!grown) expect(await redis.strlen(KEY)).toBe(full);
+    expect(await redis.strlen(KEY)).toBeLessThan(300);
+  });
+
+  test.each(EACH_FORM)('of %s with %s lives as long as it matters', async (_a, _f, policy) => {
+    await attempt(policy);
+    await expectTtlOf(lifetimeOf(policy));
+    await redis.pexpire(KEY, 1_000_000_000);
+    const reply = await attempt(policy);
+    if (reply[0] !== 0) return;
+    const factor = policy.algorithm === 'gcra' ? 2 : 1;
+    expect(await ttl()).toBeLessThanOrEqual((factor * lifetimeOf(policy)) / 1000 + 1001);
+  });
+
+  test.each(EACH_FORM)('of %s with %s gets a lost time to live back', async (_a, _f, policy) => {
+    const reply = await attempt(policy, START_US);
+    const most = Math.min(...policy.limits.map(({ maxInInterval }) => maxInInterval));
+    for (let i = 0; i < 2; i++) {
+      await redis.persist(KEY);
+      expect((await attempt(policy, START_US, most))[0]).not.toBe(0);
+      expect(await ttl()).toBeGreaterThan(0);
+    }
+    await redis.persist(KEY);
+    expect(await refund(policy, reply, START_US)).toBe(1);
+    if (await redis.exists(KEY)) expect(await ttl()).toBeGreaterThan(0);
+  });
+
+  test.each(ALGORITHMS)('of %s lives while its block and the memory of it matter', async (name) => {
+    const policy = policyOf(name, { ...window(MINUTE, 1), blockFor: [3 * MINUTE, 100 * MINUTE] });
+    const now = START_US;
+    const first = await attempt(policy, now);
+    const [blockedBy, timeLeft] = await attempt(policy, now);
+    expect([blockedBy, timeLeft]).toEqual([1, 3 * MINUTE]);
+    await expectTtlOf(4 * MINUTE);
+    for (let i = 0; i < 3; i++) {
+      await redis.persist(KEY);
+      expect((await attempt(policy, now + MINUTE))[0]).toBe(4);
+      await expectTtlOf(3 * MINUTE);
+    }
+    expect(await refund(policy, first, now + MINUTE)).toBe(name === 'gcra' ? 0 : 1);
+    expect((await peek(policy, now + 3 * MINUTE - 1)).slice(0, 2)).toEqual([4, 1]);
+    // The second offence, as the first is remembered: up to a window after the block.
+    const later = now + 4 * MINUTE - 1;
+    expect((await attempt(policy, later))[0]).toBe(0);
+    expect((await attempt(policy, later)).slice(0, 2)).toEqual([1, 100 * MINUTE]);
+    await expectTtlOf(101 * MINUTE);
+  });
+
+  test.each(ALGORITHMS)('of %s forgets offences after the block and a window', async (name) => {
+    const policy = policyOf(name, { ...window(MINUTE, 1), blockFor: [3 * MINUTE, 100 * MINUTE] });
+    await attempt(policy, START_US);
+    await attempt(policy, START_US);
+    const later = START_US + 4 * MINUTE;
+    expect((await attempt(policy, later))[0]).toBe(0);
+    expect((await attempt(policy, later)).slice(0, 2)).toEqual([1, 3 * MINUTE]);
+  });
+
+  test.each(EACH_FORM)('of %s with %s is told briefly as in full', async (_a, _f, policy) => {
+    for (let i = 0; i < 12; i++) {
+      const [, timeLeft] = await peek(policy, START_US + i);
+      expect(await run(policy, 'peek', 'brief', START_US + i, 1)).toEqual([timeLeft]);
+      expect(await run(policy, 'attempt', 'brief', START_US + i, 1)).toEqual([timeLeft]);
+    }
+  });
+
+  test.each(ALGORITHMS)('of %s is judged in order where a key occurs again', async (algorithm) => {
+    const policy = policyOf(algorithm);
+    const { sha1 } = SCRIPTS[algorithm];
+    const keys = [KEY, 'other', KEY, KEY, KEY, 'other', KEY];
+    const words = ['attempt', 'brief', START_US, 1, 0, 0, '', MINUTE, 3];
+    const replies = await redis.evalsha(sha1, keys.length, ...keys, ...words);
+    expect(replies.map((timeLeft) => timeLeft === 0)).toEqual([
+      true,
+      true,
+      true,
+      true,
+      false,
+      true,
+      false,
+    ]);
+    expect((await peek(policy, START_US))[7]).toBe(3);
+  });
+
+  describe('of another algorithm', () => {
+    const pairs = EACH_FORM.flatMap(([from, form, policy]) =>
+      ALGORITHMS.filter((to) => to !== from).map((to) => [from, form, to, policy]),
+    );
+    test.each(pairs)('%s with %s: %s begins anew', async (_from, _form, to, policy) => {
+      const next = { ...policy, algorithm: to };
+      for (let i = 0; i < 2; i++) await attempt(policy, START_US);
+      expect((await peek(next, START_US)).slice(0, 2)).toEqual([0, 0]);
+      const before = await redis.getBuffer(KEY);
+      expect(await refund(next, [0, 0, 0, 0, 0, START_US, 0], START_US)).toBe(0);
+      expect(await redis.getBuffer(KEY)).toEqual(before);
+      const [blockedBy, , , , , at] = await attempt(next, START_US);
+      expect(blockedBy).toBe(0);
+      expect(Math.abs(at - START_US)).toBeLessThan(5000);
+      expect((await peek(next, START_US, 0))[7]).toBe(1);
+    });
+  });
+
+  describe('of other limits', () => {
+    const pairs = FORMS.flatMap(([from, before]) =>
+      FORMS.filter(([to]) => to !== from).map(([to, after]) => [from, to, before, after]),
+    );
+    describe.each(OF_FRAME)('%s', (algorithm) => {
+      test.each(pairs)(
+        '%s, then %s: what was used stays used',
+        async (_from, _to, before, after) => {
+          const first = policyOf(algorithm, before);
+          const second = policyOf(algorithm, after);
+          const reply = await attempt(first, START_US);
+          expect(reply[0]).toBe(0);
+          const { length } = second.limits;
+          const used = (await peek(second, START_US, 0)).filter((_, i) => i >= 7 && i % 2 === 1);
+          expect(used[0]).toBeGreaterThanOrEqual(1);
+          expect(used).toHaveLength(length);
+          expect((await attempt(second, START_US + MINUTE))[0]).toBe(0);
+          expect((await attempt(first, START_US + 2 * MINUTE))[0]).toBe(0);
+        },
+      );
+
+      test.each([
+        ['an hour', 60 * MINUTE, 'a second', 1_000_000],
+        ['a second', 1_000_000, 'an hour', 60 * MINUTE],
+        ['10 ms', 10_000, 'a month', 43_200 * MINUTE],
+        ['a month', 43_200 * MINUTE, '10 ms', 10_000],
+      ])('%s (%d us), then %s (%d us): it passes again at last', async (_f, i1, _t, i2) => {
+        const first = policyOf(algorithm, window(i1, 1));
+        const second = policyOf(algorithm, window(i2, 1));
+        await attempt(first, START_US);
+        const [, timeLeft] = await peek(second, START_US);
+        expect(timeLeft).toBeLessThanOrEqual(2 * Math.max(i1, i2));
+        expect((await attempt(second, START_US + timeLeft))[0]).toBe(0);
+      });
+    });
+
+    test('a block is dropped with blockFor', async () => {
+      for (const algorithm of ALGORITHMS) {
+        const policy = policyOf(algorithm, { ...window(1_000_000, 1), blockFor: [100 * MINUTE] });
+        await attempt(policy, START_US);
+        await attempt(policy, START_US);
+        const later = START_US + 2_000_000;
+        expect((await peek(policy, later))[0]).toBe(4);
+        expect((await attempt({ ...policy, blockFor: [] }, later))[0]).toBe(0);
+        await redis.flushall();
+      }
+    });
+  });
+
+  describe('that is none', () => {
+    const bytes = (...numbers) => Buffer.from(numbers);
+    const zeros = (length) => Buffer.alloc(length);
+    const texts = [
+      '',
+      'x',
+      '12',
+      '1700000000',
+      'Hello, World',
+      'Dangerous goods, really!!',
+      'Ünïcödé text ',
+      '{"count":1,"reset":1700000000000}',
+      bytes(0xb0),
+      Buffer.concat([bytes(0xb0), zeros(10)]),
+      Buffer.concat([bytes(0xb8), zeros(40)]),
+      Buffer.concat([bytes(0xba, 1, 0), Buffer.alloc(36, 0x7f)]),
+      Buffer.concat([bytes(0x44), Buffer.alloc(17, 0x20)]),
+      Buffer.concat([bytes(0xff, 0xfe), zeros(10)]),
+    ];
+    const others = {
+      list: () => redis.rpush(KEY, 'a'),
+      hash: () => redis.hset(KEY, 'a', 'b'),
+      set: () => redis.sadd(KEY, 'a'),
+      'sorted set': () => redis.zadd(KEY, 1, 'a'),
+    };
+    describe.each(EACH_FORM)('%s with %s', (algorithm, _form, policy) => {
+      test('is left as it is', async () => {
+        // A log that is long cannot tell an empty text from no key.
+        const seen = algorithm === LOG ? texts.slice(1) : texts;
+        const makers = [
+          ...seen.map((text) => () => redis.set(KEY, text)),
+          ...Object.values(others),
+        ];
+        for (const make of makers) {
+          await make();
+          const before = await redis.dumpBuffer(KEY);
+          for (const words of [
+            ['attempt', 'brief', '', 1],
+            ['attempt', 'full', START_US, 1],
+            ['peek', 'brief', '', 1],
+            ['refund', '5,5', '', 1],
+          ]) {
+            const [first] = await run(policy, ...words);
+            expect([words[0], first]).toEqual([words[0], -1]);
+          }
+          expect(await redis.dumpBuffer(KEY)).toEqual(before);
+          expect(await ttl()).toBe(-1);
+          await redis.del(KEY);
+        }
+      });
+    });
+  });
+
+  describe('refunds', () => {
+    test.each(EACH_FORM)('%s with %s: not what was cleared', async (_a, _f, policy) => {
+      for (let i = 0; i < 5; i++) {
+        const cleared = await attempt(policy, START_US);
+        await redis.del(KEY);
+        const again = await attempt(policy, START_US);
+        expect(await refund(policy, cleared, START_US)).toBe(0);
+        expect((await peek(policy, START_US, 0))[7]).toBe(1);
+        expect(await refund(policy, again, START_US)).toBe(1);
+        expect((await peek(policy, START_US, 0))[7]).toBe(0);
+        await redis.del(KEY);
+      }
+    });
+
+    test('gcra: not what has leaked, and only what has not', async () => {
+      for (const changes of [{}, { blockFor: [MINUTE] }]) {
+        const policy = policyOf('gcra', { ...window(MINUTE, 2), ...changes });
+        const first = await attempt(policy, START_US);
+        const second = await attempt(policy, START_US + MINUTE / 2);
+        expect(await refund(policy, first, START_US + MINUTE / 2)).toBe(0);
+        const quarter = START_US + (3 * MINUTE) / 4;
+        expect(await refund(policy, second, quarter)).toBe(1);
+        expect((await peek(policy, quarter, 0)).slice(7)).toEqual([0, 0]);
+        await redis.del(KEY);
+      }
+    });
+  });
+
+  describe('at huge numbers', () => {
+    const HUGE = 2 ** 53;
+    test.each(ALGORITHMS)(
+      '%s answers with integers, and refuses what is too much',
+      async (name) => {
+        for (const interval of [1, 2 ** 52, HUGE - 1, HUGE]) {
+          for (const now of [-HUGE, -1, 0, 2 ** 52 - 1, HUGE - 1]) {
+            const policy = policyOf(name, window(interval, 2));
+            const replies = [];
+            for (let i = 0; i < 3; i++) replies.push(await attempt(policy, now));
+            expect(replies.map(([blockedBy]) => blockedBy)).toEqual([0, 0, 1]);
+            for (const number of replies.flat()) expect(Number.isInteger(number)).toBe(true);
+            expect(replies[2][1]).toBeGreaterThan(0);
+            expect(await ttl()).toBeGreaterThan(0);
+            await redis.flushall();
+          }
+        }
+      },
+    );
+
+    test.each(OF_FRAME)('%s counts costs up to 2^53', async (name) => {
+      const policy = policyOf(name, window(MINUTE, HUGE - 1));
+      const half = 2 ** 52;
+      const [, , left] = await attempt(policy, START_US, half);
+      expect(left).toBe(half - 1);
+      expect((await attempt(policy, START_US, half))[0]).toBe(1);
+      expect((await attempt(policy, START_US, half - 1)).slice(0, 3)).toEqual([0, 0, 0]);
+      const [, timeLeft] = await attempt(policy, START_US, 1);
+      expect(timeLeft).toBeGreaterThan(0);
+      expect((await peek(policy, START_US + timeLeft - 1))[0]).toBe(1);
+      expect((await peek(policy, START_US + timeLeft))[0]).toBe(0);
+    });
+  });
+});
