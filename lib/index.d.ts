@@ -947,6 +947,10 @@ declare namespace RateLimiter {
     redis?: RedisOption | undefined;
     /** The same as `redis`. */
     client?: RedisOption | undefined;
+    /** Counts in a key-value store; a `namespace` is needed, too. */
+    kv?: DenoKv | PlainKv | undefined;
+    /** ms within which a key-value store has to answer. Default 500. */
+    commandTimeout?: number | undefined;
     limiter?: undefined;
   }
 

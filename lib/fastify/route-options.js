@@ -2,28 +2,14 @@
 'use strict';
 
 const { typeError } = require('../errors');
+const limiter = require('../middleware/limiter-options');
 
 /** Whole sets of limits, which would stand above a single limit of the route. */
 const SETS_OF_LIMITS = ['limits', 'rules', 'limiter'];
 const INTERVAL_NAMES = ['windowMs', 'interval'];
 const MAX_NAMES = ['limit', 'max', 'maxInInterval'];
-const LIMIT_NAMES = [...SETS_OF_LIMITS, ...INTERVAL_NAMES, ...MAX_NAMES, 'minDifference'];
-const REDIS_NAMES = ['redis', 'client'];
-
-/** What rules have each for itself. */
-const RULES_OWN = [...LIMIT_NAMES, 'algorithm', 'blockFor', 'countBlocked'];
-
-/** What an existing limiter has for itself. */
-const LIMITERS_OWN = [
-  ...RULES_OWN,
-  ...REDIS_NAMES,
-  'clock',
-  'kv',
-  'maxKeys',
-  'namespace',
-  'onError',
-  'shared',
-];
+const LIMIT_NAMES = [...SETS_OF_LIMITS, ...limiter.LIMIT_NAMES];
+const STORE_NAMES = ['redis', 'client', 'kv'];
 
 /** Who makes a request, and what if nobody can tell. */
 const CALLER_NAMES = ['authenticate', 'onAuthError'];
@@ -32,10 +18,11 @@ const CALLER_NAMES = ['authenticate', 'onAuthError'];
 const REPLACEMENTS = [
   { given: INTERVAL_NAMES, instead: INTERVAL_NAMES },
   { given: MAX_NAMES, instead: MAX_NAMES },
-  { given: REDIS_NAMES, instead: REDIS_NAMES },
+  { given: STORE_NAMES, instead: STORE_NAMES },
+  { given: ['redis', 'client'], instead: ['commandTimeout'] },
   { given: LIMIT_NAMES, instead: SETS_OF_LIMITS },
-  { given: ['rules'], instead: RULES_OWN },
-  { given: ['limiter'], instead: LIMITERS_OWN },
+  { given: ['rules'], instead: limiter.RULE_OPTIONS },
+  { given: ['limiter'], instead: limiter.LIMITER_OPTIONS },
   { given: ['keyGenerator'], instead: ['ipv6Subnet', ...CALLER_NAMES] },
   { given: ['ipv6Subnet'], instead: ['keyGenerator', ...CALLER_NAMES] },
   { given: ['authenticate'], instead: ['keyGenerator', 'ipv6Subnet'] },

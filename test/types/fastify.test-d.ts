@@ -8,7 +8,7 @@ import { expectAssignable, expectError, expectNotAssignable, expectType } from '
 
 import plugin = require('../../lib/fastify');
 
-import { type Next, RateLimiter, type RateLimitInfo } from '../../lib';
+import { type Next, type PlainKv, RateLimiter, type RateLimitInfo } from '../../lib';
 import { type RollgateFastifyOptions, type RollgateFastifyRule, rollgate } from '../../lib/fastify';
 
 const fastify = createFastify();
@@ -71,8 +71,10 @@ fastify.register(plugin, {
     },
   ],
 });
+declare const kv: PlainKv;
 const rule: RollgateFastifyRule = { path: '/', max: (request) => request.url.length };
 expectAssignable<RollgateFastifyOptions>({ rules: [rule] });
+expectAssignable<RollgateFastifyOptions>({ rules: [rule], kv, namespace: 'n', commandTimeout: 9 });
 expectError(fastify.register(plugin, { limit: () => '2' }));
 expectError(fastify.register(plugin, { limit: (request) => request.nothing }));
 expectError(fastify.register(plugin, { authenticate: () => 'ada' }));

@@ -2,6 +2,7 @@
 'use strict';
 
 const RateLimiter = require('../../..');
+const { createPlainKv } = require('../../support/kv-stores');
 const { startRedis } = require('../../support/redis-server');
 const { waitUntil } = require('../../support/wait-until');
 const { HOUR_MS, closeAll, get, listen, newApp, rollgate, statusesOf } = require('./apps');
@@ -372,6 +373,24 @@ describe('config.rateLimit', () => {
     const url = await start(ofScope, { '/own': { limit: 1, ...own } });
     expect(await statusesOf(`${url}/own`, 2, as('ada'))).toEqual([200, 429]);
     expect(await statusesOf(`${url}/own`, 1, as('bob'))).toEqual([200]);
+  });
+
+  test('kv of a route is in place of redis of the scope, and a limiter in place of either', async () => {
+    const kv = createPlainKv();
+    const limiter = RateLimiter({ interval: HOUR_MS, maxInInterval: 1 });
+    const ofRedis = { redis: 'redis://127.0.0.1:1', namespace: 'api', clock: undefined };
+    const ofKv = { kv, namespace: 'api', commandTimeout: 9000 };
+    const inKv = await start(ofRedis, { '/kv': { limit: 1, kv }, '/limiter': { limiter } });
+    expect(await statusesOf(`${inKv}/kv`, 2)).toEqual([200, 429]);
+    expect([...kv.entries.keys()].join()).toContain('api /kv');
+    expect(await statusesOf(`${inKv}/limiter`, 2)).toEqual([200, 429]);
+    const own = { limiter: RateLimiter({ interval: HOUR_MS, maxInInterval: 1 }) };
+    const url = await start({ ...ofKv, rules }, { '/scope': undefined, '/limiter': own });
+    expect(await statusesOf(`${url}/limiter`, 2)).toEqual([200, 429]);
+    expect(await statusesOf(`${url}/scope`, 3)).toEqual([200, 200, 429]);
+    const redis = await startRedis();
+    const inRedis = await start(ofKv, { '/own': { limit: 1, redis: redis.url } });
+    expect(await statusesOf(`${inRedis}/own`, 2)).toEqual([200, 429]);
   });
 
   test('ipv6Subnet of a route is in place of authenticate of the scope', async () => {
