@@ -44,16 +44,19 @@ function readBlockedBy(blocked) {
   return blocked & BLOCKED_BY_MIN_DIFFERENCE ? 'minDifference' : 'block';
 }
 
+/** What a decision remembers of its attempt; where and when it was recorded is to be told. */
+function newAttempt(limiter, id, cost, recorded) {
+  return { limiter, id, cost, recorded, at: 0, incarnation: 0 };
+}
+
 /** One attempt: whether it was allowed, how long to wait, what is left. Durations in whole ms. */
 class Decision {
-  #limiter;
-  #id;
-  #cost;
-  #at;
-  #incarnation;
-  #refundable;
+  #attempt;
 
-  /** @param {{ limiter: object, id: unknown, cost: number, recorded: boolean }} attempt */
+  /**
+   * @param {{ limiter: object, id: unknown, cost: number, recorded: boolean, at: number,
+   *   incarnation: number }} attempt the decision's own from now on, as newAttempt makes it
+   */
   constructor(numbers, offset, windows, attempt) {
     const blocked = numbers[offset + NUMBERS.BLOCKED];
     this.allowed = blocked === 0;
@@ -62,12 +65,10 @@ class Decision {
     this.resetIn = numbers[offset + NUMBERS.RESET_IN];
     this.blockedBy = blocked === 0 ? null : readBlockedBy(blocked);
     this.limits = readWindows(numbers, offset, windows);
-    this.#limiter = attempt.limiter;
-    this.#id = attempt.id;
-    this.#cost = attempt.cost;
-    this.#at = numbers[offset + NUMBERS.AT];
-    this.#incarnation = numbers[offset + NUMBERS.INCARNATION];
-    this.#refundable = this.allowed && attempt.recorded;
+    attempt.recorded &&= this.allowed;
+    attempt.at = numbers[offset + NUMBERS.AT];
+    attempt.incarnation = numbers[offset + NUMBERS.INCARNATION];
+    this.#attempt = attempt;
   }
 
   /**
@@ -75,22 +76,18 @@ class Decision {
    * Asking is giving back: the next answer is null.
    */
   static takeReceipt(decision, limiter) {
-    const isDecision = typeof decision === 'object' && decision !== null && #limiter in decision;
-    if (!isDecision || decision.#limiter !== limiter) {
+    const isDecision = typeof decision === 'object' && decision !== null && #attempt in decision;
+    if (!isDecision || decision.#attempt.limiter !== limiter) {
       const came = isDecision ? "another limiter's" : show(decision);
       throw typeError(
         'ERR_ROLLGATE_DECISION',
         `refund: expected a Decision that this limiter made, got ${came}`,
       );
     }
-    if (!decision.#refundable) return null;
-    decision.#refundable = false;
-    return {
-      id: decision.#id,
-      at: decision.#at,
-      cost: decision.#cost,
-      incarnation: decision.#incarnation,
-    };
+    const attempt = decision.#attempt;
+    if (!attempt.recorded) return null;
+    attempt.recorded = false;
+    return attempt;
   }
 }
 
@@ -106,4 +103,4 @@ function readInfo(numbers) {
   };
 }
 
-module.exports = { BLOCKED_BY_BLOCK, Decision, NUMBERS, decisionLength, readInfo };
+module.exports = { BLOCKED_BY_BLOCK, Decision, NUMBERS, decisionLength, newAttempt, readInfo };

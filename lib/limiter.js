@@ -1,7 +1,7 @@
 // The callable limiter and the methods that every limiter has, whatever its store.
 'use strict';
 
-const { Decision, decisionLength, readInfo, NUMBERS } = require('./decision');
+const { Decision, decisionLength, newAttempt, readInfo, NUMBERS } = require('./decision');
 const { typeError, show } = require('./errors');
 const { createKvBackend } = require('./kv/backend');
 const { createMemoryStore } = require('./memory-store');
@@ -99,7 +99,7 @@ const methods = {
     return store.decideMany(own, (numbers) => {
       const length = decisionLength(this[WINDOWS].length);
       return own.map((id, i) => {
-        const attempt = { limiter: this, id, cost: 1, recorded: true };
+        const attempt = newAttempt(this, id, 1, true);
         return new Decision(numbers, i * length, this[WINDOWS], attempt);
       });
     });
@@ -145,14 +145,14 @@ function decide(limiter, id, options, records) {
 }
 
 function decideAtCost(limiter, id, cost, records) {
-  const attempt = { limiter, id, cost, recorded: records };
+  const attempt = newAttempt(limiter, id, cost, records);
   return limiter[STORE].decide(id, cost, records, (numbers) => {
     return new Decision(numbers, 0, limiter[WINDOWS], attempt);
   });
 }
 
 function decideWithin(limiter, id, max, records) {
-  const attempt = { limiter, id, cost: 1, recorded: records };
+  const attempt = newAttempt(limiter, id, 1, records);
   const [{ interval }] = limiter[WINDOWS];
   const read = (numbers) => new Decision(numbers, 0, [{ interval, maxInInterval: max }], attempt);
   return limiter[STORE].decide(id, 1, records, read, max);

@@ -6,29 +6,29 @@ const express = require('express');
 
 const SUBJECTS = ['none', 'headersAlone', 'rollgate', 'expressRateLimit'];
 /** A refused request goes the way of the others, so that only the middleware is compared. */
-const LIMITS = { windowMs: 900_000, limit: 1000, handler: (_req, _res, next) => next() };
+const LIMITS = { windowMs: 900_000, limit: 100, handler: (_req, _res, next) => next() };
 
 /** The same headers with texts that stand: the least that any middleware with them adds. */
 const HEADERS_ALONE = {
   legacy: {
-    'X-RateLimit-Limit': '1000',
-    'X-RateLimit-Remaining': '999',
+    'X-RateLimit-Limit': '100',
+    'X-RateLimit-Remaining': '99',
     Date: new Date().toUTCString(),
     'X-RateLimit-Reset': '1700000000',
   },
   'draft-6': {
-    'RateLimit-Policy': '1000;w=900',
-    'RateLimit-Limit': '1000',
-    'RateLimit-Remaining': '999',
+    'RateLimit-Policy': '100;w=900',
+    'RateLimit-Limit': '100',
+    'RateLimit-Remaining': '99',
     'RateLimit-Reset': '900',
   },
   'draft-7': {
-    'RateLimit-Policy': '1000;w=900',
-    RateLimit: 'limit=1000, remaining=999, reset=900',
+    'RateLimit-Policy': '100;w=900',
+    RateLimit: 'limit=100, remaining=99, reset=900',
   },
   'draft-8': {
-    'RateLimit-Policy': '"1000-in-15min"; q=1000; w=900; pk=:MTJjYTE3YjQ5YWYy:',
-    RateLimit: '"1000-in-15min"; r=999; t=900',
+    'RateLimit-Policy': '"100-in-15min"; q=100; w=900; pk=:MTJjYTE3YjQ5YWYy:',
+    RateLimit: '"100-in-15min"; r=99; t=900',
   },
 };
 

@@ -66,6 +66,8 @@ class LogAccount {
     const auto& [interval, max] = policy_.windows()[window];
     std::uint64_t inside = 0;
     std::uint64_t outside = std::min<std::uint64_t>(log_.size(), max) + 1;
+    // Mostly all of them are.
+    if (outside > 1 && at - log_.Nth(outside - 1) < interval) return outside - 1;
     while (outside - inside > 1) {
       const std::uint64_t n = inside + (outside - inside) / 2;
       (at - log_.Nth(n) < interval ? inside : outside) = n;

@@ -46,7 +46,8 @@ class AccountStore final : public TableStore<AccountStore<Rules>> {
     return time_left;
   }
 
-  void Attempt(const Identity& id, Micros now, std::uint64_t cost, Decision& decision) override {
+  ROLLGATE_FLATTEN void Attempt(const Identity& id, Micros now, std::uint64_t cost,
+                                Decision& decision) override {
     Base::TendNowAndThen(rules_.TableTime(now));
     const auto describe = [&](const Account& account, const Verdict& verdict, const Block& block) {
       Describe(account, rules_.policy(), block, verdict, now, cost, decision);

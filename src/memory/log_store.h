@@ -54,7 +54,8 @@ class LogStore final : public TableStore<LogStore<P, Logs>> {
     }
   }
 
-  void Attempt(const Identity& id, Micros now, std::uint64_t cost, Decision& decision) override {
+  ROLLGATE_FLATTEN void Attempt(const Identity& id, Micros now, std::uint64_t cost,
+                                Decision& decision) override {
     const auto describe = [&](const auto& log, const Verdict& verdict, const Block& block) {
       sliding_window_log::Describe(log, policy_, verdict, now, cost, decision, block);
     };
