@@ -3,13 +3,11 @@
 
 const { createClientBackend } = require('./client-backend');
 const { createNativeBackend } = require('./native-backend');
-const { windowsWithin } = require('./policies-within');
 
 /** @param {object} checked options of a limiter with `redis`, as checked by options.js */
 function createRedisBackend(checked) {
-  const { minDifference, countBlocked, algorithm, blockFor, setsMax } = checked;
+  const { windows, minDifference, countBlocked, algorithm, blockFor, setsMax } = checked;
   const { connection, namespace } = checked.redis;
-  const windows = setsMax ? windowsWithin(checked) : checked.windows;
   const policy = { windows, minDifference, countBlocked, algorithm, blockFor, setsMax };
   const options = { connection, policy, namespace };
   return connection.client === undefined

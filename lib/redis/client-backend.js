@@ -41,8 +41,8 @@ function createClientBackend({ connection, policy, namespace }) {
   const keyStart = `${adapter.prefix}${namespace}{`;
   const keyOf = (id) => `${keyStart}${id}}`;
   const { source, sha1 } = SCRIPTS[policy.algorithm];
-  const policyArgs = policyArguments(policy);
   const policyWithin = policy.setsMax ? createPoliciesWithin(policy) : undefined;
+  const policyArgs = policyWithin === undefined ? policyArguments(policy) : policyWithin();
   const length = decisionLength(policy.windows.length);
   const numbers = new Float64Array(length);
   const deadlines = new Deadlines(commandTimeout, (call) => {
@@ -133,7 +133,7 @@ function createClientBackend({ connection, policy, namespace }) {
         if (failed === null) done(null, numbers);
         else done(failed);
       };
-      runScript(keyOf(id), args, readReply, policyWithin?.(max, records));
+      runScript(keyOf(id), args, readReply, policyWithin?.(max));
     },
 
     /** In as many calls as there are slots among the ids of a cluster, and for each 1000 ids. */

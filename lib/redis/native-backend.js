@@ -116,7 +116,7 @@ function createNativeBackend({ connection, policy, namespace }) {
       retryMax: retry.max,
       keyPrefix: namespace,
       algorithm: policy.algorithm,
-      policy: policyArguments(policy),
+      policy: policyWithin === undefined ? policyArguments(policy) : policyWithin(),
       windows: policy.windows.length,
       tls: readNativeTls(connection.tls),
     },
@@ -160,7 +160,7 @@ function createNativeBackend({ connection, policy, namespace }) {
 
     attempt(id, cost, records, full, now, done, max) {
       const call = policyWithin
-        ? functions.attempt(id, cost, records, full, now, policyWithin(max, records))
+        ? functions.attempt(id, cost, records, full, now, policyWithin(max))
         : functions.attempt(id, cost, records, full, now);
       wait(call, done);
     },

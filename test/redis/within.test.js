@@ -38,6 +38,7 @@ describe.each(EACH_CLIENT)('%s', (_name, open) => {
 
   test.each([
     ['sliding-window-log', false],
+    ['sliding-window-log', true],
     ['sliding-window-counter', false],
     ['sliding-window-counter', true],
     ['fixed-window', false],
@@ -61,19 +62,39 @@ describe.each(EACH_CLIENT)('%s', (_name, open) => {
     }
   });
 
-  test('a low limit forgets nothing that a high one needs', async () => {
+  test('a low limit forgets nothing that a high one has allowed, from another process neither', async () => {
     const time = handClock(0);
-    const limiter = make({ clock: time.clock });
-    const allowed = [];
-    for (let step = 0; step < 60; step++) {
-      time.advance(10);
-      const max = step % 3 === 2 ? 2 : 20;
-      const decision = await limiter[ATTEMPT_WITHIN]('a', max);
-      if (decision.allowed) allowed.push(time.clock());
+    const common = { clock: time.clock, namespace: `within-shared-${namespaces++}` };
+    const [limiter, other] = [make(common), make(common)];
+    for (const max of [100, 400]) {
+      for (let i = 0; i < max; i++) await limiter[ATTEMPT_WITHIN]('a', max);
+      for (let i = 0; i < 3; i++) {
+        expect(await other[ATTEMPT_WITHIN]('a', 5)).toMatchObject({ allowed: false });
+        expect(await limiter[ATTEMPT_WITHIN]('a', max)).toMatchObject({ allowed: false });
+      }
     }
-    const inside = allowed.filter((at) => at > time.clock() - INTERVAL);
-    expect(inside.length).toBeLessThanOrEqual(20);
-    expect(inside.length).toBeGreaterThan(10);
+  });
+
+  test('a refund takes back one action, and no more', async () => {
+    const limiter = make({ countBlocked: false });
+    const decisions = [];
+    for (let i = 0; i < 300; i++) decisions.push(await limiter[ATTEMPT_WITHIN]('a', 300));
+    expect(await limiter[ATTEMPT_WITHIN]('a', 300)).toMatchObject({ allowed: false });
+    expect(await limiter.refund(decisions[7])).toBe(true);
+    expect((await limiter[PEEK_WITHIN]('a', 1000)).limits[0].used).toBe(300);
+    expect(await limiter[ATTEMPT_WITHIN]('a', 300)).toMatchObject({ allowed: true });
+    expect(await limiter[ATTEMPT_WITHIN]('a', 300)).toMatchObject({ allowed: false });
+  });
+
+  test('a huge limit makes no log grow that has small ones', async () => {
+    const limiter = make({ namespace: 'within-huge' });
+    await limiter[ATTEMPT_WITHIN]('admin', Number.MAX_SAFE_INTEGER);
+    for (let i = 0; i < 40; i++) await limiter[ATTEMPT_WITHIN]('a', 5);
+    expect(await server.command('STRLEN', 'within-huge{a}')).toBeLessThan(60);
+    await limiter[ATTEMPT_WITHIN]('a', Number.MAX_SAFE_INTEGER);
+    for (let i = 0; i < 40; i++) await limiter[ATTEMPT_WITHIN]('a', 5);
+    expect(await server.command('STRLEN', 'within-huge{a}')).toBeLessThan(70);
+    await limiter.clearAll();
   });
 
   test('calls at once are each judged by their own', async () => {

@@ -12,6 +12,7 @@
 -- ARGV[7]  blockFor: the lengths of the first block, the second and so on in us, separated by
 --          commas; '' for no blocks
 -- ARGV[8]  interval of the first window in us, ARGV[9] its max; likewise for each further window
+-- last     may be 'keep': a log that has grown longer under a larger max stays as long as it is
 --
 -- Reply    integers, for each key the same number of them; durations in us from the given time on
 --   brief   time left: 0 when allowed
@@ -202,27 +203,32 @@ local function repair_ttl(i)
 end
 
 cost, min_difference = cost + 0, min_difference + 0
+local keeps = ARGV[#ARGV] == 'keep'
 local intervals, maxes, window_count = {}, {}, 0
-local longest_window, capacity = 0, 1
-for i = 8, #ARGV, 2 do
+local longest_window, policy_capacity = 0, 1
+for i = 8, keeps and #ARGV - 1 or #ARGV, 2 do
   window_count = window_count + 1
   intervals[window_count], maxes[window_count] = tonumber(ARGV[i]), tonumber(ARGV[i + 1])
   longest_window = math.max(longest_window, intervals[window_count])
-  capacity = math.max(capacity, maxes[window_count])
+  policy_capacity = math.max(policy_capacity, maxes[window_count])
 end
 local retention = math.max(min_difference, longest_window)
 set_retention(retention)
 local lengths = {}
 for length in string.gmatch(block_lengths, '%d+') do lengths[#lengths + 1] = tonumber(length) end
 local has_blocks = #lengths > 0
-local most_stamps = math.min(capacity - 1, MOST_STAMPS)
-local is_short_policy = most_stamps <= MOST_STAMPS_OF_SHORT
 local policy_width, policy_range = 4, 4294967296
 while retention >= policy_range do
   policy_width, policy_range = policy_width + 1, policy_range * 256
 end
-local policy_form = (is_short_policy and SHORT or LONG) + (has_blocks and WITH_BLOCK or 0)
-  + policy_width
+local capacity, most_stamps, is_short_policy, policy_form
+local function set_capacity(actions)
+  capacity, most_stamps = actions, math.min(actions - 1, MOST_STAMPS)
+  is_short_policy = most_stamps <= MOST_STAMPS_OF_SHORT
+  policy_form = (is_short_policy and SHORT or LONG) + (has_blocks and WITH_BLOCK or 0)
+    + policy_width
+end
+set_capacity(policy_capacity)
 local policy_header_bytes = HEADER_BYTES + (has_blocks and BLOCK_BYTES or 0)
 
 -- The log at hand: `count` stamps besides `newest`, which is nil while there is no action. A long
@@ -515,7 +521,8 @@ end
 
 -- Opens the log at `key`, of which MGET has shown `whole`; false if there is something else.
 local function open_key(whole)
-  local first_bytes = written[key] or whole
+  if keeps then set_capacity(policy_capacity) end
+  local first_bytes = not keeps and (written[key] or whole) or nil
   if first_bytes == nil then
     if is_short_policy then
       first_bytes = redis.pcall('GET', key)
@@ -535,7 +542,9 @@ local function open_key(whole)
       and (first % 16 >= WITH_BLOCK) == has_blocks
     if not is_like_policy then first_bytes = redis.call('GET', key) end
   end
-  return open(first_bytes)
+  if not open(first_bytes) then return false end
+  if keeps then set_capacity(math.max(policy_capacity, size())) end
+  return true
 end
 
 -- Takes back `cost` actions at `at`; tells whether there was any.
@@ -578,7 +587,9 @@ if operation == 'refund' then
   return { refund(at + 0) }
 end
 
-if is_attempt and is_short_policy and done == 0 then read = redis.call('MGET', unpack(keys)) end
+if is_attempt and is_short_policy and done == 0 and not keeps then
+  read = redis.call('MGET', unpack(keys))
+end
 local reply_length = is_full and 7 + 2 * window_count or 1
 for i = done + 1, key_count do
   local first = (i - 1) * reply_length + 1
