@@ -2,29 +2,42 @@
 'use strict';
 
 const PERCENT = 37;
-
-/** What unescaped would mean something else: a slash, and the beginning of an escape. */
-const KEPT = ['/', '%'].map((text) => text.charCodeAt(0));
+const SLASH = 47;
+const BACKSLASH = 92;
 
 /** The least code point that takes so many bytes behind its first. */
 const LEAST = [0, 0x80, 0x800, 0x10000];
 
-/** Escapes of UTF-8 as what they stand for, but for those of the slash and of the percent sign. */
+/**
+ * Escapes of UTF-8 as what they stand for, but for those of the percent sign, which would begin others.
+ * Those of the slash stay as well, for they do not part segments.
+ */
 function unescapePath(path) {
+  return unescapeAs(path, { unescapesSlashes: false, takesBackslashes: false });
+}
+
+/**
+ * @param {object} reading
+ * @param {boolean} reading.unescapesSlashes whether an escape may be what parts segments
+ * @param {boolean} reading.takesBackslashes whether a backslash is a slash
+ */
+function unescapeAs(path, { unescapesSlashes, takesBackslashes }) {
+  const text = takesBackslashes && path.includes('\\') ? path.replaceAll('\\', '/') : path;
   let unescaped = '';
   let copied = 0;
-  let at = path.indexOf('%');
-  while (at !== -1) {
-    const codePoint = escapedAt(path, at);
-    if (codePoint === -1 || KEPT.includes(codePoint)) {
-      at = path.indexOf('%', at + 1);
+  for (let at = text.indexOf('%'); at !== -1; at = text.indexOf('%', at)) {
+    const point = escapedAt(text, at);
+    if (point === -1 || point === PERCENT || (point === SLASH && !unescapesSlashes)) {
+      at += 1;
       continue;
     }
-    unescaped += path.slice(copied, at) + String.fromCodePoint(codePoint);
-    copied = at + 3 * (1 + LEAST.findLastIndex((least) => codePoint >= least));
-    at = path.indexOf('%', copied);
+    const isSlash = point === BACKSLASH && unescapesSlashes && takesBackslashes;
+    if (at > copied) unescaped += text.slice(copied, at);
+    unescaped += String.fromCodePoint(isSlash ? SLASH : point);
+    at += escapesLength(point);
+    copied = at;
   }
-  return copied === 0 ? path : unescaped + path.slice(copied);
+  return copied === 0 ? text : unescaped + text.slice(copied);
 }
 
 /** The code point whose escapes begin here; -1 where they are none, or no UTF-8. */
@@ -33,17 +46,17 @@ function escapedAt(path, at) {
   if (first < 0x80) return first;
   if (first < 0xc2 || first > 0xf4) return -1;
   const following = first < 0xe0 ? 1 : first < 0xf0 ? 2 : 3;
-  let codePoint = first & (0x3f >> following);
+  let point = first & (0x3f >> following);
   for (let k = 1; k <= following; k++) {
     const byte = byteAt(path, at + 3 * k);
-    if ((byte & 0xc0) !== 0x80) return -1;
-    codePoint = (codePoint << 6) | (byte & 0x3f);
+    if (byte === -1 || byte >> 6 !== 0b10) return -1;
+    point = (point << 6) | (byte & 0x3f);
   }
-  const isSurrogate = codePoint >= 0xd800 && codePoint <= 0xdfff;
-  return codePoint < LEAST[following] || isSurrogate || codePoint > 0x10ffff ? -1 : codePoint;
+  const isSurrogate = point >= 0xd800 && point <= 0xdfff;
+  return point < LEAST[following] || isSurrogate || point > 0x10ffff ? -1 : point;
 }
 
-/** -1 where no escape is; no byte of UTF-8 that follows a first one looks like it. */
+/** -1 where no escape is. */
 function byteAt(path, at) {
   if (path.charCodeAt(at) !== PERCENT) return -1;
   const high = hexDigit(path.charCodeAt(at + 1));
@@ -57,4 +70,10 @@ function hexDigit(code) {
   return lower >= 97 && lower <= 102 ? lower - 87 : -1;
 }
 
-module.exports = { unescapePath };
+function escapesLength(point) {
+  if (point < LEAST[1]) return 3;
+  if (point < LEAST[2]) return 6;
+  return point < LEAST[3] ? 9 : 12;
+}
+
+module.exports = { unescapeAs, unescapePath };
