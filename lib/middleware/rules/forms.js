@@ -1,7 +1,7 @@
 // The paths that one path may stand for: as it is, and as those take it that resolve dot segments.
 'use strict';
 
-const { normalForm, singleSlashes } = require('./path');
+const { normalForm } = require('./path');
 const { unescapeAs } = require('./unescape');
 
 const DOT = 46;
@@ -56,7 +56,8 @@ function withoutDots(path, countsEmpty) {
     else if (dots === 0 && (countsEmpty || end > start)) segments.push(path.slice(start, end));
     start = end + 1;
   }
-  return segments.length === 0 ? '' : singleSlashes(`/${segments.join('/')}`);
+  const names = countsEmpty ? segments.filter((segment) => segment !== '') : segments;
+  return names.length === 0 ? '' : `/${names.join('/')}`;
 }
 
 /** 1 and 2 for the segments that are dots, 0 for those that are names. */

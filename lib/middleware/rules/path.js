@@ -47,13 +47,9 @@ function withoutQuery(text) {
  */
 function normalForm(path) {
   const unescaped = path.includes('%') ? unescapePath(path) : path;
-  return singleSlashes(unescaped).toLowerCase();
+  const single = unescaped.includes('//') ? unescaped.replace(/\/{2,}/g, '/') : unescaped;
+  const lower = single.toLowerCase();
+  return lower.endsWith('/') ? lower.slice(0, -1) : lower;
 }
 
-/** Without one at the end, either. */
-function singleSlashes(path) {
-  const single = path.includes('//') ? path.replace(/\/{2,}/g, '/') : path;
-  return single.endsWith('/') ? single.slice(0, -1) : single;
-}
-
-module.exports = { PATH_OF, normalForm, pathOf, singleSlashes };
+module.exports = { PATH_OF, normalForm, pathOf };

@@ -22,7 +22,7 @@ function unescapePath(path) {
  * @param {boolean} reading.takesBackslashes whether a backslash is a slash
  */
 function unescapeAs(path, { unescapesSlashes, takesBackslashes }) {
-  const text = takesBackslashes && path.includes('\\') ? path.replaceAll('\\', '/') : path;
+  const text = takesBackslashes ? path.split('\\').join('/') : path;
   let unescaped = '';
   let copied = 0;
   for (let at = text.indexOf('%'); at !== -1; at = text.indexOf('%', at)) {
