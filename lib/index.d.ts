@@ -905,7 +905,8 @@ declare namespace RateLimiter {
       Pick<CommonOptions, RuleOption> {
     /**
      * A path that begins so, by whole segments, however it is spelled: '/api' is '/api' and '/API/x', not
-     * '/apix'; '/' is every path. Or a RegExp, tested as it is on the path as it came, without its query.
+     * '/apix'; '/' is every path; no pattern, so ':id', '*', '(' and '{' are refused. Or a RegExp, tested as
+     * it is on the path as it came, without its query.
      */
     path: string | RegExp;
     /** Every one if left out; 'GET' is HEAD, too. */

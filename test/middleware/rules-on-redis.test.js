@@ -132,6 +132,37 @@ describe('rules over Redis', () => {
     },
   );
 
+  test.each(['native', 'ioredis'])(
+    'a block that a rule on trial began is recorded by %s for what is left, whoever asks at once',
+    async (kind) => {
+      const hand = { now: START_MS };
+      const options = { clock: () => hand.now, ...(kind === 'ioredis' && { redis: client }) };
+      const rule = {
+        limit: 1,
+        windowMs: 1000,
+        zone: 'z',
+        blockFor: MINUTE_MS,
+        blockEverywhere: true,
+      };
+      const { statuses } = appOf(
+        [
+          { path: '/new', ...rule, shadow: true },
+          { path: '/login', ...rule },
+          { path: '/x', limit: 100 },
+        ],
+        options,
+      );
+      expect(await statuses('/new', '/new', '/x')).toEqual([200, 200, 200]);
+      hand.now += MINUTE_MS - 10_000;
+      const answers = await Promise.all(Array.from({ length: 8 }, () => statuses('/login')));
+      expect(answers.flat()).toEqual(answers.map(() => 429));
+      hand.now += 10_000 - 1;
+      expect(await statuses('/x')).toEqual([429]);
+      hand.now += 1;
+      expect(await statuses('/x', '/login')).toEqual([200, 200]);
+    },
+  );
+
   test('blockEverywhere grows with the list of lengths', async () => {
     const hand = { now: START_MS };
     const lengths = [1000, 5000];
