@@ -33,7 +33,8 @@ declare class RollgateStore {
    *
    * @throws TypeError or RangeError `ERR_ROLLGATE_OPTION`: `windowMs` is no length of a window, or `limit`
    *   is no number and `maxInInterval` is missing
-   * @throws Error `ERR_ROLLGATE_STORE`: it has another middleware with other limits
+   * @throws Error `ERR_ROLLGATE_STORE`: it has another middleware with other limits, which fails from now
+   *   on, too
    */
   init(options: RollgateStore.RollgateStoreInit): void;
 
