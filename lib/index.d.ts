@@ -188,7 +188,8 @@ declare namespace RateLimiter {
     /**
      * A client's address as a key: IPv4 as it is, IPv6 that carries an IPv4 address as that one, other
      * IPv6 as the subnet whose addresses one client can choose from, written as RFC 5952 says:
-     * '2001:db8:0:100::/56'. What is no IP address comes back as it is.
+     * '2001:db8:0:100::/56'. What is no IP address comes back as it is. An IPv4 address is carried by
+     * '::ffff:192.0.2.1', '::ffff:c000:201' and '::192.0.2.1', not by NAT64 or 6to4.
      *
      * @param ipv6Subnet prefix length in bits, an integer from 1 to 128, default 56; false: the address
      *   as it came
@@ -240,6 +241,8 @@ declare namespace RateLimiter {
    * - `ERR_ROLLGATE_KV`: Error, the key-value store failed (see `cause`), or has something under the key
    *   of the id that makes no sense
    * - `ERR_ROLLGATE_UNSUPPORTED`: Error, this build or store cannot do what is asked for
+   * - `ERR_ROLLGATE_STORE`: Error, a RollgateStore has no limits: its `init` was not called, or failed (see
+   *   `cause`)
    * - `ERR_ROLLGATE_THROWN`: Error, a function given to `rateLimit` threw what `next` cannot read (see
    *   `cause`)
    */
@@ -602,11 +605,11 @@ declare namespace RateLimiter {
     /** The least `remaining` of all windows. */
     readonly actionsLeft: number;
     /**
-     * Until quota grows: when blocked `timeLeft`, else until the oldest counted action leaves the
-     * window that has the least left.
+     * Until quota grows: when blocked `timeLeft`, else the `resetIn` of the window that has the least
+     * left.
      */
     readonly resetIn: number;
-    /** Why it was blocked; 'count' where both hold; 'block' by `onError: 'block'`. */
+    /** Why it was blocked; 'count' where both hold; 'block' by `blockFor` or `onError: 'block'`. */
     readonly blockedBy: null | 'count' | 'minDifference' | 'block';
     /** The state of each window once this attempt is made, in the order of the options. */
     readonly limits: readonly WindowState[];
@@ -617,11 +620,17 @@ declare namespace RateLimiter {
     /** ms, as in the options. */
     readonly interval: number;
     readonly maxInInterval: number;
-    /** Recorded actions inside the window, at most `maxInInterval`. */
+    /**
+     * What is taken of the window as the algorithm counts it, at most `maxInInterval`: recorded actions
+     * inside of it (log), those that count (fixed window, counter), what has not leaked yet (gcra).
+     */
     readonly used: number;
     /** `maxInInterval` - `used`. */
     readonly remaining: number;
-    /** ms until the oldest counted action leaves; 0 when there is none. */
+    /**
+     * ms until `used` gets less if nothing else is attempted: the oldest action leaves, the window ends,
+     * a share sinks, or an action has leaked; 0 when nothing is used.
+     */
     readonly resetIn: number;
   }
 
@@ -880,7 +889,7 @@ declare namespace RateLimiter {
      * '100-in-15min'; with several windows that is appended to it. May be a function, also an async one.
      */
     identifier?: string | ((req: Request, res: Response) => string | Promise<string>) | undefined;
-    /** Where in the request the RateLimitInfo goes; a non-empty string. Default 'rateLimit'. */
+    /** Where in the request the RateLimitInfo goes; a non-empty string, not '__proto__'. Default 'rateLimit'. */
     requestPropertyName?: string | undefined;
     /** Whether to take a request back when it was answered successfully. Default false. */
     skipSuccessfulRequests?: boolean | undefined;
