@@ -12,8 +12,12 @@ const ABSOLUTE = /^https?:\/\//i;
  */
 function createRoutedPath({ initialConfig }) {
   const end = hasSemicolons(initialConfig) ? /[?#;]/ : /[?#]/;
-  return ({ raw: { url } }) => {
+  return ({ raw: { method, url } }) => {
     const path = ABSOLUTE.test(url) ? withoutHost(url) : url;
+    // The router passes over a first character that is no slash: `*api` leads to /api.
+    if (!path.startsWith('/') && !(path === '*' && method === 'OPTIONS')) {
+      throw badTarget('the URL of a request begins with neither a slash nor a host');
+    }
     const length = path.search(end);
     return length === -1 ? path : path.slice(0, length);
   };
@@ -28,10 +32,13 @@ function hasSemicolons({ routerOptions, useSemicolonDelimiter }) {
 function withoutHost(url) {
   const [host, ...segments] = url.replace(ABSOLUTE, '').split('/');
   if (segments.length > 0 && host.includes('?')) {
-    const error = failure('ERR_ROLLGATE_URL', 'the URL of a request has a host, but no path');
-    throw Object.assign(error, { statusCode: 400 });
+    throw badTarget('the URL of a request has a host, but no path');
   }
   return `/${segments.join('/')}`;
+}
+
+function badTarget(message) {
+  return Object.assign(failure('ERR_ROLLGATE_URL', message), { statusCode: 400 });
 }
 
 module.exports = { createRoutedPath };

@@ -4,7 +4,7 @@
 const { show, typeError } = require('../errors');
 const { isPromise } = require('./is-promise');
 const { DEFAULT_GROUP } = require('./rules/pattern');
-const { whenKnown } = require('./rules/when-known');
+const { whenKnown } = require('./when-known');
 
 /** In place of a caller: why nobody could tell who it is. */
 class UnknownCaller {

@@ -3,8 +3,8 @@
 
 const { isIPv6 } = require('node:net');
 const { ipKeyGenerator } = require('./ip-key');
-const { isPromise } = require('./is-promise');
 const { readSubnet } = require('./subnet');
+const { whenKnown } = require('./when-known');
 
 /**
  * Express answers `req.ip` (which honours 'trust proxy'); Connect, Polka and plain servers have the
@@ -32,13 +32,8 @@ function createBySubnetFunction(subnetOf, check) {
     check(req, ip);
     if (!ip) return undefined;
     if (!isIPv6(ip)) return ip;
-    const subnet = subnetOf(req, res);
-    return isPromise(subnet) ? whenKnown(ip, subnet) : ipKeyGenerator(ip, readSubnet(subnet));
+    return whenKnown(subnetOf(req, res), (subnet) => ipKeyGenerator(ip, readSubnet(subnet)));
   };
-}
-
-async function whenKnown(ip, subnet) {
-  return ipKeyGenerator(ip, readSubnet(await subnet));
 }
 
 function addressOf(req) {

@@ -5,7 +5,7 @@ const { typeError } = require('../errors');
 const RateLimiter = require('../limiter');
 const { USAGE } = require('../usage');
 const { ATTEMPT_WITHIN, PEEK_WITHIN, SETS_MAX } = require('../within');
-const { whenKnown } = require('./rules/when-known');
+const { whenKnown } = require('./when-known');
 
 /** One count for each id, judged by the maximum that attempt(id, max) is told; 0 refuses and counts nothing. */
 function createLimiterByRequest(limiterOptions, closedLimiter) {

@@ -5,22 +5,22 @@ const { isPromise } = require('./is-promise');
 
 /**
  * `watch(req, res)` before anything is awaited, so that no event is missed; `decided(outcome, decision,
- * limiter, req, res)` when there is something to take back, where it was counted. The outcome may come first: a client may leave while the store
- * is being asked. Of requests without a decision, such as skipped ones, nobody is asked how they ended.
+ * limiter, req, res)` whenever there is something to take back, where it was counted. The outcome may come
+ * first: a client may leave while the store is being asked. Of requests without a decision, such as skipped
+ * ones, nobody is asked how they ended.
  */
 function createOutcomes(settings, notices) {
   const { skipFailedRequests, skipSuccessfulRequests, requestWasSuccessful } = settings;
 
   function watch(req, res) {
     const outcome = {
-      decision: undefined,
-      limiter: undefined,
+      counts: [],
       isFinished: false,
       isUnwanted: false,
     };
     res.once('finish', () => {
       outcome.isFinished = true;
-      if (outcome.decision !== undefined) judge(outcome, req, res);
+      if (outcome.counts.length > 0) judge(outcome, req, res);
     });
     if (skipFailedRequests) {
       // The client left while an earlier middleware was busy: no event tells of it any more.
@@ -50,13 +50,13 @@ function createOutcomes(settings, notices) {
   function takeBack(outcome) {
     if (outcome.isUnwanted) return;
     outcome.isUnwanted = true;
-    if (outcome.decision !== undefined) refund(outcome);
+    for (const count of outcome.counts) refund(count);
   }
 
   function decided(outcome, decision, limiter, req, res) {
-    outcome.decision = decision;
-    outcome.limiter = limiter;
-    if (outcome.isUnwanted) refund(outcome);
+    const count = { decision, limiter };
+    outcome.counts.push(count);
+    if (outcome.isUnwanted) refund(count);
     else if (outcome.isFinished) judge(outcome, req, res);
   }
 

@@ -2,7 +2,7 @@
 'use strict';
 
 const { rangeError, show, typeError } = require('../errors');
-const { whenKnown } = require('./rules/when-known');
+const { whenKnown } = require('./when-known');
 
 /** A function (req, res) that gives the limit, checked, or a promise of it; undefined for a plain number. */
 function createLimitOf(limit) {

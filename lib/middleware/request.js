@@ -50,7 +50,7 @@ function createMiddleware(settings, parts) {
   function askSkip(req, res, outcome) {
     const skipped = skip(req, res);
     return isPromise(skipped)
-      ? whenKnown(skipped, afterSkip, req, res, outcome)
+      ? goOnWith(skipped, afterSkip, req, res, outcome)
       : afterSkip(skipped, req, res, outcome);
   }
 
@@ -72,7 +72,7 @@ function createMiddleware(settings, parts) {
   function findCaller(req, res, outcome) {
     const caller = identify(req, res);
     return isPromise(caller)
-      ? whenKnown(caller, countCaller, req, res, outcome)
+      ? goOnWith(caller, countCaller, req, res, outcome)
       : countCaller(caller, req, res, outcome);
   }
 
@@ -83,7 +83,7 @@ function createMiddleware(settings, parts) {
   function findKey(req, res, outcome) {
     const key = keyGenerator(req, res);
     return isPromise(key)
-      ? whenKnown(key, attempt, req, res, outcome)
+      ? goOnWith(key, attempt, req, res, outcome)
       : attempt(key, req, res, outcome);
   }
 
@@ -157,17 +157,16 @@ function createMiddleware(settings, parts) {
       next();
       return undefined;
     }
-    let handled;
     try {
-      handled =
+      const handled =
         passes instanceof UnknownCaller
           ? answerUnknown(passes.error, req, res, next)
           : handler(req, res, next, settings);
+      return isPromise(handled) ? forwardRejection(handled, next) : undefined;
     } catch (error) {
       next(readableByNext(error));
       return undefined;
     }
-    return isPromise(handled) ? forwardRejection(handled, next) : undefined;
   }
 
   function answerUnknown(error, req, res, next) {
@@ -190,7 +189,7 @@ function createMiddleware(settings, parts) {
 }
 
 // Functions of their own, so that the synchronous path allocates no closure.
-async function whenKnown(promise, step, req, res, outcome) {
+async function goOnWith(promise, step, req, res, outcome) {
   return step(await promise, req, res, outcome);
 }
 

@@ -32,6 +32,13 @@ const CASES = [
   ['handler, async', { limiter: refusing, handler: rejects }],
   ['handler after an async limiter', { limiter: refusingLater, handler: throws }],
   ['async handler after an async limiter', { limiter: refusingLater, handler: rejects }],
+  [
+    'what handler returns',
+    {
+      limiter: refusing,
+      handler: () => Object.defineProperty({}, 'then', { get: throws }),
+    },
+  ],
   ['message', { limiter: refusing, message: throws }],
   ['message, async', { limiter: refusing, message: rejects }],
   ['the limiter', { limiter: { attempt: throws } }],

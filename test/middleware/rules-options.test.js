@@ -21,6 +21,7 @@ const refusal = (name) => expect.objectContaining({ name, code: 'ERR_ROLLGATE_OP
 test.each([
   [{ path: '/' }],
   [{ path: '/größe/ä%20' }],
+  [{ path: '/a:b/%3Ac/%2A%28%7B' }],
   [{ path: /x/, limit: 0 }],
   [{ path: '/', method: 'get', ...LIMIT }],
   [{ path: '/', method: ['POST', 'M-SEARCH'], ...LIMIT }],
@@ -48,6 +49,11 @@ test.each([
   ['path', 'api', 'RangeError'],
   ['path', '/api?x', 'RangeError'],
   ['path', '/api#x', 'RangeError'],
+  ['path', '/users/:id', 'RangeError'],
+  ['path', '/api/*', 'RangeError'],
+  ['path', '/a*b', 'RangeError'],
+  ['path', '/files/(x)', 'RangeError'],
+  ['path', '/a{/b}', 'RangeError'],
   ['method', 5, 'TypeError'],
   ['method', [5], 'TypeError'],
   ['method', '*', 'RangeError'],
@@ -80,6 +86,11 @@ test.each([
   expect(refused).toEqual(refusal(error));
   expect(refused.message).toContain('rules[1]');
   expect(refused.message).toContain(`'${name}'`);
+});
+
+test('a text that looks like the path of a route is told that it is a prefix', () => {
+  const { message } = refusalOf({ rules: [{ path: '/users/:id', ...LIMIT }] });
+  expect(message).toMatch(/it is a prefix.*for a pattern give a RegExp/);
 });
 
 test('a limit of 0 has one length of block: it remembers no offences', () => {

@@ -4,7 +4,7 @@
 const net = require('node:net');
 
 /** Resolves to status and body, of which one without chunks is read. */
-function sendTarget(port, target) {
+function sendTarget(port, target, method = 'GET') {
   return new Promise((resolve, reject) => {
     let text = '';
     const socket = net.connect(port, '127.0.0.1');
@@ -17,7 +17,7 @@ function sendTarget(port, target) {
       const [head, body] = text.split('\r\n\r\n');
       resolve({ status: Number(head.split(' ')[1]), body });
     });
-    const lines = [`GET ${target} HTTP/1.1`, 'Host: h', 'Connection: close', '', ''];
+    const lines = [`${method} ${target} HTTP/1.1`, 'Host: h', 'Connection: close', '', ''];
     socket.write(lines.join('\r\n'), 'latin1');
   });
 }

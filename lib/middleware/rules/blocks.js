@@ -4,12 +4,16 @@
 const RateLimiter = require('../../limiter');
 const { USAGE } = require('../../usage');
 const { isPromise } = require('../is-promise');
+const { whenKnown } = require('../when-known');
 const { storeOptionsFor } = require('./zones');
-const { whenKnown } = require('./when-known');
+
+/** Parts of a block, each of a millisecond where there are no more than these. */
+const MOST_PARTS = 1_000_000;
 
 /**
- * A block of each length is an action in a limiter of the same store, which allows one in that time: who
- * has it recorded is blocked. So blocks are known wherever the counts are.
+ * A block of each length is an action in a limiter of the same store by GCRA, where it leaks away steadily: of
+ * a block that has begun before, the action is as large as what is left. While anything is left there is
+ * no room for a whole one. So blocks are known wherever the counts are.
  *
  * @returns {object | undefined} undefined where no rule blocks everywhere
  */
@@ -18,38 +22,58 @@ function createBlocks({ rules, storeOptions }) {
     rules.flatMap(({ blocksEverywhere, policy }) => (blocksEverywhere ? policy.blockFor : [])),
   );
   if (lengths.size === 0) return undefined;
-  const limiters = new Map([...lengths].map((ms) => [ms, createBlockLimiter(ms, storeOptions)]));
-  const all = [...limiters.values()];
+  const records = new Map([...lengths].map((ms) => [ms, createRecord(ms, storeOptions)]));
+  const all = [...records.values()];
 
   /** The longest of the blocks that an id is under: its refusal, or undefined; or a promise of that. */
   function find(id) {
-    if (all.length === 1) return whenKnown(all[0].peek(id), longestRefusal);
-    const decisions = all.map((limiter) => limiter.peek(id));
+    if (all.length === 1) return whenKnown(all[0].find(id), longestRefusal);
+    const decisions = all.map((record) => record.find(id));
     return whenKnown(together(decisions), (known) => longestRefusal(...known));
   }
 
-  /** Begins the block that `decision`, the refusal of a bucket in a zone, has begun there. */
-  function start(id, { limiter, policy }, bucket) {
+  /** Has the block on every rule that `decision`, the refusal of a bucket in a zone, began or met there. */
+  function start(id, { limiter, policy }, bucket, { blockedBy }) {
     const { blockFor } = policy;
-    const length =
-      blockFor.length === 1 ? blockFor[0] : whenKnown(leftOf(limiter, bucket), atLeast(blockFor));
-    return whenKnown(length, (ms) => limiters.get(ms).attempt(id));
+    const isNew = blockedBy !== 'block';
+    if (isNew && blockFor.length === 1) return records.get(blockFor[0]).start(id, blockFor[0]);
+    return whenKnown(leftOf(limiter, bucket), (left) => {
+      if (left === 0 && !isNew) return undefined; // it has ended meanwhile
+      const length = shortestOf(blockFor, left);
+      return records.get(length).start(id, left || length);
+    });
   }
 
   async function clear(id) {
-    await Promise.all(all.map((limiter) => limiter.clear(id)));
+    await Promise.all(all.map((record) => record.clear(id)));
   }
 
   return { find, start, clear };
 }
 
-function createBlockLimiter(ms, storeOptions) {
-  return new RateLimiter({
+function createRecord(ms, storeOptions) {
+  const parts = Math.min(Math.ceil(ms), MOST_PARTS);
+  const limiter = new RateLimiter({
     ...storeOptionsFor(storeOptions, `block:${ms}`),
     interval: ms,
-    maxInInterval: 1,
-    countBlocked: false,
+    maxInInterval: parts,
+    algorithm: 'gcra',
   });
+
+  function start(id, leftMs) {
+    const cost = Math.min(Math.ceil((leftMs / ms) * parts), parts);
+    return whenKnown(limiter.attempt(id, { cost }), (decision) => {
+      // Another request has recorded the block since this one looked for it.
+      const isSecond = decision.allowed && decision.limits[0].used > cost;
+      return isSecond ? limiter.refund(decision) : undefined;
+    });
+  }
+
+  return {
+    find: (id) => limiter.peek(id, { cost: parts }),
+    start,
+    clear: (id) => limiter.clear(id),
+  };
 }
 
 /** What is left of a block tells which of several lengths it has: it alone refuses an attempt at nothing. */
@@ -57,9 +81,10 @@ function leftOf(limiter, bucket) {
   return whenKnown(limiter[USAGE](bucket), ({ timeLeft }) => timeLeft);
 }
 
-function atLeast(lengths) {
+/** The shortest length in which a block fits of which so much is left. */
+function shortestOf(lengths, leftMs) {
   const ascending = [...lengths].sort((a, b) => a - b);
-  return (ms) => ascending.find((length) => Math.ceil(length) >= ms) ?? ascending.at(-1);
+  return ascending.find((length) => Math.ceil(length) >= leftMs) ?? ascending.at(-1);
 }
 
 function longestRefusal(...decisions) {

@@ -2,6 +2,7 @@
 'use strict';
 
 const url = require('node:url');
+const { unescapePath } = require('./unescape');
 
 /** Among the options: a function (req) in place of pathOf, for a framework that reads URLs in its own way. */
 const PATH_OF = Symbol('pathOf');
@@ -11,9 +12,6 @@ const USUAL = /^\/[^\t\n\f\r #\u00a0\ufeff]*$/;
 
 /** What url.parse takes for a user and a host where a router has cut off all before it. */
 const USER_AND_HOST = /\/\/[^/@]+@[^/@]+(?=\/|$)/g;
-
-/** Escapes, but for those of the slash and of the percent sign: without them these would mean something else. */
-const ESCAPES = /(?:%(?!2f|25)[0-9a-f]{2})+/gi;
 
 /**
  * The whole path, whatever router the middleware is in, without the query and as it came. Where a URL
@@ -44,21 +42,14 @@ function withoutQuery(text) {
 /**
  * Lower case, unescaped, slashes that follow one another as one, without one at the end: routers take such
  * paths for one, in what they match or in the parameters they find. (Express 4 passes over a second slash
- * behind the path of a router.) `/` becomes ''. Dots stay: Express goes nowhere by them.
+ * behind the path of a router.) `/` becomes ''. Dots stay: Express goes nowhere by them, and for what
+ * does there are the forms of forms.js.
  */
 function normalForm(path) {
-  const unescaped = path.includes('%') ? path.replace(ESCAPES, unescapeRun) : path;
+  const unescaped = path.includes('%') ? unescapePath(path) : path;
   const single = unescaped.includes('//') ? unescaped.replace(/\/{2,}/g, '/') : unescaped;
   const lower = single.toLowerCase();
   return lower.endsWith('/') ? lower.slice(0, -1) : lower;
-}
-
-function unescapeRun(run) {
-  try {
-    return decodeURIComponent(run);
-  } catch {
-    return run; // no UTF-8
-  }
 }
 
 module.exports = { PATH_OF, normalForm, pathOf };

@@ -8,6 +8,13 @@ const { normalForm } = require('./path');
 
 const SLASH = 47;
 
+/** What means something in the paths of routes. */
+const LIKE_PATTERN = /\/:|[*({]/;
+
+const PLAIN_PREFIX =
+  "a text without '*', '(', '{' and segments that begin with ':' (it is a prefix, taken as it is; " +
+  'for a pattern give a RegExp, for these characters their escapes, such as %2A)';
+
 /** The group of a request that is told of no other. */
 const DEFAULT_GROUP = 'default';
 
@@ -33,6 +40,7 @@ function readPath(path) {
   const expected = "a path that begins with '/', without query, or a RegExp";
   if (typeof path !== 'string') throw optionTypeError('path', expected, path);
   if (!/^\/[^?#]*$/.test(path)) throw optionRangeError('path', expected, path);
+  if (LIKE_PATTERN.test(path)) throw optionRangeError('path', PLAIN_PREFIX, path);
   return { prefix: normalForm(path), regExp: undefined };
 }
 

@@ -60,6 +60,7 @@ const SPELLINGS = [
   'ftp://host/api/items',
   'http:///api/items',
   '*',
+  '*api/items',
 ];
 
 afterEach(closeAll);
@@ -176,6 +177,22 @@ test('a URL with a host whose path is uncertain is refused as a bad request', as
   const { status, body } = await sendTarget(port, 'http://host?x=/y');
   expect([status, JSON.parse(body).code]).toEqual([400, 'ERR_ROLLGATE_URL']);
   expect((await sendTarget(port, 'http://host?x')).status).toBe(200);
+});
+
+test('a target that begins with neither a slash nor a host is refused as a bad request', async () => {
+  const port = await start({}, TEXT_RULES, ['/api/items']);
+  for (const target of ['*api/items', '*', 'ftp://h/api/items', 'xhttp://h/api/items']) {
+    const { status, body } = await sendTarget(port, target);
+    expect([target, status, JSON.parse(body).code]).toEqual([target, 400, 'ERR_ROLLGATE_URL']);
+  }
+});
+
+test('but OPTIONS * is a request like any other', async () => {
+  const app = newApp();
+  app.register(rollgate, { rules: [{ path: '/', limit: 100 }] });
+  app.options('/', answer);
+  const { port } = new URL(await listen(app));
+  expect(await sendTarget(port, '*', 'OPTIONS')).toEqual({ status: 200, body: 'limited' });
 });
 
 test('a RegExp gets the path as it came', async () => {

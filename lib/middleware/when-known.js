@@ -1,7 +1,7 @@
 // Goes on with a value at once, or once its promise is kept.
 'use strict';
 
-const { isPromise } = require('../is-promise');
+const { isPromise } = require('./is-promise');
 
 /** What `step` makes of the value, or a promise of that. */
 function whenKnown(value, step) {
