@@ -2,6 +2,7 @@
 'use strict';
 
 const RateLimiter = require('../..');
+const { ALGORITHMS } = require('../../lib/algorithms');
 const { catchError } = require('../support/set-up');
 
 const GOOD = { interval: 1000, maxInInterval: 5 };
@@ -51,8 +52,8 @@ const OPTIONS = {
     outOfRange: [],
   },
   algorithm: {
-    expected: 'one of sliding-window-log, sliding-window-counter, fixed-window, gcra',
-    good: ['sliding-window-log', 'sliding-window-counter', 'fixed-window', 'gcra', undefined],
+    expected: `one of ${ALGORITHMS.join(', ')}`,
+    good: [...ALGORITHMS, undefined],
     wrongType: [
       '',
       'log',

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/account_algorithms.h"
 #include "support/history.h"
 #include "support/limiter.h"
 #include "support/traces.h"
