@@ -64,10 +64,14 @@ function isOutage(error) {
 
 const BUSY = /database (table )?is (locked|busy)|SQLITE_(BUSY|LOCKED)/i;
 
-/** Whether a store says that nothing was done because somebody else is at it. */
+/** Somebody else wrote between reading and writing: nothing was done. */
+const LOST_RACE = new Error('somebody else wrote meanwhile');
+
+/** Whether nothing was done because somebody else is at it. */
 function isBusy(error) {
+  if (error === LOST_RACE) return true;
   if (typeof error !== 'object' || error === null) return false;
   return BUSY.test(error.code) || BUSY.test(error.message);
 }
 
-module.exports = { answer, foreign, from, isBusy, isOutage, lostRaces, timeout };
+module.exports = { LOST_RACE, answer, foreign, from, isBusy, isOutage, lostRaces, timeout };

@@ -33,10 +33,9 @@ function createPlainStore({ kv, namespace }) {
     return true;
   }
 
-  /** Whether nobody else wrote meanwhile. */
   async function forgetWhatIs(key) {
     const { state, version } = await read(key);
-    return state === NOTHING || forget(key, version);
+    if (state !== NOTHING && !(await forget(key, version))) throw failures.LOST_RACE;
   }
 
   return {
@@ -50,7 +49,7 @@ function createPlainStore({ kv, namespace }) {
     write,
     forget,
 
-    /** `step(action)` runs one action of the store's, within its time. */
+    /** `step(action)` runs one action of the store's, within its time; again where it lost a race. */
     async forgetAll(step) {
       if (typeof kv.list !== 'function') {
         throw failure(
@@ -59,7 +58,7 @@ function createPlainStore({ kv, namespace }) {
         );
       }
       const keys = await step(() => keysFrom(kv, prefix));
-      for (const key of keys) while (!(await step(() => forgetWhatIs(key))));
+      for (const key of keys) await step(() => forgetWhatIs(key));
     },
   };
 }

@@ -133,7 +133,7 @@ function createClientBackend({ connection, policy, namespace }) {
         if (failed === null) done(null, numbers);
         else done(failed);
       };
-      runScript(keyOf(id), args, readReply, policyWithin?.(max));
+      runScript(keyOf(id), args, readReply, policyWithin?.(max, records));
     },
 
     /** In as many calls as there are slots among the ids of a cluster, and for each 1000 ids. */

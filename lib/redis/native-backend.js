@@ -160,7 +160,7 @@ function createNativeBackend({ connection, policy, namespace }) {
 
     attempt(id, cost, records, full, now, done, max) {
       const call = policyWithin
-        ? functions.attempt(id, cost, records, full, now, policyWithin(max))
+        ? functions.attempt(id, cost, records, full, now, policyWithin(max, records))
         : functions.attempt(id, cost, records, full, now);
       wait(call, done);
     },

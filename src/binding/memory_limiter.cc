@@ -134,7 +134,7 @@ napi_value Decide(napi_env env, napi_callback_info info) {
   Micros now;
   if (!ReadTime(env, limiter, now)) return nullptr;
   if (call.count == 4) {
-    limiter.store->SetMax(static_cast<std::uint64_t>(ReadDouble(env, call.arguments[3])));
+    limiter.store->SetMax(static_cast<std::uint64_t>(ReadDouble(env, call.arguments[3])), records);
   }
   Decision decision;
   decision.windows = limiter.uses;

@@ -72,12 +72,12 @@ napi_value ToJs(napi_env env, PortableLimiter::Outcome outcome, std::span<const 
 napi_value Decide(napi_env env, napi_callback_info info) {
   Call<PortableFunctions, 6> call(env, info);
   PortableFunctions& self = *call.state;
-  if (!IsType(env, call.arguments[5], napi_undefined)) {
-    self.limiter->SetMax(static_cast<std::uint64_t>(ReadDouble(env, call.arguments[5])));
-  }
   const std::span<const std::byte> state = ReadBytes(env, call.arguments[0]);
   const auto cost = static_cast<std::uint64_t>(ReadDouble(env, call.arguments[1]));
   const bool records = ReadBool(env, call.arguments[2]);
+  if (!IsType(env, call.arguments[5], napi_undefined)) {
+    self.limiter->SetMax(static_cast<std::uint64_t>(ReadDouble(env, call.arguments[5])), records);
+  }
   const Micros now = ReadMoment(env, call.arguments[3]);
   constexpr std::uint32_t kLives = std::uint32_t{1} << kLifeBits;
   const std::uint32_t life =

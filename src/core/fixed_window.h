@@ -34,7 +34,7 @@ class FixedWindow {
 
   /// See Policy::SetMax.
   void SetMax(std::uint64_t max) {
-    if constexpr (std::is_same_v<P, Policy>) policy_.SetMax(max);
+    if constexpr (std::is_same_v<P, Policy>) policy_.SetMax(max, true);
   }
 
   /// What an id takes besides its life and its moment, which is its newest recorded action.
@@ -44,6 +44,7 @@ class FixedWindow {
   Micros retention() const { return policy_.retention(); }
   /// How long after a write what was written can matter.
   Micros lifetime() const { return retention(); }
+  static Micros Cut(Micros now) { return now; }
   static Micros TableTime(Micros now) { return now; }
   static Micros FromTableTime(Micros moment) { return moment; }
 

@@ -106,6 +106,10 @@ class Gcra {
     }
     return longest;
   }
+  /// Time stands still beyond what units can count.
+  static Micros Cut(Micros now) {
+    return std::clamp(now, -EmissionWindow::kLongestHere, EmissionWindow::kLongestHere);
+  }
   Micros TableTime(Micros now) const {
     if constexpr (kIsSingle) return windows_[0].ToUnits(now);
     return now;
@@ -209,9 +213,12 @@ class Gcra {
         const std::int64_t time = window.ToUnits(std::max(now, Newest()));
         // After so long the action has leaked, and its number may be another's.
         if (time - window.ToUnits(receipt.at) >= rules_.FullBucket(i)) continue;
-        if (later >= CountAhead(i, time)) continue;
-        const std::int64_t left = Load(i) - Emissions(window, later) - time;
-        Store(i, Load(i) - std::min(left, Emissions(window, receipt.cost)));
+        const std::uint64_t ahead = Ahead(i, time);
+        const auto emission = static_cast<std::uint64_t>(window.emission());
+        if (later >= RoundUp(ahead, emission)) continue;
+        const std::uint64_t left = ahead - later * emission;
+        const std::uint64_t given_back = std::min(left, receipt.cost * emission);
+        Store(i, Load(i) - static_cast<std::int64_t>(given_back));
         found = true;
       }
       // The newest makes its place in the bucket free for good.
@@ -224,15 +231,21 @@ class Gcra {
       return static_cast<std::int64_t>(n) * window.emission();
     }
 
-    /// How many emission intervals the arrival time is ahead, rounded up.
-    std::uint64_t CountAhead(std::size_t i, std::int64_t time) const {
+    /// How far the arrival time is ahead; as unsigned words, for times on both sides of the origin
+    /// may be too far apart for others.
+    std::uint64_t Ahead(std::size_t i, std::int64_t time) const {
       const std::int64_t arrival = Load(i);
       if (arrival <= time) return 0;
-      // As unsigned words, for times on both sides of the origin may be too far apart.
-      const std::uint64_t ahead =
-          static_cast<std::uint64_t>(arrival) - static_cast<std::uint64_t>(time);
-      const auto emission = static_cast<std::uint64_t>(rules_.windows_[i].emission());
+      return static_cast<std::uint64_t>(arrival) - static_cast<std::uint64_t>(time);
+    }
+
+    static std::uint64_t RoundUp(std::uint64_t ahead, std::uint64_t emission) {
       return ahead / emission + (ahead % emission > 0 ? 1 : 0);
+    }
+
+    /// How many emission intervals the arrival time is ahead, rounded up.
+    std::uint64_t CountAhead(std::size_t i, std::int64_t time) const {
+      return RoundUp(Ahead(i, time), static_cast<std::uint64_t>(rules_.windows_[i].emission()));
     }
 
     bool IsOfThisLife(const Receipt& receipt) const {

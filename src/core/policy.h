@@ -1,6 +1,7 @@
 // What is allowed: a list of windows over one log of an id's newest actions.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -67,7 +68,16 @@ class Policy {
   /// Where the policy says so, the next attempts are judged by this max of the only window. What
   /// earlier attempts have recorded under another one stays.
   bool sets_max() const { return sets_max_; }
-  void SetMax(std::uint64_t max) { smallest_max_ = windows_.front().max = max; }
+  /// `records`: whether the attempt may be recorded, so that its max says how long logs should be.
+  void SetMax(std::uint64_t max, bool records) {
+    smallest_max_ = windows_.front().max = max;
+    if (records) most_kept_ = std::max(most_kept_, std::min(max, kMostKept));
+  }
+
+  /// How many actions a log keeps at least, then: as many as the largest max so far allows, but no
+  /// less than kLeastKept and no more than kMostKept for that. So refusals under a small max still
+  /// count under a large one.
+  std::uint64_t least_capacity() const { return std::max(smallest_max_, most_kept_); }
 
   /// The largest cost that can ever pass.
   std::uint64_t smallest_max() const { return smallest_max_; }
@@ -82,8 +92,12 @@ class Policy {
   Micros longest_interval_ = 0;
   Micros block_retention_ = 0;
   std::uint32_t log_capacity_;
+  static constexpr std::uint64_t kLeastKept = 100;
+  static constexpr std::uint64_t kMostKept = 1000;
+
   bool exceeds_log_;
   bool sets_max_;
+  std::uint64_t most_kept_ = kLeastKept;
   std::uint64_t smallest_max_;
 };
 

@@ -1,11 +1,18 @@
-// A state, low bytes first:
-//   u8 version (1), u8 algorithm, u8 flags (bit 0: ends with a block; bit 1: the log's
-//   `displaced`), u8 bytes of a stamp or a count, u32 life, u32 limits, i64 moment, then log     a
-//   stamp for each action but the newest, oldest first: the low bytes of its time others  what the
-//   algorithm keeps of an id besides its moment block   if bit 0 is set: i64 until, u8 offences
-// `moment` is the id's newest action, or with GCRA its arrival time or expiry. `limits` is a hash
-// of the windows: numbers that were counted under others mean nothing. Times mean the same under
-// any.
+// The bytes of a state, low ones first:
+//
+// clang-format off
+//   u8   version (1)
+//   u8   algorithm
+//   u8   flags: bit 0: ends with a block; bit 1: the log's `displaced`
+//   u8   bytes of a stamp, in a log
+//   u32  life
+//   u32  limits: a hash of the windows, for numbers that were counted under others mean nothing
+//   u32  0
+//   i64  moment: the id's newest action, or with GCRA its arrival time or its expiry
+//   log: a stamp for each action but the newest, oldest first: the low bytes of its time
+//   others: what the algorithm keeps of an id besides its moment
+//   block, if flags say so: i64 until, u8 offences
+// clang-format on
 #include "core/portable_limiter.h"
 
 #include <algorithm>
@@ -13,6 +20,7 @@
 #include <bit>
 #include <concepts>
 #include <cstring>
+#include <new>
 #include <optional>
 #include <utility>
 
@@ -189,7 +197,7 @@ class PortableLog final : public Base {
     return Outcome::kChanged;
   }
 
-  void SetMax(std::uint64_t max) override { policy_.SetMax(max); }
+  void SetMax(std::uint64_t max, bool records) override { policy_.SetMax(max, records); }
 
   std::size_t largest_state() const override {
     return FrameBytes() + std::size_t{CapacityFor(0) - 1} * sizeof(Stamp);
@@ -204,7 +212,7 @@ class PortableLog final : public Base {
   Outcome Judged(Parts& parts, Micros now, std::uint64_t cost, Decision& decision,
                  std::vector<std::byte>* out) override {
     if (!IsOurs(parts.header)) parts.header.moment = kLongAgo;
-    std::optional<Log> opened = Open(parts, cost);
+    std::optional<Log> opened = Open(parts, 0);
     if (!opened) return Outcome::kForeign;
     Log& log = *opened;
     Block block = policy_.blocks().empty() ? Block() : parts.block;
@@ -214,7 +222,10 @@ class PortableLog final : public Base {
     decision.token = parts.header.life;
     const bool records = Records(verdict, policy_);
     if (out == nullptr || (!records && !starts_block)) return Outcome::kUnchanged;
-    if (records) sliding_window_log::Record(log, policy_, verdict, cost);
+    if (records) {
+      log = *Open(parts, cost);
+      sliding_window_log::Record(log, policy_, verdict, cost);
+    }
     Close(parts, log, block, *out);
     return Outcome::kChanged;
   }
@@ -223,7 +234,7 @@ class PortableLog final : public Base {
   /// than that, and stays as long as it is.
   std::uint32_t CapacityFor(std::uint64_t actions) const {
     if (!policy_.sets_max()) return policy_.log_capacity();
-    const std::uint64_t capacity = std::max(actions, policy_.smallest_max());
+    const std::uint64_t capacity = std::max(actions, policy_.least_capacity());
     return static_cast<std::uint32_t>(std::min<std::uint64_t>(capacity, kLongestLog));
   }
 
@@ -239,6 +250,8 @@ class PortableLog final : public Base {
     std::size_t older = is_empty ? 0 : parts.body.size() / width;
     const std::uint32_t capacity = CapacityFor(older + 1);
     // Under lower limits the oldest are cut off, as by refusals.
+    // What a full log would lose may still have to be counted.
+    if (policy_.exceeds_log() && older + 1 + more > capacity) throw std::bad_alloc();
     const std::size_t cut = older - std::min<std::size_t>(older, capacity - 1);
     older -= cut;
     const auto room = static_cast<std::uint32_t>(
@@ -307,15 +320,15 @@ class PortableAccount final : public Base {
     if (!Fits(parts)) return Outcome::kUnchanged;
     Account account = Open(parts);
     if (!account.IsSound()) return Outcome::kForeign;
-    if (!account.Refund(receipt, now)) return Outcome::kUnchanged;
+    if (!account.Refund(receipt, Rules::Cut(now))) return Outcome::kUnchanged;
     parts.header.moment = account.moment();
     parts.header.life = account.life();
     Write(parts, body_, parts.block, out);
     return Outcome::kChanged;
   }
 
-  void SetMax(std::uint64_t max) override {
-    policy_.SetMax(max);
+  void SetMax(std::uint64_t max, bool records) override {
+    policy_.SetMax(max, records);
     rules_.SetMax(max);
   }
 
@@ -328,8 +341,9 @@ class PortableAccount final : public Base {
     return Bounded(Bounded(rules_.FromTableTime(moment)) + rules_.retention());
   }
 
-  Outcome Judged(Parts& parts, Micros now, std::uint64_t cost, Decision& decision,
+  Outcome Judged(Parts& parts, Micros reading, std::uint64_t cost, Decision& decision,
                  std::vector<std::byte>* out) override {
+    const Micros now = Rules::Cut(reading);
     Account account = Open(parts);
     if (!account.IsSound()) return Outcome::kForeign;
     Block block = policy_.blocks().empty() ? Block() : parts.block;

@@ -36,7 +36,7 @@ class PortableLimiter {
   PortableLimiter& operator=(const PortableLimiter&) = delete;
 
   /// See Policy::SetMax.
-  virtual void SetMax(std::uint64_t max) = 0;
+  virtual void SetMax(std::uint64_t max, bool records) = 0;
 
   /// Attempts an action and tells everything about it; `decision.windows` is the caller's. `life`
   /// is a number below 2^kLifeBits, by chance: that of the id's life if this is its beginning.

@@ -41,7 +41,7 @@ class SlidingWindowCounter {
 
   /// See Policy::SetMax.
   void SetMax(std::uint64_t max) {
-    if constexpr (std::is_same_v<P, Policy>) policy_.SetMax(max);
+    if constexpr (std::is_same_v<P, Policy>) policy_.SetMax(max, true);
   }
 
   /// What an id takes besides its life and its moment, which is its newest recorded action.
@@ -51,6 +51,7 @@ class SlidingWindowCounter {
   Micros retention() const { return retention_; }
   /// How long after a write what was written can matter.
   Micros lifetime() const { return retention(); }
+  static Micros Cut(Micros now) { return now; }
   static Micros TableTime(Micros now) { return now; }
   static Micros FromTableTime(Micros moment) { return moment; }
 

@@ -23,7 +23,7 @@ constexpr Micros Bounded(Micros value) {
 
 /// The least number of whole milliseconds that lasts at least `duration`; 0 for none or less.
 constexpr Micros CeilToMillis(Micros duration) {
-  return duration <= 0 ? 0 : (duration + 999) / 1000;
+  return duration <= 0 ? 0 : duration / 1000 + (duration % 1000 > 0 ? 1 : 0);
 }
 
 }  // namespace rollgate

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include "core/judgement.h"
@@ -16,21 +18,19 @@ namespace rollgate::memory {
 template <class Rules>
 class AccountStore final : public TableStore<AccountStore<Rules>> {
   using Account = typename Rules::Account;
+  using Places = BlockPlaces<std::decay_t<decltype(std::declval<Rules>().policy())>>;
   using Base = TableStore<AccountStore>;
   using Base::Count;
   using Base::table;
 
  public:
   AccountStore(const Policy& policy, const MemoryStoreOptions& options)
-      : Base(options, Rules(policy).state_bytes() + BlockPlaces(policy, 0).bytes(),
-             Bounded(Rules(policy).retention() + policy.block_retention())),
-        rules_(policy),
-        blocks_(policy, rules_.state_bytes()),
-        scratch_(rules_.state_bytes()) {}
+      : AccountStore(Rules(policy), options) {}
 
-  void SetMax(std::uint64_t max) override { rules_.SetMax(max); }
+  void SetMax(std::uint64_t max, bool) override { rules_.SetMax(max); }
 
-  ROLLGATE_FLATTEN Micros Check(const Identity& id, Micros now) override {
+  ROLLGATE_FLATTEN Micros Check(const Identity& id, Micros reading) override {
+    const Micros now = Rules::Cut(reading);
     Base::TendNowAndThen(rules_.TableTime(now));
     const Place place = table().Find(id);
     if (!place) [[unlikely]] {
@@ -46,8 +46,9 @@ class AccountStore final : public TableStore<AccountStore<Rules>> {
     return time_left;
   }
 
-  ROLLGATE_FLATTEN void Attempt(const Identity& id, Micros now, std::uint64_t cost,
+  ROLLGATE_FLATTEN void Attempt(const Identity& id, Micros reading, std::uint64_t cost,
                                 Decision& decision) override {
+    const Micros now = Rules::Cut(reading);
     Base::TendNowAndThen(rules_.TableTime(now));
     const auto describe = [&](const Account& account, const Verdict& verdict, const Block& block) {
       Describe(account, rules_.policy(), block, verdict, now, cost, decision);
@@ -57,11 +58,12 @@ class AccountStore final : public TableStore<AccountStore<Rules>> {
         place ? JudgeKnown(place, now, cost, describe) : JudgeUnknown(id, now, cost, describe);
   }
 
-  void Peek(const Identity& id, Micros now, std::uint64_t cost, Decision& decision) override {
+  void Peek(const Identity& id, Micros reading, std::uint64_t cost, Decision& decision) override {
+    const Micros now = Rules::Cut(reading);
     if (const Place place = table().Find(id)) {
       std::copy_n(place.slot->payload(), scratch_.size(), scratch_.data());
-      Account account(rules_, scratch_.data(), place.moment(), place.slot->incarnation());
-      Block block = blocks_.Load(*place.slot);
+      Account account(rules_, scratch_.data(), blocks_.Moment(place), place.slot->incarnation());
+      Block block = blocks_.Load(place);
       const Verdict verdict = Judge(account, rules_.policy(), block, now, cost);
       StartsBlock(verdict, rules_.policy(), block);
       if (cost > 0 && Records(verdict, rules_.policy())) account.Record(verdict.at, cost);
@@ -78,9 +80,8 @@ class AccountStore final : public TableStore<AccountStore<Rules>> {
     const Place place = table().Find(id);
     if (!place) return false;
     Account account = AccountOf(place);
-    const bool found = account.Refund(receipt, now);
-    SaveLife(place, account);
-    if (account.moment() != place.moment()) table().Touch(place, account.moment());
+    const bool found = account.Refund(receipt, Rules::Cut(now));
+    Save(place, account, blocks_.Load(place));
     return found;
   }
 
@@ -89,7 +90,7 @@ class AccountStore final : public TableStore<AccountStore<Rules>> {
 
  private:
   Account AccountOf(const Place& place) const {
-    return Account(rules_, place.slot->payload(), place.moment(), place.slot->incarnation());
+    return Account(rules_, place.slot->payload(), blocks_.Moment(place), place.slot->incarnation());
   }
 
   /// Decides, records, and lets `tell(account, verdict, block)` look at what that has come to.
@@ -97,15 +98,13 @@ class AccountStore final : public TableStore<AccountStore<Rules>> {
   template <class Tell>
   std::uint64_t JudgeKnown(const Place& place, Micros now, std::uint64_t cost, Tell tell) {
     Account account = AccountOf(place);
-    Block block = blocks_.Load(*place.slot);
+    Block block = blocks_.Load(place);
     const Verdict verdict = Judge(account, rules_.policy(), block, now, cost);
-    if (StartsBlock(verdict, rules_.policy(), block)) blocks_.Save(*place.slot, block);
+    const bool starts_block = StartsBlock(verdict, rules_.policy(), block);
+    const bool records = Records(verdict, rules_.policy());
     Count(verdict.allowed());
-    if (Records(verdict, rules_.policy())) {
-      account.Record(verdict.at, cost);
-      SaveLife(place, account);
-      if (account.moment() != place.moment()) table().Touch(place, account.moment());
-    }
+    if (records) account.Record(verdict.at, cost);
+    if (records || starts_block) Save(place, account, block);
     tell(account, verdict, block);
     return account.Token();
   }
@@ -117,19 +116,21 @@ class AccountStore final : public TableStore<AccountStore<Rules>> {
     const Verdict verdict = VerdictOnUnknown(now);
     Account first = Account::Begin(rules_, scratch_.data(), 0);
     first.Record(verdict.at, cost);
-    const Place place = Base::Insert(id, first.moment(), rules_.TableTime(verdict.at));
-    blocks_.Create(*place.slot);
+    const Place place = Base::Insert(id, blocks_.TableMoment(first.moment(), Block()),
+                                     rules_.TableTime(verdict.at));
+    blocks_.Create(place, first.moment());
     Account account = Account::Begin(rules_, place.slot->payload(), place.slot->incarnation());
     account.Record(verdict.at, cost);
-    SaveLife(place, account);
+    Save(place, account, Block());
     Count(true);
     tell(account, verdict, Block());
     return account.Token();
   }
 
-  static void SaveLife(const Place& place, const Account& account) {
+  void Save(const Place& place, const Account& account, const Block& block) {
     const auto life = static_cast<std::uint16_t>(account.life());
     if (place.slot->incarnation() != life) place.slot->set_incarnation(life);
+    blocks_.Save(table(), place, account.moment(), block);
   }
 
   Verdict VerdictOnUnknown(Micros now) const {
@@ -138,8 +139,17 @@ class AccountStore final : public TableStore<AccountStore<Rules>> {
     return verdict;
   }
 
+  AccountStore(const Rules& rules, const MemoryStoreOptions& options)
+      : AccountStore(rules, Places(rules.policy(), rules.state_bytes(), rules.retention()),
+                     options) {}
+  AccountStore(const Rules& rules, const Places& blocks, const MemoryStoreOptions& options)
+      : Base(options, rules.state_bytes() + blocks.bytes(), blocks.retention()),
+        rules_(rules),
+        blocks_(blocks),
+        scratch_(rules.state_bytes()) {}
+
   Rules rules_;
-  BlockPlaces blocks_;
+  Places blocks_;
   std::vector<std::byte> scratch_;
 };
 

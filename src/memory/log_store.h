@@ -25,18 +25,14 @@ class LogStore final : public TableStore<LogStore<P, Logs>> {
 
  public:
   LogStore(const Policy& policy, const MemoryStoreOptions& options)
-      : Base(options, Logs(policy).payload_bytes() + BlockPlaces(policy, 0).bytes(),
-             Bounded(policy.retention() + policy.block_retention())),
-        policy_(policy),
-        logs_(policy),
-        blocks_(policy, logs_.payload_bytes()) {}
+      : LogStore(P(policy), Logs(policy), options) {}
 
   ~LogStore() override { Base::ReleaseAll(); }
 
-  void SetMax(std::uint64_t max) override {
+  void SetMax(std::uint64_t max, bool records) override {
     if constexpr (std::same_as<P, Policy>) {
-      policy_.SetMax(max);
-      logs_.SetCapacity(max);
+      policy_.SetMax(max, records);
+      logs_.SetCapacity(policy_.least_capacity());
     }
   }
 
@@ -67,8 +63,8 @@ class LogStore final : public TableStore<LogStore<P, Logs>> {
 
   void Peek(const Identity& id, Micros now, std::uint64_t cost, Decision& decision) override {
     if (const Place place = table().Find(id)) {
-      const auto log = logs_.Load(*place.slot, place.moment());
-      Block block = blocks_.Load(*place.slot);
+      const auto log = logs_.Load(*place.slot, blocks_.Moment(place));
+      Block block = blocks_.Load(place);
       const Verdict verdict = sliding_window_log::Decide(log, policy_, now, cost, block);
       StartsBlock(verdict, policy_, block);
       sliding_window_log::Describe(log, policy_, verdict, now, cost, decision, block);
@@ -81,20 +77,20 @@ class LogStore final : public TableStore<LogStore<P, Logs>> {
   bool Refund(const Identity& id, const Receipt& receipt, Micros) override {
     const Place place = table().Find(id);
     if (!place || place.slot->incarnation() != receipt.token) return false;
-    auto log = logs_.Load(*place.slot, place.moment());
+    auto log = logs_.Load(*place.slot, blocks_.Moment(place));
     if (!sliding_window_log::Refund(log, policy_, receipt.at, receipt.cost)) return false;
-    const Block block = blocks_.Load(*place.slot);
+    const Block block = blocks_.Load(place);
     if (log.size() == 0) {
       if (block.offences == 0) {
         Forget(place);
         return true;
       }
       // A block is all that is left of the id. It needs a log, so one action stays that no window
-      // counts from then on; and the id expires as it should.
+      // counts from then on.
       log.Push(block.StartedAt(policy_.blocks()) - policy_.retention());
     }
     logs_.Save(*place.slot, log);
-    table().Touch(place, log.Nth(1));
+    blocks_.Save(table(), place, log.Nth(1), block);
     return true;
   }
 
@@ -133,20 +129,20 @@ class LogStore final : public TableStore<LogStore<P, Logs>> {
   /// be, then records. Returns the incarnation of the id.
   template <class Tell>
   std::uint16_t JudgeKnown(const Place& place, Micros now, std::uint64_t cost, Tell tell) {
-    auto log = logs_.Load(*place.slot, place.moment());
-    Block block = blocks_.Load(*place.slot);
+    const Micros newest = blocks_.Moment(place);
+    auto log = logs_.Load(*place.slot, newest);
+    Block block = blocks_.Load(place);
     const Verdict verdict = sliding_window_log::Decide(log, policy_, now, cost, block);
     const bool starts_block = StartsBlock(verdict, policy_, block);
     tell(std::as_const(log), verdict, block);
     const bool records = Records(verdict, policy_);
-    if (records) log = logs_.LoadWithRoom(*place.slot, place.moment(), cost);
+    if (records) log = logs_.LoadWithRoom(*place.slot, newest, cost);
     Count(verdict.allowed());
-    if (starts_block) blocks_.Save(*place.slot, block);
     if (records) {
       sliding_window_log::Record(log, policy_, verdict, cost);
       logs_.Save(*place.slot, log);
-      if (verdict.at != place.moment()) table().Touch(place, verdict.at);
     }
+    if (records || starts_block) blocks_.Save(table(), place, log.Nth(1), block);
     return place.slot->incarnation();
   }
 
@@ -155,9 +151,10 @@ class LogStore final : public TableStore<LogStore<P, Logs>> {
                                                Tell tell) {
     const Verdict verdict = VerdictOnUnknown(now);
     tell(sliding_window_log::EmptyLog(), verdict, Block());
-    const Place place = Base::Insert(id, verdict.at, verdict.at);
+    const Micros moment = blocks_.TableMoment(verdict.at, Block());
+    const Place place = Base::Insert(id, moment, verdict.at);
     logs_.Create(*place.slot);
-    blocks_.Create(*place.slot);
+    blocks_.Create(place, verdict.at);
     if (cost > 1) RecordMore(place, verdict, cost - 1);
     Count(true);
     return place.slot->incarnation();
@@ -181,9 +178,19 @@ class LogStore final : public TableStore<LogStore<P, Logs>> {
     return verdict;
   }
 
+  LogStore(const P& policy, const Logs& logs, const MemoryStoreOptions& options)
+      : LogStore(policy, logs, BlockPlaces<P>(policy, logs.payload_bytes(), policy.retention()),
+                 options) {}
+  LogStore(const P& policy, const Logs& logs, const BlockPlaces<P>& blocks,
+           const MemoryStoreOptions& options)
+      : Base(options, logs.payload_bytes() + blocks.bytes(), blocks.retention()),
+        policy_(policy),
+        logs_(logs),
+        blocks_(blocks) {}
+
   P policy_;
   Logs logs_;
-  BlockPlaces blocks_;
+  BlockPlaces<P> blocks_;
 };
 
 }  // namespace rollgate::memory

@@ -44,7 +44,7 @@ class MemoryStore {
   MemoryStore& operator=(const MemoryStore&) = delete;
 
   /// See Policy::SetMax.
-  virtual void SetMax(std::uint64_t max) = 0;
+  virtual void SetMax(std::uint64_t max, bool records) = 0;
 
   /// Attempts an action of cost 1: 0 when allowed, else the time left until it would be.
   virtual Micros Check(const Identity& id, Micros now) = 0;

@@ -144,7 +144,7 @@ class Table {
   Place repeated_;  // of the id it last looked for twice running; none once any id has moved
   Identity repeated_identity_;
   std::uint64_t evicted_ = 0;
-  Micros forgotten_until_ = -kLongest;
+  Micros forgotten_until_ = kLongAgo;
 };
 
 template <class Release>

@@ -4,9 +4,13 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <functional>
+#include <type_traits>
 #include <utility>
 
+#include "core/block.h"
+#include "core/policy.h"
 #include "memory/memory_store.h"
 #include "memory/table.h"
 
@@ -69,7 +73,7 @@ class TableStore : public MemoryStore {
     const Place place = table_.Insert(id, moment, now, [this](Slot& slot) { Release(slot); });
     if (table_.evicted() == 1 && on_first_eviction_) std::exchange(on_first_eviction_, nullptr)();
     // Far from those of the ids before it, for with GCRA an id's own grows with its actions.
-    place.slot->set_incarnation(incarnations_ += 10'813);
+    place.slot->set_incarnation(incarnations_ += 20'251);
     return place;
   }
 
@@ -96,27 +100,64 @@ class TableStore : public MemoryStore {
   std::uint64_t blocked_ = 0;
 };
 
-/// Where the blocks of a store's ids are: behind all else of their payloads, if the policy has any.
+/// What a policy with blocks makes of a slot: behind all else of its payload there are the id's own
+/// moment and its block. The table's moment is then when the id expires, which may be long after
+/// its last action. Under any other policy all this is nothing.
+template <class P>
 class BlockPlaces {
  public:
-  template <class P>
-  BlockPlaces(const P& policy, std::size_t offset)
-      : offset_(offset), has_blocks_(!policy.blocks().empty()) {}
+  /// `offset` is where the rest of the payload ends, `retention` is how long after its own moment
+  /// an id has expired but for a block.
+  BlockPlaces(const P& policy, std::size_t offset, Micros retention)
+      : offset_(offset),
+        retention_(retention),
+        longest_interval_(policy.longest_interval()),
+        has_blocks_(!policy.blocks().empty()) {}
 
-  std::size_t bytes() const { return has_blocks_ ? Block::kBytes : 0; }
+  std::size_t bytes() const { return HasBlocks() ? sizeof(Micros) + Block::kBytes : 0; }
 
-  void Create(Slot& slot) const { Save(slot, {}); }
-
-  Block Load(Slot& slot) const {
-    return has_blocks_ ? Block::Load(slot.payload() + offset_) : Block();
+  /// Of the table.
+  Micros retention() const { return HasBlocks() ? 0 : retention_; }
+  Micros TableMoment(Micros moment, const Block& block) const {
+    if (!HasBlocks()) return moment;
+    return std::max(moment + retention_, block.until + longest_interval_);
   }
 
-  void Save(Slot& slot, const Block& block) const {
-    if (has_blocks_) block.Store(slot.payload() + offset_);
+  /// The id's own.
+  Micros Moment(const Place& place) const {
+    if (!HasBlocks()) return place.moment();
+    Micros moment;
+    std::memcpy(&moment, At(place), sizeof moment);
+    return moment;
+  }
+  Block Load(const Place& place) const {
+    return HasBlocks() ? Block::Load(At(place) + sizeof(Micros)) : Block();
+  }
+
+  /// Fills the place of a new id, whose moment the table has.
+  void Create(const Place& place, Micros moment) const {
+    if (HasBlocks()) Store(place, moment, Block());
+  }
+
+  void Save(Table& table, const Place& place, Micros moment, const Block& block) const {
+    if (HasBlocks()) Store(place, moment, block);
+    const Micros table_moment = TableMoment(moment, block);
+    if (table_moment != place.moment()) table.Touch(place, table_moment);
   }
 
  private:
+  bool HasBlocks() const { return !std::is_same_v<P, SingleWindowPolicy> && has_blocks_; }
+
+  std::byte* At(const Place& place) const { return place.slot->payload() + offset_; }
+
+  void Store(const Place& place, Micros moment, const Block& block) const {
+    std::memcpy(At(place), &moment, sizeof moment);
+    block.Store(At(place) + sizeof moment);
+  }
+
   std::size_t offset_;
+  Micros retention_;
+  Micros longest_interval_;
   bool has_blocks_;
 };
 

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/account_algorithms.h"
@@ -224,16 +225,83 @@ TEST(GcraRefunds, GiveBackWhatHasNotLeaked) {
 }
 
 TEST(GcraRefunds, TakeNothingAfterAClear) {
-  for (const std::uint64_t max : {5u, 8000u, 100'000u}) {
-    Limiter limiter({{{testing::kHour, max}}, 0, false, Algorithm::kGcra, {}});
-    const Decision old = limiter.Attempt(1, 0);
-    limiter.store->Clear(testing::Id(1));
-    limiter.Attempt(1, 1);
-    limiter.Attempt(1, 1);
-    EXPECT_FALSE(limiter.Refund(1, old, 1, 2)) << max;
-    EXPECT_EQ(limiter.Peek(1, 2, 0).windows[0].used, 2u) << max;
+  for (const std::uint64_t max : {5u, 500u, 100'000u}) {
+    for (const std::int64_t others : {0, 1, 2, 3, 5, 8}) {
+      Limiter limiter({{{testing::kHour, max}}, 0, false, Algorithm::kGcra, {}});
+      const Decision old = limiter.Attempt(1, 0);
+      limiter.store->Clear(testing::Id(1));
+      for (std::int64_t id = 0; id < others; ++id) limiter.Attempt(2 + id, 0);
+      const std::uint64_t used = std::min<std::uint64_t>(max, 400);
+      limiter.Attempt(1, 1, used);
+      EXPECT_FALSE(limiter.Refund(1, old, 1, 2)) << max << ", " << others;
+      EXPECT_EQ(limiter.Peek(1, 2, 0).windows[0].used, used) << max << ", " << others;
+    }
   }
 }
+
+/// With all four algorithms.
+class AnyAlgorithm : public ::testing::TestWithParam<Algorithm> {
+ protected:
+  static PolicyOptions Policy(Micros interval, std::uint64_t max, std::vector<Micros> blocks = {}) {
+    return {{{interval, max}}, 0, false, GetParam(), std::move(blocks)};
+  }
+};
+
+TEST_P(AnyAlgorithm, ABlockOutlivesAFloodOfIds) {
+  Limiter limiter(Policy(testing::kSecond, 1, {1000 * testing::kSecond}), 3);
+  limiter.Attempt(1, 0);
+  EXPECT_FALSE(limiter.Allows(1, 0));
+  for (std::int64_t id = 2; id < 20; ++id) limiter.Attempt(id, 5 * testing::kSecond);
+  EXPECT_FALSE(limiter.Allows(1, 6 * testing::kSecond)) << "others are nearer to expiry";
+  EXPECT_EQ(limiter.store->stats().keys, 3u);
+}
+
+TEST_P(AnyAlgorithm, ABlockOutlivesARefundAndExpiredIds) {
+  Limiter limiter(Policy(100, 1, {1000}));
+  limiter.Attempt(1, 0);
+  const Decision second = limiter.Attempt(1, 1150);
+  EXPECT_FALSE(limiter.Allows(1, 1150));
+  limiter.Refund(1, second, 1, 1151);
+  for (std::int64_t id = 2; id < 1000; ++id) limiter.Attempt(id, 1200 + id / 10);
+  const Decision decision = limiter.Attempt(1, 1300);
+  EXPECT_TRUE(decision.verdict.blocked_by_block);
+  EXPECT_EQ(decision.time_left, 850);
+}
+
+TEST_P(AnyAlgorithm, AnIdIsForgottenOnceItsBlockAndOffencesAreOver) {
+  Limiter limiter(Policy(100, 1, {1000}));
+  limiter.Attempt(1, 0);
+  EXPECT_FALSE(limiter.Allows(1, 0));
+  for (std::int64_t id = 2; id < 2000; ++id) limiter.Attempt(id, 10'000 + id);
+  EXPECT_LT(limiter.store->stats().keys, 500u);
+}
+
+TEST_P(AnyAlgorithm, HoldsAtTheEndsOfTime) {
+  for (const Micros now : {-kLongest, -(Micros{1} << 52) - 7, (Micros{1} << 52) + 7, kLongest}) {
+    for (const std::uint64_t max : {2u, 5000u}) {
+      SCOPED_TRACE(std::to_string(now) + ", " + std::to_string(max));
+      Limiter limiter(Policy(60 * testing::kSecond, max));
+      for (std::uint64_t i = 0; i < max; ++i) EXPECT_TRUE(limiter.Allows(1, now));
+      const Decision refused = limiter.Attempt(1, now);
+      EXPECT_FALSE(refused.verdict.allowed());
+      EXPECT_GT(refused.time_left, 0);
+      EXPECT_FALSE(limiter.Allows(1, now));
+    }
+  }
+}
+
+TEST_P(AnyAlgorithm, HoldsWhereTimeJumpsFromOneEndToTheOther) {
+  Limiter limiter(Policy(kLongest, 1000));
+  const Decision first = limiter.Attempt(1, kLongest, 1000);
+  EXPECT_FALSE(limiter.Allows(1, -kLongest));
+  limiter.Refund(1, first, 1000, -kLongest);
+  limiter.Attempt(1, kLongest);
+}
+
+INSTANTIATE_TEST_SUITE_P(Algorithms, AnyAlgorithm,
+                         ::testing::Values(Algorithm::kSlidingWindowLog,
+                                           Algorithm::kSlidingWindowCounter,
+                                           Algorithm::kFixedWindow, Algorithm::kGcra));
 
 constexpr Case kCounting[] = {{Algorithm::kSlidingWindowCounter, true, false},
                               {Algorithm::kSlidingWindowCounter, false, false},

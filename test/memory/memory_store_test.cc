@@ -293,7 +293,7 @@ TEST(MemoryStore, JudgesEveryAttemptByAMaxOfItsOwn) {
               return algorithm == Algorithm::kFixedWindow ? at / interval == now / interval
                                                           : now - at < interval;
             }));
-        limiter.store->SetMax(max);
+        limiter.store->SetMax(max, true);
         const Decision decision = limiter.Attempt(1, now);
         ASSERT_EQ(decision.verdict.allowed(), inside < max) << step;
         EXPECT_EQ(decision.windows[0].used, std::min(max, inside + (inside < max ? 1 : 0)));
@@ -305,13 +305,13 @@ TEST(MemoryStore, JudgesEveryAttemptByAMaxOfItsOwn) {
 
 TEST(MemoryStore, ALogOfVaryingMaxIsBoundedByTheLargest) {
   Limiter limiter({{{testing::kHour, 1}}, 0, true, Algorithm::kSlidingWindowLog, {}, true});
-  limiter.store->SetMax(100);
+  limiter.store->SetMax(100, true);
   for (Micros now = 0; now < 200; ++now) limiter.Attempt(1, now);
   const std::size_t bytes = limiter.store->stats().bytes;
-  limiter.store->SetMax(10);
+  limiter.store->SetMax(10, true);
   for (Micros now = 200; now < 10'000; ++now) EXPECT_FALSE(limiter.Allows(1, now));
   EXPECT_EQ(limiter.store->stats().bytes, bytes);
-  limiter.store->SetMax(101);
+  limiter.store->SetMax(101, true);
   EXPECT_TRUE(limiter.Allows(1, 10'000)) << "a hundred are known";
 }
 

@@ -4,8 +4,10 @@
 const express = require('express');
 const { Redis } = require('ioredis');
 const request = require('supertest');
+const { rateLimit: expressRateLimit } = require('express-rate-limit');
 const { rateLimit } = require('../..');
 const { startRedis } = require('../support/redis-server');
+const { randomFrom } = require('../support/traces');
 const { appWith, get } = require('./apps');
 
 const byHeader = (req) => Number(req.headers['x-limit']);
@@ -52,6 +54,23 @@ test.each(['sliding-window-log', 'sliding-window-counter', 'fixed-window'])(
     expect((await askBlocked(10)).status).toBe(429);
   },
 );
+
+test('the same requests pass as with express-rate-limit, refused ones counted', async () => {
+  const random = randomFrom(3);
+  const limits = Array.from({ length: 120 }, () => random.between(1, 60));
+  const statuses = await Promise.all(
+    [rateLimit, expressRateLimit].map(async (make) => {
+      const app = appWith(make({ limit: byHeader, keyGenerator: () => 'k', windowMs: 3_600_000 }));
+      const own = [];
+      for (const limit of limits) {
+        own.push((await request(app).get('/').set('x-limit', String(limit))).status);
+      }
+      return own;
+    }),
+  );
+  expect(statuses[0]).toEqual(statuses[1]);
+  expect(new Set(statuses[0]).size).toBe(2);
+});
 
 test('0 refuses everything, and another request is not hurt by it', async () => {
   for (const countBlocked of [true, false]) {

@@ -311,7 +311,7 @@ local function judge()
   local records = cost > 0 and (blocked == 0 or count_blocked)
   if records then
     algorithm.record(at)
-    newest = at
+    newest = newest and max_of(newest, at) or at
   end
   local starts_block = blocked ~= 0 and #lengths > 0
   if starts_block then start_block(at) end

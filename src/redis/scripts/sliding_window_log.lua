@@ -12,7 +12,8 @@
 -- ARGV[7]  blockFor: the lengths of the first block, the second and so on in us, separated by
 --          commas; '' for no blocks
 -- ARGV[8]  interval of the first window in us, ARGV[9] its max; likewise for each further window
--- last     may be 'keep': a log that has grown longer under a larger max stays as long as it is
+-- last     may be 'keep' and a number: a log has room for so many actions at least, and one that
+--          has grown longer stays as long as it is
 --
 -- Reply    integers, for each key the same number of them; durations in us from the given time on
 --   brief   time left: 0 when allowed
@@ -203,9 +204,9 @@ local function repair_ttl(i)
 end
 
 cost, min_difference = cost + 0, min_difference + 0
-local keeps = ARGV[#ARGV] == 'keep'
+local keeps = string.match(ARGV[#ARGV], '^keep(%d+)$')
 local intervals, maxes, window_count = {}, {}, 0
-local longest_window, policy_capacity = 0, 1
+local longest_window, policy_capacity = 0, keeps and keeps + 0 or 1
 for i = 8, keeps and #ARGV - 1 or #ARGV, 2 do
   window_count = window_count + 1
   intervals[window_count], maxes[window_count] = tonumber(ARGV[i]), tonumber(ARGV[i + 1])
