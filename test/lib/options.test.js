@@ -2,6 +2,7 @@
 'use strict';
 
 const RateLimiter = require('../..');
+const { ALGORITHMS } = require('../../lib/algorithms');
 const { OWN_NAMES } = require('../../lib/middleware/own-options');
 const { catchError } = require('../support/set-up');
 
@@ -52,8 +53,8 @@ const OPTIONS = {
     outOfRange: [],
   },
   algorithm: {
-    expected: 'one of sliding-window-log, sliding-window-counter, fixed-window, gcra',
-    good: ['sliding-window-log', 'sliding-window-counter', 'fixed-window', 'gcra', undefined],
+    expected: `one of ${ALGORITHMS.join(', ')}`,
+    good: [...ALGORITHMS, undefined],
     wrongType: [
       '',
       'log',
