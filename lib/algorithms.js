@@ -4,11 +4,14 @@
 const { optionTypeError, typeError } = require('./errors');
 const { readBoolean } = require('./option-values');
 
-/** In the order of the native side's own list. */
+/** In the order of the native side's own list: core/account_algorithms.h. */
 const ALGORITHMS = ['sliding-window-log', 'sliding-window-counter', 'fixed-window', 'gcra'];
 
 /** These have no notion of a refusal that counts. */
 const NEVER_COUNT_BLOCKED = ['gcra'];
+
+/** What these remember of an id means nothing under another limit. */
+const BOUND_TO_LIMIT = ['gcra'];
 
 function readAlgorithm(algorithm = ALGORITHMS[0]) {
   if (ALGORITHMS.includes(algorithm)) return algorithm;
@@ -27,4 +30,4 @@ function readCountBlocked(value, algorithm) {
   );
 }
 
-module.exports = { ALGORITHMS, readAlgorithm, readCountBlocked };
+module.exports = { ALGORITHMS, BOUND_TO_LIMIT, readAlgorithm, readCountBlocked };

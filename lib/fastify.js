@@ -6,6 +6,7 @@ const { optionTypeError } = require('./errors');
 const { inFastifysTerms } = require('./fastify/functions');
 const { ReplyResponse } = require('./fastify/reply-response');
 const { createRoutedPath } = require('./fastify/routed-path');
+const { assertPropertyIsFree, declareProperty } = require('./fastify/request-property');
 const { mergeRouteOptions } = require('./fastify/route-options');
 const { PATH_OF } = require('./middleware/rules/path');
 
@@ -23,10 +24,11 @@ const NEAREST = Symbol('nearest');
 async function rollgate(fastify, options) {
   const routedPath = createRoutedPath(fastify);
   const ofScope = createHook(options, routedPath);
-  const ofRoutes = createRouteHooks(options, routedPath);
-  const propertyName = options.requestPropertyName ?? 'rateLimit';
-  // Said beforehand, so that all requests are objects of one shape.
-  if (!fastify.hasRequestDecorator(propertyName)) fastify.decorateRequest(propertyName, null);
+  declareProperty(fastify, options);
+  const ofRoutes = createRouteHooks(options, (merged) => {
+    assertPropertyIsFree(fastify, merged);
+    return createHook(merged, routedPath);
+  });
 
   // Scopes within this one inherit it, unless they have one of their own.
   fastify[NEAREST] = ofRoutes;
@@ -67,14 +69,14 @@ function createHook(options, routedPath) {
  * and routes that were given the same object apart. Routes that were there before the plugin get theirs
  * with the first request.
  */
-function createRouteHooks(scopeOptions, routedPath) {
+function createRouteHooks(scopeOptions, createOwnHook) {
   const hooks = new WeakMap();
   return {
     hookOf(own, url) {
       if (!hooks.has(own)) hooks.set(own, new Map());
       const byUrl = hooks.get(own);
       if (!byUrl.has(url)) {
-        byUrl.set(url, createHook(mergeRouteOptions(scopeOptions, own, url), routedPath));
+        byUrl.set(url, createOwnHook(mergeRouteOptions(scopeOptions, own, url)));
       }
       return byUrl.get(url);
     },

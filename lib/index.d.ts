@@ -2,49 +2,13 @@
 
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
-/**
- * A limiter: a function of (id?, callback?) with methods. Exact over a rolling window, in memory.
- *
- * ```js
- * const limiter = RateLimiter({ interval: 1000, maxInInterval: 10 });
- * const timeLeft = limiter('some id'); // 0: go ahead; else wait this many ms
- * ```
- *
- * Works with and without `new`; a constructor does no I/O. It holds no timer and no handle: a program
- * with live limiters exits by itself, and a limiter that is dropped is freed.
- *
- * @throws TypeError `ERR_ROLLGATE_OPTION`: an option is missing, unknown or of the wrong type
- * @throws RangeError `ERR_ROLLGATE_OPTION`: an option is out of range
- */
-declare function RateLimiter(options: RateLimiter.RateLimiterOptions): RateLimiter;
+declare const RateLimiter: RateLimiter.RateLimiterConstructor;
 
 /**
- * A limiter on Redis, which everybody shares who has its `namespace`. It answers with promises. For
- * `new` there is the class `RedisRateLimiter`, which is the same.
- *
- * ```js
- * const limiter = RateLimiter({ redis: 'redis://localhost', namespace: 'api', interval: 1000, maxInInterval: 10 });
- * const timeLeft = await limiter('some id');
- * ```
+ * A limiter: a function of (id?, callback?) with methods. Works with and without `new`; a constructor does
+ * no I/O. It holds no timer and no handle: a program with live limiters exits by itself, and a limiter that
+ * is dropped is freed.
  */
-declare function RateLimiter(
-  options: RateLimiter.RedisRateLimiterOptions,
-): RateLimiter.AsyncRateLimiter;
-
-/**
- * A limiter over a key-value store with compare-and-set, which everybody shares who has its
- * `namespace`. It answers with promises.
- *
- * ```js
- * const kv = await openKv('limits.db'); // of @deno/kv; on Deno: await Deno.openKv()
- * const limiter = RateLimiter({ kv, namespace: 'api', interval: 1000, maxInInterval: 10 });
- * ```
- */
-declare function RateLimiter(
-  options: RateLimiter.KvRateLimiterOptions,
-): RateLimiter.RemoteRateLimiter;
-
-// biome-ignore lint/correctness/noUnusedVariables: what a limiter is as a function; merges with the class
 interface RateLimiter {
   /**
    * Attempts an action and calls back later, never in the same tick. The attempt itself is made before
@@ -71,12 +35,6 @@ interface RateLimiter {
    * @throws Error `ERR_ROLLGATE_MEMORY`: there is no memory left for the log of this id
    */
   (id?: RateLimiter.Id, callback?: undefined): number;
-}
-
-// biome-ignore lint/suspicious/noRedeclare: callable with and without new
-declare class RateLimiter {
-  /** See the function of the same name. */
-  constructor(options: RateLimiter.RateLimiterOptions);
 
   /**
    * Attempts an action; resolves to whether it was blocked. Source: rolling-rate-limiter 0.4.
@@ -161,7 +119,84 @@ declare class RateLimiter {
 import Self = RateLimiter;
 
 declare namespace RateLimiter {
-  export import RateLimiter = Self;
+  type RateLimiter = Self;
+
+  /** What the package is: a function with everything else hung on it. */
+  interface RateLimiterConstructor {
+    /**
+     * A limiter in memory, exact over a rolling window.
+     *
+     * ```js
+     * const limiter = RateLimiter({ interval: 1000, maxInInterval: 10 });
+     * const timeLeft = limiter('some id'); // 0: go ahead; else wait this many ms
+     * ```
+     *
+     * @throws TypeError `ERR_ROLLGATE_OPTION`: an option is missing, unknown or of the wrong type
+     * @throws RangeError `ERR_ROLLGATE_OPTION`: an option is out of range
+     */
+    (options: RateLimiterOptions): Self;
+
+    /**
+     * A limiter on Redis, which everybody shares who has its `namespace`. It answers with promises.
+     *
+     * ```js
+     * const limiter = RateLimiter({ redis: 'redis://localhost', namespace: 'api', interval: 1000, maxInInterval: 10 });
+     * const timeLeft = await limiter('some id');
+     * ```
+     */
+    (options: RedisRateLimiterOptions): AsyncRateLimiter;
+
+    /**
+     * A limiter over a key-value store with compare-and-set, which everybody shares who has its
+     * `namespace`. It answers with promises.
+     *
+     * ```js
+     * const kv = await openKv('limits.db'); // of @deno/kv; on Deno: await Deno.openKv()
+     * const limiter = RateLimiter({ kv, namespace: 'api', interval: 1000, maxInInterval: 10 });
+     * ```
+     */
+    (options: KvRateLimiterOptions): RemoteRateLimiter;
+
+    /** The same with `new`. */
+    new (options: RateLimiterOptions): Self;
+    // With a type parameter they are not what `extends RateLimiter` extends, which takes one type only.
+    new <_>(options: RedisRateLimiterOptions): AsyncRateLimiter;
+    new <_>(options: KvRateLimiterOptions): RemoteRateLimiter;
+
+    readonly prototype: Self;
+    /** The same function, so that it can be imported by its name. */
+    readonly RateLimiter: RateLimiterConstructor;
+    readonly InMemoryRateLimiter: InMemoryRateLimiterConstructor;
+    readonly RedisRateLimiter: RedisRateLimiterConstructor;
+    readonly NodeRedisRateLimiter: NodeRedisRateLimiterConstructor;
+    readonly IORedisRateLimiter: IORedisRateLimiterConstructor;
+
+    /**
+     * Makes a middleware that limits requests: `app.use(rateLimit({ windowMs: 60_000, limit: 100 }))`. A
+     * request goes through `skip`, `keyGenerator`, the attempt, the headers, and then `next()` or
+     * `handler`. A refusal has `Retry-After` where rate-limit headers are on.
+     *
+     * @throws TypeError `ERR_ROLLGATE_OPTION`: an option is unknown, of the wrong type, or not allowed
+     *   beside another
+     * @throws RangeError `ERR_ROLLGATE_OPTION`: an option is out of range
+     */
+    rateLimit<
+      Request extends IncomingMessage = LimitedRequest,
+      Response extends ServerResponse = LimitedResponse,
+    >(options?: RateLimitOptions<Request, Response>): RateLimitMiddleware<Request, Response>;
+
+    /**
+     * A client's address as a key: IPv4 as it is, IPv6 that carries an IPv4 address as that one, other
+     * IPv6 as the subnet whose addresses one client can choose from, written as RFC 5952 says:
+     * '2001:db8:0:100::/56'. What is no IP address comes back as it is. An IPv4 address is carried by
+     * '::ffff:192.0.2.1', '::ffff:c000:201' and '::192.0.2.1', not by NAT64 or 6to4.
+     *
+     * @param ipv6Subnet prefix length in bits, an integer from 1 to 128, default 56; false: the address
+     *   as it came
+     * @throws RangeError `ERR_ROLLGATE_OPTION`: the prefix length is out of range
+     */
+    ipKeyGenerator(ip: string, ipv6Subnet?: number | false): string;
+  }
 
   /**
    * Whom to limit: a string, a finite number or a bigint. `1`, `1n` and `'1'` are one id. `undefined`,
@@ -206,6 +241,8 @@ declare namespace RateLimiter {
    * - `ERR_ROLLGATE_KV`: Error, the key-value store failed (see `cause`), or has something under the key
    *   of the id that makes no sense
    * - `ERR_ROLLGATE_UNSUPPORTED`: Error, this build or store cannot do what is asked for
+   * - `ERR_ROLLGATE_STORE`: Error, a RollgateStore has no limits: its `init` was not called, or failed (see
+   *   `cause`)
    * - `ERR_ROLLGATE_THROWN`: Error, a function given to `rateLimit` threw what `next` cannot read (see
    *   `cause`)
    */
@@ -568,11 +605,11 @@ declare namespace RateLimiter {
     /** The least `remaining` of all windows. */
     readonly actionsLeft: number;
     /**
-     * Until quota grows: when blocked `timeLeft`, else until the oldest counted action leaves the
-     * window that has the least left.
+     * Until quota grows: when blocked `timeLeft`, else the `resetIn` of the window that has the least
+     * left.
      */
     readonly resetIn: number;
-    /** Why it was blocked; 'count' where both hold; 'block' by `onError: 'block'`. */
+    /** Why it was blocked; 'count' where both hold; 'block' by `blockFor` or `onError: 'block'`. */
     readonly blockedBy: null | 'count' | 'minDifference' | 'block';
     /** The state of each window once this attempt is made, in the order of the options. */
     readonly limits: readonly WindowState[];
@@ -583,11 +620,17 @@ declare namespace RateLimiter {
     /** ms, as in the options. */
     readonly interval: number;
     readonly maxInInterval: number;
-    /** Recorded actions inside the window, at most `maxInInterval`. */
+    /**
+     * What is taken of the window as the algorithm counts it, at most `maxInInterval`: recorded actions
+     * inside of it (log), those that count (fixed window, counter), what has not leaked yet (gcra).
+     */
     readonly used: number;
     /** `maxInInterval` - `used`. */
     readonly remaining: number;
-    /** ms until the oldest counted action leaves; 0 when there is none. */
+    /**
+     * ms until `used` gets less if nothing else is attempted: the oldest action leaves, the window ends,
+     * a share sinks, or an action has leaked; 0 when nothing is used.
+     */
     readonly resetIn: number;
   }
 
@@ -647,34 +690,62 @@ declare namespace RateLimiter {
     connection: { pending: number; [fact: string]: unknown };
   }
 
-  /** A limiter in memory, under the name it has in rolling-rate-limiter 0.4. Only with `new`. */
-  class InMemoryRateLimiter extends Self {}
+  /** A limiter in memory, under the name it has in rolling-rate-limiter 0.4. */
+  interface InMemoryRateLimiter extends Self {}
 
+  /** A limiter on Redis, under the name it has in rolling-rate-limiter 0.4. */
   interface RedisRateLimiter extends AsyncRateLimiter {}
 
-  /** A limiter on Redis, under the name it has in rolling-rate-limiter 0.4. Only with `new`. */
-  class RedisRateLimiter {
-    constructor(options: RedisRateLimiterOptions);
+  /** The same through a client of redis (node-redis). */
+  interface NodeRedisRateLimiter extends RedisRateLimiter {}
+
+  /** The same through a client of ioredis. */
+  interface IORedisRateLimiter extends RedisRateLimiter {}
+
+  /** Only with `new`. */
+  interface InMemoryRateLimiterConstructor {
+    new (options: RateLimiterOptions): InMemoryRateLimiter;
+    readonly prototype: InMemoryRateLimiter;
+  }
+
+  /** Only with `new`. */
+  interface RedisRateLimiterConstructor {
+    new (options: RedisRateLimiterOptions): RedisRateLimiter;
+    readonly prototype: RedisRateLimiter;
     /** null for what is no client that is known. */
-    static determineRedisClientType(client: unknown): 'ioredis' | 'node-redis' | null;
+    determineRedisClientType(client: unknown): 'ioredis' | 'node-redis' | null;
   }
 
-  /** The same, which takes clients of redis (node-redis) only. */
-  class NodeRedisRateLimiter extends RedisRateLimiter {
-    constructor(options: RedisRateLimiterOptions<NodeRedisClient | RedisClientOptions>);
+  /** Takes clients of redis (node-redis) only. */
+  interface NodeRedisRateLimiterConstructor
+    extends Pick<RedisRateLimiterConstructor, 'determineRedisClientType'> {
+    new (
+      options: RedisRateLimiterOptions<NodeRedisClient | RedisClientOptions>,
+    ): NodeRedisRateLimiter;
+    readonly prototype: NodeRedisRateLimiter;
   }
 
-  /** The same, which takes clients of ioredis only. */
-  class IORedisRateLimiter extends RedisRateLimiter {
-    constructor(options: RedisRateLimiterOptions<IORedisClient | RedisClientOptions>);
+  /** Takes clients of ioredis only. */
+  interface IORedisRateLimiterConstructor
+    extends Pick<RedisRateLimiterConstructor, 'determineRedisClientType'> {
+    new (options: RedisRateLimiterOptions<IORedisClient | RedisClientOptions>): IORedisRateLimiter;
+    readonly prototype: IORedisRateLimiter;
   }
 
   /**
-   * The least that `rateLimit` knows of a request: a Node request, where Express has put the
-   * client's address.
+   * What `rateLimit` knows of a request: a Node request, where Express has put the client's address.
+   * What else a framework puts there is not checked; `rateLimit<Request, Response>` with its types does.
    */
   interface LimitedRequest extends IncomingMessage {
     ip?: string | undefined;
+    // biome-ignore lint/suspicious/noExplicitAny: req.path and the like, without the types of a framework
+    [member: string]: any;
+  }
+
+  /** What `rateLimit` knows of a response: see LimitedRequest. */
+  interface LimitedResponse extends ServerResponse {
+    // biome-ignore lint/suspicious/noExplicitAny: res.locals and the like
+    [member: string]: any;
   }
 
   /** What `rateLimit` tells the application, in the words of express-rate-limit. */
@@ -767,7 +838,7 @@ declare namespace RateLimiter {
   /** How a middleware answers. All but the limits have the names and defaults of express-rate-limit. */
   interface RateLimitResponseOptions<
     Request extends IncomingMessage = LimitedRequest,
-    Response extends ServerResponse = ServerResponse,
+    Response extends ServerResponse = LimitedResponse,
   > {
     /**
      * Whom a request counts for. Default: the client's address, `req.ip` or the socket's, IPv6 by its
@@ -818,7 +889,7 @@ declare namespace RateLimiter {
      * '100-in-15min'; with several windows that is appended to it. May be a function, also an async one.
      */
     identifier?: string | ((req: Request, res: Response) => string | Promise<string>) | undefined;
-    /** Where in the request the RateLimitInfo goes; a non-empty string. Default 'rateLimit'. */
+    /** Where in the request the RateLimitInfo goes; a non-empty string, not '__proto__'. Default 'rateLimit'. */
     requestPropertyName?: string | undefined;
     /** Whether to take a request back when it was answered successfully. Default false. */
     skipSuccessfulRequests?: boolean | undefined;
@@ -848,13 +919,13 @@ declare namespace RateLimiter {
    */
   type RequestLimit<
     Request extends IncomingMessage = LimitedRequest,
-    Response extends ServerResponse = ServerResponse,
+    Response extends ServerResponse = LimitedResponse,
   > = number | ((req: Request, res: Response) => number | Promise<number>);
 
   /** The limits of a middleware, which makes a limiter of its own. Without any: 5 requests in 60,000 ms. */
   interface RateLimitLimits<
     Request extends IncomingMessage = LimitedRequest,
-    Response extends ServerResponse = ServerResponse,
+    Response extends ServerResponse = LimitedResponse,
   > extends Omit<Partial<Limit>, 'maxInInterval'>,
       CommonOptions,
       RedisStoreOptions {
@@ -882,7 +953,7 @@ declare namespace RateLimiter {
 
   /** A middleware over a limiter that exists. No limits are allowed beside it. */
   interface RateLimitExisting {
-    limiter: RateLimiter | AsyncRateLimiter | RateLimitBackend;
+    limiter: RateLimiter | RemoteRateLimiter | RateLimitBackend;
     rules?: undefined;
   }
 
@@ -900,7 +971,7 @@ declare namespace RateLimiter {
    */
   interface RateLimitRule<
     Request extends IncomingMessage = LimitedRequest,
-    Response extends ServerResponse = ServerResponse,
+    Response extends ServerResponse = LimitedResponse,
   > extends Omit<Partial<Limit>, 'maxInInterval'>,
       Pick<CommonOptions, RuleOption> {
     /**
@@ -939,7 +1010,7 @@ declare namespace RateLimiter {
   /** A middleware whose limits are those of rules. The options of the store serve them all. */
   interface RateLimitByRules<
     Request extends IncomingMessage = LimitedRequest,
-    Response extends ServerResponse = ServerResponse,
+    Response extends ServerResponse = LimitedResponse,
   > extends Omit<CommonOptions, RuleOption>,
       RedisStoreOptions {
     /** At least one. Of those that match a request the first decides; without any it passes. */
@@ -958,7 +1029,7 @@ declare namespace RateLimiter {
   /** The options of `rateLimit`. `undefined` is the same as leaving an option out. */
   type RateLimitOptions<
     Request extends IncomingMessage = LimitedRequest,
-    Response extends ServerResponse = ServerResponse,
+    Response extends ServerResponse = LimitedResponse,
   > = RateLimitResponseOptions<Request, Response> &
     (RateLimitLimits<Request, Response> | RateLimitExisting | RateLimitByRules<Request, Response>);
 
@@ -985,7 +1056,7 @@ declare namespace RateLimiter {
   /** Answers a refused request, or lets it pass with `next()`. */
   type RateLimitHandler<
     Request extends IncomingMessage = LimitedRequest,
-    Response extends ServerResponse = ServerResponse,
+    Response extends ServerResponse = LimitedResponse,
   > = (req: Request, res: Response, next: Next, settings: RateLimitSettings) => unknown;
 
   /** Goes on with the next middleware, or with the error handlers. */
@@ -994,7 +1065,7 @@ declare namespace RateLimiter {
   /** A middleware for Express 4 and 5, Connect, Polka and NestJS. */
   interface RateLimitMiddleware<
     Request extends IncomingMessage = LimitedRequest,
-    Response extends ServerResponse = ServerResponse,
+    Response extends ServerResponse = LimitedResponse,
   > {
     /** Errors reach `next(error)`; where all steps are synchronous, so is the call. */
     (req: Request, res: Response, next: Next): void | Promise<void>;
@@ -1006,31 +1077,6 @@ declare namespace RateLimiter {
      */
     getKey(key: Id): Promise<{ totalHits: number; resetTime: Date } | undefined>;
   }
-
-  /**
-   * Makes a middleware that limits requests: `app.use(rateLimit({ windowMs: 60_000, limit: 100 }))`. A
-   * request goes through `skip`, `keyGenerator`, the attempt, the headers, and then `next()` or
-   * `handler`. A refusal has `Retry-After` where rate-limit headers are on.
-   *
-   * @throws TypeError `ERR_ROLLGATE_OPTION`: an option is unknown, of the wrong type, or not allowed
-   *   beside another
-   * @throws RangeError `ERR_ROLLGATE_OPTION`: an option is out of range
-   */
-  function rateLimit<
-    Request extends IncomingMessage = LimitedRequest,
-    Response extends ServerResponse = ServerResponse,
-  >(options?: RateLimitOptions<Request, Response>): RateLimitMiddleware<Request, Response>;
-
-  /**
-   * A client's address as a key: IPv4 as it is, IPv6 that carries an IPv4 address as that one, other
-   * IPv6 as the subnet whose addresses one client can choose from, written as RFC 5952 says:
-   * '2001:db8:0:100::/56'. What is no IP address comes back as it is.
-   *
-   * @param ipv6Subnet prefix length in bits, an integer from 1 to 128, default 56; false: the address
-   *   as it came
-   * @throws RangeError `ERR_ROLLGATE_OPTION`: the prefix length is out of range
-   */
-  function ipKeyGenerator(ip: string, ipv6Subnet?: number | false): string;
 }
 
 export = RateLimiter;

@@ -5,15 +5,18 @@ const { optionRangeError, optionTypeError, show, typeError } = require('./errors
 const { nearestName } = require('./nearest-name');
 
 /**
- * Refuses options that do not exist, naming the nearest one that does, and those that exist in other
- * versions (`notYet`): to ignore them would be unkind. `undefined` is as good as left out. `place` is
- * where the options stand, if not at the top.
+ * Refuses options that do not exist, naming the nearest one that does, those that exist in other versions
+ * (`notYet`), and those of which there is more to say (`instead`, by name): to ignore them would be unkind.
+ * `undefined` is as good as left out. `place` is where the options stand, if not at the top.
  */
-function rejectUnknownOptions(options, knownNames, { notYet = [], place } = {}) {
+function rejectUnknownOptions(options, knownNames, { notYet = [], instead = {}, place } = {}) {
   for (const name of Object.keys(options)) {
     if (knownNames.includes(name) || options[name] === undefined) continue;
     if (notYet.includes(name)) {
       throw typeError('ERR_ROLLGATE_OPTION', `option '${name}': not available in this version`);
+    }
+    if (Object.hasOwn(instead, name)) {
+      throw typeError('ERR_ROLLGATE_OPTION', `option '${name}': ${instead[name]}`);
     }
     const shown = place === undefined ? show(name) : `${show(name)} in ${place}`;
     throw typeError(
@@ -22,6 +25,22 @@ function rejectUnknownOptions(options, knownNames, { notYet = [], place } = {}) 
         `did you mean '${nearestName(name, knownNames)}'?`,
     );
   }
+}
+
+/** `undefined` is the same as leaving the option out, so that optional configuration can be passed on. */
+function withoutUndefined(options) {
+  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
+}
+
+/** A copy, as only what is counted here may be used later. */
+function readList(name, value, expected) {
+  if (!Array.isArray(value)) throw optionTypeError(name, expected, value);
+  const own = Array.from(value);
+  if (own.length > 0) return own;
+  throw typeError(
+    'ERR_ROLLGATE_OPTION',
+    `option '${name}': expected ${expected}, got an empty list`,
+  );
 }
 
 function readObject(name, value) {
@@ -58,7 +77,9 @@ module.exports = {
   readBoolean,
   readCount,
   readInterval,
+  readList,
   readNumber,
   readObject,
   rejectUnknownOptions,
+  withoutUndefined,
 };

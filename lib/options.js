@@ -7,10 +7,12 @@ const { optionTypeError, rangeError, show, typeError } = require('./errors');
 const {
   readCount,
   readInterval,
+  readList,
   readNumber,
   readObject,
   rejectUnknownOptions,
 } = require('./option-values');
+const { OF_MIDDLEWARE } = require('./middleware-options');
 const { STORE_NAMES, readStoreOptions } = require('./store-options');
 const { SETS_MAX } = require('./within');
 
@@ -45,10 +47,7 @@ function readLimit(limit, prefix) {
 }
 
 function readLimits(limits) {
-  // A copy first: only what is counted here may reach the store.
-  const own = Array.isArray(limits) ? Array.from(limits) : [];
-  if (own.length === 0) throw optionTypeError('limits', 'a list of at least one limit', limits);
-  return own.map((limit, i) => {
+  return readList('limits', limits, 'a list of at least one limit').map((limit, i) => {
     const place = `limits[${i}]`;
     rejectUnknownOptions(readObject(place, limit), LIMIT_NAMES, { place });
     return readLimit(limit, `${place}.`);
@@ -74,7 +73,7 @@ function readLimitsOf({ limits, interval, maxInInterval, minDifference }) {
  */
 function readLimiterOptions(options) {
   readObject('options', options);
-  rejectUnknownOptions(options, LIMITER_NAMES, { notYet: NOT_YET });
+  rejectUnknownOptions(options, LIMITER_NAMES, { notYet: NOT_YET, instead: OF_MIDDLEWARE });
   const { clock, maxKeys } = options;
   const algorithm = readAlgorithm(options.algorithm);
   if (clock !== undefined && typeof clock !== 'function') {

@@ -33,7 +33,8 @@ declare class RollgateStore {
    *
    * @throws TypeError or RangeError `ERR_ROLLGATE_OPTION`: `windowMs` is no length of a window, or `limit`
    *   is no number and `maxInInterval` is missing
-   * @throws Error `ERR_ROLLGATE_STORE`: it has another middleware with other limits
+   * @throws Error `ERR_ROLLGATE_STORE`: it has another middleware with other limits, which fails from now
+   *   on, too
    */
   init(options: RollgateStore.RollgateStoreInit): void;
 
@@ -82,12 +83,16 @@ declare namespace RollgateStore {
     redis?: RateLimiter.RedisOption | undefined;
     /** The same as `redis`. */
     client?: RateLimiter.RedisOption | undefined;
+    /** Counts in a key-value store; a `namespace` is needed, too. */
+    kv?: RateLimiter.DenoKv | RateLimiter.PlainKv | undefined;
+    /** ms within which a key-value store has to answer. Default 500. */
+    commandTimeout?: number | undefined;
     limiter?: undefined;
   }
 
   /** A limiter that exists. What it refuses is refused, and what is above the `limit`, too. */
   interface RollgateStoreExisting {
-    limiter: RateLimiter | RateLimiter.AsyncRateLimiter;
+    limiter: RateLimiter | RateLimiter.RemoteRateLimiter;
   }
 
   type RollgateStoreOptions = RollgateStoreLimits | RollgateStoreExisting;

@@ -3,6 +3,7 @@
 
 const { inspect } = require('node:util');
 const { failure } = require('./errors');
+const { flatCopy } = require('./flat-copy');
 const RateLimiter = require('./limiter');
 const { createGetKey } = require('./middleware/get-key');
 const { tightestWindow } = require('./middleware/request-info');
@@ -37,13 +38,15 @@ class RollgateStore {
     try {
       this.#initialise(options);
     } catch (error) {
-      // express-rate-limit logs it and goes on, so increment says it again.
-      this.#initError = error;
+      // express-rate-limit logs it and goes on with this middleware as well. Nobody can tell its requests from
+      // those of another one that has the store, so from now on every use of the store says it again.
+      this.#initError ??= error;
       throw error;
     }
   }
 
   #initialise(options) {
+    this.#assertGood();
     const { limiter, limiterOptions } = this.#given;
     const { windowMs, limit, skipFailedRequests = false } = options;
     const asked = inspect({ windowMs, limit, skipFailedRequests });
@@ -60,14 +63,15 @@ class RollgateStore {
     // What is refused here must be above the middleware's limit as well.
     this.#refusedHits = typeof limit === 'number' ? Math.max(0, Math.floor(limit)) + 1 : 1;
     this.#initialised = asked;
-    this.#initError = undefined;
   }
 
   /** @returns {Promise<{ totalHits: number, resetTime: Date }>} */
   async increment(key) {
     const limiter = this.#open();
-    const decision = await limiter.attempt(key);
-    this.#recent.remember(key, decision);
+    // It is remembered, here and in the decision.
+    const id = typeof key === 'string' ? flatCopy(key) : key;
+    const decision = await limiter.attempt(id);
+    this.#recent.remember(id, decision);
     const { used, maxInInterval } = tightestWindow(decision.limits);
     return {
       totalHits: decision.allowed ? used : Math.max(this.#refusedHits, maxInInterval + 1),
@@ -106,14 +110,17 @@ class RollgateStore {
   }
 
   #open() {
-    if (this.#initError !== undefined && this.#initialised === undefined) {
-      const { message } = this.#initError;
-      throw failure('ERR_ROLLGATE_STORE', `the store has no limits: ${message}`, this.#initError);
-    }
+    this.#assertGood();
     if (this.#initialised === undefined) {
       throw failure('ERR_ROLLGATE_STORE', 'the store has no limits: init was not called');
     }
     return this.#limiter;
+  }
+
+  #assertGood() {
+    if (this.#initError === undefined) return;
+    const { message } = this.#initError;
+    throw failure('ERR_ROLLGATE_STORE', `the store is of no use: ${message}`, this.#initError);
   }
 }
 

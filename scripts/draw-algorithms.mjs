@@ -3,12 +3,11 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { root } from './build.mjs';
 import { picture } from './lib/algorithm-picture.mjs';
-import { ALGORITHMS, run } from './lib/algorithm-runs.mjs';
+import { ALGORITHMS, hasEdges, run } from './lib/algorithm-runs.mjs';
 
 const folder = process.argv[2] ?? join(root, 'docs/images');
-const WITH_EDGES = ['sliding-window-counter', 'fixed-window'];
 
 for (const algorithm of ALGORITHMS) {
-  const svg = picture(algorithm, run(algorithm), { hasEdges: WITH_EDGES.includes(algorithm) });
+  const svg = picture(algorithm, run(algorithm), { hasEdges: hasEdges(algorithm) });
   writeFileSync(join(folder, `${algorithm}.svg`), svg);
 }

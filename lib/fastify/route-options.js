@@ -3,11 +3,10 @@
 
 const { typeError } = require('../errors');
 const limiter = require('../middleware/limiter-options');
+const { withoutUndefined } = require('../option-values');
 
 /** Whole sets of limits, which would stand above a single limit of the route. */
 const SETS_OF_LIMITS = ['limits', 'rules', 'limiter'];
-const INTERVAL_NAMES = ['windowMs', 'interval'];
-const MAX_NAMES = ['limit', 'max', 'maxInInterval'];
 const LIMIT_NAMES = [...SETS_OF_LIMITS, ...limiter.LIMIT_NAMES];
 const STORE_NAMES = ['redis', 'client', 'kv'];
 
@@ -16,8 +15,8 @@ const CALLER_NAMES = ['authenticate', 'onAuthError'];
 
 /** Whoever gives one of `given` does not mean the scope's `instead`: names of one thing, and what excludes it. */
 const REPLACEMENTS = [
-  { given: INTERVAL_NAMES, instead: INTERVAL_NAMES },
-  { given: MAX_NAMES, instead: MAX_NAMES },
+  { given: limiter.INTERVAL_NAMES, instead: limiter.INTERVAL_NAMES },
+  { given: limiter.MAX_NAMES, instead: limiter.MAX_NAMES },
   { given: STORE_NAMES, instead: STORE_NAMES },
   { given: ['redis', 'client'], instead: ['commandTimeout'] },
   { given: LIMIT_NAMES, instead: SETS_OF_LIMITS },
@@ -55,10 +54,6 @@ function withoutLimits() {
 /** Other limits count elsewhere. A namespace has no braces; the path of a route may. */
 function tag(url) {
   return (url ?? '*').replace(/[{}]/g, encodeURIComponent);
-}
-
-function withoutUndefined(options) {
-  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
 }
 
 module.exports = { mergeRouteOptions };

@@ -7,6 +7,7 @@ const { headerWriters } = require('./headers');
 const { createAddressChecks } = require('./address-checks');
 const { createIdentify } = require('./authentication');
 const { createClientKey } = require('./client-key');
+const { countingPlace } = require('./counting-place');
 const { createMiddleware } = require('./request');
 const { createGetKey } = require('./get-key');
 const { createNotices } = require('./notices');
@@ -45,7 +46,7 @@ function byOneLimiter(settings, notices, common) {
   const limiter = limiterFor(settings);
   const zone = {
     limiter,
-    store: storeOf(settings, limiter),
+    store: countingPlace(settings.limiterOptions, limiter),
     namePolicies: createPolicyNaming(settings),
   };
   const middleware = createMiddleware(settings, {
@@ -70,11 +71,6 @@ function byRules(settings, notices, { common, pathOf }) {
 
 function keyGeneratorFor({ keyGenerator, ipv6Subnet, validate }, notices) {
   return keyGenerator ?? createClientKey(ipv6Subnet, createAddressChecks(validate, notices));
-}
-
-/** Two limiters on Redis count in one place if their namespaces are the same. */
-function storeOf({ limiterOptions }, limiter) {
-  return limiterOptions?.namespace ?? limiter;
 }
 
 function takesBack({ skipFailedRequests, skipSuccessfulRequests }) {

@@ -1,6 +1,7 @@
 // The limiter of a middleware whose limit is a function: its maximum is told at every attempt.
 'use strict';
 
+const { BOUND_TO_LIMIT } = require('../algorithms');
 const { typeError } = require('../errors');
 const RateLimiter = require('../limiter');
 const { USAGE } = require('../usage');
@@ -28,11 +29,12 @@ function withoutAttempt(decision) {
   return decision;
 }
 
-function assertPossible(limiterOptions) {
-  if (limiterOptions.algorithm !== 'gcra') return;
+function assertPossible({ algorithm }) {
+  if (!BOUND_TO_LIMIT.includes(algorithm)) return;
   throw typeError(
     'ERR_ROLLGATE_OPTION',
-    "option 'limit': a function is not possible with algorithm 'gcra', whose memory depends on the limit",
+    `option 'limit': a function is not possible with algorithm '${algorithm}', whose memory depends on ` +
+      'the limit',
   );
 }
 

@@ -73,8 +73,10 @@ function readMax(name, value) {
 }
 
 module.exports = {
+  INTERVAL_NAMES,
   LIMITER_OPTIONS,
   LIMIT_NAMES,
+  MAX_NAMES,
   RULE_OPTIONS,
   STORE_OPTIONS,
   pick,

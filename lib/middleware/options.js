@@ -2,13 +2,18 @@
 'use strict';
 
 const { optionTypeError, typeError } = require('../errors');
+const { withoutUndefined } = require('../option-values');
 const limiter = require('../options');
 const { LIMITER_OPTIONS, RULE_OPTIONS, readLimiterOptions } = require('./limiter-options');
 const { OWN_NAMES, readOwnOptions } = require('./own-options');
 const { readRules } = require('./rules/read-rules');
 
-/** Known words that this version cannot honour: refusing them is kinder than ignoring them. */
-const NOT_YET = [...limiter.NOT_YET, 'store'];
+/** Words of express-rate-limit for what is called otherwise here. */
+const INSTEAD = {
+  store:
+    "counts are kept by limiters: expected 'redis', 'kv' or 'limiter' in its place; a store for " +
+    "express-rate-limit itself is require('rollgate/store')",
+};
 
 const KNOWN_OPTIONS = ['limiter', 'rules', ...OWN_NAMES, ...LIMITER_OPTIONS];
 
@@ -22,7 +27,7 @@ function readOptions(options = {}) {
     throw optionTypeError('options', 'an object', options);
   }
   const given = withoutUndefined(options);
-  limiter.rejectUnknownOptions(given, KNOWN_OPTIONS, { notYet: NOT_YET });
+  limiter.rejectUnknownOptions(given, KNOWN_OPTIONS, { notYet: limiter.NOT_YET, instead: INSTEAD });
   const own = readOwnOptions(given);
   if (given.rules !== undefined) {
     const why = 'each of which has limits of its own';
@@ -32,11 +37,6 @@ function readOptions(options = {}) {
   return given.limiter === undefined
     ? { ...own, ...readLimiterOptions(given, own) }
     : { ...own, limiter: readExistingLimiter(given, own) };
-}
-
-/** `undefined` is the same as leaving the option out, so that optional configuration can be passed on. */
-function withoutUndefined(options) {
-  return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
 }
 
 function readExistingLimiter(given, { skipFailedRequests, skipSuccessfulRequests }) {

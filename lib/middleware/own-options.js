@@ -128,7 +128,10 @@ function readStandardHeaders(value) {
 
 function readRequestPropertyName(value) {
   if (typeof value !== 'string') throw optionTypeError('requestPropertyName', 'a string', value);
-  if (value === '') throw optionRangeError('requestPropertyName', 'a non-empty string', value);
+  // To set __proto__ makes no property.
+  if (value === '' || value === '__proto__') {
+    throw optionRangeError('requestPropertyName', 'a non-empty string, not __proto__', value);
+  }
   return value;
 }
 

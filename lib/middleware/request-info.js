@@ -1,6 +1,8 @@
 // What the application reads from req.rateLimit: the state of the window that is nearest to its limit.
 'use strict';
 
+const { idOf } = require('./id-of');
+
 /** The fields are those of express-rate-limit; what the middleware itself must remember is private. */
 class RequestInfo {
   #store;
@@ -60,11 +62,6 @@ class RequestInfo {
 }
 
 const isInfo = RequestInfo.is;
-
-/** `1` and `'1'` are one id, and so are undefined, null and ''. */
-function idOf(key) {
-  return String(key ?? '');
-}
 
 /** The window with the least left; of several, the one that takes longest to give more. */
 function tightestWindow(windows) {

@@ -3,11 +3,19 @@
 
 const { optionTypeError, typeError } = require('../errors');
 const limiters = require('../options');
-const { readObject } = require('../option-values');
+const { readObject, withoutUndefined } = require('../option-values');
 const { readNamespace } = require('../redis/options');
 
-/** `interval` is the middleware's windowMs. */
 const KNOWN = ['limiter', ...limiters.LIMITER_NAMES.filter((name) => name !== 'interval')];
+
+/** What express-rate-limit tells the store. */
+const OF_MIDDLEWARE = {
+  interval: "expected as 'windowMs' of the middleware: rateLimit({ windowMs, limit, store })",
+  windowMs: 'expected beside the store: rateLimit({ windowMs, limit, store })',
+  limit: 'expected beside the store: rateLimit({ windowMs, limit, store })',
+  max: "expected as 'limit' of the middleware: rateLimit({ windowMs, limit, store })",
+};
+
 const METHODS = ['attempt', 'peek', 'refund', 'clear', 'clearAll'];
 
 /** Of limiters that exist: each needs a name of its own, or two of them look like one place. */
@@ -25,10 +33,8 @@ const nameOf = (() => {
  *   an existing limiter, or the options of one that init() completes
  */
 function readStoreOptions(options = {}) {
-  const given = Object.fromEntries(
-    Object.entries(readObject('options', options)).filter(([, value]) => value !== undefined),
-  );
-  limiters.rejectUnknownOptions(given, KNOWN, { notYet: limiters.NOT_YET });
+  const given = withoutUndefined(readObject('options', options));
+  limiters.rejectUnknownOptions(given, KNOWN, { notYet: limiters.NOT_YET, instead: OF_MIDDLEWARE });
   return given.limiter === undefined ? readLimiterOptions(given) : readExistingLimiter(given);
 }
 

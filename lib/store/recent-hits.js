@@ -1,6 +1,8 @@
 // The newest hits of a store, which express-rate-limit may take back: it names the key and not the hit.
 'use strict';
 
+const { idOf } = require('../middleware/id-of');
+
 /** Hits of one generation. There are two: the hits remembered are between this many and twice as many. */
 const GENERATION = 5000;
 
@@ -46,11 +48,6 @@ class RecentHits {
     this.#current = new Map();
     this.#count = 0;
   }
-}
-
-/** `1` and `'1'` are one id, and so are undefined, null and ''. */
-function idOf(key) {
-  return String(key ?? '');
 }
 
 module.exports = { RecentHits };

@@ -29,6 +29,15 @@ export function countBack(times, i, interval) {
   return n;
 }
 
+/** Whether windows begin and end by the clock: then how long an action counts depends on when it is. */
+export function hasEdges(algorithm) {
+  const resets = [0.3, 0.6].map((part) => {
+    const clock = () => part * LIMIT.interval;
+    return RateLimiter({ ...LIMIT, algorithm, clock }).attempt('id').resetIn;
+  });
+  return resets[0] !== resets[1];
+}
+
 /**
  * @returns {{ attempts: { time: number, allowed: boolean }[], uses: { time: number, used: number,
  *   inside: number }[], most: number }} `used` is the algorithm's own count, `inside` how many were

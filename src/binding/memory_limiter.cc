@@ -22,6 +22,7 @@
 #include "binding/monotonic_clock.h"
 #include "binding/policy_reader.h"
 #include "binding/values.h"
+#include "core/account_algorithms.h"
 #include "memory/memory_store.h"
 
 namespace rollgate::binding {
@@ -252,9 +253,7 @@ constexpr std::array kFunctions{
 
 /// Windows that begin at the epoch do so by the time of day as it is now; later changes of the
 /// system's clock do not move them.
-Micros EpochOffset(Algorithm algorithm, MonotonicClock& clock) {
-  if (algorithm != Algorithm::kFixedWindow && algorithm != Algorithm::kSlidingWindowCounter)
-    return 0;
+Micros EpochOffset(MonotonicClock& clock) {
   const auto time_of_day = std::chrono::system_clock::now().time_since_epoch();
   return std::chrono::duration_cast<std::chrono::microseconds>(time_of_day).count() - clock.Now();
 }
@@ -271,23 +270,25 @@ napi_value Create(napi_env env, napi_callback_info info) {
   limiter->evicted = borrow("evicted");
   limiter->clock = borrow("clock");
   const std::span<double> report = ReadDoubles(env, Get(env, keep, "report"));
-  PolicyOptions policy = ReadPolicy(env, options);
+  PolicyOptions policy_options = ReadPolicy(env, options);
   MemoryStoreOptions store;
   store.max_keys = static_cast<std::size_t>(ReadDouble(env, Get(env, options, "maxKeys")));
   // lib has checked all this: what is missing could not be read, for the thread is to end.
-  if (report.empty() || policy.windows.empty() || store.max_keys == 0) return nullptr;
+  if (report.empty() || policy_options.windows.empty() || store.max_keys == 0) return nullptr;
 
+  const Policy policy(std::move(policy_options));
+  const AlgorithmTraits traits = TraitsOf(policy);
   limiter->report = report.data();
-  limiter->uses.resize(policy.windows.size());
+  limiter->uses.resize(policy.windows().size());
   limiter->secret = RandomSecret();
   store.secret = limiter->secret;
   store.clock_may_step_back = static_cast<bool>(limiter->clock);
   store.on_first_eviction = [state = limiter.get()] { state->has_evicted = true; };
-  limiter->refunds_ask_time = policy.algorithm == Algorithm::kGcra;
-  if (!limiter->clock) {
-    limiter->epoch_offset = EpochOffset(policy.algorithm, limiter->monotonic_clock);
+  limiter->refunds_ask_time = traits.refunds_ask_time;
+  if (!limiter->clock && traits.aligns_to_epoch) {
+    limiter->epoch_offset = EpochOffset(limiter->monotonic_clock);
   }
-  limiter->store = MemoryStore::Create(Policy(std::move(policy)), store);
+  limiter->store = MemoryStore::Create(policy, store);
   return MakeFunctions(env, std::move(limiter), kFunctions);
 }
 

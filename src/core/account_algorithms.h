@@ -1,5 +1,7 @@
-// The list of the algorithms that keep a few numbers of each id.
+// The list of the algorithms, and the rules of those that keep a few numbers of each id.
 #pragma once
+
+#include <cstdint>
 
 #include "core/fixed_window.h"
 #include "core/gcra.h"
@@ -7,6 +9,15 @@
 #include "core/sliding_window_counter.h"
 
 namespace rollgate {
+
+/// In the order of lib/algorithms.js, and of states that are kept: new ones come last.
+enum class Algorithm : std::uint8_t {
+  kSlidingWindowLog,
+  kSlidingWindowCounter,
+  kFixedWindow,
+  kGcra,
+  kEnd,
+};
 
 /// Returns `make.template operator()<Rules>()`, where Rules is the policy's algorithm under the
 /// form of the policy that fits, or an empty T where the policy asks for the log.
@@ -20,6 +31,7 @@ T WithAccountAlgorithm(const Policy& policy, Make make) {
   };
   switch (policy.algorithm()) {
     case Algorithm::kSlidingWindowLog:
+    case Algorithm::kEnd:
       break;
     case Algorithm::kSlidingWindowCounter:
       return in_form.template operator()<SlidingWindowCounter>();
@@ -29,6 +41,18 @@ T WithAccountAlgorithm(const Policy& policy, Make make) {
       return in_form.template operator()<Gcra>();
   }
   return T();
+}
+
+/// What a limiter has to know of an algorithm besides how it counts.
+struct AlgorithmTraits {
+  bool aligns_to_epoch = false;   ///< its windows begin at the epoch
+  bool refunds_ask_time = false;  ///< what a refund gives back depends on when it is made
+};
+
+inline AlgorithmTraits TraitsOf(const Policy& policy) {
+  return WithAccountAlgorithm<AlgorithmTraits>(policy, []<class Rules>() -> AlgorithmTraits {
+    return {Rules::kAlignsToEpoch, Rules::kRefundsAskTime};
+  });
 }
 
 }  // namespace rollgate

@@ -21,6 +21,9 @@ namespace rollgate {
 template <class P>
 class FixedWindow {
  public:
+  static constexpr bool kAlignsToEpoch = true;
+  static constexpr bool kRefundsAskTime = false;
+
   /// Whether the form for a single window will do.
   static bool FitsSingleWindow(const Policy&) { return true; }
 

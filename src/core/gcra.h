@@ -71,6 +71,9 @@ class Gcra {
   static constexpr std::int64_t kNoArrival = std::numeric_limits<std::int64_t>::min();
 
  public:
+  static constexpr bool kAlignsToEpoch = false;
+  static constexpr bool kRefundsAskTime = true;
+
   /// The form for a single window has but 15 bits for the number of an action. They tell apart what
   /// can be recorded within the time for which a refund asks: twice the max.
   static bool FitsSingleWindow(const Policy& policy) {

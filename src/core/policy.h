@@ -19,19 +19,14 @@ struct Window {
   std::uint64_t max;  ///< >= 1
 };
 
-/// How actions are counted; each has a header of its own.
-enum class Algorithm : std::uint8_t {
-  kSlidingWindowLog,
-  kSlidingWindowCounter,
-  kFixedWindow,
-  kGcra,
-};
+/// How actions are counted: account_algorithms.h has the list, the log being the first.
+enum class Algorithm : std::uint8_t;
 
 struct PolicyOptions {
   std::vector<Window> windows;  ///< at least one
   Micros min_difference = 0;    ///< least time between two actions; the gap itself is enough
   bool count_blocked = true;    ///< whether a blocked attempt is recorded as an action
-  Algorithm algorithm = Algorithm::kSlidingWindowLog;
+  Algorithm algorithm = {};     ///< the log
   /// How long an id is refused after a refusal: the length of its first block, of its second and so
   /// on, the last one standing for all further ones; none for no blocks. At most 255.
   std::vector<Micros> blocks = {};

@@ -64,7 +64,7 @@ bool TakeApart(PortableLimiter::Bytes bytes, Parts& parts) {
   Header& header = parts.header;
   std::memcpy(&header, bytes.data(), sizeof header);
   if (header.version != kVersion || header.reserved != 0 ||
-      header.algorithm > static_cast<std::uint8_t>(Algorithm::kGcra) ||
+      header.algorithm >= static_cast<std::uint8_t>(Algorithm::kEnd) ||
       (header.flags & ~(kHasBlock | kDisplaced)) != 0 || header.width > 8 ||
       header.life >> kLifeBits != 0) {
     return false;

@@ -25,6 +25,9 @@ namespace rollgate {
 template <class P>
 class SlidingWindowCounter {
  public:
+  static constexpr bool kAlignsToEpoch = true;
+  static constexpr bool kRefundsAskTime = false;
+
   /// Whether the form for a single window will do.
   static bool FitsSingleWindow(const Policy&) { return true; }
 

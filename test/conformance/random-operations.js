@@ -1,7 +1,7 @@
 // Random policies and what is done under them, from a seed: plain data that can be replayed and cut.
 'use strict';
 
-const { Oracle } = require('./oracle');
+const { Oracle, RULES } = require('./oracle');
 
 const IDS = ['a', 'b', 'ü}{'];
 const MINUTE = 60_000_000;
@@ -37,7 +37,7 @@ function randomPolicy(random, { algorithm, units, largestMax = Infinity }) {
     unit,
     limits,
     minDifference: random.chance(30) ? random.between(1, 12) * unit : 0,
-    countBlocked: algorithm !== 'gcra' && random.chance(50),
+    countBlocked: RULES[algorithm].countsBlocked && random.chance(50),
     blockFor: Array.from({ length: blocks }, () => random.between(1, 60) * unit),
   };
 }
@@ -50,7 +50,7 @@ function largePolicy(random, { algorithm, units }) {
     unit,
     limits: [{ interval: random.between(7, 40) * unit, maxInInterval: random.pick(LARGE_COUNTS) }],
     minDifference: 0,
-    countBlocked: algorithm !== 'gcra' && random.chance(50),
+    countBlocked: RULES[algorithm].countsBlocked && random.chance(50),
     blockFor: [],
   };
 }

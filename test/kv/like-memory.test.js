@@ -2,12 +2,12 @@
 'use strict';
 
 const RateLimiter = require('../..');
+const { ALGORITHMS } = require('../../lib/algorithms');
 const { expectEqual } = require('../support/expect-same');
 const { handClock } = require('../support/hand-clock');
 const { createPlainKv, openDenoKv } = require('../support/kv-stores');
 const { optionsFor, randomFrom, randomPolicy, randomStep } = require('../support/traces');
 
-const ALGORITHMS = ['sliding-window-log', 'sliding-window-counter', 'fixed-window', 'gcra'];
 const STEPS = 150;
 
 const plain = async () => ({ kv: createPlainKv(), close() {} });

@@ -2,6 +2,8 @@
 'use strict';
 
 const RateLimiter = require('../..');
+const { ALGORITHMS } = require('../../lib/algorithms');
+const { OWN_NAMES } = require('../../lib/middleware/own-options');
 const { catchError } = require('../support/set-up');
 
 const GOOD = { interval: 1000, maxInInterval: 5 };
@@ -51,8 +53,8 @@ const OPTIONS = {
     outOfRange: [],
   },
   algorithm: {
-    expected: 'one of sliding-window-log, sliding-window-counter, fixed-window, gcra',
-    good: ['sliding-window-log', 'sliding-window-counter', 'fixed-window', 'gcra', undefined],
+    expected: `one of ${ALGORITHMS.join(', ')}`,
+    good: [...ALGORITHMS, undefined],
     wrongType: [
       '',
       'log',
@@ -89,7 +91,7 @@ const OPTIONS = {
   limits: {
     expected: 'a list of at least one limit',
     good: [[GOOD], [GOOD, { ...GOOD, minDifference: 5 }], Object.freeze([GOOD]), undefined],
-    wrongType: [null, [], {}, GOOD, 'limits', 5, true, () => [GOOD], new Set([GOOD])],
+    wrongType: [null, {}, GOOD, 'limits', 5, true, () => [GOOD], new Set([GOOD])],
     outOfRange: [],
   },
 };
@@ -173,8 +175,6 @@ describe('an unknown option', () => {
     ['intervall', 'interval'],
     ['minDiference', 'minDifference'],
     ['countblocked', 'countBlocked'],
-    ['limit', 'limits'],
-    ['max', 'maxInInterval'],
     ['minDiff', 'minDifference'],
     ['algoritm', 'algorithm'],
     ['blockfor', 'blockFor'],
@@ -202,6 +202,21 @@ describe('an unknown option', () => {
     },
   );
 
+  test.each([
+    ['windowMs', "; a limiter has 'interval'"],
+    ['limit', "; a limiter has 'maxInInterval'"],
+    ['max', "; a limiter has 'maxInInterval'"],
+    ['standardHeaders', ''],
+  ])('%s is refused as one of the middleware', (name, hint) => {
+    const text = `option '${name}': belongs to the middleware, which is require('rollgate').rateLimit`;
+    expectRefusal({ ...GOOD, [name]: 5 }, TypeError, `${text}${hint}`);
+  });
+
+  test.each(OWN_NAMES)('%s of the middleware is known to be one', (name) => {
+    const error = catchError(() => RateLimiter({ [name]: 5 }));
+    expect(error.message).toContain("require('rollgate').rateLimit");
+  });
+
   test('that is undefined is as good as left out', () => {
     const limiter = RateLimiter({ ...GOOD, redis: undefined, intervall: undefined });
     expect(limiter('a')).toBe(0);
@@ -221,6 +236,11 @@ describe('limits', () => {
     { interval: 10, maxInInterval: 1 },
     { interval: 100, maxInInterval: 2 },
   ];
+
+  test('an empty list is told as one', () => {
+    const message = "option 'limits': expected a list of at least one limit, got an empty list";
+    expectRefusal({ limits: [] }, TypeError, message);
+  });
 
   test('replace the three others, also where both are given', () => {
     const options = { interval: 5, maxInInterval: 50, minDifference: 1e6, limits };
@@ -328,7 +348,7 @@ describe('blockFor as a list', () => {
   const expected = 'a number of ms > 0, or a list of 1 to 255 of them';
 
   test.each([
-    [[], TypeError, `blockFor': expected ${expected}, got an array`],
+    [[], TypeError, `blockFor': expected ${expected}, got an empty list`],
     [Array(256).fill(1), RangeError, `blockFor': expected ${expected}, got an array`],
     [['1'], TypeError, `blockFor[0]': expected ${INTERVAL}, got "1" (string)`],
     [[1, null], TypeError, `blockFor[1]': expected ${INTERVAL}, got null`],

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "core/account_algorithms.h"
 #include "support/limiter.h"
 #include "support/traces.h"
 

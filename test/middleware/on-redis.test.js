@@ -92,6 +92,17 @@ describe('over Redis', () => {
     ]);
   });
 
+  test('one namespace on two servers is two places', async () => {
+    const logger = { warn: jest.fn(), error: jest.fn() };
+    const options = { redis: server.url, namespace: 'apart', logger };
+    const outer = express();
+    const { url } = await startRedis();
+    outer.use(rateLimit(options), appWith(rateLimit({ ...options, redis: url })));
+    expect((await get(outer)).status).toBe(200);
+    expect(logger.warn).not.toHaveBeenCalled();
+    expect(logger.error).not.toHaveBeenCalled();
+  });
+
   test('without the server requests fail, or pass with passOnStoreError', async () => {
     const gone = await startRedis();
     const limiter = onRedis({ redis: gone.url });

@@ -95,7 +95,7 @@ const WRONG = [
   ['validate', 'TypeError', ['yes', 1, null, []]],
   ['logger', 'TypeError', [console.warn, null, {}, { warn() {} }, 'console']],
   ['requestPropertyName', 'TypeError', [5, null, Symbol('p')]],
-  ['requestPropertyName', 'RangeError', ['']],
+  ['requestPropertyName', 'RangeError', ['', '__proto__']],
   ['limiter', 'TypeError', [null, 'memory', {}, () => {}]],
 ].flatMap(([name, error, values]) => values.map((value) => [name, value, error]));
 
@@ -116,14 +116,20 @@ test('an unknown option is refused with the nearest known one', () => {
   expect(refused.message).toContain("did you mean 'standardHeaders'?");
 });
 
-test.each(['store', 'shared'])(
-  'option %s, which this version cannot honour, is refused by name',
-  (name) => {
-    const refused = refusalOf({ [name]: true });
-    expect(refused).toEqual(refusal('TypeError'));
-    expect(refused.message).toBe(`option '${name}': not available in this version`);
-  },
-);
+test('a store is refused with what there is in its place', () => {
+  const refused = refusalOf({ store: {} });
+  expect(refused).toEqual(refusal('TypeError'));
+  expect(refused.message).toBe(
+    "option 'store': counts are kept by limiters: expected 'redis', 'kv' or 'limiter' in its place; a " +
+      "store for express-rate-limit itself is require('rollgate/store')",
+  );
+});
+
+test.each(['shared'])('option %s, which this version cannot honour, is refused by name', (name) => {
+  const refused = refusalOf({ [name]: true });
+  expect(refused).toEqual(refusal('TypeError'));
+  expect(refused.message).toBe(`option '${name}': not available in this version`);
+});
 
 test.each(['windowMs', 'interval', 'limit', 'max', 'limits', 'countBlocked', 'clock'])(
   'option %s beside limiter is refused: it would have no effect',

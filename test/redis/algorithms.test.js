@@ -4,8 +4,9 @@
 const RateLimiter = require('../..');
 const { ALGORITHMS } = require('../../lib/algorithms');
 const { SCRIPTS } = require('../../lib/redis/script');
+const { Oracle } = require('../conformance/oracle');
+const { decisionOf } = require('../conformance/oracle/public-answers');
 const { handClock } = require('../support/hand-clock');
-const { PolicyOracle } = require('../support/policy-oracle');
 const { EACH_CLIENT, REDIS_CLIENTS, openings } = require('../support/redis-clients');
 const { startRedis } = require('../support/redis-server');
 
@@ -26,7 +27,6 @@ const CASES = ALGORITHMS.flatMap((algorithm) => POLICIES.map((policy) => [algori
 let server;
 let namespaces = 0;
 
-const toMs = (micros) => Math.ceil(micros / 1000);
 const inMs = ({ limits, minDifference, blockFor }) => ({
   limits: limits.map(({ interval, maxInInterval }) => {
     return { interval: interval / 1000, maxInInterval, minDifference: minDifference / 1000 };
@@ -34,27 +34,13 @@ const inMs = ({ limits, minDifference, blockFor }) => ({
   ...(blockFor.length > 0 && { blockFor: blockFor.map((length) => length / 1000) }),
 });
 
-function blockedByOf(bits) {
-  if (bits === 0) return null;
-  if (bits === 4) return 'block';
-  return bits & 1 ? 'count' : 'minDifference';
-}
-
 /** One walk through a policy; `limiterFor()` may give another limiter each time. */
 async function walk(limiterFor, algorithm, policy, time) {
-  const oracle = new PolicyOracle({ ...policy, algorithm, countBlocked: false });
+  const oracle = new Oracle({ ...policy, algorithm, countBlocked: false });
   for (let step = 0; step < 60; step++) {
-    const now = time.us;
     const decision = await limiterFor().attempt('a');
-    const expected = oracle.attempt(now);
-    const { blockedBy, timeLeft, actionsLeft, resetIn } = decision;
-    expect({ step, blockedBy, timeLeft, actionsLeft, resetIn }).toEqual({
-      step,
-      blockedBy: blockedByOf(expected.blockedBy),
-      timeLeft: toMs(expected.timeLeft),
-      actionsLeft: expected.actionsLeft,
-      resetIn: toMs(expected.resetIn),
-    });
+    const expected = decisionOf(oracle.attempt(time.us), policy);
+    expect({ step, ...decision }).toEqual({ step, ...expected });
     time.us += [0, 700, 1000, 2500, 9000][step % 5];
   }
 }

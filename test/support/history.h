@@ -1,13 +1,15 @@
-// The brute-force limiter of every algorithm: keeps every recorded attempt for ever, counts them
+// The brute-force limiter of four algorithms: keeps every recorded attempt for ever, counts them
 // anew for every question, and finds waits by trying one microsecond after the other.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <optional>
 #include <vector>
 
+#include "core/account_algorithms.h"
 #include "core/policy.h"
 #include "core/time.h"
 
@@ -113,8 +115,9 @@ class History {
         }
         return used;
       }
+      default:
+        std::abort();  // it knows no others
     }
-    return 0;
   }
 
   Micros At(Micros now) const {

@@ -351,6 +351,31 @@ app.use(
     handler: (_req, res: express.Response, _next, { statusCode }) => res.sendStatus(statusCode),
   }),
 );
+// What people write with express-rate-limit
+const skipping = rateLimit({
+  skip: (req) => req.path === '/x',
+  keyGenerator: (req) => req.user.id,
+});
+app.use(skipping);
+app.post('/x', skipping, (_req, res) => res.sendStatus(204));
+app.post(
+  '/x',
+  rateLimit({
+    requestWasSuccessful: (_req, res) => res.locals.ok,
+    limit: (req) => (req.query.plan === 'gold' ? 100 : 5),
+    handler: (req, res, _next, options) => {
+      res.status(options.statusCode).json({ path: req.path });
+    },
+  }),
+  (_req, res) => res.sendStatus(204),
+);
+const strict = rateLimit<express.Request, express.Response>({
+  skip: (req) => req.path === '/x',
+  requestWasSuccessful: (_req, res) => res.locals.ok,
+});
+app.use(strict);
+expectError(rateLimit<express.Request, express.Response>({ skip: (req) => req.pth === '/x' }));
+expectError(rateLimit<express.Request>({ skip: (req) => req.path }));
 app.get('/', rateLimit(), (req, res) => {
   const { rateLimit: info } = req as WithRateLimit<typeof req>;
   expectType<RateLimitInfo>(info);

@@ -40,6 +40,7 @@ const numbered = {
 expectAssignable<PlainKv>(atOnce);
 expectAssignable<PlainKv>(numbered);
 const limiter = RateLimiter({ kv: numbered, ...GOOD });
+expectType<RemoteRateLimiter>(new RateLimiter({ kv: numbered, ...GOOD }));
 expectType<RemoteRateLimiter>(limiter);
 RateLimiter({
   kv: atOnce,
@@ -53,9 +54,12 @@ expectAssignable<KvRateLimiterOptions>({
   ...GOOD,
 });
 rateLimit({ kv: numbered, namespace: 'n', commandTimeout: 5, windowMs: 1000, limit: 5 });
+rateLimit({ limiter });
 
 expectError(RateLimiter({ kv: numbered, interval: 1000, maxInInterval: 10 }));
 expectError(RateLimiter({ kv: 'limits.db', ...GOOD }));
+expectError(new RateLimiter({ kv: 'limits.db', ...GOOD }));
+expectError(new RateLimiter({ kv: numbered, interval: 1000, maxInInterval: 10 }));
 expectError(RateLimiter({ kv: openKv('limits.db'), ...GOOD }));
 expectError(RateLimiter({ kv: new Map<string, Uint8Array>(), ...GOOD }));
 expectError(RateLimiter({ kv: { get: atOnce.get }, ...GOOD }));

@@ -31,6 +31,8 @@ const nodeRedisCluster = createCluster({ rootNodes: [] });
 const limiter = RateLimiter({ redis: url, namespace: 'n', onError: 'memory', ...GOOD });
 expectType<AsyncRateLimiter>(limiter);
 expectType<RateLimiter>(RateLimiter(GOOD));
+expectType<AsyncRateLimiter>(new RateLimiter({ redis: url, ...GOOD }));
+expectError(new RateLimiter({ redis: url, intervall: 5, ...GOOD }));
 expectType<number>(RateLimiter(GOOD)('a'));
 expectType<AsyncRateLimiter>(RateLimiter({ client: nodeRedis, ...GOOD }));
 expectType<AsyncRateLimiter>(RateLimiter({ redis: { url }, limits: [GOOD] }));
@@ -69,7 +71,6 @@ expectError(RateLimiter({ redis: url, onError: 'ignore', ...GOOD }));
 expectError(RateLimiter({ redis: url, namespace: 5, ...GOOD }));
 expectError(RateLimiter({ namespace: 'n', ...GOOD }));
 expectError(RateLimiter({ onError: 'allow', ...GOOD }));
-expectError(new RateLimiter({ redis: url, ...GOOD }));
 expectError(new RateLimiter.InMemoryRateLimiter({ redis: url, ...GOOD }));
 
 // Calling it

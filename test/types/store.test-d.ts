@@ -4,7 +4,7 @@ import { expectAssignable, expectError, expectType } from 'tsd';
 
 import RollgateStore = require('../../lib/store');
 
-import { RateLimiter, RedisRateLimiter } from '../../lib';
+import { type PlainKv, RateLimiter, RedisRateLimiter } from '../../lib';
 import { RollgateStore as named, type RollgateStoreHits } from '../../lib/store';
 
 const store = new RollgateStore();
@@ -25,6 +25,11 @@ new RollgateStore({ redis: 'redis://localhost', namespace: 'api', onError: 'allo
 new RollgateStore({ countBlocked: false, minDifference: 5, clock: () => 0, maxKeys: 10 });
 new RollgateStore({ limits: [{ interval: 1000, maxInInterval: 2 }] });
 
+declare const kv: PlainKv;
+new RollgateStore({ kv, namespace: 'api', commandTimeout: 100, onError: 'memory' });
+new RollgateStore({ limiter: RateLimiter({ kv, namespace: 'n', interval: 1, maxInInterval: 1 }) });
+
+expectError(new RollgateStore({ kv: 'limits.db', namespace: 'api' }));
 expectError(new RollgateStore({ interval: 1000 }));
 expectError(new RollgateStore({ windowMs: 1000 }));
 expectError(new RollgateStore({ limiter, countBlocked: false }));

@@ -2,6 +2,8 @@
 'use strict';
 
 const crypto = require('node:crypto');
+const { flatCopy } = require('../../flat-copy');
+const { idOf } = require('../id-of');
 
 const HEX_DIGITS = 12;
 
@@ -21,8 +23,7 @@ let earlier = new Map();
 
 /** As express-rate-limit sends it: base64 of the first hex digits, the digits taken as text. */
 function partitionKey(key) {
-  // undefined, null and '' are one id, and so are 1 and '1'.
-  const id = String(key ?? '');
+  const id = idOf(key);
   return recent.get(id) ?? remember(id, earlier.get(id) ?? hash(id));
 }
 
@@ -32,7 +33,7 @@ function remember(id, hashed) {
     earlier = recent;
     recent = new Map();
   }
-  recent.set(id, hashed);
+  recent.set(flatCopy(id), hashed);
   return hashed;
 }
 

@@ -12,7 +12,7 @@ const PRINTABLE = /^[\x20-\x7e]+$/;
 const NEEDS_ESCAPE = /["\\]/;
 
 /**
- * `identifiers` are texts that the user chose, or undefined for the default: '100-in-15min'. With several
+ * `identifier` is a text that the user chose, or undefined for the default: '100-in-15min'. With several
  * windows the name of each also tells which window it is: names must differ.
  *
  * @param {{ interval: number, maxInInterval: number }[]} windows

@@ -1,17 +1,16 @@
 // What fixed window and sliding window counter have in common: windows aligned to the epoch.
 'use strict';
 
-const { standing } = require('./history');
+const { isCapped, standing, sumOf } = require('./history');
 
 const { floor } = Math; // globals are slow inside Jest
 
 /** Which window of this length a moment lies in. */
 const windowOf = (t, interval) => floor(t / interval);
 
-/** No count goes beyond; small limits have small counts. */
-function largestCount(limits) {
-  const isSmall = limits.every(({ maxInInterval }) => maxInInterval < 2 ** 24 - 1);
-  return isSmall ? 2 ** 24 - 1 : 2 ** 53 - 1;
+/** How much of it lies in the n-th window of this length. */
+function recordedIn(n, records, interval) {
+  return sumOf(records.filter(({ at }) => windowOf(at, interval) === n));
 }
 
 /** How much was recorded in the n-th window of this length, as a function of n. */
@@ -22,12 +21,6 @@ function countsOf(history, interval, most) {
     counts.set(n, Math.min((counts.get(n) ?? 0) + cost, most));
   }
   return (n) => counts.get(n) ?? 0;
-}
-
-/** Whether a count of this history has ever stopped at the largest. */
-function isCapped(history, { limits }) {
-  const everything = history.reduce((sum, { cost = 0 }) => sum + cost, 0);
-  return everything >= largestCount(limits);
 }
 
 /**
@@ -42,4 +35,4 @@ function findsWithin(windows, history, { at }, policy, { newest, now }) {
   );
 }
 
-module.exports = { countsOf, findsWithin, largestCount, windowOf };
+module.exports = { countsOf, findsWithin, recordedIn, windowOf };

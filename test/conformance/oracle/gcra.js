@@ -77,4 +77,34 @@ function findsIn(history, { attempt }, { limits }, now) {
   return limits.some((limit) => tell(after, limit).given > 0n);
 }
 
-module.exports = { clampsTime: false, findsIn, newestOf: lastRecordAt, usedBy };
+/** From any admission to any later one: a burst of max and what the time between them has brought. */
+function keepsTo(admissions, { interval, maxInInterval }) {
+  return admissions.every((first, i) => {
+    let sum = 0;
+    return admissions.slice(i).every(({ at, cost }) => {
+      sum += cost;
+      const brought = BigInt(at - first.at) * BigInt(maxInInterval);
+      return BigInt(sum - maxInInterval) * BigInt(interval) <= brought;
+    });
+  });
+}
+
+module.exports = {
+  clampsTime: false,
+  countsBlocked: false,
+  examples: {
+    kept: [
+      [0, 0, 99],
+      [0, 0, 100],
+    ],
+    broken: [
+      [90, 90, 110],
+      [0, 0, 50, 99, 100],
+    ],
+  },
+  findsIn,
+  fullFor: (interval, max) => interval / max,
+  keepsTo,
+  newestOf: lastRecordAt,
+  usedBy,
+};

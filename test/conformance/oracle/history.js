@@ -13,4 +13,16 @@ const sumOf = (records) => records.reduce((sum, { cost }) => sum + cost, 0);
 
 const lastRecordAt = (history) => history.findLast(({ at }) => at !== undefined)?.at;
 
-module.exports = { lastRecordAt, standing, sumOf };
+/** No count goes beyond; small limits have small counts. */
+function largestCount(limits) {
+  const isSmall = limits.every(({ maxInInterval }) => maxInInterval < 2 ** 24 - 1);
+  return isSmall ? 2 ** 24 - 1 : 2 ** 53 - 1;
+}
+
+/** Whether a count of this history has ever stopped at the largest. */
+function isCapped(history, { limits }) {
+  const everything = history.reduce((sum, { cost = 0 }) => sum + cost, 0);
+  return everything >= largestCount(limits);
+}
+
+module.exports = { isCapped, largestCount, lastRecordAt, standing, sumOf };

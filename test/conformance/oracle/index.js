@@ -4,12 +4,24 @@
 // recorded, and every wait is searched for.
 'use strict';
 
-const ALGORITHMS = {
-  'sliding-window-log': require('./sliding-window-log'),
-  'sliding-window-counter': require('./sliding-window-counter'),
-  'fixed-window': require('./fixed-window'),
-  gcra: require('./gcra'),
-};
+const { ALGORITHMS } = require('../../../lib/algorithms');
+
+/**
+ * What is told of each algorithm, in the file of its name; times are us.
+ *
+ * - `clampsTime`: whether time counts as no earlier than the newest action
+ * - `newestOf(history)`: when that was, as far as minDifference asks
+ * - `usedBy(history, limit, policy)`: what is used of the limit, as a function of the moment
+ * - `findsIn(history, record, policy, now)`: whether a refund finds the attempt; undefined where that is
+ *   a store's own affair
+ * - `keepsTo(admissions, limit)`: whether { at, cost } in the order of their times keep to the rule
+ * - `examples`: moments of admissions under two in 100 us: those that keep to the rule, and others
+ * - `countsBlocked`: whether a refusal can count
+ * - `fullFor(interval, max)`: how long a window stays full that is filled as it begins, by one attempt
+ * - `fullForAfterRefusal(interval)`: where max is one and a refusal counts in the middle of the window,
+ *   how long it is full from then on; undefined where none can count
+ */
+const RULES = Object.fromEntries(ALGORITHMS.map((name) => [name, require(`./${name}`)]));
 const BLOCKED_BY = { COUNT: 1, MIN_DIFFERENCE: 2, BLOCK: 4 };
 
 /** The least n >= 0 for which a predicate holds that stays true once it is. */
@@ -29,7 +41,7 @@ function leastFor(holds) {
 /** A history under a policy, with the block it has come to: what there is to ask of it. */
 class View {
   constructor({ history, blockUntil, offences }, policy) {
-    const rule = ALGORITHMS[policy.algorithm];
+    const rule = RULES[policy.algorithm];
     this.history = history;
     this.blockUntil = blockUntil;
     this.offences = offences;
@@ -113,7 +125,7 @@ class Oracle {
   refund(attempt, now) {
     const record = this.refundable.get(attempt);
     if (record === undefined) return false;
-    const { findsIn } = ALGORITHMS[this.policy.algorithm];
+    const { findsIn } = RULES[this.policy.algorithm];
     const found = findsIn(this.state.history, record, this.policy, now);
     if (found) this.takeBack(attempt, now);
     if (found === false) this.refundable.delete(attempt);
@@ -182,4 +194,4 @@ class Oracle {
   }
 }
 
-module.exports = { ALGORITHM_NAMES: Object.keys(ALGORITHMS), BLOCKED_BY, Oracle };
+module.exports = { ALGORITHM_NAMES: ALGORITHMS, BLOCKED_BY, Oracle, RULES };

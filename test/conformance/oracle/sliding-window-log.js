@@ -22,4 +22,29 @@ function findsIn(history, { at }, { limits, countBlocked }, now) {
   return true;
 }
 
-module.exports = { clampsTime: true, findsIn, newestOf, usedBy };
+/** In no span of one interval more than max. */
+function keepsTo(admissions, { interval, maxInInterval }) {
+  return admissions.every(({ at }) => {
+    const span = admissions.filter((other) => other.at > at - interval && other.at <= at);
+    return sumOf(span) <= maxInInterval;
+  });
+}
+
+module.exports = {
+  clampsTime: true,
+  countsBlocked: true,
+  examples: {
+    kept: [[0, 0, 100]],
+    broken: [
+      [0, 0, 99],
+      [90, 90, 110],
+      [0, 0, 50, 99, 100],
+    ],
+  },
+  findsIn,
+  fullFor: (interval) => interval,
+  fullForAfterRefusal: (interval) => interval,
+  keepsTo,
+  newestOf,
+  usedBy,
+};

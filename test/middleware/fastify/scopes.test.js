@@ -185,6 +185,13 @@ describe('config.rateLimit', () => {
   });
 });
 
+test('a property of the application is not written over', async () => {
+  const app = newApp();
+  app.decorateRequest('user', null);
+  app.register(rollgate, { ...LIMITS, requestPropertyName: 'user' });
+  await expect(ready(app)).rejects.toMatchObject({ code: 'ERR_ROLLGATE_OPTION' });
+});
+
 describe('wrong options are errors of ready()', () => {
   test.each([
     ['unknown', { limitt: 3 }],
@@ -192,6 +199,8 @@ describe('wrong options are errors of ready()', () => {
     ['out of range', { windowMs: -1 }],
     ['of register itself', { prefix: '/v1' }],
     ['that contradict each other', { limiter: limiterOf(1), limit: 2 }],
+    ['a property that requests have', { requestPropertyName: 'ip' }],
+    ['a property that requests get', { requestPropertyName: 'log' }],
   ])('of the plugin: %s', async (_what, options) => {
     const app = newApp();
     app.register(rollgate, options);
@@ -203,6 +212,7 @@ describe('wrong options are errors of ready()', () => {
     ['no options', 3],
     ['a list', []],
     ['null', null],
+    ['a property that requests have', { requestPropertyName: 'ip' }],
   ])('of a route: %s', async (_what, rateLimit) => {
     const app = newApp();
     app.register(rollgate, LIMITS);

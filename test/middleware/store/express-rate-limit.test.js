@@ -175,6 +175,18 @@ test('wrong options are logged by express-rate-limit, and no request passes', as
   expect(body.message).toMatch(/maxInInterval/);
 });
 
+test('one store of two middleware with other limits: no request passes either', async () => {
+  const logger = loud();
+  const store = new RollgateStore();
+  const app = express();
+  app.use('/a', rateLimit({ windowMs: HOUR_MS, limit: 5, store, logger }));
+  app.use('/b', rateLimit({ windowMs: HOUR_MS, limit: 300, store, logger }));
+  expect(logger.error).toHaveBeenCalled();
+  const server = express().use(appWith(app));
+  expect(await statusesOf(server, 3, '/a')).toEqual([500, 500, 500]);
+  expect(await statusesOf(server, 3, '/b')).toEqual([500, 500, 500]);
+});
+
 test('a limiter of yours may have what express-rate-limit has not', async () => {
   const limiter = RateLimiter({
     limits: [

@@ -242,8 +242,7 @@ describe('localKeys and prefix tell express-rate-limit where it counts', () => {
 describe('what is wrong', () => {
   test.each([
     ['no object', 'redis'],
-    ['an unknown option', { windowMs: 1000 }],
-    ['interval, which is windowMs', { interval: 1000 }],
+    ['an unknown option', { intervall: 1000 }],
     ['a limit of the wrong type', { maxInInterval: '3' }],
     ['a clock that is none', { clock: 5 }],
     ['what is no limiter', { limiter: {} }],
@@ -256,6 +255,20 @@ describe('what is wrong', () => {
       expect.objectContaining({ code: 'ERR_ROLLGATE_OPTION' }),
     );
   });
+
+  test.each(['interval', 'windowMs', 'limit', 'max'])(
+    '%s is refused with the place where it belongs',
+    (name) => {
+      expect(() => new RollgateStore({ [name]: 5 })).toThrow(
+        expect.objectContaining({
+          code: 'ERR_ROLLGATE_OPTION',
+          message: expect.stringMatching(
+            new RegExp(`^option '${name}': .*rateLimit\\({ windowMs, limit, store }\\)$`),
+          ),
+        }),
+      );
+    },
+  );
 
   test.each([
     ['a window that is none', {}, { windowMs: -1, limit: 2 }],
@@ -290,13 +303,17 @@ describe('what is wrong', () => {
     }
   });
 
-  test('a second middleware with other limits, while the first goes on', async () => {
+  test('a second middleware with other limits: from then on neither can use it', async () => {
     const { store } = storeWith();
     store.init({ windowMs: WINDOW_MS, limit: 2 });
-    expect(() => store.init({ windowMs: WINDOW_MS, limit: 3 })).toThrow(
-      expect.objectContaining({ code: 'ERR_ROLLGATE_STORE' }),
-    );
     expect((await store.increment('a')).totalHits).toBe(1);
+    for (const limit of [3, 2]) {
+      expect(() => store.init({ windowMs: WINDOW_MS, limit })).toThrow(
+        expect.objectContaining({ code: 'ERR_ROLLGATE_STORE' }),
+      );
+      await expect(store.increment('a')).rejects.toMatchObject({ code: 'ERR_ROLLGATE_STORE' });
+    }
+    await store.shutdown();
   });
 
   test('a key that is no id', async () => {
