@@ -123,16 +123,20 @@ describe('memory', () => {
         const base = process.memoryUsage().rss;
         const used = [];
         const note = () => used.push((process.memoryUsage().rss - base) / 1e6);
-        const closed = fill(RateLimiter(OPTIONS)); note();
-        await closed.close(); note();
-        const cleared = fill(RateLimiter(OPTIONS)); note();
-        await cleared.clearAll(); note();
+        const cleared = RateLimiter(OPTIONS);
+        for (let round = 0; round < 3; round++) {
+          const closed = fill(RateLimiter(OPTIONS)); note();
+          await closed.close();
+          fill(cleared); note();
+          await cleared.clearAll();
+        }
         return used;
       });
     `);
-    const [beforeClose, closed, beforeClear, cleared] = found;
-    for (const fullMb of [beforeClose, beforeClear]) expect(fullMb).toBeGreaterThan(20);
-    for (const emptyMb of [closed, cleared]) expect(emptyMb).toBeLessThan(12);
+    // What comes back need not go back to the system, but is there for the next.
+    const [first, ...later] = found;
+    expect(first).toBeGreaterThan(20);
+    for (const fullMb of later) expect(fullMb).toBeLessThan(first + 12);
   });
 
   weighs(
