@@ -1,4 +1,4 @@
-// What is allowed: a list of windows over one log of an id's newest actions.
+// What is allowed: a list of windows, and what follows from them for whoever counts.
 #pragma once
 
 #include <algorithm>
@@ -83,6 +83,9 @@ class Policy {
   std::uint64_t smallest_max() const { return smallest_max_; }
 
  private:
+  static constexpr std::uint64_t kLeastKept = 100;
+  static constexpr std::uint64_t kMostKept = 1000;
+
   std::vector<Window> windows_;
   Micros min_difference_;
   bool count_blocked_;
@@ -92,9 +95,6 @@ class Policy {
   Micros longest_interval_ = 0;
   Micros block_retention_ = 0;
   std::uint32_t log_capacity_;
-  static constexpr std::uint64_t kLeastKept = 100;
-  static constexpr std::uint64_t kMostKept = 1000;
-
   bool exceeds_log_;
   bool sets_max_;
   std::uint64_t most_kept_ = kLeastKept;

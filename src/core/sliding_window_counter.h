@@ -10,9 +10,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <type_traits>
 
-#include "core/aligned_window.h"
+#include "core/aligned_counts.h"
 #include "core/decision.h"
 #include "core/judgement.h"
 #include "core/policy.h"
@@ -23,66 +22,36 @@ namespace rollgate {
 
 /// The algorithm under one policy; `P` is a Policy or a SingleWindowPolicy.
 template <class P>
-class SlidingWindowCounter {
+class SlidingWindowCounter : public AlignedRules<P> {
  public:
-  static constexpr bool kAlignsToEpoch = true;
-  static constexpr bool kRefundsAskTime = false;
-
-  /// Whether the form for a single window will do.
-  static bool FitsSingleWindow(const Policy&) { return true; }
-
   explicit SlidingWindowCounter(const Policy& policy)
-      : policy_(policy),
-        windows_(ForEachWindow<AlignedWindow>(policy_)),
-        counts_(policy_),
+      : AlignedRules<P>(policy),
         retention_(std::max(2 * policy.longest_interval(), policy.min_difference())) {}
 
-  const P& policy() const { return policy_; }
-
-  /// See Policy::SetMax.
-  void SetMax(std::uint64_t max) {
-    if constexpr (std::is_same_v<P, Policy>) policy_.SetMax(max, true);
-  }
-
   /// What an id takes besides its life and its moment, which is its newest recorded action.
-  std::size_t state_bytes() const { return windows_.size() * 2 * counts_.bytes(); }
+  std::size_t state_bytes() const { return this->windows().size() * 2 * this->counts().bytes(); }
 
   /// How long after its moment an id has expired; moments and time as the table counts them.
   Micros retention() const { return retention_; }
   /// How long after a write what was written can matter.
   Micros lifetime() const { return retention(); }
-  static Micros Cut(Micros now) { return now; }
-  static Micros TableTime(Micros now) { return now; }
-  static Micros FromTableTime(Micros moment) { return moment; }
 
   /// One id: for each window the count of the one before the newest action's, then of that one.
-  class Account {
+  class Account : public AlignedAccount<SlidingWindowCounter, Account> {
+    using Base = AlignedAccount<SlidingWindowCounter, Account>;
+    using Base::life_;
+    using Base::newest_;
+    using Base::rules_;
+    using Base::state_;
+
    public:
-    Account(const SlidingWindowCounter& rules, std::byte* state, Micros newest, std::uint32_t life)
-        : rules_(rules), state_(state), newest_(newest), life_(life) {}
-
-    /// An id that has done nothing; `state` is set.
-    static Account Begin(const SlidingWindowCounter& rules, std::byte* state, std::uint32_t life) {
-      std::fill_n(state, rules.state_bytes(), std::byte{0});
-      return {rules, state, kLongAgo, life};
-    }
-
-    /// Whether this can be a state at all, where it comes from somebody else.
-    bool IsSound() const {
-      return newest_ == kLongAgo || (newest_ >= -kLongest && newest_ <= kLongest);
-    }
-
-    Micros moment() const { return newest_; }
-    std::uint32_t life() const { return life_; }
-    std::uint64_t Token() const { return life_; }
-    Micros Newest() const { return newest_; }
-    Micros At(Micros now) const { return std::max(now, newest_); }
+    using Base::Base;
 
     std::uint64_t Used(std::size_t i, Micros at) const {
       const auto [previous, current, left] = CountsAt(i, at);
-      const auto interval = static_cast<std::uint64_t>(rules_.windows_[i].interval());
+      const auto interval = static_cast<std::uint64_t>(rules_.windows()[i].interval());
       const std::uint64_t share = WideDivide(WideMultiply(previous, left), interval);
-      return std::min(current + share, rules_.policy_.windows()[i].max);
+      return std::min(current + share, rules_.policy().windows()[i].max);
     }
 
     bool Reaches(std::size_t i, std::uint64_t n, Micros at) const {
@@ -90,14 +59,14 @@ class SlidingWindowCounter {
       if (current >= n) return true;
       const std::uint64_t missing = n - current;
       if (previous < missing) return false;
-      const auto interval = static_cast<std::uint64_t>(rules_.windows_[i].interval());
+      const auto interval = static_cast<std::uint64_t>(rules_.windows()[i].interval());
       return WideMultiply(previous, left) >= WideMultiply(missing, interval);
     }
 
     Micros BelowAt(std::size_t i, std::uint64_t n) const {
       const std::uint64_t previous = Load(i, 0);
       const std::uint64_t current = Load(i, 1);
-      const AlignedWindow& window = rules_.windows_[i];
+      const AlignedWindow& window = rules_.windows()[i];
       if (current < n) {
         if (previous < n - current) return kLongAgo;
         // The newest action's window: as long as there is some of it left then.
@@ -111,10 +80,10 @@ class SlidingWindowCounter {
     }
 
     void Record(Micros at, std::uint64_t cost) {
-      for (std::size_t i = 0; i < rules_.windows_.size(); ++i) {
+      for (std::size_t i = 0; i < rules_.windows().size(); ++i) {
         const auto [previous, current, left] = CountsAt(i, at);
-        rules_.counts_.Store(state_, 2 * i, previous);
-        rules_.counts_.Store(state_, 2 * i + 1, rules_.counts_.Add(current, cost));
+        rules_.counts().Store(state_, 2 * i, previous);
+        rules_.counts().Store(state_, 2 * i + 1, rules_.counts().Add(current, cost));
       }
       newest_ = at;
     }
@@ -124,15 +93,15 @@ class SlidingWindowCounter {
       const auto [at, cost, token] = receipt;
       bool found = false;
       if (token != life_) return found;
-      for (std::size_t i = 0; i < rules_.windows_.size(); ++i) {
-        const AlignedWindow& window = rules_.windows_[i];
+      for (std::size_t i = 0; i < rules_.windows().size(); ++i) {
+        const AlignedWindow& window = rules_.windows()[i];
         if (newest_ < at) continue;
         const Micros later = newest_ - window.StartOf(at);
         if (later >= 2 * window.interval()) continue;
         const std::size_t place = later < window.interval() ? 1 : 0;
         const std::uint64_t count = Load(i, place);
         if (count == 0) continue;
-        rules_.counts_.Store(state_, 2 * i + place, count - std::min(count, cost));
+        rules_.counts().Store(state_, 2 * i + place, count - std::min(count, cost));
         found = true;
       }
       return found;
@@ -146,12 +115,12 @@ class SlidingWindowCounter {
     };
 
     std::uint64_t Load(std::size_t i, std::size_t place) const {
-      return rules_.counts_.Load(state_, 2 * i + place);
+      return rules_.counts().Load(state_, 2 * i + place);
     }
 
     /// The counts around a moment that is no earlier than the newest action.
     Counts CountsAt(std::size_t i, Micros at) const {
-      const AlignedWindow& window = rules_.windows_[i];
+      const AlignedWindow& window = rules_.windows()[i];
       const Micros start = window.StartOf(at);
       const auto left = static_cast<std::uint64_t>(start + window.interval() - at);
       if (newest_ >= start) return {Load(i, 0), Load(i, 1), left};
@@ -167,17 +136,9 @@ class SlidingWindowCounter {
       --bound.low;
       return static_cast<Micros>(WideDivide(bound, previous));
     }
-
-    const SlidingWindowCounter& rules_;
-    std::byte* state_;
-    Micros newest_;
-    std::uint32_t life_;
   };
 
  private:
-  P policy_;
-  PerWindow<P, AlignedWindow> windows_;
-  CountFormat counts_;
   Micros retention_;
 };
 

@@ -31,7 +31,7 @@ struct MemoryStoreStats {
 };
 
 /// Owned by one thread. Reads no clock: `now` comes from the caller, in microseconds within
-/// ±kLongest; where it lies before an id's newest action, that action's time is taken. A `cost` is
+/// ±kLongest; a time before an id's newest action counts as the algorithm says. A `cost` is
 /// in [1, policy.smallest_max()], or 0 in a Peek that is to tell what is used. Throws nothing but
 /// std::bad_alloc.
 class MemoryStore {

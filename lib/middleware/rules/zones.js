@@ -3,6 +3,7 @@
 
 const { createHash } = require('node:crypto');
 const { refuseId } = require('../../refusals');
+const { countingPlace } = require('../counting-place');
 const { limiterFor } = require('../limiter-for');
 const { createPolicyNaming } = require('../policy-naming');
 const { createLimitOf } = require('../request-limit');
@@ -40,7 +41,7 @@ function createZones(settings) {
 
 function createZone({ limiterOptions, policy, isPerPath }, storeOptions, settings) {
   const limiter = limiterFor({ limiterOptions: { ...storeOptions, ...limiterOptions } });
-  const store = storeOptions.namespace ?? limiter;
+  const store = countingPlace(storeOptions, limiter);
   const limitOf = createLimitOf(limiterOptions.maxInInterval);
   return { limiter, policy, isPerPath, limitOf, store, namePolicies: createPolicyNaming(settings) };
 }
