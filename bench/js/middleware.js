@@ -150,7 +150,7 @@ module.exports = {
     'How much CPU does the middleware add to a request, beside express-rate-limit with its MemoryStore and the same headers?',
   bias: [
     'In one process: requests and responses are those of node:http, and end without a connection; what that costs without a middleware is taken off, what Node does with the headers is not: "the headers alone" sets the same ones with texts that stand, the least that any middleware adds. All take turns in chunks within one process; the ratio is the median of those of the chunks, so unlike elsewhere on this page it is below 1 where rollgate needs less.',
-    'The limit is 1000 in 15 minutes, so one client is soon refused and each of 10,000 passes. Refused requests are let through by a handler and answered like the others.',
+    'The limit is 100 in 15 minutes, so one client is soon refused and each of 10,000 passes. Refused requests are let through by a handler and answered like the others.',
     'Over HTTP each is a server in a process of its own, asked by a client in another, and the CPU is that of the server. The middleware is a small part of it, so the noise of two large figures is in their difference.',
   ],
   budgetMs: 300_000,

@@ -4,6 +4,7 @@
 const RateLimiter = require('../..');
 const { createPlainKv } = require('../support/kv-stores');
 const { errorOf, outcomeOf } = require('../support/outcome');
+const { randomFrom } = require('../support/traces');
 const { waitUntil } = require('../support/wait-until');
 
 const TIMEOUT = 'ERR_ROLLGATE_KV_TIMEOUT';
@@ -451,14 +452,15 @@ describe('the calls of one process on one id', () => {
 });
 
 test('limiters that race through slow answers admit exactly what they may', async () => {
+  const random = randomFrom(5);
   const kv = createPlainKv();
   const slow = Object.fromEntries(
     ['get', 'set'].map((name) => [
       name,
       async (...args) => {
-        await new Promise((resolve) => setTimeout(resolve, Math.random() * 4));
+        await new Promise((resolve) => setTimeout(resolve, random.between(0, 4)));
         const answer = await kv[name](...args);
-        await new Promise((resolve) => setTimeout(resolve, Math.random() * 4));
+        await new Promise((resolve) => setTimeout(resolve, random.between(0, 4)));
         return answer;
       },
     ]),

@@ -4,7 +4,7 @@
 const { isDeepStrictEqual } = require('node:util');
 const { optionRangeError, optionTypeError, rangeError, typeError } = require('../../errors');
 const limiter = require('../../options');
-const { readBoolean, readObject, rejectUnknownOptions } = require('../../option-values');
+const { readBoolean, readList, readObject, rejectUnknownOptions } = require('../../option-values');
 const { isWellFormed } = require('../../remote/well-formed');
 const {
   LIMIT_NAMES,
@@ -42,8 +42,7 @@ const NEED_LIMITS = RULE_NAMES.filter(
 function readRules(given, own) {
   const storeOptions = pick(given, STORE_OPTIONS);
   limiter.readLimiterOptions({ ...storeOptions, interval: 1, maxInInterval: 1 });
-  const list = Array.isArray(given.rules) ? Array.from(given.rules) : [];
-  if (list.length === 0) throw optionTypeError('rules', 'a list of at least one rule', given.rules);
+  const list = readList('rules', given.rules, 'a list of at least one rule');
   const rules = list.map((rule, i) => readInPlace(`rules[${i}]`, () => readRule(rule, i, own)));
   assertReachable(
     rules.map(({ pattern }) => pattern),
