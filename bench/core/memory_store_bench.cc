@@ -33,7 +33,7 @@ MemoryStoreOptions StoreOptions(std::size_t max_keys) {
 }
 
 void Check(benchmark::State& state, std::size_t ids, const PolicyOptions& options) {
-  const auto store = MemoryStore::Create(Policy(options), StoreOptions(ids));
+  const auto store = CreateMemoryStore(Policy(options), StoreOptions(ids));
   Micros now = 0;
   for (std::uint32_t i = 0; i < ids; ++i) store->Check(IdentityOfNumber(i), ++now);
 

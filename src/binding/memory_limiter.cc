@@ -35,7 +35,7 @@ struct MemoryLimiter {
   MemoryLimiter() { ++live_limiters; }
   ~MemoryLimiter() { --live_limiters; }
 
-  std::unique_ptr<MemoryStore> store;  // null once closed
+  std::unique_ptr<Store> store;  // null once closed
   Secret secret;
   std::vector<WindowUse> uses;  // what decisions are written through
   Borrowed refuse;
@@ -215,7 +215,7 @@ napi_value Stats(napi_env env, napi_callback_info info) {
   Call<MemoryLimiter, 0> call(env, info);
   MemoryLimiter& limiter = *call.state;
   if (!limiter.store) return limiter.closed.Call();
-  const MemoryStoreStats stats = limiter.store->stats();
+  const StoreStats stats = limiter.store->stats();
   double* out = limiter.report;
   *out++ = static_cast<double>(stats.keys);
   *out++ = static_cast<double>(stats.allowed);
@@ -288,7 +288,7 @@ napi_value Create(napi_env env, napi_callback_info info) {
   if (!limiter->clock && traits.aligns_to_epoch) {
     limiter->epoch_offset = EpochOffset(limiter->monotonic_clock);
   }
-  limiter->store = MemoryStore::Create(policy, store);
+  limiter->store = CreateMemoryStore(policy, store);
   return MakeFunctions(env, std::move(limiter), kFunctions);
 }
 

@@ -21,7 +21,7 @@ using memory::InlineLogs;
 using memory::LogStore;
 
 template <class Logs>
-std::unique_ptr<MemoryStore> CreateWith(const Policy& policy, const MemoryStoreOptions& options) {
+std::unique_ptr<Store> CreateWith(const Policy& policy, const MemoryStoreOptions& options) {
   if (SingleWindowPolicy::Fits(policy)) {
     return std::make_unique<LogStore<SingleWindowPolicy, Logs>>(policy, options);
   }
@@ -29,13 +29,12 @@ std::unique_ptr<MemoryStore> CreateWith(const Policy& policy, const MemoryStoreO
 }
 
 template <std::unsigned_integral Stamp>
-std::unique_ptr<MemoryStore> CreateFor(const Policy& policy, const MemoryStoreOptions& options) {
+std::unique_ptr<Store> CreateFor(const Policy& policy, const MemoryStoreOptions& options) {
   return InlineLogs<Stamp>::Fits(policy) ? CreateWith<InlineLogs<Stamp>>(policy, options)
                                          : CreateWith<BlockLogs<Stamp>>(policy, options);
 }
 
-std::unique_ptr<MemoryStore> CreateLogStore(const Policy& policy,
-                                            const MemoryStoreOptions& options) {
+std::unique_ptr<Store> CreateLogStore(const Policy& policy, const MemoryStoreOptions& options) {
   // Half the bytes where the longest window allows it: up to 71 minutes.
   return policy.retention() <= RingLog<std::uint32_t>::kLongestRetention
              ? CreateFor<std::uint32_t>(policy, options)
@@ -44,12 +43,11 @@ std::unique_ptr<MemoryStore> CreateLogStore(const Policy& policy,
 
 }  // namespace
 
-std::unique_ptr<MemoryStore> MemoryStore::Create(const Policy& policy,
-                                                 const MemoryStoreOptions& options) {
-  const auto make = [&]<class Rules>() -> std::unique_ptr<MemoryStore> {
+std::unique_ptr<Store> CreateMemoryStore(const Policy& policy, const MemoryStoreOptions& options) {
+  const auto make = [&]<class Rules>() -> std::unique_ptr<Store> {
     return std::make_unique<AccountStore<Rules>>(policy, options);
   };
-  auto store = WithAccountAlgorithm<std::unique_ptr<MemoryStore>>(policy, make);
+  auto store = WithAccountAlgorithm<std::unique_ptr<Store>>(policy, make);
   return store ? std::move(store) : CreateLogStore(policy, options);
 }
 

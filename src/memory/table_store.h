@@ -28,7 +28,7 @@ namespace rollgate::memory {
 /// A store around one table. `Derived` has Release(Slot&), which gives back what a slot owns
 /// elsewhere, extra_bytes() for that, and calls ReleaseAll() in its destructor.
 template <class Derived>
-class TableStore : public MemoryStore {
+class TableStore : public Store {
  public:
   bool Clear(const Identity& id) override {
     const Place place = table_.Find(id);
@@ -41,7 +41,7 @@ class TableStore : public MemoryStore {
     table_.Clear();
   }
 
-  MemoryStoreStats stats() const override {
+  StoreStats stats() const override {
     const auto& derived = static_cast<const Derived&>(*this);
     return {table_.live(), allowed_, blocked_, table_.evicted(),
             table_.bytes() + derived.extra_bytes()};

@@ -74,7 +74,7 @@ TEST(MemoryStoreTable, WhereAClockMayStepBackNobodyIsForgottenForHavingExpired) 
   MemoryStoreOptions store_options;
   store_options.secret = kSecret;
   store_options.clock_may_step_back = true;
-  const auto store = MemoryStore::Create(policy, store_options);
+  const auto store = CreateMemoryStore(policy, store_options);
   Random random(5);
   std::map<std::int64_t, Oracle> oracles;
   Micros now = 0;
@@ -175,8 +175,8 @@ TEST(MemoryStoreTable, ARefundedIdIsNearerToExpiry) {
 
 TEST(MemoryStoreTable, TellsOfTheFirstEvictionOnce) {
   int told = 0;
-  const auto store = MemoryStore::Create(Policy({{{kSecond, 1}}, 0, true}),
-                                         {10, kSecret, false, [&told] { ++told; }});
+  const auto store = CreateMemoryStore(Policy({{{kSecond, 1}}, 0, true}),
+                                       {10, kSecret, false, [&told] { ++told; }});
   for (std::int64_t id = 0; id < 10; ++id) store->Check(Id(id), id);
   EXPECT_EQ(told, 0);
   for (std::int64_t id = 10; id < 30; ++id) store->Check(Id(id), id);

@@ -240,7 +240,7 @@ TEST(MemoryStore, ARefusedAttemptResetsWhenItWouldPass) {
 TEST(MemoryStore, APeekCreatesNothing) {
   Limiter limiter({{{kSecond, 5}}, 0, true});
   for (std::int64_t id = 0; id < 1000; ++id) EXPECT_TRUE(limiter.Peek(id, 0).verdict.allowed());
-  const MemoryStoreStats stats = limiter.store->stats();
+  const StoreStats stats = limiter.store->stats();
   EXPECT_EQ(stats.keys, 0u);
   EXPECT_EQ(stats.allowed + stats.blocked, 0u);
 }

@@ -44,7 +44,7 @@ class Replay {
  public:
   explicit Replay(const Trace& trace)
       : trace_(trace),
-        store_(MemoryStore::Create(Policy(trace.policy), {1000, kSecret, true, nullptr})),
+        store_(CreateMemoryStore(Policy(trace.policy), {1000, kSecret, true, nullptr})),
         decisions_(trace.operations.size()),
         uses_(trace.policy.windows.size()) {}
 
@@ -105,7 +105,7 @@ class Replay {
   }
 
   const Trace& trace_;
-  std::unique_ptr<MemoryStore> store_;
+  std::unique_ptr<Store> store_;
   std::vector<Decision> decisions_;
   std::vector<WindowUse> uses_;
 };

@@ -22,9 +22,9 @@ inline Identity Id(std::int64_t number) {
   return IdentityOf(std::u16string(digits.begin(), digits.end()), kSecret);
 }
 
-inline std::unique_ptr<MemoryStore> StoreFor(const PolicyOptions& policy,
-                                             std::size_t max_keys = 1'000'000) {
-  return MemoryStore::Create(Policy(policy), {max_keys, kSecret, false, nullptr});
+inline std::unique_ptr<Store> StoreFor(const PolicyOptions& policy,
+                                       std::size_t max_keys = 1'000'000) {
+  return CreateMemoryStore(Policy(policy), {max_keys, kSecret, false, nullptr});
 }
 
 /// A store and what it wrote last.
@@ -56,7 +56,7 @@ class Limiter {
     return store->Refund(Id(id), {at, cost, decision.token}, now.value_or(at));
   }
 
-  std::unique_ptr<MemoryStore> store;
+  std::unique_ptr<Store> store;
 
  private:
   std::vector<WindowUse> uses_;
