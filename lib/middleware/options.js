@@ -27,7 +27,7 @@ function readOptions(options = {}) {
     throw optionTypeError('options', 'an object', options);
   }
   const given = withoutUndefined(options);
-  limiter.rejectUnknownOptions(given, KNOWN_OPTIONS, { notYet: limiter.NOT_YET, instead: INSTEAD });
+  limiter.rejectUnknownOptions(given, KNOWN_OPTIONS, { instead: INSTEAD });
   const own = readOwnOptions(given);
   if (given.rules !== undefined) {
     const why = 'each of which has limits of its own';
