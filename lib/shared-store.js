@@ -44,7 +44,7 @@ function createSharedStore(checked) {
     create: native.createSharedLimiter,
     options: { name, directory, maxKeys },
     failed: failShared,
-    evictionText: `the shared region '${name}' is full (maxKeys), and a rollgate limiter drops`,
+    evictionText: `the shared limiter '${name}' is full (maxKeys) and drops`,
   });
   if (!setsMax || algorithm !== LOG) return store;
   return {
