@@ -59,6 +59,8 @@ export type {
   RequestLimit,
   RuleOption,
   SeveralLimitsOptions,
+  SharedOptions,
+  SharedStoreOptions,
   Stats,
   WindowState,
   WithRateLimit,
@@ -73,4 +75,5 @@ export {
   RateLimiter,
   RedisRateLimiter,
   rateLimit,
+  unlinkShared,
 } from './index.js';
