@@ -509,10 +509,7 @@ declare namespace RateLimiter {
     kv?: undefined;
     shared?: undefined;
     commandTimeout?: undefined;
-  } & (
-    | { redis: Redis; client?: undefined }
-    | { client: Redis; redis?: undefined }
-  );
+  } & ({ redis: Redis; client?: undefined } | { client: Redis; redis?: undefined });
 
   /** The options of a limiter on Redis. */
   type RedisRateLimiterOptions<Redis = RedisOption> = (OneLimitOptions | SeveralLimitsOptions) &
