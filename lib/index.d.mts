@@ -60,6 +60,7 @@ export type {
   RuleOption,
   SeveralLimitsOptions,
   SharedOptions,
+  SharedRateLimiterOptions,
   SharedStoreOptions,
   Stats,
   WindowState,

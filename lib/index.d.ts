@@ -138,7 +138,7 @@ declare namespace RateLimiter {
      * @throws TypeError `ERR_ROLLGATE_OPTION`: an option is missing, unknown or of the wrong type
      * @throws RangeError `ERR_ROLLGATE_OPTION`: an option is out of range
      */
-    (options: RateLimiterOptions): Self;
+    (options: SharedRateLimiterOptions): Self;
 
     /**
      * A limiter on Redis, which everybody shares who has its `namespace`. It answers with promises.
@@ -162,7 +162,7 @@ declare namespace RateLimiter {
     (options: KvRateLimiterOptions): RemoteRateLimiter;
 
     /** The same with `new`. */
-    new (options: RateLimiterOptions): Self;
+    new (options: SharedRateLimiterOptions): Self;
     // With a type parameter they are not what `extends RateLimiter` extends, which takes one type only.
     new <_>(options: RedisRateLimiterOptions): AsyncRateLimiter;
     new <_>(options: KvRateLimiterOptions): RemoteRateLimiter;
@@ -415,13 +415,19 @@ declare namespace RateLimiter {
     redis?: undefined;
     client?: undefined;
     kv?: undefined;
+    shared?: undefined;
     namespace?: undefined;
     onError?: undefined;
     commandTimeout?: undefined;
   }
 
   /** The options of a limiter. Numeric strings are refused, and so is what is not listed here. */
-  type RateLimiterOptions = (OneLimitOptions | SeveralLimitsOptions) & NoRedis & SharedStoreOptions;
+  type RateLimiterOptions = (OneLimitOptions | SeveralLimitsOptions) & NoRedis;
+
+  /** The options of a limiter in memory that may be shared. */
+  type SharedRateLimiterOptions = (OneLimitOptions | SeveralLimitsOptions) &
+    Omit<NoRedis, 'shared'> &
+    SharedStoreOptions;
 
   /** A client or cluster of ioredis, 4 or newer. */
   interface IORedisClient {
@@ -764,7 +770,7 @@ declare namespace RateLimiter {
 
   /** Only with `new`. */
   interface InMemoryRateLimiterConstructor {
-    new (options: RateLimiterOptions & { shared?: undefined }): InMemoryRateLimiter;
+    new (options: RateLimiterOptions): InMemoryRateLimiter;
     readonly prototype: InMemoryRateLimiter;
   }
 

@@ -7,9 +7,9 @@ import {
   type Decision,
   type ErrorCode,
   InMemoryRateLimiter,
-  type RateLimiterOptions,
   rateLimit,
   type SharedOptions,
+  type SharedRateLimiterOptions,
   type Stats,
   unlinkShared,
 } from '../../lib';
@@ -24,7 +24,10 @@ const limiter = RateLimiter({ shared: 'api', ...GOOD });
 expectType<RateLimiter>(limiter);
 expectType<RateLimiter>(new RateLimiter({ shared: region, ...GOOD }));
 expectType<RateLimiter>(RateLimiter({ shared: undefined, ...GOOD }));
-expectAssignable<RateLimiterOptions>({ shared: { name: 'api' }, maxKeys: 5, limits: [GOOD] });
+expectAssignable<SharedRateLimiterOptions>({ shared: region, limits: [GOOD] });
+declare const place: string | undefined;
+RateLimiter({ shared: place, ...GOOD });
+new RateLimiter({ shared: place, ...GOOD });
 rateLimit({ shared: 'api', windowMs: 1000, limit: 5 });
 rateLimit({ shared: region, rules: [{ path: '/', limit: 5 }] });
 rateLimit({ limiter });
