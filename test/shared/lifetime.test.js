@@ -54,19 +54,31 @@ test('an attachment is one mapping and one open file, until close', async () => 
 
 describe('a dropped limiter lets go of its region', () => {
   test.each([
-    ['that was called', "const limiter = RateLimiter(OPTIONS); limiter('a'); limiter.attempt('b');"],
+    [
+      'that was called',
+      "const limiter = RateLimiter(OPTIONS); limiter('a'); limiter.attempt('b');",
+    ],
     ['that was never called', 'RateLimiter(OPTIONS);'],
     [
       'whose clock refers to it',
       "let limiter; limiter = RateLimiter({ ...OPTIONS, clock: () => (limiter ? 1 : 2) }); limiter('a');",
     ],
-    ['that refers to itself', "const limiter = RateLimiter(OPTIONS); limiter.self = limiter; limiter('a');"],
-    ['that dropped ids', 'const limiter = RateLimiter(OPTIONS); for (let i = 0; i < 200; i++) limiter(i);'],
+    [
+      'that refers to itself',
+      "const limiter = RateLimiter(OPTIONS); limiter.self = limiter; limiter('a');",
+    ],
+    [
+      'that dropped ids',
+      'const limiter = RateLimiter(OPTIONS); for (let i = 0; i < 200; i++) limiter(i);',
+    ],
     [
       'that was refused',
       "const limiter = RateLimiter({ ...OPTIONS, interval: 7 }); try { limiter('a'); } catch {}",
     ],
-    ['with its decisions', 'const limiter = RateLimiter(OPTIONS); limiter.own = limiter.attempt(1);'],
+    [
+      'with its decisions',
+      'const limiter = RateLimiter(OPTIONS); limiter.own = limiter.attempt(1);',
+    ],
   ])('%s', async (_name, body) => {
     const found = await ask(`
       process.removeAllListeners('warning');
