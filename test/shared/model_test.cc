@@ -1,0 +1,399 @@
+// Every order in which a few processes can use a tiny region, and every moment at which one of them
+// can be killed, comes to what some order of whole calls comes to.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <functional>
+#include <iostream>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "shared/audit.h"
+#include "shared/explorer.h"
+#include "shared/table.h"
+#include "shared/tiny_region.h"
+
+namespace rollgate::testing {
+namespace {
+
+using shared::Entry;
+using shared::Table;
+using shared::Word;
+
+constexpr Micros kWindow = 100;
+constexpr std::size_t kSpectator = 9;  ///< the entry of whoever looks at the end
+
+/// A log of at most two actions: enough to tell whether one was lost, or is another id's.
+struct Log {
+  static constexpr Micros kNone = -1000;
+
+  Micros older = kNone;
+  Micros newest = kNone;
+
+  /// The moment that was recorded, or -1.
+  Micros Attempt(Micros now, int max) {
+    const Micros at = std::max(now, newest);
+    const Micros oldest = max == 1 ? newest : older;
+    if (oldest > at - kWindow) return -1;
+    older = newest;
+    newest = at;
+    return at;
+  }
+  bool Refund(Micros at) {
+    if (newest == at && at != kNone) {
+      newest = std::exchange(older, kNone);
+      return true;
+    }
+    return older == at && at != kNone && (older = kNone, true);
+  }
+  bool is_empty() const { return newest == kNone; }
+  Micros expires() const { return newest + kWindow; }
+
+  friend bool operator==(const Log&, const Log&) = default;
+};
+
+struct Call {
+  enum Kind { kAttempt, kRefund, kPeek, kClear, kClearAll };
+  Kind kind;
+  int id = 0;
+  Micros now = 0;  ///< or the action that a refund takes back
+};
+
+Call Attempt(int id, Micros now) { return {Call::kAttempt, id, now}; }
+Call Refund(int id, Micros at) { return {Call::kRefund, id, at}; }
+Call Peek(int id) { return {Call::kPeek, id}; }
+Call Clear(int id) { return {Call::kClear, id}; }
+Call ClearAll() { return {Call::kClearAll}; }
+
+using Calls = std::vector<Call>;
+
+struct Case {
+  int max = 1;
+  std::uint64_t buckets = 1;
+  std::uint64_t slots = 2;  ///< of each bucket
+  std::vector<Identity> ids;
+  Calls before = {};
+  std::vector<Calls> processes;
+  Calls after_recovery = {};
+  int kills = 0;
+  bool store_buffers = false;
+};
+
+/// What a store makes of a table, in short.
+template <class Access>
+class Client {
+ public:
+  Client(const Case& c, const shared::View& view, std::size_t entry)
+      : case_(c), table_(view, entry) {}
+
+  Micros Do(const Call& call) {
+    const Identity& id = case_.ids[static_cast<std::size_t>(call.id)];
+    switch (call.kind) {
+      case Call::kAttempt:
+        for (;;) {
+          Micros at = call.now;
+          if (table_.Find(id)) {
+            Log log = Read();
+            at = log.Attempt(call.now, case_.max);
+            if (at == -1 || Replace(log)) return at;
+          } else {
+            using Insertion = typename Table<Access>::Insertion;
+            const Insertion insertion = table_.Insert(call.now, [&](Micros earliest) {
+              Log log;
+              at = log.Attempt(std::max(call.now, earliest), case_.max);
+              Write(log);
+              return log.expires();
+            });
+            if (insertion != Insertion::kLost) return at;
+          }
+        }
+      case Call::kRefund:
+        for (;;) {
+          if (!table_.Find(id)) return 0;
+          Log log = Read();
+          if (!log.Refund(call.now)) return 0;
+          if (log.is_empty() ? table_.Remove() : Replace(log)) return 1;
+        }
+      case Call::kPeek: {
+        if (!table_.Find(id)) return -1;
+        const Log log = Read();
+        return log.newest * 1000 + log.older;
+      }
+      case Call::kClear:
+        while (table_.Find(id)) {
+          if (table_.Remove()) return 1;
+        }
+        return 0;
+      case Call::kClearAll:
+        table_.Clear();
+        return 0;
+    }
+    return 0;
+  }
+
+  std::uint64_t Keys() const { return table_.Keys(); }
+
+ private:
+  Log Read() {
+    const std::uint64_t* state = table_.state();
+    return {static_cast<Micros>(state[0]), static_cast<Micros>(state[1])};
+  }
+  void Write(const Log& log) {
+    table_.state()[0] = static_cast<std::uint64_t>(log.older);
+    table_.state()[1] = static_cast<std::uint64_t>(log.newest);
+  }
+  bool Replace(const Log& log) {
+    Write(log);
+    return table_.Replace(log.expires());
+  }
+
+  const Case& case_;
+  Table<Access> table_;
+};
+
+/// The same calls, one after the other. Where a new id finds no room, any may have to leave.
+struct Model {
+  std::map<int, Log> logs;
+  Micros forgotten = Log::kNone;
+
+  /// All that can come of a call.
+  std::vector<std::pair<Model, Micros>> Do(const Call& call, const Case& c) const {
+    Model next = *this;
+    const auto found = next.logs.find(call.id);
+    const bool is_known = found != next.logs.end();
+    switch (call.kind) {
+      case Call::kAttempt: {
+        if (is_known) {
+          const Micros at = found->second.Attempt(call.now, c.max);
+          return {{next, at}};
+        }
+        std::vector<std::pair<Model, Micros>> all;
+        const auto insert = [&](Model& model) {
+          const Micros at =
+              model.logs[call.id].Attempt(std::max(call.now, model.forgotten), c.max);
+          all.emplace_back(model, at);
+        };
+        if (logs.size() < c.buckets * c.slots) {
+          insert(next);
+          return all;
+        }
+        for (const auto& [id, log] : logs) {
+          Model without = *this;
+          if (log.expires() <= call.now) {
+            without.forgotten = std::max(forgotten, log.expires());
+          }
+          without.logs.erase(id);
+          insert(without);
+        }
+        return all;
+      }
+      case Call::kRefund: {
+        if (!is_known || !found->second.Refund(call.now)) return {{next, 0}};
+        if (found->second.is_empty()) next.logs.erase(found);
+        return {{next, 1}};
+      }
+      case Call::kPeek:
+        return {{next, is_known ? found->second.newest * 1000 + found->second.older : -1}};
+      case Call::kClear:
+        next.logs.erase(call.id);
+        return {{next, is_known}};
+      case Call::kClearAll:
+        next.logs.clear();
+        return {{next, 0}};
+    }
+    return {};
+  }
+};
+
+/// What calls have told and what is left at the end.
+using End = std::vector<std::int64_t>;
+
+void AddAnswer(End& end, const std::optional<Answer>& answer) {
+  end.push_back(answer ? static_cast<std::int64_t>(answer->size()) : -1);
+  if (answer) end.insert(end.end(), answer->begin(), answer->end());
+}
+
+/// All that some order of whole calls comes to. Those of a killed process are the first ones of its
+/// own, then those after its recovery.
+class Orders {
+ public:
+  explicit Orders(const Case& c) : case_(c) {
+    Model model;
+    for (const Call& call : c.before) model = model.Do(call, c).front().first;
+    Walk(model, std::vector<Progress>(c.processes.size()), c.kills);
+  }
+
+  bool Contain(const End& end) const { return ends_.count(end) != 0; }
+
+ private:
+  struct Progress {
+    bool killed = false;
+    std::optional<Answer> answer = {};  ///< if it had come to its end
+    Answer heard = {};
+  };
+
+  void Walk(const Model& model, const std::vector<Progress>& all, int kills) {
+    bool is_end = true;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+      const Progress& progress = all[i];
+      const Calls& calls = progress.killed ? case_.after_recovery : case_.processes[i];
+      if (progress.heard.size() < calls.size()) {
+        is_end = false;
+        for (const auto& [next, heard] : model.Do(calls[progress.heard.size()], case_)) {
+          std::vector<Progress> then = all;
+          then[i].heard.push_back(heard);
+          Walk(next, then, kills);
+        }
+      }
+      if (!progress.killed && kills > 0) {
+        std::vector<Progress> then = all;
+        then[i] = {.killed = true};
+        Walk(model, then, kills - 1);
+        if (progress.heard.size() == calls.size()) {
+          then[i].answer = progress.heard;
+          Walk(model, then, kills - 1);
+        }
+      }
+    }
+    if (!is_end) return;
+    End end;
+    for (const Progress& progress : all) {
+      using Told = std::optional<Answer>;
+      AddAnswer(end, progress.killed ? progress.answer : Told(progress.heard));
+      AddAnswer(end, progress.killed ? Told(progress.heard) : Told());
+    }
+    for (std::size_t id = 0; id < case_.ids.size(); ++id) {
+      const auto found = model.logs.find(static_cast<int>(id));
+      end.push_back(found == model.logs.end() ? -1
+                                              : found->second.newest * 1000 + found->second.older);
+    }
+    ends_.insert(end);
+  }
+
+  const Case& case_;
+  std::set<End> ends_;
+};
+
+std::string Text(const End& end) {
+  std::string text;
+  for (const std::int64_t value : end) text += " " + std::to_string(value);
+  return text;
+}
+
+/// The region that is explored, for what an Access has to know of it.
+TinyRegion* explored_region = nullptr;
+
+template <class Access = Explored>
+Exploration Run(const Case& c) {
+  TinyRegion region(c.buckets, c.slots, shared::kState + 2);
+  explored_region = &region;
+  const shared::View view = region.view();
+  view.header->entries_used = c.processes.size();
+  {
+    Client<Explored> first(c, view, 0);
+    for (const Call& call : c.before) first.Do(call);
+  }
+  const Orders orders(c);
+  Scenario scenario;
+  scenario.kills = c.kills;
+  scenario.store_buffers = c.store_buffers;
+  scenario.name_of = [&](const Word* word) { return region.NameOf(word); };
+  for (std::size_t i = 0; i < c.processes.size(); ++i) {
+    const auto code = [&c, view, i](const Calls& calls) {
+      return [&c, &calls, view, i] {
+        Client<Access> client(c, view, i);
+        Answer answer;
+        for (const Call& call : calls) answer.push_back(client.Do(call));
+        return answer;
+      };
+    };
+    scenario.processes.push_back({std::string(1, static_cast<char>('A' + i)), code(c.processes[i]),
+                                  code(c.after_recovery)});
+  }
+  scenario.check = [&](const std::vector<Outcome>& outcomes) -> std::string {
+    for (const std::string& wrong : Audit(view)) return wrong;
+    End end;
+    for (const Outcome& outcome : outcomes) {
+      AddAnswer(end, outcome.answer);
+      AddAnswer(end, outcome.recovered);
+    }
+    Client<Explored> spectator(c, view, kSpectator);
+    std::uint64_t keys = 0;
+    for (std::size_t id = 0; id < c.ids.size(); ++id) {
+      end.push_back(spectator.Do(Peek(static_cast<int>(id))));
+      keys += end.back() != -1;
+    }
+    if (!orders.Contain(end)) return "no order of calls comes to this:" + Text(end);
+    const auto kills = static_cast<std::uint64_t>(
+        std::count_if(outcomes.begin(), outcomes.end(),
+                      [](const Outcome& each) { return each.recovered.has_value(); }));
+    if (spectator.Keys() > keys + kills || keys > spectator.Keys() + kills) {
+      return "there are " + std::to_string(keys) + " ids, not " + std::to_string(spectator.Keys());
+    }
+    return "";
+  };
+  Exploration exploration = Explore(scenario);
+  explored_region = nullptr;
+  return exploration;
+}
+
+/// So many ids whose first bucket is the `home`th of `buckets`, told apart by their tags.
+std::vector<Identity> Ids(std::size_t count, std::uint64_t buckets = 1,
+                          std::vector<std::uint64_t> homes = {}) {
+  TinyRegion region(buckets, 1, 1);
+  homes.resize(count);
+  std::vector<Identity> ids;
+  std::set<std::uint64_t> tags;
+  for (std::uint64_t low = 1; ids.size() < count; ++low) {
+    const Identity id{low, 0, 1};
+    const Homes places = HomesOf(id, region.view());
+    if (places.buckets[0] == homes[ids.size()] && tags.insert(places.tag).second) {
+      ids.push_back(id);
+    }
+  }
+  return ids;
+}
+
+constexpr int kA = 0;
+constexpr int kB = 1;
+constexpr int kC = 2;
+
+/// With nobody killed, with a kill anywhere, and with stores that are seen late.
+void ExpectExact(Case c) {
+  for (const int kills : {0, 1}) {
+    for (const bool store_buffers : {false, true}) {
+      c.kills = kills;
+      c.store_buffers = store_buffers;
+      const Exploration exploration = Run(c);
+      EXPECT_TRUE(exploration.ok()) << exploration.violation;
+      EXPECT_GT(exploration.ends, 0u);
+      std::cout << "  " << kills << " kills" << (store_buffers ? ", store buffers: " : ": ")
+                << exploration.Summary() << "\n";
+      if (!exploration.ok()) return;
+    }
+  }
+}
+
+TEST(Model, TwoAttemptAKnownId) {
+  ExpectExact({.max = 2,
+               .ids = Ids(1),
+               .before = {Attempt(kA, 0)},
+               .processes = {{Attempt(kA, 10)}, {Attempt(kA, 20)}}});
+}
+
+TEST(Model, TwoAttemptAKnownIdThatIsFull) {
+  ExpectExact({.max = 1,
+               .ids = Ids(1),
+               .before = {Attempt(kA, 0)},
+               .processes = {{Attempt(kA, 100)}, {Attempt(kA, 101)}}});
+}
+
+TEST(Model, TwoInsertAnId) {
+  ExpectExact({.max = 1, .ids = Ids(1), .processes = {{Attempt(kA, 10)}, {Attempt(kA, 20)}}});
+}
+
+}  // namespace
+}  // namespace rollgate::testing
