@@ -381,18 +381,168 @@ TEST(Model, TwoAttemptAKnownId) {
   ExpectExact({.max = 2,
                .ids = Ids(1),
                .before = {Attempt(kA, 0)},
-               .processes = {{Attempt(kA, 10)}, {Attempt(kA, 20)}}});
+               .processes = {{Attempt(kA, 10)}, {Attempt(kA, 20)}},
+               .after_recovery = {Attempt(kA, 30)}});
 }
 
-TEST(Model, TwoAttemptAKnownIdThatIsFull) {
+TEST(Model, TwoAttemptAKnownIdThatHasExpired) {
   ExpectExact({.max = 1,
                .ids = Ids(1),
                .before = {Attempt(kA, 0)},
-               .processes = {{Attempt(kA, 100)}, {Attempt(kA, 101)}}});
+               .processes = {{Attempt(kA, 100)}, {Attempt(kA, 101)}},
+               .after_recovery = {Attempt(kA, 102)}});
 }
 
 TEST(Model, TwoInsertAnId) {
-  ExpectExact({.max = 1, .ids = Ids(1), .processes = {{Attempt(kA, 10)}, {Attempt(kA, 20)}}});
+  ExpectExact({.max = 1,
+               .ids = Ids(1),
+               .processes = {{Attempt(kA, 10)}, {Attempt(kA, 20)}},
+               .after_recovery = {Attempt(kA, 30)}});
+}
+
+TEST(Model, TwoInsertAnIdThatOneSlotIsLeftFor) {
+  ExpectExact({.max = 2,
+               .slots = 1,
+               .ids = Ids(1),
+               .processes = {{Attempt(kA, 10)}, {Attempt(kA, 20)}},
+               .after_recovery = {Attempt(kA, 30)}});
+}
+
+TEST(Model, TwoInsertDifferentIdsIntoTheLastSlot) {
+  ExpectExact({.slots = 1,
+               .ids = Ids(2),
+               .processes = {{Attempt(kA, 10)}, {Attempt(kB, 20)}},
+               .after_recovery = {Attempt(kB, 30)}});
+}
+
+TEST(Model, AnIdIsEvictedWhileItIsAttempted) {
+  ExpectExact({.max = 2,
+               .ids = Ids(3),
+               .before = {Attempt(kA, 0), Attempt(kB, 10)},
+               .processes = {{Attempt(kC, 20)}, {Attempt(kA, 20)}},
+               .after_recovery = {Attempt(kC, 30)}});
+}
+
+TEST(Model, AnIdIsEvictedWhileAnotherIsAttempted) {
+  ExpectExact({.max = 2,
+               .ids = Ids(3),
+               .before = {Attempt(kA, 0), Attempt(kB, 10)},
+               .processes = {{Attempt(kC, 20)}, {Attempt(kB, 20)}},
+               .after_recovery = {Attempt(kA, 30)}});
+}
+
+TEST(Model, AnIdIsReadWhileItsRecordIsUsedAgain) {
+  ExpectExact({.max = 2,
+               .slots = 1,
+               .ids = Ids(2),
+               .before = {Attempt(kA, 0)},
+               .processes = {{Attempt(kB, 20), Attempt(kB, 30)}, {Peek(kA)}}});
+}
+
+TEST(Model, AnIdIsClearedWhileItIsAttempted) {
+  ExpectExact({.max = 2,
+               .ids = Ids(1),
+               .before = {Attempt(kA, 0)},
+               .processes = {{Clear(kA)}, {Attempt(kA, 20)}},
+               .after_recovery = {Attempt(kA, 30)}});
+}
+
+TEST(Model, TwoClearAnId) {
+  ExpectExact({.ids = Ids(1),
+               .before = {Attempt(kA, 0)},
+               .processes = {{Clear(kA)}, {Clear(kA)}},
+               .after_recovery = {Attempt(kA, 30)}});
+}
+
+TEST(Model, AnActionIsTakenBackWhileItsIdIsAttempted) {
+  ExpectExact({.max = 2,
+               .ids = Ids(1),
+               .before = {Attempt(kA, 0), Attempt(kA, 1)},
+               .processes = {{Refund(kA, 1)}, {Attempt(kA, 20)}},
+               .after_recovery = {Refund(kA, 0)}});
+}
+
+TEST(Model, TheOnlyActionIsTakenBackWhileItsIdIsAttempted) {
+  ExpectExact({.max = 2,
+               .ids = Ids(1),
+               .before = {Attempt(kA, 0)},
+               .processes = {{Refund(kA, 0)}, {Attempt(kA, 20)}},
+               .after_recovery = {Refund(kA, 0)}});
+}
+
+TEST(Model, AnActionIsTakenBackOnce) {
+  ExpectExact({.max = 2,
+               .ids = Ids(1),
+               .before = {Attempt(kA, 0), Attempt(kA, 1)},
+               .processes = {{Refund(kA, 1)}, {Refund(kA, 1)}},
+               .after_recovery = {Refund(kA, 1)}});
+}
+
+TEST(Model, AllIsClearedWhileAKnownIdIsAttempted) {
+  ExpectExact({.max = 2,
+               .ids = Ids(1),
+               .before = {Attempt(kA, 0)},
+               .processes = {{ClearAll(), Attempt(kA, 20)}, {Attempt(kA, 20)}},
+               .after_recovery = {Attempt(kA, 30)}});
+}
+
+TEST(Model, AllIsClearedWhileANewIdIsAttempted) {
+  ExpectExact({.max = 1,
+               .slots = 1,
+               .ids = Ids(2),
+               .before = {Attempt(kA, 0)},
+               .processes = {{ClearAll(), Attempt(kB, 20)}, {Attempt(kB, 20)}},
+               .after_recovery = {Attempt(kA, 30)}});
+}
+
+TEST(Model, AnIdThatWasClearedWithAllIsRevivedOnce) {
+  ExpectExact({.max = 1,
+               .ids = Ids(1),
+               .before = {Attempt(kA, 0), ClearAll()},
+               .processes = {{Attempt(kA, 10)}, {Attempt(kA, 20)}},
+               .after_recovery = {Attempt(kA, 30)}});
+}
+
+TEST(Model, AnIdThatWasClearedWithAllIsRevivedWhileAnotherTakesItsPlace) {
+  ExpectExact({.max = 1,
+               .slots = 1,
+               .ids = Ids(2),
+               .before = {Attempt(kA, 0), ClearAll()},
+               .processes = {{Attempt(kA, 10)}, {Attempt(kB, 20)}},
+               .after_recovery = {Attempt(kA, 30)}});
+}
+
+TEST(Model, WhoIsLateActsNoEarlierThanHisIdWasForgotten) {
+  ExpectExact({.max = 1,
+               .slots = 1,
+               .ids = Ids(2),
+               .before = {Attempt(kA, 0)},
+               .processes = {{Attempt(kB, 150)}, {Attempt(kA, 50)}}});
+}
+
+TEST(Model, WhoIsLateActsNoEarlierThanHisIdWasForgottenByOneWhoWasKilled) {
+  ExpectExact({.max = 1,
+               .slots = 2,
+               .ids = Ids(3),
+               .before = {Attempt(kA, 0), Attempt(kB, 10)},
+               .processes = {{Attempt(kC, 150)}, {Attempt(kA, 50), Attempt(kB, 60)}}});
+}
+
+TEST(Model, IdsOfTwoBucketsCompeteForTheirSlots) {
+  const std::vector<Identity> ids = Ids(3, 2, {0, 1, 0});
+  ExpectExact({.max = 2,
+               .buckets = 2,
+               .slots = 1,
+               .ids = ids,
+               .before = {Attempt(kC, 0)},
+               .processes = {{Attempt(kA, 10)}, {Attempt(kB, 20)}},
+               .after_recovery = {Attempt(kC, 30)}});
+  ExpectExact({.max = 2,
+               .buckets = 2,
+               .slots = 1,
+               .ids = ids,
+               .processes = {{Attempt(kA, 10)}, {Attempt(kB, 20), Attempt(kA, 20)}},
+               .after_recovery = {Attempt(kC, 30)}});
 }
 
 }  // namespace
