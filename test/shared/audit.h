@@ -36,33 +36,40 @@ inline std::vector<std::string> Audit(const shared::View& view) {
   using namespace shared;
   std::vector<std::string> wrong;
   const Controls controls(view.geometry.records());
-  std::vector<std::string> owners(view.geometry.records());
-  const auto own = [&](std::uint64_t control, const std::string& owner) {
+  // Slots, then entries.
+  constexpr std::uint64_t kNobody = ~std::uint64_t{0};
+  std::vector<std::uint64_t> owners(view.geometry.records(), kNobody);
+  const auto name_of = [&](std::uint64_t owner) {
+    if (owner >= view.geometry.slots()) {
+      return "entry " + std::to_string(owner - view.geometry.slots());
+    }
+    return "slot " + std::to_string(owner % kSlotsPerBucket) + " of bucket " +
+           std::to_string(owner / kSlotsPerBucket);
+  };
+  const auto own = [&](std::uint64_t control, std::uint64_t owner) {
     const std::uint64_t record = controls.Record(control);
     if (record >= owners.size()) {
-      wrong.push_back(owner + " has record " + std::to_string(record) + ", which there is not");
+      wrong.push_back(name_of(owner) + " has a record that there is not");
       return;
     }
-    if (!owners[record].empty()) {
-      wrong.push_back("record " + std::to_string(record) + " is of " + owners[record] + " and of " +
-                      owner);
+    if (owners[record] != kNobody) {
+      wrong.push_back("record " + std::to_string(record) + " is of " + name_of(owners[record]) +
+                      " and of " + name_of(owner));
     }
     owners[record] = owner;
   };
 
   std::map<std::tuple<std::uint64_t, std::uint64_t, std::uint8_t>, std::string> ids;
-  std::int64_t known = 0;
-  const auto generation = static_cast<std::uint32_t>(view.header->generation.load());
   for (std::uint64_t b = 0; b < view.geometry.buckets(); ++b) {
     const Bucket& bucket = view.buckets[b];
     if ((bucket.insertion.load() >> 16 & 1) != 0) {
       wrong.push_back("bucket " + std::to_string(b) + " has a pending insertion");
     }
     for (std::uint64_t s = 0; s < kSlotsPerBucket; ++s) {
-      const std::string slot = "slot " + std::to_string(s) + " of bucket " + std::to_string(b);
       const std::uint64_t control = bucket.slots[s].load();
-      own(control, slot);
+      own(control, b * kSlotsPerBucket + s);
       if (controls.Tag(control) == 0) continue;
+      const std::string slot = name_of(b * kSlotsPerBucket + s);
       if (s >= view.header->max_keys) wrong.push_back(slot + " is used");
       const Word* const record =
           view.records + controls.Record(control) * view.geometry.record_words();
@@ -78,11 +85,10 @@ inline std::vector<std::string> Audit(const shared::View& view) {
       if ((origin & 0xffff) == 0 || (origin & 0xffff) > kEntries) {
         wrong.push_back(slot + " has a record that nobody wrote");
       }
-      if (static_cast<std::uint32_t>(origin >> 32) == generation) ++known;
     }
   }
   for (std::size_t e = 0; e < kEntries; ++e) {
-    own(view.entries[e].spare.load(), "entry " + std::to_string(e));
+    own(view.entries[e].spare.load(), view.geometry.slots() + e);
   }
   return wrong;
 }

@@ -21,6 +21,7 @@ using Index = std::uint32_t;  ///< a word that has been touched
 
 constexpr Place kNowhere = ~Place{0};
 constexpr std::size_t kLongestSchedule = 300;  ///< that is printed
+constexpr std::size_t kVainSteps = 10000;      ///< of a pass that will have to be done again
 
 enum class Kind : std::uint8_t { kLoad, kStore, kCompareExchange, kFinished, kFailed };
 
@@ -90,6 +91,9 @@ Key KeyOf(std::uint64_t a, std::uint64_t b) {
 
 /// Thrown through code that does not end.
 struct Endless {};
+
+/// Thrown when so much is new that a pass had better begin again.
+struct Again {};
 
 /// Thrown when an execution is not as it should be.
 struct Violation {
@@ -308,7 +312,10 @@ class Search {
       do {
         widened_ = false;
         ++result_.passes;
-        Pass();
+        try {
+          Pass();
+        } catch (const Again&) {
+        }
       } while (widened_);
     } catch (const Violation& violation) {
       result_.violation = violation.what + "\n" + Schedule();
@@ -325,7 +332,8 @@ class Search {
 
   void Pass() {
     visited_.clear();
-    result_.states = result_.steps = result_.ends = result_.longest = 0;
+    path_.clear();
+    result_.states = result_.steps = result_.longest = 0;
     kills_ = 0;
     hash_ = {};
     slots_.clear();
@@ -475,7 +483,7 @@ class Search {
   }
 
   void Take(const Transition& transition) {
-    ++result_.steps;
+    if (++result_.steps > kVainSteps && widened_) throw Again{};
     const std::uint32_t i = last_ = transition.slot;
     Slot& slot = slots_[i];
     path_.push_back({transition, slot.place, 0, {}});
@@ -564,8 +572,15 @@ class Search {
   }
 
   void End() {
-    ++result_.ends;
     result_.longest = std::max(result_.longest, path_.size());
+    // Nothing else matters at the end, so that is looked at but once.
+    Key end = hash_;
+    for (const Slot& slot : slots_) {
+      end = KeyOf(end.low ^ NextOf(slot).answer, end.high + slot.killed * slot.answer);
+      end = KeyOf(end.low + slot.killed, end.high);
+    }
+    if (!checked_.insert(end).second) return;
+    ++result_.ends;
     std::vector<Outcome> outcomes;
     for (const Slot& slot : slots_) {
       Outcome& outcome = outcomes.emplace_back();
@@ -666,6 +681,7 @@ class Search {
   std::vector<Users> users_;
   bool widened_ = false;
   std::unordered_set<Key, KeyHash> visited_;
+  std::unordered_set<Key, KeyHash> checked_;  ///< ends
   Exploration result_;
 
   // The state.
