@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -286,6 +287,10 @@ std::string Text(const End& end) {
 /// The region that is explored, for what an Access has to know of it.
 TinyRegion* explored_region = nullptr;
 
+/// What has been done before is done right, unless the Access is broken from the start.
+template <class Access>
+using FirstAccess = std::conditional_t<requires { Access::kFromTheStart; }, Access, Explored>;
+
 template <class Access = Explored>
 Exploration Run(const Case& c) {
   TinyRegion region(c.buckets, c.slots, shared::kState + 2);
@@ -293,7 +298,7 @@ Exploration Run(const Case& c) {
   const shared::View view = region.view();
   view.header->entries_used = c.processes.size();
   {
-    Client<Explored> first(c, view, 0);
+    Client<FirstAccess<Access>> first(c, view, 0);
     for (const Call& call : c.before) first.Do(call);
   }
   const Orders orders(c);
@@ -304,6 +309,7 @@ Exploration Run(const Case& c) {
   for (std::size_t i = 0; i < c.processes.size(); ++i) {
     const auto code = [&c, view, i](const Calls& calls) {
       return [&c, &calls, view, i] {
+        if constexpr (requires { Access::Begin(); }) Access::Begin();
         Client<Access> client(c, view, i);
         Answer answer;
         for (const Call& call : calls) answer.push_back(client.Do(call));
@@ -543,6 +549,193 @@ TEST(Model, IdsOfTwoBucketsCompeteForTheirSlots) {
                .ids = ids,
                .processes = {{Attempt(kA, 10)}, {Attempt(kB, 20), Attempt(kA, 20)}},
                .after_recovery = {Attempt(kC, 30)}});
+}
+
+// What must be found: a table whose steps are not all done.
+
+/// Which field of a part of the region a word is, or -1.
+int FieldOf(const Word* word, const void* part, std::size_t count, std::size_t words) {
+  const auto at = reinterpret_cast<std::uintptr_t>(word) - reinterpret_cast<std::uintptr_t>(part);
+  const std::size_t index = at / sizeof(Word);
+  return index < count * words ? static_cast<int>(index % words) : -1;
+}
+int EntryField(const Word* word) {
+  return FieldOf(word, explored_region->view().entries, shared::kEntries, 8);
+}
+int BucketField(const Word* word) {  // 0: insertion
+  return FieldOf(word, explored_region->view().buckets, 2, 8);
+}
+int RecordField(const Word* word) {
+  const shared::View view = explored_region->view();
+  return FieldOf(word, view.records, view.geometry.records(), view.geometry.record_words());
+}
+
+enum EntryWord { kSpare, kTarget, kNext, kExpected, kBucket };
+
+/// Never stores one of the words of an entry.
+template <int field>
+struct WithoutEntry : Explored {
+  static void Store(Word& word, std::uint64_t value) {
+    if (EntryField(&word) != field) Explored::Store(word, value);
+  }
+};
+
+/// Says that it is about to swap before it says what.
+struct ExpectedFirst : Explored {
+  static void Store(Word& word, std::uint64_t value) {
+    static thread_local std::uint64_t target = 0;
+    static thread_local std::uint64_t next = 0;
+    Entry* const entries = explored_region->view().entries;
+    const auto entry = static_cast<std::size_t>(reinterpret_cast<char*>(&word) -
+                                                reinterpret_cast<char*>(entries)) /
+                       sizeof(Entry);
+    switch (EntryField(&word)) {
+      case kTarget:
+        target = value;
+        return;
+      case kNext:
+        next = value;
+        return;
+      case kExpected:
+        Explored::Store(word, value);
+        Explored::Store(entries[entry].target, target);
+        Explored::Store(entries[entry].next, next);
+        return;
+      default:
+        Explored::Store(word, value);
+    }
+  }
+};
+
+/// Records all say that the first entry wrote them.
+struct WithoutWriter : Explored {
+  static void Store(Word& word, std::uint64_t value) {
+    const bool is_origin = RecordField(&word) == shared::kOrigin;
+    Explored::Store(word, is_origin ? (value & ~std::uint64_t{0xffff}) | 1 : value);
+  }
+};
+
+struct NotAtomic : Explored {
+  static bool CompareExchange(Word& word, std::uint64_t expected, std::uint64_t desired) {
+    if (Explored::Load(word) != expected) return false;
+    Explored::Store(word, desired);
+    return true;
+  }
+};
+
+/// Announces an insertion whatever has been announced since.
+struct InsertsAnyway : Explored {
+  static bool CompareExchange(Word& word, std::uint64_t expected, std::uint64_t desired) {
+    if (BucketField(&word) == 0 && (desired >> 16 & 1) != 0) {
+      expected = Explored::Load(word);
+      if ((expected >> 16 & 1) != 0) return false;
+    }
+    return Explored::CompareExchange(word, expected, desired);
+  }
+};
+
+/// A record's control word is always the same.
+struct WithoutVersions : Explored {
+  static constexpr bool kFromTheStart = true;
+  static std::uint64_t WithoutVersion(std::uint64_t control) {
+    const shared::Controls controls(explored_region->view().geometry.records());
+    return controls.Make(controls.Record(control), controls.Tag(control), 0);
+  }
+  static void Store(Word& word, std::uint64_t value) {
+    Explored::Store(word, EntryField(&word) == kNext ? WithoutVersion(value) : value);
+  }
+  static bool CompareExchange(Word& word, std::uint64_t expected, std::uint64_t desired) {
+    if (BucketField(&word) > 0) desired = WithoutVersion(desired);
+    return Explored::CompareExchange(word, expected, desired);
+  }
+};
+
+/// Never says until when it has forgotten an id.
+struct WithoutForgotten : Explored {
+  static bool CompareExchange(Word& word, std::uint64_t expected, std::uint64_t desired) {
+    if (&word == &explored_region->view().header->forgotten) return true;
+    return Explored::CompareExchange(word, expected, desired);
+  }
+};
+
+/// Reads records without looking whether they were still in their slot in the end.
+struct WithoutAnotherLook : Explored {
+  static std::uint64_t Load(const Word& word) {
+    if (BucketField(&word) <= 0) return Explored::Load(word);
+    if (slot == &word) {
+      slot = nullptr;
+      return control;
+    }
+    control = Explored::Load(word);
+    const shared::Controls controls(explored_region->view().geometry.records());
+    slot = controls.Tag(control) == HomesOf(looked_for, explored_region->view()).tag ? &word
+                                                                                    : nullptr;
+    return control;
+  }
+  static void Begin() { slot = nullptr; }
+
+  static inline Identity looked_for;
+  static inline const Word* slot = nullptr;
+  static inline std::uint64_t control = 0;
+};
+
+template <class Access>
+void ExpectFound(Case c, const std::string& what = "") {
+  c.kills = 1;
+  const Exploration exploration = Run<Access>(c);
+  EXPECT_FALSE(exploration.ok());
+  std::cout << exploration.violation.substr(0, exploration.violation.find('\n')) << "\n";
+  EXPECT_NE(exploration.violation.find(what), std::string::npos) << exploration.violation;
+}
+
+Case Hits() {
+  return {.max = 2,
+          .ids = Ids(2),
+          .before = {Attempt(kB, 0), Attempt(kA, 0)},
+          .processes = {{Attempt(kA, 10)}, {Attempt(kA, 20)}},
+          .after_recovery = {Attempt(kA, 30)}};
+}
+
+TEST(BrokenModel, EntriesWithoutSpares) { ExpectFound<WithoutEntry<kSpare>>(Hits()); }
+TEST(BrokenModel, EntriesWithoutTargets) { ExpectFound<WithoutEntry<kTarget>>(Hits()); }
+TEST(BrokenModel, EntriesWithoutNext) { ExpectFound<WithoutEntry<kNext>>(Hits()); }
+TEST(BrokenModel, EntriesWithoutExpected) { ExpectFound<WithoutEntry<kExpected>>(Hits()); }
+TEST(BrokenModel, EntriesWithoutBuckets) {
+  const std::vector<Identity> ids = Ids(3, 2, {1, 0, 1});
+  ExpectFound<WithoutEntry<kBucket>>(
+      {.buckets = 2, .slots = 1, .ids = ids, .processes = {{Attempt(kA, 10)}}});
+}
+TEST(BrokenModel, EntriesThatTellTooEarly) { ExpectFound<ExpectedFirst>(Hits()); }
+TEST(BrokenModel, RecordsWithoutWriters) {
+  Case c = Hits();
+  c.processes[1].push_back(Attempt(kA, 21));
+  ExpectFound<WithoutWriter>(c);
+}
+TEST(BrokenModel, SwapsThatAreNotAtomic) { ExpectFound<NotAtomic>(Hits()); }
+TEST(BrokenModel, InsertionsOfWhatWasInsertedMeanwhile) {
+  ExpectFound<InsertsAnyway>({.ids = Ids(1), .processes = {{Attempt(kA, 10)}, {Attempt(kA, 20)}}});
+}
+TEST(BrokenModel, ControlWordsThatComeAgain) {
+  Case c = Hits();
+  c.max = 1;
+  c.processes = {{Attempt(kA, 100)}, {Attempt(kA, 101), Attempt(kA, 300)}};
+  ExpectFound<WithoutVersions>(c);
+}
+TEST(BrokenModel, IdsThatAreForgottenInSilence) {
+  ExpectFound<WithoutForgotten>({.max = 1,
+                                 .slots = 1,
+                                 .ids = Ids(2),
+                                 .before = {Attempt(kA, 0)},
+                                 .processes = {{Attempt(kB, 150)}, {Attempt(kA, 50)}}});
+}
+TEST(BrokenModel, RecordsThatAreNotWhole) {
+  const Case c{.max = 2,
+               .slots = 1,
+               .ids = Ids(2),
+               .before = {Attempt(kA, 0)},
+               .processes = {{Attempt(kB, 20), Attempt(kB, 30)}, {Peek(kA)}}};
+  WithoutAnotherLook::looked_for = c.ids[kA];
+  ExpectFound<WithoutAnotherLook>(c);
 }
 
 }  // namespace
