@@ -65,9 +65,7 @@ class Examination {
     const std::optional<Geometry> geometry =
         PossibleGeometry(header_.buckets, header_.record_words);
     if (!geometry || header_.max_keys < 1 || header_.max_keys > geometry->slots() ||
-        Geometry::BucketsFor(header_.max_keys) != header_.buckets ||
-        header_.configuration_words > kConfigurationWords ||
-        header_.entries_used.load(std::memory_order_relaxed) > kEntries) {
+        Geometry::BucketsFor(header_.max_keys) != header_.buckets) {
       Refuse("tells of " + std::to_string(header_.max_keys) + " ids in " +
              std::to_string(header_.buckets) + " buckets with records of " +
              std::to_string(header_.record_words) + " words, which makes no sense");
@@ -75,6 +73,13 @@ class Examination {
     if (header_.bytes != geometry->bytes() || size_ != header_.bytes) {
       Refuse("has " + std::to_string(size_) + " bytes, expected " +
              std::to_string(geometry->bytes()));
+    }
+    const std::uint64_t entries_used = header_.entries_used.load(std::memory_order_relaxed);
+    if (header_.configuration_words > kConfigurationWords || entries_used > kEntries) {
+      Refuse("tells of " + std::to_string(header_.configuration_words) +
+             " words of configuration and of " + std::to_string(entries_used) +
+             " entries, expected at most " + std::to_string(kConfigurationWords) + " and " +
+             std::to_string(kEntries));
     }
     const std::span<const std::uint64_t> theirs(header_.configuration.data(),
                                                 header_.configuration_words);

@@ -28,7 +28,7 @@ class Turn {
   Turn(const std::string& directory, const std::string& path)
       : directory_(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
     constexpr auto kPause = std::chrono::milliseconds(1);
-    constexpr auto kPatience = std::chrono::seconds(3);
+    constexpr auto kPatience = std::chrono::seconds(1);
     if (!directory_) return;
     const auto deadline = std::chrono::steady_clock::now() + kPatience;
     while (::flock(directory_.descriptor(), LOCK_EX | LOCK_NB) != 0) {
