@@ -51,13 +51,16 @@ class TinyRegion {
                                       static_cast<const char*>(first)) /
              sizeof(shared::Word);
     };
-    if (const std::size_t i = at(entries_.data()); i < entries_.size() * 8) {
+    constexpr std::size_t kEntryWords = sizeof(shared::Entry) / sizeof(shared::Word);
+    if (const std::size_t i = at(entries_.data()); i < entries_.size() * kEntryWords) {
       static const char* const kNames[] = {"spare", "target", "next", "expected", "bucket", "keys"};
-      return "entry " + std::to_string(i / 8) + " " + kNames[i % 8];
+      return "entry " + std::to_string(i / kEntryWords) + " " + kNames[i % kEntryWords];
     }
-    if (const std::size_t i = at(buckets_.data()); i < buckets_.size() * 8) {
-      const std::string bucket = "bucket " + std::to_string(i / 8);
-      return bucket + (i % 8 == 0 ? " insertion" : " slot " + std::to_string(i % 8 - 1));
+    constexpr std::size_t kBucketWords = sizeof(shared::Bucket) / sizeof(shared::Word);
+    if (const std::size_t i = at(buckets_.data()); i < buckets_.size() * kBucketWords) {
+      const std::string bucket = "bucket " + std::to_string(i / kBucketWords);
+      const std::size_t word = i % kBucketWords;
+      return bucket + (word == 0 ? " insertion" : " slot " + std::to_string(word - 1));
     }
     const std::size_t i = at(records_.data());
     return "record " + std::to_string(i / geometry_.record_words()) + " word " +
