@@ -189,8 +189,7 @@ class StoreOf final : public SharedStore {
 template <class State>
 std::unique_ptr<SharedStore> AttachWith(const Policy& policy, const SharedStoreOptions& options) {
   State state(policy);
-  const std::vector<std::uint64_t> configuration =
-      EncodeConfiguration(policy, options.has_own_clock);
+  const std::vector<std::uint64_t> configuration = ConfigurationOf(policy, options.has_own_clock);
   Region region = Region::Attach({options.directory, options.name, options.max_keys,
                                   Geometry::RecordWordsFor(state.words()), options.epoch_offset,
                                   configuration});

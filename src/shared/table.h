@@ -86,7 +86,7 @@ class Table {
     insertion_ = Access::Load(Home().insertion);
     for (const std::uint64_t bucket : homes_) {
       for (std::size_t i = 0; i < slots_per_bucket_; ++i) {
-        if (FindAt(bucket * kSlotsPerBucket + i, id)) {
+        if (FindAt(bucket, i, id)) {
           // Whoever wrote the record had read its generation first, so it is not beyond this one.
           generation_ = Generation();
           return GenerationOf(record_[kOrigin]) == generation_;
@@ -265,8 +265,8 @@ class Table {
     if (tag_ == kNoTag) tag_ = 1;
   }
 
-  bool FindAt(std::uint64_t slot, const Identity& id) {
-    Word& word = SlotAt(slot);
+  bool FindAt(std::uint64_t bucket, std::size_t place, const Identity& id) {
+    const Word& word = view_.buckets[bucket].slots[place];
     std::uint64_t control = Access::Load(word);
     for (int tries = 0; controls_.Tag(control) == tag_; ++tries) {
       if (tries == kMostTries) Corrupt("an id never stands still");
@@ -283,10 +283,10 @@ class Table {
       // The record was this id's all the time, or another's, if its slot still says so.
       const std::uint64_t again = Access::Load(word);
       if (again == control) {
-        slot_ = slot;
+        if (!is_it) break;
+        slot_ = bucket * kSlotsPerBucket + place;
         control_ = control;
-        if (is_it) return true;
-        break;
+        return true;
       }
       control = again;
     }
@@ -347,7 +347,9 @@ class Table {
         if (i == 0 || victim.expires < best[b].expires) best[b] = victim;
       }
     }
-    if (buckets == 1 || free[0] > free[1]) return best[0];
+    // An id in its first bucket is found sooner, so the second is for where the first gets crowded.
+    constexpr int kCrowded = 2;
+    if (buckets == 1 || free[0] > kCrowded || free[0] > free[1]) return best[0];
     if (free[1] > free[0]) return best[1];
     return best[0].expires <= best[1].expires ? best[0] : best[1];
   }
