@@ -33,7 +33,7 @@ std::string MillisText(std::uint64_t duration) {
 
 }  // namespace
 
-std::vector<std::uint64_t> EncodeConfiguration(const Policy& policy, bool has_own_clock) {
+std::vector<std::uint64_t> ConfigurationOf(const Policy& policy, bool has_own_clock) {
   const std::uint64_t flags = (policy.count_blocked() ? kCountBlocked : 0) |
                               (policy.sets_max() ? kSetsMax : 0) | (has_own_clock ? kOwnClock : 0);
   std::vector<std::uint64_t> words = {static_cast<std::uint64_t>(policy.algorithm()), flags,
@@ -55,7 +55,7 @@ std::vector<std::uint64_t> EncodeConfiguration(const Policy& policy, bool has_ow
   return words;
 }
 
-std::string DescribeConfiguration(std::span<const std::uint64_t> configuration) {
+std::string TextOf(std::span<const std::uint64_t> configuration) {
   constexpr const char* kUnknown = "{ options that this version cannot read }";
   if (configuration.size() < kFirstWindow) return kUnknown;
   const std::uint64_t algorithm = configuration[kAlgorithm];

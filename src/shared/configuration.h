@@ -12,9 +12,9 @@ namespace rollgate::shared {
 
 /// Equal words mean that one table can serve both. Throws SharedError if there are more than a
 /// region has room for.
-std::vector<std::uint64_t> EncodeConfiguration(const Policy& policy, bool has_own_clock);
+std::vector<std::uint64_t> ConfigurationOf(const Policy& policy, bool has_own_clock);
 
 /// The options that users write for such a configuration. Takes any words.
-std::string DescribeConfiguration(std::span<const std::uint64_t> configuration);
+std::string TextOf(std::span<const std::uint64_t> configuration);
 
 }  // namespace rollgate::shared

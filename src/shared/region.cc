@@ -86,9 +86,9 @@ class Examination {
     if (!std::ranges::equal(theirs, options.configuration)) {
       throw SharedError(SharedError::Kind::kMismatch,
                         "the shared limiter '" + name_ + "' has other options: expected " +
-                            DescribeConfiguration(options.configuration) +
-                            ", but it was made with " + DescribeConfiguration(theirs) +
-                            "; RateLimiter.unlinkShared('" + name_ + "') removes it");
+                            TextOf(options.configuration) + ", but it was made with " +
+                            TextOf(theirs) + "; RateLimiter.unlinkShared('" + name_ +
+                            "') removes it");
     }
     if (header_.record_words != options.record_words) {
       Refuse("has records of " + std::to_string(header_.record_words) + " words, expected " +

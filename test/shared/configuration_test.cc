@@ -20,11 +20,11 @@ namespace {
 using Words = std::vector<std::uint64_t>;
 
 Words WordsOf(const PolicyOptions& options, bool has_own_clock = false) {
-  return EncodeConfiguration(Policy(options), has_own_clock);
+  return ConfigurationOf(Policy(options), has_own_clock);
 }
 
 std::string TextOfPolicy(const PolicyOptions& options, bool has_own_clock = false) {
-  return DescribeConfiguration(WordsOf(options, has_own_clock));
+  return TextOf(WordsOf(options, has_own_clock));
 }
 
 const PolicyOptions kPlain = {{{60'000'000, 5}}};
@@ -60,9 +60,9 @@ TEST(SharedConfiguration, IsTheSameWhateverMaxAFunctionHasGivenLast) {
   PolicyOptions options = kPlain;
   options.sets_max = true;
   Policy policy(options);
-  const Words before = EncodeConfiguration(policy, false);
+  const Words before = ConfigurationOf(policy, false);
   policy.SetMax(100, true);
-  EXPECT_EQ(EncodeConfiguration(policy, false), before);
+  EXPECT_EQ(ConfigurationOf(policy, false), before);
 }
 
 TEST(SharedConfiguration, IsToldInTheWordsAndUnitsOfTheOptions) {
@@ -116,15 +116,14 @@ TEST(SharedConfiguration, TakesAnyWords) {
   const Words good = WordsOf(kPlain);
   for (std::size_t size = 0; size < good.size(); ++size) {
     // Exactly so many on the heap, so that a sanitizer sees what is read beyond them.
-    EXPECT_EQ(DescribeConfiguration(
-                  Words(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(size))),
+    EXPECT_EQ(TextOf(Words(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(size))),
               unknown);
   }
-  EXPECT_EQ(DescribeConfiguration(Words{4, 0, 0, 1, 1, 1}), unknown);      // no such algorithm
-  EXPECT_EQ(DescribeConfiguration(Words{0, 8, 0, 1, 1, 1}), unknown);      // no such flag
-  EXPECT_EQ(DescribeConfiguration(Words{0, 0, 0, kMost, 1, 1}), unknown);  // more limits than words
-  EXPECT_EQ(DescribeConfiguration(Words(kConfigurationWords, kMost)), unknown);
-  EXPECT_EQ(DescribeConfiguration(Words{0, 0, kMost, 0, kMost - 999, std::uint64_t{1} << 63}),
+  EXPECT_EQ(TextOf(Words{4, 0, 0, 1, 1, 1}), unknown);      // no such algorithm
+  EXPECT_EQ(TextOf(Words{0, 8, 0, 1, 1, 1}), unknown);      // no such flag
+  EXPECT_EQ(TextOf(Words{0, 0, 0, kMost, 1, 1}), unknown);  // more limits than words
+  EXPECT_EQ(TextOf(Words(kConfigurationWords, kMost)), unknown);
+  EXPECT_EQ(TextOf(Words{0, 0, kMost, 0, kMost - 999, std::uint64_t{1} << 63}),
             "{ limits: [], minDifference: -0.001, algorithm: 'sliding-window-log', countBlocked: "
             "false, blockFor: [-1, -9223372036854775.808] }");
 
@@ -135,7 +134,7 @@ TEST(SharedConfiguration, TakesAnyWords) {
       word = random.Chance(80) ? static_cast<std::uint64_t>(random.Between(0, 8))
                                : kMost >> random.Between(0, 63);
     }
-    EXPECT_FALSE(DescribeConfiguration(words).empty());
+    EXPECT_FALSE(TextOf(words).empty());
   }
 }
 

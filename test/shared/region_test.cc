@@ -117,14 +117,13 @@ TEST_P(SharedRegion, MovesAndTakesItsEntryAlong) {
 
 TEST_P(SharedRegion, WithOtherOptionsIsRefusedAndBothAreNamed) {
   const Region region = Attach();
-  const auto other = EncodeConfiguration(Policy({{{1'500, 7}}, 0, false, Algorithm{3}}), false);
+  const auto other = ConfigurationOf(Policy({{{1'500, 7}}, 0, false, Algorithm{3}}), false);
   RegionOptions options = Options();
   options.configuration = other;
   options.record_words = 12;
   ExpectError(Kind::kMismatch,
-              {"'api'", "expected " + DescribeConfiguration(other),
-               "made with " + DescribeConfiguration(configuration_), "interval: 1.5",
-               "interval: 60000", "RateLimiter.unlinkShared('api')"},
+              {"'api'", "expected " + TextOf(other), "made with " + TextOf(configuration_),
+               "interval: 1.5", "interval: 60000", "RateLimiter.unlinkShared('api')"},
               [&] { Region::Attach(options); });
 }
 
