@@ -713,6 +713,8 @@ std::string Exploration::Summary() const {
          std::to_string(passes) + " passes, " + std::to_string(runs) + " runs";
 }
 
-Exploration Explore(const Scenario& scenario) { return Search(scenario).Run(); }
+Exploration Explore(const Scenario& scenario) {
+  return Search(scenario).Run();
+}
 
 }  // namespace rollgate::testing

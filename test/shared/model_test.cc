@@ -66,11 +66,21 @@ struct Call {
   Micros now = 0;  ///< or the action that a refund takes back
 };
 
-Call Attempt(int id, Micros now) { return {Call::kAttempt, id, now}; }
-Call Refund(int id, Micros at) { return {Call::kRefund, id, at}; }
-Call Peek(int id) { return {Call::kPeek, id}; }
-Call Clear(int id) { return {Call::kClear, id}; }
-Call ClearAll() { return {Call::kClearAll}; }
+Call Attempt(int id, Micros now) {
+  return {Call::kAttempt, id, now};
+}
+Call Refund(int id, Micros at) {
+  return {Call::kRefund, id, at};
+}
+Call Peek(int id) {
+  return {Call::kPeek, id};
+}
+Call Clear(int id) {
+  return {Call::kClear, id};
+}
+Call ClearAll() {
+  return {Call::kClearAll};
+}
 
 using Calls = std::vector<Call>;
 
@@ -174,8 +184,7 @@ struct Model {
         }
         std::vector<std::pair<Model, Micros>> all;
         const auto insert = [&](Model& model) {
-          const Micros at =
-              model.logs[call.id].Attempt(std::max(call.now, model.forgotten), c.max);
+          const Micros at = model.logs[call.id].Attempt(std::max(call.now, model.forgotten), c.max);
           all.emplace_back(model, at);
         };
         if (logs.size() < c.buckets * c.slots) {
@@ -306,7 +315,10 @@ TinyRegion* explored_region = nullptr;
 
 /// What has been done before is done right, unless the Access is broken from the start.
 template <class Access>
-using FirstAccess = std::conditional_t<requires { Access::kFromTheStart; }, Access, Explored>;
+using FirstAccess = std::conditional_t < requires {
+  Access::kFromTheStart;
+}
+, Access, Explored > ;
 
 template <class Access = Explored>
 Exploration Run(const Case& c) {
@@ -341,8 +353,8 @@ Exploration Run(const Case& c) {
         return answer;
       };
     };
-    scenario.processes.push_back({std::string(1, static_cast<char>('A' + i)), code(c.processes[i]),
-                                  code(c.after_recovery)});
+    scenario.processes.push_back(
+        {std::string(1, static_cast<char>('A' + i)), code(c.processes[i]), code(c.after_recovery)});
   }
   scenario.check = [&](const std::vector<Outcome>& outcomes) -> std::string {
     for (const std::string& wrong : Audit(view)) return wrong;
@@ -354,7 +366,8 @@ Exploration Run(const Case& c) {
     const std::vector<Micros> found = peek();
     end.insert(end.end(), found.begin(), found.end());
     if (!orders.Contain(end)) return "no order of calls comes to this:" + Text(end);
-    const auto known = std::count_if(found.begin(), found.end(), [](Micros at) { return at != -1; });
+    const auto known =
+        std::count_if(found.begin(), found.end(), [](Micros at) { return at != -1; });
     const auto keys = static_cast<std::int64_t>(Table<Explored>(view, kSpectator).Keys());
     if (std::abs(keys - known) > c.kills) {
       return "there are " + std::to_string(known) + " ids, not " + std::to_string(keys);
@@ -392,8 +405,10 @@ void Expect(const Case& c) {
   const Exploration exploration = Run(c);
   EXPECT_TRUE(exploration.ok()) << exploration.violation;
   EXPECT_GT(exploration.ends, 0u);
-      std::cout << "  " << c.kills << " kills" << (c.store_buffers ? ", store buffers: " : ": ")
-                << exploration.Summary() << " " << std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() << "\n";
+  std::cout << "  " << c.kills << " kills" << (c.store_buffers ? ", store buffers: " : ": ")
+            << exploration.Summary() << " "
+            << std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()
+            << "\n";
 }
 
 /// With nobody killed, with a kill anywhere, and with stores that are seen late.
@@ -608,10 +623,8 @@ TEST(Model, TwoAreKilled) {
           .processes = {{Attempt(kA, 10)}, {Attempt(kA, 20)}},
           .after_recovery = {Attempt(kA, 30)},
           .kills = 2});
-  Expect({.slots = 1,
-          .ids = Ids(2),
-          .processes = {{Attempt(kA, 10)}, {Attempt(kB, 20)}},
-          .kills = 2});
+  Expect(
+      {.slots = 1, .ids = Ids(2), .processes = {{Attempt(kA, 10)}, {Attempt(kB, 20)}}, .kills = 2});
 }
 
 TEST(Model, AnyTwo) {
@@ -772,8 +785,8 @@ struct WithoutAnotherLook : Explored {
     }
     control = Explored::Load(word);
     const shared::Controls controls(explored_region->view().geometry.records());
-    slot = controls.Tag(control) == HomesOf(looked_for, explored_region->view()).tag ? &word
-                                                                                    : nullptr;
+    slot =
+        controls.Tag(control) == HomesOf(looked_for, explored_region->view()).tag ? &word : nullptr;
     return control;
   }
   static void Begin() { slot = nullptr; }
@@ -800,22 +813,34 @@ Case Hits() {
           .after_recovery = {Attempt(kA, 30)}};
 }
 
-TEST(BrokenModel, EntriesWithoutSpares) { ExpectFound<WithoutEntry<kSpare>>(Hits()); }
-TEST(BrokenModel, EntriesWithoutTargets) { ExpectFound<WithoutEntry<kTarget>>(Hits()); }
-TEST(BrokenModel, EntriesWithoutNext) { ExpectFound<WithoutEntry<kNext>>(Hits()); }
-TEST(BrokenModel, EntriesWithoutExpected) { ExpectFound<WithoutEntry<kExpected>>(Hits()); }
+TEST(BrokenModel, EntriesWithoutSpares) {
+  ExpectFound<WithoutEntry<kSpare>>(Hits());
+}
+TEST(BrokenModel, EntriesWithoutTargets) {
+  ExpectFound<WithoutEntry<kTarget>>(Hits());
+}
+TEST(BrokenModel, EntriesWithoutNext) {
+  ExpectFound<WithoutEntry<kNext>>(Hits());
+}
+TEST(BrokenModel, EntriesWithoutExpected) {
+  ExpectFound<WithoutEntry<kExpected>>(Hits());
+}
 TEST(BrokenModel, EntriesWithoutBuckets) {
   const std::vector<Identity> ids = Ids(3, 2, {1, 0, 1});
   ExpectFound<WithoutEntry<kBucket>>(
       {.buckets = 2, .slots = 1, .ids = ids, .processes = {{Attempt(kA, 10)}}});
 }
-TEST(BrokenModel, EntriesThatTellTooEarly) { ExpectFound<ExpectedFirst>(Hits()); }
+TEST(BrokenModel, EntriesThatTellTooEarly) {
+  ExpectFound<ExpectedFirst>(Hits());
+}
 TEST(BrokenModel, RecordsWithoutWriters) {
   Case c = Hits();
   c.processes[1].push_back(Attempt(kA, 21));
   ExpectFound<WithoutWriter>(c);
 }
-TEST(BrokenModel, SwapsThatAreNotAtomic) { ExpectFound<NotAtomic>(Hits()); }
+TEST(BrokenModel, SwapsThatAreNotAtomic) {
+  ExpectFound<NotAtomic>(Hits());
+}
 TEST(BrokenModel, InsertionsOfWhatWasInsertedMeanwhile) {
   ExpectFound<InsertsAnyway>({.ids = Ids(1), .processes = {{Attempt(kA, 10)}, {Attempt(kA, 20)}}});
 }
