@@ -107,8 +107,10 @@ describe('a limiter with other options is refused, and both are named', () => {
 
   test('but not for another maxKeys, or for the same options in other words', () => {
     const shared = newName();
-    RateLimiter({ shared, ...first })('a');
+    const clock = () => 5;
+    RateLimiter({ shared, ...first, clock })('a');
     const same = {
+      clock,
       interval: 77,
       limits: first.limits.map((limit) => ({ ...limit, minDifference: 0 })),
       blockFor: [10, 20],
