@@ -161,6 +161,19 @@ describe('a file that is no region is refused', () => {
   });
 });
 
+test('what the message advises removes a file that is no region', () => {
+  const shared = newName();
+  RateLimiter({ ...SMALL, shared })('a');
+  const [file] = filesOf(shared);
+  for (const text of ['', 'hello '.repeat(10_000)]) {
+    fs.writeFileSync(file, text);
+    const error = catchError(() => RateLimiter({ ...SMALL, shared })('a'));
+    expect(error.message).toContain(`RateLimiter.unlinkShared('${shared}') removes it`);
+    expect(RateLimiter.unlinkShared(shared)).toBe(true);
+    expect(RateLimiter({ ...SMALL, shared }).attempt('a').actionsLeft).toBe(1);
+  }
+});
+
 test('where the system refuses, the error says what it said', () => {
   for (const directory of ['/nowhere/at/all', '/proc']) {
     const shared = { name: newName(), directory };
