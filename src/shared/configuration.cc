@@ -22,7 +22,8 @@ constexpr std::uint64_t kFlagsInUse = kCountBlocked | kSetsMax | kOwnClock;
 std::string MillisText(std::uint64_t duration) {
   const bool is_negative = duration >> 63 != 0;
   if (is_negative) duration = -duration;
-  std::string text = (is_negative ? "-" : "") + std::to_string(duration / 1000);
+  std::string text(is_negative ? "-" : "");
+  text.append(std::to_string(duration / 1000));
   if (const std::uint64_t fraction = duration % 1000; fraction != 0) {
     std::string digits = std::to_string(1000 + fraction);  // keeps the zeros in front
     digits.resize(digits.find_last_not_of('0') + 1);

@@ -30,63 +30,6 @@ using shared::Word;
 
 constexpr std::size_t kSpectator = 9;  ///< the entry of whoever looks at the end
 
-<<<<<<< HEAD
-/// A log of at most two actions: enough to tell whether one was lost, or is another id's.
-struct Log {
-  static constexpr Micros kNone = -1000;
-
-  Micros older = kNone;
-  Micros newest = kNone;
-
-  /// The moment that was recorded, or -1.
-  Micros Attempt(Micros now, int max) {
-    const Micros at = std::max(now, newest);
-    const Micros oldest = max == 1 ? newest : older;
-    if (oldest > at - kWindow) return -1;
-    older = newest;
-    newest = at;
-    return at;
-  }
-  bool Refund(Micros at) {
-    if (newest == at && at != kNone) {
-      newest = std::exchange(older, kNone);
-      return true;
-    }
-    return older == at && at != kNone && (older = kNone, true);
-  }
-  bool is_empty() const { return newest == kNone; }
-  Micros expires() const { return newest + kWindow; }
-
-  friend bool operator==(const Log&, const Log&) = default;
-};
-
-struct Call {
-  enum Kind { kAttempt, kRefund, kPeek, kClear, kClearAll };
-  Kind kind;
-  int id = 0;
-  Micros now = 0;  ///< or the action that a refund takes back
-};
-
-Call Attempt(int id, Micros now) {
-  return {Call::kAttempt, id, now};
-}
-Call Refund(int id, Micros at) {
-  return {Call::kRefund, id, at};
-}
-Call Peek(int id) {
-  return {Call::kPeek, id};
-}
-Call Clear(int id) {
-  return {Call::kClear, id};
-}
-Call ClearAll() {
-  return {Call::kClearAll};
-}
-
-using Calls = std::vector<Call>;
-
-=======
->>>>>>> explorer
 struct Case {
   int max = 1;
   std::uint64_t buckets = 1;
