@@ -8,14 +8,7 @@ const { once } = require('node:events');
 const path = require('node:path');
 const { main } = require('./harness');
 const { failures, median, number, range, ratio, times } = require('./report');
-const {
-  freshIds,
-  literalId,
-  randomOrder,
-  runChecks,
-  sequential,
-  shuffled,
-} = require('./workload');
+const { freshIds, literalId, randomOrder, runChecks, sequential, shuffled } = require('./workload');
 
 const INTERVAL_MS = 60_000;
 const PROCESSES = 2;
@@ -75,7 +68,14 @@ function jobs({ quick }) {
     ),
     ...Object.keys(TOGETHER).flatMap((name) =>
       Object.keys(SUBJECTS).map((subject) => {
-        return { key: `together/${name}/${subject}`, kind: 'together', name, subject, ...pace, rounds };
+        return {
+          key: `together/${name}/${subject}`,
+          kind: 'together',
+          name,
+          subject,
+          ...pace,
+          rounds,
+        };
       }),
     ),
   ];
@@ -91,7 +91,10 @@ async function measureAlone({ name, store, limitMs }) {
   const maxKeys = ids + Math.ceil(ids / 10);
   const limits = { interval: INTERVAL_MS, maxInInterval: max };
   const region = { name: `bench-${process.pid}`, maxKeys };
-  const check = RateLimiter({ ...limits, ...(store === 'memory' ? { maxKeys } : { shared: region }) });
+  const check = RateLimiter({
+    ...limits,
+    ...(store === 'memory' ? { maxKeys } : { shared: region }),
+  });
   try {
     const subject = { calling: 'sync', check };
     const idAt = make(ids);

@@ -31,7 +31,8 @@ inline Homes HomesOf(const Identity& id, const shared::View& view) {
   return {{first, second}, (hash & 0xff) == 0 ? 1 : hash & 0xff};
 }
 
-/// What is wrong. Every entry in use has been recovered, or its owner has come to the end of a call.
+/// What is wrong. Every entry in use has been recovered, or its owner has come to the end of a
+/// call.
 inline std::vector<std::string> Audit(const shared::View& view) {
   using namespace shared;
   std::vector<std::string> wrong;

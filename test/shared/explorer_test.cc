@@ -53,8 +53,8 @@ TEST(Explorer, FindsTheLostUpdate) {
     return Answer{};
   };
   Scenario scenario{.processes = {Of("A", add), Of("B", add)}};
-  EXPECT_EQ(EndsOf(scenario, words), (std::set<std::vector<std::int64_t>>{{1, 0, -1, 0, -1},
-                                                                          {2, 0, -1, 0, -1}}));
+  EXPECT_EQ(EndsOf(scenario, words),
+            (std::set<std::vector<std::int64_t>>{{1, 0, -1, 0, -1}, {2, 0, -1, 0, -1}}));
   scenario.check = [&](const auto&) { return words[0] == 2 ? "" : "an update is lost"; };
   const Exploration exploration = Explore(scenario);
   EXPECT_EQ(exploration.violation,
@@ -161,17 +161,16 @@ TEST(Explorer, KillsBeforeEachWriteAndRecoversBesideTheOthers) {
     return Answer{7};
   };
   const auto recover = [&] {
-    return Answer{static_cast<std::int64_t>(Explored::Load(words[0]) * 10 +
-                                            Explored::Load(words[1]))};
+    return Answer{
+        static_cast<std::int64_t>(Explored::Load(words[0]) * 10 + Explored::Load(words[1]))};
   };
   const auto look = [&] { return Answer{static_cast<std::int64_t>(Explored::Load(words[1]))}; };
-  const Scenario scenario{
-      .processes = {Of("A", write, recover), Of("B", look)}, .kills = 1};
+  const Scenario scenario{.processes = {Of("A", write, recover), Of("B", look)}, .kills = 1};
   std::set<std::vector<std::int64_t>> seen;
   for (const auto& end : EndsOf(scenario, words)) seen.insert({end.begin() + 3, end.end()});
-  const std::set<std::vector<std::int64_t>> expected{
-      {-1, 1, 0, 1, 0, -1},  {-1, 1, 10, 1, 0, -1}, {-1, 1, 11, 1, 0, -1},
-      {-1, 1, 11, 1, 1, -1}, {1, 7, -1, 1, 0, -1},  {1, 7, -1, 1, 1, -1}};
+  const std::set<std::vector<std::int64_t>> expected{{-1, 1, 0, 1, 0, -1},  {-1, 1, 10, 1, 0, -1},
+                                                     {-1, 1, 11, 1, 0, -1}, {-1, 1, 11, 1, 1, -1},
+                                                     {1, 7, -1, 1, 0, -1},  {1, 7, -1, 1, 1, -1}};
   EXPECT_EQ(seen, expected);
 }
 

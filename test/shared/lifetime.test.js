@@ -1,6 +1,7 @@
 // Limiters in shared memory come and go: what they held of a region is given back, however they end.
 'use strict';
 
+const { LOAD_IN } = require('../support/load-in');
 const { askProgram, runProgram } = require('../support/run-program');
 const { ATTACHMENTS_OF, newName } = require('../support/shared-regions');
 const RateLimiter = require('../..');
@@ -54,19 +55,31 @@ test('an attachment is one mapping and one open file, until close', async () => 
 
 describe('a dropped limiter lets go of its region', () => {
   test.each([
-    ['that was called', "const limiter = RateLimiter(OPTIONS); limiter('a'); limiter.attempt('b');"],
+    [
+      'that was called',
+      "const limiter = RateLimiter(OPTIONS); limiter('a'); limiter.attempt('b');",
+    ],
     ['that was never called', 'RateLimiter(OPTIONS);'],
     [
       'whose clock refers to it',
       "let limiter; limiter = RateLimiter({ ...OPTIONS, clock: () => (limiter ? 1 : 2) }); limiter('a');",
     ],
-    ['that refers to itself', "const limiter = RateLimiter(OPTIONS); limiter.self = limiter; limiter('a');"],
-    ['that dropped ids', 'const limiter = RateLimiter(OPTIONS); for (let i = 0; i < 200; i++) limiter(i);'],
+    [
+      'that refers to itself',
+      "const limiter = RateLimiter(OPTIONS); limiter.self = limiter; limiter('a');",
+    ],
+    [
+      'that dropped ids',
+      'const limiter = RateLimiter(OPTIONS); for (let i = 0; i < 200; i++) limiter(i);',
+    ],
     [
       'that was refused',
       "const limiter = RateLimiter({ ...OPTIONS, interval: 7 }); try { limiter('a'); } catch {}",
     ],
-    ['with its decisions', 'const limiter = RateLimiter(OPTIONS); limiter.own = limiter.attempt(1);'],
+    [
+      'with its decisions',
+      'const limiter = RateLimiter(OPTIONS); limiter.own = limiter.attempt(1);',
+    ],
   ])('%s', async (_name, body) => {
     const found = await ask(`
       process.removeAllListeners('warning');
@@ -256,24 +269,7 @@ test('errors are of the realm of the caller', () => {
 
 test('copies of the package in other contexts share a region, with errors of their own', async () => {
   const found = await ask(`
-    const fs = require('node:fs');
-    const path = require('node:path');
-    const vm = require('node:vm');
-    const { createRequire } = require('node:module');
-    function loadIn(context) {
-      const cache = new Map();
-      function load(file) {
-        if (cache.has(file)) return cache.get(file).exports;
-        const module = { exports: {} };
-        cache.set(file, module);
-        const outer = createRequire(file);
-        const inner = (id) => (id.startsWith('.') ? load(outer.resolve(id)) : outer(id));
-        const source = '(function (module, exports, require, __dirname, process) {' + fs.readFileSync(file, 'utf8') + '})';
-        vm.runInContext(source, context, { filename: file })(module, module.exports, inner, path.dirname(file), process);
-        return module.exports;
-      }
-      return load(path.resolve('lib/index.js'));
-    }
+    ${LOAD_IN}
     main(async () => {
       const contexts = [1, 2].map(() => vm.createContext({}));
       const [first, second] = contexts.map((context) => loadIn(context));

@@ -142,7 +142,10 @@ describe('with Fastify', () => {
 
   test('a route may have another store in place of the one of its scope', async () => {
     const [shared, own] = [newName(), newName()];
-    const statusOf = await start({ shared, limit: 2 }, { limit: 1, shared: { name: own, maxKeys: 50 } });
+    const statusOf = await start(
+      { shared, limit: 2 },
+      { limit: 1, shared: { name: own, maxKeys: 50 } },
+    );
     expect([await statusOf('/own/a'), await statusOf('/own/a')]).toEqual([200, 429]);
     expect([filesOf(shared).length, filesOf(own).length]).toEqual([0, 1]);
   });

@@ -60,8 +60,7 @@ struct Model {
         }
         std::vector<std::pair<Model, Micros>> all;
         const auto insert = [&](Model& model) {
-          const Micros at =
-              model.logs[call.id].Attempt(std::max(call.now, model.forgotten), c.max);
+          const Micros at = model.logs[call.id].Attempt(std::max(call.now, model.forgotten), c.max);
           all.emplace_back(model, at);
         };
         if (logs.size() < c.buckets * c.slots) {
@@ -192,7 +191,10 @@ TinyRegion* explored_region = nullptr;
 
 /// What has been done before is done right, unless the Access is broken from the start.
 template <class Access>
-using FirstAccess = std::conditional_t<requires { Access::kFromTheStart; }, Access, Explored>;
+using FirstAccess = std::conditional_t < requires {
+  Access::kFromTheStart;
+}
+, Access, Explored > ;
 
 template <class Access = Explored>
 Exploration Run(const Case& c) {
@@ -227,8 +229,8 @@ Exploration Run(const Case& c) {
         return answer;
       };
     };
-    scenario.processes.push_back({std::string(1, static_cast<char>('A' + i)), code(c.processes[i]),
-                                  code(c.after_recovery)});
+    scenario.processes.push_back(
+        {std::string(1, static_cast<char>('A' + i)), code(c.processes[i]), code(c.after_recovery)});
   }
   scenario.check = [&](const std::vector<Outcome>& outcomes) -> std::string {
     for (const std::string& wrong : Audit(view)) return wrong;
@@ -240,7 +242,8 @@ Exploration Run(const Case& c) {
     const std::vector<Micros> found = peek();
     end.insert(end.end(), found.begin(), found.end());
     if (!orders.Contain(end)) return "no order of calls comes to this:" + Text(end);
-    const auto known = std::count_if(found.begin(), found.end(), [](Micros at) { return at != -1; });
+    const auto known =
+        std::count_if(found.begin(), found.end(), [](Micros at) { return at != -1; });
     const auto keys = static_cast<std::int64_t>(Table<Explored>(view, kSpectator).Keys());
     if (std::abs(keys - known) > c.kills) {
       return "there are " + std::to_string(known) + " ids, not " + std::to_string(keys);
@@ -498,10 +501,8 @@ TEST(Model, TwoAreKilled) {
           .processes = {{Attempt(kA, 10)}, {Attempt(kA, 20)}},
           .after_recovery = {Attempt(kA, 30)},
           .kills = 2});
-  Expect({.slots = 1,
-          .ids = Ids(2),
-          .processes = {{Attempt(kA, 10)}, {Attempt(kB, 20)}},
-          .kills = 2});
+  Expect(
+      {.slots = 1, .ids = Ids(2), .processes = {{Attempt(kA, 10)}, {Attempt(kB, 20)}}, .kills = 2});
 }
 
 TEST(Model, AnyTwo) {
@@ -663,8 +664,8 @@ struct WithoutAnotherLook : Explored {
     }
     control = Explored::Load(word);
     const shared::Controls controls(explored_region->view().geometry.records());
-    slot = controls.Tag(control) == HomesOf(looked_for, explored_region->view()).tag ? &word
-                                                                                    : nullptr;
+    slot =
+        controls.Tag(control) == HomesOf(looked_for, explored_region->view()).tag ? &word : nullptr;
     return control;
   }
   static void Begin() { slot = nullptr; }
@@ -690,22 +691,34 @@ Case Hits() {
           .after_recovery = {Attempt(kA, 30)}};
 }
 
-TEST(BrokenModel, EntriesWithoutSpares) { ExpectFound<WithoutEntry<kSpare>>(Hits()); }
-TEST(BrokenModel, EntriesWithoutTargets) { ExpectFound<WithoutEntry<kTarget>>(Hits()); }
-TEST(BrokenModel, EntriesWithoutNext) { ExpectFound<WithoutEntry<kNext>>(Hits()); }
-TEST(BrokenModel, EntriesWithoutExpected) { ExpectFound<WithoutEntry<kExpected>>(Hits()); }
+TEST(BrokenModel, EntriesWithoutSpares) {
+  ExpectFound<WithoutEntry<kSpare>>(Hits());
+}
+TEST(BrokenModel, EntriesWithoutTargets) {
+  ExpectFound<WithoutEntry<kTarget>>(Hits());
+}
+TEST(BrokenModel, EntriesWithoutNext) {
+  ExpectFound<WithoutEntry<kNext>>(Hits());
+}
+TEST(BrokenModel, EntriesWithoutExpected) {
+  ExpectFound<WithoutEntry<kExpected>>(Hits());
+}
 TEST(BrokenModel, EntriesWithoutBuckets) {
   const std::vector<Identity> ids = Ids(3, 2, {1, 0, 1});
   ExpectFound<WithoutEntry<kBucket>>(
       {.buckets = 2, .slots = 1, .ids = ids, .processes = {{Attempt(kA, 10)}}});
 }
-TEST(BrokenModel, EntriesThatTellTooEarly) { ExpectFound<ExpectedFirst>(Hits()); }
+TEST(BrokenModel, EntriesThatTellTooEarly) {
+  ExpectFound<ExpectedFirst>(Hits());
+}
 TEST(BrokenModel, RecordsWithoutWriters) {
   Case c = Hits();
   c.processes[1].push_back(Attempt(kA, 21));
   ExpectFound<WithoutWriter>(c);
 }
-TEST(BrokenModel, SwapsThatAreNotAtomic) { ExpectFound<NotAtomic>(Hits()); }
+TEST(BrokenModel, SwapsThatAreNotAtomic) {
+  ExpectFound<NotAtomic>(Hits());
+}
 TEST(BrokenModel, InsertionsOfWhatWasInsertedMeanwhile) {
   ExpectFound<InsertsAnyway>({.ids = Ids(1), .processes = {{Attempt(kA, 10)}, {Attempt(kA, 20)}}});
 }

@@ -144,7 +144,9 @@ describe('a log', () => {
     const make = (others) =>
       rateLimit({ ...options, shared: newName(), keyGenerator: () => 'a', ...others });
     const ask = (middleware, limit) =>
-      new Promise((resolve) => middleware({ limit }, { setHeader() {}, headersSent: false }, resolve));
+      new Promise((resolve) =>
+        middleware({ limit }, { setHeader() {}, headersSent: false }, resolve),
+      );
     for (const passOnStoreError of [false, true]) {
       const middleware = make({ passOnStoreError });
       expect(await ask(middleware, 1000)).toBeUndefined();

@@ -48,22 +48,25 @@ describe('a limiter attaches with the first call of any kind', () => {
     expect(filesOf(shared)).toHaveLength(1);
   });
 
-  test.each(Object.entries(CALLS))('%s: fails where it cannot, and tries again', async (_, call) => {
-    const shared = newName();
-    const first = RateLimiter({ ...SMALL, shared, maxInInterval: 9 });
-    first('a');
-    const limiter = RateLimiter({ ...SMALL, shared });
-    const isCallback = call === CALLS['limiter(id, callback)'];
-    const attempt = isCallback
-      ? () => new Promise((_resolve, reject) => limiter('a', reject))
-      : async () => call(limiter);
-    for (let i = 0; i < 2; i++) {
-      await expect(attempt()).rejects.toMatchObject({ code: 'ERR_ROLLGATE_SHARED_MISMATCH' });
-    }
-    RateLimiter.unlinkShared(shared);
-    await call(limiter);
-    expect(limiter.stats().errors).toBe(2);
-  });
+  test.each(Object.entries(CALLS))(
+    '%s: fails where it cannot, and tries again',
+    async (_, call) => {
+      const shared = newName();
+      const first = RateLimiter({ ...SMALL, shared, maxInInterval: 9 });
+      first('a');
+      const limiter = RateLimiter({ ...SMALL, shared });
+      const isCallback = call === CALLS['limiter(id, callback)'];
+      const attempt = isCallback
+        ? () => new Promise((_resolve, reject) => limiter('a', reject))
+        : async () => call(limiter);
+      for (let i = 0; i < 2; i++) {
+        await expect(attempt()).rejects.toMatchObject({ code: 'ERR_ROLLGATE_SHARED_MISMATCH' });
+      }
+      RateLimiter.unlinkShared(shared);
+      await call(limiter);
+      expect(limiter.stats().errors).toBe(2);
+    },
+  );
 });
 
 describe('a limiter with other options is refused, and both are named', () => {

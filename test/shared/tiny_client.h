@@ -45,7 +45,9 @@ struct Log {
 };
 
 /// What a peek tells; -1 of an id that is not known.
-inline Micros Told(const Log& log) { return log.newest * 10'000 + log.older; }
+inline Micros Told(const Log& log) {
+  return log.newest * 10'000 + log.older;
+}
 
 struct Call {
   enum Kind { kAttempt, kRefund, kPeek, kClear, kClearAll };
@@ -54,11 +56,21 @@ struct Call {
   Micros now = 0;  ///< or the action that a refund takes back
 };
 
-inline Call Attempt(int id, Micros now) { return {Call::kAttempt, id, now}; }
-inline Call Refund(int id, Micros at) { return {Call::kRefund, id, at}; }
-inline Call Peek(int id) { return {Call::kPeek, id}; }
-inline Call Clear(int id) { return {Call::kClear, id}; }
-inline Call ClearAll() { return {Call::kClearAll}; }
+inline Call Attempt(int id, Micros now) {
+  return {Call::kAttempt, id, now};
+}
+inline Call Refund(int id, Micros at) {
+  return {Call::kRefund, id, at};
+}
+inline Call Peek(int id) {
+  return {Call::kPeek, id};
+}
+inline Call Clear(int id) {
+  return {Call::kClear, id};
+}
+inline Call ClearAll() {
+  return {Call::kClearAll};
+}
 
 using Calls = std::vector<Call>;
 
