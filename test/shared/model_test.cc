@@ -331,17 +331,17 @@ TEST(Model, TwoInsertAnIdThatOneSlotIsLeftFor) {
 
 TEST(Model, TwoInsertDifferentIdsIntoTheLastSlot) {
   ExpectExactAtLength({.slots = 1,
-               .ids = Ids(2),
-               .processes = {{Attempt(kA, 10)}, {Attempt(kB, 20)}},
-               .after_recovery = {Attempt(kB, 30)}});
+                       .ids = Ids(2),
+                       .processes = {{Attempt(kA, 10)}, {Attempt(kB, 20)}},
+                       .after_recovery = {Attempt(kB, 30)}});
 }
 
 TEST(Model, AnIdIsEvictedWhileItIsAttempted) {
   ExpectExactAtLength({.max = 2,
-               .ids = Ids(3),
-               .before = {Attempt(kA, 0), Attempt(kB, 10)},
-               .processes = {{Attempt(kC, 20)}, {Attempt(kA, 20)}},
-               .after_recovery = {Attempt(kC, 30)}});
+                       .ids = Ids(3),
+                       .before = {Attempt(kA, 0), Attempt(kB, 10)},
+                       .processes = {{Attempt(kC, 20)}, {Attempt(kA, 20)}},
+                       .after_recovery = {Attempt(kC, 30)}});
 }
 
 TEST(Model, AnIdIsEvictedWhileAnotherIsAttempted) {
@@ -409,11 +409,11 @@ TEST(Model, AllIsClearedWhileAKnownIdIsAttempted) {
 
 TEST(Model, AllIsClearedWhileANewIdIsAttempted) {
   ExpectExactAtLength({.max = 1,
-               .slots = 1,
-               .ids = Ids(2),
-               .before = {Attempt(kA, 0)},
-               .processes = {{ClearAll(), Attempt(kB, 20)}, {Attempt(kB, 20)}},
-               .after_recovery = {Attempt(kA, 30)}});
+                       .slots = 1,
+                       .ids = Ids(2),
+                       .before = {Attempt(kA, 0)},
+                       .processes = {{ClearAll(), Attempt(kB, 20)}, {Attempt(kB, 20)}},
+                       .after_recovery = {Attempt(kA, 30)}});
 }
 
 TEST(Model, AnIdThatWasClearedWithAllIsRevivedOnce) {
@@ -426,11 +426,11 @@ TEST(Model, AnIdThatWasClearedWithAllIsRevivedOnce) {
 
 TEST(Model, AnIdThatWasClearedWithAllIsRevivedWhileAnotherTakesItsPlace) {
   ExpectExactAtLength({.max = 1,
-               .slots = 1,
-               .ids = Ids(2),
-               .before = {Attempt(kA, 0), ClearAll()},
-               .processes = {{Attempt(kA, 10)}, {Attempt(kB, 20)}},
-               .after_recovery = {Attempt(kA, 30)}});
+                       .slots = 1,
+                       .ids = Ids(2),
+                       .before = {Attempt(kA, 0), ClearAll()},
+                       .processes = {{Attempt(kA, 10)}, {Attempt(kB, 20)}},
+                       .after_recovery = {Attempt(kA, 30)}});
 }
 
 TEST(Model, WhoIsLateActsNoEarlierThanHisIdWasForgotten) {
@@ -452,18 +452,18 @@ TEST(Model, WhoIsLateActsNoEarlierThanHisIdWasForgottenByOneWhoWasKilled) {
 TEST(Model, IdsOfTwoBucketsCompeteForTheirSlots) {
   const std::vector<Identity> ids = Ids(3, 2, {0, 1, 0});
   ExpectExactAtLength({.max = 2,
-               .buckets = 2,
-               .slots = 1,
-               .ids = ids,
-               .before = {Attempt(kC, 0)},
-               .processes = {{Attempt(kA, 10)}, {Attempt(kB, 20)}},
-               .after_recovery = {Attempt(kC, 30)}});
+                       .buckets = 2,
+                       .slots = 1,
+                       .ids = ids,
+                       .before = {Attempt(kC, 0)},
+                       .processes = {{Attempt(kA, 10)}, {Attempt(kB, 20)}},
+                       .after_recovery = {Attempt(kC, 30)}});
   ExpectExactAtLength({.max = 2,
-               .buckets = 2,
-               .slots = 1,
-               .ids = ids,
-               .processes = {{Attempt(kA, 10)}, {Attempt(kB, 20), Attempt(kA, 20)}},
-               .after_recovery = {Attempt(kC, 30)}});
+                       .buckets = 2,
+                       .slots = 1,
+                       .ids = ids,
+                       .processes = {{Attempt(kA, 10)}, {Attempt(kB, 20), Attempt(kA, 20)}},
+                       .after_recovery = {Attempt(kC, 30)}});
 }
 
 TEST(Model, WhoIsLateActsNoEarlierThanHisIdWasForgottenAfterManyClears) {
