@@ -475,6 +475,33 @@ TEST(Model, WhoIsLateActsNoEarlierThanHisIdWasForgottenAfterManyClears) {
   ExpectExact(c);
 }
 
+TEST(Model, AnInsertionIsFinishedAndItsRecordUsedAgainBeforeItsOwnerIsRecovered) {
+  Expect({.max = 1,
+          .slots = 1,
+          .ids = Ids(1),
+          .processes = {{Attempt(kA, 10)}, {Attempt(kA, 20), Attempt(kA, 130), Attempt(kA, 250)}},
+          .kills = 1});
+}
+
+TEST(Model, NobodyActsLaterThanHisNowHoweverEarlyThatIs) {
+  const std::vector<Identity> ids = Ids(2);
+  for (const Micros now : {-kLongest, -(Micros{1} << 55) - 20, -(Micros{1} << 55), Micros{0},
+                           Micros{1} << 55, kLongest - 100}) {
+    SCOPED_TRACE(now);
+    TinyRegion region(1, 1, shared::kState + kStateWords);
+    Table<shared::Hardware> table(region.view(), 0);
+    ASSERT_FALSE(table.Find(ids[kA]));
+    table.Insert(now, [&](Micros) { return now + 10; });
+    ASSERT_FALSE(table.Find(ids[kB]));
+    Micros earliest = 0;
+    table.Insert(now + 10, [&](Micros moment) {
+      earliest = moment;
+      return now + 20;
+    });
+    EXPECT_LE(earliest, now + 10);
+  }
+}
+
 TEST(Model, ThreeAttemptAKnownId) {
   Expect({.max = 2,
           .ids = Ids(1),
