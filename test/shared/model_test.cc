@@ -520,6 +520,17 @@ TEST(Model, ThreeInsertAnId) {
           .processes = {{Attempt(kA, 100)}, {Attempt(kA, 101)}, {Attempt(kA, 102)}}});
 }
 
+TEST(Model, TwoInsertAnIdThatAThirdClears) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "takes minutes with a sanitizer";
+#endif
+  Expect({.max = 1,
+          .slots = 1,
+          .ids = Ids(1),
+          .processes = {{Attempt(kA, 10)}, {Attempt(kA, 20)}, {Clear(kA)}},
+          .kills = 1});
+}
+
 TEST(Model, TwoAreKilled) {
   Expect({.max = 2,
           .slots = 1,
