@@ -395,7 +395,9 @@ class Table {
 
   /// From now on ids that are not found act no earlier than this.
   void RaiseForgotten(Micros moment) {
-    const auto bounded = std::clamp(moment, 1 - kForgottenZero, kForgottenZero - 1);
+    // Earlier than the word can tell is not told, for nobody must act later than he would.
+    if (moment <= -kForgottenZero) return;
+    const auto bounded = std::min(moment, kForgottenZero - 1);
     const std::uint64_t raised = std::uint64_t{generation_ & 0xff} << kForgottenBits |
                                  static_cast<std::uint64_t>(bounded + kForgottenZero);
     for (int tries = 0; tries < kMostTries; ++tries) {
