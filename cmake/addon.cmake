@@ -30,10 +30,6 @@ if(ROLLGATE_REDIS)
   target_link_libraries(rollgate PRIVATE rollgate_redis)
   target_include_directories(rollgate PRIVATE "${CMAKE_BINARY_DIR}/generated")
   target_compile_definitions(rollgate PRIVATE ROLLGATE_HAS_REDIS)
-  if(NOT APPLE AND NOT WIN32) # What hiredis exports stays inside, beside others' hiredis.
-    target_link_options(rollgate PRIVATE -Wl,--exclude-libs,ALL)
-  endif()
 endif()
-if(APPLE) # Node's own symbols are found when the addon is loaded.
-  target_link_options(rollgate PRIVATE -undefined dynamic_lookup)
-endif()
+include(portable)
+rollgate_make_portable(rollgate)

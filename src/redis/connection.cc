@@ -9,8 +9,11 @@
 #include <hiredis/hiredis.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <limits>
 #include <utility>
+
+#include "core/random.h"
 
 namespace rollgate::redis {
 
@@ -141,7 +144,7 @@ Connection::Connection(const EventLoop& loop, const ConnectionOptions& options, 
       options_(options),
       endpoint_(std::move(endpoint)),
       owner_(owner),
-      random_(std::random_device()()) {}
+      random_(static_cast<std::uint_fast32_t>(RandomWord())) {}
 
 Connection::~Connection() {
   lookup_.reset();

@@ -1,0 +1,29 @@
+// On Linux by the bare system call: std::random_device, linked in, would take functions of the
+// build machine's glibc that older machines have not got.
+#include "core/random.h"
+
+#if defined(__linux__)
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <stdexcept>
+#else
+#include <random>
+#endif
+
+namespace rollgate {
+
+std::uint64_t RandomWord() {
+#if defined(__linux__)
+  std::uint64_t word;
+  if (syscall(SYS_getrandom, &word, sizeof(word), 0) != sizeof(word)) {
+    throw std::runtime_error("the system has no random numbers");
+  }
+  return word;
+#else
+  std::random_device random;
+  return std::uint64_t{random()} << 32 | random();
+#endif
+}
+
+}  // namespace rollgate
