@@ -89,8 +89,8 @@ export function isCurrent(part, variant = 'release') {
   return stamp.mtimeMs > newestChange(inputs.map((input) => join(root, input)));
 }
 
-/** Node's headers, without a download: npm's nodedir, beside the running node, or the package. */
-function nodeHeaders() {
+/** The folder of Node's headers, without a download: npm's nodedir, beside node, or the package. */
+export function findNodeHeaders() {
   const packaged = () => dirname(require.resolve('node-api-headers/package.json'));
   const places = [
     () => process.env.npm_config_nodedir && join(process.env.npm_config_nodedir, 'include/node'),
@@ -103,6 +103,11 @@ function nodeHeaders() {
       if (folder && existsSync(join(folder, 'node_api.h'))) return folder;
     } catch {} // the package is not installed
   }
+}
+
+function nodeHeaders() {
+  const folder = findNodeHeaders();
+  if (folder) return folder;
   throw new Error("Node's headers were not found; `npm ci` installs the package node-api-headers");
 }
 
