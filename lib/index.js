@@ -3,8 +3,20 @@
 
 const classes = require('./classes');
 const RateLimiter = require('./limiter');
-const rateLimit = require('./middleware');
-const { ipKeyGenerator } = require('./middleware/ip-key');
+
+// The middleware is loaded when it is first asked for: half of all code is its.
+let middleware;
+let ipKey;
+
+function rateLimit(options) {
+  middleware ??= require('./middleware');
+  return middleware(options);
+}
+
+function ipKeyGenerator(...args) {
+  ipKey ??= require('./middleware/ip-key');
+  return ipKey.ipKeyGenerator(...args);
+}
 
 module.exports = RateLimiter;
 Object.assign(module.exports, { RateLimiter, ...classes, rateLimit, ipKeyGenerator });

@@ -2,8 +2,10 @@
 'use strict';
 
 const { typeError } = require('./errors');
-const { readKvOptions } = require('./kv/options');
-const { readRedisOptions } = require('./redis/options');
+
+// Loaded by those who use them, as the stores are.
+const readKvOptions = (options) => require('./kv/options').readKvOptions(options);
+const readRedisOptions = (options) => require('./redis/options').readRedisOptions(options);
 
 /** Options that choose a store. `client` is rolling-rate-limiter's word for `redis`. */
 const STORE_OF = { redis: 'redis', client: 'redis', kv: 'kv' };
