@@ -11,7 +11,8 @@ const { ATTEMPT_WITHIN, PEEK_WITHIN } = require('./within');
 // Loaded by those who use them, so that a limiter in memory starts at once.
 const createKvBackend = (checked) => require('./kv/backend').createKvBackend(checked);
 const createRedisBackend = (checked) => require('./redis/backend').createRedisBackend(checked);
-const createRemoteStore = (...parts) => require('./remote/remote-store').createRemoteStore(...parts);
+const createRemoteStore = (...parts) =>
+  require('./remote/remote-store').createRemoteStore(...parts);
 
 const STORE = Symbol('store');
 const WINDOWS = Symbol('windows');

@@ -41,11 +41,7 @@ function strip(file) {
 
 function make(folder) {
   const addon = buildWithRedis();
-  const file = join(
-    folder,
-    `${process.platform}-${process.arch}`,
-    `rollgate${libcTag()}.node`,
-  );
+  const file = join(folder, `${process.platform}-${process.arch}`, `rollgate${libcTag()}.node`);
   mkdirSync(dirname(file), { recursive: true });
   copyFileSync(addon, file);
   strip(file);
@@ -74,7 +70,10 @@ function list(folder) {
 }
 
 const { values } = parseArgs({
-  options: { into: { type: 'string', default: join(root, 'prebuilds') }, list: { type: 'boolean' } },
+  options: {
+    into: { type: 'string', default: join(root, 'prebuilds') },
+    list: { type: 'boolean' },
+  },
 });
 try {
   const folder = resolve(values.into);

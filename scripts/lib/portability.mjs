@@ -34,7 +34,8 @@ function needsOnLinux(file) {
 }
 
 function needsOnMac(file) {
-  const names = (lines) => lines.filter((line) => line.startsWith('_')).map((name) => name.slice(1));
+  const names = (lines) =>
+    lines.filter((line) => line.startsWith('_')).map((name) => name.slice(1));
   return {
     exports: names(linesOf('nm', '-gUj', file)),
     imports: names(linesOf('nm', '-guj', file)),
