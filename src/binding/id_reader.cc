@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-#include "core/random.h"
+#include "binding/random.h"
 
 namespace rollgate::binding {
 namespace {

@@ -13,8 +13,6 @@
 #include <limits>
 #include <utility>
 
-#include "core/random.h"
-
 namespace rollgate::redis {
 
 std::string Endpoint::Name() const {
@@ -144,7 +142,7 @@ Connection::Connection(const EventLoop& loop, const ConnectionOptions& options, 
       options_(options),
       endpoint_(std::move(endpoint)),
       owner_(owner),
-      random_(static_cast<std::uint_fast32_t>(RandomWord())) {}
+      random_(static_cast<std::uint_fast32_t>(options.jitter_seed)) {}
 
 Connection::~Connection() {
   lookup_.reset();

@@ -1,6 +1,6 @@
 // On Linux by the bare system call: std::random_device, linked in, would take functions of the
 // build machine's glibc that older machines have not got.
-#include "core/random.h"
+#include "binding/random.h"
 
 #if defined(__linux__)
 #include <sys/syscall.h>
@@ -11,7 +11,7 @@
 #include <random>
 #endif
 
-namespace rollgate {
+namespace rollgate::binding {
 
 std::uint64_t RandomWord() {
 #if defined(__linux__)
@@ -26,4 +26,4 @@ std::uint64_t RandomWord() {
 #endif
 }
 
-}  // namespace rollgate
+}  // namespace rollgate::binding
