@@ -10,12 +10,14 @@ set(CMAKE_CXX_VISIBILITY_PRESET hidden)
 set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+# Linked in, as in Node itself: Windows need not have a library of Visual Studio.
+set(CMAKE_MSVC_RUNTIME_LIBRARY "MultiThreaded$<$<CONFIG:Debug>:Debug>")
 
 # An interface, so that sources fetched for the tests are not held to our warnings.
 add_library(rollgate_options INTERFACE)
 target_include_directories(rollgate_options INTERFACE "${CMAKE_SOURCE_DIR}/src")
 if(MSVC)
-  target_compile_options(rollgate_options INTERFACE /W4)
+  target_compile_options(rollgate_options INTERFACE /W4 /utf-8)
 else()
   target_compile_options(rollgate_options INTERFACE -Wall -Wextra -Wpedantic $<$<CONFIG:Release>:-O3>)
 endif()

@@ -1,6 +1,11 @@
 # rollgate_make_portable(TARGET): an addon that needs little of the machine it runs on, and shows
 # it nothing but what Node looks for. scripts/prebuild.mjs checks what comes out.
 function(rollgate_make_portable target)
+  if(WIN32)
+    include(windows)
+    rollgate_find_node(${target})
+    return()
+  endif()
   if(APPLE)
     # Node's own symbols are found when the addon is loaded.
     target_link_options(${target} PRIVATE -undefined dynamic_lookup

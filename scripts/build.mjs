@@ -95,7 +95,7 @@ export function findNodeHeaders() {
   const places = [
     () => process.env.npm_config_nodedir && join(process.env.npm_config_nodedir, 'include/node'),
     () => join(dirname(process.execPath), '../include/node'),
-    () => join(packaged(), 'include'),
+    () => join(packaged(), 'include'), // on Windows the one that will do
   ];
   for (const place of places) {
     try {

@@ -39,8 +39,10 @@ function assertToolsAreHere() {
   }
   if (!headers) {
     lines.push(
-      `Node's headers are in ${process.release.headersUrl}:`,
-      'unpack it, and set npm_config_nodedir to the folder that comes out.',
+      "Node's headers come with this (without those that the native Redis client takes):",
+      '  npm install node-api-headers',
+      `or all of them in ${process.release.headersUrl};`,
+      'unpack it and set npm_config_nodedir to the folder that comes out.',
     );
   }
   lines.push('Then install rollgate again.');
