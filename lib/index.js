@@ -4,7 +4,7 @@
 const classes = require('./classes');
 const RateLimiter = require('./limiter');
 
-// The middleware is loaded when it is first asked for: half of all code is its.
+// Loaded when it is first asked for: the middleware alone is half of all code.
 let middleware;
 let ipKey;
 
@@ -18,5 +18,9 @@ function ipKeyGenerator(...args) {
   return ipKey.ipKeyGenerator(...args);
 }
 
+function unlinkShared(shared) {
+  return require('./shared/unlink').unlinkShared(shared);
+}
+
 module.exports = RateLimiter;
-Object.assign(module.exports, { RateLimiter, ...classes, rateLimit, ipKeyGenerator });
+Object.assign(module.exports, { RateLimiter, ...classes, rateLimit, ipKeyGenerator, unlinkShared });

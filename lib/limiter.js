@@ -11,6 +11,7 @@ const { ATTEMPT_WITHIN, PEEK_WITHIN } = require('./within');
 // Loaded by those who use them, so that a limiter in memory starts at once.
 const createKvBackend = (checked) => require('./kv/backend').createKvBackend(checked);
 const createRedisBackend = (checked) => require('./redis/backend').createRedisBackend(checked);
+const createSharedStore = (checked) => require('./shared-store').createSharedStore(checked);
 const createRemoteStore = (...parts) =>
   require('./remote/remote-store').createRemoteStore(...parts);
 
@@ -23,12 +24,12 @@ function smallestMax(windows) {
 }
 
 function createStore(checked) {
-  const { redis, kv } = checked;
+  const { redis, kv, shared } = checked;
   if (redis !== undefined) {
     return createRemoteStore(checked, createRedisBackend(checked), redis.onError);
   }
   if (kv !== undefined) return createRemoteStore(checked, createKvBackend(checked), kv.onError);
-  return createMemoryStore(checked);
+  return shared === undefined ? createMemoryStore(checked) : createSharedStore(checked);
 }
 
 function readBlocked(numbers) {

@@ -6,9 +6,12 @@ const { typeError } = require('./errors');
 // Loaded by those who use them, as the stores are.
 const readKvOptions = (options) => require('./kv/options').readKvOptions(options);
 const readRedisOptions = (options) => require('./redis/options').readRedisOptions(options);
+const readSharedOptions = (options) => require('./shared/options').readSharedOptions(options);
 
 /** Options that choose a store. `client` is rolling-rate-limiter's word for `redis`. */
-const STORE_OF = { redis: 'redis', client: 'redis', kv: 'kv' };
+const STORE_OF = { redis: 'redis', client: 'redis', shared: 'shared', kv: 'kv' };
+
+const READERS = { redis: readRedisOptions, shared: readSharedOptions, kv: readKvOptions };
 
 const CHOICES = Object.keys(STORE_OF);
 
@@ -46,7 +49,7 @@ function refuseMisplaced(name, store) {
 
 /**
  * @param {object} options of the limiter
- * @returns {{ redis?: object, kv?: object }} one of them or none, as its own options.js reads it
+ * @returns {{ redis?: object, shared?: object, kv?: object }} one of them or none, as its own options.js reads it
  */
 function readStoreOptions(options) {
   const store = storeOf(options);
@@ -55,8 +58,7 @@ function readStoreOptions(options) {
       refuseMisplaced(name, store);
     }
   }
-  if (store === 'redis') return { redis: readRedisOptions(options) };
-  return store === 'kv' ? { kv: readKvOptions(options) } : {};
+  return store === undefined ? {} : { [store]: READERS[store](options) };
 }
 
 module.exports = { CHOICES, STORE_NAMES, readStoreOptions };

@@ -1,10 +1,9 @@
-// On Linux by the bare system call: std::random_device, linked in, would take functions of the
-// build machine's glibc that older machines have not got.
+// On Linux not by std::random_device: linked in, it would take functions of the build machine's
+// glibc that older machines have not got.
 #include "binding/random.h"
 
 #if defined(__linux__)
-#include <sys/syscall.h>
-#include <unistd.h>
+#include <sys/random.h>
 
 #include <stdexcept>
 #else
@@ -16,7 +15,7 @@ namespace rollgate::binding {
 std::uint64_t RandomWord() {
 #if defined(__linux__)
   std::uint64_t word;
-  if (syscall(SYS_getrandom, &word, sizeof(word), 0) != sizeof(word)) {
+  if (getrandom(&word, sizeof(word), 0) != sizeof(word)) {
     throw std::runtime_error("the system has no random numbers");
   }
   return word;
