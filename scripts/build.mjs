@@ -122,7 +122,8 @@ function run(command, args, output) {
 
 function configure(tree, args, output) {
   const cached = existsSync(join(tree, 'CMakeCache.txt'));
-  const first = cached ? [] : ['-DROLLGATE_ADDON=OFF', ...(onPath('ninja') ? ['-G', 'Ninja'] : [])];
+  const ninja = process.platform !== 'win32' && onPath('ninja'); // there it would not take MSVC
+  const first = cached ? [] : ['-DROLLGATE_ADDON=OFF', ...(ninja ? ['-G', 'Ninja'] : [])];
   try {
     run('cmake', ['-S', root, '-B', tree, ...first, ...args], output);
   } catch (error) {
