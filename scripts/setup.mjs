@@ -67,7 +67,7 @@ const purposes = {
   start: { system: nativeTools, parts: ['addon'] },
   test: { system: [...nativeTools, gtest, browser, redis], parts: ['addon', 'tests'] },
   bench: { system: [...nativeTools, benchmark, redis], parts: ['addon', 'bench'] },
-  lint: { system: [clangFormat, clangTidy, luacheck], parts: [] },
+  lint: { system: [...nativeTools, clangFormat, clangTidy, luacheck], parts: [] },
   fuzz: { system: [clang, fuzzer, ...buildTools], parts: [] },
 };
 

@@ -13,8 +13,10 @@ extern "C" {
 
 /// libstdc++ asks it whether references may be counted without atomic operations: beside Node's
 /// threads never.
-extern char __libc_single_threaded;  // NOLINT(bugprone-reserved-identifier)
-char __libc_single_threaded = 0;     // NOLINT(bugprone-reserved-identifier)
+// NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming)
+extern char __libc_single_threaded;
+char __libc_single_threaded = 0;
+// NOLINTEND(bugprone-reserved-identifier,readability-identifier-naming)
 
 ssize_t getrandom(void* buffer, size_t length, unsigned flags) {
   return syscall(SYS_getrandom, buffer, length, flags);

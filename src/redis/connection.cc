@@ -102,8 +102,8 @@ struct Connection::Hooks {
   /// hiredis's own; the same in every context.
   static const redisReplyObjectFunctions& Originals(
       const redisReplyObjectFunctions& functions = {}) {
-    static const redisReplyObjectFunctions originals = functions;
-    return originals;
+    static const redisReplyObjectFunctions kOriginals = functions;
+    return kOriginals;
   }
 
   static void Guard(Connection& connection, redisReader& reader) {
