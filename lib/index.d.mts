@@ -59,6 +59,9 @@ export type {
   RequestLimit,
   RuleOption,
   SeveralLimitsOptions,
+  SharedOptions,
+  SharedRateLimiterOptions,
+  SharedStoreOptions,
   Stats,
   WindowState,
   WithRateLimit,
@@ -73,4 +76,5 @@ export {
   RateLimiter,
   RedisRateLimiter,
   rateLimit,
+  unlinkShared,
 } from './index.js';

@@ -252,6 +252,7 @@ class Table {
 
   /// Where the id can be: the two buckets that its hash names, and the tag it has there.
   void Locate(const Identity& id) {
+    if (id == id_ && tag_ != kNoTag) return;  // the same as last time, as in a loop or an attack
     id_ = id;
     const std::uint64_t hash = HashOf(id, secret_);
     const std::uint64_t buckets = view_.geometry.buckets();

@@ -628,7 +628,8 @@ class Search {
           text += "is killed";
           break;
         case Action::kFlush:
-          text += "(" + NameOf(step.write.word) + " = " + Hex(step.write.value) + " is seen)";
+          text.append("(").append(NameOf(step.write.word)).append(" = ");
+          text.append(Hex(step.write.value)).append(" is seen)");
           break;
         case Action::kStep:
           if (node.kind == Kind::kLoad) {

@@ -1,6 +1,7 @@
 // Limiters in shared memory come and go: what they held of a region is given back, however they end.
 'use strict';
 
+const { LOAD_IN } = require('../support/load-in');
 const { askProgram, runProgram } = require('../support/run-program');
 const { ATTACHMENTS_OF, newName } = require('../support/shared-regions');
 const RateLimiter = require('../..');
@@ -268,24 +269,7 @@ test('errors are of the realm of the caller', () => {
 
 test('copies of the package in other contexts share a region, with errors of their own', async () => {
   const found = await ask(`
-    const fs = require('node:fs');
-    const path = require('node:path');
-    const vm = require('node:vm');
-    const { createRequire } = require('node:module');
-    function loadIn(context) {
-      const cache = new Map();
-      function load(file) {
-        if (cache.has(file)) return cache.get(file).exports;
-        const module = { exports: {} };
-        cache.set(file, module);
-        const outer = createRequire(file);
-        const inner = (id) => (id.startsWith('.') ? load(outer.resolve(id)) : outer(id));
-        const source = '(function (module, exports, require, __dirname, process) {' + fs.readFileSync(file, 'utf8') + '})';
-        vm.runInContext(source, context, { filename: file })(module, module.exports, inner, path.dirname(file), process);
-        return module.exports;
-      }
-      return load(path.resolve('lib/index.js'));
-    }
+    ${LOAD_IN}
     main(async () => {
       const contexts = [1, 2].map(() => vm.createContext({}));
       const [first, second] = contexts.map((context) => loadIn(context));
