@@ -19,8 +19,8 @@ function(rollgate_make_portable target)
   set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS "${map}")
 
   # libstdc++ is linked in where there is an archive of it. libgcc is not: its newer archives need
-  # glibc 2.35, and Node itself comes with libgcc_s. What is left alone is a sanitizer's runtime.
-  if(ROLLGATE_SANITIZE)
+  # glibc 2.35, and Node itself comes with libgcc_s. Builds that only tests run are left alone.
+  if(ROLLGATE_SANITIZE OR ROLLGATE_COVERAGE)
     return()
   endif()
   include(CheckCXXSourceCompiles)

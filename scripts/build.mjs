@@ -37,6 +37,7 @@ const variants = {
   asan: { buildType: 'Debug', sanitize: 'address,undefined', prebuild: join(root, 'build/asan') },
   tsan: { buildType: 'Debug', sanitize: 'thread', prebuild: join(root, 'build/tsan') },
   fuzz: { buildType: 'Debug', sanitize: 'address,undefined', compiler: 'clang++' },
+  coverage: { buildType: 'Debug', sanitize: '', prebuild: join(root, 'build/coverage') },
 };
 
 /** The folder of CMake's own files of a variant: executables and ctest's list are in it. */
@@ -147,6 +148,7 @@ export function build(wanted, { variant = 'release', jobs, output = 'inherit' } 
   const args = [
     `-DCMAKE_BUILD_TYPE=${buildType}`,
     `-DROLLGATE_SANITIZE=${sanitize}`,
+    `-DROLLGATE_COVERAGE=${variant === 'coverage' ? 'ON' : 'OFF'}`,
     ...(compiler ? [`-DCMAKE_CXX_COMPILER=${onPath(compiler)}`] : []),
     ...stale.map((part) => `-D${parts[part].option}=ON`),
   ];
