@@ -9,11 +9,14 @@ const { readCost, readLimiterOptions } = require('./options');
 const { createRedisBackend } = require('./redis/backend');
 const { createRemoteStore } = require('./remote/remote-store');
 const { USAGE } = require('./usage');
+const { readWaitOptions } = require('./wait/options');
+const { Waiting } = require('./wait/waiting');
 const { ATTEMPT_WITHIN, PEEK_WITHIN } = require('./within');
 
 const STORE = Symbol('store');
 const WINDOWS = Symbol('windows');
 const SMALLEST_MAX = Symbol('smallestMax');
+const WAITING = Symbol('waiting');
 
 function smallestMax(windows) {
   return windows.reduce((least, { maxInInterval }) => Math.min(least, maxInInterval), Infinity);
@@ -26,6 +29,15 @@ function createStore(checked) {
   }
   if (kv !== undefined) return createRemoteStore(checked, createKvBackend(checked), kv.onError);
   return createMemoryStore(checked);
+}
+
+function createWaiting(limiter, { minDifference }) {
+  return new Waiting({
+    peek: (id, cost) => decideAtCost(limiter, id, cost, false),
+    attempt: (id, cost) => decideAtCost(limiter, id, cost, true),
+    refund: (decision) => limiter[STORE].refund(Decision.takeReceipt(decision, limiter)),
+    showsRoom: minDifference === 0,
+  });
 }
 
 function readBlocked(numbers) {
@@ -45,6 +57,7 @@ function RateLimiter(options) {
     [STORE]: { value: store },
     [WINDOWS]: { value: checked.windows },
     [SMALLEST_MAX]: { value: smallestMax(checked.windows) },
+    [WAITING]: { value: createWaiting(limiter, checked) },
     ...(store.detectedClientType && { detectedClientType: { value: store.detectedClientType } }),
   });
   return limiter;
@@ -74,6 +87,12 @@ const methods = {
 
   peek(id, options) {
     return decide(this, id, options, false);
+  },
+
+  async wait(id, options) {
+    const checked = readWaitOptions(options, this[SMALLEST_MAX]);
+    this[STORE].assertOpen();
+    return this[WAITING].wait(id, checked);
   },
 
   /** What the windows hold now, with no attempt in them: the middleware's own question. */
@@ -114,15 +133,18 @@ const methods = {
     } catch (error) {
       return store.fail(error);
     }
-    return store.refund(receipt);
+    const isFound = store.refund(receipt);
+    return receipt === null ? isFound : afterRefund(this, receipt.id, isFound);
   },
 
   async clear(id) {
     await this[STORE].clear(id);
+    this[WAITING].changed(id);
   },
 
   async clearAll() {
     await this[STORE].clearAll();
+    this[WAITING].changedAll();
   },
 
   stats() {
@@ -130,9 +152,18 @@ const methods = {
   },
 
   async close() {
-    await this[STORE].close();
+    const closed = this[STORE].close();
+    this[WAITING].close();
+    await closed;
   },
 };
+
+/** Whoever waits for the id may not have to any more. */
+function afterRefund(limiter, id, isFound) {
+  if (typeof isFound !== 'boolean') return isFound.then((found) => afterRefund(limiter, id, found));
+  if (isFound) limiter[WAITING].changed(id);
+  return isFound;
+}
 
 function decide(limiter, id, options, records) {
   let cost;
