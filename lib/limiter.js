@@ -1,7 +1,7 @@
 // The callable limiter and the methods that every limiter has, whatever its store.
 'use strict';
 
-const { Decision, decisionLength, newAttempt, readInfo, NUMBERS } = require('./decision');
+const { Decision, decisionLength, newAttempt, readInfo, readWait, NUMBERS } = require('./decision');
 const { typeError, show } = require('./errors');
 const { createKvBackend } = require('./kv/backend');
 const { createMemoryStore } = require('./memory-store');
@@ -31,9 +31,12 @@ function createStore(checked) {
   return createMemoryStore(checked);
 }
 
-function createWaiting(limiter, { minDifference }) {
+function createWaiting(limiter, { windows, minDifference }) {
   return new Waiting({
-    peek: (id, cost) => decideAtCost(limiter, id, cost, false),
+    // A peek at the cost itself tells of the refusal as if it was counted, and of the block it would start.
+    waitOf(id, cost) {
+      return limiter[STORE].decide(id, 0, false, (numbers) => readWait(numbers, windows, cost));
+    },
     attempt: (id, cost) => decideAtCost(limiter, id, cost, true),
     refund: (decision) => limiter[STORE].refund(Decision.takeReceipt(decision, limiter)),
     showsRoom: minDifference === 0,

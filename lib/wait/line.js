@@ -3,6 +3,7 @@
 
 const { failure } = require('../errors');
 const { longTimeout } = require('./long-timeout');
+const { fromNow, msUntil, now } = require('./moments');
 const { onAbort } = require('./on-abort');
 const { Queue } = require('./queue');
 
@@ -13,13 +14,13 @@ const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
 
 function tooLate({ deadline }, timeLeft) {
   const told =
-    timeLeft === undefined ? 'was not' : `will not be for another ${timeLeft} ms, so not`;
+    timeLeft === undefined ? 'was not' : `will not be for another ${timeLeft} ms, and so not`;
   return failure('ERR_ROLLGATE_WAIT_DEADLINE', `the action ${told} allowed within ${deadline} ms`);
 }
 
 /**
  * A *waiter* is `{ id, cost, signal, deadline, deadlineAt, resolve, reject }`; what else is in it belongs to
- * this. Moments are those of performance.now().
+ * this. Moments are those of ./moments.js.
  */
 class Line {
   #store;
@@ -35,9 +36,10 @@ class Line {
   #wakings = 0;
 
   /**
-   * @param {{ peek: Function, attempt: Function, refund: Function, showsRoom: boolean }} store peek and
-   *   attempt are of (id, cost), refund of a Decision; all may give promises. `showsRoom`: whether an
-   *   attempt whose cost is within the last one's actionsLeft is allowed
+   * @param {{ waitOf: Function, attempt: Function, refund: Function, showsRoom: boolean }} store of
+   *   functions that may give promises: waitOf(id, cost) of how many ms the attempt would not be allowed
+   *   at least, 0 if it would be; attempt(id, cost) of a Decision. `showsRoom`: whether an attempt is
+   *   allowed whose cost is within the last one's actionsLeft
    * @param {() => void} onEmpty called when nobody is left and nothing is under way
    */
   constructor(store, onEmpty) {
@@ -53,7 +55,7 @@ class Line {
   add(waiter) {
     const refusal = this.#refusalFor(waiter);
     if (refusal !== null && refusal.at > waiter.deadlineAt) {
-      waiter.reject(tooLate(waiter, timeUntil(refusal.at)));
+      waiter.reject(tooLate(waiter, msUntil(refusal.at)));
       return;
     }
     waiter.isWaiting = true;
@@ -116,7 +118,7 @@ class Line {
 
   #refusalFor({ cost }) {
     const refusal = this.#refusal;
-    const holds = refusal !== null && cost >= refusal.cost && refusal.at > performance.now();
+    const holds = refusal !== null && cost >= refusal.cost && refusal.at > now();
     return holds ? refusal : null;
   }
 
@@ -135,29 +137,30 @@ class Line {
       const refusal = this.#refusalFor(waiter);
       if (refusal !== null) {
         if (refusal.at > waiter.deadlineAt) {
-          this.#fail(waiter, tooLate(waiter, timeUntil(refusal.at)));
+          this.#fail(waiter, tooLate(waiter, msUntil(refusal.at)));
           continue;
         }
-        this.#stopTimer = longTimeout(() => this.#serve(), timeUntil(refusal.at));
+        this.#stopTimer = longTimeout(() => this.#serve(), msUntil(refusal.at));
         break;
       }
-      const isAttempt = waiter.cost <= room;
+      const { id, cost } = waiter;
+      const isAttempt = cost <= room;
       const wakings = this.#wakings;
       room = 0;
       try {
-        const asked = isAttempt ? this.#store.attempt : this.#store.peek;
-        const answer = asked(waiter.id, waiter.cost);
-        const decision = answer instanceof Promise ? await answer : answer;
-        if (!decision.allowed) {
-          // What was woken in the meantime may have been asked too early.
-          if (wakings === this.#wakings) this.#noteRefusal(waiter, decision);
+        const asked = isAttempt ? this.#store.attempt : this.#store.waitOf;
+        const answer = asked(id, cost);
+        const told = answer instanceof Promise ? await answer : answer;
+        const timeLeft = isAttempt ? told.timeLeft : told;
+        if (timeLeft > 0) {
+          this.#noteRefusal(cost, timeLeft, wakings);
         } else if (!isAttempt) {
-          room = waiter.cost;
+          room = cost;
         } else if (this.#take(waiter)) {
-          room = this.#store.showsRoom ? decision.actionsLeft : 0;
-          waiter.resolve(decision);
+          waiter.resolve(told);
+          if (this.#store.showsRoom) room = told.actionsLeft;
         } else {
-          await this.#giveBack(decision);
+          await this.#giveBack(told);
         }
       } catch (error) {
         this.#fail(waiter, error);
@@ -167,8 +170,9 @@ class Line {
     if (this.#queue.first === null) this.#onEmpty();
   }
 
-  #noteRefusal({ cost }, { timeLeft }) {
-    this.#refusal = { cost, at: performance.now() + timeLeft };
+  /** Unless it was asked for before the line was woken: then it is asked for again. */
+  #noteRefusal(cost, timeLeft, wakings) {
+    if (wakings === this.#wakings) this.#refusal = { cost, at: fromNow(timeLeft) };
   }
 
   /** What was recorded for somebody who left meanwhile. */
@@ -180,10 +184,6 @@ class Line {
       // Nobody is left to be told; stats().errors counts it.
     }
   }
-}
-
-function timeUntil(moment) {
-  return Math.max(1, Math.ceil(moment - performance.now()));
 }
 
 module.exports = { Line };

@@ -5,6 +5,7 @@ const { failure } = require('../errors');
 const { textOf } = require('../id-text');
 const { closedError } = require('../refusals');
 const { Line } = require('./line');
+const { fromNow } = require('./moments');
 
 class Waiting {
   #store;
@@ -32,7 +33,7 @@ class Waiting {
         const message = `${waiting} are waiting for this id already (maxQueue ${maxQueue})`;
         throw failure('ERR_ROLLGATE_WAIT_QUEUE', message);
       }
-      const deadlineAt = deadline === undefined ? Infinity : performance.now() + deadline;
+      const deadlineAt = deadline === undefined ? Infinity : fromNow(deadline);
       this.#lineOf(text).add({ id, cost, signal, deadline, deadlineAt, resolve, reject });
     });
   }

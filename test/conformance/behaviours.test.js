@@ -14,6 +14,7 @@ const TOPICS = {
   'taking back': require('./behaviours/taking-back'),
   'several windows': require('./behaviours/several-windows'),
   blocks: require('./behaviours/blocks'),
+  waiting: require('./behaviours/waiting'),
   clocks: require('./behaviours/clocks'),
   options: require('./behaviours/options'),
 };
