@@ -60,6 +60,7 @@ export type {
   RuleOption,
   SeveralLimitsOptions,
   Stats,
+  WaitOptions,
   WindowState,
   WithRateLimit,
   WithRedis,

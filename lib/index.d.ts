@@ -72,6 +72,24 @@ interface RateLimiter {
   peek(id?: RateLimiter.Id, options?: RateLimiter.AttemptOptions): RateLimiter.Decision;
 
   /**
+   * Waits until an action is allowed, and records it. Who waits for one id is let in first come, first
+   * served, by this limiter in this process; calls that do not wait take their chance in between. Waiting
+   * records nothing: no refusal is counted and no block begins. docs/waiting.md tells more.
+   *
+   * ```js
+   * await limiter.wait('some id', { deadline: 5000 });
+   * ```
+   *
+   * @returns the Decision of the attempt that was allowed, which `refund` takes
+   *
+   * Rejects with the `reason` of the signal; `ERR_ROLLGATE_WAIT_DEADLINE`: it cannot be or was not allowed
+   * within the deadline; `ERR_ROLLGATE_WAIT_QUEUE`: `maxQueue` wait already; `ERR_ROLLGATE_CLOSED`: the
+   * limiter is closed, also meanwhile; `ERR_ROLLGATE_OPTION`: an option is wrong; and with what `attempt`
+   * throws.
+   */
+  wait(id?: RateLimiter.Id, options?: RateLimiter.WaitOptions): Promise<RateLimiter.Decision>;
+
+  /**
    * Attempts an action of cost 1 for each id, in their order and at one moment, in one native call. An
    * id may occur more than once. One wrong id refuses the whole call, and then nothing is recorded.
    *
@@ -226,6 +244,8 @@ declare namespace RateLimiter {
    * - `ERR_ROLLGATE_CLOCK`: Error, the clock threw (see `cause`) or gave no finite number
    * - `ERR_ROLLGATE_CLOSED`: Error, the limiter is closed
    * - `ERR_ROLLGATE_MEMORY`: Error, there is no memory left for the log of an id
+   * - `ERR_ROLLGATE_WAIT_DEADLINE`: Error, `wait` cannot be or was not allowed within its deadline
+   * - `ERR_ROLLGATE_WAIT_QUEUE`: Error, `maxQueue` wait for the id already
    * - `ERR_ROLLGATE_LIMIT`: TypeError or RangeError, a function given as `limit` gave no integer >= 0
    * - `ERR_ROLLGATE_AUTHENTICATE`: TypeError, `authenticate` gave no object with an id
    * - `ERR_ROLLGATE_URL`: Error, with Fastify and `rules`: a URL that leads to no certain path
@@ -255,6 +275,8 @@ declare namespace RateLimiter {
     | 'ERR_ROLLGATE_CLOCK'
     | 'ERR_ROLLGATE_CLOSED'
     | 'ERR_ROLLGATE_MEMORY'
+    | 'ERR_ROLLGATE_WAIT_DEADLINE'
+    | 'ERR_ROLLGATE_WAIT_QUEUE'
     | 'ERR_ROLLGATE_LIMIT'
     | 'ERR_ROLLGATE_AUTHENTICATE'
     | 'ERR_ROLLGATE_URL'
@@ -556,6 +578,13 @@ declare namespace RateLimiter {
     peek(id?: Id, options?: AttemptOptions): Promise<Decision>;
 
     /**
+     * As of RateLimiter, in the order of this process. Other processes that wait for the id are in lines
+     * of their own; where one of them is quicker, the attempt is refused, and that refusal counts as
+     * `countBlocked` and `blockFor` say.
+     */
+    wait(id?: Id, options?: WaitOptions): Promise<Decision>;
+
+    /**
      * On Redis in one round trip for each 1000 ids, in a cluster one for each slot among them; in a
      * key-value store one for each id, at the same time. Where one part fails the promise rejects, and
      * others may be recorded.
@@ -592,6 +621,22 @@ declare namespace RateLimiter {
   interface AttemptOptions {
     /** For how many actions it counts, an integer from 1 to the smallest `maxInInterval`. Default 1. */
     cost?: number | undefined;
+  }
+
+  /** The options of one `wait`. */
+  interface WaitOptions extends AttemptOptions {
+    /** Ends waiting when it aborts: the promise rejects with its `reason`. */
+    signal?: AbortSignal | undefined;
+    /**
+     * Within how many ms of the call it has to be allowed, from 0 to below 1e12. The promise rejects at
+     * the deadline, or as soon as it is known that it cannot be met. Default: however long it takes.
+     */
+    deadline?: number | undefined;
+    /**
+     * How many may wait for this id, this call included, an integer >= 1; it rejects at once if they do
+     * already. Default: any number.
+     */
+    maxQueue?: number | undefined;
   }
 
   /** What came of one attempt, or would come of it. Durations in whole ms, rounded up. */

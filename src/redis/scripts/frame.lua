@@ -7,8 +7,8 @@
 -- ARGV[2]  attempt, peek: 'brief' or 'full', which is how much to reply
 --          refund: the moment the attempt was recorded at in us, a comma, and its incarnation
 -- ARGV[3]  the time in us; '' for the server's own
--- ARGV[4]  cost, an integer from 1 to the smallest max; a peek with 0 tells what is used, and for how
---          long a next action has to wait
+-- ARGV[4]  cost, an integer from 1 to the smallest max; a peek with 0 tells what is used, and for
+--          how long a next action has to wait
 -- ARGV[5]  '1' if blocked attempts count as actions, else '0'
 -- ARGV[6]  minDifference in us
 -- ARGV[7]  blockFor: the lengths of the first block, the second and so on in us, separated by
