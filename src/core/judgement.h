@@ -73,7 +73,7 @@ template <Account A, class P>
 Micros WaitFor(const A& account, const P& policy, const Block& block, Micros now,
                std::uint64_t cost) {
   Micros allowed_at = policy.blocks().empty() ? kLongAgo : block.until;
-  if (policy.min_difference() > 0) {
+  if (cost > 0 && policy.min_difference() > 0) {
     allowed_at = std::max(allowed_at, account.Newest() + policy.min_difference());
   }
   std::size_t i = 0;

@@ -281,9 +281,11 @@ end
 -- How long from `now` until an attempt of cost `places` passes.
 local function wait_for(places, at)
   local wait = 0
-  if newest and min_difference > 0 then wait = newest + min_difference - at end
-  for i = 1, window_count do
-    if places > 0 then wait = max_of(wait, below(i, maxes[i] - places + 1, at)) end
+  if places > 0 then
+    if newest and min_difference > 0 then wait = newest + min_difference - at end
+    for i = 1, window_count do
+      wait = max_of(wait, below(i, maxes[i] - places + 1, at))
+    end
   end
   if block_until then wait = max_of(wait, block_until - at) end
   return wait <= 0 and 0 or wait + (at - now)

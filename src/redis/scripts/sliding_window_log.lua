@@ -484,7 +484,7 @@ local function wait_for(places, at, recorded)
   local last, allowed_at = now, now
   if total > 0 then
     last = nth_after(1, at, recorded)
-    allowed_at = last + min_difference
+    if places > 0 then allowed_at = last + min_difference end
   end
   for i = 1, window_count do
     local n = maxes[i] - places + 1
