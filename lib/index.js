@@ -5,6 +5,7 @@ const classes = require('./classes');
 const RateLimiter = require('./limiter');
 const rateLimit = require('./middleware');
 const { ipKeyGenerator } = require('./middleware/ip-key');
+const { unlinkShared } = require('./shared/unlink');
 
 module.exports = RateLimiter;
-Object.assign(module.exports, { RateLimiter, ...classes, rateLimit, ipKeyGenerator });
+Object.assign(module.exports, { RateLimiter, ...classes, rateLimit, ipKeyGenerator, unlinkShared });

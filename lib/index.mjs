@@ -9,5 +9,6 @@ export const {
   RedisRateLimiter,
   rateLimit,
   ipKeyGenerator,
+  unlinkShared,
 } = RateLimiter;
 export { RateLimiter };

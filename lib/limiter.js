@@ -8,6 +8,7 @@ const { createMemoryStore } = require('./memory-store');
 const { readCost, readLimiterOptions } = require('./options');
 const { createRedisBackend } = require('./redis/backend');
 const { createRemoteStore } = require('./remote/remote-store');
+const { createSharedStore } = require('./shared-store');
 const { USAGE } = require('./usage');
 const { readWaitOptions } = require('./wait/options');
 const { Waiting } = require('./wait/waiting');
@@ -23,12 +24,12 @@ function smallestMax(windows) {
 }
 
 function createStore(checked) {
-  const { redis, kv } = checked;
+  const { redis, kv, shared } = checked;
   if (redis !== undefined) {
     return createRemoteStore(checked, createRedisBackend(checked), redis.onError);
   }
   if (kv !== undefined) return createRemoteStore(checked, createKvBackend(checked), kv.onError);
-  return createMemoryStore(checked);
+  return shared === undefined ? createMemoryStore(checked) : createSharedStore(checked);
 }
 
 function createWaiting(limiter, { windows, minDifference }) {

@@ -1,134 +1,19 @@
-// The store in memory: the native functions of one limiter and what they call back.
+// The store in this process's memory.
 'use strict';
 
 const native = require('./native');
-const { clockReader } = require('./clock');
-const { NUMBERS, decisionLength } = require('./decision');
-const { failure } = require('./errors');
-const { nativePolicy } = require('./native-policy');
-const { refuseCallback, refuseClosed, refuseId } = require('./refusals');
+const { createLocalStore } = require('./local-store');
 
-const STATS = { KEYS: 0, ALLOWED: 1, BLOCKED: 2, EVICTED: 3, BYTES: 4 };
 const LARGEST_KEYS = 2 ** 48;
 
-function refuseForWantOfMemory() {
-  throw failure('ERR_ROLLGATE_MEMORY', 'there is not enough memory for the log of this id');
-}
-
-/**
- * A synchronous store. `call(id?, callback?)` is the limiter function itself. `decide` hands the
- * numbers of a decision (see decision.js) to `read`, which must take what it wants at once, and
- * returns what that makes of them; it gets the window's maximum where that is told at every attempt.
- */
+/** A synchronous store: see local-store.js. */
 function createMemoryStore(checked) {
-  const { windows, maxKeys, clock } = checked;
-  const report = new Float64Array(Math.max(decisionLength(windows.length), 8));
-  let errors = 0;
-  let isClosed = false;
-
-  /** Calls back later, whatever comes of the attempt. */
-  function callBack(id, callback) {
-    if (typeof callback !== 'function') refuseCallback(callback);
-    let error = null;
-    try {
-      functions.decide(id, 1, true);
-    } catch (thrown) {
-      error = thrown;
-    }
-    if (error === null) {
-      process.nextTick(callback, null, report[NUMBERS.TIME_LEFT], report[NUMBERS.ACTIONS_LEFT]);
-    } else {
-      process.nextTick(callback, error);
-    }
-  }
-
-  function warnOfEviction() {
-    process.emitWarning(
-      `a rollgate limiter holds ${maxKeys} ids (maxKeys) and drops the one nearest to expiry for ` +
-        'each new one; stats().evicted counts them',
-      { type: 'RollgateWarning', code: 'ROLLGATE_EVICTED' },
-    );
-  }
-
-  /** A closed limiter says so, and asks its clock no more. */
-  function openClockReader() {
-    const readClock = clockReader(clock, () => errors++);
-    return () => {
-      if (isClosed) refuseClosed();
-      return readClock();
-    };
-  }
-
-  const options = { ...nativePolicy(checked), maxKeys: Math.min(maxKeys, LARGEST_KEYS) };
-  // The native side only borrows these: they must live as long as its functions.
-  const keep = {
-    report,
-    refuse: refuseId,
-    closed: refuseClosed,
-    exhausted: refuseForWantOfMemory,
-    callBack,
-    evicted: warnOfEviction,
-    clock: clock && openClockReader(),
-  };
-  const functions = native.createMemoryLimiter(options, keep);
-
-  return {
-    keep,
-    call: functions.check,
-
-    decide(id, cost, records, read, max) {
-      if (max === undefined) functions.decide(id, cost, records);
-      else functions.decide(id, cost, records, max);
-      return read(report);
-    },
-
-    /** The numbers of many decisions, one behind the other. */
-    decideMany(ids, read) {
-      const numbers = new Float64Array(ids.length * decisionLength(windows.length));
-      functions.decideMany(ids, numbers);
-      return read(numbers);
-    },
-
-    /** Without a receipt there is nothing to take back. */
-    refund(receipt) {
-      if (receipt === null) return false;
-      return functions.refund(receipt.id, receipt.at, receipt.cost, receipt.incarnation);
-    },
-
-    clear(id) {
-      functions.clear(id);
-    },
-
-    clearAll() {
-      functions.clear();
-    },
-
-    stats() {
-      functions.stats();
-      return {
-        keys: report[STATS.KEYS],
-        allowed: report[STATS.ALLOWED],
-        blocked: report[STATS.BLOCKED],
-        evicted: report[STATS.EVICTED],
-        errors,
-        bytes: report[STATS.BYTES],
-      };
-    },
-
-    /** How a call ends that makes no sense: in a store that answers at once, by throwing. */
-    fail(error) {
-      throw error;
-    },
-
-    assertOpen() {
-      if (isClosed) refuseClosed();
-    },
-
-    close() {
-      isClosed = true;
-      functions.close();
-    },
-  };
+  const { maxKeys } = checked;
+  return createLocalStore(checked, {
+    create: native.createMemoryLimiter,
+    options: { maxKeys: Math.min(maxKeys, LARGEST_KEYS) },
+    evictionText: `a rollgate limiter holds ${maxKeys} ids (maxKeys) and drops`,
+  });
 }
 
 module.exports = { createMemoryStore };

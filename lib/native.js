@@ -17,6 +17,6 @@ function load() {
 
 /**
  * @type {{ createMemoryLimiter: Function, createPortableLimiter: Function, createRedisClient?: Function,
- *   liveLimiters: () => number }}
+ *   createSharedLimiter?: Function, unlinkShared?: Function, liveLimiters: () => number }}
  */
 module.exports = load();

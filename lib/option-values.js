@@ -5,16 +5,13 @@ const { optionRangeError, optionTypeError, show, typeError } = require('./errors
 const { nearestName } = require('./nearest-name');
 
 /**
- * Refuses options that do not exist, naming the nearest one that does, those that exist in other versions
- * (`notYet`), and those of which there is more to say (`instead`, by name): to ignore them would be unkind.
+ * Refuses options that do not exist, naming the nearest one that does, and those of which there is more to
+ * say (`instead`, by name): to ignore them would be unkind.
  * `undefined` is as good as left out. `place` is where the options stand, if not at the top.
  */
-function rejectUnknownOptions(options, knownNames, { notYet = [], instead = {}, place } = {}) {
+function rejectUnknownOptions(options, knownNames, { instead = {}, place } = {}) {
   for (const name of Object.keys(options)) {
     if (knownNames.includes(name) || options[name] === undefined) continue;
-    if (notYet.includes(name)) {
-      throw typeError('ERR_ROLLGATE_OPTION', `option '${name}': not available in this version`);
-    }
     if (Object.hasOwn(instead, name)) {
       throw typeError('ERR_ROLLGATE_OPTION', `option '${name}': ${instead[name]}`);
     }

@@ -29,9 +29,6 @@ const LIMITER_NAMES = [
   ...STORE_NAMES,
 ];
 
-/** Options of stores and algorithms that this version does not have. */
-const NOT_YET = ['shared'];
-
 function readMinDifference(name, value) {
   if (value === undefined) return 0;
   const isInRange = (ms) => Number.isFinite(ms) && ms >= 0;
@@ -68,12 +65,12 @@ function readLimitsOf({ limits, interval, maxInInterval, minDifference }) {
  * @returns {{ windows: { interval: number, maxInInterval: number }[], minDifference: number,
  *   countBlocked: boolean, algorithm: string, blockFor: number[], setsMax: boolean, maxKeys: number,
  *   clock: (() => number) | undefined,
- *   redis?: object, kv?: object }} durations in ms; several limits' least differences come to the largest
- *   of them; `redis` and `kv` as store-options.js reads them
+ *   redis?: object, shared?: object, kv?: object }} durations in ms; several limits' least differences
+ *   come to the largest of them; `redis`, `shared` and `kv` as store-options.js reads them
  */
 function readLimiterOptions(options) {
   readObject('options', options);
-  rejectUnknownOptions(options, LIMITER_NAMES, { notYet: NOT_YET, instead: OF_MIDDLEWARE });
+  rejectUnknownOptions(options, LIMITER_NAMES, { instead: OF_MIDDLEWARE });
   const { clock, maxKeys } = options;
   const algorithm = readAlgorithm(options.algorithm);
   if (clock !== undefined && typeof clock !== 'function') {
@@ -116,7 +113,6 @@ function readCost(options, smallestMax) {
 
 module.exports = {
   LIMITER_NAMES,
-  NOT_YET,
   readCost,
   readCostValue,
   readInterval,

@@ -4,9 +4,12 @@
 const { typeError } = require('./errors');
 const { readKvOptions } = require('./kv/options');
 const { readRedisOptions } = require('./redis/options');
+const { readSharedOptions } = require('./shared/options');
 
 /** Options that choose a store. `client` is rolling-rate-limiter's word for `redis`. */
-const STORE_OF = { redis: 'redis', client: 'redis', kv: 'kv' };
+const STORE_OF = { redis: 'redis', client: 'redis', shared: 'shared', kv: 'kv' };
+
+const READERS = { redis: readRedisOptions, shared: readSharedOptions, kv: readKvOptions };
 
 const CHOICES = Object.keys(STORE_OF);
 
@@ -44,7 +47,7 @@ function refuseMisplaced(name, store) {
 
 /**
  * @param {object} options of the limiter
- * @returns {{ redis?: object, kv?: object }} one of them or none, as its own options.js reads it
+ * @returns {{ redis?: object, shared?: object, kv?: object }} one of them or none, as its own options.js reads it
  */
 function readStoreOptions(options) {
   const store = storeOf(options);
@@ -53,8 +56,7 @@ function readStoreOptions(options) {
       refuseMisplaced(name, store);
     }
   }
-  if (store === 'redis') return { redis: readRedisOptions(options) };
-  return store === 'kv' ? { kv: readKvOptions(options) } : {};
+  return store === undefined ? {} : { [store]: READERS[store](options) };
 }
 
 module.exports = { CHOICES, STORE_NAMES, readStoreOptions };

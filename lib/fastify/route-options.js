@@ -4,11 +4,12 @@
 const { typeError } = require('../errors');
 const limiter = require('../middleware/limiter-options');
 const { withoutUndefined } = require('../option-values');
+const { partOfRegion } = require('../shared/region');
+const { CHOICES } = require('../store-options');
 
 /** Whole sets of limits, which would stand above a single limit of the route. */
 const SETS_OF_LIMITS = ['limits', 'rules', 'limiter'];
 const LIMIT_NAMES = [...SETS_OF_LIMITS, ...limiter.LIMIT_NAMES];
-const STORE_NAMES = ['redis', 'client', 'kv'];
 
 /** Who makes a request, and what if nobody can tell. */
 const CALLER_NAMES = ['authenticate', 'onAuthError'];
@@ -17,7 +18,7 @@ const CALLER_NAMES = ['authenticate', 'onAuthError'];
 const REPLACEMENTS = [
   { given: limiter.INTERVAL_NAMES, instead: limiter.INTERVAL_NAMES },
   { given: limiter.MAX_NAMES, instead: limiter.MAX_NAMES },
-  { given: STORE_NAMES, instead: STORE_NAMES },
+  { given: CHOICES, instead: CHOICES },
   { given: ['redis', 'client'], instead: ['commandTimeout'] },
   { given: LIMIT_NAMES, instead: SETS_OF_LIMITS },
   { given: ['rules'], instead: limiter.RULE_OPTIONS },
@@ -38,7 +39,9 @@ function mergeRouteOptions(scope, own, url) {
     if (!given.some(has)) continue;
     for (const name of instead) delete inherited[name];
   }
-  if (inherited.namespace !== undefined) inherited.namespace = `${inherited.namespace} ${tag(url)}`;
+  const { namespace, shared } = inherited;
+  if (namespace !== undefined) inherited.namespace = `${namespace} ${tag(url)}`;
+  if (shared !== undefined) inherited.shared = partOfRegion(shared, tag(url));
   return { ...inherited, ...withoutUndefined(own) };
 }
 

@@ -1,6 +1,8 @@
 // What stands for the place where a middleware counts: the same for two of them only if they count together.
 'use strict';
 
+const { regionPath } = require('../shared/region');
+
 /** Clients, stores and objects of options are told apart by who they are. */
 const numberOf = (() => {
   const numbers = new WeakMap();
@@ -12,13 +14,14 @@ const numberOf = (() => {
 })();
 
 /**
- * Two limiters elsewhere count in one place if their namespaces are the same, and the store is: one URL, one
+ * A region of shared memory is one place. Two limiters elsewhere count in one place if their namespaces are the same, and the store is: one URL, one
  * client, or one object. What has no namespace is a limiter's own.
  *
  * @param {object | undefined} limiterOptions as they were checked
  */
 function countingPlace(limiterOptions, limiter) {
-  const { namespace, redis, client, kv } = limiterOptions ?? {};
+  const { namespace, redis, client, shared, kv } = limiterOptions ?? {};
+  if (shared !== undefined) return regionPath(shared);
   if (namespace === undefined) return limiter;
   const connection = redis ?? client ?? kv;
   const store = connection?.client ?? connection;

@@ -11,8 +11,8 @@ const { readRules } = require('./rules/read-rules');
 /** Words of express-rate-limit for what is called otherwise here. */
 const INSTEAD = {
   store:
-    "counts are kept by limiters: expected 'redis', 'kv' or 'limiter' in its place; a store for " +
-    "express-rate-limit itself is require('rollgate/store')",
+    "counts are kept by limiters: expected 'redis', 'shared', 'kv' or 'limiter' in its place; a store " +
+    "for express-rate-limit itself is require('rollgate/store')",
 };
 
 const KNOWN_OPTIONS = ['limiter', 'rules', ...OWN_NAMES, ...LIMITER_OPTIONS];
@@ -27,7 +27,7 @@ function readOptions(options = {}) {
     throw optionTypeError('options', 'an object', options);
   }
   const given = withoutUndefined(options);
-  limiter.rejectUnknownOptions(given, KNOWN_OPTIONS, { notYet: limiter.NOT_YET, instead: INSTEAD });
+  limiter.rejectUnknownOptions(given, KNOWN_OPTIONS, { instead: INSTEAD });
   const own = readOwnOptions(given);
   if (given.rules !== undefined) {
     const why = 'each of which has limits of its own';

@@ -6,10 +6,15 @@ const { isPromise } = require('./is-promise');
 /** What `attempt` answers in place of a decision. */
 const PASSED = Symbol('passed');
 
+/**
+ * The request's fault, or that of the function `limit`, and not the store's: who sends what is no id would
+ * never be limited.
+ */
+const NOT_THE_STORES = ['ERR_ROLLGATE_ID', 'ERR_ROLLGATE_LIMIT'];
+
 function passOnStoreError(limiter, notices) {
   function pass(error) {
-    // The request's fault, not the store's: who sends what is no id would never be limited.
-    if (error?.code === 'ERR_ROLLGATE_ID') throw error;
+    if (NOT_THE_STORES.includes(error?.code)) throw error;
     notices.error(
       'ROLLGATE_PASSED_ON_STORE_ERROR',
       'no decision could be made, so the request passed without being counted (passOnStoreError).',

@@ -81,7 +81,7 @@ const POLICIES = { allow: createAllowing, block: createBlocking, memory: createR
 
 /**
  * What decides in place of the backend, or null where its failures are the callers'. `decide` is that of
- * memory-store.js.
+ * local-store.js.
  */
 function createFallback(onError, policy) {
   if (onError === 'throw') return null;
@@ -93,7 +93,7 @@ function createFallback(onError, policy) {
     evicted: () => 0,
     ...fallback,
 
-    /** One behind the other, as from decideMany of memory-store.js. */
+    /** One behind the other, as from decideMany of local-store.js. */
     decideMany(ids, read) {
       const length = decisionLength(policy.windows.length);
       const all = new Float64Array(ids.length * length);

@@ -1,4 +1,4 @@
-// A store that lies elsewhere: the functions of memory-store.js, with promises of what they give there.
+// A store that lies elsewhere: the functions of local-store.js, with promises of what they give there.
 'use strict';
 
 const { clockReader } = require('../clock');
@@ -77,7 +77,7 @@ function createRemoteStore(checked, backend, onError) {
 
   /**
    * `isFull`: whether `read` wants more of the numbers than BLOCKED and TIME_LEFT; `max` as in
-   * memory-store.js.
+   * local-store.js.
    */
   function decide(id, cost, records, read, isFull, max) {
     return new Promise((resolve, reject) => {

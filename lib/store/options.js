@@ -5,6 +5,7 @@ const { optionTypeError, typeError } = require('../errors');
 const limiters = require('../options');
 const { readObject, withoutUndefined } = require('../option-values');
 const { readNamespace } = require('../redis/options');
+const { regionPath } = require('../shared/region');
 
 const KNOWN = ['limiter', ...limiters.LIMITER_NAMES.filter((name) => name !== 'interval')];
 
@@ -34,7 +35,7 @@ const nameOf = (() => {
  */
 function readStoreOptions(options = {}) {
   const given = withoutUndefined(readObject('options', options));
-  limiters.rejectUnknownOptions(given, KNOWN, { notYet: limiters.NOT_YET, instead: OF_MIDDLEWARE });
+  limiters.rejectUnknownOptions(given, KNOWN, { instead: OF_MIDDLEWARE });
   return given.limiter === undefined ? readLimiterOptions(given) : readExistingLimiter(given);
 }
 
@@ -62,7 +63,7 @@ function readLimiterOptions(given) {
     return { limiterOptions: given, localKeys: true, prefix: undefined };
   }
   if (shared !== undefined) {
-    return { limiterOptions: given, localKeys: false, prefix: `${shared.name ?? shared}:` };
+    return { limiterOptions: given, localKeys: false, prefix: `${regionPath(shared)}:` };
   }
   const namespace = readNamespace(given.namespace);
   return { limiterOptions: { ...given, namespace }, localKeys: false, prefix: namespace };

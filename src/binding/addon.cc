@@ -1,10 +1,14 @@
 // What the addon exports.
 #include <node_api.h>
 
+#include "binding/local_limiter.h"
 #include "binding/memory_limiter.h"
 #include "binding/portable_limiter.h"
 #ifdef ROLLGATE_HAS_REDIS
 #include "binding/redis_client.h"
+#endif
+#ifdef ROLLGATE_HAS_SHARED
+#include "binding/shared_limiter.h"
 #endif
 
 namespace {
@@ -30,6 +34,11 @@ NAPI_MODULE_INIT() {
   all = all && Export(env, exports, "createRedisClient", rollgate::binding::CreateRedisClient) &&
         napi_get_boolean(env, rollgate::binding::kRedisHasTls, &has_tls) == napi_ok &&
         napi_set_named_property(env, exports, "redisHasTls", has_tls) == napi_ok;
+#endif
+#ifdef ROLLGATE_HAS_SHARED
+  all = all &&
+        Export(env, exports, "createSharedLimiter", rollgate::binding::CreateSharedLimiter) &&
+        Export(env, exports, "unlinkShared", rollgate::binding::UnlinkShared);
 #endif
   return all ? exports : nullptr;
 }

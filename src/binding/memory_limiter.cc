@@ -1,295 +1,48 @@
-// The way from a call in JavaScript to a decision and back. Measured: a raw Node-API callback with
-// its state in the data pointer costs half of a wrapped method, so all functions here are raw.
+// Makes a limiter with a store of its own.
 #include "binding/memory_limiter.h"
 
 #include <algorithm>
-#include <array>
-#include <atomic>
-#include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <exception>
 #include <memory>
-#include <new>
-#include <span>
-#include <string_view>
 #include <utility>
-#include <vector>
 
-#include "binding/borrowed.h"
-#include "binding/decision_writer.h"
-#include "binding/functions.h"
 #include "binding/id_reader.h"
-#include "binding/monotonic_clock.h"
+#include "binding/local_limiter.h"
 #include "binding/policy_reader.h"
 #include "binding/values.h"
-#include "core/account_algorithms.h"
 #include "memory/memory_store.h"
 
 namespace rollgate::binding {
 namespace {
 
-std::atomic<std::int64_t> live_limiters{0};
-
-/// The state behind one limiter's functions; deleted with the last of them.
-struct MemoryLimiter {
-  MemoryLimiter() { ++live_limiters; }
-  ~MemoryLimiter() { --live_limiters; }
-
-  std::unique_ptr<Store> store;  // null once closed
-  Secret secret;
-  std::vector<WindowUse> uses;  // what decisions are written through
-  Borrowed refuse;
-  Borrowed closed;
-  Borrowed exhausted;
-  Borrowed call_back;
-  Borrowed evicted;
-  Borrowed clock;  // the user's, if any
-  MonotonicClock monotonic_clock;
-  Micros epoch_offset = 0;  // from the built-in clock's readings to times of day, where they matter
-  bool refunds_ask_time = false;
-  double* report = nullptr;  // keep.report's own memory
-  bool has_evicted = false;  // and JavaScript has not been told yet
-  std::uint32_t calls = 0;
-  std::int64_t bytes_told = 0;  // how much V8 knows of
-  int functions = 0;            // that point here
-};
-
-/// Lets V8 know how much memory hangs on its small objects, so that it looks for dropped limiters
-/// in time. It collects all garbage whenever this has grown by 64 MB, a pause of milliseconds; so
-/// one limiter does not tell of more than half of that.
-void TellMemory(napi_env env, MemoryLimiter& limiter) {
+/// V8 collects all garbage whenever what it knows of has grown by 64 MB, a pause of milliseconds;
+/// so one limiter does not tell of more than half of that.
+std::int64_t BytesToTell(const Store& store) {
   constexpr std::size_t kMostTold = std::size_t{32} << 20;
-  const auto bytes = static_cast<std::int64_t>(
-      limiter.store ? std::min(limiter.store->stats().bytes, kMostTold) : 0);
-  if (bytes == limiter.bytes_told) return;
-  std::int64_t total;
-  napi_adjust_external_memory(env, bytes - limiter.bytes_told, &total);
-  limiter.bytes_told = bytes;
-}
-
-/// What is due after a call that may have added ids.
-inline void AfterAttempt(napi_env env, MemoryLimiter& limiter) {
-  if ((++limiter.calls & 0xfff) == 0) [[unlikely]] {
-    TellMemory(env, limiter);
-  }
-  if (limiter.has_evicted) [[unlikely]] {
-    limiter.has_evicted = false;
-    limiter.evicted.Call();
-  }
-}
-
-/// Reads the time and makes sure that the limiter is open; false with an exception pending
-/// otherwise.
-inline bool ReadTime(napi_env env, MemoryLimiter& limiter, Micros& now) {
-  if (!limiter.clock) [[likely]] {
-    now = limiter.monotonic_clock.Now() + limiter.epoch_offset;
-  } else {
-    const napi_value result = limiter.clock.Call();
-    double micros;
-    if (result == nullptr || napi_get_value_double(env, result, &micros) != napi_ok) return false;
-    constexpr auto kBound = static_cast<double>(kLongest);
-    now = static_cast<Micros>(std::clamp(micros, -kBound, kBound));
-  }
-  // The user's clock may have closed the limiter: look at the store only now.
-  if (limiter.store) [[likely]] {
-    return true;
-  }
-  limiter.closed.Call();
-  return false;
-}
-
-napi_value Check(napi_env env, napi_callback_info info) {
-  Call<MemoryLimiter, 2> call(env, info);
-  MemoryLimiter& limiter = *call.state;
-  const napi_value id = call.arguments[0];
-  if (call.count >= 2 && !IsType(env, call.arguments[1], napi_undefined)) {
-    return limiter.call_back.Call(call.arguments);
-  }
-  Identity identity;
-  if (!ReadIdentity(env, id, limiter.secret, identity)) [[unlikely]] {
-    if (!IsType(env, id, napi_function)) return limiter.refuse.Call({&id, 1});
-    napi_value undefined = nullptr;
-    napi_get_undefined(env, &undefined);
-    return limiter.call_back.Call(std::array{undefined, id});
-  }
-  Micros now;
-  if (!ReadTime(env, limiter, now)) return nullptr;
-  const Micros time_left = limiter.store->Check(identity, now);
-  AfterAttempt(env, limiter);
-  return ToJs(env, CeilToMillis(time_left));
-}
-
-std::size_t DecisionLength(const MemoryLimiter& limiter) {
-  return binding::DecisionLength(limiter.uses.size());
-}
-
-napi_value Decide(napi_env env, napi_callback_info info) {
-  Call<MemoryLimiter, 4> call(env, info);
-  MemoryLimiter& limiter = *call.state;
-  const napi_value id = call.arguments[0];
-  Identity identity;
-  if (!ReadIdentity(env, id, limiter.secret, identity)) return limiter.refuse.Call({&id, 1});
-  const auto cost = static_cast<std::uint64_t>(ReadDouble(env, call.arguments[1]));
-  const bool records = ReadBool(env, call.arguments[2]);
-  Micros now;
-  if (!ReadTime(env, limiter, now)) return nullptr;
-  if (call.count == 4) {
-    limiter.store->SetMax(static_cast<std::uint64_t>(ReadDouble(env, call.arguments[3])), records);
-  }
-  Decision decision;
-  decision.windows = limiter.uses;
-  if (records) {
-    limiter.store->Attempt(identity, now, cost, decision);
-  } else {
-    limiter.store->Peek(identity, now, cost, decision);
-  }
-  WriteDecision(decision, limiter.report);
-  if (records) AfterAttempt(env, limiter);
-  return nullptr;
-}
-
-napi_value DecideMany(napi_env env, napi_callback_info info) {
-  Call<MemoryLimiter, 2> call(env, info);
-  MemoryLimiter& limiter = *call.state;
-  std::uint32_t count = 0;
-  napi_get_array_length(env, call.arguments[0], &count);
-  std::vector<Identity> identities;
-  identities.reserve(count);
-  for (std::uint32_t i = 0; i < count; ++i) {
-    napi_handle_scope scope;
-    if (napi_open_handle_scope(env, &scope) != napi_ok) return nullptr;
-    napi_value id = nullptr;
-    napi_get_element(env, call.arguments[0], i, &id);
-    Identity identity;
-    const bool is_id = id != nullptr && ReadIdentity(env, id, limiter.secret, identity);
-    if (id != nullptr && !is_id) limiter.refuse.Call({&id, 1});
-    napi_close_handle_scope(env, scope);
-    if (!is_id) return nullptr;
-    identities.push_back(identity);
-  }
-  Micros now;
-  if (!ReadTime(env, limiter, now)) return nullptr;
-  const std::span<double> out = ReadDoubles(env, call.arguments[1]);
-  if (out.size() < count * DecisionLength(limiter)) return nullptr;
-  Decision decision;
-  decision.windows = limiter.uses;
-  for (std::uint32_t i = 0; i < count; ++i) {
-    limiter.store->Attempt(identities[i], now, 1, decision);
-    WriteDecision(decision, &out[i * DecisionLength(limiter)]);
-  }
-  AfterAttempt(env, limiter);
-  return nullptr;
-}
-
-napi_value Refund(napi_env env, napi_callback_info info) {
-  Call<MemoryLimiter, 4> call(env, info);
-  MemoryLimiter& limiter = *call.state;
-  if (!limiter.store) return limiter.closed.Call();
-  Identity identity;
-  const bool is_id = ReadIdentity(env, call.arguments[0], limiter.secret, identity);
-  Receipt receipt;
-  receipt.at = static_cast<Micros>(ReadDouble(env, call.arguments[1]));
-  receipt.cost = static_cast<std::uint64_t>(ReadDouble(env, call.arguments[2]));
-  receipt.token = static_cast<std::uint64_t>(ReadDouble(env, call.arguments[3]));
-  Micros now = 0;
-  if (limiter.refunds_ask_time && !ReadTime(env, limiter, now)) return nullptr;
-  return ToJs(env, is_id && limiter.store->Refund(identity, receipt, now));
-}
-
-napi_value Clear(napi_env env, napi_callback_info info) {
-  Call<MemoryLimiter, 1> call(env, info);
-  MemoryLimiter& limiter = *call.state;
-  if (!limiter.store) return limiter.closed.Call();
-  if (call.count == 0) {
-    limiter.store->ClearAll();
-    TellMemory(env, limiter);
-    return nullptr;
-  }
-  const napi_value id = call.arguments[0];
-  Identity identity;
-  if (!ReadIdentity(env, id, limiter.secret, identity)) return limiter.refuse.Call({&id, 1});
-  return ToJs(env, limiter.store->Clear(identity));
-}
-
-napi_value Stats(napi_env env, napi_callback_info info) {
-  Call<MemoryLimiter, 0> call(env, info);
-  MemoryLimiter& limiter = *call.state;
-  if (!limiter.store) return limiter.closed.Call();
-  const StoreStats stats = limiter.store->stats();
-  double* out = limiter.report;
-  *out++ = static_cast<double>(stats.keys);
-  *out++ = static_cast<double>(stats.allowed);
-  *out++ = static_cast<double>(stats.blocked);
-  *out++ = static_cast<double>(stats.evicted);
-  *out++ = static_cast<double>(stats.bytes);
-  return nullptr;
-}
-
-napi_value Close(napi_env env, napi_callback_info info) {
-  Call<MemoryLimiter, 0> call(env, info);
-  call.state->store.reset();
-  TellMemory(env, *call.state);
-  return nullptr;
-}
-
-/// What is due before the limiter is deleted.
-void Dispose(napi_env env, MemoryLimiter& limiter) {
-  limiter.store.reset();
-  TellMemory(env, limiter);
-}
-
-template <napi_value (*kCallback)(napi_env, napi_callback_info)>
-constexpr napi_callback kGuarded = Guarded<MemoryLimiter, kCallback>;
-
-constexpr std::array kFunctions{
-    Function{"check", kGuarded<Check>, "limiter"},
-    Function{"decide", kGuarded<Decide>},
-    Function{"decideMany", kGuarded<DecideMany>},
-    Function{"refund", kGuarded<Refund>},
-    Function{"clear", kGuarded<Clear>},
-    Function{"stats", kGuarded<Stats>},
-    Function{"close", kGuarded<Close>},
-};
-
-/// Windows that begin at the epoch do so by the time of day as it is now; later changes of the
-/// system's clock do not move them.
-Micros EpochOffset(MonotonicClock& clock) {
-  const auto time_of_day = std::chrono::system_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::microseconds>(time_of_day).count() - clock.Now();
+  return static_cast<std::int64_t>(std::min(store.stats().bytes, kMostTold));
 }
 
 napi_value Create(napi_env env, napi_callback_info info) {
   const Call<void, 2> call(env, info);
   const auto [options, keep] = call.arguments;
-  auto limiter = std::make_unique<MemoryLimiter>();
-  const auto borrow = [env, keep = keep](const char* name) { return Borrow(env, keep, name); };
-  limiter->refuse = borrow("refuse");
-  limiter->closed = borrow("closed");
-  limiter->exhausted = borrow("exhausted");
-  limiter->call_back = borrow("callBack");
-  limiter->evicted = borrow("evicted");
-  limiter->clock = borrow("clock");
-  const std::span<double> report = ReadDoubles(env, Get(env, keep, "report"));
   PolicyOptions policy_options = ReadPolicy(env, options);
   MemoryStoreOptions store;
   store.max_keys = static_cast<std::size_t>(ReadDouble(env, Get(env, options, "maxKeys")));
   // lib has checked all this: what is missing could not be read, for the thread is to end.
-  if (report.empty() || policy_options.windows.empty() || store.max_keys == 0) return nullptr;
-
+  if (policy_options.windows.empty() || store.max_keys == 0) return nullptr;
   const Policy policy(std::move(policy_options));
-  const AlgorithmTraits traits = TraitsOf(policy);
-  limiter->report = report.data();
-  limiter->uses.resize(policy.windows().size());
+  std::unique_ptr<LocalLimiter> limiter = ReadLocalLimiter(env, keep, policy);
+  if (!limiter) return nullptr;
+
   limiter->secret = RandomSecret();
+  limiter->bytes_to_tell = BytesToTell;
   store.secret = limiter->secret;
   store.clock_may_step_back = static_cast<bool>(limiter->clock);
   store.on_first_eviction = [state = limiter.get()] { state->has_evicted = true; };
-  limiter->refunds_ask_time = traits.refunds_ask_time;
-  if (!limiter->clock && traits.aligns_to_epoch) {
-    limiter->epoch_offset = EpochOffset(limiter->monotonic_clock);
-  }
   limiter->store = CreateMemoryStore(policy, store);
-  return MakeFunctions(env, std::move(limiter), kFunctions);
+  return MakeLocalFunctions(env, std::move(limiter));
 }
 
 }  // namespace
@@ -301,10 +54,6 @@ napi_value CreateMemoryLimiter(napi_env env, napi_callback_info info) {
     napi_throw_error(env, "ERR_ROLLGATE_MEMORY", error.what());
     return nullptr;
   }
-}
-
-napi_value LiveLimiters(napi_env env, napi_callback_info) {
-  return ToJs(env, static_cast<Micros>(live_limiters));
 }
 
 }  // namespace rollgate::binding

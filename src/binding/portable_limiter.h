@@ -9,7 +9,7 @@ namespace rollgate::binding {
 ///
 /// `options`, checked by lib: what ReadPolicy reads.
 ///
-/// `keep` is an object that lib holds as long as any of the functions (see CreateMemoryLimiter):
+/// `keep` is an object that lib holds as long as any of the functions (see MakeLocalFunctions):
 ///   report      Float64Array that decide writes to
 ///   exhausted   () => throws: there is no memory left
 ///

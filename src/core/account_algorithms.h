@@ -1,7 +1,10 @@
 // The list of the algorithms, and the rules of those that keep a few numbers of each id.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <string_view>
 
 #include "core/fixed_window.h"
 #include "core/gcra.h"
@@ -18,6 +21,11 @@ enum class Algorithm : std::uint8_t {
   kGcra,
   kEnd,
 };
+
+/// What users call them.
+inline constexpr std::array<std::string_view, static_cast<std::size_t>(Algorithm::kEnd)>
+    kAlgorithmNames = {"sliding-window-log", "sliding-window-counter", "fixed-window", "gcra"};
+static_assert(!kAlgorithmNames.back().empty(), "every algorithm has a name");
 
 /// Returns `make.template operator()<Rules>()`, where Rules is the policy's algorithm under the
 /// form of the policy that fits, or an empty T where the policy asks for the log.

@@ -24,7 +24,7 @@ inline constexpr std::size_t kLine = 64;
 /// How many limiters (threads that hold one) can be attached at once.
 inline constexpr std::size_t kEntries = 1024;
 
-inline constexpr std::size_t kSlotsPerBucket = 7;
+inline constexpr std::size_t kSlotsPerBucket = 15;
 
 /// The longest configuration.
 inline constexpr std::size_t kConfigurationWords = 1015;
@@ -44,9 +44,9 @@ struct Header {
   std::uint64_t configuration_words;
   std::array<std::uint64_t, kConfigurationWords> configuration;  ///< see configuration.h
 
-  alignas(kLine) Word generation;  ///< how many times everything was forgotten
-  Word forgotten;                  ///< see Table
-  Word entries_used;               ///< no entry from here on was ever taken
+  alignas(2 * kLine) Word generation;  ///< how many times everything was forgotten
+  Word forgotten;                      ///< see Table
+  Word entries_used;                   ///< no entry from here on was ever taken
 };
 
 /// What one attached limiter is doing: everything that is needed to tidy up behind it if it is
@@ -60,9 +60,9 @@ struct alignas(kLine) Entry {
   Word keys;      ///< see Table
 };
 
-/// The slots of the ids whose hash begins here, in one cache line. A slot's control word names the
-/// record that belongs to it now.
-struct alignas(kLine) Bucket {
+/// The slots of the ids whose hash begins here, in two cache lines that processors like to read
+/// together. A slot's control word names the record that belongs to it now.
+struct alignas(2 * kLine) Bucket {
   Word insertion;  ///< which entry is inserting, see Table
   std::array<Word, kSlotsPerBucket> slots;
 };
@@ -70,7 +70,7 @@ struct alignas(kLine) Bucket {
 /// The first words of a record; the state of its id follows.
 enum RecordWord : std::size_t { kOrigin, kIdLow, kIdHigh, kExpires, kState };
 
-static_assert(sizeof(Entry) == kLine && sizeof(Bucket) == kLine,
+static_assert(sizeof(Entry) == kLine && sizeof(Bucket) == 2 * kLine,
               "no two owners may write to one cache line");
 
 /// Where everything is in a region for so many ids with records of so many words.
@@ -80,10 +80,11 @@ class Geometry {
   Geometry(std::uint64_t buckets, std::uint64_t record_words)
       : buckets_(buckets), record_words_(record_words) {}
 
-  /// Room for `max_keys` at a load of 0.8; exactly so many where one bucket is enough.
+  /// Room for `max_keys` at a load of 0.75, at which of a hundred thousand ids that come and go
+  /// three find both of their buckets full; exactly so many where one bucket is enough.
   static std::uint64_t BucketsFor(std::uint64_t max_keys) {
     if (max_keys <= kSlotsPerBucket) return 1;
-    return (max_keys + max_keys / 4 + kSlotsPerBucket - 1) / kSlotsPerBucket;
+    return (max_keys + max_keys / 3 + kSlotsPerBucket - 1) / kSlotsPerBucket;
   }
 
   /// No two records share a cache line that is often written, and small ones fill theirs.
@@ -108,13 +109,14 @@ class Geometry {
   std::uint64_t record_words_ = 0;
 };
 
-static_assert(sizeof(Header) % kLine == 0);
+static_assert(sizeof(Header) % (2 * kLine) == 0 && kEntries % 2 == 0, "buckets begin at a line");
 
 /// A control word: the record, a part of the id's hash (0: no id), and how many times the record
 /// was in a slot before. So no word ever comes again, for as long as the last number has bits.
 class Controls {
  public:
-  explicit Controls(std::uint64_t records) : record_bits_(std::bit_width(records - 1)) {}
+  explicit Controls(std::uint64_t records)
+      : record_bits_(static_cast<int>(std::bit_width(records - 1))) {}
   Controls() = default;
 
   static constexpr std::uint64_t kTags = 256;

@@ -3,11 +3,14 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <string>
+#include <utility>
 
+#include "shared/entry_lock.h"
+#include "shared/file.h"
 #include "shared/layout.h"
+#include "shared/mapping.h"
 #include "shared/shared_error.h"
 
 namespace rollgate::shared {
@@ -28,29 +31,33 @@ class Region {
   /// Finds the region or makes it. Throws SharedError.
   static Region Attach(const RegionOptions& options);
 
-  /// Removes the file; tells whether there was one.
+  /// Removes the file; tells whether there was one. Throws SharedError.
   static bool Unlink(const std::string& directory, const std::string& name);
 
-  Region(Region&&) noexcept;
-  Region& operator=(Region&&) noexcept;
-  ~Region();
-
-  Header& header() const;
-  Entry* entries() const;
-  Bucket* buckets() const;
-  Word* records() const;
-  const Geometry& geometry() const;
+  Header& header() const { return mapping_.header(); }
+  Entry* entries() const { return mapping_.entries(); }
+  Bucket* buckets() const { return mapping_.buckets(); }
+  Word* records() const { return mapping_.records(); }
+  const Geometry& geometry() const { return mapping_.geometry(); }
 
   /// The entry that no other living attachment has. What its last owner was doing may be
   /// unfinished.
-  std::size_t entry() const;
+  std::size_t entry() const { return lock_.entry(); }
 
   /// Whether this process is a copy that fork() has made of the one that attached: then the entry
   /// is still the other's.
-  bool IsForked() const;
+  bool IsForked() const { return lock_.IsForked(); }
 
-  /// Takes another entry, in the copy.
-  void TakeEntryAgain();
+  /// Takes another entry, in the copy. Throws SharedError, and changes nothing then.
+  void TakeEntryAgain() { TakeEntry(lock_.file()); }
+
+ private:
+  explicit Region(Mapping mapping) : mapping_(std::move(mapping)) {}
+
+  void TakeEntry(const File& same);
+
+  Mapping mapping_;
+  EntryLock lock_;
 };
 
 }  // namespace rollgate::shared

@@ -44,7 +44,7 @@ function suiteFor(store, place, algorithm) {
         countBlocked: false,
         algorithm,
         clock: time.clock,
-        ...(!store.isSync && { namespace }),
+        ...place.together(namespace),
         ...options,
       });
       limiters.push(limiter);

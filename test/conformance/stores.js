@@ -5,6 +5,7 @@ const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 const RateLimiter = require('../..');
+const { ALGORITHMS } = require('../../lib/algorithms');
 const { REDIS_CLIENTS, openings } = require('../support/redis-clients');
 const { startRedis, stopRedis } = require('../support/redis-server');
 
@@ -17,11 +18,40 @@ const newNamespace = () => `conformance-${process.pid}-${++made}`;
 async function openMemory() {
   return {
     open: (options) => RateLimiter(options),
+    together: () => ({}),
     stateOf: () => undefined,
     inChild: '{}',
     close() {},
   };
 }
+
+/** Regions are small, and removed with the limiter that was on them. */
+const SMALL = { maxKeys: 2000 };
+
+async function openShared() {
+  const childName = newNamespace();
+  return {
+    open(options) {
+      const shared = newNamespace();
+      const all = { shared, ...SMALL, ...options };
+      const limiter = RateLimiter(all);
+      const { close } = limiter;
+      limiter.close = async () => {
+        await close.call(limiter);
+        RateLimiter.unlinkShared(all.shared);
+      };
+      return limiter;
+    },
+    together: (namespace) => ({ shared: namespace }),
+    stateOf: () => undefined,
+    inChild: `{ shared: '${childName}-' + algorithm, ...${JSON.stringify(SMALL)} }`,
+    close() {
+      for (const algorithm of ALGORITHMS) RateLimiter.unlinkShared(`${childName}-${algorithm}`);
+    },
+  };
+}
+
+const together = (namespace) => ({ namespace });
 
 const HEX_OF = `
   local hex = {}
@@ -37,6 +67,7 @@ async function openRedis(client) {
   const redis = { ...using(REDIS_CLIENTS[client].open(server.url)), ...PATIENT };
   return {
     open: (options) => RateLimiter({ redis, namespace: newNamespace(), ...options }),
+    together,
     /** All that the server knows of an id. */
     async stateOf(namespace, id) {
       const key = `${namespace}{${id}}`;
@@ -82,6 +113,7 @@ class PlainKv {
 function openOnKv(kv, place) {
   return {
     open: (options) => RateLimiter({ kv, namespace: newNamespace(), ...PATIENT, ...options }),
+    together,
     ...place,
   };
 }
@@ -119,19 +151,38 @@ async function openDenoKv() {
 /**
  * - `open()` gives a place: `open(options)` there makes a limiter; `stateOf(namespace, id)` is all that
  *   the store itself knows of an id and how many `bytes` that takes, undefined where that cannot be
- *   looked at; `inChild` the options for a limiter of a program of its own, as source; `close()`.
+ *   looked at; `together(namespace)` the options by which limiters count together, none where they
+ *   cannot; `inChild` the options for a limiter of a program of its own, as source; `close()`.
  * - `isSync`: whether decisions come at once.
  * - `expires`: whether keys expire by a clock that no test moves.
+ * - `mostBytes`: what an id may take where there is no other, by `stateOf` or by stats()
  * - `longestLog`: how many actions a log can hold that fits into the store, where that is few
  * - `pace`: how many operations of random traces it is asked for; the slower the store the fewer.
  */
 const STORES = [
-  { name: 'memory', open: openMemory, isSync: true, expires: false, pace: 12_000 },
+  {
+    name: 'memory',
+    open: openMemory,
+    isSync: true,
+    expires: false,
+    mostBytes: 100_000,
+    pace: 12_000,
+  },
+  {
+    name: 'shared memory',
+    open: openShared,
+    isSync: true,
+    expires: false,
+    mostBytes: 1_000_000, // the whole region
+    longestLog: 1000,
+    pace: 6000,
+  },
   {
     name: 'Redis, native',
     open: () => openRedis('native'),
     isSync: false,
     expires: true,
+    mostBytes: 200,
     pace: 3000,
   },
   {
@@ -139,6 +190,7 @@ const STORES = [
     open: () => openRedis('ioredis'),
     isSync: false,
     expires: true,
+    mostBytes: 200,
     pace: 1500,
   },
   {
@@ -146,14 +198,23 @@ const STORES = [
     open: () => openRedis('node-redis 6'),
     isSync: false,
     expires: true,
+    mostBytes: 200,
     pace: 1500,
   },
-  { name: 'kv, an object', open: openPlainKv, isSync: false, expires: false, pace: 4000 },
+  {
+    name: 'kv, an object',
+    open: openPlainKv,
+    isSync: false,
+    expires: false,
+    mostBytes: 200,
+    pace: 4000,
+  },
   {
     name: 'kv, Deno KV in a file',
     open: openDenoKv,
     isSync: false,
     expires: true,
+    mostBytes: 200,
     longestLog: 5000,
     pace: 400,
   },

@@ -186,7 +186,7 @@ describe('an unknown option', () => {
       { ...GOOD, [name]: 5 },
       TypeError,
       `unknown option "${name}" (string): expected one of interval, maxInInterval, minDifference, limits, ` +
-        `countBlocked, algorithm, blockFor, clock, maxKeys, redis, client, kv, namespace, onError, commandTimeout; did you mean '${nearest}'?`,
+        `countBlocked, algorithm, blockFor, clock, maxKeys, redis, client, shared, kv, namespace, onError, commandTimeout; did you mean '${nearest}'?`,
     );
   });
 
@@ -220,14 +220,6 @@ describe('an unknown option', () => {
   test('that is undefined is as good as left out', () => {
     const limiter = RateLimiter({ ...GOOD, redis: undefined, intervall: undefined });
     expect(limiter('a')).toBe(0);
-  });
-
-  test.each(['shared'])('%s is refused as one of another version', (name) => {
-    expectRefusal(
-      { ...GOOD, [name]: 'x' },
-      TypeError,
-      `option '${name}': not available in this version`,
-    );
   });
 });
 

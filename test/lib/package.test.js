@@ -12,6 +12,7 @@ const NAMES = [
   'RedisRateLimiter',
   'ipKeyGenerator',
   'rateLimit',
+  'unlinkShared',
 ];
 const OPTIONS = { interval: 10, maxInInterval: 1, clock: () => 0 };
 

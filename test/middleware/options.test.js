@@ -120,15 +120,9 @@ test('a store is refused with what there is in its place', () => {
   const refused = refusalOf({ store: {} });
   expect(refused).toEqual(refusal('TypeError'));
   expect(refused.message).toBe(
-    "option 'store': counts are kept by limiters: expected 'redis', 'kv' or 'limiter' in its place; a " +
-      "store for express-rate-limit itself is require('rollgate/store')",
+    "option 'store': counts are kept by limiters: expected 'redis', 'shared', 'kv' or 'limiter' in its " +
+      "place; a store for express-rate-limit itself is require('rollgate/store')",
   );
-});
-
-test.each(['shared'])('option %s, which this version cannot honour, is refused by name', (name) => {
-  const refused = refusalOf({ [name]: true });
-  expect(refused).toEqual(refusal('TypeError'));
-  expect(refused.message).toBe(`option '${name}': not available in this version`);
 });
 
 test.each(['windowMs', 'interval', 'limit', 'max', 'limits', 'countBlocked', 'clock'])(

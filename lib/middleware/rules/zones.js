@@ -3,6 +3,7 @@
 
 const { createHash } = require('node:crypto');
 const { refuseId } = require('../../refusals');
+const { partOfRegion } = require('../../shared/region');
 const { countingPlace } = require('../counting-place');
 const { limiterFor } = require('../limiter-for');
 const { createPolicyNaming } = require('../policy-naming');
@@ -65,16 +66,13 @@ function escaped(zone) {
 
 /**
  * The options of a store in which several limiters stand side by side. What has no name is a limiter's own
- * anyway. Names of shared memory are short and of few characters.
+ * anyway.
  */
 function storeOptionsFor(storeOptions, name) {
   const { namespace, shared } = storeOptions;
   const own = { ...storeOptions };
   if (namespace !== undefined) own.namespace = `${namespace}:${name}`;
-  if (shared !== undefined) {
-    const { name: region, ...others } = typeof shared === 'string' ? { name: shared } : shared;
-    own.shared = { ...others, name: `${region}-${hash(name).slice(0, 16)}` };
-  }
+  if (shared !== undefined) own.shared = partOfRegion(shared, name);
   return own;
 }
 

@@ -1,0 +1,38 @@
+// Regions of shared memory by their names.
+'use strict';
+
+const { createHash } = require('node:crypto');
+const path = require('node:path');
+const { optionRangeError } = require('../errors');
+
+const DEFAULT_DIRECTORY = '/dev/shm';
+const LONGEST_NAME = 200;
+const PART_LENGTH = 16;
+
+/** Of the option as it was given, checked or not. */
+function withName(shared) {
+  return typeof shared === 'string' ? { name: shared } : shared;
+}
+
+/**
+ * The option for a region of its own, one of several that stand side by side under one name: the same for
+ * the same `part` in every process.
+ */
+function partOfRegion(shared, part) {
+  const { name, ...others } = withName(shared);
+  const longest = LONGEST_NAME - 1 - PART_LENGTH;
+  if (typeof name === 'string' && name.length > longest) {
+    const expected = `a name of at most ${longest} characters, of which others are made`;
+    throw optionRangeError('shared', expected, name);
+  }
+  const hash = createHash('sha256').update(part).digest('base64url').slice(0, PART_LENGTH);
+  return { ...others, name: `${name}-${hash}` };
+}
+
+/** What tells two regions apart. */
+function regionPath(shared) {
+  const { name, directory = DEFAULT_DIRECTORY } = withName(shared);
+  return path.join(directory, name);
+}
+
+module.exports = { DEFAULT_DIRECTORY, LONGEST_NAME, partOfRegion, regionPath };

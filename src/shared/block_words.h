@@ -1,0 +1,59 @@
+// Where an id's block is in the words of its state, if the policy has blocks.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include "core/block.h"
+#include "core/policy.h"
+#include "core/time.h"
+
+namespace rollgate::shared {
+
+/// `P` is a Policy or a SingleWindowPolicy, which has none.
+template <class P>
+class BlockWords {
+ public:
+  /// `at` is where the other words of the state end.
+  BlockWords(const P& policy, std::size_t at)
+      : at_(at),
+        longest_interval_(policy.longest_interval()),
+        has_blocks_(!policy.blocks().empty()) {}
+
+  std::size_t words() const { return HasBlocks() ? 2 : 0; }
+
+  Block Load(const std::uint64_t* state) const {
+    Block block;
+    if (HasBlocks()) {
+      block.until = Sound(static_cast<Micros>(state[at_]));
+      block.offences = static_cast<std::uint8_t>(state[at_ + 1]);
+    }
+    return block;
+  }
+
+  void Store(std::uint64_t* state, const Block& block) const {
+    if (!HasBlocks()) return;
+    state[at_] = static_cast<std::uint64_t>(block.until);
+    state[at_ + 1] = block.offences;
+  }
+
+  /// When nothing matters any more of an id that without its block has expired at `expires`.
+  Micros Expires(const std::uint64_t* state, Micros expires) const {
+    if (!HasBlocks()) return expires;
+    return std::max(expires, Load(state).until + longest_interval_);
+  }
+
+ private:
+  bool HasBlocks() const { return !std::is_same_v<P, SingleWindowPolicy> && has_blocks_; }
+
+  /// What comes out of a file is kept from overflowing.
+  static Micros Sound(Micros until) { return std::clamp(until, kLongAgo, kLongest); }
+
+  std::size_t at_;
+  Micros longest_interval_;
+  bool has_blocks_;
+};
+
+}  // namespace rollgate::shared

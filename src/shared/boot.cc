@@ -1,0 +1,35 @@
+// Reads the kernel's own name for this start of the host.
+#include "shared/boot.h"
+
+#include <cctype>
+#include <fstream>
+#include <string>
+
+#include "shared/shared_error.h"
+
+namespace rollgate::shared {
+
+Boot CurrentBoot() {
+  constexpr const char* kPath = "/proc/sys/kernel/random/boot_id";
+  constexpr int kDigits = 32;
+  std::ifstream file(kPath);
+  std::string text;
+  file >> text;
+  Boot boot = {};
+  int digits = 0;
+  for (const char character : text) {
+    if (character == '-') continue;
+    if (std::isxdigit(static_cast<unsigned char>(character)) == 0 || digits == kDigits) break;
+    const int value = character <= '9' ? character - '0' : std::tolower(character) - 'a' + 10;
+    std::uint64_t& word = boot[digits++ < kDigits / 2 ? 0 : 1];
+    word = word << 4 | static_cast<std::uint64_t>(value);
+  }
+  if (digits != kDigits) {
+    throw SharedError(SharedError::Kind::kSystem,
+                      std::string("a shared limiter has to know when the host was started, but ") +
+                          kPath + " does not tell");
+  }
+  return boot;
+}
+
+}  // namespace rollgate::shared

@@ -1,0 +1,92 @@
+// Writes a configuration as words, and tells of it in the words of the options.
+#include "shared/configuration.h"
+
+#include <cstddef>
+
+#include "core/account_algorithms.h"
+#include "shared/layout.h"
+#include "shared/shared_error.h"
+
+namespace rollgate::shared {
+namespace {
+
+/// The first words; two for each window follow, and then one for each block.
+enum ConfigurationWord : std::size_t { kAlgorithm, kFlags, kMinDifference, kWindows, kFirstWindow };
+
+constexpr std::uint64_t kCountBlocked = 1;
+constexpr std::uint64_t kSetsMax = 2;
+constexpr std::uint64_t kOwnClock = 4;
+constexpr std::uint64_t kFlagsInUse = kCountBlocked | kSetsMax | kOwnClock;
+
+/// A duration in milliseconds, with a fraction where it has one. Any word, so a negative one, too.
+std::string MillisText(std::uint64_t duration) {
+  const bool is_negative = duration >> 63 != 0;
+  if (is_negative) duration = -duration;
+  std::string text = (is_negative ? "-" : "") + std::to_string(duration / 1000);
+  if (const std::uint64_t fraction = duration % 1000; fraction != 0) {
+    std::string digits = std::to_string(1000 + fraction);  // keeps the zeros in front
+    digits.resize(digits.find_last_not_of('0') + 1);
+    text += '.' + digits.substr(1);
+  }
+  return text;
+}
+
+}  // namespace
+
+std::vector<std::uint64_t> ConfigurationOf(const Policy& policy, bool has_own_clock) {
+  const std::uint64_t flags = (policy.count_blocked() ? kCountBlocked : 0) |
+                              (policy.sets_max() ? kSetsMax : 0) | (has_own_clock ? kOwnClock : 0);
+  std::vector<std::uint64_t> words = {static_cast<std::uint64_t>(policy.algorithm()), flags,
+                                      static_cast<std::uint64_t>(policy.min_difference()),
+                                      policy.windows().size()};
+  for (const Window& window : policy.windows()) {
+    words.push_back(static_cast<std::uint64_t>(window.interval));
+    words.push_back(policy.sets_max() ? 0 : window.max);  // it is another at each attempt
+  }
+  for (const Micros length : policy.blocks()) words.push_back(static_cast<std::uint64_t>(length));
+  if (words.size() > kConfigurationWords) {
+    const std::size_t room = kConfigurationWords - kFirstWindow;
+    throw SharedError(SharedError::Kind::kSystem,
+                      "a shared limiter cannot have " + std::to_string(policy.windows().size()) +
+                          " limits and " + std::to_string(policy.blocks().size()) +
+                          " lengths in blockFor: twice the limits and the lengths may be " +
+                          std::to_string(room) + " in all");
+  }
+  return words;
+}
+
+std::string TextOf(std::span<const std::uint64_t> configuration) {
+  constexpr const char* kUnknown = "{ options that this version cannot read }";
+  if (configuration.size() < kFirstWindow) return kUnknown;
+  const std::uint64_t algorithm = configuration[kAlgorithm];
+  const std::uint64_t flags = configuration[kFlags];
+  const std::uint64_t windows = configuration[kWindows];
+  const std::span<const std::uint64_t> rest = configuration.subspan(kFirstWindow);
+  if (algorithm >= kAlgorithmNames.size() || (flags & ~kFlagsInUse) != 0 ||
+      windows > rest.size() / 2) {
+    return kUnknown;
+  }
+
+  std::string text = "{ limits: [";
+  for (std::size_t i = 0; i < windows; ++i) {
+    const std::string max = (flags & kSetsMax) != 0
+                                ? "limit: a function"
+                                : "maxInInterval: " + std::to_string(rest[2 * i + 1]);
+    text += (i == 0 ? "" : ", ") + ("{ interval: " + MillisText(rest[2 * i])) + ", " + max + " }";
+  }
+  text += ']';
+  if (const std::uint64_t difference = configuration[kMinDifference]; difference != 0) {
+    text += ", minDifference: " + MillisText(difference);
+  }
+  text.append(", algorithm: '").append(kAlgorithmNames[algorithm]).append("'");
+  text += (flags & kCountBlocked) != 0 ? ", countBlocked: true" : ", countBlocked: false";
+  std::string lengths;
+  for (const std::uint64_t length : rest.subspan(2 * windows)) {
+    lengths += (lengths.empty() ? "" : ", ") + MillisText(length);
+  }
+  if (!lengths.empty()) text += ", blockFor: [" + lengths + ']';
+  if ((flags & kOwnClock) != 0) text += ", clock: a function";
+  return text + " }";
+}
+
+}  // namespace rollgate::shared

@@ -1,0 +1,158 @@
+// Finds, checks and attaches regions.
+#include "shared/region.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <optional>
+#include <string>
+
+#include "shared/boot.h"
+#include "shared/configuration.h"
+#include "shared/region_maker.h"
+
+namespace rollgate::shared {
+namespace {
+
+/// Others may remove and make the same region at the same time, but hardly for so long.
+constexpr int kMostRounds = 1000;
+
+std::string PathOf(const std::string& directory, const std::string& name) {
+  if (directory.empty() || name.empty() || name.find('/') != std::string::npos ||
+      (directory + name).find('\0') != std::string::npos) {
+    throw SharedError(SharedError::Kind::kSystem,
+                      "no shared limiter can have the name '" + name + "' in '" + directory + "'");
+  }
+  return directory + "/rollgate-" + std::to_string(::geteuid()) + "-" + name;
+}
+
+[[noreturn]] void FailForRemovals(const std::string& path) {
+  throw SharedError(SharedError::Kind::kSystem,
+                    path + " is removed again and again while this process looks at it");
+}
+
+/// Reads and checks what a region says of itself.
+class Examination {
+ public:
+  Examination(const File& file, const std::string& path, const std::string& name)
+      : path_(path), name_(name) {
+    const struct stat status = file.Status();
+    if (const mode_t mode = status.st_mode & 07777; (mode & 077) != 0) {
+      char digits[8];
+      std::snprintf(digits, sizeof digits, "%04o", static_cast<unsigned>(mode));
+      Refuse(std::string("has the mode ") + digits + ", expected 0600: it has to be private");
+    }
+    size_ = static_cast<std::uint64_t>(status.st_size);
+    const ssize_t got = ::pread(file.descriptor(), &header_, sizeof header_, 0);
+    if (got < 0) FailBySystem("cannot read " + path, errno);
+    if (static_cast<std::size_t>(got) < sizeof header_) {
+      Refuse("has " + std::to_string(size_) + " bytes, expected " + std::to_string(sizeof header_) +
+             " or more");
+    }
+    if (header_.magic != kMagic) Refuse("does not begin as a shared limiter does");
+  }
+
+  bool IsOf(const Boot& boot) const { return header_.boot == boot; }
+
+  /// Where everything is. Throws SharedError unless all is as these options ask.
+  Geometry GeometryFor(const RegionOptions& options) const {
+    if (header_.version != kVersion) {
+      Refuse("was made by another version of rollgate: its layout is number " +
+             std::to_string(header_.version) + ", expected " + std::to_string(kVersion));
+    }
+    const std::optional<Geometry> geometry =
+        PossibleGeometry(header_.buckets, header_.record_words);
+    if (!geometry || header_.max_keys < 1 || header_.max_keys > geometry->slots() ||
+        Geometry::BucketsFor(header_.max_keys) != header_.buckets) {
+      Refuse("tells of " + std::to_string(header_.max_keys) + " ids in " +
+             std::to_string(header_.buckets) + " buckets with records of " +
+             std::to_string(header_.record_words) + " words, which makes no sense");
+    }
+    if (header_.bytes != geometry->bytes() || size_ != header_.bytes) {
+      Refuse("has " + std::to_string(size_) + " bytes, expected " +
+             std::to_string(geometry->bytes()));
+    }
+    const std::uint64_t entries_used = header_.entries_used.load(std::memory_order_relaxed);
+    if (header_.configuration_words > kConfigurationWords || entries_used > kEntries) {
+      Refuse("tells of " + std::to_string(header_.configuration_words) +
+             " words of configuration and of " + std::to_string(entries_used) +
+             " entries, expected at most " + std::to_string(kConfigurationWords) + " and " +
+             std::to_string(kEntries));
+    }
+    const std::span<const std::uint64_t> theirs(header_.configuration.data(),
+                                                header_.configuration_words);
+    if (!std::ranges::equal(theirs, options.configuration)) {
+      throw SharedError(SharedError::Kind::kMismatch,
+                        "the shared limiter '" + name_ + "' has other options: expected " +
+                            TextOf(options.configuration) + ", but it was made with " +
+                            TextOf(theirs) + "; RateLimiter.unlinkShared('" + name_ +
+                            "') removes it");
+    }
+    if (header_.record_words != options.record_words) {
+      Refuse("has records of " + std::to_string(header_.record_words) + " words, expected " +
+             std::to_string(options.record_words));
+    }
+    return *geometry;
+  }
+
+ private:
+  [[noreturn]] void Refuse(const std::string& found) const {
+    throw SharedError(
+        SharedError::Kind::kFile,
+        path_ + " " + found + "; RateLimiter.unlinkShared('" + name_ + "') removes it");
+  }
+
+  const std::string& path_;
+  const std::string& name_;
+  std::uint64_t size_;
+  Header header_;
+};
+
+void RaiseTo(Word& word, std::uint64_t least) {
+  std::uint64_t value = word.load();
+  while (value < least && !word.compare_exchange_weak(value, least)) {
+  }
+}
+
+}  // namespace
+
+Region Region::Attach(const RegionOptions& options) {
+  const std::string path = PathOf(options.directory, options.name);
+  const Boot boot = CurrentBoot();
+  for (int round = 0; round < kMostRounds; ++round) {
+    const File file = OpenOwn(path);
+    if (!file) {
+      MakeRegion(path, options, boot);
+      continue;
+    }
+    const Examination examination(file, path, options.name);
+    if (!examination.IsOf(boot)) {
+      RemoveIfAt(path, file);
+      continue;
+    }
+    Region region(Mapping(file, examination.GeometryFor(options)));
+    region.TakeEntry(file);
+    if (file.IsAt(path)) return region;
+  }
+  FailForRemovals(path);
+}
+
+bool Region::Unlink(const std::string& directory, const std::string& name) {
+  const std::string path = PathOf(directory, name);
+  for (int round = 0; round < kMostRounds; ++round) {
+    const File file = OpenOwn(path);
+    if (!file) return false;
+    if (RemoveIfAt(path, file)) return true;
+  }
+  FailForRemovals(path);
+}
+
+void Region::TakeEntry(const File& same) {
+  EntryLock lock = EntryLock::Take(same);
+  RaiseTo(header().entries_used, lock.entry() + 1);
+  lock_ = std::move(lock);  // `lock` lets go of what lock_ was
+}
+
+}  // namespace rollgate::shared

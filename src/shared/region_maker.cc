@@ -1,0 +1,173 @@
+// Reserves, fills and names the file of a new region.
+#include "shared/region_maker.h"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <optional>
+#include <thread>
+
+#include "shared/file.h"
+#include "shared/mapping.h"
+
+namespace rollgate::shared {
+namespace {
+
+/// Whoever makes a region has this turn of the directory, so that many who start together do not
+/// each reserve one: there may be space for one only. Others' programs may lock directories, too,
+/// so nobody waits for long, and nothing but space depends on it.
+class Turn {
+ public:
+  Turn(const std::string& directory, const std::string& path)
+      : directory_(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+    constexpr auto kPause = std::chrono::milliseconds(1);
+    constexpr auto kPatience = std::chrono::seconds(1);
+    if (!directory_) return;
+    const auto deadline = std::chrono::steady_clock::now() + kPatience;
+    while (::flock(directory_.descriptor(), LOCK_EX | LOCK_NB) != 0) {
+      if (errno != EWOULDBLOCK && errno != EINTR) return;
+      if (Exists(path) || std::chrono::steady_clock::now() >= deadline) return;
+      std::this_thread::sleep_for(kPause);
+    }
+  }
+  ~Turn() {
+    if (directory_)
+      ::flock(directory_.descriptor(), LOCK_UN);  // a child of fork() may hold it, too
+  }
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+
+ private:
+  File directory_;
+};
+
+Geometry GeometryFor(const RegionOptions& options) {
+  constexpr std::uint64_t kMostKeys = std::uint64_t{1} << 48;  // so that sums do not overflow
+  const std::uint64_t max_keys = std::clamp<std::uint64_t>(options.max_keys, 1, kMostKeys);
+  const std::optional<Geometry> geometry =
+      PossibleGeometry(Geometry::BucketsFor(max_keys), options.record_words);
+  if (!geometry) {
+    throw SharedError(SharedError::Kind::kSystem,
+                      "a shared limiter cannot hold " + std::to_string(options.max_keys) +
+                          " ids of " + std::to_string(options.record_words * sizeof(Word)) +
+                          " bytes: maxKeys has to be smaller");
+  }
+  return *geometry;
+}
+
+File OpenUnnamed(const std::string& directory) {
+  File file(::open(directory.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+  if (file) {
+    if (::fchmod(file.descriptor(), 0600) != 0) {  // whatever the umask is
+      FailBySystem("cannot make a file in " + directory + " private", errno);
+    }
+    return file;
+  }
+  const int error = errno;
+  if (error == EOPNOTSUPP || error == EISDIR) {
+    FailBySystem("the file system of " + directory +
+                     " has no files without a name (O_TMPFILE), so no shared limiter can be there; "
+                     "another directory may do",
+                 error);
+  }
+  FailBySystem("cannot make a file in " + directory + " for a shared limiter", error);
+}
+
+[[noreturn]] void FailForSpace(const std::string& path, std::size_t bytes, int error) {
+  FailBySystem("cannot reserve " + std::to_string(bytes) + " bytes for " + path +
+                   "; a smaller maxKeys or another directory would help",
+               error);
+}
+
+/// Reserves space for all bytes, so that no access to them can fail later.
+void Reserve(const File& file, const std::string& path, std::size_t bytes) {
+  // Beyond this limit the system would end the process.
+  struct rlimit limit = {};
+  if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && bytes > limit.rlim_cur) {
+    FailForSpace(path, bytes, EFBIG);
+  }
+  // Asked first, or all that is free would be taken before the failure. Some systems do not tell.
+  struct statvfs space = {};
+  if (::fstatvfs(file.descriptor(), &space) == 0 && space.f_blocks != 0 &&
+      bytes / space.f_frsize > space.f_bavail) {
+    FailForSpace(path, bytes, ENOSPC);
+  }
+  // A signal takes back what the interrupted call has reserved: small calls get on nevertheless.
+  constexpr std::size_t kPiece = std::size_t{4} << 20;
+  for (std::size_t at = 0; at < bytes; at += kPiece) {
+    const auto size = static_cast<off_t>(std::min(kPiece, bytes - at));
+    int error = EINTR;
+    while (error == EINTR) {
+      error = ::posix_fallocate(file.descriptor(), static_cast<off_t>(at), size);
+    }
+    if (error != 0) FailForSpace(path, bytes, error);
+  }
+}
+
+void FillWithRandom(std::array<std::uint64_t, 6>& words) {
+  ssize_t got = -1;
+  while (got < 0) {
+    got = ::getrandom(words.data(), sizeof words, 0);  // so few bytes come at once
+    if (got < 0 && errno != EINTR) FailBySystem("there are no random bytes", errno);
+  }
+}
+
+/// What is not written here is zero, and takes no memory until it is used where the system can wait
+/// with that.
+void Fill(const Mapping& region, const RegionOptions& options, const Boot& boot) {
+  const Geometry& geometry = region.geometry();
+  Header& header = region.header();
+  header.magic = kMagic;
+  header.version = kVersion;
+  header.bytes = geometry.bytes();
+  header.boot = boot;
+  FillWithRandom(header.secret);
+  header.epoch_offset = options.epoch_offset;
+  header.max_keys = std::max<std::uint64_t>(options.max_keys, 1);
+  header.buckets = geometry.buckets();
+  header.record_words = geometry.record_words();
+  header.configuration_words = options.configuration.size();
+  std::copy(options.configuration.begin(), options.configuration.end(),
+            header.configuration.begin());
+
+  // Each record is in one slot or in one entry's spare.
+  const Controls controls(geometry.records());
+  std::uint64_t record = 0;
+  for (std::uint64_t bucket = 0; bucket < geometry.buckets(); ++bucket) {
+    for (Word& slot : region.buckets()[bucket].slots) {
+      slot.store(controls.Make(record++, 0, 0), std::memory_order_relaxed);
+    }
+  }
+  for (std::size_t entry = 0; entry < kEntries; ++entry) {
+    const std::uint64_t spare = controls.Make(record++, 0, 0);
+    region.entries()[entry].spare.store(spare, std::memory_order_relaxed);
+    region.entries()[entry].expected.store(spare, std::memory_order_relaxed);
+  }
+}
+
+}  // namespace
+
+void MakeRegion(const std::string& path, const RegionOptions& options, const Boot& boot) {
+  const Geometry geometry = GeometryFor(options);
+  const Turn turn(options.directory, path);
+  if (Exists(path)) return;
+  const File file = OpenUnnamed(options.directory);
+  Reserve(file, path, geometry.bytes());
+  Fill(Mapping(file, geometry), options, boot);
+  // On a disk: no header without its bytes if the host stops, or nobody would know it for ours.
+  if (::fdatasync(file.descriptor()) != 0) FailBySystem("cannot write " + path, errno);
+  const std::string unnamed = "/proc/self/fd/" + std::to_string(file.descriptor());
+  if (::linkat(AT_FDCWD, unnamed.c_str(), AT_FDCWD, path.c_str(), AT_SYMLINK_FOLLOW) != 0 &&
+      errno != EEXIST) {
+    FailBySystem("cannot make " + path, errno);
+  }
+}
+
+}  // namespace rollgate::shared

@@ -1,0 +1,476 @@
+// The ids of a shared region: found, changed, inserted and forgotten by many at once, without
+// locks.
+//
+// The only file with memory orders. docs/shared-memory.md has the protocol in steps and the
+// argument why a kill at any of them is harmless; in short:
+//
+// - A slot's control word names a record; the record holds an id and all that is known of it. What
+//   is visible is never written to. Who changes an id writes a new record, a spare of its own, and
+//   swaps it in with one compare-and-swap; the record that was there is its next spare.
+// - Control words never come again, so a swap that comes too late fails.
+// - A new id must be inserted but once. Whoever inserts one announces it in the id's first bucket,
+//   provided that nobody else has done so since it looked there; then anybody can complete it.
+// - An entry says what its owner is about to swap. If the owner dies, the next one finds out
+//   whether that was done, and so which record is the spare.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/identity.h"
+#include "core/time.h"
+#include "shared/layout.h"
+#include "shared/shared_error.h"
+
+namespace rollgate::shared {
+
+/// How words are accessed. A value that is read with Load or found by CompareExchange comes with
+/// everything that its writer did before it wrote it, and what a thread does after a Load is not
+/// seen before it; so records that are read between two equal loads of a control word are whole.
+struct Hardware {
+  static std::uint64_t Load(const Word& word) { return word.load(std::memory_order_acquire); }
+  static void Store(Word& word, std::uint64_t value) {
+    word.store(value, std::memory_order_release);
+  }
+  static bool CompareExchange(Word& word, std::uint64_t expected, std::uint64_t desired) {
+    return word.compare_exchange_strong(expected, desired, std::memory_order_acq_rel,
+                                        std::memory_order_acquire);
+  }
+};
+
+/// Where the parts of a region are in this process.
+struct View {
+  Header* header;
+  Entry* entries;
+  Bucket* buckets;
+  Word* records;
+  Geometry geometry;
+};
+
+/// One attachment's way to the ids. Owned by one thread; `entry` is its own.
+///
+/// Calls work on `record()`, a private copy of the words of one id: Find fills it, Replace and
+/// Insert publish it. What is read from the region is checked before it is used as an index;
+/// SharedError where it makes no sense.
+template <class Access>
+class Table {
+ public:
+  Table(const View& view, std::size_t entry)
+      : view_(view),
+        controls_(view.geometry.records()),
+        slots_per_bucket_(std::min<std::size_t>(view.header->max_keys, kSlotsPerBucket)),
+        entry_(entry),
+        record_(view.geometry.record_words()) {
+    std::copy_n(view.header->secret.begin(), secret_.words.size(), secret_.words.begin());
+    Recover();
+  }
+
+  const Secret& secret() const { return secret_; }
+
+  /// The state of the id that was found last, or that is to be inserted.
+  std::uint64_t* state() { return record_.data() + kState; }
+  std::size_t state_words() const { return record_.size() - kState; }
+
+  /// Looks for an id and copies its record; tells whether it is there, be it expired.
+  bool Find(const Identity& id) {
+    Locate(id);
+    // Read before the search, so that an insertion by anybody else since then is noticed.
+    insertion_ = Access::Load(Home().insertion);
+    for (const std::uint64_t bucket : homes_) {
+      for (std::size_t i = 0; i < slots_per_bucket_; ++i) {
+        if (FindAt(bucket, i, id)) {
+          // Whoever wrote the record had read its generation first, so it is not beyond this one.
+          generation_ = Generation();
+          return GenerationOf(record_[kOrigin]) == generation_;
+        }
+      }
+      if (homes_[0] == homes_[1]) break;
+    }
+    slot_ = kNowhere;
+    generation_ = Generation();
+    return false;
+  }
+
+  /// Publishes the record in place of the one that Find has found. False where somebody was faster;
+  /// then nothing has changed.
+  bool Replace(Micros expires) {
+    assert(slot_ != kNowhere);
+    const std::uint64_t next = controls_.After(spare_, tag_);
+    WriteSpare(expires);
+    return Swap(next);
+  }
+
+  enum class Insertion {
+    kDone,     ///< in an empty slot, or one whose id had expired
+    kEvicted,  ///< in place of an id that had not expired
+    kLost,     ///< somebody was faster; nothing has changed
+  };
+
+  /// Inserts the id that Find has not found. `begin(earliest)` fills state() for an id that is not
+  /// to act before a moment, and returns when it will have expired.
+  template <class Begin>
+  Insertion Insert(Micros now, Begin begin) {
+    if (slot_ != kNowhere) return Revive(begin);
+    if (IsPending(insertion_)) {
+      Complete(Home(), insertion_);
+      return Insertion::kLost;
+    }
+    const Victim victim = ChooseVictim(now);
+    if (Generation() != generation_) return Insertion::kLost;
+    if (victim.is_known && victim.has_expired) RaiseForgotten(victim.expires);
+    // After the search: if it missed an id that was forgotten meanwhile, this is late enough.
+    const Micros expires = begin(Forgotten());
+    const std::uint64_t next = controls_.After(spare_, tag_);
+    WriteSpare(expires);
+    slot_ = victim.slot;
+    control_ = victim.control;
+    Access::Store(Mine().bucket, homes_[0]);
+    Intend(next);
+    const std::uint64_t announced = Announcement(insertion_);
+    if (!Access::CompareExchange(Home().insertion, insertion_, announced)) return Insertion::kLost;
+    Complete(Home(), announced);
+    if (!IsPublished()) return Insertion::kLost;
+    TakeSpare(control_);
+    if (!victim.is_known) CountKeys(1);
+    return victim.is_known && !victim.has_expired ? Insertion::kEvicted : Insertion::kDone;
+  }
+
+  /// Forgets the id that Find has found. False where somebody was faster.
+  bool Remove() {
+    assert(slot_ != kNowhere);
+    const std::uint64_t next = controls_.After(spare_, kNoTag);
+    Access::Store(RecordOf(spare_)[kOrigin], Origin());
+    if (!Swap(next)) return false;
+    CountKeys(-1);
+    return true;
+  }
+
+  /// Forgets all ids.
+  void Clear() {
+    const std::uint64_t generation = Access::Load(view_.header->generation);
+    // If it fails somebody else has just done the same.
+    Access::CompareExchange(view_.header->generation, generation, generation + 1);
+  }
+
+  /// How many ids there are, expired ones not yet forgotten included. Each process that was killed
+  /// may have made it wrong by one.
+  std::uint64_t Keys() const {
+    const std::uint32_t generation = Generation();
+    std::int64_t keys = 0;
+    for (std::size_t i = 0; i < EntriesUsed(); ++i) {
+      const std::uint64_t word = Access::Load(view_.entries[i].keys);
+      if (word >> 32 == generation) keys += static_cast<std::int32_t>(word);
+    }
+    return static_cast<std::uint64_t>(std::max<std::int64_t>(keys, 0));
+  }
+
+  /// A number that an id which is inserted next can be told by from its earlier lives.
+  std::uint32_t NextLife(int bits) const {
+    const std::uint64_t mixed = controls_.After(spare_, kNoTag) * 0x9e3779b97f4a7c15;
+    return static_cast<std::uint32_t>(mixed >> (64 - bits));
+  }
+
+  /// The earliest moment at which an id that was not found acts.
+  Micros Forgotten() const {
+    const std::uint64_t word = Access::Load(view_.header->forgotten);
+    const bool is_set = word >> kForgottenBits == (generation_ & 0xff) && (word & kForgottenMask);
+    if (!is_set) return kLongAgo;
+    return static_cast<Micros>(word & kForgottenMask) - kForgottenZero;
+  }
+
+  /// Moves to another entry: what a copy of the process that fork() has made has to do.
+  void UseEntry(std::size_t entry) {
+    entry_ = entry;
+    Recover();
+  }
+
+ private:
+  static constexpr std::uint64_t kNoTag = 0;
+  static constexpr std::uint64_t kNowhere = ~std::uint64_t{0};
+
+  // `insertion` of a bucket: how many there were, whether one is pending, and whose it is.
+  static constexpr std::uint64_t kPending = std::uint64_t{1} << 16;
+  static constexpr std::uint64_t kEntryMask = kPending - 1;
+  static_assert(kEntries <= kPending);
+
+  // `forgotten` of the header: eight bits of the generation and a moment; 0 is none.
+  static constexpr int kForgottenBits = 56;
+  static constexpr std::uint64_t kForgottenMask = (std::uint64_t{1} << kForgottenBits) - 1;
+  static constexpr Micros kForgottenZero = Micros{1} << (kForgottenBits - 1);
+
+  struct Victim {
+    std::uint64_t slot = kNowhere;
+    std::uint64_t control = 0;
+    Micros expires = 0;
+    bool is_known = false;     // holds an id of this generation
+    bool has_expired = false;  // or is not known
+  };
+
+  [[noreturn]] static void Corrupt(const char* what) {
+    throw SharedError(SharedError::Kind::kCorrupt, std::string("the region is corrupt: ") + what);
+  }
+
+  Entry& Mine() const { return view_.entries[entry_]; }
+  Bucket& Home() const { return view_.buckets[homes_[0]]; }
+
+  Word& SlotAt(std::uint64_t slot) const {
+    if (slot >= view_.geometry.slots()) Corrupt("there is no such slot");
+    return view_.buckets[slot / kSlotsPerBucket].slots[slot % kSlotsPerBucket];
+  }
+
+  Word* RecordOf(std::uint64_t control) const {
+    const std::uint64_t record = controls_.Record(control);
+    if (record >= view_.geometry.records()) Corrupt("there is no such record");
+    return view_.records + record * record_.size();
+  }
+
+  std::uint32_t Generation() const {
+    return static_cast<std::uint32_t>(Access::Load(view_.header->generation));
+  }
+
+  std::size_t EntriesUsed() const {
+    return std::min<std::size_t>(Access::Load(view_.header->entries_used), kEntries);
+  }
+
+  // `origin` of a record: generation, kind of the id, and who wrote it.
+  std::uint64_t Origin() const { return entry_ + 1; }
+  static std::uint64_t WriterOf(std::uint64_t origin) { return origin & 0xffff; }
+  static std::uint8_t KindOf(std::uint64_t origin) {
+    return static_cast<std::uint8_t>(origin >> 16);
+  }
+  static std::uint32_t GenerationOf(std::uint64_t origin) {
+    return static_cast<std::uint32_t>(origin >> 32);
+  }
+
+  /// Where the id can be: the two buckets that its hash names, and the tag it has there.
+  void Locate(const Identity& id) {
+    id_ = id;
+    const std::uint64_t hash = HashOf(id, secret_);
+    const std::uint64_t buckets = view_.geometry.buckets();
+    homes_[0] = (hash >> 32) * buckets >> 32;
+    homes_[1] = (hash & 0xffffffff) * buckets >> 32;
+    if (homes_[1] == homes_[0]) homes_[1] = homes_[0] + 1 < buckets ? homes_[0] + 1 : 0;
+#if defined(__GNUC__)
+    __builtin_prefetch(&view_.buckets[homes_[1]]);
+#endif
+    tag_ = hash & 0xff;
+    if (tag_ == kNoTag) tag_ = 1;
+  }
+
+  bool FindAt(std::uint64_t bucket, std::size_t place, const Identity& id) {
+    const Word& word = view_.buckets[bucket].slots[place];
+    std::uint64_t control = Access::Load(word);
+    for (int tries = 0; controls_.Tag(control) == tag_; ++tries) {
+      if (tries == kMostTries) Corrupt("an id never stands still");
+      const Word* const record = RecordOf(control);
+      const std::uint64_t origin = Access::Load(record[kOrigin]);
+      const bool is_it = Access::Load(record[kIdLow]) == id.low &&
+                         Access::Load(record[kIdHigh]) == id.high && KindOf(origin) == id.kind;
+      if (is_it) {
+        record_[kOrigin] = origin;
+        for (std::size_t i = kExpires; i < record_.size(); ++i) {
+          record_[i] = Access::Load(record[i]);
+        }
+      }
+      // The record was this id's all the time, or another's, if its slot still says so.
+      const std::uint64_t again = Access::Load(word);
+      if (again == control) {
+        if (!is_it) break;
+        slot_ = bucket * kSlotsPerBucket + place;
+        control_ = control;
+        return true;
+      }
+      control = again;
+    }
+    return false;
+  }
+
+  /// Writes the record to the spare, where nobody looks for anything valid.
+  void WriteSpare(Micros expires) {
+    Word* const spare = RecordOf(spare_);
+    // First of all: see IsPublished.
+    Access::Store(spare[kOrigin],
+                  std::uint64_t{generation_} << 32 | std::uint64_t{id_.kind} << 16 | Origin());
+    Access::Store(spare[kIdLow], id_.low);
+    Access::Store(spare[kIdHigh], id_.high);
+    Access::Store(spare[kExpires], static_cast<std::uint64_t>(expires));
+    for (std::size_t i = kState; i < record_.size(); ++i) Access::Store(spare[i], record_[i]);
+  }
+
+  /// Tells whoever may have to tidy up what is about to be swapped. `expected` comes last: while it
+  /// equals `spare`, nothing is.
+  void Intend(std::uint64_t next) {
+    Access::Store(Mine().target, slot_);
+    Access::Store(Mine().next, next);
+    Access::Store(Mine().expected, control_);
+  }
+
+  bool Swap(std::uint64_t next) {
+    Intend(next);
+    if (!Access::CompareExchange(SlotAt(slot_), control_, next)) return false;
+    TakeSpare(control_);
+    return true;
+  }
+
+  /// The record that a swap has put out of its slot is the next spare.
+  void TakeSpare(std::uint64_t control) {
+    spare_ = control;
+    Access::Store(Mine().spare, control);
+  }
+
+  /// An id of an older generation is begun anew where it is.
+  template <class Begin>
+  Insertion Revive(Begin begin) {
+    if (!Replace(begin(Forgotten()))) return Insertion::kLost;
+    CountKeys(1);
+    return Insertion::kDone;
+  }
+
+  /// Which slot a new id takes: in the bucket that has more to give, an empty one, else the one
+  /// that has expired longest; where all are needed, the one nearest to expiry.
+  Victim ChooseVictim(Micros now) const {
+    std::array<Victim, 2> best;
+    std::array<int, 2> free{};
+    const int buckets = homes_[0] == homes_[1] ? 1 : 2;
+    for (int b = 0; b < buckets; ++b) {
+      for (std::size_t i = 0; i < slots_per_bucket_; ++i) {
+        const Victim victim = VictimAt(homes_[b] * kSlotsPerBucket + i, now);
+        free[b] += victim.has_expired;
+        if (i == 0 || victim.expires < best[b].expires) best[b] = victim;
+      }
+    }
+    // An id in its first bucket is found sooner, so the second is for where the first gets crowded.
+    constexpr int kCrowded = 2;
+    if (buckets == 1 || free[0] > kCrowded || free[0] > free[1]) return best[0];
+    if (free[1] > free[0]) return best[1];
+    return best[0].expires <= best[1].expires ? best[0] : best[1];
+  }
+
+  Victim VictimAt(std::uint64_t slot, Micros now) const {
+    Victim victim;
+    victim.slot = slot;
+    victim.control = Access::Load(SlotAt(slot));
+    victim.expires = kLongAgo;
+    if (controls_.Tag(victim.control) != kNoTag) {
+      const Word* const record = RecordOf(victim.control);
+      // If the record is somebody's spare by now, the swap will fail.
+      const auto expires = static_cast<Micros>(Access::Load(record[kExpires]));
+      const std::uint32_t generation = GenerationOf(Access::Load(record[kOrigin]));
+      victim.is_known = generation == Generation();
+      if (victim.is_known) victim.expires = expires;
+    }
+    victim.has_expired = !victim.is_known || victim.expires <= now;
+    return victim;
+  }
+
+  /// From now on ids that are not found act no earlier than this.
+  void RaiseForgotten(Micros moment) {
+    const auto bounded = std::clamp(moment, 1 - kForgottenZero, kForgottenZero - 1);
+    const std::uint64_t raised = std::uint64_t{generation_ & 0xff} << kForgottenBits |
+                                 static_cast<std::uint64_t>(bounded + kForgottenZero);
+    for (int tries = 0; tries < kMostTries; ++tries) {
+      const std::uint64_t word = Access::Load(view_.header->forgotten);
+      const auto ahead = static_cast<std::int8_t>((word >> kForgottenBits) - (generation_ & 0xff));
+      if (ahead > 0 || (ahead == 0 && word >= raised)) return;
+      if (Access::CompareExchange(view_.header->forgotten, word, raised)) return;
+    }
+    Corrupt("a moment never stands still");
+  }
+
+  static bool IsPending(std::uint64_t insertion) {
+    return (insertion & kPending) != 0;
+  }
+  std::uint64_t Announcement(std::uint64_t insertion) const {
+    return ((insertion >> 17) + 1) << 17 | kPending | entry_;
+  }
+  static std::uint64_t Completed(std::uint64_t insertion) {
+    return insertion & ~(kPending | kEntryMask);
+  }
+
+  /// Does what an announced insertion is about, if nobody else has.
+  void Complete(Bucket& home, std::uint64_t insertion) const {
+    const std::uint64_t entry = insertion & kEntryMask;
+    if (entry >= kEntries) Corrupt("there is no such entry");
+    const Entry& its = view_.entries[entry];
+    const std::uint64_t target = Access::Load(its.target);
+    const std::uint64_t next = Access::Load(its.next);
+    const std::uint64_t expected = Access::Load(its.expected);
+    // As long as it is pending its owner changes nothing of it.
+    if (Access::Load(home.insertion) != insertion) return;
+    Access::CompareExchange(SlotAt(target), expected, next);
+    Access::CompareExchange(home.insertion, insertion, Completed(insertion));
+  }
+
+  /// Whether the swap that this entry intends was done, by whomever. Precondition: nobody will do
+  /// it any more.
+  ///
+  /// If it was, its record is in its slot until somebody sets out to swap that out. They say so
+  /// in `expected` before, and leave it there until they write another record; which is this one,
+  /// and begins with their name. So whoever looks in this order cannot miss it.
+  bool IsPublished() const {
+    const std::uint64_t next = Access::Load(Mine().next);
+    if (Access::Load(SlotAt(Access::Load(Mine().target))) == next) return true;
+    const std::size_t entries = EntriesUsed();
+    for (std::size_t i = 0; i < entries; ++i) {
+      if (i != entry_ && Access::Load(view_.entries[i].expected) == next) return true;
+    }
+    return WriterOf(Access::Load(RecordOf(next)[kOrigin])) != Origin();
+  }
+
+  /// Finds out which record is this entry's, whatever its last owner was doing.
+  void Recover() {
+    spare_ = Access::Load(Mine().spare);
+    const std::uint64_t expected = Access::Load(Mine().expected);
+    if (expected != spare_) {
+      const std::uint64_t bucket = Access::Load(Mine().bucket);
+      if (bucket >= view_.geometry.buckets()) Corrupt("there is no such bucket");
+      Bucket& home = view_.buckets[bucket];
+      const std::uint64_t insertion = Access::Load(home.insertion);
+      if (IsPending(insertion) && (insertion & kEntryMask) == entry_) Complete(home, insertion);
+      if (IsPublished()) {
+        TakeSpare(expected);
+      } else {
+        Access::Store(Mine().expected, spare_);
+      }
+    }
+    RecordOf(spare_);  // is there such a record?
+  }
+
+  /// `keys` of an entry: the generation, and by how much its owners have changed the number of ids.
+  void CountKeys(std::int32_t by) {
+    const std::uint64_t word = Access::Load(Mine().keys);
+    const std::int32_t keys = word >> 32 == generation_ ? static_cast<std::int32_t>(word) : 0;
+    Access::Store(Mine().keys,
+                  std::uint64_t{generation_} << 32 | static_cast<std::uint32_t>(keys + by));
+  }
+
+  /// Each try fails only because somebody else has changed something, so this many are a lie.
+  static constexpr int kMostTries = 1 << 24;
+
+  View view_;
+  Controls controls_;
+  std::size_t slots_per_bucket_;
+  std::size_t entry_;
+  Secret secret_;
+  std::uint64_t spare_ = 0;  // as `spare` of the entry
+
+  // Of the last Find.
+  Identity id_;
+  std::uint64_t tag_ = 0;
+  std::array<std::uint64_t, 2> homes_{};
+  std::uint64_t insertion_ = 0;
+  std::uint64_t slot_ = kNowhere;
+  std::uint64_t control_ = 0;
+  std::uint32_t generation_ = 0;
+  std::vector<std::uint64_t> record_;
+};
+
+}  // namespace rollgate::shared

@@ -1,0 +1,142 @@
+// What those who share a table agree in, and how it is told.
+#include "shared/configuration.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "core/account_algorithms.h"
+#include "shared/layout.h"
+#include "shared/shared_error.h"
+#include "support/traces.h"
+
+namespace rollgate::shared {
+namespace {
+
+using Words = std::vector<std::uint64_t>;
+
+Words WordsOf(const PolicyOptions& options, bool has_own_clock = false) {
+  return ConfigurationOf(Policy(options), has_own_clock);
+}
+
+std::string TextOfPolicy(const PolicyOptions& options, bool has_own_clock = false) {
+  return TextOf(WordsOf(options, has_own_clock));
+}
+
+const PolicyOptions kPlain = {{{60'000'000, 5}}};
+
+TEST(SharedConfiguration, IsTheSameForTheSamePolicy) {
+  EXPECT_EQ(WordsOf(kPlain), WordsOf({{{60'000'000, 5}}, 0, true}));
+}
+
+TEST(SharedConfiguration, DiffersWithEverythingThatOthersHaveToAgreeIn) {
+  std::vector<Words> all = {
+      WordsOf(kPlain),
+      WordsOf(kPlain, true),
+      WordsOf({{{60'000'000, 6}}}),
+      WordsOf({{{60'000'001, 5}}}),
+      WordsOf({{{60'000'000, 5}, {1'000'000, 1}}}),
+      WordsOf({{{1'000'000, 1}, {60'000'000, 5}}}),
+      WordsOf({{{60'000'000, 5}}, 1}),
+      WordsOf({{{60'000'000, 5}}, 0, false}),
+      WordsOf({{{60'000'000, 5}}, 0, false, Algorithm::kGcra}),
+      WordsOf({{{60'000'000, 5}}, 0, true, Algorithm::kFixedWindow}),
+      WordsOf({{{60'000'000, 5}}, 0, true, {}, {1}}),
+      WordsOf({{{60'000'000, 5}}, 0, true, {}, {1, 5}}),
+      WordsOf({{{60'000'000, 5}}, 0, true, {}, {}, true}),
+      // What could be taken for one another if only the numbers were written down.
+      WordsOf({{{1, 2}, {3, 4}}}),
+      WordsOf({{{1, 2}}, 0, true, {}, {3, 4}}),
+  };
+  std::sort(all.begin(), all.end());
+  EXPECT_EQ(std::adjacent_find(all.begin(), all.end()), all.end());
+}
+
+TEST(SharedConfiguration, IsTheSameWhateverMaxAFunctionHasGivenLast) {
+  PolicyOptions options = kPlain;
+  options.sets_max = true;
+  Policy policy(options);
+  const Words before = ConfigurationOf(policy, false);
+  policy.SetMax(100, true);
+  EXPECT_EQ(ConfigurationOf(policy, false), before);
+}
+
+TEST(SharedConfiguration, IsToldInTheWordsAndUnitsOfTheOptions) {
+  EXPECT_EQ(TextOfPolicy(kPlain),
+            "{ limits: [{ interval: 60000, maxInInterval: 5 }], algorithm: 'sliding-window-log', "
+            "countBlocked: true }");
+  EXPECT_EQ(
+      TextOfPolicy({{{60'000'000, 5}, {3'600'000'000, 100}},
+                    100'000,
+                    false,
+                    Algorithm::kGcra,
+                    {60'000'000, 500}},
+                   true),
+      "{ limits: [{ interval: 60000, maxInInterval: 5 }, { interval: 3600000, maxInInterval: 100 "
+      "}], minDifference: 100, algorithm: 'gcra', countBlocked: false, blockFor: [60000, 0.5], "
+      "clock: a function }");
+  EXPECT_EQ(TextOfPolicy({{{1'000'000, 1}}, 0, true, Algorithm::kSlidingWindowCounter, {}, true}),
+            "{ limits: [{ interval: 1000, limit: a function }], algorithm: "
+            "'sliding-window-counter', countBlocked: true }");
+}
+
+TEST(SharedConfiguration, TellsFractionsOfMillisecondsInFull) {
+  const auto difference = [](Micros duration) {
+    const std::string text = TextOfPolicy({{{1'000'000, 1}}, duration});
+    const std::size_t begin = text.find("minDifference: ") + 15;
+    return text.substr(begin, text.find(',', begin) - begin);
+  };
+  EXPECT_EQ(difference(1), "0.001");
+  EXPECT_EQ(difference(1'010), "1.01");
+  EXPECT_EQ(difference(1'100), "1.1");
+  EXPECT_EQ(difference(12'345), "12.345");
+  EXPECT_EQ(difference(kLongest), "2305843009213693.952");
+}
+
+TEST(SharedConfiguration, HasRoomForManyLimitsButNotForMore) {
+  PolicyOptions options = {std::vector<Window>(505, Window{1'000'000, 1})};
+  EXPECT_LE(WordsOf(options).size(), kConfigurationWords);
+  options.windows.push_back({1'000'000, 1});
+  try {
+    WordsOf(options);
+    FAIL() << "506 limits should be too many";
+  } catch (const SharedError& error) {
+    EXPECT_EQ(error.kind(), SharedError::Kind::kSystem);
+    EXPECT_NE(std::string(error.what()).find("506 limits"), std::string::npos) << error.what();
+  }
+}
+
+TEST(SharedConfiguration, TakesAnyWords) {
+  const std::string unknown = "{ options that this version cannot read }";
+  constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
+  const Words good = WordsOf(kPlain);
+  for (std::size_t size = 0; size < good.size(); ++size) {
+    // Exactly so many on the heap, so that a sanitizer sees what is read beyond them.
+    EXPECT_EQ(TextOf(Words(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(size))),
+              unknown);
+  }
+  EXPECT_EQ(TextOf(Words{4, 0, 0, 1, 1, 1}), unknown);      // no such algorithm
+  EXPECT_EQ(TextOf(Words{0, 8, 0, 1, 1, 1}), unknown);      // no such flag
+  EXPECT_EQ(TextOf(Words{0, 0, 0, kMost, 1, 1}), unknown);  // more limits than words
+  EXPECT_EQ(TextOf(Words(kConfigurationWords, kMost)), unknown);
+  EXPECT_EQ(TextOf(Words{0, 0, kMost, 0, kMost - 999, std::uint64_t{1} << 63}),
+            "{ limits: [], minDifference: -0.001, algorithm: 'sliding-window-log', countBlocked: "
+            "false, blockFor: [-1, -9223372036854775.808] }");
+
+  for (std::uint64_t seed = 0; seed < 2000; ++seed) {
+    testing::Random random(seed);
+    Words words(static_cast<std::size_t>(random.Between(0, 20)));
+    for (std::uint64_t& word : words) {
+      word = random.Chance(80) ? static_cast<std::uint64_t>(random.Between(0, 8))
+                               : kMost >> random.Between(0, 63);
+    }
+    EXPECT_FALSE(TextOf(words).empty());
+  }
+}
+
+}  // namespace
+}  // namespace rollgate::shared

@@ -1,0 +1,148 @@
+// Processes that really race on one region, are killed, and push each other's ids out.
+#include <signal.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <memory>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "gtest/gtest.h"
+#include "shared/racing.h"
+
+namespace rollgate::testing {
+namespace {
+
+#if defined(__SANITIZE_ADDRESS__)
+constexpr std::size_t kTenth = 10;
+#else
+constexpr std::size_t kTenth = 1;
+#endif
+
+/// Where refusals do not count, so that hammering lets as much through as a window allows.
+PolicyOptions Uncounted(const Window& window) {
+  PolicyOptions policy;
+  policy.windows = {window};
+  policy.count_blocked = false;
+  return policy;
+}
+
+std::vector<Seen> Together(const std::vector<std::unique_ptr<Notes>>& all) {
+  std::vector<Seen> together;
+  for (const auto& notes : all) together.insert(together.end(), notes->begin(), notes->end());
+  return together;
+}
+
+/// Has processes race on so many ids, and checks every window afterwards.
+void RaceOn(std::uint32_t ids, const Window& window) {
+  constexpr std::size_t kProcesses = 4;
+  const std::size_t attempts = 1'250'000 / kTenth;
+  const RegionName name;
+  const PolicyOptions policy = Uncounted(window);
+  std::vector<std::unique_ptr<Notes>> notes;
+  std::vector<pid_t> children;
+  for (std::size_t i = 0; i < kProcesses; ++i) notes.push_back(std::make_unique<Notes>(attempts));
+  for (std::size_t i = 0; i < kProcesses; ++i) {
+    children.push_back(InChild([&, i] { Hammer(policy, name.Options(), ids, i, *notes[i]); }));
+  }
+  for (const pid_t child : children) EXPECT_TRUE(EndedWell(child));
+
+  const std::vector<Seen> all = Together(notes);
+  ASSERT_EQ(all.size(), kProcesses * attempts);
+  EXPECT_EQ(Violations(all, window), 0u);
+  const auto allowed = static_cast<std::size_t>(
+      std::count_if(all.begin(), all.end(), [](const Seen& seen) { return seen.allowed; }));
+  const std::size_t ideal = IdeallyAllowed(all, window);
+  EXPECT_GE(static_cast<double>(allowed), 0.999 * static_cast<double>(ideal));
+  EXPECT_EQ(Audit(policy, name.Options()), std::vector<std::string>());
+  ::testing::Test::RecordProperty("allowed", std::to_string(allowed));
+  ::testing::Test::RecordProperty("ideal", std::to_string(ideal));
+}
+
+TEST(SharedRace, OnOneIdNoWindowIsExceeded) {
+  RaceOn(1, {10'000, 100});
+}
+
+TEST(SharedRace, OnManyIdsNoWindowIsExceeded) {
+  RaceOn(500, {50'000, 5});
+}
+
+/// Kills processes at random moments and starts others in their place, on so many ids in a region
+/// for so many; tells what the survivors and the killed have seen.
+std::vector<Seen> SeenWhileKilling(std::uint32_t ids, std::size_t max_keys, const Window& window) {
+  const char* const asked = std::getenv("ROLLGATE_KILLS");
+  const std::size_t kills = asked == nullptr ? 300 / kTenth : std::stoul(asked);
+  constexpr std::size_t kProcesses = 3;
+  constexpr std::size_t kAttempts = 100'000;
+  const RegionName name;
+  const SharedStoreOptions options = name.Options(max_keys);
+  const PolicyOptions policy = Uncounted(window);
+  std::minstd_rand random(4711);
+  std::vector<std::unique_ptr<Notes>> notes;
+  std::vector<pid_t> children;
+  const auto start = [&] {
+    notes.push_back(std::make_unique<Notes>(kAttempts));
+    Notes& own = *notes.back();
+    const std::size_t seed = notes.size();
+    children.push_back(InChild([&, seed] { Hammer(policy, options, ids, seed, own); }));
+  };
+  for (std::size_t i = 0; i < kProcesses; ++i) start();
+  for (std::size_t i = 0; i < kills; ++i) {
+    // At a random moment, which no clock can be moved to.
+    std::this_thread::sleep_for(std::chrono::microseconds(random() % 6000));
+    const std::size_t victim = random() % children.size();
+    kill(children[victim], SIGKILL);
+    int status = 0;
+    EXPECT_EQ(waitpid(children[victim], &status, 0), children[victim]);
+    children.erase(children.begin() + static_cast<std::ptrdiff_t>(victim));
+    start();
+  }
+  for (const pid_t child : children) EXPECT_TRUE(EndedWell(child));
+  EXPECT_EQ(Audit(policy, options), std::vector<std::string>());
+  std::uint64_t longest = 0;
+  for (const auto& own : notes) longest = std::max<std::uint64_t>(longest, own->longest());
+  const std::vector<Seen> all = Together(notes);
+  ::testing::Test::RecordProperty("kills", std::to_string(kills));
+  ::testing::Test::RecordProperty("attempts", std::to_string(all.size()));
+  ::testing::Test::RecordProperty("longest_us", std::to_string(longest));
+  return all;
+}
+
+TEST(SharedRace, KillsLeaveNothingBehind) {
+  const Window window{20'000, 5};
+  const std::vector<Seen> all = SeenWhileKilling(40, 1000, window);
+  EXPECT_GT(all.size(), 1000u);
+  EXPECT_EQ(Violations(all, window), 0u);
+}
+
+TEST(SharedRace, KillsWhileIdsPushEachOtherOutLeaveNothingBehind) {
+  EXPECT_GT(SeenWhileKilling(60, 20, {20'000, 5}).size(), 1000u);
+}
+
+TEST(SharedRace, NoIdIsEverGivenAnothersLog) {
+  constexpr std::size_t kProcesses = 4;
+  const std::size_t attempts = 250'000 / kTenth;
+  const Window window{3'000'000, 3};
+  const RegionName name;
+  const PolicyOptions policy = Uncounted(window);
+  std::vector<std::unique_ptr<Notes>> notes;
+  std::vector<pid_t> children;
+  for (std::size_t i = 0; i < kProcesses; ++i) notes.push_back(std::make_unique<Notes>(attempts));
+  for (std::size_t i = 0; i < kProcesses; ++i) {
+    children.push_back(InChild([&, i] { Hammer(policy, name.Options(14), 200, i, *notes[i]); }));
+  }
+  for (const pid_t child : children) EXPECT_TRUE(EndedWell(child));
+
+  const std::vector<Seen> all = Together(notes);
+  EXPECT_EQ(Unjustified(all, window), 0u);
+  std::uint64_t evicted = 0;
+  for (const auto& own : notes) evicted += own->evicted();
+  EXPECT_GT(evicted, 1000u);
+  // Each id that is dropped lets no more through than it had recorded.
+  EXPECT_LE(Violations(all, window), evicted * window.max);
+  EXPECT_EQ(Audit(policy, name.Options()), std::vector<std::string>());
+}
+
+}  // namespace
+}  // namespace rollgate::testing

@@ -1,0 +1,256 @@
+// A region among processes: those who race to make it, are killed, or are copies of one another.
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+
+#include <array>
+#include <chrono>
+#include <memory>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "shared/processes.h"
+#include "shared/region.h"
+#include "shared/regions.h"
+
+namespace rollgate::shared {
+namespace {
+
+using testing::Child;
+using testing::ExpectError;
+using testing::SharedBetweenProcesses;
+using testing::StartingGate;
+using testing::StayAlive;
+using Kind = SharedError::Kind;
+using Tell = Child::Tell;
+
+/// Tells an entry of a region, and which of all regions it is.
+std::int64_t NumberOf(const Region& region) {
+  const std::uint64_t which = region.header().secret[0] << 16 >> 4;
+  return static_cast<std::int64_t>(which | region.entry());
+}
+
+class SharedRegionOfMany : public testing::RegionTest {
+ protected:
+  /// Many processes attach at one moment: all find the same region, and each has its own entry.
+  void ExpectAllAgree() {
+    constexpr int kChildren = 12;
+    SharedBetweenProcesses<StartingGate> gate;
+    std::vector<std::unique_ptr<Child>> children;
+    for (int i = 0; i < kChildren; ++i) {
+      children.push_back(std::make_unique<Child>([&](const Tell& tell) {
+        gate->Pass();
+        const Region region = Attach();
+        tell(NumberOf(region));
+        StayAlive();
+      }));
+    }
+    gate->Open();
+    std::set<std::int64_t> expected;
+    std::set<std::int64_t> told;
+    for (const auto& child : children) told.insert(child->Told());
+    const Region region = Attach();
+    for (int i = 0; i < kChildren; ++i) {
+      expected.insert(NumberOf(region) - kChildren + i);
+    }
+    EXPECT_EQ(told, expected);
+    EXPECT_EQ(Names().size(), 1u);
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Directories, SharedRegionOfMany, ::testing::Values("/dev/shm", "/tmp"),
+                         [](const auto& info) { return info.index == 0 ? "Memory" : "Disk"; });
+
+TEST_P(SharedRegionOfMany, IsMadeOnceHoweverManyStartTogether) {
+  for (int round = 0; round < 20; ++round) {
+    ExpectAllAgree();
+    EXPECT_TRUE(Unlink());
+  }
+}
+
+TEST_P(SharedRegionOfMany, FromBeforeTheHostWasStartedIsReplacedOnce) {
+  for (int round = 0; round < 20; ++round) {
+    { const Region region = Attach(); }
+    MakeStale();
+    ExpectAllAgree();
+  }
+}
+
+TEST_P(SharedRegionOfMany, CanBeRemovedAndMadeByAllAtOnce) {
+  SharedBetweenProcesses<StartingGate> gate;
+  std::vector<std::unique_ptr<Child>> children;
+  for (int i = 0; i < 4; ++i) {
+    children.push_back(std::make_unique<Child>([&](const Tell&) {
+      gate->Pass();
+      for (int round = 0; round < 200; ++round) {
+        const Region region = Attach();
+        if (region.header().magic != kMagic) ::_exit(1);
+        region.records()[0] = 1;
+        Unlink();
+      }
+    }));
+  }
+  gate->Open();
+  for (const auto& child : children) EXPECT_TRUE(child->Ends());
+  EXPECT_LE(Names().size(), 1u);
+}
+
+TEST_P(SharedRegionOfMany, LeavesNothingOfAProcessThatIsKilledWhileItMakesIt) {
+  int made = 0;
+  for (int round = 0; round < 40; ++round) {
+    {
+      Child child([&](const Tell& tell) {
+        tell(0);
+        Attach(100'000);
+        StayAlive();
+      });
+      child.Told();
+      const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(500 * round);
+      while (std::chrono::steady_clock::now() < end && Names().empty()) {
+      }
+    }
+    made += static_cast<int>(Names().size());
+    EXPECT_EQ(Attach(100'000).entry(), 0u);
+    EXPECT_EQ(Names().size(), 1u);
+    EXPECT_TRUE(Unlink());
+  }
+  EXPECT_LT(made, 40);
+}
+
+TEST_P(SharedRegionOfMany, HasTheEntryOfAKilledProcessAgain) {
+  const Region region = Attach();
+  for (int round = 0; round < 5; ++round) {
+    Child child([&](const Tell& tell) {
+      const Region own = Attach();
+      tell(static_cast<std::int64_t>(own.entry()));
+      StayAlive();
+    });
+    EXPECT_EQ(child.Told(), 1);
+    EXPECT_EQ(Attach().entry(), 2u);
+    child.Kill();
+  }
+  EXPECT_EQ(Attach().entry(), 1u);
+}
+
+TEST_P(SharedRegionOfMany, GivesACopyOfAProcessAnEntryOfItsOwn) {
+  for (const bool is_removed : {false, true}) {
+    Region region = Attach();
+    if (is_removed) {
+      EXPECT_TRUE(Unlink());
+    }
+    EXPECT_FALSE(region.IsForked());
+    {
+      Child child([&](const Tell& tell) {
+        tell(region.IsForked() ? 1 : 0);
+        Header* const header = &region.header();
+        region.TakeEntryAgain();
+        tell(region.IsForked() ? 1 : 0);
+        tell(static_cast<std::int64_t>(region.entry()));
+        tell(&region.header() == header ? 1 : 0);
+        region.records()[0] = 42;
+        tell(0);
+        StayAlive();
+      });
+      EXPECT_EQ(child.Told(), 1);
+      EXPECT_EQ(child.Told(), 0);
+      EXPECT_EQ(child.Told(), 1) << "the entry after ours";
+      EXPECT_EQ(child.Told(), 1) << "what is mapped stays where it is";
+      EXPECT_EQ(child.Told(), 0);
+      EXPECT_EQ(region.records()[0], 42u);
+      EXPECT_FALSE(region.IsForked());
+      EXPECT_EQ(region.entry(), 0u);
+      EXPECT_EQ(region.header().entries_used, 2u);
+    }
+    region.TakeEntryAgain();
+    EXPECT_EQ(region.entry(), 1u) << "the child is gone, our own entry is still ours meanwhile";
+  }
+}
+
+TEST_P(SharedRegionOfMany, KeepsTheEntryOfTheOriginalWhenItsCopyLetsGo) {
+  auto region = std::make_unique<Region>(Attach());
+  Child child([&](const Tell&) { region.reset(); });
+  EXPECT_TRUE(child.Ends());
+  EXPECT_EQ(Attach().entry(), 1u);
+}
+
+TEST_P(SharedRegionOfMany, HasTheEntryAgainOfOneWhoLetsGoWhileItsCopyLives) {
+  auto region = std::make_unique<Region>(Attach());
+  Child child([&](const Tell& tell) {
+    tell(0);
+    StayAlive();
+  });
+  child.Told();
+  EXPECT_EQ(Attach().entry(), 1u);
+  region.reset();
+  EXPECT_EQ(Attach().entry(), 0u);
+}
+
+TEST_P(SharedRegionOfMany, HasTheEntryAgainOfAKilledProcessWhoseCopyHasTakenAnother) {
+  SharedBetweenProcesses<StartingGate> end;
+  Child original([&](const Tell& tell) {
+    Region region = Attach();
+    tell(static_cast<std::int64_t>(region.entry()));
+    if (::fork() != 0) StayAlive();
+    ::alarm(60);  // nobody looks after this one
+    region.TakeEntryAgain();
+    tell(static_cast<std::int64_t>(region.entry()));
+    end->Pass();
+  });
+  EXPECT_EQ(original.Told(), 0);
+  EXPECT_EQ(original.Told(), 1);
+  original.Kill();
+  {
+    const Region first = Attach();
+    EXPECT_EQ(first.entry(), 0u);
+    EXPECT_EQ(Attach().entry(), 2u);
+  }
+  end->Open();
+}
+
+TEST_P(SharedRegionOfMany, KeepsWhatItHasWhenACopyFindsNoEntry) {
+  Region region = Attach();
+  const File file(::open(path_.c_str(), O_RDWR | O_CLOEXEC));
+  struct flock lock = {};
+  lock.l_type = F_WRLCK;
+  lock.l_start = 1;
+  lock.l_len = kEntries - 1;
+  ASSERT_EQ(::fcntl(file.descriptor(), F_OFD_SETLK, &lock), 0);
+  Child child([&](const Tell& tell) {
+    try {
+      region.TakeEntryAgain();
+    } catch (const SharedError& error) {
+      tell(error.kind() == Kind::kFull && region.IsForked() ? 1 : 0);
+    }
+    while (region.IsForked()) {
+      try {
+        region.TakeEntryAgain();
+      } catch (const SharedError&) {
+      }
+    }
+    tell(static_cast<std::int64_t>(region.entry()));
+  });
+  EXPECT_EQ(child.Told(), 1);
+  lock.l_type = F_UNLCK;
+  lock.l_start = 7;
+  lock.l_len = 1;
+  ASSERT_EQ(::fcntl(file.descriptor(), F_OFD_SETLK, &lock), 0);
+  EXPECT_EQ(child.Told(), 7);
+  EXPECT_TRUE(child.Ends());
+}
+
+TEST_P(SharedRegionOfMany, IsRefusedBeforeALimitOnFilesEndsTheProcess) {
+  Child child([&](const Tell& tell) {
+    const struct rlimit limit = {1 << 20, 1 << 20};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+    try {
+      Attach(100'000);
+    } catch (const SharedError& error) {
+      tell(error.kind() == Kind::kSystem ? 1 : 0);
+    }
+  });
+  EXPECT_EQ(child.Told(), 1);
+  EXPECT_TRUE(child.Ends());
+  EXPECT_TRUE(Names().empty());
+}
+
+}  // namespace
+}  // namespace rollgate::shared

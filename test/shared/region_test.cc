@@ -1,0 +1,392 @@
+// How a region is made, found, refused and removed, by one process.
+#include "shared/region.h"
+
+#include <gtest/gtest.h>
+#include <sys/file.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <sys/un.h>
+
+#include <chrono>
+#include <csignal>
+#include <fstream>
+#include <functional>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "shared/regions.h"
+#include "support/traces.h"
+
+namespace rollgate::shared {
+namespace {
+
+using testing::ExpectError;
+using testing::OpenFiles;
+using testing::Random;
+using Kind = SharedError::Kind;
+
+class SharedRegion : public testing::RegionTest {};
+INSTANTIATE_TEST_SUITE_P(Directories, SharedRegion, ::testing::Values("/dev/shm", "/tmp"),
+                         [](const auto& info) { return info.index == 0 ? "Memory" : "Disk"; });
+
+TEST_P(SharedRegion, IsMadeWholeAndPrivateWhateverTheUmask) {
+  for (const mode_t mask : {0, 0777}) {
+    const mode_t before = ::umask(mask);
+    const Region region = Attach();
+    ::umask(before);
+    EXPECT_EQ(Status().st_mode, static_cast<mode_t>(S_IFREG | 0600));
+    EXPECT_EQ(static_cast<std::size_t>(Status().st_size), region.geometry().bytes());
+    EXPECT_GE(static_cast<std::size_t>(Status().st_blocks) * 512, region.geometry().bytes());
+    EXPECT_TRUE(Unlink());
+  }
+}
+
+TEST_P(SharedRegion, BeginsWithEachRecordInOnePlaceAndNothingElse) {
+  RegionOptions options = Options(1000);
+  options.epoch_offset = -77;
+  const Region region = Region::Attach(options);
+  const Header& header = region.header();
+  EXPECT_EQ(header.max_keys, 1000u);
+  EXPECT_EQ(header.epoch_offset, -77);
+  EXPECT_EQ(header.record_words, kRecordWords);
+  EXPECT_EQ(header.buckets, Geometry::BucketsFor(1000));
+  EXPECT_EQ(header.generation, 0u);
+  EXPECT_EQ(header.forgotten, 0u);
+  EXPECT_EQ(header.entries_used, 1u);
+  EXPECT_EQ(region.entry(), 0u);
+  const std::set<std::uint64_t> words(header.secret.begin(), header.secret.end());
+  EXPECT_EQ(words.size(), header.secret.size());
+
+  const Geometry& geometry = region.geometry();
+  const Controls controls(geometry.records());
+  std::uint64_t record = 0;
+  for (std::uint64_t bucket = 0; bucket < geometry.buckets(); ++bucket) {
+    EXPECT_EQ(region.buckets()[bucket].insertion, 0u);
+    for (const Word& slot : region.buckets()[bucket].slots) {
+      EXPECT_EQ(slot, controls.Make(record++, 0, 0));
+    }
+  }
+  for (std::size_t entry = 0; entry < kEntries; ++entry) {
+    EXPECT_EQ(region.entries()[entry].spare, controls.Make(record, 0, 0));
+    EXPECT_EQ(region.entries()[entry].expected, controls.Make(record++, 0, 0));
+    EXPECT_EQ(region.entries()[entry].target, 0u);
+    EXPECT_EQ(region.entries()[entry].keys, 0u);
+  }
+  EXPECT_EQ(record, geometry.records());
+  for (std::uint64_t word = 0; word < record * kRecordWords; ++word) {
+    ASSERT_EQ(region.records()[word], 0u);
+  }
+}
+
+TEST_P(SharedRegion, IsTheSameForAllWhoAttach) {
+  const Region first = Attach(100);
+  const Region second = Attach(7000);
+  EXPECT_NE(&first.header(), &second.header());
+  EXPECT_EQ(second.header().secret, first.header().secret);
+  EXPECT_EQ(second.header().max_keys, 100u) << "that of the first counts";
+  EXPECT_EQ(second.geometry().bytes(), first.geometry().bytes());
+  EXPECT_EQ(first.entry(), 0u);
+  EXPECT_EQ(second.entry(), 1u);
+  EXPECT_EQ(first.header().entries_used, 2u);
+  const std::uint64_t last = first.geometry().records() * kRecordWords - 1;
+  first.records()[last] = 42;
+  EXPECT_EQ(second.records()[last], 42u);
+}
+
+TEST_P(SharedRegion, OutlivesThoseWhoAreAttached) {
+  Attach().records()[5] = 42;
+  EXPECT_EQ(Attach().records()[5], 42u);
+}
+
+TEST_P(SharedRegion, MovesAndTakesItsEntryAlong) {
+  Region first = Attach();
+  Region second = Attach();
+  Region moved = std::move(second);
+  EXPECT_EQ(moved.entry(), 1u);
+  first = std::move(moved);
+  EXPECT_EQ(first.entry(), 1u);
+  EXPECT_EQ(first.header().magic, kMagic);
+}
+
+TEST_P(SharedRegion, WithOtherOptionsIsRefusedAndBothAreNamed) {
+  const Region region = Attach();
+  const auto other = ConfigurationOf(Policy({{{1'500, 7}}, 0, false, Algorithm{3}}), false);
+  RegionOptions options = Options();
+  options.configuration = other;
+  options.record_words = 12;
+  ExpectError(Kind::kMismatch,
+              {"'api'", "expected " + TextOf(other), "made with " + TextOf(configuration_),
+               "interval: 1.5", "interval: 60000", "RateLimiter.unlinkShared('api')"},
+              [&] { Region::Attach(options); });
+}
+
+TEST_P(SharedRegion, OfAnotherSizeThanItSaysIsRefused) {
+  const auto size = static_cast<off_t>(Attach().geometry().bytes());
+  const auto header = static_cast<off_t>(sizeof(Header));
+  const auto resize = [&](off_t to) { ASSERT_EQ(::truncate(path_.c_str(), to), 0); };
+  for (const off_t wrong : {size + 1, size - 1, header, header - 1, off_t{10}, off_t{0}}) {
+    SCOPED_TRACE(wrong);
+    resize(wrong);
+    ExpectError(Kind::kFile, {path_, "has " + std::to_string(wrong) + " bytes", "expected"},
+                [&] { Attach(); });
+    EXPECT_EQ(Status().st_size, wrong) << "it must be left alone";
+  }
+}
+
+struct Damage {
+  const char* name;
+  std::size_t offset;
+  std::uint64_t word;
+  const char* told;
+};
+constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
+const Damage kDamages[] = {
+    {"magic", offsetof(Header, magic), kMagic + 1, "does not begin as a shared limiter does"},
+    {"version", offsetof(Header, version), 77, "number 77, expected 1"},
+    {"bytes", offsetof(Header, bytes), 4096, "bytes"},
+    {"no buckets", offsetof(Header, buckets), 0, "0 buckets"},
+    {"another bucket", offsetof(Header, buckets), 19, "19 buckets"},
+    {"2^28 buckets", offsetof(Header, buckets), 1 << 28, "268435456 buckets"},
+    {"2^61 buckets", offsetof(Header, buckets), std::uint64_t{1} << 61, "buckets"},
+    {"all buckets", offsetof(Header, buckets), kMost, "18446744073709551615 buckets"},
+    {"no words", offsetof(Header, record_words), 0, "records of 0 words"},
+    {"no state", offsetof(Header, record_words), 4, "records of 4 words"},
+    {"other words", offsetof(Header, record_words), 12, "bytes, expected"},
+    {"many words", offsetof(Header, record_words), kMost, "which makes no sense"},
+    {"no ids", offsetof(Header, max_keys), 0, "0 ids"},
+    {"many ids", offsetof(Header, max_keys), kMost, "which makes no sense"},
+    {"configuration", offsetof(Header, configuration_words), 1016, "1016 words of configuration"},
+    {"entries", offsetof(Header, entries_used), 1025, "1025 entries"},
+};
+
+TEST_P(SharedRegion, ThatMakesNoSenseIsRefusedAndLeftAlone) {
+  for (const Damage& damage : kDamages) {
+    SCOPED_TRACE(damage.name);
+    { const Region region = Attach(); }
+    const ino_t inode = Status().st_ino;
+    Overwrite(damage.offset, damage.word);
+    ExpectError(Kind::kFile, {path_, damage.told, "RateLimiter.unlinkShared('api')"},
+                [&] { Attach(); });
+    EXPECT_EQ(Status().st_ino, inode);
+    EXPECT_TRUE(Unlink());
+  }
+}
+
+TEST_P(SharedRegion, WithOtherRecordsThanTheConfigurationAsksForIsRefused) {
+  const Region region = Attach();
+  RegionOptions options = Options();
+  options.record_words = 12;
+  ExpectError(Kind::kFile, {path_, "records of 8 words, expected 12"},
+              [&] { Region::Attach(options); });
+}
+
+TEST_P(SharedRegion, WithAnyHeaderIsRefusedOrWorks) {
+  int refused = 0;
+  for (std::uint64_t seed = 0; seed < 500; ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(seed);
+    { const Region region = Attach(); }
+    for (std::int64_t count = random.Between(1, 3); count > 0; --count) {
+      // The first words, where the numbers are; those of the boot make a region stale.
+      const auto word = static_cast<std::size_t>(random.Between(0, 20));
+      const auto value = static_cast<std::uint64_t>(random.Between(-3, 3));
+      Overwrite(word * sizeof(Word), value << random.Between(0, 63));
+    }
+    try {
+      const Region region = Attach();
+      EXPECT_EQ(region.geometry().bytes(), static_cast<std::size_t>(Status().st_size));
+    } catch (const SharedError&) {
+      ++refused;
+    }
+    EXPECT_TRUE(Unlink());
+  }
+  EXPECT_GT(refused, 100);
+  EXPECT_LT(refused, 500);
+}
+
+TEST_P(SharedRegion, OfForeignBytesIsRefusedAndLeftAlone) {
+  const std::string text(20'000, 'x');
+  std::ofstream(path_) << text;
+  ASSERT_EQ(::chmod(path_.c_str(), 0600), 0);
+  ExpectError(Kind::kFile, {path_, "does not begin as a shared limiter does"}, [&] { Attach(); });
+  EXPECT_EQ(static_cast<std::size_t>(Status().st_size), text.size());
+}
+
+TEST_P(SharedRegion, ThatOthersMayReadIsRefused) {
+  { const Region region = Attach(); }
+  for (const auto& [mode, told] : {std::pair(0640, "0640"), std::pair(0602, "0602")}) {
+    ASSERT_EQ(::chmod(path_.c_str(), static_cast<mode_t>(mode)), 0);
+    ExpectError(Kind::kFile, {path_, std::string("mode ") + told, "expected 0600"},
+                [&] { Attach(); });
+  }
+}
+
+TEST_P(SharedRegion, OfAnotherUserIsRefused) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give files away";
+  { const Region region = Attach(); }
+  ASSERT_EQ(::chown(path_.c_str(), 65534, 65534), 0);
+  ExpectError(Kind::kFile, {path_, "id 65534, expected 0"}, [&] { Attach(); });
+  ExpectError(Kind::kFile, {path_, "id 65534, expected 0"}, [&] { Unlink(); });
+  EXPECT_EQ(Status().st_uid, 65534u);
+}
+
+/// Neither attached to nor removed: no file at all.
+TEST_P(SharedRegion, IsNothingButARegularFile) {
+  const std::string elsewhere = directory_ + "-elsewhere";
+  { const Region region = Attach(); }
+  ASSERT_EQ(::rename(path_.c_str(), elsewhere.c_str()), 0);
+  const std::pair<const char*, std::function<int()>> kinds[] = {
+      {"a symbolic link", [&] { return ::symlink(elsewhere.c_str(), path_.c_str()); }},
+      {"a symbolic link", [&] { return ::symlink("/nowhere", path_.c_str()); }},
+      {"a directory", [&] { return ::mkdir(path_.c_str(), 0700); }},
+      {"a FIFO", [&] { return ::mkfifo(path_.c_str(), 0600); }},
+      {"a socket", [&] { return ::mknod(path_.c_str(), S_IFSOCK | 0600, 0); }},
+  };
+  for (const auto& [kind, make] : kinds) {
+    SCOPED_TRACE(kind);
+    ASSERT_EQ(make(), 0);
+    const std::string told = std::string("is ") + kind + ", expected a regular file";
+    ExpectError(Kind::kFile, {path_, told}, [&] { Attach(); });
+    ExpectError(Kind::kFile, {path_, told}, [&] { Unlink(); });
+    EXPECT_FALSE(S_ISREG(Status().st_mode));
+    std::filesystem::remove(path_);
+  }
+  EXPECT_TRUE(std::filesystem::remove(elsewhere));
+}
+
+TEST_P(SharedRegion, CanBeRemovedWhateverItHolds) {
+  EXPECT_FALSE(Unlink());
+  std::ofstream(path_) << "nothing that we know";
+  EXPECT_TRUE(Unlink());
+  EXPECT_FALSE(Unlink());
+  EXPECT_FALSE(Region::Unlink(directory_ + "/nowhere", kName));
+}
+
+TEST_P(SharedRegion, ThatIsRemovedStaysWithThoseWhoAreAttached) {
+  const Region before = Attach();
+  EXPECT_TRUE(Unlink());
+  EXPECT_TRUE(Names().empty());
+  const Region after = Attach();
+  EXPECT_EQ(after.entry(), 0u);
+  EXPECT_NE(after.header().secret, before.header().secret);
+  before.records()[0] = 1;
+  EXPECT_EQ(before.header().magic, kMagic);
+  EXPECT_EQ(after.records()[0], 0u);
+}
+
+TEST_P(SharedRegion, FromBeforeTheHostWasStartedIsMadeAnew) {
+  Attach().records()[0] = 42;
+  MakeStale();
+  EXPECT_EQ(Attach().records()[0], 0u);
+
+  // Whatever was in it: another version, other limits.
+  MakeStale();
+  Overwrite(offsetof(Header, version), 77);
+  EXPECT_EQ(Attach().header().version, kVersion);
+  MakeStale();
+  Overwrite(offsetof(Header, configuration), 1);
+  EXPECT_EQ(Attach().header().configuration[0], configuration_[0]);
+}
+
+TEST_P(SharedRegion, GivesTheFirstFreeEntry) {
+  std::optional<Region> first = Attach();
+  const Region second = Attach();
+  first.reset();
+  const Region third = Attach();
+  EXPECT_EQ(second.entry(), 1u);
+  EXPECT_EQ(third.entry(), 0u);
+  EXPECT_EQ(third.header().entries_used, 2u);
+}
+
+TEST_P(SharedRegion, SaysSoWhenAllEntriesAreTaken) {
+  const Region first = Attach();
+  // Somebody who has all of the others.
+  const File file(::open(path_.c_str(), O_RDWR | O_CLOEXEC));
+  struct flock lock = {};
+  lock.l_type = F_WRLCK;
+  lock.l_start = 1;
+  lock.l_len = kEntries - 1;
+  ASSERT_EQ(::fcntl(file.descriptor(), F_OFD_SETLK, &lock), 0);
+  ExpectError(Kind::kFull, {"1024 limiters"}, [&] { Attach(); });
+  EXPECT_EQ(first.header().entries_used, 1u);
+
+  lock.l_type = F_UNLCK;
+  lock.l_start = kEntries - 1;
+  lock.l_len = 1;
+  ASSERT_EQ(::fcntl(file.descriptor(), F_OFD_SETLK, &lock), 0);
+  const Region last = Attach();
+  EXPECT_EQ(last.entry(), kEntries - 1);
+  EXPECT_EQ(first.header().entries_used, kEntries);
+  ExpectError(Kind::kFull, {"1024 limiters"}, [&] { Attach(); });
+}
+
+TEST_P(SharedRegion, ThatIsLargerThanTheDirectoryIsRefusedAtOnce) {
+  RegionOptions options = Options(1'000'000);
+  options.record_words = std::uint64_t{1} << 22;  // 40 terabytes
+  const auto start = std::chrono::steady_clock::now();
+  ExpectError(Kind::kSystem,
+              {"cannot reserve 4", " bytes for " + path_, "No space left", "smaller maxKeys",
+               "another directory"},
+              [&] { Region::Attach(options); });
+  EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(1));
+  EXPECT_TRUE(Names().empty());
+}
+
+TEST_P(SharedRegion, OfMoreIdsThanThereAreNumbersForIsRefused) {
+  for (const std::uint64_t max_keys : {std::uint64_t{1} << 28, std::uint64_t{1} << 60, kMost}) {
+    ExpectError(Kind::kSystem, {std::to_string(max_keys) + " ids", "maxKeys has to be smaller"},
+                [&] { Attach(max_keys); });
+  }
+  EXPECT_TRUE(Names().empty());
+}
+
+TEST_P(SharedRegion, SaysWhatIsWrongWithTheDirectory) {
+  RegionOptions options = Options();
+  options.directory = directory_ + "/nowhere";
+  ExpectError(Kind::kSystem, {options.directory, "No such file"}, [&] { Region::Attach(options); });
+  options.directory = "/dev/null";
+  ExpectError(Kind::kSystem, {"/dev/null", "Not a directory"}, [&] { Region::Attach(options); });
+  options.directory = "/proc";
+  ExpectError(Kind::kSystem, {"file system of /proc", "another directory"},
+              [&] { Region::Attach(options); });
+}
+
+TEST_P(SharedRegion, HasNoNameThatLeadsElsewhere) {
+  for (const std::string name : {"", "a/b", "../x", "/"}) {
+    RegionOptions options = Options();
+    options.name = name;
+    ExpectError(Kind::kSystem, {"'" + name + "'"}, [&] { Region::Attach(options); });
+    ExpectError(Kind::kSystem, {"'" + name + "'"}, [&] { Region::Unlink(directory_, name); });
+  }
+  RegionOptions options = Options();
+  options.name = std::string(300, 'x');
+  ExpectError(Kind::kSystem, {"File name too long"}, [&] { Region::Attach(options); });
+}
+
+TEST_P(SharedRegion, IsMadeWhileAnotherProgramHasTheDirectoryLocked) {
+  const File directory(::open(directory_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  ASSERT_EQ(::flock(directory.descriptor(), LOCK_EX), 0);
+  EXPECT_EQ(Attach().header().magic, kMagic);
+}
+
+TEST_P(SharedRegion, IsMadeWhileSignalsKeepComing) {
+  struct sigaction action = {};
+  struct sigaction before = {};
+  static std::atomic<int> signals{0};
+  action.sa_handler = [](int) { ++signals; };
+  ASSERT_EQ(::sigaction(SIGALRM, &action, &before), 0);
+  const itimerval often = {{0, 2000}, {0, 2000}};
+  const itimerval never = {};
+  ::setitimer(ITIMER_REAL, &often, nullptr);
+  EXPECT_EQ(Attach(400'000).header().max_keys, 400'000u);
+  ::setitimer(ITIMER_REAL, &never, nullptr);
+  ::sigaction(SIGALRM, &before, nullptr);
+  EXPECT_GT(signals, 0);
+}
+
+}  // namespace
+}  // namespace rollgate::shared
