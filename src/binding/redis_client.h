@@ -14,7 +14,8 @@ namespace rollgate::binding {
 /// text that makes no sense is thrown as an Error.
 ///
 /// keep: what is called back, which lives as long as calls are pending, and as its owner holds it:
-/// { numbers, settle, fail, reply }. settle(count) finds records in the Float64Array `numbers`,
+/// { numbers, settle, fail, reply, changed }. changed(isUp) tells of a connection that is there now,
+/// or not any more; in a cluster of the first and the last. settle(count) finds records in the Float64Array `numbers`,
 /// each a call, how many numbers follow, and these: the script's integers. fail(kind, message,
 /// count) finds `count` calls there. reply(call, value) is for commands.
 ///
