@@ -260,7 +260,8 @@ declare namespace RateLimiter {
    *   busy (see `cause`), or others wrote the id each time
    * - `ERR_ROLLGATE_KV`: Error, the key-value store failed (see `cause`), or has something under the key
    *   of the id that makes no sense
-   * - `ERR_ROLLGATE_UNSUPPORTED`: Error, this build or store cannot do what is asked for
+   * - `ERR_ROLLGATE_UNSUPPORTED`: Error, this build or store cannot do what is asked for, or prom-client
+   *   is missing
    * - `ERR_ROLLGATE_STORE`: Error, a RollgateStore has no limits: its `init` was not called, or failed (see
    *   `cause`)
    * - `ERR_ROLLGATE_THROWN`: Error, a function given to `rateLimit` threw what `next` cannot read (see
@@ -730,10 +731,51 @@ declare namespace RateLimiter {
     fallbacks: number;
     /**
      * What can be told of the connection; `pending` is how many calls wait for an answer, and
-     * `conflicts`, in a key-value store, how often somebody else wrote first or it was busy.
+     * `conflicts`, in a key-value store, how often somebody else wrote first or it was busy. On Redis
+     * `isUp` is whether there is a connection, null where your client does not tell.
      */
-    connection: { pending: number; [fact: string]: unknown };
+    connection: { pending: number; isUp?: boolean | null; [fact: string]: unknown };
   }
+
+  /** What the diagnostics channel `rollgate:decision` tells of each attempt: docs/observability.md. */
+  interface DecisionMessage {
+    limiter: Self | RemoteRateLimiter;
+    /** As the caller gave it; of several, and where `onError` decided, its text. */
+    id: Id;
+    cost: number;
+    allowed: boolean;
+    /** ms, as of a Decision. */
+    timeLeft: number;
+  }
+
+  /** What the diagnostics channel `rollgate:evicted` tells of ids that were dropped for want of room. */
+  interface EvictedMessage {
+    limiter: Self;
+    /** Ids held. */
+    keys: number;
+    /** Ids dropped so far. */
+    evicted: number;
+  }
+
+  /** What the diagnostics channel `rollgate:redis` tells. */
+  type RedisMessage =
+    | {
+        type: 'call';
+        limiter: AsyncRateLimiter;
+        command: 'attempt' | 'peek' | 'refund' | 'clear';
+        /** How many ids it was for. */
+        ids: number;
+        /** From the call to its answer, time in queues included. */
+        durationMs: number;
+        /** null, or why it failed; `onError` may soften it. */
+        error: RateLimiterError | null;
+      }
+    | {
+        type: 'connection';
+        limiter: AsyncRateLimiter;
+        /** Whether there is a connection now; in a cluster, to any of its nodes. */
+        isUp: boolean;
+      };
 
   /** A limiter in memory, under the name it has in rolling-rate-limiter 0.4. */
   interface InMemoryRateLimiter extends Self {}

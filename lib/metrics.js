@@ -23,6 +23,7 @@ function statsOf(limiter) {
 function registerMetrics(options) {
   const { client, limiters, register, prefix, buckets } = readMetricsOptions(options);
   const named = new Map();
+  const nameOf = new Map(); // of the same limiters
   const registered = [];
 
   function make(kind, name, configuration) {
@@ -59,10 +60,8 @@ function registerMetrics(options) {
     buckets,
   });
 
-  const nameOf = (wanted) => [...named].find(([, limiter]) => limiter === wanted)?.[0];
-
   function observeCall({ type, limiter: caller, durationMs, error }) {
-    const limiter = type === 'call' ? nameOf(caller) : undefined;
+    const limiter = type === 'call' ? nameOf.get(caller) : undefined;
     if (limiter === undefined) return;
     duration.observe({ limiter, outcome: error === null ? 'ok' : 'error' }, durationMs / 1000);
   }
@@ -71,16 +70,19 @@ function registerMetrics(options) {
     add(name, limiter) {
       if (typeof name !== 'string') throw optionTypeError('name', 'a string', name);
       readLimiter('limiter', limiter);
-      const other = nameOf(limiter);
+      const other = nameOf.get(limiter);
       if (named.has(name) || other !== undefined) {
         const what = other === undefined ? 'another limiter' : `this limiter as '${other}'`;
         throw typeError('ERR_ROLLGATE_OPTION', `'${name}': there is ${what} already`);
       }
       named.set(name, limiter);
+      nameOf.set(limiter, name);
     },
 
     remove(name) {
-      if (!named.delete(name)) return false;
+      if (!named.has(name)) return false;
+      nameOf.delete(named.get(name));
+      named.delete(name);
       for (const outcome of ['ok', 'error']) duration.remove({ limiter: name, outcome });
       return true;
     },
@@ -88,6 +90,7 @@ function registerMetrics(options) {
     unregister() {
       REDIS.channel.unsubscribe(observeCall);
       named.clear();
+      nameOf.clear();
       for (const name of registered) register.removeSingleMetric(name);
       registered.length = 0;
     },

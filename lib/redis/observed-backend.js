@@ -51,8 +51,7 @@ function observedBackend(backend) {
       backend.attempt(id, cost, records, full, now, doneAndTimed, max);
     },
 
-    attemptMany: (ids, now) =>
-      time('attempt', ids.length, () => backend.attemptMany(ids, now)),
+    attemptMany: (ids, now) => time('attempt', ids.length, () => backend.attemptMany(ids, now)),
     refund: (id, receipt, now) => time('refund', 1, () => backend.refund(id, receipt, now)),
     clear: (id) => time('clear', 1, () => backend.clear(id)),
   };

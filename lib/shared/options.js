@@ -24,8 +24,7 @@ function readName(place, name) {
 function readDirectory(directory = DEFAULT_DIRECTORY) {
   const expected = 'the absolute path of a directory';
   if (typeof directory !== 'string') throw optionTypeError('shared.directory', expected, directory);
-  const isPath =
-    path.isAbsolute(directory) && !directory.includes('\0') && isWellFormed(directory);
+  const isPath = path.isAbsolute(directory) && !directory.includes('\0') && isWellFormed(directory);
   if (!isPath) throw optionRangeError('shared.directory', expected, directory);
   return path.resolve(directory);
 }

@@ -43,7 +43,7 @@ struct LocalLimiter {
   Borrowed clock;  // the user's, if any
   MonotonicClock monotonic_clock;
   bool refunds_ask_time = false;
-  double* report = nullptr;  // keep.report's own memory
+  double* report = nullptr;                          // keep.report's own memory
   const std::uint8_t* observes_decisions = nullptr;  // keep's own memory, too: not 0 while it does
   const std::uint8_t* observes_evictions = nullptr;
   bool has_evicted = false;  // and JavaScript has not been told yet

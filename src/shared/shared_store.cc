@@ -194,8 +194,7 @@ std::unique_ptr<SharedStore> AttachWith(const Policy& policy, const SharedStoreO
   Region region = Region::Attach({options.directory, options.name, options.max_keys,
                                   Geometry::RecordWordsFor(state.words()), options.epoch_offset,
                                   configuration});
-  return std::make_unique<StoreOf<State>>(std::move(state), std::move(region),
-                                          options.on_eviction);
+  return std::make_unique<StoreOf<State>>(std::move(state), std::move(region), options.on_eviction);
 }
 
 template <class P>

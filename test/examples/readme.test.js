@@ -120,6 +120,16 @@ test.each(blocksOf('docs/waiting.md').map((code, i) => [i + 1, code]))(
   },
 );
 
+const observabilityOutputs = ['', 'ada was refused for 1000 ms\n'];
+
+test.each(blocksOf('docs/observability.md').map((code, i) => [i + 1, code]))(
+  'docs/observability.md: program %i prints what it says',
+  async (which, code) => {
+    const stdout = observabilityOutputs[which - 1];
+    expect(await run(code)).toEqual({ status: 0, stdout, stderr: '' });
+  },
+);
+
 test.each(blocksOf('docs/middleware.md').map((code, i) => [i + 1, code]))(
   'docs/middleware.md: program %i runs',
   async (_which, code) => {
