@@ -117,7 +117,7 @@ beforeEach(() => {
   folder = fs.mkdtempSync(path.join(os.tmpdir(), 'rollgate-types-'));
   fs.mkdirSync(path.join(folder, 'node_modules'));
   fs.symlinkSync(ROOT, path.join(folder, 'node_modules', 'rollgate'), 'junction');
-  for (const name of ['@types', 'fastify', 'express-rate-limit']) {
+  for (const name of ['@types', 'fastify', 'express-rate-limit', 'prom-client']) {
     const [from, to] = [ROOT, folder].map((place) => path.join(place, 'node_modules', name));
     fs.symlinkSync(from, to, 'junction');
   }
