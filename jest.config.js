@@ -1,7 +1,16 @@
 // Where Jest looks for tests. One setting for all of them; what a single suite needs it sets itself.
 'use strict';
 
-const folders = ['lib', 'middleware', 'redis', 'kv', 'conformance', 'examples', 'package'];
+const folders = [
+  'lib',
+  'middleware',
+  'redis',
+  'kv',
+  'shared',
+  'conformance',
+  'examples',
+  'package',
+];
 
 module.exports = {
   testEnvironment: 'node',

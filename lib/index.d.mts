@@ -62,6 +62,9 @@ export type {
   RequestLimit,
   RuleOption,
   SeveralLimitsOptions,
+  SharedOptions,
+  SharedRateLimiterOptions,
+  SharedStoreOptions,
   Stats,
   WaitOptions,
   WindowState,
@@ -77,4 +80,5 @@ export {
   RateLimiter,
   RedisRateLimiter,
   rateLimit,
+  unlinkShared,
 } from './index.js';

@@ -33,6 +33,8 @@ interface RateLimiter {
    * @throws Error `ERR_ROLLGATE_CLOCK`: the clock threw or gave no finite number
    * @throws Error `ERR_ROLLGATE_CLOSED`: the limiter is closed
    * @throws Error `ERR_ROLLGATE_MEMORY`: there is no memory left for the log of this id
+   * @throws Error `ERR_ROLLGATE_SHARED_...`: with `shared`, from this call and every other that decides,
+   *   clears or counts; see there
    */
   (id?: RateLimiter.Id, callback?: undefined): number;
 
@@ -120,14 +122,15 @@ interface RateLimiter {
   clearAll(): Promise<void>;
 
   /**
-   * What the limiter holds and has done; cheap.
+   * What the limiter holds and has done; cheap. With `shared`, `keys` and `bytes` are those of all who
+   * have its name; the other sums are this limiter's.
    *
    * @throws Error `ERR_ROLLGATE_CLOSED`: the limiter is closed
    */
   stats(): RateLimiter.Stats;
 
   /**
-   * Gives back the memory at once. May be called again. Every other call afterwards fails with
+   * Gives back the memory at once; what is `shared` stays for others. May be called again. Every other call afterwards fails with
    * `ERR_ROLLGATE_CLOSED`: it throws, rejects or calls back with the error, as that call does with any.
    */
   close(): Promise<void>;
@@ -142,7 +145,8 @@ declare namespace RateLimiter {
   /** What the package is: a function with everything else hung on it. */
   interface RateLimiterConstructor {
     /**
-     * A limiter in memory, exact over a rolling window.
+     * A limiter in memory, exact over a rolling window; with `shared`, one for all threads and processes
+     * of this user on this host.
      *
      * ```js
      * const limiter = RateLimiter({ interval: 1000, maxInInterval: 10 });
@@ -152,7 +156,7 @@ declare namespace RateLimiter {
      * @throws TypeError `ERR_ROLLGATE_OPTION`: an option is missing, unknown or of the wrong type
      * @throws RangeError `ERR_ROLLGATE_OPTION`: an option is out of range
      */
-    (options: RateLimiterOptions): Self;
+    (options: SharedRateLimiterOptions): Self;
 
     /**
      * A limiter on Redis, which everybody shares who has its `namespace`. It answers with promises.
@@ -176,7 +180,7 @@ declare namespace RateLimiter {
     (options: KvRateLimiterOptions): RemoteRateLimiter;
 
     /** The same with `new`. */
-    new (options: RateLimiterOptions): Self;
+    new (options: SharedRateLimiterOptions): Self;
     // With a type parameter they are not what `extends RateLimiter` extends, which takes one type only.
     new <_>(options: RedisRateLimiterOptions): AsyncRateLimiter;
     new <_>(options: KvRateLimiterOptions): RemoteRateLimiter;
@@ -214,6 +218,18 @@ declare namespace RateLimiter {
      * @throws RangeError `ERR_ROLLGATE_OPTION`: the prefix length is out of range
      */
     ipKeyGenerator(ip: string, ipv6Subnet?: number | false): string;
+
+    /**
+     * Removes the region of shared memory that the option `shared` means. Limiters that are attached go on
+     * with it among themselves; those that attach later begin a new one. With `rules`, and on Fastify's
+     * routes with limits of their own, each has a region: its name is this one, a '-' and 16 characters.
+     *
+     * @returns whether there was one
+     * @throws TypeError or RangeError `ERR_ROLLGATE_OPTION`: that is no name
+     * @throws Error `ERR_ROLLGATE_SHARED_SYSTEM`, `ERR_ROLLGATE_SHARED_FILE`: it cannot be removed
+     * @throws Error `ERR_ROLLGATE_UNSUPPORTED`: the addon was built without shared memory
+     */
+    unlinkShared(shared: string | SharedOptions): boolean;
   }
 
   /**
@@ -246,7 +262,8 @@ declare namespace RateLimiter {
    * - `ERR_ROLLGATE_MEMORY`: Error, there is no memory left for the log of an id
    * - `ERR_ROLLGATE_WAIT_DEADLINE`: Error, `wait` cannot be or was not allowed within its deadline
    * - `ERR_ROLLGATE_WAIT_QUEUE`: Error, `maxQueue` wait for the id already
-   * - `ERR_ROLLGATE_LIMIT`: TypeError or RangeError, a function given as `limit` gave no integer >= 0
+   * - `ERR_ROLLGATE_LIMIT`: TypeError or RangeError, a function given as `limit` gave no integer >= 0, or
+   *   more than a log in shared memory has room for
    * - `ERR_ROLLGATE_AUTHENTICATE`: TypeError, `authenticate` gave no object with an id
    * - `ERR_ROLLGATE_URL`: Error, with Fastify and `rules`: a URL that leads to no certain path
    * - `ERR_ROLLGATE_REDIS_TIMEOUT`: Error, Redis did not answer within `commandTimeout`
@@ -260,6 +277,12 @@ declare namespace RateLimiter {
    *   busy (see `cause`), or others wrote the id each time
    * - `ERR_ROLLGATE_KV`: Error, the key-value store failed (see `cause`), or has something under the key
    *   of the id that makes no sense
+   * - `ERR_ROLLGATE_SHARED_MISMATCH`: Error, the shared limiter of that name has other options, which the
+   *   message names beside these
+   * - `ERR_ROLLGATE_SHARED_FILE`: Error, the file of that name is no shared limiter of this user and version
+   * - `ERR_ROLLGATE_SHARED_SYSTEM`: Error, the system refuses: no room, no permission, no such directory
+   * - `ERR_ROLLGATE_SHARED_FULL`: Error, 1024 limiters are attached to it already
+   * - `ERR_ROLLGATE_SHARED_CORRUPT`: Error, what is in shared memory makes no sense
    * - `ERR_ROLLGATE_UNSUPPORTED`: Error, this build or store cannot do what is asked for, or prom-client
    *   is missing
    * - `ERR_ROLLGATE_STORE`: Error, a RollgateStore has no limits: its `init` was not called, or failed (see
@@ -289,6 +312,11 @@ declare namespace RateLimiter {
     | 'ERR_ROLLGATE_REDIS_CLOSED'
     | 'ERR_ROLLGATE_KV_TIMEOUT'
     | 'ERR_ROLLGATE_KV'
+    | 'ERR_ROLLGATE_SHARED_MISMATCH'
+    | 'ERR_ROLLGATE_SHARED_FILE'
+    | 'ERR_ROLLGATE_SHARED_SYSTEM'
+    | 'ERR_ROLLGATE_SHARED_FULL'
+    | 'ERR_ROLLGATE_SHARED_CORRUPT'
     | 'ERR_ROLLGATE_UNSUPPORTED'
     | 'ERR_ROLLGATE_STORE'
     | 'ERR_ROLLGATE_THROWN';
@@ -356,7 +384,8 @@ declare namespace RateLimiter {
     /**
      * Most ids held at once, an integer >= 1. When full, the id nearest to expiry is dropped, counted
      * in `stats()`, and warned about once (`process.emitWarning`, code `ROLLGATE_EVICTED`). Default
-     * 1,000,000. On Redis and in a key-value store it bounds what `onError: 'memory'` holds.
+     * 1,000,000. On Redis and in a key-value store it bounds what `onError: 'memory'` holds. In shared
+     * memory it says how much room is taken at once, for good; that of the first to attach counts.
      */
     maxKeys?: number | undefined;
   }
@@ -375,11 +404,41 @@ declare namespace RateLimiter {
     limits: readonly Limit[];
   }
 
+  /** A limiter in shared memory: where, and how large. */
+  interface SharedOptions {
+    /**
+     * One limiter for all who have the same: 1 to 200 letters, digits, '.', '_' and '-', not beginning with
+     * '.'; at most 183 with `rules`, and on Fastify's routes with limits of their own.
+     */
+    name: string;
+    /** As at the top; an integer from 1 to 2^32. */
+    maxKeys?: number | undefined;
+    /**
+     * Absolute path of the directory of the file, which should be in memory, the same for all. Default
+     * '/dev/shm'.
+     */
+    directory?: string | undefined;
+  }
+
+  /** What a limiter that answers at once can be told of where it counts. */
+  interface SharedStoreOptions {
+    /**
+     * Counts in memory that is shared: one exact limiter for every worker thread and every process of the
+     * same user on this host that has this name, with no server. Linux only. It takes room for `maxKeys`
+     * ids at once, stays until it is removed (`unlinkShared`) or the host restarts, and is refused to
+     * limiters with other limits, algorithm, `countBlocked`, `blockFor`, or a `clock` where it had none
+     * (`ERR_ROLLGATE_SHARED_MISMATCH`). The first call attaches, so it may fail where construction did not.
+     * A sliding-window-log holds at most 1,048,575 actions there, and 1000 where `limit` is a function.
+     */
+    shared?: string | SharedOptions | undefined;
+  }
+
   /** What a limiter in memory does not have. */
   interface NoRedis {
     redis?: undefined;
     client?: undefined;
     kv?: undefined;
+    shared?: undefined;
     namespace?: undefined;
     onError?: undefined;
     commandTimeout?: undefined;
@@ -387,6 +446,11 @@ declare namespace RateLimiter {
 
   /** The options of a limiter. Numeric strings are refused, and so is what is not listed here. */
   type RateLimiterOptions = (OneLimitOptions | SeveralLimitsOptions) & NoRedis;
+
+  /** The options of a limiter in memory that may be shared. */
+  type SharedRateLimiterOptions = (OneLimitOptions | SeveralLimitsOptions) &
+    Omit<NoRedis, 'shared'> &
+    SharedStoreOptions;
 
   /** A client or cluster of ioredis, 4 or newer. */
   interface IORedisClient {
@@ -470,10 +534,11 @@ declare namespace RateLimiter {
   }
 
   /** Under the name it has here, or that of rolling-rate-limiter. */
-  type WithRedis<Redis> = { kv?: undefined; commandTimeout?: undefined } & (
-    | { redis: Redis; client?: undefined }
-    | { client: Redis; redis?: undefined }
-  );
+  type WithRedis<Redis> = {
+    kv?: undefined;
+    shared?: undefined;
+    commandTimeout?: undefined;
+  } & ({ redis: Redis; client?: undefined } | { client: Redis; redis?: undefined });
 
   /** The options of a limiter on Redis. */
   type RedisRateLimiterOptions<Redis = RedisOption> = (OneLimitOptions | SeveralLimitsOptions) &
@@ -541,6 +606,7 @@ declare namespace RateLimiter {
     onError?: 'throw' | 'allow' | 'block' | 'memory' | undefined;
     redis?: undefined;
     client?: undefined;
+    shared?: undefined;
   }
 
   /** The options of a limiter over a key-value store. */
@@ -704,7 +770,7 @@ declare namespace RateLimiter {
     blocked: number;
     /** Ids dropped before they expired, for want of room: see `maxKeys`. */
     evicted: number;
-    /** Calls that failed because the clock did. */
+    /** Calls that failed because the clock or the shared memory did. */
     errors: number;
     /** Memory held for ids, in bytes. */
     bytes: number;
@@ -1015,7 +1081,8 @@ declare namespace RateLimiter {
     Response extends ServerResponse = LimitedResponse,
   > extends Omit<Partial<Limit>, 'maxInInterval'>,
       CommonOptions,
-      RedisStoreOptions {
+      RedisStoreOptions,
+      SharedStoreOptions {
     /** Counts on Redis; give a `namespace`, too. */
     redis?: RedisOption | undefined;
     /** The same as `redis`. */
@@ -1099,7 +1166,8 @@ declare namespace RateLimiter {
     Request extends IncomingMessage = LimitedRequest,
     Response extends ServerResponse = LimitedResponse,
   > extends Omit<CommonOptions, RuleOption>,
-      RedisStoreOptions {
+      RedisStoreOptions,
+      SharedStoreOptions {
     /** At least one. Of those that match a request the first decides; without any it passes. */
     rules: readonly RateLimitRule<Request, Response>[];
     /** Counts on Redis; give a `namespace`, too: each zone gets one that begins with it. */

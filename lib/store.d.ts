@@ -24,7 +24,10 @@ declare class RollgateStore {
   /** True in memory: no other store can count in the same place. */
   localKeys: boolean;
 
-  /** Where it counts, if that is not this store alone: the namespace, or a name for a limiter of yours. */
+  /**
+   * Where it counts, if that is not this store alone: the namespace, the region of shared memory, or a
+   * name for a limiter of yours.
+   */
   prefix?: string;
 
   /**
@@ -74,7 +77,8 @@ declare namespace RollgateStore {
   interface RollgateStoreLimits
     extends Omit<Partial<RateLimiter.Limit>, 'interval'>,
       RateLimiter.CommonOptions,
-      RateLimiter.RedisStoreOptions {
+      RateLimiter.RedisStoreOptions,
+      RateLimiter.SharedStoreOptions {
     /** The largest value that `limit` gives, where that is a function; not used where it is a number. */
     maxInInterval?: number | undefined;
     /** Several windows, in place of `windowMs` and `limit`, which refuses what is above it all the same. */

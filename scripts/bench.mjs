@@ -21,6 +21,7 @@ const NAMES = [
   'floods',
   'redis',
   'redis-algorithms',
+  'shared',
   'middleware',
   'core',
 ];

@@ -81,4 +81,5 @@ module.exports = {
   ratio,
   tableMarkdown,
   tableText,
+  times,
 };

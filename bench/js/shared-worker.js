@@ -8,10 +8,10 @@ const SUBJECTS = {
     return { calling: 'sync', check: RateLimiter({ ...limits, shared: { name, maxKeys } }) };
   },
 
-  clusterStore({ interval, maxInInterval }) {
-    const { ClusterMemoryStore } = require('@express-rate-limit/cluster-memory-store');
-    const store = new ClusterMemoryStore({ prefix: 'bench' });
-    store.init({ windowMs: interval });
+  async clusterStore({ interval, maxInInterval }) {
+    const { ClusterMemoryStoreWorker } = require('@express-rate-limit/cluster-memory-store');
+    const store = new ClusterMemoryStoreWorker({ prefix: 'bench' });
+    await store.init({ windowMs: interval });
     return {
       calling: 'await',
       check: (id) => store.increment(id),
@@ -20,35 +20,40 @@ const SUBJECTS = {
   },
 };
 
-/** Several loops of `await` at once, for subjects that wait for another process. */
+/** Several loops of `await` at once, for a subject that waits for another process. */
 async function runInFlight(subject, idAt, indexAt, { inFlight, limitMs }) {
   let checks = 0;
+  let refused = 0;
   const start = performance.now();
   const loop = async (first) => {
     for (let k = first; performance.now() - start < limitMs; k += inFlight) {
-      subject.isRefused(await subject.check(idAt(indexAt(k))));
+      if (subject.isRefused(await subject.check(idAt(indexAt(k))))) refused++;
       checks++;
     }
   };
   await Promise.all(Array.from({ length: inFlight }, (_, i) => loop(i)));
-  return { checks, wall: ((performance.now() - start) * 1e6) / checks };
+  return { checks, refused, wall: ((performance.now() - start) * 1e6) / checks };
 }
 
-function measureFor(subject, idAt, indexAt, options) {
-  if (subject.calling === 'await') return runInFlight(subject, idAt, indexAt, options);
-  return runChecks(subject, idAt, indexAt, Infinity, { limitMs: options.limitMs, step: 1000 });
+let measureFor;
+
+async function prepare({ subject: name, ids, inFlight, limits }) {
+  const subject = await SUBJECTS[name](limits);
+  const idAt = ids === 1 ? literalId() : freshIds(ids);
+  const indexAt = shuffled(randomOrder(ids, 2463534242 + process.pid));
+  measureFor = (limitMs) =>
+    subject.calling === 'await'
+      ? runInFlight(subject, idAt, indexAt, { inFlight, limitMs })
+      : runChecks(subject, idAt, indexAt, Number.MAX_SAFE_INTEGER, { limitMs, step: 1000 });
 }
 
-process.on('message', async ({ job, limits }) => {
-  if (job !== undefined) {
-    const subject = SUBJECTS[job.subject](limits);
-    const idAt = job.ids === 1 ? literalId() : freshIds(job.ids);
-    const indexAt = shuffled(randomOrder(job.ids, 2463534242 + process.pid));
-    const { inFlight } = job;
-    process.go = (limitMs) => measureFor(subject, idAt, indexAt, { inFlight, limitMs });
-    await process.go(job.warmUpMs);
-    process.send('ready');
-    return;
+process.on('message', async ({ bench }) => {
+  if (bench === undefined) return;
+  if (bench.prepare !== undefined) {
+    await prepare(bench.prepare);
+    await measureFor(bench.prepare.warmUpMs);
+    process.send({ bench: 'ready' });
+  } else {
+    process.send({ bench: await measureFor(bench.go) });
   }
-  process.send(await process.go(limits.limitMs), () => process.disconnect());
 });

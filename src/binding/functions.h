@@ -4,6 +4,7 @@
 #include <node_api.h>
 
 #include <cstddef>
+#include <exception>
 #include <memory>
 #include <new>
 #include <span>
@@ -27,6 +28,17 @@ napi_value Guarded(napi_env env, napi_callback_info info) {
     return kCallback(env, info);
   } catch (const std::bad_alloc&) {
     return Call<State, 0>(env, info).state->exhausted.Call();
+  }
+}
+
+/// A callback that makes such functions, and throws in JavaScript where there is no memory for them.
+template <napi_value (*kCreate)(napi_env, napi_callback_info)>
+napi_value Creating(napi_env env, napi_callback_info info) {
+  try {
+    return kCreate(env, info);
+  } catch (const std::exception& error) {
+    napi_throw_error(env, "ERR_ROLLGATE_MEMORY", error.what());
+    return nullptr;
   }
 }
 

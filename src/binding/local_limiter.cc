@@ -32,16 +32,19 @@ void TellMemory(napi_env env, LocalLimiter& limiter) {
   limiter.bytes_told = bytes;
 }
 
-/// Finds the store of a limiter that has none yet and is not closed. Before the first id is read,
-/// as the store says what ids are reduced by.
-inline void Attach(napi_env env, LocalLimiter& limiter) {
-  if (limiter.store) [[likely]] {
-    return;
-  }
+void AttachNow(napi_env env, LocalLimiter& limiter) {
   if (!limiter.attach) return;
   limiter.attach(limiter);
   limiter.attach = nullptr;
   TellMemory(env, limiter);
+}
+
+/// Finds the store of a limiter that has none yet and is not closed. Before the first id is read,
+/// as the store says what ids are reduced by.
+inline void Attach(napi_env env, LocalLimiter& limiter) {
+  if (!limiter.store) [[unlikely]] {
+    AttachNow(env, limiter);
+  }
 }
 
 /// What is due after a call that may have added ids.

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <exception>
 #include <memory>
 #include <utility>
 
+#include "binding/functions.h"
 #include "binding/id_reader.h"
 #include "binding/local_limiter.h"
 #include "binding/policy_reader.h"
@@ -48,12 +48,7 @@ napi_value Create(napi_env env, napi_callback_info info) {
 }  // namespace
 
 napi_value CreateMemoryLimiter(napi_env env, napi_callback_info info) {
-  try {
-    return Create(env, info);
-  } catch (const std::exception& error) {
-    napi_throw_error(env, "ERR_ROLLGATE_MEMORY", error.what());
-    return nullptr;
-  }
+  return Creating<Create>(env, info);
 }
 
 }  // namespace rollgate::binding

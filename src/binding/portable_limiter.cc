@@ -5,7 +5,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <exception>
 #include <memory>
 #include <span>
 #include <utility>
@@ -145,12 +144,7 @@ napi_value Create(napi_env env, napi_callback_info info) {
 }  // namespace
 
 napi_value CreatePortableLimiter(napi_env env, napi_callback_info info) {
-  try {
-    return Create(env, info);
-  } catch (const std::exception& error) {
-    napi_throw_error(env, "ERR_ROLLGATE_MEMORY", error.what());
-    return nullptr;
-  }
+  return Creating<Create>(env, info);
 }
 
 }  // namespace rollgate::binding

@@ -7,6 +7,7 @@
 #include <memory>
 #include <utility>
 
+#include "binding/functions.h"
 #include "binding/local_limiter.h"
 #include "binding/policy_reader.h"
 #include "binding/texts.h"
@@ -54,12 +55,7 @@ napi_value Create(napi_env env, napi_callback_info info) {
 }  // namespace
 
 napi_value CreateSharedLimiter(napi_env env, napi_callback_info info) {
-  try {
-    return Create(env, info);
-  } catch (const std::exception& error) {
-    napi_throw_error(env, "ERR_ROLLGATE_MEMORY", error.what());
-    return nullptr;
-  }
+  return Creating<Create>(env, info);
 }
 
 napi_value UnlinkShared(napi_env env, napi_callback_info info) {

@@ -22,11 +22,12 @@ constexpr std::uint64_t kFlagsInUse = kCountBlocked | kSetsMax | kOwnClock;
 std::string MillisText(std::uint64_t duration) {
   const bool is_negative = duration >> 63 != 0;
   if (is_negative) duration = -duration;
-  std::string text = (is_negative ? "-" : "") + std::to_string(duration / 1000);
+  std::string text(is_negative ? "-" : "");
+  text.append(std::to_string(duration / 1000));
   if (const std::uint64_t fraction = duration % 1000; fraction != 0) {
     std::string digits = std::to_string(1000 + fraction);  // keeps the zeros in front
     digits.resize(digits.find_last_not_of('0') + 1);
-    text += '.' + digits.substr(1);
+    text.append(".").append(digits, 1);
   }
   return text;
 }
@@ -72,7 +73,8 @@ std::string TextOf(std::span<const std::uint64_t> configuration) {
     const std::string max = (flags & kSetsMax) != 0
                                 ? "limit: a function"
                                 : "maxInInterval: " + std::to_string(rest[2 * i + 1]);
-    text += (i == 0 ? "" : ", ") + ("{ interval: " + MillisText(rest[2 * i])) + ", " + max + " }";
+    text.append(i == 0 ? "" : ", ").append("{ interval: ").append(MillisText(rest[2 * i]));
+    text.append(", ").append(max).append(" }");
   }
   text += ']';
   if (const std::uint64_t difference = configuration[kMinDifference]; difference != 0) {
@@ -82,7 +84,7 @@ std::string TextOf(std::span<const std::uint64_t> configuration) {
   text += (flags & kCountBlocked) != 0 ? ", countBlocked: true" : ", countBlocked: false";
   std::string lengths;
   for (const std::uint64_t length : rest.subspan(2 * windows)) {
-    lengths += (lengths.empty() ? "" : ", ") + MillisText(length);
+    lengths.append(lengths.empty() ? "" : ", ").append(MillisText(length));
   }
   if (!lengths.empty()) text += ", blockFor: [" + lengths + ']';
   if ((flags & kOwnClock) != 0) text += ", clock: a function";

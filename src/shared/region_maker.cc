@@ -99,7 +99,7 @@ void Reserve(const File& file, const std::string& path, std::size_t bytes) {
       bytes / space.f_frsize > space.f_bavail) {
     FailForSpace(path, bytes, ENOSPC);
   }
-  // A signal takes back what the interrupted call has reserved: small calls get on nevertheless.
+  // A signal may take back what the interrupted call has reserved: small calls get on nevertheless.
   constexpr std::size_t kPiece = std::size_t{4} << 20;
   for (std::size_t at = 0; at < bytes; at += kPiece) {
     const auto size = static_cast<off_t>(std::min(kPiece, bytes - at));

@@ -252,6 +252,7 @@ class Table {
 
   /// Where the id can be: the two buckets that its hash names, and the tag it has there.
   void Locate(const Identity& id) {
+    if (id == id_ && tag_ != kNoTag) return;  // the same as last time, as in a loop or an attack
     id_ = id;
     const std::uint64_t hash = HashOf(id, secret_);
     const std::uint64_t buckets = view_.geometry.buckets();
@@ -378,8 +379,11 @@ class Table {
                                  static_cast<std::uint64_t>(bounded + kForgottenZero);
     for (int tries = 0; tries < kMostTries; ++tries) {
       const std::uint64_t word = Access::Load(view_.header->forgotten);
-      const auto ahead = static_cast<std::int8_t>((word >> kForgottenBits) - (generation_ & 0xff));
-      if (ahead > 0 || (ahead == 0 && word >= raised)) return;
+      // Whoever raised it for a later generation had read that before. So if there is none, it is
+      // of this or of an earlier one; else all was forgotten anyway.
+      if (Generation() != generation_) return;
+      const bool is_set = word >> kForgottenBits == (generation_ & 0xff);
+      if (is_set && word >= raised) return;
       if (Access::CompareExchange(view_.header->forgotten, word, raised)) return;
     }
     Corrupt("a moment never stands still");

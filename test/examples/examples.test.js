@@ -45,6 +45,22 @@ test('worker-threads.js counts in each thread and ends by itself', async () => {
   ]);
 });
 
+test('cluster.js lets ten requests pass in all its processes together', async () => {
+  const server = await serve('cluster.js');
+  try {
+    const answers = [];
+    for (let i = 0; i < 20; i++) answers.push(await get(server.url));
+    expect(answers.map(({ status }) => status)).toEqual([
+      ...Array(10).fill(200),
+      ...Array(10).fill(429),
+    ]);
+    const processes = new Set(answers.slice(0, 10).map(({ text }) => text.split(':')[0]));
+    expect(processes.size).toBe(3);
+  } finally {
+    await stop(server);
+  }
+});
+
 test('express.js lets ten requests pass and answers the eleventh with 429', async () => {
   const server = await serve('express.js');
   try {

@@ -5,37 +5,13 @@ const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 const RateLimiter = require('../..');
+const { LOAD_IN } = require('../support/load-in');
 const { askProgram, runProgram } = require('../support/run-program');
 
 const ROOT = path.join(__dirname, '..', '..');
 
-/**
- * `loadIn(context)` gives a fresh copy of the package whose code runs in that context, as test runners do
- * it; Node's own modules and the addon are shared.
- */
 const PRELUDE = `
-  const fs = require('node:fs');
-  const path = require('node:path');
-  const vm = require('node:vm');
-  const { createRequire, isBuiltin } = require('node:module');
-  function loadIn(context) {
-    const cache = new Map();
-    function load(file) {
-      if (cache.has(file)) return cache.get(file).exports;
-      const module = { exports: {} };
-      cache.set(file, module);
-      const outer = createRequire(file);
-      const inner = (name) => {
-        if (isBuiltin(name) || !name.startsWith('.')) return outer(name);
-        const found = outer.resolve(name);
-        return found.includes('node_modules') ? outer(name) : load(found);
-      };
-      const source = '(function (module, exports, require, __dirname, process) {' + fs.readFileSync(file, 'utf8') + '})';
-      vm.runInContext(source, context, { filename: file })(module, module.exports, inner, path.dirname(file), process);
-      return module.exports;
-    }
-    return load(path.resolve('lib/index.js'));
-  }
+  ${LOAD_IN}
   const OPTIONS = { interval: 1e6, maxInInterval: 1 };
   const codeOf = (call) => { try { call(); } catch (error) { return error; } };
   const print = (value) => console.log(JSON.stringify(value));

@@ -80,6 +80,8 @@ class Child {
   Child(Child&& other) noexcept = delete;
   ~Child() { Kill(); }
 
+  pid_t pid() const { return pid_; }
+
   /// Waits for the next number that the child tells; kThrew as well if it ends without one.
   std::int64_t Told() {
     while (!shared_->has_told.load()) {

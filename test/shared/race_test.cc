@@ -55,7 +55,7 @@ void RaceOn(std::uint32_t ids, const Window& window) {
       std::count_if(all.begin(), all.end(), [](const Seen& seen) { return seen.allowed; }));
   const std::size_t ideal = IdeallyAllowed(all, window);
   EXPECT_GE(static_cast<double>(allowed), 0.999 * static_cast<double>(ideal));
-  EXPECT_EQ(Audit(policy, name.Options()), std::vector<std::string>());
+  EXPECT_EQ(AuditOf(policy, name.Options()), std::vector<std::string>());
   ::testing::Test::RecordProperty("allowed", std::to_string(allowed));
   ::testing::Test::RecordProperty("ideal", std::to_string(ideal));
 }
@@ -99,7 +99,7 @@ std::vector<Seen> SeenWhileKilling(std::uint32_t ids, std::size_t max_keys, cons
     start();
   }
   for (const pid_t child : children) EXPECT_TRUE(EndedWell(child));
-  EXPECT_EQ(Audit(policy, options), std::vector<std::string>());
+  EXPECT_EQ(AuditOf(policy, options), std::vector<std::string>());
   std::uint64_t longest = 0;
   for (const auto& own : notes) longest = std::max<std::uint64_t>(longest, own->longest());
   const std::vector<Seen> all = Together(notes);
@@ -141,7 +141,7 @@ TEST(SharedRace, NoIdIsEverGivenAnothersLog) {
   EXPECT_GT(evicted, 1000u);
   // Each id that is dropped lets no more through than it had recorded.
   EXPECT_LE(Violations(all, window), evicted * window.max);
-  EXPECT_EQ(Audit(policy, name.Options()), std::vector<std::string>());
+  EXPECT_EQ(AuditOf(policy, name.Options()), std::vector<std::string>());
 }
 
 }  // namespace

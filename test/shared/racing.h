@@ -1,9 +1,7 @@
 // Processes and threads that race on one region, and what they have seen of it.
 #pragma once
 
-#include <fcntl.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -23,7 +21,10 @@
 #include <vector>
 
 #include "core/policy.h"
+#include "shared/audit.h"
+#include "shared/file.h"
 #include "shared/layout.h"
+#include "shared/mapping.h"
 #include "shared/shared_store.h"
 #include "support/limiter.h"
 
@@ -201,50 +202,23 @@ inline std::size_t IdeallyAllowed(std::vector<Seen> attempts, const Window& wind
   return allowed;
 }
 
-/// Looks at a region when nobody is attached: every record must be in exactly one slot or be the
-/// spare of exactly one entry, once all entries are tidied up. Returns what is wrong.
-inline std::vector<std::string> Audit(const PolicyOptions& policy,
-                                      const SharedStoreOptions& options) {
-  std::vector<std::string> wrong;
+/// Looks at a region when nobody is attached, once all entries are tidied up.
+inline std::vector<std::string> AuditOf(const PolicyOptions& policy,
+                                        const SharedStoreOptions& options) {
   const std::string path =
       options.directory + "/rollgate-" + std::to_string(geteuid()) + "-" + options.name;
-  const int file = open(path.c_str(), O_RDWR | O_CLOEXEC);
-  if (file < 0) return {"there is no region"};
-  struct stat status {};
-  fstat(file, &status);
-  const auto bytes = static_cast<std::size_t>(status.st_size);
-  void* const memory = mmap(nullptr, bytes, PROT_READ, MAP_SHARED, file, 0);
-  close(file);
-  if (memory == MAP_FAILED) return {"the region cannot be mapped"};
-  const auto* const base = static_cast<const std::byte*>(memory);
-  const auto& header = *reinterpret_cast<const shared::Header*>(base);
+  const shared::File file = shared::OpenOwn(path);
+  shared::Header header;
+  if (pread(file.descriptor(), &header, sizeof header, 0) != sizeof header) return {"no header"};
+  const shared::Mapping region(file, shared::Geometry(header.buckets, header.record_words));
 
   // Who attaches takes the first entry that is free, so this many have them all, and tidy up.
   std::vector<std::unique_ptr<SharedStore>> stores;
-  for (std::uint64_t i = 0; i == 0 || i < header.entries_used; ++i) {
+  for (std::uint64_t i = 0; i < region.header().entries_used; ++i) {
     stores.push_back(SharedStore::Attach(Policy(policy), options));
   }
-  const shared::Geometry geometry(header.buckets, header.record_words);
-  const shared::Controls controls(geometry.records());
-  const auto* const entries = reinterpret_cast<const shared::Entry*>(base + geometry.entries_at());
-  const auto* const buckets = reinterpret_cast<const shared::Bucket*>(base + geometry.buckets_at());
-  std::vector<int> owners(geometry.records());
-  const auto count = [&](std::uint64_t control) { ++owners.at(controls.Record(control)); };
-  for (std::size_t i = 0; i < shared::kEntries; ++i) {
-    count(entries[i].spare);
-    if (entries[i].spare != entries[i].expected) wrong.push_back("an entry was not tidied up");
-  }
-  for (std::uint64_t i = 0; i < geometry.buckets(); ++i) {
-    for (const shared::Word& slot : buckets[i].slots) count(slot);
-    if ((buckets[i].insertion >> 16 & 1) != 0) wrong.push_back("an insertion is pending");
-  }
-  for (std::size_t i = 0; i < owners.size(); ++i) {
-    if (owners[i] == 1) continue;
-    wrong.push_back("record " + std::to_string(i) + " has " + std::to_string(owners[i]) +
-                    " owners");
-  }
-  munmap(memory, bytes);
-  return wrong;
+  return Audit(
+      {&region.header(), region.entries(), region.buckets(), region.records(), region.geometry()});
 }
 
 }  // namespace rollgate::testing

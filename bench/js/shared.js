@@ -1,0 +1,214 @@
+// Question: what does a check in shared memory cost, alone and with two processes at it?
+//
+// Bias, also printed below the tables (see `bias`): the peer's messages are counted with many under
+// way, and two processes have a processor each.
+
+const cluster = require('node:cluster');
+const { once } = require('node:events');
+const path = require('node:path');
+const { main } = require('./harness');
+const { failures, median, number, range, ratio, times } = require('./report');
+const { freshIds, literalId, randomOrder, runChecks, sequential, shuffled } = require('./workload');
+
+const INTERVAL_MS = 60_000;
+const PROCESSES = 2;
+
+/** One process: the same checks in memory of its own and in shared memory. */
+const ALONE = {
+  one: { title: 'One process, one literal id, max 5', ids: 1, make: literalId, max: 5 },
+  tenThousand: {
+    title: 'One process, 10,000 ids, freshly joined, max 5',
+    ids: 10_000,
+    make: freshIds,
+    max: 5,
+  },
+  tenThousandLong: {
+    title: 'One process, 10,000 ids, freshly joined, max 100: most are allowed',
+    ids: 10_000,
+    make: freshIds,
+    max: 100,
+    checks: 350_000,
+  },
+  million: {
+    title: 'One process, 1,000,000 ids, freshly joined, max 5',
+    ids: 1_000_000,
+    make: freshIds,
+    max: 5,
+    rounds: 3,
+  },
+};
+const STORES = { memory: 'rollgate, memory of its own', shared: 'rollgate, shared memory' };
+
+/** Two processes at once. */
+const TOGETHER = {
+  one: { title: 'Two processes on the same id, max 5', ids: 1 },
+  tenThousand: { title: 'Two processes on 10,000 ids, max 5', ids: 10_000 },
+};
+const SUBJECTS = {
+  shared: { label: 'rollgate, shared memory', inFlight: 1 },
+  clusterStore: {
+    label: '@express-rate-limit/cluster-memory-store, 64 in flight',
+    inFlight: 64,
+  },
+};
+
+function jobs({ quick }) {
+  const pace = quick ? { limitMs: 100, warmUpMs: 50 } : { limitMs: 1200, warmUpMs: 700 };
+  const rounds = quick ? 1 : 7;
+  return [
+    ...Object.keys(ALONE).flatMap((name) =>
+      Object.keys(STORES).map((store) => ({
+        key: `alone/${name}/${store}`,
+        kind: 'alone',
+        name,
+        store,
+        ...pace,
+        rounds: Math.min(rounds, ALONE[name].rounds ?? rounds),
+      })),
+    ),
+    ...Object.keys(TOGETHER).flatMap((name) =>
+      Object.keys(SUBJECTS).map((subject) => {
+        return {
+          key: `together/${name}/${subject}`,
+          kind: 'together',
+          name,
+          subject,
+          ...pace,
+          rounds,
+        };
+      }),
+    ),
+  ];
+}
+
+function measure(job) {
+  return job.kind === 'alone' ? measureAlone(job) : measureTogether(job);
+}
+
+async function measureAlone({ name, store, limitMs }) {
+  const { RateLimiter } = require('../../lib');
+  const { ids, make, max, checks = 2_000_000 } = ALONE[name];
+  const maxKeys = ids + Math.ceil(ids / 10);
+  const limits = { interval: INTERVAL_MS, maxInInterval: max };
+  const region = { name: `bench-${process.pid}`, maxKeys };
+  const check = RateLimiter({
+    ...limits,
+    ...(store === 'memory' ? { maxKeys } : { shared: region }),
+  });
+  try {
+    const subject = { calling: 'sync', check };
+    const idAt = make(ids);
+    const anyOrder = shuffled(randomOrder(ids));
+    await runChecks(subject, idAt, sequential(ids), ids);
+    await runChecks(subject, idAt, anyOrder, checks / 4);
+    const { wall, cpu } = await runChecks(subject, idAt, anyOrder, checks, { limitMs });
+    return { wall, cpu, bytes: check.stats().bytes / ids };
+  } finally {
+    await check.close();
+    if (store === 'shared') RateLimiter.unlinkShared(region.name);
+  }
+}
+
+/** The checks of all processes in the same span of time. */
+async function measureTogether({ name, subject, warmUpMs, limitMs }) {
+  const { RateLimiter } = require('../../lib');
+  const { ids } = TOGETHER[name];
+  const region = `bench-${process.pid}`;
+  if (subject === 'clusterStore') {
+    const { ClusterMemoryStorePrimary } = require('@express-rate-limit/cluster-memory-store');
+    new ClusterMemoryStorePrimary().init();
+  }
+  cluster.setupPrimary({ exec: path.join(__dirname, 'shared-worker.js'), args: [] });
+  const workers = Array.from({ length: PROCESSES }, () => cluster.fork());
+  const limits = { name: region, maxKeys: 2 * ids, interval: INTERVAL_MS, maxInInterval: 5 };
+  const { inFlight } = SUBJECTS[subject];
+  const told = (worker, message) => {
+    const answer = answerOf(worker);
+    worker.send({ bench: message });
+    return answer;
+  };
+  try {
+    const prepare = { subject, ids, inFlight, warmUpMs, limits };
+    await Promise.all(workers.map((worker) => told(worker, { prepare })));
+    const found = await Promise.all(workers.map((worker) => told(worker, { go: limitMs })));
+    return {
+      wall: found.reduce((sum, { wall }) => sum + wall, 0) / PROCESSES,
+      perSecond: found.reduce((sum, { wall }) => sum + 1e9 / wall, 0),
+    };
+  } finally {
+    for (const worker of workers) worker.process.kill('SIGKILL');
+    RateLimiter.unlinkShared(region);
+  }
+}
+
+/** The peer's messages take the same way. */
+async function answerOf(worker) {
+  for (;;) {
+    const [message] = await once(worker, 'message');
+    if (message.bench !== undefined) return message.bench;
+  }
+}
+
+function tables(results) {
+  const alone = Object.entries(ALONE).map(([name, { title }]) => {
+    const of = (store) => results[`alone/${name}/${store}`];
+    const rows = Object.entries(STORES).map(([store, label]) => {
+      const { wall, bytes } = of(store);
+      const to = ratio(wall, of('memory').wall);
+      return [label, median(wall), range(wall), to, median(bytes)];
+    });
+    return {
+      title,
+      columns: ['', 'ns per check', 'min – max', 'to own memory', 'bytes per id'],
+      rows,
+      notes: failures(Object.entries(STORES).map(([store, label]) => [label, of(store)])),
+    };
+  });
+  const together = Object.entries(TOGETHER).map(([name, { title }]) => {
+    const of = (subject) => results[`together/${name}/${subject}`];
+    const base = of('shared').perSecond;
+    const rows = Object.entries(SUBJECTS).map(([subject, { label }]) => {
+      const { wall, perSecond } = of(subject);
+      return [
+        label,
+        median(wall),
+        range(wall),
+        perSecond ? number(perSecond.median) : median(perSecond),
+        base && perSecond ? times(base.median / perSecond.median) : median(undefined),
+      ];
+    });
+    return {
+      title,
+      columns: ['', 'ns per check and process', 'min – max', 'checks/s of both', 'rollgate does'],
+      rows,
+      notes: failures(Object.entries(SUBJECTS).map(([key, { label }]) => [label, of(key)])),
+    };
+  });
+  return [...alone, ...together];
+}
+
+function versions() {
+  const name = '@express-rate-limit/cluster-memory-store';
+  return { [name]: require(`../../node_modules/${name}/package.json`).version };
+}
+
+module.exports = {
+  name: 'shared',
+  title: 'A check in shared memory',
+  question:
+    'What does a check in shared memory cost, in one process and in two at once, beside memory of its own and beside a store that asks the primary process?',
+  bias: [
+    'Two processes have a processor each here. With more processes than processors they take turns, which costs each of them time, but none of them waits for a lock.',
+    'On one id every check of either process changes the same words, which have to travel between the processors each time: the worst case there is.',
+    'The peer sends each check to the primary process and gets a message back. It is asked 64 times before the first answer has come, its best case; a check alone takes about as long as a message each way. It counts in fixed windows.',
+    'Bytes per id are those of the whole region, which has room for a tenth more ids than there are, and a third more than that; in memory of its own the table has grown to what it needs.',
+    'Figures contain the making of the id, as under "Cost of one check".',
+  ],
+  budgetMs: 240_000,
+  versions,
+  jobs,
+  measure,
+  tables,
+};
+
+if (require.main === module) main(__filename, module.exports);

@@ -1,0 +1,286 @@
+// Limiters in shared memory come and go: what they held of a region is given back, however they end.
+'use strict';
+
+const { LOAD_IN } = require('../support/load-in');
+const { askProgram, runProgram } = require('../support/run-program');
+const { ATTACHMENTS_OF, newName } = require('../support/shared-regions');
+const RateLimiter = require('../..');
+const { catchError } = require('../support/set-up');
+
+const MANY = process.env.ROLLGATE_SANITIZED ? 4 : 30;
+const SMALL = { interval: 1e6, maxInInterval: 5, maxKeys: 50 };
+
+/** What the programs below share. */
+const PRELUDE = `
+  const { once } = require('node:events');
+  const { Worker } = require('node:worker_threads');
+  const RateLimiter = require('rollgate');
+  const { liveLimiters } = require('./lib/native');
+  ${ATTACHMENTS_OF}
+  const tick = () => new Promise((resolve) => setImmediate(resolve));
+  async function collect() {
+    for (let i = 0; i < 10; i++) { gc(); await tick(); }
+  }
+  async function main(program) {
+    console.log(JSON.stringify(await program()));
+  }
+`;
+
+/** Runs a program with OPTIONS for a region of its own. */
+function ask(program) {
+  const shared = newName();
+  const options = `
+    const name = '${shared}';
+    const OPTIONS = ${JSON.stringify({ ...SMALL, shared })};
+  `;
+  return askProgram(PRELUDE + options + program, { flags: ['--expose-gc'] });
+}
+
+const none = { maps: 0, files: 0 };
+const one = { maps: 1, files: 1 };
+
+test('an attachment is one mapping and one open file, until close', async () => {
+  const found = await ask(`
+    main(async () => {
+      const limiter = RateLimiter(OPTIONS);
+      const seen = [attachmentsOf(name)];
+      limiter('a'); seen.push(attachmentsOf(name));
+      await limiter.close(); seen.push(attachmentsOf(name));
+      await limiter.close();
+      return seen;
+    });
+  `);
+  expect(found).toEqual([none, one, none]);
+});
+
+describe('a dropped limiter lets go of its region', () => {
+  test.each([
+    [
+      'that was called',
+      "const limiter = RateLimiter(OPTIONS); limiter('a'); limiter.attempt('b');",
+    ],
+    ['that was never called', 'RateLimiter(OPTIONS);'],
+    [
+      'whose clock refers to it',
+      "let limiter; limiter = RateLimiter({ ...OPTIONS, clock: () => (limiter ? 1 : 2) }); limiter('a');",
+    ],
+    [
+      'that refers to itself',
+      "const limiter = RateLimiter(OPTIONS); limiter.self = limiter; limiter('a');",
+    ],
+    [
+      'that dropped ids',
+      'const limiter = RateLimiter(OPTIONS); for (let i = 0; i < 200; i++) limiter(i);',
+    ],
+    [
+      'that was refused',
+      "const limiter = RateLimiter({ ...OPTIONS, interval: 7 }); try { limiter('a'); } catch {}",
+    ],
+    [
+      'with its decisions',
+      'const limiter = RateLimiter(OPTIONS); limiter.own = limiter.attempt(1);',
+    ],
+  ])('%s', async (_name, body) => {
+    const found = await ask(`
+      process.removeAllListeners('warning');
+      function make() { ${body} }
+      main(async () => {
+        if (!/clock/.test(make)) RateLimiter(OPTIONS)('first');
+        for (let i = 0; i < 20; i++) make();
+        await collect();
+        return [liveLimiters(), attachmentsOf(name)];
+      });
+    `);
+    expect(found).toEqual([0, none]);
+  });
+
+  test('but not while it is in use, or a decision of it', async () => {
+    const found = await ask(`
+      main(async () => {
+        let kept = RateLimiter(OPTIONS).attempt('a');
+        await collect();
+        const seen = [attachmentsOf(name)];
+        kept = undefined;
+        await collect();
+        return [...seen, attachmentsOf(name)];
+      });
+    `);
+    expect(found).toEqual([one, none]);
+  });
+
+  test('soon enough for others to attach, without anybody asking for collection', async () => {
+    const found = await ask(`
+      main(async () => {
+        let most = 0;
+        for (let i = 0; i < ${MANY * 100}; i++) {
+          RateLimiter(OPTIONS)(i % 7);
+          if (i % 50 === 0) { most = Math.max(most, liveLimiters()); await tick(); }
+        }
+        return most <= 1000;
+      });
+    `);
+    expect(found).toBe(true);
+  });
+});
+
+test('attachments that end make room for others', async () => {
+  const found = await ask(`
+    main(async () => {
+      for (let i = 0; i < ${MANY * 100}; i++) {
+        const limiter = RateLimiter(OPTIONS);
+        limiter(i % 7);
+        await limiter.close();
+      }
+      return attachmentsOf(name);
+    });
+  `);
+  expect(found).toEqual(none);
+});
+
+test('a region has room for many limiters at once, and says so when it has no more', async () => {
+  const found = await ask(`
+    main(async () => {
+      const limiters = [];
+      try {
+        for (;;) { limiters.push(RateLimiter(OPTIONS)); limiters.at(-1)('a'); }
+      } catch ({ code, message }) {
+        await limiters[0].close();
+        const last = limiters.at(-1);
+        return { code, message, count: limiters.length - 1, again: last('b') };
+      }
+    });
+  `);
+  expect(found).toMatchObject({ code: 'ERR_ROLLGATE_SHARED_FULL', again: 0 });
+  expect(found.count).toBe(1024);
+});
+
+describe('workers', () => {
+  /** What a worker does: 'use' ends by itself, 'spin' never does. */
+  const WORKER = (name) => `
+    const { parentPort, workerData } = require('node:worker_threads');
+    const RateLimiter = require(process.cwd());
+    const limiter = RateLimiter({ ...${JSON.stringify(SMALL)}, shared: '${name}' });
+    globalThis.kept = [limiter, RateLimiter({ ...${JSON.stringify(SMALL)}, shared: '${name}' })];
+    for (const each of kept) each('a');
+    parentPort.postMessage('there');
+    for (let i = 0; workerData === 'spin'; i++) {
+      kept[i % 2](i % 1000);
+      kept[i % 2].attempt('id ' + i);
+      if (i % 100 === 0) limiter.refund(limiter.attempt(i));
+    }
+  `;
+
+  test.each([
+    ['that end by themselves', 'use', ''],
+    ['that are terminated in the middle of a call', 'spin', 'await worker.terminate();'],
+  ])('%s leave nothing behind', async (_what, task, end) => {
+    const found = await ask(`
+      const source = ${JSON.stringify(WORKER('NAME'))}.replaceAll('NAME', name);
+      process.on('warning', () => {});
+      main(async () => {
+        const limiter = RateLimiter(OPTIONS);
+        limiter('mine');
+        for (let i = 0; i < ${MANY}; i++) {
+          const workers = [1, 2].map(() => new Worker(source, { eval: true, workerData: '${task}' }));
+          await Promise.all(workers.map(async (worker) => {
+            const ended = once(worker, 'exit');
+            await once(worker, 'message');
+            ${end}
+            await ended;
+          }));
+        }
+        await limiter.clear('mine');
+        const answers = Array.from({ length: 6 }, () => limiter('mine') === 0);
+        return [liveLimiters(), attachmentsOf(name), answers];
+      });
+    `);
+    expect(found).toEqual([1, one, [true, true, true, true, true, false]]);
+  });
+
+  test('that are terminated at any moment, also while they attach, take nobody along', async () => {
+    const found = await ask(`
+      const source = \`
+        const RateLimiter = require(process.cwd());
+        for (;;) {
+          const limiter = RateLimiter(\${JSON.stringify(OPTIONS)});
+          limiter('a'); limiter.attempt('b'); limiter.attemptMany([1, 'x']); limiter.stats();
+          if (Math.random() < 0.9) limiter.close();
+        }
+      \`;
+      main(async () => {
+        for (let i = 0; i < ${MANY}; i++) {
+          const worker = new Worker(source, { eval: true });
+          worker.on('error', () => {}); // full, for a moment
+          await new Promise((resolve) => setTimeout(resolve, 20 + (i * 7) % 40));
+          await worker.terminate();
+        }
+        const limiter = RateLimiter(OPTIONS);
+        return [limiter('new'), liveLimiters(), attachmentsOf(name)];
+      });
+    `);
+    expect(found).toEqual([0, 1, one]);
+  });
+});
+
+test('a program with live limiters ends by itself, with no handle, timer or listener', async () => {
+  const shared = newName();
+  const { code, stdout, stderr } = await runProgram(`
+    const RateLimiter = require('rollgate');
+    globalThis.kept = RateLimiter(${JSON.stringify({ ...SMALL, shared })});
+    kept('a');
+    kept('a', () => console.log('called back'));
+    kept.limit('b').then(() => console.log('resolved'));
+    process.on('exit', (code) => console.log('exit', code, process.getActiveResourcesInfo().length));
+  `);
+  expect([code, stderr]).toEqual([0, '']);
+  expect(stdout).toMatch(/exit 0 \d/);
+  expect(stdout).toContain('called back');
+});
+
+test('after close every call fails as with any limiter', async () => {
+  const codes = [];
+  for (const isUsed of [true, false]) {
+    const limiter = RateLimiter({ ...SMALL, shared: newName() });
+    const decision = isUsed ? limiter.attempt('a') : undefined;
+    await limiter.close();
+    const calls = [
+      () => limiter('a'),
+      () => limiter.attempt('a'),
+      () => limiter.peek('a'),
+      () => limiter.attemptMany(['a']),
+      () => limiter.stats(),
+      () => limiter.refund(decision),
+    ];
+    codes.push(...calls.map((call) => catchError(call)?.code));
+    for (const name of ['limit', 'wouldLimitWithInfo', 'clear', 'clearAll']) {
+      codes.push(await limiter[name]('a').catch((error) => error.code));
+    }
+    codes.push(await new Promise((resolve) => limiter('a', ({ code }) => resolve(code))));
+  }
+  expect(codes).toEqual(Array(22).fill('ERR_ROLLGATE_CLOSED'));
+});
+
+test('errors are of the realm of the caller', () => {
+  const shared = newName();
+  RateLimiter({ ...SMALL, shared })('a');
+  const error = catchError(() => RateLimiter({ ...SMALL, shared, interval: 5 })('a'));
+  expect(error).toBeInstanceOf(Error); // Jest's own
+});
+
+test('copies of the package in other contexts share a region, with errors of their own', async () => {
+  const found = await ask(`
+    ${LOAD_IN}
+    main(async () => {
+      const contexts = [1, 2].map(() => vm.createContext({}));
+      const [first, second] = contexts.map((context) => loadIn(context));
+      const limiters = [first(OPTIONS), second(OPTIONS)];
+      limiters[0].attempt('a', { cost: 5 });
+      const left = limiters[1].peek('a').actionsLeft;
+      let error;
+      try { second({ ...OPTIONS, interval: 5 })('a'); } catch (thrown) { error = thrown; }
+      const isOf = contexts.map((context) => error instanceof vm.runInContext('Error', context));
+      return [left, error.code, isOf, error instanceof Error];
+    });
+  `);
+  expect(found).toEqual([0, 'ERR_ROLLGATE_SHARED_MISMATCH', [false, true], false]);
+});

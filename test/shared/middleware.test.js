@@ -1,0 +1,179 @@
+// The middleware in shared memory: what several processes of one host would count together.
+'use strict';
+
+const express = require('express');
+const expressRateLimit = require('express-rate-limit').rateLimit;
+const request = require('supertest');
+const { rateLimit } = require('../..');
+const rollgate = require('../../lib/fastify');
+const { RollgateStore } = require('../../lib/store');
+const { catchError } = require('../support/set-up');
+const { closeAll, get, listen, newApp } = require('../middleware/fastify/apps');
+const { filesOf, newName } = require('../support/shared-regions');
+
+const SMALL = { maxKeys: 50, windowMs: 60_000 };
+
+/** An app as each of several processes has one. */
+function appWith(options) {
+  const app = express();
+  app.use(rateLimit({ ...SMALL, ...options }));
+  app.use((req, res) => res.status(Number(req.query.status ?? 200)).send('through'));
+  app.use((error, _req, res, _next) => res.status(500).send(error.code));
+  return app;
+}
+
+async function statusesOf(apps, path = '/') {
+  const statuses = [];
+  for (const app of apps) statuses.push((await request(app).get(path)).status);
+  return statuses;
+}
+
+test('applications with one name count together', async () => {
+  const shared = newName();
+  const [one, two] = [appWith({ shared, limit: 2 }), appWith({ shared, limit: 2 })];
+  expect(await statusesOf([one, two, one, two])).toEqual([200, 200, 429, 429]);
+});
+
+test('skipFailedRequests takes requests back', async () => {
+  const app = appWith({ shared: newName(), limit: 2, skipFailedRequests: true });
+  expect(await statusesOf([app, app, app, app], '/?status=404')).toEqual([404, 404, 404, 404]);
+  expect(await statusesOf([app, app, app])).toEqual([200, 200, 429]);
+});
+
+test('limit may be a function of the request', async () => {
+  const shared = newName();
+  const apps = [1, 2].map(() => appWith({ shared, limit: (req) => Number(req.query.limit) }));
+  expect(await statusesOf([...apps, apps[0]], '/?limit=2')).toEqual([200, 200, 429]);
+  expect(await statusesOf([...apps, apps[0]], '/?limit=4')).toEqual([200, 429, 429]);
+  expect(await statusesOf([apps[0]], '/?limit=0')).toEqual([429]);
+  expect(await statusesOf([apps[0]], '/?limit=1001')).toEqual([500]);
+});
+
+test('other limits under one name are an error of each request, which passOnStoreError lets pass', async () => {
+  const shared = newName();
+  await statusesOf([appWith({ shared, limit: 2 })]);
+  const { status, text } = await request(appWith({ shared, limit: 3 })).get('/');
+  expect({ status, text }).toEqual({ status: 500, text: 'ERR_ROLLGATE_SHARED_MISMATCH' });
+  const logger = { warn: jest.fn(), error: jest.fn() };
+  const lenient = appWith({ shared, limit: 3, passOnStoreError: true, logger });
+  expect(await statusesOf([lenient, lenient, lenient])).toEqual([200, 200, 200]);
+  expect(logger.error).toHaveBeenCalledTimes(3);
+});
+
+test('two middleware that count one request in one region are told of it', async () => {
+  const shared = newName();
+  const logger = { warn: jest.fn(), error: jest.fn() };
+  const app = express();
+  for (const name of [shared, { name: shared }, newName()]) {
+    app.use(rateLimit({ ...SMALL, shared: name, limit: 5, logger }));
+  }
+  app.use((_req, res) => res.send('through'));
+  expect(await statusesOf([app])).toEqual([200]);
+  const codes = logger.warn.mock.calls.map(([{ code }]) => code);
+  expect(codes).toEqual(['ROLLGATE_DOUBLE_COUNT']);
+});
+
+describe('rules', () => {
+  const rules = [
+    { path: '/a', limit: 1 },
+    { path: '/b', limit: 3, algorithm: 'gcra' },
+    { path: '/c', limit: 1, zone: 'z: ä/{}' },
+    { path: '/d', limit: 1, zone: 'z: ä/{}' },
+    { path: '/e', limit: 1, perPath: true },
+    { path: '/f', limit: 1, blockFor: 30_000, blockEverywhere: true },
+    { path: '/g', limit: () => 1 },
+  ];
+
+  test('have regions of their own, the same in every process and in any order', async () => {
+    const shared = newName();
+    const [one, other] = [rules, [...rules].reverse()].map((list) =>
+      appWith({ shared, rules: list, windowMs: undefined }),
+    );
+    expect(await statusesOf([one, other], '/a')).toEqual([200, 429]);
+    expect(await statusesOf([one, other, one, other], '/b')).toEqual([200, 200, 200, 429]);
+    expect([...(await statusesOf([one], '/c')), ...(await statusesOf([other], '/d'))]).toEqual([
+      200, 429,
+    ]);
+    expect(await statusesOf([one, other], '/e/1')).toEqual([200, 429]);
+    expect(await statusesOf([other], '/e/2')).toEqual([200]);
+    expect(await statusesOf([one, other], '/g')).toEqual([200, 429]);
+    expect(await statusesOf([one, other], '/f')).toEqual([200, 429]);
+    expect(await statusesOf([one], '/e/3')).toEqual([429]); // blocked everywhere
+    expect(filesOf(shared)).toHaveLength(7);
+    for (const file of filesOf(shared)) expect(file).toMatch(/-[\w-]{16}$/);
+  });
+
+  test('take names that leave room for those of their regions', () => {
+    const list = [{ path: '/', limit: 1 }];
+    expect(typeof rateLimit({ rules: list, shared: 'x'.repeat(183) })).toBe('function');
+    const error = catchError(() => rateLimit({ rules: list, shared: 'x'.repeat(184) }));
+    expect(error).toBeInstanceOf(RangeError);
+    expect(error.message).toMatch(/^option 'shared': expected a name of at most 183 characters/);
+  });
+
+  test('may not choose a store for themselves', () => {
+    const error = catchError(() => rateLimit({ rules: [{ path: '/', limit: 1, shared: 'x' }] }));
+    expect(error).toMatchObject({ code: 'ERR_ROLLGATE_OPTION' });
+  });
+});
+
+describe('with Fastify', () => {
+  afterEach(closeAll);
+
+  async function start(options, route) {
+    const app = newApp();
+    app.register(rollgate, { maxKeys: 50, windowMs: 60_000, ...options });
+    app.get('/', () => 'through');
+    app.get('/own/:name', { config: { rateLimit: route } }, () => 'through');
+    const at = await listen(app);
+    return async (path) => (await get(at + path)).status;
+  }
+
+  test('applications count together, and routes with limits of their own apart', async () => {
+    const shared = newName();
+    const [one, other] = [
+      await start({ shared, limit: 2 }, { limit: 1 }),
+      await start({ shared, limit: 2 }, { limit: 1 }),
+    ];
+    expect([await one('/'), await other('/'), await one('/')]).toEqual([200, 200, 429]);
+    expect([await one('/own/a'), await other('/own/b')]).toEqual([200, 429]);
+    expect(filesOf(shared)).toHaveLength(2);
+  });
+
+  test('a route may have another store in place of the one of its scope', async () => {
+    const [shared, own] = [newName(), newName()];
+    const statusOf = await start(
+      { shared, limit: 2 },
+      { limit: 1, shared: { name: own, maxKeys: 50 } },
+    );
+    expect([await statusOf('/own/a'), await statusOf('/own/a')]).toEqual([200, 429]);
+    expect([filesOf(shared).length, filesOf(own).length]).toEqual([0, 1]);
+  });
+});
+
+describe('a store of express-rate-limit', () => {
+  const storeApp = (store) => {
+    const app = express();
+    app.use(expressRateLimit({ windowMs: 60_000, limit: 2, store }));
+    app.use((_req, res) => res.send('through'));
+    return app;
+  };
+
+  test('counts together with those of its name, and says so', async () => {
+    const shared = newName();
+    const stores = [1, 2].map(() => new RollgateStore({ shared, maxKeys: 50 }));
+    const [one, two] = stores.map(storeApp);
+    expect(await statusesOf([one, two, one, two])).toEqual([200, 200, 429, 429]);
+    expect(stores.map(({ localKeys }) => localKeys)).toEqual([false, false]);
+    expect(stores[0].prefix).toBe(stores[1].prefix);
+    expect(new RollgateStore({ shared: { name: shared, directory: '/tmp' } }).prefix).not.toBe(
+      stores[0].prefix,
+    );
+  });
+
+  test('refuses a name that is none', () => {
+    expect(catchError(() => new RollgateStore({ shared: '/' }))).toMatchObject({
+      code: 'ERR_ROLLGATE_OPTION',
+    });
+  });
+});

@@ -1,0 +1,307 @@
+// Regions: private files that outlive their limiters, refuse other limits, and can be removed.
+'use strict';
+
+const fs = require('node:fs');
+const RateLimiter = require('../..');
+const { handClock } = require('../support/hand-clock');
+const { askProgram } = require('../support/run-program');
+const { catchError } = require('../support/set-up');
+const { filesOf, newName } = require('../support/shared-regions');
+
+const SMALL = { interval: 60_000, maxInInterval: 2, maxKeys: 50 };
+
+test('a region is a file that its user alone may read and write', () => {
+  const shared = newName();
+  const before = process.umask(0);
+  try {
+    RateLimiter({ ...SMALL, shared })('a');
+  } finally {
+    process.umask(before);
+  }
+  const [file, ...others] = filesOf(shared);
+  expect(others).toEqual([]);
+  const { mode, uid, size } = fs.statSync(file);
+  expect([mode & 0o7777, uid]).toEqual([0o600, process.getuid()]);
+  expect(size).toBe(RateLimiter({ ...SMALL, shared }).stats().bytes);
+});
+
+describe('a limiter attaches with the first call of any kind', () => {
+  const CALLS = {
+    'limiter(id)': (limiter) => limiter('a'),
+    'limiter(id, callback)': (limiter) => limiter('a', () => {}),
+    attempt: (limiter) => limiter.attempt('a'),
+    peek: (limiter) => limiter.peek('a'),
+    attemptMany: (limiter) => limiter.attemptMany([]),
+    limit: (limiter) => limiter.limit('a'),
+    wouldLimit: (limiter) => limiter.wouldLimit('a'),
+    limitWithInfo: (limiter) => limiter.limitWithInfo('a'),
+    clear: (limiter) => limiter.clear('a'),
+    clearAll: (limiter) => limiter.clearAll(),
+    stats: (limiter) => limiter.stats(),
+  };
+
+  test.each(Object.entries(CALLS))('%s', async (_name, call) => {
+    const shared = newName();
+    const limiter = RateLimiter({ ...SMALL, shared });
+    expect(filesOf(shared)).toEqual([]);
+    await call(limiter);
+    expect(filesOf(shared)).toHaveLength(1);
+  });
+
+  test.each(Object.entries(CALLS))(
+    '%s: fails where it cannot, and tries again',
+    async (_, call) => {
+      const shared = newName();
+      const first = RateLimiter({ ...SMALL, shared, maxInInterval: 9 });
+      first('a');
+      const limiter = RateLimiter({ ...SMALL, shared });
+      const isCallback = call === CALLS['limiter(id, callback)'];
+      const attempt = isCallback
+        ? () => new Promise((_resolve, reject) => limiter('a', reject))
+        : async () => call(limiter);
+      for (let i = 0; i < 2; i++) {
+        await expect(attempt()).rejects.toMatchObject({ code: 'ERR_ROLLGATE_SHARED_MISMATCH' });
+      }
+      RateLimiter.unlinkShared(shared);
+      await call(limiter);
+      expect(limiter.stats().errors).toBe(2);
+    },
+  );
+});
+
+describe('a limiter with other options is refused, and both are named', () => {
+  const first = {
+    limits: [
+      { interval: 1000, maxInInterval: 5 },
+      { interval: 0.5, maxInInterval: 1 },
+    ],
+    blockFor: [10, 20],
+    maxKeys: 50,
+  };
+  const named = [
+    'limits: [{ interval: 1000, maxInInterval: 5 }, { interval: 0.5, maxInInterval: 1 }]',
+    "algorithm: 'sliding-window-log'",
+    'countBlocked: true',
+    'blockFor: [10, 20]',
+  ];
+  const others = [
+    [{ limits: [first.limits[0]] }, 'limits: [{ interval: 1000, maxInInterval: 5 }]'],
+    [{ limits: [first.limits[0], { interval: 0.5, maxInInterval: 2 }] }, 'maxInInterval: 2'],
+    [{ limits: first.limits.map((limit) => ({ ...limit, minDifference: 3 })) }, 'minDifference: 3'],
+    [{ algorithm: 'fixed-window' }, "algorithm: 'fixed-window'"],
+    [{ algorithm: 'gcra' }, "algorithm: 'gcra'"],
+    [{ countBlocked: false }, 'countBlocked: false'],
+    [{ blockFor: 10 }, 'blockFor'],
+    [{ blockFor: undefined }, 'countBlocked: true }'],
+    [{ clock: () => 5 }, 'clock'],
+  ];
+  test.each(others)('%j', (other, text) => {
+    const shared = newName();
+    const limiter = RateLimiter({ ...first, shared });
+    limiter('a');
+    const error = catchError(() => RateLimiter({ ...first, shared, ...other })('a'));
+    expect(error).toMatchObject({ name: 'Error', code: 'ERR_ROLLGATE_SHARED_MISMATCH' });
+    for (const part of [...named, text, shared]) expect(error.message).toContain(part);
+    expect(limiter.stats()).toMatchObject({ keys: 1, allowed: 1 });
+  });
+
+  test('but not for another maxKeys, or for the same options in other words', () => {
+    const shared = newName();
+    RateLimiter({ shared, ...first })('a');
+    const same = {
+      interval: 77,
+      limits: first.limits.map((limit) => ({ ...limit, minDifference: 0 })),
+      blockFor: [10, 20],
+      algorithm: 'sliding-window-log',
+      countBlocked: true,
+    };
+    expect(RateLimiter({ ...same, shared, maxKeys: 9 })('a')).toBeGreaterThan(0);
+  });
+});
+
+describe('a file that is no region is refused', () => {
+  const made = (change) => {
+    const shared = newName();
+    RateLimiter({ ...SMALL, shared })('a');
+    const [file] = filesOf(shared);
+    change(file);
+    return { shared, error: catchError(() => RateLimiter({ ...SMALL, shared })('a')) };
+  };
+
+  test.each([
+    ['empty', (file) => fs.writeFileSync(file, '')],
+    ['a text', (file) => fs.writeFileSync(file, 'hello '.repeat(10_000))],
+    ['open to others', (file) => fs.chmodSync(file, 0o644)],
+    [
+      'replaced by a directory',
+      (file) => {
+        fs.rmSync(file);
+        fs.mkdirSync(file);
+      },
+    ],
+    [
+      'replaced by a link',
+      (file) => {
+        fs.renameSync(file, `${file}-moved`);
+        fs.symlinkSync(`${file}-moved`, file);
+      },
+    ],
+  ])('%s', (_what, change) => {
+    const { shared, error } = made(change);
+    const [file] = filesOf(shared);
+    try {
+      expect(['ERR_ROLLGATE_SHARED_FILE', 'ERR_ROLLGATE_SHARED_SYSTEM']).toContain(error?.code);
+      expect(error.message).toContain(shared);
+    } finally {
+      fs.rmSync(`${file}-moved`, { force: true });
+      fs.rmSync(file, { recursive: true, force: true });
+    }
+  });
+});
+
+test('where the system refuses, the error says what it said', () => {
+  for (const directory of ['/nowhere/at/all', '/proc']) {
+    const shared = { name: newName(), directory };
+    const error = catchError(() => RateLimiter({ ...SMALL, shared })('a'));
+    expect(error.code).toBe('ERR_ROLLGATE_SHARED_SYSTEM');
+    expect(error.message).toContain(directory);
+  }
+});
+
+describe('unlinkShared', () => {
+  test('tells whether there was one', () => {
+    const shared = newName();
+    expect(RateLimiter.unlinkShared(shared)).toBe(false);
+    RateLimiter({ ...SMALL, shared })('a');
+    expect(RateLimiter.unlinkShared(shared)).toBe(true);
+    expect(RateLimiter.unlinkShared({ name: shared, maxKeys: 5 })).toBe(false);
+    expect(filesOf(shared)).toEqual([]);
+  });
+
+  test('leaves those that are attached together, apart from those that come later', () => {
+    const shared = newName();
+    const make = () => RateLimiter({ ...SMALL, shared, maxInInterval: 1 });
+    const [one, two] = [make(), make()];
+    expect([one('a'), two.peek('a').allowed]).toEqual([0, false]);
+    RateLimiter.unlinkShared(shared);
+    const later = make();
+    expect(later.peek('a').allowed).toBe(true);
+    expect([two('b'), one.peek('b').allowed, later.peek('b').allowed]).toEqual([0, false, true]);
+  });
+
+  test('makes way for other limits', () => {
+    const shared = newName();
+    RateLimiter({ ...SMALL, shared })('a');
+    RateLimiter.unlinkShared(shared);
+    expect(RateLimiter({ ...SMALL, shared, maxInInterval: 7 }).attempt('a').actionsLeft).toBe(6);
+  });
+});
+
+test('a region outlives its process', async () => {
+  const shared = newName();
+  const program = `
+    const limiter = require('rollgate')(${JSON.stringify({ ...SMALL, shared })});
+    console.log(JSON.stringify(limiter.attempt('a').actionsLeft));
+  `;
+  expect([await askProgram(program), await askProgram(program)]).toEqual([1, 0]);
+  expect(RateLimiter({ ...SMALL, shared })('a')).toBeGreaterThan(0);
+});
+
+test('windows begin when the region says, whatever the time of day is now', () => {
+  const shared = newName();
+  const interval = 1e9;
+  const options = { ...SMALL, shared, interval, algorithm: 'fixed-window' };
+  const timeLeft = () => {
+    const limiter = RateLimiter(options);
+    return limiter.attempt('a').resetIn;
+  };
+  const before = timeLeft();
+  const [file] = filesOf(shared);
+  const descriptor = fs.openSync(file, 'r+');
+  const offset = Buffer.alloc(8);
+  const at = 88; // of `epoch_offset`: shared/layout.h
+  fs.readSync(descriptor, offset, 0, 8, at);
+  offset.writeBigInt64LE(offset.readBigInt64LE() + BigInt(interval / 4) * 1000n);
+  fs.writeSync(descriptor, offset, 0, 8, at);
+  fs.closeSync(descriptor);
+  const later = (before - timeLeft() + interval) % interval;
+  expect(Math.abs(later - interval / 4)).toBeLessThan(60_000);
+});
+
+describe('a clock of your own', () => {
+  test('is asked by each, and none of them lets more through where they differ', () => {
+    const shared = newName();
+    const [early, late] = [handClock(1000), handClock(5000)];
+    const make = ({ clock }) => RateLimiter({ ...SMALL, shared, interval: 1000, clock });
+    const [one, other] = [make(early), make(late)];
+    expect([other('a'), one('a'), one('a')]).toEqual([0, 0, expect.any(Number)]);
+    expect(other('a')).toBeGreaterThan(0);
+    late.advance(1000);
+    expect(other.peek('a').allowed).toBe(true);
+  });
+
+  test('that fails is an error of that call', () => {
+    const clock = jest.fn(() => Number.NaN);
+    const limiter = RateLimiter({ ...SMALL, shared: newName(), clock });
+    expect(() => limiter('a')).toThrow(expect.objectContaining({ code: 'ERR_ROLLGATE_CLOCK' }));
+    clock.mockReturnValue(5);
+    expect(limiter('a')).toBe(0);
+    expect(limiter.stats()).toMatchObject({ keys: 1, allowed: 1, errors: 1 });
+  });
+
+  test('that closes the limiter, or calls it, does no harm', () => {
+    const shared = newName();
+    let act = () => {};
+    const clock = () => {
+      act();
+      return 5;
+    };
+    const limiter = RateLimiter({ ...SMALL, shared, clock });
+    act = () => {
+      act = () => {};
+      limiter('a');
+    };
+    expect([limiter('a'), limiter.peek('a').allowed]).toEqual([0, false]);
+    act = () => limiter.close();
+    expect(() => limiter('a')).toThrow(expect.objectContaining({ code: 'ERR_ROLLGATE_CLOSED' }));
+    const unused = RateLimiter({ ...SMALL, shared, clock: () => unused.close() && 5 });
+    expect(() => unused('a')).toThrow(expect.objectContaining({ code: 'ERR_ROLLGATE_CLOSED' }));
+  });
+});
+
+describe('a region that is full', () => {
+  let warn;
+  beforeEach(() => {
+    warn = jest.spyOn(process, 'emitWarning').mockImplementation(() => {});
+  });
+  afterEach(() => warn.mockRestore());
+
+  test('drops ids, counts them for who did it, and warns once', () => {
+    const shared = newName();
+    const [one, other] = [1, 2].map(() => RateLimiter({ ...SMALL, shared }));
+    for (let i = 0; i < 1000; i++) one(i);
+    const { keys, evicted } = one.stats();
+    expect(keys + evicted).toBe(1000);
+    expect(keys).toBeGreaterThanOrEqual(40);
+    expect(keys).toBeLessThan(100);
+    expect(other.stats()).toMatchObject({ keys, evicted: 0 });
+    expect(warn).toHaveBeenCalledTimes(1);
+    expect(warn).toHaveBeenCalledWith(expect.stringContaining(`'${shared}' is full (maxKeys)`), {
+      type: 'RollgateWarning',
+      code: 'ROLLGATE_EVICTED',
+    });
+    for (let i = 1000; i < 2000; i++) other(i);
+    expect(warn).toHaveBeenCalledTimes(2);
+  });
+
+  test('forgets what has expired first, without a word', () => {
+    const time = handClock();
+    const limiter = RateLimiter({ ...SMALL, shared: newName(), interval: 10, clock: time.clock });
+    for (let round = 0; round < 20; round++) {
+      for (let i = 0; i < 10; i++) expect(limiter(`${round} ${i}`)).toBe(0);
+      time.advance(10);
+    }
+    expect(limiter.stats().evicted).toBe(0);
+    expect(warn).not.toHaveBeenCalled();
+  });
+});

@@ -1,0 +1,113 @@
+// Threads that race on one table in the memory that they share, which a thread sanitizer sees.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <cstdint>
+#include <set>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "shared/audit.h"
+#include "shared/table.h"
+#include "shared/tiny_client.h"
+#include "shared/tiny_region.h"
+#include "support/traces.h"
+
+namespace rollgate::testing {
+namespace {
+
+constexpr std::size_t kThreads = 4;
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+constexpr std::size_t kCalls = 20'000;
+#else
+constexpr std::size_t kCalls = 200'000;
+#endif
+
+std::vector<Identity> Ids(std::size_t count) {
+  std::vector<Identity> ids;
+  for (std::uint64_t low = 0; low < count; ++low) ids.push_back({low, 0, 8});
+  return ids;
+}
+
+/// Runs `work(client, thread)` in several threads, then looks at what is left.
+template <class Work>
+void Race(const std::vector<Identity>& ids, int max, TinyRegion& region, Work work) {
+  region.view().header->entries_used = kThreads;
+  std::atomic<std::size_t> ready = 0;
+  std::vector<std::thread> threads;
+  for (std::size_t i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&, i] {
+      Client<shared::Hardware> client(ids, max, region.view(), i);
+      ++ready;
+      while (ready < kThreads) std::this_thread::yield();
+      work(client, i);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(Audit(region.view()), std::vector<std::string>());
+}
+
+TEST(SharedThreads, LetThroughAsManyAsThereMayBe) {
+  const std::vector<Identity> ids = Ids(12);
+  TinyRegion region(1, 15, shared::kState + kStateWords);
+  // Every window of the clock that all move is as good as a test of its own.
+  std::atomic<Micros> now = 0;
+  std::vector<std::vector<std::pair<int, Micros>>> allowed(kThreads);
+  Race(ids, 2, region, [&](auto& client, std::size_t thread) {
+    Random random(thread);
+    for (std::size_t i = 0; i < kCalls; ++i) {
+      const int id = static_cast<int>(random.Between(0, 11));
+      const Micros at = client.Do(Attempt(id, now.load()));
+      if (at >= 0) allowed[thread].emplace_back(id, at);
+      if (random.Chance(5)) ++now;
+    }
+  });
+  std::vector<std::multiset<Micros>> times(ids.size());
+  for (const auto& each : allowed) {
+    for (const auto& [id, at] : each) times[static_cast<std::size_t>(id)].insert(at);
+  }
+  for (const auto& of_id : times) {
+    EXPECT_GT(of_id.size(), 10u);
+    auto newer = of_id.begin();
+    std::advance(newer, 2);
+    for (auto older = of_id.begin(); newer != of_id.end(); ++older, ++newer) {
+      ASSERT_GE(*newer - *older, kWindow);
+    }
+  }
+}
+
+TEST(SharedThreads, NeverMixWhatIsKnownOfIds) {
+  constexpr int kIds = 10;
+  const std::vector<Identity> ids = Ids(kIds);
+  TinyRegion region(2, 3, shared::kState + kStateWords);
+  std::atomic<Micros> now = 0;
+  Race(ids, 2, region, [&](auto& client, std::size_t thread) {
+    Random random(thread);
+    for (std::size_t i = 0; i < kCalls; ++i) {
+      const int id = static_cast<int>(random.Between(0, kIds - 1));
+      // The client throws if a log says that it is another id's.
+      switch (random.Between(0, 9)) {
+        case 0:
+          client.Do(Clear(id));
+          break;
+        case 1:
+          client.Do(Refund(id, now));
+          break;
+        case 2:
+          client.Do(Peek(id));
+          break;
+        case 3:
+          if (random.Chance(1)) client.Do(ClearAll());
+          break;
+        default:
+          client.Do(Attempt(id, now));
+      }
+      if (random.Chance(50)) ++now;
+    }
+  });
+}
+
+}  // namespace
+}  // namespace rollgate::testing
