@@ -15,6 +15,7 @@ const TOPICS = {
   'several windows': require('./behaviours/several-windows'),
   blocks: require('./behaviours/blocks'),
   waiting: require('./behaviours/waiting'),
+  observation: require('./behaviours/observation'),
   clocks: require('./behaviours/clocks'),
   options: require('./behaviours/options'),
 };
