@@ -4,7 +4,7 @@
 const native = require('./native');
 const { optionRangeError, rangeError } = require('./errors');
 const { createLocalStore } = require('./local-store');
-const { failShared, refuseUnsupported } = require('./shared/failures');
+const { failSharedOf, refuseUnsupported } = require('./shared/failures');
 
 const LOG = 'sliding-window-log';
 
@@ -43,7 +43,7 @@ function createSharedStore(checked) {
   const store = createLocalStore(checked, {
     create: native.createSharedLimiter,
     options: { name, directory, maxKeys },
-    failed: failShared,
+    failed: failSharedOf(name),
     evictionText: `the shared limiter '${name}' is full (maxKeys) and drops`,
   });
   if (!setsMax || algorithm !== LOG) return store;

@@ -12,9 +12,21 @@ const CODES = [
   'ERR_ROLLGATE_SHARED_CORRUPT',
 ];
 
+/** Of these the native side does not say which limiter it is. */
+const NAMELESS = ['ERR_ROLLGATE_SHARED_FULL', 'ERR_ROLLGATE_SHARED_CORRUPT'];
+
 /** What the native side calls to throw. */
 function failShared(kind, message) {
   throw failure(CODES[kind], message);
+}
+
+/** The same for the limiter of one region. */
+function failSharedOf(name) {
+  return (kind, message) =>
+    failShared(
+      kind,
+      NAMELESS.includes(CODES[kind]) ? `the shared limiter '${name}': ${message}` : message,
+    );
 }
 
 function refuseUnsupported() {
@@ -24,4 +36,4 @@ function refuseUnsupported() {
   );
 }
 
-module.exports = { failShared, refuseUnsupported };
+module.exports = { failShared, failSharedOf, refuseUnsupported };

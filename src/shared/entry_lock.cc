@@ -45,8 +45,9 @@ EntryLock EntryLock::Take(const File& region) {
     }
   }
   throw SharedError(SharedError::Kind::kFull,
-                    "a shared limiter serves " + std::to_string(kEntries) +
-                        " limiters at once, and so many are attached already");
+                    std::to_string(kEntries) +
+                        " limiters are attached already, and there is room for no more; each "
+                        "thread needs but one");
 }
 
 EntryLock::~EntryLock() {

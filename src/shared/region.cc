@@ -28,6 +28,13 @@ std::string PathOf(const std::string& directory, const std::string& name) {
   return directory + "/rollgate-" + std::to_string(::geteuid()) + "-" + name;
 }
 
+/// The call that removes a region, for messages; whoever left out the directory may do so here.
+std::string RemovalOf(const std::string& directory, const std::string& name) {
+  constexpr const char* kDefaultDirectory = "/dev/shm";  // as in lib/shared/region.js
+  if (directory == kDefaultDirectory) return "RateLimiter.unlinkShared('" + name + "')";
+  return "RateLimiter.unlinkShared({ name: '" + name + "', directory: '" + directory + "' })";
+}
+
 [[noreturn]] void FailForRemovals(const std::string& path) {
   throw SharedError(SharedError::Kind::kSystem,
                     path + " is removed again and again while this process looks at it");
@@ -36,8 +43,8 @@ std::string PathOf(const std::string& directory, const std::string& name) {
 /// Reads and checks what a region says of itself.
 class Examination {
  public:
-  Examination(const File& file, const std::string& path, const std::string& name)
-      : path_(path), name_(name) {
+  Examination(const File& file, const std::string& path, const RegionOptions& options)
+      : path_(path), options_(options) {
     const struct stat status = file.Status();
     if (const mode_t mode = status.st_mode & 07777; (mode & 077) != 0) {
       char digits[8];
@@ -56,8 +63,8 @@ class Examination {
 
   bool IsOf(const Boot& boot) const { return header_.boot == boot; }
 
-  /// Where everything is. Throws SharedError unless all is as these options ask.
-  Geometry GeometryFor(const RegionOptions& options) const {
+  /// Where everything is. Throws SharedError unless all is as the options ask.
+  Geometry GeometryFor() const {
     if (header_.version != kVersion) {
       Refuse("was made by another version of rollgate: its layout is number " +
              std::to_string(header_.version) + ", expected " + std::to_string(kVersion));
@@ -83,16 +90,17 @@ class Examination {
     }
     const std::span<const std::uint64_t> theirs(header_.configuration.data(),
                                                 header_.configuration_words);
-    if (!std::ranges::equal(theirs, options.configuration)) {
+    if (!std::ranges::equal(theirs, options_.configuration)) {
       throw SharedError(SharedError::Kind::kMismatch,
-                        "the shared limiter '" + name_ + "' has other options: expected " +
-                            TextOf(options.configuration) + ", but it was made with " +
-                            TextOf(theirs) + "; RateLimiter.unlinkShared('" + name_ +
-                            "') removes it");
+                        "the shared limiter '" + options_.name + "' has other options: expected " +
+                            TextOf(options_.configuration) + ", but it was made with " +
+                            TextOf(theirs) + "; take another name, or remove it with " +
+                            RemovalOf(options_.directory, options_.name) +
+                            " when nobody counts with it any more");
     }
-    if (header_.record_words != options.record_words) {
+    if (header_.record_words != options_.record_words) {
       Refuse("has records of " + std::to_string(header_.record_words) + " words, expected " +
-             std::to_string(options.record_words));
+             std::to_string(options_.record_words));
     }
     return *geometry;
   }
@@ -101,11 +109,11 @@ class Examination {
   [[noreturn]] void Refuse(const std::string& found) const {
     throw SharedError(
         SharedError::Kind::kFile,
-        path_ + " " + found + "; RateLimiter.unlinkShared('" + name_ + "') removes it");
+        path_ + " " + found + "; " + RemovalOf(options_.directory, options_.name) + " removes it");
   }
 
   const std::string& path_;
-  const std::string& name_;
+  const RegionOptions& options_;
   std::uint64_t size_;
   Header header_;
 };
@@ -127,12 +135,12 @@ Region Region::Attach(const RegionOptions& options) {
       MakeRegion(path, options, boot);
       continue;
     }
-    const Examination examination(file, path, options.name);
+    const Examination examination(file, path, options);
     if (!examination.IsOf(boot)) {
       RemoveIfAt(path, file);
       continue;
     }
-    Region region(Mapping(file, examination.GeometryFor(options)));
+    Region region(Mapping(file, examination.GeometryFor()));
     region.TakeEntry(file);
     if (file.IsAt(path)) return region;
   }

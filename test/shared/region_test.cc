@@ -32,7 +32,13 @@ using testing::OpenFiles;
 using testing::Random;
 using Kind = SharedError::Kind;
 
-class SharedRegion : public testing::RegionTest {};
+class SharedRegion : public testing::RegionTest {
+ protected:
+  /// The call that an error names.
+  std::string Removal() const {
+    return "RateLimiter.unlinkShared({ name: 'api', directory: '" + directory_ + "' })";
+  }
+};
 INSTANTIATE_TEST_SUITE_P(Directories, SharedRegion, ::testing::Values("/dev/shm", "/tmp"),
                          [](const auto& info) { return info.index == 0 ? "Memory" : "Disk"; });
 
@@ -123,7 +129,7 @@ TEST_P(SharedRegion, WithOtherOptionsIsRefusedAndBothAreNamed) {
   options.record_words = 12;
   ExpectError(Kind::kMismatch,
               {"'api'", "expected " + TextOf(other), "made with " + TextOf(configuration_),
-               "interval: 1.5", "interval: 60000", "RateLimiter.unlinkShared('api')"},
+               "interval: 1.5", "interval: 60000", Removal()},
               [&] { Region::Attach(options); });
 }
 
@@ -172,8 +178,7 @@ TEST_P(SharedRegion, ThatMakesNoSenseIsRefusedAndLeftAlone) {
     { const Region region = Attach(); }
     const ino_t inode = Status().st_ino;
     Overwrite(damage.offset, damage.word);
-    ExpectError(Kind::kFile, {path_, damage.told, "RateLimiter.unlinkShared('api')"},
-                [&] { Attach(); });
+    ExpectError(Kind::kFile, {path_, damage.told, Removal()}, [&] { Attach(); });
     EXPECT_EQ(Status().st_ino, inode);
     EXPECT_TRUE(Unlink());
   }

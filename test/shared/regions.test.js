@@ -161,6 +161,40 @@ describe('a file that is no region is refused', () => {
   });
 });
 
+test('an error names the call that removes the region, with its directory', () => {
+  const directory = fs.mkdtempSync('/dev/shm/rollgate-test-');
+  try {
+    const name = newName();
+    const regions = [
+      [name, `unlinkShared('${name}')`],
+      [{ name, directory }, `unlinkShared({ name: '${name}', directory: '${directory}' })`],
+    ];
+    for (const [shared, removal] of regions) {
+      RateLimiter({ ...SMALL, shared })('a');
+      const error = catchError(() => RateLimiter({ ...SMALL, shared, maxInInterval: 9 })('a'));
+      expect(error.message).toContain(removal);
+      expect(RateLimiter.unlinkShared(shared)).toBe(true);
+    }
+  } finally {
+    fs.rmSync(directory, { recursive: true });
+  }
+});
+
+test('nonsense in a region is an error that names it', () => {
+  const shared = newName();
+  const limiter = RateLimiter({ ...SMALL, shared });
+  limiter('a');
+  const { bytes } = limiter.stats();
+  const file = fs.openSync(filesOf(shared)[0], 'r+');
+  const header = 8448; // checked at the first call, and not again
+  fs.writeSync(file, Buffer.alloc(bytes - header, 0xa7), 0, bytes - header, header);
+  fs.closeSync(file);
+  expect(catchError(() => limiter('b'))).toMatchObject({
+    code: 'ERR_ROLLGATE_SHARED_CORRUPT',
+    message: expect.stringContaining(shared),
+  });
+});
+
 test('what the message advises removes a file that is no region', () => {
   const shared = newName();
   RateLimiter({ ...SMALL, shared })('a');
@@ -209,6 +243,34 @@ describe('unlinkShared', () => {
     RateLimiter({ ...SMALL, shared })('a');
     RateLimiter.unlinkShared(shared);
     expect(RateLimiter({ ...SMALL, shared, maxInInterval: 7 }).attempt('a').actionsLeft).toBe(6);
+  });
+});
+
+describe('an id takes as many bytes as docs/shared-memory.md says', () => {
+  const window = (maxInInterval, others) => ({ interval: 60_000, maxInInterval, ...others });
+  const bytesFor = (options, maxKeys) => {
+    const shared = newName();
+    const { bytes } = RateLimiter({ ...options, shared: { name: shared, maxKeys } }).stats();
+    RateLimiter.unlinkShared(shared);
+    return bytes;
+  };
+
+  test.each([
+    [97, window(5)],
+    [97, window(1e6, { algorithm: 'fixed-window' })],
+    [97, window(1e6, { algorithm: 'sliding-window-counter' })],
+    [97, window(8192, { algorithm: 'gcra' })],
+    [139, window(8193, { algorithm: 'gcra' })],
+    [139, window(5, { algorithm: 'gcra', minDifference: 1 })],
+    [139, window(10)],
+    [139, window(5, { blockFor: 1000 })],
+    [139, window(5, { algorithm: 'fixed-window', blockFor: 1000 })],
+    [609, window(100)],
+    [609, { limits: [window(5), { interval: 1000, maxInInterval: 100 }] }],
+    [5430, window(1000)],
+  ])('%d: %j', (expected, options) => {
+    const each = (bytesFor(options, 4000) - bytesFor(options, 1000)) / 3000;
+    expect(Math.abs(each / expected - 1)).toBeLessThan(0.01);
   });
 });
 
