@@ -1,10 +1,17 @@
 // Reads the kernel's own name for this start of the host.
 #include "shared/boot.h"
 
-#include <cctype>
-#include <fstream>
-#include <string>
+#include <fcntl.h>
+#include <unistd.h>
 
+#include <array>
+#include <cctype>
+#include <cerrno>
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "shared/file.h"
 #include "shared/shared_error.h"
 
 namespace rollgate::shared {
@@ -12,9 +19,12 @@ namespace rollgate::shared {
 Boot CurrentBoot() {
   constexpr const char* kPath = "/proc/sys/kernel/random/boot_id";
   constexpr int kDigits = 32;
-  std::ifstream file(kPath);
-  std::string text;
-  file >> text;
+  const File file(::open(kPath, O_RDONLY | O_CLOEXEC));
+  if (!file) FailBySystem(std::string("cannot open ") + kPath, errno);
+  std::array<char, 64> bytes;
+  const ssize_t got = ::read(file.descriptor(), bytes.data(), bytes.size());
+  if (got < 0) FailBySystem(std::string("cannot read ") + kPath, errno);
+  const std::string_view text(bytes.data(), static_cast<std::size_t>(got));
   Boot boot = {};
   int digits = 0;
   for (const char character : text) {
