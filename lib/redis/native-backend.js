@@ -33,7 +33,7 @@ function assertAvailable() {
   throw failure(
     'ERR_ROLLGATE_UNSUPPORTED',
     "the native Redis client is not in this build, for hiredis or Node's uv.h was missing when it was " +
-      "built: install hiredis and run 'npm rebuild rollgate', or give 'redis' a client of ioredis or " +
+      "built: install hiredis and pkg-config and run 'npm rebuild rollgate', or give 'redis' a client of ioredis or " +
       'redis (node-redis)',
   );
 }
@@ -59,6 +59,8 @@ function createNativeBackend({ connection, policy, namespace }) {
   const waiting = [];
   /** The same of the calls being settled, for these numbers can be given to new calls meanwhile. */
   const settled = [];
+
+  let tellOfChange = () => {};
 
   function take(call) {
     const done = waiting[call];
@@ -97,6 +99,10 @@ function createNativeBackend({ connection, policy, namespace }) {
 
     reply(call, value) {
       take(call)(null, value);
+    },
+
+    changed(isUp) {
+      tellOfChange(isUp);
     },
   };
 
@@ -212,6 +218,11 @@ function createNativeBackend({ connection, policy, namespace }) {
     partOf: (id) => (cluster === undefined ? 0 : keySlot(keyOf(id))),
 
     isOutage: failures.isOutage,
+
+    /** Calls back with whether there is a connection, whenever that has changed. */
+    whenChanged(callback) {
+      tellOfChange = callback;
+    },
 
     async probe(id) {
       const key = keyOf(id);

@@ -31,7 +31,8 @@ napi_value Guarded(napi_env env, napi_callback_info info) {
   }
 }
 
-/// A callback that makes such functions, and throws in JavaScript where there is no memory for them.
+/// A callback that makes such functions, and throws in JavaScript where there is no memory for
+/// them.
 template <napi_value (*kCreate)(napi_env, napi_callback_info)>
 napi_value Creating(napi_env env, napi_callback_info info) {
   try {
