@@ -19,14 +19,15 @@ function withName(shared) {
  * the same `part` in every process.
  */
 function partOfRegion(shared, part) {
-  const { name, ...others } = withName(shared);
+  // By name, for they may be inherited.
+  const { name, directory, maxKeys, ...others } = withName(shared);
   const longest = LONGEST_NAME - 1 - PART_LENGTH;
   if (typeof name === 'string' && name.length > longest) {
     const expected = `a name of at most ${longest} characters, of which others are made`;
     throw optionRangeError('shared', expected, name);
   }
   const hash = createHash('sha256').update(part).digest('base64url').slice(0, PART_LENGTH);
-  return { ...others, name: `${name}-${hash}` };
+  return { ...others, directory, maxKeys, name: `${name}-${hash}` };
 }
 
 /** What tells two regions apart. */

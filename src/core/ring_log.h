@@ -151,7 +151,9 @@ class RingLog {
   Stamp Age(std::uint32_t place) const {
     Stamp stamp;
     std::memcpy(&stamp, At(place), sizeof stamp);
-    return static_cast<Stamp>(static_cast<Stamp>(head_.newest) - stamp);
+    const auto age = static_cast<Stamp>(static_cast<Stamp>(head_.newest) - stamp);
+    // No more than Push has left, so that nothing overflows even if others have written the bytes.
+    return std::min(age, static_cast<Stamp>(kLongestRetention));
   }
 
   LogHead head_;

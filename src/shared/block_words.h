@@ -20,15 +20,16 @@ class BlockWords {
   BlockWords(const P& policy, std::size_t at)
       : at_(at),
         longest_interval_(policy.longest_interval()),
-        has_blocks_(!policy.blocks().empty()) {}
+        most_offences_(std::min<std::size_t>(policy.blocks().size(), 255)) {}
 
   std::size_t words() const { return HasBlocks() ? 2 : 0; }
 
   Block Load(const std::uint64_t* state) const {
     Block block;
     if (HasBlocks()) {
-      block.until = Sound(static_cast<Micros>(state[at_]));
-      block.offences = static_cast<std::uint8_t>(state[at_ + 1]);
+      // What comes out of a file is kept from overflowing, and from leading beyond the lengths.
+      block.until = std::clamp(static_cast<Micros>(state[at_]), kLongAgo, kLongest);
+      block.offences = static_cast<std::uint8_t>(std::min(state[at_ + 1], most_offences_));
     }
     return block;
   }
@@ -46,14 +47,11 @@ class BlockWords {
   }
 
  private:
-  bool HasBlocks() const { return !std::is_same_v<P, SingleWindowPolicy> && has_blocks_; }
-
-  /// What comes out of a file is kept from overflowing.
-  static Micros Sound(Micros until) { return std::clamp(until, kLongAgo, kLongest); }
+  bool HasBlocks() const { return !std::is_same_v<P, SingleWindowPolicy> && most_offences_ > 0; }
 
   std::size_t at_;
   Micros longest_interval_;
-  bool has_blocks_;
+  std::uint64_t most_offences_;
 };
 
 }  // namespace rollgate::shared

@@ -1,11 +1,17 @@
 // Reads the kernel's own name for this start of the host.
 #include "shared/boot.h"
 
-#include <cctype>
-#include <cstdio>
-#include <memory>
-#include <string>
+#include <fcntl.h>
+#include <unistd.h>
 
+#include <array>
+#include <cctype>
+#include <cerrno>
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "shared/file.h"
 #include "shared/shared_error.h"
 
 namespace rollgate::shared {
@@ -14,9 +20,12 @@ Boot CurrentBoot() {
   constexpr const char* kPath = "/proc/sys/kernel/random/boot_id";
   constexpr int kDigits = 32;
   // Not by a stream: linked in, those take a megabyte and a newer glibc.
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(kPath, "r"), std::fclose);
-  char text[64] = "";
-  if (file) static_cast<void>(std::fgets(text, sizeof text, file.get()));
+  const File file(::open(kPath, O_RDONLY | O_CLOEXEC));
+  if (!file) FailBySystem(std::string("cannot open ") + kPath, errno);
+  std::array<char, 64> bytes;
+  const ssize_t got = ::read(file.descriptor(), bytes.data(), bytes.size());
+  if (got < 0) FailBySystem(std::string("cannot read ") + kPath, errno);
+  const std::string_view text(bytes.data(), static_cast<std::size_t>(got));
   Boot boot = {};
   int digits = 0;
   for (const char character : text) {

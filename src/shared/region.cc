@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "core/time.h"
 #include "shared/boot.h"
 #include "shared/configuration.h"
 #include "shared/region_maker.h"
@@ -87,6 +88,11 @@ class Examination {
              " words of configuration and of " + std::to_string(entries_used) +
              " entries, expected at most " + std::to_string(kConfigurationWords) + " and " +
              std::to_string(kEntries));
+    }
+    // Leaves room for the clock's own reading within the bounds of time.
+    if (header_.epoch_offset < -kLongest / 2 || header_.epoch_offset > kLongest / 2) {
+      Refuse("says that time began " + std::to_string(header_.epoch_offset) +
+             " us away, which makes no sense");
     }
     const std::span<const std::uint64_t> theirs(header_.configuration.data(),
                                                 header_.configuration_words);

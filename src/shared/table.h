@@ -476,9 +476,9 @@ class Table {
   /// `keys` of an entry: the generation, and by how much its owners have changed the number of ids.
   void CountKeys(std::int32_t by) {
     const std::uint64_t word = Access::Load(Mine().keys);
-    const std::int32_t keys = word >> 32 == generation_ ? static_cast<std::int32_t>(word) : 0;
+    const std::uint32_t keys = word >> 32 == generation_ ? static_cast<std::uint32_t>(word) : 0;
     Access::Store(Mine().keys,
-                  std::uint64_t{generation_} << 32 | static_cast<std::uint32_t>(keys + by));
+                  std::uint64_t{generation_} << 32 | (keys + static_cast<std::uint32_t>(by)));
   }
 
   /// Each try fails only because somebody else has changed something, so this many are a lie.

@@ -6,6 +6,7 @@ const expressRateLimit = require('express-rate-limit').rateLimit;
 const request = require('supertest');
 const { rateLimit } = require('../..');
 const rollgate = require('../../lib/fastify');
+const { partOfRegion } = require('../../lib/shared/region');
 const { RollgateStore } = require('../../lib/store');
 const { catchError } = require('../support/set-up');
 const { closeAll, get, listen, newApp } = require('../middleware/fastify/apps');
@@ -101,6 +102,21 @@ describe('rules', () => {
     expect(await statusesOf([one], '/e/3')).toEqual([429]); // blocked everywhere
     expect(filesOf(shared)).toHaveLength(7);
     for (const file of filesOf(shared)) expect(file).toMatch(/-[\w-]{16}$/);
+  });
+
+  test('are in the directory of the option, be it inherited', () => {
+    class Settings {
+      get name() {
+        return 'inherited';
+      }
+      get directory() {
+        return '/tmp';
+      }
+      get maxKeys() {
+        return 10;
+      }
+    }
+    expect(partOfRegion(new Settings(), 'zone')).toMatchObject({ directory: '/tmp', maxKeys: 10 });
   });
 
   test('take names that leave room for those of their regions', () => {

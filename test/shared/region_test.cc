@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/time.h>
@@ -170,6 +171,8 @@ const Damage kDamages[] = {
     {"many ids", offsetof(Header, max_keys), kMost, "which makes no sense"},
     {"configuration", offsetof(Header, configuration_words), 1016, "1016 words of configuration"},
     {"entries", offsetof(Header, entries_used), 1025, "1025 entries"},
+    {"time", offsetof(Header, epoch_offset), kMost / 2, "9223372036854775807 us away"},
+    {"time before", offsetof(Header, epoch_offset), kMost / 2 + 1, "-9223372036854775808 us away"},
 };
 
 TEST_P(SharedRegion, ThatMakesNoSenseIsRefusedAndLeftAlone) {
@@ -182,6 +185,17 @@ TEST_P(SharedRegion, ThatMakesNoSenseIsRefusedAndLeftAlone) {
     EXPECT_EQ(Status().st_ino, inode);
     EXPECT_TRUE(Unlink());
   }
+}
+
+TEST_P(SharedRegion, CannotBeFoundWithoutAFileToSpareAndSaysSo) {
+  { const Region region = Attach(); }
+  struct rlimit before = {};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const struct rlimit none = {0, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  ExpectError(Kind::kSystem, {"boot_id: Too many open files"}, [&] { Attach(); });
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_EQ(Attach().entry(), 0u);
 }
 
 TEST_P(SharedRegion, WithOtherRecordsThanTheConfigurationAsksForIsRefused) {
