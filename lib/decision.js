@@ -91,6 +91,18 @@ class Decision {
   }
 }
 
+/**
+ * From a peek at cost 0: for how many ms an attempt would not be allowed if nothing else was recorded, not
+ * even its refusal; 0 if it would be. Of a cost above 1, when that may change at the earliest.
+ */
+function readWait(numbers, windows, cost) {
+  let wait = numbers[NUMBERS.WAIT];
+  for (const { remaining, resetIn } of readWindows(numbers, 0, windows)) {
+    if (remaining < cost) wait = Math.max(wait, resetIn);
+  }
+  return wait;
+}
+
 /** The answer of limitWithInfo and wouldLimitWithInfo, in rolling-rate-limiter's words. */
 function readInfo(numbers) {
   const blocked = numbers[NUMBERS.BLOCKED];
@@ -103,4 +115,12 @@ function readInfo(numbers) {
   };
 }
 
-module.exports = { BLOCKED_BY_BLOCK, Decision, NUMBERS, decisionLength, newAttempt, readInfo };
+module.exports = {
+  BLOCKED_BY_BLOCK,
+  Decision,
+  NUMBERS,
+  decisionLength,
+  newAttempt,
+  readInfo,
+  readWait,
+};

@@ -74,6 +74,24 @@ interface RateLimiter {
   peek(id?: RateLimiter.Id, options?: RateLimiter.AttemptOptions): RateLimiter.Decision;
 
   /**
+   * Waits until an action is allowed, and records it. Who waits for one id is let in first come, first
+   * served, by this limiter in this process; calls that do not wait take their chance in between. Waiting
+   * records nothing: no refusal is counted and no block begins. docs/waiting.md tells more.
+   *
+   * ```js
+   * await limiter.wait('some id', { deadline: 5000 });
+   * ```
+   *
+   * @returns the Decision of the attempt that was allowed, which `refund` takes
+   *
+   * Rejects with the `reason` of the signal; `ERR_ROLLGATE_WAIT_DEADLINE`: it cannot be or was not allowed
+   * within the deadline; `ERR_ROLLGATE_WAIT_QUEUE`: `maxQueue` wait already; `ERR_ROLLGATE_CLOSED`: the
+   * limiter is closed, also meanwhile; `ERR_ROLLGATE_OPTION`: an option is wrong; and with what `attempt`
+   * throws.
+   */
+  wait(id?: RateLimiter.Id, options?: RateLimiter.WaitOptions): Promise<RateLimiter.Decision>;
+
+  /**
    * Attempts an action of cost 1 for each id, in their order and at one moment, in one native call. An
    * id may occur more than once. One wrong id refuses the whole call, and then nothing is recorded.
    *
@@ -242,6 +260,8 @@ declare namespace RateLimiter {
    * - `ERR_ROLLGATE_CLOCK`: Error, the clock threw (see `cause`) or gave no finite number
    * - `ERR_ROLLGATE_CLOSED`: Error, the limiter is closed
    * - `ERR_ROLLGATE_MEMORY`: Error, there is no memory left for the log of an id
+   * - `ERR_ROLLGATE_WAIT_DEADLINE`: Error, `wait` cannot be or was not allowed within its deadline
+   * - `ERR_ROLLGATE_WAIT_QUEUE`: Error, `maxQueue` wait for the id already
    * - `ERR_ROLLGATE_LIMIT`: TypeError or RangeError, a function given as `limit` gave no integer >= 0, or
    *   more than a log in shared memory has room for
    * - `ERR_ROLLGATE_AUTHENTICATE`: TypeError, `authenticate` gave no object with an id
@@ -263,7 +283,8 @@ declare namespace RateLimiter {
    * - `ERR_ROLLGATE_SHARED_SYSTEM`: Error, the system refuses: no room, no permission, no such directory
    * - `ERR_ROLLGATE_SHARED_FULL`: Error, 1024 limiters are attached to it already
    * - `ERR_ROLLGATE_SHARED_CORRUPT`: Error, what is in shared memory makes no sense
-   * - `ERR_ROLLGATE_UNSUPPORTED`: Error, this build or store cannot do what is asked for
+   * - `ERR_ROLLGATE_UNSUPPORTED`: Error, this build or store cannot do what is asked for, or prom-client
+   *   is missing
    * - `ERR_ROLLGATE_STORE`: Error, a RollgateStore has no limits: its `init` was not called, or failed (see
    *   `cause`)
    * - `ERR_ROLLGATE_THROWN`: Error, a function given to `rateLimit` threw what `next` cannot read (see
@@ -278,6 +299,8 @@ declare namespace RateLimiter {
     | 'ERR_ROLLGATE_CLOCK'
     | 'ERR_ROLLGATE_CLOSED'
     | 'ERR_ROLLGATE_MEMORY'
+    | 'ERR_ROLLGATE_WAIT_DEADLINE'
+    | 'ERR_ROLLGATE_WAIT_QUEUE'
     | 'ERR_ROLLGATE_LIMIT'
     | 'ERR_ROLLGATE_AUTHENTICATE'
     | 'ERR_ROLLGATE_URL'
@@ -622,6 +645,13 @@ declare namespace RateLimiter {
     peek(id?: Id, options?: AttemptOptions): Promise<Decision>;
 
     /**
+     * As of RateLimiter, in the order of this process. Other processes that wait for the id are in lines
+     * of their own; where one of them is quicker, the attempt is refused, and that refusal counts as
+     * `countBlocked` and `blockFor` say.
+     */
+    wait(id?: Id, options?: WaitOptions): Promise<Decision>;
+
+    /**
      * On Redis in one round trip for each 1000 ids, in a cluster one for each slot among them; in a
      * key-value store one for each id, at the same time. Where one part fails the promise rejects, and
      * others may be recorded.
@@ -658,6 +688,22 @@ declare namespace RateLimiter {
   interface AttemptOptions {
     /** For how many actions it counts, an integer from 1 to the smallest `maxInInterval`. Default 1. */
     cost?: number | undefined;
+  }
+
+  /** The options of one `wait`. */
+  interface WaitOptions extends AttemptOptions {
+    /** Ends waiting when it aborts: the promise rejects with its `reason`. */
+    signal?: AbortSignal | undefined;
+    /**
+     * Within how many ms of the call it has to be allowed, from 0 to below 1e12. The promise rejects at
+     * the deadline, or as soon as it is known that it cannot be met. Default: however long it takes.
+     */
+    deadline?: number | undefined;
+    /**
+     * How many may wait for this id, this call included, an integer >= 1; it rejects at once if they do
+     * already. Default: any number.
+     */
+    maxQueue?: number | undefined;
   }
 
   /** What came of one attempt, or would come of it. Durations in whole ms, rounded up. */
@@ -751,10 +797,51 @@ declare namespace RateLimiter {
     fallbacks: number;
     /**
      * What can be told of the connection; `pending` is how many calls wait for an answer, and
-     * `conflicts`, in a key-value store, how often somebody else wrote first or it was busy.
+     * `conflicts`, in a key-value store, how often somebody else wrote first or it was busy. On Redis
+     * `isUp` is whether there is a connection, null where your client does not tell.
      */
-    connection: { pending: number; [fact: string]: unknown };
+    connection: { pending: number; isUp?: boolean | null; [fact: string]: unknown };
   }
+
+  /** What the diagnostics channel `rollgate:decision` tells of each attempt: docs/observability.md. */
+  interface DecisionMessage {
+    limiter: Self | RemoteRateLimiter;
+    /** As the caller gave it; of several, and where `onError` decided, its text. */
+    id: Id;
+    cost: number;
+    allowed: boolean;
+    /** ms, as of a Decision. */
+    timeLeft: number;
+  }
+
+  /** What the diagnostics channel `rollgate:evicted` tells of ids that were dropped for want of room. */
+  interface EvictedMessage {
+    limiter: Self;
+    /** Ids held. */
+    keys: number;
+    /** Ids dropped so far. */
+    evicted: number;
+  }
+
+  /** What the diagnostics channel `rollgate:redis` tells. */
+  type RedisMessage =
+    | {
+        type: 'call';
+        limiter: AsyncRateLimiter;
+        command: 'attempt' | 'peek' | 'refund' | 'clear';
+        /** How many ids it was for. */
+        ids: number;
+        /** From the call to its answer, time in queues included. */
+        durationMs: number;
+        /** null, or why it failed; `onError` may soften it. */
+        error: RateLimiterError | null;
+      }
+    | {
+        type: 'connection';
+        limiter: AsyncRateLimiter;
+        /** Whether there is a connection now; in a cluster, to any of its nodes. */
+        isUp: boolean;
+      };
 
   /** A limiter in memory, under the name it has in rolling-rate-limiter 0.4. */
   interface InMemoryRateLimiter extends Self {}

@@ -1,11 +1,13 @@
 // The callable limiter and the methods that every limiter has, whatever its store.
 'use strict';
 
-const { Decision, decisionLength, newAttempt, readInfo, NUMBERS } = require('./decision');
+const { Decision, decisionLength, newAttempt, readInfo, readWait, NUMBERS } = require('./decision');
 const { typeError, show } = require('./errors');
 const { createMemoryStore } = require('./memory-store');
 const { readCost, readLimiterOptions } = require('./options');
 const { USAGE } = require('./usage');
+const { readWaitOptions } = require('./wait/options');
+const { Waiting } = require('./wait/waiting');
 const { ATTEMPT_WITHIN, PEEK_WITHIN } = require('./within');
 
 // Loaded by those who use them, so that a limiter in memory starts at once.
@@ -18,6 +20,7 @@ const createRemoteStore = (...parts) =>
 const STORE = Symbol('store');
 const WINDOWS = Symbol('windows');
 const SMALLEST_MAX = Symbol('smallestMax');
+const WAITING = Symbol('waiting');
 
 function smallestMax(windows) {
   return windows.reduce((least, { maxInInterval }) => Math.min(least, maxInInterval), Infinity);
@@ -30,6 +33,18 @@ function createStore(checked) {
   }
   if (kv !== undefined) return createRemoteStore(checked, createKvBackend(checked), kv.onError);
   return shared === undefined ? createMemoryStore(checked) : createSharedStore(checked);
+}
+
+function createWaiting(limiter, { windows, minDifference }) {
+  return new Waiting({
+    // A peek at the cost itself tells of the refusal as if it was counted, and of the block it would start.
+    waitOf(id, cost) {
+      return limiter[STORE].decide(id, 0, false, (numbers) => readWait(numbers, windows, cost));
+    },
+    attempt: (id, cost) => decideAtCost(limiter, id, cost, true),
+    refund: (decision) => limiter[STORE].refund(Decision.takeReceipt(decision, limiter)),
+    showsRoom: minDifference === 0,
+  });
 }
 
 function readBlocked(numbers) {
@@ -49,6 +64,7 @@ function RateLimiter(options) {
     [STORE]: { value: store },
     [WINDOWS]: { value: checked.windows },
     [SMALLEST_MAX]: { value: smallestMax(checked.windows) },
+    [WAITING]: { value: createWaiting(limiter, checked) },
     ...(store.detectedClientType && { detectedClientType: { value: store.detectedClientType } }),
   });
   return limiter;
@@ -78,6 +94,12 @@ const methods = {
 
   peek(id, options) {
     return decide(this, id, options, false);
+  },
+
+  async wait(id, options) {
+    const checked = readWaitOptions(options, this[SMALLEST_MAX]);
+    this[STORE].assertOpen();
+    return this[WAITING].wait(id, checked);
   },
 
   /** What the windows hold now, with no attempt in them: the middleware's own question. */
@@ -118,15 +140,18 @@ const methods = {
     } catch (error) {
       return store.fail(error);
     }
-    return store.refund(receipt);
+    const isFound = store.refund(receipt);
+    return receipt === null ? isFound : afterRefund(this, receipt.id, isFound);
   },
 
   async clear(id) {
     await this[STORE].clear(id);
+    this[WAITING].changed(id);
   },
 
   async clearAll() {
     await this[STORE].clearAll();
+    this[WAITING].changedAll();
   },
 
   stats() {
@@ -134,9 +159,18 @@ const methods = {
   },
 
   async close() {
-    await this[STORE].close();
+    const closed = this[STORE].close();
+    this[WAITING].close();
+    await closed;
   },
 };
+
+/** Whoever waits for the id may not have to any more. */
+function afterRefund(limiter, id, isFound) {
+  if (typeof isFound !== 'boolean') return isFound.then((found) => afterRefund(limiter, id, found));
+  if (isFound) limiter[WAITING].changed(id);
+  return isFound;
+}
 
 function decide(limiter, id, options, records) {
   let cost;

@@ -1,6 +1,7 @@
 // A store that answers at once: the native functions of one limiter and what they call back.
 'use strict';
 
+const { DECISIONS, EVICTIONS, NEVER } = require('./channels');
 const { clockReader } = require('./clock');
 const { NUMBERS, decisionLength } = require('./decision');
 const { failure } = require('./errors');
@@ -26,9 +27,13 @@ function refuseForWantOfMemory() {
  * @param {string} kind.evictionText how the warning begins that ids are dropped
  */
 function createLocalStore(checked, { create, options, failed, evictionText }) {
-  const { windows, clock } = checked;
-  const report = new Float64Array(Math.max(decisionLength(windows.length), 8));
+  const { windows, clock, isInner } = checked;
+  const observesDecisions = isInner ? NEVER : DECISIONS.flag;
+  const observesEvictions = isInner ? NEVER : EVICTIONS.flag;
+  const length = decisionLength(windows.length);
+  const report = new Float64Array(Math.max(length, 8));
   let errors = 0;
+  let hasWarned = false;
   let isClosed = false;
 
   /** Calls back later, whatever comes of the attempt. */
@@ -41,10 +46,48 @@ function createLocalStore(checked, { create, options, failed, evictionText }) {
       error = thrown;
     }
     if (error === null) {
-      process.nextTick(callback, null, report[NUMBERS.TIME_LEFT], report[NUMBERS.ACTIONS_LEFT]);
+      const timeLeft = report[NUMBERS.TIME_LEFT];
+      process.nextTick(callback, null, timeLeft, report[NUMBERS.ACTIONS_LEFT]);
+      if (observesDecisions[0] !== 0) publishDecision(id, timeLeft);
     } else {
       process.nextTick(callback, error);
     }
+  }
+
+  function publishDecision(id, timeLeft, cost = 1) {
+    const limiter = functions.check;
+    DECISIONS.channel.publish({ limiter, id, cost, allowed: timeLeft === 0, timeLeft });
+  }
+
+  function publishDecisions(ids, numbers) {
+    const timesLeft = ids.map((_, i) => numbers[i * length + NUMBERS.TIME_LEFT]);
+    for (const [i, id] of ids.entries()) publishDecision(id, timesLeft[i]);
+  }
+
+  function stats() {
+    functions.stats();
+    return {
+      keys: report[STATS.KEYS],
+      allowed: report[STATS.ALLOWED],
+      blocked: report[STATS.BLOCKED],
+      evicted: report[STATS.EVICTED],
+      errors,
+      bytes: report[STATS.BYTES],
+    };
+  }
+
+  /** Called while a decision is in the report. */
+  function publishEviction() {
+    const decision = report.slice();
+    const { keys, evicted } = stats();
+    EVICTIONS.channel.publish({ limiter: functions.check, keys, evicted });
+    report.set(decision);
+  }
+
+  function tellOfEviction() {
+    if (!hasWarned) warnOfEviction();
+    hasWarned = true;
+    if (observesEvictions[0] !== 0) publishEviction();
   }
 
   function warnOfEviction() {
@@ -70,7 +113,10 @@ function createLocalStore(checked, { create, options, failed, evictionText }) {
     closed: refuseClosed,
     exhausted: refuseForWantOfMemory,
     callBack,
-    evicted: warnOfEviction,
+    evicted: tellOfEviction,
+    decided: publishDecision,
+    observesDecisions,
+    observesEvictions,
     clock: clock && openClockReader(),
     failed:
       failed &&
@@ -88,14 +134,21 @@ function createLocalStore(checked, { create, options, failed, evictionText }) {
     decide(id, cost, records, read, max) {
       if (max === undefined) functions.decide(id, cost, records);
       else functions.decide(id, cost, records, max);
-      return read(report);
+      if (!records || observesDecisions[0] === 0) return read(report);
+      // Whoever listens may ask the limiter itself.
+      const timeLeft = report[NUMBERS.TIME_LEFT];
+      const answer = read(report);
+      publishDecision(id, timeLeft, cost);
+      return answer;
     },
 
     /** The numbers of many decisions, one behind the other. */
     decideMany(ids, read) {
-      const numbers = new Float64Array(ids.length * decisionLength(windows.length));
+      const numbers = new Float64Array(ids.length * length);
       functions.decideMany(ids, numbers);
-      return read(numbers);
+      const answer = read(numbers);
+      if (observesDecisions[0] !== 0) publishDecisions(ids, numbers);
+      return answer;
     },
 
     /** Without a receipt there is nothing to take back. */
@@ -112,17 +165,7 @@ function createLocalStore(checked, { create, options, failed, evictionText }) {
       functions.clear();
     },
 
-    stats() {
-      functions.stats();
-      return {
-        keys: report[STATS.KEYS],
-        allowed: report[STATS.ALLOWED],
-        blocked: report[STATS.BLOCKED],
-        evicted: report[STATS.EVICTED],
-        errors,
-        bytes: report[STATS.BYTES],
-      };
-    },
+    stats,
 
     /** How a call ends that makes no sense: in a store that answers at once, by throwing. */
     fail(error) {

@@ -90,12 +90,8 @@ function readLimiterOptions(options) {
   };
 }
 
-/** Checks the options of one attempt; returns its cost. */
-function readCost(options, smallestMax) {
-  if (options === undefined) return 1;
-  const place = 'attempt options';
-  rejectUnknownOptions(readObject(place, options), ['cost'], { place });
-  const { cost } = options;
+/** Checks a cost; 1 where there is none. */
+function readCostValue(cost, smallestMax) {
   if (cost === undefined) return 1;
   const expected = `an integer from 1 to ${smallestMax}, the smallest maxInInterval`;
   if (typeof cost !== 'number') {
@@ -107,9 +103,18 @@ function readCost(options, smallestMax) {
   return cost;
 }
 
+/** Checks the options of one attempt; returns its cost. */
+function readCost(options, smallestMax) {
+  if (options === undefined) return 1;
+  const place = 'attempt options';
+  rejectUnknownOptions(readObject(place, options), ['cost'], { place });
+  return readCostValue(options.cost, smallestMax);
+}
+
 module.exports = {
   LIMITER_NAMES,
   readCost,
+  readCostValue,
   readInterval,
   readLimiterOptions,
   rejectUnknownOptions,

@@ -19,8 +19,12 @@ function refuseCallback(callback) {
   );
 }
 
-function refuseClosed() {
-  throw failure('ERR_ROLLGATE_CLOSED', 'the limiter is closed');
+function closedError() {
+  return failure('ERR_ROLLGATE_CLOSED', 'the limiter is closed');
 }
 
-module.exports = { refuseCallback, refuseClosed, refuseId };
+function refuseClosed() {
+  throw closedError();
+}
+
+module.exports = { closedError, refuseCallback, refuseClosed, refuseId };

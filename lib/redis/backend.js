@@ -3,6 +3,7 @@
 
 const { createClientBackend } = require('./client-backend');
 const { createNativeBackend } = require('./native-backend');
+const { observedBackend } = require('./observed-backend');
 
 /** @param {object} checked options of a limiter with `redis`, as checked by options.js */
 function createRedisBackend(checked) {
@@ -10,9 +11,8 @@ function createRedisBackend(checked) {
   const { connection, namespace } = checked.redis;
   const policy = { windows, minDifference, countBlocked, algorithm, blockFor, setsMax };
   const options = { connection, policy, namespace };
-  return connection.client === undefined
-    ? createNativeBackend(options)
-    : createClientBackend(options);
+  const create = connection.client === undefined ? createNativeBackend : createClientBackend;
+  return observedBackend(create(options));
 }
 
 module.exports = { createRedisBackend };

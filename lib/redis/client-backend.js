@@ -179,7 +179,7 @@ function createClientBackend({ connection, policy, namespace }) {
     },
 
     stats() {
-      return { pending: deadlines.pending, unanswered };
+      return { isUp: adapter.isUp(), pending: deadlines.pending, unanswered };
     },
 
     /** The client is its owner's to close; what is pending settles in its time. */

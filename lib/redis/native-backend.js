@@ -60,6 +60,8 @@ function createNativeBackend({ connection, policy, namespace }) {
   /** The same of the calls being settled, for these numbers can be given to new calls meanwhile. */
   const settled = [];
 
+  let tellOfChange = () => {};
+
   function take(call) {
     const done = waiting[call];
     waiting[call] = undefined;
@@ -97,6 +99,10 @@ function createNativeBackend({ connection, policy, namespace }) {
 
     reply(call, value) {
       take(call)(null, value);
+    },
+
+    changed(isUp) {
+      tellOfChange(isUp);
     },
   };
 
@@ -212,6 +218,11 @@ function createNativeBackend({ connection, policy, namespace }) {
     partOf: (id) => (cluster === undefined ? 0 : keySlot(keyOf(id))),
 
     isOutage: failures.isOutage,
+
+    /** Calls back with whether there is a connection, whenever that has changed. */
+    whenChanged(callback) {
+      tellOfChange = callback;
+    },
 
     async probe(id) {
       const key = keyOf(id);

@@ -15,7 +15,7 @@ const INCARNATION = { nobody: Number.NaN, memory: (incarnation) => -1 - incarnat
 
 /** Decides as if each id were new. */
 function createAllowing(policy) {
-  const store = createMemoryStore({ ...policy, maxKeys: 1, clock: () => 0 });
+  const store = createMemoryStore({ ...policy, isInner: true, maxKeys: 1, clock: () => 0 });
   return {
     decide(_id, cost, _records, read, max) {
       const readMarked = (numbers) => {
@@ -55,7 +55,7 @@ function createRemembering(policy) {
   let store;
   return {
     decide(id, cost, records, read, max) {
-      store ??= createMemoryStore(policy);
+      store ??= createMemoryStore({ ...policy, isInner: true });
       const readMarked = (numbers) => {
         numbers[NUMBERS.INCARNATION] = INCARNATION.memory(numbers[NUMBERS.INCARNATION]);
         return read(numbers);

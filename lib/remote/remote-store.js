@@ -1,6 +1,7 @@
 // A store that lies elsewhere: the functions of local-store.js, with promises of what they give there.
 'use strict';
 
+const { DECISIONS } = require('../channels');
 const { clockReader } = require('../clock');
 const { NUMBERS, decisionLength } = require('../decision');
 const { refuseCallback, refuseClosed } = require('../refusals');
@@ -17,6 +18,8 @@ const readAnswer = (numbers) => ({
   timeLeft: numbers[NUMBERS.TIME_LEFT],
   actionsLeft: numbers[NUMBERS.ACTIONS_LEFT],
 });
+
+const publish = (message) => DECISIONS.channel.publish(message);
 
 /** The user's clock in us, within what numbers can tell; without one, the backend has its own. */
 function createClock(clock, onFailure) {
@@ -52,16 +55,22 @@ function createRemoteStore(checked, backend, onError) {
     return idText(id);
   }
 
-  function count(numbers, offset = 0) {
-    if (numbers[offset + NUMBERS.BLOCKED] === 0) counts.allowed++;
+  /** Counts a decision that records, and tells of it. */
+  function note(id, cost, numbers, offset = 0) {
+    const allowed = numbers[offset + NUMBERS.BLOCKED] === 0;
+    if (allowed) counts.allowed++;
     else counts.blocked++;
+    if (DECISIONS.flag[0] === 0) return;
+    const timeLeft = numbers[offset + NUMBERS.TIME_LEFT];
+    // Later: whoever listens may ask the limiter itself, and the numbers are not its own.
+    process.nextTick(publish, { limiter: store.call, id, cost, allowed, timeLeft });
   }
 
   /** Has the fallback decide, as `decide` does. */
   function decideWithout(id, cost, records, read, max) {
     counts.fallbacks++;
     const readCounted = (numbers) => {
-      if (records) count(numbers);
+      if (records) note(id, cost, numbers);
       return read(numbers);
     };
     return fallback.decide(id, cost, records, readCounted, max);
@@ -90,7 +99,7 @@ function createRemoteStore(checked, backend, onError) {
       }
       const done = (error, numbers) => {
         if (error === null) {
-          if (records) count(numbers);
+          if (records) note(id, cost, numbers);
           resolve(read(numbers));
           return;
         }
@@ -110,14 +119,14 @@ function createRemoteStore(checked, backend, onError) {
     });
   }
 
-  function countAll(numbers) {
-    for (let offset = 0; offset < numbers.length; offset += length) count(numbers, offset);
+  function noteAll(ids, numbers) {
+    for (const [i, id] of ids.entries()) note(id, 1, numbers, i * length);
     return numbers;
   }
 
   function decideManyWithout(ids) {
     counts.fallbacks += ids.length;
-    return fallback.decideMany(ids, countAll);
+    return fallback.decideMany(ids, (numbers) => noteAll(ids, numbers));
   }
 
   async function numbersOfMany(ids) {
@@ -127,7 +136,7 @@ function createRemoteStore(checked, backend, onError) {
     // Decided together: where one of them cannot be asked for, none is.
     if (texts.filter(isOutOfReach).length > 0) return decideManyWithout(texts);
     try {
-      return countAll(await backend.attemptMany(texts, now));
+      return noteAll(texts, await backend.attemptMany(texts, now));
     } catch (error) {
       counts.errors++;
       if (fallback === null || isClosed) throw error;
@@ -157,7 +166,7 @@ function createRemoteStore(checked, backend, onError) {
     }
   }
 
-  return {
+  const store = {
     detectedClientType: backend.detectedClientType,
 
     /** The limiter function itself. */
@@ -221,6 +230,8 @@ function createRemoteStore(checked, backend, onError) {
       await backend.close();
     },
   };
+  backend.ownedBy?.(store.call);
+  return store;
 }
 
 module.exports = { createRemoteStore };

@@ -54,7 +54,8 @@ inline void AfterAttempt(napi_env env, LocalLimiter& limiter) {
   }
   if (limiter.has_evicted) [[unlikely]] {
     limiter.has_evicted = false;
-    limiter.evicted.Call();
+    if (!limiter.has_told_of_evictions || *limiter.observes_evictions != 0) limiter.evicted.Call();
+    limiter.has_told_of_evictions = true;
   }
 }
 
@@ -97,7 +98,11 @@ napi_value Check(napi_env env, napi_callback_info info) {
   if (!ReadTime(env, limiter, now)) return nullptr;
   const Micros time_left = limiter.store->Check(identity, now);
   AfterAttempt(env, limiter);
-  return ToJs(env, CeilToMillis(time_left));
+  const napi_value told = ToJs(env, CeilToMillis(time_left));
+  if (*limiter.observes_decisions != 0) [[unlikely]] {
+    limiter.decided.Call(std::array{id, told});
+  }
+  return told;
 }
 
 std::size_t DecisionLength(const LocalLimiter& limiter) {
@@ -270,9 +275,13 @@ void Dispose(napi_env env, LocalLimiter& limiter) {
 std::unique_ptr<LocalLimiter> ReadLocalLimiter(napi_env env, napi_value keep,
                                                const Policy& policy) {
   const std::span<double> report = ReadDoubles(env, Get(env, keep, "report"));
-  if (report.empty()) return nullptr;
+  const std::uint8_t* decisions = ReadByte(env, Get(env, keep, "observesDecisions"));
+  const std::uint8_t* evictions = ReadByte(env, Get(env, keep, "observesEvictions"));
+  if (report.empty() || decisions == nullptr || evictions == nullptr) return nullptr;
   auto limiter = std::make_unique<LocalLimiter>();
   limiter->report = report.data();
+  limiter->observes_decisions = decisions;
+  limiter->observes_evictions = evictions;
   const auto borrow = [env, keep](const char* name) { return Borrow(env, keep, name); };
   limiter->refuse = borrow("refuse");
   limiter->closed = borrow("closed");
@@ -280,6 +289,7 @@ std::unique_ptr<LocalLimiter> ReadLocalLimiter(napi_env env, napi_value keep,
   limiter->failed = borrow("failed");
   limiter->call_back = borrow("callBack");
   limiter->evicted = borrow("evicted");
+  limiter->decided = borrow("decided");
   limiter->clock = borrow("clock");
   const AlgorithmTraits traits = TraitsOf(policy);
   limiter->uses.resize(policy.windows().size());

@@ -39,11 +39,15 @@ struct LocalLimiter {
   Borrowed failed;
   Borrowed call_back;
   Borrowed evicted;
+  Borrowed decided;
   Borrowed clock;  // the user's, if any
   MonotonicClock monotonic_clock;
   bool refunds_ask_time = false;
-  double* report = nullptr;  // keep.report's own memory
+  double* report = nullptr;                          // keep.report's own memory
+  const std::uint8_t* observes_decisions = nullptr;  // keep's own memory, too: not 0 while it does
+  const std::uint8_t* observes_evictions = nullptr;
   bool has_evicted = false;  // and JavaScript has not been told yet
+  bool has_told_of_evictions = false;
   std::uint32_t calls = 0;
   std::int64_t bytes_told = 0;  // how much V8 knows of
   int functions = 0;            // that point here
@@ -68,7 +72,10 @@ std::unique_ptr<LocalLimiter> ReadLocalLimiter(napi_env env, napi_value keep, co
 ///   exhausted   () => throws: there is no memory left; nothing was recorded
 ///   failed      (kind, message) => throws: a SharedError of that kind; for shared ones only
 ///   callBack    (id, callback) => undefined: attempts, then calls back
-///   evicted     () => undefined: told once, when the first id is dropped for want of room
+///   evicted     () => undefined: an id was dropped for want of room; told once, and for each call
+///               that does so while evictions are observed
+///   decided     (id, timeLeft) => undefined: what check gives, told while decisions are observed
+///   observesDecisions, observesEvictions  Uint8Array of one byte: not 0 while somebody does
 ///   clock       undefined, or () => us: throws when the user's clock fails
 ///
 /// check(id?, callback?) -> time left in ms, 0 when allowed

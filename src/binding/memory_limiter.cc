@@ -40,7 +40,7 @@ napi_value Create(napi_env env, napi_callback_info info) {
   limiter->bytes_to_tell = BytesToTell;
   store.secret = limiter->secret;
   store.clock_may_step_back = static_cast<bool>(limiter->clock);
-  store.on_first_eviction = [state = limiter.get()] { state->has_evicted = true; };
+  store.on_eviction = [state = limiter.get()] { state->has_evicted = true; };
   limiter->store = CreateMemoryStore(policy, store);
   return MakeLocalFunctions(env, std::move(limiter));
 }

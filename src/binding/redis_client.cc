@@ -137,6 +137,7 @@ class RedisClient final : private redis::Client::Sink {
     napi_value keep = nullptr;
     if (napi_open_handle_scope(env_, &scope) != napi_ok) return;
     if (napi_get_reference_value(env_, keep_, &keep) == napi_ok && keep != nullptr) {
+      DeliverState(keep);
       DeliverNumbers(keep);
       DeliverFailures(keep);
       DeliverReplies(keep);
@@ -147,6 +148,14 @@ class RedisClient final : private redis::Client::Sink {
       napi_reference_unref(env_, keep_, nullptr);
     }
     napi_close_handle_scope(env_, scope);
+  }
+
+  /// Whether there is a connection, where that has changed.
+  void DeliverState(napi_value keep) {
+    const bool is_up = !is_closed_ && client_.transport().is_up();
+    if (std::exchange(was_up_, is_up) != is_up) {
+      Call(keep, "changed", std::array{binding::ToJs(env_, is_up)});
+    }
   }
 
   /// In groups: what JavaScript asks on hearing of the first goes out before the next is told. So
@@ -227,6 +236,7 @@ class RedisClient final : private redis::Client::Sink {
   napi_async_cleanup_hook_handle hook_ = nullptr;
   bool holds_ = false;
   bool is_closed_ = false;
+  bool was_up_ = false;  // as JavaScript was told last
   bool is_ending_ = false;
   bool is_released_ = false;
   bool is_gone_ = false;

@@ -14,9 +14,10 @@ namespace rollgate::binding {
 /// text that makes no sense is thrown as an Error.
 ///
 /// keep: what is called back, which lives as long as calls are pending, and as its owner holds it:
-/// { numbers, settle, fail, reply }. settle(count) finds records in the Float64Array `numbers`,
-/// each a call, how many numbers follow, and these: the script's integers. fail(kind, message,
-/// count) finds `count` calls there. reply(call, value) is for commands.
+/// { numbers, settle, fail, reply, changed }. changed(isUp) tells of a connection that is there
+/// now, or not any more; in a cluster of the first and the last. settle(count) finds records in the
+/// Float64Array `numbers`, each a call, how many numbers follow, and these: the script's integers.
+/// fail(kind, message, count) finds `count` calls there. reply(call, value) is for commands.
 ///
 /// functions: attempt(id, cost, records, full, now, policy?) with `now` in us or undefined and
 /// `policy` in place of that of the options, refund(id, at, incarnation, cost, now) and

@@ -42,7 +42,7 @@ napi_value Create(napi_env env, napi_callback_info info) {
   limiter->bytes_to_tell = BytesToTell;
   store.has_own_clock = static_cast<bool>(limiter->clock);
   store.epoch_offset = limiter->epoch_offset;
-  store.on_first_eviction = [state = limiter.get()] { state->has_evicted = true; };
+  store.on_eviction = [state = limiter.get()] { state->has_evicted = true; };
   limiter->attach = [policy, options = std::move(store)](LocalLimiter& attached) {
     std::unique_ptr<SharedStore> found = SharedStore::Attach(policy, options);
     attached.secret = found->secret();

@@ -61,6 +61,17 @@ inline std::span<double> ReadDoubles(napi_env env, napi_value value) {
   return is_array ? std::span(static_cast<double*>(doubles), length) : std::span<double>();
 }
 
+/// The byte of a Uint8Array of one; null for anything else.
+inline const std::uint8_t* ReadByte(napi_env env, napi_value value) {
+  napi_typedarray_type type;
+  std::size_t length;
+  void* bytes;
+  const bool is_byte =
+      napi_get_typedarray_info(env, value, &type, &length, &bytes, nullptr, nullptr) == napi_ok &&
+      type == napi_uint8_array && length == 1;
+  return is_byte ? static_cast<const std::uint8_t*>(bytes) : nullptr;
+}
+
 /// A property of an object, null if it cannot be had.
 inline napi_value Get(napi_env env, napi_value object, const char* name) {
   napi_value value = nullptr;

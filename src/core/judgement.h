@@ -34,7 +34,7 @@ concept Account = requires(const A& account, std::size_t window, std::uint64_t n
 // A policy `P` is a Policy or anything with its accessors.
 
 /// Judges an attempt of `cost` at `now`. Precondition: cost <= policy.smallest_max(). A cost of 0
-/// only asks what is used.
+/// only asks what is used, and how long a next action has to wait: nothing but a block refuses it.
 template <Account A, class P>
 Verdict Judge(const A& account, const P& policy, const Block& block, Micros now,
               std::uint64_t cost) {
@@ -46,7 +46,7 @@ Verdict Judge(const A& account, const P& policy, const Block& block, Micros now,
     return verdict;
   }
   const Micros gap = policy.min_difference();
-  verdict.blocked_by_min_difference = gap > 0 && verdict.at - account.Newest() < gap;
+  verdict.blocked_by_min_difference = cost > 0 && gap > 0 && verdict.at - account.Newest() < gap;
   std::size_t i = 0;
   for (const Window& window : policy.windows()) {
     if (account.Reaches(i++, window.max - cost + 1, verdict.at)) verdict.blocked_by_count = true;
@@ -73,7 +73,7 @@ template <Account A, class P>
 Micros WaitFor(const A& account, const P& policy, const Block& block, Micros now,
                std::uint64_t cost) {
   Micros allowed_at = policy.blocks().empty() ? kLongAgo : block.until;
-  if (policy.min_difference() > 0) {
+  if (cost > 0 && policy.min_difference() > 0) {
     allowed_at = std::max(allowed_at, account.Newest() + policy.min_difference());
   }
   std::size_t i = 0;

@@ -17,7 +17,7 @@ struct MemoryStoreOptions {
   /// Whether the caller's clock may step back. Then what an expired id did may matter again, so ids
   /// are forgotten only to make room where there are max_keys.
   bool clock_may_step_back = false;
-  std::function<void()> on_first_eviction;  ///< must not call the store
+  std::function<void()> on_eviction;  ///< must not call the store, nor throw
 };
 
 /// Owned by one thread.

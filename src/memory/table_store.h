@@ -51,7 +51,7 @@ class TableStore : public Store {
   TableStore(const MemoryStoreOptions& options, std::size_t payload_bytes, Micros retention)
       : table_({payload_bytes, std::max<std::size_t>(options.max_keys, 1), retention,
                 !options.clock_may_step_back, options.secret}),
-        on_first_eviction_(options.on_first_eviction) {}
+        on_eviction_(options.on_eviction) {}
 
   Table& table() { return table_; }
   const Table& table() const { return table_; }
@@ -70,8 +70,9 @@ class TableStore : public Store {
   /// Takes a slot for an id that is not in the table. Its life has begun, its payload is the
   /// caller's to fill.
   Place Insert(const Identity& id, Micros moment, Micros now) {
+    const std::uint64_t evicted = table_.evicted();
     const Place place = table_.Insert(id, moment, now, [this](Slot& slot) { Release(slot); });
-    if (table_.evicted() == 1 && on_first_eviction_) std::exchange(on_first_eviction_, nullptr)();
+    if (table_.evicted() != evicted && on_eviction_) on_eviction_();
     // Far from those of the ids before it, for with GCRA an id's own grows with its actions.
     place.slot->set_incarnation(incarnations_ += 20'251);
     return place;
@@ -94,7 +95,7 @@ class TableStore : public Store {
   }
 
   Table table_;
-  std::function<void()> on_first_eviction_;
+  std::function<void()> on_eviction_;
   std::uint16_t incarnations_ = 0;
   std::uint64_t allowed_ = 0;
   std::uint64_t blocked_ = 0;

@@ -271,7 +271,9 @@ void Client::Finish(Request& request) {
 void Client::OnSettled() {
   if (is_closed_) return;
   transport_->Flush();
-  if (has_results_) {
+  const bool is_up = transport_->is_up();
+  if (has_results_ || is_up != was_up_) {
+    was_up_ = is_up;
     has_results_ = false;
     sink_.Deliver();
     if (is_closed_) return;

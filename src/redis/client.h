@@ -57,7 +57,8 @@ class Client final : private Transport::Owner {
     virtual void OnNumbers(CallId call, const redisReply* const* numbers, std::size_t count) = 0;
     virtual void OnReply(CallId call, const redisReply& reply) = 0;
     virtual void OnFailure(CallId call, const Failure& failure) = 0;
-    /// Results have been told: hand them on. May make more calls, or close the client.
+    /// Results have been told: hand them on; or whether the transport is up has changed. May make
+    /// more calls, or close the client.
     virtual void Deliver() = 0;
 
    protected:
@@ -137,6 +138,7 @@ class Client final : private Transport::Owner {
   std::vector<std::uint8_t> uses_;
   std::vector<CallId> free_calls_;
   bool has_results_ = false;
+  bool was_up_ = false;       // the transport, when results were handed on last
   bool is_in_grace_ = false;  ///< nothing is late before grace_until_, for the loop was
   Millis grace_until_ = 0;
   bool is_closed_ = false;

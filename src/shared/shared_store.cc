@@ -62,11 +62,11 @@ View ViewOf(const Region& region) {
 template <class State>
 class StoreOf final : public SharedStore {
  public:
-  StoreOf(State state, Region region, std::function<void()> on_first_eviction)
+  StoreOf(State state, Region region, std::function<void()> on_eviction)
       : state_(std::move(state)),
         region_(std::move(region)),
         table_(ViewOf(region_), region_.entry()),
-        on_first_eviction_(std::move(on_first_eviction)) {}
+        on_eviction_(std::move(on_eviction)) {}
 
   const Secret& secret() const override { return table_.secret(); }
   Micros epoch_offset() const override { return region_.header().epoch_offset; }
@@ -170,8 +170,9 @@ class StoreOf final : public SharedStore {
       return state_.Expires(table_.state());
     });
     if (insertion == Insertion::kLost) return false;
-    if (insertion == Insertion::kEvicted && ++evicted_ == 1 && on_first_eviction_) {
-      std::exchange(on_first_eviction_, nullptr)();
+    if (insertion == Insertion::kEvicted) {
+      ++evicted_;
+      if (on_eviction_) on_eviction_();
     }
     if (decision != nullptr) state_.DescribeFirst(table_.state(), now, at, cost, *decision);
     return true;
@@ -180,7 +181,7 @@ class StoreOf final : public SharedStore {
   State state_;
   Region region_;
   Table<Hardware> table_;
-  std::function<void()> on_first_eviction_;
+  std::function<void()> on_eviction_;
   std::uint64_t allowed_ = 0;
   std::uint64_t blocked_ = 0;
   std::uint64_t evicted_ = 0;
@@ -193,8 +194,7 @@ std::unique_ptr<SharedStore> AttachWith(const Policy& policy, const SharedStoreO
   Region region = Region::Attach({options.directory, options.name, options.max_keys,
                                   Geometry::RecordWordsFor(state.words()), options.epoch_offset,
                                   configuration});
-  return std::make_unique<StoreOf<State>>(std::move(state), std::move(region),
-                                          options.on_first_eviction);
+  return std::make_unique<StoreOf<State>>(std::move(state), std::move(region), options.on_eviction);
 }
 
 template <class P>

@@ -29,7 +29,7 @@ struct SharedStoreOptions {
   bool has_own_clock = false;
   /// From the clock's readings to times of day, as the first to attach sees it.
   Micros epoch_offset = 0;
-  std::function<void()> on_first_eviction;  ///< must not call the store
+  std::function<void()> on_eviction;  ///< must not call the store, nor throw
 };
 
 /// A Store of one thread whose ids are shared with others. Besides std::bad_alloc its calls throw

@@ -85,7 +85,9 @@ class Table {
   bool Find(const Identity& id) {
     // In a loop, or an attack, an id comes again and again.
     const bool is_same = id == id_ && tag_ != kNoTag;
-    if (is_same && slot_ != kNowhere && Read(*word_)) return IsOfThisGeneration();
+    if (is_same && slot_ != kNowhere && Read(*word_, Access::Load(*word_))) {
+      return IsOfThisGeneration();
+    }
     if (!is_same) Locate(id);
     // Read before the search, so that an insertion by anybody else since then is noticed.
     insertion_ = Access::Load(Home().insertion);
@@ -96,8 +98,8 @@ class Table {
     for (const std::uint64_t bucket : homes_) {
       std::array<Word, kSlotsPerBucket>& words = view_.buckets[bucket].slots;
       for (std::size_t i = 0; i < slots; ++i) {
-        if (controls.Tag(Access::Load(words[i])) != tag) continue;
-        if (!Read(words[i])) continue;
+        const std::uint64_t control = Access::Load(words[i]);
+        if (controls.Tag(control) != tag || !Read(words[i], control)) continue;
         slot_ = bucket * kSlotsPerBucket + i;
         word_ = &words[i];
         return IsOfThisGeneration();
@@ -276,13 +278,13 @@ class Table {
     if (tag_ == kNoTag) tag_ = 1;
   }
 
-  /// Copies the record in a slot if it is that of the id that is looked for.
-  bool Read(const Word& slot) {
+  /// Copies the record in a slot, where a control word was found, if it is that of the id that is
+  /// looked for.
+  bool Read(const Word& slot, std::uint64_t control) {
     const Identity id = id_;
     const std::uint64_t tag = tag_;
     const std::size_t words = words_;
     std::uint64_t* const copy = record_.data();
-    std::uint64_t control = Access::Load(slot);
     for (int tries = 0; controls_.Tag(control) == tag; ++tries) {
       if (tries == kMostTries) Corrupt("an id never stands still");
       const Word* const record = RecordOf(control);

@@ -14,6 +14,8 @@ const TOPICS = {
   'taking back': require('./behaviours/taking-back'),
   'several windows': require('./behaviours/several-windows'),
   blocks: require('./behaviours/blocks'),
+  waiting: require('./behaviours/waiting'),
+  observation: require('./behaviours/observation'),
   clocks: require('./behaviours/clocks'),
   options: require('./behaviours/options'),
 };

@@ -110,6 +110,26 @@ test.each(blocksOf('docs/algorithms.md').map((code, i) => [i + 1, code]))(
   },
 );
 
+const waitingOutputs = ['first\nsecond\nthird\nfourth\n', '8\n'];
+
+test.each(blocksOf('docs/waiting.md').map((code, i) => [i + 1, code]))(
+  'docs/waiting.md: program %i prints what it says',
+  async (which, code) => {
+    const stdout = waitingOutputs[which - 1];
+    expect(await run(code)).toEqual({ status: 0, stdout, stderr: '' });
+  },
+);
+
+const observabilityOutputs = ['', 'ada was refused for 1000 ms\n'];
+
+test.each(blocksOf('docs/observability.md').map((code, i) => [i + 1, code]))(
+  'docs/observability.md: program %i prints what it says',
+  async (which, code) => {
+    const stdout = observabilityOutputs[which - 1];
+    expect(await run(code)).toEqual({ status: 0, stdout, stderr: '' });
+  },
+);
+
 test.each(blocksOf('docs/middleware.md').map((code, i) => [i + 1, code]))(
   'docs/middleware.md: program %i runs',
   async (_which, code) => {

@@ -103,6 +103,20 @@ describe('loading', () => {
     expect(imported).toEqual([true, [name, 'default'].sort()]);
   });
 
+  test('rollgate/metrics gives registerMetrics, by require and import', async () => {
+    const found = await askProgram(
+      `
+      import * as all from 'rollgate/metrics';
+      import { createRequire } from 'node:module';
+      const required = createRequire(import.meta.url)('rollgate/metrics');
+      const same = required.registerMetrics === all.registerMetrics;
+      console.log(JSON.stringify([same, Object.keys(all), Object.keys(required)]));
+    `,
+      { type: 'module' },
+    );
+    expect(found).toEqual([true, ['registerMetrics'], ['registerMetrics']]);
+  });
+
   test('loading changes nothing that belongs to others', async () => {
     const found = await askProgram(`
       const snapshot = () => [

@@ -54,6 +54,8 @@ const subpaths = `
 import createFastify from 'fastify';
 import { rateLimit } from 'express-rate-limit';
 import plugin, { rollgate, type RollgateFastifyOptions } from 'rollgate/fastify';
+import { register } from 'prom-client';
+import { type Metrics, registerMetrics } from 'rollgate/metrics';
 import Store, { RollgateStore, type RollgateStoreOptions } from 'rollgate/store';
 const options: RollgateFastifyOptions = { limit: 2 };
 const app = createFastify();
@@ -63,6 +65,7 @@ app.get('/', (request) => request.rateLimit?.remaining);
 const given: RollgateStoreOptions = { maxInInterval: 5 };
 rateLimit({ store: new RollgateStore(given) });
 export const store: RollgateStore = new Store();
+export const metrics: Metrics = registerMetrics({ register });
 `;
 const throughDefault = `import RateLimiter from 'rollgate';\n${useOfAll}`;
 const throughRequire = `import RateLimiter = require('rollgate');\n${useOfAll}`;
@@ -114,7 +117,7 @@ beforeEach(() => {
   folder = fs.mkdtempSync(path.join(os.tmpdir(), 'rollgate-types-'));
   fs.mkdirSync(path.join(folder, 'node_modules'));
   fs.symlinkSync(ROOT, path.join(folder, 'node_modules', 'rollgate'), 'junction');
-  for (const name of ['@types', 'fastify', 'express-rate-limit']) {
+  for (const name of ['@types', 'fastify', 'express-rate-limit', 'prom-client']) {
     const [from, to] = [ROOT, folder].map((place) => path.join(place, 'node_modules', name));
     fs.symlinkSync(from, to, 'junction');
   }

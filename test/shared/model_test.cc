@@ -182,7 +182,7 @@ class Orders {
 
 std::string Text(const End& end) {
   std::string text;
-  for (const std::int64_t value : end) text += " " + std::to_string(value);
+  for (const std::int64_t value : end) text.append(" ").append(std::to_string(value));
   return text;
 }
 

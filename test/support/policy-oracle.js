@@ -256,8 +256,9 @@ class PolicyOracle {
     return this.blockUntil !== null && at < this.blockUntil;
   }
 
-  isTooSoon(at) {
-    return this.newest !== null && this.minDifference > 0n && at - this.newest < this.minDifference;
+  isTooSoon(at, cost) {
+    const { newest, minDifference } = this;
+    return cost > 0n && newest !== null && minDifference > 0n && at - newest < minDifference;
   }
 
   isOver({ state, max }, at, cost) {
@@ -267,7 +268,7 @@ class PolicyOracle {
   blockedBy(at, cost) {
     if (this.isBlockedAt(at)) return 4;
     const byCount = this.windows.some((window) => this.isOver(window, at, cost)) ? 1 : 0;
-    return byCount + (this.isTooSoon(at) ? 2 : 0);
+    return byCount + (this.isTooSoon(at, cost) ? 2 : 0);
   }
 
   startBlock(at) {

@@ -18,6 +18,7 @@ import {
   type RateLimitOptions,
   rateLimit,
   type Stats,
+  type WaitOptions,
   type WindowState,
   type WithRateLimit,
 } from '../../lib';
@@ -132,6 +133,13 @@ expectType<Promise<LimitInfo>>(limiter.wouldLimitWithInfo(1n));
 expectType<Decision>(limiter.attempt());
 expectType<Decision>(limiter.attempt('id', { cost: 2 }));
 expectType<Decision>(limiter.peek('id', {}));
+expectType<Promise<Decision>>(limiter.wait());
+expectType<Promise<Decision>>(limiter.wait('id', {}));
+expectType<Promise<Decision>>(
+  limiter.wait(1n, { cost: 2, signal: AbortSignal.timeout(1), deadline: 5, maxQueue: 5 }),
+);
+expectType<Promise<Decision>>(limiter.wait(null, { signal: undefined, deadline: undefined }));
+expectAssignable<WaitOptions>({ cost: 1 });
 expectType<Decision[]>(limiter.attemptMany(['a', 1, 2n, null, undefined]));
 declare const manyIds: readonly string[];
 expectType<Decision[]>(limiter.attemptMany(manyIds));
@@ -146,6 +154,13 @@ expectError(limiter.limit(true));
 expectError(limiter.limit('id', () => {}));
 expectError(limiter.wouldLimit({}));
 expectError(limiter.limitWithInfo(['id']));
+expectError(limiter.wait({}));
+expectError(limiter.wait('id', 5));
+expectError(limiter.wait('id', { deadline: '5' }));
+expectError(limiter.wait('id', { deadline: new Date() }));
+expectError(limiter.wait('id', { signal: new AbortController() }));
+expectError(limiter.wait('id', { timeout: 5 }));
+expectError(limiter.attempt('id', { deadline: 5 }));
 expectError(limiter.attempt('id', 2));
 expectError(limiter.attempt('id', { cost: '2' }));
 expectError(limiter.attempt('id', { costs: 2 }));

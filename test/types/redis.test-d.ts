@@ -95,6 +95,8 @@ expectType<Promise<LimitInfo>>(limiter.limitWithInfo('id'));
 expectType<Promise<LimitInfo>>(limiter.wouldLimitWithInfo('id'));
 expectType<Promise<Decision>>(limiter.attempt('id', { cost: 2 }));
 expectType<Promise<Decision>>(limiter.peek('id'));
+expectType<Promise<Decision>>(limiter.wait('id', { cost: 2, deadline: 5 }));
+expectError(limiter.wait('id', { deadline: 5n }));
 expectType<Promise<Decision[]>>(limiter.attemptMany(['a', 1]));
 expectType<Promise<void>>(limiter.clear('id'));
 expectType<Promise<void>>(limiter.clearAll());

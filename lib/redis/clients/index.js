@@ -22,6 +22,7 @@ const nodeRedisCluster = require('./node-redis-cluster');
  *   isCluster: boolean,
  *   send: (key: string | undefined, args: string[]) => Promise<unknown>,
  *   masters: () => Promise<{ send: (args: string[]) => Promise<unknown> }[]>,
+ *   isUp: () => boolean | null,
  *   isClosed: () => boolean,
  *   hint: () => string | undefined,
  * }} Adapter `prefix` stands before every key; `key` is the full one, by which a cluster finds the

@@ -43,6 +43,7 @@ module.exports = {
         await run(['ping']); // only then are its nodes known
         return client.nodes('master').map((node) => ({ send: commandsOf(node) }));
       },
+      isUp: () => client.status === 'ready',
       isClosed: () => client.status === 'end',
       hint: () => undefined,
     };

@@ -37,6 +37,7 @@ module.exports = {
       isCluster: false,
       send: (_key, args) => send(args),
       masters: async () => [{ send }],
+      isUp: () => client.ready === true,
       isClosed: () => client.closing === true,
       hint: () => undefined,
     };

@@ -33,6 +33,7 @@ module.exports = {
           }),
         );
       },
+      isUp: () => null, // each of its nodes has a state of its own
       isClosed: open.isClosed,
       hint: open.hint,
     };

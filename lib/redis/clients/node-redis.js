@@ -53,6 +53,7 @@ module.exports = {
         return send(args);
       },
       masters: async () => [{ send }],
+      isUp: () => client.isReady ?? null, // a pool does not tell
       isClosed: open.isClosed,
       hint: open.hint,
     };

@@ -7,7 +7,8 @@
 -- ARGV[2]  attempt, peek: 'brief' or 'full', which is how much to reply
 --          refund: the moment the attempt was recorded at in us, a comma, and its incarnation
 -- ARGV[3]  the time in us; '' for the server's own
--- ARGV[4]  cost, an integer from 1 to the smallest max; a peek with 0 tells what is used
+-- ARGV[4]  cost, an integer from 1 to the smallest max; a peek with 0 tells what is used, and for
+--          how long a next action has to wait
 -- ARGV[5]  '1' if blocked attempts count as actions, else '0'
 -- ARGV[6]  minDifference in us
 -- ARGV[7]  blockFor: the lengths of the first block, the second and so on in us, separated by
@@ -280,9 +281,11 @@ end
 -- How long from `now` until an attempt of cost `places` passes.
 local function wait_for(places, at)
   local wait = 0
-  if newest and min_difference > 0 then wait = newest + min_difference - at end
-  for i = 1, window_count do
-    if places > 0 then wait = max_of(wait, below(i, maxes[i] - places + 1, at)) end
+  if places > 0 then
+    if newest and min_difference > 0 then wait = newest + min_difference - at end
+    for i = 1, window_count do
+      wait = max_of(wait, below(i, maxes[i] - places + 1, at))
+    end
   end
   if block_until then wait = max_of(wait, block_until - at) end
   return wait <= 0 and 0 or wait + (at - now)
@@ -301,8 +304,8 @@ local function judge()
   if algorithm.clamps and newest and newest > now then at = newest end
   if block_until and at < block_until then return 4, at, false end
   local by_count, by_min_difference = 0, 0
-  if newest and min_difference > 0 and at - newest < min_difference then by_min_difference = 2 end
   if cost > 0 then
+    if newest and min_difference > 0 and at - newest < min_difference then by_min_difference = 2 end
     for i = 1, window_count do
       if below(i, maxes[i] - cost + 1, at) > 0 then by_count = 1 end
     end

@@ -6,7 +6,8 @@
 -- ARGV[2]  attempt, peek: 'brief' or 'full', which is how much to reply
 --          refund: the moment the attempt was recorded at in us, a comma, and its incarnation
 -- ARGV[3]  the time in us; '' for the server's own
--- ARGV[4]  cost, an integer from 1 to the smallest max; a peek with 0 tells what is used
+-- ARGV[4]  cost, an integer from 1 to the smallest max; a peek with 0 tells what is used, and for
+--          how long a next action has to wait
 -- ARGV[5]  '1' if blocked attempts count as actions, else '0'
 -- ARGV[6]  minDifference in us
 -- ARGV[7]  blockFor: the lengths of the first block, the second and so on in us, separated by
@@ -483,7 +484,7 @@ local function wait_for(places, at, recorded)
   local last, allowed_at = now, now
   if total > 0 then
     last = nth_after(1, at, recorded)
-    allowed_at = last + min_difference
+    if places > 0 then allowed_at = last + min_difference end
   end
   for i = 1, window_count do
     local n = maxes[i] - places + 1
@@ -601,7 +602,7 @@ for i = done + 1, key_count do
     if block_until and at < block_until then
       by_block = 4
     elseif newest then
-      if at - newest < min_difference then by_min_difference = 2 end
+      if cost > 0 and at - newest < min_difference then by_min_difference = 2 end
       for w = 1, window_count do
         local n = maxes[w] - cost + 1
         if cost > 0 and size() >= n and at - nth(n) < intervals[w] then by_count = 1 end

@@ -1,0 +1,179 @@
+// rollgate/metrics on prom-client: what is registered, read and taken away again.
+'use strict';
+
+const { Registry, register: globalRegister } = require('prom-client');
+const RateLimiter = require('../..');
+const { registerMetrics } = require('../../lib/metrics');
+const { createPlainKv } = require('../support/kv-stores');
+const { catchError, setUp } = require('../support/set-up');
+const { runProgram } = require('../support/run-program');
+
+let register;
+
+beforeEach(() => {
+  register = new Registry();
+});
+
+/** By name and labels: the values that a scrape reads. */
+async function scrape(from = register) {
+  const text = await from.metrics();
+  const lines = text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
+  return Object.fromEntries(lines.map((line) => line.split(/ (?=\S+$)/)).map(([k, v]) => [k, +v]));
+}
+
+test('what a limiter has decided and holds is read when it is asked for', async () => {
+  const { limiter } = setUp({ maxKeys: 2 });
+  jest.spyOn(process, 'emitWarning').mockImplementation(() => {});
+  const metrics = registerMetrics({ limiters: { api: limiter }, register });
+  limiter('a');
+  limiter('a');
+  limiter('a');
+  limiter.attemptMany(['b', 'c']);
+  const expected = {
+    'rollgate_decisions_total{limiter="api",outcome="allowed"}': 4,
+    'rollgate_decisions_total{limiter="api",outcome="blocked"}': 1,
+    'rollgate_errors_total{limiter="api"}': 0,
+    'rollgate_evictions_total{limiter="api"}': 1,
+    'rollgate_keys{limiter="api"}': 2,
+    'rollgate_memory_bytes{limiter="api"}': limiter.stats().bytes,
+  };
+  expect(await scrape()).toEqual(expected);
+  expect(await scrape()).toEqual(expected);
+  limiter('b');
+  expect(await scrape()).toMatchObject({
+    'rollgate_decisions_total{limiter="api",outcome="allowed"}': 5,
+  });
+  metrics.unregister();
+});
+
+test('counters are counters and the others gauges, each with a help text', async () => {
+  registerMetrics({ register }).unregister();
+  const metrics = registerMetrics({ register, prefix: 'app_' });
+  const kinds = (await register.getMetricsAsJSON()).map(({ name, type, help }) => {
+    expect(help).not.toBe('');
+    return `${name} ${type}`;
+  });
+  expect(kinds).toEqual([
+    'app_decisions_total counter',
+    'app_errors_total counter',
+    'app_evictions_total counter',
+    'app_fallbacks_total counter',
+    'app_keys gauge',
+    'app_memory_bytes gauge',
+    'app_pending_calls gauge',
+    'app_redis_up gauge',
+    'app_redis_call_duration_seconds histogram',
+  ]);
+  metrics.unregister();
+  expect(await register.getMetricsAsJSON()).toEqual([]);
+});
+
+test('a limiter whose store is elsewhere has its own: fallbacks, pending calls, no keys', async () => {
+  const kv = createPlainKv();
+  const options = { interval: 60_000, maxInInterval: 1, namespace: 'n', onError: 'allow' };
+  const limiter = RateLimiter({ kv, ...options });
+  const metrics = registerMetrics({ register });
+  metrics.add('elsewhere', limiter);
+  await limiter('a');
+  await limiter('a');
+  kv.get = () => {
+    throw new Error('broken');
+  };
+  await limiter('a');
+  expect(await scrape()).toEqual({
+    'rollgate_decisions_total{limiter="elsewhere",outcome="allowed"}': 2,
+    'rollgate_decisions_total{limiter="elsewhere",outcome="blocked"}': 1,
+    'rollgate_errors_total{limiter="elsewhere"}': 1,
+    'rollgate_evictions_total{limiter="elsewhere"}': 0,
+    'rollgate_fallbacks_total{limiter="elsewhere"}': 1,
+    'rollgate_pending_calls{limiter="elsewhere"}': 0,
+  });
+  metrics.unregister();
+});
+
+test('limiters come and go', async () => {
+  const one = setUp().limiter;
+  const other = setUp().limiter;
+  const metrics = registerMetrics({ limiters: { one }, register });
+  metrics.add('other', other);
+  one('a');
+  other('a');
+  const allowed = (name) => `rollgate_decisions_total{limiter="${name}",outcome="allowed"}`;
+  expect(await scrape()).toMatchObject({ [allowed('one')]: 1, [allowed('other')]: 1 });
+  expect([metrics.remove('one'), metrics.remove('one')]).toEqual([true, false]);
+  await other.close();
+  expect(await scrape()).toEqual({});
+  metrics.add('one', one);
+  expect(await scrape()).toMatchObject({ [allowed('one')]: 1 });
+  metrics.unregister();
+});
+
+test("without a registry they are in prom-client's own", async () => {
+  const { limiter } = setUp();
+  const metrics = registerMetrics({ limiters: { mine: limiter } });
+  expect(await scrape(globalRegister)).toMatchObject({ 'rollgate_keys{limiter="mine"}': 0 });
+  metrics.unregister();
+  expect(await scrape(globalRegister)).toEqual({});
+});
+
+test.each([
+  [{ limiter: 5 }, TypeError, /^unknown option "limiter"/],
+  [{ limiters: { api: 5 } }, TypeError, /^option 'limiters.api': expected a limiter, got 5$/],
+  [{ limiters: { api: () => 0 } }, TypeError, /^option 'limiters.api'/],
+  [{ limiters: [] }, TypeError, /^option 'limiters'/],
+  [{ register: {} }, TypeError, /^option 'register': expected a Registry of prom-client/],
+  [{ register: null }, TypeError, /^option 'register'/],
+  [{ prefix: 5 }, TypeError, /^option 'prefix'/],
+  [{ prefix: 'my-' }, RangeError, /^option 'prefix'/],
+  [{ buckets: [] }, TypeError, /^option 'buckets'/],
+  [{ buckets: [1, 0.5] }, TypeError, /^option 'buckets'/],
+  [5, TypeError, /^option 'options'/],
+])('%p are refused, and nothing is registered', async (options, kind, message) => {
+  const given = typeof options === 'object' ? { register, ...options } : options;
+  const error = catchError(() => registerMetrics(given));
+  expect(error).toBeInstanceOf(kind);
+  expect(error).toMatchObject({ code: 'ERR_ROLLGATE_OPTION' });
+  expect(error.message).toMatch(message);
+  expect(await register.getMetricsAsJSON()).toEqual([]);
+});
+
+test('a name stands for one limiter, and a limiter has one name', async () => {
+  const { limiter } = setUp();
+  const metrics = registerMetrics({ limiters: { api: limiter }, register });
+  for (const [name, added, message] of [
+    ['api', setUp().limiter, "'api': there is another limiter already"],
+    ['again', limiter, "'again': there is this limiter as 'api' already"],
+    [5, limiter, "option 'name': expected a string, got 5"],
+    ['x', {}, "option 'limiter': expected a limiter, got an object"],
+  ]) {
+    const error = catchError(() => metrics.add(name, added));
+    expect(error).toMatchObject({ code: 'ERR_ROLLGATE_OPTION', message });
+  }
+  metrics.unregister();
+  const twice = { a: limiter, b: limiter };
+  expect(catchError(() => registerMetrics({ limiters: twice, register }))).toBeInstanceOf(
+    TypeError,
+  );
+  expect(await register.getMetricsAsJSON()).toEqual([]);
+});
+
+test('without prom-client the error says what is missing', async () => {
+  const { code, stdout } = await runProgram(`
+    const Module = require('node:module');
+    const load = Module._load;
+    Module._load = (name, ...rest) => {
+      if (name === 'prom-client') throw Object.assign(new Error(name), { code: 'MODULE_NOT_FOUND' });
+      return load(name, ...rest);
+    };
+    const { registerMetrics } = require('rollgate/metrics');
+    try {
+      registerMetrics();
+    } catch (error) {
+      console.log(error.code, error.message, error.cause.code);
+    }
+  `);
+  expect(code).toBe(0);
+  expect(stdout).toBe(
+    "ERR_ROLLGATE_UNSUPPORTED rollgate/metrics needs prom-client: run 'npm install prom-client' MODULE_NOT_FOUND\n",
+  );
+});

@@ -1,0 +1,406 @@
+// wait() in memory, on timers and a clock that tests move: when somebody is let in, gives up or is refused.
+'use strict';
+
+const { getEventListeners } = require('node:events');
+const RateLimiter = require('../..');
+const { errorOf } = require('../support/outcome');
+
+const DEADLINE = 'ERR_ROLLGATE_WAIT_DEADLINE';
+
+beforeEach(() => {
+  jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask'] });
+});
+afterEach(() => {
+  jest.useRealTimers();
+});
+
+/** One in 100 ms unless `options` say otherwise, by a clock that moves with the timers; counts its readings. */
+function setUp(options) {
+  const asked = { times: 0 };
+  const limiter = RateLimiter({
+    interval: 100,
+    maxInInterval: 1,
+    clock: () => {
+      asked.times += 1;
+      return performance.now();
+    },
+    ...options,
+  });
+  return { limiter, asked };
+}
+
+/** What became of each promise so far: its Decision, its error, or undefined. */
+function follow(promises) {
+  const ends = promises.map(() => undefined);
+  promises.forEach((promise, i) => {
+    promise.then(
+      (decision) => {
+        ends[i] = decision;
+      },
+      (error) => {
+        ends[i] = error;
+      },
+    );
+  });
+  return {
+    ends,
+    letIn: () => ends.filter((end) => end?.allowed).length,
+  };
+}
+
+const advance = (ms) => jest.advanceTimersByTimeAsync(ms);
+
+describe('being let in', () => {
+  test('where there is room it has happened when the call returns, and no timer was set', async () => {
+    const { limiter } = setUp();
+    const waiting = limiter.wait('a');
+    expect(limiter.stats()).toMatchObject({ keys: 1, allowed: 1, blocked: 0 });
+    expect(jest.getTimerCount()).toBe(0);
+    expect(await waiting).toEqual({
+      allowed: true,
+      timeLeft: 0,
+      actionsLeft: 0,
+      resetIn: 100,
+      blockedBy: null,
+      limits: [{ interval: 100, maxInInterval: 1, used: 1, remaining: 0, resetIn: 100 }],
+    });
+  });
+
+  test('nobody is before timeLeft has passed, and at it the first is', async () => {
+    const { limiter, asked } = setUp();
+    limiter('a');
+    const { letIn } = follow([limiter.wait('a'), limiter.wait('a')]);
+    const before = asked.times;
+    await advance(99);
+    expect([letIn(), asked.times - before]).toEqual([0, 0]);
+    await advance(1);
+    expect(letIn()).toBe(1);
+    await advance(99);
+    expect(letIn()).toBe(1);
+    await advance(1);
+    expect(letIn()).toBe(2);
+    expect(jest.getTimerCount()).toBe(0);
+  });
+
+  test('a thousand who wait for one id have one timer, and ask no more often than they are let in', async () => {
+    const { limiter, asked } = setUp({ maxInInterval: 10 });
+    const waiting = follow(Array.from({ length: 1010 }, () => limiter.wait('a')));
+    expect(jest.getTimerCount()).toBe(1);
+    await advance(100 * 100);
+    expect(waiting.letIn()).toBe(1010);
+    // Each is an attempt. The first ten peek on their own, then one peek finds a window empty, one full.
+    expect(asked.times).toBeLessThanOrEqual(1010 + 10 + 2 * 101);
+    expect(limiter.stats()).toMatchObject({ allowed: 1010, blocked: 0 });
+    expect(jest.getTimerCount()).toBe(0);
+  });
+
+  test('with minDifference they come one by one, and none is refused', async () => {
+    const { limiter } = setUp({ maxInInterval: 5, minDifference: 10 });
+    const waiting = follow(Array.from({ length: 6 }, () => limiter.wait('a')));
+    await advance(40);
+    expect(waiting.letIn()).toBe(5);
+    await advance(59);
+    expect(waiting.letIn()).toBe(5);
+    await advance(1);
+    expect(waiting.letIn()).toBe(6);
+    expect(limiter.stats()).toMatchObject({ allowed: 6, blocked: 0 });
+  });
+
+  test.each([['sliding-window-log'], ['sliding-window-counter'], ['fixed-window'], ['gcra']])(
+    '%s: whatever the costs and the windows, none is refused',
+    async (algorithm) => {
+      const limits = [
+        { interval: 70, maxInInterval: 5 },
+        { interval: 1000.5, maxInInterval: 23 },
+      ];
+      const { limiter } = setUp({
+        limits,
+        algorithm,
+        interval: undefined,
+        maxInInterval: undefined,
+      });
+      const costs = Array.from({ length: 60 }, (_, i) => 1 + ((i * 7) % 5));
+      const waiting = follow(costs.map((cost) => limiter.wait('a', { cost })));
+      await advance(20_000);
+      expect(waiting.letIn()).toBe(60);
+      expect(limiter.stats()).toMatchObject({ allowed: 60, blocked: 0 });
+    },
+  );
+
+  test('a refusal that others got in between lengthens the wait', async () => {
+    const { limiter } = setUp();
+    limiter('a');
+    const { letIn } = follow([limiter.wait('a')]);
+    await advance(60);
+    expect(limiter('a')).toBe(100);
+    await advance(99);
+    expect(letIn()).toBe(0);
+    await advance(1);
+    expect(letIn()).toBe(1);
+  });
+
+  test('waits of more than 2^31 ms are waited for', async () => {
+    const interval = 2 ** 32;
+    const { limiter } = setUp({ interval });
+    limiter('a');
+    const deadline = interval + 1000;
+    const { letIn } = follow([limiter.wait('a', { deadline })]);
+    await advance(interval - 1);
+    expect(letIn()).toBe(0);
+    await advance(1);
+    expect(letIn()).toBe(1);
+    expect(jest.getTimerCount()).toBe(0);
+  });
+
+  test('when a hundred thousand are let in at once, others have a turn in between', async () => {
+    const { limiter } = setUp({ maxInInterval: 100_000 });
+    limiter.attempt('a', { cost: 100_000 });
+    const waiting = follow(Array.from({ length: 100_000 }, () => limiter.wait('a')));
+    let atMyTurn;
+    const turn = new Promise((resolve) => {
+      setTimeout(() => {
+        setImmediate(() => {
+          atMyTurn = waiting.letIn();
+          resolve();
+        });
+      }, 100);
+    });
+    jest.advanceTimersByTime(100);
+    await turn;
+    expect(atMyTurn).toBeLessThan(100_000);
+    while (waiting.letIn() < 100_000) await new Promise((resolve) => setImmediate(resolve));
+    expect(limiter.stats()).toMatchObject({ allowed: 100_001, blocked: 0 });
+  });
+
+  test("a clock of one's own is asked again when its timeLeft has passed in real time", async () => {
+    let nowMs = 0;
+    const { limiter } = setUp({ clock: () => nowMs });
+    limiter('a');
+    const { letIn } = follow([limiter.wait('a')]);
+    await advance(1000);
+    expect(letIn()).toBe(0);
+    nowMs = 100;
+    await advance(100);
+    expect(letIn()).toBe(1);
+  });
+});
+
+describe('giving up', () => {
+  test('a signal that has aborted already is all that is looked at', async () => {
+    const { limiter, asked } = setUp();
+    const reason = { any: 'reason' };
+    const signal = AbortSignal.abort(reason);
+    expect(await errorOf(limiter.wait('a', { signal }))).toBe(reason);
+    expect(asked.times).toBe(0);
+  });
+
+  test('once let in, the signal changes nothing, and nobody listens to it', async () => {
+    const { limiter } = setUp();
+    const { signal, abort } = withAbort();
+    const atOnce = limiter.wait('a', { signal });
+    const later = limiter.wait('a', { signal });
+    expect(getEventListeners(signal, 'abort')).toHaveLength(1);
+    await advance(100);
+    expect(getEventListeners(signal, 'abort')).toHaveLength(0);
+    abort();
+    expect([await atOnce, await later]).toMatchObject([{ allowed: true }, { allowed: true }]);
+  });
+
+  test('who leaves in the middle leaves the order of the others, and the time of the first', async () => {
+    const { limiter, asked } = setUp();
+    limiter('a');
+    const signals = Array.from({ length: 5 }, withAbort);
+    const { ends, letIn } = follow(signals.map(({ signal }) => limiter.wait('a', { signal })));
+    const before = asked.times;
+    await advance(50);
+    for (const i of [0, 2, 4]) signals[i].abort();
+    await advance(49);
+    expect([letIn(), asked.times - before]).toEqual([0, 0]);
+    await advance(1);
+    expect(ends.map((end) => end?.allowed ?? end?.name)).toEqual([
+      'AbortError',
+      true,
+      'AbortError',
+      undefined,
+      'AbortError',
+    ]);
+    await advance(100);
+    expect(ends[3]).toMatchObject({ allowed: true });
+    expect(jest.getTimerCount()).toBe(0);
+  });
+
+  test('when the first leaves, a cheaper one behind does not wait for what only the first had to', async () => {
+    const { limiter } = setUp({ maxInInterval: 3 });
+    limiter.attempt('a', { cost: 2 });
+    const { signal, abort } = withAbort();
+    const { letIn } = follow([limiter.wait('a', { signal, cost: 2 }), limiter.wait('a')]);
+    await advance(10);
+    expect(letIn()).toBe(0);
+    abort();
+    await advance(0);
+    expect(letIn()).toBe(1);
+  });
+
+  test('a hundred thousand leave by one signal, to which one listened, and nobody asks again', async () => {
+    const { limiter, asked } = setUp();
+    limiter('a');
+    const { signal, abort } = withAbort();
+    const many = Array.from({ length: 100_000 }, () =>
+      limiter.wait('a', { signal, deadline: 1e6 }),
+    );
+    expect(getEventListeners(signal, 'abort')).toHaveLength(1);
+    const before = asked.times;
+    abort();
+    const ends = await Promise.allSettled(many);
+    expect(ends.every(({ reason }) => reason === signal.reason)).toBe(true);
+    expect(asked.times).toBe(before);
+    expect(jest.getTimerCount()).toBe(0);
+    expect(await limiter.wait('b')).toMatchObject({ allowed: true });
+  });
+
+  test('a deadline ends the wait of those who stand behind others', async () => {
+    const { limiter } = setUp({ maxInInterval: 2 });
+    limiter('a');
+    const { ends } = follow([
+      limiter.wait('a', { cost: 2 }),
+      limiter.wait('a', { deadline: 50 }), // for which there is room
+      limiter.wait('a', { deadline: 150 }), // behind one who fills the window at 100
+    ]);
+    await advance(49);
+    expect(ends[1]).toBeUndefined();
+    await advance(1);
+    expect(ends[1]).toMatchObject({
+      code: DEADLINE,
+      message: 'the action was not allowed within 50 ms',
+    });
+    await advance(50);
+    expect(ends[0]).toMatchObject({ allowed: true });
+    expect(ends[2]).toMatchObject({
+      code: DEADLINE,
+      message: 'the action will not be for another 100 ms, and so not allowed within 150 ms',
+    });
+    expect(jest.getTimerCount()).toBe(0);
+  });
+
+  test('a deadline of 0 takes what there is at once', async () => {
+    const { limiter } = setUp();
+    expect(await limiter.wait('a', { deadline: 0 })).toMatchObject({ allowed: true });
+    expect(await errorOf(limiter.wait('a', { deadline: 0 }))).toMatchObject({ code: DEADLINE });
+    expect(jest.getTimerCount()).toBe(0);
+  });
+
+  test('a deadline that can be met is kept', async () => {
+    const { limiter } = setUp();
+    limiter('a');
+    const { letIn } = follow([limiter.wait('a', { deadline: 101 })]);
+    await advance(100);
+    expect(letIn()).toBe(1);
+    expect(jest.getTimerCount()).toBe(0);
+  });
+
+  test('close ends the wait of all at once, and leaves no timer', async () => {
+    const { limiter } = setUp();
+    const { signal } = withAbort();
+    limiter.attemptMany(['a', 'b']);
+    const { ends } = follow(
+      ['a', 'a', 'b'].map((id) => limiter.wait(id, { signal, deadline: 1e6 })),
+    );
+    limiter.close();
+    expect(jest.getTimerCount()).toBe(0);
+    expect(getEventListeners(signal, 'abort')).toHaveLength(0);
+    await advance(0);
+    expect(ends.map(({ code }) => code)).toEqual(Array(3).fill('ERR_ROLLGATE_CLOSED'));
+  });
+});
+
+/** A signal, and what aborts it. */
+function withAbort() {
+  const controller = new AbortController();
+  return { signal: controller.signal, abort: (reason) => controller.abort(reason) };
+}
+
+describe('a clock that does something else', () => {
+  test('throws: the first fails, and the next has its turn', async () => {
+    const { limiter } = setUp({ clock: () => nowOf() });
+    let nowOf = () => performance.now();
+    limiter('a');
+    const { ends } = follow([limiter.wait('a'), limiter.wait('a'), limiter.wait('a')]);
+    let failures = 0;
+    nowOf = () => {
+      if (++failures > 2) return performance.now();
+      throw new Error('out of order');
+    };
+    await advance(100);
+    expect(ends.map((end) => end?.code ?? end?.allowed)).toEqual([
+      'ERR_ROLLGATE_CLOCK',
+      'ERR_ROLLGATE_CLOCK',
+      true,
+    ]);
+  });
+
+  test('aborts the very wait, closes the limiter, or waits itself', async () => {
+    let inClock = () => {};
+    const { limiter } = setUp({
+      maxInInterval: 2,
+      clock: () => {
+        const call = inClock;
+        inClock = () => {};
+        call();
+        return performance.now();
+      },
+    });
+    limiter.attempt('a', { cost: 2 });
+    const { signal, abort } = withAbort();
+    inClock = abort;
+    expect((await errorOf(limiter.wait('a', { signal }))).name).toBe('AbortError');
+    let inner;
+    inClock = () => {
+      inner = limiter.wait('b');
+    };
+    expect(await limiter.wait('b')).toMatchObject({ allowed: true, actionsLeft: 1 });
+    expect(await inner).toMatchObject({ allowed: true, actionsLeft: 0 });
+    inClock = () => limiter.close();
+    expect(await errorOf(limiter.wait('c'))).toMatchObject({ code: 'ERR_ROLLGATE_CLOSED' });
+  });
+});
+
+describe('options', () => {
+  const { signal } = new AbortController();
+
+  test.each([
+    [{ deadline: '5' }, TypeError, /^option 'deadline': expected a number of ms .*got "5"/],
+    [{ deadline: -1 }, RangeError, /^option 'deadline'/],
+    [{ deadline: Number.NaN }, RangeError, /^option 'deadline'/],
+    [{ deadline: Infinity }, RangeError, /^option 'deadline'/],
+    [{ deadline: Date.now() + 5000 }, RangeError, /ms from the call on/],
+    [{ signal: {} }, TypeError, /^option 'signal': expected an AbortSignal, got an object$/],
+    [{ signal: null }, TypeError, /^option 'signal'/],
+    [{ signal: new AbortController() }, TypeError, /^option 'signal'/],
+    [{ maxQueue: 0 }, RangeError, /^option 'maxQueue': expected an integer >= 1, got 0$/],
+    [{ maxQueue: '5' }, TypeError, /^option 'maxQueue'/],
+    [{ timeout: 5 }, TypeError, /^unknown option "timeout" \(string\) in wait options/],
+    [5, TypeError, /^option 'wait options': expected an object, got 5$/],
+    [null, TypeError, /^option 'wait options'/],
+    [[], TypeError, /^option 'wait options'/],
+  ])('%p are refused', async (options, kind, message) => {
+    const { limiter, asked } = setUp();
+    const error = await errorOf(limiter.wait('a', options));
+    expect(error).toBeInstanceOf(kind);
+    expect(error).toMatchObject({
+      code: 'ERR_ROLLGATE_OPTION',
+      message: expect.stringMatching(message),
+    });
+    expect(asked.times).toBe(0);
+  });
+
+  test.each([
+    [undefined],
+    [{}],
+    [{ cost: undefined, signal: undefined, deadline: undefined, maxQueue: undefined }],
+    [{ cost: 1, signal, deadline: 0.5, maxQueue: 1 }],
+    [{ maxQueue: Number.MAX_VALUE, deadline: 1e11 }],
+  ])('%p are taken', async (options) => {
+    const { limiter } = setUp();
+    expect(await limiter.wait('a', options)).toMatchObject({ allowed: true });
+  });
+});
