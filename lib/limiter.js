@@ -6,14 +6,13 @@ const { typeError, show } = require('./errors');
 const { createMemoryStore } = require('./memory-store');
 const { readCost, readLimiterOptions } = require('./options');
 const { USAGE } = require('./usage');
-const { readWaitOptions } = require('./wait/options');
-const { Waiting } = require('./wait/waiting');
 const { ATTEMPT_WITHIN, PEEK_WITHIN } = require('./within');
 
 // Loaded by those who use them, so that a limiter in memory starts at once.
 const createKvBackend = (checked) => require('./kv/backend').createKvBackend(checked);
 const createRedisBackend = (checked) => require('./redis/backend').createRedisBackend(checked);
 const createSharedStore = (checked) => require('./shared-store').createSharedStore(checked);
+const readWaitOptions = (...given) => require('./wait/options').readWaitOptions(...given);
 const createRemoteStore = (...parts) =>
   require('./remote/remote-store').createRemoteStore(...parts);
 
@@ -36,6 +35,7 @@ function createStore(checked) {
 }
 
 function createWaiting(limiter, { windows, minDifference }) {
+  const { Waiting } = require('./wait/waiting');
   return new Waiting({
     // A peek at the cost itself tells of the refusal as if it was counted, and of the block it would start.
     waitOf(id, cost) {

@@ -20,6 +20,7 @@ function jest() {
   const reporters = ['html', 'json-summary'].map((name) => `--coverageReporters=${name}`);
   const args = [
     'node_modules/jest/bin/jest.js',
+    ...process.argv.slice(2), // first, or a list would take them
     '--coverage',
     '--coverageProvider=v8',
     '--collectCoverageFrom=lib/**/*.js',
@@ -27,7 +28,6 @@ function jest() {
     ...reporters,
     '--testTimeout=120000',
     ...['--testPathIgnorePatterns', '/node_modules/', '/test/package/'],
-    ...process.argv.slice(2),
   ];
   return run(process.execPath, args, {
     env: { ...process.env, ROLLGATE_PREBUILD: prebuildOf(VARIANT) },
