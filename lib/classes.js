@@ -3,7 +3,6 @@
 
 const { optionTypeError, typeError } = require('./errors');
 const RateLimiter = require('./limiter');
-const { clientKindOf } = require('./redis/clients');
 const { CHOICES } = require('./store-options');
 
 /** A limiter in memory; `new InMemoryRateLimiter({ interval, maxInInterval, minDifference })`. */
@@ -27,7 +26,7 @@ class RedisRateLimiter extends RateLimiter {
 
   /** 'ioredis' or 'node-redis'; null for what is no client that is known. */
   static determineRedisClientType(client) {
-    return clientKindOf(client)?.type ?? null;
+    return require('./redis/clients').clientKindOf(client)?.type ?? null;
   }
 }
 

@@ -3,9 +3,24 @@
 
 const classes = require('./classes');
 const RateLimiter = require('./limiter');
-const rateLimit = require('./middleware');
-const { ipKeyGenerator } = require('./middleware/ip-key');
-const { unlinkShared } = require('./shared/unlink');
+
+// Loaded when it is first asked for: the middleware alone is half of all code.
+let middleware;
+let ipKey;
+
+function rateLimit(options) {
+  middleware ??= require('./middleware');
+  return middleware(options);
+}
+
+function ipKeyGenerator(...args) {
+  ipKey ??= require('./middleware/ip-key');
+  return ipKey.ipKeyGenerator(...args);
+}
+
+function unlinkShared(shared) {
+  return require('./shared/unlink').unlinkShared(shared);
+}
 
 module.exports = RateLimiter;
 Object.assign(module.exports, { RateLimiter, ...classes, rateLimit, ipKeyGenerator, unlinkShared });

@@ -3,16 +3,19 @@
 
 const { Decision, decisionLength, newAttempt, readInfo, readWait, NUMBERS } = require('./decision');
 const { typeError, show } = require('./errors');
-const { createKvBackend } = require('./kv/backend');
 const { createMemoryStore } = require('./memory-store');
 const { readCost, readLimiterOptions } = require('./options');
-const { createRedisBackend } = require('./redis/backend');
-const { createRemoteStore } = require('./remote/remote-store');
-const { createSharedStore } = require('./shared-store');
 const { USAGE } = require('./usage');
 const { readWaitOptions } = require('./wait/options');
 const { Waiting } = require('./wait/waiting');
 const { ATTEMPT_WITHIN, PEEK_WITHIN } = require('./within');
+
+// Loaded by those who use them, so that a limiter in memory starts at once.
+const createKvBackend = (checked) => require('./kv/backend').createKvBackend(checked);
+const createRedisBackend = (checked) => require('./redis/backend').createRedisBackend(checked);
+const createSharedStore = (checked) => require('./shared-store').createSharedStore(checked);
+const createRemoteStore = (...parts) =>
+  require('./remote/remote-store').createRemoteStore(...parts);
 
 const STORE = Symbol('store');
 const WINDOWS = Symbol('windows');

@@ -10,7 +10,10 @@ function load() {
   try {
     return nodeGypBuild(PACKAGE);
   } catch (cause) {
-    const message = `rollgate's native addon is not built: run 'npm run build' in ${PACKAGE}`;
+    const script = path.join(PACKAGE, 'scripts/install.mjs');
+    const message =
+      `rollgate's native addon does not load here (${process.platform}-${process.arch}): run ` +
+      `'node ${script}', which builds it or says what that takes. The cause: ${cause.message.trim()}`;
     throw Object.assign(new Error(message, { cause }), { code: cause.code });
   }
 }

@@ -2,9 +2,11 @@
 'use strict';
 
 const { typeError } = require('./errors');
-const { readKvOptions } = require('./kv/options');
-const { readRedisOptions } = require('./redis/options');
-const { readSharedOptions } = require('./shared/options');
+
+// Loaded by those who use them, as the stores are.
+const readKvOptions = (options) => require('./kv/options').readKvOptions(options);
+const readRedisOptions = (options) => require('./redis/options').readRedisOptions(options);
+const readSharedOptions = (options) => require('./shared/options').readSharedOptions(options);
 
 /** Options that choose a store. `client` is rolling-rate-limiter's word for `redis`. */
 const STORE_OF = { redis: 'redis', client: 'redis', shared: 'shared', kv: 'kv' };

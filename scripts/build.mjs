@@ -37,6 +37,7 @@ const variants = {
   asan: { buildType: 'Debug', sanitize: 'address,undefined', prebuild: join(root, 'build/asan') },
   tsan: { buildType: 'Debug', sanitize: 'thread', prebuild: join(root, 'build/tsan') },
   fuzz: { buildType: 'Debug', sanitize: 'address,undefined', compiler: 'clang++' },
+  coverage: { buildType: 'Debug', sanitize: '', prebuild: join(root, 'build/coverage') },
 };
 
 /** The folder of CMake's own files of a variant: executables and ctest's list are in it. */
@@ -89,13 +90,13 @@ export function isCurrent(part, variant = 'release') {
   return stamp.mtimeMs > newestChange(inputs.map((input) => join(root, input)));
 }
 
-/** Node's headers, without a download: npm's nodedir, beside the running node, or the package. */
-function nodeHeaders() {
+/** The folder of Node's headers, without a download: npm's nodedir, beside node, or the package. */
+export function findNodeHeaders() {
   const packaged = () => dirname(require.resolve('node-api-headers/package.json'));
   const places = [
     () => process.env.npm_config_nodedir && join(process.env.npm_config_nodedir, 'include/node'),
     () => join(dirname(process.execPath), '../include/node'),
-    () => join(packaged(), 'include'),
+    () => join(packaged(), 'include'), // on Windows the one that will do
   ];
   for (const place of places) {
     try {
@@ -103,6 +104,11 @@ function nodeHeaders() {
       if (folder && existsSync(join(folder, 'node_api.h'))) return folder;
     } catch {} // the package is not installed
   }
+}
+
+function nodeHeaders() {
+  const folder = findNodeHeaders();
+  if (folder) return folder;
   throw new Error("Node's headers were not found; `npm ci` installs the package node-api-headers");
 }
 
@@ -117,7 +123,8 @@ function run(command, args, output) {
 
 function configure(tree, args, output) {
   const cached = existsSync(join(tree, 'CMakeCache.txt'));
-  const first = cached ? [] : ['-DROLLGATE_ADDON=OFF', ...(onPath('ninja') ? ['-G', 'Ninja'] : [])];
+  const ninja = process.platform !== 'win32' && onPath('ninja'); // there it would not take MSVC
+  const first = cached ? [] : ['-DROLLGATE_ADDON=OFF', ...(ninja ? ['-G', 'Ninja'] : [])];
   try {
     run('cmake', ['-S', root, '-B', tree, ...first, ...args], output);
   } catch (error) {
@@ -141,6 +148,7 @@ export function build(wanted, { variant = 'release', jobs, output = 'inherit' } 
   const args = [
     `-DCMAKE_BUILD_TYPE=${buildType}`,
     `-DROLLGATE_SANITIZE=${sanitize}`,
+    `-DROLLGATE_COVERAGE=${variant === 'coverage' ? 'ON' : 'OFF'}`,
     ...(compiler ? [`-DCMAKE_CXX_COMPILER=${onPath(compiler)}`] : []),
     ...stale.map((part) => `-D${parts[part].option}=ON`),
   ];

@@ -1,9 +1,14 @@
-// Checks format, JavaScript, Lua and layers: npm run lint [-- --tidy]; npm run format repairs.
-// --tidy adds clang-tidy, which takes a while.
-import { spawnSync } from 'node:child_process';
+// Checks format, JavaScript, Lua, layers and changed C++: npm run lint [-- --tidy]; npm run format
+// repairs. --tidy shows all C++ to clang-tidy, which takes minutes.
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import os from 'node:os';
+import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { build, root, treeOf } from './build.mjs';
+import { changedFiles } from './lib/changed-files.mjs';
 import { filesBelow } from './lib/files.mjs';
 
 const { values } = parseArgs({ options: { fix: { type: 'boolean' }, tidy: { type: 'boolean' } } });
@@ -11,9 +16,16 @@ const { values } = parseArgs({ options: { fix: { type: 'boolean' }, tidy: { type
 function run(command, args, { input } = {}) {
   const stdio = [input === undefined ? 'inherit' : 'pipe', 'inherit', 'inherit'];
   const { error, status } = spawnSync(command, args, { cwd: root, stdio, input });
-  if (error)
-    console.error(`${command}: ${error.message}; node scripts/setup.mjs --for=lint installs it`);
+  if (error) complainOf(command)(error);
   return status === 0;
+}
+
+/** Tells why a command could not be run, and passes for its failure. */
+function complainOf(command) {
+  return ({ message }) => {
+    console.error(`${command}: ${message}; node scripts/setup.mjs --for=lint installs it`);
+    return [1];
+  };
 }
 
 function clangFormat() {
@@ -46,9 +58,22 @@ function layers() {
   return run(process.execPath, ['scripts/check-layers.mjs']);
 }
 
-function clangTidy() {
+/** The sources in which clang-tidy sees what has changed: a header through one that includes it. */
+function changedSources() {
+  const sources = filesBelow('src', /\.cc$/);
+  const texts = new Map(sources.map((file) => [file, readFileSync(join(root, file), 'utf8')]));
+  const changed = changedFiles('src').flatMap((file) => {
+    if (texts.has(file)) return file;
+    const include = `#include "${file.slice('src/'.length)}"`;
+    return sources.find((source) => texts.get(source).includes(include)) ?? [];
+  });
+  return [...new Set(changed)];
+}
+
+async function clangTidy() {
+  const files = values.tidy ? filesBelow('src', /\.cc$/) : changedSources();
+  if (files.length === 0) return true;
   build(['addon']); // for its compile_commands.json
-  const files = filesBelow('src', /\.cc$/);
   // The commands were written for another compiler perhaps: flags that clang does not know are no finding.
   const flags = [
     '--quiet',
@@ -57,7 +82,17 @@ function clangTidy() {
     '--extra-arg=-Wno-unknown-warning-option',
     '--extra-arg=-Wno-ignored-optimization-argument',
   ];
-  return files.length === 0 || run('clang-tidy', [...flags, ...files]);
+  let passed = true;
+  const next = async () => {
+    for (let file = files.pop(); file !== undefined; file = files.pop()) {
+      const stdio = ['ignore', 'inherit', 'ignore']; // findings; how many more were not shown
+      const child = spawn('clang-tidy', [...flags, file], { cwd: root, stdio });
+      const [code] = await once(child, 'close').catch(complainOf('clang-tidy'));
+      passed &&= code === 0;
+    }
+  };
+  await Promise.all(os.cpus().map(next));
+  return passed;
 }
 
 const checks = {
@@ -65,9 +100,12 @@ const checks = {
   biome,
   luacheck,
   layers,
-  ...(values.tidy && { 'clang-tidy': clangTidy }),
+  'clang-tidy': clangTidy,
 };
-const failed = Object.keys(checks).filter((name) => !checks[name]());
+const failed = [];
+for (const [name, check] of Object.entries(checks)) {
+  if (!(await check())) failed.push(name);
+}
 console.log(
   failed.length
     ? `lint: ${failed.join(', ')} failed`

@@ -5,27 +5,15 @@ import { closeSync, existsSync, mkdirSync, openSync, readdirSync, readFileSync }
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { build, isCurrent, onPath, root } from './build.mjs';
+import { buildTools, header, nativeTools } from './lib/native-tools.mjs';
 
-const header = (name) => () =>
-  ['/usr/include', '/usr/local/include', '/opt/homebrew/include'].some((folder) =>
-    existsSync(join(folder, name)),
-  );
 const chromium = () =>
   process.env.CHROME_PATH
     ? existsSync(process.env.CHROME_PATH)
     : onPath('chromium', 'google-chrome', 'google-chrome-stable', 'chromium-browser');
 
-/**
- * System packages. found() must be cheap: it runs before every start. What has `without` is wanted,
- * not needed. A `service` is what Debian would start at once and at every boot.
- */
-const compiler = {
-  what: 'a C++20 compiler',
-  apt: 'g++',
-  found: () => process.env.CXX || onPath('c++', 'g++', 'clang++'),
-};
-const cmake = { what: 'CMake 3.18 or newer', apt: 'cmake', found: () => onPath('cmake') };
-const make = { what: 'make or Ninja', apt: 'make', found: () => onPath('ninja', 'make') };
+// System packages, beside those of lib/native-tools.mjs. found() must be cheap: it runs before every
+// start. A `service` is what Debian would start at once and at every boot.
 const gtest = {
   what: 'GoogleTest',
   apt: 'libgtest-dev',
@@ -74,26 +62,13 @@ const redis = {
   service: 'redis-server',
   found: () => onPath('redis-server'),
 };
-const hiredis = {
-  what: 'hiredis',
-  apt: 'libhiredis-dev',
-  found: header('hiredis/hiredis.h'),
-  without: 'the addon is built without its own Redis client',
-};
-const pkgConfig = {
-  what: 'pkg-config',
-  apt: 'pkg-config',
-  found: () => onPath('pkg-config'),
-  without: 'the build finds no hiredis',
-};
 
-const native = [compiler, cmake, make, hiredis, pkgConfig];
 const purposes = {
-  start: { system: native, parts: ['addon'] },
-  test: { system: [...native, gtest, browser, redis], parts: ['addon', 'tests'] },
-  bench: { system: [...native, benchmark, redis], parts: ['addon', 'bench'] },
-  lint: { system: [clangFormat, clangTidy, luacheck], parts: [] },
-  fuzz: { system: [clang, fuzzer, cmake, make], parts: [] },
+  start: { system: nativeTools, parts: ['addon'] },
+  test: { system: [...nativeTools, gtest, browser, redis], parts: ['addon', 'tests'] },
+  bench: { system: [...nativeTools, benchmark, redis], parts: ['addon', 'bench'] },
+  lint: { system: [...nativeTools, clangFormat, clangTidy, luacheck], parts: [] },
+  fuzz: { system: [clang, fuzzer, ...buildTools], parts: [] },
 };
 
 const titles = { addon: 'the native addon', tests: 'the C++ tests', bench: 'the C++ benchmarks' };

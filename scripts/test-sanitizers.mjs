@@ -34,7 +34,11 @@ function jest() {
     ROLLGATE_PREBUILD: prebuildOf('asan'),
     ROLLGATE_SANITIZED: '1', // tests that start a browser or weigh memory skip themselves
   };
-  const skipped = ['--testPathIgnorePatterns', '/node_modules/', '/test/examples/'];
+  // What is packed is not sanitized.
+  const skipped = [
+    '--testPathIgnorePatterns',
+    ...['/node_modules/', '/test/examples/', '/test/package/'],
+  ];
   return run(
     process.execPath,
     ['node_modules/jest/bin/jest.js', '-i', '--testTimeout=120000', ...skipped],

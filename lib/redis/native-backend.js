@@ -33,7 +33,7 @@ function assertAvailable() {
   throw failure(
     'ERR_ROLLGATE_UNSUPPORTED',
     "the native Redis client is not in this build, for hiredis or Node's uv.h was missing when it was " +
-      "built: install hiredis and run 'npm rebuild rollgate', or give 'redis' a client of ioredis or " +
+      "built: install hiredis and pkg-config and run 'npm rebuild rollgate', or give 'redis' a client of ioredis or " +
       'redis (node-redis)',
   );
 }

@@ -8,9 +8,10 @@
 #include <cmath>
 #include <cstdint>
 #include <cstring>
-#include <random>
 #include <span>
 #include <vector>
+
+#include "binding/random.h"
 
 namespace rollgate::binding {
 namespace {
@@ -95,9 +96,8 @@ bool ReadIdentity(napi_env env, napi_value value, const Secret& secret, Identity
 }
 
 Secret RandomSecret() {
-  std::random_device random;
   Secret secret;
-  for (std::uint64_t& word : secret.words) word = std::uint64_t{random()} << 32 | random();
+  for (std::uint64_t& word : secret.words) word = RandomWord();
   return secret;
 }
 

@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "binding/random.h"
 #include "binding/texts.h"
 #include "binding/values.h"
 #include "redis/scripts.h"
@@ -57,6 +58,7 @@ redis::ClientOptions ReadClientOptions(napi_env env, napi_value from) {
   options.connection.connect_timeout = number("connectTimeout");
   options.connection.retry_min = number("retryMin");
   options.connection.retry_max = number("retryMax");
+  options.connection.jitter_seed = RandomWord();
   options.command_timeout = number("commandTimeout");
   options.connection.longest_silence =
       std::max(options.connection.connect_timeout, options.command_timeout);

@@ -9,6 +9,7 @@
 #include <hiredis/hiredis.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <limits>
 #include <utility>
 
@@ -101,8 +102,8 @@ struct Connection::Hooks {
   /// hiredis's own; the same in every context.
   static const redisReplyObjectFunctions& Originals(
       const redisReplyObjectFunctions& functions = {}) {
-    static const redisReplyObjectFunctions originals = functions;
-    return originals;
+    static const redisReplyObjectFunctions kOriginals = functions;
+    return kOriginals;
   }
 
   static void Guard(Connection& connection, redisReader& reader) {
@@ -141,7 +142,7 @@ Connection::Connection(const EventLoop& loop, const ConnectionOptions& options, 
       options_(options),
       endpoint_(std::move(endpoint)),
       owner_(owner),
-      random_(std::random_device()()) {}
+      random_(static_cast<std::uint_fast32_t>(options.jitter_seed)) {}
 
 Connection::~Connection() {
   lookup_.reset();

@@ -38,6 +38,7 @@ struct ConnectionOptions {
   Millis connect_timeout = 2000;
   Millis retry_min = 50;
   Millis retry_max = 2000;
+  std::uint64_t jitter_seed = 0;  ///< what spreads the tries of many clients in time
   /// A server that owes an answer and has sent nothing for so long is given up.
   Millis longest_silence = 2000;
 };

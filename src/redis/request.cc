@@ -5,13 +5,14 @@
 
 namespace rollgate::redis {
 
-void ScriptRequest::AddKey(std::string_view namespace_, std::string_view id) {
+void ScriptRequest::AddKey(std::string_view store_namespace, std::string_view id) {
   keys_ += '$';
   char digits[20];
   keys_.append(
-      digits, std::to_chars(digits, digits + sizeof digits, namespace_.size() + id.size() + 2).ptr);
+      digits,
+      std::to_chars(digits, digits + sizeof digits, store_namespace.size() + id.size() + 2).ptr);
   keys_ += "\r\n";
-  keys_ += namespace_;
+  keys_ += store_namespace;
   keys_ += '{';
   keys_ += id;
   keys_ += "}\r\n";

@@ -72,7 +72,7 @@ class ScriptRequest : public Request {
         argument_count_(argument_count),
         numbers_per_key_(numbers_per_key) {}
 
-  void AddKey(std::string_view namespace_, std::string_view id);
+  void AddKey(std::string_view store_namespace, std::string_view id);
 
   std::size_t key_count() const { return key_count_; }
   std::size_t numbers_per_key() const { return numbers_per_key_; }

@@ -67,8 +67,10 @@ class Table {
       : view_(view),
         controls_(view.geometry.records()),
         slots_per_bucket_(std::min<std::size_t>(view.header->max_keys, kSlotsPerBucket)),
+        records_(view.geometry.records()),
+        words_(view.geometry.record_words()),
         entry_(entry),
-        record_(view.geometry.record_words()) {
+        record_(words_) {
     std::copy_n(view.header->secret.begin(), secret_.words.size(), secret_.words.begin());
     Recover();
   }
@@ -81,16 +83,26 @@ class Table {
 
   /// Looks for an id and copies its record; tells whether it is there, be it expired.
   bool Find(const Identity& id) {
-    Locate(id);
+    // In a loop, or an attack, an id comes again and again.
+    const bool is_same = id == id_ && tag_ != kNoTag;
+    if (is_same && slot_ != kNowhere && Read(*word_, Access::Load(*word_))) {
+      return IsOfThisGeneration();
+    }
+    if (!is_same) Locate(id);
     // Read before the search, so that an insertion by anybody else since then is noticed.
     insertion_ = Access::Load(Home().insertion);
+    // Beside atomic accesses the compiler takes members for changed.
+    const Controls controls = controls_;
+    const std::uint64_t tag = tag_;
+    const std::size_t slots = slots_per_bucket_;
     for (const std::uint64_t bucket : homes_) {
-      for (std::size_t i = 0; i < slots_per_bucket_; ++i) {
-        if (FindAt(bucket, i, id)) {
-          // Whoever wrote the record had read its generation first, so it is not beyond this one.
-          generation_ = Generation();
-          return GenerationOf(record_[kOrigin]) == generation_;
-        }
+      std::array<Word, kSlotsPerBucket>& words = view_.buckets[bucket].slots;
+      for (std::size_t i = 0; i < slots; ++i) {
+        const std::uint64_t control = Access::Load(words[i]);
+        if (controls.Tag(control) != tag || !Read(words[i], control)) continue;
+        slot_ = bucket * kSlotsPerBucket + i;
+        word_ = &words[i];
+        return IsOfThisGeneration();
       }
       if (homes_[0] == homes_[1]) break;
     }
@@ -131,6 +143,7 @@ class Table {
     const std::uint64_t next = controls_.After(spare_, tag_);
     WriteSpare(expires);
     slot_ = victim.slot;
+    word_ = &SlotAt(victim.slot);
     control_ = victim.control;
     Access::Store(Mine().bucket, homes_[0]);
     Intend(next);
@@ -228,8 +241,8 @@ class Table {
 
   Word* RecordOf(std::uint64_t control) const {
     const std::uint64_t record = controls_.Record(control);
-    if (record >= view_.geometry.records()) Corrupt("there is no such record");
-    return view_.records + record * record_.size();
+    if (record >= records_) Corrupt("there is no such record");
+    return view_.records + record * words_;
   }
 
   std::uint32_t Generation() const {
@@ -252,7 +265,6 @@ class Table {
 
   /// Where the id can be: the two buckets that its hash names, and the tag it has there.
   void Locate(const Identity& id) {
-    if (id == id_ && tag_ != kNoTag) return;  // the same as last time, as in a loop or an attack
     id_ = id;
     const std::uint64_t hash = HashOf(id, secret_);
     const std::uint64_t buckets = view_.geometry.buckets();
@@ -266,57 +278,68 @@ class Table {
     if (tag_ == kNoTag) tag_ = 1;
   }
 
-  bool FindAt(std::uint64_t bucket, std::size_t place, const Identity& id) {
-    const Word& word = view_.buckets[bucket].slots[place];
-    std::uint64_t control = Access::Load(word);
-    for (int tries = 0; controls_.Tag(control) == tag_; ++tries) {
+  /// Copies the record in a slot, where a control word was found, if it is that of the id that is
+  /// looked for.
+  bool Read(const Word& slot, std::uint64_t control) {
+    const Identity id = id_;
+    const std::uint64_t tag = tag_;
+    const std::size_t words = words_;
+    std::uint64_t* const copy = record_.data();
+    for (int tries = 0; controls_.Tag(control) == tag; ++tries) {
       if (tries == kMostTries) Corrupt("an id never stands still");
       const Word* const record = RecordOf(control);
       const std::uint64_t origin = Access::Load(record[kOrigin]);
       const bool is_it = Access::Load(record[kIdLow]) == id.low &&
                          Access::Load(record[kIdHigh]) == id.high && KindOf(origin) == id.kind;
       if (is_it) {
-        record_[kOrigin] = origin;
-        for (std::size_t i = kExpires; i < record_.size(); ++i) {
-          record_[i] = Access::Load(record[i]);
-        }
+        copy[kOrigin] = origin;
+        for (std::size_t i = kExpires; i < words; ++i) copy[i] = Access::Load(record[i]);
       }
       // The record was this id's all the time, or another's, if its slot still says so.
-      const std::uint64_t again = Access::Load(word);
+      const std::uint64_t again = Access::Load(slot);
       if (again == control) {
-        if (!is_it) break;
-        slot_ = bucket * kSlotsPerBucket + place;
         control_ = control;
-        return true;
+        return is_it;
       }
       control = again;
     }
     return false;
   }
 
+  /// Whoever wrote the record had read its generation first, so it is not beyond this one.
+  bool IsOfThisGeneration() {
+    generation_ = Generation();
+    return GenerationOf(record_[kOrigin]) == generation_;
+  }
+
   /// Writes the record to the spare, where nobody looks for anything valid.
   void WriteSpare(Micros expires) {
     Word* const spare = RecordOf(spare_);
+    const Identity id = id_;
+    const std::size_t words = words_;
+    const std::uint64_t* const copy = record_.data();
     // First of all: see IsPublished.
     Access::Store(spare[kOrigin],
-                  std::uint64_t{generation_} << 32 | std::uint64_t{id_.kind} << 16 | Origin());
-    Access::Store(spare[kIdLow], id_.low);
-    Access::Store(spare[kIdHigh], id_.high);
+                  std::uint64_t{generation_} << 32 | std::uint64_t{id.kind} << 16 | Origin());
+    Access::Store(spare[kIdLow], id.low);
+    Access::Store(spare[kIdHigh], id.high);
     Access::Store(spare[kExpires], static_cast<std::uint64_t>(expires));
-    for (std::size_t i = kState; i < record_.size(); ++i) Access::Store(spare[i], record_[i]);
+    for (std::size_t i = kState; i < words; ++i) Access::Store(spare[i], copy[i]);
   }
 
   /// Tells whoever may have to tidy up what is about to be swapped. `expected` comes last: while it
   /// equals `spare`, nothing is.
   void Intend(std::uint64_t next) {
-    Access::Store(Mine().target, slot_);
-    Access::Store(Mine().next, next);
-    Access::Store(Mine().expected, control_);
+    Entry& mine = Mine();
+    const std::uint64_t expected = control_;
+    Access::Store(mine.target, slot_);
+    Access::Store(mine.next, next);
+    Access::Store(mine.expected, expected);
   }
 
   bool Swap(std::uint64_t next) {
     Intend(next);
-    if (!Access::CompareExchange(SlotAt(slot_), control_, next)) return false;
+    if (!Access::CompareExchange(*word_, control_, next)) return false;
     TakeSpare(control_);
     return true;
   }
@@ -374,7 +397,9 @@ class Table {
 
   /// From now on ids that are not found act no earlier than this.
   void RaiseForgotten(Micros moment) {
-    const auto bounded = std::clamp(moment, 1 - kForgottenZero, kForgottenZero - 1);
+    // Earlier than the word can tell is not told, for nobody must act later than he would.
+    if (moment <= -kForgottenZero) return;
+    const auto bounded = std::min(moment, kForgottenZero - 1);
     const std::uint64_t raised = std::uint64_t{generation_ & 0xff} << kForgottenBits |
                                  static_cast<std::uint64_t>(bounded + kForgottenZero);
     for (int tries = 0; tries < kMostTries; ++tries) {
@@ -462,6 +487,8 @@ class Table {
   View view_;
   Controls controls_;
   std::size_t slots_per_bucket_;
+  std::uint64_t records_;  // there are so many, of so many words
+  std::size_t words_;
   std::size_t entry_;
   Secret secret_;
   std::uint64_t spare_ = 0;  // as `spare` of the entry
@@ -472,6 +499,7 @@ class Table {
   std::array<std::uint64_t, 2> homes_{};
   std::uint64_t insertion_ = 0;
   std::uint64_t slot_ = kNowhere;
+  Word* word_ = nullptr;  // of that slot
   std::uint64_t control_ = 0;
   std::uint32_t generation_ = 0;
   std::vector<std::uint64_t> record_;

@@ -3,10 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cstdlib>
 #include <functional>
-#include <iostream>
 #include <map>
 #include <set>
 #include <string>
@@ -184,7 +182,7 @@ class Orders {
 
 std::string Text(const End& end) {
   std::string text;
-  for (const std::int64_t value : end) text += " " + std::to_string(value);
+  for (const std::int64_t value : end) text.append(" ").append(std::to_string(value));
   return text;
 }
 
@@ -279,26 +277,25 @@ constexpr int kB = 1;
 constexpr int kC = 2;
 
 void Expect(const Case& c) {
-  const auto start = std::chrono::steady_clock::now();
   const Exploration exploration = Run(c);
   EXPECT_TRUE(exploration.ok()) << exploration.violation;
-  EXPECT_GT(exploration.ends, 0u);
-  std::cout << "  " << c.kills << " kills" << (c.store_buffers ? ", store buffers: " : ": ")
-            << exploration.Summary() << " "
-            << std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count()
-            << "\n";
+  ::testing::Test::RecordProperty("explored", exploration.Summary());
 }
 
-/// With nobody killed, with a kill anywhere, and with stores that are seen late.
+/// With stores that are seen late, or not, and a kill anywhere, or none.
 void ExpectExact(Case c) {
-  for (const int kills : {0, 1}) {
-    for (const bool store_buffers : {false, true}) {
-      c.kills = kills;
-      c.store_buffers = store_buffers;
-      Expect(c);
-      if (::testing::Test::HasFailure()) return;
-    }
-  }
+  c.kills = 1;
+  c.store_buffers = true;
+  Expect(c);
+}
+
+/// The same where there are so many executions that a sanitizer would take minutes.
+void ExpectExactAtLength(const Case& c) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  Expect(c);
+#else
+  ExpectExact(c);
+#endif
 }
 
 TEST(Model, TwoAttemptAKnownId) {
@@ -333,18 +330,18 @@ TEST(Model, TwoInsertAnIdThatOneSlotIsLeftFor) {
 }
 
 TEST(Model, TwoInsertDifferentIdsIntoTheLastSlot) {
-  ExpectExact({.slots = 1,
-               .ids = Ids(2),
-               .processes = {{Attempt(kA, 10)}, {Attempt(kB, 20)}},
-               .after_recovery = {Attempt(kB, 30)}});
+  ExpectExactAtLength({.slots = 1,
+                       .ids = Ids(2),
+                       .processes = {{Attempt(kA, 10)}, {Attempt(kB, 20)}},
+                       .after_recovery = {Attempt(kB, 30)}});
 }
 
 TEST(Model, AnIdIsEvictedWhileItIsAttempted) {
-  ExpectExact({.max = 2,
-               .ids = Ids(3),
-               .before = {Attempt(kA, 0), Attempt(kB, 10)},
-               .processes = {{Attempt(kC, 20)}, {Attempt(kA, 20)}},
-               .after_recovery = {Attempt(kC, 30)}});
+  ExpectExactAtLength({.max = 2,
+                       .ids = Ids(3),
+                       .before = {Attempt(kA, 0), Attempt(kB, 10)},
+                       .processes = {{Attempt(kC, 20)}, {Attempt(kA, 20)}},
+                       .after_recovery = {Attempt(kC, 30)}});
 }
 
 TEST(Model, AnIdIsEvictedWhileAnotherIsAttempted) {
@@ -411,12 +408,12 @@ TEST(Model, AllIsClearedWhileAKnownIdIsAttempted) {
 }
 
 TEST(Model, AllIsClearedWhileANewIdIsAttempted) {
-  ExpectExact({.max = 1,
-               .slots = 1,
-               .ids = Ids(2),
-               .before = {Attempt(kA, 0)},
-               .processes = {{ClearAll(), Attempt(kB, 20)}, {Attempt(kB, 20)}},
-               .after_recovery = {Attempt(kA, 30)}});
+  ExpectExactAtLength({.max = 1,
+                       .slots = 1,
+                       .ids = Ids(2),
+                       .before = {Attempt(kA, 0)},
+                       .processes = {{ClearAll(), Attempt(kB, 20)}, {Attempt(kB, 20)}},
+                       .after_recovery = {Attempt(kA, 30)}});
 }
 
 TEST(Model, AnIdThatWasClearedWithAllIsRevivedOnce) {
@@ -428,12 +425,12 @@ TEST(Model, AnIdThatWasClearedWithAllIsRevivedOnce) {
 }
 
 TEST(Model, AnIdThatWasClearedWithAllIsRevivedWhileAnotherTakesItsPlace) {
-  ExpectExact({.max = 1,
-               .slots = 1,
-               .ids = Ids(2),
-               .before = {Attempt(kA, 0), ClearAll()},
-               .processes = {{Attempt(kA, 10)}, {Attempt(kB, 20)}},
-               .after_recovery = {Attempt(kA, 30)}});
+  ExpectExactAtLength({.max = 1,
+                       .slots = 1,
+                       .ids = Ids(2),
+                       .before = {Attempt(kA, 0), ClearAll()},
+                       .processes = {{Attempt(kA, 10)}, {Attempt(kB, 20)}},
+                       .after_recovery = {Attempt(kA, 30)}});
 }
 
 TEST(Model, WhoIsLateActsNoEarlierThanHisIdWasForgotten) {
@@ -454,19 +451,19 @@ TEST(Model, WhoIsLateActsNoEarlierThanHisIdWasForgottenByOneWhoWasKilled) {
 
 TEST(Model, IdsOfTwoBucketsCompeteForTheirSlots) {
   const std::vector<Identity> ids = Ids(3, 2, {0, 1, 0});
-  ExpectExact({.max = 2,
-               .buckets = 2,
-               .slots = 1,
-               .ids = ids,
-               .before = {Attempt(kC, 0)},
-               .processes = {{Attempt(kA, 10)}, {Attempt(kB, 20)}},
-               .after_recovery = {Attempt(kC, 30)}});
-  ExpectExact({.max = 2,
-               .buckets = 2,
-               .slots = 1,
-               .ids = ids,
-               .processes = {{Attempt(kA, 10)}, {Attempt(kB, 20), Attempt(kA, 20)}},
-               .after_recovery = {Attempt(kC, 30)}});
+  ExpectExactAtLength({.max = 2,
+                       .buckets = 2,
+                       .slots = 1,
+                       .ids = ids,
+                       .before = {Attempt(kC, 0)},
+                       .processes = {{Attempt(kA, 10)}, {Attempt(kB, 20)}},
+                       .after_recovery = {Attempt(kC, 30)}});
+  ExpectExactAtLength({.max = 2,
+                       .buckets = 2,
+                       .slots = 1,
+                       .ids = ids,
+                       .processes = {{Attempt(kA, 10)}, {Attempt(kB, 20), Attempt(kA, 20)}},
+                       .after_recovery = {Attempt(kC, 30)}});
 }
 
 TEST(Model, WhoIsLateActsNoEarlierThanHisIdWasForgottenAfterManyClears) {
@@ -478,6 +475,33 @@ TEST(Model, WhoIsLateActsNoEarlierThanHisIdWasForgottenAfterManyClears) {
   ExpectExact(c);
 }
 
+TEST(Model, AnInsertionIsFinishedAndItsRecordUsedAgainBeforeItsOwnerIsRecovered) {
+  Expect({.max = 1,
+          .slots = 1,
+          .ids = Ids(1),
+          .processes = {{Attempt(kA, 10)}, {Attempt(kA, 20), Attempt(kA, 130), Attempt(kA, 250)}},
+          .kills = 1});
+}
+
+TEST(Model, NobodyActsLaterThanHisNowHoweverEarlyThatIs) {
+  const std::vector<Identity> ids = Ids(2);
+  for (const Micros now : {-kLongest, -(Micros{1} << 55) - 20, -(Micros{1} << 55), Micros{0},
+                           Micros{1} << 55, kLongest - 100}) {
+    SCOPED_TRACE(now);
+    TinyRegion region(1, 1, shared::kState + kStateWords);
+    Table<shared::Hardware> table(region.view(), 0);
+    ASSERT_FALSE(table.Find(ids[kA]));
+    table.Insert(now, [&](Micros) { return now + 10; });
+    ASSERT_FALSE(table.Find(ids[kB]));
+    Micros earliest = 0;
+    table.Insert(now + 10, [&](Micros moment) {
+      earliest = moment;
+      return now + 20;
+    });
+    EXPECT_LE(earliest, now + 10);
+  }
+}
+
 TEST(Model, ThreeAttemptAKnownId) {
   Expect({.max = 2,
           .ids = Ids(1),
@@ -487,10 +511,24 @@ TEST(Model, ThreeAttemptAKnownId) {
 }
 
 TEST(Model, ThreeInsertAnId) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "takes minutes with a sanitizer";
+#endif
   Expect({.max = 2,
           .slots = 1,
           .ids = Ids(1),
           .processes = {{Attempt(kA, 100)}, {Attempt(kA, 101)}, {Attempt(kA, 102)}}});
+}
+
+TEST(Model, TwoInsertAnIdThatAThirdClears) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  GTEST_SKIP() << "takes minutes with a sanitizer";
+#endif
+  Expect({.max = 1,
+          .slots = 1,
+          .ids = Ids(1),
+          .processes = {{Attempt(kA, 10)}, {Attempt(kA, 20)}, {Clear(kA)}},
+          .kills = 1});
 }
 
 TEST(Model, TwoAreKilled) {
@@ -680,7 +718,6 @@ void ExpectFound(Case c, const std::string& what = "") {
   c.kills = 1;
   const Exploration exploration = Run<Access>(c);
   EXPECT_FALSE(exploration.ok());
-  std::cout << exploration.violation.substr(0, exploration.violation.find('\n')) << "\n";
   EXPECT_NE(exploration.violation.find(what), std::string::npos) << exploration.violation;
 }
 

@@ -107,8 +107,10 @@ describe('a limiter with other options is refused, and both are named', () => {
 
   test('but not for another maxKeys, or for the same options in other words', () => {
     const shared = newName();
-    RateLimiter({ shared, ...first })('a');
+    const clock = () => 5;
+    RateLimiter({ shared, ...first, clock })('a');
     const same = {
+      clock,
       interval: 77,
       limits: first.limits.map((limit) => ({ ...limit, minDifference: 0 })),
       blockFor: [10, 20],
@@ -157,6 +159,19 @@ describe('a file that is no region is refused', () => {
       fs.rmSync(file, { recursive: true, force: true });
     }
   });
+});
+
+test('what the message advises removes a file that is no region', () => {
+  const shared = newName();
+  RateLimiter({ ...SMALL, shared })('a');
+  const [file] = filesOf(shared);
+  for (const text of ['', 'hello '.repeat(10_000)]) {
+    fs.writeFileSync(file, text);
+    const error = catchError(() => RateLimiter({ ...SMALL, shared })('a'));
+    expect(error.message).toContain(`RateLimiter.unlinkShared('${shared}') removes it`);
+    expect(RateLimiter.unlinkShared(shared)).toBe(true);
+    expect(RateLimiter({ ...SMALL, shared }).attempt('a').actionsLeft).toBe(1);
+  }
 });
 
 test('where the system refuses, the error says what it said', () => {

@@ -1,0 +1,86 @@
+// npm runs this when the package is installed: where no prebuilt binary loads, the addon is built
+// from source, or what that takes is named. `node scripts/install.mjs` does the same by hand.
+// $npm_config_build_from_source asks for a build in any case, with this machine's hiredis.
+import { spawnSync } from 'node:child_process';
+import { existsSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { build, findNodeHeaders, root, treeOf } from './build.mjs';
+import { commandsFor, nativeTools } from './lib/native-tools.mjs';
+
+const sourceIsAsked = ['true', '1', 'rollgate'].includes(process.env.npm_config_build_from_source);
+const isClone = existsSync(join(root, 'scripts/setup.mjs'));
+
+/** Loads the addon in a Node of its own; what went wrong, or what is missing in it, as text. */
+function tryAddon(env) {
+  const program =
+    "process.stdout.write(require('./lib/native').createRedisClient ? '' : 'no Redis client')";
+  const options = { cwd: root, encoding: 'utf8', env: { ...process.env, ...env } };
+  const { status, stdout, stderr } = spawnSync(process.execPath, ['-e', program], options);
+  return { loads: status === 0, lacks: stdout, error: stderr };
+}
+
+/** What a build needs and this machine has not got, with the commands that get it. */
+function assertToolsAreHere() {
+  // On Windows, CMake itself finds the compiler and its build tool.
+  const lacking = nativeTools.filter(
+    (tool) => !tool.found() && (process.platform !== 'win32' || tool.what.startsWith('CMake')),
+  );
+  const needed = lacking.filter((tool) => !tool.without);
+  const headers = findNodeHeaders();
+  if (needed.length === 0 && headers) return;
+
+  const lines = ['it cannot be built from source, for this is missing:'];
+  lines.push(...needed.map(({ what }) => `  - ${what}`));
+  if (!headers) lines.push("  - Node's headers");
+  const commands = commandsFor(lacking);
+  if (needed.length > 0 && commands.length > 0) {
+    lines.push('This installs it (with what the native Redis client takes):');
+    lines.push(...commands.map((command) => `  ${command}`));
+  }
+  if (!headers) {
+    lines.push(
+      "Node's headers come with this (without those that the native Redis client takes):",
+      '  npm install node-api-headers',
+      `or all of them in ${process.release.headersUrl};`,
+      'unpack it and set npm_config_nodedir to the folder that comes out.',
+    );
+  }
+  lines.push('Then install rollgate again.');
+  throw new Error(lines.join('\n'));
+}
+
+function buildFromSource() {
+  assertToolsAreHere();
+  rmSync(join(root, 'build'), { recursive: true, force: true }); // of another Node or hiredis
+  try {
+    build(['addon']);
+  } catch (error) {
+    const tools = nativeTools.map(({ what, without }) => (without ? `${what} (optional)` : what));
+    const commands = commandsFor(nativeTools).map((command) => `\n  ${command}`);
+    throw new Error(
+      `building from source failed (${error.message}; the reason stands above).\n` +
+        `It takes ${tools.join(', ')}${commands.length > 0 ? ':' : ''}${commands.join('')}`,
+    );
+  }
+  const { loads, lacks, error } = tryAddon();
+  if (!loads) throw new Error(`what was built does not load:\n${error}`);
+  if (!isClone) rmSync(treeOf('release'), { recursive: true });
+  console.log(`rollgate: built from source${lacks && `, with ${lacks}: hiredis was not found`}`);
+}
+
+function main() {
+  // In a clone npm start, test and so on set up, and `npm ci` has nothing to build.
+  if (isClone && process.env.npm_lifecycle_event === 'install') return;
+  const prebuilt = !sourceIsAsked && tryAddon({ PREBUILDS_ONLY: '1' });
+  if (prebuilt.loads) return;
+  try {
+    buildFromSource();
+  } catch (error) {
+    const runtime = `${process.platform}-${process.arch}, Node ${process.versions.node}`;
+    const before = sourceIsAsked ? '' : `no prebuilt binary loads here (${runtime}), and `;
+    console.error(`rollgate: ${before}${error.message}`);
+    process.exitCode = 1;
+  }
+}
+
+main();

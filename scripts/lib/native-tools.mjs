@@ -1,0 +1,79 @@
+// What a build of the addon takes, and what package managers call it; ships in the package.
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { onPath } from '../build.mjs';
+
+/** Whether a header is where systems keep them. */
+export const header = (name) => () =>
+  ['/usr/include', '/usr/local/include', '/opt/homebrew/include'].some((folder) =>
+    existsSync(join(folder, name)),
+  );
+
+const compiler = {
+  what: 'a C++20 compiler (g++ 11, clang 14 or newer)',
+  apt: 'g++',
+  apk: 'g++',
+  dnf: 'gcc-c++',
+  found: () => process.env.CXX || onPath('c++', 'g++', 'clang++'),
+};
+const cmake = {
+  what: 'CMake 3.18 or newer',
+  apt: 'cmake',
+  apk: 'cmake',
+  dnf: 'cmake',
+  brew: 'cmake',
+  found: () => onPath('cmake'),
+};
+const make = {
+  what: 'make or Ninja',
+  apt: 'make',
+  apk: 'make',
+  dnf: 'make',
+  found: () => onPath('ninja', 'make'),
+};
+const hiredis = {
+  what: 'hiredis',
+  apt: 'libhiredis-dev',
+  apk: 'hiredis-dev',
+  dnf: 'hiredis-devel',
+  brew: 'hiredis',
+  found: header('hiredis/hiredis.h'),
+  without: 'the addon is built without its own Redis client',
+};
+const pkgConfig = {
+  what: 'pkg-config',
+  apt: 'pkg-config',
+  apk: 'pkgconf',
+  dnf: 'pkgconf-pkg-config',
+  brew: 'pkgconf',
+  found: () => onPath('pkg-config'),
+  without: 'the build finds no hiredis',
+};
+
+/** found() must be cheap: it runs before every start. What has `without` is wanted, not needed. */
+export const buildTools = [cmake, make];
+export const nativeTools = [compiler, ...buildTools, hiredis, pkgConfig];
+
+const managers = [
+  {
+    name: 'apt',
+    command: 'apt-get',
+    install: 'apt-get update && apt-get install -y --no-install-recommends',
+  },
+  { name: 'apk', command: 'apk', install: 'apk add' },
+  { name: 'dnf', command: 'dnf', install: 'dnf install -y' },
+  { name: 'brew', command: 'brew', install: 'brew install' },
+];
+
+/** The commands that install these tools here; empty where no package manager is known. */
+export function commandsFor(tools) {
+  const manager = managers.find(({ command }) => onPath(command));
+  if (!manager) return [];
+  const names = tools.map((tool) => tool[manager.name]).filter(Boolean);
+  // A Mac has its compiler and make from Apple.
+  const apples = manager.name === 'brew' && names.length < tools.length;
+  return [
+    ...(apples ? ['xcode-select --install'] : []),
+    ...(names.length > 0 ? [`${manager.install} ${names.join(' ')}`] : []),
+  ];
+}

@@ -1,0 +1,91 @@
+// Makes the binary that ships in the package and checks that it runs elsewhere: npm run prebuild.
+//   node scripts/prebuild.mjs [--into=<folder>]   prebuilds/<platform>-<arch>/rollgate[.<libc>].node
+//     --unchecked   for this machine only: it may need all that this machine has
+//   node scripts/prebuild.mjs --list              what is there already
+import { spawnSync } from 'node:child_process';
+import { copyFileSync, existsSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join, relative, resolve } from 'node:path';
+import { parseArgs } from 'node:util';
+import { build, prebuildOf, root, treeOf } from './build.mjs';
+import { findingsIn, needsOf } from './lib/portability.mjs';
+
+/** The tag by which node-gyp-build tells them apart. */
+function libcTag() {
+  if (process.platform !== 'linux') return '';
+  return existsSync('/etc/alpine-release') ? '.musl' : '.glibc';
+}
+
+function buildWithRedis() {
+  const addon = join(prebuildOf('release'), 'build/Release/rollgate.node');
+  const hasRedis = () => {
+    const program = `process.exitCode = require(${JSON.stringify(addon)}).createRedisClient ? 0 : 1`;
+    return spawnSync(process.execPath, ['-e', program]).status === 0;
+  };
+  build(['addon']);
+  if (!hasRedis()) {
+    rmSync(treeOf('release'), { recursive: true }); // hiredis may have come later
+    build(['addon']);
+  }
+  if (hasRedis()) return addon;
+  throw new Error(
+    "the addon has no native Redis client: hiredis or Node's uv.h was not found (see above)",
+  );
+}
+
+function strip(file) {
+  if (process.platform === 'win32') return;
+  const args = process.platform === 'darwin' ? ['-x', file] : ['--strip-unneeded', file];
+  const { error, status, stderr } = spawnSync('strip', args, { encoding: 'utf8' });
+  if (error || status !== 0) throw new Error(`strip: ${error?.message ?? stderr}`);
+}
+
+function make(folder, { unchecked }) {
+  const addon = buildWithRedis();
+  const file = join(folder, `${process.platform}-${process.arch}`, `rollgate${libcTag()}.node`);
+  mkdirSync(dirname(file), { recursive: true });
+  copyFileSync(addon, file);
+  strip(file);
+  const needs = needsOf(file);
+  const symbols = createRequire(import.meta.url)('node-api-headers').symbols;
+  const findings = unchecked ? [] : findingsIn(needs, symbols);
+  if (findings.length > 0) {
+    rmSync(file);
+    throw new Error(`the binary would not run everywhere:\n  ${findings.join('\n  ')}`);
+  }
+  return { file, needs };
+}
+
+function describe(file, needs) {
+  const glibc = needs?.glibc ? `, needs glibc ${needs.glibc}` : '';
+  const libraries = needs ? ` and ${needs.libraries.join(', ')}` : '';
+  const size = Math.round(statSync(file).size / 1000);
+  console.log(`prebuild: ${relative(root, file)}, ${size} kB${glibc}${libraries}`);
+}
+
+function list(folder) {
+  const files = existsSync(folder) ? readdirSync(folder, { recursive: true }) : [];
+  const binaries = files.filter((name) => name.endsWith('.node'));
+  if (binaries.length === 0) console.log('prebuild: no prebuilt binaries');
+  for (const name of binaries) describe(join(folder, name));
+}
+
+const { values } = parseArgs({
+  options: {
+    into: { type: 'string', default: join(root, 'prebuilds') },
+    unchecked: { type: 'boolean' },
+    list: { type: 'boolean' },
+  },
+});
+try {
+  const folder = resolve(values.into);
+  if (values.list) {
+    list(folder);
+  } else {
+    const { file, needs } = make(folder, values);
+    describe(file, needs);
+  }
+} catch (error) {
+  console.error(`prebuild: ${error.message}`);
+  process.exitCode = 1;
+}
