@@ -11,14 +11,16 @@ const { ATTEMPT_WITHIN, PEEK_WITHIN } = require('./within');
 // Loaded by those who use them, so that a limiter in memory starts at once.
 const createKvBackend = (checked) => require('./kv/backend').createKvBackend(checked);
 const createRedisBackend = (checked) => require('./redis/backend').createRedisBackend(checked);
-const createSharedStore = (checked) => require('./shared-store').createSharedStore(checked);
+const createWaitingRoom = (store) => new (require('./wait/waiting').Waiting)(store);
 const readWaitOptions = (...given) => require('./wait/options').readWaitOptions(...given);
+const createSharedStore = (checked) => require('./shared-store').createSharedStore(checked);
 const createRemoteStore = (...parts) =>
   require('./remote/remote-store').createRemoteStore(...parts);
 
 const STORE = Symbol('store');
 const WINDOWS = Symbol('windows');
 const SMALLEST_MAX = Symbol('smallestMax');
+const MIN_DIFFERENCE = Symbol('minDifference');
 const WAITING = Symbol('waiting');
 
 function smallestMax(windows) {
@@ -34,16 +36,16 @@ function createStore(checked) {
   return shared === undefined ? createMemoryStore(checked) : createSharedStore(checked);
 }
 
-function createWaiting(limiter, { windows, minDifference }) {
-  const { Waiting } = require('./wait/waiting');
-  return new Waiting({
+function createWaiting(limiter) {
+  const windows = limiter[WINDOWS];
+  return createWaitingRoom({
     // A peek at the cost itself tells of the refusal as if it was counted, and of the block it would start.
     waitOf(id, cost) {
       return limiter[STORE].decide(id, 0, false, (numbers) => readWait(numbers, windows, cost));
     },
     attempt: (id, cost) => decideAtCost(limiter, id, cost, true),
     refund: (decision) => limiter[STORE].refund(Decision.takeReceipt(decision, limiter)),
-    showsRoom: minDifference === 0,
+    showsRoom: limiter[MIN_DIFFERENCE] === 0,
   });
 }
 
@@ -64,7 +66,8 @@ function RateLimiter(options) {
     [STORE]: { value: store },
     [WINDOWS]: { value: checked.windows },
     [SMALLEST_MAX]: { value: smallestMax(checked.windows) },
-    [WAITING]: { value: createWaiting(limiter, checked) },
+    [WAITING]: { value: undefined, writable: true }, // until somebody waits
+    [MIN_DIFFERENCE]: { value: checked.minDifference },
     ...(store.detectedClientType && { detectedClientType: { value: store.detectedClientType } }),
   });
   return limiter;
@@ -99,6 +102,7 @@ const methods = {
   async wait(id, options) {
     const checked = readWaitOptions(options, this[SMALLEST_MAX]);
     this[STORE].assertOpen();
+    this[WAITING] ??= createWaiting(this);
     return this[WAITING].wait(id, checked);
   },
 
@@ -146,12 +150,12 @@ const methods = {
 
   async clear(id) {
     await this[STORE].clear(id);
-    this[WAITING].changed(id);
+    this[WAITING]?.changed(id);
   },
 
   async clearAll() {
     await this[STORE].clearAll();
-    this[WAITING].changedAll();
+    this[WAITING]?.changedAll();
   },
 
   stats() {
@@ -160,7 +164,7 @@ const methods = {
 
   async close() {
     const closed = this[STORE].close();
-    this[WAITING].close();
+    this[WAITING]?.close();
     await closed;
   },
 };
@@ -168,7 +172,7 @@ const methods = {
 /** Whoever waits for the id may not have to any more. */
 function afterRefund(limiter, id, isFound) {
   if (typeof isFound !== 'boolean') return isFound.then((found) => afterRefund(limiter, id, found));
-  if (isFound) limiter[WAITING].changed(id);
+  if (isFound) limiter[WAITING]?.changed(id);
   return isFound;
 }
 

@@ -1,7 +1,7 @@
 // A timeout of any length: Node's own end at 2^31 ms, and begin anew with 1 ms.
 'use strict';
 
-const { LONGEST_TIMER } = require('../remote/options');
+const LONGEST_TIMER = 2 ** 31 - 1;
 
 /** Calls back in so many ms; returns what calls it off. It keeps the process alive, as setTimeout does. */
 function longTimeout(callback, ms) {

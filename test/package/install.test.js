@@ -136,8 +136,8 @@ describeHere('the packed package, with a binary for this machine', () => {
       console.log(JSON.stringify(Object.keys(require.cache)));
     `);
     expect(loaded.length).toBeLessThanOrEqual(MOST_MODULES);
-    expect(loaded.filter((file) => /[/\\](redis|kv|remote|middleware|shared|wait)[/\\]/.test(file))).toEqual(
-      [],
-    );
+    expect(
+      loaded.filter((file) => /[/\\](redis|kv|remote|middleware|shared|wait)[/\\]/.test(file)),
+    ).toEqual([]);
   });
 });

@@ -1,6 +1,7 @@
 // wait() on a real Redis: how often it asks, what comes of a server that does not answer, and races.
 'use strict';
 
+const { Redis } = require('ioredis');
 const { scriptRuns, nativeLimiter } = require('../support/native-redis');
 const { errorOf, outcomeOf } = require('../support/outcome');
 const { startRedis } = require('../support/redis-server');
@@ -73,6 +74,34 @@ test('what Redis fails at is told to the first, and the next has its turn', asyn
   expect(await waiting[0]).toMatchObject({ allowed: true });
   await limiter.close();
   expect((await ends)[1].reason).toMatchObject({ code: 'ERR_ROLLGATE_CLOSED' });
+});
+
+test('a clear is not overlooked whose answer comes before that of an earlier question', async () => {
+  const client = new Redis(server.url);
+  try {
+    limiter = nativeLimiter(client, { maxInInterval: 1 });
+    await limiter.attempt('a');
+    const { sendCommand } = client;
+    let answerNow;
+    const isAnswered = new Promise((tellAnswered) => {
+      client.sendCommand = async (command) => {
+        client.sendCommand = sendCommand;
+        const reply = await client.sendCommand(command);
+        tellAnswered();
+        await new Promise((resolve) => {
+          answerNow = resolve;
+        });
+        return reply;
+      };
+    });
+    const waiting = limiter.wait('a');
+    await isAnswered;
+    await limiter.clear('a');
+    answerNow();
+    expect(await waiting).toMatchObject({ allowed: true });
+  } finally {
+    client.disconnect();
+  }
 });
 
 test.each([
