@@ -49,7 +49,7 @@ class Tries {
   }
 
  private:
-  static constexpr int kMost = 1 << 24;
+  static constexpr int kMost = 1 << 16;
   int tries_ = 0;
 };
 

@@ -482,7 +482,7 @@ class Table {
   }
 
   /// Each try fails only because somebody else has changed something, so this many are a lie.
-  static constexpr int kMostTries = 1 << 24;
+  static constexpr int kMostTries = 1 << 20;
 
   View view_;
   Controls controls_;
