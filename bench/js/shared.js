@@ -120,7 +120,12 @@ async function measureTogether({ name, subject, warmUpMs, limitMs }) {
   }
   cluster.setupPrimary({ exec: path.join(__dirname, 'shared-worker.js'), args: [] });
   const workers = Array.from({ length: PROCESSES }, () => cluster.fork());
-  const limits = { name: region, maxKeys: 2 * ids, interval: INTERVAL_MS, maxInInterval: 5 };
+  const limits = {
+    name: region,
+    maxKeys: ids + Math.ceil(ids / 10),
+    interval: INTERVAL_MS,
+    maxInInterval: 5,
+  };
   const { inFlight } = SUBJECTS[subject];
   const told = (worker, message) => {
     const answer = answerOf(worker);

@@ -5,6 +5,7 @@ const { mkdtemp, rm } = require('node:fs/promises');
 const net = require('node:net');
 const { tmpdir } = require('node:os');
 const path = require('node:path');
+const { unlinkShared } = require('../..');
 const { startRedis } = require('../support/redis-server');
 const { run, serve, stop } = require('./child');
 
@@ -58,6 +59,7 @@ test('cluster.js lets ten requests pass in all its processes together', async ()
     expect(processes.size).toBe(3);
   } finally {
     await stop(server);
+    unlinkShared('example-cluster');
   }
 });
 

@@ -34,22 +34,27 @@ std::vector<Seen> Together(const std::vector<std::unique_ptr<Notes>>& all) {
   return together;
 }
 
-/// Has processes race on so many ids, and checks every window afterwards.
+/// Has three processes, one of them with two threads, race on so many ids, and checks every window
+/// afterwards.
 void RaceOn(std::uint32_t ids, const Window& window) {
-  constexpr std::size_t kProcesses = 4;
-  const std::size_t attempts = 1'250'000 / kTenth;
+  constexpr std::size_t kThreads = 4;
+  const std::size_t attempts = 2'500'000 / kTenth;
   const RegionName name;
   const PolicyOptions policy = Uncounted(window);
   std::vector<std::unique_ptr<Notes>> notes;
   std::vector<pid_t> children;
-  for (std::size_t i = 0; i < kProcesses; ++i) notes.push_back(std::make_unique<Notes>(attempts));
-  for (std::size_t i = 0; i < kProcesses; ++i) {
-    children.push_back(InChild([&, i] { Hammer(policy, name.Options(), ids, i, *notes[i]); }));
-  }
+  for (std::size_t i = 0; i < kThreads; ++i) notes.push_back(std::make_unique<Notes>(attempts));
+  const auto hammer = [&](std::size_t i) { Hammer(policy, name.Options(), ids, i, *notes[i]); };
+  for (const std::size_t i : {0, 1}) children.push_back(InChild([&, i] { hammer(i); }));
+  children.push_back(InChild([&] {
+    std::thread beside(hammer, 2);
+    hammer(3);
+    beside.join();
+  }));
   for (const pid_t child : children) EXPECT_TRUE(EndedWell(child));
 
   const std::vector<Seen> all = Together(notes);
-  ASSERT_EQ(all.size(), kProcesses * attempts);
+  ASSERT_EQ(all.size(), kThreads * attempts);
   EXPECT_EQ(Violations(all, window), 0u);
   const auto allowed = static_cast<std::size_t>(
       std::count_if(all.begin(), all.end(), [](const Seen& seen) { return seen.allowed; }));
@@ -72,7 +77,7 @@ TEST(SharedRace, OnManyIdsNoWindowIsExceeded) {
 /// for so many; tells what the survivors and the killed have seen.
 std::vector<Seen> SeenWhileKilling(std::uint32_t ids, std::size_t max_keys, const Window& window) {
   const char* const asked = std::getenv("ROLLGATE_KILLS");
-  const std::size_t kills = asked == nullptr ? 300 / kTenth : std::stoul(asked);
+  const std::size_t kills = asked == nullptr ? 1000 / kTenth : std::stoul(asked);
   constexpr std::size_t kProcesses = 3;
   constexpr std::size_t kAttempts = 100'000;
   const RegionName name;
