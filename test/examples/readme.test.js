@@ -175,6 +175,72 @@ describe('docs/kv.md', () => {
   );
 });
 
+/** What stands in a page as the difference of two programs: the one before and the one after. */
+function diffsOf(page) {
+  const text = fs.readFileSync(path.join(root, page), 'utf8');
+  return [...text.matchAll(/^```diff\n(.*?)^```$/gms)].map(([, diff]) => {
+    const lines = diff.split('\n');
+    const side = (other) =>
+      lines.filter((line) => !line.startsWith(other)).map((line) => line.slice(1));
+    return { before: side('+').join('\n'), after: side('-').join('\n') };
+  });
+}
+
+const diffOutputs = ['0 1\n', 'false 1\n', ''];
+
+test.each(diffsOf('docs/migration.md').map((diff, i) => [i + 1, diff]))(
+  'docs/migration.md: change %i leaves what is printed',
+  async (which, { before, after }) => {
+    const stdout = diffOutputs[which - 1];
+    const told = which === 1 ? before.replace("-limiter'", "-limiter-0.1'") : before;
+    expect(await run(told)).toMatchObject({ status: 0, stdout });
+    expect(await run(after)).toEqual({ status: 0, stdout, stderr: '' });
+  },
+);
+
+const twoAndTenSeconds = 'done, 1 left\ndone, 0 left\nwait 10 s\n';
+const migrationOutputs = [twoAndTenSeconds, twoAndTenSeconds, '7 5\n'];
+
+test.each(blocksOf('docs/migration.md').map((code, i) => [i + 1, code]))(
+  'docs/migration.md: program %i prints what it says',
+  async (which, code) => {
+    const stdout = migrationOutputs[which - 1];
+    expect(await run(code)).toEqual({ status: 0, stdout, stderr: '' });
+  },
+);
+
+const securityOutputs = ['false\ntrue 1\n', '', 'true 10\nfalse 600\n', 'block\ntrue\n'];
+
+test.each(blocksOf('docs/security.md').map((code, i) => [i + 1, code]))(
+  'docs/security.md: program %i prints what it says',
+  async (which, code) => {
+    const stderr = which === 1 ? expect.stringContaining('[ROLLGATE_EVICTED]') : '';
+    expect(await run(code)).toEqual({ status: 0, stdout: securityOutputs[which - 1], stderr });
+  },
+);
+
+// Its blocks are tests, which run among these.
+describe('docs/testing.md', () => {
+  const { REDIS_URL } = process.env;
+
+  beforeAll(async () => {
+    process.env.REDIS_URL = (await startRedis()).url;
+  });
+  afterAll(() => {
+    if (REDIS_URL === undefined) delete process.env.REDIS_URL;
+    else process.env.REDIS_URL = REDIS_URL;
+  });
+
+  const requireThis = (name) => require(name === 'rollgate' ? root : name);
+
+  describe.each(blocksOf('docs/testing.md').map((code, i) => [i + 1, code]))(
+    'block %i',
+    (_which, code) => {
+      new Function('require', 'jest', code)(requireThis, jest);
+    },
+  );
+});
+
 test('docs/errors.md has a section for every code, and for no other', () => {
   const text = fs.readFileSync(path.join(root, 'docs/errors.md'), 'utf8');
   const documented = [...text.matchAll(/^## (\w+)$/gm)].map(([, code]) => code);
