@@ -188,6 +188,9 @@ TEST_P(SharedRegion, ThatMakesNoSenseIsRefusedAndLeftAlone) {
 }
 
 TEST_P(SharedRegion, CannotBeFoundWithoutAFileToSpareAndSaysSo) {
+#if defined(__SANITIZE_ADDRESS__)
+  GTEST_SKIP() << "the undefined behavior sanitizer opens files itself to look at objects";
+#endif
   { const Region region = Attach(); }
   struct rlimit before = {};
   ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
