@@ -7,6 +7,7 @@ const { tmpdir } = require('node:os');
 const path = require('node:path');
 const { spawn } = require('node:child_process');
 const { once } = require('node:events');
+const RateLimiter = require('../../lib');
 const { startRedis } = require('../support/redis-server');
 
 const root = path.join(__dirname, '../..');
@@ -36,7 +37,7 @@ async function run(code) {
   return { status, ...output };
 }
 
-/** A server of the page on a port that is free; `ask(get)` makes the requests. */
+/** A server of the page on a port that is free; `ask(get)` makes the requests, `get(path)` one. */
 async function withServer(code, ask) {
   expect(code).toContain("listen(3000, '127.0.0.1')");
   const told = code.replace(
@@ -48,8 +49,8 @@ async function withServer(code, ask) {
     await Promise.race([once(child.stdout, 'data'), once(child, 'close')]);
     expect(output.stderr).toBe('');
     const url = `http://127.0.0.1:${Number(output.stdout)}/`;
-    return await ask(async () => {
-      const answer = await fetch(url);
+    return await ask(async (page = '') => {
+      const answer = await fetch(url + page);
       return { status: answer.status, headers: answer.headers, text: await answer.text() };
     });
   } finally {
@@ -85,7 +86,7 @@ test('README: the Express application limits and sends its headers', async () =>
 
 test('README: the middleware written by hand refuses what comes too soon', async () => {
   const atOnce = Array.from({ length: 8 });
-  const answers = await withServer(byHand, (get) => Promise.all(atOnce.map(get)));
+  const answers = await withServer(byHand, (get) => Promise.all(atOnce.map(() => get())));
   const refused = answers.filter(({ status }) => status === 429);
   expect(answers.find(({ status }) => status === 200)?.text).toBe('Welcome.\n');
   expect(refused.length).toBeGreaterThan(0);
@@ -109,6 +110,67 @@ test.each(blocksOf('docs/algorithms.md').map((code, i) => [i + 1, code]))(
     expect(await run(code)).toEqual({ status: 0, stdout, stderr: '' });
   },
 );
+
+test('docs/getting-started.md: the fourth request to the limited route is refused', async () => {
+  const [server] = blocksOf('docs/getting-started.md');
+  const answers = await withServer(server, async (get) => {
+    const limited = [];
+    for (let i = 0; i < 4; i++) limited.push(await get('api'));
+    return [...limited, await get()];
+  });
+  expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 429, 200]);
+  expect(answers.slice(0, 3).map(({ text }) => text)).toEqual(['2 left\n', '1 left\n', '0 left\n']);
+  expect(answers[3].headers.get('retry-after')).toMatch(/^(59|60)$/);
+  expect(answers[4].text).toBe('As often as you like.\n');
+});
+
+const gettingStartedOutputs = [
+  'ada: one (1 left)\nada: two (0 left)\nada: wait 10 s\nbob: one (1 left)\n',
+  '0 0\n1000\n0\n59000\n',
+];
+
+test.each(
+  blocksOf('docs/getting-started.md')
+    .slice(1)
+    .map((code, i) => [i + 2, code]),
+)('docs/getting-started.md: program %i prints what it says', async (which, code) => {
+  const stdout = gettingStartedOutputs[which - 2];
+  expect(await run(code)).toEqual({ status: 0, stdout, stderr: '' });
+});
+
+test('docs/getting-started.md says what its limiter by hand prints', () => {
+  const text = fs.readFileSync(path.join(root, 'docs/getting-started.md'), 'utf8');
+  expect(text).toContain(`\`\`\`text\n${gettingStartedOutputs[0]}\`\`\``);
+});
+
+const faqOutputs = ['true 2\nfalse 20\n', '3\n2\n', '3600000\n0\n', '', 'function function true\n'];
+
+test.each(blocksOf('docs/faq.md').map((code, i) => [i + 1, code]))(
+  'docs/faq.md: program %i prints what it says',
+  async (which, code) => {
+    const stdout = faqOutputs[which - 1];
+    expect(await run(code)).toEqual({ status: 0, stdout, stderr: '' });
+  },
+);
+
+const describeOnLinux = process.platform === 'linux' ? describe : describe.skip;
+
+describeOnLinux('docs/shared-memory.md', () => {
+  // A name of this process's own, so that no other run counts in the same region.
+  const name = `docs-${process.pid}`;
+
+  afterAll(() => RateLimiter.unlinkShared(name));
+
+  test.each(blocksOf('docs/shared-memory.md').map((code, i) => [i + 1, code]))(
+    'program %i runs',
+    async (_which, code) => {
+      expect(code).toContain("name: 'api'");
+      const told = code.replace("name: 'api'", `name: '${name}'`);
+      const printed = `${told}console.log(timeLeft);\n`;
+      expect(await run(printed)).toEqual({ status: 0, stdout: '0\n', stderr: '' });
+    },
+  );
+});
 
 const waitingOutputs = ['first\nsecond\nthird\nfourth\n', '8\n'];
 
