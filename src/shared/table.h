@@ -57,7 +57,7 @@ struct View {
 
 /// One attachment's way to the ids. Owned by one thread; `entry` is its own.
 ///
-/// Calls work on `record()`, a private copy of the words of one id: Find fills it, Replace and
+/// Calls work on state(), a private copy of what is known of one id: Find fills it, Replace and
 /// Insert publish it. What is read from the region is checked before it is used as an index;
 /// SharedError where it makes no sense.
 template <class Access>
