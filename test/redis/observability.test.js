@@ -105,18 +105,22 @@ test('the native client tells when it has a connection, and when it has none any
   const messages = listen('rollgate:redis');
   const limiter = nativeLimiter({ url: server.url, ...connection });
   stops.push(() => limiter.close());
-  const states = () => messages.filter(({ type }) => type === 'connection');
+  // Those of earlier tests lose theirs, too, if they have not been collected yet.
+  const isOwn = (message) => message.type === 'connection' && message.limiter === limiter;
+  const states = () => messages.filter(isOwn);
   await limiter('a');
   expect(states()).toEqual([{ type: 'connection', limiter, isUp: true }]);
   expect(states()[0].limiter).toBe(limiter);
   await server.stop();
-  await waitUntil('it is told', () => states().length === 2);
+  // A server that is stopping may take a new connection for a moment.
+  await waitUntil('it is told', () => states().at(-1).isUp === false);
   expect(states()[1]).toEqual({ type: 'connection', limiter, isUp: false });
   const error = await errorOf(limiter('a'));
   expect(messages.at(-1)).toMatchObject({ type: 'call', command: 'attempt', error });
   await server.restart();
   await waitUntil('it answers', () => limiter('a').then(() => true));
-  expect(states().map(({ isUp }) => isUp)).toEqual([true, false, true]);
+  expect(states().at(-1).isUp).toBe(true);
+  expect(states().every(({ isUp }, i) => isUp === (i % 2 === 0))).toBe(true);
 });
 
 test('calls that fail are timed, too, as errors', async () => {
