@@ -10,18 +10,10 @@
 #include <utility>
 
 #include "core/block.h"
+#include "core/inlining.h"
 #include "core/policy.h"
 #include "memory/memory_store.h"
 #include "memory/table.h"
-
-// The check is one function: measured, the calls between its parts cost as much as the parts.
-#if defined(__GNUC__)
-#define ROLLGATE_FLATTEN [[gnu::flatten]]
-#define ROLLGATE_NOINLINE [[gnu::noinline]]
-#else
-#define ROLLGATE_FLATTEN
-#define ROLLGATE_NOINLINE
-#endif
 
 namespace rollgate::memory {
 

@@ -8,21 +8,13 @@
 #include <vector>
 
 #include "core/account_algorithms.h"
+#include "core/inlining.h"
 #include "shared/account_state.h"
 #include "shared/configuration.h"
 #include "shared/log_state.h"
 #include "shared/region.h"
 #include "shared/shared_error.h"
 #include "shared/table.h"
-
-// The check is one function: measured in memory, the calls between its parts cost as much as they.
-#if defined(__GNUC__)
-#define ROLLGATE_FLATTEN [[gnu::flatten]]
-#define ROLLGATE_NOINLINE [[gnu::noinline]]
-#else
-#define ROLLGATE_FLATTEN
-#define ROLLGATE_NOINLINE
-#endif
 
 namespace rollgate::shared {
 

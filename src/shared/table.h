@@ -1,7 +1,7 @@
 // The ids of a shared region: found, changed, inserted and forgotten by many at once, without
 // locks.
 //
-// The only file with memory orders. docs/shared-memory.md has the protocol in steps and the
+// The only file whose memory orders matter. docs/shared-memory.md has the protocol in steps and the
 // argument why a kill at any of them is harmless; in short:
 //
 // - A slot's control word names a record; the record holds an id and all that is known of it. What

@@ -149,5 +149,30 @@ TEST(SharedRace, NoIdIsEverGivenAnothersLog) {
   EXPECT_EQ(AuditOf(policy, name.Options()), std::vector<std::string>());
 }
 
+TEST(SharedStore, HasRoomForTheIdsItIsMadeFor) {
+  constexpr std::int64_t kIds = 100'000;
+  const RegionName name;
+  const PolicyOptions policy = Uncounted({kHour, 5});
+  const auto store = SharedStore::Attach(Policy(policy), name.Options(kIds));
+  // One after the other, each expires when the one that comes kIds later is made known.
+  const auto act = [&](std::int64_t from, std::int64_t to) {
+    const std::uint64_t before = store->stats().evicted;
+    for (std::int64_t id = from; id < to; ++id) {
+      const std::string digits = std::to_string(id);
+      const Identity identity =
+          IdentityOf(std::u16string(digits.begin(), digits.end()), store->secret());
+      EXPECT_EQ(store->Check(identity, id * (kHour / kIds)), 0);
+    }
+    return store->stats().evicted - before;
+  };
+  const std::uint64_t while_filling = act(0, kIds);
+  const std::uint64_t later = act(kIds, 5 * kIds);
+  ::testing::Test::RecordProperty("evicted_while_filling", std::to_string(while_filling));
+  ::testing::Test::RecordProperty("evicted_later", std::to_string(later));
+  // About 1 and 12 are to be expected, as three in a hundred thousand find no place.
+  EXPECT_LT(while_filling, 20u);
+  EXPECT_LT(later, 60u);
+}
+
 }  // namespace
 }  // namespace rollgate::testing

@@ -1,0 +1,12 @@
+// What the compiler is told of hot functions and cold ones.
+//
+// A check is one function: measured, the calls between its parts cost as much as the parts.
+#pragma once
+
+#if defined(__GNUC__)
+#define ROLLGATE_FLATTEN [[gnu::flatten]]
+#define ROLLGATE_NOINLINE [[gnu::noinline]]
+#else
+#define ROLLGATE_FLATTEN
+#define ROLLGATE_NOINLINE
+#endif
