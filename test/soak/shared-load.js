@@ -28,7 +28,8 @@ const optionsFor = (name) =>
 /**
  * A step on all regions. `tell(key, isAllowed)` is told each time a counted id passed, and the first time
  * that this thread saw it refused. Among all ids the counted ones are never the nearest to expiry, for they are
- * asked for all the time: other ids are poured in only so fast.
+ * asked for all the time, and other ids are poured in only so fast. `forget(key)` is for those that are over:
+ * the more of them there are, the fewer places are left to the others, for nothing here expires.
  */
 function createLoad(name, tell) {
   const options = optionsFor(name);
@@ -57,11 +58,15 @@ function createLoad(name, tell) {
     limiter.clear(`${who} ${steps} a`);
   }
 
-  return function step() {
+  function forget(key) {
+    limiters[Number(key.split('.')[0])].clear(key);
+  }
+
+  function step() {
     steps += 1;
     for (const [region, limiter] of limiters.entries()) {
-      for (let i = 0; i < EPOCHS_IN_USE * IDS; i++) {
-        attempt(limiter, region, epochNow() - (i % EPOCHS_IN_USE), i);
+      for (let age = 0; age < EPOCHS_IN_USE; age++) {
+        for (let i = 0; i < IDS; i++) attempt(limiter, region, epochNow() - age, i);
       }
       pour(limiter);
     }
@@ -70,7 +75,9 @@ function createLoad(name, tell) {
     const guest = RateLimiter(options[(steps / 100) % options.length]);
     guest(`${who} ${steps}`);
     guest.close();
-  };
+  }
+
+  return { step, forget };
 }
 
 /** Whether nobody asks for this key any more, and has not for a while. */

@@ -28,7 +28,7 @@ async function run(name) {
   process.stdin.on('end', () => process.exit()); // whoever started it is gone
   process.stdin.resume();
   for (let i = 1; i < THREADS; i++) keepWorker(name);
-  const step = createLoad(name, tell);
+  const { step } = createLoad(name, tell);
   for (;;) {
     const until = performance.now() + SLICE_MS;
     while (performance.now() < until) step();
@@ -38,6 +38,6 @@ async function run(name) {
 
 if (isMainThread) run(process.argv[2]);
 else {
-  const step = createLoad(workerData, tell);
+  const { step } = createLoad(workerData, tell);
   for (;;) step();
 }

@@ -45,11 +45,12 @@ class Counts {
     if (known.passed > MAX) this.#soak.violate(`${known.passed} of ${MAX} passed for ${key}`);
   }
 
-  /** Forgets the ids that nobody asks for any more, and looks at whether they could be used up. */
-  settle(isSettled = isOver) {
+  /** Looks at whether the ids that nobody asks for any more could be used up, and forgets them. */
+  settle(forget, isSettled = isOver) {
     for (const [key, { passed, isUsedUp, lostBefore }] of this.#known) {
       if (!isSettled(key)) continue;
       this.#known.delete(key);
+      forget(key);
       this.#soak.count('ids counted');
       if (isUsedUp && passed + this.#lost - lostBefore < MAX) {
         this.#soak.violate(`only ${passed} of ${MAX} passed for ${key}`);
@@ -80,12 +81,12 @@ async function keepProcess(soak, counts, random) {
 
 /** This process takes part, too, and is not killed. */
 function survive(soak, counts) {
-  const step = createLoad(NAME, (key, isAllowed) => counts.tell(key, isAllowed));
+  const { step, forget } = createLoad(NAME, (key, isAllowed) => counts.tell(key, isAllowed));
   return soak.repeat(async () => {
     const until = performance.now() + SLICE_MS;
     while (performance.now() < until) step();
     soak.count('rounds of the survivor');
-    counts.settle();
+    counts.settle(forget);
     await pause(REST_MS);
   });
 }
@@ -112,6 +113,9 @@ main('shared memory', async (soak) => {
   const random = randomFrom(soak.seed);
   const processes = Array.from({ length: PROCESSES }, () => keepProcess(soak, counts, random));
   await Promise.all([survive(soak, counts), ...processes]);
-  counts.settle(() => true);
+  counts.settle(
+    () => {},
+    () => true,
+  );
   await expectLeftWhole(soak, filesOf(NAME));
 });
