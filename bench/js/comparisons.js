@@ -16,14 +16,21 @@ function ratioOf({ ours, theirs, isMoreBetter }) {
 /** Whether every round of the one may have been one of the other. */
 const doesOverlap = ({ ours, theirs }) => ours.min <= theirs.max && theirs.min <= ours.max;
 
-/** { compared, ahead, losses }, the losses by what was compared, the greatest first. */
+/** How many were compared, ahead, ahead by less than the spread, behind; the losses by what was compared, the greatest first. */
 function outcome(comparisons) {
   const known = comparisons.filter(isKnown).map((one) => ({ ...one, ratio: ratioOf(one) }));
   const behind = known.filter(({ ratio }) => ratio < 1).sort((a, b) => a.ratio - b.ratio);
   const losses = new Map();
   for (const one of behind) losses.set(one.what, [...(losses.get(one.what) ?? []), one]);
-  const ahead = known.filter(({ ratio }) => ratio > 1).length;
-  return { compared: known.length, ahead, behind: behind.length, worst: behind[0], losses };
+  const ahead = known.filter(({ ratio }) => ratio > 1);
+  return {
+    compared: known.length,
+    ahead: ahead.length,
+    close: ahead.filter(doesOverlap).length,
+    behind: behind.length,
+    worst: behind[0],
+    losses,
+  };
 }
 
 const HOW_TO_READ =
@@ -33,12 +40,12 @@ const lossWords = (one) => `${one.to} ${times(one.ratio)}${doesOverlap(one) ? ' 
 
 /** Markdown: the losses of one benchmark, none left out. */
 function lossesMarkdown(comparisons) {
-  const { compared, ahead, behind, losses } = outcome(comparisons);
+  const { compared, ahead, close, behind, losses } = outcome(comparisons);
   if (compared === 0) return [];
-  const head = '**Where rollgate loses:**';
-  if (behind === 0) return [`${head} in none of ${compared} comparisons.`, ''];
+  const where = `**Where rollgate loses:** behind in ${behind} of ${compared} comparisons, ahead in ${ahead}, in ${close} of these by less than the spread.`;
+  if (behind === 0) return [where, ''];
   return [
-    `${head} behind in ${behind} of ${compared} comparisons, ahead in ${ahead}. ${HOW_TO_READ}`,
+    `${where} ${HOW_TO_READ}`,
     '',
     ...[...losses].map(([what, all]) => `- ${what}: ${all.map(lossWords).join('; ')}`),
     '',
@@ -47,9 +54,9 @@ function lossesMarkdown(comparisons) {
 
 /** The cells of one benchmark's row in the summary of all. */
 function summaryCells(comparisons) {
-  const { compared, ahead, behind, worst } = outcome(comparisons);
+  const { compared, ahead, close, behind, worst } = outcome(comparisons);
   const words = worst ? `${worst.what}: ${lossWords(worst)}` : '–';
-  return [String(compared), String(ahead), String(behind), words];
+  return [...[compared, ahead, close, behind].map(String), words];
 }
 
 module.exports = { HOW_TO_READ, lossesMarkdown, outcome, summaryCells };

@@ -57,12 +57,12 @@ const anchor = (title) =>
 function summary(sections) {
   const table = {
     title: 'Wins and losses',
-    columns: ['', 'compared', 'ahead', 'behind', 'furthest behind'],
+    columns: ['', 'compared', 'ahead', 'by less than the spread', 'behind', 'furthest behind'],
     rows: sections.map(({ title, compared }) => [
       `[${title}](${anchor(title)})`,
       ...(compared.length > 0
         ? summaryCells(compared)
-        : ['–', '–', '–', 'nothing to compare with']),
+        : ['–', '–', '–', '–', 'nothing to compare with']),
     ]),
     notes: [
       `${HOW_TO_READ} Each section begins with all of its losses; the greatest of each is here.`,
