@@ -113,7 +113,8 @@ async function run(names, { quick, minutes }) {
     const whole = (expectedMs) => {
       const now = performance.now();
       const rest = Math.min(expectedMs + later, deadline - now);
-      return `[${i + 1}/${toRun.length}, ${clockText(now - start)} gone, ${clockText(rest)} left at most] `;
+      const times = `${clockText(now - start)} of at most ${clockText(deadline - start)}`;
+      return `[${i + 1}/${toRun.length}, ${times}, about ${clockText(rest)} left] `;
     };
     const onProgress = progressLine(name, whole);
     const file = path.join(root, 'bench/js', `${name}.js`);

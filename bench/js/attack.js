@@ -149,9 +149,9 @@ function plots(results) {
   return [{ name: 'bench-attack', alt, svg: linePlot(plot) }];
 }
 
-/** By attempts made; only the first and the last tenth where nothing else was kept. */
+/** By attempts made, as far as every round came; only the first and the last tenth where nothing else was kept. */
 function pointsOf(result) {
-  const marked = MARKS.filter((mark) => result[`at${mark}`]);
+  const marked = MARKS.filter((mark) => Number.isFinite(result[`at${mark}`]?.max));
   if (marked.length > 0) return marked.map((mark) => ({ x: mark, ...result[`at${mark}`] }));
   const { attempts, firstTenth, lastTenth } = result;
   return [
