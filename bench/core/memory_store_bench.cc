@@ -65,7 +65,8 @@ void BM_Algorithm(benchmark::State& state, Algorithm algorithm) {
         {{{60 * kSecond, 5}}, 0, count_blocked, algorithm});
 }
 
-// Many ids get a number of checks that is given, or they would be filled in anew for every guess at it.
+// Many ids get a number of checks that is given, or they would be filled in anew for every guess at
+// it.
 constexpr benchmark::IterationCount kChecks = 2'000'000;
 
 BENCHMARK(BM_Check)

@@ -37,16 +37,17 @@ function runInChild(file, job, timeoutMs) {
     child.stderr.on('data', (chunk) => {
       err += chunk;
     });
-    let timedOut = false;
     const timer = setTimeout(() => {
-      timedOut = true;
       child.kill('SIGKILL');
+      // Processes of its own may hold the pipes for a moment longer; nobody waits for them.
+      child.stdout.destroy();
+      child.stderr.destroy();
+      reject(new TimeIsUp(`no result within ${Math.ceil(timeoutMs / 1000)} s`));
     }, timeoutMs);
     child.on('error', reject);
     child.on('close', (code, signal) => {
       clearTimeout(timer);
-      if (timedOut) reject(new TimeIsUp(`no result within ${Math.ceil(timeoutMs / 1000)} s`));
-      else if (code !== 0) reject(new Error(firstErrorLine(err) || `ended with ${signal ?? code}`));
+      if (code !== 0) reject(new Error(firstErrorLine(err) || `ended with ${signal ?? code}`));
       else resolve(JSON.parse(out.trim().split('\n').pop()));
     });
   });

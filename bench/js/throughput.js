@@ -253,7 +253,7 @@ function plots(results) {
   const own = series[0].points.map(({ x, median: ns }) => {
     return `${number(ns)} ns with ${x === 1 ? '1 id' : `${x.toLocaleString('en-US')} ids`}`;
   });
-  const alt = `Cost of one check by number of ids, max 5, random order: rollgate needs ${own.join(', ')}, beside six other limiters`;
+  const alt = `Cost of one check by number of ids, max 5, random order: rollgate needs ${own.join(', ')}, beside ${series.length - 1} other limiters`;
   const plot = {
     title: 'Cost of one check by number of ids',
     subtitle:
