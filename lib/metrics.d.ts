@@ -47,7 +47,8 @@ export interface Metrics {
 
 /**
  * Counts from now on who is refused, by limiter and id, as told on the channel `rollgate:decision`: while
- * it is open, each call in memory costs some hundred ns more. It needs no prom-client.
+ * it is open, each call in memory costs some hundred ns more. It needs no prom-client. Ids may be personal
+ * data: addresses, accounts.
  *
  * At most `capacity` ids have a counter (Space-Saving): a new one takes over the counter with the least
  * refusals, and may so be counted too high, by at most its `overcount`. Whoever was refused more than
