@@ -1,21 +1,26 @@
 // Finds the name that a mistyped one was probably meant to be.
 'use strict';
 
-/** Levenshtein distance. */
+/** How many characters to add, drop, replace or, side by side, swap. */
 function distance(a, b) {
-  let row = Array.from({ length: b.length + 1 }, (_, i) => i);
+  let beforeLast;
+  let last = Array.from({ length: b.length + 1 }, (_, i) => i);
   for (let i = 1; i <= a.length; i++) {
-    const next = [i];
+    const row = [i];
     for (let j = 1; j <= b.length; j++) {
-      const replaced = row[j - 1] + (a[i - 1] === b[j - 1] ? 0 : 1);
-      next.push(Math.min(row[j] + 1, next[j - 1] + 1, replaced));
+      const replaced = last[j - 1] + (a[i - 1] === b[j - 1] ? 0 : 1);
+      row.push(Math.min(last[j] + 1, row[j - 1] + 1, replaced));
+      const isSwap = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
+      if (isSwap) row[j] = Math.min(row[j], beforeLast[j - 2] + 1);
     }
-    row = next;
+    beforeLast = last;
+    last = row;
   }
-  return row[b.length];
+  return last[b.length];
 }
 
 const LONGEST_COMPARED = 50;
+const SHORTEST_BEGINNING = 3;
 
 /** What others call the same. */
 const SYNONYMS = {
@@ -25,17 +30,25 @@ const SYNONYMS = {
   points: 'maxInInterval',
 };
 
-/** The known name nearest to `name`, upper and lower case alike: one that begins with it before others. */
+/** Of a name, how much may be wrong: a third, or one character. */
+function mostWrong(a, b) {
+  return Math.max(1, Math.floor(Math.max(a.length, b.length) / 3));
+}
+
+/**
+ * The known name nearest to `name`, upper and lower case alike: one that begins with it before others.
+ * Undefined where none is so near that it was probably meant.
+ */
 function nearestName(name, knownNames) {
   const wanted = name.slice(0, LONGEST_COMPARED).toLowerCase();
   if (knownNames.includes(SYNONYMS[wanted])) return SYNONYMS[wanted];
   const begun = knownNames.find((known) => known.toLowerCase().startsWith(wanted));
-  if (begun !== undefined) return begun;
+  if (begun !== undefined && wanted.length >= SHORTEST_BEGINNING) return begun;
   let nearest;
   let least = Number.POSITIVE_INFINITY;
   for (const known of knownNames) {
     const steps = distance(wanted, known.toLowerCase());
-    if (steps < least) {
+    if (steps < least && steps <= mostWrong(wanted, known)) {
       least = steps;
       nearest = known;
     }
@@ -43,4 +56,10 @@ function nearestName(name, knownNames) {
   return nearest;
 }
 
-module.exports = { nearestName };
+/** The end of a message about an unknown name: the nearest known one, if there is one. */
+function hintAt(name, knownNames) {
+  const nearest = nearestName(name, knownNames);
+  return nearest === undefined ? '' : `; did you mean '${nearest}'?`;
+}
+
+module.exports = { hintAt };

@@ -182,7 +182,11 @@ test.each(blocksOf('docs/waiting.md').map((code, i) => [i + 1, code]))(
   },
 );
 
-const observabilityOutputs = ['', 'ada was refused for 1000 ms\n'];
+const observabilityOutputs = [
+  '',
+  '3 [{"limiter":"api","id":"ada","blocked":2,"overcount":0}]\n',
+  'ada was refused for 1000 ms\n',
+];
 
 test.each(blocksOf('docs/observability.md').map((code, i) => [i + 1, code]))(
   'docs/observability.md: program %i prints what it says',
