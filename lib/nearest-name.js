@@ -36,30 +36,27 @@ function mostWrong(a, b) {
 }
 
 /**
- * The known name nearest to `name`, upper and lower case alike: one that begins with it before others.
- * Undefined where none is so near that it was probably meant.
+ * The known name nearest to `name`, upper and lower case alike, and whether it was probably meant:
+ * one that begins with it comes before others.
  */
 function nearestName(name, knownNames) {
   const wanted = name.slice(0, LONGEST_COMPARED).toLowerCase();
-  if (knownNames.includes(SYNONYMS[wanted])) return SYNONYMS[wanted];
+  const synonym = SYNONYMS[wanted];
+  if (knownNames.includes(synonym)) return { nearest: synonym, isLikely: true };
   const begun = knownNames.find((known) => known.toLowerCase().startsWith(wanted));
-  if (begun !== undefined && wanted.length >= SHORTEST_BEGINNING) return begun;
-  let nearest;
-  let least = Number.POSITIVE_INFINITY;
-  for (const known of knownNames) {
-    const steps = distance(wanted, known.toLowerCase());
-    if (steps < least && steps <= mostWrong(wanted, known)) {
-      least = steps;
-      nearest = known;
-    }
+  if (begun !== undefined && wanted.length >= SHORTEST_BEGINNING) {
+    return { nearest: begun, isLikely: true };
   }
-  return nearest;
+  const steps = knownNames.map((known) => distance(wanted, known.toLowerCase()));
+  const least = Math.min(...steps);
+  const nearest = knownNames[steps.indexOf(least)];
+  return { nearest, isLikely: least <= mostWrong(wanted, nearest) };
 }
 
-/** The end of a message about an unknown name: the nearest known one, if there is one. */
+/** The end of a message about an unknown name: the nearest of those known, of which there are some. */
 function hintAt(name, knownNames) {
-  const nearest = nearestName(name, knownNames);
-  return nearest === undefined ? '' : `; did you mean '${nearest}'?`;
+  const { nearest, isLikely } = nearestName(name, knownNames);
+  return isLikely ? `; did you mean '${nearest}'?` : ` (the nearest is '${nearest}')`;
 }
 
 module.exports = { hintAt };

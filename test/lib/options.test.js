@@ -195,10 +195,10 @@ describe('an unknown option', () => {
   });
 
   test.each(['somethingElse', 'ttl', 'size', 'x', 'c', 'burst', 'strategy', 'logger2'])(
-    '%s is refused without a hint, for it is like none',
+    '%s is refused with the nearest, though not as what was meant',
     (name) => {
       const { message } = catchError(() => RateLimiter({ ...GOOD, [name]: 5 }));
-      expect(message).toMatch(/, commandTimeout$/);
+      expect(message).toMatch(/, commandTimeout \(the nearest is '\w+'\)$/);
     },
   );
 

@@ -150,7 +150,7 @@ test('validate refuses unknown checks with the nearest known one', () => {
   expect(refused.message).toContain("did you mean 'trustProxy'?");
   const unlike = refusalOf({ validate: { everything: false } });
   expect(unlike.message).toMatch(
-    /^unknown check "everything" \(string\) in validate: expected one of .*, default$/,
+    /^unknown check "everything" \(string\) in validate: expected one of .*, default \(the nearest is '\w+'\)$/,
   );
   expect(refusalOf({ validate: { ip: 'no' } }).message).toContain("'validate.ip'");
 });
