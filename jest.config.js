@@ -11,6 +11,7 @@ const folders = [
   'examples',
   'package',
   'soak',
+  'bench',
 ];
 
 module.exports = {
