@@ -175,8 +175,8 @@ test('the middleware names stand before those of the limiter', () => {
 
 test('the request has `used` by its older name, too', () => {
   const middleware = rateLimit({ limit: 5 });
-  const req = { ip: '192.0.2.1' };
   for (const expected of [1, 2]) {
+    const req = { ip: '192.0.2.1' };
     middleware(req, { headersSent: true }, () => {});
     expect(req.rateLimit.current).toBe(expected);
   }

@@ -5,7 +5,7 @@ const { flood } = require('./floods');
 const { hammer } = require('./real-time');
 const { main } = require('./soak');
 const { followTraces } = require('./traces');
-const { inMemory, keepWaiting } = require('./waits');
+const { keepWaiting } = require('./waits');
 const { startAndTerminate } = require('./workers');
 
 main('memory', (soak) =>
@@ -14,6 +14,6 @@ main('memory', (soak) =>
     flood(soak),
     hammer(soak),
     startAndTerminate(soak),
-    keepWaiting(soak, inMemory),
+    keepWaiting(soak),
   ]),
 );

@@ -22,9 +22,9 @@ class UsedUp {
 }
 
 /**
- * Calls `limiters`, of LIMIT and one namespace, in turn until an id is used up, then with the next. Exactly the limit passes but for
- * the calls of which nobody knows what became of them; where `resends`, a client may have made those
- * twice, and nothing is said of how few may pass.
+ * Calls `limiters`, of LIMIT and one namespace, in turn until an id is used up, then with the next.
+ * Exactly the limit passes but for the calls of which nobody knows what became of them; where `resends`,
+ * a client may have made those twice, and nothing is said of how few may pass.
  */
 function useUp({ soak, outages, call, limiters, name, resends }) {
   let current;

@@ -5,6 +5,7 @@ const RateLimiter = require('../..');
 const { outcomeOf } = require('../support/outcome');
 const { randomFrom } = require('../support/traces');
 
+const LIMIT = { interval: 20, maxInInterval: 4, countBlocked: false };
 const AT_ONCE = 40;
 const IDS = 3;
 const PATIENCE_MS = 15_000;
@@ -27,13 +28,10 @@ function startWaiting(limiter, random) {
   return waiting;
 }
 
-/** `open(n)` makes the n-th limiter, which lets few through in a short time. */
-function keepWaiting(soak, open) {
+function keepWaiting(soak) {
   const random = randomFrom(soak.seed);
-  let opened = 0;
   return soak.repeat(async () => {
-    opened += 1;
-    const limiter = open(opened);
+    const limiter = RateLimiter(LIMIT);
     const all = Array.from({ length: AT_ONCE }, () => startWaiting(limiter, random));
     if (random.chance(30)) after(random.between(0, 100), () => limiter.close());
     for (const outcome of await Promise.allSettled(all.map((one) => outcomeOf(one, PATIENCE_MS)))) {
@@ -44,6 +42,4 @@ function keepWaiting(soak, open) {
   });
 }
 
-const inMemory = () => RateLimiter({ interval: 20, maxInInterval: 4, countBlocked: false });
-
-module.exports = { inMemory, keepWaiting };
+module.exports = { keepWaiting };
