@@ -34,20 +34,20 @@ async function rollgate(fastify, options) {
   fastify[NEAREST] = ofRoutes;
 
   // Fastify calls hooks on the scope of the route.
-  fastify.addHook('onRoute', function makeOwnLimits({ config, url }) {
+  fastify.addHook('onRoute', function makeOwnLimits({ config, method, url }) {
     if (hasOwnLimits(config?.rateLimit) && this[NEAREST] === ofRoutes) {
-      ofRoutes.hookOf(config.rateLimit, url);
+      ofRoutes.declare(config.rateLimit, { method, url });
     }
   });
   fastify.addHook('onRequest', function limit(request, reply, next) {
-    const { config, url } = request.routeOptions;
+    const { config, method, url } = request.routeOptions;
     const own = config?.rateLimit;
     if (own === false) return next();
     let hook = ofScope;
     try {
       if (hasOwnLimits(own)) {
         if (this[NEAREST] !== ofRoutes) return next();
-        hook = ofRoutes.hookOf(own, url);
+        hook = ofRoutes.hookOf(own, method, url);
       }
     } catch (error) {
       return next(error);
@@ -65,20 +65,43 @@ function createHook(options, routedPath) {
 }
 
 /**
- * The hooks of routes with limits of their own: one for each path, so that GET and HEAD count together,
- * and routes that were given the same object apart. Routes that were there before the plugin get theirs
- * with the first request.
+ * The hooks of routes with limits of their own: one for each route, for GET and the HEAD that Fastify makes
+ * of it together. Routes that were there before the plugin get theirs with the first request.
  */
 function createRouteHooks(scopeOptions, createOwnHook) {
   const hooks = new WeakMap();
+
+  /** By methods and path. Of other routes that were given the same options, too. */
+  function routesOf(own) {
+    if (!hooks.has(own)) hooks.set(own, new Map());
+    return hooks.get(own);
+  }
+
+  /** `named`: the methods that its counts are named by. */
+  function add(own, method, url, named) {
+    const routes = routesOf(own);
+    const methods = [named].flat();
+    const isSame =
+      method === 'HEAD'
+        ? (route) => route.url === url && route.methods.includes('GET')
+        : (route) => route.url === url && String(route.methods) === String(methods);
+    const same = [...routes.values()].find(isSame);
+    const hook =
+      same?.hook ?? createOwnHook(mergeRouteOptions(scopeOptions, own, { methods, url }));
+    routes.set(`${method} ${url}`, { methods, url, hook });
+    return hook;
+  }
+
   return {
-    hookOf(own, url) {
-      if (!hooks.has(own)) hooks.set(own, new Map());
-      const byUrl = hooks.get(own);
-      if (!byUrl.has(url)) {
-        byUrl.set(url, createOwnHook(mergeRouteOptions(scopeOptions, own, url)));
-      }
-      return byUrl.get(url);
+    /** Fastify declares a route for GET before the one for HEAD that it makes of it. */
+    declare(own, { method, url }) {
+      add(own, method, url, method);
+    },
+
+    hookOf(own, method, url) {
+      const route = routesOf(own).get(`${method} ${url}`);
+      if (route !== undefined) return route.hook;
+      return add(own, method, url, method === 'HEAD' ? 'GET' : method);
     },
   };
 }

@@ -220,13 +220,15 @@ declare namespace RateLimiter {
     ipKeyGenerator(ip: string, ipv6Subnet?: number | false): string;
 
     /**
-     * Removes the region of shared memory that the option `shared` means. Limiters that are attached go on
-     * with it among themselves; those that attach later begin a new one. With `rules`, and on Fastify's
-     * routes with limits of their own, each has a region: its name is this one, a '-' and 16 characters.
+     * Removes the region of shared memory that the option `shared` means, and those that were made of its
+     * name: with `rules`, and on Fastify's routes with limits of their own, each has a region, whose name
+     * is this one, a '+' and 16 characters. Limiters that are attached go on among themselves; those that
+     * attach later begin anew.
      *
-     * @returns whether there was one
+     * @returns whether there was any
      * @throws TypeError or RangeError `ERR_ROLLGATE_OPTION`: that is no name
-     * @throws Error `ERR_ROLLGATE_SHARED_SYSTEM`, `ERR_ROLLGATE_SHARED_FILE`: it cannot be removed
+     * @throws Error `ERR_ROLLGATE_SHARED_SYSTEM`, `ERR_ROLLGATE_SHARED_FILE`: one cannot be removed; the
+     *   others are
      * @throws Error `ERR_ROLLGATE_UNSUPPORTED`: the addon was built without shared memory
      */
     unlinkShared(shared: string | SharedOptions): boolean;

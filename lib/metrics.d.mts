@@ -1,4 +1,11 @@
 // The types of rollgate/metrics for import: the same name.
 
-export type { Metrics, MetricsOptions, MetricsRegistry } from './metrics.js';
-export { registerMetrics } from './metrics.js';
+export type {
+  BlockedCount,
+  Metrics,
+  MetricsOptions,
+  MetricsRegistry,
+  TopBlocked,
+  TopBlockedOptions,
+} from './metrics.js';
+export { registerMetrics, topBlocked } from './metrics.js';

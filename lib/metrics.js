@@ -1,10 +1,11 @@
-// Metrics for prom-client: what limiters have decided, how Redis answers, what they hold.
+// Metrics for prom-client: what limiters have decided, how Redis answers, what they hold. And who is refused most.
 'use strict';
 
 const { REDIS } = require('./channels');
 const { optionTypeError, typeError } = require('./errors');
 const { DEFINITIONS } = require('./metrics/definitions');
 const { readLimiter, readMetricsOptions } = require('./metrics/options');
+const { topBlocked } = require('./metrics/top-blocked');
 
 /** Undefined for a limiter that was closed. */
 function statsOf(limiter) {
@@ -106,4 +107,4 @@ function registerMetrics(options) {
   return metrics;
 }
 
-module.exports = { registerMetrics };
+module.exports = { registerMetrics, topBlocked };

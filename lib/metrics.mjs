@@ -1,4 +1,4 @@
 // The metrics, for import.
 import metrics from './metrics.js';
 
-export const { registerMetrics } = metrics;
+export const { registerMetrics, topBlocked } = metrics;

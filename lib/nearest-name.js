@@ -1,21 +1,26 @@
 // Finds the name that a mistyped one was probably meant to be.
 'use strict';
 
-/** Levenshtein distance. */
+/** How many characters to add, drop, replace or, side by side, swap. */
 function distance(a, b) {
-  let row = Array.from({ length: b.length + 1 }, (_, i) => i);
+  let beforeLast;
+  let last = Array.from({ length: b.length + 1 }, (_, i) => i);
   for (let i = 1; i <= a.length; i++) {
-    const next = [i];
+    const row = [i];
     for (let j = 1; j <= b.length; j++) {
-      const replaced = row[j - 1] + (a[i - 1] === b[j - 1] ? 0 : 1);
-      next.push(Math.min(row[j] + 1, next[j - 1] + 1, replaced));
+      const replaced = last[j - 1] + (a[i - 1] === b[j - 1] ? 0 : 1);
+      row.push(Math.min(last[j] + 1, row[j - 1] + 1, replaced));
+      const isSwap = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
+      if (isSwap) row[j] = Math.min(row[j], beforeLast[j - 2] + 1);
     }
-    row = next;
+    beforeLast = last;
+    last = row;
   }
-  return row[b.length];
+  return last[b.length];
 }
 
 const LONGEST_COMPARED = 50;
+const SHORTEST_BEGINNING = 3;
 
 /** What others call the same. */
 const SYNONYMS = {
@@ -25,22 +30,33 @@ const SYNONYMS = {
   points: 'maxInInterval',
 };
 
-/** The known name nearest to `name`, upper and lower case alike: one that begins with it before others. */
-function nearestName(name, knownNames) {
-  const wanted = name.slice(0, LONGEST_COMPARED).toLowerCase();
-  if (knownNames.includes(SYNONYMS[wanted])) return SYNONYMS[wanted];
-  const begun = knownNames.find((known) => known.toLowerCase().startsWith(wanted));
-  if (begun !== undefined) return begun;
-  let nearest;
-  let least = Number.POSITIVE_INFINITY;
-  for (const known of knownNames) {
-    const steps = distance(wanted, known.toLowerCase());
-    if (steps < least) {
-      least = steps;
-      nearest = known;
-    }
-  }
-  return nearest;
+/** Of a name, how much may be wrong: a third, or one character. */
+function mostWrong(a, b) {
+  return Math.max(1, Math.floor(Math.max(a.length, b.length) / 3));
 }
 
-module.exports = { nearestName };
+/**
+ * The known name nearest to `name`, upper and lower case alike, and whether it was probably meant:
+ * one that begins with it comes before others.
+ */
+function nearestName(name, knownNames) {
+  const wanted = name.slice(0, LONGEST_COMPARED).toLowerCase();
+  const synonym = SYNONYMS[wanted];
+  if (knownNames.includes(synonym)) return { nearest: synonym, isLikely: true };
+  const begun = knownNames.find((known) => known.toLowerCase().startsWith(wanted));
+  if (begun !== undefined && wanted.length >= SHORTEST_BEGINNING) {
+    return { nearest: begun, isLikely: true };
+  }
+  const steps = knownNames.map((known) => distance(wanted, known.toLowerCase()));
+  const least = Math.min(...steps);
+  const nearest = knownNames[steps.indexOf(least)];
+  return { nearest, isLikely: least <= mostWrong(wanted, nearest) };
+}
+
+/** The end of a message about an unknown name: the nearest of those known, of which there are some. */
+function hintAt(name, knownNames) {
+  const { nearest, isLikely } = nearestName(name, knownNames);
+  return isLikely ? `; did you mean '${nearest}'?` : ` (the nearest is '${nearest}')`;
+}
+
+module.exports = { hintAt };

@@ -2,10 +2,10 @@
 'use strict';
 
 const { optionRangeError, optionTypeError, show, typeError } = require('./errors');
-const { nearestName } = require('./nearest-name');
+const { hintAt } = require('./nearest-name');
 
 /**
- * Refuses options that do not exist, naming the nearest one that does, and those of which there is more to
+ * Refuses options that do not exist, naming one that does if it is near, and those of which there is more to
  * say (`instead`, by name): to ignore them would be unkind.
  * `undefined` is as good as left out. `place` is where the options stand, if not at the top.
  */
@@ -18,8 +18,7 @@ function rejectUnknownOptions(options, knownNames, { instead = {}, place } = {})
     const shown = place === undefined ? show(name) : `${show(name)} in ${place}`;
     throw typeError(
       'ERR_ROLLGATE_OPTION',
-      `unknown option ${shown}: expected one of ${knownNames.join(', ')}; ` +
-        `did you mean '${nearestName(name, knownNames)}'?`,
+      `unknown option ${shown}: expected one of ${knownNames.join(', ')}${hintAt(name, knownNames)}`,
     );
   }
 }

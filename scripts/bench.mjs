@@ -1,4 +1,4 @@
-// Runs the benchmarks, all or those named, prints their tables, and writes build/bench/results.json and docs/benchmarks.md.
+// Runs the benchmarks, all or those named, prints their tables, and writes build/bench/results.json, docs/benchmarks.md and its plots.
 
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -10,7 +10,8 @@ import { parseArgs } from 'node:util';
 const require = createRequire(import.meta.url);
 const root = path.join(path.dirname(fileURLToPath(import.meta.url)), '..');
 const { runBenchmark } = require('../bench/js/harness');
-const { progressLine, tableMarkdown, tableText } = require('../bench/js/report');
+const { page } = require('../bench/js/page');
+const { clockText, progressLine, tableText } = require('../bench/js/report');
 const { checkAll } = require('../bench/js/plain-js-check');
 
 const NAMES = [
@@ -31,57 +32,131 @@ const PEERS = [
   'rolling-rate-limiter-0.1',
   'rolling-rate-limiter',
 ];
+const MINUTE = 60_000;
+
+const moduleOf = (name) => require(`../bench/js/${name}.js`);
+const budgetOf = (names) => names.reduce((sum, name) => sum + moduleOf(name).budgetMs, 0);
+const LIMIT_MINUTES = Math.ceil(budgetOf(NAMES) / MINUTE);
+
+const HELP = `npm run bench -- [options] [benchmark ...]
+
+Runs all benchmarks, or those named, and writes docs/benchmarks.md and its plots in docs/images.
+All of them take ${LIMIT_MINUTES} minutes at most; what is not built yet is built before that.
+
+  --time-budget=MINUTES  how long the runs may take together, in place of what each benchmark is given
+  --quick                shows that everything works; its figures go to build/bench/quick.md
+  --draw                 writes page and plots from build/bench/results.json, without measuring
+  --help                 this text
+
+${NAMES.map((name) => `  ${name.padEnd(18)} ${clockText(moduleOf(name).budgetMs).padStart(5)} min  ${moduleOf(name).title}`).join('\n')}`;
 
 const { values: options, positionals } = parseArgs({
-  options: { quick: { type: 'boolean', default: false } },
+  options: {
+    quick: { type: 'boolean', default: false },
+    draw: { type: 'boolean', default: false },
+    help: { type: 'boolean', default: false },
+    'time-budget': { type: 'string' },
+  },
   allowPositionals: true,
 });
+const minutes = options['time-budget'] === undefined ? undefined : Number(options['time-budget']);
 const unknown = positionals.find((name) => !NAMES.includes(name));
-if (unknown) {
+if (options.help) {
+  console.log(HELP);
+} else if (unknown) {
   console.error(`There is no benchmark '${unknown}'. There are: ${NAMES.join(', ')}.`);
-  process.exit(2);
+  process.exitCode = 2;
+} else if (minutes !== undefined && !(minutes > 0 && minutes < 1440)) {
+  console.error(`--time-budget takes minutes, such as 20, not '${options['time-budget']}'.`);
+  process.exitCode = 2;
+} else if (options.draw) {
+  process.exitCode = redraw(options);
+} else {
+  const names = positionals.length > 0 ? positionals : NAMES;
+  process.exitCode = await run(names, { ...options, minutes });
 }
-process.exitCode = await run(positionals.length > 0 ? positionals : NAMES, options);
 
-async function run(names, { quick }) {
+/** A quick run only shows that everything works; its figures go nowhere near the documentation. */
+function placesOf({ quick }) {
+  const build = path.join(root, 'build/bench');
+  return quick
+    ? { results: path.join(build, 'quick.json'), page: path.join(build, 'quick.md') }
+    : { results: path.join(build, 'results.json'), page: path.join(root, 'docs/benchmarks.md') };
+}
+
+async function run(names, { quick, minutes }) {
   for (const line of checkAll(quick ? { traces: 50 } : {})) console.log(line);
 
-  // A quick run only shows that everything works; its figures go nowhere near the documentation.
-  const resultsFile = path.join(root, 'build/bench', quick ? 'quick.json' : 'results.json');
+  const places = placesOf({ quick });
   const report = { environment: environment(), benchmarks: {} };
-  const earlier = existsSync(resultsFile) ? JSON.parse(readFileSync(resultsFile, 'utf8')) : null;
+  const earlier = existsSync(places.results) ? read(places.results) : null;
   if (JSON.stringify(earlier?.environment) === JSON.stringify(report.environment)) {
     report.benchmarks = earlier.benchmarks;
   }
 
+  const toRun = names.filter((name) => {
+    const reason = moduleOf(name).skip?.();
+    if (reason) console.log(`\n${name} left out: ${reason}`);
+    return !reason;
+  });
+  const start = performance.now();
+  const deadline = start + (minutes === undefined ? budgetOf(toRun) : minutes * MINUTE);
   let failed = 0;
-  for (const name of names) {
-    const file = path.join(root, 'bench/js', `${name}.js`);
-    const benchmark = require(file);
-    const reason = benchmark.skip?.();
-    if (reason) {
-      console.log(`\n${name} left out: ${reason}`);
-      continue;
-    }
+  for (const [i, name] of toRun.entries()) {
+    const benchmark = moduleOf(name);
     const date = new Date().toISOString().slice(0, 16).replace('T', ' ');
     const load = os.loadavg()[0].toFixed(1);
-    const onProgress = progressLine(name);
-    const results = await runBenchmark(file, benchmark, { quick, onProgress });
+    // Time that others left over is shared out among those that are left.
+    const leftMs = Math.max(0, deadline - performance.now());
+    const later = budgetOf(toRun.slice(i + 1));
+    const budgetMs = (leftMs * benchmark.budgetMs) / (benchmark.budgetMs + later);
+    const whole = (expectedMs) => {
+      const now = performance.now();
+      const rest = Math.min(expectedMs + later, deadline - now);
+      const times = `${clockText(now - start)} of at most ${clockText(deadline - start)}`;
+      return `[${i + 1}/${toRun.length}, ${times}, about ${clockText(rest)} left] `;
+    };
+    const onProgress = progressLine(name, whole);
+    const file = path.join(root, 'bench/js', `${name}.js`);
+    const results = await runBenchmark(file, benchmark, { quick, budgetMs, onProgress });
     failed += Object.values(results).filter(({ error }) => error).length;
     for (const table of benchmark.tables(results)) console.log(tableText(table));
     const versions = benchmark.versions?.();
     report.benchmarks[name] = { date, load, command: commandLine(), versions, results };
-    mkdirSync(path.dirname(resultsFile), { recursive: true });
-    writeFileSync(resultsFile, `${JSON.stringify(report, null, 1)}\n`);
+    mkdirSync(path.dirname(places.results), { recursive: true });
+    writeFileSync(places.results, `${JSON.stringify(report, null, 1)}\n`);
   }
 
-  const page = quick
-    ? path.join(root, 'build/bench/quick.md')
-    : path.join(root, 'docs/benchmarks.md');
-  writeFileSync(page, markdown(report));
-  console.log(`\nWritten: ${path.relative(root, resultsFile)}, ${path.relative(root, page)}`);
+  write(report, places);
+  console.log(`It took ${clockText(performance.now() - start)} minutes.`);
   if (failed > 0) console.error(`${failed} subjects failed; see the notes below the tables.`);
   return failed > 0 ? 1 : 0;
+}
+
+function redraw({ quick }) {
+  const places = placesOf({ quick });
+  if (!existsSync(places.results)) {
+    console.error(
+      `There is no ${path.relative(root, places.results)} to draw from: measure first.`,
+    );
+    return 1;
+  }
+  write(read(places.results), places);
+  return 0;
+}
+
+function write(report, places) {
+  const { markdown, plots } = page(report, NAMES.map(moduleOf), { limitMinutes: LIMIT_MINUTES });
+  const images = path.join(path.dirname(places.page), 'images');
+  mkdirSync(images, { recursive: true });
+  for (const { name, svg } of plots) writeFileSync(path.join(images, `${name}.svg`), svg);
+  writeFileSync(places.page, markdown);
+  const written = [places.page, ...plots.map(({ name }) => path.join(images, `${name}.svg`))];
+  console.log(`\nWritten: ${written.map((file) => path.relative(root, file)).join(', ')}`);
+}
+
+function read(file) {
+  return JSON.parse(readFileSync(file, 'utf8'));
 }
 
 function commandLine() {
@@ -90,8 +165,7 @@ function commandLine() {
 }
 
 function environment() {
-  const versionOf = (folder) =>
-    JSON.parse(readFileSync(path.join(folder, 'package.json'), 'utf8')).version;
+  const versionOf = (folder) => read(path.join(folder, 'package.json')).version;
   return {
     processor: os.cpus()[0].model.trim(),
     cores: os.cpus().length,
@@ -105,47 +179,4 @@ function environment() {
       ),
     },
   };
-}
-
-function markdown({ environment: env, benchmarks }) {
-  const names = NAMES.filter((name) => benchmarks[name]);
-  return `${[
-    '# Benchmarks',
-    '',
-    'Written by `npm run bench` from its own results; do not edit. Run it on your machine: absolute figures belong to the machine, the ratios hold better.',
-    '',
-    '| | |',
-    '|---|---|',
-    `| Processor | ${env.processor}, ${env.cores} cores |`,
-    `| Memory | ${env.memoryGiB} GiB |`,
-    `| System | ${env.system} |`,
-    `| Node.js | ${env.node} |`,
-    `| Versions | ${versionsText(env.versions)} |`,
-    '',
-    'How it is measured: every subject runs in a process of its own, one of each per round and every round beginning with another, so that a slow moment of the machine meets all. A figure is the median over the rounds, "min – max" its spread, and a ratio that of two medians, above 1 where rollgate needs less. "CPU" is the time of all threads of the process, garbage collection included. The plain JS limiters are in `bench/js/plain-js.js`, written for this comparison and checked against an oracle before each run.',
-    '',
-    ...names.flatMap((name) => section(require(`../bench/js/${name}.js`), benchmarks[name])),
-  ].join('\n')}\n`;
-}
-
-function versionsText(versions) {
-  return Object.entries(versions)
-    .map(([name, version]) => `${name} ${version}`)
-    .join(', ');
-}
-
-function section({ name, title, question, bias, tables }, run) {
-  const { date, load, command, versions, results } = run;
-  return [
-    `## ${title}`,
-    '',
-    `${question} (\`bench/js/${name}.js\`, \`${command}\`, ${date} UTC, load average before it ${load}.)`,
-    '',
-    ...(versions ? [`With ${versionsText(versions)}.`, ''] : []),
-    ...tables(results).map(tableMarkdown),
-    'To be read with it:',
-    '',
-    ...bias.map((note) => `- ${note}`),
-    '',
-  ];
 }

@@ -65,13 +65,28 @@ void BM_Algorithm(benchmark::State& state, Algorithm algorithm) {
         {{{60 * kSecond, 5}}, 0, count_blocked, algorithm});
 }
 
+// Many ids get a number of checks that is given, or they would be filled in anew for every guess at
+// it.
+constexpr benchmark::IterationCount kChecks = 2'000'000;
+
 BENCHMARK(BM_Check)
     ->ArgNames({"ids", "max", "windows"})
-    ->ArgsProduct({{1, 10'000, 1'000'000, 10'000'000}, {5, 100}, {1, 3}});
+    ->ArgsProduct({{1, 10'000}, {5, 100}, {1, 3}});
+BENCHMARK(BM_Check)
+    ->ArgNames({"ids", "max", "windows"})
+    ->ArgsProduct({{1'000'000, 10'000'000}, {5, 100}, {1, 3}})
+    ->Iterations(kChecks);
 
-BENCHMARK_CAPTURE(BM_Algorithm, counter, Algorithm::kSlidingWindowCounter)->Arg(1)->Arg(1'000'000);
-BENCHMARK_CAPTURE(BM_Algorithm, fixed_window, Algorithm::kFixedWindow)->Arg(1)->Arg(1'000'000);
-BENCHMARK_CAPTURE(BM_Algorithm, gcra, Algorithm::kGcra)->Arg(1)->Arg(1'000'000);
+BENCHMARK_CAPTURE(BM_Algorithm, counter, Algorithm::kSlidingWindowCounter)->Arg(1);
+BENCHMARK_CAPTURE(BM_Algorithm, fixed_window, Algorithm::kFixedWindow)->Arg(1);
+BENCHMARK_CAPTURE(BM_Algorithm, gcra, Algorithm::kGcra)->Arg(1);
+BENCHMARK_CAPTURE(BM_Algorithm, counter, Algorithm::kSlidingWindowCounter)
+    ->Arg(1'000'000)
+    ->Iterations(kChecks);
+BENCHMARK_CAPTURE(BM_Algorithm, fixed_window, Algorithm::kFixedWindow)
+    ->Arg(1'000'000)
+    ->Iterations(kChecks);
+BENCHMARK_CAPTURE(BM_Algorithm, gcra, Algorithm::kGcra)->Arg(1'000'000)->Iterations(kChecks);
 
 }  // namespace
 }  // namespace rollgate

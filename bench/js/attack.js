@@ -4,12 +4,14 @@
 // subject with itself, the last tenth of its attempts against the first.
 
 const { main } = require('./harness');
-const { failures, median, range, ratio } = require('./report');
+const { linePlot } = require('./plot-lines');
+const { failures, median, number, range, ratio, rounds } = require('./report');
 const { subjects } = require('./subjects');
 const { freshIds, literalId, runChecks, sequential, settledRss } = require('./workload');
 
 const ATTEMPTS = 1_000_000;
 const STEP = 1000;
+const MARKS = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000].map((thousands) => thousands * 1000);
 const COMPARED = [
   'rollgate',
   'plainMap',
@@ -54,9 +56,21 @@ async function measure({ subject: name, limitMs }) {
     attempts: steps.length * STEP,
     firstTenth,
     lastTenth,
+    ...alongTheWay(steps),
     lastToFirst: lastTenth / firstTenth,
     growthKiB: growth / 1024,
   };
+}
+
+/** What a refusal cost around the thousandth, two thousandth, ... attempt, as far as it came. */
+function alongTheWay(steps) {
+  const reached = MARKS.filter((mark) => steps.length * STEP >= mark);
+  const around = reached.map((mark) => {
+    const last = mark / STEP; // the half of the steps before the mark, one at least
+    const values = steps.slice(Math.min(last - 1, Math.floor(last / 2)), last);
+    return [`at${mark}`, values.reduce((sum, value) => sum + value, 0) / values.length];
+  });
+  return Object.fromEntries(around);
 }
 
 function tables(results) {
@@ -74,6 +88,7 @@ function tables(results) {
         'last tenth to rollgate',
         'RSS growth, KiB',
         'min – max',
+        'rounds',
       ],
       rows: COMPARED.map((subject) => {
         const { attempts, firstTenth, lastTenth, lastToFirst, growthKiB } = results[subject];
@@ -87,10 +102,61 @@ function tables(results) {
           ratio(lastTenth, base),
           median(growthKiB),
           range(growthKiB),
+          rounds(results[subject]),
         ];
       }),
       notes: failures(COMPARED.map((subject) => [subjects[subject].label, results[subject]])),
     },
+  ];
+}
+
+const COMPARED_NUMBERS = {
+  firstTenth: 'a refusal in the first tenth of the attempts',
+  lastTenth: 'a refusal in the last tenth of the attempts',
+  growthKiB: 'growth of the RSS',
+};
+
+function comparisons(results) {
+  const others = COMPARED.filter((subject) => subject !== 'rollgate' && subject !== 'idsOnly');
+  return Object.entries(COMPARED_NUMBERS).flatMap(([number, what]) =>
+    others.map((subject) => ({
+      what,
+      to: subjects[subject].label,
+      ours: results.rollgate[number],
+      theirs: results[subject][number],
+    })),
+  );
+}
+
+function plots(results) {
+  const shown = COMPARED.filter((subject) => subject !== 'idsOnly');
+  const series = shown.map((subject) => {
+    const { error } = results[subject];
+    const points = error ? [] : pointsOf(results[subject]);
+    return { label: subjects[subject].label, isOurs: subject === 'rollgate', error, points };
+  });
+  const [{ points: own }] = series;
+  const alt = `Cost of a refusal while one blocked id is hammered: rollgate needs ${number(own[0]?.median)} ns near the beginning and ${number(own.at(-1)?.median)} ns at the end; lines that rise grow dearer with each refusal, lines that end early were stopped at a time limit`;
+  const plot = {
+    title: 'Cost of a refusal by refusals so far, one blocked id',
+    subtitle:
+      'Medians, whiskers from the least to the greatest round. A line that ends early was stopped at a time limit. Less is better.',
+    description: alt,
+    xTitle: 'attempts made so far (logarithmic scale)',
+    yTitle: 'ns per refusal (logarithmic scale)',
+    series,
+  };
+  return [{ name: 'bench-attack', alt, svg: linePlot(plot) }];
+}
+
+/** By attempts made, as far as every round came; only the first and the last tenth where nothing else was kept. */
+function pointsOf(result) {
+  const marked = MARKS.filter((mark) => Number.isFinite(result[`at${mark}`]?.max));
+  if (marked.length > 0) return marked.map((mark) => ({ x: mark, ...result[`at${mark}`] }));
+  const { attempts, firstTenth, lastTenth } = result;
+  return [
+    { x: attempts.median * 0.05, ...firstTenth },
+    { x: attempts.median * 0.95, ...lastTenth },
   ];
 }
 
@@ -104,10 +170,12 @@ module.exports = {
     'One literal id in a tight loop is kind to every cache. The promises of those that have them are awaited.',
     'RSS is read after full collections; V8 itself comes and goes by some hundred KiB, as the row without a limiter shows.',
   ],
-  budgetMs: 80_000,
+  budgetMs: 90_000,
   jobs,
   measure,
   tables,
+  comparisons,
+  plots,
 };
 
 if (require.main === module) main(__filename, module.exports);

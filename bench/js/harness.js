@@ -2,10 +2,12 @@
 //
 // A benchmark is a module with
 //   name, title, question, bias        its words
-//   budgetMs                           when to stop starting further rounds
+//   budgetMs                           how long all of its runs may take together
 //   jobs({ quick })                    what to run: plain objects { key, rounds, ... }
 //   measure(job)                       one run of one job, inside its own process: a flat object of numbers
 //   tables(results)                    what to show: [{ title, columns, rows, notes }]
+//   comparisons(results)               what rollgate is held against, if anything: see comparisons.js
+//   plots(results)                     the pictures, if any: [{ name, alt, svg }]
 // where results holds under each job's key { job, runs } and { median, min, max } per number, or { job, error }.
 
 const { spawn } = require('node:child_process');
@@ -19,8 +21,10 @@ const NODE_FLAGS = [
 ];
 const JOB_TIMEOUT_MS = 180_000;
 
+class TimeIsUp extends Error {}
+
 /** Runs one job in a fresh process. Resolves to its numbers, rejects with what went wrong. */
-function runInChild(file, job) {
+function runInChild(file, job, timeoutMs) {
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, [...NODE_FLAGS, file, '--job', JSON.stringify(job)], {
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -33,16 +37,17 @@ function runInChild(file, job) {
     child.stderr.on('data', (chunk) => {
       err += chunk;
     });
-    let timedOut = false;
     const timer = setTimeout(() => {
-      timedOut = true;
       child.kill('SIGKILL');
-    }, JOB_TIMEOUT_MS);
+      // Processes of its own may hold the pipes for a moment longer; nobody waits for them.
+      child.stdout.destroy();
+      child.stderr.destroy();
+      reject(new TimeIsUp(`no result within ${Math.ceil(timeoutMs / 1000)} s`));
+    }, timeoutMs);
     child.on('error', reject);
     child.on('close', (code, signal) => {
       clearTimeout(timer);
-      if (timedOut) reject(new Error(`no result within ${JOB_TIMEOUT_MS / 1000} s`));
-      else if (code !== 0) reject(new Error(firstErrorLine(err) || `ended with ${signal ?? code}`));
+      if (code !== 0) reject(new Error(firstErrorLine(err) || `ended with ${signal ?? code}`));
       else resolve(JSON.parse(out.trim().split('\n').pop()));
     });
   });
@@ -62,26 +67,63 @@ async function answerParent(benchmark, job) {
 
 /**
  * Runs every job of a benchmark as many times as it has rounds, one of each per round, every round
- * starting with another job. A round that the budget leaves no time for is left out, the first never.
+ * starting with another job. Nothing runs past the budget: a round that would not fit into what is
+ * left of it is left out, but for the first, and what runs at its end is ended. `onProgress` gets
+ * { done, total, key, expectedMs }, the last being what the runs to come will take.
  */
-async function runBenchmark(file, benchmark, { quick = false, onProgress = () => {} } = {}) {
+async function runBenchmark(
+  file,
+  benchmark,
+  {
+    quick = false,
+    budgetMs = benchmark.budgetMs,
+    onProgress = () => {},
+    run = runInChild,
+    now = () => performance.now(),
+  } = {},
+) {
   const jobs = benchmark.jobs({ quick });
   const runs = new Map(jobs.map((job) => [job.key, []]));
+  const took = new Map();
   const failures = new Map();
-  const total = jobs.reduce((sum, job) => sum + job.rounds, 0);
+  const deadline = now() + budgetMs;
+  const leftMs = () => deadline - now();
+  const rounds = Math.max(...jobs.map((job) => job.rounds));
+  const ofRound = (round) => {
+    const inTurn = jobs.map((_, i) => jobs[(i + round) % jobs.length]);
+    return inTurn.filter((job) => round < job.rounds && !failures.has(job.key));
+  };
+  let total = jobs.reduce((sum, job) => sum + job.rounds, 0);
   let done = 0;
-  const start = performance.now();
-  for (let round = 0; round < Math.max(...jobs.map((job) => job.rounds)); round++) {
-    for (let i = 0; i < jobs.length; i++) {
-      const job = jobs[(i + round) % jobs.length];
-      if (round >= job.rounds) continue;
-      onProgress(++done, total, job.key);
-      const isOverBudget = performance.now() - start > benchmark.budgetMs;
-      if (failures.has(job.key) || (isOverBudget && round > 0)) continue;
+
+  /** As long as each job took the last time, and those that never ran as long as the others. */
+  const expectedMs = (due) => {
+    const known = [...took.values()];
+    const usual = known.reduce((sum, ms) => sum + ms, 0) / Math.max(known.length, 1);
+    return due.reduce((sum, job) => sum + (took.get(job.key) ?? usual), 0);
+  };
+  const toCome = (due, round) => {
+    const later = Array.from({ length: rounds - round - 1 }, (_, i) => ofRound(round + 1 + i));
+    return Math.min(expectedMs([...due, ...later.flat()]), leftMs());
+  };
+
+  for (let round = 0; round < rounds; round++) {
+    const due = ofRound(round);
+    if (round > 0 && expectedMs(due) > leftMs()) {
+      total -= due.length;
+      continue; // a later round may have fewer jobs
+    }
+    for (const [i, job] of due.entries()) {
+      const start = now();
+      const key = job.key;
+      onProgress({ done: ++done, total, key, expectedMs: toCome(due.slice(i), round) });
       try {
-        runs.get(job.key).push(await runInChild(file, job));
+        if (leftMs() <= 0) throw new TimeIsUp('no time was left for it');
+        runs.get(key).push(await run(file, job, Math.min(JOB_TIMEOUT_MS, leftMs())));
+        took.set(key, now() - start);
       } catch (error) {
-        failures.set(job.key, error.message);
+        const isCut = error instanceof TimeIsUp && leftMs() <= 0;
+        if (!isCut || runs.get(key).length === 0) failures.set(key, error.message);
       }
     }
   }
@@ -121,4 +163,4 @@ async function main(file, benchmark) {
   for (const table of benchmark.tables(results)) console.log(tableText(table));
 }
 
-module.exports = { main, runBenchmark, spread };
+module.exports = { TimeIsUp, main, runBenchmark, spread };

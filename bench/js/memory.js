@@ -5,7 +5,8 @@
 // young generation is brought to its working size before the first reading, for every subject.
 
 const { main } = require('./harness');
-const { failures, median, range, ratio } = require('./report');
+const { barPlot } = require('./plot-bars');
+const { failures, median, number, range, ratio, rounds } = require('./report');
 const { subjects } = require('./subjects');
 const { freshIds, runChecks, sequential, settledRss } = require('./workload');
 
@@ -21,16 +22,16 @@ const COMPARED = [
   'rollingRateLimiter01',
   'rollingRateLimiter04',
 ];
-const SLOW = ['rateLimiterFlexible', 'rollingRateLimiter01', 'rollingRateLimiter04'];
 const DEPENDS_ON_MAX = ['rollgate', 'plainMap', 'plainSlab'];
 const LARGE = 10 * MILLION;
+const ROUNDS = 3;
 
 function jobs({ quick }) {
   if (quick) return COMPARED.map((subject) => job(subject, 100_000, 5, 1));
   return [
-    ...COMPARED.map((subject) => job(subject, MILLION, 5, SLOW.includes(subject) ? 1 : 3)),
-    ...DEPENDS_ON_MAX.map((subject) => job(subject, MILLION, 10, 3)),
-    ...[5, 10].map((max) => job('rollgate', LARGE, max, 2)),
+    ...COMPARED.map((subject) => job(subject, MILLION, 5, ROUNDS)),
+    ...DEPENDS_ON_MAX.map((subject) => job(subject, MILLION, 10, ROUNDS)),
+    ...[5, 10].map((max) => job('rollgate', LARGE, max, ROUNDS)),
   ];
 }
 
@@ -60,14 +61,19 @@ async function measure({ subject: name, ids, max }) {
   return { bytesPerId: (after - before) / ids };
 }
 
-function tables(results) {
+/** [title, [[subject, result], ...]] for each number of ids and each limit. */
+function groupsOf(results) {
   const groups = new Map();
   for (const key of Object.keys(results)) {
     const [ids, max, subject] = key.split('/');
     const group = `${Number(ids).toLocaleString('en-US')} ids, ${ACTIONS} actions each, max ${max}`;
     groups.set(group, [...(groups.get(group) ?? []), [subject, results[key]]]);
   }
-  return [...groups].map(([title, entries]) => {
+  return [...groups];
+}
+
+function tables(results) {
+  return groupsOf(results).map(([title, entries]) => {
     const base = entries.find(([subject]) => subject === 'rollgate')[1].bytesPerId;
     return {
       title,
@@ -77,11 +83,53 @@ function tables(results) {
         median(bytesPerId),
         range(bytesPerId),
         ratio(bytesPerId, base),
-        String(runs ?? 0),
+        rounds({ runs }),
       ]),
       notes: failures(entries.map(([subject, result]) => [subjects[subject].label, result])),
     };
   });
+}
+
+function comparisons(results) {
+  return groupsOf(results).flatMap(([title, [[, ours], ...others]]) =>
+    others.map(([subject, theirs]) => ({
+      what: title,
+      to: subjects[subject].label,
+      ours: ours.bytesPerId,
+      theirs: theirs.bytesPerId,
+    })),
+  );
+}
+
+function plots(results) {
+  const groups = groupsOf(results);
+  const [first] = groups;
+  const shown = groups.filter(([, entries]) => entries.length > 1);
+  const own = shown.map(([title, [[, { bytesPerId }]]]) => {
+    return `${number(bytesPerId?.median)} bytes with ${title}`;
+  });
+  const alt = `Memory per id: rollgate keeps ${own.join(', ')}; the others keep what the table says`;
+  const plot = {
+    title: 'Memory per id',
+    subtitle:
+      'Growth of the RSS per id, after full collections. Medians, whiskers from the least to the greatest round. Less is better.',
+    description: alt,
+    rows: first[1].map(([subject]) => {
+      return { label: subjects[subject].label, kind: subject === 'rollgate' ? 'ours' : 'peer' };
+    }),
+    isOneScale: true,
+    bands: [
+      shown.map(([title, entries]) => {
+        const resultOf = new Map(entries);
+        const bytesOf = ([subject]) => {
+          const result = resultOf.get(subject);
+          return result?.error ? result : result?.bytesPerId;
+        };
+        return { title, unit: 'bytes per id', values: first[1].map(bytesOf) };
+      }),
+    ],
+  };
+  return [{ name: 'bench-memory', alt, svg: barPlot(plot) }];
 }
 
 module.exports = {
@@ -95,10 +143,12 @@ module.exports = {
     'What the other peers keep does not depend on max, so they are not repeated with max 10.',
     'Ids are 16 characters, made anew for each check and not kept by the benchmark. A limiter that keeps the string itself pays for it.',
   ],
-  budgetMs: 200_000,
+  budgetMs: 430_000,
   jobs,
   measure,
   tables,
+  comparisons,
+  plots,
 };
 
 if (require.main === module) main(__filename, module.exports);

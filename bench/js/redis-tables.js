@@ -1,7 +1,7 @@
 // The tables of the benchmark on Redis: what was aimed at, the figures of each level, the bytes of a key.
 
 const { redisSubjects } = require('./redis-subjects');
-const { DASH, failures, median, number, percent, range, ratio } = require('./report');
+const { DASH, failures, median, number, percent, range, ratio, rounds } = require('./report');
 
 const CASES = {
   tenThousand: { title: '10,000 ids, max 5 in 60 s', levels: [1, 64, 512] },
@@ -46,6 +46,7 @@ function speedTable(title, results, name, inFlight) {
     'server CPU µs',
     'to rollgate',
     'refused',
+    'rounds',
   ];
   const rows = entries.map(([subject, result]) => {
     const of = (what) => result[`${what}${inFlight}`];
@@ -62,13 +63,15 @@ function speedTable(title, results, name, inFlight) {
       median(of('serverCpu')),
       toBase('serverCpu'),
       percent(of('refusedPercent')),
+      rounds(result),
     ];
   });
   return { title, columns, rows, notes: notesOf(entries) };
 }
 
 function bytesTable(results) {
-  const columns = ['', 'max', 'bytes', 'to rollgate', 'refusals made', 'bytes after', 'to before'];
+  const columns = ['', 'max', 'bytes', 'to rollgate', 'refusals made'];
+  columns.push('bytes after', 'to before', 'rounds');
   const entries = MAXES.flatMap((max) =>
     entriesOf(results, `bytes/${max}/`).map(([subject, result]) => ({ max, subject, result })),
   );
@@ -80,6 +83,7 @@ function bytesTable(results) {
     median(result.refusals),
     median(result.bytesAfter),
     ratio(result.bytesAfter, result.bytes),
+    rounds(result),
   ]);
   const title = 'Bytes of one key, once max actions are in it and after many refusals';
   return { title, columns, rows, notes: notesOf(entries.map((e) => [e.subject, e.result])) };
@@ -143,9 +147,19 @@ function aimsTable(results) {
   ];
   return {
     title: 'Aims',
-    columns: ['rollgate', 'measured', 'aimed at'],
-    rows: rows.map(([what, value, aim]) => [what, value === undefined ? DASH : number(value), aim]),
+    columns: ['rollgate', 'measured', 'aimed at', 'met'],
+    rows: rows.map(([what, value, aim]) => {
+      return [what, value === undefined ? DASH : number(value), aim, met(value, aim)];
+    }),
   };
 }
 
-module.exports = { tables };
+/** An aim is a number, with what must hold of a value before it: ≥, ≤, or equal. */
+function met(value, aim) {
+  if (!Number.isFinite(value)) return DASH;
+  const [, how, bound] = /^([≥≤]?)\s*(.+)$/.exec(aim.replaceAll(',', ''));
+  if (how === '≥') return value >= Number(bound) ? 'yes' : 'no';
+  return value <= Number(bound) ? 'yes' : 'no';
+}
+
+module.exports = { CASES, MAXES, entriesOf, labelOf, tables };

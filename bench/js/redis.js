@@ -7,6 +7,7 @@ const { execFileSync } = require('node:child_process');
 const { startRedis, stopRedis } = require('../../test/support/redis-server');
 const { main } = require('./harness');
 const { redisSubjects } = require('./redis-subjects');
+const { comparisons, plots } = require('./redis-plots');
 const { tables } = require('./redis-tables');
 const {
   assertLimits,
@@ -136,12 +137,14 @@ module.exports = {
     'Each run has a new server that keeps nothing on disk and is emptied before each level. The first 40,000 checks of a run are left out: over them a client written in JavaScript becomes some three times cheaper, as the engine compiles it. The CPU of the server is that of all its threads, as INFO tells it.',
     'The bytes are those of MEMORY USAGE with all samples: the key, its entry, its value, and what the allocator rounds up, without the time to live, which each key of each subject has as well. rolling-rate-limiter does not come to 100,000 refusals, as each one reads all of those before it; it was stopped at a time limit.',
   ],
-  budgetMs: 420_000,
+  budgetMs: 450_000,
   skip,
   versions,
   jobs,
   measure,
   tables,
+  comparisons,
+  plots,
 };
 
 if (require.main === module) main(__filename, module.exports);

@@ -14,11 +14,15 @@ function number(value) {
 /** The two columns of a measured number: its median, and its spread. */
 const median = (stat) => (stat ? number(stat.median) : DASH);
 const range = (stat) => (stat ? `${number(stat.min)} ${DASH} ${number(stat.max)}` : DASH);
-const times = (ratio) =>
-  Number.isFinite(ratio) ? `${ratio.toFixed(ratio < 10 ? 2 : ratio < 100 ? 1 : 0)} x` : DASH;
+const times = (ratio) => (Number.isFinite(ratio) ? `${digits(ratio)} x` : DASH);
+const digits = (ratio) =>
+  ratio < 0.01 ? ratio.toPrecision(1) : ratio.toFixed(ratio < 10 ? 2 : ratio < 100 ? 1 : 0);
 
 /** How many times the one median is the other: above 1 where the other is the smaller. */
 const ratio = (stat, base) => (stat && base ? times(stat.median / base.median) : DASH);
+
+/** How many runs a figure is the median of. */
+const rounds = (result) => String(result.runs ?? 0);
 
 const percent = (stat) => (stat ? `${Math.round(stat.median)} %` : DASH);
 
@@ -61,10 +65,19 @@ function tableMarkdown({ title, columns, rows, notes = [] }) {
   ].join('\n');
 }
 
-/** A progress line that overwrites itself on a terminal and is one line per job elsewhere. */
-function progressLine(name) {
-  return (done, total, key) => {
-    const text = `${name} ${done}/${total} ${key}`;
+/** Minutes and seconds. */
+function clockText(ms) {
+  const seconds = Math.max(0, Math.round(ms / 1000));
+  return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`;
+}
+
+/**
+ * A progress line that overwrites itself on a terminal and is one line per job elsewhere. `whole(ms)`
+ * puts what is to be said of the whole run before it, given what this benchmark will still take.
+ */
+function progressLine(name, whole = (ms) => `about ${clockText(ms)} left, `) {
+  return ({ done, total, key, expectedMs }) => {
+    const text = `${whole(expectedMs)}${name} ${done}/${total} ${key}`;
     if (process.stderr.isTTY) process.stderr.write(`\r\x1b[2K${text}${done === total ? '\n' : ''}`);
     else console.error(text);
   };
@@ -72,6 +85,7 @@ function progressLine(name) {
 
 module.exports = {
   DASH,
+  clockText,
   failures,
   median,
   number,
@@ -79,6 +93,7 @@ module.exports = {
   progressLine,
   range,
   ratio,
+  rounds,
   tableMarkdown,
   tableText,
   times,

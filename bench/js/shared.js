@@ -7,7 +7,8 @@ const cluster = require('node:cluster');
 const { once } = require('node:events');
 const path = require('node:path');
 const { main } = require('./harness');
-const { failures, median, number, range, ratio, times } = require('./report');
+const { barPlot } = require('./plot-bars');
+const { failures, median, number, range, ratio, rounds, times } = require('./report');
 const { freshIds, literalId, randomOrder, runChecks, sequential, shuffled } = require('./workload');
 
 const INTERVAL_MS = 60_000;
@@ -158,13 +159,13 @@ function tables(results) {
   const alone = Object.entries(ALONE).map(([name, { title }]) => {
     const of = (store) => results[`alone/${name}/${store}`];
     const rows = Object.entries(STORES).map(([store, label]) => {
-      const { wall, bytes } = of(store);
+      const { wall, bytes, runs } = of(store);
       const to = ratio(wall, of('memory').wall);
-      return [label, median(wall), range(wall), to, median(bytes)];
+      return [label, median(wall), range(wall), to, median(bytes), rounds({ runs })];
     });
     return {
       title,
-      columns: ['', 'ns per check', 'min – max', 'to own memory', 'bytes per id'],
+      columns: ['', 'ns per check', 'min – max', 'to own memory', 'bytes per id', 'rounds'],
       rows,
       notes: failures(Object.entries(STORES).map(([store, label]) => [label, of(store)])),
     };
@@ -180,16 +181,87 @@ function tables(results) {
         range(wall),
         perSecond ? number(perSecond.median) : median(perSecond),
         base && perSecond ? times(base.median / perSecond.median) : median(undefined),
+        rounds(of(subject)),
       ];
     });
     return {
       title,
-      columns: ['', 'ns per check and process', 'min – max', 'checks/s of both', 'rollgate does'],
+      columns: [
+        '',
+        'ns per check and process',
+        'min – max',
+        'checks/s of both',
+        'rollgate does',
+        'rounds',
+      ],
       rows,
       notes: failures(Object.entries(SUBJECTS).map(([key, { label }]) => [label, of(key)])),
     };
   });
   return [...alone, ...together];
+}
+
+/** To what asks another process, and to memory that is not shared. */
+function comparisons(results) {
+  const together = Object.entries(TOGETHER).map(([name, { title }]) => ({
+    what: title,
+    to: SUBJECTS.clusterStore.label,
+    ours: results[`together/${name}/shared`].perSecond,
+    theirs: results[`together/${name}/clusterStore`].perSecond,
+    isMoreBetter: true,
+  }));
+  const alone = Object.entries(ALONE).flatMap(([name, { title }]) =>
+    ['wall', 'bytes'].map((number) => ({
+      what: `${number === 'wall' ? 'time of a check' : 'bytes per id'} in shared memory. ${title}`,
+      to: STORES.memory,
+      ours: results[`alone/${name}/shared`][number],
+      theirs: results[`alone/${name}/memory`][number],
+    })),
+  );
+  return [...together, ...alone];
+}
+
+const BARS = [
+  { label: 'rollgate, own memory, one process', of: 'alone', subject: 'memory', kind: 'own' },
+  { label: 'rollgate, shared, one process', of: 'alone', subject: 'shared', kind: 'ours' },
+  { label: 'rollgate, shared, two processes', of: 'together', subject: 'shared', kind: 'ours' },
+  {
+    label: 'cluster-memory-store, two processes',
+    of: 'together',
+    subject: 'clusterStore',
+    kind: 'peer',
+  },
+];
+
+function plots(results) {
+  const titles = { one: 'All on one id', tenThousand: 'On 10,000 ids' };
+  const panels = Object.entries(titles).map(([name, title]) => ({
+    title,
+    unit: 'checks per second, of all processes together',
+    values: BARS.map(({ of, subject }) => perSecondOf(results[`${of}/${name}/${subject}`])),
+  }));
+  const words = ({ title, values }) => {
+    const figures = BARS.map(({ label }, i) => `${label} ${number(values[i].median)}`);
+    return `${title}: ${figures.join(', ')}`;
+  };
+  const alt = `Checks per second on one host. ${panels.map(words).join('. ')}`;
+  const plot = {
+    title: 'Processes on one host',
+    subtitle:
+      'Beside a store that asks the primary process. Medians, whiskers from the least to the greatest round. More is better.',
+    description: alt,
+    rows: BARS,
+    labelWidth: 256,
+    isOneScale: true,
+    bands: [panels],
+  };
+  return [{ name: 'bench-processes', alt, svg: barPlot(plot) }];
+}
+
+/** One process does as many as fit into a second. */
+function perSecondOf({ error, wall, perSecond }) {
+  if (error || perSecond) return perSecond ?? { error };
+  return { median: 1e9 / wall.median, min: 1e9 / wall.max, max: 1e9 / wall.min };
 }
 
 function versions() {
@@ -209,11 +281,13 @@ module.exports = {
     'Bytes per id are those of the whole region, which has room for a tenth more ids than there are, and a third more than that; in memory of its own the table has grown to what it needs.',
     'Figures contain the making of the id, as under "Cost of one check".',
   ],
-  budgetMs: 240_000,
+  budgetMs: 200_000,
   versions,
   jobs,
   measure,
   tables,
+  comparisons,
+  plots,
 };
 
 if (require.main === module) main(__filename, module.exports);

@@ -5,7 +5,8 @@
 // every subject's branch predictor and caches than a server is.
 
 const { main } = require('./harness');
-const { DASH, failures, median, percent, range, ratio } = require('./report');
+const { linePlot } = require('./plot-lines');
+const { DASH, failures, median, number, percent, range, ratio, rounds } = require('./report');
 const { subjects } = require('./subjects');
 const {
   flatIds,
@@ -39,7 +40,7 @@ const CASES = {
     max: 5,
     warmUp: 300_000,
     checks: 2_000_000,
-    rounds: 7,
+    rounds: 5,
   },
   tenThousand: {
     title: '10,000 ids, freshly joined, max 5: most are refused',
@@ -85,7 +86,7 @@ const CASES = {
     max: 100,
     warmUp: 500_000,
     checks: 2_000_000,
-    rounds: 2,
+    rounds: 3,
   },
   emptyWindow: {
     title:
@@ -122,10 +123,8 @@ function jobs({ quick }) {
 }
 
 /** The slowest subjects, for which nobody needs the last percent, leave time for the others. */
-function roundsOf(subject, { ids, rounds }) {
-  return subject.startsWith('rollingRateLimiter')
-    ? Math.min(rounds, ids === MILLION ? 2 : 3)
-    : rounds;
+function roundsOf(subject, { rounds: most }) {
+  return subject.startsWith('rollingRateLimiter') ? Math.min(most, 3) : most;
 }
 
 async function measure({ name, subject: subjectName, limitMs }) {
@@ -181,6 +180,7 @@ function table(results, name, order) {
       median(result[cpu]),
       ratio(result[cpu], base[cpu]),
       percent(result[`${order}RefusedPercent`]),
+      rounds(result),
     ];
   });
   const best = (number) =>
@@ -195,14 +195,76 @@ function table(results, name, order) {
     median(best(cpu)),
     ratio(best(cpu), base[cpu]),
     DASH,
+    DASH,
   ]);
-  const orderWords = { random: 'random order', ordered: 'one after the other' };
   return {
-    title: CASES[name].ids === 1 ? CASES[name].title : `${CASES[name].title}; ${orderWords[order]}`,
-    columns: ['', 'ns per check', 'min – max', 'to rollgate', 'CPU ns', 'to rollgate', 'refused'],
+    title: titleOf(name, order),
+    columns: [
+      '',
+      'ns per check',
+      'min – max',
+      'to rollgate',
+      'CPU ns',
+      'to rollgate',
+      'refused',
+      'rounds',
+    ],
     rows,
     notes: failures(compared.map((subject) => [subjects[subject].label, resultOf(subject)])),
   };
+}
+
+const ORDERS = { random: 'random order', ordered: 'one after the other' };
+
+const titleOf = (name, order) =>
+  CASES[name].ids === 1 ? CASES[name].title : `${CASES[name].title}; ${ORDERS[order]}`;
+
+function comparisons(results) {
+  return Object.entries(CASES).flatMap(([name, { ids, only = COMPARED }]) =>
+    Object.keys(ORDERS).flatMap((order) => {
+      const ours = results[`${name}/rollgate`];
+      if (ours === undefined || (ids === 1 && order === 'ordered')) return [];
+      return only
+        .filter((subject) => !subject.startsWith('rollgate'))
+        .flatMap((subject) =>
+          ['Wall', 'Cpu'].map((kind) => ({
+            what: `${kind === 'Cpu' ? 'CPU' : 'time'} of a check. ${titleOf(name, order)}`,
+            to: subjects[subject].label,
+            ours: ours[order + kind],
+            theirs: results[`${name}/${subject}`][order + kind],
+          })),
+        );
+    }),
+  );
+}
+
+const PLOTTED = ['literal', 'tenThousand', 'million'];
+
+function plots(results) {
+  const names = PLOTTED.filter((name) => results[`${name}/rollgate`]);
+  const series = COMPARED.map((subject) => ({
+    label: subjects[subject].label,
+    isOurs: subject === 'rollgate',
+    error: names.map((name) => results[`${name}/${subject}`].error).find(Boolean),
+    points: names.map((name) => {
+      return { x: CASES[name].ids, ...results[`${name}/${subject}`].randomWall };
+    }),
+  }));
+  const own = series[0].points.map(({ x, median: ns }) => {
+    return `${number(ns)} ns with ${x === 1 ? '1 id' : `${x.toLocaleString('en-US')} ids`}`;
+  });
+  const alt = `Cost of one check by number of ids, max 5, random order: rollgate needs ${own.join(', ')}, beside ${series.length - 1} other limiters`;
+  const plot = {
+    title: 'Cost of one check by number of ids',
+    subtitle:
+      'Max 5 in 60 s, ids in random order. Medians, whiskers from the least to the greatest round. Less is better.',
+    description: alt,
+    xTitle: 'number of ids (logarithmic scale)',
+    yTitle: 'ns per check (logarithmic scale)',
+    xTicks: names.map((name) => CASES[name].ids),
+    series,
+  };
+  return [{ name: 'bench-throughput', alt, svg: linePlot(plot) }];
 }
 
 module.exports = {
@@ -220,10 +282,12 @@ module.exports = {
     'rolling-rate-limiter keeps every attempt of the last interval, refused or not, so its cost is a matter of how long one measures: it was stopped at a time limit and would have gone on rising.',
     'Event loop turns, timers that fire and sockets are left out: a loop of checks is kinder to caches than a server is.',
   ],
-  budgetMs: 330_000,
+  budgetMs: 450_000,
   jobs,
   measure,
   tables,
+  comparisons,
+  plots,
 };
 
 if (require.main === module) main(__filename, module.exports);

@@ -30,8 +30,11 @@ const REPLACEMENTS = [
   { given: ['problemDetails'], instead: ['handler'] },
 ];
 
-/** @returns {object} options of rateLimit, unchecked */
-function mergeRouteOptions(scope, own, url) {
+/**
+ * @param {{ methods: string[], url: string | undefined }} route
+ * @returns {object} options of rateLimit, unchecked
+ */
+function mergeRouteOptions(scope, own, route) {
   const has = (name) => own[name] !== undefined;
   if (scope.rules !== undefined && !LIMIT_NAMES.some(has)) throw withoutLimits();
   const inherited = { ...scope };
@@ -40,8 +43,8 @@ function mergeRouteOptions(scope, own, url) {
     for (const name of instead) delete inherited[name];
   }
   const { namespace, shared } = inherited;
-  if (namespace !== undefined) inherited.namespace = `${namespace} ${tag(url)}`;
-  if (shared !== undefined) inherited.shared = partOfRegion(shared, tag(url));
+  if (namespace !== undefined) inherited.namespace = `${namespace} ${tag(route)}`;
+  if (shared !== undefined) inherited.shared = partOfRegion(shared, tag(route));
   return { ...inherited, ...withoutUndefined(own) };
 }
 
@@ -54,9 +57,13 @@ function withoutLimits() {
   );
 }
 
-/** Other limits count elsewhere. A namespace has no braces; the path of a route may. */
-function tag(url) {
-  return (url ?? '*').replace(/[{}]/g, encodeURIComponent);
+/**
+ * Other limits count elsewhere; those of several methods do together. A namespace has no braces; the path
+ * of a route may.
+ */
+function tag({ methods, url }) {
+  const path = (url ?? '*').replace(/[{}]/g, encodeURIComponent);
+  return `${[...methods].sort().join()} ${path}`;
 }
 
 module.exports = { mergeRouteOptions };

@@ -1,8 +1,8 @@
-// The options of registerMetrics, checked.
+// The options of registerMetrics and topBlocked, checked.
 'use strict';
 
-const { failure, optionRangeError, optionTypeError } = require('../errors');
-const { readList, readObject, rejectUnknownOptions } = require('../option-values');
+const { failure, optionRangeError, optionTypeError, typeError } = require('../errors');
+const { readList, readNumber, readObject, rejectUnknownOptions } = require('../option-values');
 
 const NAMES = ['limiters', 'register', 'prefix', 'buckets'];
 const PREFIX = /^[A-Za-z_:][A-Za-z0-9_:]*$/;
@@ -52,12 +52,18 @@ function loadClient() {
   }
 }
 
+/** @returns {[string, Function][]} */
+function readLimiters(limiters) {
+  const named = Object.entries(readObject('limiters', limiters));
+  for (const [name, limiter] of named) readLimiter(`limiters.${name}`, limiter);
+  return named;
+}
+
 /** @returns {{ client: object, limiters: [string, Function][], register: object, prefix: string, buckets: number[] }} */
 function readMetricsOptions(options = {}) {
   rejectUnknownOptions(readObject('options', options), NAMES);
   const { limiters = {}, register, prefix, buckets } = options;
-  const named = Object.entries(readObject('limiters', limiters));
-  for (const [name, limiter] of named) readLimiter(`limiters.${name}`, limiter);
+  const named = readLimiters(limiters);
   const client = loadClient();
   return {
     client,
@@ -68,4 +74,33 @@ function readMetricsOptions(options = {}) {
   };
 }
 
-module.exports = { readLimiter, readMetricsOptions };
+/** Nobody looks through more, and a Map has no room for many more. */
+const MOST_COUNTERS = 1_000_000;
+
+function readCapacity(capacity = 1000) {
+  const expected = `an integer from 1 to ${MOST_COUNTERS}`;
+  const isInRange = (n) => Number.isInteger(n) && n >= 1 && n <= MOST_COUNTERS;
+  return readNumber('capacity', capacity, expected, isInRange);
+}
+
+function readNames(limiters) {
+  if (limiters === undefined) return undefined;
+  const names = new Map();
+  for (const [name, limiter] of readLimiters(limiters)) {
+    if (names.has(limiter)) throw namedTwice(name, names.get(limiter));
+    names.set(limiter, name);
+  }
+  return names;
+}
+
+function namedTwice(name, other) {
+  return typeError('ERR_ROLLGATE_OPTION', `'${name}': there is this limiter as '${other}' already`);
+}
+
+/** @returns {{ names: Map<Function, string> | undefined, capacity: number }} names by limiter; undefined: all */
+function readTopBlockedOptions(options = {}) {
+  rejectUnknownOptions(readObject('options', options), ['limiters', 'capacity']);
+  return { names: readNames(options.limiters), capacity: readCapacity(options.capacity) };
+}
+
+module.exports = { readLimiter, readMetricsOptions, readTopBlockedOptions };

@@ -1,8 +1,8 @@
 // The option validate: which of the checks on how a middleware is used are made.
 'use strict';
 
-const { optionTypeError, typeError } = require('../errors');
-const { nearestName } = require('../nearest-name');
+const { optionTypeError, show, typeError } = require('../errors');
+const { hintAt } = require('../nearest-name');
 
 /** The checks, under their names in express-rate-limit. */
 const CHECKS = [
@@ -42,7 +42,7 @@ function readValidate(value) {
     if (!names.includes(name)) {
       throw typeError(
         'ERR_ROLLGATE_OPTION',
-        `unknown check ${JSON.stringify(name)} in validate: did you mean '${nearestName(name, names)}'?`,
+        `unknown check ${show(name)} in validate: expected one of ${names.join(', ')}${hintAt(name, names)}`,
       );
     }
     if (isOn !== undefined && typeof isOn !== 'boolean') {

@@ -27,6 +27,9 @@ const LONGEST_TIMER = 2 ** 31 - 1;
 /** Where to connect can be said in one way only. */
 const PLACES = [['url'], ['cluster'], ['path'], ['host', 'port']];
 
+/** Of an object that is to say where, or through what. */
+const PLACE_NAMES = ['client', ...PLACES.flat()];
+
 function readInteger(name, value, least, most, byDefault) {
   if (value === undefined) return byDefault;
   const expected =
@@ -193,4 +196,4 @@ function readConnectionOptions(name, options, urlName) {
   };
 }
 
-module.exports = { CONNECTION_NAMES, readCallOptions, readConnectionOptions };
+module.exports = { CONNECTION_NAMES, PLACE_NAMES, readCallOptions, readConnectionOptions };

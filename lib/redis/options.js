@@ -8,6 +8,7 @@ const { readNamespace: readGivenNamespace, readOnError } = require('../remote/op
 const { clientKindOf } = require('./clients');
 const {
   CONNECTION_NAMES,
+  PLACE_NAMES,
   readCallOptions,
   readConnectionOptions,
 } = require('./connection-options');
@@ -15,6 +16,9 @@ const {
 const EXPECTED =
   'a redis://, rediss:// or unix:// URL, an object of connection options, or a client of ioredis or ' +
   'redis (node-redis)';
+
+const EXPECTED_CLIENT =
+  'a client of ioredis or redis (node-redis), or a URL or an object that says where Redis is';
 
 /** Without one, nobody shares the counts. */
 function readNamespace(namespace) {
@@ -57,6 +61,12 @@ function readGivenClient(name, options) {
   return { ...readClient(`${name}.client`, options.client), ...readCallOptions(name, options) };
 }
 
+/** What is unknown has a message of its own. */
+function saysWhere(options) {
+  const names = Object.keys(options).filter((name) => options[name] !== undefined);
+  return names.some((name) => PLACE_NAMES.includes(name) || !CONNECTION_NAMES.includes(name));
+}
+
 function readConnection(name, value) {
   if (typeof value === 'string') return readConnectionOptions(name, { url: value }, name);
   if (clientKindOf(value) !== undefined) {
@@ -64,6 +74,8 @@ function readConnection(name, value) {
   }
   if (!isPlainObject(value)) throw optionTypeError(name, EXPECTED, value);
   readObject(name, value);
+  // Whoever says `client` means one, so nothing is not the server on this host.
+  if (name === 'client' && !saysWhere(value)) throw optionTypeError(name, EXPECTED_CLIENT, value);
   return value.client === undefined
     ? readConnectionOptions(name, value, `${name}.url`)
     : readGivenClient(name, value);

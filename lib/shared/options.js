@@ -5,7 +5,7 @@ const path = require('node:path');
 const { optionRangeError, optionTypeError, show, typeError } = require('../errors');
 const { readNumber, rejectUnknownOptions } = require('../option-values');
 const { isWellFormed } = require('../remote/well-formed');
-const { DEFAULT_DIRECTORY, LONGEST_NAME } = require('./region');
+const { DEFAULT_DIRECTORY, LONGEST_NAME, isName } = require('./region');
 
 const NAMES = ['name', 'maxKeys', 'directory'];
 /** Larger regions could not be addressed, whatever the limits. */
@@ -16,8 +16,7 @@ function readName(place, name) {
     `a name of 1 to ${LONGEST_NAME} letters, digits, '.', '_' and '-' that does not begin with ` +
     "'.'";
   if (typeof name !== 'string') throw optionTypeError(place, expected, name);
-  const isName = /^[A-Za-z0-9_-][A-Za-z0-9._-]*$/.test(name) && name.length <= LONGEST_NAME;
-  if (!isName) throw optionRangeError(place, expected, name);
+  if (!isName(name)) throw optionRangeError(place, expected, name);
   return name;
 }
 

@@ -1,20 +1,56 @@
 // Removes regions of shared memory.
 'use strict';
 
+const fs = require('node:fs');
+const { failure } = require('../errors');
 const native = require('../native');
 const { failShared, refuseUnsupported } = require('./failures');
 const { readRegion } = require('./options');
+const { isPartOf } = require('./region');
 
 /**
- * Removes the region that the option `shared` says. Limiters that are attached go on with it among
- * themselves; those that attach later make a new one.
+ * Removes the region that the option `shared` says, and those that rules and routes have made of its name.
+ * Limiters that are attached go on among themselves; those that attach later make new ones. What cannot be
+ * removed keeps no other from being.
  *
- * @returns {boolean} whether there was one
+ * @returns {boolean} whether there was any
  */
 function unlinkShared(shared) {
   const { directory, name } = readRegion(shared);
   if (native.unlinkShared === undefined) refuseUnsupported();
-  return native.unlinkShared(directory, name, failShared);
+  let isFound = false;
+  let failed;
+  for (const each of [name, ...partsOf(directory, name)]) {
+    try {
+      if (native.unlinkShared(directory, each, failShared)) isFound = true;
+    } catch (error) {
+      failed ??= error;
+    }
+  }
+  if (failed !== undefined) throw failed;
+  return isFound;
+}
+
+/** The names of regions, as their files tell. */
+function partsOf(directory, name) {
+  const prefix = `rollgate-${process.geteuid()}-`; // PathOf in shared/region.cc
+  return namesIn(directory)
+    .filter((file) => file.startsWith(prefix))
+    .map((file) => file.slice(prefix.length))
+    .filter((each) => isPartOf(each, name));
+}
+
+function namesIn(directory) {
+  try {
+    return fs.readdirSync(directory);
+  } catch (cause) {
+    if (cause.code === 'ENOENT') return [];
+    throw failure(
+      'ERR_ROLLGATE_SHARED_SYSTEM',
+      `cannot read ${directory}: ${cause.message}`,
+      cause,
+    );
+  }
 }
 
 module.exports = { unlinkShared };

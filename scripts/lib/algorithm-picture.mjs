@@ -1,5 +1,6 @@
 // What an algorithm made of the pattern, as an SVG that can be read on light and on dark pages.
 import { END, LIMIT, PARTS } from './algorithm-runs.mjs';
+import { at, round, text } from './svg.js';
 
 const WIDTH = 760;
 const HEIGHT = 310;
@@ -11,8 +12,6 @@ const COLOUR = { text: '#777', allowed: '#2f7de1', refused: '#d8435b', used: '#c
 
 const x = (time) => PLOT.left + ((PLOT.right - PLOT.left) * time) / END;
 const y = (count) => PLOT.bottom - ((PLOT.bottom - PLOT.top) * count) / HIGHEST;
-const round = (number) => String(Math.round(number * 10) / 10);
-const at = (across, down) => `${round(across)} ${round(down)}`;
 
 /** A line that is level between its changes; `uses` hold `key`. */
 function steps(uses, key) {
@@ -43,10 +42,6 @@ function crosses(attempts) {
     ends[row] = left + 6;
     return `M${at(left, PLOT.top - 9 - 6 * row)}l4 4m0-4l-4 4`;
   });
-}
-
-function text(across, down, words, more = '') {
-  return `<text x="${round(across)}" y="${round(down)}"${more}>${words}</text>`;
 }
 
 function axes() {

@@ -9,6 +9,7 @@ const { ALGORITHMS } = require('../../lib/algorithms');
 
 const root = path.join(__dirname, '../..');
 const images = path.join(root, 'docs/images');
+const names = ALGORITHMS.map((algorithm) => `${algorithm}.svg`);
 const page = fs.readFileSync(path.join(root, 'docs/algorithms.md'), 'utf8');
 
 /** What a script prints, as lines. */
@@ -46,15 +47,14 @@ describe('the pictures', () => {
   test('are those of the page', () => {
     const shown = [...page.matchAll(/\]\(images\/(.+?)\)/g)].map(([, name]) => name);
     expect(shown.sort()).toEqual(fs.readdirSync(drawn).sort());
-    expect(fs.readdirSync(images).sort()).toEqual(fs.readdirSync(drawn).sort());
   });
 
-  test.each(fs.readdirSync(images))('%s is what a run gives today', (name) => {
+  test.each(names)('%s is what a run gives today', (name) => {
     const read = (folder) => fs.readFileSync(path.join(folder, name), 'utf8');
     expect(read(images)).toBe(read(drawn));
   });
 
-  test.each(fs.readdirSync(images))('%s tells the burst that the page tells of it', (name) => {
+  test.each(names)('%s tells the burst that the page tells of it', (name) => {
     const svg = fs.readFileSync(path.join(images, name), 'utf8');
     const [, most] = /at most (\d+) within any 10 s\.<\/desc>/.exec(svg);
     const [, alt] = new RegExp(`!\\[(.+)\\]\\(images/${name}\\)`).exec(page);

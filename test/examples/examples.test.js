@@ -1,4 +1,4 @@
-// The examples that README shows, run as their readers run them.
+// The files in examples, run as their readers run them.
 'use strict';
 
 const { mkdtemp, rm } = require('node:fs/promises');

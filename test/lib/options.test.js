@@ -181,6 +181,10 @@ describe('an unknown option', () => {
     ['blockedFor', 'blockFor'],
     ['Clock', 'clock'],
     ['maxkey', 'maxKeys'],
+    ['Redsi', 'redis'],
+    ['vk', 'kv'],
+    ['window', 'interval'],
+    ['points', 'maxInInterval'],
   ])('%s is refused with the hint %s', (name, nearest) => {
     expectRefusal(
       { ...GOOD, [name]: 5 },
@@ -189,6 +193,14 @@ describe('an unknown option', () => {
         `countBlocked, algorithm, blockFor, clock, maxKeys, redis, client, shared, kv, namespace, onError, commandTimeout; did you mean '${nearest}'?`,
     );
   });
+
+  test.each(['somethingElse', 'ttl', 'size', 'x', 'c', 'burst', 'strategy', 'logger2'])(
+    '%s is refused with the nearest, though not as what was meant',
+    (name) => {
+      const { message } = catchError(() => RateLimiter({ ...GOOD, [name]: 5 }));
+      expect(message).toMatch(/, commandTimeout \(the nearest is '\w+'\)$/);
+    },
+  );
 
   test.each(['somethingElse', 'x', '', '__proto__', 'constructor', 'z'.repeat(10_000)])(
     '%s is refused',

@@ -103,7 +103,7 @@ describe('loading', () => {
     expect(imported).toEqual([true, [name, 'default'].sort()]);
   });
 
-  test('rollgate/metrics gives registerMetrics, by require and import', async () => {
+  test('rollgate/metrics gives registerMetrics and topBlocked, by require and import', async () => {
     const found = await askProgram(
       `
       import * as all from 'rollgate/metrics';
@@ -114,7 +114,8 @@ describe('loading', () => {
     `,
       { type: 'module' },
     );
-    expect(found).toEqual([true, ['registerMetrics'], ['registerMetrics']]);
+    const names = ['registerMetrics', 'topBlocked'];
+    expect(found).toEqual([true, names, names]);
   });
 
   test('loading changes nothing that belongs to others', async () => {

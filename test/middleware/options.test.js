@@ -148,6 +148,10 @@ test('validate refuses unknown checks with the nearest known one', () => {
   const refused = refusalOf({ validate: { trustPrxy: false } });
   expect(refused).toEqual(refusal('TypeError'));
   expect(refused.message).toContain("did you mean 'trustProxy'?");
+  const unlike = refusalOf({ validate: { everything: false } });
+  expect(unlike.message).toMatch(
+    /^unknown check "everything" \(string\) in validate: expected one of .*, default \(the nearest is '\w+'\)$/,
+  );
   expect(refusalOf({ validate: { ip: 'no' } }).message).toContain("'validate.ip'");
 });
 

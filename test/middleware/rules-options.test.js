@@ -261,7 +261,7 @@ test('each zone has a place of its own in every store that knows places by name'
     { namespace: 'n:zone:b' },
   ]);
   const [a, b] = places({ shared: 's' });
-  expect(a.shared.name).toMatch(/^s-[\w-]{16}$/);
+  expect(a.shared.name).toMatch(/^s\+[\w-]{16}$/);
   expect(b.shared.name).not.toBe(a.shared.name);
   expect(places({ shared: { name: 's', maxKeys: 7 } })[0].shared).toEqual({
     ...a.shared,

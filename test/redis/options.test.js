@@ -122,10 +122,40 @@ describe('a connection', () => {
     expect(detectedClientType).toBe(name.startsWith('ioredis') ? 'ioredis' : 'node-redis');
   });
 
+  test.each([
+    {},
+    { url: undefined },
+    { commandTimeout: 100, db: 1 },
+    Object.create(null),
+    { eval() {} },
+    [],
+  ])('client: %p is none, and says of no server where it is', (client) => {
+    const { IORedisRateLimiter, NodeRedisRateLimiter, RedisRateLimiter } = RateLimiter;
+    for (const Class of [RateLimiter, RedisRateLimiter, NodeRedisRateLimiter, IORedisRateLimiter]) {
+      const error = catchError(() => new Class({ ...GOOD, client, namespace: 'n' }));
+      expect(error).toBeInstanceOf(TypeError);
+      expect(error.code).toBe('ERR_ROLLGATE_OPTION');
+      expect(error.message).toMatch(
+        /^option 'client': expected a|^unknown option "eval" .* in client/,
+      );
+    }
+  });
+
+  test.each([
+    { host: 'h' },
+    { port: 1 },
+    { url: 'redis://h' },
+    { path: '/s' },
+    { cluster: ['redis://h'] },
+  ])('client: %p says where, as the option redis does', async (client) => {
+    const limiter = new RateLimiter.RedisRateLimiter({ ...GOOD, client });
+    expect(limiter.detectedClientType).toBe('hiredis');
+    await limiter.close();
+  });
+
   test('the classes want a client', () => {
     const { RedisRateLimiter, InMemoryRateLimiter } = RateLimiter;
     for (const wrong of [GOOD, undefined, null, { ...GOOD, client: {}, namespace: 'n' }]) {
-      if (wrong?.client) continue;
       expect(catchError(() => new RedisRateLimiter(wrong)).code).toBe('ERR_ROLLGATE_OPTION');
     }
     const error = catchError(() => new InMemoryRateLimiter({ ...GOOD, redis: 'redis://h' }));

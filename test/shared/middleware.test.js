@@ -1,10 +1,11 @@
 // The middleware in shared memory: what several processes of one host would count together.
 'use strict';
 
+const fs = require('node:fs');
 const express = require('express');
 const expressRateLimit = require('express-rate-limit').rateLimit;
 const request = require('supertest');
-const { rateLimit } = require('../..');
+const RateLimiter = require('../..');
 const rollgate = require('../../lib/fastify');
 const { partOfRegion } = require('../../lib/shared/region');
 const { RollgateStore } = require('../../lib/store');
@@ -12,7 +13,9 @@ const { catchError } = require('../support/set-up');
 const { closeAll, get, listen, newApp } = require('../middleware/fastify/apps');
 const { filesOf, newName } = require('../support/shared-regions');
 
+const { rateLimit } = RateLimiter;
 const SMALL = { maxKeys: 50, windowMs: 60_000 };
+const SMALL_LIMITS = { maxKeys: 50, interval: 60_000, maxInInterval: 2 };
 
 /** An app as each of several processes has one. */
 function appWith(options) {
@@ -101,8 +104,65 @@ describe('rules', () => {
     expect(await statusesOf([one, other], '/f')).toEqual([200, 429]);
     expect(await statusesOf([one], '/e/3')).toEqual([429]); // blocked everywhere
     expect(filesOf(shared)).toHaveLength(7);
-    for (const file of filesOf(shared)) expect(file).toMatch(/-[\w-]{16}$/);
+    for (const file of filesOf(shared)) expect(file).toMatch(/\+[\w-]{16}$/);
   });
+
+  test('are removed with the name that theirs are made of, and those of other names stay', async () => {
+    const shared = newName();
+    const app = appWith({ shared, rules, windowMs: undefined });
+    for (const path of ['/a', '/b', '/c']) await statusesOf([app], path);
+    const hash = filesOf(shared)[0].slice(-16);
+    const others = ['-foo', `-${hash}`, `.${hash}`, 'x'].map((end) => `${shared}${end}`);
+    for (const name of others) RateLimiter({ ...SMALL_LIMITS, shared: name })('a');
+    // Neither of these is the file of a region.
+    const foreign = [`${shared}+short`, `${shared}+${hash}.bak`].map((name) => {
+      return filesOf(shared)[0].replace(/[^/]*$/, `rollgate-${process.geteuid()}-${name}`);
+    });
+    for (const file of foreign) fs.writeFileSync(file, '');
+    try {
+      expect(RateLimiter.unlinkShared(shared)).toBe(true);
+      expect(RateLimiter.unlinkShared(shared)).toBe(false);
+      expect(filesOf(shared)).toEqual(
+        [...others.flatMap((name) => filesOf(name)), ...foreign].sort(),
+      );
+    } finally {
+      for (const file of foreign) fs.rmSync(file);
+    }
+    expect(await statusesOf([appWith({ shared, rules, windowMs: undefined })], '/a')).toEqual([
+      200,
+    ]);
+  });
+
+  test('of a part are removed with it, and one that cannot be keeps no other', async () => {
+    const shared = newName();
+    const part = partOfRegion(shared, 'route');
+    const app = appWith({ shared: part, rules, windowMs: undefined });
+    for (const path of ['/a', '/b']) await statusesOf([app], path);
+    RateLimiter({ ...SMALL_LIMITS, shared })('a');
+    expect(RateLimiter.unlinkShared(part)).toBe(true);
+    expect(filesOf(shared)).toHaveLength(1);
+    await statusesOf([appWith({ shared: part, rules, windowMs: undefined })], '/a');
+    const [own, ofRule] = filesOf(shared);
+    const link = `${own}+${'a'.repeat(16)}`;
+    fs.symlinkSync(own, link);
+    try {
+      const error = catchError(() => RateLimiter.unlinkShared(shared));
+      expect(error).toMatchObject({ code: 'ERR_ROLLGATE_SHARED_FILE' });
+      expect([own, ofRule, link].map((file) => fs.existsSync(file))).toEqual([false, false, false]);
+      expect(fs.lstatSync(link).isSymbolicLink()).toBe(true);
+    } finally {
+      fs.rmSync(link);
+    }
+  });
+
+  test.each([{}, { name: 5 }, 5, null])(
+    'are refused where the option is %p, not the name of one',
+    (shared) => {
+      const error = catchError(() => rateLimit({ rules, shared }));
+      expect(error).toMatchObject({ code: 'ERR_ROLLGATE_OPTION' });
+      expect(error.message).toMatch(/^option 'shared(\.name)?': expected a name/);
+    },
+  );
 
   test('are in the directory of the option, be it inherited', () => {
     class Settings {

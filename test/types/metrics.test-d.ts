@@ -4,7 +4,13 @@ import { expectError, expectType } from 'tsd';
 
 import RateLimiter = require('../../lib');
 
-import { type Metrics, registerMetrics } from '../../lib/metrics';
+import {
+  type BlockedCount,
+  type Metrics,
+  registerMetrics,
+  type TopBlocked,
+  topBlocked,
+} from '../../lib/metrics';
 
 const limiter = RateLimiter({ interval: 1, maxInInterval: 1 });
 const onRedis = RateLimiter({ redis: 'redis://localhost', interval: 1, maxInInterval: 1 });
@@ -28,6 +34,26 @@ expectError(registerMetrics({ register: {} }));
 expectError(registerMetrics({ prefix: 5 }));
 expectError(registerMetrics({ buckets: 5 }));
 expectError(metrics.add(limiter));
+
+const named = topBlocked({ limiters: { api: limiter, login: onRedis }, capacity: 10 });
+expectType<BlockedCount<'api' | 'login'>[]>(named.top(10));
+expectType<'api' | 'login'>(named.top()[0].limiter);
+const all = topBlocked();
+expectType<RateLimiter | RateLimiter.RemoteRateLimiter>(all.top()[0].limiter);
+topBlocked({ capacity: 10, limiters: undefined });
+const limiters: Record<string, RateLimiter> = { api: limiter };
+const either: TopBlocked = limiters.api ? topBlocked({ limiters }) : all;
+const [entry] = either.top();
+expectType<string>(entry.id);
+expectType<number>(entry.blocked + entry.overcount + either.total);
+expectType<void>(either.reset());
+expectType<void>(either.close());
+
+expectError(topBlocked({ limiter }));
+expectError(topBlocked({ limiters: [limiter] }));
+expectError(topBlocked({ limiters: { api: 5 } }));
+expectError(topBlocked({ capacity: '10' }));
+expectError(named.top('10'));
 
 const message: RateLimiter.DecisionMessage = {
   limiter,

@@ -342,7 +342,9 @@ end
 
 -- What the key holds; a table if that is no string.
 local function get(key)
-  return redis.pcall('GET', key)
+  local bytes = redis.pcall('GET', key)
+  local is_failure = type(bytes) == 'table' and not string.find(bytes.err, '^WRONGTYPE')
+  return is_failure and call('GET', key) or bytes -- raises
 end
 
 -- Takes back what an attempt recorded.
@@ -362,8 +364,8 @@ local reply_length = is_full and 7 + 2 * window_count or 1
 for i = done + 1, key_count do
   local first = (i - 1) * reply_length + 1
   local key = keys[i]
-  local bytes
-  if is_attempt then bytes = written[key] or read[i] else bytes = get(key) end
+  local bytes = is_attempt and (written[key] or read[i])
+  if not is_attempt or type(bytes) == 'table' then bytes = get(key) end
   local is_state = type(bytes) ~= 'table' and open(bytes)
   if is_state then
     local blocked, at, is_changed = judge()

@@ -521,18 +521,21 @@ local function describe(first, blocked, time_left, at, recorded)
   reply[first + 5], reply[first + 6] = at, incarnation
 end
 
+-- Gets the bytes that a log begins with, by redis.call or redis.pcall.
+local function first_bytes_by(call_or_pcall)
+  if is_short_policy then return call_or_pcall('GET', key) end
+  return call_or_pcall('GETRANGE', key, 0, policy_header_bytes + RING_BYTES - 1)
+end
+
 -- Opens the log at `key`, of which MGET has shown `whole`; false if there is something else.
 local function open_key(whole)
   if keeps then set_capacity(policy_capacity) end
   local first_bytes = not keeps and (written[key] or whole) or nil
-  if first_bytes == nil then
-    if is_short_policy then
-      first_bytes = redis.pcall('GET', key)
-    else
-      first_bytes = redis.pcall('GETRANGE', key, 0, policy_header_bytes + RING_BYTES - 1)
-    end
+  if first_bytes == nil then first_bytes = first_bytes_by(redis.pcall) end
+  if type(first_bytes) == 'table' then
+    if not string.find(first_bytes.err, '^WRONGTYPE') then first_bytes_by(redis.call) end -- raises
+    return false
   end
-  if type(first_bytes) == 'table' then return false end
   if not first_bytes or first_bytes == '' then
     open_new()
     return true

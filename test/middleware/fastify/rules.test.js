@@ -382,7 +382,7 @@ describe('config.rateLimit', () => {
     const ofKv = { kv, namespace: 'api', commandTimeout: 9000 };
     const inKv = await start(ofRedis, { '/kv': { limit: 1, kv }, '/limiter': { limiter } });
     expect(await statusesOf(`${inKv}/kv`, 2)).toEqual([200, 429]);
-    expect([...kv.entries.keys()].join()).toContain('api /kv');
+    expect([...kv.entries.keys()].join()).toContain('api GET,POST /kv');
     expect(await statusesOf(`${inKv}/limiter`, 2)).toEqual([200, 429]);
     const own = { limiter: RateLimiter({ interval: HOUR_MS, maxInInterval: 1 }) };
     const url = await start({ ...ofKv, rules }, { '/scope': undefined, '/limiter': own });

@@ -3,6 +3,7 @@
 
 const RateLimiter = require('../../..');
 const { startRedis } = require('../../support/redis-server');
+const { newName } = require('../../support/shared-regions');
 const { HOUR_MS, LIMITS, closeAll, get, listen, newApp, rollgate, statusesOf } = require('./apps');
 
 afterEach(closeAll);
@@ -134,6 +135,74 @@ describe('config.rateLimit', () => {
     expect(await statusesOf(`${url}/one`, 1)).toEqual([200]);
     expect(await statusesOf(`${url}/one`, 1, { method: 'HEAD' })).toEqual([429]);
     expect(await statusesOf(`${url}/two`, 1)).toEqual([200]);
+  });
+
+  describe.each([
+    ['in memory', async () => ({})],
+    ['on Redis', async () => ({ redis: (await startRedis()).url, namespace: 'api' })],
+    ['in shared memory', async () => ({ shared: newName() })],
+  ])('of several methods at one path, %s', (_store, storeOptions) => {
+    const limited = (limit) => ({ config: { rateLimit: { limit } } });
+
+    async function startWithStore(fastifyOptions) {
+      const app = newApp(fastifyOptions);
+      await app.register(rollgate, { windowMs: HOUR_MS, limit: 9, ...(await storeOptions()) });
+      return app;
+    }
+
+    const counter = (url) => (method, times) => statusesOf(`${url}/own`, times, { method });
+
+    test('each route counts apart, HEAD with the GET that it was made of', async () => {
+      const app = await startWithStore();
+      app.get('/own', limited(3), answer);
+      app.post('/own', limited(1), answer);
+      app.route({ method: ['PUT', 'DELETE'], url: '/own', ...limited(2), handler: answer });
+      const statuses = counter(await listen(app));
+      expect(await statuses('POST', 2)).toEqual([200, 429]);
+      expect(await statuses('GET', 1)).toEqual([200]);
+      expect(await statuses('HEAD', 1)).toEqual([200]);
+      expect(await statuses('GET', 2)).toEqual([200, 429]);
+      expect(await statuses('HEAD', 1)).toEqual([429]);
+      expect(await statuses('PUT', 1)).toEqual([200]);
+      expect(await statuses('DELETE', 2)).toEqual([200, 429]);
+    });
+
+    test('HEAD is made of a route of several methods, too', async () => {
+      const app = await startWithStore();
+      app.route({ method: ['POST', 'GET'], url: '/own', ...limited(2), handler: answer });
+      const statuses = counter(await listen(app));
+      expect(await statuses('HEAD', 1)).toEqual([200]);
+      expect(await statuses('POST', 1)).toEqual([200]);
+      expect(await statuses('GET', 1)).toEqual([429]);
+    });
+
+    test('a HEAD with limits of its own counts apart', async () => {
+      const app = await startWithStore();
+      app.head('/own', limited(1), answer);
+      app.get('/own', limited(2), answer);
+      const statuses = counter(await listen(app));
+      expect(await statuses('HEAD', 2)).toEqual([200, 429]);
+      expect(await statuses('GET', 3)).toEqual([200, 200, 429]);
+    });
+
+    test('routes of one object count apart, too', async () => {
+      const app = await startWithStore({ exposeHeadRoutes: false });
+      const one = limited(1);
+      for (const method of ['get', 'post', 'head']) app[method]('/own', one, answer);
+      const statuses = counter(await listen(app));
+      expect(await statuses('GET', 2)).toEqual([200, 429]);
+      expect(await statuses('POST', 2)).toEqual([200, 429]);
+    });
+  });
+
+  test.each(['GET', 'HEAD'])('declared before the plugin, and asked by %s first', async (first) => {
+    const app = newApp();
+    app.get('/own', { config: { rateLimit: { limit: 1 } } }, answer);
+    await app.register(rollgate, LIMITS);
+    const url = `${await listen(app)}/own`;
+    expect(await statusesOf(url, 1, { method: first })).toEqual([200]);
+    expect(await statusesOf(url, 1, { method: 'HEAD' })).toEqual([429]);
+    expect(await statusesOf(url, 1, { method: 'GET' })).toEqual([429]);
   });
 
   test('counts once where scopes are within one another, by what the nearest says', async () => {

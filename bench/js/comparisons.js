@@ -1,0 +1,62 @@
+// What a benchmark's results say in words: where rollgate is behind, by how much, and in how many comparisons it is ahead.
+//
+// A comparison is { what, to, ours, theirs, isMoreBetter }: two figures, each { median, min, max } or
+// undefined. Its ratio is above 1 where rollgate is ahead.
+'use strict';
+
+const { times } = require('./report');
+
+const isKnown = ({ ours, theirs }) =>
+  [ours?.median, theirs?.median].every((value) => Number.isFinite(value) && value > 0);
+
+function ratioOf({ ours, theirs, isMoreBetter }) {
+  return isMoreBetter ? ours.median / theirs.median : theirs.median / ours.median;
+}
+
+/** Whether every round of the one may have been one of the other. */
+const doesOverlap = ({ ours, theirs }) => ours.min <= theirs.max && theirs.min <= ours.max;
+
+/** How many were compared, ahead, ahead by less than the spread, behind; the losses by what was compared, the greatest first. */
+function outcome(comparisons) {
+  const known = comparisons.filter(isKnown).map((one) => ({ ...one, ratio: ratioOf(one) }));
+  const behind = known.filter(({ ratio }) => ratio < 1).sort((a, b) => a.ratio - b.ratio);
+  const losses = new Map();
+  for (const one of behind) losses.set(one.what, [...(losses.get(one.what) ?? []), one]);
+  const ahead = known.filter(({ ratio }) => ratio > 1);
+  return {
+    compared: known.length,
+    ahead: ahead.length,
+    close: ahead.filter(doesOverlap).length,
+    behind: behind.length,
+    worst: behind[0],
+    losses,
+  };
+}
+
+const HOW_TO_READ =
+  '0.50 x means that rollgate gets half as much done, or needs twice as much; * that rounds of both overlap.';
+
+const lossWords = (one) => `${one.to} ${times(one.ratio)}${doesOverlap(one) ? ' *' : ''}`;
+
+/** Markdown: the losses of one benchmark, none left out. */
+function lossesMarkdown(comparisons) {
+  const { compared, ahead, close, behind, losses } = outcome(comparisons);
+  if (compared === 0) return [];
+  const where = `**Where rollgate loses:** behind in ${behind} of ${compared} comparisons, ahead in ${ahead}, in ${close} of these by less than the spread.`;
+  if (behind === 0) return [where, ''];
+  return [
+    `${where} ${HOW_TO_READ}`,
+    '',
+    ...[...losses].map(([what, all]) => `- ${what}: ${all.map(lossWords).join('; ')}`),
+    '',
+  ];
+}
+
+/** The cells of one benchmark's row in the summary of all. */
+function summaryCells(comparisons) {
+  const { compared, ahead, close, behind, worst } = outcome(comparisons);
+  const words = worst ? `${worst.what}: ${lossWords(worst)}` : '–';
+  return [...[compared, ahead, close, behind].map(String), words];
+}
+
+module.exports = { HOW_TO_READ, lossesMarkdown, outcome, summaryCells };

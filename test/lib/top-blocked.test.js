@@ -1,0 +1,263 @@
+// topBlocked of rollgate/metrics: counts of refusals beside exact ones, in bounded memory, for nothing where nobody asks.
+'use strict';
+
+const diagnostics = require('node:diagnostics_channel');
+const RateLimiter = require('../..');
+const { topBlocked } = require('../../lib/metrics');
+const { createPlainKv } = require('../support/kv-stores');
+const { askProgram, runProgram } = require('../support/run-program');
+const { catchError, setUp } = require('../support/set-up');
+const { randomFrom } = require('../support/traces');
+
+const opened = [];
+
+afterEach(() => {
+  for (const one of opened.splice(0)) one.close();
+});
+
+function open(options) {
+  const one = topBlocked(options);
+  opened.push(one);
+  return one;
+}
+
+/** One that refuses everything but the first attempt of each id. */
+const strict = () => setUp({ maxInInterval: 1, interval: 1e9 }).limiter;
+
+function refuse(limiter, id, times) {
+  if (limiter.peek(id).allowed) limiter(id);
+  for (let i = 0; i < times; i++) limiter(id);
+}
+
+test('refusals are counted by id, most first, and nothing else is', () => {
+  const api = strict();
+  const blocked = open({ limiters: { api } });
+  refuse(api, 'ada', 2);
+  refuse(api, 'bob', 5);
+  api('eve');
+  api.peek('eve');
+  expect(blocked.top()).toEqual([
+    { limiter: 'api', id: 'bob', blocked: 5, overcount: 0 },
+    { limiter: 'api', id: 'ada', blocked: 2, overcount: 0 },
+  ]);
+  expect(blocked.top(1).map(({ id }) => id)).toEqual(['bob']);
+  expect(blocked.total).toBe(7);
+});
+
+test('ids are told as text: those of one text are one id', () => {
+  const limiter = strict();
+  const blocked = open({ limiters: { limiter } });
+  refuse(limiter, 1, 3);
+  refuse(limiter, '1', 3);
+  refuse(limiter, 1n, 3);
+  refuse(limiter, undefined, 2);
+  refuse(limiter, '', 2);
+  refuse(limiter, '\ud800', 1);
+  const counts = blocked.top().map(({ id, blocked: count }) => [id, count]);
+  expect(counts).toEqual([
+    ['1', 9],
+    ['', 4],
+    ['\ud800', 1],
+  ]);
+});
+
+test('of long ids the beginning and a hash are kept, and each is an id of its own', () => {
+  const limiter = strict();
+  const blocked = open({ limiters: { limiter } });
+  const long = 'x'.repeat(100_000);
+  refuse(limiter, `${long}a`, 3);
+  refuse(limiter, `${long}b`, 2);
+  const [first, second] = blocked.top();
+  expect([first.blocked, second.blocked]).toEqual([3, 2]);
+  expect(first.id).toMatch(/^x{200}\.\.\.[\w-]{43}$/);
+  expect(second.id).not.toBe(first.id);
+  // Nobody makes up the short form of another's id.
+  refuse(limiter, first.id, 9);
+  expect(blocked.top().map((entry) => entry.blocked)).toEqual([9, 3, 2]);
+});
+
+test('each limiter counts apart; without names all are seen, and told of by themselves', () => {
+  const [one, other] = [strict(), strict()];
+  const all = open();
+  const named = open({ limiters: { one } });
+  refuse(one, 'ada', 1);
+  refuse(other, 'ada', 2);
+  const both = all.top();
+  expect(both.map(({ id, blocked }) => [id, blocked])).toEqual([
+    ['ada', 2],
+    ['ada', 1],
+  ]);
+  expect(both[0].limiter).toBe(other);
+  expect(both[1].limiter).toBe(one);
+  expect(named.top()).toEqual([{ limiter: 'one', id: 'ada', blocked: 1, overcount: 0 }]);
+  expect([all.total, named.total]).toEqual([3, 1]);
+});
+
+test('limiters whose store is elsewhere are seen, too', async () => {
+  const options = { interval: 60_000, maxInInterval: 1, namespace: 'n' };
+  const limiter = RateLimiter({ kv: createPlainKv(), ...options });
+  const blocked = open({ limiters: { limiter } });
+  await limiter.attemptMany(['a', 'a', 5, 5, 5]);
+  await limiter.attempt('a');
+  await new Promise(setImmediate);
+  const counts = blocked.top().map(({ id, blocked: count }) => [id, count]);
+  expect(counts).toEqual([
+    ['5', 2],
+    ['a', 2],
+  ]);
+});
+
+/** Ids as they come in life: the k-th about as often as 1 / k. */
+function zipf(random, ids) {
+  const limit = Math.log(ids + 1);
+  return () => Math.floor(Math.exp((random.between(0, 1e9 - 1) / 1e9) * limit));
+}
+
+describe.each([
+  [1, 1],
+  [2, 2],
+  [3, 10],
+  [4, 64],
+  [5, 500],
+])('beside exact counts, seed %i, capacity %i', (seed, capacity) => {
+  test('no count is too low, or too high by more than it says, and the frequent are there', () => {
+    const random = randomFrom(seed);
+    const limiters = { a: strict(), b: strict() };
+    const blocked = open({ limiters, capacity });
+    const exact = new Map();
+    const pick = zipf(random, 2000);
+    const seen = (steps) => {
+      for (let i = 0; i < steps; i++) {
+        const name = random.pick(['a', 'b']);
+        const id = `id ${pick()}`;
+        const isRefused = limiters[name](id) > 0;
+        const key = `${name} ${id}`;
+        if (isRefused) exact.set(key, (exact.get(key) ?? 0) + 1);
+      }
+    };
+    for (let round = 0; round < 8; round++) {
+      seen(round === 0 ? 20 : 1000);
+      const entries = blocked.top(1e9);
+      const total = [...exact.values()].reduce((sum, n) => sum + n, 0);
+      expect(blocked.total).toBe(total);
+      expect(entries.length).toBe(Math.min(exact.size, capacity));
+      const kept = new Map(entries.map((entry) => [`${entry.limiter} ${entry.id}`, entry]));
+      expect(kept.size).toBe(entries.length);
+      for (const [key, { blocked: count, overcount }] of kept) {
+        const n = exact.get(key);
+        expect(n).toBeLessThanOrEqual(count);
+        expect(n).toBeGreaterThanOrEqual(count - overcount);
+        expect(overcount).toBeLessThanOrEqual(total / capacity);
+      }
+      for (const [key, n] of exact) if (n > total / capacity) expect(kept.has(key)).toBe(true);
+      const counts = entries.map((entry) => entry.blocked);
+      expect(counts).toEqual([...counts].sort((x, y) => y - x));
+      if (exact.size >= capacity) expect(counts.reduce((sum, n) => sum + n, 0)).toBe(total);
+    }
+  });
+});
+
+test('a flood of ids leaves those in who are refused often', () => {
+  const limiter = strict();
+  const blocked = open({ limiters: { limiter }, capacity: 20 });
+  for (let i = 0; i < 5000; i++) {
+    refuse(limiter, `made up ${i}`, 1);
+    if (i % 10 === 0) refuse(limiter, 'mallory', 1);
+  }
+  expect(blocked.top(1)[0]).toMatchObject({ id: 'mallory', blocked: 500, overcount: 0 });
+  expect(blocked.top(100).length).toBe(20);
+});
+
+test('reset begins anew', () => {
+  const limiter = strict();
+  const blocked = open({ limiters: { limiter }, capacity: 2 });
+  refuse(limiter, 'a', 3);
+  refuse(limiter, 'b', 2);
+  refuse(limiter, 'c', 1);
+  blocked.reset();
+  expect([blocked.top(), blocked.total]).toEqual([[], 0]);
+  refuse(limiter, 'a', 1);
+  expect(blocked.top()).toEqual([{ limiter: 'limiter', id: 'a', blocked: 1, overcount: 0 }]);
+});
+
+test('whoever is closed listens no more, and limiters are unobserved again', () => {
+  const limiter = strict();
+  const channel = diagnostics.channel('rollgate:decision');
+  const [one, other] = [open(), open()];
+  expect(channel.hasSubscribers).toBe(true);
+  refuse(limiter, 'a', 1);
+  one.close();
+  one.close();
+  expect(channel.hasSubscribers).toBe(true);
+  refuse(limiter, 'a', 1);
+  expect([one.top(), one.total]).toEqual([[], 0]);
+  expect(other.total).toBe(2);
+  other.close();
+  expect(channel.hasSubscribers).toBe(false);
+});
+
+test('a limiter without a name is freed when it is dropped', async () => {
+  const told = await askProgram(
+    `
+    const RateLimiter = require('rollgate');
+    const { topBlocked } = require('rollgate/metrics');
+    const blocked = topBlocked();
+    let limiter = RateLimiter({ interval: 60_000, maxInInterval: 1 });
+    const ref = new WeakRef(limiter);
+    limiter('a');
+    limiter('a');
+    const before = blocked.top().length;
+    limiter = undefined;
+    const look = (turns) => {
+      gc();
+      if (ref.deref() !== undefined && turns > 0) return setTimeout(look, 1, turns - 1);
+      console.log(JSON.stringify({ before, isFreed: ref.deref() === undefined, after: blocked.top() }));
+    };
+    setTimeout(look, 1, 1000);
+  `,
+    { flags: ['--expose-gc'] },
+  );
+  expect(told).toEqual({ before: 1, isFreed: true, after: [] });
+});
+
+test('it needs no prom-client, and keeps no program alive', async () => {
+  const { code, stdout } = await runProgram(`
+    const Module = require('node:module');
+    const load = Module._load;
+    Module._load = (name, ...rest) => {
+      if (name === 'prom-client') throw new Error(name);
+      return load(name, ...rest);
+    };
+    const { topBlocked } = require('rollgate/metrics');
+    console.log(topBlocked().top().length);
+  `);
+  expect([code, stdout]).toEqual([0, '0\n']);
+});
+
+test.each([
+  [5, TypeError, /^option 'options': expected an object, got 5$/],
+  [{ limiter: 5 }, TypeError, /^unknown option "limiter" .* did you mean 'limiters'\?$/],
+  [{ limiters: { api: 5 } }, TypeError, /^option 'limiters.api': expected a limiter, got 5$/],
+  [{ limiters: [] }, TypeError, /^option 'limiters'/],
+  [{ capacity: '5' }, TypeError, /^option 'capacity': expected an integer from 1 to 1000000/],
+  [{ capacity: 0 }, RangeError, /^option 'capacity'/],
+  [{ capacity: 1.5 }, RangeError, /^option 'capacity'/],
+  [{ capacity: 1_000_001 }, RangeError, /^option 'capacity'/],
+])('%p is refused, and nobody listens', (options, kind, message) => {
+  const error = catchError(() => topBlocked(options));
+  expect(error).toBeInstanceOf(kind);
+  expect(error).toMatchObject({ code: 'ERR_ROLLGATE_OPTION' });
+  expect(error.message).toMatch(message);
+  expect(diagnostics.channel('rollgate:decision').hasSubscribers).toBe(false);
+});
+
+test('a limiter has one name, and top a number of entries', () => {
+  const limiter = strict();
+  expect(catchError(() => topBlocked({ limiters: { a: limiter, b: limiter } }))).toMatchObject({
+    code: 'ERR_ROLLGATE_OPTION',
+    message: "'b': there is this limiter as 'a' already",
+  });
+  const blocked = open();
+  expect(catchError(() => blocked.top(0))).toBeInstanceOf(RangeError);
+  expect(catchError(() => blocked.top('5'))).toMatchObject({ code: 'ERR_ROLLGATE_OPTION' });
+});

@@ -1,0 +1,230 @@
+// The permissions that docs/redis.md asks for: enough for everything, and not one too many.
+'use strict';
+
+const fs = require('node:fs');
+const path = require('node:path');
+const Redis = require('ioredis');
+const { createCluster } = require('redis');
+const RateLimiter = require('../..');
+const { keySlot } = require('../../lib/redis/key-slot');
+const { ALGORITHMS } = require('../../lib/algorithms');
+const { EACH_CLIENT, REDIS_CLIENTS, openings } = require('../support/redis-clients');
+const { startCluster } = require('../support/redis-cluster');
+const { startRedis } = require('../support/redis-server');
+
+const page = fs.readFileSync(path.join(__dirname, '../../docs/redis.md'), 'utf8');
+const [, section] = page.split('## Permissions\n');
+
+/** By the first words of its row in the table. */
+function commandsFor(purpose) {
+  const row = section.split('\n').find((line) => line.startsWith(`| ${purpose}`));
+  return row
+    .split(' | ')[1]
+    .replaceAll('\\|', '|')
+    .match(/\+[a-z|]+/g);
+}
+
+const DECISIONS = commandsFor('every limiter');
+const CLEARS = [...commandsFor('`clear`'), ...commandsFor('`clearAll`')];
+const DATABASE = commandsFor('a database');
+const NAME = commandsFor('`connectionName`');
+const [, , ...CLUSTER_CLIENTS] = commandsFor('a cluster');
+const CLUSTER = commandsFor('a cluster').slice(0, 2);
+const [INFO] = commandsFor('a client of node-redis 3');
+
+const { using, closeAll } = openings();
+let namespaces = 0;
+
+const permit = (server, ...rules) =>
+  server.command('ACL', 'SETUSER', 'limits', 'reset', 'on', '>secret', '~login*', ...rules);
+
+const urlOf = (server, database = '') =>
+  `${server.url.replace('//', '//limits:secret@')}/${database}`;
+
+/** All that limiters do on a server that has not seen the scripts; rejects if anything of it fails. */
+async function doEverything(redis, { clears = true } = {}) {
+  const base = { redis, interval: 60_000 };
+  const made = [];
+  const limiterWith = (options) => {
+    namespaces += 1;
+    const limiter = RateLimiter({ ...base, namespace: `login-${namespaces}`, ...options });
+    made.push(limiter);
+    return limiter;
+  };
+  try {
+    for (const algorithm of ALGORITHMS) {
+      const policies = [
+        { maxInInterval: 2, countBlocked: false },
+        { limits: [1000, 60_000].map((interval) => ({ interval, maxInInterval: 2 })) },
+        { maxInInterval: 2, minDifference: 1, blockFor: 1000 },
+        { maxInInterval: 600 },
+      ];
+      for (const policy of policies) {
+        const limiter = limiterWith({ algorithm, ...policy });
+        const decision = await limiter.attempt('a');
+        await limiter.peek('a');
+        await limiter.attemptMany(['a', 'b', 'b', 'b']);
+        await limiter.refund(await limiter.attempt('c'));
+        await limiter.refund(decision);
+        for (let i = 0; i < 3; i++) await limiter.attempt('refused');
+        if (policy.maxInInterval === 600) {
+          await limiter.attempt('long', { cost: 500 });
+          await limiter.attempt('long');
+          await limiter.attempt('long');
+          await limiter.peek('long');
+        }
+        if (!clears) continue;
+        await limiter.clear('b');
+        await limiter.clearAll();
+        expect(await limiter.attempt('a')).toMatchObject({ allowed: true });
+      }
+    }
+  } finally {
+    await Promise.all(made.map((limiter) => limiter.close()));
+  }
+}
+
+describe('on one server', () => {
+  let server;
+
+  beforeAll(async () => {
+    server = await startRedis();
+    jest.spyOn(console, 'warn').mockImplementation(() => {}); // ioredis, without INFO
+  });
+  beforeEach(() => server.command('SCRIPT', 'FLUSH'));
+  afterEach(closeAll);
+
+  test('the command in the docs is that of the table', async () => {
+    const [command] = section.match(/^ACL SETUSER .*$/m);
+    expect(command.match(/\+[a-z|]+/g)).toEqual([...DECISIONS, ...CLEARS]);
+    await server.command(...command.split(' '));
+    const open = (namespace) =>
+      RateLimiter({
+        redis: `redis://limits:password@127.0.0.1:${server.port}`,
+        namespace,
+        interval: 60_000,
+        maxInInterval: 1,
+      });
+    const [own, foreign] = [open('login'), open('logins')];
+    expect([await own('a'), await own('b')]).toEqual([0, 0]);
+    await own.clearAll();
+    await expect(foreign('a')).rejects.toMatchObject({ code: 'ERR_ROLLGATE_REDIS_AUTH' });
+    await Promise.all([own.close(), foreign.close()]);
+  });
+
+  test.each(EACH_CLIENT)('%s does everything with those of the table', async (name, open) => {
+    const own = name === 'node-redis 3' ? [INFO] : [];
+    await permit(server, ...DECISIONS, ...CLEARS, ...own);
+    await doEverything(using(open(urlOf(server))));
+  });
+
+  describe.each(['native', 'ioredis', 'node-redis 6'])('%s', (name) => {
+    test.each([...DECISIONS, ...CLEARS])('misses %s', async (missing) => {
+      const others = [...DECISIONS, ...CLEARS].filter((command) => command !== missing);
+      await permit(server, ...others);
+      await expect(doEverything(using(REDIS_CLIENTS[name].open(urlOf(server))))).rejects.toThrow(
+        expect.objectContaining({ code: 'ERR_ROLLGATE_REDIS_AUTH' }),
+      );
+    });
+  });
+
+  test('without those for clearing, all but clearing is possible', async () => {
+    await permit(server, ...DECISIONS);
+    await doEverything({ url: urlOf(server) }, { clears: false });
+  });
+
+  test.each([
+    [DATABASE, { url: (of) => urlOf(of, 2) }],
+    [NAME, { url: urlOf, connectionName: 'limits' }],
+  ])('%p: for a connection that needs it', async (commands, { url, ...options }) => {
+    const redis = { url: url(server), ...options };
+    await permit(server, ...DECISIONS, ...CLEARS);
+    const refused = { code: 'ERR_ROLLGATE_REDIS_AUTH' };
+    await expect(doEverything(redis)).rejects.toMatchObject(refused);
+    await permit(server, ...DECISIONS, ...CLEARS, ...commands);
+    await doEverything(redis);
+  });
+});
+
+describe('in a cluster', () => {
+  let cluster;
+
+  beforeAll(async () => {
+    cluster = await startCluster();
+  }, 60_000);
+  afterEach(closeAll);
+
+  const permitAll = (...rules) => Promise.all(cluster.nodes.map((node) => permit(node, ...rules)));
+
+  /** Everything, while the slot of one more id moves. */
+  async function doEverythingInCluster(
+    redis = { cluster: cluster.nodes.map((node) => urlOf(node)) },
+  ) {
+    const slot = keySlot('{moving}');
+    const from = await cluster.ownerOf(slot);
+    const to = cluster.nodes.find((node) => node !== from);
+    namespaces += 1;
+    const limiter = RateLimiter({
+      redis,
+      namespace: `login-${namespaces}`,
+      interval: 60_000,
+      maxInInterval: 5,
+    });
+    await doEverything(redis);
+    await cluster.beginMove(slot, from, to);
+    try {
+      await limiter('moving');
+    } finally {
+      await limiter.close();
+      await cluster.moveKeys(slot, from, to);
+      await cluster.endMove(slot, from, to);
+    }
+  }
+
+  test('the native client does everything with those of the table', async () => {
+    await permitAll(...DECISIONS, ...CLEARS, ...CLUSTER);
+    await doEverythingInCluster();
+  });
+
+  const login = { username: 'limits', password: 'secret' };
+  const clients = {
+    ioredis() {
+      const hosts = cluster.nodes.map(({ port }) => ({ host: '127.0.0.1', port }));
+      return new Redis.Cluster(hosts, { redisOptions: login }).on('error', () => {});
+    },
+    async 'node-redis'() {
+      const rootNodes = cluster.nodes.map(({ url }) => ({ url }));
+      const client = createCluster({ rootNodes, defaults: login }).on('error', () => {});
+      await client.connect();
+      return client;
+    },
+  };
+
+  test.each([
+    ['ioredis', CLUSTER_CLIENTS],
+    ['node-redis', CLUSTER_CLIENTS.slice(0, 1)],
+  ])('a client of %s does everything with %p as well', async (name, own) => {
+    await permitAll(...DECISIONS, ...CLEARS, ...CLUSTER, ...own);
+    await doEverythingInCluster(using({ client: await clients[name]() }));
+    await closeAll();
+    const [missing, ...others] = own;
+    expect(missing).toBe('+ping');
+    await permitAll(...DECISIONS, ...CLEARS, ...CLUSTER, ...others);
+    const redis = using({ client: await clients[name]() });
+    await expect(doEverythingInCluster(redis)).rejects.toMatchObject({
+      code: 'ERR_ROLLGATE_REDIS_AUTH',
+    });
+  });
+
+  test.each([
+    ['+cluster|slots', /^ERR_ROLLGATE_REDIS_AUTH$/],
+    ['+asking', /^ERR_ROLLGATE_REDIS_REPLY$/], // then the node sends the call back
+  ])('misses %s', async (missing, code) => {
+    expect(CLUSTER).toContain(missing);
+    const others = CLUSTER.filter((command) => command !== missing);
+    await permitAll(...DECISIONS, ...CLEARS, ...others);
+    await expect(doEverythingInCluster()).rejects.toMatchObject({
+      code: expect.stringMatching(code),
+    });
+  });
+});
