@@ -142,14 +142,24 @@ function createMiddleware(settings, parts) {
   }
 
   function tell(names, decision, info, nowMs, res) {
-    if (sendsHeaders && !res.headersSent) {
+    if (sendsHeaders) setHeaders(res, info, decision, nowMs, names);
+    if (!decision.allowed && names !== undefined) RequestInfo.setViolated(info, decision, names);
+    return decision.allowed;
+  }
+
+  /**
+   * Headers that are sent already stay as they are. That is asked only of a response that takes no more: in
+   * Express each property that is looked up in a response takes as long as several headers.
+   */
+  function setHeaders(res, info, decision, nowMs, names) {
+    try {
       for (let i = 0; i < headerWriters.length; i++) {
         headerWriters[i](res, info, decision, nowMs, names);
       }
       if (!decision.allowed) setRetryAfter(res, decision);
+    } catch (error) {
+      if (!res.headersSent) throw error;
     }
-    if (!decision.allowed && names !== undefined) RequestInfo.setViolated(info, decision, names);
-    return decision.allowed;
   }
 
   function finish(passes, req, res, next) {

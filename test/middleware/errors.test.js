@@ -82,6 +82,16 @@ test('an error that next() throws is not given to next() again', () => {
   expect(next.mock.calls).toEqual([[]]);
 });
 
+test('a header that cannot be set is an error, unless headers are sent already', () => {
+  const next = jest.fn();
+  const ask = (headersSent) => {
+    rateLimit()({ ip: '192.0.2.1' }, { headersSent, setHeader: throws }, next);
+  };
+  ask(false);
+  ask(true);
+  expect(next.mock.calls).toEqual([[expect.objectContaining({ code: 'BOOM' })], []]);
+});
+
 test.each([[{}], [Number.NaN], [Symbol('id')], [true]])(
   'a keyGenerator that gives %p, which is no id, is an error',
   async (key) => {

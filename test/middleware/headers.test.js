@@ -40,6 +40,29 @@ test('draft 7 tells of every policy and of the state of the tightest window', as
   expect(shown(await get(app))[1]).toBe('limit=3, remaining=0, reset=89');
 });
 
+test('draft 7 tells each request its own numbers, whatever it told before', () => {
+  const numbers = [0, 1, 7, 8, 31, 256, 1e6, 2 ** 31, 2 ** 53 - 1];
+  const windows = numbers.flatMap((maxInInterval) =>
+    numbers.flatMap((remaining) => numbers.map((reset) => ({ maxInInterval, remaining, reset }))),
+  );
+  let decision;
+  const middleware = rateLimit({
+    limiter: { attempt: () => decision, peek() {}, clear() {} },
+    legacyHeaders: false,
+    standardHeaders: 'draft-7',
+  });
+  for (const { maxInInterval, remaining, reset } of [...windows, ...windows.reverse()]) {
+    const window = { interval: 1000, maxInInterval, used: 0, remaining, resetIn: reset * 1000 };
+    decision = { allowed: true, timeLeft: 0, resetIn: reset * 1000, limits: [window] };
+    const told = new Map();
+    const res = { headersSent: false, setHeader: (name, value) => told.set(name, value) };
+    middleware({ ip: '192.0.2.1' }, res, () => {});
+    expect(told.get('RateLimit')).toBe(
+      `limit=${maxInInterval}, remaining=${remaining}, reset=${reset}`,
+    );
+  }
+});
+
 test('draft 8 has an item and a policy for each window', async () => {
   const app = appOf({ standardHeaders: 'draft-8', limits: LIMITS });
   const policies = `"2-in-1sec"; q=2; w=1; pk=${PK}, "3-in-1.5min"; q=3; w=90; pk=${PK}`;
