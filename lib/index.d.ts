@@ -1,5 +1,7 @@
 // The types of rollgate for require(): one function with everything else hung on it.
 
+/// <reference types="node" />
+
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
 declare const RateLimiter: RateLimiter.RateLimiterConstructor;
@@ -287,6 +289,7 @@ declare namespace RateLimiter {
    * - `ERR_ROLLGATE_SHARED_CORRUPT`: Error, what is in shared memory makes no sense
    * - `ERR_ROLLGATE_UNSUPPORTED`: Error, this build or store cannot do what is asked for, or prom-client
    *   is missing
+   * - `ERR_ROLLGATE_ADDON`: Error, at loading: there is no addon for this system (see `cause`)
    * - `ERR_ROLLGATE_STORE`: Error, a RollgateStore has no limits: its `init` was not called, or failed (see
    *   `cause`)
    * - `ERR_ROLLGATE_THROWN`: Error, a function given to `rateLimit` threw what `next` cannot read (see
@@ -320,6 +323,7 @@ declare namespace RateLimiter {
     | 'ERR_ROLLGATE_SHARED_FULL'
     | 'ERR_ROLLGATE_SHARED_CORRUPT'
     | 'ERR_ROLLGATE_UNSUPPORTED'
+    | 'ERR_ROLLGATE_ADDON'
     | 'ERR_ROLLGATE_STORE'
     | 'ERR_ROLLGATE_THROWN';
 

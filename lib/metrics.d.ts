@@ -33,11 +33,15 @@ export interface MetricsOptions {
 /** What is asked of a registry; those of prom-client have it. */
 export interface MetricsRegistry {
   registerMetric(metric: never): void;
+  getSingleMetric(name: string): unknown;
   removeSingleMetric(name: string): void;
 }
 
 export interface Metrics {
-  /** @throws TypeError `ERR_ROLLGATE_OPTION`: the name is taken, or the limiter has another */
+  /**
+   * @throws TypeError `ERR_ROLLGATE_OPTION`: the name is taken, or the limiter has another
+   * @throws Error `ERR_ROLLGATE_CLOSED`: these metrics are unregistered
+   */
   add(name: string, limiter: MeteredLimiter): void;
   /** Lets a limiter go; whether there was one of this name. A limiter that was closed has no metrics. */
   remove(name: string): boolean;

@@ -2,10 +2,12 @@
 'use strict';
 
 const { REDIS } = require('./channels');
-const { optionTypeError, typeError } = require('./errors');
+const { failure, optionTypeError, typeError } = require('./errors');
 const { DEFINITIONS } = require('./metrics/definitions');
 const { readLimiter, readMetricsOptions } = require('./metrics/options');
 const { topBlocked } = require('./metrics/top-blocked');
+
+const DURATION = 'redis_call_duration_seconds';
 
 /** Undefined for a limiter that was closed. */
 function statsOf(limiter) {
@@ -17,6 +19,17 @@ function statsOf(limiter) {
   }
 }
 
+/** Two metrics of one name would be refused by prom-client, in words that know nothing of limiters. */
+function refuseTaken(names, register) {
+  const taken = names.find((name) => register.getSingleMetric(name) !== undefined);
+  if (taken === undefined) return;
+  throw typeError(
+    'ERR_ROLLGATE_OPTION',
+    `there is a metric '${taken}' already: add() limiters to what the first registerMetrics gave, ` +
+      "unregister() that, or give another 'prefix' or 'register'",
+  );
+}
+
 /**
  * Registers the metrics of limiters, by name. What limiters count anyway is read when the metrics are
  * collected; only how long calls to Redis take is told as it happens. See metrics.d.ts.
@@ -25,16 +38,12 @@ function registerMetrics(options) {
   const { client, limiters, register, prefix, buckets } = readMetricsOptions(options);
   const named = new Map();
   const nameOf = new Map(); // of the same limiters
-  const registered = [];
+  const names = [...DEFINITIONS.map(({ name }) => name), DURATION].map((name) => prefix + name);
+  refuseTaken(names, register);
+  let isRegistered = true;
 
   function make(kind, name, configuration) {
-    const metric = new client[kind]({
-      name: `${prefix}${name}`,
-      registers: [register],
-      ...configuration,
-    });
-    registered.push(`${prefix}${name}`);
-    return metric;
+    return new client[kind]({ name: prefix + name, registers: [register], ...configuration });
   }
 
   function define({ name, help, kind, labels = [], appliesTo, samplesOf }) {
@@ -55,7 +64,7 @@ function registerMetrics(options) {
   }
 
   for (const definition of DEFINITIONS) define(definition);
-  const duration = make('Histogram', 'redis_call_duration_seconds', {
+  const duration = make('Histogram', DURATION, {
     help: 'How long calls to Redis take, by outcome',
     labelNames: ['limiter', 'outcome'],
     buckets,
@@ -69,12 +78,14 @@ function registerMetrics(options) {
 
   const metrics = {
     add(name, limiter) {
+      if (!isRegistered) throw failure('ERR_ROLLGATE_CLOSED', 'these metrics are unregistered');
       if (typeof name !== 'string') throw optionTypeError('name', 'a string', name);
       readLimiter('limiter', limiter);
       const other = nameOf.get(limiter);
       if (named.has(name) || other !== undefined) {
         const what = other === undefined ? 'another limiter' : `this limiter as '${other}'`;
-        throw typeError('ERR_ROLLGATE_OPTION', `'${name}': there is ${what} already`);
+        const way = `remove('${other ?? name}') comes first`;
+        throw typeError('ERR_ROLLGATE_OPTION', `'${name}': there is ${what} already; ${way}`);
       }
       named.set(name, limiter);
       nameOf.set(limiter, name);
@@ -92,8 +103,8 @@ function registerMetrics(options) {
       REDIS.channel.unsubscribe(observeCall);
       named.clear();
       nameOf.clear();
-      for (const name of registered) register.removeSingleMetric(name);
-      registered.length = 0;
+      if (isRegistered) for (const name of names) register.removeSingleMetric(name);
+      isRegistered = false;
     },
   };
 

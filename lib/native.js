@@ -3,6 +3,7 @@
 
 const path = require('node:path');
 const nodeGypBuild = require('node-gyp-build');
+const { failure } = require('./errors');
 
 const PACKAGE = path.join(__dirname, '..');
 
@@ -14,7 +15,7 @@ function load() {
     const message =
       `rollgate's native addon does not load here (${process.platform}-${process.arch}): run ` +
       `'node ${script}', which builds it or says what that takes. The cause: ${cause.message.trim()}`;
-    throw Object.assign(new Error(message, { cause }), { code: cause.code });
+    throw failure('ERR_ROLLGATE_ADDON', message, cause);
   }
 }
 

@@ -28,6 +28,7 @@ const SYNONYMS = {
   window: 'interval',
   duration: 'interval',
   points: 'maxInInterval',
+  headers: 'legacyHeaders',
 };
 
 /** Of a name, how much may be wrong: a third, or one character. */
@@ -36,11 +37,13 @@ function mostWrong(a, b) {
 }
 
 /**
- * The known name nearest to `name`, upper and lower case alike, and whether it was probably meant:
- * one that begins with it comes before others.
+ * The known name nearest to `name`, upper and lower case alike, and whether it was probably meant: the same
+ * one, then one that begins with it, before others.
  */
 function nearestName(name, knownNames) {
   const wanted = name.slice(0, LONGEST_COMPARED).toLowerCase();
+  const same = knownNames.find((known) => known.toLowerCase() === wanted);
+  if (same !== undefined) return { nearest: same, isLikely: true };
   const synonym = SYNONYMS[wanted];
   if (knownNames.includes(synonym)) return { nearest: synonym, isLikely: true };
   const begun = knownNames.find((known) => known.toLowerCase().startsWith(wanted));

@@ -15,6 +15,10 @@ const DEFAULT_BUCKETS = [
 /** A limiter is whatever has stats(), from another copy of this package, too. */
 function readLimiter(name, limiter) {
   if (typeof limiter === 'function' && typeof limiter.stats === 'function') return limiter;
+  if (typeof limiter?.resetKey === 'function') {
+    const way = 'give the limiter that it was made with, rateLimit({ limiter })';
+    throw typeError('ERR_ROLLGATE_OPTION', `option '${name}': this is a middleware; ${way}`);
+  }
   throw optionTypeError(name, 'a limiter', limiter);
 }
 
@@ -36,7 +40,8 @@ function readBuckets(buckets) {
 
 function readRegister(register, client) {
   if (register === undefined) return client.register;
-  if (typeof register?.registerMetric === 'function') return register;
+  const methods = ['registerMetric', 'getSingleMetric', 'removeSingleMetric'];
+  if (methods.every((method) => typeof register?.[method] === 'function')) return register;
   throw optionTypeError('register', 'a Registry of prom-client', register);
 }
 

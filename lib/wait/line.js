@@ -13,9 +13,11 @@ const MOST_OF_ONE_TURN = 1000;
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
 
 function tooLate({ deadline }, timeLeft) {
-  const told =
-    timeLeft === undefined ? 'was not' : `will not be for another ${timeLeft} ms, and so not`;
-  return failure('ERR_ROLLGATE_WAIT_DEADLINE', `the action ${told} allowed within ${deadline} ms`);
+  const message =
+    timeLeft === undefined
+      ? `the action was not allowed within ${deadline} ms`
+      : `the action would be allowed in ${timeLeft} ms, past its deadline, ${deadline} ms after the call`;
+  return failure('ERR_ROLLGATE_WAIT_DEADLINE', message);
 }
 
 /**

@@ -2,8 +2,9 @@
 'use strict';
 
 const { channel } = require('node:diagnostics_channel');
-const { Registry, register: globalRegister } = require('prom-client');
+const { Gauge, Registry, register: globalRegister } = require('prom-client');
 const RateLimiter = require('../..');
+const { rateLimit } = RateLimiter;
 const { registerMetrics } = require('../../lib/metrics');
 const { createPlainKv } = require('../support/kv-stores');
 const { catchError, setUp } = require('../support/set-up');
@@ -151,8 +152,12 @@ test('a name stands for one limiter, and a limiter has one name', async () => {
   const { limiter } = setUp();
   const metrics = registerMetrics({ limiters: { api: limiter }, register });
   for (const [name, added, message] of [
-    ['api', setUp().limiter, "'api': there is another limiter already"],
-    ['again', limiter, "'again': there is this limiter as 'api' already"],
+    ['api', setUp().limiter, "'api': there is another limiter already; remove('api') comes first"],
+    [
+      'again',
+      limiter,
+      "'again': there is this limiter as 'api' already; remove('api') comes first",
+    ],
     [5, limiter, "option 'name': expected a string, got 5"],
     ['x', {}, "option 'limiter': expected a limiter, got an object"],
   ]) {
@@ -160,11 +165,41 @@ test('a name stands for one limiter, and a limiter has one name', async () => {
     expect(error).toMatchObject({ code: 'ERR_ROLLGATE_OPTION', message });
   }
   metrics.unregister();
+  expect(catchError(() => metrics.add('late', limiter))).toMatchObject({
+    code: 'ERR_ROLLGATE_CLOSED',
+  });
   const twice = { a: limiter, b: limiter };
   expect(catchError(() => registerMetrics({ limiters: twice, register }))).toBeInstanceOf(
     TypeError,
   );
   expect(await register.getMetricsAsJSON()).toEqual([]);
+});
+
+test('metrics whose names are taken are refused, and those that are there stay', async () => {
+  const { limiter } = setUp();
+  const first = registerMetrics({ limiters: { api: limiter }, register });
+  const before = (await register.getMetricsAsJSON()).length;
+  const again = catchError(() => registerMetrics({ register }));
+  expect(again).toBeInstanceOf(TypeError);
+  expect(again).toMatchObject({ code: 'ERR_ROLLGATE_OPTION' });
+  expect(again.message).toMatch(/^there is a metric 'rollgate_decisions_total' already: add\(\)/);
+  expect(await register.getMetricsAsJSON()).toHaveLength(before);
+  first.unregister();
+  first.unregister();
+
+  new Gauge({ name: 'rollgate_keys', help: 'of somebody else', registers: [register] });
+  expect(catchError(() => registerMetrics({ register })).message).toContain("'rollgate_keys'");
+  expect(await register.getMetricsAsJSON()).toHaveLength(1);
+  first.unregister();
+  expect(await register.getMetricsAsJSON()).toHaveLength(1);
+});
+
+test('a middleware is no limiter, and the error says what to give instead', () => {
+  const error = catchError(() => registerMetrics({ limiters: { api: rateLimit() }, register }));
+  expect(error).toMatchObject({ code: 'ERR_ROLLGATE_OPTION' });
+  expect(error.message).toMatch(
+    /^option 'limiters.api': this is a middleware; .*rateLimit\(\{ limiter \}\)$/,
+  );
 });
 
 test('without prom-client the error says what is missing', async () => {

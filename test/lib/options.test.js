@@ -184,6 +184,8 @@ describe('an unknown option', () => {
     ['Redsi', 'redis'],
     ['vk', 'kv'],
     ['window', 'interval'],
+    ['INTERVAL', 'interval'],
+    ['Limits', 'limits'],
     ['points', 'maxInInterval'],
   ])('%s is refused with the hint %s', (name, nearest) => {
     expectRefusal(

@@ -277,7 +277,7 @@ describe('giving up', () => {
     expect(ends[0]).toMatchObject({ allowed: true });
     expect(ends[2]).toMatchObject({
       code: DEADLINE,
-      message: 'the action will not be for another 100 ms, and so not allowed within 150 ms',
+      message: 'the action would be allowed in 100 ms, past its deadline, 150 ms after the call',
     });
     expect(jest.getTimerCount()).toBe(0);
   });

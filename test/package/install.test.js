@@ -48,12 +48,15 @@ describeHere('the packed package, with a binary for this machine', () => {
   test('holds what it needs, sources included, and nothing of tests or builds', () => {
     const folders = new Set(tarball.contents.map((name) => name.split('/')[0]));
     expect([...folders].sort()).toEqual([
+      'ARCHITECTURE.md',
       'CHANGELOG.md',
       'CMakeLists.txt',
+      'CONTRIBUTING.md',
       'LICENSE',
       'README.md',
       'cmake',
       'docs',
+      'examples',
       'lib',
       'package.json',
       'prebuilds',
