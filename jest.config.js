@@ -10,6 +10,7 @@ const folders = [
   'conformance',
   'examples',
   'package',
+  'soak',
   'bench',
 ];
 

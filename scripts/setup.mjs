@@ -1,5 +1,5 @@
 // Gets a machine ready for npm start, test, bench or lint: installs and builds what is missing.
-//   node scripts/setup.mjs [--for=start|test|bench|lint|fuzz]
+//   node scripts/setup.mjs [--for=start|test|soak|bench|lint|fuzz]
 import { spawnSync } from 'node:child_process';
 import { closeSync, existsSync, mkdirSync, openSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -66,6 +66,7 @@ const redis = {
 const purposes = {
   start: { system: nativeTools, parts: ['addon'] },
   test: { system: [...nativeTools, gtest, browser, redis], parts: ['addon', 'tests'] },
+  soak: { system: [...nativeTools, redis], parts: ['addon'] },
   bench: { system: [...nativeTools, benchmark, redis], parts: ['addon', 'bench'] },
   lint: { system: [...nativeTools, clangFormat, clangTidy, luacheck], parts: [] },
   fuzz: { system: [clang, fuzzer, ...buildTools], parts: [] },

@@ -1,6 +1,7 @@
 // rollgate/metrics on prom-client: what is registered, read and taken away again.
 'use strict';
 
+const { channel } = require('node:diagnostics_channel');
 const { Registry, register: globalRegister } = require('prom-client');
 const RateLimiter = require('../..');
 const { registerMetrics } = require('../../lib/metrics');
@@ -105,6 +106,15 @@ test('limiters come and go', async () => {
   expect(await scrape()).toEqual({});
   metrics.add('one', one);
   expect(await scrape()).toMatchObject({ [allowed('one')]: 1 });
+  metrics.unregister();
+});
+
+test('the histogram has the buckets that it is given', async () => {
+  const { limiter } = setUp();
+  const metrics = registerMetrics({ limiters: { api: limiter }, register, buckets: [0.25, 4] });
+  channel('rollgate:redis').publish({ type: 'call', limiter, durationMs: 1000, error: null });
+  const bounds = (await register.metrics()).matchAll(/_bucket\{le="([^"]+)"/g);
+  expect(Array.from(bounds, ([, bound]) => bound)).toEqual(['0.25', '4', '+Inf']);
   metrics.unregister();
 });
 

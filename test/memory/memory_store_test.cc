@@ -315,6 +315,33 @@ TEST(MemoryStore, ALogOfVaryingMaxIsBoundedByTheLargest) {
   EXPECT_TRUE(limiter.Allows(1, 10'000)) << "a hundred are known";
 }
 
+/// Beyond what is always kept, a log that was longer goes on with as many actions as it has.
+TEST(MemoryStore, ALongLogUnderALowerMaxCountsItsNewestActions) {
+  constexpr std::uint64_t kAlwaysKept = 1000;
+  for (std::uint64_t seed = 1; seed <= 20; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    testing::Random random(seed);
+    const Micros interval = random.Between(1000, 4000);
+    Limiter limiter({{{interval, 1}}, 0, true, Algorithm::kSlidingWindowLog, {}, true});
+    const auto kept = static_cast<std::uint64_t>(random.Between(1001, 1900));
+    std::vector<Micros> actions;
+    for (Micros now = 0; actions.size() < 4 * kept; now += random.Between(0, 3)) {
+      const bool grows = actions.size() < kept;
+      const auto max = static_cast<std::uint64_t>(random.Between(1, kAlwaysKept));
+      limiter.store->SetMax(grows ? 5000 : max, true);
+      const Decision decision = limiter.Attempt(1, now);
+      actions.push_back(now);
+      if (grows) continue;
+      const auto first = std::upper_bound(actions.begin(), actions.end(), now - interval);
+      const auto inside = static_cast<std::uint64_t>(actions.end() - first);
+      const std::uint64_t used = std::min(inside, max);
+      ASSERT_EQ(decision.verdict.allowed(), inside <= max);
+      ASSERT_EQ(decision.windows[0].used, used);
+      ASSERT_EQ(decision.windows[0].reset_in, *(actions.end() - used) + interval - now);
+    }
+  }
+}
+
 TEST(MemoryStore, APeekOfNoCostTellsWhatIsUsed) {
   Limiter limiter({{{100, 2}}, 10, true});
   limiter.Attempt(1, 0);

@@ -173,6 +173,15 @@ test('the middleware names stand before those of the limiter', () => {
   expect(resetTime.getTime() - Date.now()).toBeGreaterThan(40_000);
 });
 
+test('the request has `used` by its older name, too', () => {
+  const middleware = rateLimit({ limit: 5 });
+  for (const expected of [1, 2]) {
+    const req = { ip: '192.0.2.1' };
+    middleware(req, { headersSent: true }, () => {});
+    expect(req.rateLimit.current).toBe(expected);
+  }
+});
+
 test.each([
   [{ limit: 3, max: 'x' }, 'max'],
   [{ windowMs: 1000, interval: -1 }, 'interval'],

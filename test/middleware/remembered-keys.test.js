@@ -1,6 +1,7 @@
 // What is remembered of a client is its key, not the header that the key was cut from.
 'use strict';
 
+const { createHash } = require('node:crypto');
 const { partitionKey } = require('../../lib/middleware/headers/partition-key');
 const { flatCopy } = require('../../lib/flat-copy');
 const { askProgram } = require('../support/run-program');
@@ -56,4 +57,16 @@ test('a copy is the same text, lone surrogates and all', () => {
 test('the same key has the same partition key, whatever it was cut from', () => {
   const key = 'a-key-of-some-length';
   expect(partitionKey(`${key},rest`.slice(0, key.length))).toBe(partitionKey(key));
+});
+
+test('a key has its own partition key, however many others there were since', () => {
+  const expected = (key) => btoa(createHash('sha256').update(key).digest('hex').slice(0, 12));
+  for (let round = 0; round < 2; round++) {
+    for (let i = 0; i < 20_000; i++) {
+      const key = `key ${i}`;
+      if (partitionKey(key) !== expected(key)) throw new Error(`another one for ${key}`);
+      partitionKey('one that comes all the time');
+    }
+  }
+  expect(partitionKey('one that comes all the time')).toBe(expected('one that comes all the time'));
 });

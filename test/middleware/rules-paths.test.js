@@ -109,6 +109,12 @@ describe.each(APPS)('%s', (_name, createHandler) => {
   });
 });
 
+test('what is no URL at all meets no rule, and fails nothing', async () => {
+  const middleware = rateLimit({ rules });
+  const port = await listen((req, res) => middleware(req, res, () => answer(req, res)));
+  expect(await send(port, 'http://[/api/items')).toEqual({ status: 200, body: 'UNLIMITED' });
+});
+
 test('the odd spellings are no idle list: Express knows many of them', async () => {
   const reached = new Set();
   for (const app of [

@@ -177,4 +177,18 @@ describe('replies that make no sense', () => {
     reply = '*1\r\n:1\r\n';
     expect(await limiter('a')).toBe(1);
   });
+
+  test('to the search of clearAll', async () => {
+    let reply;
+    const peer = await peers.scriptedPeer(([command]) => {
+      return command.toUpperCase() === 'SCAN' ? reply : ':-2\r\n'; // to PTTL
+    });
+    const limiter = RateLimiter({ redis: peer.url, interval: 1000, maxInInterval: 1 });
+    for (reply of ['+OK\r\n', ':0\r\n', '$-1\r\n', '*0\r\n', '*2\r\n$1\r\n0\r\n:1\r\n']) {
+      expect([reply, await outcomeOf(limiter.clearAll())]).toEqual([reply, REPLY]);
+    }
+    reply = '*2\r\n$1\r\n0\r\n*0\r\n';
+    await limiter.clearAll();
+    await limiter.close();
+  });
 });

@@ -101,6 +101,26 @@ describe.each(EACH_CLIENT)('%s', (_, open) => {
   });
 });
 
+test('a call that fails is told with its error', async () => {
+  const limiter = nativeLimiter({ url: server.url, ...connection, commandTimeout: 300 });
+  stops.push(() => limiter.close());
+  const decision = await limiter.attempt('a');
+  await server.stop();
+  const messages = listen('rollgate:redis');
+  const errors = [];
+  for (const call of [
+    () => limiter.attempt('a'),
+    () => limiter.attemptMany(['a', 'b']),
+    () => limiter.refund(decision),
+    () => limiter.clear('a'),
+  ]) {
+    errors.push(await errorOf(call()));
+  }
+  const calls = messages.filter((message) => message.type === 'call');
+  expect(calls.map(({ command }) => command)).toEqual(['attempt', 'attempt', 'refund', 'clear']);
+  for (const [i, { error }] of calls.entries()) expect(error).toBe(errors[i]);
+});
+
 test('the native client tells when it has a connection, and when it has none any more', async () => {
   const messages = listen('rollgate:redis');
   const limiter = nativeLimiter({ url: server.url, ...connection });

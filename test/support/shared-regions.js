@@ -1,4 +1,4 @@
-// Regions of shared memory for tests: names that nobody else has, and all of them removed at the end.
+// Regions of shared memory for tests: names that nobody else has. In Jest all of them are removed at the end.
 'use strict';
 
 const fs = require('node:fs');
@@ -36,7 +36,7 @@ function removeAll() {
   names.clear();
 }
 
-afterAll(removeAll);
+globalThis.afterAll?.(removeAll);
 
 /**
  * Source of a function for programs of their own: how many mappings and open files of this process are of
