@@ -54,12 +54,7 @@ function registerMetrics(options) {
     });
   }
 
-  for (const definition of DEFINITIONS) define(definition);
-  const duration = make('Histogram', 'redis_call_duration_seconds', {
-    help: 'How long calls to Redis take, by outcome',
-    labelNames: ['limiter', 'outcome'],
-    buckets,
-  });
+  let duration;
 
   function observeCall({ type, limiter: caller, durationMs, error }) {
     const limiter = type === 'call' ? nameOf.get(caller) : undefined;
@@ -98,6 +93,12 @@ function registerMetrics(options) {
   };
 
   try {
+    for (const definition of DEFINITIONS) define(definition);
+    duration = make('Histogram', 'redis_call_duration_seconds', {
+      help: 'How long calls to Redis take, by outcome',
+      labelNames: ['limiter', 'outcome'],
+      buckets,
+    });
     for (const [name, limiter] of limiters) metrics.add(name, limiter);
   } catch (error) {
     metrics.unregister();

@@ -2,7 +2,7 @@
 'use strict';
 
 const { channel } = require('node:diagnostics_channel');
-const { Registry, register: globalRegister } = require('prom-client');
+const { Gauge, Registry, register: globalRegister } = require('prom-client');
 const RateLimiter = require('../..');
 const { registerMetrics } = require('../../lib/metrics');
 const { createPlainKv } = require('../support/kv-stores');
@@ -165,6 +165,12 @@ test('a name stands for one limiter, and a limiter has one name', async () => {
     TypeError,
   );
   expect(await register.getMetricsAsJSON()).toEqual([]);
+});
+
+test('where a name is taken in the registry, nothing is left in it', () => {
+  const taken = new Gauge({ name: 'rollgate_keys', help: 'of somebody', registers: [register] });
+  expect(() => registerMetrics({ register })).toThrow(/rollgate_keys has already been registered/);
+  expect(register.getMetricsAsArray()).toEqual([taken]);
 });
 
 test('without prom-client the error says what is missing', async () => {
