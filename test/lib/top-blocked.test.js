@@ -210,6 +210,16 @@ test('whoever is closed listens no more, and limiters are unobserved again', () 
   expect(channel.hasSubscribers).toBe(false);
 });
 
+test('closed while a decision is told, it counts that one no more', () => {
+  let blocked;
+  const close = () => blocked.close();
+  diagnostics.subscribe('rollgate:decision', close);
+  blocked = open();
+  refuse(strict(), 'a', 1);
+  diagnostics.unsubscribe('rollgate:decision', close);
+  expect([blocked.total, blocked.top()]).toEqual([0, []]);
+});
+
 test('a limiter without a name is freed when it is dropped', async () => {
   const told = await askProgram(
     `
