@@ -53,7 +53,7 @@ class TableStore : public Store {
   /// Lets the table forget as many ids as there are attempts, if so many have expired: where no new
   /// ids come, what a flood has left must go all the same.
   void TendNowAndThen(Micros now) {
-    constexpr std::size_t kAttempts = 16;
+    constexpr std::size_t kAttempts = 64;
     if ((allowed_ + blocked_) % kAttempts == 0) [[unlikely]] {
       Tend(now, kAttempts);
     }
