@@ -19,6 +19,10 @@ set_target_properties(rollgate PROPERTIES
   PREFIX "" SUFFIX ".node"
   LIBRARY_OUTPUT_DIRECTORY "$<1:${ROLLGATE_ADDON_OUTPUT_DIR}>" # no folder for each configuration
   INTERPROCEDURAL_OPTIMIZATION "${ROLLGATE_LTO}")
+if(ROLLGATE_LTO AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # The folder of the addon may have a space in its name, at which GCC's link-time optimizer would stop.
+  target_link_options(rollgate PRIVATE "SHELL:-dumpdir ./")
+endif()
 target_include_directories(rollgate SYSTEM PRIVATE "${NODE_INCLUDE_DIR}")
 target_compile_definitions(rollgate PRIVATE
   NAPI_VERSION=8 NODE_GYP_MODULE_NAME=rollgate)

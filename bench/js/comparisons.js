@@ -16,7 +16,7 @@ function ratioOf({ ours, theirs, isMoreBetter }) {
 /** Whether every round of the one may have been one of the other. */
 const doesOverlap = ({ ours, theirs }) => ours.min <= theirs.max && theirs.min <= ours.max;
 
-/** How many were compared, ahead, ahead by less than the spread, behind; the losses by what was compared, the greatest first. */
+/** How many were compared, those that could not be, ahead, ahead by less than the spread, behind; the losses by what was compared, the greatest first. */
 function outcome(comparisons) {
   const known = comparisons.filter(isKnown).map((one) => ({ ...one, ratio: ratioOf(one) }));
   const behind = known.filter(({ ratio }) => ratio < 1).sort((a, b) => a.ratio - b.ratio);
@@ -25,6 +25,7 @@ function outcome(comparisons) {
   const ahead = known.filter(({ ratio }) => ratio > 1);
   return {
     compared: known.length,
+    unknown: comparisons.filter((one) => !isKnown(one)),
     ahead: ahead.length,
     close: ahead.filter(doesOverlap).length,
     behind: behind.length,
@@ -38,25 +39,36 @@ const HOW_TO_READ =
 
 const lossWords = (one) => `${one.to} ${times(one.ratio)}${doesOverlap(one) ? ' *' : ''}`;
 
+/** A subject that failed, be it rollgate itself, or a figure of 0, has no ratio. */
+function missingWords(unknown) {
+  const each = unknown.map(({ what, to, ours }) => {
+    return `${what}, to ${to}${ours === undefined ? ' (no figure of rollgate)' : ''}`;
+  });
+  return `**Could not be compared:** ${each.join('; ')}.`;
+}
+
 /** Markdown: the losses of one benchmark, none left out. */
 function lossesMarkdown(comparisons) {
-  const { compared, ahead, close, behind, losses } = outcome(comparisons);
-  if (compared === 0) return [];
+  const { compared, unknown, ahead, close, behind, losses } = outcome(comparisons);
+  const missing = unknown.length === 0 ? [] : [missingWords(unknown), ''];
+  if (compared === 0) return missing;
   const where = `**Where rollgate loses:** behind in ${behind} of ${compared} comparisons, ahead in ${ahead}, in ${close} of these by less than the spread.`;
-  if (behind === 0) return [where, ''];
+  if (behind === 0) return [where, '', ...missing];
   return [
     `${where} ${HOW_TO_READ}`,
     '',
     ...[...losses].map(([what, all]) => `- ${what}: ${all.map(lossWords).join('; ')}`),
     '',
+    ...missing,
   ];
 }
 
 /** The cells of one benchmark's row in the summary of all. */
 function summaryCells(comparisons) {
-  const { compared, ahead, close, behind, worst } = outcome(comparisons);
+  const { compared, unknown, ahead, close, behind, worst } = outcome(comparisons);
   const words = worst ? `${worst.what}: ${lossWords(worst)}` : '–';
-  return [...[compared, ahead, close, behind].map(String), words];
+  const missing = unknown.length === 0 ? '' : `, and ${unknown.length} that could not be`;
+  return [`${compared}${missing}`, ...[ahead, close, behind].map(String), words];
 }
 
 module.exports = { HOW_TO_READ, lossesMarkdown, outcome, summaryCells };

@@ -1,6 +1,8 @@
 // The most frequent among any number of things, in memory for few of them.
 'use strict';
 
+const { Queue } = require('../queue');
+
 /**
  * Space-Saving, in steps whose number does not depend on the capacity. Of n things counted, any that came
  * more than n / capacity times has a counter; a counter is never less than the true count, and too high by
@@ -47,24 +49,29 @@ class SpaceSaving {
 
   /** In no order. */
   *counters() {
-    for (const counters of this.#byCount.values()) yield* counters;
+    for (const equals of this.#byCount.values()) {
+      for (let counter = equals.first; counter !== null; counter = counter.next) yield counter;
+    }
   }
 
   #place(counter) {
-    const equals = this.#byCount.get(counter.count);
-    if (equals === undefined) this.#byCount.set(counter.count, new Set([counter]));
-    else equals.add(counter);
+    let equals = this.#byCount.get(counter.count);
+    if (equals === undefined) {
+      equals = new Queue();
+      this.#byCount.set(counter.count, equals);
+    }
+    equals.add(counter);
   }
 
   #displace(counter) {
     const equals = this.#byCount.get(counter.count);
-    equals.delete(counter);
-    if (equals.size === 0) this.#byCount.delete(counter.count);
+    equals.remove(counter);
+    if (equals.length === 0) this.#byCount.delete(counter.count);
   }
 
   /** Of those with the least count the one that has stood there longest. */
   #dropLeast() {
-    const [counter] = this.#byCount.get(this.#least);
+    const counter = this.#byCount.get(this.#least).first;
     this.#displace(counter);
     this.#size--;
     return counter;

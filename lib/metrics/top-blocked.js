@@ -27,6 +27,7 @@ function topBlocked(options) {
   // By limiter; those without names are not kept from being freed.
   let places = new WeakMap();
   let total = 0;
+  let isOpen = true; // closed by another subscriber, it is told of that decision still
 
   function placeOf(limiter) {
     const known = places.get(limiter);
@@ -38,7 +39,7 @@ function topBlocked(options) {
   }
 
   function observe({ limiter, id, allowed }) {
-    if (allowed || (names !== undefined && !names.has(limiter))) return;
+    if (allowed || !isOpen || (names !== undefined && !names.has(limiter))) return;
     total++;
     const place = placeOf(limiter);
     const text = shortened(textOf(id));
@@ -77,6 +78,7 @@ function topBlocked(options) {
     reset,
 
     close() {
+      isOpen = false;
       DECISIONS.channel.unsubscribe(observe);
       names?.clear();
       reset();

@@ -20,13 +20,19 @@ function unlinkShared(shared) {
   if (native.unlinkShared === undefined) refuseUnsupported();
   let isFound = false;
   let failed;
-  for (const each of [name, ...partsOf(directory, name)]) {
+  const attempt = (remove) => {
     try {
-      if (native.unlinkShared(directory, each, failShared)) isFound = true;
+      remove();
     } catch (error) {
       failed ??= error;
     }
-  }
+  };
+  const removeOne = (each) =>
+    attempt(() => {
+      if (native.unlinkShared(directory, each, failShared)) isFound = true;
+    });
+  removeOne(name);
+  attempt(() => partsOf(directory, name).forEach(removeOne));
   if (failed !== undefined) throw failed;
   return isFound;
 }

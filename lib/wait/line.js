@@ -2,10 +2,10 @@
 'use strict';
 
 const { failure } = require('../errors');
+const { Queue } = require('../queue');
 const { longTimeout } = require('./long-timeout');
 const { fromNow, msUntil, now } = require('./moments');
 const { onAbort } = require('./on-abort');
-const { Queue } = require('./queue');
 
 /** After as many, whoever else has something to do has a turn: a store in memory would leave none. */
 const MOST_OF_ONE_TURN = 1000;

@@ -63,6 +63,32 @@ test('a job that is cut off later keeps what it had', async () => {
   expect(time).toBe(100);
 });
 
+test('a job that is cut off by a timer that is a moment early keeps what it had, too', async () => {
+  let time = 0;
+  let calls = 0;
+  const results = await runBenchmark(
+    'none',
+    { budgetMs: 100, jobs: () => [job('a', 0, 3)] },
+    {
+      now: () => time,
+      run: async (_file, _job, timeoutMs) => {
+        time += ++calls === 1 ? 40 : timeoutMs - 0.5;
+        if (calls > 1) throw new TimeIsUp('no result in time');
+        return { ns: 1 };
+      },
+    },
+  );
+  expect(results.a).toMatchObject({ runs: 1 });
+});
+
+test('a process that ends without numbers has failed', async () => {
+  const results = await runBenchmark(require.resolve('./answers-nothing'), {
+    budgetMs: 60_000,
+    jobs: () => [{ key: 'a', rounds: 1 }],
+  });
+  expect(results.a.error).toMatch(/JSON/);
+});
+
 test('a job that fails is not run again, and the others are', async () => {
   const failing = { a: 'it broke' };
   const { results, time } = await runBy([job('a', 10, 3), job('b', 10, 3)], 1000, { failing });

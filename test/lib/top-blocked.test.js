@@ -4,6 +4,7 @@
 const diagnostics = require('node:diagnostics_channel');
 const RateLimiter = require('../..');
 const { topBlocked } = require('../../lib/metrics');
+const { SpaceSaving } = require('../../lib/metrics/space-saving');
 const { createPlainKv } = require('../support/kv-stores');
 const { askProgram, runProgram } = require('../support/run-program');
 const { catchError, setUp } = require('../support/set-up');
@@ -168,6 +169,19 @@ test('a flood of ids leaves those in who are refused often', () => {
   expect(blocked.top(100).length).toBe(20);
 });
 
+test('to take over a counter takes as long with many counters as with few', () => {
+  const flood = (capacity, rounds) => {
+    const counts = new SpaceSaving(capacity);
+    for (let i = 0; i < capacity; i++) counts.add(i);
+    const start = process.cpuUsage();
+    for (let i = 0; i < rounds; i++) counts.add(-i);
+    return process.cpuUsage(start).user;
+  };
+  flood(100, 100_000);
+  const few = flood(100, 100_000);
+  expect(flood(200_000, 100_000)).toBeLessThan(20 * few);
+});
+
 test('reset begins anew', () => {
   const limiter = strict();
   const blocked = open({ limiters: { limiter }, capacity: 2 });
@@ -194,6 +208,16 @@ test('whoever is closed listens no more, and limiters are unobserved again', () 
   expect(other.total).toBe(2);
   other.close();
   expect(channel.hasSubscribers).toBe(false);
+});
+
+test('closed while a decision is told, it counts that one no more', () => {
+  let blocked;
+  const close = () => blocked.close();
+  diagnostics.subscribe('rollgate:decision', close);
+  blocked = open();
+  refuse(strict(), 'a', 1);
+  diagnostics.unsubscribe('rollgate:decision', close);
+  expect([blocked.total, blocked.top()]).toEqual([0, []]);
 });
 
 test('a limiter without a name is freed when it is dropped', async () => {

@@ -12,9 +12,9 @@ const MANIFEST = require('../../package.json');
 
 const folders = [];
 
-/** An empty folder that goes with `removeFolders`. */
+/** An empty folder that goes with `removeFolders`, with a space in its name, as many a user's have. */
 function emptyFolder() {
-  const folder = fs.mkdtempSync(path.join(fs.realpathSync(os.tmpdir()), 'rollgate-package-'));
+  const folder = fs.mkdtempSync(path.join(fs.realpathSync(os.tmpdir()), 'rollgate package-'));
   folders.push(folder);
   return folder;
 }

@@ -1,0 +1,2 @@
+// A benchmark's process that ends well and tells nothing.
+'use strict';
