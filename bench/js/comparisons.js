@@ -16,21 +16,25 @@ function ratioOf({ ours, theirs, isMoreBetter }) {
 /** Whether every round of the one may have been one of the other. */
 const doesOverlap = ({ ours, theirs }) => ours.min <= theirs.max && theirs.min <= ours.max;
 
+function byWhat(comparisons) {
+  const groups = new Map();
+  for (const one of comparisons) groups.set(one.what, [...(groups.get(one.what) ?? []), one]);
+  return groups;
+}
+
 /** How many were compared, those that could not be, ahead, ahead by less than the spread, behind; the losses by what was compared, the greatest first. */
 function outcome(comparisons) {
   const known = comparisons.filter(isKnown).map((one) => ({ ...one, ratio: ratioOf(one) }));
   const behind = known.filter(({ ratio }) => ratio < 1).sort((a, b) => a.ratio - b.ratio);
-  const losses = new Map();
-  for (const one of behind) losses.set(one.what, [...(losses.get(one.what) ?? []), one]);
   const ahead = known.filter(({ ratio }) => ratio > 1);
   return {
     compared: known.length,
-    unknown: comparisons.filter((one) => !isKnown(one)),
+    unknown: comparisons.filter(({ ours, theirs }) => theirs && !isKnown({ ours, theirs })),
     ahead: ahead.length,
     close: ahead.filter(doesOverlap).length,
     behind: behind.length,
     worst: behind[0],
-    losses,
+    losses: byWhat(behind),
   };
 }
 
@@ -39,18 +43,22 @@ const HOW_TO_READ =
 
 const lossWords = (one) => `${one.to} ${times(one.ratio)}${doesOverlap(one) ? ' *' : ''}`;
 
-/** A subject that failed, be it rollgate itself, or a figure of 0, has no ratio. */
-function missingWords(unknown) {
-  const each = unknown.map(({ what, to, ours }) => {
-    return `${what}, to ${to}${ours === undefined ? ' (no figure of rollgate)' : ''}`;
-  });
-  return `**Could not be compared:** ${each.join('; ')}.`;
+/** By what was compared. Peers that failed are told below the tables. */
+function missingMarkdown(unknown) {
+  if (unknown.length === 0) return [];
+  const each = [...byWhat(unknown)].map(
+    ([what, all]) => `${what}: ${all.map(({ to }) => to).join(', ')}`,
+  );
+  return [
+    `**Could not be compared**, for rollgate failed, or a figure is 0: ${each.join('; ')}.`,
+    '',
+  ];
 }
 
 /** Markdown: the losses of one benchmark, none left out. */
 function lossesMarkdown(comparisons) {
   const { compared, unknown, ahead, close, behind, losses } = outcome(comparisons);
-  const missing = unknown.length === 0 ? [] : [missingWords(unknown), ''];
+  const missing = missingMarkdown(unknown);
   if (compared === 0) return missing;
   const where = `**Where rollgate loses:** behind in ${behind} of ${compared} comparisons, ahead in ${ahead}, in ${close} of these by less than the spread.`;
   if (behind === 0) return [where, '', ...missing];

@@ -3,7 +3,7 @@
 
 const fs = require('node:fs');
 const path = require('node:path');
-const { lossesMarkdown } = require('../../bench/js/comparisons');
+const { lossesMarkdown, summaryCells } = require('../../bench/js/comparisons');
 const { page } = require('../../bench/js/page');
 
 const root = path.join(__dirname, '../..');
@@ -40,9 +40,18 @@ describe('losses', () => {
     expect(lines([ahead])).toContain('ahead in 1, in 1 of these by less than the spread');
   });
 
+  test('name what has no ratio though the peer has a figure', () => {
+    const failed = { ...slower, ours: undefined };
+    const zero = { ...slower, to: 'another', ours: stat(0) };
+    const missing =
+      '**Could not be compared**, for rollgate failed, or a figure is 0: time: a peer, another.';
+    expect(lines([failed, zero])).toBe(`${missing}\n`);
+    expect(lines([slower, failed, zero])).toContain(missing);
+    expect(summaryCells([slower, failed])[0]).toBe('1, and 1 that could not be');
+  });
+
   test('leave out what was not measured', () => {
     expect(lines([{ ...slower, theirs: undefined }])).toBe('');
-    expect(lines([{ ...slower, ours: undefined }])).toBe('');
     expect(lines([slower, { ...slower, theirs: undefined }])).toContain('behind in 1 of 1');
   });
 });
