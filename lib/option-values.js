@@ -5,7 +5,7 @@ const { optionRangeError, optionTypeError, show, typeError } = require('./errors
 const { hintAt } = require('./nearest-name');
 
 /**
- * Refuses options that do not exist, naming one that does if it is near, and those of which there is more to
+ * Refuses options that do not exist, naming the nearest one that does, and those of which there is more to
  * say (`instead`, by name): to ignore them would be unkind.
  * `undefined` is as good as left out. `place` is where the options stand, if not at the top.
  */
