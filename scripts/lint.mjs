@@ -1,4 +1,4 @@
-// Checks format, JavaScript, Lua, layers and changed C++: npm run lint [-- --tidy]; npm run format
+// Checks format, JavaScript, Lua, layers, merges and changed C++: npm run lint [-- --tidy]; npm run format
 // repairs. --tidy shows all C++ to clang-tidy, which takes minutes.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
@@ -58,6 +58,15 @@ function layers() {
   return run(process.execPath, ['scripts/check-layers.mjs']);
 }
 
+/** In text that no tool reads, a conflict that was committed would stay. */
+function merges() {
+  const markers = ['grep', '-nE', '^(<{7}|>{7}) '];
+  const { status, stdout } = spawnSync('git', markers, { cwd: root, encoding: 'utf8' });
+  if (status !== 0) return true; // none, or no repository
+  console.error(`left of a conflict:\n${stdout}`);
+  return false;
+}
+
 /** The sources in which clang-tidy sees what has changed: a header through one that includes it. */
 function changedSources() {
   const sources = filesBelow('src', /\.cc$/);
@@ -100,6 +109,7 @@ const checks = {
   biome,
   luacheck,
   layers,
+  merges,
   'clang-tidy': clangTidy,
 };
 const failed = [];
