@@ -5,14 +5,14 @@ const Redis = require('ioredis');
 const { SCRIPTS } = require('../../lib/redis/script');
 const { Oracle } = require('../support/oracle');
 const { startRedis } = require('../support/redis-server');
-const { randomFrom, randomPolicy, randomStep } = require('../support/traces');
+const { attemptsOf, randomFrom, randomPolicy, randomStep } = require('../support/traces');
 
 const TRACES = process.env.ROLLGATE_SANITIZED ? 10 : 40;
 const STEPS = 80;
 const START_US = 1_700_000_000_000_001;
 const SOURCE = SCRIPTS['sliding-window-log'].source;
 const LIMIT_OF_SHORT = 'local MOST_STAMPS_OF_SHORT = 256';
-const IDS = ['a', 'b'];
+const IDS = ['a', 'b', 'c'];
 
 /** The script as it is, and with every log long that has a stamp. */
 const FORMS = {
@@ -112,8 +112,8 @@ describe('the script', () => {
             const expected = expectedOf(oracle.peek(now, cost));
             expect({ ...context, ...answerOf(reply, policy) }).toEqual({ ...context, ...expected });
           } else if (kind === 2) {
-            const ids = Array.from({ length: random.between(1, 5) }, () => random.pick(IDS));
-            const reply = await run(source, ids, ['attempt', 'brief', now, cost], policy);
+            const { ids, operation } = attemptsOf(random, IDS, 5);
+            const reply = await run(source, ids, [operation, 'brief', now, cost], policy);
             const expected = ids.map((each) => oracles[each].attempt(now, cost).timeLeft);
             expect({ ...context, reply: reply.map(toMs) }).toEqual({ ...context, reply: expected });
           } else if (kind === 3 && refundable.length > 0 && !countBlocked) {
@@ -127,8 +127,8 @@ describe('the script', () => {
             notBefore = Math.max(notBefore, taken.at);
             now = Math.max(now, notBefore);
           } else {
-            const ids = Array.from({ length: random.between(1, 3) }, () => random.pick(IDS));
-            const reply = await run(source, ids, ['attempt', 'full', now, cost], policy);
+            const { ids, operation } = attemptsOf(random, IDS, 3);
+            const reply = await run(source, ids, [operation, 'full', now, cost], policy);
             for (const [i, each] of ids.entries()) {
               const answer = oracles[each].attempt(now, cost);
               const actual = answerOf(reply, policy, i * length);
@@ -153,6 +153,36 @@ describe('the script', () => {
     });
   });
 
+  /** What a batch of the native client is: one window and nothing else, brief answers. */
+  describe('brief attempts under a single window', () => {
+    const ids = ['a', 'b', 'c', 'd', 'e'];
+
+    test.each([true, false])('decide as the oracle, countBlocked: %s', async (countBlocked) => {
+      await redis.config('RESETSTAT');
+      for (let seed = 1; seed <= TRACES; seed++) {
+        const random = randomFrom(seed);
+        const interval = random.pick([1000, 1_000_000, 60_000_000, 4_200_000_000]);
+        const limits = [{ interval, maxInInterval: random.between(1, 8) }];
+        const policy = { limits, minDifference: 0, countBlocked };
+        const oracles = Object.fromEntries(ids.map((id) => [id, new Oracle(policy)]));
+        let now = START_US;
+        for (let step = 0; step < 2 * STEPS; step++) {
+          now += randomStep(random, interval / 8);
+          if (random.chance(5)) now -= random.between(1, interval / 2);
+          const { ids: some, operation } = attemptsOf(random, ids, 5);
+          const reply = await run(SOURCE, some, [operation, 'brief', now, 1], policy);
+          const expected = some.map((id) => oracles[id].attempt(now, 1).timeLeft);
+          expect({ seed, step, reply: reply.map(toMs) }).toEqual({ seed, step, reply: expected });
+        }
+        await redis.flushall();
+      }
+      // Else not all ways to write were tried.
+      const stats = await redis.info('commandstats');
+      expect(stats).toMatch(/cmdstat_setrange:calls=\d{3}/);
+      expect(stats).toMatch(/cmdstat_set:calls=\d{4}/);
+    });
+  });
+
   describe('a log', () => {
     const policy = { limits: [{ interval: 1_000_000, maxInInterval: 3 }], minDifference: 0 };
 
@@ -163,7 +193,7 @@ describe('the script', () => {
           const words = ['attempt', 'brief', START_US + i, 1];
           await run(source, ['a'], words, { ...policy, countBlocked: true });
         }
-        expect(await redis.strlen('a')).toBe(source === FORMS.short ? 14 + 2 * 4 : 26 + 2 * 4);
+        expect(await redis.strlen('a')).toBe(source === FORMS.short ? 18 + 2 * 4 : 30 + 2 * 4);
       },
     );
 
@@ -185,7 +215,7 @@ describe('the script', () => {
       const times = [START_US, START_US + Math.floor(interval / 2), START_US + interval - 1];
       for (const time of times) expect(await attempt(time)).toBe(0);
       expect(await attempt(times[2])).toBe(1);
-      expect(await redis.strlen('a')).toBe(14 + 2 * bytes);
+      expect(await redis.strlen('a')).toBe(18 + 2 * bytes);
       expect(await attempt(times[0] + interval)).toBe(0);
       expect(await attempt(times[1] + interval - 1)).toBe(1);
       expect(await attempt(times[1] + interval)).toBe(0);
@@ -198,7 +228,7 @@ describe('the script', () => {
       const words = (cost) => ['attempt', 'brief', START_US, cost];
       expect(await run(SOURCE, ['a'], words(max), large)).toEqual([0]);
       expect(await run(SOURCE, ['a'], words(1), large)).toEqual([60e6]);
-      expect(await redis.strlen('a')).toBe(26 + 4 * (max - 1));
+      expect(await redis.strlen('a')).toBe(30 + 4 * (max - 1));
     });
   });
 });

@@ -3,7 +3,7 @@
 -- to do is told there.
 --
 -- KEYS     one state each, of one policy; a key may occur more than once. Judged in their order.
--- ARGV[1]  'attempt', 'peek' or 'refund'
+-- ARGV[1]  'attempt', 'peek' or 'refund'; 'attempt-distinct' where no key occurs more than once
 -- ARGV[2]  attempt, peek: 'brief' or 'full', which is how much to reply
 --          refund: the moment the attempt was recorded at in us, a comma, and its incarnation
 -- ARGV[3]  the time in us; '' for the server's own
@@ -41,7 +41,9 @@ local pack_bytes, unpack_bytes, call, format = struct.pack, struct.unpack, redis
 local operation, detail, time, cost, count_blocked, min_difference, block_lengths, interval, max,
   further = unpack(ARGV)
 cost, count_blocked, interval, max = cost + 0, count_blocked == '1', interval + 0, max + 0
-local is_attempt, is_full, has_own_time = operation == 'attempt', detail == 'full', time == ''
+local is_distinct = operation == 'attempt-distinct'
+local is_attempt = is_distinct or operation == 'attempt'
+local is_full, has_own_time = detail == 'full', time == ''
 local keys = KEYS
 local key_count = #keys
 local now, server_time
@@ -56,8 +58,10 @@ now = has_own_time and server_time or time + 0
 local base_of_ends = server_time and server_time / 1000 + 1000 -- in ms; '%d' rounds down
 
 local reply = {}
--- The states of an attempt are read at once; what was written since then is in `written`.
+-- The states of an attempt are read at once; what was written since then is in `written`, where a
+-- key may occur again.
 local read, written = nil, {}
+local repeats = key_count > 1 and not is_distinct
 
 -- Somebody may have taken a key's time to live away. Who writes sets it; where nothing is written,
 -- one key of a call is looked after, each in its turn.
@@ -104,7 +108,7 @@ if is_attempt and min_difference == '0' and block_lengths == '' and not further 
   read = key_count == 1 and { redis.pcall('GET', keys[1]) } or call('MGET', unpack(keys))
   for i = 1, key_count do
     local key = keys[i]
-    local bytes = written[key] or read[i]
+    local bytes = repeats and written[key] or read[i]
     local time_left, lifetime, after, at, life, used, reset, wait
     -- Judges an attempt on the state in `bytes`, false if there is none. Leaves the loop where that
     -- is something else, or the general way has to be gone; else sets
@@ -119,9 +123,9 @@ if is_attempt and min_difference == '0' and block_lengths == '' and not further 
       else
         is_written = call('SET', key, after, 'PXAT', ends_at, 'NX') -- for reading shows no lists
       end
-      if is_written and key_count > 1 then written[key] = after end
+      if is_written and repeats then written[key] = after end
     elseif i == looked_after and call('PTTL', key) < 0 then
-      call('PEXPIRE', key, ceil(lifetime / 1000) + 1000)
+      call('PEXPIREAT', key, format('%d', base_of_ends + ceil(lifetime / 1000)))
     end
     if not is_full then
       reply[i] = is_written and time_left or -1
@@ -173,14 +177,15 @@ local used_at, below = algorithm.used, algorithm.below
 local window_format = '<' .. algorithm.window_format
 local window_bytes = struct.size(window_format)
 
-local function to_ttl(lifetime)
-  return max_of(0, ceil(lifetime / 1000)) + 1000
+-- When the key of a state ends that matters for so long.
+local function end_of(lifetime)
+  return format('%d', base_of_ends + max_of(0, ceil(lifetime / 1000)))
 end
 
 -- Writes a state that matters for so long; false if the key holds something else, which reading has
 -- not shown.
 local function write(key, bytes, exists, lifetime)
-  local ends_at = format('%d', base_of_ends - 1000 + to_ttl(lifetime))
+  local ends_at = end_of(lifetime)
   if exists then
     call('SET', key, bytes, 'PXAT', ends_at)
   elseif not call('SET', key, bytes, 'PXAT', ends_at, 'NX') then
@@ -192,7 +197,7 @@ end
 
 local function repair_ttl(i, lifetime)
   if i == looked_after and call('PTTL', keys[i]) < 0 then
-    call('PEXPIRE', keys[i], to_ttl(lifetime))
+    call('PEXPIREAT', keys[i], end_of(lifetime))
   end
 end
 
@@ -234,8 +239,8 @@ end
 
 -- Whether it is a log as sliding_window_log.lua writes it.
 local function is_log(bytes)
-  if #bytes < 14 then return false end
-  local form, displaced, _, last = unpack_bytes('<BBI4i8', bytes)
+  if #bytes < 18 then return false end
+  local form, displaced, _, _, last = unpack_bytes('<BBI4I4i8', bytes)
   return form >= 0x44 and form < 0x60 and form % 8 >= 4 and displaced <= 1
     and is_moment(last, LATEST)
 end

@@ -2,7 +2,7 @@
 -- core/sliding_window_log.h and with its words.
 --
 -- KEYS     one log each, of one policy; a key may occur more than once. Judged in their order.
--- ARGV[1]  'attempt', 'peek' or 'refund'
+-- ARGV[1]  'attempt', 'peek' or 'refund'; 'attempt-distinct' where no key occurs more than once
 -- ARGV[2]  attempt, peek: 'brief' or 'full', which is how much to reply
 --          refund: the moment the attempt was recorded at in us, a comma, and its incarnation
 -- ARGV[3]  the time in us; '' for the server's own
@@ -33,11 +33,13 @@
 -- The first byte tells the form and how many bytes a stamp has. Under a policy with blockFor the
 -- header has a second part: the end of the newest block, and which offence it was for.
 
-local HEADER, HEADER_BYTES = '<BBI4i8', 14 -- form, displaced, incarnation, newest
-local HEADER_AND_STAMP = '<BBI4i8I4'
+-- form, displaced, incarnation, the second since the epoch up to which the key lives at least,
+-- newest
+local HEADER, HEADER_BYTES = '<BBI4I4i8', 18
+local NEWEST = 11 -- where in the header the newest action is, low byte first
+local LOG = HEADER .. 'I4c0' -- and the stamps from the newest on
 local RING, RING_BYTES = '<I4I4I4', 12 -- count, head, room
-local NEWEST = 7 -- where in the header the newest action is, low byte first
-local BLOCK, BLOCK_BYTES = '<i8B', 9 -- block until, offences
+local BLOCK, BLOCK_BYTES = 'i8B', 9 -- block until, offences
 local SHORT, LONG, END_OF_FORMS = 0x40, 0x50, 0x60
 local WITH_BLOCK = 8 -- in the form
 local NONE = -2 ^ 62 -- stands for a moment that there is not
@@ -45,14 +47,17 @@ local MOST_STAMPS_OF_SHORT = 256
 local MOST_STAMPS = 4294967295 -- what RING can count; a Redis string has room for less
 local INCARNATIONS = 4294967296
 local LATEST = 9007199254740992 -- times are within what a number tells exactly, back and forth
+local SPARE_SECONDS = 2 -- that a log is kept longer than it matters
 
--- `interval` and `single_max` are those of the first window; `further` is there if it is not the
--- only one.
-local operation, detail, time, cost, count_blocked, min_difference, block_lengths, interval,
-  single_max, further = unpack(ARGV)
-count_blocked, interval, single_max = count_blocked == '1', interval + 0, single_max + 0
-local is_attempt, is_full, has_own_time = operation == 'attempt', detail == 'full', time == ''
+local operation, detail, time, cost, count_blocked, min_difference, block_lengths = unpack(ARGV)
+local is_distinct = operation == 'attempt-distinct'
+local is_attempt = is_distinct or operation == 'attempt'
+local is_full, has_own_time = detail == 'full', time == ''
+count_blocked = count_blocked == '1'
+cost = cost == '1' and 1 or cost + 0
+min_difference = min_difference == '0' and 0 or min_difference + 0
 local keys = KEYS
+local key_count = #keys
 local now, server_time
 if operation ~= 'peek' or has_own_time then
   local seconds_and_micros = redis.call('TIME')
@@ -60,132 +65,298 @@ if operation ~= 'peek' or has_own_time then
 end
 now = has_own_time and server_time or time + 0
 
-local reply = {}
--- The short logs of an attempt are read at once; what was written since then is in `written`.
-local read, written = nil, {}
-local ttl, expires_at
+local argument_count, keeps = #ARGV, nil
+if argument_count > 9 then
+  keeps = string.match(ARGV[argument_count], '^keep(%d+)$')
+  if keeps then argument_count, keeps = argument_count - 1, keeps + 0 end
+end
+local intervals, maxes, window_count = { ARGV[8] + 0 }, { ARGV[9] + 0 }, 1
+local longest_window, policy_capacity = intervals[1], maxes[1]
+if keeps and keeps > policy_capacity then policy_capacity = keeps end
+for i = 10, argument_count, 2 do
+  local interval, max = ARGV[i] + 0, ARGV[i + 1] + 0
+  window_count = window_count + 1
+  intervals[window_count], maxes[window_count] = interval, max
+  if interval > longest_window then longest_window = interval end
+  if max > policy_capacity then policy_capacity = max end
+end
+local retention = min_difference > longest_window and min_difference or longest_window
+local has_blocks, lengths = block_lengths ~= '', nil
+if has_blocks then
+  lengths = {}
+  for length in string.gmatch(block_lengths, '%d+') do lengths[#lengths + 1] = length + 0 end
+end
 
--- Somebody may have taken a key's time to live away. Who writes sets it; where a refusal is all
--- there is, one key of a call is looked after, each in its turn.
-local key_count = #keys
-local looked_after = server_time and server_time % key_count + 1
+local reply = {}
+local reply_length = is_full and 7 + 2 * window_count or 1
+-- The short logs of an attempt are read at once; what was written since then is in `written`, where
+-- a key may occur again.
+local read, written = nil, {}
+local repeats = key_count > 1 and not is_distinct
 
 local pack_bytes, unpack_bytes, sub = struct.pack, struct.unpack, string.sub
 local floor, ceil, call, format = math.floor, math.ceil, redis.call, string.format
 
--- The commonest case in the fewest steps: attempts of cost 1 under a single window, whose stamps
--- have 4 bytes. The log is full exactly when the window's max actions are in it. No function is
--- made before, for that takes time as well. Ends before the first log that needs more care.
+-- A key lives a little longer than its log matters: so not every write has to put its end off, and
+-- one that leaves it is cheaper. In seconds since the epoch: the first that is not too early to be
+-- the end, and the one that is written; the same in ms as text. An end is cheaper to set than a
+-- length, which Redis would have to turn into an end for its replicas.
+local needed, expires, expires_at
+if server_time then
+  needed = ceil((server_time + retention) / 1000000)
+  expires = needed + SPARE_SECONDS
+  expires_at = format('%d000', expires)
+end
+
+-- Somebody may have taken a key's time to live away: one key of a call is looked after, each in its
+-- turn.
+local looked_after = server_time and server_time % key_count + 1
+
+-- Three ways follow, from the commonest case to any. Each ends before the first log that needs more
+-- care, where the next goes on: `done` is how many logs are judged. The last one's functions come
+-- after the others, for to make them takes longer than all that these do.
 local done = 0
 local range, width = 4294967296, 4
-if is_attempt and cost == '1' and min_difference == '0' and block_lengths == '' and not further
-    and single_max <= MOST_STAMPS_OF_SHORT and interval < range then
+local is_short = is_attempt and cost == 1 and not keeps and retention < range
+  and policy_capacity <= MOST_STAMPS_OF_SHORT
+if is_short then
   read = key_count == 1 and { redis.pcall('GET', keys[1]) } or call('MGET', unpack(keys))
-  ttl = ceil(interval / 1000) + 1000
-  expires_at = format('%d', server_time / 1000 + ttl) -- rounded down
-  local full_bytes = HEADER_BYTES + (single_max - 1) * width
+end
+
+-- The first: brief answers under a single window alone, in the fewest steps.
+local is_plain = window_count == 1 and min_difference == 0 and not has_blocks
+if is_short and is_plain and not is_full and not repeats and policy_capacity > 3 then
+  local interval, max, policy_form = intervals[1], policy_capacity, SHORT + width
+  local full_bytes = HEADER_BYTES + (max - 1) * width
+  local full_layout = HEADER .. 'c' .. (max - 3) * width .. 'I4I4'
   for i = 1, key_count do
+    local key, bytes, time_left = keys[i], read[i], 0
+    if not bytes then
+      local log = pack_bytes(HEADER, policy_form, 0, server_time % INCARNATIONS, expires, now)
+      -- Reading shows no lists.
+      if not call('SET', key, log, 'PXAT', expires_at, 'NX') then time_left = -1 end
+    elseif #bytes == full_bytes then
+      local form, displaced, incarnation, lives_until, newest, newer, second_oldest, oldest =
+        unpack_bytes(full_layout, bytes)
+      if form ~= policy_form or displaced > 1 or newest > LATEST then break end
+      local at = newest > now and newest or now
+      local age = at - newest + (newest - oldest) % range
+      if age >= range then break end
+      local is_blocked = age < interval
+      if is_blocked and not count_blocked then
+        time_left = interval - age + at - now
+        if i == looked_after and call('PTTL', key) < 0 then call('PEXPIREAT', key, expires_at) end
+      else
+        local displaces = 0
+        if is_blocked then
+          displaces = 1
+          -- The oldest makes room, so it is the next one that is waited for.
+          local wait = interval - (newest - second_oldest) % range + newest - now
+          if wait + now > at then time_left = wait end
+        end
+        if lives_until >= needed and displaced == displaces and i ~= looked_after then
+          call('SETRANGE', key, NEWEST - 1,
+            pack_bytes('<i8I4c0I4', at, newest % range, newer, second_oldest))
+        else
+          local log = pack_bytes(HEADER .. 'I4c0I4', form, displaces, incarnation, expires, at,
+            newest % range, newer, second_oldest)
+          call('SET', key, log, 'PXAT', expires_at)
+        end
+      end
+    else
+      local length = #bytes
+      if length < HEADER_BYTES or length > full_bytes or (length - HEADER_BYTES) % width ~= 0 then
+        break
+      end
+      local form, displaced, incarnation, lives_until, newest = unpack_bytes(HEADER, bytes)
+      if form ~= policy_form or displaced > 1 or newest > LATEST then break end
+      local at, oldest = newest > now and newest or now, newest
+      if length > HEADER_BYTES then oldest = unpack_bytes('<I4', bytes, length - width + 1) end
+      if at - newest + (newest - oldest) % range >= range then break end
+      local is_in_time = lives_until >= needed and i ~= looked_after
+      local log = pack_bytes(LOG, form, displaced, incarnation,
+        is_in_time and lives_until or expires, at, newest % range, sub(bytes, HEADER_BYTES + 1))
+      if is_in_time then
+        call('SET', key, log, 'KEEPTTL')
+      else
+        call('SET', key, log, 'PXAT', expires_at)
+      end
+    end
+    reply[i] = time_left
+    done = i
+  end
+  if done == key_count then return reply end
+end
+
+-- The second: any answer, under any policy with short logs whose stamps have 4 bytes.
+if is_short then
+  local policy_form = SHORT + width + (has_blocks and WITH_BLOCK or 0)
+  local header_layout = HEADER .. (has_blocks and BLOCK or '')
+  local header_bytes = HEADER_BYTES + (has_blocks and BLOCK_BYTES or 0)
+  local full_bytes = header_bytes + (policy_capacity - 1) * width
+  for i = done + 1, key_count do
     local key = keys[i]
-    local bytes = written[key] or read[i]
-    local form, displaced, incarnation, newest
-    local length, size, oldest = 0, 0, nil
+    local bytes = repeats and written[key] or read[i]
+    local form, displaced, incarnation, lives_until, newest, block_until
+    local length, size, oldest, offences = 0, 0, nil, 0
     if bytes then
       length = #bytes
-      if length < HEADER_BYTES or length > full_bytes then break end
-      form, displaced, incarnation, newest = unpack_bytes(HEADER, bytes)
-      size = (length - HEADER_BYTES) / width + 1
-      if form ~= SHORT + width or size % 1 ~= 0 or displaced > 1 or newest > LATEST then break end
+      if length < header_bytes or length > full_bytes then break end
+      size = (length - header_bytes) / width + 1
+      form, displaced, incarnation, lives_until, newest = unpack_bytes(HEADER, bytes)
+      if form ~= policy_form or size % 1 ~= 0 or displaced > 1 or newest > LATEST then break end
       oldest = newest
       if size > 1 then
         oldest = newest - (newest - unpack_bytes('<I4', bytes, length - width + 1)) % range
       end
+      if has_blocks then
+        block_until, offences = unpack_bytes('<' .. BLOCK, bytes, HEADER_BYTES + 1)
+        if block_until == NONE then
+          block_until = nil
+        elseif block_until > 2 * LATEST or block_until < -2 * LATEST then
+          break
+        end
+      end
     end
     local at = newest and newest > now and newest or now
     if oldest and at - oldest >= range then break end
-    local is_full_log = length == full_bytes
-    local is_blocked = is_full_log and at - oldest < interval
-    local recorded = (not is_blocked or count_blocked) and 1 or 0
 
-    -- Where the window is full now, its oldest action is waited for: the next one, if this attempt
-    -- has taken the place of the oldest.
-    local wait = 0
-    if is_blocked or (is_full and size + recorded >= single_max) then
-      local place = single_max - recorded
-      local waited_for = oldest
-      if place == 0 then
-        waited_for = at
-      elseif place == 1 then
-        waited_for = newest
-      elseif place < size then
-        local stamp = unpack_bytes('<I4', bytes, HEADER_BYTES + (place - 2) * width + 1)
-        waited_for = newest - (newest - stamp) % range
+    local blocked = 0
+    if block_until and at < block_until then
+      blocked = 4
+    elseif newest then
+      if at - newest < min_difference then blocked = 2 end
+      for w = 1, window_count do
+        local max = maxes[w]
+        if size >= max then
+          local moment = oldest
+          if max == 1 then
+            moment = newest
+          elseif max < size then
+            local stamp = unpack_bytes('<I4', bytes, header_bytes + (max - 2) * width + 1)
+            moment = newest - (newest - stamp) % range
+          end
+          if at - moment < intervals[w] then
+            blocked = blocked % 2 == 0 and blocked + 1 or blocked
+          end
+        end
       end
-      if waited_for + interval > at then wait = waited_for + interval - now end
-    end
-
-    local is_written, log = true
-    if recorded == 0 then
-      if i == looked_after and call('PTTL', key) < 0 then call('PEXPIRE', key, ttl) end
-    elseif bytes then
-      if is_full_log then displaced = is_blocked and 1 or 0 end
-      if single_max > 1 then
-        local stamp = newest % range
-        log = pack_bytes(HEADER_AND_STAMP, SHORT + width, displaced, incarnation, at, stamp)
-          .. sub(bytes, HEADER_BYTES + 1, full_bytes - width)
-      else
-        log = pack_bytes(HEADER, SHORT + width, displaced, incarnation, at)
-      end
-      call('SET', key, log, 'PXAT', expires_at)
     else
       incarnation = server_time % INCARNATIONS
-      log = pack_bytes(HEADER, SHORT + width, 0, incarnation, now)
-      is_written = call('SET', key, log, 'PXAT', expires_at, 'NX') -- for reading shows no lists
     end
-    if log and is_written and key_count > 1 then written[key] = log end
+    local recorded = (blocked == 0 or (count_blocked and blocked ~= 4)) and 1 or 0
+    local starts_block = has_blocks and blocked ~= 0 and blocked ~= 4
+    if starts_block then
+      if block_until and at >= block_until + longest_window then offences = 0 end
+      if offences < #lengths then offences = offences + 1 end
+      block_until = at + lengths[offences]
+    end
 
-    if not is_full then
-      reply[i] = is_written and (is_blocked and wait or 0) or -1
-    elseif not is_written then
-      for place = 9 * i - 8, 9 * i do reply[place] = -1 end
-    else
-      local inside, outside = 0, math.min(size, single_max - recorded) + 1
-      local first_inside = at -- the oldest one that is counted
-      while outside - inside > 1 do
-        local n = floor((inside + outside) / 2)
-        local moment = newest
-        if n > 1 then
-          local stamp = unpack_bytes('<I4', bytes, HEADER_BYTES + (n - 2) * width + 1)
-          moment = newest - (newest - stamp) % range
-        end
-        if at - moment < interval then
-          inside, first_inside = n, moment
+    -- Until the next action may come, and what is used.
+    local wait = 0
+    local first = (i - 1) * reply_length + 1
+    if is_full or blocked ~= 0 then
+      local last = recorded == 1 and at or newest
+      local allowed_at = last and last + min_difference or now
+      if block_until and block_until > allowed_at then allowed_at = block_until end
+      local actions_left, reset_in
+      for w = 1, window_count do
+        local interval, max = intervals[w], maxes[w]
+        local most = max - recorded
+        if most <= size then
+          -- The next one waits until this one leaves.
+          local moment = oldest
+          if most == 0 then
+            moment = at
+          elseif most == 1 then
+            moment = newest
+          elseif most < size then
+            local stamp = unpack_bytes('<I4', bytes, header_bytes + (most - 2) * width + 1)
+            moment = newest - (newest - stamp) % range
+          end
+          if moment + interval > allowed_at then allowed_at = moment + interval end
         else
-          outside = n
+          most = size
+        end
+        if is_full then
+          local inside, outside, first_inside = 0, most + 1, at
+          while outside - inside > 1 do
+            local n = floor((inside + outside) / 2)
+            local moment = newest
+            if n > 1 then
+              local stamp = unpack_bytes('<I4', bytes, header_bytes + (n - 2) * width + 1)
+              moment = newest - (newest - stamp) % range
+            end
+            if at - moment < interval then
+              inside, first_inside = n, moment
+            else
+              outside = n
+            end
+          end
+          local used = inside + recorded
+          local reset = used > 0 and first_inside + interval - now or 0
+          local left = max - used
+          if not actions_left or left < actions_left then
+            actions_left, reset_in = left, reset
+          elseif left == actions_left and reset > reset_in then
+            reset_in = reset
+          end
+          reply[first + 5 + 2 * w], reply[first + 6 + 2 * w] = used, reset
         end
       end
-      local used = inside + recorded
-      local reset = first_inside + interval - now
-      local first = 9 * i - 8
-      reply[first], reply[first + 1] = is_blocked and 1 or 0, is_blocked and wait or 0
-      reply[first + 2], reply[first + 3] = single_max - used, is_blocked and wait or reset
-      reply[first + 4], reply[first + 5], reply[first + 6] = wait, at, incarnation
-      reply[first + 7], reply[first + 8] = used, reset
+      -- Time is never taken as earlier than the newest action, so up to then there is no waiting.
+      if allowed_at > now and (not last or allowed_at > last) then wait = allowed_at - now end
+      if is_full then
+        reply[first], reply[first + 1] = blocked, blocked ~= 0 and wait or 0
+        reply[first + 2], reply[first + 3] = actions_left, blocked ~= 0 and wait or reset_in
+        reply[first + 4], reply[first + 5], reply[first + 6] = wait, at, incarnation
+      end
+    end
+    if not is_full then reply[first] = blocked ~= 0 and wait or 0 end
+
+    local is_written = true
+    if block_until then
+      local of_block = block_until + longest_window - now
+      needed = ceil((server_time + (of_block > retention and of_block or retention)) / 1000000)
+      expires = needed + SPARE_SECONDS
+      expires_at = format('%d000', expires)
+    end
+    if recorded == 0 and not starts_block then
+      if i == looked_after and call('PTTL', key) < 0 then call('PEXPIREAT', key, expires_at) end
+    elseif not bytes then
+      local log = pack_bytes(header_layout, policy_form, 0, incarnation, expires, now, NONE, 0)
+      is_written = call('SET', key, log, 'PXAT', expires_at, 'NX') -- for reading shows no lists
+      if is_written and repeats then written[key] = log end
+    else
+      if recorded == 1 and length == full_bytes then
+        displaced = blocked ~= 0 and at - oldest < retention and 1 or 0
+      end
+      local is_in_time = lives_until >= needed and i ~= looked_after
+      local log = pack_bytes(header_layout, policy_form, displaced, incarnation,
+        is_in_time and lives_until or expires, recorded == 1 and at or newest,
+        block_until or NONE, offences)
+      if recorded == 0 then
+        log = log .. sub(bytes, header_bytes + 1)
+      elseif policy_capacity > 1 then
+        log = log .. sub(bytes, NEWEST, NEWEST + width - 1)
+          .. sub(bytes, header_bytes + 1, full_bytes - width)
+      end
+      if is_in_time then
+        call('SET', key, log, 'KEEPTTL')
+      else
+        call('SET', key, log, 'PXAT', expires_at)
+      end
+      if repeats then written[key] = log end
+    end
+    if not is_written then
+      for place = first, first + reply_length - 1 do reply[place] = -1 end
     end
     done = i
   end
   if done == key_count then return reply end
 end
 
--- From here on: any policy, any log.
-
--- A key lives a second longer than its log matters. Where the time is known, its end is cheaper to
--- set than its length, which Redis would have to turn into an end for its replicas.
-local function set_retention(micros)
-  ttl = math.ceil(micros / 1000) + 1000
-  if server_time then
-    expires_at = format('%d', server_time / 1000 + ttl)
-  end
-end
+-- The third: anything else.
 
 -- Writes a short log; false if the key holds something else, which reading has not shown.
 local function write(key, bytes, exists)
@@ -200,25 +371,10 @@ end
 
 local function repair_ttl(i)
   if i == looked_after and redis.call('PTTL', keys[i]) < 0 then
-    redis.call('PEXPIRE', keys[i], ttl)
+    redis.call('PEXPIREAT', keys[i], expires_at)
   end
 end
 
-cost, min_difference = cost + 0, min_difference + 0
-local keeps = string.match(ARGV[#ARGV], '^keep(%d+)$')
-local intervals, maxes, window_count = {}, {}, 0
-local longest_window, policy_capacity = 0, keeps and keeps + 0 or 1
-for i = 8, keeps and #ARGV - 1 or #ARGV, 2 do
-  window_count = window_count + 1
-  intervals[window_count], maxes[window_count] = tonumber(ARGV[i]), tonumber(ARGV[i + 1])
-  longest_window = math.max(longest_window, intervals[window_count])
-  policy_capacity = math.max(policy_capacity, maxes[window_count])
-end
-local retention = math.max(min_difference, longest_window)
-set_retention(retention)
-local lengths = {}
-for length in string.gmatch(block_lengths, '%d+') do lengths[#lengths + 1] = tonumber(length) end
-local has_blocks = #lengths > 0
 local policy_width, policy_range = 4, 4294967296
 while retention >= policy_range do
   policy_width, policy_range = policy_width + 1, policy_range * 256
@@ -273,7 +429,8 @@ local function open(first_bytes)
     return true
   end
   if #first_bytes < HEADER_BYTES then return false end
-  form, displaced, incarnation, newest = unpack_bytes(HEADER, first_bytes)
+  local _
+  form, displaced, incarnation, _, newest = unpack_bytes(HEADER, first_bytes)
   if form < SHORT or form >= END_OF_FORMS then return false end
   is_long = form >= LONG
   local has_block, bytes_per_stamp = form % 16 >= WITH_BLOCK, form % WITH_BLOCK
@@ -282,7 +439,7 @@ local function open(first_bytes)
   if has_block then
     header_bytes = HEADER_BYTES + BLOCK_BYTES
     if #first_bytes < header_bytes then return false end
-    block_until, offences = unpack_bytes(BLOCK, first_bytes, HEADER_BYTES + 1)
+    block_until, offences = unpack_bytes('<' .. BLOCK, first_bytes, HEADER_BYTES + 1)
     if block_until ~= NONE and math.abs(block_until) > 2 * LATEST then return false end
     if block_until == NONE or not has_blocks then block_until, offences = nil, 0 end
   end
@@ -356,9 +513,9 @@ end
 
 -- The header of the log as it is to be written, its newest action at `at`.
 local function header_of(at)
-  local header = pack_bytes(HEADER, policy_form, displaced, incarnation, at or NONE)
+  local header = pack_bytes(HEADER, policy_form, displaced, incarnation, expires, at or NONE)
   if not has_blocks then return header end
-  return header .. pack_bytes(BLOCK, block_until or NONE, offences)
+  return header .. pack_bytes('<' .. BLOCK, block_until or NONE, offences)
 end
 
 -- The bytes of a whole log, in the form that suits the policy: `actions` at `at`, and before them
@@ -402,7 +559,7 @@ local function record_in_ring(at)
   local overwritten = math.max(0, count + added - room)
   head, count, newest = (head + overwritten) % room, count + added - overwritten, at
   redis.call('SETRANGE', key, 0, header_of(newest) .. pack_bytes(RING, count, head, room))
-  redis.call('PEXPIRE', key, ttl)
+  redis.call('PEXPIREAT', key, expires_at)
 end
 
 -- Records `cost` actions at `at` in the log at hand; false if the key holds something else.
@@ -432,7 +589,7 @@ local function record(at, is_blocked)
     log = log_of(at, math.min(cost, capacity), older)
   end
   if is_short_policy then return write(key, log, exists) end
-  return redis.call('SET', key, log, 'PX', ttl)
+  return redis.call('SET', key, log, 'PXAT', expires_at)
 end
 
 -- The log of these times, from newest to oldest, as far as this policy has room for them. Under
@@ -453,7 +610,7 @@ local function write_block()
     written[key] = is_short_policy and log or nil
   elseif is_long then
     redis.call('SETRANGE', key, 0, header_of(newest))
-    redis.call('PEXPIRE', key, ttl)
+    redis.call('PEXPIREAT', key, expires_at)
   else
     write(key, header_of(newest) .. sub(bytes, header_bytes + 1), true)
   end
@@ -462,7 +619,8 @@ end
 -- The key is to live as long as the log and the block matter.
 local function retain()
   local of_block = block_until and block_until + longest_window - now or 0
-  set_retention(math.max(retention, of_block))
+  expires = ceil((server_time + math.max(retention, of_block)) / 1000000) + SPARE_SECONDS
+  expires_at = format('%d000', expires)
 end
 
 local function start_block(at)
@@ -595,7 +753,6 @@ end
 if is_attempt and is_short_policy and done == 0 and not keeps then
   read = redis.call('MGET', unpack(keys))
 end
-local reply_length = is_full and 7 + 2 * window_count or 1
 for i = done + 1, key_count do
   local first = (i - 1) * reply_length + 1
   key = keys[i]
