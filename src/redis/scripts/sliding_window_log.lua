@@ -116,29 +116,36 @@ local looked_after = server_time and server_time % key_count + 1
 -- care, where the next goes on: `done` is how many logs are judged. The last one's functions come
 -- after the others, for to make them takes longer than all that these do.
 local done = 0
-local range, width = 4294967296, 4
-local is_short = is_attempt and cost == 1 and not keeps and retention < range
-  and policy_capacity <= MOST_STAMPS_OF_SHORT
-if is_short then
+local policy_width, policy_range = 4, 4294967296
+while retention >= policy_range do
+  policy_width, policy_range = policy_width + 1, policy_range * 256
+end
+local is_short_policy = policy_capacity - 1 <= MOST_STAMPS_OF_SHORT
+local is_common = is_attempt and cost == 1 and not keeps and policy_capacity <= MOST_STAMPS
+if is_common and is_short_policy then
   read = key_count == 1 and { redis.pcall('GET', keys[1]) } or call('MGET', unpack(keys))
 end
 
 -- The first: brief answers under a single window alone, in the fewest steps.
 local is_plain = window_count == 1 and min_difference == 0 and not has_blocks
-if is_short and is_plain and not is_full and not repeats and policy_capacity > 3 then
-  local interval, max, policy_form = intervals[1], policy_capacity, SHORT + width
+if is_common and is_plain and is_short_policy and policy_width == 4 and policy_capacity > 2
+    and not is_full and not repeats then
+  local interval, max, policy_form = intervals[1], policy_capacity, SHORT + 4
+  local width, range = 4, policy_range
   local full_bytes = HEADER_BYTES + (max - 1) * width
-  local full_layout = HEADER .. 'c' .. (max - 3) * width .. 'I4I4'
+  -- The stamps up to the second oldest, that, the oldest; Lua's struct cannot take an empty text.
+  local full_layout = HEADER .. (max > 3 and 'c' .. (max - 3) * width or '') .. 'I4I4'
   for i = 1, key_count do
     local key, bytes, time_left = keys[i], read[i], 0
     if not bytes then
       local log = pack_bytes(HEADER, policy_form, 0, server_time % INCARNATIONS, expires, now)
-      -- Reading shows no lists.
+      -- Reading shows no lists and the like.
       if not call('SET', key, log, 'PXAT', expires_at, 'NX') then time_left = -1 end
     elseif #bytes == full_bytes then
       local form, displaced, incarnation, lives_until, newest, newer, second_oldest, oldest =
         unpack_bytes(full_layout, bytes)
       if form ~= policy_form or displaced > 1 or newest > LATEST then break end
+      if max == 3 then newer, second_oldest, oldest = '', newer, second_oldest end
       local at = newest > now and newest or now
       local age = at - newest + (newest - oldest) % range
       if age >= range then break end
@@ -188,26 +195,50 @@ if is_short and is_plain and not is_full and not repeats and policy_capacity > 3
   if done == key_count then return reply end
 end
 
--- The second: any answer, under any policy with short logs whose stamps have 4 bytes.
-if is_short then
-  local policy_form = SHORT + width + (has_blocks and WITH_BLOCK or 0)
+-- The second: attempts of cost 1 under any policy, on logs of its own form.
+if is_common then
+  local is_long, width, range = not is_short_policy, policy_width, policy_range
+  local policy_form = (is_long and LONG or SHORT) + (has_blocks and WITH_BLOCK or 0) + width
   local header_layout = HEADER .. (has_blocks and BLOCK or '')
   local header_bytes = HEADER_BYTES + (has_blocks and BLOCK_BYTES or 0)
+  local begin_bytes = header_bytes + (is_long and RING_BYTES or 0) -- before the first stamp
   local full_bytes = header_bytes + (policy_capacity - 1) * width
+  local stamp_layout = '<I' .. width
+  local key, bytes, newest, count, head, room
+
+  local function nth(n)
+    if n == 1 then return newest end
+    local stamp
+    if is_long then
+      local from = begin_bytes + (head + count + 1 - n) % room * width
+      stamp = unpack_bytes(stamp_layout, call('GETRANGE', key, from, from + width - 1))
+    else
+      stamp = unpack_bytes(stamp_layout, bytes, begin_bytes + (n - 2) * width + 1)
+    end
+    return newest - (newest - stamp) % range
+  end
+
   for i = done + 1, key_count do
-    local key = keys[i]
-    local bytes = repeats and written[key] or read[i]
-    local form, displaced, incarnation, lives_until, newest, block_until
-    local length, size, oldest, offences = 0, 0, nil, 0
+    key = keys[i]
+    local form, displaced, incarnation, lives_until, block_until, oldest
+    local size, offences = 0, 0
+    if is_long then
+      bytes = redis.pcall('GETRANGE', key, 0, begin_bytes - 1)
+      if bytes == '' then bytes = nil end
+    else
+      bytes = repeats and written[key] or read[i]
+    end
+    newest = nil
     if bytes then
-      length = #bytes
-      if length < header_bytes or length > full_bytes then break end
-      size = (length - header_bytes) / width + 1
+      if #bytes < begin_bytes or (not is_long and #bytes > full_bytes) then break end
       form, displaced, incarnation, lives_until, newest = unpack_bytes(HEADER, bytes)
-      if form ~= policy_form or size % 1 ~= 0 or displaced > 1 or newest > LATEST then break end
-      oldest = newest
-      if size > 1 then
-        oldest = newest - (newest - unpack_bytes('<I4', bytes, length - width + 1)) % range
+      if form ~= policy_form or displaced > 1 or newest > LATEST or newest < -LATEST then break end
+      if is_long then
+        count, head, room = unpack_bytes(RING, bytes, header_bytes + 1)
+        if room ~= policy_capacity - 1 or count > room or head > room then break end
+      else
+        count = (#bytes - header_bytes) / width
+        if count % 1 ~= 0 then break end
       end
       if has_blocks then
         block_until, offences = unpack_bytes('<' .. BLOCK, bytes, HEADER_BYTES + 1)
@@ -217,8 +248,11 @@ if is_short then
           break
         end
       end
+      size = count + 1
+      oldest = nth(size)
     end
     local at = newest and newest > now and newest or now
+    -- What a stamp could not tell apart any more is not kept.
     if oldest and at - oldest >= range then break end
 
     local blocked = 0
@@ -228,17 +262,8 @@ if is_short then
       if at - newest < min_difference then blocked = 2 end
       for w = 1, window_count do
         local max = maxes[w]
-        if size >= max then
-          local moment = oldest
-          if max == 1 then
-            moment = newest
-          elseif max < size then
-            local stamp = unpack_bytes('<I4', bytes, header_bytes + (max - 2) * width + 1)
-            moment = newest - (newest - stamp) % range
-          end
-          if at - moment < intervals[w] then
-            blocked = blocked % 2 == 0 and blocked + 1 or blocked
-          end
+        if size >= max and at - (max == size and oldest or nth(max)) < intervals[w] then
+          blocked = blocked + (blocked % 2 == 0 and 1 or 0)
         end
       end
     else
@@ -252,69 +277,54 @@ if is_short then
       block_until = at + lengths[offences]
     end
 
-    -- Until the next action may come, and what is used.
-    local wait = 0
+    -- How long until a next action may come, and what is used.
     local first = (i - 1) * reply_length + 1
     if is_full or blocked ~= 0 then
       local last = recorded == 1 and at or newest
-      local allowed_at = last and last + min_difference or now
+      local allowed_at = last + min_difference
       if block_until and block_until > allowed_at then allowed_at = block_until end
       local actions_left, reset_in
       for w = 1, window_count do
         local interval, max = intervals[w], maxes[w]
-        local most = max - recorded
-        if most <= size then
-          -- The next one waits until this one leaves.
-          local moment = oldest
-          if most == 0 then
-            moment = at
-          elseif most == 1 then
-            moment = newest
-          elseif most < size then
-            local stamp = unpack_bytes('<I4', bytes, header_bytes + (most - 2) * width + 1)
-            moment = newest - (newest - stamp) % range
-          end
-          if moment + interval > allowed_at then allowed_at = moment + interval end
+        local earlier, moment = max - recorded, at -- of the actions that the window may hold
+        if earlier > size then
+          earlier = size
         else
-          most = size
+          -- The window is full until the max-th newest leaves.
+          if earlier > 0 then moment = earlier == size and oldest or nth(earlier) end
+          if moment + interval > allowed_at then allowed_at = moment + interval end
         end
         if is_full then
-          local inside, outside, first_inside = 0, most + 1, at
+          local inside, outside, first_inside = 0, earlier + 1, at
           while outside - inside > 1 do
             local n = floor((inside + outside) / 2)
-            local moment = newest
-            if n > 1 then
-              local stamp = unpack_bytes('<I4', bytes, header_bytes + (n - 2) * width + 1)
-              moment = newest - (newest - stamp) % range
-            end
-            if at - moment < interval then
-              inside, first_inside = n, moment
-            else
-              outside = n
-            end
+            moment = n == size and oldest or nth(n)
+            if at - moment < interval then inside, first_inside = n, moment else outside = n end
           end
           local used = inside + recorded
-          local reset = used > 0 and first_inside + interval - now or 0
-          local left = max - used
-          if not actions_left or left < actions_left then
-            actions_left, reset_in = left, reset
-          elseif left == actions_left and reset > reset_in then
+          local remaining, reset = max - used, used > 0 and first_inside + interval - now or 0
+          if not actions_left or remaining < actions_left then
+            actions_left, reset_in = remaining, reset
+          elseif remaining == actions_left and reset > reset_in then
             reset_in = reset
           end
           reply[first + 5 + 2 * w], reply[first + 6 + 2 * w] = used, reset
         end
       end
       -- Time is never taken as earlier than the newest action, so up to then there is no waiting.
-      if allowed_at > now and (not last or allowed_at > last) then wait = allowed_at - now end
+      local wait = allowed_at > now and allowed_at > last and allowed_at - now or 0
+      local time_left = blocked ~= 0 and wait or 0
       if is_full then
-        reply[first], reply[first + 1] = blocked, blocked ~= 0 and wait or 0
-        reply[first + 2], reply[first + 3] = actions_left, blocked ~= 0 and wait or reset_in
+        reply[first], reply[first + 1], reply[first + 2] = blocked, time_left, actions_left
+        reply[first + 3] = blocked ~= 0 and time_left or reset_in
         reply[first + 4], reply[first + 5], reply[first + 6] = wait, at, incarnation
+      else
+        reply[first] = time_left
       end
+    else
+      reply[first] = 0
     end
-    if not is_full then reply[first] = blocked ~= 0 and wait or 0 end
 
-    local is_written = true
     if block_until then
       local of_block = block_until + longest_window - now
       needed = ceil((server_time + (of_block > retention and of_block or retention)) / 1000000)
@@ -323,33 +333,43 @@ if is_short then
     end
     if recorded == 0 and not starts_block then
       if i == looked_after and call('PTTL', key) < 0 then call('PEXPIREAT', key, expires_at) end
-    elseif not bytes then
-      local log = pack_bytes(header_layout, policy_form, 0, incarnation, expires, now, NONE, 0)
-      is_written = call('SET', key, log, 'PXAT', expires_at, 'NX') -- for reading shows no lists
-      if is_written and repeats then written[key] = log end
     else
-      if recorded == 1 and length == full_bytes then
+      local is_in_time = bytes and lives_until >= needed and i ~= looked_after
+      if recorded == 1 and size == policy_capacity then
         displaced = blocked ~= 0 and at - oldest < retention and 1 or 0
       end
-      local is_in_time = lives_until >= needed and i ~= looked_after
-      local log = pack_bytes(header_layout, policy_form, displaced, incarnation,
+      local log = pack_bytes(header_layout, policy_form, displaced or 0, incarnation,
         is_in_time and lives_until or expires, recorded == 1 and at or newest,
         block_until or NONE, offences)
-      if recorded == 0 then
-        log = log .. sub(bytes, header_bytes + 1)
-      elseif policy_capacity > 1 then
-        log = log .. sub(bytes, NEWEST, NEWEST + width - 1)
-          .. sub(bytes, header_bytes + 1, full_bytes - width)
-      end
-      if is_in_time then
-        call('SET', key, log, 'KEEPTTL')
+      if is_long and bytes then
+        if recorded == 1 then
+          -- In the place behind the newest, which is that of the oldest where the ring is full.
+          call('SETRANGE', key, begin_bytes + (head + count) % room * width,
+            sub(bytes, NEWEST, NEWEST + width - 1))
+          if count < room then count = count + 1 else head = (head + 1) % room end
+        end
+        call('SETRANGE', key, 0, log .. pack_bytes(RING, count, head, room))
+        if not is_in_time then call('PEXPIREAT', key, expires_at) end
       else
-        call('SET', key, log, 'PXAT', expires_at)
+        if is_long then
+          log = log .. pack_bytes(RING, 0, 0, policy_capacity - 1)
+        elseif recorded == 0 then
+          log = log .. sub(bytes, begin_bytes + 1)
+        elseif bytes and policy_capacity > 1 then
+          log = log .. sub(bytes, NEWEST, NEWEST + width - 1)
+            .. sub(bytes, begin_bytes + 1, full_bytes - width)
+        end
+        if is_in_time then
+          call('SET', key, log, 'KEEPTTL')
+        elseif bytes then
+          call('SET', key, log, 'PXAT', expires_at)
+        elseif not call('SET', key, log, 'PXAT', expires_at, 'NX') then
+          -- Reading shows no lists.
+          for place = first, first + reply_length - 1 do reply[place] = -1 end
+          log = nil
+        end
+        if repeats then written[key] = log end
       end
-      if repeats then written[key] = log end
-    end
-    if not is_written then
-      for place = first, first + reply_length - 1 do reply[place] = -1 end
     end
     done = i
   end
@@ -375,11 +395,7 @@ local function repair_ttl(i)
   end
 end
 
-local policy_width, policy_range = 4, 4294967296
-while retention >= policy_range do
-  policy_width, policy_range = policy_width + 1, policy_range * 256
-end
-local capacity, most_stamps, is_short_policy, policy_form
+local capacity, most_stamps, policy_form
 local function set_capacity(actions)
   capacity, most_stamps = actions, math.min(actions - 1, MOST_STAMPS)
   is_short_policy = most_stamps <= MOST_STAMPS_OF_SHORT
@@ -393,8 +409,7 @@ local policy_header_bytes = HEADER_BYTES + (has_blocks and BLOCK_BYTES or 0)
 -- log has all its bytes at hand only after load(); its stamps stand in a ring of `room`, the oldest
 -- at `head`. In an attempt these tell of the log as it was; `block_until` and `offences` as it is.
 local key, bytes, exists, is_long, known, form, header_bytes, block_until, offences
-local stamp_format, displaced, incarnation, newest, count, head, room
-width = nil
+local width, range, stamp_format, displaced, incarnation, newest, count, head, room
 
 local function set_width(bytes_per_stamp)
   if width == bytes_per_stamp then return end
