@@ -2,22 +2,8 @@
 #include "redis/request.h"
 
 #include <charconv>
-#include <functional>
 
 namespace rollgate::redis {
-
-void Repetition::Add(std::string_view text) {
-  if (found_) return;
-  if (++count_ > hashes_.size() / 2) {
-    found_ = true;
-    return;
-  }
-  const auto hash = static_cast<std::uint32_t>(std::hash<std::string_view>()(text)) | 1u;
-  std::size_t place = (hash >> 1) % hashes_.size();
-  while (hashes_[place] != 0 && hashes_[place] != hash) place = (place + 1) % hashes_.size();
-  found_ = hashes_[place] == hash;
-  hashes_[place] = hash;
-}
 
 void ScriptRequest::AddKey(std::string_view store_namespace, std::string_view id) {
   keys_ += '$';
@@ -31,29 +17,15 @@ void ScriptRequest::AddKey(std::string_view store_namespace, std::string_view id
   keys_ += id;
   keys_ += "}\r\n";
   ++key_count_;
-  repetition_.Add(id);
 }
 
 void ScriptRequest::Encode(std::string& command) const {
-  AppendHeader(command, 4 + key_count_ + argument_count_);
+  AppendHeader(command, 3 + key_count_ + argument_count_);
   AppendWord(command, sends_text_ ? std::string_view("EVAL") : std::string_view("EVALSHA"));
   AppendWord(command, sends_text_ ? script_.text : script_.sha1);
   AppendWord(command, static_cast<std::int64_t>(key_count_));
   command += keys_;
-  AppendWord(command, OperationWord());
   command += arguments_;
-}
-
-std::string_view ScriptRequest::OperationWord() const {
-  switch (operation_) {
-    case Operation::kAttempt:
-      return key_count_ > 1 && !repetition_.found() ? "attempt-distinct" : "attempt";
-    case Operation::kPeek:
-      return "peek";
-    case Operation::kRefund:
-      break;
-  }
-  return "refund";
 }
 
 std::vector<std::unique_ptr<Request>> ScriptRequest::SplitByKey() const {
@@ -65,8 +37,8 @@ std::vector<std::unique_ptr<Request>> ScriptRequest::SplitByKey() const {
     const char* const digits = keys_.data() + from + 1;
     const char* const end = std::from_chars(digits, keys_.data() + keys_.size(), length).ptr;
     const std::size_t word = static_cast<std::size_t>(end - keys_.data()) + 2 + length + 2 - from;
-    auto part = std::make_unique<ScriptRequest>(deadline, script_, operation_, arguments_,
-                                                argument_count_, numbers_per_key_);
+    auto part = std::make_unique<ScriptRequest>(deadline, script_, arguments_, argument_count_,
+                                                numbers_per_key_);
     part->keys_ = keys_.substr(from, word);
     part->key_count_ = 1;
     part->sends_text_ = sends_text_;

@@ -1,7 +1,6 @@
 // One command on its way to a server, and the calls that wait for its answer.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <list>
@@ -60,33 +59,15 @@ struct Script {
   std::string_view sha1;
 };
 
-/// Tells whether something occurs again, by hashes of it: never that it does not, where it does.
-class Repetition {
- public:
-  void Add(std::string_view text);
-
-  /// Whether one of the texts was there before, or there were too many of them to tell.
-  bool found() const { return found_; }
-
- private:
-  std::array<std::uint32_t, 128> hashes_{};  ///< open addressing; 0 is an empty place
-  std::size_t count_ = 0;
-  bool found_ = false;
-};
-
-/// What a script is asked for.
-enum class Operation : std::uint8_t { kAttempt, kPeek, kRefund };
-
 /// One run of a script on one or more keys; each key answers one call with the same number of
 /// integers.
 class ScriptRequest : public Request {
  public:
-  /// `arguments` are those behind the operation, `argument_count` words as AppendWord writes them.
-  ScriptRequest(Millis deadline, const Script& script, Operation operation, std::string arguments,
+  /// `arguments` are `argument_count` words as AppendWord writes them.
+  ScriptRequest(Millis deadline, const Script& script, std::string arguments,
                 std::size_t argument_count, std::size_t numbers_per_key)
       : Request(deadline),
         script_(script),
-        operation_(operation),
         arguments_(std::move(arguments)),
         argument_count_(argument_count),
         numbers_per_key_(numbers_per_key) {}
@@ -104,16 +85,12 @@ class ScriptRequest : public Request {
   std::vector<std::unique_ptr<Request>> SplitByKey() const override;
 
  private:
-  std::string_view OperationWord() const;
-
   const Script& script_;
-  Operation operation_;
   std::string arguments_;
   std::size_t argument_count_;
   std::size_t numbers_per_key_;
   std::string keys_;  ///< words
   std::size_t key_count_ = 0;
-  Repetition repetition_;
   bool sends_text_ = false;
 };
 

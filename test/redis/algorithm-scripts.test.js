@@ -5,7 +5,7 @@ const Redis = require('ioredis');
 const { SCRIPTS } = require('../../lib/redis/script');
 const { PolicyOracle } = require('../support/policy-oracle');
 const { startRedis } = require('../support/redis-server');
-const { attemptsOf, randomFrom, randomPolicy, randomStep } = require('../support/traces');
+const { randomFrom, randomPolicy, randomStep } = require('../support/traces');
 
 const TRACES = process.env.ROLLGATE_SANITIZED ? 10 : 40;
 const STEPS = 60;
@@ -119,8 +119,8 @@ async function runTrace(seed, policy, random, { start = START_US, crowd = 1 }) {
       const [brief] = await runInToldTime(policy, [id], ['peek', 'brief', now, peekCost]);
       expect({ ...context, brief }).toEqual({ ...context, brief: expected.timeLeft });
     } else if (kind === 3) {
-      const { ids, operation } = attemptsOf(random, IDS, 5);
-      const reply = await runInToldTime(policy, ids, [operation, 'brief', now, cost]);
+      const ids = Array.from({ length: random.between(1, 5) }, () => random.pick(IDS));
+      const reply = await runInToldTime(policy, ids, ['attempt', 'brief', now, cost]);
       const expected = ids.map((id) => oracles[id].attempt(now, cost).timeLeft);
       expect({ ...context, reply }).toEqual({ ...context, reply: expected });
     } else if (kind === 4 && refundable.length > 0 && canRefund(policy)) {
@@ -135,8 +135,8 @@ async function runTrace(seed, policy, random, { start = START_US, crowd = 1 }) {
       }
       expect({ ...context, found }).toEqual({ ...context, found: was ? 1 : 0 });
     } else {
-      const { ids, operation } = attemptsOf(random, IDS, 3);
-      const reply = await runInToldTime(policy, ids, [operation, 'full', now, cost]);
+      const ids = Array.from({ length: random.between(1, 3) }, () => random.pick(IDS));
+      const reply = await runInToldTime(policy, ids, ['attempt', 'full', now, cost]);
       for (const [i, id] of ids.entries()) {
         const expected = oracles[id].attempt(now, cost);
         const answer = answerOf(reply, policy, i);

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <string>
-#include <vector>
 
 namespace rollgate::redis {
 namespace {
@@ -18,7 +17,7 @@ std::string Encoded(const Request& request) {
 }
 
 ScriptRequest TwoKeys() {
-  return ScriptRequest(500, kScript, Operation::kPeek, "$0\r\n\r\n", 1, 3);
+  return ScriptRequest(500, kScript, "$4\r\npeek\r\n$0\r\n\r\n", 2, 3);
 }
 
 TEST(ScriptRequest, NamesTheScriptAndItsKeys) {
@@ -27,35 +26,6 @@ TEST(ScriptRequest, NamesTheScriptAndItsKeys) {
   request.AddKey("ns", std::string(100, 'x'));
   EXPECT_EQ(Encoded(request), Command({"EVALSHA", kScript.sha1, "2", "ns{a}",
                                        "ns{" + std::string(100, 'x') + "}", "peek", ""}));
-}
-
-std::string OperationOf(const std::vector<std::string>& ids) {
-  ScriptRequest request(500, kScript, Operation::kAttempt, "", 0, 1);
-  for (const std::string& id : ids) request.AddKey("ns", id);
-  const std::string command = Encoded(request);
-  const std::size_t end = command.size() - 2;
-  const std::size_t begin = command.rfind('\n', end) + 1;
-  return command.substr(begin, end - begin);
-}
-
-TEST(ScriptRequest, TellsWhetherTheKeysOfAttemptsAreDistinct) {
-  EXPECT_EQ(OperationOf({"a"}), "attempt");
-  EXPECT_EQ(OperationOf({"a", "b"}), "attempt-distinct");
-  EXPECT_EQ(OperationOf({"a", "b", "a"}), "attempt");
-  EXPECT_EQ(OperationOf({"", "b", ""}), "attempt");
-  std::vector<std::string> ids;
-  for (int i = 0; i < 64; ++i) ids.push_back("user-" + std::to_string(i));
-  EXPECT_EQ(OperationOf(ids), "attempt-distinct");
-  for (const std::string& id : std::vector<std::string>(ids)) {
-    ids.back() = id;
-    EXPECT_EQ(OperationOf(ids), id == "user-63" ? "attempt-distinct" : "attempt") << id;
-  }
-}
-
-TEST(ScriptRequest, ClaimsNothingOfMoreKeysThanItCanTell) {
-  std::vector<std::string> ids;
-  for (int i = 0; i < 1000; ++i) ids.push_back(std::to_string(i));
-  EXPECT_EQ(OperationOf(ids), "attempt");
 }
 
 TEST(ScriptRequest, SendsTheTextWhenAsked) {

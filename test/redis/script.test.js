@@ -5,7 +5,7 @@ const Redis = require('ioredis');
 const { SCRIPTS } = require('../../lib/redis/script');
 const { Oracle } = require('../support/oracle');
 const { startRedis } = require('../support/redis-server');
-const { attemptsOf, randomFrom, randomPolicy, randomStep } = require('../support/traces');
+const { randomFrom, randomPolicy, randomStep } = require('../support/traces');
 
 const TRACES = process.env.ROLLGATE_SANITIZED ? 10 : 40;
 const STEPS = 80;
@@ -112,8 +112,8 @@ describe('the script', () => {
             const expected = expectedOf(oracle.peek(now, cost));
             expect({ ...context, ...answerOf(reply, policy) }).toEqual({ ...context, ...expected });
           } else if (kind === 2) {
-            const { ids, operation } = attemptsOf(random, IDS, 5);
-            const reply = await run(source, ids, [operation, 'brief', now, cost], policy);
+            const ids = Array.from({ length: random.between(1, 5) }, () => random.pick(IDS));
+            const reply = await run(source, ids, ['attempt', 'brief', now, cost], policy);
             const expected = ids.map((each) => oracles[each].attempt(now, cost).timeLeft);
             expect({ ...context, reply: reply.map(toMs) }).toEqual({ ...context, reply: expected });
           } else if (kind === 3 && refundable.length > 0 && !countBlocked) {
@@ -127,8 +127,8 @@ describe('the script', () => {
             notBefore = Math.max(notBefore, taken.at);
             now = Math.max(now, notBefore);
           } else {
-            const { ids, operation } = attemptsOf(random, IDS, 3);
-            const reply = await run(source, ids, [operation, 'full', now, cost], policy);
+            const ids = Array.from({ length: random.between(1, 3) }, () => random.pick(IDS));
+            const reply = await run(source, ids, ['attempt', 'full', now, cost], policy);
             for (const [i, each] of ids.entries()) {
               const answer = oracles[each].attempt(now, cost);
               const actual = answerOf(reply, policy, i * length);
@@ -169,8 +169,8 @@ describe('the script', () => {
         for (let step = 0; step < 2 * STEPS; step++) {
           now += randomStep(random, interval / 8);
           if (random.chance(5)) now -= random.between(1, interval / 2);
-          const { ids: some, operation } = attemptsOf(random, ids, 5);
-          const reply = await run(SOURCE, some, [operation, 'brief', now, 1], policy);
+          const some = Array.from({ length: random.between(1, 5) }, () => random.pick(ids));
+          const reply = await run(SOURCE, some, ['attempt', 'brief', now, 1], policy);
           const expected = some.map((id) => oracles[id].attempt(now, 1).timeLeft);
           expect({ seed, step, reply: reply.map(toMs) }).toEqual({ seed, step, reply: expected });
         }
@@ -182,6 +182,25 @@ describe('the script', () => {
       expect(stats).toMatch(/cmdstat_set:calls=\d{4}/);
     });
   });
+
+  test.each([
+    ['brief', [0, -1, 0, -1, 0], 5],
+    ['brief', [0, -1, 0, -1, 60_000_000], 1],
+    ['full', [0, -1, 0, -1, 0], 5],
+    ['full', [0, -1, 0, -1, 1], 1],
+  ])(
+    'a key of another type does not stop the others: %s, %j, max %d',
+    async (words, first, max) => {
+      const policy = { limits: [{ interval: 60_000_000, maxInInterval: max }], minDifference: 0 };
+      await redis.rpush('list', 'x');
+      const ids = ['a', 'list', 'b', 'list', 'a'];
+      const reply = await run(SOURCE, ids, ['attempt', words, START_US, 1], policy);
+      const length = reply.length / ids.length;
+      expect(ids.map((_, i) => reply[i * length])).toEqual(first);
+      expect(await redis.lrange('list', 0, -1)).toEqual(['x']);
+      await redis.flushall();
+    },
+  );
 
   describe('a log', () => {
     const policy = { limits: [{ interval: 1_000_000, maxInInterval: 3 }], minDifference: 0 };

@@ -51,15 +51,4 @@ function optionsFor({ limits, minDifference, countBlocked }, random) {
   return { limits: inMs, countBlocked };
 }
 
-/**
- * Whom to ask a script attempts for, up to `most` of these ids, and how: the operation that may be
- * told where nobody occurs twice is told half of the time.
- */
-function attemptsOf(random, ids, most) {
-  const some = Array.from({ length: random.between(1, most) }, () => random.pick(ids));
-  return random.chance(50)
-    ? { ids: [...new Set(some)], operation: 'attempt-distinct' }
-    : { ids: some, operation: 'attempt' };
-}
-
-module.exports = { attemptsOf, optionsFor, randomFrom, randomPolicy, randomStep };
+module.exports = { optionsFor, randomFrom, randomPolicy, randomStep };

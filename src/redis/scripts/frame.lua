@@ -3,7 +3,7 @@
 -- to do is told there.
 --
 -- KEYS     one state each, of one policy; a key may occur more than once. Judged in their order.
--- ARGV[1]  'attempt', 'peek' or 'refund'; 'attempt-distinct' where no key occurs more than once
+-- ARGV[1]  'attempt', 'peek' or 'refund'
 -- ARGV[2]  attempt, peek: 'brief' or 'full', which is how much to reply
 --          refund: the moment the attempt was recorded at in us, a comma, and its incarnation
 -- ARGV[3]  the time in us; '' for the server's own
@@ -41,9 +41,7 @@ local pack_bytes, unpack_bytes, call, format = struct.pack, struct.unpack, redis
 local operation, detail, time, cost, count_blocked, min_difference, block_lengths, interval, max,
   further = unpack(ARGV)
 cost, count_blocked, interval, max = cost + 0, count_blocked == '1', interval + 0, max + 0
-local is_distinct = operation == 'attempt-distinct'
-local is_attempt = is_distinct or operation == 'attempt'
-local is_full, has_own_time = detail == 'full', time == ''
+local is_attempt, is_full, has_own_time = operation == 'attempt', detail == 'full', time == ''
 local keys = KEYS
 local key_count = #keys
 local now, server_time
@@ -58,10 +56,8 @@ now = has_own_time and server_time or time + 0
 local base_of_ends = server_time and server_time / 1000 + 1000 -- in ms; '%d' rounds down
 
 local reply = {}
--- The states of an attempt are read at once; what was written since then is in `written`, where a
--- key may occur again.
+-- The states of an attempt are read at once; what was written since then is in `written`.
 local read, written = nil, {}
-local repeats = key_count > 1 and not is_distinct
 
 -- Somebody may have taken a key's time to live away. Who writes sets it; where nothing is written,
 -- one key of a call is looked after, each in its turn.
@@ -108,7 +104,7 @@ if is_attempt and min_difference == '0' and block_lengths == '' and not further 
   read = key_count == 1 and { redis.pcall('GET', keys[1]) } or call('MGET', unpack(keys))
   for i = 1, key_count do
     local key = keys[i]
-    local bytes = repeats and written[key] or read[i]
+    local bytes = written[key] or read[i]
     local time_left, lifetime, after, at, life, used, reset, wait
     -- Judges an attempt on the state in `bytes`, false if there is none. Leaves the loop where that
     -- is something else, or the general way has to be gone; else sets
@@ -123,7 +119,7 @@ if is_attempt and min_difference == '0' and block_lengths == '' and not further 
       else
         is_written = call('SET', key, after, 'PXAT', ends_at, 'NX') -- for reading shows no lists
       end
-      if is_written and repeats then written[key] = after end
+      if is_written and key_count > 1 then written[key] = after end
     elseif i == looked_after and call('PTTL', key) < 0 then
       call('PEXPIREAT', key, format('%d', base_of_ends + ceil(lifetime / 1000)))
     end

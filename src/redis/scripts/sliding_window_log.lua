@@ -2,7 +2,7 @@
 -- core/sliding_window_log.h and with its words.
 --
 -- KEYS     one log each, of one policy; a key may occur more than once. Judged in their order.
--- ARGV[1]  'attempt', 'peek' or 'refund'; 'attempt-distinct' where no key occurs more than once
+-- ARGV[1]  'attempt', 'peek' or 'refund'
 -- ARGV[2]  attempt, peek: 'brief' or 'full', which is how much to reply
 --          refund: the moment the attempt was recorded at in us, a comma, and its incarnation
 -- ARGV[3]  the time in us; '' for the server's own
@@ -50,9 +50,7 @@ local LATEST = 9007199254740992 -- times are within what a number tells exactly,
 local SPARE_SECONDS = 2 -- that a log is kept longer than it matters
 
 local operation, detail, time, cost, count_blocked, min_difference, block_lengths = unpack(ARGV)
-local is_distinct = operation == 'attempt-distinct'
-local is_attempt = is_distinct or operation == 'attempt'
-local is_full, has_own_time = detail == 'full', time == ''
+local is_attempt, is_full, has_own_time = operation == 'attempt', detail == 'full', time == ''
 count_blocked = count_blocked == '1'
 cost = cost == '1' and 1 or cost + 0
 min_difference = min_difference == '0' and 0 or min_difference + 0
@@ -89,10 +87,8 @@ end
 
 local reply = {}
 local reply_length = is_full and 7 + 2 * window_count or 1
--- The short logs of an attempt are read at once; what was written since then is in `written`, where
--- a key may occur again.
+-- The short logs of an attempt are read at once, and again where they were written since then.
 local read, written = nil, {}
-local repeats = key_count > 1 and not is_distinct
 
 local pack_bytes, unpack_bytes, sub = struct.pack, struct.unpack, string.sub
 local floor, ceil, call, format = math.floor, math.ceil, redis.call, string.format
@@ -129,7 +125,7 @@ end
 -- The first: brief answers under a single window alone, in the fewest steps.
 local is_plain = window_count == 1 and min_difference == 0 and not has_blocks
 if is_common and is_plain and is_short_policy and policy_width == 4 and policy_capacity > 2
-    and not is_full and not repeats then
+    and not is_full then
   local interval, max, policy_form = intervals[1], policy_capacity, SHORT + 4
   local width, range = 4, policy_range
   local full_bytes = HEADER_BYTES + (max - 1) * width
@@ -137,6 +133,7 @@ if is_common and is_plain and is_short_policy and policy_width == 4 and policy_c
   local full_layout = HEADER .. (max > 3 and 'c' .. (max - 3) * width or '') .. 'I4I4'
   for i = 1, key_count do
     local key, bytes, time_left = keys[i], read[i], 0
+    if written[key] then bytes = call('GET', key) end
     if not bytes then
       local log = pack_bytes(HEADER, policy_form, 0, server_time % INCARNATIONS, expires, now)
       -- Reading shows no lists and the like.
@@ -190,6 +187,7 @@ if is_common and is_plain and is_short_policy and policy_width == 4 and policy_c
       end
     end
     reply[i] = time_left
+    if i < key_count and time_left >= 0 then written[key] = true end
     done = i
   end
   if done == key_count then return reply end
@@ -226,7 +224,8 @@ if is_common then
       bytes = redis.pcall('GETRANGE', key, 0, begin_bytes - 1)
       if bytes == '' then bytes = nil end
     else
-      bytes = repeats and written[key] or read[i]
+      bytes = read[i]
+      if written[key] then bytes = call('GET', key) end
     end
     newest = nil
     if bytes then
@@ -364,11 +363,9 @@ if is_common then
         elseif bytes then
           call('SET', key, log, 'PXAT', expires_at)
         elseif not call('SET', key, log, 'PXAT', expires_at, 'NX') then
-          -- Reading shows no lists.
           for place = first, first + reply_length - 1 do reply[place] = -1 end
-          log = nil
         end
-        if repeats then written[key] = log end
+        if i < key_count and reply[first] >= 0 then written[key] = true end
       end
     end
     done = i
@@ -385,7 +382,7 @@ local function write(key, bytes, exists)
   elseif not redis.call('SET', key, bytes, 'PXAT', expires_at, 'NX') then
     return false
   end
-  written[key] = bytes
+  written[key] = true
   return true
 end
 
@@ -622,7 +619,7 @@ local function write_block()
   if form ~= policy_form then
     local log = log_of_times(newest_times(size()))
     redis.call('SET', key, log, 'PXAT', expires_at)
-    written[key] = is_short_policy and log or nil
+    written[key] = true
   elseif is_long then
     redis.call('SETRANGE', key, 0, header_of(newest))
     redis.call('PEXPIREAT', key, expires_at)
@@ -703,7 +700,7 @@ end
 -- Opens the log at `key`, of which MGET has shown `whole`; false if there is something else.
 local function open_key(whole)
   if keeps then set_capacity(policy_capacity) end
-  local first_bytes = not keeps and (written[key] or whole) or nil
+  local first_bytes = not keeps and not written[key] and whole or nil
   if first_bytes == nil then first_bytes = first_bytes_by(redis.pcall) end
   if type(first_bytes) == 'table' then
     if not string.find(first_bytes.err, '^WRONGTYPE') then first_bytes_by(redis.call) end -- raises
