@@ -24,6 +24,7 @@ const NAMES = [
   'redis-algorithms',
   'shared',
   'middleware',
+  'load',
   'core',
 ];
 const PEERS = [
