@@ -125,6 +125,19 @@ describe('keys', () => {
       for (const end of await all(endOf)) expect(end - now[0] * 1000).toBeGreaterThan(59_000);
     });
 
+    test.each(['sliding-window-log', 'fixed-window'])(
+      'do not live longer for the block of another (%s)',
+      async (algorithm) => {
+        const limits = { interval: 60_000, maxInInterval: 1, blockFor: 3_600_000 };
+        const limiter = limiterWith({ ...limits, algorithm });
+        for (let i = 0; i < 2; i++) await limiter('a');
+        await limiter.attemptMany(['a', 'b', 'a', 'c']);
+        const left = (id) => server.command('PTTL', keyOf(id));
+        expect(await left('a')).toBeGreaterThan(3_600_000);
+        for (const id of ['b', 'c']) expect(await left(id)).toBeLessThanOrEqual(63_000);
+      },
+    );
+
     test('get a time to live back, one with each call', async () => {
       const limiter = batches({ interval: 60_000, maxInInterval: 4 });
       for (let i = 0; i < 5; i++) await all(limiter);

@@ -324,8 +324,8 @@ if is_common then
       reply[first] = 0
     end
 
-    if block_until then
-      local of_block = block_until + longest_window - now
+    if has_blocks then
+      local of_block = block_until and block_until + longest_window - now or 0
       needed = ceil((server_time + (of_block > retention and of_block or retention)) / 1000000)
       expires = needed + SPARE_SECONDS
       expires_at = format('%d000', expires)
