@@ -118,11 +118,28 @@ describe('keys', () => {
       expect(kept.length).toBeGreaterThanOrEqual(10);
     });
 
-    test('live as long as the limit asks for that wrote last', async () => {
-      await all(batches({ interval: 1000, maxInInterval: 5 }));
-      await all(batches({ interval: 60_000, maxInInterval: 5 }));
+    test.each([
+      ['the first action', 1, {}],
+      ['full logs', 6, {}],
+      ['the first action and minDifference', 1, { minDifference: 1 }],
+      ['full logs and minDifference', 6, { minDifference: 1 }],
+    ])('live as long as the limit asks for that wrote last: %s', async (_, times, options) => {
+      const short = batches({ ...options, interval: 1000, maxInInterval: 4 });
+      for (let i = 0; i < times; i++) await all(short);
+      await all(batches({ ...options, interval: 60_000, maxInInterval: 4 }));
       const now = await server.command('TIME');
       for (const end of await all(endOf)) expect(end - now[0] * 1000).toBeGreaterThan(59_000);
+    });
+
+    test('get an end back that is as late as their logs say', async () => {
+      const uncounted = { maxInInterval: 4, countBlocked: false };
+      const [long, short] = [60_000, 10_000].map((interval) => batches({ ...uncounted, interval }));
+      for (let i = 0; i < 4; i++) await all(long);
+      await all((id) => server.command('PERSIST', keyOf(id)));
+      for (let i = 0; i < 2000 && (await all(endOf)).includes(-1); i++) await all(short);
+      await all(long);
+      const now = await server.command('TIME');
+      for (const end of await all(endOf)) expect(end - now[0] * 1000).toBeGreaterThan(55_000);
     });
 
     test.each(['sliding-window-log', 'fixed-window'])(

@@ -202,6 +202,44 @@ describe('the script', () => {
     },
   );
 
+  /** Refusals that count push actions out: a bit of the log tells it, which a refund asks. */
+  test.each([
+    ['brief', 0],
+    ['full', 0],
+    ['brief', 1],
+  ])(
+    'a refund frees no place that refusals have taken (%s, minDifference %d)',
+    async (how, gap) => {
+      const limits = [{ interval: 60_000_000, maxInInterval: 4 }];
+      const policy = { limits, minDifference: gap, countBlocked: true };
+      const ids = Array.from({ length: 16 }, (_, i) => `id${i}`);
+      const length = how === 'full' ? 9 : 1;
+      const areAllowed = async (now) => {
+        const reply = await run(SOURCE, ids, ['attempt', how, now, 1], policy);
+        const answers = ids.map((_, i) => reply[i * length] === 0);
+        expect(new Set(answers).size).toBe(1);
+        return answers[0];
+      };
+      const refund = async (at) => {
+        for (const id of ids) {
+          const incarnation = (await run(SOURCE, [id], ['peek', 'full', at, 1], policy))[6];
+          const words = ['refund', `${at},${incarnation}`, at, 1];
+          expect(await run(SOURCE, [id], words, policy)).toEqual([1]);
+        }
+      };
+      for (let i = 0; i < 4; i++) expect(await areAllowed(START_US + 10 * i)).toBe(true);
+      expect(await areAllowed(START_US + 40)).toBe(false);
+      await refund(START_US + 30);
+      expect(await areAllowed(START_US + 50)).toBe(false);
+      // Nothing of that is in the window any more.
+      const later = START_US + 120_000_000;
+      for (let i = 0; i < 4; i++) expect(await areAllowed(later + 10 * i)).toBe(true);
+      await refund(later + 30);
+      expect(await areAllowed(later + 50)).toBe(true);
+      await redis.flushall();
+    },
+  );
+
   describe('a log', () => {
     const policy = { limits: [{ interval: 1_000_000, maxInInterval: 3 }], minDifference: 0 };
 

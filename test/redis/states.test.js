@@ -160,7 +160,8 @@ describe('the state of an id', () => {
     for (let i = 0; i < 3; i++) {
       await redis.persist(KEY);
       expect((await attempt(policy, now + MINUTE))[0]).toBe(4);
-      await expectTtlOf(3 * MINUTE, name);
+      // The server's clock has not moved: a log tells the end that it was given then.
+      await expectTtlOf((name === LOG ? 4 : 3) * MINUTE, name);
     }
     expect(await refund(policy, first, now + MINUTE)).toBe(name === 'gcra' ? 0 : 1);
     expect((await peek(policy, now + 3 * MINUTE - 1)).slice(0, 2)).toEqual([4, 1]);
@@ -169,6 +170,19 @@ describe('the state of an id', () => {
     expect((await attempt(policy, later))[0]).toBe(0);
     expect((await attempt(policy, later)).slice(0, 2)).toEqual([1, 100 * MINUTE]);
     await expectTtlOf(101 * MINUTE, name);
+  });
+
+  test.each(ALGORITHMS)('of %s takes an offence that the policy knows no more', async (name) => {
+    const lengths = (...blockFor) => policyOf(name, { ...window(MINUTE, 1), blockFor });
+    const three = lengths(MINUTE, MINUTE, MINUTE);
+    let now = START_US;
+    await attempt(three, now);
+    for (let i = 0; i < 3; i++) {
+      expect((await attempt(three, now))[0]).toBe(1);
+      now += MINUTE;
+      expect((await attempt(three, now))[0]).toBe(0);
+    }
+    expect((await attempt(lengths(2 * MINUTE), now)).slice(0, 2)).toEqual([1, 2 * MINUTE]);
   });
 
   test.each(ALGORITHMS)('of %s forgets offences after the block and a window', async (name) => {
@@ -300,7 +314,7 @@ describe('the state of an id', () => {
     };
     describe.each(EACH_FORM)('%s with %s', (algorithm, _form, policy) => {
       test('is left as it is', async () => {
-        // A log that is long cannot tell an empty text from no key.
+        // A long log cannot tell an empty text from no key before it writes.
         const seen = algorithm === LOG ? texts.slice(1) : texts;
         const makers = [
           ...seen.map((text) => () => redis.set(KEY, text)),

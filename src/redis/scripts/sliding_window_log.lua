@@ -91,12 +91,13 @@ local reply_length = is_full and 7 + 2 * window_count or 1
 local read, written = nil, {}
 
 local pack_bytes, unpack_bytes, sub = struct.pack, struct.unpack, string.sub
-local floor, ceil, call, format = math.floor, math.ceil, redis.call, string.format
+local floor, ceil, max_of = math.floor, math.ceil, math.max
+local call, format = redis.call, string.format
 
--- A key lives a little longer than its log matters: so not every write has to put its end off, and
--- one that leaves it is cheaper. In seconds since the epoch: the first that is not too early to be
--- the end, and the one that is written; the same in ms as text. An end is cheaper to set than a
--- length, which Redis would have to turn into an end for its replicas.
+-- A key lives a little longer than its log matters: so in a call for many keys few writes have to
+-- put the end off, and one that leaves it is cheaper. In seconds since the epoch: the first that is
+-- not too early to be the end, and the one that is written; the same in ms as text. An end is
+-- cheaper to set than a length, which Redis would have to turn into an end for its replicas.
 local needed, expires, expires_at
 if server_time then
   needed = ceil((server_time + retention) / 1000000)
@@ -104,13 +105,13 @@ if server_time then
   expires_at = format('%d000', expires)
 end
 
--- Somebody may have taken a key's time to live away: one key of a call is looked after, each in its
--- turn.
+-- Somebody may have taken a key's end away: one key of a call is looked after, each in its turn,
+-- and gets one that is no earlier than its log says.
 local looked_after = server_time and server_time % key_count + 1
 
--- Three ways follow, from the commonest case to any. Each ends before the first log that needs more
--- care, where the next goes on: `done` is how many logs are judged. The last one's functions come
--- after the others, for to make them takes longer than all that these do.
+-- Three ways follow, from the commonest case to any. Each ends before the first log that needs
+-- more care, where the next goes on: `done` is how many logs are judged. The last one's functions
+-- come after the others, for to make them takes longer than all that these do.
 local done = 0
 local policy_width, policy_range = 4, 4294967296
 while retention >= policy_range do
@@ -149,7 +150,9 @@ if is_common and is_plain and is_short_policy and policy_width == 4 and policy_c
       local is_blocked = age < interval
       if is_blocked and not count_blocked then
         time_left = interval - age + at - now
-        if i == looked_after and call('PTTL', key) < 0 then call('PEXPIREAT', key, expires_at) end
+        if i == looked_after and call('PTTL', key) < 0 then
+          call('PEXPIREAT', key, format('%d000', max_of(expires, lives_until)))
+        end
       else
         local displaces = 0
         if is_blocked then
@@ -193,7 +196,8 @@ if is_common and is_plain and is_short_policy and policy_width == 4 and policy_c
   if done == key_count then return reply end
 end
 
--- The second: attempts of cost 1 under any policy, on logs of its own form.
+-- The second: attempts of cost 1 under any policy without a number of actions to keep, on logs of
+-- its own form.
 if is_common then
   local is_long, width, range = not is_short_policy, policy_width, policy_range
   local policy_form = (is_long and LONG or SHORT) + (has_blocks and WITH_BLOCK or 0) + width
@@ -272,7 +276,7 @@ if is_common then
     local starts_block = has_blocks and blocked ~= 0 and blocked ~= 4
     if starts_block then
       if block_until and at >= block_until + longest_window then offences = 0 end
-      if offences < #lengths then offences = offences + 1 end
+      offences = offences < #lengths and offences + 1 or #lengths
       block_until = at + lengths[offences]
     end
 
@@ -331,7 +335,9 @@ if is_common then
       expires_at = format('%d000', expires)
     end
     if recorded == 0 and not starts_block then
-      if i == looked_after and call('PTTL', key) < 0 then call('PEXPIREAT', key, expires_at) end
+      if i == looked_after and call('PTTL', key) < 0 then
+        call('PEXPIREAT', key, format('%d000', max_of(expires, lives_until)))
+      end
     else
       local is_in_time = bytes and lives_until >= needed and i ~= looked_after
       if recorded == 1 and size == policy_capacity then
@@ -375,7 +381,7 @@ end
 
 -- The third: anything else.
 
--- Writes a short log; false if the key holds something else, which reading has not shown.
+-- Writes a whole log; false if the key holds something else, which reading has not shown.
 local function write(key, bytes, exists)
   if exists then
     redis.call('SET', key, bytes, 'PXAT', expires_at)
@@ -384,12 +390,6 @@ local function write(key, bytes, exists)
   end
   written[key] = true
   return true
-end
-
-local function repair_ttl(i)
-  if i == looked_after and redis.call('PTTL', keys[i]) < 0 then
-    redis.call('PEXPIREAT', keys[i], expires_at)
-  end
 end
 
 local capacity, most_stamps, policy_form
@@ -406,7 +406,13 @@ local policy_header_bytes = HEADER_BYTES + (has_blocks and BLOCK_BYTES or 0)
 -- log has all its bytes at hand only after load(); its stamps stand in a ring of `room`, the oldest
 -- at `head`. In an attempt these tell of the log as it was; `block_until` and `offences` as it is.
 local key, bytes, exists, is_long, known, form, header_bytes, block_until, offences
-local width, range, stamp_format, displaced, incarnation, newest, count, head, room
+local width, range, stamp_format, displaced, incarnation, lives_until, newest, count, head, room
+
+local function repair_ttl(i)
+  if i == looked_after and redis.call('PTTL', keys[i]) < 0 then
+    redis.call('PEXPIREAT', keys[i], format('%d000', max_of(expires, lives_until or 0)))
+  end
+end
 
 local function set_width(bytes_per_stamp)
   if width == bytes_per_stamp then return end
@@ -441,8 +447,7 @@ local function open(first_bytes)
     return true
   end
   if #first_bytes < HEADER_BYTES then return false end
-  local _
-  form, displaced, incarnation, _, newest = unpack_bytes(HEADER, first_bytes)
+  form, displaced, incarnation, lives_until, newest = unpack_bytes(HEADER, first_bytes)
   if form < SHORT or form >= END_OF_FORMS then return false end
   is_long = form >= LONG
   local has_block, bytes_per_stamp = form % 16 >= WITH_BLOCK, form % WITH_BLOCK
@@ -600,8 +605,7 @@ local function record(at, is_blocked)
     if kept > capacity then displaced = 1 end
     log = log_of(at, math.min(cost, capacity), older)
   end
-  if is_short_policy then return write(key, log, exists) end
-  return redis.call('SET', key, log, 'PXAT', expires_at)
+  return write(key, log, exists)
 end
 
 -- The log of these times, from newest to oldest, as far as this policy has room for them. Under
@@ -762,7 +766,7 @@ if operation == 'refund' then
   return { refund(at + 0) }
 end
 
-if is_attempt and is_short_policy and done == 0 and not keeps then
+if is_attempt and is_short_policy and not read and not keeps then
   read = redis.call('MGET', unpack(keys))
 end
 for i = done + 1, key_count do
