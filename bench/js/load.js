@@ -18,7 +18,7 @@ function jobs({ quick }) {
   return Object.keys(SUBJECTS).map((key) => ({ key, rounds: quick ? 1 : 15 }));
 }
 
-/** In a process that has loaded nothing but the harness. */
+/** In a process of its own, which has loaded nothing but this benchmark. */
 function measure({ key }) {
   const loaded = Object.keys(require.cache).length;
   const cpuStart = process.cpuUsage();

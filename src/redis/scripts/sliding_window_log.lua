@@ -37,7 +37,6 @@
 -- newest
 local HEADER, HEADER_BYTES = '<BBI4I4i8', 18
 local NEWEST = 11 -- where in the header the newest action is, low byte first
-local LOG = HEADER .. 'I4c0' -- and the stamps from the newest on
 local RING, RING_BYTES = '<I4I4I4', 12 -- count, head, room
 local BLOCK, BLOCK_BYTES = 'i8B', 9 -- block until, offences
 local SHORT, LONG, END_OF_FORMS = 0x40, 0x50, 0x60
@@ -132,13 +131,15 @@ if is_common and is_plain and is_short_policy and policy_width == 4 and policy_c
   local full_bytes = HEADER_BYTES + (max - 1) * width
   -- The stamps up to the second oldest, that, the oldest; Lua's struct cannot take an empty text.
   local full_layout = HEADER .. (max > 3 and 'c' .. (max - 3) * width or '') .. 'I4I4'
+  local grown_layout = HEADER .. 'I4c0' -- and the stamps from the newest on
   for i = 1, key_count do
     local key, bytes, time_left = keys[i], read[i], 0
+    local log, is_in_time
     if written[key] then bytes = call('GET', key) end
     if not bytes then
-      local log = pack_bytes(HEADER, policy_form, 0, server_time % INCARNATIONS, expires, now)
+      local first = pack_bytes(HEADER, policy_form, 0, server_time % INCARNATIONS, expires, now)
       -- Reading shows no lists and the like.
-      if not call('SET', key, log, 'PXAT', expires_at, 'NX') then time_left = -1 end
+      if not call('SET', key, first, 'PXAT', expires_at, 'NX') then time_left = -1 end
     elseif #bytes == full_bytes then
       local form, displaced, incarnation, lives_until, newest, newer, second_oldest, oldest =
         unpack_bytes(full_layout, bytes)
@@ -154,20 +155,20 @@ if is_common and is_plain and is_short_policy and policy_width == 4 and policy_c
           call('PEXPIREAT', key, format('%d000', max_of(expires, lives_until)))
         end
       else
-        local displaces = 0
+        local pushes_out = 0
         if is_blocked then
-          displaces = 1
+          pushes_out = 1
           -- The oldest makes room, so it is the next one that is waited for.
           local wait = interval - (newest - second_oldest) % range + newest - now
           if wait + now > at then time_left = wait end
         end
-        if lives_until >= needed and displaced == displaces and i ~= looked_after then
+        is_in_time = lives_until >= needed and i ~= looked_after
+        if is_in_time and displaced == pushes_out then
           call('SETRANGE', key, NEWEST - 1,
             pack_bytes('<i8I4c0I4', at, newest % range, newer, second_oldest))
         else
-          local log = pack_bytes(HEADER .. 'I4c0I4', form, displaces, incarnation, expires, at,
-            newest % range, newer, second_oldest)
-          call('SET', key, log, 'PXAT', expires_at)
+          log = pack_bytes(HEADER .. 'I4c0I4', form, pushes_out, incarnation,
+            is_in_time and lives_until or expires, at, newest % range, newer, second_oldest)
         end
       end
     else
@@ -180,14 +181,14 @@ if is_common and is_plain and is_short_policy and policy_width == 4 and policy_c
       local at, oldest = newest > now and newest or now, newest
       if length > HEADER_BYTES then oldest = unpack_bytes('<I4', bytes, length - width + 1) end
       if at - newest + (newest - oldest) % range >= range then break end
-      local is_in_time = lives_until >= needed and i ~= looked_after
-      local log = pack_bytes(LOG, form, displaced, incarnation,
+      is_in_time = lives_until >= needed and i ~= looked_after
+      log = pack_bytes(grown_layout, form, displaced, incarnation,
         is_in_time and lives_until or expires, at, newest % range, sub(bytes, HEADER_BYTES + 1))
-      if is_in_time then
-        call('SET', key, log, 'KEEPTTL')
-      else
-        call('SET', key, log, 'PXAT', expires_at)
-      end
+    end
+    if log and is_in_time then
+      call('SET', key, log, 'KEEPTTL')
+    elseif log then
+      call('SET', key, log, 'PXAT', expires_at)
     end
     reply[i] = time_left
     if i < key_count and time_left >= 0 then written[key] = true end
