@@ -2,14 +2,29 @@
 #include "memory/chunk.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 #include <cassert>
-#include <cstring>
 #include <new>
 
 namespace rollgate::memory {
 namespace {
 
 constexpr std::align_val_t kAlignment{128};
+
+/// In four lanes: a minimum waits for the one before.
+Micros LeastOf(const Micros* moments, std::uint32_t count) {
+  std::array<Micros, 4> least;
+  least.fill(kNever);
+  std::uint32_t i = 0;
+  for (; i + 4 <= count; i += 4) {
+    for (std::uint32_t lane = 0; lane < 4; ++lane) {
+      least[lane] = std::min(least[lane], moments[i + lane]);
+    }
+  }
+  for (; i < count; ++i) least[0] = std::min(least[0], moments[i]);
+  return *std::min_element(least.begin(), least.end());
+}
 
 }  // namespace
 
@@ -18,63 +33,70 @@ void Chunk::AlignedDelete::operator()(std::byte* bytes) const {
 }
 
 Chunk::Chunk(const SlotLayout& layout, std::uint32_t group_count) : group_count_(group_count) {
-  groups_.reset(static_cast<std::byte*>(::operator new[](bytes(layout), kAlignment)));
-  earliest_ = reinterpret_cast<Micros*>(groups_.get() + group_count * layout.group_bytes);
+  bytes_.reset(static_cast<std::byte*>(::operator new[](bytes(layout), kAlignment)));
   for (std::uint32_t group = 0; group < group_count; ++group) {
-    GroupHeader* header = new (Header(layout, group)) GroupHeader{};
-    header->moment.fill(kNever);
-    earliest_[group] = kNever;
+    new (&Header(group)) GroupHeader{};
+    new (&bounds()[group]) Micros{kNever};
   }
 }
 
 Place Chunk::Insert(const SlotLayout& layout, Tag tag, std::uint32_t home, Micros moment) {
   assert(live_ < slot_count());
   std::uint32_t group = HomeGroup(home);
-  GroupHeader* header = Header(layout, group);
-  std::uint32_t free = header->Free();
+  std::uint32_t free = Header(group).Free();
   while (free == 0) {
-    if (header->passed < GroupHeader::kManyPassed) ++header->passed;
+    std::uint8_t& passed = Header(group).passed;
+    if (passed < GroupHeader::kManyPassed) ++passed;
     group = Next(group);
-    header = Header(layout, group);
-    free = header->Free();
+    free = Header(group).Free();
   }
-  auto index = static_cast<std::uint32_t>(std::countr_zero(free));
-  for (const std::uint32_t choice : {SecondChoice(tag), FirstChoice(tag)}) {
-    if ((free >> choice & 1) != 0) index = choice;
-  }
-  header->tags[index] = tag;
-  header->moment[index] = moment;
-  if (moment < earliest_[group]) {
-    header->nearest = static_cast<std::uint8_t>(index);
-    earliest_[group] = moment;
-  }
+  const std::uint32_t first = FirstChoice(tag);
+  const std::uint32_t from_first = free >> first << first;
+  const auto index =
+      static_cast<std::uint32_t>(std::countr_zero(from_first != 0 ? from_first : free));
+  const Place place = {this, SlotAt(layout, group, index), group, index, false};
+  Header(group).tags[index] = tag;
+  place.slot->set_moment(moment);
+  LowerBound(place, moment);
   ++live_;
-  return {this, header, SlotAt(layout, header, index), group, index, false};
+  return place;
 }
 
-void Chunk::Erase(const SlotLayout& layout, const Place& place, std::uint32_t home) {
+void Chunk::Erase(const Place& place, std::uint32_t home) {
   for (std::uint32_t group = HomeGroup(home); group != place.group; group = Next(group)) {
-    GroupHeader* header = Header(layout, group);
-    if (header->passed < GroupHeader::kManyPassed) --header->passed;
+    std::uint8_t& passed = Header(group).passed;
+    if (passed < GroupHeader::kManyPassed) --passed;
   }
-  place.header->tags[place.index] = 0;
-  place.header->moment[place.index] = kNever;
-  if (place.index == place.header->nearest) {
-    earliest_[place.group] = place.header->FindNearest();
-  }
+  Header(place.group).tags[place.index] = 0;
   --live_;
 }
 
-Micros Chunk::Earliest() const {
-  return *std::min_element(earliest_, earliest_ + group_count_);
+Place Chunk::Nearest(const SlotLayout& layout) {
+  while (true) {
+    Micros* const bound =
+        std::find(bounds(), bounds() + group_count_, LeastOf(bounds(), group_count_));
+    if (*bound == kNever) return {};
+    const auto group = static_cast<std::uint32_t>(bound - bounds());
+    const std::uint8_t index = Header(group).nearest;
+    Slot* const slot = SlotAt(layout, group, index);
+    const bool is_taken = Header(group).tags[index] != 0;
+    if (is_taken && slot->moment() == *bound) return {this, slot, group, index, false};
+    *bound = FindNearest(layout, group);
+  }
 }
 
-Place Chunk::Nearest(const SlotLayout& layout) {
-  assert(live_ > 0);
-  const auto group =
-      static_cast<std::uint32_t>(std::min_element(earliest_, earliest_ + group_count_) - earliest_);
-  GroupHeader* header = Header(layout, group);
-  return {this, header, SlotAt(layout, header, header->nearest), group, header->nearest, false};
+Micros Chunk::FindNearest(const SlotLayout& layout, std::uint32_t group) {
+  std::uint32_t nearest = 0;
+  Micros earliest = kNever;
+  for (std::uint32_t taken = Header(group).Taken(); taken != 0; taken &= taken - 1) {
+    const auto index = static_cast<std::uint32_t>(std::countr_zero(taken));
+    const Micros moment = SlotAt(layout, group, index)->moment();
+    const bool is_earlier = moment < earliest;
+    earliest = is_earlier ? moment : earliest;
+    nearest = is_earlier ? index : nearest;
+  }
+  Header(group).nearest = static_cast<std::uint8_t>(nearest);
+  return earliest;
 }
 
 }  // namespace rollgate::memory

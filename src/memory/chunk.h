@@ -1,6 +1,8 @@
 // A small open-addressing table of its own: the piece in which the whole table grows and moves.
 #pragma once
 
+#include <algorithm>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -11,6 +13,8 @@
 #include "memory/slot.h"
 
 namespace rollgate::memory {
+
+inline constexpr std::size_t kLine = 64;
 
 /// Asks for a cache line that is about to be read and written.
 inline void PrefetchLine(const void* address) {
@@ -26,28 +30,28 @@ inline void PrefetchLine(const void* address) {
 /// Sizes that depend on the policy alone.
 struct SlotLayout {
   std::size_t slot_bytes;
-  std::size_t group_bytes;
+  std::size_t group_bytes;  ///< of a group's slots
 
   explicit SlotLayout(std::size_t payload_bytes)
-      : slot_bytes(sizeof(Slot) + payload_bytes),
-        group_bytes((sizeof(GroupHeader) + kSlotsPerGroup * slot_bytes + 15) / 16 * 16) {}
+      : slot_bytes(sizeof(Slot) + payload_bytes), group_bytes(kSlotsPerGroup * slot_bytes) {}
 };
 
 /// Where an id was found. Valid until the table next inserts or erases.
 struct Place {
   class Chunk* chunk = nullptr;
-  GroupHeader* header = nullptr;
   Slot* slot = nullptr;
   std::uint32_t group = 0;
   std::uint32_t index = 0;
   bool in_draining = false;  ///< the table's: which of its two generations
 
   explicit operator bool() const { return slot != nullptr; }
-  Micros moment() const { return header->moment[index]; }
 };
 
 /// Groups in a row; an id that finds its home group full goes to the next one, and after the last
 /// comes the first. `home` is the high half of what ShareOf leaves: it places an id in order.
+///
+/// All headers come first and all slots last: so the headers of a million ids are near enough to
+/// each other to stay in caches, and a slot is asked for while its header tells whether it is it.
 class Chunk {
  public:
   Chunk() = default;
@@ -58,22 +62,22 @@ class Chunk {
   std::uint32_t group_count() const { return group_count_; }
   std::uint32_t slot_count() const { return group_count_ * kSlotsPerGroup; }
   std::size_t bytes(const SlotLayout& layout) const {
-    return group_count_ * (layout.group_bytes + sizeof(Micros));
+    return group_count_ * (sizeof(GroupHeader) + layout.group_bytes + sizeof(Micros));
   }
 
   Place Find(const SlotLayout& layout, const Identity& identity, Tag tag, std::uint32_t home) {
     const std::uint32_t home_group = HomeGroup(home);
     std::uint32_t group = home_group;
     do {
-      GroupHeader* header = Header(layout, group);
-      for (std::uint32_t match = header->Match(tag); match != 0; match &= match - 1) {
+      const GroupHeader& header = Header(group);
+      for (std::uint32_t match = header.Match(tag); match != 0; match &= match - 1) {
         const auto index = static_cast<std::uint32_t>(std::countr_zero(match));
-        Slot* slot = SlotAt(layout, header, index);
+        Slot* slot = SlotAt(layout, group, index);
         if (slot->Holds(identity)) [[likely]] {
-          return {this, header, slot, group, index, false};
+          return {this, slot, group, index, false};
         }
       }
-      if (header->passed == 0) break;
+      if (header.passed == 0) break;
       group = Next(group);
     } while (group != home_group);
     return {};
@@ -81,46 +85,42 @@ class Chunk {
 
   /// Asks for all that Find will probably want at once. Worth it where it is not in a near cache.
   void Prefetch(const SlotLayout& layout, Tag tag, std::uint32_t home) const {
-    GroupHeader* header = Header(layout, HomeGroup(home));
-    PrefetchLine(header);
-    PrefetchLine(reinterpret_cast<const char*>(header) + sizeof(GroupHeader) / 2);
-    for (const std::uint32_t index : {FirstChoice(tag), SecondChoice(tag)}) {
-      const auto* slot = reinterpret_cast<const char*>(SlotAt(layout, header, index));
-      PrefetchLine(slot);
-      PrefetchLine(slot + layout.slot_bytes - 1);
-    }
+    const std::uint32_t group = HomeGroup(home);
+    const auto* slots = reinterpret_cast<const char*>(SlotAt(layout, group, FirstChoice(tag)));
+    PrefetchLine(slots);
+    PrefetchLine(slots + kLine);
+    PrefetchLine(slots + 2 * kLine);
+    PrefetchLine(&Header(group));
   }
 
-  /// Takes a free slot; its bytes are the caller's to fill. Precondition: there is a free slot.
+  /// Asks for all slots of a group.
+  void PrefetchGroup(const SlotLayout& layout, std::uint32_t group) const {
+    const auto* slots = reinterpret_cast<const char*>(SlotAt(layout, group, 0));
+    for (std::size_t i = 0; i < layout.group_bytes; i += kLine) PrefetchLine(slots + i);
+  }
+
+  /// Takes a free slot; all its bytes but the moment are the caller's to fill. Precondition: there
+  /// is a free slot.
   Place Insert(const SlotLayout& layout, Tag tag, std::uint32_t home, Micros moment);
 
   /// Frees a slot of this chunk.
-  void Erase(const SlotLayout& layout, const Place& place, std::uint32_t home);
+  void Erase(const Place& place, std::uint32_t home);
 
-  /// Changes an id's moment.
-  void Touch(const Place& place, Micros moment) {
-    place.header->moment[place.index] = moment;
-    if (place.index == place.header->nearest) {
-      earliest_[place.group] = place.header->FindNearest();
-    } else if (moment < earliest_[place.group]) {
-      place.header->nearest = static_cast<std::uint8_t>(place.index);
-      earliest_[place.group] = moment;
-    }
+  /// Takes note that the moment of an id is now no later than this.
+  void LowerBound(const Place& place, Micros moment) {
+    Micros& bound = bounds()[place.group];
+    bound = std::min(bound, moment);
   }
 
-  /// The earliest moment of all ids, kNever without ids.
-  Micros Earliest() const;
-
-  /// The id nearest to expiry. Precondition: live() > 0.
+  /// The id nearest to expiry; none without ids.
   Place Nearest(const SlotLayout& layout);
 
   /// Calls visit(place) for each id of a group; visit may erase that id.
   template <class Visit>
   void VisitGroup(const SlotLayout& layout, std::uint32_t group, Visit visit) {
-    GroupHeader* header = Header(layout, group);
-    for (std::uint32_t taken = header->Taken(); taken != 0; taken &= taken - 1) {
+    for (std::uint32_t taken = Header(group).Taken(); taken != 0; taken &= taken - 1) {
       const auto index = static_cast<std::uint32_t>(std::countr_zero(taken));
-      visit(Place{this, header, SlotAt(layout, header, index), group, index, false});
+      visit(Place{this, SlotAt(layout, group, index), group, index, false});
     }
   }
 
@@ -129,12 +129,13 @@ class Chunk {
     void operator()(std::byte* bytes) const;
   };
 
-  /// The two slots of its home group between which an id takes the first that is free, if one is:
-  /// they come from memory at the same time as the header that tells which is the right one.
+  /// The slot of its home group that an id takes if it is free, or else the next that is: so it is
+  /// among a few that lie together.
   static std::uint32_t FirstChoice(Tag tag) { return std::uint32_t{tag} * kSlotsPerGroup >> 8; }
-  static std::uint32_t SecondChoice(Tag tag) {
-    return (std::uint32_t{tag} * 7 & 0xff) * kSlotsPerGroup >> 8;
-  }
+
+  /// Looks through a group for its id nearest to expiry; returns that one's moment, kNever if the
+  /// group is empty.
+  Micros FindNearest(const SlotLayout& layout, std::uint32_t group);
 
   std::uint32_t HomeGroup(std::uint32_t home) const {
     return static_cast<std::uint32_t>(std::uint64_t{home} * group_count_ >> 32);
@@ -142,16 +143,21 @@ class Chunk {
   std::uint32_t Next(std::uint32_t group) const {
     return group + 1 == group_count_ ? 0 : group + 1;
   }
-  GroupHeader* Header(const SlotLayout& layout, std::uint32_t group) const {
-    return reinterpret_cast<GroupHeader*>(groups_.get() + group * layout.group_bytes);
-  }
-  static Slot* SlotAt(const SlotLayout& layout, GroupHeader* header, std::uint32_t index) {
-    return reinterpret_cast<Slot*>(reinterpret_cast<std::byte*>(header + 1) +
-                                   index * layout.slot_bytes);
+  GroupHeader* headers() const { return reinterpret_cast<GroupHeader*>(bytes_.get()); }
+  GroupHeader& Header(std::uint32_t group) const { return headers()[group]; }
+
+  /// For each group a moment no later than that of any id in it. Actions leave it as it is, so it
+  /// may lag; it is made exact when the earliest is wanted.
+  Micros* bounds() const { return reinterpret_cast<Micros*>(headers() + group_count_); }
+
+  Slot* SlotAt(const SlotLayout& layout, std::uint32_t group, std::uint32_t index) const {
+    auto* const slots = reinterpret_cast<std::byte*>(bounds() + group_count_);
+    return reinterpret_cast<Slot*>(slots + group * layout.group_bytes + index * layout.slot_bytes);
   }
 
-  std::unique_ptr<std::byte[], AlignedDelete> groups_;
-  Micros* earliest_ = nullptr;  // of each group; behind the groups in the same allocation
+  /// Of all groups the headers, then the bounds, then the slots. Nothing but this and two numbers,
+  /// for the chunks of a million ids should be near, too.
+  std::unique_ptr<std::byte[], AlignedDelete> bytes_;
   std::uint32_t group_count_ = 0;
   std::uint32_t live_ = 0;
 };

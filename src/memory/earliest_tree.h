@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/time.h"
-#include "memory/group.h"
+#include "memory/slot.h"
 
 namespace rollgate::memory {
 

@@ -18,17 +18,18 @@ Place Generation::Insert(const SlotLayout& layout, const Secret& secret, std::ui
   return place;
 }
 
-void Generation::Erase(const SlotLayout& layout, const Place& place, std::uint64_t hash) {
+void Generation::Erase(const Place& place, std::uint64_t hash) {
   const Address address = AddressOf(hash);
-  chunks_[address.chunk].Erase(layout, place, address.home);
+  chunks_[address.chunk].Erase(place, address.home);
   --live_;
 }
 
-bool Generation::TightenChunk(std::size_t chunk) {
-  const Micros earliest = chunks_[chunk].exists() ? chunks_[chunk].Earliest() : kNever;
-  if (earliest == bounds_[chunk]) return false;
+Place Generation::TightenChunk(const SlotLayout& layout, std::size_t chunk) {
+  const Place nearest = chunks_[chunk].exists() ? chunks_[chunk].Nearest(layout) : Place();
+  const Micros earliest = nearest ? nearest.slot->moment() : kNever;
+  if (earliest == bounds_[chunk]) return nearest;
   bounds_.Set(chunk, earliest);
-  return true;
+  return {};
 }
 
 void Generation::Prepare(const SlotLayout& layout, std::size_t chunk, std::uint32_t group_count) {
@@ -50,7 +51,7 @@ void Generation::Enlarge(const SlotLayout& layout, const Secret& secret, std::si
   for (std::uint32_t group = 0; group < small.group_count(); ++group) {
     small.VisitGroup(layout, group, [&](const Place& from) {
       const std::uint64_t hash = HashOf(from.slot->identity(), secret);
-      const Place to = large.Insert(layout, TagOf(hash), AddressOf(hash).home, from.moment());
+      const Place to = large.Insert(layout, TagOf(hash), AddressOf(hash).home, from.slot->moment());
       std::memcpy(static_cast<void*>(to.slot), from.slot, layout.slot_bytes);
     });
   }

@@ -51,10 +51,11 @@ class Generation {
   /// Takes a free slot; its bytes are the caller's to fill. Precondition: the chunk exists.
   Place Insert(const SlotLayout& layout, const Secret& secret, std::uint64_t hash, Micros moment);
 
-  void Erase(const SlotLayout& layout, const Place& place, std::uint64_t hash);
+  void Erase(const Place& place, std::uint64_t hash);
 
   /// Takes note that the moment of an id is now no later than this.
-  void LowerBound(std::uint64_t hash, Micros moment) {
+  void LowerBound(const Place& place, std::uint64_t hash, Micros moment) {
+    place.chunk->LowerBound(place, moment);
     const std::size_t chunk = AddressOf(hash).chunk;
     if (moment < bounds_[chunk]) bounds_.Set(chunk, moment);
   }
@@ -62,14 +63,11 @@ class Generation {
   /// No id's moment is earlier than this; kNever without ids.
   Micros EarliestBound() const { return bounds_.least(); }
 
-  /// Tightens the bound of the chunk with the least; true once EarliestBound() is exact.
-  bool Tighten() { return !TightenChunk(bounds_.LeastLeaf()); }
+  /// The id nearest to expiry if EarliestBound() is exact; else brings it nearer to that.
+  Place Tighten(const SlotLayout& layout) { return TightenChunk(layout, bounds_.LeastLeaf()); }
 
-  /// Makes the bound of one chunk exact; tells whether it was not.
-  bool TightenChunk(std::size_t chunk);
-
-  /// The id nearest to expiry. Precondition: Tighten() said true, and live() > 0.
-  Place Nearest(const SlotLayout& layout) { return chunks_[bounds_.LeastLeaf()].Nearest(layout); }
+  /// The id of a chunk nearest to expiry if the bound is exact; else makes it exact.
+  Place TightenChunk(const SlotLayout& layout, std::size_t chunk);
 
   /// Brings a chunk into being, if it is not.
   void Prepare(const SlotLayout& layout, std::size_t chunk, std::uint32_t group_count);
@@ -85,7 +83,7 @@ class Generation {
 
   std::vector<Chunk> chunks_;
   std::size_t chunk_count_;
-  /// For each chunk a moment no later than its Earliest(). Touching an id leaves it as it is, so
+  /// For each chunk a moment no later than that of any id in it. Actions leave it as it is, so
   /// it may lag; it is made exact one chunk at a time, when the earliest is wanted.
   EarliestTree bounds_;
   std::size_t live_ = 0;

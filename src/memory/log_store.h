@@ -99,7 +99,7 @@ class LogStore final : public TableStore<LogStore<P, Logs>> {
 
  private:
   Micros CheckSingle(const Place& place, Micros now) {
-    const Micros newest = place.moment();
+    const Micros newest = place.slot->moment();
     if (Logs::kGrows && !policy_.count_blocked()) {
       // A refusal that leaves no trace takes no room either.
       const auto log = logs_.Load(*place.slot, newest);

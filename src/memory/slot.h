@@ -5,14 +5,18 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 
 #include "core/identity.h"
+#include "core/time.h"
 
 namespace rollgate::memory {
 
-/// The fixed part of a slot, at any alignment; the store's payload follows it. The id's moment (its
-/// newest action, say) is not here but in the group's header, where the search for the id nearest
-/// to expiry wants it.
+/// An id's moment is what its expiry is counted from: its newest action, or whatever its store
+/// sets. This is later than any: the moment of nobody.
+inline constexpr Micros kNever = std::numeric_limits<Micros>::max();
+
+/// The fixed part of a slot, at any alignment; the store's payload follows it.
 class Slot {
  public:
   bool Holds(const Identity& identity) const {
@@ -36,6 +40,13 @@ class Slot {
     std::memcpy(&identity_[8], &identity.high, sizeof identity.high);
     identity_kind_ = identity.kind;
   }
+
+  Micros moment() const {
+    Micros moment;
+    std::memcpy(&moment, moment_.data(), sizeof moment);
+    return moment;
+  }
+  void set_moment(Micros moment) { std::memcpy(moment_.data(), &moment, sizeof moment); }
 
   /// Fifteen bits that tell this life of the id from its earlier ones.
   std::uint16_t incarnation() const { return Life() & kIncarnation; }
@@ -65,9 +76,10 @@ class Slot {
   std::array<std::byte, 16> identity_;
   std::uint8_t identity_kind_;
   std::array<std::byte, 2> life_;
+  std::array<std::byte, sizeof(Micros)> moment_;
 };
 
-static_assert(sizeof(Slot) == 19, "every byte here is paid a million times");
+static_assert(sizeof(Slot) == 27, "every byte here is paid a million times");
 static_assert(alignof(Slot) == 1);
 
 }  // namespace rollgate::memory

@@ -49,10 +49,9 @@ Place Table::Nearest(std::size_t most_steps) {
   for (std::size_t step = 0; step < most_steps; ++step) {
     const bool in_draining = draining_ && draining_->EarliestBound() < active_.EarliestBound();
     Generation& generation = in_draining ? *draining_ : active_;
-    if (!generation.Tighten()) continue;
-    Place place = generation.Nearest(layout_);
+    Place place = generation.Tighten(layout_);
     place.in_draining = in_draining;
-    return place;
+    if (place) return place;
   }
   return {};
 }
@@ -95,9 +94,9 @@ void Table::Move(std::size_t groups) {
     if (cursor_group_ < chunk.group_count()) {
       chunk.VisitGroup(layout_, cursor_group_, [this](const Place& from) {
         const std::uint64_t hash = HashAt(from);
-        const Place to = active_.Insert(layout_, secret_, hash, from.moment());
+        const Place to = active_.Insert(layout_, secret_, hash, from.slot->moment());
         std::memcpy(static_cast<void*>(to.slot), from.slot, layout_.slot_bytes);
-        draining_->Erase(layout_, from, hash);
+        draining_->Erase(from, hash);
       });
       ++cursor_group_;
     }
@@ -118,7 +117,7 @@ void Table::AdvanceCursor() {
 void Table::TightenIfNearlyFull() {
   if (draining_ || live() < max_keys_ / 16 * 15) return;
   if (++next_tightened_ >= active_.chunk_count()) next_tightened_ = 0;
-  active_.TightenChunk(next_tightened_);
+  active_.TightenChunk(layout_, next_tightened_);
 }
 
 void Table::Clear() {

@@ -17,7 +17,7 @@ namespace rollgate::memory {
 struct TableOptions {
   std::size_t payload_bytes;  ///< of each slot
   std::size_t max_keys;       ///< >= 1
-  Micros retention;           ///< how long after its moment (see group.h) an id has expired
+  Micros retention;           ///< how long after its moment (see slot.h) an id has expired
   bool forgets_expired;       ///< false: only to make room where there are max_keys
   Secret secret;
 };
@@ -58,16 +58,16 @@ class Table {
   }
 
   void Touch(const Place& place, Micros moment) {
-    const bool earlier = moment < place.moment();
-    place.chunk->Touch(place, moment);
+    const bool earlier = moment < place.slot->moment();
+    place.slot->set_moment(moment);
     if (earlier) [[unlikely]] {
-      GenerationOf(place).LowerBound(HashAt(place), moment);
+      GenerationOf(place).LowerBound(place, HashAt(place), moment);
     }
   }
 
   void Erase(const Place& place) {
     ForgetPlaces();
-    GenerationOf(place).Erase(layout_, place, HashAt(place));
+    GenerationOf(place).Erase(place, HashAt(place));
   }
 
   /// Calls visit(Slot&) for every id.
@@ -149,13 +149,15 @@ class Table {
 
 template <class Release>
 void Table::Forget(const Place& place, Micros last_expired, Release& release) {
-  if (place.moment() <= last_expired) {
-    forgotten_until_ = std::max(forgotten_until_, place.moment() + retention_);
+  if (place.slot->moment() <= last_expired) {
+    forgotten_until_ = std::max(forgotten_until_, place.slot->moment() + retention_);
   } else {
     ++evicted_;
   }
   release(*place.slot);
   Erase(place);
+  // Whoever wants the next one to forget has to look through this group.
+  place.chunk->PrefetchGroup(layout_, place.group);
 }
 
 template <class Release>
@@ -163,7 +165,7 @@ void Table::Tend(Micros now, std::size_t most, Release release) {
   const Micros last_expired = now - retention_;
   for (std::size_t i = 0; i < most && ForgetsExpired() && EarliestBound() <= last_expired; ++i) {
     const Place nearest = Nearest(kTightenedPerStep);
-    if (!nearest || nearest.moment() > last_expired) break;
+    if (!nearest || nearest.slot->moment() > last_expired) break;
     Forget(nearest, last_expired, release);
   }
   TightenIfNearlyFull();

@@ -118,7 +118,7 @@ class BlockPlaces {
 
   /// The id's own.
   Micros Moment(const Place& place) const {
-    if (!HasBlocks()) return place.moment();
+    if (!HasBlocks()) return place.slot->moment();
     Micros moment;
     std::memcpy(&moment, At(place), sizeof moment);
     return moment;
@@ -135,7 +135,7 @@ class BlockPlaces {
   void Save(Table& table, const Place& place, Micros moment, const Block& block) const {
     if (HasBlocks()) Store(place, moment, block);
     const Micros table_moment = TableMoment(moment, block);
-    if (table_moment != place.moment()) table.Touch(place, table_moment);
+    if (table_moment != place.slot->moment()) table.Touch(place, table_moment);
   }
 
  private:
