@@ -36,8 +36,7 @@ inline bool ReadString(napi_env env, napi_value value, const Secret& secret, Ide
   if (napi_get_value_string_utf16(env, value, buffer.data(), buffer.size(), &length) != napi_ok) {
     return false;
   }
-  ShortUnits first;
-  std::memcpy(first.data(), buffer.data(), sizeof first);
+  const ShortUnits first(buffer.data(), Identity::kLongestInline);
   if (length <= first.size() && IsLatin1(first)) [[likely]] {
     identity = IdentityOfLatin1(first, length);
     return true;

@@ -89,7 +89,7 @@ bool IsLatin1(std::span<const char16_t> id) {
 Identity IdentityOf(std::span<const char16_t> id, const Secret& secret) {
   const bool is_latin1 = IsLatin1(id);
   if (is_latin1 && id.size() <= Identity::kLongestInline) {
-    ShortUnits units{};
+    std::array<char16_t, Identity::kLongestInline> units{};
     std::copy(id.begin(), id.end(), units.begin());
     return IdentityOfLatin1(units, id.size());
   }

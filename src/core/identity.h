@@ -35,19 +35,22 @@ struct Identity {
 /// has one identity, however the caller stores it.
 Identity IdentityOf(std::span<const char16_t> id, const Secret& secret);
 
-/// Room for a short id, zero behind its end.
-using ShortUnits = std::array<char16_t, Identity::kLongestInline>;
+/// A short id, zero behind its end.
+using ShortUnits = std::span<const char16_t, Identity::kLongestInline>;
 
 /// Whether all units are Latin-1.
-inline bool IsLatin1(const ShortUnits& units) {
-  std::array<std::uint64_t, 4> words;
-  static_assert(sizeof words == sizeof units);
-  std::memcpy(words.data(), units.data(), sizeof words);
-  return ((words[0] | words[1] | words[2] | words[3]) & 0xff00ff00ff00ff00ULL) == 0;
+inline bool IsLatin1(ShortUnits units) {
+  std::uint64_t all = 0;
+  for (std::size_t i = 0; i < units.size(); i += 4) {
+    std::uint64_t four;
+    std::memcpy(&four, &units[i], sizeof four);
+    all |= four;
+  }
+  return (all & 0xff00ff00ff00ff00ULL) == 0;
 }
 
 /// The identity of up to 16 Latin-1 characters, in a handful of instructions.
-inline Identity IdentityOfLatin1(const ShortUnits& units, std::size_t length) {
+inline Identity IdentityOfLatin1(ShortUnits units, std::size_t length) {
   std::array<std::uint8_t, Identity::kLongestInline> bytes;
   for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::uint8_t>(units[i]);
   Identity identity;

@@ -55,28 +55,31 @@ class SlidingWindowCounter : public AlignedRules<P> {
     }
 
     bool Reaches(std::size_t i, std::uint64_t n, Micros at) const {
-      const auto [previous, current, left] = CountsAt(i, at);
-      if (current >= n) return true;
-      const std::uint64_t missing = n - current;
-      if (previous < missing) return false;
-      const auto interval = static_cast<std::uint64_t>(rules_.windows()[i].interval());
-      return WideMultiply(previous, left) >= WideMultiply(missing, interval);
+      return Reaches(CountsAt(i, at), n, rules_.windows()[i].interval());
     }
 
     Micros BelowAt(std::size_t i, std::uint64_t n) const {
-      const std::uint64_t previous = Load(i, 0);
-      const std::uint64_t current = Load(i, 1);
       const AlignedWindow& window = rules_.windows()[i];
-      if (current < n) {
-        if (previous < n - current) return kLongAgo;
-        // The newest action's window: as long as there is some of it left then.
-        const Micros left = MostLeft(previous, n - current, window.interval());
-        if (left > 0) return window.StartOf(newest_) + window.interval() - left;
-        return window.StartOf(newest_) + window.interval();
+      const Micros start = window.StartOf(newest_);
+      return BelowAt({Load(i, 0), Load(i, 1), 0}, n, start, window.interval());
+    }
+
+    /// Judges and records an attempt of cost 1 under a single window, in the fewest steps; returns
+    /// the time left.
+    Micros AttemptOne(Micros now) {
+      const Micros at = this->At(now);
+      const Micros interval = rules_.windows()[0].interval();
+      const std::uint64_t max = rules_.policy().windows()[0].max;
+      Counts counts = CountsAt(0, at);
+      const bool is_refused = Reaches(counts, max, interval);
+      if (!is_refused || rules_.policy().count_blocked()) {
+        counts.current = rules_.counts().Add(counts.current, 1);
+        rules_.counts().Store(state_, 0, counts.previous);
+        rules_.counts().Store(state_, 1, counts.current);
+        newest_ = at;
       }
-      // The next one, where the current count is the previous one.
-      return window.StartOf(newest_) + 2 * window.interval() -
-             MostLeft(current, n, window.interval());
+      if (!is_refused) return 0;
+      return BelowAt(counts, max, rules_.windows()[0].StartOf(at), interval) - now;
     }
 
     void Record(Micros at, std::uint64_t cost) {
@@ -128,8 +131,27 @@ class SlidingWindowCounter : public AlignedRules<P> {
       return {0, 0, left};
     }
 
+    static bool Reaches(const Counts& counts, std::uint64_t n, Micros interval) {
+      const auto [previous, current, left] = counts;
+      if (current >= n) return true;
+      const std::uint64_t missing = n - current;
+      if (previous < missing) return false;
+      return WideMultiply(previous, left) >=
+             WideMultiply(missing, static_cast<std::uint64_t>(interval));
+    }
+
+    /// `start` is when the current window begins.
+    static Micros BelowAt(const Counts& counts, std::uint64_t n, Micros start, Micros interval) {
+      const auto [previous, current, left] = counts;
+      // In the next window the current count is the previous one.
+      if (current >= n) return start + 2 * interval - MostLeft(current, n, interval);
+      if (previous < n - current) return kLongAgo;
+      // In this one, as long as there is some of it left then.
+      return start + interval - MostLeft(previous, n - current, interval);
+    }
+
     /// The most that may be left of a window in which `previous` counts for less than `n`, where
-    /// previous >= n >= 1: less than the whole interval, and 0 if that is never so within it.
+    /// previous >= n >= 1: less than the whole interval, and 0 if that is not so before it ends.
     static Micros MostLeft(std::uint64_t previous, std::uint64_t n, Micros interval) {
       WideProduct bound = WideMultiply(n, static_cast<std::uint64_t>(interval));
       if (bound.low == 0) --bound.high;

@@ -25,17 +25,22 @@ void TickClock::Note(std::uint64_t before, std::int64_t ns, std::uint64_t after)
   has_noted_ = true;
   noted_ns_ = ns;
   noted_ticks_ = before;
+  noted_us_ = ns / 1000;
+  noted_rest_ = (static_cast<std::uint64_t>(ns % 1000) << kFraction) / 1000;
 }
 
 void TickClock::LearnRate(std::uint64_t ticks, std::int64_t ns) {
   const auto duration = static_cast<std::uint64_t>(ns);
   const bool is_plausible =
       ticks <= duration * kMostTicksPerNs && ticks >= duration / kMostTicksPerNs && ticks > 0;
-  const std::uint64_t rate = is_plausible ? (duration << kFraction) / ticks : 0;
-  const std::uint64_t difference = rate > ns_per_tick_ ? rate - ns_per_tick_ : ns_per_tick_ - rate;
+  // In two steps, so that a sample's nanoseconds are not too many for the shift.
+  constexpr int kFirst = 30;
+  const std::uint64_t ns_per_tick = is_plausible ? (duration << kFirst) / ticks : 0;
+  const std::uint64_t rate = (ns_per_tick << (kFraction - kFirst)) / 1000;
+  const std::uint64_t difference = rate > us_per_tick_ ? rate - us_per_tick_ : us_per_tick_ - rate;
   const bool agrees = is_plausible && difference <= rate / 512;
   trusted_ticks_ = agrees ? ticks * kMillisecond / duration : 0;
-  ns_per_tick_ = rate;
+  us_per_tick_ = rate;
 }
 
 }  // namespace rollgate

@@ -19,7 +19,7 @@ class TickClock {
   bool Tell(std::uint64_t ticks, Micros& now) const {
     const std::uint64_t gone = ticks - noted_ticks_;
     if (gone >= trusted_ticks_) return false;
-    now = (noted_ns_ + static_cast<std::int64_t>(gone * ns_per_tick_ >> kFraction)) / 1000;
+    now = noted_us_ + static_cast<Micros>((noted_rest_ + gone * us_per_tick_) >> kFraction);
     return true;
   }
 
@@ -27,14 +27,18 @@ class TickClock {
   void Note(std::uint64_t before, std::int64_t ns, std::uint64_t after);
 
  private:
-  static constexpr int kFraction = 32;
+  /// The binary places of what is counted in fractions.
+  static constexpr int kFraction = 40;
 
   void LearnRate(std::uint64_t ticks, std::int64_t ns);
 
   bool has_noted_ = false;
   std::int64_t noted_ns_ = 0;
   std::uint64_t noted_ticks_ = 0;
-  std::uint64_t ns_per_tick_ = 0;    // of the last sample, in units of 2^-kFraction
+  // The noted time once more, so that Tell need not divide: its microseconds and what is beyond.
+  Micros noted_us_ = 0;
+  std::uint64_t noted_rest_ = 0;     // in fractions
+  std::uint64_t us_per_tick_ = 0;    // of the last sample, in fractions
   std::uint64_t trusted_ticks_ = 0;  // how many may be counted; 0 while no rate is believed
 };
 

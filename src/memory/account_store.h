@@ -37,6 +37,13 @@ class AccountStore final : public TableStore<AccountStore<Rules>> {
       JudgeUnknown(id, now, 1, [](const Account&, const Verdict&, const Block&) {});
       return 0;
     }
+    if constexpr (requires(Account account) { account.AttemptOne(now); }) {
+      Account account = AccountOf(place);
+      const Micros time_left = account.AttemptOne(now);
+      Count(time_left == 0);
+      blocks_.Save(table(), place, account.moment(), Block());
+      return time_left;
+    }
     Micros time_left = 0;
     JudgeKnown(place, now, 1,
                [&](const Account& account, const Verdict& verdict, const Block& block) {
