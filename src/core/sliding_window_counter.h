@@ -8,6 +8,7 @@
 #pragma once
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 
@@ -64,9 +65,9 @@ class SlidingWindowCounter : public AlignedRules<P> {
       return BelowAt({Load(i, 0), Load(i, 1), 0}, n, start, window.interval());
     }
 
-    /// Judges and records an attempt of cost 1 under a single window, in the fewest steps; returns
-    /// the time left.
-    Micros AttemptOne(Micros now) {
+    /// Judges and records an attempt of cost 1 under a single window and nothing else, in the
+    /// fewest steps; returns the time left.
+    Micros AttemptOne(Micros now) requires std::same_as<P, SingleWindowPolicy> {
       const Micros at = this->At(now);
       const Micros interval = rules_.windows()[0].interval();
       const std::uint64_t max = rules_.policy().windows()[0].max;
