@@ -173,6 +173,47 @@ TEST(MemoryStoreTable, ARefundedIdIsNearerToExpiry) {
   EXPECT_EQ(limiter.Peek(3, 50).actions_left, 4u);  // dropped
 }
 
+/// Of a group, of a chunk and of several.
+class FullTable : public ::testing::TestWithParam<std::int64_t> {};
+
+TEST_P(FullTable, DropsTheIdNearestToExpiryWhateverHappenedBefore) {
+  const std::int64_t max_keys = GetParam();
+  Limiter limiter({{{kHour, 4}}, 0, false}, static_cast<std::size_t>(max_keys));
+  Random random(5);
+  std::map<std::int64_t, std::vector<Decision>> recorded;  // of each id, the newest last
+  const auto newest = [](const auto& entry) { return entry.second.back().verdict.at; };
+  std::int64_t next_id = 0;
+  for (Micros now = 1; now < 40'000; ++now) {
+    const std::int64_t known = next_id - random.Between(1, max_keys);
+    const auto found = recorded.find(known);
+    if (next_id < max_keys || random.Chance(10)) {
+      if (std::cmp_equal(recorded.size(), max_keys)) {
+        const auto dropped = std::ranges::min_element(recorded, {}, newest);
+        recorded[next_id].push_back(limiter.Attempt(next_id, now));
+        ASSERT_EQ(limiter.Peek(dropped->first, now, 0).windows[0].used, 0u) << now;
+        recorded.erase(dropped);
+      } else {
+        recorded[next_id].push_back(limiter.Attempt(next_id, now));
+      }
+      ++next_id;
+      ASSERT_EQ(limiter.store->stats().keys, recorded.size()) << now;
+    } else if (found != recorded.end() && random.Chance(40)) {
+      // The id's moment is that of the action before again.
+      ASSERT_TRUE(limiter.Refund(known, found->second.back()));
+      found->second.pop_back();
+      if (found->second.empty()) recorded.erase(found);
+    } else if (found != recorded.end()) {
+      const Decision decision = limiter.Attempt(known, now);
+      if (decision.verdict.allowed()) found->second.push_back(decision);
+    }
+  }
+  for (const auto& [id, decisions] : recorded) {
+    ASSERT_EQ(limiter.Peek(id, 40'000, 0).windows[0].used, decisions.size()) << id;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, FullTable, ::testing::Values(1, 14, 700, 3000));
+
 TEST(MemoryStoreTable, TellsOfEachEviction) {
   int told = 0;
   const auto store = CreateMemoryStore(Policy({{{kSecond, 1}}, 0, true}),
