@@ -154,10 +154,7 @@ for w = 1, window_count do
   -- algorithm needs and keeps.
   -- PLACE: A WINDOW
 end
-local has_blocks, lengths = block_lengths ~= '', {}
-if has_blocks then
-  for length in string.gmatch(block_lengths, '%d+') do lengths[#lengths + 1] = length + 0 end
-end
+local has_blocks = block_lengths ~= ''
 local is_plain = window_count == 1 and min_difference == 0 and not has_blocks
 
 -- The state at hand, together with what is in `windows`: the moment of the newest recorded attempt,
@@ -165,8 +162,8 @@ local is_plain = window_count == 1 and min_difference == 0 and not has_blocks
 local newest, incarnation, block_until, offences
 
 -- Sets
---   GENERAL_FORM, WINDOW, WINDOW_BYTES   its form, the numbers of a window there for struct.pack, and
---                          how many bytes they are
+--   GENERAL_FORM           its form
+--   WINDOW, WINDOW_BYTES   the numbers of a window there, for struct.pack; how many bytes those are
 --   CLAMPS                 whether time is taken as no earlier than `newest`
 --   used(window, at)       how much of the window is used
 --   below(window, n, at)   how long after `at` less than n is used; 0 or less: it is already
@@ -252,6 +249,8 @@ for i = done + 1, key_count do
       is_changed = true
     end
     if has_blocks and blocked ~= 0 and blocked ~= 4 then
+      local lengths = {}
+      for length in string.gmatch(block_lengths, '%d+') do lengths[#lengths + 1] = length + 0 end
       if at >= block_until + longest_window then offences = 0 end
       offences = min(offences + 1, #lengths)
       block_until = at + lengths[offences]
