@@ -1,6 +1,7 @@
 -- The frame of scripts that keep a few numbers for each window: the questions, answers and writes.
--- An algorithm's own file has three parts, which stand at the lines of PLACE below. What they are
--- to do is told there.
+-- An algorithm's own file has a part for each line of PLACE below, where what that is to do is told.
+-- They are code in line, for functions, which Lua makes anew in each call of a script, take longer
+-- to make than all that they do here. Those of a script use few variables from outside.
 --
 -- KEYS     one state each, of one policy; a key may occur more than once. Judged in their order.
 -- ARGV[1]  'attempt', 'peek' or 'refund'
@@ -96,12 +97,11 @@ local function multiply_divide(x, y, z) -- luacheck: ignore 211
   return quotient, remainder
 end
 
--- The algorithm's constants, and what both of its other parts need.
+-- The algorithm's constants, and what several of its other parts need.
 -- PLACE: FIRST
 
--- The commonest case in the fewest steps: attempts under a single window and nothing else. No
--- function is made before, for that takes as long as all the rest. Ends before the first state that
--- needs more care.
+-- The commonest case in the fewest steps: attempts under a single window and nothing else. Ends
+-- before the first state that needs more care.
 local done = 0
 if is_attempt and min_difference == '0' and block_lengths == '' and not further then
   for i = 1, key_count do
@@ -141,8 +141,7 @@ if is_attempt and min_difference == '0' and block_lengths == '' and not further 
   if done == key_count then return reply end
 end
 
--- From here on: any policy, any state, any question. Written out too, but for what is asked several
--- times: a function takes as long to make as two or three calls of it, and nothing is asked often.
+-- From here on: any policy, any state, any question.
 min_difference = min_difference + 0
 local windows, window_count = {}, (#ARGV - 7) / 2
 local longest_window, largest_max = 0, 0 -- luacheck: ignore 231
