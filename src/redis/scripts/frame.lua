@@ -1,7 +1,7 @@
 -- The frame of scripts that keep a few numbers for each window: the questions, answers and writes.
--- An algorithm's own file has a part for each line of PLACE below, where what that is to do is told.
--- They are code in line, for functions, which Lua makes anew in each call of a script, take longer
--- to make than all that they do here. Those of a script use few variables from outside.
+-- An algorithm's own file has a part for each line of PLACE below; what it is to do is told there.
+-- Parts are code in line, for functions take long to make, anew in each call of a script: the more
+-- variables from outside they use the longer. Those that there are use few.
 --
 -- KEYS     one state each, of one policy; a key may occur more than once. Judged in their order.
 -- ARGV[1]  'attempt', 'peek' or 'refund'
