@@ -359,6 +359,26 @@ describe('the state of an id', () => {
         }
       });
     });
+
+    test.each(EACH_FORM)(
+      '%s with %s: the other keys of a call are judged',
+      async (_a, _f, policy) => {
+        const keys = [KEY, 'other', KEY, 'other'];
+        for (const [detail, length] of [
+          ['brief', 1],
+          ['full', 7 + 2 * policy.limits.length],
+        ]) {
+          await redis.rpush(KEY, 'a');
+          const [sha1, , , ...words] = argumentsOf(policy, 'attempt', detail, START_US, 1);
+          const reply = await redis.evalsha(sha1, keys.length, ...keys, ...words);
+          expect(reply).toHaveLength(keys.length * length);
+          const firsts = keys.map((_, i) => reply[i * length]);
+          expect(firsts).toEqual([-1, 0, -1, policy.minDifference > 0 ? expect.any(Number) : 0]);
+          expect(await redis.lrange(KEY, 0, -1)).toEqual(['a']);
+          await redis.flushall();
+        }
+      },
+    );
   });
 
   describe('that may not be read', () => {
