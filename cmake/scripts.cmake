@@ -5,11 +5,14 @@
 # places in the frame. lib/redis/script.js does the same.
 function(rollgate_put_in_frame variable frame)
   set(rest "${${variable}}")
-  foreach(place IN ITEMS FIRST "ONE WINDOW" "ANY POLICY")
-    # A part ends where the next one begins.
+  set(place FIRST)
+  while(place)
+    # A part ends where the next one begins, which names its place.
     set(part "${rest}")
-    string(REGEX MATCH "\n-- PART: [^\n]*\n" border "${rest}")
+    set(next_place "")
+    string(REGEX MATCH "\n-- PART: ([^\n]*)\n" border "${rest}")
     if(border)
+      set(next_place "${CMAKE_MATCH_1}")
       string(FIND "${rest}" "${border}" end)
       string(LENGTH "${border}" length)
       math(EXPR next "${end} + ${length}")
@@ -19,7 +22,8 @@ function(rollgate_put_in_frame variable frame)
     endif()
     string(REGEX REPLACE "[ ]*-- PLACE: ${place}\n" "@part@" frame "${frame}")
     string(REPLACE "@part@" "${part}" frame "${frame}")
-  endforeach()
+    set(place "${next_place}")
+  endwhile()
   set(${variable} "${frame}" PARENT_SCOPE)
 endfunction()
 

@@ -11,8 +11,8 @@ const FOLDER = path.join(__dirname, '../../src/redis/scripts');
 
 /** How a file begins that is no whole script but the parts of one, and where they stand in the frame. */
 const IN_FRAME = '-- In frame.lua:';
-const PART = /^-- PART: .*\n/m;
-const PLACE = /^ *-- PLACE: .*\n/m;
+const PART = /^-- PART: (.*)\n/m;
+const PLACE = /^ *-- PLACE: (.*)\n/gm;
 
 const read = (name) => fs.readFileSync(path.join(FOLDER, `${name}.lua`), 'utf8');
 
@@ -20,7 +20,10 @@ const read = (name) => fs.readFileSync(path.join(FOLDER, `${name}.lua`), 'utf8')
 function sourceOf(algorithm) {
   const own = read(algorithm.replaceAll('-', '_'));
   if (!own.startsWith(IN_FRAME)) return own;
-  return own.split(PART).reduce((whole, part) => whole.replace(PLACE, () => part), read('frame'));
+  const [first, ...named] = own.split(PART); // a name before each text
+  const textOf = { FIRST: first };
+  for (let i = 0; i < named.length; i += 2) textOf[named[i]] = named[i + 1];
+  return read('frame').replace(PLACE, (_, place) => textOf[place]);
 }
 
 /** By the name of the algorithm: `source`, and the `sha1` that servers know it by. */

@@ -26,12 +26,15 @@ const policyOf = (algorithm, changes) => ({
 
 const window = (interval, maxInInterval) => ({ limits: [{ interval, maxInInterval }] });
 
-function run({ algorithm, countBlocked, minDifference, blockFor, limits }, ...words) {
+function argumentsOf(policy, ...words) {
+  const { algorithm, countBlocked, minDifference, blockFor, limits } = policy;
   const windows = limits.flatMap(({ interval, maxInInterval }) => [interval, maxInInterval]);
   const { sha1 } = SCRIPTS[algorithm];
-  const policy = [countBlocked ? 1 : 0, minDifference, blockFor.join(), ...windows];
-  return redis.evalsha(sha1, 1, KEY, ...words, ...policy);
+  const told = [countBlocked ? 1 : 0, minDifference, blockFor.join(), ...windows];
+  return [sha1, 1, KEY, ...words, ...told];
 }
+
+const run = (policy, ...words) => redis.evalsha(...argumentsOf(policy, ...words));
 
 const attempt = (policy, now = '', cost = 1) => run(policy, 'attempt', 'full', now, cost);
 const peek = (policy, now = '', cost = 1) => run(policy, 'peek', 'full', now, cost);
@@ -172,6 +175,11 @@ describe('the state of an id', () => {
     await expectTtlOf(101 * MINUTE, name);
   });
 
+  test.each(ALGORITHMS)('of %s lives while minDifference matters', async (name) => {
+    await attempt(policyOf(name, { minDifference: 5 * MINUTE }));
+    await expectTtlOf(5 * MINUTE, name);
+  });
+
   test.each(ALGORITHMS)('of %s takes an offence that the policy knows no more', async (name) => {
     const lengths = (...blockFor) => policyOf(name, { ...window(MINUTE, 1), blockFor });
     const three = lengths(MINUTE, MINUTE, MINUTE);
@@ -274,6 +282,15 @@ describe('the state of an id', () => {
       });
     });
 
+    test('gcra takes as many parts of a us as there are of its own', async () => {
+      const blockFor = [MINUTE];
+      await attempt(policyOf('gcra', { ...window(998_000, 999), blockFor }), START_US);
+      const unitsOf = async () => (await redis.getBuffer(KEY)).readUInt16LE(35);
+      expect(await unitsOf()).toBeGreaterThan(6);
+      await attempt(policyOf('gcra', { ...window(MINUTE, 3), blockFor }), START_US);
+      expect(await unitsOf()).toBeLessThan(3);
+    });
+
     test('a block is dropped with blockFor', async () => {
       for (const algorithm of ALGORITHMS) {
         const policy = policyOf(algorithm, { ...window(1_000_000, 1), blockFor: [100 * MINUTE] });
@@ -303,6 +320,10 @@ describe('the state of an id', () => {
       Buffer.concat([bytes(0xb0), zeros(10)]),
       Buffer.concat([bytes(0xb8), zeros(40)]),
       Buffer.concat([bytes(0xba, 1, 0), Buffer.alloc(36, 0x7f)]),
+      // No moment of an attempt, none of a block, and windows that are not of one size.
+      Buffer.concat([bytes(0xba, 1), zeros(9), Buffer.alloc(8, 0x7f), zeros(18)]),
+      Buffer.concat([bytes(0xba, 1), zeros(17), Buffer.alloc(8, 0x7f), zeros(10)]),
+      Buffer.concat([bytes(0xba, 2), zeros(25 + 15)]),
       Buffer.concat([bytes(0x44), Buffer.alloc(17, 0x20)]),
       Buffer.concat([bytes(0xff, 0xfe), zeros(10)]),
     ];
@@ -338,6 +359,42 @@ describe('the state of an id', () => {
         }
       });
     });
+
+    test.each(EACH_FORM)(
+      '%s with %s: the other keys of a call are judged',
+      async (_a, _f, policy) => {
+        const keys = [KEY, 'other', KEY, 'other'];
+        for (const [detail, length] of [
+          ['brief', 1],
+          ['full', 7 + 2 * policy.limits.length],
+        ]) {
+          await redis.rpush(KEY, 'a');
+          const [sha1, , , ...words] = argumentsOf(policy, 'attempt', detail, START_US, 1);
+          const reply = await redis.evalsha(sha1, keys.length, ...keys, ...words);
+          expect(reply).toHaveLength(keys.length * length);
+          const firsts = keys.map((_, i) => reply[i * length]);
+          expect(firsts).toEqual([-1, 0, -1, policy.minDifference > 0 ? expect.any(Number) : 0]);
+          expect(await redis.lrange(KEY, 0, -1)).toEqual(['a']);
+          await redis.flushall();
+        }
+      },
+    );
+  });
+
+  describe('that may not be read', () => {
+    const some = EACH_FORM.filter(([algorithm]) => algorithm !== LOG);
+    test.each(some)('of %s with %s: that is an error', async (_a, _f, policy) => {
+      await redis.call('ACL', 'SETUSER', 'unread', 'on', 'nopass', '~*', '+@all', '-get');
+      const other = new Redis(server.url, { username: 'unread', password: 'any' });
+      try {
+        for (const operation of ['attempt', 'peek']) {
+          const words = argumentsOf(policy, operation, 'brief', START_US, 1);
+          await expect(other.evalsha(...words)).rejects.toThrow(/permissions|can't run/);
+        }
+      } finally {
+        other.disconnect();
+      }
+    });
   });
 
   describe('refunds', () => {
@@ -352,6 +409,17 @@ describe('the state of an id', () => {
         expect((await peek(policy, START_US, 0))[7]).toBe(0);
         await redis.del(KEY);
       }
+    });
+
+    test('gcra with blocks: time is no earlier than the newest attempt', async () => {
+      const policy = policyOf('gcra', { blockFor: [MINUTE] });
+      const emission = MINUTE / 3;
+      const first = await attempt(policy, START_US - emission / 2);
+      await attempt(policy, START_US);
+      // The clock is back where more of the first had not leaked than when the second came.
+      await attempt(policy, START_US - emission / 4);
+      expect(await refund(policy, first, START_US - emission / 4)).toBe(1);
+      expect((await peek(policy, START_US, 0)).slice(7)).toEqual([2, emission]);
     });
 
     test('gcra: not what has leaked, and only what has not', async () => {

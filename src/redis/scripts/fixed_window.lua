@@ -39,63 +39,57 @@ local END_OF_TICKS = TICK * (2 ^ 40 - 1)
     used = min(count, max)
     wait = count >= max and reset or 0
 
+-- PART: A WINDOW
+  windows[w] = { max = most, interval = length, count = 0 }
+
 -- PART: ANY POLICY
+local GENERAL_FORM, WINDOW, WINDOW_BYTES, CLAMPS = GENERAL_FORMS, '<I7', 7, true
 local floor = math.floor
-local counts = {}
-local cap = NARROW
-for i = 1, window_count do
-  if maxes[i] >= NARROW then cap = LATEST - 1 end
+local cap = largest_max >= NARROW and LATEST - 1 or NARROW
+
+local function used(window, at)
+  local length = window.interval
+  return floor(at / length) == floor(newest / length) and window.count or 0
 end
 
-local function count_at(i, at)
-  local is_same = newest and floor(at / intervals[i]) == floor(newest / intervals[i])
-  return is_same and counts[i] or 0
+local function below(window, n, at)
+  return used(window, at) < n and 0 or window.interval - at % window.interval
 end
 
-local algorithm = {
-  general_form = GENERAL_FORMS,
-  window_format = 'I7',
-  new_incarnation = function() return server_time % INCARNATIONS end,
-  clamps = true,
+-- PART: READ WINDOW
+    window.count = from and unpack_bytes(WINDOW, bytes, from) or 0
 
-  open_compact = function(bytes)
-    if #bytes ~= COMPACT_BYTES or string.byte(bytes) ~= FORM then return false end
-    local _, ticks
-    _, incarnation, counts[1], ticks = unpack_bytes(COMPACT, bytes)
-    newest = ticks * TICK
-    return true
-  end,
+-- PART: READ COMPACT
+    if form == FORM and #bytes == COMPACT_BYTES then
+      local _, life, count, ticks = unpack_bytes(COMPACT, bytes)
+      incarnation, newest, windows[1].count = life, ticks * TICK, count
+    elseif server_time then
+      incarnation = server_time % INCARNATIONS
+    end
 
-  compact = function()
-    if cap > NARROW or interval < TICK or newest < 0 or newest >= END_OF_TICKS then return nil end
-    local start = newest - newest % interval
-    return pack_bytes(COMPACT, FORM, incarnation, min(counts[1], NARROW), ceil(start / TICK))
-  end,
-
-  new_window = function(i) counts[i] = 0 end,
-  take_window = function(i, count) counts[i] = count end,
-  window_numbers = function(i) return counts[i] end,
-
-  used = count_at,
-
-  below = function(i, n, at)
-    return count_at(i, at) < n and 0 or intervals[i] - at % intervals[i]
-  end,
-
-  record = function(at)
-    for i = 1, window_count do counts[i] = min(count_at(i, at) + cost, cap) end
-  end,
-
-  refund = function(at, of)
-    if of ~= incarnation then return false end
-    local found = false
-    for i = 1, window_count do
-      if count_at(i, at) > 0 then
-        counts[i], found = max_of(0, counts[i] - cost), true
+-- PART: REFUND
+    for w = 1, window_count do
+      local window = windows[w]
+      if of == incarnation and used(window, at) > 0 then
+        window.count, is_changed = max_of(0, window.count - cost), true
       end
     end
-    return found
-  end,
 
-  lifetime = function() return newest and newest + longest_window - now or 0 end,
-}
+-- PART: RECORD
+      for w = 1, window_count do
+        local window = windows[w]
+        window.count = min(used(window, at) + cost, cap)
+      end
+
+-- PART: LIFETIME
+    lifetime = newest + longest_window - now
+
+-- PART: WRITE COMPACT
+        if cap == NARROW and interval >= TICK and newest >= 0 and newest < END_OF_TICKS then
+          local start = newest - newest % interval
+          local count = min(windows[1].count, NARROW)
+          after = pack_bytes(COMPACT, FORM, incarnation, count, ceil(start / TICK))
+        end
+
+-- PART: WRITE WINDOW
+          after = after .. pack_bytes(WINDOW, window.count)

@@ -1,6 +1,7 @@
 -- The frame of scripts that keep a few numbers for each window: the questions, answers and writes.
--- An algorithm's own file has three parts, which stand at the lines of PLACE below. What they are
--- to do is told there.
+-- An algorithm's own file has a part for each line of PLACE below; what it is to do is told there.
+-- Parts are code in line, for functions take long to make, anew in each call of a script: the more
+-- variables from outside they use the longer. Those that there are use few.
 --
 -- KEYS     one state each, of one policy; a key may occur more than once. Judged in their order.
 -- ARGV[1]  'attempt', 'peek' or 'refund'
@@ -30,7 +31,7 @@
 local COMPACT_FORMS, GENERAL_FORMS, END_OF_FORMS = 0xB0, 0xB8, 0xC0 -- where each kind begins
 -- form, windows, offences, incarnation, newest, block until
 local HEADER, HEADER_BYTES = '<BI2BI7i8i8', 27
-local NONE = -2 ^ 62 -- stands for a moment that there is not
+local NONE = -2 ^ 62 -- stands for a moment that there is not, and is long past
 local LATEST = 2 ^ 53 -- times are within what a number tells exactly, back and forth
 local NARROW = 2 ^ 24 - 1 -- luacheck: ignore 211 (the most that three bytes can count)
 
@@ -58,6 +59,9 @@ local base_of_ends = server_time and server_time / 1000 + 1000 -- in ms; '%d' ro
 local reply = {}
 -- The states of an attempt are read at once; what was written since then is in `written`.
 local read, written = nil, {}
+if is_attempt then
+  read = key_count == 1 and { redis.pcall('GET', keys[1]) } or call('MGET', unpack(keys))
+end
 
 -- Somebody may have taken a key's time to live away. Who writes sets it; where nothing is written,
 -- one key of a call is looked after, each in its turn.
@@ -93,15 +97,13 @@ local function multiply_divide(x, y, z) -- luacheck: ignore 211
   return quotient, remainder
 end
 
--- The algorithm's constants, and what both of its other parts need.
+-- The algorithm's constants, and what several of its other parts need.
 -- PLACE: FIRST
 
--- The commonest case in the fewest steps: attempts under a single window and nothing else. No
--- function is made before, for that takes as long as all the rest. Ends before the first state that
--- needs more care.
+-- The commonest case in the fewest steps: attempts under a single window and nothing else. Ends
+-- before the first state that needs more care.
 local done = 0
 if is_attempt and min_difference == '0' and block_lengths == '' and not further then
-  read = key_count == 1 and { redis.pcall('GET', keys[1]) } or call('MGET', unpack(keys))
   for i = 1, key_count do
     local key = keys[i]
     local bytes = written[key] or read[i]
@@ -139,249 +141,192 @@ if is_attempt and min_difference == '0' and block_lengths == '' and not further 
   if done == key_count then return reply end
 end
 
--- From here on: any policy, any state.
+-- From here on: any policy, any state, any question.
 min_difference = min_difference + 0
-local intervals, maxes, window_count = {}, {}, (#ARGV - 7) / 2
-local longest_window = 0
-for i = 1, window_count do
-  intervals[i], maxes[i] = tonumber(ARGV[6 + 2 * i]), tonumber(ARGV[7 + 2 * i])
-  longest_window = max_of(longest_window, intervals[i])
+local windows, window_count = {}, (#ARGV - 7) / 2
+local longest_window, largest_max = 0, 0 -- luacheck: ignore 231
+for w = 1, window_count do
+  local length, most = ARGV[6 + 2 * w] + 0, ARGV[7 + 2 * w] + 0
+  if length > longest_window then longest_window = length end
+  if most > largest_max then largest_max = most end
+  -- Makes windows[w] of an interval `length` and a max `most`: a table with `max` and with what the
+  -- algorithm needs and keeps.
+  -- PLACE: A WINDOW
 end
-local lengths = {}
-for length in string.gmatch(block_lengths, '%d+') do lengths[#lengths + 1] = tonumber(length) end
-local is_plain = window_count == 1 and min_difference == 0 and #lengths == 0
+local has_blocks = block_lengths ~= ''
+local is_plain = window_count == 1 and min_difference == 0 and not has_blocks
 
--- The state at hand: the moment of the newest recorded attempt, the life that the id is in, and the
--- end of the newest block.
+-- The state at hand, together with what is in `windows`: the moment of the newest recorded attempt,
+-- the life that the id is in, the end of the newest block, and which offence that was for.
 local newest, incarnation, block_until, offences
 
--- A table `algorithm` of
---   general_form, window_format   its form, and the numbers of a window for struct.pack
---   new_incarnation()             for an id that has done nothing
---   clamps                        whether time is taken as no earlier than `newest`
---   open_compact(bytes)           takes the compact form, sets newest and incarnation; or false
---   compact()                     the compact form of the state at hand, where there is one
---   new_window(i), take_window(i, ...), window_numbers(i)   a window's numbers
---   used(i, at)                   how much of window i is used
---   below(i, n, at)               how long after `at` less than n is used; 0 or less: it is already
---   record(at)                    records the cost
---   refund(at, incarnation)       takes back what an attempt recorded; whether there was anything
---   lifetime()                    how long from `now` on the windows matter
+-- Sets
+--   GENERAL_FORM           its form
+--   WINDOW, WINDOW_BYTES   the numbers of a window there, for struct.pack; how many bytes those are
+--   CLAMPS                 whether time is taken as no earlier than `newest`
+--   used(window, at)       how much of the window is used
+--   below(window, n, at)   how long after `at` less than n is used; 0 or less: it is already
 -- PLACE: ANY POLICY
 
-local used_at, below = algorithm.used, algorithm.below
-local window_format = '<' .. algorithm.window_format
-local window_bytes = struct.size(window_format)
-
--- When the key of a state ends that matters for so long.
-local function end_of(lifetime)
-  return format('%d', base_of_ends + max_of(0, ceil(lifetime / 1000)))
-end
-
--- Writes a state that matters for so long; false if the key holds something else, which reading has
--- not shown.
-local function write(key, bytes, exists, lifetime)
-  local ends_at = end_of(lifetime)
-  if exists then
-    call('SET', key, bytes, 'PXAT', ends_at)
-  elseif not call('SET', key, bytes, 'PXAT', ends_at, 'NX') then
-    return false
-  end
-  written[key] = bytes
-  return true
-end
-
-local function repair_ttl(i, lifetime)
-  if i == looked_after and call('PTTL', keys[i]) < 0 then
-    call('PEXPIREAT', keys[i], end_of(lifetime))
-  end
-end
-
--- The state of an id that has done nothing.
-local function open_new()
-  newest, block_until, offences = nil, nil, 0
-  incarnation = server_time and algorithm.new_incarnation() or 0
-  for i = 1, window_count do algorithm.new_window(i) end
-end
-
 local function is_moment(moment, latest)
-  return moment == NONE or math.abs(moment) <= latest
+  return moment == NONE or (moment <= latest and moment >= -latest)
 end
 
--- Whether it is the general form of an algorithm, `size` bytes for each window.
-local function is_general(bytes, size)
-  if #bytes <= HEADER_BYTES then return false end
-  local form, windows, _, _, last, block = unpack_bytes(HEADER, bytes)
-  if form < GENERAL_FORMS or form >= END_OF_FORMS or windows == 0 then return false end
-  local of_windows = #bytes - HEADER_BYTES
-  if of_windows % windows ~= 0 or (size and of_windows ~= windows * size) then return false end
-  return is_moment(last, LATEST) and is_moment(block, 2 * LATEST)
-end
-
--- Takes the general form; under other limits, the windows that have a counterpart.
-local function open_general(bytes)
-  if string.byte(bytes) ~= algorithm.general_form then return false end
-  if not is_general(bytes, window_bytes) then return false end
-  local windows, _
-  _, windows, offences, incarnation, newest, block_until = unpack_bytes(HEADER, bytes)
-  if newest == NONE then newest = nil end
-  if block_until == NONE or #lengths == 0 then block_until, offences = nil, 0 end
-  for i = 1, min(windows, window_count) do
-    local first = HEADER_BYTES + (i - 1) * window_bytes + 1
-    algorithm.take_window(i, unpack_bytes(window_format, bytes, first))
-  end
-  return true
-end
-
--- Whether it is a log as sliding_window_log.lua writes it.
-local function is_log(bytes)
-  if #bytes < 18 then return false end
-  local form, displaced, _, _, last = unpack_bytes('<BBI4I4i8', bytes)
-  return form >= 0x44 and form < 0x60 and form % 8 >= 4 and displaced <= 1
-    and is_moment(last, LATEST)
-end
-
-local function is_of_another_algorithm(bytes)
-  local form = string.byte(bytes)
-  if form < COMPACT_FORMS or form >= END_OF_FORMS then return is_log(bytes) end
-  if form < GENERAL_FORMS then return #bytes >= 12 and #bytes <= 20 end
-  return is_general(bytes)
-end
-
--- Takes the state from what a key holds; false if that is none. Another algorithm's is begun anew.
-local function open(bytes)
-  open_new()
-  if not bytes then return true end
-  if bytes == '' then return false end
-  return algorithm.open_compact(bytes) or open_general(bytes) or is_of_another_algorithm(bytes)
-end
-
-local function encode()
-  local compact = is_plain and algorithm.compact()
-  if compact then return compact end
-  local parts = {
-    pack_bytes(HEADER, algorithm.general_form, window_count, offences, incarnation,
-      newest or NONE, block_until or NONE),
-  }
-  for i = 1, window_count do
-    parts[i + 1] = pack_bytes(window_format, algorithm.window_numbers(i))
-  end
-  return table.concat(parts)
-end
-
--- How long from `now` on the state at hand matters.
-local function lifetime_now()
-  local lifetime = algorithm.lifetime()
-  if newest and min_difference > 0 then
-    lifetime = max_of(lifetime, newest + min_difference - now)
-  end
-  if block_until then lifetime = max_of(lifetime, block_until + longest_window - now) end
-  return lifetime
-end
-
--- How long from `now` until an attempt of cost `places` passes.
-local function wait_for(places, at)
-  local wait = 0
-  if places > 0 then
-    if newest and min_difference > 0 then wait = newest + min_difference - at end
-    for i = 1, window_count do
-      wait = max_of(wait, below(i, maxes[i] - places + 1, at))
-    end
-  end
-  if block_until then wait = max_of(wait, block_until - at) end
-  return wait <= 0 and 0 or wait + (at - now)
-end
-
-local function start_block(at)
-  if block_until and at >= block_until + longest_window then offences = 0 end
-  offences = min(offences + 1, #lengths)
-  block_until = at + lengths[offences]
-end
-
--- Judges the attempt, and does to the state at hand what it does. Tells why it is blocked, the
--- moment, and whether anything changed.
-local function judge()
-  local at = now
-  if algorithm.clamps and newest and newest > now then at = newest end
-  if block_until and at < block_until then return 4, at, false end
-  local by_count, by_min_difference = 0, 0
-  if cost > 0 then
-    if newest and min_difference > 0 and at - newest < min_difference then by_min_difference = 2 end
-    for i = 1, window_count do
-      if below(i, maxes[i] - cost + 1, at) > 0 then by_count = 1 end
-    end
-  end
-  local blocked = by_count + by_min_difference
-  local records = cost > 0 and (blocked == 0 or count_blocked)
-  if records then
-    algorithm.record(at)
-    newest = newest and max_of(newest, at) or at
-  end
-  local starts_block = blocked ~= 0 and #lengths > 0
-  if starts_block then start_block(at) end
-  return blocked, at, records or starts_block
-end
-
--- Writes a full reply from place `first` on.
-local function describe(first, blocked, time_left, at)
-  local actions_left, reset_in
-  for i = 1, window_count do
-    local used = min(used_at(i, at), maxes[i])
-    local window_reset = used == 0 and 0 or below(i, used, at) + (at - now)
-    local remaining = maxes[i] - used
-    if not actions_left or remaining < actions_left then
-      actions_left, reset_in = remaining, window_reset
-    elseif remaining == actions_left and window_reset > reset_in then
-      reset_in = window_reset
-    end
-    reply[first + 5 + 2 * i], reply[first + 6 + 2 * i] = used, window_reset
-  end
-  reply[first], reply[first + 1], reply[first + 2] = blocked, time_left, actions_left
-  reply[first + 3] = blocked == 0 and reset_in or time_left
-  reply[first + 4], reply[first + 5], reply[first + 6] = wait_for(1, at), at, incarnation
-end
-
--- What the key holds; a table if that is no string.
-local function get(key)
-  local bytes = redis.pcall('GET', key)
-  local is_failure = type(bytes) == 'table' and not string.find(bytes.err, '^WRONGTYPE')
-  return is_failure and call('GET', key) or bytes -- raises
-end
-
--- Takes back what an attempt recorded.
-local function refund(key)
-  local bytes = get(key)
-  if type(bytes) == 'table' or not open(bytes) then return -1 end
-  local at, of = string.match(detail, '(.*),(.*)')
-  if not bytes or not algorithm.refund(at + 0, of + 0) then return 0 end
-  write(key, encode(), true, lifetime_now())
-  return 1
-end
-
-if operation == 'refund' then return { refund(keys[1]) } end
-
-if is_attempt and done == 0 then read = call('MGET', unpack(keys)) end
 local reply_length = is_full and 7 + 2 * window_count or 1
 for i = done + 1, key_count do
-  local first = (i - 1) * reply_length + 1
   local key = keys[i]
-  local bytes = is_attempt and (written[key] or read[i])
-  if not is_attempt or type(bytes) == 'table' then bytes = get(key) end
-  local is_state = type(bytes) ~= 'table' and open(bytes)
-  if is_state then
-    local blocked, at, is_changed = judge()
-    if is_attempt and is_changed then
-      is_state = write(key, encode(), bytes, lifetime_now())
-    elseif is_attempt then
-      repair_ttl(i, lifetime_now())
+  local bytes
+  if read then bytes = written[key] or read[i] else bytes = redis.pcall('GET', key) end
+  if type(bytes) == 'table' and not string.find(bytes.err, '^WRONGTYPE') then
+    bytes = call('GET', key) -- raises
+  end
+
+  -- What the key holds: nothing, a state, or neither. Another algorithm's state is begun anew, and
+  -- one under other limits keeps the windows that have a counterpart, `known` of them.
+  local is_state, known, form = not bytes, 0, nil
+  newest, incarnation, block_until, offences = NONE, 0, NONE, 0
+  if type(bytes) == 'string' and bytes ~= '' then
+    form = string.byte(bytes)
+    if form >= GENERAL_FORMS and form < END_OF_FORMS then
+      if #bytes > HEADER_BYTES then
+        local _, count, offence, life, last, block = unpack_bytes(HEADER, bytes)
+        local size = (#bytes - HEADER_BYTES) / count
+        is_state = count > 0 and size % 1 == 0 and is_moment(last, LATEST)
+          and is_moment(block, 2 * LATEST)
+        if is_state and form == GENERAL_FORM and size == WINDOW_BYTES then
+          known, incarnation, newest = min(count, window_count), life, last
+          if has_blocks and block ~= NONE then block_until, offences = block, offence end
+        end
+      end
+    elseif form >= COMPACT_FORMS and form < GENERAL_FORMS then
+      is_state = #bytes >= 12 and #bytes <= 20
+    elseif #bytes >= 18 then
+      -- A log as sliding_window_log.lua writes it.
+      local _, displaced, _, _, last = unpack_bytes('<BBI4I4i8', bytes)
+      is_state = form >= 0x44 and form < 0x60 and form % 8 >= 4 and displaced <= 1
+        and is_moment(last, LATEST)
     end
-    if is_state then
-      local time_left = blocked == 0 and 0 or wait_for(cost, at)
-      if is_full then describe(first, blocked, time_left, at) else reply[first] = time_left end
+  end
+  for w = 1, window_count do
+    local window = windows[w]
+    local from = w <= known and HEADER_BYTES + (w - 1) * WINDOW_BYTES + 1
+    -- Takes what the window keeps from `bytes`, at `from`; false if it has kept nothing.
+    -- PLACE: READ WINDOW
+  end
+  if known == 0 then
+    -- Takes the state at hand from the compact form, where that is in `bytes`; else sets
+    -- `incarnation` to that of an id that has done nothing, if there is a server_time.
+    -- PLACE: READ COMPACT
+  end
+
+  local at, blocked, is_changed = now, 0, false
+  if is_state and operation == 'refund' then
+    local of
+    at, of = string.match(detail, '(.*),(.*)')
+    at, of = at + 0, of + 0
+    -- Takes back what an attempt recorded at `at`, in the incarnation `of`; sets is_changed if
+    -- there was anything.
+    -- PLACE: REFUND
+  elseif is_state then
+    if CLAMPS and newest > now then at = newest end
+    if at < block_until then
+      blocked = 4
+    elseif cost > 0 then
+      if min_difference > 0 and at - newest < min_difference then blocked = 2 end
+      for w = 1, window_count do
+        local window = windows[w]
+        if below(window, window.max - cost + 1, at) > 0 then
+          blocked = blocked + 1
+          break
+        end
+      end
     end
+    if cost > 0 and (blocked == 0 or (count_blocked and blocked ~= 4)) then
+      -- Records the cost at `at`.
+      -- PLACE: RECORD
+      if at > newest then newest = at end
+      is_changed = true
+    end
+    if has_blocks and blocked ~= 0 and blocked ~= 4 then
+      local lengths = {}
+      for length in string.gmatch(block_lengths, '%d+') do lengths[#lengths + 1] = length + 0 end
+      if at >= block_until + longest_window then offences = 0 end
+      offences = min(offences + 1, #lengths)
+      block_until = at + lengths[offences]
+      is_changed = true
+    end
+  end
+
+  if is_state and operation ~= 'peek' and (is_changed or i == looked_after) then
+    local lifetime
+    -- Sets how long from `now` on the windows matter.
+    -- PLACE: LIFETIME
+    if min_difference > 0 then lifetime = max_of(lifetime, newest + min_difference - now) end
+    lifetime = max_of(0, lifetime, block_until + longest_window - now)
+    local ends_at = format('%d', base_of_ends + ceil(lifetime / 1000))
+    if is_changed then
+      local after
+      if is_plain then
+        -- Sets `after` to the compact form of the state at hand, if it has one.
+        -- PLACE: WRITE COMPACT
+      end
+      if not after then
+        after = pack_bytes(HEADER, GENERAL_FORM, window_count, offences, incarnation, newest,
+          block_until)
+        for w = 1, window_count do
+          local window = windows[w]
+          -- Puts what the window keeps at the end of `after`.
+          -- PLACE: WRITE WINDOW
+        end
+      end
+      if bytes then
+        call('SET', key, after, 'PXAT', ends_at)
+      else
+        is_state = call('SET', key, after, 'PXAT', ends_at, 'NX') -- for reading shows no lists
+      end
+      if is_state and key_count > 1 then written[key] = after end
+    elseif is_attempt and call('PTTL', key) < 0 then
+      call('PEXPIREAT', key, ends_at)
+    end
+  end
+
+  local first, late, time_left = (i - 1) * reply_length + 1, at - now, 0
+  if blocked ~= 0 then
+    if cost > 0 then
+      if min_difference > 0 then time_left = newest + min_difference - at end
+      for w = 1, window_count do
+        local window = windows[w]
+        time_left = max_of(time_left, below(window, window.max - cost + 1, at))
+      end
+    end
+    time_left = max_of(time_left, block_until - at) + late
   end
   if not is_state then
     for place = first, first + reply_length - 1 do reply[place] = -1 end
+  elseif operation == 'refund' then
+    reply[first] = is_changed and 1 or 0
+  elseif not is_full then
+    reply[first] = time_left
+  else
+    local wait, actions_left, reset_in = max_of(0, block_until - at), nil, nil
+    if min_difference > 0 then wait = max_of(wait, newest + min_difference - at) end
+    for w = 1, window_count do
+      local window = windows[w]
+      wait = max_of(wait, below(window, window.max, at))
+      local used_now = min(used(window, at), window.max)
+      local window_reset = used_now == 0 and 0 or below(window, used_now, at) + late
+      local remaining = window.max - used_now
+      if not actions_left or remaining < actions_left then
+        actions_left, reset_in = remaining, window_reset
+      elseif remaining == actions_left and window_reset > reset_in then
+        reset_in = window_reset
+      end
+      reply[first + 5 + 2 * w], reply[first + 6 + 2 * w] = used_now, window_reset
+    end
+    reply[first], reply[first + 1], reply[first + 2] = blocked, time_left, actions_left
+    reply[first + 3] = blocked == 0 and reset_in or time_left
+    reply[first + 4] = wait > 0 and wait + late or 0
+    reply[first + 5], reply[first + 6] = at, incarnation
   end
 end
 return reply

@@ -59,142 +59,112 @@ now = max_of(-LONGEST, min(now, LONGEST))
       wait = used < max and 0 or reset
     end
 
--- PART: ANY POLICY
-local scales, emissions = {}, {}
-local arrivals, arrival_units = {}, {} -- none in a window that has not begun
-for i = 1, window_count do
-  local length = min(intervals[i], LONGEST)
-  scales[i], emissions[i] = maxes[i], length
-  if maxes[i] > MOST_EXACT then
-    local whole, remainder = multiply_divide(1000, length, maxes[i])
-    scales[i], emissions[i] = 1000, max_of(1, remainder > 0 and whole + 1 or whole)
+-- PART: A WINDOW
+  local scale, emission = most, min(length, LONGEST)
+  if most > MOST_EXACT then
+    local whole, remainder = multiply_divide(1000, emission, most)
+    scale, emission = 1000, max_of(1, remainder > 0 and whole + 1 or whole)
   end
-end
+  -- `arrival` is in us, `units` are those beyond.
+  windows[w] = { max = most, scale = scale, emission = emission, arrival = NONE, units = 0 }
+
+-- PART: ANY POLICY
+local GENERAL_FORM, WINDOW, WINDOW_BYTES, CLAMPS = GENERAL_FORMS + 2, '<i8I2', 10, false
 local is_numbered_short = is_plain and max <= MOST_NUMBERED
 local numbers = is_numbered_short and NUMBERS or 2 ^ 53
 
--- Of other limits' units, as many as there can be of these.
-local function take(i, micros, units)
-  arrivals[i], arrival_units[i] = micros, min(units, scales[i] - 1)
+local function used(window, at)
+  local ahead, units = window.arrival - at, window.units
+  if ahead < 0 or (ahead == 0 and units == 0) then return 0 end
+  local whole, remainder = multiply_divide(ahead, window.scale, window.emission)
+  return whole + ceil((remainder + units) / window.emission)
 end
 
-local function has_passed(i, at)
-  local ahead = arrivals[i] and arrivals[i] - at or -1
-  return ahead < 0 or (ahead == 0 and arrival_units[i] == 0)
+local function below(window, n, at)
+  local micros, units = multiply_divide(n - 1, window.emission, window.scale)
+  return window.arrival - at - micros + (window.units > units and 1 or 0)
 end
 
--- How long `actions` of them take: us and units.
-local function duration_of(i, actions)
-  return multiply_divide(actions, emissions[i], scales[i])
-end
+-- PART: READ WINDOW
+    local arrival, units = NONE, 0
+    if from then arrival, units = unpack_bytes(WINDOW, bytes, from) end
+    -- Of other limits' units, as many as there can be of these.
+    window.arrival, window.units = arrival, min(units, window.scale - 1)
 
-local function count_ahead(i, at)
-  if has_passed(i, at) then return 0 end
-  local whole, remainder = multiply_divide(arrivals[i] - at, scales[i], emissions[i])
-  return whole + ceil((remainder + arrival_units[i]) / emissions[i])
-end
-
-local function move_back(i, micros, units)
-  units = arrival_units[i] - units
-  local borrowed = units < 0 and 1 or 0
-  arrivals[i], arrival_units[i] = arrivals[i] - micros - borrowed, units + borrowed * scales[i]
-end
-
--- Gives window i back what has not leaked at `now` of `cost` actions recorded at `at`, with `later`
--- recorded after them; whether there was anything.
-local function give_back(i, at, later)
-  local full_micros, full_units = duration_of(i, maxes[i])
-  local since = now - at
-  if since > full_micros or (since == full_micros and full_units == 0) then return false end
-  if later >= count_ahead(i, now) then return false end
-  local micros, units = duration_of(i, cost)
-  local later_micros, later_units = duration_of(i, later)
-  local left_micros, left_units = arrivals[i] - now - later_micros, arrival_units[i] - later_units
-  if left_units < 0 then
-    left_micros, left_units = left_micros - 1, left_units + scales[i]
-  end
-  if left_micros < micros or (left_micros == micros and left_units < units) then
-    micros, units = left_micros, left_units
-  end
-  move_back(i, micros, units)
-  return true
-end
-
-local algorithm = {
-  general_form = GENERAL_FORMS + 2,
-  window_format = 'i8I2',
-  clamps = false,
-
-  new_incarnation = function()
-    if is_numbered_short then return server_time % NUMBERS * SPREAD % NUMBERS end
-    return tonumber(string.sub(redis.sha1hex(format('%d', server_time)), 1, 13), 16)
-  end,
-
-  open_compact = function(bytes)
-    if #bytes ~= COMPACT_BYTES or string.byte(bytes) ~= FORM then return false end
-    local _, number, low, high = unpack_bytes(COMPACT, bytes)
-    local units = low % 1024
-    if units >= MOST_EXACT then return false end
-    incarnation = number
-    take(1, high * 64 + (low - units) / 1024, units)
-    return true
-  end,
-
-  compact = function()
-    local micros = arrivals[1]
-    if not is_numbered_short or micros >= LATEST then return nil end
-    local low = micros % 64
-    local word = low * 1024 + arrival_units[1]
-    return pack_bytes(COMPACT, FORM, incarnation % NUMBERS, word, (micros - low) / 64)
-  end,
-
-  new_window = function(i) arrivals[i], arrival_units[i] = nil, 0 end,
-  take_window = function(i, micros, units)
-    if micros ~= NONE then take(i, micros, units) end
-  end,
-  window_numbers = function(i) return arrivals[i] or NONE, arrival_units[i] end,
-
-  used = count_ahead,
-
-  below = function(i, n, at)
-    if not arrivals[i] then return 0 end
-    local micros, units = duration_of(i, n - 1)
-    return arrivals[i] - at - micros + (arrival_units[i] > units and 1 or 0)
-  end,
-
-  record = function(at)
-    for i = 1, window_count do
-      if has_passed(i, at) then arrivals[i], arrival_units[i] = at, 0 end
-      local micros, units = duration_of(i, cost)
-      units = arrival_units[i] + units
-      local carried = units >= scales[i] and 1 or 0
-      arrivals[i] = arrivals[i] + micros + carried
-      arrival_units[i] = units - carried * scales[i]
+-- PART: READ COMPACT
+    local _, number, low, high, units
+    if form == FORM and #bytes == COMPACT_BYTES then
+      _, number, low, high = unpack_bytes(COMPACT, bytes)
+      units = low % 1024
     end
-    -- In this order, for a sum beyond 2^53 would not be exact.
-    incarnation = (incarnation - (numbers - cost)) % numbers
-  end,
+    if units and units < MOST_EXACT then
+      local window = windows[1]
+      incarnation = number
+      window.arrival = high * 64 + (low - units) / 1024
+      window.units = min(units, window.scale - 1)
+    elseif is_numbered_short and server_time then
+      incarnation = server_time % NUMBERS * SPREAD % NUMBERS
+    elseif server_time then
+      incarnation = tonumber(string.sub(redis.sha1hex(format('%d', server_time)), 1, 13), 16)
+    end
 
-  refund = function(at, of)
+-- PART: REFUND
     -- Where the newest attempt is known, time is taken as no earlier.
-    if not is_plain and newest and newest > now then now = newest end
-    local later = (incarnation - of) % numbers
-    local found = false
-    for i = 1, window_count do
-      if arrivals[i] and give_back(i, at, later) then found = true end
-    end
-    -- The newest makes its place in the bucket free for good.
-    if found and later == 0 then incarnation = (incarnation - cost) % numbers end
-    return found
-  end,
-
-  lifetime = function()
-    local lifetime = 0
-    for i = 1, window_count do
-      if arrivals[i] then
-        lifetime = max_of(lifetime, arrivals[i] + min(arrival_units[i], 1) - now)
+    if not is_plain and newest > now then now = newest end
+    local later = (incarnation - of) % numbers -- recorded after it
+    for w = 1, window_count do
+      local window = windows[w]
+      local scale, emission = window.scale, window.emission
+      local full_micros, full_units = multiply_divide(window.max, emission, scale)
+      local since = now - at
+      local is_leaked = since > full_micros or (since == full_micros and full_units == 0)
+      if not is_leaked and later < used(window, now) then
+        -- What has not leaked of it.
+        local micros, units = multiply_divide(cost, emission, scale)
+        local later_micros, later_units = multiply_divide(later, emission, scale)
+        local left_micros = window.arrival - now - later_micros
+        local left_units = window.units - later_units
+        if left_units < 0 then left_micros, left_units = left_micros - 1, left_units + scale end
+        if left_micros < micros or (left_micros == micros and left_units < units) then
+          micros, units = left_micros, left_units
+        end
+        units = window.units - units
+        local borrowed = units < 0 and 1 or 0
+        window.arrival = window.arrival - micros - borrowed
+        window.units = units + borrowed * scale
+        is_changed = true
       end
     end
-    return lifetime
-  end,
-}
+    -- The newest makes its place in the bucket free for good.
+    if is_changed and later == 0 then incarnation = (incarnation - cost) % numbers end
+
+-- PART: RECORD
+      for w = 1, window_count do
+        local window = windows[w]
+        local arrival, units, scale = window.arrival, window.units, window.scale
+        if arrival < at then arrival, units = at, 0 end
+        local micros, more = multiply_divide(cost, window.emission, scale)
+        units = units + more
+        local carried = units >= scale and 1 or 0
+        window.arrival, window.units = arrival + micros + carried, units - carried * scale
+      end
+      -- In this order, for a sum beyond 2^53 would not be exact.
+      incarnation = (incarnation - (numbers - cost)) % numbers
+
+-- PART: LIFETIME
+    lifetime = 0
+    for w = 1, window_count do
+      local window = windows[w]
+      lifetime = max_of(lifetime, window.arrival + min(window.units, 1) - now)
+    end
+
+-- PART: WRITE COMPACT
+        local arrival = windows[1].arrival
+        if is_numbered_short and arrival < LATEST then
+          local low = arrival % 64
+          local word = low * 1024 + windows[1].units
+          after = pack_bytes(COMPACT, FORM, incarnation % NUMBERS, word, (arrival - low) / 64)
+        end
+
+-- PART: WRITE WINDOW
+          after = after .. pack_bytes(WINDOW, window.arrival, window.units)

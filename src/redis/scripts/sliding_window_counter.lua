@@ -65,81 +65,74 @@ end
       wait = used < max and 0 or reset
     end
 
--- PART: ANY POLICY
-local currents, previouses = {}, {}
-local cap = NARROW
-for i = 1, window_count do
-  if maxes[i] >= NARROW then cap = LATEST - 1 end
-end
+-- PART: A WINDOW
+  windows[w] = { max = most, interval = length, current = 0, previous = 0 }
 
--- How many windows after that of the newest attempt the one of `at` is.
-local function windows_since(i, at)
-  return floor(at / intervals[i]) - floor(newest / intervals[i])
-end
+-- PART: ANY POLICY
+local GENERAL_FORM, WINDOW, WINDOW_BYTES, CLAMPS = GENERAL_FORMS + 1, '<I7I7', 14, true
+local cap = largest_max >= NARROW and LATEST - 1 or NARROW
 
 -- The counts of the window of `at` and of the one before.
-local function counts_at(i, at)
-  local windows = newest and windows_since(i, at) or 2
-  if windows == 0 then return currents[i], previouses[i] end
-  return 0, windows == 1 and currents[i] or 0
+local function counts_at(window, at)
+  local length = window.interval
+  local since = floor(at / length) - floor(newest / length)
+  if since == 0 then return window.current, window.previous end
+  return 0, since == 1 and window.current or 0
 end
 
-local algorithm = {
-  general_form = GENERAL_FORMS + 1,
-  window_format = 'I7I7',
-  new_incarnation = function() return server_time % INCARNATIONS end,
-  clamps = true,
+local function used(window, at)
+  local current, previous = counts_at(window, at)
+  local length = window.interval
+  return current + multiply_divide(previous, length - at % length, length)
+end
 
-  open_compact = function(bytes)
-    if #bytes ~= COMPACT_BYTES then return false end
-    local form, life, last, current, previous = unpack_bytes(COMPACT, bytes)
-    if form ~= FORM or last > LATEST or last < -LATEST then return false end
-    incarnation, newest, currents[1], previouses[1] = life, last, current, previous
-    return true
-  end,
+local function below(window, n, at)
+  local current, previous = counts_at(window, at)
+  local length = window.interval
+  return below_of(n, previous, current, length, length - at % length)
+end
 
-  compact = function()
-    if cap > NARROW then return nil end
-    return pack_bytes(COMPACT, FORM, incarnation, newest, min(currents[1], NARROW),
-      min(previouses[1], NARROW))
-  end,
+-- PART: READ WINDOW
+    window.current, window.previous = 0, 0
+    if from then window.current, window.previous = unpack_bytes(WINDOW, bytes, from) end
 
-  new_window = function(i) currents[i], previouses[i] = 0, 0 end,
-  take_window = function(i, current, previous)
-    currents[i], previouses[i] = current, previous
-  end,
-  window_numbers = function(i) return currents[i], previouses[i] end,
-
-  used = function(i, at)
-    local current, previous = counts_at(i, at)
-    local left = intervals[i] - at % intervals[i]
-    return current + multiply_divide(previous, left, intervals[i])
-  end,
-
-  below = function(i, n, at)
-    local current, previous = counts_at(i, at)
-    return below_of(n, previous, current, intervals[i], intervals[i] - at % intervals[i])
-  end,
-
-  record = function(at)
-    for i = 1, window_count do
-      local current, previous = counts_at(i, at)
-      currents[i], previouses[i] = min(current + cost, cap), previous
+-- PART: READ COMPACT
+    local _, life, last, current, previous
+    if form == FORM and #bytes == COMPACT_BYTES then
+      _, life, last, current, previous = unpack_bytes(COMPACT, bytes)
     end
-  end,
+    if last and last <= LATEST and last >= -LATEST then
+      incarnation, newest = life, last
+      windows[1].current, windows[1].previous = current, previous
+    elseif server_time then
+      incarnation = server_time % INCARNATIONS
+    end
 
-  refund = function(at, of)
-    if not newest or of ~= incarnation then return false end
-    local found = false
-    for i = 1, window_count do
-      local windows = windows_since(i, at)
-      local counts = windows == 0 and currents or windows == -1 and previouses
-      if counts and counts[i] > 0 then
-        counts[i], found = max_of(0, counts[i] - cost), true
+-- PART: REFUND
+    for w = 1, window_count do
+      local window = windows[w]
+      local since = floor(at / window.interval) - floor(newest / window.interval)
+      local counted = since == 0 and 'current' or since == -1 and 'previous'
+      if of == incarnation and counted and window[counted] > 0 then
+        window[counted], is_changed = max_of(0, window[counted] - cost), true
       end
     end
-    return found
-  end,
 
-  lifetime = function() return newest and newest + 2 * longest_window - now or 0 end,
-}
+-- PART: RECORD
+      for w = 1, window_count do
+        local window = windows[w]
+        local current, previous = counts_at(window, at)
+        window.current, window.previous = min(current + cost, cap), previous
+      end
+
+-- PART: LIFETIME
+    lifetime = newest + 2 * longest_window - now
+
+-- PART: WRITE COMPACT
+        if cap == NARROW then
+          after = pack_bytes(COMPACT, FORM, incarnation, newest, min(windows[1].current, NARROW),
+            min(windows[1].previous, NARROW))
+        end
+
+-- PART: WRITE WINDOW
+          after = after .. pack_bytes(WINDOW, window.current, window.previous)
