@@ -25,8 +25,9 @@ void TickClock::Note(std::uint64_t before, std::int64_t ns, std::uint64_t after)
   has_noted_ = true;
   noted_ns_ = ns;
   noted_ticks_ = before;
-  noted_us_ = ns / 1000;
-  noted_rest_ = (static_cast<std::uint64_t>(ns % 1000) << kFraction) / 1000;
+  const std::int64_t rest = (ns % 1000 + 1000) % 1000;
+  noted_us_ = (ns - rest) / 1000;
+  noted_rest_ = (static_cast<std::uint64_t>(rest) << kFraction) / 1000;
 }
 
 void TickClock::LearnRate(std::uint64_t ticks, std::int64_t ns) {

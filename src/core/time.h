@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 
 namespace rollgate {
 
@@ -15,6 +16,9 @@ inline constexpr Micros kLongest = Micros{1} << 61;
 
 /// Before any moment: when something is over that never was.
 inline constexpr Micros kLongAgo = -2 * kLongest;
+
+/// Later than any moment: when something is that never will be.
+inline constexpr Micros kNever = std::numeric_limits<Micros>::max();
 
 /// Brings a value within the bounds of kLongest.
 constexpr Micros Bounded(Micros value) {

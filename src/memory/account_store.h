@@ -43,14 +43,15 @@ class AccountStore final : public TableStore<AccountStore<Rules>> {
       Count(time_left == 0);
       blocks_.Save(table(), place, account.moment(), Block());
       return time_left;
+    } else {
+      Micros time_left = 0;
+      JudgeKnown(place, now, 1,
+                 [&](const Account& account, const Verdict& verdict, const Block& block) {
+                   if (verdict.allowed()) return;
+                   time_left = WaitFor(account, rules_.policy(), block, now, 1);
+                 });
+      return time_left;
     }
-    Micros time_left = 0;
-    JudgeKnown(place, now, 1,
-               [&](const Account& account, const Verdict& verdict, const Block& block) {
-                 if (verdict.allowed()) return;
-                 time_left = WaitFor(account, rules_.policy(), block, now, 1);
-               });
-    return time_left;
   }
 
   ROLLGATE_FLATTEN void Attempt(const Identity& id, Micros reading, std::uint64_t cost,

@@ -10,21 +10,7 @@
 namespace rollgate::memory {
 namespace {
 
-constexpr std::align_val_t kAlignment{128};
-
-/// In four lanes: a minimum waits for the one before.
-Micros LeastOf(const Micros* moments, std::uint32_t count) {
-  std::array<Micros, 4> least;
-  least.fill(kNever);
-  std::uint32_t i = 0;
-  for (; i + 4 <= count; i += 4) {
-    for (std::uint32_t lane = 0; lane < 4; ++lane) {
-      least[lane] = std::min(least[lane], moments[i + lane]);
-    }
-  }
-  for (; i < count; ++i) least[0] = std::min(least[0], moments[i]);
-  return *std::min_element(least.begin(), least.end());
-}
+constexpr std::align_val_t kAlignment{kLine};
 
 }  // namespace
 
@@ -71,18 +57,35 @@ void Chunk::Erase(const Place& place, std::uint32_t home) {
   --live_;
 }
 
-Place Chunk::Nearest(const SlotLayout& layout) {
+Place Chunk::Nearest(const SlotLayout& layout, std::size_t& looks) {
   while (true) {
-    Micros* const bound =
-        std::find(bounds(), bounds() + group_count_, LeastOf(bounds(), group_count_));
+    Micros* const bound = std::find(bounds(), bounds() + group_count_, EarliestBound());
     if (*bound == kNever) return {};
     const auto group = static_cast<std::uint32_t>(bound - bounds());
     const std::uint8_t index = Header(group).nearest;
     Slot* const slot = SlotAt(layout, group, index);
     const bool is_taken = Header(group).tags[index] != 0;
     if (is_taken && slot->moment() == *bound) return {this, slot, group, index, false};
-    *bound = FindNearest(layout, group);
+    if (looks == 0) return {};
+    --looks;
+    TightenGroup(layout, group);
   }
+}
+
+Micros Chunk::EarliestBound() const {
+  // In four lanes: a minimum waits for the one before.
+  constexpr std::uint32_t kLanes = 4;
+  const Micros* const moments = bounds();
+  std::array<Micros, kLanes> least;
+  least.fill(kNever);
+  std::uint32_t i = 0;
+  for (; i + kLanes <= group_count_; i += kLanes) {
+    for (std::uint32_t lane = 0; lane < kLanes; ++lane) {
+      least[lane] = std::min(least[lane], moments[i + lane]);
+    }
+  }
+  for (; i < group_count_; ++i) least[0] = std::min(least[0], moments[i]);
+  return *std::min_element(least.begin(), least.end());
 }
 
 Micros Chunk::FindNearest(const SlotLayout& layout, std::uint32_t group) {

@@ -17,9 +17,9 @@ namespace rollgate::memory {
 inline constexpr std::size_t kLine = 64;
 
 /// Asks for a cache line that is about to be read and written.
-inline void PrefetchLine(const void* address) {
+inline void PrefetchLine(std::uintptr_t address) {
 #if defined(__GNUC__)
-  __builtin_prefetch(address, 1);
+  __builtin_prefetch(reinterpret_cast<const void*>(address), 1);
   // Without an effect that it can see, GCC 12 takes whole functions of prefetches for nothing.
   asm volatile("" : : "r"(address));
 #else
@@ -86,16 +86,14 @@ class Chunk {
   /// Asks for all that Find will probably want at once. Worth it where it is not in a near cache.
   void Prefetch(const SlotLayout& layout, Tag tag, std::uint32_t home) const {
     const std::uint32_t group = HomeGroup(home);
-    const auto* slots = reinterpret_cast<const char*>(SlotAt(layout, group, FirstChoice(tag)));
-    PrefetchLine(slots);
-    PrefetchLine(slots + kLine);
-    PrefetchLine(slots + 2 * kLine);
-    PrefetchLine(&Header(group));
+    const auto slots = reinterpret_cast<std::uintptr_t>(SlotAt(layout, group, FirstChoice(tag)));
+    for (std::size_t i = 0; i < 3; ++i) PrefetchLine(slots + i * kLine);
+    PrefetchLine(reinterpret_cast<std::uintptr_t>(&Header(group)));
   }
 
   /// Asks for all slots of a group.
   void PrefetchGroup(const SlotLayout& layout, std::uint32_t group) const {
-    const auto* slots = reinterpret_cast<const char*>(SlotAt(layout, group, 0));
+    const auto slots = reinterpret_cast<std::uintptr_t>(SlotAt(layout, group, 0));
     for (std::size_t i = 0; i < layout.group_bytes; i += kLine) PrefetchLine(slots + i);
   }
 
@@ -106,14 +104,31 @@ class Chunk {
   /// Frees a slot of this chunk.
   void Erase(const Place& place, std::uint32_t home);
 
-  /// Takes note that the moment of an id is now no later than this.
+  /// Takes note that the moment of an id is now this, which may be earlier than it was.
   void LowerBound(const Place& place, Micros moment) {
     Micros& bound = bounds()[place.group];
-    bound = std::min(bound, moment);
+    if (moment >= bound) return;
+    bound = moment;
+    Header(place.group).nearest = static_cast<std::uint8_t>(place.index);
   }
 
-  /// The id nearest to expiry; none without ids.
-  Place Nearest(const SlotLayout& layout);
+  /// Makes the bound of a group exact.
+  void TightenGroup(const SlotLayout& layout, std::uint32_t group) {
+    bounds()[group] = FindNearest(layout, group);
+  }
+
+  /// Keeps the bound of a group exact, if it was, now that the moment of an id is later.
+  void KeepTight(const SlotLayout& layout, const Place& place) {
+    if (Header(place.group).nearest == place.index) TightenGroup(layout, place.group);
+  }
+
+  /// The id nearest to expiry, found by making bounds of groups exact, from the least on. None
+  /// without ids, or if more than `looks` groups would have to be looked through; counts those
+  /// down.
+  Place Nearest(const SlotLayout& layout, std::size_t& looks);
+
+  /// No id's moment is earlier than this; kNever without ids, unless that has yet to be found out.
+  Micros EarliestBound() const;
 
   /// Calls visit(place) for each id of a group; visit may erase that id.
   template <class Visit>
@@ -146,8 +161,8 @@ class Chunk {
   GroupHeader* headers() const { return reinterpret_cast<GroupHeader*>(bytes_.get()); }
   GroupHeader& Header(std::uint32_t group) const { return headers()[group]; }
 
-  /// For each group a moment no later than that of any id in it. Actions leave it as it is, so it
-  /// may lag; it is made exact when the earliest is wanted.
+  /// For each group a moment no later than that of any id in it. It may lag behind what ids do, and
+  /// is made exact when the earliest is wanted.
   Micros* bounds() const { return reinterpret_cast<Micros*>(headers() + group_count_); }
 
   Slot* SlotAt(const SlotLayout& layout, std::uint32_t group, std::uint32_t index) const {

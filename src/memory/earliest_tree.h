@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "core/time.h"
-#include "memory/slot.h"
 
 namespace rollgate::memory {
 

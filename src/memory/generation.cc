@@ -24,12 +24,24 @@ void Generation::Erase(const Place& place, std::uint64_t hash) {
   --live_;
 }
 
-Place Generation::TightenChunk(const SlotLayout& layout, std::size_t chunk) {
-  const Place nearest = chunks_[chunk].exists() ? chunks_[chunk].Nearest(layout) : Place();
-  const Micros earliest = nearest ? nearest.slot->moment() : kNever;
-  if (earliest == bounds_[chunk]) return nearest;
-  bounds_.Set(chunk, earliest);
+Place Generation::TightenChunk(const SlotLayout& layout, std::size_t index, std::size_t& looks) {
+  Chunk& chunk = chunks_[index];
+  const Place nearest = chunk.exists() ? chunk.Nearest(layout, looks) : Place();
+  Micros bound = kNever;
+  if (chunk.exists()) bound = nearest ? nearest.slot->moment() : chunk.EarliestBound();
+  if (bound == bounds_[index]) return nearest;
+  bounds_.Set(index, bound);
   return {};
+}
+
+std::uint32_t Generation::TightenGroup(const SlotLayout& layout, std::size_t index,
+                                       std::uint32_t group) {
+  Chunk& chunk = chunks_[index];
+  if (group < chunk.group_count()) chunk.TightenGroup(layout, group);
+  if (group + 1 < chunk.group_count()) return group + 1;
+  std::size_t looks = 0;
+  TightenChunk(layout, index, looks);
+  return 0;
 }
 
 void Generation::Prepare(const SlotLayout& layout, std::size_t chunk, std::uint32_t group_count) {

@@ -63,11 +63,18 @@ class Generation {
   /// No id's moment is earlier than this; kNever without ids.
   Micros EarliestBound() const { return bounds_.least(); }
 
-  /// The id nearest to expiry if EarliestBound() is exact; else brings it nearer to that.
-  Place Tighten(const SlotLayout& layout) { return TightenChunk(layout, bounds_.LeastLeaf()); }
+  /// The id nearest to expiry if EarliestBound() is exact; else brings it nearer to that, looking
+  /// through no more than `looks` groups, which it counts down.
+  Place Tighten(const SlotLayout& layout, std::size_t& looks) {
+    return TightenChunk(layout, bounds_.LeastLeaf(), looks);
+  }
 
-  /// The id of a chunk nearest to expiry if the bound is exact; else makes it exact.
-  Place TightenChunk(const SlotLayout& layout, std::size_t chunk);
+  /// The same for one chunk and its bound.
+  Place TightenChunk(const SlotLayout& layout, std::size_t chunk, std::size_t& looks);
+
+  /// Makes the bound of a group exact, if the chunk exists, and with its last group the chunk's
+  /// own; returns the group behind it, 0 behind the last.
+  std::uint32_t TightenGroup(const SlotLayout& layout, std::size_t chunk, std::uint32_t group);
 
   /// Brings a chunk into being, if it is not.
   void Prepare(const SlotLayout& layout, std::size_t chunk, std::uint32_t group_count);
@@ -83,8 +90,8 @@ class Generation {
 
   std::vector<Chunk> chunks_;
   std::size_t chunk_count_;
-  /// For each chunk a moment no later than that of any id in it. Actions leave it as it is, so
-  /// it may lag; it is made exact one chunk at a time, when the earliest is wanted.
+  /// For each chunk a moment no later than that of any id in it. It may lag behind what ids do, and
+  /// is made exact one chunk at a time, when the earliest is wanted.
   EarliestTree bounds_;
   std::size_t live_ = 0;
   std::size_t chunk_bytes_ = 0;

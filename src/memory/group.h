@@ -26,7 +26,8 @@ struct alignas(16) GroupHeader {
   /// How many ids found this group full and live in a later one; a search goes on while it is not
   /// 0. Once at kManyPassed it stays there: searches go further than they must, but none is wrong.
   std::uint8_t passed;
-  /// The slot that had the earliest moment when the group was last looked through.
+  /// The slot that had the earliest moment when the group was last looked through, or has got an
+  /// earlier one since.
   std::uint8_t nearest;
 
   static constexpr std::uint8_t kManyPassed = 255;

@@ -5,18 +5,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <limits>
 
 #include "core/identity.h"
 #include "core/time.h"
 
 namespace rollgate::memory {
 
-/// An id's moment is what its expiry is counted from: its newest action, or whatever its store
-/// sets. This is later than any: the moment of nobody.
-inline constexpr Micros kNever = std::numeric_limits<Micros>::max();
-
-/// The fixed part of a slot, at any alignment; the store's payload follows it.
+/// The fixed part of a slot, at any alignment; the store's payload follows it. An id's moment is
+/// what its expiry is counted from: its newest action, or whatever its store sets.
 class Slot {
  public:
   bool Holds(const Identity& identity) const {

@@ -44,12 +44,12 @@ Place Table::FindInEither(const Identity& identity, std::uint64_t hash) {
   return place;
 }
 
-Place Table::Nearest(std::size_t most_steps) {
+Place Table::Nearest(std::size_t& looks) {
   assert(live() > 0);
-  for (std::size_t step = 0; step < most_steps; ++step) {
+  while (looks > 0) {
+    --looks;
     const bool in_draining = draining_ && draining_->EarliestBound() < active_.EarliestBound();
-    Generation& generation = in_draining ? *draining_ : active_;
-    Place place = generation.Tighten(layout_);
+    Place place = (in_draining ? *draining_ : active_).Tighten(layout_, looks);
     place.in_draining = in_draining;
     if (place) return place;
   }
@@ -77,6 +77,7 @@ void Table::Begin(std::size_t chunk_count) {
   draining_.emplace(std::exchange(active_, std::move(next)));
   cursor_chunk_ = 0;
   cursor_group_ = 0;
+  swept_chunks_ = swept_groups_ = 0;
 }
 
 void Table::PrepareFor(const Generation& from, std::size_t chunk, Generation& to) const {
@@ -114,10 +115,28 @@ void Table::AdvanceCursor() {
   if (next == draining_->chunk_count()) draining_.reset();
 }
 
-void Table::TightenIfNearlyFull() {
-  if (draining_ || live() < max_keys_ / 16 * 15) return;
+void Table::PrepareForEvictions() {
+  // In a smaller table they are cheap as it is.
+  const bool is_nearly_full =
+      max_keys_ >= Generation::kSlotsPerChunk && live() >= max_keys_ / 16 * 15;
+  if (is_nearly_full && !is_nearly_full_) swept_chunks_ = swept_groups_ = 0;
+  is_nearly_full_ = is_nearly_full;
+  if (!is_nearly_full || Sweep() || draining_) return;
   if (++next_tightened_ >= active_.chunk_count()) next_tightened_ = 0;
-  active_.TightenChunk(layout_, next_tightened_);
+  std::size_t looks = kSweptPerStep;
+  active_.TightenChunk(layout_, next_tightened_, looks);
+}
+
+bool Table::Sweep() {
+  for (std::size_t i = 0; i < kSweptPerStep; ++i) {
+    const bool in_active = swept_chunks_ < active_.chunk_count();
+    const std::size_t chunk = in_active ? swept_chunks_ : swept_chunks_ - active_.chunk_count();
+    if (!in_active && (!draining_ || chunk >= draining_->chunk_count())) return i > 0;
+    Generation& generation = in_active ? active_ : *draining_;
+    swept_groups_ = generation.TightenGroup(layout_, chunk, swept_groups_);
+    if (swept_groups_ == 0) ++swept_chunks_;
+  }
+  return true;
 }
 
 void Table::Clear() {

@@ -62,6 +62,8 @@ class Table {
     place.slot->set_moment(moment);
     if (earlier) [[unlikely]] {
       GenerationOf(place).LowerBound(place, HashAt(place), moment);
+    } else if (is_nearly_full_) [[unlikely]] {
+      place.chunk->KeepTight(layout_, place);
     }
   }
 
@@ -93,7 +95,12 @@ class Table {
   static constexpr std::size_t kFewIds = 128;
   /// Two groups hold more ids than one insertion brings: moving always ends before the next growth.
   static constexpr std::size_t kStepsPerInsert = 2;
-  static constexpr std::size_t kTightenedPerStep = 4;
+  /// Bounds of groups and chunks that may be made exact for each id to forget. Three will do where
+  /// nothing has lagged: those of the id before and its own chunk's.
+  static constexpr std::size_t kLooksPerForgotten = 4;
+  /// In a table that has become nearly full, groups whose bounds are made exact per insertion: all
+  /// are before it is full.
+  static constexpr std::size_t kSweptPerStep = 8;
 
   std::uint64_t HashAt(const Place& place) const { return HashOf(place.slot->identity(), secret_); }
   Generation& GenerationOf(const Place& place) { return place.in_draining ? *draining_ : active_; }
@@ -108,16 +115,19 @@ class Table {
                      : active_.EarliestBound();
   }
 
-  /// The id nearest to expiry in the whole table, or none if more than `most_steps` bounds would
-  /// have to be tightened to tell. Precondition: live() > 0.
-  Place Nearest(std::size_t most_steps);
+  /// The id nearest to expiry in the whole table, or none if more than `looks` bounds would have to
+  /// be made exact to tell; counts those down. Precondition: live() > 0.
+  Place Nearest(std::size_t& looks);
 
   /// Frees the slot of an id that the table forgets on its own, expired or not.
   template <class Release>
   void Forget(const Place& place, Micros last_expired, Release& release);
 
-  /// Keeps the search for the id nearest to expiry short where one may soon be wanted.
-  void TightenIfNearlyFull();
+  /// Keeps the search for the id nearest to expiry short where one may soon have to go: in a table
+  /// that is nearly full, no bound of a group lags, and those of chunks are made exact in turn.
+  void PrepareForEvictions();
+  /// Makes bounds of groups exact that may lag from before; tells whether there were any.
+  bool Sweep();
 
   /// Begins a generation of another size if this one is too full or too empty.
   void Resize();
@@ -139,6 +149,9 @@ class Table {
   std::optional<Generation> draining_;
   std::size_t cursor_chunk_ = 0;  // of draining_: the chunk being moved
   std::uint32_t cursor_group_ = 0;
+  bool is_nearly_full_ = false;
+  std::size_t swept_chunks_ = 0;  // of active_, and then of draining_
+  std::uint32_t swept_groups_ = 0;
   std::size_t next_tightened_ = 0;  // of active_: a chunk
   std::uint64_t last_hash_ = 0;     // that Find looked for
   Place repeated_;  // of the id it last looked for twice running; none once any id has moved
@@ -163,12 +176,13 @@ void Table::Forget(const Place& place, Micros last_expired, Release& release) {
 template <class Release>
 void Table::Tend(Micros now, std::size_t most, Release release) {
   const Micros last_expired = now - retention_;
+  std::size_t looks = most * kLooksPerForgotten;
   for (std::size_t i = 0; i < most && ForgetsExpired() && EarliestBound() <= last_expired; ++i) {
-    const Place nearest = Nearest(kTightenedPerStep);
+    const Place nearest = Nearest(looks);
     if (!nearest || nearest.slot->moment() > last_expired) break;
     Forget(nearest, last_expired, release);
   }
-  TightenIfNearlyFull();
+  PrepareForEvictions();
   Move(most);
   Resize();
 }
@@ -177,7 +191,8 @@ template <class Release>
 Place Table::Insert(const Identity& identity, Micros moment, Micros now, Release release) {
   Tend(now, kStepsPerInsert, release);
   if (live() >= max_keys_) {
-    Forget(Nearest(std::numeric_limits<std::size_t>::max()), now - retention_, release);
+    std::size_t looks = std::numeric_limits<std::size_t>::max();
+    Forget(Nearest(looks), now - retention_, release);
   }
 
   ForgetPlaces();  // the slot may be found in a chunk that grows

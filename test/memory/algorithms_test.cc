@@ -298,6 +298,18 @@ TEST_P(AnyAlgorithm, HoldsWhereTimeJumpsFromOneEndToTheOther) {
   limiter.Attempt(1, kLongest);
 }
 
+/// A count has 24 bits.
+TEST_P(AnyAlgorithm, HoldsAgainstMoreRefusalsThanCountsCanTell) {
+  PolicyOptions policy = Policy(testing::kHour, 5);
+  policy.count_blocked = GetParam() != Algorithm::kGcra;
+  Limiter limiter(policy);
+  const Identity id = testing::Id(1);
+  int allowed = 0;
+  for (int i = 0; i < (1 << 24) + 10; ++i) allowed += limiter.store->Check(id, 7) == 0;
+  EXPECT_EQ(allowed, 5);
+  EXPECT_EQ(limiter.Peek(1, 7).actions_left, 0u);
+}
+
 INSTANTIATE_TEST_SUITE_P(Algorithms, AnyAlgorithm,
                          ::testing::Values(Algorithm::kSlidingWindowLog,
                                            Algorithm::kSlidingWindowCounter,
