@@ -17,9 +17,9 @@ namespace rollgate::memory {
 inline constexpr std::size_t kLine = 64;
 
 /// Asks for a cache line that is about to be read and written.
-inline void PrefetchLine(std::uintptr_t address) {
+inline void PrefetchLine(const void* address) {
 #if defined(__GNUC__)
-  __builtin_prefetch(reinterpret_cast<const void*>(address), 1);
+  __builtin_prefetch(address, 1);
   // Without an effect that it can see, GCC 12 takes whole functions of prefetches for nothing.
   asm volatile("" : : "r"(address));
 #else
@@ -86,14 +86,14 @@ class Chunk {
   /// Asks for all that Find will probably want at once. Worth it where it is not in a near cache.
   void Prefetch(const SlotLayout& layout, Tag tag, std::uint32_t home) const {
     const std::uint32_t group = HomeGroup(home);
-    const auto slots = reinterpret_cast<std::uintptr_t>(SlotAt(layout, group, FirstChoice(tag)));
+    const auto* slots = reinterpret_cast<const char*>(SlotAt(layout, group, FirstChoice(tag)));
     for (std::size_t i = 0; i < 3; ++i) PrefetchLine(slots + i * kLine);
-    PrefetchLine(reinterpret_cast<std::uintptr_t>(&Header(group)));
+    PrefetchLine(&Header(group));
   }
 
   /// Asks for all slots of a group.
   void PrefetchGroup(const SlotLayout& layout, std::uint32_t group) const {
-    const auto slots = reinterpret_cast<std::uintptr_t>(SlotAt(layout, group, 0));
+    const auto* slots = reinterpret_cast<const char*>(SlotAt(layout, group, 0));
     for (std::size_t i = 0; i < layout.group_bytes; i += kLine) PrefetchLine(slots + i);
   }
 

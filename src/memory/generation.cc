@@ -26,10 +26,13 @@ void Generation::Erase(const Place& place, std::uint64_t hash) {
 
 Place Generation::TightenChunk(const SlotLayout& layout, std::size_t index, std::size_t& looks) {
   Chunk& chunk = chunks_[index];
-  const Place nearest = chunk.exists() ? chunk.Nearest(layout, looks) : Place();
-  Micros bound = kNever;
-  if (chunk.exists()) bound = nearest ? nearest.slot->moment() : chunk.EarliestBound();
-  if (bound == bounds_[index]) return nearest;
+  Micros bound = chunk.exists() ? chunk.EarliestBound() : kNever;
+  // Where its groups know better already, none has to be looked through.
+  if (bound == bounds_[index] && chunk.exists()) {
+    const Place nearest = chunk.Nearest(layout, looks);
+    bound = nearest ? nearest.slot->moment() : chunk.EarliestBound();
+    if (bound == bounds_[index]) return nearest;
+  }
   bounds_.Set(index, bound);
   return {};
 }
