@@ -37,6 +37,7 @@ class AccountStore final : public TableStore<AccountStore<Rules>> {
       JudgeUnknown(id, now, 1, [](const Account&, const Verdict&, const Block&) {});
       return 0;
     }
+    // In the fewest steps, where the algorithm has that for this form of the policy.
     if constexpr (requires(Account account) { account.AttemptOne(now); }) {
       Account account = AccountOf(place);
       const Micros time_left = account.AttemptOne(now);

@@ -1,7 +1,6 @@
 // A small open-addressing table of its own: the piece in which the whole table grows and moves.
 #pragma once
 
-#include <algorithm>
 #include <bit>
 #include <cstddef>
 #include <cstdint>

@@ -173,7 +173,7 @@ TEST(MemoryStoreTable, ARefundedIdIsNearerToExpiry) {
   EXPECT_EQ(limiter.Peek(3, 50).actions_left, 4u);  // dropped
 }
 
-/// Of a group, of a chunk and of several.
+/// For one id, a group, a chunk and several chunks.
 class FullTable : public ::testing::TestWithParam<std::int64_t> {};
 
 TEST_P(FullTable, DropsTheIdNearestToExpiryWhateverHappenedBefore) {
@@ -187,15 +187,14 @@ TEST_P(FullTable, DropsTheIdNearestToExpiryWhateverHappenedBefore) {
     const std::int64_t known = next_id - random.Between(1, max_keys);
     const auto found = recorded.find(known);
     if (next_id < max_keys || random.Chance(10)) {
-      if (std::cmp_equal(recorded.size(), max_keys)) {
+      const bool is_full = std::cmp_equal(recorded.size(), max_keys);
+      const Decision decision = limiter.Attempt(next_id, now);
+      if (is_full) {
         const auto dropped = std::ranges::min_element(recorded, {}, newest);
-        recorded[next_id].push_back(limiter.Attempt(next_id, now));
         ASSERT_EQ(limiter.Peek(dropped->first, now, 0).windows[0].used, 0u) << now;
         recorded.erase(dropped);
-      } else {
-        recorded[next_id].push_back(limiter.Attempt(next_id, now));
       }
-      ++next_id;
+      recorded[next_id++].push_back(decision);
       ASSERT_EQ(limiter.store->stats().keys, recorded.size()) << now;
     } else if (found != recorded.end() && random.Chance(40)) {
       // The id's moment is that of the action before again.
