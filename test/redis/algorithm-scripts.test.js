@@ -10,9 +10,18 @@ const { randomFrom, randomPolicy, randomStep } = require('../support/traces');
 const TRACES = process.env.ROLLGATE_SANITIZED ? 10 : 40;
 const STEPS = 60;
 const START_US = 1_700_000_000_000_001;
+const FUTURE_US = 2_000_000_000_000_001; // by when keys do not end yet
 const IDS = ['a', 'b', 'c'];
 const OF_FRAME = ['fixed-window', 'sliding-window-counter', 'gcra'];
 const LOG = 'sliding-window-log';
+
+/** Where the scripts find the server's time in tests that move it. */
+const TIME = 'time';
+
+/** By a clock of the server's that moves as it is told. */
+function inMovedTime(source) {
+  return source.replace(/(redis\.)?call\('TIME'\)/, `redis.call('HMGET', '${TIME}', 's', 'us')`);
+}
 
 /** With every log long that has a stamp. */
 const LONG_LOGS = SCRIPTS[LOG].source.replace(
@@ -37,8 +46,13 @@ function run(policy, keys, words) {
 }
 
 /** The same where time is only told: the server's own must not end a key that is a second old. */
-function runInToldTime(policy, keys, words) {
-  const reply = run(policy, keys, words);
+function runInToldTime(policy, keys, [operation, detail, now, cost]) {
+  let time = now;
+  if (policy.isByServer) {
+    redis.hset(TIME, { s: Math.floor(now / 1e6), us: now % 1e6 });
+    time = '';
+  }
+  const reply = run(policy, keys, [operation, detail, time, cost]);
   for (const key of new Set(keys)) redis.persist(key);
   return reply;
 }
@@ -84,9 +98,12 @@ function policyOf(random, algorithm, { scale = 1, crowd = 1 }) {
   };
 }
 
-/** Exact with logs unless refusals count there, and while the clock is not behind what was refunded. */
-function canRefund({ algorithm, countBlocked }) {
-  return algorithm !== LOG || !countBlocked;
+/**
+ * Exact with logs unless refusals count there, and while the clock is not behind what was refunded. By
+ * its own clock Redis gives back nothing that had leaked before the clock stepped back.
+ */
+function canRefund({ algorithm, countBlocked, isByServer }, now, latest) {
+  return algorithm === LOG ? !countBlocked : !isByServer || now >= latest;
 }
 
 const retentionOf = ({ minDifference, limits }) =>
@@ -108,7 +125,7 @@ async function runTrace(seed, policy, random, { start = START_US, crowd = 1 }) {
     const cost = random.chance(30)
       ? random.between(1, Math.min(smallestMax, 50))
       : Math.min(smallestMax, crowd);
-    const kind = random.between(1, 7);
+    const kind = random.between(1, 8);
     if (kind <= 2) {
       const id = random.pick(IDS);
       const peekCost = random.chance(20) ? 0 : cost;
@@ -123,26 +140,34 @@ async function runTrace(seed, policy, random, { start = START_US, crowd = 1 }) {
       const reply = await runInToldTime(policy, ids, ['attempt', 'brief', now, cost]);
       const expected = ids.map((id) => oracles[id].attempt(now, cost).timeLeft);
       expect({ ...context, reply }).toEqual({ ...context, reply: expected });
-    } else if (kind === 4 && refundable.length > 0 && canRefund(policy)) {
+    } else if (kind === 4 && refundable.length > 0 && canRefund(policy, now, latest)) {
       const [taken] = refundable.splice(random.between(0, refundable.length - 1), 1);
       const words = ['refund', `${taken.at},${taken.incarnation}`, now, taken.cost];
       const [found] = await runInToldTime(policy, [taken.id], words);
-      const was = oracles[taken.id].refund(now, taken);
+      const was = taken.oracle === oracles[taken.id] && taken.oracle.refund(now, taken);
       if (policy.algorithm === LOG) {
         notBefore = Math.max(notBefore, taken.at);
         // What has left every window may be forgotten, also where the clock steps back later.
         if (found === 0 && latest - taken.at >= retentionOf(policy)) continue;
       }
       expect({ ...context, found }).toEqual({ ...context, found: was ? 1 : 0 });
+    } else if (kind === 5 && policy.isByServer) {
+      // A life that begins later than this is told from it.
+      const id = random.pick(IDS);
+      await redis.del(id);
+      oracles[id] = new PolicyOracle(policy);
+      now = latest + 1;
     } else {
       const ids = Array.from({ length: random.between(1, 3) }, () => random.pick(IDS));
       const reply = await runInToldTime(policy, ids, ['attempt', 'full', now, cost]);
       for (const [i, id] of ids.entries()) {
-        const expected = oracles[id].attempt(now, cost);
+        const oracle = oracles[id];
+        const expected = oracle.attempt(now, cost);
         const answer = answerOf(reply, policy, i);
         expect({ ...context, i, ...answer }).toEqual({ ...context, i, ...expectedOf(expected) });
         if (expected.blockedBy !== 0) continue;
-        refundable.push({ id, cost, attempt: expected.attempt, ...receiptOf(reply, policy, i) });
+        const receipt = receiptOf(reply, policy, i);
+        refundable.push({ id, oracle, cost, attempt: expected.attempt, ...receipt });
       }
     }
   }
@@ -192,6 +217,22 @@ describe('the scripts of algorithms', () => {
         const random = randomFrom(seed);
         const policy = policyOf(random, algorithm, kind);
         await runTrace(seed, policy, random, kind);
+        await redis.flushall();
+      }
+    });
+
+    test.each([
+      ['short windows', {}],
+      ['windows of seconds', { scale: 5000 }],
+      ['windows of minutes', { scale: 99_991 }],
+      ['windows of months', { scale: 400_000_003 }],
+      ['thousands of actions', { scale: 5000, crowd: 5003 }],
+    ])('decides as defined by the clock of the server: %s', async (_, kind) => {
+      const sha1 = await redis.script('LOAD', inMovedTime(SCRIPTS[algorithm].source));
+      for (let seed = 1; seed <= TRACES; seed++) {
+        const random = randomFrom(seed);
+        const own = { ...policyOf(random, algorithm, kind), isByServer: true, script: { sha1 } };
+        await runTrace(seed, own, random, { ...kind, start: FUTURE_US });
         await redis.flushall();
       }
     });

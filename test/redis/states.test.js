@@ -67,6 +67,19 @@ const EACH_FORM = ALGORITHMS.flatMap((algorithm) =>
   FORMS.map(([name, changes]) => [algorithm, name, policyOf(algorithm, changes)]),
 );
 
+/** Windows so long that none ends while a test lasts that goes by the clock of the server. */
+function lengthened({ limits, ...policy }) {
+  const longer = ({ interval, ...limit }) => ({ ...limit, interval: interval * 40_000 });
+  return { ...policy, limits: limits.map(longer) };
+}
+
+/** By a given time and by the server's own, unless all leaks there before it can be seen. */
+function byEachClock(policy) {
+  const leaksAtOnce = policy.algorithm === 'gcra' && policy.limits[0].maxInInterval > 1e6;
+  const given = [policy, START_US];
+  return leaksAtOnce ? [given] : [given, [lengthened(policy), '']];
+}
+
 /** How long a state matters that was just begun, in us. */
 function lifetimeOf({ algorithm, limits, minDifference }) {
   const intervals = limits.map(({ interval }) => interval);
@@ -98,28 +111,108 @@ describe('the state of an id', () => {
     expect(left).toBeGreaterThan(lifetime / 1000);
   };
 
-  /** Allocators round up differently: 80 bytes for 12 and 88 for 19 with that of Redis itself. */
-  test.each([
-    ['gcra', 12],
-    ['fixed-window', 12],
-    ['sliding-window-counter', 19],
-  ])('of %s takes the server what a text of %d bytes takes', async (algorithm, length) => {
-    await redis.set(KEY, 'x'.repeat(length));
-    const most = await redis.memory('USAGE', KEY);
+  const usageOf = async (text) => {
+    await redis.set(KEY, text);
+    const usage = await redis.memory('USAGE', KEY);
     await redis.del(KEY);
+    return usage;
+  };
+
+  /** Allocators round up differently: 64 bytes for an integer, 80 for 12 with that of Redis itself. */
+  test.each([
+    ['gcra', 'by the clock of the server', '', '-1234567890123456789'],
+    ['gcra', 'by a given one', START_US, 'x'.repeat(12)],
+    ['fixed-window', 'by the clock of the server', '', '-1234567890123456789'],
+    ['fixed-window', 'by a given one', START_US, 'x'.repeat(12)],
+    ['sliding-window-counter', 'by the clock of the server', '', 'x'.repeat(12)],
+    ['sliding-window-counter', 'by a given one', START_US, 'x'.repeat(12)],
+  ])('of %s %s takes little of the server', async (algorithm, _by, now, text) => {
+    const most = await usageOf(text);
     for (const [interval, max] of [
       [MINUTE, 5],
-      [MINUTE, 65_000],
+      [MINUTE, 7],
+      [MINUTE, 999],
       [1_000_000, 1000],
-      [86_400_000_000, 100],
+      [86_400_000_000, 65_000],
     ]) {
       const policy = policyOf(algorithm, window(interval, max));
-      for (const now of ['', '', START_US, START_US + 1]) await attempt(policy, now);
-      expect(await redis.strlen(KEY)).toBe(length);
-      expect(await redis.memory('USAGE', KEY)).toBeLessThanOrEqual(most);
+      for (let i = 0; i < 3; i++) {
+        await attempt(policy, now === '' ? now : now + i);
+        expect(await redis.strlen(KEY)).toBe(text.length);
+      }
+      await peek(policy, now);
+      await refund(policy, await attempt(policy, now), now);
+      expect(await redis.strlen(KEY)).toBe(text.length);
+      expect(await redis.memory('USAGE', KEY)).toBe(most);
       await redis.flushall();
     }
   });
+
+  test('of gcra takes more of it from where an older action is taken back until all has leaked', async () => {
+    const policy = policyOf('gcra', window(MINUTE, 5));
+    const first = await attempt(policy);
+    await attempt(policy);
+    expect(await redis.strlen(KEY)).toBe(20);
+    expect(await refund(policy, first)).toBe(1);
+    expect(await redis.strlen(KEY)).toBe(12);
+    const last = await attempt(policy);
+    expect([last[7], await redis.strlen(KEY)]).toEqual([2, 12]);
+    expect(await refund(policy, last)).toBe(1);
+    const bytes = await redis.getBuffer(KEY);
+    bytes.writeIntLE(bytes.readIntLE(6, 6) - (2 * MINUTE) / 64, 6, 6);
+    await redis.set(KEY, bytes);
+    expect((await attempt(policy))[7]).toBe(1);
+    expect(await redis.strlen(KEY)).toBe(20);
+    expect(await refund(policy, last)).toBe(0);
+  });
+
+  test.each([
+    ['fixed-window', 999, 12],
+    ['sliding-window-counter', 1023, 19],
+  ])('of %s takes more of it above %d actions', async (algorithm, most, length) => {
+    const policy = policyOf(algorithm, window(40_000 * MINUTE, 2000));
+    const first = await attempt(policy, '', most - 1);
+    await attempt(policy);
+    const before = await redis.strlen(KEY);
+    expect(before).toBe(algorithm === 'fixed-window' ? 20 : 12);
+    const next = await attempt(policy);
+    expect(await redis.strlen(KEY)).toBe(length);
+    expect(next[7]).toBe(most + 1);
+    expect(await refund(policy, first, '', most - 1)).toBe(1);
+    expect(await refund(policy, next)).toBe(1);
+    expect((await peek(policy, '', 0))[7]).toBe(1);
+  });
+
+  test.each([
+    ['fixed-window', '-1000000000000000001', 1e15],
+    ['fixed-window', '-4999999999999999001', 5e15 - 1],
+    ['gcra', '-5000000000000000000', 1e15 - 20_000_000],
+    ['gcra', '-8500000000000000000', 45e14 - 20_000_000],
+  ])('of %s as the number %s is known', async (algorithm, number, now) => {
+    const policy = policyOf(algorithm, window(MINUTE, 3));
+    await redis.set(KEY, number);
+    expect((await peek(policy, now, 0))[7]).toBe(1);
+    expect((await attempt(policy, now))[7]).toBe(2);
+    expect((await attempt(policy, now))[7]).toBe(3);
+    expect((await attempt(policy, now))[0]).toBe(1);
+    expect((await peek(policy, now, 0))[7]).toBe(3);
+  });
+
+  test.each(OF_FRAME)(
+    'of %s is one by the clock of the server and by a given one',
+    async (name) => {
+      const policy = policyOf(name, window(40_000 * MINUTE, 4));
+      const first = await attempt(policy);
+      const now = first[5] + 1_000_000;
+      const second = await attempt(policy, now);
+      const third = await attempt(policy, now + 1);
+      await attempt(policy);
+      expect((await attempt(policy))[0]).toBe(1);
+      expect((await attempt(policy, now))[0]).toBe(1);
+      for (const each of [first, second, third]) expect(await refund(policy, each, now)).toBe(1);
+      expect((await peek(policy, now, 0))[7]).toBe(1);
+    },
+  );
 
   test.each(EACH_FORM)('of %s with %s does not grow', async (_algorithm, _form, policy) => {
     for (let i = 0; i < 4; i++) await attempt(policy, START_US + i);
@@ -233,16 +326,21 @@ describe('the state of an id', () => {
       ALGORITHMS.filter((to) => to !== from).map((to) => [from, form, to, policy]),
     );
     test.each(pairs)('%s with %s: %s begins anew', async (_from, _form, to, policy) => {
-      const next = { ...policy, algorithm: to };
-      for (let i = 0; i < 2; i++) await attempt(policy, START_US);
-      expect((await peek(next, START_US)).slice(0, 2)).toEqual([0, 0]);
-      const before = await redis.getBuffer(KEY);
-      expect(await refund(next, [0, 0, 0, 0, 0, START_US, 0], START_US)).toBe(0);
-      expect(await redis.getBuffer(KEY)).toEqual(before);
-      const [blockedBy, , , , , at] = await attempt(next, START_US);
-      expect(blockedBy).toBe(0);
-      expect(Math.abs(at - START_US)).toBeLessThan(5000);
-      expect((await peek(next, START_US, 0))[7]).toBe(1);
+      for (const [next, now] of byEachClock({ ...policy, algorithm: to })) {
+        const first = { ...next, algorithm: policy.algorithm };
+        for (let i = 0; i < 2; i++) await attempt(first, now);
+        const asked = await peek(next, now);
+        expect(asked.slice(0, 2)).toEqual([0, 0]);
+        const before = await redis.getBuffer(KEY);
+        expect(await refund(next, [0, 0, 0, 0, 0, START_US, 0], now)).toBe(0);
+        expect(await redis.getBuffer(KEY)).toEqual(before);
+        const [blockedBy, , , , , at] = await attempt(next, now);
+        expect(blockedBy).toBe(0);
+        expect(at).toBeGreaterThanOrEqual(asked[5]);
+        expect(at).toBeLessThan(asked[5] + MINUTE);
+        expect((await peek(next, now, 0))[7]).toBe(1);
+        await redis.del(KEY);
+      }
     });
   });
 
@@ -312,6 +410,17 @@ describe('the state of an id', () => {
       'x',
       '12',
       '1700000000',
+      '-1',
+      '1795338785335952999',
+      '-0999999999999999999',
+      '-9000000000000000000',
+      '-9223372036854775808',
+      '12345678901234567890',
+      '-1.79533878533595e18',
+      '-179533878533595299x',
+      '-17953387853359 2999',
+      '- 795338785335952999',
+      'nan(abcdefghijklmno)',
       'Hello, World',
       'Dangerous goods, really!!',
       'Ünïcödé text ',
@@ -398,15 +507,15 @@ describe('the state of an id', () => {
   });
 
   describe('refunds', () => {
-    test.each(EACH_FORM)('%s with %s: not what was cleared', async (_a, _f, policy) => {
-      for (let i = 0; i < 5; i++) {
-        const cleared = await attempt(policy, START_US);
+    test.each(EACH_FORM)('%s with %s: not what was cleared', async (_a, _f, each) => {
+      for (const [policy, now] of [...byEachClock(each), ...byEachClock(each)]) {
+        const cleared = await attempt(policy, now);
         await redis.del(KEY);
-        const again = await attempt(policy, START_US);
-        expect(await refund(policy, cleared, START_US)).toBe(0);
-        expect((await peek(policy, START_US, 0))[7]).toBe(1);
-        expect(await refund(policy, again, START_US)).toBe(1);
-        expect((await peek(policy, START_US, 0))[7]).toBe(0);
+        const again = await attempt(policy, now);
+        expect(await refund(policy, cleared, now)).toBe(0);
+        expect((await peek(policy, now, 0))[7]).toBe(1);
+        expect(await refund(policy, again, now)).toBe(1);
+        expect((await peek(policy, now, 0))[7]).toBe(0);
         await redis.del(KEY);
       }
     });

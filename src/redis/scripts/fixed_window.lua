@@ -1,8 +1,12 @@
 -- In frame.lua: windows one after the other, aligned to the clock's epoch, and a count in each.
 --
+-- Number: the first attempt in the window, and the count. An incarnation is there that of a window:
+-- the low bits of the moment.
+--
 -- Compact form: a moment in the window of the newest attempt, in ticks, and the count. The moment
 -- is the first tick of the window: whatever the limits are later, it tells when that was.
 
+local BEGIN_OF_NUMBERS, MOST_OF_NUMBERS = 0, 999
 -- form, incarnation, count, ticks
 local FORM, COMPACT, COMPACT_BYTES = COMPACT_FORMS, '<BI3I3I5', 12
 local INCARNATIONS = 2 ^ 24
@@ -12,20 +16,23 @@ local END_OF_TICKS = TICK * (2 ^ 40 - 1)
 -- PART: ONE WINDOW
     if max >= NARROW or interval < TICK or now < 0 or now >= END_OF_TICKS then break end
     at = now
-    local count = 0
+    local moment, count
     if bytes then
-      if #bytes ~= COMPACT_BYTES then break end
-      local form, ticks
-      form, life, count, ticks = unpack_bytes(COMPACT, bytes)
-      if form ~= FORM then break end
-      local moment = ticks * TICK
-      if moment > now then
-        at = moment
-      elseif moment < now - now % interval then
-        count = 0
+      if #bytes == COMPACT_BYTES then
+        local form, ticks
+        form, life, count, ticks = unpack_bytes(COMPACT, bytes)
+        if form ~= FORM then break end
+        moment = ticks * TICK
+      else
+        moment, count = parts_of_number(bytes, BEGIN_OF_NUMBERS)
+        if not moment then break end
+        life = moment % INCARNATIONS
       end
-    else
-      life = server_time % INCARNATIONS
+    end
+    if not moment or moment < now - now % interval then
+      moment, count, life = now, 0, server_time % INCARNATIONS
+    elseif moment > now then
+      at = moment
     end
     local since_start = at % interval
     reset = interval - since_start + (at - now)
@@ -34,7 +41,12 @@ local END_OF_TICKS = TICK * (2 ^ 40 - 1)
     time_left = is_refused and reset or 0
     if not is_refused or count_blocked then
       count = min(count + cost, NARROW)
-      after = pack_bytes(COMPACT, FORM, life, count, ceil((at - since_start) / TICK))
+      if count <= MOST_OF_NUMBERS and life == moment % INCARNATIONS
+        and moment >= EARLIEST_OF_NUMBERS and moment < END_OF_NUMBERS then
+        after = format(NUMBER, moment + BEGIN_OF_NUMBERS, count)
+      else
+        after = pack_bytes(COMPACT, FORM, life, count, ceil((at - since_start) / TICK))
+      end
     end
     used = min(count, max)
     wait = count >= max and reset or 0
@@ -60,9 +72,13 @@ end
     window.count = from and unpack_bytes(WINDOW, bytes, from) or 0
 
 -- PART: READ COMPACT
-    if form == FORM and #bytes == COMPACT_BYTES then
-      local _, life, count, ticks = unpack_bytes(COMPACT, bytes)
-      incarnation, newest, windows[1].count = life, ticks * TICK, count
+    local moment, count
+    if form then moment, count = parts_of_number(bytes, BEGIN_OF_NUMBERS) end
+    if moment then
+      incarnation, newest, windows[1].count = moment % INCARNATIONS, moment, count
+    elseif form == FORM and #bytes == COMPACT_BYTES then
+      local _, life, counted, ticks = unpack_bytes(COMPACT, bytes)
+      incarnation, newest, windows[1].count = life, ticks * TICK, counted
     elseif server_time then
       incarnation = server_time % INCARNATIONS
     end
@@ -88,7 +104,12 @@ end
         if cap == NARROW and interval >= TICK and newest >= 0 and newest < END_OF_TICKS then
           local start = newest - newest % interval
           local count = min(windows[1].count, NARROW)
-          after = pack_bytes(COMPACT, FORM, incarnation, count, ceil(start / TICK))
+          if count <= MOST_OF_NUMBERS and incarnation == newest % INCARNATIONS
+            and newest >= EARLIEST_OF_NUMBERS and newest < END_OF_NUMBERS then
+            after = format(NUMBER, newest + BEGIN_OF_NUMBERS, count)
+          else
+            after = pack_bytes(COMPACT, FORM, incarnation, count, ceil(start / TICK))
+          end
         end
 
 -- PART: WRITE WINDOW

@@ -24,7 +24,10 @@
 --   refund  1 if there was anything to take back, else 0
 --   Where a key holds something that is no state, its first integer is -1 and nothing is changed.
 --
--- A state is one string. Its first byte tells the form; none of them can begin a UTF-8 text.
+-- A state is one string. Its first byte tells the form; none but a number's can begin a UTF-8 text.
+--   number   for one window and nothing else, by the server's clock: '-', 16 digits, a moment in us
+--            from where the algorithm's numbers begin, and 3 digits. Redis keeps it as an integer,
+--            for which it needs no memory but the value's own header.
 --   compact  an algorithm's own, of 12 to 20 bytes, for one window and nothing else
 --   general  a header, and for each window the numbers that the algorithm keeps
 
@@ -34,6 +37,9 @@ local HEADER, HEADER_BYTES = '<BI2BI7i8i8', 27
 local NONE = -2 ^ 62 -- stands for a moment that there is not, and is long past
 local LATEST = 2 ^ 53 -- times are within what a number tells exactly, back and forth
 local NARROW = 2 ^ 24 - 1 -- luacheck: ignore 211 (the most that three bytes can count)
+-- In numbers: the moments that there are, between 2001 and 2128, and how they are written.
+local EARLIEST_OF_NUMBERS, END_OF_NUMBERS = 10 ^ 15, 5 * 10 ^ 15
+local NUMBER = '-%d%03d' -- luacheck: ignore 211
 
 local ceil, min, max_of = math.ceil, math.min, math.max
 local pack_bytes, unpack_bytes, call, format = struct.pack, struct.unpack, redis.call, string.format
@@ -66,6 +72,18 @@ end
 -- Somebody may have taken a key's time to live away. Who writes sets it; where nothing is written,
 -- one key of a call is looked after, each in its turn.
 local looked_after = server_time and server_time % key_count + 1
+
+-- Both parts of a state that is a number, where the algorithm's begin with `first`; nothing if it
+-- is none of its. As a whole it is beyond 2^53: Lua has its first 15 digits, and the last 4 apart.
+local function parts_of_number(bytes, first) -- luacheck: ignore 211
+  if #bytes ~= 20 then return nil end
+  local whole, end_digits = tonumber(bytes), tonumber(string.sub(bytes, 17))
+  if not whole or not end_digits or end_digits >= 10000 then return nil end
+  local rest, tens = end_digits % 1000, math.floor((-whole - end_digits) / 10000 + 0.5)
+  local moment = tens * 10 + (end_digits - rest) / 1000 - first
+  if moment < EARLIEST_OF_NUMBERS or moment >= END_OF_NUMBERS then return nil end
+  return moment, rest
+end
 
 -- x * y / z rounded down, and the remainder; exact, for integers up to 2^53 whose quotient is one.
 local function multiply_divide(x, y, z) -- luacheck: ignore 211
@@ -200,6 +218,8 @@ for i = done + 1, key_count do
       end
     elseif form >= COMPACT_FORMS and form < GENERAL_FORMS then
       is_state = #bytes >= 12 and #bytes <= 20
+    elseif #bytes == 20 and string.find(bytes, '^%-[1-8]%d*$') then
+      is_state = true
     elseif #bytes >= 18 then
       -- A log as sliding_window_log.lua writes it.
       local _, displaced, _, _, last = unpack_bytes('<BBI4I4i8', bytes)
@@ -214,8 +234,8 @@ for i = done + 1, key_count do
     -- PLACE: READ WINDOW
   end
   if known == 0 then
-    -- Takes the state at hand from the compact form, where that is in `bytes`; else sets
-    -- `incarnation` to that of an id that has done nothing, if there is a server_time.
+    -- Takes the state at hand from a number or the compact form, where that is in `bytes`; else
+    -- sets `incarnation` to that of an id that has done nothing, if there is a server_time.
     -- PLACE: READ COMPACT
   end
 
@@ -267,7 +287,7 @@ for i = done + 1, key_count do
     if is_changed then
       local after
       if is_plain then
-        -- Sets `after` to the compact form of the state at hand, if it has one.
+        -- Sets `after` to the number or the compact form of the state at hand, if it has one.
         -- PLACE: WRITE COMPACT
       end
       if not after then

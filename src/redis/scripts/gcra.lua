@@ -3,54 +3,113 @@
 -- Actions are to come `emission` apart; each moves the theoretical arrival time on by that, and an
 -- attempt passes unless a burst, max of them, would be exceeded. A window whose theoretical arrival
 -- time has passed restarts with the next action. Durations are counted in units, `scale` of them to
--- a us: of 1/max us up to a max of 1000, so that interval / max is exact; else of 1/1000 us, and
--- the emission is rounded up. A theoretical arrival time is kept as whole us and the units beyond.
+-- a us: as few as make interval / max a whole number of units, where max is up to 1000; else up to
+-- 1000, and the emission is rounded up. A theoretical arrival time is kept as whole us and the
+-- units beyond.
 --
 -- A refund gives back what has not leaked of an action yet. Where in the bucket that is follows
 -- from what was recorded later, so the incarnation is a number that grows with all costs, and gets
 -- less where the newest is taken back; it begins where numbers of earlier lives are unlikely to be.
 -- Source: ATM Forum, Traffic Management 4.0, virtual scheduling.
 --
--- Compact form: the theoretical arrival time alone, its us above 64 apart from the rest.
+-- Number: the theoretical arrival time; its units, and what was drawn by lot when the life began.
+-- The incarnation follows from these (see number_and_phase). It does no longer once an action has
+-- been taken back that was not the newest; then there is no number until the bucket was empty.
+--
+-- Compact form: the incarnation and the theoretical arrival time, its us above 64 apart.
 
--- form, number, the low 6 bits of the us and 10 of units, the high bits of the us
+local BEGIN_OF_NUMBERS = END_OF_NUMBERS - EARLIEST_OF_NUMBERS
+-- form, incarnation, the low 6 bits of the us and 10 of units, the high bits of the us
 local FORM, COMPACT, COMPACT_BYTES = COMPACT_FORMS + 2, '<BI3I2i6', 12
 local NUMBERS = 2 ^ 24
-local SPREAD = 8191 -- between the first numbers of lives that begin in subsequent us
+local SPREAD = 10368889 -- times 1, 2, 3 ... these are far apart: NUMBERS by the golden ratio, odd
+local PHASES = 2 ^ 29 -- that can be told apart
 local MOST_NUMBERED = 2 ^ 16 -- the largest max for which these are enough
 local MOST_EXACT = 1000 -- max up to which interval / max is exact
 local LONGEST = 2 ^ 52
+local floor = math.floor
 
 now = max_of(-LONGEST, min(now, LONGEST))
+
+-- How many units there are to a us, and in an emission interval; without a common divisor.
+local function units_of(length, most)
+  local per_micro, in_emission = most, min(length, LONGEST)
+  if most > MOST_EXACT then
+    local whole, remainder = multiply_divide(1000, in_emission, most)
+    per_micro, in_emission = 1000, max_of(1, remainder > 0 and whole + 1 or whole)
+  end
+  local divisor, rest = in_emission, per_micro
+  while rest > 0 do divisor, rest = rest, divisor % rest end
+  return per_micro / divisor, in_emission / divisor
+end
+
+local scale, emission = units_of(interval, max)
+-- Lots there are so few that lives have to differ in their places, too (see number_and_phase).
+local has_numbers = emission >= 1000 * scale and interval <= LONGEST / MOST_EXACT
+
+-- The number of the newest action, from what the state keeps as a number: how many emission
+-- intervals there were until then, from a beginning that the lot says. And its phase within the
+-- emission interval: it is one as long as the bucket is not empty, and another life has another.
+-- The incarnation has both.
+local function number_and_phase(arrival, units, lot)
+  local turns = floor(arrival / emission) -- in each of them `scale` emission intervals
+  local beyond = (arrival - turns * emission) * scale + units
+  local phase = beyond % emission
+  local number = turns * scale + (beyond - phase) / emission + lot * SPREAD
+  return number % NUMBERS, phase % PHASES
+end
 
 -- PART: ONE WINDOW
     -- A burst has to fit into a number.
     if interval > LONGEST / MOST_EXACT or max > MOST_NUMBERED then break end
-    local scale, emission = max, interval
-    if max > MOST_EXACT then scale, emission = 1000, max_of(1, ceil(interval * 1000 / max)) end
-    local backlog = 0 -- in units, ahead of `now`
-    if bytes then
-      if #bytes ~= COMPACT_BYTES then break end
-      local form, low, high
-      form, life, low, high = unpack_bytes(COMPACT, bytes)
-      local units = low % 1024
-      if form ~= FORM or units >= scale then break end
-      backlog = (high * 64 + (low - units) / 1024 - now) * scale + units
-      if backlog >= LATEST then break end
-    else
+    local backlog, lot = 0, nil -- `backlog` in units, ahead of `now`
+    if not bytes then
       life = server_time % NUMBERS * SPREAD % NUMBERS
+    else
+      local arrival, units
+      if #bytes == COMPACT_BYTES then
+        local form, low, high
+        form, life, low, high = unpack_bytes(COMPACT, bytes)
+        if form ~= FORM then break end
+        units = low % 1024
+        arrival = high * 64 + (low - units) / 1024
+        if units >= scale then break end
+      else
+        local rest
+        arrival, rest = parts_of_number(bytes, BEGIN_OF_NUMBERS)
+        if not arrival then break end
+        units = rest % scale
+        lot = (rest - units) / scale
+      end
+      backlog = (arrival - now) * scale + units
+      if backlog >= LATEST then break end
     end
     local room = (max - cost) * emission
-    time_left = 0
+    time_left, life = 0, life or 0
     if backlog > room then
       time_left = ceil((backlog - room) / scale)
     else
+      if backlog <= 0 and has_own_time and has_numbers and not lot then
+        lot = floor(server_time % NUMBERS * SPREAD % NUMBERS / NUMBERS * floor(1000 / scale))
+      end
       backlog = max_of(0, backlog) + cost * emission
-      life = (life + cost) % NUMBERS
       local units = backlog % scale
-      local micros = now + (backlog - units) / scale
-      local low = micros % 64
-      after = pack_bytes(COMPACT, FORM, life, low * 1024 + units, (micros - low) / 64)
+      local arrival = now + (backlog - units) / scale
+      local is_number = lot and has_numbers
+        and arrival >= EARLIEST_OF_NUMBERS and arrival < END_OF_NUMBERS
+      if not lot then
+        life = (life + cost) % NUMBERS
+      elseif is_full or not is_number then
+        local phase
+        life, phase = number_and_phase(arrival, units, lot)
+        if is_number then life = life + phase * NUMBERS end
+      end
+      if is_number then
+        after = format(NUMBER, arrival + BEGIN_OF_NUMBERS, lot * scale + units)
+      else
+        local low = arrival % 64
+        after = pack_bytes(COMPACT, FORM, life, low * 1024 + units, (arrival - low) / 64)
+      end
     end
     lifetime = backlog / scale
     if is_full then
@@ -60,18 +119,16 @@ now = max_of(-LONGEST, min(now, LONGEST))
     end
 
 -- PART: A WINDOW
-  local scale, emission = most, min(length, LONGEST)
-  if most > MOST_EXACT then
-    local whole, remainder = multiply_divide(1000, emission, most)
-    scale, emission = 1000, max_of(1, remainder > 0 and whole + 1 or whole)
-  end
+  local per_micro, in_emission = units_of(length, most)
   -- `arrival` is in us, `units` are those beyond.
-  windows[w] = { max = most, scale = scale, emission = emission, arrival = NONE, units = 0 }
+  windows[w] =
+    { max = most, scale = per_micro, emission = in_emission, arrival = NONE, units = 0 }
 
 -- PART: ANY POLICY
 local GENERAL_FORM, WINDOW, WINDOW_BYTES, CLAMPS = GENERAL_FORMS + 2, '<i8I2', 10, false
 local is_numbered_short = is_plain and max <= MOST_NUMBERED
 local numbers = is_numbered_short and NUMBERS or 2 ^ 53
+local lot, phase -- of a state that was a number
 
 local function used(window, at)
   local ahead, units = window.arrival - at, window.units
@@ -86,22 +143,31 @@ local function below(window, n, at)
 end
 
 -- PART: READ WINDOW
+    lot = nil
     local arrival, units = NONE, 0
     if from then arrival, units = unpack_bytes(WINDOW, bytes, from) end
-    -- Of other limits' units, as many as there can be of these.
-    window.arrival, window.units = arrival, min(units, window.scale - 1)
+    -- Other limits' units, where there cannot be as many of these, are rounded up.
+    if units >= window.scale then arrival, units = arrival + 1, 0 end
+    window.arrival, window.units = arrival, units
 
 -- PART: READ COMPACT
+    local arrival, rest
+    if form then arrival, rest = parts_of_number(bytes, BEGIN_OF_NUMBERS) end
     local _, number, low, high, units
     if form == FORM and #bytes == COMPACT_BYTES then
       _, number, low, high = unpack_bytes(COMPACT, bytes)
       units = low % 1024
     end
-    if units and units < MOST_EXACT then
+    if arrival then
+      local window = windows[1]
+      window.arrival, window.units = arrival, rest % scale
+      lot = (rest - window.units) / scale
+      incarnation, phase = number_and_phase(arrival, window.units, lot)
+    elseif units and units < MOST_EXACT then
       local window = windows[1]
       incarnation = number
-      window.arrival = high * 64 + (low - units) / 1024
-      window.units = min(units, window.scale - 1)
+      window.arrival, window.units = high * 64 + (low - units) / 1024, units
+      if units >= window.scale then window.arrival, window.units = window.arrival + 1, 0 end
     elseif is_numbered_short and server_time then
       incarnation = server_time % NUMBERS * SPREAD % NUMBERS
     elseif server_time then
@@ -112,26 +178,31 @@ end
     -- Where the newest attempt is known, time is taken as no earlier.
     if not is_plain and newest > now then now = newest end
     local later = (incarnation - of) % numbers -- recorded after it
+    if lot and floor(of / NUMBERS) ~= phase then
+      later = LATEST -- it was in another life, or has leaked before the bucket was empty
+    end
     for w = 1, window_count do
       local window = windows[w]
-      local scale, emission = window.scale, window.emission
-      local full_micros, full_units = multiply_divide(window.max, emission, scale)
+      local per_micro, in_emission = window.scale, window.emission
+      local full_micros, full_units = multiply_divide(window.max, in_emission, per_micro)
       local since = now - at
       local is_leaked = since > full_micros or (since == full_micros and full_units == 0)
       if not is_leaked and later < used(window, now) then
         -- What has not leaked of it.
-        local micros, units = multiply_divide(cost, emission, scale)
-        local later_micros, later_units = multiply_divide(later, emission, scale)
+        local micros, units = multiply_divide(cost, in_emission, per_micro)
+        local later_micros, later_units = multiply_divide(later, in_emission, per_micro)
         local left_micros = window.arrival - now - later_micros
         local left_units = window.units - later_units
-        if left_units < 0 then left_micros, left_units = left_micros - 1, left_units + scale end
+        if left_units < 0 then
+          left_micros, left_units = left_micros - 1, left_units + per_micro
+        end
         if left_micros < micros or (left_micros == micros and left_units < units) then
           micros, units = left_micros, left_units
         end
         units = window.units - units
         local borrowed = units < 0 and 1 or 0
         window.arrival = window.arrival - micros - borrowed
-        window.units = units + borrowed * scale
+        window.units = units + borrowed * per_micro
         is_changed = true
       end
     end
@@ -141,12 +212,12 @@ end
 -- PART: RECORD
       for w = 1, window_count do
         local window = windows[w]
-        local arrival, units, scale = window.arrival, window.units, window.scale
+        local arrival, units, per_micro = window.arrival, window.units, window.scale
         if arrival < at then arrival, units = at, 0 end
-        local micros, more = multiply_divide(cost, window.emission, scale)
+        local micros, more = multiply_divide(cost, window.emission, per_micro)
         units = units + more
-        local carried = units >= scale and 1 or 0
-        window.arrival, window.units = arrival + micros + carried, units - carried * scale
+        local carried = units >= per_micro and 1 or 0
+        window.arrival, window.units = arrival + micros + carried, units - carried * per_micro
       end
       -- In this order, for a sum beyond 2^53 would not be exact.
       incarnation = (incarnation - (numbers - cost)) % numbers
@@ -161,9 +232,20 @@ end
 -- PART: WRITE COMPACT
         local arrival = windows[1].arrival
         if is_numbered_short and arrival < LATEST then
-          local low = arrival % 64
-          local word = low * 1024 + windows[1].units
-          after = pack_bytes(COMPACT, FORM, incarnation % NUMBERS, word, (arrival - low) / 64)
+          local units = windows[1].units
+          local number, phase_now
+          if lot and has_numbers then
+            number, phase_now = number_and_phase(arrival, units, lot)
+          end
+          if number == incarnation % NUMBERS and phase_now == phase
+            and arrival >= EARLIEST_OF_NUMBERS and arrival < END_OF_NUMBERS then
+            incarnation = number + phase * NUMBERS
+            after = format(NUMBER, arrival + BEGIN_OF_NUMBERS, lot * scale + units)
+          else
+            local low = arrival % 64
+            local word = low * 1024 + units
+            after = pack_bytes(COMPACT, FORM, incarnation % NUMBERS, word, (arrival - low) / 64)
+          end
         end
 
 -- PART: WRITE WINDOW

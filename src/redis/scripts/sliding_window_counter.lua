@@ -3,12 +3,45 @@
 -- How much is used is the count of the current window, and that of the previous one times the share
 -- of it that is left, rounded down.
 --
--- Compact form: the moment of the newest attempt, the counts of its window and of the one before.
+-- Compact form: the moment of the newest attempt, the counts of its window and of the one before,
+-- and the incarnation. Where counts are below COUNTS and the moment is within SPAN of SINCE, as
+-- two numbers; else each on its own.
 
+-- form, the moment's us above 4, all else
+local FORM, SHORT, SHORT_BYTES = COMPACT_FORMS + 1, '<BI6I5', 12
+local COUNTS, INCARNATIONS = 2 ^ 10, 2 ^ 18
+local SINCE, SPAN = 16 * 10 ^ 14, 2 ^ 50 -- 2020 to 2056
 -- form, incarnation, newest, current, previous
-local FORM, COMPACT, COMPACT_BYTES = COMPACT_FORMS + 1, '<BI4i8I3I3', 19
-local INCARNATIONS = 2 ^ 32
+local WIDE, WIDE_BYTES = '<BI4i8I3I3', 19
 local floor = math.floor
+
+local function pack_compact(life, newest, current, previous)
+  local since = newest - SINCE
+  if current >= COUNTS or previous >= COUNTS or since < 0 or since >= SPAN then
+    return pack_bytes(WIDE, FORM, life, newest, current, previous)
+  end
+  local low = since % 4
+  local rest = ((low * INCARNATIONS + life % INCARNATIONS) * COUNTS + current) * COUNTS + previous
+  return pack_bytes(SHORT, FORM, (since - low) / 4, rest)
+end
+
+-- What was packed; nothing if it is none.
+local function unpack_compact(bytes)
+  local form, life, newest, current, previous, high, rest
+  if #bytes == SHORT_BYTES then
+    form, high, rest = unpack_bytes(SHORT, bytes)
+    previous = rest % COUNTS
+    rest = (rest - previous) / COUNTS
+    current = rest % COUNTS
+    rest = (rest - current) / COUNTS
+    life = rest % INCARNATIONS
+    newest = SINCE + high * 4 + (rest - life) / INCARNATIONS
+  elseif #bytes == WIDE_BYTES then
+    form, life, newest, current, previous = unpack_bytes(WIDE, bytes)
+  end
+  if form ~= FORM or newest > LATEST or newest < -LATEST then return nil end
+  return life, newest, current, previous
+end
 
 -- How long it takes until less than n is used, with `left` of the current window's `length` to go.
 local function below_of(n, previous, current, length, left)
@@ -29,10 +62,9 @@ end
     at = now
     local current, previous = 0, 0
     if bytes then
-      if #bytes ~= COMPACT_BYTES then break end
-      local form, last
-      form, life, last, current, previous = unpack_bytes(COMPACT, bytes)
-      if form ~= FORM or last > LATEST or last < -LATEST then break end
+      local last
+      life, last, current, previous = unpack_compact(bytes)
+      if not life then break end
       if last >= now then
         at = last
       else
@@ -52,7 +84,7 @@ end
     local is_refused = current + carried + cost > max
     if not is_refused or count_blocked then
       current = min(current + cost, NARROW)
-      after = pack_bytes(COMPACT, FORM, life, at, current, previous)
+      after = pack_compact(life, at, current, previous)
     end
     time_left = 0
     if is_refused then
@@ -97,11 +129,9 @@ end
     if from then window.current, window.previous = unpack_bytes(WINDOW, bytes, from) end
 
 -- PART: READ COMPACT
-    local _, life, last, current, previous
-    if form == FORM and #bytes == COMPACT_BYTES then
-      _, life, last, current, previous = unpack_bytes(COMPACT, bytes)
-    end
-    if last and last <= LATEST and last >= -LATEST then
+    local life, last, current, previous
+    if form == FORM then life, last, current, previous = unpack_compact(bytes) end
+    if life then
       incarnation, newest = life, last
       windows[1].current, windows[1].previous = current, previous
     elseif server_time then
@@ -130,8 +160,9 @@ end
 
 -- PART: WRITE COMPACT
         if cap == NARROW then
-          after = pack_bytes(COMPACT, FORM, incarnation, newest, min(windows[1].current, NARROW),
-            min(windows[1].previous, NARROW))
+          local window = windows[1]
+          after = pack_compact(incarnation, newest, min(window.current, NARROW),
+            min(window.previous, NARROW))
         end
 
 -- PART: WRITE WINDOW

@@ -431,6 +431,7 @@ end
 -- Whether it is a state that frame.lua has written: of how many bytes, and with which moments.
 local function is_of_another_algorithm(whole)
   local other_form = string.byte(whole)
+  if #whole == 20 and string.find(whole, '^%-[1-8]%d*$') then return true end
   if other_form < 0xB0 or other_form >= 0xC0 then return false end
   if other_form < 0xB8 then return #whole >= 12 and #whole <= 20 end
   if #whole <= 27 then return false end
