@@ -76,9 +76,9 @@ local looked_after = server_time and server_time % key_count + 1
 -- Both parts of a state that is a number, where the algorithm's begin with `first`; nothing if it
 -- is none of its. As a whole it is beyond 2^53: Lua has its first 15 digits, and the last 4 apart.
 local function parts_of_number(bytes, first) -- luacheck: ignore 211
-  if #bytes ~= 20 then return nil end
-  local whole, end_digits = tonumber(bytes), tonumber(string.sub(bytes, 17))
-  if not whole or not end_digits or end_digits >= 10000 then return nil end
+  if #bytes ~= 20 or string.find(bytes, '%D', 2) then return nil end
+  local whole, end_digits = tonumber(bytes), string.sub(bytes, 17) + 0
+  if not whole then return nil end
   local rest, tens = end_digits % 1000, math.floor((-whole - end_digits) / 10000 + 0.5)
   local moment = tens * 10 + (end_digits - rest) / 1000 - first
   if moment < EARLIEST_OF_NUMBERS or moment >= END_OF_NUMBERS then return nil end

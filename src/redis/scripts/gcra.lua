@@ -18,7 +18,7 @@
 --
 -- Compact form: the incarnation and the theoretical arrival time, its us above 64 apart.
 
-local BEGIN_OF_NUMBERS = END_OF_NUMBERS - EARLIEST_OF_NUMBERS
+local BEGIN_OF_NUMBERS, MOST_OF_NUMBERS = END_OF_NUMBERS - EARLIEST_OF_NUMBERS, 999
 -- form, incarnation, the low 6 bits of the us and 10 of units, the high bits of the us
 local FORM, COMPACT, COMPACT_BYTES = COMPACT_FORMS + 2, '<BI3I2i6', 12
 local NUMBERS = 2 ^ 24
@@ -95,7 +95,8 @@ end
       backlog = max_of(0, backlog) + cost * emission
       local units = backlog % scale
       local arrival = now + (backlog - units) / scale
-      local is_number = lot and has_numbers
+      -- A lot that was drawn under other limits may be too large.
+      local is_number = lot and has_numbers and lot * scale + units <= MOST_OF_NUMBERS
         and arrival >= EARLIEST_OF_NUMBERS and arrival < END_OF_NUMBERS
       if not lot then
         life = (life + cost) % NUMBERS
@@ -234,7 +235,7 @@ end
         if is_numbered_short and arrival < LATEST then
           local units = windows[1].units
           local number, phase_now
-          if lot and has_numbers then
+          if lot and has_numbers and lot * scale + units <= MOST_OF_NUMBERS then
             number, phase_now = number_and_phase(arrival, units, lot)
           end
           if number == incarnation % NUMBERS and phase_now == phase
