@@ -389,6 +389,27 @@ describe('the state of an id', () => {
       expect(await unitsOf()).toBeLessThan(3);
     });
 
+    test.each([
+      [7, KEY],
+      [7, 'list', KEY],
+      [601, KEY],
+      [601, 'list', KEY],
+    ])('gcra: a lot has no room beside the parts of a us with %d actions', async (max, ...keys) => {
+      const policy = policyOf('gcra', window(MINUTE, max));
+      await redis.set(KEY, '-6000000000000000999'); // 2e15, by limits without parts
+      await redis.rpush('list', 'a');
+      const [sha1, , , ...words] = argumentsOf(policy, 'attempt', 'full', 2e15, 1);
+      for (let i = 1; i < 7; i++) {
+        const reply = await redis.evalsha(sha1, keys.length, ...keys, ...words);
+        expect(reply.at(-9)).toBe(0);
+        expect(reply.at(-2)).toBe(i + 1);
+        expect(await redis.strlen(KEY)).toBeLessThanOrEqual(20);
+        if (i < 6) continue;
+        expect(await refund(policy, reply.slice(-9), 2e15)).toBe(1);
+        expect((await peek(policy, 2e15, 0))[7]).toBe(i);
+      }
+    });
+
     test('a block is dropped with blockFor', async () => {
       for (const algorithm of ALGORITHMS) {
         const policy = policyOf(algorithm, { ...window(1_000_000, 1), blockFor: [100 * MINUTE] });
@@ -417,6 +438,9 @@ describe('the state of an id', () => {
       '-9223372036854775808',
       '12345678901234567890',
       '-1.79533878533595e18',
+      '-1.70000000000000e18',
+      '-50000000000000000e2',
+      '-0x01000000000000001',
       '-179533878533595299x',
       '-17953387853359 2999',
       '- 795338785335952999',
