@@ -237,4 +237,33 @@ describe('the scripts of algorithms', () => {
       }
     });
   });
+
+  test.each([
+    [1_000_000, 1000],
+    [1_500_500, 3001],
+  ])(
+    'gcra in %d us gives nothing back of a cleared life of the same phase',
+    async (length, turn) => {
+      const sha1 = await redis.script('LOAD', inMovedTime(SCRIPTS.gcra.source));
+      const policy = {
+        algorithm: 'gcra',
+        countBlocked: false,
+        minDifference: 0,
+        limits: [{ interval: length, maxInInterval: 1000 }],
+        isByServer: true,
+        script: { sha1 },
+      };
+      for (let k = 1; k <= 100; k++) {
+        const now = FUTURE_US + k;
+        const words = (time) => ['attempt', 'full', time, 300];
+        const cleared = receiptOf(await runInToldTime(policy, ['a'], words(now)), policy);
+        await redis.del('a');
+        const later = now + turn * k;
+        await runInToldTime(policy, ['a'], words(later));
+        const back = ['refund', `${cleared.at},${cleared.incarnation}`, later, 300];
+        expect({ k, found: await runInToldTime(policy, ['a'], back) }).toEqual({ k, found: [0] });
+        await redis.del('a');
+      }
+    },
+  );
 });

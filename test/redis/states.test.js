@@ -410,6 +410,22 @@ describe('the state of an id', () => {
       }
     });
 
+    test('gcra rounds parts of a us up that are not its own', async () => {
+      await attempt(policyOf('gcra', window(998_000, 999)), START_US); // 998 us and 998 of 999 parts
+      const policy = policyOf('gcra', window(MINUTE, 3));
+      expect((await peek(policy, START_US, 0)).slice(7)).toEqual([1, 999]);
+      expect((await attempt(policy, START_US)).slice(7)).toEqual([2, 999]);
+    });
+
+    test('gcra is exact by a clock that is far behind', async () => {
+      const policy = policyOf('gcra', window(MINUTE, 7));
+      for (let units = 0; units < 7; units++) {
+        await redis.set(KEY, `-600000000000000100${units}`); // 2e15 + 1 us
+        const timeLeft = 2e15 - 4 - Math.floor((6 * MINUTE - units) / 7);
+        expect((await attempt(policy, 5)).slice(0, 2)).toEqual([1, timeLeft]);
+      }
+    });
+
     test('a block is dropped with blockFor', async () => {
       for (const algorithm of ALGORITHMS) {
         const policy = policyOf(algorithm, { ...window(1_000_000, 1), blockFor: [100 * MINUTE] });
