@@ -241,8 +241,9 @@ describe('the scripts of algorithms', () => {
   test.each([
     [1_000_000, 1000],
     [1_500_500, 3001],
+    [1_000_001, 1],
   ])(
-    'gcra in %d us gives nothing back of a cleared life of the same phase',
+    'gcra in %d us gives nothing back of a cleared life some %d us before',
     async (length, turn) => {
       const sha1 = await redis.script('LOAD', inMovedTime(SCRIPTS.gcra.source));
       const policy = {

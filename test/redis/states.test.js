@@ -393,13 +393,13 @@ describe('the state of an id', () => {
 
     test.each([
       [7, KEY],
-      [7, 'list', KEY],
+      [7, 'text', KEY],
       [601, KEY],
-      [601, 'list', KEY],
+      [601, 'text', KEY],
     ])('gcra: a lot has no room beside the parts of a us with %d actions', async (max, ...keys) => {
       const policy = policyOf('gcra', window(MINUTE, max));
       await redis.set(KEY, '-6000000000000000999'); // 2e15, by limits without parts
-      await redis.rpush('list', 'a');
+      await redis.set('text', 'x'); // the general way is gone from here on
       const [sha1, , , ...words] = argumentsOf(policy, 'attempt', 'full', 2e15, 1);
       for (let i = 1; i < 7; i++) {
         const reply = await redis.evalsha(sha1, keys.length, ...keys, ...words);
@@ -410,6 +410,35 @@ describe('the state of an id', () => {
         expect(await refund(policy, reply.slice(-9), 2e15)).toBe(1);
         expect((await peek(policy, 2e15, 0))[7]).toBe(i);
       }
+    });
+
+    test.each([[KEY], ['text', KEY]])(
+      'gcra: no numbers of many actions a second (%s)',
+      async (...keys) => {
+        const policy = policyOf('gcra', window(1_000_000, 2000));
+        const [sha1, , , ...words] = argumentsOf(policy, 'attempt', 'brief', 2e15, 1);
+        const lives = new Set();
+        for (const number of ['-6000000000000000001', '-6000000000070000001']) {
+          await redis.set(KEY, number);
+          await redis.rpush('list', 'a');
+          expect((await redis.evalsha(sha1, keys.length, ...keys, ...words)).at(-1)).toBe(0);
+          expect(await redis.strlen(KEY)).toBe(12);
+          const next = await attempt(policy, 2e15);
+          lives.add(next[6]);
+          expect(await refund(policy, next, 2e15)).toBe(1);
+        }
+        expect(lives.size).toBe(2);
+      },
+    );
+
+    test('gcra: a bucket that was empty begins anew in the general way', async () => {
+      const policy = policyOf('gcra', window(MINUTE, 3));
+      await redis.set(KEY, '-6000000000000000001'); // 2e15
+      await redis.set('text', 'x');
+      const [sha1, , , ...words] = argumentsOf(policy, 'attempt', 'full', 2e15 + 10, 1);
+      const reply = await redis.evalsha(sha1, 2, 'text', KEY, ...words);
+      expect(reply.slice(-2)).toEqual([1, MINUTE / 3]);
+      expect(await refund(policy, reply.slice(-9), 2e15 + 10)).toBe(1);
     });
 
     test('gcra rounds parts of a us up that are not its own', async () => {
