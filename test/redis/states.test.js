@@ -168,6 +168,12 @@ describe('the state of an id', () => {
     expect(await refund(policy, last)).toBe(0);
   });
 
+  test('of fixed-window is a number in the next window too', async () => {
+    await redis.set(KEY, '-1700000000000000003');
+    expect((await attempt(policyOf('fixed-window')))[7]).toBe(1);
+    expect(await redis.strlen(KEY)).toBe(20);
+  });
+
   test.each([
     ['fixed-window', 999, 12],
     ['sliding-window-counter', 1023, 19],
@@ -420,7 +426,7 @@ describe('the state of an id', () => {
         const lives = new Set();
         for (const number of ['-6000000000000000001', '-6000000000070000001']) {
           await redis.set(KEY, number);
-          await redis.rpush('list', 'a');
+          await redis.set('text', 'x');
           expect((await redis.evalsha(sha1, keys.length, ...keys, ...words)).at(-1)).toBe(0);
           expect(await redis.strlen(KEY)).toBe(12);
           const next = await attempt(policy, 2e15);
@@ -431,14 +437,17 @@ describe('the state of an id', () => {
       },
     );
 
-    test('gcra: a bucket that was empty begins anew in the general way', async () => {
+    test.each([
+      ['fuller', -10, 2, 10],
+      ['fuller from empty', 10, 1, MINUTE / 3],
+    ])('gcra: a bucket gets %s in the general way', async (_, since, used, reset) => {
       const policy = policyOf('gcra', window(MINUTE, 3));
       await redis.set(KEY, '-6000000000000000001'); // 2e15
       await redis.set('text', 'x');
-      const [sha1, , , ...words] = argumentsOf(policy, 'attempt', 'full', 2e15 + 10, 1);
+      const [sha1, , , ...words] = argumentsOf(policy, 'attempt', 'full', 2e15 + since, 1);
       const reply = await redis.evalsha(sha1, 2, 'text', KEY, ...words);
-      expect(reply.slice(-2)).toEqual([1, MINUTE / 3]);
-      expect(await refund(policy, reply.slice(-9), 2e15 + 10)).toBe(1);
+      expect(reply.slice(-2)).toEqual([used, reset]);
+      expect(await refund(policy, reply.slice(-9), 2e15 + since)).toBe(1);
     });
 
     test('gcra rounds parts of a us up that are not its own', async () => {
