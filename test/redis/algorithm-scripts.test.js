@@ -267,4 +267,21 @@ describe('the scripts of algorithms', () => {
       }
     },
   );
+
+  test.each([['a'], ['text', 'a']])(
+    'fixed-window has no numbers of low moments (%s)',
+    async (...keys) => {
+      const sha1 = await redis.script('LOAD', inMovedTime(SCRIPTS['fixed-window'].source));
+      await redis.hset(TIME, { s: Math.floor(FUTURE_US / 1e6), us: FUTURE_US % 1e6 });
+      const limits = [{ interval: 60_000_000, maxInInterval: 3 }];
+      const policy = { countBlocked: false, minDifference: 0, limits, script: { sha1 } };
+      const now = FUTURE_US % 2 ** 24; // so that the incarnation is what a number's would be
+      await redis.set('text', 'x');
+      for (let i = 1; i <= 3; i++) {
+        const reply = await run(policy, keys, ['attempt', 'full', now, 1]);
+        expect(reply.at(-2)).toBe(i);
+        expect(await redis.strlen('a')).toBe(12);
+      }
+    },
+  );
 });
