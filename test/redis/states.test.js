@@ -442,12 +442,12 @@ describe('the state of an id', () => {
       ['fuller from empty', 10, 1, MINUTE / 3],
     ])('gcra: a bucket gets %s in the general way', async (_, since, used, reset) => {
       const policy = policyOf('gcra', window(MINUTE, 3));
-      await redis.set(KEY, '-6000000000000000001'); // 2e15
+      await redis.set(KEY, '-6000000000000007001'); // 2e15 + 7
       await redis.set('text', 'x');
-      const [sha1, , , ...words] = argumentsOf(policy, 'attempt', 'full', 2e15 + since, 1);
+      const [sha1, , , ...words] = argumentsOf(policy, 'attempt', 'full', 2e15 + 7 + since, 1);
       const reply = await redis.evalsha(sha1, 2, 'text', KEY, ...words);
       expect(reply.slice(-2)).toEqual([used, reset]);
-      expect(await refund(policy, reply.slice(-9), 2e15 + since)).toBe(1);
+      expect(await refund(policy, reply.slice(-9), 2e15 + 7 + since)).toBe(1);
     });
 
     test('gcra rounds parts of a us up that are not its own', async () => {
