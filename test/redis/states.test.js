@@ -168,6 +168,19 @@ describe('the state of an id', () => {
     expect(await refund(policy, last)).toBe(0);
   });
 
+  test.each([2n ** 60n, -(2n ** 60n)])(
+    'of sliding-window-counter at %d us is begun anew',
+    async (moment) => {
+      const bytes = Buffer.alloc(19);
+      bytes.writeUInt8(0xb1);
+      bytes.writeBigInt64LE(moment, 5);
+      bytes.writeUInt8(3, 13); // actions
+      await redis.set(KEY, bytes);
+      const reply = await attempt(policyOf('sliding-window-counter'), START_US);
+      expect([reply[0], reply[5], reply[7]]).toEqual([0, START_US, 1]);
+    },
+  );
+
   test('of fixed-window is a number in the next window too', async () => {
     await redis.set(KEY, '-1700000000000000003');
     expect((await attempt(policyOf('fixed-window')))[7]).toBe(1);
