@@ -169,7 +169,7 @@ describe('the state of an id', () => {
   });
 
   test.each([2n ** 60n, -(2n ** 60n)])(
-    'of sliding-window-counter at %d us is begun anew',
+    'of sliding-window-counter at %s us is begun anew',
     async (moment) => {
       const bytes = Buffer.alloc(19);
       bytes.writeUInt8(0xb1);
@@ -180,6 +180,18 @@ describe('the state of an id', () => {
       expect([reply[0], reply[5], reply[7]]).toEqual([0, START_US, 1]);
     },
   );
+
+  test('of sliding-window-counter has room for any incarnation', async () => {
+    const bytes = Buffer.alloc(19);
+    bytes.writeUInt8(0xb1);
+    bytes.writeUInt32LE(2 ** 32 - 1, 1);
+    bytes.writeBigInt64LE(BigInt(START_US), 5);
+    bytes.writeUInt8(1, 13); // actions
+    await redis.set(KEY, bytes);
+    const policy = policyOf('sliding-window-counter');
+    for (const used of [2, 3]) expect((await attempt(policy, START_US))[7]).toBe(used);
+    expect(await redis.strlen(KEY)).toBe(12);
+  });
 
   test('of fixed-window is a number in the next window too', async () => {
     await redis.set(KEY, '-1700000000000000003');
