@@ -268,6 +268,38 @@ describe('the scripts of algorithms', () => {
     },
   );
 
+  test.each([
+    [1_000_000, 999],
+    [3_600_000_000, 5003],
+  ])(
+    'gcra of %d us, %d actions gives nothing back of a cleared life to what is no number',
+    async (length, most) => {
+      const sha1 = await redis.script('LOAD', inMovedTime(SCRIPTS.gcra.source));
+      const limits = [{ interval: length, maxInInterval: most }];
+      const policy = {
+        countBlocked: false,
+        minDifference: 0,
+        limits,
+        isByServer: true,
+        script: { sha1 },
+      };
+      for (let k = 1; k <= 100; k++) {
+        const attemptAt = async (now, cost) =>
+          receiptOf(await runInToldTime(policy, ['a'], ['attempt', 'full', now, cost]), policy);
+        const refundAt = (now, cost, { at, incarnation }) =>
+          runInToldTime(policy, ['a'], ['refund', `${at},${incarnation}`, now, cost]);
+        const cleared = await attemptAt(FUTURE_US, 300);
+        await redis.del('a');
+        const now = FUTURE_US + k;
+        const first = await attemptAt(now, 1);
+        await attemptAt(now, 600);
+        expect(await refundAt(now, 1, first)).toEqual([1]);
+        expect({ k, found: await refundAt(now, 300, cleared) }).toEqual({ k, found: [0] });
+        await redis.del('a');
+      }
+    },
+  );
+
   test.each([['a'], ['text', 'a']])(
     'fixed-window has no numbers of low moments (%s)',
     async (...keys) => {

@@ -48,15 +48,15 @@ local scale, emission = units_of(interval, max)
 local has_numbers = emission >= 1000 * scale and interval <= LONGEST / MOST_EXACT
 
 -- The number of the newest action, from what the state keeps as a number: how many emission
--- intervals there were until then, from a beginning that the lot says. And its phase within the
--- emission interval: it is one as long as the bucket is not empty, and another life has another.
--- The incarnation has both.
+-- intervals there were until then, from a beginning that the lot and the phase say. And its phase
+-- within the emission interval: it is one as long as the bucket is not empty, and another life has
+-- another. The incarnation has both; what is no number any more has only the first.
 local function number_and_phase(arrival, units, lot)
   local turns = floor(arrival / emission) -- in each of them `scale` emission intervals
   local beyond = (arrival - turns * emission) * scale + units
   local phase = beyond % emission
-  local number = turns * scale + (beyond - phase) / emission + lot * SPREAD
-  return number % NUMBERS, phase % PHASES
+  local begin = (lot + phase) % NUMBERS * SPREAD
+  return (begin + turns * scale + (beyond - phase) / emission) % NUMBERS, phase % PHASES
 end
 
 -- PART: ONE WINDOW
