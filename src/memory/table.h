@@ -86,6 +86,10 @@ class Table {
   /// Ids dropped before they expired, because there were max_keys others.
   std::uint64_t evicted() const { return evicted_; }
 
+  /// The most bounds of groups and chunks that one eviction has had to make exact, which is most of
+  /// what it costs.
+  std::size_t most_looks() const { return most_looks_; }
+
   /// No id that was forgotten as expired mattered at this time or later. An id that is not in the
   /// table must not be judged by an earlier time: it may have been forgotten.
   Micros forgotten_until() const { return forgotten_until_; }
@@ -157,6 +161,7 @@ class Table {
   Place repeated_;  // of the id it last looked for twice running; none once any id has moved
   Identity repeated_identity_;
   std::uint64_t evicted_ = 0;
+  std::size_t most_looks_ = 0;
   Micros forgotten_until_ = kLongAgo;
 };
 
@@ -191,8 +196,10 @@ template <class Release>
 Place Table::Insert(const Identity& identity, Micros moment, Micros now, Release release) {
   Tend(now, kStepsPerInsert, release);
   if (live() >= max_keys_) {
-    std::size_t looks = std::numeric_limits<std::size_t>::max();
+    constexpr std::size_t kAllItTakes = std::numeric_limits<std::size_t>::max();
+    std::size_t looks = kAllItTakes;
     Forget(Nearest(looks), now - retention_, release);
+    most_looks_ = std::max(most_looks_, kAllItTakes - looks);
   }
 
   ForgetPlaces();  // the slot may be found in a chunk that grows

@@ -9,6 +9,9 @@ const { waitUntil } = require('../support/wait-until');
 const TIMEOUT = 'ERR_ROLLGATE_REDIS_TIMEOUT';
 const QUEUE_FULL = 'ERR_ROLLGATE_REDIS_QUEUE_FULL';
 
+/** What a busy machine may add to a deadline. */
+const LATEST_MS = 2000;
+
 let server;
 let opened = [];
 
@@ -90,7 +93,7 @@ describe('a program that is busy for longer than the deadline', () => {
     work();
     expect(await call).toBe(TIMEOUT);
     isBusy = false;
-    expect(performance.now() - began).toBeLessThan(600);
+    expect(performance.now() - began).toBeLessThan(100 + LATEST_MS);
   });
 });
 
@@ -107,7 +110,7 @@ describe('a frozen server', () => {
     expect(errors.map(({ code }) => code)).toEqual(errors.map(() => TIMEOUT));
     expect(errors[0].message).toContain('250 ms');
     expect(tookMs).toBeGreaterThanOrEqual(249);
-    expect(tookMs).toBeLessThan(250 + 200);
+    expect(tookMs).toBeLessThan(250 + LATEST_MS);
     expect(limiter.stats().connection.pending).toBe(0);
   });
 

@@ -9,8 +9,8 @@ const peers = require('../support/tcp-peers');
 const { waitUntil } = require('../support/wait-until');
 
 /** Far above what a busy machine does to a turn, far below any wait for a network. */
-const LONGEST_TURN_MS = process.env.ROLLGATE_SANITIZED ? 2000 : 250;
-const COMMAND_TIMEOUT = 400;
+const LONGEST_TURN_MS = process.env.ROLLGATE_SANITIZED ? 2000 : 800;
+const COMMAND_TIMEOUT = 2 * LONGEST_TURN_MS;
 
 let server;
 
