@@ -272,7 +272,7 @@ describe('the scripts of algorithms', () => {
     [1_000_000, 999],
     [3_600_000_000, 5003],
   ])(
-    'gcra of %d us, %d actions gives nothing back of a cleared life to what is no number',
+    'gcra of %d us, %d actions gives nothing back of a cleared life to what is no integer',
     async (length, most) => {
       const sha1 = await redis.script('LOAD', inMovedTime(SCRIPTS.gcra.source));
       const limits = [{ interval: length, maxInInterval: most }];
@@ -301,13 +301,13 @@ describe('the scripts of algorithms', () => {
   );
 
   test.each([['a'], ['text', 'a']])(
-    'fixed-window has no numbers of low moments (%s)',
+    'fixed-window has no integers of low moments (%s)',
     async (...keys) => {
       const sha1 = await redis.script('LOAD', inMovedTime(SCRIPTS['fixed-window'].source));
       await redis.hset(TIME, { s: Math.floor(FUTURE_US / 1e6), us: FUTURE_US % 1e6 });
       const limits = [{ interval: 60_000_000, maxInInterval: 3 }];
       const policy = { countBlocked: false, minDifference: 0, limits, script: { sha1 } };
-      const now = FUTURE_US % 2 ** 24; // so that the incarnation is what a number's would be
+      const now = FUTURE_US % 2 ** 24; // so that the incarnation is what an integer's would be
       await redis.set('text', 'x');
       for (let i = 1; i <= 3; i++) {
         const reply = await run(policy, keys, ['attempt', 'full', now, 1]);

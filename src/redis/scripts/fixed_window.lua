@@ -1,12 +1,12 @@
 -- In frame.lua: windows one after the other, aligned to the clock's epoch, and a count in each.
 --
--- Number: the first attempt in the window, and the count. An incarnation is there that of a window:
--- the low bits of the moment.
+-- Integer: the first attempt in the window, and the count. An incarnation is there that of a
+-- window: the low bits of the moment.
 --
 -- Compact form: a moment in the window of the newest attempt, in ticks, and the count. The moment
 -- is the first tick of the window: whatever the limits are later, it tells when that was.
 
-local BEGIN_OF_NUMBERS, MOST_OF_NUMBERS = 0, 999
+local BEGIN_OF_INTEGERS, MOST_OF_INTEGERS = 0, 999
 -- form, incarnation, count, ticks
 local FORM, COMPACT, COMPACT_BYTES = COMPACT_FORMS, '<BI3I3I5', 12
 local INCARNATIONS = 2 ^ 24
@@ -24,7 +24,7 @@ local END_OF_TICKS = TICK * (2 ^ 40 - 1)
         if form ~= FORM then break end
         moment = ticks * TICK
       else
-        moment, count = parts_of_number(bytes, BEGIN_OF_NUMBERS)
+        moment, count = parts_of_integer(bytes, BEGIN_OF_INTEGERS)
         if not moment then break end
         life = moment % INCARNATIONS
       end
@@ -41,9 +41,9 @@ local END_OF_TICKS = TICK * (2 ^ 40 - 1)
     time_left = is_refused and reset or 0
     if not is_refused or count_blocked then
       count = min(count + cost, NARROW)
-      if count <= MOST_OF_NUMBERS and life == moment % INCARNATIONS
-        and moment >= EARLIEST_OF_NUMBERS and moment < END_OF_NUMBERS then
-        after = format(NUMBER, moment + BEGIN_OF_NUMBERS, count)
+      if count <= MOST_OF_INTEGERS and life == moment % INCARNATIONS
+        and moment >= EARLIEST_OF_INTEGERS and moment < END_OF_INTEGERS then
+        after = format(INTEGER, moment + BEGIN_OF_INTEGERS, count)
       else
         after = pack_bytes(COMPACT, FORM, life, count, ceil((at - since_start) / TICK))
       end
@@ -73,7 +73,7 @@ end
 
 -- PART: READ COMPACT
     local moment, count
-    if form then moment, count = parts_of_number(bytes, BEGIN_OF_NUMBERS) end
+    if form then moment, count = parts_of_integer(bytes, BEGIN_OF_INTEGERS) end
     if moment then
       incarnation, newest, windows[1].count = moment % INCARNATIONS, moment, count
     elseif form == FORM and #bytes == COMPACT_BYTES then
@@ -104,9 +104,9 @@ end
         if cap == NARROW and interval >= TICK and newest >= 0 and newest < END_OF_TICKS then
           local start = newest - newest % interval
           local count = min(windows[1].count, NARROW)
-          if count <= MOST_OF_NUMBERS and incarnation == newest % INCARNATIONS
-            and newest >= EARLIEST_OF_NUMBERS and newest < END_OF_NUMBERS then
-            after = format(NUMBER, newest + BEGIN_OF_NUMBERS, count)
+          if count <= MOST_OF_INTEGERS and incarnation == newest % INCARNATIONS
+            and newest >= EARLIEST_OF_INTEGERS and newest < END_OF_INTEGERS then
+            after = format(INTEGER, newest + BEGIN_OF_INTEGERS, count)
           else
             after = pack_bytes(COMPACT, FORM, incarnation, count, ceil(start / TICK))
           end

@@ -24,10 +24,11 @@
 --   refund  1 if there was anything to take back, else 0
 --   Where a key holds something that is no state, its first integer is -1 and nothing is changed.
 --
--- A state is one string. Its first byte tells the form; none but a number's can begin a UTF-8 text.
---   number   for one window and nothing else, by the server's clock: '-', 16 digits, a moment in us
---            from where the algorithm's numbers begin, and 3 digits. Redis keeps it as an integer,
---            for which it needs no memory but the value's own header.
+-- A state is one string. Its first byte tells the form; none but an integer's can begin a UTF-8
+-- text.
+--   integer  for one window and nothing else, by the server's clock: '-', 16 digits, a moment in us
+--            from where the algorithm's integers begin, and 3 digits. Redis keeps it in place of a
+--            pointer, so it needs no memory but the value's own header.
 --   compact  an algorithm's own, of 12 to 20 bytes, for one window and nothing else
 --   general  a header, and for each window the numbers that the algorithm keeps
 
@@ -37,9 +38,9 @@ local HEADER, HEADER_BYTES = '<BI2BI7i8i8', 27
 local NONE = -2 ^ 62 -- stands for a moment that there is not, and is long past
 local LATEST = 2 ^ 53 -- times are within what a number tells exactly, back and forth
 local NARROW = 2 ^ 24 - 1 -- luacheck: ignore 211 (the most that three bytes can count)
--- In numbers: the moments that there are, between 2001 and 2128, and how they are written.
-local EARLIEST_OF_NUMBERS, END_OF_NUMBERS = 10 ^ 15, 5 * 10 ^ 15
-local NUMBER = '-%d%03d' -- luacheck: ignore 211
+-- In integers: the moments that there are, between 2001 and 2112, and how they are written.
+local EARLIEST_OF_INTEGERS, END_OF_INTEGERS = 10 ^ 15, 45 * 10 ^ 14
+local INTEGER = '-%d%03d' -- luacheck: ignore 211
 
 local ceil, min, max_of = math.ceil, math.min, math.max
 local pack_bytes, unpack_bytes, call, format = struct.pack, struct.unpack, redis.call, string.format
@@ -73,15 +74,14 @@ end
 -- one key of a call is looked after, each in its turn.
 local looked_after = server_time and server_time % key_count + 1
 
--- Both parts of a state that is a number, where the algorithm's begin with `first`; nothing if it
+-- Both parts of a state that is an integer, where the algorithm's begin with `first`; nothing if it
 -- is none of its. As a whole it is beyond 2^53: Lua has its first 15 digits, and the last 4 apart.
-local function parts_of_number(bytes, first) -- luacheck: ignore 211
-  if #bytes ~= 20 or string.find(bytes, '%D', 2) then return nil end
-  local whole, end_digits = tonumber(bytes), string.sub(bytes, 17) + 0
-  if not whole then return nil end
-  local rest, tens = end_digits % 1000, math.floor((-whole - end_digits) / 10000 + 0.5)
+local function parts_of_integer(bytes, first) -- luacheck: ignore 211
+  if #bytes ~= 20 or not string.find(bytes, '^%-%d*$') then return nil end
+  local end_digits = string.sub(bytes, 17) + 0
+  local rest, tens = end_digits % 1000, math.floor((-bytes - end_digits) / 10000 + 0.5)
   local moment = tens * 10 + (end_digits - rest) / 1000 - first
-  if moment < EARLIEST_OF_NUMBERS or moment >= END_OF_NUMBERS then return nil end
+  if moment < EARLIEST_OF_INTEGERS or moment >= END_OF_INTEGERS then return nil end
   return moment, rest
 end
 
@@ -234,7 +234,7 @@ for i = done + 1, key_count do
     -- PLACE: READ WINDOW
   end
   if known == 0 then
-    -- Takes the state at hand from a number or the compact form, where that is in `bytes`; else
+    -- Takes the state at hand from an integer or the compact form, where that is in `bytes`; else
     -- sets `incarnation` to that of an id that has done nothing, if there is a server_time.
     -- PLACE: READ COMPACT
   end
@@ -287,7 +287,7 @@ for i = done + 1, key_count do
     if is_changed then
       local after
       if is_plain then
-        -- Sets `after` to the number or the compact form of the state at hand, if it has one.
+        -- Sets `after` to the integer or the compact form of the state at hand, if it has one.
         -- PLACE: WRITE COMPACT
       end
       if not after then

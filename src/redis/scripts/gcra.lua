@@ -12,13 +12,13 @@
 -- less where the newest is taken back; it begins where numbers of earlier lives are unlikely to be.
 -- Source: ATM Forum, Traffic Management 4.0, virtual scheduling.
 --
--- Number: the theoretical arrival time; its units, and what was drawn by lot when the life began.
+-- Integer: the theoretical arrival time; its units, and what was drawn by lot when the life began.
 -- The incarnation follows from these (see number_and_phase). It does no longer once an action has
--- been taken back that was not the newest; then there is no number until the bucket was empty.
+-- been taken back that was not the newest; then there is no integer until the bucket was empty.
 --
 -- Compact form: the incarnation and the theoretical arrival time, its us above 64 apart.
 
-local BEGIN_OF_NUMBERS, MOST_OF_NUMBERS = END_OF_NUMBERS - EARLIEST_OF_NUMBERS, 999
+local BEGIN_OF_INTEGERS, MOST_OF_INTEGERS = 4 * 10 ^ 15, 999
 -- form, incarnation, the low 6 bits of the us and 10 of units, the high bits of the us
 local FORM, COMPACT, COMPACT_BYTES = COMPACT_FORMS + 2, '<BI3I2i6', 12
 local NUMBERS = 2 ^ 24
@@ -44,13 +44,13 @@ local function units_of(length, most)
 end
 
 local scale, emission = units_of(interval, max)
--- Lots there are so few that lives have to differ in their places, too (see number_and_phase).
-local has_numbers = emission >= 1000 * scale and interval <= LONGEST / MOST_EXACT
+-- Lots there are so few that lives have to differ in their phases, too (see number_and_phase).
+local has_integers = emission >= 1000 * scale and interval <= LONGEST / MOST_EXACT
 
--- The number of the newest action, from what the state keeps as a number: how many emission
+-- The number of the newest action, from what an integer state keeps: how many emission
 -- intervals there were until then, from a beginning that the lot and the phase say. And its phase
 -- within the emission interval: it is one as long as the bucket is not empty, and another life has
--- another. The incarnation has both; what is no number any more has only the first.
+-- another. The incarnation has both; what is no integer any more has only the first.
 local function number_and_phase(arrival, units, lot)
   local turns = floor(arrival / emission) -- in each of them `scale` emission intervals
   local beyond = (arrival - turns * emission) * scale + units
@@ -76,7 +76,7 @@ end
         if units >= scale then break end
       else
         local rest
-        arrival, rest = parts_of_number(bytes, BEGIN_OF_NUMBERS)
+        arrival, rest = parts_of_integer(bytes, BEGIN_OF_INTEGERS)
         if not arrival then break end
         units = rest % scale
         lot = (rest - units) / scale
@@ -89,24 +89,24 @@ end
     if backlog > room then
       time_left = ceil((backlog - room) / scale)
     else
-      if backlog <= 0 and has_own_time and has_numbers and not lot then
+      if backlog <= 0 and has_own_time and has_integers and not lot then
         lot = floor(server_time % NUMBERS * SPREAD % NUMBERS / NUMBERS * floor(1000 / scale))
       end
       backlog = max_of(0, backlog) + cost * emission
       local units = backlog % scale
       local arrival = now + (backlog - units) / scale
       -- A lot that was drawn under other limits may be too large.
-      local is_number = lot and has_numbers and lot * scale + units <= MOST_OF_NUMBERS
-        and arrival >= EARLIEST_OF_NUMBERS and arrival < END_OF_NUMBERS
+      local is_integer = lot and has_integers and lot * scale + units <= MOST_OF_INTEGERS
+        and arrival >= EARLIEST_OF_INTEGERS and arrival < END_OF_INTEGERS
       if not lot then
         life = (life + cost) % NUMBERS
-      elseif is_full or not is_number then
+      elseif is_full or not is_integer then
         local phase
         life, phase = number_and_phase(arrival, units, lot)
-        if is_number then life = life + phase * NUMBERS end
+        if is_integer then life = life + phase * NUMBERS end
       end
-      if is_number then
-        after = format(NUMBER, arrival + BEGIN_OF_NUMBERS, lot * scale + units)
+      if is_integer then
+        after = format(INTEGER, arrival + BEGIN_OF_INTEGERS, lot * scale + units)
       else
         local low = arrival % 64
         after = pack_bytes(COMPACT, FORM, life, low * 1024 + units, (arrival - low) / 64)
@@ -129,7 +129,7 @@ end
 local GENERAL_FORM, WINDOW, WINDOW_BYTES, CLAMPS = GENERAL_FORMS + 2, '<i8I2', 10, false
 local is_numbered_short = is_plain and max <= MOST_NUMBERED
 local numbers = is_numbered_short and NUMBERS or 2 ^ 53
-local lot, phase -- of a state that was a number
+local lot, phase -- of a state that was an integer
 
 local function used(window, at)
   local ahead, units = window.arrival - at, window.units
@@ -153,7 +153,7 @@ end
 
 -- PART: READ COMPACT
     local arrival, rest
-    if form then arrival, rest = parts_of_number(bytes, BEGIN_OF_NUMBERS) end
+    if form then arrival, rest = parts_of_integer(bytes, BEGIN_OF_INTEGERS) end
     local _, number, low, high, units
     if form == FORM and #bytes == COMPACT_BYTES then
       _, number, low, high = unpack_bytes(COMPACT, bytes)
@@ -235,13 +235,13 @@ end
         if is_numbered_short and arrival < LATEST then
           local units = windows[1].units
           local number, phase_now
-          if lot and has_numbers and lot * scale + units <= MOST_OF_NUMBERS then
+          if lot and has_integers and lot * scale + units <= MOST_OF_INTEGERS then
             number, phase_now = number_and_phase(arrival, units, lot)
           end
           if number == incarnation % NUMBERS and phase_now == phase
-            and arrival >= EARLIEST_OF_NUMBERS and arrival < END_OF_NUMBERS then
+            and arrival >= EARLIEST_OF_INTEGERS and arrival < END_OF_INTEGERS then
             incarnation = number + phase * NUMBERS
-            after = format(NUMBER, arrival + BEGIN_OF_NUMBERS, lot * scale + units)
+            after = format(INTEGER, arrival + BEGIN_OF_INTEGERS, lot * scale + units)
           else
             local low = arrival % 64
             local word = low * 1024 + units
