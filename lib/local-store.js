@@ -132,8 +132,9 @@ function createLocalStore(checked, { create, options, failed, evictionText }) {
     call: functions.check,
 
     decide(id, cost, records, read, max) {
-      if (max === undefined) functions.decide(id, cost, records);
-      else functions.decide(id, cost, records, max);
+      if (max !== undefined) functions.decide(id, cost, records, max);
+      else if (cost === 1 && records) functions.decide(id);
+      else functions.decide(id, cost, records);
       if (!records || observesDecisions[0] === 0) return read(report);
       // Whoever listens may ask the limiter itself.
       const timeLeft = report[NUMBERS.TIME_LEFT];

@@ -116,8 +116,10 @@ napi_value Decide(napi_env env, napi_callback_info info) {
   const napi_value id = call.arguments[0];
   Identity identity;
   if (!ReadIdentity(env, id, limiter.secret, identity)) return limiter.refuse.Call({&id, 1});
-  const auto cost = static_cast<std::uint64_t>(ReadDouble(env, call.arguments[1]));
-  const bool records = ReadBool(env, call.arguments[2]);
+  // The id alone asks for an attempt of cost 1.
+  const bool is_common = call.count == 1;
+  const auto cost = is_common ? 1 : static_cast<std::uint64_t>(ReadDouble(env, call.arguments[1]));
+  const bool records = is_common || ReadBool(env, call.arguments[2]);
   Micros now;
   if (!ReadTime(env, limiter, now)) return nullptr;
   if (call.count == 4) {

@@ -1,16 +1,19 @@
 // The RateLimit-* headers of draft-ietf-httpapi-ratelimit-headers-06. The reset is a number of seconds.
 'use strict';
 
+const { rememberForNumber } = require('./same-number');
 const { rememberForWindows } = require('./same-windows');
 const { policies } = require('./window-policies');
 
 function createDraft6Writer() {
   const policiesOf = rememberForWindows(policies);
+  const limitText = rememberForNumber(String);
+  const resetText = rememberForNumber(String);
   return (res, info, decision) => {
     res.setHeader('RateLimit-Policy', policiesOf(decision.limits));
-    res.setHeader('RateLimit-Limit', String(info.limit));
+    res.setHeader('RateLimit-Limit', limitText(info.limit));
     res.setHeader('RateLimit-Remaining', String(info.remaining));
-    res.setHeader('RateLimit-Reset', String(Math.ceil(decision.resetIn / 1000)));
+    res.setHeader('RateLimit-Reset', resetText(Math.ceil(decision.resetIn / 1000)));
   };
 }
 

@@ -1,7 +1,7 @@
 // The list of rate-limit headers a middleware can send: adding a draft is adding a line.
 'use strict';
 
-const { writeLegacyHeaders } = require('./legacy');
+const { createLegacyWriter } = require('./legacy');
 const { createDraft6Writer } = require('./draft-6');
 const { createDraft7Writer } = require('./draft-7');
 const { createDraft8Writer } = require('./draft-8');
@@ -25,7 +25,7 @@ const HEADER_DRAFTS = Object.keys(CREATORS);
  */
 function headerWriters({ legacyHeaders, standardHeaders }) {
   const writers = [];
-  if (legacyHeaders) writers.push(writeLegacyHeaders);
+  if (legacyHeaders) writers.push(createLegacyWriter());
   if (standardHeaders) writers.push(CREATORS[standardHeaders]());
   return writers;
 }

@@ -1,25 +1,19 @@
 // The X-RateLimit-* headers: no standard, but what most clients read. The reset is a time of day.
 'use strict';
 
-let dateSecond = -1;
-let dateText = '';
+const { rememberForNumber } = require('./same-number');
 
-function writeLegacyHeaders(res, info, decision, nowMs) {
-  res.setHeader('X-RateLimit-Limit', String(info.limit));
-  res.setHeader('X-RateLimit-Remaining', String(info.remaining));
-  // Sent with the time it is measured against, for clients whose clock is off.
-  res.setHeader('Date', httpDate(nowMs));
-  res.setHeader('X-RateLimit-Reset', String(Math.ceil((nowMs + decision.resetIn) / 1000)));
+function createLegacyWriter() {
+  const limitText = rememberForNumber(String);
+  const resetText = rememberForNumber(String);
+  const httpDate = rememberForNumber((second) => new Date(second * 1000).toUTCString());
+  return (res, info, decision, nowMs) => {
+    res.setHeader('X-RateLimit-Limit', limitText(info.limit));
+    res.setHeader('X-RateLimit-Remaining', String(info.remaining));
+    // Sent with the time it is measured against, for clients whose clock is off.
+    res.setHeader('Date', httpDate(Math.floor(nowMs / 1000)));
+    res.setHeader('X-RateLimit-Reset', resetText(Math.ceil((nowMs + decision.resetIn) / 1000)));
+  };
 }
 
-/** An HTTP date has whole seconds, and many requests fall into one: the text is made once for each. */
-function httpDate(nowMs) {
-  const second = Math.floor(nowMs / 1000);
-  if (second !== dateSecond) {
-    dateSecond = second;
-    dateText = new Date(nowMs).toUTCString();
-  }
-  return dateText;
-}
-
-module.exports = { writeLegacyHeaders };
+module.exports = { createLegacyWriter };
