@@ -41,7 +41,7 @@ function createLocalStore(checked, { create, options, failed, evictionText }) {
     if (typeof callback !== 'function') refuseCallback(callback);
     let error = null;
     try {
-      functions.decide(id, 1, true);
+      functions.decide(id);
     } catch (thrown) {
       error = thrown;
     }

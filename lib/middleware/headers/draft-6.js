@@ -1,14 +1,14 @@
 // The RateLimit-* headers of draft-ietf-httpapi-ratelimit-headers-06. The reset is a number of seconds.
 'use strict';
 
-const { rememberForNumber } = require('./same-number');
+const { rememberForLastNumber } = require('./last-number');
 const { rememberForWindows } = require('./same-windows');
 const { policies } = require('./window-policies');
 
 function createDraft6Writer() {
   const policiesOf = rememberForWindows(policies);
-  const limitText = rememberForNumber(String);
-  const resetText = rememberForNumber(String);
+  const limitText = rememberForLastNumber(String);
+  const resetText = rememberForLastNumber(String);
   return (res, info, decision) => {
     res.setHeader('RateLimit-Policy', policiesOf(decision.limits));
     res.setHeader('RateLimit-Limit', limitText(info.limit));

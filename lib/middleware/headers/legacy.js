@@ -1,12 +1,12 @@
 // The X-RateLimit-* headers: no standard, but what most clients read. The reset is a time of day.
 'use strict';
 
-const { rememberForNumber } = require('./same-number');
+const { rememberForLastNumber } = require('./last-number');
 
 function createLegacyWriter() {
-  const limitText = rememberForNumber(String);
-  const resetText = rememberForNumber(String);
-  const httpDate = rememberForNumber((second) => new Date(second * 1000).toUTCString());
+  const limitText = rememberForLastNumber(String);
+  const resetText = rememberForLastNumber(String);
+  const httpDate = rememberForLastNumber((second) => new Date(second * 1000).toUTCString());
   return (res, info, decision, nowMs) => {
     res.setHeader('X-RateLimit-Limit', limitText(info.limit));
     res.setHeader('X-RateLimit-Remaining', String(info.remaining));

@@ -428,7 +428,8 @@ local function open_new()
   set_width(policy_width)
 end
 
--- Whether it is a state that frame.lua has written: of how many bytes, and with which moments.
+-- Whether it is a state that frame.lua has written: an integer, or of how many bytes and with which
+-- moments.
 local function is_of_another_algorithm(whole)
   local other_form = string.byte(whole)
   if #whole == 20 and string.find(whole, '^%-[1-8]%d*$') then return true end

@@ -2,7 +2,7 @@
 'use strict';
 
 /** A function (number) that gives what `make(number)` does, and calls it only if the number is not the last one. */
-function rememberForNumber(make) {
+function rememberForLastNumber(make) {
   let known;
   let made;
   return (number) => {
@@ -14,4 +14,4 @@ function rememberForNumber(make) {
   };
 }
 
-module.exports = { rememberForNumber };
+module.exports = { rememberForLastNumber };
