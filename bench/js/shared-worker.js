@@ -1,6 +1,6 @@
 // One of the processes that check at the same time: warms up, says so, and measures when it is told to.
 
-const { freshIds, literalId, randomOrder, runChecks, shuffled } = require('./workload');
+const { freshIds, heldIds, literalId, randomOrder, runChecks, shuffled } = require('./workload');
 
 const SUBJECTS = {
   shared({ name, maxKeys, ...limits }) {
@@ -37,9 +37,10 @@ async function runInFlight(subject, idAt, indexAt, { inFlight, limitMs }) {
 
 let measureFor;
 
-async function prepare({ subject: name, ids, inFlight, limits }) {
+async function prepare({ subject: name, ids, areHeld, inFlight, limits }) {
   const subject = await SUBJECTS[name](limits);
-  const idAt = ids === 1 ? literalId() : freshIds(ids);
+  const make = areHeld ? heldIds : freshIds;
+  const idAt = ids === 1 ? literalId() : make(ids);
   const indexAt = shuffled(randomOrder(ids, 2463534242 + process.pid));
   measureFor = (limitMs) =>
     subject.calling === 'await'

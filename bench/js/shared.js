@@ -9,7 +9,15 @@ const path = require('node:path');
 const { main } = require('./harness');
 const { barPlot } = require('./plot-bars');
 const { failures, median, number, range, ratio, rounds, times } = require('./report');
-const { freshIds, literalId, randomOrder, runChecks, sequential, shuffled } = require('./workload');
+const {
+  freshIds,
+  heldIds,
+  literalId,
+  randomOrder,
+  runChecks,
+  sequential,
+  shuffled,
+} = require('./workload');
 
 const INTERVAL_MS = 60_000;
 const PROCESSES = 2;
@@ -21,6 +29,12 @@ const ALONE = {
     title: 'One process, 10,000 ids, freshly joined, max 5',
     ids: 10_000,
     make: freshIds,
+    max: 5,
+  },
+  tenThousandHeld: {
+    title: 'One process, 10,000 ids, made before, max 5',
+    ids: 10_000,
+    make: heldIds,
     max: 5,
   },
   tenThousandLong: {
@@ -43,7 +57,12 @@ const STORES = { memory: 'rollgate, memory of its own', shared: 'rollgate, share
 /** Two processes at once. */
 const TOGETHER = {
   one: { title: 'Two processes on the same id, max 5', ids: 1 },
-  tenThousand: { title: 'Two processes on 10,000 ids, max 5', ids: 10_000 },
+  tenThousand: { title: 'Two processes on 10,000 ids, freshly joined, max 5', ids: 10_000 },
+  tenThousandHeld: {
+    title: 'Two processes on 10,000 ids, made before, max 5',
+    ids: 10_000,
+    areHeld: true,
+  },
 };
 const SUBJECTS = {
   shared: { label: 'rollgate, shared memory', inFlight: 1 },
@@ -113,7 +132,7 @@ async function measureAlone({ name, store, limitMs }) {
 /** The checks of all processes in the same span of time. */
 async function measureTogether({ name, subject, warmUpMs, limitMs }) {
   const { RateLimiter } = require('../../lib');
-  const { ids } = TOGETHER[name];
+  const { ids, areHeld } = TOGETHER[name];
   const region = `bench-${process.pid}`;
   if (subject === 'clusterStore') {
     const { ClusterMemoryStorePrimary } = require('@express-rate-limit/cluster-memory-store');
@@ -134,7 +153,7 @@ async function measureTogether({ name, subject, warmUpMs, limitMs }) {
     return answer;
   };
   try {
-    const prepare = { subject, ids, inFlight, warmUpMs, limits };
+    const prepare = { subject, ids, areHeld, inFlight, warmUpMs, limits };
     await Promise.all(workers.map((worker) => told(worker, { prepare })));
     const found = await Promise.all(workers.map((worker) => told(worker, { go: limitMs })));
     return {
@@ -234,7 +253,7 @@ const BARS = [
 ];
 
 function plots(results) {
-  const titles = { one: 'All on one id', tenThousand: 'On 10,000 ids' };
+  const titles = { one: 'All on one id', tenThousand: 'On 10,000 ids, freshly joined' };
   const panels = Object.entries(titles).map(([name, title]) => ({
     title,
     unit: 'checks per second, of all processes together',
@@ -279,7 +298,7 @@ module.exports = {
     'On one id every check of either process changes the same words, which have to travel between the processors each time: the worst case there is.',
     'The peer sends each check to the primary process and gets a message back. It is asked 64 times before the first answer has come, its best case; a check alone takes about as long as a message each way. It counts in fixed windows.',
     'Bytes per id are those of the whole region, which has room for a tenth more ids than there are, and a third more than that; in memory of its own the table has grown to what it needs.',
-    'Figures contain the making of the id, as under "Cost of one check".',
+    'Figures contain the making of the id, as under "Cost of one check", but where ids are made before: those are an array of flat strings.',
   ],
   budgetMs: 200_000,
   versions,

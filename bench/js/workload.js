@@ -22,6 +22,12 @@ function flatIds(count) {
   return (i) => bytes.latin1Slice(i * 16, i * 16 + 16);
 }
 
+/** The same ids, made before the clock starts and each in one flat piece: what a session or a token holds. */
+function heldIds(count) {
+  const ids = Array.from({ length: count }, (_, i) => i).map(flatIds(count));
+  return (i) => ids[i];
+}
+
 /** The same string constant every time: its hash is known, and engine and caches are at their best. */
 function literalId() {
   return () => LITERAL;
@@ -118,6 +124,7 @@ async function settledRss() {
 module.exports = {
   flatIds,
   freshIds,
+  heldIds,
   literalId,
   randomOrder,
   runChecks,

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "binding/values.h"
+#include "core/inlining.h"
 
 namespace rollgate::binding {
 
@@ -32,7 +33,7 @@ class Borrowed {
   explicit operator bool() const { return reference_ != nullptr; }
 
   /// Calls the function; null when it throws, which is left pending, or cannot be called.
-  napi_value Call(std::span<const napi_value> arguments = {}) const {
+  ROLLGATE_COLD napi_value Call(std::span<const napi_value> arguments = {}) const {
     napi_value function = nullptr;
     napi_value receiver = nullptr;
     napi_value result = nullptr;

@@ -1,5 +1,4 @@
-// Reads ids as UTF-16: measured, it is the fastest of the exact ways. Latin-1 would cut code units
-// in half and UTF-8 turn every lone surrogate into the same character: ids would collide.
+// Reads the less common ids: long ones, other characters, numbers.
 #include "binding/id_reader.h"
 
 #include <algorithm>
@@ -27,38 +26,11 @@ Identity IdentityOfInteger(std::int64_t number, const Secret& secret) {
   return IdentityOf(std::span(units.data(), static_cast<std::size_t>(end - digits.data())), secret);
 }
 
-/// Reads a string; false for another type.
-inline bool ReadString(napi_env env, napi_value value, const Secret& secret, Identity& identity) {
-  // Room for most ids. Node-API cuts what is longer, silently, and always ends with a NUL.
-  std::array<char16_t, 128> buffer;
-  std::fill_n(buffer.begin(), Identity::kLongestInline, u'\0');
-  std::size_t length = 0;
-  if (napi_get_value_string_utf16(env, value, buffer.data(), buffer.size(), &length) != napi_ok) {
-    return false;
-  }
-  const ShortUnits first(buffer.data(), Identity::kLongestInline);
-  if (length <= first.size() && IsLatin1(first)) [[likely]] {
-    identity = IdentityOfLatin1(first, length);
-    return true;
-  }
-  if (length < buffer.size() - 1) {
-    identity = IdentityOf(std::span(buffer.data(), length), secret);
-    return true;
-  }
-  if (napi_get_value_string_utf16(env, value, nullptr, 0, &length) != napi_ok) return false;
-  std::vector<char16_t> units(length + 1);
-  if (napi_get_value_string_utf16(env, value, units.data(), units.size(), &length) != napi_ok) {
-    return false;
-  }
-  identity = IdentityOf(std::span(units.data(), length), secret);
-  return true;
-}
-
 /// Reads a number or bigint the way JavaScript writes it.
 bool ReadWritten(napi_env env, napi_value value, const Secret& secret, Identity& identity) {
   napi_value text = nullptr;
   return napi_coerce_to_string(env, value, &text) == napi_ok &&
-         ReadString(env, text, secret, identity);
+         ReadIdentity(env, text, secret, identity);
 }
 
 bool ReadNumber(napi_env env, napi_value value, const Secret& secret, Identity& identity) {
@@ -71,7 +43,25 @@ bool ReadNumber(napi_env env, napi_value value, const Secret& secret, Identity& 
   return true;
 }
 
-bool ReadOther(napi_env env, napi_value value, const Secret& secret, Identity& identity) {
+}  // namespace
+
+bool ReadUncommonIdentity(napi_env env, napi_value value, const Secret& secret,
+                          const IdUnits& units, std::size_t length, Identity& identity) {
+  if (length < units.size() - 1) {
+    identity = IdentityOf(std::span(units.data(), length), secret);
+    return true;
+  }
+  if (napi_get_value_string_utf16(env, value, nullptr, 0, &length) != napi_ok) return false;
+  std::vector<char16_t> all(length + 1);
+  if (napi_get_value_string_utf16(env, value, all.data(), all.size(), &length) != napi_ok) {
+    return false;
+  }
+  identity = IdentityOf(std::span(all.data(), length), secret);
+  return true;
+}
+
+bool ReadIdentityOfNoString(napi_env env, napi_value value, const Secret& secret,
+                            Identity& identity) {
   napi_valuetype type;
   if (napi_typeof(env, value, &type) != napi_ok) return false;
   switch (type) {
@@ -86,12 +76,6 @@ bool ReadOther(napi_env env, napi_value value, const Secret& secret, Identity& i
     default:
       return false;
   }
-}
-
-}  // namespace
-
-bool ReadIdentity(napi_env env, napi_value value, const Secret& secret, Identity& identity) {
-  return ReadString(env, value, secret, identity) || ReadOther(env, value, secret, identity);
 }
 
 Secret RandomSecret() {

@@ -1,4 +1,4 @@
-// One limiter that answers at once, as JavaScript holds it: native functions around one store.
+// One limiter that answers at once: what its native functions share, its store above all.
 #pragma once
 
 #include <node_api.h>
@@ -12,6 +12,7 @@
 #include "binding/monotonic_clock.h"
 #include "core/decision.h"
 #include "core/identity.h"
+#include "core/inlining.h"
 #include "core/policy.h"
 #include "core/store.h"
 #include "core/time.h"
@@ -56,39 +57,16 @@ struct LocalLimiter {
 /// What is due before the limiter is deleted: see MakeFunctions.
 void Dispose(napi_env env, LocalLimiter& limiter);
 
+/// Lets go of the store, if there is one or was to be.
+void LetGo(napi_env env, LocalLimiter& limiter);
+
+/// Lets V8 know how much hangs on its small objects, so that it looks for dropped limiters in time.
+ROLLGATE_COLD void TellMemory(napi_env env, LocalLimiter& limiter);
+
 /// A limiter without a store, with all that it borrows and with what follows from the policy;
 /// `epoch_offset` is that of a store which is made now. Null where something could not be read, for
 /// the thread is to end.
 std::unique_ptr<LocalLimiter> ReadLocalLimiter(napi_env env, napi_value keep, const Policy& policy);
-
-/// The functions of a limiter -> { check, decide, decideMany, refund, clear, stats, close }
-///
-/// `keep`, which it has read, is an object that lib holds as long as any of the functions; the
-/// native side only borrows what it finds there, so nothing is kept alive by a reference that the
-/// garbage collector does not see:
-///   report      Float64Array that decide and stats write to
-///   refuse      (id) => throws: the value is no id
-///   closed      () => throws: the limiter is closed
-///   exhausted   () => throws: there is no memory left; nothing was recorded
-///   failed      (kind, message) => throws: a SharedError of that kind; for shared ones only
-///   callBack    (id, callback) => undefined: attempts, then calls back
-///   evicted     () => undefined: an id was dropped for want of room; told once, and for each call
-///               that does so while evictions are observed
-///   decided     (id, timeLeft) => undefined: what check gives, told while decisions are observed
-///   observesDecisions, observesEvictions  Uint8Array of one byte: not 0 while somebody does
-///   clock       undefined, or () => us: throws when the user's clock fails
-///
-/// check(id?, callback?) -> time left in ms, 0 when allowed
-/// decide(id, cost, records, max?) writes report[0..]: see WriteDecision. A cost of 0 records
-///   nothing and tells what is used. A max is given where setsMax is true: that of the window from
-///   now on
-/// decideMany(ids, numbers) attempts them all at cost 1 and writes a decision for each into the
-///   Float64Array, one behind the other; nothing happens if one id is wrong
-/// refund(id, at, cost, token) -> boolean
-/// clear(id) -> boolean; clear() forgets all ids
-/// stats() writes report[0..4]: keys, allowed, blocked, evicted, bytes
-/// close() lets go of the store; every call afterwards ends in closed()
-napi_value MakeLocalFunctions(napi_env env, std::unique_ptr<LocalLimiter> limiter);
 
 /// Has `failed`, as of MakeLocalFunctions, throw this error.
 napi_value Fail(napi_env env, const Borrowed& failed, const SharedError& error);

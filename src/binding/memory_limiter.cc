@@ -9,10 +9,12 @@
 
 #include "binding/functions.h"
 #include "binding/id_reader.h"
+#include "binding/local_functions.h"
 #include "binding/local_limiter.h"
 #include "binding/policy_reader.h"
 #include "binding/values.h"
 #include "memory/memory_store.h"
+#include "memory/memory_stores.h"
 
 namespace rollgate::binding {
 namespace {
@@ -41,8 +43,10 @@ napi_value Create(napi_env env, napi_callback_info info) {
   store.secret = limiter->secret;
   store.clock_may_step_back = static_cast<bool>(limiter->clock);
   store.on_eviction = [state = limiter.get()] { state->has_evicted = true; };
-  limiter->store = CreateMemoryStore(policy, store);
-  return MakeLocalFunctions(env, std::move(limiter));
+  return memory::WithMemoryStore<napi_value>(policy, [&]<class S>() -> napi_value {
+    limiter->store = std::make_unique<S>(policy, store);
+    return MakeLocalFunctions<S>(env, std::move(limiter));
+  });
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "core/inlining.h"
 #include "core/tick_clock.h"
 #include "core/time.h"
 
@@ -34,7 +35,7 @@ class MonotonicClock {
   }
 
  private:
-  Micros Ask();
+  ROLLGATE_COLD Micros Ask();
 
   TickClock ticks_;
   bool counts_ticks_;

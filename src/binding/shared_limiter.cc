@@ -8,11 +8,13 @@
 #include <utility>
 
 #include "binding/functions.h"
+#include "binding/local_functions.h"
 #include "binding/local_limiter.h"
 #include "binding/policy_reader.h"
 #include "binding/texts.h"
 #include "binding/values.h"
 #include "shared/shared_store.h"
+#include "shared/shared_stores.h"
 
 namespace rollgate::binding {
 namespace {
@@ -43,13 +45,15 @@ napi_value Create(napi_env env, napi_callback_info info) {
   store.has_own_clock = static_cast<bool>(limiter->clock);
   store.epoch_offset = limiter->epoch_offset;
   store.on_eviction = [state = limiter.get()] { state->has_evicted = true; };
-  limiter->attach = [policy, options = std::move(store)](LocalLimiter& attached) {
-    std::unique_ptr<SharedStore> found = SharedStore::Attach(policy, options);
-    attached.secret = found->secret();
-    attached.epoch_offset = found->epoch_offset();
-    attached.store = std::move(found);
-  };
-  return MakeLocalFunctions(env, std::move(limiter));
+  return shared::WithSharedStore<napi_value>(policy, [&]<class S>() -> napi_value {
+    limiter->attach = [policy, options = std::move(store)](LocalLimiter& attached) {
+      auto found = std::make_unique<S>(policy, options);
+      attached.secret = found->secret();
+      attached.epoch_offset = found->epoch_offset();
+      attached.store = std::move(found);
+    };
+    return MakeLocalFunctions<S>(env, std::move(limiter));
+  });
 }
 
 }  // namespace

@@ -6,7 +6,9 @@
 #if defined(__GNUC__)
 #define ROLLGATE_FLATTEN [[gnu::flatten]]
 #define ROLLGATE_NOINLINE [[gnu::noinline]]
+#define ROLLGATE_COLD [[gnu::cold, gnu::noinline]]
 #else
 #define ROLLGATE_FLATTEN
 #define ROLLGATE_NOINLINE
+#define ROLLGATE_COLD
 #endif

@@ -103,9 +103,7 @@ class AccountState {
   Account Load(std::uint64_t* state) const {
     Account account(rules_, Bytes(state), static_cast<Micros>(state[kMoment]),
                     static_cast<std::uint32_t>(state[kLife]));
-    if (!account.IsSound()) {
-      throw SharedError(SharedError::Kind::kCorrupt, "the region is corrupt: a count");
-    }
+    if (!account.IsSound()) ThrowCorrupt("a count");
     return account;
   }
 

@@ -144,7 +144,7 @@ class LogState {
     const bool is_sound = head.size >= 1 && head.size <= capacity_ &&
                           (head.head == 0 || head.head < capacity_ - 1) &&
                           Bounded(head.newest) == head.newest;
-    if (!is_sound) throw SharedError(SharedError::Kind::kCorrupt, "the region is corrupt: a log");
+    if (!is_sound) ThrowCorrupt("a log");
     return Log(head, Ring(state), capacity_ - 1, capacity_);
   }
 

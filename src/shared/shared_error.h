@@ -4,6 +4,8 @@
 #include <stdexcept>
 #include <string>
 
+#include "core/inlining.h"
+
 namespace rollgate {
 
 /// No decision could be made; nothing was recorded.
@@ -24,5 +26,10 @@ class SharedError : public std::runtime_error {
  private:
   Kind kind_;
 };
+
+/// Throws a SharedError: what is said of the region makes no sense.
+[[noreturn]] ROLLGATE_COLD inline void ThrowCorrupt(const char* what) {
+  throw SharedError(SharedError::Kind::kCorrupt, std::string("the region is corrupt: ") + what);
+}
 
 }  // namespace rollgate

@@ -22,7 +22,6 @@
 #include <cstdint>
 #include <cstring>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "core/identity.h"
@@ -227,21 +226,17 @@ class Table {
     bool has_expired = false;  // or is not known
   };
 
-  [[noreturn]] static void Corrupt(const char* what) {
-    throw SharedError(SharedError::Kind::kCorrupt, std::string("the region is corrupt: ") + what);
-  }
-
   Entry& Mine() const { return view_.entries[entry_]; }
   Bucket& Home() const { return view_.buckets[homes_[0]]; }
 
   Word& SlotAt(std::uint64_t slot) const {
-    if (slot >= view_.geometry.slots()) Corrupt("there is no such slot");
+    if (slot >= view_.geometry.slots()) ThrowCorrupt("there is no such slot");
     return view_.buckets[slot / kSlotsPerBucket].slots[slot % kSlotsPerBucket];
   }
 
   Word* RecordOf(std::uint64_t control) const {
     const std::uint64_t record = controls_.Record(control);
-    if (record >= records_) Corrupt("there is no such record");
+    if (record >= records_) ThrowCorrupt("there is no such record");
     return view_.records + record * words_;
   }
 
@@ -286,7 +281,7 @@ class Table {
     const std::size_t words = words_;
     std::uint64_t* const copy = record_.data();
     for (int tries = 0; controls_.Tag(control) == tag; ++tries) {
-      if (tries == kMostTries) Corrupt("an id never stands still");
+      if (tries == kMostTries) ThrowCorrupt("an id never stands still");
       const Word* const record = RecordOf(control);
       const std::uint64_t origin = Access::Load(record[kOrigin]);
       const bool is_it = Access::Load(record[kIdLow]) == id.low &&
@@ -411,7 +406,7 @@ class Table {
       if (is_set && word >= raised) return;
       if (Access::CompareExchange(view_.header->forgotten, word, raised)) return;
     }
-    Corrupt("a moment never stands still");
+    ThrowCorrupt("a moment never stands still");
   }
 
   static bool IsPending(std::uint64_t insertion) {
@@ -427,7 +422,7 @@ class Table {
   /// Does what an announced insertion is about, if nobody else has.
   void Complete(Bucket& home, std::uint64_t insertion) const {
     const std::uint64_t entry = insertion & kEntryMask;
-    if (entry >= kEntries) Corrupt("there is no such entry");
+    if (entry >= kEntries) ThrowCorrupt("there is no such entry");
     const Entry& its = view_.entries[entry];
     const std::uint64_t target = Access::Load(its.target);
     const std::uint64_t next = Access::Load(its.next);
@@ -460,7 +455,7 @@ class Table {
     const std::uint64_t expected = Access::Load(Mine().expected);
     if (expected != spare_) {
       const std::uint64_t bucket = Access::Load(Mine().bucket);
-      if (bucket >= view_.geometry.buckets()) Corrupt("there is no such bucket");
+      if (bucket >= view_.geometry.buckets()) ThrowCorrupt("there is no such bucket");
       Bucket& home = view_.buckets[bucket];
       const std::uint64_t insertion = Access::Load(home.insertion);
       if (IsPending(insertion) && (insertion & kEntryMask) == entry_) Complete(home, insertion);
