@@ -1,0 +1,112 @@
+// The scripts, asked by hand about one key of a real server; policies that lead to each form of a state.
+'use strict';
+
+const Redis = require('ioredis');
+const { ALGORITHMS } = require('../../lib/algorithms');
+const { SCRIPTS } = require('../../lib/redis/script');
+const { startRedis } = require('./redis-server');
+
+const START_US = 1_700_000_000_000_001;
+const KEY = 'api{0123456789abcdef}';
+const MINUTE = 60_000_000;
+const LOG = 'sliding-window-log';
+const OF_FRAME = ALGORITHMS.filter((algorithm) => algorithm !== LOG);
+
+const policyOf = (algorithm, changes) => ({
+  algorithm,
+  countBlocked: false,
+  minDifference: 0,
+  blockFor: [],
+  limits: [{ interval: MINUTE, maxInInterval: 3 }],
+  ...changes,
+});
+
+const window = (interval, maxInInterval) => ({ limits: [{ interval, maxInInterval }] });
+
+function argumentsOf(policy, ...words) {
+  const { algorithm, countBlocked, minDifference, blockFor, limits } = policy;
+  const windows = limits.flatMap(({ interval, maxInInterval }) => [interval, maxInInterval]);
+  const { sha1 } = SCRIPTS[algorithm];
+  const told = [countBlocked ? 1 : 0, minDifference, blockFor.join(), ...windows];
+  return [sha1, 1, KEY, ...words, ...told];
+}
+
+const FORMS = [
+  ['a single window', {}],
+  ['minDifference', { minDifference: 5_000_000 }],
+  ['blocks', { blockFor: [1_000_000, 3_600_000_000] }],
+  [
+    'two windows',
+    {
+      limits: [
+        { interval: MINUTE, maxInInterval: 3 },
+        { interval: 1000 * MINUTE, maxInInterval: 9 },
+      ],
+    },
+  ],
+  ['wide counts', window(MINUTE, 2 ** 53 - 1)],
+];
+
+const EACH_FORM = ALGORITHMS.flatMap((algorithm) =>
+  FORMS.map(([name, changes]) => [algorithm, name, policyOf(algorithm, changes)]),
+);
+
+/** Windows so long that none ends while a test lasts that goes by the clock of the server. */
+function lengthened({ limits, ...policy }) {
+  const longer = ({ interval, ...limit }) => ({ ...limit, interval: interval * 40_000 });
+  return { ...policy, limits: limits.map(longer) };
+}
+
+/** By a given time and by the server's own, unless all leaks there before it can be seen. */
+function byEachClock(policy) {
+  const leaksAtOnce = policy.algorithm === 'gcra' && policy.limits[0].maxInInterval > 1e6;
+  const given = [policy, START_US];
+  return leaksAtOnce ? [given] : [given, [lengthened(policy), '']];
+}
+
+/**
+ * Inside of a describe: what asks the scripts on a server of its own, with all keys gone after each test.
+ * `connect()` gives one more client.
+ */
+function scriptsOnRedis() {
+  let server;
+  let redis;
+  beforeAll(async () => {
+    server = await startRedis();
+    redis = new Redis(server.url).on('error', () => {});
+    for (const { source } of Object.values(SCRIPTS)) await redis.script('LOAD', source);
+  });
+  afterEach(() => redis.flushall());
+  afterAll(() => redis.disconnect());
+
+  const run = (policy, ...words) => redis.evalsha(...argumentsOf(policy, ...words));
+  return {
+    run,
+    attempt: (policy, now = '', cost = 1) => run(policy, 'attempt', 'full', now, cost),
+    peek: (policy, now = '', cost = 1) => run(policy, 'peek', 'full', now, cost),
+    refund: async (policy, reply, now = '', cost = 1) => {
+      const [found] = await run(policy, 'refund', `${reply[5]},${reply[6]}`, now, cost);
+      return found;
+    },
+    ttl: () => redis.pttl(KEY),
+    connect: (options) => new Redis(server.url, options),
+    get redis() {
+      return redis;
+    },
+  };
+}
+
+module.exports = {
+  argumentsOf,
+  byEachClock,
+  EACH_FORM,
+  FORMS,
+  KEY,
+  LOG,
+  MINUTE,
+  OF_FRAME,
+  policyOf,
+  scriptsOnRedis,
+  START_US,
+  window,
+};
