@@ -1,4 +1,4 @@
-// Reads the less common ids: long ones, other characters, numbers.
+// Reads long ids, those with other characters, and numbers.
 #include "binding/id_reader.h"
 
 #include <algorithm>
@@ -45,8 +45,8 @@ bool ReadNumber(napi_env env, napi_value value, const Secret& secret, Identity& 
 
 }  // namespace
 
-bool ReadUncommonIdentity(napi_env env, napi_value value, const Secret& secret,
-                          const IdUnits& units, std::size_t length, Identity& identity) {
+bool ReadOtherString(napi_env env, napi_value value, const Secret& secret, const IdUnits& units,
+                     std::size_t length, Identity& identity) {
   if (length < units.size() - 1) {
     identity = IdentityOf(std::span(units.data(), length), secret);
     return true;
@@ -60,8 +60,7 @@ bool ReadUncommonIdentity(napi_env env, napi_value value, const Secret& secret,
   return true;
 }
 
-bool ReadIdentityOfNoString(napi_env env, napi_value value, const Secret& secret,
-                            Identity& identity) {
+bool ReadNoString(napi_env env, napi_value value, const Secret& secret, Identity& identity) {
   napi_valuetype type;
   if (napi_typeof(env, value, &type) != napi_ok) return false;
   switch (type) {

@@ -18,13 +18,15 @@ namespace rollgate::binding {
 /// Room for most ids. Node-API cuts what is longer, silently, and always ends with a NUL.
 using IdUnits = std::array<char16_t, 128>;
 
-/// ReadIdentity of what is no string of up to sixteen Latin-1 characters. Of a string the first
-/// `length` units have been read.
-ROLLGATE_NOINLINE bool ReadUncommonIdentity(napi_env env, napi_value value, const Secret& secret,
-                                            const IdUnits& units, std::size_t length,
-                                            Identity& identity);
-ROLLGATE_NOINLINE bool ReadIdentityOfNoString(napi_env env, napi_value value, const Secret& secret,
-                                              Identity& identity);
+/// ReadIdentity of a string that is longer than sixteen characters or has some that are not
+/// Latin-1. Its first `length` units have been read.
+ROLLGATE_NOINLINE bool ReadOtherString(napi_env env, napi_value value, const Secret& secret,
+                                       const IdUnits& units, std::size_t length,
+                                       Identity& identity);
+
+/// ReadIdentity of what is no string.
+ROLLGATE_NOINLINE bool ReadNoString(napi_env env, napi_value value, const Secret& secret,
+                                    Identity& identity);
 
 /// Reads the identity of a string, a finite number, a bigint, undefined or null; false for any
 /// other value. 1, 1n and '1' are one id; undefined, null and '' are the one of callers without an
@@ -36,11 +38,11 @@ inline bool ReadIdentity(napi_env env, napi_value value, const Secret& secret, I
   const napi_status status =
       napi_get_value_string_utf16(env, value, units.data(), units.size(), &length);
   if (status != napi_ok) [[unlikely]] {
-    return ReadIdentityOfNoString(env, value, secret, identity);
+    return ReadNoString(env, value, secret, identity);
   }
   const ShortUnits first(units.data(), Identity::kLongestInline);
-  if (length > first.size() || !IsLatin1(first)) [[unlikely]] {
-    return ReadUncommonIdentity(env, value, secret, units, length, identity);
+  if (length > first.size() || !IsLatin1(first)) {
+    return ReadOtherString(env, value, secret, units, length, identity);
   }
   identity = IdentityOfLatin1(first, length);
   return true;

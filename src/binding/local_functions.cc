@@ -2,7 +2,6 @@
 #include "binding/local_functions.h"
 
 #include <algorithm>
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <span>

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <utility>
 
 #include "binding/values.h"
 #include "core/account_algorithms.h"

@@ -68,7 +68,7 @@ ROLLGATE_COLD void TellMemory(napi_env env, LocalLimiter& limiter);
 /// the thread is to end.
 std::unique_ptr<LocalLimiter> ReadLocalLimiter(napi_env env, napi_value keep, const Policy& policy);
 
-/// Has `failed`, as of MakeLocalFunctions, throw this error.
+/// Has `failed` (see MakeLocalFunctions in local_functions.h) throw this error.
 napi_value Fail(napi_env env, const Borrowed& failed, const SharedError& error);
 
 /// How many limiters of this process exist natively, for tests.

@@ -14,7 +14,7 @@
 #include "binding/policy_reader.h"
 #include "binding/values.h"
 #include "memory/memory_store.h"
-#include "memory/memory_stores.h"
+#include "memory/store_types.h"
 
 namespace rollgate::binding {
 namespace {

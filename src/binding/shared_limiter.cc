@@ -14,7 +14,7 @@
 #include "binding/texts.h"
 #include "binding/values.h"
 #include "shared/shared_store.h"
-#include "shared/shared_stores.h"
+#include "shared/store_types.h"
 
 namespace rollgate::binding {
 namespace {

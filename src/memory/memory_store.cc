@@ -1,9 +1,10 @@
-// Makes the store that a policy takes, for those who need not know which.
+// Makes the store that a policy takes, for tests and benchmarks: those who have it by its
+// interface.
 #include "memory/memory_store.h"
 
 #include <memory>
 
-#include "memory/memory_stores.h"
+#include "memory/store_types.h"
 
 namespace rollgate {
 

@@ -1,4 +1,4 @@
-// Attaches to a region and removes one, for those who need not know what is kept there.
+// Removes a region, and attaches to one for tests: those who have a store by its interface.
 #include "shared/shared_store.h"
 
 #include <algorithm>
@@ -9,7 +9,7 @@
 
 #include "shared/log_state.h"
 #include "shared/region.h"
-#include "shared/shared_stores.h"
+#include "shared/store_types.h"
 
 namespace rollgate::shared {
 

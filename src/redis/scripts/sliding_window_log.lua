@@ -37,8 +37,8 @@
 -- newest
 local HEADER, HEADER_BYTES = '<BBI4I4i8', 18
 local NEWEST = 11 -- where in the header the newest action is, low byte first
--- Where a command begins to read or write: as text, for Redis takes nearly as long to make one of a
--- number as for the command.
+-- Where a command begins to read or write: as text, as all such places are, for Redis takes nearly
+-- as long to make one of a number as for the command.
 local BEGIN, BEFORE_NEWEST = '0', '10'
 local RING, RING_BYTES = '<I4I4I4', 12 -- count, head, room
 local BLOCK, BLOCK_BYTES = 'i8B', 9 -- block until, offences
@@ -499,7 +499,8 @@ local function size() return newest and count + 1 or 0 end
 local function ring_bytes(first, stamps)
   local from = header_bytes + RING_BYTES + first * width
   if bytes then return sub(bytes, from + 1, from + stamps * width) end
-  return redis.call('GETRANGE', key, from, from + stamps * width - 1)
+  return redis.call('GETRANGE', key,
+    format('%d', from), format('%d', from + stamps * width - 1))
 end
 
 -- The time of the n-th newest action, 1 <= n <= size().
@@ -567,7 +568,7 @@ end
 
 local function write_ring(first, stamps)
   if stamps == '' then return end
-  redis.call('SETRANGE', key, header_bytes + RING_BYTES + first * width, stamps)
+  redis.call('SETRANGE', key, format('%d', header_bytes + RING_BYTES + first * width), stamps)
 end
 
 -- Records `cost` actions at `at` in a long log that stays where it is.
@@ -706,7 +707,8 @@ end
 -- Gets the bytes that a log begins with, by redis.call or redis.pcall.
 local function first_bytes_by(call_or_pcall)
   if is_short_policy then return call_or_pcall('GET', key) end
-  return call_or_pcall('GETRANGE', key, BEGIN, policy_header_bytes + RING_BYTES - 1)
+  return call_or_pcall('GETRANGE', key,
+    BEGIN, format('%d', policy_header_bytes + RING_BYTES - 1))
 end
 
 -- Opens the log at `key`, of which MGET has shown `whole`; false if there is something else.

@@ -1,17 +1,19 @@
-// The store of a region, for whatever is kept of an id, and the list of what may be kept.
+// The store of a region, for whatever is kept of an id.
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 
-#include "core/account_algorithms.h"
+#include "core/decision.h"
+#include "core/identity.h"
 #include "core/inlining.h"
 #include "core/policy.h"
-#include "core/ring_log.h"
-#include "shared/account_state.h"
+#include "core/store.h"
+#include "core/time.h"
 #include "shared/configuration.h"
-#include "shared/log_state.h"
+#include "shared/layout.h"
 #include "shared/region.h"
 #include "shared/shared_error.h"
 #include "shared/shared_store.h"
@@ -41,10 +43,10 @@ class Tries {
 
 /// `State` is what is kept of an id under a form of the policy: log_state.h, account_state.h.
 template <class State>
-class StoreOf final : public SharedStore {
+class RegionStore final : public SharedStore {
  public:
-  /// Attaches to the region, as SharedStore::Attach does.
-  StoreOf(const Policy& policy, const SharedStoreOptions& options)
+  /// Attaches to the region of that name, which is made if there is none. Throws SharedError.
+  RegionStore(const Policy& policy, const SharedStoreOptions& options)
       : state_(policy),
         region_(Region::Attach({options.directory, options.name, options.max_keys,
                                 Geometry::RecordWordsFor(state_.words()), options.epoch_offset,
@@ -178,25 +180,5 @@ class StoreOf final : public SharedStore {
   std::uint64_t blocked_ = 0;
   std::uint64_t evicted_ = 0;
 };
-
-template <class T, class P, class Make>
-T WithLogStore(const Policy& policy, Make& make) {
-  return policy.retention() <= RingLog<std::uint32_t>::kLongestRetention
-             ? make.template operator()<StoreOf<LogState<P, std::uint32_t>>>()
-             : make.template operator()<StoreOf<LogState<P, std::uint64_t>>>();
-}
-
-/// Returns `make.template operator()<S>()`, where S is the store that the policy takes: its
-/// constructor is S(const Policy&, const SharedStoreOptions&).
-template <class T, class Make>
-T WithSharedStore(const Policy& policy, Make make) {
-  if (policy.algorithm() != Algorithm::kSlidingWindowLog) {
-    return WithAccountAlgorithm<T>(policy, [&]<class Rules>() -> T {
-      return make.template operator()<StoreOf<AccountState<Rules>>>();
-    });
-  }
-  return SingleWindowPolicy::Fits(policy) ? WithLogStore<T, SingleWindowPolicy>(policy, make)
-                                          : WithLogStore<T, Policy>(policy, make);
-}
 
 }  // namespace rollgate::shared
