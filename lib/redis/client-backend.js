@@ -8,7 +8,7 @@ const failures = require('./failures');
 const { keySlot } = require('./key-slot');
 const { createPoliciesWithin } = require('./policies-within');
 const { checkCount, checkProbe, readBrief, readFull, readRefund } = require('./reply');
-const { SCRIPTS, policyArguments } = require('./script');
+const { SCRIPTS, attemptOn, policyArguments } = require('./script');
 
 /** Redis stands still while a script runs; and Lua passes on no more than 8000 keys. */
 const MOST_KEYS = 1000;
@@ -104,8 +104,9 @@ function createClientBackend({ connection, policy, namespace }) {
 
   async function attemptPart(keys, now, indexes, all) {
     const part = indexes.map((i) => keys[i]);
-    const args = ['evalsha', sha1, String(part.length), ...part, 'attempt', 'full', now, '1'];
-    const reply = await ask(sendTo(part[0]), [...args, ...policyArgs]);
+    const words = [attemptOn(part), 'full', now, '1', ...policyArgs];
+    const args = ['evalsha', sha1, String(part.length), ...part, ...words];
+    const reply = await ask(sendTo(part[0]), args);
     const own = new Float64Array(part.length * length);
     const failed = readFull(reply, own, 0, part.length, length);
     if (failed !== null) throw failed;

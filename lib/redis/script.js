@@ -55,4 +55,9 @@ function policyArguments({ windows, minDifference, countBlocked, blockFor }) {
   ];
 }
 
-module.exports = { LONGEST_MICROS, SCRIPTS, policyArguments };
+/** ARGV[1] of an attempt on several keys. */
+function attemptOn(keys) {
+  return new Set(keys).size < keys.length ? 'repeated attempt' : 'attempt';
+}
+
+module.exports = { LONGEST_MICROS, SCRIPTS, attemptOn, policyArguments };

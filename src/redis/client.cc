@@ -24,6 +24,11 @@ constexpr Millis kSameMoment = 5;
 constexpr Millis kLate = 5;
 constexpr Millis kGrace = 20;
 
+/// What the scripts can be asked to do.
+constexpr Operation kAttempt{"attempt", "repeated attempt"};
+constexpr Operation kPeek{"peek", "peek"};
+constexpr Operation kRefund{"refund", "refund"};
+
 /// What the script answers first where a key holds something else than a log.
 constexpr long long kNoLog = -1;
 
@@ -127,15 +132,14 @@ ScriptRequest& Client::OpenRequest(std::uint16_t hash_slot, const Attempt& attem
     return *open;
   }
   std::string arguments;
-  AppendWord(arguments, attempt.records ? std::string_view("attempt") : std::string_view("peek"));
   AppendWord(arguments, attempt.wants_all ? std::string_view("full") : std::string_view("brief"));
   AppendTime(arguments, attempt.now);
   AppendWord(arguments, static_cast<std::int64_t>(attempt.cost));
   const auto& policy = attempt.policy.empty() ? options_.policy : attempt.policy;
   for (const std::string& word : policy) AppendWord(arguments, word);
-  auto request = std::make_unique<ScriptRequest>(deadline, options_.script, std::move(arguments),
-                                                 4 + policy.size(),
-                                                 attempt.wants_all ? 7 + 2 * options_.windows : 1);
+  auto request = std::make_unique<ScriptRequest>(
+      deadline, options_.script, attempt.records ? kAttempt : kPeek, std::move(arguments),
+      3 + policy.size(), attempt.wants_all ? 7 + 2 * options_.windows : 1);
   request->hash_slot = hash_slot;
   Track(*request, untold_.end());
   open = request.get();
@@ -171,13 +175,12 @@ std::optional<CallId> Client::Refund(std::string_view id, const Receipt& receipt
   const std::optional<CallId> call = NewCall();
   if (!call) return call;
   std::string arguments;
-  AppendWord(arguments, std::string_view("refund"));
   AppendWord(arguments, std::to_string(receipt.at) + ',' + std::to_string(receipt.incarnation));
   AppendTime(arguments, now);
   AppendWord(arguments, static_cast<std::int64_t>(receipt.cost));
   for (const std::string& word : options_.policy) AppendWord(arguments, word);
   auto request = std::make_unique<ScriptRequest>(
-      NewDeadline(), options_.script, std::move(arguments), 4 + options_.policy.size(), 1);
+      NewDeadline(), options_.script, kRefund, std::move(arguments), 3 + options_.policy.size(), 1);
   key_.assign(options_.key_prefix).append("{").append(id).append("}");
   request->hash_slot = HashSlot(key_);
   request->AddKey(options_.key_prefix, id);

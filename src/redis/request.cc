@@ -1,7 +1,9 @@
 // Writes a script's run as a command.
 #include "redis/request.h"
 
+#include <algorithm>
 #include <charconv>
+#include <functional>
 
 namespace rollgate::redis {
 
@@ -17,14 +19,20 @@ void ScriptRequest::AddKey(std::string_view store_namespace, std::string_view id
   keys_ += id;
   keys_ += "}\r\n";
   ++key_count_;
+  // They are few, and another id of the same hash only makes the script more careful.
+  const std::size_t hash = std::hash<std::string_view>()(id);
+  may_repeat_ = may_repeat_ || std::find(hashes_of_ids_.begin(), hashes_of_ids_.end(), hash) !=
+                                   hashes_of_ids_.end();
+  hashes_of_ids_.push_back(hash);
 }
 
 void ScriptRequest::Encode(std::string& command) const {
-  AppendHeader(command, 3 + key_count_ + argument_count_);
+  AppendHeader(command, 4 + key_count_ + argument_count_);
   AppendWord(command, sends_text_ ? std::string_view("EVAL") : std::string_view("EVALSHA"));
   AppendWord(command, sends_text_ ? script_.text : script_.sha1);
   AppendWord(command, static_cast<std::int64_t>(key_count_));
   command += keys_;
+  AppendWord(command, may_repeat_ ? operation_.if_repeated : operation_.word);
   command += arguments_;
 }
 
@@ -37,8 +45,8 @@ std::vector<std::unique_ptr<Request>> ScriptRequest::SplitByKey() const {
     const char* const digits = keys_.data() + from + 1;
     const char* const end = std::from_chars(digits, keys_.data() + keys_.size(), length).ptr;
     const std::size_t word = static_cast<std::size_t>(end - keys_.data()) + 2 + length + 2 - from;
-    auto part = std::make_unique<ScriptRequest>(deadline, script_, arguments_, argument_count_,
-                                                numbers_per_key_);
+    auto part = std::make_unique<ScriptRequest>(deadline, script_, operation_, arguments_,
+                                                argument_count_, numbers_per_key_);
     part->keys_ = keys_.substr(from, word);
     part->key_count_ = 1;
     part->sends_text_ = sends_text_;

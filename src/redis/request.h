@@ -59,15 +59,22 @@ struct Script {
   std::string_view sha1;
 };
 
+/// What a script is asked to do, in its words; `if_repeated` where a key may occur more than once.
+struct Operation {
+  std::string_view word;
+  std::string_view if_repeated;
+};
+
 /// One run of a script on one or more keys; each key answers one call with the same number of
 /// integers.
 class ScriptRequest : public Request {
  public:
-  /// `arguments` are `argument_count` words as AppendWord writes them.
-  ScriptRequest(Millis deadline, const Script& script, std::string arguments,
-                std::size_t argument_count, std::size_t numbers_per_key)
+  /// `arguments` are what follows the operation: `argument_count` words as AppendWord writes them.
+  ScriptRequest(Millis deadline, const Script& script, const Operation& operation,
+                std::string arguments, std::size_t argument_count, std::size_t numbers_per_key)
       : Request(deadline),
         script_(script),
+        operation_(operation),
         arguments_(std::move(arguments)),
         argument_count_(argument_count),
         numbers_per_key_(numbers_per_key) {}
@@ -86,10 +93,13 @@ class ScriptRequest : public Request {
 
  private:
   const Script& script_;
+  Operation operation_;
   std::string arguments_;
   std::size_t argument_count_;
   std::size_t numbers_per_key_;
   std::string keys_;  ///< words
+  std::vector<std::size_t> hashes_of_ids_;
+  bool may_repeat_ = false;  ///< whether a key may occur more than once
   std::size_t key_count_ = 0;
   bool sends_text_ = false;
 };

@@ -2,7 +2,7 @@
 'use strict';
 
 const Redis = require('ioredis');
-const { SCRIPTS } = require('../../lib/redis/script');
+const { attemptOn, SCRIPTS } = require('../../lib/redis/script');
 const { PolicyOracle } = require('../support/policy-oracle');
 const { startRedis } = require('../support/redis-server');
 const { randomFrom, randomPolicy, randomStep } = require('../support/traces');
@@ -137,7 +137,7 @@ async function runTrace(seed, policy, random, { start = START_US, crowd = 1 }) {
       expect({ ...context, brief }).toEqual({ ...context, brief: expected.timeLeft });
     } else if (kind === 3) {
       const ids = Array.from({ length: random.between(1, 5) }, () => random.pick(IDS));
-      const reply = await runInToldTime(policy, ids, ['attempt', 'brief', now, cost]);
+      const reply = await runInToldTime(policy, ids, [attemptOn(ids), 'brief', now, cost]);
       const expected = ids.map((id) => oracles[id].attempt(now, cost).timeLeft);
       expect({ ...context, reply }).toEqual({ ...context, reply: expected });
     } else if (kind === 4 && refundable.length > 0 && canRefund(policy, now, latest)) {
@@ -159,7 +159,7 @@ async function runTrace(seed, policy, random, { start = START_US, crowd = 1 }) {
       now = latest + 1;
     } else {
       const ids = Array.from({ length: random.between(1, 3) }, () => random.pick(IDS));
-      const reply = await runInToldTime(policy, ids, ['attempt', 'full', now, cost]);
+      const reply = await runInToldTime(policy, ids, [attemptOn(ids), 'full', now, cost]);
       for (const [i, id] of ids.entries()) {
         const oracle = oracles[id];
         const expected = oracle.attempt(now, cost);

@@ -1,6 +1,7 @@
 // What the scripts do with keys that hold something else.
 'use strict';
 
+const { attemptOn } = require('../../lib/redis/script');
 const {
   argumentsOf,
   EACH_FORM,
@@ -93,7 +94,7 @@ describe('a key', () => {
           ['full', 7 + 2 * policy.limits.length],
         ]) {
           await script.redis.rpush(KEY, 'a');
-          const [sha1, , , ...words] = argumentsOf(policy, 'attempt', detail, START_US, 1);
+          const [sha1, , , ...words] = argumentsOf(policy, attemptOn(keys), detail, START_US, 1);
           const reply = await script.redis.evalsha(sha1, keys.length, ...keys, ...words);
           expect(reply).toHaveLength(keys.length * length);
           const firsts = keys.map((_, i) => reply[i * length]);

@@ -16,23 +16,39 @@ std::string Encoded(const Request& request) {
   return command;
 }
 
+constexpr Operation kOperation{"attempt", "repeated attempt"};
+
 ScriptRequest TwoKeys() {
-  return ScriptRequest(500, kScript, "$4\r\npeek\r\n$0\r\n\r\n", 2, 3);
+  return ScriptRequest(500, kScript, kOperation, "$5\r\nbrief\r\n$0\r\n\r\n", 2, 3);
 }
 
 TEST(ScriptRequest, NamesTheScriptAndItsKeys) {
   ScriptRequest request = TwoKeys();
   request.AddKey("ns", "a");
   request.AddKey("ns", std::string(100, 'x'));
-  EXPECT_EQ(Encoded(request), Command({"EVALSHA", kScript.sha1, "2", "ns{a}",
-                                       "ns{" + std::string(100, 'x') + "}", "peek", ""}));
+  EXPECT_EQ(Encoded(request),
+            Command({"EVALSHA", kScript.sha1, "2", "ns{a}", "ns{" + std::string(100, 'x') + "}",
+                     "attempt", "brief", ""}));
+}
+
+TEST(ScriptRequest, SaysThatAKeyMayOccurMoreThanOnce) {
+  ScriptRequest request = TwoKeys();
+  for (const char* id : {"a", "b", "c", "b"}) request.AddKey("ns", id);
+  EXPECT_EQ(Encoded(request), Command({"EVALSHA", kScript.sha1, "4", "ns{a}", "ns{b}", "ns{c}",
+                                       "ns{b}", "repeated attempt", "brief", ""}));
+  request.calls = {1, 2, 3, 4};
+  const auto parts = request.SplitByKey();
+  ASSERT_EQ(parts.size(), 4u);
+  EXPECT_EQ(Encoded(*parts[3]),
+            Command({"EVALSHA", kScript.sha1, "1", "ns{b}", "attempt", "brief", ""}));
 }
 
 TEST(ScriptRequest, SendsTheTextWhenAsked) {
   ScriptRequest request = TwoKeys();
   request.AddKey("ns", "a");
   request.SendText();
-  EXPECT_EQ(Encoded(request), Command({"EVAL", kScript.text, "1", "ns{a}", "peek", ""}));
+  EXPECT_EQ(Encoded(request),
+            Command({"EVAL", kScript.text, "1", "ns{a}", "attempt", "brief", ""}));
 }
 
 TEST(ScriptRequest, SplitsIntoOneForEachKey) {
@@ -46,8 +62,9 @@ TEST(ScriptRequest, SplitsIntoOneForEachKey) {
   const auto parts = request.SplitByKey();
   ASSERT_EQ(parts.size(), 2u);
   EXPECT_EQ(Encoded(*parts[0]),
-            Command({"EVAL", kScript.text, "1", "ns{" + awkward + "}", "peek", ""}));
-  EXPECT_EQ(Encoded(*parts[1]), Command({"EVAL", kScript.text, "1", "ns{}", "peek", ""}));
+            Command({"EVAL", kScript.text, "1", "ns{" + awkward + "}", "attempt", "brief", ""}));
+  EXPECT_EQ(Encoded(*parts[1]),
+            Command({"EVAL", kScript.text, "1", "ns{}", "attempt", "brief", ""}));
   EXPECT_EQ(parts[0]->calls, std::vector<CallId>{7});
   EXPECT_EQ(parts[1]->calls, std::vector<CallId>{9});
   EXPECT_EQ(parts[1]->hash_slot, 11);

@@ -2,7 +2,7 @@
 'use strict';
 
 const Redis = require('ioredis');
-const { SCRIPTS } = require('../../lib/redis/script');
+const { attemptOn, SCRIPTS } = require('../../lib/redis/script');
 const { Oracle } = require('../support/oracle');
 const { startRedis } = require('../support/redis-server');
 const { randomFrom, randomPolicy, randomStep } = require('../support/traces');
@@ -113,7 +113,8 @@ describe('the script', () => {
             expect({ ...context, ...answerOf(reply, policy) }).toEqual({ ...context, ...expected });
           } else if (kind === 2) {
             const ids = Array.from({ length: random.between(1, 5) }, () => random.pick(IDS));
-            const reply = await run(source, ids, ['attempt', 'brief', now, cost], policy);
+            const words = [attemptOn(ids), 'brief', now, cost];
+            const reply = await run(source, ids, words, policy);
             const expected = ids.map((each) => oracles[each].attempt(now, cost).timeLeft);
             expect({ ...context, reply: reply.map(toMs) }).toEqual({ ...context, reply: expected });
           } else if (kind === 3 && refundable.length > 0 && !countBlocked) {
@@ -128,7 +129,8 @@ describe('the script', () => {
             now = Math.max(now, notBefore);
           } else {
             const ids = Array.from({ length: random.between(1, 3) }, () => random.pick(IDS));
-            const reply = await run(source, ids, ['attempt', 'full', now, cost], policy);
+            const words = [attemptOn(ids), 'full', now, cost];
+            const reply = await run(source, ids, words, policy);
             for (const [i, each] of ids.entries()) {
               const answer = oracles[each].attempt(now, cost);
               const actual = answerOf(reply, policy, i * length);
@@ -170,7 +172,7 @@ describe('the script', () => {
           now += randomStep(random, interval / 8);
           if (random.chance(5)) now -= random.between(1, interval / 2);
           const some = Array.from({ length: random.between(1, 5) }, () => random.pick(ids));
-          const reply = await run(SOURCE, some, ['attempt', 'brief', now, 1], policy);
+          const reply = await run(SOURCE, some, [attemptOn(some), 'brief', now, 1], policy);
           const expected = some.map((id) => oracles[id].attempt(now, 1).timeLeft);
           expect({ seed, step, reply: reply.map(toMs) }).toEqual({ seed, step, reply: expected });
         }
@@ -194,7 +196,7 @@ describe('the script', () => {
       const policy = { limits: [{ interval: 60_000_000, maxInInterval: max }], minDifference: 0 };
       await redis.rpush('list', 'x');
       const ids = ['a', 'list', 'b', 'list', 'a'];
-      const reply = await run(SOURCE, ids, ['attempt', words, START_US, 1], policy);
+      const reply = await run(SOURCE, ids, [attemptOn(ids), words, START_US, 1], policy);
       const length = reply.length / ids.length;
       expect(ids.map((_, i) => reply[i * length])).toEqual(first);
       expect(await redis.lrange('list', 0, -1)).toEqual(['x']);

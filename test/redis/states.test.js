@@ -2,7 +2,7 @@
 'use strict';
 
 const { ALGORITHMS } = require('../../lib/algorithms');
-const { SCRIPTS } = require('../../lib/redis/script');
+const { attemptOn, SCRIPTS } = require('../../lib/redis/script');
 const {
   byEachClock,
   EACH_FORM,
@@ -268,7 +268,7 @@ describe('the state of an id', () => {
     const policy = policyOf(algorithm);
     const { sha1 } = SCRIPTS[algorithm];
     const keys = [KEY, 'other', KEY, KEY, KEY, 'other', KEY];
-    const words = ['attempt', 'brief', START_US, 1, 0, 0, '', MINUTE, 3];
+    const words = [attemptOn(keys), 'brief', START_US, 1, 0, 0, '', MINUTE, 3];
     const replies = await script.redis.evalsha(sha1, keys.length, ...keys, ...words);
     expect(replies.map((timeLeft) => timeLeft === 0)).toEqual([
       true,

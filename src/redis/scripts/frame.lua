@@ -3,8 +3,8 @@
 -- Parts are code in line, for functions take long to make, anew in each call of a script: the more
 -- variables from outside they use the longer. Those that there are use few.
 --
--- KEYS     one state each, of one policy; a key may occur more than once. Judged in their order.
--- ARGV[1]  'attempt', 'peek' or 'refund'
+-- KEYS     one state each, of one policy. Judged in their order.
+-- ARGV[1]  'attempt', 'peek' or 'refund'; 'repeated attempt' if a key may occur more than once
 -- ARGV[2]  attempt, peek: 'brief' or 'full', which is how much to reply
 --          refund: the moment the attempt was recorded at in us, a comma, and its incarnation
 -- ARGV[3]  the time in us; '' for the server's own
@@ -49,7 +49,9 @@ local pack_bytes, unpack_bytes, call, format = struct.pack, struct.unpack, redis
 local operation, detail, time, cost, count_blocked, min_difference, block_lengths, interval, max,
   further = unpack(ARGV)
 cost, count_blocked, interval, max = cost + 0, count_blocked == '1', interval + 0, max + 0
-local is_attempt, is_full, has_own_time = operation == 'attempt', detail == 'full', time == ''
+local has_repeats = operation == 'repeated attempt'
+local is_attempt = has_repeats or operation == 'attempt'
+local is_full, has_own_time = detail == 'full', time == ''
 local keys = KEYS
 local key_count = #keys
 local now, server_time
@@ -63,12 +65,13 @@ now = has_own_time and server_time or time + 0
 -- into an end for its replicas. A key lives a second longer than its state matters.
 local base_of_ends = server_time and server_time / 1000 + 1000 -- in ms; '%d' rounds down
 
-local reply = {}
 -- The states of an attempt are read at once; what was written since then is in `written`.
 local read, written = nil, {}
 if is_attempt then
   read = key_count == 1 and { redis.pcall('GET', keys[1]) } or call('MGET', unpack(keys))
 end
+-- Brief answers take the places of what was read; another table would have to grow several times.
+local reply = not is_full and read or {}
 
 -- Somebody may have taken a key's time to live away. Who writes sets it; where nothing is written,
 -- one key of a call is looked after, each in its turn.
@@ -139,7 +142,7 @@ if is_attempt and min_difference == '0' and block_lengths == '' and not further 
       else
         is_written = call('SET', key, after, 'PXAT', ends_at, 'NX') -- for reading shows no lists
       end
-      if is_written and key_count > 1 then written[key] = after end
+      if has_repeats and is_written then written[key] = after end
     elseif i == looked_after and call('PTTL', key) < 0 then
       call('PEXPIREAT', key, format('%d', base_of_ends + ceil(lifetime / 1000)))
     end
@@ -304,7 +307,7 @@ for i = done + 1, key_count do
       else
         is_state = call('SET', key, after, 'PXAT', ends_at, 'NX') -- for reading shows no lists
       end
-      if is_state and key_count > 1 then written[key] = after end
+      if has_repeats and is_state then written[key] = after end
     elseif is_attempt and call('PTTL', key) < 0 then
       call('PEXPIREAT', key, ends_at)
     end

@@ -1,8 +1,8 @@
 -- The exact algorithm on Redis: every window is judged by the log of the id's newest actions, as in
 -- core/sliding_window_log.h and with its words.
 --
--- KEYS     one log each, of one policy; a key may occur more than once. Judged in their order.
--- ARGV[1]  'attempt', 'peek' or 'refund'
+-- KEYS     one log each, of one policy. Judged in their order.
+-- ARGV[1]  'attempt', 'peek' or 'refund'; 'repeated attempt' if a key may occur more than once
 -- ARGV[2]  attempt, peek: 'brief' or 'full', which is how much to reply
 --          refund: the moment the attempt was recorded at in us, a comma, and its incarnation
 -- ARGV[3]  the time in us; '' for the server's own
@@ -52,7 +52,9 @@ local LATEST = 9007199254740992 -- times are within what a number tells exactly,
 local SPARE_SECONDS = 2 -- that a log is kept longer than it matters
 
 local operation, detail, time, cost, count_blocked, min_difference, block_lengths = unpack(ARGV)
-local is_attempt, is_full, has_own_time = operation == 'attempt', detail == 'full', time == ''
+local has_repeats = operation == 'repeated attempt'
+local is_attempt = has_repeats or operation == 'attempt'
+local is_full, has_own_time = detail == 'full', time == ''
 count_blocked = count_blocked == '1'
 cost = cost == '1' and 1 or cost + 0
 min_difference = min_difference == '0' and 0 or min_difference + 0
@@ -87,8 +89,6 @@ if has_blocks then
   for length in string.gmatch(block_lengths, '%d+') do lengths[#lengths + 1] = length + 0 end
 end
 
-local reply = {}
-local reply_length = is_full and 7 + 2 * window_count or 1
 -- The short logs of an attempt are read at once, and again where they were written since then.
 local read, written = nil, {}
 
@@ -124,29 +124,33 @@ local is_common = is_attempt and cost == 1 and not keeps and policy_capacity <= 
 if is_common and is_short_policy then
   read = key_count == 1 and { redis.pcall('GET', keys[1]) } or call('MGET', unpack(keys))
 end
+-- Brief answers take the places of what was read; another table would have to grow several times.
+local reply = not is_full and read or {}
+local reply_length = is_full and 7 + 2 * window_count or 1
 
 -- The first: brief answers under a single window alone, in the fewest steps.
 local is_plain = window_count == 1 and min_difference == 0 and not has_blocks
 if is_common and is_plain and is_short_policy and policy_width == 4 and policy_capacity > 2
     and not is_full then
-  local interval, max, policy_form = intervals[1], policy_capacity, SHORT + 4
-  local width, range = 4, policy_range
+  local interval, max, width, range = intervals[1], policy_capacity, 4, policy_range
+  -- Here form and `displaced` are one number: all is kept, or something was pushed out.
+  local PLAIN_HEADER, kept_all, pushed_out = '<I2I4I4i8', SHORT + 4, SHORT + 4 + 256
   local full_bytes = HEADER_BYTES + (max - 1) * width
   -- The stamps up to the second oldest, that, the oldest; Lua's struct cannot take an empty text.
-  local full_layout = HEADER .. (max > 3 and 'c' .. (max - 3) * width or '') .. 'I4I4'
-  local grown_layout = HEADER .. 'I4c0' -- and the stamps from the newest on
+  local full_layout = PLAIN_HEADER .. (max > 3 and 'c' .. (max - 3) * width or '') .. 'I4I4'
+  local grown_layout = PLAIN_HEADER .. 'I4c0' -- and the stamps from the newest on
   for i = 1, key_count do
     local key, bytes, time_left = keys[i], read[i], 0
     local log, is_in_time
-    if written[key] then bytes = call('GET', key) end
+    if has_repeats and written[key] then bytes = call('GET', key) end
     if not bytes then
-      local first = pack_bytes(HEADER, policy_form, 0, server_time % INCARNATIONS, expires, now)
+      local first = pack_bytes(PLAIN_HEADER, kept_all, server_time % INCARNATIONS, expires, now)
       -- Reading shows no lists and the like.
       if not call('SET', key, first, 'PXAT', expires_at, 'NX') then time_left = -1 end
     elseif #bytes == full_bytes then
-      local form, displaced, incarnation, lives_until, newest, newer, second_oldest, oldest =
+      local kind, incarnation, lives_until, newest, newer, second_oldest, oldest =
         unpack_bytes(full_layout, bytes)
-      if form ~= policy_form or displaced > 1 or newest > LATEST then break end
+      if (kind ~= kept_all and kind ~= pushed_out) or newest > LATEST then break end
       if max == 3 then newer, second_oldest, oldest = '', newer, second_oldest end
       local at = newest > now and newest or now
       local age = at - newest + (newest - oldest) % range
@@ -158,19 +162,19 @@ if is_common and is_plain and is_short_policy and policy_width == 4 and policy_c
           call('PEXPIREAT', key, format('%d000', max_of(expires, lives_until)))
         end
       else
-        local pushes_out = 0
+        local kind_after = kept_all
         if is_blocked then
-          pushes_out = 1
+          kind_after = pushed_out
           -- The oldest makes room, so it is the next one that is waited for.
           local wait = interval - (newest - second_oldest) % range + newest - now
           if wait + now > at then time_left = wait end
         end
         is_in_time = lives_until >= needed and i ~= looked_after
-        if is_in_time and displaced == pushes_out then
+        if is_in_time and kind == kind_after then
           call('SETRANGE', key, BEFORE_NEWEST,
             pack_bytes('<i8I4c0I4', at, newest % range, newer, second_oldest))
         else
-          log = pack_bytes(HEADER .. 'I4c0I4', form, pushes_out, incarnation,
+          log = pack_bytes(PLAIN_HEADER .. 'I4c0I4', kind_after, incarnation,
             is_in_time and lives_until or expires, at, newest % range, newer, second_oldest)
         end
       end
@@ -179,13 +183,13 @@ if is_common and is_plain and is_short_policy and policy_width == 4 and policy_c
       if length < HEADER_BYTES or length > full_bytes or (length - HEADER_BYTES) % width ~= 0 then
         break
       end
-      local form, displaced, incarnation, lives_until, newest = unpack_bytes(HEADER, bytes)
-      if form ~= policy_form or displaced > 1 or newest > LATEST then break end
+      local kind, incarnation, lives_until, newest = unpack_bytes(PLAIN_HEADER, bytes)
+      if (kind ~= kept_all and kind ~= pushed_out) or newest > LATEST then break end
       local at, oldest = newest > now and newest or now, newest
       if length > HEADER_BYTES then oldest = unpack_bytes('<I4', bytes, length - width + 1) end
       if at - newest + (newest - oldest) % range >= range then break end
       is_in_time = lives_until >= needed and i ~= looked_after
-      log = pack_bytes(grown_layout, form, displaced, incarnation,
+      log = pack_bytes(grown_layout, kind, incarnation,
         is_in_time and lives_until or expires, at, newest % range, sub(bytes, HEADER_BYTES + 1))
     end
     if log and is_in_time then
@@ -194,7 +198,7 @@ if is_common and is_plain and is_short_policy and policy_width == 4 and policy_c
       call('SET', key, log, 'PXAT', expires_at)
     end
     reply[i] = time_left
-    if i < key_count and time_left >= 0 then written[key] = true end
+    if has_repeats and time_left >= 0 then written[key] = true end
     done = i
   end
   if done == key_count then return reply end
@@ -235,7 +239,7 @@ if is_common then
       if bytes == '' then bytes = nil end
     else
       bytes = read[i]
-      if written[key] then bytes = call('GET', key) end
+      if has_repeats and written[key] then bytes = call('GET', key) end
     end
     newest = nil
     if bytes then
@@ -377,7 +381,7 @@ if is_common then
         elseif not call('SET', key, log, 'PXAT', expires_at, 'NX') then
           for place = first, first + reply_length - 1 do reply[place] = -1 end
         end
-        if i < key_count and reply[first] >= 0 then written[key] = true end
+        if has_repeats and reply[first] >= 0 then written[key] = true end
       end
     end
     done = i
