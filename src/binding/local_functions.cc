@@ -121,7 +121,7 @@ napi_value Stats(napi_env env, napi_callback_info info) {
 
 napi_value Close(napi_env env, napi_callback_info info) {
   const Call<LocalLimiter, 0> call(env, info);
-  LetGo(env, *call.state);
+  Dispose(env, *call.state);
   return nullptr;
 }
 

@@ -33,7 +33,7 @@ LocalLimiter::~LocalLimiter() {
   --live_limiters;
 }
 
-void LetGo(napi_env env, LocalLimiter& limiter) {
+void Dispose(napi_env env, LocalLimiter& limiter) {
   limiter.attach = nullptr;
   limiter.store.reset();
   TellMemory(env, limiter);
@@ -45,10 +45,6 @@ void TellMemory(napi_env env, LocalLimiter& limiter) {
   std::int64_t total;
   napi_adjust_external_memory(env, bytes - limiter.bytes_told, &total);
   limiter.bytes_told = bytes;
-}
-
-void Dispose(napi_env env, LocalLimiter& limiter) {
-  LetGo(env, limiter);
 }
 
 std::unique_ptr<LocalLimiter> ReadLocalLimiter(napi_env env, napi_value keep,

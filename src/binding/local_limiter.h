@@ -54,11 +54,9 @@ struct LocalLimiter {
   int functions = 0;            // that point here
 };
 
-/// What is due before the limiter is deleted: see MakeFunctions.
+/// Lets go of the store, if there is one or was to be; at the latest before the limiter is deleted,
+/// see MakeFunctions.
 void Dispose(napi_env env, LocalLimiter& limiter);
-
-/// Lets go of the store, if there is one or was to be.
-void LetGo(napi_env env, LocalLimiter& limiter);
 
 /// Lets V8 know how much hangs on its small objects, so that it looks for dropped limiters in time.
 ROLLGATE_COLD void TellMemory(napi_env env, LocalLimiter& limiter);
