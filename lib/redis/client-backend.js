@@ -10,6 +10,12 @@ const { createPoliciesWithin } = require('./policies-within');
 const { checkCount, checkProbe, readBrief, readFull, readRefund } = require('./reply');
 const { SCRIPTS, attemptOn, policyArguments } = require('./script');
 
+/**
+ * A call whose servers have answered so many times that they do not know the script waits no more for
+ * others to take it there. In a cluster each node may answer so once.
+ */
+const MOST_TIMES_UNKNOWN = 100;
+
 /** Redis stands still while a script runs; and Lua passes on no more than 8000 keys. */
 const MOST_KEYS = 1000;
 
@@ -51,7 +57,36 @@ function createClientBackend({ connection, policy, namespace }) {
   // A client may hold on to a command whose caller was told that it is too late: that counts, too.
   let unanswered = 0;
 
-  /** Hands a command over; where the script is not known there, once more with its source. */
+  // Where a server has not the script, one call takes its source there and the others wait for that:
+  // together they would be as long as all sources.
+  let isTakingSource = false;
+  const withoutScript = [];
+
+  function takeSource(call, send, args) {
+    isTakingSource = true;
+    const { done } = call;
+    call.done = (...results) => {
+      isTakingSource = false;
+      for (const again of withoutScript.splice(0)) {
+        unanswered -= 1;
+        if (again.call.isPending) transmit(again.call, again.send, again.args);
+      }
+      done(...results);
+    };
+    transmit(call, send, ['eval', source, ...args.slice(2)]);
+  }
+
+  function sendAgain(call, send, args) {
+    call.timesUnknown += 1;
+    if (!isTakingSource || call.timesUnknown >= MOST_TIMES_UNKNOWN) {
+      takeSource(call, send, args);
+      return;
+    }
+    unanswered += 1; // it waits in here
+    withoutScript.push({ call, send, args });
+  }
+
+  /** Hands a command over; where the script is not known there, once more. */
   function transmit(call, send, args) {
     let answer;
     try {
@@ -69,7 +104,7 @@ function createClientBackend({ connection, policy, namespace }) {
         unanswered -= 1;
         if (!call.isPending) return;
         if (args[0] === 'evalsha' && String(error?.message).startsWith('NOSCRIPT')) {
-          transmit(call, send, ['eval', source, ...args.slice(2)]);
+          sendAgain(call, send, args);
           return;
         }
         deadlines.end(call);
@@ -84,7 +119,7 @@ function createClientBackend({ connection, policy, namespace }) {
       process.nextTick(done, failures.queueFull(maxQueue));
       return;
     }
-    const call = { done, deadline: 0, isPending: false };
+    const call = { done, deadline: 0, isPending: false, timesUnknown: 0 };
     deadlines.begin(call);
     transmit(call, send, args);
   }

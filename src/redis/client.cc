@@ -19,6 +19,10 @@ constexpr std::size_t kMostKeys = 64;
 /// Calls that were made so close together share a deadline, and so a request.
 constexpr Millis kSameMoment = 5;
 
+/// A request whose servers have answered so many times that they do not know the script waits no
+/// more for others to take it there. In a cluster each node may answer so once.
+constexpr std::uint8_t kMostTimesUnknown = 100;
+
 /// A loop that comes so much later than asked has been busy, and looks at its sockets first for a
 /// while.
 constexpr Millis kLate = 5;
@@ -103,6 +107,7 @@ void Client::Track(Request& request, std::list<Request*>::iterator before) {
 }
 
 void Client::Untrack(Request& request) {
+  if (with_text_ == &request) with_text_ = nullptr;
   if (!request.is_tracked) return;
   untold_.erase(request.tracked);
   request.is_tracked = false;
@@ -208,7 +213,12 @@ void Client::OnAnswer(std::unique_ptr<Request> request, const redisReply& reply)
   auto* const script = dynamic_cast<ScriptRequest*>(request.get());
   if (!request->timed_out && script != nullptr) {
     if (IsError(reply, "NOSCRIPT") && !script->sends_text()) {
+      if (with_text_ != nullptr && ++script->times_unknown < kMostTimesUnknown) {
+        without_script_.push_back(std::move(request));
+        return;
+      }
       script->SendText();
+      with_text_ = script;
       transport_->Send(std::move(request));
       return;
     }
@@ -264,6 +274,18 @@ void Client::OnFailure(std::unique_ptr<Request> request, const Failure& failure)
   Finish(*request);
 }
 
+/// Sends again what servers did not know the script of, once somebody has taken it there.
+void Client::SendAgain() {
+  if (with_text_ != nullptr) return;
+  for (auto& request : std::exchange(without_script_, {})) {
+    if (request->timed_out) {
+      Finish(*request);
+    } else {
+      transport_->Send(std::move(request));
+    }
+  }
+}
+
 /// The end of a request whose calls have been told.
 void Client::Finish(Request& request) {
   Untrack(request);
@@ -273,6 +295,7 @@ void Client::Finish(Request& request) {
 
 void Client::OnSettled() {
   if (is_closed_) return;
+  SendAgain();
   transport_->Flush();
   const bool is_up = transport_->is_up();
   if (has_results_ || is_up != was_up_) {
@@ -330,6 +353,7 @@ void Client::Close() {
   const Failure failure{Failure::Kind::kClosed, "the client was closed"};
   for (auto& request : std::exchange(open_, {})) OnFailure(std::move(request), failure);
   open_by_slot_.clear();
+  for (auto& request : std::exchange(without_script_, {})) OnFailure(std::move(request), failure);
   transport_->Close(failure);
   before_wait_.reset();
   timer_.reset();

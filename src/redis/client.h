@@ -110,6 +110,7 @@ class Client final : private Transport::Owner {
   void TellNumbers(const ScriptRequest& request, const redisReply& reply);
   void TellFailure(const Request& request, const Failure& failure);
   void Finish(Request& request);
+  void SendAgain();
   void Track(Request& request, std::list<Request*>::iterator before);
   void Untrack(Request& request);
   void OnTimer();
@@ -129,6 +130,11 @@ class Client final : private Transport::Owner {
   std::unordered_map<std::uint16_t, ScriptRequest*> open_by_slot_;
   Attempt open_attempt_;
   std::string key_;
+
+  // Where a server has not the script, one request takes its text there and the others wait for
+  // that: together they would be as long as all texts.
+  const Request* with_text_ = nullptr;
+  std::vector<std::unique_ptr<Request>> without_script_;
 
   std::list<Request*> untold_;  ///< whose calls have not been told, in the order of their deadlines
   std::size_t pending_ = 0;     ///< calls that have not been told

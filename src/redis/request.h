@@ -88,6 +88,9 @@ class ScriptRequest : public Request {
   bool sends_text() const { return sends_text_; }
   void SendText() { sends_text_ = true; }
 
+  /// How many times a server has answered that it does not know the script.
+  std::uint8_t times_unknown = 0;
+
   void Encode(std::string& command) const override;
   std::vector<std::unique_ptr<Request>> SplitByKey() const override;
 

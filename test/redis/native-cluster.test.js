@@ -6,7 +6,7 @@ const load = require('../support/cluster-load');
 const { nativeLimiter } = require('../support/native-redis');
 const { errorOf, outcomeOf } = require('../support/outcome');
 const { startCluster } = require('../support/redis-cluster');
-const { startRedis } = require('../support/redis-server');
+const { callsOf, startRedis } = require('../support/redis-server');
 const peers = require('../support/tcp-peers');
 const { waitUntil } = require('../support/wait-until');
 
@@ -70,6 +70,21 @@ test('finds all nodes from one seed that lives', async () => {
   expect(failures).toEqual([]);
   expectExactly(allowed, IDS, MAX);
   expect(limiter.stats().connection.connections).toBe(3);
+});
+
+test('takes the script to each node but once, however many calls are under way', async () => {
+  const limiter = limiterAt();
+  const ids = Array.from({ length: 500 }, (_, i) => `many ${i}`);
+  await Promise.all(ids.map((id) => limiter(id)));
+  for (const node of cluster.nodes) {
+    await node.command('SCRIPT', 'FLUSH');
+    await node.command('CONFIG', 'RESETSTAT');
+  }
+  await Promise.all([...ids, ...ids].map((id) => limiter(id)));
+  const runs = await Promise.all(cluster.nodes.map((node) => callsOf(node, 'eval')));
+  const primaries = await Promise.all(cluster.nodes.map(isPrimary));
+  expect(runs).toEqual(primaries.map((is) => (is ? 1 : 0)));
+  expect((await limiter.peek(ids[7])).limits[0].used).toBe(4);
 });
 
 test('gives up what it cannot reach in time, and clearly', async () => {

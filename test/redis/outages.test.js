@@ -4,7 +4,7 @@
 const RateLimiter = require('../..');
 const { outcomeOf } = require('../support/outcome');
 const { EACH_CLIENT, openings } = require('../support/redis-clients');
-const { startRedis } = require('../support/redis-server');
+const { callsOf, startRedis } = require('../support/redis-server');
 const { waitUntil } = require('../support/wait-until');
 
 const LOST = /^ERR_ROLLGATE_REDIS_(TIMEOUT|UNREACHABLE)$/;
@@ -20,8 +20,8 @@ describe.each(EACH_CLIENT)('through %s', (_name, open) => {
   const { using, closeAll } = openings();
   afterEach(closeAll);
 
-  async function connected() {
-    const redis = { ...using(open(server.url)), commandTimeout: 300 };
+  async function connected(commandTimeout = 300) {
+    const redis = { ...using(open(server.url)), commandTimeout };
     namespaces += 1;
     const namespace = `outage-${namespaces}`;
     const limiter = RateLimiter({ redis, interval: 60_000, maxInInterval: 1000, namespace });
@@ -63,6 +63,18 @@ describe.each(EACH_CLIENT)('through %s', (_name, open) => {
     expect((await limiter.attemptMany(['x', 'x']))[1].limits[0].used).toBe(2);
   });
 
+  test('a server that forgets its scripts under many calls is sent one of them once', async () => {
+    const limiter = await connected(5000);
+    await server.command('CONFIG', 'RESETSTAT');
+    const flushed = server.command('SCRIPT', 'FLUSH');
+    const calls = Array.from({ length: 500 }, (_, i) => outcomeOf(limiter(`many ${i}`)));
+    await flushed;
+    calls.push(...Array.from({ length: 500 }, (_, i) => outcomeOf(limiter(`many ${i}`))));
+    expect(new Set(await Promise.all(calls))).toEqual(new Set([0]));
+    expect(await callsOf(server, 'eval')).toBe(1);
+    for (const i of [0, 250, 499]) expect((await limiter.peek(`many ${i}`)).limits[0].used).toBe(3);
+  });
+
   test('a server that hangs up', async () => {
     const limiter = await connected();
     for (let i = 0; i < 3; i++) {
@@ -77,8 +89,7 @@ describe.each(EACH_CLIENT)('through %s', (_name, open) => {
     const limiter = await connected();
     await server.command('CONFIG', 'RESETSTAT');
     for (let i = 0; i < 10; i++) await limiter('once');
-    const stats = await server.command('INFO', 'commandstats');
-    expect(/cmdstat_evalsha:calls=(\d+)/.exec(stats)[1]).toBe('10');
+    expect(await callsOf(server, 'evalsha')).toBe(10);
     expect((await limiter.peek('once')).limits[0].used).toBe(11);
   });
 });

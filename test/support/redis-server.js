@@ -236,6 +236,13 @@ async function stopRedis(servers = [...started]) {
   await Promise.all(servers.map((server) => server.dispose()));
 }
 
+/** How many calls of a command a server has served since its statistics began. */
+async function callsOf(server, command) {
+  const stats = await server.command('INFO', 'commandstats');
+  const [, calls] = new RegExp(`^cmdstat_${command}:calls=(\\d+)`, 'm').exec(stats) ?? [null, 0];
+  return Number(calls);
+}
+
 globalThis.afterAll?.(() => stopRedis());
 
-module.exports = { startRedis, stopRedis };
+module.exports = { callsOf, startRedis, stopRedis };
