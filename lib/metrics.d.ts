@@ -43,7 +43,7 @@ export interface Metrics {
    * @throws Error `ERR_ROLLGATE_CLOSED`: these metrics are unregistered
    */
   add(name: string, limiter: MeteredLimiter): void;
-  /** Lets a limiter go; whether there was one of this name. A limiter that was closed has no metrics. */
+  /** Lets a limiter go; whether there was one of this name. A limiter that was closed has no metrics, nor has one whose shared memory cannot be had. */
   remove(name: string): boolean;
   /** Lets all limiters go and takes the metrics out of the registry. */
   unregister(): void;

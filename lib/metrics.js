@@ -9,12 +9,14 @@ const { topBlocked } = require('./metrics/top-blocked');
 
 const DURATION = 'redis_call_duration_seconds';
 
-/** Undefined for a limiter that was closed. */
+/** Undefined for a limiter that was closed, or whose shared memory cannot be had: others have theirs. */
 function statsOf(limiter) {
   try {
     return limiter.stats();
   } catch (error) {
-    if (error.code === 'ERR_ROLLGATE_CLOSED') return undefined;
+    const { code } = error;
+    if (code === 'ERR_ROLLGATE_CLOSED' || code?.startsWith('ERR_ROLLGATE_SHARED_'))
+      return undefined;
     throw error;
   }
 }

@@ -97,8 +97,8 @@ async function runBenchmark(
   const leftMs = () => deadline - now();
   const rounds = Math.max(...jobs.map((job) => job.rounds));
   const ofRound = (round) => {
-    const inTurn = jobs.map((_, i) => jobs[(i + round) % jobs.length]);
-    return inTurn.filter((job) => round < job.rounds && !failures.has(job.key));
+    const due = jobs.filter((job) => round < job.rounds && !failures.has(job.key));
+    return due.map((_, i) => due[(i + round) % due.length]);
   };
   let total = jobs.reduce((sum, job) => sum + job.rounds, 0);
   let done = 0;

@@ -35,13 +35,13 @@ const CASES = {
 function jobs({ quick }) {
   const pace = quick ? { warmUpMs: 400, limitMs: 250 } : { warmUpMs: 2000, limitMs: 1200 };
   const rounds = quick ? 1 : 5;
-  const moreRounds = quick ? 1 : 9; // of those that the aims are about
+  const moreRounds = quick ? 1 : 9; // of rollgate and the fastest peers
   const refusals = quick ? { count: 10_000, limitMs: 250 } : { count: 100_000, limitMs: 4000 };
   return [
     ...Object.entries(CASES).flatMap(([name, { compared }]) =>
       compared.map((subject) => {
-        const isAimedAt = compared === COMPARED && FASTEST.includes(subject);
-        const own = { rounds: isAimedAt ? moreRounds : rounds };
+        const isFast = name === 'tenThousand' && FASTEST.includes(subject);
+        const own = { rounds: isFast ? moreRounds : rounds };
         return { key: `${name}/${subject}`, name, subject, ...pace, ...own };
       }),
     ),
@@ -139,6 +139,7 @@ module.exports = {
     'Each subject has one connection and the defaults of its client. ioredis and node-redis send the commands of one turn together, too, but each is a command of its own.',
     'rate-limiter-flexible and rate-limit-redis count in fixed windows: one number where a rolling window takes a log. rolling-rate-limiter, like rollgate by default, counts refused attempts as actions, but keeps them all. Where "refusals not counted" is said, `countBlocked` is false: a refused attempt then changes nothing. With a peer that counts in fixed windows it has no effect on later windows either.',
     'All subjects get the same ids in the same order, 10 checks on average for each of 10,000 ids, or as far as the time limit lets them come; see "refused". The case of 1,000,000 ids is nearly all first checks, at which there is nothing to read and a key to make. For each subject the refusals are compared with what they must be.',
+    'rollgate and the peers that count most per second have nine rounds over 10,000 ids, as their ratio is aimed at; in the last four of these nobody else runs.',
     'Each run has a new server that keeps nothing on disk and is emptied before each level. The first 40,000 checks of a run are left out: over them a client written in JavaScript becomes some three times cheaper, as the engine compiles it. The CPU of the server is that of all its threads, as INFO tells it.',
     'The bytes are those of MEMORY USAGE with all samples: the key, its entry, its value, and what the allocator rounds up, without the time to live, which each key of each subject has as well. rolling-rate-limiter does not come to 100,000 refusals, as each one reads all of those before it; it was stopped at a time limit.',
   ],

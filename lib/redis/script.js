@@ -57,7 +57,7 @@ function policyArguments({ windows, minDifference, countBlocked, blockFor }) {
 
 /** ARGV[1] of an attempt on several keys. */
 function attemptOn(keys) {
-  return new Set(keys).size < keys.length ? 'repeated attempt' : 'attempt';
+  return new Set(keys).size < keys.length ? 'attempt, keys repeat' : 'attempt';
 }
 
 module.exports = { LONGEST_MICROS, SCRIPTS, attemptOn, policyArguments };

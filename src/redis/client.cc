@@ -29,7 +29,7 @@ constexpr Millis kLate = 5;
 constexpr Millis kGrace = 20;
 
 /// What the scripts can be asked to do.
-constexpr Operation kAttempt{"attempt", "repeated attempt"};
+constexpr Operation kAttempt{"attempt", "attempt, keys repeat"};
 constexpr Operation kPeek{"peek", "peek"};
 constexpr Operation kRefund{"refund", "refund"};
 

@@ -19,10 +19,11 @@ void ScriptRequest::AddKey(std::string_view store_namespace, std::string_view id
   keys_ += id;
   keys_ += "}\r\n";
   ++key_count_;
-  // They are few, and another id of the same hash only makes the script more careful.
+  // As many as a client puts into one request, 64; and another id of the same hash only makes the
+  // script more careful.
   const std::size_t hash = std::hash<std::string_view>()(id);
-  may_repeat_ = may_repeat_ || std::find(hashes_of_ids_.begin(), hashes_of_ids_.end(), hash) !=
-                                   hashes_of_ids_.end();
+  keys_may_repeat_ = keys_may_repeat_ || std::find(hashes_of_ids_.begin(), hashes_of_ids_.end(),
+                                                   hash) != hashes_of_ids_.end();
   hashes_of_ids_.push_back(hash);
 }
 
@@ -32,7 +33,7 @@ void ScriptRequest::Encode(std::string& command) const {
   AppendWord(command, sends_text_ ? script_.text : script_.sha1);
   AppendWord(command, static_cast<std::int64_t>(key_count_));
   command += keys_;
-  AppendWord(command, may_repeat_ ? operation_.if_repeated : operation_.word);
+  AppendWord(command, keys_may_repeat_ ? operation_.word_if_keys_repeat : operation_.word);
   command += arguments_;
 }
 

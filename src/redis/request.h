@@ -59,10 +59,10 @@ struct Script {
   std::string_view sha1;
 };
 
-/// What a script is asked to do, in its words; `if_repeated` where a key may occur more than once.
+/// What a script is asked to do, in its words, which outlive all requests.
 struct Operation {
   std::string_view word;
-  std::string_view if_repeated;
+  std::string_view word_if_keys_repeat;
 };
 
 /// One run of a script on one or more keys; each key answers one call with the same number of
@@ -102,7 +102,7 @@ class ScriptRequest : public Request {
   std::size_t numbers_per_key_;
   std::string keys_;  ///< words
   std::vector<std::size_t> hashes_of_ids_;
-  bool may_repeat_ = false;  ///< whether a key may occur more than once
+  bool keys_may_repeat_ = false;
   std::size_t key_count_ = 0;
   bool sends_text_ = false;
 };

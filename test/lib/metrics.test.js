@@ -110,6 +110,18 @@ test('limiters come and go', async () => {
   metrics.unregister();
 });
 
+test('a limiter whose shared memory cannot be had has none, and the others have theirs', async () => {
+  const { limiter } = setUp();
+  const shared = { name: 'x', directory: '/nonexistent' };
+  const bad = RateLimiter({ shared, interval: 1000, maxInInterval: 1 });
+  const metrics = registerMetrics({ limiters: { good: limiter, bad }, register });
+  limiter('a');
+  const scraped = await scrape();
+  expect(scraped['rollgate_decisions_total{limiter="good",outcome="allowed"}']).toBe(1);
+  expect(Object.keys(scraped).filter((name) => name.includes('bad'))).toEqual([]);
+  metrics.unregister();
+});
+
 test('the histogram has the buckets that it is given', async () => {
   const { limiter } = setUp();
   const metrics = registerMetrics({ limiters: { api: limiter }, register, buckets: [0.25, 4] });

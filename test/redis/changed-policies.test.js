@@ -2,12 +2,14 @@
 'use strict';
 
 const { ALGORITHMS } = require('../../lib/algorithms');
+const { attemptOn } = require('../../lib/redis/script');
 const {
   argumentsOf,
   byEachClock,
   EACH_FORM,
   FORMS,
   KEY,
+  LOG,
   MINUTE,
   OF_FRAME,
   policyOf,
@@ -18,7 +20,7 @@ const {
 
 describe('a state', () => {
   const script = scriptsOnRedis();
-  const { attempt, peek, refund } = script;
+  const { attempt, peek, refund, run } = script;
 
   describe('of another algorithm', () => {
     const pairs = EACH_FORM.flatMap(([from, form, policy]) =>
@@ -167,6 +169,24 @@ describe('a state', () => {
         expect((await attempt({ ...policy, blockFor: [] }, later))[0]).toBe(0);
         await script.redis.flushall();
       }
+    });
+
+    test('a log that refusals have cut still says so where it grows again', async () => {
+      const policy = policyOf(LOG, { countBlocked: true });
+      for (let i = 0; i < 5; i++) await run(policy, 'attempt', 'brief', START_US + i, 1);
+      const larger = { ...policy, ...window(MINUTE, 5) };
+      expect(await run(larger, 'attempt', 'brief', START_US + 5, 1)).toEqual([0]);
+      expect(await script.redis.strlen(KEY)).toBe(18 + 3 * 4);
+      expect((await script.redis.getBuffer(KEY))[1]).toBe(1);
+    });
+
+    test('a block that begins on a log without one is seen in the same call', async () => {
+      for (let i = 0; i < 3; i++) await attempt(policyOf(LOG), START_US);
+      const policy = policyOf(LOG, { blockFor: [1_000_000] });
+      const keys = [KEY, KEY];
+      const [sha1, , , ...words] = argumentsOf(policy, attemptOn(keys), 'full', START_US + 1, 1);
+      const reply = await script.redis.evalsha(sha1, keys.length, ...keys, ...words);
+      expect([reply[0], reply[9]]).toEqual([1, 4]);
     });
   });
 });

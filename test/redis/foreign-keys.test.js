@@ -7,6 +7,7 @@ const {
   EACH_FORM,
   KEY,
   LOG,
+  policyOf,
   START_US,
   scriptsOnRedis,
 } = require('../support/scripts-on-redis');
@@ -104,6 +105,21 @@ describe('a key', () => {
         }
       },
     );
+  });
+
+  describe.each([true, false])('that is nearly a log, countBlocked: %s', (countBlocked) => {
+    test.each([
+      [22, 0x44, 2],
+      [26, 0x44, 2],
+      [26, 0x45, 0],
+    ])('%d bytes, %d %d', async (length, form, displaced) => {
+      const bytes = Buffer.alloc(length);
+      bytes[0] = form;
+      bytes[1] = displaced;
+      await script.redis.set(KEY, bytes);
+      expect(await run(policyOf(LOG, { countBlocked }), 'attempt', 'brief', '', 1)).toEqual([-1]);
+      expect(await script.redis.getBuffer(KEY)).toEqual(bytes);
+    });
   });
 
   describe('that may not be read', () => {

@@ -16,7 +16,7 @@ std::string Encoded(const Request& request) {
   return command;
 }
 
-constexpr Operation kOperation{"attempt", "repeated attempt"};
+constexpr Operation kOperation{"attempt", "attempt, keys repeat"};
 
 ScriptRequest TwoKeys() {
   return ScriptRequest(500, kScript, kOperation, "$5\r\nbrief\r\n$0\r\n\r\n", 2, 3);
@@ -35,7 +35,14 @@ TEST(ScriptRequest, SaysThatAKeyMayOccurMoreThanOnce) {
   ScriptRequest request = TwoKeys();
   for (const char* id : {"a", "b", "c", "b"}) request.AddKey("ns", id);
   EXPECT_EQ(Encoded(request), Command({"EVALSHA", kScript.sha1, "4", "ns{a}", "ns{b}", "ns{c}",
-                                       "ns{b}", "repeated attempt", "brief", ""}));
+                                       "ns{b}", "attempt, keys repeat", "brief", ""}));
+  for (const auto& repeating : {"aab", "aba", "abb"}) {
+    ScriptRequest three = TwoKeys();
+    for (const char id : std::string_view(repeating)) three.AddKey("ns", std::string_view(&id, 1));
+    EXPECT_NE(Encoded(three).find("keys repeat"), std::string::npos) << repeating;
+    three.SendText();
+    EXPECT_NE(Encoded(three).find("keys repeat"), std::string::npos) << repeating;
+  }
   request.calls = {1, 2, 3, 4};
   const auto parts = request.SplitByKey();
   ASSERT_EQ(parts.size(), 4u);

@@ -77,6 +77,11 @@ describe('the script', () => {
     redis.disconnect();
   });
 
+  test('an attempt says whether keys repeat, for what was written is noted only then', () => {
+    expect(attemptOn(['a', 'b', 'c'])).toBe('attempt');
+    expect(attemptOn(['a', 'b', 'a'])).toBe('attempt, keys repeat');
+  });
+
   describe('the test itself', () => {
     test('finds the line that it replaces', () => {
       expect(SOURCE).toContain(LIMIT_OF_SHORT);

@@ -3,8 +3,9 @@
 -- Parts are code in line, for functions take long to make, anew in each call of a script: the more
 -- variables from outside they use the longer. Those that there are use few.
 --
--- KEYS     one state each, of one policy. Judged in their order.
--- ARGV[1]  'attempt', 'peek' or 'refund'; 'repeated attempt' if a key may occur more than once
+-- KEYS     one state each, of one policy; all different, or an attempt has to say that keys repeat:
+--          else it judges some by a state that it has written over. Judged in their order.
+-- ARGV[1]  'attempt', 'peek' or 'refund'; 'attempt, keys repeat'
 -- ARGV[2]  attempt, peek: 'brief' or 'full', which is how much to reply
 --          refund: the moment the attempt was recorded at in us, a comma, and its incarnation
 -- ARGV[3]  the time in us; '' for the server's own
@@ -49,7 +50,7 @@ local pack_bytes, unpack_bytes, call, format = struct.pack, struct.unpack, redis
 local operation, detail, time, cost, count_blocked, min_difference, block_lengths, interval, max,
   further = unpack(ARGV)
 cost, count_blocked, interval, max = cost + 0, count_blocked == '1', interval + 0, max + 0
-local has_repeats = operation == 'repeated attempt'
+local has_repeats = operation == 'attempt, keys repeat'
 local is_attempt = has_repeats or operation == 'attempt'
 local is_full, has_own_time = detail == 'full', time == ''
 local keys = KEYS
@@ -65,7 +66,8 @@ now = has_own_time and server_time or time + 0
 -- into an end for its replicas. A key lives a second longer than its state matters.
 local base_of_ends = server_time and server_time / 1000 + 1000 -- in ms; '%d' rounds down
 
--- The states of an attempt are read at once; what was written since then is in `written`.
+-- The states of an attempt are read at once; if keys repeat, what was written since then is in
+-- `written`.
 local read, written = nil, {}
 if is_attempt then
   read = key_count == 1 and { redis.pcall('GET', keys[1]) } or call('MGET', unpack(keys))

@@ -1,8 +1,9 @@
 -- The exact algorithm on Redis: every window is judged by the log of the id's newest actions, as in
 -- core/sliding_window_log.h and with its words.
 --
--- KEYS     one log each, of one policy. Judged in their order.
--- ARGV[1]  'attempt', 'peek' or 'refund'; 'repeated attempt' if a key may occur more than once
+-- KEYS     one log each, of one policy; all different, or an attempt has to say that keys repeat:
+--          else it judges some by a log that it has written over. Judged in their order.
+-- ARGV[1]  'attempt', 'peek' or 'refund'; 'attempt, keys repeat'
 -- ARGV[2]  attempt, peek: 'brief' or 'full', which is how much to reply
 --          refund: the moment the attempt was recorded at in us, a comma, and its incarnation
 -- ARGV[3]  the time in us; '' for the server's own
@@ -52,7 +53,7 @@ local LATEST = 9007199254740992 -- times are within what a number tells exactly,
 local SPARE_SECONDS = 2 -- that a log is kept longer than it matters
 
 local operation, detail, time, cost, count_blocked, min_difference, block_lengths = unpack(ARGV)
-local has_repeats = operation == 'repeated attempt'
+local has_repeats = operation == 'attempt, keys repeat'
 local is_attempt = has_repeats or operation == 'attempt'
 local is_full, has_own_time = detail == 'full', time == ''
 count_blocked = count_blocked == '1'
@@ -89,7 +90,8 @@ if has_blocks then
   for length in string.gmatch(block_lengths, '%d+') do lengths[#lengths + 1] = length + 0 end
 end
 
--- The short logs of an attempt are read at once, and again where they were written since then.
+-- The short logs of an attempt are read at once, and again, if keys repeat, where they were written
+-- since then.
 local read, written = nil, {}
 
 local pack_bytes, unpack_bytes, sub = struct.pack, struct.unpack, string.sub
@@ -133,7 +135,8 @@ local is_plain = window_count == 1 and min_difference == 0 and not has_blocks
 if is_common and is_plain and is_short_policy and policy_width == 4 and policy_capacity > 2
     and not is_full then
   local interval, max, width, range = intervals[1], policy_capacity, 4, policy_range
-  -- Here form and `displaced` are one number: all is kept, or something was pushed out.
+  -- Here form and `displaced`, one byte each, are one number, `kind`: all is kept, or something was
+  -- pushed out.
   local PLAIN_HEADER, kept_all, pushed_out = '<I2I4I4i8', SHORT + 4, SHORT + 4 + 256
   local full_bytes = HEADER_BYTES + (max - 1) * width
   -- The stamps up to the second oldest, that, the oldest; Lua's struct cannot take an empty text.
