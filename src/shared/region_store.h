@@ -27,8 +27,12 @@ namespace rollgate::shared {
 /// third of the time of single changes.
 class Tries {
  public:
+  /// `most` is raised to how many there were.
+  explicit Tries(int& most) : most_(most) {}
+
   void Next() {
     if (++tries_ > kMost) ThrowCorrupt("nothing can change");
+    most_ = std::max(most_, tries_);
     for (int i = 0; i < 256 << std::min(tries_, 2); ++i) {
 #if defined(__x86_64__)
       __builtin_ia32_pause();
@@ -38,11 +42,12 @@ class Tries {
 
  private:
   static constexpr int kMost = 1 << 16;
+  int& most_;
   int tries_ = 0;
 };
 
 /// `State` is what is kept of an id under a form of the policy: log_state.h, account_state.h.
-template <class State>
+template <class State, class Access = Hardware>
 class RegionStore final : public SharedStore {
  public:
   /// Attaches to the region of that name, which is made if there is none. Throws SharedError.
@@ -57,13 +62,14 @@ class RegionStore final : public SharedStore {
   const Secret& secret() const override { return table_.secret(); }
   Micros epoch_offset() const override { return region_.header().epoch_offset; }
   std::size_t max_keys() const override { return region_.header().max_keys; }
+  int most_tries() const override { return most_tries_; }
 
   void SetMax(std::uint64_t max, bool records) override { state_.SetMax(max, records); }
 
   ROLLGATE_FLATTEN Micros Check(const Identity& id, Micros reading) override {
     const Micros now = State::Cut(reading);
     BeforeCall();
-    for (Tries tries;; tries.Next()) {
+    for (Tries tries(most_tries_);; tries.Next()) {
       Micros time_left = 0;
       if (table_.Find(id)) [[likely]] {
         const bool changes = state_.Check(table_.state(), now, time_left);
@@ -80,7 +86,7 @@ class RegionStore final : public SharedStore {
                                 Decision& decision) override {
     const Micros now = State::Cut(reading);
     BeforeCall();
-    for (Tries tries;; tries.Next()) {
+    for (Tries tries(most_tries_);; tries.Next()) {
       if (table_.Find(id)) {
         const bool changes = state_.Attempt(table_.state(), now, cost, decision);
         if (changes && !Replace()) continue;
@@ -107,7 +113,7 @@ class RegionStore final : public SharedStore {
   bool Refund(const Identity& id, const Receipt& receipt, Micros reading) override {
     const Micros now = State::Cut(reading);
     BeforeCall();
-    for (Tries tries;; tries.Next()) {
+    for (Tries tries(most_tries_);; tries.Next()) {
       bool is_empty = false;
       if (!table_.Find(id) || !state_.Refund(table_.state(), receipt, now, is_empty)) return false;
       if (is_empty ? table_.Remove() : Replace()) return true;
@@ -116,7 +122,7 @@ class RegionStore final : public SharedStore {
 
   bool Clear(const Identity& id) override {
     BeforeCall();
-    for (Tries tries; table_.Find(id); tries.Next()) {
+    for (Tries tries(most_tries_); table_.Find(id); tries.Next()) {
       if (table_.Remove()) return true;
     }
     return false;
@@ -132,7 +138,7 @@ class RegionStore final : public SharedStore {
   }
 
  private:
-  using Insertion = typename Table<Hardware>::Insertion;
+  using Insertion = typename Table<Access>::Insertion;
 
   static View ViewOf(const Region& region) {
     return {&region.header(), region.entries(), region.buckets(), region.records(),
@@ -174,11 +180,12 @@ class RegionStore final : public SharedStore {
 
   State state_;
   Region region_;
-  Table<Hardware> table_;
+  Table<Access> table_;
   std::function<void()> on_eviction_;
   std::uint64_t allowed_ = 0;
   std::uint64_t blocked_ = 0;
   std::uint64_t evicted_ = 0;
+  int most_tries_ = 0;
 };
 
 }  // namespace rollgate::shared

@@ -48,6 +48,10 @@ class SharedStore : public Store {
 
   /// How many ids there is room for.
   virtual std::size_t max_keys() const = 0;
+
+  /// How many times one call has had to try again at most because others were faster. What a call
+  /// takes beyond its own work is that, at some 40 us each, and no waiting.
+  virtual int most_tries() const = 0;
 };
 
 /// Removes the region of that name; tells whether there was one. Those who are attached keep

@@ -85,9 +85,11 @@ class Notes {
     seen_[count_[0]] = seen;
     count_[0].store(count_[0] + 1, std::memory_order_release);
   }
-  /// The longest that one attempt took, and how many ids were evicted.
+  /// The longest that one attempt took, being descheduled included; how many ids were evicted; how
+  /// many times one attempt had to try again at most.
   std::atomic<std::uint64_t>& longest() { return count_[1]; }
   std::atomic<std::uint64_t>& evicted() { return count_[2]; }
+  std::atomic<std::uint64_t>& most_tries() { return count_[3]; }
 
   std::size_t size() const { return count_[0]; }
   const Seen* begin() const { return seen_; }
@@ -103,28 +105,34 @@ class Notes {
 };
 
 /// Attempts on random ids until the notes are full.
-inline void Hammer(const PolicyOptions& policy, const SharedStoreOptions& options,
-                   std::uint32_t ids, std::uint64_t seed, Notes& notes) {
-  const auto store = SharedStore::Attach(Policy(policy), options);
+inline void HammerOn(SharedStore& store, std::size_t windows, std::uint32_t ids, std::uint64_t seed,
+                     Notes& notes) {
   std::vector<Identity> identities;
   for (std::uint32_t i = 0; i < ids; ++i) {
     identities.push_back(IdentityOf(
         std::u16string{static_cast<char16_t>('a' + i % 26), static_cast<char16_t>('A' + i / 26)},
-        store->secret()));
+        store.secret()));
   }
   std::minstd_rand random(static_cast<std::minstd_rand::result_type>(seed + 1));
-  std::vector<WindowUse> uses(policy.windows.size());
+  std::vector<WindowUse> uses(windows);
   Decision decision;
   decision.windows = uses;
   while (!notes.IsFull()) {
     const auto id = static_cast<std::uint32_t>(random() % ids);
     const Micros now = SystemNow();
-    store->Attempt(identities[id], now, 1, decision);
+    store.Attempt(identities[id], now, 1, decision);
     const auto took = static_cast<std::uint64_t>(SystemNow() - now);
     if (took > notes.longest()) notes.longest() = took;
+    notes.most_tries() = static_cast<std::uint64_t>(store.most_tries());
     notes.Add({decision.verdict.at, id, decision.verdict.allowed()});
   }
-  notes.evicted() = store->stats().evicted;
+  notes.evicted() = store.stats().evicted;
+}
+
+inline void Hammer(const PolicyOptions& policy, const SharedStoreOptions& options,
+                   std::uint32_t ids, std::uint64_t seed, Notes& notes) {
+  const auto store = SharedStore::Attach(Policy(policy), options);
+  HammerOn(*store, policy.windows.size(), ids, seed, notes);
 }
 
 /// Runs `work` in a process of its own.
