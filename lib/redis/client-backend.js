@@ -11,10 +11,10 @@ const { checkCount, checkProbe, readBrief, readFull, readRefund } = require('./r
 const { SCRIPTS, attemptOn, policyArguments } = require('./script');
 
 /**
- * A call whose servers have answered so many times that they do not know the script waits no more for
- * others to take it there. In a cluster each node may answer so once.
+ * A call that has heard so many times that its server does not know the script waits no more for others
+ * to take it there: it may be refused. In a cluster others may have taken it to other nodes before.
  */
-const MOST_TIMES_UNKNOWN = 100;
+const MOST_TIMES_UNKNOWN = 8;
 
 /** Redis stands still while a script runs; and Lua passes on no more than 8000 keys. */
 const MOST_KEYS = 1000;

@@ -71,15 +71,18 @@ class Deadlines {
       this.#arm(GRACE_MS);
       return;
     }
+    const due = [];
     while (this.pending > 0) {
       const oldest = this.#calls[this.#first];
       if (oldest.deadline > now) {
         this.#arm(Math.ceil(oldest.deadline - now));
-        return;
+        break;
       }
       this.end(oldest);
-      this.#expire(oldest);
+      due.push(oldest);
     }
+    // Not before all have ended: what follows from the end of one sends nothing of another that is due.
+    for (const call of due) this.#expire(call);
   }
 }
 

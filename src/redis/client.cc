@@ -19,9 +19,10 @@ constexpr std::size_t kMostKeys = 64;
 /// Calls that were made so close together share a deadline, and so a request.
 constexpr Millis kSameMoment = 5;
 
-/// A request whose servers have answered so many times that they do not know the script waits no
-/// more for others to take it there. In a cluster each node may answer so once.
-constexpr std::uint8_t kMostTimesUnknown = 100;
+/// A request that has heard so many times that its server does not know the script waits no more
+/// for others to take it there: it may be refused. In a cluster others may have taken it to other
+/// nodes before.
+constexpr std::uint8_t kMostTimesUnknown = 8;
 
 /// A loop that comes so much later than asked has been busy, and looks at its sockets first for a
 /// while.
@@ -107,7 +108,10 @@ void Client::Track(Request& request, std::list<Request*>::iterator before) {
 }
 
 void Client::Untrack(Request& request) {
-  if (with_text_ == &request) with_text_ = nullptr;
+  if (with_text_ == &request) {
+    with_text_ = nullptr;
+    sends_again_ = true;
+  }
   if (!request.is_tracked) return;
   untold_.erase(request.tracked);
   request.is_tracked = false;
@@ -274,9 +278,9 @@ void Client::OnFailure(std::unique_ptr<Request> request, const Failure& failure)
   Finish(*request);
 }
 
-/// Sends again what servers did not know the script of, once somebody has taken it there.
+/// Sends again what servers did not know the script of, once somebody has taken it there or failed.
 void Client::SendAgain() {
-  if (with_text_ != nullptr) return;
+  if (!std::exchange(sends_again_, false)) return;
   for (auto& request : std::exchange(without_script_, {})) {
     if (request->timed_out) {
       Finish(*request);

@@ -135,6 +135,7 @@ class Client final : private Transport::Owner {
   // that: together they would be as long as all texts.
   const Request* with_text_ = nullptr;
   std::vector<std::unique_ptr<Request>> without_script_;
+  bool sends_again_ = false;  ///< without_script_, at the end of this turn
 
   std::list<Request*> untold_;  ///< whose calls have not been told, in the order of their deadlines
   std::size_t pending_ = 0;     ///< calls that have not been told

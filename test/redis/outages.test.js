@@ -75,6 +75,16 @@ describe.each(EACH_CLIENT)('through %s', (_name, open) => {
     for (const i of [0, 250, 499]) expect((await limiter.peek(`many ${i}`)).limits[0].used).toBe(3);
   });
 
+  test('a server that forgets its scripts and may not be sent any fails every call, and says why', async () => {
+    const limiter = await connected(5000);
+    await server.command('ACL', 'SETUSER', 'default', '-eval');
+    await server.command('SCRIPT', 'FLUSH');
+    const calls = Array.from({ length: 300 }, (_, i) => outcomeOf(limiter(`refused ${i}`)));
+    expect(new Set(await Promise.all(calls))).toEqual(new Set(['ERR_ROLLGATE_REDIS_AUTH']));
+    await server.command('ACL', 'SETUSER', 'default', '+eval');
+    await answers(limiter);
+  });
+
   test('a server that hangs up', async () => {
     const limiter = await connected();
     for (let i = 0; i < 3; i++) {

@@ -129,6 +129,7 @@ inline void HammerOn(SharedStore& store, std::size_t windows, std::uint32_t ids,
   notes.evicted() = store.stats().evicted;
 }
 
+/// The same on a store of its own.
 inline void Hammer(const PolicyOptions& policy, const SharedStoreOptions& options,
                    std::uint32_t ids, std::uint64_t seed, Notes& notes) {
   const auto store = SharedStore::Attach(Policy(policy), options);
