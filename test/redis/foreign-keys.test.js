@@ -117,7 +117,7 @@ describe('a key', () => {
       bytes[0] = form;
       bytes[1] = displaced;
       await script.redis.set(KEY, bytes);
-      expect(await run(policyOf(LOG, { countBlocked }), 'attempt', 'brief', '', 1)).toEqual([-1]);
+      expect(await run(policyOf(LOG, { countBlocked }), 'attempt', 'brief', 5, 1)).toEqual([-1]);
       expect(await script.redis.getBuffer(KEY)).toEqual(bytes);
     });
   });
