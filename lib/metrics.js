@@ -14,9 +14,7 @@ function statsOf(limiter) {
   try {
     return limiter.stats();
   } catch (error) {
-    const { code } = error;
-    if (code === 'ERR_ROLLGATE_CLOSED' || code?.startsWith('ERR_ROLLGATE_SHARED_'))
-      return undefined;
+    if (/^ERR_ROLLGATE_(CLOSED$|SHARED_)/.test(error.code)) return undefined;
     throw error;
   }
 }
