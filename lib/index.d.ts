@@ -481,7 +481,8 @@ declare namespace RateLimiter {
      */
     commandTimeout?: number | undefined;
     /**
-     * How many calls may wait for an answer, an integer >= 1; more fail at once with
+     * How many calls may wait for an answer, an integer >= 1, those included whose time is over while the
+     * server, or a client of yours, has them still; more fail at once with
      * `ERR_ROLLGATE_REDIS_QUEUE_FULL`. Default 10,000.
      */
     maxQueue?: number | undefined;

@@ -41,8 +41,8 @@ function jobs({ quick }) {
     ...Object.entries(CASES).flatMap(([name, { compared }]) =>
       compared.map((subject) => {
         const isFast = name === 'tenThousand' && FASTEST.includes(subject);
-        const own = { rounds: isFast ? moreRounds : rounds };
-        return { key: `${name}/${subject}`, name, subject, ...pace, ...own };
+        const key = `${name}/${subject}`;
+        return { key, name, subject, ...pace, rounds: isFast ? moreRounds : rounds };
       }),
     ),
     ...MAXES.flatMap((max) =>

@@ -22,9 +22,9 @@
 namespace rollgate::shared {
 
 /// Counts the tries of a loop that ends unless others are faster again and again, and leaves them
-/// alone for some ten microseconds. Measured with two processes on one id: each change needs three
-/// cache lines that the other has, unless it comes right after one's own. So long turns take a
-/// third of the time of single changes.
+/// alone for ten to fifty microseconds, by how long the processor's pause is. Measured with two
+/// processes on one id: each change needs three cache lines that the other has, unless it comes
+/// right after one's own. So long turns take a third of the time of single changes.
 class Tries {
  public:
   /// `most` is raised to how many there were.

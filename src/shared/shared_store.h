@@ -49,8 +49,8 @@ class SharedStore : public Store {
   /// How many ids there is room for.
   virtual std::size_t max_keys() const = 0;
 
-  /// How many times one call has had to try again at most because others were faster. What a call
-  /// takes beyond its own work is that, at some 40 us each, and no waiting.
+  /// How many times one call has had to try again at most because others were faster. Beyond its
+  /// own work a call takes nothing but that, each time 50 us at most, and waits for nobody.
   virtual int most_tries() const = 0;
 };
 

@@ -166,3 +166,17 @@ test('deadlines pass in order, for those that still wait', async () => {
   deadlines.begin({ name: 'later' });
   await waitUntil('a later one has expired', () => expired.at(-1) === 'later');
 });
+
+test('calls that are due have all ended before the first of them is told', () => {
+  jest.useFakeTimers();
+  try {
+    const seen = [];
+    const calls = [{}, {}, {}];
+    const deadlines = new Deadlines(30, () => seen.push(calls.map(({ isPending }) => isPending)));
+    for (const call of calls) deadlines.begin(call);
+    jest.advanceTimersByTime(30);
+    expect(seen).toEqual(Array(3).fill([false, false, false]));
+  } finally {
+    jest.useRealTimers();
+  }
+});
