@@ -1,0 +1,46 @@
+// Folders with npm packages that only some test scripts need: other versions of Node, Bun, Deno, bundlers.
+// They are kept between runs, outside the project: in $ROLLGATE_CACHE, by default ~/.cache/rollgate.
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import os from 'node:os';
+import { join, resolve } from 'node:path';
+
+const baseCache = process.env.XDG_CACHE_HOME || join(os.homedir(), '.cache');
+
+/** The folder of everything that the scripts keep between runs. */
+export const cacheFolder = resolve(process.env.ROLLGATE_CACHE || join(baseCache, 'rollgate'));
+
+/** Runs npm with the Node that runs this script; throws with npm's output if it fails. */
+export function npm(args, options = {}) {
+  const program = process.env.npm_execpath; // set when npm started this script
+  const [command, first] = program?.endsWith('.js') ? [process.execPath, [program]] : ['npm', []];
+  const { error, status, stdout, stderr } = spawnSync(command, [...first, ...args], {
+    encoding: 'utf8',
+    ...options,
+  });
+  if (error || status !== 0) {
+    throw new Error(`npm ${args[0]}: ${error?.message ?? `${stderr}${stdout}`}`);
+  }
+  return stdout;
+}
+
+/**
+ * The folder whose node_modules holds these packages, installed now if it is missing or out of date.
+ *
+ * @param {string} name of the folder
+ * @param {Record<string, string>} dependencies exact versions by name, as in package.json
+ */
+export function npmFolder(name, dependencies) {
+  const folder = join(cacheFolder, 'npm', name);
+  const manifest = JSON.stringify({ private: true, dependencies }, null, 2);
+  const complete = join(folder, 'installed.json'); // written last: an interrupted install is repeated
+  if (existsSync(complete) && readFileSync(complete, 'utf8') === manifest) return folder;
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+  writeFileSync(join(folder, 'package.json'), manifest);
+  npm(['install', '--ignore-scripts', '--no-audit', '--no-fund', '--no-package-lock'], {
+    cwd: folder,
+  });
+  writeFileSync(complete, manifest);
+  return folder;
+}
