@@ -1,5 +1,5 @@
-// Checks format, JavaScript, Lua, layers, merges and changed C++: npm run lint [-- --tidy]; npm run format
-// repairs. --tidy shows all C++ to clang-tidy, which takes minutes.
+// Checks format, JavaScript, Lua, layers, headers, merges and changed C++: npm run lint [-- --tidy];
+// npm run format repairs. --tidy shows all C++ to clang-tidy, which takes minutes.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -58,6 +58,10 @@ function layers() {
   return run(process.execPath, ['scripts/check-layers.mjs']);
 }
 
+function headers() {
+  return run(process.execPath, ['scripts/check-headers.mjs']);
+}
+
 /** In text that no tool reads, a conflict that was committed would stay. */
 function merges() {
   const markers = ['grep', '-nE', '^(<{7}|>{7}) '];
@@ -109,6 +113,7 @@ const checks = {
   biome,
   luacheck,
   layers,
+  headers,
   merges,
   'clang-tidy': clangTidy,
 };
