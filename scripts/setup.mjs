@@ -1,5 +1,5 @@
 // Gets a machine ready for npm start, test, bench or lint: installs and builds what is missing.
-//   node scripts/setup.mjs [--for=start|test|soak|bench|lint|fuzz]
+//   node scripts/setup.mjs [--for=start|test|fast|...], one of the purposes below
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -83,6 +83,11 @@ const fuzzer = {
   },
 };
 const luacheck = { what: 'luacheck', apt: 'lua-check', found: () => onPath('luacheck') };
+const debootstrap = {
+  what: 'debootstrap',
+  apt: 'debootstrap',
+  found: () => onPath('debootstrap'),
+};
 const redis = {
   what: 'Redis (redis-server on PATH)',
   apt: 'redis-server',
@@ -96,6 +101,8 @@ const redis = {
 const purposes = {
   start: { system: nativeTools, parts: ['addon'] },
   test: { system: [...nativeTools, gtest, browser, redis], parts: ['addon', 'tests'] },
+  fast: { system: [...nativeTools, gtest, redis], parts: ['addon', 'tests'] },
+  systems: { system: [debootstrap], parts: [] },
   soak: { system: [...nativeTools, redis], parts: ['addon'] },
   bench: { system: [...nativeTools, benchmark, redis], parts: ['addon', 'bench'] },
   lint: { system: [...nativeTools, clang, clangFormat, clangTidy, luacheck], parts: [] },
