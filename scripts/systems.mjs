@@ -33,13 +33,6 @@ function failureOf(what, { status, signal, output }) {
   return failed(`${what} ended with ${ending}\n    ${lastLines(output)}`);
 }
 
-function installNode(system, node) {
-  if (node) return undefined;
-  const install = 'apt-get install -y --no-install-recommends nodejs npm';
-  const result = runIn(system, `apt-get update && ${install}`, { as: 'root' });
-  return result.status === 0 ? undefined : failureOf('apt-get install nodejs npm', result);
-}
-
 /** Asks the started server until it refuses: the statuses that it gave. */
 async function askUntilRefused(url) {
   const statuses = [];
@@ -148,10 +141,9 @@ async function runCell(cell, parts, packages) {
   const results = {};
   const system = makeSystem(SYSTEMS[cell.system], packages, cell.user);
   try {
-    const failure = installNode(system, packages);
     for (const part of parts) {
-      const isStopped = failure ?? Object.values(results).find((result) => !result.passed);
-      const result = failure ?? (isStopped ? failed('not run') : await run[part](system));
+      const isStopped = Object.values(results).some((result) => !result.passed);
+      const result = isStopped ? failed('not run') : await run[part](system);
       results[part] = result;
       console.log(`${cell.name}, ${part}: ${result.passed ? 'ok' : 'FAILED'} (${result.detail})`);
     }

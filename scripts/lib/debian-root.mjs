@@ -62,21 +62,42 @@ function copyNetworkSettings(folder) {
   }
 }
 
-/** Makes the base of a suite once: a minimal system with a plain user. */
-function baseOf(suite) {
-  const base = join(systems, suite);
+/** Makes a base once: `make` fills the folder, which counts as made when it has its name. */
+function makeOnce(name, make) {
+  const base = join(systems, name);
   if (existsSync(base)) return base;
   const unfinished = `${base}.unfinished`;
   rmSync(unfinished, { recursive: true, force: true });
   mkdirSync(systems, { recursive: true });
-  const script = `/usr/share/debootstrap/scripts/${suite}`;
-  const scripts = existsSync(script) ? [] : ['/usr/share/debootstrap/scripts/sid'];
-  const include = '--include=ca-certificates';
-  must('debootstrap', ['--variant=minbase', include, suite, unfinished, mirror(), ...scripts]);
-  copyNetworkSettings(unfinished);
-  must('chroot', [unfinished, 'useradd', '--create-home', '--uid', String(USER.uid), USER.name]);
+  make(unfinished);
   renameSync(unfinished, base);
   return base;
+}
+
+const copySystem = (from, to) => must('cp', ['-a', '--reflink=auto', from, to]);
+
+/** A minimal system with a plain user. */
+function minimalBase(suite) {
+  return makeOnce(suite, (folder) => {
+    const script = `/usr/share/debootstrap/scripts/${suite}`;
+    const scripts = existsSync(script) ? [] : ['/usr/share/debootstrap/scripts/sid'];
+    const include = '--include=ca-certificates';
+    must('debootstrap', ['--variant=minbase', include, suite, folder, mirror(), ...scripts]);
+    copyNetworkSettings(folder);
+    must('chroot', [folder, 'useradd', '--create-home', '--uid', String(USER.uid), USER.name]);
+    mkdirSync(join(folder, 'root/rollgate'));
+  });
+}
+
+/** The same with Debian's own Node and npm. */
+function nodeBase(suite) {
+  return makeOnce(`${suite}-node`, (folder) => {
+    copySystem(minimalBase(suite), folder);
+    const install = 'apt-get install -y --no-install-recommends nodejs npm';
+    const system = { folder, home: '/root', user: 'root' };
+    const { status, output } = runIn(system, `apt-get update && ${install}`, { minutes: 20 });
+    if (status !== 0) throw new Error(`${install} ended with ${status}:\n${output}`);
+  });
 }
 
 /** The files of this checkout as they are now, ignored ones left out. */
@@ -111,7 +132,7 @@ function copyNode(folder, { node, npmPackage }) {
 export function makeSystem(suite, packages, user) {
   const folder = join(systems, 'running');
   removeSystem(folder);
-  must('cp', ['-a', '--reflink=auto', baseOf(suite), folder]);
+  copySystem(packages ? minimalBase(suite) : nodeBase(suite), folder);
   const home = user === 'root' ? '/root' : USER.home;
   if (packages) copyNode(folder, packages);
   copyProject(join(folder, home, 'rollgate'));
