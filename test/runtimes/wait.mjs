@@ -5,17 +5,16 @@ import RateLimiter from 'rollgate';
 {
   const limiter = RateLimiter({ interval: 30, maxInInterval: 2, countBlocked: false });
   const order = [];
-  const stamps = [];
+  const startedAt = performance.now();
   const waiting = [0, 1, 2, 3, 4, 5].map(async (number) => {
     const decision = await limiter.wait('ada');
     assert.equal(decision.allowed, true);
     order.push(number);
-    stamps.push(performance.now());
   });
   await Promise.all(waiting);
   assert.deepEqual(order, [0, 1, 2, 3, 4, 5]);
-  const took = stamps[5] - stamps[0];
-  assert.ok(took >= 50, `six actions with two in 30 ms took ${took} ms`);
+  const took = performance.now() - startedAt;
+  assert.ok(took >= 59, `six actions with two in 30 ms took ${took} ms`);
 }
 
 const limiter = RateLimiter({ interval: 600_000, maxInInterval: 1, countBlocked: false });
