@@ -5,12 +5,12 @@
 // table as its last line, such as "result: works".
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { chmodSync, cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import os from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { root } from './build.mjs';
+import { onPath, root } from './build.mjs';
 import { npm, npmFolder } from './lib/npm-folder.mjs';
 
 const require = createRequire(import.meta.url);
@@ -149,6 +149,7 @@ async function main() {
   const only = chosen(values.only, programs, 'only');
   const commands = installRuntimes();
   const PATH = pathWithoutTools();
+  symlinkSync(onPath('npm'), join(PATH, 'npm'));
   const folder = await installApplication(PATH);
   const server = await startRedis();
   const home = mkdtempSync(join(os.tmpdir(), 'rollgate-runtimes-'));
@@ -186,7 +187,6 @@ async function main() {
   };
   const total = tasks.length;
   try {
-    mkdirSync(home, { recursive: true });
     await Promise.all(Array.from({ length: Number(values.jobs) }, work));
   } finally {
     await server.dispose();

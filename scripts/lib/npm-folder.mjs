@@ -4,7 +4,6 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import { join, resolve } from 'node:path';
-import { onPath } from '../build.mjs';
 
 const baseCache = process.env.XDG_CACHE_HOME || join(os.homedir(), '.cache');
 
@@ -14,9 +13,7 @@ export const cacheFolder = resolve(process.env.ROLLGATE_CACHE || join(baseCache,
 /** Runs npm with the Node that runs this script; throws with npm's output if it fails. */
 export function npm(args, options = {}) {
   const program = process.env.npm_execpath; // set when npm started this script
-  const [command, first] = program?.endsWith('.js')
-    ? [process.execPath, [program]]
-    : [onPath('npm') ?? 'npm', []];
+  const [command, first] = program?.endsWith('.js') ? [process.execPath, [program]] : ['npm', []];
   const { error, status, stdout, stderr } = spawnSync(command, [...first, ...args], {
     encoding: 'utf8',
     ...options,
