@@ -287,8 +287,8 @@ declare namespace RateLimiter {
    * - `ERR_ROLLGATE_SHARED_SYSTEM`: Error, the system refuses: no room, no permission, no such directory
    * - `ERR_ROLLGATE_SHARED_FULL`: Error, 1024 limiters are attached to it already
    * - `ERR_ROLLGATE_SHARED_CORRUPT`: Error, what is in shared memory makes no sense
-   * - `ERR_ROLLGATE_UNSUPPORTED`: Error, this build or store cannot do what is asked for, or prom-client
-   *   is missing
+   * - `ERR_ROLLGATE_UNSUPPORTED`: Error, this build, runtime or store cannot do what is asked for, or
+   *   prom-client is missing
    * - `ERR_ROLLGATE_ADDON`: Error, at loading: there is no addon for this system (see `cause`)
    * - `ERR_ROLLGATE_STORE`: Error, a RollgateStore has no limits: its `init` was not called, or failed (see
    *   `cause`)

@@ -28,7 +28,19 @@ function failureOf(kind, message, { commandTimeout }) {
   return failures.reply(`Redis gave something that is no answer: ${message}`, new Error(message));
 }
 
-function assertAvailable() {
+const WITHOUT_LIBUV = { bun: 'Bun', deno: 'Deno' };
+
+/** @throws Error ERR_ROLLGATE_UNSUPPORTED where there is no native client */
+function assertNativeClient() {
+  const runtime = Object.keys(WITHOUT_LIBUV).find((name) => process.versions[name] !== undefined);
+  if (runtime !== undefined) {
+    // The addon has the client there, too, but its first call into libuv ends the process.
+    throw failure(
+      'ERR_ROLLGATE_UNSUPPORTED',
+      `the native Redis client needs libuv, which ${WITHOUT_LIBUV[runtime]} does not have: give 'redis' a ` +
+        'client of ioredis or redis (node-redis)',
+    );
+  }
   if (native.createRedisClient !== undefined) return;
   throw failure(
     'ERR_ROLLGATE_UNSUPPORTED',
@@ -50,7 +62,6 @@ function createClient(options, keep) {
 
 /** A backend of remote-store.js; `options` as for createClientBackend. */
 function createNativeBackend({ connection, policy, namespace }) {
-  assertAvailable();
   const length = decisionLength(policy.windows.length);
   const policyWithin = policy.setsMax ? createPoliciesWithin(policy) : undefined;
   const brief = new Float64Array(length);
@@ -238,4 +249,4 @@ function createNativeBackend({ connection, policy, namespace }) {
   return backend;
 }
 
-module.exports = { createNativeBackend };
+module.exports = { assertNativeClient, createNativeBackend };
