@@ -31,7 +31,7 @@ inline constexpr std::size_t kConfigurationWords = 1015;
 
 /// Written once, before anybody can see the region, but for `generation`, `forgotten` and
 /// `entries_used`. The first four stay where they are in every version: by these a region is known,
-/// and one from before the host's last start removed.
+/// and one from before the host's last start that nobody holds is removed.
 struct Header {
   std::uint64_t magic;
   std::uint64_t version;

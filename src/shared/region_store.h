@@ -14,6 +14,7 @@
 #include "core/time.h"
 #include "shared/configuration.h"
 #include "shared/layout.h"
+#include "shared/pause.h"
 #include "shared/region.h"
 #include "shared/shared_error.h"
 #include "shared/shared_store.h"
@@ -33,11 +34,7 @@ class Tries {
   void Next() {
     if (++tries_ > kMost) ThrowCorrupt("nothing can change");
     most_ = std::max(most_, tries_);
-    for (int i = 0; i < 256 << std::min(tries_, 2); ++i) {
-#if defined(__x86_64__)
-      __builtin_ia32_pause();
-#endif
-    }
+    for (int i = 0; i < 256 << std::min(tries_, 2); ++i) Pause();
   }
 
  private:

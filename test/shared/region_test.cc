@@ -304,20 +304,6 @@ TEST_P(SharedRegion, ThatIsRemovedStaysWithThoseWhoAreAttached) {
   EXPECT_EQ(after.records()[0], 0u);
 }
 
-TEST_P(SharedRegion, FromBeforeTheHostWasStartedIsMadeAnew) {
-  Attach().records()[0] = 42;
-  MakeStale();
-  EXPECT_EQ(Attach().records()[0], 0u);
-
-  // Whatever was in it: another version, other limits.
-  MakeStale();
-  Overwrite(offsetof(Header, version), 77);
-  EXPECT_EQ(Attach().header().version, kVersion);
-  MakeStale();
-  Overwrite(offsetof(Header, configuration), 1);
-  EXPECT_EQ(Attach().header().configuration[0], configuration_[0]);
-}
-
 TEST_P(SharedRegion, GivesTheFirstFreeEntry) {
   std::optional<Region> first = Attach();
   const Region second = Attach();
