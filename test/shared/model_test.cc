@@ -37,7 +37,7 @@ struct Case {
   std::vector<Calls> processes = {};
   Calls after_recovery = {};
   int kills = 0;
-  bool store_buffers = false;
+  MemoryModel memory = MemoryModel::kSequential;
   /// Whether a new id may take the place of another although there is room by now.
   bool makes_room_in_vain = false;
 };
@@ -217,7 +217,7 @@ Exploration Run(const Case& c) {
   const Orders orders(c, peek());
   Scenario scenario;
   scenario.kills = c.kills;
-  scenario.store_buffers = c.store_buffers;
+  scenario.memory = c.memory;
   scenario.name_of = [&](const Word* word) { return region.NameOf(word); };
   for (std::size_t i = 0; i < c.processes.size(); ++i) {
     const auto code = [&c, view, i](const Calls& calls) {
@@ -285,7 +285,7 @@ void Expect(const Case& c) {
 /// With stores that are seen late, or not, and a kill anywhere, or none.
 void ExpectExact(Case c) {
   c.kills = 1;
-  c.store_buffers = true;
+  c.memory = MemoryModel::kStoreBuffers;
   Expect(c);
 }
 
