@@ -4,7 +4,7 @@
 const fs = require('node:fs');
 const path = require('node:path');
 const RateLimiter = require('../../lib');
-const native = require('../../lib/native');
+const { redisHasTls } = require('../../lib/native').loadAddon();
 const { startRedis } = require('../support/redis-server');
 
 const CERTIFICATES = path.join(__dirname, '../support/certificates');
@@ -26,8 +26,8 @@ async function firstThatWorks(candidates, use) {
 }
 
 const limiterOn = (redis) => RateLimiter({ interval: 60_000, maxInInterval: 2, redis });
-const withTls = native.redisHasTls ? describe : describe.skip;
-const withoutTls = native.redisHasTls ? describe.skip : describe;
+const withTls = redisHasTls ? describe : describe.skip;
+const withoutTls = redisHasTls ? describe.skip : describe;
 
 withoutTls('a build without TLS', () => {
   test.each([
