@@ -73,6 +73,7 @@ export type {
 } from './index.js';
 
 export {
+  addonPath,
   InMemoryRateLimiter,
   IORedisRateLimiter,
   ipKeyGenerator,
@@ -80,5 +81,6 @@ export {
   RateLimiter,
   RedisRateLimiter,
   rateLimit,
+  setAddonPath,
   unlinkShared,
 } from './index.js';

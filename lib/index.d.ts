@@ -234,6 +234,25 @@ declare namespace RateLimiter {
      * @throws Error `ERR_ROLLGATE_UNSUPPORTED`: the addon was built without shared memory
      */
     unlinkShared(shared: string | SharedOptions): boolean;
+
+    /**
+     * The path of the native addon that is loaded or, before the first limiter, that was found first. Build
+     * scripts copy this file next to a bundle: docs/bundling.md. The environment variable ROLLGATE_ADDON
+     * and `setAddonPath` come first, then the folder of the package and that of the running script.
+     *
+     * @throws Error `ERR_ROLLGATE_ADDON`: there is none; also in a bundle of ncc, which loads its own copy
+     */
+    addonPath(): string;
+
+    /**
+     * Sets which file is the native addon, in place of all others, for this thread. The addon is loaded when
+     * the first limiter is created, so call this before; a path that does not load fails there.
+     *
+     * @param file path, relative to the current folder, or `file:` URL of a `rollgate.node`
+     * @throws TypeError `ERR_ROLLGATE_OPTION`: that is no path
+     * @throws Error `ERR_ROLLGATE_ADDON`: another file is loaded already
+     */
+    setAddonPath(file: string | URL): void;
   }
 
   /**

@@ -2,6 +2,7 @@
 import { spawnSync } from 'node:child_process';
 import { parseArgs } from 'node:util';
 import { build, root, treeOf } from './build.mjs';
+import { scriptsAreCurrent } from './embed-scripts.mjs';
 
 const node = (...args) =>
   spawnSync(process.execPath, args, { cwd: root, stdio: 'inherit' }).status === 0;
@@ -26,6 +27,7 @@ const suites = {
     return status === 0;
   },
   jest: () => {
+    if (!scriptsAreCurrent()) return false;
     build(['addon']);
     return node('node_modules/jest/bin/jest.js', ...(values.fast ? FAST_JEST : []));
   },

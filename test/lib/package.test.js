@@ -14,8 +14,10 @@ const NAMES = [
   'NodeRedisRateLimiter',
   'RateLimiter',
   'RedisRateLimiter',
+  'addonPath',
   'ipKeyGenerator',
   'rateLimit',
+  'setAddonPath',
   'unlinkShared',
 ];
 const OPTIONS = { interval: 10, maxInInterval: 1, clock: () => 0 };

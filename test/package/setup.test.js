@@ -29,7 +29,9 @@ test('on Alpine, prints the apk command with all that is missing', async () => {
 test('without a package manager that it knows, names what is missing', async () => {
   const { code, stderr } = await setUp('start', []);
   expect(code).toBe(1);
-  expect(stderr).toMatch(/please install this, then try again:\n {2}- a C\+\+20 compiler .*\n {2}- CMake/);
+  expect(stderr).toMatch(
+    /please install this, then try again:\n {2}- a C\+\+20 compiler .*\n {2}- CMake/,
+  );
 });
 
 test('names the purposes it has when given another', async () => {

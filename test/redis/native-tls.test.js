@@ -1,30 +1,10 @@
 // TLS of the native client: with a hiredis that has it, real connections; without, what users are told.
 'use strict';
 
-const fs = require('node:fs');
-const path = require('node:path');
 const RateLimiter = require('../../lib');
-const native = require('../../lib/native');
+const { redisHasTls } = require('../../lib/native').loadAddon();
+const { pemOf, startRedisWithTls } = require('../support/redis-tls');
 const { runProgram } = require('../support/run-program');
-const { startRedis } = require('../support/redis-server');
-
-const CERTIFICATES = path.join(__dirname, '../support/certificates');
-const fileOf = (name) => path.join(CERTIFICATES, name);
-const pemOf = (name) => fs.readFileSync(fileOf(name), 'utf8');
-
-/** The first of the candidates that `use` does not reject. */
-async function firstThatWorks(candidates, use) {
-  let last;
-  for (const candidate of candidates()) {
-    try {
-      await use(candidate);
-      return candidate;
-    } catch (error) {
-      last = error;
-    }
-  }
-  throw last;
-}
 
 /**
  * A server in a thread refuses TLS with an alert as soon as it is connected to. The client waits for that
@@ -67,8 +47,8 @@ const REFUSED_AT_ONCE = `
 `;
 
 const limiterOn = (redis) => RateLimiter({ interval: 60_000, maxInInterval: 2, redis });
-const withTls = native.redisHasTls ? describe : describe.skip;
-const withoutTls = native.redisHasTls ? describe.skip : describe;
+const withTls = redisHasTls ? describe : describe.skip;
+const withoutTls = redisHasTls ? describe.skip : describe;
 
 withoutTls('a build without TLS', () => {
   test.each([
@@ -95,21 +75,7 @@ withTls('TLS', () => {
   const ca = pemOf('ca.pem');
 
   beforeAll(async () => {
-    const server = await startRedis({
-      args: [
-        ...['--tls-port', '0'],
-        ...['--tls-cert-file', fileOf('localhost.pem'), '--tls-key-file', fileOf('localhost.key')],
-        ...['--tls-ca-cert-file', fileOf('ca.pem'), '--tls-auth-clients', 'optional'],
-      ],
-    });
-    // A second port, with TLS; the first one stays for what the test asks of the server.
-    const tlsPort = await firstThatWorks(
-      function* () {
-        for (let port = server.port + 10_001; port < server.port + 10_100; port++) yield port;
-      },
-      (port) => server.command('CONFIG', 'SET', 'tls-port', String(port)),
-    );
-    url = `rediss://localhost:${tlsPort}`;
+    ({ url } = await startRedisWithTls());
   });
 
   afterEach(async () => {
