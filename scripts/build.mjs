@@ -39,6 +39,7 @@ const variants = {
   tsan: { buildType: 'Debug', sanitize: 'thread', prebuild: join(root, 'build/tsan') },
   fuzz: { buildType: 'Debug', sanitize: 'address,undefined', compiler: 'clang++' },
   coverage: { buildType: 'Debug', sanitize: '', prebuild: join(root, 'build/coverage') },
+  arm64: { buildType: 'Release', sanitize: '', prebuild: join(root, 'build/arm64') },
 };
 
 /** The folder of CMake's own files of a variant: executables and ctest's list are in it. */
@@ -79,9 +80,11 @@ function newestChange(paths) {
   return newest;
 }
 
+/** The file of the addon of this variant. */
+export const addonOf = (variant) => join(prebuildOf(variant), 'build/Release/rollgate.node');
+
 // Dated to the start of the last successful build of a part: what changed later is not in it.
 const stampOf = (variant, part) => join(treeOf(variant), `${part}.built`);
-const addonOf = (variant) => join(prebuildOf(variant), 'build/Release/rollgate.node');
 
 /** Whether this part was built from the files as they are now. Reads dates only, so it is quick. */
 export function isCurrent(part, variant = 'release') {
@@ -146,8 +149,10 @@ function configure(tree, args, output) {
 /**
  * Builds those of the wanted parts that are not current.
  * output: where the tools' text goes: 'inherit' or a file descriptor. Throws when a tool fails.
+ * settings: more arguments for CMake, which override those of the variant.
  */
-export function build(wanted, { variant = 'release', jobs, output = 'inherit' } = {}) {
+export function build(wanted, options = {}) {
+  const { variant = 'release', jobs, output = 'inherit', settings = [] } = options;
   const stale = wanted.filter((part) => !isCurrent(part, variant));
   if (stale.length === 0) return;
   const started = new Date();
@@ -167,7 +172,7 @@ export function build(wanted, { variant = 'release', jobs, output = 'inherit' } 
     const isShared = process.config.variables.node_shared_openssl;
     args.push(`-DROLLGATE_NODE_SHARES_OPENSSL=${isShared ? 'ON' : 'OFF'}`);
   }
-  configure(tree, args, output);
+  configure(tree, [...args, ...settings], output);
   const targets = stale.map((part) => parts[part].target);
   const parallel = String(jobs ?? os.availableParallelism?.() ?? os.cpus().length);
   run(

@@ -1,13 +1,15 @@
 // Makes the binary that ships in the package and checks that it runs elsewhere: npm run prebuild.
 //   node scripts/prebuild.mjs [--into=<folder>]   prebuilds/<platform>-<arch>/rollgate[.<libc>].node
-//     --unchecked   for this machine only: it may need all that this machine has
-//   node scripts/prebuild.mjs --list              what is there already
+//     --unchecked    for this machine only: it may need all that this machine has
+//     --arch=arm64   the binary for arm64, cross-built on Debian
+//     --list         lists what is there; without --arch it makes nothing
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, existsSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join, relative, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
-import { build, prebuildOf, root, treeOf } from './build.mjs';
+import { addonOf, build, root, treeOf } from './build.mjs';
+import { buildArm64, toolPrefix } from './lib/arm64.mjs';
 import { findingsIn, needsOf } from './lib/portability.mjs';
 
 /** The tag by which node-gyp-build tells them apart. */
@@ -17,7 +19,7 @@ function libcTag() {
 }
 
 function buildWithRedis() {
-  const addon = join(prebuildOf('release'), 'build/Release/rollgate.node');
+  const addon = addonOf('release');
   const hasRedis = () => {
     const program = `process.exitCode = require(${JSON.stringify(addon)}).createRedisClient ? 0 : 1`;
     return spawnSync(process.execPath, ['-e', program]).status === 0;
@@ -33,27 +35,40 @@ function buildWithRedis() {
   );
 }
 
-function strip(file) {
+function crossBuild(arch) {
+  if (process.platform !== 'linux' || arch !== 'arm64') {
+    throw new Error(`--arch takes ${process.arch}, or arm64 on Linux, not ${arch}`);
+  }
+  const setup = [join(root, 'scripts/setup.mjs'), '--for=cross'];
+  const { status } = spawnSync(process.execPath, setup, { stdio: 'inherit' });
+  if (status !== 0) throw new Error('the cross compiler is missing (see above)');
+  buildArm64(['addon']);
+  return addonOf('arm64');
+}
+
+function strip(file, tool) {
   if (process.platform === 'win32') return;
   const args = process.platform === 'darwin' ? ['-x', file] : ['--strip-unneeded', file];
-  const { error, status, stderr } = spawnSync('strip', args, { encoding: 'utf8' });
+  const { error, status, stderr } = spawnSync(tool, args, { encoding: 'utf8' });
   if (error || status !== 0) throw new Error(`strip: ${error?.message ?? stderr}`);
 }
 
-function make(folder, { unchecked }) {
-  const addon = buildWithRedis();
-  const file = join(folder, `${process.platform}-${process.arch}`, `rollgate${libcTag()}.node`);
+function make(folder, { arch, unchecked }) {
+  const crossed = arch !== process.arch;
+  const addon = crossed ? crossBuild(arch) : buildWithRedis();
+  const tools = crossed ? toolPrefix : '';
+  const file = join(folder, `${process.platform}-${arch}`, `rollgate${libcTag()}.node`);
   mkdirSync(dirname(file), { recursive: true });
   copyFileSync(addon, file);
-  strip(file);
-  const needs = needsOf(file);
+  strip(file, `${tools}strip`);
+  const needs = needsOf(file, tools);
   const symbols = createRequire(import.meta.url)('node-api-headers').symbols;
   const findings = unchecked ? [] : findingsIn(needs, symbols);
   if (findings.length > 0) {
     rmSync(file);
     throw new Error(`the binary would not run everywhere:\n  ${findings.join('\n  ')}`);
   }
-  return { file, needs };
+  describe(file, needs);
 }
 
 function describe(file, needs) {
@@ -74,17 +89,15 @@ const { values } = parseArgs({
   options: {
     into: { type: 'string', default: join(root, 'prebuilds') },
     unchecked: { type: 'boolean' },
+    arch: { type: 'string' },
     list: { type: 'boolean' },
   },
 });
 try {
   const folder = resolve(values.into);
-  if (values.list) {
-    list(folder);
-  } else {
-    const { file, needs } = make(folder, values);
-    describe(file, needs);
-  }
+  const arch = values.arch ?? (values.list ? undefined : process.arch);
+  if (arch) make(folder, { ...values, arch });
+  if (values.list) list(folder);
 } catch (error) {
   console.error(`prebuild: ${error.message}`);
   process.exitCode = 1;

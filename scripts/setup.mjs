@@ -82,6 +82,21 @@ const fuzzer = {
     );
   },
 };
+const crossCompiler = {
+  what: 'a cross compiler for arm64 (aarch64-linux-gnu-g++)',
+  apt: 'crossbuild-essential-arm64',
+  found: () => onPath('aarch64-linux-gnu-g++'),
+};
+const qemu = {
+  what: 'QEMU for programs of arm64 (qemu-aarch64-static)',
+  apt: 'qemu-user-static',
+  found: () => onPath('qemu-aarch64-static'),
+};
+const gtestSources = {
+  what: 'the sources of GoogleTest',
+  apt: 'googletest',
+  found: () => existsSync('/usr/src/googletest'),
+};
 const luacheck = { what: 'luacheck', apt: 'lua-check', found: () => onPath('luacheck') };
 const debootstrap = {
   what: 'debootstrap',
@@ -106,6 +121,8 @@ const purposes = {
   soak: { system: [...nativeTools, redis], parts: ['addon'] },
   bench: { system: [...nativeTools, benchmark, redis], parts: ['addon', 'bench'] },
   lint: { system: [...nativeTools, clang, clangFormat, clangTidy, luacheck], parts: [] },
+  cross: { system: [...nativeTools, crossCompiler], parts: [] },
+  arm64: { system: [...nativeTools, crossCompiler, qemu, gtestSources, redis], parts: [] },
   fuzz: { system: [clang, fuzzer, ...buildTools], parts: [] },
 };
 

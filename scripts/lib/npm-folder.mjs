@@ -31,8 +31,9 @@ export function npm(args, options = {}) {
  *
  * @param {string} name of the folder
  * @param {Record<string, string>} dependencies exact versions by name, as in package.json
+ * @param {string[]} [settings] more arguments for npm
  */
-export function npmFolder(name, dependencies) {
+export function npmFolder(name, dependencies, settings = []) {
   const folder = join(cacheFolder, 'npm', name);
   const manifest = JSON.stringify({ private: true, dependencies }, null, 2);
   const complete = join(folder, 'installed.json'); // written last: an interrupted install is repeated
@@ -40,9 +41,8 @@ export function npmFolder(name, dependencies) {
   rmSync(folder, { recursive: true, force: true });
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, 'package.json'), manifest);
-  npm(['install', '--ignore-scripts', '--no-audit', '--no-fund', '--no-package-lock'], {
-    cwd: folder,
-  });
+  const quiet = ['--ignore-scripts', '--no-audit', '--no-fund', '--no-package-lock'];
+  npm(['install', ...quiet, ...settings], { cwd: folder });
   writeFileSync(complete, manifest);
   return folder;
 }

@@ -17,16 +17,17 @@ function linesOf(command, ...args) {
 
 const byVersion = (a, b) => a.localeCompare(b, 'en', { numeric: true });
 
-function needsOnLinux(file) {
-  const symbols = linesOf('objdump', '-T', file)
-    .map((line) => /^[0-9a-f]{16} (.{7}) (\S+)\s+[0-9a-f]{16}\s+(.*?)\s*(\S+)$/.exec(line))
+function needsOnLinux(file, toolPrefix) {
+  const objdump = `${toolPrefix}objdump`;
+  const symbols = linesOf(objdump, '-T', file) // none that are local: on arm64 two sections are listed
+    .map((line) => /^[0-9a-f]{16} ([^l].{6}) (\S+)\s+[0-9a-f]{16}\s+(.*?)\s*(\S+)$/.exec(line))
     .filter(Boolean)
     .map(([, , section, version, name]) => ({ name, version, here: section !== '*UND*' }));
   const versions = symbols.map(({ version }) => /\bGLIBC_([\d.]+)/.exec(version)?.[1]);
   return {
     exports: symbols.filter(({ here }) => here).map(({ name }) => name),
     imports: symbols.filter(({ here }) => !here).map(({ name }) => name),
-    libraries: linesOf('objdump', '-p', file)
+    libraries: linesOf(objdump, '-p', file)
       .map((line) => /^NEEDED\s+(\S+)$/.exec(line)?.[1])
       .filter(Boolean),
     glibc: versions.filter(Boolean).sort(byVersion).at(-1),
@@ -48,11 +49,12 @@ function needsOnMac(file) {
 
 /**
  * @param {string} file an addon of this platform
+ * @param {string} [toolPrefix] of objdump, for another architecture
  * @returns {{ exports: string[], imports: string[], libraries: string[], glibc?: string } | undefined}
  *   nothing on Windows, where no tool for it comes with the compiler's command line
  */
-export function needsOf(file) {
-  if (process.platform === 'linux') return needsOnLinux(file);
+export function needsOf(file, toolPrefix = '') {
+  if (process.platform === 'linux') return needsOnLinux(file, toolPrefix);
   if (process.platform === 'darwin') return needsOnMac(file);
 }
 
