@@ -133,7 +133,7 @@ describe('loading', () => {
       for (const bytes of [0, 1000, whole.length / 2, whole.length - 1]) {
         fs.writeFileSync(file, whole.subarray(0, bytes));
         const found = await askProgram(
-          "try { require('rollgate'); } catch (error) { console.log(JSON.stringify(error.code)); }",
+          "try { require('rollgate')({ interval: 1, maxInInterval: 1 }); } catch (error) { console.log(JSON.stringify(error.code)); }",
           { env: { ROLLGATE_PREBUILD: folder } },
         );
         expect(found).toBe('ERR_ROLLGATE_ADDON');

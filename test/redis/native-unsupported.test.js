@@ -6,7 +6,7 @@ const { Redis } = require('ioredis');
 const RateLimiter = require('../..');
 const rollgate = require('../../lib/fastify');
 const RollgateStore = require('../../lib/store');
-const native = require('../../lib/native');
+const native = require('../../lib/native').loadAddon();
 const { catchError } = require('../support/set-up');
 
 const { rateLimit, RedisRateLimiter } = RateLimiter;
