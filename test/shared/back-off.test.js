@@ -46,7 +46,10 @@ describe.each(ARCHITECTURES)('$name', ({ instruction, compilers }) => {
     : `: skipped, needs ${compilers.map(([command]) => command).join(' or ')}`;
 
   (missing ? test.skip : test)(`a loop of pauses keeps its instruction${missing}`, () => {
-    const loop = new RegExp(`^(\\.L\\w+):(?:.*\\n)*?\\s(?:${instruction})\\n(?:.*\\n)*?.*\\1$`, 'm');
+    const loop = new RegExp(
+      `^(\\.L\\w+):(?:.*\\n)*?\\s(?:${instruction})\\n(?:.*\\n)*?.*\\1$`,
+      'm',
+    );
     expect(assemblyBy(compilers)).toMatch(loop);
   });
 });
