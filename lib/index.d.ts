@@ -409,8 +409,9 @@ declare namespace RateLimiter {
     /**
      * Most ids held at once, an integer >= 1. When full, the id nearest to expiry is dropped, counted
      * in `stats()`, and warned about once (`process.emitWarning`, code `ROLLGATE_EVICTED`). Default
-     * 1,000,000. On Redis and in a key-value store it bounds what `onError: 'memory'` holds. In shared
-     * memory it says how much room is taken at once, for good; that of the first to attach counts.
+     * 1,000,000, in shared memory 50,000. On Redis and in a key-value store it bounds what
+     * `onError: 'memory'` holds. In shared memory it says how much room is taken at once, for good; that
+     * of the first to attach counts.
      */
     maxKeys?: number | undefined;
   }
@@ -452,7 +453,9 @@ declare namespace RateLimiter {
      * same user on this host that has this name, with no server. Linux only. It takes room for `maxKeys`
      * ids at once, stays until it is removed (`unlinkShared`) or the host restarts, and is refused to
      * limiters with other limits, algorithm, `countBlocked`, `blockFor`, or a `clock` where it had none
-     * (`ERR_ROLLGATE_SHARED_MISMATCH`). The first call attaches, so it may fail where construction did not.
+     * (`ERR_ROLLGATE_SHARED_MISMATCH`). The first call attaches, so it may fail where construction did not;
+     * too little room in the file system or under the container's memory limit is
+     * `ERR_ROLLGATE_SHARED_SYSTEM`.
      * A sliding-window-log holds at most 1,048,575 actions there, and 1000 where `limit` is a function.
      */
     shared?: string | SharedOptions | undefined;

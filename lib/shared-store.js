@@ -37,7 +37,7 @@ function assertLimitFits(max) {
 /** A synchronous store: see local-store.js. The first call attaches to the region. */
 function createSharedStore(checked) {
   const { shared, algorithm, setsMax } = checked;
-  const { name, directory, maxKeys = checked.maxKeys } = shared;
+  const { name, directory, maxKeys } = shared;
   assertLogsFit(checked);
   const { createSharedLimiter } = loadAddon();
   if (createSharedLimiter === undefined) refuseUnsupported();

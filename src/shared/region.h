@@ -22,6 +22,7 @@ struct RegionOptions {
   std::uint64_t record_words;  ///< follows from the configuration
   std::int64_t epoch_offset;   ///< of a region that is made
   std::span<const std::uint64_t> configuration;
+  bool has_log = false;  ///< whether records grow with maxInInterval
   /// Begins the paths of /proc and of control groups: empty but in tests.
   std::string system_root = {};
 };

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 
+#include "core/account_algorithms.h"
 #include "core/decision.h"
 #include "core/identity.h"
 #include "core/inlining.h"
@@ -52,7 +53,8 @@ class RegionStore final : public SharedStore {
       : state_(policy),
         region_(Region::Attach({options.directory, options.name, options.max_keys,
                                 Geometry::RecordWordsFor(state_.words()), options.epoch_offset,
-                                ConfigurationOf(policy, options.has_own_clock)})),
+                                ConfigurationOf(policy, options.has_own_clock),
+                                policy.algorithm() == Algorithm::kSlidingWindowLog})),
         table_(ViewOf(region_), region_.entry()),
         on_eviction_(options.on_eviction) {}
 

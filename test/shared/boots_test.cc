@@ -98,7 +98,7 @@ TEST_P(SharedRegionOfBoots, IsRefusedRatherThanRemovedWhenALivingProcessHasOther
 
 /// One process would remove the region, the other attaches: none may end with a removed one.
 TEST_P(SharedRegionOfBoots, IsOneForTwoWhoAttachAtOnce) {
-  for (int round = 0; round < 300; ++round) {
+  for (int round = 0; round < 100; ++round) {
     SCOPED_TRACE(round);
     { const Region region = AttachOn(one_); }
     SharedBetweenProcesses<StartingGate> gate;
