@@ -2,43 +2,35 @@
 #include "shared/explorer.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
-#include <exception>
+#include <memory>
 #include <unordered_set>
 #include <utility>
 
 #include "shared/explorer_code.h"
 #include "shared/explorer_memory.h"
+#include "shared/explorer_schedule.h"
 
 namespace rollgate::testing {
 namespace explorer {
 namespace {
 
-constexpr std::size_t kLongestSchedule = 300;  ///< that is printed
-constexpr std::size_t kVainSteps = 10000;      ///< of a pass that will have to be done again
+constexpr std::size_t kVainSteps = 10000;  ///< of a pass that will have to be done again
 constexpr std::uint32_t kNobody = ~std::uint32_t{0};
 
-/// A process within a state.
+/// One process within a state.
 struct Slot {
   Place place;
   bool killed = false;
   std::uint32_t answer = 0;  ///< of the process that was killed; 0: none
 };
 
-enum class Action : std::uint8_t { kStep, kFlush, kKill };
-
-struct Transition {
-  std::uint32_t slot;
-  Action action;
-  Way way = 0;
-};
-
-struct Step {
-  Transition transition;
-  Place place;
-  Effect effect = {};
-  Write flushed = {};
+/// All processes within a state.
+struct Processes {
+  std::vector<Slot> slots;
+  int kills = 0;
+  std::uint32_t last = 0;        ///< process that made the last step
+  std::uint32_t turn = kNobody;  ///< process whose reads happen right before its next write
 };
 
 /// Thrown when so much is new that a pass had better begin again.
@@ -47,25 +39,6 @@ struct Again {};
 /// Thrown when an execution is not as it should be.
 struct Violation {
   std::string what;
-};
-
-/// Ordinary memory. Words that are written to are added to those that will be restored.
-class CheckedMemory final : public Memory {
- public:
-  explicit CheckedMemory(Words& words) : words_(words) {}
-  std::uint64_t Load(const Word& word, std::memory_order) override { return word.load(); }
-  void Store(Word& word, std::uint64_t value, std::memory_order) override {
-    words_.IndexOf(word);
-    word.store(value);
-  }
-  bool CompareExchange(Word& word, std::uint64_t expected, std::uint64_t desired, std::memory_order,
-                       std::memory_order) override {
-    words_.IndexOf(word);
-    return word.compare_exchange_strong(expected, desired);
-  }
-
- private:
-  Words& words_;
 };
 
 class Search {
@@ -88,9 +61,10 @@ class Search {
         }
       } while (memory_->is_widened());
     } catch (const Violation& violation) {
-      result_.violation = violation.what + "\n" + Schedule();
+      result_.violation = violation.what + "\n" + Schedule(path_, scenario_, words_, trees_);
     }
     result_.runs = trees_.runs();
+    result_.relaxed_stores = trees_.relaxed_stores();
     return std::move(result_);
   }
 
@@ -99,15 +73,13 @@ class Search {
     visited_.clear();
     path_.clear();
     result_.states = result_.steps = result_.longest = 0;
-    kills_ = 0;
-    turn_ = kNobody;
-    slots_.clear();
+    now_ = {};
     for (const Process& process : scenario_.processes) {
-      if (roots_.size() == slots_.size()) {
+      if (roots_.size() == now_.slots.size()) {
         const Place root = trees_.Grow(process.run, kNowhere, 0, {});
         roots_.push_back({Checked(static_cast<std::uint32_t>(roots_.size()), root), kNowhere});
       }
-      slots_.push_back({.place = roots_[slots_.size()].first});
+      now_.slots.push_back({.place = roots_[now_.slots.size()].first});
     }
     Visit();
   }
@@ -117,12 +89,12 @@ class Search {
   Key StateKey() const {
     Key key;
     std::uint32_t active = 0;
-    for (std::uint32_t i = 0; i < slots_.size(); ++i) {
-      const Slot& slot = slots_[i];
+    for (std::uint32_t i = 0; i < now_.slots.size(); ++i) {
+      const Slot& slot = now_.slots[i];
       key.Add(slot.place, std::uint64_t{slot.answer} << 1 | slot.killed);
       if (NextOf(slot).kind != Kind::kFinished || CanKill(i)) active |= 1u << i;
     }
-    key.Add(static_cast<std::uint64_t>(kills_), turn_);
+    key.Add(static_cast<std::uint64_t>(now_.kills), now_.turn);
     memory_->AddTo(key, active);
     return key;
   }
@@ -130,8 +102,8 @@ class Search {
   /// What can happen next: all of it, or a part that does if the rest may as well come later.
   void Choose(std::vector<Transition>& chosen) {
     chosen.clear();
-    for (std::uint32_t i = 0; i < slots_.size(); ++i) {
-      if (turn_ != kNobody && turn_ != i) continue;
+    for (std::uint32_t i = 0; i < now_.slots.size(); ++i) {
+      if (now_.turn != kNobody && now_.turn != i) continue;
       const std::size_t before = chosen.size();
       if (memory_->HasBuffered(i)) {
         if (scenario_.reduce && memory_->IsFlushOwn(i)) {
@@ -147,13 +119,13 @@ class Search {
         return;
       }
       // The process that ran last goes first: fewer switches in what is found.
-      if (i == last_) std::rotate(chosen.begin(), chosen.begin() + before, chosen.end());
+      if (i == now_.last) std::rotate(chosen.begin(), chosen.begin() + before, chosen.end());
     }
   }
 
   /// Adds what a process can do next, or its kill. True if the rest may as well come later.
   bool ChooseStep(std::uint32_t i, std::vector<Transition>& chosen) {
-    const Slot& slot = slots_[i];
+    const Slot& slot = now_.slots[i];
     const Operation& next = NextOf(slot);
     if (next.kind == Kind::kFailed) {
       throw Violation{scenario_.processes[i].name + " " + trees_.failure(next.answer)};
@@ -170,7 +142,7 @@ class Search {
       own = !ways.empty() && memory_->IsOwn(i, next);
       // A kill before a load is the same as one right after it. Where a load determines what can
       // be read later, an earlier kill leaves more.
-      ends = memory_->ReadsCanWait() ? turn_ != i && !(own && next.kind == Kind::kLoad)
+      ends = memory_->ReadsCanWait() ? now_.turn != i && !(own && next.kind == Kind::kLoad)
                                      : next.kind != Kind::kLoad && !drains;
     }
     if (!scenario_.reduce) {
@@ -182,7 +154,7 @@ class Search {
   }
 
   bool CanKill(std::uint32_t i) const {
-    return kills_ < scenario_.kills && scenario_.processes[i].recover;
+    return now_.kills < scenario_.kills && scenario_.processes[i].recover;
   }
 
   void Visit() {
@@ -212,16 +184,16 @@ class Search {
 
   void Take(const Transition& transition) {
     if (++result_.steps > kVainSteps && memory_->is_widened()) throw Again{};
-    const std::uint32_t i = last_ = transition.slot;
-    Slot& slot = slots_[i];
+    const std::uint32_t i = now_.last = transition.slot;
+    Slot& slot = now_.slots[i];
     path_.push_back({transition, slot.place});
     if (path_.size() > scenario_.endless) throw Violation{"there is no end to it"};
     switch (transition.action) {
       case Action::kKill:
-        ++kills_;
+        ++now_.kills;
         if (!slot.killed && NextOf(slot).kind == Kind::kFinished) slot.answer = NextOf(slot).answer;
         slot.killed = true;
-        turn_ = kNobody;
+        now_.turn = kNobody;
         if (roots_[i].second == kNowhere) {
           const Code& recover = scenario_.processes[i].recover;
           const Place root = trees_.Grow(recover, kNowhere, 0, memory_->ValuesFor(i));
@@ -239,12 +211,12 @@ class Search {
   }
 
   void Perform(std::uint32_t i, Way way) {
-    Slot& slot = slots_[i];
+    Slot& slot = now_.slots[i];
     const Operation next = NextOf(slot);
     const bool own = memory_->IsOwn(i, next);
     const Effect effect = memory_->Perform(i, next, way);
-    const bool writes = next.kind == Kind::kStore ||
-                        (next.kind == Kind::kCompareExchange && effect.heard != 0);
+    const bool writes =
+        next.kind == Kind::kStore || (next.kind == Kind::kCompareExchange && effect.heard != 0);
     path_.back().effect = effect;
     const Process& process = scenario_.processes[i];
     const Place place = trees_.After(slot.killed ? process.recover : process.run, slot.place,
@@ -254,9 +226,9 @@ class Search {
     // process's own was not a choice among all processes, so it does not begin a turn.
     const Kind then = NextOf(slot).kind;
     if (writes || then == Kind::kFinished || then == Kind::kFailed) {
-      turn_ = kNobody;
+      now_.turn = kNobody;
     } else if (scenario_.reduce && memory_->ReadsCanWait() && !own) {
-      turn_ = i;
+      now_.turn = i;
     }
   }
 
@@ -276,86 +248,29 @@ class Search {
     result_.longest = std::max(result_.longest, path_.size());
     // Nothing else makes a difference at the end, so that is checked but once.
     Key end = memory_->hash();
-    for (const Slot& slot : slots_) {
+    for (const Slot& slot : now_.slots) {
       end.Add(NextOf(slot).answer, slot.killed ? slot.answer : ~std::uint64_t{0});
     }
     if (!checked_.insert(end).second) return;
     ++result_.ends;
     std::vector<Outcome> outcomes;
-    for (const Slot& slot : slots_) {
+    for (const Slot& slot : now_.slots) {
       Outcome& outcome = outcomes.emplace_back();
       const Answer& answer = trees_.answer(NextOf(slot).answer);
       (slot.killed ? outcome.recovered : outcome.answer) = answer;
       if (slot.killed && slot.answer != 0) outcome.answer = trees_.answer(slot.answer);
     }
-    const std::vector<std::uint64_t>& values = memory_->values();
-    for (Index i = 0; i < values.size(); ++i) words_.at(i).store(values[i]);
-    std::string wrong;
-    {
-      CheckedMemory checked(words_);
-      const WithMemory use(&checked);
-      try {
-        wrong = scenario_.check(outcomes);
-      } catch (const std::exception& error) {
-        wrong = std::string("the check fails: ") + error.what();
-      }
-    }
-    for (Index i = 0; i < words_.size(); ++i) words_.at(i).store(words_.initial(i));
+    const std::string wrong = Check(scenario_, words_, memory_->values(), outcomes);
     if (!wrong.empty()) throw Violation{wrong};
-  }
-
-  std::string NameOf(Index index) const {
-    return scenario_.name_of ? scenario_.name_of(&words_.at(index)) : std::to_string(index);
-  }
-
-  static std::string Hex(std::uint64_t value) {
-    char text[20];
-    std::snprintf(text, sizeof text, "%llx", static_cast<unsigned long long>(value));
-    return text;
-  }
-
-  std::string Describe(const Step& step) const {
-    if (step.transition.action == Action::kKill) return "is killed";
-    if (step.transition.action == Action::kFlush) {
-      return "(" + NameOf(step.flushed.word) + " = " + Hex(step.flushed.value) + " is seen)";
-    }
-    const Operation& operation = trees_.at(step.place);
-    const std::string name = NameOf(operation.word);
-    const std::string suffix = step.effect.is_stale ? " (no longer)" : "";
-    if (operation.kind == Kind::kLoad) return name + " is " + Hex(step.effect.heard) + suffix;
-    if (operation.kind == Kind::kStore) return name + " = " + Hex(operation.value);
-    return name + ": " + Hex(operation.expected) + " -> " + Hex(operation.value) +
-           (step.effect.heard != 0 ? "" : ", refused") + suffix;
-  }
-
-  std::string Schedule() const {
-    std::string text;
-    std::vector<bool> killed(slots_.size() + 1);
-    for (std::size_t n = 0; n < std::min(path_.size(), kLongestSchedule); ++n) {
-      const Step& step = path_[n];
-      const std::uint32_t i = step.transition.slot;
-      text += "  " + scenario_.processes[i].name + (killed[i] ? "'  " : "   ") + Describe(step);
-      text += "\n";
-      if (step.transition.action == Action::kKill) killed[i] = true;
-    }
-    return text;
   }
 
   /// Takes the state back to what it was.
   class Undo {
    public:
     explicit Undo(Search& search)
-        : search_(search),
-          slots_(search.slots_),
-          kills_(search.kills_),
-          last_(search.last_),
-          turn_(search.turn_),
-          mark_(search.memory_->mark()) {}
+        : search_(search), processes_(search.now_), mark_(search.memory_->mark()) {}
     ~Undo() {
-      search_.slots_ = std::move(slots_);
-      search_.kills_ = kills_;
-      search_.last_ = last_;
-      search_.turn_ = turn_;
+      search_.now_ = std::move(processes_);
       search_.memory_->Rewind(mark_);
     }
     Undo(const Undo&) = delete;
@@ -363,10 +278,7 @@ class Search {
 
    private:
     Search& search_;
-    std::vector<Slot> slots_;
-    int kills_;
-    std::uint32_t last_;
-    std::uint32_t turn_;
+    Processes processes_;
     std::size_t mark_;
   };
 
@@ -380,10 +292,7 @@ class Search {
 
   // The state.
   std::unique_ptr<SharedMemory> memory_;
-  std::vector<Slot> slots_;
-  int kills_ = 0;
-  std::uint32_t last_ = 0;
-  std::uint32_t turn_ = kNobody;  ///< process whose reads happen with its next write
+  Processes now_;
   std::vector<Step> path_;
 };
 

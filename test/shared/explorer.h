@@ -75,13 +75,14 @@ struct Scenario {
 };
 
 struct Exploration {
-  std::string violation;    ///< what is wrong and the steps to it; empty if nothing is
-  std::size_t states = 0;   ///< in the last pass; only those in which there was a choice
-  std::size_t steps = 0;    ///< from one state to the next, in the last pass
-  std::size_t ends = 0;     ///< different ones
-  std::size_t longest = 0;  ///< steps of the longest execution
-  std::size_t passes = 0;   ///< until it was known which words are shared
-  std::size_t runs = 0;     ///< of processes
+  std::string violation;           ///< what is wrong and the steps to it; empty if nothing is
+  std::size_t states = 0;          ///< in the last pass; only those in which there was a choice
+  std::size_t steps = 0;           ///< from one state to the next, in the last pass
+  std::size_t ends = 0;            ///< different ones
+  std::size_t longest = 0;         ///< steps of the longest execution
+  std::size_t passes = 0;          ///< until it was known which words are shared
+  std::size_t runs = 0;            ///< of processes
+  std::size_t relaxed_stores = 0;  ///< and swaps, that are not releases
 
   bool ok() const { return violation.empty(); }
   std::string Summary() const;

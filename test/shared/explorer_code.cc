@@ -14,12 +14,38 @@ thread_local Memory* memory = nullptr;
 /// Thrown through code that does not end.
 struct Endless {};
 
-}  // namespace
+/// Redirects Explored for as long as it lives.
+class WithMemory {
+ public:
+  explicit WithMemory(Memory* next) : previous_(std::exchange(memory, next)) {}
+  ~WithMemory() { memory = previous_; }
+  WithMemory(const WithMemory&) = delete;
+  WithMemory& operator=(const WithMemory&) = delete;
 
-WithMemory::WithMemory(Memory* next) : previous_(std::exchange(memory, next)) {}
-WithMemory::~WithMemory() {
-  memory = previous_;
-}
+ private:
+  Memory* previous_;
+};
+
+/// Ordinary memory. Words that are written to are added to those that will be restored.
+class CheckedMemory final : public Memory {
+ public:
+  explicit CheckedMemory(Words& words) : words_(words) {}
+  std::uint64_t Load(const Word& word, std::memory_order) override { return word.load(); }
+  void Store(Word& word, std::uint64_t value, std::memory_order) override {
+    words_.IndexOf(word);
+    word.store(value);
+  }
+  bool CompareExchange(Word& word, std::uint64_t expected, std::uint64_t desired, std::memory_order,
+                       std::memory_order) override {
+    words_.IndexOf(word);
+    return word.compare_exchange_strong(expected, desired);
+  }
+
+ private:
+  Words& words_;
+};
+
+}  // namespace
 
 /// The memory of one run: feeds the code, then adds a node for each further access.
 class Trees::Growth final : public Memory {
@@ -92,6 +118,8 @@ class Trees::Growth final : public Memory {
   void Add(const Operation& operation) {
     if (!ended_ && added_++ >= trees_.endless_) throw Endless{};
     const Place place = static_cast<Place>(trees_.nodes_.size());
+    const bool stores = operation.kind == Kind::kStore || operation.kind == Kind::kCompareExchange;
+    if (stores && !IsRelease(operation.order)) ++trees_.relaxed_stores_;
     trees_.nodes_.push_back({operation, at_, heard_, {}});
     if (at_ != kNowhere) trees_.nodes_[at_].next.emplace_back(heard_, place);
     at_ = place;
@@ -134,6 +162,23 @@ std::uint32_t Trees::Intern(Answer answer) {
 std::uint32_t Trees::Failure(std::string what) {
   failures_.push_back(std::move(what));
   return static_cast<std::uint32_t>(failures_.size() - 1);
+}
+
+std::string Check(const Scenario& scenario, Words& words, const std::vector<std::uint64_t>& values,
+                  const std::vector<Outcome>& outcomes) {
+  for (Index i = 0; i < values.size(); ++i) words.at(i).store(values[i]);
+  std::string wrong;
+  {
+    CheckedMemory checked(words);
+    const WithMemory use(&checked);
+    try {
+      wrong = scenario.check(outcomes);
+    } catch (const std::exception& error) {
+      wrong = std::string("the check fails: ") + error.what();
+    }
+  }
+  for (Index i = 0; i < words.size(); ++i) words.at(i).store(words.initial(i));
+  return wrong;
 }
 
 }  // namespace explorer

@@ -32,6 +32,15 @@ struct Operation {
   std::uint32_t answer = 0;    ///< at the end, or what is wrong
 };
 
+inline bool IsAcquire(std::memory_order order) {
+  return order == std::memory_order_acquire || order == std::memory_order_acq_rel ||
+         order == std::memory_order_seq_cst;
+}
+inline bool IsRelease(std::memory_order order) {
+  return order == std::memory_order_release || order == std::memory_order_acq_rel ||
+         order == std::memory_order_seq_cst;
+}
+
 /// Where accesses go while code, or a check, runs in this thread.
 class Memory {
  public:
@@ -42,18 +51,6 @@ class Memory {
 
  protected:
   ~Memory() = default;
-};
-
-/// Redirects Explored for as long as it lives.
-class WithMemory {
- public:
-  explicit WithMemory(Memory* next);
-  ~WithMemory();
-  WithMemory(const WithMemory&) = delete;
-  WithMemory& operator=(const WithMemory&) = delete;
-
- private:
-  Memory* previous_;
 };
 
 /// The words that any process has accessed, numbered, and what they held at first.
@@ -87,6 +84,7 @@ class Trees {
   const Answer& answer(std::uint32_t index) const { return answers_[index]; }
   const std::string& failure(std::uint32_t index) const { return failures_[index]; }
   std::size_t runs() const { return runs_; }
+  std::size_t relaxed_stores() const { return relaxed_stores_; }
   bool is_endless() const { return endless_found_; }
 
   /// Where a process is that has read `heard` at `place`; `values` is what it would read later.
@@ -129,7 +127,13 @@ class Trees {
   std::map<Answer, std::uint32_t> interned_;
   std::vector<std::string> failures_;
   std::size_t runs_ = 0;
+  std::size_t relaxed_stores_ = 0;
   bool endless_found_ = false;
 };
+
+/// Runs the scenario's check on words that hold these values. They hold what they did at first
+/// afterwards.
+std::string Check(const Scenario& scenario, Words& words, const std::vector<std::uint64_t>& values,
+                  const std::vector<Outcome>& outcomes);
 
 }  // namespace rollgate::testing::explorer

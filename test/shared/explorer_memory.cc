@@ -139,9 +139,8 @@ Effect SharedMemory::Perform(std::uint32_t process, const Operation& operation, 
 bool SharedMemory::IsOwn(std::uint32_t process, const Operation& operation) {
   const Index word = operation.word;
   Know(word);
-  const bool writes =
-      operation.kind == Kind::kStore ||
-      (operation.kind == Kind::kCompareExchange && values_[word] == operation.expected);
+  const bool writes = operation.kind == Kind::kStore || (operation.kind == Kind::kCompareExchange &&
+                                                         values_[word] == operation.expected);
   return !HasOtherWriters(process, word) && !(writes && HasOtherReaders(process, word));
 }
 

@@ -12,15 +12,6 @@ namespace {
 
 constexpr Way kSucceeds = ~Way{0};  ///< other ways are the number of the write that is read
 
-bool IsAcquire(std::memory_order order) {
-  return order == std::memory_order_acquire || order == std::memory_order_acq_rel ||
-         order == std::memory_order_seq_cst;
-}
-bool IsRelease(std::memory_order order) {
-  return order == std::memory_order_release || order == std::memory_order_acq_rel ||
-         order == std::memory_order_seq_cst;
-}
-
 }  // namespace
 
 std::vector<Way> WeakMemory::WaysOf(std::uint32_t process, const Operation& operation) {
