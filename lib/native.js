@@ -54,13 +54,14 @@ function fileAt(file, origin = '') {
   return { name: file + origin, find, load: () => open(find()) };
 }
 
+/** By module.path: from __dirname bundlers would conclude that they have to copy the whole folder. */
 function packageFolder() {
   const { ROLLGATE_PREBUILD } = process.env; // node-gyp-build reads it, too
-  const folder = path.resolve(ROLLGATE_PREBUILD || path.join(__dirname, '..'));
+  const folder = path.resolve(ROLLGATE_PREBUILD || path.dirname(module.path));
   const find = () => {
     if (!fs.existsSync(folder)) throw new Error('does not exist');
     try {
-      return require('node-gyp-build').path(path.join(__dirname, '..'));
+      return require('node-gyp-build').path(folder);
     } catch (error) {
       const [reason] = error.message.split('\n');
       throw new Error(`${reason}; there are ${prebuildsIn(folder).join(', ') || 'no prebuilds'}`);
@@ -81,7 +82,10 @@ function prebuildsIn(folder) {
     );
 }
 
-/** ncc and @vercel/nft know this call: they copy the addon, and ncc replaces the call. */
+/**
+ * ncc and @vercel/nft know the call in `load`: they copy the addon, and ncc replaces the call. ncc does so
+ * only in a file without `??=`, `||=` and `&&=`, which its parser does not know.
+ */
 const copyOfBundler = {
   name: "the bundler's copy",
   find() {
@@ -89,7 +93,7 @@ const copyOfBundler = {
   },
   load() {
     try {
-      return require('node-gyp-build')(path.join(__dirname, '..'));
+      return require('node-gyp-build')(path.dirname(__dirname));
     } catch (error) {
       if (error.code === 'ERR_DLOPEN_FAILED') throw error;
       throw new Error('there is none');
@@ -142,7 +146,8 @@ function checkElf(file) {
  *   createSharedLimiter?: Function, unlinkShared?: Function, redisHasTls?: boolean, liveLimiters: () => number }}
  */
 function loadAddon() {
-  addon ??= firstOf(places(), (place) => {
+  if (addon !== undefined) return addon;
+  addon = firstOf(places(), (place) => {
     const loaded = place.load();
     if (typeof loaded.createMemoryLimiter === 'function') return loaded;
     throw new Error("is an addon, but not rollgate's");
@@ -200,9 +205,11 @@ function advice() {
   for (const variable of ['ROLLGATE_ADDON', 'ROLLGATE_PREBUILD']) {
     if (process.env[variable]) return `Correct or remove the environment variable ${variable}.`;
   }
-  const script = runsInPackage() && path.join(__dirname, '../scripts/install.mjs');
-  if (script && fs.existsSync(script)) {
-    return `Run 'node ${script}': it builds the addon, or says what is missing for that.`;
+  if (runsInPackage()) {
+    const script = path.join(packageFolder().name, 'scripts/install.mjs');
+    if (fs.existsSync(script)) {
+      return `Run 'node ${script}': it builds the addon, or says what is missing for that.`;
+    }
   }
   return (
     `This is a bundle or a copy without the addon: copy the addon as ${NAME} next to the script that is run, or ` +

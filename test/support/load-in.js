@@ -14,7 +14,7 @@ const LOAD_IN = `
     const cache = new Map();
     function load(file) {
       if (cache.has(file)) return cache.get(file).exports;
-      const module = { exports: {} };
+      const module = { exports: {}, path: path.dirname(file) };
       cache.set(file, module);
       const outer = createRequire(file);
       const inner = (name) => {
