@@ -17,6 +17,7 @@ import {
   type RateLimitMiddleware,
   type RateLimitOptions,
   rateLimit,
+  setAddonPath,
   type Stats,
   type WaitOptions,
   type WindowState,
@@ -24,6 +25,13 @@ import {
 } from '../../lib';
 
 const limiter = new RateLimiter({ interval: 1000, maxInInterval: 10 });
+
+// The addon
+expectType<string>(RateLimiter.addonPath());
+expectType<void>(setAddonPath('/app/rollgate.node'));
+expectType<void>(setAddonPath(new URL('file:///app/rollgate.node')));
+expectError(setAddonPath());
+expectError(setAddonPath(5));
 
 // Construction
 expectType<RateLimiter>(limiter);
