@@ -1,6 +1,6 @@
 // The types of rollgate for import: a default export and the same names.
 
-import RateLimiter from './index.js';
+import RateLimiter from './express-request.js';
 
 export default RateLimiter;
 export type {
@@ -30,7 +30,11 @@ export type {
   NodeRedisClient,
   NodeRedisRateLimiterConstructor,
   NoRedis,
+  NotGiven,
   OneLimitOptions,
+  OptionalLimit,
+  PerhapsRateLimit,
+  PerhapsRedisRateLimiterOptions,
   PlainKv,
   RateLimitBackend,
   RateLimitByRules,
@@ -70,7 +74,7 @@ export type {
   WindowState,
   WithRateLimit,
   WithRedis,
-} from './index.js';
+} from './express-request.js';
 
 export {
   InMemoryRateLimiter,
@@ -81,4 +85,4 @@ export {
   RedisRateLimiter,
   rateLimit,
   unlinkShared,
-} from './index.js';
+} from './express-request.js';

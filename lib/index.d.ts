@@ -181,11 +181,22 @@ declare namespace RateLimiter {
      */
     (options: KvRateLimiterOptions): RemoteRateLimiter;
 
+    /**
+     * A limiter on Redis if there is one, otherwise in memory. `await` takes the answers of both.
+     *
+     * ```js
+     * const limiter = RateLimiter({ redis: process.env.REDIS_URL, namespace: 'api', interval: 1000, maxInInterval: 10 });
+     * const timeLeft = await limiter('some id');
+     * ```
+     */
+    (options: PerhapsRedisRateLimiterOptions): Self | AsyncRateLimiter;
+
     /** The same with `new`. */
     new (options: SharedRateLimiterOptions): Self;
     // With a type parameter they are not what `extends RateLimiter` extends, which takes one type only.
     new <_>(options: RedisRateLimiterOptions): AsyncRateLimiter;
     new <_>(options: KvRateLimiterOptions): RemoteRateLimiter;
+    new <_>(options: PerhapsRedisRateLimiterOptions): Self | AsyncRateLimiter;
 
     readonly prototype: Self;
     /** The same function, so that it can be imported by its name. */
@@ -401,8 +412,11 @@ declare namespace RateLimiter {
     limits?: undefined;
   }
 
+  /** A Limit of which everything may be left out or undefined. */
+  type OptionalLimit = { [name in keyof Limit]?: Limit[name] | undefined };
+
   /** A limiter with several windows: an action passes only if every one lets it pass. */
-  interface SeveralLimitsOptions extends Partial<Limit>, CommonOptions {
+  interface SeveralLimitsOptions extends OptionalLimit, CommonOptions {
     /**
      * At least one. Decided and recorded at once. Replaces `interval`, `maxInInterval` and
      * `minDifference`, also where both are given. Of several `minDifference`s the largest holds.
@@ -445,18 +459,19 @@ declare namespace RateLimiter {
     client?: undefined;
     kv?: undefined;
     shared?: undefined;
-    namespace?: undefined;
-    onError?: undefined;
     commandTimeout?: undefined;
   }
 
   /** The options of a limiter. Numeric strings are refused, and so is what is not listed here. */
-  type RateLimiterOptions = (OneLimitOptions | SeveralLimitsOptions) & NoRedis;
+  type RateLimiterOptions = (OneLimitOptions | SeveralLimitsOptions) & NoRedis & RedisStoreOptions;
 
   /** The options of a limiter in memory that may be shared. */
-  type SharedRateLimiterOptions = (OneLimitOptions | SeveralLimitsOptions) &
-    Omit<NoRedis, 'shared'> &
-    SharedStoreOptions;
+  type SharedRateLimiterOptions =
+    | RateLimiterOptions
+    | ((OneLimitOptions | SeveralLimitsOptions) &
+        Omit<NoRedis, 'shared'> &
+        NotGiven<keyof RedisStoreOptions> &
+        SharedStoreOptions);
 
   /** A client or cluster of ioredis, 4 or newer. */
   interface IORedisClient {
@@ -524,7 +539,7 @@ declare namespace RateLimiter {
   /** How to get to Redis. */
   type RedisOption = string | RedisConnectionOptions | RedisClientOptions | RedisClient;
 
-  /** What a limiter on Redis can be told besides its limits. */
+  /** What a limiter on Redis can be told besides its limits. Both have no effect in memory. */
   interface RedisStoreOptions {
     /**
      * Beginning of every key, which is `namespace{id}`: non-empty, without braces. Limiters of one
@@ -551,6 +566,14 @@ declare namespace RateLimiter {
   type RedisRateLimiterOptions<Redis = RedisOption> = (OneLimitOptions | SeveralLimitsOptions) &
     RedisStoreOptions &
     WithRedis<Redis>;
+
+  /** The options of a limiter on Redis whose `redis` may be undefined; it is in memory then. */
+  type PerhapsRedisRateLimiterOptions = (OneLimitOptions | SeveralLimitsOptions) &
+    RedisStoreOptions &
+    Pick<NoRedis, 'kv' | 'shared' | 'commandTimeout'> & {
+      redis?: RedisOption | undefined;
+      client?: RedisOption | undefined;
+    };
 
   /** An open Deno KV: what `Deno.openKv()` gives, or `openKv()` of @deno/kv. */
   interface DenoKv {
@@ -932,6 +955,24 @@ declare namespace RateLimiter {
   }
 
   /**
+   * What requests of Express have by declaration merging: undefined where no middleware counted the request.
+   * Another `requestPropertyName` is declared in the same way:
+   *
+   * ```ts
+   * declare global {
+   *   namespace Express {
+   *     interface Request {
+   *       quota?: RateLimiter.RateLimitInfo;
+   *     }
+   *   }
+   * }
+   * ```
+   */
+  interface PerhapsRateLimit {
+    rateLimit?: RateLimitInfo | undefined;
+  }
+
+  /**
    * A request that went through `rateLimit`, with its default `requestPropertyName`:
    *
    * ```ts
@@ -1086,7 +1127,7 @@ declare namespace RateLimiter {
   interface RateLimitLimits<
     Request extends IncomingMessage = LimitedRequest,
     Response extends ServerResponse = LimitedResponse,
-  > extends Omit<Partial<Limit>, 'maxInInterval'>,
+  > extends Omit<OptionalLimit, 'maxInInterval'>,
       CommonOptions,
       RedisStoreOptions,
       SharedStoreOptions {
@@ -1112,10 +1153,12 @@ declare namespace RateLimiter {
     rules?: undefined;
   }
 
+  /** Options that are not allowed here; undefined is the same as leaving them out. */
+  type NotGiven<Names extends PropertyKey> = { [name in Names]?: undefined };
+
   /** A middleware over a limiter that exists. No limits are allowed beside it. */
-  interface RateLimitExisting {
+  interface RateLimitExisting extends NotGiven<Exclude<keyof RateLimitLimits, 'limiter'>> {
     limiter: RateLimiter | RemoteRateLimiter | RateLimitBackend;
-    rules?: undefined;
   }
 
   /** What `authenticate` tells of who makes a request. */
@@ -1133,7 +1176,7 @@ declare namespace RateLimiter {
   interface RateLimitRule<
     Request extends IncomingMessage = LimitedRequest,
     Response extends ServerResponse = LimitedResponse,
-  > extends Omit<Partial<Limit>, 'maxInInterval'>,
+  > extends Omit<OptionalLimit, 'maxInInterval'>,
       Pick<CommonOptions, RuleOption> {
     /**
      * A path that begins so, by whole segments, however it is spelled: '/api' is '/api' and '/API/x', not
@@ -1174,7 +1217,8 @@ declare namespace RateLimiter {
     Response extends ServerResponse = LimitedResponse,
   > extends Omit<CommonOptions, RuleOption>,
       RedisStoreOptions,
-      SharedStoreOptions {
+      SharedStoreOptions,
+      NotGiven<RuleOption | 'windowMs' | 'limit' | 'max' | 'limits' | keyof Limit> {
     /** At least one. Of those that match a request the first decides; without any it passes. */
     rules: readonly RateLimitRule<Request, Response>[];
     /** Counts on Redis; give a `namespace`, too: each zone gets one that begins with it. */

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import express from 'express';
 import { expectAssignable, expectError, expectNotAssignable, expectType } from 'tsd';
 
-import RateLimiter = require('../../lib');
+import RateLimiter = require('../../lib/express-request');
 
 import {
   type Decision,
@@ -398,3 +398,17 @@ app.get('/', rateLimit(), (req, res) => {
   expectType<Date>(info.resetTime);
   res.end();
 });
+const byDefault = express().get('/', (req) => {
+  expectType<RateLimitInfo | undefined>(req.rateLimit);
+  // @ts-expect-error: undefined where no middleware counted the request
+  req.rateLimit.remaining;
+  expectError(req.quota);
+});
+app.use(byDefault);
+
+// undefined is the same as leaving an option out
+const nothing = { windowMs: undefined, limit: undefined, interval: undefined, redis: undefined };
+rateLimit({ limiter, limits: undefined, ...nothing });
+rateLimit({ rules: [{ path: '/', method: undefined, windowMs: undefined }], limit: undefined });
+expectError(rateLimit({ rules: [{ path: '/' }], limit: 5 }));
+expectError(rateLimit({ limiter, limit: 5 }));
