@@ -77,8 +77,6 @@ test.each([
   [{ redis: 'redis://localhost' }, "option 'kv': not allowed beside 'redis'"],
   [{ client: createClient() }, "option 'kv': not allowed beside 'client'"],
   [{ kv: undefined, commandTimeout: 5, namespace: undefined }, "only beside 'kv'"],
-  [{ kv: undefined, namespace: 'n' }, "only beside 'redis' or 'kv'"],
-  [{ kv: undefined, namespace: undefined, onError: 'throw' }, "only beside 'redis' or 'kv'"],
   [
     { kv: undefined, redis: 'redis://localhost', commandTimeout: 5 },
     "option 'commandTimeout': expected inside of 'redis'",
