@@ -15,8 +15,8 @@ namespace rollgate::shared {
 namespace {
 
 void CountForks() {
-  static const int error = ::pthread_atfork(nullptr, nullptr, [] { ++forks_so_far; });
-  if (error != 0) FailBySystem("no function can be called at fork()", error);
+  static const int kError = ::pthread_atfork(nullptr, nullptr, [] { ++forks_so_far; });
+  if (kError != 0) FailBySystem("no function can be called at fork()", kError);
 }
 
 struct flock LockOf(short type, std::size_t first, std::size_t count) {
@@ -28,13 +28,15 @@ struct flock LockOf(short type, std::size_t first, std::size_t count) {
   return lock;
 }
 
-/// Whether one lock on all entries is what keeps this one from being taken.
-bool AreAllTaken(const File& file, std::size_t entry) {
-  struct flock lock = LockOf(F_WRLCK, entry, 1);
+/// After each entry was found taken: whether they are taken one by one, which the last one shows,
+/// rather than by TakeAll.
+bool IsFull(const File& file) {
+  struct flock lock = LockOf(F_WRLCK, kEntries - 1, 1);
   if (::fcntl(file.descriptor(), F_OFD_GETLK, &lock) != 0) {
     FailBySystem("cannot examine the locks on the file of a shared limiter", errno);
   }
-  return lock.l_type != F_UNLCK && lock.l_start == 0 && lock.l_len == off_t{kEntries};
+  const bool are_all_taken = lock.l_start == 0 && lock.l_len == off_t{kEntries};
+  return lock.l_type != F_UNLCK && !are_all_taken;
 }
 
 }  // namespace
@@ -56,13 +58,10 @@ bool EntryLock::TryLock(std::size_t first, std::size_t count) const {
 
 EntryLock EntryLock::Take(const File& region) {
   EntryLock lock = On(region);
-  for (std::size_t entry = 0; entry < kEntries; ++entry) {
-    if (lock.TryLock(entry, 1)) {
-      lock.entry_ = entry;
-      return lock;
-    }
-    if (AreAllTaken(lock.file_, entry)) return EntryLock();
+  for (; lock.entry_ < kEntries; ++lock.entry_) {
+    if (lock.TryLock(lock.entry_, 1)) return lock;
   }
+  if (!IsFull(lock.file_)) return EntryLock();
   throw SharedError(SharedError::Kind::kFull,
                     std::to_string(kEntries) +
                         " limiters are attached already, and there is room for no more; each "

@@ -17,7 +17,7 @@ inline std::atomic<std::uint64_t> forks_so_far{0};
 /// go of it when the process ends, however it does. Owned by one thread.
 class EntryLock {
  public:
-  /// Locks the first entry that is free. None while somebody has TakeAll. Throws SharedError.
+  /// Locks the first entry that is free; none while somebody has TakeAll. Throws SharedError.
   static EntryLock Take(const File& region);
 
   /// Locks all entries, so that nobody can attach; none if a living attachment has one of them.
