@@ -56,7 +56,8 @@ describeHere('the packed package, without a binary for this machine', () => {
     const options = { PATH: pathWithoutTools(), flags: ['--ignore-scripts'] };
     const { code, app } = await install(tarball, options);
     expect(code).toBe(0);
-    const program = "try { require('rollgate') } catch (e) { console.error(e.code, e.message) }";
+    const program =
+      "try { require('rollgate')({ interval: 1, maxInInterval: 1 }) } catch (e) { console.error(e.code, e.message) }";
     const { stderr } = await runNode(['--eval', program], { cwd: app });
     expect(stderr).toMatch(/^ERR_ROLLGATE_ADDON /);
     const script = path.join(app, 'node_modules/rollgate/scripts/install.mjs');
