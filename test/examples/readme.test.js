@@ -145,8 +145,8 @@ describeOnLinux('docs/shared-memory.md', () => {
   test.each(blocksOf('docs/shared-memory.md').map((code, i) => [i + 1, code]))(
     'program %i runs',
     async (_which, code) => {
-      expect(code).toContain("name: 'api'");
-      const told = code.replace("name: 'api'", `name: '${name}'`);
+      expect(code).toContain("shared: 'api'");
+      const told = code.replace("shared: 'api'", `shared: '${name}'`);
       const printed = `${told}console.log(timeLeft);\n`;
       expect(await run(printed)).toEqual({ status: 0, stdout: '0\n', stderr: '' });
     },
