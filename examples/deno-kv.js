@@ -1,14 +1,19 @@
 // 50 requests per user in any hour, counted in a file that survives restarts: no server, no setting up.
-// The file is KV_FILE, the first argument, or limits.db. On Deno, Deno.openKv() takes the place of openKv:
-//   node examples/deno-kv.js limits.db, then: curl -i -H 'x-user: ada' http://127.0.0.1:3000/
+// The file is the first argument, or one in the system's folder of temporary files. On Deno, Deno.openKv()
+// takes the place of openKv. Run it:
+//   node examples/deno-kv.js, then: curl -i -H 'x-user: ada' http://127.0.0.1:3000/
 'use strict';
 
 const http = require('node:http');
+const os = require('node:os');
+const path = require('node:path');
 const { openKv } = require('@deno/kv');
 const RateLimiter = require('rollgate');
 
+const file = process.argv[2] ?? path.join(os.tmpdir(), 'rollgate-example.db');
+
 async function main() {
-  const kv = await openKv(process.env.KV_FILE ?? process.argv[2] ?? 'limits.db');
+  const kv = await openKv(file);
   const limiter = RateLimiter({
     kv,
     namespace: 'requests', // whoever opens the same file with the same namespace counts together

@@ -1,6 +1,6 @@
 // The types of rollgate for import: a default export and the same names.
 
-import RateLimiter from './index.js';
+import RateLimiter from './express-request.js';
 
 export default RateLimiter;
 export type {
@@ -30,7 +30,11 @@ export type {
   NodeRedisClient,
   NodeRedisRateLimiterConstructor,
   NoRedis,
+  NotGiven,
   OneLimitOptions,
+  OptionalLimit,
+  PerhapsRateLimit,
+  PerhapsRedisRateLimiterOptions,
   PlainKv,
   RateLimitBackend,
   RateLimitByRules,
@@ -70,9 +74,10 @@ export type {
   WindowState,
   WithRateLimit,
   WithRedis,
-} from './index.js';
+} from './express-request.js';
 
 export {
+  addonPath,
   InMemoryRateLimiter,
   IORedisRateLimiter,
   ipKeyGenerator,
@@ -80,5 +85,6 @@ export {
   RateLimiter,
   RedisRateLimiter,
   rateLimit,
+  setAddonPath,
   unlinkShared,
-} from './index.js';
+} from './express-request.js';

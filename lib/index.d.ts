@@ -181,11 +181,22 @@ declare namespace RateLimiter {
      */
     (options: KvRateLimiterOptions): RemoteRateLimiter;
 
+    /**
+     * A limiter on Redis if there is one, otherwise in memory. `await` takes the answers of both.
+     *
+     * ```js
+     * const limiter = RateLimiter({ redis: process.env.REDIS_URL, namespace: 'api', interval: 1000, maxInInterval: 10 });
+     * const timeLeft = await limiter('some id');
+     * ```
+     */
+    (options: PerhapsRedisRateLimiterOptions): Self | AsyncRateLimiter;
+
     /** The same with `new`. */
     new (options: SharedRateLimiterOptions): Self;
     // With a type parameter they are not what `extends RateLimiter` extends, which takes one type only.
     new <_>(options: RedisRateLimiterOptions): AsyncRateLimiter;
     new <_>(options: KvRateLimiterOptions): RemoteRateLimiter;
+    new <_>(options: PerhapsRedisRateLimiterOptions): Self | AsyncRateLimiter;
 
     readonly prototype: Self;
     /** The same function, so that it can be imported by its name. */
@@ -234,6 +245,25 @@ declare namespace RateLimiter {
      * @throws Error `ERR_ROLLGATE_UNSUPPORTED`: the addon was built without shared memory
      */
     unlinkShared(shared: string | SharedOptions): boolean;
+
+    /**
+     * The path of the native addon that is loaded or, before the first limiter, that was found first. Build
+     * scripts copy this file next to a bundle: docs/bundling.md. The environment variable ROLLGATE_ADDON
+     * and `setAddonPath` come first, then the folder of the package and that of the running script.
+     *
+     * @throws Error `ERR_ROLLGATE_ADDON`: there is none; also in a bundle of ncc, which loads its own copy
+     */
+    addonPath(): string;
+
+    /**
+     * Sets which file is the native addon, in place of all others, for this thread. The addon is loaded when
+     * the first limiter is created, so call this before; a path that does not load fails there.
+     *
+     * @param file path, relative to the current folder, or `file:` URL of a `rollgate.node`
+     * @throws TypeError `ERR_ROLLGATE_OPTION`: that is no path
+     * @throws Error `ERR_ROLLGATE_ADDON`: another file is loaded already
+     */
+    setAddonPath(file: string | URL): void;
   }
 
   /**
@@ -287,8 +317,8 @@ declare namespace RateLimiter {
    * - `ERR_ROLLGATE_SHARED_SYSTEM`: Error, the system refuses: no room, no permission, no such directory
    * - `ERR_ROLLGATE_SHARED_FULL`: Error, 1024 limiters are attached to it already
    * - `ERR_ROLLGATE_SHARED_CORRUPT`: Error, what is in shared memory makes no sense
-   * - `ERR_ROLLGATE_UNSUPPORTED`: Error, this build or store cannot do what is asked for, or prom-client
-   *   is missing
+   * - `ERR_ROLLGATE_UNSUPPORTED`: Error, this build, runtime or store cannot do what is asked for, or
+   *   prom-client is missing
    * - `ERR_ROLLGATE_ADDON`: Error, at loading: there is no addon for this system (see `cause`)
    * - `ERR_ROLLGATE_STORE`: Error, a RollgateStore has no limits: its `init` was not called, or failed (see
    *   `cause`)
@@ -390,8 +420,9 @@ declare namespace RateLimiter {
     /**
      * Most ids held at once, an integer >= 1. When full, the id nearest to expiry is dropped, counted
      * in `stats()`, and warned about once (`process.emitWarning`, code `ROLLGATE_EVICTED`). Default
-     * 1,000,000. On Redis and in a key-value store it bounds what `onError: 'memory'` holds. In shared
-     * memory it says how much room is taken at once, for good; that of the first to attach counts.
+     * 1,000,000, in shared memory 50,000. On Redis and in a key-value store it bounds what
+     * `onError: 'memory'` holds. In shared memory it says how much room is taken at once, for good; that
+     * of the first to attach counts.
      */
     maxKeys?: number | undefined;
   }
@@ -401,8 +432,11 @@ declare namespace RateLimiter {
     limits?: undefined;
   }
 
+  /** A Limit of which everything may be left out or undefined. */
+  type OptionalLimit = { [name in keyof Limit]?: Limit[name] | undefined };
+
   /** A limiter with several windows: an action passes only if every one lets it pass. */
-  interface SeveralLimitsOptions extends Partial<Limit>, CommonOptions {
+  interface SeveralLimitsOptions extends OptionalLimit, CommonOptions {
     /**
      * At least one. Decided and recorded at once. Replaces `interval`, `maxInInterval` and
      * `minDifference`, also where both are given. Of several `minDifference`s the largest holds.
@@ -433,7 +467,9 @@ declare namespace RateLimiter {
      * same user on this host that has this name, with no server. Linux only. It takes room for `maxKeys`
      * ids at once, stays until it is removed (`unlinkShared`) or the host restarts, and is refused to
      * limiters with other limits, algorithm, `countBlocked`, `blockFor`, or a `clock` where it had none
-     * (`ERR_ROLLGATE_SHARED_MISMATCH`). The first call attaches, so it may fail where construction did not.
+     * (`ERR_ROLLGATE_SHARED_MISMATCH`). The first call attaches, so it may fail where construction did not;
+     * too little room in the file system or under the container's memory limit is
+     * `ERR_ROLLGATE_SHARED_SYSTEM`.
      * A sliding-window-log holds at most 1,048,575 actions there, and 1000 where `limit` is a function.
      */
     shared?: string | SharedOptions | undefined;
@@ -445,18 +481,19 @@ declare namespace RateLimiter {
     client?: undefined;
     kv?: undefined;
     shared?: undefined;
-    namespace?: undefined;
-    onError?: undefined;
     commandTimeout?: undefined;
   }
 
   /** The options of a limiter. Numeric strings are refused, and so is what is not listed here. */
-  type RateLimiterOptions = (OneLimitOptions | SeveralLimitsOptions) & NoRedis;
+  type RateLimiterOptions = (OneLimitOptions | SeveralLimitsOptions) & NoRedis & RedisStoreOptions;
 
   /** The options of a limiter in memory that may be shared. */
-  type SharedRateLimiterOptions = (OneLimitOptions | SeveralLimitsOptions) &
-    Omit<NoRedis, 'shared'> &
-    SharedStoreOptions;
+  type SharedRateLimiterOptions =
+    | RateLimiterOptions
+    | ((OneLimitOptions | SeveralLimitsOptions) &
+        Omit<NoRedis, 'shared'> &
+        NotGiven<keyof RedisStoreOptions> &
+        SharedStoreOptions);
 
   /** A client or cluster of ioredis, 4 or newer. */
   interface IORedisClient {
@@ -524,7 +561,7 @@ declare namespace RateLimiter {
   /** How to get to Redis. */
   type RedisOption = string | RedisConnectionOptions | RedisClientOptions | RedisClient;
 
-  /** What a limiter on Redis can be told besides its limits. */
+  /** What a limiter on Redis can be told besides its limits. Both have no effect in memory. */
   interface RedisStoreOptions {
     /**
      * Beginning of every key, which is `namespace{id}`: non-empty, without braces. Limiters of one
@@ -551,6 +588,14 @@ declare namespace RateLimiter {
   type RedisRateLimiterOptions<Redis = RedisOption> = (OneLimitOptions | SeveralLimitsOptions) &
     RedisStoreOptions &
     WithRedis<Redis>;
+
+  /** The options of a limiter on Redis whose `redis` may be undefined; it is in memory then. */
+  type PerhapsRedisRateLimiterOptions = (OneLimitOptions | SeveralLimitsOptions) &
+    RedisStoreOptions &
+    Pick<NoRedis, 'kv' | 'shared' | 'commandTimeout'> & {
+      redis?: RedisOption | undefined;
+      client?: RedisOption | undefined;
+    };
 
   /** An open Deno KV: what `Deno.openKv()` gives, or `openKv()` of @deno/kv. */
   interface DenoKv {
@@ -932,6 +977,24 @@ declare namespace RateLimiter {
   }
 
   /**
+   * What requests of Express have by declaration merging: undefined where no middleware counted the request.
+   * Another `requestPropertyName` is declared in the same way:
+   *
+   * ```ts
+   * declare global {
+   *   namespace Express {
+   *     interface Request {
+   *       quota?: RateLimiter.RateLimitInfo;
+   *     }
+   *   }
+   * }
+   * ```
+   */
+  interface PerhapsRateLimit {
+    rateLimit?: RateLimitInfo | undefined;
+  }
+
+  /**
    * A request that went through `rateLimit`, with its default `requestPropertyName`:
    *
    * ```ts
@@ -1086,7 +1149,7 @@ declare namespace RateLimiter {
   interface RateLimitLimits<
     Request extends IncomingMessage = LimitedRequest,
     Response extends ServerResponse = LimitedResponse,
-  > extends Omit<Partial<Limit>, 'maxInInterval'>,
+  > extends Omit<OptionalLimit, 'maxInInterval'>,
       CommonOptions,
       RedisStoreOptions,
       SharedStoreOptions {
@@ -1112,10 +1175,12 @@ declare namespace RateLimiter {
     rules?: undefined;
   }
 
+  /** Options that are not allowed here; undefined is the same as leaving them out. */
+  type NotGiven<Names extends PropertyKey> = { [name in Names]?: undefined };
+
   /** A middleware over a limiter that exists. No limits are allowed beside it. */
-  interface RateLimitExisting {
+  interface RateLimitExisting extends NotGiven<Exclude<keyof RateLimitLimits, 'limiter'>> {
     limiter: RateLimiter | RemoteRateLimiter | RateLimitBackend;
-    rules?: undefined;
   }
 
   /** What `authenticate` tells of who makes a request. */
@@ -1133,7 +1198,7 @@ declare namespace RateLimiter {
   interface RateLimitRule<
     Request extends IncomingMessage = LimitedRequest,
     Response extends ServerResponse = LimitedResponse,
-  > extends Omit<Partial<Limit>, 'maxInInterval'>,
+  > extends Omit<OptionalLimit, 'maxInInterval'>,
       Pick<CommonOptions, RuleOption> {
     /**
      * A path that begins so, by whole segments, however it is spelled: '/api' is '/api' and '/API/x', not
@@ -1174,7 +1239,8 @@ declare namespace RateLimiter {
     Response extends ServerResponse = LimitedResponse,
   > extends Omit<CommonOptions, RuleOption>,
       RedisStoreOptions,
-      SharedStoreOptions {
+      SharedStoreOptions,
+      NotGiven<RuleOption | 'windowMs' | 'limit' | 'max' | 'limits' | keyof Limit> {
     /** At least one. Of those that match a request the first decides; without any it passes. */
     rules: readonly RateLimitRule<Request, Response>[];
     /** Counts on Redis; give a `namespace`, too: each zone gets one that begins with it. */

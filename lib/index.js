@@ -3,6 +3,7 @@
 
 const classes = require('./classes');
 const RateLimiter = require('./limiter');
+const { addonPath, setAddonPath } = require('./native');
 
 // Loaded when it is first asked for: the middleware alone is half of all code.
 let middleware;
@@ -23,4 +24,12 @@ function unlinkShared(shared) {
 }
 
 module.exports = RateLimiter;
-Object.assign(module.exports, { RateLimiter, ...classes, rateLimit, ipKeyGenerator, unlinkShared });
+Object.assign(module.exports, {
+  RateLimiter,
+  ...classes,
+  rateLimit,
+  ipKeyGenerator,
+  unlinkShared,
+  addonPath,
+  setAddonPath,
+});

@@ -10,5 +10,7 @@ export const {
   rateLimit,
   ipKeyGenerator,
   unlinkShared,
+  addonPath,
+  setAddonPath,
 } = RateLimiter;
 export { RateLimiter };

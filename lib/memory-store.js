@@ -1,8 +1,8 @@
 // The store in this process's memory.
 'use strict';
 
-const native = require('./native');
 const { createLocalStore } = require('./local-store');
+const { loadAddon } = require('./native');
 
 const LARGEST_KEYS = 2 ** 48;
 
@@ -10,7 +10,7 @@ const LARGEST_KEYS = 2 ** 48;
 function createMemoryStore(checked) {
   const { maxKeys } = checked;
   return createLocalStore(checked, {
-    create: native.createMemoryLimiter,
+    create: loadAddon().createMemoryLimiter,
     options: { maxKeys: Math.min(maxKeys, LARGEST_KEYS) },
     evictionText: `a rollgate limiter holds ${maxKeys} ids (maxKeys) and drops`,
   });

@@ -1,9 +1,9 @@
 // The store in memory that threads and processes share.
 'use strict';
 
-const native = require('./native');
 const { optionRangeError, rangeError } = require('./errors');
 const { createLocalStore } = require('./local-store');
+const { loadAddon } = require('./native');
 const { failSharedOf, refuseUnsupported } = require('./shared/failures');
 
 const LOG = 'sliding-window-log';
@@ -37,11 +37,12 @@ function assertLimitFits(max) {
 /** A synchronous store: see local-store.js. The first call attaches to the region. */
 function createSharedStore(checked) {
   const { shared, algorithm, setsMax } = checked;
-  const { name, directory, maxKeys = checked.maxKeys } = shared;
+  const { name, directory, maxKeys } = shared;
   assertLogsFit(checked);
-  if (native.createSharedLimiter === undefined) refuseUnsupported();
+  const { createSharedLimiter } = loadAddon();
+  if (createSharedLimiter === undefined) refuseUnsupported();
   const store = createLocalStore(checked, {
-    create: native.createSharedLimiter,
+    create: createSharedLimiter,
     options: { name, directory, maxKeys },
     failed: failSharedOf(name),
     evictionText: `the shared limiter '${name}' is full (maxKeys) and drops`,

@@ -6,6 +6,7 @@ const { typeError } = require('./errors');
 // Loaded by those who use them, as the stores are.
 const readKvOptions = (options) => require('./kv/options').readKvOptions(options);
 const readRedisOptions = (options) => require('./redis/options').readRedisOptions(options);
+const checkUnused = (options) => require('./remote/options').checkUnused(options);
 const readSharedOptions = (options) => require('./shared/options').readSharedOptions(options);
 
 /** Options that choose a store. `client` is rolling-rate-limiter's word for `redis`. */
@@ -15,10 +16,15 @@ const READERS = { redis: readRedisOptions, shared: readSharedOptions, kv: readKv
 
 const CHOICES = Object.keys(STORE_OF);
 
-/** Options that mean something to some stores only. */
+const MEMORY = undefined;
+
+/**
+ * Options that not every store takes. In memory two have no effect, so that `redis: process.env.REDIS_URL` can
+ * stand beside them where there is no Redis.
+ */
 const MEANT_FOR = {
-  namespace: ['redis', 'kv'],
-  onError: ['redis', 'kv'],
+  namespace: ['redis', 'kv', MEMORY],
+  onError: ['redis', 'kv', MEMORY],
   commandTimeout: ['kv'],
 };
 
@@ -28,7 +34,7 @@ function refuse(name, what) {
   throw typeError('ERR_ROLLGATE_OPTION', `option '${name}': ${what}`);
 }
 
-/** The one store that is asked for; undefined is the limiter's own memory. */
+/** The one store that is asked for. */
 function storeOf(options) {
   const given = CHOICES.filter((name) => options[name] !== undefined);
   const other = given.find((name) => STORE_OF[name] !== STORE_OF[given[0]]);
@@ -43,7 +49,10 @@ function refuseMisplaced(name, store) {
   if (name === 'commandTimeout' && store === 'redis') {
     refuse(name, "expected inside of 'redis', as in redis: { url, commandTimeout }");
   }
-  const stores = MEANT_FOR[name].map((meant) => `'${meant}'`).join(' or ');
+  const stores = MEANT_FOR[name]
+    .filter(Boolean)
+    .map((meant) => `'${meant}'`)
+    .join(' or ');
   refuse(name, `expected only beside ${stores}, which is missing`);
 }
 
@@ -58,7 +67,9 @@ function readStoreOptions(options) {
       refuseMisplaced(name, store);
     }
   }
-  return store === undefined ? {} : { [store]: READERS[store](options) };
+  if (store !== MEMORY) return { [store]: READERS[store](options) };
+  if (options.namespace !== undefined || options.onError !== undefined) checkUnused(options);
+  return {};
 }
 
 module.exports = { CHOICES, STORE_NAMES, readStoreOptions };

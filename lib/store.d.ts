@@ -75,7 +75,7 @@ declare namespace RollgateStore {
 
   /** Options of a limiter; `windowMs` and `limit` are those of express-rate-limit. */
   interface RollgateStoreLimits
-    extends Omit<Partial<RateLimiter.Limit>, 'interval'>,
+    extends Omit<RateLimiter.OptionalLimit, 'interval'>,
       RateLimiter.CommonOptions,
       RateLimiter.RedisStoreOptions,
       RateLimiter.SharedStoreOptions {
@@ -95,7 +95,8 @@ declare namespace RollgateStore {
   }
 
   /** A limiter that exists. What it refuses is refused, and what is above the `limit`, too. */
-  interface RollgateStoreExisting {
+  interface RollgateStoreExisting
+    extends RateLimiter.NotGiven<Exclude<keyof RollgateStoreLimits, 'limiter'>> {
     limiter: RateLimiter | RateLimiter.RemoteRateLimiter;
   }
 

@@ -30,7 +30,7 @@ class RollgateStore {
     /** Whether no other store can count in the same place. */
     this.localKeys = localKeys;
     /** Where it counts, for the check of express-rate-limit that no request counts there twice. */
-    this.prefix = prefix;
+    if (prefix !== undefined) this.prefix = prefix;
   }
 
   /** The middleware's options: `windowMs`, and `limit` where it is a number, become those of the limiter. */

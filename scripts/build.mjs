@@ -7,6 +7,7 @@ import {
   constants,
   existsSync,
   readdirSync,
+  readFileSync,
   realpathSync,
   rmSync,
   statSync,
@@ -93,9 +94,17 @@ export function isCurrent(part, variant = 'release') {
   return stamp.mtimeMs > newestChange(inputs.map((input) => join(root, input)));
 }
 
+/** What the addon has of the native Redis client: "hiredis <version>, with TLS", or "none: " and why. */
+export function nativeRedisOf(variant = 'release') {
+  const file = join(treeOf(variant), 'native-redis.txt');
+  return existsSync(file) ? readFileSync(file, 'utf8') : 'none: the addon was not built here';
+}
+
 /** The folder of Node's headers, without a download: npm's nodedir, beside node, or the package. */
 export function findNodeHeaders() {
-  const packaged = () => dirname(require.resolve('node-api-headers/package.json'));
+  const installs = [root, join(root, 'examples/start')];
+  const packaged = () =>
+    dirname(require.resolve('node-api-headers/package.json', { paths: installs }));
   const places = [
     () => process.env.npm_config_nodedir && join(process.env.npm_config_nodedir, 'include/node'),
     () => join(dirname(process.execPath), '../include/node'),
@@ -160,6 +169,8 @@ export function build(wanted, options = {}) {
   if (stale.includes('addon')) {
     args.push(`-DROLLGATE_ADDON_OUTPUT_DIR=${dirname(addonOf(variant))}`);
     args.push(`-DNODE_INCLUDE_DIR=${nodeHeaders()}`);
+    const isShared = process.config.variables.node_shared_openssl;
+    args.push(`-DROLLGATE_NODE_SHARES_OPENSSL=${isShared ? 'ON' : 'OFF'}`);
   }
   configure(tree, [...args, ...settings], output);
   const targets = stale.map((part) => parts[part].target);

@@ -13,7 +13,7 @@ const isClone = existsSync(join(root, 'scripts/setup.mjs'));
 /** Loads the addon in a Node of its own; what went wrong, or what is missing in it, as text. */
 function tryAddon(env) {
   const program =
-    "process.stdout.write(require('./lib/native').createRedisClient ? '' : 'no Redis client')";
+    "process.stdout.write(require('./lib/native').loadAddon().createRedisClient ? '' : 'no Redis client')";
   const options = { cwd: root, encoding: 'utf8', env: { ...process.env, ...env } };
   const { status, stdout, stderr } = spawnSync(process.execPath, ['-e', program], options);
   return { loads: status === 0, lacks: stdout, error: stderr };

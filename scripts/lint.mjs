@@ -1,13 +1,13 @@
-// Checks format, JavaScript, Lua, layers, merges and changed C++: npm run lint [-- --tidy]; npm run format
-// repairs. --tidy shows all C++ to clang-tidy, which takes minutes.
+// Checks format, JavaScript, Lua, layers, headers, merges and changed C++: npm run lint [-- --tidy];
+// npm run format repairs. --tidy shows all C++ to clang-tidy, which takes minutes.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import os from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { build, root, treeOf } from './build.mjs';
+import { ALGORITHMS, assembledScript, embedScripts, scriptsAreCurrent } from './embed-scripts.mjs';
 import { changedFiles } from './lib/changed-files.mjs';
 import { filesBelow } from './lib/files.mjs';
 
@@ -46,16 +46,25 @@ function biome() {
 
 /** The scripts as they run, for most of them stand in a frame. */
 function luacheck() {
-  const { SCRIPTS } = createRequire(import.meta.url)('../lib/redis/script');
-  const failed = Object.entries(SCRIPTS).filter(([algorithm, { source }]) => {
+  const failed = ALGORITHMS.filter((algorithm) => {
     const args = ['--quiet', '--filename', `${algorithm}, in its frame`, '-'];
-    return !run('luacheck', args, { input: source });
+    return !run('luacheck', args, { input: assembledScript(algorithm) });
   });
   return failed.length === 0;
 }
 
+/** The module that is made of them. */
+function scripts() {
+  if (values.fix) embedScripts();
+  return scriptsAreCurrent();
+}
+
 function layers() {
   return run(process.execPath, ['scripts/check-layers.mjs']);
+}
+
+function headers() {
+  return run(process.execPath, ['scripts/check-headers.mjs']);
 }
 
 /** In text that no tool reads, a conflict that was committed would stay. */
@@ -108,7 +117,9 @@ const checks = {
   'clang-format': clangFormat,
   biome,
   luacheck,
+  scripts,
   layers,
+  headers,
   merges,
   'clang-tidy': clangTidy,
 };

@@ -45,7 +45,7 @@ async function script(client, source, args) {
 }
 
 const ownScript = (algorithm, how) => (client) => {
-  const { SCRIPTS } = require('../../lib/redis/script');
+  const SCRIPTS = require('../../lib/redis/scripts');
   return script(client, SCRIPTS[algorithm].source, scriptArguments(algorithm, how));
 };
 

@@ -37,7 +37,8 @@ const rollgateNodeRedis = async (options) => rollgateOver(await openNodeRedis(op
 
 /** No limiter: rollgate's script, called as the native client calls it. */
 async function scriptIoredis({ url, interval, maxInInterval }) {
-  const { SCRIPTS, policyArguments } = require('../../lib/redis/script');
+  const { policyArguments } = require('../../lib/redis/script');
+  const SCRIPTS = require('../../lib/redis/scripts');
   const { source, sha1 } = SCRIPTS['sliding-window-log'];
   const client = openIoredis({ url });
   await client.script('LOAD', source);

@@ -3,7 +3,7 @@
 
 const { performance } = require('node:perf_hooks');
 const express = require('express');
-const RateLimiter = require('rollgate');
+const RateLimiter = require('../..'); // in your application: require('rollgate')
 const { createEventStream } = require('./event-stream');
 
 const { rateLimit } = RateLimiter;

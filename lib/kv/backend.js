@@ -4,7 +4,7 @@
 const { randomInt } = require('node:crypto');
 const { decisionLength } = require('../decision');
 const { failure } = require('../errors');
-const native = require('../native');
+const { loadAddon } = require('../native');
 const { nativePolicy } = require('../native-policy');
 const { Deadlines } = require('../remote/deadlines');
 const { backOff } = require('./back-off');
@@ -38,7 +38,7 @@ function createKvBackend(checked) {
   const length = decisionLength(checked.windows.length);
   // The native side only borrows this: it must live as long as its functions.
   const keep = { report: new Float64Array(length), exhausted: refuseForWantOfMemory };
-  const core = native.createPortableLimiter(nativePolicy(checked), keep);
+  const core = loadAddon().createPortableLimiter(nativePolicy(checked), keep);
   const createStore = isDenoKv(kv) ? createDenoStore : createPlainStore;
   const store = createStore({ kv, namespace, largestState: core.largestState() });
   const deadlines = new Deadlines(commandTimeout, (call) => call.expire());

@@ -15,15 +15,15 @@ const numberOf = (() => {
 
 /**
  * A region of shared memory is one place. Two limiters elsewhere count in one place if their namespaces are the same, and the store is: one URL, one
- * client, or one object. What has no namespace is a limiter's own.
+ * client, or one object. What has no store or no namespace is a limiter's own.
  *
  * @param {object | undefined} limiterOptions as they were checked
  */
 function countingPlace(limiterOptions, limiter) {
   const { namespace, redis, client, shared, kv } = limiterOptions ?? {};
   if (shared !== undefined) return regionPath(shared);
-  if (namespace === undefined) return limiter;
   const connection = redis ?? client ?? kv;
+  if (connection === undefined || namespace === undefined) return limiter;
   const store = connection?.client ?? connection;
   return `${typeof store === 'string' ? store : numberOf(store)} ${namespace}`;
 }

@@ -8,7 +8,8 @@ const failures = require('./failures');
 const { keySlot } = require('./key-slot');
 const { createPoliciesWithin } = require('./policies-within');
 const { checkCount, checkProbe, readBrief, readFull, readRefund } = require('./reply');
-const { SCRIPTS, attemptOn, policyArguments } = require('./script');
+const { attemptOn, policyArguments } = require('./script');
+const SCRIPTS = require('./scripts');
 
 /**
  * A call that has heard so many times that its server does not know the script waits no more for others

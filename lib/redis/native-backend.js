@@ -1,9 +1,9 @@
 // The native client: hiredis on Node's own event loop, the checks of one turn in few commands.
 'use strict';
 
-const native = require('../native');
 const { decisionLength } = require('../decision');
 const { failure, typeError } = require('../errors');
+const { loadAddon } = require('../native');
 const { clearAll } = require('./clear-all');
 const failures = require('./failures');
 const { keySlot } = require('./key-slot');
@@ -11,6 +11,7 @@ const { readNativeTls } = require('./native-tls');
 const { createPoliciesWithin } = require('./policies-within');
 const { checkCount, checkProbe, readOne, readRefund, readTimeLeft } = require('./reply');
 const { policyArguments } = require('./script');
+const SCRIPTS = require('./scripts');
 
 /** Room for the results of a good many calls; more are told in several turns. */
 const MOST_NUMBERS = 4096;
@@ -28,20 +29,32 @@ function failureOf(kind, message, { commandTimeout }) {
   return failures.reply(`Redis gave something that is no answer: ${message}`, new Error(message));
 }
 
-function assertAvailable() {
-  if (native.createRedisClient !== undefined) return;
+const WITHOUT_LIBUV = { bun: 'Bun', deno: 'Deno' };
+
+/** @throws Error ERR_ROLLGATE_UNSUPPORTED where there is no native client */
+function assertNativeClient() {
+  const runtime = Object.keys(WITHOUT_LIBUV).find((name) => process.versions[name] !== undefined);
+  if (runtime !== undefined) {
+    // The addon has the client there, too, but its first call into libuv ends the process.
+    throw failure(
+      'ERR_ROLLGATE_UNSUPPORTED',
+      `the native Redis client needs libuv, which ${WITHOUT_LIBUV[runtime]} does not have: give 'redis' a ` +
+        'client of ioredis or redis (node-redis)',
+    );
+  }
+  if (loadAddon().createRedisClient !== undefined) return;
   throw failure(
     'ERR_ROLLGATE_UNSUPPORTED',
-    "the native Redis client is not in this build, for hiredis or Node's uv.h was missing when it was " +
-      "built: install hiredis and pkg-config and run 'npm rebuild rollgate', or give 'redis' a client of ioredis or " +
-      'redis (node-redis)',
+    "the native Redis client is not in this build, because hiredis, pkg-config or libuv's uv.h was missing " +
+      "when it was built: install hiredis, pkg-config and libuv's headers and run 'npm rebuild rollgate', or give " +
+      "'redis' a client of ioredis or redis (node-redis)",
   );
 }
 
 /** What the native side throws is of no realm of the caller's. */
 function createClient(options, keep) {
   try {
-    return native.createRedisClient(options, keep);
+    return loadAddon().createRedisClient(options, keep);
   } catch (error) {
     if (error.code !== 'ERR_ROLLGATE_OPTION') throw error;
     throw typeError(error.code, `option 'redis.tls': ${error.message}`);
@@ -50,7 +63,6 @@ function createClient(options, keep) {
 
 /** A backend of remote-store.js; `options` as for createClientBackend. */
 function createNativeBackend({ connection, policy, namespace }) {
-  assertAvailable();
   const length = decisionLength(policy.windows.length);
   const policyWithin = policy.setsMax ? createPoliciesWithin(policy) : undefined;
   const brief = new Float64Array(length);
@@ -121,7 +133,7 @@ function createNativeBackend({ connection, policy, namespace }) {
       retryMin: retry.min,
       retryMax: retry.max,
       keyPrefix: namespace,
-      algorithm: policy.algorithm,
+      script: SCRIPTS[policy.algorithm],
       policy: policyWithin === undefined ? policyArguments(policy) : policyWithin(),
       windows: policy.windows.length,
       tls: readNativeTls(connection.tls),
@@ -238,4 +250,4 @@ function createNativeBackend({ connection, policy, namespace }) {
   return backend;
 }
 
-module.exports = { createNativeBackend };
+module.exports = { assertNativeClient, createNativeBackend };

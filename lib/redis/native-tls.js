@@ -2,7 +2,7 @@
 'use strict';
 
 const tls = require('node:tls');
-const native = require('../native');
+const { loadAddon } = require('../native');
 const { failure, optionTypeError } = require('../errors');
 const { rejectUnknownOptions } = require('../option-values');
 
@@ -26,7 +26,7 @@ function readOptionalPem(name, value) {
  */
 function readNativeTls(options) {
   if (options === undefined) return undefined;
-  if (!native.redisHasTls) {
+  if (!loadAddon().redisHasTls) {
     throw failure(
       'ERR_ROLLGATE_UNSUPPORTED',
       'the native Redis client has no TLS in this build, for its hiredis has none (it takes hiredis 1.0 ' +

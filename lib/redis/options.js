@@ -12,6 +12,7 @@ const {
   readCallOptions,
   readConnectionOptions,
 } = require('./connection-options');
+const { assertNativeClient } = require('./native-backend');
 
 const EXPECTED =
   'a redis://, rediss:// or unix:// URL, an object of connection options, or a client of ioredis or ' +
@@ -85,6 +86,7 @@ function readConnection(name, value) {
  * @returns {{ connection: object, namespace: string, onError: string }} a connection has
  *   `commandTimeout` and `maxQueue`, and either `client` with its `kind` (see clients/index.js) or all
  *   that readConnectionOptions gives
+ * @throws Error ERR_ROLLGATE_UNSUPPORTED where it takes the native client, which is not there
  */
 function readRedisOptions({ redis, client, namespace, onError }) {
   if (redis !== undefined && client !== undefined && redis !== client) {
@@ -93,12 +95,14 @@ function readRedisOptions({ redis, client, namespace, onError }) {
       "options 'redis' and 'client': expected one of them, which mean the same, got two different values",
     );
   }
-  return {
+  const checked = {
     connection:
       redis === undefined ? readConnection('client', client) : readConnection('redis', redis),
     namespace: readNamespace(namespace),
     onError: readOnError(onError),
   };
+  if (checked.connection.client === undefined) assertNativeClient();
+  return checked;
 }
 
 module.exports = { readNamespace, readRedisOptions };

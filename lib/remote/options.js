@@ -31,4 +31,10 @@ function readCommandTimeout(name, commandTimeout = DEFAULT_COMMAND_TIMEOUT) {
   return readNumber(name, commandTimeout, `an integer from 1 to ${LONGEST_TIMER}`, isInRange);
 }
 
-module.exports = { LONGEST_TIMER, readCommandTimeout, readNamespace, readOnError };
+/** Of a limiter in memory: what is wrong on another host is told on this one as well. */
+function checkUnused({ namespace, onError }) {
+  if (namespace !== undefined) readNamespace(namespace);
+  readOnError(onError);
+}
+
+module.exports = { LONGEST_TIMER, checkUnused, readCommandTimeout, readNamespace, readOnError };

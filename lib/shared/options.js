@@ -8,6 +8,8 @@ const { isWellFormed } = require('../remote/well-formed');
 const { DEFAULT_DIRECTORY, LONGEST_NAME, isName } = require('./region');
 
 const NAMES = ['name', 'maxKeys', 'directory'];
+/** Room for these is reserved at once: with common limits they fit into the 64 MB that containers have. */
+const DEFAULT_MAX_KEYS = 50_000;
 /** Larger regions could not be addressed, whatever the limits. */
 const MOST_KEYS = 2 ** 32;
 
@@ -64,7 +66,7 @@ function readSharedOptions({ shared, maxKeys }) {
         `${show(maxKeys)} and ${show(region.maxKeys)}`,
     );
   }
-  return { ...region, maxKeys: region.maxKeys ?? maxKeys };
+  return { ...region, maxKeys: region.maxKeys ?? maxKeys ?? DEFAULT_MAX_KEYS };
 }
 
 module.exports = { readRegion, readSharedOptions };

@@ -3,7 +3,7 @@
 
 const fs = require('node:fs');
 const { failure } = require('../errors');
-const native = require('../native');
+const { loadAddon } = require('../native');
 const { failShared, refuseUnsupported } = require('./failures');
 const { readRegion } = require('./options');
 const { isPartOf } = require('./region');
@@ -17,7 +17,8 @@ const { isPartOf } = require('./region');
  */
 function unlinkShared(shared) {
   const { directory, name } = readRegion(shared);
-  if (native.unlinkShared === undefined) refuseUnsupported();
+  const unlink = loadAddon().unlinkShared;
+  if (unlink === undefined) refuseUnsupported();
   let isFound = false;
   let failed;
   const attempt = (remove) => {
@@ -29,7 +30,7 @@ function unlinkShared(shared) {
   };
   const removeOne = (each) =>
     attempt(() => {
-      if (native.unlinkShared(directory, each, failShared)) isFound = true;
+      if (unlink(directory, each, failShared)) isFound = true;
     });
   removeOne(name);
   attempt(() => partsOf(directory, name).forEach(removeOne));

@@ -1,7 +1,7 @@
 // What a build of the addon takes, and what package managers call it; ships in the package.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { onPath } from '../build.mjs';
+import { findNodeHeaders, onPath } from '../build.mjs';
 
 /** Whether a header is where systems keep them. */
 export const header = (name) => () =>
@@ -40,6 +40,15 @@ const hiredis = {
   found: header('hiredis/hiredis.h'),
   without: 'the addon is built without its own Redis client',
 };
+const libuv = {
+  what: 'the headers of libuv',
+  apt: 'libuv1-dev',
+  apk: 'libuv-dev',
+  dnf: 'libuv-devel',
+  brew: 'libuv',
+  found: () => existsSync(join(findNodeHeaders() ?? '', 'uv.h')) || header('uv.h')(),
+  without: 'the addon is built without its own Redis client',
+};
 const pkgConfig = {
   what: 'pkg-config',
   apt: 'pkg-config',
@@ -47,12 +56,12 @@ const pkgConfig = {
   dnf: 'pkgconf-pkg-config',
   brew: 'pkgconf',
   found: () => onPath('pkg-config'),
-  without: 'the build finds no hiredis',
+  without: 'the addon is built without its own Redis client',
 };
 
 /** found() must be cheap: it runs before every start. What has `without` is wanted, not needed. */
 export const buildTools = [cmake, make];
-export const nativeTools = [compiler, ...buildTools, hiredis, pkgConfig];
+export const nativeTools = [compiler, ...buildTools, hiredis, libuv, pkgConfig];
 
 const managers = [
   {

@@ -10,16 +10,18 @@ const baseCache = process.env.XDG_CACHE_HOME || join(os.homedir(), '.cache');
 /** The folder of everything that the scripts keep between runs. */
 export const cacheFolder = resolve(process.env.ROLLGATE_CACHE || join(baseCache, 'rollgate'));
 
-/** Runs npm with the Node that runs this script; throws with npm's output if it fails. */
+/** Runs npm with the Node that runs this script; gives its output, and throws with it if npm fails. */
 export function npm(args, options = {}) {
   const program = process.env.npm_execpath; // set when npm started this script
-  const [command, first] = program?.endsWith('.js') ? [process.execPath, [program]] : ['npm', []];
-  const { error, status, stdout, stderr } = spawnSync(command, [...first, ...args], {
-    encoding: 'utf8',
-    ...options,
-  });
+  const isFile = program?.endsWith('.js');
+  const { error, status, stdout, stderr } = spawnSync(
+    isFile ? process.execPath : 'npm',
+    isFile ? [program, ...args] : args,
+    { encoding: 'utf8', shell: !isFile && process.platform === 'win32', ...options },
+  );
   if (error || status !== 0) {
-    throw new Error(`npm ${args[0]}: ${error?.message ?? `${stderr}${stdout}`}`);
+    const output = [stderr, stdout].filter(Boolean).join('\n');
+    throw new Error(`npm ${args[0]} ended with ${status}: ${error?.message ?? output}`);
   }
   return stdout;
 }

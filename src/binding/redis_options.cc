@@ -6,23 +6,17 @@
 #include <memory>
 #include <stdexcept>
 #include <string>
-#include <string_view>
 
 #include "binding/random.h"
 #include "binding/texts.h"
 #include "binding/values.h"
-#include "redis/scripts.h"
 
 namespace rollgate::binding {
 
 namespace {
 
-/// By the name of its algorithm; no script where the name could not be read.
-redis::Script ReadScript(std::string_view algorithm) {
-  for (const redis::ScriptOfAlgorithm& each : redis::kScripts) {
-    if (each.algorithm == algorithm) return each.script;
-  }
-  return {};
+redis::Script ReadScript(napi_env env, napi_value from) {
+  return {ReadText(env, Get(env, from, "source")), ReadText(env, Get(env, from, "sha1"))};
 }
 
 #ifdef ROLLGATE_HAS_TLS
@@ -67,7 +61,7 @@ redis::ClientOptions ReadClientOptions(napi_env env, napi_value from) {
   options.key_prefix = text("keyPrefix");
   options.policy = ReadTexts(env, Get(env, from, "policy"));
   options.windows = static_cast<std::size_t>(number("windows"));
-  options.script = ReadScript(text("algorithm"));
+  options.script = ReadScript(env, Get(env, from, "script"));
   const napi_value endpoints = Get(env, from, "endpoints");
   std::uint32_t count = 0;
   napi_get_array_length(env, endpoints, &count);

@@ -2,6 +2,7 @@
 // that every call is answered in time, one way or another.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <list>
 #include <memory>

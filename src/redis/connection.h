@@ -2,6 +2,7 @@
 // the event loop.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <memory>

@@ -30,7 +30,7 @@ void ScriptRequest::AddKey(std::string_view store_namespace, std::string_view id
 void ScriptRequest::Encode(std::string& command) const {
   AppendHeader(command, 4 + key_count_ + argument_count_);
   AppendWord(command, sends_text_ ? std::string_view("EVAL") : std::string_view("EVALSHA"));
-  AppendWord(command, sends_text_ ? script_.text : script_.sha1);
+  AppendWord(command, sends_text_ ? script_.source : script_.sha1);
   AppendWord(command, static_cast<std::int64_t>(key_count_));
   command += keys_;
   AppendWord(command, keys_may_repeat_ ? operation_.word_if_keys_repeat : operation_.word);

@@ -53,10 +53,10 @@ class PlainRequest : public Request {
   std::string command_;
 };
 
-/// A Lua script: its text and the SHA-1 that servers know it by.
+/// A Lua script and the SHA-1 by which servers know it.
 struct Script {
-  std::string_view text;
-  std::string_view sha1;
+  std::string source;
+  std::string sha1;
 };
 
 /// What a script is asked to do, in its words, which outlive all requests.
@@ -69,7 +69,8 @@ struct Operation {
 /// integers.
 class ScriptRequest : public Request {
  public:
-  /// `arguments` are what follows the operation: `argument_count` words as AppendWord writes them.
+  /// `script` must outlive the request. `arguments` are what follows the operation:
+  /// `argument_count` words as AppendWord writes them.
   ScriptRequest(Millis deadline, const Script& script, const Operation& operation,
                 std::string arguments, std::size_t argument_count, std::size_t numbers_per_key)
       : Request(deadline),

@@ -1,6 +1,7 @@
 // The way to one server.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <utility>

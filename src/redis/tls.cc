@@ -134,7 +134,11 @@ ssl_st* TlsContext::Start(redisContext& connected, const std::string& host,
     good = SSL_set_tlsext_host_name(ssl, name.c_str()) == 1 &&
            (!verifies_ || SSL_set1_host(ssl, name.c_str()) == 1);
   }
+  // Where SSL_connect fails at once, hiredis before 1.3 leaves the context with the functions of
+  // TLS and without the session that they dereference.
+  const auto* const plain_functions = connected.funcs;
   if (good && redisInitiateSSL(&connected, ssl) == REDIS_OK) return ssl;
+  connected.funcs = plain_functions;
   error = good ? Distrust(ssl) : "'" + name + "' is no name that a certificate could have";
   if (error.empty()) error = connected.errstr;
   SSL_free(ssl);  // not taken over

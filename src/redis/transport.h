@@ -1,6 +1,7 @@
 // The way from a client to the servers: one connection, or those of a cluster.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>

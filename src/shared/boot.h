@@ -3,12 +3,13 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 
 namespace rollgate::shared {
 
 using Boot = std::array<std::uint64_t, 2>;
 
-/// Throws SharedError where the system does not tell.
-Boot CurrentBoot();
+/// `system_root` as in RegionOptions. Throws SharedError where the system does not say.
+Boot CurrentBoot(const std::string& system_root);
 
 }  // namespace rollgate::shared

@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <string>
+#include <utility>
 
 #include "shared/layout.h"
 #include "shared/shared_error.h"
@@ -27,27 +28,50 @@ struct flock LockOf(short type, std::size_t first, std::size_t count) {
   return lock;
 }
 
+/// Whether one lock on all entries is what keeps this one from being taken.
+bool AreAllTaken(const File& file, std::size_t entry) {
+  struct flock lock = LockOf(F_WRLCK, entry, 1);
+  if (::fcntl(file.descriptor(), F_OFD_GETLK, &lock) != 0) {
+    FailBySystem("cannot examine the locks on the file of a shared limiter", errno);
+  }
+  return lock.l_type != F_UNLCK && lock.l_start == 0 && lock.l_len == off_t{kEntries};
+}
+
 }  // namespace
 
-EntryLock EntryLock::Take(const File& region) {
+EntryLock EntryLock::On(const File& region) {
   CountForks();
-  EntryLock taken;
-  taken.file_ = region.OpenAgain();
-  taken.forks_ = forks_so_far.load(std::memory_order_relaxed);
+  EntryLock lock;
+  lock.file_ = region.OpenAgain();
+  lock.forks_ = forks_so_far.load(std::memory_order_relaxed);
+  return lock;
+}
+
+bool EntryLock::TryLock(std::size_t first, std::size_t count) const {
+  struct flock lock = LockOf(F_WRLCK, first, count);
+  if (::fcntl(file_.descriptor(), F_OFD_SETLK, &lock) == 0) return true;
+  if (errno == EAGAIN || errno == EACCES) return false;
+  FailBySystem("cannot lock a part of the file of a shared limiter", errno);
+}
+
+EntryLock EntryLock::Take(const File& region) {
+  EntryLock lock = On(region);
   for (std::size_t entry = 0; entry < kEntries; ++entry) {
-    struct flock lock = LockOf(F_WRLCK, entry, 1);
-    if (::fcntl(taken.file_.descriptor(), F_OFD_SETLK, &lock) == 0) {
-      taken.entry_ = entry;
-      return taken;
+    if (lock.TryLock(entry, 1)) {
+      lock.entry_ = entry;
+      return lock;
     }
-    if (errno != EAGAIN && errno != EACCES) {
-      FailBySystem("cannot lock a part of the file of a shared limiter", errno);
-    }
+    if (AreAllTaken(lock.file_, entry)) return EntryLock();
   }
   throw SharedError(SharedError::Kind::kFull,
                     std::to_string(kEntries) +
                         " limiters are attached already, and there is room for no more; each "
                         "thread needs but one");
+}
+
+EntryLock EntryLock::TakeAll(const File& region) {
+  EntryLock lock = On(region);
+  return lock.TryLock(0, kEntries) ? std::move(lock) : EntryLock();
 }
 
 EntryLock::~EntryLock() {

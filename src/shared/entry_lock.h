@@ -17,8 +17,12 @@ inline std::atomic<std::uint64_t> forks_so_far{0};
 /// go of it when the process ends, however it does. Owned by one thread.
 class EntryLock {
  public:
-  /// Locks the first entry that is free. Throws SharedError.
+  /// Locks the first entry that is free. None while somebody has TakeAll. Throws SharedError.
   static EntryLock Take(const File& region);
+
+  /// Locks all entries, so that nobody can attach; none if a living attachment has one of them.
+  /// Throws SharedError.
+  static EntryLock TakeAll(const File& region);
 
   EntryLock() = default;
   EntryLock(EntryLock&& other) noexcept { *this = std::move(other); }
@@ -30,6 +34,7 @@ class EntryLock {
   }
   ~EntryLock();
 
+  explicit operator bool() const { return static_cast<bool>(file_); }
   const File& file() const { return file_; }
   std::size_t entry() const { return entry_; }
 
@@ -37,6 +42,12 @@ class EntryLock {
   bool IsForked() const { return forks_ != forks_so_far.load(std::memory_order_relaxed); }
 
  private:
+  /// Holds nothing yet.
+  static EntryLock On(const File& region);
+
+  /// Tries to lock these; tells whether it could. Throws SharedError.
+  bool TryLock(std::size_t first, std::size_t count) const;
+
   /// An opening of the file that nothing else uses. Not that of a mapping: what is mapped counts as
   /// open, and a child of fork() has it as well, so the lock would outlive its owner.
   File file_;

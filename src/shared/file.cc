@@ -5,7 +5,9 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
+#include <cstddef>
 #include <system_error>
 
 #include "shared/shared_error.h"
@@ -69,8 +71,16 @@ FileLock::FileLock(const File& file) : descriptor_(file.descriptor()) {
   }
 }
 
+FileLock::FileLock(const File& file, std::try_to_lock_t) {
+  if (::flock(file.descriptor(), LOCK_EX | LOCK_NB) == 0) {
+    descriptor_ = file.descriptor();
+  } else if (errno != EWOULDBLOCK && errno != EINTR) {
+    FailBySystem("a file cannot be locked", errno);
+  }
+}
+
 FileLock::~FileLock() {
-  ::flock(descriptor_, LOCK_UN);
+  if (descriptor_ >= 0) ::flock(descriptor_, LOCK_UN);
 }
 
 File OpenOwn(const std::string& path) {
@@ -92,8 +102,21 @@ bool Exists(const std::string& path) {
   return LookAt(path, status);
 }
 
+// Not by a stream: linked in, those take a megabyte and a newer glibc.
+std::optional<std::string> ReadText(const std::string& path) {
+  const File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) return std::nullopt;
+  std::string text;
+  std::array<char, 4096> bytes;
+  for (;;) {
+    const ssize_t got = ::read(file.descriptor(), bytes.data(), bytes.size());
+    if (got < 0) return std::nullopt;
+    if (got == 0) return text;
+    text.append(bytes.data(), static_cast<std::size_t>(got));
+  }
+}
+
 bool RemoveIfAt(const std::string& path, const File& file) {
-  const FileLock lock(file);
   if (!file.IsAt(path)) return false;
   if (::unlink(path.c_str()) == 0) return true;
   if (errno == ENOENT) return false;

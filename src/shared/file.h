@@ -3,6 +3,8 @@
 
 #include <sys/stat.h>
 
+#include <mutex>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -40,12 +42,15 @@ class FileLock {
  public:
   /// Waits.
   explicit FileLock(const File& file);
+  /// Does not wait: converts to false if somebody else has the lock.
+  FileLock(const File& file, std::try_to_lock_t);
   ~FileLock();
+  explicit operator bool() const { return descriptor_ >= 0; }
   FileLock(const FileLock&) = delete;
   FileLock& operator=(const FileLock&) = delete;
 
  private:
-  int descriptor_;
+  int descriptor_ = -1;
 };
 
 /// The file at a path, for reading and writing, or none if there is none. Refuses (kFile) what is
@@ -54,8 +59,11 @@ File OpenOwn(const std::string& path);
 
 bool Exists(const std::string& path);
 
-/// Removes the file if the path leads to it; tells whether it did so. Who removes a file holds the
-/// lock on it meanwhile, so nobody removes what has just taken its place.
+/// All that is in a file, which may be one of the kernel's; none if it cannot be read, with errno.
+std::optional<std::string> ReadText(const std::string& path);
+
+/// Removes the file if the path leads to it; returns whether it did so. Precondition: the caller
+/// has the FileLock of the file, so nobody removes what has just taken its place.
 bool RemoveIfAt(const std::string& path, const File& file);
 
 /// Throws SharedError of kind kSystem: what could not be done, and why by `error`, an errno.

@@ -3,6 +3,7 @@
 // Header | configuration | entries | buckets | records
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <bit>
@@ -31,7 +32,7 @@ inline constexpr std::size_t kConfigurationWords = 1015;
 
 /// Written once, before anybody can see the region, but for `generation`, `forgotten` and
 /// `entries_used`. The first four stay where they are in every version: by these a region is known,
-/// and one from before the host's last start removed.
+/// and one from before the host's last start that nobody holds is removed.
 struct Header {
   std::uint64_t magic;
   std::uint64_t version;
@@ -86,6 +87,15 @@ class Geometry {
   static std::uint64_t BucketsFor(std::uint64_t max_keys) {
     if (max_keys <= kSlotsPerBucket) return 1;
     return (max_keys + max_keys / 3 + kSlotsPerBucket - 1) / kSlotsPerBucket;
+  }
+
+  /// How many ids fit into so many bytes; 0 if not even one does.
+  static std::uint64_t KeysIn(std::uint64_t bytes, std::uint64_t record_words) {
+    const std::uint64_t record = record_words * sizeof(Word);
+    const std::uint64_t fixed = Geometry(0, record_words).bytes();
+    const std::uint64_t buckets =
+        (bytes - std::min(bytes, fixed)) / (sizeof(Bucket) + kSlotsPerBucket * record);
+    return buckets <= 1 ? buckets * kSlotsPerBucket : buckets * kSlotsPerBucket / 4 * 3;
   }
 
   /// No two records share a cache line that is often written, and small ones fill theirs.

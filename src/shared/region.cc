@@ -5,9 +5,12 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <thread>
 
 #include "core/time.h"
 #include "shared/boot.h"
@@ -19,6 +22,9 @@ namespace {
 
 /// Others may remove and make the same region at the same time, but hardly for so long.
 constexpr int kMostRounds = 1000;
+
+/// How long somebody else is given to finish a removal; in all rounds together, a second.
+constexpr auto kPause = std::chrono::milliseconds(1);
 
 std::string PathOf(const std::string& directory, const std::string& name) {
   if (directory.empty() || name.empty() || name.find('/') != std::string::npos ||
@@ -38,7 +44,7 @@ std::string RemovalOf(const std::string& directory, const std::string& name) {
 
 [[noreturn]] void FailForRemovals(const std::string& path) {
   throw SharedError(SharedError::Kind::kSystem,
-                    path + " is removed again and again while this process looks at it");
+                    path + " is locked or removed by others whenever this process looks at it");
 }
 
 /// Reads and checks what a region says of itself.
@@ -124,6 +130,24 @@ class Examination {
   Header header_;
 };
 
+enum class Removal {
+  kDone,        ///< by this process or by another
+  kRefused,     ///< a living process is attached
+  kInProgress,  ///< another process holds the file's lock
+};
+
+/// Removes what seems to be of an earlier start of the host. The boot id proves little: containers
+/// on one kernel can have different ones. So a region with a living attachment stays, and while it
+/// is removed nobody can attach.
+Removal RemoveUnlessHeld(const std::string& path, const File& file) {
+  const FileLock lock(file, std::try_to_lock);
+  if (!lock) return Removal::kInProgress;
+  const EntryLock all = EntryLock::TakeAll(file);
+  if (!all) return Removal::kRefused;
+  RemoveIfAt(path, file);
+  return Removal::kDone;
+}
+
 void RaiseTo(Word& word, std::uint64_t least) {
   std::uint64_t value = word.load();
   while (value < least && !word.compare_exchange_weak(value, least)) {
@@ -134,7 +158,7 @@ void RaiseTo(Word& word, std::uint64_t least) {
 
 Region Region::Attach(const RegionOptions& options) {
   const std::string path = PathOf(options.directory, options.name);
-  const Boot boot = CurrentBoot();
+  const Boot boot = CurrentBoot(options.system_root);
   for (int round = 0; round < kMostRounds; ++round) {
     const File file = OpenOwn(path);
     if (!file) {
@@ -143,11 +167,15 @@ Region Region::Attach(const RegionOptions& options) {
     }
     const Examination examination(file, path, options);
     if (!examination.IsOf(boot)) {
-      RemoveIfAt(path, file);
-      continue;
+      const Removal removal = RemoveUnlessHeld(path, file);
+      if (removal == Removal::kInProgress) std::this_thread::sleep_for(kPause);
+      if (removal != Removal::kRefused) continue;
     }
     Region region(Mapping(file, examination.GeometryFor()));
-    region.TakeEntry(file);
+    if (!region.TakeEntry(file)) {
+      std::this_thread::sleep_for(kPause);
+      continue;
+    }
     if (file.IsAt(path)) return region;
   }
   FailForRemovals(path);
@@ -158,15 +186,23 @@ bool Region::Unlink(const std::string& directory, const std::string& name) {
   for (int round = 0; round < kMostRounds; ++round) {
     const File file = OpenOwn(path);
     if (!file) return false;
+    const FileLock lock(file);
     if (RemoveIfAt(path, file)) return true;
   }
   FailForRemovals(path);
 }
 
-void Region::TakeEntry(const File& same) {
+bool Region::TakeEntry(const File& same) {
   EntryLock lock = EntryLock::Take(same);
+  if (!lock) return false;
   RaiseTo(header().entries_used, lock.entry() + 1);
   lock_ = std::move(lock);  // `lock` lets go of what lock_ was
+  return true;
+}
+
+void Region::TakeEntryAgain() {
+  if (TakeEntry(lock_.file())) return;
+  throw SharedError(SharedError::Kind::kSystem, "another process is removing the region");
 }
 
 }  // namespace rollgate::shared

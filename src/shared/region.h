@@ -22,6 +22,9 @@ struct RegionOptions {
   std::uint64_t record_words;  ///< follows from the configuration
   std::int64_t epoch_offset;   ///< of a region that is made
   std::span<const std::uint64_t> configuration;
+  bool has_log = false;  ///< whether records grow with maxInInterval
+  /// Begins the paths of /proc and of control groups: empty but in tests.
+  std::string system_root = {};
 };
 
 /// One attachment to a region: its mapping, and the entry that is this attachment's alone. Owned by
@@ -49,12 +52,13 @@ class Region {
   bool IsForked() const { return lock_.IsForked(); }
 
   /// Takes another entry, in the copy. Throws SharedError, and changes nothing then.
-  void TakeEntryAgain() { TakeEntry(lock_.file()); }
+  void TakeEntryAgain();
 
  private:
   explicit Region(Mapping mapping) : mapping_(std::move(mapping)) {}
 
-  void TakeEntry(const File& same);
+  /// False if the file is about to be removed. Throws SharedError.
+  bool TakeEntry(const File& same);
 
   Mapping mapping_;
   EntryLock lock_;

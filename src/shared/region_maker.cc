@@ -4,8 +4,6 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/random.h>
-#include <sys/resource.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -16,6 +14,7 @@
 
 #include "shared/file.h"
 #include "shared/mapping.h"
+#include "shared/room.h"
 
 namespace rollgate::shared {
 namespace {
@@ -80,25 +79,8 @@ File OpenUnnamed(const std::string& directory) {
   FailBySystem("cannot make a file in " + directory + " for a shared limiter", error);
 }
 
-[[noreturn]] void FailForSpace(const std::string& path, std::size_t bytes, int error) {
-  FailBySystem("cannot reserve " + std::to_string(bytes) + " bytes for " + path +
-                   "; a smaller maxKeys or another directory would help",
-               error);
-}
-
-/// Reserves space for all bytes, so that no access to them can fail later.
+/// Takes space for all bytes, so that no access to them can fail later.
 void Reserve(const File& file, const std::string& path, std::size_t bytes) {
-  // Beyond this limit the system would end the process.
-  struct rlimit limit = {};
-  if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && bytes > limit.rlim_cur) {
-    FailForSpace(path, bytes, EFBIG);
-  }
-  // Asked first, or all that is free would be taken before the failure. Some systems do not tell.
-  struct statvfs space = {};
-  if (::fstatvfs(file.descriptor(), &space) == 0 && space.f_blocks != 0 &&
-      bytes / space.f_frsize > space.f_bavail) {
-    FailForSpace(path, bytes, ENOSPC);
-  }
   // A signal may take back what the interrupted call has reserved: small calls get on nevertheless.
   constexpr std::size_t kPiece = std::size_t{4} << 20;
   for (std::size_t at = 0; at < bytes; at += kPiece) {
@@ -107,7 +89,10 @@ void Reserve(const File& file, const std::string& path, std::size_t bytes) {
     while (error == EINTR) {
       error = ::posix_fallocate(file.descriptor(), static_cast<off_t>(at), size);
     }
-    if (error != 0) FailForSpace(path, bytes, error);
+    if (error == 0) continue;
+    FailBySystem("cannot reserve " + std::to_string(bytes) + " bytes for " + path +
+                     "; a smaller maxKeys or another directory would help",
+                 error);
   }
 }
 
@@ -159,6 +144,7 @@ void MakeRegion(const std::string& path, const RegionOptions& options, const Boo
   const Turn turn(options.directory, path);
   if (Exists(path)) return;
   const File file = OpenUnnamed(options.directory);
+  RequireRoom(file, path, options, geometry);
   Reserve(file, path, geometry.bytes());
   Fill(Mapping(file, geometry), options, boot);
   // On a disk: no header without its bytes if the host stops, or nobody would know it for ours.

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <functional>
 
+#include "core/account_algorithms.h"
 #include "core/decision.h"
 #include "core/identity.h"
 #include "core/inlining.h"
@@ -14,6 +15,7 @@
 #include "core/time.h"
 #include "shared/configuration.h"
 #include "shared/layout.h"
+#include "shared/pause.h"
 #include "shared/region.h"
 #include "shared/shared_error.h"
 #include "shared/shared_store.h"
@@ -33,11 +35,7 @@ class Tries {
   void Next() {
     if (++tries_ > kMost) ThrowCorrupt("nothing can change");
     most_ = std::max(most_, tries_);
-    for (int i = 0; i < 256 << std::min(tries_, 2); ++i) {
-#if defined(__x86_64__)
-      __builtin_ia32_pause();
-#endif
-    }
+    for (int i = 0; i < 256 << std::min(tries_, 2); ++i) Pause();
   }
 
  private:
@@ -55,7 +53,8 @@ class RegionStore final : public SharedStore {
       : state_(policy),
         region_(Region::Attach({options.directory, options.name, options.max_keys,
                                 Geometry::RecordWordsFor(state_.words()), options.epoch_offset,
-                                ConfigurationOf(policy, options.has_own_clock)})),
+                                ConfigurationOf(policy, options.has_own_clock),
+                                policy.algorithm() == Algorithm::kSlidingWindowLog})),
         table_(ViewOf(region_), region_.entry()),
         on_eviction_(options.on_eviction) {}
 

@@ -23,7 +23,7 @@ inline constexpr std::size_t kLongestSharedVaryingLog = 1000;
 struct SharedStoreOptions {
   std::string directory = "/dev/shm";  ///< where the file is
   std::string name;                    ///< letters, digits, '.', '_' and '-'; not empty
-  std::size_t max_keys = 1'000'000;    ///< >= 1; that of the first to attach counts
+  std::size_t max_keys = 50'000;       ///< >= 1; that of the first to attach counts
   /// Whether `now` is the caller's own clock rather than the system's monotonic one; all who share
   /// a table must agree in that, too.
   bool has_own_clock = false;

@@ -34,14 +34,20 @@ namespace rollgate::shared {
 /// How words are accessed. A value that is read with Load or found by CompareExchange comes with
 /// everything that its writer did before it wrote it, and what a thread does after a Load is not
 /// seen before it; so records that are read between two equal loads of a control word are whole.
+///
+/// The tests explore the table with these orders under sequential consistency, with x86's store
+/// buffers, and under a model that contains all that ARMv8 can do with them. For that every store
+/// has to be a release. Which access needs its order is in docs/design/memory-orders.md.
 struct Hardware {
-  static std::uint64_t Load(const Word& word) { return word.load(std::memory_order_acquire); }
-  static void Store(Word& word, std::uint64_t value) {
-    word.store(value, std::memory_order_release);
-  }
+  static constexpr std::memory_order kLoad = std::memory_order_acquire;
+  static constexpr std::memory_order kStore = std::memory_order_release;
+  static constexpr std::memory_order kSwap = std::memory_order_acq_rel;
+  static constexpr std::memory_order kFailedSwap = std::memory_order_acquire;
+
+  static std::uint64_t Load(const Word& word) { return word.load(kLoad); }
+  static void Store(Word& word, std::uint64_t value) { word.store(value, kStore); }
   static bool CompareExchange(Word& word, std::uint64_t expected, std::uint64_t desired) {
-    return word.compare_exchange_strong(expected, desired, std::memory_order_acq_rel,
-                                        std::memory_order_acquire);
+    return word.compare_exchange_strong(expected, desired, kSwap, kFailedSwap);
   }
 };
 

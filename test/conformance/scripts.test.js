@@ -3,7 +3,7 @@
 
 const fs = require('node:fs');
 const Redis = require('ioredis');
-const { SCRIPTS } = require('../../lib/redis/script');
+const SCRIPTS = require('../../lib/redis/scripts');
 const { startRedis } = require('../support/redis-server');
 const { ALGORITHM_NAMES } = require('./oracle');
 const { readTraces } = require('./traces/format');

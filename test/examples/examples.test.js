@@ -1,7 +1,7 @@
 // The files in examples, run as their readers run them.
 'use strict';
 
-const { mkdtemp, rm } = require('node:fs/promises');
+const { mkdtemp, readdir, rm } = require('node:fs/promises');
 const net = require('node:net');
 const { tmpdir } = require('node:os');
 const path = require('node:path');
@@ -96,7 +96,7 @@ test('redis.js counts in all its processes together, and in each alone when Redi
 
 test('deno-kv.js counts on after a restart, each user alone, and refuses the 51st request', async () => {
   const folder = await mkdtemp(path.join(tmpdir(), 'rollgate-example-'));
-  const env = { KV_FILE: path.join(folder, 'limits.db') };
+  const env = { TMPDIR: folder };
   const ask = async (url, user) => {
     const response = await fetch(url, { headers: { 'x-user': user } });
     const retryAfter = Number(response.headers.get('retry-after'));
@@ -127,6 +127,10 @@ test('deno-kv.js counts on after a restart, each user alone, and refuses the 51s
     } finally {
       await stop(second);
     }
+    expect(await readdir(folder)).toContain('rollgate-example.db');
+    expect(
+      (await readdir(path.join(__dirname, '../..'))).filter((name) => name.includes('.db')),
+    ).toEqual([]);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

@@ -192,7 +192,7 @@ test('a limiter that somebody listened to is freed', async () => {
   const found = await askProgram(
     `
     const RateLimiter = require('rollgate');
-    const { liveLimiters } = require('./lib/native');
+    const { liveLimiters } = require('./lib/native').loadAddon();
     const ids = [];
     require('node:diagnostics_channel').subscribe('rollgate:decision', ({ id }) => ids.push(id));
     for (let i = 0; i < 5; i++) RateLimiter({ interval: 1e6, maxInInterval: 1 })(i);

@@ -108,7 +108,7 @@ test('ids, options, clocks and callbacks may come from another realm', async () 
 test('a context that is dropped takes its limiters along', async () => {
   const live = await ask(
     `
-    const { liveLimiters } = require('./lib/native');
+    const { liveLimiters } = require('./lib/native').loadAddon();
     async function main() {
       for (let i = 0; i < 10; i++) {
         (() => { const limiter = loadIn(vm.createContext({}))(OPTIONS); limiter('a'); limiter('b', () => {}); })();

@@ -8,7 +8,7 @@ const weighs = process.env.ROLLGATE_SANITIZED ? test.skip : test;
 /** What the programs below share. */
 const PRELUDE = `
   const RateLimiter = require('rollgate');
-  const { liveLimiters } = require('./lib/native');
+  const { liveLimiters } = require('./lib/native').loadAddon();
   const OPTIONS = { interval: 1e6, maxInInterval: 5 };
   const tick = () => new Promise((resolve) => setImmediate(resolve));
   async function collect() {

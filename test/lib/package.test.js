@@ -1,6 +1,10 @@
 // The package as users load it: require and import, named exports, subclasses, a limiter as a function.
 'use strict';
 
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+const nodeGypBuild = require('node-gyp-build');
 const RateLimiter = require('../..');
 const { askProgram, runProgram } = require('../support/run-program');
 
@@ -10,8 +14,10 @@ const NAMES = [
   'NodeRedisRateLimiter',
   'RateLimiter',
   'RedisRateLimiter',
+  'addonPath',
   'ipKeyGenerator',
   'rateLimit',
+  'setAddonPath',
   'unlinkShared',
 ];
 const OPTIONS = { interval: 10, maxInInterval: 1, clock: () => 0 };
@@ -116,6 +122,25 @@ describe('loading', () => {
     );
     const names = ['registerMetrics', 'topBlocked'];
     expect(found).toEqual([true, names, names]);
+  });
+
+  test('an addon that is cut off is an error, not the end of the process', async () => {
+    const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'rollgate-cut-off-'));
+    try {
+      const whole = fs.readFileSync(nodeGypBuild.path(path.join(__dirname, '../..')));
+      const file = path.join(folder, 'build/Release/rollgate.node');
+      fs.mkdirSync(path.dirname(file), { recursive: true });
+      for (const bytes of [0, 1000, whole.length / 2, whole.length - 1]) {
+        fs.writeFileSync(file, whole.subarray(0, bytes));
+        const found = await askProgram(
+          "try { require('rollgate')({ interval: 1, maxInInterval: 1 }); } catch (error) { console.log(JSON.stringify(error.code)); }",
+          { env: { ROLLGATE_PREBUILD: folder } },
+        );
+        expect(found).toBe('ERR_ROLLGATE_ADDON');
+      }
+    } finally {
+      fs.rmSync(folder, { recursive: true });
+    }
   });
 
   test('loading changes nothing that belongs to others', async () => {

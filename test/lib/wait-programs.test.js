@@ -5,7 +5,7 @@ const { askProgram } = require('../support/run-program');
 
 const PRELUDE = `
   const RateLimiter = require('rollgate');
-  const { liveLimiters } = require('./lib/native');
+  const { liveLimiters } = require('./lib/native').loadAddon();
   const limiter = RateLimiter({ interval: 40, maxInInterval: 1 });
 `;
 

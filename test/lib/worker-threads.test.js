@@ -123,7 +123,7 @@ test('what workers had is freed when they end, however they end', async () => {
     const { once } = require('node:events');
     const { Worker } = require('node:worker_threads');
     const RateLimiter = require('rollgate');
-    const { liveLimiters } = require('./lib/native');
+    const { liveLimiters } = require('./lib/native').loadAddon();
     const start = (task) => new Worker('./test/support/worker-program.js', { workerData: { task } });
     async function main() {
       globalThis.kept = [1, 2, 3].map(() => RateLimiter({ interval: 1e9, maxInInterval: 1 }));

@@ -3,7 +3,7 @@
 
 const RateLimiter = require('../..');
 const { ALGORITHMS } = require('../../lib/algorithms');
-const { SCRIPTS } = require('../../lib/redis/script');
+const SCRIPTS = require('../../lib/redis/scripts');
 const { Oracle } = require('../conformance/oracle');
 const { decisionOf } = require('../conformance/oracle/public-answers');
 const { handClock } = require('../support/hand-clock');

@@ -1,33 +1,54 @@
 // TLS of the native client: with a hiredis that has it, real connections; without, what users are told.
 'use strict';
 
-const fs = require('node:fs');
-const path = require('node:path');
 const RateLimiter = require('../../lib');
-const native = require('../../lib/native');
-const { startRedis } = require('../support/redis-server');
+const { redisHasTls } = require('../../lib/native').loadAddon();
+const { pemOf, startRedisWithTls } = require('../support/redis-tls');
+const { runProgram } = require('../support/run-program');
 
-const CERTIFICATES = path.join(__dirname, '../support/certificates');
-const fileOf = (name) => path.join(CERTIFICATES, name);
-const pemOf = (name) => fs.readFileSync(fileOf(name), 'utf8');
+/**
+ * A server in a thread refuses TLS with an alert as soon as it is connected to. The client waits for that
+ * with its event loop blocked, so that SSL_connect finds the alert in its first call.
+ */
+const REFUSED_AT_ONCE = `
+  const { Worker } = require('node:worker_threads');
+  const RateLimiter = require('rollgate');
+  const PORT = 0;
+  const REFUSED = 1;
+  const shared = new Int32Array(new SharedArrayBuffer(8));
 
-/** The first of the candidates that `use` does not reject. */
-async function firstThatWorks(candidates, use) {
-  let last;
-  for (const candidate of candidates()) {
-    try {
-      await use(candidate);
-      return candidate;
-    } catch (error) {
-      last = error;
-    }
+  function serve() {
+    const { workerData: shared } = require('node:worker_threads');
+    const tell = (index, value) => {
+      Atomics.store(shared, index, value);
+      Atomics.notify(shared, index);
+    };
+    const ALERT = Buffer.from([21, 3, 3, 0, 2, 2, 40]); // fatal: handshake_failure
+    const server = require('node:net').createServer((socket) => {
+      socket.on('error', () => {});
+      socket.write(ALERT, () => tell(1, 1));
+    });
+    server.listen(0, '127.0.0.1', () => tell(0, server.address().port));
   }
-  throw last;
-}
+
+  new Worker('(' + serve + ')()', { eval: true, workerData: shared }).unref();
+  Atomics.wait(shared, PORT, 0);
+  const limiter = RateLimiter({
+    interval: 1000,
+    maxInInterval: 2,
+    redis: { url: 'rediss://127.0.0.1:' + shared[PORT], commandTimeout: 10_000 },
+  });
+  const cleared = limiter.clear('a'); // connects before it returns
+  Atomics.wait(shared, REFUSED, 0);
+  cleared.catch(async ({ code, message, cause }) => {
+    console.log([code, message, cause.message].join('\\n'));
+    await limiter.close();
+  });
+`;
 
 const limiterOn = (redis) => RateLimiter({ interval: 60_000, maxInInterval: 2, redis });
-const withTls = native.redisHasTls ? describe : describe.skip;
-const withoutTls = native.redisHasTls ? describe.skip : describe;
+const withTls = redisHasTls ? describe : describe.skip;
+const withoutTls = redisHasTls ? describe.skip : describe;
 
 withoutTls('a build without TLS', () => {
   test.each([
@@ -54,21 +75,7 @@ withTls('TLS', () => {
   const ca = pemOf('ca.pem');
 
   beforeAll(async () => {
-    const server = await startRedis({
-      args: [
-        ...['--tls-port', '0'],
-        ...['--tls-cert-file', fileOf('localhost.pem'), '--tls-key-file', fileOf('localhost.key')],
-        ...['--tls-ca-cert-file', fileOf('ca.pem'), '--tls-auth-clients', 'optional'],
-      ],
-    });
-    // A second port, with TLS; the first one stays for what the test asks of the server.
-    const tlsPort = await firstThatWorks(
-      function* () {
-        for (let port = server.port + 10_001; port < server.port + 10_100; port++) yield port;
-      },
-      (port) => server.command('CONFIG', 'SET', 'tls-port', String(port)),
-    );
-    url = `rediss://localhost:${tlsPort}`;
+    ({ url } = await startRedisWithTls());
   });
 
   afterEach(async () => {
@@ -97,6 +104,14 @@ withTls('TLS', () => {
       code: 'ERR_ROLLGATE_REDIS_UNREACHABLE',
       message: expect.stringContaining('certificate verify failed'),
     });
+  });
+
+  test('a handshake that fails at once rejects the call and leaves the process alive', async () => {
+    const { code, signal, stdout, stderr } = await runProgram(REFUSED_AT_ONCE);
+    expect({ code, signal, stderr }).toEqual({ code: 0, signal: null, stderr: '' });
+    expect(stdout).toMatch(
+      /^ERR_ROLLGATE_REDIS_UNREACHABLE\n.*handshake failure\n.*handshake failure\n$/,
+    );
   });
 
   test('rejectUnauthorized: false takes any server', async () => {

@@ -3,6 +3,7 @@
 
 const RateLimiter = require('../..');
 const { readRedisOptions } = require('../../lib/redis/options');
+const RollgateStore = require('../../lib/store');
 const { EACH_CLIENT, EACH_CLUSTER_CLIENT, openings } = require('../support/redis-clients');
 const { catchError } = require('../support/set-up');
 
@@ -228,14 +229,25 @@ describe('refused', () => {
     [{ redis: 'redis://h', namespace: '\ud800' }, RangeError, 'namespace'],
     [{ redis: 'redis://h', onError: 'ignore' }, TypeError, 'onError'],
     [{ redis: 'redis://h', onError: null }, TypeError, 'onError'],
-    [{ namespace: 'n' }, TypeError, "only beside 'redis'"],
-    [{ onError: 'allow' }, TypeError, "only beside 'redis'"],
+    [{ redis: undefined, namespace: 'a{b' }, RangeError, 'namespace'],
+    [{ redis: undefined, onError: 'ignore' }, TypeError, 'onError'],
+    [{ commandTimeout: 5 }, TypeError, "only beside 'kv'"],
   ])('%p', (options, Class, part) => {
     const error = catchError(() => RateLimiter({ ...GOOD, ...options }));
     expect(Object.getPrototypeOf(error)).toBe(Class.prototype);
     expect(error.code).toBe('ERR_ROLLGATE_OPTION');
     if (part !== 'sendCommand') expect(error.message).toContain(part);
   });
+
+  test.each([{ redis: undefined }, { client: undefined }, {}])(
+    'not a namespace and onError beside %p, a limiter in memory',
+    (where) => {
+      const options = { ...where, namespace: 'n', onError: 'memory' };
+      expect(RateLimiter({ ...GOOD, ...options })('a')).toBe(0);
+      RateLimiter.rateLimit({ ...options, rules: [{ path: '/', limit: 1 }] });
+      expect(new RollgateStore(options).localKeys).toBe(true);
+    },
+  );
 
   test('a client beside which there is a connection', () => {
     const { using, closeAll } = openings();

@@ -8,7 +8,7 @@
 namespace rollgate::redis {
 namespace {
 
-constexpr Script kScript{"return 1", "0123456789abcdef0123456789abcdef01234567"};
+const Script kScript{"return 1", "0123456789abcdef0123456789abcdef01234567"};
 
 std::string Encoded(const Request& request) {
   std::string command;
@@ -55,7 +55,7 @@ TEST(ScriptRequest, SendsTheTextWhenAsked) {
   request.AddKey("ns", "a");
   request.SendText();
   EXPECT_EQ(Encoded(request),
-            Command({"EVAL", kScript.text, "1", "ns{a}", "attempt", "brief", ""}));
+            Command({"EVAL", kScript.source, "1", "ns{a}", "attempt", "brief", ""}));
 }
 
 TEST(ScriptRequest, SplitsIntoOneForEachKey) {
@@ -69,9 +69,9 @@ TEST(ScriptRequest, SplitsIntoOneForEachKey) {
   const auto parts = request.SplitByKey();
   ASSERT_EQ(parts.size(), 2u);
   EXPECT_EQ(Encoded(*parts[0]),
-            Command({"EVAL", kScript.text, "1", "ns{" + awkward + "}", "attempt", "brief", ""}));
+            Command({"EVAL", kScript.source, "1", "ns{" + awkward + "}", "attempt", "brief", ""}));
   EXPECT_EQ(Encoded(*parts[1]),
-            Command({"EVAL", kScript.text, "1", "ns{}", "attempt", "brief", ""}));
+            Command({"EVAL", kScript.source, "1", "ns{}", "attempt", "brief", ""}));
   EXPECT_EQ(parts[0]->calls, std::vector<CallId>{7});
   EXPECT_EQ(parts[1]->calls, std::vector<CallId>{9});
   EXPECT_EQ(parts[1]->hash_slot, 11);

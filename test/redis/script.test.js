@@ -2,7 +2,8 @@
 'use strict';
 
 const Redis = require('ioredis');
-const { attemptOn, SCRIPTS } = require('../../lib/redis/script');
+const { attemptOn } = require('../../lib/redis/script');
+const SCRIPTS = require('../../lib/redis/scripts');
 const { Oracle } = require('../support/oracle');
 const { startRedis } = require('../support/redis-server');
 const { randomFrom, randomPolicy, randomStep } = require('../support/traces');

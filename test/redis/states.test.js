@@ -2,7 +2,8 @@
 'use strict';
 
 const { ALGORITHMS } = require('../../lib/algorithms');
-const { attemptOn, SCRIPTS } = require('../../lib/redis/script');
+const { attemptOn } = require('../../lib/redis/script');
+const SCRIPTS = require('../../lib/redis/scripts');
 const {
   byEachClock,
   EACH_FORM,

@@ -1,96 +1,37 @@
-// A process is a tree: what it does next is a function of what it has heard so far. The tree grows
-// by running the code from its start, fed with what it is to hear; so a state is the shared words
-// and a place in each tree, and nothing is ever suspended.
+// The search: a state is the shared words and a place in each process's tree.
 #include "shared/explorer.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <cstdlib>
-#include <exception>
-#include <map>
-#include <unordered_map>
+#include <memory>
 #include <unordered_set>
 #include <utility>
 
+#include "shared/explorer_code.h"
+#include "shared/explorer_memory.h"
+#include "shared/explorer_schedule.h"
+
 namespace rollgate::testing {
+namespace explorer {
 namespace {
 
-using Word = Explored::Word;
-using Place = std::uint32_t;  ///< a node of a tree
-using Index = std::uint32_t;  ///< a word that has been touched
+constexpr std::size_t kVainSteps = 10000;  ///< of a pass that will have to be done again
+constexpr std::uint32_t kNobody = ~std::uint32_t{0};
 
-constexpr Place kNowhere = ~Place{0};
-constexpr std::size_t kLongestSchedule = 300;  ///< that is printed
-constexpr std::size_t kVainSteps = 10000;      ///< of a pass that will have to be done again
-
-enum class Kind : std::uint8_t { kLoad, kStore, kCompareExchange, kFinished, kFailed };
-
-struct Operation {
-  Kind kind;
-  Index word = 0;
-  std::uint64_t value = 0;     ///< that is stored
-  std::uint64_t expected = 0;  ///< before
-  std::uint32_t answer = 0;    ///< at the end, or what is wrong
-};
-
-/// What a process does, having come here.
-struct Node {
-  Operation operation;
-  Place parent = kNowhere;
-  std::uint64_t heard = 0;  ///< by the parent
-  std::vector<std::pair<std::uint64_t, Place>> next;
-};
-
-struct Write {
-  Index word;
-  std::uint64_t value;
-};
-
-/// A process within a state.
+/// One process within a state.
 struct Slot {
   Place place;
   bool killed = false;
   std::uint32_t answer = 0;  ///< of the process that was killed; 0: none
-  std::vector<Write> buffer = {};
 };
 
-enum class Action : std::uint8_t { kStep, kFlush, kKill };
-
-struct Transition {
-  std::uint32_t slot;
-  Action action;
+/// All processes within a state.
+struct Processes {
+  std::vector<Slot> slots;
+  int kills = 0;
+  std::uint32_t last = 0;        ///< process that made the last step
+  std::uint32_t turn = kNobody;  ///< process whose reads happen right before its next write
 };
-
-struct Step {
-  Transition transition;
-  Place place;
-  std::uint64_t heard;
-  Write write;
-};
-
-struct Key {
-  std::uint64_t low = 0;
-  std::uint64_t high = 0;
-  friend bool operator==(const Key&, const Key&) = default;
-};
-struct KeyHash {
-  std::size_t operator()(const Key& key) const { return key.low; }
-};
-
-std::uint64_t Mix(std::uint64_t x) {
-  x += 0x9e3779b97f4a7c15;
-  x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
-  x = (x ^ x >> 27) * 0x94d049bb133111eb;
-  return x ^ x >> 31;
-}
-
-Key KeyOf(std::uint64_t a, std::uint64_t b) {
-  const std::uint64_t low = Mix(Mix(a) + b);
-  return {low, Mix(Mix(b ^ 0x5851f42d4c957f2d) * 3 + a)};
-}
-
-/// Thrown through code that does not end.
-struct Endless {};
 
 /// Thrown when so much is new that a pass had better begin again.
 struct Again {};
@@ -100,361 +41,120 @@ struct Violation {
   std::string what;
 };
 
-/// Where Explored leads to while a process or a check runs.
-class Memory {
- public:
-  virtual std::uint64_t Load(const Word& word) = 0;
-  virtual void Store(Word& word, std::uint64_t value) = 0;
-  virtual bool CompareExchange(Word& word, std::uint64_t expected, std::uint64_t desired) = 0;
-
- protected:
-  ~Memory() = default;
-};
-
-thread_local Memory* memory = nullptr;
-
-class WithMemory {
- public:
-  explicit WithMemory(Memory* next) : previous_(std::exchange(memory, next)) {}
-  ~WithMemory() { memory = previous_; }
-  WithMemory(const WithMemory&) = delete;
-  WithMemory& operator=(const WithMemory&) = delete;
-
- private:
-  Memory* previous_;
-};
-
-/// The words that anybody has touched, numbered, and what they held at first.
-class Words {
- public:
-  Index IndexOf(const Word& word) {
-    const auto [found, added] = indices_.try_emplace(&word, static_cast<Index>(all_.size()));
-    if (added) {
-      all_.push_back(const_cast<Word*>(&word));
-      initial_.push_back(word.load(std::memory_order_relaxed));
-    }
-    return found->second;
-  }
-  std::size_t size() const { return all_.size(); }
-  Word& at(Index index) const { return *all_[index]; }
-  std::uint64_t initial(Index index) const { return initial_[index]; }
-
- private:
-  std::unordered_map<const Word*, Index> indices_;
-  std::vector<Word*> all_;
-  std::vector<std::uint64_t> initial_;
-};
-
-class Trees {
- public:
-  Trees(Words& words, std::size_t endless) : words_(words), endless_(endless) {}
-
-  const Node& at(Place place) const { return nodes_[place]; }
-  const Answer& answer(std::uint32_t index) const { return answers_[index]; }
-  const std::string& failure(std::uint32_t index) const { return failures_[index]; }
-  std::size_t runs() const { return runs_; }
-  bool is_endless() const { return endless_found_; }
-
-  /// Where a process is that has heard this at `place`; `values` is what memory holds for it.
-  Place After(const Code& code, Place place, std::uint64_t heard,
-              const std::vector<std::uint64_t>& values) {
-    for (const auto& [value, next] : nodes_[place].next) {
-      if (value == heard) return next;
-    }
-    return Grow(code, place, heard, values);
-  }
-
-  /// Runs the code to its end, alone: fed with all that leads to `place` and what is heard there,
-  /// then with what memory holds. Returns the first new node.
-  Place Grow(const Code& code, Place place, std::uint64_t heard,
-             const std::vector<std::uint64_t>& values) {
-    ++runs_;
-    Growth growth(*this, place, heard, values);
-    const WithMemory use(&growth);
-    try {
-      growth.End(Kind::kFinished, Intern(code()));
-    } catch (const Endless&) {
-      growth.End(Kind::kFailed, Failure("does not end"));
-      endless_found_ = true;
-    } catch (const std::exception& error) {
-      growth.End(Kind::kFailed, Failure(std::string("fails: ") + error.what()));
-    }
-    return growth.first();
-  }
-
- private:
-  class Growth final : public Memory {
-   public:
-    Growth(Trees& trees, Place place, std::uint64_t heard, const std::vector<std::uint64_t>& values)
-        : trees_(trees), values_(values), at_(place), heard_(heard) {
-      while (place != kNowhere) {
-        fed_.push_back({place, heard});
-        heard = trees.nodes_[place].heard;
-        place = trees.nodes_[place].parent;
-      }
-    }
-
-    std::uint64_t Load(const Word& word) override {
-      if (!fed_.empty()) return Feed(Kind::kLoad, word);
-      const Index index = trees_.words_.IndexOf(word);
-      Add({.kind = Kind::kLoad, .word = index});
-      return heard_ = ValueOf(index);
-    }
-    void Store(Word& word, std::uint64_t value) override {
-      if (!fed_.empty()) {
-        Feed(Kind::kStore, word);
-        return;
-      }
-      const Index index = trees_.words_.IndexOf(word);
-      Add({.kind = Kind::kStore, .word = index, .value = value});
-      heard_ = 0;
-      ValueOf(index) = value;
-    }
-    bool CompareExchange(Word& word, std::uint64_t expected, std::uint64_t desired) override {
-      if (!fed_.empty()) return Feed(Kind::kCompareExchange, word) != 0;
-      const Index index = trees_.words_.IndexOf(word);
-      Add({.kind = Kind::kCompareExchange, .word = index, .value = desired, .expected = expected});
-      heard_ = ValueOf(index) == expected;
-      if (heard_ != 0) ValueOf(index) = desired;
-      return heard_ != 0;
-    }
-
-    void End(Kind kind, std::uint32_t answer) {
-      ended_ = true;
-      Add({.kind = kind, .answer = answer});
-    }
-    Place first() const { return first_; }
-
-   private:
-    std::uint64_t& ValueOf(Index index) {
-      while (values_.size() <= index) values_.push_back(trees_.words_.initial(values_.size()));
-      return values_[index];
-    }
-
-    std::uint64_t Feed(Kind kind, const Word& word) {
-      const auto [place, heard] = fed_.back();
-      const Operation& node = trees_.nodes_[place].operation;
-      if (node.kind != kind || &trees_.words_.at(node.word) != &word) {
-        std::fputs("explored code does not depend on shared memory alone\n", stderr);
-        std::abort();
-      }
-      fed_.pop_back();
-      return heard;
-    }
-
-    void Add(const Operation& operation) {
-      if (!ended_ && added_++ >= trees_.endless_) throw Endless{};
-      const Place place = static_cast<Place>(trees_.nodes_.size());
-      trees_.nodes_.push_back({operation, at_, heard_, {}});
-      if (at_ != kNowhere) trees_.nodes_[at_].next.emplace_back(heard_, place);
-      at_ = place;
-      if (first_ == kNowhere) first_ = place;
-    }
-
-    Trees& trees_;
-    std::vector<std::uint64_t> values_;
-    std::vector<std::pair<Place, std::uint64_t>> fed_;  ///< what to tell, the first last
-    Place at_;
-    std::uint64_t heard_;
-    Place first_ = kNowhere;
-    std::size_t added_ = 0;
-    bool ended_ = false;
-  };
-
-  std::uint32_t Intern(Answer answer) {
-    const auto [found, added] =
-        interned_.try_emplace(answer, static_cast<std::uint32_t>(answers_.size()));
-    if (added) answers_.push_back(std::move(answer));
-    return found->second;
-  }
-  std::uint32_t Failure(std::string what) {
-    failures_.push_back(std::move(what));
-    return static_cast<std::uint32_t>(failures_.size() - 1);
-  }
-
-  Words& words_;
-  std::size_t endless_;
-  std::vector<Node> nodes_;
-  std::vector<Answer> answers_{{}};  ///< the first stands for none
-  std::map<Answer, std::uint32_t> interned_;
-  std::vector<std::string> failures_;
-  std::size_t runs_ = 0;
-  bool endless_found_ = false;
-};
-
-/// Ordinary memory, of which is remembered what was touched.
-class CheckedMemory final : public Memory {
- public:
-  explicit CheckedMemory(Words& words) : words_(words) {}
-  std::uint64_t Load(const Word& word) override { return word.load(); }
-  void Store(Word& word, std::uint64_t value) override {
-    words_.IndexOf(word);
-    word.store(value);
-  }
-  bool CompareExchange(Word& word, std::uint64_t expected, std::uint64_t desired) override {
-    words_.IndexOf(word);
-    return word.compare_exchange_strong(expected, desired);
-  }
-
- private:
-  Words& words_;
-};
-
 class Search {
  public:
   explicit Search(const Scenario& scenario)
-      : scenario_(scenario), trees_(words_, scenario.endless) {}
+      : scenario_(scenario),
+        trees_(words_, scenario.endless),
+        memory_(SharedMemory::Make(scenario.memory, words_, scenario.processes.size())) {}
 
   Exploration Run() {
     try {
       // Which words are shared is found out on the way. An order that matters only if one more
       // is may have been left out before, so all is done again until nothing new is found.
       do {
-        widened_ = false;
+        memory_->ForgetWidened();
         ++result_.passes;
         try {
           Pass();
         } catch (const Again&) {
         }
-      } while (widened_);
+      } while (memory_->is_widened());
     } catch (const Violation& violation) {
-      result_.violation = violation.what + "\n" + Schedule();
+      result_.violation = violation.what + "\n" + Schedule(path_, scenario_, words_, trees_);
     }
     result_.runs = trees_.runs();
+    result_.relaxed_stores = trees_.relaxed_stores();
     return std::move(result_);
   }
 
  private:
-  struct Users {
-    std::uint32_t readers = 0;  ///< a bit for each process
-    std::uint32_t writers = 0;
-  };
-
   void Pass() {
     visited_.clear();
     path_.clear();
     result_.states = result_.steps = result_.longest = 0;
-    kills_ = 0;
-    hash_ = {};
-    slots_.clear();
+    now_ = {};
     for (const Process& process : scenario_.processes) {
-      if (roots_.size() == slots_.size()) {
+      if (roots_.size() == now_.slots.size()) {
         const Place root = trees_.Grow(process.run, kNowhere, 0, {});
         roots_.push_back({Checked(static_cast<std::uint32_t>(roots_.size()), root), kNowhere});
       }
-      slots_.push_back({.place = roots_[slots_.size()].first});
+      now_.slots.push_back({.place = roots_[now_.slots.size()].first});
     }
     Visit();
   }
 
-  const Operation& NextOf(const Slot& slot) const { return trees_.at(slot.place).operation; }
-
-  std::uint64_t& ValueOf(Index index) {
-    while (values_.size() <= index) {
-      values_.push_back(words_.initial(static_cast<Index>(values_.size())));
-      users_.emplace_back();
-    }
-    return values_[index];
-  }
-
-  void SetValue(Index index, std::uint64_t value) {
-    std::uint64_t& held = ValueOf(index);
-    for (const std::uint64_t each : {held, value}) {
-      if (each == words_.initial(index)) continue;
-      const Key key = KeyOf(index, each);
-      hash_.low ^= key.low;
-      hash_.high ^= key.high;
-    }
-    held = value;
-  }
-
-  /// What a process would read.
-  std::uint64_t Seen(const Slot& slot, Index index) {
-    for (auto write = slot.buffer.rbegin(); write != slot.buffer.rend(); ++write) {
-      if (write->word == index) return write->value;
-    }
-    return ValueOf(index);
-  }
+  const Operation& NextOf(const Slot& slot) const { return trees_.at(slot.place); }
 
   Key StateKey() const {
-    Key key = hash_;
-    const auto add = [&key](std::uint64_t a, std::uint64_t b) {
-      key = KeyOf(key.low ^ a * 0x9e3779b97f4a7c15, key.high + b);
-    };
-    for (const Slot& slot : slots_) {
-      add(slot.place, std::uint64_t{slot.answer} << 1 | slot.killed);
-      add(slot.buffer.size(), 0);
-      for (const Write& write : slot.buffer) add(write.word, write.value);
+    Key key;
+    std::uint32_t active = 0;
+    for (std::uint32_t i = 0; i < now_.slots.size(); ++i) {
+      const Slot& slot = now_.slots[i];
+      key.Add(slot.place, std::uint64_t{slot.answer} << 1 | slot.killed);
+      if (NextOf(slot).kind != Kind::kFinished || CanKill(i)) active |= 1u << i;
     }
-    add(static_cast<std::uint64_t>(kills_), 0);
+    key.Add(static_cast<std::uint64_t>(now_.kills), now_.turn);
+    memory_->AddTo(key, active);
     return key;
-  }
-
-  /// Whether no other process minds when this one reads or writes the word.
-  bool IsOwn(std::uint32_t slot, Index word, bool writes) {
-    if (!scenario_.reduce) return false;
-    ValueOf(word);
-    const Users& users = users_[word];
-    const std::uint32_t others = users.writers | (writes ? users.readers : 0);
-    return (others & ~(1u << slot)) == 0;
   }
 
   /// What can happen next: all of it, or a part that does if the rest may as well come later.
   void Choose(std::vector<Transition>& chosen) {
     chosen.clear();
-    for (std::uint32_t i = 0; i < slots_.size(); ++i) {
-      Slot& slot = slots_[i];
-      const Operation& next = NextOf(slot);
+    for (std::uint32_t i = 0; i < now_.slots.size(); ++i) {
+      if (now_.turn != kNobody && now_.turn != i) continue;
       const std::size_t before = chosen.size();
-      bool own = false;
-      if (!slot.buffer.empty()) {
-        chosen.push_back({i, Action::kFlush});
-        if (IsOwn(i, slot.buffer.front().word, true)) {
+      if (memory_->HasBuffered(i)) {
+        if (scenario_.reduce && memory_->IsFlushOwn(i)) {
           chosen = {{i, Action::kFlush}};
           return;
         }
+        chosen.push_back({i, Action::kFlush});
       }
-      // A kill before a load is the same as one right after it.
-      bool ends = !scenario_.reduce;
-      const bool drains = slot.place == roots_[i].second && !slot.buffer.empty();
-      switch (next.kind) {
-        case Kind::kLoad:
-          if (drains) break;
-          chosen.push_back({i, Action::kStep});
-          own = IsOwn(i, next.word, false);
-          break;
-        case Kind::kStore:
-          if (drains) break;
-          chosen.push_back({i, Action::kStep});
-          own = scenario_.store_buffers ? scenario_.reduce : IsOwn(i, next.word, true);
-          ends = true;
-          break;
-        case Kind::kCompareExchange:
-          ends = true;
-          if (!slot.buffer.empty()) break;
-          chosen.push_back({i, Action::kStep});
-          own = IsOwn(i, next.word, ValueOf(next.word) == next.expected);
-          break;
-        case Kind::kFinished:
-          ends = !slot.killed;
-          break;
-        case Kind::kFailed:
-          throw Violation{scenario_.processes[i].name + " " + trees_.failure(next.answer)};
-      }
-      if (ends && CanKill(i)) chosen.push_back({i, Action::kKill});
-      if (own) {
+      if (ChooseStep(i, chosen)) {
         std::erase_if(chosen, [i](const Transition& each) {
           return each.slot != i || each.action == Action::kFlush;
         });
         return;
       }
-      // Who ran last goes first: fewer switches in what is found.
-      if (i == last_) std::rotate(chosen.begin(), chosen.begin() + before, chosen.end());
+      // The process that ran last goes first: fewer switches in what is found.
+      if (i == now_.last) std::rotate(chosen.begin(), chosen.begin() + before, chosen.end());
     }
   }
 
+  /// Adds what a process can do next, or its kill. True if the rest may as well come later.
+  bool ChooseStep(std::uint32_t i, std::vector<Transition>& chosen) {
+    const Slot& slot = now_.slots[i];
+    const Operation& next = NextOf(slot);
+    if (next.kind == Kind::kFailed) {
+      throw Violation{scenario_.processes[i].name + " " + trees_.failure(next.answer)};
+    }
+    bool ends = false;
+    bool own = false;
+    if (next.kind == Kind::kFinished) {
+      ends = !slot.killed;
+    } else {
+      // What was buffered at a kill is written before the recovery begins.
+      const bool drains = slot.place == roots_[i].second && memory_->HasBuffered(i);
+      const std::vector<Way> ways = drains ? std::vector<Way>() : memory_->WaysOf(i, next);
+      for (const Way way : ways) chosen.push_back({i, Action::kStep, way});
+      own = !ways.empty() && memory_->IsOwn(i, next);
+      // A kill before a load is the same as one right after it. Where a load determines what can
+      // be read later, an earlier kill leaves more.
+      ends = memory_->ReadsCanWait() ? now_.turn != i && !(own && next.kind == Kind::kLoad)
+                                     : next.kind != Kind::kLoad && !drains;
+    }
+    if (!scenario_.reduce) {
+      own = false;
+      ends = ends || next.kind != Kind::kFinished;
+    }
+    if (ends && CanKill(i)) chosen.push_back({i, Action::kKill});
+    return own;
+  }
+
   bool CanKill(std::uint32_t i) const {
-    return kills_ < scenario_.kills && scenario_.processes[i].recover;
+    return now_.kills < scenario_.kills && scenario_.processes[i].recover;
   }
 
   void Visit() {
@@ -483,230 +183,121 @@ class Search {
   }
 
   void Take(const Transition& transition) {
-    if (++result_.steps > kVainSteps && widened_) throw Again{};
-    const std::uint32_t i = last_ = transition.slot;
-    Slot& slot = slots_[i];
-    path_.push_back({transition, slot.place, 0, {}});
+    if (++result_.steps > kVainSteps && memory_->is_widened()) throw Again{};
+    const std::uint32_t i = now_.last = transition.slot;
+    Slot& slot = now_.slots[i];
+    path_.push_back({transition, slot.place});
     if (path_.size() > scenario_.endless) throw Violation{"there is no end to it"};
     switch (transition.action) {
       case Action::kKill:
-        ++kills_;
+        ++now_.kills;
         if (!slot.killed && NextOf(slot).kind == Kind::kFinished) slot.answer = NextOf(slot).answer;
         slot.killed = true;
+        now_.turn = kNobody;
         if (roots_[i].second == kNowhere) {
           const Code& recover = scenario_.processes[i].recover;
-          roots_[i].second = Checked(i, trees_.Grow(recover, kNowhere, 0, ValuesFor(slot)));
+          const Place root = trees_.Grow(recover, kNowhere, 0, memory_->ValuesFor(i));
+          roots_[i].second = Checked(i, root);
         }
         slot.place = roots_[i].second;
         break;
       case Action::kFlush:
-        path_.back().write = slot.buffer.front();
-        slot.buffer.erase(slot.buffer.begin());
-        Apply(i, path_.back().write);
+        path_.back().flushed = memory_->Flush(i);
         break;
       case Action::kStep:
-        Perform(i);
+        Perform(i, transition.way);
         break;
     }
   }
 
-  void Perform(std::uint32_t i) {
-    Slot& slot = slots_[i];
+  void Perform(std::uint32_t i, Way way) {
+    Slot& slot = now_.slots[i];
     const Operation next = NextOf(slot);
-    std::uint64_t heard = 0;
-    switch (next.kind) {
-      case Kind::kLoad:
-        heard = Seen(slot, next.word);
-        Widen(users_[next.word].readers, i);
-        break;
-      case Kind::kStore:
-        if (scenario_.store_buffers) {
-          ValueOf(next.word);
-          slot.buffer.push_back({next.word, next.value});
-        } else {
-          Apply(i, {next.word, next.value});
-        }
-        break;
-      case Kind::kCompareExchange:
-        heard = ValueOf(next.word) == next.expected;
-        Widen(users_[next.word].readers, i);
-        if (heard != 0) Apply(i, {next.word, next.value});
-        break;
-      default:
-        std::abort();
-    }
+    const bool own = memory_->IsOwn(i, next);
+    const Effect effect = memory_->Perform(i, next, way);
+    const bool writes =
+        next.kind == Kind::kStore || (next.kind == Kind::kCompareExchange && effect.heard != 0);
+    path_.back().effect = effect;
     const Process& process = scenario_.processes[i];
-    const Place place = trees_.After(slot.killed ? process.recover : process.run, slot.place, heard,
-                                     slot.buffer.empty() ? values_ : ValuesFor(slot));
-    path_.back().heard = heard;
+    const Place place = trees_.After(slot.killed ? process.recover : process.run, slot.place,
+                                     effect.heard, memory_->ValuesFor(i));
     slot.place = Checked(i, place);
+    // Reads that can wait happen right before the write that follows them. One that is its
+    // process's own was not a choice among all processes, so it does not begin a turn.
+    const Kind then = NextOf(slot).kind;
+    if (writes || then == Kind::kFinished || then == Kind::kFailed) {
+      now_.turn = kNobody;
+    } else if (scenario_.reduce && memory_->ReadsCanWait() && !own) {
+      now_.turn = i;
+    }
   }
 
   /// A process that was just found not to end is a violation, with the first of its steps.
   Place Checked(std::uint32_t i, Place place) {
     if (!trees_.is_endless()) return place;
-    for (Place at = place; path_.size() < kLongestSchedule && !trees_.at(at).next.empty();) {
-      const auto [heard, next] = trees_.at(at).next.back();
-      path_.push_back({{i, Action::kStep}, at, heard, {}});
-      at = next;
+    while (path_.size() < kLongestSchedule) {
+      const auto newest = trees_.Newest(place);
+      if (newest.empty()) break;
+      path_.push_back({{i, Action::kStep}, place, {.heard = newest.front().first}});
+      place = newest.front().second;
     }
     throw Violation{scenario_.processes[i].name + " does not end, even alone"};
   }
 
-  std::vector<std::uint64_t> ValuesFor(const Slot& slot) const {
-    std::vector<std::uint64_t> values = values_;
-    for (const Write& write : slot.buffer) values[write.word] = write.value;
-    return values;
-  }
-
-  void Apply(std::uint32_t i, const Write& write) {
-    undone_.push_back({write.word, ValueOf(write.word)});
-    SetValue(write.word, write.value);
-    Widen(users_[write.word].writers, i);
-  }
-
-  void Widen(std::uint32_t& users, std::uint32_t slot) {
-    if ((users & 1u << slot) != 0) return;
-    users |= 1u << slot;
-    widened_ = true;
-  }
-
   void End() {
     result_.longest = std::max(result_.longest, path_.size());
-    // Nothing else matters at the end, so that is looked at but once.
-    Key end = hash_;
-    for (const Slot& slot : slots_) {
-      end = KeyOf(end.low ^ NextOf(slot).answer, end.high + slot.killed * slot.answer);
-      end = KeyOf(end.low + slot.killed, end.high);
+    // Nothing else makes a difference at the end, so that is checked but once.
+    Key end = memory_->hash();
+    for (const Slot& slot : now_.slots) {
+      end.Add(NextOf(slot).answer, slot.killed ? slot.answer : ~std::uint64_t{0});
     }
     if (!checked_.insert(end).second) return;
     ++result_.ends;
     std::vector<Outcome> outcomes;
-    for (const Slot& slot : slots_) {
+    for (const Slot& slot : now_.slots) {
       Outcome& outcome = outcomes.emplace_back();
       const Answer& answer = trees_.answer(NextOf(slot).answer);
       (slot.killed ? outcome.recovered : outcome.answer) = answer;
       if (slot.killed && slot.answer != 0) outcome.answer = trees_.answer(slot.answer);
     }
-    const std::size_t known = values_.size();
-    for (Index i = 0; i < known; ++i) words_.at(i).store(values_[i]);
-    std::string wrong;
-    {
-      CheckedMemory checked(words_);
-      const WithMemory use(&checked);
-      try {
-        wrong = scenario_.check(outcomes);
-      } catch (const std::exception& error) {
-        wrong = std::string("the check fails: ") + error.what();
-      }
-    }
-    for (Index i = 0; i < words_.size(); ++i) words_.at(i).store(words_.initial(i));
+    const std::string wrong = Check(scenario_, words_, memory_->values(), outcomes);
     if (!wrong.empty()) throw Violation{wrong};
-  }
-
-  std::string NameOf(Index index) const {
-    return scenario_.name_of ? scenario_.name_of(&words_.at(index)) : std::to_string(index);
-  }
-
-  static std::string Hex(std::uint64_t value) {
-    char text[20];
-    std::snprintf(text, sizeof text, "%llx", static_cast<unsigned long long>(value));
-    return text;
-  }
-
-  std::string Schedule() const {
-    std::string text;
-    bool killed[32] = {};
-    for (std::size_t n = 0; n < std::min(path_.size(), kLongestSchedule); ++n) {
-      const Step& step = path_[n];
-      const std::uint32_t i = step.transition.slot;
-      text += "  " + scenario_.processes[i].name + (killed[i] ? "'  " : "   ");
-      const Operation& node = trees_.at(step.place).operation;
-      switch (step.transition.action) {
-        case Action::kKill:
-          killed[i] = true;
-          text += "is killed";
-          break;
-        case Action::kFlush:
-          text.append("(").append(NameOf(step.write.word)).append(" = ");
-          text.append(Hex(step.write.value)).append(" is seen)");
-          break;
-        case Action::kStep:
-          if (node.kind == Kind::kLoad) {
-            text += NameOf(node.word) + " is " + Hex(step.heard);
-          } else if (node.kind == Kind::kStore) {
-            text += NameOf(node.word) + " = " + Hex(node.value);
-          } else {
-            text += NameOf(node.word) + ": " + Hex(node.expected) + " -> " + Hex(node.value) +
-                    (step.heard != 0 ? "" : ", refused");
-          }
-      }
-      text += "\n";
-    }
-    return text;
   }
 
   /// Takes the state back to what it was.
   class Undo {
    public:
     explicit Undo(Search& search)
-        : search_(search),
-          slots_(search.slots_),
-          kills_(search.kills_),
-          last_(search.last_),
-          undone_(search.undone_.size()) {}
+        : search_(search), processes_(search.now_), mark_(search.memory_->mark()) {}
     ~Undo() {
-      search_.slots_ = std::move(slots_);
-      search_.kills_ = kills_;
-      search_.last_ = last_;
-      while (search_.undone_.size() > undone_) {
-        search_.SetValue(search_.undone_.back().word, search_.undone_.back().value);
-        search_.undone_.pop_back();
-      }
+      search_.now_ = std::move(processes_);
+      search_.memory_->Rewind(mark_);
     }
     Undo(const Undo&) = delete;
     Undo& operator=(const Undo&) = delete;
 
    private:
     Search& search_;
-    std::vector<Slot> slots_;
-    int kills_;
-    std::uint32_t last_;
-    std::size_t undone_;
+    Processes processes_;
+    std::size_t mark_;
   };
 
   const Scenario& scenario_;
   Words words_;
   Trees trees_;
   std::vector<std::pair<Place, Place>> roots_;  ///< of each process and its recovery
-  std::vector<Users> users_;
-  bool widened_ = false;
   std::unordered_set<Key, KeyHash> visited_;
   std::unordered_set<Key, KeyHash> checked_;  ///< ends
   Exploration result_;
 
   // The state.
-  std::vector<Slot> slots_;
-  std::vector<std::uint64_t> values_;
-  Key hash_;  ///< of the words that are not as at first
-  int kills_ = 0;
-  std::uint32_t last_ = 0;
+  std::unique_ptr<SharedMemory> memory_;
+  Processes now_;
   std::vector<Step> path_;
-  std::vector<Write> undone_;  ///< what the words held before each write
 };
 
 }  // namespace
-
-std::uint64_t Explored::Load(const Word& word) {
-  return memory != nullptr ? memory->Load(word) : word.load();
-}
-void Explored::Store(Word& word, std::uint64_t value) {
-  memory != nullptr ? memory->Store(word, value) : word.store(value);
-}
-bool Explored::CompareExchange(Word& word, std::uint64_t expected, std::uint64_t desired) {
-  return memory != nullptr ? memory->CompareExchange(word, expected, desired)
-                           : word.compare_exchange_strong(expected, desired);
-}
+}  // namespace explorer
 
 std::string Exploration::Summary() const {
   return std::to_string(states) + " states, " + std::to_string(steps) + " steps, " +
@@ -715,7 +306,7 @@ std::string Exploration::Summary() const {
 }
 
 Exploration Explore(const Scenario& scenario) {
-  return Search(scenario).Run();
+  return explorer::Search(scenario).Run();
 }
 
 }  // namespace rollgate::testing

@@ -1,12 +1,12 @@
 // Runs a few processes on shared words in every order there is: a model checker for code that
-// reaches memory through an Access.
+// accesses memory through an Access.
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -16,16 +16,35 @@ namespace rollgate::testing {
 struct Explored {
   using Word = std::atomic<std::uint64_t>;
 
-  static std::uint64_t Load(const Word& word);
-  static void Store(Word& word, std::uint64_t value);
-  static bool CompareExchange(Word& word, std::uint64_t expected, std::uint64_t desired);
+  static std::uint64_t Load(const Word& word, std::memory_order order = std::memory_order_acquire);
+  static void Store(Word& word, std::uint64_t value,
+                    std::memory_order order = std::memory_order_release);
+  static bool CompareExchange(Word& word, std::uint64_t expected, std::uint64_t desired,
+                              std::memory_order success = std::memory_order_acq_rel,
+                              std::memory_order failure = std::memory_order_acquire);
 };
 
-/// What a process tells at its end.
+/// What the others see of a process's accesses, and when.
+enum class MemoryModel {
+  /// Every access takes effect at once (sequential consistency). Orders make no difference.
+  kSequential,
+  /// Stores wait, in their order, before the others see them, as on x86 (TSO). Orders make no
+  /// difference: every load is an acquire, every store a release.
+  kStoreBuffers,
+  /// The C++ model as a machine of messages and views (strong release-acquire). A word keeps all
+  /// that was written to it, in one order for all. A load may return any write that is not older
+  /// than what the process is known to have seen of the word. An acquire load, or
+  /// compare-and-swap, also sees what the writer had seen at its release. Contains all that an
+  /// ARMv8 processor can do with code whose stores are all releases; see memory_orders_test.cc.
+  /// memory_order_seq_cst counts as acquire and release only.
+  kWeak,
+};
+
+/// The results that a process returns at its end.
 using Answer = std::vector<std::int64_t>;
 
-/// Code that touches shared words through Explored alone, and whose course depends on nothing but
-/// what it hears from there: it is run anew, from its start, any number of times.
+/// Code that accesses shared words through Explored alone, and whose course depends on nothing but
+/// what it reads there: it is run again, from its start, any number of times.
 using Code = std::function<Answer()>;
 
 struct Process {
@@ -41,14 +60,12 @@ struct Outcome {
 
 struct Scenario {
   std::vector<Process> processes;
-  /// Looks at memory, through Explored or not, when all have ended; tells what is wrong with it.
+  /// Looks at memory, through Explored or not, when all have ended; returns what is wrong with it.
   /// Whatever it does to memory through Explored is undone.
   std::function<std::string(const std::vector<Outcome>&)> check = {};
   /// How many kills there may be in one execution, each before any access or after the last.
   int kills = 0;
-  /// Whether stores wait, in their order, before the others see them, as on x86; without it every
-  /// access takes effect at once (sequential consistency).
-  bool store_buffers = false;
+  MemoryModel memory = MemoryModel::kSequential;
   /// Leaves out executions that differ in the order of independent accesses alone.
   bool reduce = true;
   /// More accesses than any process makes alone, or all make together.
@@ -58,20 +75,21 @@ struct Scenario {
 };
 
 struct Exploration {
-  std::string violation;    ///< what is wrong and the steps to it; empty if nothing is
-  std::size_t states = 0;   ///< in the last pass; only those in which there was a choice
-  std::size_t steps = 0;    ///< from one state to the next, in the last pass
-  std::size_t ends = 0;     ///< different ones
-  std::size_t longest = 0;  ///< steps of the longest execution
-  std::size_t passes = 0;   ///< until it was known which words are shared
-  std::size_t runs = 0;     ///< of processes
+  std::string violation;           ///< what is wrong and the steps to it; empty if nothing is
+  std::size_t states = 0;          ///< in the last pass; only those in which there was a choice
+  std::size_t steps = 0;           ///< from one state to the next, in the last pass
+  std::size_t ends = 0;            ///< different ones
+  std::size_t longest = 0;         ///< steps of the longest execution
+  std::size_t passes = 0;          ///< until it was known which words are shared
+  std::size_t runs = 0;            ///< of processes
+  std::size_t relaxed_stores = 0;  ///< and swaps, that are not releases
 
   bool ok() const { return violation.empty(); }
   std::string Summary() const;
 };
 
-/// Explores all executions from what the words hold now, which they hold again afterwards. That
-/// each process ends when it runs alone, whatever the others have left half done, is part of it.
+/// Explores all executions from what the words hold now, which they hold again afterwards. Each
+/// process must also end when it runs alone, whatever the others have left half done.
 Exploration Explore(const Scenario& scenario);
 
 }  // namespace rollgate::testing

@@ -149,7 +149,7 @@ TEST(Explorer, StoresWaitInBuffersOnlyIfAskedTo) {
   Scenario scenario{.processes = {Of("A", raise(0)), Of("B", raise(1))}};
   const std::vector<std::int64_t> neither{1, 1, 1, 0, -1, 1, 0, -1};
   EXPECT_EQ(EndsOf(scenario, words).count(neither), 0u);
-  scenario.store_buffers = true;
+  scenario.memory = MemoryModel::kStoreBuffers;
   EXPECT_EQ(EndsOf(scenario, words).count(neither), 1u);
 }
 
@@ -183,15 +183,21 @@ Code RandomProgram(std::span<Word> words, std::uint64_t seed) {
       Random random(state);
       Word& word = words[static_cast<std::size_t>(random.Between(0, 3))];
       const auto value = static_cast<std::uint64_t>(random.Between(1, 3));
+      const bool is_relaxed = random.Chance(30);
+      const auto order = [&](std::memory_order strong) {
+        return is_relaxed ? std::memory_order_relaxed : strong;
+      };
       switch (random.Between(0, 2)) {
         case 0:
-          heard.push_back(static_cast<std::int64_t>(Explored::Load(word)));
+          heard.push_back(
+              static_cast<std::int64_t>(Explored::Load(word, order(std::memory_order_acquire))));
           break;
         case 1:
-          Explored::Store(word, value);
+          Explored::Store(word, value, order(std::memory_order_release));
           break;
         default:
-          heard.push_back(Explored::CompareExchange(word, value - 1, value));
+          heard.push_back(Explored::CompareExchange(
+              word, value - 1, value, order(std::memory_order_acq_rel), std::memory_order_acquire));
       }
       state = state * 31 + static_cast<std::uint64_t>(heard.empty() ? 17 : heard.back() + 1);
     }
@@ -200,9 +206,11 @@ Code RandomProgram(std::span<Word> words, std::uint64_t seed) {
 }
 
 TEST(Explorer, LeavesOutNothingThatEndsDifferently) {
+  constexpr MemoryModel kModels[] = {MemoryModel::kSequential, MemoryModel::kStoreBuffers,
+                                     MemoryModel::kWeak};
   std::size_t all = 0;
   std::size_t reduced = 0;
-  for (std::uint64_t seed = 0; seed < 150; ++seed) {
+  for (std::uint64_t seed = 0; seed < 240; ++seed) {
     SCOPED_TRACE(seed);
     std::array<Word, 4> words{};
     Scenario scenario{.processes = {}};
@@ -213,7 +221,7 @@ TEST(Explorer, LeavesOutNothingThatEndsDifferently) {
                                       RandomProgram(words, seed * 100 + 50 + i)));
     }
     scenario.kills = processes == 2 ? static_cast<int>(seed % 2) : 0;
-    scenario.store_buffers = seed % 4 < 2;
+    scenario.memory = kModels[seed / 2 % 3];
     Exploration exploration;
     const auto ends = EndsOf(scenario, words, &exploration);
     reduced += exploration.states;

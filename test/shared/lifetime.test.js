@@ -15,7 +15,7 @@ const PRELUDE = `
   const { once } = require('node:events');
   const { Worker } = require('node:worker_threads');
   const RateLimiter = require('rollgate');
-  const { liveLimiters } = require('./lib/native');
+  const { liveLimiters } = require('./lib/native').loadAddon();
   ${ATTACHMENTS_OF}
   const tick = () => new Promise((resolve) => setImmediate(resolve));
   async function collect() {

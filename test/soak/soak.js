@@ -4,7 +4,7 @@
 const fs = require('node:fs');
 const { setTimeout: pause } = require('node:timers/promises');
 const { parseArgs } = require('node:util');
-const { liveLimiters } = require('../../lib/native');
+const { liveLimiters } = require('../../lib/native').loadAddon();
 const { Plateau } = require('./plateau');
 
 const PROGRESS_MS = 10_000;

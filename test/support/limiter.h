@@ -1,6 +1,7 @@
 // A store in memory with ids that are numbers and an answer that is ready to look at.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <optional>

@@ -14,7 +14,7 @@ const LOAD_IN = `
     const cache = new Map();
     function load(file) {
       if (cache.has(file)) return cache.get(file).exports;
-      const module = { exports: {} };
+      const module = { exports: {}, path: path.dirname(file) };
       cache.set(file, module);
       const outer = createRequire(file);
       const inner = (name) => {
@@ -22,8 +22,8 @@ const LOAD_IN = `
         const found = outer.resolve(name);
         return found.includes('node_modules') ? outer(name) : load(found);
       };
-      const source = '(function (module, exports, require, __dirname, process) {' + fs.readFileSync(file, 'utf8') + '})';
-      vm.runInContext(source, context, { filename: file })(module, module.exports, inner, path.dirname(file), process);
+      const source = '(function (module, exports, require, __filename, __dirname, process) {' + fs.readFileSync(file, 'utf8') + '})';
+      vm.runInContext(source, context, { filename: file })(module, module.exports, inner, file, path.dirname(file), process);
       return module.exports;
     }
     return load(path.resolve('lib/index.js'));

@@ -3,7 +3,7 @@
 
 const Redis = require('ioredis');
 const { ALGORITHMS } = require('../../lib/algorithms');
-const { SCRIPTS } = require('../../lib/redis/script');
+const SCRIPTS = require('../../lib/redis/scripts');
 const { startRedis } = require('./redis-server');
 
 const START_US = 1_700_000_000_000_001;

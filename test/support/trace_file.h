@@ -2,6 +2,7 @@
 // answered. Its format is told in test/conformance/traces/format.js.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <fstream>
 #include <sstream>

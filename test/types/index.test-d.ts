@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import express from 'express';
 import { expectAssignable, expectError, expectNotAssignable, expectType } from 'tsd';
 
-import RateLimiter = require('../../lib');
+import RateLimiter = require('../../lib/express-request');
 
 import {
   type Decision,
@@ -17,6 +17,7 @@ import {
   type RateLimitMiddleware,
   type RateLimitOptions,
   rateLimit,
+  setAddonPath,
   type Stats,
   type WaitOptions,
   type WindowState,
@@ -24,6 +25,13 @@ import {
 } from '../../lib';
 
 const limiter = new RateLimiter({ interval: 1000, maxInInterval: 10 });
+
+// The addon
+expectType<string>(RateLimiter.addonPath());
+expectType<void>(setAddonPath('/app/rollgate.node'));
+expectType<void>(setAddonPath(new URL('file:///app/rollgate.node')));
+expectError(setAddonPath());
+expectError(setAddonPath(5));
 
 // Construction
 expectType<RateLimiter>(limiter);
@@ -398,3 +406,17 @@ app.get('/', rateLimit(), (req, res) => {
   expectType<Date>(info.resetTime);
   res.end();
 });
+const byDefault = express().get('/', (req) => {
+  expectType<RateLimitInfo | undefined>(req.rateLimit);
+  // @ts-expect-error: undefined where no middleware counted the request
+  req.rateLimit.remaining;
+  expectError(req.quota);
+});
+app.use(byDefault);
+
+// undefined is the same as leaving an option out
+const nothing = { windowMs: undefined, limit: undefined, interval: undefined, redis: undefined };
+rateLimit({ limiter, limits: undefined, ...nothing });
+rateLimit({ rules: [{ path: '/', method: undefined, windowMs: undefined }], limit: undefined });
+expectError(rateLimit({ rules: [{ path: '/' }], limit: 5 }));
+expectError(rateLimit({ limiter, limit: 5 }));

@@ -69,9 +69,25 @@ expectError(RateLimiter({ redis: { client: 5 }, ...GOOD }));
 expectError(RateLimiter({ redis: { port: '6379' }, ...GOOD }));
 expectError(RateLimiter({ redis: url, onError: 'ignore', ...GOOD }));
 expectError(RateLimiter({ redis: url, namespace: 5, ...GOOD }));
-expectError(RateLimiter({ namespace: 'n', ...GOOD }));
-expectError(RateLimiter({ onError: 'allow', ...GOOD }));
+expectType<RateLimiter>(RateLimiter({ namespace: 'n', onError: 'allow', ...GOOD }));
 expectError(new RateLimiter.InMemoryRateLimiter({ redis: url, ...GOOD }));
+
+// Redis where there is one
+declare const maybe: { redis?: string | undefined; shared?: string | undefined };
+const either = RateLimiter({ redis: maybe.redis, namespace: 'n', onError: 'memory', ...GOOD });
+expectType<RateLimiter | AsyncRateLimiter>(either);
+expectType<RateLimiter | AsyncRateLimiter>(new RateLimiter({ client: maybe.redis, ...GOOD }));
+expectType<number | Promise<number>>(either('id'));
+expectType<Decision | Promise<Decision>>(either.attempt('id', { cost: 2 }));
+expectType<void>(either('id', (_error, timeLeft) => timeLeft));
+expectType<Promise<void>>(either.clear('id'));
+expectType<RateLimiter>(RateLimiter({ redis: undefined, client: undefined, ...GOOD }));
+expectType<AsyncRateLimiter>(RateLimiter({ redis: url, client: undefined, ...GOOD }));
+expectType<RateLimiter>(RateLimiter({ shared: maybe.shared, ...GOOD }));
+rateLimit({ redis: maybe.redis, namespace: 'n' });
+rateLimit({ limiter: either });
+expectError(RateLimiter({ redis: maybe.redis, shared: 's', ...GOOD }));
+expectError(RateLimiter({ redis: maybe.redis as string | number, ...GOOD }));
 
 // Calling it
 expectType<Promise<number>>(limiter());

@@ -35,3 +35,4 @@ expectError(new RollgateStore({ windowMs: 1000 }));
 expectError(new RollgateStore({ limiter, countBlocked: false }));
 expectError(new RollgateStore({ maxInInterval: '5' }));
 expectError(RollgateStore());
+new RollgateStore({ limiter, maxInInterval: undefined, redis: undefined });

@@ -1,0 +1,203 @@
+// Builds examples/bundling with each bundler and the packed package, moves the result to an empty folder and
+// runs it there on a real Redis: npm run bundlers [-- esbuild webpack rollup ncc sea next]
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { root } from './build.mjs';
+import { npmFolder } from './lib/npm-folder.mjs';
+
+const require = createRequire(import.meta.url);
+const { startRedis } = require('../test/support/redis-server');
+const { emptyFolder, packRollgate, removeFolders } = require('../test/support/tarball');
+
+const examples = join(root, 'examples/bundling');
+const MINUTE_MS = 60_000;
+const START_MS = 30_000;
+
+/** What each leaves, and the command that starts it there; `copied` if the addon is copied by hand. */
+const bundlers = {
+  esbuild: { output: 'dist/esbuild', command: ['node', 'app.js'], copied: true },
+  webpack: { output: 'dist/webpack', command: ['node', 'app.js'], copied: true },
+  rollup: { output: 'dist/rollup', command: ['node', 'app.mjs'], copied: true },
+  ncc: { output: 'dist/ncc', command: ['node', 'index.js'] },
+  sea: { output: 'dist/sea', command: ['./app'], copied: true },
+  next: { output: 'next/.next/standalone', command: ['node', 'next/server.js'], serves: '/limits' },
+};
+
+/** Runs a command in a process group of its own, which is killed when the time is over or `until` resolves. */
+async function run([program, ...args], { cwd, env, timeoutMs, until }) {
+  const file = program === 'node' ? process.execPath : program;
+  const child = spawn(file, args, { cwd, env: { ...process.env, ...env }, detached: true });
+  const output = { stdout: '', stderr: '' };
+  for (const name of Object.keys(output)) {
+    child[name].setEncoding('utf8').on('data', (text) => {
+      output[name] += text;
+    });
+  }
+  let isLate = false;
+  const end = () => {
+    try {
+      process.kill(-child.pid, 'SIGKILL');
+    } catch {} // it has ended
+  };
+  const timer = setTimeout(() => {
+    isLate = true;
+    end();
+  }, timeoutMs);
+  const closed = once(child, 'close');
+  const answer = until && (await Promise.race([until(), closed.then(() => undefined)]));
+  if (until) end();
+  const [code] = await closed;
+  clearTimeout(timer);
+  if (isLate) output.stderr += `\nkilled after ${timeoutMs / 1000} s`;
+  return { code, answer, ...output };
+}
+
+/** The folder with the bundlers, the examples and the package as npm installs it. */
+function prepare(tarball) {
+  const { rollgate: _, ...dependencies } = require(join(examples, 'package.json')).dependencies;
+  const { version } = require('node-gyp-build/package.json');
+  const folder = npmFolder('bundling', { ...dependencies, 'node-gyp-build': version });
+  for (const built of ['dist', 'next'])
+    rmSync(join(folder, built), { recursive: true, force: true });
+  cpSync(examples, folder, {
+    recursive: true,
+    filter: (path) => !/[/\\](node_modules|dist|\.next)$/.test(path),
+  });
+  const installed = join(folder, 'node_modules/rollgate');
+  rmSync(installed, { recursive: true, force: true });
+  mkdirSync(installed);
+  const args = ['tar', '-xzf', tarball, '-C', installed, '--strip-components=1'];
+  return { folder, installed, extract: () => run(args, { timeoutMs: MINUTE_MS }) };
+}
+
+/** Builds one and takes what it left to an empty folder. */
+async function buildWith(name, folder) {
+  const started = Date.now();
+  const { code, stdout, stderr } = await run(['npm', 'run', '--silent', name], {
+    cwd: folder,
+    env: { NEXT_TELEMETRY_DISABLED: '1' },
+    timeoutMs: 10 * MINUTE_MS,
+  });
+  if (code !== 0) throw new Error(`the build failed:\n${stdout}${stderr}`);
+  const moved = emptyFolder();
+  cpSync(join(folder, bundlers[name].output), moved, { recursive: true });
+  return { moved, seconds: (Date.now() - started) / 1000 };
+}
+
+async function freePort() {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address();
+  server.close();
+  return port;
+}
+
+async function askUntilItServes(url) {
+  for (;;) {
+    try {
+      return await (await fetch(url)).text();
+    } catch {
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+  }
+}
+
+/** What the program prints, or its server answers. */
+async function start(name, moved, env) {
+  const { command, serves } = bundlers[name];
+  const options = { cwd: moved, env, timeoutMs: START_MS };
+  if (!serves) return run(command, options);
+  const port = await freePort();
+  const result = await run(command, {
+    ...options,
+    env: { ...env, PORT: String(port), HOSTNAME: '127.0.0.1' },
+    until: () => askUntilItServes(`http://127.0.0.1:${port}${serves}`),
+  });
+  return { ...result, stdout: result.answer ?? '' };
+}
+
+function assertLimits({ stdout, stderr }) {
+  let waits;
+  try {
+    waits = JSON.parse(stdout);
+  } catch {
+    throw new Error(`it did not answer:\n${stdout}${stderr}`);
+  }
+  for (const store of ['memory', 'redis']) {
+    const [first, second] = waits[store];
+    if (first !== 0 || !(second > 0)) throw new Error(`${store}: waits are ${first} and ${second}`);
+  }
+}
+
+function assertSaysWhatToDo({ code, stderr }) {
+  const parts = ['ERR_ROLLGATE_ADDON', 'rollgate.node', 'ROLLGATE_ADDON', 'docs/bundling.md'];
+  const missing = parts.filter((part) => !stderr.includes(part));
+  if (code !== 0 && missing.length === 0) return;
+  throw new Error(
+    `without the addon it ended with ${code} and did not name ${missing}:\n${stderr}`,
+  );
+}
+
+async function check(name, moved, url) {
+  const env = { REDIS_URL: url, ROLLGATE_ADDON: '' };
+  assertLimits(await start(name, moved, env));
+  if (!bundlers[name].copied) return 'memory, Redis';
+  const elsewhere = join(emptyFolder(), 'other name.node');
+  renameSync(join(moved, 'rollgate.node'), elsewhere);
+  assertSaysWhatToDo(await start(name, moved, env));
+  assertLimits(await start(name, moved, { ...env, ROLLGATE_ADDON: elsewhere }));
+  return 'memory, Redis; ROLLGATE_ADDON; message without the addon';
+}
+
+async function main() {
+  const names = process.argv.length > 2 ? process.argv.slice(2) : Object.keys(bundlers);
+  const unknown = names.filter((name) => !(name in bundlers));
+  if (unknown.length > 0) throw new Error(`${unknown} is none of ${Object.keys(bundlers)}`);
+  const server = await startRedis();
+  const { file } = await packRollgate({ prebuilt: true });
+  const { folder, installed, extract } = prepare(file);
+  await extract();
+  const results = {};
+  for (const name of names) {
+    console.log(`${name}: building`);
+    results[name] = await buildWith(name, folder).catch(({ message }) => ({ failed: message }));
+  }
+  rmSync(installed, { recursive: true }); // no bundle may read it
+  const lines = [];
+  for (const [name, { moved, seconds, failed }] of Object.entries(results)) {
+    const version = versionOf(name, folder);
+    try {
+      if (failed) throw new Error(failed);
+      const found = await check(name, moved, server.url);
+      lines.push(
+        `passed  ${name.padEnd(8)} ${version.padEnd(8)} ${seconds.toFixed(1)} s  ${found}`,
+      );
+    } catch (error) {
+      lines.push(`FAILED  ${name.padEnd(8)} ${version.padEnd(8)} ${error.message}`);
+      process.exitCode = 1;
+    }
+  }
+  await server.stop();
+  const failures = lines.filter((line) => line.startsWith('FAILED')).length;
+  console.log(`\n${lines.join('\n')}\n${lines.length - failures} passed, ${failures} failed`);
+}
+
+function versionOf(name, folder) {
+  if (name === 'sea') return process.versions.node;
+  const places = [name, `@vercel/${name}`].map((one) => join(folder, 'node_modules', one));
+  const place = places.find((one) => existsSync(one));
+  return JSON.parse(readFileSync(join(place, 'package.json'), 'utf8')).version;
+}
+
+try {
+  await main();
+} catch (error) {
+  console.error(`bundlers: ${error.message}`);
+  process.exitCode = 1;
+} finally {
+  removeFolders();
+}

@@ -1,0 +1,51 @@
+// Fails when a header does not compile alone, with g++ or clang, or takes its integer types from another one.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import os from 'node:os';
+import { join } from 'node:path';
+import { findNodeHeaders, root } from './build.mjs';
+import { filesBelow } from './lib/files.mjs';
+
+const COMPILERS = ['g++', 'clang++'];
+
+/** Older standard libraries include these headers everywhere, newer ones do not. */
+const DIRECT_INCLUDES = [
+  { header: '<cstdint>', use: /\bstd::u?int(_fast|_least)?(8|16|32|64|max|ptr)_t\b/ },
+  { header: '<cstddef>', use: /\bstd::(size_t|ptrdiff_t|byte|max_align_t)\b/ },
+];
+
+const headers = filesBelow('src', /\.h$/);
+const findings = [];
+
+for (const path of [...headers, ...filesBelow('test', /\.h$/)]) {
+  const text = readFileSync(join(root, path), 'utf8');
+  for (const { header, use } of DIRECT_INCLUDES) {
+    const [name] = use.exec(text) ?? [];
+    if (name && !text.includes(`#include ${header}`)) {
+      findings.push(`${path}: uses ${name} and does not include ${header}`);
+    }
+  }
+}
+
+async function compileAlone(compiler, path) {
+  const flags = ['-std=c++20', '-fsyntax-only', '-Wall', '-Wextra', '-Wpedantic', '-Werror'];
+  const folders = ['-Isrc', '-isystem', findNodeHeaders()];
+  const args = [...flags, ...folders, '-include', path, '-x', 'c++', '/dev/null'];
+  const child = spawn(compiler, args, { cwd: root, stdio: ['ignore', 'ignore', 'pipe'] });
+  let output = '';
+  child.stderr.setEncoding('utf8').on('data', (text) => {
+    output += text;
+  });
+  const [code] = await once(child, 'close');
+  if (code !== 0) findings.push(`${path}: does not compile alone with ${compiler}:\n${output}`);
+}
+
+const waiting = COMPILERS.flatMap((compiler) => headers.map((path) => [compiler, path]));
+async function compileNext() {
+  for (let next = waiting.pop(); next; next = waiting.pop()) await compileAlone(...next);
+}
+await Promise.all(os.cpus().map(compileNext));
+
+for (const finding of findings) console.error(finding);
+process.exitCode = findings.length ? 1 : 0;

@@ -1,0 +1,69 @@
+// Writes lib/redis/scripts.js, the Redis scripts as a JavaScript module, from src/redis/scripts:
+//   node scripts/embed-scripts.mjs
+import { createHash } from 'node:crypto';
+import { readFileSync, realpathSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { root } from './build.mjs';
+
+export const { ALGORITHMS } = createRequire(import.meta.url)('../lib/algorithms');
+
+const target = join(root, 'lib/redis/scripts.js');
+const command = 'node scripts/embed-scripts.mjs';
+
+/** The first line of a file that holds the parts of a script, and where the parts go in the frame. */
+const IN_FRAME = '-- In frame.lua:';
+const PART = /^-- PART: (.*)\n/m;
+const PLACE = /^ *-- PLACE: (.*)\n/gm;
+
+const STRING_OR_COMMENT = /'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|--.*/g;
+
+const read = (name) => readFileSync(join(root, `src/redis/scripts/${name}.lua`), 'utf8');
+
+/** The whole script of an algorithm, with its comments. */
+export function assembledScript(algorithm) {
+  const own = read(algorithm.replaceAll('-', '_'));
+  if (!own.startsWith(IN_FRAME)) return own;
+  const [first, ...named] = own.split(PART); // a name before each part
+  const parts = { FIRST: first };
+  for (let i = 0; i < named.length; i += 2) parts[named[i]] = named[i + 1];
+  return read('frame').replace(PLACE, (_, place) => parts[place]);
+}
+
+/** The same code without comments, indentation and empty lines. */
+export function stripLua(source) {
+  if (/\[=*\[|\\$/m.test(source)) {
+    throw new Error('long brackets and strings over several lines are not supported in scripts');
+  }
+  const code = source.replace(STRING_OR_COMMENT, (found) => (found.startsWith('--') ? '' : found));
+  const lines = code.split('\n').map((line) => line.trim());
+  return `${lines.filter(Boolean).join('\n')}\n`;
+}
+
+function moduleSource() {
+  const entries = ALGORITHMS.map((algorithm) => {
+    const source = stripLua(assembledScript(algorithm));
+    const sha1 = createHash('sha1').update(source).digest('hex');
+    return `  ${JSON.stringify(algorithm)}: {\n    sha1: '${sha1}',\n    source:\n      ${JSON.stringify(source)},\n  },\n`;
+  });
+  return (
+    `// The Redis scripts by algorithm. Generated from src/redis/scripts by '${command}'; do not edit.\n` +
+    `'use strict';\n\nmodule.exports = {\n${entries.join('')}};\n`
+  );
+}
+
+/** Whether lib/redis/scripts.js is what the Lua sources say; if not, prints what to run. */
+export function scriptsAreCurrent() {
+  if (readFileSync(target, 'utf8') === moduleSource()) return true;
+  console.error(`lib/redis/scripts.js differs from src/redis/scripts: run '${command}'`);
+  return false;
+}
+
+export function embedScripts() {
+  writeFileSync(target, moduleSource());
+}
+
+if (process.argv[1] && realpathSync(process.argv[1]) === fileURLToPath(import.meta.url)) {
+  embedScripts();
+}

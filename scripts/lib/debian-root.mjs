@@ -1,0 +1,195 @@
+// Debian systems in folders: made with debootstrap, entered with chroot in namespaces of their own.
+import { spawn, spawnSync } from 'node:child_process';
+import {
+  chownSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { dirname, join } from 'node:path';
+import { root as project } from '../build.mjs';
+import { cacheFolder, npm } from './npm-folder.mjs';
+
+/** The plain user of each system. */
+export const USER = { name: 'tester', uid: 1000, home: '/home/tester' };
+
+const systems = join(cacheFolder, 'systems');
+const APT_SETTINGS = '/etc/apt/apt.conf.d';
+
+function must(command, args, options = {}) {
+  const { error, status, stdout, stderr } = spawnSync(command, args, {
+    encoding: 'utf8',
+    maxBuffer: 2 ** 28,
+    ...options,
+  });
+  if (error || status !== 0) {
+    const output = `${stdout ?? ''}${stderr ?? ''}`.split('\n').slice(-20).join('\n');
+    throw new Error(
+      `${command} ${args[0]}: ${error?.message ?? `ended with ${status}\n${output}`}`,
+    );
+  }
+  return stdout;
+}
+
+/** Where this machine has Debian's packages from. */
+function mirror() {
+  const targets = must('apt-get', [
+    'indextargets',
+    '--format',
+    '$(ORIGIN) $(REPO_URI) $(CREATED_BY)',
+  ]);
+  const uri = /^Debian (\S+) Packages$/m.exec(targets)?.[1];
+  if (!uri) throw new Error('this machine has no Debian mirror in its apt sources');
+  return uri;
+}
+
+/** What a system needs of this machine to reach the same registries: apt's and npm's settings, certificates. */
+function copyNetworkSettings(folder) {
+  for (const name of readdirSync(APT_SETTINGS)) {
+    const text = readFileSync(join(APT_SETTINGS, name), 'utf8');
+    if (/^Acquire::/m.test(text)) writeFileSync(join(folder, APT_SETTINGS, name), text);
+  }
+  const files = ['/etc/resolv.conf', '/etc/hosts', process.env.NODE_EXTRA_CA_CERTS];
+  for (const file of files.filter((name) => name && existsSync(name))) {
+    mkdirSync(join(folder, dirname(file)), { recursive: true });
+    writeFileSync(join(folder, file), readFileSync(file));
+  }
+}
+
+/** Makes a base once: `make` fills the folder, which counts as made when it has its name. */
+function makeOnce(name, make) {
+  const base = join(systems, name);
+  if (existsSync(base)) return base;
+  const unfinished = `${base}.unfinished`;
+  rmSync(unfinished, { recursive: true, force: true });
+  mkdirSync(systems, { recursive: true });
+  make(unfinished);
+  renameSync(unfinished, base);
+  return base;
+}
+
+const copySystem = (from, to) => must('cp', ['-a', '--reflink=auto', from, to]);
+
+/** A minimal system with a plain user. */
+function minimalBase(suite) {
+  return makeOnce(suite, (folder) => {
+    const script = `/usr/share/debootstrap/scripts/${suite}`;
+    const scripts = existsSync(script) ? [] : ['/usr/share/debootstrap/scripts/sid'];
+    const include = '--include=ca-certificates';
+    must('debootstrap', ['--variant=minbase', include, suite, folder, mirror(), ...scripts]);
+    copyNetworkSettings(folder);
+    must('chroot', [folder, 'useradd', '--create-home', '--uid', String(USER.uid), USER.name]);
+    mkdirSync(join(folder, 'root/rollgate'));
+  });
+}
+
+/** The same with Debian's own Node and npm. */
+function nodeBase(suite) {
+  return makeOnce(`${suite}-node`, (folder) => {
+    copySystem(minimalBase(suite), folder);
+    const install = 'apt-get install -y --no-install-recommends nodejs npm';
+    const system = { folder, home: '/root', user: 'root' };
+    const { status, output } = runIn(system, `apt-get update && ${install}`, { minutes: 20 });
+    if (status !== 0) throw new Error(`${install} ended with ${status}:\n${output}`);
+  });
+}
+
+/** The files of this checkout as they are now, ignored ones left out. */
+function copyProject(folder) {
+  mkdirSync(folder, { recursive: true });
+  const list = must('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
+    cwd: project,
+  });
+  const files = list.split('\0').filter((name) => name && existsSync(join(project, name)));
+  for (const name of new Set(files)) cpSync(join(project, name), join(folder, name));
+}
+
+/** A node_modules-free Node as nodejs.org ships it, from npm's packages: /opt/node. */
+function copyNode(folder, { node, npmPackage }) {
+  const target = join(folder, 'opt/node');
+  mkdirSync(join(target, 'lib/node_modules'), { recursive: true });
+  for (const name of ['bin', 'include']) {
+    cpSync(join(node, name), join(target, name), { recursive: true });
+  }
+  cpSync(npmPackage, join(target, 'lib/node_modules/npm'), { recursive: true });
+  symlinkSync('../lib/node_modules/npm/bin/npm-cli.js', join(target, 'bin/npm'));
+}
+
+/**
+ * A new system in a folder, with this checkout in it.
+ *
+ * @param {string} suite Debian's name of the release
+ * @param {{ node: string, npmPackage: string } | undefined} packages folders of npm's packages
+ *   node-linux-* and npm; Debian's own Node and npm if undefined
+ * @param {'root' | 'user'} user
+ */
+export function makeSystem(suite, packages, user) {
+  const folder = join(systems, 'running');
+  removeSystem(folder);
+  copySystem(packages ? minimalBase(suite) : nodeBase(suite), folder);
+  const home = user === 'root' ? '/root' : USER.home;
+  if (packages) copyNode(folder, packages);
+  copyProject(join(folder, home, 'rollgate'));
+  if (user !== 'root') must('chroot', [folder, 'chown', '-R', `${USER.name}:`, home]);
+  return { folder, home, user };
+}
+
+export function removeSystem(folder) {
+  rmSync(folder, { recursive: true, force: true });
+}
+
+/** The command that runs a shell command in a system; all its processes end with it. */
+function enter({ folder, home, user }, command, { as = user, env = {} } = {}) {
+  const archives = join(systems, 'apt');
+  const npmCache = join(systems, `npm-${as}`);
+  for (const name of [archives, npmCache]) mkdirSync(name, { recursive: true });
+  if (as !== 'root') chownSync(npmCache, USER.uid, USER.uid);
+  const mounts = [
+    'mount -t proc proc "$0/proc"',
+    'mkdir -p "$0/dev/shm" "$0/var/cache/npm"',
+    'mount -t tmpfs -o size=64m,mode=1777 tmpfs "$0/dev/shm"', // as in a container
+    `mount --bind "${archives}" "$0/var/cache/apt/archives"`,
+    `mount --bind "${npmCache}" "$0/var/cache/npm"`,
+    'exec chroot $1 "$0" /bin/sh -c "$2"',
+  ];
+  const names = {
+    HOME: home,
+    PATH: '/opt/node/bin:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin',
+    LC_ALL: 'C.UTF-8',
+    NODE_EXTRA_CA_CERTS: process.env.NODE_EXTRA_CA_CERTS ?? '',
+    npm_config_registry: npm(['config', 'get', 'registry']).trim(),
+    npm_config_cache: '/var/cache/npm',
+    npm_config_update_notifier: 'false',
+    ...env,
+  };
+  const namespaces = ['--mount', '--pid', '--fork', '--kill-child', '--propagation', 'private'];
+  const userspec = as === 'root' ? '--userspec=0:0' : `--userspec=${USER.name}:${USER.name}`;
+  const inside = `cd "$HOME/rollgate" && ${command}`;
+  const args = [...namespaces, 'sh', '-ec', mounts.join('\n'), folder, userspec, inside];
+  return { command: 'unshare', args, env: names };
+}
+
+/** Runs a shell command in the project's folder of a system; never throws. */
+export function runIn(system, text, { minutes = 10, ...options } = {}) {
+  const { command, args, env } = enter(system, text, options);
+  const { status, signal, stdout, stderr, error } = spawnSync(command, args, {
+    encoding: 'utf8',
+    env,
+    maxBuffer: 2 ** 28,
+    timeout: minutes * 60_000,
+    killSignal: 'SIGKILL',
+  });
+  return { status, signal: signal ?? undefined, output: `${stdout}${stderr}`, error };
+}
+
+/** Starts a shell command in a system, which ends with the returned process. */
+export function startIn(system, text, options) {
+  const { command, args, env } = enter(system, text, options);
+  return spawn(command, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
+}

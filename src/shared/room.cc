@@ -1,0 +1,83 @@
+// Compares the size of a region with what the file system and the container have left.
+#include "shared/room.h"
+
+#include <sys/resource.h>
+#include <sys/statvfs.h>
+#include <sys/vfs.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "shared/memory_limit.h"
+#include "shared/shared_error.h"
+
+namespace rollgate::shared {
+namespace {
+
+/// From statfs(2). Files of other file systems count as page cache, which the system can drop.
+bool IsInMemory(const File& file) {
+  constexpr std::uint32_t kTmpfs = 0x01021994;
+  constexpr std::uint32_t kRamfs = 0x858458f6;
+  struct statfs status = {};
+  if (::fstatfs(file.descriptor(), &status) != 0) return false;
+  const auto type = static_cast<std::uint32_t>(status.f_type);
+  return type == kTmpfs || type == kRamfs;
+}
+
+/// The two leading digits: what is left changes all the time.
+std::uint64_t About(std::uint64_t number) {
+  std::uint64_t unit = 1;
+  while (number / unit >= 100) unit *= 10;
+  return number / unit * unit;
+}
+
+/// What a user can do about it.
+std::string Advice(const RegionOptions& options, std::uint64_t left) {
+  const std::uint64_t keys = About(Geometry::KeysIn(left, options.record_words));
+  std::string advice = keys == 0 ? "; not even one id fits"
+                                 : "; lower maxKeys from " + std::to_string(options.max_keys) +
+                                       " to about " + std::to_string(keys);
+  if (options.has_log) {
+    advice +=
+        keys == 0 ? ": lower maxInInterval, or take another algorithm" : ", or lower maxInInterval";
+  }
+  return advice;
+}
+
+}  // namespace
+
+void RequireRoom(const File& file, const std::string& path, const RegionOptions& options,
+                 const Geometry& geometry) {
+  const auto require = [&](std::uint64_t left, const std::string& where) {
+    if (geometry.bytes() <= left) return;
+    throw SharedError(SharedError::Kind::kSystem,
+                      "the shared limiter '" + options.name + "' needs " +
+                          std::to_string(geometry.bytes()) + " bytes for " + path + ", but " +
+                          std::to_string(left) + " bytes are left " + where +
+                          Advice(options, left));
+  };
+  // Beyond this limit the system would end the process.
+  struct rlimit limit = {};
+  if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
+    require(limit.rlim_cur, "for a file of this process (ulimit -f)");
+  }
+  struct statvfs space = {};
+  // Some systems do not say how large they are.
+  if (::fstatvfs(file.descriptor(), &space) == 0 && space.f_blocks != 0) {
+    require(std::uint64_t{space.f_bavail} * space.f_frsize,
+            "in the file system of " + options.directory);
+  }
+  if (!IsInMemory(file)) return;
+  const std::optional<MemoryLimit> memory = TightestMemoryLimit(options.system_root);
+  if (!memory) return;
+  // A container that is filled to its limit is one whose processes are killed by their next
+  // allocation; the kernel's own pages for the file count as well.
+  const std::uint64_t kept = memory->bytes / 16;
+  require(memory->left - std::min(memory->left, kept),
+          "within the container's memory limit of " + std::to_string(memory->bytes) + " bytes (" +
+              memory->file + "), of which a sixteenth is kept free");
+}
+
+}  // namespace rollgate::shared

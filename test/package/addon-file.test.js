@@ -1,0 +1,211 @@
+// Which file is loaded as the addon, and what is said where none can be.
+'use strict';
+
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+const { pathToFileURL } = require('node:url');
+const { askProgram } = require('../support/run-program');
+
+const ROOT = path.join(__dirname, '../..');
+const ADDON = require('../..').addonPath();
+const LIMITS = '{ interval: 60_000, maxInInterval: 1 }';
+
+/** e_machine of arm64 and x64, in the header of an ELF file. */
+const OTHER_MACHINE = process.arch === 'arm64' ? 62 : 183;
+const OTHER_ARCH = process.arch === 'arm64' ? 'x64' : 'arm64';
+
+const onLinux = process.platform === 'linux' ? test : test.skip;
+
+let folder;
+
+beforeAll(() => {
+  folder = fs.mkdtempSync(path.join(fs.realpathSync(os.tmpdir()), 'rollgate addons-'));
+});
+
+afterAll(() => {
+  fs.rmSync(folder, { recursive: true });
+});
+
+function fileWith(name, bytes) {
+  const file = path.join(folder, name);
+  fs.writeFileSync(file, bytes);
+  return file;
+}
+
+/** What constructing a limiter throws with each of these files, in one process that must survive them. */
+function errorsOf(files) {
+  return askProgram(`
+    const { RateLimiter, setAddonPath } = require('rollgate');
+    const errors = ${JSON.stringify(files)}.map((file) => {
+      setAddonPath(file);
+      try { RateLimiter(${LIMITS}); } catch ({ code, message }) { return { code, message }; }
+    });
+    console.log(JSON.stringify(errors));
+  `);
+}
+
+/** The first addon of another package among the development dependencies. */
+function foreignAddon() {
+  const modules = path.join(ROOT, 'node_modules');
+  const names = fs.readdirSync(path.join(modules, '@unrs'));
+  const binding = names.find((name) => name.startsWith('resolver-binding-'));
+  return require.resolve(path.join(modules, '@unrs', binding));
+}
+
+/** An installed package with lib alone, and the program of an application beside it. */
+function installedWithoutAddon(name) {
+  const app = path.join(folder, name);
+  const rollgate = path.join(app, 'node_modules/rollgate');
+  for (const part of ['lib', 'package.json', 'scripts/install.mjs']) {
+    fs.cpSync(path.join(ROOT, part), path.join(rollgate, part), { recursive: true });
+  }
+  const dependency = 'node_modules/node-gyp-build';
+  fs.cpSync(path.join(ROOT, dependency), path.join(app, dependency), { recursive: true });
+  const main = path.join(app, 'main.js');
+  fs.writeFileSync(
+    main,
+    `try { console.log(JSON.stringify({ wait: require('rollgate')(${LIMITS})('a') })); }
+     catch ({ code, message }) { console.log(JSON.stringify({ code, message })); }`,
+  );
+  const start = (env = {}) =>
+    askProgram(
+      `const { execFileSync } = require('node:child_process');
+       process.stdout.write(execFileSync(process.execPath, [${JSON.stringify(main)}]));`,
+      { env: { ROLLGATE_ADDON: '', ROLLGATE_PREBUILD: '', ...env } },
+    );
+  return { app, rollgate, start };
+}
+
+describe('a file that is not rollgate.node', () => {
+  test('is named with the reason: missing, a folder, text, the addon of others', async () => {
+    const files = [
+      [path.join(folder, 'none.node'), 'does not exist'],
+      [folder, 'is not a file'],
+      [fileWith('text.node', 'text'), process.platform === 'linux' ? 'file too short' : ''],
+      [foreignAddon(), "is an addon, but not rollgate's"],
+    ];
+    const errors = await errorsOf(files.map(([file]) => file));
+    for (const [i, [file, reason]] of files.entries()) {
+      expect(errors[i].code).toBe('ERR_ROLLGATE_ADDON');
+      expect(errors[i].message).toContain(`- ${file} (setAddonPath): ${reason}`);
+      expect(errors[i].message).toContain('Correct the path that setAddonPath gets.');
+    }
+  });
+
+  onLinux('does not end the process by SIGBUS where it is truncated', async () => {
+    const whole = fs.readFileSync(ADDON);
+    const sizes = [0, 10, 64, 5000, whole.length >> 3, whole.length >> 1, whole.length - 1];
+    const files = sizes.map((size) => fileWith(`${size}.node`, whole.subarray(0, size)));
+    const errors = await errorsOf(files);
+    for (const [i, size] of sizes.entries()) {
+      const reason =
+        size < 64 ? 'file too short' : `is truncated: ${size} of ${whole.length} bytes`;
+      expect(errors[i].code).toBe('ERR_ROLLGATE_ADDON');
+      expect(errors[i].message).toContain(`- ${files[i]} (setAddonPath): ${reason}`);
+    }
+  });
+
+  onLinux('is said to be of another processor, not to be missing', async () => {
+    const bytes = fs.readFileSync(ADDON);
+    bytes.writeUInt16LE(OTHER_MACHINE, 18);
+    const [error] = await errorsOf([fileWith('other.node', bytes)]);
+    expect(error.code).toBe('ERR_ROLLGATE_ADDON');
+    expect(error.message).toContain(`is built for ${OTHER_ARCH}, not for ${process.arch}`);
+    expect(error.message).not.toContain('No such file');
+  });
+});
+
+describe('the search', () => {
+  test('is not made before the first limiter', async () => {
+    const env = { ROLLGATE_ADDON: path.join(folder, 'none.node') };
+    const found = await askProgram(
+      `
+      const { RateLimiter, rateLimit } = require('rollgate');
+      const errors = [() => RateLimiter(${LIMITS}), () => rateLimit({ limit: 1 })].map((call) => {
+        try { call(); } catch ({ code, message }) { return [code, message]; }
+      });
+      console.log(JSON.stringify(errors));
+    `,
+      { env },
+    );
+    for (const [code, message] of found) {
+      expect(code).toBe('ERR_ROLLGATE_ADDON');
+      expect(message).toContain(`- ${env.ROLLGATE_ADDON} (ROLLGATE_ADDON): does not exist`);
+      expect(message).toContain('Correct or remove the environment variable ROLLGATE_ADDON.');
+    }
+  });
+
+  test('takes ROLLGATE_ADDON, relative to the current folder, and setAddonPath before that', async () => {
+    const copy = fileWith('copy.node', fs.readFileSync(ADDON));
+    const program = (set) => `
+      const { RateLimiter, addonPath, setAddonPath } = require('rollgate');
+      ${set}
+      console.log(JSON.stringify([addonPath(), RateLimiter(${LIMITS})('a'), addonPath()]));
+    `;
+    const env = { ROLLGATE_ADDON: path.relative(ROOT, copy) };
+    expect(await askProgram(program(''), { env })).toEqual([copy, 0, copy]);
+    for (const chosen of [ADDON, pathToFileURL(ADDON).href]) {
+      const set = `setAddonPath(${JSON.stringify(chosen)});`;
+      expect(await askProgram(program(set), { env })).toEqual([ADDON, 0, ADDON]);
+    }
+  });
+
+  test('goes from the package to the folder of the running script', async () => {
+    const { app, start } = installedWithoutAddon('beside');
+    fs.copyFileSync(ADDON, path.join(app, 'rollgate.node'));
+    expect(await start()).toEqual({ wait: 0 });
+  });
+});
+
+describe('an installed package', () => {
+  test('with a binary of another platform alone says what it has and what builds one', async () => {
+    const { app, rollgate, start } = installedWithoutAddon('foreign');
+    const binary = 'prebuilds/sunos-mips/rollgate.node';
+    fs.cpSync(ADDON, path.join(rollgate, binary));
+    const { code, message } = await start();
+    expect(code).toBe('ERR_ROLLGATE_ADDON');
+    expect(message.split('\n')).toEqual([
+      expect.stringContaining(`${process.platform}-${process.arch}, Node ${process.versions.node}`),
+      expect.stringMatching(`^- ${rollgate}: No native build was found.*; there are ${binary}$`),
+      `- ${path.join(app, 'rollgate.node')}: does not exist`,
+      expect.stringContaining(`Run 'node ${path.join(rollgate, 'scripts/install.mjs')}'`),
+    ]);
+  });
+
+  test('without any binary says so', async () => {
+    const { start } = installedWithoutAddon('empty');
+    expect((await start()).message).toContain('; there are no prebuilds');
+  });
+
+  test('names a wrong ROLLGATE_PREBUILD', async () => {
+    const { start } = installedWithoutAddon('prebuild');
+    const ROLLGATE_PREBUILD = path.join(folder, 'no folder');
+    const { code, message } = await start({ ROLLGATE_PREBUILD });
+    expect(code).toBe('ERR_ROLLGATE_ADDON');
+    expect(message).toContain(`- ${ROLLGATE_PREBUILD} (ROLLGATE_PREBUILD): does not exist`);
+    expect(message).toContain('Correct or remove the environment variable ROLLGATE_PREBUILD.');
+  });
+});
+
+describe('setAddonPath', () => {
+  const { RateLimiter, addonPath, setAddonPath } = require('../..');
+
+  test.each([undefined, null, '', 5, {}])('refuses what is no path: %p', (value) => {
+    expect(() => setAddonPath(value)).toThrow(
+      expect.objectContaining({ name: 'TypeError', code: 'ERR_ROLLGATE_OPTION' }),
+    );
+  });
+
+  test('refuses another file once one is loaded, and goes on with that', () => {
+    const limiter = RateLimiter({ interval: 60_000, maxInInterval: 1 });
+    expect(() => setAddonPath(path.join(folder, 'none.node'))).toThrow(
+      expect.objectContaining({
+        code: 'ERR_ROLLGATE_ADDON',
+        message: expect.stringContaining(ADDON),
+      }),
+    );
+    setAddonPath(ADDON);
+    expect([addonPath(), limiter('a')]).toEqual([ADDON, 0]);
+  });
+});

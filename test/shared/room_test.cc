@@ -1,0 +1,129 @@
+// A region is made only where there is room for it, and otherwise the error says what would fit.
+#include "shared/room.h"
+
+#include <gtest/gtest.h>
+#include <sys/vfs.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "shared/fake_system.h"
+#include "shared/regions.h"
+
+namespace rollgate::shared {
+namespace {
+
+using testing::ExpectError;
+using testing::FakeSystem;
+using Kind = SharedError::Kind;
+
+class SharedRegionInRoom : public testing::RegionTest {
+ protected:
+  static constexpr std::uint64_t kLimit = 16 << 20;
+  /// A sixteenth of the limit is kept free.
+  static constexpr std::uint64_t kRoom = kLimit - kLimit / 16;
+
+  /// A container in which so many bytes of kLimit are used.
+  void Use(std::uint64_t bytes) {
+    system_.Write("/proc/self/cgroup", "0::/\n");
+    system_.Write("/proc/self/mountinfo", "29 23 0:26 / /sys/fs/cgroup rw - cgroup2 none rw\n");
+    system_.Write("/sys/fs/cgroup/memory.max", std::to_string(kLimit) + "\n");
+    system_.Write("/sys/fs/cgroup/memory.current", std::to_string(bytes) + "\n");
+  }
+
+  RegionOptions InContainer(std::uint64_t max_keys) const {
+    RegionOptions options = Options(max_keys);
+    options.system_root = system_.root();
+    return options;
+  }
+
+  const FakeSystem system_;
+};
+INSTANTIATE_TEST_SUITE_P(Directories, SharedRegionInRoom, ::testing::Values("/dev/shm"),
+                         [](const auto&) { return "Memory"; });
+
+std::uint64_t BytesFor(std::uint64_t max_keys, std::uint64_t record_words) {
+  return Geometry(Geometry::BucketsFor(max_keys), record_words).bytes();
+}
+
+TEST(SharedRegionGeometry, KnowsHowManyIdsFit) {
+  for (const std::uint64_t record_words : {8, 12, 64, 512, 4096}) {
+    SCOPED_TRACE(record_words);
+    const std::uint64_t least = BytesFor(1, record_words);
+    EXPECT_EQ(Geometry::KeysIn(0, record_words), 0u);
+    EXPECT_EQ(Geometry::KeysIn(least - 1, record_words), 0u);
+    EXPECT_EQ(Geometry::KeysIn(least, record_words), kSlotsPerBucket);
+    for (std::uint64_t bytes = least; bytes < least + (1 << 30); bytes += bytes / 3) {
+      const std::uint64_t keys = Geometry::KeysIn(bytes, record_words);
+      EXPECT_LE(BytesFor(keys, record_words), bytes);
+      EXPECT_GT(BytesFor(keys + keys / 100 + kSlotsPerBucket, record_words), bytes);
+    }
+  }
+}
+
+TEST_P(SharedRegionInRoom, IsRefusedBeyondTheContainersLimitAndNothingIsLeft) {
+  Use(kLimit / 2);
+  const std::uint64_t left = kRoom - kLimit / 2;
+  const std::uint64_t keys = 74'000;  // about Geometry::KeysIn(left, kRecordWords)
+  ExpectError(Kind::kSystem,
+              {"'api' needs " + std::to_string(BytesFor(200'000, kRecordWords)) + " bytes", path_,
+               std::to_string(left) + " bytes are left",
+               "the container's memory limit of " + std::to_string(kLimit),
+               system_.root() + "/sys/fs/cgroup/memory.max", "a sixteenth is kept free",
+               "lower maxKeys from 200000 to about " + std::to_string(keys)},
+              [&] { Region::Attach(InContainer(200'000)); });
+  EXPECT_TRUE(Names().empty());
+  EXPECT_EQ(Region::Attach(InContainer(keys)).header().max_keys, keys) << "as the message says";
+  EXPECT_GT(BytesFor(keys + 2000, kRecordWords), left) << "and hardly more would fit";
+}
+
+TEST_P(SharedRegionInRoom, FitsExactlyIntoWhatIsLeft) {
+  const std::uint64_t needed = BytesFor(1000, kRecordWords);
+  Use(kRoom - needed + 1);
+  ExpectError(Kind::kSystem, {"needs " + std::to_string(needed), std::to_string(needed - 1)},
+              [&] { Region::Attach(InContainer(1000)); });
+  Use(kRoom - needed);
+  EXPECT_EQ(Region::Attach(InContainer(1000)).header().max_keys, 1000u);
+}
+
+TEST_P(SharedRegionInRoom, NamesMaxInIntervalWhereLogsAreKept) {
+  Use(0);
+  RegionOptions options = InContainer(50'000);
+  options.record_words = 512;
+  ExpectError(Kind::kSystem, {"lower maxKeys from 50000 to about 2000"},
+              [&] { Region::Attach(options); });
+  options.has_log = true;
+  ExpectError(Kind::kSystem, {"to about 2000, or lower maxInInterval"},
+              [&] { Region::Attach(options); });
+  options.record_words = 4096;
+  ExpectError(Kind::kSystem,
+              {"not even one id fits: lower maxInInterval, or take another algorithm"},
+              [&] { Region::Attach(options); });
+}
+
+TEST_P(SharedRegionInRoom, NeedsNoneWhenItIsThereAlready) {
+  const Region first = Attach(1000);
+  Use(kLimit);
+  EXPECT_EQ(Region::Attach(InContainer(1000)).entry(), 1u);
+}
+
+TEST_P(SharedRegionInRoom, IsMadeWhereNoLimitIsKnown) {
+  EXPECT_EQ(Region::Attach(InContainer(1000)).header().max_keys, 1000u);
+}
+
+class SharedRegionOnDisk : public SharedRegionInRoom {};
+INSTANTIATE_TEST_SUITE_P(Directories, SharedRegionOnDisk, ::testing::Values("/var/tmp"),
+                         [](const auto&) { return "Disk"; });
+
+TEST_P(SharedRegionOnDisk, TakesNothingOfTheMemoryLimit) {
+  constexpr std::uint32_t kTmpfs = 0x01021994;
+  struct statfs status = {};
+  ASSERT_EQ(::statfs(directory_.c_str(), &status), 0);
+  if (status.f_type == kTmpfs) GTEST_SKIP() << GetParam() << " is in memory here";
+  Use(kLimit);
+  EXPECT_EQ(Region::Attach(InContainer(1000)).header().max_keys, 1000u);
+}
+
+}  // namespace
+}  // namespace rollgate::shared

@@ -1,0 +1,65 @@
+// Limiters of each store in the system that runs this; prints what the native Redis client has there.
+'use strict';
+
+const assert = require('node:assert/strict');
+const RateLimiter = require('../..');
+const { startRedis } = require('../support/redis-server');
+const { pemOf, startRedisWithTls } = require('../support/redis-tls');
+
+const LIMITS = { interval: 600_000, maxInInterval: 2 };
+const FAILED_HANDSHAKES = 50;
+
+async function assertLimits(options) {
+  const limiter = RateLimiter({ ...LIMITS, ...options });
+  const waits = [];
+  for (let i = 0; i < 3; i++) waits.push(await limiter('a'));
+  await limiter.close();
+  const refused = waits.map((wait) => wait > 0);
+  assert.deepEqual(refused, [false, false, true], `${Object.keys(options)}: ${waits}`);
+}
+
+/** A shared limiter of the default size, in a /dev/shm as small as a container's. */
+async function checkShared() {
+  const name = `systems-check-${process.pid}`;
+  try {
+    await assertLimits({ shared: name });
+  } finally {
+    RateLimiter.unlinkShared(name);
+  }
+}
+
+async function checkRedis() {
+  const server = await startRedis();
+  await assertLimits({ redis: server.url, namespace: 'check' });
+  await server.stop();
+}
+
+/** Whether this build has TLS; there, each handshake that fails must be an error. */
+async function checkTls() {
+  const { server, url } = await startRedisWithTls();
+  const secure = (tls) => ({ redis: { url, tls }, namespace: 'check-tls' });
+  try {
+    RateLimiter({ ...LIMITS, ...secure({}) });
+  } catch (error) {
+    assert.equal(error.code, 'ERR_ROLLGATE_UNSUPPORTED');
+    await server.stop();
+    return 'no TLS';
+  }
+  await assertLimits(secure({ ca: pemOf('ca.pem') }));
+  for (let i = 0; i < FAILED_HANDSHAKES; i++) {
+    const limiter = RateLimiter({ ...LIMITS, ...secure({}) }); // of an unknown authority
+    await assert.rejects(limiter('a'), { code: 'ERR_ROLLGATE_REDIS_UNREACHABLE' });
+    await limiter.close();
+  }
+  await server.stop();
+  return 'TLS';
+}
+
+async function main() {
+  await assertLimits({});
+  await checkShared();
+  await checkRedis();
+  console.log(`memory, shared, native Redis, ${await checkTls()}`);
+}
+
+main();
