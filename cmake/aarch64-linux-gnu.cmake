@@ -1,9 +1,9 @@
-# Cross-builds for Linux on arm64 with Debian's crossbuild-essential-arm64; ctest runs the tests under QEMU.
+# Cross-builds for Linux on arm64 with Debian's crossbuild-essential-arm64; scripts/lib/arm64.mjs uses it.
 # The libraries that these packages do not have are in CMAKE_FIND_ROOT_PATH.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
+set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc) # for GoogleTest
 set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
-set(CMAKE_CROSSCOMPILING_EMULATOR qemu-aarch64-static -L /usr/aarch64-linux-gnu)
 
 # Nothing of the machine that builds but its programs.
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)

@@ -15,7 +15,8 @@ import { cacheFolder, npmFolder } from './npm-folder.mjs';
 
 /** The prefix of the cross compiler's tools. */
 export const toolPrefix = 'aarch64-linux-gnu-';
-const qemu = ['qemu-aarch64-static', '-L', '/usr/aarch64-linux-gnu'];
+/** Starts a program of arm64: the command and its arguments follow. */
+export const qemu = ['qemu-aarch64-static', '-L', '/usr/aarch64-linux-gnu'];
 const nodeVersion = '20.20.2';
 
 function run(command, args, options) {
@@ -66,6 +67,7 @@ export function buildArm64(parts, options) {
     `-DCMAKE_FIND_ROOT_PATH=${sysroot()}`,
     `-DNODE_INCLUDE_DIR=${join(nodeFolder(), 'include/node')}`,
     '-DROLLGATE_HIREDIS=ON',
+    '-DCMAKE_POLICY_DEFAULT_CMP0135=NEW', // or CMake warns about a download that there is not
   ];
   build(parts, { ...options, variant: 'arm64', settings });
 }

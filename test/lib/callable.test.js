@@ -353,7 +353,7 @@ describe('the callback form', () => {
 
   test('an exception that the callback throws is an uncaught exception', async () => {
     const { stdout, code } = await runProgram(`
-      const limiter = require('rollgate')({ interval: 1000, maxInInterval: 1 });
+      const limiter = require('rollgate')({ interval: 60_000, maxInInterval: 1 });
       process.on('uncaughtException', (error, origin) => {
         console.log(origin, error.message);
         limiter('a', (none, timeLeft) => console.log(none, timeLeft > 0));
