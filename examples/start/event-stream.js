@@ -2,7 +2,7 @@
 'use strict';
 
 const { performance } = require('node:perf_hooks');
-const { ipKeyGenerator } = require('rollgate');
+const { ipKeyGenerator } = require('../..'); // in your application: require('rollgate')
 
 const MOST_KEPT = 2000;
 

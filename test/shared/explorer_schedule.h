@@ -1,6 +1,7 @@
 // The steps of one execution, and how they are printed.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
