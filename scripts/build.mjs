@@ -94,6 +94,11 @@ export function isCurrent(part, variant = 'release') {
   return stamp.mtimeMs > newestChange(inputs.map((input) => join(root, input)));
 }
 
+/** Has the part built again, although its sources are as they were. */
+export function makeStale(part, variant = 'release') {
+  rmSync(stampOf(variant, part), { force: true });
+}
+
 /** What the addon has of the native Redis client: "hiredis <version>, with TLS", or "none: " and why. */
 export function nativeRedisOf(variant = 'release') {
   const file = join(treeOf(variant), 'native-redis.txt');

@@ -30,14 +30,17 @@ for (const path of [...headers, ...filesBelow('test', /\.h$/)]) {
 
 async function compileAlone(compiler, path) {
   const flags = ['-std=c++20', '-fsyntax-only', '-Wall', '-Wextra', '-Wpedantic', '-Werror'];
-  const folders = ['-Isrc', '-isystem', findNodeHeaders()];
+  const folders = ['-Isrc', '-isystem', findNodeHeaders() ?? 'node'];
   const args = [...flags, ...folders, '-include', path, '-x', 'c++', '/dev/null'];
   const child = spawn(compiler, args, { cwd: root, stdio: ['ignore', 'ignore', 'pipe'] });
   let output = '';
   child.stderr.setEncoding('utf8').on('data', (text) => {
     output += text;
   });
-  const [code] = await once(child, 'close');
+  const [code] = await once(child, 'close').catch(({ message }) => {
+    output = `${message}; node scripts/setup.mjs --for=lint installs it`;
+    return [1];
+  });
   if (code !== 0) findings.push(`${path}: does not compile alone with ${compiler}:\n${output}`);
 }
 

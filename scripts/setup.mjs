@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { build, isCurrent, nativeRedisOf, onPath, root } from './build.mjs';
+import { build, isCurrent, makeStale, nativeRedisOf, onPath, root } from './build.mjs';
 import { buildTools, header, nativeTools } from './lib/native-tools.mjs';
 import { npm } from './lib/npm-folder.mjs';
 import { step } from './lib/step.mjs';
@@ -115,6 +115,7 @@ const redis = {
 
 const purposes = {
   start: { system: nativeTools, parts: ['addon'] },
+  build: { system: nativeTools, parts: ['addon'] },
   test: { system: [...nativeTools, gtest, browser, redis], parts: ['addon', 'tests'] },
   fast: { system: [...nativeTools, gtest, redis], parts: ['addon', 'tests'] },
   systems: { system: [debootstrap], parts: [] },
@@ -171,13 +172,23 @@ function npmFoldersFor(name) {
   ];
 }
 
+/** Why the addon has no native Redis client; undefined if it has one. */
+function missingRedisClient() {
+  return /^none: (.*)/.exec(nativeRedisOf('release'))?.[1];
+}
+
 function buildNative(parts) {
+  // What the native Redis client needs may have been installed since.
+  const reasonBefore = missingRedisClient();
+  if (parts.includes('addon') && reasonBefore && nativeTools.every((tool) => tool.found())) {
+    makeStale('addon');
+  }
   const stale = parts.filter((part) => !isCurrent(part));
   if (stale.length === 0) return;
   step(`building ${stale.map((part) => titles[part]).join(' and ')}`, 'build', (output) =>
     build(stale, { output }),
   );
-  const [, reason] = /^none: (.*)/.exec(nativeRedisOf('release')) ?? [];
+  const reason = missingRedisClient();
   if (stale.includes('addon') && reason) {
     console.log(`setup: the addon is built without its own Redis client: ${reason}`);
   }

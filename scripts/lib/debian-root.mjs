@@ -82,7 +82,9 @@ function minimalBase(suite) {
     const script = `/usr/share/debootstrap/scripts/${suite}`;
     const scripts = existsSync(script) ? [] : ['/usr/share/debootstrap/scripts/sid'];
     const include = '--include=ca-certificates';
-    must('debootstrap', ['--variant=minbase', include, suite, folder, mirror(), ...scripts]);
+    // What it mounts is gone with its namespace, also when it is interrupted.
+    const apart = ['--mount', '--propagation', 'private', 'debootstrap', '--variant=minbase'];
+    must('unshare', [...apart, include, suite, folder, mirror(), ...scripts]);
     copyNetworkSettings(folder);
     must('chroot', [folder, 'useradd', '--create-home', '--uid', String(USER.uid), USER.name]);
     mkdirSync(join(folder, 'root/rollgate'));
@@ -172,7 +174,8 @@ function enter({ folder, home, user }, command, { as = user, env = {} } = {}) {
   const userspec = as === 'root' ? '--userspec=0:0' : `--userspec=${USER.name}:${USER.name}`;
   const inside = `cd "$HOME/rollgate" && ${command}`;
   const args = [...namespaces, 'sh', '-ec', mounts.join('\n'), folder, userspec, inside];
-  return { command: 'unshare', args, env: names };
+  // The system's processes end with unshare, and unshare with this process, however it ends.
+  return { command: 'setpriv', args: ['--pdeathsig', 'KILL', 'unshare', ...args], env: names };
 }
 
 /** Runs a shell command in the project's folder of a system; never throws. */

@@ -1,4 +1,5 @@
-// Limiters of each store in the system that runs this; prints what the native Redis client has there.
+// Limiters of each store in the system that runs this: node test/systems/check.js 'TLS'|'no TLS'
+// The argument is what the native Redis client must have there.
 'use strict';
 
 const assert = require('node:assert/strict');
@@ -59,7 +60,9 @@ async function main() {
   await assertLimits({});
   await checkShared();
   await checkRedis();
-  console.log(`memory, shared, native Redis, ${await checkTls()}`);
+  const tls = await checkTls();
+  assert.equal(tls, process.argv[2] ?? tls);
+  console.log(`memory, shared, native Redis, ${tls}`);
 }
 
 main();
