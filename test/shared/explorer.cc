@@ -2,7 +2,6 @@
 #include "shared/explorer.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <memory>
 #include <unordered_set>
 #include <utility>
@@ -33,10 +32,9 @@ struct Processes {
   std::uint32_t turn = kNobody;  ///< process whose reads happen right before its next write
 };
 
-/// Thrown when so much is new that a pass had better begin again.
+/// Thrown when so much is new that a pass should begin again.
 struct Again {};
 
-/// Thrown when an execution is not as it should be.
 struct Violation {
   std::string what;
 };
@@ -50,8 +48,7 @@ class Search {
 
   Exploration Run() {
     try {
-      // Which words are shared is found out on the way. An order that matters only if one more
-      // is may have been left out before, so all is done again until nothing new is found.
+      // Which words are shared is found out on the way, so passes go on until nothing is new.
       do {
         memory_->ForgetWidened();
         ++result_.passes;
@@ -235,11 +232,8 @@ class Search {
   /// A process that was just found not to end is a violation, with the first of its steps.
   Place Checked(std::uint32_t i, Place place) {
     if (!trees_.is_endless()) return place;
-    while (path_.size() < kLongestSchedule) {
-      const auto newest = trees_.Newest(place);
-      if (newest.empty()) break;
-      path_.push_back({{i, Action::kStep}, place, {.heard = newest.front().first}});
-      place = newest.front().second;
+    for (const auto& [at, heard] : trees_.Onward(place, kLongestSchedule)) {
+      path_.push_back({{i, Action::kStep}, at, {.heard = heard}});
     }
     throw Violation{scenario_.processes[i].name + " does not end, even alone"};
   }
@@ -298,12 +292,6 @@ class Search {
 
 }  // namespace
 }  // namespace explorer
-
-std::string Exploration::Summary() const {
-  return std::to_string(states) + " states, " + std::to_string(steps) + " steps, " +
-         std::to_string(ends) + " ends, longest " + std::to_string(longest) + ", " +
-         std::to_string(passes) + " passes, " + std::to_string(runs) + " runs";
-}
 
 Exploration Explore(const Scenario& scenario) {
   return explorer::Search(scenario).Run();

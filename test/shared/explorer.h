@@ -35,8 +35,9 @@ enum class MemoryModel {
   /// that was written to it, in one order for all. A load may return any write that is not older
   /// than what the process is known to have seen of the word. An acquire load, or
   /// compare-and-swap, also sees what the writer had seen at its release. Contains all that an
-  /// ARMv8 processor can do with code whose stores are all releases; see memory_orders_test.cc.
-  /// memory_order_seq_cst counts as acquire and release only.
+  /// ARMv8 processor can do with code whose loads are all acquires and whose stores are all
+  /// releases; see docs/design/memory-orders.md. memory_order_seq_cst counts as acquire and
+  /// release only.
   kWeak,
 };
 

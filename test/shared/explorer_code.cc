@@ -152,6 +152,16 @@ Place Trees::Grow(const Code& code, Place place, std::uint64_t heard,
   return growth.first();
 }
 
+std::vector<std::pair<Place, std::uint64_t>> Trees::Onward(Place place, std::size_t most) const {
+  std::vector<std::pair<Place, std::uint64_t>> steps;
+  while (steps.size() < most && !nodes_[place].next.empty()) {
+    const auto [heard, next] = nodes_[place].next.back();
+    steps.emplace_back(place, heard);
+    place = next;
+  }
+  return steps;
+}
+
 std::uint32_t Trees::Intern(Answer answer) {
   const auto [found, added] =
       interned_.try_emplace(answer, static_cast<std::uint32_t>(answers_.size()));

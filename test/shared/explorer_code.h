@@ -102,12 +102,8 @@ class Trees {
   Place Grow(const Code& code, Place place, std::uint64_t heard,
              const std::vector<std::uint64_t>& values);
 
-  /// The newest way on from a place: what is read there, and where that leads; nothing at an end.
-  std::vector<std::pair<std::uint64_t, Place>> Newest(Place place) const {
-    const auto& next = nodes_[place].next;
-    if (next.empty()) return {};
-    return {next.back()};
-  }
+  /// The newest way on from a place, of so many steps at most: places and what is read there.
+  std::vector<std::pair<Place, std::uint64_t>> Onward(Place place, std::size_t most) const;
 
  private:
   struct Node {

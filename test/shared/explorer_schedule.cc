@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <cstdio>
 
-namespace rollgate::testing::explorer {
+namespace rollgate::testing {
+namespace explorer {
 namespace {
 
 std::string Hex(std::uint64_t value) {
@@ -58,4 +59,12 @@ std::string Schedule(const std::vector<Step>& steps, const Scenario& scenario, c
   return text;
 }
 
-}  // namespace rollgate::testing::explorer
+}  // namespace explorer
+
+std::string Exploration::Summary() const {
+  return std::to_string(states) + " states, " + std::to_string(steps) + " steps, " +
+         std::to_string(ends) + " ends, longest " + std::to_string(longest) + ", " +
+         std::to_string(passes) + " passes, " + std::to_string(runs) + " runs";
+}
+
+}  // namespace rollgate::testing

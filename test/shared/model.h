@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <ostream>
 #include <set>
 #include <string>
 #include <vector>
@@ -30,6 +31,10 @@ struct Case {
   /// Whether there are so many executions that exploring them takes seconds.
   bool is_long = false;
 };
+
+inline void PrintTo(const Case& c, std::ostream* out) {
+  *out << c.name;
+}
 
 // Indices of a case's ids.
 constexpr int kA = 0;
