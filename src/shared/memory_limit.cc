@@ -5,6 +5,7 @@
 #include "shared/memory_limit.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstddef>
 #include <string_view>
@@ -22,11 +23,19 @@ struct Version {
   std::string_view controller;  ///< its name where each controller has groups of its own
   std::string_view limit;
   std::string_view usage;
-  std::string_view droppable;  ///< the line of memory.stat
+  std::array<std::string_view, 2> page_cache;  ///< the lines of memory.stat
 };
-constexpr Version kVersion1 = {"cgroup", "memory", "memory.limit_in_bytes", "memory.usage_in_bytes",
-                               "total_inactive_file "};
-constexpr Version kVersion2 = {"cgroup2", "", "memory.max", "memory.current", "inactive_file "};
+constexpr Version kVersion1 = {"cgroup",
+                               "memory",
+                               "memory.limit_in_bytes",
+                               "memory.usage_in_bytes",
+                               {"total_active_file ", "total_inactive_file "}};
+constexpr Version kVersion2 = {
+    "cgroup2", "", "memory.max", "memory.current", {"active_file ", "inactive_file "}};
+
+/// A process in a group that is filled to its limit is killed by its next allocation.
+constexpr std::uint64_t kMostKept = 16 << 20;
+constexpr std::uint64_t kKeptPart = 16;
 
 struct Mount {
   std::string root;   ///< which group is seen at `point`
@@ -128,14 +137,17 @@ std::optional<MemoryLimit> LimitOf(const std::string& group, const Version& vers
   const std::optional<std::uint64_t> limit = NumberAt(file);
   const auto usage = NumberAt(group + '/' + std::string(version.usage));
   if (!limit || !usage) return std::nullopt;
-  std::uint64_t droppable = 0;
+  // Active or not, page cache can be dropped. Files in memory (tmpfs) are in other lines, as anon.
+  std::uint64_t page_cache = 0;
   const std::string statistics = ReadText(group + "/memory.stat").value_or("");
   for (const std::string_view line : Split(statistics, '\n')) {
-    if (!line.starts_with(version.droppable)) continue;
-    droppable = NumberIn(line.substr(version.droppable.size())).value_or(0);
+    for (const std::string_view name : version.page_cache) {
+      if (line.starts_with(name)) page_cache += NumberIn(line.substr(name.size())).value_or(0);
+    }
   }
-  const std::uint64_t used = *usage - std::min(*usage, droppable);
-  return MemoryLimit{*limit, *limit - std::min(*limit, used), file};
+  const std::uint64_t used = *usage - std::min(*usage, page_cache);
+  return MemoryLimit{*limit, *limit - std::min(*limit, used),
+                     std::min(*limit / kKeptPart, kMostKept), file};
 }
 
 }  // namespace
@@ -153,7 +165,7 @@ std::optional<MemoryLimit> TightestMemoryLimit(const std::string& system_root) {
     std::string folder = top + PathBelow(*mount, *group);
     for (;;) {
       const std::optional<MemoryLimit> limit = LimitOf(folder, *version);
-      if (limit && (!tightest || limit->left < tightest->left)) tightest = limit;
+      if (limit && (!tightest || limit->Usable() < tightest->Usable())) tightest = limit;
       if (folder.size() <= top.size()) break;
       folder.erase(folder.rfind('/'));
     }

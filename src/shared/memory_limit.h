@@ -1,6 +1,7 @@
 // How much memory the control groups (cgroups) of this process leave, which bound a container.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -9,13 +10,16 @@ namespace rollgate::shared {
 
 struct MemoryLimit {
   std::uint64_t bytes;  ///< the limit
-  std::uint64_t left;   ///< of it, not used; page cache that can be dropped counts as not used
+  std::uint64_t left;   ///< of it, not used; page cache counts as not used
+  std::uint64_t kept;   ///< how much of it has to stay free
   std::string file;     ///< where the limit is written
+
+  std::uint64_t Usable() const { return left - std::min(left, kept); }
 };
 
-/// The limit that leaves least, among those of the process's group and of the groups around it, of
-/// version 1 or 2. None where there is no limit or the system does not say. `system_root` as in
-/// RegionOptions.
+/// The limit with the least that is usable, among those of the process's group and of the groups
+/// around it, of version 1 or 2. None where there is no limit or the system does not say.
+/// `system_root` as in RegionOptions.
 std::optional<MemoryLimit> TightestMemoryLimit(const std::string& system_root);
 
 }  // namespace rollgate::shared

@@ -5,7 +5,6 @@
 #include <sys/statvfs.h>
 #include <sys/vfs.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -34,8 +33,8 @@ std::uint64_t About(std::uint64_t number) {
 }
 
 /// What a user can do about it.
-std::string Advice(const RegionOptions& options, std::uint64_t left) {
-  const std::uint64_t keys = About(Geometry::KeysIn(left, options.record_words));
+std::string Advice(const RegionOptions& options, std::uint64_t usable) {
+  const std::uint64_t keys = About(Geometry::KeysIn(usable, options.record_words));
   std::string advice = keys == 0 ? "; not even one id fits"
                                  : "; lower maxKeys from " + std::to_string(options.max_keys) +
                                        " to about " + std::to_string(keys);
@@ -50,34 +49,31 @@ std::string Advice(const RegionOptions& options, std::uint64_t left) {
 
 void RequireRoom(const File& file, const std::string& path, const RegionOptions& options,
                  const Geometry& geometry) {
-  const auto require = [&](std::uint64_t left, const std::string& where) {
-    if (geometry.bytes() <= left) return;
+  const auto require = [&](std::uint64_t left, std::uint64_t usable, const std::string& where) {
+    if (geometry.bytes() <= usable) return;
     throw SharedError(SharedError::Kind::kSystem,
                       "the shared limiter '" + options.name + "' needs " +
                           std::to_string(geometry.bytes()) + " bytes for " + path + ", but " +
                           std::to_string(left) + " bytes are left " + where +
-                          Advice(options, left));
+                          Advice(options, usable));
   };
   // Beyond this limit the system would end the process.
   struct rlimit limit = {};
   if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
-    require(limit.rlim_cur, "for a file of this process (ulimit -f)");
+    require(limit.rlim_cur, limit.rlim_cur, "for a file of this process (ulimit -f)");
   }
   struct statvfs space = {};
   // Some systems do not say how large they are.
   if (::fstatvfs(file.descriptor(), &space) == 0 && space.f_blocks != 0) {
-    require(std::uint64_t{space.f_bavail} * space.f_frsize,
-            "in the file system of " + options.directory);
+    const std::uint64_t left = std::uint64_t{space.f_bavail} * space.f_frsize;
+    require(left, left, "in the file system of " + options.directory);
   }
   if (!IsInMemory(file)) return;
   const std::optional<MemoryLimit> memory = TightestMemoryLimit(options.system_root);
   if (!memory) return;
-  // A container that is filled to its limit is one whose processes are killed by their next
-  // allocation; the kernel's own pages for the file count as well.
-  const std::uint64_t kept = memory->bytes / 16;
-  require(memory->left - std::min(memory->left, kept),
+  require(memory->left, memory->Usable(),
           "within the container's memory limit of " + std::to_string(memory->bytes) + " bytes (" +
-              memory->file + "), of which a sixteenth is kept free");
+              memory->file + "), of which " + std::to_string(memory->kept) + " are kept free");
 }
 
 }  // namespace rollgate::shared

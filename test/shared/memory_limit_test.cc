@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "shared/fake_system.h"
 
@@ -42,22 +43,23 @@ class SharedMemoryLimit : public ::testing::Test {
 
   /// A group of version 1, whose memory.stat has lines of the group alone as well.
   void Group1(const std::string& path, const std::string& limit, std::uint64_t usage,
-              std::uint64_t inactive_file = 0) {
+              std::uint64_t active_file = 0, std::uint64_t inactive_file = 0) {
     const std::string folder = kGroups1 + path;
     system_.Write(folder + "/memory.limit_in_bytes", limit);
     system_.Write(folder + "/memory.usage_in_bytes", std::to_string(usage) + "\n");
     system_.Write(folder + "/memory.stat",
-                  "cache 7\ninactive_file 3\nactive_file 5\ntotal_active_file 999\n"
-                  "total_inactive_file " +
+                  "cache 7\ninactive_file 3\nactive_file 5\ntotal_active_file " +
+                      std::to_string(active_file) + "\ntotal_inactive_file " +
                       std::to_string(inactive_file) + "\ntotal_unevictable 0\n");
   }
 
   void Group2(const std::string& path, const std::string& limit, std::uint64_t usage,
-              std::uint64_t inactive_file = 0) {
+              std::uint64_t active_file = 0, std::uint64_t inactive_file = 0) {
     const std::string folder = kGroups2 + path;
     system_.Write(folder + "/memory.max", limit);
     system_.Write(folder + "/memory.current", std::to_string(usage) + "\n");
-    system_.Write(folder + "/memory.stat", "anon 1\nfile 500\nactive_file 999\ninactive_file " +
+    system_.Write(folder + "/memory.stat", "anon 1\nfile 500\nshmem 400\nactive_file " +
+                                               std::to_string(active_file) + "\ninactive_file " +
                                                std::to_string(inactive_file) + "\nslab 0\n");
   }
 
@@ -91,15 +93,19 @@ TEST_F(SharedMemoryLimit, OfVersion2IsThatOfTheProcessesGroup) {
   ExpectLimit(5000, 4000, "/sys/fs/cgroup/system.slice/app.service/memory.max");
 }
 
-TEST_F(SharedMemoryLimit, DoesNotCountPageCacheThatCanBeDropped) {
+TEST_F(SharedMemoryLimit, DoesNotCountPageCache) {
   MountVersion1("/a");
-  Group1("/a", "5000\n", 3000, 2500);
+  Group1("/a", "5000\n", 3000, 2000, 500);
   ExpectLimit(5000, 4500, "/sys/fs/cgroup/memory/a/memory.limit_in_bytes");
   MountVersion2("/a");
-  Group2("/a", "5000\n", 3000, 2000);
+  Group2("/a", "5000\n", 3000, 500, 1500);
   ExpectLimit(5000, 4000, "/sys/fs/cgroup/a/memory.max");
   Group2("/a", "5000\n", 3000, 9000);
   ExpectLimit(5000, 5000, "/sys/fs/cgroup/a/memory.max");
+  // Full of files that were read twice.
+  constexpr std::uint64_t kMebi = 1 << 20;
+  Group2("/a", std::to_string(300 * kMebi) + "\n", 295 * kMebi, 230 * kMebi, 5 * kMebi);
+  ExpectLimit(300 * kMebi, 240 * kMebi, "/sys/fs/cgroup/a/memory.max");
 }
 
 TEST_F(SharedMemoryLimit, IsTheTightestOfAllGroupsAround) {
@@ -113,6 +119,32 @@ TEST_F(SharedMemoryLimit, IsTheTightestOfAllGroupsAround) {
   ExpectLimit(9000, 4000, "/sys/fs/cgroup/pod/container/memory.max");
   Group2("", "80100\n", 80000);
   ExpectLimit(80100, 100, "/sys/fs/cgroup/memory.max");
+}
+
+TEST_F(SharedMemoryLimit, KeepsASixteenthOfTheLimitBut16MebibytesAtMost) {
+  constexpr std::uint64_t kMebi = 1 << 20;
+  MountVersion2("/a");
+  for (const auto& [limit, kept] : {std::pair{16 * kMebi, 1 * kMebi},
+                                    {256 * kMebi, 16 * kMebi},
+                                    {512 * kMebi, 16 * kMebi},
+                                    {65536 * kMebi, 16 * kMebi}}) {
+    SCOPED_TRACE(limit);
+    Group2("/a", std::to_string(limit) + "\n", limit - 2 * kMebi - kept);
+    const std::optional<MemoryLimit> memory = TightestMemoryLimit(system_.root());
+    ASSERT_TRUE(memory);
+    EXPECT_EQ(memory->kept, kept);
+    EXPECT_EQ(memory->left, kept + 2 * kMebi);
+    EXPECT_EQ(memory->Usable(), 2 * kMebi);
+  }
+  Group2("/a", std::to_string(16 * kMebi) + "\n", 16 * kMebi - 1);
+  EXPECT_EQ(TightestMemoryLimit(system_.root())->Usable(), 0u);
+}
+
+TEST_F(SharedMemoryLimit, IsTheTightestByWhatIsLeftBesideWhatIsKept) {
+  MountVersion2("/pod/container");
+  Group2("/pod", "16000\n", 14800);
+  Group2("/pod/container", "5000\n", 4000);
+  ExpectLimit(16000, 1200, "/sys/fs/cgroup/pod/memory.max");
 }
 
 TEST_F(SharedMemoryLimit, LeavesNothingWhereMoreIsUsedThanAllowed) {

@@ -21,14 +21,14 @@ using Kind = SharedError::Kind;
 class SharedRegionInRoom : public testing::RegionTest {
  protected:
   static constexpr std::uint64_t kLimit = 16 << 20;
-  /// A sixteenth of the limit is kept free.
-  static constexpr std::uint64_t kRoom = kLimit - kLimit / 16;
+  static constexpr std::uint64_t kKept = kLimit / 16;
+  static constexpr std::uint64_t kRoom = kLimit - kKept;
 
-  /// A container in which so many bytes of kLimit are used.
-  void Use(std::uint64_t bytes) {
+  /// A container in which so many bytes of the limit are used.
+  void Use(std::uint64_t bytes, std::uint64_t limit = kLimit) {
     system_.Write("/proc/self/cgroup", "0::/\n");
     system_.Write("/proc/self/mountinfo", "29 23 0:26 / /sys/fs/cgroup rw - cgroup2 none rw\n");
-    system_.Write("/sys/fs/cgroup/memory.max", std::to_string(kLimit) + "\n");
+    system_.Write("/sys/fs/cgroup/memory.max", std::to_string(limit) + "\n");
     system_.Write("/sys/fs/cgroup/memory.current", std::to_string(bytes) + "\n");
   }
 
@@ -64,26 +64,41 @@ TEST(SharedRegionGeometry, KnowsHowManyIdsFit) {
 
 TEST_P(SharedRegionInRoom, IsRefusedBeyondTheContainersLimitAndNothingIsLeft) {
   Use(kLimit / 2);
-  const std::uint64_t left = kRoom - kLimit / 2;
-  const std::uint64_t keys = 74'000;  // about Geometry::KeysIn(left, kRecordWords)
+  const std::uint64_t left = kLimit / 2;
+  const std::uint64_t keys = 74'000;  // about Geometry::KeysIn(left - kKept, kRecordWords)
   ExpectError(Kind::kSystem,
               {"'api' needs " + std::to_string(BytesFor(200'000, kRecordWords)) + " bytes", path_,
                std::to_string(left) + " bytes are left",
                "the container's memory limit of " + std::to_string(kLimit),
-               system_.root() + "/sys/fs/cgroup/memory.max", "a sixteenth is kept free",
+               system_.root() + "/sys/fs/cgroup/memory.max",
+               "of which " + std::to_string(kKept) + " are kept free",
                "lower maxKeys from 200000 to about " + std::to_string(keys)},
               [&] { Region::Attach(InContainer(200'000)); });
   EXPECT_TRUE(Names().empty());
   EXPECT_EQ(Region::Attach(InContainer(keys)).header().max_keys, keys) << "as the message says";
-  EXPECT_GT(BytesFor(keys + 2000, kRecordWords), left) << "and hardly more would fit";
+  EXPECT_GT(BytesFor(keys + 2000, kRecordWords), left - kKept) << "and hardly more would fit";
 }
 
 TEST_P(SharedRegionInRoom, FitsExactlyIntoWhatIsLeft) {
   const std::uint64_t needed = BytesFor(1000, kRecordWords);
   Use(kRoom - needed + 1);
-  ExpectError(Kind::kSystem, {"needs " + std::to_string(needed), std::to_string(needed - 1)},
+  ExpectError(Kind::kSystem,
+              {"needs " + std::to_string(needed), std::to_string(needed - 1 + kKept)},
               [&] { Region::Attach(InContainer(1000)); });
   Use(kRoom - needed);
+  EXPECT_EQ(Region::Attach(InContainer(1000)).header().max_keys, 1000u);
+}
+
+TEST_P(SharedRegionInRoom, Keeps16MebibytesOfALargeLimit) {
+  constexpr std::uint64_t kLarge = std::uint64_t{64} << 30;
+  constexpr std::uint64_t kMostKept = 16 << 20;
+  const std::uint64_t needed = BytesFor(1000, kRecordWords);
+  Use(kLarge - kMostKept - needed + 1, kLarge);
+  ExpectError(Kind::kSystem,
+              {std::to_string(kMostKept + needed - 1) + " bytes are left",
+               "of which " + std::to_string(kMostKept) + " are kept free"},
+              [&] { Region::Attach(InContainer(1000)); });
+  Use(std::uint64_t{61} << 30, kLarge);
   EXPECT_EQ(Region::Attach(InContainer(1000)).header().max_keys, 1000u);
 }
 
