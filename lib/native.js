@@ -126,12 +126,12 @@ function open(file) {
 function loadAddon() {
   if (addon !== undefined) return addon;
   addon = firstOf(places(), (place) => {
-    const { exports, file } = place.load();
-    if (typeof exports?.createMemoryLimiter !== 'function') {
+    const { exports: loaded, file } = place.load();
+    if (typeof loaded?.createMemoryLimiter !== 'function') {
       throw new Error("is an addon, but not rollgate's");
     }
     addonFile = file;
-    return exports;
+    return loaded;
   });
   return addon;
 }
