@@ -85,22 +85,24 @@ function prebuildsIn(folder) {
 }
 
 /**
- * ncc and @vercel/nft know the call in `load`: they copy the addon, and ncc replaces the call. ncc does so
- * only in a file without `??=`, `||=` and `&&=`, which its parser does not know.
+ * ncc and @vercel/nft know the call after `return`: they copy the addon, and ncc replaces the call. ncc does
+ * so only in a file without `??=`, `||=` and `&&=`, which its parser does not know.
  */
+function loadCopyOfBundler() {
+  try {
+    return require('node-gyp-build')(path.dirname(__dirname));
+  } catch (error) {
+    if (error.code === 'ERR_DLOPEN_FAILED') throw new Error(error.message, { cause: error });
+    throw new Error('there is none');
+  }
+}
+
 const copyOfBundler = {
   name: "the bundler's copy",
   find() {
     throw new Error('is not known');
   },
-  load() {
-    try {
-      return { exports: require('node-gyp-build')(path.dirname(__dirname)) };
-    } catch (error) {
-      if (error.code === 'ERR_DLOPEN_FAILED') throw new Error(error.message, { cause: error });
-      throw new Error('there is none');
-    }
-  },
+  load: () => ({ exports: loadCopyOfBundler() }),
 };
 
 /** Not by require, which bundlers rewrite. */
