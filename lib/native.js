@@ -4,14 +4,12 @@
 const fs = require('node:fs');
 const { createRequire } = require('node:module');
 const path = require('node:path');
-const { fileURLToPath, URL } = require('node:url');
+const { fileURLToPath } = require('node:url');
+const { checkElf } = require('./elf');
 const { failure, show, typeError } = require('./errors');
 
 const NAME = 'rollgate.node';
 const CODE = 'ERR_ROLLGATE_ADDON';
-
-/** e_machine in an ELF header, by process.arch. */
-const ELF_MACHINES = { ia32: 3, arm: 40, x64: 62, arm64: 183, riscv64: 243, loong64: 258 };
 
 let addon;
 /** The file of `addon`; unknown where ncc loads it. */
@@ -30,19 +28,23 @@ function runsInPackage() {
 
 /**
  * Where the addon may be, in the order of the search; a path that the user gave is the only one. `find` and
- * `load` throw what is wrong with the place.
+ * `load` throw what is wrong with the place; `cause` is the error of the system's loader.
  *
- * @returns {{ name: string, find: () => string, load: () => object }[]}
+ * @typedef {{ exports: object, file?: string }} Loaded
+ * @returns {{ name: string, find: () => string, load: () => Loaded }[]}
  */
 function places() {
   if (chosenFile !== undefined) return [fileAt(chosenFile, ' (setAddonPath)')];
   const { ROLLGATE_ADDON } = process.env;
-  if (ROLLGATE_ADDON) return [fileAt(path.resolve(ROLLGATE_ADDON), ' (ROLLGATE_ADDON)')];
-  const main = process.argv[1] && path.join(path.dirname(process.argv[1]), NAME);
+  if (ROLLGATE_ADDON) {
+    const refuse = (why) => failure(CODE, `environment variable ROLLGATE_ADDON: ${why}`);
+    return [fileAt(readPath(ROLLGATE_ADDON, refuse), ' (ROLLGATE_ADDON)')];
+  }
+  const main = process.argv[1] && path.resolve(path.dirname(process.argv[1]), NAME);
   if (runsInPackage()) return [packageFolder(), ...(main ? [fileAt(main)] : [])];
   const here = typeof __dirname === 'string' && path.join(__dirname, NAME);
-  const files = [...new Set([here, main])].filter(Boolean);
-  return [...files.map((file) => fileAt(file)), copyOfBundler];
+  const files = [here, main].filter(Boolean).map((file) => path.resolve(file));
+  return [...[...new Set(files)].map((file) => fileAt(file)), copyOfBundler];
 }
 
 function fileAt(file, origin = '') {
@@ -83,62 +85,40 @@ function prebuildsIn(folder) {
 }
 
 /**
- * ncc and @vercel/nft know the call in `load`: they copy the addon, and ncc replaces the call. ncc does so
- * only in a file without `??=`, `||=` and `&&=`, which its parser does not know.
+ * ncc and @vercel/nft know the call after `return`: they copy the addon, and ncc replaces the call. ncc does
+ * so only in a file without `??=`, `||=` and `&&=`, which its parser does not know.
  */
+function loadCopyOfBundler() {
+  try {
+    return require('node-gyp-build')(path.dirname(__dirname));
+  } catch (error) {
+    if (error.code === 'ERR_DLOPEN_FAILED') throw new Error(error.message, { cause: error });
+    throw new Error('there is none');
+  }
+}
+
 const copyOfBundler = {
   name: "the bundler's copy",
   find() {
     throw new Error('is not known');
   },
-  load() {
-    try {
-      return require('node-gyp-build')(path.dirname(__dirname));
-    } catch (error) {
-      if (error.code === 'ERR_DLOPEN_FAILED') throw error;
-      throw new Error('there is none');
-    }
-  },
+  load: () => ({ exports: loadCopyOfBundler() }),
 };
 
 /** Not by require, which bundlers rewrite. */
 function open(file) {
   if (process.platform === 'linux') checkElf(file);
-  if (process.dlopen === undefined) return createRequire(file)(file);
+  if (process.dlopen === undefined) return { exports: createRequire(file)(file), file };
   const loaded = { exports: {} };
-  process.dlopen(loaded, file);
-  addonFile = file;
-  return loaded.exports;
-}
-
-/**
- * Of a file that is cut short dlopen ends the process by SIGBUS, and of another processor's it says that it
- * does not exist. The section headers are the last part of an ELF file.
- */
-function checkElf(file) {
-  const header = new DataView(new ArrayBuffer(64));
-  const descriptor = fs.openSync(file);
-  let size;
   try {
-    fs.readSync(descriptor, header);
-    size = fs.fstatSync(descriptor).size;
-  } finally {
-    fs.closeSync(descriptor);
+    process.dlopen(loaded, file);
+  } catch (error) {
+    const message = error.message.trim();
+    const start = `${file}: `;
+    const reason = message.startsWith(start) ? message.slice(start.length) : message;
+    throw new Error(reason, { cause: error });
   }
-  const isLittleElf64 =
-    size >= header.byteLength &&
-    header.getUint32(0) === 0x7f454c46 &&
-    header.getUint16(4) === 0x201;
-  if (!isLittleElf64) return; // dlopen says what it is
-  const machine = header.getUint16(18, true);
-  const expected = ELF_MACHINES[process.arch] ?? machine;
-  if (machine !== expected) {
-    const arch = Object.keys(ELF_MACHINES).find((name) => ELF_MACHINES[name] === machine);
-    throw new Error(`is built for ${arch ?? 'another processor'}, not for ${process.arch}`);
-  }
-  const sections = header.getUint16(58, true) * header.getUint16(60, true);
-  const expectedSize = Number(header.getBigUint64(40, true)) + sections;
-  if (size < expectedSize) throw new Error(`is truncated: ${size} of ${expectedSize} bytes`);
+  return { exports: loaded.exports, file };
 }
 
 /**
@@ -148,9 +128,12 @@ function checkElf(file) {
 function loadAddon() {
   if (addon !== undefined) return addon;
   addon = firstOf(places(), (place) => {
-    const loaded = place.load();
-    if (typeof loaded.createMemoryLimiter === 'function') return loaded;
-    throw new Error("is an addon, but not rollgate's");
+    const { exports: loaded, file } = place.load();
+    if (typeof loaded?.createMemoryLimiter !== 'function') {
+      throw new Error("is an addon, but not rollgate's");
+    }
+    addonFile = file;
+    return loaded;
   });
   return addon;
 }
@@ -159,13 +142,26 @@ function addonPath() {
   return addonFile ?? firstOf(places(), (place) => place.find());
 }
 
-function setAddonPath(file) {
-  const isUrl = file instanceof URL || (typeof file === 'string' && file.startsWith('file:'));
-  if (!isUrl && (typeof file !== 'string' || file === '')) {
-    const expected = 'expected the path of a .node file or a file: URL';
-    throw typeError('ERR_ROLLGATE_OPTION', `setAddonPath: ${expected}, got ${show(file)}`);
+/** The path of a path or a file: URL. `refuse` makes the error of anything else. */
+function readPath(given, refuse) {
+  const text = typeof given === 'object' ? given?.href : given;
+  const refusal = (why = '') =>
+    refuse(`expected the path of a .node file or a file: URL, got ${show(text ?? given)}${why}`);
+  if (typeof text !== 'string' || text === '') throw refusal();
+  if (/^file:/i.test(text)) {
+    try {
+      return fileURLToPath(text);
+    } catch (error) {
+      throw refusal(`: ${error.message}`);
+    }
   }
-  const chosen = path.resolve(isUrl ? fileURLToPath(file) : file);
+  if (text !== given) throw refusal(); // a URL of something else
+  return path.resolve(text);
+}
+
+function setAddonPath(file) {
+  const refuse = (why) => typeError('ERR_ROLLGATE_OPTION', `setAddonPath: ${why}`);
+  const chosen = readPath(file, refuse);
   if (addon !== undefined && chosen !== addonFile) {
     const from = addonFile ?? copyOfBundler.name;
     throw failure(
@@ -186,18 +182,13 @@ function firstOf(candidates, use) {
       errors.push(error);
     }
   }
-  const tried = candidates.map(({ name }, i) => `\n- ${name}: ${reasonOf(errors[i])}`);
+  const tried = candidates.map(({ name }, i) => `\n- ${name}: ${errors[i].message}`);
   const system = `${process.platform}-${process.arch}, Node ${process.versions.node}`;
   throw failure(
     CODE,
     `rollgate's native addon cannot be loaded (${system}). Tried in this order:${tried.join('')}\n${advice()}`,
-    errors.find(({ code }) => code === 'ERR_DLOPEN_FAILED') ?? errors[0],
+    errors.find(({ cause }) => cause)?.cause ?? errors[0],
   );
-}
-
-/** dlopen's messages begin with the path of the file, which stands before the reason. */
-function reasonOf({ message }) {
-  return message.trim().replace(/^\/.*?: /, '');
 }
 
 function advice() {

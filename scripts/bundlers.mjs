@@ -6,6 +6,7 @@ import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync } from 
 import { createRequire } from 'node:module';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { root } from './build.mjs';
 import { npmFolder } from './lib/npm-folder.mjs';
 
@@ -27,7 +28,24 @@ const bundlers = {
   next: { output: 'next/.next/standalone', command: ['node', 'next/server.js'], serves: '/limits' },
 };
 
-/** Runs a command in a process group of its own, which is killed when the time is over or `until` resolves. */
+/** What kills each command that runs. */
+const running = new Set();
+
+for (const [signal, number] of [
+  ['SIGINT', 2],
+  ['SIGTERM', 15],
+]) {
+  process.once(signal, () => {
+    for (const end of running) end();
+    removeFolders();
+    process.exit(128 + number);
+  });
+}
+
+/**
+ * Runs a command in a process group of its own, which is killed when the time is over or `until` resolves.
+ * The signal that `until` gets is aborted when the command ends.
+ */
 async function run([program, ...args], { cwd, env, timeoutMs, until }) {
   const file = program === 'node' ? process.execPath : program;
   const child = spawn(file, args, { cwd, env: { ...process.env, ...env }, detached: true });
@@ -43,17 +61,30 @@ async function run([program, ...args], { cwd, env, timeoutMs, until }) {
       process.kill(-child.pid, 'SIGKILL');
     } catch {} // it has ended
   };
+  running.add(end);
   const timer = setTimeout(() => {
     isLate = true;
     end();
   }, timeoutMs);
-  const closed = once(child, 'close');
-  const answer = until && (await Promise.race([until(), closed.then(() => undefined)]));
-  if (until) end();
-  const [code] = await closed;
-  clearTimeout(timer);
-  if (isLate) output.stderr += `\nkilled after ${timeoutMs / 1000} s`;
-  return { code, answer, ...output };
+  const ended = new AbortController();
+  child.once('close', () => ended.abort());
+  try {
+    const closed = once(child, 'close');
+    const answer = until && (await Promise.race([until(ended.signal), closed.then(() => {})]));
+    if (until) end();
+    const [code] = await closed;
+    if (isLate) output.stderr += `\nkilled after ${timeoutMs / 1000} s`;
+    return { code, answer, ...output };
+  } finally {
+    clearTimeout(timer);
+    ended.abort();
+    running.delete(end);
+  }
+}
+
+async function mustRun(command, options) {
+  const { code, stdout, stderr } = await run(command, options);
+  if (code !== 0) throw new Error(`${command.join(' ')} ended with ${code}:\n${stdout}${stderr}`);
 }
 
 /** The folder with the bundlers, the examples and the package as npm installs it. */
@@ -71,18 +102,17 @@ function prepare(tarball) {
   rmSync(installed, { recursive: true, force: true });
   mkdirSync(installed);
   const args = ['tar', '-xzf', tarball, '-C', installed, '--strip-components=1'];
-  return { folder, installed, extract: () => run(args, { timeoutMs: MINUTE_MS }) };
+  return { folder, installed, extract: () => mustRun(args, { timeoutMs: MINUTE_MS }) };
 }
 
 /** Builds one and takes what it left to an empty folder. */
 async function buildWith(name, folder) {
   const started = Date.now();
-  const { code, stdout, stderr } = await run(['npm', 'run', '--silent', name], {
+  await mustRun(['npm', 'run', '--silent', name], {
     cwd: folder,
     env: { NEXT_TELEMETRY_DISABLED: '1' },
     timeoutMs: 10 * MINUTE_MS,
   });
-  if (code !== 0) throw new Error(`the build failed:\n${stdout}${stderr}`);
   const moved = emptyFolder();
   cpSync(join(folder, bundlers[name].output), moved, { recursive: true });
   return { moved, seconds: (Date.now() - started) / 1000 };
@@ -96,12 +126,13 @@ async function freePort() {
   return port;
 }
 
-async function askUntilItServes(url) {
-  for (;;) {
+/** Asks again until there is an answer; nothing once the server has ended. */
+async function askUntilItServes(url, signal) {
+  while (!signal.aborted) {
     try {
-      return await (await fetch(url)).text();
+      return await (await fetch(url, { signal })).text();
     } catch {
-      await new Promise((resolve) => setTimeout(resolve, 100));
+      await sleep(100);
     }
   }
 }
@@ -115,7 +146,7 @@ async function start(name, moved, env) {
   const result = await run(command, {
     ...options,
     env: { ...env, PORT: String(port), HOSTNAME: '127.0.0.1' },
-    until: () => askUntilItServes(`http://127.0.0.1:${port}${serves}`),
+    until: (signal) => askUntilItServes(`http://127.0.0.1:${port}${serves}`, signal),
   });
   return { ...result, stdout: result.answer ?? '' };
 }
@@ -157,22 +188,36 @@ async function main() {
   const names = process.argv.length > 2 ? process.argv.slice(2) : Object.keys(bundlers);
   const unknown = names.filter((name) => !(name in bundlers));
   if (unknown.length > 0) throw new Error(`${unknown} is none of ${Object.keys(bundlers)}`);
-  const server = await startRedis();
   const { file } = await packRollgate({ prebuilt: true });
   const { folder, installed, extract } = prepare(file);
   await extract();
+  const results = await buildAll(names, folder);
+  rmSync(installed, { recursive: true }); // no bundle may read it
+  const server = await startRedis();
+  try {
+    report(await checkAll(results, folder, server.url));
+  } finally {
+    await server.stop();
+  }
+}
+
+async function buildAll(names, folder) {
   const results = {};
   for (const name of names) {
     console.log(`${name}: building`);
     results[name] = await buildWith(name, folder).catch(({ message }) => ({ failed: message }));
   }
-  rmSync(installed, { recursive: true }); // no bundle may read it
+  return results;
+}
+
+/** A line on each. */
+async function checkAll(results, folder, url) {
   const lines = [];
   for (const [name, { moved, seconds, failed }] of Object.entries(results)) {
     const version = versionOf(name, folder);
     try {
       if (failed) throw new Error(failed);
-      const found = await check(name, moved, server.url);
+      const found = await check(name, moved, url);
       lines.push(
         `passed  ${name.padEnd(8)} ${version.padEnd(8)} ${seconds.toFixed(1)} s  ${found}`,
       );
@@ -181,7 +226,10 @@ async function main() {
       process.exitCode = 1;
     }
   }
-  await server.stop();
+  return lines;
+}
+
+function report(lines) {
   const failures = lines.filter((line) => line.startsWith('FAILED')).length;
   console.log(`\n${lines.join('\n')}\n${lines.length - failures} passed, ${failures} failed`);
 }

@@ -3,6 +3,7 @@
 
 const { randomBytes } = require('node:crypto');
 const { optionTypeError, typeError } = require('../errors');
+const { loadAddon } = require('../native');
 const { readObject, rejectUnknownOptions } = require('../option-values');
 const { readNamespace: readGivenNamespace, readOnError } = require('../remote/options');
 const { clientKindOf } = require('./clients');
@@ -86,7 +87,8 @@ function readConnection(name, value) {
  * @returns {{ connection: object, namespace: string, onError: string }} a connection has
  *   `commandTimeout` and `maxQueue`, and either `client` with its `kind` (see clients/index.js) or all
  *   that readConnectionOptions gives
- * @throws Error ERR_ROLLGATE_UNSUPPORTED where it takes the native client, which is not there
+ * @throws Error ERR_ROLLGATE_UNSUPPORTED where it takes the native client, which is not there;
+ *   ERR_ROLLGATE_ADDON where `onError: 'memory'` has no addon
  */
 function readRedisOptions({ redis, client, namespace, onError }) {
   if (redis !== undefined && client !== undefined && redis !== client) {
@@ -102,6 +104,7 @@ function readRedisOptions({ redis, client, namespace, onError }) {
     onError: readOnError(onError),
   };
   if (checked.connection.client === undefined) assertNativeClient();
+  if (checked.onError === 'memory') loadAddon(); // a missing addon shows now, not in an outage
   return checked;
 }
 

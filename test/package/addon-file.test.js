@@ -106,6 +106,49 @@ describe('a file that is not rollgate.node', () => {
     }
   });
 
+  onLinux('does not end the process where it is truncated and has no section headers', async () => {
+    const bytes = fs.readFileSync(ADDON);
+    bytes.fill(0, 40, 48);
+    bytes.fill(0, 58, 64);
+    const sizes = [100, bytes.length >> 3, bytes.length >> 1];
+    const files = sizes.map((size) => fileWith(`bare ${size}.node`, bytes.subarray(0, size)));
+    const errors = await errorsOf(files);
+    for (const [i, size] of sizes.entries()) {
+      expect(errors[i].code).toBe('ERR_ROLLGATE_ADDON');
+      expect(errors[i].message).toMatch(`(setAddonPath): is truncated: ${size} of `);
+    }
+    const loads = `require('rollgate').setAddonPath(${JSON.stringify(fileWith('bare.node', bytes))});
+      console.log(require('rollgate')(${LIMITS})('a'));`;
+    expect(await askProgram(loads)).toBe(0);
+  });
+
+  test('has its reason without its path, whatever is in the path', async () => {
+    const place = path.join(folder, 'a: b');
+    fs.mkdirSync(place);
+    const file = fileWith('a: b/text.node', 'text');
+    const [{ message }] = await errorsOf([file]);
+    const line = message.split('\n')[1];
+    expect(line.startsWith(`- ${file} (setAddonPath): `)).toBe(true);
+    expect(line.indexOf('text.node')).toBe(line.lastIndexOf('text.node'));
+  });
+
+  test('is not what addonPath names after it was refused', async () => {
+    const file = foreignAddon();
+    const { app, start } = installedWithoutAddon('refused');
+    fs.copyFileSync(file, path.join(app, 'rollgate.node'));
+    fs.writeFileSync(
+      path.join(app, 'main.js'),
+      `const { RateLimiter, addonPath, setAddonPath } = require('rollgate');
+       let message;
+       try { RateLimiter(${LIMITS}); } catch (error) { message = error.message; }
+       setAddonPath(${JSON.stringify(ADDON)});
+       console.log(JSON.stringify({ message, path: addonPath() }));`,
+    );
+    const { message, path: named } = await start();
+    expect(message).toContain("is an addon, but not rollgate's");
+    expect(named).toBe(ADDON);
+  });
+
   onLinux('is said to be of another processor, not to be missing', async () => {
     const bytes = fs.readFileSync(ADDON);
     bytes.writeUInt16LE(OTHER_MACHINE, 18);
@@ -145,10 +188,51 @@ describe('the search', () => {
     `;
     const env = { ROLLGATE_ADDON: path.relative(ROOT, copy) };
     expect(await askProgram(program(''), { env })).toEqual([copy, 0, copy]);
-    for (const chosen of [ADDON, pathToFileURL(ADDON).href]) {
+    const { href } = pathToFileURL(ADDON);
+    for (const chosen of [ADDON, href, href.replace('file', 'FILE'), { href }]) {
       const set = `setAddonPath(${JSON.stringify(chosen)});`;
       expect(await askProgram(program(set), { env })).toEqual([ADDON, 0, ADDON]);
     }
+  });
+
+  test('takes a file: URL in ROLLGATE_ADDON and refuses a bad one', async () => {
+    const program = `
+      const { RateLimiter, addonPath } = require('rollgate');
+      try { RateLimiter(${LIMITS}); console.log(JSON.stringify(addonPath())); }
+      catch ({ code, message }) { console.log(JSON.stringify([code, message])); }
+    `;
+    const ask = (ROLLGATE_ADDON) => askProgram(program, { env: { ROLLGATE_ADDON } });
+    expect(await ask(pathToFileURL(ADDON).href)).toBe(ADDON);
+    expect(await ask('file:///a%2Fb')).toEqual([
+      'ERR_ROLLGATE_ADDON',
+      expect.stringMatching(
+        /^environment variable ROLLGATE_ADDON: expected .* file: URL, got "file:/,
+      ),
+    ]);
+  });
+
+  test('is made at construction where onError is memory, not during an outage', async () => {
+    const found = await askProgram(
+      `
+      const { RateLimiter } = require('rollgate');
+      const IORedis = require('ioredis');
+      const codes = ['memory', 'throw'].map((onError) => {
+        const redis = new IORedis({ lazyConnect: true });
+        try { RateLimiter({ redis, onError, limits: [${LIMITS}] }); } catch ({ code }) { return code; }
+      });
+      console.log(JSON.stringify(codes));
+    `,
+      { env: { ROLLGATE_ADDON: path.join(folder, 'none.node') } },
+    );
+    expect(found).toEqual(['ERR_ROLLGATE_ADDON', null]);
+  });
+
+  test('makes a path of a script without one absolute', async () => {
+    const { app, start } = installedWithoutAddon('relative');
+    const main = path.join(app, 'main.js');
+    fs.writeFileSync(main, `process.argv[1] = 'main.js';\n${fs.readFileSync(main, 'utf8')}`);
+    const { message } = await start();
+    expect(message).toContain(`\n- ${path.resolve(ROOT, 'rollgate.node')}: does not exist`);
   });
 
   test('goes from the package to the folder of the running script', async () => {
@@ -191,11 +275,14 @@ describe('an installed package', () => {
 describe('setAddonPath', () => {
   const { RateLimiter, addonPath, setAddonPath } = require('../..');
 
-  test.each([undefined, null, '', 5, {}])('refuses what is no path: %p', (value) => {
-    expect(() => setAddonPath(value)).toThrow(
-      expect.objectContaining({ name: 'TypeError', code: 'ERR_ROLLGATE_OPTION' }),
-    );
-  });
+  test.each([undefined, null, '', 5, {}, new URL('http://x/y'), 'file://host/x', 'file:///a%2Fb'])(
+    'refuses what is no path: %p',
+    (value) => {
+      expect(() => setAddonPath(value)).toThrow(
+        expect.objectContaining({ name: 'TypeError', code: 'ERR_ROLLGATE_OPTION' }),
+      );
+    },
+  );
 
   test('refuses another file once one is loaded, and goes on with that', () => {
     const limiter = RateLimiter({ interval: 60_000, maxInInterval: 1 });
