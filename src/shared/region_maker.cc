@@ -24,24 +24,26 @@ namespace {
 /// so nobody waits for long, and nothing but space depends on it.
 class Turn {
  public:
-  Turn(const std::string& directory, const std::string& path)
-      : directory_(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
-    constexpr auto kPause = std::chrono::milliseconds(1);
-    constexpr auto kPatience = std::chrono::seconds(1);
-    if (!directory_) return;
-    const auto deadline = std::chrono::steady_clock::now() + kPatience;
-    while (::flock(directory_.descriptor(), LOCK_EX | LOCK_NB) != 0) {
-      if (errno != EWOULDBLOCK && errno != EINTR) return;
-      if (Exists(path) || std::chrono::steady_clock::now() >= deadline) return;
-      std::this_thread::sleep_for(kPause);
-    }
-  }
+  explicit Turn(const std::string& directory)
+      : directory_(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {}
   ~Turn() {
     if (directory_)
       ::flock(directory_.descriptor(), LOCK_UN);  // a child of fork() may hold it, too
   }
   Turn(const Turn&) = delete;
   Turn& operator=(const Turn&) = delete;
+
+  /// Ends at once if this is the one whose turn it is, and as soon as there is something at `path`.
+  void Await(const std::string& path, std::chrono::seconds patience) const {
+    constexpr auto kPause = std::chrono::milliseconds(1);
+    if (!directory_) return;
+    const auto deadline = std::chrono::steady_clock::now() + patience;
+    while (::flock(directory_.descriptor(), LOCK_EX | LOCK_NB) != 0) {
+      if (errno != EWOULDBLOCK && errno != EINTR) return;
+      if (Exists(path) || std::chrono::steady_clock::now() >= deadline) return;
+      std::this_thread::sleep_for(kPause);
+    }
+  }
 
  private:
   File directory_;
@@ -141,10 +143,18 @@ void Fill(const Mapping& region, const RegionOptions& options, const Boot& boot)
 
 void MakeRegion(const std::string& path, const RegionOptions& options, const Boot& boot) {
   const Geometry geometry = GeometryFor(options);
-  const Turn turn(options.directory, path);
+  const Turn turn(options.directory);
+  turn.Await(path, std::chrono::seconds(1));
   if (Exists(path)) return;
   const File file = OpenUnnamed(options.directory);
-  RequireRoom(file, path, options, geometry);
+  try {
+    RequireRoom(file, path, options, geometry);
+  } catch (const SharedError&) {
+    // The process whose turn it is may have reserved what is missing, for the same region.
+    turn.Await(path, std::chrono::seconds(10));
+    if (Exists(path)) return;
+    throw;
+  }
   Reserve(file, path, geometry.bytes());
   Fill(Mapping(file, geometry), options, boot);
   // On a disk: no header without its bytes if the host stops, or nobody would know it for ours.

@@ -1,10 +1,17 @@
 // A region is made only where there is room for it, and otherwise the error says what would fit.
 #include "shared/room.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/vfs.h>
 
+#include <chrono>
 #include <cstdint>
+#include <filesystem>
+#include <fstream>
+#include <future>
 #include <string>
 #include <vector>
 
@@ -121,6 +128,26 @@ TEST_P(SharedRegionInRoom, NeedsNoneWhenItIsThereAlready) {
   const Region first = Attach(1000);
   Use(kLimit);
   EXPECT_EQ(Region::Attach(InContainer(1000)).entry(), 1u);
+}
+
+TEST_P(SharedRegionInRoom, IsAttachedWhereAnotherProcessMakesItMeanwhile) {
+  // Another process has its turn of the directory and has not yet given the region its name.
+  const File directory(::open(directory_.c_str(), O_RDONLY | O_CLOEXEC));
+  ASSERT_EQ(::flock(directory.descriptor(), LOCK_EX | LOCK_NB), 0);
+  Region::Attach(InContainer(1000));
+  const std::string unnamed = directory_ + "/unnamed";
+  std::filesystem::rename(path_, unnamed);
+  Use(kLimit);
+  // Whoever reads how much is used waits for the writer.
+  const std::string usage = system_.root() + "/sys/fs/cgroup/memory.current";
+  std::filesystem::remove(usage);
+  ASSERT_EQ(::mkfifo(usage.c_str(), 0600), 0);
+  auto attached = std::async(std::launch::async,
+                             [&] { return Region::Attach(InContainer(1000)).header().max_keys; });
+  std::ofstream(usage) << kLimit;
+  EXPECT_EQ(attached.wait_for(std::chrono::milliseconds(100)), std::future_status::timeout);
+  std::filesystem::rename(unnamed, path_);
+  EXPECT_EQ(attached.get(), 1000u);
 }
 
 TEST_P(SharedRegionInRoom, IsMadeWhereNoLimitIsKnown) {
