@@ -194,7 +194,9 @@ function firstOf(candidates, use) {
 function advice() {
   if (chosenFile !== undefined) return 'Correct the path that setAddonPath gets.';
   for (const variable of ['ROLLGATE_ADDON', 'ROLLGATE_PREBUILD']) {
-    if (process.env[variable]) return `Correct or remove the environment variable ${variable}.`;
+    if (process.env[variable]) {
+      return `Correct or remove the environment variable ${variable}. Copy a file that is truncated again.`;
+    }
   }
   if (runsInPackage()) {
     const script = path.join(packageFolder().name, 'scripts/install.mjs');

@@ -99,7 +99,7 @@ const run = {
       const result = runWithPackages(system, 'node scripts/setup.mjs');
       if (result.status !== 0) return failureOf('setup', result);
     }
-    const { statuses, seconds, ...ending } = await npmStart(system, 10);
+    const { statuses, seconds, ...ending } = await npmStart(system, 15);
     if (!statuses) return failureOf('npm start', ending);
     if (statuses !== '200 200 200 200 200 429') return failed(`GET /api/action gave ${statuses}`);
     const packages = npmPackagesIn(system).length;
