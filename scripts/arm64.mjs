@@ -53,7 +53,7 @@ const steps = {
     '--testNamePattern=^(memory|shared memory|Redis, native) (sliding-window-log|gcra) ',
   ),
   'jest-calls': jest('test/lib/(callable|methods|refund|worker-threads)'),
-  'jest-stores': jest('test/(shared/regions|redis/native-batches)'),
+  'jest-stores': jest('test/(shared/regions|redis/native-threads)'),
 };
 
 const { values } = parseArgs({ options: { only: { type: 'string', default: '' } } });

@@ -92,7 +92,8 @@ async function pack(from, to) {
  */
 async function packRollgate({ prebuilt }) {
   const clone = emptyFolder();
-  const named = MANIFEST.files.map((pattern) => pattern.split('/')[0]);
+  const included = MANIFEST.files.filter((pattern) => !pattern.startsWith('!'));
+  const named = included.map((pattern) => pattern.split('/')[0]);
   const wanted = new Set(['.gitignore', 'package.json', 'README.md', 'LICENSE', ...named]);
   wanted.delete('prebuilds');
   for (const name of wanted) {
