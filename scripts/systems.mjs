@@ -74,7 +74,7 @@ async function npmStart(system, minutes) {
   return { ...(await asked), status, signal, output };
 }
 
-/** Runs a command; where a plain user is told what root has to install, root does so and it is run again. */
+/** Runs a command. Where it names a command for root, root runs that, and the first one is run again. */
 function runWithPackages(system, command, options) {
   const result = runIn(system, command, options);
   const [, asRoot] = /run this as root, then try again:\n {2}(.*)/.exec(result.output) ?? [];

@@ -31,7 +31,7 @@ function readCommandTimeout(name, commandTimeout = DEFAULT_COMMAND_TIMEOUT) {
   return readNumber(name, commandTimeout, `an integer from 1 to ${LONGEST_TIMER}`, isInRange);
 }
 
-/** Of a limiter in memory: what is wrong on another host is told on this one as well. */
+/** Checks the options of remote stores for a limiter in memory, so that a wrong one fails on every host. */
 function checkUnused({ namespace, onError }) {
   if (namespace !== undefined) readNamespace(namespace);
   readOnError(onError);

@@ -112,7 +112,7 @@ function copyProject(folder) {
   for (const name of new Set(files)) cpSync(join(project, name), join(folder, name));
 }
 
-/** A node_modules-free Node as nodejs.org ships it, from npm's packages: /opt/node. */
+/** Puts a Node with its npm, from packages of npm, into /opt/node. */
 function copyNode(folder, { node, npmPackage }) {
   const target = join(folder, 'opt/node');
   mkdirSync(join(target, 'lib/node_modules'), { recursive: true });
