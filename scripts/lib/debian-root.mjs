@@ -148,16 +148,19 @@ export function removeSystem(folder) {
 
 /** The command that runs a shell command in a system; all its processes end with it. */
 function enter({ folder, home, user }, command, { as = user, env = {} } = {}) {
-  const archives = join(systems, 'apt');
-  const npmCache = join(systems, `npm-${as}`);
-  for (const name of [archives, npmCache]) mkdirSync(name, { recursive: true });
-  if (as !== 'root') chownSync(npmCache, USER.uid, USER.uid);
+  const caches = { apt: join(systems, 'apt') };
+  for (const name of ['npm', 'ccache']) caches[name] = join(systems, `${name}-${as}`);
+  for (const cache of Object.values(caches)) mkdirSync(cache, { recursive: true });
+  if (as !== 'root') {
+    for (const cache of [caches.npm, caches.ccache]) chownSync(cache, USER.uid, USER.uid);
+  }
   const mounts = [
     'mount -t proc proc "$0/proc"',
-    'mkdir -p "$0/dev/shm" "$0/var/cache/npm"',
+    'mkdir -p "$0/dev/shm" "$0/var/cache/npm" "$0/var/cache/ccache"',
     'mount -t tmpfs -o size=64m,mode=1777 tmpfs "$0/dev/shm"', // as in a container
-    `mount --bind "${archives}" "$0/var/cache/apt/archives"`,
-    `mount --bind "${npmCache}" "$0/var/cache/npm"`,
+    `mount --bind "${caches.apt}" "$0/var/cache/apt/archives"`,
+    `mount --bind "${caches.npm}" "$0/var/cache/npm"`,
+    `mount --bind "${caches.ccache}" "$0/var/cache/ccache"`,
     'exec chroot $1 "$0" /bin/sh -c "$2"',
   ];
   const names = {
@@ -167,6 +170,7 @@ function enter({ folder, home, user }, command, { as = user, env = {} } = {}) {
     NODE_EXTRA_CA_CERTS: process.env.NODE_EXTRA_CA_CERTS ?? '',
     npm_config_registry: npm(['config', 'get', 'registry']).trim(),
     npm_config_cache: '/var/cache/npm',
+    CCACHE_DIR: '/var/cache/ccache',
     npm_config_update_notifier: 'false',
     ...env,
   };

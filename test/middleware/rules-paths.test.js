@@ -174,12 +174,11 @@ test.each([
   expect(normalForm(path)).toBe(normal);
 });
 
-test('a long path is read in a time that grows with its length alone', () => {
+// Work that grows with the square of the length would run into Jest's time limit.
+test('the work for a long path grows with its length alone', () => {
   for (const part of ['%61', '%ff', '//a@b', '//a', '%', '/']) {
-    const target = `/${part.repeat(50_000)}#`;
-    const began = process.hrtime.bigint();
-    normalForm(pathOf({ url: target }));
-    expect(Number(process.hrtime.bigint() - began)).toBeLessThan(2e9);
+    const target = `/${part.repeat(200_000)}#`;
+    expect(normalForm(pathOf({ url: target })).length).toBeLessThanOrEqual(target.length);
   }
 });
 

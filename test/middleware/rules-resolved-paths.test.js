@@ -240,7 +240,8 @@ test('escapes of every UTF-8 character are unescaped, and nothing else is', () =
   );
 });
 
-test('a hostile path of 16 KB costs no more than a few passes over it', () => {
+// Work that grows with the square of the length would run into Jest's time limit.
+test('a hostile path costs no more than passes over it', () => {
   const parts = [
     '/%ff',
     '%ff',
@@ -255,17 +256,9 @@ test('a hostile path of 16 KB costs no more than a few passes over it', () => {
     '%',
     '/%2e%2F\\a%ff',
   ];
-  const fastest = (work) => {
-    const times = Array.from({ length: 9 }, () => {
-      const began = process.hrtime.bigint();
-      work();
-      return Number(process.hrtime.bigint() - began) / 1e6;
-    });
-    return Math.min(...times);
-  };
   for (const part of parts) {
-    const text = `/x${part.repeat(16_000 / part.length)}`;
-    expect([part, fastest(() => normalForm(text)) < 5]).toEqual([part, true]);
-    expect([part, fastest(() => formsOf(text)) < 15]).toEqual([part, true]);
+    const path = `/x${part.repeat(400_000 / part.length)}`;
+    expect(normalForm(path).length).toBeLessThanOrEqual(path.length);
+    for (const form of formsOf(path)) expect(form.length).toBeLessThanOrEqual(path.length);
   }
 });
