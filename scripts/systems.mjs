@@ -32,10 +32,12 @@ const ok = (detail = '') => ({ passed: true, detail });
 const failed = (detail) => ({ passed: false, detail });
 const lastLines = (text) => text.trim().split('\n').slice(-12).join('\n    ');
 
-/** A failure of a command, with the signal that ended it if one did. */
+/** A failure of a command, with the signal that ended it if one did; all of its output goes to a file. */
 function failureOf(what, { status, signal, output }) {
   const ending = signal ?? (status > 128 ? `signal ${status - 128}` : `status ${status}`);
-  return failed(`${what} ended with ${ending}\n    ${lastLines(output)}`);
+  const file = join(cacheFolder, 'systems/failure.log');
+  writeFileSync(file, output);
+  return failed(`${what} ended with ${ending} (${file})\n    ${lastLines(output)}`);
 }
 
 /** Asks the started server until it refuses: the statuses that it gave. */

@@ -111,14 +111,15 @@ TEST_P(SharedRegionInRoom, Keeps16MebibytesOfALargeLimit) {
 
 TEST_P(SharedRegionInRoom, NamesMaxInIntervalWhereLogsAreKept) {
   Use(0);
-  RegionOptions options = InContainer(50'000);
+  RegionOptions options = InContainer(5000);  // fits into a /dev/shm of 64 MB, which is asked first
   options.record_words = 512;
-  ExpectError(Kind::kSystem, {"lower maxKeys from 50000 to about 2000"},
+  ExpectError(Kind::kSystem, {"lower maxKeys from 5000 to about 2000"},
               [&] { Region::Attach(options); });
   options.has_log = true;
   ExpectError(Kind::kSystem, {"to about 2000, or lower maxInInterval"},
               [&] { Region::Attach(options); });
   options.record_words = 4096;
+  options.max_keys = 4;
   ExpectError(Kind::kSystem,
               {"not even one id fits: lower maxInInterval, or take another algorithm"},
               [&] { Region::Attach(options); });
