@@ -12,8 +12,15 @@ const isClone = existsSync(join(root, 'scripts/setup.mjs'));
 
 /** Loads the addon in a Node of its own; what went wrong, or what is missing in it, as text. */
 function tryAddon(env) {
-  const program =
-    "process.stdout.write(require('./lib/native').loadAddon().createRedisClient ? '' : 'no Redis client')";
+  const program = `
+    let addon;
+    try {
+      addon = require('./lib/native').loadAddon();
+    } catch (error) {
+      process.stderr.write(error.message);
+      process.exit(1);
+    }
+    process.stdout.write(addon.createRedisClient ? '' : 'no Redis client');`;
   const options = { cwd: root, encoding: 'utf8', env: { ...process.env, ...env } };
   const { status, stdout, stderr } = spawnSync(process.execPath, ['-e', program], options);
   return { loads: status === 0, lacks: stdout, error: stderr };
@@ -29,7 +36,7 @@ function assertToolsAreHere() {
   const headers = findNodeHeaders();
   if (needed.length === 0 && headers) return;
 
-  const lines = ['it cannot be built from source, for this is missing:'];
+  const lines = ['the addon cannot be built from source, because this is missing:'];
   lines.push(...needed.map(({ what }) => `  - ${what}`));
   if (!headers) lines.push("  - Node's headers");
   const commands = commandsFor(lacking);
@@ -77,8 +84,12 @@ function main() {
     buildFromSource();
   } catch (error) {
     const runtime = `${process.platform}-${process.arch}, Node ${process.versions.node}`;
-    const before = sourceIsAsked ? '' : `no prebuilt binary loads here (${runtime}), and `;
-    console.error(`rollgate: ${before}${error.message}`);
+    if (prebuilt) {
+      const places = prebuilt.error.split('\n').filter((line) => line.startsWith('- '));
+      const tried = places.join('\n') || prebuilt.error;
+      console.error(`rollgate: no prebuilt binary loads here (${runtime}):\n${tried}`);
+    }
+    console.error(`rollgate: ${error.message}`);
     process.exitCode = 1;
   }
 }

@@ -1,10 +1,9 @@
-// Makes the binary that ships in the package and checks that it runs elsewhere: npm run prebuild.
+// Makes the binary that ships in the package and checks that it runs elsewhere: npm run prebuilds.
 //   node scripts/prebuild.mjs [--into=<folder>]   prebuilds/<platform>-<arch>/rollgate[.<libc>].node
 //     --unchecked    for this machine only: it may need all that this machine has
 //     --arch=arm64   the binary for arm64, cross-built on Debian
-//     --list         lists what is there; without --arch it makes nothing
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, existsSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, rmSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join, relative, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -78,26 +77,15 @@ function describe(file, needs) {
   console.log(`prebuild: ${relative(root, file)}, ${size} kB${glibc}${libraries}`);
 }
 
-function list(folder) {
-  const files = existsSync(folder) ? readdirSync(folder, { recursive: true }) : [];
-  const binaries = files.filter((name) => name.endsWith('.node'));
-  if (binaries.length === 0) console.log('prebuild: no prebuilt binaries');
-  for (const name of binaries) describe(join(folder, name));
-}
-
 const { values } = parseArgs({
   options: {
     into: { type: 'string', default: join(root, 'prebuilds') },
     unchecked: { type: 'boolean' },
-    arch: { type: 'string' },
-    list: { type: 'boolean' },
+    arch: { type: 'string', default: process.arch },
   },
 });
 try {
-  const folder = resolve(values.into);
-  const arch = values.arch ?? (values.list ? undefined : process.arch);
-  if (arch) make(folder, { ...values, arch });
-  if (values.list) list(folder);
+  make(resolve(values.into), values);
 } catch (error) {
   console.error(`prebuild: ${error.message}`);
   process.exitCode = 1;

@@ -9,5 +9,5 @@ else
     libgtest-dev redis-server chromium ca-certificates
 fi
 sh .github/workflows/build-hiredis.sh
-npm run prebuild
+npm run prebuilds
 npm test

@@ -49,13 +49,14 @@ std::string Advice(const RegionOptions& options, std::uint64_t usable) {
 
 void RequireRoom(const File& file, const std::string& path, const RegionOptions& options,
                  const Geometry& geometry) {
-  const auto require = [&](std::uint64_t left, std::uint64_t usable, const std::string& where) {
+  const auto require = [&](std::uint64_t left, std::uint64_t usable, const std::string& where,
+                           const std::string& remedy = "") {
     if (geometry.bytes() <= usable) return;
     throw SharedError(SharedError::Kind::kSystem,
                       "the shared limiter '" + options.name + "' needs " +
                           std::to_string(geometry.bytes()) + " bytes for " + path + ", but " +
                           std::to_string(left) + " bytes are left " + where +
-                          Advice(options, usable));
+                          Advice(options, usable) + remedy);
   };
   // Beyond this limit the system would end the process.
   struct rlimit limit = {};
@@ -66,7 +67,9 @@ void RequireRoom(const File& file, const std::string& path, const RegionOptions&
   // Some systems do not say how large they are.
   if (::fstatvfs(file.descriptor(), &space) == 0 && space.f_blocks != 0) {
     const std::uint64_t left = std::uint64_t{space.f_bavail} * space.f_frsize;
-    require(left, left, "in the file system of " + options.directory);
+    const bool is_shm = options.directory == "/dev/shm";
+    require(left, left, "in the file system of " + options.directory,
+            is_shm ? ". Docker sets the size of /dev/shm with --shm-size" : "");
   }
   if (!IsInMemory(file)) return;
   const std::optional<MemoryLimit> memory = TightestMemoryLimit(options.system_root);

@@ -111,7 +111,7 @@ describe('a /dev/shm of 64 MB, as in a container', () => {
     const [refused] = resultsOf(runApart(mountSmall + tooMany));
     expect(refused).toMatchObject({ code: 'ERR_ROLLGATE_SHARED_SYSTEM', files: [] });
     const [, needed, left, asked, keys] = refused.message.match(
-      /needs (\d+) bytes .* but (\d+) bytes are left in the file system of \/dev\/shm; lower maxKeys from (\d+) to about (\d+), or lower maxInInterval$/,
+      /needs (\d+) bytes .* but (\d+) bytes are left in the file system of \/dev\/shm; lower maxKeys from (\d+) to about (\d+), or lower maxInInterval\. Docker sets the size of \/dev\/shm with --shm-size$/,
     );
     expect([Number(asked), Number(left)]).toEqual([1_000_000, 64 * MEBI]);
     expect(Number(needed)).toBeGreaterThan(600 * MEBI * 0.95);
