@@ -161,7 +161,8 @@ function enter({ folder, home, user }, command, { as = user, env = {} } = {}) {
     `mount --bind "${caches.apt}" "$0/var/cache/apt/archives"`,
     `mount --bind "${caches.npm}" "$0/var/cache/npm"`,
     `mount --bind "${caches.ccache}" "$0/var/cache/ccache"`,
-    'exec chroot $1 "$0" /bin/sh -c "$2"',
+    // Not exec: the change of user would clear the signal that ends the first process with unshare.
+    'chroot $1 "$0" /bin/sh -c "$2" || exit $?',
   ];
   const names = {
     HOME: home,
