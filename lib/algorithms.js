@@ -4,7 +4,7 @@
 const { optionTypeError, typeError } = require('./errors');
 const { readBoolean } = require('./option-values');
 
-/** In the order of the native side's own list: core/account_algorithms.h. */
+/** In the order of the native side's own list: core/algorithms.h. */
 const ALGORITHMS = ['sliding-window-log', 'sliding-window-counter', 'fixed-window', 'gcra'];
 
 /** These have no notion of a refusal that counts. */

@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-#include "core/account_algorithms.h"
+#include "core/algorithms.h"
 #include "core/identity.h"
 #include "memory/memory_store.h"
 

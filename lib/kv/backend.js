@@ -21,8 +21,8 @@ const LONGEST_TTL_MS = 100 * 366 * 24 * 3600 * 1000;
 
 const wallClock = () => Date.now() * 1000;
 
-/** Tells a life of an id that begins from its earlier ones. */
-const newLife = () => randomInt(2 ** 32);
+/** Tells a generation of an id from its earlier ones. */
+const newGeneration = () => randomInt(2 ** 32);
 
 function refuseForWantOfMemory() {
   throw failure('ERR_ROLLGATE_MEMORY', 'there is not enough memory for the state of this id');
@@ -63,7 +63,7 @@ function createKvBackend(checked) {
     function decide(state) {
       if (state === FOREIGN) throw failures.foreign();
       decidedAt = now ?? wallClock();
-      const written = core.decide(state, cost, records, decidedAt, newLife(), max);
+      const written = core.decide(state, cost, records, decidedAt, newGeneration(), max);
       numbers = keep.report.slice();
       return nextOf(state, written);
     }

@@ -9,7 +9,7 @@
 #include <span>
 
 #include "binding/values.h"
-#include "core/account_algorithms.h"
+#include "core/algorithms.h"
 
 namespace rollgate::binding {
 namespace {

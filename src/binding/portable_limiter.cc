@@ -78,13 +78,11 @@ napi_value Decide(napi_env env, napi_callback_info info) {
     self.limiter->SetMax(static_cast<std::uint64_t>(ReadDouble(env, call.arguments[5])), records);
   }
   const Micros now = ReadMoment(env, call.arguments[3]);
-  constexpr std::uint32_t kLives = std::uint32_t{1} << kLifeBits;
-  const std::uint32_t life =
-      static_cast<std::uint32_t>(ReadDouble(env, call.arguments[4])) % kLives;
+  const auto generation = static_cast<Generation>(ReadDouble(env, call.arguments[4]));
   Decision decision;
   decision.windows = self.uses;
   const PortableLimiter::Outcome outcome =
-      records ? self.limiter->Attempt(state, now, cost, life, decision, self.next)
+      records ? self.limiter->Attempt(state, now, cost, generation, decision, self.next)
               : self.limiter->Peek(state, now, cost, decision);
   if (outcome != PortableLimiter::Outcome::kForeign) WriteDecision(decision, self.report);
   return ToJs(env, outcome, self.next);

@@ -17,8 +17,8 @@ namespace rollgate::binding {
 /// next state is given as an ArrayBuffer; undefined if nothing changes, null if what came is no
 /// state.
 ///
-/// decide(state, cost, records, now, life, max?) -> next state; writes report[0..]: see
-///   WriteDecision. `now` in us; `life`, a natural number below 2^32 by chance, is for a life of
+/// decide(state, cost, records, now, generation, max?) -> next state; writes report[0..]: see
+///   WriteDecision. `now` in us; `generation`, a random integer below 2^32, is for a generation of
 ///   the id that may begin; a max is given where setsMax is true, that of the window from now on. A
 ///   cost of 0 records nothing and tells what is used
 /// refund(state, at, cost, token, now) -> next state

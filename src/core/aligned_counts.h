@@ -7,6 +7,7 @@
 #include <type_traits>
 
 #include "core/aligned_window.h"
+#include "core/decision.h"
 #include "core/policy.h"
 #include "core/time.h"
 
@@ -31,7 +32,7 @@ class AlignedRules {
   const CountFormat& counts() const { return counts_; }
 
   /// See Policy::SetMax.
-  void SetMax(std::uint64_t max) {
+  void SetMax(std::uint64_t max, bool) {
     if constexpr (std::is_same_v<P, Policy>) policy_.SetMax(max, true);
   }
 
@@ -39,6 +40,8 @@ class AlignedRules {
   static Micros Cut(Micros now) { return now; }
   static Micros TableTime(Micros now) { return now; }
   static Micros FromTableTime(Micros moment) { return moment; }
+  /// The moment of an id after its first attempt.
+  static Micros FirstMoment(Micros at, std::uint64_t) { return at; }
 
  private:
   P policy_;
@@ -50,13 +53,13 @@ class AlignedRules {
 template <class Rules, class Account>
 class AlignedAccount {
  public:
-  AlignedAccount(const Rules& rules, std::byte* state, Micros newest, std::uint32_t life)
-      : rules_(rules), state_(state), newest_(newest), life_(life) {}
+  AlignedAccount(const Rules& rules, std::byte* state, Micros newest, Generation generation)
+      : rules_(rules), state_(state), newest_(newest), generation_(generation) {}
 
   /// An id that has done nothing; `state` is set.
-  static Account Begin(const Rules& rules, std::byte* state, std::uint32_t life) {
+  static Account Begin(const Rules& rules, std::byte* state, Generation generation) {
     std::fill_n(state, rules.state_bytes(), std::byte{0});
-    return Account(rules, state, kLongAgo, life);
+    return Account(rules, state, kLongAgo, generation);
   }
 
   /// Whether this can be a state at all, where it comes from somebody else.
@@ -65,16 +68,24 @@ class AlignedAccount {
   }
 
   Micros moment() const { return newest_; }
-  std::uint32_t life() const { return life_; }
-  std::uint64_t Token() const { return life_; }
+  static bool IsEmpty() { return false; }
+  Generation generation() const { return generation_; }
+  std::uint64_t Token() const { return generation_; }
   Micros Newest() const { return newest_; }
   Micros At(Micros now) const { return std::max(now, newest_); }
+
+  /// This account once so much is recorded.
+  Account& After(const Verdict& verdict, std::uint64_t cost) {
+    auto& account = static_cast<Account&>(*this);
+    if (cost > 0) account.Record(verdict, cost);
+    return account;
+  }
 
  protected:
   const Rules& rules_;
   std::byte* state_;
   Micros newest_;
-  std::uint32_t life_;
+  Generation generation_;
 };
 
 }  // namespace rollgate

@@ -34,19 +34,23 @@ struct Decision {
   Micros wait = 0;                 ///< until a next action of cost 1 would pass
   std::uint64_t actions_left = 0;  ///< the least `remaining` of all windows
   Micros reset_in = 0;             ///< blocked: time_left; else of the window with the least left
-  std::uint64_t token = 0;         ///< which life of the id recorded it, and where: see Receipt
+  std::uint64_t token = 0;         ///< see Receipt
   std::span<WindowUse> windows;    ///< one per window of the policy, owned by the caller
 };
 
-/// A life of an id begins when it is first seen and ends when it is cleared or forgotten. Its
-/// number has so many bits at most.
-inline constexpr int kLifeBits = 21;
+/// A generation of an id begins when it is first seen and ends when it is cleared or forgotten. Its
+/// number tells it from earlier ones.
+using Generation = std::uint32_t;
+inline constexpr int kGenerationBits = 32;
+
+/// Tokens are below 2^53, so that JavaScript's numbers hold them.
+inline constexpr int kTokenBits = 53;
 
 /// What it takes to give back an allowed attempt: its Decision's verdict.at and token.
 struct Receipt {
   Micros at;
   std::uint64_t cost;
-  std::uint64_t token;  ///< below 2^53
+  std::uint64_t token;  ///< the id's generation, and with GCRA the number of the action
 };
 
 }  // namespace rollgate

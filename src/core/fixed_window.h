@@ -22,7 +22,7 @@ class FixedWindow : public AlignedRules<P> {
  public:
   using AlignedRules<P>::AlignedRules;
 
-  /// What an id takes besides its life and its moment, which is its newest recorded action.
+  /// What an id takes besides its generation and its moment, which is its newest recorded action.
   std::size_t state_bytes() const { return this->windows().size() * this->counts().bytes(); }
 
   /// How long after its moment an id has expired; moments and time as the table counts them.
@@ -33,7 +33,7 @@ class FixedWindow : public AlignedRules<P> {
   /// One id: a count for each window, of the window that its newest action lies in.
   class Account : public AlignedAccount<FixedWindow, Account> {
     using Base = AlignedAccount<FixedWindow, Account>;
-    using Base::life_;
+    using Base::generation_;
     using Base::newest_;
     using Base::rules_;
     using Base::state_;
@@ -51,7 +51,8 @@ class FixedWindow : public AlignedRules<P> {
       return window.StartOf(newest_) + window.interval();
     }
 
-    void Record(Micros at, std::uint64_t cost) {
+    void Record(const Verdict& verdict, std::uint64_t cost) {
+      const Micros at = verdict.at;
       for (std::size_t i = 0; i < rules_.windows().size(); ++i) {
         rules_.counts().Store(state_, i, rules_.counts().Add(Count(i, at), cost));
       }
@@ -62,7 +63,7 @@ class FixedWindow : public AlignedRules<P> {
     bool Refund(const Receipt& receipt, Micros) {
       const auto [at, cost, token] = receipt;
       bool found = false;
-      if (token != life_) return found;
+      if (token != generation_) return found;
       for (std::size_t i = 0; i < rules_.windows().size(); ++i) {
         const AlignedWindow& window = rules_.windows()[i];
         const std::uint64_t count = Load(i);

@@ -74,25 +74,22 @@ class Gcra {
   static constexpr bool kAlignsToEpoch = false;
   static constexpr bool kRefundsAskTime = true;
 
-  /// The form for a single window has but 15 bits for the number of an action. They tell apart what
-  /// can be recorded within the time for which a refund asks: twice the max.
-  static bool FitsSingleWindow(const Policy& policy) {
-    return policy.windows()[0].max <= (kNumbers >> 2);
-  }
-
   explicit Gcra(const Policy& policy)
       : policy_(policy), windows_(ForEachWindow<EmissionWindow>(policy_)) {
-    for (const Window& window : policy_.windows()) numbers_suffice_ &= window.max <= kMostNumbered;
+    for (const Window& window : policy_.windows()) {
+      numbers_suffice_ &= window.max <= kMostNumbered;
+      if (window.max > kMostOfShortNumbers) number_bits_ = 32;
+    }
   }
 
   const P& policy() const { return policy_; }
 
   /// An arrival time under one max means nothing under another.
-  static void SetMax(std::uint64_t) { assert(false); }
+  static void SetMax(std::uint64_t, bool) { assert(false); }
 
-  /// What an id takes besides its moment and its life.
+  /// What an id takes besides its moment and its generation.
   std::size_t state_bytes() const {
-    return kIsSingle ? 0 : kArrivals + windows_.size() * sizeof(std::int64_t);
+    return kIsSingle ? sizeof(std::uint32_t) : kArrivals + windows_.size() * sizeof(std::int64_t);
   }
 
   /// How long after its moment an id has expired; moments and time as the table counts them: a
@@ -118,20 +115,29 @@ class Gcra {
     if constexpr (kIsSingle) return moment == kLongAgo ? kLongAgo : windows_[0].ToMicros(moment);
     return moment;
   }
+  /// The moment of an id after its first attempt.
+  Micros FirstMoment(Micros at, std::uint64_t cost) const {
+    if constexpr (kIsSingle) return ArrivalAfter(0, kNoArrival, at, cost);
+    Micros expiry = at + policy_.min_difference();
+    for (std::size_t i = 0; i < windows_.size(); ++i) {
+      expiry = std::max(expiry, windows_[i].ToMicros(ArrivalAfter(i, kNoArrival, at, cost)));
+    }
+    return expiry;
+  }
 
-  /// One id. With several windows, or minDifference or blocks, `state` is its newest action, the
-  /// number of that, and an arrival time for each window; else the number is in the low bits of its
-  /// life.
+  /// One id. `state` is the number of its newest action; with several windows, or minDifference or
+  /// blocks, also that action's moment before it, and behind it an arrival time for each window.
   class Account {
    public:
-    Account(const Gcra& rules, std::byte* state, Micros moment, std::uint32_t life)
-        : rules_(rules), state_(state), moment_(moment), life_(life) {}
+    Account(const Gcra& rules, std::byte* state, Micros moment, Generation generation)
+        : rules_(rules), state_(state), moment_(moment), generation_(generation) {}
 
     /// An id that has done nothing; `state` is set.
-    static Account Begin(const Gcra& rules, std::byte* state, std::uint32_t life) {
-      Account account(rules, state, kLongAgo, life);
+    static Account Begin(const Gcra& rules, std::byte* state, Generation generation) {
+      Account account(rules, state, kLongAgo, generation);
+      account.StoreNumber(0);
       if constexpr (!kIsSingle) {
-        account.StoreNewest(kLongAgo, 0);
+        account.StoreNewest(kLongAgo);
         for (std::size_t i = 0; i < rules.windows_.size(); ++i) account.Store(i, kNoArrival);
       }
       return account;
@@ -142,8 +148,10 @@ class Gcra {
       for (std::size_t i = 0; i < rules_.windows_.size(); ++i) {
         const std::int64_t arrival = Load(i);
         const EmissionWindow& window = rules_.windows_[i];
-        if (arrival != kNoArrival &&
-            (arrival < window.ToUnits(-kLongest) || arrival > 2 * window.ToUnits(kLongest))) {
+        // A full bucket exceeds the interval by less than its max, as emissions are rounded up.
+        const std::int64_t latest = 2 * window.ToUnits(kLongest) +
+                                    static_cast<std::int64_t>(rules_.policy_.windows()[i].max);
+        if (arrival != kNoArrival && (arrival < window.ToUnits(-kLongest) || arrival > latest)) {
           return false;
         }
       }
@@ -151,11 +159,13 @@ class Gcra {
     }
 
     Micros moment() const { return moment_; }
-    std::uint32_t life() const { return life_; }
+    static bool IsEmpty() { return false; }
+    Generation generation() const { return generation_; }
 
     /// What tells the newest action from all others in the bucket.
     std::uint64_t Token() const {
-      return kIsSingle ? life_ : std::uint64_t{Number()} << kLifeBits | life_;
+      const int bits = rules_.number_bits_;
+      return Low(Number(), bits) << (kTokenBits - bits) | Low(generation_, kTokenBits - bits);
     }
 
     Micros Newest() const {
@@ -186,27 +196,33 @@ class Gcra {
       return window.ToMicros(arrival - Emissions(window, n - 1));
     }
 
-    void Record(Micros at, std::uint64_t cost) {
+    void Record(const Verdict& verdict, std::uint64_t cost) {
       Micros expiry = kLongAgo;
       for (std::size_t i = 0; i < rules_.windows_.size(); ++i) {
-        const EmissionWindow& window = rules_.windows_[i];
-        const std::int64_t arrival =
-            std::max(Load(i), window.ToUnits(at)) + Emissions(window, cost);
+        const std::int64_t arrival = rules_.ArrivalAfter(i, Load(i), verdict.at, cost);
         Store(i, arrival);
-        expiry = std::max(expiry, window.ToMicros(arrival));
+        if constexpr (!kIsSingle) {
+          expiry = std::max(expiry, rules_.windows_[i].ToMicros(arrival));
+        }
       }
-      CountOn(static_cast<std::int64_t>(cost));
+      StoreNumber(Number() + static_cast<std::uint32_t>(cost));
       if constexpr (!kIsSingle) {
-        StoreNewest(std::max(at, Newest()), Number());
+        StoreNewest(std::max(verdict.at, Newest()));
         moment_ = std::max(expiry, Newest() + rules_.policy_.min_difference());
       }
+    }
+
+    /// This account once so much is recorded.
+    Account& After(const Verdict& verdict, std::uint64_t cost) {
+      if (cost > 0) Record(verdict, cost);
+      return *this;
     }
 
     /// Gives back what has not leaked at `now` of what an attempt recorded; tells whether there was
     /// anything. So the bucket never holds less than the later attempts have put there.
     bool Refund(const Receipt& receipt, Micros now) {
-      if (!rules_.numbers_suffice_ || !IsOfThisLife(receipt)) return false;
-      const std::uint32_t later = LaterThan(receipt);
+      if (!rules_.numbers_suffice_ || !IsOfThisGeneration(receipt)) return false;
+      const std::uint64_t later = LaterThan(receipt);
       bool found = false;
       for (std::size_t i = 0; i < rules_.windows_.size(); ++i) {
         const EmissionWindow& window = rules_.windows_[i];
@@ -222,7 +238,7 @@ class Gcra {
         found = true;
       }
       // The newest makes its place in the bucket free for good.
-      if (found && later == 0) CountOn(-static_cast<std::int64_t>(receipt.cost));
+      if (found && later == 0) StoreNumber(Number() - static_cast<std::uint32_t>(receipt.cost));
       return found;
     }
 
@@ -248,17 +264,19 @@ class Gcra {
       return RoundUp(Ahead(i, time), static_cast<std::uint64_t>(rules_.windows_[i].emission()));
     }
 
-    bool IsOfThisLife(const Receipt& receipt) const {
-      if constexpr (kIsSingle) return receipt.token >> kNumberBits == life_ >> kNumberBits;
-      return (receipt.token & ((std::uint64_t{1} << kLifeBits) - 1)) == life_;
+    static std::uint64_t Low(std::uint64_t number, int bits) {
+      return number & ((std::uint64_t{1} << bits) - 1);
+    }
+
+    bool IsOfThisGeneration(const Receipt& receipt) const {
+      const int bits = kTokenBits - rules_.number_bits_;
+      return Low(receipt.token, bits) == Low(generation_, bits);
     }
 
     /// How much was recorded after an attempt, refunded or not.
-    std::uint32_t LaterThan(const Receipt& receipt) const {
-      if constexpr (kIsSingle) {
-        return (life_ - static_cast<std::uint32_t>(receipt.token)) & (kNumbers - 1);
-      }
-      return Number() - static_cast<std::uint32_t>(receipt.token >> kLifeBits);
+    std::uint64_t LaterThan(const Receipt& receipt) const {
+      const int bits = rules_.number_bits_;
+      return Low(Number() - (receipt.token >> (kTokenBits - bits)), bits);
     }
 
     std::int64_t Load(std::size_t i) const {
@@ -276,39 +294,39 @@ class Gcra {
       }
     }
 
-    /// Moves the number of the newest action.
-    void CountOn(std::int64_t cost) {
-      const auto by = static_cast<std::uint32_t>(cost);
-      if constexpr (kIsSingle) {
-        life_ = (life_ & ~(kNumbers - 1)) | ((life_ + by) & (kNumbers - 1));
-      } else {
-        StoreNewest(Newest(), Number() + by);
-      }
-    }
-
     std::uint32_t Number() const {
       std::uint32_t number;
-      std::memcpy(&number, state_ + sizeof(Micros), sizeof number);
+      std::memcpy(&number, state_ + kNumber, sizeof number);
       return number;
     }
-
-    void StoreNewest(Micros newest, std::uint32_t number) {
-      std::memcpy(state_, &newest, sizeof newest);
-      std::memcpy(state_ + sizeof newest, &number, sizeof number);
+    void StoreNumber(std::uint32_t number) {
+      std::memcpy(state_ + kNumber, &number, sizeof number);
     }
+    void StoreNewest(Micros newest) { std::memcpy(state_, &newest, sizeof newest); }
 
     const Gcra& rules_;
     std::byte* state_;
     Micros moment_;
-    std::uint32_t life_;
+    Generation generation_;
   };
 
  private:
+  static constexpr std::size_t kNumber = kIsSingle ? 0 : sizeof(Micros);
   static constexpr std::size_t kArrivals = sizeof(Micros) + sizeof(std::uint32_t);
-  static constexpr int kNumberBits = 15;
-  static constexpr std::uint32_t kNumbers = std::uint32_t{1} << kNumberBits;
+  /// Of actions as tokens have them. A refund asks about what was recorded since its action, at most
+  /// within the time in which a full bucket leaks: twice the max. Where more bits are needed, fewer
+  /// are left for the generation.
+  static constexpr int kShortNumberBits = kTokenBits - kGenerationBits;
+  static constexpr std::uint64_t kMostOfShortNumbers = std::uint64_t{1} << (kShortNumberBits - 2);
   /// Beyond this, numbers of 32 bits would meet again in one bucket: nothing is given back.
   static constexpr std::uint64_t kMostNumbered = std::uint64_t{1} << 30;
+
+  /// When the bucket of a window is empty once an action at `at` is recorded.
+  std::int64_t ArrivalAfter(std::size_t i, std::int64_t arrival, Micros at,
+                            std::uint64_t cost) const {
+    return std::max(arrival, windows_[i].ToUnits(at)) +
+           static_cast<std::int64_t>(cost) * windows_[i].emission();
+  }
 
   std::int64_t FullBucket(std::size_t i) const {
     return static_cast<std::int64_t>(policy_.windows()[i].max) * windows_[i].emission();
@@ -317,6 +335,7 @@ class Gcra {
   P policy_;
   PerWindow<P, EmissionWindow> windows_;
   bool numbers_suffice_ = true;
+  int number_bits_ = kShortNumberBits;
 };
 
 }  // namespace rollgate

@@ -19,7 +19,7 @@ struct Window {
   std::uint64_t max;  ///< >= 1
 };
 
-/// How actions are counted: account_algorithms.h has the list, the log being the first.
+/// How actions are counted: algorithms.h has the list, the log being the first.
 enum class Algorithm : std::uint8_t;
 
 struct PolicyOptions {
@@ -114,7 +114,8 @@ class SingleWindowPolicy {
   explicit SingleWindowPolicy(const Policy& policy)
       : window_{policy.windows().front()},
         count_blocked_(policy.count_blocked()),
-        log_capacity_(policy.log_capacity()) {}
+        log_capacity_(policy.log_capacity()),
+        exceeds_log_(policy.exceeds_log()) {}
 
   std::span<const Window, 1> windows() const { return window_; }
   static constexpr Micros min_difference() { return 0; }
@@ -123,12 +124,14 @@ class SingleWindowPolicy {
   Micros retention() const { return window_[0].interval; }
   Micros longest_interval() const { return window_[0].interval; }
   std::uint32_t log_capacity() const { return log_capacity_; }
+  bool exceeds_log() const { return exceeds_log_; }
   std::uint64_t smallest_max() const { return window_[0].max; }
 
  private:
   std::array<Window, 1> window_;
   bool count_blocked_;
   std::uint32_t log_capacity_;
+  bool exceeds_log_;
 };
 
 }  // namespace rollgate

@@ -16,7 +16,7 @@ namespace rollgate {
 /// One policy applied to states that somebody else keeps. Holds no state of any id and reads no
 /// clock; times are as in the stores. Owned by one thread.
 ///
-/// A state is a small byte string, of a form of this version: see portable_limiter.cc. One that was
+/// A state is a small byte string, of a form of this version: see portable_state.h. One that was
 /// written by another algorithm or under other limits is taken over as far as it goes, or begun
 /// anew. No bytes at all are an id that has done nothing.
 class PortableLimiter {
@@ -38,9 +38,9 @@ class PortableLimiter {
   /// See Policy::SetMax.
   virtual void SetMax(std::uint64_t max, bool records) = 0;
 
-  /// Attempts an action and tells everything about it; `decision.windows` is the caller's. `life`
-  /// is a number below 2^kLifeBits, by chance: that of the id's life if this is its beginning.
-  virtual Outcome Attempt(Bytes state, Micros now, std::uint64_t cost, std::uint32_t life,
+  /// Attempts an action and tells everything about it; `decision.windows` is the caller's. `generation`
+  /// is a random number: that of the id's generation if this is its beginning.
+  virtual Outcome Attempt(Bytes state, Micros now, std::uint64_t cost, Generation generation,
                           Decision& decision, std::vector<std::byte>& out) = 0;
 
   /// What Attempt would tell now. A cost of 0 tells what is used.

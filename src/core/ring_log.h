@@ -33,6 +33,8 @@ class RingLog {
   static_assert(std::is_unsigned_v<Stamp>);
 
  public:
+  using StampType = Stamp;
+
   /// The longest retention that the range of a Stamp allows.
   static constexpr Micros kLongestRetention = static_cast<Micros>(
       std::min<std::uint64_t>(std::numeric_limits<Stamp>::max(), std::uint64_t{kLongest}));
@@ -65,10 +67,47 @@ class RingLog {
 
   bool IsFull() const { return head_.size == capacity_; }
 
+  /// Prepares a log whose ring is full for `more` actions at `at`: drops the actions that are then
+  /// older than `retention`, and returns how many stamps its ring should hold. That follows from what
+  /// is inside: a ring doubles when it is too small, and shrinks when little of it is used. Called
+  /// before each Push, it costs a constant time for each action, on average.
+  std::uint32_t DropAndPlanRoom(Micros at, Micros retention, std::uint64_t more) {
+    const bool drops = head_.size > 0 && at - Oldest() >= retention;
+    if (drops) DropUntil(at - retention);
+    constexpr std::uint64_t kLeast = 5;
+    const std::uint64_t needed = std::min<std::uint64_t>(head_.size + more, capacity_) - 1;
+    const bool is_too_large = drops && ring_room_ > kLeast && needed < ring_room_ / 4;
+    if (needed <= ring_room_ && !is_too_large) return ring_room_;
+    const std::uint64_t wanted = std::max({needed, std::uint64_t{head_.size} * 2, kLeast});
+    return static_cast<std::uint32_t>(std::min<std::uint64_t>(wanted, capacity_ - 1));
+  }
+
+  /// Whether the ring has room for so many more actions and need not be looked at.
+  bool HasFree(std::uint64_t more) const {
+    return head_.size + more <= std::uint64_t{ring_room_} + 1;
+  }
+
+  /// Moves the stamps to another ring, oldest first. Precondition: all of them fit.
+  void MoveTo(std::byte* ring, std::uint32_t ring_room) {
+    for (std::uint32_t i = 0; i + 1 < head_.size; ++i) {
+      std::memcpy(ring + std::size_t{i} * sizeof(Stamp), At(Place(i)), sizeof(Stamp));
+    }
+    Relaid(ring, ring_room);
+  }
+
+  /// Gives the ring another size where it is.
+  void ResizeInPlace(std::uint32_t ring_room) {
+    constexpr std::size_t kWidth = sizeof(Stamp);
+    std::rotate(ring_, ring_ + head_.head * kWidth, ring_ + ring_room_ * kWidth);
+    Relaid(ring_, ring_room);
+  }
+
+  std::uint32_t ring_room() const { return ring_room_; }
+
   /// Records an action at `at`, no earlier than the newest; a full log loses its oldest.
   void Push(Micros at) {
     if (head_.size > 0 && at - Oldest() > kLongestRetention) [[unlikely]] {
-      DropOlderThan(at - kLongestRetention);
+      DropUntil(at - kLongestRetention - 1);
     }
     if (head_.size == 0) {
       head_.size = 1;
@@ -118,14 +157,22 @@ class RingLog {
     --head_.size;
   }
 
- private:
-  void DropOlderThan(Micros moment) {
+  /// Drops the actions that were made at `moment` or earlier.
+  void DropUntil(Micros moment) {
     head_.displaced = false;
-    while (head_.size > 1 && Oldest() < moment) {
+    if (head_.size > 0 && head_.newest <= moment) head_.size = 0;
+    while (head_.size > 1 && Oldest() <= moment) {
       head_.head = Next(head_.head);
       --head_.size;
     }
-    if (head_.newest < moment) head_.size = 0;
+  }
+
+ private:
+  void Relaid(std::byte* ring, std::uint32_t ring_room) {
+    assert(head_.size <= ring_room + 1);
+    ring_ = ring;
+    ring_room_ = ring_room;
+    head_.head = 0;
   }
 
   std::byte* At(std::uint32_t place) const { return ring_ + std::size_t{place} * sizeof(Stamp); }

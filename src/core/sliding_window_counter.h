@@ -29,7 +29,7 @@ class SlidingWindowCounter : public AlignedRules<P> {
       : AlignedRules<P>(policy),
         retention_(std::max(2 * policy.longest_interval(), policy.min_difference())) {}
 
-  /// What an id takes besides its life and its moment, which is its newest recorded action.
+  /// What an id takes besides its generation and its moment, which is its newest recorded action.
   std::size_t state_bytes() const { return this->windows().size() * 2 * this->counts().bytes(); }
 
   /// How long after its moment an id has expired; moments and time as the table counts them.
@@ -40,7 +40,7 @@ class SlidingWindowCounter : public AlignedRules<P> {
   /// One id: for each window the count of the one before the newest action's, then of that one.
   class Account : public AlignedAccount<SlidingWindowCounter, Account> {
     using Base = AlignedAccount<SlidingWindowCounter, Account>;
-    using Base::life_;
+    using Base::generation_;
     using Base::newest_;
     using Base::rules_;
     using Base::state_;
@@ -65,10 +65,11 @@ class SlidingWindowCounter : public AlignedRules<P> {
       return BelowAt({Load(i, 0), Load(i, 1), 0}, n, start, window.interval());
     }
 
-    /// Judges and records an attempt of cost 1 under a single window and nothing else, in the
-    /// fewest steps; returns the time left.
-    Micros AttemptOne(Micros now) requires std::same_as<P, SingleWindowPolicy> {
-      const Micros at = this->At(now);
+    /// Judges and records an attempt of cost 1 under a single window and nothing else; returns the
+    /// time left. `at` is At(now).
+    Micros AttemptOne(Micros at, Micros now)
+      requires std::same_as<P, SingleWindowPolicy>
+    {
       const Micros interval = rules_.windows()[0].interval();
       const std::uint64_t max = rules_.policy().windows()[0].max;
       Counts counts = CountsAt(0, at);
@@ -83,7 +84,8 @@ class SlidingWindowCounter : public AlignedRules<P> {
       return BelowAt(counts, max, rules_.windows()[0].StartOf(at), interval) - now;
     }
 
-    void Record(Micros at, std::uint64_t cost) {
+    void Record(const Verdict& verdict, std::uint64_t cost) {
+      const Micros at = verdict.at;
       for (std::size_t i = 0; i < rules_.windows().size(); ++i) {
         const auto [previous, current, left] = CountsAt(i, at);
         rules_.counts().Store(state_, 2 * i, previous);
@@ -96,7 +98,7 @@ class SlidingWindowCounter : public AlignedRules<P> {
     bool Refund(const Receipt& receipt, Micros) {
       const auto [at, cost, token] = receipt;
       bool found = false;
-      if (token != life_) return found;
+      if (token != generation_) return found;
       for (std::size_t i = 0; i < rules_.windows().size(); ++i) {
         const AlignedWindow& window = rules_.windows()[i];
         if (newest_ < at) continue;

@@ -11,26 +11,21 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
-#include "core/block.h"
 #include "core/decision.h"
 #include "core/judgement.h"
 #include "core/policy.h"
+#include "core/ring_log.h"
 #include "core/time.h"
 
-namespace rollgate::sliding_window_log {
+namespace rollgate {
 
 /// An id's newest actions, newest first, times never ascending.
 template <class L>
 concept ActionLog = requires(const L& log, std::uint64_t n) {
   { log.size() } -> std::convertible_to<std::uint64_t>;
   { log.Nth(n) } -> std::convertible_to<Micros>;
-};
-
-/// The log of an id that has done nothing.
-struct EmptyLog {
-  std::uint32_t size() const { return 0; }
-  Micros Nth(std::uint64_t) const { return 0; }
 };
 
 /// A log as it is once `times` more actions are recorded at `at`; changes nothing.
@@ -48,13 +43,11 @@ class LogWith {
   std::uint64_t times_;
 };
 
-// A policy `P` is a Policy or anything with its accessors.
-
-/// What a log tells of its id's windows.
+/// What a log says of its id's windows, in the terms of judgement.h.
 template <ActionLog Log, class P>
-class LogAccount {
+class LogView {
  public:
-  LogAccount(const Log& log, const P& policy) : log_(log), policy_(policy) {}
+  LogView(const Log& log, const P& policy) : log_(log), policy_(policy) {}
 
   Micros Newest() const { return log_.size() == 0 ? kLongAgo : log_.Nth(1); }
   Micros At(Micros now) const { return std::max(now, Newest()); }
@@ -80,109 +73,144 @@ class LogAccount {
     return log_.size() >= n ? log_.Nth(n) + policy_.windows()[window].interval : kLongAgo;
   }
 
- private:
-  const Log& log_;
+ protected:
+  Log log_;
   const P& policy_;
 };
 
-/// Judges an attempt: see judgement.h.
-template <ActionLog Log, class P>
-Verdict Decide(const Log& log, const P& policy, Micros now, std::uint64_t cost,
-               const Block& block = {}) {
-  return Judge(LogAccount(log, policy), policy, block, now, cost);
-}
+/// The algorithm under one policy; `P` is a Policy or a SingleWindowPolicy. A `Stamp` is wide
+/// enough for the policy's retention. Where and how a log is stored is up to the store.
+template <class P, class Stamp>
+class SlidingWindowLog {
+ public:
+  using Log = RingLog<Stamp>;
 
-/// The wait of a blocked attempt, itself counted where refusals count. `block` is as the attempt
-/// has left it.
-template <ActionLog Log, class P>
-Micros TimeLeft(const Log& log, const P& policy, const Verdict& verdict, Micros now,
-                std::uint64_t cost, const Block& block = {}) {
-  if (verdict.allowed()) return 0;
-  const LogWith after(log, verdict.at, Records(verdict, policy) ? cost : 0);
-  return WaitFor(LogAccount(after, policy), policy, block, now, cost);
-}
+  static constexpr bool kAlignsToEpoch = false;
+  static constexpr bool kRefundsAskTime = false;
 
-/// Tells what the attempt comes to, from the log before it and the block after it.
-template <ActionLog Log, class P>
-void Describe(const Log& log, const P& policy, const Verdict& verdict, Micros now,
-              std::uint64_t cost, Decision& decision, const Block& block = {}) {
-  const LogWith after(log, verdict.at, Records(verdict, policy) ? cost : 0);
-  rollgate::Describe(LogAccount(after, policy), policy, block, verdict, now, cost, decision);
-}
-
-/// Records what Decide said. The log's owner has made room for `cost` more actions, as far as the
-/// log's capacity goes.
-template <class Log, class P>
-void Record(Log& log, const P& policy, const Verdict& verdict, std::uint64_t cost) {
-  // What an allowed action pushes out is outside of every window, and so is all that was pushed out
-  // before it. What a refusal pushes out may have to be missed by a later refund.
-  const std::uint64_t free = log.capacity() - log.size();
-  const std::uint64_t pushed_out =
-      cost > free ? std::min<std::uint64_t>(cost - free, log.size()) : 0;
-  bool displaces = false;
-  if (pushed_out > 0 && !verdict.allowed()) {
-    displaces = verdict.at - log.Nth(log.size() - pushed_out + 1) < policy.retention();
+  explicit SlidingWindowLog(const Policy& policy) : policy_(policy) {
+    assert(policy.retention() <= Log::kLongestRetention);
   }
-  for (std::uint64_t i = std::min<std::uint64_t>(cost, log.capacity()); i > 0; --i) {
-    log.Push(verdict.at);
-  }
-  if (pushed_out > 0) log.set_displaced(displaces);
-}
 
-/// Decide, Record and TimeLeft in one, for an attempt of cost 1 under a single window, in the
-/// fewest steps: the log's capacity is the window's max, so the window is full exactly when the log
-/// is full and its oldest action inside. Returns the time left. Precondition: the log is not empty,
-/// and its owner has made room for one more action.
-template <class Log>
-Micros AttemptOne(Log& log, const SingleWindowPolicy& policy, Micros now) {
-  const Micros interval = policy.windows()[0].interval;
-  const Micros at = std::max(now, log.Nth(1));
-  if (log.IsFull()) [[likely]] {
-    const Micros oldest = log.Oldest();
-    if (at - oldest < interval) {
-      if (!policy.count_blocked()) return oldest + interval - now;
-      log.set_displaced(true);
-      log.ReplaceOldest(at);
-      return log.Oldest() + interval - now;
+  const P& policy() const { return policy_; }
+
+  /// See Policy::SetMax.
+  void SetMax(std::uint64_t max, bool records) {
+    if constexpr (std::is_same_v<P, Policy>) policy_.SetMax(max, records);
+  }
+
+  /// How long after its moment an id has expired. Its moment is its newest action.
+  Micros retention() const { return policy_.retention(); }
+  /// How long after a write what was written can matter.
+  Micros lifetime() const { return retention(); }
+
+  static Micros Cut(Micros now) { return now; }
+  static Micros TableTime(Micros now) { return now; }
+  static Micros FromTableTime(Micros moment) { return moment; }
+  static Micros FirstMoment(Micros at, std::uint64_t) { return at; }
+
+  /// One id.
+  class Account : public LogView<Log, P> {
+    using LogView<Log, P>::log_;
+    using LogView<Log, P>::policy_;
+
+   public:
+    Account(const SlidingWindowLog& rules, const Log& log, Generation generation)
+        : LogView<Log, P>(log, rules.policy_), generation_(generation) {}
+
+    const Log& log() const { return log_; }
+    Log& log() { return log_; }
+
+    bool IsEmpty() const { return log_.size() == 0; }
+    Micros moment() const { return this->Newest(); }
+    Generation generation() const { return generation_; }
+    std::uint64_t Token() const { return generation_; }
+
+    /// The account as it is once so many actions are recorded; valid as long as this one.
+    LogView<LogWith<Log>, P> After(const Verdict& verdict, std::uint64_t cost) const {
+      return {LogWith(log_, verdict.at, cost), policy_};
     }
-    log.set_displaced(false);
-  }
-  log.Push(at);
-  return 0;
-}
 
-/// Takes back what an allowed attempt of `cost` recorded at `at`; tells whether it found anything.
-///
-/// Exact as long as the clock does not step back behind an action that was taken back. Where
-/// counted refusals have pushed older actions out of the log, the places that become free would
-/// belong to those; they are kept taken until the oldest known action leaves, which is no earlier
-/// than the lost ones would.
-template <class Log, class P>
-bool Refund(Log& log, const P& policy, Micros at, std::uint64_t cost) {
-  // Times never ascend with n: skip the later ones by halves, then take the equal ones.
-  std::uint32_t later = 0;
-  std::uint32_t not_later = log.size() + 1;
-  while (not_later - later > 1) {
-    const std::uint32_t n = later + (not_later - later) / 2;
-    (log.Nth(n) > at ? later : not_later) = n;
-  }
-  if (not_later > log.size() || log.Nth(not_later) != at) return false;
-  const Micros oldest = log.Oldest();
-  const bool keeps_places = log.displaced() && log.Nth(1) - oldest < policy.retention();
-  log.set_displaced(keeps_places);
-  std::uint64_t removed = 0;
-  while (removed < cost && not_later <= log.size() && log.Nth(not_later) == at) {
-    log.Remove(not_later);
-    ++removed;
-  }
-  if (keeps_places) {
-    if (log.size() == 0) {
-      log.Push(oldest);
-      --removed;
+    /// Records what was judged. There is room for `cost` more actions, as far as the log's capacity
+    /// goes.
+    void Record(const Verdict& verdict, std::uint64_t cost) {
+      // What an allowed action pushes out is outside of every window, and so is all that was pushed
+      // out before it. What a refusal pushes out may have to be missed by a later refund.
+      const std::uint64_t free = log_.capacity() - log_.size();
+      const std::uint64_t pushed_out =
+          cost > free ? std::min<std::uint64_t>(cost - free, log_.size()) : 0;
+      bool displaces = false;
+      if (pushed_out > 0 && !verdict.allowed()) {
+        displaces = verdict.at - log_.Nth(log_.size() - pushed_out + 1) < policy_.retention();
+      }
+      for (std::uint64_t i = std::min<std::uint64_t>(cost, log_.capacity()); i > 0; --i) {
+        log_.Push(verdict.at);
+      }
+      if (pushed_out > 0) log_.set_displaced(displaces);
     }
-    for (; removed > 0; --removed) log.PushOldest(oldest);
-  }
-  return true;
-}
 
-}  // namespace rollgate::sliding_window_log
+    /// Judges and records an attempt of cost 1 under a single window and nothing else; returns the
+    /// time left. `at` is At(now). The log's capacity is the window's max, so the window is full
+    /// exactly when the log is full and its oldest action inside. There is room for one more action.
+    Micros AttemptOne(Micros at, Micros now)
+      requires std::same_as<P, SingleWindowPolicy>
+    {
+      if (log_.IsFull()) [[likely]] {
+        const Micros interval = policy_.windows()[0].interval;
+        const Micros oldest = log_.Oldest();
+        if (at - oldest < interval) {
+          if (!policy_.count_blocked()) return oldest + interval - now;
+          log_.set_displaced(true);
+          log_.ReplaceOldest(at);
+          return log_.Oldest() + interval - now;
+        }
+        log_.set_displaced(false);
+      }
+      log_.Push(at);
+      return 0;
+    }
+
+    /// Takes back what an allowed attempt recorded; returns whether it found anything.
+    ///
+    /// Exact as long as the clock does not step back behind an action that was taken back. Where
+    /// counted refusals have pushed older actions out of the log, the places that become free would
+    /// belong to those; they are kept taken until the oldest known action leaves, which is no
+    /// earlier than the lost ones would.
+    bool Refund(const Receipt& receipt, Micros) {
+      if (receipt.token != generation_) return false;
+      // Times never ascend with n: skip the later ones by halves, then take the equal ones.
+      std::uint32_t later = 0;
+      std::uint32_t not_later = log_.size() + 1;
+      while (not_later - later > 1) {
+        const std::uint32_t n = later + (not_later - later) / 2;
+        (log_.Nth(n) > receipt.at ? later : not_later) = n;
+      }
+      if (not_later > log_.size() || log_.Nth(not_later) != receipt.at) return false;
+      const Micros oldest = log_.Oldest();
+      const bool keeps_places = log_.displaced() && log_.Nth(1) - oldest < policy_.retention();
+      log_.set_displaced(keeps_places);
+      std::uint64_t removed = 0;
+      while (removed < receipt.cost && not_later <= log_.size() &&
+             log_.Nth(not_later) == receipt.at) {
+        log_.Remove(not_later);
+        ++removed;
+      }
+      if (keeps_places) {
+        if (log_.size() == 0) {
+          log_.Push(oldest);
+          --removed;
+        }
+        for (; removed > 0; --removed) log_.PushOldest(oldest);
+      }
+      return true;
+    }
+
+   private:
+    Generation generation_;
+  };
+
+ private:
+  P policy_;
+};
+
+}  // namespace rollgate

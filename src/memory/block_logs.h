@@ -1,51 +1,94 @@
-// Logs too large for the slot: a block from the heap that grows with use.
+// Logs too large for the slot: a block from the heap whose size follows what the id does.
 #pragma once
 
 #include <algorithm>
-#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <new>
 
+#include "core/block.h"
+#include "core/inlining.h"
 #include "core/policy.h"
 #include "core/ring_log.h"
+#include "core/time.h"
 #include "memory/slot.h"
 
 namespace rollgate::memory {
 
 /// Reads and writes the logs of one store's slots: the payload is a pointer to the id's block, null
-/// while the id has but its newest action; the slot's mark is LogHead::displaced. A block doubles
-/// until it holds the policy's whole log.
-template <class Stamp>
+/// while the id has but its newest action.
+///
+/// A block doubles when the actions inside the longest window need more room. A block that is full
+/// first loses the actions outside of it, and shrinks if few are left. So each action costs a
+/// constant time on average, and a refused one nothing.
+///
+/// `Rules` is a SlidingWindowLog.
+template <class Rules>
 class BlockLogs {
  public:
-  using Log = RingLog<Stamp>;
+  using Account = typename Rules::Account;
+  using Log = typename Rules::Log;
+  using Stamp = typename Log::StampType;
 
-  /// Whether logs take more memory as they grow.
-  static constexpr bool kGrows = true;
+  static constexpr bool kCopiesToPeek = false;
 
-  explicit BlockLogs(const Policy& policy)
-      : capacity_(policy.log_capacity()), exceeds_log_(policy.exceeds_log()) {
-    assert(policy.retention() <= Log::kLongestRetention);
-  }
+  explicit BlockLogs(const Rules& rules)
+      : capacity_(rules.policy().log_capacity()), exceeds_log_(rules.policy().exceeds_log()) {}
 
   std::size_t payload_bytes() const { return sizeof(Block*); }
 
   /// Bytes outside of the slots.
   std::size_t extra_bytes() const { return extra_bytes_; }
 
-  /// From now on logs grow up to this many actions; longer ones stay as long as they are.
+  /// From now on logs hold up to this many actions; longer ones stay as long as they are.
   void SetCapacity(std::uint64_t capacity) {
     capacity_ = static_cast<std::uint32_t>(std::min<std::uint64_t>(capacity, kLongestLog));
     exceeds_log_ = capacity > kLongestLog;
   }
 
-  /// Begins the log of a new id; it holds one action.
-  void Create(Slot& slot) const {
-    slot.set_mark(false);
+  /// The log of a new id, without any action.
+  Account Begin(const Rules& rules, Slot& slot) const {
     SetBlock(slot, nullptr);
+    return Account(rules, Log(LogHead{}, nullptr, 0, capacity_), slot.generation());
+  }
+
+  Account Load(const Rules& rules, Slot& slot, Micros newest) const {
+    LogHead head;
+    head.newest = newest;
+    head.size = newest == kLongAgo ? 0 : 1;
+    Block* block = BlockOf(slot);
+    if (block == nullptr) {
+      return Account(rules, Log(head, nullptr, 0, capacity_), slot.generation());
+    }
+    head.size += block->count;
+    head.head = block->head;
+    head.displaced = block->displaced != 0;
+    const Log log(head, block->stamps(), block->room, std::max(capacity_, head.size));
+    return Account(rules, log, slot.generation());
+  }
+
+  /// Makes room for so many actions at `at`, as far as the log's capacity goes; throws
+  /// std::bad_alloc where there is none, and leaves the stored log as it is.
+  void Reserve(Slot& slot, const Rules& rules, Account& account, Micros at, std::uint64_t more) {
+    const Log& log = account.log();
+    if (log.HasFree(more)) [[likely]] {
+      return;
+    }
+    // A full log whose oldest action counts loses it.
+    const bool is_settled = log.IsFull() && at - log.Oldest() < rules.retention();
+    if (!is_settled || exceeds_log_) MakeRoom(slot, rules, account.log(), at, more);
+  }
+
+  /// Writes all of a log but its newest action.
+  void Save(Slot& slot, const Account& account) const {
+    const LogHead& head = account.log().head();
+    if (Block* block = BlockOf(slot)) {
+      block->count = head.size - (head.size > 0 ? 1 : 0);
+      block->displaced = head.displaced;
+      block->head = head.head;
+    }
   }
 
   void Destroy(Slot& slot) {
@@ -55,52 +98,15 @@ class BlockLogs {
     }
   }
 
-  Log Load(Slot& slot, Micros newest) const {
-    LogHead head;
-    head.newest = newest;
-    head.size = 1;
-    head.displaced = slot.mark();
-    Block* block = BlockOf(slot);
-    if (block == nullptr) return Log(head, nullptr, 0, capacity_);
-    head.size += block->count;
-    head.head = block->head;
-    return Log(head, block->stamps(), block->room, std::max(capacity_, head.size));
-  }
-
-  /// Loads the log with room for `more` actions, as far as the policy's capacity goes; throws
-  /// std::bad_alloc where there is none, and leaves the log as it is.
-  Log LoadWithRoom(Slot& slot, Micros newest, std::uint64_t more) {
-    const Log log = Load(slot, newest);
-    // What a full log would lose may still have to be counted.
-    if (exceeds_log_ && more > log.capacity() - log.size()) throw std::bad_alloc();
-    const std::uint64_t needed = std::min<std::uint64_t>(log.size() + more, log.capacity()) - 1;
-    const Block* block = BlockOf(slot);
-    if (needed <= (block == nullptr ? 0 : block->room)) return log;
-    Grow(slot, log, needed);
-    return Load(slot, newest);
-  }
-
-  /// Writes back all of a log but its newest action. Precondition: the log is not empty.
-  void Save(Slot& slot, const Log& log) const {
-    const LogHead& head = log.head();
-    assert(head.size >= 1);
-    if (slot.mark() != head.displaced) slot.set_mark(head.displaced);
-    if (Block* block = BlockOf(slot)) {
-      block->count = head.size - 1;
-      block->head = head.head;
-    }
-  }
-
  private:
   struct Block {
     std::uint32_t room;  // stamps there is room for
     std::uint32_t head;
-    std::uint32_t count;
+    std::uint32_t count : 31;
+    std::uint32_t displaced : 1;
 
     std::byte* stamps() { return reinterpret_cast<std::byte*>(this + 1); }
   };
-
-  static constexpr std::uint64_t kLeastRoom = 5;
 
   static std::size_t BytesFor(std::size_t room) { return sizeof(Block) + room * sizeof(Stamp); }
 
@@ -114,16 +120,16 @@ class BlockLogs {
     std::memcpy(slot.payload(), &block, sizeof block);
   }
 
-  void Grow(Slot& slot, const Log& log, std::uint64_t needed) {
-    const std::uint64_t room = std::min<std::uint64_t>(
-        std::max({needed, std::uint64_t{log.size()} * 2, kLeastRoom}), log.capacity() - 1);
+  ROLLGATE_NOINLINE void MakeRoom(Slot& slot, const Rules& rules, Log& log, Micros at,
+                                  std::uint64_t more) {
+    const std::uint32_t room = log.DropAndPlanRoom(at, rules.retention(), more);
+    // What a full log would lose may still have to be counted.
+    if (exceeds_log_ && more > log.capacity() - log.size()) throw std::bad_alloc();
+    if (room == log.ring_room()) return;
     auto* block = static_cast<Block*>(std::malloc(BytesFor(room)));
     if (block == nullptr) throw std::bad_alloc();
-    *block = {static_cast<std::uint32_t>(room), 0, log.size() - 1};
-    for (std::uint32_t i = 0; i + 1 < log.size(); ++i) {
-      const auto stamp = static_cast<Stamp>(log.Nth(log.size() - i));
-      std::memcpy(block->stamps() + i * sizeof(Stamp), &stamp, sizeof stamp);
-    }
+    block->room = room;
+    log.MoveTo(block->stamps(), room);
     extra_bytes_ += BytesFor(room);
     Destroy(slot);
     SetBlock(slot, block);

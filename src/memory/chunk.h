@@ -41,7 +41,7 @@ struct Place {
   Slot* slot = nullptr;
   std::uint32_t group = 0;
   std::uint32_t index = 0;
-  bool in_draining = false;  ///< the table's: which of its two generations
+  bool in_draining = false;  ///< the table's: which of its two sub-tables
 
   explicit operator bool() const { return slot != nullptr; }
 };

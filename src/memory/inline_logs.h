@@ -1,36 +1,41 @@
-// Logs small enough to live whole in the slot.
+// Logs small enough to be stored whole in the slot.
 #pragma once
 
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
 
+#include "core/block.h"
 #include "core/policy.h"
 #include "core/ring_log.h"
+#include "core/time.h"
 #include "memory/slot.h"
 
 namespace rollgate::memory {
 
 /// Reads and writes the logs of one store's slots: the payload is a byte with the place of the
 /// oldest action and the number of all but the newest, four bits each, and then their stamps. The
-/// slot's mark is LogHead::displaced.
-template <class Stamp>
+/// number 15 is a full log that has displaced actions, see LogHead.
+///
+/// `Rules` is a SlidingWindowLog.
+template <class Rules>
 class InlineLogs {
  public:
-  using Log = RingLog<Stamp>;
+  using Account = typename Rules::Account;
+  using Log = typename Rules::Log;
+  using Stamp = typename Log::StampType;
 
-  /// Whether logs take more memory as they grow.
-  static constexpr bool kGrows = false;
+  static constexpr bool kCopiesToPeek = false;
 
   /// Larger slots would be paid for by the ids that act but once.
-  static constexpr std::size_t kLargestPayload = 60;
+  static constexpr std::size_t kLargestPayload = 56;
 
   static bool Fits(const Policy& policy) {
     return policy.log_capacity() - 1 <= kLargestPayload / sizeof(Stamp);
   }
 
-  explicit InlineLogs(const Policy& policy) : room_(policy.log_capacity() - 1) {
-    assert(Fits(policy) && policy.retention() <= Log::kLongestRetention);
+  explicit InlineLogs(const Rules& rules) : room_(rules.policy().log_capacity() - 1) {
+    assert(room_ <= kLargestPayload / sizeof(Stamp));
   }
 
   std::size_t payload_bytes() const { return 1 + room_ * sizeof(Stamp); }
@@ -38,40 +43,41 @@ class InlineLogs {
   /// Bytes outside of the slots.
   std::size_t extra_bytes() const { return 0; }
 
-  /// Such logs have one capacity for good.
+  /// Such logs keep their capacity.
   void SetCapacity(std::uint64_t) {}
 
-  /// Begins the log of a new id; it holds one action.
-  void Create(Slot& slot) const {
-    *slot.payload() = std::byte{0};
-    slot.set_mark(false);
+  /// The log of a new id, without any action.
+  Account Begin(const Rules& rules, Slot& slot) const {
+    return Account(rules, Log(LogHead{}, slot.payload() + 1, room_, room_ + 1), slot.generation());
+  }
+
+  Account Load(const Rules& rules, Slot& slot, Micros newest) const {
+    const auto ring = std::to_integer<std::uint32_t>(*slot.payload());
+    const std::uint32_t older = ring & kOlderMask;
+    LogHead head;
+    head.newest = newest;
+    head.displaced = older == kFullAndDisplaced;
+    head.size = newest == kLongAgo ? 0 : 1 + (head.displaced ? room_ : older);
+    head.head = ring >> 4;
+    return Account(rules, Log(head, slot.payload() + 1, room_, room_ + 1), slot.generation());
+  }
+
+  void Reserve(Slot&, const Rules&, Account&, Micros, std::uint64_t) const {}
+
+  /// Writes all of a log but its newest action.
+  void Save(Slot& slot, const Account& account) const {
+    const LogHead& head = account.log().head();
+    const std::uint32_t older =
+        head.displaced ? kFullAndDisplaced : head.size - (head.size > 0 ? 1 : 0);
+    *slot.payload() = static_cast<std::byte>(head.head << 4 | older);
   }
 
   void Destroy(Slot&) const {}
 
-  Log Load(Slot& slot, Micros newest) const {
-    LogHead head;
-    head.newest = newest;
-    const auto ring = std::to_integer<std::uint32_t>(*slot.payload());
-    head.size = 1 + (ring & 0x0fu);
-    head.head = ring >> 4;
-    head.displaced = slot.mark();
-    return Log(head, slot.payload() + 1, room_, room_ + 1);
-  }
-
-  /// Loads the log with room for more actions, as far as the policy's capacity goes.
-  Log LoadWithRoom(Slot& slot, Micros newest, std::uint64_t) const { return Load(slot, newest); }
-
-  /// Writes back all of a log but its newest action. Precondition: the log is not empty.
-  void Save(Slot& slot, const Log& log) const {
-    const LogHead& head = log.head();
-    assert(head.size >= 1);
-    *slot.payload() = static_cast<std::byte>(head.head << 4 | (head.size - 1));
-    if (slot.mark() != head.displaced) slot.set_mark(head.displaced);
-  }
-
  private:
-  static_assert(kLargestPayload / sizeof(Stamp) <= 15, "head and number are four bits each");
+  static constexpr std::uint32_t kOlderMask = 0x0f;
+  static constexpr std::uint32_t kFullAndDisplaced = 15;
+  static_assert(kLargestPayload / sizeof(Stamp) < kFullAndDisplaced);
 
   std::uint32_t room_;
 };

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <cstring>
 
+#include "core/decision.h"
 #include "core/identity.h"
 #include "core/time.h"
 
@@ -44,38 +45,25 @@ class Slot {
   }
   void set_moment(Micros moment) { std::memcpy(moment_.data(), &moment, sizeof moment); }
 
-  /// Fifteen bits that tell this life of the id from its earlier ones.
-  std::uint16_t incarnation() const { return Life() & kIncarnation; }
-
-  /// Begins a life; it has no mark.
-  void set_incarnation(std::uint16_t incarnation) { SetLife(incarnation & kIncarnation); }
-
-  /// One bit for the store.
-  bool mark() const { return (Life() & kMark) != 0; }
-  void set_mark(bool mark) {
-    SetLife(static_cast<std::uint16_t>((Life() & kIncarnation) | (mark ? kMark : 0)));
+  Generation generation() const {
+    Generation generation;
+    std::memcpy(&generation, generation_.data(), sizeof generation);
+    return generation;
+  }
+  void set_generation(Generation generation) {
+    std::memcpy(generation_.data(), &generation, sizeof generation);
   }
 
   std::byte* payload() { return reinterpret_cast<std::byte*>(this + 1); }
 
  private:
-  static constexpr std::uint16_t kIncarnation = 0x7fff;
-  static constexpr std::uint16_t kMark = 0x8000;
-
-  std::uint16_t Life() const {
-    std::uint16_t life;
-    std::memcpy(&life, life_.data(), sizeof life);
-    return life;
-  }
-  void SetLife(std::uint16_t life) { std::memcpy(life_.data(), &life, sizeof life); }
-
   std::array<std::byte, 16> identity_;
   std::uint8_t identity_kind_;
-  std::array<std::byte, 2> life_;
+  std::array<std::byte, sizeof(Generation)> generation_;
   std::array<std::byte, sizeof(Micros)> moment_;
 };
 
-static_assert(sizeof(Slot) == 27, "every byte here is paid a million times");
+static_assert(sizeof(Slot) == 29, "every byte here is paid a million times");
 static_assert(alignof(Slot) == 1);
 
 }  // namespace rollgate::memory

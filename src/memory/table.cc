@@ -1,4 +1,4 @@
-// Growth, shrinking and the order of expiry over both generations.
+// Growth, shrinking and the order of expiry over both sub-tables.
 #include "memory/table.h"
 
 #include <cassert>
@@ -17,7 +17,7 @@ constexpr double kGrowth = 1.3;
 
 std::size_t ChunksFor(std::size_t keys, double load) {
   return static_cast<std::size_t>(static_cast<double>(keys) /
-                                  (load * static_cast<double>(Generation::kSlotsPerChunk))) +
+                                  (load * static_cast<double>(SubTable::kSlotsPerChunk))) +
          1;
 }
 
@@ -60,7 +60,7 @@ void Table::Resize() {
   if (draining_) return;
   const std::size_t chunks = active_.chunk_count();
   const double load = static_cast<double>(active_.live()) /
-                      static_cast<double>(chunks * Generation::kSlotsPerChunk);
+                      static_cast<double>(chunks * SubTable::kSlotsPerChunk);
   if (load >= kFullLoad) {
     const auto next = static_cast<std::size_t>(static_cast<double>(chunks) * kGrowth);
     Begin(std::min(std::max(next, chunks + 1), ChunksFor(max_keys_, kFullLoad)));
@@ -71,7 +71,7 @@ void Table::Resize() {
 
 void Table::Begin(std::size_t chunk_count) {
   if (chunk_count == active_.chunk_count()) return;
-  Generation next(chunk_count);
+  SubTable next(chunk_count);
   PrepareFor(active_, 0, next);
   ForgetPlaces();
   draining_.emplace(std::exchange(active_, std::move(next)));
@@ -80,11 +80,11 @@ void Table::Begin(std::size_t chunk_count) {
   swept_chunks_ = swept_groups_ = 0;
 }
 
-void Table::PrepareFor(const Generation& from, std::size_t chunk, Generation& to) const {
+void Table::PrepareFor(const SubTable& from, std::size_t chunk, SubTable& to) const {
   const std::size_t first = chunk * to.chunk_count() / from.chunk_count();
   const std::size_t last = (chunk + 1) * to.chunk_count() / from.chunk_count();
   for (std::size_t i = first; i <= last && i < to.chunk_count(); ++i) {
-    to.Prepare(layout_, i, Generation::kGroupsPerChunk);
+    to.Prepare(layout_, i, SubTable::kGroupsPerChunk);
   }
 }
 
@@ -118,7 +118,7 @@ void Table::AdvanceCursor() {
 void Table::PrepareForEvictions() {
   // In a smaller table they are cheap as it is.
   const bool is_nearly_full =
-      max_keys_ >= Generation::kSlotsPerChunk && live() >= max_keys_ / 16 * 15;
+      max_keys_ >= SubTable::kSlotsPerChunk && live() >= max_keys_ / 16 * 15;
   if (is_nearly_full && !is_nearly_full_) swept_chunks_ = swept_groups_ = 0;
   is_nearly_full_ = is_nearly_full;
   if (!is_nearly_full || Sweep() || draining_) return;
@@ -132,15 +132,15 @@ bool Table::Sweep() {
     const bool in_active = swept_chunks_ < active_.chunk_count();
     const std::size_t chunk = in_active ? swept_chunks_ : swept_chunks_ - active_.chunk_count();
     if (!in_active && (!draining_ || chunk >= draining_->chunk_count())) return i > 0;
-    Generation& generation = in_active ? active_ : *draining_;
-    swept_groups_ = generation.TightenGroup(layout_, chunk, swept_groups_);
+    SubTable& part = in_active ? active_ : *draining_;
+    swept_groups_ = part.TightenGroup(layout_, chunk, swept_groups_);
     if (swept_groups_ == 0) ++swept_chunks_;
   }
   return true;
 }
 
 void Table::Clear() {
-  Generation empty(1);
+  SubTable empty(1);
   empty.Prepare(layout_, 0, 1);
   ForgetPlaces();
   draining_.reset();

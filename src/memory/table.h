@@ -10,7 +10,7 @@
 #include "core/identity.h"
 #include "core/time.h"
 #include "memory/chunk.h"
-#include "memory/generation.h"
+#include "memory/sub_table.h"
 
 namespace rollgate::memory {
 
@@ -24,8 +24,8 @@ struct TableOptions {
 
 /// An open-addressing table owned by one thread.
 ///
-/// When it gets too full or too empty, a second generation of another size is begun, and each step
-/// of Tend moves a few groups over, in the order of the hashes. So an id is in the new generation
+/// When it gets too full or too empty, a second sub-table of another size is begun, and each step
+/// of Tend moves a few groups over, in the order of the hashes. So an id is in the new sub-table
 /// when its old chunk lies before the one being moved, in the old one when behind it, and may be in
 /// either within that chunk; memory is given back chunk by chunk on the way.
 class Table {
@@ -33,7 +33,7 @@ class Table {
   explicit Table(const TableOptions& options);
 
   /// Does a little of what is due: forgets ids that have expired and moves groups to a new
-  /// generation, at most `most` of each. What the table forgets on its own, it hands to
+  /// sub-table, at most `most` of each. What the table forgets on its own, it hands to
   /// `release(Slot&)` first.
   template <class Release>
   void Tend(Micros now, std::size_t most, Release release);
@@ -107,7 +107,7 @@ class Table {
   static constexpr std::size_t kSweptPerStep = 8;
 
   std::uint64_t HashAt(const Place& place) const { return HashOf(place.slot->identity(), secret_); }
-  Generation& GenerationOf(const Place& place) { return place.in_draining ? *draining_ : active_; }
+  SubTable& GenerationOf(const Place& place) { return place.in_draining ? *draining_ : active_; }
 
   Place FindInEither(const Identity& identity, std::uint64_t hash);
 
@@ -133,13 +133,13 @@ class Table {
   /// Makes bounds of groups exact that may lag from before; tells whether there were any.
   bool Sweep();
 
-  /// Begins a generation of another size if this one is too full or too empty.
+  /// Begins a sub-table of another size if this one is too full or too empty.
   void Resize();
   void Begin(std::size_t chunk_count);
   void Move(std::size_t groups);
   void AdvanceCursor();
   /// Makes sure that the ids of a chunk of `from` have somewhere to go in `to`.
-  void PrepareFor(const Generation& from, std::size_t chunk, Generation& to) const;
+  void PrepareFor(const SubTable& from, std::size_t chunk, SubTable& to) const;
 
   /// Before any id moves, or Places change their meaning.
   void ForgetPlaces() { repeated_ = {}; }
@@ -149,8 +149,8 @@ class Table {
   Micros retention_;
   bool forgets_expired_;
   Secret secret_;
-  Generation active_;
-  std::optional<Generation> draining_;
+  SubTable active_;
+  std::optional<SubTable> draining_;
   std::size_t cursor_chunk_ = 0;  // of draining_: the chunk being moved
   std::uint32_t cursor_group_ = 0;
   bool is_nearly_full_ = false;
@@ -205,8 +205,8 @@ Place Table::Insert(const Identity& identity, Micros moment, Micros now, Release
   ForgetPlaces();  // the slot may be found in a chunk that grows
   const std::uint64_t hash = HashOf(identity, secret_);
   const bool in_draining = draining_ && draining_->AddressOf(hash).chunk > cursor_chunk_;
-  Generation& generation = in_draining ? *draining_ : active_;
-  Place place = generation.Insert(layout_, secret_, hash, moment);
+  SubTable& part = in_draining ? *draining_ : active_;
+  Place place = part.Insert(layout_, secret_, hash, moment);
   place.in_draining = in_draining;
   place.slot->set_identity(identity);
   return place;
@@ -214,11 +214,11 @@ Place Table::Insert(const Identity& identity, Micros moment, Micros now, Release
 
 template <class Visit>
 void Table::VisitAll(Visit visit) {
-  for (Generation* generation : {&active_, draining_ ? &*draining_ : nullptr}) {
-    if (generation == nullptr) continue;
-    for (std::size_t chunk = 0; chunk < generation->chunk_count(); ++chunk) {
-      for (std::uint32_t group = 0; group < generation->chunk(chunk).group_count(); ++group) {
-        generation->chunk(chunk).VisitGroup(layout_, group,
+  for (SubTable* part : {&active_, draining_ ? &*draining_ : nullptr}) {
+    if (part == nullptr) continue;
+    for (std::size_t chunk = 0; chunk < part->chunk_count(); ++chunk) {
+      for (std::uint32_t group = 0; group < part->chunk(chunk).group_count(); ++group) {
+        part->chunk(chunk).VisitGroup(layout_, group,
                                             [&](const Place& place) { visit(*place.slot); });
       }
     }

@@ -1,27 +1,132 @@
-// What every store in memory does with its table, whatever it keeps of an id.
+// The store in memory: one policy applied to every id of one table.
 #pragma once
 
 #include <algorithm>
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <functional>
+#include <new>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "core/block.h"
 #include "core/inlining.h"
+#include "core/judging.h"
 #include "core/policy.h"
+#include "memory/block_places.h"
 #include "memory/memory_store.h"
 #include "memory/table.h"
 
 namespace rollgate::memory {
 
-/// A store around one table. `Derived` has Release(Slot&), which gives back what a slot owns
-/// elsewhere, extra_bytes() for that, and calls ReleaseAll() in its destructor.
-template <class Derived>
-class TableStore : public Store {
+/// The states of the algorithms that keep a few numbers of each id: the payload is the state.
+template <class Rules>
+class Counts {
  public:
+  using Account = typename Rules::Account;
+
+  /// Whether asking takes a copy of the payload.
+  static constexpr bool kCopiesToPeek = true;
+
+  explicit Counts(const Rules& rules) : bytes_(rules.state_bytes()) {}
+
+  std::size_t payload_bytes() const { return bytes_; }
+  std::size_t extra_bytes() const { return 0; }
+  void SetCapacity(std::uint64_t) {}
+
+  Account Begin(const Rules& rules, Slot& slot) const {
+    return Account::Begin(rules, slot.payload(), slot.generation());
+  }
+  Account Load(const Rules& rules, Slot& slot, Micros moment) const {
+    return Account(rules, slot.payload(), moment, slot.generation());
+  }
+  void Reserve(Slot&, const Rules&, Account&, Micros, std::uint64_t) const {}
+  void Save(Slot&, const Account&) const {}
+  void Destroy(Slot&) const {}
+
+ private:
+  std::size_t bytes_;
+};
+
+/// `Rules` is an algorithm under a form of the policy, `States` reads and writes what is kept of an
+/// id in its slot: Counts, InlineLogs or BlockLogs.
+template <class Rules, class States>
+class TableStore final : public Store {
+  using Account = typename Rules::Account;
+  using Blocks = BlockPlaces<std::decay_t<decltype(std::declval<Rules>().policy())>>;
+
+ public:
+  TableStore(const Policy& policy, const MemoryStoreOptions& options)
+      : rules_(policy),
+        states_(rules_),
+        blocks_(rules_.policy(), states_.payload_bytes(), rules_.retention()),
+        table_({states_.payload_bytes() + blocks_.bytes(),
+                std::max<std::size_t>(options.max_keys, 1), blocks_.retention(),
+                !options.clock_may_step_back, options.secret}),
+        on_eviction_(options.on_eviction),
+        scratch_(sizeof(Slot) + states_.payload_bytes()) {}
+
+  ~TableStore() override { DestroyAll(); }
+
+  void SetMax(std::uint64_t max, bool records) override {
+    rules_.SetMax(max, records);
+    if constexpr (requires { rules_.policy().least_capacity(); }) {
+      states_.SetCapacity(rules_.policy().least_capacity());
+    }
+  }
+
+  ROLLGATE_FLATTEN Micros Check(const Identity& id, Micros reading) override {
+    const Micros now = Rules::Cut(reading);
+    TendNowAndThen(now);
+    const Place place = table_.Find(id);
+    if (!place) [[unlikely]] {
+      Begin(id, now, 1, nullptr);
+      return 0;
+    }
+    SlotCarrier carrier(*this, place);
+    Micros time_left;
+    Judging(rules_).Check(carrier, now, time_left);
+    Count(time_left == 0);
+    return time_left;
+  }
+
+  ROLLGATE_FLATTEN void Attempt(const Identity& id, Micros reading, std::uint64_t cost,
+                                Decision& decision) override {
+    const Micros now = Rules::Cut(reading);
+    TendNowAndThen(now);
+    const Place place = table_.Find(id);
+    if (!place) [[unlikely]] {
+      Begin(id, now, cost, &decision);
+      return;
+    }
+    SlotCarrier carrier(*this, place);
+    Judging(rules_).Attempt(carrier, now, cost, decision);
+    Count(decision.verdict.allowed());
+  }
+
+  void Peek(const Identity& id, Micros reading, std::uint64_t cost, Decision& decision) override {
+    const Micros now = Rules::Cut(reading);
+    if (const Place place = table_.Find(id)) {
+      SlotCarrier carrier(*this, place);
+      Judging(rules_).Peek(carrier, now, cost, decision);
+    } else {
+      Account account = states_.Begin(rules_, Scratch());
+      Judging(rules_).PeekFirst(account, now, FirstMoment(now), cost, decision);
+    }
+  }
+
+  bool Refund(const Identity& id, const Receipt& receipt, Micros now) override {
+    const Place place = table_.Find(id);
+    if (!place) return false;
+    SlotCarrier carrier(*this, place);
+    const Refunded refunded = Judging(rules_).Refund(carrier, receipt, Rules::Cut(now));
+    if (refunded == Refunded::kAll) Forget(place);
+    return refunded != Refunded::kNothing;
+  }
+
   bool Clear(const Identity& id) override {
     const Place place = table_.Find(id);
     if (place) Forget(place);
@@ -29,24 +134,50 @@ class TableStore : public Store {
   }
 
   void ClearAll() override {
-    ReleaseAll();
+    DestroyAll();
     table_.Clear();
   }
 
   StoreStats stats() const override {
-    const auto& derived = static_cast<const Derived&>(*this);
     return {table_.live(), allowed_, blocked_, table_.evicted(),
-            table_.bytes() + derived.extra_bytes()};
+            table_.bytes() + states_.extra_bytes()};
   }
 
- protected:
-  TableStore(const MemoryStoreOptions& options, std::size_t payload_bytes, Micros retention)
-      : table_({payload_bytes, std::max<std::size_t>(options.max_keys, 1), retention,
-                !options.clock_may_step_back, options.secret}),
-        on_eviction_(options.on_eviction) {}
+ private:
+  /// See core/judging.h.
+  class SlotCarrier {
+   public:
+    using Account = typename Rules::Account;
 
-  Table& table() { return table_; }
-  const Table& table() const { return table_; }
+    SlotCarrier(TableStore& store, const Place& place) : store_(store), place_(place) {}
+
+    Account Load() {
+      return store_.states_.Load(store_.rules_, *place_.slot, store_.blocks_.Moment(place_));
+    }
+    Block LoadBlock() { return store_.blocks_.Load(place_); }
+    Account LoadCopy() {
+      if constexpr (States::kCopiesToPeek) {
+        std::memcpy(&store_.Scratch(), place_.slot, store_.scratch_.size());
+        return store_.states_.Load(store_.rules_, store_.Scratch(), store_.blocks_.Moment(place_));
+      } else {
+        return Load();
+      }
+    }
+    void Reserve(Account& account, Micros at, std::uint64_t more) {
+      store_.states_.Reserve(*place_.slot, store_.rules_, account, at, more);
+    }
+    void Save(const Account& account, const Block& block) {
+      store_.states_.Save(*place_.slot, account);
+      store_.blocks_.Save(store_.table_, place_, account.moment(), block);
+    }
+
+   private:
+    TableStore& store_;
+    const Place& place_;
+  };
+
+  /// A slot outside of the table, without a block.
+  Slot& Scratch() { return *reinterpret_cast<Slot*>(scratch_.data()); }
 
   void Count(bool allowed) { ++(allowed ? allowed_ : blocked_); }
 
@@ -55,103 +186,61 @@ class TableStore : public Store {
   void TendNowAndThen(Micros now) {
     constexpr std::size_t kAttempts = 64;
     if ((allowed_ + blocked_) % kAttempts == 0) [[unlikely]] {
-      Tend(now, kAttempts);
+      Tend(rules_.TableTime(now), kAttempts);
+    }
+  }
+  ROLLGATE_NOINLINE void Tend(Micros now, std::size_t most) {
+    table_.Tend(now, most, [this](Slot& slot) { states_.Destroy(slot); });
+  }
+
+  /// The earliest moment at which an unknown id acts: it may have been forgotten.
+  Micros FirstMoment(Micros now) const {
+    return std::max(now, rules_.FromTableTime(table_.forgotten_until()));
+  }
+
+  /// The first attempt of an id that is not in the table, which is always allowed.
+  ROLLGATE_NOINLINE void Begin(const Identity& id, Micros now, std::uint64_t cost,
+                               Decision* decision) {
+    const Micros at = FirstMoment(now);
+    const Micros moment = blocks_.TableMoment(rules_.FirstMoment(at, cost), Block());
+    const std::uint64_t evicted = table_.evicted();
+    const Place place = table_.Insert(id, moment, rules_.TableTime(at),
+                                      [this](Slot& slot) { states_.Destroy(slot); });
+    if (table_.evicted() != evicted && on_eviction_) on_eviction_();
+    place.slot->set_generation(++last_generation_);
+    Account account = states_.Begin(rules_, *place.slot);
+    try {
+      states_.Reserve(*place.slot, rules_, account, at, cost);
+    } catch (const std::bad_alloc&) {
+      Forget(place);  // an attempt that fails records nothing
+      throw;
+    }
+    account.Record(Judging<Rules>::AllowedAt(at), cost);
+    SlotCarrier(*this, place).Save(account, Block());
+    Count(true);
+    if (decision != nullptr) {
+      Judging(rules_).DescribeFirst(account, now, at, cost, *decision);
     }
   }
 
-  /// Takes a slot for an id that is not in the table. Its life has begun, its payload is the
-  /// caller's to fill.
-  Place Insert(const Identity& id, Micros moment, Micros now) {
-    const std::uint64_t evicted = table_.evicted();
-    const Place place = table_.Insert(id, moment, now, [this](Slot& slot) { Release(slot); });
-    if (table_.evicted() != evicted && on_eviction_) on_eviction_();
-    // Far from those of the ids before it, for with GCRA an id's own grows with its actions.
-    place.slot->set_incarnation(incarnations_ += 20'251);
-    return place;
-  }
-
   void Forget(const Place& place) {
-    Release(*place.slot);
+    states_.Destroy(*place.slot);
     table_.Erase(place);
   }
 
-  void ReleaseAll() {
-    table_.VisitAll([this](Slot& slot) { Release(slot); });
+  void DestroyAll() {
+    table_.VisitAll([this](Slot& slot) { states_.Destroy(slot); });
   }
 
- private:
-  void Release(Slot& slot) { static_cast<Derived&>(*this).Release(slot); }
-
-  ROLLGATE_NOINLINE void Tend(Micros now, std::size_t most) {
-    table_.Tend(now, most, [this](Slot& slot) { Release(slot); });
-  }
-
+  Rules rules_;
+  States states_;
+  Blocks blocks_;
   Table table_;
   std::function<void()> on_eviction_;
-  std::uint16_t incarnations_ = 0;
+  Generation last_generation_ = 0;
   std::uint64_t allowed_ = 0;
   std::uint64_t blocked_ = 0;
-};
-
-/// What a policy with blocks makes of a slot: behind all else of its payload there are the id's own
-/// moment and its block. The table's moment is then when the id expires, which may be long after
-/// its last action. Under any other policy all this is nothing.
-template <class P>
-class BlockPlaces {
- public:
-  /// `offset` is where the rest of the payload ends, `retention` is how long after its own moment
-  /// an id has expired but for a block.
-  BlockPlaces(const P& policy, std::size_t offset, Micros retention)
-      : offset_(offset),
-        retention_(retention),
-        longest_interval_(policy.longest_interval()),
-        has_blocks_(!policy.blocks().empty()) {}
-
-  std::size_t bytes() const { return HasBlocks() ? sizeof(Micros) + Block::kBytes : 0; }
-
-  /// Of the table.
-  Micros retention() const { return HasBlocks() ? 0 : retention_; }
-  Micros TableMoment(Micros moment, const Block& block) const {
-    if (!HasBlocks()) return moment;
-    return std::max(moment + retention_, block.until + longest_interval_);
-  }
-
-  /// The id's own.
-  Micros Moment(const Place& place) const {
-    if (!HasBlocks()) return place.slot->moment();
-    Micros moment;
-    std::memcpy(&moment, At(place), sizeof moment);
-    return moment;
-  }
-  Block Load(const Place& place) const {
-    return HasBlocks() ? Block::Load(At(place) + sizeof(Micros)) : Block();
-  }
-
-  /// Fills the place of a new id, whose moment the table has.
-  void Create(const Place& place, Micros moment) const {
-    if (HasBlocks()) Store(place, moment, Block());
-  }
-
-  void Save(Table& table, const Place& place, Micros moment, const Block& block) const {
-    if (HasBlocks()) Store(place, moment, block);
-    const Micros table_moment = TableMoment(moment, block);
-    if (table_moment != place.slot->moment()) table.Touch(place, table_moment);
-  }
-
- private:
-  bool HasBlocks() const { return !std::is_same_v<P, SingleWindowPolicy> && has_blocks_; }
-
-  std::byte* At(const Place& place) const { return place.slot->payload() + offset_; }
-
-  void Store(const Place& place, Micros moment, const Block& block) const {
-    std::memcpy(At(place), &moment, sizeof moment);
-    block.Store(At(place) + sizeof moment);
-  }
-
-  std::size_t offset_;
-  Micros retention_;
-  Micros longest_interval_;
-  bool has_blocks_;
+  std::vector<std::byte> scratch_;
 };
 
 }  // namespace rollgate::memory

@@ -16,7 +16,7 @@ namespace rollgate::shared {
 template <class P>
 class BlockWords {
  public:
-  /// `at` is where the other words of the state end.
+  /// `at` is the first of its words.
   BlockWords(const P& policy, std::size_t at)
       : at_(at),
         longest_interval_(policy.longest_interval()),
@@ -41,9 +41,9 @@ class BlockWords {
   }
 
   /// When nothing matters any more of an id that without its block has expired at `expires`.
-  Micros Expires(const std::uint64_t* state, Micros expires) const {
+  Micros Expires(const Block& block, Micros expires) const {
     if (!HasBlocks()) return expires;
-    return std::max(expires, Load(state).until + longest_interval_);
+    return std::max(expires, block.until + longest_interval_);
   }
 
  private:

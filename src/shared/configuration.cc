@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "core/account_algorithms.h"
+#include "core/algorithms.h"
 #include "shared/layout.h"
 #include "shared/shared_error.h"
 

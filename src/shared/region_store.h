@@ -5,17 +5,23 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <type_traits>
+#include <utility>
 
-#include "core/account_algorithms.h"
+#include "core/algorithms.h"
+#include "core/block.h"
 #include "core/decision.h"
 #include "core/identity.h"
 #include "core/inlining.h"
+#include "core/judging.h"
 #include "core/policy.h"
 #include "core/store.h"
 #include "core/time.h"
+#include "shared/block_words.h"
 #include "shared/configuration.h"
 #include "shared/layout.h"
 #include "shared/pause.h"
+#include "shared/record_states.h"
 #include "shared/region.h"
 #include "shared/shared_error.h"
 #include "shared/shared_store.h"
@@ -44,15 +50,21 @@ class Tries {
   int tries_ = 0;
 };
 
-/// `State` is what is kept of an id under a form of the policy: log_state.h, account_state.h.
-template <class State, class Access = Hardware>
+/// `Rules` is an algorithm under a form of the policy.
+template <class Rules, class Access = Hardware>
 class RegionStore final : public SharedStore {
+  using Account = typename Rules::Account;
+  using States = StateWords<Rules>;
+  using Blocks = BlockWords<std::decay_t<decltype(std::declval<Rules>().policy())>>;
+
  public:
   /// Attaches to the region of that name, which is made if there is none. Throws SharedError.
   RegionStore(const Policy& policy, const SharedStoreOptions& options)
-      : state_(policy),
+      : rules_(policy),
+        blocks_(rules_.policy(), kBlock),
+        states_(rules_, kBlock + blocks_.words()),
         region_(Region::Attach({options.directory, options.name, options.max_keys,
-                                Geometry::RecordWordsFor(state_.words()), options.epoch_offset,
+                                Geometry::RecordWordsFor(states_.words()), options.epoch_offset,
                                 ConfigurationOf(policy, options.has_own_clock),
                                 policy.algorithm() == Algorithm::kSlidingWindowLog})),
         table_(ViewOf(region_), region_.entry()),
@@ -63,16 +75,17 @@ class RegionStore final : public SharedStore {
   std::size_t max_keys() const override { return region_.header().max_keys; }
   int most_tries() const override { return most_tries_; }
 
-  void SetMax(std::uint64_t max, bool records) override { state_.SetMax(max, records); }
+  void SetMax(std::uint64_t max, bool records) override { rules_.SetMax(max, records); }
 
   ROLLGATE_FLATTEN Micros Check(const Identity& id, Micros reading) override {
-    const Micros now = State::Cut(reading);
+    const Micros now = Rules::Cut(reading);
     BeforeCall();
     for (Tries tries(most_tries_);; tries.Next()) {
       Micros time_left = 0;
       if (table_.Find(id)) [[likely]] {
-        const bool changes = state_.Check(table_.state(), now, time_left);
-        if (changes && !Replace()) continue;
+        RecordCarrier carrier(*this);
+        const bool changes = Judging(rules_).Check(carrier, now, time_left);
+        if (changes && !carrier.Publish()) continue;
       } else if (!Insert(now, 1, nullptr)) {
         continue;
       }
@@ -83,12 +96,13 @@ class RegionStore final : public SharedStore {
 
   ROLLGATE_FLATTEN void Attempt(const Identity& id, Micros reading, std::uint64_t cost,
                                 Decision& decision) override {
-    const Micros now = State::Cut(reading);
+    const Micros now = Rules::Cut(reading);
     BeforeCall();
     for (Tries tries(most_tries_);; tries.Next()) {
       if (table_.Find(id)) {
-        const bool changes = state_.Attempt(table_.state(), now, cost, decision);
-        if (changes && !Replace()) continue;
+        RecordCarrier carrier(*this);
+        const bool changes = Judging(rules_).Attempt(carrier, now, cost, decision);
+        if (changes && !carrier.Publish()) continue;
       } else if (!Insert(now, cost, &decision)) {
         continue;
       }
@@ -98,24 +112,27 @@ class RegionStore final : public SharedStore {
   }
 
   void Peek(const Identity& id, Micros reading, std::uint64_t cost, Decision& decision) override {
-    const Micros now = State::Cut(reading);
+    const Micros now = Rules::Cut(reading);
     BeforeCall();
     if (table_.Find(id)) {
-      state_.Peek(table_.state(), now, cost, decision);
+      RecordCarrier carrier(*this);
+      Judging(rules_).Peek(carrier, now, cost, decision);
     } else {
+      Account account = states_.Begin(rules_, table_.state(), 0);
       const Micros at = std::max(now, table_.Forgotten());
-      state_.Begin(table_.state(), 0, at, cost);
-      state_.DescribeFirst(table_.state(), now, at, cost, decision);
+      Judging(rules_).PeekFirst(account, now, at, cost, decision);
     }
   }
 
   bool Refund(const Identity& id, const Receipt& receipt, Micros reading) override {
-    const Micros now = State::Cut(reading);
+    const Micros now = Rules::Cut(reading);
     BeforeCall();
     for (Tries tries(most_tries_);; tries.Next()) {
-      bool is_empty = false;
-      if (!table_.Find(id) || !state_.Refund(table_.state(), receipt, now, is_empty)) return false;
-      if (is_empty ? table_.Remove() : Replace()) return true;
+      if (!table_.Find(id)) return false;
+      RecordCarrier carrier(*this);
+      const Refunded refunded = Judging(rules_).Refund(carrier, receipt, now);
+      if (refunded == Refunded::kNothing) return false;
+      if (refunded == Refunded::kAll ? table_.Remove() : carrier.Publish()) return true;
     }
   }
 
@@ -139,6 +156,31 @@ class RegionStore final : public SharedStore {
  private:
   using Insertion = typename Table<Access>::Insertion;
 
+  /// See core/judging.h. Works on the table's private copy of the record.
+  class RecordCarrier {
+   public:
+    using Account = typename Rules::Account;
+
+    explicit RecordCarrier(RegionStore& store) : store_(store) {}
+
+    Account Load() { return store_.states_.Load(store_.rules_, store_.table_.state()); }
+    Account LoadCopy() { return Load(); }
+    Block LoadBlock() { return store_.blocks_.Load(store_.table_.state()); }
+    void Reserve(Account& account, Micros at, std::uint64_t more) {
+      store_.states_.Reserve(store_.rules_, account, at, more);
+    }
+    void Save(const Account& account, const Block& block) {
+      saved_ = store_.Save(account, block);
+    }
+
+    /// Publishes what was saved; false where another thread has changed the id meanwhile.
+    bool Publish() { return store_.table_.Replace(saved_); }
+
+   private:
+    RegionStore& store_;
+    Saved saved_;
+  };
+
   static View ViewOf(const Region& region) {
     return {&region.header(), region.entries(), region.buckets(), region.records(),
             region.geometry()};
@@ -157,27 +199,39 @@ class RegionStore final : public SharedStore {
     table_.UseEntry(region_.entry());
   }
 
-  bool Replace() { return table_.Replace(state_.Expires(table_.state())); }
+  /// Writes a state to the private copy of the record.
+  Saved Save(const Account& account, const Block& block) {
+    states_.Save(table_.state(), account);
+    blocks_.Store(table_.state(), block);
+    Micros expires = kLongAgo;
+    if (account.moment() != kLongAgo) {
+      expires = Bounded(Bounded(rules_.FromTableTime(account.moment())) + rules_.retention());
+    }
+    return {blocks_.Expires(block, expires), states_.UsedWords(account)};
+  }
 
-  /// Inserts the id that was not found, with an attempt of so much, which is always allowed.
+  /// Inserts the id that was not found, with an attempt of `cost`, which is always allowed.
   ROLLGATE_NOINLINE bool Insert(Micros now, std::uint64_t cost, Decision* decision) {
-    Micros at = now;
-    const std::uint32_t life = table_.NextLife(kLifeBits);
+    const Generation generation = table_.NextGeneration();
     const Insertion insertion = table_.Insert(now, [&](Micros earliest) {
-      at = std::max(now, earliest);
-      state_.Begin(table_.state(), life, at, cost);
-      return state_.Expires(table_.state());
+      const Micros at = std::max(now, earliest);
+      Account account = states_.Begin(rules_, table_.state(), generation);
+      states_.Reserve(rules_, account, at, cost);
+      account.Record(Judging<Rules>::AllowedAt(at), cost);
+      if (decision != nullptr) Judging(rules_).DescribeFirst(account, now, at, cost, *decision);
+      return Save(account, Block());
     });
     if (insertion == Insertion::kLost) return false;
     if (insertion == Insertion::kEvicted) {
       ++evicted_;
       if (on_eviction_) on_eviction_();
     }
-    if (decision != nullptr) state_.DescribeFirst(table_.state(), now, at, cost, *decision);
     return true;
   }
 
-  State state_;
+  Rules rules_;
+  Blocks blocks_;
+  States states_;
   Region region_;
   Table<Access> table_;
   std::function<void()> on_eviction_;

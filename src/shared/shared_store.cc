@@ -1,24 +1,11 @@
 // Removes a region, and attaches to one for tests: those who have a store by its interface.
 #include "shared/shared_store.h"
 
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <memory>
 #include <string>
 
-#include "shared/log_state.h"
 #include "shared/region.h"
 #include "shared/store_types.h"
-
-namespace rollgate::shared {
-
-std::uint32_t SharedLogCapacity(const Policy& policy) {
-  const std::size_t most = policy.sets_max() ? kLongestSharedVaryingLog : kLongestSharedLog;
-  return static_cast<std::uint32_t>(std::min<std::size_t>(policy.log_capacity(), most));
-}
-
-}  // namespace rollgate::shared
 
 namespace rollgate {
 

@@ -17,6 +17,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
@@ -58,6 +59,12 @@ struct View {
   Bucket* buckets;
   Word* records;
   Geometry geometry;
+};
+
+/// What is to be published of state().
+struct Saved {
+  Micros expires = 0;     ///< when the id will have expired
+  std::size_t words = 0;  ///< how many words are in use; the others need not be kept
 };
 
 /// One attachment's way to the ids. Owned by one thread; `entry` is its own.
@@ -118,10 +125,10 @@ class Table {
 
   /// Publishes the record in place of the one that Find has found. False where somebody was faster;
   /// then nothing has changed.
-  bool Replace(Micros expires) {
+  bool Replace(const Saved& saved) {
     assert(slot_ != kNowhere);
     const std::uint64_t next = controls_.After(spare_, tag_);
-    WriteSpare(expires);
+    WriteSpare(saved);
     return Swap(next);
   }
 
@@ -132,7 +139,7 @@ class Table {
   };
 
   /// Inserts the id that Find has not found. `begin(earliest)` fills state() for an id that is not
-  /// to act before a moment, and returns when it will have expired.
+  /// to act before a moment, and returns what is to be published.
   template <class Begin>
   Insertion Insert(Micros now, Begin begin) {
     if (slot_ != kNowhere) return Revive(begin);
@@ -144,9 +151,9 @@ class Table {
     if (Generation() != generation_) return Insertion::kLost;
     if (victim.is_known && victim.has_expired) RaiseForgotten(victim.expires);
     // After the search: if it missed an id that was forgotten meanwhile, this is late enough.
-    const Micros expires = begin(Forgotten());
+    const Saved saved = begin(Forgotten());
     const std::uint64_t next = controls_.After(spare_, tag_);
-    WriteSpare(expires);
+    WriteSpare(saved);
     slot_ = victim.slot;
     word_ = &SlotAt(victim.slot);
     control_ = victim.control;
@@ -190,10 +197,9 @@ class Table {
     return static_cast<std::uint64_t>(std::max<std::int64_t>(keys, 0));
   }
 
-  /// A number that an id which is inserted next can be told by from its earlier lives.
-  std::uint32_t NextLife(int bits) const {
-    const std::uint64_t mixed = controls_.After(spare_, kNoTag) * 0x9e3779b97f4a7c15;
-    return static_cast<std::uint32_t>(mixed >> (64 - bits));
+  /// A number that tells an id which is inserted next from its earlier generations.
+  std::uint32_t NextGeneration() const {
+    return static_cast<std::uint32_t>(controls_.After(spare_, kNoTag) * 0x9e3779b97f4a7c15 >> 32);
   }
 
   /// The earliest moment at which an id that was not found acts.
@@ -211,6 +217,7 @@ class Table {
   }
 
  private:
+  static constexpr std::uint8_t kMostExponent = 32;
   static constexpr std::uint64_t kNoTag = 0;
   static constexpr std::uint64_t kNowhere = ~std::uint64_t{0};
 
@@ -254,11 +261,16 @@ class Table {
     return std::min<std::size_t>(Access::Load(view_.header->entries_used), kEntries);
   }
 
-  // `origin` of a record: generation, kind of the id, and who wrote it.
+  // `origin` of a record: generation, how many words of the state are in use (a power of two at
+  // least that many, as its exponent), kind of the id, and who wrote it.
   std::uint64_t Origin() const { return entry_ + 1; }
   static std::uint64_t WriterOf(std::uint64_t origin) { return origin & 0xffff; }
   static std::uint8_t KindOf(std::uint64_t origin) {
     return static_cast<std::uint8_t>(origin >> 16);
+  }
+  std::size_t WordsInUse(std::uint64_t origin) const {
+    const auto exponent = static_cast<std::uint8_t>(origin >> 24);
+    return exponent < kMostExponent ? std::min(words_, kState + (std::size_t{1} << exponent)) : words_;
   }
   static std::uint32_t GenerationOf(std::uint64_t origin) {
     return static_cast<std::uint32_t>(origin >> 32);
@@ -284,7 +296,6 @@ class Table {
   bool Read(const Word& slot, std::uint64_t control) {
     const Identity id = id_;
     const std::uint64_t tag = tag_;
-    const std::size_t words = words_;
     std::uint64_t* const copy = record_.data();
     for (int tries = 0; controls_.Tag(control) == tag; ++tries) {
       if (tries == kMostTries) ThrowCorrupt("an id never stands still");
@@ -294,6 +305,7 @@ class Table {
                          Access::Load(record[kIdHigh]) == id.high && KindOf(origin) == id.kind;
       if (is_it) {
         copy[kOrigin] = origin;
+        const std::size_t words = WordsInUse(origin);
         for (std::size_t i = kExpires; i < words; ++i) copy[i] = Access::Load(record[i]);
       }
       // The record was this id's all the time, or another's, if its slot still says so.
@@ -314,17 +326,20 @@ class Table {
   }
 
   /// Writes the record to the spare, where nobody looks for anything valid.
-  void WriteSpare(Micros expires) {
+  void WriteSpare(const Saved& saved) {
+    assert(saved.words >= 1 && saved.words <= state_words());
     Word* const spare = RecordOf(spare_);
     const Identity id = id_;
-    const std::size_t words = words_;
+    const auto exponent = static_cast<std::uint64_t>(std::bit_width(saved.words - 1));
+    const std::uint64_t origin = std::uint64_t{generation_} << 32 | exponent << 24 |
+                                 std::uint64_t{id.kind} << 16 | Origin();
+    const std::size_t words = WordsInUse(origin);
     const std::uint64_t* const copy = record_.data();
     // First of all: see IsPublished.
-    Access::Store(spare[kOrigin],
-                  std::uint64_t{generation_} << 32 | std::uint64_t{id.kind} << 16 | Origin());
+    Access::Store(spare[kOrigin], origin);
     Access::Store(spare[kIdLow], id.low);
     Access::Store(spare[kIdHigh], id.high);
-    Access::Store(spare[kExpires], static_cast<std::uint64_t>(expires));
+    Access::Store(spare[kExpires], static_cast<std::uint64_t>(saved.expires));
     for (std::size_t i = kState; i < words; ++i) Access::Store(spare[i], copy[i]);
   }
 

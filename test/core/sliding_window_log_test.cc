@@ -8,6 +8,7 @@
 #include <limits>
 #include <vector>
 
+#include "core/judging.h"
 #include "core/ring_log.h"
 #include "support/oracle.h"
 #include "support/traces.h"
@@ -15,55 +16,57 @@
 namespace rollgate {
 namespace {
 
-namespace algorithm = sliding_window_log;
 using testing::Oracle;
 using testing::Random;
 
 /// A limiter for one id, from the core alone.
 template <class Stamp>
 class OneId {
+  using Rules = SlidingWindowLog<Policy, Stamp>;
+
  public:
+  using Account = typename Rules::Account;
+
   explicit OneId(const Policy& policy)
-      : policy_(policy),
-        ring_((policy.log_capacity() - 1) * sizeof(Stamp)),
+      : rules_(policy),
+        capacity_(policy.log_capacity()),
+        ring_((capacity_ - 1) * sizeof(Stamp)),
         uses_(policy.windows().size()) {}
 
-  RingLog<Stamp> log() {
-    return {head_, ring_.data(), policy_.log_capacity() - 1, policy_.log_capacity()};
-  }
+  RingLog<Stamp> log() { return {head_, ring_.data(), capacity_ - 1, capacity_}; }
 
   Decision Attempt(Micros now, std::uint64_t cost = 1) {
-    auto log = this->log();
-    const Verdict verdict = algorithm::Decide(log, policy_, now, cost);
-    const Decision decision = Describe(log, verdict, now, cost);
-    EXPECT_EQ(decision.time_left, algorithm::TimeLeft(log, policy_, verdict, now, cost));
-    if (Records(verdict, policy_)) algorithm::Record(log, policy_, verdict, cost);
-    head_ = log.head();
+    Decision decision;
+    decision.windows = uses_;
+    Judging(rules_).Attempt(*this, now, cost, decision);
     return decision;
   }
 
   Decision Peek(Micros now, std::uint64_t cost = 1) {
-    const auto log = this->log();
-    return Describe(log, algorithm::Decide(log, policy_, now, cost), now, cost);
-  }
-
-  bool Refund(Micros at, std::uint64_t cost) {
-    auto log = this->log();
-    const bool found = algorithm::Refund(log, policy_, at, cost);
-    head_ = log.head();
-    return found;
-  }
-
- private:
-  Decision Describe(const RingLog<Stamp>& log, const Verdict& verdict, Micros now,
-                    std::uint64_t cost) {
     Decision decision;
     decision.windows = uses_;
-    algorithm::Describe(log, policy_, verdict, now, cost, decision);
+    Judging(rules_).Peek(*this, now, cost, decision);
     return decision;
   }
 
-  const Policy& policy_;
+  bool Refund(Micros at, std::uint64_t cost) {
+    const Refunded refunded = Judging(rules_).Refund(*this, {at, cost, kGeneration}, at);
+    if (refunded == Refunded::kAll) head_ = LogHead();
+    return refunded != Refunded::kNothing;
+  }
+
+  // The carrier: see core/judging.h.
+  Account Load() { return Account(rules_, log(), kGeneration); }
+  Account LoadCopy() { return Load(); }
+  Block LoadBlock() const { return {}; }
+  void Reserve(Account&, Micros, std::uint64_t) const {}
+  void Save(const Account& account, const Block&) { head_ = account.log().head(); }
+
+ private:
+  static constexpr Generation kGeneration = 7;
+
+  Rules rules_;
+  std::uint32_t capacity_;
   LogHead head_;
   std::vector<std::byte> ring_;
   std::vector<WindowUse> uses_;
@@ -83,11 +86,11 @@ void ExpectSame(const Decision& actual, const Oracle::Answer& expected) {
 }
 
 template <class Stamp>
-class SlidingWindowLog : public ::testing::Test {};
+class ExactLog : public ::testing::Test {};
 using Stamps = ::testing::Types<std::uint32_t, std::uint64_t>;
-TYPED_TEST_SUITE(SlidingWindowLog, Stamps);
+TYPED_TEST_SUITE(ExactLog, Stamps);
 
-TYPED_TEST(SlidingWindowLog, AgreesWithTheOracleOnRandomTraces) {
+TYPED_TEST(ExactLog, AgreesWithTheOracleOnRandomTraces) {
   for (std::uint64_t seed = 0; seed < 600; ++seed) {
     SCOPED_TRACE(seed);
     Random random(seed);
@@ -110,7 +113,7 @@ TYPED_TEST(SlidingWindowLog, AgreesWithTheOracleOnRandomTraces) {
   }
 }
 
-TYPED_TEST(SlidingWindowLog, RefundsExactlyWhereRefusalsLeaveNoTrace) {
+TYPED_TEST(ExactLog, RefundsExactlyWhereRefusalsLeaveNoTrace) {
   for (std::uint64_t seed = 0; seed < 400; ++seed) {
     SCOPED_TRACE(seed);
     Random random(seed);
@@ -143,7 +146,7 @@ TYPED_TEST(SlidingWindowLog, RefundsExactlyWhereRefusalsLeaveNoTrace) {
   }
 }
 
-TYPED_TEST(SlidingWindowLog, RefundsNeverLetMoreThroughWhereRefusalsCount) {
+TYPED_TEST(ExactLog, RefundsNeverLetMoreThroughWhereRefusalsCount) {
   int refunded_to_use = 0;
   for (std::uint64_t seed = 0; seed < 800; ++seed) {
     SCOPED_TRACE(seed);
@@ -183,7 +186,7 @@ TYPED_TEST(SlidingWindowLog, RefundsNeverLetMoreThroughWhereRefusalsCount) {
   EXPECT_GT(refunded_to_use, 1000);
 }
 
-TYPED_TEST(SlidingWindowLog, GivesThePlaceBackWhenNoRefusalTookOne) {
+TYPED_TEST(ExactLog, GivesThePlaceBackWhenNoRefusalTookOne) {
   const Policy policy({{{1000, 3}}, 0, true});
   OneId<TypeParam> id(policy);
   id.Attempt(1);
@@ -194,7 +197,7 @@ TYPED_TEST(SlidingWindowLog, GivesThePlaceBackWhenNoRefusalTookOne) {
   EXPECT_FALSE(id.Attempt(5).verdict.allowed());
 }
 
-TYPED_TEST(SlidingWindowLog, FindsNothingToRefundTwiceOrElsewhen) {
+TYPED_TEST(ExactLog, FindsNothingToRefundTwiceOrElsewhen) {
   const Policy policy({{{1000, 3}}, 0, false});
   OneId<TypeParam> id(policy);
   EXPECT_FALSE(id.log().size() > 0);
@@ -205,7 +208,7 @@ TYPED_TEST(SlidingWindowLog, FindsNothingToRefundTwiceOrElsewhen) {
   EXPECT_EQ(id.log().size(), 0u);
 }
 
-TYPED_TEST(SlidingWindowLog, AnActionLeavesTheWindowExactlyAfterTheInterval) {
+TYPED_TEST(ExactLog, AnActionLeavesTheWindowExactlyAfterTheInterval) {
   const Policy policy({{{1'000'000, 1}}, 0, false});
   OneId<TypeParam> id(policy);
   EXPECT_TRUE(id.Attempt(7).verdict.allowed());
@@ -214,7 +217,7 @@ TYPED_TEST(SlidingWindowLog, AnActionLeavesTheWindowExactlyAfterTheInterval) {
   EXPECT_TRUE(id.Attempt(1'000'007).verdict.allowed());
 }
 
-TYPED_TEST(SlidingWindowLog, TheGapItselfIsEnough) {
+TYPED_TEST(ExactLog, TheGapItselfIsEnough) {
   const Policy policy({{{1'000'000, 100}}, 50, false});
   OneId<TypeParam> id(policy);
   id.Attempt(0);
@@ -225,7 +228,7 @@ TYPED_TEST(SlidingWindowLog, TheGapItselfIsEnough) {
   EXPECT_TRUE(id.Attempt(50).verdict.allowed());
 }
 
-TYPED_TEST(SlidingWindowLog, ABlockedAttemptCountsTowardsItsOwnWait) {
+TYPED_TEST(ExactLog, ABlockedAttemptCountsTowardsItsOwnWait) {
   const Policy policy({{{100, 2}}, 0, true});
   OneId<TypeParam> id(policy);
   id.Attempt(0);
@@ -234,7 +237,7 @@ TYPED_TEST(SlidingWindowLog, ABlockedAttemptCountsTowardsItsOwnWait) {
   EXPECT_EQ(id.Attempt(80).time_left, 90);  // until the refusal at 70 leaves
 }
 
-TYPED_TEST(SlidingWindowLog, AStepBackWaitsForTheClockToComeBack) {
+TYPED_TEST(ExactLog, AStepBackWaitsForTheClockToComeBack) {
   const Policy policy({{{100, 1}}, 0, false});
   OneId<TypeParam> id(policy);
   id.Attempt(1000);
@@ -243,7 +246,7 @@ TYPED_TEST(SlidingWindowLog, AStepBackWaitsForTheClockToComeBack) {
   EXPECT_TRUE(id.Attempt(1100).verdict.allowed());
 }
 
-TYPED_TEST(SlidingWindowLog, ACostTakesThatManyPlacesAtOnce) {
+TYPED_TEST(ExactLog, ACostTakesThatManyPlacesAtOnce) {
   const Policy policy({{{100, 5}}, 0, false});
   OneId<TypeParam> id(policy);
   EXPECT_EQ(id.Attempt(0, 3).actions_left, 2u);
@@ -252,7 +255,7 @@ TYPED_TEST(SlidingWindowLog, ACostTakesThatManyPlacesAtOnce) {
   EXPECT_EQ(id.Peek(20, 4).time_left, 90);
 }
 
-TYPED_TEST(SlidingWindowLog, ResetOfAnAllowedAttemptIsThatOfTheWindowWithTheLeastLeft) {
+TYPED_TEST(ExactLog, ResetOfAnAllowedAttemptIsThatOfTheWindowWithTheLeastLeft) {
   const Policy policy({{{10, 5}, {1000, 6}, {2000, 6}}, 0, false});
   OneId<TypeParam> id(policy);
   EXPECT_EQ(id.Attempt(0).reset_in, 10);     // 4, 5 and 5 left
@@ -288,6 +291,7 @@ TEST(RingLogOfShortStamps, ARefusalThatPushesOutActionsIsRememberedBesideOneThat
 }
 
 TEST(AttemptOne, SaysTheSameAsTheStepsItReplaces) {
+  using Rules = SlidingWindowLog<SingleWindowPolicy, std::uint32_t>;
   for (std::uint64_t seed = 0; seed < 400; ++seed) {
     SCOPED_TRACE(seed);
     Random random(seed);
@@ -295,20 +299,41 @@ TEST(AttemptOne, SaysTheSameAsTheStepsItReplaces) {
         {{{random.Between(1, 40), static_cast<std::uint64_t>(random.Between(1, 6))}},
          0,
          random.Chance(50)});
-    const SingleWindowPolicy single(policy);
+    const Rules rules(policy);
     Oracle oracle(policy);
-    std::vector<std::byte> ring((policy.log_capacity() - 1) * sizeof(std::uint32_t));
+    const std::uint32_t capacity = policy.log_capacity();
+    std::vector<std::byte> ring((capacity - 1) * sizeof(std::uint32_t));
     Micros now = 0;
-    oracle.Attempt(now, 1);
-    LogHead head{now, 1, 0, false};
+    LogHead head;
     for (int step = 0; step < 100; ++step) {
+      const RingLog<std::uint32_t> log(head, ring.data(), capacity - 1, capacity);
+      Rules::Account account(rules, log, 0);
+      ASSERT_EQ(account.AttemptOne(account.At(now), now), oracle.Attempt(now, 1).time_left);
+      head = account.log().head();
       now = testing::NextReading(random, now);
-      RingLog<std::uint32_t> log(head, ring.data(), policy.log_capacity() - 1,
-                                 policy.log_capacity());
-      ASSERT_EQ(algorithm::AttemptOne(log, single, now), oracle.Attempt(now, 1).time_left);
-      head = log.head();
     }
   }
+}
+
+// A ring takes as much room as what is inside the window, not as what was ever recorded.
+TEST(DropAndPlanRoom, FollowsWhatIsInsideTheWindow) {
+  constexpr Micros kWindow = 1000;
+  std::vector<std::byte> ring(1000 * sizeof(std::uint32_t));
+  RingLog<std::uint32_t> log(LogHead{}, ring.data(), 0, 1001);
+  std::uint32_t largest = 0;
+  const auto push = [&](Micros at) {
+    if (!log.HasFree(1)) log.ResizeInPlace(log.DropAndPlanRoom(at, kWindow, 1));
+    log.Push(at);
+    largest = std::max(largest, log.ring_room());
+  };
+  Micros now = 0;
+  for (int i = 0; i < 2000; ++i) push(now += kWindow / 4);
+  EXPECT_EQ(largest, 5u);
+  for (int i = 0; i < 500; ++i) push(now += 1);
+  EXPECT_GE(log.size(), 500u);
+  EXPECT_LE(largest, 1000u);
+  for (int i = 0; i < 1000; ++i) push(now += kWindow / 4);
+  EXPECT_LE(log.ring_room(), 20u);
 }
 
 }  // namespace

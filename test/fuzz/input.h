@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/account_algorithms.h"
+#include "core/algorithms.h"
 #include "core/policy.h"
 #include "core/time.h"
 

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/account_algorithms.h"
+#include "core/algorithms.h"
 #include "support/history.h"
 #include "support/limiter.h"
 #include "support/traces.h"

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "core/account_algorithms.h"
+#include "core/algorithms.h"
 #include "support/limiter.h"
 #include "support/oracle.h"
 #include "support/traces.h"

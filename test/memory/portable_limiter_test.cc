@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "core/account_algorithms.h"
+#include "core/algorithms.h"
 #include "support/limiter.h"
 #include "support/traces.h"
 
@@ -54,7 +54,7 @@ class Carrier {
   Outcome outcome = Outcome::kUnchanged;
 
  private:
-  std::uint32_t Life() { return life_ = (life_ + 40'503) % (1u << kLifeBits); }
+  std::uint32_t Life() { return life_ = life_ + 40'503; }
 
   void Take() {
     if (outcome == Outcome::kChanged) state = out_;
@@ -119,7 +119,11 @@ TEST_P(Portable, DecidesAsTheStoreInMemoryDoes) {
         ExpectSame(carrier.Peek(now, cost), memory.Peek(1, now, cost));
       } else if (!steps_back && !made.empty() && random.Chance(20)) {
         const bool found = memory.Refund(1, made.back().in_memory, 1, now);
-        EXPECT_EQ(carrier.Refund(made.back().carried, now), found);
+        const bool carried = carrier.Refund(made.back().carried, now);
+        // A log may have dropped what has left every window.
+        if (now - made.back().carried.verdict.at < Policy(policy).retention()) {
+          EXPECT_EQ(carried, found);
+        }
         made.pop_back();
       } else {
         const Decision expected = memory.Attempt(1, now, cost);

@@ -20,7 +20,7 @@ using testing::Random;
 constexpr std::int64_t kIds = 57'000;
 /// An eviction asks each chunk once, at most, and few groups.
 constexpr std::size_t kMostLooks =
-    static_cast<std::size_t>(kIds) / Generation::kSlotsPerChunk * 5 / 4 + 20;
+    static_cast<std::size_t>(kIds) / SubTable::kSlotsPerChunk * 5 / 4 + 20;
 
 /// Whether ids that have expired are forgotten.
 class CostOfEvictions : public ::testing::TestWithParam<bool> {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "core/account_algorithms.h"
+#include "core/algorithms.h"
 #include "shared/layout.h"
 #include "shared/shared_error.h"
 #include "support/traces.h"

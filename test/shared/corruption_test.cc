@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/account_algorithms.h"
+#include "core/algorithms.h"
 #include "core/ring_log.h"
 #include "shared/block_words.h"
 #include "shared/racing.h"

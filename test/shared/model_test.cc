@@ -164,12 +164,12 @@ TEST(LargeModel, NoCallActsLaterThanItsNowHoweverEarlyThatIs) {
     TinyRegion region(1, 1, shared::kState + kStateWords);
     shared::Table<shared::Hardware> table(region.view(), 0);
     ASSERT_FALSE(table.Find(ids[kA]));
-    table.Insert(now, [&](Micros) { return now + 10; });
+    table.Insert(now, [&](Micros) { return shared::Saved{now + 10, 1}; });
     ASSERT_FALSE(table.Find(ids[kB]));
     Micros earliest = 0;
     table.Insert(now + 10, [&](Micros moment) {
       earliest = moment;
-      return now + 20;
+      return shared::Saved{now + 20, 1};
     });
     EXPECT_LE(earliest, now + 10);
   }

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "core/policy.h"
+#include "core/sliding_window_log.h"
 #include "gtest/gtest.h"
-#include "shared/log_state.h"
 #include "shared/racing.h"
 #include "shared/region_store.h"
 #include "shared/table.h"
@@ -87,7 +87,7 @@ struct NotAtomic : shared::Hardware {
   }
 };
 using BrokenStore =
-    shared::RegionStore<shared::LogState<SingleWindowPolicy, std::uint32_t>, NotAtomic>;
+    shared::RegionStore<SlidingWindowLog<SingleWindowPolicy, std::uint32_t>, NotAtomic>;
 
 /// The control: where the table is broken, the races find violations.
 TEST(SharedRace, IsSeenToFailOnABrokenTable) {

@@ -156,7 +156,7 @@ struct Damage {
 constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
 const Damage kDamages[] = {
     {"magic", offsetof(Header, magic), kMagic + 1, "does not begin as a shared limiter does"},
-    {"version", offsetof(Header, version), 77, "number 77, expected 1"},
+    {"version", offsetof(Header, version), 77, "number 77, expected 2"},
     {"bytes", offsetof(Header, bytes), 4096, "bytes"},
     {"no buckets", offsetof(Header, buckets), 0, "0 buckets"},
     {"another bucket", offsetof(Header, buckets), 19, "19 buckets"},

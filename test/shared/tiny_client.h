@@ -99,7 +99,7 @@ class Client {
               Log log;
               at = log.Attempt(std::max(call.now, earliest), max_);
               Write(log, id);
-              return log.expires();
+              return shared::Saved{log.expires(), 2};
             });
             if (insertion != Insertion::kLost) return at;
           }
@@ -148,7 +148,7 @@ class Client {
   }
   bool Replace(const Log& log, const Identity& id) {
     Write(log, id);
-    return table_.Replace(log.expires());
+    return table_.Replace({log.expires(), 2});
   }
 
   static constexpr int kMomentBits = 40;

@@ -9,7 +9,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/account_algorithms.h"
+#include "core/algorithms.h"
 #include "core/policy.h"
 #include "core/time.h"
 

@@ -12,13 +12,13 @@
 
 namespace rollgate::memory {
 
-/// Which chunk of a generation a hash belongs to, and where in it.
+/// Which chunk of a sub-table a hash belongs to, and where in it.
 struct Address {
   std::size_t chunk;
   std::uint32_t home;
 };
 
-class Generation {
+class SubTable {
  public:
   /// Groups of a chunk in a table of several. A single chunk begins smaller; one that happens to
   /// fill up grows on its own.
@@ -26,7 +26,7 @@ class Generation {
   static constexpr std::size_t kSlotsPerChunk = std::size_t{kGroupsPerChunk} * kSlotsPerGroup;
 
   /// The chunks do not exist at first: see Prepare.
-  explicit Generation(std::size_t chunk_count)
+  explicit SubTable(std::size_t chunk_count)
       : chunks_(chunk_count), chunk_count_(chunk_count), bounds_(chunk_count) {}
 
   std::size_t chunk_count() const { return chunk_count_; }

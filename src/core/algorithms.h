@@ -1,4 +1,4 @@
-// The list of the algorithms, and the rules of those that keep a few numbers of each id.
+// The list of the algorithms.
 #pragma once
 
 #include <array>
@@ -10,6 +10,7 @@
 #include "core/gcra.h"
 #include "core/policy.h"
 #include "core/sliding_window_counter.h"
+#include "core/sliding_window_log.h"
 
 namespace rollgate {
 
@@ -27,28 +28,35 @@ inline constexpr std::array<std::string_view, static_cast<std::size_t>(Algorithm
     kAlgorithmNames = {"sliding-window-log", "sliding-window-counter", "fixed-window", "gcra"};
 static_assert(!kAlgorithmNames.back().empty(), "every algorithm has a name");
 
+template <class P>
+using ShortLog = SlidingWindowLog<P, std::uint32_t>;
+template <class P>
+using LongLog = SlidingWindowLog<P, std::uint64_t>;
+
 /// Returns `make.template operator()<Rules>()`, where Rules is the policy's algorithm under the
-/// form of the policy that fits, or an empty T where the policy asks for the log.
+/// form of the policy that fits.
 template <class T, class Make>
-T WithAccountAlgorithm(const Policy& policy, Make make) {
+T WithAlgorithm(const Policy& policy, Make make) {
   const auto in_form = [&]<template <class> class Rules>() -> T {
-    const bool is_single =
-        SingleWindowPolicy::Fits(policy) && Rules<SingleWindowPolicy>::FitsSingleWindow(policy);
-    return is_single ? make.template operator()<Rules<SingleWindowPolicy>>()
-                     : make.template operator()<Rules<Policy>>();
+    return SingleWindowPolicy::Fits(policy)
+               ? make.template operator()<Rules<SingleWindowPolicy>>()
+               : make.template operator()<Rules<Policy>>();
   };
   switch (policy.algorithm()) {
-    case Algorithm::kSlidingWindowLog:
-    case Algorithm::kEnd:
-      break;
     case Algorithm::kSlidingWindowCounter:
       return in_form.template operator()<SlidingWindowCounter>();
     case Algorithm::kFixedWindow:
       return in_form.template operator()<FixedWindow>();
     case Algorithm::kGcra:
       return in_form.template operator()<Gcra>();
+    case Algorithm::kSlidingWindowLog:
+    case Algorithm::kEnd:
+      break;
   }
-  return T();
+  // Half the bytes where the longest window allows it: up to 71 minutes.
+  return policy.retention() <= ShortLog<Policy>::Log::kLongestRetention
+             ? in_form.template operator()<ShortLog>()
+             : in_form.template operator()<LongLog>();
 }
 
 /// What a limiter has to know of an algorithm besides how it counts.
@@ -58,7 +66,7 @@ struct AlgorithmTraits {
 };
 
 inline AlgorithmTraits TraitsOf(const Policy& policy) {
-  return WithAccountAlgorithm<AlgorithmTraits>(policy, []<class Rules>() -> AlgorithmTraits {
+  return WithAlgorithm<AlgorithmTraits>(policy, []<class Rules>() -> AlgorithmTraits {
     return {Rules::kAlignsToEpoch, Rules::kRefundsAskTime};
   });
 }

@@ -1,5 +1,5 @@
 // Growth of single chunks, and the order of expiry over all of them.
-#include "memory/generation.h"
+#include "memory/sub_table.h"
 
 #include <cassert>
 #include <cstring>
@@ -7,7 +7,7 @@
 
 namespace rollgate::memory {
 
-Place Generation::Insert(const SlotLayout& layout, const Secret& secret, std::uint64_t hash,
+Place SubTable::Insert(const SlotLayout& layout, const Secret& secret, std::uint64_t hash,
                          Micros moment) {
   const Address address = AddressOf(hash);
   Chunk& chunk = chunks_[address.chunk];
@@ -18,13 +18,13 @@ Place Generation::Insert(const SlotLayout& layout, const Secret& secret, std::ui
   return place;
 }
 
-void Generation::Erase(const Place& place, std::uint64_t hash) {
+void SubTable::Erase(const Place& place, std::uint64_t hash) {
   const Address address = AddressOf(hash);
   chunks_[address.chunk].Erase(place, address.home);
   --live_;
 }
 
-Place Generation::TightenChunk(const SlotLayout& layout, std::size_t index, std::size_t& looks) {
+Place SubTable::TightenChunk(const SlotLayout& layout, std::size_t index, std::size_t& looks) {
   Chunk& chunk = chunks_[index];
   Micros bound = chunk.exists() ? chunk.EarliestBound() : kNever;
   // Where its groups know better already, none has to be looked through.
@@ -37,7 +37,7 @@ Place Generation::TightenChunk(const SlotLayout& layout, std::size_t index, std:
   return {};
 }
 
-std::uint32_t Generation::TightenGroup(const SlotLayout& layout, std::size_t index,
+std::uint32_t SubTable::TightenGroup(const SlotLayout& layout, std::size_t index,
                                        std::uint32_t group) {
   Chunk& chunk = chunks_[index];
   if (group < chunk.group_count()) chunk.TightenGroup(layout, group);
@@ -47,20 +47,20 @@ std::uint32_t Generation::TightenGroup(const SlotLayout& layout, std::size_t ind
   return 0;
 }
 
-void Generation::Prepare(const SlotLayout& layout, std::size_t chunk, std::uint32_t group_count) {
+void SubTable::Prepare(const SlotLayout& layout, std::size_t chunk, std::uint32_t group_count) {
   if (chunks_[chunk].exists()) return;
   chunks_[chunk] = Chunk(layout, group_count);
   chunk_bytes_ += chunks_[chunk].bytes(layout);
 }
 
-void Generation::Release(const SlotLayout& layout, std::size_t chunk) {
+void SubTable::Release(const SlotLayout& layout, std::size_t chunk) {
   assert(chunks_[chunk].live() == 0);
   if (chunks_[chunk].exists()) chunk_bytes_ -= chunks_[chunk].bytes(layout);
   chunks_[chunk] = Chunk();
   bounds_.Set(chunk, kNever);
 }
 
-void Generation::Enlarge(const SlotLayout& layout, const Secret& secret, std::size_t index) {
+void SubTable::Enlarge(const SlotLayout& layout, const Secret& secret, std::size_t index) {
   Chunk& small = chunks_[index];
   Chunk large(layout, small.group_count() * 2);
   for (std::uint32_t group = 0; group < small.group_count(); ++group) {

@@ -1,0 +1,52 @@
+// Reads and writes the bytes of a state.
+#include "core/portable_state.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "core/algorithms.h"
+
+namespace rollgate {
+
+static_assert(std::endian::native == std::endian::little, "states are written low bytes first");
+
+bool PortableState::Read(std::span<const std::byte> bytes) {
+  if (bytes.size() < sizeof header) return false;
+  std::memcpy(&header, bytes.data(), sizeof header);
+  if (header.version != kVersion || header.reserved != 0 ||
+      header.algorithm >= static_cast<std::uint8_t>(Algorithm::kEnd) ||
+      (header.flags & ~(kHasBlock | kDisplaced)) != 0 || header.width > 8) {
+    return false;
+  }
+  body = bytes.subspan(sizeof header);
+  if ((header.flags & kHasBlock) != 0) {
+    if (body.size() < Block::kBytes) return false;
+    block = Block::Load(&body[body.size() - Block::kBytes]);
+    block.until = std::clamp(block.until, kLongAgo, kLongest);
+    body = body.first(body.size() - Block::kBytes);
+  }
+  return true;
+}
+
+void PortableState::Write(std::vector<std::byte>& out) const {
+  const bool has_block = (header.flags & kHasBlock) != 0;
+  out.resize(sizeof header + body.size() + (has_block ? Block::kBytes : 0));
+  std::memcpy(out.data(), &header, sizeof header);
+  std::copy(body.begin(), body.end(), out.begin() + sizeof header);
+  if (has_block) block.Store(&out[sizeof header + body.size()]);
+}
+
+std::uint32_t HashOfLimits(const Policy& policy) {
+  std::uint32_t hash = 2166136261u;  // FNV-1a
+  const auto add = [&hash](std::uint64_t word) {
+    for (int byte = 0; byte < 8; ++byte, word >>= 8) hash = (hash ^ (word & 0xff)) * 16777619u;
+  };
+  for (const Window& window : policy.windows()) {
+    add(static_cast<std::uint64_t>(window.interval));
+    if (!policy.sets_max()) add(window.max);
+  }
+  return hash;
+}
+
+}  // namespace rollgate

@@ -1,0 +1,53 @@
+// The bytes of an id's state in a key-value store.
+//
+// version, algorithm, flags, width of a stamp (a byte each) | generation | hash of the limits |
+// 0 (four bytes each) | moment (eight bytes) | body | block, if a flag says so. The body of a log is
+// its older actions, oldest first, as the low bytes of their moments; that of any other algorithm is
+// what the algorithm keeps. All numbers are written low bytes first.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/block.h"
+#include "core/decision.h"
+#include "core/policy.h"
+#include "core/time.h"
+
+namespace rollgate {
+
+/// A state taken apart; `body` lies within the bytes it came from.
+struct PortableState {
+  static constexpr std::uint8_t kVersion = 1;
+  static constexpr std::uint8_t kHasBlock = 1;
+  static constexpr std::uint8_t kDisplaced = 2;
+
+  struct Header {
+    std::uint8_t version = kVersion;
+    std::uint8_t algorithm = 0;
+    std::uint8_t flags = 0;
+    std::uint8_t width = 0;
+    Generation generation = 0;
+    std::uint32_t limits = 0;
+    std::uint32_t reserved = 0;
+    Micros moment = kLongAgo;
+  };
+  static_assert(sizeof(Header) == 24);
+
+  Header header;
+  std::span<const std::byte> body;
+  Block block;
+
+  bool displaced() const { return (header.flags & kDisplaced) != 0; }
+
+  /// Returns false for bytes that are no state.
+  bool Read(std::span<const std::byte> bytes);
+  void Write(std::vector<std::byte>& out) const;
+};
+
+/// A hash of what counts depend on: counts of other limits mean nothing.
+std::uint32_t HashOfLimits(const Policy& policy);
+
+}  // namespace rollgate

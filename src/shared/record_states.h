@@ -1,0 +1,184 @@
+// What is kept of an id, in the words of a record.
+#pragma once
+
+#include <algorithm>
+#include <bit>
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+#include <utility>
+
+#include "core/block.h"
+#include "core/decision.h"
+#include "core/policy.h"
+#include "core/ring_log.h"
+#include "core/sliding_window_log.h"
+#include "core/time.h"
+#include "shared/shared_error.h"
+#include "shared/shared_store.h"
+
+namespace rollgate::shared {
+
+/// The words that every state begins with; the id's block comes next, if the policy has blocks, and
+/// then what the algorithm keeps.
+enum StateWord : std::size_t { kMoment, kGeneration, kBlock };
+
+/// How many actions a log in a region holds at most.
+template <class P>
+std::uint32_t SharedLogCapacity(const P& policy) {
+  std::size_t most = kLongestSharedLog;
+  if constexpr (std::is_same_v<P, Policy>) {
+    if (policy.sets_max()) most = kLongestSharedVaryingLog;
+  }
+  return static_cast<std::uint32_t>(std::min<std::size_t>(policy.log_capacity(), most));
+}
+
+/// The states of the algorithms that keep a few numbers of each id.
+template <class Rules>
+class CountWords {
+ public:
+  using Account = typename Rules::Account;
+
+  /// `at` is the first word that the algorithm may use.
+  CountWords(const Rules& rules, std::size_t at)
+      : at_(at), words_(at + (rules.state_bytes() + 7) / 8) {}
+
+  /// Of a whole state.
+  std::size_t words() const { return words_; }
+  /// How many of them are in use.
+  std::size_t UsedWords(const Account&) const { return words_; }
+
+  Account Begin(const Rules& rules, std::uint64_t* state, Generation generation) const {
+    return Account::Begin(rules, Bytes(state), generation);
+  }
+
+  Account Load(const Rules& rules, std::uint64_t* state) const {
+    Account account(rules, Bytes(state), static_cast<Micros>(state[kMoment]),
+                    static_cast<Generation>(state[kGeneration]));
+    if (!account.IsSound()) ThrowCorrupt("a count");
+    return account;
+  }
+
+  void Reserve(const Rules&, Account&, Micros, std::uint64_t) const {}
+
+  void Save(std::uint64_t* state, const Account& account) const {
+    state[kMoment] = static_cast<std::uint64_t>(account.moment());
+    state[kGeneration] = account.generation();
+  }
+
+ private:
+  std::byte* Bytes(std::uint64_t* state) const { return reinterpret_cast<std::byte*>(state + at_); }
+
+  std::size_t at_;
+  std::size_t words_;
+};
+
+/// The states of the log: a word of numbers about the log, and then its ring. The record has room for
+/// the policy's whole log; the ring is as large as the id's actions need. Where logs are short, the
+/// numbers share a word with the generation.
+template <class Rules>
+class LogWords {
+  using Log = typename Rules::Log;
+  using Stamp = typename Log::StampType;
+
+ public:
+  using Account = typename Rules::Account;
+
+  /// `at` is the first word that the algorithm may use.
+  LogWords(const Rules& rules, std::size_t at)
+      : capacity_(SharedLogCapacity(rules.policy())),
+        is_short_(capacity_ < (1u << kShortBits)),
+        numbers_at_(at),
+        ring_at_(is_short_ ? at : at + 1) {}
+
+  std::size_t words() const { return ring_at_ + WordsFor(capacity_ - 1); }
+  std::size_t UsedWords(const Account& account) const {
+    return ring_at_ + WordsFor(account.log().ring_room());
+  }
+
+  Account Begin(const Rules& rules, std::uint64_t* state, Generation generation) const {
+    return Account(rules, Log(LogHead{}, Ring(state), 0, capacity_), generation);
+  }
+
+  Account Load(const Rules& rules, std::uint64_t* state) const {
+    const int bits = Bits();
+    std::uint64_t numbers = is_short_ ? state[kGeneration] >> kGenerationBits : state[numbers_at_];
+    const auto next = [&] {
+      const std::uint64_t number = numbers & ((std::uint64_t{1} << bits) - 1);
+      numbers >>= bits;
+      return static_cast<std::uint32_t>(number);
+    };
+    LogHead head;
+    head.newest = static_cast<Micros>(state[kMoment]);
+    head.size = next();
+    head.head = next();
+    const std::uint32_t room = next();
+    head.displaced = (numbers & 1) != 0;
+    const bool is_sound =
+        head.size == 0 ? head.newest == kLongAgo : Bounded(head.newest) == head.newest;
+    if (!is_sound || head.size > room + 1 || room >= capacity_ || head.head > room ||
+        (head.head == room && room > 0)) {
+      ThrowCorrupt("a log");
+    }
+    return Account(rules, Log(head, Ring(state), room, capacity_),
+                   static_cast<Generation>(state[kGeneration]));
+  }
+
+  void Reserve(const Rules& rules, Account& account, Micros at, std::uint64_t more) const {
+    Log& log = account.log();
+    if (log.HasFree(more)) return;
+    if (log.IsFull() && at - log.Oldest() < rules.retention()) return;
+    const std::uint32_t room = log.DropAndPlanRoom(at, rules.retention(), more);
+    if (room != log.ring_room()) log.ResizeInPlace(room);
+  }
+
+  void Save(std::uint64_t* state, const Account& account) const {
+    const LogHead& head = account.log().head();
+    const int bits = Bits();
+    const std::uint64_t numbers =
+        ((std::uint64_t{head.displaced} << bits | account.log().ring_room()) << bits | head.head)
+            << bits |
+        head.size;
+    state[kMoment] = static_cast<std::uint64_t>(account.moment());
+    state[kGeneration] = account.generation();
+    if (is_short_) {
+      state[kGeneration] |= numbers << kGenerationBits;
+    } else {
+      state[numbers_at_] = numbers;
+    }
+  }
+
+ private:
+  static constexpr int kShortBits = 10;
+  static constexpr int kLongBits = 20;
+  static_assert(kGenerationBits + 3 * kShortBits + 1 <= 64 && 3 * kLongBits + 1 <= 64);
+
+  int Bits() const { return is_short_ ? kShortBits : kLongBits; }
+
+  static std::size_t WordsFor(std::size_t stamps) { return (stamps * sizeof(Stamp) + 7) / 8; }
+
+  std::byte* Ring(std::uint64_t* state) const {
+    return reinterpret_cast<std::byte*>(state + ring_at_);
+  }
+
+  std::uint32_t capacity_;
+  bool is_short_;
+  std::size_t numbers_at_;
+  std::size_t ring_at_;
+};
+
+template <class Rules>
+struct StateWordsOf {
+  using Type = CountWords<Rules>;
+};
+template <class P, class Stamp>
+struct StateWordsOf<SlidingWindowLog<P, Stamp>> {
+  using Type = LogWords<SlidingWindowLog<P, Stamp>>;
+};
+
+/// How the states of an algorithm are read and written.
+template <class Rules>
+using StateWords = typename StateWordsOf<Rules>::Type;
+
+}  // namespace rollgate::shared
