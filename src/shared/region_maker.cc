@@ -50,15 +50,23 @@ class Turn {
 };
 
 Geometry GeometryFor(const RegionOptions& options) {
-  constexpr std::uint64_t kMostKeys = std::uint64_t{1} << 48;  // so that sums do not overflow
-  const std::uint64_t max_keys = std::clamp<std::uint64_t>(options.max_keys, 1, kMostKeys);
-  const std::optional<Geometry> geometry =
-      PossibleGeometry(Geometry::BucketsFor(max_keys), options.record_words);
+  constexpr int kMostKeysBits = 48;  // so that sums do not overflow
+  const auto geometry_for = [&](std::uint64_t max_keys) {
+    return PossibleGeometry(Geometry::BucketsFor(max_keys), options.record_words);
+  };
+  const std::optional<Geometry> geometry = geometry_for(
+      std::clamp<std::uint64_t>(options.max_keys, 1, std::uint64_t{1} << kMostKeysBits));
   if (!geometry) {
+    std::uint64_t most = 0;
+    for (int bit = kMostKeysBits - 1; bit >= 0; --bit) {
+      const std::uint64_t more = most | std::uint64_t{1} << bit;
+      if (geometry_for(more)) most = more;
+    }
     throw SharedError(SharedError::Kind::kSystem,
-                      "a shared limiter cannot hold " + std::to_string(options.max_keys) +
-                          " ids of " + std::to_string(options.record_words * sizeof(Word)) +
-                          " bytes: maxKeys has to be smaller");
+                      "the shared limiter '" + options.name + "' cannot hold " +
+                          std::to_string(options.max_keys) + " ids of " +
+                          std::to_string(options.record_words * sizeof(Word)) +
+                          " bytes: lower maxKeys to at most " + std::to_string(most));
   }
   return *geometry;
 }

@@ -75,7 +75,7 @@ void RequireRoom(const File& file, const std::string& path, const RegionOptions&
   const std::optional<MemoryLimit> memory = TightestMemoryLimit(options.system_root);
   if (!memory) return;
   require(memory->left, memory->Usable(),
-          "within the container's memory limit of " + std::to_string(memory->bytes) + " bytes (" +
+          "within " + memory->name + " of " + std::to_string(memory->bytes) + " bytes (" +
               memory->file + "), of which " + std::to_string(memory->kept) + " are kept free");
 }
 

@@ -253,7 +253,7 @@ describe('an installed package', () => {
       expect.stringContaining(`${process.platform}-${process.arch}, Node ${process.versions.node}`),
       expect.stringMatching(`^- ${rollgate}: No native build was found.*; there are ${binary}$`),
       `- ${path.join(app, 'rollgate.node')}: does not exist`,
-      expect.stringContaining(`Run 'node ${path.join(rollgate, 'scripts/install.mjs')}'`),
+      expect.stringContaining(`run 'node ${path.join(rollgate, 'scripts/install.mjs')}'`),
     ]);
   });
 
