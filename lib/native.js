@@ -69,8 +69,16 @@ function packageFolder() {
       throw new Error(`${reason}; there are ${prebuildsIn(folder).join(', ') || 'no prebuilds'}`);
     }
   };
+  const load = () => {
+    const file = find();
+    try {
+      return open(file);
+    } catch ({ message, cause }) {
+      throw new Error(`${path.relative(folder, file)}: ${message}`, cause && { cause });
+    }
+  };
   const origin = ROLLGATE_PREBUILD ? ' (ROLLGATE_PREBUILD)' : '';
-  return { name: folder + origin, find, load: () => open(find()) };
+  return { name: folder + origin, find, load };
 }
 
 function prebuildsIn(folder) {

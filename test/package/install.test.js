@@ -141,7 +141,7 @@ describeHere('the packed package, with a binary for this machine', () => {
     }
   });
 
-  test('removes a build in it that does not load, by the command that the error names', async () => {
+  test('names a build in it that does not load, and removes it by the command of the message', async () => {
     const rollgate = path.join(installed.app, 'node_modules/rollgate');
     const build = path.join(rollgate, 'build/Release');
     fs.mkdirSync(build, { recursive: true });
@@ -150,6 +150,7 @@ describeHere('the packed package, with a binary for this machine', () => {
     const message = await run(`
       try { require('rollgate')(${limits}); } catch ({ message }) { console.log(JSON.stringify(message)); }
     `);
+    expect(message).toContain(`\n- ${rollgate}: build/Release/rollgate.node: `);
     const script = path.join(rollgate, 'scripts/install.mjs');
     expect(message).toContain(`Run 'node ${script}'`);
     await runNode([script], { cwd: installed.app, env: { PATH } });
