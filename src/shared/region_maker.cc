@@ -153,7 +153,7 @@ void MakeRegion(const std::string& path, const RegionOptions& options, const Boo
     // The process whose turn it is may have reserved what is missing, for the same region.
     turn.Await(path, std::chrono::seconds(10));
     if (Exists(path)) return;
-    throw;
+    RequireRoom(file, path, options, geometry);  // it may have been killed
   }
   Reserve(file, path, geometry.bytes());
   Fill(Mapping(file, geometry), options, boot);
