@@ -172,6 +172,17 @@ TEST_P(SharedRegionInTheMaking, IsAttachedByAProcessWithoutRoomOnceItHasItsName)
   EndOtherProcess();
 }
 
+TEST_P(SharedRegionInTheMaking, IsNotMadeTwiceWhereThereIsRoomForOne) {
+  LockDirectory();
+  Use(kRoom - BytesFor(1000, kRecordWords) * 3 / 2);
+  auto attached = std::async(std::launch::async,
+                             [&] { return Region::Attach(InContainer(1000)).header().max_keys; });
+  // The other process may be slow: what it will reserve is not taken from it after a second.
+  EXPECT_EQ(attached.wait_for(std::chrono::milliseconds(1500)), std::future_status::timeout);
+  EndOtherProcess();
+  EXPECT_EQ(attached.get(), 1000u);
+}
+
 TEST_P(SharedRegionInTheMaking, GivesItsRoomBackWhenItsProcessIsKilled) {
   LockDirectory();
   auto attached = AttachWithoutRoom();
