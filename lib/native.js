@@ -201,7 +201,8 @@ function firstOf(candidates, use) {
 
 function advice() {
   if (chosenFile !== undefined) return 'Correct the path that setAddonPath gets.';
-  for (const variable of ['ROLLGATE_ADDON', 'ROLLGATE_PREBUILD']) {
+  const variables = ['ROLLGATE_ADDON', ...(runsInPackage() ? ['ROLLGATE_PREBUILD'] : [])];
+  for (const variable of variables) {
     if (process.env[variable]) {
       return `Correct or remove the environment variable ${variable}. Copy a file that is truncated again.`;
     }
