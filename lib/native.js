@@ -73,8 +73,8 @@ function packageFolder() {
     const file = find();
     try {
       return open(file);
-    } catch (error) {
-      throw new Error(`${path.relative(folder, file)} ${error.message}`, { cause: error.cause });
+    } catch ({ message, cause }) {
+      throw new Error(`${path.relative(folder, file)}: ${message}`, cause && { cause });
     }
   };
   const origin = ROLLGATE_PREBUILD ? ' (ROLLGATE_PREBUILD)' : '';
@@ -201,7 +201,8 @@ function firstOf(candidates, use) {
 
 function advice() {
   if (chosenFile !== undefined) return 'Correct the path that setAddonPath gets.';
-  for (const variable of ['ROLLGATE_ADDON', 'ROLLGATE_PREBUILD']) {
+  const variables = ['ROLLGATE_ADDON', ...(runsInPackage() ? ['ROLLGATE_PREBUILD'] : [])];
+  for (const variable of variables) {
     if (process.env[variable]) {
       return `Correct or remove the environment variable ${variable}.`;
     }

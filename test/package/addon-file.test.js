@@ -272,6 +272,20 @@ describe('an installed package', () => {
   });
 });
 
+test('a bundle does not name ROLLGATE_PREBUILD, which has no effect there', async () => {
+  const { app, rollgate, start } = installedWithoutAddon('bundle');
+  const bundle = path.join(app, 'bundle.js'); // where the loader is not native.js
+  const source = fs.readFileSync(path.join(rollgate, 'lib/native.js'), 'utf8');
+  fs.writeFileSync(bundle, source.replaceAll("'./", "'./node_modules/rollgate/lib/"));
+  fs.writeFileSync(
+    path.join(app, 'main.js'),
+    `try { require('./bundle').loadAddon(); } catch ({ message }) { console.log(JSON.stringify(message)); }`,
+  );
+  const message = await start({ ROLLGATE_PREBUILD: path.join(folder, 'no folder') });
+  expect(message).toContain(`- ${path.join(app, 'rollgate.node')}: does not exist`);
+  expect(message).not.toContain('ROLLGATE_PREBUILD');
+});
+
 describe('setAddonPath', () => {
   const { RateLimiter, addonPath, setAddonPath } = require('../..');
 
