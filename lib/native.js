@@ -69,8 +69,16 @@ function packageFolder() {
       throw new Error(`${reason}; there are ${prebuildsIn(folder).join(', ') || 'no prebuilds'}`);
     }
   };
+  const load = () => {
+    const file = find();
+    try {
+      return open(file);
+    } catch ({ message, cause }) {
+      throw new Error(`${path.relative(folder, file)}: ${message}`, cause && { cause });
+    }
+  };
   const origin = ROLLGATE_PREBUILD ? ' (ROLLGATE_PREBUILD)' : '';
-  return { name: folder + origin, find, load: () => open(find()) };
+  return { name: folder + origin, find, load };
 }
 
 function prebuildsIn(folder) {
@@ -193,15 +201,16 @@ function firstOf(candidates, use) {
 
 function advice() {
   if (chosenFile !== undefined) return 'Correct the path that setAddonPath gets.';
-  for (const variable of ['ROLLGATE_ADDON', 'ROLLGATE_PREBUILD']) {
+  const variables = ['ROLLGATE_ADDON', ...(runsInPackage() ? ['ROLLGATE_PREBUILD'] : [])];
+  for (const variable of variables) {
     if (process.env[variable]) {
-      return `Correct or remove the environment variable ${variable}. Copy a file that is truncated again.`;
+      return `Correct or remove the environment variable ${variable}.`;
     }
   }
   if (runsInPackage()) {
     const script = path.join(packageFolder().name, 'scripts/install.mjs');
     if (fs.existsSync(script)) {
-      return `Run 'node ${script}': it builds the addon, or says what is missing for that.`;
+      return `Install rollgate again, or run 'node ${script}', which builds the addon or says what is missing for that.`;
     }
   }
   return (

@@ -21,7 +21,9 @@ function tryAddon(env) {
       process.exit(1);
     }
     process.stdout.write(addon.createRedisClient ? '' : 'no Redis client');`;
-  const options = { cwd: root, encoding: 'utf8', env: { ...process.env, ...env } };
+  // Which file a running application takes has nothing to do with what is installed.
+  const ownAddon = { ROLLGATE_ADDON: '', ROLLGATE_PREBUILD: '' };
+  const options = { cwd: root, encoding: 'utf8', env: { ...process.env, ...ownAddon, ...env } };
   const { status, stdout, stderr } = spawnSync(process.execPath, ['-e', program], options);
   return { loads: status === 0, lacks: stdout, error: stderr };
 }
@@ -56,9 +58,14 @@ function assertToolsAreHere() {
   throw new Error(lines.join('\n'));
 }
 
+/** What was built here is loaded in preference to a prebuilt binary. */
+function removeBuild() {
+  rmSync(join(root, 'build'), { recursive: true, force: true });
+}
+
 function buildFromSource() {
   assertToolsAreHere();
-  rmSync(join(root, 'build'), { recursive: true, force: true }); // of another Node or hiredis
+  removeBuild(); // of another Node or hiredis
   try {
     build(['addon']);
   } catch (error) {
@@ -79,7 +86,10 @@ function main() {
   // In a clone npm start, test and so on set up, and `npm ci` has nothing to build.
   if (isClone && process.env.npm_lifecycle_event === 'install') return;
   const prebuilt = !sourceIsAsked && tryAddon({ PREBUILDS_ONLY: '1' });
-  if (prebuilt.loads) return;
+  if (prebuilt.loads) {
+    if (!tryAddon().loads) removeBuild();
+    return;
+  }
   try {
     buildFromSource();
   } catch (error) {

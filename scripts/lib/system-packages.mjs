@@ -19,6 +19,13 @@ function aptInstall(tools, prefix) {
   const install = ['install', '-y', '--no-install-recommends', ...names];
   const asRoot = (log, [command, ...args]) => run(command, args, log);
 
+  /** Fails where one of many sources does; installing then says whether that one was needed. */
+  const update = (log) => {
+    try {
+      asRoot(log, commandOf('update'));
+    } catch {}
+  };
+
   /** How much apt would install, in its own words; undefined where its lists of packages are missing or old. */
   const sizes = () => {
     const [command, ...args] = commandOf(...install, '--print-uris');
@@ -35,16 +42,14 @@ function aptInstall(tools, prefix) {
     existsSync(lists) && readdirSync(lists).some((name) => name.includes('_Packages'));
   let size = isListed && sizes();
   if (!size) {
-    step('updating the list of system packages with apt-get', 'apt-update', (log) =>
-      asRoot(log, commandOf('update')),
-    );
+    step('updating the list of system packages with apt-get', 'apt-update', update);
     size = sizes() ?? 'of unknown size';
   }
   step(`installing ${names.join(', ')} with apt-get (${size})`, 'apt', (log) => {
     try {
       asRoot(log, commandOf(...install));
     } catch {
-      asRoot(log, commandOf('update')); // the lists may name packages that are gone
+      update(log); // the lists may name packages that are gone
       asRoot(log, commandOf(...install));
     }
     for (const { service } of tools.filter((tool) => tool.service)) {

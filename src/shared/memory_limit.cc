@@ -147,7 +147,29 @@ std::optional<MemoryLimit> LimitOf(const std::string& group, const Version& vers
   }
   const std::uint64_t used = *usage - std::min(*usage, page_cache);
   return MemoryLimit{*limit, *limit - std::min(*limit, used),
-                     std::min(*limit / kKeptPart, kMostKept), file};
+                     std::min(*limit / kKeptPart, kMostKept), file,
+                     "the container's memory limit"};
+}
+
+std::optional<MemoryLimit> LimitOfHost(const std::string& system_root) {
+  const std::string file = system_root + "/proc/meminfo";
+  const std::string text = ReadText(file).value_or("");
+  const auto bytes = [&text](std::string_view name) -> std::optional<std::uint64_t> {
+    for (const std::string_view line : Split(text, '\n')) {
+      if (!line.starts_with(name)) continue;
+      const std::string_view rest = line.substr(name.size());
+      const std::size_t digits = rest.find_first_of("0123456789");
+      if (digits == std::string_view::npos) return std::nullopt;
+      const std::string_view number = rest.substr(digits, rest.find(' ', digits) - digits);
+      if (const auto kibibytes = NumberIn(number)) return *kibibytes * 1024;
+    }
+    return std::nullopt;
+  };
+  const auto total = bytes("MemTotal:");
+  const auto available = bytes("MemAvailable:");
+  if (!total || !available) return std::nullopt;
+  return MemoryLimit{*total, *available, std::min(*total / kKeptPart, kMostKept), file,
+                     "the host's memory"};
 }
 
 }  // namespace
@@ -155,8 +177,8 @@ std::optional<MemoryLimit> LimitOf(const std::string& group, const Version& vers
 std::optional<MemoryLimit> TightestMemoryLimit(const std::string& system_root) {
   const std::optional<std::string> groups = ReadText(system_root + "/proc/self/cgroup");
   const std::optional<std::string> mountinfo = ReadText(system_root + "/proc/self/mountinfo");
-  if (!groups || !mountinfo) return std::nullopt;
-  std::optional<MemoryLimit> tightest;
+  std::optional<MemoryLimit> tightest = LimitOfHost(system_root);
+  if (!groups || !mountinfo) return tightest;
   for (const Version* version : {&kVersion1, &kVersion2}) {
     const std::optional<Mount> mount = FindMount(*mountinfo, *version);
     const std::optional<std::string> group = FindGroup(*groups, *version);

@@ -34,15 +34,17 @@ class Turn {
   Turn& operator=(const Turn&) = delete;
 
   /// Ends at once if this is the one whose turn it is, and as soon as there is something at `path`.
-  void Await(const std::string& path, std::chrono::seconds patience) const {
+  /// Returns false where another process has its turn.
+  bool Await(const std::string& path, std::chrono::seconds patience) const {
     constexpr auto kPause = std::chrono::milliseconds(1);
-    if (!directory_) return;
+    if (!directory_) return true;
     const auto deadline = std::chrono::steady_clock::now() + patience;
     while (::flock(directory_.descriptor(), LOCK_EX | LOCK_NB) != 0) {
-      if (errno != EWOULDBLOCK && errno != EINTR) return;
-      if (Exists(path) || std::chrono::steady_clock::now() >= deadline) return;
+      if (errno != EWOULDBLOCK && errno != EINTR) return true;
+      if (Exists(path) || std::chrono::steady_clock::now() >= deadline) return false;
       std::this_thread::sleep_for(kPause);
     }
+    return true;
   }
 
  private:
@@ -50,15 +52,23 @@ class Turn {
 };
 
 Geometry GeometryFor(const RegionOptions& options) {
-  constexpr std::uint64_t kMostKeys = std::uint64_t{1} << 48;  // so that sums do not overflow
-  const std::uint64_t max_keys = std::clamp<std::uint64_t>(options.max_keys, 1, kMostKeys);
-  const std::optional<Geometry> geometry =
-      PossibleGeometry(Geometry::BucketsFor(max_keys), options.record_words);
+  constexpr int kMostKeysBits = 48;  // so that sums do not overflow
+  const auto geometry_for = [&](std::uint64_t max_keys) {
+    return PossibleGeometry(Geometry::BucketsFor(max_keys), options.record_words);
+  };
+  const std::optional<Geometry> geometry = geometry_for(
+      std::clamp<std::uint64_t>(options.max_keys, 1, std::uint64_t{1} << kMostKeysBits));
   if (!geometry) {
+    std::uint64_t most = 0;
+    for (int bit = kMostKeysBits - 1; bit >= 0; --bit) {
+      const std::uint64_t more = most | std::uint64_t{1} << bit;
+      if (geometry_for(more)) most = more;
+    }
     throw SharedError(SharedError::Kind::kSystem,
-                      "a shared limiter cannot hold " + std::to_string(options.max_keys) +
-                          " ids of " + std::to_string(options.record_words * sizeof(Word)) +
-                          " bytes: maxKeys has to be smaller");
+                      "the shared limiter '" + options.name + "' cannot hold " +
+                          std::to_string(options.max_keys) + " ids of " +
+                          std::to_string(options.record_words * sizeof(Word)) +
+                          " bytes: lower maxKeys to at most " + std::to_string(most));
   }
   return *geometry;
 }
@@ -81,11 +91,16 @@ File OpenUnnamed(const std::string& directory) {
   FailBySystem("cannot make a file in " + directory + " for a shared limiter", error);
 }
 
-/// Takes space for all bytes, so that no access to them can fail later.
-void Reserve(const File& file, const std::string& path, std::size_t bytes) {
+/// Takes space for all bytes, so that no access to them can fail later. Without the turn, room for
+/// another such region is left to the process that has it: both together could exceed a limit.
+void Reserve(const File& file, const std::string& path, const RegionOptions& options,
+             const Geometry& geometry, bool has_turn) {
+  const std::size_t bytes = geometry.bytes();
+  RequireRoom(file, path, options, geometry);
   // A signal may take back what the interrupted call has reserved: small calls get on nevertheless.
   constexpr std::size_t kPiece = std::size_t{4} << 20;
   for (std::size_t at = 0; at < bytes; at += kPiece) {
+    if (!has_turn) RequireRoom(file, path, options, geometry, bytes - at + bytes);
     const auto size = static_cast<off_t>(std::min(kPiece, bytes - at));
     int error = EINTR;
     while (error == EINTR) {
@@ -144,18 +159,20 @@ void Fill(const Mapping& region, const RegionOptions& options, const Boot& boot)
 void MakeRegion(const std::string& path, const RegionOptions& options, const Boot& boot) {
   const Geometry geometry = GeometryFor(options);
   const Turn turn(options.directory);
-  turn.Await(path, std::chrono::seconds(1));
+  const bool has_turn = turn.Await(path, std::chrono::seconds(1));
   if (Exists(path)) return;
-  const File file = OpenUnnamed(options.directory);
+  File file = OpenUnnamed(options.directory);
   try {
-    RequireRoom(file, path, options, geometry);
+    Reserve(file, path, options, geometry, has_turn);
   } catch (const SharedError&) {
     // The process whose turn it is may have reserved what is missing, for the same region.
+    if (has_turn) throw;
+    file = File();  // gives back what is reserved
     turn.Await(path, std::chrono::seconds(10));
     if (Exists(path)) return;
-    throw;
+    file = OpenUnnamed(options.directory);  // that process may have been killed
+    Reserve(file, path, options, geometry, true);
   }
-  Reserve(file, path, geometry.bytes());
   Fill(Mapping(file, geometry), options, boot);
   // On a disk: no header without its bytes if the host stops, or nobody would know it for ours.
   if (::fdatasync(file.descriptor()) != 0) FailBySystem("cannot write " + path, errno);

@@ -48,10 +48,10 @@ std::string Advice(const RegionOptions& options, std::uint64_t usable) {
 }  // namespace
 
 void RequireRoom(const File& file, const std::string& path, const RegionOptions& options,
-                 const Geometry& geometry) {
+                 const Geometry& geometry, std::optional<std::uint64_t> bytes) {
   const auto require = [&](std::uint64_t left, std::uint64_t usable, const std::string& where,
                            const std::string& remedy = "") {
-    if (geometry.bytes() <= usable) return;
+    if (bytes.value_or(geometry.bytes()) <= usable) return;
     throw SharedError(SharedError::Kind::kSystem,
                       "the shared limiter '" + options.name + "' needs " +
                           std::to_string(geometry.bytes()) + " bytes for " + path + ", but " +
@@ -60,7 +60,7 @@ void RequireRoom(const File& file, const std::string& path, const RegionOptions&
   };
   // Beyond this limit the system would end the process.
   struct rlimit limit = {};
-  if (::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
+  if (!bytes && ::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
     require(limit.rlim_cur, limit.rlim_cur, "for a file of this process (ulimit -f)");
   }
   struct statvfs space = {};
@@ -75,7 +75,7 @@ void RequireRoom(const File& file, const std::string& path, const RegionOptions&
   const std::optional<MemoryLimit> memory = TightestMemoryLimit(options.system_root);
   if (!memory) return;
   require(memory->left, memory->Usable(),
-          "within the container's memory limit of " + std::to_string(memory->bytes) + " bytes (" +
+          "within " + memory->name + " of " + std::to_string(memory->bytes) + " bytes (" +
               memory->file + "), of which " + std::to_string(memory->kept) + " are kept free");
 }
 

@@ -80,15 +80,33 @@ test('README: the Express application limits and sends its headers', async () =>
   expect(second.headers.get('ratelimit-remaining')).toBe('98');
 });
 
-const algorithmOutputs = ['0\n', 'sliding-window-log 100\nfixed-window 200\n', '5000\n1\n60000\n'];
+/** What the programs of a page print, in their order. */
+const OUTPUTS = {
+  'docs/algorithms.md': ['0\n', 'sliding-window-log 100\nfixed-window 200\n', '5000\n1\n60000\n'],
+  'docs/faq.md': ['true 2\nfalse 20\n', '3\n2\n', '3600000\n0\n', '', 'function function true\n'],
+  'docs/waiting.md': ['first\nsecond\nthird\nfourth\n', '8\n'],
+  'docs/observability.md': [
+    '',
+    '3 [{"limiter":"api","id":"ada","blocked":2,"overcount":0}]\n',
+    'ada was refused for 1000 ms\n',
+  ],
+  'docs/middleware.md': ['', '', '', ''],
+  'docs/rules.md': [''],
+  'docs/fastify.md': [''],
+  'docs/migration.md': [...Array(2).fill('done, 1 left\ndone, 0 left\nwait 10 s\n'), '7 5\n'],
+};
 
-test.each(blocksOf('docs/algorithms.md').map((code, i) => [i + 1, code]))(
-  'docs/algorithms.md: program %i prints what it says',
-  async (which, code) => {
-    const stdout = algorithmOutputs[which - 1];
-    expect(await run(code)).toEqual({ status: 0, stdout, stderr: '' });
-  },
-);
+describe.each(Object.entries(OUTPUTS))('%s', (page, outputs) => {
+  const programs = blocksOf(page).map((code, i) => [i + 1, code]);
+
+  test.each(programs)('program %i prints what the page says', async (which, code) => {
+    expect(await run(code)).toEqual({ status: 0, stdout: outputs[which - 1], stderr: '' });
+  });
+
+  test('has no other programs', () => {
+    expect(programs).toHaveLength(outputs.length);
+  });
+});
 
 test('docs/getting-started.md: the fourth request to the limited route is refused', async () => {
   const [server] = blocksOf('docs/getting-started.md');
@@ -124,16 +142,6 @@ test('docs/getting-started.md says what its limiter by hand prints', () => {
   expect(text).toContain(`\`\`\`text\n${gettingStartedOutputs[0]}\`\`\``);
 });
 
-const faqOutputs = ['true 2\nfalse 20\n', '3\n2\n', '3600000\n0\n', '', 'function function true\n'];
-
-test.each(blocksOf('docs/faq.md').map((code, i) => [i + 1, code]))(
-  'docs/faq.md: program %i prints what it says',
-  async (which, code) => {
-    const stdout = faqOutputs[which - 1];
-    expect(await run(code)).toEqual({ status: 0, stdout, stderr: '' });
-  },
-);
-
 const describeOnLinux = process.platform === 'linux' ? describe : describe.skip;
 
 describeOnLinux('docs/shared-memory.md', () => {
@@ -152,37 +160,6 @@ describeOnLinux('docs/shared-memory.md', () => {
     },
   );
 });
-
-const waitingOutputs = ['first\nsecond\nthird\nfourth\n', '8\n'];
-
-test.each(blocksOf('docs/waiting.md').map((code, i) => [i + 1, code]))(
-  'docs/waiting.md: program %i prints what it says',
-  async (which, code) => {
-    const stdout = waitingOutputs[which - 1];
-    expect(await run(code)).toEqual({ status: 0, stdout, stderr: '' });
-  },
-);
-
-const observabilityOutputs = [
-  '',
-  '3 [{"limiter":"api","id":"ada","blocked":2,"overcount":0}]\n',
-  'ada was refused for 1000 ms\n',
-];
-
-test.each(blocksOf('docs/observability.md').map((code, i) => [i + 1, code]))(
-  'docs/observability.md: program %i prints what it says',
-  async (which, code) => {
-    const stdout = observabilityOutputs[which - 1];
-    expect(await run(code)).toEqual({ status: 0, stdout, stderr: '' });
-  },
-);
-
-test.each(blocksOf('docs/middleware.md').map((code, i) => [i + 1, code]))(
-  'docs/middleware.md: program %i runs',
-  async (_which, code) => {
-    expect(await run(code)).toEqual({ status: 0, stdout: '', stderr: '' });
-  },
-);
 
 describe('docs/redis.md, on a real server', () => {
   let server;
@@ -242,17 +219,6 @@ test.each(diffsOf('docs/migration.md').map((diff, i) => [i + 1, diff]))(
     const told = which === 1 ? before.replace("-limiter'", "-limiter-0.1'") : before;
     expect(await run(told)).toMatchObject({ status: 0, stdout });
     expect(await run(after)).toEqual({ status: 0, stdout, stderr: '' });
-  },
-);
-
-const twoAndTenSeconds = 'done, 1 left\ndone, 0 left\nwait 10 s\n';
-const migrationOutputs = [twoAndTenSeconds, twoAndTenSeconds, '7 5\n'];
-
-test.each(blocksOf('docs/migration.md').map((code, i) => [i + 1, code]))(
-  'docs/migration.md: program %i prints what it says',
-  async (which, code) => {
-    const stdout = migrationOutputs[which - 1];
-    expect(await run(code)).toEqual({ status: 0, stdout, stderr: '' });
   },
 );
 

@@ -253,7 +253,7 @@ describe('an installed package', () => {
       expect.stringContaining(`${process.platform}-${process.arch}, Node ${process.versions.node}`),
       expect.stringMatching(`^- ${rollgate}: No native build was found.*; there are ${binary}$`),
       `- ${path.join(app, 'rollgate.node')}: does not exist`,
-      expect.stringContaining(`Run 'node ${path.join(rollgate, 'scripts/install.mjs')}'`),
+      expect.stringContaining(`run 'node ${path.join(rollgate, 'scripts/install.mjs')}'`),
     ]);
   });
 
@@ -270,6 +270,20 @@ describe('an installed package', () => {
     expect(message).toContain(`- ${ROLLGATE_PREBUILD} (ROLLGATE_PREBUILD): does not exist`);
     expect(message).toContain('Correct or remove the environment variable ROLLGATE_PREBUILD.');
   });
+});
+
+test('a bundle does not name ROLLGATE_PREBUILD, which has no effect there', async () => {
+  const { app, rollgate, start } = installedWithoutAddon('bundle');
+  const bundle = path.join(app, 'bundle.js'); // where the loader is not native.js
+  const source = fs.readFileSync(path.join(rollgate, 'lib/native.js'), 'utf8');
+  fs.writeFileSync(bundle, source.replaceAll("'./", "'./node_modules/rollgate/lib/"));
+  fs.writeFileSync(
+    path.join(app, 'main.js'),
+    `try { require('./bundle').loadAddon(); } catch ({ message }) { console.log(JSON.stringify(message)); }`,
+  );
+  const message = await start({ ROLLGATE_PREBUILD: path.join(folder, 'no folder') });
+  expect(message).toContain(`- ${path.join(app, 'rollgate.node')}: does not exist`);
+  expect(message).not.toContain('ROLLGATE_PREBUILD');
 });
 
 describe('setAddonPath', () => {

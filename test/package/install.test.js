@@ -133,6 +133,30 @@ describeHere('the packed package, with a binary for this machine', () => {
     expect(found).toEqual([false, false, true]);
   });
 
+  test('installs its binary, whatever the addon of the application is', async () => {
+    const script = path.join(installed.app, 'node_modules/rollgate/scripts/install.mjs');
+    for (const name of ['ROLLGATE_ADDON', 'ROLLGATE_PREBUILD']) {
+      const env = { PATH, [name]: path.join(installed.app, 'none') };
+      expect(await runNode([script], { cwd: installed.app, env })).toMatchObject({ code: 0 });
+    }
+  });
+
+  test('names a build in it that does not load, and removes it by the command of the message', async () => {
+    const rollgate = path.join(installed.app, 'node_modules/rollgate');
+    const build = path.join(rollgate, 'build/Release');
+    fs.mkdirSync(build, { recursive: true });
+    fs.writeFileSync(path.join(build, 'rollgate.node'), 'text');
+    const limits = '{ interval: 1000, maxInInterval: 1 }';
+    const message = await run(`
+      try { require('rollgate')(${limits}); } catch ({ message }) { console.log(JSON.stringify(message)); }
+    `);
+    expect(message).toContain(`\n- ${rollgate}: build/Release/rollgate.node: `);
+    const script = path.join(rollgate, 'scripts/install.mjs');
+    expect(message).toContain(`Run 'node ${script}'`);
+    await runNode([script], { cwd: installed.app, env: { PATH } });
+    expect(await run(`console.log(require('rollgate')(${limits})('a'));`)).toBe(0);
+  });
+
   test('loads no more than a limiter in memory takes', async () => {
     const loaded = await run(`
       require('rollgate');

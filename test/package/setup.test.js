@@ -9,11 +9,12 @@ const SETUP = path.join(__dirname, '../../scripts/setup.mjs');
 
 afterAll(removeFolders);
 
-/** Runs the script with nothing on PATH but these commands, none of which works. */
-function setUp(purpose, commands) {
+/** Runs the script with nothing on PATH but these commands, none of which works, and these scripts. */
+function setUp(purpose, commands, scripts = {}) {
   const PATH = emptyFolder();
-  for (const name of commands) {
-    fs.writeFileSync(path.join(PATH, name), '#!/bin/false\n', { mode: 0o755 });
+  const failing = Object.fromEntries(commands.map((name) => [name, '#!/bin/false\n']));
+  for (const [name, text] of Object.entries({ ...failing, ...scripts })) {
+    fs.writeFileSync(path.join(PATH, name), text, { mode: 0o755 });
   }
   return runNode([SETUP, `--for=${purpose}`], { cwd: PATH, env: { PATH } });
 }
@@ -34,8 +35,17 @@ test('without a package manager that it knows, names what is missing', async () 
   );
 });
 
+test('with apt that cannot update its lists, tries to install and names what failed', async () => {
+  const { code, stderr } = await setUp('systems', ['apt-get'], {
+    env: '#!/bin/sh\nexec /usr/bin/env "$@"\n',
+    sudo: '#!/bin/sh\n[ "$2" = true ] || { shift; exec "$@"; }\n',
+  });
+  expect(code).toBe(1);
+  expect(stderr).toMatch(/setup: installing debootstrap with apt-get \(of unknown size\): failed/);
+});
+
 test('names the purposes it has when given another', async () => {
   const { code, stderr } = await setUp('lunch', []);
   expect(code).toBe(1);
-  expect(stderr).toMatch(/^setup: --for takes start, test, .*, not lunch\n$/);
+  expect(stderr).toMatch(/^setup: --for takes start, .*, not lunch\n$/);
 });

@@ -351,7 +351,7 @@ TEST_P(SharedRegion, ThatIsLargerThanTheDirectoryIsRefusedAtOnce) {
 
 TEST_P(SharedRegion, OfMoreIdsThanThereAreNumbersForIsRefused) {
   for (const std::uint64_t max_keys : {std::uint64_t{1} << 28, std::uint64_t{1} << 60, kMost}) {
-    ExpectError(Kind::kSystem, {std::to_string(max_keys) + " ids", "maxKeys has to be smaller"},
+    ExpectError(Kind::kSystem, {std::to_string(max_keys) + " ids", "lower maxKeys to at most "},
                 [&] { Attach(max_keys); });
   }
   EXPECT_TRUE(Names().empty());

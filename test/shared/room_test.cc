@@ -131,23 +131,64 @@ TEST_P(SharedRegionInRoom, NeedsNoneWhenItIsThereAlready) {
   EXPECT_EQ(Region::Attach(InContainer(1000)).entry(), 1u);
 }
 
-TEST_P(SharedRegionInRoom, IsAttachedWhereAnotherProcessMakesItMeanwhile) {
-  // Another process has its turn of the directory and has not yet given the region its name.
-  const File directory(::open(directory_.c_str(), O_RDONLY | O_CLOEXEC));
-  ASSERT_EQ(::flock(directory.descriptor(), LOCK_EX | LOCK_NB), 0);
+/// Another process locks the directory while it makes a region, which uses all of the limit.
+class SharedRegionInTheMaking : public SharedRegionInRoom {
+ protected:
+  void LockDirectory() {
+    another_ = File(::open(directory_.c_str(), O_RDONLY | O_CLOEXEC));
+    ASSERT_EQ(::flock(another_.descriptor(), LOCK_EX | LOCK_NB), 0);
+  }
+
+  /// The process that attaches has found no room when this returns.
+  std::future<std::uint64_t> AttachWithoutRoom() {
+    Use(kLimit);
+    std::filesystem::remove(usage_);
+    EXPECT_EQ(::mkfifo(usage_.c_str(), 0600), 0);  // its reader waits for the writer
+    auto attached = std::async(std::launch::async,
+                               [&] { return Region::Attach(InContainer(1000)).header().max_keys; });
+    std::ofstream(usage_) << kLimit;
+    EXPECT_EQ(attached.wait_for(std::chrono::milliseconds(100)), std::future_status::timeout);
+    return attached;
+  }
+
+  void EndOtherProcess() { another_ = File(); }
+
+  const std::string usage_ = system_.root() + "/sys/fs/cgroup/memory.current";
+
+ private:
+  File another_;
+};
+INSTANTIATE_TEST_SUITE_P(Directories, SharedRegionInTheMaking, ::testing::Values("/dev/shm"),
+                         [](const auto&) { return "Memory"; });
+
+TEST_P(SharedRegionInTheMaking, IsAttachedByAProcessWithoutRoomOnceItHasItsName) {
+  LockDirectory();
   Region::Attach(InContainer(1000));
   const std::string unnamed = directory_ + "/unnamed";
   std::filesystem::rename(path_, unnamed);
-  Use(kLimit);
-  // Whoever reads how much is used waits for the writer.
-  const std::string usage = system_.root() + "/sys/fs/cgroup/memory.current";
-  std::filesystem::remove(usage);
-  ASSERT_EQ(::mkfifo(usage.c_str(), 0600), 0);
+  auto attached = AttachWithoutRoom();
+  std::filesystem::rename(unnamed, path_);
+  EXPECT_EQ(attached.get(), 1000u);
+  EndOtherProcess();
+}
+
+TEST_P(SharedRegionInTheMaking, IsNotMadeTwiceWhereThereIsRoomForOne) {
+  LockDirectory();
+  Use(kRoom - BytesFor(1000, kRecordWords) * 3 / 2);
   auto attached = std::async(std::launch::async,
                              [&] { return Region::Attach(InContainer(1000)).header().max_keys; });
-  std::ofstream(usage) << kLimit;
-  EXPECT_EQ(attached.wait_for(std::chrono::milliseconds(100)), std::future_status::timeout);
-  std::filesystem::rename(unnamed, path_);
+  // The other process may be slow: what it will reserve is not taken from it after a second.
+  EXPECT_EQ(attached.wait_for(std::chrono::milliseconds(1500)), std::future_status::timeout);
+  EndOtherProcess();
+  EXPECT_EQ(attached.get(), 1000u);
+}
+
+TEST_P(SharedRegionInTheMaking, GivesItsRoomBackWhenItsProcessIsKilled) {
+  LockDirectory();
+  auto attached = AttachWithoutRoom();
+  std::filesystem::remove(usage_);
+  Use(0);
+  EndOtherProcess();
   EXPECT_EQ(attached.get(), 1000u);
 }
 
