@@ -48,10 +48,8 @@ class Judging {
   bool Check(C& carrier, Micros now, Micros& time_left) const {
     Account account = carrier.Load();
     // In the fewest steps, where the algorithm has that for this form of the policy.
-    if constexpr (requires { account.AttemptOne(now, now); }) {
-      const Micros at = account.At(now);
-      carrier.Reserve(account, at, 1);
-      time_left = account.AttemptOne(at, now);
+    if constexpr (requires { account.AttemptOne(now, [](Micros) {}); }) {
+      time_left = account.AttemptOne(now, [&](Micros at) { carrier.Reserve(account, at, 1); });
       const bool changes = time_left == 0 || policy().count_blocked();
       if (changes) carrier.Save(account, Block());
       return changes;

@@ -85,6 +85,8 @@ class SlidingWindowLog {
  public:
   using Log = RingLog<Stamp>;
 
+  /// Whether an id may have an empty log: when all was refunded, and a block is left.
+  static constexpr bool kKeepsEmptyLogs = !std::is_same_v<P, SingleWindowPolicy>;
   static constexpr bool kAlignsToEpoch = false;
   static constexpr bool kRefundsAskTime = false;
 
@@ -150,11 +152,13 @@ class SlidingWindowLog {
     }
 
     /// Judges and records an attempt of cost 1 under a single window and nothing else; returns the
-    /// time left. `at` is At(now). The log's capacity is the window's max, so the window is full
-    /// exactly when the log is full and its oldest action inside. There is room for one more action.
-    Micros AttemptOne(Micros at, Micros now)
+    /// time left. The log's capacity is the window's max, so the window is full exactly when the log
+    /// is full and its oldest action inside. `reserve(at)` makes room for an allowed action at `at`.
+    template <class Reserve>
+    Micros AttemptOne(Micros now, Reserve reserve)
       requires std::same_as<P, SingleWindowPolicy>
     {
+      const Micros at = this->At(now);
       if (log_.IsFull()) [[likely]] {
         const Micros interval = policy_.windows()[0].interval;
         const Micros oldest = log_.Oldest();
@@ -166,6 +170,7 @@ class SlidingWindowLog {
         }
         log_.set_displaced(false);
       }
+      reserve(at);
       log_.Push(at);
       return 0;
     }

@@ -57,7 +57,7 @@ class BlockLogs {
   Account Load(const Rules& rules, Slot& slot, Micros newest) const {
     LogHead head;
     head.newest = newest;
-    head.size = newest == kLongAgo ? 0 : 1;
+    head.size = Rules::kKeepsEmptyLogs && newest == kLongAgo ? 0 : 1;
     Block* block = BlockOf(slot);
     if (block == nullptr) {
       return Account(rules, Log(head, nullptr, 0, capacity_), slot.generation());
@@ -102,8 +102,8 @@ class BlockLogs {
   struct Block {
     std::uint32_t room;  // stamps there is room for
     std::uint32_t head;
-    std::uint32_t count : 31;
-    std::uint32_t displaced : 1;
+    std::uint32_t count;
+    std::uint32_t displaced;  // 1 if the log has displaced actions
 
     std::byte* stamps() { return reinterpret_cast<std::byte*>(this + 1); }
   };

@@ -57,7 +57,8 @@ class InlineLogs {
     LogHead head;
     head.newest = newest;
     head.displaced = older == kFullAndDisplaced;
-    head.size = newest == kLongAgo ? 0 : 1 + (head.displaced ? room_ : older);
+    const bool is_empty = Rules::kKeepsEmptyLogs && newest == kLongAgo;
+    head.size = is_empty ? 0 : 1 + (head.displaced ? room_ : older);
     head.head = ring >> 4;
     return Account(rules, Log(head, slot.payload() + 1, room_, room_ + 1), slot.generation());
   }

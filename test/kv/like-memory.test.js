@@ -32,6 +32,7 @@ async function runTrace({ seed, algorithm, open, steps }) {
   const memory = RateLimiter(options);
   const stored = RateLimiter({ ...options, kv: store.kv, namespace: 'n', commandTimeout: 10_000 });
   const smallestMax = Math.min(...policy.limits.map(({ maxInInterval }) => maxInInterval));
+  const longest = Math.max(...policy.limits.map(({ interval }) => interval)) / 1000;
   const stepsBack = random.chance(50);
   const made = [];
   for (let step = 0; step < steps; step++) {
@@ -41,8 +42,11 @@ async function runTrace({ seed, algorithm, open, steps }) {
     const options = { cost: random.between(1, Math.min(smallestMax, 3)) };
     const context = { seed, step, algorithm, policy, blockFor };
     if (!stepsBack && made.length > 0 && random.chance(20)) {
-      const [one, other] = made.splice(random.between(0, made.length - 1), 1)[0];
-      expectEqual(await stored.refund(other), memory.refund(one), { ...context, does: 'refund' });
+      const [one, other, at] = made.splice(random.between(0, made.length - 1), 1)[0];
+      const [found, expected] = [await stored.refund(other), memory.refund(one)];
+      // A log may have dropped what has left every window.
+      const isInside = algorithm !== 'sliding-window-log' || time.clock() - at < longest;
+      if (isInside) expectEqual(found, expected, { ...context, does: 'refund' });
     } else if (random.chance(2)) {
       await memory.clear(id);
       await stored.clear(id);
@@ -51,7 +55,7 @@ async function runTrace({ seed, algorithm, open, steps }) {
       const one = memory[how](id, options);
       const other = await stored[how](id, options);
       expectEqual({ ...other }, { ...one }, { ...context, does: how });
-      if (how === 'attempt') made.push([one, other]);
+      if (how === 'attempt') made.push([one, other, time.clock()]);
     }
   }
   await store.close();
