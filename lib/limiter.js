@@ -5,8 +5,7 @@ const { Decision, decisionLength, newAttempt, readInfo, readWait, NUMBERS } = re
 const { typeError, show } = require('./errors');
 const { createMemoryStore } = require('./memory-store');
 const { readCost, readLimiterOptions } = require('./options');
-const { USAGE } = require('./usage');
-const { ATTEMPT_WITHIN, PEEK_WITHIN } = require('./within');
+const { USAGE, ATTEMPT_WITHIN, PEEK_WITHIN } = require('./internal-methods');
 
 // Loaded by those who use them, so that a limiter in memory starts at once.
 const createKvBackend = (checked) => require('./kv/backend').createKvBackend(checked);

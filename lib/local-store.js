@@ -4,9 +4,8 @@
 const { DECISIONS, EVICTIONS, NEVER } = require('./channels');
 const { clockReader } = require('./clock');
 const { NUMBERS, decisionLength } = require('./decision');
-const { failure } = require('./errors');
+const { failure, throwInvalidCallback, throwClosed, throwInvalidId } = require('./errors');
 const { nativePolicy } = require('./native-policy');
-const { refuseCallback, refuseClosed, refuseId } = require('./refusals');
 
 const STATS = { KEYS: 0, ALLOWED: 1, BLOCKED: 2, EVICTED: 3, BYTES: 4 };
 
@@ -38,7 +37,7 @@ function createLocalStore(checked, { create, options, failed, evictionText }) {
 
   /** Calls back later, whatever comes of the attempt. */
   function callBack(id, callback) {
-    if (typeof callback !== 'function') refuseCallback(callback);
+    if (typeof callback !== 'function') throwInvalidCallback(callback);
     let error = null;
     try {
       functions.decide(id);
@@ -101,7 +100,7 @@ function createLocalStore(checked, { create, options, failed, evictionText }) {
   function openClockReader() {
     const readClock = clockReader(clock, () => errors++);
     return () => {
-      if (isClosed) refuseClosed();
+      if (isClosed) throwClosed();
       return readClock();
     };
   }
@@ -109,8 +108,8 @@ function createLocalStore(checked, { create, options, failed, evictionText }) {
   // The native side only borrows these: they must live as long as its functions.
   const keep = {
     report,
-    refuse: refuseId,
-    closed: refuseClosed,
+    refuse: throwInvalidId,
+    closed: throwClosed,
     exhausted: refuseForWantOfMemory,
     callBack,
     evicted: tellOfEviction,
@@ -174,7 +173,7 @@ function createLocalStore(checked, { create, options, failed, evictionText }) {
     },
 
     assertOpen() {
-      if (isClosed) refuseClosed();
+      if (isClosed) throwClosed();
     },
 
     close() {

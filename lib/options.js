@@ -14,7 +14,7 @@ const {
 } = require('./option-values');
 const { OF_MIDDLEWARE } = require('./middleware-options');
 const { STORE_NAMES, readStoreOptions } = require('./store-options');
-const { SETS_MAX } = require('./within');
+const { SETS_MAX } = require('./internal-methods');
 
 const DEFAULT_MAX_KEYS = 1_000_000;
 const LIMIT_NAMES = ['interval', 'maxInInterval', 'minDifference'];

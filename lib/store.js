@@ -3,7 +3,7 @@
 
 const { inspect } = require('node:util');
 const { failure } = require('./errors');
-const { flatCopy } = require('./flat-copy');
+const { flatCopy } = require('./ids');
 const RateLimiter = require('./limiter');
 const { createGetKey } = require('./middleware/get-key');
 const { tightestWindow } = require('./middleware/request-info');

@@ -1,7 +1,7 @@
 // The user's functions for Fastify: they get (request, reply) where the middleware has (req, res).
 'use strict';
 
-const { isPromise } = require('../middleware/is-promise');
+const { isPromise } = require('../middleware/maybe-async');
 const { originalOf, standsFor } = require('../middleware/stands-for');
 
 /** How the middleware calls each; those that are not listed, such as authenticate, get no response. */

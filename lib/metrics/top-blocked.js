@@ -3,8 +3,7 @@
 
 const { createHash } = require('node:crypto');
 const { DECISIONS } = require('../channels');
-const { flatCopy } = require('../flat-copy');
-const { textOf } = require('../id-text');
+const { flatCopy, idToString } = require('../ids');
 const { readNumber } = require('../option-values');
 const { readTopBlockedOptions } = require('./options');
 const { SpaceSaving } = require('./space-saving');
@@ -42,7 +41,7 @@ function topBlocked(options) {
     if (allowed || !isOpen || (names !== undefined && !names.has(limiter))) return;
     total++;
     const place = placeOf(limiter);
-    const text = shortened(textOf(id));
+    const text = shortened(idToString(id));
     const known = place.counters.get(text);
     if (known !== undefined) return counts.increment(known);
     const kept = flatCopy(text);

@@ -2,9 +2,8 @@
 'use strict';
 
 const { show, typeError } = require('../errors');
-const { isPromise } = require('./is-promise');
+const { isPromise, andThen } = require('./maybe-async');
 const { DEFAULT_GROUP } = require('./rules/pattern');
-const { whenKnown } = require('./when-known');
 
 /** In place of a caller: why nobody could tell who it is. */
 class UnknownCaller {
@@ -33,7 +32,7 @@ function refuse(expected, came) {
  */
 function createIdentify({ authenticate, keyGenerator }) {
   if (authenticate !== undefined) return (req) => identifyBy(authenticate, req);
-  return (req, res) => whenKnown(keyGenerator(req, res), callerOf);
+  return (req, res) => andThen(keyGenerator(req, res), callerOf);
 }
 
 function callerOf(id) {

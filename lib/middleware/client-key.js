@@ -4,7 +4,7 @@
 const { isIPv6 } = require('node:net');
 const { ipKeyGenerator } = require('./ip-key');
 const { readSubnet } = require('./subnet');
-const { whenKnown } = require('./when-known');
+const { andThen } = require('./maybe-async');
 
 /**
  * Express answers `req.ip` (which honours 'trust proxy'); Connect, Polka and plain servers have the
@@ -32,7 +32,7 @@ function createBySubnetFunction(subnetOf, check) {
     check(req, ip);
     if (!ip) return undefined;
     if (!isIPv6(ip)) return ip;
-    return whenKnown(subnetOf(req, res), (subnet) => ipKeyGenerator(ip, readSubnet(subnet)));
+    return andThen(subnetOf(req, res), (subnet) => ipKeyGenerator(ip, readSubnet(subnet)));
   };
 }
 

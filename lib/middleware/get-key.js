@@ -1,7 +1,7 @@
 // middleware.getKey(key): what is counted for a key, in the words of express-rate-limit.
 'use strict';
 
-const { USAGE } = require('../usage');
+const { USAGE } = require('../internal-methods');
 const { tightestWindow } = require('./request-info');
 
 /** Of several limiters the one that has the least left answers, among those that count something. */

@@ -4,9 +4,8 @@
 const { BOUND_TO_LIMIT } = require('../algorithms');
 const { typeError } = require('../errors');
 const RateLimiter = require('../limiter');
-const { USAGE } = require('../usage');
-const { ATTEMPT_WITHIN, PEEK_WITHIN, SETS_MAX } = require('../within');
-const { whenKnown } = require('./when-known');
+const { USAGE, ATTEMPT_WITHIN, PEEK_WITHIN, SETS_MAX } = require('../internal-methods');
+const { andThen } = require('./maybe-async');
 
 /** One count for each id, judged by the maximum that attempt(id, max) is told; 0 refuses and counts nothing. */
 function createLimiterByRequest(limiterOptions, closedLimiter) {
@@ -17,7 +16,7 @@ function createLimiterByRequest(limiterOptions, closedLimiter) {
     refund: (decision) => limiter.refund(decision),
     clear: (id) => limiter.clear(id),
     [USAGE]: (id) => {
-      return whenKnown(limiter[PEEK_WITHIN](id, Number.MAX_SAFE_INTEGER), withoutAttempt);
+      return andThen(limiter[PEEK_WITHIN](id, Number.MAX_SAFE_INTEGER), withoutAttempt);
     },
   };
 }

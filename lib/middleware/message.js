@@ -1,7 +1,7 @@
 // The body of a refusal: the option message, or what it gives as a function.
 'use strict';
 
-const { isPromise } = require('./is-promise');
+const { isPromise } = require('./maybe-async');
 
 /** Sets the status, finds the message and hands it to `send(res, body)`; a promise where the message is. */
 function withMessage(req, res, { message, statusCode }, send) {

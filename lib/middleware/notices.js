@@ -2,7 +2,7 @@
 'use strict';
 
 const { inspect } = require('node:util');
-const { isPromise } = require('./is-promise');
+const { isPromise } = require('./maybe-async');
 
 /**
  * `warn` says each code once. `error` gives a logger every error; the process's warnings have each code

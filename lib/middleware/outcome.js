@@ -1,7 +1,7 @@
 // skipFailedRequests and skipSuccessfulRequests: a request's attempt is taken back once its outcome is known.
 'use strict';
 
-const { isPromise } = require('./is-promise');
+const { isPromise } = require('./maybe-async');
 
 /**
  * `watch(req, res)` before anything is awaited, so that no event is missed; `decided(outcome, decision,

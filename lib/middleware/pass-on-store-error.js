@@ -1,7 +1,7 @@
 // passOnStoreError: a limiter that lets a request pass, uncounted, where the real one fails.
 'use strict';
 
-const { isPromise } = require('./is-promise');
+const { isPromise } = require('./maybe-async');
 
 /** What `attempt` answers in place of a decision. */
 const PASSED = Symbol('passed');

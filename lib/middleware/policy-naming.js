@@ -4,7 +4,7 @@
 const { namesPolicies } = require('./headers');
 const { policyNames, readIdentifier } = require('./headers/policy-names');
 const { rememberForWindows } = require('./headers/same-windows');
-const { isPromise } = require('./is-promise');
+const { isPromise } = require('./maybe-async');
 
 /**
  * A function (req, res, decision) that gives the names, or a promise of them where `identifier` does; or

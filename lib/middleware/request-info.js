@@ -1,7 +1,7 @@
 // What the application reads from req.rateLimit: the state of the window that is nearest to its limit.
 'use strict';
 
-const { idOf } = require('./id-of');
+const { keyToId } = require('../ids');
 
 /** The fields are those of express-rate-limit; what the middleware itself must remember is private. */
 class RequestInfo {
@@ -38,10 +38,10 @@ class RequestInfo {
    * for this one: one request may be counted without end, such as the one a web socket began with.
    */
   static isCountedAgain(info) {
-    const id = idOf(info.key);
+    const id = keyToId(info.key);
     let later = info;
     for (let earlier = info.#earlier; earlier !== undefined; earlier = earlier.#earlier) {
-      if (earlier.#store === info.#store && idOf(earlier.key) === id) {
+      if (earlier.#store === info.#store && keyToId(earlier.key) === id) {
         later.#earlier = earlier.#earlier;
         return true;
       }

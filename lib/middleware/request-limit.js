@@ -2,12 +2,12 @@
 'use strict';
 
 const { rangeError, show, typeError } = require('../errors');
-const { whenKnown } = require('./when-known');
+const { andThen } = require('./maybe-async');
 
 /** A function (req, res) that gives the limit, checked, or a promise of it; undefined for a plain number. */
 function createLimitOf(limit) {
   if (typeof limit !== 'function') return undefined;
-  return (req, res) => whenKnown(limit(req, res), readLimit);
+  return (req, res) => andThen(limit(req, res), readLimit);
 }
 
 function readLimit(value) {

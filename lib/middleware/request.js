@@ -3,7 +3,7 @@
 
 const { failure } = require('../errors');
 const { UnknownCaller } = require('./authentication');
-const { isPromise } = require('./is-promise');
+const { isPromise } = require('./maybe-async');
 const { PASSED } = require('./pass-on-store-error');
 const { RequestInfo } = require('./request-info');
 const { setRetryAfter } = require('./retry-after');

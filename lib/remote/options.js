@@ -3,7 +3,7 @@
 
 const { optionRangeError, optionTypeError } = require('../errors');
 const { readNumber } = require('../option-values');
-const { isWellFormed } = require('./well-formed');
+const { isWellFormed } = require('../ids');
 
 const ON_ERROR = ['throw', 'allow', 'block', 'memory'];
 /** Node's timers cannot wait longer. */

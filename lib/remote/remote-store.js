@@ -4,9 +4,9 @@
 const { DECISIONS } = require('../channels');
 const { clockReader } = require('../clock');
 const { NUMBERS, decisionLength } = require('../decision');
-const { refuseCallback, refuseClosed } = require('../refusals');
+const { throwInvalidCallback, throwClosed } = require('../errors');
 const { createFallback, isOfBackend } = require('./fallback');
-const { idText } = require('./id-text');
+const { remoteIdToString } = require('../ids');
 const { Outages } = require('./outage');
 
 /** A double is exact up to here: what numbers can tell of a moment stops at it. */
@@ -47,12 +47,12 @@ function createRemoteStore(checked, backend, onError) {
   let isClosed = false;
 
   function assertOpen() {
-    if (isClosed) refuseClosed();
+    if (isClosed) throwClosed();
   }
 
   function openIdText(id) {
     assertOpen();
-    return idText(id);
+    return remoteIdToString(id);
   }
 
   /** Counts a decision that records, and tells of it. */
@@ -149,7 +149,7 @@ function createRemoteStore(checked, backend, onError) {
 
   /** Calls back outside of every promise, where an exception of the callback's own is uncaught. */
   function callBack(id, callback) {
-    if (typeof callback !== 'function') refuseCallback(callback);
+    if (typeof callback !== 'function') throwInvalidCallback(callback);
     decide(id, 1, true, readAnswer, true).then(
       ({ timeLeft, actionsLeft }) => process.nextTick(callback, null, timeLeft, actionsLeft),
       (error) => process.nextTick(callback, error),
@@ -188,7 +188,7 @@ function createRemoteStore(checked, backend, onError) {
       if (!isOfBackend(receipt)) return fallback.refund(receipt);
       const now = readNow();
       assertOpen(); // the user's clock may have closed it
-      return run(() => backend.refund(idText(receipt.id), receipt, now));
+      return run(() => backend.refund(remoteIdToString(receipt.id), receipt, now));
     },
 
     async clear(id) {

@@ -4,7 +4,7 @@
 const path = require('node:path');
 const { optionRangeError, optionTypeError, show, typeError } = require('../errors');
 const { readNumber, rejectUnknownOptions } = require('../option-values');
-const { isWellFormed } = require('../remote/well-formed');
+const { isWellFormed } = require('../ids');
 const { DEFAULT_DIRECTORY, LONGEST_NAME, isName } = require('./region');
 
 const NAMES = ['name', 'maxKeys', 'directory'];

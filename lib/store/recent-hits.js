@@ -1,7 +1,7 @@
 // The newest hits of a store, which express-rate-limit may take back: it names the key and not the hit.
 'use strict';
 
-const { idOf } = require('../middleware/id-of');
+const { keyToId } = require('../ids');
 
 /** Hits of one generation. There are two: the hits remembered are between this many and twice as many. */
 const GENERATION = 5000;
@@ -15,7 +15,7 @@ class RecentHits {
   /** Refused hits, too: a refused request is taken back like others, and must not take back another's. */
   remember(key, decision) {
     if (this.#count === GENERATION) this.#turnOver();
-    const id = idOf(key);
+    const id = keyToId(key);
     const decisions = this.#current.get(id);
     if (decisions === undefined) this.#current.set(id, [decision]);
     else decisions.push(decision);
@@ -23,7 +23,7 @@ class RecentHits {
   }
 
   takeNewest(key) {
-    const id = idOf(key);
+    const id = keyToId(key);
     for (const generation of [this.#current, this.#previous]) {
       const decisions = generation.get(id);
       if (decisions === undefined) continue;
@@ -34,8 +34,8 @@ class RecentHits {
   }
 
   forget(key) {
-    this.#current.delete(idOf(key));
-    this.#previous.delete(idOf(key));
+    this.#current.delete(keyToId(key));
+    this.#previous.delete(keyToId(key));
   }
 
   forgetAll() {

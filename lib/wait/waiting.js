@@ -1,9 +1,8 @@
 // Everybody who waits for one limiter: a line for each id that somebody waits for.
 'use strict';
 
-const { failure } = require('../errors');
-const { textOf } = require('../id-text');
-const { closedError } = require('../refusals');
+const { failure, closedError } = require('../errors');
+const { idToString } = require('../ids');
 const { Line } = require('./line');
 const { fromNow } = require('./moments');
 
@@ -23,7 +22,7 @@ class Waiting {
    */
   wait(id, { cost, signal, deadline, maxQueue }) {
     return new Promise((resolve, reject) => {
-      const text = textOf(id);
+      const text = idToString(id);
       if (signal?.aborted) {
         reject(signal.reason);
         return;
@@ -40,7 +39,7 @@ class Waiting {
 
   /** To be told what may let an id pass earlier than the store said. */
   changed(id) {
-    if (this.#lines.size > 0) this.#lines.get(textOf(id))?.wake();
+    if (this.#lines.size > 0) this.#lines.get(idToString(id))?.wake();
   }
 
   changedAll() {

@@ -3,7 +3,7 @@
 
 const { createHash } = require('node:crypto');
 const { partitionKey } = require('../../lib/middleware/headers/partition-key');
-const { flatCopy } = require('../../lib/flat-copy');
+const { flatCopy } = require('../../lib/ids');
 const { askProgram } = require('../support/run-program');
 
 const CLIENTS = 2000;

@@ -6,7 +6,7 @@ const os = require('node:os');
 const path = require('node:path');
 const RateLimiter = require('../..');
 const { rateLimit } = RateLimiter;
-const { SETS_MAX } = require('../../lib/within');
+const { SETS_MAX } = require('../../lib/internal-methods');
 const { catchError } = require('../support/set-up');
 const { filesOf, newName } = require('../support/shared-regions');
 

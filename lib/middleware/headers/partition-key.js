@@ -2,8 +2,7 @@
 'use strict';
 
 const crypto = require('node:crypto');
-const { flatCopy } = require('../../flat-copy');
-const { idOf } = require('../id-of');
+const { flatCopy, keyToId } = require('../../ids');
 
 const HEX_DIGITS = 12;
 
@@ -23,7 +22,7 @@ let earlier = new Map();
 
 /** As express-rate-limit sends it: base64 of the first hex digits, the digits taken as text. */
 function partitionKey(key) {
-  const id = idOf(key);
+  const id = keyToId(key);
   return recent.get(id) ?? remember(id, earlier.get(id) ?? hash(id));
 }
 

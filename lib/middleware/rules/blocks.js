@@ -2,9 +2,8 @@
 'use strict';
 
 const RateLimiter = require('../../limiter');
-const { USAGE } = require('../../usage');
-const { isPromise } = require('../is-promise');
-const { whenKnown } = require('../when-known');
+const { USAGE } = require('../../internal-methods');
+const { isPromise, andThen } = require('../maybe-async');
 const { storeOptionsFor } = require('./zones');
 
 /** Parts of a block, each of a millisecond where there are no more than these. */
@@ -27,9 +26,9 @@ function createBlocks({ rules, storeOptions }) {
 
   /** The longest of the blocks that an id is under: its refusal, or undefined; or a promise of that. */
   function find(id) {
-    if (all.length === 1) return whenKnown(all[0].find(id), longestRefusal);
+    if (all.length === 1) return andThen(all[0].find(id), longestRefusal);
     const decisions = all.map((record) => record.find(id));
-    return whenKnown(together(decisions), (known) => longestRefusal(...known));
+    return andThen(together(decisions), (known) => longestRefusal(...known));
   }
 
   /** Has the block on every rule that `decision`, the refusal of a bucket in a zone, began or met there. */
@@ -37,7 +36,7 @@ function createBlocks({ rules, storeOptions }) {
     const { blockFor } = policy;
     const isNew = blockedBy !== 'block';
     if (isNew && blockFor.length === 1) return records.get(blockFor[0]).start(id, blockFor[0]);
-    return whenKnown(leftOf(limiter, bucket), (left) => {
+    return andThen(leftOf(limiter, bucket), (left) => {
       if (left === 0 && !isNew) return undefined; // it has ended meanwhile
       const length = shortestOf(blockFor, left);
       return records.get(length).start(id, left || length);
@@ -62,7 +61,7 @@ function createRecord(ms, storeOptions) {
 
   function start(id, leftMs) {
     const cost = Math.min(Math.ceil((leftMs / ms) * parts), parts);
-    return whenKnown(limiter.attempt(id, { cost }), (decision) => {
+    return andThen(limiter.attempt(id, { cost }), (decision) => {
       // Another request has recorded the block since this one looked for it.
       const isSecond = decision.allowed && decision.limits[0].used > cost;
       return isSecond ? limiter.refund(decision) : undefined;
@@ -78,7 +77,7 @@ function createRecord(ms, storeOptions) {
 
 /** What is left of a block tells which of several lengths it has: it alone refuses an attempt at nothing. */
 function leftOf(limiter, bucket) {
-  return whenKnown(limiter[USAGE](bucket), ({ timeLeft }) => timeLeft);
+  return andThen(limiter[USAGE](bucket), ({ timeLeft }) => timeLeft);
 }
 
 /** The shortest length in which a block fits of which so much is left. */

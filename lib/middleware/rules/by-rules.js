@@ -2,9 +2,8 @@
 'use strict';
 
 const { UnknownCaller } = require('../authentication');
-const { isPromise } = require('../is-promise');
+const { isPromise, andThen } = require('../maybe-async');
 const { passOnStoreError } = require('../pass-on-store-error');
-const { whenKnown } = require('../when-known');
 const { blockedDecision, createBlocks } = require('./blocks');
 const { NONE, createFinder } = require('./finder');
 const { formsOf } = require('./forms');
@@ -35,7 +34,7 @@ function createRules(settings, { identify, notices, pathOf }) {
   function decide(req, res, report) {
     const targets = limitableTargets(pathOf(req), req.method);
     if (targets.length === 0) return true;
-    return whenKnown(identify(req, res), (caller) => {
+    return andThen(identify(req, res), (caller) => {
       if (caller instanceof UnknownCaller) return caller;
       return askEach(questionsOn(targets, caller), req, res, report);
     });
@@ -71,14 +70,14 @@ function createRules(settings, { identify, notices, pathOf }) {
     const [question, ...others] = questions;
     const passes = ask(question, req, res, report);
     if (others.length === 0) return passes;
-    return whenKnown(passes, (hasPassed) => hasPassed && askEach(others, req, res, report));
+    return andThen(passes, (hasPassed) => hasPassed && askEach(others, req, res, report));
   }
 
   function ask({ rule, id, path }, req, res, report) {
     const { isPerPath, limitOf } = rule.zone;
     const bucket = isPerPath ? bucketOf(path, id) : id;
-    return whenKnown(limitOf?.(req, res), (max) => {
-      return whenKnown(limited.attempt({ rule, id, bucket, max }), (decision) => {
+    return andThen(limitOf?.(req, res), (max) => {
+      return andThen(limited.attempt({ rule, id, bucket, max }), (decision) => {
         return report(decision, id, rule);
       });
     });
@@ -86,11 +85,11 @@ function createRules(settings, { identify, notices, pathOf }) {
 
   function askLimiters({ rule, id, bucket, max }) {
     if (blocks === undefined) return rule.zone.limiter.attempt(bucket, max);
-    return whenKnown(blocks.find(id), (refusal) => {
+    return andThen(blocks.find(id), (refusal) => {
       if (refusal !== undefined) return blockedDecision(refusal, rule.policy, max);
-      return whenKnown(rule.zone.limiter.attempt(bucket, max), (decision) => {
+      return andThen(rule.zone.limiter.attempt(bucket, max), (decision) => {
         if (!isBlocking(rule, decision)) return decision;
-        return whenKnown(startBlock(id, rule.zone, bucket, decision), () => decision);
+        return andThen(startBlock(id, rule.zone, bucket, decision), () => decision);
       });
     });
   }

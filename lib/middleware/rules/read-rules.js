@@ -5,7 +5,7 @@ const { isDeepStrictEqual } = require('node:util');
 const { optionRangeError, optionTypeError, rangeError, typeError } = require('../../errors');
 const limiter = require('../../options');
 const { readBoolean, readList, readObject, rejectUnknownOptions } = require('../../option-values');
-const { isWellFormed } = require('../../remote/well-formed');
+const { isWellFormed } = require('../../ids');
 const {
   LIMIT_NAMES,
   RULE_OPTIONS,

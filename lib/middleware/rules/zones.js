@@ -2,7 +2,7 @@
 'use strict';
 
 const { createHash } = require('node:crypto');
-const { refuseId } = require('../../refusals');
+const { idToString } = require('../../ids');
 const { partOfRegion } = require('../../shared/region');
 const { countingPlace } = require('../counting-place');
 const { limiterFor } = require('../limiter-for');
@@ -78,18 +78,10 @@ function storeOptionsFor(storeOptions, name) {
 
 /** The id under which a limiter counts what `id` does at a path: no other path and id give the same. */
 function bucketOf(normalPath, id) {
-  const text = idText(id);
+  const text = idToString(id);
   return normalPath.length > LONGEST_PATH
     ? `#${hash(normalPath)}${text}`
     : `${normalPath.length}:${normalPath}${text}`;
-}
-
-/** As limiters take ids: what is none must not become one. */
-function idText(id) {
-  if (typeof id === 'string') return id;
-  if (id === undefined || id === null) return '';
-  if (Number.isFinite(id) || typeof id === 'bigint') return String(id);
-  return refuseId(id);
 }
 
 /** 43 characters. */
