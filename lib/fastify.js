@@ -8,7 +8,7 @@ const { ReplyResponse } = require('./fastify/reply-response');
 const { createRoutedPath } = require('./fastify/routed-path');
 const { assertPropertyIsFree, declareProperty } = require('./fastify/request-property');
 const { mergeRouteOptions } = require('./fastify/route-options');
-const { PATH_OF } = require('./middleware/rules/path');
+const { PATH_OF } = require('./middleware/rules/paths');
 
 /** Under this a scope has the plugin nearest to it, which is the one for routes with limits of their own. */
 const NEAREST = Symbol('nearest');

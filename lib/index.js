@@ -15,7 +15,7 @@ function rateLimit(options) {
 }
 
 function ipKeyGenerator(...args) {
-  ipKey ??= require('./middleware/ip-key');
+  ipKey ??= require('./middleware/client');
   return ipKey.ipKeyGenerator(...args);
 }
 

@@ -5,15 +5,18 @@ const { optionRangeError, optionTypeError, show, typeError } = require('./errors
 const { hintAt } = require('./nearest-name');
 
 /**
- * Refuses options that do not exist, naming the nearest one that does, and those of which there is more to
- * say (`instead`, by name): to ignore them would be unkind.
- * `undefined` is as good as left out. `place` is where the options stand, if not at the top.
+ * Throws for an unknown option and names the nearest known one. A value of `undefined` counts as left out.
+ *
+ * @param {object} [details]
+ * @param {object | (() => object)} [details.instead] messages for certain unknown names, by name
+ * @param {string} [details.place] where the options are nested
  */
 function rejectUnknownOptions(options, knownNames, { instead = {}, place } = {}) {
   for (const name of Object.keys(options)) {
     if (knownNames.includes(name) || options[name] === undefined) continue;
-    if (Object.hasOwn(instead, name)) {
-      throw typeError('ERR_ROLLGATE_OPTION', `option '${name}': ${instead[name]}`);
+    const messages = typeof instead === 'function' ? instead() : instead;
+    if (Object.hasOwn(messages, name)) {
+      throw typeError('ERR_ROLLGATE_OPTION', `option '${name}': ${messages[name]}`);
     }
     const shown = place === undefined ? show(name) : `${show(name)} in ${place}`;
     throw typeError(

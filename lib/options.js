@@ -12,9 +12,11 @@ const {
   readObject,
   rejectUnknownOptions,
 } = require('./option-values');
-const { OF_MIDDLEWARE } = require('./middleware-options');
 const { STORE_NAMES, readStoreOptions } = require('./store-options');
 const { SETS_MAX } = require('./internal-methods');
+
+// Loaded only for an error message.
+const rejectedByLimiters = () => require('./middleware/options').REJECTED_BY_LIMITERS;
 
 const DEFAULT_MAX_KEYS = 1_000_000;
 const LIMIT_NAMES = ['interval', 'maxInInterval', 'minDifference'];
@@ -70,7 +72,7 @@ function readLimitsOf({ limits, interval, maxInInterval, minDifference }) {
  */
 function readLimiterOptions(options) {
   readObject('options', options);
-  rejectUnknownOptions(options, LIMITER_NAMES, { instead: OF_MIDDLEWARE });
+  rejectUnknownOptions(options, LIMITER_NAMES, { instead: rejectedByLimiters });
   const { clock, maxKeys } = options;
   const algorithm = readAlgorithm(options.algorithm);
   if (clock !== undefined && typeof clock !== 'function') {

@@ -5,8 +5,8 @@ const { inspect } = require('node:util');
 const { failure } = require('./errors');
 const { flatCopy } = require('./ids');
 const RateLimiter = require('./limiter');
-const { createGetKey } = require('./middleware/get-key');
-const { tightestWindow } = require('./middleware/request-info');
+const { createGetKey } = require('./middleware/limiters');
+const { tightestWindow } = require('./middleware/report');
 const { limiterOptionsFor, readStoreOptions } = require('./store/options');
 const { RecentHits } = require('./store/recent-hits');
 

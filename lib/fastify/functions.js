@@ -2,7 +2,7 @@
 'use strict';
 
 const { isPromise } = require('../middleware/maybe-async');
-const { originalOf, standsFor } = require('../middleware/stands-for');
+const { unwrap, wrap } = require('../middleware/warnings');
 
 /** How the middleware calls each; those that are not listed, such as authenticate, get no response. */
 const ADAPTERS = {
@@ -48,25 +48,25 @@ function adaptFunctions(options, adapters) {
 }
 
 function withReply(own) {
-  return standsFor(own, (request, { reply }) => own(request, reply));
+  return wrap(own, (request, { reply }) => own(request, reply));
 }
 
 /** What the settings hold is what the user gave, so that a handler can call it. */
 function asHandler(own) {
   let shown;
-  return standsFor(own, (request, { reply }, next, settings) => {
+  return wrap(own, (request, { reply }, next, settings) => {
     shown ??= withOriginals(settings);
     return answer((goOn) => own(request, reply, goOn, shown), reply, next);
   });
 }
 
 function withOriginals(settings) {
-  const entries = Object.entries(settings).map(([name, value]) => [name, originalOf(value)]);
+  const entries = Object.entries(settings).map(([name, value]) => [name, unwrap(value)]);
   return Object.freeze(Object.fromEntries(entries));
 }
 
 function asErrorHandler(own) {
-  return standsFor(own, (error, request, { reply }, next) => {
+  return wrap(own, (error, request, { reply }, next) => {
     return answer((goOn) => own(error, request, reply, goOn), reply, next);
   });
 }

@@ -2,7 +2,7 @@
 'use strict';
 
 const { createHash } = require('node:crypto');
-const { partitionKey } = require('../../lib/middleware/headers/partition-key');
+const { partitionKey } = require('../../lib/middleware/header-cache');
 const { flatCopy } = require('../../lib/ids');
 const { askProgram } = require('../support/run-program');
 
@@ -12,7 +12,7 @@ const HEADER_BYTES = 15_000;
 test.each([
   [
     'the partition keys',
-    `const { partitionKey } = require('./lib/middleware/headers/partition-key');
+    `const { partitionKey } = require('./lib/middleware/header-cache');
      const use = partitionKey;`,
   ],
   [

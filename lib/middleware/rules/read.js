@@ -1,4 +1,4 @@
-// The option rules: every rule checked, and the rules of one zone against one another.
+// Reads the option rules: checks every rule, and that the rules of one zone agree.
 'use strict';
 
 const { isDeepStrictEqual } = require('node:util');
@@ -13,21 +13,21 @@ const {
   pick,
   readLimiterOptions,
 } = require('../limiter-options');
-const { assertReachable, readPattern } = require('./pattern');
+const { assertReachable, readPattern } = require('./match');
 
 const OWN_NAMES = ['path', 'method', 'group', 'zone', 'perPath', 'shadow', 'blockEverywhere'];
 const RULE_NAMES = [...OWN_NAMES, ...RULE_OPTIONS];
 
-/** What says nothing without limits. */
+/** Options that have no effect without limits. */
 const NEED_LIMITS = RULE_NAMES.filter(
   (name) => !LIMIT_NAMES.includes(name) && !['path', 'method', 'group'].includes(name),
 );
 
 /**
  * @typedef {object} Rule
- * @property {object} pattern as of pattern.js
- * @property {object | undefined} limiterOptions undefined: it lets pass
- * @property {object | undefined} policy the same, checked, defaults filled in
+ * @property {object} pattern see match.js
+ * @property {object | undefined} limiterOptions undefined: the rule lets requests pass
+ * @property {object | undefined} policy the same options, checked, with defaults
  * @property {string | undefined} zone
  * @property {boolean} isPerPath
  * @property {boolean} isShadow
@@ -36,8 +36,8 @@ const NEED_LIMITS = RULE_NAMES.filter(
 
 /**
  * @param {object} given options of rateLimit(), none of them undefined
- * @param {object} own as of own-options.js
- * @returns {{ rules: Rule[], storeOptions: object }} `storeOptions` are those of every limiter
+ * @param {object} own the middleware's own options, checked
+ * @returns {{ rules: Rule[], storeOptions: object }} `storeOptions` are common to all limiters
  */
 function readRules(given, own) {
   const storeOptions = pick(given, STORE_OPTIONS);
@@ -52,7 +52,7 @@ function readRules(given, own) {
   return { rules, storeOptions };
 }
 
-/** What is wrong in a rule is told with the place of the rule. */
+/** Adds the place of the rule to error messages. */
 function readInPlace(place, read) {
   try {
     return read();
@@ -104,18 +104,18 @@ function readZone(zone) {
 function readPolicy(given, own) {
   const { limiterOptions } = readLimiterOptions(pick(given, RULE_OPTIONS), own);
   const { maxInInterval } = limiterOptions;
-  // No limiter has a maximum of 0 or one that varies: see limiter-for.js.
-  const isOwn = maxInInterval === 0 || typeof maxInInterval === 'function';
+  // RateLimiter takes neither: see limiters.js.
+  const isSpecial = maxInInterval === 0 || typeof maxInInterval === 'function';
   const checked = limiter.readLimiterOptions({
     ...limiterOptions,
-    ...(isOwn && { maxInInterval: 1 }),
+    ...(isSpecial && { maxInInterval: 1 }),
   });
   const { windows, minDifference, countBlocked, algorithm, blockFor } = checked;
   if (maxInInterval === 0 && blockFor.length > 1) {
     const expected = 'one length beside a limit of 0, which remembers nothing';
     throw optionTypeError('blockFor', expected, given.blockFor);
   }
-  const shown = isOwn ? windows.map((window) => ({ ...window, maxInInterval })) : windows;
+  const shown = isSpecial ? windows.map((window) => ({ ...window, maxInInterval })) : windows;
   return {
     limiterOptions,
     policy: { windows: shown, minDifference, countBlocked, algorithm, blockFor },

@@ -1,35 +1,34 @@
-// Finds the rule that decides on a request, and has it decide.
+// The option rules: finds the rules that apply to a request, and has their limiters decide.
 'use strict';
 
 const { UnknownCaller } = require('../authentication');
 const { isPromise, andThen } = require('../maybe-async');
-const { passOnStoreError } = require('../pass-on-store-error');
+const { passOnStoreError } = require('../limiters');
 const { blockedDecision, createBlocks } = require('./blocks');
-const { NONE, createFinder } = require('./finder');
-const { formsOf } = require('./forms');
+const { NONE, createFinder } = require('./match');
+const { formsOf } = require('./paths');
 const { bucketOf, createZones } = require('./zones');
 
 /**
- * `decide(req, res, report)` gives true where no rule limits the request, an UnknownCaller, or what
- * `report(decision, id, place)` makes of the decision of its rule; or a promise of any of these. Nobody is
- * authenticated where no rule would ask who it is.
+ * `decide(req, res, report)` returns true if no rule limits the request, an UnknownCaller, or the result of
+ * `report(decision, id, rule)`; or a promise of these. Callers are identified only if a rule needs it.
  *
- * A path that may stand for several is decided on by the rules of all: the request passes where each
- * lets it pass. So neither an exception nor a loose rule is a way around another.
+ * If a path may resolve to several paths, the request must pass the rules of each. So neither an exception nor
+ * a loose rule helps to evade another rule.
  *
- * @param {object} settings as of options.js
- * @param {{ identify: Function, notices: object, pathOf: Function }} parts `pathOf(req)` as of path.js
+ * @param {object} settings see ../options.js
+ * @param {{ identify: Function, reporter: object, pathOf: Function }} parts `pathOf(req)` as in paths.js
  */
-function createRules(settings, { identify, notices, pathOf }) {
+function createRules(settings, { identify, reporter, pathOf }) {
   const zones = createZones(settings);
   const blocks = createBlocks(settings);
   const rules = settings.rules.map((rule, i) => ({ ...rule, zone: zones[i] }));
   const find = createFinder(rules.map(({ pattern }) => pattern));
   const limited = settings.passOnStoreError
-    ? passOnStoreError({ attempt: askLimiters }, notices)
+    ? passOnStoreError({ attempt: askLimiters }, reporter)
     : { attempt: askLimiters };
   // Without passOnStoreError a block that cannot be recorded is an error of the request.
-  const startBlock = settings.passOnStoreError ? startBlockOrTell : blocks?.start;
+  const startBlock = settings.passOnStoreError ? startBlockOrReport : blocks?.start;
 
   function decide(req, res, report) {
     const targets = limitableTargets(pathOf(req), req.method);
@@ -40,7 +39,7 @@ function createRules(settings, { identify, notices, pathOf }) {
     });
   }
 
-  /** One for each form of the path on which some rule may limit somebody; `first` is the first that matches. */
+  /** One for each path that a rule may limit; `first` is the first rule that matches. */
   function limitableTargets(path, method) {
     const targets = [];
     for (const normal of formsOf(path)) {
@@ -51,7 +50,7 @@ function createRules(settings, { identify, notices, pathOf }) {
     return targets;
   }
 
-  /** One for each zone, so that no request counts twice in it; a rule on trial takes no other's place. */
+  /** One for each zone, so that a request counts once in it; a shadow rule never replaces another. */
   function questionsOn(targets, { id, group }) {
     const questions = [];
     for (const target of targets) {
@@ -94,16 +93,16 @@ function createRules(settings, { identify, notices, pathOf }) {
     });
   }
 
-  /** With passOnStoreError the request is refused all the same: that decision was made. */
-  function startBlockOrTell(id, zone, bucket, decision) {
-    const tell = (error) => {
-      notices.error('ROLLGATE_BLOCK_LOST', 'a client could not be blocked on every rule.', error);
+  /** With passOnStoreError the request stays blocked, because that decision was made. */
+  function startBlockOrReport(id, zone, bucket, decision) {
+    const reportError = (error) => {
+      reporter.error('ROLLGATE_BLOCK_LOST', 'a client could not be blocked on every rule.', error);
     };
     try {
       const started = blocks.start(id, zone, bucket, decision);
-      return isPromise(started) ? started.then(undefined, tell) : started;
+      return isPromise(started) ? started.then(undefined, reportError) : started;
     } catch (error) {
-      return tell(error);
+      return reportError(error);
     }
   }
 
@@ -111,7 +110,7 @@ function createRules(settings, { identify, notices, pathOf }) {
     await Promise.all([...limitersById(), ...(blocks ? [blocks] : [])].map((one) => one.clear(id)));
   }
 
-  /** Of counts apart for each path nobody knows which there are. */
+  /** Without the zones with perPath, whose paths are not known. */
   function limitersById() {
     const byId = zones.filter((zone) => zone !== undefined && !zone.isPerPath);
     return [...new Set(byId.map(({ limiter }) => limiter))];
@@ -120,14 +119,15 @@ function createRules(settings, { identify, notices, pathOf }) {
   return { decide, resetKey, limitersById };
 }
 
-/** Whatever the group. */
+/** For every group. */
 function letsAllPass({ pattern, zone }) {
   return pattern.groups === undefined && zone === undefined;
 }
 
 /**
- * A rule on trial blocks nobody elsewhere. Refusals during a block count as well: as no block on every rule
- * was found, its record was lost, or the block was begun by a rule that keeps it to its zone.
+ * Whether the decision blocks the id on every rule; a shadow rule never does. A refusal by a block of the zone
+ * counts as well: no block on every rule was found, so its record was lost, or the block was started by a rule
+ * that limits it to the zone.
  */
 function isBlocking({ blocksEverywhere, isShadow }, { allowed }) {
   return blocksEverywhere && !isShadow && !allowed;
