@@ -2,7 +2,8 @@
 'use strict';
 
 const { optionTypeError, optionRangeError, typeError } = require('../errors');
-const limiter = require('../options');
+const { readInterval } = require('../option-values');
+const { LIMITER_NAMES } = require('../options');
 
 const DEFAULT_WINDOW_MS = 60_000;
 const DEFAULT_LIMIT = 5;
@@ -14,7 +15,7 @@ const MAX_NAMES = ['limit', 'max', 'maxInInterval'];
 const RENAMED = [...INTERVAL_NAMES, ...MAX_NAMES];
 
 /** The options that RateLimiter checks and uses; the middleware passes them on. */
-const PASSED_ON = limiter.LIMITER_NAMES.filter((name) => !RENAMED.includes(name));
+const PASSED_ON = LIMITER_NAMES.filter((name) => !RENAMED.includes(name));
 
 const LIMITER_OPTIONS = [...RENAMED, ...PASSED_ON];
 
@@ -29,7 +30,7 @@ const STORE_OPTIONS = LIMITER_OPTIONS.filter((name) => !RULE_OPTIONS.includes(na
 function readLimiterOptions(given, { skipFailedRequests }) {
   const limiterOptions = pick(given, PASSED_ON);
   if (skipFailedRequests) limiterOptions.countBlocked = readUncounted(given.countBlocked);
-  const windowMs = firstOf(given, INTERVAL_NAMES, limiter.readInterval) ?? DEFAULT_WINDOW_MS;
+  const windowMs = firstOf(given, INTERVAL_NAMES, readInterval) ?? DEFAULT_WINDOW_MS;
   const limit = firstOf(given, MAX_NAMES, readMax) ?? DEFAULT_LIMIT;
   // `limits` replaces interval, maxInInterval and minDifference even if they are given.
   if ('limits' in given) return { limiterOptions };
@@ -80,4 +81,5 @@ module.exports = {
   STORE_OPTIONS,
   pick,
   readLimiterOptions,
+  readUncounted,
 };

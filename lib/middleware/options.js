@@ -2,8 +2,8 @@
 'use strict';
 
 const { optionRangeError, optionTypeError, typeError } = require('../errors');
-const { withoutUndefined } = require('../option-values');
-const { LIMITER_NAMES, rejectUnknownOptions } = require('../options');
+const { rejectUnknownOptions, withoutUndefined } = require('../option-values');
+const { LIMITER_NAMES } = require('../options');
 const { readSubnet } = require('./client');
 const { HEADER_DRAFTS, readIdentifier } = require('./headers');
 const {

@@ -3,7 +3,7 @@
 
 const { inspect } = require('node:util');
 const { optionTypeError, show, typeError } = require('../errors');
-const { hintAt } = require('../nearest-name');
+const { hintAt } = require('../option-values');
 const { isPromise } = require('./maybe-async');
 
 /** The checks, named as in express-rate-limit. */

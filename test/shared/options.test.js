@@ -186,7 +186,7 @@ test('where the addon was built without it, construction says what it needs', ()
   jest.isolateModules(() => {
     jest.doMock('../../lib/native', () => ({ loadAddon: () => ({}) }));
     const Without = require('../../lib/limiter');
-    const { unlinkShared } = require('../../lib/shared/unlink');
+    const { unlinkShared } = require('../../lib/shared/region');
     for (const call of [
       () => Without({ ...LIMITS, shared: 'a' }),
       () => Without({ ...LIMITS, shared: 'a', [SETS_MAX]: true }),

@@ -1,15 +1,14 @@
-// A store that lies elsewhere: the functions of local-store.js, with promises of what they give there.
+// A store outside of this process: the functions of local-store.js, with promises of their results.
 'use strict';
 
 const { DECISIONS } = require('../channels');
 const { clockReader } = require('../clock');
 const { NUMBERS, decisionLength } = require('../decision');
 const { throwInvalidCallback, throwClosed } = require('../errors');
-const { createFallback, isOfBackend } = require('./fallback');
 const { remoteIdToString } = require('../ids');
-const { Outages } = require('./outage');
+const { createFallback, isOfBackend, Outages } = require('./fallback');
 
-/** A double is exact up to here: what numbers can tell of a moment stops at it. */
+/** Doubles are exact up to here; times stop at it. */
 const LONGEST_MICROS = 2 ** 53;
 
 const readTimeLeft = (numbers) => numbers[NUMBERS.TIME_LEFT];
@@ -21,7 +20,7 @@ const readAnswer = (numbers) => ({
 
 const publish = (message) => DECISIONS.channel.publish(message);
 
-/** The user's clock in us, within what numbers can tell; without one, the backend has its own. */
+/** The user's clock in us, within LONGEST_MICROS; without one, undefined: the backend has its idString clock. */
 function createClock(clock, onFailure) {
   if (clock === undefined) return () => undefined;
   const readClock = clockReader(clock, onFailure);
@@ -29,13 +28,12 @@ function createClock(clock, onFailure) {
 }
 
 /**
- * An asynchronous store: `decide` and `decideMany` promise what `read` makes of the numbers, which it
- * must take at once. What is wrong with a call rejects its promise. ARCHITECTURE.md tells what a
- * backend has to do.
+ * An asynchronous store: `decide` and `decideMany` promise the result of `read(numbers)`, which must copy what
+ * it needs. Errors reject the promise. ARCHITECTURE.md specifies backends.
  *
- * @param {object} checked options of the limiter, as checked by options.js
- * @param {object} backend what speaks to where the counts are
- * @param {string} onError as read by ./options.js
+ * @param {object} checked checked options of the limiter
+ * @param {object} backend talks to the place of the counts
+ * @param {string} onError the checked option
  */
 function createRemoteStore(checked, backend, onError) {
   const { windows, clock } = checked;
@@ -50,24 +48,24 @@ function createRemoteStore(checked, backend, onError) {
     if (isClosed) throwClosed();
   }
 
-  function openIdText(id) {
+  function readId(id) {
     assertOpen();
     return remoteIdToString(id);
   }
 
-  /** Counts a decision that records, and tells of it. */
+  /** Counts a recorded decision and publishes it. */
   function note(id, cost, numbers, offset = 0) {
     const allowed = numbers[offset + NUMBERS.BLOCKED] === 0;
     if (allowed) counts.allowed++;
     else counts.blocked++;
     if (DECISIONS.flag[0] === 0) return;
     const timeLeft = numbers[offset + NUMBERS.TIME_LEFT];
-    // Later: whoever listens may ask the limiter itself, and the numbers are not its own.
+    // Later, because a subscriber may call the limiter, which would overwrite the numbers.
     process.nextTick(publish, { limiter: store.call, id, cost, allowed, timeLeft });
   }
 
-  /** Has the fallback decide, as `decide` does. */
-  function decideWithout(id, cost, records, read, max) {
+  /** `decide` by the fallback. */
+  function decideByFallback(id, cost, records, read, max) {
     counts.fallbacks++;
     const readCounted = (numbers) => {
       if (records) note(id, cost, numbers);
@@ -76,25 +74,22 @@ function createRemoteStore(checked, backend, onError) {
     return fallback.decide(id, cost, records, readCounted, max);
   }
 
-  function noteOutage(error, text) {
-    if (backend.isOutage(error)) outages.note(backend.partOf(text));
+  function noteOutage(error, idString) {
+    if (backend.isOutage(error)) outages.note(backend.partOf(idString));
   }
 
-  function isOutOfReach(text) {
-    return fallback !== null && outages.isOn(backend.partOf(text), text);
+  function isOutOfReach(idString) {
+    return fallback !== null && outages.isOn(backend.partOf(idString), idString);
   }
 
-  /**
-   * `isFull`: whether `read` wants more of the numbers than BLOCKED and TIME_LEFT; `max` as in
-   * local-store.js.
-   */
+  /** `isFull`: whether `read` needs more numbers than BLOCKED and TIME_LEFT; `max` as in local-store.js. */
   function decide(id, cost, records, read, isFull, max) {
     return new Promise((resolve, reject) => {
-      const text = openIdText(id);
+      const idString = readId(id);
       const now = readNow();
       assertOpen(); // the user's clock may have closed it
-      if (isOutOfReach(text)) {
-        resolve(decideWithout(text, cost, records, read, max));
+      if (isOutOfReach(idString)) {
+        resolve(decideByFallback(idString, cost, records, read, max));
         return;
       }
       const done = (error, numbers) => {
@@ -108,14 +103,14 @@ function createRemoteStore(checked, backend, onError) {
           reject(error);
           return;
         }
-        noteOutage(error, text);
+        noteOutage(error, idString);
         try {
-          resolve(decideWithout(text, cost, records, read, max));
+          resolve(decideByFallback(idString, cost, records, read, max));
         } catch (failed) {
           reject(failed);
         }
       };
-      backend.attempt(text, cost, records, isFull, now, done, max);
+      backend.attempt(idString, cost, records, isFull, now, done, max);
     });
   }
 
@@ -124,30 +119,30 @@ function createRemoteStore(checked, backend, onError) {
     return numbers;
   }
 
-  function decideManyWithout(ids) {
+  function decideManyByFallback(ids) {
     counts.fallbacks += ids.length;
     return fallback.decideMany(ids, (numbers) => noteAll(ids, numbers));
   }
 
   async function numbersOfMany(ids) {
-    const texts = ids.map(openIdText);
+    const idStrings = ids.map(readId);
     const now = readNow();
-    if (texts.length === 0) return new Float64Array(0);
-    // Decided together: where one of them cannot be asked for, none is.
-    if (texts.filter(isOutOfReach).length > 0) return decideManyWithout(texts);
+    if (idStrings.length === 0) return new Float64Array(0);
+    // All are decided in one place: if one is unreachable, by the fallback.
+    if (idStrings.filter(isOutOfReach).length > 0) return decideManyByFallback(idStrings);
     try {
-      return noteAll(texts, await backend.attemptMany(texts, now));
+      return noteAll(idStrings, await backend.attemptMany(idStrings, now));
     } catch (error) {
       counts.errors++;
       if (fallback === null || isClosed) throw error;
-      // With several parts, which of them failed is not known: the next call of each finds out.
-      const parts = new Set(texts.map(backend.partOf));
-      if (parts.size === 1) noteOutage(error, texts[0]);
-      return decideManyWithout(texts);
+      // Of several parts it is not known which one failed; the next call of each finds out.
+      const parts = new Set(idStrings.map(backend.partOf));
+      if (parts.size === 1) noteOutage(error, idStrings[0]);
+      return decideManyByFallback(idStrings);
     }
   }
 
-  /** Calls back outside of every promise, where an exception of the callback's own is uncaught. */
+  /** Calls back outside of promises, so that an exception in the callback is uncaught. */
   function callBack(id, callback) {
     if (typeof callback !== 'function') throwInvalidCallback(callback);
     decide(id, 1, true, readAnswer, true).then(
@@ -156,7 +151,7 @@ function createRemoteStore(checked, backend, onError) {
     );
   }
 
-  /** Runs what onError does not soften. */
+  /** Calls that onError does not apply to. */
   async function run(call) {
     try {
       return await call();
@@ -192,9 +187,9 @@ function createRemoteStore(checked, backend, onError) {
     },
 
     async clear(id) {
-      const text = openIdText(id);
-      fallback?.clear(text);
-      await run(() => backend.clear(text));
+      const idString = readId(id);
+      fallback?.clear(idString);
+      await run(() => backend.clear(idString));
     },
 
     async clearAll() {
@@ -207,7 +202,7 @@ function createRemoteStore(checked, backend, onError) {
       assertOpen();
       const { allowed, blocked, errors, fallbacks } = counts;
       return {
-        keys: null, // to know would take a scan
+        keys: null, // would need a scan
         allowed,
         blocked,
         evicted: fallback?.evicted() ?? 0,
@@ -218,7 +213,7 @@ function createRemoteStore(checked, backend, onError) {
       };
     },
 
-    /** How a call ends that makes no sense. */
+    /** How an invalid call ends. */
     fail: (error) => Promise.reject(error),
 
     assertOpen,

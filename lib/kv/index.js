@@ -1,58 +1,97 @@
-// Counts in a key-value store: the core decides on bytes, which are written where nobody else did.
+// Key-value stores: the options, and the backend, which lets the core decide on bytes that are written
+// if nobody else wrote meanwhile.
 'use strict';
 
 const { randomInt } = require('node:crypto');
+const { types } = require('node:util');
 const { decisionLength } = require('../decision');
-const { failure } = require('../errors');
+const { optionRangeError, optionTypeError, typeError, failure } = require('../errors');
 const { loadAddon } = require('../native');
-const { nativePolicy } = require('../native-policy');
+const { nativePolicy } = require('../options');
+const { clientKindOf } = require('../redis/clients');
 const { Deadlines } = require('../remote/deadlines');
-const { backOff } = require('./back-off');
-const { createDenoStore, isDenoKv } = require('./deno-kv');
+const { readCommandTimeout, readNamespace, readOnError } = require('../store-options');
+const { createDenoStore, isDenoKv, createPlainStore, FOREIGN, NOTHING } = require('./adapters');
 const failures = require('./failures');
-const { Lines } = require('./lines');
-const { createPlainStore } = require('./plain-kv');
-const { FOREIGN, NOTHING } = require('./state');
+const { backOff, Lines } = require('./lines');
 
-/** A TTL is no part of the decision: what it forgets has not mattered for a while. */
+/** So that every key fits with any id: see hashOfLong in adapters.js. */
+const MOST_NAMESPACE_BYTES = 512;
+
+const EXPECTED = 'an open Deno KV, or an object with the functions get and set';
+
+function rejectKv(why) {
+  throw typeError('ERR_ROLLGATE_OPTION', `option 'kv': expected ${EXPECTED}, got ${why}`);
+}
+
+function readKv(kv) {
+  const isObject = (typeof kv === 'object' && kv !== null) || typeof kv === 'function';
+  if (!isObject) throw optionTypeError('kv', EXPECTED, kv);
+  // A Map has functions of the same names, but no compare-and-set.
+  if (types.isMap(kv)) rejectKv('a Map, which has no compare-and-set');
+  if (clientKindOf(kv) !== undefined) rejectKv("a client of Redis, which belongs in 'redis'");
+  if (types.isPromise(kv)) rejectKv('a promise: await it first, as in kv: await openKv()');
+  if (typeof kv.get !== 'function' || typeof kv.set !== 'function') {
+    throw optionTypeError('kv', EXPECTED, kv);
+  }
+  return kv;
+}
+
+function readShortNamespace(namespace) {
+  if (Buffer.byteLength(readNamespace(namespace)) <= MOST_NAMESPACE_BYTES) return namespace;
+  const expected = `a string of at most ${MOST_NAMESPACE_BYTES} bytes as UTF-8`;
+  throw optionRangeError('namespace', expected, namespace);
+}
+
+/** @returns {{ kv: object, namespace: string, commandTimeout: number, onError: string }} */
+function readKvOptions({ kv, namespace, commandTimeout, onError }) {
+  return {
+    kv: readKv(kv),
+    namespace: readShortNamespace(namespace),
+    commandTimeout: readCommandTimeout('commandTimeout', commandTimeout),
+    onError: readOnError(onError),
+  };
+}
+
+/** Added to TTLs, so that they never affect a decision. */
 const TTL_MARGIN_MS = 1000;
-/** A hundred years; stores add it to the time of day. */
+/** A hundred years: stores add it to the time of day. */
 const LONGEST_TTL_MS = 100 * 366 * 24 * 3600 * 1000;
 
 const wallClock = () => Date.now() * 1000;
 
-/** Tells a life of an id that begins from its earlier ones. */
-const newLife = () => randomInt(2 ** 32);
+/** Distinguishes an id that begins again from its earlier state. */
+const newIncarnation = () => randomInt(2 ** 32);
 
-function refuseForWantOfMemory() {
+function throwOutOfMemory() {
   throw failure('ERR_ROLLGATE_MEMORY', 'there is not enough memory for the state of this id');
 }
 
 /**
- * A backend of remote-store.js. ARCHITECTURE.md tells what backends have in common.
+ * A backend of remote/store.js, as ARCHITECTURE.md specifies.
  *
- * @param {object} checked options of a limiter with `kv`, as checked by options.js
+ * @param {object} checked checked options of a limiter with `kv`
  */
 function createKvBackend(checked) {
   const { kv, namespace, commandTimeout } = checked.kv;
   const length = decisionLength(checked.windows.length);
-  // The native side only borrows this: it must live as long as its functions.
-  const keep = { report: new Float64Array(length), exhausted: refuseForWantOfMemory };
+  // The native side does not own this: it must live as long as the functions.
+  const keep = { report: new Float64Array(length), exhausted: throwOutOfMemory };
   const core = loadAddon().createPortableLimiter(nativePolicy(checked), keep);
   const createStore = isDenoKv(kv) ? createDenoStore : createPlainStore;
   const store = createStore({ kv, namespace, largestState: core.largestState() });
   const deadlines = new Deadlines(commandTimeout, (call) => call.expire());
   const lines = new Lines(store, { deadlines, commandTimeout, ttlOf });
-  /** When it was decided last. */
+  /** The time of the last decision. */
   let decidedAt = 0;
 
-  /** For how many ms a state is kept that was decided just now. */
+  /** For how many ms to keep a state that was just decided. */
   function ttlOf(state) {
     const lifetimeMs = Math.ceil(core.lifetime(state, decidedAt) / 1000);
     return Math.min(lifetimeMs + TTL_MARGIN_MS, LONGEST_TTL_MS);
   }
 
-  /** From what the native side gives to the next state. */
+  /** The next state by the result of the native side. */
   function nextOf(state, written) {
     if (written === null) throw failures.foreign();
     return written === undefined ? state : new Uint8Array(written);
@@ -63,14 +102,14 @@ function createKvBackend(checked) {
     function decide(state) {
       if (state === FOREIGN) throw failures.foreign();
       decidedAt = now ?? wallClock();
-      const written = core.decide(state, cost, records, decidedAt, newLife(), max);
+      const written = core.decide(state, cost, records, decidedAt, newIncarnation(), max);
       numbers = keep.report.slice();
       return nextOf(state, written);
     }
     lines.add(id, decide, (error) => done(error, numbers));
   }
 
-  /** One action of the store's that no line is for, within a deadline of its own. */
+  /** One action outside of lines, with its own deadline. */
   function step(action) {
     return new Promise((resolve, reject) => {
       let obstacle;
@@ -92,7 +131,7 @@ function createKvBackend(checked) {
     });
   }
 
-  /** A place in the id's line as a promise of what `resultOf()` gives then. */
+  /** A call in the id's line, as a promise of `resultOf()`. */
   function inLine(id, decide, resultOf) {
     return new Promise((resolve, reject) => {
       lines.add(id, decide, (error) => (error === null ? resolve(resultOf()) : reject(error)));
@@ -103,7 +142,7 @@ function createKvBackend(checked) {
     attempt: (id, cost, records, _full, now, done, max) =>
       attempt(id, cost, records, now, done, max),
 
-    /** Where one id fails the promise rejects, and others may be recorded. */
+    /** If one id fails, the promise rejects, and others may have been recorded. */
     async attemptMany(ids, now = wallClock()) {
       const all = new Float64Array(ids.length * length);
       const one = (id, i) => {
@@ -150,9 +189,9 @@ function createKvBackend(checked) {
 
     stats: () => ({ pending: deadlines.pending, conflicts: lines.conflicts }),
 
-    /** The store is its owner's to close; what is pending settles in its time. */
+    /** The owner closes the store; pending calls settle within their deadlines. */
     async close() {},
   };
 }
 
-module.exports = { createKvBackend };
+module.exports = { createKvBackend, readKvOptions };

@@ -1,14 +1,13 @@
 // The store in memory that threads and processes share.
 'use strict';
 
-const { optionRangeError, rangeError } = require('./errors');
-const { createLocalStore } = require('./local-store');
-const { loadAddon } = require('./native');
-const { failSharedOf, refuseUnsupported } = require('./shared/failures');
+const { optionRangeError, rangeError, failure } = require('../errors');
+const { createLocalStore } = require('../local-store');
+const { loadAddon } = require('../native');
 
 const LOG = 'sliding-window-log';
 
-/** As in shared/shared_store.h: what a log has room for in a region, also where its limit varies. */
+/** As in shared/shared_store.h: the most actions of a log in a region, and of one whose limit varies. */
 const LONGEST_LOG = 2 ** 20 - 1;
 const LONGEST_VARYING_LOG = 1000;
 
@@ -34,18 +33,18 @@ function assertLimitFits(max) {
   );
 }
 
-/** A synchronous store: see local-store.js. The first call attaches to the region. */
+/** A store of local-store.js. Its first call attaches to the region. */
 function createSharedStore(checked) {
   const { shared, algorithm, setsMax } = checked;
   const { name, directory, maxKeys } = shared;
   assertLogsFit(checked);
   const { createSharedLimiter } = loadAddon();
-  if (createSharedLimiter === undefined) refuseUnsupported();
+  if (createSharedLimiter === undefined) throwUnsupported();
   const store = createLocalStore(checked, {
     create: createSharedLimiter,
     options: { name, directory, maxKeys },
-    failed: failSharedOf(name),
-    evictionText: `the shared limiter '${name}' is full (maxKeys) and drops`,
+    failed: throwSharedErrorOf(name),
+    evictionWarning: `the shared limiter '${name}' is full (maxKeys) and drops`,
   });
   if (!setsMax || algorithm !== LOG) return store;
   return {
@@ -57,4 +56,37 @@ function createSharedStore(checked) {
   };
 }
 
-module.exports = { createSharedStore };
+/** In the order of SharedError::Kind: shared/shared_error.h. */
+const CODES = [
+  'ERR_ROLLGATE_SHARED_MISMATCH',
+  'ERR_ROLLGATE_SHARED_FILE',
+  'ERR_ROLLGATE_SHARED_SYSTEM',
+  'ERR_ROLLGATE_SHARED_FULL',
+  'ERR_ROLLGATE_SHARED_CORRUPT',
+];
+
+/** Errors in which the native side does not name the limiter. */
+const NAMELESS = ['ERR_ROLLGATE_SHARED_FULL', 'ERR_ROLLGATE_SHARED_CORRUPT'];
+
+/** The native side calls this to throw. */
+function throwSharedError(kind, message) {
+  throw failure(CODES[kind], message);
+}
+
+/** The same for the limiter of one region. */
+function throwSharedErrorOf(name) {
+  return (kind, message) =>
+    throwSharedError(
+      kind,
+      NAMELESS.includes(CODES[kind]) ? `the shared limiter '${name}': ${message}` : message,
+    );
+}
+
+function throwUnsupported() {
+  throw failure(
+    'ERR_ROLLGATE_UNSUPPORTED',
+    "option 'shared': memory shared by processes needs Linux, and this build of the addon is without it",
+  );
+}
+
+module.exports = { createSharedStore, throwSharedError, throwUnsupported };

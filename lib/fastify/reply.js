@@ -1,10 +1,60 @@
-// The user's functions for Fastify: they get (request, reply) where the middleware has (req, res).
+// The middleware in Fastify's terms: responses are replies, and the user's functions get (request, reply).
 'use strict';
 
 const { isPromise } = require('../middleware/maybe-async');
 const { unwrap, wrap } = require('../middleware/warnings');
 
-/** How the middleware calls each; those that are not listed, such as authenticate, get no response. */
+/**
+ * A reply with the members of a ServerResponse that the middleware uses. Headers go through the reply, so that
+ * Fastify's hooks see them; events are those of the raw response.
+ */
+class ReplyResponse {
+  constructor(reply) {
+    this.reply = reply;
+  }
+
+  get statusCode() {
+    return this.reply.statusCode;
+  }
+
+  set statusCode(code) {
+    this.reply.code(code);
+  }
+
+  get headersSent() {
+    return this.reply.sent || this.reply.raw.headersSent;
+  }
+
+  get writableEnded() {
+    return this.reply.raw.writableEnded;
+  }
+
+  get destroyed() {
+    return this.reply.raw.destroyed;
+  }
+
+  getHeader(name) {
+    return this.reply.getHeader(name);
+  }
+
+  setHeader(name, value) {
+    this.reply.header(name, value);
+  }
+
+  once(event, listener) {
+    this.reply.raw.once(event, listener);
+  }
+
+  send(body) {
+    if (!this.reply.sent) this.reply.send(body);
+  }
+
+  end(body) {
+    this.send(body);
+  }
+}
+
+/** How to adapt each function; functions that are not listed, such as authenticate, take no response. */
 const ADAPTERS = {
   identifier: withReply,
   ipv6Subnet: withReply,
@@ -19,14 +69,14 @@ const ADAPTERS = {
   onAuthError: asErrorHandler,
 };
 
-/** The same options, for a middleware whose responses are ReplyResponses. What is no function is left alone. */
-function inFastifysTerms(options) {
-  const adapted = adaptFunctions(options, ADAPTERS);
+/** The options for a middleware whose responses are ReplyResponses. */
+function adaptFunctions(options) {
+  const adapted = adaptBy(ADAPTERS, options);
   if (Array.isArray(options.rules)) adapted.rules = adaptRules(options.rules);
   return adapted;
 }
 
-/** A function of several rules stays one, as rules of one zone must agree in it. */
+/** A function in several rules is adapted once, because rules of one zone must have equal limits. */
 function adaptRules(rules) {
   const adapted = new Map();
   const adaptOnce = (own) => {
@@ -35,10 +85,10 @@ function adaptRules(rules) {
   };
   const adapters = { limit: adaptOnce, max: adaptOnce, maxInInterval: adaptOnce };
   const isObject = (rule) => typeof rule === 'object' && rule !== null && !Array.isArray(rule);
-  return Array.from(rules, (rule) => (isObject(rule) ? adaptFunctions(rule, adapters) : rule));
+  return Array.from(rules, (rule) => (isObject(rule) ? adaptBy(adapters, rule) : rule));
 }
 
-function adaptFunctions(options, adapters) {
+function adaptBy(adapters, options) {
   const adapted = { ...options };
   for (const [name, value] of Object.entries(options)) {
     if (typeof value !== 'function' || !Object.hasOwn(adapters, name)) continue;
@@ -51,7 +101,7 @@ function withReply(own) {
   return wrap(own, (request, { reply }) => own(request, reply));
 }
 
-/** What the settings hold is what the user gave, so that a handler can call it. */
+/** The handler gets the settings with the user's own functions, so that it can call them. */
 function asHandler(own) {
   let shown;
   return wrap(own, (request, { reply }, next, settings) => {
@@ -72,8 +122,8 @@ function asErrorHandler(own) {
 }
 
 /**
- * As from any handler in Fastify, what is returned is the body, unless the request was let go on. A reply is
- * a promise of its own end.
+ * As with every handler in Fastify, the return value is the body, unless next() was called. A returned reply is
+ * not awaited, because it is a promise of its own end.
  */
 function answer(ask, reply, next) {
   let hasGoneOn = false;
@@ -90,4 +140,4 @@ function answer(ask, reply, next) {
   return send(ask(goOn));
 }
 
-module.exports = { inFastifysTerms };
+module.exports = { ReplyResponse, adaptFunctions };
