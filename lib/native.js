@@ -143,19 +143,21 @@ function addonPath() {
 
 /** The path of a path or a file: URL. `refuse` creates the error for anything else. */
 function readPath(given, refuse) {
-  const text = typeof given === 'object' ? given?.href : given;
+  const location = typeof given === 'object' ? given?.href : given;
   const refusal = (why = '') =>
-    refuse(`expected the path of a .node file or a file: URL, got ${show(text ?? given)}${why}`);
-  if (typeof text !== 'string' || text === '') throw refusal();
-  if (/^file:/i.test(text)) {
+    refuse(
+      `expected the path of a .node file or a file: URL, got ${show(location ?? given)}${why}`,
+    );
+  if (typeof location !== 'string' || location === '') throw refusal();
+  if (/^file:/i.test(location)) {
     try {
-      return fileURLToPath(text);
+      return fileURLToPath(location);
     } catch (error) {
       throw refusal(`: ${error.message}`);
     }
   }
-  if (text !== given) throw refusal(); // a URL of something else
-  return path.resolve(text);
+  if (location !== given) throw refusal(); // a URL of something else
+  return path.resolve(location);
 }
 
 function setAddonPath(file) {

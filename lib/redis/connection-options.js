@@ -42,7 +42,12 @@ function readInteger(name, value, least, most, byDefault) {
   return readNumber(name, value, expected, isInRange);
 }
 
-function readString(name, value, expected = 'a non-empty string', isGood = (text) => text !== '') {
+function readString(
+  name,
+  value,
+  expected = 'a non-empty string',
+  isGood = (string) => string !== '',
+) {
   if (value === undefined) return undefined;
   if (typeof value !== 'string') throw optionTypeError(name, expected, value);
   if (!isGood(value)) throw optionRangeError(name, expected, value);
@@ -55,7 +60,7 @@ function readHost(name, value) {
   if (typeof value === 'string' && value.includes('@')) {
     throw rangeError('ERR_ROLLGATE_OPTION', `option '${name}': expected ${expected} without an @`);
   }
-  return readString(name, value, expected, (text) => /^[^\s/]+$/.test(text));
+  return readString(name, value, expected, (host) => /^[^\s/]+$/.test(host));
 }
 
 /** The value is not shown: a password of a wrong type is still a password. */
@@ -192,7 +197,7 @@ function readConnectionOptions(name, options, urlName) {
       `${name}.connectionName`,
       options.connectionName,
       'printable ASCII without spaces',
-      (text) => /^[!-~]+$/.test(text),
+      (name) => /^[!-~]+$/.test(name),
     ),
   };
 }

@@ -23,10 +23,10 @@ function urlError(name, url) {
   );
 }
 
-function readDb(name, text, url) {
-  if (text === undefined || text === '') return undefined;
-  const db = Number(text);
-  if (/^\d+$/.test(text) && db <= LARGEST_DB) return db;
+function readDb(name, digits, url) {
+  if (digits === undefined || digits === '') return undefined;
+  const db = Number(digits);
+  if (/^\d+$/.test(digits) && db <= LARGEST_DB) return db;
   throw rangeError(
     'ERR_ROLLGATE_OPTION',
     `option '${name}': expected a database number such as /2 in its URL, got ${hideUrl(url)}`,

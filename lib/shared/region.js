@@ -4,11 +4,55 @@
 const { createHash } = require('node:crypto');
 const fs = require('node:fs');
 const path = require('node:path');
-const { optionRangeError, optionTypeError, show, typeError, failure } = require('../errors');
+const { failure, optionRangeError, optionTypeError, show, typeError } = require('../errors');
 const { isWellFormed } = require('../ids');
 const { loadAddon } = require('../native');
 const { readNumber, rejectUnknownOptions } = require('../option-values');
 const { throwSharedError, throwUnsupported } = require('./store');
+
+const DEFAULT_DIRECTORY = '/dev/shm';
+const LONGEST_NAME = 200;
+const PART_LENGTH = 16;
+
+/** Begins the suffix of the name of a region's part; no other name contains it. */
+const PART_MARK = '+';
+const PART = `[+][A-Za-z0-9_-]{${PART_LENGTH}}`;
+
+const NAME = new RegExp(`^[A-Za-z0-9_-][A-Za-z0-9._-]*(?:${PART})*$`);
+
+function isName(string) {
+  return NAME.test(string) && string.length <= LONGEST_NAME;
+}
+
+/** Whether the first name is that of a part of the second one, or of a part of a part. */
+function isPartOf(part, name) {
+  return part.startsWith(`${name}${PART_MARK}`) && isName(part);
+}
+
+/** `shared` may be unchecked. */
+function withName(shared) {
+  return typeof shared === 'string' ? { name: shared } : shared;
+}
+
+/** The option for a region of its own under a common name: equal for the same `part` in every process. */
+function partOfRegion(shared, part) {
+  // By name, because the properties may be inherited.
+  const { name, directory, maxKeys, ...others } = withName(shared) ?? {};
+  const longest = LONGEST_NAME - PART_MARK.length - PART_LENGTH;
+  if (typeof name !== 'string') return shared; // readSharedOptions rejects it
+  if (name.length > longest) {
+    const expected = `a name of at most ${longest} characters, of which others are made`;
+    throw optionRangeError('shared', expected, name);
+  }
+  const hash = createHash('sha256').update(part).digest('base64url').slice(0, PART_LENGTH);
+  return { ...others, directory, maxKeys, name: `${name}${PART_MARK}${hash}` };
+}
+
+/** Identifies a region. */
+function regionPath(shared) {
+  const { name, directory = DEFAULT_DIRECTORY } = withName(shared);
+  return path.join(directory, name);
+}
 
 const OPTION_NAMES = ['name', 'maxKeys', 'directory'];
 /** Room for these is reserved at once; with common limits they fit into the 64 MB of a container. */
@@ -70,50 +114,6 @@ function readSharedOptions({ shared, maxKeys }) {
     );
   }
   return { ...region, maxKeys: region.maxKeys ?? maxKeys ?? DEFAULT_MAX_KEYS };
-}
-
-const DEFAULT_DIRECTORY = '/dev/shm';
-const LONGEST_NAME = 200;
-const PART_LENGTH = 16;
-
-/** Begins the suffix of the name of a region's part; no other name contains it. */
-const PART_MARK = '+';
-const PART = `[+][A-Za-z0-9_-]{${PART_LENGTH}}`;
-
-const NAME = new RegExp(`^[A-Za-z0-9_-][A-Za-z0-9._-]*(?:${PART})*$`);
-
-function isName(string) {
-  return NAME.test(string) && string.length <= LONGEST_NAME;
-}
-
-/** Whether the first name is that of a part of the second one, or of a part of a part. */
-function isPartOf(part, name) {
-  return part.startsWith(`${name}${PART_MARK}`) && isName(part);
-}
-
-/** `shared` may be unchecked. */
-function withName(shared) {
-  return typeof shared === 'string' ? { name: shared } : shared;
-}
-
-/** The option for a region of its own under a common name: equal for the same `part` in every process. */
-function partOfRegion(shared, part) {
-  // By name, because the properties may be inherited.
-  const { name, directory, maxKeys, ...others } = withName(shared) ?? {};
-  const longest = LONGEST_NAME - PART_MARK.length - PART_LENGTH;
-  if (typeof name !== 'string') return shared; // readSharedOptions rejects it
-  if (name.length > longest) {
-    const expected = `a name of at most ${longest} characters, of which others are made`;
-    throw optionRangeError('shared', expected, name);
-  }
-  const hash = createHash('sha256').update(part).digest('base64url').slice(0, PART_LENGTH);
-  return { ...others, directory, maxKeys, name: `${name}${PART_MARK}${hash}` };
-}
-
-/** Identifies a region. */
-function regionPath(shared) {
-  const { name, directory = DEFAULT_DIRECTORY } = withName(shared);
-  return path.join(directory, name);
 }
 
 /**

@@ -150,17 +150,17 @@ class Line {
       try {
         const asked = isAttempt ? this.#store.attempt : this.#store.waitOf;
         const answer = asked(id, cost);
-        const told = answer instanceof Promise ? await answer : answer;
-        const timeLeft = isAttempt ? told.timeLeft : told;
+        const result = answer instanceof Promise ? await answer : answer;
+        const timeLeft = isAttempt ? result.timeLeft : result;
         if (timeLeft > 0) {
           this.#noteRefusal(cost, timeLeft, wakings);
         } else if (!isAttempt) {
           room = cost;
         } else if (this.#take(waiter)) {
-          waiter.resolve(told);
-          if (this.#store.showsRoom) room = told.actionsLeft;
+          waiter.resolve(result);
+          if (this.#store.showsRoom) room = result.actionsLeft;
         } else {
-          await this.#giveBack(told);
+          await this.#giveBack(result);
         }
       } catch (error) {
         this.#fail(waiter, error);
