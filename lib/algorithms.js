@@ -1,4 +1,4 @@
-// The algorithms by their names, and what each makes of the options.
+// The algorithms by name, and the options that depend on the algorithm.
 'use strict';
 
 const { optionTypeError, typeError } = require('./errors');
@@ -7,10 +7,10 @@ const { readBoolean } = require('./option-values');
 /** In the order of the native side's own list: core/algorithms.h. */
 const ALGORITHMS = ['sliding-window-log', 'sliding-window-counter', 'fixed-window', 'gcra'];
 
-/** These have no notion of a refusal that counts. */
+/** Algorithms that cannot count refusals. */
 const NEVER_COUNT_BLOCKED = ['gcra'];
 
-/** What these remember of an id means nothing under another limit. */
+/** Algorithms whose state of an id is meaningless under another limit. */
 const BOUND_TO_LIMIT = ['gcra'];
 
 function readAlgorithm(algorithm = ALGORITHMS[0]) {
@@ -18,7 +18,7 @@ function readAlgorithm(algorithm = ALGORITHMS[0]) {
   throw optionTypeError('algorithm', `one of ${ALGORITHMS.join(', ')}`, algorithm);
 }
 
-/** Left out, it is true where the algorithm can count refusals. */
+/** The default is whether the algorithm can count refusals. */
 function readCountBlocked(value, algorithm) {
   const canCount = !NEVER_COUNT_BLOCKED.includes(algorithm);
   const countBlocked = readBoolean('countBlocked', value, canCount);

@@ -1,4 +1,4 @@
-// The diagnostics channels, and whether anybody listens to them.
+// The diagnostics channels, and whether they have subscribers.
 'use strict';
 
 const diagnostics = require('node:diagnostics_channel');
@@ -6,9 +6,8 @@ const diagnostics = require('node:diagnostics_channel');
 const FLAG = Symbol.for('rollgate.observed');
 
 /**
- * Keeps a flag of one byte that is not 0 while the channel has subscribers, for native code to look at:
- * channels themselves tell nobody when they are subscribed to. The flag belongs to the channel, which is
- * the same one for all that load this package.
+ * A byte that is not 0 while the channel has subscribers, for native code to read: channels have no event for
+ * subscriptions. The flag is a property of the channel, which all copies of this package share.
  */
 function flagOf(channel) {
   if (channel[FLAG] !== undefined) return channel[FLAG];
@@ -31,11 +30,11 @@ const open = (name) => {
   return { channel, flag: flagOf(channel) };
 };
 
-/** What docs/observability.md tells of: `channel`, and `flag[0]` that is not 0 while somebody listens. */
+/** The channels of docs/observability.md; `flag[0]` is not 0 while a channel has subscribers. */
 module.exports = {
   DECISIONS: open('rollgate:decision'),
   EVICTIONS: open('rollgate:evicted'),
   REDIS: open('rollgate:redis'),
-  /** The flag of what nobody can listen to. */
+  /** The flag of inner limiters, which publish nothing. */
   NEVER: new Uint8Array(1),
 };

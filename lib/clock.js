@@ -8,16 +8,16 @@ function toMicros(ms) {
   return Math.round(ms * 1000);
 }
 
-/** 73,000 years; the core counts in 64 bits and holds no more. */
+/** 73,000 years: the bound of the core, which counts in 64 bits. */
 const LONGEST_MICROS = 2 ** 61;
 
-/** A duration that is not zero does not become zero, and one that is too long to count stays long. */
+/** Never rounds a positive duration to zero; LONGEST_MICROS at most. */
 function durationToMicros(ms) {
   return ms > 0 ? Math.min(Math.max(1, toMicros(ms)), LONGEST_MICROS) : 0;
 }
 
 /**
- * Wraps `() => ms` into `() => us`, which throws ERR_ROLLGATE_CLOCK when the clock throws or gives no
+ * Wraps `() => ms` into `() => us`, which throws ERR_ROLLGATE_CLOCK if the clock throws or does not return a
  * finite number.
  */
 function clockReader(clock, onFailure) {

@@ -1,27 +1,27 @@
-// What attempt() and peek() answer, built from the numbers that a store writes.
+// The results of attempt() and peek(), built from the numbers that a store writes.
 'use strict';
 
 const { typeError, show } = require('./errors');
 
 /**
- * The numbers of one decision, as every store gives them (durations in ms), from `offset` on; behind
- * them, for each window, how much of it is used and its own resetIn.
+ * Indexes of the numbers of one decision in every store (durations in ms). For each window follow two numbers: how
+ * much of it is used, and its own resetIn.
  */
 const NUMBERS = {
   BLOCKED: 0, // bits: 1 count, 2 minDifference, 4 block
   TIME_LEFT: 1,
   ACTIONS_LEFT: 2,
   RESET_IN: 3,
-  WAIT: 4, // until a next action would be allowed, also when this one was
+  WAIT: 4, // until the next action would be allowed, even if this one was
   AT: 5, // when it was recorded, in us
-  INCARNATION: 6, // which life of the id recorded it
+  GENERATION: 6, // of the id that recorded it
   WINDOWS: 7,
 };
 const BLOCKED_BY_COUNT = 1;
 const BLOCKED_BY_MIN_DIFFERENCE = 2;
 const BLOCKED_BY_BLOCK = 4;
 
-/** How many numbers a decision over this many windows has. */
+/** How many numbers a decision with this many windows has. */
 function decisionLength(windowCount) {
   return NUMBERS.WINDOWS + 2 * windowCount;
 }
@@ -38,15 +38,15 @@ function readWindows(numbers, offset, windows) {
   return limits;
 }
 
-/** The count goes before the rest where more than one thing blocks. */
+/** If several reasons block, the count comes first. */
 function readBlockedBy(blocked) {
   if (blocked & BLOCKED_BY_COUNT) return 'count';
   return blocked & BLOCKED_BY_MIN_DIFFERENCE ? 'minDifference' : 'block';
 }
 
-/** What a decision remembers of its attempt; where and when it was recorded is to be told. */
+/** What a decision remembers of its attempt. Decision's constructor sets `at` and `generation`. */
 function newAttempt(limiter, id, cost, recorded) {
-  return { limiter, id, cost, recorded, at: 0, incarnation: 0 };
+  return { limiter, id, cost, recorded, at: 0, generation: 0 };
 }
 
 /** One attempt: whether it was allowed, how long to wait, what is left. Durations in whole ms. */
@@ -55,7 +55,7 @@ class Decision {
 
   /**
    * @param {{ limiter: object, id: unknown, cost: number, recorded: boolean, at: number,
-   *   incarnation: number }} attempt the decision's own from now on, as newAttempt makes it
+   *   generation: number }} attempt of newAttempt; belongs to the decision from now on
    */
   constructor(numbers, offset, windows, attempt) {
     const blocked = numbers[offset + NUMBERS.BLOCKED];
@@ -67,13 +67,13 @@ class Decision {
     this.limits = readWindows(numbers, offset, windows);
     attempt.recorded &&= this.allowed;
     attempt.at = numbers[offset + NUMBERS.AT];
-    attempt.incarnation = numbers[offset + NUMBERS.INCARNATION];
+    attempt.generation = numbers[offset + NUMBERS.GENERATION];
     this.#attempt = attempt;
   }
 
   /**
-   * What it takes to give the attempt back; null if it recorded nothing or was given back before.
-   * Asking is giving back: the next answer is null.
+   * What a refund of the attempt needs; null if it recorded nothing or was refunded before. Marks the attempt as
+   * refunded: the next call returns null.
    */
   static takeReceipt(decision, limiter) {
     const isDecision = typeof decision === 'object' && decision !== null && #attempt in decision;
@@ -92,8 +92,8 @@ class Decision {
 }
 
 /**
- * From a peek at cost 0: for how many ms an attempt would not be allowed if nothing else was recorded, not
- * even its refusal; 0 if it would be. Of a cost above 1, when that may change at the earliest.
+ * From a peek at cost 0: for how many ms an attempt would be blocked if nothing else is recorded, not even its
+ * refusal; 0 if it would be allowed. With a cost above 1 it may be blocked for longer.
  */
 function readWait(numbers, windows, cost) {
   let wait = numbers[NUMBERS.WAIT];
@@ -103,7 +103,7 @@ function readWait(numbers, windows, cost) {
   return wait;
 }
 
-/** The answer of limitWithInfo and wouldLimitWithInfo, in rolling-rate-limiter's words. */
+/** The result of limitWithInfo and wouldLimitWithInfo, named as in rolling-rate-limiter. */
 function readInfo(numbers) {
   const blocked = numbers[NUMBERS.BLOCKED];
   return {

@@ -1,5 +1,5 @@
-// Every error rollgate throws is made here: a standard class, a stable code, and a message that says
-// what was expected and what came. docs/errors.md has a section for each code.
+// Makes the errors that rollgate throws: a standard class, a stable code, and a message that says what was
+// expected and what came. docs/errors.md has a section for each code.
 'use strict';
 
 const { inspect } = require('node:util');
@@ -10,21 +10,20 @@ const LONGEST_SHOWN = 60;
 function show(value) {
   if (typeof value === 'function') return 'a function';
   if (typeof value === 'string') {
-    const text = withoutCredentials(value);
-    const cut = text.length > LONGEST_SHOWN ? `${text.slice(0, LONGEST_SHOWN)}...` : text;
-    return `${JSON.stringify(cut)} (string)`;
+    return `${JSON.stringify(shorten(withoutCredentials(value)))} (string)`;
   }
-  if (typeof value === 'bigint' || typeof value === 'symbol') {
-    const text = inspect(value);
-    return text.length > LONGEST_SHOWN ? `${text.slice(0, LONGEST_SHOWN)}...` : text;
-  }
+  if (typeof value === 'bigint' || typeof value === 'symbol') return shorten(inspect(value));
   if (typeof value !== 'object' || value === null) return String(value);
   return isArray(value) ? 'an array' : 'an object';
 }
 
-/** A URL may have a password in it, wherever it was put by mistake. */
-function withoutCredentials(text) {
-  return text.replace(/:\/\/.*@/s, '://***@');
+function shorten(string) {
+  return string.length > LONGEST_SHOWN ? `${string.slice(0, LONGEST_SHOWN)}...` : string;
+}
+
+/** Any option may hold a URL with a password by mistake. */
+function withoutCredentials(string) {
+  return string.replace(/:\/\/.*@/s, '://***@');
 }
 
 /** Array.isArray throws on a revoked proxy. */
@@ -56,7 +55,7 @@ function failure(code, message, cause) {
   return withCode(new Error(message, cause === undefined ? undefined : { cause }), code);
 }
 
-/** An option of the wrong type, missing, or one that does not go with the others. */
+/** An option of the wrong type, missing, or in conflict with another. */
 function optionTypeError(name, expected, value) {
   return typeError(
     'ERR_ROLLGATE_OPTION',
@@ -72,6 +71,29 @@ function optionRangeError(name, expected, value) {
   );
 }
 
+function throwInvalidId(id) {
+  throw typeError(
+    'ERR_ROLLGATE_ID',
+    `id: expected a string, a finite number, a bigint, undefined or null, got ${show(id)}`,
+  );
+}
+
+function throwInvalidCallback(callback) {
+  throw typeError(
+    'ERR_ROLLGATE_CALLBACK',
+    `callback: expected a function or undefined, got ${show(callback)}`,
+  );
+}
+
+/** A method was called on a limiter after close(). */
+function closedError() {
+  return failure('ERR_ROLLGATE_CLOSED', 'the limiter is closed');
+}
+
+function throwClosed() {
+  throw closedError();
+}
+
 /** An error reply of Redis as the cause of another error. */
 function replyError(message) {
   return Object.assign(new Error(message), { name: 'ReplyError' });
@@ -84,5 +106,9 @@ module.exports = {
   failure,
   optionTypeError,
   optionRangeError,
+  throwInvalidId,
+  throwInvalidCallback,
+  closedError,
+  throwClosed,
   replyError,
 };

@@ -1,22 +1,19 @@
-// The Fastify plugin: the middleware as a hook of the scope that the plugin is registered in.
+// The Fastify plugin: the middleware as a hook of the scope in which the plugin is registered.
 'use strict';
 
+const { optionTypeError, typeError } = require('./errors');
+const { adaptFunctions, ReplyResponse } = require('./fastify/reply');
+const { mergeRouteOptions, createRoutedPath } = require('./fastify/route');
 const rateLimit = require('./middleware');
-const { optionTypeError } = require('./errors');
-const { inFastifysTerms } = require('./fastify/functions');
-const { ReplyResponse } = require('./fastify/reply-response');
-const { createRoutedPath } = require('./fastify/routed-path');
-const { assertPropertyIsFree, declareProperty } = require('./fastify/request-property');
-const { mergeRouteOptions } = require('./fastify/route-options');
-const { PATH_OF } = require('./middleware/rules/path');
+const { PATH_OF } = require('./middleware/rules/paths');
 
-/** Under this a scope has the plugin nearest to it, which is the one for routes with limits of their own. */
+/** The property of a scope for the nearest plugin, which is the one for routes with their own limits. */
 const NEAREST = Symbol('nearest');
 
 /**
- * `fastify.register(rollgate, { windowMs: 60_000, limit: 100 })` limits every route of that scope and of
- * the scopes in it, requests without a route included. A route has `config.rateLimit`: false for no limit,
- * or options in place of the scope's. Wrong options are errors of `ready()`.
+ * `fastify.register(rollgate, { windowMs: 60_000, limit: 100 })` limits every route of that scope and its inner
+ * scopes, and requests without a route. `config.rateLimit` of a route is false for no limit, or has options that
+ * replace the scope's. Invalid options are errors of `ready()`.
  *
  * @param {object} fastify
  * @param {object} options those of rateLimit(); their functions get (request, reply)
@@ -30,7 +27,7 @@ async function rollgate(fastify, options) {
     return createHook(merged, routedPath);
   });
 
-  // Scopes within this one inherit it, unless they have one of their own.
+  // Inner scopes inherit it, unless they have their own.
   fastify[NEAREST] = ofRoutes;
 
   // Fastify calls hooks on the scope of the route.
@@ -52,32 +49,32 @@ async function rollgate(fastify, options) {
     } catch (error) {
       return next(error);
     }
-    // No promise is handed back: Fastify would go on once for it and once for next().
+    // Returns no promise: Fastify would continue once for it and once for next().
     hook(request, reply, next);
   });
 }
 
 function createHook(options, routedPath) {
-  const middleware = rateLimit({ ...inFastifysTerms(options), [PATH_OF]: routedPath });
+  const middleware = rateLimit({ ...adaptFunctions(options), [PATH_OF]: routedPath });
   return (request, reply, next) => {
     middleware(request, new ReplyResponse(reply), next);
   };
 }
 
 /**
- * The hooks of routes with limits of their own: one for each route, for GET and the HEAD that Fastify makes
- * of it together. Routes that were there before the plugin get theirs with the first request.
+ * The hooks of routes with their own limits. GET and the HEAD that Fastify derives from it share one. Routes that
+ * were declared before the plugin get theirs with the first request.
  */
 function createRouteHooks(scopeOptions, createOwnHook) {
   const hooks = new WeakMap();
 
-  /** By methods and path. Of other routes that were given the same options, too. */
+  /** By method and path. Several routes may have the same options object. */
   function routesOf(own) {
     if (!hooks.has(own)) hooks.set(own, new Map());
     return hooks.get(own);
   }
 
-  /** `named`: the methods that its counts are named by. */
+  /** `named`: the methods in the name of the counts. */
   function add(own, method, url, named) {
     const routes = routesOf(own);
     const methods = [named].flat();
@@ -93,7 +90,7 @@ function createRouteHooks(scopeOptions, createOwnHook) {
   }
 
   return {
-    /** Fastify declares a route for GET before the one for HEAD that it makes of it. */
+    /** Fastify declares the route for GET before the derived one for HEAD. */
     declare(own, { method, url }) {
       add(own, method, url, method);
     },
@@ -106,14 +103,44 @@ function createRouteHooks(scopeOptions, createOwnHook) {
   };
 }
 
-/** @param {unknown} own what a route says; nothing and true are what the scope says */
+/** @param {unknown} own the option of a route; undefined and true mean the scope's limits */
 function hasOwnLimits(own) {
   if (own === undefined || typeof own === 'boolean') return false;
   if (typeof own === 'object' && own !== null && !Array.isArray(own)) return true;
   throw optionTypeError('config.rateLimit', 'options, true or false', own);
 }
 
-// Fastify gives a plugin a scope of its own unless it is told not to.
+const DEFAULT_NAME = 'rateLimit';
+
+/** The properties that this plugin has declared in a scope and its inner scopes. */
+const DECLARED = Symbol('declared');
+
+/** Properties of every request; not all versions of Fastify report them as decorators. */
+const OWN_PROPERTIES = ['id', 'params', 'raw', 'query', 'log', 'body'];
+
+/** Declared in advance, so that all requests have the same shape. */
+function declareProperty(fastify, { requestPropertyName: name = DEFAULT_NAME }) {
+  assertPropertyIsFree(fastify, { requestPropertyName: name });
+  if (isDeclared(fastify, name)) return;
+  fastify.decorateRequest(name, null);
+  fastify[DECLARED] = [...(fastify[DECLARED] ?? []), name];
+}
+
+/** Also called for a route's own property, which is not declared. */
+function assertPropertyIsFree(fastify, { requestPropertyName: name = DEFAULT_NAME }) {
+  if (isDeclared(fastify, name)) return;
+  if (!fastify.hasRequestDecorator(name) && !OWN_PROPERTIES.includes(name)) return;
+  throw typeError(
+    'ERR_ROLLGATE_OPTION',
+    `option 'requestPropertyName': expected a name that is free, got ${JSON.stringify(name)}, which requests have already`,
+  );
+}
+
+function isDeclared(fastify, name) {
+  return fastify[DECLARED]?.includes(name);
+}
+
+// Without this, Fastify would give the plugin a scope of its own.
 rollgate[Symbol.for('skip-override')] = true;
 rollgate[Symbol.for('fastify.display-name')] = 'rollgate';
 rollgate[Symbol.for('plugin-meta')] = { name: 'rollgate', fastify: '5.x' };

@@ -1,13 +1,14 @@
-// What the package exports: the function RateLimiter, with everything else hung on it.
+// The exports of the package: RateLimiter with everything else as its properties, and its subclasses.
 'use strict';
 
-const classes = require('./classes');
+const { optionTypeError, typeError } = require('./errors');
 const RateLimiter = require('./limiter');
 const { addonPath, setAddonPath } = require('./native');
+const { CHOICES } = require('./store-options');
 
-// Loaded when it is first asked for: the middleware alone is half of all code.
+// Loaded when they are first called: the middleware alone is half of all code.
 let middleware;
-let ipKey;
+let client;
 
 function rateLimit(options) {
   middleware ??= require('./middleware');
@@ -15,18 +16,81 @@ function rateLimit(options) {
 }
 
 function ipKeyGenerator(...args) {
-  ipKey ??= require('./middleware/ip-key');
-  return ipKey.ipKeyGenerator(...args);
+  client ??= require('./middleware/client');
+  return client.ipKeyGenerator(...args);
 }
 
 function unlinkShared(shared) {
-  return require('./shared/unlink').unlinkShared(shared);
+  return require('./shared/region').unlinkShared(shared);
+}
+
+// The classes of rolling-rate-limiter 0.2 to 0.4.
+
+/** A limiter in memory; `new InMemoryRateLimiter({ interval, maxInInterval, minDifference })`. */
+class InMemoryRateLimiter extends RateLimiter {
+  constructor(options) {
+    super(options);
+    const other = CHOICES.find((name) => options[name] !== undefined);
+    if (other === undefined) return;
+    throw typeError(
+      'ERR_ROLLGATE_OPTION',
+      `option '${other}': not allowed for a limiter in memory`,
+    );
+  }
+}
+
+/** A limiter on Redis; `detectedClientType` names the client. */
+class RedisRateLimiter extends RateLimiter {
+  constructor(options) {
+    super(withRedis(options));
+  }
+
+  /** 'ioredis' or 'node-redis'; null for anything else. */
+  static determineRedisClientType(client) {
+    return require('./redis/clients').clientKindOf(client)?.type ?? null;
+  }
+}
+
+/** A limiter on Redis through a client of node-redis. */
+class NodeRedisRateLimiter extends RedisRateLimiter {
+  constructor(options) {
+    super(options);
+    assertType(this, 'node-redis');
+  }
+}
+
+/** A limiter on Redis through a client of ioredis. */
+class IORedisRateLimiter extends RedisRateLimiter {
+  constructor(options) {
+    super(options);
+    assertType(this, 'ioredis');
+  }
+}
+
+/** RateLimiter rejects anything but an object. */
+function withRedis(options) {
+  if (typeof options === 'object' && options !== null && !Array.isArray(options)) {
+    const { client, redis } = options;
+    if (client === undefined && redis === undefined) {
+      throw optionTypeError('client', 'a Redis client (or redis: a URL or options)', undefined);
+    }
+  }
+  return options;
+}
+
+function assertType({ detectedClientType }, expected) {
+  if (detectedClientType === expected) return;
+  const message = `option 'client': expected a client of ${expected}, got ${detectedClientType}`;
+  throw typeError('ERR_ROLLGATE_OPTION', message);
 }
 
 module.exports = RateLimiter;
 Object.assign(module.exports, {
   RateLimiter,
-  ...classes,
+  InMemoryRateLimiter,
+  IORedisRateLimiter,
+  NodeRedisRateLimiter,
+  RedisRateLimiter,
   rateLimit,
   ipKeyGenerator,
   unlinkShared,

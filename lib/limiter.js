@@ -3,19 +3,17 @@
 
 const { Decision, decisionLength, newAttempt, readInfo, readWait, NUMBERS } = require('./decision');
 const { typeError, show } = require('./errors');
-const { createMemoryStore } = require('./memory-store');
+const { createMemoryStore } = require('./local-store');
 const { readCost, readLimiterOptions } = require('./options');
-const { USAGE } = require('./usage');
-const { ATTEMPT_WITHIN, PEEK_WITHIN } = require('./within');
+const { USAGE, ATTEMPT_WITHIN, PEEK_WITHIN } = require('./internal-methods');
 
-// Loaded by those who use them, so that a limiter in memory starts at once.
-const createKvBackend = (checked) => require('./kv/backend').createKvBackend(checked);
+// Loaded when they are needed, so that a limiter in memory starts quickly.
+const createKvBackend = (checked) => require('./kv').createKvBackend(checked);
 const createRedisBackend = (checked) => require('./redis/backend').createRedisBackend(checked);
-const createWaitingRoom = (store) => new (require('./wait/waiting').Waiting)(store);
-const readWaitOptions = (...given) => require('./wait/options').readWaitOptions(...given);
-const createSharedStore = (checked) => require('./shared-store').createSharedStore(checked);
-const createRemoteStore = (...parts) =>
-  require('./remote/remote-store').createRemoteStore(...parts);
+const createWaitingCalls = (store) => new (require('./wait').Waiting)(store);
+const readWaitOptions = (...given) => require('./wait').readWaitOptions(...given);
+const createSharedStore = (checked) => require('./shared/store').createSharedStore(checked);
+const createRemoteStore = (...parts) => require('./remote/store').createRemoteStore(...parts);
 
 const STORE = Symbol('store');
 const WINDOWS = Symbol('windows');
@@ -38,8 +36,8 @@ function createStore(checked) {
 
 function createWaiting(limiter) {
   const windows = limiter[WINDOWS];
-  return createWaitingRoom({
-    // A peek at the cost itself tells of the refusal as if it was counted, and of the block it would start.
+  return createWaitingCalls({
+    // At cost 0: a peek at the cost itself would include the refusal's count and the block it would start.
     waitOf(id, cost) {
       return limiter[STORE].decide(id, 0, false, (numbers) => readWait(numbers, windows, cost));
     },
@@ -106,7 +104,7 @@ const methods = {
     return this[WAITING].wait(id, checked);
   },
 
-  /** What the windows hold now, with no attempt in them: the middleware's own question. */
+  /** The current usage, without an attempt. */
   [USAGE](id) {
     return decideAtCost(this, id, 0, false);
   },
@@ -169,7 +167,7 @@ const methods = {
   },
 };
 
-/** Whoever waits for the id may not have to any more. */
+/** Waiting calls of the id may be allowed now. */
 function afterRefund(limiter, id, isFound) {
   if (typeof isFound !== 'boolean') return isFound.then((found) => afterRefund(limiter, id, found));
   if (isFound) limiter[WAITING]?.changed(id);

@@ -1,32 +1,32 @@
-// A store that answers at once: the native functions of one limiter and what they call back.
+// Stores that answer at once: the native functions of one limiter and their callbacks; the store in memory.
 'use strict';
 
 const { DECISIONS, EVICTIONS, NEVER } = require('./channels');
 const { clockReader } = require('./clock');
 const { NUMBERS, decisionLength } = require('./decision');
-const { failure } = require('./errors');
-const { nativePolicy } = require('./native-policy');
-const { refuseCallback, refuseClosed, refuseId } = require('./refusals');
+const { failure, throwInvalidCallback, throwClosed, throwInvalidId } = require('./errors');
+const { loadAddon } = require('./native');
+const { nativePolicy } = require('./options');
 
 const STATS = { KEYS: 0, ALLOWED: 1, BLOCKED: 2, EVICTED: 3, BYTES: 4 };
 
-function refuseForWantOfMemory() {
+function throwOutOfMemory() {
   throw failure('ERR_ROLLGATE_MEMORY', 'there is not enough memory for the log of this id');
 }
 
 /**
- * A synchronous store. `call(id?, callback?)` is the limiter function itself. `decide` hands the
- * numbers of a decision (see decision.js) to `read`, which must take what it wants at once, and
- * returns what that makes of them; it gets the window's maximum where that is told at every attempt.
+ * A synchronous store. `call(id?, callback?)` is the limiter function itself. `decide` returns the result of
+ * `read(numbers)`, which gets the numbers of the decision (see decision.js) and must copy what it needs; its `max`
+ * is the maximum of an attempt, for limiters with SETS_MAX.
  *
- * @param {object} checked options of the limiter, as checked by options.js
+ * @param {object} checked checked options of the limiter
  * @param {object} kind
- * @param {Function} kind.create what the native side has for it: (options, keep) => functions
- * @param {object} kind.options for it, besides the policy
- * @param {(kind: number, message: string) => never} [kind.failed] throws what the native side cannot
- * @param {string} kind.evictionText how the warning begins that ids are dropped
+ * @param {Function} kind.create of the native side: (options, keep) => functions
+ * @param {object} kind.options its options, besides the policy
+ * @param {(kind: number, message: string) => never} [kind.failed] throws an error of the native side
+ * @param {string} kind.evictionWarning the beginning of the warning that ids are dropped
  */
-function createLocalStore(checked, { create, options, failed, evictionText }) {
+function createLocalStore(checked, { create, options, failed, evictionWarning }) {
   const { windows, clock, isInner } = checked;
   const observesDecisions = isInner ? NEVER : DECISIONS.flag;
   const observesEvictions = isInner ? NEVER : EVICTIONS.flag;
@@ -36,9 +36,9 @@ function createLocalStore(checked, { create, options, failed, evictionText }) {
   let hasWarned = false;
   let isClosed = false;
 
-  /** Calls back later, whatever comes of the attempt. */
+  /** Calls back later, also with errors of the attempt. */
   function callBack(id, callback) {
-    if (typeof callback !== 'function') refuseCallback(callback);
+    if (typeof callback !== 'function') throwInvalidCallback(callback);
     let error = null;
     try {
       functions.decide(id);
@@ -76,7 +76,7 @@ function createLocalStore(checked, { create, options, failed, evictionText }) {
     };
   }
 
-  /** Called while a decision is in the report. */
+  /** The native side calls this while a decision is in the report. */
   function publishEviction() {
     const decision = report.slice();
     const { keys, evicted } = stats();
@@ -84,7 +84,7 @@ function createLocalStore(checked, { create, options, failed, evictionText }) {
     report.set(decision);
   }
 
-  function tellOfEviction() {
+  function noteEviction() {
     if (!hasWarned) warnOfEviction();
     hasWarned = true;
     if (observesEvictions[0] !== 0) publishEviction();
@@ -92,28 +92,28 @@ function createLocalStore(checked, { create, options, failed, evictionText }) {
 
   function warnOfEviction() {
     process.emitWarning(
-      `${evictionText} the id nearest to expiry for each new one; stats().evicted counts them`,
+      `${evictionWarning} the id nearest to expiry for each new one; stats().evicted counts them`,
       { type: 'RollgateWarning', code: 'ROLLGATE_EVICTED' },
     );
   }
 
-  /** A closed limiter says so, and asks its clock no more. */
+  /** A closed limiter throws instead of reading its clock. */
   function openClockReader() {
     const readClock = clockReader(clock, () => errors++);
     return () => {
-      if (isClosed) refuseClosed();
+      if (isClosed) throwClosed();
       return readClock();
     };
   }
 
-  // The native side only borrows these: they must live as long as its functions.
+  // The native side does not own these: they must live as long as its functions.
   const keep = {
     report,
-    refuse: refuseId,
-    closed: refuseClosed,
-    exhausted: refuseForWantOfMemory,
+    refuse: throwInvalidId,
+    closed: throwClosed,
+    exhausted: throwOutOfMemory,
     callBack,
-    evicted: tellOfEviction,
+    evicted: noteEviction,
     decided: publishDecision,
     observesDecisions,
     observesEvictions,
@@ -136,14 +136,14 @@ function createLocalStore(checked, { create, options, failed, evictionText }) {
       else if (cost === 1 && records) functions.decide(id);
       else functions.decide(id, cost, records);
       if (!records || observesDecisions[0] === 0) return read(report);
-      // Whoever listens may ask the limiter itself.
+      // Read first: a subscriber may call the limiter, which overwrites the report.
       const timeLeft = report[NUMBERS.TIME_LEFT];
       const answer = read(report);
       publishDecision(id, timeLeft, cost);
       return answer;
     },
 
-    /** The numbers of many decisions, one behind the other. */
+    /** `read` gets the numbers of all decisions, in the order of the ids. */
     decideMany(ids, read) {
       const numbers = new Float64Array(ids.length * length);
       functions.decideMany(ids, numbers);
@@ -152,10 +152,10 @@ function createLocalStore(checked, { create, options, failed, evictionText }) {
       return answer;
     },
 
-    /** Without a receipt there is nothing to take back. */
+    /** Without a receipt there is nothing to refund. */
     refund(receipt) {
       if (receipt === null) return false;
-      return functions.refund(receipt.id, receipt.at, receipt.cost, receipt.incarnation);
+      return functions.refund(receipt.id, receipt.at, receipt.cost, receipt.generation);
     },
 
     clear(id) {
@@ -168,13 +168,13 @@ function createLocalStore(checked, { create, options, failed, evictionText }) {
 
     stats,
 
-    /** How a call ends that makes no sense: in a store that answers at once, by throwing. */
+    /** How an invalid call ends: synchronous stores throw. */
     fail(error) {
       throw error;
     },
 
     assertOpen() {
-      if (isClosed) refuseClosed();
+      if (isClosed) throwClosed();
     },
 
     close() {
@@ -184,4 +184,16 @@ function createLocalStore(checked, { create, options, failed, evictionText }) {
   };
 }
 
-module.exports = { createLocalStore };
+const LARGEST_KEYS = 2 ** 48;
+
+/** The store in this process's memory. */
+function createMemoryStore(checked) {
+  const { maxKeys } = checked;
+  return createLocalStore(checked, {
+    create: loadAddon().createMemoryLimiter,
+    options: { maxKeys: Math.min(maxKeys, LARGEST_KEYS) },
+    evictionWarning: `a rollgate limiter holds ${maxKeys} ids (maxKeys) and drops`,
+  });
+}
+
+module.exports = { createLocalStore, createMemoryStore };

@@ -1,15 +1,88 @@
-// Metrics for prom-client: what limiters have decided, how Redis answers, what they hold. And who is refused most.
+// rollgate/metrics: limiters' counts as metrics for prom-client, and the ids that are refused most.
 'use strict';
 
 const { REDIS } = require('./channels');
 const { failure, optionTypeError, typeError } = require('./errors');
-const { DEFINITIONS } = require('./metrics/definitions');
 const { readLimiter, readMetricsOptions } = require('./metrics/options');
 const { topBlocked } = require('./metrics/top-blocked');
 
+const isAny = () => true;
+const isLocal = ({ keys }) => keys !== null;
+const isRemote = ({ connection }) => connection !== undefined;
+
+/** Only on Redis, and some clients do not know it. */
+const knowsState = ({ connection }) => typeof connection?.isUp === 'boolean';
+
+/**
+ * The metrics that are read from stats() when they are collected. `kind` is a class of prom-client; `appliesTo` and
+ * `samplesOf` take the stats; samples are pairs of further labels and a value.
+ */
+const DEFINITIONS = [
+  {
+    name: 'decisions_total',
+    help: 'Attempts that were decided, by outcome',
+    kind: 'Counter',
+    labels: ['outcome'],
+    appliesTo: isAny,
+    samplesOf: ({ allowed, blocked }) => [
+      [{ outcome: 'allowed' }, allowed],
+      [{ outcome: 'blocked' }, blocked],
+    ],
+  },
+  {
+    name: 'errors_total',
+    help: 'Calls that failed because of the clock or the store, softened by onError or not',
+    kind: 'Counter',
+    appliesTo: isAny,
+    samplesOf: ({ errors }) => [[{}, errors]],
+  },
+  {
+    name: 'evictions_total',
+    help: 'Ids dropped before they expired, for want of room (maxKeys)',
+    kind: 'Counter',
+    appliesTo: isAny,
+    samplesOf: ({ evicted }) => [[{}, evicted]],
+  },
+  {
+    name: 'fallbacks_total',
+    help: 'Decisions that onError made in place of the store',
+    kind: 'Counter',
+    appliesTo: isRemote,
+    samplesOf: ({ fallbacks }) => [[{}, fallbacks]],
+  },
+  {
+    name: 'keys',
+    help: 'Ids held',
+    kind: 'Gauge',
+    appliesTo: isLocal,
+    samplesOf: ({ keys }) => [[{}, keys]],
+  },
+  {
+    name: 'memory_bytes',
+    help: 'Memory held for ids, in bytes',
+    kind: 'Gauge',
+    appliesTo: isLocal,
+    samplesOf: ({ bytes }) => [[{}, bytes]],
+  },
+  {
+    name: 'pending_calls',
+    help: 'Calls that wait for an answer of Redis or the key-value store',
+    kind: 'Gauge',
+    appliesTo: isRemote,
+    samplesOf: ({ connection }) => [[{}, connection.pending]],
+  },
+  {
+    name: 'redis_up',
+    help: 'Whether there is a connection to Redis: 1 or 0',
+    kind: 'Gauge',
+    appliesTo: knowsState,
+    samplesOf: ({ connection }) => [[{}, connection.isUp ? 1 : 0]],
+  },
+];
+
 const DURATION = 'redis_call_duration_seconds';
 
-/** Undefined for a limiter that was closed, or whose shared memory cannot be had: others have theirs. */
+/** Undefined for a limiter that is closed or cannot reach its shared memory, so that others are collected. */
 function statsOf(limiter) {
   try {
     return limiter.stats();
@@ -19,8 +92,8 @@ function statsOf(limiter) {
   }
 }
 
-/** Two metrics of one name would be refused by prom-client, in words that know nothing of limiters. */
-function refuseTaken(names, register) {
+/** prom-client would reject a second metric of one name with a message that does not mention limiters. */
+function assertFree(names, register) {
   const taken = names.find((name) => register.getSingleMetric(name) !== undefined);
   if (taken === undefined) return;
   throw typeError(
@@ -31,15 +104,15 @@ function refuseTaken(names, register) {
 }
 
 /**
- * Registers the metrics of limiters, by name. What limiters count anyway is read when the metrics are
- * collected; only how long calls to Redis take is told as it happens. See metrics.d.ts.
+ * Registers the metrics of limiters, by name. Counts are read when metrics are collected; only the duration of
+ * calls to Redis is observed as they end. See metrics.d.ts.
  */
 function registerMetrics(options) {
   const { client, limiters, register, prefix, buckets } = readMetricsOptions(options);
   const named = new Map();
-  const nameOf = new Map(); // of the same limiters
+  const nameOf = new Map(); // by limiter
   const names = [...DEFINITIONS.map(({ name }) => name), DURATION].map((name) => prefix + name);
-  refuseTaken(names, register);
+  assertFree(names, register);
   let isRegistered = true;
 
   function make(kind, name, configuration) {

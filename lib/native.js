@@ -5,19 +5,18 @@ const fs = require('node:fs');
 const { createRequire } = require('node:module');
 const path = require('node:path');
 const { fileURLToPath } = require('node:url');
-const { checkElf } = require('./elf');
 const { failure, show, typeError } = require('./errors');
 
 const NAME = 'rollgate.node';
 const CODE = 'ERR_ROLLGATE_ADDON';
 
 let addon;
-/** The file of `addon`; unknown where ncc loads it. */
+/** The file of `addon`; unknown if ncc loads it. */
 let addonFile;
-/** As setAddonPath got it. */
+/** The argument of setAddonPath. */
 let chosenFile;
 
-/** False in a bundle. There __dirname and __filename are those of the bundle, missing or made up. */
+/** False in a bundle, where __dirname and __filename are those of the bundle, missing, or placeholders. */
 function runsInPackage() {
   return (
     typeof __filename === 'string' &&
@@ -27,8 +26,8 @@ function runsInPackage() {
 }
 
 /**
- * Where the addon may be, in the order of the search; a path that the user gave is the only one. `find` and
- * `load` throw what is wrong with the place; `cause` is the error of the system's loader.
+ * The places of the addon, in the order of the search; a path that the user gave is the only one. `find` and
+ * `load` throw why the addon is not there; `cause` is the error of the system's loader.
  *
  * @typedef {{ exports: object, file?: string }} Loaded
  * @returns {{ name: string, find: () => string, load: () => Loaded }[]}
@@ -56,7 +55,7 @@ function fileAt(file, origin = '') {
   return { name: file + origin, find, load: () => open(find()) };
 }
 
-/** By module.path: from __dirname bundlers would conclude that they have to copy the whole folder. */
+/** By module.path: bundlers that see __dirname here would copy the whole folder. */
 function packageFolder() {
   const { ROLLGATE_PREBUILD } = process.env; // node-gyp-build reads it, too
   const folder = path.resolve(ROLLGATE_PREBUILD || path.dirname(module.path));
@@ -150,21 +149,23 @@ function addonPath() {
   return addonFile ?? firstOf(places(), (place) => place.find());
 }
 
-/** The path of a path or a file: URL. `refuse` makes the error of anything else. */
+/** The path of a path or a file: URL. `refuse` creates the error for anything else. */
 function readPath(given, refuse) {
-  const text = typeof given === 'object' ? given?.href : given;
+  const location = typeof given === 'object' ? given?.href : given;
   const refusal = (why = '') =>
-    refuse(`expected the path of a .node file or a file: URL, got ${show(text ?? given)}${why}`);
-  if (typeof text !== 'string' || text === '') throw refusal();
-  if (/^file:/i.test(text)) {
+    refuse(
+      `expected the path of a .node file or a file: URL, got ${show(location ?? given)}${why}`,
+    );
+  if (typeof location !== 'string' || location === '') throw refusal();
+  if (/^file:/i.test(location)) {
     try {
-      return fileURLToPath(text);
+      return fileURLToPath(location);
     } catch (error) {
       throw refusal(`: ${error.message}`);
     }
   }
-  if (text !== given) throw refusal(); // a URL of something else
-  return path.resolve(text);
+  if (location !== given) throw refusal(); // a URL of something else
+  return path.resolve(location);
 }
 
 function setAddonPath(file) {
@@ -180,7 +181,7 @@ function setAddonPath(file) {
   chosenFile = chosen;
 }
 
-/** What `use` makes of the first place at which it does not throw. */
+/** The result of `use` for the first place for which it does not throw. */
 function firstOf(candidates, use) {
   const errors = [];
   for (const place of candidates) {
@@ -218,6 +219,42 @@ function advice() {
     'set the environment variable ROLLGATE_ADDON to its path. In the project, this prints its path: ' +
     `node -p "require('rollgate').addonPath()". More in docs/bundling.md of the package rollgate.`
   );
+}
+
+/** The size of a program header in ELF64. */
+const PROGRAM_HEADER_BYTES = 56;
+
+/** e_machine in an ELF header, by process.arch. */
+const ELF_MACHINES = { ia32: 3, arm: 40, x64: 62, arm64: 183, riscv64: 243, loong64: 258 };
+
+/**
+ * Throws if the file is truncated or for another processor, on Linux: dlopen ends the process by SIGBUS for the
+ * first, and reports a missing file for the second. dlopen maps up to the end of the last segment; section headers
+ * follow that.
+ */
+function checkElf(file) {
+  const bytes = fs.readFileSync(file);
+  const isLittleElf64 =
+    bytes.length >= 64 && bytes.readUInt32BE(0) === 0x7f454c46 && bytes.readUInt16BE(4) === 0x201;
+  if (!isLittleElf64) return; // dlopen reports what it is
+  const machine = bytes.readUInt16LE(18);
+  const expected = ELF_MACHINES[process.arch] ?? machine;
+  if (machine !== expected) {
+    const arch = Object.keys(ELF_MACHINES).find((name) => ELF_MACHINES[name] === machine);
+    throw new Error(`is built for ${arch ?? 'another processor'}, not for ${process.arch}`);
+  }
+  if (bytes.readUInt16LE(54) !== PROGRAM_HEADER_BYTES) return; // dlopen rejects it
+  const numberAt = (offset) => Number(bytes.readBigUInt64LE(offset));
+  const headers = numberAt(32);
+  const headersEnd = headers + PROGRAM_HEADER_BYTES * bytes.readUInt16LE(56);
+  const sectionsEnd = numberAt(40) + bytes.readUInt16LE(58) * bytes.readUInt16LE(60);
+  let end = Math.max(headersEnd, sectionsEnd);
+  if (headersEnd <= bytes.length) {
+    for (let header = headers; header < headersEnd; header += PROGRAM_HEADER_BYTES) {
+      end = Math.max(end, numberAt(header + 8) + numberAt(header + 32));
+    }
+  }
+  if (bytes.length < end) throw new Error(`is truncated: ${bytes.length} of ${end} bytes`);
 }
 
 module.exports = { addonPath, loadAddon, setAddonPath };

@@ -1,19 +1,21 @@
-// Checks of single options: what is wrong is refused with its name, what was expected and what came.
+// Checks of single options, and hints at the name that a mistyped one was meant to be.
 'use strict';
 
 const { optionRangeError, optionTypeError, show, typeError } = require('./errors');
-const { hintAt } = require('./nearest-name');
 
 /**
- * Refuses options that do not exist, naming the nearest one that does, and those of which there is more to
- * say (`instead`, by name): to ignore them would be unkind.
- * `undefined` is as good as left out. `place` is where the options stand, if not at the top.
+ * Throws for an unknown option and names the nearest known one. A value of `undefined` counts as left out.
+ *
+ * @param {object} [details]
+ * @param {object | (() => object)} [details.instead] messages for certain unknown names, by name
+ * @param {string} [details.place] where the options are nested
  */
 function rejectUnknownOptions(options, knownNames, { instead = {}, place } = {}) {
   for (const name of Object.keys(options)) {
     if (knownNames.includes(name) || options[name] === undefined) continue;
-    if (Object.hasOwn(instead, name)) {
-      throw typeError('ERR_ROLLGATE_OPTION', `option '${name}': ${instead[name]}`);
+    const messages = typeof instead === 'function' ? instead() : instead;
+    if (Object.hasOwn(messages, name)) {
+      throw typeError('ERR_ROLLGATE_OPTION', `option '${name}': ${messages[name]}`);
     }
     const shown = place === undefined ? show(name) : `${show(name)} in ${place}`;
     throw typeError(
@@ -23,12 +25,12 @@ function rejectUnknownOptions(options, knownNames, { instead = {}, place } = {})
   }
 }
 
-/** `undefined` is the same as leaving the option out, so that optional configuration can be passed on. */
+/** `undefined` counts as left out, so that optional configuration can be passed on. */
 function withoutUndefined(options) {
   return Object.fromEntries(Object.entries(options).filter(([, value]) => value !== undefined));
 }
 
-/** A copy, as only what is counted here may be used later. */
+/** A copy, because the user may change the array later. */
 function readList(name, value, expected) {
   if (!Array.isArray(value)) throw optionTypeError(name, expected, value);
   const own = Array.from(value);
@@ -57,7 +59,7 @@ function readInterval(name, value) {
   return readNumber(name, value, 'a finite number of ms > 0', isInRange);
 }
 
-/** Beyond MAX_SAFE_INTEGER nothing is countable: such a limit is never reached, like that one. */
+/** Counts stop at MAX_SAFE_INTEGER, so a higher limit is equivalent to it. */
 function readCount(name, value) {
   const isInRange = (n) => Number.isInteger(n) && n >= 1;
   return Math.min(readNumber(name, value, 'an integer >= 1', isInRange), Number.MAX_SAFE_INTEGER);
@@ -69,7 +71,69 @@ function readBoolean(name, value, byDefault) {
   return value;
 }
 
+/** How many characters to insert, delete, replace, or swap with their neighbour. */
+function distance(a, b) {
+  let beforeLast;
+  let last = Array.from({ length: b.length + 1 }, (_, i) => i);
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i];
+    for (let j = 1; j <= b.length; j++) {
+      const replaced = last[j - 1] + (a[i - 1] === b[j - 1] ? 0 : 1);
+      row.push(Math.min(last[j] + 1, row[j - 1] + 1, replaced));
+      const isSwap = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
+      if (isSwap) row[j] = Math.min(row[j], beforeLast[j - 2] + 1);
+    }
+    beforeLast = last;
+    last = row;
+  }
+  return last[b.length];
+}
+
+const LONGEST_COMPARED = 50;
+const SHORTEST_BEGINNING = 3;
+
+/** Names in other packages. */
+const SYNONYMS = {
+  windowms: 'interval',
+  window: 'interval',
+  duration: 'interval',
+  points: 'maxInInterval',
+  headers: 'legacyHeaders',
+};
+
+/** How many characters of a name may be wrong: a third, at least one. */
+function mostWrong(a, b) {
+  return Math.max(1, Math.floor(Math.max(a.length, b.length) / 3));
+}
+
+/**
+ * The known name nearest to `name`, ignoring case, and whether it was probably meant. An equal name comes first,
+ * then one that begins with it.
+ */
+function nearestName(name, knownNames) {
+  const wanted = name.slice(0, LONGEST_COMPARED).toLowerCase();
+  const same = knownNames.find((known) => known.toLowerCase() === wanted);
+  if (same !== undefined) return { nearest: same, isLikely: true };
+  const synonym = SYNONYMS[wanted];
+  if (knownNames.includes(synonym)) return { nearest: synonym, isLikely: true };
+  const begun = knownNames.find((known) => known.toLowerCase().startsWith(wanted));
+  if (begun !== undefined && wanted.length >= SHORTEST_BEGINNING) {
+    return { nearest: begun, isLikely: true };
+  }
+  const steps = knownNames.map((known) => distance(wanted, known.toLowerCase()));
+  const least = Math.min(...steps);
+  const nearest = knownNames[steps.indexOf(least)];
+  return { nearest, isLikely: least <= mostWrong(wanted, nearest) };
+}
+
+/** The end of a message about an unknown name. `knownNames` must not be empty. */
+function hintAt(name, knownNames) {
+  const { nearest, isLikely } = nearestName(name, knownNames);
+  return isLikely ? `; did you mean '${nearest}'?` : ` (the nearest is '${nearest}')`;
+}
+
 module.exports = {
+  hintAt,
   readBoolean,
   readCount,
   readInterval,

@@ -1,9 +1,10 @@
-// Checks what users pass in, once, and hands on what the rest can trust.
+// The options of a limiter and of its calls: checked once, in the form that the rest of lib trusts.
 'use strict';
 
-const { readAlgorithm, readCountBlocked } = require('./algorithms');
-const { readBlockFor } = require('./block-for');
-const { optionTypeError, rangeError, show, typeError } = require('./errors');
+const { readAlgorithm, readCountBlocked, ALGORITHMS } = require('./algorithms');
+const { durationToMicros } = require('./clock');
+const { optionTypeError, rangeError, show, typeError, optionRangeError } = require('./errors');
+const { SETS_MAX } = require('./internal-methods');
 const {
   readCount,
   readInterval,
@@ -12,9 +13,10 @@ const {
   readObject,
   rejectUnknownOptions,
 } = require('./option-values');
-const { OF_MIDDLEWARE } = require('./middleware-options');
 const { STORE_NAMES, readStoreOptions } = require('./store-options');
-const { SETS_MAX } = require('./within');
+
+// Loaded only for an error message.
+const rejectedByLimiters = () => require('./middleware/options').REJECTED_BY_LIMITERS;
 
 const DEFAULT_MAX_KEYS = 1_000_000;
 const LIMIT_NAMES = ['interval', 'maxInInterval', 'minDifference'];
@@ -51,7 +53,7 @@ function readLimits(limits) {
   });
 }
 
-/** `limits` replaces the other three, which must make sense all the same. */
+/** `limits` replaces the other three, which must be valid anyway. */
 function readLimitsOf({ limits, interval, maxInInterval, minDifference }) {
   if (interval !== undefined) readInterval('interval', interval);
   if (maxInInterval !== undefined) readCount('maxInInterval', maxInInterval);
@@ -65,12 +67,12 @@ function readLimitsOf({ limits, interval, maxInInterval, minDifference }) {
  * @returns {{ windows: { interval: number, maxInInterval: number }[], minDifference: number,
  *   countBlocked: boolean, algorithm: string, blockFor: number[], setsMax: boolean, maxKeys: number,
  *   clock: (() => number) | undefined,
- *   redis?: object, shared?: object, kv?: object }} durations in ms; several limits' least differences
- *   come to the largest of them; `redis`, `shared` and `kv` as store-options.js reads them
+ *   redis?: object, shared?: object, kv?: object }} durations in ms; minDifference
+ *   is the largest one of `limits`; `redis`, `shared` and `kv` as store-options.js reads them
  */
 function readLimiterOptions(options) {
   readObject('options', options);
-  rejectUnknownOptions(options, LIMITER_NAMES, { instead: OF_MIDDLEWARE });
+  rejectUnknownOptions(options, LIMITER_NAMES, { instead: rejectedByLimiters });
   const { clock, maxKeys } = options;
   const algorithm = readAlgorithm(options.algorithm);
   if (clock !== undefined && typeof clock !== 'function') {
@@ -90,7 +92,7 @@ function readLimiterOptions(options) {
   };
 }
 
-/** Checks a cost; 1 where there is none. */
+/** Checks a cost; 1 by default. */
 function readCostValue(cost, smallestMax) {
   if (cost === undefined) return 1;
   const expected = `an integer from 1 to ${smallestMax}, the smallest maxInInterval`;
@@ -111,11 +113,39 @@ function readCost(options, smallestMax) {
   return readCostValue(options.cost, smallestMax);
 }
 
+/** The store keeps the number of an id's blocks in a byte. */
+const MOST_LENGTHS = 255;
+
+/** @returns {number[]} the lengths of the first block, the second and so on, in ms; empty by default */
+function readBlockFor(value) {
+  if (value === undefined) return [];
+  if (!Array.isArray(value)) return [readInterval('blockFor', value)];
+  const expected = `a number of ms > 0, or a list of 1 to ${MOST_LENGTHS} of them`;
+  const own = readList('blockFor', value, expected);
+  if (own.length > MOST_LENGTHS) throw optionRangeError('blockFor', expected, value);
+  return own.map((ms, i) => readInterval(`blockFor[${i}]`, ms));
+}
+
+/** A checked policy in the form of the native side. */
+function nativePolicy({ windows, minDifference, countBlocked, algorithm, blockFor, setsMax }) {
+  const flatWindows = windows.flatMap(({ interval, maxInInterval }) => [
+    durationToMicros(interval),
+    maxInInterval,
+  ]);
+  return {
+    windows: new Float64Array(flatWindows),
+    minDifference: durationToMicros(minDifference),
+    countBlocked,
+    algorithm: ALGORITHMS.indexOf(algorithm),
+    blocks: new Float64Array(blockFor.map(durationToMicros)),
+    setsMax,
+  };
+}
+
 module.exports = {
   LIMITER_NAMES,
+  nativePolicy,
   readCost,
   readCostValue,
-  readInterval,
   readLimiterOptions,
-  rejectUnknownOptions,
 };

@@ -1,4 +1,4 @@
-// A queue that anybody may leave at any time, in no more steps than the first.
+// A queue whose members can be removed from anywhere in constant time.
 'use strict';
 
 /** A doubly linked list of objects, whose `next` and `previous` belong to it. */

@@ -1,15 +1,16 @@
-// Where a limiter counts: which store the options ask for, and that nothing beside it is another store's.
+// The options that say where a limiter counts: which store, and what all remote stores have in common.
 'use strict';
 
-const { typeError } = require('./errors');
+const { typeError, optionRangeError, optionTypeError } = require('./errors');
+const { isWellFormed } = require('./ids');
+const { readNumber } = require('./option-values');
 
-// Loaded by those who use them, as the stores are.
-const readKvOptions = (options) => require('./kv/options').readKvOptions(options);
+// Loaded when a limiter uses them, as the stores are.
+const readKvOptions = (options) => require('./kv').readKvOptions(options);
 const readRedisOptions = (options) => require('./redis/options').readRedisOptions(options);
-const checkUnused = (options) => require('./remote/options').checkUnused(options);
-const readSharedOptions = (options) => require('./shared/options').readSharedOptions(options);
+const readSharedOptions = (options) => require('./shared/region').readSharedOptions(options);
 
-/** Options that choose a store. `client` is rolling-rate-limiter's word for `redis`. */
+/** The options that choose a store. `client` is the name of `redis` in rolling-rate-limiter. */
 const STORE_OF = { redis: 'redis', client: 'redis', shared: 'shared', kv: 'kv' };
 
 const READERS = { redis: readRedisOptions, shared: readSharedOptions, kv: readKvOptions };
@@ -19,8 +20,8 @@ const CHOICES = Object.keys(STORE_OF);
 const MEMORY = undefined;
 
 /**
- * Options that not every store takes. In memory two have no effect, so that `redis: process.env.REDIS_URL` can
- * stand beside them where there is no Redis.
+ * The options that not every store takes. Two are accepted in memory without effect, so that
+ * `redis: process.env.REDIS_URL` may be undefined.
  */
 const MEANT_FOR = {
   namespace: ['redis', 'kv', MEMORY],
@@ -30,41 +31,41 @@ const MEANT_FOR = {
 
 const STORE_NAMES = [...CHOICES, ...Object.keys(MEANT_FOR)];
 
-function refuse(name, what) {
+function reject(name, what) {
   throw typeError('ERR_ROLLGATE_OPTION', `option '${name}': ${what}`);
 }
 
-/** The one store that is asked for. */
+/** The store that the options choose. */
 function storeOf(options) {
   const given = CHOICES.filter((name) => options[name] !== undefined);
   const other = given.find((name) => STORE_OF[name] !== STORE_OF[given[0]]);
   if (other !== undefined) {
-    refuse(other, `not allowed beside '${given[0]}': a limiter has one store`);
+    reject(other, `not allowed beside '${given[0]}': a limiter has one store`);
   }
   return STORE_OF[given[0]];
 }
 
-/** Each store has a word on what it is told elsewhere. */
-function refuseMisplaced(name, store) {
+function rejectMisplaced(name, store) {
   if (name === 'commandTimeout' && store === 'redis') {
-    refuse(name, "expected inside of 'redis', as in redis: { url, commandTimeout }");
+    reject(name, "expected inside of 'redis', as in redis: { url, commandTimeout }");
   }
   const stores = MEANT_FOR[name]
     .filter(Boolean)
     .map((meant) => `'${meant}'`)
     .join(' or ');
-  refuse(name, `expected only beside ${stores}, which is missing`);
+  reject(name, `expected only beside ${stores}, which is missing`);
 }
 
 /**
  * @param {object} options of the limiter
- * @returns {{ redis?: object, shared?: object, kv?: object }} one of them or none, as its own options.js reads it
+ * @returns {{ redis?: object, shared?: object, kv?: object }} one of them or none, as its own
+ *   options.js reads it
  */
 function readStoreOptions(options) {
   const store = storeOf(options);
   for (const name of Object.keys(MEANT_FOR)) {
     if (options[name] !== undefined && !MEANT_FOR[name].includes(store)) {
-      refuseMisplaced(name, store);
+      rejectMisplaced(name, store);
     }
   }
   if (store !== MEMORY) return { [store]: READERS[store](options) };
@@ -72,4 +73,44 @@ function readStoreOptions(options) {
   return {};
 }
 
-module.exports = { CHOICES, STORE_NAMES, readStoreOptions };
+const ON_ERROR = ['throw', 'allow', 'block', 'memory'];
+/** The longest delay of Node's timers, in ms. */
+const LONGEST_TIMER = 2 ** 31 - 1;
+const DEFAULT_COMMAND_TIMEOUT = 500;
+
+/** In keys, a brace separates namespace and id, so that the keys of two namespaces differ. */
+function readNamespace(namespace) {
+  const expected = 'a non-empty string of well-formed Unicode without braces';
+  if (typeof namespace !== 'string') throw optionTypeError('namespace', expected, namespace);
+  if (namespace === '' || /[{}]/.test(namespace) || !isWellFormed(namespace)) {
+    throw optionRangeError('namespace', expected, namespace);
+  }
+  return namespace;
+}
+
+function readOnError(onError = 'throw') {
+  if (ON_ERROR.includes(onError)) return onError;
+  const policies = ON_ERROR.map((policy) => `'${policy}'`).join(', ');
+  throw optionTypeError('onError', `one of ${policies}`, onError);
+}
+
+function readCommandTimeout(name, commandTimeout = DEFAULT_COMMAND_TIMEOUT) {
+  const isInRange = (n) => Number.isInteger(n) && n >= 1 && n <= LONGEST_TIMER;
+  return readNumber(name, commandTimeout, `an integer from 1 to ${LONGEST_TIMER}`, isInRange);
+}
+
+/** Checks the options of remote stores for a limiter in memory, so that an invalid one fails on every host. */
+function checkUnused({ namespace, onError }) {
+  if (namespace !== undefined) readNamespace(namespace);
+  readOnError(onError);
+}
+
+module.exports = {
+  CHOICES,
+  LONGEST_TIMER,
+  STORE_NAMES,
+  readCommandTimeout,
+  readNamespace,
+  readOnError,
+  readStoreOptions,
+};

@@ -1,19 +1,22 @@
-// A store for express-rate-limit that counts in rolling windows: in memory, or wherever a limiter can.
+// A store for express-rate-limit that counts in rolling windows: in memory, or in any store of a limiter.
 'use strict';
 
 const { inspect } = require('node:util');
-const { failure } = require('./errors');
-const { flatCopy } = require('./flat-copy');
+const { failure, optionTypeError, typeError } = require('./errors');
+const { flatCopy, keyToId } = require('./ids');
 const RateLimiter = require('./limiter');
-const { createGetKey } = require('./middleware/get-key');
-const { tightestWindow } = require('./middleware/request-info');
-const { limiterOptionsFor, readStoreOptions } = require('./store/options');
-const { RecentHits } = require('./store/recent-hits');
+const { readUncounted } = require('./middleware/limiter-options');
+const { createGetKey } = require('./middleware/limiters');
+const { tightestWindow } = require('./middleware/report');
+const { readObject, rejectUnknownOptions, withoutUndefined } = require('./option-values');
+const limiters = require('./options');
+const { readNamespace } = require('./redis/options');
+const { regionPath } = require('./shared/region');
 
 /**
  * `rateLimit({ store: new RollgateStore(), windowMs: 60_000, limit: 100 })` of express-rate-limit 7 or 8
- * then lets a request pass exactly if fewer than `limit` came in the `windowMs` before it, refused ones
- * included. See store.d.ts for the options.
+ * then lets a request pass exactly if fewer than `limit` came in the `windowMs` before it, including refused ones.
+ * See store.d.ts for the options.
  */
 class RollgateStore {
   #given;
@@ -27,19 +30,19 @@ class RollgateStore {
     this.#given = readStoreOptions(options);
     const { limiter, localKeys, prefix } = this.#given;
     this.#limiter = limiter;
-    /** Whether no other store can count in the same place. */
+    /** Whether no other store shares the counts. */
     this.localKeys = localKeys;
-    /** Where it counts, for the check of express-rate-limit that no request counts there twice. */
+    /** Identifies the counts, for the check of express-rate-limit that no request is counted twice. */
     if (prefix !== undefined) this.prefix = prefix;
   }
 
-  /** The middleware's options: `windowMs`, and `limit` where it is a number, become those of the limiter. */
+  /** Takes `windowMs`, and `limit` if it is a number, from the middleware's options. */
   init(options) {
     try {
       this.#initialise(options);
     } catch (error) {
-      // express-rate-limit logs it and goes on with this middleware as well. Nobody can tell its requests from
-      // those of another one that has the store, so from now on every use of the store says it again.
+      // express-rate-limit logs the error and uses the store anyway. Its requests cannot be distinguished from
+      // those of another middleware with this store, so every later use of the store fails.
       this.#initError ??= error;
       throw error;
     }
@@ -60,7 +63,7 @@ class RollgateStore {
     if (limiter === undefined) {
       this.#limiter = new RateLimiter(limiterOptionsFor(limiterOptions, options));
     }
-    // What is refused here must be above the middleware's limit as well.
+    // What is blocked here must exceed the middleware's limit as well.
     this.#refusedHits = typeof limit === 'number' ? Math.max(0, Math.floor(limit)) + 1 : 1;
     this.#initialised = asked;
   }
@@ -68,7 +71,7 @@ class RollgateStore {
   /** @returns {Promise<{ totalHits: number, resetTime: Date }>} */
   async increment(key) {
     const limiter = this.#open();
-    // It is remembered, here and in the decision.
+    // A copy, because the key is remembered here and in the decision.
     const id = typeof key === 'string' ? flatCopy(key) : key;
     const decision = await limiter.attempt(id);
     this.#recent.remember(id, decision);
@@ -79,7 +82,7 @@ class RollgateStore {
     };
   }
 
-  /** Takes back the newest hit of the key that was not taken back yet, if it is among the remembered ones. */
+  /** Refunds the newest hit of the key that was not refunded yet, if it is still remembered. */
   async decrement(key) {
     const limiter = this.#open();
     const decision = this.#recent.takeNewest(key);
@@ -104,7 +107,7 @@ class RollgateStore {
     await limiter.clearAll();
   }
 
-  /** Closes the limiter, unless it is yours. */
+  /** Closes the limiter, unless it was given. */
   async shutdown() {
     if (this.#given.limiter === undefined) await this.#limiter?.close();
   }
@@ -122,6 +125,142 @@ class RollgateStore {
     const { message } = this.#initError;
     throw failure('ERR_ROLLGATE_STORE', `the store is of no use: ${message}`, this.#initError);
   }
+}
+
+/** The hits of one generation, of which there are two. */
+const GENERATION = 5000;
+
+/**
+ * The newest hits, which express-rate-limit may take back by naming the key. When a generation is full, the one
+ * before it is forgotten: its hits stay counted.
+ */
+class RecentHits {
+  #current = new Map();
+  #previous = new Map();
+  #count = 0;
+
+  /** Refused hits as well, so that taking one back does not take back an allowed one. */
+  remember(key, decision) {
+    if (this.#count === GENERATION) this.#turnOver();
+    const id = keyToId(key);
+    const decisions = this.#current.get(id);
+    if (decisions === undefined) this.#current.set(id, [decision]);
+    else decisions.push(decision);
+    this.#count++;
+  }
+
+  takeNewest(key) {
+    const id = keyToId(key);
+    for (const generation of [this.#current, this.#previous]) {
+      const decisions = generation.get(id);
+      if (decisions === undefined) continue;
+      if (decisions.length === 1) generation.delete(id);
+      return decisions.pop();
+    }
+    return undefined;
+  }
+
+  forget(key) {
+    this.#current.delete(keyToId(key));
+    this.#previous.delete(keyToId(key));
+  }
+
+  forgetAll() {
+    this.#current.clear();
+    this.#previous.clear();
+  }
+
+  #turnOver() {
+    this.#previous = this.#current;
+    this.#current = new Map();
+    this.#count = 0;
+  }
+}
+
+const KNOWN_OPTIONS = ['limiter', ...limiters.LIMITER_NAMES.filter((name) => name !== 'interval')];
+
+/** Options that express-rate-limit passes to the store. */
+const OF_MIDDLEWARE = {
+  interval: "expected as 'windowMs' of the middleware: rateLimit({ windowMs, limit, store })",
+  windowMs: 'expected beside the store: rateLimit({ windowMs, limit, store })',
+  limit: 'expected beside the store: rateLimit({ windowMs, limit, store })',
+  max: "expected as 'limit' of the middleware: rateLimit({ windowMs, limit, store })",
+};
+
+const METHODS = ['attempt', 'peek', 'refund', 'clear', 'clearAll'];
+
+/** Names given limiters, so that express-rate-limit does not mistake two of them for one. */
+const nameOf = (() => {
+  const names = new WeakMap();
+  let count = 0;
+  return (limiter) => {
+    if (!names.has(limiter)) names.set(limiter, `limiter-${++count}:`);
+    return names.get(limiter);
+  };
+})();
+
+/**
+ * @returns {{ limiter?: object, limiterOptions?: object, localKeys: boolean, prefix: string | undefined }}
+ *   an existing limiter, or the options of one that init() completes
+ */
+function readStoreOptions(options = {}) {
+  const given = withoutUndefined(readObject('options', options));
+  rejectUnknownOptions(given, KNOWN_OPTIONS, { instead: OF_MIDDLEWARE });
+  return given.limiter === undefined ? readLimiterOptions(given) : readExistingLimiter(given);
+}
+
+function readExistingLimiter({ limiter, ...others }) {
+  const isObject =
+    (typeof limiter === 'object' && limiter !== null) || typeof limiter === 'function';
+  if (!isObject || METHODS.some((method) => typeof limiter[method] !== 'function')) {
+    throw optionTypeError('limiter', `a limiter (with ${METHODS.join(', ')})`, limiter);
+  }
+  const [other] = Object.keys(others);
+  if (other !== undefined) {
+    throw typeError(
+      'ERR_ROLLGATE_OPTION',
+      `option '${other}': not allowed beside 'limiter', which has limits of its own`,
+    );
+  }
+  return { limiter, localKeys: false, prefix: nameOf(limiter) };
+}
+
+function readLimiterOptions(given) {
+  // The window is not known yet; this checks the other options.
+  limiters.readLimiterOptions({ maxInInterval: 1, ...given, interval: 1 });
+  const { redis, client, shared, kv } = given;
+  if ([redis, client, shared, kv].every((place) => place === undefined)) {
+    return { limiterOptions: given, localKeys: true, prefix: undefined };
+  }
+  if (shared !== undefined) {
+    return { limiterOptions: given, localKeys: false, prefix: `${regionPath(shared)}:` };
+  }
+  const namespace = readNamespace(given.namespace);
+  return { limiterOptions: { ...given, namespace }, localKeys: false, prefix: namespace };
+}
+
+/**
+ * The options of the limiter behind a middleware. Its maximum is the middleware's limit; if that is a function, the
+ * store needs the option maxInInterval, the largest limit that the function may return.
+ */
+function limiterOptionsFor(given, { windowMs, limit, skipFailedRequests }) {
+  const options = { ...given };
+  if (skipFailedRequests) options.countBlocked = readUncounted(given.countBlocked);
+  if (given.limits !== undefined) return options;
+  return { ...options, interval: windowMs, maxInInterval: maxFor(limit, given.maxInInterval) };
+}
+
+/** A limit of 0 refuses what was counted once, which needs a maximum of 1. */
+function maxFor(limit, maxInInterval) {
+  if (typeof limit === 'number' && !Number.isNaN(limit)) {
+    return Math.min(Math.max(1, Math.floor(limit)), Number.MAX_SAFE_INTEGER);
+  }
+  if (maxInInterval !== undefined) return maxInInterval;
+  throw optionTypeError(
+    'maxInInterval',
+    "an integer >= 1, the largest that 'limit' may give, which is no number here",
+    maxInInterval,
+  );
 }
 
 module.exports = RollgateStore;

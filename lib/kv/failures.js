@@ -3,7 +3,7 @@
 
 const { failure, show } = require('../errors');
 
-/** Errors that say nothing of other ids. */
+/** Errors that concern one id only. */
 const ofOneId = new WeakSet();
 
 function aboutOneId(error) {
@@ -11,7 +11,7 @@ function aboutOneId(error) {
   return error;
 }
 
-/** The store did not answer in time; `cause` is what it said last, if it was busy. */
+/** The store did not answer in time; `cause` is its last error, if it was busy. */
 function timeout(commandTimeout, cause) {
   const what = cause === undefined ? 'did not answer' : 'was busy';
   return failure(
@@ -21,7 +21,7 @@ function timeout(commandTimeout, cause) {
   );
 }
 
-/** It answered, but others wrote the id again and again. */
+/** The store answered, but other processes wrote the id again and again. */
 function lostRaces(commandTimeout) {
   return aboutOneId(
     failure(
@@ -31,13 +31,13 @@ function lostRaces(commandTimeout) {
   );
 }
 
-/** Messages of databases may go on for many lines. */
+/** Only the first line: messages of databases may be long. */
 function failed(cause) {
   const message = typeof cause?.message === 'string' ? cause.message.split('\n')[0] : show(cause);
   return failure('ERR_ROLLGATE_KV', `the key-value store failed: ${message}`, cause);
 }
 
-/** A store of the user's own does not keep to what it has to do. */
+/** A user's store returned something invalid. */
 function answer(what, expected, came) {
   return failure(
     'ERR_ROLLGATE_KV',
@@ -45,29 +45,29 @@ function answer(what, expected, came) {
   );
 }
 
-/** Something else than a state of rollgate is at the id's key. */
+/** The id's key holds something that rollgate did not write. */
 function foreign() {
   return aboutOneId(
     failure('ERR_ROLLGATE_KV', "the key of this id holds something that is not rollgate's"),
   );
 }
 
-/** Whatever came from a store, as one of these. */
+/** Any error of a store as one of these. */
 function from(error) {
   return String(error?.code).startsWith('ERR_ROLLGATE_') ? error : failed(error);
 }
 
-/** Whether the next call would meet the same failure, whatever its id. */
+/** Whether the next call would fail in the same way, with any id. */
 function isOutage(error) {
   return !ofOneId.has(error);
 }
 
 const BUSY = /database (table )?is (locked|busy)|SQLITE_(BUSY|LOCKED)/i;
 
-/** Somebody else wrote between reading and writing: nothing was done. */
+/** Another process wrote between read and write: nothing was done. */
 const LOST_RACE = new Error('somebody else wrote meanwhile');
 
-/** Whether nothing was done because somebody else is at it. */
+/** Whether nothing was done because of another writer. */
 function isBusy(error) {
   if (error === LOST_RACE) return true;
   if (typeof error !== 'object' || error === null) return false;

@@ -1,22 +1,21 @@
-// Lets the calls of this process on one id wait in line, so that they do not race with each other.
+// Queues this process's calls on one id, so that they do not race with each other.
 'use strict';
 
-const { backOff } = require('./back-off');
 const failures = require('./failures');
-const { NOTHING } = require('./state');
+const { NOTHING } = require('./adapters');
 
-/** More are decided in a next round, so that the event loop goes on in between. */
+/** Further calls are decided in the next round, so that the event loop turns in between. */
 const MOST_IN_ROUND = 1000;
 
 /** The calls on one id. */
 class Line {
   calls = [];
   isRunning = false;
-  /** Changes when the round under way is given up: others are made then without waiting for it. */
+  /** Changes when the current round is abandoned: the next one does not wait for it. */
   turn = 0;
-  /** What the store is asked, and since when. */
+  /** The pending request to the store, and since when. */
   question = undefined;
-  /** Why the last round came to nothing: what a busy store said, null for a lost race. */
+  /** Why the last round failed: the error of a busy store, null for a lost race. */
   obstacle = undefined;
 
   constructor(id, key) {
@@ -30,8 +29,8 @@ class Line {
 }
 
 /**
- * Calls are settled in *rounds*: one reads the state of an id, has each call in line decide on it, one
- * after the other, and writes what comes of it once, on the condition that it is what it was.
+ * Calls are settled in *rounds*: a round reads the state of an id, lets each call in the line decide on it in
+ * turn, and writes the result once, on the condition that the stored state is unchanged.
  */
 class Lines {
   #store;
@@ -42,9 +41,9 @@ class Lines {
   conflicts = 0;
 
   /**
-   * @param {object} store of deno-kv.js or plain-kv.js
-   * @param {{ deadlines: object, commandTimeout: number, ttlOf: Function }} times `deadlines` of remote/
-   *   call `expire()` of what is late; `ttlOf(state)` is for how many ms to keep what was just decided
+   * @param {object} store see adapters.js
+   * @param {{ deadlines: object, commandTimeout: number, ttlOf: Function }} times `deadlines` (of remote/) call
+   *   `expire()` of late calls; `ttlOf(state)` is for how many ms to keep the state that was just decided
    */
   constructor(store, { deadlines, commandTimeout, ttlOf }) {
     this.#store = store;
@@ -54,8 +53,8 @@ class Lines {
   }
 
   /**
-   * `decide(state)` returns the next state, the same if nothing changes, and may be asked again with
-   * another one. `done(error)` is called once, later; with null, what was decided last holds.
+   * `decide(state)` returns the next state, the same one if nothing changes, and may be called again with another
+   * state. `done(error)` is called once, later; with null, the last decision is valid.
    */
   add(id, decide, done) {
     let line = this.#lines.get(id);
@@ -66,7 +65,7 @@ class Lines {
     const call = { decide, done, expire: () => this.#expire(call, line) };
     this.#deadlines.begin(call);
     line.calls.push(call);
-    this.#giveUpUnanswered(line, this.#commandTimeout);
+    this.#abandonUnanswered(line, this.#commandTimeout);
     if (!line.isRunning) this.#run(line);
   }
 
@@ -75,7 +74,7 @@ class Lines {
   }
 
   #expire(call, line) {
-    this.#giveUpUnanswered(line, this.#commandTimeout / 2);
+    this.#abandonUnanswered(line, this.#commandTimeout / 2);
     const { obstacle } = line;
     if (!line.isRunning) this.#run(line);
     call.done(
@@ -85,8 +84,8 @@ class Lines {
     );
   }
 
-  /** An answer may never come: other calls do not wait for it any longer than those that it is for. */
-  #giveUpUnanswered(line, afterMs) {
+  /** The store may never answer: other calls wait no longer than those of the pending request. */
+  #abandonUnanswered(line, afterMs) {
     const { question } = line;
     if (question === undefined || performance.now() - question.askedAt < afterMs) return;
     line.calls = question.undecided.concat(line.calls);
@@ -96,7 +95,7 @@ class Lines {
     line.obstacle = undefined;
   }
 
-  /** Has the store answer; the `undecided` are in line again if it is given up. */
+  /** Asks the store; the `undecided` calls return to the line if the request is abandoned. */
   async #ask(line, undecided, action) {
     const question = { undecided, askedAt: performance.now() };
     line.question = question;
@@ -111,7 +110,7 @@ class Lines {
   async #run(line) {
     const { turn } = line;
     line.isRunning = true;
-    await undefined; // so that calls made one right after the other are of one round
+    await undefined; // so that calls made in one go share a round
     for (let lost = 0; ; ) {
       line.dropSettled();
       if (line.calls.length === 0) break;
@@ -129,10 +128,10 @@ class Lines {
     if (this.#lines.get(line.id) === line) this.#lines.delete(line.id);
   }
 
-  /** Whether there is nothing to do again: nobody else was at it meanwhile. */
+  /** Whether the round succeeded: nobody else wrote meanwhile. */
   async #makeRound(line) {
     const { turn } = line;
-    // Nobody who comes later: what is read may be older than their call.
+    // Without later calls: what is read may be older than they are.
     const calls = line.calls.splice(0, MOST_IN_ROUND);
     let found;
     try {
@@ -142,7 +141,7 @@ class Lines {
     }
     if (line.turn !== turn) return true;
     const next = this.#decideAll(calls, found.state);
-    // From here on they are this round's, also if it is given up: they may be written, and only once.
+    // From here on the calls belong to this round even if it is abandoned: they may be written, and only once.
     try {
       if (
         next !== found.state &&
@@ -157,7 +156,7 @@ class Lines {
     return true;
   }
 
-  /** Nothing has happened, because of this obstacle: the calls are first in line again. */
+  /** Nothing was written because of this obstacle: the calls are first in the line again. */
   #putBack(line, calls, obstacle) {
     line.calls = calls.concat(line.calls);
     line.obstacle = obstacle;
@@ -190,4 +189,14 @@ class Lines {
   }
 }
 
-module.exports = { Lines };
+/** The longest back-off the first time, in ms; it doubles with each. */
+const FIRST = 1;
+const LONGEST = 64;
+
+/** Waits at random after a lost race. The timer is unref'd, because the deadlines of calls keep the process alive. */
+function backOff(times) {
+  const longest = Math.min(FIRST * 2 ** times, LONGEST);
+  return new Promise((resolve) => setTimeout(resolve, Math.random() * longest).unref());
+}
+
+module.exports = { Lines, backOff };

@@ -12,7 +12,7 @@ const DEFAULT_BUCKETS = [
   0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1,
 ];
 
-/** A limiter is whatever has stats(), from another copy of this package, too. */
+/** Any function with stats() is a limiter, because it may be of another copy of this package. */
 function readLimiter(name, limiter) {
   if (typeof limiter === 'function' && typeof limiter.stats === 'function') return limiter;
   if (typeof limiter?.resetKey === 'function') {
@@ -79,7 +79,7 @@ function readMetricsOptions(options = {}) {
   };
 }
 
-/** Nobody looks through more, and a Map has no room for many more. */
+/** A Map has no room for many more. */
 const MOST_COUNTERS = 1_000_000;
 
 function readCapacity(capacity = 1000) {

@@ -1,12 +1,13 @@
-// Who makes a request, and of which group: what authenticate says, or else the key of the request alone.
+// Identifies the caller of a request and its group: by the option authenticate, or by the key of the request.
 'use strict';
 
 const { show, typeError } = require('../errors');
-const { isPromise } = require('./is-promise');
-const { DEFAULT_GROUP } = require('./rules/pattern');
-const { whenKnown } = require('./when-known');
+const { isPromise, andThen } = require('./maybe-async');
 
-/** In place of a caller: why nobody could tell who it is. */
+/** The group of a request for which no other is given. */
+const DEFAULT_GROUP = 'default';
+
+/** Instead of a caller, when authenticate failed. */
 class UnknownCaller {
   constructor(error) {
     this.error = error;
@@ -16,24 +17,24 @@ class UnknownCaller {
 /** @returns {{ id: unknown, group: string }} */
 function readCaller(answer) {
   if (typeof answer !== 'object' || answer === null || answer.id === undefined) {
-    throw refuse('an object with an id', show(answer));
+    throw answerError('an object with an id', show(answer));
   }
   const { id, group = DEFAULT_GROUP } = answer;
-  if (typeof group !== 'string') throw refuse('a string as group', show(group));
+  if (typeof group !== 'string') throw answerError('a string as group', show(group));
   return { id, group };
 }
 
-function refuse(expected, came) {
+function answerError(expected, came) {
   return typeError('ERR_ROLLGATE_AUTHENTICATE', `authenticate: expected ${expected}, got ${came}`);
 }
 
 /**
- * A function (req, res) that gives a caller or an UnknownCaller, or a promise of either. What a
- * keyGenerator throws is thrown.
+ * A function (req, res) that returns a caller, an UnknownCaller, or a promise of either. Throws what a
+ * keyGenerator throws.
  */
 function createIdentify({ authenticate, keyGenerator }) {
   if (authenticate !== undefined) return (req) => identifyBy(authenticate, req);
-  return (req, res) => whenKnown(keyGenerator(req, res), callerOf);
+  return (req, res) => andThen(keyGenerator(req, res), callerOf);
 }
 
 function callerOf(id) {
@@ -57,4 +58,4 @@ async function identifyLater(promise) {
   }
 }
 
-module.exports = { UnknownCaller, createIdentify };
+module.exports = { DEFAULT_GROUP, UnknownCaller, createIdentify };

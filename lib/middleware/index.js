@@ -1,27 +1,26 @@
-// The Express middleware: reads the options, finds the limiter and puts the parts together.
+// The Express middleware: reads the options, creates the limiter and connects the parts.
 'use strict';
 
-const { readOptions } = require('./options');
-const { limiterFor } = require('./limiter-for');
-const { headerWriters } = require('./headers');
-const { createAddressChecks } = require('./address-checks');
 const { createIdentify } = require('./authentication');
-const { createClientKey } = require('./client-key');
-const { countingPlace } = require('./counting-place');
-const { createMiddleware } = require('./request');
-const { createGetKey } = require('./get-key');
-const { createNotices } = require('./notices');
+const { createClientKey } = require('./client');
+const { createPolicyNaming, headerWriters } = require('./headers');
+const {
+  createGetKey,
+  createLimitOf,
+  limiterFor,
+  passOnStoreError,
+  storeIdentity,
+} = require('./limiters');
+const { readOptions } = require('./options');
 const { createOutcomes } = require('./outcome');
-const { passOnStoreError } = require('./pass-on-store-error');
-const { createPolicyNaming } = require('./policy-naming');
-const { createLimitOf } = require('./request-limit');
-const { createRules } = require('./rules/by-rules');
-const { PATH_OF, pathOf: pathByExpress } = require('./rules/path');
-const { checkSetUp } = require('./set-up-checks');
+const { createMiddleware } = require('./request');
+const { createRules } = require('./rules');
+const { PATH_OF, pathOf: pathByExpress } = require('./rules/paths');
+const { checkSetUp, createReporter } = require('./warnings');
 
 /**
  * Limits requests by client: `app.use(rateLimit({ windowMs: 60_000, limit: 100 }))`.
- * lib/index.d.ts lists the options; wrong ones throw here, not at the first request.
+ * lib/index.d.ts documents the options; invalid ones throw here, not at the first request.
  *
  * @param {object} [options]
  * @returns {((req: object, res: object, next: (err?: unknown) => void) => void | Promise<void>) &
@@ -29,29 +28,30 @@ const { checkSetUp } = require('./set-up-checks');
  */
 function rateLimit(options) {
   const given = readOptions(options);
-  const notices = createNotices(given.logger);
-  checkSetUp(given, notices);
-  const settings = Object.freeze({ ...given, keyGenerator: keyGeneratorFor(given, notices) });
+  const reporter = createReporter(given.logger);
+  checkSetUp(given, reporter);
+  const keyGenerator = given.keyGenerator ?? createClientKey(given, reporter);
+  const settings = Object.freeze({ ...given, keyGenerator });
   const common = {
     headerWriters: headerWriters(settings),
-    onCountedAgain: settings.validate.singleCount ? () => warnOfDoubleCount(notices) : undefined,
-    outcomes: takesBack(settings) ? createOutcomes(settings, notices) : undefined,
+    onCountedAgain: settings.validate.singleCount ? () => warnOfDoubleCount(reporter) : undefined,
+    outcomes: refunds(settings) ? createOutcomes(settings, reporter) : undefined,
   };
   return settings.rules === undefined
-    ? byOneLimiter(settings, notices, common)
-    : byRules(settings, notices, { common, pathOf: options[PATH_OF] ?? pathByExpress });
+    ? byOneLimiter(settings, reporter, common)
+    : byRules(settings, reporter, { common, pathOf: options[PATH_OF] ?? pathByExpress });
 }
 
-function byOneLimiter(settings, notices, common) {
+function byOneLimiter(settings, reporter, common) {
   const limiter = limiterFor(settings);
   const zone = {
     limiter,
-    store: countingPlace(settings.limiterOptions, limiter),
+    store: storeIdentity(settings.limiterOptions, limiter),
     namePolicies: createPolicyNaming(settings),
   };
   const middleware = createMiddleware(settings, {
     ...common,
-    limiter: settings.passOnStoreError ? passOnStoreError(limiter, notices) : limiter,
+    limiter: settings.passOnStoreError ? passOnStoreError(limiter, reporter) : limiter,
     place: { zone, isShadow: false },
     limitOf: createLimitOf(settings.limit),
     identify: settings.authenticate === undefined ? undefined : createIdentify(settings),
@@ -61,24 +61,20 @@ function byOneLimiter(settings, notices, common) {
   return middleware;
 }
 
-function byRules(settings, notices, { common, pathOf }) {
-  const rules = createRules(settings, { identify: createIdentify(settings), notices, pathOf });
+function byRules(settings, reporter, { common, pathOf }) {
+  const rules = createRules(settings, { identify: createIdentify(settings), reporter, pathOf });
   const middleware = createMiddleware(settings, { ...common, rules });
   middleware.resetKey = rules.resetKey;
   middleware.getKey = createGetKey(rules.limitersById);
   return middleware;
 }
 
-function keyGeneratorFor({ keyGenerator, ipv6Subnet, validate }, notices) {
-  return keyGenerator ?? createClientKey(ipv6Subnet, createAddressChecks(validate, notices));
-}
-
-function takesBack({ skipFailedRequests, skipSuccessfulRequests }) {
+function refunds({ skipFailedRequests, skipSuccessfulRequests }) {
   return skipFailedRequests || skipSuccessfulRequests;
 }
 
-function warnOfDoubleCount(notices) {
-  notices.warn('ROLLGATE_DOUBLE_COUNT', 'one request was counted twice in one limiter.');
+function warnOfDoubleCount(reporter) {
+  reporter.warn('ROLLGATE_DOUBLE_COUNT', 'one request was counted twice in one limiter.');
 }
 
 module.exports = rateLimit;

@@ -1,38 +1,38 @@
-// The options of rateLimit(), or of one of its rules, that say what its limiter allows.
+// The options of rateLimit(), or of one of its rules, for its limiter.
 'use strict';
 
 const { optionTypeError, optionRangeError, typeError } = require('../errors');
-const limiter = require('../options');
+const { readInterval } = require('../option-values');
+const { LIMITER_NAMES } = require('../options');
 
 const DEFAULT_WINDOW_MS = 60_000;
 const DEFAULT_LIMIT = 5;
 
-/** Options of the limiter that have other names here, the strongest name first. */
+/** Names of one option: the first one given wins, the last one is the limiter's. */
 const INTERVAL_NAMES = ['windowMs', 'interval'];
 const MAX_NAMES = ['limit', 'max', 'maxInInterval'];
 
 const RENAMED = [...INTERVAL_NAMES, ...MAX_NAMES];
 
-/** The options that RateLimiter checks and uses; the middleware only hands them on. */
-const HANDED_ON = limiter.LIMITER_NAMES.filter((name) => !RENAMED.includes(name));
+/** The options that RateLimiter checks and uses; the middleware passes them on. */
+const PASSED_ON = LIMITER_NAMES.filter((name) => !RENAMED.includes(name));
 
-const LIMITER_OPTIONS = [...RENAMED, ...HANDED_ON];
+const LIMITER_OPTIONS = [...RENAMED, ...PASSED_ON];
 
-/** What makes a rule one that limits. */
+/** A rule with one of these limits requests; without, it lets them pass. */
 const LIMIT_NAMES = [...RENAMED, 'minDifference', 'limits'];
 
-/** What each rule says for itself; the other options of a limiter serve all rules. */
+/** The options that each rule has for itself; the other options of a limiter hold for all rules. */
 const RULE_OPTIONS = [...LIMIT_NAMES, 'countBlocked', 'algorithm', 'blockFor'];
 
 const STORE_OPTIONS = LIMITER_OPTIONS.filter((name) => !RULE_OPTIONS.includes(name));
 
-/** The middleware's own names stand before the limiter's: `limit` wins over `max`. */
 function readLimiterOptions(given, { skipFailedRequests }) {
-  const limiterOptions = pick(given, HANDED_ON);
+  const limiterOptions = pick(given, PASSED_ON);
   if (skipFailedRequests) limiterOptions.countBlocked = readUncounted(given.countBlocked);
-  const windowMs = firstOf(given, INTERVAL_NAMES, limiter.readInterval) ?? DEFAULT_WINDOW_MS;
+  const windowMs = firstOf(given, INTERVAL_NAMES, readInterval) ?? DEFAULT_WINDOW_MS;
   const limit = firstOf(given, MAX_NAMES, readMax) ?? DEFAULT_LIMIT;
-  // `limits` replaces interval, maxInInterval and minDifference, also where both are given.
+  // `limits` replaces interval, maxInInterval and minDifference even if they are given.
   if ('limits' in given) return { limiterOptions };
 
   limiterOptions.interval = windowMs;
@@ -40,7 +40,7 @@ function readLimiterOptions(given, { skipFailedRequests }) {
   return { windowMs, limit, limiterOptions };
 }
 
-/** Those of the options that are given under one of these names. */
+/** The given options that have one of these names. */
 function pick(given, names) {
   const picked = {};
   for (const name of names) {
@@ -49,7 +49,7 @@ function pick(given, names) {
   return picked;
 }
 
-/** A refused request has failed: it is not counted in the first place, which unlike a refund is exact. */
+/** A blocked request is a failed one. Not counting it is exact, unlike a refund. */
 function readUncounted(countBlocked) {
   if (countBlocked !== true) return countBlocked ?? false;
   throw typeError(
@@ -58,12 +58,12 @@ function readUncounted(countBlocked) {
   );
 }
 
-/** The value under the first of several names of one thing; the values under the others are checked, too. */
+/** The value of the first given name; the values of the others are checked as well. */
 function firstOf(given, names, read) {
   return names.filter((name) => name in given).map((name) => read(name, given[name]))[0];
 }
 
-/** Unlike a limiter's, it may be 0, which refuses all, or a function, which request-limit.js asks. */
+/** Unlike a limiter's, it may be 0, which blocks every request, or a function (see limiters.js). */
 function readMax(name, value) {
   if (typeof value === 'function') return value;
   const expected = 'an integer >= 0, or a function that gives one';
@@ -81,4 +81,5 @@ module.exports = {
   STORE_OPTIONS,
   pick,
   readLimiterOptions,
+  readUncounted,
 };

@@ -1,42 +1,123 @@
-// The options of rateLimit(): what is wrong is refused here, once, and put in the form the rest works with.
+// The options of rateLimit(): every option checked once, defaults filled in.
 'use strict';
 
-const { optionTypeError, typeError } = require('../errors');
-const { withoutUndefined } = require('../option-values');
-const limiter = require('../options');
-const { LIMITER_OPTIONS, RULE_OPTIONS, readLimiterOptions } = require('./limiter-options');
-const { OWN_NAMES, readOwnOptions } = require('./own-options');
-const { readRules } = require('./rules/read-rules');
+const { optionRangeError, optionTypeError, typeError } = require('../errors');
+const { rejectUnknownOptions, withoutUndefined } = require('../option-values');
+const { LIMITER_NAMES } = require('../options');
+const { readSubnet } = require('./client');
+const { HEADER_DRAFTS, readIdentifier } = require('./headers');
+const {
+  INTERVAL_NAMES,
+  LIMITER_OPTIONS,
+  MAX_NAMES,
+  RULE_OPTIONS,
+  readLimiterOptions,
+} = require('./limiter-options');
+const { respond, respondWithProblem } = require('./report');
+const { readRules } = require('./rules/read');
+const { readValidate } = require('./warnings');
 
-/** Words of express-rate-limit for what is called otherwise here. */
+/**
+ * The options that are not a limiter's, by name: how each is read, and its default. Those without a default
+ * may be undefined; so may keyGenerator, because the default one is made for each middleware.
+ */
+const OWN_OPTIONS = {
+  keyGenerator: { read: readFunction },
+  ipv6Subnet: { read: functionOr(readSubnet), byDefault: 56 },
+  skip: { read: readFunction },
+  authenticate: { read: readFunction },
+  onAuthError: { read: readFunction },
+  handler: { read: readFunction },
+  message: { read: readMessage, byDefault: 'Too many requests, please try again later.' },
+  statusCode: { read: readStatusCode, byDefault: 429 },
+  problemDetails: { read: readBoolean, byDefault: false },
+  legacyHeaders: { read: readBoolean, byDefault: true },
+  standardHeaders: { read: readStandardHeaders, byDefault: false },
+  identifier: { read: functionOr(readIdentifier) },
+  requestPropertyName: { read: readRequestPropertyName, byDefault: 'rateLimit' },
+  skipSuccessfulRequests: { read: readBoolean, byDefault: false },
+  skipFailedRequests: { read: readBoolean, byDefault: false },
+  requestWasSuccessful: { read: readFunction, byDefault: (_req, res) => res.statusCode < 400 },
+  passOnStoreError: { read: readBoolean, byDefault: false },
+  validate: { read: readValidate, byDefault: true },
+  logger: { read: readLogger },
+};
+
+const OWN_NAMES = Object.keys(OWN_OPTIONS);
+
+const KNOWN_OPTIONS = ['limiter', 'rules', ...OWN_NAMES, ...LIMITER_OPTIONS];
+
+/** Options of express-rate-limit that have another name here. */
 const INSTEAD = {
   store:
     "counts are kept by limiters: expected 'redis', 'shared', 'kv' or 'limiter' in its place; a store " +
     "for express-rate-limit itself is require('rollgate/store')",
 };
 
-const KNOWN_OPTIONS = ['limiter', 'rules', ...OWN_NAMES, ...LIMITER_OPTIONS];
+/** For limiters, which reject the options that only a middleware has: what to say, by name. */
+const REJECTED_BY_LIMITERS = Object.fromEntries(
+  [...KNOWN_OPTIONS, ...Object.keys(INSTEAD)]
+    .filter((name) => !LIMITER_NAMES.includes(name))
+    .map((name) => [name, `belongs to the middleware, ${nameForLimiters(name)}`]),
+);
+
+function nameForLimiters(name) {
+  const where = "which is require('rollgate').rateLimit";
+  const names = [INTERVAL_NAMES, MAX_NAMES].find((same) => same.includes(name));
+  return names === undefined ? where : `${where}; a limiter has '${names.at(-1)}'`;
+}
 
 /**
- * The settings a middleware works with: every option checked, defaults filled in. `limiterOptions` is
- * what RateLimiter gets, or undefined where an existing `limiter` or `rules` were given; `rules` are as
- * of rules/read-rules.js.
+ * The settings of a middleware. `limiterOptions` are the options of its RateLimiter, undefined with an
+ * existing `limiter` or with `rules`; `rules` are those of rules/read.js.
  */
 function readOptions(options = {}) {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
     throw optionTypeError('options', 'an object', options);
   }
   const given = withoutUndefined(options);
-  limiter.rejectUnknownOptions(given, KNOWN_OPTIONS, { instead: INSTEAD });
+  rejectUnknownOptions(given, KNOWN_OPTIONS, { instead: INSTEAD });
   const own = readOwnOptions(given);
   if (given.rules !== undefined) {
     const why = 'each of which has limits of its own';
-    refuseBeside('rules', ['limiter', ...RULE_OPTIONS], given, why);
+    rejectTogether('rules', ['limiter', ...RULE_OPTIONS], given, why);
     return { ...own, ...readRules(given, own) };
   }
   return given.limiter === undefined
     ? { ...own, ...readLimiterOptions(given, own) }
     : { ...own, limiter: readExistingLimiter(given, own) };
+}
+
+function readOwnOptions(given) {
+  const own = {};
+  for (const [name, { read, byDefault }] of Object.entries(OWN_OPTIONS)) {
+    const value = name in given ? given[name] : byDefault;
+    own[name] = value === undefined ? undefined : read(value, name);
+  }
+  if (own.keyGenerator !== undefined) {
+    rejectTogether('keyGenerator', ['ipv6Subnet'], given, 'which makes its keys by itself');
+  }
+  if (own.authenticate !== undefined) {
+    const ways = ['keyGenerator', 'ipv6Subnet'];
+    rejectTogether('authenticate', ways, given, 'which tells the id by itself');
+  } else if (own.onAuthError !== undefined) {
+    throw typeError(
+      'ERR_ROLLGATE_OPTION',
+      "option 'onAuthError': expected only beside 'authenticate', which is missing",
+    );
+  }
+  if (own.problemDetails && own.handler !== undefined) {
+    rejectTogether('handler', ['problemDetails'], given, 'which answers by itself');
+  }
+  own.handler ??= own.problemDetails ? respondWithProblem : respond;
+  return own;
+}
+
+/** Rejects options that would have no effect together with `name`, so that nobody relies on them. */
+function rejectTogether(name, others, given, why) {
+  const other = others.find((known) => known in given);
+  if (other === undefined) return;
+  throw typeError('ERR_ROLLGATE_OPTION', `option '${other}': not allowed beside '${name}', ${why}`);
 }
 
 function readExistingLimiter(given, { skipFailedRequests, skipSuccessfulRequests }) {
@@ -50,15 +131,62 @@ function readExistingLimiter(given, { skipFailedRequests, skipSuccessfulRequests
     const skips = skipFailedRequests ? 'skipFailedRequests' : 'skipSuccessfulRequests';
     throw optionTypeError('limiter', `a limiter with the method refund, for '${skips}'`, limiter);
   }
-  refuseBeside('limiter', LIMITER_OPTIONS, given, 'which has limits of its own');
+  rejectTogether('limiter', LIMITER_OPTIONS, given, 'which has limits of its own');
   return limiter;
 }
 
-/** What would have no effect is refused, so that nobody relies on it. */
-function refuseBeside(name, others, given, why) {
-  const other = others.find((known) => known in given);
-  if (other === undefined) return;
-  throw typeError('ERR_ROLLGATE_OPTION', `option '${other}': not allowed beside '${name}', ${why}`);
+function functionOr(read) {
+  return (value, name) => (typeof value === 'function' ? value : read(value, name));
 }
 
-module.exports = { readOptions };
+function readFunction(value, name) {
+  if (typeof value !== 'function') throw optionTypeError(name, 'a function', value);
+  return value;
+}
+
+function readBoolean(value, name) {
+  if (typeof value !== 'boolean') throw optionTypeError(name, 'true or false', value);
+  return value;
+}
+
+function readMessage(value) {
+  const isBody = typeof value === 'string' || (typeof value === 'object' && value !== null);
+  if (!isBody && typeof value !== 'function') {
+    throw optionTypeError('message', 'a string, an object or a function', value);
+  }
+  return value;
+}
+
+function readStatusCode(value) {
+  if (typeof value !== 'number') throw optionTypeError('statusCode', 'a number', value);
+  if (!Number.isInteger(value) || value < 200 || value > 999) {
+    throw optionRangeError('statusCode', 'an integer from 200 to 999', value);
+  }
+  return value;
+}
+
+function readStandardHeaders(value) {
+  if (value === true) return 'draft-6';
+  if (value === false || HEADER_DRAFTS.includes(value)) return value;
+  const drafts = HEADER_DRAFTS.map((draft) => `'${draft}'`).join(', ');
+  throw optionTypeError('standardHeaders', `true, false or one of ${drafts}`, value);
+}
+
+function readRequestPropertyName(value) {
+  if (typeof value !== 'string') throw optionTypeError('requestPropertyName', 'a string', value);
+  // An assignment to __proto__ creates no property.
+  if (value === '' || value === '__proto__') {
+    throw optionRangeError('requestPropertyName', 'a non-empty string, not __proto__', value);
+  }
+  return value;
+}
+
+function readLogger(value) {
+  const isObject = (typeof value === 'object' && value !== null) || typeof value === 'function';
+  if (!isObject || typeof value.warn !== 'function' || typeof value.error !== 'function') {
+    throw optionTypeError('logger', 'an object with the methods warn and error', value);
+  }
+  return value;
+}
+
+module.exports = { OWN_NAMES, REJECTED_BY_LIMITERS, readOptions };

@@ -1,29 +1,24 @@
-// skipFailedRequests and skipSuccessfulRequests: a request's attempt is taken back once its outcome is known.
+// skipFailedRequests and skipSuccessfulRequests: refunds a request's attempt once its outcome is known.
 'use strict';
 
-const { isPromise } = require('./is-promise');
+const { isPromise } = require('./maybe-async');
 
 /**
- * `watch(req, res)` before anything is awaited, so that no event is missed; `decided(outcome, decision,
- * limiter, req, res)` whenever there is something to take back, where it was counted. The outcome may come
- * first: a client may leave while the store is being asked. Of requests without a decision, such as skipped
- * ones, nobody is asked how they ended.
+ * Call `watch(req, res)` before anything is awaited, so that no event is missed, and `decided(outcome,
+ * decision, limiter, req, res)` after each decision. The outcome may come first: a client may disconnect while
+ * the store decides. requestWasSuccessful is not called for requests without a decision, such as skipped ones.
  */
-function createOutcomes(settings, notices) {
+function createOutcomes(settings, reporter) {
   const { skipFailedRequests, skipSuccessfulRequests, requestWasSuccessful } = settings;
 
   function watch(req, res) {
-    const outcome = {
-      counts: [],
-      isFinished: false,
-      isUnwanted: false,
-    };
+    const outcome = { counts: [], isFinished: false, isUnwanted: false };
     res.once('finish', () => {
       outcome.isFinished = true;
       if (outcome.counts.length > 0) judge(outcome, req, res);
     });
     if (skipFailedRequests) {
-      // The client left while an earlier middleware was busy: no event tells of it any more.
+      // The client disconnected during an earlier middleware: no event will follow.
       if (res.destroyed && !res.writableEnded) takeBack(outcome);
       res.once('close', () => {
         if (!res.writableEnded) takeBack(outcome);
@@ -39,7 +34,7 @@ function createOutcomes(settings, notices) {
       const wasSuccessful = isPromise(answer) ? await answer : answer;
       if (wasSuccessful ? skipSuccessfulRequests : skipFailedRequests) takeBack(outcome);
     } catch (error) {
-      notices.error(
+      reporter.error(
         'ROLLGATE_OUTCOME_UNKNOWN',
         'requestWasSuccessful failed, so the request stays counted.',
         error,
@@ -60,13 +55,13 @@ function createOutcomes(settings, notices) {
     else if (outcome.isFinished) judge(outcome, req, res);
   }
 
-  /** Of a refusal there is nothing to take back, which a store need not be asked. */
+  /** A blocked attempt has nothing to refund. */
   async function refund({ decision, limiter }) {
     if (!decision.allowed) return;
     try {
       await limiter.refund(decision);
     } catch (error) {
-      notices.error(
+      reporter.error(
         'ROLLGATE_REFUND_FAILED',
         'a request could not be taken back, so it stays counted.',
         error,

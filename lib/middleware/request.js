@@ -1,31 +1,29 @@
-// What one request goes through: skip, key (or rule), attempt, report, then next() or the handler.
+// The steps of one request: skip, key (or rule), attempt, report, then next() or the handler.
 'use strict';
 
 const { failure } = require('../errors');
 const { UnknownCaller } = require('./authentication');
-const { isPromise } = require('./is-promise');
-const { PASSED } = require('./pass-on-store-error');
-const { RequestInfo } = require('./request-info');
-const { setRetryAfter } = require('./retry-after');
+const { isPromise } = require('./maybe-async');
+const { PASSED, RequestInfo, setRetryAfter } = require('./report');
 
 /**
- * Every step answers at once where the limiter and the user's functions do: such a request meets no promise
- * at all and next() is called synchronously. Only a step that gets a promise hands a promise on. Errors
- * reach next(err) once; next() itself is called outside every try, so what it throws is not ours to catch.
+ * A step is synchronous if the limiter and the user's functions are: then next() is called synchronously and no
+ * promise is made. Errors reach next(err) once. next() is called outside every try, so that errors of later
+ * middleware are not caught here.
  *
- * @param {object} settings as of options.js
+ * @param {object} settings see options.js
  * @param {object} parts
  * @param {{ attempt(key: unknown): unknown } | undefined} parts.limiter undefined with rules
  * @param {{ zone: object, isShadow: boolean } | undefined} parts.place where requests are counted without
- *   rules; `zone.store` stands for that, `zone.namePolicies(req, res, decision)` is of policy-naming.js
- * @param {((req: object, res: object) => unknown) | undefined} parts.limitOf as of request-limit.js, with a
- *   limiter whose attempt(key, max) takes it
- * @param {{ decide: Function } | undefined} parts.rules as of rules/by-rules.js
- * @param {((req: object, res: object) => unknown) | undefined} parts.identify as of authentication.js, where
- *   it is not the key alone that tells who makes a request
+ *   rules; `zone.store` is its identity, `zone.namePolicies` is of createPolicyNaming in headers.js
+ * @param {((req: object, res: object) => unknown) | undefined} parts.limitOf see createLimitOf in limiters.js;
+ *   the limiter's attempt(key, max) takes its result
+ * @param {{ decide: Function } | undefined} parts.rules see rules/index.js
+ * @param {((req: object, res: object) => unknown) | undefined} parts.identify see authentication.js; undefined
+ *   if the key alone identifies callers
  * @param {((...args: unknown[]) => void)[]} parts.headerWriters
  * @param {(() => void) | undefined} parts.onCountedAgain
- * @param {object | undefined} parts.outcomes as of outcome.js, where outcomes matter
+ * @param {object | undefined} parts.outcomes see outcome.js; undefined if no outcome leads to a refund
  */
 function createMiddleware(settings, parts) {
   const { skip, keyGenerator, handler, onAuthError, requestPropertyName } = settings;
@@ -96,22 +94,22 @@ function createMiddleware(settings, parts) {
   function askLimit(key, req, res, outcome) {
     const max = limitOf(req, res);
     return isPromise(max)
-      ? whenLimitKnown(max, key, req, res, outcome)
-      : decided(limiter.attempt(key, max), key, req, res, outcome);
+      ? goOnWith(max, attemptWithin, key, req, res, outcome)
+      : attemptWithin(max, key, req, res, outcome);
   }
 
-  async function whenLimitKnown(max, key, req, res, outcome) {
-    return decided(limiter.attempt(key, await max), key, req, res, outcome);
+  function attemptWithin(max, key, req, res, outcome) {
+    return decided(limiter.attempt(key, max), key, req, res, outcome);
   }
 
   function decided(decision, key, req, res, outcome) {
     return isPromise(decision)
-      ? whenDecided(decision, key, req, res, outcome)
-      : report(decision, key, place, req, res, outcome);
+      ? goOnWith(decision, reportHere, key, req, res, outcome)
+      : reportHere(decision, key, req, res, outcome);
   }
 
-  async function whenDecided(decision, key, req, res, outcome) {
-    return report(await decision, key, place, req, res, outcome);
+  function reportHere(decision, key, req, res, outcome) {
+    return report(decision, key, place, req, res, outcome);
   }
 
   function report(decision, key, { zone, isShadow }, req, res, outcome) {
@@ -121,35 +119,31 @@ function createMiddleware(settings, parts) {
     const info = new RequestInfo(decision, key, nowMs, zone.store, earlier);
     req[requestPropertyName] = info;
     if (outcome !== undefined) outcomes.decided(outcome, decision, zone.limiter, req, res);
-    // Looked for without the check as well, since it keeps what a request remembers short.
+    // Called without the check as well, because it shortens the chain of earlier infos.
     if (earlier !== undefined && RequestInfo.isCountedAgain(info)) onCountedAgain?.();
     if (isShadow) return passInShadow(info, decision);
     const names = zone.namePolicies(req, res, decision);
     return isPromise(names)
-      ? whenNamed(names, decision, info, nowMs, res)
-      : tell(names, decision, info, nowMs, res);
+      ? goOnWith(names, tellClient, decision, info, nowMs, res)
+      : tellClient(names, decision, info, nowMs, res);
   }
 
-  /** The client is told nothing of a limit that does not hold; the application is. */
+  /** Only the application sees the decision of a shadow rule. */
   function passInShadow(info, decision) {
     info.shadow = true;
     info.limited = !decision.allowed;
     return true;
   }
 
-  async function whenNamed(names, decision, info, nowMs, res) {
-    return tell(await names, decision, info, nowMs, res);
-  }
-
-  function tell(names, decision, info, nowMs, res) {
+  function tellClient(names, decision, info, nowMs, res) {
     if (sendsHeaders) setHeaders(res, info, decision, nowMs, names);
     if (!decision.allowed && names !== undefined) RequestInfo.setViolated(info, decision, names);
     return decision.allowed;
   }
 
   /**
-   * Headers that are sent already stay as they are. That is asked only of a response that takes no more: in
-   * Express each property that is looked up in a response takes as long as several headers.
+   * Headers that were already sent stay as they are. headersSent is read only after an error: in Express,
+   * reading one property of a response takes as long as setting several headers.
    */
   function setHeaders(res, info, decision, nowMs, names) {
     try {
@@ -198,9 +192,9 @@ function createMiddleware(settings, parts) {
   return middleware;
 }
 
-// Functions of their own, so that the synchronous path allocates no closure.
-async function goOnWith(promise, step, req, res, outcome) {
-  return step(await promise, req, res, outcome);
+/** step(value, ...) once the promise is fulfilled. Outside, so that the synchronous path allocates no closure. */
+async function goOnWith(promise, step, a, b, c, d) {
+  return step(await promise, a, b, c, d);
 }
 
 async function forwardRejection(promise, next) {
@@ -211,7 +205,7 @@ async function forwardRejection(promise, next) {
   }
 }
 
-/** next() takes nothing, 'route' and 'router' for "go on": thrown, they would let the request through. */
+/** next() takes falsy values, 'route' and 'router' as "go on": if thrown, they would let the request pass. */
 function readableByNext(error) {
   if (error && error !== 'route' && error !== 'router') return error;
   return failure(

@@ -1,45 +1,32 @@
-// The script run through a client of the user's: deadlines, a bounded queue, and replies checked.
+// Runs the scripts through a user's client: deadlines, a bounded queue, and checked replies.
 'use strict';
 
 const { decisionLength } = require('../decision');
-const { clearAll } = require('./clear-all');
+const { clearAll, keySlot, partsOf } = require('./cluster');
 const { Deadlines } = require('../remote/deadlines');
 const failures = require('./failures');
-const { keySlot } = require('./key-slot');
-const { createPoliciesWithin } = require('./policies-within');
-const { checkCount, checkProbe, readBrief, readFull, readRefund } = require('./reply');
-const { attemptOn, policyArguments } = require('./script');
+const {
+  createPoliciesWithin,
+  checkCount,
+  checkProbe,
+  readBrief,
+  readFull,
+  readRefund,
+  attemptOn,
+  policyArguments,
+} = require('./script');
 const SCRIPTS = require('./scripts');
 
 /**
- * A call that has heard so many times that its server does not know the script waits no more for others
- * to take it there: it may be refused. In a cluster others may have taken it to other nodes before.
+ * After so many NOSCRIPT replies a call sends the source itself instead of waiting for another call to do so,
+ * whose EVAL may be refused, or may have gone to another node of a cluster.
  */
 const MOST_TIMES_UNKNOWN = 8;
 
-/** Redis stands still while a script runs; and Lua passes on no more than 8000 keys. */
-const MOST_KEYS = 1000;
-
-/** Lists of indexes: those of ids whose keys one call may have, in the order of the ids. */
-function partsOf(keys, isCluster) {
-  const bySlot = new Map();
-  for (let i = 0; i < keys.length; i++) {
-    const slot = isCluster ? keySlot(keys[i]) : 0;
-    if (!bySlot.has(slot)) bySlot.set(slot, []);
-    bySlot.get(slot).push(i);
-  }
-  return [...bySlot.values()].flatMap((indexes) => {
-    const parts = [];
-    for (let i = 0; i < indexes.length; i += MOST_KEYS) parts.push(indexes.slice(i, i + MOST_KEYS));
-    return parts;
-  });
-}
-
 /**
- * A backend of remote-store.js over the client of a connection. ARCHITECTURE.md tells what backends
- * have in common.
+ * A backend of remote/store.js over the client of a connection, as ARCHITECTURE.md specifies.
  *
- * @param {{ connection: object, policy: object, namespace: string }} options as checked by options.js
+ * @param {{ connection: object, policy: object, namespace: string }} options checked options
  */
 function createClientBackend({ connection, policy, namespace }) {
   const { commandTimeout, maxQueue } = connection;
@@ -55,19 +42,18 @@ function createClientBackend({ connection, policy, namespace }) {
   const deadlines = new Deadlines(commandTimeout, (call) => {
     call.done(failures.timeout(commandTimeout));
   });
-  // A client may hold on to a command whose caller was told that it is too late: that counts, too.
+  // Includes commands that have timed out here but are still held by the client.
   let unanswered = 0;
 
-  // Where a server has not the script, one call takes its source there and the others wait for that:
-  // together they would be as long as all sources.
-  let isTakingSource = false;
+  // If the server does not have the script, one call sends its source and the others wait for it.
+  let isSendingSource = false;
   const withoutScript = [];
 
-  function takeSource(call, send, args) {
-    isTakingSource = true;
+  function sendSource(call, send, args) {
+    isSendingSource = true;
     const { done } = call;
     call.done = (...results) => {
-      isTakingSource = false;
+      isSendingSource = false;
       for (const again of withoutScript.splice(0)) {
         unanswered -= 1;
         if (again.call.isPending) transmit(again.call, again.send, again.args);
@@ -79,15 +65,15 @@ function createClientBackend({ connection, policy, namespace }) {
 
   function sendAgain(call, send, args) {
     call.timesUnknown += 1;
-    if (!isTakingSource || call.timesUnknown >= MOST_TIMES_UNKNOWN) {
-      takeSource(call, send, args);
+    if (!isSendingSource || call.timesUnknown >= MOST_TIMES_UNKNOWN) {
+      sendSource(call, send, args);
       return;
     }
-    unanswered += 1; // it waits in here
+    unanswered += 1; // while it waits here
     withoutScript.push({ call, send, args });
   }
 
-  /** Hands a command over; where the script is not known there, once more. */
+  /** Sends a command, again if the server does not know the script. */
   function transmit(call, send, args) {
     let answer;
     try {
@@ -114,7 +100,7 @@ function createClientBackend({ connection, policy, namespace }) {
     );
   }
 
-  /** Calls `done(error, reply)` once, later, whatever the client does. */
+  /** Calls `done(error, reply)` once, later, even if the client never answers. */
   function request(send, args, done) {
     if (unanswered >= maxQueue) {
       process.nextTick(done, failures.queueFull(maxQueue));
@@ -173,7 +159,7 @@ function createClientBackend({ connection, policy, namespace }) {
       runScript(keyOf(id), args, readReply, policyWithin?.(max, records));
     },
 
-    /** In as many calls as there are slots among the ids of a cluster, and for each 1000 ids. */
+    /** One call for each slot of a cluster and for each 1000 ids. */
     async attemptMany(ids, now) {
       const keys = ids.map(keyOf);
       const all = new Float64Array(ids.length * length);
@@ -183,9 +169,9 @@ function createClientBackend({ connection, policy, namespace }) {
       return all;
     },
 
-    refund(id, { at, cost, incarnation }, now) {
+    refund(id, { at, cost, generation }, now) {
       const time = now === undefined ? '' : String(now);
-      const args = ['refund', `${at},${incarnation}`, time, String(cost)];
+      const args = ['refund', `${at},${generation}`, time, String(cost)];
       return new Promise((resolve, reject) => {
         runScript(keyOf(id), args, (error, reply) => {
           const found = error ?? readRefund(reply);
@@ -205,7 +191,7 @@ function createClientBackend({ connection, policy, namespace }) {
       await clearAll(keyStart, { adapter, ask, sendTo });
     },
 
-    /** Ids of one part are in reach together: those of one slot in a cluster, all elsewhere. */
+    /** Ids of one part become unreachable together: those of one slot in a cluster, else all. */
     partOf: (id) => (adapter.isCluster ? keySlot(keyOf(id)) : 0),
 
     isOutage: failures.isOutage,
@@ -219,7 +205,7 @@ function createClientBackend({ connection, policy, namespace }) {
       return { isUp: adapter.isUp(), pending: deadlines.pending, unanswered };
     },
 
-    /** The client is its owner's to close; what is pending settles in its time. */
+    /** The owner closes the client; pending calls settle within their deadlines. */
     async close() {},
   };
 }

@@ -1,8 +1,11 @@
-// The options of a connection of rollgate's own: checked, with defaults.
+// The options of rollgate's own connection to Redis: checked, with defaults; TLS as the native side takes it.
 'use strict';
 
-const { optionRangeError, optionTypeError, rangeError, typeError } = require('../errors');
+const tls = require('node:tls');
+const { optionRangeError, optionTypeError, rangeError, typeError, failure } = require('../errors');
+const { loadAddon } = require('../native');
 const { readNumber, readObject, rejectUnknownOptions } = require('../option-values');
+const { LONGEST_TIMER } = require('../store-options');
 const { readUrl } = require('./url');
 
 const CONNECTION_NAMES = [
@@ -22,12 +25,11 @@ const CONNECTION_NAMES = [
   'cluster',
   'client',
 ];
-const LONGEST_TIMER = 2 ** 31 - 1;
 
-/** Where to connect can be said in one way only. */
+/** The ways to say where Redis is, which exclude each other. */
 const PLACES = [['url'], ['cluster'], ['path'], ['host', 'port']];
 
-/** Of an object that is to say where, or through what. */
+/** An object with one of these says where Redis is, or has a client. */
 const PLACE_NAMES = ['client', ...PLACES.flat()];
 
 function readInteger(name, value, least, most, byDefault) {
@@ -40,23 +42,28 @@ function readInteger(name, value, least, most, byDefault) {
   return readNumber(name, value, expected, isInRange);
 }
 
-function readText(name, value, expected = 'a non-empty string', isGood = (text) => text !== '') {
+function readString(
+  name,
+  value,
+  expected = 'a non-empty string',
+  isGood = (string) => string !== '',
+) {
   if (value === undefined) return undefined;
   if (typeof value !== 'string') throw optionTypeError(name, expected, value);
   if (!isGood(value)) throw optionRangeError(name, expected, value);
   return value;
 }
 
-/** What has an @ is not shown: there may be a password before it. */
+/** A value with an @ is not shown, because it may contain a password. */
 function readHost(name, value) {
   const expected = 'the name or address of a host';
   if (typeof value === 'string' && value.includes('@')) {
     throw rangeError('ERR_ROLLGATE_OPTION', `option '${name}': expected ${expected} without an @`);
   }
-  return readText(name, value, expected, (text) => /^[^\s/]+$/.test(text));
+  return readString(name, value, expected, (host) => /^[^\s/]+$/.test(host));
 }
 
-/** What came is not shown: it may be the password all the same. */
+/** The value is not shown: a password of a wrong type is still a password. */
 function readPassword(name, value) {
   if (value === undefined || typeof value === 'string') return value || undefined;
   throw typeError(
@@ -81,7 +88,7 @@ function readRetry(name, value = {}) {
   return { min, max: readInteger(`${name}.max`, value.max, min, LONGEST_TIMER, byDefault) };
 }
 
-/** What concerns each call, whoever connects. */
+/** The options of calls, which also hold for a user's client. */
 function readCallOptions(name, { commandTimeout, maxQueue }) {
   return {
     commandTimeout: readInteger(`${name}.commandTimeout`, commandTimeout, 1, LONGEST_TIMER, 500),
@@ -89,13 +96,13 @@ function readCallOptions(name, { commandTimeout, maxQueue }) {
   };
 }
 
-/** A URL as an option; never shown. */
+/** A URL is never shown. */
 function readUrlOption(name, url) {
   if (typeof url === 'string') return readUrl(name, url);
   throw optionTypeError(name, 'a redis://, rediss:// or unix:// URL', url);
 }
 
-/** The seeds of a cluster must agree in all but where they are. */
+/** The seeds of a cluster must be equal except for host and port. */
 function readCluster(name, urls) {
   const own = Array.isArray(urls) ? Array.from(urls) : [];
   if (own.length === 0) {
@@ -138,20 +145,19 @@ function readPlace(name, options, urlName) {
   return {
     host: readHost(`${name}.host`, options.host),
     port: readInteger(`${name}.port`, options.port, 1, 65_535),
-    path: readText(`${name}.path`, options.path),
+    path: readString(`${name}.path`, options.path),
   };
 }
 
 /**
- * Checks the options of a connection; what is said beside a URL wins over what the URL says.
- * `urlName` is what the URL is called in messages.
+ * Checks the options of a connection. Other options override the URL. `urlName` names the URL in messages.
  *
  * @returns {{ host: string, port: number, path: string | undefined,
  *   cluster: { host: string, port: number }[] | undefined, username: string | undefined,
  *   password: string | undefined, db: number, tls: object | undefined, connectTimeout: number,
  *   commandTimeout: number, maxQueue: number, retry: { min: number, max: number },
- *   connectionName: string | undefined }} `path` and `cluster` go before host and port; `tls` is an
- *   object for node:tls wherever TLS is asked for; times in ms
+ *   connectionName: string | undefined }} `path` and `cluster` override host and port; `tls` is an object
+ *   for node:tls if TLS is used; times in ms
  */
 function readConnectionOptions(name, options, urlName) {
   rejectUnknownOptions(options, CONNECTION_NAMES, { place: name });
@@ -162,7 +168,7 @@ function readConnectionOptions(name, options, urlName) {
   }
   const tls = options.tls === undefined ? place.tls : readTls(`${name}.tls`, options.tls);
   const password = readPassword(`${name}.password`, options.password) ?? place.password;
-  const username = readText(`${name}.username`, options.username) ?? place.username;
+  const username = readString(`${name}.username`, options.username) ?? place.username;
   if (username !== undefined && password === undefined) {
     throw typeError(
       'ERR_ROLLGATE_OPTION',
@@ -187,13 +193,60 @@ function readConnectionOptions(name, options, urlName) {
     ),
     ...readCallOptions(name, options),
     retry: readRetry(`${name}.retry`, options.retry),
-    connectionName: readText(
+    connectionName: readString(
       `${name}.connectionName`,
       options.connectionName,
       'printable ASCII without spaces',
-      (text) => /^[!-~]+$/.test(text),
+      (name) => /^[!-~]+$/.test(name),
     ),
   };
 }
 
-module.exports = { CONNECTION_NAMES, PLACE_NAMES, readCallOptions, readConnectionOptions };
+const TLS_NAMES = ['ca', 'cert', 'key', 'passphrase', 'rejectUnauthorized', 'servername'];
+
+/** PEM as a string or Buffer. Not shown, because it may be a private key. */
+function readPem(name, value) {
+  if (typeof value === 'string') return value;
+  if (value instanceof Uint8Array) return Buffer.from(value).toString('latin1');
+  throw optionTypeError(name, 'PEM as a string or Buffer', typeof value);
+}
+
+function readOptionalPem(name, value) {
+  return value === undefined ? '' : readPem(name, value);
+}
+
+/**
+ * The TLS options as the native client takes them.
+ *
+ * @param {object | undefined} options some of those of node:tls
+ * @throws Error ERR_ROLLGATE_UNSUPPORTED if this build has no TLS
+ */
+function readNativeTls(options) {
+  if (options === undefined) return undefined;
+  if (!loadAddon().redisHasTls) {
+    throw failure(
+      'ERR_ROLLGATE_UNSUPPORTED',
+      'the native Redis client has no TLS in this build, for its hiredis has none (it takes hiredis 1.0 ' +
+        "or newer with SSL): give 'redis' a client of ioredis or redis (node-redis) that connects with " +
+        'TLS, or go through a TLS tunnel on this host',
+    );
+  }
+  rejectUnknownOptions(options, TLS_NAMES, { place: 'redis.tls' });
+  const { ca = tls.rootCertificates, cert, key, passphrase = '', servername = '' } = options;
+  return {
+    ca: (Array.isArray(ca) ? ca : [ca]).map((one) => readPem('redis.tls.ca', one)),
+    cert: readOptionalPem('redis.tls.cert', cert),
+    key: readOptionalPem('redis.tls.key', key),
+    passphrase,
+    verifies: options.rejectUnauthorized !== false,
+    serverName: servername,
+  };
+}
+
+module.exports = {
+  CONNECTION_NAMES,
+  PLACE_NAMES,
+  readCallOptions,
+  readConnectionOptions,
+  readNativeTls,
+};

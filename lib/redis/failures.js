@@ -1,4 +1,4 @@
-// The errors of a store on Redis: one function for each kind, and from a client's error to a kind.
+// The errors of a store on Redis: a function for each kind, and the kind of a client's error.
 'use strict';
 
 const { failure, replyError } = require('../errors');
@@ -19,7 +19,7 @@ function unreachable(cause, hint) {
   return failure('ERR_ROLLGATE_REDIS_UNREACHABLE', message, cause);
 }
 
-/** Redis refuses who asks. */
+/** Redis refuses the user or password. */
 function auth(cause) {
   return failure(
     'ERR_ROLLGATE_REDIS_AUTH',
@@ -28,7 +28,7 @@ function auth(cause) {
   );
 }
 
-/** Redis answered with another error, or with something that is no answer to the question. */
+/** Redis answered with another error, or with an invalid reply. */
 function reply(what, cause) {
   return failure('ERR_ROLLGATE_REDIS_REPLY', what, cause);
 }
@@ -47,11 +47,11 @@ function closed(cause) {
   return failure('ERR_ROLLGATE_REDIS_CLOSED', 'the Redis client is closed', cause);
 }
 
-/** Of who is not let in, a server does not even read commands of more than ten words. */
+/** Before authentication a server does not even read commands with more than ten arguments. */
 const AUTH_REPLY =
   /\b(NOAUTH|WRONGPASS|NOPERM)\b|unauthenticated|invalid password|no password is set|without any password|user executing the script can't run/i;
 
-/** Servers that do not know a command repeat its arguments, and those of HELLO have the password. */
+/** The error for an unknown command repeats its arguments; those of HELLO contain the password. */
 function withoutArguments(message) {
   return message.replace(/,? with args beginning with:.*$/s, '');
 }
@@ -69,7 +69,7 @@ const CLUSTER_REPLY = /^(MOVED|ASK|CROSSSLOT) /;
 const CLUSTER_HINT =
   "; this server is a node of a cluster: give 'redis' { cluster: [its URL] } or a cluster client";
 
-/** From an error reply, its message or the Error that a client made of it, to the failure it means. */
+/** The failure for an error reply, given its message or a client's Error. */
 function fromReplyError(came) {
   const cause = typeof came === 'string' ? replyError(withoutArguments(came)) : came;
   if (AUTH_REPLY.test(cause.message)) return auth(cause);
@@ -77,7 +77,7 @@ function fromReplyError(came) {
   return reply(`Redis answered with an error: ${withoutArguments(cause.message)}${hint}`, cause);
 }
 
-/** By the names of its classes: the clients' own are not at hand here. */
+/** By the names of classes, because the clients' classes are not available here. */
 function isKindOf(error, names) {
   if (typeof error !== 'object' || error === null) return false;
   if (names.includes(error.name)) return true;
@@ -94,14 +94,14 @@ function isReplyError(error) {
 }
 
 /**
- * From whatever a client rejected with to the failure it means.
+ * The failure for anything that a client rejected with.
  *
  * @param {{ commandTimeout: number, maxQueue: number, isClosed: () => boolean,
  *   hint: () => string | undefined }} circumstances
  */
 function fromClientError(error, { commandTimeout, maxQueue, isClosed, hint }) {
   if (isReplyError(error)) return fromReplyError(error);
-  // A cluster client that finds no node tells what the last one said.
+  // A cluster client that finds no node reports the last node's error.
   if (isReplyError(error?.lastNodeError)) return fromReplyError(error.lastNodeError);
   if (isClosed()) return closed(error);
   const message = error?.message;

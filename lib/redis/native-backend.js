@@ -1,26 +1,31 @@
-// The native client: hiredis on Node's own event loop, the checks of one turn in few commands.
+// The backend of the native client: hiredis on Node's event loop, the checks of one turn in few commands.
 'use strict';
 
 const { decisionLength } = require('../decision');
 const { failure, typeError } = require('../errors');
 const { loadAddon } = require('../native');
-const { clearAll } = require('./clear-all');
+const { clearAll, keySlot } = require('./cluster');
 const failures = require('./failures');
-const { keySlot } = require('./key-slot');
-const { readNativeTls } = require('./native-tls');
-const { createPoliciesWithin } = require('./policies-within');
-const { checkCount, checkProbe, readOne, readRefund, readTimeLeft } = require('./reply');
-const { policyArguments } = require('./script');
+const { readNativeTls } = require('./connection-options');
+const {
+  createPoliciesWithin,
+  checkCount,
+  checkProbe,
+  readOne,
+  readRefund,
+  readTimeLeft,
+  policyArguments,
+} = require('./script');
 const SCRIPTS = require('./scripts');
 
-/** Room for the results of a good many calls; more are told in several turns. */
+/** Room for the results of many calls; the rest arrives in further calls of settle. */
 const MOST_NUMBERS = 4096;
 const TOO_MANY = -1;
 const MOST_OF_ONE_TURN = 5000;
 
 const ERROR_REPLY = /^[A-Z]+ /;
 
-/** From the kind that the native side tells to the failure. */
+/** The failure for a kind of error of the native side. */
 function failureOf(kind, message, { commandTimeout }) {
   if (kind === 'timeout') return failures.timeout(commandTimeout);
   if (kind === 'closed') return failure('ERR_ROLLGATE_CLOSED', 'the limiter was closed meanwhile');
@@ -31,11 +36,11 @@ function failureOf(kind, message, { commandTimeout }) {
 
 const WITHOUT_LIBUV = { bun: 'Bun', deno: 'Deno' };
 
-/** @throws Error ERR_ROLLGATE_UNSUPPORTED where there is no native client */
+/** @throws Error ERR_ROLLGATE_UNSUPPORTED if there is no native client */
 function assertNativeClient() {
   const runtime = Object.keys(WITHOUT_LIBUV).find((name) => process.versions[name] !== undefined);
   if (runtime !== undefined) {
-    // The addon has the client there, too, but its first call into libuv ends the process.
+    // The addon contains the client, but its first call into libuv ends the process.
     throw failure(
       'ERR_ROLLGATE_UNSUPPORTED',
       `the native Redis client needs libuv, which ${WITHOUT_LIBUV[runtime]} does not have: give 'redis' a ` +
@@ -51,7 +56,7 @@ function assertNativeClient() {
   );
 }
 
-/** What the native side throws is of no realm of the caller's. */
+/** Errors of the native side belong to another realm, so they are created again here. */
 function createClient(options, keep) {
   try {
     return loadAddon().createRedisClient(options, keep);
@@ -61,18 +66,18 @@ function createClient(options, keep) {
   }
 }
 
-/** A backend of remote-store.js; `options` as for createClientBackend. */
+/** A backend of remote/store.js; `options` as for createClientBackend. */
 function createNativeBackend({ connection, policy, namespace }) {
   const length = decisionLength(policy.windows.length);
   const policyWithin = policy.setsMax ? createPoliciesWithin(policy) : undefined;
   const brief = new Float64Array(length);
   const keyOf = (id) => `${namespace}{${id}}`;
-  /** What each call under way does with its result, by the number that the native side gave it. */
+  /** The callback of each pending call, by its number on the native side. */
   const waiting = [];
-  /** The same of the calls being settled, for these numbers can be given to new calls meanwhile. */
+  /** The callbacks of calls being settled, because new calls may reuse their numbers meanwhile. */
   const settled = [];
 
-  let tellOfChange = () => {};
+  let onChange = () => {};
 
   function take(call) {
     const done = waiting[call];
@@ -80,7 +85,7 @@ function createNativeBackend({ connection, policy, namespace }) {
     return done;
   }
 
-  // The native side only borrows this; it holds it while calls are under way.
+  // The native side does not own this; it references it while calls are pending.
   const keep = {
     numbers: new Float64Array(Math.max(MOST_NUMBERS, 2 + length)),
 
@@ -114,7 +119,7 @@ function createNativeBackend({ connection, policy, namespace }) {
     },
 
     changed(isUp) {
-      tellOfChange(isUp);
+      onChange(isUp);
     },
   };
 
@@ -141,7 +146,7 @@ function createNativeBackend({ connection, policy, namespace }) {
     keep,
   );
 
-  /** Has `done(error, result, integer?)` called once with the result of the call of this number. */
+  /** Registers `done(error, result, integer?)` for the call of this number. */
   function wait(call, done) {
     if (call === TOO_MANY) {
       process.nextTick(done, failures.queueFull(connection.maxQueue));
@@ -183,13 +188,13 @@ function createNativeBackend({ connection, policy, namespace }) {
       wait(call, done);
     },
 
-    /** Of one turn are as many as may be under way at once; the others follow. */
+    /** In turns of as many as may be pending at once. */
     async attemptMany(ids, now) {
       const all = new Float64Array(ids.length * length);
       for (let first = 0; first < ids.length; ) {
         const free = connection.maxQueue - functions.stats().pending;
         const turn = ids.slice(first, first + Math.min(connection.maxQueue, MOST_OF_ONE_TURN));
-        // Before any of them is counted.
+        // Checked before any of them is recorded.
         if (turn.length > free) throw failures.queueFull(connection.maxQueue);
         await Promise.all(turn.map((id, i) => attemptInto(all, first + i, id, now)));
         first += turn.length;
@@ -197,9 +202,9 @@ function createNativeBackend({ connection, policy, namespace }) {
       return all;
     },
 
-    refund(id, { at, cost, incarnation }, now) {
+    refund(id, { at, cost, generation }, now) {
       return new Promise((resolve, reject) => {
-        wait(functions.refund(id, at, incarnation, cost, now), (error, _, integer) => {
+        wait(functions.refund(id, at, generation, cost, now), (error, _, integer) => {
           const found = error ?? readRefund([integer]);
           if (typeof found === 'boolean') resolve(found);
           else reject(found);
@@ -214,7 +219,7 @@ function createNativeBackend({ connection, policy, namespace }) {
     },
 
     async clearAll() {
-      await backend.probe(''); // a cluster's nodes are known when one has answered
+      await backend.probe(''); // a cluster's nodes are known once one has answered
       const adapter = {
         isCluster: cluster !== undefined,
         masters: () =>
@@ -231,9 +236,9 @@ function createNativeBackend({ connection, policy, namespace }) {
 
     isOutage: failures.isOutage,
 
-    /** Calls back with whether there is a connection, whenever that has changed. */
+    /** Calls back with whether there is a connection, whenever that changes. */
     whenChanged(callback) {
-      tellOfChange = callback;
+      onChange = callback;
     },
 
     async probe(id) {

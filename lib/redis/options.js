@@ -5,7 +5,7 @@ const { randomBytes } = require('node:crypto');
 const { optionTypeError, typeError } = require('../errors');
 const { loadAddon } = require('../native');
 const { readObject, rejectUnknownOptions } = require('../option-values');
-const { readNamespace: readGivenNamespace, readOnError } = require('../remote/options');
+const { readNamespace: readGivenNamespace, readOnError } = require('../store-options');
 const { clientKindOf } = require('./clients');
 const {
   CONNECTION_NAMES,
@@ -22,13 +22,13 @@ const EXPECTED =
 const EXPECTED_CLIENT =
   'a client of ioredis or redis (node-redis), or a URL or an object that says where Redis is';
 
-/** Without one, nobody shares the counts. */
+/** The random default shares its counts with no other limiter. */
 function readNamespace(namespace) {
   if (namespace !== undefined) return readGivenNamespace(namespace);
   return `rate-limiter-${randomBytes(6).toString('base64url')}`;
 }
 
-/** Anything else than a bag of options is a client of a kind that is not known. */
+/** Other objects are clients of an unknown kind. */
 function isPlainObject(value) {
   if (typeof value !== 'object' || value === null) return false;
   try {
@@ -47,7 +47,7 @@ function readClient(name, client) {
   return { client, kind };
 }
 
-/** A client with what can be said beside it. */
+/** { client } with the options that are allowed with it. */
 function readGivenClient(name, options) {
   rejectUnknownOptions(options, CONNECTION_NAMES, { place: name });
   const other = CONNECTION_NAMES.find(
@@ -63,7 +63,7 @@ function readGivenClient(name, options) {
   return { ...readClient(`${name}.client`, options.client), ...readCallOptions(name, options) };
 }
 
-/** What is unknown has a message of its own. */
+/** Also true with an unknown option, which has its own message later. */
 function saysWhere(options) {
   const names = Object.keys(options).filter((name) => options[name] !== undefined);
   return names.some((name) => PLACE_NAMES.includes(name) || !CONNECTION_NAMES.includes(name));
@@ -76,7 +76,7 @@ function readConnection(name, value) {
   }
   if (!isPlainObject(value)) throw optionTypeError(name, EXPECTED, value);
   readObject(name, value);
-  // Whoever says `client` means one, so nothing is not the server on this host.
+  // `client` without a place is an error, not the server on this host.
   if (name === 'client' && !saysWhere(value)) throw optionTypeError(name, EXPECTED_CLIENT, value);
   return value.client === undefined
     ? readConnectionOptions(name, value, `${name}.url`)
@@ -85,10 +85,10 @@ function readConnection(name, value) {
 
 /**
  * @returns {{ connection: object, namespace: string, onError: string }} a connection has
- *   `commandTimeout` and `maxQueue`, and either `client` with its `kind` (see clients/index.js) or all
- *   that readConnectionOptions gives
- * @throws Error ERR_ROLLGATE_UNSUPPORTED where it takes the native client, which is not there;
- *   ERR_ROLLGATE_ADDON where `onError: 'memory'` has no addon
+ *   `commandTimeout` and `maxQueue`, and either `client` with its `kind` (see clients/index.js) or the result
+ *   of readConnectionOptions
+ * @throws Error ERR_ROLLGATE_UNSUPPORTED if the native client is needed but not there; ERR_ROLLGATE_ADDON if
+ *   `onError: 'memory'` has no addon
  */
 function readRedisOptions({ redis, client, namespace, onError }) {
   if (redis !== undefined && client !== undefined && redis !== client) {
@@ -104,7 +104,7 @@ function readRedisOptions({ redis, client, namespace, onError }) {
     onError: readOnError(onError),
   };
   if (checked.connection.client === undefined) assertNativeClient();
-  if (checked.onError === 'memory') loadAddon(); // a missing addon shows now, not in an outage
+  if (checked.onError === 'memory') loadAddon(); // a missing addon fails now, not in an outage
   return checked;
 }
 

@@ -1,12 +1,14 @@
-// The arguments of the Redis scripts.
+// The protocol of the scripts: arguments of a call, and from its reply to the numbers of decisions.
 'use strict';
 
 const { durationToMicros } = require('../clock');
+const { NUMBERS } = require('../decision');
+const failures = require('./failures');
 
 /** A Lua number is exact up to here; durations and times stop at it. */
 const LONGEST_MICROS = 2 ** 53;
 
-/** A duration in ms as the script takes it. */
+/** A duration in ms as an argument, in us. */
 function durationArgument(ms) {
   return String(Math.min(durationToMicros(ms), LONGEST_MICROS));
 }
@@ -29,4 +31,122 @@ function attemptOn(keys) {
   return new Set(keys).size < keys.length ? 'attempt, keys repeat' : 'attempt';
 }
 
-module.exports = { LONGEST_MICROS, attemptOn, policyArguments };
+/** As in core/policy.h: how many actions a log keeps, so that those under a small maximum count under a larger one. */
+const LEAST_KEPT = 100;
+const MOST_KEPT = 1000;
+
+/**
+ * The policy arguments of a limiter with SETS_MAX (see internal-methods.js), as a function of the attempt's
+ * maximum and whether it records; without arguments, those of a refund. A log is not cut under a small maximum,
+ * because a larger one may follow. Other algorithms do not depend on earlier maxima.
+ */
+function createPoliciesWithin(policy) {
+  const [{ interval }] = policy.windows;
+  const isLog = policy.algorithm === 'sliding-window-log';
+  let most = LEAST_KEPT;
+  return (max = 1, records = false) => {
+    if (records) most = Math.max(most, Math.min(max, MOST_KEPT));
+    const windows = [{ interval, maxInInterval: max }];
+    const words = policyArguments({ ...policy, windows });
+    return isLog ? [...words, `keep${most}`] : words;
+  };
+}
+
+const BITS_OF_BLOCKED = 7;
+
+/** Clients may be configured to return numbers as strings. NaN if it is no integer. */
+function readInteger(value) {
+  if (typeof value === 'string' && /^-?\d+$/.test(value)) return Number(value);
+  return Number.isInteger(value) ? value : Number.NaN;
+}
+
+function replyFailure() {
+  return failures.reply('Redis gave something that is no answer to the question');
+}
+
+/** The id's key holds something that rollgate did not write. */
+function foreignKeyFailure() {
+  return failures.reply("the key of this id holds something that is not rollgate's");
+}
+
+/** Whole ms, rounded up. */
+function toMs(micros) {
+  return Math.ceil(micros / 1000);
+}
+
+/** Reads a brief reply into `numbers`; returns the failure it means, or null. */
+function readBrief(reply, numbers) {
+  if (!Array.isArray(reply) || reply.length !== 1) return replyFailure();
+  return readTimeLeft(readInteger(reply[0]), numbers);
+}
+
+/** The same from its only integer. */
+function readTimeLeft(timeLeft, numbers) {
+  if (timeLeft === -1) return foreignKeyFailure();
+  if (!(timeLeft >= 0)) return replyFailure();
+  numbers[NUMBERS.BLOCKED] = timeLeft > 0 ? 1 : 0;
+  numbers[NUMBERS.TIME_LEFT] = toMs(timeLeft);
+  return null;
+}
+
+/** Reads `count` full replies of `length` numbers each; returns the failure they mean, or null. */
+function readFull(reply, numbers, offset, count, length) {
+  if (!Array.isArray(reply) || reply.length !== count * length) return replyFailure();
+  for (let first = 0; first < reply.length; first += length) {
+    const failed = readOne(reply, first, numbers, offset + first, length);
+    if (failed !== null) return failed;
+  }
+  return null;
+}
+
+/** Reads the integers of one decision. `reply` and `numbers` may be the same array. */
+function readOne(reply, first, numbers, offset, length) {
+  const blocked = readInteger(reply[first]);
+  if (blocked === -1) return foreignKeyFailure();
+  if (!(blocked >= 0 && blocked <= BITS_OF_BLOCKED)) return replyFailure();
+  numbers[offset] = blocked;
+  for (let i = 1; i < length; i++) {
+    const integer = readInteger(reply[first + i]);
+    if (Number.isNaN(integer) || (integer < 0 && i !== NUMBERS.AT)) return replyFailure();
+    numbers[offset + i] = isDuration(i) ? toMs(integer) : integer;
+  }
+  // Blocked without a wait and allowed with one are both inconsistent.
+  const isConsistent = blocked === 0 ? numbers[offset + 1] === 0 : numbers[offset + 1] > 0;
+  return isConsistent ? null : replyFailure();
+}
+
+function isDuration(i) {
+  if (i >= NUMBERS.WINDOWS) return (i - NUMBERS.WINDOWS) % 2 === 1;
+  return i === NUMBERS.TIME_LEFT || i === NUMBERS.RESET_IN || i === NUMBERS.WAIT;
+}
+
+/** Whether a refund found anything; an Error for any other reply. */
+function readRefund(reply) {
+  const found = Array.isArray(reply) && reply.length === 1 ? readInteger(reply[0]) : Number.NaN;
+  if (found === -1) return foreignKeyFailure();
+  return found === 0 || found === 1 ? found === 1 : replyFailure();
+}
+
+/** For a command that returns how many keys it found: the failure that another reply means, or null. */
+function checkCount(reply) {
+  return readInteger(reply) >= 0 ? null : replyFailure();
+}
+
+/** Throws unless it is a reply of PTTL, of any value. */
+function checkProbe(reply) {
+  if (!(readInteger(reply) >= -2)) throw replyFailure();
+}
+
+module.exports = {
+  LONGEST_MICROS,
+  attemptOn,
+  checkCount,
+  checkProbe,
+  createPoliciesWithin,
+  policyArguments,
+  readBrief,
+  readFull,
+  readOne,
+  readRefund,
+  readTimeLeft,
+};

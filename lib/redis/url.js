@@ -1,4 +1,4 @@
-// A redis://, rediss:// or unix:// URL, taken apart. No message shows any of it but the scheme.
+// Parses redis://, rediss:// and unix:// URLs. Messages show nothing of a URL but its scheme.
 'use strict';
 
 const { rangeError, typeError } = require('../errors');
@@ -7,33 +7,33 @@ const EXPECTED =
   'redis://[[user]:password@]host[:port][/db], rediss://... or unix://.../path[?db=n]';
 const LARGEST_DB = 2 ** 31 - 1;
 const SCHEME = /^([a-z][a-z\d+.-]*):\/\//i;
-/** Not every such URL is one for the class URL: it knows no credentials without a host. */
+/** The class URL does not accept credentials without a host. */
 const UNIX = /^unix:\/\/(?:([^/@]*)@)?(\/[^?#]+)(?:\?db=(\d+))?$/i;
 
-/** What may be shown of a text that was meant to be a URL, with a password in it perhaps. */
-function hideUrl(text) {
-  const [, scheme] = SCHEME.exec(text) ?? [];
+/** What may be shown of a URL, which may contain a password. */
+function hideUrl(url) {
+  const [, scheme] = SCHEME.exec(url) ?? [];
   return scheme === undefined ? 'a string that is no URL' : `"${scheme.toLowerCase()}://***"`;
 }
 
-function refuse(name, url) {
+function urlError(name, url) {
   return typeError(
     'ERR_ROLLGATE_OPTION',
     `option '${name}': expected ${EXPECTED}, got ${hideUrl(url)}`,
   );
 }
 
-function readDb(name, text, url) {
-  if (text === undefined || text === '') return undefined;
-  const db = Number(text);
-  if (/^\d+$/.test(text) && db <= LARGEST_DB) return db;
+function readDb(name, digits, url) {
+  if (digits === undefined || digits === '') return undefined;
+  const db = Number(digits);
+  if (/^\d+$/.test(digits) && db <= LARGEST_DB) return db;
   throw rangeError(
     'ERR_ROLLGATE_OPTION',
     `option '${name}': expected a database number such as /2 in its URL, got ${hideUrl(url)}`,
   );
 }
 
-/** Empty parts are as good as none. */
+/** Empty parts count as missing. */
 function readCredentials(username, password) {
   return {
     username: decodeURIComponent(username ?? '') || undefined,
@@ -43,7 +43,7 @@ function readCredentials(username, password) {
 
 function readUnix(name, url) {
   const [, credentials, path, db] = UNIX.exec(url) ?? [];
-  if (path === undefined) throw refuse(name, url);
+  if (path === undefined) throw urlError(name, url);
   const [, username, password] = /^([^:]*):?(.*)$/s.exec(credentials ?? '');
   return {
     ...readCredentials(username, password),
@@ -54,7 +54,7 @@ function readUnix(name, url) {
 
 function readTcp(name, url) {
   const { protocol, username, password, hostname, port, pathname, search, hash } = new URL(url);
-  if (search !== '' || hash !== '') throw refuse(name, url);
+  if (search !== '' || hash !== '') throw urlError(name, url);
   return {
     ...readCredentials(username, password),
     host: decodeURIComponent(hostname).replace(/^\[(.*)\]$/, '$1') || undefined,
@@ -68,18 +68,18 @@ const READERS = { redis: readTcp, rediss: readTcp, unix: readUnix };
 
 /**
  * @returns {{ host?: string, port?: number, path?: string, username?: string, password?: string,
- *   db?: number, tls?: object }} what the URL says; undefined where it says nothing
+ *   db?: number, tls?: object }} undefined for parts that are missing
  * @throws TypeError or RangeError ERR_ROLLGATE_OPTION
  */
 function readUrl(name, url) {
   const [, scheme] = SCHEME.exec(url) ?? [];
   const read = READERS[scheme?.toLowerCase()];
-  if (read === undefined) throw refuse(name, url);
+  if (read === undefined) throw urlError(name, url);
   try {
     return read(name, url);
   } catch (error) {
-    // What else is thrown here, by URL and decodeURIComponent, has the URL in it.
-    throw error.code === 'ERR_ROLLGATE_OPTION' ? error : refuse(name, url);
+    // Other errors, by URL and decodeURIComponent, contain the URL.
+    throw error.code === 'ERR_ROLLGATE_OPTION' ? error : urlError(name, url);
   }
 }
 

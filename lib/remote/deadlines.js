@@ -1,14 +1,14 @@
-// The deadlines of calls that are all given the same time: one timer, and none while nothing is pending.
+// The deadlines of calls with a common timeout: one timer, and none while no call is pending.
 'use strict';
 
 const COMPACTED_FROM = 1024;
-/** A loop that comes so much later than asked has been busy, and reads its sockets first for a while. */
+/** If the timer is this late, the event loop was busy, and gets a grace period to read its sockets first. */
 const LATE_MS = 5;
 const GRACE_MS = 20;
 
 /**
- * `expire(call)` is called for each call whose deadline passes before end(call). Calls are objects of
- * their owner's; `deadline` and `isPending` in them belong to this.
+ * Calls `expire(call)` for each call whose deadline passes before end(call). Calls are objects of the user of
+ * this class, which sets their `deadline` and `isPending`.
  */
 class Deadlines {
   #timeoutMs;
@@ -32,7 +32,7 @@ class Deadlines {
     if (this.#timer === undefined) this.#arm(this.#timeoutMs);
   }
 
-  /** Whether the call was pending still. */
+  /** Ends a call; returns whether it was still pending. */
   end(call) {
     if (!call.isPending) return false;
     call.isPending = false;
@@ -65,7 +65,7 @@ class Deadlines {
   #expireDue() {
     this.#timer = undefined;
     const now = performance.now();
-    // One grace only, or a loop that is always busy would put everything off for ever.
+    // One grace period only, or a loop that is always busy would postpone every deadline forever.
     this.#isInGrace = !this.#isInGrace && now - this.#calls[this.#first].deadline > LATE_MS;
     if (this.#isInGrace) {
       this.#arm(GRACE_MS);
@@ -81,7 +81,7 @@ class Deadlines {
       this.end(oldest);
       due.push(oldest);
     }
-    // Not before all have ended: what follows from the end of one sends nothing of another that is due.
+    // Only after all have ended, so that no callback sends a call that is due.
     for (const call of due) this.#expire(call);
   }
 }

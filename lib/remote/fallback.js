@@ -1,25 +1,25 @@
-// Who decides while a remote store does not: the policies of the option onError.
+// The option onError: what decides while a remote store does not, and whether the store is unreachable.
 'use strict';
 
 const { BLOCKED_BY_BLOCK, NUMBERS, decisionLength } = require('../decision');
-const { createMemoryStore } = require('../memory-store');
+const { createMemoryStore } = require('../local-store');
 
-/** Until somebody refused by onError: 'block' may ask again. */
+/** After this, an id that was blocked by onError: 'block' may retry. */
 const BLOCKED_FOR_MS = 1000;
 
 /**
- * A decision's incarnation tells who can take it back: from a backend it is a natural number. `memory`
- * makes those of a memory store negative, and back.
+ * The generation of a decision says who can refund it: a backend's is a natural number, `memory` converts those
+ * of a memory store to negative numbers and back, and `nobody` marks a decision that cannot be refunded.
  */
-const INCARNATION = { nobody: Number.NaN, memory: (incarnation) => -1 - incarnation };
+const GENERATION = { nobody: Number.NaN, memory: (generation) => -1 - generation };
 
-/** Decides as if each id were new. */
+/** Decides as if every id were new. */
 function createAllowing(policy) {
   const store = createMemoryStore({ ...policy, isInner: true, maxKeys: 1, clock: () => 0 });
   return {
     decide(_id, cost, _records, read, max) {
       const readMarked = (numbers) => {
-        numbers[NUMBERS.INCARNATION] = INCARNATION.nobody;
+        numbers[NUMBERS.GENERATION] = GENERATION.nobody;
         return read(numbers);
       };
       return store.decide('', cost, false, readMarked, max);
@@ -37,7 +37,7 @@ function createBlocking({ windows }) {
     [NUMBERS.RESET_IN]: BLOCKED_FOR_MS,
     [NUMBERS.WAIT]: BLOCKED_FOR_MS,
     [NUMBERS.AT]: 0,
-    [NUMBERS.INCARNATION]: INCARNATION.nobody,
+    [NUMBERS.GENERATION]: GENERATION.nobody,
     length: NUMBERS.WINDOWS,
   });
   const numbers = Float64Array.from([...refusal, ...windowNumbers]);
@@ -50,20 +50,20 @@ function createBlocking({ windows }) {
   };
 }
 
-/** Decides in memory, in a store that is made when it is first needed. */
+/** Decides in a memory store, which is created when it is first needed. */
 function createRemembering(policy) {
   let store;
   return {
     decide(id, cost, records, read, max) {
       store ??= createMemoryStore({ ...policy, isInner: true });
       const readMarked = (numbers) => {
-        numbers[NUMBERS.INCARNATION] = INCARNATION.memory(numbers[NUMBERS.INCARNATION]);
+        numbers[NUMBERS.GENERATION] = GENERATION.memory(numbers[NUMBERS.GENERATION]);
         return read(numbers);
       };
       return store.decide(id, cost, records, readMarked, max);
     },
     refund(receipt) {
-      return store.refund({ ...receipt, incarnation: INCARNATION.memory(receipt.incarnation) });
+      return store.refund({ ...receipt, generation: GENERATION.memory(receipt.generation) });
     },
     clear: (id) => store?.clear(id),
     clearAll: () => store?.clearAll(),
@@ -72,17 +72,14 @@ function createRemembering(policy) {
   };
 }
 
-/** Whether the backend made the decision of a receipt. */
-function isOfBackend({ incarnation }) {
-  return incarnation >= 0;
+/** Whether the receipt is of a decision of the backend. */
+function isOfBackend({ generation }) {
+  return generation >= 0;
 }
 
 const POLICIES = { allow: createAllowing, block: createBlocking, memory: createRemembering };
 
-/**
- * What decides in place of the backend, or null where its failures are the callers'. `decide` is that of
- * local-store.js.
- */
+/** What decides while the backend fails, or null if callers get the errors. `decide` is as in local-store.js. */
 function createFallback(onError, policy) {
   if (onError === 'throw') return null;
   const fallback = POLICIES[onError](policy);
@@ -93,7 +90,7 @@ function createFallback(onError, policy) {
     evicted: () => 0,
     ...fallback,
 
-    /** One behind the other, as from decideMany of local-store.js. */
+    /** As decideMany of local-store.js. */
     decideMany(ids, read) {
       const length = decisionLength(policy.windows.length);
       const all = new Float64Array(ids.length * length);
@@ -107,4 +104,41 @@ function createFallback(onError, policy) {
   };
 }
 
-module.exports = { createFallback, isOfBackend };
+/**
+ * An outage begins with a failure that the next call would meet as well, and ends when a probe is answered.
+ * Calls during an outage start the probes, one at a time; there is no timer. If ids are on several nodes, each
+ * *part* of them has its own outages.
+ */
+class Outages {
+  #probe;
+  #isProbing = new Map(); // by unreachable part
+
+  /** @param {(id: string) => Promise<void>} probe resolves if the store answers for this id */
+  constructor(probe) {
+    this.#probe = probe;
+  }
+
+  note(part) {
+    if (!this.#isProbing.has(part)) this.#isProbing.set(part, false);
+  }
+
+  /** Whether the part is unreachable; if so, probes it with this id. */
+  isOn(part, id) {
+    const isProbing = this.#isProbing.get(part);
+    if (isProbing === undefined) return false;
+    if (!isProbing) this.#startProbe(part, id);
+    return true;
+  }
+
+  async #startProbe(part, id) {
+    this.#isProbing.set(part, true);
+    try {
+      await this.#probe(id);
+      this.#isProbing.delete(part);
+    } catch {
+      this.#isProbing.set(part, false); // still unreachable
+    }
+  }
+}
+
+module.exports = { Outages, createFallback, isOfBackend };

@@ -1,43 +1,45 @@
-// Regions of shared memory by their names.
+// Regions of shared memory: the option shared, their names and parts, and their removal.
 'use strict';
 
 const { createHash } = require('node:crypto');
+const fs = require('node:fs');
 const path = require('node:path');
-const { optionRangeError } = require('../errors');
+const { failure, optionRangeError, optionTypeError, show, typeError } = require('../errors');
+const { isWellFormed } = require('../ids');
+const { loadAddon } = require('../native');
+const { readNumber, rejectUnknownOptions } = require('../option-values');
+const { throwSharedError, throwUnsupported } = require('./store');
 
 const DEFAULT_DIRECTORY = '/dev/shm';
 const LONGEST_NAME = 200;
 const PART_LENGTH = 16;
 
-/** Begins what is added to the name of a region for one of its parts: no other name has it. */
+/** Begins the suffix of the name of a region's part; no other name contains it. */
 const PART_MARK = '+';
 const PART = `[+][A-Za-z0-9_-]{${PART_LENGTH}}`;
 
 const NAME = new RegExp(`^[A-Za-z0-9_-][A-Za-z0-9._-]*(?:${PART})*$`);
 
-function isName(text) {
-  return NAME.test(text) && text.length <= LONGEST_NAME;
+function isName(string) {
+  return NAME.test(string) && string.length <= LONGEST_NAME;
 }
 
-/** Of two names: whether the first is that of a part of the other, or of a part's part. */
+/** Whether the first name is that of a part of the second one, or of a part of a part. */
 function isPartOf(part, name) {
   return part.startsWith(`${name}${PART_MARK}`) && isName(part);
 }
 
-/** Of the option as it was given, checked or not. */
+/** `shared` may be unchecked. */
 function withName(shared) {
   return typeof shared === 'string' ? { name: shared } : shared;
 }
 
-/**
- * The option for a region of its own, one of several that stand side by side under one name: the same for
- * the same `part` in every process.
- */
+/** The option for a region of its own under a common name: equal for the same `part` in every process. */
 function partOfRegion(shared, part) {
-  // By name, for they may be inherited.
+  // By name, because the properties may be inherited.
   const { name, directory, maxKeys, ...others } = withName(shared) ?? {};
   const longest = LONGEST_NAME - PART_MARK.length - PART_LENGTH;
-  if (typeof name !== 'string') return shared; // and is refused as it is
+  if (typeof name !== 'string') return shared; // readSharedOptions rejects it
   if (name.length > longest) {
     const expected = `a name of at most ${longest} characters, of which others are made`;
     throw optionRangeError('shared', expected, name);
@@ -46,17 +48,129 @@ function partOfRegion(shared, part) {
   return { ...others, directory, maxKeys, name: `${name}${PART_MARK}${hash}` };
 }
 
-/** What tells two regions apart. */
+/** Identifies a region. */
 function regionPath(shared) {
   const { name, directory = DEFAULT_DIRECTORY } = withName(shared);
   return path.join(directory, name);
 }
 
+const OPTION_NAMES = ['name', 'maxKeys', 'directory'];
+/** Room for these is reserved at once; with common limits they fit into the 64 MB of a container. */
+const DEFAULT_MAX_KEYS = 50_000;
+/** Larger regions could not be addressed with any limits. */
+const MOST_KEYS = 2 ** 32;
+
+function readName(place, name) {
+  const expected =
+    `a name of 1 to ${LONGEST_NAME} letters, digits, '.', '_' and '-' that does not begin with ` +
+    "'.'";
+  if (typeof name !== 'string') throw optionTypeError(place, expected, name);
+  if (!isName(name)) throw optionRangeError(place, expected, name);
+  return name;
+}
+
+function readDirectory(directory = DEFAULT_DIRECTORY) {
+  const expected = 'the absolute path of a directory';
+  if (typeof directory !== 'string') throw optionTypeError('shared.directory', expected, directory);
+  const isPath = path.isAbsolute(directory) && !directory.includes('\0') && isWellFormed(directory);
+  if (!isPath) throw optionRangeError('shared.directory', expected, directory);
+  return path.resolve(directory);
+}
+
+function readMaxKeys(name, maxKeys) {
+  if (maxKeys === undefined) return undefined;
+  const isInRange = (n) => Number.isInteger(n) && n >= 1 && n <= MOST_KEYS;
+  return readNumber(name, maxKeys, `an integer from 1 to ${MOST_KEYS} in shared memory`, isInRange);
+}
+
+/**
+ * @param {unknown} shared a name, or `{ name, maxKeys, directory }`
+ * @returns {{ name: string, directory: string, maxKeys: number | undefined }}
+ */
+function readRegion(shared) {
+  if (typeof shared === 'string') {
+    return { name: readName('shared', shared), directory: readDirectory(), maxKeys: undefined };
+  }
+  if (typeof shared !== 'object' || shared === null || Array.isArray(shared)) {
+    throw optionTypeError('shared', 'a name, or { name, maxKeys, directory }', shared);
+  }
+  rejectUnknownOptions(shared, OPTION_NAMES, { place: 'shared' });
+  return {
+    name: readName('shared.name', shared.name),
+    directory: readDirectory(shared.directory),
+    maxKeys: readMaxKeys('shared.maxKeys', shared.maxKeys),
+  };
+}
+
+/** The same for the options of a limiter, where `maxKeys` may be at the top level as well. */
+function readSharedOptions({ shared, maxKeys }) {
+  const region = readRegion(shared);
+  readMaxKeys('maxKeys', maxKeys);
+  if (region.maxKeys !== undefined && maxKeys !== undefined && region.maxKeys !== maxKeys) {
+    throw typeError(
+      'ERR_ROLLGATE_OPTION',
+      "options 'maxKeys' and 'shared.maxKeys': expected one of them, which mean the same, got " +
+        `${show(maxKeys)} and ${show(region.maxKeys)}`,
+    );
+  }
+  return { ...region, maxKeys: region.maxKeys ?? maxKeys ?? DEFAULT_MAX_KEYS };
+}
+
+/**
+ * Removes the region of the option `shared` and those that rules and routes derived from its name. Attached
+ * limiters keep sharing the old region; later ones create a new one. If one removal fails, the others are still
+ * made.
+ *
+ * @returns {boolean} whether a region was found
+ */
+function unlinkShared(shared) {
+  const { directory, name } = readRegion(shared);
+  const unlink = loadAddon().unlinkShared;
+  if (unlink === undefined) throwUnsupported();
+  let isFound = false;
+  let failed;
+  const attempt = (remove) => {
+    try {
+      remove();
+    } catch (error) {
+      failed ??= error;
+    }
+  };
+  const removeOne = (each) =>
+    attempt(() => {
+      if (unlink(directory, each, throwSharedError)) isFound = true;
+    });
+  removeOne(name);
+  attempt(() => partsOf(directory, name).forEach(removeOne));
+  if (failed !== undefined) throw failed;
+  return isFound;
+}
+
+/** The names of the parts that have files. */
+function partsOf(directory, name) {
+  const prefix = `rollgate-${process.geteuid()}-`; // PathOf in shared/region.cc
+  return namesIn(directory)
+    .filter((file) => file.startsWith(prefix))
+    .map((file) => file.slice(prefix.length))
+    .filter((each) => isPartOf(each, name));
+}
+
+function namesIn(directory) {
+  try {
+    return fs.readdirSync(directory);
+  } catch (cause) {
+    if (cause.code === 'ENOENT') return [];
+    throw failure(
+      'ERR_ROLLGATE_SHARED_SYSTEM',
+      `cannot read ${directory}: ${cause.message}`,
+      cause,
+    );
+  }
+}
+
 module.exports = {
-  DEFAULT_DIRECTORY,
-  LONGEST_NAME,
-  isName,
-  isPartOf,
   partOfRegion,
+  readSharedOptions,
   regionPath,
+  unlinkShared,
 };

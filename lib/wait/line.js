@@ -1,13 +1,11 @@
-// Those who wait for one id: first come, first served, and only the first of them asks the store.
+// The calls that wait for one id: first come, first served. Only the first one asks the store.
 'use strict';
 
 const { failure } = require('../errors');
 const { Queue } = require('../queue');
-const { longTimeout } = require('./long-timeout');
-const { fromNow, msUntil, now } = require('./moments');
-const { onAbort } = require('./on-abort');
+const { fromNow, longTimeout, msUntil, now, onAbort } = require('./timers');
 
-/** After as many, whoever else has something to do has a turn: a store in memory would leave none. */
+/** After as many steps the event loop gets a turn: a store in memory would leave it none. */
 const MOST_OF_ONE_TURN = 1000;
 
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
@@ -21,8 +19,8 @@ function tooLate({ deadline }, timeLeft) {
 }
 
 /**
- * A *waiter* is `{ id, cost, signal, deadline, deadlineAt, resolve, reject }`; what else is in it belongs to
- * this. Moments are those of ./moments.js.
+ * A *waiter* is `{ id, cost, signal, deadline, deadlineAt, resolve, reject }`; its other properties belong to
+ * this class. Times are those of timers.js.
  */
 class Line {
   #store;
@@ -32,17 +30,17 @@ class Line {
   #isToBeServed = false;
   #isClosed = false;
   #stopTimer = () => {};
-  /** What the store told last: `cost` or more is not allowed before `at`. */
+  /** The last refusal of the store: `cost` or more is not allowed before `at`. */
   #refusal = null;
-  /** How often that was declared out of date. */
+  /** How often the refusal was invalidated. */
   #wakings = 0;
 
   /**
-   * @param {{ waitOf: Function, attempt: Function, refund: Function, showsRoom: boolean }} store of
-   *   functions that may give promises: waitOf(id, cost) of how many ms the attempt would not be allowed
-   *   at least, 0 if it would be; attempt(id, cost) of a Decision. `showsRoom`: whether an attempt is
-   *   allowed whose cost is within the last one's actionsLeft
-   * @param {() => void} onEmpty called when nobody is left and nothing is under way
+   * @param {{ waitOf: Function, attempt: Function, refund: Function, showsRoom: boolean }} store functions
+   *   that may return promises: waitOf(id, cost) of for how many ms at least the attempt would be blocked, 0
+   *   if it would be allowed; attempt(id, cost) of a Decision. `showsRoom`: whether an attempt with a cost
+   *   within the actionsLeft of the last one is allowed
+   * @param {() => void} onEmpty called when no waiter is left and no call is pending
    */
   constructor(store, onEmpty) {
     this.#store = store;
@@ -53,7 +51,7 @@ class Line {
     return this.#queue.length;
   }
 
-  /** Asks the store before it returns if nobody else is waiting. */
+  /** Asks the store before it returns, if no other call is waiting. */
   add(waiter) {
     const refusal = this.#refusalFor(waiter);
     if (refusal !== null && refusal.at > waiter.deadlineAt) {
@@ -66,7 +64,7 @@ class Line {
     if (waiter.isWaiting) this.#watch(waiter);
   }
 
-  /** What the store told may not hold any more: it is asked again. */
+  /** The last refusal may be out of date: asks the store again. */
   wake() {
     this.#refusal = null;
     this.#wakings += 1;
@@ -92,7 +90,7 @@ class Line {
     }
   }
 
-  /** Whether the waiter was waiting still. */
+  /** Removes a waiter; returns whether it was still waiting. */
   #take(waiter) {
     if (!waiter.isWaiting) return false;
     waiter.isWaiting = false;
@@ -110,7 +108,7 @@ class Line {
     const wasFirst = waiter === this.#queue.first;
     this.#fail(waiter, error);
     if (!wasFirst || this.#isToBeServed) return;
-    // Others may leave at the same time: who is first now is seen when all have.
+    // Several may leave at the same time: the new first one is known when all have left.
     this.#isToBeServed = true;
     Promise.resolve().then(() => {
       this.#isToBeServed = false;
@@ -124,7 +122,7 @@ class Line {
     return holds ? refusal : null;
   }
 
-  /** Until everybody has an answer, or the first of them has to wait. Runs on at once as far as the store does. */
+  /** Serves until the line is empty or the first one has to wait. Synchronous as far as the store is. */
   async #serve() {
     if (this.#isServing) return;
     this.#isServing = true;
@@ -152,17 +150,17 @@ class Line {
       try {
         const asked = isAttempt ? this.#store.attempt : this.#store.waitOf;
         const answer = asked(id, cost);
-        const told = answer instanceof Promise ? await answer : answer;
-        const timeLeft = isAttempt ? told.timeLeft : told;
+        const result = answer instanceof Promise ? await answer : answer;
+        const timeLeft = isAttempt ? result.timeLeft : result;
         if (timeLeft > 0) {
           this.#noteRefusal(cost, timeLeft, wakings);
         } else if (!isAttempt) {
           room = cost;
         } else if (this.#take(waiter)) {
-          waiter.resolve(told);
-          if (this.#store.showsRoom) room = told.actionsLeft;
+          waiter.resolve(result);
+          if (this.#store.showsRoom) room = result.actionsLeft;
         } else {
-          await this.#giveBack(told);
+          await this.#giveBack(result);
         }
       } catch (error) {
         this.#fail(waiter, error);
@@ -172,18 +170,18 @@ class Line {
     if (this.#queue.first === null) this.#onEmpty();
   }
 
-  /** Unless it was asked for before the line was woken: then it is asked for again. */
+  /** Ignores a refusal from before the line was woken. */
   #noteRefusal(cost, timeLeft, wakings) {
     if (wakings === this.#wakings) this.#refusal = { cost, at: fromNow(timeLeft) };
   }
 
-  /** What was recorded for somebody who left meanwhile. */
+  /** Refunds an attempt for a waiter that left meanwhile. */
   async #giveBack(decision) {
     if (this.#isClosed) return;
     try {
       await this.#store.refund(decision);
     } catch {
-      // Nobody is left to be told; stats().errors counts it.
+      // No caller is left to get this error; stats().errors counts it.
     }
   }
 }

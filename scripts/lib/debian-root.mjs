@@ -76,12 +76,12 @@ function makeOnce(name, make) {
 
 const copySystem = (from, to) => must('cp', ['-a', '--reflink=auto', from, to]);
 
-/** A minimal system with a plain user. */
+/** A minimal system with a plain user, and with what Node's own binaries need from version 26 on. */
 function minimalBase(suite) {
   return makeOnce(suite, (folder) => {
     const script = `/usr/share/debootstrap/scripts/${suite}`;
     const scripts = existsSync(script) ? [] : ['/usr/share/debootstrap/scripts/sid'];
-    const include = '--include=ca-certificates';
+    const include = '--include=ca-certificates,libatomic1';
     // What it mounts is gone with its namespace, also when it is interrupted.
     const apart = ['--mount', '--propagation', 'private', 'debootstrap', '--variant=minbase'];
     must('unshare', [...apart, include, suite, folder, mirror(), ...scripts]);

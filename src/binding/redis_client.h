@@ -20,7 +20,7 @@ namespace rollgate::binding {
 /// fail(kind, message, count) finds `count` calls there. reply(call, value) is for commands.
 ///
 /// functions: attempt(id, cost, records, full, now, policy?) with `now` in us or undefined and
-/// `policy` in place of that of the options, refund(id, at, incarnation, cost, now) and
+/// `policy` in place of that of the options, refund(id, at, generation, cost, now) and
 /// command(words, node, key) return the number of the call, or -1 when too many are under way.
 /// nodes() lists the nodes of a cluster. stats() gives { isUp, pending, connections }. close()
 /// fails what is pending. Ids are well-formed strings; all else was checked.

@@ -38,9 +38,8 @@ using LongLog = SlidingWindowLog<P, std::uint64_t>;
 template <class T, class Make>
 T WithAlgorithm(const Policy& policy, Make make) {
   const auto in_form = [&]<template <class> class Rules>() -> T {
-    return SingleWindowPolicy::Fits(policy)
-               ? make.template operator()<Rules<SingleWindowPolicy>>()
-               : make.template operator()<Rules<Policy>>();
+    return SingleWindowPolicy::Fits(policy) ? make.template operator()<Rules<SingleWindowPolicy>>()
+                                            : make.template operator()<Rules<Policy>>();
   };
   switch (policy.algorithm()) {
     case Algorithm::kSlidingWindowCounter:

@@ -14,18 +14,18 @@ namespace rollgate {
 /// Where a store keeps the state of one id, for the time of one call: it loads and saves, and knows
 /// nothing of the algorithm. `Account` is the one of the algorithm's Rules.
 template <class C>
-concept Carrier =
-    requires(C& carrier, typename C::Account& account, const Block& block, Micros at) {
-      /// The account; changes to it count once it is saved.
-      { carrier.Load() } -> std::same_as<typename C::Account>;
-      { carrier.LoadBlock() } -> std::same_as<Block>;
-      /// An account to ask only: whatever happens to it, the state stays as it is.
-      { carrier.LoadCopy() } -> std::same_as<typename C::Account>;
-      /// Makes room for so many actions that are recorded at `at`; throws std::bad_alloc and
-      /// changes nothing where there is none.
-      carrier.Reserve(account, at, std::uint64_t{});
-      carrier.Save(account, block);
-    };
+concept Carrier = requires(C& carrier, typename C::Account& account, const Block& block,
+                           Micros at) {
+  /// The account; changes to it count once it is saved.
+  { carrier.Load() } -> std::same_as<typename C::Account>;
+  { carrier.LoadBlock() } -> std::same_as<Block>;
+  /// An account to ask only: whatever happens to it, the state stays as it is.
+  { carrier.LoadCopy() } -> std::same_as<typename C::Account>;
+  /// Makes room for so many actions that are recorded at `at`; throws std::bad_alloc and
+  /// changes nothing where there is none.
+  carrier.Reserve(account, at, std::uint64_t{});
+  carrier.Save(account, block);
+};
 
 /// What is left of an id after a refund.
 enum class Refunded : std::uint8_t {

@@ -100,8 +100,8 @@ class LogBody {
     return Account(rules_, Log(head, ring_.data(), room, capacity), state.header.generation);
   }
 
-  /// Drops what has left the longest window, and makes room for `more` actions at `at` as far as the
-  /// log's capacity goes.
+  /// Drops what has left the longest window, and makes room for `more` actions at `at` as far as
+  /// the log's capacity goes.
   void Reserve(Account& account, Micros at, std::uint64_t more) {
     Log& log = account.log();
     if (log.size() > 0 && at - log.Oldest() >= rules_.retention()) {
@@ -243,9 +243,7 @@ class Limiter final : public PortableLimiter {
 
     Account Load() { return *account_; }
     Account LoadCopy() { return *account_; }
-    Block LoadBlock() const {
-      return limiter_.policy_.blocks().empty() ? Block() : state_.block;
-    }
+    Block LoadBlock() const { return limiter_.policy_.blocks().empty() ? Block() : state_.block; }
     void Reserve(Account& account, Micros at, std::uint64_t more) {
       limiter_.body_.Reserve(account, at, more);
     }

@@ -38,8 +38,8 @@ class PortableLimiter {
   /// See Policy::SetMax.
   virtual void SetMax(std::uint64_t max, bool records) = 0;
 
-  /// Attempts an action and tells everything about it; `decision.windows` is the caller's. `generation`
-  /// is a random number: that of the id's generation if this is its beginning.
+  /// Attempts an action and tells everything about it; `decision.windows` is the caller's.
+  /// `generation` is a random number: that of the id's generation if this is its beginning.
   virtual Outcome Attempt(Bytes state, Micros now, std::uint64_t cost, Generation generation,
                           Decision& decision, std::vector<std::byte>& out) = 0;
 

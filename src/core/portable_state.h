@@ -1,9 +1,9 @@
 // The bytes of an id's state in a key-value store.
 //
 // version, algorithm, flags, width of a stamp (a byte each) | generation | hash of the limits |
-// 0 (four bytes each) | moment (eight bytes) | body | block, if a flag says so. The body of a log is
-// its older actions, oldest first, as the low bytes of their moments; that of any other algorithm is
-// what the algorithm keeps. All numbers are written low bytes first.
+// 0 (four bytes each) | moment (eight bytes) | body | block, if a flag says so. The body of a log
+// is its older actions, oldest first, as the low bytes of their moments; that of any other
+// algorithm is what the algorithm keeps. All numbers are written low bytes first.
 #pragma once
 
 #include <cstddef>

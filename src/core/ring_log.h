@@ -68,9 +68,9 @@ class RingLog {
   bool IsFull() const { return head_.size == capacity_; }
 
   /// Prepares a log whose ring is full for `more` actions at `at`: drops the actions that are then
-  /// older than `retention`, and returns how many stamps its ring should hold. That follows from what
-  /// is inside: a ring doubles when it is too small, and shrinks when little of it is used. Called
-  /// before each Push, it costs a constant time for each action, on average.
+  /// older than `retention`, and returns how many stamps its ring should hold. That follows from
+  /// what is inside: a ring doubles when it is too small, and shrinks when little of it is used.
+  /// Called before each Push, it costs a constant time for each action, on average.
   std::uint32_t DropAndPlanRoom(Micros at, Micros retention, std::uint64_t more) {
     const bool drops = head_.size > 0 && at - Oldest() >= retention;
     if (drops) DropUntil(at - retention);

@@ -68,9 +68,7 @@ class SlidingWindowCounter : public AlignedRules<P> {
     /// Judges and records an attempt of cost 1 under a single window and nothing else; returns the
     /// time left.
     template <class Reserve>
-    Micros AttemptOne(Micros now, Reserve)
-      requires std::same_as<P, SingleWindowPolicy>
-    {
+    Micros AttemptOne(Micros now, Reserve) requires std::same_as<P, SingleWindowPolicy> {
       const Micros at = this->At(now);
       const Micros interval = rules_.windows()[0].interval();
       const std::uint64_t max = rules_.policy().windows()[0].max;

@@ -152,12 +152,11 @@ class SlidingWindowLog {
     }
 
     /// Judges and records an attempt of cost 1 under a single window and nothing else; returns the
-    /// time left. The log's capacity is the window's max, so the window is full exactly when the log
-    /// is full and its oldest action inside. `reserve(at)` makes room for an allowed action at `at`.
+    /// time left. The log's capacity is the window's max, so the window is full exactly when the
+    /// log is full and its oldest action inside. `reserve(at)` makes room for an allowed action at
+    /// `at`.
     template <class Reserve>
-    Micros AttemptOne(Micros now, Reserve reserve)
-      requires std::same_as<P, SingleWindowPolicy>
-    {
+    Micros AttemptOne(Micros now, Reserve reserve) requires std::same_as<P, SingleWindowPolicy> {
       const Micros at = this->At(now);
       if (log_.IsFull()) [[likely]] {
         const Micros interval = policy_.windows()[0].interval;

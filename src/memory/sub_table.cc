@@ -8,7 +8,7 @@
 namespace rollgate::memory {
 
 Place SubTable::Insert(const SlotLayout& layout, const Secret& secret, std::uint64_t hash,
-                         Micros moment) {
+                       Micros moment) {
   const Address address = AddressOf(hash);
   Chunk& chunk = chunks_[address.chunk];
   if (chunk.live() >= chunk.slot_count() * 15 / 16) Enlarge(layout, secret, address.chunk);
@@ -38,7 +38,7 @@ Place SubTable::TightenChunk(const SlotLayout& layout, std::size_t index, std::s
 }
 
 std::uint32_t SubTable::TightenGroup(const SlotLayout& layout, std::size_t index,
-                                       std::uint32_t group) {
+                                     std::uint32_t group) {
   Chunk& chunk = chunks_[index];
   if (group < chunk.group_count()) chunk.TightenGroup(layout, group);
   if (group + 1 < chunk.group_count()) return group + 1;

@@ -59,8 +59,8 @@ Place Table::Nearest(std::size_t& looks) {
 void Table::Resize() {
   if (draining_) return;
   const std::size_t chunks = active_.chunk_count();
-  const double load = static_cast<double>(active_.live()) /
-                      static_cast<double>(chunks * SubTable::kSlotsPerChunk);
+  const double load =
+      static_cast<double>(active_.live()) / static_cast<double>(chunks * SubTable::kSlotsPerChunk);
   if (load >= kFullLoad) {
     const auto next = static_cast<std::size_t>(static_cast<double>(chunks) * kGrowth);
     Begin(std::min(std::max(next, chunks + 1), ChunksFor(max_keys_, kFullLoad)));

@@ -219,7 +219,7 @@ void Table::VisitAll(Visit visit) {
     for (std::size_t chunk = 0; chunk < part->chunk_count(); ++chunk) {
       for (std::uint32_t group = 0; group < part->chunk(chunk).group_count(); ++group) {
         part->chunk(chunk).VisitGroup(layout_, group,
-                                            [&](const Place& place) { visit(*place.slot); });
+                                      [&](const Place& place) { visit(*place.slot); });
       }
     }
   }

@@ -184,7 +184,7 @@ std::optional<CallId> Client::Refund(std::string_view id, const Receipt& receipt
   const std::optional<CallId> call = NewCall();
   if (!call) return call;
   std::string arguments;
-  AppendWord(arguments, std::to_string(receipt.at) + ',' + std::to_string(receipt.incarnation));
+  AppendWord(arguments, std::to_string(receipt.at) + ',' + std::to_string(receipt.generation));
   AppendTime(arguments, now);
   AppendWord(arguments, static_cast<std::int64_t>(receipt.cost));
   for (const std::string& word : options_.policy) AppendWord(arguments, word);

@@ -45,7 +45,7 @@ struct Attempt {
 /// What it takes to give an attempt back.
 struct Receipt {
   std::int64_t at = 0;  ///< us
-  std::int64_t incarnation = 0;
+  std::int64_t generation = 0;
   std::uint64_t cost = 1;
 };
 

@@ -19,7 +19,7 @@ static_assert(sizeof(Word) == 8 && Word::is_always_lock_free,
               "words are shared between processes, so their locks would have to be, too");
 
 inline constexpr std::uint64_t kMagic = 0x657461676c6c6f72;  // "rollgate"
-inline constexpr std::uint64_t kVersion = 2;                 ///< changes with what the words of a region mean
+inline constexpr std::uint64_t kVersion = 2;  ///< changes with what the words of a region mean
 inline constexpr std::size_t kLine = 64;
 
 /// How many limiters (threads that hold one) can be attached at once.

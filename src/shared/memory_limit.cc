@@ -147,8 +147,7 @@ std::optional<MemoryLimit> LimitOf(const std::string& group, const Version& vers
   }
   const std::uint64_t used = *usage - std::min(*usage, page_cache);
   return MemoryLimit{*limit, *limit - std::min(*limit, used),
-                     std::min(*limit / kKeptPart, kMostKept), file,
-                     "the container's memory limit"};
+                     std::min(*limit / kKeptPart, kMostKept), file, "the container's memory limit"};
 }
 
 std::optional<MemoryLimit> LimitOfHost(const std::string& system_root) {

@@ -1,5 +1,5 @@
-// How much memory this process may still use: what the control groups (cgroups) that bound a container
-// leave, and what the host has.
+// How much memory this process may still use: what the control groups (cgroups) that bound a
+// container leave, and what the host has.
 #pragma once
 
 #include <algorithm>
@@ -19,9 +19,9 @@ struct MemoryLimit {
   std::uint64_t Usable() const { return left - std::min(left, kept); }
 };
 
-/// The limit with the least that is usable, among the host's memory and those of the process's group
-/// and of the groups around it, of version 1 or 2. None where there is no limit or the system does not say.
-/// `system_root` as in RegionOptions.
+/// The limit with the least that is usable, among the host's memory and those of the process's
+/// group and of the groups around it, of version 1 or 2. None where there is no limit or the system
+/// does not say. `system_root` as in RegionOptions.
 std::optional<MemoryLimit> TightestMemoryLimit(const std::string& system_root);
 
 }  // namespace rollgate::shared

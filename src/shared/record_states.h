@@ -74,9 +74,9 @@ class CountWords {
   std::size_t words_;
 };
 
-/// The states of the log: a word of numbers about the log, and then its ring. The record has room for
-/// the policy's whole log; the ring is as large as the id's actions need. Where logs are short, the
-/// numbers share a word with the generation.
+/// The states of the log: a word of numbers about the log, and then its ring. The record has room
+/// for the policy's whole log; the ring is as large as the id's actions need. Where logs are short,
+/// the numbers share a word with the generation.
 template <class Rules>
 class LogWords {
   using Log = typename Rules::Log;

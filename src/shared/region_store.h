@@ -169,9 +169,7 @@ class RegionStore final : public SharedStore {
     void Reserve(Account& account, Micros at, std::uint64_t more) {
       store_.states_.Reserve(store_.rules_, account, at, more);
     }
-    void Save(const Account& account, const Block& block) {
-      saved_ = store_.Save(account, block);
-    }
+    void Save(const Account& account, const Block& block) { saved_ = store_.Save(account, block); }
 
     /// Publishes what was saved; false where another thread has changed the id meanwhile.
     bool Publish() { return store_.table_.Replace(saved_); }

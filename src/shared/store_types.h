@@ -11,9 +11,8 @@ namespace rollgate::shared {
 /// constructor is S(const Policy&, const SharedStoreOptions&).
 template <class T, class Make>
 T WithSharedStore(const Policy& policy, Make make) {
-  return WithAlgorithm<T>(policy, [&]<class Rules>() -> T {
-    return make.template operator()<RegionStore<Rules>>();
-  });
+  return WithAlgorithm<T>(
+      policy, [&]<class Rules>() -> T { return make.template operator()<RegionStore<Rules>>(); });
 }
 
 }  // namespace rollgate::shared

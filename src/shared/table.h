@@ -270,7 +270,8 @@ class Table {
   }
   std::size_t WordsInUse(std::uint64_t origin) const {
     const auto exponent = static_cast<std::uint8_t>(origin >> 24);
-    return exponent < kMostExponent ? std::min(words_, kState + (std::size_t{1} << exponent)) : words_;
+    return exponent < kMostExponent ? std::min(words_, kState + (std::size_t{1} << exponent))
+                                    : words_;
   }
   static std::uint32_t GenerationOf(std::uint64_t origin) {
     return static_cast<std::uint32_t>(origin >> 32);
@@ -331,8 +332,8 @@ class Table {
     Word* const spare = RecordOf(spare_);
     const Identity id = id_;
     const auto exponent = static_cast<std::uint64_t>(std::bit_width(saved.words - 1));
-    const std::uint64_t origin = std::uint64_t{generation_} << 32 | exponent << 24 |
-                                 std::uint64_t{id.kind} << 16 | Origin();
+    const std::uint64_t origin =
+        std::uint64_t{generation_} << 32 | exponent << 24 | std::uint64_t{id.kind} << 16 | Origin();
     const std::size_t words = WordsInUse(origin);
     const std::uint64_t* const copy = record_.data();
     // First of all: see IsPublished.

@@ -79,9 +79,9 @@ class Replay {
   /** As lib does it: once, and only what was allowed. */
   async #refund(id, now, place) {
     const { reply, cost } = this.#receipts.get(place);
-    const [blockedBy, , , , , at, incarnation] = reply;
+    const [blockedBy, , , , , at, generation] = reply;
     if (blockedBy !== 0) return 0;
-    const [found] = await this.#run(id, 'refund', `${at},${incarnation}`, now, cost);
+    const [found] = await this.#run(id, 'refund', `${at},${generation}`, now, cost);
     if (found === 1) reply[0] = -1;
     return found;
   }

@@ -2,7 +2,7 @@
 'use strict';
 
 const RateLimiter = require('../..');
-const { ATTEMPT_WITHIN, PEEK_WITHIN, SETS_MAX } = require('../../lib/within');
+const { ATTEMPT_WITHIN, PEEK_WITHIN, SETS_MAX } = require('../../lib/internal-methods');
 const { handClock } = require('../support/hand-clock');
 const { createPlainKv } = require('../support/kv-stores');
 const { randomFrom } = require('../support/traces');

@@ -3,7 +3,7 @@
 
 const RateLimiter = require('../..');
 const { ALGORITHMS } = require('../../lib/algorithms');
-const { OWN_NAMES } = require('../../lib/middleware/own-options');
+const { OWN_NAMES } = require('../../lib/middleware/options');
 const { catchError } = require('../support/set-up');
 
 const GOOD = { interval: 1000, maxInInterval: 5 };

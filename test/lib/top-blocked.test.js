@@ -4,7 +4,7 @@
 const diagnostics = require('node:diagnostics_channel');
 const RateLimiter = require('../..');
 const { topBlocked } = require('../../lib/metrics');
-const { SpaceSaving } = require('../../lib/metrics/space-saving');
+const { SpaceSaving } = require('../../lib/metrics/top-blocked');
 const { createPlainKv } = require('../support/kv-stores');
 const { askProgram, runProgram } = require('../support/run-program');
 const { catchError, setUp } = require('../support/set-up');

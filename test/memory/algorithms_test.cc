@@ -1,4 +1,6 @@
 // Every algorithm with blocks, costs and several windows, against a history that keeps everything.
+#include "core/algorithms.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/algorithms.h"
 #include "support/history.h"
 #include "support/limiter.h"
 #include "support/traces.h"

@@ -2,8 +2,8 @@
 'use strict';
 
 const { createHash } = require('node:crypto');
-const { partitionKey } = require('../../lib/middleware/headers/partition-key');
-const { flatCopy } = require('../../lib/flat-copy');
+const { partitionKey } = require('../../lib/middleware/header-cache');
+const { flatCopy } = require('../../lib/ids');
 const { askProgram } = require('../support/run-program');
 
 const CLIENTS = 2000;
@@ -12,7 +12,7 @@ const HEADER_BYTES = 15_000;
 test.each([
   [
     'the partition keys',
-    `const { partitionKey } = require('./lib/middleware/headers/partition-key');
+    `const { partitionKey } = require('./lib/middleware/header-cache');
      const use = partitionKey;`,
   ],
   [

@@ -2,7 +2,7 @@
 'use strict';
 
 const { createBlocks } = require('../../lib/middleware/rules/blocks');
-const { USAGE } = require('../../lib/usage');
+const { USAGE } = require('../../lib/internal-methods');
 const { setUp } = require('./rules-app');
 
 const MINUTE_MS = 60_000;

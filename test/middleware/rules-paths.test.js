@@ -8,7 +8,7 @@ const express = require('express');
 const express4 = require('express-4');
 const polka = require('polka');
 const { rateLimit } = require('../..');
-const { normalForm, pathOf } = require('../../lib/middleware/rules/path');
+const { normalForm, pathOf } = require('../../lib/middleware/rules/paths');
 const { sendTarget: send } = require('../support/send-target');
 
 /** Odd spellings of /api/items, some of which some routers know. */

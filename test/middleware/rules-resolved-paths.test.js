@@ -9,9 +9,7 @@ const fc = require('fast-check');
 const express = require('express');
 const express4 = require('express-4');
 const { rateLimit } = require('../..');
-const { formsOf } = require('../../lib/middleware/rules/forms');
-const { normalForm } = require('../../lib/middleware/rules/path');
-const { unescapePath } = require('../../lib/middleware/rules/unescape');
+const { formsOf, normalForm, unescapePath } = require('../../lib/middleware/rules/paths');
 const { sendTarget } = require('../support/send-target');
 
 let folder;

@@ -70,8 +70,8 @@ function answerOf(reply, policy, i = 0) {
 }
 
 function receiptOf(reply, policy, i = 0) {
-  const [at, incarnation] = reply.slice(i * lengthOf(policy) + 5);
-  return { at, incarnation };
+  const [at, generation] = reply.slice(i * lengthOf(policy) + 5);
+  return { at, generation };
 }
 
 function expectedOf({ attempt: _, ...answer }) {
@@ -143,7 +143,7 @@ async function runTrace(seed, policy, random, { start = START_US, crowd = 1 }) {
       expect({ ...context, reply }).toEqual({ ...context, reply: expected });
     } else if (kind === 4 && refundable.length > 0 && canRefund(policy, now, latest)) {
       const [taken] = refundable.splice(random.between(0, refundable.length - 1), 1);
-      const words = ['refund', `${taken.at},${taken.incarnation}`, now, taken.cost];
+      const words = ['refund', `${taken.at},${taken.generation}`, now, taken.cost];
       const [found] = await runInToldTime(policy, [taken.id], words);
       const was = taken.oracle === oracles[taken.id] && taken.oracle.refund(now, taken);
       if (policy.algorithm === LOG) {
@@ -262,7 +262,7 @@ describe('the scripts of algorithms', () => {
         await redis.del('a');
         const later = now + turn * k;
         await runInToldTime(policy, ['a'], words(later));
-        const back = ['refund', `${cleared.at},${cleared.incarnation}`, later, 300];
+        const back = ['refund', `${cleared.at},${cleared.generation}`, later, 300];
         expect({ k, found: await runInToldTime(policy, ['a'], back) }).toEqual({ k, found: [0] });
         await redis.del('a');
       }
@@ -287,8 +287,8 @@ describe('the scripts of algorithms', () => {
       for (let k = 1; k <= 100; k++) {
         const attemptAt = async (now, cost) =>
           receiptOf(await runInToldTime(policy, ['a'], ['attempt', 'full', now, cost]), policy);
-        const refundAt = (now, cost, { at, incarnation }) =>
-          runInToldTime(policy, ['a'], ['refund', `${at},${incarnation}`, now, cost]);
+        const refundAt = (now, cost, { at, generation }) =>
+          runInToldTime(policy, ['a'], ['refund', `${at},${generation}`, now, cost]);
         const cleared = await attemptAt(FUTURE_US, 300);
         await redis.del('a');
         const now = FUTURE_US + k;
@@ -308,7 +308,7 @@ describe('the scripts of algorithms', () => {
       await redis.hset(TIME, { s: Math.floor(FUTURE_US / 1e6), us: FUTURE_US % 1e6 });
       const limits = [{ interval: 60_000_000, maxInInterval: 3 }];
       const policy = { countBlocked: false, minDifference: 0, limits, script: { sha1 } };
-      const now = FUTURE_US % 2 ** 24; // so that the incarnation is what an integer's would be
+      const now = FUTURE_US % 2 ** 24; // so that the generation is what an integer's would be
       await redis.set('text', 'x');
       for (let i = 1; i <= 3; i++) {
         const reply = await run(policy, keys, ['attempt', 'full', now, 1]);

@@ -2,7 +2,7 @@
 'use strict';
 
 const RateLimiter = require('../..');
-const { keySlot } = require('../../lib/redis/key-slot');
+const { keySlot } = require('../../lib/redis/cluster');
 const { handClock } = require('../support/hand-clock');
 const { outcomeOf } = require('../support/outcome');
 const { startCluster } = require('../support/redis-cluster');

@@ -1,7 +1,7 @@
 // The native client on a real cluster whose nodes die and whose slots move.
 'use strict';
 
-const { keySlot } = require('../../lib/redis/key-slot');
+const { keySlot } = require('../../lib/redis/cluster');
 const load = require('../support/cluster-load');
 const { nativeLimiter } = require('../support/native-redis');
 const { errorOf, outcomeOf } = require('../support/outcome');

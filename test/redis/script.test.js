@@ -62,7 +62,7 @@ function answerOf(reply, policy, at = 0) {
   };
 }
 
-const receiptOf = (reply, at = 0) => ({ at: reply[at + 5], incarnation: reply[at + 6] });
+const receiptOf = (reply, at = 0) => ({ at: reply[at + 5], generation: reply[at + 6] });
 
 describe('the script', () => {
   beforeAll(async () => {
@@ -125,7 +125,7 @@ describe('the script', () => {
             expect({ ...context, reply: reply.map(toMs) }).toEqual({ ...context, reply: expected });
           } else if (kind === 3 && refundable.length > 0 && !countBlocked) {
             const [taken] = refundable.splice(random.between(0, refundable.length - 1), 1);
-            const words = ['refund', `${taken.at},${taken.incarnation}`, now, taken.cost];
+            const words = ['refund', `${taken.at},${taken.generation}`, now, taken.cost];
             const [found] = await run(source, [taken.id], words, policy);
             const was = oracles[taken.id].refund(taken.attempt);
             // What left every window may be forgotten already.
@@ -230,8 +230,8 @@ describe('the script', () => {
       };
       const refund = async (at) => {
         for (const id of ids) {
-          const incarnation = (await run(SOURCE, [id], ['peek', 'full', at, 1], policy))[6];
-          const words = ['refund', `${at},${incarnation}`, at, 1];
+          const generation = (await run(SOURCE, [id], ['peek', 'full', at, 1], policy))[6];
+          const words = ['refund', `${at},${generation}`, at, 1];
           expect(await run(SOURCE, [id], words, policy)).toEqual([1]);
         }
       };

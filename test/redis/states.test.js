@@ -110,7 +110,7 @@ describe('the state of an id', () => {
     },
   );
 
-  test('of sliding-window-counter has room for any incarnation', async () => {
+  test('of sliding-window-counter has room for any generation', async () => {
     const bytes = Buffer.alloc(19);
     bytes.writeUInt8(0xb1);
     bytes.writeUInt32LE(2 ** 32 - 1, 1);

@@ -6,7 +6,7 @@ const os = require('node:os');
 const path = require('node:path');
 const RateLimiter = require('../..');
 const { rateLimit } = RateLimiter;
-const { SETS_MAX } = require('../../lib/within');
+const { SETS_MAX } = require('../../lib/internal-methods');
 const { catchError } = require('../support/set-up');
 const { filesOf, newName } = require('../support/shared-regions');
 
@@ -186,7 +186,7 @@ test('where the addon was built without it, construction says what it needs', ()
   jest.isolateModules(() => {
     jest.doMock('../../lib/native', () => ({ loadAddon: () => ({}) }));
     const Without = require('../../lib/limiter');
-    const { unlinkShared } = require('../../lib/shared/unlink');
+    const { unlinkShared } = require('../../lib/shared/region');
     for (const call of [
       () => Without({ ...LIMITS, shared: 'a' }),
       () => Without({ ...LIMITS, shared: 'a', [SETS_MAX]: true }),

@@ -1,7 +1,7 @@
 // Calls without a pause while a cluster changes, and what came of them.
 'use strict';
 
-const { keySlot } = require('../../lib/redis/key-slot');
+const { keySlot } = require('../../lib/redis/cluster');
 
 /** The first `count` ids whose keys are in the slot of the id `like`, that one among them. */
 function idsInSlotOf(like, count) {

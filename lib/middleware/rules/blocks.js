@@ -1,21 +1,20 @@
-// blockEverywhere: ids that are refused on every rule for as long as a block lasts.
+// blockEverywhere: ids that are blocked on every rule for the length of a block.
 'use strict';
 
 const RateLimiter = require('../../limiter');
-const { USAGE } = require('../../usage');
-const { isPromise } = require('../is-promise');
-const { whenKnown } = require('../when-known');
+const { USAGE } = require('../../internal-methods');
+const { isPromise, andThen } = require('../maybe-async');
 const { storeOptionsFor } = require('./zones');
 
-/** Parts of a block, each of a millisecond where there are no more than these. */
+/** A block has one part per millisecond, but no more than these. */
 const MOST_PARTS = 1_000_000;
 
 /**
- * A block of each length is an action in a limiter of the same store by GCRA, where it leaks away steadily: of
- * a block that has begun before, the action is as large as what is left. While anything is left there is
- * no room for a whole one. So blocks are known wherever the counts are.
+ * A block is an action in a GCRA limiter, one limiter for each length, in the same store as the counts, so that
+ * all processes see it. The action leaks away steadily; its cost is what is left of the block. While anything
+ * is left, an action of the full cost has no room.
  *
- * @returns {object | undefined} undefined where no rule blocks everywhere
+ * @returns {object | undefined} undefined if no rule blocks everywhere
  */
 function createBlocks({ rules, storeOptions }) {
   const lengths = new Set(
@@ -25,20 +24,20 @@ function createBlocks({ rules, storeOptions }) {
   const records = new Map([...lengths].map((ms) => [ms, createRecord(ms, storeOptions)]));
   const all = [...records.values()];
 
-  /** The longest of the blocks that an id is under: its refusal, or undefined; or a promise of that. */
+  /** The refusal by the longest block of an id, or undefined; or a promise of that. */
   function find(id) {
-    if (all.length === 1) return whenKnown(all[0].find(id), longestRefusal);
+    if (all.length === 1) return andThen(all[0].find(id), longestRefusal);
     const decisions = all.map((record) => record.find(id));
-    return whenKnown(together(decisions), (known) => longestRefusal(...known));
+    return andThen(together(decisions), (known) => longestRefusal(...known));
   }
 
-  /** Has the block on every rule that `decision`, the refusal of a bucket in a zone, began or met there. */
+  /** Starts on every rule the block that `decision`, the refusal of a bucket in a zone, started or met there. */
   function start(id, { limiter, policy }, bucket, { blockedBy }) {
     const { blockFor } = policy;
     const isNew = blockedBy !== 'block';
     if (isNew && blockFor.length === 1) return records.get(blockFor[0]).start(id, blockFor[0]);
-    return whenKnown(leftOf(limiter, bucket), (left) => {
-      if (left === 0 && !isNew) return undefined; // it has ended meanwhile
+    return andThen(leftOf(limiter, bucket), (left) => {
+      if (left === 0 && !isNew) return undefined; // it has just ended
       const length = shortestOf(blockFor, left);
       return records.get(length).start(id, left || length);
     });
@@ -62,8 +61,8 @@ function createRecord(ms, storeOptions) {
 
   function start(id, leftMs) {
     const cost = Math.min(Math.ceil((leftMs / ms) * parts), parts);
-    return whenKnown(limiter.attempt(id, { cost }), (decision) => {
-      // Another request has recorded the block since this one looked for it.
+    return andThen(limiter.attempt(id, { cost }), (decision) => {
+      // Another request recorded the block after this one looked for it.
       const isSecond = decision.allowed && decision.limits[0].used > cost;
       return isSecond ? limiter.refund(decision) : undefined;
     });
@@ -76,12 +75,12 @@ function createRecord(ms, storeOptions) {
   };
 }
 
-/** What is left of a block tells which of several lengths it has: it alone refuses an attempt at nothing. */
+/** How many ms are left of a block: only a block refuses an attempt at cost 0. */
 function leftOf(limiter, bucket) {
-  return whenKnown(limiter[USAGE](bucket), ({ timeLeft }) => timeLeft);
+  return andThen(limiter[USAGE](bucket), ({ timeLeft }) => timeLeft);
 }
 
-/** The shortest length in which a block fits of which so much is left. */
+/** The shortest length that has room for what is left. */
 function shortestOf(lengths, leftMs) {
   const ascending = [...lengths].sort((a, b) => a - b);
   return ascending.find((length) => Math.ceil(length) >= leftMs) ?? ascending.at(-1);
@@ -93,12 +92,12 @@ function longestRefusal(...decisions) {
     .reduce((longest, one) => (longest?.timeLeft >= one.timeLeft ? longest : one), undefined);
 }
 
-/** A list of what is known, or a promise of it. */
+/** An array of the values, or a promise of it. */
 function together(values) {
   return values.some(isPromise) ? Promise.all(values) : values;
 }
 
-/** What a request is told that meets a block: nothing is left of what its rule allows, `max` where that varies. */
+/** The decision on a request of a blocked id: nothing is left of its rule; `max` is the limit by request. */
 function blockedDecision({ timeLeft }, { windows }, max) {
   return {
     allowed: false,

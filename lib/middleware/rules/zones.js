@@ -1,30 +1,28 @@
-// The limiters behind rules: one for each zone, and where each is kept in a store.
+// The limiters behind rules: one for each zone, and its place in the store.
 'use strict';
 
 const { createHash } = require('node:crypto');
-const { refuseId } = require('../../refusals');
+const { idToString } = require('../../ids');
 const { partOfRegion } = require('../../shared/region');
-const { countingPlace } = require('../counting-place');
-const { limiterFor } = require('../limiter-for');
-const { createPolicyNaming } = require('../policy-naming');
-const { createLimitOf } = require('../request-limit');
-const { patternText } = require('./pattern');
+const { createPolicyNaming } = require('../headers');
+const { createLimitOf, limiterFor, storeIdentity } = require('../limiters');
+const { patternToString } = require('./match');
 
-/** Of paths that are longer only a hash is kept. */
+/** Longer paths are stored as a hash. */
 const LONGEST_PATH = 128;
 
 /**
  * @typedef {object} Zone
  * @property {object} limiter
- * @property {object} policy as of read-rules.js
- * @property {Function | undefined} limitOf as of request-limit.js
- * @property {boolean} isPerPath whether its ids are those of bucketOf
+ * @property {object} policy see read.js
+ * @property {Function | undefined} limitOf see createLimitOf
+ * @property {boolean} isPerPath whether its ids come from bucketOf
  * @property {unknown} store, and
  * @property {Function} namePolicies as createMiddleware needs them
  */
 
 /**
- * One zone for each rule that limits; rules that share a count get the same one.
+ * For each rule with limits its zone; rules that share a count have the same zone.
  *
  * @returns {(Zone | undefined)[]}
  */
@@ -34,40 +32,33 @@ function createZones(settings) {
   return rules.map((rule) => {
     if (rule.policy === undefined) return undefined;
     const name = zoneName(rule);
-    if (!zones.has(name))
+    if (!zones.has(name)) {
       zones.set(name, createZone(rule, storeOptionsFor(storeOptions, name), settings));
+    }
     return zones.get(name);
   });
 }
 
 function createZone({ limiterOptions, policy, isPerPath }, storeOptions, settings) {
   const limiter = limiterFor({ limiterOptions: { ...storeOptions, ...limiterOptions } });
-  const store = countingPlace(storeOptions, limiter);
+  const store = storeIdentity(storeOptions, limiter);
   const limitOf = createLimitOf(limiterOptions.maxInInterval);
   return { limiter, policy, isPerPath, limitOf, store, namePolicies: createPolicyNaming(settings) };
 }
 
 /**
- * Neither the order of rules nor their limits are in it, so that a count outlives a change of these. Rules
- * without a zone differ in their patterns.
+ * Without the order of rules and their limits, so that counts survive a change of these. Rules without the
+ * option zone are named by their patterns.
  */
 function zoneName({ zone, pattern, isPerPath }) {
   const name =
     zone === undefined
-      ? `rule:${hash(patternText(pattern)).slice(0, 16)}`
-      : `zone:${escaped(zone)}`;
+      ? `rule:${hash(patternToString(pattern)).slice(0, 16)}`
+      : `zone:${encodeURIComponent(zone)}`; // no separators, and no braces, which Redis Cluster hashes by
   return isPerPath ? `${name}:paths` : name;
 }
 
-/** Without what would be a part of the name, or of a Redis Cluster's. */
-function escaped(zone) {
-  return encodeURIComponent(zone);
-}
-
-/**
- * The options of a store in which several limiters stand side by side. What has no name is a limiter's own
- * anyway.
- */
+/** The store options of one of several limiters in a store. A store without a name is never shared. */
 function storeOptionsFor(storeOptions, name) {
   const { namespace, shared } = storeOptions;
   const own = { ...storeOptions };
@@ -76,25 +67,17 @@ function storeOptionsFor(storeOptions, name) {
   return own;
 }
 
-/** The id under which a limiter counts what `id` does at a path: no other path and id give the same. */
+/** The id that a limiter counts for `id` at a path: unique for the pair. */
 function bucketOf(normalPath, id) {
-  const text = idText(id);
+  const string = idToString(id);
   return normalPath.length > LONGEST_PATH
-    ? `#${hash(normalPath)}${text}`
-    : `${normalPath.length}:${normalPath}${text}`;
-}
-
-/** As limiters take ids: what is none must not become one. */
-function idText(id) {
-  if (typeof id === 'string') return id;
-  if (id === undefined || id === null) return '';
-  if (Number.isFinite(id) || typeof id === 'bigint') return String(id);
-  return refuseId(id);
+    ? `#${hash(normalPath)}${string}`
+    : `${normalPath.length}:${normalPath}${string}`;
 }
 
 /** 43 characters. */
-function hash(text) {
-  return createHash('sha256').update(text).digest('base64url');
+function hash(string) {
+  return createHash('sha256').update(string).digest('base64url');
 }
 
 module.exports = { bucketOf, createZones, storeOptionsFor };

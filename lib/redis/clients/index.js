@@ -1,15 +1,12 @@
-// The Redis clients that users may bring, told apart by what they can do.
+// The kinds of Redis clients that users may bring, recognised by their methods.
 'use strict';
 
 const ioredis = require('./ioredis');
-const nodeRedis = require('./node-redis');
-const nodeRedisCallbacks = require('./node-redis-callbacks');
-const nodeRedisCluster = require('./node-redis-cluster');
+const { nodeRedis, nodeRedisCallbacks, nodeRedisCluster } = require('./node-redis');
 
 /**
- * A kind of client: `type` as users read it in detectedClientType, `matches(client)`, and
- * `connect(client)`, which gives what the backend needs of it. That takes nothing over: it neither
- * connects nor closes the client and listens to none of its events.
+ * A kind of client: `type` is what users read in detectedClientType; `connect(client)` returns what the backend
+ * needs. It leaves the client to its owner: it neither connects nor closes it, and adds no listeners.
  *
  * @typedef {{
  *   type: 'ioredis' | 'node-redis',
@@ -25,21 +22,21 @@ const nodeRedisCluster = require('./node-redis-cluster');
  *   isUp: () => boolean | null,
  *   isClosed: () => boolean,
  *   hint: () => string | undefined,
- * }} Adapter `prefix` stands before every key; `key` is the full one, by which a cluster finds the
- *   node; `masters` are all nodes that hold keys; `hint` tells what is wrong with the client if that
- *   can be told; names of commands are in lower case
+ * }} Adapter `prefix` begins every key; `key` is a full key, by which a cluster finds the node; `masters` are
+ *   all nodes that hold keys; `hint` says what is wrong with the client, if known; names of commands are in
+ *   lower case
  */
 
-/** @type {ClientKind[]} the more special first */
+/** @type {ClientKind[]} the more specific first */
 const KINDS = [ioredis, nodeRedisCallbacks, nodeRedisCluster, nodeRedis];
 
-/** @returns {ClientKind | undefined} undefined for what is no client that is known */
+/** @returns {ClientKind | undefined} undefined for anything but a known client */
 function clientKindOf(client) {
   if (typeof client !== 'object' || client === null) return undefined;
   try {
     return KINDS.find((kind) => kind.matches(client));
   } catch {
-    return undefined; // an object that throws when looked at is none of them
+    return undefined; // an object whose properties throw is none of them
   }
 }
 

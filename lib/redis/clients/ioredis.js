@@ -2,9 +2,8 @@
 'use strict';
 
 /**
- * The client's own functions put keyPrefix before keys but not into patterns, and gather commands
- * into pipelines by what they take for the key. So commands are made with options of our own, and
- * only handed to the client.
+ * The client's own functions add keyPrefix to keys but not to patterns, and group commands into pipelines by
+ * what they consider the key. So commands are made without the client's options and then sent by the client.
  */
 function commandsOf(client) {
   const maker = { options: {}, sendCommand: (command) => client.sendCommand(command) };

@@ -1,12 +1,14 @@
-// node-redis, 4 and newer: a client or a pool of clients.
+// node-redis: clients and pools from version 4 on, clusters, and the clients up to version 3, which call back.
 'use strict';
 
-/** Replies as plain strings and numbers, whatever the client is told for others. */
+const { promisify } = require('node:util');
+
+/** Replies as plain strings and numbers, whatever type mapping the client has. */
 const PLAIN = { typeMapping: {} };
 
 const NEVER_CONNECTED = 'the client is not connected; call its connect() first';
 
-/** A client that is not open was closed, unless it never was open as far as can be told. */
+/** Whether a client was closed: it is not open, but was seen open before. */
 function openness(client) {
   let wasOpen = client.isOpen === true;
   return {
@@ -22,17 +24,15 @@ function prefixOf(client) {
   return String(client.options?.keyPrefix ?? client.keyPrefix ?? '');
 }
 
-/** Version 4 in its legacy mode keeps the function with promises elsewhere. */
+/** In the legacy mode of version 4, `v4` has the functions with promises. */
 function senderOf(client) {
   const modern = client.options?.legacyMode ? client.v4 : client;
   return (args) => modern.sendCommand(args, PLAIN);
 }
 
-module.exports = {
+/** A client or a pool of clients, from version 4 on. */
+const nodeRedis = {
   type: 'node-redis',
-  PLAIN,
-  openness,
-  prefixOf,
 
   matches(client) {
     return (
@@ -53,9 +53,91 @@ module.exports = {
         return send(args);
       },
       masters: async () => [{ send }],
-      isUp: () => client.isReady ?? null, // a pool does not tell
+      isUp: () => client.isReady ?? null, // a pool has no isReady
       isClosed: open.isClosed,
       hint: open.hint,
     };
   },
 };
+
+/** A cluster, from version 4 on. */
+const nodeRedisCluster = {
+  type: 'node-redis',
+
+  matches(client) {
+    return (
+      typeof client.sendCommand === 'function' &&
+      typeof client.nodeClient === 'function' &&
+      Array.isArray(client.masters)
+    );
+  },
+
+  connect(client) {
+    const open = openness(client);
+    const send = (key, args) => {
+      open.note();
+      return client.sendCommand(key, false, args, PLAIN);
+    };
+    return {
+      prefix: prefixOf(client),
+      isCluster: true,
+      send,
+      async masters() {
+        await send(undefined, ['ping']); // fails if the nodes are not known
+        return Promise.all(
+          client.masters.map(async (master) => {
+            const node = await client.nodeClient(master);
+            return { send: (args) => node.sendCommand(args, PLAIN) };
+          }),
+        );
+      },
+      isUp: () => null, // every node has its own state
+      isClosed: open.isClosed,
+      hint: open.hint,
+    };
+  },
+};
+
+/** Which arguments of the commands sent here are keys. */
+function keyRange([name, , keyCount]) {
+  if (name === 'evalsha' || name === 'eval') return [3, 3 + Number(keyCount)];
+  return name === 'unlink' ? [1, Number.POSITIVE_INFINITY] : [0, 0];
+}
+
+/** The client adds its prefix to the keys, which already have it. */
+function withoutPrefix(args, prefix) {
+  const [first, end] = keyRange(args);
+  return args.map((arg, i) => (i >= first && i < end ? arg.slice(prefix.length) : arg));
+}
+
+/** A client up to version 3. */
+const nodeRedisCallbacks = {
+  type: 'node-redis',
+
+  matches(client) {
+    return (
+      typeof client.internal_send_command === 'function' &&
+      typeof client.send_command === 'function'
+    );
+  },
+
+  connect(client) {
+    const prefix = String(client.options?.prefix ?? '');
+    const sendCommand = promisify(client.send_command).bind(client);
+    const send = (args) => {
+      const bare = prefix === '' ? args : withoutPrefix(args, prefix);
+      return sendCommand(bare[0], bare.slice(1));
+    };
+    return {
+      prefix,
+      isCluster: false,
+      send: (_key, args) => send(args),
+      masters: async () => [{ send }],
+      isUp: () => client.ready === true,
+      isClosed: () => client.closing === true,
+      hint: () => undefined,
+    };
+  },
+};
+
+module.exports = { nodeRedis, nodeRedisCallbacks, nodeRedisCluster };

@@ -1,15 +1,15 @@
 -- In frame.lua: windows one after the other, aligned to the clock's epoch, and a count in each.
 --
--- Integer: the first attempt in the window, and the count. An incarnation is there that of a
+-- Integer: the first attempt in the window, and the count. A generation is there that of a
 -- window: the low bits of the moment.
 --
 -- Compact form: a moment in the window of the newest attempt, in ticks, and the count. The moment
 -- is the first tick of the window: whatever the limits are later, it tells when that was.
 
 local BEGIN_OF_INTEGERS, MOST_OF_INTEGERS = 0, 999
--- form, incarnation, count, ticks
+-- form, generation, count, ticks
 local FORM, COMPACT, COMPACT_BYTES = COMPACT_FORMS, '<BI3I3I5', 12
-local INCARNATIONS = 2 ^ 24
+local GENERATIONS = 2 ^ 24
 local TICK = 4096 -- in us; a window has at least one
 local END_OF_TICKS = TICK * (2 ^ 40 - 1)
 
@@ -26,11 +26,11 @@ local END_OF_TICKS = TICK * (2 ^ 40 - 1)
       else
         moment, count = parts_of_integer(bytes, BEGIN_OF_INTEGERS)
         if not moment then break end
-        life = moment % INCARNATIONS
+        life = moment % GENERATIONS
       end
     end
     if not moment or moment < now - now % interval then
-      moment, count, life = now, 0, server_time % INCARNATIONS
+      moment, count, life = now, 0, server_time % GENERATIONS
     elseif moment > now then
       at = moment
     end
@@ -41,7 +41,7 @@ local END_OF_TICKS = TICK * (2 ^ 40 - 1)
     time_left = is_refused and reset or 0
     if not is_refused or count_blocked then
       count = min(count + cost, NARROW)
-      if count <= MOST_OF_INTEGERS and life == moment % INCARNATIONS
+      if count <= MOST_OF_INTEGERS and life == moment % GENERATIONS
         and moment >= EARLIEST_OF_INTEGERS and moment < END_OF_INTEGERS then
         after = format(INTEGER, moment + BEGIN_OF_INTEGERS, count)
       else
@@ -75,18 +75,18 @@ end
     local moment, count
     if form then moment, count = parts_of_integer(bytes, BEGIN_OF_INTEGERS) end
     if moment then
-      incarnation, newest, windows[1].count = moment % INCARNATIONS, moment, count
+      generation, newest, windows[1].count = moment % GENERATIONS, moment, count
     elseif form == FORM and #bytes == COMPACT_BYTES then
       local _, life, counted, ticks = unpack_bytes(COMPACT, bytes)
-      incarnation, newest, windows[1].count = life, ticks * TICK, counted
+      generation, newest, windows[1].count = life, ticks * TICK, counted
     elseif server_time then
-      incarnation = server_time % INCARNATIONS
+      generation = server_time % GENERATIONS
     end
 
 -- PART: REFUND
     for w = 1, window_count do
       local window = windows[w]
-      if of == incarnation and used(window, at) > 0 then
+      if of == generation and used(window, at) > 0 then
         window.count, is_changed = max_of(0, window.count - cost), true
       end
     end
@@ -104,11 +104,11 @@ end
         if cap == NARROW and interval >= TICK and newest >= 0 and newest < END_OF_TICKS then
           local start = newest - newest % interval
           local count = min(windows[1].count, NARROW)
-          if count <= MOST_OF_INTEGERS and incarnation == newest % INCARNATIONS
+          if count <= MOST_OF_INTEGERS and generation == newest % GENERATIONS
             and newest >= EARLIEST_OF_INTEGERS and newest < END_OF_INTEGERS then
             after = format(INTEGER, newest + BEGIN_OF_INTEGERS, count)
           else
-            after = pack_bytes(COMPACT, FORM, incarnation, count, ceil(start / TICK))
+            after = pack_bytes(COMPACT, FORM, generation, count, ceil(start / TICK))
           end
         end
 

@@ -7,7 +7,7 @@
 --          else it judges some by a state that it has written over. Judged in their order.
 -- ARGV[1]  'attempt', 'peek' or 'refund'; 'attempt, keys repeat'
 -- ARGV[2]  attempt, peek: 'brief' or 'full', which is how much to reply
---          refund: the moment the attempt was recorded at in us, a comma, and its incarnation
+--          refund: the moment the attempt was recorded at in us, a comma, and its generation
 -- ARGV[3]  the time in us; '' for the server's own
 -- ARGV[4]  cost, an integer from 1 to the smallest max; a peek with 0 tells what is used, and for
 --          how long a next action has to wait
@@ -20,7 +20,7 @@
 -- Reply    integers, for each key the same number of them; durations in us from the given time on
 --   brief   time left: 0 when allowed
 --   full    why it is blocked (bits: 1 count, 2 minDifference, 4 block), time left, actions left,
---           reset in, wait until a next action, the moment of the action, incarnation; then for
+--           reset in, wait until a next action, the moment of the action, generation; then for
 --           each window how much of it is used and its own reset in
 --   refund  1 if there was anything to take back, else 0
 --   Where a key holds something that is no state, its first integer is -1 and nothing is changed.
@@ -34,7 +34,7 @@
 --   general  a header, and for each window the numbers that the algorithm keeps
 
 local COMPACT_FORMS, GENERAL_FORMS, END_OF_FORMS = 0xB0, 0xB8, 0xC0 -- where each kind begins
--- form, windows, offences, incarnation, newest, block until
+-- form, windows, offences, generation, newest, block until
 local HEADER, HEADER_BYTES = '<BI2BI7i8i8', 27
 local NONE = -2 ^ 62 -- stands for a moment that there is not, and is long past
 local LATEST = 2 ^ 53 -- times are within what a number tells exactly, back and forth
@@ -134,7 +134,7 @@ if is_attempt and min_difference == '0' and block_lengths == '' and not further 
     -- Judges an attempt on the state in `bytes`, false if there is none. Leaves the loop where that
     -- is something else, or the general way has to be gone; else sets
     --   time_left; lifetime, how long the state matters; after, the new state if there is one
-    --   at, life, used, reset, wait   where is_full: the rest of the reply, `life` the incarnation
+    --   at, life, used, reset, wait   where is_full: the rest of the reply, `life` the generation
     -- PLACE: ONE WINDOW
     local is_written = true
     if after then
@@ -181,7 +181,7 @@ local is_plain = window_count == 1 and min_difference == 0 and not has_blocks
 
 -- The state at hand, together with what is in `windows`: the moment of the newest recorded attempt,
 -- the life that the id is in, the end of the newest block, and which offence that was for.
-local newest, incarnation, block_until, offences
+local newest, generation, block_until, offences
 
 -- Sets
 --   GENERAL_FORM           its form
@@ -207,7 +207,7 @@ for i = done + 1, key_count do
   -- What the key holds: nothing, a state, or neither. Another algorithm's state is begun anew, and
   -- one under other limits keeps the windows that have a counterpart, `known` of them.
   local is_state, known, form = not bytes, 0, nil
-  newest, incarnation, block_until, offences = NONE, 0, NONE, 0
+  newest, generation, block_until, offences = NONE, 0, NONE, 0
   if type(bytes) == 'string' and bytes ~= '' then
     form = string.byte(bytes)
     if form >= GENERAL_FORMS and form < END_OF_FORMS then
@@ -217,7 +217,7 @@ for i = done + 1, key_count do
         is_state = count > 0 and size % 1 == 0 and is_moment(last, LATEST)
           and is_moment(block, 2 * LATEST)
         if is_state and form == GENERAL_FORM and size == WINDOW_BYTES then
-          known, incarnation, newest = min(count, window_count), life, last
+          known, generation, newest = min(count, window_count), life, last
           if has_blocks and block ~= NONE then block_until, offences = block, offence end
         end
       end
@@ -240,7 +240,7 @@ for i = done + 1, key_count do
   end
   if known == 0 then
     -- Takes the state at hand from an integer or the compact form, where that is in `bytes`; else
-    -- sets `incarnation` to that of an id that has done nothing, if there is a server_time.
+    -- sets `generation` to that of an id that has done nothing, if there is a server_time.
     -- PLACE: READ COMPACT
   end
 
@@ -249,7 +249,7 @@ for i = done + 1, key_count do
     local of
     at, of = string.match(detail, '(.*),(.*)')
     at, of = at + 0, of + 0
-    -- Takes back what an attempt recorded at `at`, in the incarnation `of`; sets is_changed if
+    -- Takes back what an attempt recorded at `at`, in the generation `of`; sets is_changed if
     -- there was anything.
     -- PLACE: REFUND
   elseif is_state then
@@ -296,7 +296,7 @@ for i = done + 1, key_count do
         -- PLACE: WRITE COMPACT
       end
       if not after then
-        after = pack_bytes(HEADER, GENERAL_FORM, window_count, offences, incarnation, newest,
+        after = pack_bytes(HEADER, GENERAL_FORM, window_count, offences, generation, newest,
           block_until)
         for w = 1, window_count do
           local window = windows[w]
@@ -351,7 +351,7 @@ for i = done + 1, key_count do
     reply[first], reply[first + 1], reply[first + 2] = blocked, time_left, actions_left
     reply[first + 3] = blocked == 0 and reset_in or time_left
     reply[first + 4] = wait > 0 and wait + late or 0
-    reply[first + 5], reply[first + 6] = at, incarnation
+    reply[first + 5], reply[first + 6] = at, generation
   end
 end
 return reply

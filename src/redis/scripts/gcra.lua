@@ -8,18 +8,18 @@
 -- units beyond.
 --
 -- A refund gives back what has not leaked of an action yet. Where in the bucket that is follows
--- from what was recorded later, so the incarnation is a number that grows with all costs, and gets
+-- from what was recorded later, so the generation is a number that grows with all costs, and gets
 -- less where the newest is taken back; it begins where numbers of earlier lives are unlikely to be.
 -- Source: ATM Forum, Traffic Management 4.0, virtual scheduling.
 --
 -- Integer: the theoretical arrival time; its units, and what was drawn by lot when the life began.
--- The incarnation follows from these (see number_and_phase). It does no longer once an action has
+-- The generation follows from these (see number_and_phase). It does no longer once an action has
 -- been taken back that was not the newest; then there is no integer until the bucket was empty.
 --
--- Compact form: the incarnation and the theoretical arrival time, its us above 64 apart.
+-- Compact form: the generation and the theoretical arrival time, its us above 64 apart.
 
 local BEGIN_OF_INTEGERS, MOST_OF_INTEGERS = 4 * 10 ^ 15, 999
--- form, incarnation, the low 6 bits of the us and 10 of units, the high bits of the us
+-- form, generation, the low 6 bits of the us and 10 of units, the high bits of the us
 local FORM, COMPACT, COMPACT_BYTES = COMPACT_FORMS + 2, '<BI3I2i6', 12
 local NUMBERS = 2 ^ 24
 local SPREAD = 10368889 -- times 1, 2, 3 ... these are far apart: NUMBERS by the golden ratio, odd
@@ -50,7 +50,7 @@ local has_integers = emission >= 1000 * scale and interval <= LONGEST / MOST_EXA
 -- The number of the newest action, from what an integer state keeps: how many emission
 -- intervals there were until then, from a beginning that the lot and the phase say. And its phase
 -- within the emission interval: it is one as long as the bucket is not empty, and another life has
--- another. The incarnation has both; what is no integer any more has only the first.
+-- another. The generation has both; what is no integer any more has only the first.
 local function number_and_phase(arrival, units, lot)
   local turns = floor(arrival / emission) -- in each of them `scale` emission intervals
   local beyond = (arrival - turns * emission) * scale + units
@@ -163,22 +163,22 @@ end
       local window = windows[1]
       window.arrival, window.units = arrival, rest % scale
       lot = (rest - window.units) / scale
-      incarnation, phase = number_and_phase(arrival, window.units, lot)
+      generation, phase = number_and_phase(arrival, window.units, lot)
     elseif units and units < MOST_EXACT then
       local window = windows[1]
-      incarnation = number
+      generation = number
       window.arrival, window.units = high * 64 + (low - units) / 1024, units
       if units >= window.scale then window.arrival, window.units = window.arrival + 1, 0 end
     elseif is_numbered_short and server_time then
-      incarnation = server_time % NUMBERS * SPREAD % NUMBERS
+      generation = server_time % NUMBERS * SPREAD % NUMBERS
     elseif server_time then
-      incarnation = tonumber(string.sub(redis.sha1hex(format('%d', server_time)), 1, 13), 16)
+      generation = tonumber(string.sub(redis.sha1hex(format('%d', server_time)), 1, 13), 16)
     end
 
 -- PART: REFUND
     -- Where the newest attempt is known, time is taken as no earlier.
     if not is_plain and newest > now then now = newest end
-    local later = (incarnation - of) % numbers -- recorded after it
+    local later = (generation - of) % numbers -- recorded after it
     if lot and floor(of / NUMBERS) ~= phase then
       later = LATEST -- it was in another life, or has leaked before the bucket was empty
     end
@@ -208,7 +208,7 @@ end
       end
     end
     -- The newest makes its place in the bucket free for good.
-    if is_changed and later == 0 then incarnation = (incarnation - cost) % numbers end
+    if is_changed and later == 0 then generation = (generation - cost) % numbers end
 
 -- PART: RECORD
       for w = 1, window_count do
@@ -221,7 +221,7 @@ end
         window.arrival, window.units = arrival + micros + carried, units - carried * per_micro
       end
       -- In this order, for a sum beyond 2^53 would not be exact.
-      incarnation = (incarnation - (numbers - cost)) % numbers
+      generation = (generation - (numbers - cost)) % numbers
 
 -- PART: LIFETIME
     lifetime = 0
@@ -238,14 +238,14 @@ end
           if lot and has_integers and lot * scale + units <= MOST_OF_INTEGERS then
             number, phase_now = number_and_phase(arrival, units, lot)
           end
-          if number == incarnation % NUMBERS and phase_now == phase
+          if number == generation % NUMBERS and phase_now == phase
             and arrival >= EARLIEST_OF_INTEGERS and arrival < END_OF_INTEGERS then
-            incarnation = number + phase * NUMBERS
+            generation = number + phase * NUMBERS
             after = format(INTEGER, arrival + BEGIN_OF_INTEGERS, lot * scale + units)
           else
             local low = arrival % 64
             local word = low * 1024 + units
-            after = pack_bytes(COMPACT, FORM, incarnation % NUMBERS, word, (arrival - low) / 64)
+            after = pack_bytes(COMPACT, FORM, generation % NUMBERS, word, (arrival - low) / 64)
           end
         end
 

@@ -4,14 +4,14 @@
 -- of it that is left, rounded down.
 --
 -- Compact form: the moment of the newest attempt, the counts of its window and of the one before,
--- and the incarnation. Where counts are below COUNTS and the moment is within SPAN of SINCE, as
+-- and the generation. Where counts are below COUNTS and the moment is within SPAN of SINCE, as
 -- two numbers; else each on its own.
 
 -- form, the moment's us above 4, all else
 local FORM, SHORT, SHORT_BYTES = COMPACT_FORMS + 1, '<BI6I5', 12
-local COUNTS, INCARNATIONS = 2 ^ 10, 2 ^ 18
+local COUNTS, GENERATIONS = 2 ^ 10, 2 ^ 18
 local SINCE, SPAN = 16 * 10 ^ 14, 2 ^ 50 -- 2020 to 2056
--- form, incarnation, newest, current, previous
+-- form, generation, newest, current, previous
 local WIDE, WIDE_BYTES = '<BI4i8I3I3', 19
 local floor = math.floor
 
@@ -21,7 +21,7 @@ local function pack_compact(life, newest, current, previous)
     return pack_bytes(WIDE, FORM, life, newest, current, previous)
   end
   local low = since % 4
-  local rest = ((low * INCARNATIONS + life % INCARNATIONS) * COUNTS + current) * COUNTS + previous
+  local rest = ((low * GENERATIONS + life % GENERATIONS) * COUNTS + current) * COUNTS + previous
   return pack_bytes(SHORT, FORM, (since - low) / 4, rest)
 end
 
@@ -34,8 +34,8 @@ local function unpack_compact(bytes)
     rest = (rest - previous) / COUNTS
     current = rest % COUNTS
     rest = (rest - current) / COUNTS
-    life = rest % INCARNATIONS
-    newest = SINCE + high * 4 + (rest - life) / INCARNATIONS
+    life = rest % GENERATIONS
+    newest = SINCE + high * 4 + (rest - life) / GENERATIONS
   elseif #bytes == WIDE_BYTES then
     form, life, newest, current, previous = unpack_bytes(WIDE, bytes)
   end
@@ -76,7 +76,7 @@ end
         end
       end
     else
-      life = server_time % INCARNATIONS
+      life = server_time % GENERATIONS
     end
     local left = interval - at % interval
     local late = at - now
@@ -132,10 +132,10 @@ end
     local life, last, current, previous
     if form == FORM then life, last, current, previous = unpack_compact(bytes) end
     if life then
-      incarnation, newest = life, last
+      generation, newest = life, last
       windows[1].current, windows[1].previous = current, previous
     elseif server_time then
-      incarnation = server_time % INCARNATIONS
+      generation = server_time % GENERATIONS
     end
 
 -- PART: REFUND
@@ -143,7 +143,7 @@ end
       local window = windows[w]
       local since = floor(at / window.interval) - floor(newest / window.interval)
       local counted = since == 0 and 'current' or since == -1 and 'previous'
-      if of == incarnation and counted and window[counted] > 0 then
+      if of == generation and counted and window[counted] > 0 then
         window[counted], is_changed = max_of(0, window[counted] - cost), true
       end
     end
@@ -161,7 +161,7 @@ end
 -- PART: WRITE COMPACT
         if cap == NARROW then
           local window = windows[1]
-          after = pack_compact(incarnation, newest, min(window.current, NARROW),
+          after = pack_compact(generation, newest, min(window.current, NARROW),
             min(window.previous, NARROW))
         end
 

@@ -5,7 +5,7 @@
 --          else it judges some by a log that it has written over. Judged in their order.
 -- ARGV[1]  'attempt', 'peek' or 'refund'; 'attempt, keys repeat'
 -- ARGV[2]  attempt, peek: 'brief' or 'full', which is how much to reply
---          refund: the moment the attempt was recorded at in us, a comma, and its incarnation
+--          refund: the moment the attempt was recorded at in us, a comma, and its generation
 -- ARGV[3]  the time in us; '' for the server's own
 -- ARGV[4]  cost, an integer from 1 to the smallest max; a peek with 0 tells what is used, and for
 --          how long a next action has to wait
@@ -20,7 +20,7 @@
 -- Reply    integers, for each key the same number of them; durations in us from the given time on
 --   brief   time left: 0 when allowed
 --   full    why it is blocked (bits: 1 count, 2 minDifference, 4 block), time left, actions left,
---           reset in, wait until a next action, the moment of the action, incarnation; then for
+--           reset in, wait until a next action, the moment of the action, generation; then for
 --           each window how much of it is used and its own reset in
 --   refund  1 if there was anything to take back, else 0
 --   Where a key holds something that is no state, its first integer is -1 and nothing is changed.
@@ -34,7 +34,7 @@
 -- The first byte tells the form and how many bytes a stamp has. Under a policy with blockFor the
 -- header has a second part: the end of the newest block, and which offence it was for.
 
--- form, displaced, incarnation, the second since the epoch up to which the key lives at least,
+-- form, displaced, generation, the second since the epoch up to which the key lives at least,
 -- newest
 local HEADER, HEADER_BYTES = '<BBI4I4i8', 18
 local NEWEST = 11 -- where in the header the newest action is, low byte first
@@ -48,7 +48,7 @@ local WITH_BLOCK = 8 -- in the form
 local NONE = -2 ^ 62 -- stands for a moment that there is not
 local MOST_STAMPS_OF_SHORT = 256
 local MOST_STAMPS = 4294967295 -- what RING can count; a Redis string has room for less
-local INCARNATIONS = 4294967296
+local GENERATIONS = 4294967296
 local LATEST = 9007199254740992 -- times are within what a number tells exactly, back and forth
 local SPARE_SECONDS = 2 -- that a log is kept longer than it matters
 
@@ -147,11 +147,11 @@ if is_common and is_plain and is_short_policy and policy_width == 4 and policy_c
     local log, is_in_time
     if has_repeats and written[key] then bytes = call('GET', key) end
     if not bytes then
-      local first = pack_bytes(PLAIN_HEADER, kept_all, server_time % INCARNATIONS, expires, now)
+      local first = pack_bytes(PLAIN_HEADER, kept_all, server_time % GENERATIONS, expires, now)
       -- Reading shows no lists and the like.
       if not call('SET', key, first, 'PXAT', expires_at, 'NX') then time_left = -1 end
     elseif #bytes == full_bytes then
-      local kind, incarnation, lives_until, newest, newer, second_oldest, oldest =
+      local kind, generation, lives_until, newest, newer, second_oldest, oldest =
         unpack_bytes(full_layout, bytes)
       if (kind ~= kept_all and kind ~= pushed_out) or newest > LATEST then break end
       if max == 3 then newer, second_oldest, oldest = '', newer, second_oldest end
@@ -177,7 +177,7 @@ if is_common and is_plain and is_short_policy and policy_width == 4 and policy_c
           call('SETRANGE', key, BEFORE_NEWEST,
             pack_bytes('<i8I4c0I4', at, newest % range, newer, second_oldest))
         else
-          log = pack_bytes(PLAIN_HEADER .. 'I4c0I4', kind_after, incarnation,
+          log = pack_bytes(PLAIN_HEADER .. 'I4c0I4', kind_after, generation,
             is_in_time and lives_until or expires, at, newest % range, newer, second_oldest)
         end
       end
@@ -186,13 +186,13 @@ if is_common and is_plain and is_short_policy and policy_width == 4 and policy_c
       if length < HEADER_BYTES or length > full_bytes or (length - HEADER_BYTES) % width ~= 0 then
         break
       end
-      local kind, incarnation, lives_until, newest = unpack_bytes(PLAIN_HEADER, bytes)
+      local kind, generation, lives_until, newest = unpack_bytes(PLAIN_HEADER, bytes)
       if (kind ~= kept_all and kind ~= pushed_out) or newest > LATEST then break end
       local at, oldest = newest > now and newest or now, newest
       if length > HEADER_BYTES then oldest = unpack_bytes('<I4', bytes, length - width + 1) end
       if at - newest + (newest - oldest) % range >= range then break end
       is_in_time = lives_until >= needed and i ~= looked_after
-      log = pack_bytes(grown_layout, kind, incarnation,
+      log = pack_bytes(grown_layout, kind, generation,
         is_in_time and lives_until or expires, at, newest % range, sub(bytes, HEADER_BYTES + 1))
     end
     if log and is_in_time then
@@ -235,7 +235,7 @@ if is_common then
 
   for i = done + 1, key_count do
     key = keys[i]
-    local form, displaced, incarnation, lives_until, block_until, oldest
+    local form, displaced, generation, lives_until, block_until, oldest
     local size, offences = 0, 0
     if is_long then
       bytes = redis.pcall('GETRANGE', key, BEGIN, end_of_begin)
@@ -247,7 +247,7 @@ if is_common then
     newest = nil
     if bytes then
       if #bytes < begin_bytes or (not is_long and #bytes > full_bytes) then break end
-      form, displaced, incarnation, lives_until, newest = unpack_bytes(HEADER, bytes)
+      form, displaced, generation, lives_until, newest = unpack_bytes(HEADER, bytes)
       if form ~= policy_form or displaced > 1 or newest > LATEST or newest < -LATEST then break end
       if is_long then
         count, head, room = unpack_bytes(RING, bytes, header_bytes + 1)
@@ -283,7 +283,7 @@ if is_common then
         end
       end
     else
-      incarnation = server_time % INCARNATIONS
+      generation = server_time % GENERATIONS
     end
     local recorded = (blocked == 0 or (count_blocked and blocked ~= 4)) and 1 or 0
     local starts_block = has_blocks and blocked ~= 0 and blocked ~= 4
@@ -333,7 +333,7 @@ if is_common then
       if is_full then
         reply[first], reply[first + 1], reply[first + 2] = blocked, time_left, actions_left
         reply[first + 3] = blocked ~= 0 and time_left or reset_in
-        reply[first + 4], reply[first + 5], reply[first + 6] = wait, at, incarnation
+        reply[first + 4], reply[first + 5], reply[first + 6] = wait, at, generation
       else
         reply[first] = time_left
       end
@@ -356,7 +356,7 @@ if is_common then
       if recorded == 1 and size == policy_capacity then
         displaced = blocked ~= 0 and at - oldest < retention and 1 or 0
       end
-      local log = pack_bytes(header_layout, policy_form, displaced or 0, incarnation,
+      local log = pack_bytes(header_layout, policy_form, displaced or 0, generation,
         is_in_time and lives_until or expires, recorded == 1 and at or newest,
         block_until or NONE, offences)
       if is_long and bytes then
@@ -419,7 +419,7 @@ local policy_header_bytes = HEADER_BYTES + (has_blocks and BLOCK_BYTES or 0)
 -- log has all its bytes at hand only after load(); its stamps stand in a ring of `room`, the oldest
 -- at `head`. In an attempt these tell of the log as it was; `block_until` and `offences` as it is.
 local key, bytes, exists, is_long, known, form, header_bytes, block_until, offences
-local width, range, stamp_format, displaced, incarnation, lives_until, newest, count, head, room
+local width, range, stamp_format, displaced, generation, lives_until, newest, count, head, room
 
 local function repair_ttl(i)
   if i == looked_after and redis.call('PTTL', keys[i]) < 0 then
@@ -436,7 +436,7 @@ end
 local function open_new()
   bytes, exists, is_long, form, header_bytes = '', false, not is_short_policy, 0, 0
   block_until, offences = nil, 0
-  displaced, incarnation, newest, count, head, room = 0, 0, nil, 0, 0, most_stamps
+  displaced, generation, newest, count, head, room = 0, 0, nil, 0, 0, most_stamps
   set_width(policy_width)
 end
 
@@ -462,7 +462,7 @@ local function open(first_bytes)
     return true
   end
   if #first_bytes < HEADER_BYTES then return false end
-  form, displaced, incarnation, lives_until, newest = unpack_bytes(HEADER, first_bytes)
+  form, displaced, generation, lives_until, newest = unpack_bytes(HEADER, first_bytes)
   if form < SHORT or form >= END_OF_FORMS then return false end
   is_long = form >= LONG
   local has_block, bytes_per_stamp = form % 16 >= WITH_BLOCK, form % WITH_BLOCK
@@ -546,7 +546,7 @@ end
 
 -- The header of the log as it is to be written, its newest action at `at`.
 local function header_of(at)
-  local header = pack_bytes(HEADER, policy_form, displaced, incarnation, expires, at or NONE)
+  local header = pack_bytes(HEADER, policy_form, displaced, generation, expires, at or NONE)
   if not has_blocks then return header end
   return header .. pack_bytes('<' .. BLOCK, block_until or NONE, offences)
 end
@@ -708,7 +708,7 @@ local function describe(first, blocked, time_left, at, recorded)
   reply[first], reply[first + 1], reply[first + 2] = blocked, time_left, actions_left
   reply[first + 3] = blocked == 0 and reset_in or time_left
   reply[first + 4] = wait_for(1, at, recorded)
-  reply[first + 5], reply[first + 6] = at, incarnation
+  reply[first + 5], reply[first + 6] = at, generation
 end
 
 -- Gets the bytes that a log begins with, by redis.call or redis.pcall.
@@ -778,7 +778,7 @@ if operation == 'refund' then
   key = keys[1]
   if not open_key() then return { -1 } end
   local at, of = string.match(detail, '(.*),(.*)')
-  if not exists or incarnation ~= of + 0 then return { 0 } end
+  if not exists or generation ~= of + 0 then return { 0 } end
   load()
   return { refund(at + 0) }
 end
@@ -801,7 +801,7 @@ for i = done + 1, key_count do
         if cost > 0 and size() >= n and at - nth(n) < intervals[w] then by_count = 1 end
       end
     elseif is_attempt then
-      incarnation = server_time % INCARNATIONS
+      generation = server_time % GENERATIONS
     end
     local blocked = by_count + by_min_difference + by_block
     local recorded = (blocked == 0 or (count_blocked and by_block == 0)) and cost or 0

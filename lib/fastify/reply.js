@@ -1,0 +1,143 @@
+// The middleware in Fastify's terms: responses are replies, and the user's functions get (request, reply).
+'use strict';
+
+const { isPromise } = require('../middleware/maybe-async');
+const { unwrap, wrap } = require('../middleware/warnings');
+
+/**
+ * A reply with the members of a ServerResponse that the middleware uses. Headers go through the reply, so that
+ * Fastify's hooks see them; events are those of the raw response.
+ */
+class ReplyResponse {
+  constructor(reply) {
+    this.reply = reply;
+  }
+
+  get statusCode() {
+    return this.reply.statusCode;
+  }
+
+  set statusCode(code) {
+    this.reply.code(code);
+  }
+
+  get headersSent() {
+    return this.reply.sent || this.reply.raw.headersSent;
+  }
+
+  get writableEnded() {
+    return this.reply.raw.writableEnded;
+  }
+
+  get destroyed() {
+    return this.reply.raw.destroyed;
+  }
+
+  getHeader(name) {
+    return this.reply.getHeader(name);
+  }
+
+  setHeader(name, value) {
+    this.reply.header(name, value);
+  }
+
+  once(event, listener) {
+    this.reply.raw.once(event, listener);
+  }
+
+  send(body) {
+    if (!this.reply.sent) this.reply.send(body);
+  }
+
+  end(body) {
+    this.send(body);
+  }
+}
+
+/** How to adapt each function; functions that are not listed, such as authenticate, take no response. */
+const ADAPTERS = {
+  identifier: withReply,
+  ipv6Subnet: withReply,
+  keyGenerator: withReply,
+  limit: withReply,
+  max: withReply,
+  maxInInterval: withReply,
+  message: withReply,
+  requestWasSuccessful: withReply,
+  skip: withReply,
+  handler: asHandler,
+  onAuthError: asErrorHandler,
+};
+
+/** The options for a middleware whose responses are ReplyResponses. */
+function adaptFunctions(options) {
+  const adapted = adaptBy(ADAPTERS, options);
+  if (Array.isArray(options.rules)) adapted.rules = adaptRules(options.rules);
+  return adapted;
+}
+
+/** A function in several rules is adapted once, because rules of one zone must have equal limits. */
+function adaptRules(rules) {
+  const adapted = new Map();
+  const adaptOnce = (own) => {
+    if (!adapted.has(own)) adapted.set(own, withReply(own));
+    return adapted.get(own);
+  };
+  const adapters = { limit: adaptOnce, max: adaptOnce, maxInInterval: adaptOnce };
+  const isObject = (rule) => typeof rule === 'object' && rule !== null && !Array.isArray(rule);
+  return Array.from(rules, (rule) => (isObject(rule) ? adaptBy(adapters, rule) : rule));
+}
+
+function adaptBy(adapters, options) {
+  const adapted = { ...options };
+  for (const [name, value] of Object.entries(options)) {
+    if (typeof value !== 'function' || !Object.hasOwn(adapters, name)) continue;
+    adapted[name] = adapters[name](value);
+  }
+  return adapted;
+}
+
+function withReply(own) {
+  return wrap(own, (request, { reply }) => own(request, reply));
+}
+
+/** The handler gets the settings with the user's own functions, so that it can call them. */
+function asHandler(own) {
+  let shown;
+  return wrap(own, (request, { reply }, next, settings) => {
+    shown ??= withOriginals(settings);
+    return answer((goOn) => own(request, reply, goOn, shown), reply, next);
+  });
+}
+
+function withOriginals(settings) {
+  const entries = Object.entries(settings).map(([name, value]) => [name, unwrap(value)]);
+  return Object.freeze(Object.fromEntries(entries));
+}
+
+function asErrorHandler(own) {
+  return wrap(own, (error, request, { reply }, next) => {
+    return answer((goOn) => own(error, request, reply, goOn), reply, next);
+  });
+}
+
+/**
+ * As with every handler in Fastify, the return value is the body, unless next() was called. A returned reply is
+ * not awaited, because it is a promise of its own end.
+ */
+function answer(ask, reply, next) {
+  let hasGoneOn = false;
+  const goOn = (...args) => {
+    hasGoneOn = true;
+    next(...args);
+  };
+  const send = (body) => {
+    if (body === reply) return undefined;
+    if (isPromise(body)) return body.then(send);
+    if (body !== undefined && body !== null && !hasGoneOn && !reply.sent) reply.send(body);
+    return undefined;
+  };
+  return send(ask(goOn));
+}
+
+module.exports = { ReplyResponse, adaptFunctions };

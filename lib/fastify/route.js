@@ -1,0 +1,110 @@
+// Routes of Fastify: their own options merged with those of the scope, and the path that rules match.
+'use strict';
+
+const { typeError, failure } = require('../errors');
+const limiter = require('../middleware/limiter-options');
+const { withoutUndefined } = require('../option-values');
+const { partOfRegion } = require('../shared/region');
+const { CHOICES } = require('../store-options');
+
+/** Sets of limits, which would override a single limit of the route. */
+const SETS_OF_LIMITS = ['limits', 'rules', 'limiter'];
+const LIMIT_NAMES = [...SETS_OF_LIMITS, ...limiter.LIMIT_NAMES];
+
+/** Options that identify the caller. */
+const CALLER_NAMES = ['authenticate', 'onAuthError'];
+
+/** A route with one of `given` does not inherit `instead`: other names of the option, and what excludes it. */
+const REPLACEMENTS = [
+  { given: limiter.INTERVAL_NAMES, instead: limiter.INTERVAL_NAMES },
+  { given: limiter.MAX_NAMES, instead: limiter.MAX_NAMES },
+  { given: CHOICES, instead: CHOICES },
+  { given: ['redis', 'client'], instead: ['commandTimeout'] },
+  { given: LIMIT_NAMES, instead: SETS_OF_LIMITS },
+  { given: ['rules'], instead: limiter.RULE_OPTIONS },
+  { given: ['limiter'], instead: limiter.LIMITER_OPTIONS },
+  { given: ['keyGenerator'], instead: ['ipv6Subnet', ...CALLER_NAMES] },
+  { given: ['ipv6Subnet'], instead: ['keyGenerator', ...CALLER_NAMES] },
+  { given: ['authenticate'], instead: ['keyGenerator', 'ipv6Subnet'] },
+  { given: ['handler'], instead: ['problemDetails'] },
+  { given: ['problemDetails'], instead: ['handler'] },
+];
+
+/**
+ * A route's limits, and the scope's other options.
+ *
+ * @param {{ methods: string[], url: string | undefined }} route
+ * @returns {object} options of rateLimit, unchecked
+ */
+function mergeRouteOptions(scope, own, route) {
+  const has = (name) => own[name] !== undefined;
+  if (scope.rules !== undefined && !LIMIT_NAMES.some(has)) throw noLimitsError();
+  const inherited = { ...scope };
+  for (const { given, instead } of REPLACEMENTS) {
+    if (!given.some(has)) continue;
+    for (const name of instead) delete inherited[name];
+  }
+  const { namespace, shared } = inherited;
+  if (namespace !== undefined) inherited.namespace = `${namespace} ${tag(route)}`;
+  if (shared !== undefined) inherited.shared = partOfRegion(shared, tag(route));
+  return { ...inherited, ...withoutUndefined(own) };
+}
+
+/** A copy of the rules would count separately, and would not know the ids that they block everywhere. */
+function noLimitsError() {
+  return typeError(
+    'ERR_ROLLGATE_OPTION',
+    "option 'config.rateLimit': expected limits, rules or a limiter in place of the scope's 'rules', or " +
+      'false, or true for those rules',
+  );
+}
+
+/**
+ * Names the counts of a route, which all its methods share. Braces are escaped, because a namespace must not
+ * contain them.
+ */
+function tag({ methods, url }) {
+  const path = (url ?? '*').replace(/[{}]/g, encodeURIComponent);
+  return `${[...methods].sort().join()} ${path}`;
+}
+
+const ABSOLUTE = /^https?:\/\//i;
+
+/**
+ * A function (request) that returns the path by which Fastify routes: after `rewriteUrl`, not normalized,
+ * without the query.
+ *
+ * @param {object} fastify
+ */
+function createRoutedPath({ initialConfig }) {
+  const end = hasSemicolons(initialConfig) ? /[?#;]/ : /[?#]/;
+  return ({ raw: { method, url } }) => {
+    const path = ABSOLUTE.test(url) ? withoutHost(url) : url;
+    // The router skips a first character that is no slash: `*api` is routed to /api.
+    if (!path.startsWith('/') && !(path === '*' && method === 'OPTIONS')) {
+      throw urlError('the URL of a request begins with neither a slash nor a host');
+    }
+    const length = path.search(end);
+    return length === -1 ? path : path.slice(0, length);
+  };
+}
+
+/** Fastify has two names of this option, and shows the default, false, for the one that was not given. */
+function hasSemicolons({ routerOptions, useSemicolonDelimiter }) {
+  return routerOptions?.useSemicolonDelimiter || useSemicolonDelimiter;
+}
+
+/** `http://host?x=/y` is `/` to some versions of the router and `/y` to others. */
+function withoutHost(url) {
+  const [host, ...segments] = url.replace(ABSOLUTE, '').split('/');
+  if (segments.length > 0 && host.includes('?')) {
+    throw urlError('the URL of a request has a host, but no path');
+  }
+  return `/${segments.join('/')}`;
+}
+
+function urlError(message) {
+  return Object.assign(failure('ERR_ROLLGATE_URL', message), { statusCode: 400 });
+}
+
+module.exports = { createRoutedPath, mergeRouteOptions };

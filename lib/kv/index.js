@@ -1,0 +1,197 @@
+// Key-value stores: the options, and the backend, which lets the core decide on bytes that are written
+// if nobody else wrote meanwhile.
+'use strict';
+
+const { randomInt } = require('node:crypto');
+const { types } = require('node:util');
+const { decisionLength } = require('../decision');
+const { optionRangeError, optionTypeError, typeError, failure } = require('../errors');
+const { loadAddon } = require('../native');
+const { nativePolicy } = require('../options');
+const { clientKindOf } = require('../redis/clients');
+const { Deadlines } = require('../remote/deadlines');
+const { readCommandTimeout, readNamespace, readOnError } = require('../store-options');
+const { createDenoStore, isDenoKv, createPlainStore, FOREIGN, NOTHING } = require('./adapters');
+const failures = require('./failures');
+const { backOff, Lines } = require('./lines');
+
+/** So that every key fits with any id: see hashOfLong in adapters.js. */
+const MOST_NAMESPACE_BYTES = 512;
+
+const EXPECTED = 'an open Deno KV, or an object with the functions get and set';
+
+function rejectKv(why) {
+  throw typeError('ERR_ROLLGATE_OPTION', `option 'kv': expected ${EXPECTED}, got ${why}`);
+}
+
+function readKv(kv) {
+  const isObject = (typeof kv === 'object' && kv !== null) || typeof kv === 'function';
+  if (!isObject) throw optionTypeError('kv', EXPECTED, kv);
+  // A Map has functions of the same names, but no compare-and-set.
+  if (types.isMap(kv)) rejectKv('a Map, which has no compare-and-set');
+  if (clientKindOf(kv) !== undefined) rejectKv("a client of Redis, which belongs in 'redis'");
+  if (types.isPromise(kv)) rejectKv('a promise: await it first, as in kv: await openKv()');
+  if (typeof kv.get !== 'function' || typeof kv.set !== 'function') {
+    throw optionTypeError('kv', EXPECTED, kv);
+  }
+  return kv;
+}
+
+function readShortNamespace(namespace) {
+  if (Buffer.byteLength(readNamespace(namespace)) <= MOST_NAMESPACE_BYTES) return namespace;
+  const expected = `a string of at most ${MOST_NAMESPACE_BYTES} bytes as UTF-8`;
+  throw optionRangeError('namespace', expected, namespace);
+}
+
+/** @returns {{ kv: object, namespace: string, commandTimeout: number, onError: string }} */
+function readKvOptions({ kv, namespace, commandTimeout, onError }) {
+  return {
+    kv: readKv(kv),
+    namespace: readShortNamespace(namespace),
+    commandTimeout: readCommandTimeout('commandTimeout', commandTimeout),
+    onError: readOnError(onError),
+  };
+}
+
+/** Added to TTLs, so that they never affect a decision. */
+const TTL_MARGIN_MS = 1000;
+/** A hundred years: stores add it to the time of day. */
+const LONGEST_TTL_MS = 100 * 366 * 24 * 3600 * 1000;
+
+const wallClock = () => Date.now() * 1000;
+
+/** Tells a generation of an id from its earlier ones. */
+const newGeneration = () => randomInt(2 ** 32);
+
+function throwOutOfMemory() {
+  throw failure('ERR_ROLLGATE_MEMORY', 'there is not enough memory for the state of this id');
+}
+
+/**
+ * A backend of remote/store.js, as ARCHITECTURE.md specifies.
+ *
+ * @param {object} checked checked options of a limiter with `kv`
+ */
+function createKvBackend(checked) {
+  const { kv, namespace, commandTimeout } = checked.kv;
+  const length = decisionLength(checked.windows.length);
+  // The native side does not own this: it must live as long as the functions.
+  const keep = { report: new Float64Array(length), exhausted: throwOutOfMemory };
+  const core = loadAddon().createPortableLimiter(nativePolicy(checked), keep);
+  const createStore = isDenoKv(kv) ? createDenoStore : createPlainStore;
+  const store = createStore({ kv, namespace, largestState: core.largestState() });
+  const deadlines = new Deadlines(commandTimeout, (call) => call.expire());
+  const lines = new Lines(store, { deadlines, commandTimeout, ttlOf });
+  /** The time of the last decision. */
+  let decidedAt = 0;
+
+  /** For how many ms to keep a state that was just decided. */
+  function ttlOf(state) {
+    const lifetimeMs = Math.ceil(core.lifetime(state, decidedAt) / 1000);
+    return Math.min(lifetimeMs + TTL_MARGIN_MS, LONGEST_TTL_MS);
+  }
+
+  /** The next state by the result of the native side. */
+  function nextOf(state, written) {
+    if (written === null) throw failures.foreign();
+    return written === undefined ? state : new Uint8Array(written);
+  }
+
+  function attempt(id, cost, records, now, done, max) {
+    let numbers;
+    function decide(state) {
+      if (state === FOREIGN) throw failures.foreign();
+      decidedAt = now ?? wallClock();
+      const written = core.decide(state, cost, records, decidedAt, newGeneration(), max);
+      numbers = keep.report.slice();
+      return nextOf(state, written);
+    }
+    lines.add(id, decide, (error) => done(error, numbers));
+  }
+
+  /** One action outside of lines, with its own deadline. */
+  function step(action) {
+    return new Promise((resolve, reject) => {
+      let obstacle;
+      const call = { expire: () => reject(failures.timeout(commandTimeout, obstacle)) };
+      const settle = (settled, result) => deadlines.end(call) && settled(result);
+      async function run() {
+        for (let lost = 0; call.isPending; lost++) {
+          try {
+            return settle(resolve, await action());
+          } catch (error) {
+            if (!failures.isBusy(error)) return settle(reject, failures.from(error));
+            obstacle = error;
+            await backOff(lost);
+          }
+        }
+      }
+      deadlines.begin(call);
+      run();
+    });
+  }
+
+  /** A call in the id's line, as a promise of `resultOf()`. */
+  function inLine(id, decide, resultOf) {
+    return new Promise((resolve, reject) => {
+      lines.add(id, decide, (error) => (error === null ? resolve(resultOf()) : reject(error)));
+    });
+  }
+
+  return {
+    attempt: (id, cost, records, _full, now, done, max) =>
+      attempt(id, cost, records, now, done, max),
+
+    /** If one id fails, the promise rejects, and others may have been recorded. */
+    async attemptMany(ids, now = wallClock()) {
+      const all = new Float64Array(ids.length * length);
+      const one = (id, i) => {
+        return new Promise((resolve, reject) => {
+          attempt(id, 1, true, now, (error, numbers) => {
+            if (error !== null) return reject(error);
+            all.set(numbers, i * length);
+            resolve();
+          });
+        });
+      };
+      await Promise.all(ids.map(one));
+      return all;
+    },
+
+    refund(id, { at, cost, generation }, now) {
+      let isFound;
+      function takeBack(state) {
+        isFound = false;
+        if (state === FOREIGN) throw failures.foreign();
+        if (state === NOTHING) return state;
+        decidedAt = now ?? wallClock();
+        const next = nextOf(state, core.refund(state, at, cost, generation, decidedAt));
+        isFound = next !== state;
+        return next;
+      }
+      return inLine(id, takeBack, () => isFound);
+    },
+
+    clear: (id) =>
+      inLine(
+        id,
+        () => NOTHING,
+        () => undefined,
+      ),
+
+    clearAll: () => store.forgetAll(step),
+
+    partOf: () => 0,
+
+    isOutage: failures.isOutage,
+
+    probe: (id) => step(() => store.read(store.keyOf(id))),
+
+    stats: () => ({ pending: deadlines.pending, conflicts: lines.conflicts }),
+
+    /** The owner closes the store; pending calls settle within their deadlines. */
+    async close() {},
+  };
+}
+
+module.exports = { createKvBackend, readKvOptions };

@@ -1,0 +1,235 @@
+// The client of a request by its address: the default key, and checks that the address is plausible.
+'use strict';
+
+const { isIP, isIPv4, isIPv6 } = require('node:net');
+const { optionRangeError, optionTypeError } = require('../errors');
+const { andThen } = require('./maybe-async');
+
+/**
+ * The default keyGenerator. Express provides `req.ip`, which honours 'trust proxy'; Connect, Polka and plain
+ * servers have the socket's address only.
+ *
+ * A client that has disconnected has no address, nor has one on a Unix socket. Such requests share the bucket
+ * of requests without an id, as in express-rate-limit: they stay limited, and a lost connection is no error.
+ *
+ * @param {object} settings
+ * @param {number | false | Function} settings.ipv6Subnet bits, or a function (req, res) that returns them
+ * @param {Record<string, boolean>} settings.validate which checks to make
+ */
+function createClientKey({ ipv6Subnet, validate }, reporter) {
+  const check = createAddressChecks(validate, reporter);
+  if (typeof ipv6Subnet === 'function') return createBySubnetFunction(ipv6Subnet, check);
+  return function clientKey(req) {
+    const ip = addressOf(req);
+    check(req, ip);
+    return ip ? ipKeyGenerator(ip, ipv6Subnet) : undefined;
+  };
+}
+
+function createBySubnetFunction(subnetOf, check) {
+  return function clientKey(req, res) {
+    const ip = addressOf(req);
+    check(req, ip);
+    if (!ip) return undefined;
+    if (!isIPv6(ip)) return ip;
+    return andThen(subnetOf(req, res), (subnet) => ipKeyGenerator(ip, readSubnet(subnet)));
+  };
+}
+
+function addressOf(req) {
+  return req.ip || req.socket?.remoteAddress;
+}
+
+const FEWEST_BITS = 32;
+const MOST_BITS = 64;
+
+/** Shorter prefixes are Internet providers; within longer ones clients choose addresses at will. */
+function readSubnet(value) {
+  if (value === false) return value;
+  const expected = `false or an integer from ${FEWEST_BITS} to ${MOST_BITS}`;
+  if (typeof value !== 'number') throw optionTypeError('ipv6Subnet', expected, value);
+  if (!Number.isInteger(value) || value < FEWEST_BITS || value > MOST_BITS) {
+    throw optionRangeError('ipv6Subnet', expected, value);
+  }
+  return value;
+}
+
+const GROUPS = 8;
+const GROUP_BITS = 16;
+const ADDRESS_BITS = GROUPS * GROUP_BITS;
+const MAPPED_PREFIX = '::ffff:';
+
+/**
+ * An address as a key. A home or a server commonly gets a /56 or a /64 of IPv6 addresses, so limits on single
+ * addresses would limit nobody. IPv6 that carries an IPv4 address becomes that IPv4 address, a zone (`%eth0`)
+ * is removed, and a string that is no IP address is returned as it is.
+ *
+ * @param {string} ip
+ * @param {number | false} [ipv6Subnet] prefix length in bits, 1 to 128; false: the address unchanged
+ * @returns {string} '192.0.2.1', or a subnet as RFC 5952 writes it: '2001:db8:0:100::/56'
+ */
+function ipKeyGenerator(ip, ipv6Subnet = 56) {
+  // Without a colon it is IPv4, as for most clients, or no address.
+  if (typeof ip !== 'string' || !ip.includes(':')) return ip;
+  // How a server on '::' sees IPv4 clients.
+  if (ip.startsWith(MAPPED_PREFIX)) {
+    const ipv4 = ip.slice(MAPPED_PREFIX.length);
+    if (isIPv4(ipv4)) return ipv4;
+  }
+  if (!isIPv6(ip)) return ip;
+
+  const address = withoutZone(ip);
+  const groups = parseGroups(address);
+  const ipv4 = embeddedIPv4(address, groups);
+  if (ipv4 !== undefined) return ipv4;
+  if (ipv6Subnet === false) return ip;
+  if (!Number.isInteger(ipv6Subnet) || ipv6Subnet < 1 || ipv6Subnet > ADDRESS_BITS) {
+    throw optionRangeError(
+      'ipv6Subnet',
+      `false or an integer from 1 to ${ADDRESS_BITS}`,
+      ipv6Subnet,
+    );
+  }
+  clearHostBits(groups, ipv6Subnet);
+  return `${formatGroups(groups)}/${ipv6Subnet}`;
+}
+
+/** A zone names an interface of this host, not a client, and may be any string. */
+function withoutZone(ip) {
+  const zone = ip.indexOf('%');
+  return zone === -1 ? ip : ip.slice(0, zone);
+}
+
+/** The eight groups of an address that net.isIPv6 has accepted. */
+function parseGroups(address) {
+  const gap = address.indexOf('::');
+  if (gap === -1) return parseRun(address);
+  const head = parseRun(address.slice(0, gap));
+  const tail = parseRun(address.slice(gap + 2));
+  const zeros = new Array(GROUPS - head.length - tail.length).fill(0);
+  return [...head, ...zeros, ...tail];
+}
+
+function parseRun(run) {
+  if (run === '') return [];
+  const groups = [];
+  for (const part of run.split(':')) {
+    if (part.includes('.')) {
+      const [a, b, c, d] = part.split('.').map(Number);
+      groups.push(a * 256 + b, c * 256 + d);
+    } else {
+      groups.push(Number.parseInt(part, 16));
+    }
+  }
+  return groups;
+}
+
+/**
+ * The IPv4 address in `::ffff:0:0/96` (IPv4-mapped), or in `::/96` if it is written with dots: only the
+ * notation distinguishes the deprecated IPv4-compatible addresses from `::1` and similar ones.
+ */
+function embeddedIPv4(address, groups) {
+  const isMapped = groups[5] === 0xffff;
+  const isCompatible = groups[5] === 0 && address.includes('.');
+  if (!isMapped && !isCompatible) return undefined;
+  for (let i = 0; i < 5; i++) if (groups[i] !== 0) return undefined;
+  const [high, low] = groups.slice(6);
+  return `${high >> 8}.${high & 0xff}.${low >> 8}.${low & 0xff}`;
+}
+
+function clearHostBits(groups, prefixBits) {
+  for (let i = 0; i < GROUPS; i++) {
+    const kept = Math.min(GROUP_BITS, Math.max(0, prefixBits - i * GROUP_BITS));
+    groups[i] &= 0xffff << (GROUP_BITS - kept);
+  }
+}
+
+/** RFC 5952, section 4: lower case, no leading zeros, '::' for the first longest run of two zeros or more. */
+function formatGroups(groups) {
+  const { start, length } = longestZeroRun(groups);
+  const hex = groups.map((group) => group.toString(16));
+  if (length < 2) return hex.join(':');
+  return `${hex.slice(0, start).join(':')}::${hex.slice(start + length).join(':')}`;
+}
+
+function longestZeroRun(groups) {
+  let best = { start: 0, length: 0 };
+  let length = 0;
+  for (let i = 0; i < GROUPS; i++) {
+    length = groups[i] === 0 ? length + 1 : 0;
+    if (length > best.length) best = { start: i - length + 1, length };
+  }
+  return best;
+}
+
+/**
+ * A function (req, ip) for every request that is counted by its address. Each check warns once. A proxy may be
+ * added at any time, so headers are checked until a warning; what cannot change is checked once.
+ */
+function createAddressChecks(validate, reporter) {
+  const isOn = { ...validate };
+  let isFirst = true;
+
+  function warn(check, code, message) {
+    isOn[check] = false;
+    reporter.warn(code, message);
+  }
+
+  function checkFirst(req, ip) {
+    isFirst = false;
+    if (isOn.ip && !isIP(ip)) {
+      warn(
+        'ip',
+        'ROLLGATE_INVALID_IP',
+        `the client's address ${JSON.stringify(String(ip).slice(0, 60))} is no IP address.`,
+      );
+    }
+    if (isOn.trustProxy && trustProxy(req) === true) {
+      warn(
+        'trustProxy',
+        'ROLLGATE_TRUST_PROXY',
+        "Express's 'trust proxy' is true, so clients can choose the address they are counted by.",
+      );
+    }
+  }
+
+  return function check(req, ip) {
+    if (!ip) {
+      // A client that has disconnected has no address either.
+      if (isOn.ip && req.socket && !req.socket.destroyed) {
+        warn(
+          'ip',
+          'ROLLGATE_NO_CLIENT_IP',
+          'a request has no client address, so that all such requests share one limit.',
+        );
+      }
+      return;
+    }
+    if (isFirst) checkFirst(req, ip);
+    const { headers } = req;
+    if (headers === undefined) return;
+    if (isOn.xForwardedForHeader && headers['x-forwarded-for'] && trustProxy(req) === false) {
+      warn(
+        'xForwardedForHeader',
+        'ROLLGATE_X_FORWARDED_FOR',
+        "a request has the header X-Forwarded-For, but Express's 'trust proxy' is false: if that is a " +
+          'proxy, all its clients share one limit.',
+      );
+    }
+    if (isOn.forwardedHeader && headers.forwarded && ip === req.socket?.remoteAddress) {
+      warn(
+        'forwardedHeader',
+        'ROLLGATE_FORWARDED',
+        'a request has the header Forwarded, which Express does not read: if that is a proxy, all its ' +
+          'clients share one limit.',
+      );
+    }
+  };
+}
+
+/** undefined without Express. */
+function trustProxy(req) {
+  return req.app?.settings?.['trust proxy'];
+}
+
+module.exports = { createClientKey, ipKeyGenerator, readSubnet };

@@ -1,0 +1,19 @@
+// Values that may be promises: goes on at once where it can, so that synchronous requests stay synchronous.
+'use strict';
+
+/** Whether a user's function answers later: anything with then() does. */
+function isPromise(value) {
+  return typeof value === 'object' && value !== null && typeof value.then === 'function';
+}
+
+/** step(value), or a promise of it where the value is a promise. */
+function andThen(value, step) {
+  return isPromise(value) ? later(value, step) : step(value);
+}
+
+/** Not with then(): a user's thenable may have a then() that returns nothing. */
+async function later(promise, step) {
+  return step(await promise);
+}
+
+module.exports = { andThen, isPromise };

@@ -1,0 +1,173 @@
+// Reports a decision: to the application as req.rateLimit, and to a blocked client as the response.
+'use strict';
+
+const { keyToId } = require('../ids');
+const { isPromise } = require('./maybe-async');
+
+/** Instead of a decision: the limiter failed, and passOnStoreError lets the request pass unreported. */
+const PASSED = Symbol('passed');
+
+/**
+ * What the application reads from req.rateLimit: the state of the window that is nearest to its limit. The
+ * public fields are those of express-rate-limit; what only the middleware needs is private.
+ */
+class RequestInfo {
+  #store;
+  #earlier;
+  #violated;
+
+  /**
+   * @param {unknown} store identifies where the request was counted
+   * @param {unknown} earlier the value of the property before
+   */
+  constructor(decision, key, nowMs, store, earlier) {
+    const window = tightestWindow(decision.limits);
+    this.limit = window.maxInInterval;
+    this.used = window.used;
+    this.remaining = window.remaining;
+    this.resetTime = new Date(nowMs + decision.resetIn);
+    this.key = key;
+    this.#store = store;
+    this.#earlier = isInfo(earlier) ? earlier : undefined;
+  }
+
+  /** The older name of `used`. */
+  get current() {
+    return this.used;
+  }
+
+  static is(value) {
+    return typeof value === 'object' && value !== null && #store in value;
+  }
+
+  /**
+   * Whether the request was counted before in the same store under the same key. Forgets that earlier count,
+   * because some requests are counted without end, such as the one that opened a web socket.
+   */
+  static isCountedAgain(info) {
+    const id = keyToId(info.key);
+    let later = info;
+    for (let earlier = info.#earlier; earlier !== undefined; earlier = earlier.#earlier) {
+      if (earlier.#store === info.#store && keyToId(earlier.key) === id) {
+        later.#earlier = earlier.#earlier;
+        return true;
+      }
+      later = earlier;
+    }
+    return false;
+  }
+
+  /** The policies without room after the blocked attempt: those that the client waits for. */
+  static setViolated(info, { limits }, names) {
+    info.#violated = names.filter((_name, i) => limits[i].remaining <= 0);
+  }
+
+  /** The names of the policies that blocked the request; empty if they have no names. */
+  static violated(info) {
+    return (isInfo(info) && info.#violated) || [];
+  }
+}
+
+const isInfo = RequestInfo.is;
+
+/** The window with the least left; of several, the one that resets last. */
+function tightestWindow(windows) {
+  let tightest = windows[0];
+  for (let i = 1; i < windows.length; i++) {
+    const window = windows[i];
+    if (
+      window.remaining < tightest.remaining ||
+      (window.remaining === tightest.remaining && window.resetIn > tightest.resetIn)
+    ) {
+      tightest = window;
+    }
+  }
+  return tightest;
+}
+
+/** RFC 9110, section 10.2.3: whole seconds. Rounded up, so a client that waits this long is never too early. */
+function setRetryAfter(res, decision) {
+  res.setHeader('Retry-After', String(Math.ceil(decision.timeLeft / 1000)));
+}
+
+/** The default handler: answers a blocked request with statusCode and message. */
+function respond(req, res, _next, settings) {
+  return withMessage(req, res, settings, sendMessage);
+}
+
+const PROBLEM_TYPE = 'https://iana.org/assignments/http-problem-types#quota-exceeded';
+const PROBLEM_TITLE = 'Request cannot be satisfied as assigned quota has been exceeded';
+
+/**
+ * The default handler with problemDetails: RFC 9457, with the type that draft 10 of the RateLimit headers
+ * defines. A string as message becomes the detail; the members of an object become members of the problem.
+ */
+function respondWithProblem(req, res, _next, settings) {
+  const names = RequestInfo.violated(req[settings.requestPropertyName]);
+  return withMessage(req, res, settings, (_res, message) => sendProblem(res, names, message));
+}
+
+/** Sets the status, gets the message and calls `send(res, body)`; a promise if the message is one. */
+function withMessage(req, res, { message, statusCode }, send) {
+  // First, so that a message function sees it and may set another.
+  res.statusCode = statusCode;
+  if (typeof message !== 'function') {
+    unlessAnswered(res, message, send);
+    return undefined;
+  }
+  const body = message(req, res);
+  if (isPromise(body)) return body.then((settled) => unlessAnswered(res, settled, send));
+  unlessAnswered(res, body, send);
+  return undefined;
+}
+
+/** The message function, or the application before it, may have sent the response. */
+function unlessAnswered(res, body, send) {
+  if (!res.writableEnded) send(res, body);
+}
+
+/** Connect and plain servers have no res.send. */
+function sendMessage(res, body) {
+  if (typeof res.send === 'function') {
+    res.send(body);
+  } else if (typeof body === 'string' || body === undefined || body === null) {
+    setContentType(res, 'text/plain; charset=utf-8');
+    res.end(body ?? '');
+  } else if (Buffer.isBuffer(body)) {
+    setContentType(res, 'application/octet-stream');
+    res.end(body);
+  } else {
+    setContentType(res, 'application/json; charset=utf-8');
+    res.end(JSON.stringify(body));
+  }
+}
+
+function setContentType(res, type) {
+  if (!res.headersSent && !res.hasHeader('Content-Type')) res.setHeader('Content-Type', type);
+}
+
+function sendProblem(res, names, message) {
+  const problem = { type: PROBLEM_TYPE, title: PROBLEM_TITLE, status: res.statusCode };
+  problem['violated-policies'] = names;
+  if (typeof message === 'string') problem.detail = message;
+  else if (isMembers(message)) Object.assign(problem, message);
+  const body = Buffer.from(JSON.stringify(problem));
+  if (!res.headersSent) {
+    res.setHeader('Content-Type', 'application/problem+json');
+    res.setHeader('Content-Length', body.length);
+  }
+  res.end(body);
+}
+
+function isMembers(message) {
+  return typeof message === 'object' && !Array.isArray(message) && !Buffer.isBuffer(message);
+}
+
+module.exports = {
+  PASSED,
+  RequestInfo,
+  respond,
+  respondWithProblem,
+  setRetryAfter,
+  tightestWindow,
+};

@@ -1,0 +1,140 @@
+// Reads the option rules: checks every rule, and that the rules of one zone agree.
+'use strict';
+
+const { isDeepStrictEqual } = require('node:util');
+const { optionRangeError, optionTypeError, rangeError, typeError } = require('../../errors');
+const limiter = require('../../options');
+const { readBoolean, readList, readObject, rejectUnknownOptions } = require('../../option-values');
+const { isWellFormed } = require('../../ids');
+const {
+  LIMIT_NAMES,
+  RULE_OPTIONS,
+  STORE_OPTIONS,
+  pick,
+  readLimiterOptions,
+} = require('../limiter-options');
+const { assertReachable, readPattern } = require('./match');
+
+const OWN_NAMES = ['path', 'method', 'group', 'zone', 'perPath', 'shadow', 'blockEverywhere'];
+const RULE_NAMES = [...OWN_NAMES, ...RULE_OPTIONS];
+
+/** Options that have no effect without limits. */
+const NEED_LIMITS = RULE_NAMES.filter(
+  (name) => !LIMIT_NAMES.includes(name) && !['path', 'method', 'group'].includes(name),
+);
+
+/**
+ * @typedef {object} Rule
+ * @property {object} pattern see match.js
+ * @property {object | undefined} limiterOptions undefined: the rule lets requests pass
+ * @property {object | undefined} policy the same options, checked, with defaults
+ * @property {string | undefined} zone
+ * @property {boolean} isPerPath
+ * @property {boolean} isShadow
+ * @property {boolean} blocksEverywhere
+ */
+
+/**
+ * @param {object} given options of rateLimit(), none of them undefined
+ * @param {object} own the middleware's own options, checked
+ * @returns {{ rules: Rule[], storeOptions: object }} `storeOptions` are common to all limiters
+ */
+function readRules(given, own) {
+  const storeOptions = pick(given, STORE_OPTIONS);
+  limiter.readLimiterOptions({ ...storeOptions, interval: 1, maxInInterval: 1 });
+  const list = readList('rules', given.rules, 'a list of at least one rule');
+  const rules = list.map((rule, i) => readInPlace(`rules[${i}]`, () => readRule(rule, i, own)));
+  assertReachable(
+    rules.map(({ pattern }) => pattern),
+    own.authenticate !== undefined,
+  );
+  assertZonesAgree(rules);
+  return { rules, storeOptions };
+}
+
+/** Adds the place of the rule to error messages. */
+function readInPlace(place, read) {
+  try {
+    return read();
+  } catch (error) {
+    if (error.code !== 'ERR_ROLLGATE_OPTION' || error.message.includes(place)) throw error;
+    const makeError = error instanceof RangeError ? rangeError : typeError;
+    throw makeError(error.code, `in ${place}: ${error.message}`);
+  }
+}
+
+function readRule(rule, i, own) {
+  const place = `rules[${i}]`;
+  rejectUnknownOptions(readObject(place, rule), RULE_NAMES, { place });
+  const given = pick(
+    rule,
+    RULE_NAMES.filter((name) => rule[name] !== undefined),
+  );
+  const common = { pattern: readPattern(given), ...readFlags(given) };
+  if (LIMIT_NAMES.some((name) => name in given)) return { ...common, ...readPolicy(given, own) };
+  const needless = NEED_LIMITS.find((name) => name in given);
+  if (needless === undefined) return { ...common, limiterOptions: undefined, policy: undefined };
+  throw typeError(
+    'ERR_ROLLGATE_OPTION',
+    `option '${place}.${needless}': expected only beside limits, without which the rule lets pass`,
+  );
+}
+
+function readFlags({ zone, perPath, shadow, blockEverywhere, blockFor }) {
+  const blocksEverywhere = readBoolean('blockEverywhere', blockEverywhere, false);
+  if (blocksEverywhere && blockFor === undefined) {
+    throw optionTypeError('blockFor', "a number of ms beside 'blockEverywhere'", blockFor);
+  }
+  return {
+    zone: readZone(zone),
+    isPerPath: readBoolean('perPath', perPath, false),
+    isShadow: readBoolean('shadow', shadow, false),
+    blocksEverywhere,
+  };
+}
+
+function readZone(zone) {
+  if (zone === undefined) return undefined;
+  const expected = 'a non-empty string of well-formed Unicode';
+  if (typeof zone !== 'string') throw optionTypeError('zone', expected, zone);
+  if (zone === '' || !isWellFormed(zone)) throw optionRangeError('zone', expected, zone);
+  return zone;
+}
+
+function readPolicy(given, own) {
+  const { limiterOptions } = readLimiterOptions(pick(given, RULE_OPTIONS), own);
+  const { maxInInterval } = limiterOptions;
+  // RateLimiter takes neither: see limiters.js.
+  const isSpecial = maxInInterval === 0 || typeof maxInInterval === 'function';
+  const checked = limiter.readLimiterOptions({
+    ...limiterOptions,
+    ...(isSpecial && { maxInInterval: 1 }),
+  });
+  const { windows, minDifference, countBlocked, algorithm, blockFor } = checked;
+  if (maxInInterval === 0 && blockFor.length > 1) {
+    const expected = 'one length beside a limit of 0, which remembers nothing';
+    throw optionTypeError('blockFor', expected, given.blockFor);
+  }
+  const shown = isSpecial ? windows.map((window) => ({ ...window, maxInInterval })) : windows;
+  return {
+    limiterOptions,
+    policy: { windows: shown, minDifference, countBlocked, algorithm, blockFor },
+  };
+}
+
+function assertZonesAgree(rules) {
+  const first = new Map();
+  for (const [i, { zone, policy }] of rules.entries()) {
+    if (zone === undefined) continue;
+    if (!first.has(zone)) first.set(zone, i);
+    const place = first.get(zone);
+    if (isDeepStrictEqual(policy, rules[place].policy)) continue;
+    throw typeError(
+      'ERR_ROLLGATE_OPTION',
+      `option 'rules[${i}].zone': expected the limits, countBlocked, algorithm and blockFor of ` +
+        `rules[${place}], which is of the same zone`,
+    );
+  }
+}
+
+module.exports = { readRules };

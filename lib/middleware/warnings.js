@@ -1,0 +1,170 @@
+// What a middleware warns of: signs of a wrong set-up, which the option validate turns off, and failures.
+'use strict';
+
+const { inspect } = require('node:util');
+const { optionTypeError, show, typeError } = require('../errors');
+const { hintAt } = require('../option-values');
+const { isPromise } = require('./maybe-async');
+
+/** The checks, named as in express-rate-limit. */
+const CHECKS = [
+  'creationStack',
+  'forwardedHeader',
+  'ip',
+  'keyGeneratorIpFallback',
+  'singleCount',
+  'trustProxy',
+  'xForwardedForHeader',
+];
+
+/** Checks of express-rate-limit on what throws or cannot go wrong here: accepted, without effect. */
+const CHECKS_WITHOUT_EFFECT = [
+  'draftPolliHeaders',
+  'headersDraftVersion',
+  'headersResetTime',
+  'ipv6Subnet',
+  'ipv6SubnetOrKeyGenerator',
+  'knownOptions',
+  'limit',
+  'onLimitReached',
+  'positiveHits',
+  'unsharedStore',
+  'validationsConfig',
+  'windowMs',
+];
+
+/**
+ * The option validate.
+ *
+ * @returns {Record<string, boolean>} for each check whether to make it; those not given have `default`
+ */
+function readValidate(value) {
+  if (typeof value === 'boolean') return checksBy({ default: value });
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw optionTypeError('validate', 'true, false or an object of checks', value);
+  }
+  const names = [...CHECKS, ...CHECKS_WITHOUT_EFFECT, 'default'];
+  for (const [name, isOn] of Object.entries(value)) {
+    if (!names.includes(name)) {
+      throw typeError(
+        'ERR_ROLLGATE_OPTION',
+        `unknown check ${show(name)} in validate: expected one of ${names.join(', ')}${hintAt(name, names)}`,
+      );
+    }
+    if (isOn !== undefined && typeof isOn !== 'boolean') {
+      throw optionTypeError(`validate.${name}`, 'true or false', isOn);
+    }
+  }
+  return checksBy(value);
+}
+
+function checksBy(given) {
+  const byDefault = given.default ?? true;
+  return Object.freeze(Object.fromEntries(CHECKS.map((name) => [name, given[name] ?? byDefault])));
+}
+
+/** How the routers of Express 4 and Express 5 appear in a stack. */
+const HANDLER_FRAME = /\bLayer\.handle(?:Request\b| \[as handle_request\])/;
+
+const IP_OF_REQUEST = /\breq(?:uest)?\.ip\b/;
+
+/** Checks made when a middleware is created: where that happens, and the source of its keyGenerator. */
+function checkSetUp({ validate, limiter, keyGenerator }, reporter) {
+  // A middleware over an existing limiter counts in that limiter, so it may be created anywhere.
+  if (validate.creationStack && limiter === undefined && isInHandler()) {
+    reporter.warn(
+      'ROLLGATE_CREATED_IN_HANDLER',
+      'a middleware was made while a request was handled: it begins to count anew each time.',
+    );
+  }
+  if (validate.keyGeneratorIpFallback && usesBareIp(keyGenerator)) {
+    reporter.warn(
+      'ROLLGATE_BARE_IP_KEY',
+      'keyGenerator seems to use req.ip without ipKeyGenerator: clients with IPv6 can change theirs at will.',
+    );
+  }
+}
+
+function isInHandler() {
+  return HANDLER_FRAME.test(new Error().stack ?? '');
+}
+
+function usesBareIp(keyGenerator) {
+  if (keyGenerator === undefined) return false;
+  const source = Function.prototype.toString.call(unwrap(keyGenerator));
+  return IP_OF_REQUEST.test(source) && !source.includes('ipKeyGenerator');
+}
+
+/** Maps a wrapper to the user function it wraps. */
+const wrapped = new WeakMap();
+
+/** Returns `wrapper`, remembered as a wrapper of the user function `fn`. */
+function wrap(fn, wrapper) {
+  wrapped.set(wrapper, fn);
+  return wrapper;
+}
+
+/** The user function that `fn` wraps, or `fn` itself. */
+function unwrap(fn) {
+  return wrapped.get(fn) ?? fn;
+}
+
+/**
+ * Reports to the user's logger, or else as warnings of the process. `warn` reports each code once. `error`
+ * gives a logger every error; as process warnings each code appears once, so that an outage of the store does
+ * not fill the log. If the logger itself fails, the process warns instead: that must not fail a request, and
+ * nobody would catch an error thrown after the response.
+ */
+function createReporter(logger) {
+  const warned = new Set();
+  const emitted = new Set();
+
+  function emit(code, message, error) {
+    if (!addNew(emitted, code)) return;
+    const detail = error === undefined ? undefined : inspect(error);
+    process.emitWarning(message, { type: 'RollgateWarning', code, detail });
+  }
+
+  function report(code, message, error, log) {
+    const emitInstead = () => emit(code, message, error);
+    if (logger === undefined) {
+      emitInstead();
+      return;
+    }
+    try {
+      const answer = log();
+      if (isPromise(answer)) answer.then(undefined, emitInstead);
+    } catch {
+      emitInstead();
+    }
+  }
+
+  return {
+    warn(code, what) {
+      if (!addNew(warned, code)) return;
+      const message = `rateLimit: ${what} See ${linkTo(code)}`;
+      report(code, message, undefined, () =>
+        logger.warn(Object.assign(new Error(message), { name: 'RollgateWarning', code })),
+      );
+    },
+
+    error(code, what, error) {
+      const message = `rateLimit: ${what} See ${linkTo(code)}`;
+      report(code, message, error, () => logger.error(error, message));
+    },
+  };
+}
+
+/** Whether the value was not in the set. */
+function addNew(set, value) {
+  if (set.has(value)) return false;
+  set.add(value);
+  return true;
+}
+
+/** Every code has its own section. */
+function linkTo(code) {
+  return `docs/errors.md#${code.toLowerCase()}`;
+}
+
+module.exports = { checkSetUp, createReporter, readValidate, unwrap, wrap };

@@ -1,0 +1,232 @@
+// A store outside of this process: the functions of local-store.js, with promises of their results.
+'use strict';
+
+const { DECISIONS } = require('../channels');
+const { clockReader } = require('../clock');
+const { NUMBERS, decisionLength } = require('../decision');
+const { throwInvalidCallback, throwClosed } = require('../errors');
+const { remoteIdToString } = require('../ids');
+const { createFallback, isOfBackend, Outages } = require('./fallback');
+
+/** Doubles are exact up to here; times stop at it. */
+const LONGEST_MICROS = 2 ** 53;
+
+const readTimeLeft = (numbers) => numbers[NUMBERS.TIME_LEFT];
+
+const readAnswer = (numbers) => ({
+  timeLeft: numbers[NUMBERS.TIME_LEFT],
+  actionsLeft: numbers[NUMBERS.ACTIONS_LEFT],
+});
+
+const publish = (message) => DECISIONS.channel.publish(message);
+
+/** The user's clock in us, within LONGEST_MICROS; without one, undefined: the backend has its idString clock. */
+function createClock(clock, onFailure) {
+  if (clock === undefined) return () => undefined;
+  const readClock = clockReader(clock, onFailure);
+  return () => Math.max(-LONGEST_MICROS, Math.min(readClock(), LONGEST_MICROS));
+}
+
+/**
+ * An asynchronous store: `decide` and `decideMany` promise the result of `read(numbers)`, which must copy what
+ * it needs. Errors reject the promise. ARCHITECTURE.md specifies backends.
+ *
+ * @param {object} checked checked options of the limiter
+ * @param {object} backend talks to the place of the counts
+ * @param {string} onError the checked option
+ */
+function createRemoteStore(checked, backend, onError) {
+  const { windows, clock } = checked;
+  const length = decisionLength(windows.length);
+  const counts = { allowed: 0, blocked: 0, errors: 0, fallbacks: 0 };
+  const outages = new Outages((id) => backend.probe(id));
+  const fallback = createFallback(onError, checked);
+  const readNow = createClock(clock, () => counts.errors++);
+  let isClosed = false;
+
+  function assertOpen() {
+    if (isClosed) throwClosed();
+  }
+
+  function readId(id) {
+    assertOpen();
+    return remoteIdToString(id);
+  }
+
+  /** Counts a recorded decision and publishes it. */
+  function note(id, cost, numbers, offset = 0) {
+    const allowed = numbers[offset + NUMBERS.BLOCKED] === 0;
+    if (allowed) counts.allowed++;
+    else counts.blocked++;
+    if (DECISIONS.flag[0] === 0) return;
+    const timeLeft = numbers[offset + NUMBERS.TIME_LEFT];
+    // Later, because a subscriber may call the limiter, which would overwrite the numbers.
+    process.nextTick(publish, { limiter: store.call, id, cost, allowed, timeLeft });
+  }
+
+  /** `decide` by the fallback. */
+  function decideByFallback(id, cost, records, read, max) {
+    counts.fallbacks++;
+    const readCounted = (numbers) => {
+      if (records) note(id, cost, numbers);
+      return read(numbers);
+    };
+    return fallback.decide(id, cost, records, readCounted, max);
+  }
+
+  function noteOutage(error, idString) {
+    if (backend.isOutage(error)) outages.note(backend.partOf(idString));
+  }
+
+  function isOutOfReach(idString) {
+    return fallback !== null && outages.isOn(backend.partOf(idString), idString);
+  }
+
+  /** `isFull`: whether `read` needs more numbers than BLOCKED and TIME_LEFT; `max` as in local-store.js. */
+  function decide(id, cost, records, read, isFull, max) {
+    return new Promise((resolve, reject) => {
+      const idString = readId(id);
+      const now = readNow();
+      assertOpen(); // the user's clock may have closed it
+      if (isOutOfReach(idString)) {
+        resolve(decideByFallback(idString, cost, records, read, max));
+        return;
+      }
+      const done = (error, numbers) => {
+        if (error === null) {
+          if (records) note(id, cost, numbers);
+          resolve(read(numbers));
+          return;
+        }
+        counts.errors++;
+        if (fallback === null || isClosed) {
+          reject(error);
+          return;
+        }
+        noteOutage(error, idString);
+        try {
+          resolve(decideByFallback(idString, cost, records, read, max));
+        } catch (failed) {
+          reject(failed);
+        }
+      };
+      backend.attempt(idString, cost, records, isFull, now, done, max);
+    });
+  }
+
+  function noteAll(ids, numbers) {
+    for (const [i, id] of ids.entries()) note(id, 1, numbers, i * length);
+    return numbers;
+  }
+
+  function decideManyByFallback(ids) {
+    counts.fallbacks += ids.length;
+    return fallback.decideMany(ids, (numbers) => noteAll(ids, numbers));
+  }
+
+  async function numbersOfMany(ids) {
+    const idStrings = ids.map(readId);
+    const now = readNow();
+    if (idStrings.length === 0) return new Float64Array(0);
+    // All are decided in one place: if one is unreachable, by the fallback.
+    if (idStrings.filter(isOutOfReach).length > 0) return decideManyByFallback(idStrings);
+    try {
+      return noteAll(idStrings, await backend.attemptMany(idStrings, now));
+    } catch (error) {
+      counts.errors++;
+      if (fallback === null || isClosed) throw error;
+      // Of several parts it is not known which one failed; the next call of each finds out.
+      const parts = new Set(idStrings.map(backend.partOf));
+      if (parts.size === 1) noteOutage(error, idStrings[0]);
+      return decideManyByFallback(idStrings);
+    }
+  }
+
+  /** Calls back outside of promises, so that an exception in the callback is uncaught. */
+  function callBack(id, callback) {
+    if (typeof callback !== 'function') throwInvalidCallback(callback);
+    decide(id, 1, true, readAnswer, true).then(
+      ({ timeLeft, actionsLeft }) => process.nextTick(callback, null, timeLeft, actionsLeft),
+      (error) => process.nextTick(callback, error),
+    );
+  }
+
+  /** Calls that onError does not apply to. */
+  async function run(call) {
+    try {
+      return await call();
+    } catch (error) {
+      counts.errors++;
+      throw error;
+    }
+  }
+
+  const store = {
+    detectedClientType: backend.detectedClientType,
+
+    /** The limiter function itself. */
+    call(id, callback) {
+      if (callback !== undefined) return callBack(id, callback);
+      if (typeof id === 'function') return callBack(undefined, id);
+      return decide(id, 1, true, readTimeLeft, false);
+    },
+
+    decide: (id, cost, records, read, max) => decide(id, cost, records, read, true, max),
+
+    async decideMany(ids, read) {
+      assertOpen();
+      return read(await numbersOfMany(ids));
+    },
+
+    async refund(receipt) {
+      if (receipt === null) return false;
+      if (!isOfBackend(receipt)) return fallback.refund(receipt);
+      const now = readNow();
+      assertOpen(); // the user's clock may have closed it
+      return run(() => backend.refund(remoteIdToString(receipt.id), receipt, now));
+    },
+
+    async clear(id) {
+      const idString = readId(id);
+      fallback?.clear(idString);
+      await run(() => backend.clear(idString));
+    },
+
+    async clearAll() {
+      assertOpen();
+      fallback?.clearAll();
+      await run(() => backend.clearAll());
+    },
+
+    stats() {
+      assertOpen();
+      const { allowed, blocked, errors, fallbacks } = counts;
+      return {
+        keys: null, // would need a scan
+        allowed,
+        blocked,
+        evicted: fallback?.evicted() ?? 0,
+        errors,
+        bytes: null,
+        fallbacks,
+        connection: backend.stats(),
+      };
+    },
+
+    /** How an invalid call ends. */
+    fail: (error) => Promise.reject(error),
+
+    assertOpen,
+
+    async close() {
+      if (isClosed) return;
+      isClosed = true;
+      fallback?.close();
+      await backend.close();
+    },
+  };
+  backend.ownedBy?.(store.call);
+  return store;
+}
+
+module.exports = { createRemoteStore };

@@ -1,0 +1,113 @@
+// wait(): its options, and for each limiter a line for each id that somebody waits for.
+'use strict';
+
+const { optionTypeError, failure, closedError } = require('../errors');
+const { idToString } = require('../ids');
+const { readCount, readNumber, readObject, rejectUnknownOptions } = require('../option-values');
+const { readCostValue } = require('../options');
+const { Line } = require('./line');
+const { fromNow } = require('./timers');
+
+const NAMES = ['cost', 'signal', 'deadline', 'maxQueue'];
+const PLACE = 'wait options';
+
+/** 31 years: a larger number is a time of day, as of Date.now(), and not a duration. */
+const LONGEST_DEADLINE = 1e12;
+
+function isSignal(value) {
+  return (
+    typeof value === 'object' &&
+    value !== null &&
+    typeof value.aborted === 'boolean' &&
+    typeof value.addEventListener === 'function' &&
+    typeof value.removeEventListener === 'function'
+  );
+}
+
+function readSignal(signal) {
+  if (signal === undefined || isSignal(signal)) return signal;
+  throw optionTypeError('signal', 'an AbortSignal', signal);
+}
+
+function readDeadline(deadline) {
+  if (deadline === undefined) return undefined;
+  const isInRange = (ms) => ms >= 0 && ms < LONGEST_DEADLINE;
+  const expected = 'a number of ms from the call on, from 0 to below 1e12';
+  return readNumber('deadline', deadline, expected, isInRange);
+}
+
+/**
+ * The options of one call.
+ *
+ * @returns {{ cost: number, signal?: AbortSignal, deadline?: number, maxQueue: number }} deadline in ms after
+ *   the call
+ */
+function readWaitOptions(options = {}, smallestMax) {
+  rejectUnknownOptions(readObject(PLACE, options), NAMES, { place: PLACE });
+  const { cost, signal, deadline, maxQueue } = options;
+  return {
+    cost: readCostValue(cost, smallestMax),
+    signal: readSignal(signal),
+    deadline: readDeadline(deadline),
+    maxQueue: maxQueue === undefined ? Infinity : readCount('maxQueue', maxQueue),
+  };
+}
+
+/** The waiting calls of one limiter. */
+class Waiting {
+  #store;
+  #lines = new Map();
+
+  /** @param {object} store see Line */
+  constructor(store) {
+    this.#store = store;
+  }
+
+  /**
+   * Promises the Decision of the attempt that is allowed.
+   *
+   * @param {object} options checked options of the call
+   */
+  wait(id, { cost, signal, deadline, maxQueue }) {
+    return new Promise((resolve, reject) => {
+      const key = idToString(id);
+      if (signal?.aborted) {
+        reject(signal.reason);
+        return;
+      }
+      const waiting = this.#lines.get(key)?.length ?? 0;
+      if (waiting >= maxQueue) {
+        const message = `${waiting} are waiting for this id already (maxQueue ${maxQueue})`;
+        throw failure('ERR_ROLLGATE_WAIT_QUEUE', message);
+      }
+      const deadlineAt = deadline === undefined ? Infinity : fromNow(deadline);
+      this.#lineOf(key).add({ id, cost, signal, deadline, deadlineAt, resolve, reject });
+    });
+  }
+
+  /** Call this after anything that may allow an id earlier than the store said. */
+  changed(id) {
+    if (this.#lines.size > 0) this.#lines.get(idToString(id))?.wake();
+  }
+
+  changedAll() {
+    for (const line of [...this.#lines.values()]) line.wake();
+  }
+
+  close() {
+    for (const line of [...this.#lines.values()]) line.close(closedError());
+    this.#lines.clear();
+  }
+
+  #lineOf(key) {
+    const found = this.#lines.get(key);
+    if (found !== undefined) return found;
+    const line = new Line(this.#store, () => {
+      if (this.#lines.get(key) === line) this.#lines.delete(key);
+    });
+    this.#lines.set(key, line);
+    return line;
+  }
+}
+
+module.exports = { Waiting, readWaitOptions };

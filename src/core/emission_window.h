@@ -1,0 +1,49 @@
+// A window of GCRA: how far apart its actions are, and the units in which that is a whole number.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "core/policy.h"
+#include "core/time.h"
+
+namespace rollgate {
+
+/// A window as GCRA has it. Arrival times are counted in units of 1 us / `per_micro`, in which the
+/// emission interval is a whole number: exactly where max <= 1000, else rounded up to nanoseconds.
+class EmissionWindow {
+ public:
+  /// Times and intervals beyond this (142 years) are cut, so that units never overflow.
+  static constexpr Micros kLongestHere = Micros{1} << 52;
+
+  explicit EmissionWindow(const Window& window)
+      : per_micro_(window.max <= kFinest ? static_cast<std::int64_t>(window.max) : kFinest),
+        emission_(Emission(window)) {}
+
+  std::int64_t emission() const { return emission_; }
+
+  std::int64_t ToUnits(Micros moment) const {
+    return std::clamp(moment, -kLongestHere, kLongestHere) * per_micro_;
+  }
+
+  /// Rounded up.
+  Micros ToMicros(std::int64_t units) const {
+    const std::int64_t whole = units / per_micro_;
+    return whole + (units % per_micro_ > 0 ? 1 : 0);
+  }
+
+ private:
+  static constexpr std::int64_t kFinest = 1000;
+
+  static std::int64_t Emission(const Window& window) {
+    const Micros interval = std::min(window.interval, kLongestHere);
+    if (window.max <= kFinest) return interval;
+    const auto max = static_cast<std::int64_t>(window.max);
+    return (interval * kFinest + (max - 1)) / max;
+  }
+
+  std::int64_t per_micro_;
+  std::int64_t emission_;
+};
+
+}  // namespace rollgate
