@@ -1,7 +1,9 @@
 // Tells the time between two readings of the system's clock by counting a processor's ticks.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <limits>
 
 #include "core/time.h"
 
@@ -23,6 +25,10 @@ class TickClock {
     return true;
   }
 
+  /// The time as limiters get it: no earlier than any that was given before. A reading by ticks may be
+  /// a microsecond later than the next one by the system's clock.
+  Micros Advance(Micros now) { return latest_ = std::max(latest_, now); }
+
   /// Takes note that the system's clock was read as `ns` between these two readings of the ticks.
   void Note(std::uint64_t before, std::int64_t ns, std::uint64_t after);
 
@@ -32,6 +38,7 @@ class TickClock {
 
   void LearnRate(std::uint64_t ticks, std::int64_t ns);
 
+  Micros latest_ = std::numeric_limits<Micros>::min();
   bool has_noted_ = false;
   std::int64_t noted_ns_ = 0;
   std::uint64_t noted_ticks_ = 0;

@@ -145,6 +145,7 @@ void Table::Clear() {
   ForgetPlaces();
   draining_.reset();
   active_ = std::move(empty);
+  forgotten_until_ = kLongAgo;
 }
 
 }  // namespace rollgate::memory

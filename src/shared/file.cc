@@ -65,12 +65,6 @@ bool File::IsAt(const std::string& path) const {
   return there.st_dev == own.st_dev && there.st_ino == own.st_ino;
 }
 
-FileLock::FileLock(const File& file) : descriptor_(file.descriptor()) {
-  while (::flock(descriptor_, LOCK_EX) != 0) {
-    if (errno != EINTR) FailBySystem("a file cannot be locked", errno);
-  }
-}
-
 FileLock::FileLock(const File& file, std::try_to_lock_t) {
   if (::flock(file.descriptor(), LOCK_EX | LOCK_NB) == 0) {
     descriptor_ = file.descriptor();

@@ -40,8 +40,6 @@ class File {
 /// An exclusive flock(). Let go of explicitly, for a child of fork() would hold it, too.
 class FileLock {
  public:
-  /// Waits.
-  explicit FileLock(const File& file);
   /// Does not wait: converts to false if somebody else has the lock.
   FileLock(const File& file, std::try_to_lock_t);
   ~FileLock();

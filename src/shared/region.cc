@@ -186,8 +186,9 @@ bool Region::Unlink(const std::string& directory, const std::string& name) {
   for (int round = 0; round < kMostRounds; ++round) {
     const File file = OpenOwn(path);
     if (!file) return false;
-    const FileLock lock(file);
-    if (RemoveIfAt(path, file)) return true;
+    const FileLock lock(file, std::try_to_lock);
+    if (lock && RemoveIfAt(path, file)) return true;
+    std::this_thread::sleep_for(kPause);
   }
   FailForRemovals(path);
 }

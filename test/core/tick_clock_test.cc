@@ -30,6 +30,9 @@ class Machine {
       ++asked_;
       now = ns_ / 1000;
     }
+    now = clock_.Advance(now);
+    has_stepped_back_ |= now < latest_;
+    latest_ = now;
     return std::abs(now - ns_ / 1000);
   }
 
@@ -43,6 +46,8 @@ class Machine {
   double ticks_per_ns = 2.3;
   std::uint64_t ticks_ = 5'000'000'000'000;
   std::int64_t ns_ = 3 * kSecond;
+  Micros latest_ = 0;
+  bool has_stepped_back_ = false;
   int told_ = 0;
   int asked_ = 0;
   TickClock clock_;
@@ -55,6 +60,15 @@ TEST(TickClock, AsksTheSystemOnceAMillisecondAndIsRightToTheMicrosecond) {
   machine.asked_ = 0;
   machine.ReadFor(100 * kMillisecond);
   EXPECT_LE(machine.asked_, 101);
+}
+
+TEST(TickClock, NeverStepsBackWhereTicksGoTooFast) {
+  Machine machine;
+  machine.ReadFor(10 * kMillisecond);
+  machine.ticks_per_ns *= 1.001;  // within what samples may disagree
+  machine.ReadFor(100 * kMillisecond);
+  EXPECT_GT(machine.told_, 900'000);
+  EXPECT_FALSE(machine.has_stepped_back_);
 }
 
 TEST(TickClock, IsRightAfterAnyPause) {

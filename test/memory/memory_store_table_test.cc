@@ -255,5 +255,12 @@ TEST(MemoryStoreTable, ClearAllForgetsEverybodyAndGivesBackTheMemory) {
   EXPECT_TRUE(limiter.Allows(1, 0));
 }
 
+TEST(MemoryStoreTable, ClearAllForgetsHowFarIdsWereForgotten) {
+  Limiter limiter({{{kSecond, 1}}, 0, true});
+  for (std::int64_t id = 0; id < 5'000; ++id) limiter.Allows(id, id * kSecond);
+  limiter.store->ClearAll();
+  EXPECT_EQ(limiter.Attempt(1, 7).verdict.at, 7);  // not the time up to which ids have expired
+}
+
 }  // namespace
 }  // namespace rollgate

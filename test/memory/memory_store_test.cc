@@ -108,6 +108,16 @@ TEST_P(EveryLayout, ARefundAfterClearTakesNothing) {
   EXPECT_FALSE(limiter.Refund(1, before));
 }
 
+TEST_P(EveryLayout, ARefundTakesNothingFromALaterGeneration) {
+  Limiter limiter({{{GetParam().interval, GetParam().max}}, 0, false});
+  const Decision before = limiter.Attempt(1, 7);
+  for (int generation = 0; generation < 100'000; ++generation) {
+    limiter.store->Clear(Id(1));
+    limiter.Attempt(1, 7);
+    ASSERT_FALSE(limiter.Refund(1, before)) << generation;
+  }
+}
+
 TEST_P(EveryLayout, AHammeredIdKeepsNoMoreThanItsLimit) {
   Limiter limiter({{{GetParam().interval, GetParam().max}}, 0, true});
   std::size_t full = 0;

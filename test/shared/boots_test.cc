@@ -148,8 +148,11 @@ TEST_P(SharedRegionOfBoots, DoesNotHoldUpAProcessForLongWhileOthersLockIt) {
   };
   {
     const File file = OpenOwn(path_);
-    const FileLock lock(file);
+    const FileLock lock(file, std::try_to_lock);
+    ASSERT_TRUE(lock);
     expect_refusal(other_);
+    ExpectError(Kind::kSystem, {path_, "locked or removed by others"},
+                [&] { Region::Unlink(directory_, name_); });
   }
   {
     const File file = OpenOwn(path_);
