@@ -152,7 +152,7 @@ TEST_P(SharedRegionOfBoots, DoesNotHoldUpAProcessForLongWhileOthersLockIt) {
     ASSERT_TRUE(lock);
     expect_refusal(other_);
     ExpectError(Kind::kSystem, {path_, "locked or removed by others"},
-                [&] { Region::Unlink(directory_, name_); });
+                [&] { Region::Unlink(directory_, kName); });
   }
   {
     const File file = OpenOwn(path_);
