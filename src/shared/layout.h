@@ -30,7 +30,7 @@ inline constexpr std::size_t kSlotsPerBucket = 15;
 /// The longest configuration.
 inline constexpr std::size_t kConfigurationWords = 1015;
 
-/// Written once, before anybody can see the region, but for `generation`, `forgotten` and
+/// Written once, before anybody can see the region, but for `era`, `forgotten` and
 /// `entries_used`. The first four stay where they are in every version: by these a region is known,
 /// and one from before the host's last start that nobody holds is removed.
 struct Header {
@@ -46,9 +46,9 @@ struct Header {
   std::uint64_t configuration_words;
   std::array<std::uint64_t, kConfigurationWords> configuration;  ///< see configuration.h
 
-  alignas(2 * kLine) Word generation;  ///< how many times everything was forgotten
-  Word forgotten;                      ///< see Table
-  Word entries_used;                   ///< no entry from here on was ever taken
+  alignas(2 * kLine) Word era;  ///< how many times everything was forgotten
+  Word forgotten;               ///< see Table
+  Word entries_used;            ///< no entry from here on was ever taken
 };
 
 /// What one attached limiter is doing: everything that is needed to tidy up behind it if it is

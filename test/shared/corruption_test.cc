@@ -114,7 +114,7 @@ class Vandal {
       case 0:
         return between(0, 22);  // the header's numbers
       case 1:
-        return between(offsetof(shared::Header, generation) / sizeof(shared::Word), entries);
+        return between(offsetof(shared::Header, era) / sizeof(shared::Word), entries);
       case 2:
         return between(entries, entries + 3 * sizeof(shared::Entry) / sizeof(shared::Word));
       case 3:

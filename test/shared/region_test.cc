@@ -64,7 +64,7 @@ TEST_P(SharedRegion, BeginsWithEachRecordInOnePlaceAndNothingElse) {
   EXPECT_EQ(header.epoch_offset, -77);
   EXPECT_EQ(header.record_words, kRecordWords);
   EXPECT_EQ(header.buckets, Geometry::BucketsFor(1000));
-  EXPECT_EQ(header.generation, 0u);
+  EXPECT_EQ(header.era, 0u);
   EXPECT_EQ(header.forgotten, 0u);
   EXPECT_EQ(header.entries_used, 1u);
   EXPECT_EQ(region.entry(), 0u);

@@ -43,7 +43,7 @@ class TinyRegion {
 
   /// For the list of steps.
   std::string NameOf(const shared::Word* word) const {
-    if (word == &header_->generation) return "generation";
+    if (word == &header_->era) return "era";
     if (word == &header_->forgotten) return "forgotten";
     if (word == &header_->entries_used) return "entries_used";
     const auto at = [word](const void* first) {
