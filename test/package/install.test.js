@@ -152,7 +152,7 @@ describeHere('the packed package, with a binary for this machine', () => {
     `);
     expect(message).toContain(`\n- ${rollgate}: build/Release/rollgate.node: `);
     const script = path.join(rollgate, 'scripts/install.mjs');
-    expect(message).toContain(`Run 'node ${script}'`);
+    expect(message).toContain(`run 'node ${script}'`);
     await runNode([script], { cwd: installed.app, env: { PATH } });
     expect(await run(`console.log(require('rollgate')(${limits})('a'));`)).toBe(0);
   });
