@@ -29,7 +29,7 @@ class Carrier {
   Decision Attempt(Micros now, std::uint64_t cost = 1) {
     Decision decision;
     decision.windows = uses_;
-    outcome = limiter_->Attempt(state, now, cost, Life(), decision, out_);
+    outcome = limiter_->Attempt(state, now, cost, NextGeneration(), decision, out_);
     Take();
     return decision;
   }
@@ -54,7 +54,7 @@ class Carrier {
   Outcome outcome = Outcome::kUnchanged;
 
  private:
-  std::uint32_t Life() { return life_ = life_ + 40'503; }
+  Generation NextGeneration() { return generation_ = generation_ + 40'503; }
 
   void Take() {
     if (outcome == Outcome::kChanged) state = out_;
@@ -63,7 +63,7 @@ class Carrier {
   std::unique_ptr<PortableLimiter> limiter_;
   std::vector<WindowUse> uses_;
   std::vector<std::byte> out_;
-  std::uint32_t life_ = 0;
+  Generation generation_ = 0;
 };
 
 void ExpectSame(const Decision& a, const Decision& b) {
@@ -146,6 +146,25 @@ TEST_P(Portable, LeavesTheStateAloneWhereNothingChanges) {
   EXPECT_EQ(carrier.outcome, Outcome::kUnchanged);
   carrier.Peek(1);
   EXPECT_EQ(carrier.outcome, Outcome::kUnchanged);
+}
+
+TEST_P(Portable, KnowsItsOwnStatesAtTheEndsOfTime) {
+  for (const Micros now : {-kLongest, Micros{0}, Micros{5'000'000'000'000'000}, kLongest}) {
+    for (const bool has_blocks : {false, true}) {
+      SCOPED_TRACE(now);
+      PolicyOptions policy{{{1'000'000'000'000'000'000, 1007}}, 0, false, GetParam(), {}};
+      if (has_blocks) policy.blocks = {kSecond};
+      Carrier carrier(policy);
+      const Decision decision = carrier.Attempt(now, 1007);
+      EXPECT_EQ(carrier.outcome, Outcome::kChanged);
+      EXPECT_FALSE(carrier.Attempt(now).verdict.allowed());
+      EXPECT_NE(carrier.outcome, Outcome::kForeign);
+      EXPECT_TRUE(carrier.Refund(decision, now, 1007));
+      carrier.Peek(now);
+      EXPECT_NE(carrier.outcome, Outcome::kForeign);
+      EXPECT_FALSE(carrier.Refund(decision, now, 1007));
+    }
+  }
 }
 
 TEST_P(Portable, LivesAsLongAsItCanMatter) {
