@@ -22,6 +22,12 @@ function byWhat(comparisons) {
   return groups;
 }
 
+function medianOf(values) {
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = (sorted.length - 1) / 2;
+  return (sorted[Math.floor(middle)] + sorted[Math.ceil(middle)]) / 2;
+}
+
 /** How many were compared, those that could not be, ahead, ahead by less than the spread, behind; the losses by what was compared, the greatest first. */
 function outcome(comparisons) {
   const known = comparisons.filter(isKnown).map((one) => ({ ...one, ratio: ratioOf(one) }));
@@ -34,12 +40,13 @@ function outcome(comparisons) {
     close: ahead.filter(doesOverlap).length,
     behind: behind.length,
     worst: behind[0],
+    median: medianOf(known.map(({ ratio }) => ratio)),
     losses: byWhat(behind),
   };
 }
 
 const HOW_TO_READ =
-  '0.50 x means that rollgate gets half as much done, or needs twice as much; * that rounds of both overlap.';
+  'A ratio above 1 means that rollgate is better. 0.50 x means that rollgate does half as much, or needs twice as much. * means that rounds of both overlap.';
 
 const lossWords = (one) => `${one.to} ${times(one.ratio)}${doesOverlap(one) ? ' *' : ''}`;
 
@@ -73,10 +80,15 @@ function lossesMarkdown(comparisons) {
 
 /** The cells of one benchmark's row in the summary of all. */
 function summaryCells(comparisons) {
-  const { compared, unknown, ahead, close, behind, worst } = outcome(comparisons);
+  const { compared, unknown, ahead, close, behind, worst, median } = outcome(comparisons);
   const words = worst ? `${worst.what}: ${lossWords(worst)}` : '–';
   const missing = unknown.length === 0 ? '' : `, and ${unknown.length} that could not be`;
-  return [`${compared}${missing}`, ...[ahead, close, behind].map(String), words];
+  return [
+    `${compared}${missing}`,
+    ...[ahead, close, behind].map(String),
+    words,
+    Number.isFinite(median) ? times(median) : '–',
+  ];
 }
 
 module.exports = { HOW_TO_READ, lossesMarkdown, outcome, summaryCells };
