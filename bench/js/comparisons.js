@@ -57,7 +57,7 @@ function missingMarkdown(unknown) {
     ([what, all]) => `${what}: ${all.map(({ to }) => to).join(', ')}`,
   );
   return [
-    `**Could not be compared**, for rollgate failed, or a figure is 0: ${each.join('; ')}.`,
+    `**Could not be compared**, because rollgate failed or a figure is 0: ${each.join('; ')}.`,
     '',
   ];
 }
@@ -67,7 +67,7 @@ function lossesMarkdown(comparisons) {
   const { compared, unknown, ahead, close, behind, losses } = outcome(comparisons);
   const missing = missingMarkdown(unknown);
   if (compared === 0) return missing;
-  const where = `**Where rollgate loses:** behind in ${behind} of ${compared} comparisons, ahead in ${ahead}, in ${close} of these by less than the spread.`;
+  const where = `**Where rollgate loses:** behind in ${behind} of ${compared} comparisons, ahead in ${ahead}, ${close} of these by less than the spread.`;
   if (behind === 0) return [where, '', ...missing];
   return [
     `${where} ${HOW_TO_READ}`,

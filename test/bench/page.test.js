@@ -44,7 +44,7 @@ describe('losses', () => {
     const failed = { ...slower, ours: undefined };
     const zero = { ...slower, to: 'another', ours: stat(0) };
     const missing =
-      '**Could not be compared**, for rollgate failed, or a figure is 0: time: a peer, another.';
+      '**Could not be compared**, because rollgate failed or a figure is 0: time: a peer, another.';
     expect(lines([failed, zero])).toBe(`${missing}\n`);
     expect(lines([slower, failed, zero])).toContain(missing);
     expect(summaryCells([slower, failed])[0]).toBe('1, and 1 that could not be');
