@@ -28,7 +28,7 @@ function medianOf(values) {
   return (sorted[Math.floor(middle)] + sorted[Math.ceil(middle)]) / 2;
 }
 
-/** How many were compared, those that could not be, ahead, ahead by less than the spread, behind; the losses by what was compared, the greatest first. */
+/** Counts of comparisons: all, ahead, ahead by less than the spread, behind. `unknown` could not be compared. `losses` are grouped by what was compared, greatest first. */
 function outcome(comparisons) {
   const known = comparisons.filter(isKnown).map((one) => ({ ...one, ratio: ratioOf(one) }));
   const behind = known.filter(({ ratio }) => ratio < 1).sort((a, b) => a.ratio - b.ratio);
@@ -67,7 +67,7 @@ function lossesMarkdown(comparisons) {
   const { compared, unknown, ahead, close, behind, losses } = outcome(comparisons);
   const missing = missingMarkdown(unknown);
   if (compared === 0) return missing;
-  const where = `**Where rollgate loses:** behind in ${behind} of ${compared} comparisons, ahead in ${ahead}, ${close} of these by less than the spread.`;
+  const where = `**Where rollgate loses:** behind in ${behind} of ${compared} comparisons, ahead in ${ahead} (${close} of these by less than the spread).`;
   if (behind === 0) return [where, '', ...missing];
   return [
     `${where} ${HOW_TO_READ}`,

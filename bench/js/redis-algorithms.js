@@ -1,4 +1,4 @@
-// Question: what does a check by each algorithm's script cost the Redis server, to the simplest script that counts?
+// Question: how much server CPU does each algorithm's script cost, compared with the simplest script that counts?
 //
 // Bias, also printed below the tables (see `bias`): the simplest script does less, and one turn of the
 // event loop starts many checks.
@@ -178,7 +178,7 @@ module.exports = {
   name: 'redis-algorithms',
   title: 'The algorithms on Redis',
   question:
-    "What does a check by each algorithm's script cost the Redis server, to the simplest script that counts, and how many bytes does the server keep of an id?",
+    "How much server CPU does a check by each algorithm's script cost, compared with the simplest script that counts? How many bytes does the server store per id?",
   bias: [
     'The simplest script counts in a fixed window with INCR, and sets an expiry with the first action only. It reads no clock, returns no wait, and ignores the cost.',
     'All scripts are called through one ioredis connection, with one key per call and the shortest reply. "native" is the native client, which combines the checks of one turn of the event loop into one command.',

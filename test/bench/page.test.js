@@ -37,7 +37,7 @@ describe('losses', () => {
     const close = { ...slower, ours: stat(20, 9, 30), theirs: stat(15, 10, 25) };
     expect(lines([close])).toContain('a peer 0.75 x *');
     const ahead = { ...close, ours: close.theirs, theirs: close.ours };
-    expect(lines([ahead])).toContain('ahead in 1, in 1 of these by less than the spread');
+    expect(lines([ahead])).toContain('ahead in 1 (1 of these by less than the spread)');
   });
 
   test('name what has no ratio though the peer has a figure', () => {
