@@ -77,7 +77,7 @@ function tables(results) {
   const base = results.rollgate.lastTenth;
   return [
     {
-      title: 'One id hammered while blocked, max 5, interval 60 s',
+      title: 'One blocked id, max 5, interval 60 s',
       columns: [
         '',
         'attempts made',
@@ -136,11 +136,11 @@ function plots(results) {
     return { label: subjects[subject].label, isOurs: subject === 'rollgate', error, points };
   });
   const [{ points: own }] = series;
-  const alt = `Cost of a refusal while one blocked id is hammered: rollgate needs ${number(own[0]?.median)} ns near the beginning and ${number(own.at(-1)?.median)} ns at the end; lines that rise grow dearer with each refusal, lines that end early were stopped at a time limit`;
+  const alt = `Cost of a refusal while one blocked id makes many attempts: rollgate needs ${number(own[0]?.median)} ns near the beginning and ${number(own.at(-1)?.median)} ns at the end; a rising line means that refusals get more expensive; a line that ends early was stopped at a time limit`;
   const plot = {
-    title: 'Cost of a refusal by refusals so far, one blocked id',
+    title: 'Cost of a refusal by number of refusals before it, one blocked id',
     subtitle:
-      'Medians, whiskers from the least to the greatest round. A line that ends early was stopped at a time limit. Less is better.',
+      'Medians. Whiskers go from the lowest to the highest round. A line that ends early was stopped at a time limit. Less is better.',
     description: alt,
     xTitle: 'attempts made so far (logarithmic scale)',
     yTitle: 'ns per refusal (logarithmic scale)',
@@ -164,11 +164,11 @@ module.exports = {
   name: 'attack',
   title: 'One id under attack',
   question:
-    'Does a refusal stay as cheap, and the memory as small, when one id is hammered a million times while blocked?',
+    'One blocked id makes a million attempts. Do the cost of a refusal and the memory stay the same?',
   bias: [
-    'A subject whose cost explodes was stopped at a time limit: "attempts made" says how far it came, and its last tenth is that of the attempts it made. With more time it would be worse.',
-    'One literal id in a tight loop is kind to every cache. The promises of those that have them are awaited.',
-    'RSS is read after full collections; V8 itself comes and goes by some hundred KiB, as the row without a limiter shows.',
+    'A subject whose cost grows too much is stopped at a time limit. "Attempts made" is the number of attempts up to then, and the last tenth is the last tenth of these. With more time, the result would be worse.',
+    'One literal id in a tight loop is the best case for every cache. If a limiter returns a promise, it is awaited.',
+    'RSS is read after full garbage collections. It varies by some hundred KiB because of V8 itself, as the row without a limiter shows.',
   ],
   budgetMs: 90_000,
   jobs,

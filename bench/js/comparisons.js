@@ -22,7 +22,13 @@ function byWhat(comparisons) {
   return groups;
 }
 
-/** How many were compared, those that could not be, ahead, ahead by less than the spread, behind; the losses by what was compared, the greatest first. */
+function medianOf(values) {
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = (sorted.length - 1) / 2;
+  return (sorted[Math.floor(middle)] + sorted[Math.ceil(middle)]) / 2;
+}
+
+/** Counts of comparisons: all, ahead, ahead by less than the spread, behind. `unknown` could not be compared. `losses` are grouped by what was compared, greatest first. */
 function outcome(comparisons) {
   const known = comparisons.filter(isKnown).map((one) => ({ ...one, ratio: ratioOf(one) }));
   const behind = known.filter(({ ratio }) => ratio < 1).sort((a, b) => a.ratio - b.ratio);
@@ -34,12 +40,13 @@ function outcome(comparisons) {
     close: ahead.filter(doesOverlap).length,
     behind: behind.length,
     worst: behind[0],
+    median: medianOf(known.map(({ ratio }) => ratio)),
     losses: byWhat(behind),
   };
 }
 
 const HOW_TO_READ =
-  '0.50 x means that rollgate gets half as much done, or needs twice as much; * that rounds of both overlap.';
+  'A ratio above 1 means that rollgate is better. 0.50 x means that rollgate does half as much, or needs twice as much. * means that rounds of both overlap.';
 
 const lossWords = (one) => `${one.to} ${times(one.ratio)}${doesOverlap(one) ? ' *' : ''}`;
 
@@ -50,7 +57,7 @@ function missingMarkdown(unknown) {
     ([what, all]) => `${what}: ${all.map(({ to }) => to).join(', ')}`,
   );
   return [
-    `**Could not be compared**, for rollgate failed, or a figure is 0: ${each.join('; ')}.`,
+    `**Could not be compared**, because rollgate failed or a figure is 0: ${each.join('; ')}.`,
     '',
   ];
 }
@@ -60,7 +67,7 @@ function lossesMarkdown(comparisons) {
   const { compared, unknown, ahead, close, behind, losses } = outcome(comparisons);
   const missing = missingMarkdown(unknown);
   if (compared === 0) return missing;
-  const where = `**Where rollgate loses:** behind in ${behind} of ${compared} comparisons, ahead in ${ahead}, in ${close} of these by less than the spread.`;
+  const where = `**Where rollgate loses:** behind in ${behind} of ${compared} comparisons, ahead in ${ahead} (${close} of these by less than the spread).`;
   if (behind === 0) return [where, '', ...missing];
   return [
     `${where} ${HOW_TO_READ}`,
@@ -73,10 +80,15 @@ function lossesMarkdown(comparisons) {
 
 /** The cells of one benchmark's row in the summary of all. */
 function summaryCells(comparisons) {
-  const { compared, unknown, ahead, close, behind, worst } = outcome(comparisons);
+  const { compared, unknown, ahead, close, behind, worst, median } = outcome(comparisons);
   const words = worst ? `${worst.what}: ${lossWords(worst)}` : '–';
   const missing = unknown.length === 0 ? '' : `, and ${unknown.length} that could not be`;
-  return [`${compared}${missing}`, ...[ahead, close, behind].map(String), words];
+  return [
+    `${compared}${missing}`,
+    ...[ahead, close, behind].map(String),
+    words,
+    Number.isFinite(median) ? times(median) : '–',
+  ];
 }
 
 module.exports = { HOW_TO_READ, lossesMarkdown, outcome, summaryCells };

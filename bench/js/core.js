@@ -29,7 +29,7 @@ function findExecutable() {
 function skip() {
   return findExecutable()
     ? undefined
-    : 'no core_bench under build/cmake: the C++ benchmark is not built';
+    : 'the C++ benchmark is not built: there is no core_bench below build/cmake';
 }
 
 function jobs({ quick }) {
@@ -94,8 +94,8 @@ module.exports = {
   title: 'The C++ core alone',
   question: 'What does a check cost in the C++ core, without Node?',
   bias: [
-    'No ids come from JavaScript and no answer goes back to it: this is what is left to gain on the way in and out, not what an application sees.',
-    'Google Benchmark runs each case in a tight loop. The cases are named by bench/core. Tables have room for twice the ids, but for the full one.',
+    'Ids and answers do not pass between JavaScript and C++. So the difference to a check in Node is the cost of the binding. An application does not reach these figures.',
+    'Google Benchmark runs each case in a tight loop. bench/core defines the names of the cases. Tables have room for twice the number of ids, except in the case of a full table.',
   ],
   budgetMs: 160_000,
   skip,

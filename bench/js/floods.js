@@ -107,11 +107,11 @@ module.exports = {
   name: 'floods',
   title: 'A flood of new ids',
   question:
-    'What does a flood of new ids cost, in time and memory, once the limiter holds as many ids as it may?',
+    'How much time and memory does a flood of new ids cost, once the limiter holds its maximum number of ids?',
   bias: [
-    'Only rollgate has a bound. The others show what it means to have none: as many ids as anybody cares to invent.',
-    'An eviction forgets an id that still counted; with a bound this small every one of the flood does so. The bound is there to be set above the ids one expects.',
-    'The making of the ids is contained, as everywhere. RSS is the growth over the process before its limiter.',
+    'Only rollgate has a maximum number of ids. The others keep as many ids as a client invents.',
+    'An eviction forgets an id that has not expired. With a maximum as small as here, each id of the flood causes one. In an application, set the maximum above the number of ids that you expect.',
+    'Figures include creating the ids, as in all benchmarks. RSS is the growth since before the limiter was created.',
   ],
   budgetMs: 50_000,
   jobs,

@@ -67,11 +67,11 @@ function comparisons(results) {
 module.exports = {
   name: 'load',
   title: 'Loading',
-  question: 'What does `require` cost an application that starts, before its first check?',
+  question: 'How much does `require` add to the start of an application, before its first check?',
   bias: [
-    'The files are in the cache of the system: a first start after that of the machine takes longer, for all of them.',
-    'No client of Redis is loaded by any of them, and what a limiter loads when it is first used is not in it.',
-    '"Files" are modules in the CommonJS cache, the addon among them.',
+    'The files are in the system’s file cache. The first start after a boot takes longer, for all packages.',
+    'None of the packages loads a Redis client. What a limiter loads on first use is not included.',
+    '"Files" is the number of modules in the CommonJS cache, including the addon.',
   ],
   budgetMs: 20_000,
   jobs,

@@ -108,11 +108,11 @@ function plots(results) {
   const own = shown.map(([title, [[, { bytesPerId }]]]) => {
     return `${number(bytesPerId?.median)} bytes with ${title}`;
   });
-  const alt = `Memory per id: rollgate keeps ${own.join(', ')}; the others keep what the table says`;
+  const alt = `Memory per id: rollgate needs ${own.join(', ')}; the table has the figures of the others`;
   const plot = {
     title: 'Memory per id',
     subtitle:
-      'Growth of the RSS per id, after full collections. Medians, whiskers from the least to the greatest round. Less is better.',
+      'Growth of the RSS per id, after full garbage collections. Medians. Whiskers go from the lowest to the highest round. Less is better.',
     description: alt,
     rows: first[1].map(([subject]) => {
       return { label: subjects[subject].label, kind: subject === 'rollgate' ? 'ours' : 'peer' };
@@ -136,12 +136,12 @@ module.exports = {
   name: 'memory',
   title: 'Memory per id',
   question:
-    'How much resident memory does one id take, once a million ids have made five actions each?',
+    'How much resident memory does one id need, after each of a million ids has made five actions?',
   bias: [
-    'The figure is all growth of the RSS of the process after full collections, divided by the ids: spare room in tables, V8’s heap and the allocator’s leftovers count against their owner. With few ids these fixed parts weigh more.',
-    'express-rate-limit and rate-limiter-flexible keep one count per id and no time stamps, rolling-rate-limiter exactly as many as there were actions; the plain JS limiters keep doubles, and room for max of them (for 8 at first, with Map and rings).',
-    'What the other peers keep does not depend on max, so they are not repeated with max 10.',
-    'Ids are 16 characters, made anew for each check and not kept by the benchmark. A limiter that keeps the string itself pays for it.',
+    'The figure is the growth of the RSS of the process after full garbage collections, divided by the number of ids. It includes free room in tables, V8’s heap, and memory that the allocator has not returned. With few ids, these fixed parts are a larger share.',
+    'express-rate-limit and rate-limiter-flexible store one count per id and no time stamps. rolling-rate-limiter stores one time stamp per action. The plain JS limiters store doubles, with room for max of them ("Map and rings" starts with 8).',
+    'The state of the other peers does not depend on max, so they do not run with max 10.',
+    'Ids have 16 characters. The benchmark creates them for each check and does not keep them. A limiter that keeps the string needs memory for it.',
   ],
   budgetMs: 430_000,
   jobs,

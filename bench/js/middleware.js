@@ -162,12 +162,12 @@ module.exports = {
   name: 'middleware',
   title: 'The middleware',
   question:
-    'How much CPU does the middleware add to a request, beside express-rate-limit with its MemoryStore and the same headers?',
+    'How much CPU does the middleware add to a request, compared with express-rate-limit with its MemoryStore and the same headers?',
   bias: [
-    'In one process: requests and responses are those of node:http, and end without a connection; what that costs without a middleware is taken off, what Node does with the headers is not: "the headers alone" sets the same ones with texts that stand, the least that any middleware adds. All take turns in chunks within one process; the ratio is the median of those of the chunks, so unlike elsewhere on this page it is below 1 where rollgate needs less.',
-    'The limit is 100 in 15 minutes, so one client is soon refused and each of 10,000 passes. Refused requests are let through by a handler and answered like the others.',
-    'At any moment nearly all requests of a run are told the same numbers, and the text of draft 7 is one that rollgate has put together before. Where no two requests are told the same, it adds some 15 % more there.',
-    'Over HTTP each is a server in a process of its own, asked by a client in another, and the CPU is that of the server. The middleware is a small part of it, so the noise of two large figures is in their difference.',
+    'In one process: requests and responses are objects of node:http without a connection. Their cost without a middleware is subtracted. The cost of headers in Node is not: "the headers alone" sets the same headers with constant values, which is the minimum that any middleware adds. All subjects take turns in one process, in chunks. The ratio is the median of the ratios of the chunks. Unlike elsewhere on this page, it is below 1 if rollgate needs less.',
+    'The limit is 100 in 15 minutes. So a single client is soon refused, and each of 10,000 clients passes. A handler lets refused requests through, so that they get the same response.',
+    'At any moment, nearly all requests of a run get headers with the same numbers, and rollgate reuses the header of draft 7. If all requests got different numbers, rollgate would add about 15 % more with draft 7.',
+    'Over HTTP: each subject is a server in its own process, with a client in another process. The CPU is that of the server. The middleware is a small part of it, so the difference of two large figures contains their noise.',
   ],
   budgetMs: 340_000,
   jobs,

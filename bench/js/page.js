@@ -14,18 +14,37 @@ function page({ environment, benchmarks: runs }, benchmarks, { limitMinutes }) {
       compared: benchmark.comparisons?.(runs[benchmark.name].results) ?? [],
       plots: benchmark.plots?.(runs[benchmark.name].results) ?? [],
     }));
-  const lines = [...head(environment, limitMinutes), ...summary(sections)];
+  const lines = [...firstScreen(environment, sections, limitMinutes), ...method(environment)];
   return {
     markdown: `${[...lines, ...sections.flatMap(section)].join('\n')}\n`,
     plots: sections.flatMap(({ plots }) => plots),
   };
 }
 
-function head(environment, limitMinutes) {
+/** One screen: what was measured, the outcome, how to run it. Everything else follows it. */
+function firstScreen({ versions, processor, cores, node }, sections, limitMinutes) {
+  const peers = versionsText(
+    Object.fromEntries(Object.entries(versions).filter(([name]) => name !== 'rollgate')),
+  );
   return [
     '# Benchmarks',
     '',
-    'Written by `npm run bench` from its own results; do not edit. Run it on your machine: absolute figures belong to the machine, the ratios hold better.',
+    `This page compares rollgate ${versions.rollgate} with ${peers}, and with two limiters in plain JavaScript. It measures time, CPU and memory on ${processor}, ${cores} cores, Node.js ${node}.`,
+    '',
+    summary(sections),
+    '```sh',
+    `npm run bench                        # everything, within ${limitMinutes} minutes`,
+    'npm run bench -- throughput memory   # some benchmarks',
+    '```',
+    '',
+    'Run it on your machine: absolute figures depend on the machine, ratios much less. The command writes this page from its results, so do not edit it.',
+    '',
+  ];
+}
+
+function method(environment) {
+  return [
+    '## How it is measured',
     '',
     '| | |',
     '|---|---|',
@@ -35,9 +54,12 @@ function head(environment, limitMinutes) {
     `| Node.js | ${environment.node} |`,
     `| Versions | ${versionsText(environment.versions)} |`,
     '',
-    'How it is measured: every subject runs in a process of its own, one of each per round and every round beginning with another, so that a slow moment of the machine meets all. A figure is the median over the rounds, "min – max" its spread, and a ratio that of two medians, above 1 where rollgate needs less. "CPU" is the time of all threads of the process, garbage collection included. The plain JS limiters are in `bench/js/plain-js.js`, written for this comparison and checked against an oracle before each run.',
-    '',
-    `All of it ends within ${limitMinutes} minutes: each benchmark has a share of them, starts no round that would not fit into what is left of it, and ends what runs when it is over. "Rounds" says how many runs a figure is the median of. Plots and words are drawn from the same results as the tables, which \`npm run bench -- --draw\` does again without measuring.`,
+    '- Each subject runs in its own process, once per round. Each round starts with another subject, so that a slow moment of the machine affects all of them.',
+    '- A figure is the median of all rounds, and "min – max" is their spread. A ratio compares two medians. "Rounds" is the number of runs.',
+    '- "CPU" is the time of all threads of the process, including garbage collection.',
+    '- The plain JS limiters are in `bench/js/plain-js.js`. They were written for this comparison and are checked against an oracle before each run.',
+    '- Each benchmark has a share of the total time. It starts no round that does not fit into the rest of it, and stops what still runs when it is over.',
+    '- Plots and text come from the same results as the tables. `npm run bench -- --draw` writes them again without measuring.',
     '',
   ];
 }
@@ -57,18 +79,24 @@ const anchor = (title) =>
 function summary(sections) {
   const table = {
     title: 'Wins and losses',
-    columns: ['', 'compared', 'ahead', 'by less than the spread', 'behind', 'furthest behind'],
+    columns: [
+      '',
+      'compared',
+      'ahead',
+      'by less than the spread',
+      'behind',
+      'furthest behind',
+      'median ratio',
+    ],
     rows: sections.map(({ title, compared }) => [
       `[${title}](${anchor(title)})`,
       ...(compared.length > 0
         ? summaryCells(compared)
-        : ['–', '–', '–', '–', 'nothing to compare with']),
+        : ['–', '–', '–', '–', 'nothing to compare with', '–']),
     ]),
-    notes: [
-      `${HOW_TO_READ} Each section begins with all of its losses; the greatest of each is here.`,
-    ],
+    notes: [`${HOW_TO_READ} Each section begins with all of its losses.`],
   };
-  return [tableMarkdown(table).replace(/^#/, '')];
+  return tableMarkdown(table).replace(/^#/, '');
 }
 
 function section({ name, title, question, bias, tables, run, plots, compared }) {
@@ -82,7 +110,7 @@ function section({ name, title, question, bias, tables, run, plots, compared }) 
     ...plots.flatMap((plot) => [`![${altText(plot.alt)}](images/${plot.name}.svg)`, '']),
     ...lossesMarkdown(compared),
     ...tables(results).map(tableMarkdown),
-    'To be read with it:',
+    'Notes:',
     '',
     ...bias.map((note) => `- ${note}`),
     '',

@@ -1,6 +1,6 @@
-// Question: what does a check by each algorithm's script cost the Redis server, to the plainest script that counts?
+// Question: how much server CPU does each algorithm's script cost, compared with the simplest script that counts?
 //
-// Bias, also printed below the tables (see `bias`): the plainest script does less, and one turn of the
+// Bias, also printed below the tables (see `bias`): the simplest script does less, and one turn of the
 // event loop starts many checks.
 
 const { ALGORITHMS } = require('../../lib/algorithms');
@@ -59,7 +59,7 @@ const batched =
     return { calling: 'await', check, isRefused: () => false };
   };
 
-const PLAIN = 'plainest script';
+const PLAIN = 'simplest script';
 const SUBJECTS = {
   [PLAIN]: (client) => script(client, PLAINEST, [String(INTERVAL_MS)]),
   ...Object.fromEntries(ALGORITHMS.map((name) => [name, ownScript(name)])),
@@ -137,15 +137,17 @@ function tables({ all }) {
     median(all[`bytes/${name}`]),
     rounds(all),
   ];
-  const columns = ['', 'CPU µs, 1 in flight', 'min – max', 'to the plainest'];
-  columns.push('CPU µs, 64 in flight', 'min – max', 'to the plainest');
-  columns.push('µs in the script', 'to the plainest', 'bytes of a key', 'rounds');
+  const columns = ['', 'CPU µs, 1 in flight', 'min – max', 'to the simplest'];
+  columns.push('CPU µs, 64 in flight', 'min – max', 'to the simplest');
+  columns.push('µs in the script', 'to the simplest', 'bytes of a key', 'rounds');
   return [
     {
       title: `CPU of the server for a check; ${number(IDS)} ids, max ${MAX} in 60 s`,
       columns,
       rows: [...Object.keys(SUBJECTS), ...Object.keys(BATCHED)].map((name) => rowOf(name, PLAIN)),
-      notes: ['aimed at: no more than 2.5 times the plainest script, one key in a call'],
+      notes: [
+        'The goal is at most 2.5 times the CPU of the simplest script, with one key per call.',
+      ],
     },
   ];
 }
@@ -156,7 +158,7 @@ const COMPARED_NUMBERS = {
   bytes: 'bytes of a key',
 };
 
-/** Against the plainest script, which does less than any of them. */
+/** Against the simplest script, which does less than any of them. */
 function comparisons({ all }) {
   return Object.entries(COMPARED_NUMBERS).flatMap(
     ([number, what]) =>
@@ -176,13 +178,13 @@ module.exports = {
   name: 'redis-algorithms',
   title: 'The algorithms on Redis',
   question:
-    "What does a check by each algorithm's script cost the Redis server, to the plainest script that counts, and how many bytes does the server keep of an id?",
+    "How much server CPU does a check by each algorithm's script cost, compared with the simplest script that counts? How many bytes does the server store per id?",
   bias: [
-    'The plainest script counts in a fixed window with INCR, and sets an expiry with the first action alone. It has no clock, tells no wait, and takes any cost for 1.',
-    'All scripts are called through one connection of ioredis, one key in a call, with the shortest reply; "native" is the native client, which makes one command of the checks of a turn of the event loop.',
-    'The CPU is that of all threads of the server, as INFO tells it: reading commands and writing replies take part of it, less of it the more come at once. "In the script" is what the server itself counts from the call of a script to its end, by its wall clock.',
-    '2.5 checks on average for each id, in random order: some 37 % of them are first ones, few are refused. Refusals count, but with gcra.',
-    'The bytes are those of MEMORY USAGE with an id of 16 characters and a namespace of one.',
+    'The simplest script counts in a fixed window with INCR, and sets an expiry with the first action only. It reads no clock, returns no wait, and ignores the cost.',
+    'All scripts are called through one ioredis connection, with one key per call and the shortest reply. "native" is the native client, which combines the checks of one turn of the event loop into one command.',
+    'The CPU is that of all threads of the server, from INFO. It includes reading commands and writing replies, which cost less per command if many come at once. "In the script" is the time from the call of a script to its end, as the server measures it by its wall clock.',
+    'Each id has 2.5 checks on average, in random order. About 37 % of the checks are the first one of their id, and few are refused. Refusals count, except with gcra.',
+    'Bytes are from MEMORY USAGE, with an id of 16 characters and a namespace of one character.',
   ],
   budgetMs: 75_000,
   skip: redis.skip,

@@ -85,7 +85,7 @@ function bytesTable(results) {
     ratio(result.bytesAfter, result.bytes),
     rounds(result),
   ]);
-  const title = 'Bytes of one key, once max actions are in it and after many refusals';
+  const title = 'Bytes of one key, with max actions and after many refusals';
   return { title, columns, rows, notes: notesOf(entries.map((e) => [e.subject, e.result])) };
 }
 
@@ -142,7 +142,11 @@ function aimsTable(results) {
     ]),
     ...MAXES.map((max) => {
       const { bytes, bytesAfter } = results[`bytes/${max}/rollgate`];
-      return [`the same at max ${max} after refusals, to before`, divided(bytesAfter, bytes), '1'];
+      return [
+        `bytes of a key at max ${max}, after refusals to before`,
+        divided(bytesAfter, bytes),
+        '1',
+      ];
     }),
   ];
   return {

@@ -52,7 +52,7 @@ const ALONE = {
     rounds: 3,
   },
 };
-const STORES = { memory: 'rollgate, memory of its own', shared: 'rollgate, shared memory' };
+const STORES = { memory: 'rollgate, own memory', shared: 'rollgate, shared memory' };
 
 /** Two processes at once. */
 const TOGETHER = {
@@ -210,7 +210,7 @@ function tables(results) {
         'ns per check and process',
         'min – max',
         'checks/s of both',
-        'rollgate does',
+        'rollgate to it',
         'rounds',
       ],
       rows,
@@ -267,7 +267,7 @@ function plots(results) {
   const plot = {
     title: 'Processes on one host',
     subtitle:
-      'Beside a store that asks the primary process. Medians, whiskers from the least to the greatest round. More is better.',
+      'Compared with a store that asks the primary process. Medians. Whiskers go from the lowest to the highest round. More is better.',
     description: alt,
     rows: BARS,
     labelWidth: 256,
@@ -292,13 +292,13 @@ module.exports = {
   name: 'shared',
   title: 'A check in shared memory',
   question:
-    'What does a check in shared memory cost, in one process and in two at once, beside memory of its own and beside a store that asks the primary process?',
+    'What does a check in shared memory cost, in one process and in two at once, compared with a limiter in the process’s own memory and with a store that asks the primary process?',
   bias: [
-    'Two processes have a processor each here. With more processes than processors they take turns, which costs each of them time, but none of them waits for a lock.',
-    'On one id every check of either process changes the same words, which have to travel between the processors each time: the worst case there is.',
-    'The peer sends each check to the primary process and gets a message back. It is asked 64 times before the first answer has come, its best case; a check alone takes about as long as a message each way. It counts in fixed windows.',
-    'Bytes per id are those of the whole region, which has room for a tenth more ids than there are, a third more than that, and 1,024 limiters, 131 kB of which ten thousand ids have a share; in memory of its own the table has grown to what it needs.',
-    'Where ids are freshly joined, figures contain the making of the id, as under "Cost of one check", which says what that alone takes. Ids that are made before are an array of flat strings: what is left is the check.',
+    'Each of the two processes has its own processor. If there are more processes than processors, they take turns, which costs time, but no process waits for a lock.',
+    'On one id, every check of both processes changes the same words, which move between the processors each time. This is the worst case.',
+    'The peer sends each check to the primary process and gets a message back. It has 64 checks in flight, which is its best case; a single check takes as long as two messages. It counts in fixed windows.',
+    'Bytes per id are the size of the whole region divided by the number of ids. The region has room for a tenth more ids, for a third more than that, and for 1,024 limiters (131 kB). The table in the process’s own memory has only grown to the size that it needs.',
+    'If ids are freshly joined, figures include creating the id; "Cost of one check" shows how long that takes. Ids that are "made before" are an array of flat strings, so that only the check is measured.',
   ],
   budgetMs: 200_000,
   versions,

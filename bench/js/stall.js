@@ -78,7 +78,7 @@ function tables(results) {
       columns: [
         '',
         'median of the maxima',
-        'least – greatest',
+        'lowest – highest',
         'p99.999',
         'median call, ns',
         'switches',
@@ -120,12 +120,12 @@ function comparisons(results) {
 module.exports = {
   name: 'stall',
   title: 'The longest call',
-  question: 'How long can one single call take while ids arrive for the first time?',
+  question: 'How long can a single call take while new ids arrive?',
   bias: [
-    'Each call is between two readings of `performance.now()`, which adds some 50 ns to the median and nothing to the maxima.',
-    'A process that the operating system interrupts looks slow whatever it does: see the row without a limiter, and the involuntary context switches of a run (median). The least of the maxima of all rounds is nearest to what the subject itself costs.',
-    'Collections of garbage count where they happen. Most of the garbage here is the ids; a limiter that allocates makes more collections fall inside its calls, one that keeps many objects makes each take longer.',
-    'Calls that answer by a promise are measured until the promise is settled.',
+    'Each call is measured with two readings of `performance.now()`. This adds about 50 ns to the median and does not affect the maxima.',
+    'A process that the operating system interrupts looks slow in any case: see the row without a limiter, and "switches", the involuntary context switches of a run (median). The lowest maximum of all rounds is closest to the cost of the subject itself.',
+    'A garbage collection counts for the call in which it happens. Most of the garbage here is ids. A limiter that allocates has more collections in its calls. A limiter that keeps many objects makes each collection longer.',
+    'If a call returns a promise, it is measured until the promise is settled.',
   ],
   budgetMs: 130_000,
   jobs,

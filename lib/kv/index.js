@@ -68,7 +68,7 @@ function throwOutOfMemory() {
 }
 
 /**
- * A backend of remote/store.js, as ARCHITECTURE.md specifies.
+ * A backend of remote/store.js, as docs/design/remote-stores.md specifies.
  *
  * @param {object} checked checked options of a limiter with `kv`
  */

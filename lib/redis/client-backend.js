@@ -24,7 +24,7 @@ const SCRIPTS = require('./scripts');
 const MOST_TIMES_UNKNOWN = 8;
 
 /**
- * A backend of remote/store.js over the client of a connection, as ARCHITECTURE.md specifies.
+ * A backend of remote/store.js over the client of a connection, as docs/design/remote-stores.md specifies.
  *
  * @param {{ connection: object, policy: object, namespace: string }} options checked options
  */

@@ -29,7 +29,7 @@ function createClock(clock, onFailure) {
 
 /**
  * An asynchronous store: `decide` and `decideMany` promise the result of `read(numbers)`, which must copy what
- * it needs. Errors reject the promise. ARCHITECTURE.md specifies backends.
+ * it needs. Errors reject the promise. docs/design/remote-stores.md specifies backends.
  *
  * @param {object} checked checked options of the limiter
  * @param {object} backend talks to the place of the counts

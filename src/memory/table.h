@@ -61,7 +61,7 @@ class Table {
     const bool earlier = moment < place.slot->moment();
     place.slot->set_moment(moment);
     if (earlier) [[unlikely]] {
-      GenerationOf(place).LowerBound(place, HashAt(place), moment);
+      SubTableOf(place).LowerBound(place, HashAt(place), moment);
     } else if (is_nearly_full_) [[unlikely]] {
       place.chunk->KeepTight(layout_, place);
     }
@@ -69,7 +69,7 @@ class Table {
 
   void Erase(const Place& place) {
     ForgetPlaces();
-    GenerationOf(place).Erase(place, HashAt(place));
+    SubTableOf(place).Erase(place, HashAt(place));
   }
 
   /// Calls visit(Slot&) for every id.
@@ -107,7 +107,7 @@ class Table {
   static constexpr std::size_t kSweptPerStep = 8;
 
   std::uint64_t HashAt(const Place& place) const { return HashOf(place.slot->identity(), secret_); }
-  SubTable& GenerationOf(const Place& place) { return place.in_draining ? *draining_ : active_; }
+  SubTable& SubTableOf(const Place& place) { return place.in_draining ? *draining_ : active_; }
 
   Place FindInEither(const Identity& identity, std::uint64_t hash);
 

@@ -1,16 +1,19 @@
-// The ids of a shared region: found, changed, inserted and forgotten by many at once, without
-// locks.
+// The ids of a shared region: many threads and processes find, change, insert and forget them
+// without locks.
 //
-// With attachment.h the only file whose memory orders matter. docs/design/shared-memory.md has the
-// protocol in steps and the argument why a kill at any of them is harmless; in short:
+// With attachment.h and eviction.h the only file whose memory orders matter.
+// docs/design/shared-memory.md has the protocol in steps and the argument why a kill at any step is
+// harmless. In short:
 //
-// - A slot's control word names a record; the record holds an id and all that is known of it. What
-//   is visible is never written to. Who changes an id writes a new record, a spare of its own, and
-//   swaps it in with one compare-and-swap; the record that was there is its next spare.
-// - Control words never come again, so a swap that comes too late fails.
-// - A new id must be inserted but once. Whoever inserts one announces it in the id's first bucket,
-//   provided that nobody else has done so since it looked there; then anybody can complete it.
-// - An entry says what its owner is about to swap: see attachment.h.
+// - A slot's control word names a record, which holds an id and its state. A record in a slot is
+//   never written to. To change an id, a process writes its own spare record and swaps it in with
+//   one compare-and-swap. The record that was there is its next spare.
+// - A control word never occurs twice, so a swap that comes too late fails.
+// - A new id must be inserted only once. A process announces the insertion in the id's first
+//   bucket. This fails if another one was announced since the process searched there. Then any
+//   process can complete the insertion.
+// - An entry says what its owner is about to swap. If the owner dies, the next owner finds out
+//   whether the swap was done, and so which record is the spare.
 #pragma once
 
 #include <algorithm>

@@ -37,14 +37,14 @@ describe('losses', () => {
     const close = { ...slower, ours: stat(20, 9, 30), theirs: stat(15, 10, 25) };
     expect(lines([close])).toContain('a peer 0.75 x *');
     const ahead = { ...close, ours: close.theirs, theirs: close.ours };
-    expect(lines([ahead])).toContain('ahead in 1, in 1 of these by less than the spread');
+    expect(lines([ahead])).toContain('ahead in 1 (1 of these by less than the spread)');
   });
 
   test('name what has no ratio though the peer has a figure', () => {
     const failed = { ...slower, ours: undefined };
     const zero = { ...slower, to: 'another', ours: stat(0) };
     const missing =
-      '**Could not be compared**, for rollgate failed, or a figure is 0: time: a peer, another.';
+      '**Could not be compared**, because rollgate failed or a figure is 0: time: a peer, another.';
     expect(lines([failed, zero])).toBe(`${missing}\n`);
     expect(lines([slower, failed, zero])).toContain(missing);
     expect(summaryCells([slower, failed])[0]).toBe('1, and 1 that could not be');

@@ -46,6 +46,18 @@ test.each(pages)('%s: every link leads to a file and a section', (page) => {
   expect(broken.map(({ to }) => to)).toEqual([]);
 });
 
+const pagesForMaintainers = pages.filter((page) =>
+  /^(ARCHITECTURE|CONTRIBUTING|docs.design.*)\.md$/.test(page),
+);
+
+test.each(pagesForMaintainers)('%s: every file that it names exists', (page) => {
+  const paths = fs
+    .readFileSync(path.join(root, page), 'utf8')
+    .matchAll(/`((?:src|lib|test|scripts|bench|cmake|docs)\/[\w./-]+)`/g);
+  const named = [...paths].map(([, file]) => file);
+  expect(named.filter((file) => !fs.existsSync(path.join(root, file)))).toEqual([]);
+});
+
 test('every page of docs can be reached from the README', () => {
   const reached = new Set();
   const toVisit = ['README.md'];
