@@ -91,18 +91,6 @@ class Decision {
   }
 }
 
-/**
- * From a peek at cost 0: for how many ms an attempt would be blocked if nothing else is recorded, not even its
- * refusal; 0 if it would be allowed. With a cost above 1 it may be blocked for longer.
- */
-function readWait(numbers, windows, cost) {
-  let wait = numbers[NUMBERS.WAIT];
-  for (const { remaining, resetIn } of readWindows(numbers, 0, windows)) {
-    if (remaining < cost) wait = Math.max(wait, resetIn);
-  }
-  return wait;
-}
-
 /** The result of limitWithInfo and wouldLimitWithInfo, named as in rolling-rate-limiter. */
 function readInfo(numbers) {
   const blocked = numbers[NUMBERS.BLOCKED];
@@ -117,10 +105,10 @@ function readInfo(numbers) {
 
 module.exports = {
   BLOCKED_BY_BLOCK,
+  BLOCKED_BY_MIN_DIFFERENCE,
   Decision,
   NUMBERS,
   decisionLength,
   newAttempt,
   readInfo,
-  readWait,
 };

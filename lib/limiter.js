@@ -1,7 +1,7 @@
 // The callable limiter and the methods that every limiter has, whatever its store.
 'use strict';
 
-const { Decision, decisionLength, newAttempt, readInfo, readWait, NUMBERS } = require('./decision');
+const { Decision, decisionLength, newAttempt, readInfo, NUMBERS } = require('./decision');
 const { typeError, show } = require('./errors');
 const { createMemoryStore } = require('./local-store');
 const { readCost, readLimiterOptions } = require('./options');
@@ -10,7 +10,7 @@ const { USAGE, ATTEMPT_WITHIN, PEEK_WITHIN } = require('./internal-methods');
 // Loaded when they are needed, so that a limiter in memory starts quickly.
 const createKvBackend = (checked) => require('./kv').createKvBackend(checked);
 const createRedisBackend = (checked) => require('./redis/backend').createRedisBackend(checked);
-const createWaitingCalls = (store) => new (require('./wait').Waiting)(store);
+const createWaitingCalls = (...parts) => new (require('./wait').Waiting)(...parts);
 const readWaitOptions = (...given) => require('./wait').readWaitOptions(...given);
 const createSharedStore = (checked) => require('./shared/store').createSharedStore(checked);
 const createRemoteStore = (...parts) => require('./remote/store').createRemoteStore(...parts);
@@ -18,7 +18,7 @@ const createRemoteStore = (...parts) => require('./remote/store').createRemoteSt
 const STORE = Symbol('store');
 const WINDOWS = Symbol('windows');
 const SMALLEST_MAX = Symbol('smallestMax');
-const MIN_DIFFERENCE = Symbol('minDifference');
+const CHECKED = Symbol('checked');
 const WAITING = Symbol('waiting');
 
 function smallestMax(windows) {
@@ -35,15 +35,10 @@ function createStore(checked) {
 }
 
 function createWaiting(limiter) {
-  const windows = limiter[WINDOWS];
-  return createWaitingCalls({
-    // At cost 0: a peek at the cost itself would include the refusal's count and the block it would start.
-    waitOf(id, cost) {
-      return limiter[STORE].decide(id, 0, false, (numbers) => readWait(numbers, windows, cost));
-    },
+  const store = limiter[STORE];
+  return createWaitingCalls(limiter[CHECKED], store, {
     attempt: (id, cost) => decideAtCost(limiter, id, cost, true),
-    refund: (decision) => limiter[STORE].refund(Decision.takeReceipt(decision, limiter)),
-    showsRoom: limiter[MIN_DIFFERENCE] === 0,
+    refund: (decision) => store.refund(Decision.takeReceipt(decision, limiter)),
   });
 }
 
@@ -65,7 +60,7 @@ function RateLimiter(options) {
     [WINDOWS]: { value: checked.windows },
     [SMALLEST_MAX]: { value: smallestMax(checked.windows) },
     [WAITING]: { value: undefined, writable: true }, // until somebody waits
-    [MIN_DIFFERENCE]: { value: checked.minDifference },
+    [CHECKED]: { value: checked },
     ...(store.detectedClientType && { detectedClientType: { value: store.detectedClientType } }),
   });
   return limiter;

@@ -130,6 +130,7 @@ function createLocalStore(checked, { create, options, failed, evictionWarning })
   return {
     keep,
     call: functions.check,
+    answersAtOnce: true,
 
     decide(id, cost, records, read, max) {
       if (max !== undefined) functions.decide(id, cost, records, max);

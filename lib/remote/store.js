@@ -18,8 +18,6 @@ const readAnswer = (numbers) => ({
   actionsLeft: numbers[NUMBERS.ACTIONS_LEFT],
 });
 
-const publish = (message) => DECISIONS.channel.publish(message);
-
 /** The user's clock in us, within LONGEST_MICROS; without one, undefined: the backend has its idString clock. */
 function createClock(clock, onFailure) {
   if (clock === undefined) return () => undefined;
@@ -60,8 +58,10 @@ function createRemoteStore(checked, backend, onError) {
     else counts.blocked++;
     if (DECISIONS.flag[0] === 0) return;
     const timeLeft = numbers[offset + NUMBERS.TIME_LEFT];
-    // Later, because a subscriber may call the limiter, which would overwrite the numbers.
-    process.nextTick(publish, { limiter: store.call, id, cost, allowed, timeLeft });
+    const message = { limiter: store.call, id, cost, allowed, timeLeft };
+    // Later, because a subscriber may call the limiter, which would overwrite the numbers. In a microtask,
+    // because callers that only await microtasks would delay the next tick.
+    queueMicrotask(() => DECISIONS.channel.publish(message));
   }
 
   /** `decide` by the fallback. */
@@ -163,6 +163,7 @@ function createRemoteStore(checked, backend, onError) {
 
   const store = {
     detectedClientType: backend.detectedClientType,
+    answersAtOnce: false,
 
     /** The limiter function itself. */
     call(id, callback) {

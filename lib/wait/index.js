@@ -6,6 +6,7 @@ const { idToString } = require('../ids');
 const { readCount, readNumber, readObject, rejectUnknownOptions } = require('../option-values');
 const { readCostValue } = require('../options');
 const { Line } = require('./line');
+const { createWaitOf } = require('./peeks');
 const { fromNow } = require('./timers');
 
 const NAMES = ['cost', 'signal', 'deadline', 'maxQueue'];
@@ -58,9 +59,19 @@ class Waiting {
   #store;
   #lines = new Map();
 
-  /** @param {object} store see Line */
-  constructor(store) {
-    this.#store = store;
+  /**
+   * @param {object} checked checked options of the limiter
+   * @param {object} store its store
+   * @param {{ attempt: Function, refund: Function }} calls of the limiter, see Line
+   */
+  constructor(checked, store, { attempt, refund }) {
+    this.#store = {
+      waitOf: createWaitOf(checked, store),
+      attempt,
+      refund,
+      answersAtOnce: store.answersAtOnce,
+      showsRoom: checked.minDifference === 0,
+    };
   }
 
   /**

@@ -1,4 +1,4 @@
-// The calls that wait for one id: first come, first served. Only the first one asks the store.
+// The calls that wait for one id: first come, first served. Only the first one makes attempts.
 'use strict';
 
 const { failure } = require('../errors');
@@ -34,12 +34,14 @@ class Line {
   #refusal = null;
   /** How often the refusal was invalidated. */
   #wakings = 0;
+  /** No waiter has an earlier deadline. */
+  #earliestDeadline = Number.POSITIVE_INFINITY;
 
   /**
-   * @param {{ waitOf: Function, attempt: Function, refund: Function, showsRoom: boolean }} store functions
-   *   that may return promises: waitOf(id, cost) of for how many ms at least the attempt would be blocked, 0
-   *   if it would be allowed; attempt(id, cost) of a Decision. `showsRoom`: whether an attempt with a cost
-   *   within the actionsLeft of the last one is allowed
+   * @param {{ waitOf: Function, attempt: Function, refund: Function, answersAtOnce: boolean,
+   *   showsRoom: boolean }} store functions that return promises unless the store `answersAtOnce`:
+   *   waitOf(id, cost) as of peeks.js, attempt(id, cost) of a Decision, refund(decision). `showsRoom`: whether
+   *   an attempt with a cost within the actionsLeft of the last one is allowed
    * @param {() => void} onEmpty called when no waiter is left and no call is pending
    */
   constructor(store, onEmpty) {
@@ -60,8 +62,21 @@ class Line {
     }
     waiter.isWaiting = true;
     this.#queue.add(waiter);
+    this.#earliestDeadline = Math.min(this.#earliestDeadline, waiter.deadlineAt);
     if (this.#queue.length === 1) this.#serve();
+    else if (waiter.deadline !== undefined && this.#store.answersAtOnce) this.#askBehind(waiter);
     if (waiter.isWaiting) this.#watch(waiter);
+  }
+
+  /** Those in front can only make the wait longer. */
+  #askBehind(waiter) {
+    try {
+      const timeLeft = this.#store.waitOf(waiter.id, waiter.cost);
+      const isLate = timeLeft > 0 && fromNow(timeLeft) > waiter.deadlineAt;
+      if (isLate) this.#fail(waiter, tooLate(waiter, timeLeft));
+    } catch (error) {
+      this.#fail(waiter, error);
+    }
   }
 
   /** The last refusal may be out of date: asks the store again. */
@@ -136,10 +151,8 @@ class Line {
       const waiter = this.#queue.first;
       const refusal = this.#refusalFor(waiter);
       if (refusal !== null) {
-        if (refusal.at > waiter.deadlineAt) {
-          this.#fail(waiter, tooLate(waiter, msUntil(refusal.at)));
-          continue;
-        }
+        this.#failLate(refusal);
+        if (waiter !== this.#queue.first) continue;
         this.#stopTimer = longTimeout(() => this.#serve(), msUntil(refusal.at));
         break;
       }
@@ -168,6 +181,18 @@ class Line {
     }
     this.#isServing = false;
     if (this.#queue.first === null) this.#onEmpty();
+  }
+
+  /** Rejects all whose deadline cannot be met. */
+  #failLate({ cost, at }) {
+    if (at <= this.#earliestDeadline) return;
+    let earliest = Number.POSITIVE_INFINITY;
+    for (let waiter = this.#queue.first; waiter !== null; waiter = waiter.next) {
+      const isLate = at > waiter.deadlineAt && waiter.cost >= cost;
+      if (isLate) this.#fail(waiter, tooLate(waiter, msUntil(at)));
+      else earliest = Math.min(earliest, waiter.deadlineAt);
+    }
+    this.#earliestDeadline = earliest;
   }
 
   /** Ignores a refusal from before the line was woken. */

@@ -49,7 +49,9 @@ Verdict Judge(const A& account, const P& policy, const Block& block, Micros now,
   verdict.blocked_by_min_difference = cost > 0 && gap > 0 && verdict.at - account.Newest() < gap;
   std::size_t i = 0;
   for (const Window& window : policy.windows()) {
-    if (account.Reaches(i++, window.max - cost + 1, verdict.at)) verdict.blocked_by_count = true;
+    const bool is_full = cost > 0 && account.Reaches(i, window.max - cost + 1, verdict.at);
+    if (is_full) verdict.blocked_by_count = true;
+    ++i;
   }
   return verdict;
 }

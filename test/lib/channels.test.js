@@ -139,6 +139,22 @@ describe('rollgate:decision', () => {
     ]);
   });
 
+  test('messages come in order while a key-value store answers in microtasks alone', async () => {
+    const limiter = RateLimiter({
+      kv: createPlainKv(),
+      namespace: 'n',
+      interval: 1000,
+      maxInInterval: 1,
+    });
+    const { messages } = listen('rollgate:decision');
+    const told = [];
+    for (const id of ['a', 'b', 'c']) {
+      await limiter(id);
+      told.push(messages.map((message) => message.id).join(''));
+    }
+    expect(told).toEqual(['a', 'ab', 'abc']);
+  });
+
   test('a listener that throws harms no call', async () => {
     const found = await askProgram(`
       const RateLimiter = require('rollgate');

@@ -148,6 +148,13 @@ TEST_P(Portable, LeavesTheStateAloneWhereNothingChanges) {
   EXPECT_EQ(carrier.outcome, Outcome::kUnchanged);
 }
 
+TEST_P(Portable, AQuestionOfWhatIsUsedIsNotRefusedForCountedRefusals) {
+  Carrier carrier({{{kSecond, 2}, {2 * kSecond, 2}}, 0, true, GetParam(), {}});
+  for (int i = 0; i < 9; ++i) carrier.Attempt(0);
+  EXPECT_TRUE(carrier.Peek(0, 0).verdict.allowed());
+  EXPECT_FALSE(carrier.Peek(0, 1).verdict.allowed());
+}
+
 TEST_P(Portable, KnowsItsOwnStatesAtTheEndsOfTime) {
   for (const Micros now : {-kLongest, Micros{0}, Micros{5'000'000'000'000'000}, kLongest}) {
     for (const bool has_blocks : {false, true}) {

@@ -1,0 +1,221 @@
+// wait() with a deadline that cannot be met: rejected as soon as a peek can tell, and nobody waits behind it.
+'use strict';
+
+const RateLimiter = require('../..');
+const { createPlainKv } = require('../support/kv-stores');
+const { handClock } = require('../support/hand-clock');
+const { errorOf } = require('../support/outcome');
+
+const DEADLINE = 'ERR_ROLLGATE_WAIT_DEADLINE';
+
+const inMemory = (options) => RateLimiter(options);
+const inKv = (options) => RateLimiter({ kv: createPlainKv(), namespace: 'n', ...options });
+
+beforeEach(() => {
+  jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask'] });
+});
+afterEach(() => {
+  jest.useRealTimers();
+});
+
+describe('three in 1000 ms, of which the places become free after 600, 700 and 1000 ms', () => {
+  const advance = (ms) => jest.advanceTimersByTimeAsync(ms);
+
+  /** How each promise was settled, and after how many ms. */
+  function follow(promises) {
+    const start = performance.now();
+    const ends = promises.map(() => undefined);
+    const note = (i, end) => {
+      ends[i] = [end, performance.now() - start];
+    };
+    promises.forEach((promise, i) => {
+      promise.then(
+        () => note(i, 'allowed'),
+        ({ code, name }) => note(i, code ?? name),
+      );
+    });
+    return ends;
+  }
+
+  async function setUp(make, options) {
+    const limiter = make({
+      interval: 1000,
+      maxInInterval: 3,
+      clock: () => performance.now(),
+      ...options,
+    });
+    await limiter('a');
+    await advance(100);
+    await limiter('a');
+    await advance(300);
+    await limiter('a');
+    return limiter;
+  }
+
+  const POLICIES = [
+    ['refusals count', {}],
+    ['refusals do not count', { countBlocked: false }],
+    ['minDifference', { minDifference: 10 }],
+    ['refusals count and block', { blockFor: 5000 }],
+  ];
+
+  describe.each([
+    ['memory', inMemory],
+    ['a key-value store', inKv],
+  ])('in %s', (_store, make) => {
+    test.each(POLICIES)(
+      'a deadline before enough places are free is rejected at once: %s',
+      async (_name, options) => {
+        const limiter = await setUp(make, options);
+        const ends = follow([limiter.wait('a', { cost: 3, deadline: 950 }), limiter.wait('a')]);
+        await advance(0);
+        expect(ends).toEqual([[DEADLINE, 0], undefined]);
+        await advance(600);
+        expect(ends[1]).toEqual(['allowed', 600]);
+        expect(jest.getTimerCount()).toBe(0);
+        expect(limiter.stats()).toMatchObject({ allowed: 4, blocked: 0 });
+      },
+    );
+
+    test.each(POLICIES)('a deadline after that is met: %s', async (_name, options) => {
+      const limiter = await setUp(make, options);
+      const ends = follow([limiter.wait('a', { cost: 3, deadline: 1001 }), limiter.wait('a')]);
+      await advance(1000);
+      expect(ends).toEqual([['allowed', 1000], undefined]);
+    });
+
+    test('calls behind the first are rejected when it is known how long that waits', async () => {
+      const limiter = await setUp(make);
+      const ends = follow([
+        limiter.wait('a'),
+        limiter.wait('a', { deadline: 599 }),
+        limiter.wait('a', { cost: 2, deadline: 300 }),
+        limiter.wait('a', { deadline: 2000 }),
+      ]);
+      await advance(0);
+      expect(ends).toEqual([undefined, [DEADLINE, 0], [DEADLINE, 0], undefined]);
+      await advance(700);
+      expect([ends[0], ends[3]]).toEqual([
+        ['allowed', 600],
+        ['allowed', 700],
+      ]);
+    });
+
+    test('others may lengthen the wait: who is late by that is rejected, wherever it stands', async () => {
+      const limiter = await setUp(make, { countBlocked: false });
+      const ends = follow([
+        limiter.wait('a', { cost: 2 }),
+        limiter.wait('a', { cost: 2, deadline: 900 }),
+      ]);
+      await advance(650);
+      await limiter('a');
+      await advance(50);
+      expect(ends).toEqual([undefined, [DEADLINE, 700]]);
+      await advance(300);
+      expect(ends[0]).toEqual(['allowed', 1000]);
+    });
+  });
+
+  test('in memory a call asks for itself, though those in front have a higher cost', async () => {
+    const limiter = await setUp(inMemory);
+    const giveUp = new AbortController();
+    const ends = follow([
+      limiter.wait('a', { cost: 3, signal: giveUp.signal }),
+      limiter.wait('a', { deadline: 599 }),
+      limiter.wait('a', { cost: 2, deadline: 699 }),
+      limiter.wait('a', { deadline: 601 }),
+    ]);
+    await advance(0);
+    expect(ends).toEqual([undefined, [DEADLINE, 0], [DEADLINE, 0], undefined]);
+    giveUp.abort();
+    await advance(600);
+    expect(ends[3]).toEqual(['allowed', 600]);
+  });
+
+  test('a clock that throws as a call asks for itself fails that call', async () => {
+    let now = () => performance.now();
+    const limiter = await setUp(inMemory, { clock: () => now() });
+    const first = limiter.wait('a');
+    now = () => {
+      throw new Error('out of order');
+    };
+    const second = limiter.wait('a', { deadline: 5000 });
+    now = () => performance.now();
+    expect(await errorOf(second)).toMatchObject({ code: 'ERR_ROLLGATE_CLOCK' });
+    await advance(600);
+    expect(await first).toMatchObject({ allowed: true });
+    expect(jest.getTimerCount()).toBe(0);
+  });
+});
+
+/** For how many ms the error says that the action has to wait; 0 if it was allowed. */
+async function waitOf(limiter, cost) {
+  const { blocked } = limiter.stats();
+  try {
+    await limiter.wait('a', { cost, deadline: 0 });
+    return 0;
+  } catch ({ code, message }) {
+    expect(code).toBe(DEADLINE);
+    return Number(/allowed in (\d+) ms/.exec(message)[1]);
+  } finally {
+    expect(limiter.stats().blocked).toBe(blocked);
+  }
+}
+
+function randomNumbers(seed) {
+  let state = seed;
+  return (n) => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return Math.floor((state / 2 ** 32) * n);
+  };
+}
+
+const CASES = ['sliding-window-log', 'sliding-window-counter', 'fixed-window', 'gcra'].flatMap(
+  (algorithm) =>
+    [
+      { countBlocked: true },
+      { countBlocked: false },
+      { countBlocked: true, minDifference: 7 },
+      { countBlocked: true, blockFor: [30, 90] },
+      { countBlocked: false, blockFor: 40, minDifference: 3 },
+    ]
+      .filter(({ countBlocked }) => !countBlocked || algorithm !== 'gcra')
+      .map((policy) => [algorithm, policy]),
+);
+
+test.each(CASES)(
+  'the wait that an error states is never too long, and without blocks exact: %s %p',
+  async (algorithm, policy) => {
+    const isExact =
+      policy.blockFor === undefined &&
+      policy.minDifference === undefined &&
+      !(algorithm === 'sliding-window-counter' && policy.countBlocked);
+    for (const make of [inMemory, inKv]) {
+      const { clock, advance } = handClock();
+      const limits = [
+        { interval: 50, maxInInterval: 4 },
+        { interval: 170, maxInInterval: 9 },
+      ];
+      const { minDifference = 0, ...others } = policy;
+      const limiter = make({
+        limits: limits.map((limit) => ({ ...limit, minDifference })),
+        algorithm,
+        clock,
+        ...others,
+      });
+      const random = randomNumbers(7);
+      for (let i = 0; i < 300; i++) {
+        await limiter.attempt('a', { cost: 1 + random(4) });
+        advance(random(40));
+        const cost = 1 + random(4);
+        const wait = await waitOf(limiter, cost);
+        if (wait === 0) continue;
+        advance(wait - 1);
+        expect(await limiter.peek('a', { cost })).toMatchObject({ allowed: false });
+        advance(1);
+        if (isExact) expect(await limiter.peek('a', { cost })).toMatchObject({ allowed: true });
+      }
+      await limiter.close();
+    }
+  },
+);
