@@ -21,6 +21,7 @@ class EmissionWindow {
         emission_(Emission(window)) {}
 
   std::int64_t emission() const { return emission_; }
+  std::int64_t Emissions(std::uint64_t n) const { return static_cast<std::int64_t>(n) * emission_; }
 
   std::int64_t ToUnits(Micros moment) const {
     return std::clamp(moment, -kLongestHere, kLongestHere) * per_micro_;

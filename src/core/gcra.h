@@ -150,14 +150,14 @@ class Gcra {
 
     bool Reaches(std::size_t i, std::uint64_t n, Micros at) const {
       const EmissionWindow& window = rules_.windows_[i];
-      return Load(i) > window.ToUnits(at) + Emissions(window, n - 1);
+      return Load(i) > window.ToUnits(at) + window.Emissions(n - 1);
     }
 
     Micros BelowAt(std::size_t i, std::uint64_t n) const {
       const EmissionWindow& window = rules_.windows_[i];
       const std::int64_t arrival = Load(i);
       if (arrival == kNoArrival) return kLongAgo;
-      return window.ToMicros(arrival - Emissions(window, n - 1));
+      return window.ToMicros(arrival - window.Emissions(n - 1));
     }
 
     void Record(const Verdict& verdict, std::uint64_t cost) {
@@ -207,10 +207,6 @@ class Gcra {
     }
 
    private:
-    static std::int64_t Emissions(const EmissionWindow& window, std::uint64_t n) {
-      return static_cast<std::int64_t>(n) * window.emission();
-    }
-
     /// How far the arrival time is ahead; as unsigned words, for times on both sides of the origin
     /// may be too far apart for others.
     std::uint64_t Ahead(std::size_t i, std::int64_t time) const {
@@ -288,12 +284,11 @@ class Gcra {
   /// When the bucket of a window is empty once an action at `at` is recorded.
   std::int64_t ArrivalAfter(std::size_t i, std::int64_t arrival, Micros at,
                             std::uint64_t cost) const {
-    return std::max(arrival, windows_[i].ToUnits(at)) +
-           static_cast<std::int64_t>(cost) * windows_[i].emission();
+    return std::max(arrival, windows_[i].ToUnits(at)) + windows_[i].Emissions(cost);
   }
 
   std::int64_t FullBucket(std::size_t i) const {
-    return static_cast<std::int64_t>(policy_.windows()[i].max) * windows_[i].emission();
+    return windows_[i].Emissions(policy_.windows()[i].max);
   }
 
   P policy_;

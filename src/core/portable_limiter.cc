@@ -31,7 +31,6 @@ class CountBody {
     return has_same_limits && state.body.size() == bytes_.size();
   }
 
-  /// Nothing if the state is none.
   std::optional<Account> Open(const PortableState& state, bool fits) {
     if (!fits) {
       return Account::Begin(rules_, bytes_.data(), state.header.generation);
@@ -69,7 +68,6 @@ class LogBody {
 
   static bool Fits(const PortableState&, bool) { return true; }
 
-  /// Nothing if the state is none.
   std::optional<Account> Open(const PortableState& state, bool fits) {
     const bool is_empty = state.header.moment == kLongAgo || !fits;
     const std::size_t width = state.header.width;
@@ -256,7 +254,6 @@ class Limiter final : public PortableLimiter {
       state_.block = block;
       if (!limiter_.policy_.blocks().empty()) state_.header.flags |= PortableState::kHasBlock;
     }
-    /// The state of an id of which nothing is left.
     void SaveNothing() {
       state_.header.moment = kLongAgo;
       state_.header.flags = 0;

@@ -25,8 +25,8 @@ class TickClock {
     return true;
   }
 
-  /// The time as limiters get it: no earlier than any that was given before. A reading by ticks may be
-  /// a microsecond later than the next one by the system's clock.
+  /// The time as limiters get it: no earlier than any that was given before. A reading by ticks may
+  /// be a microsecond later than the next one by the system's clock.
   Micros Advance(Micros now) { return latest_ = std::max(latest_, now); }
 
   /// Takes note that the system's clock was read as `ns` between these two readings of the ticks.
