@@ -9,7 +9,7 @@ const LIMITERS = 20_000;
 
 const require = createRequire(import.meta.url);
 const installed = path.dirname(require.resolve('rollgate/package.json'));
-const { liveLimiters } = require(path.join(installed, 'lib/native.js'));
+const { liveLimiters } = require(path.join(installed, 'lib/native.js')).loadAddon();
 
 let most = 0;
 for (let made = 0; made < LIMITERS; made += 1) {
