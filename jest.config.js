@@ -1,6 +1,8 @@
 // Where Jest looks for tests. One setting for all of them; what a single suite needs it sets itself.
 'use strict';
 
+const { patience } = require('./test/support/tiers.js');
+
 const folders = [
   'lib',
   'middleware',
@@ -18,6 +20,6 @@ module.exports = {
   testEnvironment: 'node',
   testMatch: folders.map((folder) => `<rootDir>/test/${folder}/**/*.test.js`),
   modulePathIgnorePatterns: ['<rootDir>/build/'],
-  testTimeout: 30_000,
+  testTimeout: 30_000 * patience,
   maxWorkers: 2,
 };

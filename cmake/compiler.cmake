@@ -20,6 +20,7 @@ if(MSVC)
   target_compile_options(rollgate_options INTERFACE /W4 /utf-8)
 else()
   target_compile_options(rollgate_options INTERFACE -Wall -Wextra -Wpedantic $<$<CONFIG:Release>:-O3>)
+  target_compile_definitions(rollgate_options INTERFACE $<$<CONFIG:Debug>:_GLIBCXX_ASSERTIONS>)
 endif()
 
 if(ROLLGATE_SANITIZE)

@@ -155,9 +155,10 @@ function configure(tree, args, output) {
  * Builds those of the wanted parts that are not current.
  * output: where the tools' text goes: 'inherit' or a file descriptor. Throws when a tool fails.
  * settings: more arguments for CMake, which override those of the variant.
+ * target: the only one to build of these parts, which are not current then.
  */
 export function build(wanted, options = {}) {
-  const { variant = 'release', jobs, output = 'inherit', settings = [] } = options;
+  const { variant = 'release', jobs, output = 'inherit', settings = [], target } = options;
   const stale = wanted.filter((part) => !isCurrent(part, variant));
   if (stale.length === 0) return;
   const started = new Date();
@@ -178,13 +179,14 @@ export function build(wanted, options = {}) {
     args.push(`-DROLLGATE_NODE_SHARES_OPENSSL=${isShared ? 'ON' : 'OFF'}`);
   }
   configure(tree, [...args, ...settings], output);
-  const targets = stale.map((part) => parts[part].target);
+  const targets = target ? [target] : stale.map((part) => parts[part].target);
   const parallel = String(jobs ?? os.availableParallelism?.() ?? os.cpus().length);
   run(
     'cmake',
     ['--build', tree, '--config', buildType, '--parallel', parallel, '--target', ...targets],
     output,
   );
+  if (target) return;
   for (const part of stale) {
     writeFileSync(stampOf(variant, part), '');
     utimesSync(stampOf(variant, part), started, started);

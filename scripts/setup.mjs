@@ -116,8 +116,11 @@ const redis = {
 const purposes = {
   start: { system: nativeTools, parts: ['addon'] },
   build: { system: nativeTools, parts: ['addon'] },
-  test: { system: [...nativeTools, gtest, browser, redis], parts: ['addon', 'tests'] },
-  fast: { system: [...nativeTools, gtest, redis], parts: ['addon', 'tests'] },
+  test: { system: [...nativeTools, gtest, redis], parts: ['addon', 'tests'], variant: 'debug' },
+  all: {
+    system: [...nativeTools, gtest, browser, redis, clang, fuzzer],
+    parts: ['addon', 'tests'],
+  },
   systems: { system: [debootstrap], parts: [] },
   soak: { system: [...nativeTools, redis], parts: ['addon'] },
   bench: { system: [...nativeTools, benchmark, redis], parts: ['addon', 'bench'] },
@@ -173,22 +176,22 @@ function npmFoldersFor(name) {
 }
 
 /** Why the addon has no native Redis client; undefined if it has one. */
-function missingRedisClient() {
-  return /^none: (.*)/.exec(nativeRedisOf('release'))?.[1];
+function missingRedisClient(variant) {
+  return /^none: (.*)/.exec(nativeRedisOf(variant))?.[1];
 }
 
-function buildNative(parts) {
+function buildNative({ parts, variant = 'release' }) {
   // What the native Redis client needs may have been installed since.
-  const reasonBefore = missingRedisClient();
+  const reasonBefore = missingRedisClient(variant);
   if (parts.includes('addon') && reasonBefore && nativeTools.every((tool) => tool.found())) {
-    makeStale('addon');
+    makeStale('addon', variant);
   }
-  const stale = parts.filter((part) => !isCurrent(part));
+  const stale = parts.filter((part) => !isCurrent(part, variant));
   if (stale.length === 0) return;
   step(`building ${stale.map((part) => titles[part]).join(' and ')}`, 'build', (output) =>
-    build(stale, { output }),
+    build(stale, { variant, output }),
   );
-  const reason = missingRedisClient();
+  const reason = missingRedisClient(variant);
   if (stale.includes('addon') && reason) {
     console.log(`setup: the addon is built without its own Redis client: ${reason}`);
   }
@@ -205,7 +208,7 @@ try {
   }
   installSystemPackages(purpose.system);
   installNpmPackages(npmFoldersFor(values.for));
-  buildNative(purpose.parts);
+  buildNative(purpose);
 } catch (error) {
   console.error(`setup: ${error.message}`);
   process.exitCode = 1;

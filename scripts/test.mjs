@@ -1,71 +1,165 @@
-// Runs every suite, even if one fails, and sums up: npm test [-- --only=core|jest|types] [-- --fast]
+// Runs the tests, all suites even if one fails, and prints a summary.
+//   npm test [-- FILE...]                         the fast tests, or these test files (.cc or .js)
+//   npm run test:all [-- --only=core,jest,...]    everything, or these suites
 import { spawnSync } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { basename, dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { build, root, treeOf } from './build.mjs';
+import { build, prebuildOf, root, treeOf } from './build.mjs';
 import { scriptsAreCurrent } from './embed-scripts.mjs';
 
-const node = (...args) =>
-  spawnSync(process.execPath, args, { cwd: root, stdio: 'inherit' }).status === 0;
+/** Built without optimisation and with assertions; test:all runs Jest on the addon that users get. */
+const DEVELOPMENT = 'debug';
+/** C++ suites that take more than a few seconds. */
+const SLOW_CTEST = '^shared[.](BrokenModel|Model|SharedRace|SharedThreads)';
+const SLOW_JEST = '[.](slow|serial)[.]test[.]js$';
+/** These need the machine for themselves. */
+const SERIAL_JEST = '[.]serial[.]test[.]js$';
+/** What is not built with the sanitizers, or measures itself. */
+const NOT_SANITIZED = '/test/(package|bench|examples|soak)/';
+/** The factor for bounds in real time where the addon is sanitized. */
+const SANITIZED_PATIENCE = 5;
 
-/** What --fast runs in place of everything: a minute that meets each store. */
-const FAST_CTEST = ['--exclude-regex', '^shared[.](BrokenModel|Model|SharedRace|SharedThreads)'];
-const FAST_JEST = [
-  'test/lib/(algorithms|attempt|callable|ids|methods|refund|wait|worker-threads)[.]',
-  'test/middleware/(rate-limit|headers|rules)[.]',
-  'test/redis/(behaviour|native-tls|native-lifetime|on-error)[.]',
-  'test/shared/(regions|together)[.]',
-];
+/** The exit code when tests could not run, such as sources that do not compile; 1 when a test failed. */
+const CANNOT_RUN = 2;
 
-const suites = {
-  core: () => {
-    build(['tests']);
-    const chosen = values.fast ? FAST_CTEST : [];
-    const { status } = spawnSync('ctest', ['--output-on-failure', '--parallel', '2', ...chosen], {
-      cwd: treeOf('release'),
-      stdio: 'inherit',
-    });
-    return status === 0;
-  },
-  jest: () => {
-    if (!scriptsAreCurrent()) return false;
-    build(['addon']);
-    return node('node_modules/jest/bin/jest.js', ...(values.fast ? FAST_JEST : []));
-  },
-  types: () =>
-    node(
-      'node_modules/tsd/dist/cli.js',
-      '--typings',
-      'lib/index.d.ts',
-      '--files',
-      'test/types/*.test-d.ts',
-    ),
+const run = (command, args, options) =>
+  spawnSync(command, args, { cwd: root, stdio: 'inherit', ...options }).status === 0;
+
+const node = (script, args = [], options = {}) =>
+  run(process.execPath, [join(root, script), ...args], options);
+
+function ctest(variant, args = [], prefix = []) {
+  build(['tests'], { variant });
+  const [command, ...rest] = [...prefix, 'ctest', '--output-on-failure', '--parallel', '2'];
+  return run(command, [...rest, ...args], { cwd: treeOf(variant) });
+}
+
+function jest(variant, args, env = {}) {
+  if (!scriptsAreCurrent()) return false;
+  build(['addon'], { variant });
+  const addon = variant === 'release' ? {} : { ROLLGATE_PREBUILD: prebuildOf(variant) };
+  return node('node_modules/jest/bin/jest.js', args, { env: { ...process.env, ...addon, ...env } });
+}
+
+const ignoring = (...patterns) => ['--testPathIgnorePatterns', '/node_modules/', ...patterns];
+
+function types() {
+  const args = ['--typings', 'lib/index.d.ts', '--files', 'test/types/*.test-d.ts'];
+  return node('node_modules/tsd/dist/cli.js', args);
+}
+
+/** Node itself is not sanitized: the runtime is loaded before it, and Node's own leaks are not ours. */
+function jestUnderAsan() {
+  const compiler = process.env.CXX ?? 'c++';
+  const runtime = spawnSync(compiler, ['-print-file-name=libasan.so'], { encoding: 'utf8' });
+  const env = {
+    ASAN_OPTIONS: 'detect_leaks=0',
+    UBSAN_OPTIONS: 'print_stacktrace=1',
+    LD_PRELOAD: runtime.stdout.trim(),
+    ROLLGATE_PATIENCE: String(SANITIZED_PATIENCE * Number(process.env.ROLLGATE_PATIENCE || 1)),
+    ROLLGATE_SANITIZED: '1', // tests that start a browser or measure memory skip themselves
+    ROLLGATE_TESTS: '',
+  };
+  return jest('asan', ['-i', ...ignoring(SLOW_JEST, NOT_SANITIZED)], env);
+}
+
+/** An older ThreadSanitizer cannot start with random addresses; a container may forbid setarch. */
+function ctestUnderTsan() {
+  const canFix = spawnSync('setarch', ['-R', 'true']).status === 0;
+  return ctest('tsan', [], canFix ? ['setarch', '-R'] : []);
+}
+
+const ALL = { ROLLGATE_TESTS: 'all' };
+
+const fastSuites = {
+  core: () => ctest(DEVELOPMENT, ['--exclude-regex', SLOW_CTEST]),
+  jest: () => jest(DEVELOPMENT, ignoring(SLOW_JEST)),
 };
 
-const { values } = parseArgs({
-  options: { only: { type: 'string' }, fast: { type: 'boolean', default: false } },
-});
-const all = values.fast ? ['core', 'jest'] : Object.keys(suites);
-const chosen = values.only ? [values.only] : all;
-if (!chosen.every((name) => name in suites)) {
-  console.error(`test: --only takes ${Object.keys(suites).join(', ')}, not ${values.only}`);
-  process.exit(2);
+const allSuites = {
+  core: () => ctest('release'),
+  jest: () => jest('release', ignoring(SERIAL_JEST), ALL),
+  serial: () => jest('release', ['-i', '--testPathPatterns', SERIAL_JEST], ALL),
+  types,
+  asan: () => ctest('asan', ['--exclude-regex', SLOW_CTEST]),
+  'jest-asan': jestUnderAsan,
+  fuzz: () => node('scripts/fuzz.mjs', ['--seconds=30']),
+  runtimes: () => node('scripts/runtimes.mjs'),
+  bundlers: () => node('scripts/bundlers.mjs'),
+};
+
+/** Not part of test:all: an hour of the large model, or a tool that not every machine can run. */
+const onRequest = { tsan: ctestUnderTsan };
+
+/** Runs the GoogleTest suites of one source file. */
+function cppFile(file) {
+  const layer = basename(dirname(file));
+  build(['tests'], { variant: DEVELOPMENT, target: `${layer}_test` });
+  const source = readFileSync(file, 'utf8');
+  const suites = [...source.matchAll(/^(?:TYPED_)?TEST(?:_[FP])?\((\w+),/gm)].map(
+    ([, name]) => name,
+  );
+  if (suites.length === 0) throw new Error(`${file} has no tests`);
+  const filter = [...new Set(suites)].flatMap((name) => [
+    `${name}.*`,
+    `${name}/*`,
+    `*/${name}.*`,
+    `*/${name}/*`,
+  ]);
+  return run(join(treeOf(DEVELOPMENT), `${layer}_test`), [`--gtest_filter=${filter.join(':')}`]);
 }
 
-const lines = [];
-let failed = 0;
-for (const name of chosen) {
-  console.log(`\n== ${name}`);
-  const started = Date.now();
-  let passed = false;
-  try {
-    passed = suites[name]();
-  } catch (error) {
-    console.error(`${name}: ${error.message}`);
-  }
-  if (!passed) failed += 1;
-  lines.push(
-    `${passed ? 'passed' : 'FAILED'}  ${name.padEnd(6)} ${((Date.now() - started) / 1000).toFixed(1)} s`,
-  );
+function suitesOf(files) {
+  const missing = files.find((file) => !existsSync(file));
+  if (missing) throw new Error(`there is no file ${missing}`);
+  const sources = files.filter((file) => file.endsWith('.cc'));
+  const scripts = files.filter((file) => !file.endsWith('.cc'));
+  const suites = Object.fromEntries(sources.map((file) => [file, () => cppFile(file)]));
+  return scripts.length > 0
+    ? { ...suites, jest: () => jest(DEVELOPMENT, ['--runTestsByPath', ...scripts], ALL) }
+    : suites;
 }
-console.log(`\n${lines.join('\n')}\nSuites: ${chosen.length - failed} passed, ${failed} failed`);
-process.exitCode = failed ? 1 : 0;
+
+function chosenSuites() {
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: { all: { type: 'boolean' }, only: { type: 'string' } },
+  });
+  if (positionals.length > 0) return suitesOf(positionals);
+  const suites = values.all ? { ...allSuites, ...onRequest } : fastSuites;
+  const names = values.only?.split(',') ?? Object.keys(values.all ? allSuites : fastSuites);
+  const wrong = names.find((name) => !(name in suites));
+  if (wrong) throw new Error(`--only takes ${Object.keys(suites).join(', ')}, not ${wrong}`);
+  return Object.fromEntries(names.map((name) => [name, suites[name]]));
+}
+
+function main() {
+  const lines = [];
+  let failed = 0;
+  let errors = 0;
+  for (const [name, suite] of Object.entries(chosenSuites())) {
+    console.log(`\n== ${name}`);
+    const started = Date.now();
+    let passed = false;
+    try {
+      passed = suite();
+    } catch (error) {
+      console.error(`${name}: ${error.message}`);
+      errors += 1;
+    }
+    if (!passed) failed += 1;
+    const seconds = ((Date.now() - started) / 1000).toFixed(1);
+    lines.push(`${passed ? 'passed' : 'FAILED'}  ${name.padEnd(9)} ${seconds} s`);
+  }
+  console.log(`\n${lines.join('\n')}`);
+  console.log(`Suites: ${lines.length - failed} passed, ${failed} failed`);
+  process.exitCode = errors ? CANNOT_RUN : failed ? 1 : 0;
+}
+
+try {
+  main();
+} catch (error) {
+  console.error(`test: ${error.message}`);
+  process.exitCode = CANNOT_RUN;
+}

@@ -1,0 +1,88 @@
+// Applies each mutation of test/mutants.txt to a copy of the project, runs the tests that should fail,
+// and prints the mutations that survive:
+//   npm run mutants [-- --only=gcra] [--from=20]
+import { spawnSync } from 'node:child_process';
+import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { root } from './build.mjs';
+
+/** Kept between runs, so that only what a mutation changes is compiled. */
+const copy = join(root, 'build/mutants');
+const COPIED = ['src', 'lib', 'test', 'cmake', 'scripts', 'examples', 'bench', 'docs'];
+const COPIED_FILES = ['package.json', 'CMakeLists.txt', 'jest.config.js', 'README.md'];
+const CODES = { 0: 'SURVIVED', 1: 'killed' };
+
+/** A line is: file ## old code ==> new code ## test files that fail then. */
+function parse(line, index) {
+  const [file, change, tests] = line.split(' ## ');
+  const [before, after] = change?.split(' ==> ') ?? [];
+  if (after === undefined || !tests)
+    throw new Error(`mutation ${index + 1} is not complete: ${line}`);
+  return { number: index + 1, line, file, before, after, tests: tests.split(' ') };
+}
+
+function readMutations() {
+  const text = readFileSync(join(root, 'test/mutants.txt'), 'utf8');
+  const lines = text.split('\n').filter((line) => line && !line.startsWith('#'));
+  return lines.map(parse);
+}
+
+function makeCopy() {
+  mkdirSync(copy, { recursive: true });
+  const options = { recursive: true, preserveTimestamps: true };
+  for (const name of [...COPIED, ...COPIED_FILES]) {
+    cpSync(join(root, name), join(copy, name), options);
+  }
+  const modules = join(copy, 'node_modules');
+  if (!existsSync(modules)) symlinkSync(join(root, 'node_modules'), modules);
+}
+
+function runTests(files) {
+  const { status } = spawnSync(process.execPath, ['scripts/test.mjs', ...files], {
+    cwd: copy,
+    stdio: ['ignore', 'ignore', 'inherit'],
+    timeout: 600_000,
+  });
+  return status;
+}
+
+/** The exit code of the tests with this mutation. */
+function tryMutation({ file, before, after, tests }) {
+  const path = join(copy, file);
+  const source = readFileSync(path, 'utf8');
+  const parts = source.split(before);
+  if (parts.length !== 2)
+    throw new Error(`"${before}" occurs ${parts.length - 1} times in ${file}`);
+  writeFileSync(path, parts.join(after));
+  try {
+    if (file.endsWith('.lua'))
+      spawnSync(process.execPath, ['scripts/embed-scripts.mjs'], { cwd: copy });
+    return runTests(tests);
+  } finally {
+    writeFileSync(path, source);
+    if (file.endsWith('.lua'))
+      spawnSync(process.execPath, ['scripts/embed-scripts.mjs'], { cwd: copy });
+  }
+}
+
+const { values } = parseArgs({
+  options: { only: { type: 'string' }, from: { type: 'string', default: '1' } },
+});
+const wanted = readMutations().filter(
+  ({ line, number }) => number >= Number(values.from) && line.includes(values.only ?? ''),
+);
+makeCopy();
+const survivors = [];
+for (const mutation of wanted) {
+  let outcome;
+  try {
+    outcome = CODES[tryMutation(mutation)] ?? 'NOT RUN';
+  } catch (error) {
+    outcome = `NOT RUN: ${error.message}`;
+  }
+  console.log(`${mutation.number} ${outcome}  ${mutation.line}`);
+  if (outcome !== 'killed') survivors.push(mutation);
+}
+console.log(`Mutations: ${wanted.length - survivors.length} killed, ${survivors.length} not`);
+process.exitCode = survivors.length > 0 ? 1 : 0;
