@@ -1,21 +1,21 @@
-// The types of rollgate/fastify. Beside each: what it means, its unit, its default, what goes wrong.
+// The types of rollgate/fastify, with meaning, units, defaults and errors.
 
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 
 import RateLimiter = require('./index');
 
 /**
- * A Fastify 5 plugin that limits the requests of the scope it is registered in, with those of the scopes
- * within it and those without a route:
+ * A Fastify 5 plugin. It limits the requests of the scope in which it is registered, of nested scopes, and
+ * those without a route:
  *
  * ```ts
  * await fastify.register(rollgate, { windowMs: 60_000, limit: 100 });
  * ```
  *
- * Wrong options reject `fastify.ready()` with `ERR_ROLLGATE_OPTION`.
+ * Invalid options reject `fastify.ready()` with `ERR_ROLLGATE_OPTION`.
  */
 declare const rollgate: FastifyPluginAsync<rollgate.RollgateFastifyOptions> & {
-  /** The same plugin, so that it can be imported by its name. */
+  /** The same plugin, for a named import. */
   readonly rollgate: FastifyPluginAsync<rollgate.RollgateFastifyOptions>;
 };
 
@@ -23,7 +23,7 @@ declare namespace rollgate {
   type OrPromise<Value> = Value | Promise<Value>;
   type Ask<Answer> = (request: FastifyRequest, reply: FastifyReply) => Answer;
 
-  /** The options of `rateLimit`; their functions get Fastify's request and reply. */
+  /** The options of `rateLimit`; functions receive Fastify's request and reply. */
   type RollgateFastifyOptions = Omit<
     RateLimiter.RateLimitResponseOptions,
     keyof RollgateFastifyFunctions
@@ -32,14 +32,14 @@ declare namespace rollgate {
     (RollgateFastifyLimits | RateLimiter.RateLimitExisting | RollgateFastifyByRules);
 
   interface RollgateFastifyFunctions {
-    /** Whom a request counts for. Default: `request.ip`, IPv6 by its subnet. */
+    /** The id of a request. Default: `request.ip`, for IPv6 its subnet. */
     keyGenerator?: Ask<OrPromise<RateLimiter.Id>> | undefined;
     ipv6Subnet?: number | false | Ask<OrPromise<number | false>> | undefined;
-    /** Who makes a request, in place of `keyGenerator`. What it throws goes to `onAuthError`. */
+    /** Identifies the caller, instead of `keyGenerator`. Errors go to `onAuthError`. */
     authenticate?: ((request: FastifyRequest) => OrPromise<RateLimiter.Caller>) | undefined;
     /**
-     * Answers where `authenticate` failed; what it returns is sent, unless it has sent something or calls
-     * `next()`, which lets the request pass, uncounted. Without it errors go to Fastify's error handler.
+     * Answers if `authenticate` fails. Its result is sent, unless it has sent a reply or calls `next()`, which
+     * passes the request on, uncounted. Default: errors go to Fastify's error handler.
      */
     onAuthError?:
       | ((
@@ -49,9 +49,9 @@ declare namespace rollgate {
           next: RateLimiter.Next,
         ) => unknown)
       | undefined;
-    /** A request it says true of is not counted and passes. */
+    /** If it returns true, the request passes uncounted. */
     skip?: Ask<OrPromise<boolean>> | undefined;
-    /** Answers a refused request; what it returns is sent, unless it has sent something or calls `next()`. */
+    /** Answers a refused request. Its result is sent, unless it has sent a reply or calls `next()`. */
     handler?:
       | ((
           request: FastifyRequest,
@@ -65,11 +65,11 @@ declare namespace rollgate {
     requestWasSuccessful?: Ask<OrPromise<boolean>> | undefined;
   }
 
-  /** How many requests are allowed in a window: a number, or for each request what a function says. */
+  /** Maximum requests in a window: a number, or a function that is called for each request. */
   type RollgateFastifyLimit = number | Ask<OrPromise<number>>;
 
   interface RollgateFastifyMax {
-    /** Wins over `max` and `maxInInterval`. */
+    /** Overrides `max` and `maxInInterval`. */
     limit?: RollgateFastifyLimit | undefined;
     /** The same as `limit`. */
     max?: RollgateFastifyLimit | undefined;
@@ -82,28 +82,28 @@ declare namespace rollgate {
     extends Omit<RateLimiter.RateLimitLimits, keyof RollgateFastifyMax>,
       RollgateFastifyMax {}
 
-  /** One of the `rules`. Its `path` is matched with the one that Fastify routes by. */
+  /** One of the `rules`. Its `path` is compared with the path that Fastify routes by. */
   interface RollgateFastifyRule
     extends Omit<RateLimiter.RateLimitRule, keyof RollgateFastifyMax>,
       RollgateFastifyMax {}
 
-  /** The limits of rules, in place of limits for all. */
+  /** Limits by rules, instead of limits for all requests. */
   interface RollgateFastifyByRules extends Omit<RateLimiter.RateLimitByRules, 'rules'> {
-    /** At least one. Of those that match a request the first decides; without any it passes. */
+    /** At least one. The first matching rule decides; a request without one passes. */
     rules: readonly RollgateFastifyRule[];
   }
 }
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Where the request was counted: see RateLimitInfo. Null where it was not. */
+    /** The count of the request: see RateLimitInfo. Null if it was not counted. */
     rateLimit: RateLimiter.RateLimitInfo | null;
   }
 
   interface FastifyContextConfig {
     /**
-     * false: no limit. Options: in place of those of the scope, which hold where these say nothing. Where
-     * the scope has `rules` they must have limits, or rules, of their own, and the scope's do not hold.
+     * false: no limit. Options override those of the scope. If the scope has `rules`, the route's options must
+     * have limits or rules, which replace them.
      */
     rateLimit?: boolean | rollgate.RollgateFastifyOptions | undefined;
   }

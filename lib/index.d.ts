@@ -1,4 +1,4 @@
-// The types of rollgate for require(): one function with everything else hung on it.
+// The types of rollgate for require(): one function with all other exports as properties.
 
 /// <reference types="node" />
 
@@ -7,78 +7,73 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 declare const RateLimiter: RateLimiter.RateLimiterConstructor;
 
 /**
- * A limiter: a function of (id?, callback?) with methods. Works with and without `new`; a constructor does
- * no I/O. It holds no timer and no handle: a program with live limiters exits by itself, and a limiter that
- * is dropped is freed.
+ * A limiter: a function of (id?, callback?) with methods. Works with and without `new`. The constructor does
+ * no I/O. A limiter has no timer and no handle: it does not keep the process alive, and is freed when it is no
+ * longer referenced.
  */
 interface RateLimiter {
   /**
-   * Attempts an action and calls back later, never in the same tick. The attempt itself is made before
-   * the call returns. Every failure reaches the callback; an exception that the callback throws is an
-   * uncaught exception.
+   * Attempts an action before the call returns, and calls back in a later tick. Every failure reaches the
+   * callback. An exception that the callback throws is uncaught.
    *
    * @throws TypeError `ERR_ROLLGATE_CALLBACK`: the callback is neither a function nor undefined
    */
   (id: RateLimiter.Id, callback: RateLimiter.Callback): void;
 
-  /** The same for the one bucket of callers without an id. */
+  /** The same for the shared bucket of calls without an id. */
   (callback: RateLimiter.Callback): void;
 
   /**
    * Attempts an action.
    *
-   * @param id whom to limit; without one, all callers share one bucket
-   * @returns the time left in ms, a whole number: 0 exactly when the action is allowed; when it is
-   *   blocked at least 1, rounded up, the time until an action would be allowed if nothing else is
-   *   attempted meanwhile. With `countBlocked` the blocked attempt itself counts towards it.
-   * @throws TypeError `ERR_ROLLGATE_ID`: the id is none
-   * @throws Error `ERR_ROLLGATE_CLOCK`: the clock threw or gave no finite number
+   * @param id the client to limit; calls without an id share one bucket
+   * @returns the time left in whole ms, rounded up: 0 if the action is allowed, otherwise at least 1, the
+   *   time until an action would be allowed without further attempts. With `countBlocked`, the blocked
+   *   attempt itself is included.
+   * @throws TypeError `ERR_ROLLGATE_ID`: the id is invalid
+   * @throws Error `ERR_ROLLGATE_CLOCK`: the clock threw, or returned no finite number
    * @throws Error `ERR_ROLLGATE_CLOSED`: the limiter is closed
-   * @throws Error `ERR_ROLLGATE_MEMORY`: there is no memory left for the log of this id
-   * @throws Error `ERR_ROLLGATE_SHARED_...`: with `shared`, from this call and every other that decides,
-   *   clears or counts; see there
+   * @throws Error `ERR_ROLLGATE_MEMORY`: there is no memory for the log of this id
+   * @throws Error `ERR_ROLLGATE_SHARED_...`: with `shared`, from every call that uses the region
    */
   (id?: RateLimiter.Id, callback?: undefined): number;
 
   /**
    * Attempts an action; resolves to whether it was blocked. Source: rolling-rate-limiter 0.4.
    *
-   * Rejects with `ERR_ROLLGATE_ID` (TypeError), `ERR_ROLLGATE_CLOCK` or `ERR_ROLLGATE_CLOSED`, like all
-   * methods here that return a promise.
+   * All methods that return a promise reject with `ERR_ROLLGATE_ID` (TypeError), `ERR_ROLLGATE_CLOCK` or
+   * `ERR_ROLLGATE_CLOSED`.
    */
   limit(id?: RateLimiter.Id): Promise<boolean>;
 
-  /** What `limit` would resolve to now. Records nothing and creates nothing. */
+  /** What `limit` would resolve to now. Records nothing. */
   wouldLimit(id?: RateLimiter.Id): Promise<boolean>;
 
-  /** Attempts an action; resolves to what came of it in rolling-rate-limiter's words. */
+  /** Attempts an action; resolves to the result in the form of rolling-rate-limiter 0.4. */
   limitWithInfo(id?: RateLimiter.Id): Promise<RateLimiter.LimitInfo>;
 
-  /** What `limitWithInfo` would resolve to now. Records nothing and creates nothing. */
+  /** What `limitWithInfo` would resolve to now. Records nothing. */
   wouldLimitWithInfo(id?: RateLimiter.Id): Promise<RateLimiter.LimitInfo>;
 
   /**
-   * Attempts an action and tells everything about it, synchronously.
+   * Attempts an action and returns the complete Decision.
    *
-   * @throws TypeError `ERR_ROLLGATE_ID`: the id is none
-   * @throws TypeError `ERR_ROLLGATE_OPTION`: the second argument is no object, or has an unknown option
-   * @throws TypeError `ERR_ROLLGATE_COST`: the cost is no number
-   * @throws RangeError `ERR_ROLLGATE_COST`: the cost is no integer from 1 to the smallest `maxInInterval`
-   * @throws Error `ERR_ROLLGATE_CLOCK`: the clock threw or gave no finite number
+   * @throws TypeError `ERR_ROLLGATE_ID`: the id is invalid
+   * @throws TypeError `ERR_ROLLGATE_OPTION`: the second argument is not an object, or has an unknown option
+   * @throws TypeError `ERR_ROLLGATE_COST`: the cost is not a number
+   * @throws RangeError `ERR_ROLLGATE_COST`: the cost is not an integer from 1 to the smallest `maxInInterval`
+   * @throws Error `ERR_ROLLGATE_CLOCK`: the clock threw, or returned no finite number
    * @throws Error `ERR_ROLLGATE_CLOSED`: the limiter is closed
    */
   attempt(id?: RateLimiter.Id, options?: RateLimiter.AttemptOptions): RateLimiter.Decision;
 
-  /**
-   * The Decision that `attempt` would give now. Records nothing and creates nothing. Throws what
-   * `attempt` throws.
-   */
+  /** The Decision that `attempt` would return now. Records nothing. Throws the same errors. */
   peek(id?: RateLimiter.Id, options?: RateLimiter.AttemptOptions): RateLimiter.Decision;
 
   /**
-   * Waits until an action is allowed, and records it. Who waits for one id is let in first come, first
-   * served, by this limiter in this process; calls that do not wait take their chance in between. Waiting
-   * records nothing: no refusal is counted and no block begins. docs/waiting.md tells more.
+   * Waits until an action is allowed, and records it. Within this limiter and process, calls that wait for
+   * one id are served in order; calls that do not wait may take a place in between. Waiting records nothing:
+   * no refusal is counted, and no block begins. See docs/waiting.md.
    *
    * ```js
    * await limiter.wait('some id', { deadline: 5000 });
@@ -86,54 +81,52 @@ interface RateLimiter {
    *
    * @returns the Decision of the attempt that was allowed, which `refund` takes
    *
-   * Rejects with the `reason` of the signal; `ERR_ROLLGATE_WAIT_DEADLINE`: it cannot be or was not allowed
-   * within the deadline; `ERR_ROLLGATE_WAIT_QUEUE`: `maxQueue` wait already; `ERR_ROLLGATE_CLOSED`: the
-   * limiter is closed, also meanwhile; `ERR_ROLLGATE_OPTION`: an option is wrong; and with what `attempt`
-   * throws.
+   * Rejects with the `reason` of the signal; `ERR_ROLLGATE_WAIT_DEADLINE`: not allowed within the deadline;
+   * `ERR_ROLLGATE_WAIT_QUEUE`: `maxQueue` calls wait already; `ERR_ROLLGATE_CLOSED`: the limiter is or was
+   * closed; `ERR_ROLLGATE_OPTION`: an option is invalid; and with the errors of `attempt`.
    */
   wait(id?: RateLimiter.Id, options?: RateLimiter.WaitOptions): Promise<RateLimiter.Decision>;
 
   /**
-   * Attempts an action of cost 1 for each id, in their order and at one moment, in one native call. An
-   * id may occur more than once. One wrong id refuses the whole call, and then nothing is recorded.
+   * Attempts an action of cost 1 for each id, in order and at one moment, in one native call. An id may
+   * occur more than once. If one id is invalid, nothing is recorded.
    *
    * @returns one Decision for each id
-   * @throws TypeError `ERR_ROLLGATE_ID`: not an array, or one element is no id
+   * @throws TypeError `ERR_ROLLGATE_ID`: not an array, or an element is not an id
    * @throws Error `ERR_ROLLGATE_CLOCK`, `ERR_ROLLGATE_CLOSED`
    */
   attemptMany(ids: readonly RateLimiter.Id[]): RateLimiter.Decision[];
 
   /**
-   * Takes back what an allowed attempt recorded, once. Exact with `countBlocked: false`; where counted
-   * refusals may have displaced older actions it errs on the side of fewer admissions. With 'gcra' it
-   * gives back what has not leaked yet; with that and the counts, `minDifference` holds as if the
-   * action had stayed.
+   * Takes back what an allowed attempt recorded, once. Exact with `countBlocked: false`. If counted refusals
+   * have displaced older actions, a refund never allows more than the exact result would. 'gcra' gives back
+   * what has not leaked yet. With 'gcra' and the counting algorithms, `minDifference` still applies to the
+   * refunded action.
    *
-   * @param decision as `attempt` or `attemptMany` of this very limiter returned it
-   * @returns whether there was anything to take back: false after a refusal or a peek, the second time,
-   *   and once the id was cleared or forgotten
-   * @throws TypeError `ERR_ROLLGATE_DECISION`: no Decision, or another limiter's
+   * @param decision of `attempt` or `attemptMany` of this limiter
+   * @returns false if there was nothing to take back: after a refusal, a peek or an earlier refund, or if the
+   *   id was cleared or forgotten
+   * @throws TypeError `ERR_ROLLGATE_DECISION`: not a Decision of this limiter
    * @throws Error `ERR_ROLLGATE_CLOSED`: the limiter is closed
    */
   refund(decision: RateLimiter.Decision): boolean;
 
-  /** Forgets one id; without an id, the bucket of callers without one. */
+  /** Forgets one id; without an argument, the bucket of calls without an id. */
   clear(id?: RateLimiter.Id): Promise<void>;
 
-  /** Forgets every id of this limiter. The sums in `stats()` stay. */
+  /** Forgets every id of this limiter. The counters in `stats()` stay. */
   clearAll(): Promise<void>;
 
   /**
-   * What the limiter holds and has done; cheap. With `shared`, `keys` and `bytes` are those of all who
-   * have its name; the other sums are this limiter's.
+   * Counters of this limiter; cheap. With `shared`, `keys` and `bytes` are those of the region.
    *
    * @throws Error `ERR_ROLLGATE_CLOSED`: the limiter is closed
    */
   stats(): RateLimiter.Stats;
 
   /**
-   * Gives back the memory at once; what is `shared` stays for others. May be called again. Every other call afterwards fails with
-   * `ERR_ROLLGATE_CLOSED`: it throws, rejects or calls back with the error, as that call does with any.
+   * Frees the memory; a `shared` region stays. May be called again. Every other call then fails with
+   * `ERR_ROLLGATE_CLOSED`.
    */
   close(): Promise<void>;
 }
@@ -144,15 +137,15 @@ import Self = RateLimiter;
 declare namespace RateLimiter {
   type RateLimiter = Self;
 
-  /** What the package is: a function with everything else hung on it. */
+  /** The package's main export. */
   interface RateLimiterConstructor {
     /**
-     * A limiter in memory, exact over a rolling window; with `shared`, one for all threads and processes
-     * of this user on this host.
+     * A limiter in memory, exact over a rolling window. With `shared`, one limiter for all threads and
+     * processes of this user on this host.
      *
      * ```js
      * const limiter = RateLimiter({ interval: 1000, maxInInterval: 10 });
-     * const timeLeft = limiter('some id'); // 0: go ahead; else wait this many ms
+     * const timeLeft = limiter('some id'); // 0: allowed; otherwise ms to wait
      * ```
      *
      * @throws TypeError `ERR_ROLLGATE_OPTION`: an option is missing, unknown or of the wrong type
@@ -161,7 +154,7 @@ declare namespace RateLimiter {
     (options: SharedRateLimiterOptions): Self;
 
     /**
-     * A limiter on Redis, which everybody shares who has its `namespace`. It answers with promises.
+     * A limiter on Redis, shared by all limiters with its `namespace`. It returns promises.
      *
      * ```js
      * const limiter = RateLimiter({ redis: 'redis://localhost', namespace: 'api', interval: 1000, maxInInterval: 10 });
@@ -171,8 +164,8 @@ declare namespace RateLimiter {
     (options: RedisRateLimiterOptions): AsyncRateLimiter;
 
     /**
-     * A limiter over a key-value store with compare-and-set, which everybody shares who has its
-     * `namespace`. It answers with promises.
+     * A limiter over a key-value store with compare-and-set, shared by all limiters with its `namespace`. It
+     * returns promises.
      *
      * ```js
      * const kv = await openKv('limits.db'); // of @deno/kv; on Deno: await Deno.openKv()
@@ -182,7 +175,7 @@ declare namespace RateLimiter {
     (options: KvRateLimiterOptions): RemoteRateLimiter;
 
     /**
-     * A limiter on Redis if there is one, otherwise in memory. `await` takes the answers of both.
+     * A limiter on Redis if `redis` is given, otherwise in memory. `await` works with both.
      *
      * ```js
      * const limiter = RateLimiter({ redis: process.env.REDIS_URL, namespace: 'api', interval: 1000, maxInInterval: 10 });
@@ -193,13 +186,13 @@ declare namespace RateLimiter {
 
     /** The same with `new`. */
     new (options: SharedRateLimiterOptions): Self;
-    // With a type parameter they are not what `extends RateLimiter` extends, which takes one type only.
+    // The type parameter hides these from `extends RateLimiter`, which needs a single instance type.
     new <_>(options: RedisRateLimiterOptions): AsyncRateLimiter;
     new <_>(options: KvRateLimiterOptions): RemoteRateLimiter;
     new <_>(options: PerhapsRedisRateLimiterOptions): Self | AsyncRateLimiter;
 
     readonly prototype: Self;
-    /** The same function, so that it can be imported by its name. */
+    /** The same function, for a named import. */
     readonly RateLimiter: RateLimiterConstructor;
     readonly InMemoryRateLimiter: InMemoryRateLimiterConstructor;
     readonly RedisRateLimiter: RedisRateLimiterConstructor;
@@ -207,12 +200,12 @@ declare namespace RateLimiter {
     readonly IORedisRateLimiter: IORedisRateLimiterConstructor;
 
     /**
-     * Makes a middleware that limits requests: `app.use(rateLimit({ windowMs: 60_000, limit: 100 }))`. A
+     * Creates a middleware that limits requests: `app.use(rateLimit({ windowMs: 60_000, limit: 100 }))`. A
      * request goes through `skip`, `keyGenerator`, the attempt, the headers, and then `next()` or
-     * `handler`. A refusal has `Retry-After` where rate-limit headers are on.
+     * `handler`. A refusal has `Retry-After` if rate-limit headers are on.
      *
-     * @throws TypeError `ERR_ROLLGATE_OPTION`: an option is unknown, of the wrong type, or not allowed
-     *   beside another
+     * @throws TypeError `ERR_ROLLGATE_OPTION`: an option is unknown, of the wrong type, or conflicts with
+     *   another
      * @throws RangeError `ERR_ROLLGATE_OPTION`: an option is out of range
      */
     rateLimit<
@@ -221,109 +214,108 @@ declare namespace RateLimiter {
     >(options?: RateLimitOptions<Request, Response>): RateLimitMiddleware<Request, Response>;
 
     /**
-     * A client's address as a key: IPv4 as it is, IPv6 that carries an IPv4 address as that one, other
-     * IPv6 as the subnet whose addresses one client can choose from, written as RFC 5952 says:
-     * '2001:db8:0:100::/56'. What is no IP address comes back as it is. An IPv4 address is carried by
-     * '::ffff:192.0.2.1', '::ffff:c000:201' and '::192.0.2.1', not by NAT64 or 6to4.
+     * The key for a client's address. IPv4: the address. IPv6: the subnet, in the form of RFC 5952
+     * ('2001:db8:0:100::/56'), because a client can choose any address in it. IPv6 with an embedded IPv4
+     * address ('::ffff:192.0.2.1', '::ffff:c000:201', '::192.0.2.1'; not NAT64 or 6to4): that IPv4 address.
+     * Any other string is returned unchanged.
      *
      * @param ipv6Subnet prefix length in bits, an integer from 1 to 128, default 56; false: the address
-     *   as it came
+     *   unchanged
      * @throws RangeError `ERR_ROLLGATE_OPTION`: the prefix length is out of range
      */
     ipKeyGenerator(ip: string, ipv6Subnet?: number | false): string;
 
     /**
-     * Removes the region of shared memory that the option `shared` means, and those that were made of its
-     * name: with `rules`, and on Fastify's routes with limits of their own, each has a region, whose name
-     * is this one, a '+' and 16 characters. Limiters that are attached go on among themselves; those that
-     * attach later begin anew.
+     * Removes the shared-memory region of the option `shared`, and the regions derived from its name: `rules`
+     * and Fastify routes with their own limits add a '+' and 16 characters. Attached limiters keep the removed
+     * region; limiters that attach later get a new one.
      *
-     * @returns whether there was any
-     * @throws TypeError or RangeError `ERR_ROLLGATE_OPTION`: that is no name
-     * @throws Error `ERR_ROLLGATE_SHARED_SYSTEM`, `ERR_ROLLGATE_SHARED_FILE`: one cannot be removed; the
-     *   others are
+     * @returns whether a region existed
+     * @throws TypeError or RangeError `ERR_ROLLGATE_OPTION`: the name is invalid
+     * @throws Error `ERR_ROLLGATE_SHARED_SYSTEM`, `ERR_ROLLGATE_SHARED_FILE`: one region cannot be removed;
+     *   the others are
      * @throws Error `ERR_ROLLGATE_UNSUPPORTED`: the addon was built without shared memory
      */
     unlinkShared(shared: string | SharedOptions): boolean;
 
     /**
-     * The path of the native addon that is loaded or, before the first limiter, that was found first. Build
-     * scripts copy this file next to a bundle: docs/bundling.md. The environment variable ROLLGATE_ADDON
-     * and `setAddonPath` come first, then the folder of the package and that of the running script.
+     * The path of the native addon: the loaded one or, before the first limiter, the first one found. Build
+     * scripts copy this file next to a bundle: see docs/bundling.md. Places in order: `setAddonPath`, the
+     * environment variable ROLLGATE_ADDON, the package's folder, the running script's folder.
      *
-     * @throws Error `ERR_ROLLGATE_ADDON`: there is none; also in a bundle of ncc, which loads its own copy
+     * @throws Error `ERR_ROLLGATE_ADDON`: not found; also in a bundle of ncc, which loads its own copy
      */
     addonPath(): string;
 
     /**
-     * Sets which file is the native addon, in place of all others, for this thread. The addon is loaded when
-     * the first limiter is created, so call this before; a path that does not load fails there.
+     * Sets the only file to load the native addon from, for this thread. Call it before the first limiter is
+     * created; that is when the addon is loaded, or fails to load.
      *
      * @param file path, relative to the current folder, or `file:` URL of a `rollgate.node`
-     * @throws TypeError `ERR_ROLLGATE_OPTION`: that is no path
+     * @throws TypeError `ERR_ROLLGATE_OPTION`: not a path
      * @throws Error `ERR_ROLLGATE_ADDON`: another file is loaded already
      */
     setAddonPath(file: string | URL): void;
   }
 
   /**
-   * Whom to limit: a string, a finite number or a bigint. `1`, `1n` and `'1'` are one id. `undefined`,
-   * `null` and `''` are the one bucket of callers without an id. Two different strings never share a
-   * bucket.
+   * The client to limit: a string, a finite number or a bigint. `1`, `1n` and `'1'` are the same id.
+   * `undefined`, `null` and `''` are the shared bucket of calls without an id. Different strings never share
+   * a bucket.
    */
   type Id = string | number | bigint | null | undefined;
 
   /**
-   * What a limiter calls back with.
+   * The callback of a limiter.
    *
-   * @param error null, or why no decision could be made; the other two are undefined then
-   * @param timeLeft ms, an integer: 0 exactly when allowed, at least 1 when blocked
-   * @param actionsLeft how many more actions the window has room for, an integer >= 0
+   * @param error null, or why no decision could be made; the other arguments are then undefined
+   * @param timeLeft whole ms: 0 if allowed, at least 1 if blocked
+   * @param actionsLeft how many more actions the window allows, an integer >= 0
    */
   type Callback = (error: RateLimiterError | null, timeLeft: number, actionsLeft: number) => void;
 
   /**
-   * Every code an error of rollgate can have; `docs/errors.md` has a section for each.
+   * The codes of rollgate's errors; docs/errors.md has a section for each.
    *
-   * - `ERR_ROLLGATE_OPTION`: TypeError or RangeError, an option is wrong, missing or unknown
-   * - `ERR_ROLLGATE_ID`: TypeError, the id is none
-   * - `ERR_ROLLGATE_CALLBACK`: TypeError, the callback is no function
-   * - `ERR_ROLLGATE_COST`: TypeError or RangeError, the cost is no integer from 1 to the smallest
+   * - `ERR_ROLLGATE_OPTION`: TypeError or RangeError, an option is invalid, missing or unknown
+   * - `ERR_ROLLGATE_ID`: TypeError, the id is invalid
+   * - `ERR_ROLLGATE_CALLBACK`: TypeError, the callback is not a function
+   * - `ERR_ROLLGATE_COST`: TypeError or RangeError, the cost is not an integer from 1 to the smallest
    *   `maxInInterval`
-   * - `ERR_ROLLGATE_DECISION`: TypeError, `refund` got something that this limiter did not decide
-   * - `ERR_ROLLGATE_CLOCK`: Error, the clock threw (see `cause`) or gave no finite number
+   * - `ERR_ROLLGATE_DECISION`: TypeError, the argument of `refund` is not a Decision of this limiter
+   * - `ERR_ROLLGATE_CLOCK`: Error, the clock threw (see `cause`) or returned no finite number
    * - `ERR_ROLLGATE_CLOSED`: Error, the limiter is closed
-   * - `ERR_ROLLGATE_MEMORY`: Error, there is no memory left for the log of an id
-   * - `ERR_ROLLGATE_WAIT_DEADLINE`: Error, `wait` cannot be or was not allowed within its deadline
-   * - `ERR_ROLLGATE_WAIT_QUEUE`: Error, `maxQueue` wait for the id already
-   * - `ERR_ROLLGATE_LIMIT`: TypeError or RangeError, a function given as `limit` gave no integer >= 0, or
-   *   more than a log in shared memory has room for
-   * - `ERR_ROLLGATE_AUTHENTICATE`: TypeError, `authenticate` gave no object with an id
-   * - `ERR_ROLLGATE_URL`: Error, with Fastify and `rules`: a URL that leads to no certain path
+   * - `ERR_ROLLGATE_MEMORY`: Error, there is no memory for the log of an id
+   * - `ERR_ROLLGATE_WAIT_DEADLINE`: Error, `wait` was not allowed within its deadline
+   * - `ERR_ROLLGATE_WAIT_QUEUE`: Error, `maxQueue` calls wait for the id already
+   * - `ERR_ROLLGATE_LIMIT`: TypeError or RangeError, the function `limit` returned no integer >= 0, or more
+   *   than a log in shared memory can hold
+   * - `ERR_ROLLGATE_AUTHENTICATE`: TypeError, `authenticate` returned no object with an id
+   * - `ERR_ROLLGATE_URL`: Error, with Fastify and `rules`: the path of a URL is ambiguous
    * - `ERR_ROLLGATE_REDIS_TIMEOUT`: Error, Redis did not answer within `commandTimeout`
    * - `ERR_ROLLGATE_REDIS_UNREACHABLE`: Error, there is no connection, or it was lost (see `cause`)
    * - `ERR_ROLLGATE_REDIS_AUTH`: Error, Redis refuses the user or the password (see `cause`)
-   * - `ERR_ROLLGATE_REDIS_REPLY`: Error, Redis answered with another error (see `cause`), or with
-   *   something that makes no sense
+   * - `ERR_ROLLGATE_REDIS_REPLY`: Error, Redis answered with another error (see `cause`), or with an
+   *   invalid reply
    * - `ERR_ROLLGATE_REDIS_QUEUE_FULL`: Error, `maxQueue` calls wait already
    * - `ERR_ROLLGATE_REDIS_CLOSED`: Error, the Redis client was closed by its owner
    * - `ERR_ROLLGATE_KV_TIMEOUT`: Error, the key-value store did not answer within `commandTimeout`, was
-   *   busy (see `cause`), or others wrote the id each time
-   * - `ERR_ROLLGATE_KV`: Error, the key-value store failed (see `cause`), or has something under the key
-   *   of the id that makes no sense
-   * - `ERR_ROLLGATE_SHARED_MISMATCH`: Error, the shared limiter of that name has other options, which the
-   *   message names beside these
-   * - `ERR_ROLLGATE_SHARED_FILE`: Error, the file of that name is no shared limiter of this user and version
-   * - `ERR_ROLLGATE_SHARED_SYSTEM`: Error, the system refuses: no room, no permission, no such directory
-   * - `ERR_ROLLGATE_SHARED_FULL`: Error, 1024 limiters are attached to it already
-   * - `ERR_ROLLGATE_SHARED_CORRUPT`: Error, what is in shared memory makes no sense
-   * - `ERR_ROLLGATE_UNSUPPORTED`: Error, this build, runtime or store cannot do what is asked for, or
+   *   busy (see `cause`), or other processes wrote the id each time
+   * - `ERR_ROLLGATE_KV`: Error, the key-value store failed (see `cause`), or the id's key holds something
+   *   that rollgate did not write
+   * - `ERR_ROLLGATE_SHARED_MISMATCH`: Error, the shared limiter of that name has different options; the
+   *   message names them
+   * - `ERR_ROLLGATE_SHARED_FILE`: Error, the file of that name is not a shared limiter of this user and version
+   * - `ERR_ROLLGATE_SHARED_SYSTEM`: Error, the system call failed: no room, no permission, no such directory
+   * - `ERR_ROLLGATE_SHARED_FULL`: Error, 1024 limiters are attached already
+   * - `ERR_ROLLGATE_SHARED_CORRUPT`: Error, the shared memory holds invalid data
+   * - `ERR_ROLLGATE_UNSUPPORTED`: Error, this build, runtime or store does not support the feature, or
    *   prom-client is missing
-   * - `ERR_ROLLGATE_ADDON`: Error, at loading: there is no addon for this system (see `cause`)
+   * - `ERR_ROLLGATE_ADDON`: Error, there is no addon for this system (see `cause`)
    * - `ERR_ROLLGATE_STORE`: Error, a RollgateStore has no limits: its `init` was not called, or failed (see
    *   `cause`)
-   * - `ERR_ROLLGATE_THROWN`: Error, a function given to `rateLimit` threw what `next` cannot read (see
-   *   `cause`)
+   * - `ERR_ROLLGATE_THROWN`: Error, a function given to `rateLimit` threw a value that `next` takes for
+   *   success (see `cause`)
    */
   type ErrorCode =
     | 'ERR_ROLLGATE_OPTION'
@@ -357,72 +349,68 @@ declare namespace RateLimiter {
     | 'ERR_ROLLGATE_STORE'
     | 'ERR_ROLLGATE_THROWN';
 
-  /** An Error, TypeError or RangeError that rollgate made. There is no class of this name. */
+  /** An Error, TypeError or RangeError of rollgate. There is no class of this name. */
   interface RateLimiterError extends Error {
     code: ErrorCode;
-    /** The error that led to this one, where there was one. */
+    /** The error that led to this one, if any. */
     cause?: unknown;
   }
 
   /** One window: at most `maxInInterval` actions in any `interval`. */
   interface Limit {
     /**
-     * Length of the window in ms, finite and > 0; fractions are taken to the microsecond. An action
-     * leaves the window exactly `interval` after it happened.
+     * Length of the window in ms, finite and > 0, with microsecond precision. An action leaves the window
+     * exactly `interval` after it happened.
      */
     interval: number;
     /** How many actions each window allows, an integer >= 1. */
     maxInInterval: number;
-    /** Least ms between two actions, finite and >= 0; that gap itself is enough. Default 0. */
+    /** Minimum ms between two actions, finite and >= 0. Default 0. */
     minDifference?: number | undefined;
   }
 
   /**
    * How actions are counted, whatever the store:
-   * - 'sliding-window-log': by the moments of an id's newest actions. Exact.
-   * - 'sliding-window-counter': by two counts for windows that begin at the epoch, the older one by its
-   *   share that is still inside (Deno KV, Cloudflare).
-   * - 'fixed-window': by one count for the window that began at the epoch or a multiple of `interval`
-   *   later. Across an edge twice the limit may pass.
+   * - 'sliding-window-log': the times of an id's newest actions. Exact.
+   * - 'sliding-window-counter': two counts of consecutive windows aligned to the epoch; the older one is
+   *   weighted by its share that is still inside (Deno KV, Cloudflare).
+   * - 'fixed-window': one count per window aligned to the epoch. Twice the limit may pass across an edge.
    * - 'gcra': a burst of `maxInInterval`, then one action every interval / maxInInterval (ATM Forum,
    *   redis-cell).
    */
   type Algorithm = 'sliding-window-log' | 'sliding-window-counter' | 'fixed-window' | 'gcra';
 
-  /** What a limiter can be told besides its limits. */
+  /** Options of every limiter, besides its limits. */
   interface CommonOptions {
     /**
-     * Whether a blocked attempt counts as an action, as it does in rolling-rate-limiter. With `false` a
-     * blocked attempt leaves no trace. Default true; with 'gcra' it is false, and true is refused.
+     * Whether a blocked attempt counts as an action, as in rolling-rate-limiter. With `false`, a blocked
+     * attempt changes nothing. Default true; with 'gcra' false, and true is an error.
      */
     countBlocked?: boolean | undefined;
     /**
-     * How actions are counted. Default 'sliding-window-log', which is exact; docs/algorithms.md tells
-     * what the others are good for.
+     * How actions are counted. Default 'sliding-window-log', which is exact; docs/algorithms.md compares
+     * them.
      */
     algorithm?: Algorithm | undefined;
     /**
-     * How long an id is refused after a refusal, in ms > 0: one length, or a list of up to 255 of them
-     * for repeated offences (the last one stays). Attempts during a block leave no trace and do not
-     * lengthen it. Offences are forgotten once the id has gone without a refusal for the last block and
-     * the longest window. `clear` lifts a block.
+     * How long an id is blocked after a refusal, in ms > 0: one length, or an array of up to 255 lengths for
+     * repeated offences (the last one repeats). Attempts during a block change nothing. Offences are forgotten
+     * when the longest window has passed since the last block without a refusal. `clear` lifts a block.
      */
     blockFor?: number | readonly number[] | undefined;
     /**
-     * Tells the time in ms, in place of the monotonic clock; for tests and simulation. Fractions are
-     * taken to the microsecond. On Redis it takes the place of the server's clock, in a key-value store
-     * that of the time of day. If it throws or gives no finite number, that call fails with
-     * `ERR_ROLLGATE_CLOCK` and the limiter lives on. A step backwards never lets more through; to know
-     * what to hold against it, a limiter with a clock of its own forgets expired ids only where
-     * `maxKeys` asks for room.
+     * Returns the time in ms, with microsecond precision; for tests and simulation. It replaces the monotonic
+     * clock, on Redis the server's clock, in a key-value store the time of day. If it throws or returns no
+     * finite number, the call fails with `ERR_ROLLGATE_CLOCK`. A step backwards never allows more; therefore
+     * a limiter with its own clock forgets expired ids only when `maxKeys` is reached.
      */
     clock?: (() => number) | undefined;
     /**
-     * Most ids held at once, an integer >= 1. When full, the id nearest to expiry is dropped, counted
-     * in `stats()`, and warned about once (`process.emitWarning`, code `ROLLGATE_EVICTED`). Default
-     * 1,000,000, in shared memory 50,000. On Redis and in a key-value store it bounds what
-     * `onError: 'memory'` holds. In shared memory it says how much room is taken at once, for good; that
-     * of the first to attach counts.
+     * Maximum number of ids, an integer >= 1. When it is reached, the id nearest to expiry is evicted,
+     * counted in `stats()`, and reported once (`process.emitWarning`, code `ROLLGATE_EVICTED`). Default
+     * 1,000,000, in shared memory 50,000. On Redis and in a key-value store it limits the memory of
+     * `onError: 'memory'`. In shared memory it sets the size of the region, which the first limiter that
+     * attaches decides.
      */
     maxKeys?: number | undefined;
   }
@@ -432,50 +420,49 @@ declare namespace RateLimiter {
     limits?: undefined;
   }
 
-  /** A Limit of which everything may be left out or undefined. */
+  /** A Limit in which every member is optional. */
   type OptionalLimit = { [name in keyof Limit]?: Limit[name] | undefined };
 
-  /** A limiter with several windows: an action passes only if every one lets it pass. */
+  /** A limiter with several windows: an action is allowed if all windows allow it. */
   interface SeveralLimitsOptions extends OptionalLimit, CommonOptions {
     /**
-     * At least one. Decided and recorded at once. Replaces `interval`, `maxInInterval` and
-     * `minDifference`, also where both are given. Of several `minDifference`s the largest holds.
+     * At least one, decided and recorded together. Replaces `interval`, `maxInInterval` and
+     * `minDifference`, even if both are given. The largest `minDifference` applies.
      */
     limits: readonly Limit[];
   }
 
-  /** A limiter in shared memory: where, and how large. */
+  /** The region of a limiter in shared memory. */
   interface SharedOptions {
     /**
-     * One limiter for all who have the same: 1 to 200 letters, digits, '.', '_' and '-', not beginning with
-     * '.'; at most 183 with `rules`, and on Fastify's routes with limits of their own.
+     * Limiters with the same name share one region: 1 to 200 letters, digits, '.', '_' and '-', not beginning
+     * with '.'; at most 183 with `rules` and on Fastify routes with their own limits.
      */
     name: string;
-    /** As at the top; an integer from 1 to 2^32. */
+    /** As `maxKeys` of the limiter; an integer from 1 to 2^32. */
     maxKeys?: number | undefined;
     /**
-     * Absolute path of the directory of the file, which should be in memory, the same for all. Default
+     * Absolute path of the file's directory, which should be in memory and the same for all. Default
      * '/dev/shm'.
      */
     directory?: string | undefined;
   }
 
-  /** What a limiter that answers at once can be told of where it counts. */
+  /** The store of a synchronous limiter. */
   interface SharedStoreOptions {
     /**
-     * Counts in memory that is shared: one exact limiter for every worker thread and every process of the
-     * same user on this host that has this name, with no server. Linux only. It takes room for `maxKeys`
-     * ids at once, stays until it is removed (`unlinkShared`) or the host restarts, and is refused to
-     * limiters with other limits, algorithm, `countBlocked`, `blockFor`, or a `clock` where it had none
-     * (`ERR_ROLLGATE_SHARED_MISMATCH`). The first call attaches, so it may fail where construction did not;
-     * too little room in the file system or under the container's memory limit is
-     * `ERR_ROLLGATE_SHARED_SYSTEM`.
-     * A sliding-window-log holds at most 1,048,575 actions there, and 1000 where `limit` is a function.
+     * Counts in shared memory: one exact limiter for every worker thread and process of the same user on this
+     * host that uses this name, without a server. Linux only. The region has room for `maxKeys` ids, and exists
+     * until it is removed (`unlinkShared`) or the host restarts. A limiter with other limits, algorithm,
+     * `countBlocked`, `blockFor` or `clock` cannot attach (`ERR_ROLLGATE_SHARED_MISMATCH`). The first call
+     * attaches, and fails with `ERR_ROLLGATE_SHARED_SYSTEM` if the file system or the container's memory limit
+     * has too little room. A sliding-window-log holds at most 1,048,575 actions, and 1000 if `limit` is a
+     * function.
      */
     shared?: string | SharedOptions | undefined;
   }
 
-  /** What a limiter in memory does not have. */
+  /** Options that a limiter in memory does not have. */
   interface NoRedis {
     redis?: undefined;
     client?: undefined;
@@ -484,7 +471,7 @@ declare namespace RateLimiter {
     commandTimeout?: undefined;
   }
 
-  /** The options of a limiter. Numeric strings are refused, and so is what is not listed here. */
+  /** The options of a limiter. Numeric strings and unknown options are errors. */
   type RateLimiterOptions = (OneLimitOptions | SeveralLimitsOptions) & NoRedis & RedisStoreOptions;
 
   /** The options of a limiter in memory that may be shared. */
@@ -507,77 +494,74 @@ declare namespace RateLimiter {
     | { readonly isOpen: boolean; sendCommand(...args: never[]): unknown }
     | { readonly connected: boolean; send_command(...args: never[]): unknown };
 
-  /** A client that the limiter uses and leaves to its owner: it neither connects nor closes it. */
+  /** Your Redis client. The limiter neither connects nor closes it. */
   type RedisClient = IORedisClient | NodeRedisClient;
 
-  /** What concerns each call to Redis, whoever connects. */
+  /** Options of calls to Redis, with any client. */
   interface RedisCallOptions {
-    /**
-     * ms within which a call gets its answer, an integer >= 1, counted from the call; then it fails
-     * with `ERR_ROLLGATE_REDIS_TIMEOUT`. Default 500.
-     */
+    /** Timeout of a call in ms, an integer >= 1; then it fails with `ERR_ROLLGATE_REDIS_TIMEOUT`. Default 500. */
     commandTimeout?: number | undefined;
     /**
-     * How many calls may wait for an answer, an integer >= 1, those included whose time is over while the
-     * server, or a client of yours, has them still; more fail at once with
-     * `ERR_ROLLGATE_REDIS_QUEUE_FULL`. Default 10,000.
+     * Maximum number of unanswered calls, an integer >= 1, including calls that have timed out but that the
+     * server or your client still holds. Further calls fail with `ERR_ROLLGATE_REDIS_QUEUE_FULL`. Default
+     * 10,000.
      */
     maxQueue?: number | undefined;
   }
 
-  /** A client, with what can be said beside it. */
+  /** Your client, and options of calls. */
   interface RedisClientOptions extends RedisCallOptions {
     client: RedisClient;
   }
 
-  /** A connection of the limiter's own, opened with the first call and re-opened by itself. */
+  /** A connection of the native client. It opens with the first call, and reconnects by itself. */
   interface RedisConnectionOptions extends RedisCallOptions {
     client?: undefined;
-    /** redis://, rediss:// or unix://, in place of host, port and path. What stands beside it wins. */
+    /** redis://, rediss:// or unix://, instead of host, port and path. Other options override its parts. */
     url?: string | undefined;
     /** Default '127.0.0.1'. */
     host?: string | undefined;
     /** Default 6379. */
     port?: number | undefined;
-    /** Of a unix socket, in place of host and port. */
+    /** Path of a Unix socket, instead of host and port. */
     path?: string | undefined;
     username?: string | undefined;
-    /** Appears in no message. */
+    /** Never part of an error message. */
     password?: string | undefined;
     /** Number of the database. Default 0. */
     db?: number | undefined;
     /** Whether to use TLS, or options for node:tls. Default false, with rediss:// true. */
     tls?: boolean | object | undefined;
-    /** ms to connect within. Default 2000. */
+    /** Timeout for connecting, in ms. Default 2000. */
     connectTimeout?: number | undefined;
-    /** ms to wait before connecting again: at first `min`, then longer, up to `max`. Default 50 and 2000. */
+    /** Delay before reconnecting, in ms: from `min`, growing to `max`. Default 50 and 2000. */
     retry?: { min?: number | undefined; max?: number | undefined } | undefined;
-    /** Shown by CLIENT LIST. */
+    /** The name in CLIENT LIST. */
     connectionName?: string | undefined;
-    /** URLs of some nodes of a Redis Cluster, in place of url, host, port and path. */
+    /** URLs of some nodes of a Redis Cluster, instead of url, host, port and path. */
     cluster?: readonly string[] | undefined;
   }
 
-  /** How to get to Redis. */
+  /** How to connect to Redis. */
   type RedisOption = string | RedisConnectionOptions | RedisClientOptions | RedisClient;
 
-  /** What a limiter on Redis can be told besides its limits. Both have no effect in memory. */
+  /** Options of a limiter on Redis. They have no effect in memory. */
   interface RedisStoreOptions {
     /**
-     * Beginning of every key, which is `namespace{id}`: non-empty, without braces. Limiters of one
-     * namespace count together and must have the same limits. Default 'rate-limiter-' and 8 random
-     * characters, which nobody shares.
+     * Prefix of every key, which is `namespace{id}`: non-empty, without braces. Limiters with the same
+     * namespace count together and must have the same limits. Default 'rate-limiter-' and 8 random characters,
+     * for this limiter alone.
      */
     namespace?: string | undefined;
     /**
-     * Who decides where Redis gives no answer. 'throw' (default): nobody, the call fails. 'allow': it
-     * is allowed, as if the id were new. 'block': it is refused for a second. 'memory': a limiter in
-     * this process's memory, until Redis answers again.
+     * What decides if Redis does not answer. 'throw' (default): nothing, the call fails. 'allow': allowed, as
+     * if the id were new. 'block': blocked for a second. 'memory': a limiter in this process's memory, until
+     * Redis answers again.
      */
     onError?: 'throw' | 'allow' | 'block' | 'memory' | undefined;
   }
 
-  /** Under the name it has here, or that of rolling-rate-limiter. */
+  /** `redis`, or `client` as in rolling-rate-limiter. */
   type WithRedis<Redis> = {
     kv?: undefined;
     shared?: undefined;
@@ -589,7 +573,7 @@ declare namespace RateLimiter {
     RedisStoreOptions &
     WithRedis<Redis>;
 
-  /** The options of a limiter on Redis whose `redis` may be undefined; it is in memory then. */
+  /** The options of a limiter on Redis, or in memory if `redis` is undefined. */
   type PerhapsRedisRateLimiterOptions = (OneLimitOptions | SeveralLimitsOptions) &
     RedisStoreOptions &
     Pick<NoRedis, 'kv' | 'shared' | 'commandTimeout'> & {
@@ -597,31 +581,31 @@ declare namespace RateLimiter {
       client?: RedisOption | undefined;
     };
 
-  /** An open Deno KV: what `Deno.openKv()` gives, or `openKv()` of @deno/kv. */
+  /** An open Deno KV, from `Deno.openKv()` or `openKv()` of @deno/kv. */
   interface DenoKv {
     get(...args: never[]): Promise<{ readonly versionstamp: string | null }>;
     list(...args: never[]): AsyncIterable<{ readonly versionstamp: string }>;
     atomic(): { commit(): Promise<{ readonly ok: boolean }> };
   }
 
-  /** What a key-value store of yours gives for a key. */
+  /** An entry of your key-value store. */
   interface KvEntry {
-    /** Exactly what was set. */
+    /** The bytes that were set. */
     value: Uint8Array;
-    /** Another one with every set; no key ever has the same one twice. Neither null nor undefined. */
+    /** Changes with every set and never repeats for a key. Neither null nor undefined. */
     version: unknown;
   }
 
-  /** A key-value store of yours. Functions may answer with promises, or at once. */
+  /** Your key-value store. Functions may return promises or values. */
   interface PlainKv {
-    /** What is there; null or undefined where there is nothing, or it has expired. */
+    /** The entry of a key; null or undefined if there is none, or it has expired. */
     get(key: string): KvEntry | null | undefined | PromiseLike<KvEntry | null | undefined>;
     /**
-     * Sets the value if its version is still this one, or if there is none where it is null; at once, so
-     * that of two who try only one succeeds.
+     * Sets the value, atomically, if the entry's version equals `version`, or if there is no entry and
+     * `version` is null.
      *
-     * @param ttlMs whole ms, after which it is to be gone; not before
-     * @returns true, or false where the version is another one and nothing was done
+     * @param ttlMs whole ms after which the entry must expire, and not earlier
+     * @returns true, or false if the version differs and nothing was changed
      */
     set(
       key: string,
@@ -629,9 +613,9 @@ declare namespace RateLimiter {
       version: unknown,
       ttlMs: number,
     ): boolean | PromiseLike<boolean>;
-    /** Without it, `clear` sets a value of one byte that expires in a second. */
+    /** Optional. Without it, `clear` sets a one-byte value that expires after a second. */
     delete?(key: string): unknown;
-    /** The keys that begin with `prefix`. Without it, `clearAll` rejects with `ERR_ROLLGATE_UNSUPPORTED`. */
+    /** Optional: the keys with this prefix. Without it, `clearAll` rejects with `ERR_ROLLGATE_UNSUPPORTED`. */
     list?(
       prefix: string,
     ):
@@ -640,21 +624,18 @@ declare namespace RateLimiter {
       | PromiseLike<Iterable<string> | AsyncIterable<string>>;
   }
 
-  /** What a limiter over a key-value store can be told besides its limits. */
+  /** Options of a limiter over a key-value store. */
   interface KvStoreOptions {
-    /** The store, which the limiter uses and leaves to its owner: it neither opens nor closes it. */
+    /** Your store. The limiter neither opens nor closes it. */
     kv: DenoKv | PlainKv;
     /**
-     * Beginning of every key: non-empty, without braces, at most 512 bytes. Limiters of one namespace
+     * Prefix of every key: non-empty, without braces, at most 512 bytes. Limiters with the same namespace
      * count together and must have the same limits.
      */
     namespace: string;
-    /**
-     * ms within which a call gets its answer, an integer >= 1, counted from the call; then it fails
-     * with `ERR_ROLLGATE_KV_TIMEOUT`. Default 500.
-     */
+    /** Timeout of a call in ms, an integer >= 1; then it fails with `ERR_ROLLGATE_KV_TIMEOUT`. Default 500. */
     commandTimeout?: number | undefined;
-    /** Who decides where the store gives no answer: see RedisStoreOptions. Default 'throw'. */
+    /** What decides if the store does not answer: see RedisStoreOptions. Default 'throw'. */
     onError?: 'throw' | 'allow' | 'block' | 'memory' | undefined;
     redis?: undefined;
     client?: undefined;
@@ -665,27 +646,27 @@ declare namespace RateLimiter {
   type KvRateLimiterOptions = (OneLimitOptions | SeveralLimitsOptions) & KvStoreOptions;
 
   /**
-   * A limiter whose store is elsewhere: it answers with promises, and what is wrong with a call rejects
-   * them. The methods are those of RateLimiter.
+   * A limiter with a store outside the process. It returns promises, and an invalid call rejects. The methods
+   * are those of RateLimiter.
    */
   // biome-ignore lint/complexity/noBannedTypes: a limiter is a function
   interface RemoteRateLimiter extends Function {
     /**
-     * Attempts an action and calls back later, never in the same tick.
+     * Attempts an action and calls back in a later tick.
      *
      * @throws TypeError `ERR_ROLLGATE_CALLBACK`: the callback is neither a function nor undefined
      */
     (id: Id, callback: Callback): void;
 
-    /** The same for the one bucket of callers without an id. */
+    /** The same for the shared bucket of calls without an id. */
     (callback: Callback): void;
 
     /**
-     * Attempts an action; resolves to the time left in ms: 0 exactly when the action is allowed.
+     * Attempts an action; resolves to the time left in ms: 0 if the action is allowed.
      *
-     * Rejects with `ERR_ROLLGATE_ID` (also for strings that are no well-formed Unicode),
-     * `ERR_ROLLGATE_CLOCK`, `ERR_ROLLGATE_CLOSED`, and `ERR_ROLLGATE_REDIS_...` or `ERR_ROLLGATE_KV...`
-     * unless `onError` says otherwise; so do all methods.
+     * All methods reject with `ERR_ROLLGATE_ID` (also for strings that are not well-formed Unicode),
+     * `ERR_ROLLGATE_CLOCK`, `ERR_ROLLGATE_CLOSED`, and, depending on `onError`, `ERR_ROLLGATE_REDIS_...` or
+     * `ERR_ROLLGATE_KV...`.
      */
     (id?: Id, callback?: undefined): Promise<number>;
 
@@ -697,40 +678,38 @@ declare namespace RateLimiter {
     peek(id?: Id, options?: AttemptOptions): Promise<Decision>;
 
     /**
-     * As of RateLimiter, in the order of this process. Other processes that wait for the id are in lines
-     * of their own; where one of them is quicker, the attempt is refused, and that refusal counts as
-     * `countBlocked` and `blockFor` say.
+     * As in RateLimiter, in order within this process. Each process has its own queue. If another process takes
+     * the place first, the attempt is refused; `countBlocked` and `blockFor` apply to that refusal.
      */
     wait(id?: Id, options?: WaitOptions): Promise<Decision>;
 
     /**
-     * On Redis in one round trip for each 1000 ids, in a cluster one for each slot among them; in a
-     * key-value store one for each id, at the same time. Where one part fails the promise rejects, and
-     * others may be recorded.
+     * On Redis, one round trip for each 1000 ids, or for each slot in a cluster. In a key-value store, one for
+     * each id, in parallel. If one part fails, the promise rejects, and other parts may be recorded.
      */
     attemptMany(ids: readonly Id[]): Promise<Decision[]>;
 
     /**
-     * As of RateLimiter. Always rejects where the store does not answer, whatever `onError` says; the
-     * decision is used up then. Decisions that `onError` made are given back where they were made.
+     * As in RateLimiter. Rejects if the store does not answer, with any `onError`; the decision can then not be
+     * refunded again. A decision that `onError` made is refunded in its fallback.
      */
     refund(decision: Decision): Promise<boolean>;
 
-    /** Always rejects where the store does not answer, whatever `onError` says. */
+    /** Rejects if the store does not answer, with any `onError`. */
     clear(id?: Id): Promise<void>;
 
-    /** On Redis it scans all keys of the database: as many round trips as that takes. */
+    /** On Redis, scans all keys of the database, in many round trips. */
     clearAll(): Promise<void>;
 
     stats(): RemoteStats;
 
-    /** Closes a connection of the limiter's own; a client or store of yours stays as it is. */
+    /** Closes the native client's connection. Your own client or store stays open. */
     close(): Promise<void>;
   }
 
   /** A limiter on Redis. */
   interface AsyncRateLimiter extends RemoteRateLimiter {
-    /** What speaks to Redis: the native client, or yours. */
+    /** The kind of client: the native one, or yours. */
     readonly detectedClientType: RedisClientType;
   }
 
@@ -738,160 +717,157 @@ declare namespace RateLimiter {
 
   /** The options of one attempt. */
   interface AttemptOptions {
-    /** For how many actions it counts, an integer from 1 to the smallest `maxInInterval`. Default 1. */
+    /** The number of actions to record, an integer from 1 to the smallest `maxInInterval`. Default 1. */
     cost?: number | undefined;
   }
 
   /** The options of one `wait`. */
   interface WaitOptions extends AttemptOptions {
-    /** Ends waiting when it aborts: the promise rejects with its `reason`. */
+    /** When it aborts, the promise rejects with its `reason`. */
     signal?: AbortSignal | undefined;
     /**
-     * Within how many ms of the call it has to be allowed, from 0 to below 1e12. The promise rejects at
-     * the deadline, or as soon as it is known that it cannot be met. Default: however long it takes.
+     * Maximum ms to wait, from 0 to below 1e12. The promise rejects at the deadline, or as soon as it is known
+     * that the deadline cannot be met. Default: no deadline.
      */
     deadline?: number | undefined;
     /**
-     * How many may wait for this id, this call included, an integer >= 1; it rejects at once if they do
-     * already. Default: any number.
+     * Maximum number of calls that wait for this id, including this one, an integer >= 1; otherwise the call
+     * rejects at once. Default: no maximum.
      */
     maxQueue?: number | undefined;
   }
 
-  /** What came of one attempt, or would come of it. Durations in whole ms, rounded up. */
+  /** The result of an attempt or a peek. Durations in whole ms, rounded up. */
   interface Decision {
     readonly allowed: boolean;
     /**
-     * 0 when allowed; else at least 1: until the same attempt would pass if nothing else is
-     * attempted meanwhile.
+     * 0 if allowed; otherwise at least 1: the time until the same attempt would be allowed without further
+     * attempts.
      */
     readonly timeLeft: number;
-    /** The least `remaining` of all windows. */
+    /** The smallest `remaining` of all windows. */
     readonly actionsLeft: number;
     /**
-     * Until quota grows: when blocked `timeLeft`, else the `resetIn` of the window that has the least
-     * left.
+     * Time until more is available: if blocked `timeLeft`, otherwise the `resetIn` of the window with the least
+     * `remaining`.
      */
     readonly resetIn: number;
-    /** Why it was blocked; 'count' where both hold; 'block' by `blockFor` or `onError: 'block'`. */
+    /** Why it was blocked; 'count' if both apply; 'block' by `blockFor` or `onError: 'block'`. */
     readonly blockedBy: null | 'count' | 'minDifference' | 'block';
-    /** The state of each window once this attempt is made, in the order of the options. */
+    /** Each window after this attempt, in the order of the options. */
     readonly limits: readonly WindowState[];
   }
 
-  /** One window once an attempt is made. */
+  /** One window after an attempt. */
   interface WindowState {
     /** ms, as in the options. */
     readonly interval: number;
     readonly maxInInterval: number;
     /**
-     * What is taken of the window as the algorithm counts it, at most `maxInInterval`: recorded actions
-     * inside of it (log), those that count (fixed window, counter), what has not leaked yet (gcra).
+     * How much of the window is used, at most `maxInInterval`: recorded actions inside it (log), the count
+     * (fixed window, counter), or what has not leaked yet (gcra).
      */
     readonly used: number;
     /** `maxInInterval` - `used`. */
     readonly remaining: number;
-    /**
-     * ms until `used` gets less if nothing else is attempted: the oldest action leaves, the window ends,
-     * a share sinks, or an action has leaked; 0 when nothing is used.
-     */
+    /** ms until `used` decreases without further attempts; 0 if nothing is used. */
     readonly resetIn: number;
   }
 
-  /** Exactly these five, as in rolling-rate-limiter 0.4; all as if the current attempt is made. */
+  /** The five members of rolling-rate-limiter 0.4, after the attempt. */
   interface LimitInfo {
     blocked: boolean;
     blockedDueToCount: boolean;
     blockedDueToMinDifference: boolean;
     /**
-     * ms until a next action would be allowed; can be > 0 on an allowed call, which filled the window
-     * or has to keep `minDifference`.
+     * ms until the next action would be allowed; > 0 also after an allowed action that filled the window or
+     * started `minDifference`.
      */
     millisecondsUntilAllowed: number;
     /** Integer >= 0. */
     actionsRemaining: number;
   }
 
-  /** What a limiter holds and has done since it was made. */
+  /** Counters of a limiter since it was created. */
   interface Stats {
-    /** Ids held, expired ones included that are not forgotten yet. */
+    /** Ids in the store, including expired ids that are not yet forgotten. */
     keys: number;
     /** Allowed attempts. */
     allowed: number;
     /** Blocked attempts. */
     blocked: number;
-    /** Ids dropped before they expired, for want of room: see `maxKeys`. */
+    /** Ids evicted before they expired: see `maxKeys`. */
     evicted: number;
-    /** Calls that failed because the clock or the shared memory did. */
+    /** Calls that failed because of the clock or the shared memory. */
     errors: number;
-    /** Memory held for ids, in bytes. */
+    /** Memory of the ids, in bytes. */
     bytes: number;
   }
 
-  /** What a limiter on Redis has done since it was made, in this process. */
+  /** Counters of a limiter on Redis, in this process. */
   type RedisStats = RemoteStats;
 
-  /** What a limiter whose store is elsewhere has done since it was made, in this process. */
+  /** Counters of a limiter with a store outside the process, in this process. */
   interface RemoteStats {
-    /** Unknown: to count them would take a scan of the database. */
+    /** Unknown: counting would need a scan of the database. */
     keys: null;
-    /** Allowed attempts, those included that `onError` allowed. */
+    /** Allowed attempts, including those that `onError` allowed. */
     allowed: number;
-    /** Blocked attempts, those included that `onError` blocked. */
+    /** Blocked attempts, including those that `onError` blocked. */
     blocked: number;
-    /** Ids that `onError: 'memory'` dropped for want of room. */
+    /** Ids that `onError: 'memory'` evicted. */
     evicted: number;
-    /** Calls that failed because of the clock or the store, those included that `onError` softened. */
+    /** Calls that failed because of the clock or the store, including those that `onError` decided. */
     errors: number;
     /** Unknown. */
     bytes: null;
     /** Decisions that `onError` made. */
     fallbacks: number;
     /**
-     * What can be told of the connection; `pending` is how many calls wait for an answer, and
-     * `conflicts`, in a key-value store, how often somebody else wrote first or it was busy. On Redis
-     * `isUp` is whether there is a connection, null where your client does not tell.
+     * `pending` is the number of unanswered calls. On Redis, `isUp` is whether there is a connection, null if
+     * your client does not report it. In a key-value store, `conflicts` counts how often another process wrote
+     * first or the store was busy.
      */
     connection: { pending: number; isUp?: boolean | null; [fact: string]: unknown };
   }
 
-  /** What the diagnostics channel `rollgate:decision` tells of each attempt: docs/observability.md. */
+  /** The message of the diagnostics channel `rollgate:decision`, for each attempt: docs/observability.md. */
   interface DecisionMessage {
     limiter: Self | RemoteRateLimiter;
-    /** As the caller gave it; of several, and where `onError` decided, its text. */
+    /** As given; a string for `attemptMany`, and if `onError` decided. */
     id: Id;
     cost: number;
     allowed: boolean;
-    /** ms, as of a Decision. */
+    /** ms, as in a Decision. */
     timeLeft: number;
   }
 
-  /** What the diagnostics channel `rollgate:evicted` tells of ids that were dropped for want of room. */
+  /** The message of the diagnostics channel `rollgate:evicted`, about ids evicted at `maxKeys`. */
   interface EvictedMessage {
     limiter: Self;
-    /** Ids held. */
+    /** Ids in the store. */
     keys: number;
-    /** Ids dropped so far. */
+    /** Ids evicted so far. */
     evicted: number;
   }
 
-  /** What the diagnostics channel `rollgate:redis` tells. */
+  /** The messages of the diagnostics channel `rollgate:redis`. */
   type RedisMessage =
     | {
         type: 'call';
         limiter: AsyncRateLimiter;
         command: 'attempt' | 'peek' | 'refund' | 'clear';
-        /** How many ids it was for. */
+        /** The number of ids. */
         ids: number;
-        /** From the call to its answer, time in queues included. */
+        /** From the call to its answer, including time in queues. */
         durationMs: number;
-        /** null, or why it failed; `onError` may soften it. */
+        /** null, or why it failed; `onError` may still decide. */
         error: RateLimiterError | null;
       }
     | {
         type: 'connection';
         limiter: AsyncRateLimiter;
-        /** Whether there is a connection now; in a cluster, to any of its nodes. */
+        /** Whether there is a connection; in a cluster, to any node. */
         isUp: boolean;
       };
 
@@ -917,7 +893,7 @@ declare namespace RateLimiter {
   interface RedisRateLimiterConstructor {
     new (options: RedisRateLimiterOptions): RedisRateLimiter;
     readonly prototype: RedisRateLimiter;
-    /** null for what is no client that is known. */
+    /** null if the client is of an unknown kind. */
     determineRedisClientType(client: unknown): 'ioredis' | 'node-redis' | null;
   }
 
@@ -938,8 +914,8 @@ declare namespace RateLimiter {
   }
 
   /**
-   * What `rateLimit` knows of a request: a Node request, where Express has put the client's address.
-   * What else a framework puts there is not checked; `rateLimit<Request, Response>` with its types does.
+   * The request type of `rateLimit`: Node's, with Express's `ip`. Other members are unchecked; use
+   * `rateLimit<Request, Response>` with the types of your framework to check them.
    */
   interface LimitedRequest extends IncomingMessage {
     ip?: string | undefined;
@@ -947,27 +923,27 @@ declare namespace RateLimiter {
     [member: string]: any;
   }
 
-  /** What `rateLimit` knows of a response: see LimitedRequest. */
+  /** The response type of `rateLimit`: see LimitedRequest. */
   interface LimitedResponse extends ServerResponse {
     // biome-ignore lint/suspicious/noExplicitAny: res.locals and the like
     [member: string]: any;
   }
 
-  /** What `rateLimit` tells the application, in the words of express-rate-limit. */
+  /** The value of `req.rateLimit`, with the names of express-rate-limit. */
   interface RateLimitInfo {
-    /** Actions allowed in the window that is nearest to its limit. */
+    /** The limit of the window that is nearest to it. */
     limit: number;
-    /** Requests counted in it, this one included. */
+    /** Requests counted in that window, including this one. */
     used: number;
-    /** Requests left in it. */
+    /** Requests left in that window. */
     remaining: number;
-    /** When quota grows. */
+    /** When more is available. */
     resetTime: Date;
-    /** What `keyGenerator` gave, or the id of `authenticate`. */
+    /** The result of `keyGenerator`, or the id of `authenticate`. */
     key: Id;
-    /** True where the request met a rule on trial, which lets everything pass. */
+    /** True if the request matched a `shadow` rule, which never refuses. */
     shadow?: true;
-    /** Beside `shadow`: whether the rule would have refused the request. */
+    /** With `shadow`: whether the rule would have refused the request. */
     limited?: boolean;
     /**
      * The same as `used`; not enumerable.
@@ -977,8 +953,8 @@ declare namespace RateLimiter {
   }
 
   /**
-   * What requests of Express have by declaration merging: undefined where no middleware counted the request.
-   * Another `requestPropertyName` is declared in the same way:
+   * Merged into Express's Request; undefined if no middleware counted the request. Declare another
+   * `requestPropertyName` in the same way:
    *
    * ```ts
    * declare global {
@@ -1004,8 +980,8 @@ declare namespace RateLimiter {
   type WithRateLimit<Request = LimitedRequest> = Request & { rateLimit: RateLimitInfo };
 
   /**
-   * What `rateLimit` asks of a limiter: `attempt`; `peek` and `clear` are for getKey and resetKey,
-   * `refund` for skipFailedRequests and skipSuccessfulRequests.
+   * The limiter interface that `rateLimit` needs. getKey uses `peek`, resetKey uses `clear`, and
+   * skipFailedRequests and skipSuccessfulRequests use `refund`.
    */
   interface RateLimitBackend {
     attempt(id: Id): Decision | Promise<Decision>;
@@ -1014,13 +990,13 @@ declare namespace RateLimiter {
     clear?(id: Id): unknown;
   }
 
-  /** The body of a refusal; an object becomes JSON. */
+  /** The body of a refusal; an object is sent as JSON. */
   type Message = string | object;
 
-  /** Which RateLimit headers are sent. Source: draft-ietf-httpapi-ratelimit-headers. */
+  /** The draft of the RateLimit headers. Source: draft-ietf-httpapi-ratelimit-headers. */
   type HeaderDraft = 'draft-6' | 'draft-7' | 'draft-8' | 'draft-10';
 
-  /** A check on how a middleware is used, under its name in express-rate-limit; docs/middleware.md lists them. */
+  /** A check for wrong use, with its name in express-rate-limit; docs/middleware.md lists them. */
   type RateLimitCheck =
     | 'creationStack'
     | 'forwardedHeader'
@@ -1030,7 +1006,7 @@ declare namespace RateLimiter {
     | 'trustProxy'
     | 'xForwardedForHeader';
 
-  /** Checks of express-rate-limit that are needless here. */
+  /** Checks of express-rate-limit that are not needed here. */
   type NeedlessRateLimitCheck =
     | 'draftPolliHeaders'
     | 'headersDraftVersion'
@@ -1045,53 +1021,53 @@ declare namespace RateLimiter {
     | 'validationsConfig'
     | 'windowMs';
 
-  /** For each check whether to make it; those left out go by `default`, which is true when left out. */
+  /** Turns checks on or off. `default` applies to the others, and is true by default. */
   type RateLimitChecks = {
     [check in RateLimitCheck | NeedlessRateLimitCheck | 'default']?: boolean | undefined;
   };
 
-  /** Where a middleware says what its operator should know. `console` is one, and so is a pino logger. */
+  /** The logger of a middleware, such as `console` or a pino logger. */
   interface RateLimitLogger {
-    /** Gets an Error with a `code` of docs/errors.md, once for each middleware. */
+    /** Receives an Error with a `code` of docs/errors.md, once for each middleware. */
     warn(warning: Error): unknown;
-    /** Gets every error that was not given to `next`, and what became of the request. */
+    /** Receives every error that is not passed to `next`, and a text about the request. */
     error(error: unknown, text: string): unknown;
   }
 
-  /** How a middleware answers. All but the limits have the names and defaults of express-rate-limit. */
+  /** How a middleware answers. Names and defaults are those of express-rate-limit. */
   interface RateLimitResponseOptions<
     Request extends IncomingMessage = LimitedRequest,
     Response extends ServerResponse = LimitedResponse,
   > {
     /**
-     * Whom a request counts for. Default: the client's address, `req.ip` or the socket's, IPv6 by its
-     * subnet. May be async.
+     * The id of a request. Default: the client's address (`req.ip` or the socket's), for IPv6 its subnet. May
+     * be async.
      */
     keyGenerator?: ((req: Request, res: Response) => Id | Promise<Id>) | undefined;
     /**
-     * Who makes a request, in place of `keyGenerator`; may be async. What it throws goes to `onAuthError`,
-     * and so does `ERR_ROLLGATE_AUTHENTICATE` (TypeError) where it gives no object with an id.
+     * Identifies the caller, instead of `keyGenerator`. May be async. Its errors go to `onAuthError`, including
+     * `ERR_ROLLGATE_AUTHENTICATE` (TypeError) if it returns no object with an id.
      */
     authenticate?: ((req: Request) => Caller | Promise<Caller>) | undefined;
     /**
-     * Answers where `authenticate` failed, or lets the request pass, uncounted, with `next()`. May be async.
-     * Without it errors go to `next`.
+     * Answers if `authenticate` fails, or passes the request on, uncounted, with `next()`. May be async.
+     * Default: errors go to `next`.
      */
     onAuthError?:
       | ((error: unknown, req: Request, res: Response, next: Next) => unknown)
       | undefined;
     /**
-     * Bits of an IPv6 address that tell clients apart, an integer from 32 to 64; false: all. Default 56.
-     * May be a function, also an async one, which is asked for IPv6 only. Not beside `keyGenerator`.
+     * Prefix length of IPv6 subnets that count as one client, an integer from 32 to 64, default 56; false: the
+     * whole address. May be a function or async function. Not with `keyGenerator`.
      */
     ipv6Subnet?:
       | number
       | false
       | ((req: Request, res: Response) => number | false | Promise<number | false>)
       | undefined;
-    /** A request it says true of is not counted and passes. May be async. */
+    /** If it returns true, the request passes uncounted. May be async. */
     skip?: ((req: Request, res: Response) => boolean | Promise<boolean>) | undefined;
-    /** Answers a refused request in place of `message` and `statusCode`. May be async. */
+    /** Answers a refused request, instead of `message` and `statusCode`. May be async. */
     handler?: RateLimitHandler<Request, Response> | undefined;
     /** Body of a refusal. Default 'Too many requests, please try again later.' */
     message?: Message | ((req: Request, res: Response) => unknown) | undefined;
@@ -1099,8 +1075,8 @@ declare namespace RateLimiter {
     statusCode?: number | undefined;
     /**
      * Whether a refusal is application/problem+json (RFC 9457) with the type quota-exceeded and the names
-     * of the `violated-policies`. A `message` that is text is its `detail`; the members of an object
-     * become its own. Not beside `handler`. Default false.
+     * of the `violated-policies`. A string `message` becomes its `detail`; the members of an object are added.
+     * Not with `handler`. Default false.
      */
     problemDetails?: boolean | undefined;
     /** Whether to send X-RateLimit-Limit, -Remaining and -Reset. Default true. */
@@ -1108,44 +1084,44 @@ declare namespace RateLimiter {
     /** Which RateLimit headers to send; true means 'draft-6'. Default false. */
     standardHeaders?: boolean | HeaderDraft | undefined;
     /**
-     * Name of the policy in drafts 8 and 10 and in problem details: printable ASCII. Default
-     * '100-in-15min'; with several windows that is appended to it. May be a function, also an async one.
+     * Name of the policy in drafts 8 and 10 and in problem details: printable ASCII. The default is like
+     * '100-in-15min', and is appended if there are several windows. May be a function or async function.
      */
     identifier?: string | ((req: Request, res: Response) => string | Promise<string>) | undefined;
-    /** Where in the request the RateLimitInfo goes; a non-empty string, not '__proto__'. Default 'rateLimit'. */
+    /** The request's property for the RateLimitInfo; non-empty, not '__proto__'. Default 'rateLimit'. */
     requestPropertyName?: string | undefined;
-    /** Whether to take a request back when it was answered successfully. Default false. */
+    /** Whether to refund successful requests. Default false. */
     skipSuccessfulRequests?: boolean | undefined;
     /**
-     * Whether to take a request back when it failed, its client left early or its response had an error.
-     * Refused requests are not counted then. Default false.
+     * Whether to refund requests that failed, whose client disconnected, or whose response had an error.
+     * Refused requests are then not counted. Default false.
      */
     skipFailedRequests?: boolean | undefined;
-    /** What these two go by, once the response is finished. Default: a status below 400. May be async. */
+    /** Decides success for these two, after the response. Default: a status below 400. May be async. */
     requestWasSuccessful?:
       | ((req: Request, res: Response) => boolean | Promise<boolean>)
       | undefined;
     /**
-     * Whether a request passes, uncounted, where no decision can be made. A key that is no id stays an
-     * error. Default false.
+     * Whether a request passes, uncounted, if no decision can be made. An invalid key stays an error. Default
+     * false.
      */
     passOnStoreError?: boolean | undefined;
-    /** Whether to look for mistakes in how the middleware is used, each told once. Default true. */
+    /** Whether to check for wrong use; each finding is reported once. Default true. */
     validate?: boolean | RateLimitChecks | undefined;
-    /** Is told instead of `process.emitWarning`. */
+    /** Receives warnings and errors, instead of `process.emitWarning`. */
     logger?: RateLimitLogger | undefined;
   }
 
   /**
-   * How many requests are allowed in a window, an integer >= 0; 0 refuses every one. A function, also an
-   * async one, is asked for each request: its key has one count, judged by the limit of the request.
+   * Maximum requests in a window, an integer >= 0; 0 refuses every request. A function or async function is
+   * called for each request; a key has one count, compared with the limit of each request.
    */
   type RequestLimit<
     Request extends IncomingMessage = LimitedRequest,
     Response extends ServerResponse = LimitedResponse,
   > = number | ((req: Request, res: Response) => number | Promise<number>);
 
-  /** The limits of a middleware, which makes a limiter of its own. Without any: 5 requests in 60,000 ms. */
+  /** The limits of a middleware that creates its limiter. Default: 5 requests in 60,000 ms. */
   interface RateLimitLimits<
     Request extends IncomingMessage = LimitedRequest,
     Response extends ServerResponse = LimitedResponse,
@@ -1153,47 +1129,47 @@ declare namespace RateLimiter {
       CommonOptions,
       RedisStoreOptions,
       SharedStoreOptions {
-    /** Counts on Redis; give a `namespace`, too. */
+    /** Counts on Redis; set a `namespace` as well. */
     redis?: RedisOption | undefined;
     /** The same as `redis`. */
     client?: RedisOption | undefined;
-    /** Counts in a key-value store; a `namespace` is needed, too. */
+    /** Counts in a key-value store; requires a `namespace`. */
     kv?: DenoKv | PlainKv | undefined;
-    /** ms within which a key-value store has to answer. Default 500. */
+    /** Timeout of a key-value store in ms. Default 500. */
     commandTimeout?: number | undefined;
-    /** The same as `interval`; wins over it. */
+    /** The same as `interval`, and overrides it. */
     windowMs?: number | undefined;
-    /** Wins over `max` and `maxInInterval`. */
+    /** Overrides `max` and `maxInInterval`. */
     limit?: RequestLimit<Request, Response> | undefined;
     /** The same as `limit`. */
     max?: RequestLimit<Request, Response> | undefined;
     /** The same as `limit`. */
     maxInInterval?: RequestLimit<Request, Response> | undefined;
-    /** Several windows; replaces all of the above. */
+    /** Several windows, instead of the limits above. */
     limits?: readonly Limit[] | undefined;
     limiter?: undefined;
     rules?: undefined;
   }
 
-  /** Options that are not allowed here; undefined is the same as leaving them out. */
+  /** Options that are not allowed here, except undefined. */
   type NotGiven<Names extends PropertyKey> = { [name in Names]?: undefined };
 
-  /** A middleware over a limiter that exists. No limits are allowed beside it. */
+  /** A middleware over an existing limiter. Limits are not allowed. */
   interface RateLimitExisting extends NotGiven<Exclude<keyof RateLimitLimits, 'limiter'>> {
     limiter: RateLimiter | RemoteRateLimiter | RateLimitBackend;
   }
 
-  /** What `authenticate` tells of who makes a request. */
+  /** The result of `authenticate`. */
   interface Caller {
-    /** Whom the request counts for; `null` is the one bucket of callers without an id. */
+    /** The id to count; `null` is the shared bucket of calls without an id. */
     id: string | number | bigint | null;
-    /** What rules go by; default 'default'. */
+    /** The group for rules. Default 'default'. */
     group?: string | undefined;
   }
 
   /**
-   * One of the `rules`: for which requests it is, and what it allows them. The first that matches decides;
-   * without limits it lets pass.
+   * One of the `rules`: which requests it matches, and their limits. The first matching rule decides; a rule
+   * without limits allows everything.
    */
   interface RateLimitRule<
     Request extends IncomingMessage = LimitedRequest,
@@ -1201,39 +1177,39 @@ declare namespace RateLimiter {
   > extends Omit<OptionalLimit, 'maxInInterval'>,
       Pick<CommonOptions, RuleOption> {
     /**
-     * A path that begins so, by whole segments, however it is spelled: '/api' is '/api' and '/API/x', not
-     * '/apix'; '/' is every path; no pattern, so ':id', '*', '(' and '{' are refused. Or a RegExp, tested as
-     * it is on the path as it came, without its query.
+     * A path prefix of whole segments, ignoring case and encoding: '/api' matches '/api' and '/API/x', not
+     * '/apix'; '/' matches every path. Patterns (':id', '*', '(', '{') are errors. Or a RegExp, tested on the
+     * path as received, without the query.
      */
     path: string | RegExp;
-    /** Every one if left out; 'GET' is HEAD, too. */
+    /** Default: every method. 'GET' includes HEAD. */
     method?: string | readonly string[] | undefined;
-    /** Every one if left out. Who is told of no group is of 'default'. */
+    /** Default: every group. A caller without a group is in 'default'. */
     group?: string | readonly string[] | undefined;
-    /** The same as `interval`; wins over it. Default 60,000 where there are limits. */
+    /** The same as `interval`, and overrides it. Default 60,000 if there are limits. */
     windowMs?: number | undefined;
-    /** Wins over `max` and `maxInInterval`. Default 5 where there are limits. */
+    /** Overrides `max` and `maxInInterval`. Default 5 if there are limits. */
     limit?: RequestLimit<Request, Response> | undefined;
     /** The same as `limit`. */
     max?: RequestLimit<Request, Response> | undefined;
     /** The same as `limit`. */
     maxInInterval?: RequestLimit<Request, Response> | undefined;
-    /** Several windows; replaces the limits above. */
+    /** Several windows, instead of the limits above. */
     limits?: readonly Limit[] | undefined;
-    /** Rules of one zone share one count; they must agree in limits, countBlocked, algorithm and blockFor. */
+    /** Rules of one zone share one count; limits, countBlocked, algorithm and blockFor must be equal. */
     zone?: string | undefined;
-    /** Whether each URL has a count of its own. Default false. */
+    /** Whether each URL has its own count. Default false. */
     perPath?: boolean | undefined;
-    /** Whether the id is refused on every rule with limits while `blockFor` lasts. Default false. */
+    /** Whether a block (`blockFor`) applies to every rule with limits. Default false. */
     blockEverywhere?: boolean | undefined;
-    /** Whether requests pass all the same; `req.rateLimit` tells what was decided. Default false. */
+    /** Whether refused requests pass; `req.rateLimit` has the decision. Default false. */
     shadow?: boolean | undefined;
   }
 
-  /** What each rule says for itself of what a limiter can be told. */
+  /** The limiter options that each rule has for itself. */
   type RuleOption = 'countBlocked' | 'algorithm' | 'blockFor';
 
-  /** A middleware whose limits are those of rules. The options of the store serve them all. */
+  /** A middleware with rules. The store options apply to all of them. */
   interface RateLimitByRules<
     Request extends IncomingMessage = LimitedRequest,
     Response extends ServerResponse = LimitedResponse,
@@ -1241,27 +1217,27 @@ declare namespace RateLimiter {
       RedisStoreOptions,
       SharedStoreOptions,
       NotGiven<RuleOption | 'windowMs' | 'limit' | 'max' | 'limits' | keyof Limit> {
-    /** At least one. Of those that match a request the first decides; without any it passes. */
+    /** At least one. The first matching rule decides; a request without one passes. */
     rules: readonly RateLimitRule<Request, Response>[];
-    /** Counts on Redis; give a `namespace`, too: each zone gets one that begins with it. */
+    /** Counts on Redis; set a `namespace` as well, which becomes the prefix of each zone's. */
     redis?: RedisOption | undefined;
     /** The same as `redis`. */
     client?: RedisOption | undefined;
-    /** Counts in a key-value store; a `namespace` is needed, too. */
+    /** Counts in a key-value store; requires a `namespace`. */
     kv?: DenoKv | PlainKv | undefined;
-    /** ms within which a key-value store has to answer. Default 500. */
+    /** Timeout of a key-value store in ms. Default 500. */
     commandTimeout?: number | undefined;
     limiter?: undefined;
   }
 
-  /** The options of `rateLimit`. `undefined` is the same as leaving an option out. */
+  /** The options of `rateLimit`. `undefined` means not given. */
   type RateLimitOptions<
     Request extends IncomingMessage = LimitedRequest,
     Response extends ServerResponse = LimitedResponse,
   > = RateLimitResponseOptions<Request, Response> &
     (RateLimitLimits<Request, Response> | RateLimitExisting | RateLimitByRules<Request, Response>);
 
-  /** What a `handler` gets to know: every option that decides how to answer, defaults filled in. */
+  /** The settings for a `handler`: the options about answers, with defaults. */
   interface RateLimitSettings {
     readonly message: Message | ((...args: never[]) => unknown);
     readonly statusCode: number;
@@ -1273,7 +1249,7 @@ declare namespace RateLimiter {
     readonly skipSuccessfulRequests: boolean;
     readonly skipFailedRequests: boolean;
     readonly passOnStoreError: boolean;
-    /** Which checks are made. */
+    /** The checks that are on. */
     readonly validate: Readonly<Record<RateLimitCheck, boolean>>;
     /** ms; undefined with `limits`, with `rules` and with an existing limiter. */
     readonly windowMs?: number;
@@ -1281,13 +1257,13 @@ declare namespace RateLimiter {
     readonly limit?: number | ((...args: never[]) => unknown);
   }
 
-  /** Answers a refused request, or lets it pass with `next()`. */
+  /** Answers a refused request, or passes it on with `next()`. */
   type RateLimitHandler<
     Request extends IncomingMessage = LimitedRequest,
     Response extends ServerResponse = LimitedResponse,
   > = (req: Request, res: Response, next: Next, settings: RateLimitSettings) => unknown;
 
-  /** Goes on with the next middleware, or with the error handlers. */
+  /** Continues with the next middleware, or with the error handlers. */
   type Next = (error?: unknown) => void;
 
   /** A middleware for Express 4 and 5, Connect, Polka and NestJS. */
@@ -1295,13 +1271,13 @@ declare namespace RateLimiter {
     Request extends IncomingMessage = LimitedRequest,
     Response extends ServerResponse = LimitedResponse,
   > {
-    /** Errors reach `next(error)`; where all steps are synchronous, so is the call. */
+    /** Errors reach `next(error)`. The call is synchronous if all steps are. */
     (req: Request, res: Response, next: Next): void | Promise<void>;
-    /** Forgets what was counted for a key; with `rules` in all zones, but for counts with `perPath`. */
+    /** Forgets the count of a key; with `rules` in all zones, except counts with `perPath`. */
     resetKey(key: Id): Promise<void>;
     /**
-     * What is counted for a key; undefined if nothing is. Counts nothing. With `rules` it is about the zone
-     * that has the least left.
+     * The count of a key, undefined if there is none. Counts nothing. With `rules`, that of the zone with the
+     * least left.
      */
     getKey(key: Id): Promise<{ totalHits: number; resetTime: Date } | undefined>;
   }

@@ -1,36 +1,36 @@
-// The types of rollgate/metrics. Beside each: what it means, its unit, its default, what goes wrong.
+// The types of rollgate/metrics, with meaning, units, defaults and errors.
 
 import RateLimiter = require('./index');
 
-/** What metrics can be read from. */
+/** A limiter with metrics. */
 type MeteredLimiter = RateLimiter | RateLimiter.RemoteRateLimiter;
 
 /**
- * Registers metrics with prom-client, which you install: docs/observability.md lists them. What limiters
- * count anyway is read when the metrics are collected. From now on calls to Redis are timed.
+ * Registers metrics with prom-client, which you install; docs/observability.md lists them. The counters of
+ * limiters are read when the metrics are collected. Calls to Redis are timed from now on.
  *
  * ```ts
  * const metrics = registerMetrics({ limiters: { api: limiter } });
  * ```
  *
- * @throws TypeError or RangeError `ERR_ROLLGATE_OPTION`: an option is wrong, or a limiter is named twice
- * @throws Error `ERR_ROLLGATE_UNSUPPORTED`: there is no prom-client
- * @throws Error of prom-client: the registry has a metric of one of the names already
+ * @throws TypeError or RangeError `ERR_ROLLGATE_OPTION`: an option is invalid, or a limiter has two names
+ * @throws Error `ERR_ROLLGATE_UNSUPPORTED`: prom-client is not installed
+ * @throws Error of prom-client: the registry already has a metric with one of the names
  */
 export function registerMetrics(options?: MetricsOptions): Metrics;
 
 export interface MetricsOptions {
-  /** By the names that they have in the label `limiter`. They are kept until they are removed. */
+  /** Limiters by their value of the label `limiter`. They are referenced until they are removed. */
   limiters?: Readonly<Record<string, MeteredLimiter>> | undefined;
-  /** A registry of prom-client. Default its own, `register`. */
+  /** A registry of prom-client. Default: `register` of prom-client. */
   register?: MetricsRegistry | undefined;
-  /** The beginning of every metric's name. Default 'rollgate_'. */
+  /** The prefix of every metric's name. Default 'rollgate_'. */
   prefix?: string | undefined;
   /** Upper bounds for the time of calls to Redis, in seconds. Default 0.0001 to 1. */
   buckets?: readonly number[] | undefined;
 }
 
-/** What is asked of a registry; those of prom-client have it. */
+/** The members that a registry needs; those of prom-client have them. */
 export interface MetricsRegistry {
   registerMetric(metric: never): void;
   getSingleMetric(name: string): unknown;
@@ -39,31 +39,34 @@ export interface MetricsRegistry {
 
 export interface Metrics {
   /**
-   * @throws TypeError `ERR_ROLLGATE_OPTION`: the name is taken, or the limiter has another
-   * @throws Error `ERR_ROLLGATE_CLOSED`: these metrics are unregistered
+   * @throws TypeError `ERR_ROLLGATE_OPTION`: the name is in use, or the limiter has another name
+   * @throws Error `ERR_ROLLGATE_CLOSED`: the metrics were unregistered
    */
   add(name: string, limiter: MeteredLimiter): void;
-  /** Lets a limiter go; whether there was one of this name. A limiter that was closed has no metrics, nor has one whose shared memory cannot be had. */
+  /**
+   * Removes a limiter; returns whether the name was in use. Closed limiters, and limiters whose shared memory
+   * cannot be attached, have no metrics.
+   */
   remove(name: string): boolean;
-  /** Lets all limiters go and takes the metrics out of the registry. */
+  /** Removes all limiters, and the metrics from the registry. */
   unregister(): void;
 }
 
 /**
- * Counts from now on who is refused, by limiter and id, as told on the channel `rollgate:decision`: while
- * it is open, each call in memory costs some hundred ns more. It needs no prom-client. Ids may be personal
- * data: addresses, accounts.
+ * Counts refusals by limiter and id from now on, with the channel `rollgate:decision`: until `close`, each
+ * call in memory costs some hundred ns more. It does not need prom-client. Ids may be personal data, such as
+ * addresses.
  *
- * At most `capacity` ids have a counter (Space-Saving): a new one takes over the counter with the least
- * refusals, and may so be counted too high, by at most its `overcount`. Whoever was refused more than
- * `total / capacity` times is there.
+ * At most `capacity` ids have a counter (the Space-Saving algorithm). A new id takes over the counter with the
+ * fewest refusals, so its count may be too high by at most its `overcount`. Every id with more than
+ * `total / capacity` refusals has a counter.
  *
  * ```ts
  * const blocked = topBlocked({ limiters: { api: limiter } });
  * setInterval(() => console.log(blocked.top(10)), 60_000).unref();
  * ```
  *
- * @throws TypeError or RangeError `ERR_ROLLGATE_OPTION`: an option is wrong, or a limiter is named twice
+ * @throws TypeError or RangeError `ERR_ROLLGATE_OPTION`: an option is invalid, or a limiter has two names
  */
 export function topBlocked<Name extends string>(
   options: TopBlockedOptions & { limiters: Readonly<Record<Name, MeteredLimiter>> },
@@ -73,34 +76,34 @@ export function topBlocked(
 ): TopBlocked<MeteredLimiter>;
 
 export interface TopBlockedOptions {
-  /** Only these, by the names to tell of them. Default all of this thread, whoever made them. */
+  /** Only these limiters, by name. Default: all limiters of this thread. */
   limiters?: Readonly<Record<string, MeteredLimiter>> | undefined;
-  /** Most ids that are counted at once: 1 to 1,000,000. Default 1000. */
+  /** Maximum number of counters, 1 to 1,000,000. Default 1000. */
   capacity?: number | undefined;
 }
 
 export interface TopBlocked<Limiter extends string | MeteredLimiter = string | MeteredLimiter> {
-  /** Refusals since it was made or reset, those of ids that have no counter any more included. */
+  /** Refusals since creation or `reset`, including those of ids without a counter. */
   readonly total: number;
   /**
-   * The ids that were refused most, in this order; default 10. Limiters that were freed are left out.
+   * The `n` ids with the most refusals, in descending order; default 10. Freed limiters are left out.
    *
-   * @throws TypeError or RangeError `ERR_ROLLGATE_OPTION`: `n` is no integer >= 1
+   * @throws TypeError or RangeError `ERR_ROLLGATE_OPTION`: `n` is not an integer >= 1
    */
   top(n?: number): BlockedCount<Limiter>[];
-  /** Begins anew. */
+  /** Forgets all counts. */
   reset(): void;
-  /** Counts no more, and forgets. */
+  /** Stops counting and forgets all counts. */
   close(): void;
 }
 
 export interface BlockedCount<Limiter = string | MeteredLimiter> {
-  /** Its name; without `limiters` the limiter itself. */
+  /** The limiter's name; without `limiters` the limiter itself. */
   limiter: Limiter;
-  /** As text; of more than 240 characters the first 200, '...' and a hash. */
+  /** The id as a string; longer than 240 characters: the first 200, '...' and a hash. */
   id: string;
-  /** Refusals: never less than there were. */
+  /** Refusals; never too low. */
   blocked: number;
-  /** Of them at most so many were not this id's. 0: the count is exact. */
+  /** The count is too high by at most this; 0: it is exact. */
   overcount: number;
 }

@@ -1,4 +1,4 @@
-// The types of rollgate/store. Beside each: what it means, its unit, its default, what goes wrong.
+// The types of rollgate/store, with meaning, units, defaults and errors.
 
 import RateLimiter = require('./index');
 
@@ -9,60 +9,57 @@ import RateLimiter = require('./index');
  * rateLimit({ windowMs: 60_000, limit: 100, store: new RollgateStore() });
  * ```
  *
- * A request passes exactly if fewer than `limit` came in the `windowMs` before it. Refused ones count, as
- * in express-rate-limit, unless `countBlocked` is false; with `skipFailedRequests` they do not. Each
- * middleware takes a store of its own.
+ * A request passes if fewer than `limit` requests came in the `windowMs` before it. Refused requests count, as
+ * in express-rate-limit, unless `countBlocked` is false or `skipFailedRequests` is set. Each middleware needs
+ * its own store.
  */
 declare class RollgateStore {
   /**
-   * @throws TypeError `ERR_ROLLGATE_OPTION`: an option is unknown, of the wrong type, or not allowed
-   *   beside another
+   * @throws TypeError `ERR_ROLLGATE_OPTION`: an option is unknown, of the wrong type, or conflicts
+   *   with another
    * @throws RangeError `ERR_ROLLGATE_OPTION`: an option is out of range
    */
   constructor(options?: RollgateStore.RollgateStoreOptions);
 
-  /** True in memory: no other store can count in the same place. */
+  /** True in memory: no other store can share the counts. */
   localKeys: boolean;
 
   /**
-   * Where it counts, if that is not this store alone: the namespace, the region of shared memory, or a
-   * name for a limiter of yours.
+   * Identifies shared counts: the namespace, the region of shared memory, or a name for your own limiter.
    */
   prefix?: string;
 
   /**
-   * Called by express-rate-limit with its options. It logs what this throws; from then on every use of the
-   * store rejects with `ERR_ROLLGATE_STORE`.
+   * Called by express-rate-limit with its options, which logs errors. After an error, every use of the store
+   * rejects with `ERR_ROLLGATE_STORE`.
    *
-   * @throws TypeError or RangeError `ERR_ROLLGATE_OPTION`: `windowMs` is no length of a window, or `limit`
-   *   is no number and `maxInInterval` is missing
-   * @throws Error `ERR_ROLLGATE_STORE`: it has another middleware with other limits, which fails from now
-   *   on, too
+   * @throws TypeError or RangeError `ERR_ROLLGATE_OPTION`: `windowMs` is invalid, or `limit` is not a number
+   *   and `maxInInterval` is missing
+   * @throws Error `ERR_ROLLGATE_STORE`: another middleware with other limits uses this store; it fails as well
    */
   init(options: RollgateStore.RollgateStoreInit): void;
 
   /**
-   * Counts a hit. `totalHits` are those in the window, this one included, up to the limit; one more than
-   * the limit where it is refused. `resetTime` is when quota grows: if refused, when a hit would pass.
+   * Counts a hit. `totalHits` is the number of hits in the window, including this one, up to the limit; if
+   * refused, the limit plus one. `resetTime` is when more is available; if refused, when a hit would pass.
    */
   increment(key: string): Promise<RollgateStore.RollgateStoreHits>;
 
   /**
-   * Takes back the newest hit of the key that was not taken back yet, if it is among the newest 5000 of
-   * the store.
+   * Refunds the newest hit of the key that is not yet refunded, if it is among the newest 5000 of the store.
    */
   decrement(key: string): Promise<void>;
 
-  /** What is counted for a key; undefined if nothing is. Counts nothing. */
+  /** The count of a key, undefined if there is none. Counts nothing. */
   get(key: string): Promise<RollgateStore.RollgateStoreHits | undefined>;
 
-  /** Forgets what was counted for a key. */
+  /** Forgets the count of a key. */
   resetKey(key: string): Promise<void>;
 
-  /** Forgets all that was counted where this store counts. */
+  /** Forgets all counts of this store, and of those that share them. */
   resetAll(): Promise<void>;
 
-  /** Closes the store's limiter; one of yours stays open. */
+  /** Closes the store's limiter. Your own limiter stays open. */
   shutdown(): Promise<void>;
 }
 
@@ -70,7 +67,7 @@ declare class RollgateStore {
 import Self = RollgateStore;
 
 declare namespace RollgateStore {
-  /** The same class, so that it can be imported by its name. */
+  /** The same class, for a named import. */
   export import RollgateStore = Self;
 
   /** Options of a limiter; `windowMs` and `limit` are those of express-rate-limit. */
@@ -79,22 +76,22 @@ declare namespace RollgateStore {
       RateLimiter.CommonOptions,
       RateLimiter.RedisStoreOptions,
       RateLimiter.SharedStoreOptions {
-    /** The largest value that `limit` gives, where that is a function; not used where it is a number. */
+    /** If `limit` is a function: the largest value that it returns. */
     maxInInterval?: number | undefined;
-    /** Several windows, in place of `windowMs` and `limit`, which refuses what is above it all the same. */
+    /** Several windows, instead of `windowMs`. Requests above `limit` are refused as well. */
     limits?: readonly RateLimiter.Limit[] | undefined;
-    /** Counts on Redis; give a `namespace`, too. */
+    /** Counts on Redis; set a `namespace` as well. */
     redis?: RateLimiter.RedisOption | undefined;
     /** The same as `redis`. */
     client?: RateLimiter.RedisOption | undefined;
-    /** Counts in a key-value store; a `namespace` is needed, too. */
+    /** Counts in a key-value store; requires a `namespace`. */
     kv?: RateLimiter.DenoKv | RateLimiter.PlainKv | undefined;
-    /** ms within which a key-value store has to answer. Default 500. */
+    /** Timeout of a key-value store in ms. Default 500. */
     commandTimeout?: number | undefined;
     limiter?: undefined;
   }
 
-  /** A limiter that exists. What it refuses is refused, and what is above the `limit`, too. */
+  /** An existing limiter. A hit is refused if the limiter refuses it, or if it is above the `limit`. */
   interface RollgateStoreExisting
     extends RateLimiter.NotGiven<Exclude<keyof RollgateStoreLimits, 'limiter'>> {
     limiter: RateLimiter | RateLimiter.RemoteRateLimiter;
@@ -102,14 +99,14 @@ declare namespace RollgateStore {
 
   type RollgateStoreOptions = RollgateStoreLimits | RollgateStoreExisting;
 
-  /** What the store reads of the options of express-rate-limit. */
+  /** The options of express-rate-limit that the store reads. */
   interface RollgateStoreInit {
     windowMs: number;
     limit?: unknown;
     skipFailedRequests?: boolean | undefined;
   }
 
-  /** In the words of express-rate-limit. */
+  /** The result type of express-rate-limit. */
   interface RollgateStoreHits {
     totalHits: number;
     resetTime: Date;
