@@ -6,12 +6,15 @@ const { inspect } = require('node:util');
 
 const LONGEST_SHOWN = 60;
 
+/** A name of the user's in quotes: short, and without a password. */
+function quote(string) {
+  return JSON.stringify(shorten(withoutCredentials(string)));
+}
+
 /** How a rejected value is shown in a message: short, and never by running the value's own code. */
 function show(value) {
   if (typeof value === 'function') return 'a function';
-  if (typeof value === 'string') {
-    return `${JSON.stringify(shorten(withoutCredentials(value)))} (string)`;
-  }
+  if (typeof value === 'string') return `${quote(value)} (string)`;
   if (typeof value === 'bigint' || typeof value === 'symbol') return shorten(inspect(value));
   if (typeof value !== 'object' || value === null) return String(value);
   return isArray(value) ? 'an array' : 'an object';
@@ -100,6 +103,7 @@ function replyError(message) {
 }
 
 module.exports = {
+  quote,
   show,
   typeError,
   rangeError,

@@ -1,7 +1,7 @@
 // Checks of single options, and hints at the name that a mistyped one was meant to be.
 'use strict';
 
-const { optionRangeError, optionTypeError, show, typeError } = require('./errors');
+const { optionRangeError, optionTypeError, quote, typeError } = require('./errors');
 
 /**
  * Throws for an unknown option and names the nearest known one. A value of `undefined` counts as left out.
@@ -17,7 +17,7 @@ function rejectUnknownOptions(options, knownNames, { instead = {}, place } = {})
     if (Object.hasOwn(messages, name)) {
       throw typeError('ERR_ROLLGATE_OPTION', `option '${name}': ${messages[name]}`);
     }
-    const shown = place === undefined ? show(name) : `${show(name)} in ${place}`;
+    const shown = place === undefined ? quote(name) : `${quote(name)} in ${place}`;
     throw typeError(
       'ERR_ROLLGATE_OPTION',
       `unknown option ${shown}: expected one of ${knownNames.join(', ')}${hintAt(name, knownNames)}`,

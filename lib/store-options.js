@@ -40,7 +40,7 @@ function storeOf(options) {
   const given = CHOICES.filter((name) => options[name] !== undefined);
   const other = given.find((name) => STORE_OF[name] !== STORE_OF[given[0]]);
   if (other !== undefined) {
-    reject(other, `not allowed beside '${given[0]}': a limiter has one store`);
+    reject(other, `conflicts with '${given[0]}': a limiter has one store`);
   }
   return STORE_OF[given[0]];
 }
@@ -53,7 +53,7 @@ function rejectMisplaced(name, store) {
     .filter(Boolean)
     .map((meant) => `'${meant}'`)
     .join(' or ');
-  reject(name, `expected only beside ${stores}, which is missing`);
+  reject(name, `requires ${stores}`);
 }
 
 /**

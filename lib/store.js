@@ -57,7 +57,7 @@ class RollgateStore {
     if (this.#initialised !== undefined) {
       throw failure(
         'ERR_ROLLGATE_STORE',
-        `init: expected one middleware for each store, got another with ${asked} beside ${this.#initialised}`,
+        `init: each store serves one middleware; another one has ${asked}, the first ${this.#initialised}`,
       );
     }
     if (limiter === undefined) {
@@ -182,8 +182,8 @@ const KNOWN_OPTIONS = ['limiter', ...limiters.LIMITER_NAMES.filter((name) => nam
 /** Options that express-rate-limit passes to the store. */
 const OF_MIDDLEWARE = {
   interval: "expected as 'windowMs' of the middleware: rateLimit({ windowMs, limit, store })",
-  windowMs: 'expected beside the store: rateLimit({ windowMs, limit, store })',
-  limit: 'expected beside the store: rateLimit({ windowMs, limit, store })',
+  windowMs: 'belongs in rateLimit({ windowMs, limit, store })',
+  limit: 'belongs in rateLimit({ windowMs, limit, store })',
   max: "expected as 'limit' of the middleware: rateLimit({ windowMs, limit, store })",
 };
 
@@ -219,7 +219,7 @@ function readExistingLimiter({ limiter, ...others }) {
   if (other !== undefined) {
     throw typeError(
       'ERR_ROLLGATE_OPTION',
-      `option '${other}': not allowed beside 'limiter', which has limits of its own`,
+      `option '${other}': conflicts with 'limiter', which has its own limits`,
     );
   }
   return { limiter, localKeys: false, prefix: nameOf(limiter) };

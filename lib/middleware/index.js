@@ -1,6 +1,7 @@
 // The Express middleware: reads the options, creates the limiter and connects the parts.
 'use strict';
 
+const { typeError } = require('../errors');
 const { createIdentify } = require('./authentication');
 const { createClientKey } = require('./client');
 const { createPolicyNaming, headerWriters } = require('./headers');
@@ -26,7 +27,8 @@ const { checkSetUp, createReporter } = require('./warnings');
  * @returns {((req: object, res: object, next: (err?: unknown) => void) => void | Promise<void>) &
  *   { resetKey(key: unknown): Promise<void>, getKey(key: unknown): Promise<object | undefined> }}
  */
-function rateLimit(options) {
+function rateLimit(options, ...more) {
+  if (more.length > 0) throw notCalled();
   const given = readOptions(options);
   const reporter = createReporter(given.logger);
   checkSetUp(given, reporter);
@@ -40,6 +42,13 @@ function rateLimit(options) {
   return settings.rules === undefined
     ? byOneLimiter(settings, reporter, common)
     : byRules(settings, reporter, { common, pathOf: options[PATH_OF] ?? pathByExpress });
+}
+
+/** A framework calls a middleware with several arguments. */
+function notCalled() {
+  const message =
+    'rateLimit is not a middleware: it returns one, as in app.use(rateLimit({ limit: 100 }))';
+  return typeError('ERR_ROLLGATE_OPTION', message);
 }
 
 function byOneLimiter(settings, reporter, common) {

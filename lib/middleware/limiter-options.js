@@ -54,7 +54,7 @@ function readUncounted(countBlocked) {
   if (countBlocked !== true) return countBlocked ?? false;
   throw typeError(
     'ERR_ROLLGATE_OPTION',
-    "option 'countBlocked': not true beside 'skipFailedRequests', by which refused requests do not count",
+    "option 'countBlocked': must not be true with 'skipFailedRequests', which does not count refused requests",
   );
 }
 

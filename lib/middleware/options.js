@@ -99,12 +99,9 @@ function readOwnOptions(given) {
   }
   if (own.authenticate !== undefined) {
     const ways = ['keyGenerator', 'ipv6Subnet'];
-    rejectTogether('authenticate', ways, given, 'which tells the id by itself');
+    rejectTogether('authenticate', ways, given, 'which identifies the caller');
   } else if (own.onAuthError !== undefined) {
-    throw typeError(
-      'ERR_ROLLGATE_OPTION',
-      "option 'onAuthError': expected only beside 'authenticate', which is missing",
-    );
+    throw typeError('ERR_ROLLGATE_OPTION', "option 'onAuthError': requires 'authenticate'");
   }
   if (own.problemDetails && own.handler !== undefined) {
     rejectTogether('handler', ['problemDetails'], given, 'which answers by itself');
@@ -117,7 +114,7 @@ function readOwnOptions(given) {
 function rejectTogether(name, others, given, why) {
   const other = others.find((known) => known in given);
   if (other === undefined) return;
-  throw typeError('ERR_ROLLGATE_OPTION', `option '${other}': not allowed beside '${name}', ${why}`);
+  throw typeError('ERR_ROLLGATE_OPTION', `option '${other}': conflicts with '${name}', ${why}`);
 }
 
 function readExistingLimiter(given, { skipFailedRequests, skipSuccessfulRequests }) {

@@ -74,7 +74,7 @@ function checkSetUp({ validate, limiter, keyGenerator }, reporter) {
   if (validate.creationStack && limiter === undefined && isInHandler()) {
     reporter.warn(
       'ROLLGATE_CREATED_IN_HANDLER',
-      'a middleware was made while a request was handled: it begins to count anew each time.',
+      'a middleware was created while a request was handled: its count begins at zero each time.',
     );
   }
   if (validate.keyGeneratorIpFallback && usesBareIp(keyGenerator)) {

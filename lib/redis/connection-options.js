@@ -170,10 +170,7 @@ function readConnectionOptions(name, options, urlName) {
   const password = readPassword(`${name}.password`, options.password) ?? place.password;
   const username = readString(`${name}.username`, options.username) ?? place.username;
   if (username !== undefined && password === undefined) {
-    throw typeError(
-      'ERR_ROLLGATE_OPTION',
-      `option '${name}.password': expected one beside a username, got undefined`,
-    );
+    throw typeError('ERR_ROLLGATE_OPTION', `option '${name}.password': required with a username`);
   }
   return {
     host: place.host ?? '127.0.0.1',

@@ -57,7 +57,7 @@ function readGivenClient(name, options) {
   if (other !== undefined) {
     throw typeError(
       'ERR_ROLLGATE_OPTION',
-      `option '${name}.${other}': not allowed beside '${name}.client', which is connected its own way`,
+      `option '${name}.${other}': conflicts with '${name}.client', which has its own connection`,
     );
   }
   return { ...readClient(`${name}.client`, options.client), ...readCallOptions(name, options) };

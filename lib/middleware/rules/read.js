@@ -76,14 +76,14 @@ function readRule(rule, i, own) {
   if (needless === undefined) return { ...common, limiterOptions: undefined, policy: undefined };
   throw typeError(
     'ERR_ROLLGATE_OPTION',
-    `option '${place}.${needless}': expected only beside limits, without which the rule lets pass`,
+    `option '${place}.${needless}': requires limits; without limits the rule allows everything`,
   );
 }
 
 function readFlags({ zone, perPath, shadow, blockEverywhere, blockFor }) {
   const blocksEverywhere = readBoolean('blockEverywhere', blockEverywhere, false);
   if (blocksEverywhere && blockFor === undefined) {
-    throw optionTypeError('blockFor', "a number of ms beside 'blockEverywhere'", blockFor);
+    throw optionTypeError('blockFor', "a number of ms with 'blockEverywhere'", blockFor);
   }
   return {
     zone: readZone(zone),
@@ -112,7 +112,7 @@ function readPolicy(given, own) {
   });
   const { windows, minDifference, countBlocked, algorithm, blockFor } = checked;
   if (maxInInterval === 0 && blockFor.length > 1) {
-    const expected = 'one length beside a limit of 0, which remembers nothing';
+    const expected = 'one length with a limit of 0, which records nothing';
     throw optionTypeError('blockFor', expected, given.blockFor);
   }
   const shown = isSpecial ? windows.map((window) => ({ ...window, maxInInterval })) : windows;
