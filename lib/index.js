@@ -1,4 +1,4 @@
-// The exports of the package: RateLimiter with everything else as its properties, and its subclasses.
+// The exports of the package: RateLimiter with the other exports as its properties, and its subclasses.
 'use strict';
 
 const { optionTypeError, typeError } = require('./errors');
@@ -10,9 +10,9 @@ const { CHOICES } = require('./store-options');
 let middleware;
 let client;
 
-function rateLimit(options) {
+function rateLimit(...args) {
   middleware ??= require('./middleware');
-  return middleware(options);
+  return middleware(...args);
 }
 
 function ipKeyGenerator(...args) {
