@@ -10,4 +10,4 @@ else
 fi
 sh .github/workflows/build-hiredis.sh
 npm run prebuilds
-npm test
+npm run test:all -- --only=core,jest,serial,types
