@@ -1,5 +1,8 @@
-// Every way to connect a limiter to Redis, for suites that are run with each.
+// Every way to connect a limiter to Redis, limiters over the native client, what a server says of its clients.
 'use strict';
+
+const RateLimiter = require('../..');
+const { all } = require('./tiers');
 
 const quiet = () => {}; // what goes wrong is seen by the calls that fail
 
@@ -69,7 +72,15 @@ const REDIS_CLIENTS = {
   'node-redis 6': nodeRedis('redis'),
 };
 
-const names = Object.keys(REDIS_CLIENTS);
+/** A Redis client for tests that need any one. */
+const ONE_CLIENT = isNativeBuilt() ? 'native' : 'node-redis 6';
+
+function isNativeBuilt() {
+  return require('../../lib/native').loadAddon().createRedisClient !== undefined;
+}
+
+/** All of them in `npm run test:all`, otherwise the native one and one of those that users bring. */
+const names = all ? Object.keys(REDIS_CLIENTS) : [...new Set([ONE_CLIENT, 'node-redis 6'])];
 
 /** For describe.each: the name and open(). */
 const EACH_CLIENT = names.map((name) => [name, REDIS_CLIENTS[name].open]);
@@ -94,4 +105,46 @@ function openings() {
   };
 }
 
-module.exports = { EACH_CLIENT, EACH_CLUSTER_CLIENT, REDIS_CLIENTS, openings };
+let made = 0;
+
+/**
+ * A limiter of a namespace of its own, two in a minute unless `options` say otherwise; `redis` is a
+ * URL or the options of a connection.
+ */
+function nativeLimiter(redis, options) {
+  made += 1;
+  return RateLimiter({
+    redis,
+    interval: 60_000,
+    maxInInterval: 2,
+    namespace: `native-${process.pid}-${made}`,
+    ...options,
+  });
+}
+
+/** The lines of CLIENT LIST whose connection has this name, as objects of their fields. */
+async function clientsNamed(server, name) {
+  const list = await server.command('CLIENT', 'LIST');
+  return list
+    .split('\n')
+    .map((line) => Object.fromEntries(line.split(' ').map((field) => field.split('='))))
+    .filter((client) => client.name === name);
+}
+
+/** How often the server has run scripts, by their SHA-1 or by their text. */
+async function scriptRuns(server) {
+  const stats = await server.command('INFO', 'commandstats');
+  const runs = stats.matchAll(/cmdstat_eval(?:sha)?:calls=(\d+)/g);
+  return Array.from(runs, ([, calls]) => Number(calls)).reduce((sum, calls) => sum + calls, 0);
+}
+
+module.exports = {
+  EACH_CLIENT,
+  EACH_CLUSTER_CLIENT,
+  ONE_CLIENT,
+  REDIS_CLIENTS,
+  clientsNamed,
+  nativeLimiter,
+  openings,
+  scriptRuns,
+};

@@ -12,11 +12,12 @@ const fs = require('node:fs');
 const net = require('node:net');
 const os = require('node:os');
 const path = require('node:path');
+const { waitUntil } = require('./outcome');
 const { encodeCommand, valueReader } = require('./resp');
-const { waitUntil } = require('./wait-until');
+const { patient } = require('./tiers');
 
 const HOST = '127.0.0.1';
-const PATIENCE_MS = 15_000;
+const PATIENCE_MS = patient(20_000);
 // A sanitizer that is loaded before Node must not be loaded before other programs.
 const ENVIRONMENT = { ...process.env, LD_PRELOAD: '' };
 
@@ -243,6 +244,39 @@ async function callsOf(server, command) {
   return Number(calls);
 }
 
+const CERTIFICATES = path.join(__dirname, 'certificates');
+const fileOf = (name) => path.join(CERTIFICATES, name);
+const pemOf = (name) => fs.readFileSync(fileOf(name), 'utf8');
+
+/** The plain port stays open, for commands of the test; `url` is that of the TLS port. */
+async function startRedisWithTls() {
+  const server = await startRedis({
+    args: [
+      ...['--tls-port', '0'],
+      ...['--tls-cert-file', fileOf('localhost.pem'), '--tls-key-file', fileOf('localhost.key')],
+      ...['--tls-ca-cert-file', fileOf('ca.pem'), '--tls-auth-clients', 'optional'],
+    ],
+  });
+  const tlsPort = await anyFreePort(server.port + 10_001, (port) =>
+    server.command('CONFIG', 'SET', 'tls-port', String(port)),
+  );
+  return { server, url: `rediss://localhost:${tlsPort}` };
+}
+
+/** The first of a hundred ports that `use` does not reject. */
+async function anyFreePort(first, use) {
+  let last;
+  for (let port = first; port < first + 100; port++) {
+    try {
+      await use(port);
+      return port;
+    } catch (error) {
+      last = error;
+    }
+  }
+  throw last;
+}
+
 globalThis.afterAll?.(() => stopRedis());
 
-module.exports = { callsOf, startRedis, stopRedis };
+module.exports = { callsOf, pemOf, startRedis, startRedisWithTls, stopRedis };
