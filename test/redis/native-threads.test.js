@@ -10,7 +10,7 @@ const { askProgram } = require('../support/run-program');
 const peers = require('../support/tcp-peers');
 const { waitUntil } = require('../support/wait-until');
 
-const PROGRAM = path.join(__dirname, '..', 'support', 'redis-worker-program.js');
+const PROGRAM = path.join(__dirname, '..', 'support', 'worker-program.js');
 const ROUNDS = process.env.ROLLGATE_SANITIZED ? 10 : 30;
 
 let server;
