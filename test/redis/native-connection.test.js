@@ -1,12 +1,15 @@
-// The native client's connection: when it is opened, how it logs in, and how it comes back.
+// The native client's connection: when it is opened, how it logs in, where it goes, and TLS.
 'use strict';
 
 const os = require('node:os');
-const { clientsNamed, nativeLimiter } = require('../support/native-redis');
-const { errorOf, outcomeOf } = require('../support/outcome');
-const { startRedis } = require('../support/redis-server');
+const { Registry } = require('prom-client');
+const { registerMetrics } = require('../../lib/metrics');
+const { redisHasTls } = require('../../lib/native').loadAddon();
+const { errorOf, outcomeOf, waitUntil } = require('../support/outcome');
+const { clientsNamed, nativeLimiter } = require('../support/redis-clients');
+const { pemOf, startRedis, startRedisWithTls } = require('../support/redis-server');
+const { runProgram } = require('../support/run-program');
 const peers = require('../support/tcp-peers');
-const { waitUntil } = require('../support/wait-until');
 
 const HAS_IPV6 = Object.values(os.networkInterfaces())
   .flat()
@@ -51,6 +54,29 @@ describe('first use', () => {
       expect(error.code).toBe('ERR_ROLLGATE_REDIS_UNREACHABLE');
       expect(error.message).toContain(`looking up '${host}'`);
     }
+  });
+
+  test('a name that the server does not take is an error like any other', async () => {
+    const peer = await peers.scriptedPeer(([command]) => {
+      return command === 'CLIENT' ? '-ERR no names here\r\n' : '*1\r\n:0\r\n';
+    });
+    const error = await errorOf(limiterAt({ url: peer.url, connectionName: 'me' })('a'));
+    expect(error.code).toBe('ERR_ROLLGATE_REDIS_REPLY');
+    expect(error.cause.message).toContain('no names here');
+  });
+
+  test('fails at once where nobody listens, and metrics tell', async () => {
+    const limiter = limiterAt('redis://127.0.0.1:1', { onError: 'allow' });
+    const register = new Registry();
+    const metrics = registerMetrics({ limiters: { api: limiter }, register });
+    expect(await limiter('a')).toBe(0);
+    const lines = await register.metrics();
+    metrics.unregister();
+    expect(lines).toContain(
+      'rollgate_redis_call_duration_seconds_count{limiter="api",outcome="error"} 1',
+    );
+    expect(lines).toContain('rollgate_redis_up{limiter="api"} 0');
+    expect(lines).toContain('rollgate_fallbacks_total{limiter="api"} 1');
   });
 });
 
@@ -118,7 +144,7 @@ describe('a login', () => {
     const limiter = limiterAt(atServer({ username: 'morgiana', password: 'oil', retry }));
     expect(await outcomeOf(limiter('a'))).toBe('ERR_ROLLGATE_REDIS_AUTH');
     await server.command('ACL', 'SETUSER', 'morgiana', 'on', '>oil', '~*', '+@all');
-    await waitUntil('she is let in', async () => (await limiter('a')) === 0, { withinMs: 2000 });
+    await waitUntil('she is let in', async () => (await limiter('a')) === 0);
   });
 });
 
@@ -174,67 +200,130 @@ describe('where it goes', () => {
   });
 });
 
-describe('coming back', () => {
-  const connectionsOf = (limiter) => limiter.stats().connection.connections;
+/**
+ * A server in a thread refuses TLS with an alert as soon as it is connected to. The client waits for that
+ * with its event loop blocked, so that SSL_connect finds the alert in its first call.
+ */
+const REFUSED_AT_ONCE = `
+  const { Worker } = require('node:worker_threads');
+  const RateLimiter = require('rollgate');
+  const PORT = 0;
+  const REFUSED = 1;
+  const shared = new Int32Array(new SharedArrayBuffer(8));
 
-  test('at once after the server has hung up', async () => {
-    const limiter = limiterAt(atServer({ connectionName: 'hung-up' }), { maxInInterval: 100 });
-    await limiter('a');
-    for (let round = 1; round <= 5; round++) {
-      const [{ id }] = await clientsNamed(server, 'hung-up');
-      await server.command('CLIENT', 'KILL', 'ID', id);
-      await waitUntil('it is connected again', () => connectionsOf(limiter) === 1 + round);
-      expect(await limiter('a')).toBe(0);
-    }
-    expect((await limiter.peek('a')).limits[0].used).toBe(7); // with the one peeked at
+  function serve() {
+    const { workerData: shared } = require('node:worker_threads');
+    const tell = (index, value) => {
+      Atomics.store(shared, index, value);
+      Atomics.notify(shared, index);
+    };
+    const ALERT = Buffer.from([21, 3, 3, 0, 2, 2, 40]); // fatal: handshake_failure
+    const server = require('node:net').createServer((socket) => {
+      socket.on('error', () => {});
+      socket.write(ALERT, () => tell(1, 1));
+    });
+    server.listen(0, '127.0.0.1', () => tell(0, server.address().port));
+  }
+
+  new Worker('(' + serve + ')()', { eval: true, workerData: shared }).unref();
+  Atomics.wait(shared, PORT, 0);
+  const limiter = RateLimiter({
+    interval: 1000,
+    maxInInterval: 2,
+    redis: { url: 'rediss://127.0.0.1:' + shared[PORT], commandTimeout: 10_000 },
+  });
+  const cleared = limiter.clear('a'); // connects before it returns
+  Atomics.wait(shared, REFUSED, 0);
+  cleared.catch(async ({ code, message, cause }) => {
+    console.log([code, message, cause.message].join('\\n'));
+    await limiter.close();
+  });
+`;
+
+const withTls = redisHasTls ? describe : describe.skip;
+const withoutTls = redisHasTls ? describe.skip : describe;
+
+withoutTls('a build without TLS', () => {
+  test.each([
+    'rediss://localhost:6380',
+    { host: 'localhost', tls: true },
+    { cluster: ['rediss://localhost:6380'] },
+  ])('refuses it at construction, and names the ways out: %j', (redis) => {
+    expect(() => nativeLimiter(redis)).toThrow(
+      expect.objectContaining({
+        code: 'ERR_ROLLGATE_UNSUPPORTED',
+        message: expect.stringMatching(/no TLS.*ioredis or redis \(node-redis\).*tunnel/s),
+      }),
+    );
+  });
+});
+
+withTls('TLS', () => {
+  let url;
+  const ca = pemOf('ca.pem');
+
+  beforeAll(async () => {
+    ({ url } = await startRedisWithTls());
   });
 
-  test('of itself after an outage, and no call fails from then on', async () => {
-    const own = await startRedis();
-    const redis = { url: own.url, retry: { min: 20, max: 100 } };
-    const limiter = limiterAt(redis, { maxInInterval: 1000 });
-    for (let round = 0; round < 3; round++) {
-      expect(await limiter(`a${round}`)).toBe(0);
-      await own.stop();
-      expect(await outcomeOf(limiter('a'))).toBe('ERR_ROLLGATE_REDIS_UNREACHABLE');
-      await own.restart();
-      const calls = Array.from({ length: 50 }, (_, i) => limiter(`${round} ${i}`));
-      expect(new Set(await Promise.all(calls))).toEqual(new Set([0]));
-    }
+  test('limits over a server that its authority vouches for, by name and by address', async () => {
+    const byName = limiterAt({ url, tls: { ca } });
+    expect([await byName('a'), await byName('a')]).toEqual([0, 0]);
+    expect(await byName('a')).toBeGreaterThan(0);
+    const byAddress = limiterAt({ url: url.replace('localhost', '127.0.0.1'), tls: { ca: [ca] } });
+    expect(await byAddress('a')).toBe(0);
   });
 
-  test('tries grow apart, and calls meanwhile settle in time', async () => {
-    const peer = await peers.closingPeer();
-    const redis = { url: peer.url, commandTimeout: 200, retry: { min: 50, max: 2000 } };
-    const limiter = limiterAt(redis);
-    const began = performance.now();
-    while (performance.now() - began < 2000) {
-      const called = performance.now();
-      expect(await outcomeOf(limiter('a'))).toMatch(/_UNREACHABLE$|_TIMEOUT$/);
-      expect(performance.now() - called).toBeLessThan(200 + 150);
-      await new Promise((resolve) => setTimeout(resolve, 5));
-    }
-    expect(peer.connections).toBeGreaterThan(3);
-    expect(peer.connections).toBeLessThan(15);
+  test('many calls at once, with long ids', async () => {
+    const limiter = limiterAt({ url, tls: { ca } });
+    const ids = Array.from({ length: 3000 }, (_, i) => 'x'.repeat(i % 500) + i);
+    expect(new Set(await Promise.all(ids.map((id) => limiter(id))))).toEqual(new Set([0]));
   });
 
-  test('a server that never answers is left for a new connection', async () => {
-    const peer = await peers.silentPeer();
-    const redis = { url: peer.url, commandTimeout: 50, connectTimeout: 100 };
-    const limiter = limiterAt(redis);
-    expect(await outcomeOf(limiter('a'))).toBe('ERR_ROLLGATE_REDIS_TIMEOUT');
-    await waitUntil('it is connected anew', async () => {
-      await outcomeOf(limiter('a'));
-      return peer.connections >= 2 && peer.openConnections === 1;
+  test.each([
+    ['an authority that is not known', {}],
+    ['another name', { ca, servername: 'elsewhere.example' }],
+  ])('refuses a server with %s', async (_, tls) => {
+    await expect(limiterAt({ url, tls })('a')).rejects.toMatchObject({
+      code: 'ERR_ROLLGATE_REDIS_UNREACHABLE',
+      message: expect.stringContaining('certificate verify failed'),
     });
   });
 
-  test('a name that the server does not take is an error like any other', async () => {
-    const peer = await peers.scriptedPeer(([command]) => {
-      return command === 'CLIENT' ? '-ERR no names here\r\n' : '*1\r\n:0\r\n';
-    });
-    const error = await errorOf(limiterAt({ url: peer.url, connectionName: 'me' })('a'));
-    expect(error.code).toBe('ERR_ROLLGATE_REDIS_REPLY');
-    expect(error.cause.message).toContain('no names here');
+  test('a handshake that fails at once rejects the call and leaves the process alive', async () => {
+    const { code, signal, stdout, stderr } = await runProgram(REFUSED_AT_ONCE);
+    expect({ code, signal, stderr }).toEqual({ code: 0, signal: null, stderr: '' });
+    expect(stdout).toMatch(
+      /^ERR_ROLLGATE_REDIS_UNREACHABLE\n.*handshake failure\n.*handshake failure\n$/,
+    );
+  });
+
+  test('rejectUnauthorized: false takes any server', async () => {
+    expect(await limiterAt({ url, tls: { rejectUnauthorized: false } })('a')).toBe(0);
+  });
+
+  test('shows a certificate of its own', async () => {
+    const own = { cert: pemOf('localhost.pem'), key: Buffer.from(pemOf('localhost.key')) };
+    expect(await limiterAt({ url, tls: { ca, ...own } })('a')).toBe(0);
+  });
+
+  test.each([
+    ['ca', { ca: 'no certificate' }],
+    ['cert', { cert: 'no certificate' }],
+    ['key', { key: 'no key' }],
+  ])('says that %s makes no sense, without showing it', (name, tls) => {
+    expect(() => limiterAt({ url, tls })).toThrow(
+      expect.objectContaining({
+        name: 'TypeError',
+        code: 'ERR_ROLLGATE_OPTION',
+        message: expect.stringMatching(new RegExp(`^option 'redis.tls': ${name}: `)),
+      }),
+    );
+  });
+
+  test('refuses options that it does not know', () => {
+    expect(() => limiterAt({ url, tls: { ca, minVersion: 'TLSv1.3' } })).toThrow(
+      expect.objectContaining({ code: 'ERR_ROLLGATE_OPTION' }),
+    );
   });
 });

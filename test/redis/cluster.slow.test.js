@@ -1,22 +1,25 @@
-// A real cluster of three primaries, through the cluster clients.
+// A real cluster of three primaries, through every cluster client, with moving slots and a node out of reach.
 'use strict';
 
 const RateLimiter = require('../..');
 const { keySlot } = require('../../lib/redis/cluster');
-const { handClock } = require('../support/hand-clock');
-const { outcomeOf } = require('../support/outcome');
-const { startCluster } = require('../support/redis-cluster');
+const { errorOf, outcomeOf, waitUntil } = require('../support/outcome');
 const { EACH_CLUSTER_CLIENT, openings } = require('../support/redis-clients');
+const { startCluster } = require('../support/redis-cluster');
 const { callsOf } = require('../support/redis-server');
-const { waitUntil } = require('../support/wait-until');
+const { handClock } = require('../support/set-up');
+const { patient } = require('../support/tiers');
 
 const IDS = Array.from({ length: 60 }, (_, i) => `id ${i}`);
+/** Waited for in full where a node is frozen. */
+const SHORT = patient(1000);
 let cluster;
 let namespaces = 0;
 
 beforeAll(async () => {
-  cluster = await startCluster();
-});
+  // Without a node, the others go on.
+  cluster = await startCluster({ args: ['--cluster-require-full-coverage', 'no'] });
+}, patient(60_000));
 
 test('slots are those of the server', async () => {
   const keys = [
@@ -41,7 +44,7 @@ describe.each(EACH_CLUSTER_CLIENT)('through %s', (_name, openCluster) => {
   let redis;
 
   beforeAll(async () => {
-    redis = { ...using(openCluster(cluster.urls)), commandTimeout: 5000 };
+    redis = { ...using(openCluster(cluster.urls)), commandTimeout: patient(15_000) };
     // A cluster of node-redis refuses what comes before it is connected.
     await waitUntil('the cluster answers', () => limiterWith().limiter.peek('a'));
   });
@@ -123,7 +126,7 @@ describe.each(EACH_CLUSTER_CLIENT)('through %s', (_name, openCluster) => {
   });
 
   test('a frozen node fails its own ids within their deadline', async () => {
-    const { limiter } = limiterWith({ redis: { ...redis, commandTimeout: 300 } });
+    const { limiter } = limiterWith({ redis: { ...redis, commandTimeout: SHORT } });
     await limiter.attemptMany(IDS);
     const [, frozen] = cluster.nodes;
     await frozen.freeze();
@@ -135,4 +138,64 @@ describe.each(EACH_CLUSTER_CLIENT)('through %s', (_name, openCluster) => {
     });
     await cluster.settled();
   });
+
+  test('onError decides for the ids of a frozen node, Redis for all others', async () => {
+    const { limiter } = limiterWith({
+      redis: { ...redis, commandTimeout: SHORT },
+      ...{ onError: 'memory', interval: 600_000, maxInInterval: 1000 },
+    });
+    await waitUntil('all nodes answer', async () => {
+      for (const id of IDS) await limiter(id);
+      const { fallbacks } = limiter.stats();
+      for (const id of IDS) await limiter(id);
+      return limiter.stats().fallbacks === fallbacks;
+    });
+
+    const [frozen] = cluster.nodes;
+    await frozen.freeze();
+    // The first call of each id finds out whether the frozen node serves it.
+    await Promise.all(IDS.map((id) => limiter(id)));
+    const dead = [];
+    const alive = [];
+    for (const id of IDS) {
+      const { fallbacks } = limiter.stats();
+      await limiter.peek(id);
+      (limiter.stats().fallbacks > fallbacks ? dead : alive).push(id);
+    }
+    expect(dead.length * alive.length).toBeGreaterThan(0);
+    for (let round = 0; round < 3; round++) {
+      for (const [ids, softened] of [
+        [dead, dead.length],
+        [alive, 0],
+      ]) {
+        const before = limiter.stats().fallbacks;
+        for (const id of ids) await limiter.peek(id);
+        expect(limiter.stats().fallbacks - before).toBe(softened);
+      }
+    }
+
+    frozen.thaw();
+    await waitUntil('Redis decides again', async () => {
+      const { fallbacks } = limiter.stats();
+      for (const id of dead) await limiter.peek(id);
+      return limiter.stats().fallbacks === fallbacks;
+    });
+    await cluster.settled();
+  });
+});
+
+test('a node that is not addressed as one says what it takes', async () => {
+  const limiter = RateLimiter({
+    redis: { url: cluster.urls[0], commandTimeout: patient(15_000) },
+    interval: 60_000,
+    maxInInterval: 1000,
+  });
+  const errors = await Promise.all(IDS.map((id) => errorOf(limiter(id))));
+  const moved = errors.filter(Boolean);
+  expect(moved.length).toBeGreaterThan(0);
+  for (const { code, message } of moved) {
+    expect(code).toBe('ERR_ROLLGATE_REDIS_REPLY');
+    expect(message).toMatch(/(MOVED|CROSSSLOT).*node of a cluster.*\{ cluster: /);
+  }
+  await limiter.close();
 });
