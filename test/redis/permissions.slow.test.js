@@ -8,9 +8,10 @@ const { createCluster } = require('redis');
 const RateLimiter = require('../..');
 const { keySlot } = require('../../lib/redis/cluster');
 const { ALGORITHMS } = require('../../lib/algorithms');
-const { EACH_CLIENT, REDIS_CLIENTS, openings } = require('../support/redis-clients');
+const { EACH_CLIENT, REDIS_CLIENTS, nativeLimiter, openings } = require('../support/redis-clients');
 const { startCluster } = require('../support/redis-cluster');
 const { startRedis } = require('../support/redis-server');
+const { patient } = require('../support/tiers');
 
 const page = fs.readFileSync(path.join(__dirname, '../../docs/redis.md'), 'utf8');
 const [, section] = page.split('## Permissions\n');
@@ -43,11 +44,13 @@ const urlOf = (server, database = '') =>
 
 /** All that limiters do on a server that has not seen the scripts; rejects if anything of it fails. */
 async function doEverything(redis, { clears = true } = {}) {
-  const base = { redis, interval: 60_000 };
   const made = [];
   const limiterWith = (options) => {
     namespaces += 1;
-    const limiter = RateLimiter({ ...base, namespace: `login-${namespaces}`, ...options });
+    const own = { ...redis, commandTimeout: patient(15_000) };
+    const limiter = RateLimiter({
+      ...{ redis: own, interval: 60_000, namespace: `login-${namespaces}`, ...options },
+    });
     made.push(limiter);
     return limiter;
   };
@@ -98,13 +101,8 @@ describe('on one server', () => {
     const [command] = section.match(/^ACL SETUSER .*$/m);
     expect(command.match(/\+[a-z|]+/g)).toEqual([...DECISIONS, ...CLEARS]);
     await server.command(...command.split(' '));
-    const open = (namespace) =>
-      RateLimiter({
-        redis: `redis://limits:password@127.0.0.1:${server.port}`,
-        namespace,
-        interval: 60_000,
-        maxInInterval: 1,
-      });
+    const url = `redis://limits:password@127.0.0.1:${server.port}`;
+    const open = (namespace) => nativeLimiter(url, { namespace });
     const [own, foreign] = [open('login'), open('logins')];
     expect([await own('a'), await own('b')]).toEqual([0, 0]);
     await own.clearAll();
@@ -151,7 +149,7 @@ describe('in a cluster', () => {
 
   beforeAll(async () => {
     cluster = await startCluster();
-  }, 60_000);
+  }, patient(60_000));
   afterEach(closeAll);
 
   const permitAll = (...rules) => Promise.all(cluster.nodes.map((node) => permit(node, ...rules)));
@@ -164,12 +162,7 @@ describe('in a cluster', () => {
     const from = await cluster.ownerOf(slot);
     const to = cluster.nodes.find((node) => node !== from);
     namespaces += 1;
-    const limiter = RateLimiter({
-      redis,
-      namespace: `login-${namespaces}`,
-      interval: 60_000,
-      maxInInterval: 5,
-    });
+    const limiter = nativeLimiter(redis, { namespace: `login-${namespaces}` });
     await doEverything(redis);
     await cluster.beginMove(slot, from, to);
     try {

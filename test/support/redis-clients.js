@@ -24,43 +24,43 @@ async function close(client) {
 }
 
 function ioredis(packageName) {
-  const Redis = require(packageName);
-  const retries = { retryStrategy: () => 50 };
+  const redisOptions = { retryStrategy: () => 50 };
+  const clusterOptions = { clusterRetryStrategy: () => 50, redisOptions };
   return {
-    open: (url) => ({ client: new Redis(url, retries).on('error', quiet) }),
-    openCluster: (urls) => ({
-      client: new Redis.Cluster(urls, {
-        clusterRetryStrategy: () => 50,
-        redisOptions: retries,
-      }).on('error', quiet),
-    }),
+    open(url) {
+      const Redis = require(packageName);
+      return { client: new Redis(url, redisOptions).on('error', quiet) };
+    },
+    openCluster(urls) {
+      const { Cluster } = require(packageName);
+      return { client: new Cluster(urls, clusterOptions).on('error', quiet) };
+    },
   };
 }
 
 function nodeRedis(packageName) {
-  const { createClient, createCluster } = require(packageName);
   const socket = { reconnectStrategy: 50 };
   return {
-    open: (url) => ({ client: connectNodeRedis(createClient({ url, socket })) }),
-    openCluster: (urls) => ({
-      client: connectNodeRedis(
-        createCluster({ rootNodes: urls.map((url) => ({ url })), defaults: { socket } }),
-      ),
-    }),
+    open(url) {
+      return { client: connectNodeRedis(require(packageName).createClient({ url, socket })) };
+    },
+    openCluster(urls) {
+      const options = { rootNodes: urls.map((url) => ({ url })), defaults: { socket } };
+      return { client: connectNodeRedis(require(packageName).createCluster(options)) };
+    },
   };
 }
 
 function nodeRedis3() {
-  const { createClient } = require('redis-3');
-  const open = (url) => ({
-    client: createClient(url, { retry_strategy: () => 50 }).on('error', quiet),
-  });
-  return { open };
+  const options = { retry_strategy: () => 50 };
+  return {
+    open: (url) => ({ client: require('redis-3').createClient(url, options).on('error', quiet) }),
+  };
 }
 
 /**
- * By name: `open(url)` and, where it can, `openCluster(urls)` give what the option `redis` takes, as an
- * object that more can be put into. What has to be closed is its `client`.
+ * By name; a package is loaded when it is used. `open(url)` and, where it can, `openCluster(urls)` give what
+ * the option `redis` takes, as an object that more can be put into. What has to be closed is its `client`.
  */
 const REDIS_CLIENTS = {
   native: { open: (url) => ({ url }), openCluster: (urls) => ({ cluster: urls }) },
