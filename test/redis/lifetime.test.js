@@ -1,14 +1,23 @@
-// Limiters of the native client come and go: nothing keeps a program up, nothing is left behind.
+// Limiters, threads and processes on Redis come and go: nothing keeps a program up, nothing is left behind.
 'use strict';
 
+const { once } = require('node:events');
+const fs = require('node:fs');
+const path = require('node:path');
+const { Worker } = require('node:worker_threads');
 const { outcomeOf, waitUntil } = require('../support/outcome');
 const { clientsNamed, nativeLimiter } = require('../support/redis-clients');
 const { startRedis } = require('../support/redis-server');
 const { askProgram, runProgram } = require('../support/run-program');
 const peers = require('../support/tcp-peers');
-const { patient } = require('../support/tiers');
+const { patient, slow } = require('../support/tiers');
 
 const CLOSED = 'ERR_ROLLGATE_CLOSED';
+const WORKER = path.join(__dirname, '..', 'support', 'worker-program.js');
+const ROUNDS = process.env.ROLLGATE_SANITIZED ? 10 : 30;
+const MAX = 200;
+const IDS = Array.from({ length: 50 }, (_, i) => `id ${i}`);
+const LONG = patient(15_000);
 
 let server;
 
@@ -206,4 +215,182 @@ test('a program that ends with calls under way ends well each time', async () =>
     return [code, stderr];
   });
   for (const ending of await Promise.all(endings)) expect(ending).toEqual([0, '']);
+});
+
+slow.describe('worker threads', () => {
+  const connectionsGone = (name) =>
+    waitUntil('their connections are gone', async () => {
+      return (await clientsNamed(server, name)).length === 0;
+    });
+
+  test('count together, and end by themselves', async () => {
+    const workerData = {
+      task: 'useRedis',
+      calls: 500,
+      namespace: 'together',
+      redis: { url: server.url, connectionName: 'use', commandTimeout: LONG },
+    };
+    const workers = Array.from({ length: 4 }, () => new Worker(WORKER, { workerData }));
+    const ends = workers.map((worker) => once(worker, 'exit'));
+    const answers = await Promise.all(workers.map((worker) => once(worker, 'message')));
+    expect(answers).toEqual([[true], [true], [true], [true]]);
+    expect(await Promise.all(ends)).toEqual([[0], [0], [0], [0]]);
+    const limiter = nativeLimiter(server.url, { maxInInterval: 1e6, namespace: 'together' });
+    expect((await limiter.peek('a')).limits[0].used).toBe(2001);
+    await Promise.all([limiter.close(), connectionsGone('use')]);
+  });
+
+  // A crash must not take the test along: hence a process of its own.
+  test('can be terminated with calls under way, whatever the state of their connections', async () => {
+    const [silent, closing] = await Promise.all([peers.silentPeer(), peers.closingPeer()]);
+    const redis = [
+      { url: server.url, connectionName: 'terminated' },
+      { url: silent.url, commandTimeout: 20 },
+      { url: closing.url, commandTimeout: 20, retry: { min: 1, max: 5 } },
+      { host: 'localhost', port: server.port, connectionName: 'terminated' },
+      { host: 'localhost', port: 1, commandTimeout: 20, retry: { min: 1, max: 5 } },
+      { host: 'no-such-host.invalid', commandTimeout: 20, retry: { min: 1, max: 5 } },
+      { cluster: [server.url, silent.url], commandTimeout: 20 },
+    ];
+    const source = `
+      const { Worker } = require('node:worker_threads');
+      const later = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+      const workerData = ${JSON.stringify({ task: 'callRedis', namespace: 'terminated', redis })};
+      const terminateMany = async (start) => {
+        for (let i = start; i < ${ROUNDS}; i += 3) {
+          const worker = new Worker(${JSON.stringify(WORKER)}, { workerData });
+          await new Promise((resolve) => worker.once('message', resolve));
+          await later((i * 7) % 40);
+          await worker.terminate();
+        }
+      };
+      Promise.all([0, 1, 2].map(terminateMany)).then(() => console.log(JSON.stringify('lives')));
+    `;
+    expect(await askProgram(source)).toBe('lives');
+    await connectionsGone('terminated');
+  });
+});
+
+slow.describe('processes', () => {
+  /** Asks for each of its ids, by turns in several ways; prints how often each was allowed. */
+  const racer = (client, ids, namespace, attempts) => `
+    const RateLimiter = require('rollgate');
+    const { REDIS_CLIENTS } = require('./test/support/redis-clients');
+    const ids = ${JSON.stringify(ids)};
+    const limiter = RateLimiter({
+      redis: { ...REDIS_CLIENTS['${client}'].open('${server.url}'), commandTimeout: ${LONG} },
+      namespace: '${namespace}',
+      interval: 3_600_000,
+      maxInInterval: ${MAX},
+      countBlocked: false,
+    });
+    const allowed = Object.fromEntries(ids.map((id) => [id, 0]));
+    const ways = [
+      async (id) => { if ((await limiter(id)) === 0) allowed[id] += 1; },
+      async (id) => { if (!(await limiter.limit(id))) allowed[id] += 1; },
+      async (id) => { if ((await limiter.attempt(id, { cost: 3 })).allowed) allowed[id] += 3; },
+      async (id) => {
+        for (const decision of await limiter.attemptMany([id, id])) {
+          if (decision.allowed) allowed[id] += 1;
+        }
+      },
+      async (id) => {
+        const decision = await limiter.attempt(id);
+        if (decision.allowed && !(await limiter.refund(decision))) allowed[id] += 1e6;
+      },
+      (id) => new Promise((resolve, reject) => limiter(id, (error, timeLeft) => {
+        if (error) return reject(error);
+        if (timeLeft === 0) allowed[id] += 1;
+        resolve();
+      })),
+    ];
+    (async () => {
+      for (let i = 0; i < ${attempts}; i += 10) {
+        await Promise.all(ids.flatMap((id, at) =>
+          Array.from({ length: 10 }, (_, j) => ways[(i + j + at) % ways.length](id))));
+      }
+      // What was refunded late may be had again.
+      for (const id of ids) while ((await limiter(id)) === 0) allowed[id] += 1;
+      console.log(JSON.stringify(allowed));
+      process.exit(); // the clients of users keep it up
+    })();
+  `;
+
+  test.each([
+    ['one id', Array(4).fill('native'), ['hot'], 2000],
+    ['fifty ids', Array(4).fill('native'), IDS, 150],
+    ['one id through several clients', ['native', 'ioredis', 'node-redis 6'], ['hot'], 1000],
+  ])('that race for %s get the limit, all in all', async (namespace, clients, ids, attempts) => {
+    const racing = clients.map((client) => askProgram(racer(client, ids, namespace, attempts)));
+    const results = await Promise.all(racing);
+    const totals = ids.map((id) => [id, results.reduce((sum, own) => sum + own[id], 0)]);
+    expect(totals).toEqual(ids.map((id) => [id, MAX]));
+  });
+
+  const waiter = (count) => `
+    const RateLimiter = require('rollgate');
+    const limiter = RateLimiter({
+      redis: { url: '${server.url}', commandTimeout: ${LONG} },
+      namespace: 'racers',
+      interval: 50,
+      maxInInterval: 5,
+    });
+    (async () => {
+      const waiting = Array.from({ length: ${count} }, (_, i) => limiter.wait('a').then(() => i));
+      const order = [];
+      for (const one of waiting) one.then((i) => order.push(i));
+      await Promise.all(waiting);
+      const { allowed, blocked } = limiter.stats();
+      console.log(JSON.stringify({ allowed, blocked, inOrder: order.every((i, at) => i === at) }));
+    })();
+  `;
+
+  test('that wait for one id are all let in, each in its order, and end by themselves', async () => {
+    const results = await Promise.all(Array.from({ length: 3 }, () => askProgram(waiter(12))));
+    for (const { allowed, blocked, inOrder } of results) {
+      expect({ allowed, inOrder }).toEqual({ allowed: 12, inOrder: true });
+      // Each refusal is a race lost to an action of another process.
+      expect(blocked).toBeLessThanOrEqual(24);
+    }
+  });
+});
+
+slow.describe('the servers that tests start end, and their folders go, with', () => {
+  /** Whether a process has ended, even if nobody took note yet (which leaves a zombie). */
+  function hasEnded(pid) {
+    const status = `/proc/${pid}/stat`;
+    if (fs.existsSync(status)) return / Z /.test(fs.readFileSync(status, 'utf8'));
+    try {
+      return !process.kill(pid, 0);
+    } catch {
+      return true;
+    }
+  }
+
+  test.each([
+    ['that comes to its end', ''],
+    ['that exits', 'process.exit(0);'],
+    ['that fails', 'throw new Error("on purpose");'],
+    ['that is killed', 'process.kill(process.pid, "SIGKILL");'],
+    [
+      'that is killed with the server frozen',
+      'await server.freeze(); process.kill(process.pid, 9);',
+    ],
+  ])('a program %s', async (_, end) => {
+    const { stdout, stderr } = await runProgram(`
+      const { startRedis } = require('./test/support/redis-server');
+      (async () => {
+        const server = await startRedis();
+        const [, folder] = await server.command('CONFIG', 'GET', 'dir');
+        require('node:fs').writeSync(1, JSON.stringify({ pid: server.pid, folder }));
+        ${end}
+      })();
+    `);
+    expect(stderr.replace(/.*on purpose[\s\S]*/, '')).not.toMatch(/Error/);
+    const { pid, folder } = JSON.parse(stdout);
+    await waitUntil(
+      'its server and folder are gone',
+      () => hasEnded(pid) && !fs.existsSync(folder),
+    );
+  });
 });
