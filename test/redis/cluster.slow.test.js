@@ -204,23 +204,15 @@ describe('the native client on primaries with replicas', () => {
   const MAX = 50;
   const IDS = numbered(30);
   let cluster;
-  let opened = [];
-
   beforeAll(async () => {
     cluster = await startCluster({ replicas: 1, args: ARGS });
   }, patient(60_000));
 
-  afterEach(async () => {
-    await Promise.all(opened.map((limiter) => limiter.close()));
-    opened = [];
-  });
-
-  function limiterAt(redis, options) {
-    const own = { cluster: cluster.urls, ...redis };
-    const limiter = nativeLimiter(own, { maxInInterval: MAX, countBlocked: false, ...options });
-    opened.push(limiter);
-    return limiter;
-  }
+  const limiterAt = (redis, options) =>
+    nativeLimiter(
+      { cluster: cluster.urls, ...redis },
+      { maxInInterval: MAX, countBlocked: false, ...options },
+    );
 
   const slotOf = (id) => keySlot(`{${id}}`);
   const ownedBy =

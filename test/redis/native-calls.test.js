@@ -10,23 +10,13 @@ const { patient } = require('../support/tiers');
 const QUEUE_FULL = 'ERR_ROLLGATE_REDIS_QUEUE_FULL';
 
 let server;
-let opened = [];
 
 beforeAll(async () => {
   server = await startRedis();
 });
 
-afterEach(async () => {
-  await Promise.all(opened.map((limiter) => limiter.close()));
-  opened = [];
-});
-
-function limiterWith(options, connection) {
-  const redis = { url: server.url, ...connection };
-  const limiter = nativeLimiter(redis, { maxInInterval: 1000, ...options });
-  opened.push(limiter);
-  return limiter;
-}
+const limiterWith = (options, connection) =>
+  nativeLimiter({ url: server.url, ...connection }, { maxInInterval: 1000, ...options });
 
 /** How many script runs a number of calls in one turn takes. */
 async function runsOf(makeCalls) {

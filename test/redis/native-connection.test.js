@@ -16,30 +16,18 @@ const HAS_IPV6 = Object.values(os.networkInterfaces())
   .some(({ address }) => address === '::1');
 
 let server;
-let opened = [];
 
 beforeAll(async () => {
   server = await startRedis({ args: ['--bind', '127.0.0.1', '-::1'] });
 });
-
-afterEach(async () => {
-  await Promise.all(opened.map((limiter) => limiter.close()));
-  opened = [];
-});
-
-function limiterAt(redis, options) {
-  const limiter = nativeLimiter(redis, options);
-  opened.push(limiter);
-  return limiter;
-}
 
 const atServer = (more) => ({ host: '127.0.0.1', port: server.port, ...more });
 
 describe('first use', () => {
   test('connects, the constructor does not', async () => {
     const peer = await peers.closingPeer();
-    limiterAt(peer.url).stats();
-    const limiter = limiterAt(atServer({ connectionName: 'first-use' }));
+    nativeLimiter(peer.url).stats();
+    const limiter = nativeLimiter(atServer({ connectionName: 'first-use' }));
     expect(limiter.stats().connection).toEqual({ isUp: false, pending: 0, connections: 0 });
     expect(await clientsNamed(server, 'first-use')).toEqual([]);
     expect(peer.connections).toBe(0);
@@ -50,7 +38,7 @@ describe('first use', () => {
 
   test('finds out that a host does not exist, the constructor does not', async () => {
     for (const host of ['no-such-host.invalid', 'x'.repeat(300), '1.2.3.4.5', 'a:b']) {
-      const error = await errorOf(limiterAt({ host })('a'));
+      const error = await errorOf(nativeLimiter({ host })('a'));
       expect(error.code).toBe('ERR_ROLLGATE_REDIS_UNREACHABLE');
       expect(error.message).toContain(`looking up '${host}'`);
     }
@@ -60,13 +48,13 @@ describe('first use', () => {
     const peer = await peers.scriptedPeer(([command]) => {
       return command === 'CLIENT' ? '-ERR no names here\r\n' : '*1\r\n:0\r\n';
     });
-    const error = await errorOf(limiterAt({ url: peer.url, connectionName: 'me' })('a'));
+    const error = await errorOf(nativeLimiter({ url: peer.url, connectionName: 'me' })('a'));
     expect(error.code).toBe('ERR_ROLLGATE_REDIS_REPLY');
     expect(error.cause.message).toContain('no names here');
   });
 
   test('fails at once where nobody listens, and metrics tell', async () => {
-    const limiter = limiterAt('redis://127.0.0.1:1', { onError: 'allow' });
+    const limiter = nativeLimiter('redis://127.0.0.1:1', { onError: 'allow' });
     const register = new Registry();
     const metrics = registerMetrics({ limiters: { api: limiter }, register });
     expect(await limiter('a')).toBe(0);
@@ -91,15 +79,15 @@ describe('a login', () => {
 
   test('by password alone, in a URL or as an option', async () => {
     for (const redis of [locked.url, atLocked({ password: 'open sesame/@:' })]) {
-      expect(await limiterAt(redis)('a')).toBe(0);
+      expect(await nativeLimiter(redis)('a')).toBe(0);
     }
   });
 
   test('by name and password, in a URL or as options', async () => {
     const url = `redis://alibaba:forty%3A%40%2Fthieves@127.0.0.1:${locked.port}`;
     const credentials = { username: 'alibaba', password: 'forty:@/thieves' };
-    const fromUrl = limiterAt({ url, connectionName: 'ali' });
-    const fromOptions = limiterAt(atLocked({ ...credentials, connectionName: 'ali' }));
+    const fromUrl = nativeLimiter({ url, connectionName: 'ali' });
+    const fromOptions = nativeLimiter(atLocked({ ...credentials, connectionName: 'ali' }));
     expect(await Promise.all([fromUrl('a'), fromOptions('a')])).toEqual([0, 0]);
     const list = await locked.command('CLIENT', 'LIST');
     expect(list.match(/name=ali .*user=alibaba/g)).toHaveLength(2);
@@ -114,7 +102,7 @@ describe('a login', () => {
       atServer({ password: 'Simsim' }),
     ];
     for (const redis of wrong) {
-      const limiter = limiterAt(redis);
+      const limiter = nativeLimiter(redis);
       const errors = await Promise.all(
         [limiter('a'), limiter('b'), limiter.clear('a')].map(errorOf),
       );
@@ -133,7 +121,7 @@ describe('a login', () => {
     ];
     for (const reply of replies) {
       const peer = await peers.scriptedPeer(() => reply);
-      const error = await errorOf(limiterAt({ url: peer.url, password: 'Simsim' })('a'));
+      const error = await errorOf(nativeLimiter({ url: peer.url, password: 'Simsim' })('a'));
       expect(error.code).toMatch(/^ERR_ROLLGATE_REDIS_/);
       expect(everythingIn(error)).not.toContain('Simsim');
     }
@@ -141,7 +129,7 @@ describe('a login', () => {
 
   test('is tried again once the password is right', async () => {
     const retry = { min: 20, max: 100 };
-    const limiter = limiterAt(atServer({ username: 'morgiana', password: 'oil', retry }));
+    const limiter = nativeLimiter(atServer({ username: 'morgiana', password: 'oil', retry }));
     expect(await outcomeOf(limiter('a'))).toBe('ERR_ROLLGATE_REDIS_AUTH');
     await server.command('ACL', 'SETUSER', 'morgiana', 'on', '>oil', '~*', '+@all');
     await waitUntil('she is let in', async () => (await limiter('a')) === 0);
@@ -165,23 +153,23 @@ describe('where it goes', () => {
     for (const [redis, db] of places) {
       const connectionName = `db-${db}`;
       const options = typeof redis === 'string' ? { url: redis } : redis;
-      expect(await limiterAt({ ...options, connectionName })('a')).toBe(0);
+      expect(await nativeLimiter({ ...options, connectionName })('a')).toBe(0);
       expect(await clientsNamed(server, connectionName)).toMatchObject([{ db: String(db) }]);
     }
   });
 
   test('a database that is not there is an error', async () => {
-    const error = await errorOf(limiterAt(`${server.url}/9999`)('a'));
+    const error = await errorOf(nativeLimiter(`${server.url}/9999`)('a'));
     expect(error.code).toBe('ERR_ROLLGATE_REDIS_REPLY');
     expect(error.message).toContain('DB index is out of range');
   });
 
   test('a unix socket', async () => {
     const local = await startRedis({ unixSocket: true, password: 'pass' });
-    expect(await limiterAt(local.url)('a')).toBe(0);
-    expect(await limiterAt({ path: local.socketPath, password: 'pass', db: 1 })('a')).toBe(0);
+    expect(await nativeLimiter(local.url)('a')).toBe(0);
+    expect(await nativeLimiter({ path: local.socketPath, password: 'pass', db: 1 })('a')).toBe(0);
     await local.stop();
-    const error = await errorOf(limiterAt(local.url)('a'));
+    const error = await errorOf(nativeLimiter(local.url)('a'));
     expect(error.code).toBe('ERR_ROLLGATE_REDIS_UNREACHABLE');
     expect(error.message).toContain(local.socketPath);
   });
@@ -189,14 +177,14 @@ describe('where it goes', () => {
   test('localhost, whichever of its addresses answers', async () => {
     const peer = await peers.scriptedPeer(() => '*1\r\n:0\r\n'); // on IPv4 alone
     const redis = { host: 'localhost', connectionName: 'by-name' };
-    expect(await limiterAt({ ...redis, port: server.port })('a')).toBe(0);
-    expect(await limiterAt({ host: 'localhost', port: peer.port })('a')).toBe(0);
+    expect(await nativeLimiter({ ...redis, port: server.port })('a')).toBe(0);
+    expect(await nativeLimiter({ host: 'localhost', port: peer.port })('a')).toBe(0);
     expect(await clientsNamed(server, 'by-name')).toHaveLength(1);
   });
 
   (HAS_IPV6 ? test : test.skip)('an IPv6 address', async () => {
-    expect(await limiterAt(`redis://[::1]:${server.port}`)('a')).toBe(0);
-    expect(await limiterAt({ host: '::1', port: server.port })('a')).toBe(0);
+    expect(await nativeLimiter(`redis://[::1]:${server.port}`)('a')).toBe(0);
+    expect(await nativeLimiter({ host: '::1', port: server.port })('a')).toBe(0);
   });
 });
 
@@ -267,15 +255,18 @@ withTls('TLS', () => {
   });
 
   test('limits over a server that its authority vouches for, by name and by address', async () => {
-    const byName = limiterAt({ url, tls: { ca } });
+    const byName = nativeLimiter({ url, tls: { ca } });
     expect([await byName('a'), await byName('a')]).toEqual([0, 0]);
     expect(await byName('a')).toBeGreaterThan(0);
-    const byAddress = limiterAt({ url: url.replace('localhost', '127.0.0.1'), tls: { ca: [ca] } });
+    const byAddress = nativeLimiter({
+      url: url.replace('localhost', '127.0.0.1'),
+      tls: { ca: [ca] },
+    });
     expect(await byAddress('a')).toBe(0);
   });
 
   test('many calls at once, with long ids', async () => {
-    const limiter = limiterAt({ url, tls: { ca } });
+    const limiter = nativeLimiter({ url, tls: { ca } });
     const ids = Array.from({ length: 3000 }, (_, i) => 'x'.repeat(i % 500) + i);
     expect(new Set(await Promise.all(ids.map((id) => limiter(id))))).toEqual(new Set([0]));
   });
@@ -284,7 +275,7 @@ withTls('TLS', () => {
     ['an authority that is not known', {}],
     ['another name', { ca, servername: 'elsewhere.example' }],
   ])('refuses a server with %s', async (_, tls) => {
-    await expect(limiterAt({ url, tls })('a')).rejects.toMatchObject({
+    await expect(nativeLimiter({ url, tls })('a')).rejects.toMatchObject({
       code: 'ERR_ROLLGATE_REDIS_UNREACHABLE',
       message: expect.stringContaining('certificate verify failed'),
     });
@@ -299,12 +290,12 @@ withTls('TLS', () => {
   });
 
   test('rejectUnauthorized: false takes any server', async () => {
-    expect(await limiterAt({ url, tls: { rejectUnauthorized: false } })('a')).toBe(0);
+    expect(await nativeLimiter({ url, tls: { rejectUnauthorized: false } })('a')).toBe(0);
   });
 
   test('shows a certificate of its own', async () => {
     const own = { cert: pemOf('localhost.pem'), key: Buffer.from(pemOf('localhost.key')) };
-    expect(await limiterAt({ url, tls: { ca, ...own } })('a')).toBe(0);
+    expect(await nativeLimiter({ url, tls: { ca, ...own } })('a')).toBe(0);
   });
 
   test.each([
@@ -312,7 +303,7 @@ withTls('TLS', () => {
     ['cert', { cert: 'no certificate' }],
     ['key', { key: 'no key' }],
   ])('says that %s makes no sense, without showing it', (name, tls) => {
-    expect(() => limiterAt({ url, tls })).toThrow(
+    expect(() => nativeLimiter({ url, tls })).toThrow(
       expect.objectContaining({
         name: 'TypeError',
         code: 'ERR_ROLLGATE_OPTION',
@@ -322,7 +313,7 @@ withTls('TLS', () => {
   });
 
   test('refuses options that it does not know', () => {
-    expect(() => limiterAt({ url, tls: { ca, minVersion: 'TLSv1.3' } })).toThrow(
+    expect(() => nativeLimiter({ url, tls: { ca, minVersion: 'TLSv1.3' } })).toThrow(
       expect.objectContaining({ code: 'ERR_ROLLGATE_OPTION' }),
     );
   });

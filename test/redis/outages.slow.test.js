@@ -116,21 +116,17 @@ describe.each(EACH_CLIENT)('through %s', (_name, open) => {
 describe('the native client', () => {
   const retry = { min: 20, max: 100 };
   const times = (count, make) => Array.from({ length: count }, (_, i) => make(i));
-  const opened = [];
   const stops = [];
 
   afterEach(async () => {
     if (server.frozen) server.thaw();
     for (const stop of stops.splice(0)) stop();
-    await Promise.all(opened.splice(0).map((limiter) => limiter.close()));
     if (server.pid === undefined) await server.restart();
   });
 
   function limiterAt(redis, options) {
     const own = { url: server.url, retry, ...redis };
-    const limiter = nativeLimiter(own, { maxInInterval: 1000, ...options });
-    opened.push(limiter);
-    return limiter;
+    return nativeLimiter(own, { maxInInterval: 1000, ...options });
   }
 
   /** The messages of this limiter on the channel, until the test ends. */

@@ -105,18 +105,7 @@ describe('unasked replies', () => {
 });
 
 describe('nodes of a cluster', () => {
-  let opened = [];
-
-  afterEach(async () => {
-    await Promise.all(opened.map((limiter) => limiter.close()));
-    opened = [];
-  });
-
-  function limiterAt(cluster, options) {
-    const limiter = nativeLimiter({ cluster, commandTimeout: LONG, ...options });
-    opened.push(limiter);
-    return limiter;
-  }
+  const limiterAt = (cluster, options) => nativeLimiter({ cluster, ...options });
 
   /** A node that answers CLUSTER SLOTS by `map(port)` and scripts by `run(port)`. */
   async function node({ map, run = () => ALLOWED }) {

@@ -106,21 +106,26 @@ function openings() {
 }
 
 let made = 0;
+const opened = [];
+globalThis.afterEach?.(() => Promise.all(opened.splice(0).map((limiter) => limiter.close())));
 
 /**
  * A limiter of a namespace of its own, two in a minute unless `options` say otherwise; `redis` is a
- * URL or the options of a connection. Calls are given up late, so that a busy machine fails no test.
+ * URL or the options of a connection. Calls are given up late, so that a busy machine fails no test. In
+ * Jest all of them are closed after each test.
  */
 function nativeLimiter(redis, options) {
   made += 1;
   const connection = typeof redis === 'string' ? { url: redis } : redis;
-  return RateLimiter({
+  const limiter = RateLimiter({
     redis: { commandTimeout: patient(15_000), ...connection },
     interval: 60_000,
     maxInInterval: 2,
     namespace: `native-${process.pid}-${made}`,
     ...options,
   });
+  opened.push(limiter);
+  return limiter;
 }
 
 /** The lines of CLIENT LIST whose connection has this name, as objects of their fields. */
