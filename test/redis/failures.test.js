@@ -208,18 +208,36 @@ describe('a client', () => {
     expect(error.code).toBe(`ERR_ROLLGATE_REDIS_${kind}`);
   });
 
-  test('NOSCRIPT is answered with the source, once', async () => {
-    const sent = [];
-    const refusal = Object.assign(new Error('NOSCRIPT No matching script'), { name: 'ReplyError' });
-    const limiter = limiterOver(
-      fakeClient(async (args) => {
-        sent.push(args);
-        throw refusal;
-      }),
-    );
-    expect(await outcomeOf(limiter('a'))).toBe('ERR_ROLLGATE_REDIS_REPLY');
-    expect(sent.map(([name]) => name)).toEqual(['evalsha', 'eval']);
-    expect(sent[1].slice(2)).toEqual(sent[0].slice(2));
+  describe('whose server does not know the script', () => {
+    const refusal = (message) => Object.assign(new Error(message), { name: 'ReplyError' });
+    const NOSCRIPT = refusal('NOSCRIPT No matching script');
+
+    test('is sent the source, once', async () => {
+      const sent = [];
+      const limiter = limiterOver(
+        fakeClient(async (args) => {
+          sent.push(args);
+          throw NOSCRIPT;
+        }),
+      );
+      expect(await outcomeOf(limiter('a'))).toBe(REPLY);
+      expect(sent.map(([command]) => command)).toEqual(['evalsha', 'eval']);
+      expect(sent[1].slice(2)).toEqual(sent[0].slice(2));
+    });
+
+    test('nor takes its source is tried a few times by each call, however many there are', async () => {
+      let sent = 0;
+      const client = fakeClient(async ([command]) => {
+        sent += 1;
+        throw command === 'evalsha' ? NOSCRIPT : refusal('NOPERM no permissions');
+      });
+      const limiter = limiterOver(client, { commandTimeout: LONG });
+      const outcomes = await Promise.all(
+        Array.from({ length: 200 }, (_, id) => outcomeOf(limiter(id))),
+      );
+      expect(new Set(outcomes)).toEqual(new Set(['ERR_ROLLGATE_REDIS_AUTH']));
+      expect(sent).toBeLessThan(200 * 10);
+    });
   });
 
   test('of node-redis that was never connected', async () => {

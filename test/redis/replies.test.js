@@ -107,6 +107,9 @@ describe('unasked replies', () => {
 describe('nodes of a cluster', () => {
   const limiterAt = (cluster, options) => nativeLimiter({ cluster, ...options });
 
+  /** The map of a node that has all slots. */
+  const all = (port) => slots([0, 16_383, '$-1\r\n', port]);
+
   /** A node that answers CLUSTER SLOTS by `map(port)` and scripts by `run(port)`. */
   async function node({ map, run = () => ALLOWED }) {
     const seen = [];
@@ -132,7 +135,7 @@ describe('nodes of a cluster', () => {
     for (const host of ['', '?', '127.0.0.1']) {
       const target = await node({ map: () => '-ERR not asked\r\n' });
       const seed = await node({
-        map: (port) => slots([0, 16_383, '$-1\r\n', port]),
+        map: all,
         run: () => `-${word} 15495 ${host}:${target.port}\r\n`,
       });
       expect([host, await outcomeOf(limiterAt([seed.url])('a'))]).toEqual([host, 0]);
@@ -144,7 +147,7 @@ describe('nodes of a cluster', () => {
     for (const word of ['MOVED', 'ASK']) {
       let runs = 0;
       const seed = await node({
-        map: (port) => slots([0, 16_383, '$-1\r\n', port]),
+        map: all,
         run: (port) => {
           runs += 1;
           return `-${word} 15495 127.0.0.1:${port}\r\n`;
@@ -158,23 +161,12 @@ describe('nodes of a cluster', () => {
   });
 
   test.each([
-    ['MOVED'],
-    ['MOVED '],
-    ['MOVED 1'],
-    ['MOVED 1 '],
-    ['MOVED x 127.0.0.1:1'],
-    ['MOVED 16384 127.0.0.1:1'],
-    ['MOVED -1 127.0.0.1:1'],
-    ['MOVED 1 127.0.0.1:'],
-    ['MOVED 1 127.0.0.1:99999999999'],
-    ['MOVED 1 127.0.0.1:0'],
-    ['MOVED 1 127.0.0.1:70000'],
-    ['ASK 1127.0.0.1:1'],
-    ['TRYAGAIN later'],
-    ['CLUSTERDOWN it is'],
+    ...['MOVED', 'MOVED ', 'MOVED 1', 'MOVED 1 ', 'MOVED x 127.0.0.1:1', 'MOVED -1 127.0.0.1:1'],
+    ...['', '99999999999', '0', '70000'].map((port) => `MOVED 1 127.0.0.1:${port}`),
+    ...['MOVED 16384 127.0.0.1:1', 'ASK 1127.0.0.1:1', 'TRYAGAIN later', 'CLUSTERDOWN it is'],
   ])('"%s" is an error', async (reply) => {
     const seed = await node({
-      map: (port) => slots([0, 16_383, '$-1\r\n', port]),
+      map: all,
       run: () => `-${reply}\r\n`,
     });
     const outcome = await outcomeOf(limiterAt([seed.url])('a'));
@@ -194,7 +186,7 @@ describe('nodes of a cluster', () => {
   ])('a map of %s is an error, and the next node is asked', async (_what, map) => {
     const seed = await node({ map: () => map });
     expect(await outcomeOf(limiterAt([seed.url])('a'))).toBe(REPLY);
-    const good = await node({ map: (port) => slots([0, 16_383, '$-1\r\n', port]) });
+    const good = await node({ map: all });
     expect(await limiterAt([seed.url, good.url])('a')).toBe(0);
   });
 
@@ -208,7 +200,7 @@ describe('nodes of a cluster', () => {
 
   test('a seed that is silent holds up nobody', async () => {
     const silent = await Promise.all([peers.silentPeer(), peers.silentPeer()]);
-    const seed = await node({ map: (port) => slots([0, 16_383, '$-1\r\n', port]) });
+    const seed = await node({ map: all });
     const limiter = limiterAt([...silent.map(({ url }) => url), seed.url], {
       connectTimeout: 60_000,
     });
@@ -232,7 +224,7 @@ describe('nodes of a cluster', () => {
       return undefined;
     });
     const seed = await node({
-      map: (port) => slots([0, 16_383, '$-1\r\n', port]),
+      map: all,
       run: () => `-ASK 15495 127.0.0.1:${target.port}\r\n`,
     });
     const limiter = limiterAt([seed.url], { commandTimeout });
