@@ -9,7 +9,7 @@ const { EACH_CLIENT, nativeLimiter, openings } = require('../support/redis-clien
 const { startRedis } = require('../support/redis-server');
 const { askProgram } = require('../support/run-program');
 const peers = require('../support/tcp-peers');
-const { patient } = require('../support/tiers');
+const { all, patient } = require('../support/tiers');
 
 const REPLY = 'ERR_ROLLGATE_REDIS_REPLY';
 const TIMEOUT = 'ERR_ROLLGATE_REDIS_TIMEOUT';
@@ -241,7 +241,7 @@ describe('a client', () => {
   });
 
   test('of node-redis that was never connected', async () => {
-    for (const name of ['redis', 'redis-5', 'redis-4']) {
+    for (const name of all ? ['redis', 'redis-5', 'redis-4'] : ['redis']) {
       const client = require(name).createClient({ url: 'redis://127.0.0.1:1' });
       const error = await RateLimiter({ ...GOOD, redis: client })('a').catch((thrown) => thrown);
       expect(error.code).toBe('ERR_ROLLGATE_REDIS_UNREACHABLE');

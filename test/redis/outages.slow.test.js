@@ -51,14 +51,20 @@ describe.each(EACH_CLIENT)('through %s', (_name, open) => {
     await answers(limiter);
   });
 
-  test('a server that is frozen', async () => {
+  test('a server that is frozen is waited for as long as commandTimeout says', async () => {
     const limiter = await connected(SHORT);
     await server.freeze();
+    const began = performance.now();
     const calls = Array.from({ length: 20 }, () => limiter('a'));
-    calls.push(limiter.attemptMany(['a', 'b']), limiter.clearAll());
-    const outcomes = await Promise.all(calls.map((call) => outcomeOf(call)));
+    calls.push(limiter.attempt('a'), limiter.attemptMany(['a', 'b']), limiter.peek('a'));
+    const errors = await Promise.all(
+      [...calls, limiter.clear('a'), limiter.clearAll()].map(errorOf),
+    );
+    expect(performance.now() - began).toBeGreaterThanOrEqual(SHORT - 1);
     server.thaw();
-    expect([...new Set(outcomes)]).toEqual([TIMEOUT]);
+    expect(errors.map(({ code }) => code)).toEqual(errors.map(() => TIMEOUT));
+    expect(errors[0].message).toContain(`${SHORT} ms`);
+    expect(limiter.stats().connection.pending).toBe(0);
     await answers(limiter);
   });
 
@@ -102,27 +108,17 @@ describe.each(EACH_CLIENT)('through %s', (_name, open) => {
 
 describe('the native client', () => {
   const retry = { min: 20, max: 100 };
+  const maxQueue = 50;
   const times = (count, make) => Array.from({ length: count }, (_, i) => make(i));
-  const stops = [];
 
   afterEach(async () => {
     if (server.frozen) server.thaw();
-    for (const stop of stops.splice(0)) stop();
     if (server.pid === undefined) await server.restart();
   });
 
   function limiterAt(redis, options) {
     const own = { url: server.url, retry, ...redis };
     return nativeLimiter(own, { maxInInterval: 1000, ...options });
-  }
-
-  /** The messages of this limiter on the channel, until the test ends. */
-  function listenTo(limiter) {
-    const messages = [];
-    const listener = (message) => message.limiter === limiter && messages.push(message);
-    diagnostics.subscribe('rollgate:redis', listener);
-    stops.push(() => diagnostics.unsubscribe('rollgate:redis', listener));
-    return messages;
   }
 
   test('connects again at once after the server has hung up', async () => {
@@ -139,14 +135,16 @@ describe('the native client', () => {
     expect((await limiter.peek('a')).limits[0].used).toBe(7); // with the one peeked at
   });
 
-  test('comes back by itself after an outage, and no call fails from then on', async () => {
-    const limiter = limiterAt();
+  test('comes back by itself after an outage: no call fails from then on, as many as maxQueue', async () => {
+    const limiter = limiterAt({ maxQueue });
     for (let round = 0; round < 3; round++) {
       expect(await limiter(`a${round}`)).toBe(0);
       await server.stop();
-      expect(await outcomeOf(limiter('a'))).toBe(UNREACHABLE);
+      const outcomes = await Promise.all(times(2 * maxQueue, () => outcomeOf(limiter('a'))));
+      expect(outcomes.filter((outcome) => outcome === QUEUE_FULL)).toHaveLength(maxQueue);
+      expect(outcomes.filter((outcome) => outcome === UNREACHABLE)).toHaveLength(maxQueue);
       await server.restart();
-      const timesLeft = await Promise.all(times(50, (i) => limiter(`${round} ${i}`)));
+      const timesLeft = await Promise.all(times(maxQueue, (i) => limiter(`${round} ${i}`)));
       expect(new Set(timesLeft)).toEqual(new Set([0]));
     }
   });
@@ -177,20 +175,6 @@ describe('the native client', () => {
     });
   });
 
-  test('waits for a frozen server as long as commandTimeout says', async () => {
-    const limiter = limiterAt({ commandTimeout: SHORT });
-    await limiter('a');
-    await server.freeze();
-    const began = performance.now();
-    const calls = [limiter('a'), limiter.attempt('a'), limiter.peek('a'), limiter.clear('a')];
-    const many = limiter.attemptMany(['a', 'b']);
-    const errors = await Promise.all([...calls, many, limiter.clearAll()].map(errorOf));
-    expect(performance.now() - began).toBeGreaterThanOrEqual(SHORT - 1);
-    expect(errors.map(({ code }) => code)).toEqual(errors.map(() => TIMEOUT));
-    expect(errors[0].message).toContain(`${SHORT} ms`);
-    expect(limiter.stats().connection.pending).toBe(0);
-  });
-
   test('hands nobody the late answer to another call', async () => {
     const limiter = limiterAt({ commandTimeout: SHORT }, { countBlocked: false });
     // Each id has another number left, which tells the answers apart.
@@ -207,20 +191,10 @@ describe('the native client', () => {
     expect(again.map(({ limits }) => limits[0].used)).toEqual(times(50, (i) => 10 * (i + 1) + 1));
   });
 
-  test('has each call that timed out counted at most once', async () => {
-    const limiter = limiterAt({ commandTimeout: SHORT });
-    await limiter('a');
-    await server.freeze();
-    await Promise.all(times(20, () => outcomeOf(limiter('a'))));
-    server.thaw();
-    expect((await limiter.attempt('a')).limits[0].used).toBe(22);
-  });
-
-  test('maxQueue counts what a frozen server still has, and is whole again when it thaws', async () => {
-    const maxQueue = 50;
+  test('counts in maxQueue what a frozen server still has, and each late call once', async () => {
     const limiter = limiterAt({ maxQueue, commandTimeout: SHORT });
     await limiter('a');
-    for (let round = 0; round < 2; round++) {
+    for (let round = 1; round <= 2; round++) {
       await server.freeze();
       const first = await Promise.all(times(maxQueue, () => outcomeOf(limiter('a'))));
       expect(new Set(first)).toEqual(new Set([TIMEOUT]));
@@ -229,20 +203,7 @@ describe('the native client', () => {
       await waitUntil('it answers', async () => (await limiter('b')) === 0);
       const timesLeft = await Promise.all(times(maxQueue, () => limiter('c')));
       expect(new Set(timesLeft)).toEqual(new Set([0]));
-    }
-  });
-
-  test('maxQueue is whole again when a dead server is back', async () => {
-    const maxQueue = 50;
-    const limiter = limiterAt({ maxQueue });
-    for (let round = 0; round < 3; round++) {
-      await limiter('a');
-      await server.stop();
-      const outcomes = await Promise.all(times(2 * maxQueue, () => outcomeOf(limiter('a'))));
-      expect(outcomes.filter((outcome) => outcome === QUEUE_FULL)).toHaveLength(maxQueue);
-      await server.restart();
-      const timesLeft = await Promise.all(times(maxQueue, () => limiter('a')));
-      expect(new Set(timesLeft)).toEqual(new Set([0]));
+      expect((await limiter.peek('a')).limits[0].used).toBe(1 + round * maxQueue + 1);
     }
   });
 
@@ -265,36 +226,41 @@ describe('the native client', () => {
     expect((await ends)[1].reason).toMatchObject({ code: 'ERR_ROLLGATE_CLOSED' });
   });
 
-  test('publishes each failed call with its error', async () => {
+  test('publishes the loss of its connection, failed calls with their errors, and its return', async () => {
     const limiter = limiterAt();
-    const decision = await limiter.attempt('a');
-    await server.stop();
-    const messages = listenTo(limiter);
-    const errors = [];
-    for (const call of [
-      () => limiter.attempt('a'),
-      () => limiter.attemptMany(['a', 'b']),
-      () => limiter.refund(decision),
-      () => limiter.clear('a'),
-    ]) {
-      errors.push(await errorOf(call()));
+    const messages = [];
+    const listener = (message) => message.limiter === limiter && messages.push(message);
+    diagnostics.subscribe('rollgate:redis', listener);
+    try {
+      const states = () => messages.filter(({ type }) => type === 'connection');
+      const decision = await limiter.attempt('a');
+      expect(states()).toEqual([{ type: 'connection', limiter, isUp: true }]);
+      await server.stop();
+      await waitUntil('the loss is published', () => states().at(-1).isUp === false);
+      const before = messages.length;
+      const errors = [];
+      for (const call of [
+        () => limiter.attempt('a'),
+        () => limiter.attemptMany(['a', 'b']),
+        () => limiter.refund(decision),
+        () => limiter.clear('a'),
+      ]) {
+        errors.push(await errorOf(call()));
+      }
+      const calls = messages.slice(before).filter(({ type }) => type === 'call');
+      expect(calls.map(({ command }) => command)).toEqual([
+        'attempt',
+        'attempt',
+        'refund',
+        'clear',
+      ]);
+      for (const [i, { error }] of calls.entries()) expect(error).toBe(errors[i]);
+      await server.restart();
+      await waitUntil('it answers', () => limiter('a').then(() => true));
+      expect(states().at(-1).isUp).toBe(true);
+      expect(states().every(({ isUp }, i) => isUp === (i % 2 === 0))).toBe(true);
+    } finally {
+      diagnostics.unsubscribe('rollgate:redis', listener);
     }
-    const calls = messages.filter(({ type }) => type === 'call');
-    expect(calls.map(({ command }) => command)).toEqual(['attempt', 'attempt', 'refund', 'clear']);
-    for (const [i, { error }] of calls.entries()) expect(error).toBe(errors[i]);
-  });
-
-  test('publishes when it has a connection, and when it has none any more', async () => {
-    const limiter = limiterAt();
-    const messages = listenTo(limiter);
-    const states = () => messages.filter(({ type }) => type === 'connection');
-    await limiter('a');
-    expect(states()).toEqual([{ type: 'connection', limiter, isUp: true }]);
-    await server.stop();
-    await waitUntil('the loss is published', () => states().at(-1).isUp === false);
-    await server.restart();
-    await waitUntil('it answers', () => limiter('a').then(() => true));
-    expect(states().at(-1).isUp).toBe(true);
-    expect(states().every(({ isUp }, i) => isUp === (i % 2 === 0))).toBe(true);
   });
 });
