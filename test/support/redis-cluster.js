@@ -99,13 +99,6 @@ class RedisCluster {
     );
   }
 
-  /** Moves a slot and its keys to another primary, as resharding does. */
-  async moveSlot(slot, from, to) {
-    await this.beginMove(slot, from, to);
-    await this.moveKeys(slot, from, to);
-    await this.endMove(slot, from, to);
-  }
-
   /** From now on `from` answers ASK for keys of the slot that it does not have. */
   async beginMove(slot, from, to) {
     await to.command('CLUSTER', 'SETSLOT', slot, 'IMPORTING', this.idOf(from));

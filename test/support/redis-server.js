@@ -47,7 +47,6 @@ class RedisServer {
 
   constructor(options) {
     this.#options = options;
-    this.port = options.port;
     if (options.unixSocket) this.socketPath = path.join(this.#folder, 'redis.sock');
     this.#guard = spawn('sh', ['-c', GUARD, this.#folder], {
       detached: true, // out of reach of Ctrl-C
@@ -128,14 +127,10 @@ class RedisServer {
     }
   }
 
-  /** Finds a port first if none is given. For startRedis alone. */
+  /** Finds a free port, unless it has a unix socket. For startRedis alone. */
   async start() {
-    if (this.port !== undefined || this.socketPath) {
-      if (!(await this.#tryToStart())) throw new Error(`port ${this.port} is taken`);
-      return;
-    }
     for (let tries = 0; tries < 50; tries += 1) {
-      this.port = anyPort();
+      if (!this.socketPath) this.port = anyPort();
       if (await this.#tryToStart()) return;
     }
     throw new Error('found no free port');
@@ -201,7 +196,7 @@ function readiness(child) {
       stream.on('data', (text) => {
         if (settled) return; // read on, or the server would block
         output += text;
-        // Whoever else has the port: only our own server writes here.
+        // Only our own server writes here, whatever else has the port.
         if (/ready to accept connections/i.test(output)) settle(true);
       });
     }
@@ -214,15 +209,15 @@ function readiness(child) {
 }
 
 /**
- * Starts a server that keeps nothing on disk. On a free port of 127.0.0.1, on `port`, or with
- * `unixSocket` on no port but on a socket in its folder; `password` is asked of every client; `args`
- * are further arguments such as ['--maxmemory', '2mb'], which overrule what is set here.
+ * Starts a server that keeps nothing on disk, on a free port of 127.0.0.1 or, with `unixSocket`, on a socket
+ * in its folder alone. `password` is asked of every client; `args` are further arguments such as
+ * ['--maxmemory', '2mb'], which overrule what is set here.
  *
- * @param {{ args?: string[], port?: number, unixSocket?: boolean, password?: string }} [options]
+ * @param {{ args?: string[], unixSocket?: boolean, password?: string }} [options]
  * @returns {Promise<RedisServer>}
  */
-async function startRedis({ args = [], port, unixSocket = false, password } = {}) {
-  const server = new RedisServer({ args, port, unixSocket, password });
+async function startRedis({ args = [], unixSocket = false, password } = {}) {
+  const server = new RedisServer({ args, unixSocket, password });
   try {
     await server.start();
   } catch (error) {

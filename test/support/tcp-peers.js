@@ -112,12 +112,7 @@ const scriptedPeer = (replyTo) =>
     });
   });
 
-/** Closes all peers of this file. */
-async function closePeers() {
-  await Promise.all([...open].map((peer) => peer.close()));
-}
-
-globalThis.afterAll?.(() => closePeers());
+globalThis.afterAll?.(() => Promise.all([...open].map((peer) => peer.close())));
 
 /**
  * Sends a request target as it is, which HTTP clients would not. Resolves to the status and the body, of
@@ -142,7 +137,6 @@ function sendTarget(port, target, method = 'GET') {
 }
 
 module.exports = {
-  closePeers,
   closingPeer,
   garbagePeer,
   scriptedPeer,
