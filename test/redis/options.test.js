@@ -16,20 +16,15 @@ const { InMemoryRateLimiter, IORedisRateLimiter, NodeRedisRateLimiter } = RateLi
 const { rateLimit, RedisRateLimiter } = RateLimiter;
 const GOOD = { interval: 1000, maxInInterval: 1 };
 const SECRET = 'Xyzzy';
+/** All else is undefined. */
 const DEFAULTS = {
   host: '127.0.0.1',
   port: 6379,
-  path: undefined,
-  cluster: undefined,
-  username: undefined,
-  password: undefined,
   db: 0,
-  tls: undefined,
   connectTimeout: 2000,
   commandTimeout: 500,
   maxQueue: 10_000,
   retry: { min: 50, max: 2000 },
-  connectionName: undefined,
 };
 
 const { using, closeAll } = openings();

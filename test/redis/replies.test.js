@@ -26,7 +26,13 @@ describe('replies that make no sense', () => {
   const HANDSHAKE = { INFO: '$8\r\nrole:x\r\n\r\n', PING: '+PONG\r\n' };
 
   const wrong = ['+OK\r\n', '$-1\r\n', ':0\r\n', '*0\r\n', '*1\r\n$1\r\nx\r\n', '*1\r\n$-1\r\n'];
-  wrong.push('*2\r\n:0\r\n:0\r\n', '*1\r\n:-2\r\n', '*1\r\n*1\r\n:0\r\n');
+  wrong.push(
+    '*1\r\n$0\r\n\r\n',
+    '*1\r\n$1\r\n \r\n',
+    '*2\r\n:0\r\n:0\r\n',
+    '*1\r\n:-2\r\n',
+    '*1\r\n*1\r\n:0\r\n',
+  );
 
   test.each(EACH_CLIENT)('through %s', async (_name, open) => {
     let reply;
