@@ -177,14 +177,17 @@ describe('a client', () => {
   test('no more than maxQueue calls wait, those given up included until the client lets go of them', async () => {
     const held = [];
     const limiter = limiterOver(
-      fakeClient(() => new Promise((resolve) => held.push(resolve))),
+      fakeClient(() => new Promise((...settle) => held.push(settle))),
       { maxQueue: 3 },
     );
     const outcomes = await Promise.all([1, 2, 3, 4, 5].map((id) => outcomeOf(limiter(id))));
     const FULL = 'ERR_ROLLGATE_REDIS_QUEUE_FULL';
     expect(outcomes).toEqual([TIMEOUT, TIMEOUT, TIMEOUT, FULL, FULL]);
     expect(await outcomeOf(limiter('a'))).toBe(FULL);
-    for (const resolve of held) resolve([0]);
+    const [[resolve], [, reject], [later]] = held;
+    resolve([0]);
+    reject(new Error('too late'));
+    later([0]);
     await waitUntil('the answers that came too late were dropped', () => {
       return limiter.stats().connection.unanswered === 0;
     });
@@ -237,6 +240,7 @@ describe('a client', () => {
       );
       expect(new Set(outcomes)).toEqual(new Set(['ERR_ROLLGATE_REDIS_AUTH']));
       expect(sent).toBeLessThan(200 * 10);
+      expect(limiter.stats().connection).toMatchObject({ pending: 0, unanswered: 0 });
     });
   });
 
