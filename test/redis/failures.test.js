@@ -369,7 +369,7 @@ describe('deadlines', () => {
     expect(jest.getTimerCount()).toBe(0);
   });
 
-  test('that are due have all ended before the first of them is told', () => {
+  test('that are due have all ended before the first of them is settled', () => {
     const seen = [];
     const calls = [{}, {}, {}];
     deadlines = new Deadlines(30, () => seen.push(calls.map(({ isPending }) => isPending)));

@@ -201,16 +201,16 @@ const REFUSED_AT_ONCE = `
 
   function serve() {
     const { workerData: shared } = require('node:worker_threads');
-    const tell = (index, value) => {
+    const set = (index, value) => {
       Atomics.store(shared, index, value);
       Atomics.notify(shared, index);
     };
     const ALERT = Buffer.from([21, 3, 3, 0, 2, 2, 40]); // fatal: handshake_failure
     const server = require('node:net').createServer((socket) => {
       socket.on('error', () => {});
-      socket.write(ALERT, () => tell(1, 1));
+      socket.write(ALERT, () => set(1, 1));
     });
-    server.listen(0, '127.0.0.1', () => tell(0, server.address().port));
+    server.listen(0, '127.0.0.1', () => set(0, server.address().port));
   }
 
   new Worker('(' + serve + ')()', { eval: true, workerData: shared }).unref();

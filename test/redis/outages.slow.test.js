@@ -169,7 +169,7 @@ describe('the native client', () => {
     const peer = await peers.silentPeer();
     const limiter = limiterAt({ url: peer.url, commandTimeout: 50, connectTimeout: 100 });
     expect(await outcomeOf(limiter('a'))).toBe(TIMEOUT);
-    await waitUntil('it is connected anew', async () => {
+    await waitUntil('it has a new connection', async () => {
       await outcomeOf(limiter('a'));
       return peer.connections >= 2 && peer.openConnections === 1;
     });
@@ -177,7 +177,7 @@ describe('the native client', () => {
 
   test('hands nobody the late answer to another call', async () => {
     const limiter = limiterAt({ commandTimeout: SHORT }, { countBlocked: false });
-    // Each id has another number left, which tells the answers apart.
+    // Each id has used another number, by which answers differ.
     const ids = times(50, (i) => `id ${i}`);
     await Promise.all(ids.map((id, i) => limiter.attempt(id, { cost: 10 * (i + 1) })));
     await server.freeze();

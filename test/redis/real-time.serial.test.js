@@ -170,7 +170,7 @@ describe('the event loop is never held up', () => {
     await waitUntil('it has read on and answers', async () => (await limiter('b')) === 0);
   });
 
-  test('while the name of a host is looked up, and calls are given up all the same', async () => {
+  test('while the name of a host is looked up, and calls still time out', async () => {
     const source = `
       process.env.UV_THREADPOOL_SIZE = '1';
       const { pbkdf2 } = require('node:crypto');
@@ -313,7 +313,7 @@ describe('the event loop is never held up', () => {
   const CALLS = 10_000;
   const CODES = [TIMEOUT, 'ERR_ROLLGATE_REDIS_UNREACHABLE'];
 
-  /** Rounds of calls that an outage cuts off; tells how they ended and what memory was in use after each. */
+  /** Rounds of calls that an outage cuts off; prints how they ended and the memory in use after each. */
   const program = (begin, end) => `
     const RateLimiter = require('rollgate');
     const { startRedis } = require('./test/support/redis-server');

@@ -30,7 +30,7 @@ async function viewOf(node) {
     });
 }
 
-/** Of a started node: whether it is content with the cluster and has all it needs of others. */
+/** Of a started node: whether it finds the cluster complete and its replication up. */
 async function isContent(node) {
   const info = await node.command('CLUSTER', 'INFO');
   const replication = await node.command('INFO', 'replication');

@@ -26,7 +26,7 @@ const anyPort = () => randomInt(10_000, 22_768);
 const PORT_TAKEN = /address already in use|failed listening on port/i;
 
 /**
- * Ends the server and removes its folder once this process is gone or hangs up. It is told the
+ * Ends the server and removes its folder once this process is gone or hangs up. Its input is the
  * server's process id with each start, and an empty line with each stop.
  */
 const GUARD = `
@@ -71,7 +71,7 @@ class RedisServer {
       : `redis://${user}${HOST}:${this.port}`;
   }
 
-  /** Starts it anew with nothing in it, on the same port; also after stop(). */
+  /** Starts it again, empty, on the same port; also after stop(). */
   async restart() {
     await this.stop();
     // The port may still be held for a moment by what connected to it.
