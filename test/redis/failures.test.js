@@ -1,15 +1,21 @@
-// Servers that refuse and peers that talk nonsense: the right code each time, never an admission.
+// Servers that refuse, peers that talk nonsense, clients that misbehave: the right code, never an admission.
 'use strict';
 
+const { Redis } = require('ioredis');
 const RateLimiter = require('../..');
-const { errorOf, outcomeOf } = require('../support/outcome');
-const { EACH_CLIENT, openings } = require('../support/redis-clients');
+const { Deadlines } = require('../../lib/remote/deadlines');
+const { errorOf, outcomeOf, waitUntil } = require('../support/outcome');
+const { EACH_CLIENT, nativeLimiter, openings } = require('../support/redis-clients');
 const { startRedis } = require('../support/redis-server');
+const { askProgram } = require('../support/run-program');
 const peers = require('../support/tcp-peers');
-const { waitUntil } = require('../support/wait-until');
+const { all, patient } = require('../support/tiers');
 
 const REPLY = 'ERR_ROLLGATE_REDIS_REPLY';
+const TIMEOUT = 'ERR_ROLLGATE_REDIS_TIMEOUT';
 const LOST = /^ERR_ROLLGATE_REDIS_(TIMEOUT|UNREACHABLE)$/;
+/** For calls that nobody answers, and for those that are answered. */
+const [SHORT, LONG] = [300, patient(15_000)];
 
 let server;
 let locked;
@@ -23,17 +29,11 @@ describe.each(EACH_CLIENT)('through %s', (name, open) => {
   const { using, closeAll } = openings();
   afterEach(closeAll);
 
-  function limiterAt(url, options) {
-    const redis = { ...using(open(url)), commandTimeout: 300 };
+  function limiterAt(url, options, commandTimeout = LONG) {
+    const redis = { ...using(open(url)), commandTimeout };
     namespaces += 1;
     const namespace = `failures-${namespaces}`;
-    return RateLimiter({
-      redis,
-      interval: 60_000,
-      maxInInterval: 2,
-      namespace,
-      ...options,
-    });
+    return RateLimiter({ redis, interval: 60_000, maxInInterval: 2, namespace, ...options });
   }
 
   /** A limiter that has had an answer. */
@@ -46,13 +46,14 @@ describe.each(EACH_CLIENT)('through %s', (name, open) => {
   test('a good password opens, a wrong one or none does not', async () => {
     const limiter = limiterAt(locked.url);
     await waitUntil('Redis answers', async () => (await limiter('a')) === 0);
-    for (const url of [
-      locked.url.replace('Sesame', 'Simsim'),
-      locked.url.replace(':Sesame@', ''),
+    // Users' clients say some of it to their error listeners alone.
+    const [expected, timeout] =
+      name === 'native' ? [/_AUTH$/, LONG] : [/_(AUTH|TIMEOUT|UNREACHABLE|CLOSED)$/, SHORT];
+    for (const [given, changed] of [
+      ['Sesame', 'Simsim'],
+      [':Sesame@', ''],
     ]) {
-      const error = await errorOf(limiterAt(url)('a'));
-      // Clients of others tell some of it to their error listeners alone.
-      const expected = name === 'native' ? /_AUTH$/ : /_(AUTH|TIMEOUT|UNREACHABLE|CLOSED)$/;
+      const error = await errorOf(limiterAt(locked.url.replace(given, changed), {}, timeout)('a'));
       expect(error.code).toMatch(expected);
       expect(error.message).not.toMatch(/Sesame|Simsim/);
     }
@@ -71,44 +72,37 @@ describe.each(EACH_CLIENT)('through %s', (name, open) => {
   test.each([
     ['of another type', ['LPUSH', 'list']],
     ['a foreign string', ['SET', 'hello world, this is no log']],
-    ['a short foreign string', ['SET', 'x']],
   ])('something else at the key: %s', async (_what, [command, value]) => {
     const limiter = await connected({ namespace: 'foreign' });
-    const [other, long] = [
-      await connected({ namespace: 'foreign', minDifference: 5 }),
-      await connected({ namespace: 'foreign', maxInInterval: 500 }),
-    ];
     await server.command('DEL', 'foreign{a}');
     await server.command(command, 'foreign{a}', value);
-    for (const one of [limiter, other, long]) {
-      expect(await outcomeOf(one('a'))).toBe(REPLY);
-      expect(await outcomeOf(one.attempt('a'))).toBe(REPLY);
-      expect(await outcomeOf(one.peek('a'))).toBe(REPLY);
-      expect(await outcomeOf(one.attemptMany(['b', 'a']))).toBe(REPLY);
-    }
+    expect(await outcomeOf(limiter('a'))).toBe(REPLY);
+    expect(await outcomeOf(limiter.attempt('a'))).toBe(REPLY);
+    expect(await outcomeOf(limiter.peek('a'))).toBe(REPLY);
+    expect(await outcomeOf(limiter.attemptMany(['b', 'a']))).toBe(REPLY);
     await limiter.clear('a');
     expect(await limiter('a')).toBe(0);
   });
 
-  test('a replica', async () => {
+  test.each([
+    [
+      'a replica',
+      ['REPLICAOF', '127.0.0.1', '1'],
+      ['REPLICAOF', 'NO', 'ONE'],
+      /READONLY|MASTERDOWN/,
+    ],
+    [
+      'a server whose memory is used up',
+      ['CONFIG', 'SET', 'maxmemory', '1'],
+      ['CONFIG', 'SET', 'maxmemory', '0'],
+      /^OOM|OOM /,
+    ],
+  ])('%s', async (_what, begin, end, message) => {
     const limiter = await connected();
-    await server.command('REPLICAOF', '127.0.0.1', '1');
-    const error = await errorOf(limiter('a')).finally(() =>
-      server.command('REPLICAOF', 'NO', 'ONE'),
-    );
+    await server.command(...begin);
+    const error = await errorOf(limiter('a')).finally(() => server.command(...end));
     expect(error.code).toBe(REPLY);
-    expect(error.cause.message).toMatch(/READONLY|MASTERDOWN/);
-    expect(await limiter('a')).toBe(0);
-  });
-
-  test('a server whose memory is used up', async () => {
-    const limiter = await connected();
-    await server.command('CONFIG', 'SET', 'maxmemory', '1');
-    const error = await errorOf(limiter('a')).finally(() =>
-      server.command('CONFIG', 'SET', 'maxmemory', '0'),
-    );
-    expect(error.code).toBe(REPLY);
-    expect(error.cause.message).toMatch(/^OOM|OOM /);
+    expect(error.cause.message).toMatch(message);
     expect(await limiter('a')).toBe(0);
   });
 
@@ -129,7 +123,7 @@ describe.each(EACH_CLIENT)('through %s', (name, open) => {
   test('nobody listens there', async () => {
     const peer = await peers.silentPeer();
     await peer.close();
-    expect(await outcomeOf(limiterAt(peer.url)('a'))).toMatch(LOST);
+    expect(await outcomeOf(limiterAt(peer.url, {}, SHORT)('a'))).toMatch(LOST);
   });
 
   test.each([
@@ -140,7 +134,7 @@ describe.each(EACH_CLIENT)('through %s', (name, open) => {
     ['resets the connection', () => peers.closingPeer({ afterBytes: 1, reset: true }), LOST],
   ])('a peer that %s', async (_what, start, expected) => {
     const { url } = await start();
-    const limiter = limiterAt(url);
+    const limiter = limiterAt(url, {}, SHORT);
     const calls = Array.from({ length: 10 }, () => limiter('a'));
     calls.push(limiter.attempt('a'), limiter.clearAll(), limiter.clear('a'));
     for (const outcome of await Promise.all(calls.map((call) => outcomeOf(call)))) {
@@ -149,46 +143,249 @@ describe.each(EACH_CLIENT)('through %s', (name, open) => {
   });
 });
 
-describe('replies that make no sense', () => {
-  const { using, closeAll } = openings();
-  afterEach(closeAll);
-  const HANDSHAKE = { INFO: '$8\r\nrole:x\r\n\r\n', PING: '+PONG\r\n' };
+describe('a client', () => {
+  const GOOD = { interval: 1000, maxInInterval: 1 };
 
-  const wrong = ['+OK\r\n', '$-1\r\n', ':0\r\n', '*0\r\n', '*1\r\n$1\r\nx\r\n', '*1\r\n$-1\r\n'];
-  wrong.push('*2\r\n:0\r\n:0\r\n', '*1\r\n:-2\r\n', '*1\r\n*1\r\n:0\r\n');
+  /** Looks like node-redis; `answer(args)` is what its sendCommand does. */
+  const fakeClient = (answer, more) => ({ isOpen: true, sendCommand: answer, ...more });
 
-  test.each(EACH_CLIENT)('through %s', async (_name, open) => {
-    let reply;
-    const peer = await peers.scriptedPeer((words) => {
-      const command = words[0].toUpperCase();
-      if (command === 'EVALSHA') return reply;
-      if (command === 'HELLO') return "-ERR unknown command 'HELLO'\r\n";
-      return HANDSHAKE[command] ?? '+OK\r\n';
-    });
-    const redis = { ...using(open(peer.url)), commandTimeout: 1000 };
-    const limiter = RateLimiter({ redis, interval: 1000, maxInInterval: 1 });
-    reply = '*1\r\n:0\r\n';
-    await waitUntil('the peer answers', async () => (await limiter('a')) === 0);
-    for (reply of wrong) {
-      expect([reply, await outcomeOf(limiter('a'))]).toEqual([reply, REPLY]);
-      expect([reply, await outcomeOf(limiter.attempt('a'))]).toEqual([reply, REPLY]);
-      expect([reply, await outcomeOf(limiter.attemptMany(['a']))]).toEqual([reply, REPLY]);
-    }
-    reply = '*1\r\n:1\r\n';
-    expect(await limiter('a')).toBe(1);
+  const limiterOver = (client, more) =>
+    RateLimiter({ ...GOOD, redis: { client, commandTimeout: SHORT, ...more } });
+
+  const timersOf = () =>
+    process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
+
+  const failing = (message) => Promise.reject(new Error(message));
+  const throwing = () => {
+    throw new Error('sync');
+  };
+
+  test('that never settles', async () => {
+    const limiter = limiterOver(fakeClient(() => new Promise(() => {})));
+    const calls = [
+      limiter('a'),
+      limiter.attempt('a'),
+      limiter.attemptMany(['a']),
+      limiter.clear('a'),
+      limiter.clearAll(),
+    ];
+    const outcomes = await Promise.all(calls.map((call) => outcomeOf(call)));
+    expect(new Set(outcomes)).toEqual(new Set([TIMEOUT]));
+    expect(limiter.stats()).toMatchObject({ errors: 5, connection: { pending: 0, unanswered: 5 } });
   });
 
-  test('to the search of clearAll', async () => {
-    let reply;
-    const peer = await peers.scriptedPeer(([command]) => {
-      return command.toUpperCase() === 'SCAN' ? reply : ':-2\r\n'; // to PTTL
+  test('no more than maxQueue calls wait, those given up included until the client lets go of them', async () => {
+    const held = [];
+    const limiter = limiterOver(
+      fakeClient(() => new Promise((...settle) => held.push(settle))),
+      { maxQueue: 3 },
+    );
+    const outcomes = await Promise.all([1, 2, 3, 4, 5].map((id) => outcomeOf(limiter(id))));
+    const FULL = 'ERR_ROLLGATE_REDIS_QUEUE_FULL';
+    expect(outcomes).toEqual([TIMEOUT, TIMEOUT, TIMEOUT, FULL, FULL]);
+    expect(await outcomeOf(limiter('a'))).toBe(FULL);
+    const [[resolve], [, reject], [later]] = held;
+    resolve([0]);
+    reject(new Error('too late'));
+    later([0]);
+    await waitUntil('the answers that came too late were dropped', () => {
+      return limiter.stats().connection.unanswered === 0;
     });
-    const limiter = RateLimiter({ redis: peer.url, interval: 1000, maxInInterval: 1 });
-    for (reply of ['+OK\r\n', ':0\r\n', '$-1\r\n', '*0\r\n', '*2\r\n$1\r\n0\r\n:1\r\n']) {
-      expect([reply, await outcomeOf(limiter.clearAll())]).toEqual([reply, REPLY]);
+    expect(limiter.stats()).toMatchObject({ allowed: 0, errors: 6 });
+  });
+
+  test.each([
+    ['throws', throwing, 'UNREACHABLE'],
+    ['rejects with nothing', () => Promise.reject(), 'UNREACHABLE'],
+    ['rejects with a text', () => Promise.reject('no'), 'UNREACHABLE'],
+    ['gives undefined', async () => undefined, 'REPLY'],
+    ['gives a fraction', async () => [0.5], 'REPLY'],
+    ['gives NaN', async () => [Number.NaN], 'REPLY'],
+    ['gives less than nothing', async () => [-5], 'REPLY'],
+    ['says that its queue is full', () => failing('The queue is full'), 'QUEUE_FULL'],
+    ['says that it waited too long', () => failing('Command timed out'), 'TIMEOUT'],
+  ])('that %s', async (_what, answer, kind) => {
+    const limiter = limiterOver(fakeClient(answer));
+    expect(await outcomeOf(limiter('a'))).toBe(`ERR_ROLLGATE_REDIS_${kind}`);
+    const error = await new Promise((resolve) => limiter('a', resolve));
+    expect(error.code).toBe(`ERR_ROLLGATE_REDIS_${kind}`);
+  });
+
+  describe('whose server does not know the script', () => {
+    const refusal = (message) => Object.assign(new Error(message), { name: 'ReplyError' });
+    const NOSCRIPT = refusal('NOSCRIPT No matching script');
+
+    test('is sent the source, once', async () => {
+      const sent = [];
+      const limiter = limiterOver(
+        fakeClient(async (args) => {
+          sent.push(args);
+          throw NOSCRIPT;
+        }),
+      );
+      expect(await outcomeOf(limiter('a'))).toBe(REPLY);
+      expect(sent.map(([command]) => command)).toEqual(['evalsha', 'eval']);
+      expect(sent[1].slice(2)).toEqual(sent[0].slice(2));
+    });
+
+    test('nor takes its source is tried a few times by each call, however many there are', async () => {
+      let sent = 0;
+      const client = fakeClient(async ([command]) => {
+        sent += 1;
+        throw command === 'evalsha' ? NOSCRIPT : refusal('NOPERM no permissions');
+      });
+      const limiter = limiterOver(client, { commandTimeout: LONG });
+      const outcomes = await Promise.all(
+        Array.from({ length: 200 }, (_, id) => outcomeOf(limiter(id))),
+      );
+      expect(new Set(outcomes)).toEqual(new Set(['ERR_ROLLGATE_REDIS_AUTH']));
+      expect(sent).toBeLessThan(200 * 10);
+      expect(limiter.stats().connection).toMatchObject({ pending: 0, unanswered: 0 });
+    });
+  });
+
+  test('of node-redis that was never connected', async () => {
+    for (const name of all ? ['redis', 'redis-5', 'redis-4'] : ['redis']) {
+      const client = require(name).createClient({ url: 'redis://127.0.0.1:1' });
+      const error = await RateLimiter({ ...GOOD, redis: client })('a').catch((thrown) => thrown);
+      expect(error.code).toBe('ERR_ROLLGATE_REDIS_UNREACHABLE');
+      expect(error.message).toContain('call its connect() first');
+      expect(error.cause).toBeInstanceOf(Error);
     }
-    reply = '*2\r\n$1\r\n0\r\n*0\r\n';
-    await limiter.clearAll();
-    await limiter.close();
+  });
+
+  test('that was closed', async () => {
+    const client = fakeClient(async () => {
+      if (!client.isOpen) throw new Error('The client is closed');
+      return [0];
+    });
+    const limiter = limiterOver(client);
+    expect(await limiter('a')).toBe(0);
+    client.isOpen = false;
+    expect(await outcomeOf(limiter('a'))).toBe('ERR_ROLLGATE_REDIS_CLOSED');
+  });
+
+  test('an exception that a callback throws is an uncaught exception', async () => {
+    const found = await askProgram(`
+      const RateLimiter = require('rollgate');
+      const client = { isOpen: true, sendCommand: async () => [0, 0, 0, 0, 0, 0, 0, 0, 0] };
+      process.on('uncaughtException', (error, origin) => {
+        console.log(JSON.stringify([error.message, origin]));
+      });
+      RateLimiter({ interval: 1, maxInInterval: 1, redis: client })('a', () => { throw new Error('mine'); });
+    `);
+    expect(found).toEqual(['mine', 'uncaughtException']);
+  });
+
+  test('there is a timer while a call is pending, and none otherwise', async () => {
+    const before = timersOf();
+    let answer;
+    const limiter = limiterOver(
+      fakeClient(async () => {
+        await new Promise((resolve) => {
+          answer = resolve;
+        });
+        return [0];
+      }),
+      { commandTimeout: 60_000 },
+    );
+    expect(timersOf()).toBe(before);
+    const call = limiter('a');
+    expect(timersOf()).toBe(before + 1);
+    answer();
+    expect(await call).toBe(0);
+    expect(timersOf()).toBe(before);
+  });
+
+  test('a clear is not overlooked whose answer comes before that of an earlier question', async () => {
+    const client = new Redis(server.url);
+    try {
+      const limiter = nativeLimiter({ client, commandTimeout: LONG }, { maxInInterval: 1 });
+      await limiter.attempt('a');
+      const { sendCommand } = client;
+      let answerNow;
+      const isAnswered = new Promise((tellAnswered) => {
+        client.sendCommand = async (command) => {
+          client.sendCommand = sendCommand;
+          const reply = await client.sendCommand(command);
+          tellAnswered();
+          await new Promise((resolve) => {
+            answerNow = resolve;
+          });
+          return reply;
+        };
+      });
+      const waiting = limiter.wait('a');
+      await isAnswered;
+      await limiter.clear('a');
+      answerNow();
+      expect(await waiting).toMatchObject({ allowed: true });
+    } finally {
+      client.disconnect();
+    }
+  });
+});
+
+describe('deadlines', () => {
+  let now;
+  let expired;
+  let deadlines;
+  const begin = (...names) => {
+    const calls = names.map((name) => ({ name }));
+    for (const call of calls) deadlines.begin(call);
+    return calls;
+  };
+  const advance = (ms) => {
+    now += ms;
+    jest.advanceTimersByTime(ms);
+  };
+
+  beforeEach(() => {
+    jest.useFakeTimers({ doNotFake: ['performance'] });
+    now = 1000;
+    jest.spyOn(performance, 'now').mockImplementation(() => now);
+    expired = [];
+    deadlines = new Deadlines(30, ({ name }) => expired.push(name));
+  });
+  afterEach(() => {
+    jest.restoreAllMocks();
+    jest.useRealTimers();
+  });
+
+  test('pass in order, for those that still wait', () => {
+    const calls = begin(...Array.from({ length: 5000 }, (_, i) => i));
+    for (const call of calls.slice(0, 4990)) expect(deadlines.end(call)).toBe(true);
+    expect(deadlines.end(calls[0])).toBe(false);
+    deadlines.end(calls[4995]);
+    advance(10);
+    begin('later');
+    advance(19);
+    expect(expired).toEqual([]);
+    advance(1);
+    expect(expired).toEqual([4990, 4991, 4992, 4993, 4994, 4996, 4997, 4998, 4999]);
+    expect([deadlines.end(calls[4999]), deadlines.pending]).toEqual([false, 1]);
+    advance(10);
+    expect([expired.at(-1), deadlines.pending]).toEqual(['later', 0]);
+    expect(jest.getTimerCount()).toBe(0);
+  });
+
+  test('that are due have all ended before the first of them is settled', () => {
+    const seen = [];
+    const calls = [{}, {}, {}];
+    deadlines = new Deadlines(30, () => seen.push(calls.map(({ isPending }) => isPending)));
+    for (const call of calls) deadlines.begin(call);
+    advance(30);
+    expect(seen).toEqual(Array(3).fill([false, false, false]));
+  });
+
+  test('wait once for the sockets to be read where the loop was busy', () => {
+    const [answered] = begin('answered', 'lost');
+    now += 500; // before any timer could run
+    jest.advanceTimersByTime(30);
+    expect(expired).toEqual([]);
+    deadlines.end(answered);
+    now += 500; // busy again
+    jest.advanceTimersByTime(20);
+    expect(expired).toEqual(['lost']);
   });
 });

@@ -1,42 +1,33 @@
-// The native client's connection: when it is opened, how it logs in, and how it comes back.
+// The native client's connection: when it is opened, how it logs in, where it goes, and TLS.
 'use strict';
 
 const os = require('node:os');
-const { clientsNamed, nativeLimiter } = require('../support/native-redis');
-const { errorOf, outcomeOf } = require('../support/outcome');
-const { startRedis } = require('../support/redis-server');
+const { Registry } = require('prom-client');
+const { registerMetrics } = require('../../lib/metrics');
+const { redisHasTls } = require('../../lib/native').loadAddon();
+const { errorOf, outcomeOf, waitUntil } = require('../support/outcome');
+const { clientsNamed, nativeLimiter } = require('../support/redis-clients');
+const { pemOf, startRedis, startRedisWithTls } = require('../support/redis-server');
+const { runProgram } = require('../support/run-program');
 const peers = require('../support/tcp-peers');
-const { waitUntil } = require('../support/wait-until');
 
 const HAS_IPV6 = Object.values(os.networkInterfaces())
   .flat()
   .some(({ address }) => address === '::1');
 
 let server;
-let opened = [];
 
 beforeAll(async () => {
   server = await startRedis({ args: ['--bind', '127.0.0.1', '-::1'] });
 });
-
-afterEach(async () => {
-  await Promise.all(opened.map((limiter) => limiter.close()));
-  opened = [];
-});
-
-function limiterAt(redis, options) {
-  const limiter = nativeLimiter(redis, options);
-  opened.push(limiter);
-  return limiter;
-}
 
 const atServer = (more) => ({ host: '127.0.0.1', port: server.port, ...more });
 
 describe('first use', () => {
   test('connects, the constructor does not', async () => {
     const peer = await peers.closingPeer();
-    limiterAt(peer.url).stats();
-    const limiter = limiterAt(atServer({ connectionName: 'first-use' }));
+    nativeLimiter(peer.url).stats();
+    const limiter = nativeLimiter(atServer({ connectionName: 'first-use' }));
     expect(limiter.stats().connection).toEqual({ isUp: false, pending: 0, connections: 0 });
     expect(await clientsNamed(server, 'first-use')).toEqual([]);
     expect(peer.connections).toBe(0);
@@ -47,10 +38,33 @@ describe('first use', () => {
 
   test('finds out that a host does not exist, the constructor does not', async () => {
     for (const host of ['no-such-host.invalid', 'x'.repeat(300), '1.2.3.4.5', 'a:b']) {
-      const error = await errorOf(limiterAt({ host })('a'));
+      const error = await errorOf(nativeLimiter({ host })('a'));
       expect(error.code).toBe('ERR_ROLLGATE_REDIS_UNREACHABLE');
       expect(error.message).toContain(`looking up '${host}'`);
     }
+  });
+
+  test('a name that the server does not take is an error like any other', async () => {
+    const peer = await peers.scriptedPeer(([command]) => {
+      return command === 'CLIENT' ? '-ERR no names here\r\n' : '*1\r\n:0\r\n';
+    });
+    const error = await errorOf(nativeLimiter({ url: peer.url, connectionName: 'me' })('a'));
+    expect(error.code).toBe('ERR_ROLLGATE_REDIS_REPLY');
+    expect(error.cause.message).toContain('no names here');
+  });
+
+  test('fails at once where nobody listens, and metrics tell', async () => {
+    const limiter = nativeLimiter('redis://127.0.0.1:1', { onError: 'allow' });
+    const register = new Registry();
+    const metrics = registerMetrics({ limiters: { api: limiter }, register });
+    expect(await limiter('a')).toBe(0);
+    const lines = await register.metrics();
+    metrics.unregister();
+    expect(lines).toContain(
+      'rollgate_redis_call_duration_seconds_count{limiter="api",outcome="error"} 1',
+    );
+    expect(lines).toContain('rollgate_redis_up{limiter="api"} 0');
+    expect(lines).toContain('rollgate_fallbacks_total{limiter="api"} 1');
   });
 });
 
@@ -65,15 +79,15 @@ describe('a login', () => {
 
   test('by password alone, in a URL or as an option', async () => {
     for (const redis of [locked.url, atLocked({ password: 'open sesame/@:' })]) {
-      expect(await limiterAt(redis)('a')).toBe(0);
+      expect(await nativeLimiter(redis)('a')).toBe(0);
     }
   });
 
   test('by name and password, in a URL or as options', async () => {
     const url = `redis://alibaba:forty%3A%40%2Fthieves@127.0.0.1:${locked.port}`;
     const credentials = { username: 'alibaba', password: 'forty:@/thieves' };
-    const fromUrl = limiterAt({ url, connectionName: 'ali' });
-    const fromOptions = limiterAt(atLocked({ ...credentials, connectionName: 'ali' }));
+    const fromUrl = nativeLimiter({ url, connectionName: 'ali' });
+    const fromOptions = nativeLimiter(atLocked({ ...credentials, connectionName: 'ali' }));
     expect(await Promise.all([fromUrl('a'), fromOptions('a')])).toEqual([0, 0]);
     const list = await locked.command('CLIENT', 'LIST');
     expect(list.match(/name=ali .*user=alibaba/g)).toHaveLength(2);
@@ -88,7 +102,7 @@ describe('a login', () => {
       atServer({ password: 'Simsim' }),
     ];
     for (const redis of wrong) {
-      const limiter = limiterAt(redis);
+      const limiter = nativeLimiter(redis);
       const errors = await Promise.all(
         [limiter('a'), limiter('b'), limiter.clear('a')].map(errorOf),
       );
@@ -107,7 +121,7 @@ describe('a login', () => {
     ];
     for (const reply of replies) {
       const peer = await peers.scriptedPeer(() => reply);
-      const error = await errorOf(limiterAt({ url: peer.url, password: 'Simsim' })('a'));
+      const error = await errorOf(nativeLimiter({ url: peer.url, password: 'Simsim' })('a'));
       expect(error.code).toMatch(/^ERR_ROLLGATE_REDIS_/);
       expect(everythingIn(error)).not.toContain('Simsim');
     }
@@ -115,10 +129,10 @@ describe('a login', () => {
 
   test('is tried again once the password is right', async () => {
     const retry = { min: 20, max: 100 };
-    const limiter = limiterAt(atServer({ username: 'morgiana', password: 'oil', retry }));
+    const limiter = nativeLimiter(atServer({ username: 'morgiana', password: 'oil', retry }));
     expect(await outcomeOf(limiter('a'))).toBe('ERR_ROLLGATE_REDIS_AUTH');
     await server.command('ACL', 'SETUSER', 'morgiana', 'on', '>oil', '~*', '+@all');
-    await waitUntil('she is let in', async () => (await limiter('a')) === 0, { withinMs: 2000 });
+    await waitUntil('she is let in', async () => (await limiter('a')) === 0);
   });
 });
 
@@ -139,23 +153,23 @@ describe('where it goes', () => {
     for (const [redis, db] of places) {
       const connectionName = `db-${db}`;
       const options = typeof redis === 'string' ? { url: redis } : redis;
-      expect(await limiterAt({ ...options, connectionName })('a')).toBe(0);
+      expect(await nativeLimiter({ ...options, connectionName })('a')).toBe(0);
       expect(await clientsNamed(server, connectionName)).toMatchObject([{ db: String(db) }]);
     }
   });
 
   test('a database that is not there is an error', async () => {
-    const error = await errorOf(limiterAt(`${server.url}/9999`)('a'));
+    const error = await errorOf(nativeLimiter(`${server.url}/9999`)('a'));
     expect(error.code).toBe('ERR_ROLLGATE_REDIS_REPLY');
     expect(error.message).toContain('DB index is out of range');
   });
 
   test('a unix socket', async () => {
     const local = await startRedis({ unixSocket: true, password: 'pass' });
-    expect(await limiterAt(local.url)('a')).toBe(0);
-    expect(await limiterAt({ path: local.socketPath, password: 'pass', db: 1 })('a')).toBe(0);
+    expect(await nativeLimiter(local.url)('a')).toBe(0);
+    expect(await nativeLimiter({ path: local.socketPath, password: 'pass', db: 1 })('a')).toBe(0);
     await local.stop();
-    const error = await errorOf(limiterAt(local.url)('a'));
+    const error = await errorOf(nativeLimiter(local.url)('a'));
     expect(error.code).toBe('ERR_ROLLGATE_REDIS_UNREACHABLE');
     expect(error.message).toContain(local.socketPath);
   });
@@ -163,78 +177,144 @@ describe('where it goes', () => {
   test('localhost, whichever of its addresses answers', async () => {
     const peer = await peers.scriptedPeer(() => '*1\r\n:0\r\n'); // on IPv4 alone
     const redis = { host: 'localhost', connectionName: 'by-name' };
-    expect(await limiterAt({ ...redis, port: server.port })('a')).toBe(0);
-    expect(await limiterAt({ host: 'localhost', port: peer.port })('a')).toBe(0);
+    expect(await nativeLimiter({ ...redis, port: server.port })('a')).toBe(0);
+    expect(await nativeLimiter({ host: 'localhost', port: peer.port })('a')).toBe(0);
     expect(await clientsNamed(server, 'by-name')).toHaveLength(1);
   });
 
   (HAS_IPV6 ? test : test.skip)('an IPv6 address', async () => {
-    expect(await limiterAt(`redis://[::1]:${server.port}`)('a')).toBe(0);
-    expect(await limiterAt({ host: '::1', port: server.port })('a')).toBe(0);
+    expect(await nativeLimiter(`redis://[::1]:${server.port}`)('a')).toBe(0);
+    expect(await nativeLimiter({ host: '::1', port: server.port })('a')).toBe(0);
   });
 });
 
-describe('coming back', () => {
-  const connectionsOf = (limiter) => limiter.stats().connection.connections;
+/**
+ * A server in a thread refuses TLS with an alert as soon as it is connected to. The client waits for that
+ * with its event loop blocked, so that SSL_connect finds the alert in its first call.
+ */
+const REFUSED_AT_ONCE = `
+  const { Worker } = require('node:worker_threads');
+  const RateLimiter = require('rollgate');
+  const PORT = 0;
+  const REFUSED = 1;
+  const shared = new Int32Array(new SharedArrayBuffer(8));
 
-  test('at once after the server has hung up', async () => {
-    const limiter = limiterAt(atServer({ connectionName: 'hung-up' }), { maxInInterval: 100 });
-    await limiter('a');
-    for (let round = 1; round <= 5; round++) {
-      const [{ id }] = await clientsNamed(server, 'hung-up');
-      await server.command('CLIENT', 'KILL', 'ID', id);
-      await waitUntil('it is connected again', () => connectionsOf(limiter) === 1 + round);
-      expect(await limiter('a')).toBe(0);
-    }
-    expect((await limiter.peek('a')).limits[0].used).toBe(7); // with the one peeked at
+  function serve() {
+    const { workerData: shared } = require('node:worker_threads');
+    const set = (index, value) => {
+      Atomics.store(shared, index, value);
+      Atomics.notify(shared, index);
+    };
+    const ALERT = Buffer.from([21, 3, 3, 0, 2, 2, 40]); // fatal: handshake_failure
+    const server = require('node:net').createServer((socket) => {
+      socket.on('error', () => {});
+      socket.write(ALERT, () => set(1, 1));
+    });
+    server.listen(0, '127.0.0.1', () => set(0, server.address().port));
+  }
+
+  new Worker('(' + serve + ')()', { eval: true, workerData: shared }).unref();
+  Atomics.wait(shared, PORT, 0);
+  const limiter = RateLimiter({
+    interval: 1000,
+    maxInInterval: 2,
+    redis: { url: 'rediss://127.0.0.1:' + shared[PORT], commandTimeout: 10_000 },
+  });
+  const cleared = limiter.clear('a'); // connects before it returns
+  Atomics.wait(shared, REFUSED, 0);
+  cleared.catch(async ({ code, message, cause }) => {
+    console.log([code, message, cause.message].join('\\n'));
+    await limiter.close();
+  });
+`;
+
+const withTls = redisHasTls ? describe : describe.skip;
+const withoutTls = redisHasTls ? describe.skip : describe;
+
+withoutTls('a build without TLS', () => {
+  test.each([
+    'rediss://localhost:6380',
+    { host: 'localhost', tls: true },
+    { cluster: ['rediss://localhost:6380'] },
+  ])('refuses it at construction, and names the ways out: %j', (redis) => {
+    expect(() => nativeLimiter(redis)).toThrow(
+      expect.objectContaining({
+        code: 'ERR_ROLLGATE_UNSUPPORTED',
+        message: expect.stringMatching(/no TLS.*ioredis or redis \(node-redis\).*tunnel/s),
+      }),
+    );
+  });
+});
+
+withTls('TLS', () => {
+  let url;
+  const ca = pemOf('ca.pem');
+
+  beforeAll(async () => {
+    ({ url } = await startRedisWithTls());
   });
 
-  test('of itself after an outage, and no call fails from then on', async () => {
-    const own = await startRedis();
-    const redis = { url: own.url, retry: { min: 20, max: 100 } };
-    const limiter = limiterAt(redis, { maxInInterval: 1000 });
-    for (let round = 0; round < 3; round++) {
-      expect(await limiter(`a${round}`)).toBe(0);
-      await own.stop();
-      expect(await outcomeOf(limiter('a'))).toBe('ERR_ROLLGATE_REDIS_UNREACHABLE');
-      await own.restart();
-      const calls = Array.from({ length: 50 }, (_, i) => limiter(`${round} ${i}`));
-      expect(new Set(await Promise.all(calls))).toEqual(new Set([0]));
-    }
+  test('limits over a server that its authority vouches for, by name and by address', async () => {
+    const byName = nativeLimiter({ url, tls: { ca } });
+    expect([await byName('a'), await byName('a')]).toEqual([0, 0]);
+    expect(await byName('a')).toBeGreaterThan(0);
+    const byAddress = nativeLimiter({
+      url: url.replace('localhost', '127.0.0.1'),
+      tls: { ca: [ca] },
+    });
+    expect(await byAddress('a')).toBe(0);
   });
 
-  test('tries grow apart, and calls meanwhile settle in time', async () => {
-    const peer = await peers.closingPeer();
-    const redis = { url: peer.url, commandTimeout: 200, retry: { min: 50, max: 2000 } };
-    const limiter = limiterAt(redis);
-    const began = performance.now();
-    while (performance.now() - began < 2000) {
-      const called = performance.now();
-      expect(await outcomeOf(limiter('a'))).toMatch(/_UNREACHABLE$|_TIMEOUT$/);
-      expect(performance.now() - called).toBeLessThan(200 + 150);
-      await new Promise((resolve) => setTimeout(resolve, 5));
-    }
-    expect(peer.connections).toBeGreaterThan(3);
-    expect(peer.connections).toBeLessThan(15);
+  test('many calls at once, with long ids', async () => {
+    const limiter = nativeLimiter({ url, tls: { ca } });
+    const ids = Array.from({ length: 3000 }, (_, i) => 'x'.repeat(i % 500) + i);
+    expect(new Set(await Promise.all(ids.map((id) => limiter(id))))).toEqual(new Set([0]));
   });
 
-  test('a server that never answers is left for a new connection', async () => {
-    const peer = await peers.silentPeer();
-    const redis = { url: peer.url, commandTimeout: 50, connectTimeout: 100 };
-    const limiter = limiterAt(redis);
-    expect(await outcomeOf(limiter('a'))).toBe('ERR_ROLLGATE_REDIS_TIMEOUT');
-    await waitUntil('it is connected anew', async () => {
-      await outcomeOf(limiter('a'));
-      return peer.connections >= 2 && peer.openConnections === 1;
+  test.each([
+    ['an authority that is not known', {}],
+    ['another name', { ca, servername: 'elsewhere.example' }],
+  ])('refuses a server with %s', async (_, tls) => {
+    await expect(nativeLimiter({ url, tls })('a')).rejects.toMatchObject({
+      code: 'ERR_ROLLGATE_REDIS_UNREACHABLE',
+      message: expect.stringContaining('certificate verify failed'),
     });
   });
 
-  test('a name that the server does not take is an error like any other', async () => {
-    const peer = await peers.scriptedPeer(([command]) => {
-      return command === 'CLIENT' ? '-ERR no names here\r\n' : '*1\r\n:0\r\n';
-    });
-    const error = await errorOf(limiterAt({ url: peer.url, connectionName: 'me' })('a'));
-    expect(error.code).toBe('ERR_ROLLGATE_REDIS_REPLY');
-    expect(error.cause.message).toContain('no names here');
+  test('a handshake that fails at once rejects the call and leaves the process alive', async () => {
+    const { code, signal, stdout, stderr } = await runProgram(REFUSED_AT_ONCE);
+    expect({ code, signal, stderr }).toEqual({ code: 0, signal: null, stderr: '' });
+    expect(stdout).toMatch(
+      /^ERR_ROLLGATE_REDIS_UNREACHABLE\n.*handshake failure\n.*handshake failure\n$/,
+    );
+  });
+
+  test('rejectUnauthorized: false takes any server', async () => {
+    expect(await nativeLimiter({ url, tls: { rejectUnauthorized: false } })('a')).toBe(0);
+  });
+
+  test('shows a certificate of its own', async () => {
+    const own = { cert: pemOf('localhost.pem'), key: Buffer.from(pemOf('localhost.key')) };
+    expect(await nativeLimiter({ url, tls: { ca, ...own } })('a')).toBe(0);
+  });
+
+  test.each([
+    ['ca', { ca: 'no certificate' }],
+    ['cert', { cert: 'no certificate' }],
+    ['key', { key: 'no key' }],
+  ])('says that %s makes no sense, without showing it', (name, tls) => {
+    expect(() => nativeLimiter({ url, tls })).toThrow(
+      expect.objectContaining({
+        name: 'TypeError',
+        code: 'ERR_ROLLGATE_OPTION',
+        message: expect.stringMatching(new RegExp(`^option 'redis.tls': ${name}: `)),
+      }),
+    );
+  });
+
+  test('refuses options that it does not know', () => {
+    expect(() => nativeLimiter({ url, tls: { ca, minVersion: 'TLSv1.3' } })).toThrow(
+      expect.objectContaining({ code: 'ERR_ROLLGATE_OPTION' }),
+    );
   });
 });

@@ -1,209 +1,297 @@
 // What onError makes of an outage: who decides meanwhile, and that Redis decides again afterwards.
 'use strict';
 
+const express = require('express');
+const { createClient } = require('redis');
+const request = require('supertest');
 const RateLimiter = require('../..');
-const { handClock } = require('../support/hand-clock');
-const { errorOf, outcomeOf } = require('../support/outcome');
-const { REDIS_CLIENTS, openings } = require('../support/redis-clients');
+const { errorOf, outcomeOf, waitUntil } = require('../support/outcome');
 const { startRedis } = require('../support/redis-server');
-const { waitUntil } = require('../support/wait-until');
+const { handClock } = require('../support/set-up');
+const { patient } = require('../support/tiers');
 
 const LIMITS = [
   { interval: 1000, maxInInterval: 3 },
   { interval: 60_000, maxInInterval: 5 },
 ];
-const { using, closeAll } = openings();
+const DOWN = 'ERR_ROLLGATE_REDIS_UNREACHABLE';
 let server;
 let namespaces = 0;
 
 beforeAll(async () => {
   server = await startRedis();
 });
-afterEach(closeAll);
-afterEach(async () => {
-  if (server.frozen) server.thaw();
-  if (server.pid === undefined) await server.restart();
-});
 
-function limiterWith(onError, options) {
-  namespaces += 1;
-  const namespace = `on-error-${namespaces}`;
-  const redis = { ...using(REDIS_CLIENTS['node-redis 6'].open(server.url)), commandTimeout: 200 };
-  return RateLimiter({ redis, onError, namespace, limits: LIMITS, ...options });
+/** A real client whose commands go through `gate(args, send)`, at first as they are. */
+async function gatedClient() {
+  const client = createClient({ url: server.url }).on('error', () => {});
+  await client.connect();
+  const pass = client.sendCommand.bind(client);
+  const asTheyAre = (args, send) => send(args);
+  const gated = {
+    client,
+    sent: 0,
+    gate: asTheyAre,
+    /** From now on each command fails at once. */
+    cut() {
+      gated.gate = () => Promise.reject(new Error('cut'));
+    },
+    mend() {
+      gated.gate = asTheyAre;
+    },
+    close: () => client.destroy(),
+  };
+  client.sendCommand = (args, options) => {
+    gated.sent += 1;
+    return gated.gate(args, (words) => pass(words, options));
+  };
+  return gated;
 }
 
-/** Whether Redis decides: a fallback would be counted. */
-const isBack = (limiter) => async () => {
-  const { fallbacks } = limiter.stats();
-  await limiter.peek('back?');
-  return limiter.stats().fallbacks === fallbacks;
-};
+describe('onError', () => {
+  let redis;
+  beforeEach(async () => {
+    redis = await gatedClient();
+  });
+  afterEach(() => redis.close());
 
-test("'throw' is the default", async () => {
-  const limiter = limiterWith(undefined);
-  await limiter('a');
-  await server.freeze();
-  expect(await outcomeOf(limiter('a'))).toBe('ERR_ROLLGATE_REDIS_TIMEOUT');
-  expect(await outcomeOf(limiter.limit('a'))).toBe('ERR_ROLLGATE_REDIS_TIMEOUT');
-  const error = await new Promise((resolve) => limiter('a', resolve));
-  expect(error.code).toBe('ERR_ROLLGATE_REDIS_TIMEOUT');
-  expect(limiter.stats()).toMatchObject({ errors: 3, fallbacks: 0 });
-});
-
-test("'allow' allows as if every id were new", async () => {
-  const limiter = limiterWith('allow', { countBlocked: false });
-  const first = await limiter.attempt('a', { cost: 2 });
-  await server.freeze();
-  for (let i = 0; i < 5; i++) {
-    const decision = await limiter.attempt('a', { cost: 2 });
-    expect({ ...decision }).toEqual({ ...first });
-    expect(await limiter.refund(decision)).toBe(false);
+  function limiterWith(onError, options, connection) {
+    namespaces += 1;
+    return RateLimiter({
+      redis: { client: redis.client, commandTimeout: patient(20_000), ...connection },
+      onError,
+      namespace: `on-error-${namespaces}`,
+      limits: LIMITS,
+      ...options,
+    });
   }
-  expect([await limiter('a'), await limiter.limit('a'), await limiter.wouldLimit('a')]).toEqual([
-    0,
-    false,
-    false,
-  ]);
-  const many = await limiter.attemptMany(['a', 'a', 'a', 'a']);
-  expect(many.map(({ allowed, actionsLeft }) => [allowed, actionsLeft])).toEqual(
-    Array(4).fill([true, 2]),
-  );
-  expect(limiter.stats()).toMatchObject({ allowed: 12, blocked: 0, fallbacks: 12 });
-  server.thaw();
-  await waitUntil('Redis decides again', isBack(limiter));
-  expect(await limiter.refund(first)).toBe(true);
-});
 
-test("'block' refuses for a second", async () => {
-  const limiter = limiterWith('block');
-  await limiter('a');
-  await server.freeze();
-  expect({ ...(await limiter.attempt('a')) }).toEqual({
-    allowed: false,
-    timeLeft: 1000,
-    actionsLeft: 0,
-    resetIn: 1000,
-    blockedBy: 'block',
-    limits: LIMITS.map((limit) => ({
-      ...limit,
-      used: limit.maxInInterval,
-      remaining: 0,
-      resetIn: 1000,
-    })),
-  });
-  expect(await limiter('b')).toBe(1000);
-  expect(await limiter.limitWithInfo('a')).toEqual({
-    blocked: true,
-    blockedDueToCount: false,
-    blockedDueToMinDifference: false,
-    millisecondsUntilAllowed: 1000,
-    actionsRemaining: 0,
-  });
-  expect((await limiter.attemptMany(['a', 'b'])).map(({ blockedBy }) => blockedBy)).toEqual([
-    'block',
-    'block',
-  ]);
-  server.thaw();
-  await waitUntil('Redis decides again', isBack(limiter));
-  expect(await limiter('b')).toBe(0);
-});
+  /** Asks until Redis decides: a fallback would be counted. */
+  const untilBack = (limiter) =>
+    waitUntil('Redis decides again', async () => {
+      const { fallbacks } = limiter.stats();
+      await limiter.peek('back?');
+      return limiter.stats().fallbacks === fallbacks;
+    });
 
-test("'memory' decides in memory until Redis answers again", async () => {
-  const time = handClock();
-  const limiter = limiterWith('memory', { clock: time.clock, countBlocked: false });
-  const ofRedis = await limiter.attempt('a');
-  await server.freeze();
-  const decisions = await Promise.all([1, 2, 3, 4].map(() => limiter.attempt('a')));
-  expect(decisions.map(({ timeLeft }) => timeLeft)).toEqual([0, 0, 0, 1000]);
-  expect(await limiter.refund(decisions[0])).toBe(true);
-  expect(await limiter.refund(decisions[0])).toBe(false);
-  expect(await limiter('a')).toBe(0);
-  time.advance(1000);
-  expect((await limiter.attempt('a')).limits[1].used).toBe(4);
-  expect((await limiter.attemptMany(['a', 'a'])).map(({ allowed }) => allowed)).toEqual([
-    true,
-    false,
-  ]);
-  expect(await outcomeOf(limiter.refund(ofRedis))).toBe('ERR_ROLLGATE_REDIS_TIMEOUT');
-  server.thaw();
-  await waitUntil('Redis decides again', isBack(limiter));
-  expect(await limiter.refund(decisions[1])).toBe(true);
-});
-
-test('an outage is noticed once: afterwards nobody waits', async () => {
-  const limiter = limiterWith('memory');
-  await limiter('a');
-  await server.freeze();
-  await limiter('a');
-  const { errors } = limiter.stats();
-  const start = performance.now();
-  for (let i = 0; i < 1000; i++) await limiter(i);
-  expect(performance.now() - start).toBeLessThan(2000);
-  expect(limiter.stats()).toMatchObject({ errors, fallbacks: 1001 });
-  expect(limiter.stats().connection.pending).toBeLessThanOrEqual(1);
-});
-
-test('a server that dies and comes back', async () => {
-  const limiter = limiterWith('block');
-  await limiter('a');
-  await server.stop();
-  expect(await limiter('a')).toBe(1000);
-  await server.restart();
-  await waitUntil('Redis decides again', isBack(limiter));
-  expect(await limiter('a')).toBe(0);
-});
-
-test('an error reply is softened, and Redis asked again at once', async () => {
-  const limiter = limiterWith('allow', { namespace: 'on-error-reply' });
-  await server.command('SET', 'on-error-reply{a}', 'x');
-  for (let i = 0; i < 5; i++) expect(await limiter('a')).toBe(0);
-  expect(limiter.stats()).toMatchObject({ errors: 5, fallbacks: 5 });
-  const answers = [];
-  for (let i = 0; i < 4; i++) answers.push((await limiter.attempt('b')).actionsLeft);
-  expect(answers).toEqual([2, 1, 0, 0]);
-});
-
-test('a client that its owner closed', async () => {
-  const limiter = limiterWith('allow');
-  await limiter('a');
-  await closeAll();
-  expect([await limiter('a'), await limiter('a')]).toEqual([0, 0]);
-});
-
-test.each([['allow'], ['block'], ['memory']])(
-  "'%s' softens decisions, never mistakes of the program",
-  async (onError) => {
-    const time = handClock();
-    const limiter = limiterWith(onError, { clock: time.clock });
-    const decision = await limiter.attempt('a');
-    await server.freeze();
+  test("'throw' is the default", async () => {
+    const limiter = limiterWith(undefined);
     await limiter('a');
-    expect(await outcomeOf(limiter({}))).toBe('ERR_ROLLGATE_ID');
-    expect(await outcomeOf(limiter('\ud800'))).toBe('ERR_ROLLGATE_ID');
-    expect(await outcomeOf(limiter.attempt('a', { cost: 4 }))).toBe('ERR_ROLLGATE_COST');
-    expect(await outcomeOf(limiter.refund(decision))).toBe('ERR_ROLLGATE_REDIS_TIMEOUT');
-    expect(await outcomeOf(limiter.clear('a'))).toBe('ERR_ROLLGATE_REDIS_TIMEOUT');
-    expect(await outcomeOf(limiter.clearAll())).toBe('ERR_ROLLGATE_REDIS_TIMEOUT');
-    time.set(Number.NaN);
-    expect(await outcomeOf(limiter('a'))).toBe('ERR_ROLLGATE_CLOCK');
+    redis.cut();
+    expect(await outcomeOf(limiter('a'))).toBe(DOWN);
+    expect(await outcomeOf(limiter.limit('a'))).toBe(DOWN);
+    const error = await new Promise((resolve) => limiter('a', resolve));
+    expect(error.code).toBe(DOWN);
+    expect(limiter.stats()).toMatchObject({ errors: 3, fallbacks: 0 });
+  });
+
+  test("'allow' allows as if every id were new", async () => {
+    const limiter = limiterWith('allow', { countBlocked: false });
+    const first = await limiter.attempt('a', { cost: 2 });
+    redis.cut();
+    for (let i = 0; i < 5; i++) {
+      const decision = await limiter.attempt('a', { cost: 2 });
+      expect({ ...decision }).toEqual({ ...first });
+      expect(await limiter.refund(decision)).toBe(false);
+    }
+    const answers = [await limiter('a'), await limiter.limit('a'), await limiter.wouldLimit('a')];
+    expect(answers).toEqual([0, false, false]);
+    const many = await limiter.attemptMany(['a', 'a', 'a', 'a']);
+    expect(many.map(({ allowed, actionsLeft }) => [allowed, actionsLeft])).toEqual(
+      Array(4).fill([true, 2]),
+    );
+    expect(limiter.stats()).toMatchObject({ allowed: 12, blocked: 0, fallbacks: 12 });
+    redis.mend();
+    await untilBack(limiter);
+    expect(await limiter.refund(first)).toBe(true);
+  });
+
+  test("'block' refuses for a second", async () => {
+    const limiter = limiterWith('block');
+    await limiter('a');
+    redis.cut();
+    const used = LIMITS.map(({ maxInInterval }) => ({ used: maxInInterval, remaining: 0 }));
+    expect({ ...(await limiter.attempt('a')) }).toEqual({
+      ...{ allowed: false, timeLeft: 1000, actionsLeft: 0, resetIn: 1000, blockedBy: 'block' },
+      limits: LIMITS.map((limit, i) => ({ ...limit, ...used[i], resetIn: 1000 })),
+    });
+    expect(await limiter('b')).toBe(1000);
+    expect(await limiter.limitWithInfo('a')).toEqual({
+      blocked: true,
+      blockedDueToCount: false,
+      blockedDueToMinDifference: false,
+      millisecondsUntilAllowed: 1000,
+      actionsRemaining: 0,
+    });
+    const many = await limiter.attemptMany(['a', 'b']);
+    expect(many.map(({ blockedBy }) => blockedBy)).toEqual(['block', 'block']);
+    const calledBack = await new Promise((resolve) => limiter('a', (...answer) => resolve(answer)));
+    expect(calledBack).toEqual([null, 1000, 0]);
+    redis.mend();
+    await untilBack(limiter);
+    expect(await limiter('b')).toBe(0);
+  });
+
+  test("'memory' decides in memory until Redis answers again", async () => {
+    const time = handClock();
+    const limiter = limiterWith('memory', { clock: time.clock, countBlocked: false });
+    const ofRedis = await limiter.attempt('a');
+    redis.cut();
+    const decisions = await Promise.all([1, 2, 3, 4].map(() => limiter.attempt('a')));
+    expect(decisions.map(({ timeLeft }) => timeLeft)).toEqual([0, 0, 0, 1000]);
+    expect(await limiter.refund(decisions[0])).toBe(true);
+    expect(await limiter.refund(decisions[0])).toBe(false);
+    expect(await limiter('a')).toBe(0);
+    time.advance(1000);
+    expect((await limiter.attempt('a')).limits[1].used).toBe(4);
+    const many = await limiter.attemptMany(['a', 'a']);
+    expect(many.map(({ allowed }) => allowed)).toEqual([true, false]);
+    expect(await outcomeOf(limiter.refund(ofRedis))).toBe(DOWN);
+    redis.mend();
+    await untilBack(limiter);
+    expect(await limiter.refund(decisions[1])).toBe(true);
+  });
+
+  test.each([
+    ['clear', (limiter) => limiter.clear('a')],
+    ['clearAll', (limiter) => limiter.clearAll()],
+  ])("%s also clears what 'memory' counted", async (_name, clear) => {
+    const limiter = limiterWith('memory', { clock: handClock().clock });
+    redis.cut();
+    for (let i = 0; i < 3; i++) expect(await limiter('a')).toBe(0);
+    expect(await limiter('a')).toBeGreaterThan(0);
+    redis.mend();
+    await untilBack(limiter);
+    await clear(limiter);
+    redis.cut();
+    expect(await limiter.attempt('a')).toMatchObject({ allowed: true, actionsLeft: 2 });
+  });
+
+  describe('an outage', () => {
+    test('is noticed once: afterwards no call waits, and probes are sent one at a time', async () => {
+      const limiter = limiterWith('memory');
+      await limiter('a');
+      redis.gate = () => Promise.reject(new Error('cut'));
+      await limiter('a');
+      const { errors } = limiter.stats();
+      const probes = [];
+      redis.gate = () => new Promise((_resolve, reject) => probes.push(reject));
+      for (let i = 0; i < 1000; i++) await limiter(i); // would never end if one were sent
+      expect(limiter.stats()).toMatchObject({ errors, fallbacks: 1001 });
+      expect(probes).toHaveLength(1);
+      probes[0](new Error('cut'));
+    });
+
+    test('is not over because a probe has failed', async () => {
+      const limiter = limiterWith('allow');
+      redis.cut();
+      await limiter('a');
+      const { errors } = limiter.stats();
+      const probes = [];
+      redis.gate = ([command]) => {
+        probes.push(command);
+        return Promise.reject(new Error('still cut'));
+      };
+      for (let i = 1; i <= 20; i++) {
+        await limiter('a');
+        await new Promise(setImmediate); // the probe fails
+      }
+      expect(limiter.stats()).toMatchObject({ errors, fallbacks: 21 });
+      expect(probes).toEqual(Array(20).fill('pttl')); // and no attempt
+    });
+
+    test('begins with a timeout', async () => {
+      const commandTimeout = patient(1000);
+      const limiter = limiterWith('block', {}, { commandTimeout });
+      const strict = limiterWith('throw', {}, { commandTimeout });
+      await limiter('a');
+      await server.freeze();
+      try {
+        const error = errorOf(strict('a'));
+        expect(await limiter('a')).toBe(1000);
+        expect((await error).code).toBe('ERR_ROLLGATE_REDIS_TIMEOUT');
+        const { errors } = limiter.stats();
+        expect([await limiter('a'), await limiter('b')]).toEqual([1000, 1000]);
+        expect(limiter.stats().errors).toBe(errors);
+      } finally {
+        server.thaw();
+      }
+      await untilBack(limiter);
+      expect(await limiter('c')).toBe(0);
+    });
+
+    test('is none where Redis answers with an error: it is asked again at once', async () => {
+      const limiter = limiterWith('allow', { namespace: 'on-error-reply' });
+      await server.command('SET', 'on-error-reply{a}', 'x');
+      for (let i = 0; i < 5; i++) expect(await limiter('a')).toBe(0);
+      expect(limiter.stats()).toMatchObject({ errors: 5, fallbacks: 5 });
+      const answers = [];
+      for (let i = 0; i < 4; i++) answers.push((await limiter.attempt('b')).actionsLeft);
+      expect(answers).toEqual([2, 1, 0, 0]);
+    });
+
+    test('is a client that its owner closed, too', async () => {
+      const limiter = limiterWith('allow');
+      await limiter('a');
+      redis.close();
+      expect([await limiter('a'), await limiter('a')]).toEqual([0, 0]);
+      redis.close = () => {};
+    });
+  });
+
+  test.each([['allow'], ['block'], ['memory']])(
+    "'%s' softens decisions, never mistakes of the program",
+    async (onError) => {
+      const time = handClock();
+      const limiter = limiterWith(onError, { clock: time.clock });
+      const decision = await limiter.attempt('a');
+      redis.cut();
+      await limiter('a');
+      expect(await outcomeOf(limiter({}))).toBe('ERR_ROLLGATE_ID');
+      expect(await outcomeOf(limiter('\ud800'))).toBe('ERR_ROLLGATE_ID');
+      expect(await outcomeOf(limiter.attempt('a', { cost: 4 }))).toBe('ERR_ROLLGATE_COST');
+      expect(await outcomeOf(limiter.refund(decision))).toBe(DOWN);
+      expect(await outcomeOf(limiter.clear('a'))).toBe(DOWN);
+      expect(await outcomeOf(limiter.clearAll())).toBe(DOWN);
+      time.set(Number.NaN);
+      expect(await outcomeOf(limiter('a'))).toBe('ERR_ROLLGATE_CLOCK');
+      await limiter.close();
+      expect(await outcomeOf(limiter('a'))).toBe('ERR_ROLLGATE_CLOSED');
+    },
+  );
+
+  test('a limiter that is closed while a call waits decides nothing itself', async () => {
+    const limiter = limiterWith('memory');
+    await limiter('a');
+    let fail;
+    redis.gate = () =>
+      new Promise((_resolve, reject) => {
+        fail = reject;
+      });
+    const waiting = errorOf(limiter('a'));
     await limiter.close();
-    expect(await outcomeOf(limiter('a'))).toBe('ERR_ROLLGATE_CLOSED');
-  },
-);
+    fail(new Error('cut'));
+    expect((await waiting).code).toBe(DOWN);
+  });
 
-test('the callback form hears of the fallback', async () => {
-  const limiter = limiterWith('block');
-  await limiter('a');
-  await server.freeze();
-  const answer = await new Promise((resolve) => limiter('a', (...args) => resolve(args)));
-  expect(answer).toEqual([null, 1000, 0]);
-});
-
-test('a limiter that is closed while a call waits', async () => {
-  const limiter = limiterWith('memory');
-  await limiter('a');
-  await server.freeze();
-  const waiting = errorOf(limiter('a'));
-  await limiter.close();
-  expect((await waiting).code).toBe('ERR_ROLLGATE_REDIS_TIMEOUT');
+  test('rateLimit: a failure reaches the error handlers, or is softened', async () => {
+    const statusesOf = async (apps) => {
+      const responses = [];
+      for (const app of apps) responses.push(await request(app).get('/'));
+      return responses.map(({ status, text, headers }) => [status, text, headers['retry-after']]);
+    };
+    const apps = [undefined, 'allow', 'block'].map((onError) =>
+      express()
+        .use(RateLimiter.rateLimit({ redis: redis.client, namespace: `web ${onError}`, onError }))
+        .get('/', (_req, res) => res.send('welcome'))
+        .use((error, _req, res, _next) => res.status(500).send(error.code)),
+    );
+    expect(await statusesOf(apps)).toEqual(Array(3).fill([200, 'welcome', undefined]));
+    redis.cut();
+    expect(await statusesOf(apps)).toEqual([
+      [500, DOWN, undefined],
+      [200, 'welcome', undefined],
+      [429, expect.any(String), '1'],
+    ]);
+  });
 });

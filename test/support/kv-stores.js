@@ -5,6 +5,7 @@ const { mkdtemp, rm } = require('node:fs/promises');
 const { tmpdir } = require('node:os');
 const path = require('node:path');
 const { openKv } = require('@deno/kv');
+const RateLimiter = require('../..');
 
 /**
  * A store as users write one: `{ get, set, delete, list }` over a Map, which answers with promises. It
@@ -74,4 +75,19 @@ async function openDenoKv() {
   };
 }
 
-module.exports = { createPlainKv, openDenoKv };
+const TIMEOUT = 'ERR_ROLLGATE_KV_TIMEOUT';
+const FAILED = 'ERR_ROLLGATE_KV';
+
+/** A limiter of three actions a minute over a store that is at hand. */
+const limiterOver = (kv, options) =>
+  RateLimiter({
+    kv,
+    namespace: 'n',
+    interval: 60_000,
+    maxInInterval: 3,
+    countBlocked: false,
+    commandTimeout: 100,
+    ...options,
+  });
+
+module.exports = { createPlainKv, FAILED, limiterOver, openDenoKv, TIMEOUT };

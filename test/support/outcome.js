@@ -1,8 +1,12 @@
-// How calls end that may fail: their value or their code, and whether they end in time.
+// How calls end that may fail: their value or their code; waiting for what others do in their own time.
 'use strict';
 
+const { setTimeout: pause } = require('node:timers/promises');
+const { isDeepStrictEqual } = require('node:util');
+const { patient } = require('./tiers');
+
 /** Far longer than any deadline in tests, far shorter than a hang. */
-const PATIENCE_MS = 3000;
+const PATIENCE_MS = patient(20_000);
 
 /** The value of a promise, or the code of the error it rejects with; throws if neither comes. */
 async function outcomeOf(promise, withinMs = PATIENCE_MS) {
@@ -34,4 +38,39 @@ async function errorOf(promise) {
   throw new Error('it did not reject');
 }
 
-module.exports = { errorOf, outcomeOf };
+/**
+ * Asks `condition` until it gives something true, and returns that. What it throws counts as no;
+ * when time is over, the error names `what` and has the last thing thrown as its cause.
+ */
+async function waitUntil(what, condition, { withinMs = patient(20_000), everyMs = 10 } = {}) {
+  const deadline = Date.now() + withinMs;
+  for (;;) {
+    let cause;
+    try {
+      const found = await condition();
+      if (found) return found;
+    } catch (error) {
+      cause = error;
+    }
+    if (Date.now() >= deadline) {
+      throw new Error(`waited ${withinMs} ms in vain until ${what}`, { cause });
+    }
+    await pause(everyMs);
+  }
+}
+
+/** Quick if both are equal; otherwise the failure shows the context, such as a seed and a step. */
+function expectEqual(actual, expected, context) {
+  if (isDeepStrictEqual(actual, expected)) return;
+  expect({ ...context, actual }).toEqual({ ...context, actual: expected });
+  throw new Error('different, although toEqual sees no difference');
+}
+
+/** Compares the facts of a decision with an oracle's. */
+function expectSame(decision, expected, context) {
+  const { allowed, timeLeft, actionsLeft, resetIn, blockedBy, limits } = expected;
+  const facts = { allowed, timeLeft, actionsLeft, resetIn, blockedBy, limits };
+  expectEqual({ ...decision }, facts, context);
+}
+
+module.exports = { errorOf, expectEqual, expectSame, outcomeOf, waitUntil };

@@ -1,5 +1,8 @@
-// Every way to connect a limiter to Redis, for suites that are run with each.
+// Every way to connect a limiter to Redis, limiters over the native client, what a server says of its clients.
 'use strict';
+
+const RateLimiter = require('../..');
+const { all, patient } = require('./tiers');
 
 const quiet = () => {}; // what goes wrong is seen by the calls that fail
 
@@ -21,43 +24,43 @@ async function close(client) {
 }
 
 function ioredis(packageName) {
-  const Redis = require(packageName);
-  const retries = { retryStrategy: () => 50 };
+  const redisOptions = { retryStrategy: () => 50 };
+  const clusterOptions = { clusterRetryStrategy: () => 50, redisOptions };
   return {
-    open: (url) => ({ client: new Redis(url, retries).on('error', quiet) }),
-    openCluster: (urls) => ({
-      client: new Redis.Cluster(urls, {
-        clusterRetryStrategy: () => 50,
-        redisOptions: retries,
-      }).on('error', quiet),
-    }),
+    open(url) {
+      const Redis = require(packageName);
+      return { client: new Redis(url, redisOptions).on('error', quiet) };
+    },
+    openCluster(urls) {
+      const { Cluster } = require(packageName);
+      return { client: new Cluster(urls, clusterOptions).on('error', quiet) };
+    },
   };
 }
 
 function nodeRedis(packageName) {
-  const { createClient, createCluster } = require(packageName);
   const socket = { reconnectStrategy: 50 };
   return {
-    open: (url) => ({ client: connectNodeRedis(createClient({ url, socket })) }),
-    openCluster: (urls) => ({
-      client: connectNodeRedis(
-        createCluster({ rootNodes: urls.map((url) => ({ url })), defaults: { socket } }),
-      ),
-    }),
+    open(url) {
+      return { client: connectNodeRedis(require(packageName).createClient({ url, socket })) };
+    },
+    openCluster(urls) {
+      const options = { rootNodes: urls.map((url) => ({ url })), defaults: { socket } };
+      return { client: connectNodeRedis(require(packageName).createCluster(options)) };
+    },
   };
 }
 
 function nodeRedis3() {
-  const { createClient } = require('redis-3');
-  const open = (url) => ({
-    client: createClient(url, { retry_strategy: () => 50 }).on('error', quiet),
-  });
-  return { open };
+  const options = { retry_strategy: () => 50 };
+  return {
+    open: (url) => ({ client: require('redis-3').createClient(url, options).on('error', quiet) }),
+  };
 }
 
 /**
- * By name: `open(url)` and, where it can, `openCluster(urls)` give what the option `redis` takes, as an
- * object that more can be put into. What has to be closed is its `client`.
+ * By name; a package is loaded when it is used. `open(url)` and, where it can, `openCluster(urls)` give what
+ * the option `redis` takes, as an object that more can be put into. What has to be closed is its `client`.
  */
 const REDIS_CLIENTS = {
   native: { open: (url) => ({ url }), openCluster: (urls) => ({ cluster: urls }) },
@@ -69,7 +72,15 @@ const REDIS_CLIENTS = {
   'node-redis 6': nodeRedis('redis'),
 };
 
-const names = Object.keys(REDIS_CLIENTS);
+/** A Redis client for tests that need any one. */
+const ONE_CLIENT = isNativeBuilt() ? 'native' : 'node-redis 6';
+
+function isNativeBuilt() {
+  return require('../../lib/native').loadAddon().createRedisClient !== undefined;
+}
+
+/** All of them in `npm run test:all`, otherwise the native one and one of those that users bring. */
+const names = all ? Object.keys(REDIS_CLIENTS) : [...new Set([ONE_CLIENT, 'node-redis 6'])];
 
 /** For describe.each: the name and open(). */
 const EACH_CLIENT = names.map((name) => [name, REDIS_CLIENTS[name].open]);
@@ -94,4 +105,52 @@ function openings() {
   };
 }
 
-module.exports = { EACH_CLIENT, EACH_CLUSTER_CLIENT, REDIS_CLIENTS, openings };
+let made = 0;
+const opened = [];
+globalThis.afterEach?.(() => Promise.all(opened.splice(0).map((limiter) => limiter.close())));
+
+/**
+ * A limiter of a namespace of its own, two in a minute unless `options` say otherwise; `redis` is a
+ * URL or the options of a connection. Calls are given up late, so that a busy machine fails no test. In
+ * Jest all of them are closed after each test.
+ */
+function nativeLimiter(redis, options) {
+  made += 1;
+  const connection = typeof redis === 'string' ? { url: redis } : redis;
+  const limiter = RateLimiter({
+    redis: { commandTimeout: patient(15_000), ...connection },
+    interval: 60_000,
+    maxInInterval: 2,
+    namespace: `native-${process.pid}-${made}`,
+    ...options,
+  });
+  opened.push(limiter);
+  return limiter;
+}
+
+/** The lines of CLIENT LIST whose connection has this name, as objects of their fields. */
+async function clientsNamed(server, name) {
+  const list = await server.command('CLIENT', 'LIST');
+  return list
+    .split('\n')
+    .map((line) => Object.fromEntries(line.split(' ').map((field) => field.split('='))))
+    .filter((client) => client.name === name);
+}
+
+/** How often the server has run scripts, by their SHA-1 or by their text. */
+async function scriptRuns(server) {
+  const stats = await server.command('INFO', 'commandstats');
+  const runs = stats.matchAll(/cmdstat_eval(?:sha)?:calls=(\d+)/g);
+  return Array.from(runs, ([, calls]) => Number(calls)).reduce((sum, calls) => sum + calls, 0);
+}
+
+module.exports = {
+  EACH_CLIENT,
+  EACH_CLUSTER_CLIENT,
+  ONE_CLIENT,
+  REDIS_CLIENTS,
+  clientsNamed,
+  nativeLimiter,
+  openings,
+  scriptRuns,
+};

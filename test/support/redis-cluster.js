@@ -1,9 +1,11 @@
-// Real Redis Clusters for tests and benchmarks: three primaries on loopback, slots that move, failovers.
+// Real Redis Clusters for tests: three primaries on loopback, slots that move, failovers; load on them.
 // Its nodes are servers of redis-server.js; what is said there of their end is true here too.
 'use strict';
 
 const { startRedis, stopRedis } = require('./redis-server');
-const { waitUntil } = require('./wait-until');
+const { keySlot } = require('../../lib/redis/cluster');
+const { waitUntil } = require('./outcome');
+const { patient } = require('./tiers');
 
 const PRIMARIES = 3;
 const SLOTS = 16_384;
@@ -28,7 +30,7 @@ async function viewOf(node) {
     });
 }
 
-/** Of a started node: whether it is content with the cluster and has all it needs of others. */
+/** Of a started node: whether it finds the cluster complete and its replication up. */
 async function isContent(node) {
   const info = await node.command('CLUSTER', 'INFO');
   const replication = await node.command('INFO', 'replication');
@@ -93,15 +95,8 @@ class RedisCluster {
         const agreed = new Set(views.map(summary)).size === 1;
         return alive && agreed && (await Promise.all(running.map(isContent))).every(Boolean);
       },
-      { withinMs: 25_000, everyMs: 50 },
+      { withinMs: patient(25_000), everyMs: 50 },
     );
-  }
-
-  /** Moves a slot and its keys to another primary, as resharding does. */
-  async moveSlot(slot, from, to) {
-    await this.beginMove(slot, from, to);
-    await this.moveKeys(slot, from, to);
-    await this.endMove(slot, from, to);
   }
 
   /** From now on `from` answers ASK for keys of the slot that it does not have. */
@@ -222,4 +217,57 @@ async function startCluster({ replicas = 0, args = [] } = {}) {
   return cluster;
 }
 
-module.exports = { startCluster };
+/** The first `count` ids whose keys are in the slot of the id `like`, that one among them. */
+function idsInSlotOf(like, count) {
+  const slot = keySlot(`{${like}}`);
+  const ids = [like];
+  for (let i = 0; ids.length < count; i++) {
+    if (keySlot(`{same ${i}}`) === slot) ids.push(`same ${i}`);
+  }
+  return ids;
+}
+
+/**
+ * Begins to make calls, `atOnce` at a time: `call(i)` promises the ids that were allowed. `stop()`
+ * resolves to how often each id was, how many calls were made, and how they failed.
+ */
+function startLoad(call, { atOnce = 4 } = {}) {
+  const allowed = new Map();
+  const failures = [];
+  let made = 0;
+  let isOver = false;
+  const keepCalling = async () => {
+    while (!isOver) {
+      try {
+        for (const id of await call(made++)) allowed.set(id, (allowed.get(id) ?? 0) + 1);
+      } catch (error) {
+        failures.push(error);
+        await new Promise(setImmediate);
+      }
+    }
+  };
+  const callers = Array.from({ length: atOnce }, keepCalling);
+  return {
+    allowed,
+    failures,
+    async stop() {
+      isOver = true;
+      await Promise.all(callers);
+      return { allowed, failures, made };
+    },
+  };
+}
+
+/** A call for startLoad: one id after the other. */
+const callingEach = (limiter, ids) => async (i) => {
+  const id = ids[i % ids.length];
+  return (await limiter(id)) === 0 ? [id] : [];
+};
+
+/** A call for startLoad: all ids at once. */
+const callingAll = (limiter, ids) => async () => {
+  const decisions = await limiter.attemptMany(ids);
+  return ids.filter((_, i) => decisions[i].allowed);
+};
+
+module.exports = { callingAll, callingEach, idsInSlotOf, startCluster, startLoad };

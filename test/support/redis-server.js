@@ -12,11 +12,12 @@ const fs = require('node:fs');
 const net = require('node:net');
 const os = require('node:os');
 const path = require('node:path');
+const { waitUntil } = require('./outcome');
 const { encodeCommand, valueReader } = require('./resp');
-const { waitUntil } = require('./wait-until');
+const { patient } = require('./tiers');
 
 const HOST = '127.0.0.1';
-const PATIENCE_MS = 15_000;
+const PATIENCE_MS = patient(20_000);
 // A sanitizer that is loaded before Node must not be loaded before other programs.
 const ENVIRONMENT = { ...process.env, LD_PRELOAD: '' };
 
@@ -25,7 +26,7 @@ const anyPort = () => randomInt(10_000, 22_768);
 const PORT_TAKEN = /address already in use|failed listening on port/i;
 
 /**
- * Ends the server and removes its folder once this process is gone or hangs up. It is told the
+ * Ends the server and removes its folder once this process is gone or hangs up. Its input is the
  * server's process id with each start, and an empty line with each stop.
  */
 const GUARD = `
@@ -46,7 +47,6 @@ class RedisServer {
 
   constructor(options) {
     this.#options = options;
-    this.port = options.port;
     if (options.unixSocket) this.socketPath = path.join(this.#folder, 'redis.sock');
     this.#guard = spawn('sh', ['-c', GUARD, this.#folder], {
       detached: true, // out of reach of Ctrl-C
@@ -71,7 +71,7 @@ class RedisServer {
       : `redis://${user}${HOST}:${this.port}`;
   }
 
-  /** Starts it anew with nothing in it, on the same port; also after stop(). */
+  /** Starts it again, empty, on the same port; also after stop(). */
   async restart() {
     await this.stop();
     // The port may still be held for a moment by what connected to it.
@@ -127,14 +127,10 @@ class RedisServer {
     }
   }
 
-  /** Finds a port first if none is given. For startRedis alone. */
+  /** Finds a free port, unless it has a unix socket. For startRedis alone. */
   async start() {
-    if (this.port !== undefined || this.socketPath) {
-      if (!(await this.#tryToStart())) throw new Error(`port ${this.port} is taken`);
-      return;
-    }
     for (let tries = 0; tries < 50; tries += 1) {
-      this.port = anyPort();
+      if (!this.socketPath) this.port = anyPort();
       if (await this.#tryToStart()) return;
     }
     throw new Error('found no free port');
@@ -200,7 +196,7 @@ function readiness(child) {
       stream.on('data', (text) => {
         if (settled) return; // read on, or the server would block
         output += text;
-        // Whoever else has the port: only our own server writes here.
+        // Only our own server writes here, whatever else has the port.
         if (/ready to accept connections/i.test(output)) settle(true);
       });
     }
@@ -213,15 +209,15 @@ function readiness(child) {
 }
 
 /**
- * Starts a server that keeps nothing on disk. On a free port of 127.0.0.1, on `port`, or with
- * `unixSocket` on no port but on a socket in its folder; `password` is asked of every client; `args`
- * are further arguments such as ['--maxmemory', '2mb'], which overrule what is set here.
+ * Starts a server that keeps nothing on disk, on a free port of 127.0.0.1 or, with `unixSocket`, on a socket
+ * in its folder alone. `password` is asked of every client; `args` are further arguments such as
+ * ['--maxmemory', '2mb'], which overrule what is set here.
  *
- * @param {{ args?: string[], port?: number, unixSocket?: boolean, password?: string }} [options]
+ * @param {{ args?: string[], unixSocket?: boolean, password?: string }} [options]
  * @returns {Promise<RedisServer>}
  */
-async function startRedis({ args = [], port, unixSocket = false, password } = {}) {
-  const server = new RedisServer({ args, port, unixSocket, password });
+async function startRedis({ args = [], unixSocket = false, password } = {}) {
+  const server = new RedisServer({ args, unixSocket, password });
   try {
     await server.start();
   } catch (error) {
@@ -243,6 +239,39 @@ async function callsOf(server, command) {
   return Number(calls);
 }
 
+const CERTIFICATES = path.join(__dirname, 'certificates');
+const fileOf = (name) => path.join(CERTIFICATES, name);
+const pemOf = (name) => fs.readFileSync(fileOf(name), 'utf8');
+
+/** The plain port stays open, for commands of the test; `url` is that of the TLS port. */
+async function startRedisWithTls() {
+  const server = await startRedis({
+    args: [
+      ...['--tls-port', '0'],
+      ...['--tls-cert-file', fileOf('localhost.pem'), '--tls-key-file', fileOf('localhost.key')],
+      ...['--tls-ca-cert-file', fileOf('ca.pem'), '--tls-auth-clients', 'optional'],
+    ],
+  });
+  const tlsPort = await anyFreePort(server.port + 10_001, (port) =>
+    server.command('CONFIG', 'SET', 'tls-port', String(port)),
+  );
+  return { server, url: `rediss://localhost:${tlsPort}` };
+}
+
+/** The first of a hundred ports that `use` does not reject. */
+async function anyFreePort(first, use) {
+  let last;
+  for (let port = first; port < first + 100; port++) {
+    try {
+      await use(port);
+      return port;
+    } catch (error) {
+      last = error;
+    }
+  }
+  throw last;
+}
+
 globalThis.afterAll?.(() => stopRedis());
 
-module.exports = { callsOf, startRedis, stopRedis };
+module.exports = { callsOf, pemOf, startRedis, startRedisWithTls, stopRedis };

@@ -1,8 +1,21 @@
-// A small limiter on a hand-moved clock, and a way to look at what a call throws.
+// A clock moved by hand, a small limiter on it, and a way to look at what a call throws.
 'use strict';
 
 const { InMemoryRateLimiter } = require('../..');
-const { handClock } = require('./hand-clock');
+
+/** `clock` is what a limiter takes; times are ms, fractions allowed. */
+function handClock(startMs = 1_000_000) {
+  let nowMs = startMs;
+  return {
+    clock: () => nowMs,
+    advance: (ms) => {
+      nowMs += ms;
+    },
+    set: (ms) => {
+      nowMs = ms;
+    },
+  };
+}
 
 /** At most two actions in 10 ms unless `options` say otherwise. */
 function setUp(options) {
@@ -26,4 +39,4 @@ function catchError(call) {
   return undefined;
 }
 
-module.exports = { catchError, setUp };
+module.exports = { catchError, handClock, setUp };

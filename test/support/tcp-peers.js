@@ -112,11 +112,35 @@ const scriptedPeer = (replyTo) =>
     });
   });
 
-/** Closes all peers of this file. */
-async function closePeers() {
-  await Promise.all([...open].map((peer) => peer.close()));
+globalThis.afterAll?.(() => Promise.all([...open].map((peer) => peer.close())));
+
+/**
+ * Sends a request target as it is, which HTTP clients would not. Resolves to the status and the body, of
+ * which one without chunks is read.
+ */
+function sendTarget(port, target, method = 'GET') {
+  return new Promise((resolve, reject) => {
+    let text = '';
+    const socket = net.connect(port, HOST);
+    socket.setEncoding('latin1');
+    socket.on('data', (part) => {
+      text += part;
+    });
+    socket.on('error', reject);
+    socket.on('close', () => {
+      const [head, body] = text.split('\r\n\r\n');
+      resolve({ status: Number(head.split(' ')[1]), body });
+    });
+    const lines = [`${method} ${target} HTTP/1.1`, 'Host: h', 'Connection: close', '', ''];
+    socket.write(lines.join('\r\n'), 'latin1');
+  });
 }
 
-globalThis.afterAll?.(() => closePeers());
-
-module.exports = { closePeers, closingPeer, garbagePeer, scriptedPeer, silentPeer, tricklingPeer };
+module.exports = {
+  closingPeer,
+  garbagePeer,
+  scriptedPeer,
+  sendTarget,
+  silentPeer,
+  tricklingPeer,
+};

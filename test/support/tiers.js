@@ -3,6 +3,7 @@
 
 /** Whether `npm run test:all` runs; otherwise `npm test` or a single file. */
 const all = process.env.ROLLGATE_TESTS === 'all';
+exports.all = all;
 
 const patience = Number(process.env.ROLLGATE_PATIENCE || 1);
 if (!(patience > 0)) throw new Error('ROLLGATE_PATIENCE takes a number above 0');
@@ -16,7 +17,7 @@ exports.patient = (milliseconds) => milliseconds * patience;
 /** How many random cases run of `count`: a tenth in the fast tier. */
 exports.casesOf = (count) => (all ? count : Math.ceil(count / 10));
 
-/** For parts of a file that only `npm run test:all` runs. */
+/** For parts of a file that only `npm run test:all` runs. Programs without Jest load this file too. */
 exports.slow = {
   get test() {
     return all ? test : test.skip;

@@ -1,8 +1,11 @@
-// What a worker thread does in the tests: load the package, use it as told, and report.
+// What a worker thread does in the tests: use limiters, in memory or on Redis, and report.
 'use strict';
 
 const { parentPort, workerData } = require('node:worker_threads');
 const RateLimiter = require('../..');
+
+const limiterAt = (redis) =>
+  RateLimiter({ redis, interval: 60_000, maxInInterval: 1e6, namespace: workerData.namespace });
 
 const tasks = {
   /** Uses a few limiters and ends by itself. */
@@ -58,6 +61,27 @@ const tasks = {
     globalThis.kept(() => {
       throw new Error('mine');
     });
+  },
+
+  /** Makes some calls and ends by itself. */
+  async useRedis() {
+    const limiter = limiterAt(workerData.redis);
+    const calls = Array.from({ length: workerData.calls }, () => limiter('a'));
+    const timesLeft = await Promise.all(calls);
+    parentPort.postMessage(timesLeft.every((timeLeft) => timeLeft === 0));
+  },
+
+  /** Never ends by itself: calls without end, whatever comes of them. */
+  async callRedis() {
+    const limiters = [workerData.redis].flat().map(limiterAt);
+    parentPort.postMessage('calling');
+    const keepCalling = async (limiter) => {
+      for (let i = 0; ; i++) {
+        const calls = [limiter(i % 10), limiter.attempt('a'), limiter.attemptMany(['a', 'b'])];
+        await Promise.allSettled(calls);
+      }
+    };
+    await Promise.all(limiters.map(keepCalling));
   },
 };
 

@@ -1,27 +1,22 @@
-// The checks of one turn of the loop go out in few commands, in the order they were made.
+// Calls of the native client: sent in few commands, in their order, no more at once than maxQueue, and wait().
 'use strict';
 
-const { handClock } = require('../support/hand-clock');
-const { nativeLimiter, scriptRuns } = require('../support/native-redis');
+const { errorOf, outcomeOf } = require('../support/outcome');
+const { nativeLimiter, scriptRuns } = require('../support/redis-clients');
 const { startRedis } = require('../support/redis-server');
+const { handClock } = require('../support/set-up');
+const { patient } = require('../support/tiers');
+
+const QUEUE_FULL = 'ERR_ROLLGATE_REDIS_QUEUE_FULL';
 
 let server;
-let opened = [];
 
 beforeAll(async () => {
   server = await startRedis();
 });
 
-afterEach(async () => {
-  await Promise.all(opened.map((limiter) => limiter.close()));
-  opened = [];
-});
-
-function limiterWith(options) {
-  const limiter = nativeLimiter(server.url, { maxInInterval: 1000, ...options });
-  opened.push(limiter);
-  return limiter;
-}
+const limiterWith = (options, connection) =>
+  nativeLimiter({ url: server.url, ...connection }, { maxInInterval: 1000, ...options });
 
 /** How many script runs a number of calls in one turn takes. */
 async function runsOf(makeCalls) {
@@ -145,5 +140,95 @@ describe('each call counts once', () => {
     const used = await Promise.all(times(7, (i) => limiter.peek(`id ${i}`)));
     const recorded = used.map(({ limits }) => limits[0].used - 1);
     expect(recorded.reduce((sum, count) => sum + count)).toBe(made + 1);
+  });
+});
+
+describe('maxQueue', () => {
+  const maxQueue = 50;
+
+  test('calls may be under way at once, however often', async () => {
+    const limiter = limiterWith({ maxInInterval: 1e6 }, { maxQueue });
+    for (let burst = 0; burst < 20; burst++) {
+      const timesLeft = await Promise.all(times(maxQueue, (i) => limiter(`a${i}`)));
+      expect(new Set(timesLeft)).toEqual(new Set([0]));
+    }
+    // And from where the last of a burst is answered.
+    const chain = async () => {
+      for (let i = 0; i < 50; i++) expect(await limiter('a')).toBe(0);
+    };
+    await Promise.all(times(maxQueue, chain));
+  });
+
+  test('and one call more is refused at once', async () => {
+    const limiter = limiterWith({}, { maxQueue });
+    const outcomes = await Promise.all(times(maxQueue + 1, () => outcomeOf(limiter('a'))));
+    expect(outcomes.filter((outcome) => outcome === 0)).toHaveLength(maxQueue);
+    expect(outcomes.at(-1)).toBe(QUEUE_FULL);
+    expect((await errorOf(Promise.all(times(51, () => limiter('a'))))).message).toContain('50');
+  });
+
+  test('lets attemptMany have more ids, one turn after the other', async () => {
+    const limiter = limiterWith({}, { maxQueue });
+    const ids = times(4 * maxQueue + 7, () => 'a');
+    const decisions = await limiter.attemptMany(ids);
+    expect(decisions.map(({ limits }) => limits[0].used)).toEqual(ids.map((_, i) => i + 1));
+  });
+
+  test('refuses attemptMany as a whole, before it counts any', async () => {
+    const limiter = limiterWith({}, { maxQueue });
+    const other = limiter('b');
+    expect(await outcomeOf(limiter.attemptMany(times(maxQueue, () => 'a')))).toBe(QUEUE_FULL);
+    expect(await other).toBe(0);
+    expect((await limiter.attempt('a')).limits[0].used).toBe(1);
+  });
+});
+
+describe('wait', () => {
+  test('hundreds who wait for one id ask a few times for each action, not once for each of them', async () => {
+    const limiter = limiterWith({ interval: 30, maxInInterval: 20 });
+    const before = await scriptRuns(server);
+    const decisions = await Promise.all(times(300, () => limiter.wait('a')));
+    expect(decisions.every(({ allowed }) => allowed)).toBe(true);
+    expect((await scriptRuns(server)) - before).toBeLessThanOrEqual(3 * 300);
+    expect(limiter.stats()).toMatchObject({ allowed: 300, blocked: 0 });
+  });
+
+  test('a signal, a deadline and close end the wait for a server that does not answer', async () => {
+    const [limiter, closing] = [limiterWith({ maxInInterval: 2 }), limiterWith()];
+    await Promise.all([limiter.wait('a'), closing.peek('a')]);
+    await server.freeze();
+    try {
+      const giveUp = new AbortController();
+      const waiting = [
+        limiter.wait('a', { signal: giveUp.signal }),
+        limiter.wait('a', { deadline: 20 }),
+        limiter.wait('b', { deadline: 20 }),
+      ];
+      giveUp.abort();
+      expect((await errorOf(waiting[0])).name).toBe('AbortError');
+      for (const late of waiting.slice(1)) {
+        expect(await errorOf(late)).toMatchObject({
+          code: 'ERR_ROLLGATE_WAIT_DEADLINE',
+          message: 'the action was not allowed within 20 ms',
+        });
+      }
+      const closed = [closing.wait('a'), closing.wait('a')].map((promise) => outcomeOf(promise));
+      closing.close();
+      expect(await Promise.all(closed)).toEqual(Array(2).fill('ERR_ROLLGATE_CLOSED'));
+    } finally {
+      server.thaw();
+    }
+    expect(await limiter.wait('b')).toMatchObject({ allowed: true, actionsLeft: 1 });
+  });
+
+  test.each([
+    ['allow', patient(15_000), { allowed: true }],
+    ['memory', patient(15_000), { allowed: true }],
+    ['block', 900, 'ERR_ROLLGATE_WAIT_DEADLINE'], // it blocks for 1000 ms
+  ])("with onError: '%s', that decides who waits", async (onError, deadline, expected) => {
+    const limiter = limiterWith({ onError }, { url: 'redis://127.0.0.1:1' });
+    const outcome = await outcomeOf(limiter.wait('a', { deadline }));
+    if (onError === 'block') expect(outcome).toBe(expected);
+    else expect(outcome).toMatchObject(expected);
   });
 });

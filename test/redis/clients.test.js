@@ -1,0 +1,314 @@
+// Every way to connect to Redis: decisions as the oracle's, ids, many ids, clearing, shared counts, messages.
+'use strict';
+
+const diagnostics = require('node:diagnostics_channel');
+const { Registry } = require('prom-client');
+const RateLimiter = require('../..');
+const { ALGORITHMS } = require('../../lib/algorithms');
+const { ATTEMPT_WITHIN, PEEK_WITHIN, SETS_MAX } = require('../../lib/internal-methods');
+const { registerMetrics } = require('../../lib/metrics');
+const SCRIPTS = require('../../lib/redis/scripts');
+const { Oracle } = require('../conformance/oracle');
+const { decisionOf } = require('../conformance/oracle/public-answers');
+const { EACH_CLIENT, ONE_CLIENT, openings } = require('../support/redis-clients');
+const { startRedis } = require('../support/redis-server');
+const { handClock } = require('../support/set-up');
+const { patient } = require('../support/tiers');
+const { randomFrom } = require('../support/traces');
+
+const START_MS = 1_700_000_000_000;
+const HOUR = 3_600_000;
+/** Durations in us: long enough that no key expires while a test lasts. */
+const POLICIES = [
+  { limits: [{ interval: 10_000_000, maxInInterval: 3 }], minDifference: 0, blockFor: [] },
+  {
+    limits: [
+      { interval: 10_000_000, maxInInterval: 3 },
+      { interval: 60_000_000, maxInInterval: 7 },
+    ],
+    minDifference: 1_000_000,
+    blockFor: [5_000_000, 20_000_000],
+  },
+];
+const CASES = ALGORITHMS.flatMap((algorithm) => POLICIES.map((policy) => [algorithm, policy]));
+
+const { using, closeAll } = openings();
+const connections = {};
+let server;
+let namespaces = 0;
+
+const newNamespace = () => `clients-${++namespaces}`;
+const allowedOf = (decisions) => decisions.map(({ allowed }) => allowed);
+
+/** The options of a policy in us, as a limiter takes them. */
+const inMs = ({ limits, minDifference, blockFor }) => ({
+  limits: limits.map(({ interval, maxInInterval }) => {
+    return { interval: interval / 1000, maxInInterval, minDifference: minDifference / 1000 };
+  }),
+  ...(blockFor.length > 0 && { blockFor: blockFor.map((length) => length / 1000) }),
+});
+
+/** Two in a minute, refusals not counted, unless `options` say otherwise. */
+function limiterOver(client, options) {
+  return RateLimiter({
+    redis: { ...connections[client], commandTimeout: patient(15_000) },
+    namespace: newNamespace(),
+    interval: 60_000,
+    maxInInterval: 2,
+    countBlocked: false,
+    ...options,
+  });
+}
+
+/** One walk through a policy; `limiterFor()` may give another limiter each time. */
+async function walk(limiterFor, algorithm, policy, time) {
+  const oracle = new Oracle({ ...policy, algorithm, countBlocked: false });
+  for (let step = 0; step < 60; step++) {
+    const decision = await limiterFor().attempt('a');
+    const expected = decisionOf(oracle.attempt(time.us), policy);
+    expect({ step, ...decision }).toEqual({ step, ...expected });
+    time.us += 1000 * [0, 700, 1000, 2500, 9000][step % 5];
+  }
+}
+
+beforeAll(async () => {
+  server = await startRedis();
+  for (const [name, open] of EACH_CLIENT) connections[name] = using(open(server.url));
+});
+
+describe('clients', () => {
+  afterAll(closeAll);
+
+  describe.each(EACH_CLIENT)('%s', (client) => {
+    const make = (options) => limiterOver(client, options);
+
+    test.each(ALGORITHMS)('%s: a script that is not known is sent once', async (algorithm) => {
+      const limiter = make({ algorithm });
+      await server.command('SCRIPT', 'FLUSH');
+      expect(await Promise.all([limiter('a'), limiter('b'), limiter('a')])).toEqual([0, 0, 0]);
+      const { sha1 } = SCRIPTS[algorithm];
+      expect(await server.command('SCRIPT', 'EXISTS', sha1)).toEqual([1]);
+    });
+
+    test.each(ALGORITHMS)("%s counts by the server's clock, blocks too", async (algorithm) => {
+      const limits = [{ interval: 365 * 24 * HOUR, maxInInterval: 1 }];
+      const limiter = make({ limits, blockFor: 24_000 * HOUR, algorithm });
+      const first = await limiter.attempt('a');
+      expect(first.allowed).toBe(true);
+      expect((await limiter.attempt('a')).blockedBy).toBe('count');
+      expect((await limiter.attempt('a')).blockedBy).toBe('block');
+      expect(await limiter('a')).toBeGreaterThan(23_976 * HOUR);
+      expect(await limiter.refund(first)).toBe(true);
+      expect((await limiter.peek('a')).blockedBy).toBe('block');
+    });
+
+    test('a refund whose clock fails takes nothing', async () => {
+      const time = handClock(START_MS);
+      const limiter = make({ clock: time.clock });
+      const [first, second] = await limiter.attemptMany(['a', 'a']);
+      time.set(Number.NaN);
+      await expect(limiter.refund(first)).rejects.toMatchObject({ code: 'ERR_ROLLGATE_CLOCK' });
+      time.set(START_MS);
+      expect((await limiter.peek('a')).allowed).toBe(false);
+      expect([await limiter.refund(second), await limiter.refund(second)]).toEqual([true, false]);
+    });
+
+    test('never confuses ids', async () => {
+      const limiter = make({ maxInInterval: 1, interval: HOUR });
+      const long = 'x'.repeat(1e5);
+      const ids = ['\u00e9', 'e\u0301', '\0', '\0\0', '', '{', '}', '{}', '}{', '__proto__'];
+      ids.push('日本', '😀', '*', '?', long, `${long}y`, 'a\r\nb', '[a]', '\\');
+      for (const expected of [true, false]) {
+        expect(allowedOf(await limiter.attemptMany(ids))).toEqual(ids.map(() => expected));
+      }
+    });
+
+    test('attemptMany decides one behind the other, more ids than one call takes', async () => {
+      const limiter = make({ interval: HOUR });
+      const ids = Array.from({ length: 2500 }, (_, i) => i % 1250);
+      const decisions = await limiter.attemptMany([...ids, 7]);
+      expect(decisions.map(({ actionsLeft }) => actionsLeft)).toEqual([
+        ...Array(1250).fill(1),
+        ...Array(1251).fill(0),
+      ]);
+      expect(decisions.filter(({ allowed }) => allowed)).toHaveLength(2500);
+      expect(decisions[2500].allowed).toBe(false);
+    });
+
+    test('clear forgets one id, clearAll all of one namespace, whatever its characters', async () => {
+      const limits = { interval: HOUR, maxInInterval: 1 };
+      const first = make({ ...limits, namespace: `${client}*[all]?\\` });
+      const second = make({ ...limits, namespace: `${client}*[all]?\\2` });
+      for (let i = 0; i < 2; i++) await Promise.all([first('a'), first('b'), second('a')]);
+      await first.clear('a');
+      expect([await first('a'), (await first('b')) > 0]).toEqual([0, true]);
+      await first.attemptMany(Array.from({ length: 700 }, (_, i) => i));
+      await first.clearAll();
+      expect([await first('a'), await first('b'), await first(699)]).toEqual([0, 0, 0]);
+      expect(await second('a')).toBeGreaterThan(0);
+    });
+
+    test('close leaves the client to its owner', async () => {
+      const limiter = make();
+      await limiter('a');
+      await limiter.close();
+      expect(await make()('a')).toBe(0);
+    });
+
+    test('each call is published and measured, and so is the connection', async () => {
+      const limiter = make();
+      const register = new Registry();
+      const metrics = registerMetrics({ limiters: { api: limiter }, register });
+      const messages = [];
+      const listener = (message) => messages.push(message);
+      diagnostics.subscribe('rollgate:redis', listener);
+      try {
+        const decision = await limiter.attempt('a');
+        await limiter('a');
+        await limiter.peek('a');
+        await limiter.attemptMany(['a', 'b']);
+        await limiter.refund(decision);
+        await limiter.clear('a');
+        await new Promise((resolve) => setImmediate(resolve));
+      } finally {
+        diagnostics.unsubscribe('rollgate:redis', listener);
+      }
+      const calls = messages.filter(({ type }) => type === 'call');
+      const told = ['attempt', 'attempt', 'peek', 'attempt', 'refund', 'clear'];
+      expect(calls.map(({ command }) => command)).toEqual(told);
+      expect(calls.map(({ ids }) => ids)).toEqual([1, 1, 1, 2, 1, 1]);
+      for (const call of calls) {
+        expect([call.limiter, call.error]).toEqual([limiter, null]);
+        expect(call.durationMs).toBeGreaterThan(0);
+      }
+      const lines = await register.metrics();
+      for (const line of [
+        'rollgate_redis_call_duration_seconds_count{limiter="api",outcome="ok"} 6',
+        'rollgate_redis_up{limiter="api"} 1',
+        'rollgate_pending_calls{limiter="api"} 0',
+      ]) {
+        expect(lines).toContain(line);
+      }
+      expect(metrics.remove('api')).toBe(true);
+      expect(await register.metrics()).not.toContain('api');
+      metrics.unregister();
+    });
+  });
+
+  // The clients of users share one backend.
+  const BACKENDS = [...new Set([ONE_CLIENT, 'node-redis 6'])];
+  describe.each(BACKENDS)('%s with a maximum of its own for each attempt', (client) => {
+    const within = (options) =>
+      limiterOver(client, { interval: HOUR, maxInInterval: 1, [SETS_MAX]: true, ...options });
+
+    test.each(
+      ['sliding-window-log', 'sliding-window-counter', 'fixed-window'].flatMap((algorithm) => [
+        [algorithm, false],
+        [algorithm, true],
+      ]),
+    )('%s, countBlocked %s: the same as in memory', async (algorithm, countBlocked) => {
+      const random = randomFrom(11);
+      const time = handClock(START_MS);
+      const options = {
+        ...{ algorithm, countBlocked, clock: time.clock, interval: HOUR, blockFor: 180_000 },
+        ...{ maxInInterval: 1, [SETS_MAX]: true },
+      };
+      const [limiter, memory] = [within(options), RateLimiter(options)];
+      for (let step = 0; step < 150; step++) {
+        time.advance(3600 * random.between(0, 400));
+        const how = random.chance(20) ? PEEK_WITHIN : ATTEMPT_WITHIN;
+        const max = random.chance(5) ? 2 ** 40 : random.between(1, 8);
+        expect(await limiter[how]('a', max)).toEqual(memory[how]('a', max));
+      }
+    });
+
+    test('a low limit forgets nothing that a high one has allowed', async () => {
+      const common = { clock: handClock(0).clock, namespace: newNamespace(), countBlocked: true };
+      const [limiter, other] = [within(common), within(common)];
+      for (const max of [100, 400]) {
+        await Promise.all(Array.from({ length: max }, () => limiter[ATTEMPT_WITHIN]('a', max)));
+        for (let i = 0; i < 3; i++) {
+          expect((await other[ATTEMPT_WITHIN]('a', 5)).allowed).toBe(false);
+          expect((await limiter[ATTEMPT_WITHIN]('a', max)).allowed).toBe(false);
+        }
+      }
+    });
+
+    test('a refund takes back one action, and no more', async () => {
+      const limiter = within({ clock: handClock(START_MS).clock });
+      const attempts = Array.from({ length: 300 }, () => limiter[ATTEMPT_WITHIN]('a', 300));
+      const decisions = await Promise.all(attempts);
+      expect((await limiter[ATTEMPT_WITHIN]('a', 300)).allowed).toBe(false);
+      expect(await limiter.refund(decisions[7])).toBe(true);
+      expect((await limiter[PEEK_WITHIN]('a', 1000)).limits[0].used).toBe(300);
+      expect((await limiter[ATTEMPT_WITHIN]('a', 300)).allowed).toBe(true);
+      expect((await limiter[ATTEMPT_WITHIN]('a', 300)).allowed).toBe(false);
+    });
+
+    test('a log under small limits grows to a thousand actions at most', async () => {
+      const namespace = newNamespace();
+      const limiter = within({ namespace, countBlocked: true });
+      await limiter[ATTEMPT_WITHIN]('admin', Number.MAX_SAFE_INTEGER);
+      await Promise.all(Array.from({ length: 1500 }, () => limiter[ATTEMPT_WITHIN]('a', 5)));
+      const bytes = await server.command('STRLEN', `${namespace}{a}`);
+      expect(bytes).toBeLessThan(18 + 12 + 4 * 1000);
+    });
+
+    test('calls at once are each judged by their own', async () => {
+      const limiter = within();
+      const maxima = [2, 1, 3, 2, 9];
+      const decisions = await Promise.all(maxima.map((max) => limiter[ATTEMPT_WITHIN]('a', max)));
+      expect(allowedOf(decisions)).toEqual([true, false, true, false, true]);
+      expect(decisions.map(({ limits }) => limits.map((limit) => limit.maxInInterval))).toEqual(
+        maxima.map((max) => [max]),
+      );
+    });
+  });
+
+  describe('together on one namespace', () => {
+    const names = EACH_CLIENT.map(([name]) => name);
+    const limitersOn = (options) => {
+      const namespace = newNamespace();
+      return names.map((name) => limiterOver(name, { ...options, namespace }));
+    };
+
+    test.each(CASES)('%s: each understands the others: %j', async (algorithm, policy) => {
+      const time = { us: START_MS * 1000 };
+      const limiters = limitersOn({ ...inMs(policy), algorithm, clock: () => time.us / 1000 });
+      let turn = 0;
+      await walk(() => limiters[turn++ % limiters.length], algorithm, policy, time);
+    });
+
+    test.each([
+      ['a short log', 100, { interval: HOUR, maxInInterval: 100 }],
+      ['a long log', 300, { interval: HOUR, maxInInterval: 300 }],
+      [
+        'several windows',
+        90,
+        { limits: [200, 90].map((maxInInterval) => ({ interval: HOUR, maxInInterval })) },
+      ],
+    ])('all get what one is allowed: %s', async (_name, max, options) => {
+      const limiters = limitersOn(options);
+      const each = Math.ceil((2 * max) / limiters.length);
+      const calls = limiters.flatMap((limiter) =>
+        Array.from({ length: each }, (_, i) =>
+          i % 2 ? limiter('a') : limiter.attempt('a').then(({ timeLeft }) => timeLeft),
+        ),
+      );
+      const answers = await Promise.all(calls);
+      expect(answers.filter((timeLeft) => timeLeft === 0)).toHaveLength(max);
+    });
+
+    test('each sees and takes back what others recorded', async () => {
+      const limiters = limitersOn({ interval: HOUR, maxInInterval: 100 });
+      for (const [i, limiter] of limiters.entries()) {
+        const decision = await limiter.attempt('a', { cost: 2 });
+        expect(decision.limits[0].used).toBe(i + 2);
+        await limiter.refund(decision);
+        await limiter('a');
+      }
+      await limiters[0].clear('a');
+      for (const limiter of limiters) expect((await limiter.peek('a')).limits[0].used).toBe(1);
+    });
+  });
+});

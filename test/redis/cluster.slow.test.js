@@ -1,0 +1,373 @@
+// Real clusters: through every cluster client; and the native one while nodes die and slots move.
+'use strict';
+
+const RateLimiter = require('../..');
+const { keySlot } = require('../../lib/redis/cluster');
+const { errorOf, outcomeOf, waitUntil } = require('../support/outcome');
+const { EACH_CLUSTER_CLIENT, nativeLimiter, openings } = require('../support/redis-clients');
+const {
+  callingAll,
+  callingEach,
+  idsInSlotOf,
+  startCluster,
+  startLoad,
+} = require('../support/redis-cluster');
+const { callsOf, startRedis } = require('../support/redis-server');
+const { handClock } = require('../support/set-up');
+const peers = require('../support/tcp-peers');
+const { patient } = require('../support/tiers');
+
+/** Waited for in full where a node is frozen. */
+const SHORT = patient(1000);
+/** Without a node, the others go on. */
+const ARGS = ['--cluster-require-full-coverage', 'no'];
+const HOUR = 3_600_000;
+const numbered = (count) => Array.from({ length: count }, (_, i) => `id ${i}`);
+
+describe('three primaries', () => {
+  const IDS = numbered(60);
+  let cluster;
+  let namespaces = 0;
+
+  beforeAll(async () => {
+    cluster = await startCluster({ args: ARGS });
+  }, patient(60_000));
+
+  test('slots are those of the server', async () => {
+    const tags = ['ns{a}', 'ns{}', 'ns{}}', 'ns{{}', 'ü{日本}', '{a}{b}'];
+    for (const key of ['123456789', ...tags, 'no braces', '', 'x'.repeat(1000)]) {
+      expect(keySlot(key)).toBe(await cluster.nodes[0].command('CLUSTER', 'KEYSLOT', key));
+    }
+  });
+
+  describe.each(EACH_CLUSTER_CLIENT)('through %s', (_name, openCluster) => {
+    const { using, closeAll } = openings();
+    afterAll(closeAll);
+    let redis;
+
+    beforeAll(async () => {
+      redis = { ...using(openCluster(cluster.urls)), commandTimeout: patient(15_000) };
+      // A cluster of node-redis refuses what comes before it is connected.
+      await waitUntil('the cluster answers', () => limiterWith().limiter.peek('a'));
+    });
+
+    function limiterWith(options) {
+      namespaces += 1;
+      const time = handClock();
+      const limiter = RateLimiter({
+        redis,
+        namespace: `cluster-${namespaces}`,
+        interval: HOUR,
+        maxInInterval: 2,
+        countBlocked: false,
+        clock: time.clock,
+        ...options,
+      });
+      return { limiter, time };
+    }
+
+    test('decides for ids on every node', async () => {
+      const { limiter, time } = limiterWith();
+      for (const expected of [0, 0, HOUR]) {
+        const answers = await Promise.all(IDS.map((id) => limiter(id)));
+        expect([...new Set(answers)]).toEqual([expected]);
+      }
+      time.advance(HOUR);
+      expect(await limiter(IDS[0])).toBe(0);
+    });
+
+    test('attemptMany, refund, peek', async () => {
+      const { limiter } = limiterWith();
+      const decisions = await limiter.attemptMany([...IDS, ...IDS, IDS[7]]);
+      expect(decisions.map(({ allowed }) => allowed)).toEqual([...Array(120).fill(true), false]);
+      const left = [...Array(60).fill(1), ...Array(61).fill(0)];
+      expect(decisions.map(({ actionsLeft }) => actionsLeft)).toEqual(left);
+      expect(await limiter.refund(decisions[7])).toBe(true);
+      expect((await limiter.peek(IDS[7])).allowed).toBe(true);
+    });
+
+    test('clear and clearAll, on all nodes', async () => {
+      const { limiter } = limiterWith();
+      const other = limiterWith().limiter;
+      await Promise.all([limiter.attemptMany(IDS), other.attemptMany(IDS)]);
+      await limiter.clear(IDS[0]);
+      expect((await limiter.peek(IDS[0])).limits[0].used).toBe(1);
+      await limiter.clearAll();
+      for (const id of IDS.slice(0, 20)) {
+        expect((await limiter.peek(id)).limits[0].used).toBe(1);
+        expect((await other.peek(id)).limits[0].used).toBe(2);
+      }
+    });
+
+    test('a node that forgets its scripts', async () => {
+      const { limiter } = limiterWith();
+      await limiter('a');
+      for (const node of cluster.nodes) {
+        await node.command('SCRIPT', 'FLUSH');
+        await node.command('CONFIG', 'RESETSTAT');
+      }
+      const answers = await Promise.all(IDS.map((id) => limiter(id)));
+      expect([...new Set(answers)]).toEqual([0]);
+      for (const node of cluster.nodes) expect(await callsOf(node, 'eval')).toBe(1);
+    });
+
+    test('a slot that moves', async () => {
+      const { limiter } = limiterWith({ maxInInterval: 1000 });
+      const slot = keySlot(`cluster-${namespaces}{a}`);
+      await limiter('a');
+      const from = await cluster.ownerOf(slot);
+      const to = cluster.nodes.find((node) => node !== from);
+      await cluster.beginMove(slot, from, to);
+      await cluster.moveKeys(slot, from, to);
+      expect(await limiter('a')).toBe(0);
+      await cluster.endMove(slot, from, to);
+      expect(await limiter('a')).toBe(0);
+      expect((await limiter.peek('a')).limits[0].used).toBe(4);
+    });
+
+    test('a frozen node fails its own ids; onError decides for them, Redis for all others', async () => {
+      const own = { ...redis, commandTimeout: SHORT };
+      const strict = limiterWith({ redis: own, maxInInterval: 1000 }).limiter;
+      const { limiter } = limiterWith({ redis: own, onError: 'memory', maxInInterval: 1000 });
+      await waitUntil('all nodes answer', async () => {
+        await strict.attemptMany(IDS);
+        for (const id of IDS) await limiter(id);
+        const { fallbacks } = limiter.stats();
+        for (const id of IDS) await limiter(id);
+        return limiter.stats().fallbacks === fallbacks;
+      });
+      const [frozen] = cluster.nodes;
+      await frozen.freeze();
+      // The first call of each id finds out whether the frozen node serves it.
+      const [outcomes] = await Promise.all([
+        Promise.all(IDS.map((id) => outcomeOf(strict(id)))),
+        Promise.all(IDS.map((id) => limiter(id))),
+      ]);
+      expect(new Set(outcomes)).toEqual(new Set([0, 'ERR_ROLLGATE_REDIS_TIMEOUT']));
+      const dead = [];
+      for (const id of IDS) {
+        const { fallbacks } = limiter.stats();
+        await limiter.peek(id);
+        if (limiter.stats().fallbacks > fallbacks) dead.push(id);
+      }
+      const timedOut = outcomes.filter((outcome) => outcome !== 0);
+      expect(dead).toHaveLength(timedOut.length);
+      for (let round = 0; round < 3; round++) {
+        const before = limiter.stats().fallbacks;
+        for (const id of IDS) await limiter.peek(id);
+        expect(limiter.stats().fallbacks - before).toBe(dead.length);
+      }
+
+      frozen.thaw();
+      await waitUntil('Redis decides again', async () => {
+        const { fallbacks } = limiter.stats();
+        for (const id of dead) await limiter.peek(id);
+        return limiter.stats().fallbacks === fallbacks;
+      });
+      await cluster.settled();
+    });
+  });
+
+  test('a node that is not addressed as one says what it takes', async () => {
+    const limiter = nativeLimiter(cluster.urls[0]);
+    for (const { code, message } of await Promise.all(IDS.map((id) => errorOf(limiter(id))))) {
+      expect(code).toBe('ERR_ROLLGATE_REDIS_REPLY');
+      expect(message).toMatch(/(MOVED|CROSSSLOT).*node of a cluster.*\{ cluster: /);
+    }
+  });
+});
+
+describe('the native client on primaries with replicas', () => {
+  const MAX = 50;
+  const IDS = numbered(30);
+  let cluster;
+  beforeAll(async () => {
+    cluster = await startCluster({ replicas: 1, args: ARGS });
+  }, patient(60_000));
+
+  const limiterAt = (redis, options) =>
+    nativeLimiter(
+      { cluster: cluster.urls, ...redis },
+      { maxInInterval: MAX, countBlocked: false, ...options },
+    );
+
+  const slotOf = (id) => keySlot(`{${id}}`);
+  const ownedBy =
+    ({ port }) =>
+    ([, , [, ownerPort]]) =>
+      ownerPort === port;
+  const isPrimary = async (node) => (await node.command('ROLE'))[0] === 'master';
+
+  /** Resolves once a replica of the node has all that was written there until now. */
+  async function replicaHasAll(node) {
+    const [, written] = await node.command('ROLE');
+    await waitUntil('the replica has it all', async () => {
+      const roles = await Promise.all(cluster.nodes.map((one) => one.command('ROLE')));
+      return roles.some(([role, , port, , read]) => {
+        return role === 'slave' && port === node.port && read >= written;
+      });
+    });
+  }
+
+  function expectExactly(allowed, ids, max) {
+    const expected = ids.map((id) => [id, max]);
+    expect(ids.map((id) => [id, allowed.get(id)])).toEqual(expected);
+  }
+
+  async function deadUrl() {
+    const peer = await peers.silentPeer();
+    await peer.close();
+    return peer.url;
+  }
+
+  test('finds all nodes from one seed that lives', async () => {
+    const limiter = limiterAt({ cluster: [await deadUrl(), await deadUrl(), cluster.urls[2]] });
+    const timesLeft = await Promise.all(IDS.map((id) => limiter(id)));
+    expect(new Set(timesLeft)).toEqual(new Set([0]));
+    expect(limiter.stats().connection.connections).toBe(3);
+  });
+
+  test('gives up what it cannot reach in time, and clearly', async () => {
+    const limiter = limiterAt({ cluster: [await deadUrl(), await deadUrl()], commandTimeout: 300 });
+    for (const call of [limiter('a'), limiter.attemptMany(['a', 'b']), limiter.clearAll()]) {
+      expect(await outcomeOf(call)).toMatch(/_UNREACHABLE$|_TIMEOUT$/);
+    }
+  });
+
+  test('says so if the server is no cluster', async () => {
+    const server = await startRedis();
+    const error = await errorOf(limiterAt({ cluster: [server.url] })('a'));
+    expect(error.code).toBe('ERR_ROLLGATE_REDIS_REPLY');
+    expect(error.message).toContain('cluster support disabled');
+  });
+
+  test('a slot that moves to and fro under load fails no call and lets nobody have more', async () => {
+    const together = idsInSlotOf('moving', 8);
+    const slot = slotOf('moving');
+    const limiter = limiterAt({}, { maxInInterval: 400 });
+    const rivals = limiterAt({}, { maxInInterval: 400, namespace: 'rivals' });
+    const loads = [
+      startLoad(callingAll(limiter, together)),
+      startLoad(callingEach(rivals, together), { atOnce: 20 }),
+      startLoad(callingEach(limiter, IDS), { atOnce: 20 }),
+    ];
+    const first = await cluster.ownerOf(slot);
+    const primaries = [];
+    for (const node of cluster.nodes) if (await isPrimary(node)) primaries.push(node);
+    const [second] = primaries.filter((node) => node !== first);
+    for (const [from, to] of [
+      [first, second],
+      [second, first],
+      [first, second],
+      [second, first],
+    ]) {
+      await cluster.beginMove(slot, from, to);
+      // Some keys here and some there: what asks for all of them is to be tried again.
+      const keys = await from.command('CLUSTER', 'GETKEYSINSLOT', slot, 1000);
+      for (const key of keys.filter((_, i) => i % 2 === 0)) {
+        await from.command('MIGRATE', '127.0.0.1', to.port, key, 0, 5000);
+        await limiter.attemptMany(together);
+      }
+      await cluster.moveKeys(slot, from, to);
+      await cluster.endMove(slot, from, to);
+    }
+    const [many, each] = loads;
+    await waitUntil('all are full', async () => {
+      const peeks = await limiter.attemptMany(together);
+      const full = (id) => each.allowed.get(id) >= 400;
+      return peeks.every(({ allowed }) => !allowed) && together.every(full);
+    });
+    const results = await Promise.all(loads.map((running) => running.stop()));
+    for (const { failures } of results) expect(failures).toEqual([]);
+    expectExactly(each.allowed, together, 400);
+    for (const id of together) expect(many.allowed.get(id)).toBeLessThanOrEqual(400);
+    const tryAgain = [];
+    for (const node of [first, second]) tryAgain.push(await node.command('INFO', 'errorstats'));
+    expect(tryAgain.join()).toContain('errorstat_TRYAGAIN');
+    expect(tryAgain.join()).toContain('errorstat_ASK');
+  });
+
+  test('a planned failover under load fails no call and is exact', async () => {
+    const limiter = limiterAt({}, { maxInInterval: 2000 });
+    const running = startLoad(callingEach(limiter, IDS), { atOnce: 20 });
+    await cluster.failOver(await cluster.ownerOf(slotOf(IDS[0])));
+    await waitUntil('all ids are full', () => IDS.every((id) => running.allowed.get(id) >= 2000));
+    const { allowed, failures } = await running.stop();
+    expect(failures).toEqual([]);
+    expectExactly(allowed, IDS, 2000);
+  });
+
+  test('a node that dies under load fails its own ids alone, and its replica takes over', async () => {
+    const limiter = limiterAt({ commandTimeout: patient(1000), retry: { min: 50, max: 500 } });
+    await Promise.all(IDS.map((id) => limiter.attempt(id, { cost: MAX })));
+    const victim = await cluster.ownerOf(slotOf(IDS[0]));
+    const owners = new Map();
+    for (const id of IDS) owners.set(id, await cluster.ownerOf(slotOf(id)));
+    const lost = IDS.filter((id) => owners.get(id) === victim);
+    const kept = IDS.filter((id) => owners.get(id) !== victim);
+    expect(lost.length * kept.length).toBeGreaterThan(0);
+    await replicaHasAll(victim);
+
+    const ofOthers = startLoad(callingEach(limiter, kept));
+    const ofVictim = startLoad(callingEach(limiter, lost));
+    await cluster.failOver(victim, { kill: true });
+    const peek = () => limiter.attemptMany(lost);
+    const decisions = await waitUntil('its ids are decided on again', peek);
+    const others = await ofOthers.stop();
+    const { failures } = await ofVictim.stop();
+
+    expect(others.failures).toEqual([]);
+    expect(others.made).toBeGreaterThan(0);
+    expect(failures.length).toBeGreaterThan(0);
+    for (const { code } of failures) {
+      expect(code).toMatch(/^ERR_ROLLGATE_REDIS_(TIMEOUT|UNREACHABLE|REPLY)$/);
+    }
+    expect(decisions.map(({ allowed }) => allowed)).toEqual(lost.map(() => false));
+    expect([...others.allowed, ...ofVictim.allowed]).toEqual([]);
+    await victim.restart();
+    await cluster.settled();
+  });
+
+  test('a node that hangs is left once its replica has taken over', async () => {
+    const limiter = limiterAt({ commandTimeout: patient(500), connectTimeout: 300_000 });
+    await Promise.all(IDS.map((id) => limiter.attempt(id, { cost: MAX })));
+    const victim = await cluster.ownerOf(slotOf(IDS[0]));
+    await replicaHasAll(victim);
+    await victim.freeze();
+    const [other] = cluster.nodes.filter((node) => node !== victim);
+    const hasNewOwner = async () =>
+      !(await other.command('CLUSTER', 'SLOTS')).some(ownedBy(victim));
+    await waitUntil('the replica has taken over', async () => {
+      await outcomeOf(limiter(IDS[0]));
+      return hasNewOwner();
+    });
+    // While the old owner still hangs, and its connection with it.
+    await waitUntil('its ids are decided on again', () => limiter.peek(IDS[0]));
+    victim.thaw();
+    expect((await limiter.attemptMany(IDS)).some(({ allowed }) => allowed)).toBe(false);
+    await cluster.settled();
+  });
+
+  test(
+    'a whole cluster that dies fails every call in time, and serves again when it is back',
+    async () => {
+      const limiter = limiterAt({ commandTimeout: patient(1000), retry: { min: 50, max: 500 } });
+      await limiter.attemptMany(IDS);
+      await Promise.all(cluster.nodes.map((node) => node.stop()));
+      for (let round = 0; round < 3; round++) {
+        const calls = [
+          ...IDS.map((id) => limiter(id)),
+          limiter.attemptMany(IDS),
+          limiter.clearAll(),
+        ];
+        for (const outcome of await Promise.all(calls.map((call) => outcomeOf(call)))) {
+          expect(outcome).toMatch(/_UNREACHABLE$|_TIMEOUT$/);
+        }
+      }
+      await Promise.all(cluster.nodes.map((node) => node.restart()));
+      await cluster.settled();
+      await waitUntil('all ids are decided on again', () => limiter.attemptMany(IDS));
+    },
+    patient(60_000),
+  );
+});

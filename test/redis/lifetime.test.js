@@ -1,0 +1,383 @@
+// Limiters, threads and processes on Redis come and go: nothing keeps a program up, nothing is left behind.
+'use strict';
+
+const { once } = require('node:events');
+const fs = require('node:fs');
+const path = require('node:path');
+const { promisify } = require('node:util');
+const { Worker } = require('node:worker_threads');
+const { outcomeOf, waitUntil } = require('../support/outcome');
+const { clientsNamed, nativeLimiter } = require('../support/redis-clients');
+const { startRedis } = require('../support/redis-server');
+const { askProgram, runProgram } = require('../support/run-program');
+const peers = require('../support/tcp-peers');
+const { patient, slow } = require('../support/tiers');
+
+const CLOSED = 'ERR_ROLLGATE_CLOSED';
+const WORKER = path.join(__dirname, '..', 'support', 'worker-program.js');
+const ROUNDS = process.env.ROLLGATE_SANITIZED ? 10 : 30;
+const MAX = 200;
+const IDS = Array.from({ length: 50 }, (_, i) => `id ${i}`);
+const LONG = patient(15_000);
+
+let server;
+
+beforeAll(async () => {
+  server = await startRedis();
+});
+
+const times = (count, make) => Array.from({ length: count }, (_, i) => make(i));
+
+/** What the programs below share: `limiterAt(url or options)`, and `print` for what they say. */
+const prelude = () => `
+  const RateLimiter = require('rollgate');
+  const url = '${server.url}';
+  const limiterAt = (where) => {
+    const connection = typeof where === 'string' ? { url: where } : where;
+    const redis = { commandTimeout: ${patient(15_000)}, ...connection };
+    return RateLimiter({ redis, interval: 60_000, maxInInterval: 1000 });
+  };
+  const codeOf = (promise) => promise.then(String, ({ code }) => code);
+  const print = (result) => console.log(JSON.stringify(result));
+`;
+
+// Programs that do not end by themselves are killed, and fail the test.
+test('a program ends by itself', async () => {
+  const silent = await peers.silentPeer();
+  const programs = {
+    'with an idle connection': ["limiterAt(url)('a').then(print);", 0],
+    'with a limiter never used': ['limiterAt(url); print(1);', 1],
+    'when its pending call has its answer': [
+      "limiterAt(url)('a', (error, timeLeft) => setImmediate(print, timeLeft));",
+      0,
+    ],
+    'with a connection that is tried again and again': [
+      "codeOf(limiterAt('redis://127.0.0.1:1')('a')).then(print);",
+      'ERR_ROLLGATE_REDIS_UNREACHABLE',
+    ],
+    'when all it waits for has failed at once': [
+      `const limiter = limiterAt({ host: '127.0.0.1', port: 1, retry: { min: 60_000 } });
+       limiter('a').catch(() => limiter.clear('a').catch(({ code }) => print(code)));`,
+      'ERR_ROLLGATE_REDIS_UNREACHABLE',
+    ],
+    'when it closed its limiter with a call under way': [
+      "const limiter = limiterAt(url); codeOf(limiter('a')).then(print); limiter.close();",
+      CLOSED,
+    ],
+    'in the middle of a lookup': [
+      "limiterAt('redis://localhost')('a').catch(() => {}); print(1); setImmediate(() => process.exit());",
+      1,
+    ],
+    'not before a call to a silent server has timed out': [
+      `codeOf(limiterAt({ url: '${silent.url}', commandTimeout: 300 })('a')).then(print);`,
+      'ERR_ROLLGATE_REDIS_TIMEOUT',
+    ],
+  };
+  const printed = await Promise.all(
+    Object.entries(programs).map(async ([when, [source]]) => [
+      when,
+      await askProgram(prelude() + source).catch(({ message }) => message),
+    ]),
+  );
+  expect(printed).toEqual(Object.entries(programs).map(([when, [, result]]) => [when, result]));
+});
+
+describe('close', () => {
+  test('closes the connection, and may be called twice', async () => {
+    const limiter = nativeLimiter({ url: server.url, connectionName: 'closes' });
+    await limiter('a');
+    expect(await clientsNamed(server, 'closes')).toHaveLength(1);
+    await Promise.all([limiter.close(), limiter.close()]);
+    await limiter.close();
+    await waitUntil('it is gone', async () => (await clientsNamed(server, 'closes')).length === 0);
+  });
+
+  test('fails the calls under way, whatever the state of the connection', async () => {
+    const silent = await peers.silentPeer();
+    const places = [server.url, silent.url, 'redis://127.0.0.1:1', { host: 'localhost', port: 1 }];
+    for (const place of places) {
+      for (const turns of [0, 1, 2, 3]) {
+        const limiter = nativeLimiter(place, { maxInInterval: 1000 });
+        const calls = [limiter('a'), limiter.attemptMany(times(100, String)), limiter.clear('a')];
+        calls.push(limiter.clearAll(), promisify(limiter)('a'));
+        const outcomes = calls.map((call) => outcomeOf(call));
+        for (let turn = 0; turn < turns; turn++) await new Promise(setImmediate);
+        await limiter.close();
+        for (const outcome of await Promise.all(outcomes)) {
+          const isAnswer = typeof outcome !== 'string';
+          if (!isAnswer) expect(outcome).toMatch(/_CLOSED$|_UNREACHABLE$/);
+          else expect(place).toBe(server.url);
+        }
+      }
+    }
+  });
+
+  test('may be called from the callback of a result', async () => {
+    const limiter = nativeLimiter(server.url, { maxInInterval: 1000 });
+    const others = [];
+    const answer = await new Promise((resolve) => {
+      for (let i = 0; i < 200; i++) others.push(outcomeOf(limiter(`a${i}`)));
+      limiter('a', (...result) => {
+        others.push(outcomeOf(limiter('late')));
+        limiter.close();
+        resolve(result);
+      });
+      for (let i = 0; i < 200; i++) others.push(outcomeOf(limiter(`b${i}`)));
+    });
+    expect(answer.slice(0, 2)).toEqual([null, 0]);
+    for (const outcome of await Promise.all(others)) expect([0, CLOSED]).toContain(outcome);
+    expect(await outcomeOf(limiter('a'))).toBe(CLOSED);
+  });
+
+  test('may be called from the callback of a failure', async () => {
+    const limiter = nativeLimiter('redis://127.0.0.1:1');
+    const code = await new Promise((resolve) => {
+      limiter('a', (error) => limiter.close().then(() => resolve(error.code)));
+    });
+    expect(code).toBe('ERR_ROLLGATE_REDIS_UNREACHABLE');
+  });
+
+  test('a callback that throws is an uncaught exception, and the limiter lives on', async () => {
+    const source = `
+      const limiter = limiterAt(url);
+      const seen = [];
+      process.on('uncaughtException', ({ message }) => seen.push(message));
+      for (const id of ['a', 'b', 'c']) limiter(id, () => { throw new Error(id); });
+      limiter('d').then(() => limiter('e')).then((timeLeft) => print([...seen, timeLeft]));
+    `;
+    expect(await askProgram(prelude() + source)).toEqual(['a', 'b', 'c', 0]);
+  });
+});
+
+describe('a dropped limiter', () => {
+  const collecting = `
+    async function collect() {
+      gc();
+      await new Promise(setImmediate);
+    }
+  `;
+
+  test('has its connection closed', async () => {
+    const source = `${collecting}
+      const { clientsNamed } = require('./test/support/redis-clients');
+      const { startRedis } = require('./test/support/redis-server');
+      const count = async (server) => (await clientsNamed(server, 'dropped')).length;
+      async function use(server) {
+        const limiters = Array.from({ length: 20 }, () =>
+          limiterAt({ url: server.url, connectionName: 'dropped' }));
+        await Promise.all(limiters.map((limiter) => limiter('a')));
+        return count(server);
+      }
+      (async () => {
+        const server = await startRedis();
+        const most = await use(server);
+        while ((await count(server)) > 0) await collect();
+        await server.dispose();
+        print(most);
+      })();
+    `;
+    expect(await askProgram(prelude() + source, { flags: ['--expose-gc'] })).toBe(20);
+  });
+
+  test('still answers the calls it was dropped with', async () => {
+    const source = `${collecting}
+      const calls = Array.from({ length: 50 }, (_, i) => limiterAt(url)(i));
+      (async () => {
+        for (let i = 0; i < 5; i++) await collect();
+        print((await Promise.all(calls)).every((timeLeft) => timeLeft === 0));
+      })();
+    `;
+    expect(await askProgram(prelude() + source, { flags: ['--expose-gc'] })).toBe(true);
+  });
+});
+
+test('a program that ends with calls under way ends well each time', async () => {
+  const endings = times(8, async (i) => {
+    const { code, stderr } = await runProgram(`${prelude()}
+      const limiters = Array.from({ length: 5 }, () => limiterAt(url));
+      for (const limiter of limiters) for (let i = 0; i < 100; i++) limiter(i).catch(() => {});
+      setTimeout(() => process.exit(), ${i});
+    `);
+    return [code, stderr];
+  });
+  for (const ending of await Promise.all(endings)) expect(ending).toEqual([0, '']);
+});
+
+slow.describe('worker threads', () => {
+  const connectionsGone = (name) =>
+    waitUntil('their connections are gone', async () => {
+      return (await clientsNamed(server, name)).length === 0;
+    });
+
+  test('count together, and end by themselves', async () => {
+    const workerData = {
+      task: 'useRedis',
+      calls: 500,
+      namespace: 'together',
+      redis: { url: server.url, connectionName: 'use', commandTimeout: LONG },
+    };
+    const workers = Array.from({ length: 4 }, () => new Worker(WORKER, { workerData }));
+    const ends = workers.map((worker) => once(worker, 'exit'));
+    const answers = await Promise.all(workers.map((worker) => once(worker, 'message')));
+    expect(answers).toEqual([[true], [true], [true], [true]]);
+    expect(await Promise.all(ends)).toEqual([[0], [0], [0], [0]]);
+    const limiter = nativeLimiter(server.url, { maxInInterval: 1e6, namespace: 'together' });
+    expect((await limiter.peek('a')).limits[0].used).toBe(2001);
+    await Promise.all([limiter.close(), connectionsGone('use')]);
+  });
+
+  // A crash must not take the test along: hence a process of its own.
+  test('can be terminated with calls under way, whatever the state of their connections', async () => {
+    const [silent, closing] = await Promise.all([peers.silentPeer(), peers.closingPeer()]);
+    const redis = [
+      { url: server.url, connectionName: 'terminated' },
+      { url: silent.url, commandTimeout: 20 },
+      { url: closing.url, commandTimeout: 20, retry: { min: 1, max: 5 } },
+      { host: 'localhost', port: server.port, connectionName: 'terminated' },
+      { host: 'localhost', port: 1, commandTimeout: 20, retry: { min: 1, max: 5 } },
+      { host: 'no-such-host.invalid', commandTimeout: 20, retry: { min: 1, max: 5 } },
+      { cluster: [server.url, silent.url], commandTimeout: 20 },
+    ];
+    const source = `
+      const { promisify } = require('node:util');
+const { Worker } = require('node:worker_threads');
+      const later = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+      const workerData = ${JSON.stringify({ task: 'callRedis', namespace: 'terminated', redis })};
+      const terminateMany = async (start) => {
+        for (let i = start; i < ${ROUNDS}; i += 3) {
+          const worker = new Worker(${JSON.stringify(WORKER)}, { workerData });
+          await new Promise((resolve) => worker.once('message', resolve));
+          await later((i * 7) % 40);
+          await worker.terminate();
+        }
+      };
+      Promise.all([0, 1, 2].map(terminateMany)).then(() => console.log(JSON.stringify('lives')));
+    `;
+    expect(await askProgram(source)).toBe('lives');
+    await connectionsGone('terminated');
+  });
+});
+
+slow.describe('processes', () => {
+  /** Asks for each of its ids, by turns in several ways; prints how often each was allowed. */
+  const racer = (client, ids, namespace, attempts) => `
+    const RateLimiter = require('rollgate');
+    const { REDIS_CLIENTS } = require('./test/support/redis-clients');
+    const ids = ${JSON.stringify(ids)};
+    const limiter = RateLimiter({
+      redis: { ...REDIS_CLIENTS['${client}'].open('${server.url}'), commandTimeout: ${LONG} },
+      namespace: '${namespace}',
+      interval: 3_600_000,
+      maxInInterval: ${MAX},
+      countBlocked: false,
+    });
+    const allowed = Object.fromEntries(ids.map((id) => [id, 0]));
+    const ways = [
+      async (id) => { if ((await limiter(id)) === 0) allowed[id] += 1; },
+      async (id) => { if (!(await limiter.limit(id))) allowed[id] += 1; },
+      async (id) => { if ((await limiter.attempt(id, { cost: 3 })).allowed) allowed[id] += 3; },
+      async (id) => {
+        for (const decision of await limiter.attemptMany([id, id])) {
+          if (decision.allowed) allowed[id] += 1;
+        }
+      },
+      async (id) => {
+        const decision = await limiter.attempt(id);
+        if (decision.allowed && !(await limiter.refund(decision))) allowed[id] += 1e6;
+      },
+      (id) => new Promise((resolve, reject) => limiter(id, (error, timeLeft) => {
+        if (error) return reject(error);
+        if (timeLeft === 0) allowed[id] += 1;
+        resolve();
+      })),
+    ];
+    (async () => {
+      for (let i = 0; i < ${attempts}; i += 10) {
+        await Promise.all(ids.flatMap((id, at) =>
+          Array.from({ length: 10 }, (_, j) => ways[(i + j + at) % ways.length](id))));
+      }
+      // What was refunded late may be had again.
+      for (const id of ids) while ((await limiter(id)) === 0) allowed[id] += 1;
+      console.log(JSON.stringify(allowed));
+      process.exit(); // the clients of users keep it up
+    })();
+  `;
+
+  test.each([
+    ['one id', Array(4).fill('native'), ['hot'], 2000],
+    ['fifty ids', Array(4).fill('native'), IDS, 150],
+    ['one id through several clients', ['native', 'ioredis', 'node-redis 6'], ['hot'], 1000],
+  ])('that race for %s get the limit, all in all', async (namespace, clients, ids, attempts) => {
+    const racing = clients.map((client) => askProgram(racer(client, ids, namespace, attempts)));
+    const results = await Promise.all(racing);
+    const totals = ids.map((id) => [id, results.reduce((sum, own) => sum + own[id], 0)]);
+    expect(totals).toEqual(ids.map((id) => [id, MAX]));
+  });
+
+  const waiter = (count) => `
+    const RateLimiter = require('rollgate');
+    const limiter = RateLimiter({
+      redis: { url: '${server.url}', commandTimeout: ${LONG} },
+      namespace: 'racers',
+      interval: 50,
+      maxInInterval: 5,
+    });
+    (async () => {
+      const waiting = Array.from({ length: ${count} }, (_, i) => limiter.wait('a').then(() => i));
+      const order = [];
+      for (const one of waiting) one.then((i) => order.push(i));
+      await Promise.all(waiting);
+      const { allowed, blocked } = limiter.stats();
+      console.log(JSON.stringify({ allowed, blocked, inOrder: order.every((i, at) => i === at) }));
+    })();
+  `;
+
+  test('that wait for one id are all let in, each in its order, and end by themselves', async () => {
+    const results = await Promise.all(Array.from({ length: 3 }, () => askProgram(waiter(12))));
+    for (const { allowed, blocked, inOrder } of results) {
+      expect({ allowed, inOrder }).toEqual({ allowed: 12, inOrder: true });
+      // Each refusal is a race lost to an action of another process.
+      expect(blocked).toBeLessThanOrEqual(24);
+    }
+  });
+});
+
+slow.describe('the servers that tests start end, and their folders go, with', () => {
+  /** Whether a process has ended, even if nobody took note yet (which leaves a zombie). */
+  function hasEnded(pid) {
+    const status = `/proc/${pid}/stat`;
+    if (fs.existsSync(status)) return / Z /.test(fs.readFileSync(status, 'utf8'));
+    try {
+      return !process.kill(pid, 0);
+    } catch {
+      return true;
+    }
+  }
+
+  test.each([
+    ['that comes to its end', ''],
+    ['that exits', 'process.exit(0);'],
+    ['that fails', 'throw new Error("on purpose");'],
+    ['that is killed', 'process.kill(process.pid, "SIGKILL");'],
+    [
+      'that is killed with the server frozen',
+      'await server.freeze(); process.kill(process.pid, 9);',
+    ],
+  ])('a program %s', async (_, end) => {
+    const { stdout, stderr } = await runProgram(`
+      const { startRedis } = require('./test/support/redis-server');
+      (async () => {
+        const server = await startRedis();
+        const [, folder] = await server.command('CONFIG', 'GET', 'dir');
+        require('node:fs').writeSync(1, JSON.stringify({ pid: server.pid, folder }));
+        ${end}
+      })();
+    `);
+    expect(stderr.replace(/.*on purpose[\s\S]*/, '')).not.toMatch(/Error/);
+    const { pid, folder } = JSON.parse(stdout);
+    await waitUntil(
+      'its server and folder are gone',
+      () => hasEnded(pid) && !fs.existsSync(folder),
+    );
+  });
+});

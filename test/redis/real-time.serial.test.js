@@ -1,0 +1,362 @@
+// What depends on real time: busy event loops, slow peers and names, memory. Nothing else may run beside it.
+'use strict';
+
+const { spawn, spawnSync } = require('node:child_process');
+const { once } = require('node:events');
+const fs = require('node:fs');
+const net = require('node:net');
+const os = require('node:os');
+const path = require('node:path');
+const { setTimeout: pause } = require('node:timers/promises');
+const RateLimiter = require('../..');
+const { outcomeOf, waitUntil } = require('../support/outcome');
+const { EACH_CLIENT, nativeLimiter, openings, scriptRuns } = require('../support/redis-clients');
+const { startRedis } = require('../support/redis-server');
+const { askProgram } = require('../support/run-program');
+const peers = require('../support/tcp-peers');
+const { patient } = require('../support/tiers');
+
+const TIMEOUT = 'ERR_ROLLGATE_REDIS_TIMEOUT';
+const PLAIN = { ...process.env, LD_PRELOAD: '' };
+const times = (count, make) => Array.from({ length: count }, (_, i) => make(i));
+let server;
+
+beforeAll(async () => {
+  server = await startRedis();
+});
+
+afterEach(() => {
+  if (server.frozen) server.thaw();
+});
+
+const limiterAt = (redis) => nativeLimiter({ url: server.url, ...redis }, { maxInInterval: 1e6 });
+
+describe('a program that is busy for longer than commandTimeout', () => {
+  const commandTimeout = patient(300);
+  const { using, closeAll } = openings();
+  afterAll(closeAll);
+
+  function blockFor(ms) {
+    const until = performance.now() + ms;
+    while (performance.now() < until);
+  }
+
+  const UNTIL_RUN = `
+    const [port, wanted] = process.argv.slice(1).map(Number);
+    const socket = require('node:net').connect(port, '127.0.0.1').setEncoding('latin1');
+    const ask = () => socket.write('INFO commandstats\\r\\n');
+    let text = '';
+    socket.on('data', (part) => {
+      text += part;
+      if (!text.endsWith('\\r\\n\\r\\n')) return;
+      const runs = Array.from(text.matchAll(/cmdstat_eval(?:sha)?:calls=(\\d+)/g), ([, n]) => Number(n));
+      if (runs.reduce((sum, one) => sum + one, 0) >= wanted) process.exit();
+      text = '';
+      ask();
+    });
+    ask();
+  `;
+
+  /** Blocks the event loop until the server has run so many scripts. */
+  function blockUntilRun(wanted) {
+    const args = ['-e', UNTIL_RUN, String(server.port), String(wanted)];
+    const { status } = spawnSync(process.execPath, args, { env: PLAIN, timeout: patient(15_000) });
+    expect(status).toBe(0);
+  }
+
+  test.each(EACH_CLIENT)('%s: gets answers that came meanwhile', async (name, open) => {
+    const limiter = RateLimiter({
+      redis: { ...using(open(server.url)), commandTimeout },
+      namespace: `busy ${name}`,
+      interval: 600_000,
+      maxInInterval: 1000,
+    });
+    await waitUntil('it is connected', async () => (await limiter('a')) === 0);
+    // The native client sends those of one turn in one command.
+    const runs = (await scriptRuns(server)) + (name === 'native' ? 1 : 10);
+    await server.freeze();
+    const began = performance.now();
+    const calls = times(10, () => limiter('a'));
+    await pause(commandTimeout / 10); // they are on their way
+    server.thaw();
+    blockUntilRun(runs);
+    blockFor(began + 2 * commandTimeout - performance.now());
+    expect(await Promise.all(calls)).toEqual(calls.map(() => 0));
+    await limiter.close();
+  });
+
+  test('while it connects gets its answer', async () => {
+    for (const host of ['127.0.0.1', 'localhost']) {
+      for (const turns of [0, 1, 2, 3]) {
+        const call = limiterAt({ url: undefined, host, port: server.port, commandTimeout })('a');
+        for (let turn = 0; turn < turns; turn++) await new Promise(setImmediate);
+        blockFor(2 * commandTimeout);
+        expect(await outcomeOf(call)).toBe(0);
+      }
+    }
+  });
+
+  test('again and again does not put off the deadline for ever', async () => {
+    const limiter = limiterAt({ commandTimeout });
+    await limiter('a');
+    await server.freeze();
+    const call = outcomeOf(limiter('a'));
+    let isBusy = true;
+    const work = () => {
+      if (!isBusy) return;
+      blockFor(60);
+      setImmediate(work);
+    };
+    work();
+    expect(await call).toBe(TIMEOUT);
+    isBusy = false;
+  });
+});
+
+describe('the event loop is never held up', () => {
+  /** Far above what a busy machine does to a turn, far below any wait for a network. */
+  const LONGEST_TURN_MS = patient(process.env.ROLLGATE_SANITIZED ? 2000 : 800);
+  const COMMAND_TIMEOUT = patient(1200);
+
+  /** The longest turn of the loop until `promise` settles. */
+  async function longestTurnUntil(promise) {
+    let longest = 0;
+    let last = performance.now();
+    let isOver = false;
+    const turn = () => {
+      const now = performance.now();
+      longest = Math.max(longest, now - last);
+      last = now;
+      if (!isOver) setImmediate(turn);
+    };
+    turn();
+    await promise;
+    isOver = true;
+    return longest;
+  }
+
+  const peersByName = {
+    'that is silent': () => peers.silentPeer(),
+    'that closes': () => peers.closingPeer({ afterBytes: 1 }),
+    'that talks nonsense': () => peers.garbagePeer(),
+    'in no network': () => ({ url: 'redis://192.0.2.1:6379' }),
+  };
+
+  test.each(Object.entries(peersByName))('with a peer %s', async (_name, start) => {
+    const { url } = await start();
+    const limiter = nativeLimiter({ url, commandTimeout: COMMAND_TIMEOUT });
+    const calls = Promise.all(times(500, (i) => outcomeOf(limiter(`a${i}`))));
+    expect(await longestTurnUntil(calls)).toBeLessThan(LONGEST_TURN_MS);
+    expect(await longestTurnUntil(limiter.close())).toBeLessThan(LONGEST_TURN_MS);
+  });
+
+  test('with a peer whose answer takes many reads', async () => {
+    const { url } = await peers.tricklingPeer(server.port, { delayMs: 1 });
+    const limiter = limiterAt({ url });
+    const calls = Promise.all(times(30, (i) => limiter(i)));
+    expect(await longestTurnUntil(calls)).toBeLessThan(LONGEST_TURN_MS);
+    expect(new Set(await calls)).toEqual(new Set([0]));
+  });
+
+  test('with a frozen server that takes no more bytes', async () => {
+    const limiter = limiterAt({ commandTimeout: COMMAND_TIMEOUT });
+    await limiter('a');
+    await server.freeze();
+    const name = 'x'.repeat(10_000);
+    const calls = Promise.all(times(2000, (i) => outcomeOf(limiter(name + i))));
+    const longest = await longestTurnUntil(calls).finally(() => server.thaw());
+    expect(longest).toBeLessThan(LONGEST_TURN_MS);
+    expect(new Set(await calls)).toEqual(new Set([TIMEOUT]));
+    await waitUntil('it has read on and answers', async () => (await limiter('b')) === 0);
+  });
+
+  test('while the name of a host is looked up, and calls still time out', async () => {
+    const source = `
+      process.env.UV_THREADPOOL_SIZE = '1';
+      const { pbkdf2 } = require('node:crypto');
+      const RateLimiter = require('rollgate');
+      const limiter = RateLimiter({
+        redis: { host: 'localhost', port: ${server.port}, commandTimeout: 200, connectTimeout: 300 },
+        interval: 60_000,
+        maxInInterval: 100,
+      });
+      // The only thread of the pool is busy for a while: lookups have to wait.
+      let isBusy = true;
+      const keepBusy = () => pbkdf2('a', 'b', 3e5, 64, 'sha512', () => { if (isBusy) keepBusy(); });
+      for (let i = 0; i < 6; i++) keepBusy();
+      let longest = 0;
+      let last = performance.now();
+      const turn = () => {
+        longest = Math.max(longest, performance.now() - last);
+        last = performance.now();
+        if (isBusy) setImmediate(turn);
+      };
+      turn();
+      (async () => {
+        const outcomes = [];
+        const began = performance.now();
+        for (let i = 0; i < 5; i++) outcomes.push(await limiter('a').catch(({ code }) => code));
+        isBusy = false;
+        // What the pool has taken on already goes on for a while; calls of a longer backoff fail at once.
+        let answer = await limiter('a').catch(() => {});
+        while (answer !== 0 && performance.now() - began < 20_000) {
+          await new Promise((resolve) => setTimeout(resolve, 20));
+          answer = await limiter('a').catch(() => {});
+        }
+        console.log(JSON.stringify({ outcomes, longest, answer }));
+      })();
+    `;
+    const { outcomes, longest, answer } = await askProgram(source);
+    expect(outcomes[0]).toBe(TIMEOUT);
+    expect(longest).toBeLessThan(LONGEST_TURN_MS);
+    expect(answer).toBe(0);
+  });
+});
+
+// Needs a C compiler, as the addon does.
+(process.platform === 'linux' ? describe : describe.skip)('a name', () => {
+  /**
+   * two.test has two addresses; the lookup of any other name ends once the file RELEASE is there. One that
+   * is under way cannot be called off.
+   */
+  const LOOKUP = `
+    #define _GNU_SOURCE
+    #include <dlfcn.h>
+    #include <netdb.h>
+    #include <stdlib.h>
+    #include <string.h>
+    #include <unistd.h>
+    typedef int lookup(const char*, const char*, const struct addrinfo*, struct addrinfo**);
+    int getaddrinfo(const char* n, const char* s, const struct addrinfo* h, struct addrinfo** r) {
+      lookup* real = (lookup*)dlsym(RTLD_NEXT, "getaddrinfo");
+      if (strncmp(n, "127.", 4) == 0) return real(n, s, h, r);
+      if (strcmp(n, "two.test") == 0) {
+        const int status = real("127.0.0.2", s, h, r);
+        return status != 0 ? status : real("127.0.0.1", s, h, &(*r)->ai_next);
+      }
+      while (access(getenv("RELEASE"), F_OK) != 0) usleep(10000);
+      return EAI_NONAME;
+    }
+  `;
+  /** Listens and never accepts: once its queue is full, further connections wait for ever. */
+  const DEAF = `
+    const server = require('node:net').createServer();
+    server.listen({ port: Number(process.argv[1]), host: '127.0.0.2', backlog: 1 }, () => {
+      require('node:fs').writeSync(1, 'ready');
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0);
+    });
+  `;
+
+  let folder;
+  let env;
+
+  beforeAll(() => {
+    folder = fs.mkdtempSync(path.join(os.tmpdir(), 'rollgate-names-'));
+    const library = path.join(folder, 'names.so');
+    const args = ['-shared', '-fPIC', '-x', 'c', '-', '-o', library, '-ldl'];
+    const compiled = spawnSync('cc', args, { input: LOOKUP, env: PLAIN, encoding: 'utf8' });
+    if (compiled.status !== 0) throw compiled.error ?? new Error(compiled.stderr);
+    env = {
+      LD_PRELOAD: [process.env.LD_PRELOAD, library].filter(Boolean).join(' '),
+      RELEASE: path.join(folder, 'release'),
+    };
+  });
+  afterAll(() => fs.rmSync(folder, { recursive: true }));
+
+  test('that is still looked up: close() fails the calls under way', async () => {
+    const code = await askProgram(
+      `
+        const redis = { host: 'slow.test', commandTimeout: 600_000, connectTimeout: 600_000 };
+        const limiter = require('rollgate')({ redis, interval: 1000, maxInInterval: 2 });
+        limiter('a').catch(({ code }) => {
+          console.log(JSON.stringify(code));
+          require('node:fs').writeFileSync(process.env.RELEASE, '');
+        });
+        setTimeout(() => limiter.close(), 100); // the lookup has begun
+      `,
+      { env },
+    );
+    expect(code).toBe('ERR_ROLLGATE_CLOSED');
+  });
+
+  test('whose first address does not answer leads to the next one', async () => {
+    const deaf = spawn(process.execPath, ['-e', DEAF, String(server.port)], {
+      env: PLAIN,
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    const ended = once(deaf, 'close');
+    let connected = 0;
+    const waiting = [];
+    try {
+      await once(deaf.stdout, 'data');
+      for (let i = 0; i < 8; i++) {
+        const socket = net.connect(server.port, '127.0.0.2').on('error', () => {});
+        waiting.push(socket.on('connect', () => (connected += 1)));
+      }
+      await waitUntil('its queue is full', () => connected >= 2);
+      const timeouts = `connectTimeout: ${patient(1000)}, commandTimeout: ${patient(2000)}`;
+      const program = `
+        const redis = { host: 'two.test', port: ${server.port}, ${timeouts} };
+        const limiter = require('rollgate')({ redis, interval: 60_000, maxInInterval: 2 });
+        limiter('a').catch(({ code }) => code).then((outcome) => console.log(JSON.stringify(outcome)));
+      `;
+      expect(await askProgram(program, { env })).toBe(0);
+    } finally {
+      for (const socket of waiting) socket.destroy();
+      deaf.kill('SIGKILL');
+      await ended;
+    }
+  });
+});
+
+(process.env.ROLLGATE_SANITIZED ? describe.skip : describe)('memory', () => {
+  const CALLS = 10_000;
+  const CODES = [TIMEOUT, 'ERR_ROLLGATE_REDIS_UNREACHABLE'];
+
+  /** Rounds of calls that an outage cuts off; prints how they ended and the memory in use after each. */
+  const program = (begin, end) => `
+    const RateLimiter = require('rollgate');
+    const { startRedis } = require('./test/support/redis-server');
+    const { waitUntil } = require('./test/support/outcome');
+    (async () => {
+      const server = await startRedis();
+      const redis = { url: server.url, retry: { min: 20, max: 50 } };
+      const limiter = RateLimiter({ redis, interval: 60_000, maxInInterval: 1e6 });
+      const codeOf = (promise) => promise.then(String, ({ code }) => code);
+      const codes = new Set();
+      const heap = [];
+      const rss = [];
+      for (let round = 0; round < 7; round++) {
+        await waitUntil('it serves', async () => (await limiter('a')) === 0);
+        const calls = Array.from({ length: ${CALLS} }, (_, i) => codeOf(limiter('id ' + i)));
+        ${begin}
+        for (const code of await Promise.all(calls)) codes.add(code);
+        ${end}
+        gc();
+        heap.push(process.memoryUsage().heapUsed);
+        rss.push(process.memoryUsage().rss);
+      }
+      await waitUntil('it serves', async () => (await limiter('a')) === 0);
+      const { pending } = limiter.stats().connection;
+      await server.dispose();
+      console.log(JSON.stringify({ codes: [...codes].sort(), heap, rss, pending }));
+    })();
+  `;
+
+  const growth = (sizes) => (sizes.at(-1) - sizes[2]) / 2 ** 20;
+
+  test.each([
+    ['is killed', 'await server.stop();', 'await server.restart();'],
+    ['freezes', 'await server.freeze();', 'server.thaw();'],
+  ])(
+    'a server that %s with 10,000 calls under way leaves nothing behind',
+    async (_what, begin, end) => {
+      const seen = await askProgram(program(begin, end), { flags: ['--expose-gc'] });
+      for (const code of seen.codes) expect(['0', ...CODES]).toContain(code);
+      expect(seen.codes.some((code) => code !== '0')).toBe(true);
+      expect(seen.pending).toBe(0);
+      expect(growth(seen.heap)).toBeLessThan(1);
+      expect(growth(seen.rss)).toBeLessThan(16);
+    },
+  );
+});

@@ -1,0 +1,242 @@
+// Replies that no well-kept server gives: wrong ones, unasked ones, and what nodes of a cluster say of each other.
+'use strict';
+
+const RateLimiter = require('../..');
+const { errorOf, outcomeOf, waitUntil } = require('../support/outcome');
+const { EACH_CLIENT, nativeLimiter, openings } = require('../support/redis-clients');
+const { startRedis } = require('../support/redis-server');
+const { askProgram } = require('../support/run-program');
+const peers = require('../support/tcp-peers');
+const { patient, slow } = require('../support/tiers');
+
+const REPLY = 'ERR_ROLLGATE_REDIS_REPLY';
+const LONG = patient(15_000);
+
+const ALLOWED = '*1\r\n:0\r\n';
+const text = (word) => `$${word.length}\r\n${word}\r\n`;
+/** A reply to CLUSTER SLOTS: each range has its first and last slot, a host as RESP, and a port. */
+const slots = (...ranges) =>
+  `*${ranges.length}\r\n${ranges
+    .map(([first, last, host, port]) => `*3\r\n:${first}\r\n:${last}\r\n*2\r\n${host}:${port}\r\n`)
+    .join('')}`;
+
+describe('replies that make no sense', () => {
+  const { using, closeAll } = openings();
+  afterEach(closeAll);
+  const HANDSHAKE = { INFO: '$8\r\nrole:x\r\n\r\n', PING: '+PONG\r\n' };
+
+  const wrong = ['+OK\r\n', '$-1\r\n', ':0\r\n', '*0\r\n', '*1\r\n$1\r\nx\r\n', '*1\r\n$-1\r\n'];
+  wrong.push(
+    '*1\r\n$0\r\n\r\n',
+    '*1\r\n$1\r\n \r\n',
+    '*2\r\n:0\r\n:0\r\n',
+    '*1\r\n:-2\r\n',
+    '*1\r\n*1\r\n:0\r\n',
+  );
+
+  test.each(EACH_CLIENT)('through %s', async (_name, open) => {
+    let reply;
+    const peer = await peers.scriptedPeer((words) => {
+      const command = words[0].toUpperCase();
+      if (command === 'EVALSHA') return reply;
+      if (command === 'HELLO') return "-ERR unknown command 'HELLO'\r\n";
+      return HANDSHAKE[command] ?? '+OK\r\n';
+    });
+    const redis = { ...using(open(peer.url)), commandTimeout: LONG };
+    const limiter = RateLimiter({ redis, interval: 1000, maxInInterval: 1 });
+    reply = '*1\r\n:0\r\n';
+    await waitUntil('the peer answers', async () => (await limiter('a')) === 0);
+    for (reply of wrong) {
+      expect([reply, await outcomeOf(limiter('a'))]).toEqual([reply, REPLY]);
+      expect([reply, await outcomeOf(limiter.attempt('a'))]).toEqual([reply, REPLY]);
+      expect([reply, await outcomeOf(limiter.attemptMany(['a']))]).toEqual([reply, REPLY]);
+    }
+    reply = '*1\r\n:1\r\n';
+    expect(await limiter('a')).toBe(1);
+  });
+
+  test('to the search of clearAll', async () => {
+    let reply;
+    const peer = await peers.scriptedPeer(([command]) => {
+      return command.toUpperCase() === 'SCAN' ? reply : ':-2\r\n'; // to PTTL
+    });
+    const limiter = nativeLimiter({ url: peer.url, commandTimeout: LONG });
+    for (reply of ['+OK\r\n', ':0\r\n', '$-1\r\n', '*0\r\n', '*2\r\n$1\r\n0\r\n:1\r\n']) {
+      expect([reply, await outcomeOf(limiter.clearAll())]).toEqual([reply, REPLY]);
+    }
+    reply = '*2\r\n$1\r\n0\r\n*0\r\n';
+    await limiter.clearAll();
+    await limiter.close();
+  });
+});
+
+describe('unasked replies', () => {
+  const UNASKED = [
+    ...['+OK\r\n', ':1\r\n', '$2\r\nhi\r\n', '$-1\r\n', '*1\r\n+a\r\n', '*-1\r\n', '-ERR\r\n'],
+  ];
+
+  /** In a process of its own, which lives on. A limiter calls again once its connection has been replaced. */
+  const program = (urls) => `
+    const { setTimeout: pause } = require('node:timers/promises');
+    const RateLimiter = require('rollgate');
+    const outcomesAt = async (url) => {
+      const redis = { url, commandTimeout: ${LONG}, retry: { min: 1, max: 5 } };
+      const limiter = RateLimiter({ redis, interval: 60_000, maxInInterval: 9 });
+      const outcomes = [];
+      for (let i = 1; i <= 3; i++) {
+        outcomes.push(await limiter('a').catch(({ code }) => code));
+        while (limiter.stats().connection.connections <= i) await pause(5);
+      }
+      await limiter.close();
+      return outcomes;
+    };
+    Promise.all(${JSON.stringify(urls)}.map(outcomesAt)).then((all) => console.log(JSON.stringify(all)));
+  `;
+
+  test.each([
+    ['behind an answer', (unasked) => peers.scriptedPeer(() => `${ALLOWED}${unasked}`)],
+    [
+      'some time later',
+      (unasked) =>
+        peers.scriptedPeer((_words, socket) => {
+          setTimeout(() => socket.write(unasked), 20);
+          return ALLOWED;
+        }),
+    ],
+  ])('%s end the connection, and nothing else', async (_when, start) => {
+    const all = await Promise.all(UNASKED.map(start));
+    const outcomes = await askProgram(program(all.map(({ url }) => url)));
+    expect(outcomes).toEqual(UNASKED.map(() => [0, 0, 0]));
+  });
+});
+
+describe('nodes of a cluster', () => {
+  const limiterAt = (cluster, options) => nativeLimiter({ cluster, ...options });
+
+  /** The map of a node that has all slots. */
+  const all = (port) => slots([0, 16_383, '$-1\r\n', port]);
+
+  /** A node that answers CLUSTER SLOTS by `map(port)` and scripts by `run(port)`. */
+  async function node({ map, run = () => ALLOWED }) {
+    const seen = [];
+    const peer = await peers.scriptedPeer(([command]) => {
+      seen.push(command);
+      if (command === 'CLUSTER') return map(peer.port);
+      if (command === 'ASKING') return '+OK\r\n';
+      return run(peer.port);
+    });
+    return { url: peer.url, port: peer.port, seen };
+  }
+
+  test.each([
+    ['null', '$-1\r\n'],
+    ['empty', text('')],
+    ['a question mark', text('?')],
+  ])('a node whose own host is %s is where it was reached', async (_what, host) => {
+    const seed = await node({ map: (port) => slots([0, 16_383, host, port]) });
+    expect(await limiterAt([seed.url])('a')).toBe(0);
+  });
+
+  test.each([['MOVED'], ['ASK']])('%s without a host stays with it', async (word) => {
+    for (const host of ['', '?', '127.0.0.1']) {
+      const target = await node({ map: () => '-ERR not asked\r\n' });
+      const seed = await node({
+        map: all,
+        run: () => `-${word} 15495 ${host}:${target.port}\r\n`,
+      });
+      expect([host, await outcomeOf(limiterAt([seed.url])('a'))]).toEqual([host, 0]);
+      expect(target.seen.includes('ASKING')).toBe(word === 'ASK');
+    }
+  });
+
+  test('redirections without end are an error', async () => {
+    for (const word of ['MOVED', 'ASK']) {
+      let runs = 0;
+      const seed = await node({
+        map: all,
+        run: (port) => {
+          runs += 1;
+          return `-${word} 15495 127.0.0.1:${port}\r\n`;
+        },
+      });
+      const error = await errorOf(limiterAt([seed.url])('a'));
+      expect(error.code).toBe(REPLY);
+      expect(error.cause.message).toMatch(word);
+      expect(runs).toBeLessThan(10);
+    }
+  });
+
+  test.each([
+    ...['MOVED', 'MOVED ', 'MOVED 1', 'MOVED 1 ', 'MOVED x 127.0.0.1:1', 'MOVED -1 127.0.0.1:1'],
+    ...['', '99999999999', '0', '70000'].map((port) => `MOVED 1 127.0.0.1:${port}`),
+    ...['MOVED 16384 127.0.0.1:1', 'ASK 1127.0.0.1:1', 'TRYAGAIN later', 'CLUSTERDOWN it is'],
+  ])('"%s" is an error', async (reply) => {
+    const seed = await node({
+      map: all,
+      run: () => `-${reply}\r\n`,
+    });
+    const outcome = await outcomeOf(limiterAt([seed.url])('a'));
+    expect(outcome).toMatch(/^ERR_ROLLGATE_REDIS_(REPLY|UNREACHABLE|TIMEOUT)$/);
+  });
+
+  test.each([
+    ['nothing', '*0\r\n'],
+    ['no list', '+OK\r\n'],
+    ['a list of numbers', '*1\r\n:1\r\n'],
+    ['a short range', '*1\r\n*2\r\n:0\r\n:1\r\n'],
+    ['a range of no nodes', '*1\r\n*3\r\n:0\r\n:1\r\n*0\r\n'],
+    ['slots that are none', slots([-1, 5, text('127.0.0.1'), 1])],
+    ['slots beyond the last', slots([0, 16_384, text('127.0.0.1'), 1])],
+    ['words for numbers', '*1\r\n*3\r\n+a\r\n+b\r\n*2\r\n+c\r\n+d\r\n'],
+    ['an error', '-ERR no\r\n'],
+  ])('a map of %s is an error, and the next node is asked', async (_what, map) => {
+    const seed = await node({ map: () => map });
+    expect(await outcomeOf(limiterAt([seed.url])('a'))).toBe(REPLY);
+    const good = await node({ map: all });
+    expect(await limiterAt([seed.url, good.url])('a')).toBe(0);
+  });
+
+  test('slots that nobody serves fail their own ids alone', async () => {
+    const seed = await node({ map: (port) => slots([0, 8000, '$-1\r\n', port]) });
+    const limiter = limiterAt([seed.url]);
+    const ids = Array.from({ length: 20 }, (_, i) => i);
+    const outcomes = await Promise.all(ids.map((id) => outcomeOf(limiter(id))));
+    expect(new Set(outcomes)).toEqual(new Set([0, 'ERR_ROLLGATE_REDIS_UNREACHABLE']));
+  });
+
+  test('a seed that is silent holds up nobody', async () => {
+    const silent = await Promise.all([peers.silentPeer(), peers.silentPeer()]);
+    const seed = await node({ map: all });
+    const limiter = limiterAt([...silent.map(({ url }) => url), seed.url], {
+      connectTimeout: 60_000,
+    });
+    expect(await Promise.all([limiter('a'), limiter('b')])).toEqual([0, 0]);
+  });
+
+  test('passwords go to every node', async () => {
+    const server = await startRedis({ password: 'Sesame' });
+    const seed = await node({ map: () => slots([0, 16_383, text('127.0.0.1'), server.port]) });
+    const url = seed.url.replace('//', '//:Sesame@');
+    expect(await outcomeOf(limiterAt([url])('a'))).toBe(0);
+    const error = await errorOf(limiterAt([url.replace('Sesame', 'Simsim')])('a'));
+    expect(error.code).toBe('ERR_ROLLGATE_REDIS_AUTH');
+  });
+
+  slow.test('a node that slots are moving to may still have none', async () => {
+    const [delay, commandTimeout] = [150, patient(1000)];
+    const target = await peers.scriptedPeer(([command], socket) => {
+      if (command !== 'EVALSHA') return '+OK\r\n';
+      setTimeout(() => socket.write(ALLOWED), delay);
+      return undefined;
+    });
+    const seed = await node({
+      map: all,
+      run: () => `-ASK 15495 127.0.0.1:${target.port}\r\n`,
+    });
+    const limiter = limiterAt([seed.url], { commandTimeout });
+    // Until the timer that forgets idle nodes has come by a few times.
+    for (let ms = 0; ms < 3 * commandTimeout; ms += delay) {
+      expect(await outcomeOf(limiter('a'))).toBe(0);
+    }
+  });
+});
