@@ -1,15 +1,20 @@
-// The promises made to users, for every store and algorithm: never more than the rule, timeLeft is true,
-// refusals and peeks leave no trace, memory is bounded, programs end, calls settle.
+// The promises to users, for every store and algorithm, on random calls: never more than the rule allows,
+// timeLeft is true, refusals and peeks leave no trace, memory is bounded, calls settle, programs end.
 'use strict';
 
 const { expectEqual } = require('../support/expect-same');
 const { outcomeOf } = require('../support/outcome');
 const { askProgram } = require('../support/run-program');
+const { casesOf } = require('../support/tiers');
 const { randomFrom } = require('../support/traces');
-const { keepsTo } = require('./admissions');
-const { ALGORITHM_NAMES, Oracle, RULES } = require('./oracle');
-const { LONG_UNITS, SHORT_UNITS, randomCost, randomPolicy } = require('./random-operations');
-const { optionsFor } = require('./replay');
+const { ALGORITHM_NAMES, Oracle, RULES, keepsTo } = require('./oracle');
+const {
+  LONG_UNITS,
+  SHORT_UNITS,
+  optionsFor,
+  randomCost,
+  randomPolicy,
+} = require('./random-traces');
 const { EACH_STORE } = require('./stores');
 
 const START_US = 1_700_000_000_000_001;
@@ -18,24 +23,23 @@ const SHARE = process.env.ROLLGATE_SANITIZED ? 0.1 : 1;
 let namespaces = 0;
 const newNamespace = () => `promises-${process.pid}-${++namespaces}`;
 
-test('the rules of admissions can be broken', () => {
+test.each(ALGORITHM_NAMES)('the rule of %s can be kept and broken', (algorithm) => {
   const limits = [{ interval: 100, maxInInterval: 2 }];
-  const at = (...times) => times.map((time) => ({ at: time, cost: 1 }));
-  for (const algorithm of ALGORITHM_NAMES) {
-    const { kept, broken } = RULES[algorithm].examples;
-    const keeps = (times) => keepsTo({ algorithm, limits, minDifference: 0 }, at(...times));
-    expect(kept.map(keeps)).toEqual(kept.map(() => true));
-    expect(broken.map(keeps)).toEqual(broken.map(() => false));
-    expect(Math.min(kept.length, broken.length)).toBeGreaterThan(0);
-  }
-  const apart = { algorithm: 'gcra', limits, minDifference: 5 };
-  expect([keepsTo(apart, at(0, 4)), keepsTo(apart, at(0, 5))]).toEqual([false, true]);
+  const keeps = (times, minDifference = 0) => {
+    const admissions = times.map((at) => ({ at, cost: 1 }));
+    return keepsTo({ algorithm, limits, minDifference }, admissions);
+  };
+  const { kept, broken } = RULES[algorithm];
+  expect(kept.map((times) => keeps(times))).toEqual(kept.map(() => true));
+  expect(broken.map((times) => keeps(times))).toEqual(broken.map(() => false));
+  expect(Math.min(kept.length, broken.length)).toBeGreaterThan(0);
+  expect([keeps([0, 4], 5), keeps([0, 5], 5)]).toEqual([false, true]);
 });
 
 describe.each(EACH_STORE)('%s', (_, store) => {
   const units = store.expires ? LONG_UNITS : SHORT_UNITS;
   const isSlow = store.pace < 1000;
-  const rounds = Math.ceil((SHARE * store.pace) / 400);
+  const rounds = casesOf(Math.ceil((SHARE * store.pace) / 400));
   let place;
   let time;
   beforeAll(async () => {
@@ -46,7 +50,7 @@ describe.each(EACH_STORE)('%s', (_, store) => {
   });
   afterAll(() => place.close());
 
-  /** Limiters that share their counts; one where they cannot. */
+  /** Limiters that count together; only one if they cannot. */
   function openSome(count, options) {
     const namespace = newNamespace();
     const clock = () => time.us / 1000;
@@ -75,7 +79,7 @@ describe.each(EACH_STORE)('%s', (_, store) => {
       return { ...policy, countBlocked, blockFor: [] };
     }
 
-    test('never more than the rule passes, however many ask at once', async () => {
+    test('never allows more than the rule, however many calls are made at once', async () => {
       let allowed = 0;
       for (let seed = 1; seed <= rounds; seed++) {
         const random = randomFrom(seed);
@@ -104,7 +108,6 @@ describe.each(EACH_STORE)('%s', (_, store) => {
           }
         }
         await close();
-        // Those of one moment in any order: it makes no difference to a rule.
         const record = admissions.map(({ at, cost }) => ({ at, cost }));
         expectEqual(keepsTo(policy, record), true, { seed, policy, record });
         allowed += admissions.length;
@@ -137,7 +140,7 @@ describe.each(EACH_STORE)('%s', (_, store) => {
             return limiter.peek('a', { cost });
           });
           const answers = (await Promise.all(peeks)).map((decision) => decision.allowed);
-          // Half a ms may be enough where it is told as one.
+          // Half a ms may be enough, because timeLeft is rounded up.
           const half = timeLeft === 1 ? answers[1] : false;
           const expected = early.map((micros) => micros === end / 2 && micros > 0 && half);
           expectEqual(answers, [...expected, true, true], { seed, turn, timeLeft, policy });
@@ -152,7 +155,7 @@ describe.each(EACH_STORE)('%s', (_, store) => {
       const limit = { interval: 60_000, maxInInterval: 3, countBlocked: false, algorithm };
       for (const options of [limit, { ...limit, minDifference: 5 }, { ...limit, blockFor: 1000 }]) {
         const { limiter, stateOf, close } = openSome(1, options);
-        // Whatever starts a block has started it.
+        // The second attempt starts the block, if any.
         await limiter.attempt('a', { cost: 3 });
         await limiter.attempt('a');
         const [state, { bytes, keys }] = [await stateOf('a'), limiter.stats()];
@@ -181,7 +184,7 @@ describe.each(EACH_STORE)('%s', (_, store) => {
     });
 
     test.each(countsBlocked)(
-      'a hammered id stays as small, countBlocked: %s',
+      'a hammered id takes no more memory, countBlocked: %s',
       async (countBlocked) => {
         const [turns, hits] = isSlow ? [30, 2] : [40, 100];
         const limits = [
@@ -207,7 +210,7 @@ describe.each(EACH_STORE)('%s', (_, store) => {
       },
     );
 
-    test('every call settles, whatever is closed under it', async () => {
+    test('every call settles, even if the limiter closes meanwhile', async () => {
       const { limiter } = openSome(1, { interval: 1000, maxInInterval: 3, algorithm });
       const first = await limiter.attempt('a');
       const call = async (i) => {
@@ -241,7 +244,7 @@ describe.each(EACH_STORE)('%s', (_, store) => {
     expect(said).toEqual(ALGORITHM_NAMES.map(() => 0));
   });
 
-  test('after refunds beside refusals that count the log admits nothing that it should not', async () => {
+  test('with refusals that count, a refund never makes the log allow more', async () => {
     let admissions = 0;
     for (let seed = 1; seed <= rounds; seed++) {
       const random = randomFrom(seed);
@@ -260,7 +263,7 @@ describe.each(EACH_STORE)('%s', (_, store) => {
         const cost = randomCost(random, most);
         const decision = await limiter.attempt('a', { cost });
         const expected = oracle.attempt(time.us, cost);
-        // What is refused may have been kept out by caution, and is recorded either way.
+        // The store may be more cautious. It records a refusal in either case.
         expectEqual(decision.allowed && !expected.allowed, false, { seed, turn, policy });
         if (decision.allowed) {
           admissions += 1;

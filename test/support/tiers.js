@@ -3,6 +3,7 @@
 
 /** Whether `npm run test:all` runs; otherwise `npm test` or a single file. */
 const all = process.env.ROLLGATE_TESTS === 'all';
+exports.all = all;
 
 const patience = Number(process.env.ROLLGATE_PATIENCE || 1);
 if (!(patience > 0)) throw new Error('ROLLGATE_PATIENCE takes a number above 0');
