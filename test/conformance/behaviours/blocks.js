@@ -103,19 +103,22 @@ module.exports = {
   },
 
   async 'attempts during a block leave no trace'(suite) {
-    const { make, at } = suite;
+    const { make, at, stateOf } = suite;
     for (const countBlocked of suite.countBlocked ? [true, false] : [false]) {
       const options = { countBlocked, blockFor: [100_000, 300_000] };
-      const [hammered, alone] = [make(options), make(options)];
+      const [alone, hammered] = [make(options), make(options)];
       at(0);
-      for (const limiter of [hammered, alone]) {
+      for (const limiter of [alone, hammered]) {
         for (let i = 0; i < 3; i++) await limiter('a');
       }
+      const [state, { bytes, keys }] = [await stateOf('a'), hammered.stats()];
       for (let seconds = 1; seconds < 100; seconds += 7) {
         at(seconds * SECOND);
         expect(await hammered.attempt('a')).toMatchObject({ blockedBy: 'block' });
         await hammered.attempt('a', { cost: 2 });
       }
+      expect(await stateOf('a')).toEqual(state);
+      expect(hammered.stats()).toMatchObject({ bytes, keys });
       for (const seconds of [100, 100, 101, 102, 103, 400, 402, 403, 5000]) {
         const [a, b] = [
           await attemptAt(suite, hammered, seconds),

@@ -36,29 +36,6 @@ const rejecting = (limiter, id) => async () => {
 };
 
 module.exports = {
-  async 'a Decision has six facts and no more'({ make }) {
-    const limiter = make();
-    for (let i = 0; i < 3; i++) {
-      const facts = { ...(await limiter.attempt('a')) };
-      expect(facts).toEqual({
-        allowed: i < 2,
-        timeLeft: expect.any(Number),
-        actionsLeft: Math.max(1 - i, 0),
-        resetIn: expect.any(Number),
-        blockedBy: i < 2 ? null : 'count',
-        limits: [
-          {
-            interval: 60_000,
-            maxInInterval: 2,
-            used: Math.min(i + 1, 2),
-            remaining: Math.max(1 - i, 0),
-            resetIn: expect.any(Number),
-          },
-        ],
-      });
-    }
-  },
-
   async 'resetIn of an allowed attempt is when quota grows'({ make, at }) {
     const limiter = make();
     const { resetIn, actionsLeft } = await limiter.attempt('a', { cost: 2 });
