@@ -142,22 +142,37 @@ module.exports = {
   'where refusals can count': {
     async 'a refund after refusals that counted never lets more through'({ make, at }) {
       const limiter = make({ maxInInterval: 4, countBlocked: true });
-      const attempt = (micros) => {
-        at(micros);
-        return limiter.attempt('a');
+      const attempt = (seconds) => {
+        at(seconds * SECOND);
+        return limiter('a');
       };
-      let newest;
-      for (const seconds of [0, 1, 2, 3]) newest = await attempt(seconds * SECOND);
+      expect([await attempt(0), await attempt(1), await attempt(2)]).toEqual([0, 0, 0]);
+      at(3 * SECOND);
+      const newest = await limiter.attempt('a');
       // A log holds four, so the refusal displaces the action at 0 s.
-      expect(await attempt(4 * SECOND)).toMatchObject({ allowed: false });
+      expect(await attempt(4)).toBeGreaterThan(0);
       expect(await limiter.refund(newest)).toBe(true);
       // Three actions and the refusal count.
-      expect(await attempt(5 * SECOND)).toMatchObject({ allowed: false, actionsLeft: 0 });
-      // Later, without refusals, a refund frees a place.
-      for (const seconds of [0, 1, 2, 3]) newest = await attempt(5 * MINUTE + seconds * SECOND);
-      expect(await limiter.refund(newest)).toBe(true);
-      expect(await attempt(5 * MINUTE + 4 * SECOND)).toMatchObject({ allowed: true });
-      expect(await attempt(5 * MINUTE + 5 * SECOND)).toMatchObject({ allowed: false });
+      expect(await limiter.peek('a')).toMatchObject({ allowed: false, actionsLeft: 0 });
+      expect(await attempt(5)).toBeGreaterThan(0);
+    },
+  },
+
+  'sliding-window-log': {
+    async 'a refund frees a place when what refusals displaced has left the window'({ make, at }) {
+      const limiter = make({ maxInInterval: 4, countBlocked: true });
+      const attempt = (seconds) => {
+        at(seconds * SECOND);
+        return limiter('a');
+      };
+      for (const seconds of [0, 1, 2]) await attempt(seconds);
+      at(3 * SECOND);
+      const decision = await limiter.attempt('a');
+      expect(await attempt(4)).toBeGreaterThan(0);
+      expect(await attempt(61.5)).toBe(0);
+      expect(await limiter.refund(decision)).toBe(true);
+      expect(await attempt(61.5)).toBe(0);
+      expect(await attempt(61.5)).toBeGreaterThan(0);
     },
   },
 
@@ -211,17 +226,19 @@ module.exports = {
     },
 
     async 'a refund takes nothing from later attempts, however much those cost'({ make, at }) {
-      for (const cost of [2 ** 24, 2 ** 32]) {
-        // One in a microsecond, on average.
-        const limiter = make({ interval: (5 * cost) / 1000, maxInInterval: 5 * cost });
-        at(0);
-        const first = await limiter.attempt('a', { cost });
-        at(cost - 1000);
-        await limiter.attempt('a', { cost });
-        at(cost + 1000); // all of the first has leaked
-        const used = await usedOf(limiter);
-        expect(await limiter.refund(first)).toBe(false);
-        expect(await usedOf(limiter)).toBe(used);
+      // Stores count costs in 18 to 53 bits, so that four bursts later a number may occur again.
+      for (const max of [2 ** 16, 2 ** 24, 2 ** 30, 2 ** 40]) {
+        const limiter = make({ interval: max / 1000, maxInInterval: max }); // one leaks in 1 us
+        const decisions = [];
+        for (let burst = 0; burst <= 4; burst++) {
+          at(burst * max);
+          decisions.push(await limiter.attempt('a', { cost: max }));
+        }
+        expect(decisions.every(({ allowed }) => allowed)).toBe(true);
+        for (const earlier of [0, 1, 2, 3]) {
+          expect(await limiter.refund(decisions[earlier])).toBe(false);
+        }
+        expect(await usedOf(limiter)).toBe(max);
       }
     },
   },

@@ -238,6 +238,19 @@ module.exports = {
     expect((await limiter.peek('a')).allowed).toBe(true);
   },
 
+  async 'after a step back, an action counts as made at the newest one; gcra refuses it'({
+    make,
+    at,
+    rule,
+  }) {
+    const limiter = make();
+    await limiter('a');
+    at(-10 * SECOND);
+    expect(await limiter('a')).toBe(rule.clampsTime ? 0 : 10_000);
+    at(55 * SECOND);
+    expect((await limiter.peek('a')).allowed).toBe(!rule.clampsTime);
+  },
+
   async 'with minDifference a step back waits for the newest action'({ make, at }) {
     const limiter = make({ maxInInterval: 9, minDifference: 1000 });
     await limiter('a');
@@ -339,7 +352,8 @@ module.exports = {
         for (const tokens of [1, 2, max]) {
           const end = Math.ceil((tokens * 100 * SECOND) / max);
           at(end - 1);
-          expect((await limiter.peek('a', { cost: tokens })).allowed).toBe(false);
+          const early = { allowed: false, timeLeft: 1 };
+          expect(await limiter.peek('a', { cost: tokens })).toMatchObject(early);
           at(end);
           expect((await limiter.peek('a', { cost: tokens })).allowed).toBe(true);
         }
@@ -355,7 +369,7 @@ module.exports = {
         [1500, 100 * SECOND + 1],
       ]) {
         at(end - 1);
-        expect((await limiter.peek('a', { cost })).allowed).toBe(false);
+        expect(await limiter.peek('a', { cost })).toMatchObject({ allowed: false, timeLeft: 1 });
         at(end);
         expect((await limiter.peek('a', { cost })).allowed).toBe(true);
       }
