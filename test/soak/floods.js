@@ -3,8 +3,10 @@
 
 const { isDeepStrictEqual } = require('node:util');
 const RateLimiter = require('../..');
-const { ALGORITHM_NAMES, Oracle, decisionOf } = require('../conformance/oracle');
-const { optionsFor, randomCost, randomPolicy } = require('../conformance/random-traces');
+const { ALGORITHM_NAMES, Oracle } = require('../conformance/oracle');
+const { decisionOf } = require('../conformance/oracle/public-answers');
+const { randomCost, randomPolicy } = require('../conformance/random-operations');
+const { optionsFor } = require('../conformance/replay');
 const { randomFrom } = require('../support/traces');
 
 const MAX_KEYS = 3000;

@@ -3,12 +3,8 @@
 
 const RateLimiter = require('../..');
 const { ALGORITHM_NAMES } = require('../conformance/oracle');
-const {
-  SHORT_UNITS,
-  expectTrace,
-  randomPolicy,
-  randomTrace,
-} = require('../conformance/random-traces');
+const { SHORT_UNITS, randomPolicy, randomTrace } = require('../conformance/random-operations');
+const { expectTrace } = require('../conformance/replay');
 const { randomFrom } = require('../support/traces');
 
 /** The oracle looks at all that was before at each step, so traces are short and many. */

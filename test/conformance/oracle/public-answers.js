@@ -1,4 +1,3 @@
-// TODO(merge): remove; everything is in ../oracle.js.
 'use strict';
 
-module.exports = require('../oracle.js');
+module.exports = require('../oracle.js'); // TODO(merge): remove

@@ -1,0 +1,3 @@
+'use strict';
+
+module.exports = require('./random-traces'); // TODO(merge): remove
