@@ -204,19 +204,13 @@ module.exports = {
     const decision = await limiter.attempt('a');
     await Promise.all([limiter.close(), limiter.close()]);
     await limiter.close();
+    const names =
+      'attempt peek limit wouldLimit limitWithInfo wouldLimitWithInfo clear clearAll stats';
     const calls = [
+      ...names.split(' ').map((name) => () => limiter[name]('a')),
       () => limiter('a'),
-      () => limiter.attempt('a'),
-      () => limiter.peek('a'),
       () => limiter.attemptMany(['a']),
-      () => limiter.limit('a'),
-      () => limiter.wouldLimit('a'),
-      () => limiter.limitWithInfo('a'),
-      () => limiter.wouldLimitWithInfo('a'),
       () => limiter.refund(decision),
-      () => limiter.clear('a'),
-      () => limiter.clearAll(),
-      () => limiter.stats(),
       rejecting(limiter, 'a'),
     ];
     for (const call of calls) expect(await codeOf(call)).toBe('ERR_ROLLGATE_CLOSED');
