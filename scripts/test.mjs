@@ -19,7 +19,6 @@ const FAST_JEST = [
 const suites = {
   core: () => {
     build(['tests']);
-    if (!node('test/conformance/write-traces.js', 'build/traces.txt')) return false;
     const chosen = values.fast ? FAST_CTEST : [];
     const { status } = spawnSync('ctest', ['--output-on-failure', '--parallel', '2', ...chosen], {
       cwd: treeOf('release'),

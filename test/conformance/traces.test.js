@@ -22,11 +22,10 @@ const { tracesOf } = require('./write-traces');
 const STEPS = 50;
 const AT_ONCE = 20;
 const ONLY_SEED = process.env.ROLLGATE_SEED;
-const SHARE = process.env.ROLLGATE_SANITIZED ? 0.1 : 1;
 
 function seedsFor({ pace }) {
   if (ONLY_SEED !== undefined) return [Number(ONLY_SEED)];
-  const count = casesOf(Math.ceil((SHARE * pace) / STEPS));
+  const count = casesOf(Math.ceil(pace / STEPS));
   return Array.from({ length: count }, (_, i) => i + 1);
 }
 
