@@ -25,7 +25,7 @@ function(rollgate_test layer)
   add_dependencies(tests ${layer}_test)
   target_include_directories(${layer}_test PRIVATE "${CMAKE_SOURCE_DIR}/test")
   target_compile_definitions(${layer}_test PRIVATE
-    ROLLGATE_TRACES="${CMAKE_SOURCE_DIR}/test/conformance/traces/traces.txt")
+    ROLLGATE_TRACES="${CMAKE_SOURCE_DIR}/build/traces.txt")
   target_link_libraries(${layer}_test PRIVATE rollgate_${layer} GTest::gtest_main Threads::Threads)
   # Listed when ctest runs: a sanitized executable need not start during the build.
   gtest_discover_tests(${layer}_test DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60

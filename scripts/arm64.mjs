@@ -35,6 +35,7 @@ function jest(...args) {
   const options = ['--runInBand', '--verbose', '--testTimeout=120000', '--transform={}'];
   const env = {
     PREBUILDS_ONLY: '1', // prebuilds/linux-arm64, not the addon of this machine
+    ROLLGATE_TESTS: 'all', // every store
     ROLLGATE_SANITIZED: '1', // as slow as with a sanitizer: fewer rounds, longer timeouts
   };
   const program = 'node_modules/jest/bin/jest.js';
@@ -44,6 +45,8 @@ function jest(...args) {
 const steps = {
   prebuild: (log) => run(log, [process.execPath, 'scripts/prebuild.mjs', '--arch=arm64']),
   build: (output) => buildArm64(['tests'], { output }),
+  traces: (log) =>
+    run(log, [process.execPath, 'test/conformance/write-traces.js', 'build/traces.txt']),
   core: cpp('core'),
   memory: cpp('memory'),
   redis: cpp('redis'),

@@ -98,7 +98,11 @@ rmSync(REPORT, { recursive: true, force: true });
 mkdirSync(REPORT, { recursive: true });
 build(['tests', 'addon'], { variant: VARIANT });
 for (const file of countFiles()) rmSync(file);
-const passed = [run('ctest', ['--output-on-failure', '--parallel', '2'], { cwd: tree }), jest()];
+const passed = [
+  run(process.execPath, ['test/conformance/write-traces.js', 'build/traces.txt']),
+  run('ctest', ['--output-on-failure', '--parallel', '2'], { cwd: tree }),
+  jest(),
+];
 print('C++', cppRows());
 print('JavaScript', jsRows());
 process.exitCode = passed.every(Boolean) ? 0 : 1;

@@ -1,46 +1,64 @@
-// One list of behaviours for every store and every algorithm, on a clock moved by hand.
+// The behaviours of every store and every algorithm, on a clock moved by hand.
 'use strict';
 
 const { handClock } = require('../support/hand-clock');
-const { START_MS } = require('./behaviours/support');
-const { ALGORITHM_NAMES } = require('./oracle');
+const { errorOf } = require('../support/outcome');
+const { ALGORITHM_NAMES, RULES } = require('./oracle');
 const { EACH_STORE } = require('./stores');
 
-/** By topic; a behaviour is a sentence and a function of what `suiteFor` makes. */
+/**
+ * A behaviour is a sentence and a function that takes a suite. Behaviours of one algorithm are grouped under its
+ * name, those of algorithms that can count refusals under 'where refusals can count'.
+ */
 const TOPICS = {
-  boundaries: require('./behaviours/boundaries'),
-  decisions: require('./behaviours/decisions'),
-  ids: require('./behaviours/ids'),
-  'taking back': require('./behaviours/taking-back'),
-  'several windows': require('./behaviours/several-windows'),
+  windows: require('./behaviours/windows'),
+  calls: require('./behaviours/calls'),
+  refunds: require('./behaviours/refunds'),
   blocks: require('./behaviours/blocks'),
   waiting: require('./behaviours/waiting'),
-  observation: require('./behaviours/observation'),
-  clocks: require('./behaviours/clocks'),
-  options: require('./behaviours/options'),
 };
+
+function behavioursOf(topic, algorithm) {
+  const { countsBlocked } = RULES[algorithm];
+  const groups = [topic, topic[algorithm], countsBlocked && topic['where refusals can count']];
+  const all = groups.flatMap((group) => Object.entries(group || {}));
+  return all.filter(([, behaviour]) => typeof behaviour === 'function');
+}
+
+/** Aligned windows of a minute and of ten begin here. */
+const START_MS = 1_700_000_400_000;
+const MINUTE_MS = 60_000;
 
 let namespaces = 0;
 
 /**
- * - `make(options)`: a limiter of two in a minute unless they say otherwise, refusals not counted
- * - `time`: the hand-moved clock; `at(us)` moves it to so many us after the beginning of a minute
- * - `stateOf(id)`: what the store itself knows of an id of the limiter made last
+ * - `make(options)` creates a limiter: two in a minute unless they say otherwise, refusals not counted
+ * - `time` is the clock; `at(us)` sets it to so many us after the beginning of a minute, `startMs`
+ * - `fullFor(max)`: for how many us a minute stays full that is filled as it begins, by `max` actions at once
+ * - `rule`: the algorithm's entry in the oracle; `countBlocked`: whether a refusal can count
+ * - `stateOf(id)`: what the store holds for an id of the newest limiter
+ * - `failureOf(call)`: the error that a call throws or rejects with; `codeOf(call)`: its code
  */
 function suiteFor(store, place, algorithm) {
   const time = handClock(START_MS);
   const limiters = [];
+  const rule = RULES[algorithm];
+  const failureOf = (call) => errorOf(Promise.resolve().then(call));
   let namespace;
   return {
     store,
     algorithm,
+    rule,
+    countBlocked: rule.countsBlocked,
+    fullFor: (max) => rule.fullFor(MINUTE_MS * 1000, max),
     time,
+    startMs: START_MS,
     at: (micros) => time.set(START_MS + micros / 1000),
     make(options) {
       namespaces += 1;
       namespace = `behaviour-${process.pid}-${namespaces}`;
       const limiter = place.open({
-        interval: 60_000,
+        interval: MINUTE_MS,
         maxInInterval: 2,
         countBlocked: false,
         algorithm,
@@ -52,6 +70,8 @@ function suiteFor(store, place, algorithm) {
       return limiter;
     },
     stateOf: (id) => place.stateOf(namespace, id),
+    failureOf,
+    codeOf: async (call) => (await failureOf(call)).code,
     closeAll: () => Promise.all(limiters.map((limiter) => limiter.close())),
   };
 }
@@ -64,8 +84,8 @@ describe.each(EACH_STORE)('%s', (_, store) => {
   afterAll(() => place.close());
 
   describe.each(ALGORITHM_NAMES)('%s', (algorithm) => {
-    describe.each(Object.entries(TOPICS))('%s', (_topic, behaviours) => {
-      test.each(Object.entries(behaviours))('%s', async (_sentence, behaviour) => {
+    describe.each(Object.entries(TOPICS))('%s', (_topic, topic) => {
+      test.each(behavioursOf(topic, algorithm))('%s', async (_sentence, behaviour) => {
         const suite = suiteFor(store, place, algorithm);
         try {
           await behaviour(suite);

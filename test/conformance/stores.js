@@ -1,4 +1,4 @@
-// Every store that the suite is run with; one entry each.
+// The stores that the suite runs on; one entry each.
 'use strict';
 
 const fs = require('node:fs');
@@ -6,11 +6,13 @@ const os = require('node:os');
 const path = require('node:path');
 const RateLimiter = require('../..');
 const { ALGORITHMS } = require('../../lib/algorithms');
+const { loadAddon } = require('../../lib/native');
 const { REDIS_CLIENTS, openings } = require('../support/redis-clients');
 const { startRedis, stopRedis } = require('../support/redis-server');
+const { all, patient } = require('../support/tiers');
 
 /** Longer than any test machine pauses. */
-const PATIENT = { commandTimeout: 15_000 };
+const PATIENT = { commandTimeout: patient(15_000) };
 
 let made = 0;
 const newNamespace = () => `conformance-${process.pid}-${++made}`;
@@ -25,7 +27,7 @@ async function openMemory() {
   };
 }
 
-/** Regions are small, and removed with the limiter that was on them. */
+/** Regions are small; a limiter's region is removed when it closes. */
 const SMALL = { maxKeys: 2000 };
 
 async function openShared() {
@@ -68,7 +70,6 @@ async function openRedis(client) {
   return {
     open: (options) => RateLimiter({ redis, namespace: newNamespace(), ...options }),
     together,
-    /** All that the server knows of an id. */
     async stateOf(namespace, id) {
       const key = `${namespace}{${id}}`;
       const bytes = await server.command('STRLEN', key);
@@ -85,7 +86,7 @@ async function openRedis(client) {
   };
 }
 
-/** Compare-and-set in its simplest form, without promises; the time to live is left aside. */
+/** Compare-and-set in its simplest form, without promises and without expiry. */
 class PlainKv {
   entries = new Map();
   #versions = 0;
@@ -149,27 +150,19 @@ async function openDenoKv() {
 }
 
 /**
- * - `open()` gives a place: `open(options)` there makes a limiter; `stateOf(namespace, id)` is all that
- *   the store itself knows of an id and how many `bytes` that takes, undefined where that cannot be
- *   looked at; `together(namespace)` the options by which limiters count together, none where they
- *   cannot; `inChild` the options for a limiter of a program of its own, as source; `close()`.
- * - `isSync`: whether decisions come at once.
- * - `expires`: whether keys expire by a clock that no test moves.
- * - `mostBytes`: what an id may take where there is no other, by `stateOf` or by stats()
- * - `longestLog`: how many actions a log can hold that fits into the store, where that is few
- * - `pace`: how many operations of random traces it is asked for; the slower the store the fewer.
+ * - `open()` gives a place: `open(options)` creates a limiter there, and `close()` ends it.
+ *   `together(namespace)` gives the options with which limiters count together, none if they cannot.
+ *   `stateOf(namespace, id)` is what the store holds for an id, with its size in `bytes`; undefined if that
+ *   cannot be seen. `inChild` is source text: options for a limiter in a program of its own.
+ * - `isSync`: whether decisions come at once
+ * - `expires`: whether keys expire in real time
+ * - `mostBytes`: how large the only id may be, by `stateOf` or by stats()
+ * - `longestLog`: how many actions a log can hold, if few
+ * - `pace`: how many operations of random traces it gets; fewer for a slow store
  */
-const STORES = [
-  {
-    name: 'memory',
-    open: openMemory,
-    isSync: true,
-    expires: false,
-    mostBytes: 100_000,
-    pace: 12_000,
-  },
-  {
-    name: 'shared memory',
+const STORES = {
+  memory: { open: openMemory, isSync: true, expires: false, mostBytes: 100_000, pace: 12_000 },
+  'shared memory': {
     open: openShared,
     isSync: true,
     expires: false,
@@ -177,40 +170,17 @@ const STORES = [
     longestLog: 1000,
     pace: 6000,
   },
-  {
-    name: 'Redis, native',
-    open: () => openRedis('native'),
-    isSync: false,
-    expires: true,
-    mostBytes: 200,
-    pace: 3000,
-  },
-  {
-    name: 'Redis, ioredis',
-    open: () => openRedis('ioredis'),
-    isSync: false,
-    expires: true,
-    mostBytes: 200,
-    pace: 1500,
-  },
-  {
-    name: 'Redis, node-redis',
-    open: () => openRedis('node-redis 6'),
-    isSync: false,
-    expires: true,
-    mostBytes: 200,
-    pace: 1500,
-  },
-  {
-    name: 'kv, an object',
+  'Redis, native': redisStore('native', 3000),
+  'Redis, ioredis': redisStore('ioredis', 1500),
+  'Redis, node-redis': redisStore('node-redis 6', 1500),
+  'kv, an object': {
     open: openPlainKv,
     isSync: false,
     expires: false,
     mostBytes: 200,
     pace: 4000,
   },
-  {
-    name: 'kv, Deno KV in a file',
+  'kv, Deno KV in a file': {
     open: openDenoKv,
     isSync: false,
     expires: true,
@@ -218,9 +188,20 @@ const STORES = [
     longestLog: 5000,
     pace: 400,
   },
-];
+};
+
+function redisStore(client, pace) {
+  return { open: () => openRedis(client), isSync: false, expires: true, mostBytes: 200, pace };
+}
+
+/** In the fast tier: one store in this process and one Redis client. */
+function namesOfTier() {
+  if (all) return Object.keys(STORES);
+  const hasNative = loadAddon().createRedisClient !== undefined;
+  return ['memory', hasNative ? 'Redis, native' : 'Redis, node-redis'];
+}
 
 /** For describe.each: the name and the entry. */
-const EACH_STORE = STORES.map((store) => [store.name, store]);
+const EACH_STORE = namesOfTier().map((name) => [name, { name, ...STORES[name] }]);
 
-module.exports = { EACH_STORE, STORES };
+module.exports = { EACH_STORE };

@@ -1,4 +1,16 @@
-// Writes the trace file from the oracle alone: node test/conformance/write-traces.js
+// Writes traces with the oracle's answers, for the tests in C++: node test/conformance/write-traces.js <file>
+//
+// A line is a word and integers; times and durations are microseconds. `#` begins a comment.
+//
+//   policy   algorithm (its place in ALGORITHM_NAMES), countBlocked, minDifference, number of windows,
+//            interval and max of each, number of blocks, length of each. No id is known from here on.
+//   attempt  id, now, cost, then the answer: blocked by (bits: 1 count, 2 minDifference, 4 block),
+//   peek     time left, wait, actions left, reset in, moment at which it counts as made, then for each
+//            window what is used and its reset in
+//   usage    id, now, then for each window what is used and its reset in: a peek of cost 0
+//   refund   id, now, which attempt (operations of this policy count from 0), 1 if it is found
+//   clear    id
+//   clearAll
 'use strict';
 
 const fs = require('node:fs');
@@ -8,48 +20,71 @@ const { ALGORITHM_NAMES } = require('./oracle');
 const {
   CORE_KINDS,
   LONG_UNITS,
-  Oracles,
   SHORT_UNITS,
   largePolicy,
   randomPolicy,
   randomTrace,
-} = require('./random-operations');
-const { operationLine, policyLine } = require('./traces/format');
+} = require('./random-traces');
 
-const TRACE_FILE = path.join(__dirname, 'traces', 'traces.txt');
-const TRACES = 36;
-const LARGE_TRACES = 6; // of them
+const TRACES = 36; // of each algorithm
 const STEPS = 45;
 const IDS = [0, 1];
 
-function linesOf({ policy, operations }) {
-  const oracles = new Oracles(policy);
-  const lines = operations.map((operation, place) =>
-    operationLine(operation, oracles.perform(operation, place)),
-  );
-  return [policyLine(policy), ...lines];
+/** The traces of an algorithm, the same in every run. */
+function tracesOf(algorithm) {
+  return Array.from({ length: TRACES }, (_, seed) => {
+    const random = randomFrom(1_000_000 + seed);
+    const units = seed % 2 === 0 ? LONG_UNITS : SHORT_UNITS;
+    const drawPolicy = seed % 5 === 0 ? largePolicy : randomPolicy;
+    const policy = drawPolicy(random, { algorithm, units });
+    return randomTrace(random, { policy, steps: STEPS, ids: IDS, kinds: CORE_KINDS });
+  });
 }
 
-/** The whole file; the same at every run. */
-function writeTraces() {
-  const lines = [
-    '# What the oracle of test/conformance answers; format.js tells how to read it.',
-    '# Written by test/conformance/write-traces.js.',
-  ];
-  for (const algorithm of ALGORITHM_NAMES) {
-    for (let seed = 1; seed <= TRACES; seed++) {
-      const random = randomFrom(1_000_000 + seed);
-      const units = seed % 2 === 0 ? LONG_UNITS : SHORT_UNITS;
-      const drawPolicy = seed <= LARGE_TRACES ? largePolicy : randomPolicy;
-      const policy = drawPolicy(random, { algorithm, units });
-      lines.push(
-        ...linesOf(randomTrace(random, { policy, steps: STEPS, ids: IDS, kinds: CORE_KINDS })),
-      );
+function policyLine({ algorithm, countBlocked, minDifference, limits, blockFor }) {
+  return [
+    'policy',
+    ALGORITHM_NAMES.indexOf(algorithm),
+    Number(countBlocked),
+    minDifference,
+    limits.length,
+    ...limits.flatMap(({ interval, maxInInterval }) => [interval, maxInInterval]),
+    blockFor.length,
+    ...blockFor,
+  ].join(' ');
+}
+
+const usesOf = (windows) => windows.flatMap(({ used, resetIn }) => [used, resetIn]);
+
+function operationLine({ kind, id, now, cost, of }, answer) {
+  switch (kind) {
+    case 'attempt':
+    case 'peek': {
+      const { blockedBy, timeLeft, wait, actionsLeft, resetIn, at, windows } = answer;
+      const facts = [blockedBy, timeLeft, wait, actionsLeft, resetIn, at, ...usesOf(windows)];
+      return [kind, id, now, cost, ...facts].join(' ');
     }
+    case 'usage':
+      return [kind, id, now, ...usesOf(answer)].join(' ');
+    case 'refund':
+      return [kind, id, now, of, Number(answer)].join(' ');
+    case 'clear':
+      return `${kind} ${id}`;
+    default:
+      return kind;
   }
-  return `${lines.join('\n')}\n`;
 }
 
-if (require.main === module) fs.writeFileSync(TRACE_FILE, writeTraces());
+function linesOf({ policy, operations, answers }) {
+  return [policyLine(policy), ...operations.map((each, i) => operationLine(each, answers[i]))];
+}
 
-module.exports = { TRACE_FILE, writeTraces };
+if (require.main === module) {
+  const lines = ALGORITHM_NAMES.flatMap(tracesOf).flatMap(linesOf);
+  const [, , file] = process.argv;
+  const header = '# Written by test/conformance/write-traces.js, which describes the format.';
+  fs.mkdirSync(path.dirname(file), { recursive: true });
+  fs.writeFileSync(file, `${[header, ...lines].join('\n')}\n`);
+}
+
+module.exports = { tracesOf };

@@ -1,3 +1,4 @@
+// TODO(merge): remove; the oracle is test/conformance/oracle.js.
 // The algorithms and blocks by their definitions, in BigInt: one id, times in whole microseconds.
 //
 // Written from the definitions alone. It keeps what a definition speaks of, and searches where a script

@@ -1,0 +1,369 @@
+// Random traces: drawn from a seed, answered by the oracle, replayed on limiters, shortened if they fail.
+'use strict';
+
+const { isDeepStrictEqual } = require('node:util');
+const { Oracle, RULES, decisionOf, infoOf, toMs } = require('./oracle');
+
+const IDS = ['a', 'ü}{', 'an id of more than sixteen characters'];
+const MINUTE = 60_000_000;
+const DAY = 24 * 60 * MINUTE;
+
+/** Durations are multiples of a unit, so that boundaries and ties are frequent. */
+const SHORT_UNITS = [1, 10, 1000];
+/** For stores whose keys expire in real time: nothing expires while a test lasts. */
+const LONG_UNITS = [MINUTE, 99_999_999, DAY / 8];
+
+const HUGE_COUNTS = [2 ** 24 - 2, 2 ** 24 - 1, 2 ** 24, 2 ** 32 + 1, 2 ** 45, 2 ** 53 - 1];
+const LARGE_COUNTS = [256, 257, 258, 1000, 1001, 1001, 1501, 2999];
+
+function randomMax(random, algorithm) {
+  if (random.chance(85)) return random.between(1, 7);
+  if (random.chance(35)) return random.between(8, 40);
+  const keepsLog = algorithm === 'sliding-window-log';
+  return random.pick(keepsLog || random.chance(50) ? LARGE_COUNTS : HUGE_COUNTS);
+}
+
+/** A policy of the oracle, and its `unit`. `largestMax`: no window allows more. */
+function randomPolicy(random, { algorithm, units, largestMax = Infinity }) {
+  const unit = random.pick(units);
+  const limits = Array.from({ length: random.chance(50) ? 1 : random.between(2, 3) }, () => ({
+    interval: random.between(1, 40) * unit,
+    maxInInterval: Math.min(randomMax(random, algorithm), largestMax),
+  }));
+  const blocks = random.chance(55) ? 0 : random.between(1, 3);
+  // Small limits are exceeded more often.
+  if (blocks > 0 && random.chance(60)) limits[0].maxInInterval = random.between(1, 2);
+  return {
+    algorithm,
+    unit,
+    limits,
+    minDifference: random.chance(30) ? random.between(1, 12) * unit : 0,
+    countBlocked: RULES[algorithm].countsBlocked && random.chance(50),
+    blockFor: Array.from({ length: blocks }, () => random.between(1, 60) * unit),
+  };
+}
+
+/** One window and nothing else, with so many actions that roundings add up. */
+function largePolicy(random, { algorithm, units }) {
+  const unit = random.pick(units);
+  return {
+    algorithm,
+    unit,
+    limits: [{ interval: random.between(7, 40) * unit, maxInInterval: random.pick(LARGE_COUNTS) }],
+    minDifference: 0,
+    countBlocked: RULES[algorithm].countsBlocked && random.chance(50),
+    blockFor: [],
+  };
+}
+
+/** Before, after and at the epoch; now. */
+function randomStart(random, unit) {
+  return random.pick([
+    1_700_000_000_000_000 + random.between(0, 100 * unit),
+    random.between(-50, 50) * unit,
+    -random.between(0, 100 * unit),
+  ]);
+}
+
+function randomCost(random, largestCost) {
+  if (random.chance(65)) return 1;
+  if (largestCost > 100 && random.chance(80)) {
+    return random.chance(50)
+      ? largestCost
+      : random.between(Math.ceil(largestCost / 4), largestCost);
+  }
+  return random.between(1, largestCost);
+}
+
+/** The moments in an answer at which one microsecond makes the difference. */
+function boundariesOf({ timeLeft, wait, windows }, now, { blockUntil }, { limits }) {
+  const waits = [timeLeft, wait, ...windows.map(({ resetIn }) => resetIn)];
+  const moments = waits.filter((micros) => micros > 0).map((micros) => now + micros);
+  if (blockUntil === undefined) return moments;
+  // Twice, because it is rarely drawn: when offences are forgotten.
+  const forgotten = blockUntil + Math.max(...limits.map(({ interval }) => interval));
+  return [...moments, blockUntil, forgotten, forgotten];
+}
+
+function nextTime(random, { now, notBefore, boundaries, unit, stepsBack }) {
+  if (random.chance(25)) return now;
+  if (stepsBack && random.chance(6)) {
+    const far = random.chance(50) ? unit : 10 * unit;
+    return Math.max(notBefore, now - random.between(1, far));
+  }
+  const ahead = boundaries.filter((moment) => moment >= now);
+  if (ahead.length > 0 && random.chance(35)) {
+    return Math.max(now, random.pick(ahead) + random.pick([-1, 0, 0, 1]));
+  }
+  if (random.chance(12)) return now + random.between(5, 80) * unit;
+  return now + (random.chance(60) ? random.between(1, 5) * unit : random.between(1, 5 * unit));
+}
+
+const KINDS = [
+  ...Array(11).fill('attempt'),
+  ...Array(2).fill('peek'),
+  ...Array(2).fill('refund'),
+  ...['call', 'callback', 'limitWithInfo', 'wouldLimitWithInfo', 'attemptMany'],
+];
+const CLEARING = ['clear', 'clear', 'clearAll'];
+/** What the core and the scripts can do. */
+const CORE_KINDS = [
+  ...Array(11).fill('attempt'),
+  ...Array(2).fill('peek'),
+  ...Array(2).fill('refund'),
+  'usage',
+];
+
+/**
+ * `{ policy, operations, answers }`. An operation is `{ kind, now, id }` with `cost`, with `ids`, or with `of`: the
+ * place of the attempt that is taken back. An operation is left out if a store may answer it either way.
+ */
+function randomTrace(random, { policy, steps, ids = IDS, kinds = KINDS }) {
+  const { algorithm, unit } = policy;
+  const largestCost = Math.min(...policy.limits.map(({ maxInInterval }) => maxInInterval));
+  const oracles = new Oracles(policy);
+  const stepsBack = random.chance(50);
+  const operations = [];
+  const answers = [];
+  const refundable = [];
+  let now = randomStart(random, unit);
+  let notBefore = -Infinity;
+  let boundaries = [];
+  while (operations.length < steps) {
+    now = nextTime(random, { now, notBefore, boundaries, unit, stepsBack });
+    const kind = random.pick(random.chance(3) ? CLEARING : kinds);
+    const id = random.pick(ids);
+    const operation = { kind, now, id };
+    if (kind === 'attempt' || kind === 'peek') operation.cost = randomCost(random, largestCost);
+    if (kind === 'attemptMany') {
+      operation.ids = Array.from({ length: random.between(0, 4) }, () => random.pick(ids));
+    }
+    if (kind === 'refund') {
+      if (refundable.length === 0) continue;
+      operation.of = random.pick(refundable);
+      operation.id = operations[operation.of].id;
+    }
+    const place = operations.length;
+    const expected = oracles.perform(operation, place);
+    if (expected === undefined) continue;
+    operations.push(operation);
+    answers.push(expected);
+    if (kind === 'attempt') {
+      refundable.push(place);
+      const known = boundaries.filter((moment) => moment > now).slice(-4);
+      boundaries = [...known, ...boundariesOf(expected, now, oracles.of(id).state, policy)];
+    }
+    // Before this moment, a log may have forgotten what was outside of every window.
+    if (kind === 'refund' && expected && algorithm === 'sliding-window-log') {
+      notBefore = Math.max(notBefore, now);
+    }
+  }
+  return { policy, operations, answers };
+}
+
+/** An oracle for each id; performs the operations of a trace. */
+class Oracles {
+  #policy;
+  #oracles = new Map();
+  #attempts = new Map(); // by the place of the operation
+
+  constructor(policy) {
+    this.#policy = policy;
+  }
+
+  of(id) {
+    if (!this.#oracles.has(id)) this.#oracles.set(id, new Oracle(this.#policy));
+    return this.#oracles.get(id);
+  }
+
+  /** The answer or answers; undefined if a store may answer either way. */
+  perform({ kind, now, id, ids, cost, of }, place) {
+    const oracle = this.of(id);
+    switch (kind) {
+      case 'attempt': {
+        const answer = oracle.attempt(now, cost);
+        this.#attempts.set(place, answer.attempt);
+        return answer;
+      }
+      case 'call':
+      case 'callback':
+      case 'limitWithInfo':
+        return oracle.attempt(now);
+      case 'peek':
+        return oracle.peek(now, cost);
+      case 'wouldLimitWithInfo':
+        return oracle.peek(now);
+      case 'usage':
+        return oracle.peek(now, 0).windows;
+      case 'attemptMany':
+        return ids.map((each) => this.of(each).attempt(now));
+      case 'refund':
+        return oracle.refund(this.#attempts.get(of), now);
+      case 'clear':
+        oracle.clear();
+        return null;
+      case 'clearAll':
+        for (const each of this.#oracles.values()) each.clear();
+        return null;
+      default:
+        throw new Error(`no such operation: ${kind}`);
+    }
+  }
+}
+
+/** The options that make a limiter follow a policy. */
+function optionsFor({ algorithm, limits, minDifference, countBlocked, blockFor }) {
+  return {
+    algorithm,
+    countBlocked,
+    limits: limits.map(({ interval, maxInInterval }, i) => ({
+      interval: interval / 1000,
+      maxInInterval,
+      minDifference: i === 0 ? minDifference / 1000 : 0,
+    })),
+    ...(blockFor.length > 0 && { blockFor: blockFor.map((micros) => micros / 1000) }),
+  };
+}
+
+function calledBack(limiter, id) {
+  return new Promise((resolve, reject) => {
+    limiter(id, (error, ...answer) => (error ? reject(error) : resolve(answer)));
+  });
+}
+
+/** What the limiter answers. `decisions` are those of earlier attempts by their places. */
+async function actual(limiter, { kind, id, ids, cost, of }, decisions, place) {
+  switch (kind) {
+    case 'attempt': {
+      const decision = await limiter.attempt(id, { cost });
+      decisions.set(place, decision);
+      return { ...decision };
+    }
+    case 'peek':
+      return { ...(await limiter.peek(id, { cost })) };
+    case 'attemptMany': {
+      const many = await limiter.attemptMany(ids);
+      return many.map((decision) => ({ ...decision }));
+    }
+    case 'call':
+      return limiter(id);
+    case 'callback':
+      return calledBack(limiter, id);
+    case 'refund':
+      return limiter.refund(decisions.get(of));
+    case 'clearAll':
+      return (await limiter.clearAll()) ?? null;
+    case 'clear':
+      return (await limiter.clear(id)) ?? null;
+    default:
+      return limiter[kind](id);
+  }
+}
+
+/** The oracle's answer in the form of the limiter's. */
+function expectedOf({ kind }, answer, policy) {
+  switch (kind) {
+    case 'attempt':
+    case 'peek':
+      return decisionOf(answer, policy);
+    case 'attemptMany':
+      return answer.map((each) => decisionOf(each, policy));
+    case 'call':
+      return toMs(answer.timeLeft);
+    case 'callback':
+      return [toMs(answer.timeLeft), answer.actionsLeft];
+    case 'limitWithInfo':
+    case 'wouldLimitWithInfo':
+      return infoOf(answer);
+    default:
+      return answer;
+  }
+}
+
+/** The first difference, or null. `open(options)` makes a limiter, which is closed here. */
+async function firstDifference({ policy, operations, answers }, open) {
+  const oracles = new Oracles(policy);
+  const decisions = new Map();
+  let now = operations[0]?.now;
+  const limiter = open({ ...optionsFor(policy), clock: () => now / 1000 });
+  try {
+    for (const [i, operation] of operations.entries()) {
+      now = operation.now;
+      const place = operation.place ?? i;
+      // A shortened trace has no answers, and may lack the attempt that is taken back.
+      if (operation.kind === 'refund' && !decisions.has(operation.of)) continue;
+      const answer = answers ? answers[i] : oracles.perform(operation, place);
+      if (answer === undefined) continue;
+      const expected = expectedOf(operation, answer, policy);
+      let came;
+      try {
+        came = await actual(limiter, operation, decisions, place);
+      } catch (error) {
+        came = `${error.code}: ${error.message} ${error.cause?.message ?? ''}`;
+      }
+      if (!isDeepStrictEqual(came, expected)) return { step: i, operation, expected, came };
+    }
+    return null;
+  } finally {
+    await limiter.close();
+  }
+}
+
+const MOST_REPLAYS = 200;
+
+/** Leaves out the operations that the difference does not need. */
+async function shrink({ policy, operations }, open) {
+  let kept = operations.map((operation, place) => ({ ...operation, place }));
+  let difference = await firstDifference({ policy, operations: kept }, open);
+  if (difference === null) return null; // not reproducible
+  kept = kept.slice(0, difference.step + 1);
+  let replays = 0;
+  for (let size = Math.ceil(kept.length / 2); size >= 1; size = size > 1 ? size >> 1 : 0) {
+    for (let first = kept.length - 1 - size; first > -size; first -= size) {
+      if (++replays > MOST_REPLAYS) return { kept, difference };
+      const fewer = kept.filter((_, i) => i < first || i >= first + size);
+      const again = await firstDifference({ policy, operations: fewer }, open);
+      if (again === null) continue;
+      kept = fewer.slice(0, again.step + 1);
+      difference = again;
+      first = Math.min(first, kept.length - 1);
+    }
+  }
+  return { kept, difference };
+}
+
+function lineOf({ kind, now, place, id, ids, cost, of }) {
+  const what = { id, ids, cost, of };
+  return `  ${place}: ${kind} at ${now} us ${JSON.stringify(what)}`;
+}
+
+/** Throws with a short reproduction if the limiter differs from the oracle. */
+async function expectTrace(trace, open, context) {
+  const found = await firstDifference(trace, open);
+  if (found === null) return;
+  const shrunk = await shrink(trace, open);
+  const { kept, difference } = shrunk ?? { kept: trace.operations, difference: found };
+  const { operation, expected, came } = difference;
+  throw new Error(
+    [
+      `the limiter differs from the oracle: ${JSON.stringify(context)}`,
+      ...(shrunk === null ? ['not again when replayed; the whole trace follows'] : []),
+      `policy (us): ${JSON.stringify(trace.policy)}`,
+      ...kept.map(lineOf),
+      `at ${operation.kind} came     ${JSON.stringify(came)}`,
+      `at ${operation.kind} expected ${JSON.stringify(expected)}`,
+    ].join('\n'),
+  );
+}
+
+module.exports = {
+  CORE_KINDS,
+  LONG_UNITS,
+  SHORT_UNITS,
+  expectTrace,
+  largePolicy,
+  optionsFor,
+  randomCost,
+  randomPolicy,
+  randomTrace,
+};
