@@ -29,8 +29,13 @@ const run = (command, args, options) =>
 const node = (script, args = [], options = {}) =>
   run(process.execPath, [join(root, script), ...args], options);
 
+/** What the tests in C++ compare with. */
+const writeTraces = () =>
+  node('test/conformance/write-traces.js', [join(root, 'build/traces.txt')]);
+
 function ctest(variant, args = [], prefix = []) {
   build(['tests'], { variant });
+  if (!writeTraces()) return false;
   const [command, ...rest] = [...prefix, 'ctest', '--output-on-failure', '--parallel', '2'];
   return run(command, [...rest, ...args], { cwd: treeOf(variant) });
 }
@@ -96,6 +101,7 @@ const onRequest = { tsan: ctestUnderTsan };
 function cppFile(file) {
   const layer = basename(dirname(file));
   build(['tests'], { variant: DEVELOPMENT, target: `${layer}_test` });
+  if (!writeTraces()) return false;
   const source = readFileSync(file, 'utf8');
   const suites = [...source.matchAll(/^(?:TYPED_)?TEST(?:_[FP])?\((\w+),/gm)].map(
     ([, name]) => name,
