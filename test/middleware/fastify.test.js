@@ -1,0 +1,534 @@
+// The Fastify plugin: scopes, routes with their own limits, its functions and handlers, and wrong options.
+'use strict';
+
+const createFastify = require('fastify');
+const RateLimiter = require('../..');
+const rollgate = require('../../lib/fastify');
+const { createPlainKv } = require('../support/kv-stores');
+const { startRedis } = require('../support/redis-server');
+const { askProgram } = require('../support/run-program');
+const { newName } = require('../support/shared-regions');
+const { waitUntil } = require('../support/wait-until');
+const { FAILING, HOUR_MS, byHeaders, newLogger, withCode } = require('./apps');
+
+const clock = () => 5 * HOUR_MS; // stands still
+const LIMITS = { windowMs: HOUR_MS, limit: 2, clock };
+const answer = () => 'passed';
+const own = (rateLimit) => ({ config: { rateLimit } });
+const as = (id, group) => ({ headers: { 'x-id': id, ...(group && { 'x-group': group }) } });
+const from = (address) => ({ headers: { 'x-forwarded-for': address } });
+const limiterOf = (maxInInterval) => RateLimiter({ interval: HOUR_MS, maxInInterval });
+const refuse = (_request, reply) => reply.code(429).send();
+
+const open = [];
+afterEach(() => Promise.all(open.splice(0).map((app) => app.close())));
+
+function newApp(options) {
+  const app = createFastify(options);
+  app.setErrorHandler((error, _request, reply) => {
+    reply.code(error.statusCode ?? 503).send({ code: error.code, handled: error.message });
+  });
+  open.push(app);
+  return app;
+}
+
+async function listen(app) {
+  await app.listen({ port: 0, host: '127.0.0.1' });
+  return `http://127.0.0.1:${app.server.address().port}`;
+}
+
+/** The plugin at the root, and `routes`: paths with their config.rateLimit. */
+async function start(options, routes = { '/': undefined }) {
+  const app = newApp();
+  await app.register(rollgate, options.limiter ? options : { clock, ...options });
+  for (const [url, limits] of Object.entries(routes)) {
+    const config = limits === undefined ? {} : own(limits);
+    app.route({ method: ['GET', 'POST'], url, ...config, handler: answer });
+  }
+  return listen(app);
+}
+
+async function get(url, init) {
+  const response = await fetch(url, init);
+  return { status: response.status, headers: response.headers, text: await response.text() };
+}
+
+async function statusesOf(url, times, init) {
+  const statuses = [];
+  for (let i = 0; i < times; i++) statuses.push((await get(url, init)).status);
+  return statuses;
+}
+
+/** Reads like `statusesOf` of several paths, each once. */
+async function statusesAt(url, ...paths) {
+  const statuses = [];
+  for (const path of paths) statuses.push((await get(url + path)).status);
+  return statuses;
+}
+
+/** `ready()` alone is a thenable that Jest's `rejects` does not accept. */
+async function readyError(options, route) {
+  const app = newApp();
+  await app.register(rollgate, options);
+  if (route) app.get('/', own(route.limits), answer);
+  await app.ready();
+}
+
+describe('a scope', () => {
+  test('counts all its routes together, wherever they are declared, and 404s', async () => {
+    const app = newApp();
+    app.get('/before', answer);
+    app.register(rollgate, { ...LIMITS, limit: 3 });
+    app.get('/after', answer);
+    const statuses = await statusesAt(
+      await listen(app),
+      '/before',
+      '/no',
+      '/after',
+      '/after',
+      '/no',
+    );
+    expect(statuses).toEqual([200, 404, 200, 429, 429]);
+  });
+
+  test('includes inner scopes, and neither outer nor other ones', async () => {
+    const app = newApp();
+    app.register(async (scope) => {
+      scope.register(rollgate, LIMITS);
+      scope.get('/in', answer);
+      scope.register(async (inner) => inner.get('/within', answer));
+    });
+    app.register(async (scope) => scope.get('/beside', answer));
+    app.get('/around', answer);
+    const url = await listen(app);
+    expect(await statusesAt(url, '/in', '/within', '/within')).toEqual([200, 200, 429]);
+    for (const path of ['/beside', '/around']) {
+      expect(await statusesOf(url + path, 3)).toEqual([200, 200, 200]);
+    }
+  });
+
+  test('in another one counts in both, with both in the headers, and its routes once', async () => {
+    const app = newApp();
+    const options = { ...LIMITS, limit: 9, standardHeaders: 'draft-8', legacyHeaders: false };
+    app.register(rollgate, { ...options, identifier: 'outer' });
+    app.register(async (scope) => {
+      scope.register(rollgate, { ...options, limit: 1, identifier: 'inner' });
+      scope.get('/in', answer);
+      scope.get('/own', own({ limit: 3 }), answer);
+      scope.register(async (inner) => inner.get('/within', own({ limit: 2 }), answer));
+    });
+    app.register(async (scope) => scope.get('/beside', own({ limit: 1 }), answer));
+    const url = await listen(app);
+    const sentAt = async (path) => (await get(url + path)).headers.get('ratelimit');
+    expect(await sentAt('/in')).toBe('"outer"; r=8; t=3600, "inner"; r=0; t=3600');
+    expect((await get(`${url}/in`)).status).toBe(429);
+    expect(await sentAt('/own')).toBe('"inner"; r=2; t=3600');
+    expect(await sentAt('/within')).toBe('"inner"; r=1; t=3600');
+    expect(await sentAt('/beside')).toBe('"outer"; r=0; t=3600');
+    expect(await sentAt('/404')).toBe('"outer"; r=6; t=3600');
+  });
+
+  test('of another server with the same options counts apart', async () => {
+    const options = { ...LIMITS, limit: 1 };
+    const limits = { limit: 1 };
+    for (let i = 0; i < 2; i++) {
+      const url = await start(options, { '/scope': undefined, '/own': limits });
+      expect(await statusesOf(`${url}/scope`, 2)).toEqual([200, 429]);
+      expect(await statusesOf(`${url}/own`, 2)).toEqual([200, 429]);
+    }
+  });
+
+  test('with a prefix has rules for whole paths', async () => {
+    const app = newApp();
+    app.register(
+      async (scope) => {
+        scope.register(rollgate, { clock, rules: [{ path: '/v1/items', limit: 1 }] });
+        for (const path of ['/items', '/other']) scope.get(path, answer);
+      },
+      { prefix: '/v1' },
+    );
+    const url = await listen(app);
+    expect(await statusesOf(`${url}/v1/items`, 2)).toEqual([200, 429]);
+    expect(await statusesOf(`${url}/v1/other`, 2)).toEqual([200, 200]);
+  });
+});
+
+describe('config.rateLimit', () => {
+  test.each([
+    [false, [200, 200, 200], [200, 200, 429]],
+    [true, [200, 200, 429], [429, 429, 429]],
+    [undefined, [200, 200, 429], [429, 429, 429]],
+    [{ limit: 1 }, [200, 429, 429], [200, 200, 429]],
+  ])('%j', async (limits, atRoute, atScope) => {
+    const url = await start(LIMITS, { '/own': limits, '/scope': undefined });
+    expect(await statusesOf(`${url}/own`, 3)).toEqual(atRoute);
+    expect(await statusesOf(`${url}/scope`, 3)).toEqual(atScope);
+    if (limits !== false) return;
+    expect((await get(`${url}/own`)).headers.get('x-ratelimit-limit')).toBeNull();
+  });
+
+  const rules = [{ path: '/', limit: 2 }];
+  const byId = { keyGenerator: (request) => request.headers['x-id'] };
+  const all = { authenticate: () => ({ id: 'all' }), onAuthError: () => 'no' };
+  const limits = [{ interval: HOUR_MS, maxInInterval: 1 }];
+  const gcra = { limit: 9, windowMs: 5, countBlocked: false, algorithm: 'gcra', blockFor: 7 };
+  test.each([
+    ['max over limit', { limit: 9 }, { max: 1 }],
+    ['a limit over limits', { limits: [{ interval: 5, maxInInterval: 9 }] }, { limit: 1 }],
+    ['limits over a limit', { limit: 9 }, { limits }],
+    ['a limiter over a limit', { limit: 9 }, { limiter: limiterOf(1) }],
+    ['a limit over a limiter', { limiter: limiterOf(9) }, { limit: 1 }],
+    ['a key over ipv6Subnet', { ipv6Subnet: 64 }, { limit: 1, ...byId }],
+    ['a key over authenticate', all, { limit: 1, ...byId }],
+    [
+      'authenticate over a key',
+      { keyGenerator: () => 'all' },
+      { limit: 1, authenticate: byHeaders },
+    ],
+    ['authenticate over ipv6Subnet', { ipv6Subnet: 64 }, { limit: 1, authenticate: byHeaders }],
+    ['authenticate over another one', all, { limit: 1, authenticate: byHeaders }],
+    ['a handler over problemDetails', { problemDetails: true }, { limit: 1, handler: refuse }],
+    ['the scope over undefined', { limit: 1 }, { limit: undefined }],
+    ['a limit over rules', { rules }, { limit: 1 }],
+    ['a limit function over rules', { rules }, { max: () => 1 }],
+    ['limits over rules', { rules }, { limits }],
+    ['a limiter over rules', { rules }, { limiter: limiterOf(1) }],
+    ['rules over rules', { rules }, { rules: [{ path: '/own', limit: 1 }] }],
+    ['rules over limits', gcra, { rules: [{ path: '/', limit: 1 }] }],
+  ])('%s', async (_what, ofScope, ofRoute) => {
+    const url = await start(ofScope, { '/own': ofRoute });
+    expect(await statusesOf(`${url}/own`, 2, as('ada'))).toEqual([200, 429]);
+    const isById = ofRoute.keyGenerator || ofRoute.authenticate;
+    if (isById) expect(await statusesOf(`${url}/own`, 1, as('bob'))).toEqual([200]);
+  });
+
+  test('inherits what it does not replace', async () => {
+    const answers = { standardHeaders: 'draft-7', message: 'slow down' };
+    const url = await start({ ...LIMITS, ...answers }, { '/own': { limit: 1 } });
+    const passed = await get(`${url}/own`);
+    expect(passed.headers.get('ratelimit')).toBe('limit=1, remaining=0, reset=3600');
+    expect(await get(`${url}/own`)).toMatchObject({ status: 429, text: 'slow down' });
+  });
+
+  test('ipv6Subnet replaces authenticate, and onAuthError needs one', async () => {
+    const subnet = await start(all, { '/own': { limit: 1, ipv6Subnet: 64 } });
+    expect(await statusesOf(`${subnet}/own`, 1, as('ada'))).toEqual([200]);
+    expect(await statusesOf(`${subnet}/own`, 1, as('bob'))).toEqual([429]);
+    const [, authenticate] = FAILING(new Error('who?'))[0];
+    const onAuthError = (_error, _request, reply) => reply.code(401) && 'own';
+    const url = await start({ authenticate }, { '/own': { limit: 1, onAuthError } });
+    expect(await get(`${url}/own`)).toMatchObject({ status: 401, text: 'own' });
+    const limits = { limit: 1, onAuthError };
+    await expect(readyError({}, { limits })).rejects.toEqual(withCode('ERR_ROLLGATE_OPTION'));
+  });
+
+  test('a store or limiter replaces the store of the scope', async () => {
+    const kv = createPlainKv();
+    const ofRedis = { redis: 'redis://127.0.0.1:1', namespace: 'api', clock: undefined };
+    const inKv = await start(ofRedis, {
+      '/kv': { limit: 1, kv },
+      '/own': { limiter: limiterOf(1) },
+    });
+    expect(await statusesAt(inKv, '/kv', '/kv', '/own', '/own')).toEqual([200, 429, 200, 429]);
+    expect([...kv.entries.keys()].join()).toContain('api GET,POST /kv');
+    const ofKv = { kv, namespace: 'api', commandTimeout: 9000 };
+    const { url: redis } = await startRedis();
+    const inRedis = await start(ofKv, {
+      '/redis': { limit: 1, redis },
+      '/own': { limiter: limiterOf(1) },
+    });
+    expect(await statusesAt(inRedis, '/redis', '/redis', '/own', '/own')).toEqual([
+      200, 429, 200, 429,
+    ]);
+  });
+
+  test('on Redis counts under its own name, whatever is in the path', async () => {
+    const { url: redis } = await startRedis();
+    const options = { redis, namespace: 'api', windowMs: HOUR_MS, limit: 2 };
+    const url = await start(options, { '/own/:id(^\\d{2}$)': { limit: 3 }, '/scope': undefined });
+    expect(await statusesOf(`${url}/scope`, 3)).toEqual([200, 200, 429]);
+    expect(await statusesOf(`${url}/own/42`, 4)).toEqual([200, 200, 200, 429]);
+    const other = await start(options, { '/scope': undefined }); // a second process
+    expect(await statusesOf(`${other}/scope`, 1)).toEqual([429]);
+  });
+
+  test('is not under the blocks of the rules of its scope', async () => {
+    const trap = { path: '/trap', limit: 0, blockFor: HOUR_MS, blockEverywhere: true };
+    const routes = { '/own': { limit: 5 }, '/scope': undefined, '/free': false, '/same': true };
+    const url = await start({ rules: [trap, ...rules] }, routes);
+    const statuses = await statusesAt(url, '/trap', '/scope', '/same', '/own', '/free');
+    expect(statuses).toEqual([429, 429, 429, 200, 200]);
+  });
+
+  test.each([[{}], [{ message: 'no' }], [{ blockFor: 5 }], [{ limit: undefined }]])(
+    '%j under rules is refused, because it would count apart',
+    async (limits) => {
+      const message = expect.stringContaining("'config.rateLimit'");
+      const error = expect.objectContaining({ code: 'ERR_ROLLGATE_OPTION', message });
+      await expect(readyError({ rules }, { limits })).rejects.toEqual(error);
+    },
+  );
+
+  test('of two plugins in one scope counts once, by the later one', async () => {
+    const app = newApp();
+    for (const message of ['first', 'second']) await app.register(rollgate, { ...LIMITS, message });
+    app.get('/own', own({ limit: 1 }), answer);
+    const url = await listen(app);
+    expect(await statusesOf(`${url}/own`, 1)).toEqual([200]);
+    expect((await get(`${url}/own`)).text).toBe('second');
+  });
+
+  test.each(['GET', 'HEAD'])(
+    'is read at the first %s if declared before the plugin',
+    async (first) => {
+      const app = newApp();
+      app.get('/own', own({ limit: 1 }), answer);
+      app.get('/wrong', own({ limitt: 3 }), answer);
+      await app.register(rollgate, LIMITS);
+      const url = await listen(app);
+      const statuses = [];
+      for (const method of [first, 'HEAD', 'GET']) {
+        statuses.push(...(await statusesOf(`${url}/own`, 1, { method })));
+      }
+      expect(statuses).toEqual([200, 429, 429]);
+      expect((await get(`${url}/wrong`)).text).toContain('ERR_ROLLGATE_OPTION');
+    },
+  );
+});
+
+describe.each([
+  ['in memory', async () => ({})],
+  ['on Redis', async () => ({ redis: (await startRedis()).url, namespace: 'api' })],
+  ['in shared memory', async () => ({ shared: newName() })],
+])('several methods at one path, %s', (_store, storeOptions) => {
+  async function play(declare, ...calls) {
+    const app = newApp({ exposeHeadRoutes: !declare.hasOwnHead });
+    await app.register(rollgate, { windowMs: HOUR_MS, limit: 9, ...(await storeOptions()) });
+    declare(app);
+    const url = await listen(app);
+    const statuses = [];
+    for (const method of calls) statuses.push(...(await statusesOf(`${url}/own`, 1, { method })));
+    return statuses;
+  }
+
+  test('count apart, and HEAD with the GET that it is derived from', async () => {
+    const declare = (app) => {
+      app.get('/own', own({ limit: 2 }), answer);
+      app.post('/own', own({ limit: 1 }), answer);
+      app.route({ method: ['PUT', 'DELETE'], url: '/own', ...own({ limit: 2 }), handler: answer });
+    };
+    const calls = ['POST', 'POST', 'GET', 'HEAD', 'GET', 'HEAD', 'PUT', 'DELETE', 'DELETE'];
+    const expected = [200, 429, 200, 200, 429, 429, 200, 200, 429];
+    expect(await play(declare, ...calls)).toEqual(expected);
+  });
+
+  test('include a HEAD derived from one of several methods', async () => {
+    const route = { method: ['POST', 'GET'], url: '/own', ...own({ limit: 2 }), handler: answer };
+    const statuses = await play((app) => app.route(route), 'HEAD', 'POST', 'GET');
+    expect(statuses).toEqual([200, 200, 429]);
+  });
+
+  test('count apart for a declared HEAD, and for routes with one options object', async () => {
+    const shared = own({ limit: 1 });
+    const one = (app) => {
+      app.head('/own', own({ limit: 1 }), answer);
+      app.get('/own', own({ limit: 2 }), answer);
+    };
+    const many = (app) => {
+      for (const method of ['get', 'post', 'head']) app[method]('/own', shared, answer);
+    };
+    many.hasOwnHead = true;
+    expect(await play(one, 'HEAD', 'HEAD', 'GET', 'GET', 'GET')).toEqual([200, 429, 200, 200, 429]);
+    expect(await play(many, 'GET', 'GET', 'POST', 'POST')).toEqual([200, 429, 200, 429]);
+  });
+});
+
+describe('functions', () => {
+  test("get Fastify's request and reply", async () => {
+    const seen = {};
+    const see = (name, value) => (request, reply) => {
+      seen[name] = [request.routeOptions.url, typeof reply.code, reply.request === request];
+      return value;
+    };
+    const successful = { skipSuccessfulRequests: true, countBlocked: true };
+    const values = { skip: false, keyGenerator: 'k', identifier: 'n', requestWasSuccessful: true };
+    const options = { ...successful, limit: see('limit', 1), standardHeaders: 'draft-8' };
+    for (const [name, value] of Object.entries(values)) options[name] = see(name, value);
+    await get(await start(options));
+    await waitUntil('it is asked how the request ended', () => seen.requestWasSuccessful);
+    expect(Object.keys(seen).sort()).toEqual([...Object.keys(values), 'limit'].sort());
+    for (const args of Object.values(seen)) expect(args).toEqual(['/', 'function', true]);
+    const app = newApp({ trustProxy: true });
+    const ipv6Subnet = see('ipv6Subnet', 48);
+    app.register(rollgate, { ...LIMITS, ipv6Subnet, requestPropertyName: 'quota' });
+    app.get('/', (request) => request.quota.key);
+    const url = await listen(app);
+    expect((await get(url, from('2001:db8:0:142::1'))).text).toBe('2001:db8::/48');
+    expect(seen.ipv6Subnet).toEqual(['/', 'function', true]);
+    expect((await get(url, from('::ffff:192.0.2.1'))).text).toBe('192.0.2.1');
+  });
+
+  test.each(['limit', 'max', 'maxInInterval'])(
+    '%s judges each request, also in rules',
+    async (name) => {
+      const byHeader = async (request, reply) =>
+        reply.request === request && Number(request.headers['x-id']);
+      const one = { [name]: byHeader, countBlocked: false };
+      for (const options of [one, { rules: [{ path: '/', ...one }] }]) {
+        const url = await start(options);
+        expect(await statusesOf(url, 2, as('1'))).toEqual([200, 429]);
+        expect(await statusesOf(url, 2, as('2'))).toEqual([200, 429]);
+      }
+      const zone = (limit) => ({ zone: 'z', [name]: limit });
+      const rulesOf = (other) => [
+        { path: '/a', ...zone(byHeader) },
+        { path: '/b', ...zone(other) },
+      ];
+      await readyError({ rules: rulesOf(byHeader) });
+      const different = readyError({ rules: rulesOf((...args) => byHeader(...args)) });
+      await expect(different).rejects.toThrow("'rules[1].zone'");
+    },
+  );
+
+  test.each([
+    ['a function', (request) => `not ${request.method}`, 'not GET'],
+    ['an async function', async () => 'later', 'later'],
+    ['a function that answers', (_request, reply) => void reply.code(429).send('own'), 'own'],
+  ])('message may be %s', async (_what, message, text) => {
+    expect(await get(await start({ limit: 0, message }))).toMatchObject({ status: 429, text });
+  });
+
+  test.each([
+    ['sends', (reply, body) => void reply.send(body)],
+    ['returns what it sends', (reply, body) => reply.send(body)],
+    ['returns the body', (_reply, body) => body],
+    ['returns it later', async (_reply, body) => body],
+  ])('handler and onAuthError answer if one %s', async (_what, send) => {
+    const [, authenticate] = FAILING(new Error('who?'))[0];
+    const handler = (_request, reply) => send(reply.code(418), { own: true });
+    const refused = await get(await start({ limit: 0, handler }));
+    expect(refused).toMatchObject({ status: 418, text: '{"own":true}' });
+    const onAuthError = (error, _request, reply) => send(reply.code(401), { why: error.message });
+    for (const limits of [{ limit: 9 }, { rules: [{ path: '/', limit: 9 }] }]) {
+      const url = await start({ authenticate, onAuthError, ...limits });
+      expect(await get(url)).toMatchObject({ status: 401, text: '{"why":"who?"}' });
+    }
+  });
+
+  test.each([
+    ['at once', (next) => next()],
+    ['later', async (next) => next()],
+    ['and return something', (next) => next() ?? 'body'],
+    ['and return something later', async (next) => next() ?? 'body'],
+  ])('handler and onAuthError may let pass %s', async (_what, goOn) => {
+    const [, authenticate] = FAILING(new Error('who?'))[0];
+    const handler = (_request, _reply, next) => goOn(next);
+    const onAuthError = (_error, _request, _reply, next) => goOn(next);
+    for (const options of [
+      { limit: 0, handler },
+      { authenticate, onAuthError, limit: 1 },
+    ]) {
+      expect(await statusesOf(await start(options), 3)).toEqual([200, 200, 200]);
+    }
+  });
+
+  test('a handler gets the options as they were given', async () => {
+    const handler = jest.fn(() => 'no');
+    const [max, message] = [() => 0, () => 'own'];
+    await get(await start({ max, message, handler }));
+    const settings = handler.mock.calls[0][3];
+    expect([settings.limit, settings.message]).toEqual([max, message]);
+  });
+
+  const UNAUTHORIZED = Object.assign(new Error('boom'), { statusCode: 401 });
+  const [, authenticate] = FAILING(new Error('who?'))[0];
+  test.each([
+    ...FAILING(new Error('boom')).flatMap(([, fails]) =>
+      [
+        { keyGenerator: fails },
+        { skip: fails },
+        { limit: fails },
+        { rules: [{ path: '/', limit: fails }] },
+        { limit: 0, message: fails },
+        { limit: 0, handler: fails },
+        { authenticate, onAuthError: fails },
+      ].map((options) => [options, 503]),
+    ),
+    [{ authenticate, onAuthError: (...args) => args[3](new Error('boom')) }, 503],
+    ...FAILING(UNAUTHORIZED).map(([, fails]) => [{ authenticate: fails }, 401]),
+  ])("an error in %p reaches Fastify's error handler once", async (options, expected) => {
+    const { status, text } = await get(await start(options));
+    expect([status, JSON.parse(text)]).toEqual([expected, { handled: 'boom' }]);
+  });
+});
+
+test('headers are there for hooks, and for answers of the error handler', async () => {
+  const app = newApp();
+  app.register(rollgate, { ...LIMITS, standardHeaders: true });
+  const seen = [];
+  app.addHook('onSend', async (_request, reply) => {
+    seen.push(reply.getHeader('ratelimit-remaining'));
+  });
+  app.get('/', FAILING(new Error('boom'))[0][1]);
+  const { status, headers } = await get(await listen(app));
+  expect([status, headers.get('ratelimit-remaining'), seen]).toEqual([503, '1', ['1']]);
+});
+
+test('requests of inject() are limited', async () => {
+  // In a program of its own, because Jest cannot load what inject() needs.
+  const statuses = await askProgram(`
+    const app = require('fastify')();
+    app.register(require('rollgate/fastify'), { windowMs: 1e6, limit: 2 });
+    app.get('/', () => 'passed');
+    (async () => {
+      const statuses = [];
+      for (let i = 0; i < 3; i++) statuses.push((await app.inject('/')).statusCode);
+      console.log(JSON.stringify(statuses));
+    })();
+  `);
+  expect(statuses).toEqual([200, 200, 429]);
+});
+
+test('a keyGenerator with a bare request.ip is a warning', async () => {
+  const logger = newLogger();
+  await start({ keyGenerator: (request) => request.ip, logger });
+  expect(logger.warn.mock.calls).toEqual([[withCode('ROLLGATE_BARE_IP_KEY')]]);
+});
+
+describe('wrong options are errors of ready()', () => {
+  const two = [
+    { path: '/a', limit: 1 },
+    { path: '/b', limitt: 2 },
+  ];
+  test.each([
+    [{ limitt: 3 }, /limitt/],
+    [{ windowMs: -1 }, /windowMs/],
+    [{ prefix: '/v1' }, /prefix/],
+    [{ limiter: limiterOf(1), limit: 2 }, /beside 'limiter'/],
+    [{ requestPropertyName: 'ip' }, /requestPropertyName/],
+    [{ requestPropertyName: 'log' }, /requestPropertyName/],
+    [{ rules: two }, /rules\[1\]/],
+    [{ rules: [null] }, /rules\[0\]/],
+    [{ rules: '/a' }, /rules/],
+    [{ onAuthError: answer }, /authenticate/],
+    [{ authenticate: 'ada' }, /authenticate/],
+  ])('of the plugin: %j', async (options, message) => {
+    const error = { code: 'ERR_ROLLGATE_OPTION', message: expect.stringMatching(message) };
+    await expect(readyError(options)).rejects.toMatchObject(error);
+  });
+
+  test.each([[{ limitt: 3 }], [3], [[]], [null], [{ requestPropertyName: 'ip' }]])(
+    'of a route: %j',
+    async (limits) => {
+      await expect(readyError(LIMITS, { limits })).rejects.toEqual(withCode('ERR_ROLLGATE_OPTION'));
+    },
+  );
+
+  test('a property of the application is not overwritten', async () => {
+    const app = newApp();
+    app.decorateRequest('user', null);
+    const registered = async () =>
+      app.register(rollgate, { ...LIMITS, requestPropertyName: 'user' });
+    await expect(registered()).rejects.toEqual(withCode('ERR_ROLLGATE_OPTION'));
+  });
+});
