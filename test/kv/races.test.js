@@ -185,6 +185,24 @@ describe('an answer after the deadline', () => {
     expect(await limiter('a')).toBe(0);
   });
 
+  test('of get leaves its younger calls to the next round', async () => {
+    const kv = createPlainKv();
+    const { get, set } = kv;
+    const gets = [() => new Promise((resolve) => setTimeout(() => resolve(null), 250)), never];
+    kv.get = (key) => (gets.shift() ?? get)(key);
+    kv.set = async () => {
+      kv.set = set;
+      return false; // lost, so the next question is for both calls
+    };
+    const limiter = limiterOver(kv, { commandTimeout: 600 });
+    const old = outcomeOf(limiter('a'));
+    await pass(100);
+    const young = outcomeOf(limiter('a'));
+    await pass(500);
+    expect(await old).toBe(TIMEOUT);
+    expect(await outcomeAfter(100, young)).toBe(0);
+  });
+
   test('of set settles later calls exactly once', async () => {
     const { kv, release } = holding('set');
     const limiter = limiterOver(kv, { maxInInterval: 10, commandTimeout: 600 });

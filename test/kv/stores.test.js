@@ -73,13 +73,8 @@ describe.each(Object.keys(STORES))('%s', (name) => {
     expect((await other.peek('a')).actionsLeft).toBe(2);
   });
 
-  test('a refund takes back its own attempt, once, and nothing after clear', async () => {
+  test('a refund after clear takes back nothing', async () => {
     const limiter = limiterWith();
-    const decision = await limiter.attempt('a', { cost: 2 });
-    await limiter('a');
-    expect(await limiter.refund(decision)).toBe(true);
-    expect(await limiter.refund(decision)).toBe(false);
-    expect((await limiter.peek('a')).actionsLeft).toBe(1);
     const cleared = await limiter.attempt('b');
     await limiter.clear('b');
     expect(await limiter.refund(cleared)).toBe(false);

@@ -106,6 +106,69 @@ async function listen(app) {
   return server.address().port;
 }
 
+/** Applications on Fastify with the plugin, closed after each test. */
+function useFastify() {
+  const createFastify = require('fastify');
+  const rollgate = require('../../lib/fastify');
+  const clock = () => 5 * HOUR_MS; // stands still
+  const answer = () => 'passed';
+  const own = (limits) => (limits === undefined ? {} : { config: { rateLimit: limits } });
+
+  const open = [];
+  afterEach(() => Promise.all(open.splice(0).map((app) => app.close())));
+
+  function newApp(options) {
+    const app = createFastify(options);
+    app.setErrorHandler((error, _request, reply) => {
+      reply.code(error.statusCode ?? 503).send({ code: error.code, handled: error.message });
+    });
+    open.push(app);
+    return app;
+  }
+
+  async function serve(app) {
+    await app.listen({ port: 0, host: '127.0.0.1' });
+    return `http://127.0.0.1:${app.server.address().port}`;
+  }
+
+  /** The plugin at the root, and `routes`: paths with their config.rateLimit. */
+  async function start(options, routes = { '/': undefined }) {
+    const app = newApp();
+    await app.register(rollgate, options.limiter ? options : { clock, ...options });
+    for (const [url, limits] of Object.entries(routes)) {
+      app.route({ method: ['GET', 'POST'], url, ...own(limits), handler: answer });
+    }
+    return serve(app);
+  }
+
+  async function get(url, init) {
+    const response = await fetch(url, init);
+    return { status: response.status, headers: response.headers, text: await response.text() };
+  }
+
+  async function statusesOf(url, times, init) {
+    const statuses = [];
+    for (let i = 0; i < times; i++) statuses.push((await get(url, init)).status);
+    return statuses;
+  }
+
+  async function statusesAt(url, ...paths) {
+    const statuses = [];
+    for (const path of paths) statuses.push((await get(url + path)).status);
+    return statuses;
+  }
+
+  /** Rejects as app.ready() does, which alone is a thenable that Jest's `rejects` does not accept. */
+  async function ready(options, limits) {
+    const app = newApp();
+    await app.register(rollgate, options);
+    app.get('/', own(limits), answer);
+    await app.ready();
+  }
+
+  return { answer, get, newApp, own, ready, rollgate, serve, start, statusesAt, statusesOf };
+}
+
 const newLogger = () => ({ warn: jest.fn(), error: jest.fn() });
 
 /** The codes of the process's warnings while `play` runs. */
@@ -150,6 +213,7 @@ module.exports = {
   setUp,
   settled,
   statusesOf,
+  useFastify,
   useHandMovedClock,
   warningsDuring,
   withCode,

@@ -3,6 +3,7 @@
 
 const expressRateLimit = require('express-rate-limit');
 const { rateLimit } = require('../..');
+const { randomFrom } = require('../support/traces');
 const { appWith, get, useHandMovedClock } = require('./apps');
 
 const time = useHandMovedClock();
@@ -69,21 +70,22 @@ describe.each([
     const statuses = await expectSame((limit) => limit({ ...limits, limit: 0 }), requests([0, 2]));
     expect(statuses).toEqual([429, 429]);
   });
+});
 
-  test('requests that are taken back', async () => {
-    const isFound = (_req, res) => res.statusCode !== 404;
-    const paths = ['/', '/missing', '/', '/missing', '/missing', '/', '/', '/missing', '/'];
-    const steps = paths.map((path) => [0, path]);
-    for (const options of [
-      { skipFailedRequests: true },
-      { skipSuccessfulRequests: true },
-      { skipFailedRequests: true, requestWasSuccessful: isFound },
-      { skipFailedRequests: true, requestWasSuccessful: async (...args) => isFound(...args) },
-      { skipSuccessfulRequests: true, requestWasSuccessful: (req) => req.path === '/missing' },
-    ]) {
-      expect(await expectSame((limit) => limit({ ...limits, ...options }), steps)).toContain(429);
-    }
-  });
+test('requests that are taken back', async () => {
+  const isFound = (_req, res) => res.statusCode !== 404;
+  const paths = ['/', '/missing', '/', '/missing', '/missing', '/', '/', '/missing', '/'];
+  const steps = paths.map((path) => [0, path]);
+  const limits = { windowMs: WINDOW_MS, limit: 3, standardHeaders: 'draft-7' };
+  for (const options of [
+    { skipFailedRequests: true },
+    { skipSuccessfulRequests: true },
+    { skipFailedRequests: true, requestWasSuccessful: isFound },
+    { skipFailedRequests: true, requestWasSuccessful: async (...args) => isFound(...args) },
+    { skipSuccessfulRequests: true, requestWasSuccessful: (req) => req.path === '/missing' },
+  ]) {
+    expect(await expectSame((limit) => limit({ ...limits, ...options }), steps)).toContain(429);
+  }
 });
 
 const DRAFT_8 = { limit: 1, legacyHeaders: false, standardHeaders: 'draft-8' };
@@ -121,6 +123,18 @@ test.each([
   ['a megabyte in draft 8', { ...DRAFT_8, keyGenerator: () => 'k'.repeat(2 ** 20) }],
 ])('%s', async (_what, options) => {
   await expectSame((limit) => limit(options), requests([0, 7]));
+});
+
+test('a limit that differs from request to request', async () => {
+  const random = randomFrom(3);
+  const limits = Array.from({ length: 120 }, () => random.between(1, 60));
+  await expectSame(
+    (limit) => {
+      const left = [...limits];
+      return limit({ windowMs: 3_600_000, limit: () => left.shift() });
+    },
+    requests([0, limits.length]),
+  );
 });
 
 test.each([

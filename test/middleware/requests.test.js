@@ -3,10 +3,8 @@
 
 const http = require('node:http');
 const request = require('supertest');
-const { rateLimit: expressRateLimit } = require('express-rate-limit');
 const RateLimiter = require('../..');
 const { askProgram } = require('../support/run-program');
-const { randomFrom } = require('../support/traces');
 const apps = require('./apps');
 
 const { FAILING, START_MS, appWith, callDirectly, get, getTimes, warningsDuring } = apps;
@@ -142,28 +140,6 @@ describe('the rolling window', () => {
     expect(statuses).toEqual(expected);
   });
 
-  test('of several windows, the tightest gives the numbers', async () => {
-    const limits = [
-      { interval: 1000, maxInInterval: 2 },
-      { interval: 60_000, maxInInterval: 3 },
-    ];
-    const options = { limits, countBlocked: false, standardHeaders: true, clock: time.clock };
-    const app = appWith(rateLimit(options));
-    const names = ['limit', 'remaining', 'reset'].map((name) => `ratelimit-${name}`);
-    const expectNext = async (...expected) => {
-      const { status, headers } = await get(app);
-      const found = [status, ...names.map((name) => headers[name]), headers['retry-after']];
-      expect(found).toEqual(expected);
-      expect(headers['ratelimit-policy']).toBe('2;w=1, 3;w=60');
-    };
-    await expectNext(200, '2', '1', '1', undefined);
-    await expectNext(200, '2', '0', '1', undefined);
-    await expectNext(429, '2', '0', '1', '1');
-    time.advance(1000);
-    await expectNext(200, '3', '0', '59', undefined);
-    await expectNext(429, '3', '0', '59', '59');
-  });
-
   test('minDifference refuses while the window has room', async () => {
     const app = appWith(rateLimit({ limit: 5, minDifference: 1500, clock: time.clock }));
     const [first, second] = await getTimes(app, 2);
@@ -202,25 +178,6 @@ describe('a limiter from outside', () => {
     expect(await middleware.getKey('127.0.0.1')).toBeUndefined();
     expect(await statusesOf(server, '/')).toEqual([200]);
     server.close();
-  });
-
-  test('may be called by hand with a callback', async () => {
-    const options = { interval: 60_000, maxInInterval: 2, minDifference: 100, clock: time.clock };
-    const limiter = RateLimiter(options);
-    const app = appWith((req, res, next) => {
-      limiter(req.ip, (error, timeLeft) => {
-        if (error) return next(error);
-        return timeLeft ? res.status(429).send(`wait ${timeLeft} ms`) : next();
-      });
-    });
-    const ask = async () => (await get(app)).text;
-    expect(await ask()).toBe('passed');
-    time.advance(40);
-    expect(await ask()).toBe('wait 59960 ms');
-    time.advance(60_000);
-    expect(await ask()).toBe('passed');
-    await limiter.close();
-    expect((await get(app)).body.code).toBe('ERR_ROLLGATE_CLOSED');
   });
 });
 
@@ -293,17 +250,6 @@ describe('limit as a function', () => {
       expect(statuses).toEqual([200, 429, 429]);
     },
   );
-
-  test('allows the same requests as express-rate-limit', async () => {
-    const random = randomFrom(3);
-    const limits = Array.from({ length: 120 }, () => random.between(1, 60));
-    const options = { limit: byHeader, keyGenerator: () => 'k', windowMs: 3_600_000 };
-    const [own, theirs] = [rateLimit, expressRateLimit].map((make) => appWith(make(options)));
-    for (const limit of limits) {
-      const headers = { 'x-limit': String(limit) };
-      expect((await get(own, '/', headers)).status).toBe((await get(theirs, '/', headers)).status);
-    }
-  });
 
   test('getKey and resetKey know the whole count', async () => {
     const middleware = rateLimit({ limit: byHeader, countBlocked: false });

@@ -53,11 +53,9 @@ describe('the rule that decides', () => {
   });
 
   test('depends on the method, where GET includes HEAD', async () => {
-    const { statuses } = setUp([
-      { path: '/', method: 'get', limit: 1 },
-      { path: '/', method: ['PUT', 'POST'], limit: 1 },
-    ]);
-    const by = (...methods) => statuses(...methods.map((method) => ['/', { method }]));
+    const methods = ['get', ['PUT', 'POST']];
+    const { statuses } = setUp(methods.map((method) => ({ path: '/', method, limit: 1 })));
+    const by = (...names) => statuses(...names.map((method) => ['/', { method }]));
     expect(await by('get', 'head', 'get')).toEqual([200, 429, 429]);
     expect(await by('put', 'post', 'delete', 'delete')).toEqual([200, 429, 200, 200]);
   });
