@@ -245,10 +245,12 @@ describe('onError', () => {
     expect(limiter.stats().fallbacks).toBe(2);
   });
 
-  test('attemptMany is decided by the fallback as a whole', async () => {
+  test('attemptMany is decided by the fallback as a whole, and notes the outage', async () => {
     const { kv, limiter } = setUp('memory');
     kv.get = async (key) => (key === 'n{b}' ? fails() : null);
     const decisions = await limiter.attemptMany(['a', 'a', 'b', 'a', 'a']);
     expect(decisions.map(({ allowed }) => allowed)).toEqual([true, true, true, true, false]);
+    await limiter('b');
+    expect(limiter.stats()).toMatchObject({ errors: 1, fallbacks: 6 });
   });
 });

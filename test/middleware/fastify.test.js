@@ -4,7 +4,7 @@
 const RateLimiter = require('../..');
 const { askProgram } = require('../support/run-program');
 const { waitUntil } = require('../support/wait-until');
-const { FAILING, HOUR_MS, newLogger, useFastify, withCode } = require('./apps');
+const { FAILING, HOUR_MS, byHeaders, newLogger, useFastify, withCode } = require('./apps');
 
 const { answer, get, newApp, own, ready, rollgate, serve, start, statusesAt, statusesOf } =
   useFastify();
@@ -90,6 +90,26 @@ describe('a scope', () => {
     expect(await statusesOf(`${url}/v1/items`, 2)).toEqual([200, 429]);
     expect(await statusesOf(`${url}/v1/other`, 2)).toEqual([200, 200]);
   });
+});
+
+test('rules decide by method, group and path, and block everywhere', async () => {
+  const rules = [
+    { path: '/health' },
+    { path: '/api', method: 'POST', limit: 1 },
+    { path: '/api', group: 'gold', limit: 3 },
+    { path: '/api', limit: 1, perPath: true },
+    { path: '/trap', limit: 0, blockFor: HOUR_MS, blockEverywhere: true },
+  ];
+  const url = await start({ authenticate: byHeaders, rules }, { '/*': undefined });
+  const at = (path, times, init) => statusesOf(url + path, times, init);
+  expect(await at('/api', 2, { method: 'POST', ...as('ada') })).toEqual([200, 429]);
+  expect(await at('/api/1', 2, as('ada'))).toEqual([200, 429]);
+  expect(await at('/api/2', 1, as('ada'))).toEqual([200]);
+  const gold = { headers: { 'x-id': 'ada', 'x-group': 'gold' } };
+  expect(await at('/api', 4, gold)).toEqual([200, 200, 200, 429]);
+  expect(await at('/trap', 1, as('bob'))).toEqual([429]);
+  expect(await at('/api', 1, as('bob'))).toEqual([429]);
+  expect(await at('/health', 1, as('bob'))).toEqual([200]);
 });
 
 describe('functions', () => {

@@ -39,9 +39,11 @@ test('draft 7 has every policy and the state of the tightest window', async () =
   ]);
   time.advance(1000);
   expect(shown(await get(app))[1]).toBe('limit=3, remaining=0, reset=89');
-  const equal = LIMITS.map((limit) => ({ ...limit, maxInInterval: 2 }));
-  const { headers } = await get(appOf({ standardHeaders: 'draft-7', limits: equal }));
-  expect(headers.ratelimit).toBe('limit=2, remaining=1, reset=90'); // the one that resets last
+  const other = appOf({ standardHeaders: 'draft-7', limits: LIMITS });
+  await get(other);
+  time.advance(1000);
+  // Each window has one left: the one that resets last counts.
+  expect(shown(await get(other))[1]).toBe('limit=3, remaining=1, reset=89');
 });
 
 test('draft 7 has the numbers of each request, whatever was sent before', () => {

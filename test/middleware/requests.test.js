@@ -244,6 +244,7 @@ describe('limit as a function', () => {
     'by %s, with counted refusals and blocks',
     async (algorithm) => {
       const ask = appOf({ limit: byHeader, algorithm });
+      expect((await ask(0)).status).toBe(429); // and it is not counted
       expect(statusesIn([await ask(1), await ask(1), await ask(10)])).toEqual([200, 429, 200]);
       const blocked = appOf({ limit: byHeader, algorithm, blockFor: 50_000 });
       const statuses = statusesIn([await blocked(1), await blocked(1), await blocked(10)]);

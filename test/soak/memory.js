@@ -13,7 +13,7 @@ const { randomCost, randomPolicy } = require('../conformance/random-operations')
 const { optionsFor } = require('../conformance/replay');
 const { outcomeOf } = require('../support/outcome');
 const { randomFrom } = require('../support/traces');
-const { Admissions, followTraces, main } = require('./soak');
+const { Admissions, followTraces, main, patient } = require('./soak');
 
 const MAX_KEYS = 3000;
 const FOLLOWED = 6;
@@ -77,7 +77,7 @@ class Flood {
 
   /**
    * An id may have been dropped only if all that is held instead is no nearer to expiry: so many ids came
-   * since its newest action. Then it may have begun anew; the answers tell.
+   * since its newest action. Then it may have started again; the answers show which.
    */
   #mayBeEvicted({ floodedBefore }) {
     return this.#flooded - floodedBefore + FOLLOWED + 1 >= MAX_KEYS;
@@ -203,7 +203,7 @@ function hammer(soak) {
 const WAIT_LIMIT = { interval: 20, maxInInterval: 4, countBlocked: false };
 const AT_ONCE = 40;
 const WAIT_IDS = 3;
-const PATIENCE_MS = 15_000;
+const PATIENCE_MS = patient(15_000);
 const ENDS = [
   'ABORTED',
   'ERR_ROLLGATE_WAIT_DEADLINE',

@@ -88,7 +88,7 @@ function createLoad(name, tell) {
   return { step, forget };
 }
 
-/** Whether nobody asks for this key any more, and has not for a while. */
+/** Whether no thread has used this key for a while. */
 const isOver = (key) => Number(key.split('.')[1]) < epochNow() - EPOCHS_IN_USE - 1;
 
 const THREADS = 2;
@@ -109,7 +109,7 @@ async function keepWorker(name) {
 }
 
 async function run(name) {
-  process.stdin.on('end', () => process.exit()); // whoever started it is gone
+  process.stdin.on('end', () => process.exit()); // its parent has ended
   process.stdin.resume();
   for (let i = 1; i < THREADS; i++) keepWorker(name);
   const { step } = createLoad(name, tell);
@@ -138,7 +138,7 @@ class Counts {
     this.#soak = soak;
   }
 
-  /** So many may have been counted of which nobody was told. */
+  /** At most so many may have been counted but not reported. */
   lose(most) {
     this.#lost += most;
   }
@@ -152,7 +152,7 @@ class Counts {
     if (known.passed > MAX) this.#soak.violate(`${known.passed} of ${MAX} passed for ${key}`);
   }
 
-  /** Looks at whether the ids that nobody asks for any more could be used up, and forgets them. */
+  /** Checks and forgets the ids that are no longer used. */
   settle(forget, isSettled = isOver) {
     for (const [key, { passed, isUsedUp, lostBefore }] of this.#known) {
       if (!isSettled(key)) continue;
@@ -202,7 +202,7 @@ function survive(soak, counts) {
 async function expectLeftWhole(soak, files) {
   for (const options of optionsFor(NAME)) {
     const limiter = RateLimiter(options);
-    const first = Array.from({ length: MAX + 1 }, () => limiter('nobody asked for it') === 0);
+    const first = Array.from({ length: MAX + 1 }, () => limiter('a new id') === 0);
     if (first.indexOf(false) !== MAX) soak.violate(`${options.algorithm}: passed ${first}`);
     await limiter.clearAll();
     const { keys } = limiter.stats();
