@@ -1,26 +1,25 @@
-// Small Express apps behind a middleware, and a clock moved by hand, for the middleware's tests.
+// What the middleware's tests have in common: small apps, calls without a server, loggers, and clocks moved by hand.
 'use strict';
 
+const { once } = require('node:events');
+const http = require('node:http');
 const express = require('express');
 const request = require('supertest');
+const { rateLimit } = require('../..');
 
 const START_MS = Date.UTC(2024, 0, 2, 3, 4, 5, 678);
+const HOUR_MS = 3_600_000;
 
-/** Everything but Date stays real: the requests are real ones. */
-const REAL = [
-  'hrtime',
-  'nextTick',
-  'performance',
-  'queueMicrotask',
-  'setImmediate',
+/** Everything but Date stays real, because the requests are real ones. */
+const REAL = ['hrtime', 'nextTick', 'performance', 'queueMicrotask', 'setImmediate'].concat([
   'clearImmediate',
   'setInterval',
   'clearInterval',
   'setTimeout',
   'clearTimeout',
-];
+]);
 
-/** Stops Date in this test file; `clock` for the limiter reads the same hand. */
+/** Stops Date in this test file; `clock`, for limiters, is the same. */
 function useHandMovedClock() {
   beforeEach(() => jest.useFakeTimers({ doNotFake: REAL, now: START_MS }));
   afterEach(() => jest.useRealTimers());
@@ -31,23 +30,191 @@ function useHandMovedClock() {
 }
 
 /** An Express 5 app with the middleware on every route; GET / answers 'passed'. */
-function appWith(middleware) {
+function appWith(...middleware) {
   const app = express();
-  app.use(middleware);
+  app.use(...middleware);
   app.get('/', (_req, res) => res.send('passed'));
-  // Express tells an error handler by its four parameters.
+  // Express recognizes an error handler by its four parameters.
   app.use((error, _req, res, _next) => {
-    res.status(500).json({ code: error.code, message: error.message });
+    res.status(500).json({ code: error.code, name: error.name, message: error.message });
   });
   return app;
 }
 
-const get = (app, path = '/') => request(app).get(path);
+const get = (app, path = '/', headers = {}) => request(app).get(path).set(headers);
 
-async function getTimes(app, times) {
+async function getTimes(app, times, path) {
   const answers = [];
-  for (let i = 0; i < times; i++) answers.push(await get(app));
+  for (let i = 0; i < times; i++) answers.push(await get(app, path));
   return answers;
 }
 
-module.exports = { START_MS, useHandMovedClock, appWith, get, getTimes };
+async function statusesOf(app, ...paths) {
+  const statuses = [];
+  for (const path of paths) statuses.push((await get(app, path)).status);
+  return statuses;
+}
+
+/** Calls a middleware without a server: the headers that it set, and the calls of next(). */
+function callDirectly(middleware, req = { ip: '192.0.2.1' }) {
+  const headers = {};
+  const res = {
+    headersSent: false,
+    getHeader: (name) => headers[name],
+    setHeader: (name, value) => (headers[name] = value),
+    send() {},
+    end() {},
+  };
+  const calls = [];
+  const returned = middleware(req, res, (...args) => calls.push(args));
+  return { req, headers, calls, returned };
+}
+
+/** An app that answers every method and path behind rules, and a clock for it. */
+function setUp(rules, options) {
+  const hand = { now: 1_000_000 };
+  const settings = { clock: () => hand.now, authenticate: byHeaders, rules, ...options };
+  if ('keyGenerator' in settings) delete settings.authenticate;
+  const middleware = rateLimit(settings);
+  const app = appWith(middleware, (req, res) => res.json(req.rateLimit ?? null));
+  const ask = (path, { id = 'ada', group, method = 'get' } = {}) => {
+    const asked = request(app)[method](path).set('x-id', id);
+    return group === undefined ? asked : asked.set('x-group', group);
+  };
+  const statuses = async (...paths) => {
+    const found = [];
+    for (const path of paths) found.push((await ask(...[].concat(path))).status);
+    return found;
+  };
+  return { middleware, hand, ask, statuses };
+}
+
+function byHeaders(req) {
+  return { id: req.headers['x-id'], group: req.headers['x-group'] };
+}
+
+const servers = [];
+afterAll(() => {
+  for (const server of servers) server.close();
+});
+
+/** Serves an app on loopback until the tests of the file have run; resolves to the port. */
+async function listen(app) {
+  const server = http.createServer(app).listen(0, '127.0.0.1');
+  servers.push(server);
+  await once(server, 'listening');
+  return server.address().port;
+}
+
+/** Applications on Fastify with the plugin, closed after each test. */
+function useFastify() {
+  const createFastify = require('fastify');
+  const rollgate = require('../../lib/fastify');
+  const clock = () => 5 * HOUR_MS; // stands still
+  const answer = () => 'passed';
+  const own = (limits) => (limits === undefined ? {} : { config: { rateLimit: limits } });
+
+  const open = [];
+  afterEach(() => Promise.all(open.splice(0).map((app) => app.close())));
+
+  function newApp(options) {
+    const app = createFastify(options);
+    app.setErrorHandler((error, _request, reply) => {
+      reply.code(error.statusCode ?? 503).send({ code: error.code, handled: error.message });
+    });
+    open.push(app);
+    return app;
+  }
+
+  async function serve(app) {
+    await app.listen({ port: 0, host: '127.0.0.1' });
+    return `http://127.0.0.1:${app.server.address().port}`;
+  }
+
+  /** The plugin at the root, and `routes`: paths with their config.rateLimit. */
+  async function start(options, routes = { '/': undefined }) {
+    const app = newApp();
+    await app.register(rollgate, options.limiter ? options : { clock, ...options });
+    for (const [url, limits] of Object.entries(routes)) {
+      app.route({ method: ['GET', 'POST'], url, ...own(limits), handler: answer });
+    }
+    return serve(app);
+  }
+
+  async function get(url, init) {
+    const response = await fetch(url, init);
+    return { status: response.status, headers: response.headers, text: await response.text() };
+  }
+
+  async function statusesOf(url, times, init) {
+    const statuses = [];
+    for (let i = 0; i < times; i++) statuses.push((await get(url, init)).status);
+    return statuses;
+  }
+
+  async function statusesAt(url, ...paths) {
+    const statuses = [];
+    for (const path of paths) statuses.push((await get(url + path)).status);
+    return statuses;
+  }
+
+  /** Rejects as app.ready() does, which alone is a thenable that Jest's `rejects` does not accept. */
+  async function ready(options, limits) {
+    const app = newApp();
+    await app.register(rollgate, options);
+    app.get('/', own(limits), answer);
+    await app.ready();
+  }
+
+  return { answer, get, newApp, own, ready, rollgate, serve, start, statusesAt, statusesOf };
+}
+
+const newLogger = () => ({ warn: jest.fn(), error: jest.fn() });
+
+/** The codes of the process's warnings while `play` runs. */
+async function warningsDuring(play) {
+  const warn = jest.spyOn(process, 'emitWarning').mockImplementation(() => {});
+  try {
+    await play();
+    await settled();
+    return warn.mock.calls.map(([, { code }]) => code);
+  } finally {
+    warn.mockRestore();
+  }
+}
+
+/** One turn of the event loop. */
+const settled = () => new Promise(setImmediate);
+
+/** A function that throws, and one that rejects. */
+const FAILING = (error) => [
+  [
+    'throws',
+    () => {
+      throw error;
+    },
+  ],
+  ['rejects', () => Promise.reject(error)],
+];
+
+const withCode = (code) => expect.objectContaining({ code });
+
+module.exports = {
+  FAILING,
+  HOUR_MS,
+  START_MS,
+  appWith,
+  byHeaders,
+  callDirectly,
+  get,
+  getTimes,
+  listen,
+  newLogger,
+  setUp,
+  settled,
+  statusesOf,
+  useFastify,
+  useHandMovedClock,
+  warningsDuring,
+  withCode,
+};

@@ -1,123 +1,286 @@
-// Errors on the way of a request: each reaches next(err), once, and the limiter lives on.
+// Errors, hostile input and misuse: one next(err), no shared count, no open door, and one warning for a mistake.
 'use strict';
 
+const { EventEmitter } = require('node:events');
 const RateLimiter = require('../..');
-const { appWith, get } = require('./apps');
+const { sendTarget } = require('../support/send-target');
+const apps = require('./apps');
 
+const { FAILING, appWith, callDirectly, get, listen, newLogger, statusesOf } = apps;
+const { useHandMovedClock, warningsDuring, withCode } = apps;
 const { rateLimit } = RateLimiter;
-const boom = () => Object.assign(new Error('boom'), { code: 'BOOM' });
-const throws = () => {
-  throw boom();
-};
-const rejects = async () => throws();
+const time = useHandMovedClock();
+const BOOM = Object.assign(new Error('boom'), { code: 'BOOM' });
+const [[, throws], [, rejects]] = FAILING(BOOM);
 
-const DECISION = Object.freeze({
-  allowed: false,
-  timeLeft: 10,
-  actionsLeft: 0,
-  resetIn: 10,
-  blockedBy: 'count',
-  limits: [{ interval: 10, maxInInterval: 1, used: 1, remaining: 0, resetIn: 10 }],
-});
-const refusing = { attempt: () => DECISION };
-const refusingLater = { attempt: async () => DECISION };
+const window = { interval: 10, maxInInterval: 1, used: 1, remaining: 0, resetIn: 10 };
+const REFUSAL = { allowed: false, timeLeft: 10, actionsLeft: 0, resetIn: 10, blockedBy: 'count' };
+const refusal = Object.freeze({ ...REFUSAL, limits: [window] });
+const refusing = { limiter: { attempt: () => refusal } };
+const refusingLater = { limiter: { attempt: async () => refusal } };
 
-const CASES = [
-  ['skip', { skip: throws }],
-  ['skip, async', { skip: rejects }],
-  ['keyGenerator', { keyGenerator: throws }],
-  ['keyGenerator, async', { keyGenerator: rejects }],
-  ['keyGenerator after async skip', { skip: async () => false, keyGenerator: throws }],
-  ['handler', { limiter: refusing, handler: throws }],
-  ['handler, async', { limiter: refusing, handler: rejects }],
-  ['handler after an async limiter', { limiter: refusingLater, handler: throws }],
-  ['async handler after an async limiter', { limiter: refusingLater, handler: rejects }],
-  [
-    'what handler returns',
-    {
-      limiter: refusing,
-      handler: () => Object.defineProperty({}, 'then', { get: throws }),
-    },
-  ],
-  ['message', { limiter: refusing, message: throws }],
-  ['message, async', { limiter: refusing, message: rejects }],
-  ['the limiter', { limiter: { attempt: throws } }],
-  ['the limiter, async', { limiter: { attempt: rejects } }],
-  [
-    'the limiter after an async key',
-    { keyGenerator: async () => 'k', limiter: { attempt: throws } },
-  ],
-];
+describe('an error reaches next(err) once', () => {
+  const ofEach = (name, options) =>
+    [throws, rejects].map((fails) => [name, { ...options, [name]: fails }]);
+  const badThenable = Object.defineProperty({}, 'then', { get: throws });
+  const CASES = [
+    ...ofEach('skip'),
+    ...ofEach('keyGenerator'),
+    ...ofEach('keyGenerator', { skip: async () => false }),
+    ...ofEach('identifier', { standardHeaders: 'draft-8' }),
+    ...ofEach('identifier', { standardHeaders: 'draft-10' }),
+    ...ofEach('identifier', { problemDetails: true, limit: 0 }),
+    ...ofEach('handler', refusing),
+    ...ofEach('handler', refusingLater),
+    ...ofEach('message', refusing),
+    ...ofEach('message', { ...refusing, problemDetails: true }),
+    ['what handler returns', { ...refusing, handler: () => badThenable }],
+    ['the limiter', { limiter: { attempt: throws } }],
+    ['the limiter, later', { limiter: { attempt: rejects } }],
+    [
+      'the limiter after an async key',
+      { keyGenerator: async () => 'k', limiter: { attempt: throws } },
+    ],
+  ];
 
-test.each(CASES)('an error in %s reaches next(err) once', async (_where, options) => {
-  const next = jest.fn();
-  const res = { headersSent: false, setHeader() {} };
-  await rateLimit(options)({ ip: '192.0.2.1' }, res, next);
-  expect(next.mock.calls).toEqual([[expect.objectContaining({ code: 'BOOM' })]]);
-});
-
-test.each(CASES)(
-  'an error in %s is answered by the error handler of Express',
-  async (_w, options) => {
+  test.each(CASES)('in %s', async (_where, options) => {
+    const { calls, returned } = callDirectly(rateLimit(options));
+    await returned;
+    expect(calls).toEqual([[BOOM]]);
     const { status, body } = await get(appWith(rateLimit(options)));
     expect([status, body.code]).toEqual([500, 'BOOM']);
-  },
-);
+  });
 
-test.each([undefined, null, 0, '', 'route', 'router'])(
-  'throwing %j, which next() would take for "go on", lets nothing through',
-  async (thrown) => {
-    const keyGenerator = () => {
-      throw thrown;
-    };
-    const { status, body } = await get(appWith(rateLimit({ keyGenerator })));
-    expect([status, body.code]).toEqual([500, 'ERR_ROLLGATE_THROWN']);
-  },
-);
+  test.each([throws, rejects])('in ipv6Subnet', async (ipv6Subnet) => {
+    const { calls, returned } = callDirectly(rateLimit({ ipv6Subnet }), { ip: '2001:db8::1' });
+    await returned;
+    expect(calls).toEqual([[BOOM]]);
+  });
 
-test('an error that next() throws is not given to next() again', () => {
-  const next = jest.fn(throws);
-  const res = { headersSent: false, setHeader() {} };
-  expect(() => rateLimit()({ ip: '192.0.2.1' }, res, next)).toThrow('boom');
-  expect(next.mock.calls).toEqual([[]]);
-});
+  test.each([undefined, null, 0, '', 'route', 'router'])(
+    'and %j, which next() would read as "go on", becomes one',
+    async (thrown) => {
+      const [, keyGenerator] = FAILING(thrown)[0];
+      const { status, body } = await get(appWith(rateLimit({ keyGenerator })));
+      expect([status, body.code]).toEqual([500, 'ERR_ROLLGATE_THROWN']);
+    },
+  );
 
-test('a header that cannot be set is an error, unless headers are sent already', () => {
-  const next = jest.fn();
-  const ask = (headersSent) => {
+  test('but one that next() throws does not', () => {
+    const next = jest.fn(throws);
+    const res = { headersSent: false, setHeader() {} };
+    expect(() => rateLimit()({ ip: '192.0.2.1' }, res, next)).toThrow('boom');
+    expect(next.mock.calls).toEqual([[]]);
+  });
+
+  test.each([
+    [false, [BOOM]],
+    [true, []],
+  ])('if a header cannot be set, unless headers are sent: %p', (headersSent, expected) => {
+    const next = jest.fn();
     rateLimit()({ ip: '192.0.2.1' }, { headersSent, setHeader: throws }, next);
+    expect(next.mock.calls).toEqual([expected]);
+  });
+
+  test('if a clock fails, and the next request is counted', async () => {
+    let now = Number.NaN;
+    const app = appWith(rateLimit({ limit: 1, clock: () => now }));
+    expect((await get(app)).body.code).toBe('ERR_ROLLGATE_CLOCK');
+    now = 1;
+    expect(await statusesOf(app, '/', '/')).toEqual([200, 429]);
+  });
+
+  test('if the limiter is closed', async () => {
+    const limiter = RateLimiter({ interval: 1000, maxInInterval: 1 });
+    const app = appWith(rateLimit({ limiter }));
+    await limiter.close();
+    expect((await get(app)).body.code).toBe('ERR_ROLLGATE_CLOSED');
+  });
+
+  test('while getKey and resetKey reject', async () => {
+    const limiter = { attempt: throws, peek: throws, clear: throws };
+    const middleware = rateLimit({ limiter });
+    await expect(middleware.getKey('k')).rejects.toBe(BOOM);
+    await expect(middleware.resetKey('k')).rejects.toBe(BOOM);
+  });
+});
+
+describe('passOnStoreError', () => {
+  test.each([throws, rejects])('lets requests pass, without headers', async (attempt) => {
+    const logger = newLogger();
+    const app = appWith(rateLimit({ limiter: { attempt }, passOnStoreError: true, logger }));
+    const { status, text, headers } = await get(app);
+    expect([status, text]).toEqual([200, 'passed']);
+    expect(headers).not.toHaveProperty('x-ratelimit-limit');
+    await get(app);
+    const link = expect.stringContaining('docs/errors.md#rollgate_passed_on_store_error');
+    expect(logger.error.mock.calls).toEqual([
+      [BOOM, link],
+      [BOOM, link],
+    ]);
+  });
+
+  test('without a logger is one warning of the process', async () => {
+    const app = appWith(rateLimit({ limiter: { attempt: throws }, passOnStoreError: true }));
+    const codes = await warningsDuring(() => statusesOf(app, '/', '/'));
+    expect(codes).toEqual(['ROLLGATE_PASSED_ON_STORE_ERROR']);
+  });
+
+  test('leaves the errors of other functions, and refusals', async () => {
+    const failing = appWith(rateLimit({ keyGenerator: throws, passOnStoreError: true }));
+    expect(await statusesOf(failing, '/')).toEqual([500]);
+    const limiting = appWith(rateLimit({ limit: 1, passOnStoreError: true }));
+    expect(await statusesOf(limiting, '/', '/')).toEqual([200, 429]);
+  });
+});
+
+describe('hostile input', () => {
+  test.each([[{}], [Number.NaN], [Symbol('id')], [true], [['a', 'b']]])(
+    'a key %p is an error, also with passOnStoreError',
+    async (key) => {
+      for (const passOnStoreError of [false, true]) {
+        const app = appWith(rateLimit({ keyGenerator: () => key, passOnStoreError }));
+        const { status, body } = await get(app);
+        expect([status, body.code]).toEqual([500, 'ERR_ROLLGATE_ID']);
+      }
+    },
+  );
+
+  test.each([
+    ['case', ['Key', 'key', 'KEY']],
+    ['percent-encoding', ['%61', 'a', '%2561']],
+    ['names of Object.prototype', ['__proto__', 'constructor', 'toString', 'hasOwnProperty']],
+    ['Latin-1', ['\u00e9', 'e', '\u00c3\u00a9']],
+    ['white space', ['a b', 'a  b', 'ab']],
+    ['other spellings of addresses', ['192.0.2.1', '192.0.2.01', '::ffff:192.0.2.1']],
+    ['length', ['k'.repeat(8000), `${'k'.repeat(7999)}l`, 'k'.repeat(7999)]],
+  ])('headers as keys do not share a count: %s', async (_what, values) => {
+    for (const standardHeaders of ['draft-8', 'draft-10']) {
+      const keyGenerator = (req) => req.headers['x-key'];
+      const app = appWith(
+        rateLimit({ limit: 1, standardHeaders, keyGenerator, clock: time.clock }),
+      );
+      for (const expected of [200, 429]) {
+        for (const value of values) {
+          expect((await get(app, '/', { 'X-Key': value })).status).toBe(expected);
+        }
+      }
+    }
+  });
+
+  test.each(['/', '//', '/../..', '/%2e%2e/%00', '/A?b=%', '/%E0%A4%A', `/${'a'.repeat(8000)}`])(
+    'a path such as %.20s is counted like any other',
+    async (path) => {
+      const middleware = rateLimit({ limit: 1, standardHeaders: 'draft-10', clock: time.clock });
+      const app = appWith(middleware);
+      await sendTarget(await listen(app), path);
+      expect((await middleware.getKey('127.0.0.1')).totalHits).toBe(1);
+      expect(await statusesOf(app, '/')).toEqual([429]);
+    },
+  );
+
+  test('an X-Forwarded-For without an address is counted, with one warning', async () => {
+    const logger = newLogger();
+    const app = appWith(
+      rateLimit({ limit: 1, logger, clock: time.clock, standardHeaders: 'draft-8' }),
+    );
+    app.set('trust proxy', 1);
+    const values = ['unknown', '"[2001:db8::1]:80"', 'fe80::1%eth0', '__proto__', ',,,', '%00'];
+    for (const value of values) {
+      expect((await get(app, '/', { 'X-Forwarded-For': value })).status).toBe(200);
+    }
+    expect(logger.warn).toHaveBeenCalledTimes(1);
+    expect(logger.error).not.toHaveBeenCalled();
+  });
+});
+
+describe.each(FAILING(new Error('the log is closed')))('a logger that %s', (_what, fails) => {
+  const logger = { warn: fails, error: fails };
+
+  test('is replaced by warnings of the process, and the request passes', async () => {
+    const codes = await warningsDuring(() => {
+      const { calls } = callDirectly(rateLimit({ logger }), { ip: 'no address' });
+      expect(calls).toEqual([[]]);
+    });
+    expect(codes).toEqual(['ROLLGATE_INVALID_IP']);
+  });
+
+  test('does no harm after the response', async () => {
+    const options = { skipFailedRequests: true, requestWasSuccessful: fails, logger };
+    const middleware = rateLimit({ ...options, keyGenerator: () => 'key' });
+    const codes = await warningsDuring(() => {
+      for (let i = 0; i < 2; i++) {
+        const res = Object.assign(new EventEmitter(), { headersSent: true });
+        middleware({}, res, () => {});
+        res.emit('finish');
+      }
+    });
+    expect(codes).toEqual(['ROLLGATE_OUTCOME_UNKNOWN']);
+  });
+});
+
+describe('a request that is counted twice', () => {
+  const newLimiter = () => RateLimiter({ interval: 1000, maxInInterval: 9 });
+  const other = (logger) => rateLimit({ logger, windowMs: 5000 });
+  const over = (limiter, options) => rateLimit({ limiter, ...options });
+
+  async function codesOf(create) {
+    const logger = newLogger();
+    const app = appWith(...create(logger, newLimiter()));
+    await statusesOf(app, '/', '/');
+    return logger.warn.mock.calls.map(([{ code }]) => code);
+  }
+
+  const TWICE = {
+    'by two middleware over one limiter': (logger, limiter) => [
+      over(limiter, { validate: false }),
+      over(limiter, { logger }),
+    ],
+    'by one middleware used twice': (logger) => Array(2).fill(rateLimit({ logger })),
+    'by one around another': (logger) => {
+      const around = rateLimit({ logger });
+      return [around, other(logger), around];
+    },
+    'by rules of one zone': (logger) => {
+      return Array(2).fill(rateLimit({ rules: [{ path: '/', limit: 9 }], logger }));
+    },
   };
-  ask(false);
-  ask(true);
-  expect(next.mock.calls).toEqual([[expect.objectContaining({ code: 'BOOM' })], []]);
+  test.each(Object.entries(TWICE))('%s is one warning', async (_what, create) => {
+    expect(await codesOf(create)).toEqual(['ROLLGATE_DOUBLE_COUNT']);
+  });
+
+  const APART = {
+    'in two limiters': (logger) => [other(logger), other(logger)],
+    'under two keys': (logger, limiter) =>
+      ['a', 'b'].map((key) => over(limiter, { logger, keyGenerator: () => key })),
+    'without the check': (logger, limiter) =>
+      [1, 2].map(() => over(limiter, { logger, validate: { singleCount: false } })),
+  };
+  test.each(Object.entries(APART))('%s is no warning', async (_what, create) => {
+    expect(await codesOf(create)).toEqual([]);
+  });
+
+  test('is not mistaken for a property of another package', () => {
+    const logger = newLogger();
+    for (const theirs of [5, 'text', null, {}, Object.create(null)]) {
+      const req = { ip: '192.0.2.1', rateLimit: theirs };
+      callDirectly(rateLimit({ logger }), req);
+      expect(req.rateLimit.limit).toBe(5);
+    }
+    expect(logger.warn).not.toHaveBeenCalled();
+  });
 });
 
-test.each([[{}], [Number.NaN], [Symbol('id')], [true]])(
-  'a keyGenerator that gives %p, which is no id, is an error',
-  async (key) => {
-    const { status, body } = await get(appWith(rateLimit({ keyGenerator: () => key })));
-    expect([status, body.code]).toEqual([500, 'ERR_ROLLGATE_ID']);
-  },
-);
-
-test('a clock that fails once is one failed request', async () => {
-  let now = Number.NaN;
-  const app = appWith(rateLimit({ limit: 1, clock: () => now }));
-  expect((await get(app)).body.code).toBe('ERR_ROLLGATE_CLOCK');
-  now = 1;
-  expect((await get(app)).status).toBe(200);
-  expect((await get(app)).status).toBe(429);
-});
-
-test('a closed limiter is an error, not an open door', async () => {
-  const limiter = RateLimiter({ interval: 1000, maxInInterval: 1 });
-  const app = appWith(rateLimit({ limiter }));
-  await limiter.close();
-  expect((await get(app)).body.code).toBe('ERR_ROLLGATE_CLOSED');
-});
-
-test('getKey and resetKey reject, and never throw', async () => {
-  const middleware = rateLimit({ limiter: { attempt: throws, peek: throws, clear: throws } });
-  await expect(middleware.getKey('k')).rejects.toThrow('boom');
-  await expect(middleware.resetKey('k')).rejects.toThrow('boom');
+test('a middleware made for each request is one warning, unless its limiter lives on', async () => {
+  const limiter = RateLimiter({ interval: 1, maxInInterval: 1 });
+  const off = { validate: { creationStack: false } };
+  for (const [options, expected] of [
+    [{}, ['ROLLGATE_CREATED_IN_HANDLER']],
+    [off, []],
+    [{ limiter }, []],
+  ]) {
+    const logger = newLogger();
+    await get(appWith((req, res, next) => rateLimit({ ...options, logger })(req, res, next)));
+    expect(logger.warn.mock.calls).toEqual(expected.map((code) => [withCode(code)]));
+  }
 });

@@ -1,20 +1,22 @@
-// What a rolling window tells in drafts 7, 8 and 10: several windows, names, and when to come back.
+// The headers and bodies of answers: every draft, several windows, names, rounding, problem details.
 'use strict';
 
 const { createHash } = require('node:crypto');
-const express = require('express');
+const http = require('node:http');
+const request = require('supertest');
 const { rateLimit } = require('../..');
-const { useHandMovedClock, appWith, get, getTimes } = require('./apps');
+const { flatCopy } = require('../../lib/ids');
+const { partitionKey } = require('../../lib/middleware/header-cache');
+const { START_MS, appWith, callDirectly, get, getTimes, useHandMovedClock } = require('./apps');
 
 const time = useHandMovedClock();
 const LIMITS = [
   { interval: 1000, maxInInterval: 2 },
   { interval: 90_000, maxInInterval: 3 },
 ];
-const sha256 = createHash('sha256').update('127.0.0.1').digest('hex');
-const PK = `:${Buffer.from(sha256.slice(0, 12)).toString('base64')}:`;
+const pkOf = (key) => btoa(createHash('sha256').update(key).digest('hex').slice(0, 12));
+const PK = `:${pkOf('127.0.0.1')}:`;
 
-/** The RateLimit headers of answers from an app of its own. */
 function appOf(options) {
   const settings = { legacyHeaders: false, countBlocked: false, clock: time.clock, ...options };
   return appWith(rateLimit(settings));
@@ -27,159 +29,293 @@ const shown = ({ status, headers }) => [
   headers['retry-after'],
 ];
 
-test('draft 7 tells of every policy and of the state of the tightest window', async () => {
+test('draft 7 has every policy and the state of the tightest window', async () => {
   const app = appOf({ standardHeaders: 'draft-7', limits: LIMITS });
   const policy = '2;w=1, 3;w=90';
-  const answers = (await getTimes(app, 3)).map(shown);
-  expect(answers).toEqual([
+  expect((await getTimes(app, 3)).map(shown)).toEqual([
     [200, 'limit=2, remaining=1, reset=1', policy, undefined],
     [200, 'limit=2, remaining=0, reset=1', policy, undefined],
     [429, 'limit=2, remaining=0, reset=1', policy, '1'],
   ]);
   time.advance(1000);
   expect(shown(await get(app))[1]).toBe('limit=3, remaining=0, reset=89');
+  const other = appOf({ standardHeaders: 'draft-7', limits: LIMITS });
+  await get(other);
+  time.advance(1000);
+  // Each window has one left: the one that resets last counts.
+  expect(shown(await get(other))[1]).toBe('limit=3, remaining=1, reset=89');
 });
 
-test('draft 7 tells each request its own numbers, whatever it told before', () => {
+test('draft 7 has the numbers of each request, whatever was sent before', () => {
   const numbers = [0, 1, 7, 8, 31, 256, 1e6, 2 ** 31, 2 ** 53 - 1];
-  const windows = numbers.flatMap((maxInInterval) =>
+  const states = numbers.flatMap((maxInInterval) =>
     numbers.flatMap((remaining) => numbers.map((reset) => ({ maxInInterval, remaining, reset }))),
   );
   let decision;
-  const middleware = rateLimit({
-    limiter: { attempt: () => decision, peek() {}, clear() {} },
-    legacyHeaders: false,
-    standardHeaders: 'draft-7',
-  });
-  for (const { maxInInterval, remaining, reset } of [...windows, ...windows.reverse()]) {
+  const limiter = { attempt: () => decision };
+  const middleware = rateLimit({ limiter, legacyHeaders: false, standardHeaders: 'draft-7' });
+  for (const { maxInInterval, remaining, reset } of [...states, ...states.reverse()]) {
     const window = { interval: 1000, maxInInterval, used: 0, remaining, resetIn: reset * 1000 };
     decision = { allowed: true, timeLeft: 0, resetIn: reset * 1000, limits: [window] };
-    const told = new Map();
-    const res = { headersSent: false, setHeader: (name, value) => told.set(name, value) };
-    middleware({ ip: '192.0.2.1' }, res, () => {});
-    expect(told.get('RateLimit')).toBe(
-      `limit=${maxInInterval}, remaining=${remaining}, reset=${reset}`,
-    );
+    const state = `limit=${maxInInterval}, remaining=${remaining}, reset=${reset}`;
+    expect(callDirectly(middleware).headers.RateLimit).toBe(state);
   }
 });
 
-test('draft 8 has an item and a policy for each window', async () => {
-  const app = appOf({ standardHeaders: 'draft-8', limits: LIMITS });
-  const policies = `"2-in-1sec"; q=2; w=1; pk=${PK}, "3-in-1.5min"; q=3; w=90; pk=${PK}`;
-  expect(shown(await get(app))).toEqual([
-    200,
+test.each([
+  [
+    'draft-8',
     '"2-in-1sec"; r=1; t=1, "3-in-1.5min"; r=2; t=90',
-    policies,
-    undefined,
-  ]);
+    `"2-in-1sec"; q=2; w=1; pk=${PK}, "3-in-1.5min"; q=3; w=90; pk=${PK}`,
+    '"2-in-1sec"; r=0; t=1, "3-in-1.5min"; r=1',
+  ],
+  [
+    'draft-10',
+    `"2-in-1sec";r=1;t=1;pk=${PK}, "3-in-1.5min";r=2;t=90;pk=${PK}`,
+    `"2-in-1sec";q=2;w=1;pk=${PK}, "3-in-1.5min";q=3;w=90;pk=${PK}`,
+    `"2-in-1sec";r=0;t=1;pk=${PK}, "3-in-1.5min";r=1;pk=${PK}`,
+  ],
+])('%s has an item for each window, and no reset after Retry-After', async (...expected) => {
+  const [standardHeaders, state, policies, refused] = expected;
+  const answers = await getTimes(appOf({ standardHeaders, limits: LIMITS }), 3);
+  expect(shown(answers[0])).toEqual([200, state, policies, undefined]);
+  expect(shown(answers[2])).toEqual([429, refused, policies, '1']);
 });
 
-test('draft 10 has an item and a policy for each window, each with its partition', async () => {
-  const app = appOf({ standardHeaders: 'draft-10', limits: LIMITS });
-  const policies = `"2-in-1sec";q=2;w=1;pk=${PK}, "3-in-1.5min";q=3;w=90;pk=${PK}`;
-  const first = `"2-in-1sec";r=1;t=1;pk=${PK}, "3-in-1.5min";r=2;t=90;pk=${PK}`;
-  expect(shown(await get(app))).toEqual([200, first, policies, undefined]);
-});
-
-test('draft 10 with one window: t is the time until quota grows, and Retry-After is no earlier', async () => {
+test('draft 10 with one window: t is when quota grows, and Retry-After is no earlier', async () => {
   const app = appOf({ standardHeaders: 'draft-10', windowMs: 60_000, limit: 2 });
   const item = (r, t) => `"2-in-1min";r=${r};t=${t};pk=${PK}`;
   const policy = `"2-in-1min";q=2;w=60;pk=${PK}`;
-  expect(shown(await get(app))).toEqual([200, item(1, 60), policy, undefined]);
-  time.advance(20_500);
-  expect(shown(await get(app))).toEqual([200, item(0, 40), policy, undefined]);
-  time.advance(500);
-  expect(shown(await get(app))).toEqual([429, item(0, 39), policy, '39']);
-  time.advance(38_999);
-  expect(shown(await get(app))).toEqual([429, item(0, 1), policy, '1']);
-  time.advance(1);
-  expect(shown(await get(app))).toEqual([200, item(0, 21), policy, undefined]);
+  for (const [ms, ...expected] of [
+    [0, 200, item(1, 60), policy, undefined],
+    [20_500, 200, item(0, 40), policy, undefined],
+    [500, 429, item(0, 39), policy, '39'],
+    [38_999, 429, item(0, 1), policy, '1'],
+    [1, 200, item(0, 21), policy, undefined],
+  ]) {
+    time.advance(ms);
+    expect(shown(await get(app))).toEqual(expected);
+  }
 });
 
-test.each([
-  ['draft-8', ['"2-in-1sec"; r=0; t=1', '"3-in-1.5min"; r=1']],
-  ['draft-10', [`"2-in-1sec";r=0;t=1;pk=${PK}`, `"3-in-1.5min";r=1;pk=${PK}`]],
-])(
-  '%s: a refusal tells no reset later than its Retry-After, for windows that have room',
-  async (standardHeaders, items) => {
-    const app = appOf({ standardHeaders, limits: LIMITS });
-    const [, , refused] = await getTimes(app, 3);
-    expect(shown(refused).slice(0, 2)).toEqual([429, items.join(', ')]);
-    expect(refused.headers['retry-after']).toBe('1');
-  },
-);
+describe('times below a second are rounded up', () => {
+  /** Headers of a refusal, a second after the only action in a window of 1.4 s: 400 ms are left. */
+  async function refused(options) {
+    const app = appOf({ windowMs: 1400, limit: 1, ...options });
+    await get(app);
+    time.advance(1000);
+    const { status, headers } = await get(app);
+    expect(status).toBe(429);
+    expect(headers['retry-after']).toBe('1');
+    return headers;
+  }
 
-test('windows shorter than a second have a length of one, which is the shortest there is', async () => {
-  const app = appOf({ standardHeaders: 'draft-10', windowMs: 50, limit: 1 });
-  expect((await get(app)).headers['ratelimit-policy']).toBe(`"1-in-0.05sec";q=1;w=1;pk=${PK}`);
+  test('in the legacy headers, where the reset is a time of day', async () => {
+    const headers = await refused({ legacyHeaders: true });
+    const reset = String(Math.ceil((START_MS + 1400) / 1000)); // 5.678 s + 1.4 s
+    expect(headers['x-ratelimit-reset']).toBe(reset);
+    expect(headers.date).toBe('Tue, 02 Jan 2024 03:04:06 GMT'); // a time that has come: rounded down
+  });
+
+  test.each([
+    ['draft-6', { 'ratelimit-policy': '1;w=2', 'ratelimit-reset': '1' }],
+    ['draft-7', { 'ratelimit-policy': '1;w=2', ratelimit: 'limit=1, remaining=0, reset=1' }],
+    [
+      'draft-8',
+      {
+        'ratelimit-policy': `"1-in-1.4sec"; q=1; w=2; pk=${PK}`,
+        ratelimit: '"1-in-1.4sec"; r=0; t=1',
+      },
+    ],
+    [
+      'draft-10',
+      {
+        'ratelimit-policy': `"1-in-1.4sec";q=1;w=2;pk=${PK}`,
+        ratelimit: `"1-in-1.4sec";r=0;t=1;pk=${PK}`,
+      },
+    ],
+  ])('in %s', async (standardHeaders, expected) => {
+    expect(await refused({ standardHeaders })).toMatchObject(expected);
+  });
+
+  test.each(['draft-8', 'draft-10'])('in %s of several windows', async (standardHeaders) => {
+    const limits = [
+      { interval: 1400, maxInInterval: 2 },
+      { interval: 2300, maxInInterval: 3 },
+    ];
+    const app = appOf({ standardHeaders, limits });
+    await get(app);
+    time.advance(1000);
+    const { ratelimit } = (await get(app)).headers;
+    expect(ratelimit.match(/t=\d+/g)).toEqual(['t=1', 't=2']); // 400 ms and 1300 ms
+  });
+
+  test('down to a window of 50 ms, whose length is a second', async () => {
+    const { headers } = await get(appOf({ standardHeaders: 'draft-10', windowMs: 50, limit: 1 }));
+    expect(headers['ratelimit-policy']).toBe(`"1-in-0.05sec";q=1;w=1;pk=${PK}`);
+  });
 });
 
-test('limit 0 has a quota of nothing', async () => {
+test('limit 0 has a quota of 0', async () => {
   const app = appOf({ standardHeaders: 'draft-10', limit: 0, countBlocked: undefined });
-  expect(shown(await get(app))).toEqual([
-    429,
-    `"0-in-1min";r=0;t=60;pk=${PK}`,
-    `"0-in-1min";q=0;w=60;pk=${PK}`,
-    '60',
-  ]);
+  const [state, policy] = [`"0-in-1min";r=0;t=60;pk=${PK}`, `"0-in-1min";q=0;w=60;pk=${PK}`];
+  expect(shown(await get(app))).toEqual([429, state, policy, '60']);
+});
+
+test('draft 10 of several limiters and of the application is joined', async () => {
+  const options = { standardHeaders: 'draft-10', legacyHeaders: false, clock: time.clock };
+  const app = appWith(
+    (_req, res, next) => {
+      res.setHeader('RateLimit-Policy', '"own";q=1;w=1');
+      next();
+    },
+    rateLimit({ ...options, windowMs: 1000, identifier: 'one' }),
+    rateLimit({ ...options, windowMs: 60_000, identifier: 'two' }),
+  );
+  const { headers } = await get(app);
+  expect(headers['ratelimit-policy'].match(/"\w+"/g)).toEqual(['"own"', '"one"', '"two"']);
+  expect(headers.ratelimit.match(/"\w+"/g)).toEqual(['"one"', '"two"']);
 });
 
 describe('identifier', () => {
-  const name = (answer) => answer.headers['ratelimit-policy'].split(';q=')[0];
+  const nameOf = ({ headers }) => headers['ratelimit-policy'].split(';q=')[0];
 
   test('is quoted as RFC 9651 says', async () => {
     const app = appOf({ standardHeaders: 'draft-10', identifier: 'a "b" \\c' });
-    expect(name(await get(app))).toBe('"a \\"b\\" \\\\c"');
+    expect(nameOf(await get(app))).toBe('"a \\"b\\" \\\\c"');
   });
 
-  test('of several windows tells which one', async () => {
+  test('precedes the name of each of several windows', async () => {
     const app = appOf({ standardHeaders: 'draft-10', limits: LIMITS, identifier: 'api' });
-    const { ratelimit } = (await get(app)).headers;
-    expect(ratelimit.match(/"[^"]*"/g)).toEqual(['"api-2-in-1sec"', '"api-3-in-1.5min"']);
+    const names = (await get(app)).headers.ratelimit.match(/"[^"]*"/g);
+    expect(names).toEqual(['"api-2-in-1sec"', '"api-3-in-1.5min"']);
   });
 
   test.each([
     ['a function', (req) => `v${req.query.v}`],
     ['an async function', async (req) => `v${req.query.v}`],
-  ])('may be %s, asked for each request', async (_what, identifier) => {
+  ])('may be %s, called for each request', async (_what, identifier) => {
     const app = appOf({ standardHeaders: 'draft-10', identifier });
-    expect(name(await get(app, '/?v=1'))).toBe('"v1"');
-    expect(name(await get(app, '/?v=2'))).toBe('"v2"');
+    expect(nameOf(await get(app, '/?v=1'))).toBe('"v1"');
+    expect(nameOf(await get(app, '/?v=2'))).toBe('"v2"');
   });
 
   test.each([
-    ['throws', () => Promise.reject(new Error('boom')), undefined],
-    ['gives no text', () => 5, 'ERR_ROLLGATE_OPTION'],
-    ['gives a line break', () => 'a\r\nSet-Cookie: b', 'ERR_ROLLGATE_OPTION'],
-    ['gives nothing, later', async () => {}, 'ERR_ROLLGATE_OPTION'],
-  ])('that %s is an error of that request', async (_what, identifier, code) => {
+    ['a number', () => 5],
+    ['a line break', () => 'a\r\nSet-Cookie: b'],
+    ['nothing, later', async () => {}],
+  ])('that returns %s is an error of that request', async (_what, identifier) => {
     const { status, body } = await get(appOf({ standardHeaders: 'draft-8', identifier }));
-    expect([status, body.code]).toEqual([500, code]);
+    expect([status, body.code]).toEqual([500, 'ERR_ROLLGATE_OPTION']);
   });
 });
 
-test('pk tells apart the keys that are apart, and no others', async () => {
-  const pk = async (key) => {
-    const app = appOf({ standardHeaders: 'draft-10', keyGenerator: () => key });
-    return (await get(app)).headers.ratelimit.split('pk=')[1];
-  };
-  expect(await pk(1)).toBe(await pk('1'));
-  expect(await pk(1n)).toBe(await pk('1'));
-  expect(await pk(undefined)).toBe(await pk(''));
-  expect(await pk('1')).not.toBe(await pk('2'));
+describe('the partition key', () => {
+  test('differs where the keys of the limiter differ', async () => {
+    const pk = async (key) => {
+      const app = appOf({ standardHeaders: 'draft-10', keyGenerator: () => key });
+      return (await get(app)).headers.ratelimit.split('pk=')[1];
+    };
+    for (const same of [1, 1n]) expect(await pk(same)).toBe(await pk('1'));
+    expect(await pk(undefined)).toBe(await pk(''));
+    expect(await pk('1')).not.toBe(await pk('2'));
+  });
+
+  test('is right for each key, however many others came since', () => {
+    const wrong = [];
+    for (let i = 0; i < 40_000; i++) {
+      const key = `key ${i % 20_000}`;
+      if (partitionKey(key) !== pkOf(key)) wrong.push(key);
+      partitionKey('a frequent one');
+    }
+    expect(wrong).toEqual([]);
+    expect(partitionKey('a frequent one')).toBe(pkOf('a frequent one'));
+    expect(partitionKey('key 5,rest'.slice(0, 5))).toBe(pkOf('key 5'));
+  });
+
+  test('is remembered by a copy that equals the key', () => {
+    const emoji = '\u{1f600}';
+    for (const key of ['', 'a', 'größe', emoji, '\ud800', 'x\udc00y', '\0', 'é'.repeat(2000)]) {
+      expect(flatCopy(key)).toBe(key);
+    }
+  });
 });
 
-test('draft 10 of limiters behind one another, and of the application, are joined', async () => {
-  const app = express();
-  app.use((_req, res, next) => {
-    res.setHeader('RateLimit-Policy', '"own";q=1;w=1');
-    next();
+describe('problem details', () => {
+  const TYPE = 'https://iana.org/assignments/http-problem-types#quota-exceeded';
+  const problemsOf = (options) => appOf({ legacyHeaders: true, problemDetails: true, ...options });
+
+  async function refusal(options, passes = 0) {
+    const answers = await getTimes(problemsOf(options), passes + 1);
+    const refused = answers.pop();
+    expect(answers.map(({ status }) => status)).toEqual(Array(passes).fill(200));
+    return refused;
+  }
+
+  test('are of the type that the draft defines', async () => {
+    const { status, headers, body } = await refusal({ windowMs: 60_000, limit: 2 }, 2);
+    expect([status, headers['content-type']]).toEqual([429, 'application/problem+json']);
+    expect(headers['retry-after']).toBe('60');
+    expect(body).toEqual({
+      type: TYPE,
+      title: 'Request cannot be satisfied as assigned quota has been exceeded',
+      status: 429,
+      detail: 'Too many requests, please try again later.',
+      'violated-policies': ['2-in-1min'],
+    });
   });
-  const options = { standardHeaders: 'draft-10', legacyHeaders: false, clock: time.clock };
-  app.use(rateLimit({ ...options, windowMs: 1000, identifier: 'one' }));
-  app.use(rateLimit({ ...options, windowMs: 60_000, identifier: 'two' }));
-  app.get('/', (_req, res) => res.end());
-  const { headers } = await get(app);
-  expect(headers['ratelimit-policy'].match(/"\w+"/g)).toEqual(['"own"', '"one"', '"two"']);
-  expect(headers.ratelimit.match(/"\w+"/g)).toEqual(['"one"', '"two"']);
+
+  test('name the windows that are exceeded, and no minDifference', async () => {
+    const app = problemsOf({ limits: LIMITS });
+    const violated = async () => (await get(app)).body['violated-policies'];
+    await getTimes(app, 2);
+    expect(await violated()).toEqual(['2-in-1sec']);
+    time.advance(1000);
+    await get(app);
+    expect(await violated()).toEqual(['3-in-1.5min']);
+    const { body } = await refusal({ limit: 5, minDifference: 100 }, 1);
+    expect(body['violated-policies']).toEqual([]);
+  });
+
+  test('use the names of the headers, and without these ask identifier for refusals only', async () => {
+    const options = { limit: 1, standardHeaders: 'draft-10', identifier: async () => 'a "b"' };
+    const { headers, body } = await refusal(options, 1);
+    expect(body['violated-policies']).toEqual(['a "b"']);
+    expect(headers.ratelimit).toMatch(/^"a \\"b\\"";r=0/);
+    const identifier = jest.fn(() => 'mine');
+    const own = await refusal({ limit: 2, identifier }, 2);
+    expect(own.body['violated-policies']).toEqual(['mine']);
+    expect(identifier).toHaveBeenCalledTimes(1);
+  });
+
+  test.each([
+    ['a string', 'slow down', { detail: 'slow down' }],
+    ['an object', { instance: '/me', type: 'urn:own' }, { type: 'urn:own', instance: '/me' }],
+    ['a function', (req) => `not ${req.method}`, { detail: 'not GET' }],
+    ['an async function', async () => ({ tries: 3 }), { tries: 3 }],
+  ])('contain the message that is %s', async (_what, message, expected) => {
+    const { status, body } = await refusal({ limit: 0, message, statusCode: 503 });
+    expect([status, body]).toEqual([503, expect.objectContaining({ status: 503, ...expected })]);
+    expect(body['violated-policies']).toEqual(['0-in-1min']);
+  });
+
+  test('leave an answer of the message function alone', async () => {
+    const message = (_req, res) => void res.status(418).end('teapot');
+    const { status, text } = await get(problemsOf({ limit: 0, message }));
+    expect([status, text]).toEqual([418, 'teapot']);
+  });
+
+  test('are headers alone for HEAD', async () => {
+    const { status, headers, text } = await request(problemsOf({ limit: 0 })).head('/');
+    expect([status, headers['content-type']]).toEqual([429, 'application/problem+json']);
+    expect(text).toBeUndefined();
+  });
+
+  test('are the same without Express', async () => {
+    const middleware = rateLimit({ limit: 0, problemDetails: true, clock: time.clock });
+    const server = http.createServer((req, res) => middleware(req, res, () => res.end()));
+    const { status, headers, body } = await request(server).get('/');
+    const answer = [status, headers['content-type'], body.type];
+    expect(answer).toEqual([429, 'application/problem+json', TYPE]);
+  });
 });

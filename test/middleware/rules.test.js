@@ -1,13 +1,15 @@
-// Rules of the middleware: which one decides, on whom, and what is counted together.
+// Rules: which one decides, what is counted together, shadow rules, and blocks on every rule.
 'use strict';
 
+const { USAGE } = require('../../lib/internal-methods');
 const { rateLimit } = require('../..');
-const { byHeaders, setUp } = require('./rules-app');
+const { createBlocks } = require('../../lib/middleware/rules/blocks');
+const { byHeaders, callDirectly, newLogger, setUp, withCode } = require('./apps');
 
 const MINUTE_MS = 60_000;
 
 describe('the rule that decides', () => {
-  test('is the first whose path matches; where none does, the request passes uncounted', async () => {
+  test('is the first whose path matches; without one the request passes uncounted', async () => {
     const { ask, statuses } = setUp([
       { path: '/api/slow', limit: 1 },
       { path: '/api', limit: 2 },
@@ -19,86 +21,86 @@ describe('the rule that decides', () => {
     expect(headers).not.toHaveProperty('x-ratelimit-limit');
   });
 
-  test('is the first in order, be it a path or a RegExp', async () => {
+  test('is the first in order, be it of a path or a RegExp, also among hundreds', async () => {
+    const many = Array.from({ length: 300 }, (_, i) => ({ path: `/r${i}/items`, limit: 100 + i }));
     const { ask } = setUp([
-      { path: /^\/a\/\d+$/, limit: 1 },
+      { path: /^\/a\/\d+$/, limit: 10 },
       { path: '/a', limit: 2 },
       { path: /^\/a/, limit: 3 },
+      ...many,
       { path: '/', limit: 4 },
     ]);
-    const limitAt = async (path) => Number((await ask(path)).headers['x-ratelimit-limit']);
-    expect(await limitAt('/a/5')).toBe(1);
-    expect(await limitAt('/a/x')).toBe(2);
-    expect(await limitAt('/ax')).toBe(3);
-    expect(await limitAt('/x')).toBe(4);
-    expect(await limitAt('/a/5?x')).toBe(1);
+    const limitAt = async (path) => (await ask(path)).body.limit;
+    const paths = [
+      '/a/5',
+      '/a/x',
+      '/ax',
+      '/x',
+      '/a/5?x',
+      '/r299/items/5',
+      '/r17/items',
+      '/r17/item',
+    ];
+    const limits = [];
+    for (const path of paths) limits.push(await limitAt(path));
+    expect(limits).toEqual([10, 2, 3, 4, 10, 399, 117, 4]);
   });
 
-  test.each(['', 'g', 'y', 'gy'])(
-    'a RegExp with the flags %p is asked anew each time',
-    async (flags) => {
-      const path = new RegExp('/api', flags);
-      path.lastIndex = 3;
-      const { statuses } = setUp([{ path, limit: 1 }]);
-      expect(await statuses('/api', '/api', '/api', '/api')).toEqual([200, 429, 429, 429]);
-    },
-  );
-
-  test('goes by method; GET is HEAD, too', async () => {
-    const { statuses } = setUp([
-      { path: '/', method: 'get', limit: 1 },
-      { path: '/', method: ['PUT', 'POST'], limit: 1 },
-    ]);
-    const by = (method) => ['/', { method }];
-    expect(await statuses(by('get'), by('head'), by('get'))).toEqual([200, 429, 429]);
-    expect(await statuses(by('put'), by('post'))).toEqual([200, 429]);
-    expect(await statuses(by('delete'), by('delete'))).toEqual([200, 200]);
+  test.each(['', 'g', 'y', 'gy'])('does not depend on the lastIndex of /api/%s', async (flags) => {
+    const path = Object.assign(new RegExp('/api', flags), { lastIndex: 3 });
+    const { statuses } = setUp([{ path, limit: 1 }]);
+    expect(await statuses('/api', '/api', '/api', '/api')).toEqual([200, 429, 429, 429]);
   });
 
-  test('goes by group; who is of none is of the group default', async () => {
+  test('depends on the method, where GET includes HEAD', async () => {
+    const methods = ['get', ['PUT', 'POST']];
+    const { statuses } = setUp(methods.map((method) => ({ path: '/', method, limit: 1 })));
+    const by = (...names) => statuses(...names.map((method) => ['/', { method }]));
+    expect(await by('get', 'head', 'get')).toEqual([200, 429, 429]);
+    expect(await by('put', 'post', 'delete', 'delete')).toEqual([200, 429, 200, 200]);
+  });
+
+  test('depends on the group, which is default for callers without one', async () => {
     const { statuses } = setUp([
       { path: '/', group: 'admin' },
       { path: '/', group: ['gold', 'silver'], limit: 2 },
       { path: '/', group: 'default', limit: 1 },
     ]);
-    const of = (group) => ['/', { group }];
-    expect(await statuses(of('admin'), of('admin'), of('admin'))).toEqual([200, 200, 200]);
-    expect(await statuses(of('gold'), of('silver'), of('gold'))).toEqual([200, 200, 429]);
-    expect(await statuses(of(), of('default'))).toEqual([200, 429]);
-    expect(await statuses(of('other'), of('other'))).toEqual([200, 200]);
+    const of = (...groups) => statuses(...groups.map((group) => ['/', { group }]));
+    expect(await of('admin', 'admin', 'admin')).toEqual([200, 200, 200]);
+    expect(await of('gold', 'silver', 'gold')).toEqual([200, 200, 429]);
+    expect(await of(undefined, 'default', 'other', 'other')).toEqual([200, 429, 200, 200]);
   });
 
-  test('without authenticate the key is the id, and the group is default', async () => {
+  test('is one of the group default without authenticate, and the key is the id', async () => {
     const rules = [{ path: '/', group: 'default', limit: 1 }];
     const { statuses } = setUp(rules, { keyGenerator: (req) => req.headers['x-id'] });
-    const by = (id) => ['/', { id }];
-    expect(await statuses(by('ada'), by('bob'), by('ada'))).toEqual([200, 200, 429]);
+    expect(await statuses('/', ['/', { id: 'bob' }], '/')).toEqual([200, 200, 429]);
     const byAddress = setUp(rules, { keyGenerator: undefined });
     expect((await byAddress.ask('/')).body.key).toBe('127.0.0.1');
   });
 
-  test('one without limits lets pass, whoever asks: nobody is authenticated for it', async () => {
+  test('is found without authenticate if it has no limits', async () => {
     const authenticate = jest.fn(() => ({ id: 'ada' }));
     const { statuses } = setUp([{ path: '/public' }, { path: '/', limit: 1 }], { authenticate });
-    expect(await statuses('/public/a', '/public/a', '/public')).toEqual([200, 200, 200]);
+    expect(await statuses('/public/a', '/public/a')).toEqual([200, 200]);
     expect(authenticate).not.toHaveBeenCalled();
     expect(await statuses('/', '/')).toEqual([200, 429]);
     expect(authenticate).toHaveBeenCalledTimes(2);
   });
 
-  test('is found among hundreds', async () => {
-    const many = Array.from({ length: 300 }, (_, i) => ({ path: `/api/v1/r${i}/items`, limit: i }));
-    const { ask } = setUp([...many, { path: /r\d+/, limit: 1000 }]);
-    const limitAt = async (path) => (await ask(path)).body.limit;
-    expect(await limitAt('/api/v1/r299/items/5')).toBe(299);
-    expect(await limitAt('/api/v1/r17/items')).toBe(17);
-    expect(await limitAt('/api/v1/r17/item')).toBe(1000);
-    expect((await ask('/api/v1')).body).toBe(null);
+  test('decides within the call if the limiter is in memory', () => {
+    const rules = [{ path: '/', limit: 1, perPath: true, blockFor: 5, blockEverywhere: true }];
+    const middleware = rateLimit({ rules, authenticate: byHeaders });
+    const req = { method: 'GET', url: '/', headers: { 'x-id': 'a' } };
+    const results = [1, 2].map(() => callDirectly(middleware, { ...req }));
+    expect(results.map(({ calls }) => calls.length)).toEqual([1, 0]);
+    expect(results.map(({ returned }) => returned)).toEqual([undefined, undefined]);
   });
 });
 
 describe('what is counted together', () => {
-  test('each rule counts by itself, and rules of one zone together', async () => {
+  test('is each rule, or the rules of one zone', async () => {
     const { statuses } = setUp([
       { path: '/a', limit: 2, zone: 'z' },
       { path: '/b', max: 2, windowMs: MINUTE_MS, zone: 'z' },
@@ -109,7 +111,7 @@ describe('what is counted together', () => {
     expect(await statuses(['/a', { id: 'bob' }])).toEqual([200]);
   });
 
-  test('perPath counts each URL apart, whatever its query and its spelling', async () => {
+  test('is each path with perPath, whatever its query and spelling', async () => {
     const { statuses } = setUp([{ path: '/item', limit: 1, perPath: true }]);
     expect(await statuses('/item/1', '/item/2', '/item')).toEqual([200, 200, 200]);
     const sameAs1 = ['/item/1?x', '/item/1/', '/ITEM/1', '/item/%31', '/%69tem/1?y'];
@@ -119,80 +121,309 @@ describe('what is counted together', () => {
     expect(await statuses(['/item/1', { id: 'bob' }])).toEqual([200]);
   });
 
-  test('perPath in a zone: one count for each path, whichever rule it is', async () => {
+  test('is each path of a zone, whichever rule matched', async () => {
     const { statuses } = setUp([
       { path: '/a', method: 'GET', limit: 1, zone: 'z', perPath: true },
       { path: '/a', method: 'POST', limit: 1, zone: 'z', perPath: true },
       { path: '/b', limit: 1, zone: 'z' },
     ]);
-    expect(await statuses('/a/1', ['/a/1', { method: 'post' }], '/a/2')).toEqual([200, 429, 200]);
-    expect(await statuses('/b', '/b/1')).toEqual([200, 429]);
+    const answers = await statuses('/a/1', ['/a/1', { method: 'post' }], '/a/2', '/b', '/b/1');
+    expect(answers).toEqual([200, 429, 200, 200, 429]);
   });
 
-  test('no path and id share a count with another path and id', async () => {
+  test('is never another pair of path and id', async () => {
     const { statuses } = setUp([{ path: '/', limit: 1, perPath: true }]);
-    const asked = [
-      ['/a', { id: '1' }],
-      ['/a1', { id: '' }],
-      ['/', { id: 'a1' }],
-      ['/', { id: '2:/a1' }],
-      [`/${'x'.repeat(200)}`, { id: 'a' }],
-      [`/${'x'.repeat(201)}`, { id: 'a' }],
-      [`/${'x'.repeat(200)}`, { id: 'b' }],
+    const long = `/${'x'.repeat(200)}`;
+    const pairs = [
+      ['/a', '1'],
+      ['/a1', ''],
+      ['/', 'a1'],
+      ['/', '2:/a1'],
+      [long, 'a'],
+      [long, 'b'],
     ];
+    const asked = [...pairs, [`${long}x`, 'a']].map(([path, id]) => [path, { id }]);
     expect(await statuses(...asked)).toEqual(asked.map(() => 200));
     expect(await statuses(...asked)).toEqual(asked.map(() => 429));
   });
 
-  test('an id that is none is an error, with perPath as well', async () => {
-    for (const perPath of [false, true]) {
-      const { ask } = setUp([{ path: '/', limit: 1, perPath }], {
-        authenticate: () => ({ id: {} }),
-      });
-      expect((await ask('/')).body.code).toBe('ERR_ROLLGATE_ID');
+  test.each([false, true])('is the id as a string, perPath: %p', async (perPath) => {
+    const ids = [1, '1', 1n, null, '', {}];
+    const authenticate = () => ({ id: ids.shift() });
+    const { ask, statuses } = setUp([{ path: '/', limit: 1, perPath }], { authenticate });
+    expect(await statuses('/', '/', '/', '/', '/')).toEqual([200, 429, 429, 200, 429]);
+    expect((await ask('/')).body.code).toBe('ERR_ROLLGATE_ID');
+  });
+
+  test('is what skipFailedRequests takes back', async () => {
+    const rules = [
+      { path: '/a', limit: 2 },
+      { path: '/b', limit: 2, perPath: true },
+      { path: '/c', limit: () => 2 },
+    ];
+    const requestWasSuccessful = (req) => !req.url.endsWith('bad');
+    const { ask } = setUp(rules, { skipFailedRequests: true, requestWasSuccessful });
+    for (const path of ['/a', '/b', '/c']) {
+      const used = [];
+      for (const query of ['?bad', '?bad', '', '']) used.push((await ask(path + query)).body.used);
+      expect(used).toEqual([1, 1, 1, 2]);
     }
   });
 
-  test('1 and "1" are one id, and null is the one of callers without', async () => {
-    const ids = [1, '1', 1n, null, ''];
-    for (const perPath of [false, true]) {
-      const left = [...ids];
-      const authenticate = () => ({ id: left.shift() });
-      const { statuses } = setUp([{ path: '/', limit: 1, perPath }], { authenticate });
-      expect(await statuses('/', '/', '/', '/', '/')).toEqual([200, 429, 429, 200, 429]);
-    }
+  test('is all zones for resetKey and getKey, and a reset ends blocks', async () => {
+    const { middleware, statuses } = setUp([
+      { path: '/a', limit: 5 },
+      { path: '/b', limit: 3 },
+      { path: '/c', limit: 1, blockFor: MINUTE_MS, blockEverywhere: true },
+      { path: '/d', limit: 1, perPath: true },
+      { path: '/e' },
+    ]);
+    expect(await middleware.getKey('ada')).toBe(undefined);
+    await statuses('/a', '/a', '/a', '/b', '/b', '/d/1');
+    expect(await middleware.getKey('ada')).toMatchObject({ totalHits: 2 }); // of /b, with 1 left
+    expect(await statuses('/c', '/c', '/a')).toEqual([200, 429, 429]);
+    await middleware.resetKey('ada');
+    expect(await middleware.getKey('ada')).toBe(undefined);
+    expect(await statuses('/a', '/b', '/c', '/d/1')).toEqual([200, 200, 200, 429]);
   });
 });
 
-test('with a limiter in memory all of it happens within the call', () => {
-  const rules = [{ path: '/', limit: 1, perPath: true, blockFor: 5, blockEverywhere: true }];
-  const middleware = rateLimit({ rules, authenticate: byHeaders });
-  const next = jest.fn();
-  const answer = { headersSent: true, end: jest.fn() };
-  const ask = () => middleware({ method: 'GET', url: '/', headers: { 'x-id': 'a' } }, answer, next);
-  expect(ask()).toBe(undefined);
-  expect(next).toHaveBeenCalledTimes(1);
-  expect(ask()).toBe(undefined);
-  expect(answer.end).toHaveBeenCalledTimes(1);
+describe('the limits of a rule', () => {
+  test('may be 5 per second, 100 per minute and 1000 per hour', async () => {
+    const limits = [
+      { interval: 1000, maxInInterval: 5 },
+      { interval: MINUTE_MS, maxInInterval: 100 },
+      { interval: 60 * MINUTE_MS, maxInInterval: 1000 },
+    ];
+    const { middleware, hand } = setUp([{ path: '/multiple', countBlocked: false, limits }]);
+    const attempt = () =>
+      callDirectly(middleware, { method: 'GET', url: '/multiple', headers: { 'x-id': 'ada' } });
+    /** Seven requests in each second: at least two are refused and leave no trace. */
+    const passedIn = (seconds) => {
+      let passed = 0;
+      for (let s = 0; s < seconds; s++, hand.now += 1000) {
+        for (let i = 0; i < 7; i++) passed += attempt().calls.length;
+      }
+      return passed;
+    };
+    expect([1, 19, 40, 60, 8 * 60].map(passedIn)).toEqual([5, 95, 0, 100, 800]);
+    expect(attempt().req.rateLimit.limit).toBe(1000); // the hour is full
+    expect([50 * 60, 60].map(passedIn)).toEqual([0, 100]);
+  });
+
+  test.each([
+    [{ limit: 0 }, [429, 429, 429]],
+    [{ limit: 2, algorithm: 'sliding-window-counter' }, [200, 200, 429]],
+    [{ limit: 2, algorithm: 'fixed-window' }, [200, 200, 429]],
+    [{ limit: 2, algorithm: 'gcra' }, [200, 200, 429]],
+  ])('%j', async (own, expected) => {
+    const { statuses } = setUp([{ path: '/', ...own }]);
+    expect(await statuses('/', '/', '/x')).toEqual(expected);
+  });
+
+  test('may be a function, with one count in a zone', async () => {
+    const zone = { zone: 'z', limit: (req) => Number(req.query.limit), countBlocked: false };
+    const { statuses } = setUp(['/a', '/b'].map((path) => ({ path, ...zone })));
+    const asked = ['/a?limit=2', '/b?limit=1', '/b?limit=2', '/a?limit=2'];
+    expect(await statuses(...asked)).toEqual([200, 429, 200, 429]);
+  });
+
+  test('are sent with the headers and answers of the top level', async () => {
+    const rules = [
+      { path: '/a', limit: 1, windowMs: 2000 },
+      { path: '/b', limit: 3, windowMs: 5000 },
+    ];
+    const answers = { standardHeaders: 'draft-8', statusCode: 503, message: { no: 1 } };
+    const { ask } = setUp(rules, { ...answers, requestPropertyName: 'quota' });
+    expect((await ask('/b')).headers.ratelimit).toBe('"3-in-5sec"; r=2; t=5');
+    const policy = (await ask('/a')).headers['ratelimit-policy'];
+    expect(policy).toMatch(/^"1-in-2sec"; q=1; w=2; pk=/);
+    const { status, body, headers } = await ask('/a');
+    expect([status, body, headers['retry-after']]).toEqual([503, { no: 1 }, '2']);
+  });
 });
 
-test('resetKey and getKey go through all zones, and resetKey ends blocks', async () => {
-  const { middleware, statuses } = setUp([
-    { path: '/a', limit: 5 },
-    { path: '/b', limit: 3 },
-    { path: '/c', limit: 1, blockFor: MINUTE_MS, blockEverywhere: true },
-    { path: '/d', limit: 1, perPath: true },
-    { path: '/e' },
-  ]);
-  expect(await middleware.getKey('ada')).toBe(undefined);
-  await statuses('/a', '/a', '/a', '/b', '/d/1');
-  // Of /a 2 are left, of /b 2, of which /b takes as long to give more.
-  expect(await middleware.getKey('ada')).toMatchObject({ resetTime: expect.any(Date) });
-  await statuses('/b');
-  expect(await middleware.getKey('ada')).toMatchObject({ totalHits: 2 });
-  expect(await statuses('/c', '/c', '/a')).toEqual([200, 429, 429]);
-  await middleware.resetKey('ada');
-  expect(await middleware.getKey('ada')).toBe(undefined);
-  expect(await statuses('/a', '/b', '/c')).toEqual([200, 200, 200]);
-  expect(await statuses('/d/1')).toEqual([429]);
+describe('a shadow rule', () => {
+  test('counts and reports, but lets pass and sends nothing', async () => {
+    const handler = jest.fn();
+    const options = { standardHeaders: true, handler };
+    const { ask } = setUp([{ path: '/', limit: 1, shadow: true }], options);
+    const first = await ask('/');
+    expect(first.body).toMatchObject({ limit: 1, used: 1, shadow: true, limited: false });
+    const { status, body, headers } = await ask('/');
+    expect(status).toBe(200);
+    expect(body).toMatchObject({ limit: 1, remaining: 0, key: 'ada', shadow: true, limited: true });
+    const sent = Object.keys(headers).filter((name) => /ratelimit|retry-after/.test(name));
+    expect(sent).toEqual([]);
+    expect(handler).not.toHaveBeenCalled();
+    const inForce = await setUp([{ path: '/', limit: 1 }]).ask('/');
+    expect(Object.keys(inForce.body).join()).toBe('limit,used,remaining,resetTime,key');
+  });
+
+  test('starts no block on other rules, and reports theirs', async () => {
+    const block = { limit: 1, blockFor: MINUTE_MS, blockEverywhere: true };
+    const { ask, statuses } = setUp([
+      { path: '/new', shadow: true, ...block },
+      { path: '/', ...block },
+    ]);
+    expect(await statuses('/new', '/new', '/new', '/')).toEqual([200, 200, 200, 200]);
+    expect((await ask('/new')).body.limited).toBe(true);
+    expect(await statuses('/')).toEqual([429]);
+    const { status, body } = await ask('/new', { id: 'ada' });
+    expect([status, body.limited]).toEqual([200, true]);
+  });
+});
+
+describe('blocks', () => {
+  const BLOCK_MS = 10 * MINUTE_MS;
+  const EVERYWHERE = { blockFor: BLOCK_MS, blockEverywhere: true };
+
+  /** Refuses at these paths until `ms` have passed, and allows the first of them exactly then. */
+  async function expectBlockFor(ms, { hand, statuses }, ...paths) {
+    hand.now += ms - 1;
+    expect(await statuses(...paths)).toEqual(paths.map(() => 429));
+    hand.now += 1;
+    expect(await statuses(paths[0])).toEqual([200]);
+  }
+
+  test('blockFor refuses in the zone of its rule', async () => {
+    const zone = { limit: 1, windowMs: 1000, blockFor: BLOCK_MS, zone: 'z' };
+    const rules = [
+      { path: '/a', ...zone },
+      { path: '/b', ...zone },
+      { path: '/c', limit: 9 },
+    ];
+    const app = setUp(rules);
+    expect(await app.statuses('/a', '/a', '/c')).toEqual([200, 429, 200]);
+    await expectBlockFor(BLOCK_MS, app, '/b', '/a');
+  });
+
+  test('blockEverywhere refuses one id on every rule with limits, and leaves no trace', async () => {
+    const { hand, ask, statuses } = setUp([
+      { path: '/health' },
+      { path: '/login', limit: 1, windowMs: 1000, ...EVERYWHERE },
+      { path: '/other', limit: 7, windowMs: 2000 },
+    ]);
+    expect(await statuses('/other', '/login', '/other', '/login')).toEqual([200, 200, 200, 429]);
+    hand.now += BLOCK_MS - 3000;
+    const { status, headers } = await ask('/other');
+    const shown = [headers['retry-after'], headers['x-ratelimit-limit']];
+    expect([status, ...shown, headers['x-ratelimit-remaining']]).toEqual([429, '3', '7', '0']);
+    const others = ['/login', '/health', '/nowhere', ['/other', { id: 'bob' }]];
+    expect(await statuses(...others)).toEqual([429, 200, 200, 200]);
+    hand.now += 3000 - 1;
+    expect(await statuses('/other')).toEqual([429]);
+    hand.now += 1;
+    expect((await ask('/other')).body.used).toBe(1);
+    expect(await statuses('/login')).toEqual([200]);
+  });
+
+  test.each([
+    ['a number', 1, 100],
+    ['a function', () => 1, () => 100],
+  ])('blockEverywhere follows a list of lengths; limit is %s', async (_what, limit, other) => {
+    const lengths = [1000, 5000, 20_000];
+    const login = { path: '/login', limit, windowMs: 30 * MINUTE_MS, blockFor: lengths };
+    const app = setUp([
+      { ...login, blockEverywhere: true },
+      { path: '/', limit: other },
+    ]);
+    await app.statuses('/login');
+    for (const length of [...lengths, 20_000]) {
+      expect(await app.statuses('/', '/login')).toEqual([200, 429]);
+      const { status, headers } = await app.ask('/');
+      expect([status, headers['x-ratelimit-limit']]).toEqual([429, '100']);
+      await expectBlockFor(length, app, '/');
+    }
+  });
+
+  test('the longest of several blocks counts', async () => {
+    const app = setUp([
+      { path: '/a', limit: 1, blockFor: 1000, blockEverywhere: true },
+      { path: '/b', limit: 1, blockFor: 5000, blockEverywhere: true },
+      { path: '/', limit: 9 },
+    ]);
+    await app.statuses('/a', '/b', '/b');
+    expect((await app.ask('/')).headers['retry-after']).toBe('5');
+    await expectBlockFor(5000, app, '/', '/a');
+  });
+
+  test('a limit of 0 is a trap', async () => {
+    const app = setUp([
+      { path: '/.env', limit: 0, ...EVERYWHERE },
+      { path: '/', limit: 100 },
+    ]);
+    expect((await app.ask('/.env', { id: 'bob' })).headers['retry-after']).toBe('600');
+    expect(await app.statuses('/', '/.env', '/')).toEqual([200, 429, 429]);
+    await expectBlockFor(BLOCK_MS, app, '/');
+  });
+
+  describe('that are not recorded', () => {
+    const LEFT_MS = MINUTE_MS / 4;
+    const limits = { limit: 1, windowMs: 1000, zone: 'z', blockFor: MINUTE_MS };
+
+    test.each([
+      ['by a shadow rule', { shadow: true, blockEverywhere: true }],
+      ['by a rule that blocks its zone only', {}],
+    ])('%s are recorded by the next refusal, for the time that is left', async (_what, first) => {
+      const app = setUp([
+        { path: '/first', ...limits, ...first },
+        { path: '/login', ...limits, blockEverywhere: true },
+        { path: '/other', limit: 100 },
+      ]);
+      await app.statuses('/first', '/first');
+      app.hand.now += MINUTE_MS - LEFT_MS;
+      const statuses = await app.statuses('/other', '/first', '/other', '/login', '/other');
+      expect(statuses).toEqual([200, first.shadow ? 200 : 429, 200, 429, 429]);
+      expect((await app.ask('/other')).headers['retry-after']).toBe(`${LEFT_MS / 1000}`);
+      await expectBlockFor(LEFT_MS, app, '/other');
+    });
+
+    test('have the length from their list', async () => {
+      const rule = { limit: 1, windowMs: BLOCK_MS, zone: 'z', blockFor: [1000, MINUTE_MS] };
+      const app = setUp([
+        { path: '/first', ...rule },
+        { path: '/login', ...rule, blockEverywhere: true },
+        { path: '/other', limit: 100 },
+      ]);
+      await app.statuses('/first', '/first');
+      app.hand.now += 1000;
+      await app.statuses('/first'); // the second block
+      app.hand.now += LEFT_MS;
+      expect(await app.statuses('/other', '/login', '/other')).toEqual([200, 429, 429]);
+      await expectBlockFor(MINUTE_MS - LEFT_MS, app, '/other');
+    });
+
+    test('are recorded once by requests at the same time', async () => {
+      const policy = { blockFor: [MINUTE_MS] };
+      const rules = [{ blocksEverywhere: true, policy }];
+      const blocks = createBlocks({ rules, storeOptions: { clock: () => 5000 } });
+      const zone = { limiter: { [USAGE]: async () => ({ timeLeft: LEFT_MS }) }, policy };
+      const start = () => blocks.start('ada', zone, 'ada', { blockedBy: 'block' });
+      await Promise.all([start(), start(), start()]);
+      expect(blocks.find('ada').timeLeft).toBe(LEFT_MS);
+    });
+  });
+
+  test('that cannot be recorded fail the request, or are reported with passOnStoreError', async () => {
+    const rules = [
+      { path: '/login', limit: 1, windowMs: 1000, blockFor: MINUTE_MS, blockEverywhere: true },
+      { path: '/other', limit: 100 },
+    ];
+    for (const passOnStoreError of [false, true]) {
+      const readings = [];
+      const clock = () => (readings.length > 0 ? readings.shift() : 1000);
+      const logger = newLogger();
+      const { ask, statuses } = setUp(rules, { clock, passOnStoreError, logger });
+      await ask('/login');
+      readings.push(1000, 1000, Number.NaN); // of the search, the refusal and the record
+      const { status, body } = await ask('/login');
+      const failed = withCode('ERR_ROLLGATE_CLOCK');
+      if (passOnStoreError) expect(status).toBe(429);
+      else expect([status, body]).toEqual([500, failed]);
+      const link = expect.stringContaining('rollgate_block_lost');
+      expect(logger.error.mock.calls).toEqual(passOnStoreError ? [[failed, link]] : []);
+      expect(await statuses('/other', '/login', '/other')).toEqual([200, 429, 429]);
+    }
+  });
 });

@@ -1,19 +1,148 @@
-// The soak test on Redis, with limiters in memory beside: a server that suffers, clients that bear it.
+// The soak test on Redis: a server with outages, and clients that must keep their promises meanwhile.
 'use strict';
 
 const { setTimeout: pause } = require('node:timers/promises');
 const RateLimiter = require('../..');
 const { REDIS_CLIENTS, openings } = require('../support/redis-clients');
 const { startRedis, stopRedis } = require('../support/redis-server');
+const { randomFrom } = require('../support/traces');
 const { waitUntil } = require('../support/wait-until');
-const { Outages } = require('./outages');
-const { LIMIT, SHORT_LIMIT, pressOn, useUp } = require('./redis-counts');
-const { isSanitized, main } = require('./soak');
-const { followTraces } = require('./traces');
+const { Admissions, followTraces, isSanitized, main, patient } = require('./soak');
+
+/** Kills, freezes and restarts the server, and drops its clients and scripts. */
+class Outages {
+  #server;
+  #random;
+  #soak;
+  /** Counts the stages of the server: up, down, starting, up and empty, ... */
+  stage = 0;
+
+  constructor(soak, server) {
+    this.#soak = soak;
+    this.#server = server;
+    this.#random = randomFrom(soak.seed);
+  }
+
+  get isUp() {
+    return this.stage % 3 === 0;
+  }
+
+  /** Not even about to start. */
+  get isDown() {
+    return this.stage % 3 === 1;
+  }
+
+  #events = {
+    kill: async () => {
+      this.stage += 1; // in the same turn as the kill
+      await this.#server.stop();
+      await pause(this.#random.between(0, 700));
+      this.stage += 1;
+      await this.#server.restart();
+      this.stage += 1;
+    },
+    freeze: async () => {
+      await this.#server.freeze();
+      await pause(this.#random.between(50, 1000));
+      this.#server.thaw();
+    },
+    'hang up': () => this.#server.command('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes'),
+    'flush scripts': () => this.#server.command('SCRIPT', 'FLUSH'),
+  };
+
+  /** Until the soak is over; `answers()` rejects as long as some limiter does not answer from Redis. */
+  async keepComing(answers) {
+    const names = Object.keys(this.#events);
+    for (let i = 0; !this.#soak.isOver; i++) {
+      const name = names[i % names.length];
+      await this.#events[name]();
+      this.#soak.count(`times "${name}"`);
+      try {
+        await waitUntil('service resumes', answers);
+      } catch (error) {
+        this.#soak.violate(`after "${name}": ${error.message}: ${error.cause?.stack}`);
+      }
+      await pause(this.#random.between(100, 800));
+    }
+  }
+}
+
+const HOUR = 3_600_000;
+const LIMIT = { interval: HOUR, maxInInterval: 20, countBlocked: false };
+const SHORT_LIMIT = { interval: 100, maxInInterval: 5, countBlocked: false };
+const TOLERANCE_MS = 2;
+const REFUSALS = 4;
+
+/** One id, in one life of the server. */
+class UsedUp {
+  allowed = 0;
+  refused = 0;
+  lost = 0;
+  pending = 0;
+
+  constructor(id, stage) {
+    Object.assign(this, { id, stage });
+  }
+}
+
+/**
+ * Calls `limiters`, of LIMIT and one namespace, in turn until an id is used up, then with the next.
+ * The limit passes exactly, except for calls whose answer was lost. A client that `resends` may have counted
+ * these twice, so there is no lower bound.
+ */
+function useUp({ soak, outages, call, limiters, name, resends }) {
+  let current;
+  let made = 0;
+  let calls = 0;
+  const renew = () => {
+    made += 1;
+    current = new UsedUp(`${name} ${outages.stage} ${made}`, outages.stage);
+  };
+
+  function judge(one) {
+    const { maxInInterval } = LIMIT;
+    const { id, allowed, lost, stage } = one;
+    const text = `${allowed} of ${maxInInterval} passed for '${id}', ${lost} were lost`;
+    if (allowed > maxInInterval) soak.violate(text);
+    if (resends || outages.stage !== stage || one.refused === 0 || one.pending > 0) return;
+    if (allowed + lost < maxInInterval) soak.violate(text);
+  }
+
+  return async () => {
+    if (current?.stage !== outages.stage || current.refused >= REFUSALS) renew();
+    const one = current;
+    const { stage } = one;
+    const limiter = limiters[calls++ % limiters.length];
+    one.pending += 1;
+    const outcome = await call(() => limiter(one.id));
+    one.pending -= 1;
+    if (typeof outcome !== 'number' || stage !== outages.stage) one.lost += 1;
+    else if (outcome > 0) one.refused += 1;
+    else if (outages.isUp) one.allowed += 1;
+    judge(one);
+  };
+}
+
+/** Calls `limiter`, of SHORT_LIMIT, with a few ids as often as it can. */
+function pressOn({ soak, outages, call, limiter }) {
+  let made = 0;
+  const known = new Map();
+  return async () => {
+    made += 1;
+    const { stage } = outages;
+    const id = `${stage} ${made % 3}`;
+    if (!known.has(id)) known.set(id, new Admissions(SHORT_LIMIT, TOLERANCE_MS));
+    const start = performance.now();
+    const outcome = await call(() => limiter(id));
+    if (outcome !== 0 || stage !== outages.stage || !outages.isUp) return;
+    if (known.get(id).add(start, performance.now())) return;
+    soak.violate(`more than ${SHORT_LIMIT.maxInInterval} passed in ${SHORT_LIMIT.interval} ms`);
+  };
+}
 
 const COMMAND_TIMEOUT = 300;
 /** Beyond the deadline: for a machine that is busy with this very test. */
-const LENIENCE_MS = isSanitized ? 10_000 : 2000;
+const LENIENCE_MS = patient(isSanitized ? 10_000 : 2000);
 const LOST = /^ERR_ROLLGATE_REDIS_(TIMEOUT|UNREACHABLE)$/;
 const CLIENTS = ['native', 'ioredis', 'node-redis 6'];
 const CALLERS = 4;

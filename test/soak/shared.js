@@ -3,23 +3,129 @@
 
 const { spawn } = require('node:child_process');
 const { once } = require('node:events');
-const path = require('node:path');
+const { writeSync } = require('node:fs');
 const { createInterface } = require('node:readline');
 const { setTimeout: pause } = require('node:timers/promises');
+const { Worker, isMainThread, workerData } = require('node:worker_threads');
 const RateLimiter = require('../..');
+const { ALGORITHMS } = require('../../lib/algorithms');
 const { filesOf } = require('../support/shared-regions');
 const { randomFrom } = require('../support/traces');
-const { MAX, createLoad, isOver, optionsFor } = require('./shared-load');
-const { isSanitized, main } = require('./soak');
+
+/** How often each counted id passes, in all threads and processes together. */
+const MAX = 200;
+/** New ids are counted from then on; those of the last few are kept in use. */
+const EPOCH_MS = 1000;
+const EPOCHS_IN_USE = 3;
+const IDS = 4;
+const POURED = 20;
+/** One window of the epoch, whenever the test runs: the second begins in the year 2255. */
+const INTERVAL = 9_007_199_254_740;
+
+const epochNow = () => Math.floor(Date.now() / EPOCH_MS);
+
+/** `${name}-${algorithm}`: small, so that each new id has to drop another. */
+const optionsFor = (name) =>
+  ALGORITHMS.map((algorithm) => ({
+    shared: { name: `${name}-${algorithm}`, maxKeys: 1000 },
+    algorithm,
+    interval: INTERVAL,
+    maxInInterval: MAX,
+  }));
+
+/**
+ * A step on all regions. `tell(key, isAllowed)` is told each time a counted id passed, and the first time
+ * that this thread saw it refused. Among all ids the counted ones are never the nearest to expiry, for they are
+ * asked for all the time, and other ids are poured in only so fast. `forget(key)` is for those that are over:
+ * the more of them there are, the fewer places are left to the others, for nothing here expires.
+ */
+function createLoad(name, tell) {
+  const options = optionsFor(name);
+  const limiters = options.map((each) => RateLimiter(each));
+  const refused = new Set();
+  const who = `${process.pid} ${Math.random()}`;
+  let steps = 0;
+
+  function attempt(limiter, region, epoch, i) {
+    const key = `${region}.${epoch}.${i}`;
+    const isAllowed = limiter(key) === 0;
+    // It was halted so long that the id may have been dropped.
+    if (epochNow() >= epoch + EPOCHS_IN_USE) return;
+    if (isAllowed) tell(key, true);
+    if (isAllowed || refused.has(key)) return;
+    refused.add(key);
+    tell(key, false);
+  }
+
+  function pour(limiter) {
+    for (let i = 0; i < POURED; i++) {
+      const decision = limiter.attempt(`${who} ${steps} ${i}`);
+      if (i % 5 === 0) limiter.refund(decision);
+    }
+    limiter.attemptMany([`${who} ${steps} a`, `${who} ${steps} b`]);
+    limiter.clear(`${who} ${steps} a`);
+  }
+
+  function forget(key) {
+    limiters[Number(key.split('.')[0])].clear(key);
+  }
+
+  function step() {
+    steps += 1;
+    for (const [region, limiter] of limiters.entries()) {
+      for (let age = 0; age < EPOCHS_IN_USE; age++) {
+        for (let i = 0; i < IDS; i++) attempt(limiter, region, epochNow() - age, i);
+      }
+      pour(limiter);
+    }
+    if (refused.size > 1000) refused.clear();
+    if (steps % 100 > 0) return;
+    const guest = RateLimiter(options[(steps / 100) % options.length]);
+    guest(`${who} ${steps}`);
+    guest.close();
+  }
+
+  return { step, forget };
+}
+
+/** Whether no thread has used this key for a while. */
+const isOver = (key) => Number(key.split('.')[1]) < epochNow() - EPOCHS_IN_USE - 1;
+
+const THREADS = 2;
+const SLICE_MS = 5;
+/** A pipe that is no stream of Node's: writing waits until there is room. */
+const OUT = 3;
+
+/** What is written is whole, or not there: lines are short, and a kill comes before or after. */
+const tell = (key, isAllowed) => writeSync(OUT, `${isAllowed ? '+' : '-'}${key}\n`);
+
+async function keepWorker(name) {
+  for (;;) {
+    const worker = new Worker(__filename, { workerData: name });
+    await pause(100 + Math.random() * 1000);
+    writeSync(OUT, '0\n');
+    await worker.terminate();
+  }
+}
+
+async function run(name) {
+  process.stdin.on('end', () => process.exit()); // its parent has ended
+  process.stdin.resume();
+  for (let i = 1; i < THREADS; i++) keepWorker(name);
+  const { step } = createLoad(name, tell);
+  for (;;) {
+    const until = performance.now() + SLICE_MS;
+    while (performance.now() < until) step();
+    await pause(1);
+  }
+}
 
 const NAME = `soak-${process.pid}`;
-const PROGRAM = path.join(__dirname, 'shared-program.js');
 const PROCESSES = 3;
 /** Each thread of a killed process may have counted one of which it has not told. */
 const LOST_BY_A_KILL = 2;
 /** A process has to come to its work. */
-const LIFE_MS = isSanitized ? [2000, 5000] : [200, 2000];
-const SLICE_MS = 5;
+const LIFE_MS = process.env.ROLLGATE_SANITIZED ? [2000, 5000] : [200, 2000];
 const REST_MS = 10;
 
 /** What passed of each counted id, by what the survivors and the dead have told. */
@@ -32,7 +138,7 @@ class Counts {
     this.#soak = soak;
   }
 
-  /** So many may have been counted of which nobody was told. */
+  /** At most so many may have been counted but not reported. */
   lose(most) {
     this.#lost += most;
   }
@@ -46,7 +152,7 @@ class Counts {
     if (known.passed > MAX) this.#soak.violate(`${known.passed} of ${MAX} passed for ${key}`);
   }
 
-  /** Looks at whether the ids that nobody asks for any more could be used up, and forgets them. */
+  /** Checks and forgets the ids that are no longer used. */
   settle(forget, isSettled = isOver) {
     for (const [key, { passed, isUsedUp, lostBefore }] of this.#known) {
       if (!isSettled(key)) continue;
@@ -63,7 +169,7 @@ class Counts {
 /** A process after the other, each killed some time later. */
 async function keepProcess(soak, counts, random) {
   while (!soak.isOver) {
-    const child = spawn(process.execPath, ['--no-warnings', PROGRAM, NAME], {
+    const child = spawn(process.execPath, ['--no-warnings', __filename, NAME], {
       stdio: ['pipe', 'ignore', 'inherit', 'pipe'],
     });
     const ended = once(child, 'close');
@@ -96,7 +202,7 @@ function survive(soak, counts) {
 async function expectLeftWhole(soak, files) {
   for (const options of optionsFor(NAME)) {
     const limiter = RateLimiter(options);
-    const first = Array.from({ length: MAX + 1 }, () => limiter('nobody asked for it') === 0);
+    const first = Array.from({ length: MAX + 1 }, () => limiter('a new id') === 0);
     if (first.indexOf(false) !== MAX) soak.violate(`${options.algorithm}: passed ${first}`);
     await limiter.clearAll();
     const { keys } = limiter.stats();
@@ -109,7 +215,7 @@ async function expectLeftWhole(soak, files) {
   if (left.length > 0) soak.violate(`still there: ${left}`);
 }
 
-main('shared memory', async (soak) => {
+async function load(soak) {
   const counts = new Counts(soak);
   const random = randomFrom(soak.seed);
   const processes = Array.from({ length: PROCESSES }, () => keepProcess(soak, counts, random));
@@ -119,4 +225,15 @@ main('shared memory', async (soak) => {
     () => true,
   );
   await expectLeftWhole(soak, filesOf(NAME));
-});
+}
+
+/** This file is three programs: the soak test, a process that it starts and kills, and a thread of that process. */
+const [argument] = process.argv.slice(2);
+if (!isMainThread) {
+  const { step } = createLoad(workerData, tell);
+  for (;;) step();
+} else if (argument.startsWith('--')) {
+  require('./soak').main('shared memory', load);
+} else {
+  run(argument);
+}

@@ -1,11 +1,50 @@
-// What the parts of the soak test have in common: time, progress, what went wrong, how it ends.
+// What the parts of the soak test share: time, progress, violations, growth, and loads that two of them make.
 'use strict';
 
 const fs = require('node:fs');
 const { setTimeout: pause } = require('node:timers/promises');
 const { parseArgs } = require('node:util');
+const RateLimiter = require('../..');
 const { liveLimiters } = require('../../lib/native').loadAddon();
-const { Plateau } = require('./plateau');
+const { ALGORITHM_NAMES } = require('../conformance/oracle');
+const { SHORT_UNITS, randomPolicy, randomTrace } = require('../conformance/random-operations');
+const { expectTrace } = require('../conformance/replay');
+const { randomFrom } = require('../support/traces');
+
+/** The share of the time in which caches fill. */
+const WARM_UP = 0.25;
+
+const median = (numbers) => [...numbers].sort((a, b) => a - b)[numbers.length >> 1];
+
+/** Whether something that is weighed again and again has stopped growing. */
+class Plateau {
+  #samples = [];
+
+  /**
+   * `weigh()` gives a number; its median in the later half may be above that in the earlier half by
+   * `share` of it and by `slack`.
+   */
+  constructor(what, weigh, { share, slack }) {
+    Object.assign(this, { what, weigh, share, slack });
+  }
+
+  sample() {
+    this.#samples.push(this.weigh());
+  }
+
+  /** The medians of both halves behind the warm-up, rounded, and whether that is a plateau. */
+  verdict() {
+    const warm = this.#samples.slice(Math.floor(this.#samples.length * WARM_UP));
+    const half = warm.length >> 1;
+    const [earlier, later] = [warm.slice(0, half), warm.slice(half)].map(median);
+    const isPlateau = later <= earlier * (1 + this.share) + this.slack;
+    return { isPlateau, text: `${this.what}: ${Math.round(earlier)}, then ${Math.round(later)}` };
+  }
+}
+
+/** As in test/support/tiers.js, which only Jest can load. */
+const patience = Number(process.env.ROLLGATE_PATIENCE || 1);
+const patient = (milliseconds) => milliseconds * patience;
 
 const PROGRESS_MS = 10_000;
 const SAMPLE_MS = 250;
@@ -13,8 +52,8 @@ const SAMPLE_MS = 250;
 const JUDGED_FROM_SECONDS = 20;
 const VIOLATIONS_SHOWN = 10;
 const VIOLATIONS_BORNE = 1000;
-/** For what should have ended to end. */
-const PATIENCE_MS = 10_000;
+/** How long what should have ended may take. */
+const PATIENCE_MS = patient(10_000);
 
 const isSanitized = Boolean(process.env.ROLLGATE_SANITIZED);
 const OPEN_FILES = '/proc/self/fd';
@@ -30,9 +69,6 @@ const plateaus = () => [
       ]
     : []),
 ];
-
-/** One turn of the event loop. */
-const turn = () => new Promise(setImmediate);
 
 class Soak {
   #counts = new Map();
@@ -54,18 +90,18 @@ class Soak {
     this.#counts.set(what, (this.#counts.get(what) ?? 0) + by);
   }
 
-  /** Something that must never be. */
+  /** Counts something that must never happen. */
   violate(message) {
     this.violations += 1;
     if (this.violations <= VIOLATIONS_SHOWN) console.error(`VIOLATION (${this.name}): ${message}`);
     if (this.violations >= VIOLATIONS_BORNE) this.#end = 0;
   }
 
-  /** Runs until time is over; nobody is delayed by more than a slice of it. */
+  /** Repeats a slice of work until time is over, with a turn of the event loop after each. */
   async repeat(slice) {
     while (!this.isOver) {
       await slice();
-      await turn();
+      await new Promise(setImmediate);
     }
   }
 
@@ -79,7 +115,7 @@ class Soak {
   }
 }
 
-/** Natively nothing is left of limiters that nobody holds any more. */
+/** The addon must free every limiter that was dropped. */
 async function expectAllFreed(soak) {
   const deadline = performance.now() + PATIENCE_MS;
   while (liveLimiters() > 0 && performance.now() < deadline) {
@@ -89,7 +125,7 @@ async function expectAllFreed(soak) {
   if (liveLimiters() > 0) soak.violate(`${liveLimiters()} limiters were dropped and not freed`);
 }
 
-/** Whoever keeps the process alive keeps this from being forgotten. */
+/** A violation if something keeps the process alive. */
 function expectToExit(soak) {
   const impatience = setTimeout(() => {
     soak.violate(`the process is kept alive by ${process.getActiveResourcesInfo()}`);
@@ -140,4 +176,44 @@ async function main(name, load) {
   expectToExit(soak);
 }
 
-module.exports = { isSanitized, main, turn };
+/** Admissions of one id of which only the beginning and the end of each call are known. */
+class Admissions {
+  #calls = [];
+
+  /** `tolerance`: ms by which the clock that decides may differ from the one that is read here. */
+  constructor(limit, tolerance) {
+    this.limit = limit;
+    this.shortest = limit.interval - tolerance;
+  }
+
+  /** Adds an admission that was decided between start and end; false where it was one too many for sure. */
+  add(start, end) {
+    this.#calls = this.#calls.filter((call) => call.start > end - 2 * this.shortest);
+    this.#calls.push({ start, end });
+    const inside = this.#calls.filter((call) => call.start > end - this.shortest);
+    return inside.length <= this.limit.maxInInterval;
+  }
+}
+
+/** The oracle looks at its whole history in each step, so traces are short. */
+const STEPS = 80;
+
+/** Limiters that come and go, each with a random trace beside the oracle. */
+function followTraces(soak) {
+  let seed = soak.seed;
+  return soak.repeat(async () => {
+    seed += 1;
+    const random = randomFrom(seed);
+    const algorithm = random.pick(ALGORITHM_NAMES);
+    const policy = randomPolicy(random, { algorithm, units: SHORT_UNITS });
+    const trace = randomTrace(random, { policy, steps: STEPS });
+    try {
+      await expectTrace(trace, (options) => RateLimiter(options), { algorithm, seed });
+    } catch (error) {
+      soak.violate(error.message);
+    }
+    soak.count('operations beside the oracle', trace.operations.length);
+  });
+}
+
+module.exports = { Admissions, followTraces, isSanitized, main, patient };

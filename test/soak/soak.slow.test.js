@@ -1,9 +1,10 @@
-// A few seconds of the soak test, so that the command is known to run: npm run soak has minutes of it.
+// A few seconds of the soak test, to know that the command runs: `npm run soak` takes minutes.
 'use strict';
 
 const { spawn } = require('node:child_process');
 const { once } = require('node:events');
 const path = require('node:path');
+const { patient } = require('../support/tiers');
 
 const ROOT = path.join(__dirname, '../..');
 const PARTS = process.platform === 'linux' ? ['memory', 'redis', 'shared'] : ['memory', 'redis'];
@@ -27,10 +28,10 @@ test.each(PARTS)(
     const { code, output } = await soak(`--only=${part}`, `--minutes=${SECONDS / 60}`);
     expect({ code, output }).toEqual({ code: 0, output: expect.stringContaining('violations 0') });
   },
-  120_000,
+  patient(120_000),
 );
 
-test('what it cannot do is refused', async () => {
+test('wrong arguments are refused', async () => {
   for (const wrong of ['--only=nothing', '--minutes=0', '--seed=x']) {
     expect((await soak(wrong)).code).toBe(2);
   }

@@ -1,0 +1,256 @@
+// Key-value stores that fail, hang or answer nonsense: an error in time, and what onError makes of it.
+'use strict';
+
+const { createPlainKv } = require('../support/kv-stores');
+const { FAILED, limiterOver, TIMEOUT } = require('../support/limiter-over-kv');
+const { errorOf, outcomeOf } = require('../support/outcome');
+
+const TIMEOUT_MS = 100;
+
+beforeEach(() => jest.useFakeTimers({ doNotFake: ['nextTick', 'queueMicrotask', 'setImmediate'] }));
+afterEach(() => jest.useRealTimers());
+
+const pass = (ms) => jest.advanceTimersByTimeAsync(ms);
+
+/** The outcomes of calls when every deadline has passed. */
+async function outcomesOf(...calls) {
+  const outcomes = calls.map((call) => outcomeOf(call));
+  await pass(TIMEOUT_MS);
+  return Promise.all(outcomes);
+}
+
+const throws = (error) => () => {
+  throw error;
+};
+const never = () => new Promise(() => {});
+const fails = () => Promise.reject(new Error('broken'));
+const BUSY = new Error('database is locked');
+const BUSY_BY_CODE = Object.assign(new Error('x'), { code: 'SQLITE_BUSY_SNAPSHOT' });
+
+/** A plain store with some functions replaced. */
+const storeWith = (functions) => ({ ...createPlainKv(), ...functions });
+
+/** Looks like an open Deno KV. */
+function denoLike({ get = async () => ({ value: null, versionstamp: null }), commit, list }) {
+  const operation = { commit };
+  for (const name of ['check', 'set', 'delete']) operation[name] = () => operation;
+  async function* entries() {
+    yield await list();
+  }
+  return { get, set() {}, delete() {}, list: entries, atomic: () => operation };
+}
+
+describe.each([
+  ['throws', throws(new Error('broken')), FAILED, 'broken'],
+  ['throws a string', throws('broken'), FAILED, 'broken'],
+  ['rejects', () => Promise.reject(new Error('broken\nat line 1')), FAILED, 'broken'],
+  ['rejects with nothing', () => Promise.reject(), FAILED, 'undefined'],
+  ['never answers', never, TIMEOUT, 'did not answer within 100 ms'],
+  ['is always busy', () => Promise.reject(BUSY), TIMEOUT, 'was busy within 100 ms'],
+  ['is busy by its code', throws(BUSY_BY_CODE), TIMEOUT, 'was busy'],
+])('a store that %s', (_name, answer, code, message) => {
+  test('in get', async () => {
+    const kv = createPlainKv();
+    const limiter = limiterOver(kv);
+    const decision = await limiter.attempt('a');
+    kv.get = answer;
+    const decisions = [limiter('a'), limiter.limit('a'), limiter.attempt('a'), limiter.peek('a')];
+    const others = [limiter.attemptMany(['a', 'b']), limiter.refund(decision), limiter.clear('a')];
+    const outcomes = await outcomesOf(...decisions, ...others);
+    expect(outcomes).toEqual(outcomes.map(() => code));
+    const error = errorOf(limiter('a'));
+    await pass(TIMEOUT_MS);
+    expect((await error).message).toContain(message);
+    expect((await error).message).not.toContain('\n');
+    expect(limiter.stats()).toMatchObject({ allowed: 1, blocked: 0, connection: { pending: 0 } });
+  });
+
+  test('in set', async () => {
+    const limiter = limiterOver(storeWith({ set: answer }));
+    const calls = [limiter('a'), limiter.limit('b'), limiter.attemptMany(['a', 'b'])];
+    expect(await outcomesOf(...calls)).toEqual([code, code, code]);
+    const [{ actionsLeft }] = await outcomesOf(limiter.peek('a'));
+    expect(actionsLeft).toBe(2);
+  });
+
+  test('in delete and list', async () => {
+    const limiter = limiterOver(storeWith({ delete: answer }));
+    await limiter('a');
+    expect(await outcomesOf(limiter.clear('a'))).toEqual([code]);
+    expect(await outcomesOf(limiter.clearAll())).toEqual([code]);
+    expect((await limiter.peek('a')).actionsLeft).toBe(1);
+    expect(await outcomesOf(limiterOver(storeWith({ list: answer })).clearAll())).toEqual([code]);
+  });
+
+  test('of the kind of Deno KV', async () => {
+    const [inGet, inCommit] = [{ get: answer }, { commit: answer }].map((kv) =>
+      limiterOver(denoLike(kv)),
+    );
+    const inList = limiterOver(denoLike({ list: answer }));
+    expect(await outcomesOf(inGet('a'), inCommit('a'), inList.clearAll())).toEqual([
+      code,
+      code,
+      code,
+    ]);
+  });
+});
+
+test.each([new Error('broken'), BUSY])('the error of the store is the cause: %s', async (cause) => {
+  const error = errorOf(limiterOver(storeWith({ get: () => Promise.reject(cause) }))('a'));
+  await pass(TIMEOUT_MS);
+  expect((await error).cause).toBe(cause);
+});
+
+describe('an invalid answer is an error', () => {
+  const VALUES = [new Uint8Array(3), 'text', [1, 2], new Uint16Array(4), new ArrayBuffer(4)];
+  test.each([
+    ...VALUES.slice(1).map((value) => ['get', { value, version: 1 }]),
+    ...['text', 5, { value: VALUES[0] }, { value: VALUES[0], version: null }, { version: 1 }].map(
+      (answer) => ['get', answer],
+    ),
+    ...[undefined, null, 1, 'true', { ok: true }].map((answer) => ['set', answer]),
+  ])('%s: %p', async (name, answer) => {
+    const set = jest.fn();
+    const kv = storeWith({ set, [name]: () => answer });
+    const limiter = limiterOver(kv);
+    const error = await errorOf(limiter('a'));
+    const ofSet = /set gave .*, expected true or false/;
+    expect(error.code).toBe(FAILED);
+    expect(error.message).toMatch(name === 'set' ? ofSet : /get gave|key of this id/);
+    expect(set).not.toHaveBeenCalled();
+    expect(limiter.stats()).toMatchObject({ allowed: 0, errors: 1 });
+  });
+
+  test.each([
+    ...[{ value: null }, null, { value: null, versionstamp: 5 }].map((found) => ['get', found]),
+    ...[true, undefined, { ok: 'yes' }].map((done) => ['commit', done]),
+  ])("of what looks like Deno KV's %s: %j", async (name, answer) => {
+    const limiter = limiterOver(denoLike({ [name]: async () => answer }));
+    expect(await outcomeOf(limiter('a'))).toBe(FAILED);
+  });
+
+  test('of list; keys of others are left alone', async () => {
+    const deleted = [];
+    const kv = storeWith({ list: () => [5], delete: (key) => deleted.push(key) });
+    const limiter = limiterOver(kv);
+    await limiter('a');
+    expect(await outcomeOf(limiter.clearAll())).toBe(FAILED);
+    kv.list = async () => ['m{a}', 'n{a}', 'na', 'n'];
+    await limiter.clearAll();
+    expect(deleted).toEqual(['n{a}']);
+    kv.list = undefined;
+    const without = limiterOver(kv);
+    expect(await outcomeOf(without.clearAll())).toBe('ERR_ROLLGATE_UNSUPPORTED');
+  });
+});
+
+describe('onError', () => {
+  /** A limiter over a store whose functions can be taken away and put back. */
+  function setUp(onError) {
+    const kv = createPlainKv();
+    const { get } = kv;
+    const limiter = limiterOver(kv, { onError });
+    return { kv, limiter, mend: () => Object.assign(kv, { get }) };
+  }
+
+  test.each([
+    ['allow', [true, true, true, true, true]],
+    ['block', [false, false, false, false, false]],
+    ['memory', [true, true, true, false, false]],
+  ])("'%s' decides until the store answers again", async (onError, expected) => {
+    const { kv, limiter, mend } = setUp(onError);
+    await limiter('a');
+    for (const [i, trouble] of [fails, never].entries()) {
+      kv.get = trouble;
+      const first = limiter.attempt(`a${i}`);
+      await pass(TIMEOUT_MS);
+      const allowed = [(await first).allowed];
+      for (let j = 1; j < 5; j++) allowed.push((await limiter.attempt(`a${i}`)).allowed);
+      expect(allowed).toEqual(expected);
+      mend();
+      await pass(TIMEOUT_MS); // a probe that hangs ends
+      await limiter.peek('starts a probe');
+      await pass(0);
+      expect((await limiter.peek('a')).actionsLeft).toBe(1);
+    }
+    // The first call of each outage met an error, and the fifth fallback of each is the peek.
+    expect(limiter.stats()).toMatchObject({ errors: 2, fallbacks: 12 });
+  });
+
+  test('an outage is not forgotten after a failed probe', async () => {
+    const { kv, limiter, mend } = setUp('allow');
+    const get = jest.fn(fails);
+    kv.get = get;
+    for (let i = 0; i < 10; i++) {
+      await limiter(`id ${i}`);
+      await pass(0); // the probe fails
+    }
+    // Each later call starts a probe and is decided at once, without an error of its own.
+    expect(get).toHaveBeenCalledTimes(10);
+    expect(limiter.stats()).toMatchObject({ errors: 1, fallbacks: 10 });
+    mend();
+    await limiter('starts a probe');
+    await pass(0);
+    await limiter('a');
+    expect(limiter.stats()).toMatchObject({ errors: 1, fallbacks: 11 });
+    expect(kv.entries.has('n{a}')).toBe(true);
+  });
+
+  test('during an outage no call waits for the store, and one probe runs at a time', async () => {
+    const { kv, limiter } = setUp('allow');
+    const get = jest.fn(never);
+    kv.get = get;
+    const first = limiter('a');
+    await pass(TIMEOUT_MS);
+    expect(await first).toBe(0);
+    for (let i = 0; i < 50; i++) expect(await limiter(`id ${i}`)).toBe(0); // no time passes
+    expect(get).toHaveBeenCalledTimes(2);
+    expect(limiter.stats()).toMatchObject({ errors: 1, fallbacks: 51, connection: { pending: 1 } });
+  });
+
+  test("clear and clearAll also clear the counts of the fallback 'memory'", async () => {
+    const { kv, limiter } = setUp('memory');
+    kv.get = fails;
+    const leftOf = async (id) => (await limiter.attempt(id)).actionsLeft;
+    const useUp = async () => [await leftOf('a'), await leftOf('a'), await leftOf('b')];
+    expect(await useUp()).toEqual([2, 1, 2]);
+    expect(await outcomeOf(limiter.clear('a'))).toBe(FAILED);
+    expect([await leftOf('a'), await leftOf('b')]).toEqual([2, 1]);
+    await limiter.clearAll();
+    expect([await leftOf('a'), await leftOf('b')]).toEqual([2, 2]);
+  });
+
+  test('refund, clear, clearAll and mistakes of the program stay errors', async () => {
+    const { kv, limiter } = setUp('allow');
+    const decision = await limiter.attempt('a');
+    Object.assign(kv, { get: fails, list: fails });
+    const calls = [limiter.refund(decision), limiter.clear('a'), limiter.clearAll()];
+    expect(await outcomesOf(...calls)).toEqual([FAILED, FAILED, FAILED]);
+    expect(await outcomeOf(limiter({}))).toBe('ERR_ROLLGATE_ID');
+    expect(await outcomeOf(limiter.attempt('a', { cost: 4 }))).toBe('ERR_ROLLGATE_COST');
+  });
+
+  test('an error of one id is no outage: the store still decides on the others', async () => {
+    const { kv, limiter } = setUp('block');
+    const foreign = { value: Buffer.from('foreign'), version: -1, expiresAt: Infinity };
+    kv.entries.set('n{foreign}', foreign);
+    expect((await limiter.attempt('foreign')).blockedBy).toBe('block');
+    expect((await limiter.attempt('a')).allowed).toBe(true);
+    const { set } = kv;
+    kv.set = async (key, ...rest) => key !== 'n{contended}' && set(key, ...rest);
+    const contended = limiter.attempt('contended');
+    await pass(TIMEOUT_MS);
+    expect((await contended).blockedBy).toBe('block');
+    expect((await limiter.attempt('a')).allowed).toBe(true);
+    expect(limiter.stats().fallbacks).toBe(2);
+  });
+
+  test('attemptMany is decided by the fallback as a whole, and notes the outage', async () => {
+    const { kv, limiter } = setUp('memory');
+    kv.get = async (key) => (key === 'n{b}' ? fails() : null);
+    const decisions = await limiter.attemptMany(['a', 'a', 'b', 'a', 'a']);
+    expect(decisions.map(({ allowed }) => allowed)).toEqual([true, true, true, true, false]);
+    await limiter('b');
+    expect(limiter.stats()).toMatchObject({ errors: 1, fallbacks: 6 });
+  });
+});

@@ -1,0 +1,264 @@
+// Who is counted: addresses and their subnets, authenticate, and warnings about addresses that may be wrong.
+'use strict';
+
+const { isIPv6 } = require('node:net');
+const expressRateLimit = require('express-rate-limit');
+const fc = require('fast-check');
+const { ipKeyGenerator, rateLimit } = require('../..');
+const { casesOf } = require('../support/tiers');
+const apps = require('./apps');
+
+const { FAILING, appWith, byHeaders, callDirectly, get, newLogger, setUp, withCode } = apps;
+
+describe('ipKeyGenerator', () => {
+  const OTHERS = ['192.0.2.1', 'unknown', '192.0.2.1:8080', '', undefined, 'FE80::1%<script>'];
+  test.each([
+    ['::ffff:192.0.2.1', '192.0.2.1'],
+    ['::FFFF:192.0.2.1', '192.0.2.1'],
+    ['::ffff:c000:201', '192.0.2.1'],
+    ['0:0:0:0:0:ffff:192.0.2.1', '192.0.2.1'],
+    ['::ffff:192.0.2.1%eth0', '192.0.2.1'],
+    ['::192.0.2.1', '192.0.2.1'],
+    ['::1', '::/56'],
+    ['2001:db8:1:2ff:3:4:5:6', '2001:db8:1:200::/56'],
+    ['2001:0DB8:0000:01ff::1', '2001:db8:0:100::/56'],
+    ['fe80::1%eth0', 'fe80::/56'],
+    ['64:ff9b::192.0.2.1', '64:ff9b::/56'],
+    ['1:2:3:4:5:6:7::', '1:2:3::/56'],
+    ...OTHERS.map((other) => [other, other]),
+  ])('%s has the key %s, which is the default key', async (ip, key) => {
+    expect(ipKeyGenerator(ip)).toBe(key);
+    if (!ip) return;
+    for (const options of [{}, { ipv6Subnet: () => 56 }]) {
+      const { req } = callDirectly(rateLimit({ validate: false, ...options }), { ip });
+      expect(req.rateLimit.key).toBe(key);
+    }
+  });
+
+  test.each([
+    [64, '2001:db8:1:2ff::/64'],
+    [60, '2001:db8:1:2f0::/60'],
+    [57, '2001:db8:1:280::/57'],
+    [1, '::/1'],
+    [128, '2001:db8:1:2ff:3:4:5:0/128'],
+    [false, '2001:DB8:1:2FF:3:4:5:0'],
+  ])('with %s bits returns %s', (ipv6Subnet, key) => {
+    expect(ipKeyGenerator('2001:DB8:1:2FF:3:4:5:0', ipv6Subnet)).toBe(key);
+  });
+
+  test.each([0, 129, -1, 56.5, Number.NaN, '56', true, null])('refuses %p bits', (bits) => {
+    expect(() => ipKeyGenerator('2001:db8::1', bits)).toThrow(withCode('ERR_ROLLGATE_OPTION'));
+  });
+
+  test('agrees with express-rate-limit on every IPv6 address', () => {
+    const special = fc.constantFrom('0', '0000', 'ffff', 'FFFF');
+    const group = fc.oneof(
+      special,
+      fc.integer({ min: 0, max: 0xffff }).map((n) => n.toString(16)),
+    );
+    const groups = (constraints) => fc.array(group, constraints);
+    const last = fc.oneof(
+      fc.tuple(group, group).map((pair) => pair.join(':')),
+      fc.ipV4(),
+    );
+    const short = fc.tuple(groups({ maxLength: 6 }), groups({ maxLength: 6 }), last);
+    const full = fc.tuple(groups({ minLength: 6, maxLength: 6 }), last);
+    const address = fc.oneof(
+      short.map(([head, tail, end]) => `${head.join(':')}::${[...tail, end].join(':')}`),
+      full.map(([head, end]) => [...head, end].join(':')),
+      fc.ipV6(),
+    );
+    const zone = fc.constantFrom('', '', '', '%eth0', '%1');
+    const subnet = fc.constantFrom(56, 64, 48, 32, 57, 1, 127, 128, false);
+    fc.assert(
+      fc.property(address, zone, subnet, (bare, suffix, bits) => {
+        const ip = bare + suffix;
+        fc.pre(isIPv6(ip));
+        expect(ipKeyGenerator(ip, bits)).toBe(expressRateLimit.ipKeyGenerator(ip, bits));
+      }),
+      { numRuns: casesOf(2000) },
+    );
+  });
+
+  test('returns any other string as it is', () => {
+    fc.assert(
+      fc.property(fc.string({ unit: fc.constantFrom(...'0123456789abcdef:.%f/') }), (string) => {
+        fc.pre(!isIPv6(string) && !string.startsWith('::ffff:'));
+        expect(ipKeyGenerator(string)).toBe(string);
+      }),
+      { numRuns: casesOf(2000) },
+    );
+  });
+});
+
+describe('ipv6Subnet', () => {
+  const ip = '2001:db8:1234:5678:9abc:def0:1234:5678';
+
+  async function keyOf(ipv6Subnet, req) {
+    const { calls, returned } = callDirectly(rateLimit({ validate: false, ipv6Subnet }), req);
+    await returned;
+    if (calls[0].length > 0) throw calls[0][0];
+    return req.rateLimit.key;
+  }
+
+  test.each([
+    [32, '2001:db8::/32'],
+    [64, '2001:db8:1234:5678::/64'],
+    [false, ip],
+  ])('%p may be a value or come from a function', async (bits, key) => {
+    for (const option of [bits, () => bits, async () => bits]) {
+      expect(await keyOf(option, { ip })).toBe(key);
+    }
+    expect(await keyOf(undefined, { socket: { remoteAddress: ip } })).toMatch(/::\/56$/);
+  });
+
+  test('is asked with request and response, for IPv6 only', async () => {
+    const ipv6Subnet = jest.fn((req) => req.bits);
+    expect(await keyOf(ipv6Subnet, { ip: '192.0.2.1' })).toBe('192.0.2.1');
+    expect(await keyOf(ipv6Subnet, {})).toBeUndefined();
+    expect(ipv6Subnet).not.toHaveBeenCalled();
+    const req = { ip, bits: 40 };
+    expect(await keyOf(ipv6Subnet, req)).toBe('2001:db8:1200::/40');
+    expect(ipv6Subnet.mock.calls).toEqual([[req, expect.objectContaining({ headersSent: false })]]);
+  });
+
+  test.each([31, 65, 56.5, Number.NaN, '56', undefined, null, true])(
+    'as a function must not return %p',
+    async (bits) => {
+      for (const option of [() => bits, async () => bits]) {
+        await expect(keyOf(option, { ip })).rejects.toEqual(withCode('ERR_ROLLGATE_OPTION'));
+      }
+    },
+  );
+});
+
+describe('authenticate', () => {
+  const rules = [{ path: '/', group: 'staff', limit: 1 }];
+  const NO_TOKEN = new Error('no token');
+
+  test.each([byHeaders, async (req) => byHeaders(req)])(
+    '%p gives the key',
+    async (authenticate) => {
+      const { ask, statuses } = setUp(undefined, { authenticate, limit: 1 });
+      expect((await ask('/')).body.key).toBe('ada');
+      expect(await statuses('/', ['/', { id: 'bob' }])).toEqual([429, 200]);
+      const staff = ['/', { group: 'staff' }];
+      expect(await setUp(rules, { authenticate }).statuses(staff, staff, '/')).toEqual([
+        200, 429, 200,
+      ]);
+    },
+  );
+
+  const unknown = withCode('ERR_ROLLGATE_AUTHENTICATE');
+  const withMessage = expect.objectContaining({ message: 'no token' });
+  const FAILURES = [
+    ...FAILING(NO_TOKEN).map((failing) => [...failing, withMessage]),
+    [...FAILING(undefined)[0], withCode('ERR_ROLLGATE_THROWN')],
+    ['gives nothing', () => undefined, unknown],
+    ['gives null, later', async () => null, unknown],
+    ['gives an id alone', () => 'ada', unknown],
+    ['gives no id', () => ({ group: 'staff' }), unknown],
+    ['gives a group that is no string', () => ({ id: 1, group: 5 }), unknown],
+  ];
+
+  test.each(FAILURES)('that %s is an error, or answered by onAuthError', async (...failure) => {
+    const [, authenticate, error] = failure;
+    for (const passOnStoreError of [false, true]) {
+      for (const own of [rules, undefined]) {
+        const { status, body } = await setUp(own, { authenticate, passOnStoreError }).ask('/');
+        expect([status, body]).toEqual([500, error]);
+      }
+    }
+    const onAuthError = jest.fn((_error, _req, res, _next) => void res.status(401).end());
+    expect(await setUp(rules, { authenticate, onAuthError }).statuses('/')).toEqual([401]);
+    expect(onAuthError).toHaveBeenCalledTimes(1);
+  });
+
+  const fails = { authenticate: () => Promise.reject(NO_TOKEN) };
+
+  test('onAuthError gets the error and may let the request pass, uncounted', async () => {
+    const onAuthError = jest.fn(async (_error, _req, _res, next) => next());
+    const { status, body } = await setUp(rules, { ...fails, onAuthError }).ask('/');
+    expect([status, body]).toEqual([200, null]);
+    expect(onAuthError.mock.calls[0][0]).toBe(NO_TOKEN);
+  });
+
+  test.each(FAILING(new Error('worse')))(
+    'onAuthError that %s is one error',
+    async (_, onAuthError) => {
+      const req = { method: 'GET', url: '/', headers: {} };
+      const { calls, returned } = callDirectly(rateLimit({ rules, ...fails, onAuthError }), req);
+      await returned;
+      expect(calls).toEqual([[new Error('worse')]]);
+    },
+  );
+
+  test('is not called where no rule could apply', async () => {
+    const { statuses } = setUp([{ path: '/api', method: 'POST', limit: 1 }], fails);
+    expect(await statuses('/', '/api', ['/api', { method: 'post' }])).toEqual([200, 200, 500]);
+  });
+});
+
+describe('a warning', () => {
+  const FORWARDED_FOR = { 'X-Forwarded-For': '192.0.2.1' };
+  const WITH_PORT = { 'X-Forwarded-For': '192.0.2.1:1234' };
+  const FORWARDED = { Forwarded: 'for=192.0.2.1' };
+
+  /** The codes of the warnings about requests with these headers; `trust` is the setting 'trust proxy'. */
+  async function codesOf(options, trust, ...headersOfEach) {
+    const logger = newLogger();
+    const app = appWith(rateLimit({ logger, limit: 2, ...options }));
+    if (trust !== undefined) app.set('trust proxy', trust);
+    for (const headers of headersOfEach) await get(app, '/', headers);
+    return logger.warn.mock.calls.map(([{ code }]) => code);
+  }
+
+  test.each([
+    ['TRUST_PROXY', 'trustProxy', true, {}],
+    ['X_FORWARDED_FOR', 'xForwardedForHeader', undefined, FORWARDED_FOR],
+    ['FORWARDED', 'forwardedHeader', undefined, FORWARDED],
+    ['INVALID_IP', 'ip', 1, WITH_PORT],
+  ])('ROLLGATE_%s comes once, unless its check is off', async (code, check, trust, headers) => {
+    const codesWith = (validate) => codesOf({ validate }, trust, headers, headers, headers);
+    for (const validate of [undefined, true, { [check]: true, default: false }]) {
+      expect(await codesWith(validate)).toEqual([`ROLLGATE_${code}`]);
+    }
+    for (const validate of [{ [check]: false }, false]) {
+      expect(await codesWith(validate)).toEqual([]);
+    }
+  });
+
+  test('comes for a proxy that is added later', async () => {
+    const codes = await codesOf({}, undefined, {}, FORWARDED_FOR);
+    expect(codes).toEqual(['ROLLGATE_X_FORWARDED_FOR']);
+  });
+
+  test.each([
+    ['a client without a proxy', {}, undefined, {}],
+    ['a trusted proxy', {}, 1, FORWARDED_FOR],
+    ['a proxy trusted by address', {}, 'loopback', FORWARDED_FOR],
+    ['a keyGenerator', { keyGenerator: () => 'k' }, true, { ...FORWARDED_FOR, ...FORWARDED }],
+  ])('does not come for %s', async (_what, options, trust, headers) => {
+    expect(await codesOf(options, trust, headers, headers)).toEqual([]);
+  });
+
+  test.each([
+    [(req) => req.ip, true],
+    [(request) => `${request.ip} ${request.method}`, true],
+    [(req) => ipKeyGenerator(req.ip), false],
+    [(req) => req.ipAddress, false],
+    [(req) => req.get('x-key'), false],
+  ])('comes for keyGenerator %s: %p', async (keyGenerator, isExpected) => {
+    const expected = isExpected ? ['ROLLGATE_BARE_IP_KEY'] : [];
+    expect(await codesOf({ keyGenerator }, undefined)).toEqual(expected);
+  });
+
+  test('is one of the process without a logger, with a link', async () => {
+    const warn = jest.spyOn(process, 'emitWarning').mockImplementation(() => {});
+    await codesOf({ logger: undefined }, true, {});
+    const options = { type: 'RollgateWarning', code: 'ROLLGATE_TRUST_PROXY' };
+    const link = expect.stringContaining('docs/errors.md#rollgate_trust_proxy');
+    expect(warn.mock.calls).toEqual([[link, options]]);
+    warn.mockRestore();
+  });
+});

@@ -1,0 +1,355 @@
+// The store for express-rate-limit: rolling windows by itself, and under the real express-rate-limit.
+'use strict';
+
+const { rateLimit } = require('express-rate-limit');
+const fc = require('fast-check');
+const RateLimiter = require('../..');
+const RollgateStore = require('../../lib/store');
+const { startRedis } = require('../support/redis-server');
+const { casesOf } = require('../support/tiers');
+const { waitUntil } = require('../support/wait-until');
+const apps = require('./apps');
+
+const { HOUR_MS, appWith, get, getTimes, newLogger, statusesOf, useHandMovedClock, withCode } =
+  apps;
+const WINDOW_MS = 1000;
+const time = useHandMovedClock();
+
+function storeWith(init, options) {
+  const store = new RollgateStore({ clock: time.clock, ...options });
+  store.init({ windowMs: WINDOW_MS, limit: 2, ...init });
+  return store;
+}
+
+const hitsOf = async (store, key) => (await store.get(key))?.totalHits ?? 0;
+
+/** The totalHits of increments after these waits. */
+async function hitsAfter(store, ...waits) {
+  const hits = [];
+  for (const ms of waits) {
+    time.advance(ms);
+    hits.push((await store.increment('a')).totalHits);
+  }
+  return hits;
+}
+
+test.each([
+  ['a number', (limit) => limit, {}],
+  ['a function, beside maxInInterval', (limit) => () => limit, { maxInInterval: 4 }],
+])(
+  'it allows what an exact rolling window allows; limit is %s',
+  async (_what, asOption, options) => {
+    const steps = fc.array(fc.integer({ min: 0, max: 700 }), { maxLength: 40 });
+    const limits = fc.integer({ min: 0, max: 4 });
+    const property = fc.asyncProperty(limits, steps, async (limit, waits) => {
+      const store = storeWith({ limit: asOption(limit) }, options);
+      const hits = [];
+      for (const ms of waits) {
+        time.advance(ms);
+        const inside = hits.filter((at) => at > Date.now() - WINDOW_MS).length;
+        hits.push(Date.now());
+        const { totalHits } = await store.increment('a');
+        expect(Number.isInteger(totalHits) && totalHits >= 1).toBe(true);
+        expect(totalHits <= limit).toBe(inside < limit);
+      }
+    });
+    await fc.assert(property, { numRuns: casesOf(300) });
+  },
+);
+
+test('totalHits counts to the limit plus one; resetTime is when a hit would pass', async () => {
+  const store = storeWith();
+  const start = Date.now();
+  const answers = [];
+  for (const ms of [0, 300, 100, 100]) {
+    time.advance(ms);
+    const { totalHits, resetTime } = await store.increment('a');
+    answers.push([totalHits, resetTime.getTime() - start - (Date.now() - start)]);
+  }
+  // Refusals count: the last ones are at 400 and 500.
+  expect(answers).toEqual([
+    [1, 1000],
+    [2, 700],
+    [3, 900],
+    [3, 900],
+  ]);
+});
+
+test('countBlocked: false leaves no trace of refusals', async () => {
+  const store = storeWith({}, { countBlocked: false });
+  expect(await hitsAfter(store, 0, 500, 400, 100)).toEqual([1, 2, 3, 2]);
+});
+
+test.each([0, 1, 2.5, 3])('limit %p allows as many as in express-rate-limit', async (limit) => {
+  const hits = await hitsAfter(storeWith({ limit }), 0, 0, 0, 0, 0);
+  expect(hits.filter((totalHits) => totalHits <= limit)).toHaveLength(Math.floor(limit));
+});
+
+test('keys are counted apart, reset one by one or all', async () => {
+  const store = storeWith();
+  const keys = ['a', 'b', '__proto__', '', 'constructor'];
+  for (const key of keys) expect((await store.increment(key)).totalHits).toBe(1);
+  const all = () => Promise.all(keys.map((key) => hitsOf(store, key)));
+  await store.resetKey('a');
+  expect(await all()).toEqual([0, 1, 1, 1, 1]);
+  await store.resetAll();
+  expect(await all()).toEqual([0, 0, 0, 0, 0]);
+  expect(await store.get('a')).toBeUndefined();
+});
+
+describe('decrement', () => {
+  test('takes back the newest hit first', async () => {
+    const store = storeWith({ limit: 5 });
+    await hitsAfter(store, 0, 400);
+    await store.decrement('a');
+    time.advance(599);
+    expect(await hitsOf(store, 'a')).toBe(1);
+    time.advance(1); // the first hit leaves the window
+    expect(await hitsOf(store, 'a')).toBe(0);
+  });
+
+  test('takes back as often as there were hits', async () => {
+    const store = storeWith({ limit: 5 });
+    await hitsAfter(store, 0, 0, 0);
+    await store.increment('b');
+    const counts = [];
+    for (let i = 0; i < 4; i++) {
+      await store.decrement('a');
+      counts.push(await hitsOf(store, 'a'));
+    }
+    expect([...counts, await hitsOf(store, 'b')]).toEqual([2, 1, 0, 0, 1]);
+  });
+
+  test('does nothing for a key without hits, or after a reset', async () => {
+    const store = storeWith();
+    await store.decrement('a');
+    for (const reset of [() => store.resetKey('a'), () => store.resetAll()]) {
+      await store.increment('a');
+      await reset();
+      await store.decrement('a');
+      expect(await hitsOf(store, 'a')).toBe(0);
+    }
+  });
+
+  test('of a refusal takes back no other hit', async () => {
+    const store = storeWith({ limit: 1, skipFailedRequests: true });
+    expect(await hitsAfter(store, 0, 0)).toEqual([1, 2]);
+    await store.decrement('a'); // that of the refusal
+    expect(await hitsOf(store, 'a')).toBe(1);
+    await store.decrement('a');
+    expect(await hitsOf(store, 'a')).toBe(0);
+  });
+
+  test('remembers the last thousands of hits', async () => {
+    const store = storeWith({ limit: 100 });
+    for (const [others, hitsLeft] of [
+      [5000, 0],
+      [10_001, 1],
+    ]) {
+      await store.increment('early');
+      for (let i = 0; i < others; i++) await store.increment(`k${i}`);
+      await store.decrement('early');
+      expect(await hitsOf(store, 'early')).toBe(hitsLeft);
+    }
+  });
+});
+
+describe('over a limiter of the user', () => {
+  const limiterOf = (options) => RateLimiter({ interval: 1e6, maxInInterval: 2, ...options });
+  const hitsOver = (limiter, limit) => {
+    return hitsAfter(
+      storeWith({ windowMs: 1e6, limit }, { limiter, clock: undefined }),
+      0,
+      0,
+      0,
+      0,
+    );
+  };
+
+  test('the narrower limit holds, and any refusal is above the limit', async () => {
+    expect(await hitsOver(limiterOf(), 2)).toEqual([1, 2, 3, 3]);
+    expect(await hitsOver(limiterOf(), 5)).toEqual([1, 2, 6, 6]);
+    expect(await hitsOver(limiterOf({ maxInInterval: 9 }), 2)).toEqual([1, 2, 3, 4]);
+    expect(await hitsOver(limiterOf(), () => 2)).toEqual([1, 2, 3, 3]);
+    const apart = limiterOf({ maxInInterval: 5, minDifference: 1e5 });
+    expect((await hitsOver(apart, 5)).slice(0, 2)).toEqual([1, 6]);
+  });
+
+  test('shutdown leaves it open, but closes a limiter of the store', async () => {
+    const limiter = limiterOf();
+    await storeWith({}, { limiter, clock: undefined }).shutdown();
+    expect(limiter('a')).toBe(0);
+    const own = storeWith();
+    await own.shutdown();
+    await expect(own.increment('a')).rejects.toEqual(withCode('ERR_ROLLGATE_CLOSED'));
+    await new RollgateStore().shutdown();
+  });
+
+  test('localKeys and prefix tell express-rate-limit where it counts', () => {
+    const placeOf = (options) => {
+      const { localKeys, prefix } = new RollgateStore(options);
+      return [localKeys, prefix];
+    };
+    const redis = 'redis://127.0.0.1:1';
+    expect(placeOf()).toEqual([true, undefined]);
+    expect(placeOf({ redis, namespace: 'api' })).toEqual([false, 'api']);
+    expect(placeOf({ redis })[0]).toBe(false);
+    expect(placeOf({ redis })[1]).not.toBe(placeOf({ redis })[1]);
+    const [limiter, other] = [limiterOf(), limiterOf()];
+    expect(placeOf({ limiter })[0]).toBe(false);
+    expect(placeOf({ limiter })).toEqual(placeOf({ limiter }));
+    expect(placeOf({ limiter })).not.toEqual(placeOf({ limiter: other }));
+  });
+});
+
+describe('misuse', () => {
+  const limiter = RateLimiter({ interval: 1, maxInInterval: 1 });
+  const place = (name) =>
+    new RegExp(`^option '${name}': .*rateLimit\\({ windowMs, limit, store }\\)$`);
+  test.each([
+    ['redis', /./],
+    [{ intervall: 1000 }, /intervall/],
+    [{ maxInInterval: '3' }, /'maxInInterval'/],
+    [{ clock: 5 }, /'clock'/],
+    [{ limiter: {} }, /'limiter'/],
+    [{ limiter, clock: Date.now }, /'clock'/],
+    ...['interval', 'windowMs', 'limit', 'max'].map((name) => [{ [name]: 5 }, place(name)]),
+  ])('options %j are refused', (options, message) => {
+    const code = 'ERR_ROLLGATE_OPTION';
+    const error = expect.objectContaining({ code, message: expect.stringMatching(message) });
+    expect(() => new RollgateStore(options)).toThrow(error);
+  });
+
+  test.each([
+    [{}, { windowMs: -1, limit: 2 }],
+    [{}, { windowMs: 1000, limit: () => 2 }],
+    [{}, { windowMs: 1000, limit: Number.NaN }],
+    [{ countBlocked: true }, { windowMs: 1000, limit: 2, skipFailedRequests: true }],
+  ])('%j with init of %p is refused there and at every use', async (options, init) => {
+    const store = new RollgateStore(options);
+    const refused = withCode('ERR_ROLLGATE_OPTION');
+    expect(() => store.init(init)).toThrow(refused);
+    const error = expect.objectContaining({ code: 'ERR_ROLLGATE_STORE', cause: refused });
+    await expect(store.increment('a')).rejects.toEqual(error);
+  });
+
+  test('use without init, with the limits of two middleware, and with a key that is no id', async () => {
+    const unusable = withCode('ERR_ROLLGATE_STORE');
+    const store = new RollgateStore();
+    for (const name of ['increment', 'decrement', 'get', 'resetKey', 'resetAll']) {
+      await expect(store[name]('a')).rejects.toEqual(unusable);
+    }
+    const shared = storeWith();
+    shared.init({ windowMs: WINDOW_MS, limit: 2 });
+    await expect(shared.increment({})).rejects.toEqual(withCode('ERR_ROLLGATE_ID'));
+    expect(await hitsAfter(shared, 0)).toEqual([1]);
+    for (const limit of [3, 2]) {
+      expect(() => shared.init({ windowMs: WINDOW_MS, limit })).toThrow(unusable);
+      await expect(shared.increment('a')).rejects.toEqual(unusable);
+    }
+  });
+});
+
+describe.each(['memory', 'Redis'])('under express-rate-limit, in %s', (place) => {
+  let redis;
+  const stores = [];
+  beforeAll(async () => {
+    if (place === 'Redis') redis = await startRedis();
+  });
+  afterAll(() => Promise.all(stores.map((store) => store.shutdown())));
+
+  /** express-rate-limit with its checks on. */
+  function over(options, storeOptions) {
+    const store = new RollgateStore({ ...(redis && { redis: redis.url }), ...storeOptions });
+    stores.push(store);
+    const logger = newLogger();
+    const middleware = rateLimit({ windowMs: HOUR_MS, limit: 2, store, logger, ...options });
+    return Object.assign(middleware, { logger, store });
+  }
+
+  const usedIn = async (middleware) => (await middleware.getKey('127.0.0.1'))?.totalHits ?? 0;
+
+  test('requests above the limit are refused, and its checks find nothing wrong', async () => {
+    const middleware = over({ standardHeaders: 'draft-7' });
+    const answers = await getTimes(appWith(middleware), 4);
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 429, 429]);
+    expect(answers[0].headers.ratelimit).toBe('limit=2, remaining=1, reset=3600');
+    expect(answers[2].headers.ratelimit).toMatch(/^limit=2, remaining=0, reset=\d+$/);
+    for (const log of Object.values(middleware.logger)) expect(log).not.toHaveBeenCalled();
+    expect(await usedIn(middleware)).toBe(2);
+    await middleware.resetKey('127.0.0.1');
+    expect(await middleware.getKey('127.0.0.1')).toBeUndefined();
+  });
+
+  test('the edge of a window allows no double burst, and requests at once no more', async () => {
+    const app = appWith(over({ limit: 3 }, { clock: time.clock }));
+    const passed = [];
+    for (const [ms, times] of [
+      [0, 1],
+      [HOUR_MS - 1, 2],
+      [1, 3],
+    ]) {
+      time.advance(ms);
+      const answers = await getTimes(app, times);
+      passed.push(answers.filter(({ status }) => status === 200).length);
+    }
+    expect(passed).toEqual([1, 2, 1]);
+    const server = appWith(over({ limit: 5 })).listen(0, '127.0.0.1');
+    const answers = await Promise.all(Array.from({ length: 20 }, () => get(server)));
+    expect(answers.filter(({ status }) => status === 200)).toHaveLength(5);
+    server.close();
+  });
+
+  test('limit may be an async function', async () => {
+    const limit = async (req) => (req.path === '/' ? 2 : 4);
+    const app = appWith(over({ limit }, { maxInInterval: 4 }));
+    const statuses = await statusesOf(app, '/', '/', '/', '/missing', '/missing');
+    expect(statuses).toEqual([200, 200, 429, 404, 429]);
+  });
+
+  test.each([
+    ['skipFailedRequests', '/missing', 404, '/', [200, 200, 429]],
+    ['skipSuccessfulRequests', '/', 200, '/missing', [404, 404, 429]],
+  ])('%s takes requests back', async (name, path, status, counted, expected) => {
+    const middleware = over({ [name]: true });
+    const app = appWith(middleware);
+    for (let i = 0; i < 3; i++) {
+      expect(await statusesOf(app, path)).toEqual([status]);
+      await waitUntil('it is taken back', async () => (await usedIn(middleware)) === 0);
+    }
+    expect(await statusesOf(app, counted, counted, counted)).toEqual(expected);
+  });
+
+  test('two middleware with a store each count apart', async () => {
+    const [all, few] = [over({ limit: 4 }), over({ limit: 2 })];
+    const statuses = await statusesOf(appWith(all, few), '/', '/', '/', '/', '/');
+    expect(statuses).toEqual([200, 200, 429, 429, 429]);
+    expect([await usedIn(all), await usedIn(few)]).toEqual([4, 2]);
+    for (const { logger } of [all, few]) expect(logger.error).not.toHaveBeenCalled();
+  });
+
+  test('a store that fails is an error, or passes with passOnStoreError', async () => {
+    const [failing, passing] = [over(), over({ passOnStoreError: true })];
+    for (const { store } of [failing, passing]) await store.shutdown();
+    expect((await get(appWith(failing))).body.code).toBe('ERR_ROLLGATE_CLOSED');
+    expect(await statusesOf(appWith(passing), '/', '/')).toEqual([200, 200]);
+    expect(passing.logger.error).toHaveBeenCalledTimes(2);
+  });
+
+  test('wrong options are logged, and no request passes', async () => {
+    const missing = over({ limit: () => 2 });
+    expect(missing.logger.error).toHaveBeenCalledTimes(1);
+    const { status, body } = await get(appWith(missing));
+    expect([status, body.code]).toEqual([500, 'ERR_ROLLGATE_STORE']);
+    const one = over({ limit: 5 });
+    const other = rateLimit({
+      windowMs: HOUR_MS,
+      limit: 300,
+      store: one.store,
+      logger: newLogger(),
+    });
+    for (const middleware of [one, other]) {
+      expect(await statusesOf(appWith(middleware), '/')).toEqual([500]);
+    }
+  });
+});

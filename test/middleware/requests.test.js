@@ -1,0 +1,357 @@
+// What a request meets: the order of the steps, the rolling window, limiters from outside, limits by request.
+'use strict';
+
+const http = require('node:http');
+const request = require('supertest');
+const RateLimiter = require('../..');
+const { askProgram } = require('../support/run-program');
+const apps = require('./apps');
+
+const { FAILING, START_MS, appWith, callDirectly, get, getTimes, warningsDuring } = apps;
+const { statusesOf, useHandMovedClock, withCode } = apps;
+const { rateLimit } = RateLimiter;
+const time = useHandMovedClock();
+const statusesIn = (answers) => answers.map(({ status }) => status);
+
+/** A limiter that answers with promises, as one on a remote store. */
+function asRemote(limiter) {
+  return {
+    attempt: async (id) => limiter.attempt(id),
+    peek: async (id) => limiter.peek(id),
+    clear: (id) => limiter.clear(id),
+  };
+}
+
+describe('the steps', () => {
+  test('run in the order skip, key, attempt, request property, headers, handler', async () => {
+    const steps = [];
+    const limiter = RateLimiter({ interval: 1000, maxInInterval: 1, clock: time.clock });
+    const step = (name, result) => steps.push(name) && result;
+    const attempt = (id) => step(`attempt ${id}`, limiter.attempt(id));
+    const handler = (req, res) => {
+      const sent = `${res.get('Retry-After')} ${res.get('X-RateLimit-Limit')}`;
+      steps.push(`handler ${req.rateLimit.remaining} ${sent}`);
+      res.end();
+    };
+    const skip = () => step('skip', undefined);
+    const keyGenerator = () => step('key', 'k');
+    await getTimes(appWith(rateLimit({ skip, keyGenerator, limiter: { attempt }, handler })), 2);
+    const once = ['skip', 'key', 'attempt k'];
+    expect(steps).toEqual([...once, ...once, 'handler 0 1 1']);
+  });
+
+  test('a skipped request is not counted and gets no headers', async () => {
+    const skip = (req) => req.get('x-skip') === 'yes';
+    const app = appWith(rateLimit({ limit: 1, clock: time.clock, skip }));
+    const { status, headers } = await get(app, '/', { 'x-skip': 'yes' });
+    expect(status).toBe(200);
+    expect(headers).not.toHaveProperty('x-ratelimit-limit');
+    expect(await statusesOf(app, '/', '/')).toEqual([200, 429]);
+  });
+
+  test('with a limiter in memory, next() is called before the middleware returns', () => {
+    const { calls, returned, req } = callDirectly(rateLimit({ clock: time.clock }));
+    expect([calls, returned, req.rateLimit.used]).toEqual([[[]], undefined, 1]);
+  });
+
+  test('each client has its own count', () => {
+    const middleware = rateLimit({ limit: 1, clock: time.clock });
+    const countOf = (req) => callDirectly(middleware, req).req.rateLimit;
+    expect(countOf({ ip: '192.0.2.1' }).remaining).toBe(0);
+    expect(countOf({ ip: '192.0.2.2' }).used).toBe(1);
+    const socket = { remoteAddress: '::ffff:192.0.2.3' };
+    expect(countOf({ socket })).toMatchObject({ used: 1, key: '192.0.2.3' });
+  });
+
+  test('requests without an address share one count, with one warning', async () => {
+    const middleware = rateLimit({ limit: 2, clock: time.clock, handler: () => {} });
+    const usedBy = (req) => callDirectly(middleware, req).req.rateLimit.used;
+    const codes = await warningsDuring(() => {
+      expect([{}, { socket: {} }, { socket: {} }].map(usedBy)).toEqual([1, 2, 2]);
+    });
+    expect(codes).toEqual(['ROLLGATE_NO_CLIENT_IP']);
+  });
+
+  test('the property of the request has the chosen name, and the older name of used', () => {
+    const { req } = callDirectly(rateLimit({ requestPropertyName: 'quota', clock: time.clock }));
+    expect([req.quota.limit, req.quota.used, req.quota.current]).toEqual([5, 1, 1]);
+    expect(req).not.toHaveProperty('rateLimit');
+  });
+
+  test('the handler gets the frozen settings', async () => {
+    const handler = jest.fn((_req, res) => res.end());
+    await get(appWith(rateLimit({ limit: 0, windowMs: 5000, handler })));
+    const settings = handler.mock.calls[0][3];
+    expect(settings).toMatchObject({ limit: 0, windowMs: 5000, statusCode: 429 });
+    expect(Object.isFrozen(settings)).toBe(true);
+  });
+
+  test('a response with sent headers is left alone', async () => {
+    const writeEarly = (_req, res, next) => res.write('early ') && next();
+    const middleware = rateLimit({ clock: time.clock, standardHeaders: true });
+    const { text, headers } = await get(
+      appWith(writeEarly, middleware, (_, res) => res.end('late')),
+    );
+    expect(text).toBe('early late');
+    expect(headers).not.toHaveProperty('x-ratelimit-limit');
+  });
+
+  test.each([
+    ['too fast', 'too fast', 'text/plain; charset=utf-8'],
+    [{ error: 'too fast' }, '{"error":"too fast"}', 'application/json; charset=utf-8'],
+    [Buffer.from('too fast'), 'too fast', 'application/octet-stream'],
+  ])('without res.send, the message %j is sent', async (message, body, type) => {
+    const middleware = rateLimit({ limit: 0, message, clock: time.clock });
+    const server = http.createServer((req, res) => middleware(req, res, () => res.end()));
+    const { status, text, headers, body: bytes } = await request(server).get('/');
+    const sent = Buffer.isBuffer(bytes) ? bytes.toString() : text;
+    expect([status, sent, headers['content-type']]).toEqual([429, body, type]);
+  });
+});
+
+describe('the rolling window', () => {
+  test('refuses until Retry-After has passed and allows exactly then', async () => {
+    const options = { windowMs: 10_000, limit: 2, countBlocked: false, clock: time.clock };
+    const app = appWith(rateLimit(options));
+    await get(app);
+    time.advance(4000);
+    await get(app);
+    time.advance(1000);
+    expect((await get(app)).headers['retry-after']).toBe('5');
+    time.advance(4999);
+    expect((await get(app)).headers['retry-after']).toBe('1');
+    time.advance(1);
+    const { status, headers } = await get(app);
+    expect(status).toBe(200);
+    // The oldest action is now that of second 4.
+    expect(headers['x-ratelimit-reset']).toBe(String(Math.ceil((START_MS + 14_000) / 1000)));
+  });
+
+  test.each([
+    [undefined, [200, 429, 429]],
+    [false, [200, 429, 200]],
+  ])('counts refusals if countBlocked is %p: %j', async (countBlocked, expected) => {
+    const app = appWith(rateLimit({ windowMs: 1000, limit: 1, countBlocked, clock: time.clock }));
+    const statuses = [];
+    for (const ms of [0, 600, 600]) {
+      time.advance(ms);
+      statuses.push((await get(app)).status);
+    }
+    expect(statuses).toEqual(expected);
+  });
+
+  test('minDifference refuses while the window has room', async () => {
+    const app = appWith(rateLimit({ limit: 5, minDifference: 1500, clock: time.clock }));
+    const [first, second] = await getTimes(app, 2);
+    expect([first.status, second.status]).toEqual([200, 429]);
+    expect(second.headers['retry-after']).toBe('2');
+  });
+
+  test('Retry-After is sent with some rate limit headers only', async () => {
+    const options = { limit: 0, clock: time.clock, legacyHeaders: false };
+    const { headers } = await get(appWith(rateLimit(options)));
+    expect(headers).not.toHaveProperty('retry-after');
+    const draft6 = await get(appWith(rateLimit({ ...options, standardHeaders: 'draft-6' })));
+    expect(draft6.headers['retry-after']).toBe('60');
+  });
+});
+
+describe('a limiter from outside', () => {
+  test('is shared between middleware and the rest of the application', async () => {
+    const limiter = RateLimiter({ interval: 1000, maxInInterval: 3, clock: time.clock });
+    const [one, other] = [appWith(rateLimit({ limiter })), appWith(rateLimit({ limiter }))];
+    expect([await statusesOf(one, '/'), await statusesOf(other, '/')]).toEqual([[200], [200]]);
+    expect(limiter('127.0.0.1')).toBe(0);
+    expect(await statusesOf(one, '/')).toEqual([429]);
+  });
+
+  test('may answer with promises', async () => {
+    const limiter = asRemote(RateLimiter({ interval: 1000, maxInInterval: 4, clock: time.clock }));
+    const middleware = rateLimit({ limiter, standardHeaders: true });
+    const server = appWith(middleware).listen(0, '127.0.0.1');
+    const answers = await Promise.all(Array.from({ length: 12 }, () => get(server)));
+    expect(statusesIn(answers).filter((status) => status === 200)).toHaveLength(4);
+    const refused = await get(server);
+    expect(refused.headers).toMatchObject({ 'ratelimit-policy': '4;w=1', 'retry-after': '1' });
+    expect(await middleware.getKey('127.0.0.1')).toMatchObject({ totalHits: 4 });
+    await middleware.resetKey('127.0.0.1');
+    expect(await middleware.getKey('127.0.0.1')).toBeUndefined();
+    expect(await statusesOf(server, '/')).toEqual([200]);
+    server.close();
+  });
+});
+
+describe('getKey', () => {
+  test.each([true, false])('counts what is counted, countBlocked: %p', async (countBlocked) => {
+    for (const minDifference of [0, 100]) {
+      const options = { limit: 3, countBlocked, minDifference, clock: time.clock };
+      const middleware = rateLimit(options);
+      const app = appWith(middleware);
+      const totals = [];
+      for (let i = 0; i < 5; i++) {
+        await get(app);
+        totals.push((await middleware.getKey('127.0.0.1')).totalHits);
+      }
+      const expected = minDifference === 0 || countBlocked ? [1, 2, 3, 3, 3] : [1, 1, 1, 1, 1];
+      expect(totals).toEqual(expected);
+    }
+  });
+
+  test('counts nothing itself, and resetTime is when quota grows', async () => {
+    const middleware = rateLimit({ limit: 1, windowMs: 60_000, clock: time.clock });
+    expect(await middleware.getKey('127.0.0.1')).toBeUndefined();
+    expect(await statusesOf(appWith(middleware), '/')).toEqual([200]);
+    time.advance(59_000);
+    const { resetTime } = await middleware.getKey('127.0.0.1');
+    expect(resetTime.getTime() - Date.now()).toBe(1000);
+  });
+
+  test('has no answer at limit 0', async () => {
+    const middleware = rateLimit({ limit: 0 });
+    expect(await middleware.getKey('127.0.0.1')).toBeUndefined();
+    await expect(middleware.resetKey('127.0.0.1')).resolves.toBeUndefined();
+  });
+});
+
+describe('limit as a function', () => {
+  const byHeader = (req) => Number(req.headers['x-limit']);
+
+  function appOf(options) {
+    const middleware = rateLimit({ standardHeaders: 'draft-7', ...options });
+    const app = appWith(middleware, (req, res) => res.json(req.rateLimit));
+    return (limit, path) => get(app, path, { 'x-limit': String(limit) });
+  }
+
+  test.each([
+    ['limit', byHeader],
+    ['max', async (req) => byHeader(req)],
+  ])('%s: one count, judged by the limit of each request', async (name, limitOf) => {
+    const ask = appOf({ [name]: limitOf, countBlocked: false });
+    expect((await ask(2)).body).toMatchObject({ limit: 2, used: 1, remaining: 1 });
+    expect((await ask(5)).body).toMatchObject({ limit: 5, used: 2, remaining: 3 });
+    const { status, headers } = await ask(2);
+    expect([status, headers['x-ratelimit-limit'], headers['ratelimit-policy']]).toEqual([
+      429,
+      '2',
+      '2;w=60',
+    ]);
+    expect((await ask(3)).body).toMatchObject({ limit: 3, used: 3, remaining: 0 });
+    for (const limit of [1, 0]) expect((await ask(limit)).status).toBe(429);
+    for (const limit of [1e300, 2 ** 53 - 1, 2 ** 32]) expect((await ask(limit)).status).toBe(200);
+  });
+
+  test.each(['sliding-window-log', 'sliding-window-counter', 'fixed-window'])(
+    'by %s, with counted refusals and blocks',
+    async (algorithm) => {
+      const ask = appOf({ limit: byHeader, algorithm });
+      expect((await ask(0)).status).toBe(429); // and it is not counted
+      expect(statusesIn([await ask(1), await ask(1), await ask(10)])).toEqual([200, 429, 200]);
+      const blocked = appOf({ limit: byHeader, algorithm, blockFor: 50_000 });
+      const statuses = statusesIn([await blocked(1), await blocked(1), await blocked(10)]);
+      expect(statuses).toEqual([200, 429, 429]);
+    },
+  );
+
+  test('getKey and resetKey know the whole count', async () => {
+    const middleware = rateLimit({ limit: byHeader, countBlocked: false });
+    for (const limit of [3, 3, 3, 1]) {
+      callDirectly(middleware, { ip: '192.0.2.1', headers: { 'x-limit': limit } });
+    }
+    expect(await middleware.getKey('192.0.2.1')).toMatchObject({ totalHits: 3 });
+    await middleware.resetKey('192.0.2.1');
+    expect(await middleware.getKey('192.0.2.1')).toBe(undefined);
+  });
+
+  test('is asked after the key', async () => {
+    const steps = [];
+    const keyGenerator = async () => steps.push('key') && 'k';
+    await get(appWith(rateLimit({ keyGenerator, limit: async () => steps.push('limit') })));
+    expect(steps).toEqual(['key', 'limit']);
+  });
+
+  test.each([
+    ['returns a string', () => '5', withCode('ERR_ROLLGATE_LIMIT'), 'TypeError'],
+    ['returns nothing', () => undefined, withCode('ERR_ROLLGATE_LIMIT'), 'TypeError'],
+    ['returns a fraction', () => 1.5, withCode('ERR_ROLLGATE_LIMIT'), 'RangeError'],
+    ['returns less than 0', () => -1, withCode('ERR_ROLLGATE_LIMIT'), 'RangeError'],
+    ['returns NaN later', async () => Number.NaN, withCode('ERR_ROLLGATE_LIMIT'), 'RangeError'],
+    ...FAILING(Object.assign(new Error('boom'), { code: 'BOOM' })).map(([what, limit]) => {
+      return [what, limit, withCode('BOOM'), 'Error'];
+    }),
+  ])('that %s is one error for next', async (_what, limit, error, name) => {
+    for (const more of [
+      { limit },
+      { limit, passOnStoreError: true },
+      { rules: [{ path: '/', limit }] },
+    ]) {
+      const req = { method: 'GET', url: '/', ip: '192.0.2.1', headers: {} };
+      const { calls, returned } = callDirectly(rateLimit(more), req);
+      await returned;
+      expect(calls).toEqual([[error]]);
+      expect(calls[0][0].name).toBe(name);
+    }
+  });
+
+  test('does not hide other wrong options', () => {
+    const wrong = [{ minDifference: '5' }, { windowMs: 0 }, { max: -1 }, { algorithm: 'gcra' }];
+    for (const options of wrong) {
+      const create = () => rateLimit({ limit: byHeader, ...options });
+      expect(create).toThrow(withCode('ERR_ROLLGATE_OPTION'));
+    }
+  });
+});
+
+describe('memory', () => {
+  test.each([true, false])(
+    'a request that is counted without end keeps no old counts, validate: %p',
+    async (validate) => {
+      const held = await askProgram(
+        `const { rateLimit } = require('rollgate');
+        const logger = { warn() {}, error() {} };
+        const options = { keyGenerator: () => 'key', logger, limit: 50, validate: ${validate} };
+        const both = [rateLimit(options), rateLimit(options)];
+        const [req, earlier] = [{}, []];
+        for (let i = 0; i < 50; i++) {
+          for (const middleware of both) {
+            middleware(req, { headersSent: true }, () => {});
+            earlier.push(new WeakRef(req.rateLimit));
+          }
+        }
+        (async () => {
+          for (let i = 0; i < 10; i++) await new Promise(setImmediate), gc();
+          console.log(earlier.filter((ref) => ref.deref() !== undefined).length);
+          if (req.rateLimit === undefined) throw new Error('it was not counted');
+        })();`,
+        { flags: ['--expose-gc'] },
+      );
+      expect(held).toBeLessThanOrEqual(4); // one for each middleware, and the frame of the last call
+    },
+  );
+
+  test.each([
+    ['a partition key', "const use = require('./lib/middleware/header-cache').partitionKey;"],
+    [
+      'a store for express-rate-limit',
+      `const store = new (require('rollgate/store'))();
+      store.init({ windowMs: 60_000, limit: 5 });
+      const use = (key) => store.increment(key);`,
+    ],
+  ])('%s does not keep the long header that its key was cut from', async (_what, source) => {
+    const [clients, bytes] = [2000, 15_000];
+    const grown = await askProgram(
+      `${source}
+      const header = (i) => i + ',' + Buffer.alloc(${bytes}, 'x').toString('latin1');
+      const keyOf = (i) => header('client-number-' + i).split(',')[0];
+      const heap = () => (gc(), gc(), process.memoryUsage().heapUsed);
+      (async () => {
+        await use('the first');
+        const before = heap();
+        for (let i = 0; i < ${clients}; i++) await use(keyOf(i));
+        console.log(heap() - before);
+        await use('the last');
+      })();`,
+      { flags: ['--expose-gc'] },
+    );
+    expect(grown).toBeLessThan((clients * bytes) / 5);
+  });
+});
