@@ -34,6 +34,8 @@ function copyOfTree() {
     if (fs.existsSync(from)) fs.cpSync(from, path.join(copy, name), options);
   }
   fs.symlinkSync(MODULES, path.join(copy, 'node_modules'));
+  const stamp = path.join(copy, 'build/cmake/release/addon.built');
+  if (fs.existsSync(stamp)) fs.utimesSync(stamp, new Date(), new Date()); // the folders are new
   return copy;
 }
 

@@ -156,7 +156,7 @@ describeHere('the types of the packed package', () => {
     [
       'CommonJS without esModuleInterop',
       ['named.ts', 'require.ts'],
-      { ...OLD, esModuleInterop: false, skipLibCheck: true },
+      { ...OLD, esModuleInterop: false },
     ],
     ['rollgate/store alone', ['store-alone.mts'], { module: 'node16' }],
   ])('compile under %s', async (_name, files, options) => {
