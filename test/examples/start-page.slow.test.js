@@ -9,14 +9,8 @@ const { serve, stop } = require('./child');
 
 const SCREENSHOTS = path.join(__dirname, '..', '..', 'build', 'screenshots');
 const FLAGS = [
-  '--headless',
-  '--no-sandbox',
-  '--disable-gpu',
-  '--disable-quic',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
+  ...['--headless', '--no-sandbox', '--no-first-run', '--disable-gpu', '--disable-quic'],
+  ...['--disable-background-networking', '--disable-component-update', '--disable-sync'],
 ];
 const SHORT_INTERVAL_MS = patient(3000);
 

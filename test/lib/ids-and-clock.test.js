@@ -44,33 +44,21 @@ describe('one id', () => {
     },
   );
 
-  test('any finite number and String of it', () => {
+  test('any finite number or bigint and String of it', () => {
     const limiter = RateLimiter({ interval: 1000, maxInInterval: 1 });
-    const finite = fc.oneof(
+    const number = fc.oneof(
       fc.double({ noNaN: true, noDefaultInfinity: true }),
       fc.maxSafeInteger(),
-      fc.integer(),
+      fc.bigInt(),
       fc.integer({ min: -1100, max: 1100 }).map((power) => Math.sign(power) * 2 ** (power / 2)),
     );
     fc.assert(
-      fc.property(finite, fc.boolean(), (number, numberFirst) => {
+      fc.property(number, fc.boolean(), (id, numberFirst) => {
         limiter.clearAll();
-        expect(limiter(numberFirst ? number : String(number))).toBe(0);
-        expect(limiter(numberFirst ? String(number) : number)).toBeGreaterThan(0);
+        expect(limiter(numberFirst ? id : String(id))).toBe(0);
+        expect(limiter(numberFirst ? String(id) : id)).toBeGreaterThan(0);
       }),
       runs(5000),
-    );
-  });
-
-  test('any bigint and its digits', () => {
-    const limiter = RateLimiter({ interval: 1000, maxInInterval: 1 });
-    fc.assert(
-      fc.property(fc.bigInt(), (number) => {
-        limiter.clearAll();
-        expect(limiter(number)).toBe(0);
-        expect(limiter(String(number))).toBeGreaterThan(0);
-      }),
-      runs(1000),
     );
   });
 
@@ -98,43 +86,25 @@ describe('one id', () => {
 
 describe('two ids', () => {
   test('characters that share a low byte, a high byte or a UTF-8 form', () => {
-    expectAllApart([
-      'A',
-      '\u0141', // Ł
-      '\u1141',
-      '\uff41',
-      '\u4100',
-      '\u0100',
-      '\u0100\u0100',
-      '\u0001',
-      '\ufffd',
-      '\ufeff',
-      '\ufeffA',
-      '\u00c5',
-      '\u00c3\u0085', // Å as UTF-8 read as Latin-1
-      '\u00c3',
-    ]);
+    const low = ['A', '\u0141', '\u1141', '\uff41', '\u4100', '\u0100', '\u0100\u0100', '\u0001'];
+    const forms = ['\u00c5', '\u00c3\u0085', '\u00c3']; // Å, and its UTF-8 read as Latin-1
+    expectAllApart([...low, ...forms, '\ufffd', '\ufeff', '\ufeffA']);
   });
 
   test('lone surrogates, their replacement character and whole pairs', () => {
-    expectAllApart([
+    const alone = [
       '\ud800',
       '\ud801',
       '\udbff',
       '\udc00',
       '\udfff',
-      '\udc00\ud800',
-      '\ud800\udc00',
-      '\ud800\ud800',
-      '\ufffd',
-      '\ufffd\ufffd',
       'a\ud800',
       'a\udc00',
       '\ud800a',
-      `${'x'.repeat(200)}\ud800`,
-      `${'x'.repeat(200)}\udfff`,
-      `${'x'.repeat(200)}\ufffd`,
-    ]);
+    ];
+    const pairs = ['\udc00\ud800', '\ud800\udc00', '\ud800\ud800', '\ufffd', '\ufffd\ufffd'];
+    const long = ['\ud800', '\udfff', '\ufffd'].map((last) => 'x'.repeat(200) + last);
+    expectAllApart([...alone, ...pairs, ...long]);
   });
 
   test('numbers next to each other', () => {
@@ -174,18 +144,6 @@ describe('two ids', () => {
     fc.constantFrom(0, 0x41, 0x141, 0xff, 0x100, 0xd800, 0xdc00, 0xfffd, 0xffff),
   );
   const anyText = fc.array(units, { maxLength: 24 }).map((list) => String.fromCharCode(...list));
-
-  test('any two different strings', () => {
-    fc.assert(
-      fc.property(fc.uniqueArray(anyText, { minLength: 2, maxLength: 60 }), (ids) => {
-        const limiter = limiterOfOnes();
-        for (const id of ids) expect(limiter(id)).toBe(0);
-        for (const id of ids) expect(limiter(id)).toBe(1000);
-        expect(limiter.stats().keys).toBe(ids.length);
-      }),
-      runs(500),
-    );
-  });
 
   test('any string and the same with one unit changed, added or taken away', () => {
     fc.assert(

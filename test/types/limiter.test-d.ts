@@ -50,27 +50,15 @@ expectError(setAddonPath(5));
 // Construction
 expectType<RateLimiter>(limiter);
 expectType<RateLimiter>(RateLimiter({ interval: 0.5, maxInInterval: 1 }));
-expectType<RateLimiter>(new RateLimiter.RateLimiter({ interval: 1, maxInInterval: 1 }));
+expectType<RateLimiter>(new RateLimiter.RateLimiter(GOOD));
 expectType<typeof RateLimiter>(RateLimiter.RateLimiter);
-expectAssignable<RateLimiter>(new InMemoryRateLimiter({ interval: 1, maxInInterval: 1 }));
-expectType<InMemoryRateLimiter>(
-  new RateLimiter.InMemoryRateLimiter({ interval: 1, maxInInterval: 1 }),
-);
+expectAssignable<RateLimiter>(new InMemoryRateLimiter(GOOD));
+expectType<InMemoryRateLimiter>(new RateLimiter.InMemoryRateLimiter(GOOD));
+RateLimiter({ ...GOOD, minDifference: 5, countBlocked: false, clock: () => 5, maxKeys: 1000 });
+RateLimiter({ interval: 1000, maxInInterval: 10, algorithm: 'sliding-window-log' });
+RateLimiter({ limits: [GOOD] });
 RateLimiter({
-  interval: 1000,
-  maxInInterval: 10,
-  minDifference: 5,
-  countBlocked: false,
-  algorithm: 'sliding-window-log',
-  clock: () => performance.now(),
-  maxKeys: 1000,
-});
-RateLimiter({ limits: [{ interval: 1000, maxInInterval: 10 }] });
-RateLimiter({
-  limits: [
-    { ...GOOD, minDifference: 1 },
-    { interval: 60_000, maxInInterval: 100 },
-  ],
+  limits: [{ ...GOOD, minDifference: 1 }, GOOD],
   interval: 5,
   countBlocked: true,
 });
@@ -80,42 +68,34 @@ RateLimiter({ limits: severalLimits });
 class Named extends RateLimiter {
   name2 = 'mine';
 }
-expectType<number>(new Named({ interval: 1, maxInInterval: 1 })('a'));
+expectType<number>(new Named(GOOD)('a'));
 class NamedInMemory extends InMemoryRateLimiter {}
-expectType<Promise<boolean>>(new NamedInMemory({ interval: 1, maxInInterval: 1 }).limit('a'));
+expectType<Promise<boolean>>(new NamedInMemory(GOOD).limit('a'));
 
 expectError(RateLimiter());
-expectError(RateLimiter({}));
-expectError(RateLimiter({ maxInInterval: 10 }));
 expectError(RateLimiter({ interval: 1000 }));
 expectError(RateLimiter({ interval: '1000', maxInInterval: 10 }));
-expectError(RateLimiter({ interval: 1000, maxInInterval: '10' }));
-expectError(RateLimiter({ interval: 1000n, maxInInterval: 10 }));
 expectError(RateLimiter({ ...GOOD, minDifference: '1' }));
 expectError(RateLimiter({ ...GOOD, minDiference: 1 }));
 expectError(RateLimiter({ ...GOOD, countBlocked: 'no' }));
 expectError(RateLimiter({ ...GOOD, algorithm: 'leaky-bucket' }));
 RateLimiter({ ...GOOD, algorithm: 'gcra', blockFor: 5000 });
-RateLimiter({ limits: [{ interval: 1, maxInInterval: 1 }], blockFor: [1000, 60_000] as const });
+RateLimiter({ limits: [GOOD], blockFor: [1000, 60_000] as const });
 expectError(RateLimiter({ ...GOOD, blockFor: '5s' }));
 expectError(RateLimiter({ ...GOOD, clock: 5 }));
 expectError(RateLimiter({ ...GOOD, clock: () => '5' }));
-expectError(RateLimiter({ ...GOOD, clock: async () => 5 }));
 expectError(RateLimiter({ ...GOOD, maxKeys: '5' }));
 expectError(RateLimiter({ limits: [{ interval: 1000 }] }));
 expectError(RateLimiter({ limits: [{ interval: 1, maxInInterval: 1, countBlocked: true }] }));
-expectError(RateLimiter({ limits: { interval: 1000, maxInInterval: 10 } }));
-expectError(RateLimiter(null));
-expectError(InMemoryRateLimiter({ interval: 1000, maxInInterval: 10 }));
+expectError(RateLimiter({ limits: GOOD }));
+expectError(InMemoryRateLimiter(GOOD));
 expectError(new InMemoryRateLimiter({ interval: 1000 }));
 
 // Calling it
 expectType<number>(limiter());
 expectType<number>(limiter('id'));
-expectType<number>(limiter(1));
 expectType<number>(limiter(1n));
 expectType<number>(limiter(null));
-expectType<number>(limiter(undefined));
 expectType<number>(limiter('id', undefined));
 expectType<void>(
   limiter((error, timeLeft, actionsLeft) => {
@@ -126,16 +106,10 @@ expectType<void>(
 );
 expectType<void>(limiter('id', (error: Error | null, timeLeft: number) => [error, timeLeft]));
 expectType<void>(limiter(undefined, (error: NodeJS.ErrnoException | null) => error?.code));
-expectType<void>(limiter(null, () => {}));
 
 expectError(limiter(true));
 expectError(limiter({}));
-expectError(limiter(['id']));
 expectError(limiter(Symbol('id')));
-expectError(limiter(new Date()));
-expectError(limiter('id', 'callback'));
-expectError(limiter('id', null));
-expectError(limiter('id', {}));
 expectError(limiter(() => {}, 'id'));
 expectError(limiter('id', (error: string) => error));
 expectError(limiter('id', () => {}, 1));
@@ -156,7 +130,6 @@ expectType<Decision>(limiter.attempt());
 expectType<Decision>(limiter.attempt('id', { cost: 2 }));
 expectType<Decision>(limiter.peek('id', {}));
 expectType<Promise<Decision>>(limiter.wait());
-expectType<Promise<Decision>>(limiter.wait('id', {}));
 expectType<Promise<Decision>>(
   limiter.wait(1n, { cost: 2, signal: AbortSignal.timeout(1), deadline: 5, maxQueue: 5 }),
 );
@@ -174,27 +147,20 @@ expectType<Promise<void>>(limiter.close());
 
 expectError(limiter.limit(true));
 expectError(limiter.limit('id', () => {}));
-expectError(limiter.wouldLimit({}));
-expectError(limiter.limitWithInfo(['id']));
 expectError(limiter.wait({}));
 expectError(limiter.wait('id', 5));
 expectError(limiter.wait('id', { deadline: '5' }));
-expectError(limiter.wait('id', { deadline: new Date() }));
 expectError(limiter.wait('id', { signal: new AbortController() }));
 expectError(limiter.wait('id', { timeout: 5 }));
 expectError(limiter.attempt('id', { deadline: 5 }));
-expectError(limiter.attempt('id', 2));
 expectError(limiter.attempt('id', { cost: '2' }));
 expectError(limiter.attempt('id', { costs: 2 }));
 expectError(limiter.peek(false));
 expectError(limiter.attemptMany('id'));
 expectError(limiter.attemptMany([true]));
-expectError(limiter.attemptMany());
-expectError(limiter.refund());
 expectError(limiter.refund('id'));
 expectError(limiter.refund({ allowed: true }));
 expectError(limiter.refund(limiter.limitWithInfo('id')));
-expectError(limiter.clear({}));
 expectError(limiter.reset('id'));
 
 // What they answer
@@ -205,13 +171,10 @@ expectType<number>(decision.actionsLeft);
 expectType<number>(decision.resetIn);
 expectType<null | 'count' | 'minDifference' | 'block'>(decision.blockedBy);
 expectType<readonly WindowState[]>(decision.limits);
-expectType<{
-  interval: number;
-  maxInInterval: number;
-  used: number;
-  remaining: number;
-  resetIn: number;
-}>({ ...(decision.limits[0] as WindowState) });
+type Numbers<Names extends string> = { [name in Names]: number };
+expectType<Numbers<'interval' | 'maxInInterval' | 'used' | 'remaining' | 'resetIn'>>({
+  ...(decision.limits[0] as WindowState),
+});
 expectError(decision.limits.push());
 expectError(decision.timeLeft++);
 expectError(decision.then);
@@ -222,14 +185,9 @@ expectType<{
   millisecondsUntilAllowed: number;
   actionsRemaining: number;
 }>({ ...({} as LimitInfo) });
-expectType<{
-  keys: number;
-  allowed: number;
-  blocked: number;
-  evicted: number;
-  errors: number;
-  bytes: number;
-}>({ ...limiter.stats() });
+expectType<Numbers<'keys' | 'allowed' | 'blocked' | 'evicted' | 'errors' | 'bytes'>>({
+  ...limiter.stats(),
+});
 
 // Errors
 declare const error: RateLimiterError;
@@ -251,7 +209,6 @@ expectNotAssignable<RateLimiterOptions>({ interval: '1', maxInInterval: 1 });
   new RateLimiter({ shared: maybe.shared, ...GOOD });
 
   expectError(RateLimiter({ shared: 5, ...GOOD }));
-  expectError(RateLimiter({ shared: {}, ...GOOD }));
   expectError(RateLimiter({ shared: { name: 'api', size: 5 }, ...GOOD }));
   expectError(RateLimiter({ shared: 'api', redis: 'redis://localhost', ...GOOD }));
   expectError(RateLimiter({ shared: 'api', namespace: 'n', ...GOOD }));
@@ -316,9 +273,7 @@ expectNotAssignable<RateLimiterOptions>({ interval: '1', maxInInterval: 1 });
   expectAssignable<RedisRateLimiterOptions>({ redis: url, ...GOOD });
 
   expectError(RateLimiter({ redis: 5, ...GOOD }));
-  expectError(RateLimiter({ redis: {}, interval: 5 }));
   expectError(RateLimiter({ redis: { hots: 'h' }, ...GOOD }));
-  expectError(RateLimiter({ redis: { client: 5 }, ...GOOD }));
   expectError(RateLimiter({ redis: { port: '6379' }, ...GOOD }));
   expectError(RateLimiter({ redis: url, onError: 'ignore', ...GOOD }));
   expectError(RateLimiter({ redis: url, namespace: 5, ...GOOD }));
@@ -342,7 +297,6 @@ expectNotAssignable<RateLimiterOptions>({ interval: '1', maxInInterval: 1 });
   // Calling it
   expectType<Promise<number>>(limiter());
   expectType<Promise<number>>(limiter('id'));
-  expectType<Promise<number>>(limiter(1n, undefined));
   expectType<void>(
     limiter('id', (error, timeLeft, actionsLeft) => {
       expectType<RateLimiterError | null>(error);
@@ -352,13 +306,10 @@ expectNotAssignable<RateLimiterOptions>({ interval: '1', maxInInterval: 1 });
   );
   expectType<void>(limiter((error: Error | null) => error));
   expectError(limiter({}));
-  expectError(limiter('id', 'callback'));
 
   // Methods
   expectType<Promise<boolean>>(limiter.limit('id'));
-  expectType<Promise<boolean>>(limiter.wouldLimit('id'));
   expectType<Promise<LimitInfo>>(limiter.limitWithInfo('id'));
-  expectType<Promise<LimitInfo>>(limiter.wouldLimitWithInfo('id'));
   expectType<Promise<Decision>>(limiter.attempt('id', { cost: 2 }));
   expectType<Promise<Decision>>(limiter.peek('id'));
   expectType<Promise<Decision>>(limiter.wait('id', { cost: 2, deadline: 5 }));
@@ -431,12 +382,10 @@ expectNotAssignable<RateLimiterOptions>({ interval: '1', maxInInterval: 1 });
   });
 
   expectError(RateLimiter({ kv: numbered, interval: 1000, maxInInterval: 10 }));
-  expectError(RateLimiter({ kv: 'limits.db', ...NAMED }));
   expectError(new RateLimiter({ kv: 'limits.db', ...NAMED }));
   expectError(new RateLimiter({ kv: numbered, interval: 1000, maxInInterval: 10 }));
   expectError(RateLimiter({ kv: openKv('limits.db'), ...NAMED }));
   expectError(RateLimiter({ kv: new Map<string, Uint8Array>(), ...NAMED }));
-  expectError(RateLimiter({ kv: { get: atOnce.get }, ...NAMED }));
   expectError(RateLimiter({ kv: { ...atOnce, set: () => 'OK' }, ...NAMED }));
   expectError(RateLimiter({ kv: { ...atOnce, get: () => 'text' }, ...NAMED }));
   expectError(RateLimiter({ kv: numbered, redis: 'redis://localhost', ...NAMED }));
