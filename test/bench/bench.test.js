@@ -267,50 +267,34 @@ function expectWellFormed(svg) {
   expect(svg).not.toMatch(/NaN|Infinity|undefined|null/);
 }
 
-describe('a linear scale', () => {
-  test('goes from zero to the largest value', () => {
+describe('scales', () => {
+  test('a linear one goes from zero to the largest value, and holds what has no place', () => {
     const { pixel, ticks } = linearScale([30, 100, 70], [10, 210]);
-    expect([0, 50, 100].map(pixel)).toEqual([10, 110, 210]);
+    expect([-5, 0, 50, 100].map(pixel)).toEqual([10, 10, 110, 210]);
     expect(ticks).toEqual([0, 25, 50, 75, 100]);
+    for (const values of [[], [0], [Number.NaN, undefined, Infinity], [-5]]) {
+      const scale = linearScale(values, [10, 210]);
+      expect(scale.ticks.length).toBeGreaterThan(1);
+      expect(scale.pixel(0)).toBe(10);
+    }
   });
 
-  test.each([
-    ['no value', []],
-    ['zero alone', [0]],
-    ['what is no number', [Number.NaN, undefined, Number.POSITIVE_INFINITY]],
-    ['a negative value', [-5]],
-  ])('holds %s', (_, values) => {
-    const { pixel, ticks } = linearScale(values, [10, 210]);
-    expect(ticks.length).toBeGreaterThan(1);
-    expect(pixel(0)).toBe(10);
-    expect(pixel(-5)).toBe(10);
-  });
-});
-
-describe('a logarithmic scale', () => {
-  test('goes by whole powers of ten around the values', () => {
+  test('a logarithmic one goes by whole powers of ten, downwards where the picture does', () => {
     const { pixel, ticks } = logScale([20, 3000], [0, 300]);
     expect(ticks).toEqual([10, 100, 1000, 10_000]);
     expect(ticks.map(pixel)).toEqual([0, 100, 200, 300]);
-  });
-
-  test('goes downwards where the picture does', () => {
     expect(logScale([1, 100], [200, 0]).pixel(10)).toBe(100);
-  });
-
-  test.each([
-    ['no value', []],
-    ['one power of ten', [100]],
-    ['zero, a negative value and what is no number', [0, -1, Number.NaN]],
-  ])('holds %s', (_, values) => {
-    const { pixel, ticks } = logScale(values, [0, 300]);
-    expect(ticks.length).toBeGreaterThan(1);
-    expect(ticks.every((value) => value > 0)).toBe(true);
-    for (const value of [...values, 0]) expect(Number.isFinite(pixel(value))).toBe(true);
+    for (const values of [[], [100], [0, -1, Number.NaN]]) {
+      const scale = logScale(values, [0, 300]);
+      expect(scale.ticks.length).toBeGreaterThan(1);
+      expect(scale.ticks.every((value) => value > 0)).toBe(true);
+      for (const value of [...values, 0]) expect(Number.isFinite(scale.pixel(value))).toBe(true);
+    }
   });
 });
 
 const hostile = `<script>"a" & 'b'</script>`;
+const hostileWords = { title: hostile, subtitle: hostile, description: hostile };
 const escaped = '&lt;script&gt;&quot;a&quot; &amp; &#39;b&#39;&lt;/script&gt;';
 
 describe('bars', () => {
@@ -349,9 +333,7 @@ describe('bars', () => {
 
   test('escape every text', () => {
     const svg = barPlot({
-      title: hostile,
-      subtitle: hostile,
-      description: hostile,
+      ...hostileWords,
       rows: [{ label: hostile, kind: 'peer' }],
       bands: [[{ title: hostile, unit: hostile, values: [stat(1)] }]],
     });
@@ -403,9 +385,7 @@ describe('lines', () => {
 
   test('escape every text', () => {
     const svg = linePlot({
-      title: hostile,
-      subtitle: hostile,
-      description: hostile,
+      ...hostileWords,
       xTitle: hostile,
       yTitle: hostile,
       series: [

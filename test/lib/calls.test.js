@@ -101,13 +101,14 @@ describe('timeLeft', () => {
     expect(timeLeft).toBeGreaterThanOrEqual(Math.floor(3_600_000 - elapsed));
   });
 
-  test('is a safe integer, whatever the durations', () => {
-    for (const interval of [0.001, 0.5, 1.0001, 2 ** 31 / 1000, 2 ** 31, 2 ** 32, 1e15, 1e300]) {
+  test('is a safe integer from 1, whatever the durations', () => {
+    for (const interval of [0.0001, 0.5, 1.0001, 2 ** 31 / 1000, 2 ** 31, 2 ** 32, 1e15, 1e300]) {
       const { limiter } = setUp({ interval, maxInInterval: 1 });
       expect(limiter('a')).toBe(0);
       const timeLeft = limiter('a');
       expect(Number.isSafeInteger(timeLeft)).toBe(true);
-      if (interval <= 1e15) expect(timeLeft).toBe(Math.ceil(Number(interval.toFixed(3))));
+      if (interval <= 1e15)
+        expect(timeLeft).toBe(Math.ceil(Math.max(0.001, Number(interval.toFixed(3)))));
       else expect(timeLeft).toBeGreaterThan(1e15);
       const byGap = setUp({ minDifference: interval, maxInInterval: 5 }).limiter;
       expect([byGap('a'), byGap('a')]).toEqual([0, timeLeft]);

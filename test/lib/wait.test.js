@@ -79,18 +79,6 @@ describe('being let in', () => {
     expect(jest.getTimerCount()).toBe(0);
   });
 
-  test('with minDifference they come one by one, and none is refused', async () => {
-    const { limiter } = setUp({ maxInInterval: 5, minDifference: 10 });
-    const waiting = follow(Array.from({ length: 6 }, () => limiter.wait('a')));
-    await advance(40);
-    expect(waiting.letIn()).toBe(5);
-    await advance(59);
-    expect(waiting.letIn()).toBe(5);
-    await advance(1);
-    expect(waiting.letIn()).toBe(6);
-    expect(limiter.stats()).toMatchObject({ allowed: 6, blocked: 0 });
-  });
-
   test.each(ALGORITHMS)(
     '%s: whatever the costs and the windows, none is refused',
     async (algorithm) => {

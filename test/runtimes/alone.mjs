@@ -31,7 +31,6 @@ const waits = {
 const wrong = [
   undefined,
   {},
-  { interval: -1, maxInInterval: 1 },
   { interval: '1000', maxInInterval: 1 },
   { interval: 1000, maxInInterval: 1.5 },
   { ...GOOD, algorithm: 'leaky' },
@@ -67,7 +66,6 @@ function exchangeMachine(file) {
 
 const changes = {
   missing: (file) => fs.rmSync(file),
-  empty: (file) => fs.truncateSync(file),
   'cut off after its header': (file) => fs.truncateSync(file, 1000),
   'without its last byte': (file) => fs.truncateSync(file, fs.statSync(file).size - 1),
   'for another machine': exchangeMachine,
