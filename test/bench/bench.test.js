@@ -134,7 +134,7 @@ describe('losses', () => {
   const lines = (comparisons) => lossesMarkdown(comparisons).join('\n');
   const slower = { what: 'time', to: 'a peer', ours: stat(20), theirs: stat(10) };
 
-  test('are told with their ratio, also where more is better', () => {
+  test('have their ratio, also where more is better', () => {
     expect(lines([slower])).toContain('- time: a peer 0.50 x');
     const fewer = { ...slower, what: 'checks/s', isMoreBetter: true };
     expect(lines([{ ...fewer, ours: stat(5) }])).toContain('- checks/s: a peer 0.50 x');
@@ -319,7 +319,7 @@ describe('bars', () => {
     ['nothing', []],
   ])('hold %s', (_, values) => expectWellFormed(bars(values)));
 
-  test('share a scale between panels where they are told to', () => {
+  test('share a scale between panels with isOneScale', () => {
     const panel = (value) => ({ title: 'A panel', unit: 'ns', values: [stat(value)] });
     const widths = (isOneScale) => {
       const svg = bars([stat(1)], { bands: [[panel(10), panel(100)]], isOneScale });

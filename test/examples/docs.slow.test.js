@@ -269,7 +269,7 @@ describe('docs/algorithms.md, the pictures', () => {
     expect(read(images)).toBe(read(drawn));
   });
 
-  test.each(names)('%s tells the burst that the page tells of it', (name) => {
+  test.each(names)('%s shows the burst that the page names', (name) => {
     const svg = fs.readFileSync(path.join(images, name), 'utf8');
     const [, most] = /at most (\d+) within any 10 s\.<\/desc>/.exec(svg);
     const [, alt] = new RegExp(`!\\[(.+)\\]\\(images/${name}\\)`).exec(algorithms);
@@ -283,7 +283,7 @@ test('docs/algorithms.md: the worst bursts and waits of the page are those that 
   expect(rowsBelow('What each lets through')).toEqual(found);
 });
 
-test('docs/algorithms.md: the log lets nobody exceed the limit, the others do as far as the page explains', () => {
+test('docs/algorithms.md: only the log never exceeds the limit, the others as far as the page explains', () => {
   const rows = Object.fromEntries(
     rowsBelow('What each lets through').map(([name, ...figures]) => [name, figures.map(Number)]),
   );

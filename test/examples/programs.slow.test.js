@@ -135,7 +135,7 @@ test('deno-kv.js counts on after a restart, each user alone, and refuses the 51s
   }
 });
 
-test('rules.js limits by plan and path, asks who nobody knows for a key, and has a trap', async () => {
+test('rules.js limits by plan and path, asks unknown users for a key, and has a trap', async () => {
   const { url } = await start('rules.js');
   const statuses = (count, page, key, method = 'GET') =>
     statusesOf(url + page, count, { method, headers: { 'x-api-key': key } });
@@ -185,7 +185,7 @@ describe('login.js', () => {
     expect(await statusesOf(url, 1, attempt('bob', 'guess'))).toEqual([401]);
   });
 
-  test('a success starts the account anew, and successes are not limited', async () => {
+  test('a success resets the account, and successes are not limited', async () => {
     const url = `${(await start('login.js')).url}/login`;
     for (let i = 0; i < 2; i++) {
       expect(await statusesOf(url, 4, attempt('ada', 'guess'))).toEqual([401, 401, 401, 401]);

@@ -88,7 +88,7 @@ describe('rollgate:decision', () => {
     expect(() => limiter('a')).toThrow('the limiter is closed');
   });
 
-  test('is told of calls with a callback, and of none that fail', async () => {
+  test('publishes calls with a callback, and no call that fails', async () => {
     const { limiter } = setUp();
     const { messages } = listen('rollgate:decision', ({ id }) => {
       if (id === 'a') limiter.attempt('b', { cost: 2 });
@@ -101,7 +101,7 @@ describe('rollgate:decision', () => {
     expect(messages.map(({ id }) => id)).toEqual(['a', 'b']);
   });
 
-  test('is told of a key-value store, and of what onError decides', async () => {
+  test('publishes decisions of a key-value store and of onError', async () => {
     const kv = createPlainKv();
     const limiter = RateLimiter({
       kv,
@@ -172,7 +172,7 @@ describe('ids that are dropped because of maxKeys', () => {
   });
   afterEach(() => warn.mockRestore());
 
-  test('are told on rollgate:evicted, the first included', () => {
+  test('are published on rollgate:evicted, from the first one on', () => {
     const { limiter } = setUp({ maxKeys: 2 });
     const { messages, stop } = listen('rollgate:evicted', () => limiter.peek('any'));
     limiter.attemptMany([1, 2, 3]);

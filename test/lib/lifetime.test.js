@@ -92,7 +92,7 @@ describe('a dropped limiter is freed', () => {
     expect(found).toEqual([4, [0, true, 0], 0]);
   });
 
-  test('once nobody waits, and not while somebody does', async () => {
+  test('once no call waits, and not while one does', async () => {
     const found = await ask(`
       const giveUp = new AbortController();
       function begin() {
@@ -280,7 +280,7 @@ describe('a program with live limiters exits by itself', () => {
     expect(found[1]).toEqual(found[0]);
   });
 
-  test('once nobody waits: all were let in, gave up, were too late or closed', async () => {
+  test('once no call waits: all were let in, aborted, too late or closed', async () => {
     const found = await ask(`
       const hour = () => RateLimiter({ interval: 3_600_000, maxInInterval: 1 });
       const limiter = RateLimiter({ interval: 40, maxInInterval: 1 });

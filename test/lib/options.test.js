@@ -233,7 +233,7 @@ describe('limits', () => {
     { interval: 100, maxInInterval: 2 },
   ];
 
-  test('an empty list is told as one', () => {
+  test('an empty array is named in the message', () => {
     const message = "option 'limits': expected a list of at least one limit, got an empty list";
     expectRefusal({ limits: [] }, TypeError, message);
   });

@@ -45,7 +45,7 @@ test('refusals are counted by id, most first, and nothing else is', () => {
   expect(blocked.total).toBe(7);
 });
 
-test('ids are told as text: those of one text are one id', () => {
+test('ids with the same string are one id', () => {
   const limiter = strict();
   const blocked = open({ limiters: { limiter } });
   refuse(limiter, 1, 3);
@@ -158,7 +158,7 @@ describe.each([
   });
 });
 
-test('a flood of ids leaves those in who are refused often', () => {
+test('a flood of ids does not push out an id that is often refused', () => {
   const limiter = strict();
   const blocked = open({ limiters: { limiter }, capacity: 20 });
   for (let i = 0; i < 5000; i++) {
@@ -177,7 +177,7 @@ test('a new id takes over a counter without a search', () => {
   expect(takenOver.length).toBe(100_000);
 });
 
-test('reset begins anew', () => {
+test('reset starts from zero', () => {
   const limiter = strict();
   const blocked = open({ limiters: { limiter }, capacity: 2 });
   refuse(limiter, 'a', 3);
@@ -205,7 +205,7 @@ test('a closed one listens no more, and limiters are unobserved again', () => {
   expect(channel.hasSubscribers).toBe(false);
 });
 
-test('closed while a decision is told, it counts that one no more', () => {
+test('closed by an earlier subscriber, it does not count that decision', () => {
   let blocked;
   const close = () => blocked.close();
   diagnostics.subscribe('rollgate:decision', close);

@@ -97,7 +97,7 @@ describe('a deadline, where places become free after 600, 700 and 1000 ms', () =
       ]);
     });
 
-    test('others may lengthen the wait: who is late by that is rejected, wherever it stands', async () => {
+    test('a call whose wait others lengthen past its deadline is rejected, wherever it stands', async () => {
       const limiter = await threeIn1000(make, { countBlocked: false });
       const ends = timed([
         limiter.wait('a', { cost: 2 }),

@@ -49,7 +49,7 @@ function withAbort() {
 }
 
 describe('being let in', () => {
-  test('nobody is before timeLeft has passed, and at it the first is', async () => {
+  test('happens to the first call exactly when timeLeft has passed', async () => {
     const { limiter, asked } = setUp();
     limiter.wait('a');
     expect(limiter.stats()).toMatchObject({ keys: 1, allowed: 1, blocked: 0 });
@@ -67,7 +67,7 @@ describe('being let in', () => {
     expect(jest.getTimerCount()).toBe(0);
   });
 
-  test('a thousand who wait for one id have one timer, and ask no more often than they are let in', async () => {
+  test('a thousand calls for one id have one timer, and ask about once each', async () => {
     const { limiter, asked } = setUp({ maxInInterval: 10 });
     const waiting = follow(Array.from({ length: 1010 }, () => limiter.wait('a')));
     expect(jest.getTimerCount()).toBe(1);
@@ -162,7 +162,7 @@ describe('giving up', () => {
     expect(asked.times).toBe(0);
   });
 
-  test('once let in, the signal changes nothing, and nobody listens to it', async () => {
+  test('afterwards the signal changes nothing and has no listener', async () => {
     const { limiter } = setUp();
     const { signal, abort } = withAbort();
     const atOnce = limiter.wait('a', { signal });
@@ -174,7 +174,7 @@ describe('giving up', () => {
     expect([await atOnce, await later]).toMatchObject([{ allowed: true }, { allowed: true }]);
   });
 
-  test('who leaves in the middle leaves the order of the others, and the time of the first', async () => {
+  test('calls that leave change neither the order of the others nor the time of the first', async () => {
     const { limiter, asked } = setUp();
     limiter('a');
     const signals = Array.from({ length: 5 }, withAbort);
@@ -209,7 +209,7 @@ describe('giving up', () => {
     expect(letIn()).toBe(1);
   });
 
-  test('very many leave by one signal, to which one listened, and nobody asks again', async () => {
+  test('very many calls leave by one signal with one listener, and the store is not asked', async () => {
     const { limiter, asked } = setUp();
     limiter('a');
     const { signal, abort } = withAbort();
@@ -224,7 +224,7 @@ describe('giving up', () => {
     expect(await limiter.wait('b')).toMatchObject({ allowed: true });
   });
 
-  test('a deadline ends the wait of those who stand behind others', async () => {
+  test('a deadline ends the wait of calls behind others', async () => {
     const { limiter } = setUp({ maxInInterval: 2 });
     limiter('a');
     const { ends } = follow([
