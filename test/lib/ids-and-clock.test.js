@@ -63,8 +63,9 @@ describe('one id', () => {
   });
 
   test('the same text, however the engine stores it', () => {
+    const lengths = [13, 16, 17, 40, 127, 128, 129];
     for (const unit of ['x', 'é', 'Ł', '\ud83d']) {
-      for (const length of [13, 16, 17, 40, 127, 128, 129, 600_000, 1_100_000]) {
+      for (const length of unit === 'Ł' ? [...lengths, 1_100_000] : lengths) {
         const flat = unit.repeat(length - 2) + [...'yz'].join('');
         Object(flat).at(1); // a look inside flattens it
         const half = length >> 1;
@@ -280,7 +281,7 @@ describe('the clock', () => {
     expect(readings).toEqual([[undefined], [undefined], [undefined], [undefined]]);
   });
 
-  test('that jumps to huge readings never lets more through, and every answer is a count of ms', () => {
+  test('that jumps to huge readings lets no more through, and every answer is a count of ms', () => {
     const far = [1e300, -1e300, Number.MAX_VALUE, 2 ** 53, 2 ** 63, -(2 ** 63), 1e15];
     for (const interval of [0.001, 10, 1e12, 1e300]) {
       const { limiter, time } = withClock({ interval, maxInInterval: 3 });
