@@ -4,6 +4,7 @@
 
 const diagnostics = require('node:diagnostics_channel');
 const RateLimiter = require('../..');
+const { DECISIONS } = require('../../lib/channels');
 const { createPlainKv } = require('../support/kv-stores');
 const { askProgram, runProgram } = require('../support/run-program');
 const { setUp } = require('../support/set-up');
@@ -57,7 +58,9 @@ describe('rollgate:decision', () => {
     limiter('both');
     first.stop();
     limiter('second');
+    expect(DECISIONS.flag[0]).toBe(1);
     second.stop();
+    expect(DECISIONS.flag[0]).toBe(0);
     limiter('after');
     limiter.attempt('after');
     const third = listen('rollgate:decision');
