@@ -207,7 +207,7 @@ test('a closed one listens no more, and limiters are unobserved again', () => {
 
 test('closed by an earlier subscriber, it does not count that decision', () => {
   let blocked;
-  const close = () => blocked.close();
+  const close = ({ allowed }) => allowed || blocked.close();
   diagnostics.subscribe('rollgate:decision', close);
   blocked = open();
   refuse(strict(), 'a', 1);
