@@ -55,19 +55,7 @@ const OPTIONS = {
   algorithm: {
     expected: `one of ${ALGORITHMS.join(', ')}`,
     good: [...ALGORITHMS, undefined],
-    wrongType: [
-      '',
-      'log',
-      'Sliding-Window-Log',
-      'GCRA',
-      'fixed_window',
-      'toString',
-      null,
-      1,
-      true,
-      {},
-      ['sliding-window-log'],
-    ],
+    wrongType: ['', 'log', 'GCRA', 'fixed_window', 'toString', null, 1, true, {}, ['gcra']],
     outOfRange: [],
   },
   blockFor: {
