@@ -8,7 +8,7 @@ const { errorOf } = require('../support/outcome');
 const { casesOf } = require('../support/tiers');
 
 /** Far more than are served in one turn of the event loop. */
-const MANY = casesOf(100_000);
+const MANY = casesOf(50_000);
 const DEADLINE = 'ERR_ROLLGATE_WAIT_DEADLINE';
 
 beforeEach(() => {
