@@ -252,22 +252,10 @@ expectNotAssignable<RateLimiterOptions>({ interval: '1', maxInInterval: 1 });
   }
   RateLimiter({ redis: createClientPool(), ...GOOD });
   RateLimiter({ redis: createClient4(), ...GOOD });
-  RateLimiter({
-    redis: {
-      host: 'h',
-      port: 1,
-      username: 'u',
-      password: 'p',
-      db: 1,
-      tls: { ca: 'x' },
-      connectTimeout: 1,
-      commandTimeout: 1,
-      maxQueue: 1,
-      retry: { min: 1, max: 2 },
-      connectionName: 'n',
-    },
-    ...GOOD,
-  });
+  const tls = { ca: 'x' };
+  const login = { username: 'u', password: 'p', db: 1, connectionName: 'n', tls };
+  const timing = { connectTimeout: 1, commandTimeout: 1, maxQueue: 1, retry: { min: 1, max: 2 } };
+  RateLimiter({ redis: { host: 'h', port: 1, ...login, ...timing }, ...GOOD });
   RateLimiter({ redis: { cluster: [url] }, ...GOOD });
   RateLimiter({ redis: { path: '/tmp/redis.sock' }, clock: () => 0, countBlocked: false, ...GOOD });
   expectAssignable<RedisRateLimiterOptions>({ redis: url, ...GOOD });

@@ -75,15 +75,12 @@ expectAssignable<(req: IncomingMessage, res: ServerResponse, next: () => void) =
 rateLimit({ limiter });
 rateLimit({ limiter, message: (req) => `not now, ${req.ip}`, standardHeaders: 'draft-6' });
 rateLimit({ limits: [{ interval: 1000, maxInInterval: 5 }] });
-rateLimit({ windowMs: undefined, limit: 0, skip: undefined });
-rateLimit({ standardHeaders: 'draft-8', identifier: 'api' });
+rateLimit({ limit: 0, standardHeaders: 'draft-8', identifier: 'api', ipv6Subnet: false });
 rateLimit({ standardHeaders: 'draft-10', identifier: async (req) => `for ${req.method}` });
-rateLimit({ ipv6Subnet: false });
 rateLimit({ ipv6Subnet: async (req) => (req.headers.host === 'a' ? false : 48) });
 rateLimit({ skipFailedRequests: true, requestWasSuccessful: (_req, res) => res.statusCode < 500 });
 rateLimit({ skipSuccessfulRequests: true, requestWasSuccessful: async () => true });
-rateLimit({ passOnStoreError: true, problemDetails: true });
-rateLimit({ validate: false, logger: console });
+rateLimit({ passOnStoreError: true, problemDetails: true, validate: false, logger: console });
 rateLimit({ validate: { trustProxy: false, positiveHits: false, default: true } });
 rateLimit({
   limiter: {
@@ -117,12 +114,7 @@ rateLimit({
   maxKeys: 5,
   statusCode: 503,
 });
-rateLimit({
-  rules: [{ path: '/' }],
-  redis: 'redis://localhost',
-  namespace: 'api',
-  onError: 'allow',
-});
+rateLimit({ rules: [{ path: '/' }], redis: 'redis://localhost', namespace: 'a', onError: 'allow' });
 rateLimit({ authenticate: () => ({ id: 5 }), limit: 5 });
 rateLimit({ limit: (req) => (req.ip === '::1' ? 100 : 5) });
 rateLimit({ max: async (_req, res) => res.statusCode });
