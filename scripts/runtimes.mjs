@@ -34,7 +34,7 @@ const RUNTIMES = {
   },
 };
 
-// The rows of the table: what is shown, the program in test/runtimes, its arguments.
+// The rows of the table: what is shown, the program and its arguments.
 const FEATURES = [
   ['import, require, all entry points', 'loading'],
   ['memory: every algorithm and method', 'memory'],
@@ -55,6 +55,9 @@ const FEATURES = [
   ['metrics', 'metrics'],
   ['wrong options, missing addon', 'bad-input'],
 ];
+
+// The programs of test/runtimes/alone.mjs; the others are those of test/runtimes/together.mjs.
+const ALONE = ['loading', 'memory', 'dropped', 'wait', 'metrics', 'bad-input'];
 
 const { values } = parseArgs({
   options: {
@@ -177,12 +180,15 @@ async function main() {
         NODE: commands[name === 'node24' ? 'node22' : 'node24'][0], // another runtime to share with
       };
       const options = { cwd: folder, env };
-      const { cell, failure, output } = await run(commands[name], `${program}.mjs`, args, options);
+      const file = ALONE.includes(program) ? 'alone.mjs' : 'together.mjs';
+      const all = [program, ...args];
+      const { cell, failure, output } = await run(commands[name], file, all, options);
       rows[row].cells[column] = cell ?? 'FAILED';
       if (failure === undefined) continue;
       failed += 1;
-      const what = [program, ...args].join(' ');
-      console.log(`\n${what} on ${RUNTIMES[name].title}: ${failure}\n${output.slice(-4000)}`);
+      console.log(
+        `\n${all.join(' ')} on ${RUNTIMES[name].title}: ${failure}\n${output.slice(-4000)}`,
+      );
     }
   };
   const total = tasks.length;

@@ -4,9 +4,10 @@
 const { spawn } = require('node:child_process');
 const { once } = require('node:events');
 const path = require('node:path');
+const { patient } = require('../support/tiers');
 
 const ROOT = path.join(__dirname, '..', '..');
-const PATIENCE_MS = 20_000;
+const PATIENCE_MS = patient(20_000);
 
 /** Starts an example: the child, all it has printed so far, and a promise of its end. */
 function start(example, env = {}) {

@@ -1,11 +1,13 @@
-// The diagnostics channels: each attempt is told while somebody listens, and to nobody otherwise.
+// What observers get: messages on the diagnostics channels while they are subscribed, and the warning of a
+// limiter that has to drop ids.
 'use strict';
 
 const diagnostics = require('node:diagnostics_channel');
 const RateLimiter = require('../..');
+const { DECISIONS } = require('../../lib/channels');
 const { createPlainKv } = require('../support/kv-stores');
+const { askProgram, runProgram } = require('../support/run-program');
 const { setUp } = require('../support/set-up');
-const { askProgram } = require('../support/run-program');
 
 const stops = [];
 
@@ -27,39 +29,28 @@ function listen(name, onMessage = () => {}) {
 }
 
 describe('rollgate:decision', () => {
-  test('tells of every attempt, whatever the call, and of no peek', async () => {
+  test('has the limiter, the id as it was given, the cost and the answer', async () => {
     const { limiter } = setUp({ maxInInterval: 3 });
     const { messages } = listen('rollgate:decision');
-    limiter('plain');
     limiter(1);
     limiter();
-    limiter('called back', () => {});
     limiter.attempt('a', { cost: 3 });
-    limiter.attempt('a');
-    limiter.attemptMany(['b', 2n]);
-    await limiter.limit('c');
-    await limiter.limitWithInfo('d');
-    await limiter.wait('e');
-    limiter.peek('f');
-    await limiter.wouldLimit('f');
-    const told = (id, cost = 1) => ({ limiter, id, cost, allowed: true, timeLeft: 0 });
+    limiter('a', () => {});
+    limiter.attemptMany([2n]);
+    await limiter.limitWithInfo('b');
+    const allowed = { cost: 1, allowed: true, timeLeft: 0 };
     expect(messages).toEqual([
-      told('plain'),
-      told(1),
-      told(undefined),
-      told('called back'),
-      told('a', 3),
+      { limiter, id: 1, ...allowed },
+      { limiter, id: undefined, ...allowed },
+      { limiter, id: 'a', ...allowed, cost: 3 },
       { limiter, id: 'a', cost: 1, allowed: false, timeLeft: 10 },
-      told('b'),
-      told(2n),
-      told('c'),
-      told('d'),
-      told('e'),
+      { limiter, id: 2n, ...allowed },
+      { limiter, id: 'b', ...allowed },
     ]);
     for (const message of messages) expect(message.limiter).toBe(limiter);
   });
 
-  test('begins with the first subscriber, also for limiters that were there before, and ends with the last', () => {
+  test('begins with the first subscriber, for older limiters too, and ends with the last', () => {
     const { limiter } = setUp({ maxInInterval: 100 });
     limiter('before');
     const first = listen('rollgate:decision');
@@ -67,7 +58,9 @@ describe('rollgate:decision', () => {
     limiter('both');
     first.stop();
     limiter('second');
+    expect(DECISIONS.flag[0]).toBe(1);
     second.stop();
+    expect(DECISIONS.flag[0]).toBe(0);
     limiter('after');
     limiter.attempt('after');
     const third = listen('rollgate:decision');
@@ -76,7 +69,7 @@ describe('rollgate:decision', () => {
     expect(ids).toEqual([['both'], ['both', 'second'], ['third']]);
   });
 
-  test('who listens may ask the limiter itself, and the answers stay what they are', () => {
+  test('a subscriber may call the limiter, and the answers stay what they are', () => {
     const { limiter } = setUp({ maxInInterval: 2 });
     const { messages } = listen('rollgate:decision', ({ id }) => {
       if (id === 'other') return;
@@ -91,14 +84,14 @@ describe('rollgate:decision', () => {
     expect(messages.filter(({ id }) => id !== 'other')).toHaveLength(6);
   });
 
-  test('may close the limiter', () => {
+  test('a subscriber may close the limiter', () => {
     const { limiter } = setUp();
     listen('rollgate:decision', () => limiter.close());
     expect(limiter('a')).toBe(0);
     expect(() => limiter('a')).toThrow('the limiter is closed');
   });
 
-  test('tells of calls with a callback what they come to, and of calls that fail nothing', async () => {
+  test('publishes calls with a callback, and no call that fails', async () => {
     const { limiter } = setUp();
     const { messages } = listen('rollgate:decision', ({ id }) => {
       if (id === 'a') limiter.attempt('b', { cost: 2 });
@@ -111,7 +104,7 @@ describe('rollgate:decision', () => {
     expect(messages.map(({ id }) => id)).toEqual(['a', 'b']);
   });
 
-  test('in a key-value store, and of what onError decides', async () => {
+  test('publishes decisions of a key-value store and of onError', async () => {
     const kv = createPlainKv();
     const limiter = RateLimiter({
       kv,
@@ -174,37 +167,118 @@ describe('rollgate:decision', () => {
   });
 });
 
-describe('rollgate:evicted', () => {
-  test('tells of ids that make room, while somebody listens', () => {
+describe('ids that are dropped because of maxKeys', () => {
+  let warn;
+
+  beforeEach(() => {
+    warn = jest.spyOn(process, 'emitWarning').mockImplementation(() => {});
+  });
+  afterEach(() => warn.mockRestore());
+
+  test('are published on rollgate:evicted, from the first one on', () => {
     const { limiter } = setUp({ maxKeys: 2 });
-    const warn = jest.spyOn(process, 'emitWarning').mockImplementation(() => {});
-    limiter.attemptMany([1, 2, 3]);
     const { messages, stop } = listen('rollgate:evicted', () => limiter.peek('any'));
+    limiter.attemptMany([1, 2, 3]);
     limiter(3);
     expect(limiter.attempt(4)).toMatchObject({ allowed: true, actionsLeft: 1 });
-    limiter(5);
     limiter.attemptMany([6, 7]);
     stop();
     limiter(8);
-    expect(messages).toEqual([2, 3, 5].map((evicted) => ({ limiter, keys: 2, evicted })));
-    expect(limiter.stats().evicted).toBe(6);
-    expect(warn).toHaveBeenCalledTimes(1);
-    warn.mockRestore();
+    expect(messages).toEqual([1, 2, 4].map((evicted) => ({ limiter, keys: 2, evicted })));
+    expect(limiter.stats().evicted).toBe(5);
   });
 
-  test('tells of the first, too, which brings the warning', () => {
+  test('bring one warning for a limiter, through whichever call it gets full', () => {
+    const calls = [
+      (limiter, id) => limiter(id),
+      (limiter, id) => limiter(id, () => {}),
+      (limiter, id) => limiter.attempt(id),
+      (limiter, id) => limiter.attemptMany([id]),
+      (limiter, id) => limiter.limit(id),
+    ];
+    for (const [i, call] of calls.entries()) {
+      const { limiter } = setUp({ maxKeys: 3 });
+      for (const id of ['a', 'b', 'c']) call(limiter, id);
+      expect(warn).toHaveBeenCalledTimes(i);
+      for (let id = 0; id < 50; id++) call(limiter, id);
+      expect(warn).toHaveBeenCalledTimes(i + 1);
+      expect(limiter.stats()).toMatchObject({ keys: 3, evicted: 50, allowed: 53 });
+    }
+    expect(warn).toHaveBeenLastCalledWith(expect.stringContaining('3 ids (maxKeys)'), {
+      type: 'RollgateWarning',
+      code: 'ROLLGATE_EVICTED',
+    });
+  });
+
+  test('are those nearest to expiry', () => {
+    const { limiter, time } = setUp({ maxKeys: 3, maxInInterval: 1 });
+    for (const id of ['a', 'b', 'c']) {
+      limiter(id);
+      time.advance(1);
+    }
+    limiter('a'); // a refusal is recorded, too
+    time.advance(1);
+    limiter('d');
+    expect(['a', 'c', 'd', 'b'].map((id) => limiter.peek(id).allowed)).toEqual([
+      false,
+      false,
+      false,
+      true,
+    ]);
+  });
+
+  test('are not those that have expired', () => {
+    const { limiter, time } = setUp({ maxKeys: 100, maxInInterval: 1 });
+    for (let round = 0; round < 5; round++) {
+      for (let i = 0; i < 100; i++) expect(limiter(`${round} ${i}`)).toBe(0);
+      time.advance(10);
+    }
+    expect(warn).not.toHaveBeenCalled();
+    expect(limiter.stats()).toMatchObject({ evicted: 0, keys: 100 });
+  });
+
+  test('make no room for peeks and ids that were cleared', () => {
     const { limiter } = setUp({ maxKeys: 1 });
-    const warn = jest.spyOn(process, 'emitWarning').mockImplementation(() => {});
-    const { messages } = listen('rollgate:evicted');
     limiter('a');
+    limiter.peek('b');
+    limiter.clear('a');
     limiter('b');
-    expect(messages).toEqual([{ limiter, keys: 1, evicted: 1 }]);
-    expect(warn).toHaveBeenCalledTimes(1);
-    warn.mockRestore();
+    limiter.refund(limiter.attempt('c'));
+    expect(limiter.stats().evicted).toBe(1); // 'b' for 'c'
+  });
+
+  test('are just as many as maxKeys says, in every size', () => {
+    for (const maxKeys of [1, 2, 7, 100, 1000, 5000]) {
+      const { limiter } = setUp({ maxKeys });
+      for (let i = 0; i < 3 * maxKeys; i++) {
+        limiter(i);
+        if (limiter.stats().keys > maxKeys) throw new Error(`${limiter.stats().keys} ids`);
+      }
+      expect(limiter.stats()).toMatchObject({ keys: maxKeys, evicted: 2 * maxKeys });
+    }
+  });
+
+  test('bring a warning event, or a line on stderr, and nothing else ever warns', async () => {
+    const full =
+      "const limiter = require('rollgate')({ interval: 1e6, maxInInterval: 1, maxKeys: 1 });";
+    const loop = 'for (let i = 0; i < 10; i++) limiter(i);';
+    const heard = await runProgram(`${full}
+      process.on('warning', ({ name, code }) => console.log(name, code));
+      ${loop}`);
+    expect(heard.stdout).toBe('RollgateWarning ROLLGATE_EVICTED\n');
+    const { code, stderr } = await runProgram(full + loop);
+    expect(code).toBe(0);
+    expect(stderr.match(/\[ROLLGATE_EVICTED\] RollgateWarning: /g)).toHaveLength(1);
+    const flags = ['--pending-deprecation', '--trace-warnings', '--throw-deprecation'];
+    const quiet = `
+      const limiter = require('rollgate')({ interval: 1, maxInInterval: 1 });
+      for (let i = 0; i < 1e5; i++) limiter(i);
+      limiter.limit('a').then(() => limiter.close());`;
+    expect(await runProgram(quiet, { flags })).toMatchObject({ code: 0, stderr: '' });
   });
 });
 
-test('a limiter that somebody listened to is freed', async () => {
+test('a limiter that was observed is freed', async () => {
   const found = await askProgram(
     `
     const RateLimiter = require('rollgate');

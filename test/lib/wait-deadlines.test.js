@@ -2,14 +2,16 @@
 'use strict';
 
 const RateLimiter = require('../..');
+const { ALGORITHMS } = require('../../lib/algorithms');
 const { createPlainKv } = require('../support/kv-stores');
 const { handClock } = require('../support/hand-clock');
 const { errorOf } = require('../support/outcome');
+const { casesOf } = require('../support/tiers');
+const { randomFrom } = require('../support/traces');
 
 const DEADLINE = 'ERR_ROLLGATE_WAIT_DEADLINE';
 
-const inMemory = (options) => RateLimiter(options);
-const inKv = (options) => RateLimiter({ kv: createPlainKv(), namespace: 'n', ...options });
+const advance = (ms) => jest.advanceTimersByTimeAsync(ms);
 
 beforeEach(() => {
   jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask'] });
@@ -18,37 +20,31 @@ afterEach(() => {
   jest.useRealTimers();
 });
 
-describe('three in 1000 ms, of which the places become free after 600, 700 and 1000 ms', () => {
-  const advance = (ms) => jest.advanceTimersByTimeAsync(ms);
+const inMemory = (options) => RateLimiter(options);
+const inKv = (options) => RateLimiter({ kv: createPlainKv(), namespace: 'n', ...options });
 
+describe('a deadline, where places become free after 600, 700 and 1000 ms', () => {
   /** How each promise was settled, and after how many ms. */
-  function follow(promises) {
+  function timed(promises) {
     const start = performance.now();
     const ends = promises.map(() => undefined);
-    const note = (i, end) => {
-      ends[i] = [end, performance.now() - start];
-    };
-    promises.forEach((promise, i) => {
-      promise.then(
-        () => note(i, 'allowed'),
-        ({ code, name }) => note(i, code ?? name),
+    promises.forEach(async (promise, i) => {
+      const end = await promise.then(
+        () => 'allowed',
+        ({ code, name }) => code ?? name,
       );
+      ends[i] = [end, performance.now() - start];
     });
     return ends;
   }
 
-  async function setUp(make, options) {
-    const limiter = make({
-      interval: 1000,
-      maxInInterval: 3,
-      clock: () => performance.now(),
-      ...options,
-    });
-    await limiter('a');
-    await advance(100);
-    await limiter('a');
-    await advance(300);
-    await limiter('a');
+  async function threeIn1000(make, options) {
+    const clock = () => performance.now();
+    const limiter = make({ interval: 1000, maxInInterval: 3, clock, ...options });
+    for (const ms of [0, 100, 300]) {
+      await advance(ms);
+      await limiter('a');
+    }
     return limiter;
   }
 
@@ -66,8 +62,8 @@ describe('three in 1000 ms, of which the places become free after 600, 700 and 1
     test.each(POLICIES)(
       'a deadline before enough places are free is rejected at once: %s',
       async (_name, options) => {
-        const limiter = await setUp(make, options);
-        const ends = follow([limiter.wait('a', { cost: 3, deadline: 950 }), limiter.wait('a')]);
+        const limiter = await threeIn1000(make, options);
+        const ends = timed([limiter.wait('a', { cost: 3, deadline: 950 }), limiter.wait('a')]);
         await advance(0);
         expect(ends).toEqual([[DEADLINE, 0], undefined]);
         await advance(600);
@@ -78,15 +74,15 @@ describe('three in 1000 ms, of which the places become free after 600, 700 and 1
     );
 
     test.each(POLICIES)('a deadline after that is met: %s', async (_name, options) => {
-      const limiter = await setUp(make, options);
-      const ends = follow([limiter.wait('a', { cost: 3, deadline: 1001 }), limiter.wait('a')]);
+      const limiter = await threeIn1000(make, options);
+      const ends = timed([limiter.wait('a', { cost: 3, deadline: 1001 }), limiter.wait('a')]);
       await advance(1000);
       expect(ends).toEqual([['allowed', 1000], undefined]);
     });
 
     test('calls behind the first are rejected when it is known how long that waits', async () => {
-      const limiter = await setUp(make);
-      const ends = follow([
+      const limiter = await threeIn1000(make);
+      const ends = timed([
         limiter.wait('a'),
         limiter.wait('a', { deadline: 599 }),
         limiter.wait('a', { cost: 2, deadline: 300 }),
@@ -101,9 +97,9 @@ describe('three in 1000 ms, of which the places become free after 600, 700 and 1
       ]);
     });
 
-    test('others may lengthen the wait: who is late by that is rejected, wherever it stands', async () => {
-      const limiter = await setUp(make, { countBlocked: false });
-      const ends = follow([
+    test('a call whose wait others lengthen past its deadline is rejected, wherever it stands', async () => {
+      const limiter = await threeIn1000(make, { countBlocked: false });
+      const ends = timed([
         limiter.wait('a', { cost: 2 }),
         limiter.wait('a', { cost: 2, deadline: 900 }),
       ]);
@@ -117,9 +113,9 @@ describe('three in 1000 ms, of which the places become free after 600, 700 and 1
   });
 
   test('in memory a call asks for itself, though those in front have a higher cost', async () => {
-    const limiter = await setUp(inMemory);
+    const limiter = await threeIn1000(inMemory);
     const giveUp = new AbortController();
-    const ends = follow([
+    const ends = timed([
       limiter.wait('a', { cost: 3, signal: giveUp.signal }),
       limiter.wait('a', { deadline: 599 }),
       limiter.wait('a', { cost: 2, deadline: 699 }),
@@ -134,7 +130,7 @@ describe('three in 1000 ms, of which the places become free after 600, 700 and 1
 
   test('a clock that throws as a call asks for itself fails that call', async () => {
     let now = () => performance.now();
-    const limiter = await setUp(inMemory, { clock: () => now() });
+    const limiter = await threeIn1000(inMemory, { clock: () => now() });
     const first = limiter.wait('a');
     now = () => {
       throw new Error('out of order');
@@ -162,29 +158,20 @@ async function waitOf(limiter, cost) {
   }
 }
 
-function randomNumbers(seed) {
-  let state = seed;
-  return (n) => {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-    return Math.floor((state / 2 ** 32) * n);
-  };
-}
-
-const CASES = ['sliding-window-log', 'sliding-window-counter', 'fixed-window', 'gcra'].flatMap(
-  (algorithm) =>
-    [
-      { countBlocked: true },
-      { countBlocked: false },
-      { countBlocked: true, minDifference: 7 },
-      { countBlocked: true, blockFor: [30, 90] },
-      { countBlocked: false, blockFor: 40, minDifference: 3 },
-    ]
-      .filter(({ countBlocked }) => !countBlocked || algorithm !== 'gcra')
-      .map((policy) => [algorithm, policy]),
+const CASES = ALGORITHMS.flatMap((algorithm) =>
+  [
+    { countBlocked: true },
+    { countBlocked: false },
+    { countBlocked: true, minDifference: 7 },
+    { countBlocked: true, blockFor: [30, 90] },
+    { countBlocked: false, blockFor: 40, minDifference: 3 },
+  ]
+    .filter(({ countBlocked }) => !countBlocked || algorithm !== 'gcra')
+    .map((policy) => [algorithm, policy]),
 );
 
 test.each(CASES)(
-  'the wait that an error states is never too long, and without blocks exact: %s %p',
+  'the wait in the error is never too long, and exact without blocks: %s %p',
   async (algorithm, policy) => {
     const isExact =
       policy.blockFor === undefined &&
@@ -203,11 +190,11 @@ test.each(CASES)(
         clock,
         ...others,
       });
-      const random = randomNumbers(7);
-      for (let i = 0; i < 300; i++) {
-        await limiter.attempt('a', { cost: 1 + random(4) });
-        advance(random(40));
-        const cost = 1 + random(4);
+      const random = randomFrom(7);
+      for (let i = 0; i < casesOf(300); i++) {
+        await limiter.attempt('a', { cost: random.between(1, 4) });
+        advance(random.between(0, 39));
+        const cost = random.between(1, 4);
         const wait = await waitOf(limiter, cost);
         if (wait === 0) continue;
         advance(wait - 1);

@@ -1,10 +1,14 @@
-// wait() in memory, on timers and a clock that tests move: when somebody is let in, gives up or is refused.
+// wait() in memory, on timers and a clock that tests move: when calls are let in, give up or are rejected.
 'use strict';
 
 const { getEventListeners } = require('node:events');
 const RateLimiter = require('../..');
+const { ALGORITHMS } = require('../../lib/algorithms');
 const { errorOf } = require('../support/outcome');
+const { casesOf } = require('../support/tiers');
 
+/** Far more than are served in one turn of the event loop. */
+const MANY = casesOf(50_000);
 const DEADLINE = 'ERR_ROLLGATE_WAIT_DEADLINE';
 
 beforeEach(() => {
@@ -17,58 +21,39 @@ afterEach(() => {
 /** One in 100 ms unless `options` say otherwise, by a clock that moves with the timers; counts its readings. */
 function setUp(options) {
   const asked = { times: 0 };
-  const limiter = RateLimiter({
-    interval: 100,
-    maxInInterval: 1,
-    clock: () => {
-      asked.times += 1;
-      return performance.now();
-    },
-    ...options,
-  });
-  return { limiter, asked };
+  const clock = () => {
+    asked.times += 1;
+    return performance.now();
+  };
+  return { limiter: RateLimiter({ interval: 100, maxInInterval: 1, clock, ...options }), asked };
 }
 
 /** What became of each promise so far: its Decision, its error, or undefined. */
 function follow(promises) {
   const ends = promises.map(() => undefined);
-  promises.forEach((promise, i) => {
-    promise.then(
-      (decision) => {
-        ends[i] = decision;
-      },
-      (error) => {
-        ends[i] = error;
-      },
-    );
-  });
-  return {
-    ends,
-    letIn: () => ends.filter((end) => end?.allowed).length,
+  const noteFor = (i) => (end) => {
+    ends[i] = end;
   };
+  promises.forEach((promise, i) => {
+    promise.then(noteFor(i), noteFor(i));
+  });
+  return { ends, letIn: () => ends.filter((end) => end?.allowed).length };
 }
 
 const advance = (ms) => jest.advanceTimersByTimeAsync(ms);
 
+/** A signal, and what aborts it. */
+function withAbort() {
+  const controller = new AbortController();
+  return { signal: controller.signal, abort: (reason) => controller.abort(reason) };
+}
+
 describe('being let in', () => {
-  test('where there is room it has happened when the call returns, and no timer was set', async () => {
-    const { limiter } = setUp();
-    const waiting = limiter.wait('a');
+  test('happens to the first call exactly when timeLeft has passed', async () => {
+    const { limiter, asked } = setUp();
+    limiter.wait('a');
     expect(limiter.stats()).toMatchObject({ keys: 1, allowed: 1, blocked: 0 });
     expect(jest.getTimerCount()).toBe(0);
-    expect(await waiting).toEqual({
-      allowed: true,
-      timeLeft: 0,
-      actionsLeft: 0,
-      resetIn: 100,
-      blockedBy: null,
-      limits: [{ interval: 100, maxInInterval: 1, used: 1, remaining: 0, resetIn: 100 }],
-    });
-  });
-
-  test('nobody is before timeLeft has passed, and at it the first is', async () => {
-    const { limiter, asked } = setUp();
-    limiter('a');
     const { letIn } = follow([limiter.wait('a'), limiter.wait('a')]);
     const before = asked.times;
     await advance(99);
@@ -82,7 +67,7 @@ describe('being let in', () => {
     expect(jest.getTimerCount()).toBe(0);
   });
 
-  test('a thousand who wait for one id have one timer, and ask no more often than they are let in', async () => {
+  test('a thousand calls for one id have one timer, and ask about once each', async () => {
     const { limiter, asked } = setUp({ maxInInterval: 10 });
     const waiting = follow(Array.from({ length: 1010 }, () => limiter.wait('a')));
     expect(jest.getTimerCount()).toBe(1);
@@ -94,31 +79,14 @@ describe('being let in', () => {
     expect(jest.getTimerCount()).toBe(0);
   });
 
-  test('with minDifference they come one by one, and none is refused', async () => {
-    const { limiter } = setUp({ maxInInterval: 5, minDifference: 10 });
-    const waiting = follow(Array.from({ length: 6 }, () => limiter.wait('a')));
-    await advance(40);
-    expect(waiting.letIn()).toBe(5);
-    await advance(59);
-    expect(waiting.letIn()).toBe(5);
-    await advance(1);
-    expect(waiting.letIn()).toBe(6);
-    expect(limiter.stats()).toMatchObject({ allowed: 6, blocked: 0 });
-  });
-
-  test.each([['sliding-window-log'], ['sliding-window-counter'], ['fixed-window'], ['gcra']])(
+  test.each(ALGORITHMS)(
     '%s: whatever the costs and the windows, none is refused',
     async (algorithm) => {
       const limits = [
         { interval: 70, maxInInterval: 5 },
         { interval: 1000.5, maxInInterval: 23 },
       ];
-      const { limiter } = setUp({
-        limits,
-        algorithm,
-        interval: undefined,
-        maxInInterval: undefined,
-      });
+      const { limiter } = setUp({ limits, algorithm });
       const costs = Array.from({ length: 60 }, (_, i) => 1 + ((i * 7) % 5));
       const waiting = follow(costs.map((cost) => limiter.wait('a', { cost })));
       await advance(20_000);
@@ -152,10 +120,10 @@ describe('being let in', () => {
     expect(jest.getTimerCount()).toBe(0);
   });
 
-  test('when a hundred thousand are let in at once, others have a turn in between', async () => {
-    const { limiter } = setUp({ maxInInterval: 100_000 });
-    limiter.attempt('a', { cost: 100_000 });
-    const waiting = follow(Array.from({ length: 100_000 }, () => limiter.wait('a')));
+  test('when very many are let in at once, others have a turn in between', async () => {
+    const { limiter } = setUp({ maxInInterval: MANY });
+    limiter.attempt('a', { cost: MANY });
+    const waiting = follow(Array.from({ length: MANY }, () => limiter.wait('a')));
     let atMyTurn;
     const turn = new Promise((resolve) => {
       setTimeout(() => {
@@ -167,9 +135,9 @@ describe('being let in', () => {
     });
     jest.advanceTimersByTime(100);
     await turn;
-    expect(atMyTurn).toBeLessThan(100_000);
-    while (waiting.letIn() < 100_000) await new Promise((resolve) => setImmediate(resolve));
-    expect(limiter.stats()).toMatchObject({ allowed: 100_001, blocked: 0 });
+    expect(atMyTurn).toBeLessThan(MANY);
+    while (waiting.letIn() < MANY) await new Promise((resolve) => setImmediate(resolve));
+    expect(limiter.stats()).toMatchObject({ allowed: MANY + 1, blocked: 0 });
   });
 
   test("a clock of one's own is asked again when its timeLeft has passed in real time", async () => {
@@ -194,7 +162,7 @@ describe('giving up', () => {
     expect(asked.times).toBe(0);
   });
 
-  test('once let in, the signal changes nothing, and nobody listens to it', async () => {
+  test('afterwards the signal changes nothing and has no listener', async () => {
     const { limiter } = setUp();
     const { signal, abort } = withAbort();
     const atOnce = limiter.wait('a', { signal });
@@ -206,7 +174,7 @@ describe('giving up', () => {
     expect([await atOnce, await later]).toMatchObject([{ allowed: true }, { allowed: true }]);
   });
 
-  test('who leaves in the middle leaves the order of the others, and the time of the first', async () => {
+  test('calls that leave change neither the order of the others nor the time of the first', async () => {
     const { limiter, asked } = setUp();
     limiter('a');
     const signals = Array.from({ length: 5 }, withAbort);
@@ -241,13 +209,11 @@ describe('giving up', () => {
     expect(letIn()).toBe(1);
   });
 
-  test('a hundred thousand leave by one signal, to which one listened, and nobody asks again', async () => {
+  test('very many calls leave by one signal with one listener, and the store is not asked', async () => {
     const { limiter, asked } = setUp();
     limiter('a');
     const { signal, abort } = withAbort();
-    const many = Array.from({ length: 100_000 }, () =>
-      limiter.wait('a', { signal, deadline: 1e6 }),
-    );
+    const many = Array.from({ length: MANY }, () => limiter.wait('a', { signal, deadline: 1e6 }));
     expect(getEventListeners(signal, 'abort')).toHaveLength(1);
     const before = asked.times;
     abort();
@@ -258,7 +224,7 @@ describe('giving up', () => {
     expect(await limiter.wait('b')).toMatchObject({ allowed: true });
   });
 
-  test('a deadline ends the wait of those who stand behind others', async () => {
+  test('a deadline ends the wait of calls behind others', async () => {
     const { limiter } = setUp({ maxInInterval: 2 });
     limiter('a');
     const { ends } = follow([
@@ -289,15 +255,6 @@ describe('giving up', () => {
     expect(jest.getTimerCount()).toBe(0);
   });
 
-  test('a deadline that can be met is kept', async () => {
-    const { limiter } = setUp();
-    limiter('a');
-    const { letIn } = follow([limiter.wait('a', { deadline: 101 })]);
-    await advance(100);
-    expect(letIn()).toBe(1);
-    expect(jest.getTimerCount()).toBe(0);
-  });
-
   test('close ends the wait of all at once, and leaves no timer', async () => {
     const { limiter } = setUp();
     const { signal } = withAbort();
@@ -312,12 +269,6 @@ describe('giving up', () => {
     expect(ends.map(({ code }) => code)).toEqual(Array(3).fill('ERR_ROLLGATE_CLOSED'));
   });
 });
-
-/** A signal, and what aborts it. */
-function withAbort() {
-  const controller = new AbortController();
-  return { signal: controller.signal, abort: (reason) => controller.abort(reason) };
-}
 
 describe('a clock that does something else', () => {
   test('throws: the first fails, and the next has its turn', async () => {
@@ -365,17 +316,13 @@ describe('a clock that does something else', () => {
 });
 
 describe('options', () => {
-  const { signal } = new AbortController();
-
   test.each([
     [{ deadline: '5' }, TypeError, /^option 'deadline': expected a number of ms .*got "5"/],
     [{ deadline: -1 }, RangeError, /^option 'deadline'/],
-    [{ deadline: Number.NaN }, RangeError, /^option 'deadline'/],
     [{ deadline: Infinity }, RangeError, /^option 'deadline'/],
     [{ deadline: Date.now() + 5000 }, RangeError, /ms from the call on/],
     [{ signal: {} }, TypeError, /^option 'signal': expected an AbortSignal, got an object$/],
     [{ signal: null }, TypeError, /^option 'signal'/],
-    [{ signal: new AbortController() }, TypeError, /^option 'signal'/],
     [{ maxQueue: 0 }, RangeError, /^option 'maxQueue': expected an integer >= 1, got 0$/],
     [{ maxQueue: '5' }, TypeError, /^option 'maxQueue'/],
     [{ timeout: 5 }, TypeError, /^unknown option "timeout" \(string\) in wait options/],
@@ -386,21 +333,20 @@ describe('options', () => {
     const { limiter, asked } = setUp();
     const error = await errorOf(limiter.wait('a', options));
     expect(error).toBeInstanceOf(kind);
-    expect(error).toMatchObject({
-      code: 'ERR_ROLLGATE_OPTION',
-      message: expect.stringMatching(message),
-    });
+    expect(error.code).toBe('ERR_ROLLGATE_OPTION');
+    expect(error.message).toMatch(message);
     expect(asked.times).toBe(0);
   });
 
-  test.each([
-    [undefined],
-    [{}],
-    [{ cost: undefined, signal: undefined, deadline: undefined, maxQueue: undefined }],
-    [{ cost: 1, signal, deadline: 0.5, maxQueue: 1 }],
-    [{ maxQueue: Number.MAX_VALUE, deadline: 1e11 }],
-  ])('%p are taken', async (options) => {
-    const { limiter } = setUp();
-    expect(await limiter.wait('a', options)).toMatchObject({ allowed: true });
+  test('that are undefined, or at the end of their range, are taken', async () => {
+    const { signal } = new AbortController();
+    for (const options of [
+      undefined,
+      { cost: undefined, signal: undefined, deadline: undefined, maxQueue: undefined },
+      { cost: 1, signal, deadline: 0.5, maxQueue: 1 },
+      { maxQueue: Number.MAX_VALUE, deadline: 1e11 },
+    ]) {
+      expect(await setUp().limiter.wait('a', options)).toMatchObject({ allowed: true });
+    }
   });
 });

@@ -4,20 +4,15 @@
 const fs = require('node:fs');
 const path = require('node:path');
 const { chromium } = require('playwright-core');
+const { patient } = require('../support/tiers');
 const { serve, stop } = require('./child');
 
 const SCREENSHOTS = path.join(__dirname, '..', '..', 'build', 'screenshots');
 const FLAGS = [
-  '--headless',
-  '--no-sandbox',
-  '--disable-gpu',
-  '--disable-quic',
-  '--no-first-run',
-  '--disable-background-networking',
-  '--disable-component-update',
-  '--disable-sync',
+  ...['--headless', '--no-sandbox', '--no-first-run', '--disable-gpu', '--disable-quic'],
+  ...['--disable-background-networking', '--disable-component-update', '--disable-sync'],
 ];
-const SHORT_INTERVAL_MS = 3000;
+const SHORT_INTERVAL_MS = patient(3000);
 
 function findBrowser() {
   if (process.env.CHROME_PATH) return process.env.CHROME_PATH;
@@ -32,7 +27,7 @@ const browserPath = findBrowser();
 const describeInBrowser = process.env.ROLLGATE_SANITIZED ? describe.skip : describe;
 
 describeInBrowser('the start page', () => {
-  jest.setTimeout(60_000);
+  jest.setTimeout(patient(60_000));
   let browser;
   let server;
   let page;
@@ -169,7 +164,7 @@ describeInBrowser('the start page', () => {
 
     await page
       .locator('#verdict[data-state="open"]')
-      .waitFor({ timeout: SHORT_INTERVAL_MS + 2000 });
+      .waitFor({ timeout: SHORT_INTERVAL_MS + patient(10_000) });
     expect((await sendOne()).status).toBe(200);
     await page.locator('.mark[data-state="left"]').first().waitFor({ state: 'attached' });
     await page.screenshot({ path: path.join(SCREENSHOTS, 'rolled.png') });

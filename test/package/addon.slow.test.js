@@ -1,11 +1,13 @@
-// Which file is loaded as the addon, and what is said where none can be.
+// The file of the addon: which one is loaded, what the error says where none can be, and on which machines it runs.
 'use strict';
 
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 const { pathToFileURL } = require('node:url');
+const { symbols } = require('node-api-headers');
 const { askProgram } = require('../support/run-program');
+const { runNode } = require('../support/tarball');
 
 const ROOT = path.join(__dirname, '../..');
 const ADDON = require('../..').addonPath();
@@ -99,8 +101,8 @@ describe('a file that is not rollgate.node', () => {
     const files = sizes.map((size) => fileWith(`${size}.node`, whole.subarray(0, size)));
     const errors = await errorsOf(files);
     for (const [i, size] of sizes.entries()) {
-      const reason =
-        size < 64 ? 'file too short' : `is truncated: ${size} of ${whole.length} bytes`;
+      const cut = `is truncated: ${size} of ${whole.length} bytes`;
+      const reason = size < 64 ? 'file too short' : cut;
       expect(errors[i].code).toBe('ERR_ROLLGATE_ADDON');
       expect(errors[i].message).toContain(`- ${files[i]} (setAddonPath): ${reason}`);
     }
@@ -110,16 +112,13 @@ describe('a file that is not rollgate.node', () => {
     const bytes = fs.readFileSync(ADDON);
     bytes.fill(0, 40, 48);
     bytes.fill(0, 58, 64);
-    const sizes = [100, bytes.length >> 3, bytes.length >> 1];
+    const sizes = [100, bytes.length >> 1];
     const files = sizes.map((size) => fileWith(`bare ${size}.node`, bytes.subarray(0, size)));
-    const errors = await errorsOf(files);
+    const errors = await errorsOf([...files, fileWith('bare.node', bytes)]);
     for (const [i, size] of sizes.entries()) {
-      expect(errors[i].code).toBe('ERR_ROLLGATE_ADDON');
       expect(errors[i].message).toMatch(`(setAddonPath): is truncated: ${size} of `);
     }
-    const loads = `require('rollgate').setAddonPath(${JSON.stringify(fileWith('bare.node', bytes))});
-      console.log(require('rollgate')(${LIMITS})('a'));`;
-    expect(await askProgram(loads)).toBe(0);
+    expect(errors[2]).toBe(null); // the whole one loads
   });
 
   test('has its reason without its path, whatever is in the path', async () => {
@@ -308,5 +307,69 @@ describe('setAddonPath', () => {
     );
     setAddonPath(ADDON);
     expect([addonPath(), limiter('a')]).toEqual([ADDON, 0]);
+  });
+});
+
+describe('on other machines', () => {
+  const DECENT = {
+    exports: ['napi_register_module_v1'],
+    imports: ['napi_create_function', 'uv_close', 'memcpy'],
+    libraries: ['libc.so.6', 'libgcc_s.so.1'],
+    glibc: '2.17',
+  };
+
+  /** Calls one of the check's functions, which are a module of the build's. */
+  async function check(name, ...args) {
+    const program = `
+      import * as portability from './scripts/lib/portability.mjs';
+      const [name, ...args] = JSON.parse(process.argv[1]);
+      console.log(JSON.stringify(portability[name](...args)));
+    `;
+    const given = JSON.stringify([name, ...args]);
+    const command = ['--input-type=module', '--eval', program, given];
+    const { stdout, stderr } = await runNode(command, { cwd: ROOT });
+    if (stderr) throw new Error(stderr);
+    return JSON.parse(stdout);
+  }
+
+  /** Whether a binary of this system may be asked to run on old ones: newer headers ask for more. */
+  function buildsForOldSystems() {
+    const { glibcVersionRuntime = '2.0' } = process.report.getReport().header;
+    return Number(glibcVersionRuntime.split('.')[1]) <= 36;
+  }
+
+  onLinux('the addon exports what Node looks for alone, and needs no libstdc++', async () => {
+    const needs = await check('needsOf', ADDON);
+    expect(needs.exports.sort()).toEqual([
+      'napi_register_module_v1',
+      'node_api_module_get_api_version_v1',
+    ]);
+    expect(needs.imports).toContain('napi_create_function');
+    expect(needs.libraries.filter((name) => name.includes('stdc++'))).toEqual([]);
+    if (buildsForOldSystems()) expect(await check('findingsIn', needs, symbols)).toEqual([]);
+  });
+
+  test.each([
+    ['nothing in a decent one', {}, []],
+    [
+      'a symbol of hiredis that others would see',
+      { exports: [...DECENT.exports, 'redisConnect'] },
+      ['it exports redisConnect'],
+    ],
+    [
+      'a library of the build machine',
+      { libraries: ['libhiredis.so.1.1.0', 'libc.so.6'] },
+      ['it needs libhiredis.so.1.1.0'],
+    ],
+    ['a newer glibc', { glibc: '2.34' }, ['it needs glibc 2.34, not 2.17']],
+    ['a glibc that is older, though not by its letters', { glibc: '2.4' }, []],
+    [
+      'a newer Node-API',
+      { imports: ['node_api_create_buffer_from_arraybuffer'] },
+      ['it calls node_api_create_buffer_from_arraybuffer, which Node-API 8 has not got'],
+    ],
+    ['no entry', { exports: [] }, ['it does not export napi_register_module_v1']],
+  ])('the check of its needs finds %s', async (_, change, expected) => {
+    expect(await check('findingsIn', { ...DECENT, ...change }, symbols)).toEqual(expected);
   });
 });

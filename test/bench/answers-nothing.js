@@ -1,2 +1,0 @@
-// A benchmark's process that ends well and tells nothing.
-'use strict';

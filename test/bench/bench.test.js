@@ -1,0 +1,406 @@
+// The benchmarks end within their budgets; their page and plots hold any figures, and say what failed or was lost.
+'use strict';
+
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+const { lossesMarkdown, summaryCells } = require('../../bench/js/comparisons');
+const { TimeIsUp, runBenchmark } = require('../../bench/js/harness');
+const { page } = require('../../bench/js/page');
+const { barPlot } = require('../../bench/js/plot-bars');
+const { linePlot } = require('../../bench/js/plot-lines');
+const { linearScale, logScale } = require('../../bench/js/plot-scale');
+
+const FOLDER = path.join(__dirname, '../../bench/js');
+const stat = (median, min = median, max = median) => ({ median, min, max });
+
+describe('a budget', () => {
+  /** Runs jobs that take `ms` each, or end as the time runs out, by a clock moved by hand. */
+  async function runBy(jobs, budgetMs, { failing = {} } = {}) {
+    let time = 0;
+    const seen = [];
+    const benchmark = { budgetMs, jobs: () => jobs };
+    const results = await runBenchmark('none', benchmark, {
+      now: () => time,
+      run: async (_file, { key, ms }, timeoutMs) => {
+        time += Math.min(ms, timeoutMs);
+        if (ms > timeoutMs) throw new TimeIsUp('no result in time');
+        if (failing[key]) throw new Error(failing[key]);
+        return { ns: ms };
+      },
+      onProgress: (progress) => seen.push({ ...progress, time }),
+    });
+    return { results, time, seen };
+  }
+
+  const job = (key, ms, rounds) => ({ key, ms, rounds });
+
+  test('all rounds are run when there is time for them', async () => {
+    const { results, time } = await runBy([job('a', 10, 3), job('b', 20, 2)], 1000);
+    expect(results.a).toMatchObject({ runs: 3, ns: { median: 10, min: 10, max: 10 } });
+    expect(results.b).toMatchObject({ runs: 2 });
+    expect(time).toBe(70);
+  });
+
+  test('a round that would not fit is left out for all of its jobs', async () => {
+    const { results, time } = await runBy([job('a', 10, 5), job('b', 30, 5)], 100);
+    expect([results.a.runs, results.b.runs]).toEqual([2, 2]);
+    expect(time).toBe(80);
+  });
+
+  test('a later round of fewer jobs may still fit', async () => {
+    const { results } = await runBy([job('slow', 50, 2), job('quick', 10, 4)], 90);
+    expect([results.slow.runs, results.quick.runs]).toEqual([1, 3]);
+  });
+
+  test('the first round ends with the budget: what had no time has failed, and says so', async () => {
+    const { results, time } = await runBy([job('a', 60, 3), job('b', 60, 3), job('c', 1, 3)], 100);
+    expect(time).toBe(100);
+    expect(results.a).toMatchObject({ runs: 1 });
+    expect(results.b).toMatchObject({ error: 'no result in time' });
+    expect(results.c).toMatchObject({ error: 'no time was left for it' });
+  });
+
+  test('a job that is cut off later keeps what it had', async () => {
+    let calls = 0;
+    const slower = {
+      key: 'a',
+      rounds: 3,
+      get ms() {
+        return ++calls === 1 ? 40 : 400;
+      },
+    };
+    const { results, time } = await runBy([slower], 100);
+    expect(results.a).toMatchObject({ runs: 1 });
+    expect(time).toBe(100);
+  });
+
+  test('a job that is cut off by a timer that is a moment early keeps what it had, too', async () => {
+    let time = 0;
+    let calls = 0;
+    const results = await runBenchmark(
+      'none',
+      { budgetMs: 100, jobs: () => [job('a', 0, 3)] },
+      {
+        now: () => time,
+        run: async (_file, _job, timeoutMs) => {
+          time += ++calls === 1 ? 40 : timeoutMs - 0.5;
+          if (calls > 1) throw new TimeIsUp('no result in time');
+          return { ns: 1 };
+        },
+      },
+    );
+    expect(results.a).toMatchObject({ runs: 1 });
+  });
+
+  test('a job that fails is not run again, and the others are', async () => {
+    const failing = { a: 'it broke' };
+    const { results, time } = await runBy([job('a', 10, 3), job('b', 10, 3)], 1000, { failing });
+    expect(results.a).toMatchObject({ error: 'it broke' });
+    expect(results.b).toMatchObject({ runs: 3 });
+    expect(time).toBe(40);
+  });
+
+  test('progress counts the runs and never expects more than what is left', async () => {
+    const { seen } = await runBy([job('a', 10, 5), job('b', 30, 5)], 100);
+    expect(seen.map(({ done }) => done)).toEqual([1, 2, 3, 4]);
+    for (const { expectedMs, time } of seen) expect(expectedMs).toBeLessThanOrEqual(100 - time);
+  });
+});
+
+describe('a process', () => {
+  test.each([
+    ['that ends without numbers has failed', '', 60_000, /JSON/],
+    [
+      'that does not answer is ended',
+      'setInterval(() => {}, 1000);',
+      300,
+      /^no result within 1 s$/,
+    ],
+  ])('%s', async (_what, program, budgetMs, message) => {
+    const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'rollgate-bench-'));
+    try {
+      const file = path.join(folder, 'benchmark.js');
+      fs.writeFileSync(file, program);
+      const { a } = await runBenchmark(file, { budgetMs, jobs: () => [{ key: 'a', rounds: 1 }] });
+      expect(a.error).toMatch(message);
+    } finally {
+      fs.rmSync(folder, { recursive: true });
+    }
+  });
+});
+
+describe('losses', () => {
+  const lines = (comparisons) => lossesMarkdown(comparisons).join('\n');
+  const slower = { what: 'time', to: 'a peer', ours: stat(20), theirs: stat(10) };
+
+  test('have their ratio, also where more is better', () => {
+    expect(lines([slower])).toContain('- time: a peer 0.50 x');
+    const fewer = { ...slower, what: 'checks/s', isMoreBetter: true };
+    expect(lines([{ ...fewer, ours: stat(5) }])).toContain('- checks/s: a peer 0.50 x');
+    expect(lines([fewer])).toContain('behind in 0 of 1 comparisons');
+  });
+
+  test('are marked where the rounds overlap, and so are wins', () => {
+    const close = { ...slower, ours: stat(20, 9, 30), theirs: stat(15, 10, 25) };
+    expect(lines([close])).toContain('a peer 0.75 x *');
+    const ahead = { ...close, ours: close.theirs, theirs: close.ours };
+    expect(lines([ahead])).toContain('ahead in 1 (1 of these by less than the spread)');
+  });
+
+  test('name what has no ratio though the peer has a figure', () => {
+    const failed = { ...slower, ours: undefined };
+    const zero = { ...slower, to: 'another', ours: stat(0) };
+    const missing =
+      '**Could not be compared**, because rollgate failed or a figure is 0: time: a peer, another.';
+    expect(lines([failed, zero])).toBe(`${missing}\n`);
+    expect(lines([slower, failed, zero])).toContain(missing);
+    expect(summaryCells([slower, failed])[0]).toBe('1, and 1 that could not be');
+  });
+
+  test('leave out what was not measured', () => {
+    expect(lines([{ ...slower, theirs: undefined }])).toBe('');
+    expect(lines([slower, { ...slower, theirs: undefined }])).toContain('behind in 1 of 1');
+  });
+});
+
+describe('a page', () => {
+  const benchmark = {
+    name: 'some',
+    title: 'Some (C++) title',
+    question: 'What?',
+    bias: ['A bias.'],
+    tables: () => [{ title: 'A table', columns: ['', 'ns'], rows: [['rollgate', '1']] }],
+    plots: () => [{ name: 'a-plot', alt: 'What [it] shows', svg: '<svg/>' }],
+    comparisons: () => [{ what: 'time', to: 'a peer', ours: stat(2), theirs: stat(1) }],
+  };
+  const report = {
+    environment: { versions: { rollgate: '1.0.0' } },
+    benchmarks: { some: { date: 'today', load: '0.1', command: 'npm run bench', results: {} } },
+  };
+  const { markdown, plots } = page(report, [benchmark], { limitMinutes: 7 });
+
+  test('has plot and losses at the head of their section', () => {
+    const places = [
+      '## Some',
+      '![What \\[it\\] shows](images/a-plot.svg)',
+      '0.50 x',
+      '### A table',
+    ];
+    const [, section] = markdown.split(/^(?=## Some)/m);
+    const found = places.map((words) => section.indexOf(words));
+    expect(found.every((place) => place >= 0)).toBe(true);
+    expect(found).toEqual([...found].sort((a, b) => a - b));
+    expect(plots).toEqual([{ name: 'a-plot', alt: 'What [it] shows', svg: '<svg/>' }]);
+  });
+
+  test('sums up first, and says how long it takes', () => {
+    expect(markdown).toContain('| [Some (C++) title](#some-c-title) | 1 | 0 | 0 | 1 | time:');
+    expect(markdown).toContain('within 7 minutes');
+  });
+
+  test('leaves out what has not been run', () => {
+    const other = { ...benchmark, name: 'other', title: 'Not run' };
+    expect(page(report, [benchmark, other], { limitMinutes: 7 }).markdown).toBe(markdown);
+  });
+});
+
+describe('the benchmarks', () => {
+  const named = fs
+    .readdirSync(FOLDER)
+    .map((file) => ({ file, ...require(path.join(FOLDER, file)) }))
+    .filter(({ budgetMs }) => budgetMs !== undefined);
+  // The jobs of core are those of an executable that need not be built.
+  const known = named.filter(({ file }) => file !== 'core.js').map((each) => [each.file, each]);
+
+  test('are bounded by 40 minutes together', () => {
+    expect(named.length).toBeGreaterThanOrEqual(10);
+    const sum = named.reduce((all, { budgetMs }) => all + budgetMs, 0);
+    expect(sum).toBeLessThanOrEqual(40 * 60_000);
+  });
+
+  test.each(known)(
+    '%s draws, and names each failure, when all of it has failed',
+    (_, benchmark) => {
+      const jobs = benchmark.jobs({ quick: true });
+      const failed = jobs.map((job) => [job.key, { job, error: 'it <broke>' }]);
+      const results = Object.fromEntries(failed);
+      const notes = benchmark.tables(results).flatMap((table) => table.notes ?? []);
+      expect(notes.join()).toContain('failed: it <broke>');
+      expect(lossesMarkdown(benchmark.comparisons(results))).toEqual([]);
+      for (const { svg } of benchmark.plots?.(results) ?? []) {
+        expect(svg).toMatch(/failed/);
+        expect(svg).not.toMatch(/NaN|undefined/);
+      }
+    },
+  );
+
+  test.each(known)('%s runs at least three rounds of everything', (_, benchmark) => {
+    // How much a key takes on the server is the same in every round.
+    const full = benchmark.jobs({ quick: false }).filter(({ key }) => !key.startsWith('bytes/'));
+    expect(full.filter(({ rounds }) => rounds < 3)).toEqual([]);
+  });
+});
+
+const words = { title: 'A title', subtitle: 'A line below it', description: 'What is seen' };
+const bars = (values, more = {}) =>
+  barPlot({
+    ...words,
+    rows: values.map((_, i) => ({ label: `row ${i}`, kind: i === 0 ? 'ours' : 'peer' })),
+    bands: [[{ title: 'A panel', unit: 'ns', values }]],
+    ...more,
+  });
+
+const lines = (series) => linePlot({ ...words, xTitle: 'ids', yTitle: 'ns', series });
+
+const textsOf = (svg) => [...svg.matchAll(/<text[^>]*>([^<]*)<\/text>/g)].map(([, text]) => text);
+
+/** Throws unless tags are closed in the order in which they were opened, and no figure is NaN. */
+function expectWellFormed(svg) {
+  const open = [];
+  for (const [, isEnd, name, isWhole] of svg.matchAll(/<(\/?)([a-z]+)(?:"[^"]*"|[^>"])*?(\/?)>/g)) {
+    if (isEnd) expect(open.pop()).toBe(name);
+    else if (!isWhole) open.push(name);
+  }
+  expect(open).toEqual([]);
+  expect(svg.replace(/<[^>]*>/g, '')).not.toMatch(/&(?!amp;|lt;|gt;|quot;|#39;)/);
+  expect(svg).not.toMatch(/NaN|Infinity|undefined|null/);
+}
+
+describe('scales', () => {
+  test('a linear one goes from zero to the largest value, and holds what has no place', () => {
+    const { pixel, ticks } = linearScale([30, 100, 70], [10, 210]);
+    expect([-5, 0, 50, 100].map(pixel)).toEqual([10, 10, 110, 210]);
+    expect(ticks).toEqual([0, 25, 50, 75, 100]);
+    for (const values of [[], [0], [Number.NaN, undefined, Infinity], [-5]]) {
+      const scale = linearScale(values, [10, 210]);
+      expect(scale.ticks.length).toBeGreaterThan(1);
+      expect(scale.pixel(0)).toBe(10);
+    }
+  });
+
+  test('a logarithmic one goes by whole powers of ten, downwards where the picture does', () => {
+    const { pixel, ticks } = logScale([20, 3000], [0, 300]);
+    expect(ticks).toEqual([10, 100, 1000, 10_000]);
+    expect(ticks.map(pixel)).toEqual([0, 100, 200, 300]);
+    expect(logScale([1, 100], [200, 0]).pixel(10)).toBe(100);
+    for (const values of [[], [100], [0, -1, Number.NaN]]) {
+      const scale = logScale(values, [0, 300]);
+      expect(scale.ticks.length).toBeGreaterThan(1);
+      expect(scale.ticks.every((value) => value > 0)).toBe(true);
+      for (const value of [...values, 0]) expect(Number.isFinite(scale.pixel(value))).toBe(true);
+    }
+  });
+});
+
+const hostile = `<script>"a" & 'b'</script>`;
+const hostileWords = { title: hostile, subtitle: hostile, description: hostile };
+const escaped = '&lt;script&gt;&quot;a&quot; &amp; &#39;b&#39;&lt;/script&gt;';
+
+describe('bars', () => {
+  test('have the median in figures and a whisker where there is a spread', () => {
+    const svg = bars([stat(50, 40, 90), stat(120)]);
+    expectWellFormed(svg);
+    expect(textsOf(svg)).toEqual(expect.arrayContaining(['50.0', '120', 'A panel', 'ns']));
+    expect(svg.match(/<path class="whisker"/g)).toHaveLength(1);
+  });
+
+  test('name what failed and what was not measured, and draw the others', () => {
+    const svg = bars([stat(50), { error: 'it broke' }, undefined]);
+    expectWellFormed(svg);
+    expect(textsOf(svg)).toEqual(expect.arrayContaining(['50.0', 'failed', 'not measured']));
+  });
+
+  test.each([
+    ['nothing but failures', [{ error: 'it broke' }, { error: 'so did this' }]],
+    ['zeros', [stat(0), stat(0)]],
+    ['negative figures', [stat(-3, -9, 4), stat(1)]],
+    ['what is no number', [stat(Number.NaN), stat(5)]],
+    ['nothing', []],
+  ])('hold %s', (_, values) => expectWellFormed(bars(values)));
+
+  test('share a scale between panels with isOneScale', () => {
+    const panel = (value) => ({ title: 'A panel', unit: 'ns', values: [stat(value)] });
+    const widths = (isOneScale) => {
+      const svg = bars([stat(1)], { bands: [[panel(10), panel(100)]], isOneScale });
+      return [...svg.matchAll(/class="ours"[^>]* width="([\d.]+)"/g)].map(([, width]) => +width);
+    };
+    const [small, large] = widths(true);
+    expect(large / small).toBeCloseTo(10, 1);
+    const [one, other] = widths(false);
+    expect(one).toBe(other);
+  });
+
+  test('escape every text', () => {
+    const svg = barPlot({
+      ...hostileWords,
+      rows: [{ label: hostile, kind: 'peer' }],
+      bands: [[{ title: hostile, unit: hostile, values: [stat(1)] }]],
+    });
+    expectWellFormed(svg);
+    expect(svg).not.toContain('<script>');
+    expect(svg.split(escaped)).toHaveLength(8); // the title stands twice
+  });
+});
+
+describe('lines', () => {
+  const points = [
+    { x: 1, ...stat(50, 45, 300) },
+    { x: 1000, ...stat(200_000) },
+  ];
+
+  test('are named at their ends, rollgate last and on top', () => {
+    const svg = lines([
+      { label: 'rollgate', isOurs: true, points },
+      { label: 'a peer', points },
+    ]);
+    expectWellFormed(svg);
+    expect(textsOf(svg)).toEqual(expect.arrayContaining(['rollgate', 'a peer', 'ids', 'ns']));
+    expect(svg.lastIndexOf('stroke-width="2.5"')).toBeGreaterThan(svg.indexOf('peer0 line'));
+    expect(svg.match(/<path class="whisker"/g)).toHaveLength(2);
+  });
+
+  test('have names that do not run into one another', () => {
+    const many = Array.from({ length: 7 }, (_, i) => ({ label: `peer ${i}`, points }));
+    const downs = [...lines(many).matchAll(/y="([\d.]+)" class="word">peer/g)].map(([, y]) => +y);
+    expect(downs).toHaveLength(7);
+    downs.sort((a, b) => a - b);
+    for (let i = 1; i < downs.length; i++) expect(downs[i] - downs[i - 1]).toBeGreaterThan(14);
+  });
+
+  test('name what failed, and leave out points that have no place', () => {
+    const svg = lines([
+      { label: 'rollgate', isOurs: true, points: [{ x: 0, ...stat(5) }, ...points] },
+      { label: 'a peer', error: 'it broke', points: [] },
+      { label: 'another', points: [{ x: 10, ...stat(Number.NaN, 0, 0) }] },
+    ]);
+    expectWellFormed(svg);
+    expect(textsOf(svg)).toEqual(expect.arrayContaining(['a peer: failed', 'another: no figure']));
+  });
+
+  test('hold nothing at all, and a figure that was zero in one of the rounds', () => {
+    expectWellFormed(lines([]));
+    expectWellFormed(lines([{ label: 'a peer', points: [{ x: 1, ...stat(5, 0, 9) }] }]));
+  });
+
+  test('escape every text', () => {
+    const svg = linePlot({
+      ...hostileWords,
+      xTitle: hostile,
+      yTitle: hostile,
+      series: [
+        { label: hostile, points },
+        { label: hostile, error: hostile, points: [] },
+      ],
+    });
+    expectWellFormed(svg);
+    expect(svg).not.toContain('<script>');
+  });
+});
+
+test('the same figures make the same picture', () => {
+  const values = [stat(50, 40, 90), stat(1 / 3, 0.1, 2 / 3)];
+  expect(bars(values)).toBe(bars(values));
+  const series = [{ label: 'a peer', points: [{ x: 3, ...stat(1 / 3) }] }];
+  expect(lines(series)).toBe(lines(series));
+});

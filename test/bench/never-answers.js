@@ -1,4 +1,0 @@
-// A benchmark's process that goes on for ever.
-'use strict';
-
-setInterval(() => {}, 1000);

@@ -1,0 +1,309 @@
+// The code, pictures and figures in README and docs are what a run gives today.
+'use strict';
+
+const { execFileSync, spawn } = require('node:child_process');
+const { once } = require('node:events');
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+const RateLimiter = require('../..');
+const { ALGORITHMS } = require('../../lib/algorithms');
+const { startRedis } = require('../support/redis-server');
+
+const ROOT = path.join(__dirname, '../..');
+const read = (page) => fs.readFileSync(path.join(ROOT, page), 'utf8');
+
+let folder;
+
+beforeAll(() => {
+  folder = fs.mkdtempSync(path.join(os.tmpdir(), 'rollgate-docs-'));
+});
+afterAll(() => fs.rmSync(folder, { recursive: true }));
+
+/** The js blocks of a page. */
+const blocksOf = (page) =>
+  [...read(page).matchAll(/^```js\n(.*?)^```$/gms)].map(([, code]) => code);
+
+/** Runs a program in the package's own folder, so that it finds 'rollgate' by name. */
+function start(code) {
+  const type = /^import /m.test(code) ? 'module' : 'commonjs';
+  const child = spawn(process.execPath, [`--input-type=${type}`, '-e', code], { cwd: ROOT });
+  const output = { stdout: '', stderr: '' };
+  for (const name of ['stdout', 'stderr']) {
+    child[name].setEncoding('utf8').on('data', (chunk) => {
+      output[name] += chunk;
+    });
+  }
+  return { child, output };
+}
+
+async function run(code) {
+  const { child, output } = start(code);
+  const [status] = await once(child, 'close');
+  return { status, ...output };
+}
+
+/** A server of the page on a port that is free; `ask(get)` makes the requests, `get(path)` one. */
+async function withServer(code, ask) {
+  expect(code).toContain("listen(3000, '127.0.0.1')");
+  const told = code.replace(
+    /app\.listen\(3000, '127\.0\.0\.1'\);/,
+    "const s = app.listen(0, '127.0.0.1', () => console.log(s.address().port));",
+  );
+  const { child, output } = start(told);
+  try {
+    await Promise.race([once(child.stdout, 'data'), once(child, 'close')]);
+    expect(output.stderr).toBe('');
+    const url = `http://127.0.0.1:${Number(output.stdout)}/`;
+    return await ask(async (page = '') => {
+      const answer = await fetch(url + page);
+      return { status: answer.status, headers: answer.headers, text: await answer.text() };
+    });
+  } finally {
+    child.kill();
+  }
+}
+
+const [express, inMemory, ...more] = blocksOf('README.md');
+
+test('README has the two programs that are run here', () => {
+  expect(inMemory).toBeDefined();
+  expect(more).toEqual([]);
+});
+
+test('README: the fourth action within a second is refused', async () => {
+  const { status, stdout, stderr } = await run(inMemory);
+  expect({ status, stderr }).toEqual({ status: 0, stderr: '' });
+  expect(stdout).toMatch(
+    /^action 1: done\naction 2: done\naction 3: done\nrefused, try again in \d+ ms\n$/,
+  );
+});
+
+test('README: the Express application limits and sends its headers', async () => {
+  const [first, second] = await withServer(express, async (get) => [await get(), await get()]);
+  expect(first).toMatchObject({ status: 200, text: '99 more in this minute\n' });
+  expect(second).toMatchObject({ status: 200, text: '98 more in this minute\n' });
+  expect(second.headers.get('ratelimit-remaining')).toBe('98');
+});
+
+/** A name of this process's own, so that no other run counts in the same region. */
+const REGION = `docs-${process.pid}`;
+let server;
+
+/** The same program with this for that, which it must have. */
+function exchange(code, that, replacement) {
+  expect(code).toContain(that);
+  return code.replace(that, replacement);
+}
+
+const BY_HAND = 'ada: one (1 left)\nada: two (0 left)\nada: wait 10 s\nbob: one (1 left)\n';
+
+/** What the programs of a page print, in their order, and what is changed before they run. */
+const PAGES = {
+  'docs/algorithms.md': {
+    prints: ['0\n', 'sliding-window-log 100\nfixed-window 200\n', '5000\n1\n60000\n'],
+  },
+  'docs/faq.md': {
+    prints: ['true 2\nfalse 20\n', '3\n2\n', '3600000\n0\n', '', 'function function true\n'],
+  },
+  'docs/waiting.md': { prints: ['first\nsecond\nthird\nfourth\n', '8\n'] },
+  'docs/observability.md': {
+    prints: [
+      '',
+      '3 [{"limiter":"api","id":"ada","blocked":2,"overcount":0}]\n',
+      'ada was refused for 1000 ms\n',
+    ],
+  },
+  'docs/middleware.md': { prints: ['', '', '', ''] },
+  'docs/rules.md': { prints: [''] },
+  'docs/fastify.md': { prints: [''] },
+  'docs/migration.md': {
+    prints: [...Array(2).fill('done, 1 left\ndone, 0 left\nwait 10 s\n'), '7 5\n'],
+  },
+  'docs/getting-started.md': {
+    skip: 1, // a server, below
+    prints: [BY_HAND, 'done, 9 left\n', '0 0\n1000\n0\n59000\n', 'true 70\nfalse\ntrue\n'],
+  },
+  'docs/security.md': {
+    prints: ['false\ntrue 1\n', '', 'true 10\nfalse 600\n', 'block\ntrue\n'],
+    warns: [expect.stringContaining('[ROLLGATE_EVICTED]')],
+  },
+  'docs/shared-memory.md': {
+    prints: process.platform === 'linux' ? ['0\n'] : [],
+    change: (code) =>
+      `${exchange(code, "shared: 'api'", `shared: '${REGION}'`)}console.log(timeLeft);\n`,
+  },
+  'docs/redis.md': {
+    prints: ['go ahead\n', 'node-redis false\n', ''],
+    change: (code) => exchange(code, 'redis://127.0.0.1:6379', server.url),
+  },
+  'docs/kv.md': {
+    prints: ['go ahead\n', 'go ahead\n'],
+    change: (code) => code.replace("'limits.db'", JSON.stringify(path.join(folder, 'limits.db'))),
+  },
+};
+
+describe.each(Object.entries(PAGES))('%s', (page, all) => {
+  const { prints, warns = [], skip = 0, change = (code) => code } = all;
+  const programs = blocksOf(page).slice(skip);
+
+  beforeAll(async () => {
+    if (page === 'docs/redis.md') server = await startRedis();
+  });
+  afterAll(() => RateLimiter.unlinkShared(REGION));
+
+  test.each(prints.map((text, i) => [i + 1 + skip, text]))('program %i', async (which, stdout) => {
+    const i = which - 1 - skip;
+    const stderr = warns[i] ?? '';
+    expect(await run(change(programs[i]))).toEqual({ status: 0, stdout, stderr });
+  });
+
+  test('has no other programs', () => {
+    if (process.platform === 'linux') expect(programs).toHaveLength(prints.length);
+  });
+});
+
+test('docs/getting-started.md: the fourth request to the limited route is refused', async () => {
+  const [server] = blocksOf('docs/getting-started.md');
+  const answers = await withServer(server, async (get) => {
+    const limited = [];
+    for (let i = 0; i < 4; i++) limited.push(await get('api'));
+    return [...limited, await get()];
+  });
+  expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 429, 200]);
+  expect(answers.slice(0, 3).map(({ text }) => text)).toEqual(['2 left\n', '1 left\n', '0 left\n']);
+  expect(answers[3].headers.get('retry-after')).toMatch(/^(59|60)$/);
+  expect(answers[4].text).toBe('As often as you like.\n');
+});
+
+test('docs/getting-started.md says what its limiter by hand prints', () => {
+  expect(read('docs/getting-started.md')).toContain(`\`\`\`text\n${BY_HAND}\`\`\``);
+});
+
+/** What stands in a page as the difference of two programs: the one before and the one after. */
+function diffsOf(page) {
+  return [...read(page).matchAll(/^```diff\n(.*?)^```$/gms)].map(([, diff]) => {
+    const lines = diff.split('\n');
+    const side = (other) =>
+      lines.filter((line) => !line.startsWith(other)).map((line) => line.slice(1));
+    return { before: side('+').join('\n'), after: side('-').join('\n') };
+  });
+}
+
+const diffOutputs = ['0 1\n', 'false 1\n', ''];
+
+test.each(diffsOf('docs/migration.md').map((diff, i) => [i + 1, diff]))(
+  'docs/migration.md: change %i leaves what is printed',
+  async (which, { before, after }) => {
+    const stdout = diffOutputs[which - 1];
+    const changed = which === 1 ? before.replace("-limiter'", "-limiter-0.1'") : before;
+    expect(await run(changed)).toMatchObject({ status: 0, stdout });
+    expect(await run(after)).toEqual({ status: 0, stdout, stderr: '' });
+  },
+);
+
+// Its blocks are tests, which run among these.
+describe('docs/testing.md', () => {
+  const { REDIS_URL } = process.env;
+
+  beforeAll(async () => {
+    process.env.REDIS_URL = (await startRedis()).url;
+  });
+  afterAll(() => {
+    if (REDIS_URL === undefined) delete process.env.REDIS_URL;
+    else process.env.REDIS_URL = REDIS_URL;
+  });
+
+  const requireThis = (name) => require(name === 'rollgate' ? ROOT : name);
+
+  describe.each(blocksOf('docs/testing.md').map((code, i) => [i + 1, code]))(
+    'block %i',
+    (_which, code) => {
+      new Function('require', 'jest', code)(requireThis, jest);
+    },
+  );
+});
+
+const algorithms = read('docs/algorithms.md');
+const images = path.join(ROOT, 'docs/images');
+const names = ALGORITHMS.map((algorithm) => `${algorithm}.svg`);
+
+/** What a script prints, as lines. */
+function linesOf(script, ...args) {
+  const file = path.join(ROOT, 'scripts', script);
+  return execFileSync(process.execPath, [file, ...args], { encoding: 'utf8' })
+    .trim()
+    .split('\n');
+}
+
+/** The cells of a row of a table. */
+const cellsOf = (row) =>
+  row
+    .split('|')
+    .slice(1, -1)
+    .map((cell) => cell.trim());
+
+/** The rows of the page's table below a heading, its own two lines of heading left out. */
+function rowsBelow(heading) {
+  const section = algorithms.split(/^## /m).find((text) => text.startsWith(heading));
+  const rows = section.split('\n').filter((line) => line.startsWith('|'));
+  return rows.slice(2).map(cellsOf);
+}
+
+describe('docs/algorithms.md, the pictures', () => {
+  let drawn;
+
+  beforeAll(() => {
+    drawn = path.join(folder, 'images');
+    fs.mkdirSync(drawn);
+    linesOf('draw-algorithms.mjs', drawn);
+  });
+
+  test('are those of the page', () => {
+    const shown = [...algorithms.matchAll(/\]\(images\/(.+?)\)/g)].map(([, name]) => name);
+    expect(shown.sort()).toEqual(fs.readdirSync(drawn).sort());
+  });
+
+  test.each(names)('%s is what a run gives today', (name) => {
+    const read = (folder) => fs.readFileSync(path.join(folder, name), 'utf8');
+    expect(read(images)).toBe(read(drawn));
+  });
+
+  test.each(names)('%s shows the burst that the page names', (name) => {
+    const svg = fs.readFileSync(path.join(images, name), 'utf8');
+    const [, most] = /at most (\d+) within any 10 s\.<\/desc>/.exec(svg);
+    const [, alt] = new RegExp(`!\\[(.+)\\]\\(images/${name}\\)`).exec(algorithms);
+    expect(alt).toMatch(new RegExp(`(more than|up to) ${most} through within`));
+  });
+});
+
+test('docs/algorithms.md: the worst bursts and waits of the page are those that the search finds', () => {
+  const found = linesOf('measure-algorithms.mjs', 'bursts').map(cellsOf);
+  expect(found).toHaveLength(ALGORITHMS.length);
+  expect(rowsBelow('What each lets through')).toEqual(found);
+});
+
+test('docs/algorithms.md: only the log never exceeds the limit, the others as far as the page explains', () => {
+  const rows = Object.fromEntries(
+    rowsBelow('What each lets through').map(([name, ...figures]) => [name, figures.map(Number)]),
+  );
+  const max = 100;
+  expect(rows['`sliding-window-log`'].slice(0, 3)).toEqual([max, max, max]);
+  expect(rows['`sliding-window-counter`'].slice(0, 3)).toEqual([2 * max, max + max / 10, max + 1]);
+  expect(rows['`fixed-window`'].slice(0, 3)).toEqual([2 * max, 2 * max, 2 * max]);
+  expect(rows['`gcra`'].slice(0, 3)).toEqual([2 * max - 1, max + max / 10 - 1, max]);
+});
+
+test('docs/algorithms.md: an id takes as many bytes as it says', () => {
+  const measured = linesOf('measure-algorithms.mjs', 'memory').map(cellsOf);
+  const written = rowsBelow('What an id costs');
+  expect(written.map(([name]) => name)).toEqual(measured.map(([name]) => name));
+  // The table's hashes are random, so that one chunk more or less may be needed.
+  written.forEach(([, ...bytes], i) => {
+    bytes.forEach((count, j) => {
+      const ratio = Number(count) / Number(measured[i][j + 1]);
+      expect(ratio).toBeGreaterThan(0.95);
+      expect(ratio).toBeLessThan(1.05);
+    });
+  });
+});

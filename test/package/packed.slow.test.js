@@ -1,0 +1,439 @@
+// The packed package, installed without network: with a binary, built from source, its types; and setting up a clone.
+'use strict';
+
+const fs = require('node:fs');
+const path = require('node:path');
+const { startRedis } = require('../support/redis-server');
+const tarballs = require('../support/tarball');
+const { patient } = require('../support/tiers');
+
+const { emptyFolder, install, packRollgate, pathWithoutTools, removeFolders, runNode } = tarballs;
+const ROOT = path.join(__dirname, '../..');
+const MODULES = path.join(ROOT, 'node_modules');
+const MEGABYTE = 1_000_000;
+
+/** What `require` may load, so that it stays quick: a limiter in memory, and node-gyp-build. */
+const MOST_MODULES = 30;
+
+// On Windows PATH cannot be emptied by links, and npm is found elsewhere.
+const describeHere = process.platform === 'win32' ? describe.skip : describe;
+
+jest.setTimeout(patient(240_000));
+
+/** The tarball without a binary. */
+let sources;
+
+beforeAll(async () => {
+  sources = await packRollgate({ prebuilt: false });
+});
+afterAll(removeFolders);
+
+/** A copy of the tree, with its addon: a build here would exchange the file that other tests have loaded. */
+function copyOfTree() {
+  const copy = emptyFolder();
+  const built = ['build/Release', 'build/cmake/release/addon.built'];
+  const sources = ['cmake', 'docs', 'examples', 'lib', 'scripts', 'src', 'test/support'];
+  const files = fs.readdirSync(ROOT).filter((name) => fs.statSync(path.join(ROOT, name)).isFile());
+  for (const name of [...files, ...sources, ...built]) {
+    const from = path.join(ROOT, name);
+    const options = { recursive: true, preserveTimestamps: true };
+    if (fs.existsSync(from)) fs.cpSync(from, path.join(copy, name), options);
+  }
+  fs.symlinkSync(MODULES, path.join(copy, 'node_modules'));
+  const stamp = path.join(copy, 'build/cmake/release/addon.built');
+  if (fs.existsSync(stamp)) fs.utimesSync(stamp, new Date(), new Date()); // the folders are new
+  return copy;
+}
+
+describeHere('with a binary for this machine', () => {
+  let ofCopy;
+  let tarball;
+  let installed;
+  let rollgate;
+  let PATH;
+
+  const run = async (source, type = 'commonjs', env = {}) => {
+    const args = [`--input-type=${type}`, '--eval', source];
+    const options = { cwd: installed.app, env: { PATH, ...env } };
+    const { code, stdout, stderr } = await runNode(args, options);
+    if (code !== 0) throw new Error(stderr);
+    return JSON.parse(stdout);
+  };
+
+  beforeAll(async () => {
+    ofCopy = require(path.join(copyOfTree(), 'test/support/tarball'));
+    tarball = await ofCopy.packRollgate({ prebuilt: true });
+    PATH = pathWithoutTools();
+    installed = await install(tarball, { PATH });
+    rollgate = path.join(installed.app, 'node_modules/rollgate');
+  });
+  afterAll(() => ofCopy.removeFolders());
+
+  test('holds what it needs, sources included, nothing of tests or builds, in 3 MB', () => {
+    expect(fs.statSync(tarball.file).size).toBeLessThan(3 * MEGABYTE);
+    const folders = new Set(tarball.contents.map((name) => name.split('/')[0]));
+    expect([...folders].sort()).toEqual([
+      ...['ARCHITECTURE.md', 'CHANGELOG.md', 'CMakeLists.txt', 'CONTRIBUTING.md', 'LICENSE'],
+      ...['README.md', 'cmake', 'docs', 'examples', 'lib', 'package.json', 'prebuilds'],
+      ...['scripts', 'src'],
+    ]);
+    expect(tarball.contents.filter((name) => name.startsWith('scripts/'))).toEqual([
+      'scripts/build.mjs',
+      'scripts/install.mjs',
+      'scripts/lib/native-tools.mjs',
+    ]);
+    const binary = `prebuilds/${process.platform}-${process.arch}/rollgate.`;
+    expect(tarball.contents.filter((name) => name.endsWith('.node'))).toEqual([
+      expect.stringContaining(binary),
+    ]);
+  });
+
+  test('installs, and builds nothing', () => {
+    expect(installed).toMatchObject({ code: 0 });
+    expect(fs.existsSync(path.join(rollgate, 'build'))).toBe(false);
+    const names = fs.readdirSync(path.join(installed.app, 'node_modules'));
+    expect(names.filter((name) => !name.startsWith('.'))).toEqual(['node-gyp-build', 'rollgate']);
+  });
+
+  test('works required and imported', async () => {
+    const use = `
+      const limiter = RateLimiter({ interval: 60_000, maxInInterval: 2, clock: () => 0 });
+      console.log(JSON.stringify([
+        limiter('a'), limiter('a'), limiter('a'), typeof RateLimiter.rateLimit({ limit: 5 }),
+        RateLimiter.ipKeyGenerator('2001:db8::1'), typeof fastify, typeof Store,
+      ]));
+    `;
+    const required = await run(`
+      const RateLimiter = require('rollgate');
+      const [fastify, Store] = ['fastify', 'store'].map((name) => require('rollgate/' + name));
+      ${use}
+    `);
+    const imports = `
+      import RateLimiter from 'rollgate';
+      import fastify from 'rollgate/fastify';
+      import Store from 'rollgate/store';
+    `;
+    const functions = ['function', 'function'];
+    expect(required).toEqual([0, 0, 60_000, 'function', '2001:db8::/56', ...functions]);
+    expect(await run(imports + use, 'module')).toEqual(required);
+  });
+
+  test('has the native Redis client', async () => {
+    const server = await startRedis();
+    const source = `
+      import RateLimiter from 'rollgate';
+      const limiter = RateLimiter({
+        redis: process.env.REDIS, namespace: 'packed', interval: 600_000, maxInInterval: 2,
+      });
+      const waits = [await limiter('a'), await limiter('a'), await limiter('a')];
+      console.log(JSON.stringify(waits.map((wait) => wait > 0)));
+    `;
+    expect(await run(source, 'module', { REDIS: server.url })).toEqual([false, false, true]);
+  });
+
+  test('installs its binary, whatever the addon of the application is', async () => {
+    const script = path.join(rollgate, 'scripts/install.mjs');
+    for (const name of ['ROLLGATE_ADDON', 'ROLLGATE_PREBUILD']) {
+      const env = { PATH, [name]: path.join(installed.app, 'none') };
+      expect(await runNode([script], { cwd: installed.app, env })).toMatchObject({ code: 0 });
+    }
+  });
+
+  test('names a build in it that does not load, and removes it by the command of the message', async () => {
+    const build = path.join(rollgate, 'build/Release');
+    fs.mkdirSync(build, { recursive: true });
+    fs.writeFileSync(path.join(build, 'rollgate.node'), 'text');
+    const limits = '{ interval: 1000, maxInInterval: 1 }';
+    const message = await run(`
+      try { require('rollgate')(${limits}); } catch ({ message }) { console.log(JSON.stringify(message)); }
+    `);
+    expect(message).toContain(`\n- ${rollgate}: build/Release/rollgate.node: `);
+    const script = path.join(rollgate, 'scripts/install.mjs');
+    expect(message).toContain(`run 'node ${script}'`);
+    await runNode([script], { cwd: installed.app, env: { PATH } });
+    expect(await run(`console.log(require('rollgate')(${limits})('a'));`)).toBe(0);
+  });
+
+  test('loads no more than a limiter in memory takes', async () => {
+    const loaded = await run(`
+      require('rollgate');
+      console.log(JSON.stringify(Object.keys(require.cache)));
+    `);
+    expect(loaded.length).toBeLessThanOrEqual(MOST_MODULES);
+    const others = /[/\\](redis|kv|remote|middleware|shared|wait)[/\\]/;
+    expect(loaded.filter((file) => others.test(file))).toEqual([]);
+  });
+});
+
+describeHere('without a binary for this machine', () => {
+  /** npm's setting for a folder with Node's headers, wherever the build found them. */
+  async function withHeaders() {
+    const program = `
+      import { findNodeHeaders } from './scripts/build.mjs';
+      console.log(findNodeHeaders());
+    `;
+    const { stdout } = await runNode(['--input-type=module', '--eval', program], { cwd: ROOT });
+    const folder = emptyFolder();
+    fs.mkdirSync(path.join(folder, 'include'));
+    fs.symlinkSync(stdout.trim(), path.join(folder, 'include/node'));
+    return { npm_config_nodedir: folder };
+  }
+
+  test('names what to install where it cannot be built', async () => {
+    const { code, stderr } = await install(sources, {
+      PATH: pathWithoutTools(),
+      env: await withHeaders(),
+    });
+    expect(code).not.toBe(0);
+    const runtime = `(${process.platform}-${process.arch}, Node ${process.versions.node})`;
+    for (const words of [runtime, 'a C++20 compiler', 'CMake 3.18 or newer']) {
+      expect(stderr).toContain(words);
+    }
+    expect(stderr).toMatch(/- .*rollgate: No native build was found/);
+    expect(stderr).toMatch(/apt-get install -y --no-install-recommends g\+\+ cmake make/);
+  });
+
+  test('says how to go on when npm was not let to run its script', async () => {
+    const options = { PATH: pathWithoutTools(), flags: ['--ignore-scripts'] };
+    const { code, app } = await install(sources, options);
+    expect(code).toBe(0);
+    const program =
+      "try { require('rollgate')({ interval: 1, maxInInterval: 1 }) } catch (e) { console.error(e.code, e.message) }";
+    const { stderr } = await runNode(['--eval', program], { cwd: app });
+    expect(stderr).toMatch(/^ERR_ROLLGATE_ADDON /);
+    const script = path.join(app, 'node_modules/rollgate/scripts/install.mjs');
+    expect(stderr).toContain(`node ${script}`);
+  });
+
+  test(
+    'is built, without hiredis too, and says on use what it lacks',
+    async () => {
+      const { code, stderr, app } = await install(sources, {
+        PATH: process.env.PATH,
+        env: { ...(await withHeaders()), PKG_CONFIG_LIBDIR: '/nowhere' },
+      });
+      expect({ code, stderr }).toMatchObject({ code: 0 });
+      const program = `
+      const RateLimiter = require('rollgate');
+      const limits = { interval: 60_000, maxInInterval: 1 };
+      const limiter = RateLimiter({ ...limits, clock: () => 0 });
+      console.log(limiter('a'), limiter('a'));
+      try {
+        RateLimiter({ ...limits, redis: 'redis://127.0.0.1', namespace: 'n' });
+      } catch (error) {
+        console.log(error.code, error.message);
+      }
+    `;
+      const { stdout } = await runNode(['--eval', program], { cwd: app });
+      expect(stdout).toMatch(/^0 60000\nERR_ROLLGATE_UNSUPPORTED .*install hiredis/);
+      const build = fs.readdirSync(path.join(app, 'node_modules/rollgate/build'));
+      expect(build).toContain('Release');
+    },
+    patient(900_000),
+  );
+});
+
+const USE = `
+  const options: RateLimiter.RateLimiterOptions = { limits: [{ interval: 1, maxInInterval: 1 }] };
+  const same: RateLimiter = new RateLimiter.RateLimiter({ interval: 1, maxInInterval: 1 });
+  const decision: RateLimiter.Decision = new RateLimiter.InMemoryRateLimiter(options).attempt('a');
+  class Counting extends RateLimiter { count = 0; }
+  const counted: number = new Counting(options)('a') + RateLimiter(options)() + new Counting(options).count;
+  RateLimiter.rateLimit({ limiter: same });
+  export { counted, decision, same };
+`;
+/** Programs in TypeScript, by their names. */
+const PROGRAMS = {
+  default: `import RateLimiter from 'rollgate';\n${USE}`,
+  require: `import RateLimiter = require('rollgate');\n${USE}`,
+  named: `
+    import { ipKeyGenerator, rateLimit, RateLimiter, InMemoryRateLimiter } from 'rollgate';
+    import type { Decision, RateLimitInfo, RateLimiterOptions, Stats } from 'rollgate';
+    const options: RateLimiterOptions = { interval: 1000, maxInInterval: 2 };
+    const limiter: RateLimiter = new InMemoryRateLimiter(options);
+    export const decision: Decision = limiter.attempt(ipKeyGenerator('192.0.2.1'));
+    export const stats: Stats = limiter.stats();
+    export let info: RateLimitInfo;
+    rateLimit({ windowMs: undefined, rules: undefined, limit: 2 });
+    // @ts-expect-error: a limit is a number
+    RateLimiter({ interval: 1000, maxInInterval: 'two' });
+    // @ts-expect-error: no such option
+    rateLimit({ windwMs: 1 });
+  `,
+  'without-express': `
+    import { createServer } from 'node:http';
+    import { rateLimit } from 'rollgate';
+    createServer((req, res) => rateLimit()(req, res, () => res.end()));
+  `,
+  express: `
+    import express from 'express';
+    import { rateLimit, RateLimiter, type RateLimitInfo, type WithRateLimit } from 'rollgate';
+    const app = express();
+    app.use(rateLimit({ keyGenerator: (req) => req.ip, skip: (req) => req.method === 'OPTIONS' }));
+    app.use(rateLimit({ keyGenerator: (req: express.Request) => String(req.query.key) }));
+    const limiter = new RateLimiter({ interval: 1000, maxInInterval: 2 });
+    app.use(rateLimit({
+      limiter,
+      handler: (req: express.Request, res: express.Response, _next, settings) =>
+        res.status(settings.statusCode).json({ path: req.path }),
+    }));
+    app.get('/', rateLimit({ limit: 1 }), (req, res) => {
+      const info: RateLimitInfo | undefined = req.rateLimit;
+      res.json({ info, left: (req as WithRateLimit<express.Request>).rateLimit.remaining });
+    });
+  `,
+  subpaths: `
+    import createFastify from 'fastify';
+    import { rateLimit } from 'express-rate-limit';
+    import RateLimiter from 'rollgate';
+    import plugin, { rollgate, type RollgateFastifyOptions } from 'rollgate/fastify';
+    import { register } from 'prom-client';
+    import { type Metrics, registerMetrics } from 'rollgate/metrics';
+    import Store, { RollgateStore, type RollgateStoreOptions } from 'rollgate/store';
+    const options: RollgateFastifyOptions = { limit: 2 };
+    const app = createFastify();
+    app.register(plugin, options);
+    app.register(rollgate, { keyGenerator: (request) => request.ip });
+    app.get('/', (request) => request.rateLimit?.remaining);
+    const given: RollgateStoreOptions = { maxInInterval: 5 };
+    rateLimit({ store: new RollgateStore(given) });
+    rateLimit({ store: new Store({ maxInInterval: undefined }) });
+    const either = RateLimiter({ redis: process.env.REDIS_URL, interval: 1000, maxInInterval: 2 });
+    export const wait: number = await either('a');
+    export const metrics: Metrics = registerMetrics({ register, limiters: { either }, prefix: undefined });
+  `,
+  // Without rollgate itself, the property is that of express-rate-limit.
+  'store-alone': `
+    import express from 'express';
+    import { type AugmentedRequest, rateLimit } from 'express-rate-limit';
+    import RollgateStore from 'rollgate/store';
+    const app = express();
+    app.use(rateLimit({ store: new RollgateStore() }));
+    app.get('/', (req, res) => {
+      const left: number = (req as AugmentedRequest).rateLimit.remaining;
+      res.json(left);
+    });
+  `,
+};
+const ALL = ['default.mts', 'default.cts', 'named.mts', 'named.cts', 'require.cts', 'express.mts'];
+const OLD = { module: 'commonjs', moduleResolution: 'node10' };
+
+describeHere('the types of the packed package', () => {
+  let app;
+
+  function link(...names) {
+    for (const name of names) {
+      const place = path.join(app, 'node_modules', name);
+      fs.mkdirSync(path.dirname(place), { recursive: true });
+      fs.symlinkSync(path.join(MODULES, name), place);
+    }
+  }
+
+  beforeAll(async () => {
+    const options = { PATH: pathWithoutTools(), flags: ['--ignore-scripts'] };
+    ({ app } = await install(sources, options)); // types need no addon
+    link('@types/node');
+  });
+
+  /** Compiles with the strictest settings, the declarations of all packages included. */
+  function compile(files, options) {
+    for (const file of files) {
+      fs.writeFileSync(path.join(app, file), PROGRAMS[path.parse(file).name]);
+    }
+    const compilerOptions = {
+      target: 'es2022',
+      strict: true,
+      exactOptionalPropertyTypes: true,
+      skipLibCheck: false,
+      noEmit: true,
+      esModuleInterop: true,
+      types: ['node'],
+      ...options,
+    };
+    fs.writeFileSync(path.join(app, 'tsconfig.json'), JSON.stringify({ compilerOptions, files }));
+    return runNode([path.join(MODULES, 'typescript/bin/tsc')], { cwd: app });
+  }
+  const GOOD = { code: 0, stdout: '', stderr: '' };
+
+  test('need no types of Express', async () => {
+    expect(await compile(['without-express.mts'], { module: 'node16' })).toEqual(GOOD);
+  });
+
+  test.each([
+    ['node16', [...ALL, 'subpaths.mts'], { module: 'node16' }],
+    ['nodenext', [...ALL, 'subpaths.mts'], { module: 'nodenext' }],
+    [
+      'a bundler', // which knows no `import = require`
+      ['default.ts', 'named.ts', 'express.ts', 'subpaths.ts'],
+      { module: 'esnext', moduleResolution: 'bundler' },
+    ],
+    ['CommonJS', ['default.ts', 'named.ts', 'require.ts'], OLD],
+    [
+      'CommonJS without esModuleInterop',
+      ['named.ts', 'require.ts'],
+      { ...OLD, esModuleInterop: false },
+    ],
+    ['rollgate/store alone', ['store-alone.mts'], { module: 'node16' }],
+  ])('compile under %s', async (_name, files, options) => {
+    if (!fs.existsSync(path.join(app, 'node_modules/fastify'))) {
+      link('@types/express', 'express-rate-limit', 'fastify', 'prom-client');
+    }
+    expect(await compile(files, options)).toEqual(GOOD);
+  });
+
+  test('pass publint and attw', async () => {
+    const publint = [path.join(MODULES, 'publint/src/cli.js'), 'run', '--strict', sources.file];
+    const { code, stdout } = await runNode(publint, { cwd: app });
+    expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('All good!') });
+    const program = path.join(MODULES, '@arethetypeswrong/cli/dist/index.js');
+    const attw = await runNode([program, sources.file, '--format=json'], { cwd: app });
+    expect([attw.code, JSON.parse(attw.stdout).problems]).toEqual([0, {}]);
+  });
+});
+
+describe('scripts/setup.mjs, where it cannot install packages', () => {
+  /** Runs the script with nothing on PATH but these commands, none of which works, and these scripts. */
+  function setUp(purpose, commands, scripts = {}) {
+    const PATH = emptyFolder();
+    const failing = Object.fromEntries(commands.map((name) => [name, '#!/bin/false\n']));
+    for (const [name, text] of Object.entries({ ...failing, ...scripts })) {
+      fs.writeFileSync(path.join(PATH, name), text, { mode: 0o755 });
+    }
+    const script = path.join(ROOT, 'scripts/setup.mjs');
+    return runNode([script, `--for=${purpose}`], { cwd: PATH, env: { PATH } });
+  }
+
+  test.each([
+    [
+      'prints the apk command with all that is missing on Alpine',
+      ['test', ['apk']],
+      /run this as root, then try again:\n {2}apk add g\+\+ cmake make .*pkgconf .*chromium redis\n$/,
+    ],
+    [
+      'names what is missing without a package manager that it knows',
+      ['start', []],
+      /please install this, then try again:\n {2}- a C\+\+20 compiler .*\n {2}- CMake/,
+    ],
+    [
+      'names what failed with apt that cannot update its lists',
+      [
+        'systems',
+        ['apt-get'],
+        {
+          env: '#!/bin/sh\nexec /usr/bin/env "$@"\n',
+          sudo: '#!/bin/sh\n[ "$2" = true ] || { shift; exec "$@"; }\n',
+        },
+      ],
+      /setup: installing debootstrap with apt-get \(of unknown size\): failed/,
+    ],
+    [
+      'names the purposes that it has when given another',
+      ['lunch', []],
+      /^setup: --for takes start, .*, not lunch\n$/,
+    ],
+  ])('%s', async (_what, args, message) => {
+    const { code, stderr } = await setUp(...args);
+    expect(code).toBe(1);
+    expect(stderr).toMatch(message);
+  });
+});

@@ -1,0 +1,357 @@
+// Programs of limiters beside others: processes, threads, shared regions, stores and servers. The first argument
+// chooses one; the last line is the result.
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import http from 'node:http';
+import { fileURLToPath } from 'node:url';
+import v8 from 'node:v8';
+import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
+import RateLimiter, { rateLimit, unlinkShared } from 'rollgate';
+
+const ALGORITHMS = ['sliding-window-log', 'sliding-window-counter', 'fixed-window', 'gcra'];
+const FIVE = { interval: 3_600_000, maxInInterval: 5, countBlocked: false };
+const ROUNDS = 10;
+const THREADS = 3;
+const ATTEMPTS = 20_000; // of each process in each round, or of each thread
+const MAX = 10_000;
+const MANY = { interval: 3_600_000, maxInInterval: MAX, countBlocked: false };
+
+/** This program in a process of its own, on this runtime unless another command is given. */
+async function inProcess(args, [command, ...first] = JSON.parse(process.env.RUNTIME)) {
+  const program = fileURLToPath(import.meta.url);
+  const child = spawn(command, [...first, program, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const output = { stdout: '', stderr: '' };
+  for (const name of ['stdout', 'stderr']) {
+    child[name].setEncoding('utf8').on('data', (text) => {
+      output[name] += text;
+    });
+  }
+  const [code, signal] = await once(child, 'close');
+  return { code, signal, ...output };
+}
+
+const startThread = (data) => new Worker(new URL(import.meta.url), { workerData: data });
+
+function countAllowed(limiter, id = 'ada') {
+  let allowed = 0;
+  for (let i = 0; i < ATTEMPTS; i += 1) if (limiter(id) === 0) allowed += 1;
+  return allowed;
+}
+
+const regionOf = (name) => ({ name, maxKeys: 20 });
+
+/** What threads do, by the task of their data. */
+const tasks = {
+  memory: () => parentPort.postMessage(countAllowed(RateLimiter(MANY))),
+  shared: ({ name }) =>
+    parentPort.postMessage(countAllowed(RateLimiter({ ...MANY, shared: regionOf(name) }))),
+  count({ name }) {
+    const limiters = [RateLimiter(MANY), RateLimiter({ ...MANY, shared: regionOf(name) })];
+    parentPort.postMessage('counting');
+    for (;;) for (const limiter of limiters) limiter('ada');
+  },
+};
+
+/** What threads answered, and those threads. */
+async function inThreads(data) {
+  const workers = Array.from({ length: THREADS }, () => startThread(data));
+  const ended = workers.map((worker) => once(worker, 'exit'));
+  const answers = await Promise.all(workers.map((worker) => once(worker, 'message')));
+  return { workers, ended, answers: answers.map(([answer]) => answer) };
+}
+
+/** By the name of an end: what leads to it, and the exit code that it has. */
+const endings = (limiter, name) => ({
+  'nothing left to do': [0, () => {}],
+  'process.exit': [7, () => process.exit(7)],
+  'an exception': [
+    1,
+    () => {
+      throw new Error('on purpose');
+    },
+  ],
+  'an exception in a callback': [
+    1,
+    () =>
+      limiter('ada', () => {
+        throw new Error('on purpose');
+      }),
+  ],
+  'process.exit while a thread counts': [
+    7,
+    async () => {
+      const worker = startThread({ task: 'count', name });
+      await once(worker, 'message');
+      process.exit(7);
+    },
+  ],
+});
+
+function plainKv() {
+  const entries = new Map();
+  let versions = 0;
+  return {
+    get: async (key) => entries.get(key) ?? null,
+    async set(key, value, version) {
+      if ((entries.get(key)?.version ?? null) !== version) return false;
+      versions += 1;
+      entries.set(key, { value, version: versions });
+      return true;
+    },
+    delete: async (key) => entries.delete(key),
+    list: (prefix) => [...entries.keys()].filter((key) => key.startsWith(prefix)),
+    close() {},
+  };
+}
+
+async function denoKv() {
+  if (globalThis.Deno) return globalThis.Deno.openKv(':memory:');
+  const { openKv } = await import('@deno/kv');
+  const coding = process.versions.bun && { encodeV8: v8.serialize, decodeV8: v8.deserialize };
+  return openKv(':memory:', coding); // Bun asks for it; bytes need none
+}
+
+async function connectRedis(kind) {
+  const url = process.env.REDIS_URL;
+  if (kind === 'ioredis') {
+    const { Redis } = await import('ioredis');
+    const client = new Redis(url);
+    return { redis: client, end: () => client.quit() };
+  }
+  if (kind === 'node-redis') {
+    const { createClient } = await import('redis');
+    const client = await createClient({ url }).connect();
+    return { redis: client, end: () => client.close() };
+  }
+  return { redis: url, end() {} };
+}
+
+/** Bun and Deno have no libuv for addons, which the native client needs. */
+function assertRefused(url) {
+  const wanted = { code: 'ERR_ROLLGATE_UNSUPPORTED', message: /ioredis.*node-redis/s };
+  assert.throws(() => RateLimiter({ ...FIVE, redis: url }), wanted);
+  assert.throws(() => RateLimiter({ ...FIVE, redis: { url } }), wanted);
+  assert.throws(() => RateLimiter({ ...FIVE, redis: { cluster: [url] } }), wanted);
+  assert.throws(() => RateLimiter.rateLimit({ redis: url }), wanted);
+}
+
+/** What this process was allowed in each round; both begin a round together. */
+function race(name) {
+  const limiter = RateLimiter({ ...MANY, shared: regionOf(name) });
+  const arrivals = RateLimiter({ ...MANY, shared: regionOf(`${name}-gate`) });
+  return Array.from({ length: ROUNDS }, (_, round) => {
+    arrivals(round);
+    while (arrivals.peek(round).limits[0].used < 3); // both, and the one that is peeked for
+    return countAllowed(limiter, round);
+  });
+}
+
+const WEB = { windowMs: 60_000, limit: 2, standardHeaders: 'draft-8' };
+
+async function expressWith(middleware) {
+  const { default: express } = await import('express');
+  const app = express();
+  app.use(middleware);
+  app.get('/', (_request, response) => response.send('welcome'));
+  return http.createServer(app);
+}
+
+const servers = {
+  express: () => expressWith(rateLimit(WEB)),
+
+  http() {
+    const middleware = rateLimit(WEB);
+    return http.createServer((request, response) => {
+      middleware(request, response, (error) => response.end(error ? 'failed' : 'welcome'));
+    });
+  },
+
+  async fastify() {
+    const { default: createFastify } = await import('fastify');
+    const { default: rollgate } = await import('rollgate/fastify');
+    const app = createFastify();
+    await app.register(rollgate, WEB);
+    app.get('/', () => 'welcome');
+    await app.ready();
+    return app.server;
+  },
+
+  async store() {
+    const { default: expressRateLimit } = await import('express-rate-limit');
+    const { RollgateStore } = await import('rollgate/store');
+    return expressWith(expressRateLimit({ ...WEB, store: new RollgateStore() }));
+  },
+};
+
+async function get(port) {
+  const request = http.get({ host: '127.0.0.1', port, agent: false });
+  const [response] = await once(request, 'response');
+  let body = '';
+  for await (const chunk of response.setEncoding('utf8')) body += chunk;
+  return { status: response.statusCode, headers: response.headers, body };
+}
+
+/** Runs it with a region that is removed afterwards. */
+async function withRegion(use) {
+  const name = `runtimes-${process.pid}`;
+  try {
+    await use(name);
+  } finally {
+    assert.ok(unlinkShared(name));
+    unlinkShared(`${name}-gate`);
+  }
+  assert.equal(unlinkShared(name), false);
+}
+
+/** By name; each is called with the further arguments, and returns another result than that it works. */
+const programs = {
+  /** A program with live limiters ends by itself, and however else it ends, it is by no signal. */
+  async exit() {
+    await withRegion(async (name) => {
+      for (const [how, [expected]] of Object.entries(endings())) {
+        const { code, signal, stdout, stderr } = await inProcess(['end', how, name]);
+        assert.deepEqual({ how, code, signal }, { how, code: expected, signal: null }, stderr);
+        if (expected === 1) assert.match(stdout + stderr, /on purpose/);
+      }
+    });
+  },
+
+  async end(how, name) {
+    const limiters = [RateLimiter(MANY), RateLimiter({ ...MANY, shared: regionOf(name) })];
+    globalThis.kept = [limiters, rateLimit({ windowMs: 1000, limit: 2 })];
+    for (const limiter of limiters) limiter('ada');
+    await endings(limiters[0], name)[how][1]();
+  },
+
+  /** This runtime and Node count in one region, in a race, and exactly. */
+  async shared() {
+    await withRegion(async (name) => {
+      const commands = [undefined, [process.env.NODE]];
+      const ended = await Promise.all(
+        commands.map((command) => inProcess(['race', name], command)),
+      );
+      for (const { code, stderr } of ended) assert.equal(code, 0, stderr);
+      const [here, node] = ended.map(({ stdout }) => JSON.parse(stdout.split('\n')[0]));
+      const sums = here.map((allowed, round) => allowed + node[round]);
+      assert.deepEqual(sums, Array(ROUNDS).fill(MAX));
+      const raced = here.filter((allowed) => allowed > 0 && allowed < MAX);
+      assert.ok(raced.length > 0, 'in no round both were allowed something');
+
+      const shared = regionOf(name);
+      const limiter = RateLimiter({ ...MANY, shared });
+      assert.equal(limiter.stats().keys, ROUNDS);
+      assert.equal(limiter.peek(0).allowed, false);
+      const other = RateLimiter({ ...MANY, algorithm: 'gcra', shared });
+      assert.throws(() => other('ada'), { code: 'ERR_ROLLGATE_SHARED_MISMATCH' });
+      await limiter.clearAll();
+      assert.equal(limiter(0), 0);
+    });
+  },
+
+  async race(name) {
+    console.log(JSON.stringify(race(name)));
+  },
+
+  /** Each thread counts for itself in memory, all together in shared memory; those that end take nothing along. */
+  async 'worker-threads'() {
+    await withRegion(async (name) => {
+      const own = await inThreads({ task: 'memory' });
+      assert.deepEqual(own.answers, Array(THREADS).fill(MAX));
+      await Promise.all(own.ended);
+
+      const together = await inThreads({ task: 'shared', name });
+      const sum = together.answers.reduce((total, allowed) => total + allowed, 0);
+      assert.equal(sum, MAX);
+      await Promise.all(together.ended);
+
+      const endless = await inThreads({ task: 'count', name });
+      await Promise.all(endless.workers.map((worker) => worker.terminate()));
+      const limiter = RateLimiter({ ...MANY, shared: regionOf(name) });
+      assert.ok(limiter('ada') > 0);
+      assert.equal(limiter('bob'), 0);
+    });
+  },
+
+  async kv(kind) {
+    const kv = await (kind === 'plain' ? plainKv() : denoKv());
+    const options = { ...FIVE, kv, namespace: 'api', commandTimeout: 5000 };
+
+    for (const algorithm of ALGORITHMS) {
+      // Two limiters are two processes to a store: they race for each write.
+      const limiters = [1, 2].map(() => {
+        return RateLimiter({ ...options, namespace: algorithm, algorithm, countBlocked: false });
+      });
+      const calls = Array.from({ length: 10 }, (_, call) => limiters[call % 2]('ada'));
+      const timesLeft = await Promise.all(calls);
+      assert.equal(timesLeft.filter((timeLeft) => timeLeft === 0).length, 5, algorithm);
+      assert.equal((await limiters[0].peek('ada')).allowed, false, algorithm);
+      await limiters[0].clear('ada');
+      assert.equal(await limiters[1]('ada'), 0, algorithm);
+    }
+
+    const limiter = RateLimiter({ ...options, countBlocked: false });
+    const decision = await limiter.attempt('ada', { cost: 5 });
+    assert.equal((await limiter('ada')) > 0, true);
+    assert.equal(await limiter.refund(decision), true);
+    assert.equal(await limiter('ada'), 0);
+    await limiter.clearAll();
+    assert.equal((await limiter.peek('ada')).actionsLeft, 4);
+    kv.close();
+  },
+
+  async redis(kind) {
+    if (kind === 'native' && (process.versions.bun || process.versions.deno)) {
+      assertRefused(process.env.REDIS_URL);
+      return 'refused, `ERR_ROLLGATE_UNSUPPORTED`';
+    }
+    const { redis, end } = await connectRedis(kind);
+    for (const algorithm of ALGORITHMS) {
+      const namespace = `${kind}-${process.pid}-${algorithm}`;
+      const limiter = RateLimiter({ ...FIVE, redis, namespace, algorithm });
+      const calls = Array.from({ length: 10 }, () => limiter('ada'));
+      const timesLeft = await Promise.all(calls);
+      assert.equal(timesLeft.filter((timeLeft) => timeLeft === 0).length, 5, algorithm);
+      const many = await limiter.attemptMany(['ada', 'bob', 'eve']);
+      assert.deepEqual(
+        many.map(({ allowed }) => allowed),
+        [false, true, true],
+        algorithm,
+      );
+      assert.equal(await limiter.refund(many[1]), true);
+      await limiter.clear('ada');
+      assert.equal(await limiter('ada'), 0, algorithm);
+      await limiter.clearAll();
+    }
+    await end();
+    return undefined;
+  },
+
+  /** Two requests pass, the third is refused. */
+  async middleware(kind) {
+    const server = await servers[kind]();
+    server.listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address();
+    const answers = [await get(port), await get(port), await get(port)];
+    server.close();
+    assert.deepEqual(
+      answers.map(({ status }) => status),
+      [200, 200, 429],
+    );
+    assert.equal(answers[0].body, 'welcome');
+    assert.match(answers[0].headers.ratelimit, /^"2-in-1min"; r=1; t=\d+$/);
+    const { headers } = answers[2];
+    assert.match(headers.ratelimit, /^"2-in-1min"; r=0; t=\d+$/);
+    assert.match(headers['ratelimit-policy'], /^"2-in-1min"; q=2; w=60; pk=:[\w+/=]+:$/);
+    assert.ok(Number(headers['retry-after']) > 0 && Number(headers['retry-after']) <= 60);
+  },
+};
+
+if (isMainThread) {
+  const [name, ...args] = process.argv.slice(2);
+  const result = await programs[name](...args);
+  console.log(`result: ${result ?? 'works'}`);
+} else {
+  tasks[workerData.task](workerData);
+}

@@ -1,0 +1,390 @@
+// What must compile against the types of limiters on every store, and what must not.
+import { openKv } from '@deno/kv';
+import { Cluster, Redis } from 'ioredis';
+import { createClient, createClientPool, createCluster } from 'redis';
+import { createClient as createClient4 } from 'redis-4';
+import { expectAssignable, expectError, expectNotAssignable, expectType } from 'tsd';
+
+import RateLimiter = require('../../lib');
+
+import {
+  type AsyncRateLimiter,
+  type Decision,
+  type DenoKv,
+  type ErrorCode,
+  InMemoryRateLimiter,
+  IORedisRateLimiter,
+  type KvRateLimiterOptions,
+  type LimitInfo,
+  NodeRedisRateLimiter,
+  type PlainKv,
+  type RateLimiterError,
+  type RateLimiterOptions,
+  RedisRateLimiter,
+  type RedisRateLimiterOptions,
+  type RedisStats,
+  type RemoteRateLimiter,
+  type RemoteStats,
+  type SharedOptions,
+  type SharedRateLimiterOptions,
+  type Stats,
+  setAddonPath,
+  unlinkShared,
+  type WaitOptions,
+  type WindowState,
+} from '../../lib';
+
+const GOOD = { interval: 1000, maxInInterval: 10 };
+const url = 'redis://localhost';
+declare const maybe: { redis?: string | undefined; shared?: string | undefined };
+
+const limiter = new RateLimiter(GOOD);
+
+// The addon
+expectType<string>(RateLimiter.addonPath());
+expectType<void>(setAddonPath('/app/rollgate.node'));
+expectType<void>(setAddonPath(new URL('file:///app/rollgate.node')));
+expectError(setAddonPath());
+expectError(setAddonPath(5));
+
+// Construction
+expectType<RateLimiter>(limiter);
+expectType<RateLimiter>(RateLimiter({ interval: 0.5, maxInInterval: 1 }));
+expectType<RateLimiter>(new RateLimiter.RateLimiter(GOOD));
+expectType<typeof RateLimiter>(RateLimiter.RateLimiter);
+expectAssignable<RateLimiter>(new InMemoryRateLimiter(GOOD));
+expectType<InMemoryRateLimiter>(new RateLimiter.InMemoryRateLimiter(GOOD));
+RateLimiter({ ...GOOD, minDifference: 5, countBlocked: false, clock: () => 5, maxKeys: 1000 });
+RateLimiter({ interval: 1000, maxInInterval: 10, algorithm: 'sliding-window-log' });
+RateLimiter({ limits: [GOOD] });
+RateLimiter({
+  limits: [{ ...GOOD, minDifference: 1 }, GOOD],
+  interval: 5,
+  countBlocked: true,
+});
+RateLimiter({ interval: 1, maxInInterval: 1, minDifference: undefined, limits: undefined });
+declare const severalLimits: readonly { interval: number; maxInInterval: number }[];
+RateLimiter({ limits: severalLimits });
+class Named extends RateLimiter {
+  name2 = 'mine';
+}
+expectType<number>(new Named(GOOD)('a'));
+class NamedInMemory extends InMemoryRateLimiter {}
+expectType<Promise<boolean>>(new NamedInMemory(GOOD).limit('a'));
+
+expectError(RateLimiter());
+expectError(RateLimiter({ interval: 1000 }));
+expectError(RateLimiter({ interval: '1000', maxInInterval: 10 }));
+expectError(RateLimiter({ ...GOOD, minDifference: '1' }));
+expectError(RateLimiter({ ...GOOD, minDiference: 1 }));
+expectError(RateLimiter({ ...GOOD, countBlocked: 'no' }));
+expectError(RateLimiter({ ...GOOD, algorithm: 'leaky-bucket' }));
+RateLimiter({ ...GOOD, algorithm: 'gcra', blockFor: 5000 });
+RateLimiter({ limits: [GOOD], blockFor: [1000, 60_000] as const });
+expectError(RateLimiter({ ...GOOD, blockFor: '5s' }));
+expectError(RateLimiter({ ...GOOD, clock: 5 }));
+expectError(RateLimiter({ ...GOOD, clock: () => '5' }));
+expectError(RateLimiter({ ...GOOD, maxKeys: '5' }));
+expectError(RateLimiter({ limits: [{ interval: 1000 }] }));
+expectError(RateLimiter({ limits: [{ interval: 1, maxInInterval: 1, countBlocked: true }] }));
+expectError(RateLimiter({ limits: GOOD }));
+expectError(InMemoryRateLimiter(GOOD));
+expectError(new InMemoryRateLimiter({ interval: 1000 }));
+
+// Calling it
+expectType<number>(limiter());
+expectType<number>(limiter('id'));
+expectType<number>(limiter(1n));
+expectType<number>(limiter(null));
+expectType<number>(limiter('id', undefined));
+expectType<void>(
+  limiter((error, timeLeft, actionsLeft) => {
+    expectType<RateLimiterError | null>(error);
+    expectType<number>(timeLeft);
+    expectType<number>(actionsLeft);
+  }),
+);
+expectType<void>(limiter('id', (error: Error | null, timeLeft: number) => [error, timeLeft]));
+expectType<void>(limiter(undefined, (error: NodeJS.ErrnoException | null) => error?.code));
+
+expectError(limiter(true));
+expectError(limiter({}));
+expectError(limiter(Symbol('id')));
+expectError(limiter(() => {}, 'id'));
+expectError(limiter('id', (error: string) => error));
+expectError(limiter('id', () => {}, 1));
+
+// A limiter is a function
+expectType<number>(limiter.call(undefined, 'id'));
+expectType<number>(limiter.apply(undefined, ['id']));
+expectAssignable<(id: string) => number>(limiter);
+expectAssignable<() => number>(limiter);
+expectAssignable<(id: string) => number>(limiter.bind(null));
+
+// Methods
+expectType<Promise<boolean>>(limiter.limit('id'));
+expectType<Promise<boolean>>(limiter.wouldLimit());
+expectType<Promise<LimitInfo>>(limiter.limitWithInfo(1));
+expectType<Promise<LimitInfo>>(limiter.wouldLimitWithInfo(1n));
+expectType<Decision>(limiter.attempt());
+expectType<Decision>(limiter.attempt('id', { cost: 2 }));
+expectType<Decision>(limiter.peek('id', {}));
+expectType<Promise<Decision>>(limiter.wait());
+expectType<Promise<Decision>>(
+  limiter.wait(1n, { cost: 2, signal: AbortSignal.timeout(1), deadline: 5, maxQueue: 5 }),
+);
+expectType<Promise<Decision>>(limiter.wait(null, { signal: undefined, deadline: undefined }));
+expectAssignable<WaitOptions>({ cost: 1 });
+expectType<Decision[]>(limiter.attemptMany(['a', 1, 2n, null, undefined]));
+declare const manyIds: readonly string[];
+expectType<Decision[]>(limiter.attemptMany(manyIds));
+expectType<boolean>(limiter.refund(limiter.attempt('id')));
+expectType<Promise<void>>(limiter.clear('id'));
+expectType<Promise<void>>(limiter.clear());
+expectType<Promise<void>>(limiter.clearAll());
+expectType<Stats>(limiter.stats());
+expectType<Promise<void>>(limiter.close());
+
+expectError(limiter.limit(true));
+expectError(limiter.limit('id', () => {}));
+expectError(limiter.wait({}));
+expectError(limiter.wait('id', 5));
+expectError(limiter.wait('id', { deadline: '5' }));
+expectError(limiter.wait('id', { signal: new AbortController() }));
+expectError(limiter.wait('id', { timeout: 5 }));
+expectError(limiter.attempt('id', { deadline: 5 }));
+expectError(limiter.attempt('id', { cost: '2' }));
+expectError(limiter.attempt('id', { costs: 2 }));
+expectError(limiter.peek(false));
+expectError(limiter.attemptMany('id'));
+expectError(limiter.attemptMany([true]));
+expectError(limiter.refund('id'));
+expectError(limiter.refund({ allowed: true }));
+expectError(limiter.refund(limiter.limitWithInfo('id')));
+expectError(limiter.reset('id'));
+
+// What they answer
+const decision = limiter.attempt('id');
+expectType<boolean>(decision.allowed);
+expectType<number>(decision.timeLeft);
+expectType<number>(decision.actionsLeft);
+expectType<number>(decision.resetIn);
+expectType<null | 'count' | 'minDifference' | 'block'>(decision.blockedBy);
+expectType<readonly WindowState[]>(decision.limits);
+type Numbers<Names extends string> = { [name in Names]: number };
+expectType<Numbers<'interval' | 'maxInInterval' | 'used' | 'remaining' | 'resetIn'>>({
+  ...(decision.limits[0] as WindowState),
+});
+expectError(decision.limits.push());
+expectError(decision.timeLeft++);
+expectError(decision.then);
+expectType<{
+  blocked: boolean;
+  blockedDueToCount: boolean;
+  blockedDueToMinDifference: boolean;
+  millisecondsUntilAllowed: number;
+  actionsRemaining: number;
+}>({ ...({} as LimitInfo) });
+expectType<Numbers<'keys' | 'allowed' | 'blocked' | 'evicted' | 'errors' | 'bytes'>>({
+  ...limiter.stats(),
+});
+
+// Errors
+declare const error: RateLimiterError;
+expectAssignable<Error>(error);
+expectType<ErrorCode>(error.code);
+expectAssignable<ErrorCode>('ERR_ROLLGATE_CLOSED');
+expectNotAssignable<ErrorCode>('ERR_ROLLGATE_OTHER');
+expectNotAssignable<RateLimiterOptions>({ interval: '1', maxInInterval: 1 });
+
+// Shared memory
+{
+  const region: SharedOptions = { name: 'api', maxKeys: 1000, directory: '/dev/shm' };
+  const limiter = RateLimiter({ shared: 'api', ...GOOD });
+  expectType<RateLimiter>(limiter);
+  expectType<RateLimiter>(new RateLimiter({ shared: region, ...GOOD }));
+  expectType<RateLimiter>(RateLimiter({ shared: undefined, ...GOOD }));
+  expectAssignable<SharedRateLimiterOptions>({ shared: region, limits: [GOOD] });
+  RateLimiter({ shared: maybe.shared, ...GOOD });
+  new RateLimiter({ shared: maybe.shared, ...GOOD });
+
+  expectError(RateLimiter({ shared: 5, ...GOOD }));
+  expectError(RateLimiter({ shared: { name: 'api', size: 5 }, ...GOOD }));
+  expectError(RateLimiter({ shared: 'api', redis: 'redis://localhost', ...GOOD }));
+  expectError(RateLimiter({ shared: 'api', namespace: 'n', ...GOOD }));
+  expectError(RateLimiter({ shared: 'api', onError: 'allow', ...GOOD }));
+  expectError(new InMemoryRateLimiter({ shared: 'api', ...GOOD }));
+
+  // Answers
+  expectType<number>(limiter('a'));
+  expectType<Decision>(limiter.attempt('a', { cost: 2 }));
+  expectType<Stats>(limiter.stats());
+  expectType<boolean>(unlinkShared('api'));
+  expectType<boolean>(RateLimiter.unlinkShared(region));
+  expectError(RateLimiter.unlinkShared());
+  expectError(RateLimiter.unlinkShared({ directory: '/dev/shm' }));
+  expectAssignable<ErrorCode>('ERR_ROLLGATE_SHARED_MISMATCH');
+  expectAssignable<ErrorCode>('ERR_ROLLGATE_SHARED_FILE');
+  expectAssignable<ErrorCode>('ERR_ROLLGATE_SHARED_SYSTEM');
+  expectAssignable<ErrorCode>('ERR_ROLLGATE_SHARED_FULL');
+  expectAssignable<ErrorCode>('ERR_ROLLGATE_SHARED_CORRUPT');
+}
+
+// Redis
+{
+  const ioredis = new Redis();
+  const ioredisCluster = new Cluster([]);
+  const nodeRedis = createClient();
+  const nodeRedisCluster = createCluster({ rootNodes: [] });
+
+  // Construction
+  const limiter = RateLimiter({ redis: url, namespace: 'n', onError: 'memory', ...GOOD });
+  expectType<AsyncRateLimiter>(limiter);
+  expectType<RateLimiter>(RateLimiter(GOOD));
+  expectType<AsyncRateLimiter>(new RateLimiter({ redis: url, ...GOOD }));
+  expectError(new RateLimiter({ redis: url, intervall: 5, ...GOOD }));
+  expectType<number>(RateLimiter(GOOD)('a'));
+  expectType<AsyncRateLimiter>(RateLimiter({ client: nodeRedis, ...GOOD }));
+  expectType<AsyncRateLimiter>(RateLimiter({ redis: { url }, limits: [GOOD] }));
+  for (const client of [ioredis, ioredisCluster, nodeRedis, nodeRedisCluster]) {
+    RateLimiter({ redis: client, ...GOOD });
+    RateLimiter({ redis: { client, commandTimeout: 5, maxQueue: 5 }, ...GOOD });
+  }
+  RateLimiter({ redis: createClientPool(), ...GOOD });
+  RateLimiter({ redis: createClient4(), ...GOOD });
+  const tls = { ca: 'x' };
+  const login = { username: 'u', password: 'p', db: 1, connectionName: 'n', tls };
+  const timing = { connectTimeout: 1, commandTimeout: 1, maxQueue: 1, retry: { min: 1, max: 2 } };
+  RateLimiter({ redis: { host: 'h', port: 1, ...login, ...timing }, ...GOOD });
+  RateLimiter({ redis: { cluster: [url] }, ...GOOD });
+  RateLimiter({ redis: { path: '/tmp/redis.sock' }, clock: () => 0, countBlocked: false, ...GOOD });
+  expectAssignable<RedisRateLimiterOptions>({ redis: url, ...GOOD });
+
+  expectError(RateLimiter({ redis: 5, ...GOOD }));
+  expectError(RateLimiter({ redis: { hots: 'h' }, ...GOOD }));
+  expectError(RateLimiter({ redis: { port: '6379' }, ...GOOD }));
+  expectError(RateLimiter({ redis: url, onError: 'ignore', ...GOOD }));
+  expectError(RateLimiter({ redis: url, namespace: 5, ...GOOD }));
+  expectType<RateLimiter>(RateLimiter({ namespace: 'n', onError: 'allow', ...GOOD }));
+  expectError(new RateLimiter.InMemoryRateLimiter({ redis: url, ...GOOD }));
+
+  // Redis where there is one
+  const either = RateLimiter({ redis: maybe.redis, namespace: 'n', onError: 'memory', ...GOOD });
+  expectType<RateLimiter | AsyncRateLimiter>(either);
+  expectType<RateLimiter | AsyncRateLimiter>(new RateLimiter({ client: maybe.redis, ...GOOD }));
+  expectType<number | Promise<number>>(either('id'));
+  expectType<Decision | Promise<Decision>>(either.attempt('id', { cost: 2 }));
+  expectType<void>(either('id', (_error, timeLeft) => timeLeft));
+  expectType<Promise<void>>(either.clear('id'));
+  expectType<RateLimiter>(RateLimiter({ redis: undefined, client: undefined, ...GOOD }));
+  expectType<AsyncRateLimiter>(RateLimiter({ redis: url, client: undefined, ...GOOD }));
+  expectType<RateLimiter>(RateLimiter({ shared: maybe.shared, ...GOOD }));
+  expectError(RateLimiter({ redis: maybe.redis, shared: 's', ...GOOD }));
+  expectError(RateLimiter({ redis: maybe.redis as string | number, ...GOOD }));
+
+  // Calling it
+  expectType<Promise<number>>(limiter());
+  expectType<Promise<number>>(limiter('id'));
+  expectType<void>(
+    limiter('id', (error, timeLeft, actionsLeft) => {
+      expectType<RateLimiterError | null>(error);
+      expectType<number>(timeLeft);
+      expectType<number>(actionsLeft);
+    }),
+  );
+  expectType<void>(limiter((error: Error | null) => error));
+  expectError(limiter({}));
+
+  // Methods
+  expectType<Promise<boolean>>(limiter.limit('id'));
+  expectType<Promise<LimitInfo>>(limiter.limitWithInfo('id'));
+  expectType<Promise<Decision>>(limiter.attempt('id', { cost: 2 }));
+  expectType<Promise<Decision>>(limiter.peek('id'));
+  expectType<Promise<Decision>>(limiter.wait('id', { cost: 2, deadline: 5 }));
+  expectError(limiter.wait('id', { deadline: 5n }));
+  expectType<Promise<Decision[]>>(limiter.attemptMany(['a', 1]));
+  expectType<Promise<void>>(limiter.clear('id'));
+  expectType<Promise<void>>(limiter.clearAll());
+  expectType<Promise<void>>(limiter.close());
+  expectType<RedisStats>(limiter.stats());
+  expectType<number>(limiter.stats().connection.pending);
+  expectType<'hiredis' | 'ioredis' | 'node-redis'>(limiter.detectedClientType);
+  expectType<Promise<boolean>>(limiter.refund(decision));
+  expectType<null | 'count' | 'minDifference' | 'block'>(decision.blockedBy);
+  expectNotAssignable<RateLimiter>(limiter);
+  expectAssignable<ErrorCode>('ERR_ROLLGATE_REDIS_TIMEOUT');
+
+  // Classes
+  const classical = new RedisRateLimiter({ client: nodeRedis, namespace: 'n', ...GOOD });
+  expectAssignable<AsyncRateLimiter>(classical);
+  expectType<Promise<boolean>>(classical.limit('id'));
+  expectType<Promise<number>>(classical('id'));
+  new NodeRedisRateLimiter({ client: nodeRedis, namespace: 'n', ...GOOD });
+  new IORedisRateLimiter({ client: ioredis, namespace: 'n', ...GOOD });
+  expectType<'ioredis' | 'node-redis' | null>(RedisRateLimiter.determineRedisClientType(ioredis));
+  expectError(new NodeRedisRateLimiter({ client: ioredis, namespace: 'n', ...GOOD }));
+  expectError(new IORedisRateLimiter({ client: nodeRedis, namespace: 'n', ...GOOD }));
+  expectError(new RedisRateLimiter({ namespace: 'n', ...GOOD }));
+  expectError(RedisRateLimiter({ client: nodeRedis, ...GOOD }));
+}
+
+// Key-value stores
+{
+  const NAMED = { ...GOOD, namespace: 'n' };
+  const atOnce = { get: (_key: string) => null, set: () => true };
+  const numbered = {
+    async get(_key: string) {
+      return { value: new Uint8Array(), version: 5 };
+    },
+    async set(_key: string, _value: Uint8Array, _version: number | null, _ttlMs: number) {
+      return true;
+    },
+    async delete(_key: string) {},
+    async *list(prefix: string) {
+      yield prefix;
+    },
+  };
+
+  // Construction
+  (async () => {
+    const kv = await openKv('limits.db');
+    expectAssignable<DenoKv>(kv);
+    const limiter = RateLimiter({ kv, onError: 'memory', commandTimeout: 5, ...NAMED });
+    expectType<RemoteRateLimiter>(limiter);
+  })();
+  expectAssignable<PlainKv>(atOnce);
+  expectAssignable<PlainKv>(numbered);
+  const limiter = RateLimiter({ kv: numbered, ...NAMED });
+  expectType<RemoteRateLimiter>(new RateLimiter({ kv: numbered, ...NAMED }));
+  expectType<RemoteRateLimiter>(limiter);
+  RateLimiter({
+    kv: atOnce,
+    namespace: 'n',
+    limits: [NAMED].map(({ interval }) => ({ interval, maxInInterval: 1 })),
+  });
+  expectAssignable<KvRateLimiterOptions>({
+    kv: numbered,
+    clock: Date.now,
+    countBlocked: false,
+    ...NAMED,
+  });
+
+  expectError(RateLimiter({ kv: numbered, interval: 1000, maxInInterval: 10 }));
+  expectError(new RateLimiter({ kv: 'limits.db', ...NAMED }));
+  expectError(new RateLimiter({ kv: numbered, interval: 1000, maxInInterval: 10 }));
+  expectError(RateLimiter({ kv: openKv('limits.db'), ...NAMED }));
+  expectError(RateLimiter({ kv: new Map<string, Uint8Array>(), ...NAMED }));
+  expectError(RateLimiter({ kv: { ...atOnce, set: () => 'OK' }, ...NAMED }));
+  expectError(RateLimiter({ kv: { ...atOnce, get: () => 'text' }, ...NAMED }));
+  expectError(RateLimiter({ kv: numbered, redis: 'redis://localhost', ...NAMED }));
+  expectError(RateLimiter({ redis: 'redis://localhost', commandTimeout: 5, ...NAMED }));
+  expectError(RateLimiter({ commandTimeout: 5, interval: 1000, maxInInterval: 10 }));
+  expectError(RateLimiter({ kv: numbered, onError: 'ignore', ...NAMED }));
+
+  expectType<RemoteStats>(limiter.stats());
+  expectType<Promise<number>>(limiter('a'));
+  expectAssignable<RemoteRateLimiter>(RateLimiter({ redis: url, ...GOOD }));
+  expectError(limiter.detectedClientType);
+  expectAssignable<ErrorCode>('ERR_ROLLGATE_KV');
+  expectAssignable<ErrorCode>('ERR_ROLLGATE_KV_TIMEOUT');
+}

@@ -1,0 +1,401 @@
+// What must compile against the types of the middleware, the Fastify plugin, the store and the metrics, and what must not.
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import express from 'express';
+import { rateLimit as expressRateLimit, type Store } from 'express-rate-limit';
+import createFastify, {
+  type FastifyReply,
+  type FastifyRequest,
+  type RouteShorthandOptions,
+} from 'fastify';
+import { Registry, register } from 'prom-client';
+import { expectAssignable, expectError, expectNotAssignable, expectType } from 'tsd';
+
+import RateLimiter = require('../../lib/express-request');
+import plugin = require('../../lib/fastify');
+import RollgateStore = require('../../lib/store');
+
+import {
+  type Decision,
+  ipKeyGenerator,
+  type Next,
+  type PlainKv,
+  type RateLimitInfo,
+  type RateLimitMiddleware,
+  type RateLimitOptions,
+  RedisRateLimiter,
+  rateLimit,
+  type WithRateLimit,
+} from '../../lib';
+import { type RollgateFastifyOptions, type RollgateFastifyRule, rollgate } from '../../lib/fastify';
+import {
+  type BlockedCount,
+  type Metrics,
+  registerMetrics,
+  type TopBlocked,
+  topBlocked,
+} from '../../lib/metrics';
+import { RollgateStore as named, type RollgateStoreHits } from '../../lib/store';
+
+const GOOD = { interval: 1000, maxInInterval: 10 };
+const limiter = new RateLimiter(GOOD);
+const onRedis = RateLimiter({ redis: 'redis://localhost', ...GOOD });
+declare const kv: PlainKv;
+declare const maybe: string | undefined;
+
+// The middleware
+expectType<RateLimitMiddleware>(rateLimit());
+expectType<RateLimitMiddleware>(RateLimiter.rateLimit({ windowMs: 60_000, limit: 100 }));
+const middleware = rateLimit({
+  interval: 1000,
+  max: 5,
+  minDifference: 1,
+  countBlocked: false,
+  clock: () => 0,
+  maxKeys: 5,
+  message: { error: 'slow down' },
+  statusCode: 503,
+  legacyHeaders: false,
+  standardHeaders: true,
+  requestPropertyName: 'limits',
+  skip: async () => false,
+  keyGenerator: async (req) => req.headers['x-api-key']?.toString(),
+  handler(req, res, next, settings) {
+    expectAssignable<IncomingMessage>(req);
+    expectAssignable<ServerResponse>(res);
+    expectType<number>(settings.statusCode);
+    next();
+    next(new Error());
+  },
+});
+expectType<Promise<void>>(middleware.resetKey('key'));
+expectType<Promise<{ totalHits: number; resetTime: Date } | undefined>>(middleware.getKey(1));
+expectAssignable<(req: IncomingMessage, res: ServerResponse, next: () => void) => unknown>(
+  middleware,
+);
+rateLimit({ limiter });
+rateLimit({ limiter, message: (req) => `not now, ${req.ip}`, standardHeaders: 'draft-6' });
+rateLimit({ limits: [{ interval: 1000, maxInInterval: 5 }] });
+rateLimit({ limit: 0, standardHeaders: 'draft-8', identifier: 'api', ipv6Subnet: false });
+rateLimit({ standardHeaders: 'draft-10', identifier: async (req) => `for ${req.method}` });
+rateLimit({ ipv6Subnet: async (req) => (req.headers.host === 'a' ? false : 48) });
+rateLimit({ skipFailedRequests: true, requestWasSuccessful: (_req, res) => res.statusCode < 500 });
+rateLimit({ skipSuccessfulRequests: true, requestWasSuccessful: async () => true });
+rateLimit({ passOnStoreError: true, problemDetails: true, validate: false, logger: console });
+rateLimit({ validate: { trustProxy: false, positiveHits: false, default: true } });
+rateLimit({
+  limiter: {
+    attempt: (id: RateLimiter.Id) => limiter.attempt(id),
+    refund: (decision: Decision) => limiter.refund(decision),
+  },
+  skipFailedRequests: true,
+});
+rateLimit({
+  handler: (_req, _res, _next, settings) => {
+    expectType<false | 'draft-6' | 'draft-7' | 'draft-8' | 'draft-10'>(settings.standardHeaders);
+    expectType<boolean>(settings.validate.singleCount);
+  },
+});
+expectAssignable<RateLimitOptions>({ message: async () => 'later' });
+rateLimit({
+  authenticate: async (req) => ({ id: req.headers.host ?? null, group: 'gold' }),
+  onAuthError: (error, _req, res, next) => {
+    expectType<unknown>(error);
+    res.end();
+    next();
+  },
+  rules: [
+    { path: '/' },
+    { path: /x/, method: ['GET', 'PUT'], group: ['gold', 'default'], zone: 'z', limit: 0 },
+    { path: '/a', method: 'POST', windowMs: 1000, max: 5, minDifference: 1, countBlocked: false },
+    { path: '/b', limits: [{ interval: 1000, maxInInterval: 5 }], perPath: true, shadow: true },
+    { path: '/c', limit: 1, algorithm: 'gcra', blockFor: [1000, 5000], blockEverywhere: true },
+  ],
+  clock: () => 0,
+  maxKeys: 5,
+  statusCode: 503,
+});
+rateLimit({ rules: [{ path: '/' }], redis: 'redis://localhost', namespace: 'a', onError: 'allow' });
+rateLimit({ authenticate: () => ({ id: 5 }), limit: 5 });
+rateLimit({ limit: (req) => (req.ip === '::1' ? 100 : 5) });
+rateLimit({ max: async (_req, res) => res.statusCode });
+rateLimit({ limit: (req: express.Request) => Number(req.query.limit) });
+rateLimit({ rules: [{ path: '/', limit: async (req) => (req.ip === '::1' ? 100 : 5) }] });
+expectType<boolean | undefined>(({} as RateLimitInfo).limited);
+
+expectError(rateLimit({ windowMs: '60000' }));
+expectError(rateLimit({ windwMs: 60_000 }));
+expectError(rateLimit({ limiter: 'mine' }));
+expectError(rateLimit({ limiter, windowMs: 1000 }));
+expectError(rateLimit({ standardHeaders: 'draft-5' }));
+expectError(rateLimit({ limit: () => '5' }));
+expectError(rateLimit({ rules: [{ path: '/', max: () => '5' }] }));
+expectError(rateLimit({ identifier: 5 }));
+expectError(rateLimit({ rules: {} }));
+expectError(rateLimit({ rules: [{ limit: 5 }] }));
+expectError(rateLimit({ rules: [{ path: 5 }] }));
+expectError(rateLimit({ rules: [{ path: '/', limit: '5' }] }));
+expectError(rateLimit({ rules: [{ path: '/', method: 5 }] }));
+expectError(rateLimit({ rules: [{ path: '/', standardHeaders: true }] }));
+expectError(rateLimit({ rules: [{ path: '/' }], limiter }));
+expectError(rateLimit({ authenticate: () => 'ada' }));
+expectError(rateLimit({ authenticate: () => ({ group: 'gold' }) }));
+expectError(rateLimit({ onAuthError: 401 }));
+expectError(rateLimit({ identifier: () => 5 }));
+expectError(rateLimit({ ipv6Subnet: '56' }));
+expectError(rateLimit({ skipFailedRequests: 'yes' }));
+expectError(rateLimit({ requestWasSuccessful: true }));
+expectError(rateLimit({ passOnStoreError: 1 }));
+expectError(rateLimit({ problemDetails: 'yes' }));
+expectError(rateLimit({ validate: { trustPrxy: false } }));
+expectError(rateLimit({ validate: { trustProxy: 'no' } }));
+expectError(rateLimit({ logger: { warn() {} } }));
+expectError(rateLimit({ statusCode: '429' }));
+expectError(rateLimit({ skip: true }));
+expectError(rateLimit({ message: 5 }));
+expectError(rateLimit({ keyGenerator: () => true }));
+expectError(rateLimit({ requestPropertyName: 5 }));
+expectError(middleware.resetKey({}));
+
+expectType<string>(ipKeyGenerator('2001:db8::1'));
+expectType<string>(ipKeyGenerator('2001:db8::1', 64));
+expectType<string>(ipKeyGenerator('2001:db8::1', false));
+expectError(ipKeyGenerator());
+expectError(ipKeyGenerator('2001:db8::1', true));
+
+// With the types of Express, where a user has them
+const app = express();
+app.use(rateLimit({ limit: 5 }));
+app.use('/api', middleware);
+app.use(rateLimit({ keyGenerator: (req: express.Request) => String(req.query.key) }));
+app.use(
+  rateLimit({
+    handler: (_req, res: express.Response, _next, { statusCode }) => res.sendStatus(statusCode),
+  }),
+);
+// What people write with express-rate-limit
+const skipping = rateLimit({
+  skip: (req) => req.path === '/x',
+  keyGenerator: (req) => req.user.id,
+});
+app.use(skipping);
+app.post('/x', skipping, (_req, res) => res.sendStatus(204));
+app.post(
+  '/x',
+  rateLimit({
+    requestWasSuccessful: (_req, res) => res.locals.ok,
+    limit: (req) => (req.query.plan === 'gold' ? 100 : 5),
+    handler: (req, res, _next, options) => {
+      res.status(options.statusCode).json({ path: req.path });
+    },
+  }),
+  (_req, res) => res.sendStatus(204),
+);
+const strict = rateLimit<express.Request, express.Response>({
+  skip: (req) => req.path === '/x',
+  requestWasSuccessful: (_req, res) => res.locals.ok,
+});
+app.use(strict);
+expectError(rateLimit<express.Request, express.Response>({ skip: (req) => req.pth === '/x' }));
+expectError(rateLimit<express.Request>({ skip: (req) => req.path }));
+app.get('/', rateLimit(), (req, res) => {
+  const { rateLimit: info } = req as WithRateLimit<typeof req>;
+  expectType<RateLimitInfo>(info);
+  expectType<number>(info.remaining);
+  expectType<Date>(info.resetTime);
+  res.end();
+});
+const byDefault = express().get('/', (req) => {
+  expectType<RateLimitInfo | undefined>(req.rateLimit);
+  // @ts-expect-error: undefined where no middleware counted the request
+  req.rateLimit.remaining;
+  expectError(req.quota);
+});
+app.use(byDefault);
+
+// undefined is the same as leaving an option out
+const nothing = { windowMs: undefined, limit: undefined, interval: undefined, redis: undefined };
+rateLimit({ limiter, limits: undefined, ...nothing });
+rateLimit({ rules: [{ path: '/', method: undefined, windowMs: undefined }], limit: undefined });
+expectError(rateLimit({ limiter, limit: 5 }));
+expectError(rateLimit({ rules: [{ path: '/' }], limit: 5 }));
+
+// On every store
+rateLimit({ redis: 'redis://localhost', namespace: 'web', onError: 'allow', limit: 5 });
+rateLimit({ redis: maybe, namespace: 'n' });
+rateLimit({ shared: 'api', windowMs: 1000, limit: 5 });
+rateLimit({ shared: { name: 'api' }, rules: [{ path: '/', limit: 5 }] });
+rateLimit({ kv, namespace: 'n', commandTimeout: 5, windowMs: 1000, limit: 5 });
+for (const each of [limiter, onRedis, RateLimiter({ kv, namespace: 'n', ...GOOD })]) {
+  rateLimit({ limiter: each });
+}
+expectError(rateLimit({ redis: 5 }));
+expectError(rateLimit({ rules: [{ path: '/', limit: 5, shared: 'api' }] }));
+
+// Fastify
+const fastify = createFastify();
+fastify.register(plugin);
+fastify.register(rollgate, { windowMs: 1000, limit: 2, standardHeaders: 'draft-8' });
+fastify.register(plugin, { limiter, skipFailedRequests: true });
+fastify.register(plugin, { redis: 'redis://localhost', namespace: 'api', onError: 'memory' });
+fastify.register(plugin, {
+  limits: [{ interval: 1000, maxInInterval: 2 }],
+  logger: fastify.log,
+  keyGenerator: async (request, reply) => {
+    expectType<FastifyRequest>(request);
+    expectType<FastifyReply>(reply);
+    return request.ip;
+  },
+  skip: (request) => request.routeOptions.url === '/health',
+  message: (request) => ({ error: request.id }),
+  handler: (_request, reply, next, settings) =>
+    settings.statusCode === 429 ? reply.code(503).send() : next(),
+  requestWasSuccessful: (_request, reply) => reply.statusCode < 500,
+});
+fastify.register(plugin, {
+  limit: async (request, reply) => {
+    expectType<FastifyRequest>(request);
+    expectType<FastifyReply>(reply);
+    return request.headers.authorization === undefined ? 5 : 50;
+  },
+  max: (request) => request.url.length,
+  maxInInterval: 3,
+});
+fastify.register(plugin, {
+  authenticate: async (request) => {
+    expectType<FastifyRequest>(request);
+    return { id: request.headers.authorization ?? null, group: 'gold' };
+  },
+  onAuthError: (error, request, reply, next) => {
+    expectType<unknown>(error);
+    expectType<FastifyRequest>(request);
+    expectType<FastifyReply>(reply);
+    expectType<Next>(next);
+    return reply.code(401).send();
+  },
+  namespace: 'api',
+  redis: 'redis://localhost',
+  rules: [
+    { path: '/health' },
+    { path: /^\/x/, method: ['GET', 'PUT'], group: 'gold', limit: 5, zone: 'z', shadow: true },
+    {
+      path: '/api',
+      perPath: true,
+      blockFor: 5,
+      blockEverywhere: true,
+      limit: (request, reply) => {
+        expectType<FastifyRequest>(request);
+        expectType<FastifyReply>(reply);
+        return 5;
+      },
+    },
+  ],
+});
+const rule: RollgateFastifyRule = { path: '/', max: (request) => request.url.length };
+expectAssignable<RollgateFastifyOptions>({ rules: [rule] });
+expectAssignable<RollgateFastifyOptions>({ rules: [rule], kv, namespace: 'n', commandTimeout: 9 });
+expectError(fastify.register(plugin, { limit: () => '2' }));
+expectError(fastify.register(plugin, { limit: (request) => request.nothing }));
+expectError(fastify.register(plugin, { authenticate: () => 'ada' }));
+expectError(fastify.register(plugin, { rules: [{ limit: 2 }] }));
+expectError(fastify.register(plugin, { rules: [{ path: '/', limitt: 2 }] }));
+expectError(fastify.register(plugin, { rules: [{ path: '/', max: () => '2' }] }));
+expectError(fastify.register(plugin, { rules: [rule], limit: 2 }));
+expectError(fastify.register(plugin, { rules: [rule], limiter }));
+expectError(fastify.register(plugin, { limitt: 2 }));
+expectError(fastify.register(plugin, { limiter, limit: 2 }));
+expectError(fastify.register(plugin, { keyGenerator: (request) => request.nothing }));
+
+fastify.get('/', (request) => {
+  expectType<RateLimitInfo | null>(request.rateLimit);
+  return request.rateLimit?.remaining;
+});
+fastify.get('/free', { config: { rateLimit: false } }, () => 'free');
+fastify.get('/dear', { config: { rateLimit: { limit: 1, message: () => 'no' } } }, () => 'dear');
+// Without the types of a route's options Fastify infers them from what is given, whatever it is.
+expectAssignable<RouteShorthandOptions>({ config: { rateLimit: { max: 1 } } });
+expectAssignable<RouteShorthandOptions>({ config: { rateLimit: { rules: [rule] } } });
+expectAssignable<RouteShorthandOptions>({ config: { rateLimit: { limit: async () => 1 } } });
+expectNotAssignable<RouteShorthandOptions>({ config: { rateLimit: { limit: '1' } } });
+
+// The store for express-rate-limit
+const store = new RollgateStore();
+expectAssignable<Store>(store);
+expectType<typeof RollgateStore>(named);
+expectType<Promise<RollgateStoreHits>>(store.increment('a'));
+expectType<Promise<RollgateStoreHits | undefined>>(store.get('a'));
+expectType<boolean>(store.localKeys);
+expressRateLimit({ windowMs: 1000, limit: 2, store });
+expressRateLimit({ limit: async () => 2, store: new named({ maxInInterval: 5 }) });
+
+new RollgateStore({ limiter });
+new RollgateStore({
+  limiter: new RedisRateLimiter({ redis: 'redis://localhost', interval: 1, maxInInterval: 1 }),
+});
+new RollgateStore({ redis: 'redis://localhost', namespace: 'api', onError: 'allow' });
+new RollgateStore({ countBlocked: false, minDifference: 5, clock: () => 0, maxKeys: 10 });
+new RollgateStore({ limits: [{ interval: 1000, maxInInterval: 2 }] });
+
+new RollgateStore({ kv, namespace: 'api', commandTimeout: 100, onError: 'memory' });
+new RollgateStore({ limiter: RateLimiter({ kv, namespace: 'n', interval: 1, maxInInterval: 1 }) });
+
+expectError(new RollgateStore({ kv: 'limits.db', namespace: 'api' }));
+expectError(new RollgateStore({ interval: 1000 }));
+expectError(new RollgateStore({ windowMs: 1000 }));
+expectError(new RollgateStore({ limiter, countBlocked: false }));
+expectError(new RollgateStore({ maxInInterval: '5' }));
+expectError(RollgateStore());
+new RollgateStore({ limiter, maxInInterval: undefined, redis: undefined });
+new RollgateStore({ shared: 'api', maxKeys: 1000 });
+
+// Metrics
+expectType<Metrics>(registerMetrics());
+expectType<Metrics>(registerMetrics({ limiters: { api: limiter, login: onRedis } }));
+const metrics = registerMetrics({
+  register: new Registry(),
+  prefix: 'app_',
+  buckets: [0.001, 0.1],
+});
+registerMetrics({ register });
+expectType<void>(metrics.add('api', limiter));
+expectType<boolean>(metrics.remove('api'));
+expectType<void>(metrics.unregister());
+
+expectError(registerMetrics({ limiters: [limiter] }));
+expectError(registerMetrics({ limiters: { api: 5 } }));
+expectError(registerMetrics({ limiter }));
+expectError(registerMetrics({ register: {} }));
+expectError(registerMetrics({ prefix: 5 }));
+expectError(registerMetrics({ buckets: 5 }));
+expectError(metrics.add(limiter));
+
+const byName = topBlocked({ limiters: { api: limiter, login: onRedis }, capacity: 10 });
+expectType<BlockedCount<'api' | 'login'>[]>(byName.top(10));
+expectType<'api' | 'login'>(byName.top()[0].limiter);
+const all = topBlocked();
+expectType<RateLimiter | RateLimiter.RemoteRateLimiter>(all.top()[0].limiter);
+topBlocked({ capacity: 10, limiters: undefined });
+const limiters: Record<string, RateLimiter> = { api: limiter };
+const either: TopBlocked = limiters.api ? topBlocked({ limiters }) : all;
+const [entry] = either.top();
+expectType<string>(entry.id);
+expectType<number>(entry.blocked + entry.overcount + either.total);
+expectType<void>(either.reset());
+expectType<void>(either.close());
+
+expectError(topBlocked({ limiters: [limiter] }));
+expectError(topBlocked({ capacity: '10' }));
+expectError(byName.top('10'));
+
+const message: RateLimiter.DecisionMessage = {
+  limiter,
+  id: 'a',
+  cost: 1,
+  allowed: true,
+  timeLeft: 0,
+};
+expectType<number>(message.timeLeft);
+declare const redisMessage: RateLimiter.RedisMessage;
+if (redisMessage.type === 'call') expectType<number>(redisMessage.durationMs);
+else expectType<boolean>(redisMessage.isUp);
+declare const evictedMessage: RateLimiter.EvictedMessage;
+expectType<number>(evictedMessage.evicted);
