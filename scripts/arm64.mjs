@@ -55,8 +55,8 @@ const steps = {
     'test/conformance/behaviours',
     '--testNamePattern=^(memory|shared memory|Redis, native) (sliding-window-log|gcra) ',
   ),
-  'jest-calls': jest('test/lib/(callable|methods|refund|worker-threads)'),
-  'jest-stores': jest('test/(shared/regions|redis/native-threads)'),
+  'jest-calls': jest('test/lib/(calls|lifetime)'),
+  'jest-stores': jest('test/(shared/regions|redis/native-calls)'),
 };
 
 const { values } = parseArgs({ options: { only: { type: 'string', default: '' } } });

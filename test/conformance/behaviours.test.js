@@ -1,7 +1,7 @@
 // The behaviours of every store and every algorithm, on a clock moved by hand.
 'use strict';
 
-const { handClock } = require('../support/hand-clock');
+const { handClock } = require('../support/set-up');
 const { errorOf } = require('../support/outcome');
 const { ALGORITHM_NAMES, RULES } = require('./oracle');
 const { EACH_STORE } = require('./stores');

@@ -2,8 +2,7 @@
 // timeLeft is true, memory is bounded, calls settle, programs end.
 'use strict';
 
-const { expectEqual } = require('../support/expect-same');
-const { outcomeOf } = require('../support/outcome');
+const { expectEqual, outcomeOf } = require('../support/outcome');
 const { askProgram } = require('../support/run-program');
 const { casesOf } = require('../support/tiers');
 const { randomFrom } = require('../support/traces');

@@ -4,7 +4,7 @@
 
 const Redis = require('ioredis');
 const SCRIPTS = require('../../lib/redis/scripts');
-const { expectEqual } = require('../support/expect-same');
+const { expectEqual } = require('../support/outcome');
 const { startRedis } = require('../support/redis-server');
 const { casesOf } = require('../support/tiers');
 const { randomFrom } = require('../support/traces');

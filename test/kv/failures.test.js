@@ -1,8 +1,7 @@
 // Key-value stores that fail, hang or answer nonsense: an error in time, and what onError makes of it.
 'use strict';
 
-const { createPlainKv } = require('../support/kv-stores');
-const { FAILED, limiterOver, TIMEOUT } = require('../support/limiter-over-kv');
+const { FAILED, TIMEOUT, createPlainKv, limiterOver } = require('../support/kv-stores');
 const { errorOf, outcomeOf } = require('../support/outcome');
 
 const TIMEOUT_MS = 100;

@@ -1,8 +1,7 @@
 // Several writers and slow answers over one key-value store: calls are decided again, once, and within their time.
 'use strict';
 
-const { createPlainKv } = require('../support/kv-stores');
-const { FAILED, limiterOver, TIMEOUT } = require('../support/limiter-over-kv');
+const { FAILED, TIMEOUT, createPlainKv, limiterOver } = require('../support/kv-stores');
 const { errorOf, outcomeOf } = require('../support/outcome');
 const { randomFrom } = require('../support/traces');
 

@@ -6,11 +6,9 @@ const { openKv } = require('@deno/kv');
 const { createClient } = require('redis');
 const RateLimiter = require('../..');
 const { ATTEMPT_WITHIN, PEEK_WITHIN, SETS_MAX } = require('../../lib/internal-methods');
-const { handClock } = require('../support/hand-clock');
-const { createPlainKv, openDenoKv } = require('../support/kv-stores');
-const { limiterOver } = require('../support/limiter-over-kv');
+const { catchError, handClock } = require('../support/set-up');
+const { createPlainKv, limiterOver, openDenoKv } = require('../support/kv-stores');
 const { outcomeOf } = require('../support/outcome');
-const { catchError } = require('../support/set-up');
 const { randomFrom } = require('../support/traces');
 const { casesOf } = require('../support/tiers');
 
@@ -347,9 +345,9 @@ describe('options', () => {
   test('combinations that contradict each other', () => {
     const redis = 'redis://localhost';
     for (const [more, message] of [
-      [{ redis }, "option 'kv': not allowed beside 'redis'"],
-      [{ client: createClient() }, "option 'kv': not allowed beside 'client'"],
-      [{ kv: undefined, commandTimeout: 5, namespace: undefined }, "only beside 'kv'"],
+      [{ redis }, "option 'kv': conflicts with 'redis'"],
+      [{ client: createClient() }, "option 'kv': conflicts with 'client'"],
+      [{ kv: undefined, commandTimeout: 5, namespace: undefined }, "requires 'kv'"],
       [{ kv: undefined, redis, commandTimeout: 5 }, "'commandTimeout': expected inside of 'redis'"],
     ]) {
       expect(refusalOf(more).message).toContain(message);

@@ -5,8 +5,7 @@ const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 const RateLimiter = require('../..');
-const { LOAD_IN } = require('../support/load-in');
-const { askProgram, runProgram } = require('../support/run-program');
+const { LOAD_IN, askProgram, runProgram } = require('../support/run-program');
 
 const ROOT = path.join(__dirname, '../..');
 const { InMemoryRateLimiter } = RateLimiter;

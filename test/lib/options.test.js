@@ -172,7 +172,7 @@ describe('an unknown option', () => {
     expectRefusal(
       { ...GOOD, [name]: 5 },
       TypeError,
-      `unknown option "${name}" (string): expected one of interval, maxInInterval, minDifference, limits, ` +
+      `unknown option "${name}": expected one of interval, maxInInterval, minDifference, limits, ` +
         `countBlocked, algorithm, blockFor, clock, maxKeys, redis, client, shared, kv, namespace, onError, commandTimeout; did you mean '${nearest}'?`,
     );
   });
@@ -257,7 +257,7 @@ describe('limits', () => {
     expectRefusal(
       { limits: [limits[0], { ...GOOD, intervall: 1 }] },
       TypeError,
-      'unknown option "intervall" (string) in limits[1]: expected one of interval, maxInInterval, ' +
+      'unknown option "intervall" in limits[1]: expected one of interval, maxInInterval, ' +
         "minDifference; did you mean 'interval'?",
     );
     for (const name of ['countBlocked', 'maxKeys', 'clock', 'limits']) {

@@ -4,7 +4,7 @@
 const RateLimiter = require('../..');
 const { ALGORITHMS } = require('../../lib/algorithms');
 const { createPlainKv } = require('../support/kv-stores');
-const { handClock } = require('../support/hand-clock');
+const { handClock } = require('../support/set-up');
 const { errorOf } = require('../support/outcome');
 const { casesOf } = require('../support/tiers');
 const { randomFrom } = require('../support/traces');

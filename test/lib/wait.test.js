@@ -325,7 +325,7 @@ describe('options', () => {
     [{ signal: null }, TypeError, /^option 'signal'/],
     [{ maxQueue: 0 }, RangeError, /^option 'maxQueue': expected an integer >= 1, got 0$/],
     [{ maxQueue: '5' }, TypeError, /^option 'maxQueue'/],
-    [{ timeout: 5 }, TypeError, /^unknown option "timeout" \(string\) in wait options/],
+    [{ timeout: 5 }, TypeError, /^unknown option "timeout" in wait options/],
     [5, TypeError, /^option 'wait options': expected an object, got 5$/],
     [null, TypeError, /^option 'wait options'/],
     [[], TypeError, /^option 'wait options'/],

@@ -3,7 +3,7 @@
 
 const { EventEmitter } = require('node:events');
 const RateLimiter = require('../..');
-const { sendTarget } = require('../support/send-target');
+const { sendTarget } = require('../support/tcp-peers');
 const apps = require('./apps');
 
 const { FAILING, appWith, callDirectly, get, listen, newLogger, statusesOf } = apps;

@@ -7,7 +7,7 @@ const RateLimiter = require('../..');
 const RollgateStore = require('../../lib/store');
 const { startRedis } = require('../support/redis-server');
 const { casesOf } = require('../support/tiers');
-const { waitUntil } = require('../support/wait-until');
+const { waitUntil } = require('../support/outcome');
 const apps = require('./apps');
 
 const { HOUR_MS, appWith, get, getTimes, newLogger, statusesOf, useHandMovedClock, withCode } =

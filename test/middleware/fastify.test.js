@@ -3,7 +3,7 @@
 
 const RateLimiter = require('../..');
 const { askProgram } = require('../support/run-program');
-const { waitUntil } = require('../support/wait-until');
+const { waitUntil } = require('../support/outcome');
 const { FAILING, HOUR_MS, byHeaders, newLogger, useFastify, withCode } = require('./apps');
 
 const { answer, get, newApp, own, ready, rollgate, serve, start, statusesAt, statusesOf } =

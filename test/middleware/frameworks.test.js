@@ -13,7 +13,7 @@ const fastify = require('fastify');
 const polka = require('polka');
 const RateLimiter = require('../..');
 const rollgate = require('../../lib/fastify');
-const { waitUntil } = require('../support/wait-until');
+const { waitUntil } = require('../support/outcome');
 const { FAILING, HOUR_MS } = require('./apps');
 
 const { rateLimit } = RateLimiter;

@@ -137,7 +137,7 @@ test.each([
 ])('%s beside limiter or rules is refused, because it would have no effect', (name) => {
   refusalOf({ limiter, [name]: 5 });
   const message = refusalOf({ rules: [{ path: '/', ...LIMIT }], [name]: 5 });
-  expect(message).toContain(`'${name}': not allowed beside 'rules'`);
+  expect(message).toContain(`'${name}': conflicts with 'rules'`);
 });
 
 test('the names of the middleware come before those of the limiter', () => {

@@ -13,7 +13,7 @@ const polka = require('polka');
 const { rateLimit } = require('../..');
 const rollgate = require('../../lib/fastify');
 const { formsOf, normalForm, pathOf, unescapePath } = require('../../lib/middleware/rules/paths');
-const { sendTarget } = require('../support/send-target');
+const { sendTarget } = require('../support/tcp-peers');
 const { casesOf, slow } = require('../support/tiers');
 const { callDirectly, listen, newLogger } = require('./apps');
 

@@ -6,7 +6,7 @@ const Redis = require('ioredis');
 const RateLimiter = require('../..');
 const { createPlainKv } = require('../support/kv-stores');
 const { startRedis } = require('../support/redis-server');
-const { waitUntil } = require('../support/wait-until');
+const { waitUntil } = require('../support/outcome');
 const apps = require('./apps');
 
 const { HOUR_MS, appWith, get, getTimes, newLogger, setUp, statusesOf, withCode } = apps;

@@ -2,7 +2,7 @@
 'use strict';
 
 const RateLimiter = require('../..');
-const { handClock } = require('../support/hand-clock');
+const { handClock } = require('../support/set-up');
 const { REDIS_CLIENTS, openings } = require('../support/redis-clients');
 const { startRedis } = require('../support/redis-server');
 

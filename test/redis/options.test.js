@@ -217,7 +217,7 @@ describe('refused', () => {
     [{ redis, onError: null }, TypeError, 'onError'],
     [{ redis: undefined, namespace: 'a{b' }, RangeError, 'namespace'],
     [{ redis: undefined, onError: 'ignore' }, TypeError, 'onError'],
-    [{ commandTimeout: 5 }, TypeError, "only beside 'kv'"],
+    [{ commandTimeout: 5 }, TypeError, "requires 'kv'"],
   ])('%p', (options, Class, part) => {
     const error = catchError(() => RateLimiter({ ...GOOD, ...options }));
     expect(Object.getPrototypeOf(error)).toBe(Class.prototype);

@@ -1,8 +1,7 @@
 // Limiters in shared memory come and go: what they held of a region is given back, however they end.
 'use strict';
 
-const { LOAD_IN } = require('../support/load-in');
-const { askProgram, runProgram } = require('../support/run-program');
+const { LOAD_IN, askProgram, runProgram } = require('../support/run-program');
 const { ATTACHMENTS_OF, newName } = require('../support/shared-regions');
 const RateLimiter = require('../..');
 const { catchError } = require('../support/set-up');

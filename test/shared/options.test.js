@@ -53,7 +53,7 @@ test('names of every allowed character, and of any allowed length', () => {
 });
 
 test.each([
-  [{ name: 'a', size: 5 }, TypeError, 'unknown option "size" (string) in shared'],
+  [{ name: 'a', size: 5 }, TypeError, 'unknown option "size" in shared'],
   [{}, TypeError, "'shared.name'"],
   [{ name: 'a', maxKeys: 0 }, RangeError, "'shared.maxKeys'"],
   [{ name: 'a', maxKeys: '5' }, TypeError, "'shared.maxKeys'"],
@@ -87,12 +87,12 @@ test('maxKeys stands inside or at the top, or is the same in both', () => {
 });
 
 test.each([
-  ['redis', 'redis://localhost', "option 'shared': not allowed beside 'redis'"],
-  ['kv', { get() {}, set() {} }, "option 'kv': not allowed beside 'shared'"],
-  ['client', {}, "option 'shared': not allowed beside 'client'"],
-  ['namespace', 'n', "option 'namespace': expected only beside 'redis' or 'kv'"],
-  ['onError', 'allow', "option 'onError': expected only beside 'redis' or 'kv'"],
-  ['commandTimeout', 5, "option 'commandTimeout': expected only beside 'kv'"],
+  ['redis', 'redis://localhost', "option 'shared': conflicts with 'redis'"],
+  ['kv', { get() {}, set() {} }, "option 'kv': conflicts with 'shared'"],
+  ['client', {}, "option 'shared': conflicts with 'client'"],
+  ['namespace', 'n', "option 'namespace': requires 'redis' or 'kv'"],
+  ['onError', 'allow', "option 'onError': requires 'redis' or 'kv'"],
+  ['commandTimeout', 5, "option 'commandTimeout': requires 'kv'"],
 ])('%s beside it is refused', (name, value, text) => {
   const error = refusalOf({ ...LIMITS, shared: 'a', [name]: value });
   expect(error).toBeInstanceOf(TypeError);

@@ -3,9 +3,8 @@
 
 const fs = require('node:fs');
 const RateLimiter = require('../..');
-const { handClock } = require('../support/hand-clock');
+const { catchError, handClock } = require('../support/set-up');
 const { askProgram } = require('../support/run-program');
-const { catchError } = require('../support/set-up');
 const { filesOf, newName } = require('../support/shared-regions');
 
 const SMALL = { interval: 60_000, maxInInterval: 2, maxKeys: 50 };

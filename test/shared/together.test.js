@@ -6,7 +6,7 @@ const { once } = require('node:events');
 const { Worker } = require('node:worker_threads');
 const RateLimiter = require('../..');
 const { ALGORITHMS } = require('../../lib/algorithms');
-const { handClock } = require('../support/hand-clock');
+const { handClock } = require('../support/set-up');
 const { askProgram } = require('../support/run-program');
 const { newName } = require('../support/shared-regions');
 

@@ -6,7 +6,7 @@ const RateLimiter = require('../..');
 const { REDIS_CLIENTS, openings } = require('../support/redis-clients');
 const { startRedis, stopRedis } = require('../support/redis-server');
 const { randomFrom } = require('../support/traces');
-const { waitUntil } = require('../support/wait-until');
+const { waitUntil } = require('../support/outcome');
 const { Admissions, followTraces, isSanitized, main, patient } = require('./soak');
 
 /** Kills, freezes and restarts the server, and drops its clients and scripts. */

@@ -7,8 +7,12 @@ const { parseArgs } = require('node:util');
 const RateLimiter = require('../..');
 const { liveLimiters } = require('../../lib/native').loadAddon();
 const { ALGORITHM_NAMES } = require('../conformance/oracle');
-const { SHORT_UNITS, randomPolicy, randomTrace } = require('../conformance/random-operations');
-const { expectTrace } = require('../conformance/replay');
+const {
+  SHORT_UNITS,
+  expectTrace,
+  randomPolicy,
+  randomTrace,
+} = require('../conformance/random-traces');
 const { randomFrom } = require('../support/traces');
 
 /** The share of the time in which caches fill. */

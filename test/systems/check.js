@@ -4,8 +4,7 @@
 
 const assert = require('node:assert/strict');
 const RateLimiter = require('../..');
-const { startRedis } = require('../support/redis-server');
-const { pemOf, startRedisWithTls } = require('../support/redis-tls');
+const { pemOf, startRedis, startRedisWithTls } = require('../support/redis-server');
 
 const LIMITS = { interval: 600_000, maxInInterval: 2 };
 const FAILED_HANDSHAKES = 50;

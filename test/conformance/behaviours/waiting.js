@@ -1,7 +1,7 @@
 // Behaviours: wait().
 'use strict';
 
-const { waitUntil } = require('../../support/wait-until');
+const { waitUntil } = require('../../support/outcome');
 
 const SECOND = 1_000_000; // us
 const LONG_BLOCK = 3_600_000;

@@ -1,1 +1,0 @@
-module.exports = require('./redis-cluster'); // TODO(merge): remove

@@ -1,1 +1,0 @@
-module.exports = require('./set-up'); // TODO(merge): remove

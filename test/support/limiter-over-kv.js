@@ -1,1 +1,0 @@
-module.exports = require('./kv-stores'); // TODO(merge): remove

@@ -1,1 +1,0 @@
-module.exports = require('./run-program'); // TODO(merge): remove

@@ -1,1 +1,0 @@
-module.exports = require('./redis-clients'); // TODO(merge): remove

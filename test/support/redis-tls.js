@@ -1,1 +1,0 @@
-module.exports = require('./redis-server'); // TODO(merge): remove

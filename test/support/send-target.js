@@ -1,1 +1,0 @@
-module.exports = require('./tcp-peers'); // TODO(merge): remove
