@@ -273,7 +273,7 @@ describe('wrong options are errors of ready()', () => {
     [{ limitt: 3 }, /limitt/],
     [{ windowMs: -1 }, /windowMs/],
     [{ prefix: '/v1' }, /prefix/],
-    [{ limiter: limiterOf(1), limit: 2 }, /beside 'limiter'/],
+    [{ limiter: limiterOf(1), limit: 2 }, /conflicts with 'limiter'/],
     [{ requestPropertyName: 'ip' }, /requestPropertyName/],
     [{ requestPropertyName: 'log' }, /requestPropertyName/],
     [{ rules: two }, /rules\[1\]/],
