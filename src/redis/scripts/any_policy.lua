@@ -11,7 +11,8 @@ for w = 1, window_count do
   -- PLACE: A WINDOW
 end
 local has_blocks = block_lengths ~= ''
-local is_plain = window_count == 1 and min_difference == 0 and not has_blocks -- luacheck: ignore 211
+-- luacheck: ignore 211
+local is_plain = window_count == 1 and min_difference == 0 and not has_blocks
 
 -- The state of the key at hand, together with `windows`: the moment of the newest recorded attempt,
 -- the id's generation, the end of the newest block, and which offence that was for.
@@ -35,12 +36,12 @@ for i = done + 1, key_count do
   local is_state, is_own = not bytes, false
   newest, generation, block_until, offences =
     NONE, server_time and server_time % GENERATIONS or 0, NONE, 0
-  if type(bytes) == 'string' and bytes ~= '' then
-    local form, from = string.byte(bytes), HEADER_BYTES + 1
-    if form >= FIRST_FORM and form < END_OF_FORMS and #bytes >= HEADER_BYTES then
-      local _, its_generation, moment = unpack_bytes(HEADER, bytes)
+  if type(bytes) == 'string' and #bytes >= HEADER_BYTES then
+    local form, its_generation, last_moment = unpack_bytes(HEADER, bytes)
+    if form >= FIRST_FORM and form < END_OF_FORMS then
+      local from = HEADER_BYTES + 1
       local block, offence = NONE, 0
-      is_state = moment <= 2 * LATEST and (moment >= -2 * LATEST or moment == NONE)
+      is_state = last_moment <= 2 * LATEST and (last_moment >= -2 * LATEST or last_moment == NONE)
       if form % 16 >= WITH_BLOCK then
         form, from = form - WITH_BLOCK, from + BLOCK_BYTES
         is_state = is_state and #bytes >= from - 1
@@ -51,7 +52,7 @@ for i = done + 1, key_count do
         -- Sets is_own if a state of `form`, without WITH_BLOCK, is the algorithm's, and is_state to
         -- whether it is sound. If so, takes what it keeps, from the byte `from` on; may correct
         -- `newest`.
-        newest = moment
+        newest = last_moment
         -- PLACE: READ
       end
       if is_own and is_state then
@@ -114,10 +115,13 @@ for i = done + 1, key_count do
     -- Sets how long from `now` on the windows matter.
     -- PLACE: LIFETIME
     if min_difference > 0 then lifetime = max_of(lifetime, newest + min_difference - now) end
-    lifetime = max_of(0, lifetime, block_until + longest_window - now)
+    if has_blocks then lifetime = max_of(lifetime, block_until + longest_window - now) end
+    if lifetime < 0 then lifetime = 0 end
     if is_changed then
-      local after, keeps_end
-      -- Sets `after` to the new state, and keeps_end if its key lives long enough; or writes itself.
+      local after
+      local keeps_end -- luacheck: ignore 221
+      -- Sets `after` to the new state, and keeps_end if its key lives long enough; or writes
+      -- itself.
       -- PLACE: WRITE
       local is_written = true
       if after then

@@ -2,8 +2,8 @@
 --
 -- Integer: the first attempt in the window, and the count. The generation is the low bits of that
 -- moment.
--- Bytes: a count for each window, of 3 bytes, or of 7 if a max needs them. Under a single window and
--- nothing else, the newest moment may be that of any attempt in the window.
+-- Bytes: a count for each window, of 3 bytes, or of 7 if a max needs them. Under a single window
+-- and nothing else, the newest moment may be that of any attempt in the window.
 
 local FIRST_OF_INTEGERS, END_OF_INTEGERS = 10 ^ 15, 28 * 10 ^ 14
 local EARLIEST, RESTS, INTEGER = 10 ^ 15, 1000, '-%d%03d' -- 2001 to 2058
@@ -15,22 +15,22 @@ local NARROW = 2 ^ 24 - 1 -- the most that three bytes can count
 -- PART: ONE WINDOW
     if max >= NARROW then break end
     at = now
-    local first, count
+    local begun_at, count
     if bytes then
       if #bytes == STATE_BYTES then
         local form
-        form, generation, first, count = unpack_bytes(STATE, bytes)
-        if form ~= FORM or first > LATEST or first < -LATEST then break end
+        form, generation, begun_at, count = unpack_bytes(STATE, bytes)
+        if form ~= FORM or begun_at > LATEST or begun_at < -LATEST then break end
       else
         -- INCLUDE: read_integer
         if not moment then break end
-        first, count, generation = moment, rest, moment % GENERATIONS
+        begun_at, count, generation = moment, rest, moment % GENERATIONS
       end
     end
-    if not first or first < now - now % interval then
-      first, count, generation = now, 0, server_time % GENERATIONS
-    elseif first > now then
-      at = first
+    if not begun_at or begun_at < now - now % interval then
+      begun_at, count, generation = now, 0, server_time % GENERATIONS
+    elseif begun_at > now then
+      at = begun_at
     end
     reset = interval - at % interval + (at - now)
     lifetime = interval + (at - now)
@@ -38,12 +38,12 @@ local NARROW = 2 ^ 24 - 1 -- the most that three bytes can count
     time_left = is_refused and reset or 0
     if not is_refused or count_blocked then
       count = min(count + cost, NARROW)
-      local since = first - EARLIEST + FIRST_OF_INTEGERS
-      if count < RESTS and generation == first % GENERATIONS
+      local since = begun_at - EARLIEST + FIRST_OF_INTEGERS
+      if count < RESTS and generation == begun_at % GENERATIONS
         and since >= FIRST_OF_INTEGERS and since < END_OF_INTEGERS then
         after = format(INTEGER, since, count)
       else
-        after = pack_bytes(STATE, FORM, generation, first, count)
+        after = pack_bytes(STATE, FORM, generation, begun_at, count)
       end
     end
     used = min(count, max)

@@ -1,7 +1,7 @@
--- The frame of every script. scripts/embed-scripts.mjs puts a script together: a line INCLUDE stands
--- for another file, a line PLACE for the part of that name in the algorithm's own file, or for nothing.
--- They are inline code: each call of a script creates its functions again, which takes the longer the
--- more outer variables these use.
+-- The frame of every script. scripts/embed-scripts.mjs puts a script together: a line INCLUDE
+-- stands for another file, a line PLACE for the part of that name in the algorithm's own file, or
+-- for nothing. They are inline code: each call of a script creates its functions again, which
+-- takes the longer the more outer variables these use.
 --
 -- KEYS     one state each, all under one policy, judged in their order. An attempt must say whether
 --          keys repeat: otherwise it may judge a key by a state that it has overwritten.
@@ -16,7 +16,8 @@
 -- ARGV[7]  blockFor: the lengths of the first block, the second and so on in us, separated by
 --          commas; '' for no blocks
 -- ARGV[8]  interval of the first window in us, ARGV[9] its max; likewise for each further window
--- last     a log may get 'keep' and a number: it has room for at least so many actions, and one that
+-- last     a log may get 'keep' and a number: it has room for at least so many actions, and one
+-- that
 --          has grown longer stays as long as it is
 --
 -- Reply    integers, the same number of them for each key; durations in us from the given time on
@@ -43,7 +44,8 @@ local NONE = -2 ^ 62 -- in place of a moment that does not exist; before all oth
 local LATEST = 2 ^ 53 -- given times are exact numbers: -LATEST to LATEST
 
 local ceil, floor, min, max_of = math.ceil, math.floor, math.min, math.max
-local pack_bytes, unpack_bytes, sub = struct.pack, struct.unpack, string.sub
+local pack_bytes, unpack_bytes = struct.pack, struct.unpack
+local sub = string.sub -- luacheck: ignore 211
 local call, format = redis.call, string.format
 
 -- `interval` and `max` are those of the first window.
@@ -62,17 +64,17 @@ if operation ~= 'peek' or has_own_time then
 end
 now = has_own_time and server_time or time + 0
 
--- Somebody may have removed a key's time to live. A write sets it. If nothing is written, one key of
--- each call is checked, each in its turn.
+-- Somebody may have removed a key's time to live. A write sets it. If nothing is written, one key
+-- of each call is checked, each in its turn.
 local looked_after = server_time and server_time % key_count + 1
 
--- The algorithm's constants. May set where reading ends at first in states of a form from `parted` on;
--- otherwise states are read whole.
+-- The algorithm's constants. May set where reading ends at first in states of a form from `parted`
+-- on; otherwise states are read whole.
 local last_of_first, parted = nil, END_OF_FORMS -- luacheck: ignore 311
 -- PLACE: FIRST
 
--- A key lives a second longer than its state matters. Redis has to turn a length of life into an end
--- for its replicas, so an end is cheaper.
+-- A key lives a second longer than its state matters. Redis has to turn a length of life into an
+-- end for its replicas, so an end is cheaper.
 local base_of_ends = server_time and server_time / 1000 + 1000 -- in ms; '%d' rounds down
 local ends_at, of_lifetime
 

@@ -9,14 +9,14 @@
 -- Source: ATM Forum, Traffic Management 4.0, virtual scheduling.
 --
 -- A refund gives back what has not leaked of an action yet. Where in the bucket that is follows
--- from how much was recorded later, so `actions` counts all costs, less those of newest actions that
--- were refunded. The generation in a reply has both (see receipt_of).
+-- from how much was recorded later, so `actions` counts all costs, less those of newest actions
+-- that were refunded. The generation in a reply has both (see receipt_of).
 --
 -- Integer: the theoretical arrival time; its units and the restart's turn. Generation and actions
 -- follow from these (see generation_and_actions), unless an action was refunded that was not the
 -- newest: then there is no integer until the bucket was empty.
--- Bytes: actions (5), and for each window the theoretical arrival time (8) and its units (2). Under a
--- single window and nothing else, the arrival time is in the place of the newest moment.
+-- Bytes: actions (5), and for each window the theoretical arrival time (8) and its units (2).
+-- Under a single window and nothing else, the arrival time is in the place of the newest moment.
 
 -- INCLUDE: multiply_divide
 
@@ -31,12 +31,15 @@ local LONGEST = 2 ^ 52
 
 now = max_of(-LONGEST, min(now, LONGEST))
 
-local length, most = interval, max
--- INCLUDE: emission
-local scale, emission = per_micro, in_emission
+local scale, emission
+do
+  local length, most = interval, max
+  -- INCLUDE: emission
+  scale, emission = per_micro, in_emission
+end
 
--- Restarts differ in their phase within `emission` us and in their turn, of which there are `turns`:
--- enough for 32 bits.
+-- Restarts differ in their phase within `emission` us and in their turn, of which there are
+-- `turns`: enough for 32 bits.
 local turns = floor(RESTS / scale)
 local has_integers = emission * turns >= GENERATIONS and emission * turns < LATEST
 
@@ -83,7 +86,9 @@ end
     if backlog > room then
       time_left = ceil((backlog - room) / scale)
     else
-      if backlog <= 0 and has_own_time and has_integers then turn = floor(now / emission) % turns end
+      if backlog <= 0 and has_own_time and has_integers then
+        turn = floor(now / emission) % turns
+      end
       backlog = max_of(0, backlog) + cost * emission
       local units = backlog % scale
       local arrival = now + (backlog - units) / scale
@@ -157,7 +162,7 @@ end
             if w <= known then
               arrival, units = unpack_bytes('<i8I2', bytes, from + 10 * w - 5)
             elseif w == 1 then
-              arrival = moment
+              arrival = last_moment
               units, actions = unpack_bytes('<I2I5', bytes, from)
             end
             set_arrival(windows[w], arrival, units)
@@ -222,7 +227,9 @@ end
         local arrival, units, per_micro = window.arrival, window.units, window.scale
         if arrival < at then
           arrival, units = at, 0
-          if is_plain and has_own_time then turn, has_hole = floor(now / emission) % turns, false end
+          if is_plain and has_own_time then
+            turn, has_hole = floor(now / emission) % turns, false
+          end
         end
         local micros, more = multiply_divide(cost, window.emission, per_micro)
         units = units + more

@@ -1,4 +1,5 @@
--- x * y / z rounded down, and the remainder; exact for integers up to 2^53 whose quotient is one, too.
+-- x * y / z rounded down, and the remainder; exact for integers up to 2^53 whose quotient is one,
+-- too.
 local function multiply_divide(x, y, z)
   local product = x * y
   if product < 2 ^ 53 then

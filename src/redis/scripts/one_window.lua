@@ -4,7 +4,8 @@ if is_attempt and min_difference == '0' and block_lengths == '' and not further 
   for i = 1, key_count do
     local key = keys[i]
     -- INCLUDE: read_key
-    local time_left, lifetime, after, keeps_end, at, generation, used, reset, wait
+    local time_left, lifetime, after, at, generation, used, reset, wait
+    local keeps_end -- luacheck: ignore 221
     -- Judges an attempt on the state in `bytes`, false if there is none. Leaves the loop if that is
     -- something else, or needs the general way; otherwise sets
     --   time_left; lifetime, how long the state matters

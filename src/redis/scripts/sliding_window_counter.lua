@@ -2,8 +2,8 @@
 --
 -- How much is used is the count of the current window, and that of the previous one times the share
 -- of it that is left, rounded down.
--- Bytes: for each window the count of the one in which the newest attempt was, and of the one before;
--- of 3 bytes each, or of 7 if a max needs them.
+-- Bytes: for each window the count of the one in which the newest attempt was, and of the one
+-- before; of 3 bytes each, or of 7 if a max needs them.
 
 -- INCLUDE: multiply_divide
 

@@ -1,14 +1,14 @@
--- In frame.lua: the exact algorithm. Every window is judged by the log of the id's newest actions, as
--- in core/sliding_window_log.h.
+-- In frame.lua: the exact algorithm. Every window is judged by the log of the id's newest actions,
+-- as in core/sliding_window_log.h.
 --
 -- Bytes: the second since the epoch up to which the key lives at least (4), and a stamp for each
 -- action but the newest, oldest first: the low bytes of its time, from which the rest follows.
 --   short   the stamps: read and written whole
---   long    how many stamps there are, where the oldest one is in the ring, for how many there is room
---           (4 each), and the ring: read and written only where it changes
--- The form has the bytes of a stamp, and whether refusals pushed out actions that may be in a window.
--- Actions that have left the longest window are dropped by the next write, so a log grows and shrinks
--- with what it has to hold: at most the largest max.
+--   long    how many stamps there are, where the oldest one is in the ring, for how many there is
+--           room (4 each), and the ring: read and written only where it changes
+-- The form has the bytes of a stamp, and whether refusals pushed out actions that may be in a
+-- window. Actions that have left the longest window are dropped by the next write, so a log grows
+-- and shrinks with what it has to hold: at most the largest max.
 
 local FORM, DISPLACED, LONG = 0x80, 4, 16 -- the form also has the bytes of a stamp above 4
 local LOG, LOG_BYTES, LOG_WITH_BLOCK = '<BI4i8I4', 17, '<BI4i8i8BI4' -- the header and the second
@@ -23,7 +23,10 @@ local LAST_OF_FIRST_BYTES = 127 -- where reading ends at first, if there may be 
 local width, range = LEAST_WIDTH, 2 ^ 32
 while interval >= range do width, range = width + 1, range * 256 end
 local kept_all, stamp_layout = FORM + width - LEAST_WIDTH, '<I' .. width
-local two_stamps_layout, stamps_layout = stamp_layout .. 'I' .. width, LOG .. 'c0I' .. width
+local pushed_out = kept_all + DISPLACED
+local two_stamps_layout, stamps_layout = LOG .. 'I' .. width .. 'I' .. width, LOG .. 'c0I' .. width
+
+local most_before = min(max, MOST_OF_SHORT) - 1 -- stamps, where it stays short with one more action
 
 -- A log may be long if the policy has room for one.
 local room_of_policy = max
@@ -36,10 +39,10 @@ if room_of_policy > MOST_OF_SHORT + 1 then
   last_of_first, parted = LAST_OF_FIRST_BYTES, FORM + LONG
 end
 
--- A key lives up to SPARE seconds longer than its log matters, so few writes of a batch have to move
--- its end. In seconds since the epoch: the first that is not too early to be the end under this
--- policy, and the one that is written. In us: how long until then, but for the second that each key
--- gets.
+-- A key lives up to SPARE seconds longer than its log matters, so few writes of a batch have to
+-- move its end. In seconds since the epoch: the first that is not too early to be the end under
+-- this policy, and the one that is written. In us: how long until then, but for the second that
+-- each key gets.
 local SPARE = 2
 local needed, expires, usual_lifetime
 if server_time then
@@ -50,33 +53,34 @@ end
 
 -- PART: ONE WINDOW
     if cost ~= 1 then break end
-    local form, newest, lives_until, oldest = kept_all, nil, 0, nil
-    local from, count = LOG_BYTES + 1, 0 -- of the stamps that are kept
+    local form, lives_until = kept_all, 0
+    local newest, oldest, count
+    local from = LOG_BYTES + 1 -- of the stamps that are kept
     used, time_left = 1, 0
     if bytes then
       count = (#bytes - LOG_BYTES) / width
-      if count < 0 or count >= max or count >= MOST_OF_SHORT or count % 1 ~= 0 then break end
-      form, generation, newest, lives_until = unpack_bytes(LOG, bytes)
-      if (form ~= kept_all and form ~= kept_all + DISPLACED) or newest > LATEST
-        or newest < -LATEST then
-        break
-      end
-      at = newest > now and newest or now
-      local second = newest
-      oldest = newest
+      if count < 0 or count > most_before or count % 1 ~= 0 then break end
+      local second
       if count > 1 then
-        oldest, second = unpack_bytes(two_stamps_layout, bytes, from)
+        form, generation, newest, lives_until, oldest, second =
+          unpack_bytes(two_stamps_layout, bytes)
         oldest, second = newest - (newest - oldest) % range, newest - (newest - second) % range
-      elseif count == 1 then
-        oldest = newest - (newest - unpack_bytes(stamp_layout, bytes, from)) % range
+      else
+        form, generation, newest, lives_until = unpack_bytes(LOG, bytes)
+        oldest, second = newest, newest
+        if count == 1 then
+          oldest = newest - (newest - unpack_bytes(stamp_layout, bytes, from)) % range
+        end
       end
+      if (form ~= kept_all and form ~= pushed_out) or newest > LATEST then break end
+      at = newest > now and newest or now
       if at - newest >= interval then
         form, newest, oldest = kept_all, nil, at -- all has left
       elseif count + 1 == max and at - oldest < interval then
         used, time_left = max, oldest + interval - now
         if count_blocked then
           -- The oldest makes room, so an attempt has to wait for the next one.
-          form, from, oldest = kept_all + DISPLACED, from + width, count > 0 and second or at
+          form, from, oldest = pushed_out, from + width, count > 0 and second or at
           time_left = oldest + interval - now
         end
       else
@@ -131,36 +135,20 @@ end
 local policy_form, policy_layout = FORM + policy_width - LEAST_WIDTH, '<I' .. policy_width
 local keeps = #ARGV % 2 == 0
 
--- The log at hand as it was read: `last` and before it `count` stamps, in a ring of `room` (of as many
--- if it is short), the oldest at `head`, the first of the ring at the byte `stamps_at`. A long log may
--- have only its first bytes in `log`. After that, `recorded` actions at `newest`. In all, `size`.
-local log, log_key, is_long, displaced, lives_until, count, head, room, stamps_at, last
-local recorded, size, had_blocks
+-- The log at hand as it was read: `last` and before it `count` stamps, which in a short log end
+-- before the byte `end_of_stamps`; a long one gives that of the n-th newest action by
+-- stamp_in_ring(n). After that, `recorded` actions at `newest`. In all, `size`.
+local displaced, lives_until, had_blocks, is_long, count, head, room, stamps_at
+local log, last, end_of_stamps, stamp_in_ring, recorded, size
 
 -- The n-th newest action, 1 <= n <= size.
 local function nth(n)
   if n <= recorded then return newest end
   n = n - recorded
   if n == 1 then return last end
-  local from = stamps_at + (head + count + 1 - n) % room * width
-  local stamp
-  if from + width - 1 <= #log then
-    stamp = unpack_bytes(stamp_layout, log, from)
-  else
-    stamp = unpack_bytes(stamp_layout, call('GETRANGE', log_key, format('%d', from - 1),
-      format('%d', from + width - 2)))
-  end
+  local stamp = stamp_in_ring and stamp_in_ring(n)
+    or unpack_bytes(stamp_layout, log, end_of_stamps - (n - 1) * width)
   return last - (last - stamp) % range
-end
-
--- The bytes of all stamps before `last` but the oldest `skipped`, oldest first.
-local function stamps_after(skipped)
-  if not is_long or skipped >= count then return sub(log, stamps_at + skipped * width) end
-  log = call('GET', log_key)
-  local first, rest = (head + skipped) % room, count - skipped
-  local up_to_end = min(rest, room - first)
-  return sub(log, stamps_at + first * width, stamps_at + (first + up_to_end) * width - 1)
-    .. sub(log, stamps_at, stamps_at + (rest - up_to_end) * width - 1)
 end
 
 local function used(window, at)
@@ -182,26 +170,26 @@ end
         is_own = form < FORM + 2 * LONG
         if is_own then
           is_long, displaced = form >= FORM + LONG, floor(form / DISPLACED) % 2
-          width = form % DISPLACED + LEAST_WIDTH
-          range, stamp_layout = 256 ^ width, '<I' .. width
-          log, log_key, last, recorded, stamps_at = bytes, key, moment, 0, from + 4
+          if form % DISPLACED + LEAST_WIDTH ~= width then
+            width = form % DISPLACED + LEAST_WIDTH
+            range, stamp_layout = 256 ^ width, '<I' .. width
+          end
           had_blocks = from > HEADER_BYTES + 1
-          if is_long then stamps_at = stamps_at + RING_BYTES end
+          log, last, recorded, stamps_at, stamp_in_ring = bytes, newest, 0, from + 4, nil
           is_state = #bytes >= stamps_at - 1
           if is_state then lives_until = unpack_bytes('<I4', bytes, from) end
           if is_state and is_long then
-            count, head, room = unpack_bytes(RING, bytes, from + 4)
-            is_state = count <= room and head < room
-          elseif is_state then
-            count, head = (#bytes - stamps_at + 1) / width, 0
-            room, is_state = count, count % 1 == 0
+            -- INCLUDE: open_ring
+          else
+            count = (#bytes - stamps_at + 1) / width
+            end_of_stamps = #bytes + 1
+            is_state = is_state and count % 1 == 0
           end
-          size = last == NONE and 0 or count + 1
+          size = last == NONE and 0 or (count or 0) + 1
         end
 
 -- PART: READ NOTHING
-    log, is_long, displaced, lives_until, count, last = '', false, 0, 0, 0, NONE
-    recorded, size = 0, 0
+    is_long, displaced, lives_until, count, last, recorded, size = false, 0, 0, 0, NONE, 0, 0
 
 -- PART: REFUND
     if of == generation and last ~= NONE then
@@ -218,7 +206,9 @@ end
         local oldest = nth(size)
         -- The places that become free would belong to what refusals have pushed out.
         local keeps_places = displaced == 1 and last - oldest < retention
-        local stamps = stamps_after(0) .. pack_bytes(stamp_layout, last % range)
+        local skipped = 0
+        -- INCLUDE: older_stamps
+        local stamps = older .. pack_bytes(stamp_layout, last % range)
         local before = (size - n - removed + 1) * width
         stamps = sub(stamps, 1, before) .. sub(stamps, before + removed * width + 1)
         if keeps_places then
@@ -231,9 +221,8 @@ end
           local stamp = unpack_bytes(stamp_layout, stamps, (size - 1) * width + 1)
           newest = last - (last - stamp) % range
         end
-        last, log, stamps_at, head = newest, sub(stamps, 1, -width - 1), 1, 0
-        count = max_of(0, size - 1)
-        room = count
+        last, log, stamps_at, stamp_in_ring = newest, sub(stamps, 1, -width - 1), 1, nil
+        count, end_of_stamps = max_of(0, size - 1), #log + 1
       end
     end
 
@@ -241,8 +230,9 @@ end
       recorded, size = cost, size + cost
 
 -- PART: LIFETIME
-    local matters = max_of(0, newest + retention - now, block_until + longest_window - now)
-    needed = ceil((server_time + matters) / 1000000)
+    local matters = newest + retention - now
+    if has_blocks then matters = max_of(matters, block_until + longest_window - now) end
+    needed = ceil((server_time + (matters > 0 and matters or 0)) / 1000000)
     expires = needed + SPARE
     if not is_changed and lives_until > expires then expires = lives_until end
     lifetime = (expires - 1) * 1000000 - server_time

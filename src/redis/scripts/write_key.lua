@@ -1,5 +1,6 @@
--- Writes `after` in place of `bytes`; sets is_written to false if the key holds a type that reading did
--- not show. In a batch it saves a fifth to keep the end of a key, and a tenth more to keep its length.
+-- Writes `after` in place of `bytes`; sets is_written to false if the key holds a type that
+-- reading did not show. In a batch it saves a fifth to keep the end of a key, and a tenth more to
+-- keep its length.
 if bytes and keeps_end then
   if #after == #bytes then
     call('SETRANGE', key, '0', after)
@@ -16,4 +17,4 @@ else
     is_written = call('SET', key, after, 'PXAT', ends_at, 'NX')
   end
 end
-if has_repeats and read and is_written then written[key] = after end
+if has_repeats and is_written and read then written[key] = after end

@@ -1,12 +1,14 @@
--- Writes the log of an id after `recorded` actions more: without what has left the longest window, and
--- no more than the policy has room for.
+-- Writes the log of an id after `recorded` actions more: without what has left the longest window,
+-- and no more than the policy has room for.
 local dropped = 0
 if last ~= NONE then
   if newest - last >= retention then
     dropped = count + 1
   else
-    local most = is_long and min(count, MOST_DROPPED) or count
-    while dropped < most and newest - nth(size - dropped) >= retention do dropped = dropped + 1 end
+    local at_once = is_long and min(count, MOST_DROPPED) or count
+    while dropped < at_once and newest - nth(size - dropped) >= retention do
+      dropped = dropped + 1
+    end
   end
 end
 if dropped > 0 then size, displaced = size - dropped, 0 end
@@ -21,7 +23,8 @@ if size > most and kept > 0 then
     and newest - nth(size - min(size - most, kept) + 1) < retention and 1 or 0
 end
 
-local stamps = max_of(0, min(size, most) - 1)
+local stamps = size <= most and size - 1 or most - 1
+if stamps < 0 then stamps = 0 end
 local stays_in_ring = is_long and kept > 0 and width == policy_width and had_blocks == has_blocks
   and stamps <= room and stamps >= room / 4 and stamps > MOST_OF_SHORT / 2
 local form = policy_form + displaced * DISPLACED
@@ -56,9 +59,10 @@ if stays_in_ring then
 elseif size == 0 and block_until == NONE then
   call('DEL', key)
 else
-  local older = ''
+  local all = ''
   if kept > 0 and stamps > 0 then
-    older = stamps_after(max_of(dropped, count - stamps + recorded))
+    local skipped = min(count - stamps + recorded, count)
+    -- INCLUDE: older_stamps
     if width ~= policy_width then
       local others = {}
       for place = 1, #older / width do
@@ -67,15 +71,15 @@ else
       end
       older = table.concat(others)
     end
-    if recorded > 0 then older = older .. pack_bytes(policy_layout, last % policy_range) end
+    all = recorded == 0 and older or older .. pack_bytes(policy_layout, last % policy_range)
   end
   if recorded > 1 and stamps > 0 then
     local same = pack_bytes(policy_layout, newest % policy_range)
-    older = sub(older .. string.rep(same, min(recorded - 1, stamps)), -stamps * policy_width)
+    all = sub(all .. string.rep(same, min(recorded - 1, stamps)), -stamps * policy_width)
   end
   if stamps > MOST_OF_SHORT then
     header = header .. pack_bytes(RING, stamps, 0, min(most - 1, 2 * stamps))
   end
-  after = header .. older
+  after = header .. all
   keeps_end = keeps_end and not is_long -- of which `bytes` may have only some
 end
