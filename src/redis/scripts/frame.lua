@@ -17,8 +17,7 @@
 --          commas; '' for no blocks
 -- ARGV[8]  interval of the first window in us, ARGV[9] its max; likewise for each further window
 -- last     a log may get 'keep' and a number: it has room for at least so many actions, and one
--- that
---          has grown longer stays as long as it is
+--          that has grown longer stays as long as it is
 --
 -- Reply    integers, the same number of them for each key; durations in us from the given time on
 --   brief   time left: 0 when allowed

@@ -4,7 +4,8 @@ local moment, rest -- luacheck: ignore 411
 if #bytes == 20 and string.find(bytes, '^%-%d*$') then
   local last_digits = sub(bytes, 17) + 0
   rest = last_digits % RESTS
-  moment = (floor((-bytes - last_digits) / 10000 + 0.5) * 10000 + last_digits - rest) / RESTS
+  local before = floor((-bytes - last_digits) / 10000 + 0.5)
+  moment = before * (10000 / RESTS) + (last_digits - rest) / RESTS
   if moment >= FIRST_OF_INTEGERS and moment < END_OF_INTEGERS then
     moment = moment - FIRST_OF_INTEGERS + EARLIEST
   else
