@@ -19,7 +19,7 @@ const IDS = ['a', 'b', 'c'];
 /** Logs of more than three actions are rings, so short traces see them grow, turn and shrink. */
 const SMALL_RINGS = SCRIPTS[LOG].source
   .replace('local MOST_OF_SHORT = 256', 'local MOST_OF_SHORT = 2')
-  .replace('local MOST_DROPPED = 16', 'local MOST_DROPPED = 1')
+  .replace('local FEW_STAMPS = 16', 'local FEW_STAMPS = 1')
   .replace('local LAST_OF_FIRST_BYTES = 127', 'local LAST_OF_FIRST_BYTES = 39');
 
 let redis;
@@ -177,7 +177,7 @@ describe('the scripts', () => {
     });
 
     test('was tried with rings', () => {
-      expect(SMALL_RINGS.match(/MOST_OF_SHORT = 2\n|DROPPED = 1\n|BYTES = 39\n/g)).toHaveLength(3);
+      expect(SMALL_RINGS.match(/MOST_OF_SHORT = 2\n|FEW_STAMPS = 1\n|BYTES = 39\n/g)).toHaveLength(3);
     });
   });
 

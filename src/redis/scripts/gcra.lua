@@ -8,15 +8,17 @@
 -- units beyond.
 -- Source: ATM Forum, Traffic Management 4.0, virtual scheduling.
 --
--- A refund gives back what has not leaked of an action yet. Where in the bucket that is follows
--- from how much was recorded later, so `actions` counts all costs, less those of newest actions
--- that were refunded. The generation in a reply has both (see receipt_of).
+-- A refund gives back what has not leaked of an action yet. Where in the bucket that is follows from
+-- how much was recorded later. So each action has a number of 53 bits, which a reply has in place of
+-- the generation: it begins with the 32 bits of the generation, and grows by all costs.
 --
--- Integer: the theoretical arrival time; its units and the restart's turn. Generation and actions
--- follow from these (see generation_and_actions), unless an action was refunded that was not the
--- newest: then there is no integer until the bucket was empty.
--- Bytes: actions (5), and for each window the theoretical arrival time (8) and its units (2).
--- Under a single window and nothing else, the arrival time is in the place of the newest moment.
+-- Integer: the theoretical arrival time; its units and the restart's turn. The number follows from
+-- these (see number_of_integer), unless an action was refunded that was not the newest: then there
+-- is no integer until the bucket was empty.
+-- Bytes: the high bits of the number are in the place of the generation, the low ones (3) follow; then
+-- for each window the theoretical arrival time (8) and its units (2). Under a single window and
+-- nothing else, the units (2) and the low bits (3), and the arrival time is in the place of the
+-- newest moment.
 
 -- INCLUDE: multiply_divide
 
@@ -24,8 +26,8 @@ local FIRST_OF_INTEGERS, END_OF_INTEGERS = 28 * 10 ^ 13, 92 * 10 ^ 13
 local EARLIEST, RESTS, INTEGER = 17 * 10 ^ 14, 10000, '-%d%04d' -- 2023 to 2044
 
 local FORM, PLAIN = 0xA4, 1
-local PLAIN_STATE, PLAIN_BYTES = '<BI4i8I2I5', 20
-local ACTIONS, RECEIPTS = 2 ^ 40, 2 ^ 53 -- how many can be told apart
+local PLAIN_STATE, PLAIN_BYTES = '<BI4i8I2I3', 18
+local LOW, NUMBERS = 2 ^ 21, 2 ^ 53 -- how many low parts and numbers there are
 local MOST_EXACT = 1000 -- max up to which interval / max is exact
 local LONGEST = 2 ^ 52
 
@@ -43,35 +45,32 @@ end
 local turns = floor(RESTS / scale)
 local has_integers = emission * turns >= GENERATIONS and emission * turns < LATEST
 
--- What an integer says besides the arrival time. The phase of the arrival time within an emission
+-- The number of the newest action, of an integer. The phase of the arrival time within an emission
 -- interval stays the same until the bucket is empty, so it tells generations apart. The actions are
 -- the emission intervals since the epoch.
-local function generation_and_actions(arrival, units, turn)
+local function number_of_integer(arrival, units, turn)
   local whole = floor(arrival / emission) -- of `scale` emission intervals each
   local beyond = (arrival - whole * emission) * scale + units
   local phase = beyond % emission
+  local generation = (turn * emission + phase) % GENERATIONS
   local actions = whole * scale + (beyond - phase) / emission
-  return (turn * emission + phase) % GENERATIONS, actions % ACTIONS
-end
-
--- One number of a generation and its newest action; those of two generations are far apart. In this
--- order, because a sum beyond 2^53 would not be exact.
-local function receipt_of(generation, actions)
-  return (generation * 2 ^ 21 - RECEIPTS + actions) % RECEIPTS
+  -- In this order, because a sum beyond 2^53 would not be exact.
+  return (generation * LOW - NUMBERS + actions) % NUMBERS
 end
 
 -- PART: ONE WINDOW
     -- A burst has to fit into a number.
     if interval > LONGEST / MOST_EXACT or max > 2 ^ 32 then break end
-    local backlog, turn, actions = 0, nil, 0 -- `backlog` in units, ahead of `now`
+    local backlog, turn, number = 0, nil, nil -- `backlog` in units, ahead of `now`
     if not bytes then
-      generation = server_time % GENERATIONS
+      number = server_time % GENERATIONS * LOW
     else
       local arrival, units
-      if #bytes == PLAIN_BYTES and string.byte(bytes) == FORM + PLAIN then
-        local _
-        _, generation, arrival, units, actions = unpack_bytes(PLAIN_STATE, bytes)
-        if units >= scale then break end
+      if #bytes == PLAIN_BYTES then
+        local form, high, low
+        form, high, arrival, units, low = unpack_bytes(PLAIN_STATE, bytes)
+        if form ~= FORM + PLAIN or units >= scale then break end
+        number = high * LOW + low
       else
         -- INCLUDE: read_integer
         if not moment then break end
@@ -100,17 +99,19 @@ end
         after = format(INTEGER, since, rest)
       end
       if not turn then
-        actions = (actions + cost) % ACTIONS
+        number = (number - (NUMBERS - cost)) % NUMBERS
       elseif is_full or not after then
-        generation, actions = generation_and_actions(arrival, units, turn)
+        number = number_of_integer(arrival, units, turn)
       end
-      after = after
-        or pack_bytes(PLAIN_STATE, FORM + PLAIN, generation, arrival, units, actions)
+      if not after then
+        after = pack_bytes(PLAIN_STATE, FORM + PLAIN, floor(number / LOW), arrival, units,
+          number % LOW)
+      end
     end
     lifetime = backlog / scale
     if is_full then
       at, used = now, min(max, ceil(backlog / emission))
-      generation = receipt_of(generation or 0, actions) -- a refusal's is never asked for
+      generation = number or 0 -- a refusal's is never asked for
       reset = ceil((backlog - (used - 1) * emission) / scale)
       wait = used < max and 0 or reset
     end
@@ -124,8 +125,8 @@ end
 -- PART: ANY POLICY
 local CLAMPS = false
 -- INCLUDE: header_of
-local actions, turn -- `turn` of a state that was an integer
-local has_hole -- whether the actions do not follow from the arrival time
+local number, turn -- `turn` of a state that was an integer
+local has_hole -- whether the number does not follow from the arrival time
 
 local function used(window, at)
   local ahead, units = window.arrival - at, window.units
@@ -151,19 +152,21 @@ end
           turn, has_hole = nil, true
           local known
           if form == FORM then
-            known = (#bytes - from - 4) / 10
+            known = (#bytes - from - 2) / 10
             is_state = known >= 1 and known % 1 == 0
-            if is_state then actions = unpack_bytes('<I5', bytes, from) end
           else
-            known, newest, is_state = 0, NONE, #bytes == from + 6
+            known, newest, is_state = 0, NONE, #bytes == from + 4
+          end
+          if is_state then
+            local low = unpack_bytes('<I3', bytes, form == FORM and from or from + 2)
+            number = (its_generation * LOW + low) % NUMBERS
           end
           for w = 1, is_state and window_count or 0 do
             local arrival, units = NONE, 0
             if w <= known then
-              arrival, units = unpack_bytes('<i8I2', bytes, from + 10 * w - 5)
+              arrival, units = unpack_bytes('<i8I2', bytes, from + 10 * w - 7)
             elseif w == 1 then
-              arrival = last_moment
-              units, actions = unpack_bytes('<I2I5', bytes, from)
+              arrival, units = last_moment, unpack_bytes('<I2', bytes, from)
             end
             set_arrival(windows[w], arrival, units)
           end
@@ -177,17 +180,17 @@ end
         turn, has_hole = (rest - units) / scale, false
         set_arrival(windows[1], moment, units)
         is_own = true
-        generation, actions = generation_and_actions(moment, units, turn)
+        number = number_of_integer(moment, units, turn)
       end
 
 -- PART: READ NOTHING
-    turn, has_hole, actions = nil, true, 0
+    turn, has_hole, number = nil, true, generation * LOW
     for w = 1, window_count do set_arrival(windows[w], NONE, 0) end
 
 -- PART: REFUND
     -- Where the newest attempt is known, time is taken as no earlier.
     if not is_plain and newest > now then now = newest end
-    local later = (receipt_of(generation, actions) - of) % RECEIPTS -- recorded after it
+    local later = (number - of) % NUMBERS -- recorded after it
     for w = 1, window_count do
       local window = windows[w]
       local per_micro, in_emission = window.scale, window.emission
@@ -216,7 +219,7 @@ end
     end
     -- The newest makes its place in the bucket free for good.
     if is_changed and later == 0 then
-      actions = (actions - cost) % ACTIONS
+      number = (number - cost) % NUMBERS
     else
       has_hole = true
     end
@@ -236,7 +239,8 @@ end
         local carried = units >= per_micro and 1 or 0
         window.arrival, window.units = arrival + micros + carried, units - carried * per_micro
       end
-      actions = (actions + cost % ACTIONS) % ACTIONS
+      -- In this order, because a sum beyond 2^53 would not be exact.
+      number = (number - (NUMBERS - cost)) % NUMBERS
 
 -- PART: LIFETIME
     lifetime = 0
@@ -253,15 +257,18 @@ end
         if rest and not has_hole and has_integers and rest < RESTS
           and since >= FIRST_OF_INTEGERS and since < END_OF_INTEGERS then
           after = format(INTEGER, since, rest)
-          generation, actions = generation_and_actions(arrival, units, turn)
+          number = number_of_integer(arrival, units, turn)
+        else
+          generation = floor(number / LOW)
+          after = header_of(FORM + PLAIN, arrival) .. pack_bytes('<I2I3', units, number % LOW)
         end
-        after = after or header_of(FORM + PLAIN, arrival) .. pack_bytes('<I2I5', units, actions)
       else
-        after = header_of(FORM, newest) .. pack_bytes('<I5', actions)
+        generation = floor(number / LOW)
+        after = header_of(FORM, newest) .. pack_bytes('<I3', number % LOW)
         for w = 1, window_count do
           after = after .. pack_bytes('<i8I2', windows[w].arrival, windows[w].units)
         end
       end
 
 -- PART: RECEIPT
-    generation = receipt_of(generation, actions)
+    generation = number

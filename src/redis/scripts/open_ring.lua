@@ -8,7 +8,7 @@ end
 local known_from, known -- the stamp that was read last, and where it begins
 stamp_in_ring = function(n)
   local first = stamps_at + (head + count + 1 - n) % room * width
-  if first + width - 1 <= #bytes then return unpack_bytes(stamp_layout, bytes, first) end
+  if first + width - 1 <= #log then return unpack_bytes(stamp_layout, log, first) end
   if first ~= known_from then
     known_from, known = first, unpack_bytes(stamp_layout, call('GETRANGE', key,
       format('%d', first - 1), format('%d', first + width - 2)))

@@ -16,7 +16,7 @@ local RING, RING_BYTES = '<I4I4I4', 12 -- count, head, room
 local LEAST_WIDTH = 4
 local MOST_OF_SHORT = 256 -- stamps
 local MOST_STAMPS = 2 ^ 32 - 1 -- that RING can count; a Redis string has room for less
-local MOST_DROPPED = 16 -- stamps of a ring at once
+local FEW_STAMPS = 16 -- of a ring, which are looked at one by one
 local LAST_OF_FIRST_BYTES = 127 -- where reading ends at first, if there may be a ring
 
 -- How many bytes of a stamp tell moments apart over an interval, and how many moments that are.

@@ -5,9 +5,16 @@ if last ~= NONE then
   if newest - last >= retention then
     dropped = count + 1
   else
-    local at_once = is_long and min(count, MOST_DROPPED) or count
-    while dropped < at_once and newest - nth(size - dropped) >= retention do
-      dropped = dropped + 1
+    local few = is_long and min(count, FEW_STAMPS) or count
+    while dropped < few and newest - nth(size - dropped) >= retention do dropped = dropped + 1 end
+    -- No stamp may stay so long that it would be taken for a later one.
+    if dropped == few and dropped < count and newest - nth(size - dropped) >= retention then
+      local outside, inside = dropped, count
+      while inside - outside > 1 do
+        local middle = floor((outside + inside) / 2)
+        if newest - nth(size - middle) >= retention then outside = middle else inside = middle end
+      end
+      dropped = inside
     end
   end
 end
