@@ -22,8 +22,8 @@
 
 -- INCLUDE: multiply_divide
 
-local FIRST_OF_INTEGERS, END_OF_INTEGERS = 28 * 10 ^ 13, 92 * 10 ^ 13
-local EARLIEST, RESTS, INTEGER = 17 * 10 ^ 14, 10000, '-%d%04d' -- 2023 to 2044
+local FIRST_OF_INTEGERS, END_OF_INTEGERS = 28 * 10 ^ 13, 9 * 10 ^ 14
+local EARLIEST, RESTS, INTEGER = 17 * 10 ^ 14, 10000, '-%d%04d' -- 2023 to 2043
 
 local FORM, PLAIN = 0xA4, 1
 local PLAIN_STATE, PLAIN_BYTES = '<BI4i8I2I3', 18

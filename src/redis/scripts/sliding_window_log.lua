@@ -52,7 +52,7 @@ if server_time then
 end
 
 -- PART: ONE WINDOW
-    if cost ~= 1 then break end
+    if cost ~= 1 or range > LATEST then break end
     local form, lives_until = kept_all, 0
     local newest, oldest, count
     local from = LOG_BYTES + 1 -- of the stamps that are kept
@@ -132,7 +132,7 @@ local policy_width, policy_range = width, range
 while retention >= policy_range do
   policy_width, policy_range = policy_width + 1, policy_range * 256
 end
-local policy_form, policy_layout = FORM + policy_width - LEAST_WIDTH, '<I' .. policy_width
+local policy_form = FORM + policy_width - LEAST_WIDTH
 local keeps = #ARGV % 2 == 0
 
 -- The log at hand as it was read: `last` and before it `count` stamps, which in a short log end
@@ -208,11 +208,11 @@ end
         local keeps_places = displaced == 1 and last - oldest < retention
         local skipped = 0
         -- INCLUDE: older_stamps
-        local stamps = older .. pack_bytes(stamp_layout, last % range)
+        local stamps = older .. sub(pack_bytes('<i8', last), 1, width)
         local before = (size - n - removed + 1) * width
         stamps = sub(stamps, 1, before) .. sub(stamps, before + removed * width + 1)
         if keeps_places then
-          stamps = string.rep(pack_bytes(stamp_layout, oldest % range), removed) .. stamps
+          stamps = string.rep(sub(pack_bytes('<i8', oldest), 1, width), removed) .. stamps
         end
         is_changed, displaced, is_long = true, keeps_places and 1 or 0, false
         size = #stamps / width

@@ -46,9 +46,9 @@ end
 
 if stays_in_ring then
   if recorded > 0 then
-    local added = pack_bytes(stamp_layout, last % range)
+    local added = sub(pack_bytes('<i8', last), 1, width)
     if recorded > 1 then
-      local same = pack_bytes(stamp_layout, newest % range)
+      local same = sub(pack_bytes('<i8', newest), 1, width)
       added = sub(added .. string.rep(same, min(recorded - 1, room)), -room * width)
     end
     local first = (head + count + recorded - #added / width) % room
@@ -74,14 +74,14 @@ else
       local others = {}
       for place = 1, #older / width do
         local stamp = unpack_bytes(stamp_layout, older, (place - 1) * width + 1)
-        others[place] = pack_bytes(policy_layout, (last - (last - stamp) % range) % policy_range)
+        others[place] = sub(pack_bytes('<i8', last - (last - stamp) % range), 1, policy_width)
       end
       older = table.concat(others)
     end
-    all = recorded == 0 and older or older .. pack_bytes(policy_layout, last % policy_range)
+    all = recorded == 0 and older or older .. sub(pack_bytes('<i8', last), 1, policy_width)
   end
   if recorded > 1 and stamps > 0 then
-    local same = pack_bytes(policy_layout, newest % policy_range)
+    local same = sub(pack_bytes('<i8', newest), 1, policy_width)
     all = sub(all .. string.rep(same, min(recorded - 1, stamps)), -stamps * policy_width)
   end
   if stamps > MOST_OF_SHORT then
