@@ -149,15 +149,6 @@ describe('the state of an id', () => {
     },
   );
 
-  test.each(EACH_FORM)('of %s with %s does not grow', async (_algorithm, _form, policy) => {
-    for (let i = 0; i < 4; i++) await attempt(policy, START_US + i);
-    const full = await script.redis.strlen(KEY);
-    for (let i = 0; i < 50; i++) await attempt(policy, START_US + 4 + i);
-    const grown = policy.algorithm === LOG && policy.limits.at(-1).maxInInterval > 4;
-    if (!grown) expect(await script.redis.strlen(KEY)).toBe(full);
-    expect(await script.redis.strlen(KEY)).toBeLessThan(300);
-  });
-
   test.each(EACH_FORM)('of %s with %s lives as long as it matters', async (_a, _f, policy) => {
     await attempt(policy);
     await expectTtlOf(lifetimeOf(policy), policy.algorithm);
