@@ -329,14 +329,31 @@ describe('the state of an id', () => {
       }
     });
 
-    test('lives until its actions leave the window if the clock of the server steps back', async () => {
-      const sha1 = await script.redis.script('LOAD', inMovedTime(SCRIPTS[LOG].source));
-      const [, , , ...words] = argumentsOf(policyOf(LOG), 'attempt', 'brief', '', 1);
-      for (const now of [2e15, 2e15 - 30e6]) {
-        await setTime(script.redis, now);
-        await script.redis.evalsha(sha1, 1, KEY, ...words);
-      }
-      expect(await script.redis.pexpiretime(KEY)).toBeGreaterThanOrEqual((2e15 + MINUTE) / 1000);
+    test.each([
+      ['a single window', {}],
+      ['blocks', { blockFor: [1] }],
+    ])(
+      'lives until its actions leave if the clock of the server steps back: %s',
+      async (_, how) => {
+        const sha1 = await script.redis.script('LOAD', inMovedTime(SCRIPTS[LOG].source));
+        const [, , , ...words] = argumentsOf(policyOf(LOG, how), 'attempt', 'brief', '', 1);
+        for (const now of [2e15, 2e15 - 30e6]) {
+          await setTime(script.redis, now);
+          await script.redis.evalsha(sha1, 1, KEY, ...words);
+        }
+        expect(await script.redis.pexpiretime(KEY)).toBeGreaterThanOrEqual((2e15 + MINUTE) / 1000);
+      },
+    );
+
+    test('has no stamp so old that it could be taken for a later one', async () => {
+      const policy = policyOf(LOG, window(4_000_000_000, 1000)); // stamps repeat after 4295 s
+      await attemptAll(
+        policy,
+        Array.from({ length: 600 }, (_, i) => START_US + 1000 * i),
+      );
+      const times = [1, 2, 3].map((i) => START_US + i * 3_900_000_000);
+      await attemptAll(policy, times);
+      expect((await peek(policy, times[2], 0))[7]).toBe(2);
     });
   });
 
