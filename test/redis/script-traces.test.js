@@ -177,7 +177,9 @@ describe('the scripts', () => {
     });
 
     test('was tried with rings', () => {
-      expect(SMALL_RINGS.match(/MOST_OF_SHORT = 2\n|FEW_STAMPS = 1\n|BYTES = 39\n/g)).toHaveLength(3);
+      expect(SMALL_RINGS.match(/MOST_OF_SHORT = 2\n|FEW_STAMPS = 1\n|BYTES = 39\n/g)).toHaveLength(
+        3,
+      );
     });
   });
 
