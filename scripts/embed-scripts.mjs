@@ -12,23 +12,23 @@ export const { ALGORITHMS } = createRequire(import.meta.url)('../lib/algorithms'
 const target = join(root, 'lib/redis/scripts.js');
 const command = 'node scripts/embed-scripts.mjs';
 
-/** The first line of a file that holds the parts of a script, and where the parts go in the frame. */
-const IN_FRAME = '-- In frame.lua:';
 const PART = /^-- PART: (.*)\n/m;
 const PLACE = /^ *-- PLACE: (.*)\n/gm;
+const INCLUDE = /^ *-- INCLUDE: (.*)\n/gm;
 
 const STRING_OR_COMMENT = /'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|--.*/g;
 
 const read = (name) => readFileSync(join(root, `src/redis/scripts/${name}.lua`), 'utf8');
 
-/** The whole script of an algorithm, with its comments. */
+/** A file with those that it includes. */
+const readWhole = (name) => read(name).replace(INCLUDE, (_, included) => readWhole(included));
+
+/** The whole script of an algorithm, with its comments: the frame and in its places the algorithm's parts. */
 export function assembledScript(algorithm) {
-  const own = read(algorithm.replaceAll('-', '_'));
-  if (!own.startsWith(IN_FRAME)) return own;
-  const [first, ...named] = own.split(PART); // a name before each part
+  const [first, ...named] = readWhole(algorithm.replaceAll('-', '_')).split(PART); // a name before each part
   const parts = { FIRST: first };
   for (let i = 0; i < named.length; i += 2) parts[named[i]] = named[i + 1];
-  return read('frame').replace(PLACE, (_, place) => parts[place]);
+  return readWhole('frame').replace(PLACE, (_, place) => parts[place] ?? '');
 }
 
 /** The same code without comments, indentation and empty lines. */

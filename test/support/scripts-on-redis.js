@@ -64,6 +64,18 @@ function byEachClock(policy) {
   return leaksAtOnce ? [given] : [given, [lengthened(policy), '']];
 }
 
+/** Where scripts in moved time find the server's time. */
+const TIME = 'time';
+
+/** The script by a clock of the server's that moves as it is told. */
+function inMovedTime(source) {
+  return source.replace("call('TIME')", `call('HMGET', '${TIME}', 's', 'us')`);
+}
+
+function setTime(redis, micros) {
+  return redis.hset(TIME, { s: Math.floor(micros / 1e6), us: micros % 1e6 });
+}
+
 /**
  * Inside of a describe: what asks the scripts on a server of its own, with all keys gone after each test.
  * `connect()` gives one more client.
@@ -101,12 +113,15 @@ module.exports = {
   byEachClock,
   EACH_FORM,
   FORMS,
+  inMovedTime,
   KEY,
   LOG,
   MINUTE,
   OF_FRAME,
   policyOf,
   scriptsOnRedis,
+  setTime,
   START_US,
+  TIME,
   window,
 };

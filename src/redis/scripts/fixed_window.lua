@@ -1,51 +1,49 @@
 -- In frame.lua: windows one after the other, aligned to the clock's epoch, and a count in each.
 --
--- Integer: the first attempt in the window, and the count. A generation is there that of a
--- window: the low bits of the moment.
---
--- Compact form: a moment in the window of the newest attempt, in ticks, and the count. The moment
--- is the first tick of the window: whatever the limits are later, it tells when that was.
+-- Integer: the first attempt in the window, and the count. The generation is the low bits of that
+-- moment.
+-- Bytes: a count for each window, of 3 bytes, or of 7 if a max needs them. Under a single window
+-- and nothing else, the newest moment may be that of any attempt in the window.
 
-local BEGIN_OF_INTEGERS, MOST_OF_INTEGERS = 0, 999
--- form, generation, count, ticks
-local FORM, COMPACT, COMPACT_BYTES = COMPACT_FORMS, '<BI3I3I5', 12
-local GENERATIONS = 2 ^ 24
-local TICK = 4096 -- in us; a window has at least one
-local END_OF_TICKS = TICK * (2 ^ 40 - 1)
+local FIRST_OF_INTEGERS, END_OF_INTEGERS = 10 ^ 15, 28 * 10 ^ 14
+local EARLIEST, RESTS, INTEGER = 10 ^ 15, 1000, '-%d%03d' -- 2001 to 2058
+
+local FORM, WIDE = 0xA0, 1
+local STATE, STATE_BYTES = '<BI4i8I3', 16 -- the header and the count
+local NARROW = 2 ^ 24 - 1 -- the most that three bytes can count
 
 -- PART: ONE WINDOW
-    if max >= NARROW or interval < TICK or now < 0 or now >= END_OF_TICKS then break end
+    if max >= NARROW then break end
     at = now
-    local moment, count
+    local begun_at, count
     if bytes then
-      if #bytes == COMPACT_BYTES then
-        local form, ticks
-        form, life, count, ticks = unpack_bytes(COMPACT, bytes)
-        if form ~= FORM then break end
-        moment = ticks * TICK
+      if #bytes == STATE_BYTES then
+        local form
+        form, generation, begun_at, count = unpack_bytes(STATE, bytes)
+        if form ~= FORM or begun_at > LATEST or begun_at < -LATEST then break end
       else
-        moment, count = parts_of_integer(bytes, BEGIN_OF_INTEGERS)
+        -- INCLUDE: read_integer
         if not moment then break end
-        life = moment % GENERATIONS
+        begun_at, count, generation = moment, rest, moment % GENERATIONS
       end
     end
-    if not moment or moment < now - now % interval then
-      moment, count, life = now, 0, server_time % GENERATIONS
-    elseif moment > now then
-      at = moment
+    if not begun_at or begun_at < now - now % interval then
+      begun_at, count, generation = now, 0, server_time % GENERATIONS
+    elseif begun_at > now then
+      at = begun_at
     end
-    local since_start = at % interval
-    reset = interval - since_start + (at - now)
+    reset = interval - at % interval + (at - now)
     lifetime = interval + (at - now)
     local is_refused = count + cost > max
     time_left = is_refused and reset or 0
     if not is_refused or count_blocked then
       count = min(count + cost, NARROW)
-      if count <= MOST_OF_INTEGERS and life == moment % GENERATIONS
-        and moment >= EARLIEST_OF_INTEGERS and moment < END_OF_INTEGERS then
-        after = format(INTEGER, moment + BEGIN_OF_INTEGERS, count)
+      local since = begun_at - EARLIEST + FIRST_OF_INTEGERS
+      if count < RESTS and generation == begun_at % GENERATIONS
+        and since >= FIRST_OF_INTEGERS and since < END_OF_INTEGERS then
+        after = format(INTEGER, since, count)
       else
-        after = pack_bytes(COMPACT, FORM, life, count, ceil((at - since_start) / TICK))
+        after = pack_bytes(STATE, FORM, generation, begun_at, count)
       end
     end
     used = min(count, max)
@@ -55,9 +53,10 @@ local END_OF_TICKS = TICK * (2 ^ 40 - 1)
   windows[w] = { max = most, interval = length, count = 0 }
 
 -- PART: ANY POLICY
-local GENERAL_FORM, WINDOW, WINDOW_BYTES, CLAMPS = GENERAL_FORMS, '<I7', 7, true
-local floor = math.floor
-local cap = largest_max >= NARROW and LATEST - 1 or NARROW
+local CLAMPS = true
+-- INCLUDE: header_of
+local is_wide = largest_max >= NARROW
+local cap = is_wide and LATEST - 1 or NARROW
 
 local function used(window, at)
   local length = window.interval
@@ -68,20 +67,28 @@ local function below(window, n, at)
   return used(window, at) < n and 0 or window.interval - at % window.interval
 end
 
--- PART: READ WINDOW
-    window.count = from and unpack_bytes(WINDOW, bytes, from) or 0
+-- PART: READ
+        is_own = form == FORM or form == FORM + WIDE
+        if is_own then
+          local bytes_per_count = form == FORM and 3 or 7
+          local known = (#bytes - from + 1) / bytes_per_count
+          is_state = known >= 1 and known % 1 == 0
+          for w = 1, is_state and window_count or 0 do
+            local place = w <= known and from + (w - 1) * bytes_per_count
+            local count = place and unpack_bytes('<I' .. bytes_per_count, bytes, place) or 0
+            windows[w].count = min(count, cap)
+          end
+        end
 
--- PART: READ COMPACT
-    local moment, count
-    if form then moment, count = parts_of_integer(bytes, BEGIN_OF_INTEGERS) end
-    if moment then
-      generation, newest, windows[1].count = moment % GENERATIONS, moment, count
-    elseif form == FORM and #bytes == COMPACT_BYTES then
-      local _, life, counted, ticks = unpack_bytes(COMPACT, bytes)
-      generation, newest, windows[1].count = life, ticks * TICK, counted
-    elseif server_time then
-      generation = server_time % GENERATIONS
-    end
+-- PART: READ INTEGER
+      -- INCLUDE: read_integer
+      if moment then
+        for w = 1, window_count do windows[w].count = w == 1 and rest or 0 end
+        is_own, generation, newest = true, moment % GENERATIONS, moment
+      end
+
+-- PART: READ NOTHING
+    for w = 1, window_count do windows[w].count = 0 end
 
 -- PART: REFUND
     for w = 1, window_count do
@@ -100,17 +107,14 @@ end
 -- PART: LIFETIME
     lifetime = newest + longest_window - now
 
--- PART: WRITE COMPACT
-        if cap == NARROW and interval >= TICK and newest >= 0 and newest < END_OF_TICKS then
-          local start = newest - newest % interval
-          local count = min(windows[1].count, NARROW)
-          if count <= MOST_OF_INTEGERS and generation == newest % GENERATIONS
-            and newest >= EARLIEST_OF_INTEGERS and newest < END_OF_INTEGERS then
-            after = format(INTEGER, newest + BEGIN_OF_INTEGERS, count)
-          else
-            after = pack_bytes(COMPACT, FORM, generation, count, ceil(start / TICK))
-          end
+-- PART: WRITE
+      local since = newest - EARLIEST + FIRST_OF_INTEGERS
+      if is_plain and windows[1].count < RESTS and generation == newest % GENERATIONS
+        and since >= FIRST_OF_INTEGERS and since < END_OF_INTEGERS then
+        after = format(INTEGER, since, windows[1].count)
+      else
+        after = header_of(is_wide and FORM + WIDE or FORM, newest)
+        for w = 1, window_count do
+          after = after .. pack_bytes(is_wide and '<I7' or '<I3', windows[w].count)
         end
-
--- PART: WRITE WINDOW
-          after = after .. pack_bytes(WINDOW, window.count)
+      end

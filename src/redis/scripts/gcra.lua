@@ -3,133 +3,130 @@
 -- Actions are to come `emission` apart; each moves the theoretical arrival time on by that, and an
 -- attempt passes unless a burst, max of them, would be exceeded. A window whose theoretical arrival
 -- time has passed restarts with the next action. Durations are counted in units, `scale` of them to
--- a us: as few as make interval / max a whole number of units, where max is up to 1000; else up to
--- 1000, and the emission is rounded up. A theoretical arrival time is kept as whole us and the
+-- a us: as few as make interval / max a whole number of units if max is up to 1000. Otherwise there
+-- are 1000, and the emission is rounded up. A theoretical arrival time is kept as whole us and the
 -- units beyond.
---
--- A refund gives back what has not leaked of an action yet. Where in the bucket that is follows
--- from what was recorded later, so the generation is a number that grows with all costs, and gets
--- less where the newest is taken back; it begins where numbers of earlier lives are unlikely to be.
 -- Source: ATM Forum, Traffic Management 4.0, virtual scheduling.
 --
--- Integer: the theoretical arrival time; its units, and what was drawn by lot when the life began.
--- The generation follows from these (see number_and_phase). It does no longer once an action has
--- been taken back that was not the newest; then there is no integer until the bucket was empty.
+-- A refund gives back what has not leaked of an action yet. Where in the bucket that is follows
+-- from how much was recorded later. So each action has a number of 53 bits, which a reply has in
+-- place of the generation: it begins with the 32 bits of the generation, and grows by all costs.
 --
--- Compact form: the generation and the theoretical arrival time, its us above 64 apart.
+-- Integer: the theoretical arrival time; its units and the restart's turn. The number follows from
+-- these (see number_of_integer), unless an action was refunded that was not the newest: then there
+-- is no integer until the bucket was empty.
+-- Bytes: the high bits of the number are in the place of the generation, the low ones (3) follow;
+-- then for each window the theoretical arrival time (8) and its units (2). Under a single window
+-- and nothing else, the units (2) and the low bits (3), and the arrival time is in the place of the
+-- newest moment.
 
-local BEGIN_OF_INTEGERS, MOST_OF_INTEGERS = 4 * 10 ^ 15, 999
--- form, generation, the low 6 bits of the us and 10 of units, the high bits of the us
-local FORM, COMPACT, COMPACT_BYTES = COMPACT_FORMS + 2, '<BI3I2i6', 12
-local NUMBERS = 2 ^ 24
-local SPREAD = 10368889 -- times 1, 2, 3 ... these are far apart: NUMBERS by the golden ratio, odd
-local PHASES = 2 ^ 29 -- that can be told apart
-local MOST_NUMBERED = 2 ^ 16 -- the largest max for which these are enough
+-- INCLUDE: multiply_divide
+
+local FIRST_OF_INTEGERS, END_OF_INTEGERS = 28 * 10 ^ 13, 9 * 10 ^ 14
+local EARLIEST, RESTS, INTEGER = 17 * 10 ^ 14, 10000, '-%d%04d' -- 2023 to 2043
+
+local FORM, PLAIN = 0xA4, 1
+local PLAIN_STATE, PLAIN_BYTES = '<BI4i8I2I3', 18
+local LOW, NUMBERS = 2 ^ 21, 2 ^ 53 -- how many low parts and numbers there are
 local MOST_EXACT = 1000 -- max up to which interval / max is exact
 local LONGEST = 2 ^ 52
-local floor = math.floor
 
 now = max_of(-LONGEST, min(now, LONGEST))
 
--- How many units there are to a us, and in an emission interval; without a common divisor.
-local function units_of(length, most)
-  local per_micro, in_emission = most, min(length, LONGEST)
-  if most > MOST_EXACT then
-    local whole, remainder = multiply_divide(1000, in_emission, most)
-    per_micro, in_emission = 1000, max_of(1, remainder > 0 and whole + 1 or whole)
-  end
-  local divisor, rest = in_emission, per_micro
-  while rest > 0 do divisor, rest = rest, divisor % rest end
-  return per_micro / divisor, in_emission / divisor
+local scale, emission
+do
+  local length, most = interval, max
+  -- INCLUDE: emission
+  scale, emission = per_micro, in_emission
 end
 
-local scale, emission = units_of(interval, max)
--- Lots there are so few that lives have to differ in their phases, too (see number_and_phase).
-local has_integers = emission >= 1000 * scale and interval <= LONGEST / MOST_EXACT
+-- Restarts differ in their phase within `emission` us and in their turn, of which there are
+-- `turns`: enough for 32 bits.
+local turns = floor(RESTS / scale)
+local has_integers = emission * turns >= GENERATIONS and emission * turns < LATEST
 
--- The number of the newest action, from what an integer state keeps: how many emission
--- intervals there were until then, from a beginning that the lot and the phase say. And its phase
--- within the emission interval: it is one as long as the bucket is not empty, and another life has
--- another. The generation has both; what is no integer any more has only the first.
-local function number_and_phase(arrival, units, lot)
-  local turns = floor(arrival / emission) -- in each of them `scale` emission intervals
-  local beyond = (arrival - turns * emission) * scale + units
+-- The number of the newest action, of an integer. The phase of the arrival time within an emission
+-- interval stays the same until the bucket is empty, so it tells generations apart. The actions are
+-- the emission intervals since the epoch.
+local function number_of_integer(arrival, units, turn)
+  local whole = floor(arrival / emission) -- of `scale` emission intervals each
+  local beyond = (arrival - whole * emission) * scale + units
   local phase = beyond % emission
-  local begin = (lot + phase) % NUMBERS * SPREAD
-  return (begin + turns * scale + (beyond - phase) / emission) % NUMBERS, phase % PHASES
+  local generation = (turn * emission + phase) % GENERATIONS
+  local actions = whole * scale + (beyond - phase) / emission
+  -- In this order, because a sum beyond 2^53 would not be exact.
+  return (generation * LOW - NUMBERS + actions) % NUMBERS
 end
 
 -- PART: ONE WINDOW
     -- A burst has to fit into a number.
-    if interval > LONGEST / MOST_EXACT or max > MOST_NUMBERED then break end
-    local backlog, lot = 0, nil -- `backlog` in units, ahead of `now`
+    if interval > LONGEST / MOST_EXACT or max > 2 ^ 32 then break end
+    local backlog, turn, number = 0, nil, nil -- `backlog` in units, ahead of `now`
     if not bytes then
-      life = server_time % NUMBERS * SPREAD % NUMBERS
+      number = server_time % GENERATIONS * LOW
     else
       local arrival, units
-      if #bytes == COMPACT_BYTES then
-        local form, low, high
-        form, life, low, high = unpack_bytes(COMPACT, bytes)
-        if form ~= FORM then break end
-        units = low % 1024
-        arrival = high * 64 + (low - units) / 1024
-        if units >= scale then break end
+      if #bytes == PLAIN_BYTES then
+        local form, high, low
+        form, high, arrival, units, low = unpack_bytes(PLAIN_STATE, bytes)
+        if form ~= FORM + PLAIN or units >= scale then break end
+        number = high * LOW + low
       else
-        local rest
-        arrival, rest = parts_of_integer(bytes, BEGIN_OF_INTEGERS)
-        if not arrival then break end
-        units = rest % scale
-        lot = (rest - units) / scale
+        -- INCLUDE: read_integer
+        if not moment then break end
+        arrival, units = moment, rest % scale
+        turn = (rest - units) / scale
       end
       backlog = (arrival - now) * scale + units
-      if backlog >= LATEST then break end
+      if backlog >= LATEST or backlog <= -LATEST then break end
     end
     local room = (max - cost) * emission
-    time_left, life = 0, life or 0
+    time_left = 0
     if backlog > room then
       time_left = ceil((backlog - room) / scale)
     else
-      if backlog <= 0 and has_own_time and has_integers and not lot then
-        lot = floor(server_time % NUMBERS * SPREAD % NUMBERS / NUMBERS * floor(1000 / scale))
+      if backlog <= 0 and has_own_time and has_integers then
+        turn = floor(now / emission) % turns
       end
       backlog = max_of(0, backlog) + cost * emission
       local units = backlog % scale
       local arrival = now + (backlog - units) / scale
-      -- A lot that was drawn under other limits may be too large.
-      local is_integer = lot and has_integers and lot * scale + units <= MOST_OF_INTEGERS
-        and arrival >= EARLIEST_OF_INTEGERS and arrival < END_OF_INTEGERS
-      if not lot then
-        life = (life + cost) % NUMBERS
-      elseif is_full or not is_integer then
-        local phase
-        life, phase = number_and_phase(arrival, units, lot)
-        if is_integer then life = life + phase * NUMBERS end
+      local rest = turn and turn * scale + units
+      local since = arrival - EARLIEST + FIRST_OF_INTEGERS
+      -- A turn under other limits may be too large.
+      if rest and has_integers and rest < RESTS
+        and since >= FIRST_OF_INTEGERS and since < END_OF_INTEGERS then
+        after = format(INTEGER, since, rest)
       end
-      if is_integer then
-        after = format(INTEGER, arrival + BEGIN_OF_INTEGERS, lot * scale + units)
-      else
-        local low = arrival % 64
-        after = pack_bytes(COMPACT, FORM, life, low * 1024 + units, (arrival - low) / 64)
+      if not turn then
+        number = (number - (NUMBERS - cost)) % NUMBERS
+      elseif is_full or not after then
+        number = number_of_integer(arrival, units, turn)
+      end
+      if not after then
+        after = pack_bytes(PLAIN_STATE, FORM + PLAIN, floor(number / LOW), arrival, units,
+          number % LOW)
       end
     end
     lifetime = backlog / scale
     if is_full then
       at, used = now, min(max, ceil(backlog / emission))
+      generation = number or 0 -- a refusal's is never asked for
       reset = ceil((backlog - (used - 1) * emission) / scale)
       wait = used < max and 0 or reset
     end
 
 -- PART: A WINDOW
-  local per_micro, in_emission = units_of(length, most)
+  -- INCLUDE: emission
   -- `arrival` is in us, `units` are those beyond.
   windows[w] =
     { max = most, scale = per_micro, emission = in_emission, arrival = NONE, units = 0 }
 
 -- PART: ANY POLICY
-local GENERAL_FORM, WINDOW, WINDOW_BYTES, CLAMPS = GENERAL_FORMS + 2, '<i8I2', 10, false
-local is_numbered_short = is_plain and max <= MOST_NUMBERED
-local numbers = is_numbered_short and NUMBERS or 2 ^ 53
-local lot, phase -- of a state that was an integer
+local CLAMPS = false
+-- INCLUDE: header_of
+local number, turn -- `turn` of a state that was an integer
+local has_hole -- whether the number does not follow from the arrival time
 
 local function used(window, at)
   local ahead, units = window.arrival - at, window.units
@@ -143,45 +140,57 @@ local function below(window, n, at)
   return window.arrival - at - micros + (window.units > units and 1 or 0)
 end
 
--- PART: READ WINDOW
-    lot = nil
-    local arrival, units = NONE, 0
-    if from then arrival, units = unpack_bytes(WINDOW, bytes, from) end
-    -- Other limits' units, where there cannot be as many of these, are rounded up.
-    if units >= window.scale then arrival, units = arrival + 1, 0 end
-    window.arrival, window.units = arrival, units
+local function set_arrival(window, arrival, units)
+  -- Units of other limits that do not exist here are rounded up.
+  if units >= window.scale then arrival, units = arrival + 1, 0 end
+  window.arrival, window.units = arrival, units
+end
 
--- PART: READ COMPACT
-    local arrival, rest
-    if form then arrival, rest = parts_of_integer(bytes, BEGIN_OF_INTEGERS) end
-    local _, number, low, high, units
-    if form == FORM and #bytes == COMPACT_BYTES then
-      _, number, low, high = unpack_bytes(COMPACT, bytes)
-      units = low % 1024
-    end
-    if arrival then
-      local window = windows[1]
-      window.arrival, window.units = arrival, rest % scale
-      lot = (rest - window.units) / scale
-      generation, phase = number_and_phase(arrival, window.units, lot)
-    elseif units and units < MOST_EXACT then
-      local window = windows[1]
-      generation = number
-      window.arrival, window.units = high * 64 + (low - units) / 1024, units
-      if units >= window.scale then window.arrival, window.units = window.arrival + 1, 0 end
-    elseif is_numbered_short and server_time then
-      generation = server_time % NUMBERS * SPREAD % NUMBERS
-    elseif server_time then
-      generation = tonumber(string.sub(redis.sha1hex(format('%d', server_time)), 1, 13), 16)
-    end
+-- PART: READ
+        is_own = form == FORM or form == FORM + PLAIN
+        if is_own then
+          turn, has_hole = nil, true
+          local known
+          if form == FORM then
+            known = (#bytes - from - 2) / 10
+            is_state = known >= 1 and known % 1 == 0
+          else
+            known, newest, is_state = 0, NONE, #bytes == from + 4
+          end
+          if is_state then
+            local low = unpack_bytes('<I3', bytes, form == FORM and from or from + 2)
+            number = (its_generation * LOW + low) % NUMBERS
+          end
+          for w = 1, is_state and window_count or 0 do
+            local arrival, units = NONE, 0
+            if w <= known then
+              arrival, units = unpack_bytes('<i8I2', bytes, from + 10 * w - 7)
+            elseif w == 1 then
+              arrival, units = last_moment, unpack_bytes('<I2', bytes, from)
+            end
+            set_arrival(windows[w], arrival, units)
+          end
+        end
+
+-- PART: READ INTEGER
+      -- INCLUDE: read_integer
+      if moment then
+        for w = 1, window_count do set_arrival(windows[w], NONE, 0) end
+        local units = rest % scale
+        turn, has_hole = (rest - units) / scale, false
+        set_arrival(windows[1], moment, units)
+        is_own = true
+        number = number_of_integer(moment, units, turn)
+      end
+
+-- PART: READ NOTHING
+    turn, has_hole, number = nil, true, generation * LOW
+    for w = 1, window_count do set_arrival(windows[w], NONE, 0) end
 
 -- PART: REFUND
     -- Where the newest attempt is known, time is taken as no earlier.
     if not is_plain and newest > now then now = newest end
-    local later = (generation - of) % numbers -- recorded after it
-    if lot and floor(of / NUMBERS) ~= phase then
-      later = LATEST -- it was in another life, or has leaked before the bucket was empty
-    end
+    local later = (number - of) % NUMBERS -- recorded after it
     for w = 1, window_count do
       local window = windows[w]
       local per_micro, in_emission = window.scale, window.emission
@@ -199,6 +208,7 @@ end
         end
         if left_micros < micros or (left_micros == micros and left_units < units) then
           micros, units = left_micros, left_units
+          has_hole = true
         end
         units = window.units - units
         local borrowed = units < 0 and 1 or 0
@@ -208,20 +218,29 @@ end
       end
     end
     -- The newest makes its place in the bucket free for good.
-    if is_changed and later == 0 then generation = (generation - cost) % numbers end
+    if is_changed and later == 0 then
+      number = (number - cost) % NUMBERS
+    else
+      has_hole = true
+    end
 
 -- PART: RECORD
       for w = 1, window_count do
         local window = windows[w]
         local arrival, units, per_micro = window.arrival, window.units, window.scale
-        if arrival < at then arrival, units = at, 0 end
+        if arrival < at then
+          arrival, units = at, 0
+          if is_plain and has_own_time then
+            turn, has_hole = floor(now / emission) % turns, false
+          end
+        end
         local micros, more = multiply_divide(cost, window.emission, per_micro)
         units = units + more
         local carried = units >= per_micro and 1 or 0
         window.arrival, window.units = arrival + micros + carried, units - carried * per_micro
       end
-      -- In this order, for a sum beyond 2^53 would not be exact.
-      generation = (generation - (numbers - cost)) % numbers
+      -- In this order, because a sum beyond 2^53 would not be exact.
+      number = (number - (NUMBERS - cost)) % NUMBERS
 
 -- PART: LIFETIME
     lifetime = 0
@@ -230,24 +249,26 @@ end
       lifetime = max_of(lifetime, window.arrival + min(window.units, 1) - now)
     end
 
--- PART: WRITE COMPACT
-        local arrival = windows[1].arrival
-        if is_numbered_short and arrival < LATEST then
-          local units = windows[1].units
-          local number, phase_now
-          if lot and has_integers and lot * scale + units <= MOST_OF_INTEGERS then
-            number, phase_now = number_and_phase(arrival, units, lot)
-          end
-          if number == generation % NUMBERS and phase_now == phase
-            and arrival >= EARLIEST_OF_INTEGERS and arrival < END_OF_INTEGERS then
-            generation = number + phase * NUMBERS
-            after = format(INTEGER, arrival + BEGIN_OF_INTEGERS, lot * scale + units)
-          else
-            local low = arrival % 64
-            local word = low * 1024 + units
-            after = pack_bytes(COMPACT, FORM, generation % NUMBERS, word, (arrival - low) / 64)
-          end
+-- PART: WRITE
+      if is_plain then
+        local arrival, units = windows[1].arrival, windows[1].units
+        local rest = turn and turn * scale + units
+        local since = arrival - EARLIEST + FIRST_OF_INTEGERS
+        if rest and not has_hole and has_integers and rest < RESTS
+          and since >= FIRST_OF_INTEGERS and since < END_OF_INTEGERS then
+          after = format(INTEGER, since, rest)
+          number = number_of_integer(arrival, units, turn)
+        else
+          generation = floor(number / LOW)
+          after = header_of(FORM + PLAIN, arrival) .. pack_bytes('<I2I3', units, number % LOW)
         end
+      else
+        generation = floor(number / LOW)
+        after = header_of(FORM, newest) .. pack_bytes('<I3', number % LOW)
+        for w = 1, window_count do
+          after = after .. pack_bytes('<i8I2', windows[w].arrival, windows[w].units)
+        end
+      end
 
--- PART: WRITE WINDOW
-          after = after .. pack_bytes(WINDOW, window.arrival, window.units)
+-- PART: RECEIPT
+    generation = number

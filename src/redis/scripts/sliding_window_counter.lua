@@ -2,46 +2,14 @@
 --
 -- How much is used is the count of the current window, and that of the previous one times the share
 -- of it that is left, rounded down.
---
--- Compact form: the moment of the newest attempt, the counts of its window and of the one before,
--- and the generation. Where counts are below COUNTS and the moment is within SPAN of SINCE, as
--- two numbers; else each on its own.
+-- Bytes: for each window the count of the one in which the newest attempt was, and of the one
+-- before; of 3 bytes each, or of 7 if a max needs them.
 
--- form, the moment's us above 4, all else
-local FORM, SHORT, SHORT_BYTES = COMPACT_FORMS + 1, '<BI6I5', 12
-local COUNTS, GENERATIONS = 2 ^ 10, 2 ^ 18
-local SINCE, SPAN = 16 * 10 ^ 14, 2 ^ 50 -- 2020 to 2056
--- form, generation, newest, current, previous
-local WIDE, WIDE_BYTES = '<BI4i8I3I3', 19
-local floor = math.floor
+-- INCLUDE: multiply_divide
 
-local function pack_compact(life, newest, current, previous)
-  local since = newest - SINCE
-  if current >= COUNTS or previous >= COUNTS or since < 0 or since >= SPAN then
-    return pack_bytes(WIDE, FORM, life, newest, current, previous)
-  end
-  local low = since % 4
-  local rest = ((low * GENERATIONS + life % GENERATIONS) * COUNTS + current) * COUNTS + previous
-  return pack_bytes(SHORT, FORM, (since - low) / 4, rest)
-end
-
--- What was packed; nothing if it is none.
-local function unpack_compact(bytes)
-  local form, life, newest, current, previous, high, rest
-  if #bytes == SHORT_BYTES then
-    form, high, rest = unpack_bytes(SHORT, bytes)
-    previous = rest % COUNTS
-    rest = (rest - previous) / COUNTS
-    current = rest % COUNTS
-    rest = (rest - current) / COUNTS
-    life = rest % GENERATIONS
-    newest = SINCE + high * 4 + (rest - life) / GENERATIONS
-  elseif #bytes == WIDE_BYTES then
-    form, life, newest, current, previous = unpack_bytes(WIDE, bytes)
-  end
-  if form ~= FORM or newest > LATEST or newest < -LATEST then return nil end
-  return life, newest, current, previous
-end
+local FORM, WIDE = 0xA2, 1
+local STATE, STATE_BYTES = '<BI4i8I3I3', 19 -- the header and the counts
+local NARROW = 2 ^ 24 - 1 -- the most that three bytes can count
 
 -- How long it takes until less than n is used, with `left` of the current window's `length` to go.
 local function below_of(n, previous, current, length, left)
@@ -62,13 +30,14 @@ end
     at = now
     local current, previous = 0, 0
     if bytes then
-      local last
-      life, last, current, previous = unpack_compact(bytes)
-      if not life then break end
-      if last >= now then
-        at = last
+      if #bytes ~= STATE_BYTES then break end
+      local form, newest
+      form, generation, newest, current, previous = unpack_bytes(STATE, bytes)
+      if form ~= FORM or newest > LATEST or newest < -LATEST then break end
+      if newest >= now then
+        at = newest
       else
-        local windows = floor(now / interval) - floor(last / interval)
+        local windows = floor(now / interval) - floor(newest / interval)
         if windows == 1 then
           current, previous = 0, current
         elseif windows > 1 then
@@ -76,7 +45,7 @@ end
         end
       end
     else
-      life = server_time % GENERATIONS
+      generation = server_time % GENERATIONS
     end
     local left = interval - at % interval
     local late = at - now
@@ -84,7 +53,7 @@ end
     local is_refused = current + carried + cost > max
     if not is_refused or count_blocked then
       current = min(current + cost, NARROW)
-      after = pack_compact(life, at, current, previous)
+      after = pack_bytes(STATE, FORM, generation, at, current, previous)
     end
     time_left = 0
     if is_refused then
@@ -101,8 +70,10 @@ end
   windows[w] = { max = most, interval = length, current = 0, previous = 0 }
 
 -- PART: ANY POLICY
-local GENERAL_FORM, WINDOW, WINDOW_BYTES, CLAMPS = GENERAL_FORMS + 1, '<I7I7', 14, true
-local cap = largest_max >= NARROW and LATEST - 1 or NARROW
+local CLAMPS = true
+-- INCLUDE: header_of
+local is_wide = largest_max >= NARROW
+local cap = is_wide and LATEST - 1 or NARROW
 
 -- The counts of the window of `at` and of the one before.
 local function counts_at(window, at)
@@ -124,19 +95,24 @@ local function below(window, n, at)
   return below_of(n, previous, current, length, length - at % length)
 end
 
--- PART: READ WINDOW
-    window.current, window.previous = 0, 0
-    if from then window.current, window.previous = unpack_bytes(WINDOW, bytes, from) end
+-- PART: READ
+        is_own = form == FORM or form == FORM + WIDE
+        if is_own then
+          local layout, size = '<I3I3', 6
+          if form ~= FORM then layout, size = '<I7I7', 14 end
+          local known = (#bytes - from + 1) / size
+          is_state = known >= 1 and known % 1 == 0
+          for w = 1, is_state and window_count or 0 do
+            local current, previous = 0, 0
+            if w <= known then
+              current, previous = unpack_bytes(layout, bytes, from + (w - 1) * size)
+            end
+            windows[w].current, windows[w].previous = min(current, cap), min(previous, cap)
+          end
+        end
 
--- PART: READ COMPACT
-    local life, last, current, previous
-    if form == FORM then life, last, current, previous = unpack_compact(bytes) end
-    if life then
-      generation, newest = life, last
-      windows[1].current, windows[1].previous = current, previous
-    elseif server_time then
-      generation = server_time % GENERATIONS
-    end
+-- PART: READ NOTHING
+    for w = 1, window_count do windows[w].current, windows[w].previous = 0, 0 end
 
 -- PART: REFUND
     for w = 1, window_count do
@@ -158,12 +134,9 @@ end
 -- PART: LIFETIME
     lifetime = newest + 2 * longest_window - now
 
--- PART: WRITE COMPACT
-        if cap == NARROW then
-          local window = windows[1]
-          after = pack_compact(generation, newest, min(window.current, NARROW),
-            min(window.previous, NARROW))
-        end
-
--- PART: WRITE WINDOW
-          after = after .. pack_bytes(WINDOW, window.current, window.previous)
+-- PART: WRITE
+      after = header_of(is_wide and FORM + WIDE or FORM, newest)
+      for w = 1, window_count do
+        local window = windows[w]
+        after = after .. pack_bytes(is_wide and '<I7I7' or '<I3I3', window.current, window.previous)
+      end

@@ -1,0 +1,176 @@
+-- The general way: any policy, any state, any question.
+min_difference = min_difference + 0
+local windows, window_count = {}, floor((#ARGV - 7) / 2)
+local longest_window, largest_max = 0, 0 -- luacheck: ignore 231
+for w = 1, window_count do
+  local length, most = ARGV[6 + 2 * w] + 0, ARGV[7 + 2 * w] + 0
+  if length > longest_window then longest_window = length end
+  if most > largest_max then largest_max = most end
+  -- Makes windows[w] of an interval `length` and a max `most`: a table with `max` and what the
+  -- algorithm needs and keeps.
+  -- PLACE: A WINDOW
+end
+local has_blocks = block_lengths ~= ''
+-- luacheck: ignore 211
+local is_plain = window_count == 1 and min_difference == 0 and not has_blocks
+
+-- The state of the key at hand, together with `windows`: the moment of the newest recorded attempt,
+-- the id's generation, the end of the newest block, and which offence that was for.
+local newest, generation, block_until, offences
+
+-- Sets
+--   CLAMPS                 whether time is taken as no earlier than `newest`
+--   used(window, at)       how much of the window is used
+--   below(window, n, at)   how long after `at` less than n is used; 0 or less: it is already
+-- PLACE: ANY POLICY
+
+local reply_length = is_full and 7 + 2 * window_count or 1
+for i = done + 1, key_count do
+  local key = keys[i]
+  -- INCLUDE: read_key
+  if type(bytes) == 'table' and not string.find(bytes.err, '^WRONGTYPE') then
+    bytes = call('GET', key) -- raises
+  end
+
+  -- A state of another algorithm is like none. One under other limits keeps what has a counterpart.
+  local is_state, is_own = not bytes, false
+  newest, generation, block_until, offences =
+    NONE, server_time and server_time % GENERATIONS or 0, NONE, 0
+  if type(bytes) == 'string' and #bytes >= HEADER_BYTES then
+    local form, its_generation, last_moment = unpack_bytes(HEADER, bytes)
+    if form >= FIRST_FORM and form < END_OF_FORMS then
+      local from = HEADER_BYTES + 1
+      local block, offence = NONE, 0
+      is_state = last_moment <= 2 * LATEST and (last_moment >= -2 * LATEST or last_moment == NONE)
+      if form % 16 >= WITH_BLOCK then
+        form, from = form - WITH_BLOCK, from + BLOCK_BYTES
+        is_state = is_state and #bytes >= from - 1
+        if is_state then block, offence = unpack_bytes(BLOCK, bytes, from - BLOCK_BYTES) end
+        is_state = is_state and block <= 2 * LATEST and (block >= -2 * LATEST or block == NONE)
+      end
+      if is_state then
+        -- Sets is_own if a state of `form`, without WITH_BLOCK, is the algorithm's, and is_state to
+        -- whether it is sound. If so, takes what it keeps, from the byte `from` on; may correct
+        -- `newest`.
+        newest = last_moment
+        -- PLACE: READ
+      end
+      if is_own and is_state then
+        generation = its_generation
+        if has_blocks and block ~= NONE then block_until, offences = block, offence end
+      else
+        newest = NONE
+      end
+    elseif #bytes == 20 and string.find(bytes, '^%-[1-8]%d*$') then
+      is_state = true
+      -- Sets is_own, generation and so on if this integer is the algorithm's.
+      -- PLACE: READ INTEGER
+    end
+  end
+  if not is_own then
+    -- Begins with nothing.
+    -- PLACE: READ NOTHING
+  end
+
+  local at, blocked, is_changed = now, 0, false
+  if is_state and operation == 'refund' then
+    local of
+    at, of = string.match(detail, '(.*),(.*)')
+    at, of = at + 0, of + 0
+    -- Takes back what an attempt recorded that got `at` and `of`; sets is_changed if there was
+    -- anything.
+    -- PLACE: REFUND
+  elseif is_state then
+    if CLAMPS and newest > now then at = newest end
+    if at < block_until then
+      blocked = 4
+    elseif cost > 0 then
+      if min_difference > 0 and at - newest < min_difference then blocked = 2 end
+      for w = 1, window_count do
+        local window = windows[w]
+        if below(window, window.max - cost + 1, at) > 0 then
+          blocked = blocked + 1
+          break
+        end
+      end
+    end
+    if cost > 0 and (blocked == 0 or (count_blocked and blocked ~= 4)) then
+      -- Records the cost at `at`.
+      -- PLACE: RECORD
+      if at > newest then newest = at end
+      is_changed = true
+    end
+    if has_blocks and blocked ~= 0 and blocked ~= 4 then
+      local lengths = {}
+      for length in string.gmatch(block_lengths, '%d+') do lengths[#lengths + 1] = length + 0 end
+      if at >= block_until + longest_window then offences = 0 end
+      offences = min(offences + 1, #lengths)
+      block_until = at + lengths[offences]
+      is_changed = true
+    end
+  end
+
+  if is_state and operation ~= 'peek' and (is_changed or i == looked_after) then
+    local lifetime
+    -- Sets how long from `now` on the windows matter.
+    -- PLACE: LIFETIME
+    if min_difference > 0 then lifetime = max_of(lifetime, newest + min_difference - now) end
+    if has_blocks then lifetime = max_of(lifetime, block_until + longest_window - now) end
+    if lifetime < 0 then lifetime = 0 end
+    if is_changed then
+      local after
+      local keeps_end -- luacheck: ignore 221
+      -- Sets `after` to the new state, and keeps_end if its key lives long enough; or writes
+      -- itself.
+      -- PLACE: WRITE
+      local is_written = true
+      if after then
+        -- INCLUDE: write_key
+      end
+      is_state = is_written
+    elseif is_attempt and call('PTTL', key) < 0 then
+      call('PEXPIREAT', key, format('%d', base_of_ends + ceil(lifetime / 1000)))
+    end
+  end
+
+  local first, late, time_left = (i - 1) * reply_length + 1, at - now, 0
+  if blocked ~= 0 then
+    if cost > 0 then
+      if min_difference > 0 then time_left = newest + min_difference - at end
+      for w = 1, window_count do
+        local window = windows[w]
+        time_left = max_of(time_left, below(window, window.max - cost + 1, at))
+      end
+    end
+    time_left = max_of(time_left, block_until - at) + late
+  end
+  if not is_state then
+    for place = first, first + reply_length - 1 do reply[place] = -1 end
+  elseif operation == 'refund' then
+    reply[first] = is_changed and 1 or 0
+  elseif not is_full then
+    reply[first] = time_left
+  else
+    local wait, actions_left, reset_in = max_of(0, block_until - at), nil, nil
+    if min_difference > 0 then wait = max_of(wait, newest + min_difference - at) end
+    for w = 1, window_count do
+      local window = windows[w]
+      wait = max_of(wait, below(window, window.max, at))
+      local used_now = min(used(window, at), window.max)
+      local window_reset = used_now == 0 and 0 or below(window, used_now, at) + late
+      local remaining = window.max - used_now
+      if not actions_left or remaining < actions_left then
+        actions_left, reset_in = remaining, window_reset
+      elseif remaining == actions_left and window_reset > reset_in then
+        reset_in = window_reset
+      end
+      reply[first + 5 + 2 * w], reply[first + 6 + 2 * w] = used_now, window_reset
+    end
+    -- May add to the generation what else a refund has to know.
+    -- PLACE: RECEIPT
+    reply[first], reply[first + 1], reply[first + 2] = blocked, time_left, actions_left
+    reply[first + 3] = blocked == 0 and reset_in or time_left
+    reply[first + 4] = wait > 0 and wait + late or 0
+    reply[first + 5], reply[first + 6] = at, generation
+  end
+end

@@ -1,0 +1,35 @@
+-- The commonest case in the fewest steps: attempts under a single window without minDifference and
+-- blocks. Ends before the first state that needs more care.
+if is_attempt and min_difference == '0' and block_lengths == '' and not further then
+  for i = 1, key_count do
+    local key = keys[i]
+    -- INCLUDE: read_key
+    local time_left, lifetime, after, at, generation, used, reset, wait
+    local keeps_end -- luacheck: ignore 221
+    -- Judges an attempt on the state in `bytes`, false if there is none. Leaves the loop if that is
+    -- something else, or needs the general way; otherwise sets
+    --   time_left; lifetime, how long the state matters
+    --   after, the new state if there is one; keeps_end, whether its key lives long enough
+    --   at, generation, used, reset, wait   if is_full: the rest of the reply
+    -- PLACE: ONE WINDOW
+    local is_written = true
+    if after then
+      -- INCLUDE: write_key
+    elseif i == looked_after and call('PTTL', key) < 0 then
+      call('PEXPIREAT', key, format('%d', base_of_ends + ceil(lifetime / 1000)))
+    end
+    if not is_full then
+      reply[i] = is_written and time_left or -1
+    elseif not is_written then
+      for place = 9 * i - 8, 9 * i do reply[place] = -1 end
+    else
+      local first, is_blocked = 9 * i - 8, time_left > 0
+      reply[first], reply[first + 1] = is_blocked and 1 or 0, time_left
+      reply[first + 2], reply[first + 3] = max - used, is_blocked and time_left or reset
+      reply[first + 4], reply[first + 5], reply[first + 6] = wait, at, generation
+      reply[first + 7], reply[first + 8] = used, reset
+    end
+    done = i
+  end
+  if done == key_count then return reply end
+end

@@ -1,0 +1,15 @@
+-- Sets `bytes` to those at `key`, the i-th; false if there are none, a table if it holds another
+-- type.
+local bytes
+if read then
+  bytes = has_repeats and written[key] or read[i]
+elseif not last_of_first then
+  bytes = redis.pcall('GET', key)
+else
+  bytes = redis.pcall('GETRANGE', key, '0', last_of_first)
+  if bytes == '' then
+    bytes = false
+  elseif #bytes > last_of_first and string.byte(bytes) < parted then
+    bytes = redis.pcall('GET', key)
+  end
+end

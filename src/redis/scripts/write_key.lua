@@ -1,0 +1,20 @@
+-- Writes `after` in place of `bytes`; sets is_written to false if the key holds a type that
+-- reading did not show. In a batch it saves a fifth to keep the end of a key, and a tenth more to
+-- keep its length.
+if bytes and keeps_end then
+  if #after == #bytes then
+    call('SETRANGE', key, '0', after)
+  else
+    call('SET', key, after, 'KEEPTTL')
+  end
+else
+  if lifetime ~= of_lifetime then
+    of_lifetime, ends_at = lifetime, format('%d', base_of_ends + ceil(lifetime / 1000))
+  end
+  if bytes then
+    call('SET', key, after, 'PXAT', ends_at)
+  else
+    is_written = call('SET', key, after, 'PXAT', ends_at, 'NX')
+  end
+end
+if has_repeats and is_written and read then written[key] = after end

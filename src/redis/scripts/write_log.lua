@@ -1,0 +1,92 @@
+-- Writes the log of an id after `recorded` actions more: without what has left the longest window,
+-- and no more than the policy has room for.
+local dropped = 0
+if last ~= NONE then
+  if newest - last >= retention then
+    dropped = count + 1
+  else
+    local few = is_long and min(count, FEW_STAMPS) or count
+    while dropped < few and newest - nth(size - dropped) >= retention do dropped = dropped + 1 end
+    -- No stamp may stay so long that it would be taken for a later one.
+    if dropped == few and dropped < count and newest - nth(size - dropped) >= retention then
+      local outside, inside = dropped, count
+      while inside - outside > 1 do
+        local middle = floor((outside + inside) / 2)
+        if newest - nth(size - middle) >= retention then outside = middle else inside = middle end
+      end
+      dropped = inside
+    end
+  end
+end
+if dropped > 0 then size, displaced = size - dropped, 0 end
+local kept = size - recorded
+local most = room_of_policy
+if keeps then most = max_of(most, kept + dropped) end
+if most > MOST_STAMPS then most = MOST_STAMPS end
+if size > most and kept > 0 then
+  -- What an allowed attempt pushes out is outside of every window; a refund may have to miss what a
+  -- refusal or a lowered limit does.
+  displaced = (blocked ~= 0 or kept > most)
+    and newest - nth(size - min(size - most, kept) + 1) < retention and 1 or 0
+end
+
+local stamps = size <= most and size - 1 or most - 1
+if stamps < 0 then stamps = 0 end
+local stays_in_ring = is_long and kept > 0 and width == policy_width and had_blocks == has_blocks
+  and stamps <= room and stamps >= room / 4 and stamps > MOST_OF_SHORT / 2
+local form = policy_form + displaced * DISPLACED
+if stays_in_ring or stamps > MOST_OF_SHORT then form = form + LONG end
+local header
+if has_blocks then
+  header = pack_bytes(LOG_WITH_BLOCK, form + WITH_BLOCK, generation, newest, block_until, offences,
+    expires)
+else
+  header = pack_bytes(LOG, form, generation, newest, expires)
+end
+
+if stays_in_ring then
+  if recorded > 0 then
+    local added = sub(pack_bytes('<i8', last), 1, width)
+    if recorded > 1 then
+      local same = sub(pack_bytes('<i8', newest), 1, width)
+      added = sub(added .. string.rep(same, min(recorded - 1, room)), -room * width)
+    end
+    local first = (head + count + recorded - #added / width) % room
+    local up_to_end = (room - first) * width
+    call('SETRANGE', key, format('%d', stamps_at - 1 + first * width), sub(added, 1, up_to_end))
+    if up_to_end < #added then
+      call('SETRANGE', key, format('%d', stamps_at - 1), sub(added, up_to_end + 1))
+    end
+  end
+  local next_head = (head + count + recorded - stamps) % room
+  call('SETRANGE', key, '0', header .. pack_bytes(RING, stamps, next_head, room))
+  if not keeps_end then
+    call('PEXPIREAT', key, format('%d', base_of_ends + ceil(lifetime / 1000)))
+  end
+elseif size == 0 and block_until == NONE then
+  call('DEL', key)
+else
+  local all = ''
+  if kept > 0 and stamps > 0 then
+    local skipped = min(count - stamps + recorded, count)
+    -- INCLUDE: older_stamps
+    if width ~= policy_width then
+      local others = {}
+      for place = 1, #older / width do
+        local stamp = unpack_bytes(stamp_layout, older, (place - 1) * width + 1)
+        others[place] = sub(pack_bytes('<i8', last - (last - stamp) % range), 1, policy_width)
+      end
+      older = table.concat(others)
+    end
+    all = recorded == 0 and older or older .. sub(pack_bytes('<i8', last), 1, policy_width)
+  end
+  if recorded > 1 and stamps > 0 then
+    local same = sub(pack_bytes('<i8', newest), 1, policy_width)
+    all = sub(all .. string.rep(same, min(recorded - 1, stamps)), -stamps * policy_width)
+  end
+  if stamps > MOST_OF_SHORT then
+    header = header .. pack_bytes(RING, stamps, 0, min(most - 1, 2 * stamps))
+  end
+  after = header .. all
+  keeps_end = keeps_end and not is_long -- of which `bytes` may have only some
+end
