@@ -80,6 +80,7 @@ describeHere('the packed package, with a binary for this machine', () => {
     expect(fs.existsSync(path.join(rollgate, 'build'))).toBe(false);
     const installedNames = fs.readdirSync(path.join(installed.app, 'node_modules'));
     expect(installedNames.filter((name) => !name.startsWith('.'))).toEqual([
+      'node-addon-api',
       'node-gyp-build',
       'rollgate',
     ]);
