@@ -13,6 +13,9 @@ endif()
 if(NOT EXISTS "${NODE_INCLUDE_DIR}/node_api.h")
   message(FATAL_ERROR "NODE_INCLUDE_DIR (${NODE_INCLUDE_DIR}) has no node_api.h; scripts/build.mjs finds it")
 endif()
+if(NOT EXISTS "${NODE_ADDON_API_DIR}/napi.h")
+  message(FATAL_ERROR "NODE_ADDON_API_DIR (${NODE_ADDON_API_DIR}) has no napi.h; scripts/build.mjs finds it")
+endif()
 add_library(rollgate MODULE ${sources})
 add_dependencies(addon rollgate)
 set_target_properties(rollgate PROPERTIES
@@ -23,9 +26,11 @@ if(ROLLGATE_LTO AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # The folder of the addon may have a space in its name, at which GCC's link-time optimizer would stop.
   target_link_options(rollgate PRIVATE "SHELL:-dumpdir ./")
 endif()
-target_include_directories(rollgate SYSTEM PRIVATE "${NODE_INCLUDE_DIR}")
-target_compile_definitions(rollgate PRIVATE
-  NAPI_VERSION=8 NODE_GYP_MODULE_NAME=rollgate)
+target_include_directories(rollgate SYSTEM PRIVATE "${NODE_INCLUDE_DIR}" "${NODE_ADDON_API_DIR}")
+# Once a worker thread is told to terminate, no exception can be thrown in it: swallowed, or it would
+# end the process.
+target_compile_definitions(rollgate PRIVATE NAPI_VERSION=8 NODE_GYP_MODULE_NAME=rollgate
+  NAPI_CPP_EXCEPTIONS NODE_API_SWALLOW_UNTHROWABLE_EXCEPTIONS)
 target_link_libraries(rollgate PRIVATE rollgate_memory)
 if(ROLLGATE_SHARED)
   target_link_libraries(rollgate PRIVATE rollgate_shared)

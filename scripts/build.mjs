@@ -105,28 +105,46 @@ export function nativeRedisOf(variant = 'release') {
   return existsSync(file) ? readFileSync(file, 'utf8') : 'none: the addon was not built here';
 }
 
-/** The folder of Node's headers, without a download: npm's nodedir, beside node, or the package. */
-export function findNodeHeaders() {
-  const installs = [root, join(root, 'examples/start')];
-  const packaged = () =>
-    dirname(require.resolve('node-api-headers/package.json', { paths: installs }));
-  const places = [
-    () => process.env.npm_config_nodedir && join(process.env.npm_config_nodedir, 'include/node'),
-    () => join(dirname(process.execPath), '../include/node'),
-    () => join(packaged(), 'include'), // on Windows the one that will do
-  ];
+/** The folder of an npm package that is installed for this one or for npm start. */
+function packageFolder(name) {
+  const paths = [root, join(root, 'examples/start')];
+  return dirname(require.resolve(`${name}/package.json`, { paths }));
+}
+
+/** The first of the places that has this file. */
+function firstWith(file, places) {
   for (const place of places) {
     try {
       const folder = place();
-      if (folder && existsSync(join(folder, 'node_api.h'))) return folder;
+      if (folder && existsSync(join(folder, file))) return folder;
     } catch {} // the package is not installed
   }
 }
 
-function nodeHeaders() {
-  const folder = findNodeHeaders();
-  if (folder) return folder;
-  throw new Error("Node's headers were not found; `npm ci` installs the package node-api-headers");
+/** The folder of Node's headers, without a download: npm's nodedir, beside node, or the package. */
+export function findNodeHeaders() {
+  return firstWith('node_api.h', [
+    () => process.env.npm_config_nodedir && join(process.env.npm_config_nodedir, 'include/node'),
+    () => join(dirname(process.execPath), '../include/node'),
+    () => join(packageFolder('node-api-headers'), 'include'), // on Windows the one that will do
+  ]);
+}
+
+/** The folder of the headers of node-addon-api. */
+export function findAddonApi() {
+  return firstWith('napi.h', [() => packageFolder('node-addon-api')]);
+}
+
+/** What tells CMake where the addon's headers are. */
+function headerArguments() {
+  const folders = [
+    ['NODE_INCLUDE_DIR', findNodeHeaders(), "Node's headers", 'node-api-headers'],
+    ['NODE_ADDON_API_DIR', findAddonApi(), 'the headers of node-addon-api', 'node-addon-api'],
+  ];
+  return folders.map(([variable, folder, what, name]) => {
+    if (folder) return `-D${variable}=${folder}`;
+    throw new Error(`${what} were not found; \`npm ci\` installs the package ${name}`);
+  });
 }
 
 function run(command, args, output) {
@@ -174,7 +192,7 @@ export function build(wanted, options = {}) {
   ];
   if (stale.includes('addon')) {
     args.push(`-DROLLGATE_ADDON_OUTPUT_DIR=${dirname(addonOf(variant))}`);
-    args.push(`-DNODE_INCLUDE_DIR=${nodeHeaders()}`);
+    args.push(...headerArguments());
     const isShared = process.config.variables.node_shared_openssl;
     args.push(`-DROLLGATE_NODE_SHARES_OPENSSL=${isShared ? 'ON' : 'OFF'}`);
   }

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import os from 'node:os';
 import { join } from 'node:path';
-import { findNodeHeaders, root } from './build.mjs';
+import { findAddonApi, findNodeHeaders, root } from './build.mjs';
 import { filesBelow } from './lib/files.mjs';
 
 const COMPILERS = ['g++', 'clang++'];
@@ -30,7 +30,8 @@ for (const path of [...headers, ...filesBelow('test', /\.h$/)]) {
 
 async function compileAlone(compiler, path) {
   const flags = ['-std=c++20', '-fsyntax-only', '-Wall', '-Wextra', '-Wpedantic', '-Werror'];
-  const folders = ['-Isrc', '-isystem', findNodeHeaders() ?? 'node'];
+  const system = [findNodeHeaders(), findAddonApi()].filter(Boolean);
+  const folders = ['-Isrc', ...system.flatMap((folder) => ['-isystem', folder])];
   const args = [...flags, ...folders, '-include', path, '-x', 'c++', '/dev/null'];
   const child = spawn(compiler, args, { cwd: root, stdio: ['ignore', 'ignore', 'pipe'] });
   let output = '';

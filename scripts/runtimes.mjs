@@ -89,7 +89,7 @@ function installRuntimes() {
 async function installApplication(PATH) {
   const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json')));
   const names = ['@deno/kv', 'express', 'express-rate-limit', 'fastify', 'ioredis', 'prom-client'];
-  const versions = [...names, 'node-gyp-build', 'redis'].map((name) => [
+  const versions = [...names, 'node-addon-api', 'node-gyp-build', 'redis'].map((name) => [
     name,
     packages[`node_modules/${name}`].version,
   ]);

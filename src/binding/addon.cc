@@ -1,44 +1,38 @@
-// What the addon exports.
-#include <node_api.h>
+// The module that Node loads, once for each environment.
+#include "binding/addon.h"
 
-#include "binding/local_limiter.h"
-#include "binding/memory_limiter.h"
-#include "binding/portable_limiter.h"
-#ifdef ROLLGATE_HAS_REDIS
-#include "binding/redis_client.h"
-#endif
-#ifdef ROLLGATE_HAS_SHARED
-#include "binding/shared_limiter.h"
-#endif
+#include <array>
 
+#include "binding/functions.h"
+
+namespace rollgate::binding {
 namespace {
 
-bool Export(napi_env env, napi_value exports, const char* name, napi_callback callback) {
-  napi_value function = nullptr;
-  return napi_create_function(env, name, NAPI_AUTO_LENGTH, callback, nullptr, &function) ==
-             napi_ok &&
-         napi_set_named_property(env, exports, name, function) == napi_ok;
+constexpr std::array kFunctions{
+    Function{"createMemoryLimiter", Guarded<CreateMemoryLimiter, ThrowInJs>},
+    Function{"createPortableLimiter", Guarded<CreatePortableLimiter, ThrowInJs>},
+    Function{"liveLimiters", Guarded<LiveLimiters, ThrowInJs>},
+#ifdef ROLLGATE_HAS_REDIS
+    Function{"createRedisClient", Guarded<CreateRedisClient, ThrowInJs>},
+#endif
+#ifdef ROLLGATE_HAS_SHARED
+    Function{"createSharedLimiter", Guarded<CreateSharedLimiter, ThrowInJs>},
+    Function{"unlinkShared", Guarded<UnlinkShared, ThrowInJs>},
+#endif
+};
+
+Napi::Object Init(Napi::Env, Napi::Object exports) {
+  SetFunctions(exports, kFunctions, nullptr, [](const Napi::Function&) {});
+#ifdef ROLLGATE_HAS_TLS
+  exports.Set("redisHasTls", true);
+#elif defined(ROLLGATE_HAS_REDIS)
+  exports.Set("redisHasTls", false);
+#endif
+  return exports;
 }
 
 }  // namespace
 
-NAPI_MODULE_INIT() {
-  using rollgate::binding::CreateMemoryLimiter;
-  using rollgate::binding::CreatePortableLimiter;
-  using rollgate::binding::LiveLimiters;
-  bool all = Export(env, exports, "createMemoryLimiter", CreateMemoryLimiter) &&
-             Export(env, exports, "createPortableLimiter", CreatePortableLimiter) &&
-             Export(env, exports, "liveLimiters", LiveLimiters);
-#ifdef ROLLGATE_HAS_REDIS
-  napi_value has_tls = nullptr;
-  all = all && Export(env, exports, "createRedisClient", rollgate::binding::CreateRedisClient) &&
-        napi_get_boolean(env, rollgate::binding::kRedisHasTls, &has_tls) == napi_ok &&
-        napi_set_named_property(env, exports, "redisHasTls", has_tls) == napi_ok;
-#endif
-#ifdef ROLLGATE_HAS_SHARED
-  all = all &&
-        Export(env, exports, "createSharedLimiter", rollgate::binding::CreateSharedLimiter) &&
-        Export(env, exports, "unlinkShared", rollgate::binding::UnlinkShared);
-#endif
-  return all ? exports : nullptr;
-}
+NODE_API_MODULE(NODE_GYP_MODULE_NAME, Init)
+
+}  // namespace rollgate::binding

@@ -1,77 +1,134 @@
 // Native functions that share what is behind them and own it together.
+//
+// A function that runs once per check is a raw Node-API callback: a wrapped one costs twice as
+// much. The others take a Napi::CallbackInfo.
 #pragma once
 
-#include <node_api.h>
+#include <napi.h>
 
+#include <array>
 #include <cstddef>
 #include <exception>
 #include <memory>
-#include <new>
 #include <span>
+#include <stdexcept>
+#include <type_traits>
 
-#include "binding/values.h"
+#include "core/inlining.h"
 
 namespace rollgate::binding {
 
-/// A function of an object in JavaScript.
+/// A native function as a property of an object in JavaScript.
 struct Function {
   const char* property;
   napi_callback callback;
   const char* name = nullptr;  ///< what JavaScript shows it as, if not as the property
 };
 
-/// A callback that answers exhausted memory with an exception in JavaScript: that of the `State`'s
-/// `exhausted`, a Borrowed.
-template <class State, napi_value (*kCallback)(napi_env, napi_callback_info)>
+/// What a raw callback whose data is a `State` was called with; arguments that were left out are
+/// undefined.
+template <class State, std::size_t kCount>
+struct Call {
+  Call(napi_env env, napi_callback_info info) {
+    void* data = nullptr;
+    napi_get_cb_info(env, info, &count, arguments.data(), nullptr, &data);
+    state = static_cast<State*>(data);
+  }
+
+  std::size_t count = kCount;
+  std::array<napi_value, kCount> arguments;
+  State* state;
+};
+
+/// The `State` of a wrapped function.
+template <class State>
+State& StateOf(const Napi::CallbackInfo& info) {
+  return *static_cast<State*>(info.Data());
+}
+
+/// A callback that runs kBody, raw or wrapped. If that throws, the result is that of kAnswer, which
+/// is called with the same arguments and rethrows the exception to look at it.
+template <auto kBody, napi_callback kAnswer>
 napi_value Guarded(napi_env env, napi_callback_info info) {
   try {
-    return kCallback(env, info);
-  } catch (const std::bad_alloc&) {
-    return Call<State, 0>(env, info).state->exhausted.Call();
+    if constexpr (std::is_invocable_v<decltype(kBody), napi_env, napi_callback_info>) {
+      return kBody(env, info);
+    } else {
+      return kBody(Napi::CallbackInfo(env, info));
+    }
+  } catch (...) {
+    return kAnswer(env, info);
   }
 }
 
-/// A callback that makes such functions, and throws in JavaScript where there is no memory for
-/// them.
-template <napi_value (*kCreate)(napi_env, napi_callback_info)>
-napi_value Creating(napi_env env, napi_callback_info info) {
+/// An answer of Guarded: throws in JavaScript. Errors are created again in lib, in its realm.
+inline napi_value ThrowInJs(napi_env env, napi_callback_info) {
   try {
-    return kCreate(env, info);
+    throw;
+  } catch (const Napi::Error& error) {
+    error.ThrowAsJavaScriptException();
+  } catch (const std::invalid_argument& error) {
+    napi_throw_error(env, "ERR_ROLLGATE_OPTION", error.what());
   } catch (const std::exception& error) {
     napi_throw_error(env, "ERR_ROLLGATE_MEMORY", error.what());
-    return nullptr;
+  }
+  return nullptr;
+}
+
+/// A weak reference to the function that `keep` has under this name; empty if it has none. lib
+/// holds `keep` as long as any native function that calls back.
+inline Napi::FunctionReference Borrow(const Napi::Object& keep, const char* name) {
+  const Napi::Value value = keep.Get(name);
+  return value.IsFunction() ? Napi::Weak(value.As<Napi::Function>()) : Napi::FunctionReference();
+}
+
+/// Calls such a function; null when it throws, which is left pending, or cannot be called. Raw, as
+/// a user's clock is asked in each check.
+ROLLGATE_COLD inline napi_value Invoke(const Napi::FunctionReference& function,
+                                       std::span<const napi_value> arguments = {}) {
+  if (function.IsEmpty()) return nullptr;
+  const napi_env env = function.Env();
+  napi_value callee = nullptr;
+  napi_value receiver = nullptr;
+  napi_value result = nullptr;
+  napi_get_reference_value(env, function, &callee);
+  napi_get_undefined(env, &receiver);
+  const napi_status status =
+      napi_call_function(env, receiver, callee, arguments.size(), arguments.data(), &result);
+  return status == napi_ok ? result : nullptr;
+}
+
+/// Sets these properties of `object`; the functions' data is `data`.
+template <class EachFunction>
+void SetFunctions(const Napi::Object& object, std::span<const Function> functions, void* data,
+                  const EachFunction& each) {
+  const Napi::Env env = object.Env();
+  for (const auto& [property, callback, name] : functions) {
+    napi_value function = nullptr;
+    const napi_status status = napi_create_function(env, name == nullptr ? property : name,
+                                                    NAPI_AUTO_LENGTH, callback, data, &function);
+    if (status != napi_ok) throw Napi::Error::New(env);
+    each(Napi::Function(env, function));
+    object.Set(property, function);
   }
 }
 
-/// Runs when one of the functions is collected, or at the end of the environment.
-template <class State>
-void Release(napi_env env, void* data, void*) {
-  auto* const state = static_cast<State*>(data);
-  if (--state->functions > 0) return;
-  Dispose(env, *state);
-  delete state;
-}
-
-/// An object of functions whose data is the `State`; null if that failed. They count themselves in
-/// its `functions`; the last one that is collected calls Dispose(env, state) and deletes it.
-template <class State>
-napi_value MakeFunctions(napi_env env, std::unique_ptr<State> owned,
-                         std::span<const Function> functions) {
-  napi_value object = nullptr;
-  if (napi_create_object(env, &object) != napi_ok) return nullptr;
+/// An object of functions whose data is the `State`. They count themselves in its `functions`; the
+/// last one that is collected, at the latest at the end of the environment, deletes it.
+template <class State, class Deleter>
+Napi::Object MakeFunctions(Napi::Env env, std::unique_ptr<State, Deleter> owned,
+                           std::span<const Function> functions) {
+  const Napi::Object object = Napi::Object::New(env);
   State* const state = owned.get();
-  for (const Function& function : functions) {
-    const char* const name = function.name == nullptr ? function.property : function.name;
-    napi_value value = nullptr;
-    if (napi_create_function(env, name, NAPI_AUTO_LENGTH, function.callback, state, &value) !=
-            napi_ok ||
-        napi_add_finalizer(env, value, state, Release<State>, nullptr, nullptr) != napi_ok) {
-      return nullptr;
-    }
+  SetFunctions(object, functions, state, [&](const Napi::Function& function) {
+    function.AddFinalizer(
+        [](Napi::Env, State* data) {
+          if (--data->functions == 0) Deleter()(data);
+        },
+        state);
     ++state->functions;
     static_cast<void>(owned.release());  // theirs from the first one on
-    if (napi_set_named_property(env, object, function.property, value) != napi_ok) return nullptr;
-  }
+  });
   return object;
 }
 

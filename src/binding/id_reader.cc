@@ -10,7 +10,13 @@
 #include <span>
 #include <vector>
 
-#include "binding/random.h"
+#if defined(__linux__)
+#include <sys/random.h>
+
+#include <stdexcept>
+#else
+#include <random>
+#endif
 
 namespace rollgate::binding {
 namespace {
@@ -79,7 +85,16 @@ bool ReadNoString(napi_env env, napi_value value, const Secret& secret, Identity
 
 Secret RandomSecret() {
   Secret secret;
-  for (std::uint64_t& word : secret.words) word = RandomWord();
+#if defined(__linux__)
+  // Not by std::random_device: linked in, it would take functions of the build machine's glibc that
+  // older machines have not got.
+  if (getrandom(secret.words.data(), sizeof(secret.words), 0) != sizeof(secret.words)) {
+    throw std::runtime_error("the system has no random numbers");
+  }
+#else
+  std::random_device random;
+  for (std::uint64_t& word : secret.words) word = std::uint64_t{random()} << 32 | random();
+#endif
   return secret;
 }
 

@@ -48,7 +48,7 @@ inline bool ReadIdentity(napi_env env, napi_value value, const Secret& secret, I
   return true;
 }
 
-/// A fresh Secret from the system's random numbers.
+/// A fresh Secret from the system's random numbers. Throws std::runtime_error if it has none.
 Secret RandomSecret();
 
 }  // namespace rollgate::binding

@@ -1,15 +1,15 @@
-// What a limiter borrows from JavaScript, and what V8 is told of it.
+// What a limiter borrows from JavaScript, and what it does now and then.
 #include "binding/local_limiter.h"
 
-#include <array>
+#include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <cstdint>
-#include <memory>
+#include <cstddef>
+#include <new>
 #include <span>
 
-#include "binding/values.h"
 #include "core/algorithms.h"
+#include "shared/shared_error.h"
 
 namespace rollgate::binding {
 namespace {
@@ -25,66 +25,166 @@ Micros EpochOffset(MonotonicClock& clock) {
 
 }  // namespace
 
-LocalLimiter::LocalLimiter() {
+LocalLimiter::LocalLimiter(const Napi::Object& keep, const Policy& policy)
+    : clock(Borrow(keep, "clock")),
+      env(keep.Env()),
+      refuse(Borrow(keep, "refuse")),
+      closed(Borrow(keep, "closed")),
+      exhausted(Borrow(keep, "exhausted")),
+      failed(Borrow(keep, "failed")),
+      call_back(Borrow(keep, "callBack")),
+      evicted(Borrow(keep, "evicted")),
+      decided(Borrow(keep, "decided")) {
+  const auto flag = [&](const char* name) {
+    return ReadArray<const std::uint8_t>(env, keep.Get(name)).data();
+  };
+  observes_decisions = flag("observesDecisions");
+  observes_evictions = flag("observesEvictions");
+  report = ReadArray<double>(env, keep.Get("report")).data();
+  assert(observes_decisions != nullptr && observes_evictions != nullptr && report != nullptr);
+  uses.resize(policy.windows().size());
+  const AlgorithmTraits traits = TraitsOf(policy);
+  refunds_ask_time = traits.refunds_ask_time;
+  if (clock.IsEmpty() && traits.aligns_to_epoch) epoch_offset = EpochOffset(monotonic_clock);
   ++live_limiters;
 }
 
 LocalLimiter::~LocalLimiter() {
+  Close();
   --live_limiters;
 }
 
-void Dispose(napi_env env, LocalLimiter& limiter) {
-  limiter.attach = nullptr;
-  limiter.store.reset();
-  TellMemory(env, limiter);
+void LocalLimiter::Close() {
+  attach = nullptr;
+  store.reset();
+  TellMemory();
 }
 
-void TellMemory(napi_env env, LocalLimiter& limiter) {
-  const std::int64_t bytes = limiter.store ? limiter.bytes_to_tell(*limiter.store) : 0;
-  if (bytes == limiter.bytes_told) return;
-  std::int64_t total;
-  napi_adjust_external_memory(env, bytes - limiter.bytes_told, &total);
-  limiter.bytes_told = bytes;
+void LocalLimiter::TellMemory() {
+  const std::int64_t bytes = store ? bytes_to_tell(*store) : 0;
+  if (bytes == bytes_told) return;
+  Napi::MemoryManagement::AdjustExternalMemory(env, bytes - bytes_told);
+  bytes_told = bytes;
 }
 
-std::unique_ptr<LocalLimiter> ReadLocalLimiter(napi_env env, napi_value keep,
-                                               const Policy& policy) {
-  const std::span<double> report = ReadDoubles(env, Get(env, keep, "report"));
-  const std::uint8_t* decisions = ReadByte(env, Get(env, keep, "observesDecisions"));
-  const std::uint8_t* evictions = ReadByte(env, Get(env, keep, "observesEvictions"));
-  if (report.empty() || decisions == nullptr || evictions == nullptr) return nullptr;
-  auto limiter = std::make_unique<LocalLimiter>();
-  limiter->report = report.data();
-  limiter->observes_decisions = decisions;
-  limiter->observes_evictions = evictions;
-  const auto borrow = [env, keep](const char* name) { return Borrow(env, keep, name); };
-  limiter->refuse = borrow("refuse");
-  limiter->closed = borrow("closed");
-  limiter->exhausted = borrow("exhausted");
-  limiter->failed = borrow("failed");
-  limiter->call_back = borrow("callBack");
-  limiter->evicted = borrow("evicted");
-  limiter->decided = borrow("decided");
-  limiter->clock = borrow("clock");
-  const AlgorithmTraits traits = TraitsOf(policy);
-  limiter->uses.resize(policy.windows().size());
-  limiter->refunds_ask_time = traits.refunds_ask_time;
-  if (!limiter->clock && traits.aligns_to_epoch) {
-    limiter->epoch_offset = EpochOffset(limiter->monotonic_clock);
+void LocalLimiter::AttachNow() {
+  if (!attach) return;
+  attach(*this);
+  attach = nullptr;
+  TellMemory();
+}
+
+bool LocalLimiter::AskClock(Micros& now) {
+  const napi_value result = Invoke(clock);
+  double micros;
+  if (result == nullptr || napi_get_value_double(env, result, &micros) != napi_ok) return false;
+  now = MomentOf(micros);
+  return true;
+}
+
+void LocalLimiter::TellOfEvictions() {
+  has_evicted = false;
+  if (!has_told_of_evictions || *observes_evictions != 0) Invoke(evicted);
+  has_told_of_evictions = true;
+}
+
+Napi::Value DecideMany(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  auto& limiter = StateOf<LocalLimiter>(info);
+  limiter.Attach();
+  const auto ids = info[0].As<Napi::Array>();
+  const std::uint32_t count = ids.Length();
+  std::vector<Identity> identities(count);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    const Napi::HandleScope scope(env);
+    const napi_value id = ids.Get(i);
+    if (!ReadIdentity(env, id, limiter.secret, identities[i])) {
+      Invoke(limiter.refuse, {&id, 1});
+      return {};
+    }
   }
-  return limiter;
+  Micros now;
+  if (!limiter.ReadTime(now)) return {};
+  const std::size_t length = DecisionLength(limiter.uses.size());
+  const std::span<double> out = ReadArray<double>(env, info[1]);
+  if (out.size() < count * length) return {};
+  Decision decision;
+  decision.windows = limiter.uses;
+  for (std::uint32_t i = 0; i < count; ++i) {
+    limiter.store->Attempt(identities[i], now, 1, decision);
+    WriteDecision(decision, &out[i * length]);
+  }
+  limiter.AfterAttempt();
+  return {};
 }
 
-napi_value Fail(napi_env env, const Borrowed& failed, const SharedError& error) {
-  napi_value message = nullptr;
-  if (napi_create_string_utf8(env, error.what(), NAPI_AUTO_LENGTH, &message) != napi_ok) {
+Napi::Value Refund(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  auto& limiter = StateOf<LocalLimiter>(info);
+  limiter.Attach();
+  if (!limiter.store) return {env, Invoke(limiter.closed)};
+  Identity identity;
+  const bool is_id = ReadIdentity(env, info[0], limiter.secret, identity);
+  Receipt receipt;
+  receipt.at = static_cast<Micros>(ReadDouble(env, info[1]));
+  receipt.cost = static_cast<std::uint64_t>(ReadDouble(env, info[2]));
+  receipt.token = static_cast<std::uint64_t>(ReadDouble(env, info[3]));
+  Micros now = 0;
+  if (limiter.refunds_ask_time && !limiter.ReadTime(now)) return {};
+  return Napi::Boolean::New(env, is_id && limiter.store->Refund(identity, receipt, now));
+}
+
+Napi::Value Clear(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  auto& limiter = StateOf<LocalLimiter>(info);
+  limiter.Attach();
+  if (!limiter.store) return {env, Invoke(limiter.closed)};
+  if (info.Length() == 0) {
+    limiter.store->ClearAll();
+    limiter.TellMemory();
+    return {};
+  }
+  const napi_value id = info[0];
+  Identity identity;
+  if (!ReadIdentity(env, id, limiter.secret, identity)) {
+    return {env, Invoke(limiter.refuse, {&id, 1})};
+  }
+  return Napi::Boolean::New(env, limiter.store->Clear(identity));
+}
+
+Napi::Value Stats(const Napi::CallbackInfo& info) {
+  auto& limiter = StateOf<LocalLimiter>(info);
+  limiter.Attach();
+  if (!limiter.store) return {info.Env(), Invoke(limiter.closed)};
+  const StoreStats stats = limiter.store->stats();
+  const std::array<std::uint64_t, 5> numbers{stats.keys, stats.allowed, stats.blocked,
+                                             stats.evicted, stats.bytes};
+  std::copy(numbers.begin(), numbers.end(), limiter.report);
+  return {};
+}
+
+Napi::Value Close(const Napi::CallbackInfo& info) {
+  StateOf<LocalLimiter>(info).Close();
+  return {};
+}
+
+napi_value AnswerFailure(napi_env env, napi_callback_info info) {
+  const LocalLimiter& limiter = *Call<LocalLimiter, 0>(env, info).state;
+  try {
+    throw;
+  } catch (const SharedError& error) {
+    return Invoke(limiter.failed, std::array{ToJs(env, static_cast<Micros>(error.kind())),
+                                             napi_value(Napi::String::New(env, error.what()))});
+  } catch (const std::bad_alloc&) {
+    return Invoke(limiter.exhausted);
+  } catch (const Napi::Error& error) {
+    error.ThrowAsJavaScriptException();
     return nullptr;
   }
-  return failed.Call(std::array{ToJs(env, static_cast<Micros>(error.kind())), message});
 }
 
-napi_value LiveLimiters(napi_env env, napi_callback_info) {
-  return ToJs(env, static_cast<Micros>(live_limiters));
+Napi::Value LiveLimiters(const Napi::CallbackInfo& info) {
+  return Napi::Number::New(info.Env(), static_cast<double>(live_limiters));
 }
 
 }  // namespace rollgate::binding

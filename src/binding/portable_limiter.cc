@@ -1,21 +1,19 @@
 // The way from bytes in JavaScript to a decision and to other bytes.
-#include "binding/portable_limiter.h"
+#include "core/portable_limiter.h"
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <new>
 #include <span>
 #include <utility>
 #include <vector>
 
-#include "binding/borrowed.h"
-#include "binding/decision_writer.h"
+#include "binding/addon.h"
 #include "binding/functions.h"
-#include "binding/policy_reader.h"
 #include "binding/values.h"
-#include "core/portable_limiter.h"
 
 namespace rollgate::binding {
 namespace {
@@ -25,28 +23,14 @@ struct PortableFunctions {
   std::unique_ptr<PortableLimiter> limiter;
   std::vector<WindowUse> uses;  // what decisions are written through
   std::vector<std::byte> next;  // state
-  Borrowed exhausted;
+  Napi::FunctionReference exhausted;
   double* report = nullptr;  // keep.report's own memory
   int functions = 0;         // that point here
 };
 
-void Dispose(napi_env, PortableFunctions&) {}
-
-/// The bytes of a Uint8Array; none if the value is undefined.
-std::span<const std::byte> ReadBytes(napi_env env, napi_value value) {
-  napi_typedarray_type type;
-  std::size_t length;
-  void* bytes;
-  const bool is_array =
-      napi_get_typedarray_info(env, value, &type, &length, &bytes, nullptr, nullptr) == napi_ok &&
-      type == napi_uint8_array;
-  if (!is_array) return {};
-  return {static_cast<const std::byte*>(bytes), length};
-}
-
-Micros ReadMoment(napi_env env, napi_value value) {
-  constexpr auto kBound = static_cast<double>(kLongest);
-  return static_cast<Micros>(std::clamp(ReadDouble(env, value), -kBound, kBound));
+/// The bytes of a state; none if the value is undefined.
+std::span<const std::byte> ReadState(napi_env env, napi_value value) {
+  return ReadArray<const std::byte>(env, value);
 }
 
 napi_value ToJs(napi_env env, PortableLimiter::Outcome outcome, std::span<const std::byte> next) {
@@ -71,13 +55,13 @@ napi_value ToJs(napi_env env, PortableLimiter::Outcome outcome, std::span<const 
 napi_value Decide(napi_env env, napi_callback_info info) {
   Call<PortableFunctions, 6> call(env, info);
   PortableFunctions& self = *call.state;
-  const std::span<const std::byte> state = ReadBytes(env, call.arguments[0]);
+  const std::span<const std::byte> state = ReadState(env, call.arguments[0]);
   const auto cost = static_cast<std::uint64_t>(ReadDouble(env, call.arguments[1]));
   const bool records = ReadBool(env, call.arguments[2]);
   if (!IsType(env, call.arguments[5], napi_undefined)) {
     self.limiter->SetMax(static_cast<std::uint64_t>(ReadDouble(env, call.arguments[5])), records);
   }
-  const Micros now = ReadMoment(env, call.arguments[3]);
+  const Micros now = MomentOf(ReadDouble(env, call.arguments[3]));
   const auto generation = static_cast<Generation>(ReadDouble(env, call.arguments[4]));
   Decision decision;
   decision.windows = self.uses;
@@ -88,61 +72,61 @@ napi_value Decide(napi_env env, napi_callback_info info) {
   return ToJs(env, outcome, self.next);
 }
 
-napi_value Refund(napi_env env, napi_callback_info info) {
-  Call<PortableFunctions, 5> call(env, info);
-  PortableFunctions& self = *call.state;
-  Receipt receipt;
-  receipt.at = ReadMoment(env, call.arguments[1]);
-  receipt.cost = static_cast<std::uint64_t>(ReadDouble(env, call.arguments[2]));
-  receipt.token = static_cast<std::uint64_t>(ReadDouble(env, call.arguments[3]));
-  const Micros now = ReadMoment(env, call.arguments[4]);
-  const PortableLimiter::Outcome outcome =
-      self.limiter->Refund(ReadBytes(env, call.arguments[0]), receipt, now, self.next);
-  return ToJs(env, outcome, self.next);
-}
-
+/// Raw, too: asked of each state that is written.
 napi_value Lifetime(napi_env env, napi_callback_info info) {
   const Call<PortableFunctions, 2> call(env, info);
-  const Micros now = ReadMoment(env, call.arguments[1]);
-  const Micros lifetime = call.state->limiter->Lifetime(ReadBytes(env, call.arguments[0]), now);
+  const Micros now = MomentOf(ReadDouble(env, call.arguments[1]));
+  const Micros lifetime = call.state->limiter->Lifetime(ReadState(env, call.arguments[0]), now);
   return binding::ToJs(env, lifetime);
 }
 
-napi_value LargestState(napi_env env, napi_callback_info info) {
-  const Call<PortableFunctions, 0> call(env, info);
-  return binding::ToJs(env, static_cast<Micros>(call.state->limiter->largest_state()));
+Napi::Value Refund(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  auto& self = StateOf<PortableFunctions>(info);
+  Receipt receipt;
+  receipt.at = MomentOf(ReadDouble(env, info[1]));
+  receipt.cost = static_cast<std::uint64_t>(ReadDouble(env, info[2]));
+  receipt.token = static_cast<std::uint64_t>(ReadDouble(env, info[3]));
+  const PortableLimiter::Outcome outcome = self.limiter->Refund(
+      ReadState(env, info[0]), receipt, MomentOf(ReadDouble(env, info[4])), self.next);
+  return {env, ToJs(env, outcome, self.next)};
 }
 
-template <napi_value (*kCallback)(napi_env, napi_callback_info)>
-constexpr napi_callback kGuarded = Guarded<PortableFunctions, kCallback>;
+Napi::Value LargestState(const Napi::CallbackInfo& info) {
+  const std::size_t bytes = StateOf<PortableFunctions>(info).limiter->largest_state();
+  return Napi::Number::New(info.Env(), static_cast<double>(bytes));
+}
 
-constexpr std::array kFunctions{
-    Function{"decide", kGuarded<Decide>},
-    Function{"refund", kGuarded<Refund>},
-    Function{"lifetime", kGuarded<Lifetime>},
-    Function{"largestState", kGuarded<LargestState>},
-};
-
-napi_value Create(napi_env env, napi_callback_info info) {
-  const Call<void, 2> call(env, info);
-  const auto [options, keep] = call.arguments;
-  const std::span<double> report = ReadDoubles(env, Get(env, keep, "report"));
-  PolicyOptions policy = ReadPolicy(env, options);
-  if (report.size() < DecisionLength(policy.windows.size()) || policy.windows.empty()) {
+/// Answers exhausted memory with lib's exception: see Guarded.
+napi_value AnswerExhausted(napi_env env, napi_callback_info info) {
+  try {
+    throw;
+  } catch (const std::bad_alloc&) {
+    return Invoke(Call<PortableFunctions, 0>(env, info).state->exhausted);
+  } catch (const Napi::Error& error) {
+    error.ThrowAsJavaScriptException();
     return nullptr;
   }
-  auto self = std::make_unique<PortableFunctions>();
-  self->report = report.data();
-  self->uses.resize(policy.windows.size());
-  self->exhausted = Borrow(env, keep, "exhausted");
-  self->limiter = PortableLimiter::Create(Policy(std::move(policy)));
-  return MakeFunctions(env, std::move(self), kFunctions);
 }
+
+constexpr std::array kFunctions{
+    Function{"decide", Guarded<Decide, AnswerExhausted>},
+    Function{"refund", Guarded<Refund, AnswerExhausted>},
+    Function{"lifetime", Guarded<Lifetime, AnswerExhausted>},
+    Function{"largestState", Guarded<LargestState, AnswerExhausted>},
+};
 
 }  // namespace
 
-napi_value CreatePortableLimiter(napi_env env, napi_callback_info info) {
-  return Creating<Create>(env, info);
+Napi::Value CreatePortableLimiter(const Napi::CallbackInfo& info) {
+  const auto keep = info[1].As<Napi::Object>();
+  PolicyOptions policy = ReadPolicy(info[0].As<Napi::Object>());
+  auto self = std::make_unique<PortableFunctions>();
+  self->report = ReadArray<double>(info.Env(), keep.Get("report")).data();
+  self->uses.resize(policy.windows.size());
+  self->exhausted = Borrow(keep, "exhausted");
+  self->limiter = PortableLimiter::Create(Policy(std::move(policy)));
+  return MakeFunctions(info.Env(), std::move(self), kFunctions);
 }
 
 }  // namespace rollgate::binding

@@ -1,22 +1,23 @@
 // One native Redis client: its functions, and the way of its results back to JavaScript.
-#include "binding/redis_client.h"
-
 #include <hiredis/hiredis.h>
 #include <uv.h>
 
 #include <algorithm>
 #include <array>
-#include <exception>
+#include <cassert>
+#include <cstdint>
+#include <initializer_list>
 #include <memory>
-#include <stdexcept>
+#include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
-#include "binding/redis_options.h"
-#include "binding/redis_reply.h"
-#include "binding/texts.h"
+#include "binding/addon.h"
+#include "binding/functions.h"
+#include "binding/redis_values.h"
 #include "binding/values.h"
 #include "redis/client.h"
 
@@ -46,23 +47,20 @@ constexpr std::size_t kManyResults = 128;
 /// functions are collected and nothing of it is left in the event loop.
 class RedisClient final : private redis::Client::Sink {
  public:
-  RedisClient(napi_env env, uv_loop_s* loop, redis::ClientOptions options)
-      : env_(env), client_(loop, std::move(options), *this) {}
-
-  /// Takes hold of what it calls back; false if that failed.
-  bool Bind(napi_value keep) {
-    napi_value name = nullptr;
-    return napi_create_string_utf8(env_, "rollgate:redis", NAPI_AUTO_LENGTH, &name) == napi_ok &&
-           napi_async_init(env_, nullptr, name, &context_) == napi_ok &&
-           napi_create_reference(env_, keep, 0, &keep_) == napi_ok &&
-           napi_add_async_cleanup_hook(env_, OnEnvironmentEnds, this, &hook_) == napi_ok;
+  RedisClient(const Napi::Object& keep, uv_loop_s* loop, redis::ClientOptions options)
+      : env_(keep.Env()), keep_(Napi::Weak(keep)), client_(loop, std::move(options), *this) {
+    // A Napi::AsyncContext would hold its resource weakly, and an AsyncLocalStorage lose its store.
+    napi_async_init(env_, nullptr, Napi::String::New(env_, "rollgate:redis"), &context_);
+    napi_add_async_cleanup_hook(env_, OnEnvironmentEnds, this, &hook_);
   }
 
   redis::Client& client() { return client_; }
 
   /// For a result that will come: JavaScript's side must still be there then.
   void Hold() {
-    if (!holds_ && napi_reference_ref(env_, keep_, nullptr) == napi_ok) holds_ = true;
+    if (holds_) return;
+    keep_.Ref();
+    holds_ = true;
   }
 
   /// Fails what is pending, which JavaScript is told later.
@@ -77,15 +75,14 @@ class RedisClient final : private redis::Client::Sink {
         [this] { OnGone(); });
   }
 
-  void AddFunction() { ++functions_; }
-
-  /// One of the functions was collected.
-  void Release() {
-    if (--functions_ > 0) return;
+  /// Closes it, and deletes it as soon as nothing of it is left in the loop.
+  void Abandon() {
     Close();
     is_released_ = true;
     if (is_gone_) delete this;
   }
+
+  int functions = 0;  ///< that point here
 
  private:
   struct FailedCalls {
@@ -104,7 +101,7 @@ class RedisClient final : private redis::Client::Sink {
   /// Nothing of the client is left in the loop, and its last results have been told.
   void OnGone() {
     if (context_ != nullptr) napi_async_destroy(env_, std::exchange(context_, nullptr));
-    if (keep_ != nullptr) napi_delete_reference(env_, std::exchange(keep_, nullptr));
+    keep_.Reset();
     is_gone_ = true;
     const auto hook = std::exchange(hook_, nullptr);
     if (is_released_) delete this;
@@ -133,39 +130,40 @@ class RedisClient final : private redis::Client::Sink {
   }
 
   void Deliver() override {
-    napi_handle_scope scope = nullptr;
-    napi_value keep = nullptr;
-    if (napi_open_handle_scope(env_, &scope) != napi_ok) return;
-    if (napi_get_reference_value(env_, keep_, &keep) == napi_ok && keep != nullptr) {
-      DeliverState(keep);
-      DeliverNumbers(keep);
-      DeliverFailures(keep);
-      DeliverReplies(keep);
+    const Napi::HandleScope scope(env_);
+    try {
+      if (const Napi::Object keep = keep_.Value(); !keep.IsEmpty()) {
+        DeliverState(keep);
+        DeliverNumbers(keep);
+        DeliverFailures(keep);
+        DeliverReplies(keep);
+      }
+    } catch (const Napi::Error&) {
+      return;  // a property could not be read, for the thread is to end
     }
     if (holds_ && client_.pending() == 0 && records_.empty() && failures_.empty() &&
         replies_.empty()) {
       holds_ = false;
-      napi_reference_unref(env_, keep_, nullptr);
+      keep_.Unref();
     }
-    napi_close_handle_scope(env_, scope);
   }
 
   /// Whether there is a connection, where that has changed.
-  void DeliverState(napi_value keep) {
+  void DeliverState(const Napi::Object& keep) {
     const bool is_up = !is_closed_ && client_.transport().is_up();
     if (std::exchange(was_up_, is_up) != is_up) {
-      Call(keep, "changed", std::array{binding::ToJs(env_, is_up)});
+      CallBack(keep, "changed", {Napi::Boolean::New(env_, is_up)});
     }
   }
 
   /// In groups: what JavaScript asks on hearing of the first goes out before the next is told. So
   /// the server has something to do meanwhile; measured, this gives a fourth more checks per
   /// second.
-  void DeliverNumbers(napi_value keep) {
+  void DeliverNumbers(const Napi::Object& keep) {
     const std::size_t group = std::exchange(results_, 0) > kManyResults ? 64 : 32;
     std::vector<double> records = std::exchange(records_, std::move(spare_records_));
     records_.clear();
-    const std::span<double> numbers = ReadDoubles(env_, Get(env_, keep, "numbers"));
+    const std::span<double> numbers = ReadArray<double>(env_, keep.Get("numbers"));
     for (std::size_t from = 0; from < records.size();) {
       std::size_t to = from;
       std::size_t count = 0;
@@ -176,63 +174,54 @@ class RedisClient final : private redis::Client::Sink {
         to += length;
         ++count;
       }
-      if (count == 0) break;  // the array is gone with its thread
+      assert(count > 0);
       std::copy(records.begin() + static_cast<std::ptrdiff_t>(from),
                 records.begin() + static_cast<std::ptrdiff_t>(to), numbers.begin());
-      Call(keep, "settle", std::array{binding::ToJs(env_, static_cast<Micros>(count))});
+      CallBack(keep, "settle", {ToJs(env_, static_cast<Micros>(count))});
       from = to;
       if (from < records.size()) client_.SendNow();
     }
     spare_records_ = std::move(records);
   }
 
-  void DeliverFailures(napi_value keep) {
-    for (const FailedCalls& failed : std::exchange(failures_, {})) {
-      const std::span<double> numbers = ReadDoubles(env_, Get(env_, keep, "numbers"));
-      if (numbers.empty()) return;
-      const std::string& message = failed.failure.message;
-      for (std::size_t from = 0; from < failed.calls.size(); from += numbers.size()) {
-        const std::size_t count = std::min(numbers.size(), failed.calls.size() - from);
+  void DeliverFailures(const Napi::Object& keep) {
+    for (const auto& [failure, calls] : std::exchange(failures_, {})) {
+      const std::span<double> numbers = ReadArray<double>(env_, keep.Get("numbers"));
+      for (std::size_t from = 0; from < calls.size(); from += numbers.size()) {
+        const std::size_t count = std::min(numbers.size(), calls.size() - from);
         for (std::size_t i = 0; i < count; ++i) {
-          client_.HandingOn(failed.calls[from + i]);
-          numbers[i] = failed.calls[from + i];
+          client_.HandingOn(calls[from + i]);
+          numbers[i] = calls[from + i];
         }
-        napi_value kind = nullptr;
-        napi_value text = nullptr;
-        napi_create_string_utf8(env_, Name(failed.failure.kind), NAPI_AUTO_LENGTH, &kind);
-        napi_create_string_utf8(env_, message.data(), message.size(), &text);
-        Call(keep, "fail", std::array{kind, text, binding::ToJs(env_, static_cast<Micros>(count))});
+        CallBack(
+            keep, "fail",
+            {Napi::String::New(env_, Name(failure.kind)), Napi::String::New(env_, failure.message),
+             ToJs(env_, static_cast<Micros>(count))});
       }
     }
   }
 
-  void DeliverReplies(napi_value keep) {
+  void DeliverReplies(const Napi::Object& keep) {
     for (const auto& [call, reply] : std::exchange(replies_, {})) {
       client_.HandingOn(call);
-      Call(keep, "reply",
-           std::array{binding::ToJs(env_, static_cast<Micros>(call)), binding::ToJs(env_, reply)});
+      CallBack(keep, "reply", {ToJs(env_, static_cast<Micros>(call)), ToJs(env_, reply)});
     }
   }
 
   /// Calls one of keep's functions as the loop does; what it throws is an uncaught exception.
-  void Call(napi_value keep, const char* name, std::span<const napi_value> arguments) {
-    napi_value function = Get(env_, keep, name);
-    if (function == nullptr ||
-        std::find(arguments.begin(), arguments.end(), nullptr) != arguments.end()) {
-      return;
-    }
-    const napi_status status = napi_make_callback(env_, context_, keep, function, arguments.size(),
-                                                  arguments.data(), nullptr);
-    napi_value error = nullptr;
-    if (status == napi_pending_exception &&
-        napi_get_and_clear_last_exception(env_, &error) == napi_ok) {
-      napi_fatal_exception(env_, error);
+  void CallBack(const Napi::Object& keep, const char* name,
+                std::initializer_list<napi_value> arguments) {
+    const auto function = keep.Get(name).As<Napi::Function>();
+    try {
+      function.MakeCallback(keep, arguments, context_);
+    } catch (const Napi::Error& error) {
+      napi_fatal_exception(env_, error.Value());
     }
   }
 
-  napi_env env_;
+  Napi::Env env_;
   napi_async_context context_ = nullptr;
-  napi_ref keep_ = nullptr;
+  Napi::ObjectReference keep_;
   napi_async_cleanup_hook_handle hook_ = nullptr;
   bool holds_ = false;
   bool is_closed_ = false;
@@ -240,7 +229,6 @@ class RedisClient final : private redis::Client::Sink {
   bool is_ending_ = false;
   bool is_released_ = false;
   bool is_gone_ = false;
-  int functions_ = 0;
   std::vector<double> records_;
   std::size_t results_ = 0;  ///< in records_
   std::vector<double> spare_records_;
@@ -249,11 +237,11 @@ class RedisClient final : private redis::Client::Sink {
   redis::Client client_;
 };
 
-constexpr int kTooMany = -1;
+constexpr Micros kTooMany = -1;
 
 napi_value ToJs(napi_env env, RedisClient& client, std::optional<CallId> call) {
   if (call) client.Hold();
-  return binding::ToJs(env, call ? static_cast<Micros>(*call) : Micros{kTooMany});
+  return binding::ToJs(env, call ? static_cast<Micros>(*call) : kTooMany);
 }
 
 /// Of the user's clock; nothing where there is none.
@@ -263,8 +251,9 @@ std::optional<std::int64_t> ReadTime(napi_env env, napi_value from) {
   return static_cast<std::int64_t>(time);
 }
 
+/// Raw: runs once per check.
 napi_value Attempt(napi_env env, napi_callback_info info) {
-  binding::Call<RedisClient, 6> call(env, info);
+  Call<RedisClient, 6> call(env, info);
   redis::Attempt attempt;
   attempt.cost = static_cast<std::uint64_t>(ReadDouble(env, call.arguments[1]));
   attempt.records = ReadBool(env, call.arguments[2]);
@@ -283,113 +272,72 @@ napi_value Attempt(napi_env env, napi_callback_info info) {
               call.state->client().Try(ReadText(env, call.arguments[0]), attempt));
 }
 
-napi_value Refund(napi_env env, napi_callback_info info) {
-  binding::Call<RedisClient, 5> call(env, info);
+Napi::Value Refund(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  auto& self = StateOf<RedisClient>(info);
   const redis::Receipt receipt{
-      static_cast<std::int64_t>(ReadDouble(env, call.arguments[1])),
-      static_cast<std::int64_t>(ReadDouble(env, call.arguments[2])),
-      static_cast<std::uint64_t>(ReadDouble(env, call.arguments[3])),
+      static_cast<std::int64_t>(ReadDouble(env, info[1])),
+      static_cast<std::int64_t>(ReadDouble(env, info[2])),
+      static_cast<std::uint64_t>(ReadDouble(env, info[3])),
   };
-  return ToJs(env, *call.state,
-              call.state->client().Refund(ReadText(env, call.arguments[0]), receipt,
-                                          ReadTime(env, call.arguments[4])));
+  const std::optional<CallId> call =
+      self.client().Refund(ReadText(env, info[0]), receipt, ReadTime(env, info[4]));
+  return {env, ToJs(env, self, call)};
 }
 
-napi_value Command(napi_env env, napi_callback_info info) {
-  binding::Call<RedisClient, 3> call(env, info);
-  return ToJs(env, *call.state,
-              call.state->client().Command(ReadTexts(env, call.arguments[0]),
-                                           ReadText(env, call.arguments[1]),
-                                           ReadText(env, call.arguments[2])));
+Napi::Value Command(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  auto& self = StateOf<RedisClient>(info);
+  const std::optional<CallId> call = self.client().Command(
+      ReadTexts(env, info[0]), ReadText(env, info[1]), ReadText(env, info[2]));
+  return {env, ToJs(env, self, call)};
 }
 
-napi_value Nodes(napi_env env, napi_callback_info info) {
-  const binding::Call<RedisClient, 0> call(env, info);
-  Reply list{REDIS_REPLY_ARRAY};
-  for (std::string& name : call.state->client().transport().Nodes()) {
-    Reply node{REDIS_REPLY_STRING};
-    node.text = std::move(name);
-    list.elements.push_back(std::move(node));
+Napi::Value Nodes(const Napi::CallbackInfo& info) {
+  const auto nodes = Napi::Array::New(info.Env());
+  for (const std::string& name : StateOf<RedisClient>(info).client().transport().Nodes()) {
+    nodes.Set(nodes.Length(), name);
   }
-  return binding::ToJs(env, list);
+  return nodes;
 }
 
-napi_value Stats(napi_env env, napi_callback_info info) {
-  const binding::Call<RedisClient, 0> call(env, info);
-  const redis::Client& client = call.state->client();
-  napi_value stats = nullptr;
-  if (napi_create_object(env, &stats) != napi_ok) return nullptr;
-  napi_set_named_property(env, stats, "isUp", binding::ToJs(env, client.transport().is_up()));
-  napi_set_named_property(env, stats, "pending",
-                          binding::ToJs(env, static_cast<Micros>(client.pending())));
-  napi_set_named_property(
-      env, stats, "connections",
-      binding::ToJs(env, static_cast<Micros>(client.transport().connections())));
+Napi::Value Stats(const Napi::CallbackInfo& info) {
+  const redis::Client& client = StateOf<RedisClient>(info).client();
+  const auto stats = Napi::Object::New(info.Env());
+  stats.Set("isUp", client.transport().is_up());
+  stats.Set("pending", client.pending());
+  stats.Set("connections", client.transport().connections());
   return stats;
 }
 
-napi_value Close(napi_env env, napi_callback_info info) {
-  binding::Call<RedisClient, 0>(env, info).state->Close();
-  return nullptr;
+Napi::Value Close(const Napi::CallbackInfo& info) {
+  StateOf<RedisClient>(info).Close();
+  return {};
 }
 
-void Release(napi_env, void* data, void*) {
-  static_cast<RedisClient*>(data)->Release();
-}
+constexpr std::array kFunctions{
+    Function{"attempt", Guarded<Attempt, ThrowInJs>},
+    Function{"refund", Guarded<Refund, ThrowInJs>},
+    Function{"command", Guarded<Command, ThrowInJs>},
+    Function{"nodes", Guarded<Nodes, ThrowInJs>},
+    Function{"stats", Guarded<Stats, ThrowInJs>},
+    Function{"close", Guarded<Close, ThrowInJs>},
+};
 
-/// A callback that answers exhausted memory with an exception in JavaScript.
-template <napi_value (*kCallback)(napi_env, napi_callback_info)>
-napi_value Guarded(napi_env env, napi_callback_info info) {
-  try {
-    return kCallback(env, info);
-  } catch (const std::invalid_argument& error) {
-    napi_throw_error(env, "ERR_ROLLGATE_OPTION", error.what());
-  } catch (const std::exception& error) {
-    napi_throw_error(env, "ERR_ROLLGATE_MEMORY", error.what());
-  }
-  return nullptr;
-}
-
-napi_value Create(napi_env env, napi_callback_info info) {
-  const binding::Call<void, 2> call(env, info);
-  const auto [options, keep] = call.arguments;
-  uv_loop_s* loop = nullptr;
-  napi_value functions = nullptr;
-  redis::ClientOptions client_options = ReadClientOptions(env, options);
-  // lib has checked all this: what is missing could not be read, for the thread is to end.
-  if (napi_get_uv_event_loop(env, &loop) != napi_ok || client_options.endpoints.empty() ||
-      client_options.policy.empty() || napi_create_object(env, &functions) != napi_ok) {
-    return nullptr;
-  }
-  auto* const client = new RedisClient(env, loop, std::move(client_options));
-  client->AddFunction();  // until all functions are there
-  bool all = client->Bind(keep);
-  const auto add = [&](const char* name, napi_callback callback) {
-    napi_value function = nullptr;
-    if (!all ||
-        napi_create_function(env, name, NAPI_AUTO_LENGTH, callback, client, &function) != napi_ok) {
-      all = false;
-      return;
-    }
-    all = napi_add_finalizer(env, function, client, Release, nullptr, nullptr) == napi_ok;
-    if (!all) return;
-    client->AddFunction();
-    all = napi_set_named_property(env, functions, name, function) == napi_ok;
-  };
-  add("attempt", Guarded<Attempt>);
-  add("refund", Guarded<Refund>);
-  add("command", Guarded<Command>);
-  add("nodes", Guarded<Nodes>);
-  add("stats", Guarded<Stats>);
-  add("close", Guarded<Close>);
-  client->Release();
-  return all ? functions : nullptr;
-}
+struct Abandon {
+  void operator()(RedisClient* client) const { client->Abandon(); }
+};
 
 }  // namespace
 
-napi_value CreateRedisClient(napi_env env, napi_callback_info info) {
-  return Guarded<Create>(env, info);
+Napi::Value CreateRedisClient(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  redis::ClientOptions options = ReadClientOptions(info[0].As<Napi::Object>());
+  uv_loop_s* loop = nullptr;
+  if (napi_get_uv_event_loop(env, &loop) != napi_ok) throw Napi::Error::New(env);
+  const auto keep = info[1].As<Napi::Object>();
+  std::unique_ptr<RedisClient, Abandon> client(new RedisClient(keep, loop, std::move(options)));
+  return MakeFunctions(env, std::move(client), kFunctions);
 }
 
 }  // namespace rollgate::binding

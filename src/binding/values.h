@@ -1,34 +1,33 @@
-// Arguments and results of raw Node-API callbacks.
+// Values on their way from JavaScript to the core and back.
 //
-// Once a worker thread is told to terminate, any call that could run JavaScript fails. So every
-// status that leads to a value is checked, and whoever gets none returns to JavaScript, which goes
-// no further.
+// lib has checked what comes in: these functions read a value of another type as 0, false or empty.
+// They are raw, as most of them run in each check.
 #pragma once
 
-#include <node_api.h>
+#include <napi.h>
 
-#include <array>
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
+#include <string>
+#include <type_traits>
+#include <vector>
 
+#include "core/decision.h"
+#include "core/policy.h"
 #include "core/time.h"
 
 namespace rollgate::binding {
 
 inline napi_value ToJs(napi_env env, Micros millis) {
   napi_value value = nullptr;
-  if (millis <= INT32_MAX) [[likely]] {
+  if (millis <= std::numeric_limits<std::int32_t>::max()) [[likely]] {
     napi_create_int32(env, static_cast<std::int32_t>(millis), &value);
   } else {
     napi_create_double(env, static_cast<double>(millis), &value);
   }
-  return value;
-}
-
-inline napi_value ToJs(napi_env env, bool fact) {
-  napi_value value = nullptr;
-  napi_get_boolean(env, fact, &value);
   return value;
 }
 
@@ -43,55 +42,69 @@ inline double ReadDouble(napi_env env, napi_value value) {
   return number;
 }
 
+/// A time that JavaScript knows in us, or as near to it as the core can count.
+inline Micros MomentOf(double micros) {
+  constexpr auto kBound = static_cast<double>(kLongest);
+  return static_cast<Micros>(std::clamp(micros, -kBound, kBound));
+}
+
 inline bool ReadBool(napi_env env, napi_value value) {
   bool fact = false;
   napi_get_value_bool(env, value, &fact);
   return fact;
 }
 
-/// The memory of a Float64Array, which stays where it is as long as the array lives; empty if the
-/// value is none.
-inline std::span<double> ReadDoubles(napi_env env, napi_value value) {
+/// The memory of a Float64Array (T is double) or a Uint8Array (T is a byte). It stays where it is
+/// as long as the array lives.
+template <class T>
+std::span<T> ReadArray(napi_env env, napi_value value) {
+  static_assert(std::is_same_v<T, double> || sizeof(T) == 1);
+  constexpr napi_typedarray_type kExpected = sizeof(T) == 1 ? napi_uint8_array : napi_float64_array;
   napi_typedarray_type type;
   std::size_t length;
-  void* doubles;
-  const bool is_array =
-      napi_get_typedarray_info(env, value, &type, &length, &doubles, nullptr, nullptr) == napi_ok &&
-      type == napi_float64_array;
-  return is_array ? std::span(static_cast<double*>(doubles), length) : std::span<double>();
+  void* elements;
+  const napi_status status =
+      napi_get_typedarray_info(env, value, &type, &length, &elements, nullptr, nullptr);
+  if (status != napi_ok || type != kExpected) return {};
+  return {static_cast<T*>(elements), length};
 }
 
-/// The byte of a Uint8Array of one; null for anything else.
-inline const std::uint8_t* ReadByte(napi_env env, napi_value value) {
-  napi_typedarray_type type;
-  std::size_t length;
-  void* bytes;
-  const bool is_byte =
-      napi_get_typedarray_info(env, value, &type, &length, &bytes, nullptr, nullptr) == napi_ok &&
-      type == napi_uint8_array && length == 1;
-  return is_byte ? static_cast<const std::uint8_t*>(bytes) : nullptr;
+/// A string as UTF-8.
+std::string ReadText(napi_env env, napi_value value);
+
+/// An array of strings.
+std::vector<std::string> ReadTexts(napi_env env, napi_value array);
+
+/// From an object with windows (Float64Array of interval in us and max, one pair each),
+/// minDifference (us), countBlocked, algorithm (a number: see Algorithm), setsMax and blocks
+/// (Float64Array of lengths in us).
+PolicyOptions ReadPolicy(const Napi::Object& options);
+
+/// Numbers of one decision: whether count (1), minDifference (2) or a block (4) blocks it; time
+/// left, actions left, reset in and wait; when it was recorded, in us, and the token; then for
+/// each window what is used and its reset in. Durations in ms.
+inline constexpr std::size_t kDecisionHead = 7;
+
+/// How many numbers a decision over so many windows has.
+inline std::size_t DecisionLength(std::size_t windows) {
+  return kDecisionHead + 2 * windows;
 }
 
-/// A property of an object, null if it cannot be had.
-inline napi_value Get(napi_env env, napi_value object, const char* name) {
-  napi_value value = nullptr;
-  napi_get_named_property(env, object, name, &value);
-  return value;
-}
-
-/// What a callback whose data is a `State` was called with; arguments that were left out are
-/// undefined.
-template <class State, std::size_t kCount>
-struct Call {
-  Call(napi_env env, napi_callback_info info) {
-    void* data = nullptr;
-    napi_get_cb_info(env, info, &count, arguments.data(), nullptr, &data);
-    state = static_cast<State*>(data);
+inline void WriteDecision(const Decision& decision, double* out) {
+  const auto millis = [](Micros duration) { return static_cast<double>(CeilToMillis(duration)); };
+  *out++ = (decision.verdict.blocked_by_count ? 1 : 0) +
+           (decision.verdict.blocked_by_min_difference ? 2 : 0) +
+           (decision.verdict.blocked_by_block ? 4 : 0);
+  *out++ = millis(decision.time_left);
+  *out++ = static_cast<double>(decision.actions_left);
+  *out++ = millis(decision.reset_in);
+  *out++ = millis(decision.wait);
+  *out++ = static_cast<double>(decision.verdict.at);
+  *out++ = static_cast<double>(decision.token);
+  for (const WindowUse& use : decision.windows) {
+    *out++ = static_cast<double>(use.used);
+    *out++ = millis(use.reset_in);
   }
-
-  std::size_t count = kCount;
-  std::array<napi_value, kCount> arguments;
-  State* state;
-};
+}
 
 }  // namespace rollgate::binding

@@ -92,7 +92,11 @@ describeHere('with a binary for this machine', () => {
     expect(installed).toMatchObject({ code: 0 });
     expect(fs.existsSync(path.join(rollgate, 'build'))).toBe(false);
     const names = fs.readdirSync(path.join(installed.app, 'node_modules'));
-    expect(names.filter((name) => !name.startsWith('.'))).toEqual(['node-gyp-build', 'rollgate']);
+    expect(names.filter((name) => !name.startsWith('.'))).toEqual([
+      'node-addon-api',
+      'node-gyp-build',
+      'rollgate',
+    ]);
   });
 
   test('works required and imported', async () => {

@@ -108,16 +108,20 @@ async function packRollgate({ prebuilt }) {
 }
 
 /**
- * Installs a tarball in an empty folder. npm gets its one dependency as a tarball too, for there is
- * no registry.
+ * Installs a tarball in an empty folder. npm gets its dependencies as tarballs too, for there is no
+ * registry.
  *
  * @returns {Promise<{ code: number, stdout: string, stderr: string, app: string }>}
  */
 async function install(tarball, { PATH, env, flags = [] }) {
   const app = emptyFolder();
   fs.writeFileSync(path.join(app, 'package.json'), '{}');
-  const dependency = await pack(path.join(ROOT, 'node_modules/node-gyp-build'), emptyFolder());
-  const args = [npmProgram(), 'install', ...flags, dependency.file, tarball.file];
+  const files = [];
+  for (const name of Object.keys(MANIFEST.dependencies)) {
+    const { file } = await pack(path.join(ROOT, 'node_modules', name), emptyFolder());
+    files.push(file);
+  }
+  const args = [npmProgram(), 'install', ...flags, ...files, tarball.file];
   return { ...(await runNode(args, { cwd: app, env: isolated(PATH, env) })), app };
 }
 

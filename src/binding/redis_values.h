@@ -1,14 +1,20 @@
-// Replies of Redis on their way to JavaScript.
+// What a Redis client gets from JavaScript and gives back: its options, and replies.
 #pragma once
 
-#include <node_api.h>
+#include <napi.h>
 
 #include <string>
 #include <vector>
 
+#include "redis/client.h"
+
 struct redisReply;
 
 namespace rollgate::binding {
+
+/// Reads the `options` of createRedisClient, which lib has checked. Throws std::invalid_argument
+/// where a certificate or key makes no sense.
+redis::ClientOptions ReadClientOptions(const Napi::Object& from);
 
 /// A reply that outlives the buffer it came in.
 struct Reply {
@@ -21,6 +27,6 @@ struct Reply {
 };
 
 /// Strings, numbers, null and arrays of them.
-napi_value ToJs(napi_env env, const Reply& reply);
+Napi::Value ToJs(Napi::Env env, const Reply& reply);
 
 }  // namespace rollgate::binding
