@@ -4,12 +4,20 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
+#include <cstdlib>
 
 #include "core/algorithms.h"
 #include "core/policy.h"
 #include "core/time.h"
 
 namespace rollgate::fuzz {
+
+inline void Require(bool holds, const char* what) {
+  if (holds) return;
+  std::fprintf(stderr, "%s\n", what);
+  std::abort();
+}
 
 /// The bytes one after the other; zeros behind their end.
 class Input {
@@ -32,7 +40,7 @@ class Input {
   const std::uint8_t* end_;
 };
 
-/// Small numbers, so that the history can try every microsecond.
+/// Small numbers, so that boundaries are hit.
 inline PolicyOptions ReadPolicy(Input& input) {
   PolicyOptions policy;
   const std::uint8_t shape = input.Byte();
