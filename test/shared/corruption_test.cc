@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -13,9 +12,10 @@
 #include <vector>
 
 #include "core/algorithms.h"
-#include "core/ring_log.h"
 #include "shared/block_words.h"
-#include "shared/racing.h"
+#include "shared/file.h"
+#include "shared/mapping.h"
+#include "shared/regions.h"
 #include "shared/shared_error.h"
 #include "shared/shared_store.h"
 #include "support/limiter.h"
@@ -62,9 +62,8 @@ PolicyOptions AnyPolicy(Random& random) {
 /// The file of a region as somebody else sees it who may write there.
 class Vandal {
  public:
-  explicit Vandal(const SharedStoreOptions& options)
-      : file_(shared::OpenOwn(options.directory + "/rollgate-" + std::to_string(geteuid()) + "-" +
-                              options.name)),
+  explicit Vandal(const RegionName& name)
+      : file_(shared::OpenOwn(name.path())),
         region_(file_, GeometryOf(file_)),
         words_(reinterpret_cast<shared::Word*>(&region_.header())),
         count_(region_.geometry().bytes() / sizeof(shared::Word)) {}
@@ -207,17 +206,15 @@ class User {
 };
 
 TEST(SharedCorruption, ComesToNothingWorseThanAnErrorOrAWrongCount) {
-  auto slowest = std::chrono::steady_clock::duration::zero();
   for (std::uint64_t seed = 0; seed < Rounds(); ++seed) {
     SCOPED_TRACE(seed);
-    const auto start = std::chrono::steady_clock::now();
     Random random(seed);
     const PolicyOptions policy = AnyPolicy(random);
     const RegionName region;
     const SharedStoreOptions options = region.Options(kRoom);
     User users[] = {User(policy, options), User(policy, options)};
     for (User& user : users) ASSERT_TRUE(user.Attach());
-    Vandal vandal(options);
+    Vandal vandal(region);
     Micros now = random.Chance(80) ? random.Between(0, kSecond) : AnyMoment(random);
     for (int call = 0; call < 600; ++call) {
       if (call > 60 && random.Chance(30)) vandal.Strike(random);
@@ -225,9 +222,7 @@ TEST(SharedCorruption, ComesToNothingWorseThanAnErrorOrAWrongCount) {
       now = random.Chance(2) ? AnyMoment(random) : Bounded(NextReading(random, now));
       users[random.Between(0, 1)].Call(random, now);
     }
-    slowest = std::max(slowest, std::chrono::steady_clock::now() - start);
   }
-  EXPECT_LT(slowest, std::chrono::seconds(20));
 }
 
 TEST(SharedCorruption, DoesNotLeadBeyondTheLengthsOfBlocks) {
@@ -236,14 +231,6 @@ TEST(SharedCorruption, DoesNotLeadBeyondTheLengthsOfBlocks) {
     const std::array<std::uint64_t, 2> state{77, offences};
     EXPECT_EQ(blocks.Load(state.data()).offences, 2) << offences;
   }
-}
-
-TEST(SharedCorruption, DoesNotMakeALogOlderThanTimeIs) {
-  std::uint64_t stamp = std::uint64_t{1} << 63;
-  const RingLog<std::uint64_t> log({.newest = -2, .size = 2}, reinterpret_cast<std::byte*>(&stamp),
-                                   1, 2);
-  EXPECT_EQ(log.Oldest(), -2 - kLongest);
-  EXPECT_EQ(log.Nth(2), -2 - kLongest);
 }
 
 }  // namespace

@@ -1,9 +1,9 @@
 // Runs code that is explored, and records what it does.
-#include "shared/explorer_code.h"
-
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+
+#include "shared/explorer_parts.h"
 
 namespace rollgate::testing {
 namespace explorer {
@@ -138,7 +138,6 @@ class Trees::Growth final : public Memory {
 
 Place Trees::Grow(const Code& code, Place place, std::uint64_t heard,
                   const std::vector<std::uint64_t>& values) {
-  ++runs_;
   Growth growth(*this, place, heard, values);
   const WithMemory use(&growth);
   try {
