@@ -90,6 +90,8 @@ TEST_P(SharedRegionInRoom, IsRefusedBeyondTheContainersLimitAndNothingIsLeft) {
 }
 
 TEST_P(SharedRegionInRoom, FitsExactlyIntoWhatIsLeft) {
+  EXPECT_EQ(Region::Attach(InContainer(1000)).header().max_keys, 1000u) << "no limit is known";
+  EXPECT_TRUE(Unlink());
   const std::uint64_t needed = BytesFor(1000, kRecordWords);
   Use(kRoom - needed + 1);
   ExpectError(Kind::kSystem,
@@ -195,10 +197,6 @@ TEST_P(SharedRegionInTheMaking, GivesItsRoomBackWhenItsProcessIsKilled) {
   EXPECT_EQ(attached.get(), 1000u);
 }
 
-TEST_P(SharedRegionInRoom, IsMadeWhereNoLimitIsKnown) {
-  EXPECT_EQ(Region::Attach(InContainer(1000)).header().max_keys, 1000u);
-}
-
 class SharedRegionOnDisk : public SharedRegionInRoom {};
 INSTANTIATE_TEST_SUITE_P(Directories, SharedRegionOnDisk, ::testing::Values("/var/tmp"),
                          [](const auto&) { return "Disk"; });
@@ -274,16 +272,14 @@ class SharedMemoryLimit : public ::testing::Test {
   const testing::FakeSystem system_;
 };
 
-TEST_F(SharedMemoryLimit, OfVersion1IsThatOfTheProcessesGroup) {
+TEST_F(SharedMemoryLimit, IsThatOfTheProcessesGroup) {
   MountVersion1("/docker/abc");
   Group1("", kNoLimit1, 9000);
   Group1("/docker", kNoLimit1, 8000);
   Group1("/docker/abc", "5000\n", 1000);
   Group1("/docker/other", "10\n", 10);
   ExpectLimit(5000, 4000, "/sys/fs/cgroup/memory/docker/abc/memory.limit_in_bytes");
-}
 
-TEST_F(SharedMemoryLimit, OfVersion2IsThatOfTheProcessesGroup) {
   MountVersion2("/system.slice/app.service");
   Group2("/system.slice", "max\n", 8000);
   Group2("/system.slice/app.service", "5000\n", 1000);
@@ -380,19 +376,15 @@ TEST_F(SharedMemoryLimit, IsFoundBelowPathsWithBlanksAndColons) {
   ExpectLimit(5000, 4000, "/sys/fs/c group/my group/a:b/memory.max");
 }
 
-TEST_F(SharedMemoryLimit, IsNoneWithoutALimit) {
-  MountVersion2("/a");
-  Group2("/a", "max\n", 1000);
-  ExpectNone();
-}
-
-TEST_F(SharedMemoryLimit, IsNoneWhereTheSystemDoesNotSay) {
+TEST_F(SharedMemoryLimit, IsNoneWithoutALimitOrWhereTheSystemDoesNotSay) {
   ExpectNone();
   system_.Write("/proc/self/cgroup", "0::/a\n");
   ExpectNone();
   system_.Write("/proc/self/mountinfo", "22 27 0:21 / /proc rw - proc proc rw\n");
   ExpectNone();
   MountVersion2("/a");
+  ExpectNone();
+  system_.Write("/sys/fs/cgroup/a/memory.max", "max\n");
   ExpectNone();
   system_.Write("/sys/fs/cgroup/a/memory.max", "5000\n");
   ExpectNone();
