@@ -4,8 +4,6 @@
 const { LOAD_IN } = require('../support/load-in');
 const { askProgram, runProgram } = require('../support/run-program');
 const { ATTACHMENTS_OF, newName } = require('../support/shared-regions');
-const RateLimiter = require('../..');
-const { catchError } = require('../support/set-up');
 const { slow } = require('../support/tiers');
 
 const MANY = process.env.ROLLGATE_SANITIZED ? 4 : 15;
