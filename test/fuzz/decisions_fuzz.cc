@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "core/portable_limiter.h"
-#include "fuzz/input.h"
 #include "support/limiter.h"
 #include "support/oracle.h"
+#include "support/traces.h"
 
 namespace rollgate {
 namespace {

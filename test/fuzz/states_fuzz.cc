@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/portable_limiter.h"
-#include "fuzz/input.h"
+#include "support/traces.h"
 
 namespace rollgate {
 namespace {

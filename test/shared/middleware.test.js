@@ -170,7 +170,11 @@ describe('rules', () => {
         return 10;
       }
     }
-    expect(partOfRegion(new Settings(), 'zone')).toMatchObject({ directory: '/tmp', maxKeys: 10 });
+    expect(partOfRegion(new Settings(), 'zone')).toEqual({
+      name: expect.stringMatching(/^inherited[+]/),
+      directory: '/tmp',
+      maxKeys: 10,
+    });
   });
 
   test('take names that leave room for those of their regions', () => {

@@ -29,6 +29,7 @@ using testing::ExpectError;
 using testing::FakeSystem;
 using testing::SharedBetweenProcesses;
 using testing::StartingGate;
+using testing::StartTogether;
 using testing::StayAlive;
 using Kind = SharedError::Kind;
 using Tell = Child::Tell;
@@ -44,17 +45,11 @@ class SharedRegionOfMany : public testing::RegionTest {
   /// Many processes attach at one moment: all find the same region, and each has its own entry.
   void ExpectAllAgree() {
     constexpr int kChildren = 12;
-    SharedBetweenProcesses<StartingGate> gate;
-    std::vector<std::unique_ptr<Child>> children;
-    for (int i = 0; i < kChildren; ++i) {
-      children.push_back(std::make_unique<Child>([&](const Tell& tell) {
-        gate->Pass();
-        const Region region = Attach();
-        tell(NumberOf(region));
-        StayAlive();
-      }));
-    }
-    gate->Open();
+    const auto children = StartTogether(kChildren, [&](const Tell& tell) {
+      const Region region = Attach();
+      tell(NumberOf(region));
+      StayAlive();
+    });
     std::set<std::int64_t> expected;
     std::set<std::int64_t> told;
     for (const auto& child : children) told.insert(child->Told());
@@ -97,16 +92,8 @@ TEST_P(SharedRegionOfMany, IsMadeOnceWhereThereIsSpaceForOneOnly) {
     tell(is_mounted ? 1 : 0);
     if (!is_mounted) return;
     for (int round = 0; round < 3; ++round) {
-      SharedBetweenProcesses<StartingGate> gate;
-      std::vector<std::unique_ptr<Child>> children;
-      for (int i = 0; i < 6; ++i) {
-        children.push_back(std::make_unique<Child>([&](const Tell&) {
-          gate->Pass();
-          Attach(400'000);  // 37 MB
-        }));
-      }
-      gate->Open();
-      for (const auto& child : children) {
+      const auto attach = [&](const Tell&) { Attach(400'000); };  // 37 MB
+      for (const auto& child : StartTogether(6, attach)) {
         if (!child->Ends()) return tell(0);
       }
       Unlink();
@@ -132,20 +119,14 @@ TEST_P(SharedRegionOfMany, FromBeforeTheHostWasStartedIsReplacedOnce) {
 }
 
 TEST_P(SharedRegionOfMany, CanBeRemovedAndMadeByAllAtOnce) {
-  SharedBetweenProcesses<StartingGate> gate;
-  std::vector<std::unique_ptr<Child>> children;
-  for (int i = 0; i < 4; ++i) {
-    children.push_back(std::make_unique<Child>([&](const Tell&) {
-      gate->Pass();
-      for (int round = 0; round < 200; ++round) {
-        const Region region = Attach();
-        if (region.header().magic != kMagic) ::_exit(1);
-        region.records()[0] = 1;
-        Unlink();
-      }
-    }));
-  }
-  gate->Open();
+  const auto children = StartTogether(4, [&](const Tell&) {
+    for (int round = 0; round < 200; ++round) {
+      const Region region = Attach();
+      if (region.header().magic != kMagic) ::_exit(1);
+      region.records()[0] = 1;
+      Unlink();
+    }
+  });
   for (const auto& child : children) EXPECT_TRUE(child->Ends());
   EXPECT_LE(Names().size(), 1u);
 }
@@ -419,7 +400,12 @@ TEST_P(SharedRegionOfBoots, IsNotRemovedByThoseWhoStillSeeAnEarlierOne) {
   EXPECT_EQ(child.Told(), static_cast<std::int64_t>(region.header().secret[0] >> 1));
 }
 
-TEST_P(SharedRegionOfBoots, IsRefusedInTheEndWhileOthersLockIt) {
+/// Takes as long as a process keeps trying, several times.
+class SharedSlowRegion : public SharedRegionOfBoots {};
+INSTANTIATE_TEST_SUITE_P(Directories, SharedSlowRegion, ::testing::Values("/dev/shm"),
+                         [](const auto&) { return "Memory"; });
+
+TEST_P(SharedSlowRegion, IsRefusedInTheEndWhileOthersLockIt) {
   { const Region region = AttachOn(one_); }
   const auto expect_refusal = [&](const FakeSystem& system) {
     ExpectError(Kind::kSystem, {path_, "locked or removed by others"}, [&] { AttachOn(system); });

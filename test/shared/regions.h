@@ -280,6 +280,21 @@ class Child {
   bool has_ended_ = false;
 };
 
+/// Processes that begin at one moment, once all have been started.
+inline std::vector<std::unique_ptr<Child>> StartTogether(
+    int count, const std::function<void(const Child::Tell&)>& run) {
+  SharedBetweenProcesses<StartingGate> gate;
+  std::vector<std::unique_ptr<Child>> children;
+  for (int i = 0; i < count; ++i) {
+    children.push_back(std::make_unique<Child>([&](const Child::Tell& tell) {
+      gate->Pass();
+      run(tell);
+    }));
+  }
+  gate->Open();
+  return children;
+}
+
 /// Never returns: what a child does that is to be killed.
 [[noreturn]] inline void StayAlive() {
   for (;;) ::pause();
