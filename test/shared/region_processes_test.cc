@@ -221,7 +221,7 @@ TEST_P(SharedRegionOfMany, HasTheEntryAgainOfAKilledProcessWhoseCopyHasTakenAnot
     Region region = Attach();
     tell(static_cast<std::int64_t>(region.entry()));
     if (::fork() != 0) StayAlive();
-    ::alarm(60);  // nobody looks after this one
+    ::alarm(static_cast<unsigned>(60 * testing::Patience()));  // nobody looks after this one
     region.TakeEntryAgain();
     tell(static_cast<std::int64_t>(region.entry()));
     end->Pass();

@@ -102,7 +102,10 @@ test('an error names the call that removes the region, with its directory', () =
     const name = newName();
     const regions = [
       [name, `unlinkShared('${name}')`],
-      [{ name, directory }, `unlinkShared({ name: '${name}', directory: '${directory}' })`],
+      [
+        { name, directory: `${directory}/.` },
+        `unlinkShared({ name: '${name}', directory: '${directory}' })`,
+      ],
     ];
     for (const [shared, removal] of regions) {
       RateLimiter({ ...SMALL, shared })('a');
