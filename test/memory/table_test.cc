@@ -46,6 +46,23 @@ TEST(TableOfAStore, FindsAnIdThatComesAgainAndAgainWhateverItDoes) {
   }
 }
 
+TEST(TableOfAStore, FindsAnIdThatComesAgainAndAgainAsItBeginsToShrink) {
+  for (const int times : {10, 40, 80}) {
+    Limiter limiter({{{kHour, 100'000}}, 0, false});
+    for (std::int64_t id = 0; id < 4000; ++id) limiter.Allows(id, id);
+    for (std::int64_t id = 0; id < 3900; ++id) limiter.store->Clear(Id(id));
+    for (int i = 0; i < times; ++i) limiter.Allows(3999, 4000);
+    ASSERT_TRUE(limiter.store->Clear(Id(3999)));
+    // Until all ids have moved.
+    for (int i = 0; i < 20'000; ++i) limiter.Allows(3998, 4000);
+    ASSERT_EQ(limiter.store->stats().keys, 99u) << times;
+    for (std::int64_t id = 3900; id < 4000; ++id) {
+      const std::uint64_t used = id == 3999 ? 0 : id == 3998 ? 20'001 : 1;
+      ASSERT_EQ(limiter.Peek(id, 4000, 0).windows[0].used, used) << id;
+    }
+  }
+}
+
 TEST(TableOfAStore, AgreesWithTheOraclesWhileIdsAreClearedAndRefundedAsItMoves) {
   const PolicyOptions policy{{{kHour, 3}}, 0, false};
   Limiter limiter(policy);
