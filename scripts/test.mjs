@@ -11,7 +11,7 @@ import { scriptsAreCurrent } from './embed-scripts.mjs';
 /** Built without optimisation and with assertions; test:all runs Jest on the addon that users get. */
 const DEVELOPMENT = 'debug';
 /** C++ suites that take more than a few seconds. */
-const SLOW_CTEST = '^shared[.](BrokenModel|Model|SharedRace|SharedThreads)';
+const SLOW_CTEST = '^shared[.](.*/)?(Model|BrokenModel|SharedRace|SharedSlow)';
 const SLOW_JEST = '[.](slow|serial)[.]test[.]js$';
 /** These need the machine for themselves. */
 const SERIAL_JEST = '[.]serial[.]test[.]js$';

@@ -1,42 +1,29 @@
 // Any sequence of operations under any policy: the store in memory and the portable limiter decide
-// what the whole history says.
+// as the oracle does.
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
+#include <iostream>
 #include <memory>
 #include <vector>
 
 #include "core/portable_limiter.h"
-#include "fuzz/input.h"
-#include "support/history.h"
 #include "support/limiter.h"
+#include "support/oracle.h"
+#include "support/traces.h"
 
 namespace rollgate {
 namespace {
 
-using testing::History;
+using fuzz::Require;
+using testing::Answer;
+using testing::AnswerOf;
 
-void Require(bool holds, const char* what) {
-  if (holds) return;
-  std::fprintf(stderr, "not as the history says: %s\n", what);
-  std::abort();
-}
-
-void RequireSame(const Decision& decision, const History::Answer& expected) {
-  Require(decision.verdict.blocked_by_count == expected.by_count, "blocked by count");
-  Require(decision.verdict.blocked_by_min_difference == expected.by_min_difference,
-          "blocked by minDifference");
-  Require(decision.verdict.blocked_by_block == expected.by_block, "blocked by a block");
-  Require(decision.verdict.at == expected.at, "at");
-  Require(decision.time_left == expected.time_left, "time left");
-  Require(decision.wait == expected.wait, "wait");
-  Require(decision.actions_left == expected.actions_left, "actions left");
-  Require(decision.reset_in == expected.reset_in, "reset in");
-  for (std::size_t i = 0; i < expected.used.size(); ++i) {
-    Require(decision.windows[i].used == expected.used[i], "used");
-    Require(decision.windows[i].reset_in == expected.window_reset_in[i], "reset in of a window");
-  }
+void RequireSame(const Decision& decision, const Answer& expected) {
+  const Answer answer = AnswerOf(decision);
+  if (answer == expected) return;
+  PrintTo(expected, &(std::cerr << "expected "));
+  PrintTo(answer, &(std::cerr << "\n     got "));
+  Require(false, "not as the oracle decides");
 }
 
 /// One id whose state is carried as bytes.
@@ -68,16 +55,16 @@ void Run(fuzz::Input input) {
   const auto smallest_max = static_cast<std::int64_t>(Policy(policy).smallest_max());
   testing::Limiter memory(policy);
   Carried carried(policy);
-  History history(policy);
+  testing::Oracle oracle(policy);
   Micros now = input.From(-128);
-  constexpr int kMostSteps = 60;  // the history takes its time
+  constexpr int kMostSteps = 60;  // the oracle takes its time
   for (int step = 0; step < kMostSteps && !input.empty(); ++step) {
     const std::uint8_t operation = input.Byte();
     now += (operation & 8) != 0 ? -input.Between(0, 40) : input.Between(0, 60);
     const auto cost =
         static_cast<std::uint64_t>((operation & 4) != 0 ? input.Between(1, smallest_max) : 1);
     const bool records = (operation & 3) != 0;
-    const History::Answer expected = records ? history.Attempt(now, cost) : history.Peek(now, cost);
+    const Answer expected = records ? oracle.Attempt(now, cost) : oracle.Peek(now, cost);
     RequireSame(records ? memory.Attempt(1, now, cost) : memory.Peek(1, now, cost), expected);
     RequireSame(carried.Decide(now, cost, records), expected);
   }

@@ -1,26 +1,19 @@
-// Any bytes as the state of an id: they are told to be foreign, or decided on; what is written then
-// is a state again.
+// Any bytes as the state of an id: they are called foreign, or decided on; what is written then is
+// a state again.
 #include <cstddef>
 #include <cstdint>
-#include <cstdio>
-#include <cstdlib>
 #include <memory>
 #include <span>
 #include <vector>
 
 #include "core/portable_limiter.h"
-#include "fuzz/input.h"
+#include "support/traces.h"
 
 namespace rollgate {
 namespace {
 
+using fuzz::Require;
 using Outcome = PortableLimiter::Outcome;
-
-void Require(bool holds, const char* what) {
-  if (holds) return;
-  std::fprintf(stderr, "%s\n", what);
-  std::abort();
-}
 
 void Run(const std::uint8_t* data, std::size_t size) {
   constexpr std::size_t kPolicyBytes = 16;

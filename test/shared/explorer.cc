@@ -2,20 +2,75 @@
 #include "shared/explorer.h"
 
 #include <algorithm>
-#include <memory>
+#include <cstdio>
 #include <unordered_set>
 #include <utility>
 
-#include "shared/explorer_code.h"
-#include "shared/explorer_memory.h"
-#include "shared/explorer_schedule.h"
+#include "shared/explorer_parts.h"
 
 namespace rollgate::testing {
 namespace explorer {
 namespace {
 
+constexpr std::size_t kLongestSchedule = 300;  ///< that is printed
+
+enum class Action : std::uint8_t { kStep, kKill };
+
+struct Transition {
+  std::uint32_t slot;
+  Action action;
+  Way way = 0;
+};
+
+struct Step {
+  Transition transition;
+  Place place;
+  Effect effect = {};
+};
+
 constexpr std::size_t kVainSteps = 10000;  ///< of a pass that will have to be done again
 constexpr std::uint32_t kNobody = ~std::uint32_t{0};
+
+std::string Hex(std::uint64_t value) {
+  char text[20];
+  std::snprintf(text, sizeof text, "%llx", static_cast<unsigned long long>(value));
+  return text;
+}
+
+std::string Describe(const Step& step, const Scenario& scenario, const Words& words,
+                     const Trees& trees) {
+  const auto name_of = [&](Index index) {
+    return scenario.name_of ? scenario.name_of(&words.at(index)) : std::to_string(index);
+  };
+  if (step.transition.action == Action::kKill) return "is killed";
+  const Operation& operation = trees.at(step.place);
+  std::string text = name_of(operation.word);
+  if (operation.kind == Kind::kLoad) {
+    text.append(" is ").append(Hex(step.effect.heard));
+  } else if (operation.kind == Kind::kStore) {
+    text.append(" = ").append(Hex(operation.value));
+  } else {
+    text.append(": ").append(Hex(operation.expected)).append(" -> ").append(Hex(operation.value));
+    if (step.effect.heard == 0) text.append(", refused");
+  }
+  if (step.effect.is_stale) text.append(" (no longer)");
+  return text;
+}
+
+/// A line for each step.
+std::string Schedule(const std::vector<Step>& steps, const Scenario& scenario, const Words& words,
+                     const Trees& trees) {
+  std::string text;
+  std::vector<bool> killed(scenario.processes.size());
+  for (std::size_t n = 0; n < std::min(steps.size(), kLongestSchedule); ++n) {
+    const Step& step = steps[n];
+    const std::uint32_t i = step.transition.slot;
+    text.append("  ").append(scenario.processes[i].name).append(killed[i] ? "'  " : "   ");
+    text.append(Describe(step, scenario, words, trees)).append("\n");
+    if (step.transition.action == Action::kKill) killed[i] = true;
+  }
+  return text;
+}
 
 /// One process within a state.
 struct Slot {
@@ -44,23 +99,21 @@ class Search {
   explicit Search(const Scenario& scenario)
       : scenario_(scenario),
         trees_(words_, scenario.endless),
-        memory_(SharedMemory::Make(scenario.memory, words_, scenario.processes.size())) {}
+        memory_(words_, scenario.processes.size(), scenario.memory == MemoryModel::kWeak) {}
 
   Exploration Run() {
     try {
       // Which words are shared is found out on the way, so passes go on until nothing is new.
       do {
-        memory_->ForgetWidened();
-        ++result_.passes;
+        memory_.ForgetWidened();
         try {
           Pass();
         } catch (const Again&) {
         }
-      } while (memory_->is_widened());
+      } while (memory_.is_widened());
     } catch (const Violation& violation) {
       result_.violation = violation.what + "\n" + Schedule(path_, scenario_, words_, trees_);
     }
-    result_.runs = trees_.runs();
     result_.relaxed_stores = trees_.relaxed_stores();
     return std::move(result_);
   }
@@ -69,7 +122,7 @@ class Search {
   void Pass() {
     visited_.clear();
     path_.clear();
-    result_.states = result_.steps = result_.longest = 0;
+    result_.states = steps_ = 0;
     now_ = {};
     for (const Process& process : scenario_.processes) {
       if (roots_.size() == now_.slots.size()) {
@@ -92,7 +145,7 @@ class Search {
       if (NextOf(slot).kind != Kind::kFinished || CanKill(i)) active |= 1u << i;
     }
     key.Add(static_cast<std::uint64_t>(now_.kills), now_.turn);
-    memory_->AddTo(key, active);
+    memory_.AddTo(key, active);
     return key;
   }
 
@@ -102,17 +155,8 @@ class Search {
     for (std::uint32_t i = 0; i < now_.slots.size(); ++i) {
       if (now_.turn != kNobody && now_.turn != i) continue;
       const std::size_t before = chosen.size();
-      if (memory_->HasBuffered(i)) {
-        if (scenario_.reduce && memory_->IsFlushOwn(i)) {
-          chosen = {{i, Action::kFlush}};
-          return;
-        }
-        chosen.push_back({i, Action::kFlush});
-      }
       if (ChooseStep(i, chosen)) {
-        std::erase_if(chosen, [i](const Transition& each) {
-          return each.slot != i || each.action == Action::kFlush;
-        });
+        std::erase_if(chosen, [i](const Transition& each) { return each.slot != i; });
         return;
       }
       // The process that ran last goes first: fewer switches in what is found.
@@ -132,15 +176,12 @@ class Search {
     if (next.kind == Kind::kFinished) {
       ends = !slot.killed;
     } else {
-      // What was buffered at a kill is written before the recovery begins.
-      const bool drains = slot.place == roots_[i].second && memory_->HasBuffered(i);
-      const std::vector<Way> ways = drains ? std::vector<Way>() : memory_->WaysOf(i, next);
-      for (const Way way : ways) chosen.push_back({i, Action::kStep, way});
-      own = !ways.empty() && memory_->IsOwn(i, next);
+      for (const Way way : memory_.WaysOf(i, next)) chosen.push_back({i, Action::kStep, way});
+      own = memory_.IsOwn(i, next);
       // A kill before a load is the same as one right after it. Where a load determines what can
       // be read later, an earlier kill leaves more.
-      ends = memory_->ReadsCanWait() ? now_.turn != i && !(own && next.kind == Kind::kLoad)
-                                     : next.kind != Kind::kLoad && !drains;
+      ends = memory_.ReadsCanWait() ? now_.turn != i && !(own && next.kind == Kind::kLoad)
+                                    : next.kind != Kind::kLoad;
     }
     if (!scenario_.reduce) {
       own = false;
@@ -180,7 +221,7 @@ class Search {
   }
 
   void Take(const Transition& transition) {
-    if (++result_.steps > kVainSteps && memory_->is_widened()) throw Again{};
+    if (++steps_ > kVainSteps && memory_.is_widened()) throw Again{};
     const std::uint32_t i = now_.last = transition.slot;
     Slot& slot = now_.slots[i];
     path_.push_back({transition, slot.place});
@@ -193,13 +234,10 @@ class Search {
         now_.turn = kNobody;
         if (roots_[i].second == kNowhere) {
           const Code& recover = scenario_.processes[i].recover;
-          const Place root = trees_.Grow(recover, kNowhere, 0, memory_->ValuesFor(i));
+          const Place root = trees_.Grow(recover, kNowhere, 0, memory_.values());
           roots_[i].second = Checked(i, root);
         }
         slot.place = roots_[i].second;
-        break;
-      case Action::kFlush:
-        path_.back().flushed = memory_->Flush(i);
         break;
       case Action::kStep:
         Perform(i, transition.way);
@@ -210,21 +248,21 @@ class Search {
   void Perform(std::uint32_t i, Way way) {
     Slot& slot = now_.slots[i];
     const Operation next = NextOf(slot);
-    const bool own = memory_->IsOwn(i, next);
-    const Effect effect = memory_->Perform(i, next, way);
+    const bool own = memory_.IsOwn(i, next);
+    const Effect effect = memory_.Perform(i, next, way);
     const bool writes =
         next.kind == Kind::kStore || (next.kind == Kind::kCompareExchange && effect.heard != 0);
     path_.back().effect = effect;
     const Process& process = scenario_.processes[i];
     const Place place = trees_.After(slot.killed ? process.recover : process.run, slot.place,
-                                     effect.heard, memory_->ValuesFor(i));
+                                     effect.heard, memory_.values());
     slot.place = Checked(i, place);
     // Reads that can wait happen right before the write that follows them. One that is its
     // process's own was not a choice among all processes, so it does not begin a turn.
     const Kind then = NextOf(slot).kind;
     if (writes || then == Kind::kFinished || then == Kind::kFailed) {
       now_.turn = kNobody;
-    } else if (scenario_.reduce && memory_->ReadsCanWait() && !own) {
+    } else if (scenario_.reduce && memory_.ReadsCanWait() && !own) {
       now_.turn = i;
     }
   }
@@ -239,14 +277,12 @@ class Search {
   }
 
   void End() {
-    result_.longest = std::max(result_.longest, path_.size());
     // Nothing else makes a difference at the end, so that is checked but once.
-    Key end = memory_->hash();
+    Key end = memory_.hash();
     for (const Slot& slot : now_.slots) {
       end.Add(NextOf(slot).answer, slot.killed ? slot.answer : ~std::uint64_t{0});
     }
     if (!checked_.insert(end).second) return;
-    ++result_.ends;
     std::vector<Outcome> outcomes;
     for (const Slot& slot : now_.slots) {
       Outcome& outcome = outcomes.emplace_back();
@@ -254,7 +290,7 @@ class Search {
       (slot.killed ? outcome.recovered : outcome.answer) = answer;
       if (slot.killed && slot.answer != 0) outcome.answer = trees_.answer(slot.answer);
     }
-    const std::string wrong = Check(scenario_, words_, memory_->values(), outcomes);
+    const std::string wrong = Check(scenario_, words_, memory_.values(), outcomes);
     if (!wrong.empty()) throw Violation{wrong};
   }
 
@@ -262,10 +298,10 @@ class Search {
   class Undo {
    public:
     explicit Undo(Search& search)
-        : search_(search), processes_(search.now_), mark_(search.memory_->mark()) {}
+        : search_(search), processes_(search.now_), mark_(search.memory_.mark()) {}
     ~Undo() {
       search_.now_ = std::move(processes_);
-      search_.memory_->Rewind(mark_);
+      search_.memory_.Rewind(mark_);
     }
     Undo(const Undo&) = delete;
     Undo& operator=(const Undo&) = delete;
@@ -283,9 +319,10 @@ class Search {
   std::unordered_set<Key, KeyHash> visited_;
   std::unordered_set<Key, KeyHash> checked_;  ///< ends
   Exploration result_;
+  std::size_t steps_ = 0;
 
   // The state.
-  std::unique_ptr<SharedMemory> memory_;
+  SharedMemory memory_;
   Processes now_;
   std::vector<Step> path_;
 };

@@ -28,16 +28,13 @@ struct Explored {
 enum class MemoryModel {
   /// Every access takes effect at once (sequential consistency). Orders make no difference.
   kSequential,
-  /// Stores wait, in their order, before the others see them, as on x86 (TSO). Orders make no
-  /// difference: every load is an acquire, every store a release.
-  kStoreBuffers,
   /// The C++ model as a machine of messages and views (strong release-acquire). A word keeps all
   /// that was written to it, in one order for all. A load may return any write that is not older
   /// than what the process is known to have seen of the word. An acquire load, or
   /// compare-and-swap, also sees what the writer had seen at its release. Contains all that an
   /// ARMv8 processor can do with code whose loads are all acquires and whose stores are all
   /// releases; see docs/design/memory-orders.md. memory_order_seq_cst counts as acquire and
-  /// release only.
+  /// release only. Contains all that store buffers (x86, TSO) can do.
   kWeak,
 };
 
@@ -77,16 +74,10 @@ struct Scenario {
 
 struct Exploration {
   std::string violation;           ///< what is wrong and the steps to it; empty if nothing is
-  std::size_t states = 0;          ///< in the last pass; only those in which there was a choice
-  std::size_t steps = 0;           ///< from one state to the next, in the last pass
-  std::size_t ends = 0;            ///< different ones
-  std::size_t longest = 0;         ///< steps of the longest execution
-  std::size_t passes = 0;          ///< until it was known which words are shared
-  std::size_t runs = 0;            ///< of processes
+  std::size_t states = 0;          ///< only those in which there was a choice
   std::size_t relaxed_stores = 0;  ///< and swaps, that are not releases
 
   bool ok() const { return violation.empty(); }
-  std::string Summary() const;
 };
 
 /// Explores all executions from what the words hold now, which they hold again afterwards. Each

@@ -3,10 +3,9 @@
 
 const { LOAD_IN, askProgram, runProgram } = require('../support/run-program');
 const { ATTACHMENTS_OF, newName } = require('../support/shared-regions');
-const RateLimiter = require('../..');
-const { catchError } = require('../support/set-up');
+const { slow } = require('../support/tiers');
 
-const MANY = process.env.ROLLGATE_SANITIZED ? 4 : 30;
+const MANY = process.env.ROLLGATE_SANITIZED ? 4 : 15;
 const SMALL = { interval: 1e6, maxInInterval: 5, maxKeys: 50 };
 
 /** What the programs below share. */
@@ -52,45 +51,36 @@ test('an attachment is one mapping and one open file, until close', async () => 
   expect(found).toEqual([none, one, none]);
 });
 
-describe('a dropped limiter lets go of its region', () => {
-  test.each([
-    [
-      'that was called',
-      "const limiter = RateLimiter(OPTIONS); limiter('a'); limiter.attempt('b');",
-    ],
-    ['that was never called', 'RateLimiter(OPTIONS);'],
-    [
-      'whose clock refers to it',
-      "let limiter; limiter = RateLimiter({ ...OPTIONS, clock: () => (limiter ? 1 : 2) }); limiter('a');",
-    ],
-    [
-      'that refers to itself',
-      "const limiter = RateLimiter(OPTIONS); limiter.self = limiter; limiter('a');",
-    ],
-    [
-      'that dropped ids',
-      'const limiter = RateLimiter(OPTIONS); for (let i = 0; i < 200; i++) limiter(i);',
-    ],
-    [
-      'that was refused',
-      "const limiter = RateLimiter({ ...OPTIONS, interval: 7 }); try { limiter('a'); } catch {}",
-    ],
-    [
-      'with its decisions',
-      'const limiter = RateLimiter(OPTIONS); limiter.own = limiter.attempt(1);',
-    ],
-  ])('%s', async (_name, body) => {
+slow.describe('a dropped limiter lets go of its region', () => {
+  test('whatever was done with it, or refers to it', async () => {
     const found = await ask(`
       process.removeAllListeners('warning');
-      function make() { ${body} }
+      const makers = {
+        called() { const limiter = RateLimiter(OPTIONS); limiter('a'); limiter.attempt('b'); },
+        neverCalled() { RateLimiter(OPTIONS); },
+        referringToItself() { const limiter = RateLimiter(OPTIONS); limiter.self = limiter; limiter('a'); },
+        thatDroppedIds() { const limiter = RateLimiter(OPTIONS); for (let i = 0; i < 200; i++) limiter(i); },
+        refused() { try { RateLimiter({ ...OPTIONS, interval: 7 })('a'); } catch {} },
+        withItsDecisions() { const limiter = RateLimiter(OPTIONS); limiter.own = limiter.attempt(1); },
+        withAClockThatRefersToIt() {
+          const clock = () => (limiter ? 1 : 2);
+          const limiter = RateLimiter({ ...OPTIONS, shared: name + '-clock', clock });
+          limiter('a');
+        },
+      };
       main(async () => {
-        if (!/clock/.test(make)) RateLimiter(OPTIONS)('first');
-        for (let i = 0; i < 20; i++) make();
-        await collect();
-        return [liveLimiters(), attachmentsOf(name)];
+        const left = {};
+        for (const [what, make] of Object.entries(makers)) {
+          for (let i = 0; i < 20; i++) make();
+          await collect();
+          const { maps, files } = attachmentsOf(name);
+          left[what] = liveLimiters() + maps + files;
+        }
+        return left;
       });
     `);
-    expect(found).toEqual([0, none]);
+    expect(Object.keys(found)).toHaveLength(7);
+    for (const left of Object.values(found)) expect(left).toBe(0);
   });
 
   test('but not while it is in use, or a decision of it', async () => {
@@ -122,7 +112,7 @@ describe('a dropped limiter lets go of its region', () => {
   });
 });
 
-test('attachments that end make room for others', async () => {
+slow.test('attachments that end make room for others', async () => {
   const found = await ask(`
     main(async () => {
       for (let i = 0; i < ${MANY * 100}; i++) {
@@ -136,8 +126,10 @@ test('attachments that end make room for others', async () => {
   expect(found).toEqual(none);
 });
 
-test('a region has room for many limiters at once, and says so when it has no more', async () => {
-  const found = await ask(`
+slow.test(
+  'a region has room for many limiters at once, and says so when it has no more',
+  async () => {
+    const found = await ask(`
     main(async () => {
       const limiters = [];
       try {
@@ -149,11 +141,12 @@ test('a region has room for many limiters at once, and says so when it has no mo
       }
     });
   `);
-  expect(found).toMatchObject({ code: 'ERR_ROLLGATE_SHARED_FULL', again: 0 });
-  expect(found.count).toBe(1024);
-});
+    expect(found).toMatchObject({ code: 'ERR_ROLLGATE_SHARED_FULL', again: 0 });
+    expect(found.count).toBe(1024);
+  },
+);
 
-describe('workers', () => {
+slow.describe('workers', () => {
   /** What a worker does: 'use' ends by itself, 'spin' never does. */
   const WORKER = (name) => `
     const { parentPort, workerData } = require('node:worker_threads');
@@ -236,38 +229,10 @@ test('a program with live limiters ends by itself, with no handle, timer or list
   expect(stdout).toContain('called back');
 });
 
-test('after close every call fails as with any limiter', async () => {
-  const codes = [];
-  for (const isUsed of [true, false]) {
-    const limiter = RateLimiter({ ...SMALL, shared: newName() });
-    const decision = isUsed ? limiter.attempt('a') : undefined;
-    await limiter.close();
-    const calls = [
-      () => limiter('a'),
-      () => limiter.attempt('a'),
-      () => limiter.peek('a'),
-      () => limiter.attemptMany(['a']),
-      () => limiter.stats(),
-      () => limiter.refund(decision),
-    ];
-    codes.push(...calls.map((call) => catchError(call)?.code));
-    for (const name of ['limit', 'wouldLimitWithInfo', 'clear', 'clearAll']) {
-      codes.push(await limiter[name]('a').catch((error) => error.code));
-    }
-    codes.push(await new Promise((resolve) => limiter('a', ({ code }) => resolve(code))));
-  }
-  expect(codes).toEqual(Array(22).fill('ERR_ROLLGATE_CLOSED'));
-});
-
-test('errors are of the realm of the caller', () => {
-  const shared = newName();
-  RateLimiter({ ...SMALL, shared })('a');
-  const error = catchError(() => RateLimiter({ ...SMALL, shared, interval: 5 })('a'));
-  expect(error).toBeInstanceOf(Error); // Jest's own
-});
-
-test('copies of the package in other contexts share a region, with errors of their own', async () => {
-  const found = await ask(`
+slow.test(
+  'copies of the package in other contexts share a region, with errors of their own',
+  async () => {
+    const found = await ask(`
     ${LOAD_IN}
     main(async () => {
       const contexts = [1, 2].map(() => vm.createContext({}));
@@ -281,5 +246,6 @@ test('copies of the package in other contexts share a region, with errors of the
       return [left, error.code, isOf, error instanceof Error];
     });
   `);
-  expect(found).toEqual([0, 'ERR_ROLLGATE_SHARED_MISMATCH', [false, true], false]);
-});
+    expect(found).toEqual([0, 'ERR_ROLLGATE_SHARED_MISMATCH', [false, true], false]);
+  },
+);

@@ -1,19 +1,33 @@
 // Processes that really race on one region, are killed, and push each other's ids out.
+#include <gtest/gtest.h>
 #include <signal.h>
 
+#include <algorithm>
+#include <atomic>
 #include <chrono>
+#include <cstddef>
+#include <cstdint>
 #include <cstdlib>
+#include <deque>
+#include <functional>
+#include <map>
 #include <memory>
 #include <random>
+#include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include "core/policy.h"
 #include "core/sliding_window_log.h"
-#include "gtest/gtest.h"
-#include "shared/racing.h"
+#include "shared/file.h"
+#include "shared/mapping.h"
 #include "shared/region_store.h"
+#include "shared/regions.h"
+#include "shared/shared_store.h"
 #include "shared/table.h"
+#include "shared/tiny_region.h"
+#include "support/limiter.h"
 
 namespace rollgate::testing {
 namespace {
@@ -24,61 +38,221 @@ constexpr std::size_t kTenth = 10;
 constexpr std::size_t kTenth = 1;
 #endif
 
+/// The clock of all processes of the host.
+Micros SystemNow() {
+  return std::chrono::duration_cast<std::chrono::microseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
 /// Where refusals do not count, so that hammering lets as much through as a window allows.
 PolicyOptions Uncounted(const Window& window) {
-  PolicyOptions policy;
-  policy.windows = {window};
-  policy.count_blocked = false;
-  return policy;
+  return {{window}, 0, false};
 }
 
-std::vector<Seen> Together(const std::vector<std::unique_ptr<Notes>>& all) {
-  std::vector<Seen> together;
-  for (const auto& notes : all) together.insert(together.end(), notes->begin(), notes->end());
-  return together;
+/// The outcome of an attempt.
+struct Seen {
+  Micros at;
+  std::uint32_t id;
+  bool allowed;
+};
+
+/// What one process writes and its parent reads, even after the process was killed.
+struct Notes {
+  static constexpr std::size_t kRoom = 1'250'000;
+
+  Notes() {}  // leaves pages alone that are never used
+
+  std::atomic<std::size_t> size{0};
+  std::atomic<std::uint64_t> evicted{0};
+  std::atomic<int> most_tries{0};
+  Seen seen[kRoom];
+};
+/// So many attempts on random ids.
+void Hammer(SharedStore& store, std::uint32_t ids, std::size_t attempts, std::uint64_t seed,
+            Notes& notes) {
+  std::vector<Identity> identities;
+  for (std::uint32_t i = 0; i < ids; ++i) {
+    const std::u16string id{static_cast<char16_t>('a' + i % 26),
+                            static_cast<char16_t>('A' + i / 26)};
+    identities.push_back(IdentityOf(id, store.secret()));
+  }
+  std::minstd_rand random(static_cast<std::minstd_rand::result_type>(seed + 1));
+  WindowUse use;
+  Decision decision;
+  decision.windows = {&use, 1};
+  for (std::size_t i = 0; i < attempts; ++i) {
+    const auto id = static_cast<std::uint32_t>(random() % ids);
+    store.Attempt(identities[id], SystemNow(), 1, decision);
+    notes.most_tries = store.most_tries();
+    notes.seen[i] = {decision.verdict.at, id, decision.verdict.allowed()};
+    notes.size.store(i + 1, std::memory_order_release);
+  }
+  notes.evicted = store.stats().evicted;
 }
 
-/// Has three processes, one of them with two threads, race on so many ids, and checks every window
-/// afterwards.
-void RaceOn(std::uint32_t ids, const Window& window) {
-  constexpr std::size_t kThreads = 4;
-  const std::size_t attempts = 2'500'000 / kTenth;
-  const RegionName name;
-  const PolicyOptions policy = Uncounted(window);
-  std::vector<std::unique_ptr<Notes>> notes;
-  std::vector<pid_t> children;
-  for (std::size_t i = 0; i < kThreads; ++i) notes.push_back(std::make_unique<Notes>(attempts));
-  const auto hammer = [&](std::size_t i) { Hammer(policy, name.Options(), ids, i, *notes[i]); };
-  for (const std::size_t i : {0, 1}) children.push_back(InChild([&, i] { hammer(i); }));
-  children.push_back(InChild([&] {
-    std::thread beside(hammer, 2);
-    hammer(3);
-    beside.join();
-  }));
-  for (const pid_t child : children) EXPECT_TRUE(EndedWell(child));
+/// Processes that hammer on one region, and what they have noted.
+class SharedRace : public ::testing::Test {
+ protected:
+  using Attach = std::function<std::unique_ptr<SharedStore>()>;
 
-  const std::vector<Seen> all = Together(notes);
-  ASSERT_EQ(all.size(), kThreads * attempts);
-  EXPECT_EQ(Violations(all, window), 0u);
-  const auto allowed = static_cast<std::size_t>(
-      std::count_if(all.begin(), all.end(), [](const Seen& seen) { return seen.allowed; }));
-  const std::size_t ideal = IdeallyAllowed(all, window);
-  EXPECT_GE(static_cast<double>(allowed), 0.999 * static_cast<double>(ideal));
-  EXPECT_EQ(AuditOf(policy, name.Options()), std::vector<std::string>());
-  ::testing::Test::RecordProperty("allowed", std::to_string(allowed));
-  ::testing::Test::RecordProperty("ideal", std::to_string(ideal));
+  struct Racer {
+    std::vector<SharedBetweenProcesses<Notes>> notes;  ///< of each thread
+    std::unique_ptr<Child> process = {};
+  };
+
+  Attach Attaching(const Window& window, std::size_t max_keys = 1000) const {
+    return [this, window, max_keys] {
+      return SharedStore::Attach(Policy(Uncounted(window)), name_.Options(max_keys));
+    };
+  }
+
+  /// Starts a process with so many threads.
+  void Start(const Attach& attach, std::uint32_t ids, std::size_t attempts, int threads = 1) {
+    Racer racer{.notes = std::vector<SharedBetweenProcesses<Notes>>(threads)};
+    const std::uint64_t seed = started_ += 10;
+    racer.process = std::make_unique<Child>([&](const Child::Tell&) {
+      std::vector<std::thread> all;
+      for (std::size_t i = 0; i < racer.notes.size(); ++i) {
+        all.emplace_back(
+            [&, i] { Hammer(*attach(), ids, attempts, seed + i, *racer.notes[i].operator->()); });
+      }
+      for (std::thread& thread : all) thread.join();
+    });
+    racers_.push_back(std::move(racer));
+  }
+
+  /// Adds what a process has seen that has ended.
+  void Collect(const Racer& racer) {
+    for (const auto& notes : racer.notes) {
+      seen_.insert(seen_.end(), notes->seen, notes->seen + notes->size);
+      evicted_ += notes->evicted;
+      most_tries_ = std::max<int>(most_tries_, notes->most_tries);
+    }
+  }
+
+  /// What all have seen when the last one has ended.
+  std::vector<Seen> AllSeen() {
+    for (const Racer& racer : racers_) {
+      EXPECT_TRUE(racer.process->Ends());
+      Collect(racer);
+    }
+    racers_.clear();
+    return std::exchange(seen_, {});
+  }
+
+  /// Looks at the region when nobody is attached, once all entries are tidied up.
+  std::vector<std::string> Audited(const Window& window) const {
+    const shared::File file = shared::OpenOwn(name_.path());
+    shared::Header header;
+    if (pread(file.descriptor(), &header, sizeof header, 0) != sizeof header) return {"no header"};
+    const shared::Mapping region(file, shared::Geometry(header.buckets, header.record_words));
+    // A limiter takes the first entry that is free, so this many have them all, and tidy up.
+    std::vector<std::unique_ptr<SharedStore>> stores;
+    for (std::uint64_t i = 0; i < region.header().entries_used; ++i) {
+      stores.push_back(Attaching(window)());
+    }
+    return Audit({&region.header(), region.entries(), region.buckets(), region.records(),
+                  region.geometry()});
+  }
+
+  /// Kills processes at random moments and starts others in their place.
+  std::vector<Seen> SeenWhileKilling(const Attach& attach, std::uint32_t ids) {
+    constexpr std::size_t kAttempts = 100'000;
+    std::minstd_rand random(4711);
+    for (int i = 0; i < 3; ++i) Start(attach, ids, kAttempts);
+    for (std::size_t i = 0; i < 1000 / kTenth; ++i) {
+      // At a random moment, which no clock can be moved to.
+      std::this_thread::sleep_for(std::chrono::microseconds(random() % 6000));
+      const auto victim = racers_.begin() + static_cast<std::ptrdiff_t>(random() % racers_.size());
+      victim->process->Kill();
+      Collect(*victim);
+      racers_.erase(victim);
+      Start(attach, ids, kAttempts);
+    }
+    std::vector<Seen> all = AllSeen();
+    EXPECT_GT(all.size(), 1000u);
+    // No call waits: it tries again.
+    EXPECT_LT(most_tries_, 400);
+    return all;
+  }
+
+  const RegionName name_;
+  std::vector<Racer> racers_;
+  std::vector<Seen> seen_;
+  std::uint64_t started_ = 0;
+  std::uint64_t evicted_ = 0;
+  int most_tries_ = 0;
+};
+
+/// The moments of what was allowed to each id.
+std::map<std::uint32_t, std::vector<Micros>> AllowedOf(const std::vector<Seen>& attempts) {
+  std::map<std::uint32_t, std::vector<Micros>> allowed;
+  for (const Seen& seen : attempts) {
+    if (seen.allowed) allowed[seen.id].push_back(seen.at);
+  }
+  for (auto& [id, times] : allowed) std::sort(times.begin(), times.end());
+  return allowed;
 }
 
-TEST(SharedRace, OnOneIdNoWindowIsExceeded) {
-  RaceOn(1, {10'000, 100});
+/// How many times more than a window allows were allowed to an id.
+std::size_t Violations(const std::vector<Seen>& attempts, const Window& window) {
+  std::size_t violations = 0;
+  for (const auto& [id, times] : AllowedOf(attempts)) {
+    for (std::size_t i = window.max; i < times.size(); ++i) {
+      violations += times[i] - times[i - window.max] < window.interval;
+    }
+  }
+  return violations;
 }
 
-TEST(SharedRace, OnManyIdsNoWindowIsExceeded) {
-  RaceOn(500, {50'000, 5});
+/// How many refusals the actions that the same id was allowed do not explain.
+std::size_t Unjustified(const std::vector<Seen>& attempts, const Window& window) {
+  auto allowed = AllowedOf(attempts);
+  std::size_t unjustified = 0;
+  for (const Seen& seen : attempts) {
+    if (seen.allowed) continue;
+    const std::vector<Micros>& times = allowed[seen.id];
+    const auto from = std::upper_bound(times.begin(), times.end(), seen.at - window.interval);
+    const auto to = std::upper_bound(times.begin(), times.end(), seen.at);
+    unjustified += static_cast<std::size_t>(std::distance(from, to)) < window.max;
+  }
+  return unjustified;
+}
+
+/// How many attempts a single limiter would have allowed that sees them in the order of their
+/// times.
+std::size_t IdeallyAllowed(std::vector<Seen> attempts, const Window& window) {
+  std::ranges::stable_sort(attempts, {}, &Seen::at);
+  std::map<std::uint32_t, std::deque<Micros>> logs;
+  std::size_t allowed = 0;
+  for (const Seen& seen : attempts) {
+    std::deque<Micros>& log = logs[seen.id];
+    while (!log.empty() && seen.at - log.front() >= window.interval) log.pop_front();
+    if (log.size() >= window.max) continue;
+    log.push_back(seen.at);
+    ++allowed;
+  }
+  return allowed;
+}
+
+TEST_F(SharedRace, ExceedsNoWindowAndRefusesHardlyTooMuch) {
+  for (const auto& [ids, window] : {std::pair(1u, Window{10'000, 100}), {500u, {50'000, 5}}}) {
+    SCOPED_TRACE(ids);
+    const std::size_t attempts = Notes::kRoom / kTenth;
+    for (const int threads : {1, 1, 2}) Start(Attaching(window), ids, attempts, threads);
+    const std::vector<Seen> all = AllSeen();
+    ASSERT_EQ(all.size(), 4 * attempts);
+    EXPECT_EQ(Violations(all, window), 0u);
+    const auto allowed = static_cast<double>(std::ranges::count_if(all, &Seen::allowed));
+    EXPECT_GE(allowed, 0.999 * static_cast<double>(IdeallyAllowed(all, window)));
+    EXPECT_EQ(Audited(window), std::vector<std::string>());
+    UnlinkShared("/dev/shm", name_.Options().name);
+  }
 }
 
 /// A store whose swaps are two accesses, with time for others between them.
-struct NotAtomic : shared::Hardware {
+struct TwoAccesses : shared::Hardware {
   static bool CompareExchange(shared::Word& word, std::uint64_t expected, std::uint64_t desired) {
     if (Load(word) != expected) return false;
     std::this_thread::yield();
@@ -87,119 +261,51 @@ struct NotAtomic : shared::Hardware {
   }
 };
 using BrokenStore =
-    shared::RegionStore<SlidingWindowLog<SingleWindowPolicy, std::uint32_t>, NotAtomic>;
+    shared::RegionStore<SlidingWindowLog<SingleWindowPolicy, std::uint32_t>, TwoAccesses>;
 
 /// The control: where the table is broken, the races find violations.
-TEST(SharedRace, IsSeenToFailOnABrokenTable) {
+TEST_F(SharedRace, IsSeenToFailOnABrokenTable) {
   const Window window{10'000, 100};
-  const RegionName name;
-  const PolicyOptions policy = Uncounted(window);
-  std::vector<std::unique_ptr<Notes>> notes;
-  std::vector<pid_t> children;
-  for (std::size_t i = 0; i < 3; ++i) notes.push_back(std::make_unique<Notes>(100'000));
-  for (std::size_t i = 0; i < notes.size(); ++i) {
-    children.push_back(InChild([&, i] {
-      BrokenStore store(Policy(policy), name.Options());
-      HammerOn(store, 1, 1, i, *notes[i]);
-    }));
-  }
-  for (const pid_t child : children) EndedWell(child);
-  const std::size_t violations = Violations(Together(notes), window);
-  EXPECT_GT(violations, 0u);
-  ::testing::Test::RecordProperty("violations", std::to_string(violations));
-}
-
-/// Kills processes at random moments and starts others in their place, on so many ids in a region
-/// for so many; tells what the survivors and the killed have seen.
-std::vector<Seen> SeenWhileKilling(std::uint32_t ids, std::size_t max_keys, const Window& window) {
-  const char* const asked = std::getenv("ROLLGATE_KILLS");
-  const std::size_t kills = asked == nullptr ? 1000 / kTenth : std::stoul(asked);
-  constexpr std::size_t kProcesses = 3;
-  constexpr std::size_t kAttempts = 100'000;
-  const RegionName name;
-  const SharedStoreOptions options = name.Options(max_keys);
-  const PolicyOptions policy = Uncounted(window);
-  std::minstd_rand random(4711);
-  std::vector<std::unique_ptr<Notes>> notes;
-  std::vector<pid_t> children;
-  const auto start = [&] {
-    notes.push_back(std::make_unique<Notes>(kAttempts));
-    Notes& own = *notes.back();
-    const std::size_t seed = notes.size();
-    children.push_back(InChild([&, seed] { Hammer(policy, options, ids, seed, own); }));
+  const Attach attach = [&] {
+    return std::make_unique<BrokenStore>(Policy(Uncounted(window)), name_.Options());
   };
-  for (std::size_t i = 0; i < kProcesses; ++i) start();
-  for (std::size_t i = 0; i < kills; ++i) {
-    // At a random moment, which no clock can be moved to.
-    std::this_thread::sleep_for(std::chrono::microseconds(random() % 6000));
-    const std::size_t victim = random() % children.size();
-    kill(children[victim], SIGKILL);
-    int status = 0;
-    EXPECT_EQ(waitpid(children[victim], &status, 0), children[victim]);
-    children.erase(children.begin() + static_cast<std::ptrdiff_t>(victim));
-    start();
+  for (int i = 0; i < 3; ++i) Start(attach, 1, 100'000);
+  for (const Racer& racer : racers_) {
+    racer.process->Ends();  // well or not
+    Collect(racer);
   }
-  for (const pid_t child : children) EXPECT_TRUE(EndedWell(child));
-  EXPECT_EQ(AuditOf(policy, options), std::vector<std::string>());
-  std::uint64_t longest = 0;
-  std::uint64_t most_tries = 0;
-  for (const auto& own : notes) {
-    longest = std::max<std::uint64_t>(longest, own->longest());
-    most_tries = std::max<std::uint64_t>(most_tries, own->most_tries());
-  }
-  const std::vector<Seen> all = Together(notes);
-  ::testing::Test::RecordProperty("kills", std::to_string(kills));
-  ::testing::Test::RecordProperty("attempts", std::to_string(all.size()));
-  // No call waits: it tries again, each time after 50 us at most. So none takes more than 20 ms
-  // beyond what the system takes its processor away for, which `longest` has in it.
-  EXPECT_LT(most_tries, 400u);
-  ::testing::Test::RecordProperty("most_tries", std::to_string(most_tries));
-  ::testing::Test::RecordProperty("longest_us", std::to_string(longest));
-  return all;
+  EXPECT_GT(Violations(seen_, window), 0u);
 }
 
-TEST(SharedRace, KillsLeaveNothingBehind) {
+TEST_F(SharedRace, KillsLeaveNothingBehind) {
   const Window window{20'000, 5};
-  const std::vector<Seen> all = SeenWhileKilling(40, 1000, window);
-  EXPECT_GT(all.size(), 1000u);
-  EXPECT_EQ(Violations(all, window), 0u);
+  EXPECT_EQ(Violations(SeenWhileKilling(Attaching(window), 40), window), 0u);
+  EXPECT_EQ(Audited(window), std::vector<std::string>());
 }
 
-TEST(SharedRace, KillsWhileIdsPushEachOtherOutLeaveNothingBehind) {
-  EXPECT_GT(SeenWhileKilling(60, 20, {20'000, 5}).size(), 1000u);
+TEST_F(SharedRace, KillsWhileIdsPushEachOtherOutLeaveNothingBehind) {
+  const Window window{20'000, 5};
+  SeenWhileKilling(Attaching(window, 20), 60);
+  EXPECT_EQ(Audited(window), std::vector<std::string>());
 }
 
-TEST(SharedRace, NoIdIsEverGivenAnothersLog) {
-  constexpr std::size_t kProcesses = 4;
-  const std::size_t attempts = 250'000 / kTenth;
+TEST_F(SharedRace, GivesNoIdTheLogOfAnother) {
   const Window window{3'000'000, 3};
-  const RegionName name;
-  const PolicyOptions policy = Uncounted(window);
-  std::vector<std::unique_ptr<Notes>> notes;
-  std::vector<pid_t> children;
-  for (std::size_t i = 0; i < kProcesses; ++i) notes.push_back(std::make_unique<Notes>(attempts));
-  for (std::size_t i = 0; i < kProcesses; ++i) {
-    children.push_back(InChild([&, i] { Hammer(policy, name.Options(14), 200, i, *notes[i]); }));
-  }
-  for (const pid_t child : children) EXPECT_TRUE(EndedWell(child));
-
-  const std::vector<Seen> all = Together(notes);
+  for (int i = 0; i < 4; ++i) Start(Attaching(window, 14), 200, 250'000 / kTenth);
+  const std::vector<Seen> all = AllSeen();
   EXPECT_EQ(Unjustified(all, window), 0u);
-  std::uint64_t evicted = 0;
-  for (const auto& own : notes) evicted += own->evicted();
-  EXPECT_GT(evicted, 1000u);
+  EXPECT_GT(evicted_, 1000u);
   // Each id that is dropped lets no more through than it had recorded.
-  EXPECT_LE(Violations(all, window), evicted * window.max);
-  EXPECT_EQ(AuditOf(policy, name.Options()), std::vector<std::string>());
+  EXPECT_LE(Violations(all, window), evicted_ * window.max);
+  EXPECT_EQ(Audited(window), std::vector<std::string>());
 }
 
 TEST(SharedStore, HasRoomForTheIdsItIsMadeFor) {
   constexpr std::int64_t kIds = 100'000;
   const RegionName name;
-  const PolicyOptions policy = Uncounted({kHour, 5});
-  const auto store = SharedStore::Attach(Policy(policy), name.Options(kIds));
+  const auto store = SharedStore::Attach(Policy(Uncounted({kHour, 5})), name.Options(kIds));
   // One after the other, each expires when the one that comes kIds later is made known.
-  const auto act = [&](std::int64_t from, std::int64_t to) {
+  const auto evicted_while = [&](std::int64_t from, std::int64_t to) {
     const std::uint64_t before = store->stats().evicted;
     for (std::int64_t id = from; id < to; ++id) {
       const std::string digits = std::to_string(id);
@@ -209,13 +315,9 @@ TEST(SharedStore, HasRoomForTheIdsItIsMadeFor) {
     }
     return store->stats().evicted - before;
   };
-  const std::uint64_t while_filling = act(0, kIds);
-  const std::uint64_t later = act(kIds, 5 * kIds);
-  ::testing::Test::RecordProperty("evicted_while_filling", std::to_string(while_filling));
-  ::testing::Test::RecordProperty("evicted_later", std::to_string(later));
   // About 1 and 12 are to be expected, as three in a hundred thousand find no place.
-  EXPECT_LT(while_filling, 20u);
-  EXPECT_LT(later, 60u);
+  EXPECT_LT(evicted_while(0, kIds), 20u);
+  EXPECT_LT(evicted_while(kIds, 5 * kIds), 60u);
 }
 
 }  // namespace

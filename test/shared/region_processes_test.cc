@@ -8,24 +8,28 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <set>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
-#include "shared/processes.h"
 #include "shared/region.h"
 #include "shared/regions.h"
+#include "support/patience.h"
 
 namespace rollgate::shared {
 namespace {
 
 using testing::Child;
 using testing::ExpectError;
+using testing::FakeSystem;
 using testing::SharedBetweenProcesses;
 using testing::StartingGate;
+using testing::StartTogether;
 using testing::StayAlive;
 using Kind = SharedError::Kind;
 using Tell = Child::Tell;
@@ -41,17 +45,11 @@ class SharedRegionOfMany : public testing::RegionTest {
   /// Many processes attach at one moment: all find the same region, and each has its own entry.
   void ExpectAllAgree() {
     constexpr int kChildren = 12;
-    SharedBetweenProcesses<StartingGate> gate;
-    std::vector<std::unique_ptr<Child>> children;
-    for (int i = 0; i < kChildren; ++i) {
-      children.push_back(std::make_unique<Child>([&](const Tell& tell) {
-        gate->Pass();
-        const Region region = Attach();
-        tell(NumberOf(region));
-        StayAlive();
-      }));
-    }
-    gate->Open();
+    const auto children = StartTogether(kChildren, [&](const Tell& tell) {
+      const Region region = Attach();
+      tell(NumberOf(region));
+      StayAlive();
+    });
     std::set<std::int64_t> expected;
     std::set<std::int64_t> told;
     for (const auto& child : children) told.insert(child->Told());
@@ -67,7 +65,7 @@ INSTANTIATE_TEST_SUITE_P(Directories, SharedRegionOfMany, ::testing::Values("/de
                          [](const auto& info) { return info.index == 0 ? "Memory" : "Disk"; });
 
 TEST_P(SharedRegionOfMany, IsMadeOnceHoweverManyStartTogether) {
-  for (int round = 0; round < 20; ++round) {
+  for (int round = 0; round < 10; ++round) {
     ExpectAllAgree();
     EXPECT_TRUE(Unlink());
   }
@@ -94,16 +92,8 @@ TEST_P(SharedRegionOfMany, IsMadeOnceWhereThereIsSpaceForOneOnly) {
     tell(is_mounted ? 1 : 0);
     if (!is_mounted) return;
     for (int round = 0; round < 3; ++round) {
-      SharedBetweenProcesses<StartingGate> gate;
-      std::vector<std::unique_ptr<Child>> children;
-      for (int i = 0; i < 6; ++i) {
-        children.push_back(std::make_unique<Child>([&](const Tell&) {
-          gate->Pass();
-          Attach(400'000);  // 37 MB
-        }));
-      }
-      gate->Open();
-      for (const auto& child : children) {
+      const auto attach = [&](const Tell&) { Attach(400'000); };  // 37 MB
+      for (const auto& child : StartTogether(6, attach)) {
         if (!child->Ends()) return tell(0);
       }
       Unlink();
@@ -121,7 +111,7 @@ TEST_P(SharedRegionOfMany, IsMadeOnceWhereThereIsSpaceForOneOnly) {
 }
 
 TEST_P(SharedRegionOfMany, FromBeforeTheHostWasStartedIsReplacedOnce) {
-  for (int round = 0; round < 20; ++round) {
+  for (int round = 0; round < 10; ++round) {
     { const Region region = Attach(); }
     MakeStale();
     ExpectAllAgree();
@@ -129,20 +119,14 @@ TEST_P(SharedRegionOfMany, FromBeforeTheHostWasStartedIsReplacedOnce) {
 }
 
 TEST_P(SharedRegionOfMany, CanBeRemovedAndMadeByAllAtOnce) {
-  SharedBetweenProcesses<StartingGate> gate;
-  std::vector<std::unique_ptr<Child>> children;
-  for (int i = 0; i < 4; ++i) {
-    children.push_back(std::make_unique<Child>([&](const Tell&) {
-      gate->Pass();
-      for (int round = 0; round < 200; ++round) {
-        const Region region = Attach();
-        if (region.header().magic != kMagic) ::_exit(1);
-        region.records()[0] = 1;
-        Unlink();
-      }
-    }));
-  }
-  gate->Open();
+  const auto children = StartTogether(4, [&](const Tell&) {
+    for (int round = 0; round < 200; ++round) {
+      const Region region = Attach();
+      if (region.header().magic != kMagic) ::_exit(1);
+      region.records()[0] = 1;
+      Unlink();
+    }
+  });
   for (const auto& child : children) EXPECT_TRUE(child->Ends());
   EXPECT_LE(Names().size(), 1u);
 }
@@ -217,23 +201,18 @@ TEST_P(SharedRegionOfMany, GivesACopyOfAProcessAnEntryOfItsOwn) {
   }
 }
 
-TEST_P(SharedRegionOfMany, KeepsTheEntryOfTheOriginalWhenItsCopyLetsGo) {
+TEST_P(SharedRegionOfMany, KeepsTheEntryOfTheOriginalWhateverItsCopyDoes) {
   auto region = std::make_unique<Region>(Attach());
-  Child child([&](const Tell&) { region.reset(); });
-  EXPECT_TRUE(child.Ends());
-  EXPECT_EQ(Attach().entry(), 1u);
-}
-
-TEST_P(SharedRegionOfMany, HasTheEntryAgainOfOneWhoLetsGoWhileItsCopyLives) {
-  auto region = std::make_unique<Region>(Attach());
-  Child child([&](const Tell& tell) {
+  Child letting_go([&](const Tell&) { region.reset(); });
+  EXPECT_TRUE(letting_go.Ends());
+  Child living([&](const Tell& tell) {
     tell(0);
     StayAlive();
   });
-  child.Told();
+  living.Told();
   EXPECT_EQ(Attach().entry(), 1u);
   region.reset();
-  EXPECT_EQ(Attach().entry(), 0u);
+  EXPECT_EQ(Attach().entry(), 0u) << "free again, although a copy lives";
 }
 
 TEST_P(SharedRegionOfMany, HasTheEntryAgainOfAKilledProcessWhoseCopyHasTakenAnother) {
@@ -242,7 +221,7 @@ TEST_P(SharedRegionOfMany, HasTheEntryAgainOfAKilledProcessWhoseCopyHasTakenAnot
     Region region = Attach();
     tell(static_cast<std::int64_t>(region.entry()));
     if (::fork() != 0) StayAlive();
-    ::alarm(60);  // nobody looks after this one
+    ::alarm(static_cast<unsigned>(60 * testing::Patience()));  // nobody looks after this one
     region.TakeEntryAgain();
     tell(static_cast<std::int64_t>(region.entry()));
     end->Pass();
@@ -304,6 +283,148 @@ TEST_P(SharedRegionOfMany, IsRefusedBeforeALimitOnFilesEndsTheProcess) {
   EXPECT_EQ(child.Told(), 1);
   EXPECT_TRUE(child.Ends());
   EXPECT_TRUE(Names().empty());
+}
+
+/// A region that another start of the host has made, or a container with its own boot id.
+class SharedRegionOfBoots : public testing::RegionTest {
+ protected:
+  Region AttachOn(const FakeSystem& system) const {
+    RegionOptions options = Options();
+    options.system_root = system.root();
+    return Region::Attach(options);
+  }
+
+  /// Waits until a process has the file of the region open.
+  bool IsOpenedBy(pid_t pid) const {
+    const auto deadline =
+        std::chrono::steady_clock::now() + std::chrono::duration<double>(20 * testing::Patience());
+    const std::string files = "/proc/" + std::to_string(pid) + "/fd";
+    while (std::chrono::steady_clock::now() < deadline) {
+      for (const auto& file : std::filesystem::directory_iterator(files)) {
+        std::error_code is_closed;
+        if (std::filesystem::read_symlink(file, is_closed) == path_) return true;
+      }
+    }
+    return false;
+  }
+
+  const FakeSystem one_{"11111111-1111-1111-1111-111111111111"};
+  const FakeSystem other_{"22222222-2222-2222-2222-222222222222"};
+};
+INSTANTIATE_TEST_SUITE_P(Directories, SharedRegionOfBoots, ::testing::Values("/dev/shm", "/tmp"),
+                         [](const auto& info) { return info.index == 0 ? "Memory" : "Disk"; });
+
+TEST_P(SharedRegionOfBoots, IsReplacedWhenNobodyHoldsItWhateverItSays) {
+  AttachOn(one_).records()[0] = 42;
+  EXPECT_EQ(AttachOn(one_).records()[0], 42u);
+  EXPECT_EQ(AttachOn(other_).records()[0], 0u);
+
+  // Another version, other limits.
+  Overwrite(offsetof(Header, version), 77);
+  EXPECT_EQ(AttachOn(one_).header().version, kVersion);
+  Overwrite(offsetof(Header, configuration), 1);
+  EXPECT_EQ(AttachOn(other_).header().configuration[0], configuration_[0]);
+}
+
+TEST_P(SharedRegionOfBoots, IsCommonToAllWhileALivingProcessHoldsIt) {
+  Child child([&](const Tell& tell) {
+    const Region region = AttachOn(one_);
+    region.records()[0] = 42;
+    tell(static_cast<std::int64_t>(region.entry()));
+    StayAlive();
+  });
+  EXPECT_EQ(child.Told(), 0);
+  const ino_t inode = Status().st_ino;
+  {
+    const Region region = AttachOn(other_);
+    EXPECT_EQ(region.records()[0], 42u);
+    EXPECT_EQ(region.entry(), 1u);
+    EXPECT_EQ(Status().st_ino, inode);
+    child.Kill();
+    EXPECT_EQ(AttachOn(other_).records()[0], 42u) << "the survivor's boot id is another one";
+  }
+  EXPECT_EQ(AttachOn(other_).records()[0], 0u);
+}
+
+TEST_P(SharedRegionOfBoots, IsRefusedRatherThanRemovedWhenALivingProcessHasOtherLimits) {
+  const Region region = AttachOn(one_);
+  RegionOptions options = Options();
+  options.system_root = other_.root();
+  const auto limits = ConfigurationOf(Policy({{{60'000'000, 7}}}), false);
+  options.configuration = limits;
+  const ino_t inode = Status().st_ino;
+  ExpectError(Kind::kMismatch, {"'api'"}, [&] { Region::Attach(options); });
+  EXPECT_EQ(Status().st_ino, inode);
+}
+
+/// One process would remove the region, the other attaches: none may end with a removed one.
+TEST_P(SharedRegionOfBoots, IsOneForTwoWhoAttachAtOnce) {
+  for (int round = 0; round < 50; ++round) {
+    SCOPED_TRACE(round);
+    { const Region region = AttachOn(one_); }
+    SharedBetweenProcesses<StartingGate> gate;
+    const auto attach = [&](const FakeSystem& system) {
+      return std::make_unique<Child>([&](const Tell& tell) {
+        gate->Pass();
+        const Region region = AttachOn(system);
+        tell(static_cast<std::int64_t>(region.header().secret[0] >> 1));
+        StayAlive();
+      });
+    };
+    const auto first = attach(one_);
+    const auto second = attach(other_);
+    gate->Open();
+    const std::int64_t secret = first->Told();
+    ASSERT_NE(secret, Child::kThrew);
+    ASSERT_EQ(second->Told(), secret);
+    const Region region = AttachOn(round % 2 == 0 ? one_ : other_);
+    ASSERT_EQ(static_cast<std::int64_t>(region.header().secret[0] >> 1), secret);
+    ASSERT_EQ(region.entry(), 2u);
+  }
+}
+
+TEST_P(SharedRegionOfBoots, IsNotRemovedByThoseWhoStillSeeAnEarlierOne) {
+  { const Region region = AttachOn(one_); }
+  // Somebody who is about to replace it, and is slow.
+  const File stale = OpenOwn(path_);
+  ASSERT_EQ(::flock(stale.descriptor(), LOCK_EX), 0);
+  Child child([&](const Tell& tell) {
+    const Region region = AttachOn(other_);
+    tell(static_cast<std::int64_t>(region.header().secret[0] >> 1));
+    StayAlive();
+  });
+  ASSERT_TRUE(IsOpenedBy(child.pid()));
+  ASSERT_EQ(::unlink(path_.c_str()), 0);
+  const Region region = AttachOn(other_);
+  ASSERT_EQ(::flock(stale.descriptor(), LOCK_UN), 0);
+  EXPECT_EQ(child.Told(), static_cast<std::int64_t>(region.header().secret[0] >> 1));
+}
+
+/// Takes as long as a process keeps trying, several times.
+class SharedSlowRegion : public SharedRegionOfBoots {};
+INSTANTIATE_TEST_SUITE_P(Directories, SharedSlowRegion, ::testing::Values("/dev/shm"),
+                         [](const auto&) { return "Memory"; });
+
+TEST_P(SharedSlowRegion, IsRefusedInTheEndWhileOthersLockIt) {
+  { const Region region = AttachOn(one_); }
+  const auto expect_refusal = [&](const FakeSystem& system) {
+    ExpectError(Kind::kSystem, {path_, "locked or removed by others"}, [&] { AttachOn(system); });
+  };
+  {
+    const File file = OpenOwn(path_);
+    const FileLock lock(file, std::try_to_lock);
+    ASSERT_TRUE(lock);
+    expect_refusal(other_);
+    ExpectError(Kind::kSystem, {path_, "locked or removed by others"},
+                [&] { Region::Unlink(directory_, kName); });
+  }
+  {
+    const File file = OpenOwn(path_);
+    const EntryLock all = EntryLock::TakeAll(file);
+    ASSERT_TRUE(all);
+    expect_refusal(one_);
+  }
+  EXPECT_EQ(AttachOn(other_).entry(), 0u);
 }
 
 }  // namespace

@@ -1,21 +1,36 @@
-// A folder of its own for the regions of a test, and what is to be seen of them there.
+// What tests of regions stand on: a folder of their own, a system that is made up, and processes
+// that are killed.
 #pragma once
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <filesystem>
+#include <fstream>
+#include <functional>
 #include <iterator>
+#include <memory>
+#include <new>
+#include <stdexcept>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/policy.h"
 #include "shared/configuration.h"
 #include "shared/region.h"
+#include "shared/shared_store.h"
 
 namespace rollgate::testing {
 
@@ -24,6 +39,32 @@ inline std::ptrdiff_t OpenFiles() {
   std::filesystem::directory_iterator files("/proc/self/fd");
   return std::distance(begin(files), end(files));
 }
+
+/// A region of its own for a test, removed at its end.
+class RegionName {
+ public:
+  RegionName() : name_("test-" + std::to_string(getpid()) + "-" + std::to_string(++made_)) {}
+  ~RegionName() { UnlinkShared(kDirectory, name_); }
+  RegionName(const RegionName&) = delete;
+  RegionName& operator=(const RegionName&) = delete;
+
+  std::string path() const {
+    return std::string(kDirectory) + "/rollgate-" + std::to_string(::geteuid()) + "-" + name_;
+  }
+
+  SharedStoreOptions Options(std::size_t max_keys = 1000) const {
+    SharedStoreOptions options;
+    options.directory = kDirectory;
+    options.name = name_;
+    options.max_keys = max_keys;
+    return options;
+  }
+
+ private:
+  static constexpr const char* kDirectory = "/dev/shm";
+  static inline int made_ = 0;
+  std::string name_;
+};
 
 /// Tests of files in a memory file system, and in that of temporary files.
 class RegionTest : public ::testing::TestWithParam<const char*> {
@@ -107,6 +148,156 @@ void ExpectError(SharedError::Kind kind, const std::vector<std::string>& parts, 
           << part << " is missing in: " << error.what();
     }
   }
+}
+
+class FakeSystem {
+ public:
+  /// Has a boot id and nothing else.
+  explicit FakeSystem(const std::string& boot_id = "11111111-2222-3333-4444-555555555555") {
+    EXPECT_NE(::mkdtemp(root_.data()), nullptr) << root_;
+    Write("/proc/sys/kernel/random/boot_id", boot_id + "\n");
+  }
+  ~FakeSystem() { std::filesystem::remove_all(root_); }
+  FakeSystem(const FakeSystem&) = delete;
+  FakeSystem& operator=(const FakeSystem&) = delete;
+
+  const std::string& root() const { return root_; }
+
+  void Write(const std::string& path, const std::string& text) const {
+    std::filesystem::create_directories(std::filesystem::path(root_ + path).parent_path());
+    std::ofstream(root_ + path) << text;
+  }
+
+ private:
+  std::string root_ = "/tmp/rollgate-system-XXXXXX";
+};
+
+/// One T that this process shares with all that it forks.
+template <class T>
+class SharedBetweenProcesses {
+ public:
+  SharedBetweenProcesses() {
+    void* memory =
+        ::mmap(nullptr, sizeof(T), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) throw std::bad_alloc();
+    value_.reset(new (memory) T());
+  }
+
+  T* operator->() const { return value_.get(); }
+
+ private:
+  struct Unmap {
+    void operator()(T* value) const { ::munmap(value, sizeof(T)); }
+  };
+  std::unique_ptr<T, Unmap> value_;
+};
+
+/// A gate that many processes pass at one moment.
+class StartingGate {
+ public:
+  void Pass() {
+    while (!is_open_.load()) ::sched_yield();
+  }
+  void Open() { is_open_ = true; }
+  void Close() { is_open_ = false; }
+
+ private:
+  std::atomic<bool> is_open_{false};
+};
+
+class Child {
+ public:
+  static constexpr std::int64_t kThrew = -1;
+
+  /// In the child: `tell` the number, any time.
+  using Tell = std::function<void(std::int64_t)>;
+
+  /// Runs `run` in a copy of this process, which ends when it returns. kThrew is told if it throws.
+  explicit Child(const std::function<void(const Tell&)>& run) {
+    const pid_t parent = ::getpid();
+    pid_ = ::fork();
+    if (pid_ < 0) throw std::runtime_error("fork() failed");
+    if (pid_ != 0) return;
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != parent) ::_exit(1);
+    int status = 0;
+    try {
+      run([this](std::int64_t number) { TellNow(number); });
+    } catch (...) {
+      TellNow(kThrew);
+      status = 1;
+    }
+    ::_exit(status);
+  }
+  Child(Child&& other) noexcept = delete;
+  ~Child() { Kill(); }
+
+  pid_t pid() const { return pid_; }
+
+  /// Waits for the next number that the child tells; kThrew as well if it ends without one.
+  std::int64_t Told() {
+    while (!shared_->has_told.load()) {
+      if (HasEnded() && !shared_->has_told.load()) return kThrew;
+      ::sched_yield();
+    }
+    const std::int64_t number = shared_->told;
+    shared_->has_told = false;
+    return number;
+  }
+
+  /// Waits for its end; returns whether that was a good one.
+  bool Ends() {
+    while (!HasEnded()) ::sched_yield();
+    return WIFEXITED(status_) && WEXITSTATUS(status_) == 0;
+  }
+
+  void Kill() {
+    if (HasEnded()) return;
+    ::kill(pid_, SIGKILL);
+    Ends();
+  }
+
+ private:
+  struct Shared {
+    std::atomic<bool> has_told{false};
+    std::int64_t told = 0;
+  };
+
+  void TellNow(std::int64_t number) {
+    while (shared_->has_told.load()) ::sched_yield();
+    shared_->told = number;
+    shared_->has_told = true;
+  }
+
+  bool HasEnded() {
+    if (!has_ended_) has_ended_ = ::waitpid(pid_, &status_, WNOHANG) == pid_;
+    return has_ended_;
+  }
+
+  SharedBetweenProcesses<Shared> shared_;
+  pid_t pid_ = -1;
+  int status_ = 0;
+  bool has_ended_ = false;
+};
+
+/// Processes that begin at one moment, once all have been started.
+inline std::vector<std::unique_ptr<Child>> StartTogether(
+    int count, const std::function<void(const Child::Tell&)>& run) {
+  SharedBetweenProcesses<StartingGate> gate;
+  std::vector<std::unique_ptr<Child>> children;
+  for (int i = 0; i < count; ++i) {
+    children.push_back(std::make_unique<Child>([&](const Child::Tell& tell) {
+      gate->Pass();
+      run(tell);
+    }));
+  }
+  gate->Open();
+  return children;
+}
+
+/// Never returns: what a child does that is to be killed.
+[[noreturn]] inline void StayAlive() {
+  for (;;) ::pause();
 }
 
 }  // namespace rollgate::testing

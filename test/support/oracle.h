@@ -1,122 +1,238 @@
-// The brute-force limiter that the real ones are held against: keeps every action for ever.
+// The brute-force limiter that the real ones are compared with: keeps every recorded attempt and
+// counts them again for each question. Shares no formula with the core.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <ostream>
+#include <utility>
 #include <vector>
 
+#include "core/algorithms.h"
 #include "core/decision.h"
 #include "core/policy.h"
 #include "core/time.h"
 
 namespace rollgate::testing {
 
-/// One id's history under a policy. Judges by counting; shares no code with the core.
+/// A decision as it can be compared and printed.
+struct Answer {
+  int blocked_by = 0;  ///< bits: 1 count, 2 minDifference, 4 block
+  Micros time_left = 0;
+  Micros wait = 0;
+  std::uint64_t actions_left = 0;
+  Micros reset_in = 0;
+  Micros at = 0;
+  std::vector<std::pair<std::uint64_t, Micros>> windows = {};  ///< used, reset in
+
+  bool allowed() const { return blocked_by == 0; }
+  bool operator==(const Answer&) const = default;
+};
+
+inline Answer AnswerOf(const Decision& decision) {
+  const Verdict& verdict = decision.verdict;
+  Answer answer{.blocked_by = (verdict.blocked_by_count ? 1 : 0) |
+                              (verdict.blocked_by_min_difference ? 2 : 0) |
+                              (verdict.blocked_by_block ? 4 : 0),
+                .time_left = decision.time_left,
+                .wait = decision.wait,
+                .actions_left = decision.actions_left,
+                .reset_in = decision.reset_in,
+                .at = verdict.at};
+  for (const WindowUse& use : decision.windows) {
+    answer.windows.emplace_back(use.used, use.reset_in);
+  }
+  return answer;
+}
+
+inline void PrintTo(const Answer& answer, std::ostream* out) {
+  *out << "blocked by " << answer.blocked_by << ", time left " << answer.time_left << ", wait "
+       << answer.wait << ", actions left " << answer.actions_left << ", reset in "
+       << answer.reset_in << ", at " << answer.at << ", windows";
+  for (const auto& [used, reset_in] : answer.windows) {
+    *out << " (" << used << ", " << reset_in << ")";
+  }
+}
+
+/// One id under a policy of any algorithm. No cost may exceed a max.
 class Oracle {
  public:
-  struct Action {
-    Micros at;
-    std::uint64_t attempt;  // which attempt recorded it
-  };
-
-  struct Answer {
-    bool by_count = false;
-    bool by_min_difference = false;
-    Micros at = 0;
-    Micros time_left = 0;
-    Micros wait = 0;
-    std::uint64_t actions_left = 0;
-    std::vector<std::uint64_t> used;
-    std::vector<Micros> reset_in;
-    std::uint64_t attempt = 0;
-
-    bool allowed() const { return !by_count && !by_min_difference; }
-  };
-
-  explicit Oracle(const Policy& policy)
-      : windows_(policy.windows().begin(), policy.windows().end()),
-        min_difference_(policy.min_difference()),
-        count_blocked_(policy.count_blocked()) {}
+  explicit Oracle(PolicyOptions policy) : policy_(std::move(policy)) {}
 
   Answer Attempt(Micros now, std::uint64_t cost) {
-    Answer answer = Peek(now, cost);
-    answer.attempt = ++attempts_;
-    if (answer.allowed() || count_blocked_) Add(actions_, answer.at, cost, attempts_);
+    const Answer answer = Peek(now, cost);
+    Apply(answer, cost);
     return answer;
+  }
+
+  /// An attempt of which no more is asked.
+  bool Allows(Micros now, std::uint64_t cost) {
+    const Answer answer = Judged(now, cost);
+    Apply(answer, cost);
+    return answer.allowed();
   }
 
   Answer Peek(Micros now, std::uint64_t cost) const {
-    Answer answer = Judge(actions_, now, cost);
-    std::vector<Action> after = actions_;
-    if (answer.allowed() || count_blocked_) Add(after, answer.at, cost, 0);
-    if (!answer.allowed()) answer.time_left = FirstPass(after, now, cost);
-    answer.wait = FirstPass(after, now, 1);
+    Answer answer = Judged(now, cost);
+    Oracle after = *this;
+    after.Apply(answer, cost);
+    if (!answer.allowed()) answer.time_left = after.Wait(now, cost);
+    answer.wait = after.Wait(now, 1);
     answer.actions_left = ~std::uint64_t{0};
-    for (const Window& window : windows_) {
-      // Of a window that holds more than it may, the newest count.
-      std::vector<Micros> inside;
-      for (const Action& action : after) {
-        if (action.at > answer.at - window.interval) inside.push_back(action.at);
-      }
-      if (inside.size() > window.max)
-        inside.erase(inside.begin(), inside.end() - static_cast<std::ptrdiff_t>(window.max));
-      answer.used.push_back(inside.size());
-      answer.reset_in.push_back(inside.empty() ? 0 : inside.front() + window.interval - now);
-      answer.actions_left =
-          std::min<std::uint64_t>(answer.actions_left, window.max - inside.size());
+    for (const Window& window : policy_.windows) {
+      const std::uint64_t used = std::min(after.Used(window, answer.at), window.max);
+      const auto is_less = [&](Micros t) { return after.Used(window, t) < used; };
+      const Micros reset_in = used == 0 ? 0 : First(answer.at, is_less) - now;
+      answer.windows.emplace_back(used, reset_in);
+      const std::uint64_t left = window.max - used;
+      if (left < answer.actions_left) answer.reset_in = 0;
+      if (left <= answer.actions_left) answer.reset_in = std::max(answer.reset_in, reset_in);
+      answer.actions_left = std::min(answer.actions_left, left);
     }
+    if (!answer.allowed()) answer.reset_in = answer.time_left;
     return answer;
   }
 
-  /// Takes one attempt out of history; whether it was there.
-  bool Refund(std::uint64_t attempt) {
-    return std::erase_if(actions_, [&](const Action& a) { return a.attempt == attempt; }) > 0;
-  }
+  /// The number of the last attempt.
+  std::size_t attempts() const { return attempts_; }
 
-  const std::vector<Action>& actions() const { return actions_; }
+  /// Takes an attempt out of history; returns whether it still counted. Not for GCRA, which gives
+  /// back only what has not leaked.
+  bool Refund(std::size_t attempt) {
+    const auto found = std::find_if(recorded_.begin(), recorded_.end(),
+                                    [&](const Recorded& r) { return r.attempt == attempt; });
+    if (found == recorded_.end()) return false;
+    bool counts = policy_.algorithm == Algorithm::kSlidingWindowLog;
+    const Micros aligned_windows = policy_.algorithm == Algorithm::kSlidingWindowCounter ? 2 : 1;
+    for (const Window& window : policy_.windows) {
+      counts |= Number(*Newest(), window) - Number(found->at, window) < aligned_windows;
+    }
+    recorded_.erase(found);
+    return counts;
+  }
 
  private:
-  static void Add(std::vector<Action>& actions, Micros at, std::uint64_t cost,
-                  std::uint64_t attempt) {
-    for (std::uint64_t i = 0; i < cost; ++i) actions.push_back({at, attempt});
+  struct Recorded {
+    Micros at;
+    std::uint64_t cost;
+    std::size_t attempt;
+  };
+
+  /// The first moment from `from` on at which `holds`, which stays true from then on.
+  template <class Predicate>
+  static Micros First(Micros from, Predicate holds) {
+    if (holds(from)) return from;
+    Micros before = 0;
+    Micros after = 1;
+    for (; !holds(from + after); after *= 2) before = after;
+    while (after - before > 1) {
+      const Micros middle = before + (after - before) / 2;
+      (holds(from + middle) ? after : before) = middle;
+    }
+    return from + after;
   }
 
-  Answer Judge(const std::vector<Action>& actions, Micros now, std::uint64_t cost) const {
-    Answer answer;
-    answer.at = actions.empty() ? now : std::max(now, actions.back().at);
-    for (const Window& window : windows_) {
-      const auto count = static_cast<std::uint64_t>(std::count_if(
-          actions.begin(), actions.end(),
-          [&](const Action& action) { return action.at > answer.at - window.interval; }));
-      if (count + cost > window.max) answer.by_count = true;
+  /// Of the aligned window in which `t` lies.
+  static Micros Number(Micros t, const Window& window) {
+    const Micros number = t / window.interval;
+    return number * window.interval > t ? number - 1 : number;
+  }
+
+  template <class Predicate>
+  std::uint64_t Sum(Predicate counts) const {
+    std::uint64_t sum = 0;
+    for (const Recorded& r : recorded_) sum += counts(r.at) ? r.cost : 0;
+    return sum;
+  }
+
+  std::uint64_t Used(const Window& window, Micros t) const {
+    const Micros number = Number(t, window);
+    const auto count_of = [&](Micros wanted) {
+      return Sum([&](Micros at) { return Number(at, window) == wanted; });
+    };
+    switch (policy_.algorithm) {
+      case Algorithm::kSlidingWindowLog:
+        return Sum([&](Micros at) { return at > t - window.interval; });
+      case Algorithm::kFixedWindow:
+        return count_of(number);
+      case Algorithm::kSlidingWindowCounter: {
+        const auto left = static_cast<std::uint64_t>((number + 1) * window.interval - t);
+        return count_of(number) +
+               count_of(number - 1) * left / static_cast<std::uint64_t>(window.interval);
+      }
+      case Algorithm::kGcra: {
+        std::uint64_t used = 0;
+        const Micros now = t * static_cast<Micros>(window.max);
+        for (Micros ahead = ArrivalTimesMax(window) - now; ahead > 0; ahead -= window.interval) {
+          ++used;
+        }
+        return used;
+      }
+      case Algorithm::kEnd:
+        break;
     }
-    if (!actions.empty() && answer.at - actions.back().at < min_difference_) {
-      answer.by_min_difference = true;
+    return 0;
+  }
+
+  /// The theoretical arrival time, times max.
+  Micros ArrivalTimesMax(const Window& window) const {
+    std::optional<Micros> arrival;
+    for (const Recorded& r : recorded_) {
+      const Micros at = r.at * static_cast<Micros>(window.max);
+      arrival = std::max(arrival.value_or(at), at) + static_cast<Micros>(r.cost) * window.interval;
+    }
+    return arrival.value_or(-kLongest);
+  }
+
+  /// A refund of the newest action moves a log's newest action back.
+  std::optional<Micros> Newest() const {
+    if (policy_.algorithm != Algorithm::kSlidingWindowLog) return newest_;
+    return recorded_.empty() ? std::nullopt : std::optional(recorded_.back().at);
+  }
+
+  Answer Judged(Micros now, std::uint64_t cost) const {
+    const std::optional<Micros> newest = Newest();
+    const bool clamps = policy_.algorithm != Algorithm::kGcra;
+    Answer answer{.at = clamps && newest ? std::max(now, *newest) : now};
+    if (block_until_ && answer.at < *block_until_) {
+      answer.blocked_by = 4;
+    } else if (cost > 0) {
+      for (const Window& window : policy_.windows) {
+        if (Used(window, answer.at) + cost > window.max) answer.blocked_by = 1;
+      }
+      const Micros gap = policy_.min_difference;
+      if (gap > 0 && newest && answer.at - *newest < gap) answer.blocked_by |= 2;
     }
     return answer;
   }
 
-  /// The least wait after which an attempt passes: tries every moment at which anything changes.
-  Micros FirstPass(const std::vector<Action>& actions, Micros now, std::uint64_t cost) const {
-    std::vector<Micros> moments{now};
-    for (const Action& action : actions) {
-      for (const Window& window : windows_) moments.push_back(action.at + window.interval);
-      moments.push_back(action.at + min_difference_);
+  void Apply(const Answer& answer, std::uint64_t cost) {
+    ++attempts_;
+    const bool by_block = answer.blocked_by == 4;
+    if ((answer.allowed() || (policy_.count_blocked && !by_block)) && cost > 0) {
+      recorded_.push_back({answer.at, cost, attempts_});
+      newest_ = answer.at;
     }
-    std::sort(moments.begin(), moments.end());
-    for (const Micros moment : moments) {
-      if (moment >= now && Judge(actions, moment, cost).allowed()) return moment - now;
-    }
-    return -1;  // never: no attempt passes whose cost is above a max
+    if (answer.allowed() || by_block || policy_.blocks.empty()) return;
+    Micros longest = 0;
+    for (const Window& window : policy_.windows) longest = std::max(longest, window.interval);
+    if (!block_until_ || answer.at >= *block_until_ + longest) offences_ = 0;
+    offences_ = std::min(offences_ + 1, policy_.blocks.size());
+    block_until_ = answer.at + policy_.blocks[offences_ - 1];
   }
 
-  std::vector<Window> windows_;
-  Micros min_difference_;
-  bool count_blocked_;
-  std::vector<Action> actions_;
-  std::uint64_t attempts_ = 0;
+  Micros Wait(Micros now, std::uint64_t cost) const {
+    return First(now, [&](Micros t) { return Judged(t, cost).allowed(); }) - now;
+  }
+
+  PolicyOptions policy_;
+  std::vector<Recorded> recorded_;
+  std::optional<Micros> newest_;
+  std::optional<Micros> block_until_;
+  std::size_t offences_ = 0;
+  std::size_t attempts_ = 0;
 };
 
 }  // namespace rollgate::testing

@@ -1,5 +1,5 @@
-// Reads test/conformance/traces/traces.txt: what an oracle that shares no code with us has
-// answered. Its format is told in test/conformance/traces/format.js.
+// Reads recorded traces: operations and what an independent oracle answered. The format is
+// described in test/conformance/traces/format.js.
 #pragma once
 
 #include <cstddef>
@@ -9,31 +9,18 @@
 #include <string>
 #include <vector>
 
-#include "core/decision.h"
 #include "core/policy.h"
 #include "core/time.h"
+#include "support/oracle.h"
 
 namespace rollgate::testing {
-
-/// What an attempt or a peek comes to; of a usage the windows alone.
-struct TraceAnswer {
-  int blocked_by = 0;  ///< bits: 1 count, 2 minDifference, 4 block
-  Micros time_left = 0;
-  Micros wait = 0;
-  std::uint64_t actions_left = 0;
-  Micros reset_in = 0;
-  Micros at = 0;
-  std::vector<std::pair<std::uint64_t, Micros>> windows;  ///< used, reset in
-
-  bool operator==(const TraceAnswer&) const = default;
-};
 
 struct TraceOperation {
   std::string kind;
   std::int64_t id = 0;
   Micros now = 0;
   std::uint64_t cost = 0;
-  TraceAnswer answer;
+  Answer answer = {};       ///< to an attempt or a peek; of a usage the windows alone
   std::size_t refunds = 0;  ///< the place of the operation that is taken back
   bool found = false;
   int line = 0;
@@ -59,30 +46,26 @@ inline PolicyOptions ReadTracePolicy(std::istream& words) {
   return policy;
 }
 
-inline void ReadTraceWindows(std::istream& words, std::size_t count, TraceAnswer& answer) {
-  answer.windows.resize(count);
-  for (auto& [used, reset_in] : answer.windows) words >> used >> reset_in;
-}
-
 inline TraceOperation ReadTraceOperation(const std::string& kind, std::istream& words,
                                          std::size_t windows) {
-  TraceOperation operation;
-  operation.kind = kind;
+  TraceOperation operation{.kind = kind};
   if (kind == "clearAll") return operation;
   words >> operation.id;
+  if (kind == "clear") return operation;
+  words >> operation.now;
   if (kind == "refund") {
-    words >> operation.now >> operation.refunds >> operation.found;
-  } else if (kind == "usage") {
-    words >> operation.now;
-    ReadTraceWindows(words, windows, operation.answer);
-  } else if (kind == "attempt" || kind == "peek") {
-    TraceAnswer& answer = operation.answer;
-    words >> operation.now >> operation.cost >> answer.blocked_by >> answer.time_left >>
-        answer.wait >> answer.actions_left >> answer.reset_in >> answer.at;
-    ReadTraceWindows(words, windows, answer);
-  } else if (kind != "clear") {
+    words >> operation.refunds >> operation.found;
+    return operation;
+  }
+  Answer& answer = operation.answer;
+  if (kind == "attempt" || kind == "peek") {
+    words >> operation.cost >> answer.blocked_by >> answer.time_left >> answer.wait >>
+        answer.actions_left >> answer.reset_in >> answer.at;
+  } else if (kind != "usage") {
     words.setstate(std::ios::failbit);
   }
+  answer.windows.resize(windows);
+  for (auto& [used, reset_in] : answer.windows) words >> used >> reset_in;
   return operation;
 }
 

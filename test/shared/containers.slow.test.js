@@ -5,6 +5,7 @@ const { spawnSync } = require('node:child_process');
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
+const { patient } = require('../support/tiers');
 
 const ROOT = path.join(__dirname, '..', '..');
 const MEBI = 2 ** 20;
@@ -15,7 +16,7 @@ function runApart(commands, { env = {} } = {}) {
     cwd: ROOT,
     env: { ...process.env, ...env, NODE: process.execPath },
     encoding: 'utf8',
-    timeout: 60_000,
+    timeout: patient(60_000),
   });
 }
 
