@@ -10,7 +10,7 @@ const rollgate = require('../../lib/fastify');
 const { partOfRegion } = require('../../lib/shared/region');
 const { RollgateStore } = require('../../lib/store');
 const { catchError } = require('../support/set-up');
-const { closeAll, get, listen, newApp } = require('../middleware/fastify/apps');
+const { useFastify } = require('../middleware/apps');
 const { filesOf, newName } = require('../support/shared-regions');
 
 const { rateLimit } = RateLimiter;
@@ -192,14 +192,14 @@ describe('rules', () => {
 });
 
 describe('with Fastify', () => {
-  afterEach(closeAll);
+  const { get, newApp, serve } = useFastify();
 
   async function start(options, route) {
     const app = newApp();
     app.register(rollgate, { maxKeys: 50, windowMs: 60_000, ...options });
     app.get('/', () => 'through');
     app.get('/own/:name', { config: { rateLimit: route } }, () => 'through');
-    const at = await listen(app);
+    const at = await serve(app);
     return async (path) => (await get(at + path)).status;
   }
 

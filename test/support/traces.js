@@ -37,18 +37,4 @@ function randomStep(random, unit) {
   return random.chance(70) ? random.between(1, 5) * unit : random.between(1, 5 * unit);
 }
 
-/** The options that make a limiter follow a policy. */
-function optionsFor({ limits, minDifference, countBlocked }, random) {
-  const inMs = limits.map(({ interval, maxInInterval }) => ({
-    interval: interval / 1000,
-    maxInInterval,
-  }));
-  const gap = minDifference / 1000;
-  if (inMs.length === 1 && random.chance(50)) {
-    return { ...inMs[0], minDifference: gap, countBlocked };
-  }
-  random.pick(inMs).minDifference = gap;
-  return { limits: inMs, countBlocked };
-}
-
-module.exports = { optionsFor, randomFrom, randomPolicy, randomStep };
+module.exports = { randomFrom, randomPolicy, randomStep };
