@@ -1,15 +1,15 @@
-// Reads and writes the bytes of a state.
 #include "core/portable_state.h"
 
 #include <algorithm>
 #include <bit>
+#include <cassert>
 #include <cstring>
 
 #include "core/algorithms.h"
 
 namespace rollgate {
 
-static_assert(std::endian::native == std::endian::little, "states are written low bytes first");
+static_assert(std::endian::native == std::endian::little, "states are little-endian");
 
 bool PortableState::Read(std::span<const std::byte> bytes) {
   if (bytes.size() < sizeof header) return false;
@@ -31,6 +31,7 @@ bool PortableState::Read(std::span<const std::byte> bytes) {
 
 void PortableState::Write(std::vector<std::byte>& out) const {
   const bool has_block = (header.flags & kHasBlock) != 0;
+  assert(header.version == kVersion && header.reserved == 0 && header.width <= 8);
   out.resize(sizeof header + body.size() + (has_block ? Block::kBytes : 0));
   std::memcpy(out.data(), &header, sizeof header);
   std::copy(body.begin(), body.end(), out.begin() + sizeof header);

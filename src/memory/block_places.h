@@ -1,7 +1,8 @@
-// Where an id's block is in its slot, if the policy has blocks.
+// Where an id's block (blockFor) is in its slot, if the policy has blocks.
 #pragma once
 
 #include <algorithm>
+#include <cassert>
 #include <cstddef>
 #include <cstring>
 #include <type_traits>
@@ -13,14 +14,13 @@
 
 namespace rollgate::memory {
 
-/// What a policy with blocks makes of a slot: behind all else of its payload there are the id's own
-/// moment and its block. The table's moment is then when the id expires, which may be long after
-/// its last action. Under any other policy all this is nothing.
+/// With blocks, the payload ends with the id's own moment and its block, and the table's moment is
+/// when the id expires. Without, a slot has neither, and both moments are the same.
 template <class P>
 class BlockPlaces {
  public:
-  /// `offset` is where the rest of the payload ends, `retention` is how long after its own moment
-  /// an id has expired but for a block.
+  /// `offset` is the size of the other payload; `retention` is how long after its own moment an id
+  /// expires, blocks aside.
   BlockPlaces(const P& policy, std::size_t offset, Micros retention)
       : offset_(offset),
         retention_(retention),
@@ -29,10 +29,11 @@ class BlockPlaces {
 
   std::size_t bytes() const { return HasBlocks() ? sizeof(Micros) + Block::kBytes : 0; }
 
-  /// Of the table.
+  /// The table's.
   Micros retention() const { return HasBlocks() ? 0 : retention_; }
   Micros TableMoment(Micros moment, const Block& block) const {
     if (!HasBlocks()) return moment;
+    assert(block.until <= kLongest && longest_interval_ <= kLongest);
     return std::max(moment + retention_, block.until + longest_interval_);
   }
 

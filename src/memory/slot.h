@@ -1,10 +1,11 @@
-// The bytes of one id in the table: its identity, and behind it what its store keeps of it.
+// The bytes of one id in the table.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
 
 #include "core/decision.h"
 #include "core/identity.h"
@@ -12,8 +13,8 @@
 
 namespace rollgate::memory {
 
-/// The fixed part of a slot, at any alignment; the store's payload follows it. An id's moment is
-/// what its expiry is counted from: its newest action, or whatever its store sets.
+/// The fixed part of a slot, at any alignment; the store's payload follows. An id expires a
+/// retention after its moment: its newest action, or what its store sets.
 class Slot {
  public:
   bool Holds(const Identity& identity) const {
@@ -63,7 +64,7 @@ class Slot {
   std::array<std::byte, sizeof(Micros)> moment_;
 };
 
-static_assert(sizeof(Slot) == 29, "every byte here is paid a million times");
-static_assert(alignof(Slot) == 1);
+static_assert(sizeof(Slot) == 29, "a million ids pay for each byte");
+static_assert(alignof(Slot) == 1 && std::is_trivially_copyable_v<Slot>, "slots move by memcpy");
 
 }  // namespace rollgate::memory

@@ -1,4 +1,4 @@
-// Reads the kernel's own name for this start of the host.
+// Reads the kernel's boot id.
 #include "shared/boot.h"
 
 #include <cctype>

@@ -1,4 +1,4 @@
-// Opens, tells apart, locks and removes files.
+// Opens, checks, locks and removes files.
 #include "shared/file.h"
 
 #include <fcntl.h>
@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cassert>
 #include <cerrno>
 #include <cstddef>
 #include <system_error>
@@ -46,12 +47,14 @@ File::~File() {
 }
 
 struct stat File::Status() const {
+  assert(descriptor_ >= 0);
   struct stat status = {};
   if (::fstat(descriptor_, &status) != 0) FailBySystem("a file cannot be examined", errno);
   return status;
 }
 
 File File::OpenAgain() const {
+  assert(descriptor_ >= 0);
   const std::string path = "/proc/self/fd/" + std::to_string(descriptor_);
   const int descriptor = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
   if (descriptor < 0) FailBySystem("an open file cannot be opened again by " + path, errno);
@@ -66,6 +69,7 @@ bool File::IsAt(const std::string& path) const {
 }
 
 FileLock::FileLock(const File& file, std::try_to_lock_t) {
+  assert(file);
   if (::flock(file.descriptor(), LOCK_EX | LOCK_NB) == 0) {
     descriptor_ = file.descriptor();
   } else if (errno != EWOULDBLOCK && errno != EINTR) {
@@ -78,7 +82,7 @@ FileLock::~FileLock() {
 }
 
 File OpenOwn(const std::string& path) {
-  // Not to wait is for FIFOs and devices: they are refused once they are open.
+  // O_NONBLOCK, because FIFOs and devices are refused only once they are open.
   File file(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
   if (file) {
     RefuseForeign(path, file.Status());
@@ -96,7 +100,7 @@ bool Exists(const std::string& path) {
   return LookAt(path, status);
 }
 
-// Not by a stream: linked in, those take a megabyte and a newer glibc.
+// Not a stream: linked in, those take a megabyte and need a newer glibc.
 std::optional<std::string> ReadText(const std::string& path) {
   const File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) return std::nullopt;

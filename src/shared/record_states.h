@@ -1,4 +1,4 @@
-// What is kept of an id, in the words of a record.
+// The state of an id in the words of a record.
 #pragma once
 
 #include <algorithm>
@@ -20,11 +20,11 @@
 
 namespace rollgate::shared {
 
-/// The words that every state begins with; the id's block comes next, if the policy has blocks, and
-/// then what the algorithm keeps.
+/// The first words of every state; then come the block, if the policy has blocks, and the
+/// algorithm's words.
 enum StateWord : std::size_t { kMoment, kGeneration, kBlock };
 
-/// How many actions a log in a region holds at most.
+/// The capacity of logs in a region.
 template <class P>
 std::uint32_t SharedLogCapacity(const P& policy) {
   std::size_t most = kLongestSharedLog;
@@ -34,7 +34,7 @@ std::uint32_t SharedLogCapacity(const P& policy) {
   return static_cast<std::uint32_t>(std::min<std::size_t>(policy.log_capacity(), most));
 }
 
-/// The states of the algorithms that keep a few numbers of each id.
+/// The states of algorithms that keep a few numbers.
 template <class Rules>
 class CountWords {
  public:
@@ -42,11 +42,11 @@ class CountWords {
 
   /// `at` is the first word that the algorithm may use.
   CountWords(const Rules& rules, std::size_t at)
-      : at_(at), words_(at + (rules.state_bytes() + 7) / 8) {}
+      : at_(at), words_(at + (rules.state_bytes() + 7) / 8) {
+    assert(at >= kBlock && words_ > at);
+  }
 
-  /// Of a whole state.
   std::size_t words() const { return words_; }
-  /// How many of them are in use.
   std::size_t UsedWords(const Account&) const { return words_; }
 
   Account Begin(const Rules& rules, std::uint64_t* state, Generation generation) const {
@@ -74,9 +74,9 @@ class CountWords {
   std::size_t words_;
 };
 
-/// The states of the log: a word of numbers about the log, and then its ring. The record has room
-/// for the policy's whole log; the ring is as large as the id's actions need. Where logs are short,
-/// the numbers share a word with the generation.
+/// The states of logs: a word of numbers, then the ring. The record has room for the largest log;
+/// the ring is as large as the id's actions need. In short logs, the numbers are in the word of the
+/// generation.
 template <class Rules>
 class LogWords {
   using Log = typename Rules::Log;
@@ -90,7 +90,10 @@ class LogWords {
       : capacity_(SharedLogCapacity(rules.policy())),
         is_short_(capacity_ < (1u << kShortBits)),
         numbers_at_(at),
-        ring_at_(is_short_ ? at : at + 1) {}
+        ring_at_(is_short_ ? at : at + 1) {
+    assert(capacity_ >= 1 && at >= kBlock && Bits() < 32);
+    assert(std::uint64_t{capacity_} >> Bits() == 0);
+  }
 
   std::size_t words() const { return ring_at_ + WordsFor(capacity_ - 1); }
   std::size_t UsedWords(const Account& account) const {
@@ -135,6 +138,8 @@ class LogWords {
 
   void Save(std::uint64_t* state, const Account& account) const {
     const LogHead& head = account.log().head();
+    assert(head.size <= capacity_ && account.log().ring_room() < capacity_);
+    assert(UsedWords(account) <= words());
     const int bits = Bits();
     const std::uint64_t numbers =
         ((std::uint64_t{head.displaced} << bits | account.log().ring_room()) << bits | head.head)
@@ -153,6 +158,7 @@ class LogWords {
   static constexpr int kShortBits = 10;
   static constexpr int kLongBits = 20;
   static_assert(kGenerationBits + 3 * kShortBits + 1 <= 64 && 3 * kLongBits + 1 <= 64);
+  static_assert(kLongestSharedLog >> kLongBits == 0);
 
   int Bits() const { return is_short_ ? kShortBits : kLongBits; }
 
@@ -177,7 +183,7 @@ struct StateWordsOf<SlidingWindowLog<P, Stamp>> {
   using Type = LogWords<SlidingWindowLog<P, Stamp>>;
 };
 
-/// How the states of an algorithm are read and written.
+/// The states of an algorithm. `words` is the size of the largest one, `UsedWords` of this one.
 template <class Rules>
 using StateWords = typename StateWordsOf<Rules>::Type;
 

@@ -1,4 +1,4 @@
-// Makes the file of a region.
+// Creates the file of a region.
 #pragma once
 
 #include <string>
@@ -8,9 +8,9 @@
 
 namespace rollgate::shared {
 
-/// Unless something is at `path` already, puts a new region there: whole at once, so that nobody
-/// sees it half made, and nothing is left if this process is killed. If somebody else is faster,
-/// theirs stays. Throws SharedError.
+/// Creates a region at `path`, unless something is there. The file appears complete, and nothing is
+/// left if this process is killed. If another process is faster, its region stays. Throws
+/// SharedError.
 void MakeRegion(const std::string& path, const RegionOptions& options, const Boot& boot);
 
 }  // namespace rollgate::shared

@@ -1,7 +1,8 @@
-// The store of a region, for whatever is kept of an id.
+// The store in shared memory for one algorithm.
 #pragma once
 
 #include <algorithm>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -29,13 +30,13 @@
 
 namespace rollgate::shared {
 
-/// Counts the tries of a loop that ends unless others are faster again and again, and leaves them
-/// alone for ten to fifty microseconds, by how long the processor's pause is. Measured with two
-/// processes on one id: each change needs three cache lines that the other has, unless it comes
-/// right after one's own. So long turns take a third of the time of single changes.
+/// Counts the tries of a loop that only faster processes can keep from ending, and backs off for
+/// ten to fifty microseconds, depending on the processor's pause. Measured with two processes on
+/// one id: a change needs three cache lines that the other has, unless it follows one's own change.
+/// So long turns take a third of the time.
 class Tries {
  public:
-  /// `most` is raised to how many there were.
+  /// Raises `most` to the number of tries.
   explicit Tries(int& most) : most_(most) {}
 
   void Next() {
@@ -50,7 +51,7 @@ class Tries {
   int tries_ = 0;
 };
 
-/// `Rules` is an algorithm under a form of the policy.
+/// `Rules` is an algorithm under one form of the policy.
 template <class Rules, class Access = Hardware>
 class RegionStore final : public SharedStore {
   using Account = typename Rules::Account;
@@ -58,7 +59,6 @@ class RegionStore final : public SharedStore {
   using Blocks = BlockWords<std::decay_t<decltype(std::declval<Rules>().policy())>>;
 
  public:
-  /// Attaches to the region of that name, which is made if there is none. Throws SharedError.
   RegionStore(const Policy& policy, const SharedStoreOptions& options)
       : rules_(policy),
         blocks_(rules_.policy(), kBlock),
@@ -68,7 +68,9 @@ class RegionStore final : public SharedStore {
                                 ConfigurationOf(policy, options.has_own_clock),
                                 policy.algorithm() == Algorithm::kSlidingWindowLog})),
         table_(ViewOf(region_), region_.entry()),
-        on_eviction_(options.on_eviction) {}
+        on_eviction_(options.on_eviction) {
+    assert(states_.words() <= table_.state_words());
+  }
 
   const Secret& secret() const override { return table_.secret(); }
   Micros epoch_offset() const override { return region_.header().epoch_offset; }
@@ -96,6 +98,7 @@ class RegionStore final : public SharedStore {
 
   ROLLGATE_FLATTEN void Attempt(const Identity& id, Micros reading, std::uint64_t cost,
                                 Decision& decision) override {
+    assert(cost >= 1 && cost <= rules_.policy().smallest_max());
     const Micros now = Rules::Cut(reading);
     BeforeCall();
     for (Tries tries(most_tries_);; tries.Next()) {
@@ -171,8 +174,11 @@ class RegionStore final : public SharedStore {
     }
     void Save(const Account& account, const Block& block) { saved_ = store_.Save(account, block); }
 
-    /// Publishes what was saved; false where another thread has changed the id meanwhile.
-    bool Publish() { return store_.table_.Replace(saved_); }
+    /// Publishes what was saved. Returns false if another thread has changed the id.
+    bool Publish() {
+      assert(saved_.words >= kBlock);
+      return store_.table_.Replace(saved_);
+    }
 
    private:
     RegionStore& store_;
@@ -186,7 +192,7 @@ class RegionStore final : public SharedStore {
 
   void Count(bool allowed) { ++(allowed ? allowed_ : blocked_); }
 
-  /// A copy of the process must not use what is the original's.
+  /// A process created by fork() must not use its parent's entry.
   void BeforeCall() {
     if (region_.IsForked()) [[unlikely]] {
       TakeEntryAgain();
@@ -197,7 +203,6 @@ class RegionStore final : public SharedStore {
     table_.UseEntry(region_.entry());
   }
 
-  /// Writes a state to the private copy of the record.
   Saved Save(const Account& account, const Block& block) {
     states_.Save(table_.state(), account);
     blocks_.Store(table_.state(), block);
@@ -208,7 +213,8 @@ class RegionStore final : public SharedStore {
     return {blocks_.Expires(block, expires), states_.UsedWords(account)};
   }
 
-  /// Inserts the id that was not found, with an attempt of `cost`, which is always allowed.
+  /// Inserts the id that was not found, with its first attempt, which is always allowed. Returns
+  /// false if another thread was faster.
   ROLLGATE_NOINLINE bool Insert(Micros now, std::uint64_t cost, Decision* decision) {
     const Generation generation = table_.NextGeneration();
     const Insertion insertion = table_.Insert(now, [&](Micros earliest) {

@@ -1,4 +1,4 @@
-// Removes a region, and attaches to one for tests: those who have a store by its interface.
+// Removes regions, and attaches to one behind its interface, for tests.
 #include "shared/shared_store.h"
 
 #include <memory>
