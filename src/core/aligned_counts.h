@@ -14,13 +14,14 @@
 
 namespace rollgate {
 
-/// The algorithm under one policy; `P` is a Policy or a SingleWindowPolicy. For each window, an
-/// id's state has `kCountsPerWindow` counts. An id's moment is its newest recorded action.
+/// The algorithm under one policy; `P` is a Policy or a SingleWindowPolicy. An id has
+/// `kCountsPerWindow` counts for each window. An id's moment is its newest recorded action.
 template <class P, std::size_t kCountsPerWindow>
 class AlignedRules {
  public:
   static constexpr bool kAlignsToEpoch = true;
   static constexpr bool kRefundsAskTime = false;
+  static constexpr std::size_t kCounts = kCountsPerWindow;
 
   explicit AlignedRules(const Policy& policy)
       : policy_(policy), windows_(ForEachWindow<AlignedWindow>(policy_)), counts_(policy_) {}
@@ -51,7 +52,8 @@ class AlignedRules {
   CountFormat counts_;
 };
 
-/// The account of one id: `Account` derives from this and keeps its counts in `state`.
+/// The account of one id: `Account` derives from this. For each window, `state` has the counts of
+/// consecutive aligned windows, last the one that contains the newest action.
 template <class Rules, class Account>
 class AlignedAccount {
  public:
@@ -82,7 +84,25 @@ class AlignedAccount {
     return account;
   }
 
+  bool Refund(const Receipt& receipt, Micros) {
+    if (receipt.token != generation_ || receipt.at > newest_) return false;
+    bool found = false;
+    for (std::size_t i = 0; i < rules_.windows().size(); ++i) {
+      const AlignedWindow& window = rules_.windows()[i];
+      const Micros later = (newest_ - window.StartOf(receipt.at)) / window.interval();
+      if (later >= Micros{Rules::kCounts}) continue;
+      const std::size_t place = (i + 1) * Rules::kCounts - 1 - static_cast<std::size_t>(later);
+      const std::uint64_t count = Load(place);
+      if (count == 0) continue;
+      rules_.counts().Store(state_, place, count - std::min(count, receipt.cost));
+      found = true;
+    }
+    return found;
+  }
+
  protected:
+  std::uint64_t Load(std::size_t place) const { return rules_.counts().Load(state_, place); }
+
   const Rules& rules_;
   std::byte* state_;
   Micros newest_;

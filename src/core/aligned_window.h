@@ -6,10 +6,10 @@
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <type_traits>
 #include <vector>
 
+#include "core/bytes.h"
 #include "core/policy.h"
 #include "core/time.h"
 
@@ -101,14 +101,11 @@ class CountFormat {
   // Part by part: loading a word from three copied bytes would stall on store forwarding.
   template <class T>
   static std::uint64_t Get(const std::byte* from) {
-    T part;
-    std::memcpy(&part, from, sizeof part);
-    return part;
+    return LoadAs<T>(from);
   }
   template <class T>
   static void Put(std::byte* to, std::uint64_t bits) {
-    const auto part = static_cast<T>(bits);
-    std::memcpy(to, &part, sizeof part);
+    StoreAs(to, static_cast<T>(bits));
   }
 
   bool is_wide_ = false;

@@ -5,12 +5,15 @@
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <span>
 
+#include "core/bytes.h"
 #include "core/time.h"
 
 namespace rollgate {
+
+/// The most lengths of blocks in a policy.
+inline constexpr std::size_t kMostBlocks = 255;
 
 /// The block of one id. Attempts during a block do not change it.
 struct Block {
@@ -20,11 +23,9 @@ struct Block {
   /// Starts the block for a refusal at `at`. Offences are forgotten once the longest interval has
   /// passed since the last block. Preconditions: `lengths` is not empty; no block lasts at `at`.
   void Start(std::span<const Micros> lengths, Micros longest_interval, Micros at) {
-    assert(!lengths.empty() && at >= until);
+    assert(!lengths.empty() && lengths.size() <= kMostBlocks && at >= until);
     if (at - until >= longest_interval) offences = 0;
-    const auto most = static_cast<std::uint8_t>(std::min<std::size_t>(lengths.size(), 255));
-    offences = offences < most ? static_cast<std::uint8_t>(offences + 1) : most;
-    assert(offences >= 1 && offences <= lengths.size());
+    offences = static_cast<std::uint8_t>(std::min(offences + std::size_t{1}, lengths.size()));
     until = Bounded(at + lengths[offences - 1u]);
   }
 
@@ -32,15 +33,12 @@ struct Block {
   static_assert(kBytes == 9, "the format of key-value states");
 
   static Block Load(const std::byte* bytes) {
-    Block block;
-    std::memcpy(&block.until, bytes, sizeof block.until);
-    std::memcpy(&block.offences, bytes + sizeof block.until, 1);
-    return block;
+    return {LoadAs<Micros>(bytes), LoadAs<std::uint8_t>(bytes + sizeof(Micros))};
   }
 
   void Store(std::byte* bytes) const {
-    std::memcpy(bytes, &until, sizeof until);
-    std::memcpy(bytes + sizeof until, &offences, 1);
+    StoreAs(bytes, until);
+    StoreAs(bytes + sizeof until, offences);
   }
 };
 

@@ -25,7 +25,6 @@ class FixedWindow : public AlignedRules<P, 1> {
   /// For each window, the count of the one that contains the newest action.
   class Account : public AlignedAccount<FixedWindow, Account> {
     using Base = AlignedAccount<FixedWindow, Account>;
-    using Base::generation_;
     using Base::newest_;
     using Base::rules_;
     using Base::state_;
@@ -38,7 +37,7 @@ class FixedWindow : public AlignedRules<P, 1> {
     }
     bool Reaches(std::size_t i, std::uint64_t n, Micros at) const { return Count(i, at) >= n; }
     Micros BelowAt(std::size_t i, std::uint64_t n) const {
-      if (Load(i) < n) return kLongAgo;
+      if (this->Load(i) < n) return kLongAgo;
       const AlignedWindow& window = rules_.windows()[i];
       return window.StartOf(newest_) + window.interval();
     }
@@ -52,29 +51,11 @@ class FixedWindow : public AlignedRules<P, 1> {
       newest_ = at;
     }
 
-    bool Refund(const Receipt& receipt, Micros) {
-      const auto [at, cost, token] = receipt;
-      bool found = false;
-      if (token != generation_) return found;
-      for (std::size_t i = 0; i < rules_.windows().size(); ++i) {
-        const AlignedWindow& window = rules_.windows()[i];
-        const std::uint64_t count = Load(i);
-        if (count == 0 || newest_ < at || newest_ - window.StartOf(at) >= window.interval()) {
-          continue;
-        }
-        rules_.counts().Store(state_, i, count - std::min(count, cost));
-        found = true;
-      }
-      return found;
-    }
-
    private:
-    std::uint64_t Load(std::size_t i) const { return rules_.counts().Load(state_, i); }
-
     /// Precondition: at >= newest_.
     std::uint64_t Count(std::size_t i, Micros at) const {
       assert(at >= newest_);
-      return newest_ >= rules_.windows()[i].StartOf(at) ? Load(i) : 0;
+      return newest_ >= rules_.windows()[i].StartOf(at) ? this->Load(i) : 0;
     }
   };
 };

@@ -10,11 +10,11 @@
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <limits>
 #include <type_traits>
 
 #include "core/aligned_window.h"
+#include "core/bytes.h"
 #include "core/decision.h"
 #include "core/emission_window.h"
 #include "core/judgement.h"
@@ -129,9 +129,7 @@ class Gcra {
 
     Micros Newest() const {
       if constexpr (kIsSingle) return kLongAgo;
-      Micros newest;
-      std::memcpy(&newest, state_, sizeof newest);
-      return newest;
+      return LoadAs<Micros>(state_);
     }
 
     /// Not clamped: an earlier time is further from the arrival time, so it is refused sooner.
@@ -234,30 +232,22 @@ class Gcra {
 
     std::int64_t Load(std::size_t i) const {
       if constexpr (kIsSingle) return moment_ == kLongAgo ? kNoArrival : moment_;
-      std::int64_t arrival;
-      std::memcpy(&arrival, state_ + kArrivals + i * sizeof arrival, sizeof arrival);
-      return arrival;
+      return LoadAs<std::int64_t>(state_ + kArrivals + i * sizeof(std::int64_t));
     }
 
     void Store(std::size_t i, std::int64_t arrival) {
       if constexpr (kIsSingle) {
         moment_ = arrival;
       } else {
-        std::memcpy(state_ + kArrivals + i * sizeof arrival, &arrival, sizeof arrival);
+        StoreAs(state_ + kArrivals + i * sizeof arrival, arrival);
       }
     }
 
-    std::uint32_t Number() const {
-      std::uint32_t number;
-      std::memcpy(&number, state_ + kNumber, sizeof number);
-      return number;
-    }
-    void StoreNumber(std::uint32_t number) {
-      std::memcpy(state_ + kNumber, &number, sizeof number);
-    }
+    std::uint32_t Number() const { return LoadAs<std::uint32_t>(state_ + kNumber); }
+    void StoreNumber(std::uint32_t number) { StoreAs(state_ + kNumber, number); }
     void StoreNewest(Micros newest) {
       static_assert(!kIsSingle, "this form has no place for it");
-      std::memcpy(state_, &newest, sizeof newest);
+      StoreAs(state_, newest);
     }
 
     const Gcra& rules_;

@@ -117,7 +117,7 @@ class Judging {
   void PeekFirst(Account& account, Micros now, Micros at, std::uint64_t cost,
                  Decision& decision) const {
     assert(at >= now && account.moment() == kLongAgo);
-    const Verdict verdict = AllowedAt(at);
+    const Verdict verdict = {.at = at};
     decision.token = account.Token();
     Describe(account.After(verdict, cost), policy(), Block(), verdict, now, cost, decision);
   }
@@ -127,13 +127,7 @@ class Judging {
                      Decision& decision) const {
     assert(at >= now && account.moment() != kLongAgo);
     decision.token = account.Token();
-    Describe(account, policy(), Block(), AllowedAt(at), now, cost, decision);
-  }
-
-  static Verdict AllowedAt(Micros at) {
-    Verdict verdict;
-    verdict.at = at;
-    return verdict;
+    Describe(account, policy(), Block(), Verdict{.at = at}, now, cost, decision);
   }
 
  private:

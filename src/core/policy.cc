@@ -5,6 +5,8 @@
 #include <cassert>
 #include <utility>
 
+#include "core/block.h"
+
 namespace rollgate {
 
 Policy::Policy(PolicyOptions options)

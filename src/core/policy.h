@@ -39,9 +39,6 @@ struct PolicyOptions {
 /// std::bad_alloc.
 inline constexpr std::uint32_t kLongestLog = std::uint32_t{1} << 28;
 
-/// Block::offences has eight bits.
-inline constexpr std::size_t kMostBlocks = 255;
-
 /// A set of rules. An attempt is allowed if every rule allows it.
 class Policy {
  public:

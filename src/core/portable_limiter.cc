@@ -3,13 +3,13 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cstring>
 #include <new>
 #include <optional>
 #include <utility>
 
 #include "core/algorithms.h"
 #include "core/block.h"
+#include "core/bytes.h"
 #include "core/judging.h"
 #include "core/portable_state.h"
 #include "core/ring_log.h"
@@ -94,7 +94,7 @@ class LogBody {
       // Older than a Stamp can represent is outside of all windows.
       if (age > std::uint64_t{Log::kLongestRetention}) continue;
       const auto stamp = static_cast<Stamp>(static_cast<std::uint64_t>(head.newest) - age);
-      std::memcpy(&ring_[(head.size - 1) * sizeof(Stamp)], &stamp, sizeof stamp);
+      StoreAs(&ring_[(head.size - 1) * sizeof(Stamp)], stamp);
       ++head.size;
     }
     assert(head.size <= room + 1 && head.size <= capacity);
@@ -120,8 +120,7 @@ class LogBody {
     const Log& log = account.log();
     body_.resize(log.size() == 0 ? 0 : (log.size() - 1) * sizeof(Stamp));
     for (std::uint32_t n = log.size(); n > 1; --n) {
-      const auto stamp = static_cast<Stamp>(log.Nth(n));
-      std::memcpy(&body_[(log.size() - n) * sizeof(Stamp)], &stamp, sizeof stamp);
+      StoreAs(&body_[(log.size() - n) * sizeof(Stamp)], static_cast<Stamp>(log.Nth(n)));
     }
     state.header.width = sizeof(Stamp);
     state.header.flags = log.displaced() ? PortableState::kDisplaced : 0;
@@ -143,14 +142,9 @@ class LogBody {
   }
 
   static std::uint64_t AgeOf(const std::byte* stamp, std::size_t width, Micros newest) {
-    if (width == 4) {
-      std::uint32_t bits;
-      std::memcpy(&bits, stamp, sizeof bits);
-      return static_cast<std::uint32_t>(static_cast<std::uint32_t>(newest) - bits);
-    }
-    std::uint64_t bits;
-    std::memcpy(&bits, stamp, sizeof bits);
-    return static_cast<std::uint64_t>(newest) - bits;
+    assert(width == 4 || width == 8);
+    if (width == 8) return static_cast<std::uint64_t>(newest) - LoadAs<std::uint64_t>(stamp);
+    return static_cast<std::uint32_t>(newest) - LoadAs<std::uint32_t>(stamp);
   }
 
   const Rules& rules_;

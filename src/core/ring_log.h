@@ -5,10 +5,10 @@
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
-#include <cstring>
 #include <limits>
 #include <type_traits>
 
+#include "core/bytes.h"
 #include "core/time.h"
 
 namespace rollgate {
@@ -91,7 +91,7 @@ class RingLog {
   /// Moves the stamps, oldest first, to another ring that is large enough for them.
   void MoveTo(std::byte* ring, std::uint32_t ring_room) {
     for (std::uint32_t i = 0; i + 1 < head_.size; ++i) {
-      std::memcpy(ring + std::size_t{i} * sizeof(Stamp), At(Place(i)), sizeof(Stamp));
+      StoreAs(ring + std::size_t{i} * sizeof(Stamp), LoadAs<Stamp>(At(Place(i))));
     }
     Relaid(ring, ring_room);
   }
@@ -153,7 +153,7 @@ class RingLog {
       if (head_.size > 1) head_.newest = Nth(2);
     } else {
       for (std::uint32_t i = head_.size - n; i + 2 < head_.size; ++i) {
-        std::memcpy(At(Place(i)), At(Place(i + 1)), sizeof(Stamp));
+        StoreAs(At(Place(i)), LoadAs<Stamp>(At(Place(i + 1))));
       }
     }
     --head_.size;
@@ -193,16 +193,14 @@ class RingLog {
 
   void Store(std::uint32_t place, Micros at) {
     assert(place < ring_room_);
-    const Stamp stamp = static_cast<Stamp>(at);
-    std::memcpy(At(place), &stamp, sizeof stamp);
+    StoreAs(At(place), static_cast<Stamp>(at));
   }
 
   /// How much older than the newest action the stamp at `place` is.
   Stamp Age(std::uint32_t place) const {
     assert(place < ring_room_);
-    Stamp stamp;
-    std::memcpy(&stamp, At(place), sizeof stamp);
-    const auto age = static_cast<Stamp>(static_cast<Stamp>(head_.newest) - stamp);
+    const auto age =
+        static_cast<Stamp>(static_cast<Stamp>(head_.newest) - LoadAs<Stamp>(At(place)));
     // Push keeps no older ones. This also bounds bytes that another process wrote.
     return std::min(age, static_cast<Stamp>(kLongestRetention));
   }

@@ -29,7 +29,6 @@ class SlidingWindowCounter : public AlignedRules<P, 2> {
   /// For each window, the count of the one before the newest action's, then the count of that one.
   class Account : public AlignedAccount<SlidingWindowCounter, Account> {
     using Base = AlignedAccount<SlidingWindowCounter, Account>;
-    using Base::generation_;
     using Base::newest_;
     using Base::rules_;
     using Base::state_;
@@ -51,7 +50,7 @@ class SlidingWindowCounter : public AlignedRules<P, 2> {
     Micros BelowAt(std::size_t i, std::uint64_t n) const {
       const AlignedWindow& window = rules_.windows()[i];
       const Micros start = window.StartOf(newest_);
-      return BelowAt({Load(i, 0), Load(i, 1), 0}, n, start, window.interval());
+      return BelowAt({this->Load(2 * i), this->Load(2 * i + 1), 0}, n, start, window.interval());
     }
 
     template <class Reserve>
@@ -82,24 +81,6 @@ class SlidingWindowCounter : public AlignedRules<P, 2> {
       newest_ = at;
     }
 
-    bool Refund(const Receipt& receipt, Micros) {
-      const auto [at, cost, token] = receipt;
-      bool found = false;
-      if (token != generation_) return found;
-      for (std::size_t i = 0; i < rules_.windows().size(); ++i) {
-        const AlignedWindow& window = rules_.windows()[i];
-        if (newest_ < at) continue;
-        const Micros later = newest_ - window.StartOf(at);
-        if (later >= 2 * window.interval()) continue;
-        const std::size_t place = later < window.interval() ? 1 : 0;
-        const std::uint64_t count = Load(i, place);
-        if (count == 0) continue;
-        rules_.counts().Store(state_, 2 * i + place, count - std::min(count, cost));
-        found = true;
-      }
-      return found;
-    }
-
    private:
     struct Counts {
       std::uint64_t previous;
@@ -107,18 +88,14 @@ class SlidingWindowCounter : public AlignedRules<P, 2> {
       std::uint64_t left;  ///< of the current window; the whole interval at its beginning
     };
 
-    std::uint64_t Load(std::size_t i, std::size_t place) const {
-      return rules_.counts().Load(state_, 2 * i + place);
-    }
-
     /// Precondition: at >= newest_.
     Counts CountsAt(std::size_t i, Micros at) const {
       assert(at >= newest_);
       const AlignedWindow& window = rules_.windows()[i];
       const Micros start = window.StartOf(at);
       const auto left = static_cast<std::uint64_t>(start + window.interval() - at);
-      if (newest_ >= start) return {Load(i, 0), Load(i, 1), left};
-      if (newest_ >= start - window.interval()) return {Load(i, 1), 0, left};
+      if (newest_ >= start) return {this->Load(2 * i), this->Load(2 * i + 1), left};
+      if (newest_ >= start - window.interval()) return {this->Load(2 * i + 1), 0, left};
       return {0, 0, left};
     }
 

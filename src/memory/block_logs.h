@@ -6,10 +6,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <new>
 
 #include "core/block.h"
+#include "core/bytes.h"
 #include "core/inlining.h"
 #include "core/policy.h"
 #include "core/ring_log.h"
@@ -115,15 +115,8 @@ class BlockLogs {
 
   static std::size_t BytesFor(std::size_t room) { return sizeof(Block) + room * sizeof(Stamp); }
 
-  static Block* BlockOf(Slot& slot) {
-    Block* block;
-    std::memcpy(&block, slot.payload(), sizeof block);
-    return block;
-  }
-
-  static void SetBlock(Slot& slot, Block* block) {
-    std::memcpy(slot.payload(), &block, sizeof block);
-  }
+  static Block* BlockOf(Slot& slot) { return LoadAs<Block*>(slot.payload()); }
+  static void SetBlock(Slot& slot, Block* block) { StoreAs(slot.payload(), block); }
 
   ROLLGATE_NOINLINE void MakeRoom(Slot& slot, const Rules& rules, Log& log, Micros at,
                                   std::uint64_t more) {

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <cassert>
 #include <cstddef>
-#include <cstring>
 #include <type_traits>
 
 #include "core/block.h"
+#include "core/bytes.h"
 #include "core/policy.h"
 #include "core/time.h"
 #include "memory/table.h"
@@ -39,17 +39,17 @@ class BlockPlaces {
 
   /// The id's own.
   Micros Moment(const Place& place) const {
-    if (!HasBlocks()) return place.slot->moment();
-    Micros moment;
-    std::memcpy(&moment, At(place), sizeof moment);
-    return moment;
+    return HasBlocks() ? LoadAs<Micros>(At(place)) : place.slot->moment();
   }
   Block Load(const Place& place) const {
     return HasBlocks() ? Block::Load(At(place) + sizeof(Micros)) : Block();
   }
 
   void Save(Table& table, const Place& place, Micros moment, const Block& block) const {
-    if (HasBlocks()) Store(place, moment, block);
+    if (HasBlocks()) {
+      StoreAs(At(place), moment);
+      block.Store(At(place) + sizeof moment);
+    }
     const Micros table_moment = TableMoment(moment, block);
     if (table_moment != place.slot->moment()) table.Touch(place, table_moment);
   }
@@ -58,11 +58,6 @@ class BlockPlaces {
   bool HasBlocks() const { return !std::is_same_v<P, SingleWindowPolicy> && has_blocks_; }
 
   std::byte* At(const Place& place) const { return place.slot->payload() + offset_; }
-
-  void Store(const Place& place, Micros moment, const Block& block) const {
-    std::memcpy(At(place), &moment, sizeof moment);
-    block.Store(At(place) + sizeof moment);
-  }
 
   std::size_t offset_;
   Micros retention_;

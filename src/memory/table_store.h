@@ -220,7 +220,7 @@ class TableStore final : public Store {
       Forget(place);  // an attempt that fails records nothing
       throw;
     }
-    account.Record(Judging<Rules>::AllowedAt(at), cost);
+    account.Record({.at = at}, cost);
     SlotCarrier(*this, place).Save(account, Block());
     Count(true);
     if (decision != nullptr) {

@@ -20,7 +20,7 @@ class BlockWords {
   BlockWords(const P& policy, std::size_t at)
       : at_(at),
         longest_interval_(policy.longest_interval()),
-        most_offences_(std::min<std::size_t>(policy.blocks().size(), 255)) {}
+        most_offences_(policy.blocks().size()) {}
 
   std::size_t words() const { return HasBlocks() ? 2 : 0; }
 

@@ -74,8 +74,7 @@ enum RecordWord : std::size_t { kOrigin, kIdLow, kIdHigh, kExpires, kState };
 static_assert(sizeof(Entry) == kLine && sizeof(Bucket) == 2 * kLine,
               "no two owners may write to one cache line");
 static_assert(offsetof(Header, magic) == 0 && offsetof(Header, version) == 8 &&
-                  offsetof(Header, bytes) == 16 && offsetof(Header, boot) == 24 &&
-                  offsetof(Header, secret) == 40,
+                  offsetof(Header, bytes) == 16 && offsetof(Header, boot) == 24,
               "every version has these here");
 static_assert(offsetof(Header, era) % (2 * kLine) == 0,
               "what is written later shares no line with the rest");

@@ -2,18 +2,15 @@
 #pragma once
 
 #include <algorithm>
-#include <bit>
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
-#include <utility>
 
 #include "core/block.h"
 #include "core/decision.h"
 #include "core/policy.h"
 #include "core/ring_log.h"
-#include "core/sliding_window_log.h"
 #include "core/time.h"
 #include "shared/shared_error.h"
 #include "shared/shared_store.h"
@@ -36,12 +33,12 @@ std::uint32_t SharedLogCapacity(const P& policy) {
 
 /// The states of algorithms that keep a few numbers.
 template <class Rules>
-class CountWords {
+class StateWords {
  public:
   using Account = typename Rules::Account;
 
   /// `at` is the first word that the algorithm may use.
-  CountWords(const Rules& rules, std::size_t at)
+  StateWords(const Rules& rules, std::size_t at)
       : at_(at), words_(at + (rules.state_bytes() + 7) / 8) {
     assert(at >= kBlock && words_ > at);
   }
@@ -78,7 +75,10 @@ class CountWords {
 /// the ring is as large as the id's actions need. In short logs, the numbers are in the word of the
 /// generation.
 template <class Rules>
-class LogWords {
+requires requires {
+  typename Rules::Log;
+}
+class StateWords<Rules> {
   using Log = typename Rules::Log;
   using Stamp = typename Log::StampType;
 
@@ -86,7 +86,7 @@ class LogWords {
   using Account = typename Rules::Account;
 
   /// `at` is the first word that the algorithm may use.
-  LogWords(const Rules& rules, std::size_t at)
+  StateWords(const Rules& rules, std::size_t at)
       : capacity_(SharedLogCapacity(rules.policy())),
         is_short_(capacity_ < (1u << kShortBits)),
         numbers_at_(at),
@@ -173,18 +173,5 @@ class LogWords {
   std::size_t numbers_at_;
   std::size_t ring_at_;
 };
-
-template <class Rules>
-struct StateWordsOf {
-  using Type = CountWords<Rules>;
-};
-template <class P, class Stamp>
-struct StateWordsOf<SlidingWindowLog<P, Stamp>> {
-  using Type = LogWords<SlidingWindowLog<P, Stamp>>;
-};
-
-/// The states of an algorithm. `words` is the size of the largest one, `UsedWords` of this one.
-template <class Rules>
-using StateWords = typename StateWordsOf<Rules>::Type;
 
 }  // namespace rollgate::shared

@@ -221,7 +221,7 @@ class RegionStore final : public SharedStore {
       const Micros at = std::max(now, earliest);
       Account account = states_.Begin(rules_, table_.state(), generation);
       states_.Reserve(rules_, account, at, cost);
-      account.Record(Judging<Rules>::AllowedAt(at), cost);
+      account.Record({.at = at}, cost);
       if (decision != nullptr) Judging(rules_).DescribeFirst(account, now, at, cost, *decision);
       return Save(account, Block());
     });

@@ -256,7 +256,7 @@ class Table {
   }
 
   bool Swap(std::uint64_t next) {
-    assert(next != control_ && word_ == &own_.SlotAt(slot_));
+    assert(slot_ != kNowhere && word_ == &own_.SlotAt(slot_));
     own_.Intend(slot_, control_, next);
     if (!Access::CompareExchange(*word_, control_, next)) return false;
     own_.TakeSpare(control_);
