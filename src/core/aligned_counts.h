@@ -14,8 +14,8 @@
 
 namespace rollgate {
 
-/// The algorithm under one policy; `P` is a Policy or a SingleWindowPolicy. An id has
-/// `kCountsPerWindow` counts for each window. An id's moment is its newest recorded action.
+/// The algorithm under one policy. An id has `kCountsPerWindow` counts for each window; its moment
+/// is its newest recorded action.
 template <class P, std::size_t kCountsPerWindow>
 class AlignedRules {
  public:

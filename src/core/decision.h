@@ -20,7 +20,6 @@ struct Verdict {
   }
 };
 
-/// The use of one window after the attempt.
 struct WindowUse {
   std::uint64_t used = 0;       ///< at most max
   std::uint64_t remaining = 0;  ///< max - used

@@ -32,8 +32,7 @@ class EmissionWindow {
     return std::clamp(moment, -kLongestHere, kLongestHere) * per_micro_;
   }
 
-  /// Rounds up.
-  Micros ToMicros(std::int64_t units) const {
+  Micros ToMicros(std::int64_t units) const {  // rounds up
     const std::int64_t whole = units / per_micro_;
     return whole + (units % per_micro_ > 0 ? 1 : 0);
   }

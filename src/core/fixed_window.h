@@ -52,7 +52,6 @@ class FixedWindow : public AlignedRules<P, 1> {
     }
 
    private:
-    /// Precondition: at >= newest_.
     std::uint64_t Count(std::size_t i, Micros at) const {
       assert(at >= newest_);
       return newest_ >= rules_.windows()[i].StartOf(at) ? this->Load(i) : 0;

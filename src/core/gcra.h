@@ -23,8 +23,8 @@
 
 namespace rollgate {
 
-/// The algorithm under one policy; `P` is a Policy or a SingleWindowPolicy. Under the latter, an
-/// id's moment is its arrival time; else the time from which the id affects no decision.
+/// Under a single window, an id's moment is its arrival time; else the time from which the id
+/// affects no decision.
 ///
 /// A refund takes what has not leaked of an action yet. Its place in the bucket follows from how
 /// many actions came later, so every action has a number.
@@ -266,7 +266,6 @@ class Gcra {
   /// With a larger max, numbers of 32 bits would repeat within one bucket: nothing is refunded.
   static constexpr std::uint64_t kMostNumbered = std::uint64_t{1} << 30;
 
-  /// The arrival time after an action of `cost` at `at`.
   std::int64_t ArrivalAfter(std::size_t i, std::int64_t arrival, Micros at,
                             std::uint64_t cost) const {
     assert(cost >= 1 && cost <= policy_.windows()[i].max);

@@ -30,8 +30,8 @@ concept Account = requires(const A& account, std::size_t window, std::uint64_t n
   { account.BelowAt(window, n) } -> std::convertible_to<Micros>;
 };
 
-/// Judges an attempt of `cost` at `now`; `P` is a Policy or a SingleWindowPolicy. Precondition:
-/// cost <= policy.smallest_max(). A cost of 0 asks only what is used: only a block refuses it.
+/// Judges an attempt of `cost` <= policy.smallest_max() at `now`. A cost of 0 asks only what is
+/// used: only a block refuses it.
 template <Account A, class P>
 Verdict Judge(const A& account, const P& policy, const Block& block, Micros now,
               std::uint64_t cost) {

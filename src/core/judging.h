@@ -35,26 +35,23 @@ enum class Refunded : std::uint8_t {
 };
 
 /// `Rules` is an algorithm under one form of the policy (see algorithms.h). It has:
-/// - kAlignsToEpoch, kRefundsAskTime: see AlgorithmTraits
-/// - policy(), SetMax(): see Policy
-/// - state_bytes(): size of an id's state without moment and generation; logs have none
+/// - kAlignsToEpoch and kRefundsAskTime, see AlgorithmTraits; policy() and SetMax(), see Policy
+/// - state_bytes(): size of an id's state without moment and generation (not in logs)
 /// - retention(): how long after its moment an id expires
-/// - lifetime(): how long after a write the written state can affect decisions
+/// - lifetime(): how long after a write the state can affect decisions
 /// - Cut(now): the reading, limited to what the algorithm can represent
-/// - TableTime(now), FromTableTime(moment): to and from the unit in which tables count moments
+/// - TableTime(now), FromTableTime(moment): to and from the unit of moments in tables
 /// - FirstMoment(at, cost): the moment of an id after its first attempt
-///
 /// Rules::Account is the state of one id. It meets the concept of judgement.h and has:
-/// - Begin(rules, state, generation): an id without actions, which initialises `state` (not in
-///   logs)
-/// - IsSound(): whether a state from another process or a database is valid (not in logs)
-/// - moment(): kLongAgo without actions; generation(), Token(): see decision.h
-/// - IsEmpty(): whether no action is left
+/// - Begin(rules, state, generation), which initialises `state` (not in logs); generation(),
+///   Token()
+/// - IsSound(): whether a state from elsewhere is valid (not in logs)
+/// - moment(): kLongAgo without actions; IsEmpty(): whether no action is left
 /// - Record(verdict, cost): records a judged attempt of cost >= 1
-/// - After(verdict, cost): the account as Record would leave it; valid as long as this one
+/// - After(verdict, cost): what Record would leave; valid as long as this account
 /// - Refund(receipt, now): takes an attempt back; returns whether anything of it was left
-/// - AttemptOne(now, reserve), optional: judges and records an attempt of cost 1 under a single
-///   window; returns the time left. Calls `reserve(at)` before it records an allowed action at `at`
+/// - AttemptOne(now, reserve), optional: judges and records an attempt of cost 1, returns the time
+///   left; calls `reserve(at)` before it records an allowed action
 template <class Rules>
 class Judging {
   using Account = typename Rules::Account;

@@ -28,8 +28,8 @@ struct PolicyOptions {
   Micros min_difference = 0;    ///< least time between two actions
   bool count_blocked = true;    ///< whether refusals are recorded as actions
   Algorithm algorithm = {};
-  /// The lengths of an id's first block, second block and so on; the last length repeats. At most
-  /// kMostBlocks; none: refusals start no block.
+  /// The lengths of an id's first block, second block and so on; the last repeats. At most
+  /// kMostBlocks (block.h); none: refusals start no block.
   std::vector<Micros> blocks = {};
   /// Whether the max of the only window changes with each attempt: see Policy::SetMax.
   bool sets_max = false;
@@ -39,7 +39,8 @@ struct PolicyOptions {
 /// std::bad_alloc.
 inline constexpr std::uint32_t kLongestLog = std::uint32_t{1} << 28;
 
-/// A set of rules. An attempt is allowed if every rule allows it.
+/// A set of rules; an attempt is allowed if every rule allows it. Templates over a policy `P` take
+/// a Policy or a SingleWindowPolicy.
 class Policy {
  public:
   explicit Policy(PolicyOptions options);

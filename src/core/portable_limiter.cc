@@ -211,7 +211,6 @@ class Limiter final : public PortableLimiter {
   }
 
  private:
-  /// See core/judging.h.
   class BytesCarrier {
    public:
     using Account = typename Rules::Account;

@@ -69,9 +69,9 @@ class RingLog {
 
   bool IsFull() const { return head_.size == capacity_; }
 
-  /// Prepares a log without room for `more` actions at `at`: drops the actions that are then older
-  /// than `retention`, and returns how many stamps its ring should hold. A ring doubles if it is
-  /// too small and shrinks if little of it is used, so this takes constant amortised time per Push.
+  /// Prepares a log without room for `more` actions at `at`: drops actions that are then older than
+  /// `retention`, and returns how many stamps its ring should hold. As rings double and shrink,
+  /// this takes constant amortised time per Push.
   std::uint32_t DropAndPlanRoom(Micros at, Micros retention, std::uint64_t more) {
     const bool drops = head_.size > 0 && at - Oldest() >= retention;
     if (drops) DropUntil(at - retention);

@@ -88,7 +88,6 @@ class SlidingWindowCounter : public AlignedRules<P, 2> {
       std::uint64_t left;  ///< of the current window; the whole interval at its beginning
     };
 
-    /// Precondition: at >= newest_.
     Counts CountsAt(std::size_t i, Micros at) const {
       assert(at >= newest_);
       const AlignedWindow& window = rules_.windows()[i];
@@ -108,7 +107,6 @@ class SlidingWindowCounter : public AlignedRules<P, 2> {
              WideMultiply(missing, static_cast<std::uint64_t>(interval));
     }
 
-    /// `start` is the beginning of the current window.
     static Micros BelowAt(const Counts& counts, std::uint64_t n, Micros start, Micros interval) {
       const auto [previous, current, left] = counts;
       // In the next window, where the current count is the previous one.

@@ -46,7 +46,6 @@ class LogWith {
   std::uint64_t times_;
 };
 
-/// The accounts of logs, see judgement.h.
 template <ActionLog Log, class P>
 class LogView {
  public:
@@ -81,8 +80,7 @@ class LogView {
   const P& policy_;
 };
 
-/// The algorithm under one policy; `P` is a Policy or a SingleWindowPolicy. An id's moment is its
-/// newest action. Stores decide where and how a log is stored.
+/// An id's moment is its newest action. Stores decide where and how a log is stored.
 template <class P, class Stamp>
 class SlidingWindowLog {
  public:

@@ -10,11 +10,8 @@
 namespace rollgate {
 
 /// Learns the rate of ticks from readings of the system's clock, and extrapolates for a millisecond
-/// after each. Reads nothing itself.
-///
-/// A rate is used once two consecutive samples agree on it. So a rate measured while the machine
-/// slept or was moved, or while its counter restarted, is not used. If the counter jumps after a
-/// reading, times are wrong for a millisecond's ticks at most.
+/// after each. Reads nothing itself. A rate is used once two consecutive samples agree on it, so
+/// not if the machine slept or its counter restarted meanwhile.
 class TickClock {
  public:
   /// Sets `now` to the time at `ticks`. Returns false if the system must be asked.

@@ -10,8 +10,7 @@ namespace rollgate {
 /// A moment or a duration. The moments of one limiter share one clock and origin.
 using Micros = std::int64_t;
 
-/// The largest distance of a moment from the origin, and the longest duration (73,000 years):
-/// `moment + duration - moment` never overflows.
+/// The largest moment and duration (73,000 years): `moment + duration - moment` never overflows.
 inline constexpr Micros kLongest = Micros{1} << 61;
 
 /// Before any moment, for what never was.

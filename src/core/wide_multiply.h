@@ -70,8 +70,8 @@ inline std::uint64_t WideDivide(WideProduct dividend, std::uint64_t divisor) {
 #endif
 }
 
-/// Maps an evenly spread word to [0, n) in order: a larger word never maps lower. `rest` is the
-/// word's position within its share, spread over 64 bits again.
+/// Maps an evenly spread word to [0, n) in order. `rest` is the word's position within its share,
+/// spread over 64 bits again.
 struct Share {
   std::uint64_t index;
   std::uint64_t rest;

@@ -18,14 +18,12 @@
 
 namespace rollgate::memory {
 
-/// Reads and writes the logs of one store's slots. The payload is a pointer to the id's block, null
-/// while the log has only its newest action.
+/// Reads and writes the logs of one store's slots; `Rules` is a SlidingWindowLog. The payload is a
+/// pointer to the id's block, null while the log has only its newest action.
 ///
 /// A block doubles when the actions inside the longest window need more room. A full block first
 /// drops the actions outside of it, and shrinks if few are left. So an action takes constant
 /// amortised time, and a refusal none.
-///
-/// `Rules` is a SlidingWindowLog.
 template <class Rules>
 class BlockLogs {
  public:

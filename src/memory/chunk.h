@@ -140,8 +140,7 @@ class Chunk {
     void operator()(std::byte* bytes) const;
   };
 
-  /// The slot that an id prefers in its home group; else it takes the next free one. So it is
-  /// probably within a few cache lines.
+  /// The slot that an id prefers in its home group, so a search reads a few cache lines.
   static std::uint32_t FirstChoice(Tag tag) { return std::uint32_t{tag} * kSlotsPerGroup >> 8; }
 
   /// Finds a group's id nearest to expiry. Returns its moment, kNever if the group is empty.
@@ -159,8 +158,7 @@ class Chunk {
     return headers()[group];
   }
 
-  /// For each group, a moment no later than that of any of its ids. Made exact only when the
-  /// earliest is needed.
+  /// For each group, a moment no later than its ids'. Made exact only when the earliest is needed.
   Micros* bounds() const { return reinterpret_cast<Micros*>(headers() + group_count_); }
 
   Slot* SlotAt(const SlotLayout& layout, std::uint32_t group, std::uint32_t index) const {
@@ -169,8 +167,8 @@ class Chunk {
     return reinterpret_cast<Slot*>(slots + group * layout.group_bytes + index * layout.slot_bytes);
   }
 
-  /// All headers, then all bounds, then all slots. No more members, so that the chunks of a million
-  /// ids fit into caches.
+  /// All headers, all bounds, all slots. No other members: the chunks of a million ids fit into
+  /// caches.
   std::unique_ptr<std::byte[], AlignedDelete> bytes_;
   std::uint32_t group_count_ = 0;
   std::uint32_t live_ = 0;

@@ -25,8 +25,7 @@ struct alignas(16) GroupHeader {
   /// How many ids found this group full and live in a later one; a search goes on while it is not
   /// 0. It saturates at kManyPassed: searches then go further than needed.
   std::uint8_t passed;
-  /// The slot with the earliest moment when the group was last searched for it, or that has got an
-  /// earlier one since.
+  /// The slot with the earliest moment, as of the last search or a later LowerBound.
   std::uint8_t nearest;
 
   static constexpr std::uint8_t kManyPassed = 255;

@@ -13,11 +13,9 @@
 
 namespace rollgate::memory {
 
-/// Reads and writes the logs of one store's slots. The payload is a byte, then the ring of stamps.
-/// The byte has the position of the oldest stamp and the number of stamps, four bits each; the
-/// number 15 is a full log with displaced actions, see LogHead.
-///
-/// `Rules` is a SlidingWindowLog.
+/// Reads and writes the logs of one store's slots; `Rules` is a SlidingWindowLog. The payload is a
+/// byte, then the ring of stamps. The byte has the position of the oldest stamp and the number of
+/// stamps, four bits each; the number 15 is a full log with displaced actions.
 template <class Rules>
 class InlineLogs {
  public:
@@ -42,7 +40,6 @@ class InlineLogs {
 
   std::size_t extra_bytes() const { return 0; }
 
-  /// Inline logs keep their capacity.
   void SetCapacity(std::uint64_t) {}
 
   Account Begin(const Rules& rules, Slot& slot) const {

@@ -9,8 +9,7 @@
 
 namespace rollgate::memory {
 
-/// Returns `make.template operator()<S>()`, where S is the policy's store with the constructor
-/// S(const Policy&, const MemoryStoreOptions&).
+/// Returns `make.template operator()<S>()`, where S is the policy's store.
 template <class T, class Make>
 T WithMemoryStore(const Policy& policy, Make make) {
   return WithAlgorithm<T>(policy, [&]<class Rules>() -> T {

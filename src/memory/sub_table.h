@@ -21,8 +21,7 @@ struct Address {
 
 class SubTable {
  public:
-  /// Groups of a chunk, unless it is the only one, which starts smaller. A chunk that fills up
-  /// doubles.
+  /// Groups of a chunk; an only chunk starts smaller. A chunk that fills up doubles.
   static constexpr std::uint32_t kGroupsPerChunk = 64;
   static constexpr std::size_t kSlotsPerChunk = std::size_t{kGroupsPerChunk} * kSlotsPerGroup;
 
@@ -96,8 +95,8 @@ class SubTable {
 
   std::vector<Chunk> chunks_;
   std::size_t chunk_count_;
-  /// For each chunk, a moment no later than that of any of its ids. Made exact one chunk at a time,
-  /// when the earliest is needed.
+  /// For each chunk, a moment no later than its ids'. Made exact one by one, when the earliest is
+  /// needed.
   EarliestTree bounds_;
   std::size_t live_ = 0;
   std::size_t chunk_bytes_ = 0;

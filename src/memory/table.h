@@ -38,7 +38,7 @@ class Table {
   template <class Release>
   void Tend(Micros now, std::size_t most, Release release);
 
-  /// Takes a slot for an id that is not in the table. Tends the table, and evicts an id if it is
+  /// Takes a slot for an id that is not in the table; tends the table, and evicts an id if it is
   /// full.
   template <class Release>
   Place Insert(const Identity& identity, Micros moment, Micros now, Release release);
@@ -88,7 +88,7 @@ class Table {
   /// Ids dropped before they expired.
   std::uint64_t evicted() const { return evicted_; }
 
-  /// The most bounds that one eviction has had to make exact, which is most of its cost.
+  /// The most bounds that one eviction has had to make exact.
   std::size_t most_looks() const { return most_looks_; }
 
   /// All ids forgotten as expired had expired at this time. An id that is not in the table may have
@@ -100,11 +100,10 @@ class Table {
   static constexpr std::size_t kFewIds = 128;
   /// Two groups hold more ids than one insertion adds, so a move ends before the next growth.
   static constexpr std::size_t kStepsPerInsert = 2;
-  /// Bounds to make exact per id to forget. Three are enough if none lags: those of the previous id
-  /// and the chunk's own.
+  /// Bounds to make exact per id to forget; three are enough if none lags.
   static constexpr std::size_t kLooksPerForgotten = 4;
-  /// Groups whose bounds are made exact per insertion in a nearly full table. Enough to reach all
-  /// before it is full.
+  /// Groups whose bounds are made exact per insertion in a nearly full table: all before it is
+  /// full.
   static constexpr std::size_t kSweptPerStep = 8;
 
   std::uint64_t HashAt(const Place& place) const { return HashOf(place.slot->identity(), secret_); }
@@ -175,7 +174,6 @@ void Table::Forget(const Place& place, Micros last_expired, Release& release) {
   assert(place.slot->moment() >= EarliestBound());
   release(*place.slot);
   Erase(place);
-  // The search for the next id to forget reads this group.
   place.chunk->PrefetchGroup(layout_, place.group);
 }
 

@@ -52,8 +52,7 @@ class Counts {
   std::size_t bytes_;
 };
 
-/// `Rules` is an algorithm under one form of the policy. `States` reads and writes payloads:
-/// Counts, InlineLogs or BlockLogs.
+/// `States` reads and writes payloads: Counts, InlineLogs or BlockLogs.
 template <class Rules, class States>
 class TableStore final : public Store {
   using Account = typename Rules::Account;
@@ -148,7 +147,6 @@ class TableStore final : public Store {
   }
 
  private:
-  /// See core/judging.h.
   class SlotCarrier {
    public:
     using Account = typename Rules::Account;

@@ -1,8 +1,5 @@
-// A limiter's entry in a region: its spare record and the swaps that it intends.
-//
-// A limiter writes each swap to its entry first. If its process is killed, the next owner of the
-// entry finds out whether the swap was done, and so which record is the spare. The protocol:
-// docs/design/shared-memory.md.
+// A limiter's entry in a region: its spare record and the swap that it intends. If its process is
+// killed, the next owner finds out from the entry whether the swap was done.
 #pragma once
 
 #include <algorithm>
@@ -17,13 +14,10 @@
 namespace rollgate::shared {
 
 /// Accesses to shared words. A Load, or a CompareExchange that finds the value, acquires what the
-/// writer of that value released with its Store or CompareExchange. Loads also keep the later
-/// accesses of their thread after them, so a record read between two equal loads of a control word
-/// is whole.
-///
-/// The tests explore the table under sequential consistency, x86's store buffers and a superset of
-/// ARMv8's behaviour; the last needs every store to be a release. docs/design/memory-orders.md says
-/// which access needs its order.
+/// writer released with its Store or CompareExchange. Loads also keep the later accesses of their
+/// thread after them, so a record read between two equal loads of a control word is whole.
+/// docs/design/memory-orders.md says which access needs its order; the tests' model of ARMv8 needs
+/// every store to be a release.
 struct Hardware {
   static constexpr std::memory_order kLoad = std::memory_order_acquire;
   static constexpr std::memory_order kStore = std::memory_order_release;
@@ -46,8 +40,8 @@ struct View {
   Geometry geometry;
 };
 
-/// One limiter's attachment to a region. Owned by one thread, which also owns `entry`. Values read
-/// from the region are checked before use as an index; throws SharedError if one is invalid.
+/// One limiter's attachment to a region. Owned by one thread, which also owns `entry`. Throws
+/// SharedError if a value read from the region is no valid index.
 template <class Access>
 class Attachment {
  public:
@@ -141,9 +135,8 @@ class Attachment {
   /// more.
   ///
   /// After the swap, the record is in its slot until another process swaps it out. That process
-  /// writes the control word to its `expected` first, and leaves it there until it writes its next
-  /// record, which is this one and then begins with its name. So reading in this order cannot miss
-  /// the swap.
+  /// writes the control word to its `expected` first and leaves it there until it writes its next
+  /// record, which is this one and then has its name. So this order misses no swap.
   bool IsPublished() const {
     const std::uint64_t next = Access::Load(Mine().next);
     if (Access::Load(SlotAt(Access::Load(Mine().target))) == next) return true;
@@ -162,8 +155,7 @@ class Attachment {
     Access::Store(Mine().keys, std::uint64_t{era} << 32 | (keys + static_cast<std::uint32_t>(by)));
   }
 
-  /// How many ids there are, including expired ones not yet forgotten. Each killed process can have
-  /// made it wrong by one.
+  /// Ids in the region, including expired ones. Each killed process can have made it wrong by one.
   std::uint64_t Keys() const {
     const std::uint32_t era = Era();
     std::int64_t keys = 0;

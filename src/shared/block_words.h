@@ -13,7 +13,6 @@
 
 namespace rollgate::shared {
 
-/// `P` is a Policy or a SingleWindowPolicy.
 template <class P>
 class BlockWords {
  public:

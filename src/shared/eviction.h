@@ -47,8 +47,8 @@ Victim VictimAt(const Attachment<Access>& own, std::uint64_t slot, Micros now) {
   return victim;
 }
 
-/// Chooses a slot from an id's two buckets: from the one with more to give, an empty slot, else the
-/// one that expired first; if all are needed, the one nearest to expiry.
+/// From the bucket with more to give: an empty slot, else the one that expired first. If all are
+/// needed, the one nearest to expiry.
 template <class Access>
 Victim ChooseVictim(const Attachment<Access>& own, const std::array<std::uint64_t, 2>& homes,
                     std::size_t slots_per_bucket, Micros now) {

@@ -50,8 +50,7 @@ struct Header {
   Word entries_used;            ///< all entries ever taken are before this one
 };
 
-/// What one attached limiter is doing, so that another can finish if it is killed. Only its owner
-/// writes.
+/// What one attached limiter is doing, so that another can finish it. Only its owner writes.
 struct alignas(kLine) Entry {
   Word spare;     ///< the last control word of its spare record
   Word target;    ///< the slot that it is about to swap

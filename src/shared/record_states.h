@@ -17,8 +17,8 @@
 
 namespace rollgate::shared {
 
-/// The first words of every state; then come the block, if the policy has blocks, and the
-/// algorithm's words.
+/// The first words of every state; then come the block, if the policy has blocks, and from `at` on
+/// the algorithm's words.
 enum StateWord : std::size_t { kMoment, kGeneration, kBlock };
 
 /// The capacity of logs in a region.
@@ -37,7 +37,6 @@ class StateWords {
  public:
   using Account = typename Rules::Account;
 
-  /// `at` is the first word that the algorithm may use.
   StateWords(const Rules& rules, std::size_t at)
       : at_(at), words_(at + (rules.state_bytes() + 7) / 8) {
     assert(at >= kBlock && words_ > at);
@@ -85,7 +84,6 @@ class StateWords<Rules> {
  public:
   using Account = typename Rules::Account;
 
-  /// `at` is the first word that the algorithm may use.
   StateWords(const Rules& rules, std::size_t at)
       : capacity_(SharedLogCapacity(rules.policy())),
         is_short_(capacity_ < (1u << kShortBits)),

@@ -48,7 +48,6 @@ std::string RemovalOf(const std::string& directory, const std::string& name) {
                     path + " is locked or removed by others whenever this process looks at it");
 }
 
-/// Reads and checks a region's header.
 class Examination {
  public:
   Examination(const File& file, const std::string& path, const RegionOptions& options)

@@ -8,9 +8,8 @@
 
 namespace rollgate::shared {
 
-/// Creates a region at `path`, unless something is there. The file appears complete, and nothing is
-/// left if this process is killed. If another process is faster, its region stays. Throws
-/// SharedError.
+/// Creates a region at `path`, unless there is something. It appears complete; if this process is
+/// killed, nothing is left. If another process is faster, its region stays. Throws SharedError.
 void MakeRegion(const std::string& path, const RegionOptions& options, const Boot& boot);
 
 }  // namespace rollgate::shared

@@ -30,13 +30,11 @@
 
 namespace rollgate::shared {
 
-/// Counts the tries of a loop that only faster processes can keep from ending, and backs off for
-/// ten to fifty microseconds, depending on the processor's pause. Measured with two processes on
-/// one id: a change needs three cache lines that the other has, unless it follows one's own change.
-/// So long turns take a third of the time.
+/// Counts the tries of a loop and backs off for ten to fifty microseconds, so that a faster process
+/// keeps its cache lines. Measured with two processes on one id: long turns take a third of the
+/// time of alternating changes.
 class Tries {
  public:
-  /// Raises `most` to the number of tries.
   explicit Tries(int& most) : most_(most) {}
 
   void Next() {
@@ -51,7 +49,6 @@ class Tries {
   int tries_ = 0;
 };
 
-/// `Rules` is an algorithm under one form of the policy.
 template <class Rules, class Access = Hardware>
 class RegionStore final : public SharedStore {
   using Account = typename Rules::Account;
@@ -159,7 +156,7 @@ class RegionStore final : public SharedStore {
  private:
   using Insertion = typename Table<Access>::Insertion;
 
-  /// See core/judging.h. Works on the table's private copy of the record.
+  /// Works on the table's private copy of the record.
   class RecordCarrier {
    public:
     using Account = typename Rules::Account;

@@ -23,20 +23,18 @@ struct SharedStoreOptions {
   std::string directory = "/dev/shm";  ///< of the file
   std::string name;                    ///< letters, digits, '.', '_' and '-'; not empty
   std::size_t max_keys = 50'000;       ///< >= 1; the first to attach decides
-  /// Whether `now` is the caller's own clock, not the system's monotonic one. All who share a
-  /// region must agree.
+  /// Whether `now` is the caller's own clock; the same for all who share a region.
   bool has_own_clock = false;
   /// From the clock's readings to times of day; the first to attach decides.
   Micros epoch_offset = 0;
   std::function<void()> on_eviction;  ///< must not call the store, nor throw
 };
 
-/// A Store whose ids are shared by all threads and processes of a user on one host. Owned by one
-/// thread. Its calls also throw SharedError.
+/// A Store shared by all threads and processes of a user on one host. Owned by one thread. Its
+/// calls also throw SharedError.
 class SharedStore : public Store {
  public:
-  /// Attaches to the region of that name, which is created if it does not exist. Throws
-  /// SharedError.
+  /// Attaches to the region of that name, or creates it. Throws SharedError.
   static std::unique_ptr<SharedStore> Attach(const Policy& policy,
                                              const SharedStoreOptions& options);
 

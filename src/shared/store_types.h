@@ -7,8 +7,7 @@
 
 namespace rollgate::shared {
 
-/// Returns `make.template operator()<S>()`, where S is the policy's store with the constructor
-/// S(const Policy&, const SharedStoreOptions&).
+/// Returns `make.template operator()<S>()`, where S is the policy's store.
 template <class T, class Make>
 T WithSharedStore(const Policy& policy, Make make) {
   return WithAlgorithm<T>(

@@ -1,18 +1,10 @@
 // The ids of a shared region: many threads and processes find, change, insert and forget them
-// without locks.
+// without locks. Only this file, attachment.h and eviction.h depend on memory orders.
 //
-// Only this file, attachment.h and eviction.h depend on memory orders. docs/design/shared-memory.md
-// has the protocol in steps, and why a kill at any step is harmless. In short:
-//
-// - A slot's control word names a record, which holds an id and its state. A record in a slot is
-//   never written. To change an id, a process writes its spare record and swaps it in with one
-//   compare-and-swap. The removed record is its next spare.
-// - A control word never occurs twice, so a late swap fails.
-// - An id must be inserted only once. A process announces an insertion in the id's first bucket,
-//   which fails if another was announced since its search. Then any process can complete the
-//   insertion.
-// - An entry declares its owner's next swap. If the owner dies, the next owner finds out whether
-//   the swap was done, and so which record is the spare.
+// A slot's control word names a record, which is never written while it is in a slot. To change an
+// id, a process writes its spare record and swaps it in with one compare-and-swap; the removed
+// record is its next spare. A control word never occurs twice, so a late swap fails.
+// docs/design/shared-memory.md has insertions, recovery, and why a kill at any step is harmless.
 #pragma once
 
 #include <algorithm>
@@ -41,11 +33,9 @@ struct Saved {
   std::size_t words = 0;  ///< in use; the others need not be kept
 };
 
-/// One attachment's access to the ids. Owned by one thread, which also owns `entry`.
-///
-/// Calls work on state(), a private copy of one id's state: Find fills it, Replace and Insert
-/// publish it. Values read from the region are checked before use as an index; throws SharedError
-/// if one is invalid.
+/// One attachment's access to the ids. Owned by one thread, which also owns `entry`. Calls work on
+/// state(), a private copy of one id's state: Find fills it, Replace and Insert publish it. Throws
+/// SharedError if a value read from the region is no valid index.
 template <class Access>
 class Table {
  public:
