@@ -1,10 +1,6 @@
 // The list of algorithms.
 #pragma once
 
-#include <array>
-#include <cassert>
-#include <cstddef>
-#include <cstdint>
 #include <string_view>
 
 #include "core/fixed_window.h"

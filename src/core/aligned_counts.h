@@ -1,12 +1,6 @@
 // The common part of the algorithms that count in aligned windows.
 #pragma once
 
-#include <algorithm>
-#include <cassert>
-#include <cstddef>
-#include <cstdint>
-#include <type_traits>
-
 #include "core/aligned_window.h"
 #include "core/decision.h"
 #include "core/policy.h"
@@ -14,8 +8,7 @@
 
 namespace rollgate {
 
-/// The algorithm under one policy. An id has `kCountsPerWindow` counts for each window; its moment
-/// is its newest recorded action.
+/// `kCountsPerWindow` counts for each window. An id's moment is its newest recorded action.
 template <class P, std::size_t kCountsPerWindow>
 class AlignedRules {
  public:

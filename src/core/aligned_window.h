@@ -1,14 +1,6 @@
 // Windows that begin at multiples of the interval since the clock's origin, and their counts.
 #pragma once
 
-#include <algorithm>
-#include <array>
-#include <cassert>
-#include <cstddef>
-#include <cstdint>
-#include <type_traits>
-#include <vector>
-
 #include "core/bytes.h"
 #include "core/policy.h"
 #include "core/time.h"
@@ -29,8 +21,7 @@ PerWindow<P, T> ForEachWindow(const P& policy) {
   }
 }
 
-/// Finds the window of a moment. Remembers the last window found, because a division costs more
-/// than the rest of a check.
+/// Remembers the last window found: a division costs more than the rest of a check.
 class AlignedWindow {
  public:
   explicit AlignedWindow(const Window& window) : interval_(window.interval) {

@@ -1,10 +1,7 @@
 // blockFor: a refusal blocks the id for a while, whatever its windows say.
 #pragma once
 
-#include <algorithm>
 #include <cassert>
-#include <cstddef>
-#include <cstdint>
 #include <span>
 
 #include "core/bytes.h"

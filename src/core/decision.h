@@ -1,7 +1,6 @@
 // The core's answers: a Verdict decides an attempt, a Decision describes it in full.
 #pragma once
 
-#include <cstdint>
 #include <span>
 
 #include "core/time.h"
@@ -37,8 +36,7 @@ struct Decision {
   std::span<WindowUse> windows;    ///< one per window of the policy, owned by the caller
 };
 
-/// The number of an id's generation, which begins when the id is first seen and ends when it is
-/// cleared or forgotten.
+/// The number of an id's time from when it is first seen until it is cleared or forgotten.
 using Generation = std::uint32_t;
 inline constexpr int kGenerationBits = 8 * sizeof(Generation);
 

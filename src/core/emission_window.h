@@ -1,18 +1,12 @@
 // A window of GCRA: its emission interval, and the units in which that is a whole number.
 #pragma once
 
-#include <algorithm>
-#include <cassert>
-#include <cstdint>
-#include <limits>
-
 #include "core/policy.h"
 #include "core/time.h"
 
 namespace rollgate {
 
-/// Arrival times are counted in units of 1 us / `per_micro`: the emission interval is exact if max
-/// <= 1000, else rounded up to nanoseconds.
+/// Times are in units of 1 us / `per_micro`: exact if max <= 1000, else rounded up to 1 ns.
 class EmissionWindow {
  public:
   /// Longer times and intervals (142 years) are cut, so units never overflow.
@@ -22,7 +16,6 @@ class EmissionWindow {
       : per_micro_(window.max <= kFinest ? static_cast<std::int64_t>(window.max) : kFinest),
         emission_(Emission(window)) {
     assert(window.interval > 0 && window.max >= 1);
-    assert(per_micro_ >= 1 && emission_ >= 1);
   }
 
   std::int64_t emission() const { return emission_; }

@@ -4,11 +4,6 @@
 // current window leaves no room. Up to twice the max can pass within one interval, across an edge.
 #pragma once
 
-#include <algorithm>
-#include <cassert>
-#include <cstddef>
-#include <cstdint>
-
 #include "core/aligned_counts.h"
 #include "core/decision.h"
 #include "core/judgement.h"

@@ -6,13 +6,6 @@
 // max is allowed, then one action per emission interval. A refusal never counts.
 #pragma once
 
-#include <algorithm>
-#include <cassert>
-#include <cstddef>
-#include <cstdint>
-#include <limits>
-#include <type_traits>
-
 #include "core/aligned_window.h"
 #include "core/bytes.h"
 #include "core/decision.h"
@@ -123,7 +116,6 @@ class Gcra {
 
     std::uint64_t Token() const {
       const int bits = rules_.number_bits_;
-      assert(bits > 0 && bits < kTokenBits);
       return Low(Number(), bits) << (kTokenBits - bits) | Low(generation_, kTokenBits - bits);
     }
 
@@ -174,8 +166,7 @@ class Gcra {
       return *this;
     }
 
-    /// Gives back what of the attempt has not leaked at `now`, so the bucket keeps all that later
-    /// attempts have added.
+    /// Takes back what has not leaked, so the bucket keeps what later attempts added.
     bool Refund(const Receipt& receipt, Micros now) {
       if (!rules_.numbers_suffice_ || !IsOfThisGeneration(receipt)) return false;
       const std::uint64_t later = LaterThan(receipt);
@@ -199,8 +190,7 @@ class Gcra {
     }
 
    private:
-    /// How far the arrival time is ahead of `time`. Unsigned, because times on both sides of the
-    /// origin can be more than 2^63 apart.
+    /// Unsigned: times on both sides of the origin can be more than 2^63 apart.
     std::uint64_t Ahead(std::size_t i, std::int64_t time) const {
       const std::int64_t arrival = Load(i);
       if (arrival <= time) return 0;
@@ -245,10 +235,7 @@ class Gcra {
 
     std::uint32_t Number() const { return LoadAs<std::uint32_t>(state_ + kNumber); }
     void StoreNumber(std::uint32_t number) { StoreAs(state_ + kNumber, number); }
-    void StoreNewest(Micros newest) {
-      static_assert(!kIsSingle, "this form has no place for it");
-      StoreAs(state_, newest);
-    }
+    void StoreNewest(Micros newest) { StoreAs(state_, newest); }
 
     const Gcra& rules_;
     std::byte* state_;

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstddef>
 
 namespace rollgate {
 namespace {
@@ -57,8 +56,7 @@ class SipHash128 {
   std::uint64_t v3_;
 };
 
-/// Hashes units of `kBits` bits. The last word holds their number and width, so Latin-1 and wide
-/// ids of equal bytes differ.
+/// The last word holds length and width, so Latin-1 and wide ids of equal bytes differ.
 template <int kBits>
 Identity Hashed(std::span<const char16_t> id, const Secret& secret) {
   constexpr std::size_t kPerWord = 64 / kBits;

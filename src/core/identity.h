@@ -2,9 +2,7 @@
 #pragma once
 
 #include <array>
-#include <cassert>
 #include <cstddef>
-#include <cstdint>
 #include <cstring>
 #include <span>
 #include <type_traits>
@@ -13,8 +11,7 @@
 
 namespace rollgate {
 
-/// Secret random words. They decide where ids are in a table and what long ids hash to, so nobody
-/// can prepare ids that collide.
+/// Random words, unknown to users, that place and hash ids: nobody can prepare collisions.
 struct Secret {
   std::array<std::uint64_t, 6> words;
 };
@@ -58,7 +55,6 @@ inline Identity IdentityOfLatin1(ShortUnits units, std::size_t length) {
   Identity identity;
   std::memcpy(&identity.low, bytes.data(), 8);
   std::memcpy(&identity.high, bytes.data() + 8, 8);
-  assert(length != 0 || (identity.low | identity.high) == 0);
   identity.kind = static_cast<std::uint8_t>(length);
   return identity;
 }

@@ -1,11 +1,7 @@
 // Judges an attempt and describes the result, for every algorithm.
 #pragma once
 
-#include <algorithm>
-#include <cassert>
 #include <concepts>
-#include <cstddef>
-#include <cstdint>
 
 #include "core/block.h"
 #include "core/decision.h"
@@ -14,8 +10,7 @@
 
 namespace rollgate {
 
-/// The use of each window by one id, if nothing more is recorded: it never grows with time. Windows
-/// are numbered as in the policy.
+/// How far an id uses each window (numbered as in the policy) if nothing more is recorded.
 template <class A>
 concept Account = requires(const A& account, std::size_t window, std::uint64_t n, Micros t) {
   /// The newest recorded action; kLongAgo if there is none, or no minDifference needs it.
@@ -30,8 +25,7 @@ concept Account = requires(const A& account, std::size_t window, std::uint64_t n
   { account.BelowAt(window, n) } -> std::convertible_to<Micros>;
 };
 
-/// Judges an attempt of `cost` <= policy.smallest_max() at `now`. A cost of 0 asks only what is
-/// used: only a block refuses it.
+/// Judges an attempt of `cost` <= smallest_max(). A cost of 0 is refused only by a block.
 template <Account A, class P>
 Verdict Judge(const A& account, const P& policy, const Block& block, Micros now,
               std::uint64_t cost) {
@@ -84,8 +78,7 @@ Micros WaitFor(const A& account, const P& policy, const Block& block, Micros now
   return allowed_at <= account.At(now) ? 0 : allowed_at - now;
 }
 
-/// Fills `decision`, whose `windows` the caller provides, one per window. `account` and `block` are
-/// as they are after the attempt.
+/// Fills `decision`, with one of `windows` per window, after the attempt has been judged.
 template <Account A, class P>
 void Describe(const A& account, const P& policy, const Block& block, const Verdict& verdict,
               Micros now, std::uint64_t cost, Decision& decision) {

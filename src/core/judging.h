@@ -1,10 +1,6 @@
 // From the state of one id to a decision and back, for every algorithm and store.
 #pragma once
 
-#include <cassert>
-#include <concepts>
-#include <cstdint>
-
 #include "core/block.h"
 #include "core/decision.h"
 #include "core/judgement.h"
@@ -21,8 +17,7 @@ concept Carrier = requires(C& carrier, typename C::Account& account, const Block
   { carrier.LoadBlock() } -> std::same_as<Block>;
   /// An account to peek with: changes to it never reach the state.
   { carrier.LoadCopy() } -> std::same_as<typename C::Account>;
-  /// Makes room for so many actions at a moment. Throws std::bad_alloc and changes nothing if there
-  /// is none.
+  /// Makes room for so many actions. Throws std::bad_alloc and changes nothing if it cannot.
   carrier.Reserve(account, at, std::uint64_t{});
   carrier.Save(account, block);
 };
@@ -109,8 +104,7 @@ class Judging {
     return Refunded::kSome;
   }
 
-  /// What the first attempt of an id would decide; it is always allowed. `account` is empty.
-  /// Precondition: at >= now.
+  /// The decision on the first attempt of an id, whose `account` is empty, at `at` >= `now`.
   void PeekFirst(Account& account, Micros now, Micros at, std::uint64_t cost,
                  Decision& decision) const {
     assert(at >= now && account.moment() == kLongAgo);

@@ -1,8 +1,6 @@
 // Derives how long and how many actions a store must keep.
 #include "core/policy.h"
 
-#include <algorithm>
-#include <cassert>
 #include <utility>
 
 #include "core/block.h"

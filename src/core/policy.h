@@ -1,11 +1,8 @@
 // What is allowed: windows and further rules, and what follows from them for stores.
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cassert>
-#include <cstddef>
-#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -13,8 +10,7 @@
 
 namespace rollgate {
 
-/// At most `max` actions in any `interval`. An action leaves the window exactly `interval` after it
-/// was made.
+/// At most `max` actions in any `interval`. An action leaves exactly `interval` after it was made.
 struct Window {
   Micros interval;    ///< > 0
   std::uint64_t max;  ///< >= 1
@@ -35,12 +31,10 @@ struct PolicyOptions {
   bool sets_max = false;
 };
 
-/// The largest log: one or two gigabytes for one id. If a window allows more, recording more throws
-/// std::bad_alloc.
+/// The largest log, a gigabyte or two. If a window allows more: std::bad_alloc.
 inline constexpr std::uint32_t kLongestLog = std::uint32_t{1} << 28;
 
-/// A set of rules; an attempt is allowed if every rule allows it. Templates over a policy `P` take
-/// a Policy or a SingleWindowPolicy.
+/// Rules, which all must allow an attempt. Templates take a Policy or a SingleWindowPolicy as P.
 class Policy {
  public:
   explicit Policy(PolicyOptions options);
@@ -69,8 +63,7 @@ class Policy {
 
   /// Whether SetMax gives the max of the only window before each attempt. Earlier records stay.
   bool sets_max() const { return sets_max_; }
-  /// Preconditions: sets_max(), max >= 1. `records`: whether the attempt may be recorded, so that
-  /// this max determines how long logs are.
+  /// Preconditions: sets_max(), max >= 1. `records`: whether logs should grow to this max.
   void SetMax(std::uint64_t max, bool records) {
     assert(sets_max_ && max >= 1);
     smallest_max_ = windows_.front().max = max;
@@ -103,8 +96,7 @@ class Policy {
   std::uint64_t smallest_max_;
 };
 
-/// The most common policy: one window and nothing else. Its constants let the compiler remove loops
-/// over windows and unused rules.
+/// One window and nothing else: constants let the compiler remove what is unused.
 class SingleWindowPolicy {
  public:
   static bool Fits(const Policy& policy) {

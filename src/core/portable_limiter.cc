@@ -1,11 +1,8 @@
 // One limiter for every algorithm; a Body reads and writes what differs.
 #include "core/portable_limiter.h"
 
-#include <algorithm>
-#include <cassert>
 #include <new>
 #include <optional>
-#include <utility>
 
 #include "core/algorithms.h"
 #include "core/block.h"
@@ -17,8 +14,7 @@
 namespace rollgate {
 namespace {
 
-/// The body of an algorithm that keeps a few numbers. One of other limits or another algorithm is
-/// unusable.
+/// Of an algorithm that keeps a few numbers; only usable under the same limits.
 template <class Rules>
 class CountBody {
  public:
@@ -101,8 +97,7 @@ class LogBody {
     return Account(rules_, Log(head, ring_.data(), room, capacity), state.header.generation);
   }
 
-  /// Drops what has left the longest window, and makes room for `more` actions at `at`, up to the
-  /// log's capacity.
+  /// Makes room for `more` actions at `at`, up to the log's capacity.
   void Reserve(Account& account, Micros at, std::uint64_t more) {
     Log& log = account.log();
     if (log.size() > 0 && at - log.Oldest() >= rules_.retention()) {
@@ -128,8 +123,7 @@ class LogBody {
   }
 
  private:
-  /// The capacity of a log of so many actions. Under SetMax, a log longer than needed keeps its
-  /// length.
+  /// For a log of so many actions. Under SetMax, a long log keeps its length.
   std::uint32_t CapacityFor(std::uint64_t actions) const {
     const auto& policy = rules_.policy();
     if constexpr (requires { policy.sets_max(); }) {
@@ -217,8 +211,7 @@ class Limiter final : public PortableLimiter {
 
     explicit BytesCarrier(Limiter& limiter) : limiter_(limiter) {}
 
-    /// Reads a state, or begins one of this generation if there are no bytes. Returns false for
-    /// bytes that are not a state.
+    /// Reads a state, or begins one if there are no bytes. Returns false if they are not a state.
     bool Open(Bytes bytes, Generation generation) {
       state_.header.generation = generation;
       if (!bytes.empty()) {
@@ -235,10 +228,7 @@ class Limiter final : public PortableLimiter {
     /// Whether the state is of this algorithm and usable under these limits.
     bool fits() const { return fits_; }
 
-    Account Load() {
-      assert(account_.has_value());
-      return *account_;
-    }
+    Account Load() { return *account_; }
     Account LoadCopy() { return Load(); }
     Block LoadBlock() const { return limiter_.policy_.blocks().empty() ? Block() : state_.block; }
     void Reserve(Account& account, Micros at, std::uint64_t more) {

@@ -1,11 +1,7 @@
 // The limiter for any key-value store: an id's state goes in and comes out as bytes.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <memory>
-#include <span>
-#include <vector>
 
 #include "core/decision.h"
 #include "core/policy.h"
@@ -49,8 +45,7 @@ class PortableLimiter {
   virtual Outcome Refund(Bytes state, const Receipt& receipt, Micros now,
                          std::vector<std::byte>& out) = 0;
 
-  /// How long after `now` a state written then can affect decisions, longer if its actions are
-  /// later than `now`.
+  /// How long a state written at `now` can affect decisions: longer if it has later actions.
   virtual Micros Lifetime(Bytes state, Micros now) const = 0;
 
   /// The size of the largest state, under the latest max.

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cassert>
 
 #include "core/algorithms.h"
 #include "core/bytes.h"

@@ -6,11 +6,7 @@
 // its Account's state.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <span>
 #include <type_traits>
-#include <vector>
 
 #include "core/block.h"
 #include "core/decision.h"

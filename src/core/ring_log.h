@@ -1,12 +1,7 @@
 // A log of an id's newest actions: the newest in full, the older ones as a ring of short stamps.
 #pragma once
 
-#include <algorithm>
 #include <cassert>
-#include <cstddef>
-#include <cstdint>
-#include <limits>
-#include <type_traits>
 
 #include "core/bytes.h"
 #include "core/time.h"
@@ -17,17 +12,15 @@ struct LogHead {
   Micros newest = 0;
   std::uint32_t size = 0;  ///< actions kept, including the newest
   std::uint32_t head = 0;  ///< position of the oldest stamp in the ring
-  /// Whether counted refusals have pushed out actions that may still be inside a window. Used by
-  /// refunds only; true only in a full log.
+  /// Whether refusals have pushed out actions inside a window, for refunds; only in a full log.
   bool displaced = false;
 };
 static_assert(std::is_trivially_copyable_v<LogHead>);
 
-/// A view of one id's log over bytes that its owner keeps. After a change, the owner stores head().
+/// A view of one id's log in bytes of its owner, who stores head() after a change.
 ///
 /// A `Stamp` keeps the low bits of a moment. The rest follows from the newest action, because Push
-/// keeps no action that is older by more than a Stamp can represent. A policy's retention is no
-/// longer.
+/// keeps no action that is older by more than a Stamp can represent. No retention is longer.
 template <class Stamp>
 class RingLog {
   static_assert(std::is_unsigned_v<Stamp>);
@@ -105,8 +98,7 @@ class RingLog {
 
   std::uint32_t ring_room() const { return ring_room_; }
 
-  /// Records an action at `at`, no earlier than the newest. A full log drops its oldest; any other
-  /// has room.
+  /// Records an action at `at` >= the newest. A full log drops its oldest; any other has room.
   void Push(Micros at) {
     assert(head_.size == 0 || at >= head_.newest);
     if (head_.size > 0 && at - Oldest() > kLongestRetention) [[unlikely]] {

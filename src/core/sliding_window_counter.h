@@ -6,12 +6,6 @@
 // if the actions of the previous window were spread evenly.
 #pragma once
 
-#include <algorithm>
-#include <cassert>
-#include <concepts>
-#include <cstddef>
-#include <cstdint>
-
 #include "core/aligned_counts.h"
 #include "core/decision.h"
 #include "core/judgement.h"
@@ -116,8 +110,7 @@ class SlidingWindowCounter : public AlignedRules<P, 2> {
       return start + interval - MostLeft(previous, n - current, interval);
     }
 
-    /// The longest rest of a window in which `previous` counts for less than `n`; 0 if none.
-    /// Precondition: previous >= n >= 1.
+    /// The longest rest of a window in which `previous` >= n >= 1 counts for less than n, or 0.
     static Micros MostLeft(std::uint64_t previous, std::uint64_t n, Micros interval) {
       assert(n >= 1 && previous >= n);
       WideProduct bound = WideMultiply(n, static_cast<std::uint64_t>(interval));

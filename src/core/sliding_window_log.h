@@ -6,13 +6,6 @@
 // its cost.
 #pragma once
 
-#include <algorithm>
-#include <cassert>
-#include <concepts>
-#include <cstddef>
-#include <cstdint>
-#include <type_traits>
-
 #include "core/decision.h"
 #include "core/judgement.h"
 #include "core/policy.h"
@@ -147,8 +140,7 @@ class SlidingWindowLog {
       if (pushed_out > 0) log_.set_displaced(displaces);
     }
 
-    /// The log's capacity is the window's max, so the window is full exactly when the log is full
-    /// and its oldest action is inside.
+    /// The capacity is max: the window is full if the log is and its oldest action is inside.
     template <class Reserve>
     Micros AttemptOne(Micros now, Reserve reserve) requires std::same_as<P, SingleWindowPolicy> {
       const Micros at = this->At(now);
@@ -170,9 +162,9 @@ class SlidingWindowLog {
 
     /// Exact unless the clock steps back behind a refunded action.
     ///
-    /// If counted refusals have pushed older actions out of the log, those would need the places
-    /// that a refund frees. So the places stay taken until the oldest known action leaves, no
-    /// earlier than the lost ones would.
+    /// If counted refusals have pushed older actions out of the log, those need the freed places.
+    /// So they stay taken until the oldest known action leaves, no earlier than the lost ones
+    /// would.
     bool Refund(const Receipt& receipt, Micros) {
       if (receipt.token != generation_) return false;
       // Nth(n) never ascends with n: find the newest action no later than receipt.at by bisection.

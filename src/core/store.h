@@ -1,9 +1,6 @@
 // The interface of limiters that answer at once.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-
 #include "core/decision.h"
 #include "core/identity.h"
 #include "core/time.h"
@@ -19,9 +16,8 @@ struct StoreStats {
 };
 
 /// One policy applied to every id. Owned by one thread. Reads no clock: `now` comes from the
-/// caller, in microseconds within ±kLongest; the algorithm decides what a time before an id's
-/// newest action counts as. A `cost` is in [1, policy.smallest_max()], or 0 in a Peek that asks
-/// what is used. Throws only std::bad_alloc.
+/// caller, in microseconds within ±kLongest, and may step back. A `cost` is in [1,
+/// policy.smallest_max()], or 0 in a Peek that asks what is used. Throws only std::bad_alloc.
 class Store {
  public:
   virtual ~Store() = default;

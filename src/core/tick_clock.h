@@ -1,10 +1,6 @@
 // Interpolates between readings of the system's clock by a processor's tick counter.
 #pragma once
 
-#include <algorithm>
-#include <cstdint>
-#include <limits>
-
 #include "core/time.h"
 
 namespace rollgate {
@@ -22,8 +18,7 @@ class TickClock {
     return true;
   }
 
-  /// The time for limiters, which never falls: a time by ticks may be a microsecond later than the
-  /// next one by the system's clock.
+  /// The time for limiters never falls, although ticks can be a microsecond ahead.
   Micros Advance(Micros now) { return latest_ = std::max(latest_, now); }
 
   /// Records that the system's clock read `ns` between these two readings of the ticks.

@@ -70,8 +70,7 @@ inline std::uint64_t WideDivide(WideProduct dividend, std::uint64_t divisor) {
 #endif
 }
 
-/// Maps an evenly spread word to [0, n) in order. `rest` is the word's position within its share,
-/// spread over 64 bits again.
+/// Maps an evenly spread word to [0, n) in order, and its position in its share to 64 bits.
 struct Share {
   std::uint64_t index;
   std::uint64_t rest;

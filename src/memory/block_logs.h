@@ -1,10 +1,6 @@
 // Logs too large for a slot: in heap blocks whose size follows what ids do.
 #pragma once
 
-#include <algorithm>
-#include <cassert>
-#include <cstddef>
-#include <cstdint>
 #include <cstdlib>
 #include <new>
 
@@ -18,12 +14,11 @@
 
 namespace rollgate::memory {
 
-/// Reads and writes the logs of one store's slots; `Rules` is a SlidingWindowLog. The payload is a
-/// pointer to the id's block, null while the log has only its newest action.
+/// Logs of one store's slots; `Rules` is a SlidingWindowLog. The payload is a pointer to the id's
+/// block, null while the log has only its newest action.
 ///
 /// A block doubles when the actions inside the longest window need more room. A full block first
-/// drops the actions outside of it, and shrinks if few are left. So an action takes constant
-/// amortised time, and a refusal none.
+/// drops the others, and shrinks if few are left: constant amortised time per action.
 template <class Rules>
 class BlockLogs {
  public:

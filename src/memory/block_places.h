@@ -1,11 +1,6 @@
 // Where an id's block (blockFor) is in its slot, if the policy has blocks.
 #pragma once
 
-#include <algorithm>
-#include <cassert>
-#include <cstddef>
-#include <type_traits>
-
 #include "core/block.h"
 #include "core/bytes.h"
 #include "core/policy.h"
@@ -19,8 +14,7 @@ namespace rollgate::memory {
 template <class P>
 class BlockPlaces {
  public:
-  /// `offset` is the size of the other payload; `retention` is how long after its own moment an id
-  /// expires, blocks aside.
+  /// `offset`: size of the other payload. `retention`: from the id's own moment, blocks aside.
   BlockPlaces(const P& policy, std::size_t offset, Micros retention)
       : offset_(offset),
         retention_(retention),
@@ -33,7 +27,7 @@ class BlockPlaces {
   Micros retention() const { return HasBlocks() ? 0 : retention_; }
   Micros TableMoment(Micros moment, const Block& block) const {
     if (!HasBlocks()) return moment;
-    assert(block.until <= kLongest && longest_interval_ <= kLongest);
+    assert(block.until <= kLongest);
     return std::max(moment + retention_, block.until + longest_interval_);
   }
 

@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
-#include <cassert>
 #include <new>
 
 namespace rollgate::memory {

@@ -2,9 +2,6 @@
 #pragma once
 
 #include <bit>
-#include <cassert>
-#include <cstddef>
-#include <cstdint>
 #include <memory>
 
 #include "core/identity.h"
@@ -95,8 +92,7 @@ class Chunk {
     for (std::size_t i = 0; i < layout.group_bytes; i += kLine) PrefetchLine(slots + i);
   }
 
-  /// Takes a free slot, of which the caller fills all bytes but the moment. Preconditions: a slot
-  /// is free; tag != 0.
+  /// Takes a slot; the caller fills all but the moment. Preconditions: one is free, tag != 0.
   Place Insert(const SlotLayout& layout, Tag tag, std::uint32_t home, Micros moment);
 
   void Erase(const Place& place, std::uint32_t home);
@@ -167,13 +163,11 @@ class Chunk {
     return reinterpret_cast<Slot*>(slots + group * layout.group_bytes + index * layout.slot_bytes);
   }
 
-  /// All headers, all bounds, all slots. No other members: the chunks of a million ids fit into
-  /// caches.
+  /// Headers, bounds, slots. No other members: the chunks of a million ids fit into caches.
   std::unique_ptr<std::byte[], AlignedDelete> bytes_;
   std::uint32_t group_count_ = 0;
   std::uint32_t live_ = 0;
 };
-static_assert(sizeof(Chunk) == sizeof(void*) + 2 * sizeof(std::uint32_t));
 static_assert(sizeof(GroupHeader) % alignof(Micros) == 0, "bounds follow the headers");
 
 }  // namespace rollgate::memory

@@ -1,7 +1,6 @@
 // A tournament tree: finds the earliest of many moments while single ones change.
 #pragma once
 
-#include <algorithm>
 #include <bit>
 #include <cassert>
 #include <cstddef>

@@ -1,10 +1,6 @@
 // Logs small enough for a slot.
 #pragma once
 
-#include <cassert>
-#include <cstddef>
-#include <cstdint>
-
 #include "core/block.h"
 #include "core/policy.h"
 #include "core/ring_log.h"

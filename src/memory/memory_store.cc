@@ -1,8 +1,6 @@
 // Creates a store behind its interface, for tests and benchmarks.
 #include "memory/memory_store.h"
 
-#include <memory>
-
 #include "memory/store_types.h"
 
 namespace rollgate {

@@ -1,7 +1,6 @@
 // The store in memory.
 #pragma once
 
-#include <cstddef>
 #include <functional>
 #include <memory>
 
@@ -14,8 +13,7 @@ namespace rollgate {
 struct MemoryStoreOptions {
   std::size_t max_keys = 1'000'000;  ///< >= 1; a full store evicts the id nearest to expiry
   Secret secret;                     ///< random words
-  /// Whether the caller's clock may step back. An expired id can then affect decisions again, so
-  /// ids are forgotten only to make room.
+  /// Whether the clock may step back, so that ids are forgotten only to make room.
   bool clock_may_step_back = false;
   std::function<void()> on_eviction;  ///< must not call the store, nor throw
 };

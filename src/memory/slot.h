@@ -1,11 +1,6 @@
 // The bytes of one id in the table.
 #pragma once
 
-#include <array>
-#include <cstddef>
-#include <cstdint>
-#include <type_traits>
-
 #include "core/bytes.h"
 #include "core/decision.h"
 #include "core/identity.h"

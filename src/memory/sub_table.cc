@@ -1,7 +1,6 @@
 // Growth of single chunks, and the order of expiry over all.
 #include "memory/sub_table.h"
 
-#include <cassert>
 #include <cstring>
 #include <utility>
 

@@ -1,11 +1,6 @@
 // One size of the table: chunks, each for an equal range of hashes.
 #pragma once
 
-#include <cassert>
-#include <cstddef>
-#include <cstdint>
-#include <vector>
-
 #include "core/identity.h"
 #include "core/wide_multiply.h"
 #include "memory/chunk.h"
@@ -52,8 +47,7 @@ class SubTable {
     return chunk.Find(layout, identity, TagOf(hash), address.home);
   }
 
-  /// Takes a slot, of which the caller fills all bytes but the moment. Precondition: the chunk
-  /// exists.
+  /// Takes a slot; the caller fills all but the moment. Precondition: the chunk exists.
   Place Insert(const SlotLayout& layout, const Secret& secret, std::uint64_t hash, Micros moment);
 
   void Erase(const Place& place, std::uint64_t hash);
@@ -95,8 +89,7 @@ class SubTable {
 
   std::vector<Chunk> chunks_;
   std::size_t chunk_count_;
-  /// For each chunk, a moment no later than its ids'. Made exact one by one, when the earliest is
-  /// needed.
+  /// For each chunk, a moment no later than its ids'. Made exact one by one, when needed.
   EarliestTree bounds_;
   std::size_t live_ = 0;
   std::size_t chunk_bytes_ = 0;

@@ -1,7 +1,6 @@
 // Growth, shrinking and the order of expiry over both sub-tables.
 #include "memory/table.h"
 
-#include <cassert>
 #include <cstring>
 #include <utility>
 
@@ -110,7 +109,6 @@ void Table::Move(std::size_t groups) {
 
 void Table::AdvanceCursor() {
   const std::size_t next = cursor_chunk_ + 1;
-  assert(next <= draining_->chunk_count());
   // First, so that the cursor stays where all ids can be found if memory runs out.
   if (next < draining_->chunk_count()) PrepareFor(*draining_, next, active_);
   draining_->Release(layout_, cursor_chunk_);

@@ -1,11 +1,6 @@
 // All ids of one store: grows, shrinks and forgets in small steps.
 #pragma once
 
-#include <algorithm>
-#include <cassert>
-#include <cstddef>
-#include <cstdint>
-#include <limits>
 #include <optional>
 
 #include "core/identity.h"
@@ -26,20 +21,17 @@ struct TableOptions {
 /// An open-addressing table. Owned by one thread.
 ///
 /// When it gets too full or too empty, a second sub-table of another size is created. Each Tend
-/// moves a few groups to it, in the order of the hashes, and frees emptied chunks. An id is in the
-/// new sub-table if its old chunk is before the one being moved, in the old one if after it, and in
-/// either if in that chunk.
+/// moves a few groups to it, in the order of the hashes. An id is in the new sub-table if its old
+/// chunk is before the one being moved, in the old one if after it, and in either if in that chunk.
 class Table {
  public:
   explicit Table(const TableOptions& options);
 
-  /// Forgets up to `most` expired ids, and moves up to `most` groups to a new sub-table. Calls
-  /// `release(Slot&)` before it forgets an id.
+  /// Forgets up to `most` expired ids, each after `release(Slot&)`, and moves up to `most` groups.
   template <class Release>
   void Tend(Micros now, std::size_t most, Release release);
 
-  /// Takes a slot for an id that is not in the table; tends the table, and evicts an id if it is
-  /// full.
+  /// Takes a slot for an id that is not in the table; tends it, evicts an id if it is full.
   template <class Release>
   Place Insert(const Identity& identity, Micros moment, Micros now, Release release);
 
@@ -102,8 +94,7 @@ class Table {
   static constexpr std::size_t kStepsPerInsert = 2;
   /// Bounds to make exact per id to forget; three are enough if none lags.
   static constexpr std::size_t kLooksPerForgotten = 4;
-  /// Groups whose bounds are made exact per insertion in a nearly full table: all before it is
-  /// full.
+  /// Groups whose bounds are made exact per insertion in a nearly full table.
   static constexpr std::size_t kSweptPerStep = 8;
 
   std::uint64_t HashAt(const Place& place) const { return HashOf(place.slot->identity(), secret_); }
@@ -118,8 +109,7 @@ class Table {
                      : active_.EarliestBound();
   }
 
-  /// The id nearest to expiry, or none if that needs more than `looks` exact bounds. Decrements
-  /// `looks` for each. Precondition: live() > 0.
+  /// The id nearest to expiry, if at most `looks` bounds must be made exact; decrements `looks`.
   Place Nearest(std::size_t& looks);
 
   /// Frees the slot of an id, expired or not.

@@ -1,17 +1,9 @@
 // The store in memory for one algorithm.
 #pragma once
 
-#include <algorithm>
-#include <cassert>
-#include <concepts>
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
-#include <functional>
 #include <new>
-#include <type_traits>
 #include <utility>
-#include <vector>
 
 #include "core/block.h"
 #include "core/inlining.h"
@@ -183,7 +175,7 @@ class TableStore final : public Store {
 
   void Count(bool allowed) { ++(allowed ? allowed_ : blocked_); }
 
-  /// Forgets expired ids, as many as there are attempts, even if no new ids come.
+  /// Forgets as many expired ids as there are attempts, even if no new ids come.
   void TendNowAndThen(Micros now) {
     constexpr std::size_t kAttempts = 64;
     if ((allowed_ + blocked_) % kAttempts == 0) [[unlikely]] {
@@ -211,7 +203,6 @@ class TableStore final : public Store {
     if (table_.evicted() != evicted && on_eviction_) on_eviction_();
     place.slot->set_generation(++last_generation_);
     Account account = states_.Begin(rules_, *place.slot);
-    assert(account.moment() == kLongAgo);
     try {
       states_.Reserve(*place.slot, rules_, account, at, cost);
     } catch (const std::bad_alloc&) {

@@ -2,12 +2,6 @@
 // killed, the next owner finds out from the entry whether the swap was done.
 #pragma once
 
-#include <algorithm>
-#include <atomic>
-#include <cassert>
-#include <cstddef>
-#include <cstdint>
-
 #include "shared/layout.h"
 #include "shared/shared_error.h"
 
@@ -171,7 +165,6 @@ class Attachment {
   static constexpr std::uint64_t kPending = std::uint64_t{1} << 16;
   static constexpr std::uint64_t kEntryMask = kPending - 1;
   static_assert(kEntries < 0xffff, "names have 16 bits, 0 is none");
-  static_assert(kEntries <= kPending);
 
   static std::uint64_t WriterOf(std::uint64_t origin) { return origin & 0xffff; }
 

@@ -1,10 +1,6 @@
 // Where an id's block (blockFor) is in the words of its state, if the policy has blocks.
 #pragma once
 
-#include <algorithm>
-#include <cassert>
-#include <cstddef>
-#include <cstdint>
 #include <type_traits>
 
 #include "core/block.h"
@@ -26,8 +22,7 @@ class BlockWords {
   Block Load(const std::uint64_t* state) const {
     Block block;
     if (HasBlocks()) {
-      // Another process may have written anything: clamped to what cannot overflow or exceed the
-      // lengths.
+      // Clamped, because another process may have written anything.
       block.until = std::clamp(static_cast<Micros>(state[at_]), kLongAgo, kLongest);
       block.offences = static_cast<std::uint8_t>(std::min(state[at_ + 1], most_offences_));
     }

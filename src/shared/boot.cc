@@ -3,8 +3,6 @@
 
 #include <cctype>
 #include <cerrno>
-#include <optional>
-#include <string>
 
 #include "shared/file.h"
 #include "shared/shared_error.h"

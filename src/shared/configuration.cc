@@ -1,9 +1,6 @@
 // Writes a configuration as words, and as options for messages.
 #include "shared/configuration.h"
 
-#include <cassert>
-#include <cstddef>
-
 #include "core/algorithms.h"
 #include "shared/layout.h"
 #include "shared/shared_error.h"

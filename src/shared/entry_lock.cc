@@ -4,10 +4,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 
-#include <cassert>
 #include <cerrno>
-#include <string>
-#include <utility>
 
 #include "shared/layout.h"
 #include "shared/shared_error.h"

@@ -4,7 +4,6 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <utility>
 
 #include "shared/file.h"
 
@@ -17,12 +16,10 @@ inline std::atomic<std::uint64_t> forks_so_far{0};
 /// it when the process ends in any way. Owned by one thread.
 class EntryLock {
  public:
-  /// Locks the first free entry; returns none during TakeAll by another. Throws SharedError, kFull
-  /// if no entry is free.
+  /// Locks the first free entry; none during TakeAll. Throws SharedError, kFull if none is free.
   static EntryLock Take(const File& region);
 
-  /// Locks all entries, so nobody can attach; returns none if a living attachment has one. Throws
-  /// SharedError.
+  /// Locks all entries, so nobody can attach; none if one is in use. Throws SharedError.
   static EntryLock TakeAll(const File& region);
 
   EntryLock() = default;

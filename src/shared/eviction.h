@@ -1,12 +1,6 @@
 // Chooses the slot of a new id, and records how far ids were forgotten.
 #pragma once
 
-#include <algorithm>
-#include <array>
-#include <cassert>
-#include <cstddef>
-#include <cstdint>
-
 #include "core/time.h"
 #include "shared/attachment.h"
 #include "shared/layout.h"
@@ -47,8 +41,7 @@ Victim VictimAt(const Attachment<Access>& own, std::uint64_t slot, Micros now) {
   return victim;
 }
 
-/// From the bucket with more to give: an empty slot, else the one that expired first. If all are
-/// needed, the one nearest to expiry.
+/// An empty slot of the emptier bucket, else the one that expired first or is nearest to expiry.
 template <class Access>
 Victim ChooseVictim(const Attachment<Access>& own, const std::array<std::uint64_t, 2>& homes,
                     std::size_t slots_per_bucket, Micros now) {

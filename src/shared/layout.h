@@ -29,9 +29,8 @@ inline constexpr std::size_t kSlotsPerBucket = 15;
 
 inline constexpr std::size_t kConfigurationWords = 1015;
 
-/// Written before any process can open the region, but for `era`, `forgotten` and `entries_used`.
-/// Every version has the first four at these offsets, to recognise regions and to remove unused
-/// ones from before the host's last start.
+/// Constant in a region, but for `era`, `forgotten` and `entries_used`. Every version has the first
+/// four at these offsets, to recognise regions from before the host's last start.
 struct Header {
   std::uint64_t magic;
   std::uint64_t version;

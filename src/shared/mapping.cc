@@ -3,10 +3,7 @@
 
 #include <sys/mman.h>
 
-#include <cassert>
 #include <cerrno>
-#include <cstddef>
-#include <cstdint>
 #include <limits>
 #include <string>
 

@@ -1,12 +1,6 @@
 // A region mapped into this process.
 #pragma once
 
-#include <cassert>
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <utility>
-
 #include "shared/file.h"
 #include "shared/layout.h"
 

@@ -4,12 +4,10 @@
 // cgroup-v1/memory.rst.
 #include "shared/memory_limit.h"
 
-#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstddef>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "shared/file.h"
@@ -117,8 +115,7 @@ std::optional<std::string> FindGroup(std::string_view groups, const Version& ver
   return std::nullopt;
 }
 
-/// The path of a group below the mount point: empty for the top, and for a group outside of what is
-/// mounted, which occurs in containers.
+/// Empty for the top, and for a group outside of what is mounted, as in containers.
 std::string PathBelow(const Mount& mount, std::string group) {
   if (mount.root != "/") {
     const bool is_below = group.starts_with(mount.root) &&

@@ -1,12 +1,6 @@
 // The state of an id in the words of a record.
 #pragma once
 
-#include <algorithm>
-#include <cassert>
-#include <cstddef>
-#include <cstdint>
-#include <type_traits>
-
 #include "core/block.h"
 #include "core/decision.h"
 #include "core/policy.h"
@@ -17,8 +11,7 @@
 
 namespace rollgate::shared {
 
-/// The first words of every state; then come the block, if the policy has blocks, and from `at` on
-/// the algorithm's words.
+/// The first words of every state; then the block, if any, and from `at` on the algorithm's.
 enum StateWord : std::size_t { kMoment, kGeneration, kBlock };
 
 /// The capacity of logs in a region.
@@ -70,9 +63,8 @@ class StateWords {
   std::size_t words_;
 };
 
-/// The states of logs: a word of numbers, then the ring. The record has room for the largest log;
-/// the ring is as large as the id's actions need. In short logs, the numbers are in the word of the
-/// generation.
+/// The states of logs: a word of numbers, which short logs keep with the generation, and the ring,
+/// as large as the id's actions need. The record has room for the largest log.
 template <class Rules>
 requires requires {
   typename Rules::Log;
@@ -89,8 +81,7 @@ class StateWords<Rules> {
         is_short_(capacity_ < (1u << kShortBits)),
         numbers_at_(at),
         ring_at_(is_short_ ? at : at + 1) {
-    assert(capacity_ >= 1 && at >= kBlock && Bits() < 32);
-    assert(std::uint64_t{capacity_} >> Bits() == 0);
+    assert(capacity_ >= 1 && std::uint64_t{capacity_} >> Bits() == 0 && at >= kBlock);
   }
 
   std::size_t words() const { return ring_at_ + WordsFor(capacity_ - 1); }

@@ -3,14 +3,12 @@
 
 #include <unistd.h>
 
-#include <algorithm>
 #include <cassert>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <mutex>
 #include <optional>
-#include <string>
 #include <thread>
 
 #include "core/time.h"
@@ -136,9 +134,8 @@ enum class Removal {
   kInProgress,  ///< another process holds the file's lock
 };
 
-/// Removes a region that seems to be of an earlier start of the host. Boot ids differ between some
-/// containers on one host, so a region with a living attachment stays, and nobody can attach during
-/// the removal.
+/// Removes a region of an earlier start of the host. Boot ids differ between some containers on one
+/// host, so a region with a living attachment stays.
 Removal RemoveUnlessHeld(const std::string& path, const File& file) {
   const FileLock lock(file, std::try_to_lock);
   if (!lock) return Removal::kInProgress;

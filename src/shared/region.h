@@ -1,11 +1,7 @@
 // A shared region: a file mapped into memory.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <span>
-#include <string>
-#include <utility>
 
 #include "shared/entry_lock.h"
 #include "shared/file.h"

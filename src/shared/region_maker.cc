@@ -7,10 +7,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cassert>
 #include <cerrno>
 #include <chrono>
-#include <optional>
 #include <thread>
 
 #include "shared/file.h"

@@ -1,8 +1,6 @@
 // Creates the file of a region.
 #pragma once
 
-#include <string>
-
 #include "shared/boot.h"
 #include "shared/region.h"
 

@@ -1,14 +1,6 @@
 // The store in shared memory for one algorithm.
 #pragma once
 
-#include <algorithm>
-#include <cassert>
-#include <cstddef>
-#include <cstdint>
-#include <functional>
-#include <type_traits>
-#include <utility>
-
 #include "core/algorithms.h"
 #include "core/block.h"
 #include "core/decision.h"
@@ -30,9 +22,8 @@
 
 namespace rollgate::shared {
 
-/// Counts the tries of a loop and backs off for ten to fifty microseconds, so that a faster process
-/// keeps its cache lines. Measured with two processes on one id: long turns take a third of the
-/// time of alternating changes.
+/// Counts the tries of a loop and backs off for ten to fifty microseconds. Measured: two processes
+/// on one id take turns then, in a third of the time of alternating changes.
 class Tries {
  public:
   explicit Tries(int& most) : most_(most) {}
@@ -210,8 +201,7 @@ class RegionStore final : public SharedStore {
     return {blocks_.Expires(block, expires), states_.UsedWords(account)};
   }
 
-  /// Inserts the id that was not found, with its first attempt, which is always allowed. Returns
-  /// false if another thread was faster.
+  /// Inserts the id with its first attempt. Returns false if another thread was faster.
   ROLLGATE_NOINLINE bool Insert(Micros now, std::uint64_t cost, Decision* decision) {
     const Generation generation = table_.NextGeneration();
     const Insertion insertion = table_.Insert(now, [&](Micros earliest) {

@@ -5,10 +5,6 @@
 #include <sys/statvfs.h>
 #include <sys/vfs.h>
 
-#include <cstdint>
-#include <optional>
-#include <string>
-
 #include "shared/memory_limit.h"
 #include "shared/shared_error.h"
 

@@ -1,9 +1,6 @@
 // Removes regions, and attaches to one behind its interface, for tests.
 #include "shared/shared_store.h"
 
-#include <memory>
-#include <string>
-
 #include "shared/region.h"
 #include "shared/store_types.h"
 

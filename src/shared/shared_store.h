@@ -1,7 +1,6 @@
 // The store in shared memory.
 #pragma once
 
-#include <cstddef>
 #include <functional>
 #include <memory>
 #include <string>
@@ -30,8 +29,7 @@ struct SharedStoreOptions {
   std::function<void()> on_eviction;  ///< must not call the store, nor throw
 };
 
-/// A Store shared by all threads and processes of a user on one host. Owned by one thread. Its
-/// calls also throw SharedError.
+/// Shared by all threads and processes of a user on one host. Its calls throw SharedError, too.
 class SharedStore : public Store {
  public:
   /// Attaches to the region of that name, or creates it. Throws SharedError.
@@ -46,13 +44,11 @@ class SharedStore : public Store {
 
   virtual std::size_t max_keys() const = 0;
 
-  /// The most retries of one call, because others were faster. Each takes at most 50 us; calls
-  /// never wait for another thread.
+  /// The most retries of one call, because others were faster; each takes at most 50 us.
   virtual int most_tries() const = 0;
 };
 
-/// Removes the region of that name. Returns whether there was one. Attached limiters keep theirs.
-/// Throws SharedError.
+/// Removes a region, though not for those attached. Returns if it was there. Throws SharedError.
 bool UnlinkShared(const std::string& directory, const std::string& name);
 
 }  // namespace rollgate

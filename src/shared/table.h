@@ -7,15 +7,6 @@
 // docs/design/shared-memory.md has insertions, recovery, and why a kill at any step is harmless.
 #pragma once
 
-#include <algorithm>
-#include <array>
-#include <atomic>
-#include <bit>
-#include <cassert>
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
-#include <span>
 #include <vector>
 
 #include "core/identity.h"
@@ -86,8 +77,7 @@ class Table {
     return false;
   }
 
-  /// Publishes state() in place of the record that Find found. Returns false and changes nothing if
-  /// another process was faster.
+  /// Publishes state() in place of what Find found; false, and no change, if that has changed.
   bool Replace(const Saved& saved) {
     assert(slot_ != kNowhere);
     const std::uint64_t next = controls_.After(own_.spare(), tag_);
@@ -168,8 +158,7 @@ class Table {
 
   Bucket& Home() const { return view_.buckets[homes_[0]]; }
 
-  // The `origin` of a record: era, words of the state in use (the exponent of a power of two at
-  // least that large), kind of the id, writer.
+  // kOrigin: era, exponent of the words of the state in use, kind of the id, writer.
   static std::uint8_t KindOf(std::uint64_t origin) {
     return static_cast<std::uint8_t>(origin >> 16);
   }
