@@ -1,6 +1,8 @@
 // The common part of the algorithms that count in aligned windows.
 #pragma once
 
+#include <cassert>
+
 #include "core/aligned_window.h"
 #include "core/decision.h"
 #include "core/policy.h"
@@ -8,7 +10,7 @@
 
 namespace rollgate {
 
-/// `kCountsPerWindow` counts for each window. An id's moment is its newest recorded action.
+/// Keeps `kCountsPerWindow` counts for each window. An id's moment is its newest recorded action.
 template <class P, std::size_t kCountsPerWindow>
 class AlignedRules {
  public:

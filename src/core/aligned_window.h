@@ -1,6 +1,8 @@
 // Windows that begin at multiples of the interval since the clock's origin, and their counts.
 #pragma once
 
+#include <cassert>
+
 #include "core/bytes.h"
 #include "core/policy.h"
 #include "core/time.h"
@@ -21,7 +23,7 @@ PerWindow<P, T> ForEachWindow(const P& policy) {
   }
 }
 
-/// Remembers the last window found: a division costs more than the rest of a check.
+/// Finds windows. Remembers the last one: a division costs more than the rest of a check.
 class AlignedWindow {
  public:
   explicit AlignedWindow(const Window& window) : interval_(window.interval) {

@@ -10,7 +10,6 @@
 #include "core/bytes.h"
 #include "core/decision.h"
 #include "core/emission_window.h"
-#include "core/judgement.h"
 #include "core/policy.h"
 #include "core/time.h"
 

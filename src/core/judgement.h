@@ -1,6 +1,7 @@
 // Judges an attempt and describes the result, for every algorithm.
 #pragma once
 
+#include <cassert>
 #include <concepts>
 
 #include "core/block.h"
@@ -78,7 +79,7 @@ Micros WaitFor(const A& account, const P& policy, const Block& block, Micros now
   return allowed_at <= account.At(now) ? 0 : allowed_at - now;
 }
 
-/// Fills `decision`, with one of `windows` per window, after the attempt has been judged.
+/// Fills `decision`; its `windows` are the caller's. `account` and `block` are as the attempt left.
 template <Account A, class P>
 void Describe(const A& account, const P& policy, const Block& block, const Verdict& verdict,
               Micros now, std::uint64_t cost, Decision& decision) {

@@ -31,7 +31,7 @@ struct PolicyOptions {
   bool sets_max = false;
 };
 
-/// The largest log, a gigabyte or two. If a window allows more: std::bad_alloc.
+/// The largest log, a gigabyte or two. To record more actions throws std::bad_alloc.
 inline constexpr std::uint32_t kLongestLog = std::uint32_t{1} << 28;
 
 /// Rules, which all must allow an attempt. Templates take a Policy or a SingleWindowPolicy as P.

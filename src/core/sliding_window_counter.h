@@ -7,10 +7,6 @@
 #pragma once
 
 #include "core/aligned_counts.h"
-#include "core/decision.h"
-#include "core/judgement.h"
-#include "core/policy.h"
-#include "core/time.h"
 #include "core/wide_multiply.h"
 
 namespace rollgate {

@@ -1,13 +1,14 @@
 // The exact algorithm: judges every window by the log of the id's newest actions.
 //
-// Source: rolling-rate-limiter. A window blocks when its max-th newest recorded action lies in (now
-// - interval, now]. An attempt of cost c needs c free places, so the (max - c + 1)-th newest
-// decides. minDifference is the window (minDifference, 1), but an attempt is one moment, whatever
-// its cost.
+// Source: rolling-rate-limiter. A window blocks while its max-th newest recorded action is less
+// than its interval ago. An attempt of cost c needs c free places, so the (max - c + 1)-th newest
+// decides. minDifference is the window (minDifference, 1), but an attempt is one moment at any
+// cost.
 #pragma once
 
+#include <cassert>
+
 #include "core/decision.h"
-#include "core/judgement.h"
 #include "core/policy.h"
 #include "core/ring_log.h"
 #include "core/time.h"
@@ -163,8 +164,7 @@ class SlidingWindowLog {
     /// Exact unless the clock steps back behind a refunded action.
     ///
     /// If counted refusals have pushed older actions out of the log, those need the freed places.
-    /// So they stay taken until the oldest known action leaves, no earlier than the lost ones
-    /// would.
+    /// The places stay taken until the oldest known action leaves, no earlier than the lost ones.
     bool Refund(const Receipt& receipt, Micros) {
       if (receipt.token != generation_) return false;
       // Nth(n) never ascends with n: find the newest action no later than receipt.at by bisection.

@@ -70,7 +70,7 @@ inline std::uint64_t WideDivide(WideProduct dividend, std::uint64_t divisor) {
 #endif
 }
 
-/// Maps an evenly spread word to [0, n) in order, and its position in its share to 64 bits.
+/// Of n equal shares of the range of words: the share of a word, and its position there.
 struct Share {
   std::uint64_t index;
   std::uint64_t rest;

@@ -4,7 +4,6 @@
 #include <cstdlib>
 #include <new>
 
-#include "core/block.h"
 #include "core/bytes.h"
 #include "core/inlining.h"
 #include "core/policy.h"

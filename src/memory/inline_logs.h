@@ -1,7 +1,6 @@
 // Logs small enough for a slot.
 #pragma once
 
-#include "core/block.h"
 #include "core/policy.h"
 #include "core/ring_log.h"
 #include "core/time.h"

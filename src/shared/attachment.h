@@ -2,6 +2,8 @@
 // killed, the next owner finds out from the entry whether the swap was done.
 #pragma once
 
+#include <cassert>
+
 #include "shared/layout.h"
 #include "shared/shared_error.h"
 
@@ -61,13 +63,13 @@ class Attachment {
   }
 
   Word& SlotAt(std::uint64_t slot) const {
-    if (slot >= view_.geometry.slots()) ThrowCorrupt("there is no such slot");
+    if (slot >= view_.geometry.slots()) ThrowCorrupt("slot out of range");
     return view_.buckets[slot / kSlotsPerBucket].slots[slot % kSlotsPerBucket];
   }
 
   Word* RecordOf(std::uint64_t control) const {
     const std::uint64_t record = controls_.Record(control);
-    if (record >= records_) ThrowCorrupt("there is no such record");
+    if (record >= records_) ThrowCorrupt("record out of range");
     return view_.records + record * words_;
   }
 
@@ -114,7 +116,7 @@ class Attachment {
   /// Completes an announced insertion, unless another process has.
   void Complete(Bucket& home, std::uint64_t insertion) const {
     const std::uint64_t entry = insertion & kEntryMask;
-    if (entry >= kEntries) ThrowCorrupt("there is no such entry");
+    if (entry >= kEntries) ThrowCorrupt("entry out of range");
     const Entry& its = view_.entries[entry];
     const std::uint64_t target = Access::Load(its.target);
     const std::uint64_t next = Access::Load(its.next);
@@ -180,7 +182,7 @@ class Attachment {
     const std::uint64_t expected = Access::Load(Mine().expected);
     if (expected != spare_) {
       const std::uint64_t bucket = Access::Load(Mine().bucket);
-      if (bucket >= view_.geometry.buckets()) ThrowCorrupt("there is no such bucket");
+      if (bucket >= view_.geometry.buckets()) ThrowCorrupt("bucket out of range");
       Bucket& home = view_.buckets[bucket];
       const std::uint64_t insertion = Access::Load(home.insertion);
       if (IsPending(insertion) && (insertion & kEntryMask) == entry_) Complete(home, insertion);
@@ -190,7 +192,7 @@ class Attachment {
         Access::Store(Mine().expected, spare_);
       }
     }
-    RecordOf(spare_);  // throws if there is no such record
+    RecordOf(spare_);  // throws if it is out of range
   }
 
   View view_;

@@ -24,9 +24,8 @@ Boot CurrentBoot(const std::string& system_root) {
     word = word << 4 | static_cast<std::uint64_t>(value);
   }
   if (digits != kDigits) {
-    throw SharedError(
-        SharedError::Kind::kSystem,
-        "a shared limiter has to know when the host was started, but " + path + " does not tell");
+    throw SharedError(SharedError::Kind::kSystem,
+                      "a shared limiter needs the boot id of the host, but " + path + " has none");
   }
   return boot;
 }

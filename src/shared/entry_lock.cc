@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 
+#include <cassert>
 #include <cerrno>
 
 #include "shared/layout.h"
@@ -14,7 +15,7 @@ namespace {
 
 void CountForks() {
   static const int kError = ::pthread_atfork(nullptr, nullptr, [] { ++forks_so_far; });
-  if (kError != 0) FailBySystem("no function can be called at fork()", kError);
+  if (kError != 0) FailBySystem("cannot register a handler of fork()", kError);
 }
 
 struct flock LockOf(short type, std::size_t first, std::size_t count) {
@@ -61,10 +62,10 @@ EntryLock EntryLock::Take(const File& region) {
     if (lock.TryLock(lock.entry_, 1)) return lock;
   }
   if (!IsFull(lock.file_)) return EntryLock();
-  throw SharedError(SharedError::Kind::kFull,
-                    std::to_string(kEntries) +
-                        " limiters are attached already, and there is room for no more; each "
-                        "thread needs but one");
+  throw SharedError(
+      SharedError::Kind::kFull,
+      std::to_string(kEntries) +
+          " limiters are attached already, which is the most; a thread needs only one");
 }
 
 EntryLock EntryLock::TakeAll(const File& region) {

@@ -31,8 +31,8 @@ void RefuseForeign(const std::string& path, const struct stat& status) {
   }
   if (status.st_uid != ::geteuid()) {
     throw SharedError(SharedError::Kind::kFile,
-                      path + " belongs to the user with the id " + std::to_string(status.st_uid) +
-                          ", expected " + std::to_string(::geteuid()) + ", who runs this process");
+                      path + " belongs to user " + std::to_string(status.st_uid) + ", expected " +
+                          std::to_string(::geteuid()) + ", the user of this process");
   }
 }
 
@@ -49,7 +49,7 @@ File::~File() {
 struct stat File::Status() const {
   assert(descriptor_ >= 0);
   struct stat status = {};
-  if (::fstat(descriptor_, &status) != 0) FailBySystem("a file cannot be examined", errno);
+  if (::fstat(descriptor_, &status) != 0) FailBySystem("cannot examine a file", errno);
   return status;
 }
 
@@ -57,7 +57,7 @@ File File::OpenAgain() const {
   assert(descriptor_ >= 0);
   const std::string path = "/proc/self/fd/" + std::to_string(descriptor_);
   const int descriptor = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
-  if (descriptor < 0) FailBySystem("an open file cannot be opened again by " + path, errno);
+  if (descriptor < 0) FailBySystem("cannot reopen a file by " + path, errno);
   return File(descriptor);
 }
 
@@ -73,7 +73,7 @@ FileLock::FileLock(const File& file, std::try_to_lock_t) {
   if (::flock(file.descriptor(), LOCK_EX | LOCK_NB) == 0) {
     descriptor_ = file.descriptor();
   } else if (errno != EWOULDBLOCK && errno != EINTR) {
-    FailBySystem("a file cannot be locked", errno);
+    FailBySystem("cannot lock a file", errno);
   }
 }
 

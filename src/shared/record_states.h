@@ -1,7 +1,8 @@
 // The state of an id in the words of a record.
 #pragma once
 
-#include "core/block.h"
+#include <cassert>
+
 #include "core/decision.h"
 #include "core/policy.h"
 #include "core/ring_log.h"
@@ -45,7 +46,7 @@ class StateWords {
   Account Load(const Rules& rules, std::uint64_t* state) const {
     Account account(rules, Bytes(state), static_cast<Micros>(state[kMoment]),
                     static_cast<Generation>(state[kGeneration]));
-    if (!account.IsSound()) ThrowCorrupt("a count");
+    if (!account.IsSound()) ThrowCorrupt("invalid count");
     return account;
   }
 
@@ -111,7 +112,7 @@ class StateWords<Rules> {
         head.size == 0 ? head.newest == kLongAgo : Bounded(head.newest) == head.newest;
     if (!is_sound || head.size > room + 1 || room >= capacity_ || head.head > room ||
         (head.head == room && room > 0)) {
-      ThrowCorrupt("a log");
+      ThrowCorrupt("invalid log");
     }
     return Account(rules, Log(head, Ring(state), room, capacity_),
                    static_cast<Generation>(state[kGeneration]));

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cerrno>
 #include <chrono>
 #include <thread>
@@ -115,7 +116,7 @@ void FillWithRandom(std::array<std::uint64_t, 6>& words) {
   ssize_t got = -1;
   while (got < 0) {
     got = ::getrandom(words.data(), sizeof words, 0);  // never returns a part of so few
-    if (got < 0 && errno != EINTR) FailBySystem("there are no random bytes", errno);
+    if (got < 0 && errno != EINTR) FailBySystem("cannot get random bytes", errno);
   }
 }
 

@@ -1,6 +1,8 @@
 // The store in shared memory for one algorithm.
 #pragma once
 
+#include <cassert>
+
 #include "core/algorithms.h"
 #include "core/block.h"
 #include "core/decision.h"
@@ -23,13 +25,13 @@
 namespace rollgate::shared {
 
 /// Counts the tries of a loop and backs off for ten to fifty microseconds. Measured: two processes
-/// on one id take turns then, in a third of the time of alternating changes.
+/// on one id then take long turns, in a third of the time of alternating changes.
 class Tries {
  public:
   explicit Tries(int& most) : most_(most) {}
 
   void Next() {
-    if (++tries_ > kMost) ThrowCorrupt("nothing can change");
+    if (++tries_ > kMost) ThrowCorrupt("no change succeeds");
     most_ = std::max(most_, tries_);
     for (int i = 0; i < 256 << std::min(tries_, 2); ++i) Pause();
   }

@@ -29,7 +29,8 @@ struct SharedStoreOptions {
   std::function<void()> on_eviction;  ///< must not call the store, nor throw
 };
 
-/// Shared by all threads and processes of a user on one host. Its calls throw SharedError, too.
+/// A Store shared by all threads and processes of a user on one host. The object is owned by one
+/// thread. Its calls also throw SharedError.
 class SharedStore : public Store {
  public:
   /// Attaches to the region of that name, or creates it. Throws SharedError.
@@ -48,7 +49,7 @@ class SharedStore : public Store {
   virtual int most_tries() const = 0;
 };
 
-/// Removes a region, though not for those attached. Returns if it was there. Throws SharedError.
+/// Removes a region, but not for those attached. Returns whether it existed. Throws SharedError.
 bool UnlinkShared(const std::string& directory, const std::string& name);
 
 }  // namespace rollgate

@@ -7,6 +7,7 @@
 // docs/design/shared-memory.md has insertions, recovery, and why a kill at any step is harmless.
 #pragma once
 
+#include <cassert>
 #include <vector>
 
 #include "core/identity.h"
@@ -104,7 +105,7 @@ class Table {
     if (own_.Era() != era_) return Insertion::kLost;
     if (victim.is_known && victim.has_expired &&
         !ForgottenUntil::Raise(own_, era_, victim.expires, kMostTries)) {
-      ThrowCorrupt("a moment never stands still");
+      ThrowCorrupt("the time of forgotten ids never settles");
     }
     // After the search, so it includes an id that was forgotten during the search.
     const Saved saved = begin(Forgotten());
@@ -189,7 +190,7 @@ class Table {
     const std::uint64_t tag = tag_;
     std::uint64_t* const copy = record_.data();
     for (int tries = 0; controls_.Tag(control) == tag; ++tries) {
-      if (tries == kMostTries) ThrowCorrupt("an id never stands still");
+      if (tries == kMostTries) ThrowCorrupt("an id never settles");
       const Word* const record = own_.RecordOf(control);
       const std::uint64_t origin = Access::Load(record[kOrigin]);
       const bool is_it = Access::Load(record[kIdLow]) == id.low &&
