@@ -1,6 +1,7 @@
 // One limiter for every algorithm; a Body reads and writes what differs.
 #include "core/portable_limiter.h"
 
+#include <cassert>
 #include <new>
 #include <optional>
 
@@ -278,7 +279,7 @@ class Limiter final : public PortableLimiter {
 std::unique_ptr<PortableLimiter> PortableLimiter::Create(const Policy& policy) {
   return WithAlgorithm<std::unique_ptr<PortableLimiter>>(
       policy, [&]<class Rules>() -> std::unique_ptr<PortableLimiter> {
-        if constexpr (requires { typename Rules::Log; }) {
+        if constexpr (KeepsLog<Rules>) {
           return std::make_unique<Limiter<Rules, LogBody<Rules>>>(policy);
         } else {
           return std::make_unique<Limiter<Rules, CountBody<Rules>>>(policy);

@@ -203,4 +203,10 @@ class RingLog {
   std::uint32_t capacity_;
 };
 
+/// An algorithm whose states are logs.
+template <class Rules>
+concept KeepsLog = requires {
+  typename Rules::Log;
+};
+
 }  // namespace rollgate

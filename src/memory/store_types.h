@@ -13,7 +13,7 @@ namespace rollgate::memory {
 template <class T, class Make>
 T WithMemoryStore(const Policy& policy, Make make) {
   return WithAlgorithm<T>(policy, [&]<class Rules>() -> T {
-    if constexpr (requires { typename Rules::Log; }) {
+    if constexpr (KeepsLog<Rules>) {
       return InlineLogs<Rules>::Fits(policy)
                  ? make.template operator()<TableStore<Rules, InlineLogs<Rules>>>()
                  : make.template operator()<TableStore<Rules, BlockLogs<Rules>>>();

@@ -66,10 +66,7 @@ class StateWords {
 
 /// The states of logs: a word of numbers, which short logs keep with the generation, and the ring,
 /// as large as the id's actions need. The record has room for the largest log.
-template <class Rules>
-requires requires {
-  typename Rules::Log;
-}
+template <KeepsLog Rules>
 class StateWords<Rules> {
   using Log = typename Rules::Log;
   using Stamp = typename Log::StampType;
