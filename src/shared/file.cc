@@ -30,9 +30,10 @@ void RefuseForeign(const std::string& path, const struct stat& status) {
                       path + " is " + KindOf(status.st_mode) + ", expected a regular file");
   }
   if (status.st_uid != ::geteuid()) {
-    throw SharedError(SharedError::Kind::kFile,
-                      path + " belongs to user " + std::to_string(status.st_uid) + ", expected " +
-                          std::to_string(::geteuid()) + ", the user of this process");
+    throw SharedError(SharedError::Kind::kFile, path + " belongs to the user with id " +
+                                                    std::to_string(status.st_uid) + ", expected " +
+                                                    std::to_string(::geteuid()) +
+                                                    ", the user of this process");
   }
 }
 
