@@ -1,9 +1,6 @@
-// The list of the algorithms.
+// The list of algorithms.
 #pragma once
 
-#include <array>
-#include <cstddef>
-#include <cstdint>
 #include <string_view>
 
 #include "core/fixed_window.h"
@@ -14,7 +11,7 @@
 
 namespace rollgate {
 
-/// In the order of lib/algorithms.js, and of states that are kept: new ones come last.
+/// In the order of lib/algorithms.js. Stored states contain these numbers: append new ones.
 enum class Algorithm : std::uint8_t {
   kSlidingWindowLog,
   kSlidingWindowCounter,
@@ -23,7 +20,7 @@ enum class Algorithm : std::uint8_t {
   kEnd,
 };
 
-/// What users call them.
+/// The names in users' options.
 inline constexpr std::array<std::string_view, static_cast<std::size_t>(Algorithm::kEnd)>
     kAlgorithmNames = {"sliding-window-log", "sliding-window-counter", "fixed-window", "gcra"};
 static_assert(!kAlgorithmNames.back().empty(), "every algorithm has a name");
@@ -33,10 +30,11 @@ using ShortLog = SlidingWindowLog<P, std::uint32_t>;
 template <class P>
 using LongLog = SlidingWindowLog<P, std::uint64_t>;
 
-/// Returns `make.template operator()<Rules>()`, where Rules is the policy's algorithm under the
-/// form of the policy that fits.
+/// Returns `make.template operator()<Rules>()`. `Rules` is the policy's algorithm, under
+/// SingleWindowPolicy if that fits and else under Policy.
 template <class T, class Make>
 T WithAlgorithm(const Policy& policy, Make make) {
+  assert(policy.algorithm() < Algorithm::kEnd);
   const auto in_form = [&]<template <class> class Rules>() -> T {
     return SingleWindowPolicy::Fits(policy) ? make.template operator()<Rules<SingleWindowPolicy>>()
                                             : make.template operator()<Rules<Policy>>();
@@ -52,16 +50,16 @@ T WithAlgorithm(const Policy& policy, Make make) {
     case Algorithm::kEnd:
       break;
   }
-  // Half the bytes where the longest window allows it: up to 71 minutes.
+  // Stamps of 32 bits reach back 71 minutes.
   return policy.retention() <= ShortLog<Policy>::Log::kLongestRetention
              ? in_form.template operator()<ShortLog>()
              : in_form.template operator()<LongLog>();
 }
 
-/// What a limiter has to know of an algorithm besides how it counts.
+/// What a limiter must know about an algorithm, apart from how it counts.
 struct AlgorithmTraits {
-  bool aligns_to_epoch = false;   ///< its windows begin at the epoch
-  bool refunds_ask_time = false;  ///< what a refund gives back depends on when it is made
+  bool aligns_to_epoch = false;   ///< windows begin at multiples of the interval since the epoch
+  bool refunds_ask_time = false;  ///< a refund depends on the time it is made
 };
 
 inline AlgorithmTraits TraitsOf(const Policy& policy) {

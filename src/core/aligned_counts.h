@@ -1,10 +1,7 @@
-// What the algorithms that count in aligned windows have in common.
+// The common part of the algorithms that count in aligned windows.
 #pragma once
 
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <type_traits>
+#include <cassert>
 
 #include "core/aligned_window.h"
 #include "core/decision.h"
@@ -13,16 +10,13 @@
 
 namespace rollgate {
 
-/// The rules under one policy; `P` is a Policy or a SingleWindowPolicy. An id's moment is its
-/// newest recorded action.
-template <class P>
+/// Keeps `kCountsPerWindow` counts for each window. An id's moment is its newest recorded action.
+template <class P, std::size_t kCountsPerWindow>
 class AlignedRules {
  public:
   static constexpr bool kAlignsToEpoch = true;
   static constexpr bool kRefundsAskTime = false;
-
-  /// Whether the form for a single window will do.
-  static bool FitsSingleWindow(const Policy&) { return true; }
+  static constexpr std::size_t kCounts = kCountsPerWindow;
 
   explicit AlignedRules(const Policy& policy)
       : policy_(policy), windows_(ForEachWindow<AlignedWindow>(policy_)), counts_(policy_) {}
@@ -31,16 +25,20 @@ class AlignedRules {
   const PerWindow<P, AlignedWindow>& windows() const { return windows_; }
   const CountFormat& counts() const { return counts_; }
 
-  /// See Policy::SetMax.
+  std::size_t state_bytes() const { return windows_.size() * kCountsPerWindow * counts_.bytes(); }
+  Micros retention() const {
+    return std::max(Micros{kCountsPerWindow} * policy_.longest_interval(),
+                    policy_.min_difference());
+  }
+  Micros lifetime() const { return retention(); }
+
   void SetMax(std::uint64_t max, bool) {
     if constexpr (std::is_same_v<P, Policy>) policy_.SetMax(max, true);
   }
 
-  /// Moments and time as the table counts them.
   static Micros Cut(Micros now) { return now; }
   static Micros TableTime(Micros now) { return now; }
   static Micros FromTableTime(Micros moment) { return moment; }
-  /// The moment of an id after its first attempt.
   static Micros FirstMoment(Micros at, std::uint64_t) { return at; }
 
  private:
@@ -49,20 +47,21 @@ class AlignedRules {
   CountFormat counts_;
 };
 
-/// One id under such rules: `Account` derives from this, and keeps counts in its state.
+/// The account of one id: `Account` derives from this. For each window, `state` has the counts of
+/// consecutive aligned windows, last the one that contains the newest action.
 template <class Rules, class Account>
 class AlignedAccount {
  public:
   AlignedAccount(const Rules& rules, std::byte* state, Micros newest, Generation generation)
-      : rules_(rules), state_(state), newest_(newest), generation_(generation) {}
+      : rules_(rules), state_(state), newest_(newest), generation_(generation) {
+    assert(state != nullptr);
+  }
 
-  /// An id that has done nothing; `state` is set.
   static Account Begin(const Rules& rules, std::byte* state, Generation generation) {
     std::fill_n(state, rules.state_bytes(), std::byte{0});
     return Account(rules, state, kLongAgo, generation);
   }
 
-  /// Whether this can be a state at all, where it comes from somebody else.
   bool IsSound() const {
     return newest_ == kLongAgo || (newest_ >= -kLongest && newest_ <= kLongest);
   }
@@ -74,14 +73,31 @@ class AlignedAccount {
   Micros Newest() const { return newest_; }
   Micros At(Micros now) const { return std::max(now, newest_); }
 
-  /// This account once so much is recorded.
   Account& After(const Verdict& verdict, std::uint64_t cost) {
     auto& account = static_cast<Account&>(*this);
     if (cost > 0) account.Record(verdict, cost);
     return account;
   }
 
+  bool Refund(const Receipt& receipt, Micros) {
+    if (receipt.token != generation_ || receipt.at > newest_) return false;
+    bool found = false;
+    for (std::size_t i = 0; i < rules_.windows().size(); ++i) {
+      const AlignedWindow& window = rules_.windows()[i];
+      const Micros later = (newest_ - window.StartOf(receipt.at)) / window.interval();
+      if (later >= Micros{Rules::kCounts}) continue;
+      const std::size_t place = (i + 1) * Rules::kCounts - 1 - static_cast<std::size_t>(later);
+      const std::uint64_t count = Load(place);
+      if (count == 0) continue;
+      rules_.counts().Store(state_, place, count - std::min(count, receipt.cost));
+      found = true;
+    }
+    return found;
+  }
+
  protected:
+  std::uint64_t Load(std::size_t place) const { return rules_.counts().Load(state_, place); }
+
   const Rules& rules_;
   std::byte* state_;
   Micros newest_;

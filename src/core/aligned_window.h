@@ -1,25 +1,19 @@
-// Windows in a row that begin at the clock's origin, and counts of what happened in them.
+// Windows that begin at multiples of the interval since the clock's origin, and their counts.
 #pragma once
 
-#include <algorithm>
-#include <array>
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
-#include <type_traits>
-#include <vector>
+#include <cassert>
 
+#include "core/bytes.h"
 #include "core/policy.h"
 #include "core/time.h"
 
 namespace rollgate {
 
-/// Something for each window of a policy `P`, in its place.
+/// One T for each window of a policy `P`.
 template <class P, class T>
 using PerWindow =
     std::conditional_t<std::is_same_v<P, SingleWindowPolicy>, std::array<T, 1>, std::vector<T>>;
 
-/// Makes a T(window) for each window.
 template <class T, class P>
 PerWindow<P, T> ForEachWindow(const P& policy) {
   if constexpr (std::is_same_v<P, SingleWindowPolicy>) {
@@ -29,20 +23,23 @@ PerWindow<P, T> ForEachWindow(const P& policy) {
   }
 }
 
-/// Finds the window a moment lies in. Time mostly stays in one window, so the last one found is
-/// remembered: a division costs more than the rest of a check.
+/// Finds windows. Remembers the last one: a division costs more than the rest of a check.
 class AlignedWindow {
  public:
-  explicit AlignedWindow(const Window& window) : interval_(window.interval) {}
+  explicit AlignedWindow(const Window& window) : interval_(window.interval) {
+    assert(interval_ > 0);
+  }
 
   Micros interval() const { return interval_; }
 
-  /// When the window of a moment within ±kLongest begins; it ends before that plus the interval.
+  /// The beginning of the window of `moment`, which is in [kLongAgo, kLongest].
   Micros StartOf(Micros moment) const {
+    assert(moment >= kLongAgo && moment <= kLongest);
     if (moment < start_ || moment - start_ >= interval_) [[unlikely]] {
       const Micros into = moment % interval_;
       start_ = moment - (into < 0 ? into + interval_ : into);
     }
+    assert(start_ <= moment && moment - start_ < interval_);
     return start_;
   }
 
@@ -51,8 +48,8 @@ class AlignedWindow {
   mutable Micros start_ = 0;
 };
 
-/// Counts as bytes: three for each where that is enough for what every window allows, else seven. A
-/// count that has reached most() stays there, which only refusals can bring about.
+/// Counts as bytes: three per count if that is enough for each window's max, else seven. A count
+/// saturates at most(), which only refusals can reach.
 class CountFormat {
  public:
   template <class P>
@@ -74,6 +71,7 @@ class CountFormat {
   }
 
   void Store(std::byte* counts, std::size_t place, std::uint64_t count) const {
+    assert(count >> (8 * bytes()) == 0);
     std::byte* const to = counts + place * bytes();
     if (!is_wide_) [[likely]] {
       Put<std::uint16_t>(to, count);
@@ -85,7 +83,6 @@ class CountFormat {
     }
   }
 
-  /// A count once `cost` more has happened.
   std::uint64_t Add(std::uint64_t count, std::uint64_t cost) const {
     return std::min(count + cost, most());
   }
@@ -94,17 +91,14 @@ class CountFormat {
   static constexpr std::uint64_t kMostNarrow = (std::uint64_t{1} << 24) - 1;
   static constexpr std::uint64_t kMostWide = (std::uint64_t{1} << 53) - 1;
 
-  // Part by part: three bytes copied into a word would make the processor wait for the word.
+  // Part by part: loading a word from three copied bytes would stall on store forwarding.
   template <class T>
   static std::uint64_t Get(const std::byte* from) {
-    T part;
-    std::memcpy(&part, from, sizeof part);
-    return part;
+    return LoadAs<T>(from);
   }
   template <class T>
   static void Put(std::byte* to, std::uint64_t bits) {
-    const auto part = static_cast<T>(bits);
-    std::memcpy(to, &part, sizeof part);
+    StoreAs(to, static_cast<T>(bits));
   }
 
   bool is_wide_ = false;

@@ -1,51 +1,41 @@
-// blockFor: after a refusal an id is refused for a while, whatever its windows say.
+// blockFor: a refusal blocks the id for a while, whatever its windows say.
 #pragma once
 
-#include <algorithm>
 #include <cassert>
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
 #include <span>
 
+#include "core/bytes.h"
 #include "core/time.h"
 
 namespace rollgate {
 
-/// What an id has to answer for. Attempts during a block change nothing of it.
-struct Block {
-  Micros until = kLongAgo;    ///< refused before this moment
-  std::uint8_t offences = 0;  ///< refusals that started a block, up to the number of lengths
+/// The most lengths of blocks in a policy.
+inline constexpr std::size_t kMostBlocks = 255;
 
-  /// Starts the block of a refusal at `at`, outside of any. Offences are forgotten once the longest
-  /// interval has passed since the last block. Precondition: `lengths` is not empty.
+/// The block of one id. Attempts during a block do not change it.
+struct Block {
+  Micros until = kLongAgo;    ///< attempts before this moment are refused
+  std::uint8_t offences = 0;  ///< blocks started; at most the number of lengths
+
+  /// Starts the block for a refusal at `at`. Offences are forgotten once the longest interval has
+  /// passed since the last block. Preconditions: `lengths` is not empty; no block lasts at `at`.
   void Start(std::span<const Micros> lengths, Micros longest_interval, Micros at) {
-    assert(!lengths.empty() && at >= until);
+    assert(!lengths.empty() && lengths.size() <= kMostBlocks && at >= until);
     if (at - until >= longest_interval) offences = 0;
-    const auto most = static_cast<std::uint8_t>(std::min<std::size_t>(lengths.size(), 255));
-    offences = offences < most ? static_cast<std::uint8_t>(offences + 1) : most;
+    offences = static_cast<std::uint8_t>(std::min(offences + std::size_t{1}, lengths.size()));
     until = Bounded(at + lengths[offences - 1u]);
   }
 
-  /// When the latest block began. Precondition: there was one, with these lengths.
-  Micros StartedAt(std::span<const Micros> lengths) const {
-    assert(offences >= 1 && offences <= lengths.size());
-    return until - lengths[offences - 1u];
-  }
-
-  /// The bytes it takes in a store.
-  static constexpr std::size_t kBytes = sizeof(Micros) + 1;
+  static constexpr std::size_t kBytes = sizeof(Micros) + sizeof offences;
+  static_assert(kBytes == 9, "the format of key-value states");
 
   static Block Load(const std::byte* bytes) {
-    Block block;
-    std::memcpy(&block.until, bytes, sizeof block.until);
-    std::memcpy(&block.offences, bytes + sizeof block.until, 1);
-    return block;
+    return {LoadAs<Micros>(bytes), LoadAs<std::uint8_t>(bytes + sizeof(Micros))};
   }
 
   void Store(std::byte* bytes) const {
-    std::memcpy(bytes, &until, sizeof until);
-    std::memcpy(bytes + sizeof until, &offences, 1);
+    StoreAs(bytes, until);
+    StoreAs(bytes + sizeof until, offences);
   }
 };
 

@@ -1,24 +1,22 @@
-// A window of GCRA: how far apart its actions are, and the units in which that is a whole number.
+// A window of GCRA: its emission interval, and the units in which that is a whole number.
 #pragma once
-
-#include <algorithm>
-#include <cstdint>
 
 #include "core/policy.h"
 #include "core/time.h"
 
 namespace rollgate {
 
-/// A window as GCRA has it. Arrival times are counted in units of 1 us / `per_micro`, in which the
-/// emission interval is a whole number: exactly where max <= 1000, else rounded up to nanoseconds.
+/// Times are in units of 1 us / `per_micro`: exact if max <= 1000, else rounded up to 1 ns.
 class EmissionWindow {
  public:
-  /// Times and intervals beyond this (142 years) are cut, so that units never overflow.
+  /// Longer times and intervals (142 years) are cut, so units never overflow.
   static constexpr Micros kLongestHere = Micros{1} << 52;
 
   explicit EmissionWindow(const Window& window)
       : per_micro_(window.max <= kFinest ? static_cast<std::int64_t>(window.max) : kFinest),
-        emission_(Emission(window)) {}
+        emission_(Emission(window)) {
+    assert(window.interval > 0 && window.max >= 1);
+  }
 
   std::int64_t emission() const { return emission_; }
   std::int64_t Emissions(std::uint64_t n) const { return static_cast<std::int64_t>(n) * emission_; }
@@ -27,14 +25,15 @@ class EmissionWindow {
     return std::clamp(moment, -kLongestHere, kLongestHere) * per_micro_;
   }
 
-  /// Rounded up.
-  Micros ToMicros(std::int64_t units) const {
+  Micros ToMicros(std::int64_t units) const {  // rounds up
     const std::int64_t whole = units / per_micro_;
     return whole + (units % per_micro_ > 0 ? 1 : 0);
   }
 
  private:
   static constexpr std::int64_t kFinest = 1000;
+  static_assert(kLongestHere <= std::numeric_limits<std::int64_t>::max() / (2 * kFinest),
+                "an arrival time is at most an interval after a moment");
 
   static std::int64_t Emission(const Window& window) {
     const Micros interval = std::min(window.interval, kLongestHere);

@@ -1,34 +1,25 @@
 // One moment per window: when a bucket that leaks steadily will be empty.
 //
-// Source: the generic cell rate algorithm of the ATM Forum, virtual scheduling, as redis-cell has
-// it. The emission interval is interval / max; each action moves the theoretical arrival time (TAT)
-// on by one, from now on where it has passed. Blocked when that would be further ahead than max
-// emission intervals: a burst of max is allowed, and then one action in each emission interval. A
-// refusal never counts.
+// Source: the generic cell rate algorithm of the ATM Forum, virtual scheduling, as in redis-cell.
+// The emission interval is interval / max. Each action moves the arrival time, at least now, on by
+// one emission interval. Blocks if that would be more than max emission intervals ahead: a burst of
+// max is allowed, then one action per emission interval. A refusal never counts.
 #pragma once
 
-#include <algorithm>
-#include <cassert>
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
-#include <limits>
-#include <type_traits>
-
 #include "core/aligned_window.h"
+#include "core/bytes.h"
 #include "core/decision.h"
 #include "core/emission_window.h"
-#include "core/judgement.h"
 #include "core/policy.h"
 #include "core/time.h"
 
 namespace rollgate {
 
-/// The algorithm under one policy; `P` is a Policy or a SingleWindowPolicy. Under the latter an
-/// id's moment is its arrival time, and all that is kept of it.
+/// Under a single window, an id's moment is its arrival time; else the time from which the id
+/// affects no decision.
 ///
-/// A refund takes out of the bucket what has not leaked of the action yet. Where in the bucket that
-/// is follows from how many actions came later, so every action has a number.
+/// A refund takes what has not leaked of an action yet. Its place in the bucket follows from how
+/// many actions came later, so every action has a number.
 template <class P>
 class Gcra {
   static constexpr bool kIsSingle = std::is_same_v<P, SingleWindowPolicy>;
@@ -48,18 +39,15 @@ class Gcra {
 
   const P& policy() const { return policy_; }
 
-  /// An arrival time under one max means nothing under another.
+  /// Never called: an arrival time under one max means nothing under another.
   static void SetMax(std::uint64_t, bool) { assert(false); }
 
-  /// What an id takes besides its moment and its generation.
   std::size_t state_bytes() const {
     return kIsSingle ? sizeof(std::uint32_t) : kArrivals + windows_.size() * sizeof(std::int64_t);
   }
 
-  /// How long after its moment an id has expired; moments and time as the table counts them: a
-  /// moment is when nothing that the id did matters any more.
   static Micros retention() { return 0; }
-  /// How long after a write what was written can matter: until the fullest of buckets is empty.
+  /// Until the fullest bucket is empty.
   Micros lifetime() const {
     Micros longest = policy_.min_difference();
     for (std::size_t i = 0; i < windows_.size(); ++i) {
@@ -67,7 +55,7 @@ class Gcra {
     }
     return longest;
   }
-  /// Time stands still beyond what units can count.
+  /// Time stops where units would overflow.
   static Micros Cut(Micros now) {
     return std::clamp(now, -EmissionWindow::kLongestHere, EmissionWindow::kLongestHere);
   }
@@ -79,7 +67,6 @@ class Gcra {
     if constexpr (kIsSingle) return moment == kLongAgo ? kLongAgo : windows_[0].ToMicros(moment);
     return moment;
   }
-  /// The moment of an id after its first attempt.
   Micros FirstMoment(Micros at, std::uint64_t cost) const {
     if constexpr (kIsSingle) return ArrivalAfter(0, kNoArrival, at, cost);
     Micros expiry = at + policy_.min_difference();
@@ -89,14 +76,15 @@ class Gcra {
     return expiry;
   }
 
-  /// One id. `state` is the number of its newest action; with several windows, or minDifference or
-  /// blocks, also that action's moment before it, and behind it an arrival time for each window.
+  /// `state` is the number of the newest action. In the general form, that action's moment comes
+  /// before it, and an arrival time for each window after it.
   class Account {
    public:
     Account(const Gcra& rules, std::byte* state, Micros moment, Generation generation)
-        : rules_(rules), state_(state), moment_(moment), generation_(generation) {}
+        : rules_(rules), state_(state), moment_(moment), generation_(generation) {
+      assert(state != nullptr);
+    }
 
-    /// An id that has done nothing; `state` is set.
     static Account Begin(const Gcra& rules, std::byte* state, Generation generation) {
       Account account(rules, state, kLongAgo, generation);
       account.StoreNumber(0);
@@ -107,12 +95,11 @@ class Gcra {
       return account;
     }
 
-    /// Whether this can be a state at all, where it comes from somebody else.
     bool IsSound() const {
       for (std::size_t i = 0; i < rules_.windows_.size(); ++i) {
         const std::int64_t arrival = Load(i);
         const EmissionWindow& window = rules_.windows_[i];
-        // A full bucket exceeds the interval by less than its max, as emissions are rounded up.
+        // Emissions are rounded up: a full bucket exceeds the interval by less than its max.
         const std::int64_t latest = 2 * window.ToUnits(kLongest) +
                                     static_cast<std::int64_t>(rules_.policy_.windows()[i].max);
         if (arrival != kNoArrival && (arrival < window.ToUnits(-kLongest) || arrival > latest)) {
@@ -126,7 +113,6 @@ class Gcra {
     static bool IsEmpty() { return false; }
     Generation generation() const { return generation_; }
 
-    /// What tells the newest action from all others in the bucket.
     std::uint64_t Token() const {
       const int bits = rules_.number_bits_;
       return Low(Number(), bits) << (kTokenBits - bits) | Low(generation_, kTokenBits - bits);
@@ -134,13 +120,10 @@ class Gcra {
 
     Micros Newest() const {
       if constexpr (kIsSingle) return kLongAgo;
-      Micros newest;
-      std::memcpy(&newest, state_, sizeof newest);
-      return newest;
+      return LoadAs<Micros>(state_);
     }
 
-    /// Time is not clamped: an earlier time is further from the arrival time, and so refused
-    /// sooner.
+    /// Not clamped: an earlier time is further from the arrival time, so it is refused sooner.
     Micros At(Micros now) const { return now; }
 
     std::uint64_t Used(std::size_t i, Micros at) const {
@@ -161,6 +144,7 @@ class Gcra {
     }
 
     void Record(const Verdict& verdict, std::uint64_t cost) {
+      assert(cost >= 1);
       Micros expiry = kLongAgo;
       for (std::size_t i = 0; i < rules_.windows_.size(); ++i) {
         const std::int64_t arrival = rules_.ArrivalAfter(i, Load(i), verdict.at, cost);
@@ -176,14 +160,12 @@ class Gcra {
       }
     }
 
-    /// This account once so much is recorded.
     Account& After(const Verdict& verdict, std::uint64_t cost) {
       if (cost > 0) Record(verdict, cost);
       return *this;
     }
 
-    /// Gives back what has not leaked at `now` of what an attempt recorded; tells whether there was
-    /// anything. So the bucket never holds less than the later attempts have put there.
+    /// Takes back what has not leaked, so the bucket keeps what later attempts added.
     bool Refund(const Receipt& receipt, Micros now) {
       if (!rules_.numbers_suffice_ || !IsOfThisGeneration(receipt)) return false;
       const std::uint64_t later = LaterThan(receipt);
@@ -191,7 +173,7 @@ class Gcra {
       for (std::size_t i = 0; i < rules_.windows_.size(); ++i) {
         const EmissionWindow& window = rules_.windows_[i];
         const std::int64_t time = window.ToUnits(std::max(now, Newest()));
-        // After so long the action has leaked, and its number may be another's.
+        // By then the action has leaked, and another may have its number.
         if (time - window.ToUnits(receipt.at) >= rules_.FullBucket(i)) continue;
         const std::uint64_t ahead = Ahead(i, time);
         const auto emission = static_cast<std::uint64_t>(window.emission());
@@ -201,14 +183,13 @@ class Gcra {
         Store(i, Load(i) - static_cast<std::int64_t>(given_back));
         found = true;
       }
-      // The newest makes its place in the bucket free for good.
+      // The place of the newest action in the bucket is free again.
       if (found && later == 0) StoreNumber(Number() - static_cast<std::uint32_t>(receipt.cost));
       return found;
     }
 
    private:
-    /// How far the arrival time is ahead; as unsigned words, for times on both sides of the origin
-    /// may be too far apart for others.
+    /// Unsigned: times on both sides of the origin can be more than 2^63 apart.
     std::uint64_t Ahead(std::size_t i, std::int64_t time) const {
       const std::int64_t arrival = Load(i);
       if (arrival <= time) return 0;
@@ -219,7 +200,6 @@ class Gcra {
       return ahead / emission + (ahead % emission > 0 ? 1 : 0);
     }
 
-    /// How many emission intervals the arrival time is ahead, rounded up.
     std::uint64_t CountAhead(std::size_t i, std::int64_t time) const {
       return RoundUp(Ahead(i, time), static_cast<std::uint64_t>(rules_.windows_[i].emission()));
     }
@@ -233,7 +213,7 @@ class Gcra {
       return Low(receipt.token, bits) == Low(generation_, bits);
     }
 
-    /// How much was recorded after an attempt, refunded or not.
+    /// The total cost recorded after an attempt, refunds included.
     std::uint64_t LaterThan(const Receipt& receipt) const {
       const int bits = rules_.number_bits_;
       return Low(Number() - (receipt.token >> (kTokenBits - bits)), bits);
@@ -241,28 +221,20 @@ class Gcra {
 
     std::int64_t Load(std::size_t i) const {
       if constexpr (kIsSingle) return moment_ == kLongAgo ? kNoArrival : moment_;
-      std::int64_t arrival;
-      std::memcpy(&arrival, state_ + kArrivals + i * sizeof arrival, sizeof arrival);
-      return arrival;
+      return LoadAs<std::int64_t>(state_ + kArrivals + i * sizeof(std::int64_t));
     }
 
     void Store(std::size_t i, std::int64_t arrival) {
       if constexpr (kIsSingle) {
         moment_ = arrival;
       } else {
-        std::memcpy(state_ + kArrivals + i * sizeof arrival, &arrival, sizeof arrival);
+        StoreAs(state_ + kArrivals + i * sizeof arrival, arrival);
       }
     }
 
-    std::uint32_t Number() const {
-      std::uint32_t number;
-      std::memcpy(&number, state_ + kNumber, sizeof number);
-      return number;
-    }
-    void StoreNumber(std::uint32_t number) {
-      std::memcpy(state_ + kNumber, &number, sizeof number);
-    }
-    void StoreNewest(Micros newest) { std::memcpy(state_, &newest, sizeof newest); }
+    std::uint32_t Number() const { return LoadAs<std::uint32_t>(state_ + kNumber); }
+    void StoreNumber(std::uint32_t number) { StoreAs(state_ + kNumber, number); }
+    void StoreNewest(Micros newest) { StoreAs(state_, newest); }
 
     const Gcra& rules_;
     std::byte* state_;
@@ -273,17 +245,16 @@ class Gcra {
  private:
   static constexpr std::size_t kNumber = kIsSingle ? 0 : sizeof(Micros);
   static constexpr std::size_t kArrivals = sizeof(Micros) + sizeof(std::uint32_t);
-  /// Of actions as tokens have them. A refund asks about what was recorded since its action, at
-  /// most within the time in which a full bucket leaks: twice the max. Where more bits are needed,
-  /// fewer are left for the generation.
+  /// The bits of an action's number in a token. A refund compares the actions since its own, at
+  /// most twice the max while a full bucket leaks. A larger max takes bits from the generation.
   static constexpr int kShortNumberBits = kTokenBits - kGenerationBits;
   static constexpr std::uint64_t kMostOfShortNumbers = std::uint64_t{1} << (kShortNumberBits - 2);
-  /// Beyond this, numbers of 32 bits would meet again in one bucket: nothing is given back.
+  /// With a larger max, numbers of 32 bits would repeat within one bucket: nothing is refunded.
   static constexpr std::uint64_t kMostNumbered = std::uint64_t{1} << 30;
 
-  /// When the bucket of a window is empty once an action at `at` is recorded.
   std::int64_t ArrivalAfter(std::size_t i, std::int64_t arrival, Micros at,
                             std::uint64_t cost) const {
+    assert(cost >= 1 && cost <= policy_.windows()[i].max);
     return std::max(arrival, windows_[i].ToUnits(at)) + windows_[i].Emissions(cost);
   }
 

@@ -3,13 +3,11 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstddef>
 
 namespace rollgate {
 namespace {
 
-/// SipHash-2-4-128 (Aumasson, Bernstein: SipHash, 2012; 128-bit output as in the reference
-/// implementation), fed a code unit at a time.
+/// Source: Aumasson, Bernstein: SipHash, 2012; 128-bit output as in the reference implementation.
 class SipHash128 {
  public:
   SipHash128(std::uint64_t k0, std::uint64_t k1)
@@ -58,8 +56,7 @@ class SipHash128 {
   std::uint64_t v3_;
 };
 
-/// Hashes units of `kBits` bits, then their number; the last word says which kind of units it was,
-/// so that Latin-1 and wide ids of equal bytes differ.
+/// The last word holds length and width, so Latin-1 and wide ids of equal bytes differ.
 template <int kBits>
 Identity Hashed(std::span<const char16_t> id, const Secret& secret) {
   constexpr std::size_t kPerWord = 64 / kBits;

@@ -1,25 +1,25 @@
-// Who is limited: an id reduced to sixteen bytes that no other id shares.
+// Who is limited: an id reduced to sixteen bytes.
 #pragma once
 
 #include <array>
 #include <cstddef>
-#include <cstdint>
 #include <cstring>
 #include <span>
+#include <type_traits>
 
 #include "core/wide_multiply.h"
 
 namespace rollgate {
 
-/// Random words that an outsider cannot know. They decide where ids land in a table and what long
-/// ids are reduced to, so nobody can prepare ids that collide.
+/// Random words, unknown to users, that place and hash ids: nobody can prepare collisions.
 struct Secret {
   std::array<std::uint64_t, 6> words;
 };
+static_assert(std::is_trivially_copyable_v<Secret> && sizeof(Secret) == 6 * 8,
+              "the header of a region contains one");
 
-/// An id as the tables keep it: up to 16 Latin-1 characters as they are, anything else as a keyed
-/// 128-bit hash (SipHash-2-4). Equal identities mean equal ids: certainly for the short ones, but
-/// for a chance of 2^-128 a pair for the others.
+/// Up to 16 Latin-1 characters as they are, anything else as a keyed 128-bit hash (SipHash-2-4).
+/// Two short ids never share an identity; two others do with a probability of 2^-128.
 struct Identity {
   static constexpr std::uint8_t kLongestInline = 16;
   static constexpr std::uint8_t kHashed = kLongestInline + 1;
@@ -31,14 +31,12 @@ struct Identity {
   friend bool operator==(const Identity&, const Identity&) = default;
 };
 
-/// The identity of a string of UTF-16 code units, lone surrogates and NULs included. The same text
-/// has one identity, however the caller stores it.
+/// The identity of a string of UTF-16 code units, lone surrogates and NULs included.
 Identity IdentityOf(std::span<const char16_t> id, const Secret& secret);
 
-/// A short id, zero behind its end.
+/// A short id, with zeros after its end.
 using ShortUnits = std::span<const char16_t, Identity::kLongestInline>;
 
-/// Whether all units are Latin-1.
 inline bool IsLatin1(ShortUnits units) {
   std::uint64_t all = 0;
   for (std::size_t i = 0; i < units.size(); i += 4) {
@@ -49,8 +47,9 @@ inline bool IsLatin1(ShortUnits units) {
   return (all & 0xff00ff00ff00ff00ULL) == 0;
 }
 
-/// The identity of up to 16 Latin-1 characters, in a handful of instructions.
+/// Equal to IdentityOf, in a few instructions. Preconditions: length <= 16; IsLatin1(units).
 inline Identity IdentityOfLatin1(ShortUnits units, std::size_t length) {
+  assert(length <= units.size() && IsLatin1(units));
   std::array<std::uint8_t, Identity::kLongestInline> bytes;
   for (std::size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<std::uint8_t>(units[i]);
   Identity identity;
@@ -60,10 +59,10 @@ inline Identity IdentityOfLatin1(ShortUnits units, std::size_t length) {
   return identity;
 }
 
-/// Spreads identities evenly over 64 bits, in a way that depends on the secret.
+/// Spreads identities evenly over 64 bits, depending on the secret.
 inline std::uint64_t HashOf(const Identity& identity, const Secret& secret) {
-  // NH (Black, Halevi, Krawczyk, Krovetz, Rogaway: UMAC, 1999) over two words: for any two ids
-  // the 128-bit products are equal for one secret in 2^64. The second product spreads the bits.
+  // NH (Black, Halevi, Krawczyk, Krovetz, Rogaway: UMAC, 1999) over two words: the 128-bit products
+  // of two ids are equal for one secret in 2^64. The second product spreads the bits.
   const auto& k = secret.words;
   const WideProduct product = WideMultiply(identity.low + k[0], identity.high + k[1]);
   const WideProduct spread = WideMultiply(product.low ^ k[2] ^ identity.kind, product.high ^ k[3]);

@@ -1,6 +1,7 @@
-// What the compiler is told of hot functions and cold ones.
+// Compiler attributes of hot and cold functions.
 //
-// A check is one function: measured, the calls between its parts cost as much as the parts.
+// A check is compiled to one function: measured, the calls between its parts cost as much as the
+// parts.
 #pragma once
 
 #if defined(__GNUC__)

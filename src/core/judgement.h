@@ -1,11 +1,8 @@
-// How an attempt is judged and what is told of it, whatever the algorithm that counts.
+// Judges an attempt and describes the result, for every algorithm.
 #pragma once
 
-#include <algorithm>
 #include <cassert>
 #include <concepts>
-#include <cstddef>
-#include <cstdint>
 
 #include "core/block.h"
 #include "core/decision.h"
@@ -14,27 +11,22 @@
 
 namespace rollgate {
 
-/// What an algorithm can tell of one id: how far each window is used, on the condition that nothing
-/// more is recorded. So what is used never grows with time. Windows are numbered as in the policy.
+/// How far an id uses each window (numbered as in the policy) if nothing more is recorded.
 template <class A>
 concept Account = requires(const A& account, std::size_t window, std::uint64_t n, Micros t) {
-  /// The newest recorded action, kLongAgo where there is none or no minDifference asks for it.
+  /// The newest recorded action; kLongAgo if there is none, or no minDifference needs it.
   { account.Newest() } -> std::convertible_to<Micros>;
-  /// What a reading of the clock counts as: no earlier than the newest action, where time is
-  /// clamped.
+  /// The time of an attempt: at least the newest action, if the algorithm clamps time.
   { account.At(t) } -> std::convertible_to<Micros>;
-  /// What of a window is used at a moment, up to its max.
+  /// The use of a window at a moment, at most its max.
   { account.Used(window, t) } -> std::convertible_to<std::uint64_t>;
-  /// Whether at least n >= 1 of a window is used at a moment.
+  /// Whether the use of a window at a moment is at least n >= 1.
   { account.Reaches(window, n, t) } -> std::convertible_to<bool>;
-  /// The earliest moment at which less than n >= 1 of a window is used; kLongAgo if that is always.
+  /// The earliest moment at which the use of a window is below n >= 1; kLongAgo if it always is.
   { account.BelowAt(window, n) } -> std::convertible_to<Micros>;
 };
 
-// A policy `P` is a Policy or anything with its accessors.
-
-/// Judges an attempt of `cost` at `now`. Precondition: cost <= policy.smallest_max(). A cost of 0
-/// only asks what is used, and how long a next action has to wait: nothing but a block refuses it.
+/// Judges an attempt of `cost` <= smallest_max(). A cost of 0 is refused only by a block.
 template <Account A, class P>
 Verdict Judge(const A& account, const P& policy, const Block& block, Micros now,
               std::uint64_t cost) {
@@ -56,13 +48,13 @@ Verdict Judge(const A& account, const P& policy, const Block& block, Micros now,
   return verdict;
 }
 
-/// Whether the attempt is recorded, be it as an action or as a counted refusal.
+/// Whether the attempt is recorded, as an action or as a counted refusal.
 template <class P>
 bool Records(const Verdict& verdict, const P& policy) {
   return verdict.allowed() || (policy.count_blocked() && !verdict.blocked_by_block);
 }
 
-/// Starts the block that a refusal brings, if it does; tells whether.
+/// Starts the block that a refusal causes, if any. Returns whether it did.
 template <class P>
 bool StartsBlock(const Verdict& verdict, const P& policy, Block& block) {
   if (policy.blocks().empty() || verdict.allowed() || verdict.blocked_by_block) return false;
@@ -70,10 +62,11 @@ bool StartsBlock(const Verdict& verdict, const P& policy, Block& block) {
   return true;
 }
 
-/// How long from `now` until an attempt of `cost` would pass if nothing else is recorded.
+/// How long from `now` until an attempt of `cost` would be allowed, if nothing else is recorded.
 template <Account A, class P>
 Micros WaitFor(const A& account, const P& policy, const Block& block, Micros now,
                std::uint64_t cost) {
+  assert(cost <= policy.smallest_max());
   Micros allowed_at = policy.blocks().empty() ? kLongAgo : block.until;
   if (cost > 0 && policy.min_difference() > 0) {
     allowed_at = std::max(allowed_at, account.Newest() + policy.min_difference());
@@ -82,15 +75,15 @@ Micros WaitFor(const A& account, const P& policy, const Block& block, Micros now
   for (const Window& window : policy.windows()) {
     allowed_at = std::max(allowed_at, account.BelowAt(i++, window.max - cost + 1));
   }
-  // Where time is taken as no earlier than the newest action, there is no waiting up to then.
+  // If time is clamped, nothing before account.At(now) is waited for.
   return allowed_at <= account.At(now) ? 0 : allowed_at - now;
 }
 
-/// Fills `decision` (its `windows` given by the caller) with what an attempt has come to.
-/// `account` and `block` are as the attempt has left them.
+/// Fills `decision`; its `windows` are the caller's. `account` and `block` are as the attempt left.
 template <Account A, class P>
 void Describe(const A& account, const P& policy, const Block& block, const Verdict& verdict,
               Micros now, std::uint64_t cost, Decision& decision) {
+  assert(decision.windows.size() >= policy.windows().size());
   decision.verdict = verdict;
   decision.time_left = verdict.allowed() ? 0 : WaitFor(account, policy, block, now, cost);
   decision.wait = WaitFor(account, policy, block, now, 1);
@@ -98,6 +91,7 @@ void Describe(const A& account, const P& policy, const Block& block, const Verdi
   WindowUse* use = decision.windows.data();
   for (const Window& window : policy.windows()) {
     use->used = account.Used(i, verdict.at);
+    assert(use->used <= window.max);
     use->remaining = window.max - use->used;
     use->reset_in = use->used == 0 ? 0 : account.BelowAt(i, use->used) - now;
     if (i == 0 || use->remaining < decision.actions_left) {

@@ -1,8 +1,5 @@
-// From the state of one id to a decision and back, for every algorithm and every store.
+// From the state of one id to a decision and back, for every algorithm and store.
 #pragma once
-
-#include <concepts>
-#include <cstdint>
 
 #include "core/block.h"
 #include "core/decision.h"
@@ -11,31 +8,45 @@
 
 namespace rollgate {
 
-/// Where a store keeps the state of one id, for the time of one call: it loads and saves, and knows
-/// nothing of the algorithm. `Account` is the one of the algorithm's Rules.
+/// Loads and saves the state of one id during one call. `Account` is that of the store's Rules.
 template <class C>
 concept Carrier = requires(C& carrier, typename C::Account& account, const Block& block,
                            Micros at) {
   /// The account; changes to it count once it is saved.
   { carrier.Load() } -> std::same_as<typename C::Account>;
   { carrier.LoadBlock() } -> std::same_as<Block>;
-  /// An account to ask only: whatever happens to it, the state stays as it is.
+  /// An account to peek with: changes to it never reach the state.
   { carrier.LoadCopy() } -> std::same_as<typename C::Account>;
-  /// Makes room for so many actions that are recorded at `at`; throws std::bad_alloc and
-  /// changes nothing where there is none.
+  /// Makes room for so many actions. Throws std::bad_alloc and changes nothing if it cannot.
   carrier.Reserve(account, at, std::uint64_t{});
   carrier.Save(account, block);
 };
 
-/// What is left of an id after a refund.
+/// The state of an id after a refund.
 enum class Refunded : std::uint8_t {
-  kNothing,  ///< there was nothing to give back; nothing has changed
-  kSome,     ///< the state has changed
-  kAll,      ///< nothing is left of the id: it is to be forgotten
+  kNothing,  ///< unchanged: nothing was left of the attempt
+  kSome,     ///< changed
+  kAll,      ///< empty: the caller must forget the id
 };
 
-/// `Rules` is an algorithm under a form of the policy: see algorithms.h. Its Account meets the
-/// concept of judgement.h, and has Record, Refund, After and Token.
+/// `Rules` is an algorithm under one form of the policy (see algorithms.h). It has:
+/// - kAlignsToEpoch and kRefundsAskTime, see AlgorithmTraits; policy() and SetMax(), see Policy
+/// - state_bytes(): size of an id's state without moment and generation (not in logs)
+/// - retention(): how long after its moment an id expires
+/// - lifetime(): how long after a write the state can affect decisions
+/// - Cut(now): the reading, limited to what the algorithm can represent
+/// - TableTime(now), FromTableTime(moment): to and from the unit of moments in tables
+/// - FirstMoment(at, cost): the moment of an id after its first attempt
+/// Rules::Account is the state of one id. It meets the concept of judgement.h and has:
+/// - Begin(rules, state, generation), which initialises `state` (not in logs); generation(),
+///   Token()
+/// - IsSound(): whether a state from elsewhere is valid (not in logs)
+/// - moment(): kLongAgo without actions; IsEmpty(): whether no action is left
+/// - Record(verdict, cost): records a judged attempt of cost >= 1
+/// - After(verdict, cost): what Record would leave; valid as long as this account
+/// - Refund(receipt, now): takes an attempt back; returns whether anything of it was left
+/// - AttemptOne(now, reserve), optional: judges and records an attempt of cost 1, returns the time
+///   left; calls `reserve(at)` before it records an allowed action
 template <class Rules>
 class Judging {
   using Account = typename Rules::Account;
@@ -43,11 +54,10 @@ class Judging {
  public:
   explicit Judging(const Rules& rules) : rules_(rules) {}
 
-  /// An attempt of cost 1. Returns whether it has changed the state.
+  /// Attempts an action of cost 1. Returns whether the state has changed.
   template <Carrier C>
   bool Check(C& carrier, Micros now, Micros& time_left) const {
     Account account = carrier.Load();
-    // In the fewest steps, where the algorithm has that for this form of the policy.
     if constexpr (requires { account.AttemptOne(now, [](Micros) {}); }) {
       time_left = account.AttemptOne(now, [&](Micros at) { carrier.Reserve(account, at, 1); });
       const bool changes = time_left == 0 || policy().count_blocked();
@@ -61,7 +71,7 @@ class Judging {
     }
   }
 
-  /// An attempt of `cost`. Returns whether it has changed the state.
+  /// Attempts an action of `cost` >= 1. Returns whether the state has changed.
   template <Carrier C>
   bool Attempt(C& carrier, Micros now, std::uint64_t cost, Decision& decision) const {
     Account account = carrier.Load();
@@ -72,7 +82,7 @@ class Judging {
     return changes;
   }
 
-  /// What Attempt would say. A cost of 0 asks what is used.
+  /// What Attempt would decide. A cost of 0 asks what is used.
   template <Carrier C>
   void Peek(C& carrier, Micros now, std::uint64_t cost, Decision& decision) const {
     Account account = carrier.LoadCopy();
@@ -84,7 +94,6 @@ class Judging {
     Describe(account.After(verdict, recorded), policy(), block, verdict, now, cost, decision);
   }
 
-  /// Takes back what an allowed attempt recorded.
   template <Carrier C>
   Refunded Refund(C& carrier, const Receipt& receipt, Micros now) const {
     Account account = carrier.Load();
@@ -95,25 +104,21 @@ class Judging {
     return Refunded::kSome;
   }
 
-  /// What the first attempt of an id comes to, which is always allowed. `account` has done nothing.
+  /// The decision on the first attempt of an id, whose `account` is empty, at `at` >= `now`.
   void PeekFirst(Account& account, Micros now, Micros at, std::uint64_t cost,
                  Decision& decision) const {
-    const Verdict verdict = AllowedAt(at);
+    assert(at >= now && account.moment() == kLongAgo);
+    const Verdict verdict = {.at = at};
     decision.token = account.Token();
     Describe(account.After(verdict, cost), policy(), Block(), verdict, now, cost, decision);
   }
 
-  /// The same, of an account that has recorded it.
+  /// The same, after `account` has recorded the attempt.
   void DescribeFirst(const Account& account, Micros now, Micros at, std::uint64_t cost,
                      Decision& decision) const {
+    assert(at >= now && account.moment() != kLongAgo);
     decision.token = account.Token();
-    Describe(account, policy(), Block(), AllowedAt(at), now, cost, decision);
-  }
-
-  static Verdict AllowedAt(Micros at) {
-    Verdict verdict;
-    verdict.at = at;
-    return verdict;
+    Describe(account, policy(), Block(), Verdict{.at = at}, now, cost, decision);
   }
 
  private:
@@ -125,6 +130,7 @@ class Judging {
   template <Carrier C>
   Judged JudgeAndRecord(C& carrier, Account& account, Block& block, Micros now,
                         std::uint64_t cost) const {
+    assert(cost >= 1);
     const Verdict verdict = Judge(account, policy(), block, now, cost);
     const bool starts_block = StartsBlock(verdict, policy(), block);
     const bool records = Records(verdict, policy());

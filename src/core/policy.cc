@@ -1,9 +1,9 @@
-// Derives what a policy asks of a store: how long and how many actions must be remembered.
+// Derives how long and how many actions a store must keep.
 #include "core/policy.h"
 
-#include <algorithm>
-#include <cassert>
 #include <utility>
+
+#include "core/block.h"
 
 namespace rollgate {
 
@@ -15,6 +15,7 @@ Policy::Policy(PolicyOptions options)
       blocks_(std::move(options.blocks)),
       sets_max_(options.sets_max) {
   assert(!windows_.empty() && (!sets_max_ || windows_.size() == 1));
+  assert(min_difference_ >= 0 && blocks_.size() <= kMostBlocks);
   smallest_max_ = windows_.front().max;
   std::uint64_t largest_max = 0;
   for (Window& window : windows_) {
@@ -33,6 +34,7 @@ Policy::Policy(PolicyOptions options)
   }
   log_capacity_ = static_cast<std::uint32_t>(std::min<std::uint64_t>(largest_max, kLongestLog));
   exceeds_log_ = largest_max > kLongestLog;
+  assert(log_capacity_ >= 1 && retention_ >= longest_interval_);
 }
 
 }  // namespace rollgate

@@ -1,10 +1,8 @@
-// What is allowed: a list of windows, and what follows from them for whoever counts.
+// What is allowed: windows and further rules, and what follows from them for stores.
 #pragma once
 
-#include <algorithm>
 #include <array>
-#include <cstddef>
-#include <cstdint>
+#include <cassert>
 #include <span>
 #include <vector>
 
@@ -12,33 +10,31 @@
 
 namespace rollgate {
 
-/// At most `max` actions in any `interval`. An action leaves the window exactly `interval` after it
-/// happened.
+/// At most `max` actions in any `interval`. An action leaves exactly `interval` after it was made.
 struct Window {
   Micros interval;    ///< > 0
   std::uint64_t max;  ///< >= 1
 };
 
-/// How actions are counted: algorithms.h has the list, the log being the first.
+/// Defined in algorithms.h; 0 is the log.
 enum class Algorithm : std::uint8_t;
 
 struct PolicyOptions {
   std::vector<Window> windows;  ///< at least one
-  Micros min_difference = 0;    ///< least time between two actions; the gap itself is enough
-  bool count_blocked = true;    ///< whether a blocked attempt is recorded as an action
-  Algorithm algorithm = {};     ///< the log
-  /// How long an id is refused after a refusal: the length of its first block, of its second and so
-  /// on, the last one standing for all further ones; none for no blocks. At most 255.
+  Micros min_difference = 0;    ///< least time between two actions
+  bool count_blocked = true;    ///< whether refusals are recorded as actions
+  Algorithm algorithm = {};
+  /// The lengths of an id's first block, second block and so on; the last repeats. At most
+  /// kMostBlocks (block.h); none: refusals start no block.
   std::vector<Micros> blocks = {};
-  /// Whether the max of the only window is set anew before each attempt: see Policy::SetMax.
+  /// Whether the max of the only window changes with each attempt: see Policy::SetMax.
   bool sets_max = false;
 };
 
-/// No log holds more actions, a gigabyte or two for one id. Where a window allows more and they are
-/// made, the store is out of memory.
+/// The largest log, a gigabyte or two. To record more actions throws std::bad_alloc.
 inline constexpr std::uint32_t kLongestLog = std::uint32_t{1} << 28;
 
-/// A set of rules; an attempt passes only if every rule lets it pass.
+/// Rules, which all must allow an attempt. Templates take a Policy or a SingleWindowPolicy as P.
 class Policy {
  public:
   explicit Policy(PolicyOptions options);
@@ -49,37 +45,36 @@ class Policy {
   Algorithm algorithm() const { return algorithm_; }
   std::span<const Micros> blocks() const { return blocks_; }
 
-  /// How long an action can matter to any later decision by a window or minDifference.
+  /// How long an action can affect decisions, blocks aside.
   Micros retention() const { return retention_; }
 
   Micros longest_interval() const { return longest_interval_; }
 
-  /// How long a refusal can matter by the block that it starts: offences are remembered for the
-  /// longest interval after their block. 0 without blocks.
+  /// How long a refusal can affect decisions through the block that it starts: offences are
+  /// remembered for the longest interval after their block. 0 without blocks.
   Micros block_retention() const { return block_retention_; }
 
-  /// How many of an id's newest actions can matter to any later decision: the largest `max`. A
-  /// window is full exactly when its max-th newest action is inside it, so nothing older is asked.
+  /// How many of an id's newest actions can affect decisions: the largest max. A window is full
+  /// exactly when its max-th newest action is inside.
   std::uint32_t log_capacity() const { return log_capacity_; }
 
   /// Whether a window allows more actions than the longest log holds.
   bool exceeds_log() const { return exceeds_log_; }
 
-  /// Where the policy says so, the next attempts are judged by this max of the only window. What
-  /// earlier attempts have recorded under another one stays.
+  /// Whether SetMax gives the max of the only window before each attempt. Earlier records stay.
   bool sets_max() const { return sets_max_; }
-  /// `records`: whether the attempt may be recorded, so that its max says how long logs should be.
+  /// Preconditions: sets_max(), max >= 1. `records`: whether logs should grow to this max.
   void SetMax(std::uint64_t max, bool records) {
+    assert(sets_max_ && max >= 1);
     smallest_max_ = windows_.front().max = max;
     if (records) most_kept_ = std::max(most_kept_, std::min(max, kMostKept));
   }
 
-  /// How many actions a log keeps at least, then: as many as the largest max so far allows, but no
-  /// less than kLeastKept and no more than kMostKept for that. So refusals under a small max still
-  /// count under a large one.
+  /// How many actions a log keeps under SetMax: the current max, and as many as the largest max so
+  /// far within [kLeastKept, kMostKept]. So refusals under a small max count under a larger one.
   std::uint64_t least_capacity() const { return std::max(smallest_max_, most_kept_); }
 
-  /// The largest cost that can ever pass.
+  /// The largest cost that can be allowed.
   std::uint64_t smallest_max() const { return smallest_max_; }
 
  private:
@@ -101,8 +96,7 @@ class Policy {
   std::uint64_t smallest_max_;
 };
 
-/// The commonest policy, one window and nothing else: the same answers as Policy's, known to the
-/// compiler, so that loops over windows vanish from the check.
+/// One window and nothing else: constants let the compiler remove what is unused.
 class SingleWindowPolicy {
  public:
   static bool Fits(const Policy& policy) {
@@ -115,7 +109,9 @@ class SingleWindowPolicy {
       : window_{policy.windows().front()},
         count_blocked_(policy.count_blocked()),
         log_capacity_(policy.log_capacity()),
-        exceeds_log_(policy.exceeds_log()) {}
+        exceeds_log_(policy.exceeds_log()) {
+    assert(Fits(policy));
+  }
 
   std::span<const Window, 1> windows() const { return window_; }
   static constexpr Micros min_difference() { return 0; }

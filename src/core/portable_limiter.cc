@@ -1,14 +1,13 @@
-// One limiter for every algorithm; what differs is how the body of a state is read and written.
+// One limiter for every algorithm; a Body reads and writes what differs.
 #include "core/portable_limiter.h"
 
-#include <algorithm>
-#include <cstring>
+#include <cassert>
 #include <new>
 #include <optional>
-#include <utility>
 
 #include "core/algorithms.h"
 #include "core/block.h"
+#include "core/bytes.h"
 #include "core/judging.h"
 #include "core/portable_state.h"
 #include "core/ring_log.h"
@@ -16,8 +15,7 @@
 namespace rollgate {
 namespace {
 
-/// The bodies of the algorithms that keep a few numbers. A body under other limits or of another
-/// algorithm is of no use.
+/// Of an algorithm that keeps a few numbers; only usable under the same limits.
 template <class Rules>
 class CountBody {
  public:
@@ -35,6 +33,7 @@ class CountBody {
     if (!fits) {
       return Account::Begin(rules_, bytes_.data(), state.header.generation);
     }
+    assert(state.body.size() == bytes_.size());
     std::copy(state.body.begin(), state.body.end(), bytes_.begin());
     const Account account(rules_, bytes_.data(), state.header.moment, state.header.generation);
     return account.IsSound() ? std::optional(account) : std::nullopt;
@@ -53,7 +52,7 @@ class CountBody {
   std::vector<std::byte> bytes_;
 };
 
-/// The bodies of the log. One under other limits is taken over, as far as it goes.
+/// The body of a log. One of other limits is used as far as it goes.
 template <class Rules>
 class LogBody {
   using Log = typename Rules::Log;
@@ -76,7 +75,7 @@ class LogBody {
     if (!is_empty && !is_sound) return std::nullopt;
     const std::size_t older = is_empty ? 0 : state.body.size() / width;
     const std::uint32_t capacity = CapacityFor(older + 1);
-    // Under lower limits the oldest are cut off, as by refusals.
+    // Under lower limits the oldest are dropped, as by refusals.
     const std::size_t cut = older - std::min<std::size_t>(older, capacity - 1);
     const auto room = static_cast<std::uint32_t>(older - cut);
     ring_.resize(room * sizeof(Stamp));
@@ -89,25 +88,26 @@ class LogBody {
       const std::uint64_t age = AgeOf(&state.body[i * width], width, head.newest);
       if (age > last_age) return std::nullopt;
       last_age = age;
-      // Older than a Stamp of this policy can count is outside of all its windows.
+      // Older than a Stamp can represent is outside of all windows.
       if (age > std::uint64_t{Log::kLongestRetention}) continue;
       const auto stamp = static_cast<Stamp>(static_cast<std::uint64_t>(head.newest) - age);
-      std::memcpy(&ring_[(head.size - 1) * sizeof(Stamp)], &stamp, sizeof stamp);
+      StoreAs(&ring_[(head.size - 1) * sizeof(Stamp)], stamp);
       ++head.size;
     }
+    assert(head.size <= room + 1 && head.size <= capacity);
     return Account(rules_, Log(head, ring_.data(), room, capacity), state.header.generation);
   }
 
-  /// Drops what has left the longest window, and makes room for `more` actions at `at` as far as
-  /// the log's capacity goes.
+  /// Makes room for `more` actions at `at`, up to the log's capacity.
   void Reserve(Account& account, Micros at, std::uint64_t more) {
     Log& log = account.log();
     if (log.size() > 0 && at - log.Oldest() >= rules_.retention()) {
       log.DropUntil(at - rules_.retention());
     }
-    // What a full log would lose may still have to be counted.
+    // A full log would drop actions that count.
     if (rules_.policy().exceeds_log() && log.size() + more > log.capacity()) throw std::bad_alloc();
     const std::uint64_t needed = std::min<std::uint64_t>(log.size() + more, log.capacity()) - 1;
+    assert(more >= 1 && needed + 1 >= log.size());
     next_ring_.resize(needed * sizeof(Stamp));
     log.MoveTo(next_ring_.data(), static_cast<std::uint32_t>(needed));
   }
@@ -116,8 +116,7 @@ class LogBody {
     const Log& log = account.log();
     body_.resize(log.size() == 0 ? 0 : (log.size() - 1) * sizeof(Stamp));
     for (std::uint32_t n = log.size(); n > 1; --n) {
-      const auto stamp = static_cast<Stamp>(log.Nth(n));
-      std::memcpy(&body_[(log.size() - n) * sizeof(Stamp)], &stamp, sizeof stamp);
+      StoreAs(&body_[(log.size() - n) * sizeof(Stamp)], static_cast<Stamp>(log.Nth(n)));
     }
     state.header.width = sizeof(Stamp);
     state.header.flags = log.displaced() ? PortableState::kDisplaced : 0;
@@ -125,8 +124,7 @@ class LogBody {
   }
 
  private:
-  /// How many actions a log may hold that has this many. Where the max is set it grows no further
-  /// than that, and stays as long as it is.
+  /// For a log of so many actions. Under SetMax, a long log keeps its length.
   std::uint32_t CapacityFor(std::uint64_t actions) const {
     const auto& policy = rules_.policy();
     if constexpr (requires { policy.sets_max(); }) {
@@ -138,16 +136,10 @@ class LogBody {
     return policy.log_capacity();
   }
 
-  /// How long before the newest action a stamp was made; the rest of its time follows from that.
   static std::uint64_t AgeOf(const std::byte* stamp, std::size_t width, Micros newest) {
-    if (width == 4) {
-      std::uint32_t bits;
-      std::memcpy(&bits, stamp, sizeof bits);
-      return static_cast<std::uint32_t>(static_cast<std::uint32_t>(newest) - bits);
-    }
-    std::uint64_t bits;
-    std::memcpy(&bits, stamp, sizeof bits);
-    return static_cast<std::uint64_t>(newest) - bits;
+    assert(width == 4 || width == 8);
+    if (width == 8) return static_cast<std::uint64_t>(newest) - LoadAs<std::uint64_t>(stamp);
+    return static_cast<std::uint32_t>(newest) - LoadAs<std::uint32_t>(stamp);
   }
 
   const Rules& rules_;
@@ -214,15 +206,13 @@ class Limiter final : public PortableLimiter {
   }
 
  private:
-  /// See core/judging.h.
   class BytesCarrier {
    public:
     using Account = typename Rules::Account;
 
     explicit BytesCarrier(Limiter& limiter) : limiter_(limiter) {}
 
-    /// Reads a state, which begins with this generation if there are no bytes; returns false for
-    /// bytes that are no state.
+    /// Reads a state, or begins one if there are no bytes. Returns false if they are not a state.
     bool Open(Bytes bytes, Generation generation) {
       state_.header.generation = generation;
       if (!bytes.empty()) {
@@ -236,11 +226,11 @@ class Limiter final : public PortableLimiter {
       return opened.has_value();
     }
 
-    /// Whether the state is of this algorithm, and its body of use under these limits.
+    /// Whether the state is of this algorithm and usable under these limits.
     bool fits() const { return fits_; }
 
     Account Load() { return *account_; }
-    Account LoadCopy() { return *account_; }
+    Account LoadCopy() { return Load(); }
     Block LoadBlock() const { return limiter_.policy_.blocks().empty() ? Block() : state_.block; }
     void Reserve(Account& account, Micros at, std::uint64_t more) {
       limiter_.body_.Reserve(account, at, more);
@@ -272,13 +262,13 @@ class Limiter final : public PortableLimiter {
     std::optional<Account> account_;
   };
 
-  /// When a state with this moment has expired, blocks aside.
+  /// When a state with this moment expires, blocks aside.
   Micros Expiry(Micros moment) const {
     if (moment == kLongAgo) return kLongAgo;
     return Bounded(Bounded(rules_.FromTableTime(moment)) + rules_.retention());
   }
 
-  const Policy policy_;  // as it was given, in its general form
+  const Policy policy_;  // in its general form
   Rules rules_;
   Body body_;
   std::uint32_t limits_;
@@ -289,7 +279,7 @@ class Limiter final : public PortableLimiter {
 std::unique_ptr<PortableLimiter> PortableLimiter::Create(const Policy& policy) {
   return WithAlgorithm<std::unique_ptr<PortableLimiter>>(
       policy, [&]<class Rules>() -> std::unique_ptr<PortableLimiter> {
-        if constexpr (requires { typename Rules::Log; }) {
+        if constexpr (KeepsLog<Rules>) {
           return std::make_unique<Limiter<Rules, LogBody<Rules>>>(policy);
         } else {
           return std::make_unique<Limiter<Rules, CountBody<Rules>>>(policy);

@@ -1,19 +1,18 @@
-// Reads and writes the bytes of a state.
 #include "core/portable_state.h"
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 
 #include "core/algorithms.h"
+#include "core/bytes.h"
 
 namespace rollgate {
 
-static_assert(std::endian::native == std::endian::little, "states are written low bytes first");
+static_assert(std::endian::native == std::endian::little, "states are little-endian");
 
 bool PortableState::Read(std::span<const std::byte> bytes) {
   if (bytes.size() < sizeof header) return false;
-  std::memcpy(&header, bytes.data(), sizeof header);
+  header = LoadAs<Header>(bytes.data());
   if (header.version != kVersion || header.reserved != 0 ||
       header.algorithm >= static_cast<std::uint8_t>(Algorithm::kEnd) ||
       (header.flags & ~(kHasBlock | kDisplaced)) != 0 || header.width > 8) {
@@ -31,8 +30,9 @@ bool PortableState::Read(std::span<const std::byte> bytes) {
 
 void PortableState::Write(std::vector<std::byte>& out) const {
   const bool has_block = (header.flags & kHasBlock) != 0;
+  assert(header.version == kVersion && header.reserved == 0 && header.width <= 8);
   out.resize(sizeof header + body.size() + (has_block ? Block::kBytes : 0));
-  std::memcpy(out.data(), &header, sizeof header);
+  StoreAs(out.data(), header);
   std::copy(body.begin(), body.end(), out.begin() + sizeof header);
   if (has_block) block.Store(&out[sizeof header + body.size()]);
 }

@@ -1,15 +1,12 @@
-// The bytes of an id's state in a key-value store.
+// The bytes of an id's state in a key-value store, little-endian:
 //
-// version, algorithm, flags, width of a stamp (a byte each) | generation | hash of the limits |
-// 0 (four bytes each) | moment (eight bytes) | body | block, if a flag says so. The body of a log
-// is its older actions, oldest first, as the low bytes of their moments; that of any other
-// algorithm is what the algorithm keeps. All numbers are written low bytes first.
+// version, algorithm, flags, width of a stamp (a byte each) | generation, hash of the limits, 0
+// (four bytes each) | moment (eight bytes) | body | block, if a flag says so. The body of a log is
+// its older actions, oldest first, as the low bytes of their moments; that of another algorithm is
+// its Account's state.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
-#include <span>
-#include <vector>
+#include <type_traits>
 
 #include "core/block.h"
 #include "core/decision.h"
@@ -18,7 +15,7 @@
 
 namespace rollgate {
 
-/// A state taken apart; `body` lies within the bytes it came from.
+/// A parsed state; `body` points into the parsed bytes.
 struct PortableState {
   static constexpr std::uint8_t kVersion = 1;
   static constexpr std::uint8_t kHasBlock = 1;
@@ -34,7 +31,8 @@ struct PortableState {
     std::uint32_t reserved = 0;
     Micros moment = kLongAgo;
   };
-  static_assert(sizeof(Header) == 24);
+  static_assert(sizeof(Header) == 24 && std::is_trivially_copyable_v<Header>);
+  static_assert(offsetof(Header, generation) == 4 && offsetof(Header, moment) == 16);
 
   Header header;
   std::span<const std::byte> body;
@@ -42,12 +40,12 @@ struct PortableState {
 
   bool displaced() const { return (header.flags & kDisplaced) != 0; }
 
-  /// Returns false for bytes that are no state.
+  /// Returns false if the bytes are not a state.
   bool Read(std::span<const std::byte> bytes);
   void Write(std::vector<std::byte>& out) const;
 };
 
-/// A hash of what counts depend on: counts of other limits mean nothing.
+/// Counts are valid only under limits with the same hash.
 std::uint32_t HashOfLimits(const Policy& policy);
 
 }  // namespace rollgate

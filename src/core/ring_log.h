@@ -1,33 +1,26 @@
 // A log of an id's newest actions: the newest in full, the older ones as a ring of short stamps.
 #pragma once
 
-#include <algorithm>
 #include <cassert>
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
-#include <limits>
-#include <type_traits>
 
+#include "core/bytes.h"
 #include "core/time.h"
 
 namespace rollgate {
 
-/// The part of a log that is not the ring of stamps.
 struct LogHead {
   Micros newest = 0;
-  std::uint32_t size = 0;  ///< actions kept, the newest one included
-  std::uint32_t head = 0;  ///< place of the oldest stamp in the ring
-  /// Whether counted refusals have pushed out actions that may still be inside a window. Only a
-  /// refund asks. True only while the log is full.
+  std::uint32_t size = 0;  ///< actions kept, including the newest
+  std::uint32_t head = 0;  ///< position of the oldest stamp in the ring
+  /// Whether refusals have pushed out actions inside a window, for refunds; only in a full log.
   bool displaced = false;
 };
+static_assert(std::is_trivially_copyable_v<LogHead>);
 
-/// A view of one id's log over bytes that its owner keeps; change it, then store head() back.
+/// A view of one id's log in bytes of its owner, who stores head() after a change.
 ///
-/// `Stamp` keeps the low bits of a moment; the rest follows from the newest one, because Push keeps
-/// no action that is older than the newest by more than a Stamp can count. Nothing that matters is
-/// lost by that: the policy's retention is no longer.
+/// A `Stamp` keeps the low bits of a moment. The rest follows from the newest action, because Push
+/// keeps no action that is older by more than a Stamp can represent. No retention is longer.
 template <class Stamp>
 class RingLog {
   static_assert(std::is_unsigned_v<Stamp>);
@@ -35,14 +28,16 @@ class RingLog {
  public:
   using StampType = Stamp;
 
-  /// The longest retention that the range of a Stamp allows.
   static constexpr Micros kLongestRetention = static_cast<Micros>(
       std::min<std::uint64_t>(std::numeric_limits<Stamp>::max(), std::uint64_t{kLongest}));
 
   /// `ring` has room for `ring_room` stamps, at any alignment. The log never holds more than
-  /// `capacity` actions; it holds no more than `ring_room + 1` until the owner gives it more room.
+  /// `capacity` >= 1 actions, nor more than `ring_room + 1` until the owner gives it more room.
   RingLog(LogHead head, std::byte* ring, std::uint32_t ring_room, std::uint32_t capacity)
-      : head_(head), ring_(ring), ring_room_(ring_room), capacity_(capacity) {}
+      : head_(head), ring_(ring), ring_room_(ring_room), capacity_(capacity) {
+    assert(capacity >= 1 && head.size <= capacity && head.size <= std::uint64_t{ring_room} + 1);
+    assert(head.head < ring_room || head.head == 0);
+  }
 
   const LogHead& head() const { return head_; }
   std::uint32_t size() const { return head_.size; }
@@ -67,13 +62,13 @@ class RingLog {
 
   bool IsFull() const { return head_.size == capacity_; }
 
-  /// Prepares a log whose ring is full for `more` actions at `at`: drops the actions that are then
-  /// older than `retention`, and returns how many stamps its ring should hold. That follows from
-  /// what is inside: a ring doubles when it is too small, and shrinks when little of it is used.
-  /// Called before each Push, it costs a constant time for each action, on average.
+  /// Prepares a log without room for `more` actions at `at`: drops actions that are then older than
+  /// `retention`, and returns how many stamps its ring should hold. As rings double and shrink,
+  /// this takes constant amortised time per Push.
   std::uint32_t DropAndPlanRoom(Micros at, Micros retention, std::uint64_t more) {
     const bool drops = head_.size > 0 && at - Oldest() >= retention;
     if (drops) DropUntil(at - retention);
+    assert(more >= 1);
     constexpr std::uint64_t kLeast = 5;
     const std::uint64_t needed = std::min<std::uint64_t>(head_.size + more, capacity_) - 1;
     const bool is_too_large = drops && ring_room_ > kLeast && needed < ring_room_ / 4;
@@ -82,20 +77,19 @@ class RingLog {
     return static_cast<std::uint32_t>(std::min<std::uint64_t>(wanted, capacity_ - 1));
   }
 
-  /// Whether the ring has room for so many more actions and need not be looked at.
   bool HasFree(std::uint64_t more) const {
     return head_.size + more <= std::uint64_t{ring_room_} + 1;
   }
 
-  /// Moves the stamps to another ring, oldest first. Precondition: all of them fit.
+  /// Moves the stamps, oldest first, to another ring that is large enough for them.
   void MoveTo(std::byte* ring, std::uint32_t ring_room) {
     for (std::uint32_t i = 0; i + 1 < head_.size; ++i) {
-      std::memcpy(ring + std::size_t{i} * sizeof(Stamp), At(Place(i)), sizeof(Stamp));
+      StoreAs(ring + std::size_t{i} * sizeof(Stamp), LoadAs<Stamp>(At(Place(i))));
     }
     Relaid(ring, ring_room);
   }
 
-  /// Gives the ring another size where it is.
+  /// Gives the ring another size, large enough for its stamps, at the same address.
   void ResizeInPlace(std::uint32_t ring_room) {
     constexpr std::size_t kWidth = sizeof(Stamp);
     std::rotate(ring_, ring_ + head_.head * kWidth, ring_ + ring_room_ * kWidth);
@@ -104,8 +98,9 @@ class RingLog {
 
   std::uint32_t ring_room() const { return ring_room_; }
 
-  /// Records an action at `at`, no earlier than the newest; a full log loses its oldest.
+  /// Records an action at `at` >= the newest. A full log drops its oldest; any other has room.
   void Push(Micros at) {
+    assert(head_.size == 0 || at >= head_.newest);
     if (head_.size > 0 && at - Oldest() > kLongestRetention) [[unlikely]] {
       DropUntil(at - kLongestRetention - 1);
     }
@@ -118,15 +113,14 @@ class RingLog {
     } else if (ring_room_ + 1 == capacity_) {
       ReplaceOldest(at);
     } else if (capacity_ > 1) {
-      // The capacity was lowered: the ring has more room than is used.
+      // The capacity was lowered: the ring is not full.
       head_.head = Next(head_.head);
       Store(Place(head_.size - 2), head_.newest);
     }
     head_.newest = at;
   }
 
-  /// The same, told by the caller that the log is full, the ring too, and its oldest action within
-  /// the range of a Stamp before `at`.
+  /// Push for a log and ring that are full. Precondition: `at` - Oldest() <= kLongestRetention.
   void ReplaceOldest(Micros at) {
     assert(IsFull() && at - Oldest() <= kLongestRetention);
     if (capacity_ > 1) [[likely]] {
@@ -136,7 +130,7 @@ class RingLog {
     head_.newest = at;
   }
 
-  /// Records an action older than all others. Precondition: the log is neither full nor empty.
+  /// Records an action older than all others. Precondition: the log has room and is not empty.
   void PushOldest(Micros at) {
     assert(head_.size >= 1 && head_.size < capacity_ && head_.size <= ring_room_);
     head_.head = head_.head == 0 ? ring_room_ - 1 : head_.head - 1;
@@ -144,20 +138,20 @@ class RingLog {
     ++head_.size;
   }
 
-  /// Takes out the n-th newest action, counted from 1.
+  /// Removes the n-th newest action, counted from 1.
   void Remove(std::uint32_t n) {
     assert(n >= 1 && n <= head_.size);
     if (n == 1) {
       if (head_.size > 1) head_.newest = Nth(2);
     } else {
       for (std::uint32_t i = head_.size - n; i + 2 < head_.size; ++i) {
-        std::memcpy(At(Place(i)), At(Place(i + 1)), sizeof(Stamp));
+        StoreAs(At(Place(i)), LoadAs<Stamp>(At(Place(i + 1))));
       }
     }
     --head_.size;
   }
 
-  /// Drops the actions that were made at `moment` or earlier.
+  /// Drops the actions at `moment` or earlier.
   void DropUntil(Micros moment) {
     head_.displaced = false;
     if (head_.size > 0 && head_.newest <= moment) head_.size = 0;
@@ -169,7 +163,7 @@ class RingLog {
 
  private:
   void Relaid(std::byte* ring, std::uint32_t ring_room) {
-    assert(head_.size <= ring_room + 1);
+    assert(head_.size <= std::uint64_t{ring_room} + 1);
     ring_ = ring;
     ring_room_ = ring_room;
     head_.head = 0;
@@ -177,29 +171,29 @@ class RingLog {
 
   std::byte* At(std::uint32_t place) const { return ring_ + std::size_t{place} * sizeof(Stamp); }
 
-  /// The place of the i-th oldest stamp, counted from 0.
+  /// The position of the i-th oldest stamp, counted from 0.
   std::uint32_t Place(std::uint32_t i) const {
     const std::uint64_t place = std::uint64_t{head_.head} + i;
     return static_cast<std::uint32_t>(place < ring_room_ ? place : place - ring_room_);
   }
 
   std::uint32_t Next(std::uint32_t place) const {
-    // No branch: over many ids, processors guess wrong when a ring begins anew.
+    // No branch: it would be mispredicted where a ring wraps.
     const std::uint32_t next = place + 1;
     return next & (0u - static_cast<std::uint32_t>(next != ring_room_));
   }
 
   void Store(std::uint32_t place, Micros at) {
-    const Stamp stamp = static_cast<Stamp>(at);
-    std::memcpy(At(place), &stamp, sizeof stamp);
+    assert(place < ring_room_);
+    StoreAs(At(place), static_cast<Stamp>(at));
   }
 
-  /// How long before the newest action the stamp at `place` was made.
+  /// How much older than the newest action the stamp at `place` is.
   Stamp Age(std::uint32_t place) const {
-    Stamp stamp;
-    std::memcpy(&stamp, At(place), sizeof stamp);
-    const auto age = static_cast<Stamp>(static_cast<Stamp>(head_.newest) - stamp);
-    // No more than Push has left, so that nothing overflows even if others have written the bytes.
+    assert(place < ring_room_);
+    const auto age =
+        static_cast<Stamp>(static_cast<Stamp>(head_.newest) - LoadAs<Stamp>(At(place)));
+    // Push keeps no older ones. This also bounds bytes that another process wrote.
     return std::min(age, static_cast<Stamp>(kLongestRetention));
   }
 
@@ -207,6 +201,12 @@ class RingLog {
   std::byte* ring_;
   std::uint32_t ring_room_;
   std::uint32_t capacity_;
+};
+
+/// An algorithm whose states are logs.
+template <class Rules>
+concept KeepsLog = requires {
+  typename Rules::Log;
 };
 
 }  // namespace rollgate

@@ -1,46 +1,24 @@
-// Two counts that stand for a sliding window: this aligned window's, and the share of the one
-// before that is still inside.
+// Approximates a sliding window by two counts: the current aligned window's, and the share of the
+// previous one's that is still inside.
 //
-// Source: the sliding-window counter of the Deno KV article and of Cloudflare. Of a window that
-// began e ago, `current + previous * (interval - e) / interval` is used, rounded down; blocked when
-// that leaves no room, counted before adding. It takes the actions of the window before as spread
-// evenly, so it is exact only where they were.
+// Source: the sliding-window counter of Cloudflare and of the Deno KV article. In a window that
+// began e ago, `current + previous * (interval - e) / interval` is used, rounded down. Exact only
+// if the actions of the previous window were spread evenly.
 #pragma once
 
-#include <algorithm>
-#include <concepts>
-#include <cstddef>
-#include <cstdint>
-
 #include "core/aligned_counts.h"
-#include "core/decision.h"
-#include "core/judgement.h"
-#include "core/policy.h"
-#include "core/time.h"
 #include "core/wide_multiply.h"
 
 namespace rollgate {
 
-/// The algorithm under one policy; `P` is a Policy or a SingleWindowPolicy.
 template <class P>
-class SlidingWindowCounter : public AlignedRules<P> {
+class SlidingWindowCounter : public AlignedRules<P, 2> {
  public:
-  explicit SlidingWindowCounter(const Policy& policy)
-      : AlignedRules<P>(policy),
-        retention_(std::max(2 * policy.longest_interval(), policy.min_difference())) {}
+  using AlignedRules<P, 2>::AlignedRules;
 
-  /// What an id takes besides its generation and its moment, which is its newest recorded action.
-  std::size_t state_bytes() const { return this->windows().size() * 2 * this->counts().bytes(); }
-
-  /// How long after its moment an id has expired; moments and time as the table counts them.
-  Micros retention() const { return retention_; }
-  /// How long after a write what was written can matter.
-  Micros lifetime() const { return retention(); }
-
-  /// One id: for each window the count of the one before the newest action's, then of that one.
+  /// For each window, the count of the one before the newest action's, then the count of that one.
   class Account : public AlignedAccount<SlidingWindowCounter, Account> {
     using Base = AlignedAccount<SlidingWindowCounter, Account>;
-    using Base::generation_;
     using Base::newest_;
     using Base::rules_;
     using Base::state_;
@@ -62,11 +40,9 @@ class SlidingWindowCounter : public AlignedRules<P> {
     Micros BelowAt(std::size_t i, std::uint64_t n) const {
       const AlignedWindow& window = rules_.windows()[i];
       const Micros start = window.StartOf(newest_);
-      return BelowAt({Load(i, 0), Load(i, 1), 0}, n, start, window.interval());
+      return BelowAt({this->Load(2 * i), this->Load(2 * i + 1), 0}, n, start, window.interval());
     }
 
-    /// Judges and records an attempt of cost 1 under a single window and nothing else; returns the
-    /// time left.
     template <class Reserve>
     Micros AttemptOne(Micros now, Reserve) requires std::same_as<P, SingleWindowPolicy> {
       const Micros at = this->At(now);
@@ -86,6 +62,7 @@ class SlidingWindowCounter : public AlignedRules<P> {
 
     void Record(const Verdict& verdict, std::uint64_t cost) {
       const Micros at = verdict.at;
+      assert(cost >= 1);
       for (std::size_t i = 0; i < rules_.windows().size(); ++i) {
         const auto [previous, current, left] = CountsAt(i, at);
         rules_.counts().Store(state_, 2 * i, previous);
@@ -94,43 +71,20 @@ class SlidingWindowCounter : public AlignedRules<P> {
       newest_ = at;
     }
 
-    /// Gives back what an attempt recorded; tells whether that still mattered anywhere.
-    bool Refund(const Receipt& receipt, Micros) {
-      const auto [at, cost, token] = receipt;
-      bool found = false;
-      if (token != generation_) return found;
-      for (std::size_t i = 0; i < rules_.windows().size(); ++i) {
-        const AlignedWindow& window = rules_.windows()[i];
-        if (newest_ < at) continue;
-        const Micros later = newest_ - window.StartOf(at);
-        if (later >= 2 * window.interval()) continue;
-        const std::size_t place = later < window.interval() ? 1 : 0;
-        const std::uint64_t count = Load(i, place);
-        if (count == 0) continue;
-        rules_.counts().Store(state_, 2 * i + place, count - std::min(count, cost));
-        found = true;
-      }
-      return found;
-    }
-
    private:
     struct Counts {
       std::uint64_t previous;
       std::uint64_t current;
-      std::uint64_t left;  ///< of the window, until it ends; the whole interval at its beginning
+      std::uint64_t left;  ///< of the current window; the whole interval at its beginning
     };
 
-    std::uint64_t Load(std::size_t i, std::size_t place) const {
-      return rules_.counts().Load(state_, 2 * i + place);
-    }
-
-    /// The counts around a moment that is no earlier than the newest action.
     Counts CountsAt(std::size_t i, Micros at) const {
+      assert(at >= newest_);
       const AlignedWindow& window = rules_.windows()[i];
       const Micros start = window.StartOf(at);
       const auto left = static_cast<std::uint64_t>(start + window.interval() - at);
-      if (newest_ >= start) return {Load(i, 0), Load(i, 1), left};
-      if (newest_ >= start - window.interval()) return {Load(i, 1), 0, left};
+      if (newest_ >= start) return {this->Load(2 * i), this->Load(2 * i + 1), left};
+      if (newest_ >= start - window.interval()) return {this->Load(2 * i + 1), 0, left};
       return {0, 0, left};
     }
 
@@ -143,28 +97,24 @@ class SlidingWindowCounter : public AlignedRules<P> {
              WideMultiply(missing, static_cast<std::uint64_t>(interval));
     }
 
-    /// `start` is when the current window begins.
     static Micros BelowAt(const Counts& counts, std::uint64_t n, Micros start, Micros interval) {
       const auto [previous, current, left] = counts;
-      // In the next window the current count is the previous one.
+      // In the next window, where the current count is the previous one.
       if (current >= n) return start + 2 * interval - MostLeft(current, n, interval);
       if (previous < n - current) return kLongAgo;
-      // In this one, as long as there is some of it left then.
+      // In this window, when so much of it is left.
       return start + interval - MostLeft(previous, n - current, interval);
     }
 
-    /// The most that may be left of a window in which `previous` counts for less than `n`, where
-    /// previous >= n >= 1: less than the whole interval, and 0 if that is not so before it ends.
+    /// The longest rest of a window in which `previous` >= n >= 1 counts for less than n, or 0.
     static Micros MostLeft(std::uint64_t previous, std::uint64_t n, Micros interval) {
+      assert(n >= 1 && previous >= n);
       WideProduct bound = WideMultiply(n, static_cast<std::uint64_t>(interval));
       if (bound.low == 0) --bound.high;
       --bound.low;
       return static_cast<Micros>(WideDivide(bound, previous));
     }
   };
-
- private:
-  Micros retention_;
 };
 
 }  // namespace rollgate

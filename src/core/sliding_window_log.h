@@ -1,41 +1,38 @@
-// The exact algorithm: every window is judged by the log of the id's newest actions.
+// The exact algorithm: judges every window by the log of the id's newest actions.
 //
-// Source: rolling-rate-limiter. Blocked by a window when its max-th newest recorded action lies in
-// (now - interval, now]. An attempt of cost c asks for c free places, so it looks at the
-// (max - c + 1)-th newest. minDifference is the window (minDifference, 1), except that an attempt
-// is one moment in time whatever it costs.
+// Source: rolling-rate-limiter. A window blocks while its max-th newest recorded action is less
+// than its interval ago. An attempt of cost c needs c free places, so the (max - c + 1)-th newest
+// decides. minDifference is the window (minDifference, 1), but an attempt is one moment at any
+// cost.
 #pragma once
 
-#include <algorithm>
 #include <cassert>
-#include <concepts>
-#include <cstddef>
-#include <cstdint>
-#include <type_traits>
 
 #include "core/decision.h"
-#include "core/judgement.h"
 #include "core/policy.h"
 #include "core/ring_log.h"
 #include "core/time.h"
 
 namespace rollgate {
 
-/// An id's newest actions, newest first, times never ascending.
+/// An id's actions; Nth(n) is the n-th newest, counted from 1.
 template <class L>
 concept ActionLog = requires(const L& log, std::uint64_t n) {
   { log.size() } -> std::convertible_to<std::uint64_t>;
   { log.Nth(n) } -> std::convertible_to<Micros>;
 };
 
-/// A log as it is once `times` more actions are recorded at `at`; changes nothing.
+/// `log` as `times` actions at `at` would leave it.
 template <ActionLog Log>
 class LogWith {
  public:
   LogWith(const Log& log, Micros at, std::uint64_t times) : log_(log), at_(at), times_(times) {}
 
   std::uint64_t size() const { return log_.size() + times_; }
-  Micros Nth(std::uint64_t n) const { return n <= times_ ? at_ : log_.Nth(n - times_); }
+  Micros Nth(std::uint64_t n) const {
+    assert(n >= 1 && n <= size());
+    return n <= times_ ? at_ : log_.Nth(n - times_);
+  }
 
  private:
   const Log& log_;
@@ -43,7 +40,6 @@ class LogWith {
   std::uint64_t times_;
 };
 
-/// What a log says of its id's windows, in the terms of judgement.h.
 template <ActionLog Log, class P>
 class LogView {
  public:
@@ -60,7 +56,7 @@ class LogView {
     const auto& [interval, max] = policy_.windows()[window];
     std::uint64_t inside = 0;
     std::uint64_t outside = std::min<std::uint64_t>(log_.size(), max) + 1;
-    // Mostly all of them are.
+    // Usually all are inside.
     if (outside > 1 && at - log_.Nth(outside - 1) < interval) return outside - 1;
     while (outside - inside > 1) {
       const std::uint64_t n = inside + (outside - inside) / 2;
@@ -78,14 +74,13 @@ class LogView {
   const P& policy_;
 };
 
-/// The algorithm under one policy; `P` is a Policy or a SingleWindowPolicy. A `Stamp` is wide
-/// enough for the policy's retention. Where and how a log is stored is up to the store.
+/// An id's moment is its newest action. Stores decide where and how a log is stored.
 template <class P, class Stamp>
 class SlidingWindowLog {
  public:
   using Log = RingLog<Stamp>;
 
-  /// Whether an id may have an empty log: when all was refunded, and a block is left.
+  /// Whether an id can have an empty log: if all was refunded and a block remains.
   static constexpr bool kKeepsEmptyLogs = !std::is_same_v<P, SingleWindowPolicy>;
   static constexpr bool kAlignsToEpoch = false;
   static constexpr bool kRefundsAskTime = false;
@@ -96,14 +91,11 @@ class SlidingWindowLog {
 
   const P& policy() const { return policy_; }
 
-  /// See Policy::SetMax.
   void SetMax(std::uint64_t max, bool records) {
     if constexpr (std::is_same_v<P, Policy>) policy_.SetMax(max, records);
   }
 
-  /// How long after its moment an id has expired. Its moment is its newest action.
   Micros retention() const { return policy_.retention(); }
-  /// How long after a write what was written can matter.
   Micros lifetime() const { return retention(); }
 
   static Micros Cut(Micros now) { return now; }
@@ -111,7 +103,6 @@ class SlidingWindowLog {
   static Micros FromTableTime(Micros moment) { return moment; }
   static Micros FirstMoment(Micros at, std::uint64_t) { return at; }
 
-  /// One id.
   class Account : public LogView<Log, P> {
     using LogView<Log, P>::log_;
     using LogView<Log, P>::policy_;
@@ -128,16 +119,15 @@ class SlidingWindowLog {
     Generation generation() const { return generation_; }
     std::uint64_t Token() const { return generation_; }
 
-    /// The account as it is once so many actions are recorded; valid as long as this one.
     LogView<LogWith<Log>, P> After(const Verdict& verdict, std::uint64_t cost) const {
       return {LogWith(log_, verdict.at, cost), policy_};
     }
 
-    /// Records what was judged. There is room for `cost` more actions, as far as the log's capacity
-    /// goes.
+    /// Precondition: the ring has room for `cost` actions, up to the log's capacity.
     void Record(const Verdict& verdict, std::uint64_t cost) {
-      // What an allowed action pushes out is outside of every window, and so is all that was pushed
-      // out before it. What a refusal pushes out may have to be missed by a later refund.
+      // What an allowed action pushes out is outside of every window. What a refusal pushes out may
+      // still be inside, and a later refund must know that.
+      assert(cost >= 1 && log_.size() <= log_.capacity());
       const std::uint64_t free = log_.capacity() - log_.size();
       const std::uint64_t pushed_out =
           cost > free ? std::min<std::uint64_t>(cost - free, log_.size()) : 0;
@@ -151,10 +141,7 @@ class SlidingWindowLog {
       if (pushed_out > 0) log_.set_displaced(displaces);
     }
 
-    /// Judges and records an attempt of cost 1 under a single window and nothing else; returns the
-    /// time left. The log's capacity is the window's max, so the window is full exactly when the
-    /// log is full and its oldest action inside. `reserve(at)` makes room for an allowed action at
-    /// `at`.
+    /// The capacity is max: the window is full if the log is and its oldest action is inside.
     template <class Reserve>
     Micros AttemptOne(Micros now, Reserve reserve) requires std::same_as<P, SingleWindowPolicy> {
       const Micros at = this->At(now);
@@ -174,15 +161,13 @@ class SlidingWindowLog {
       return 0;
     }
 
-    /// Takes back what an allowed attempt recorded; returns whether it found anything.
+    /// Exact unless the clock steps back behind a refunded action.
     ///
-    /// Exact as long as the clock does not step back behind an action that was taken back. Where
-    /// counted refusals have pushed older actions out of the log, the places that become free would
-    /// belong to those; they are kept taken until the oldest known action leaves, which is no
-    /// earlier than the lost ones would.
+    /// If counted refusals have pushed older actions out of the log, those need the freed places.
+    /// The places stay taken until the oldest known action leaves, no earlier than the lost ones.
     bool Refund(const Receipt& receipt, Micros) {
       if (receipt.token != generation_) return false;
-      // Times never ascend with n: skip the later ones by halves, then take the equal ones.
+      // Nth(n) never ascends with n: find the newest action no later than receipt.at by bisection.
       std::uint32_t later = 0;
       std::uint32_t not_later = log_.size() + 1;
       while (not_later - later > 1) {
@@ -199,6 +184,7 @@ class SlidingWindowLog {
         log_.Remove(not_later);
         ++removed;
       }
+      assert(removed >= 1 || receipt.cost == 0);
       if (keeps_places) {
         if (log_.size() == 0) {
           log_.Push(oldest);

@@ -1,18 +1,20 @@
-// When to believe a rate of ticks.
+// Learns the rate of a processor's ticks.
 #include "core/tick_clock.h"
+
+#include <cassert>
 
 namespace rollgate {
 namespace {
 
 constexpr std::int64_t kMillisecond = 1'000'000;  // ns
 
-/// Over less time a rate would be inexact.
+/// A shorter sample is inexact.
 constexpr std::int64_t kShortestSample = kMillisecond / 4;
-/// Over more time a processor may have slept, and there is no need of it.
+/// During a longer one, the processor may have slept.
 constexpr std::int64_t kLongestSample = 100 * kMillisecond;
-/// Between two readings of the ticks: more means that the thread was interrupted there.
+/// More ticks between two readings mean that the thread was interrupted.
 constexpr std::uint64_t kLongestReading = 20'000;
-/// No processor's counter goes faster than this, or slower than the reverse of it.
+/// No processor's counter is faster, or slower than the inverse.
 constexpr std::uint64_t kMostTicksPerNs = 20;
 
 }  // namespace
@@ -28,13 +30,15 @@ void TickClock::Note(std::uint64_t before, std::int64_t ns, std::uint64_t after)
   const std::int64_t rest = (ns % 1000 + 1000) % 1000;
   noted_us_ = (ns - rest) / 1000;
   noted_rest_ = (static_cast<std::uint64_t>(rest) << kFraction) / 1000;
+  assert(rest >= 0 && rest < 1000 && noted_rest_ < std::uint64_t{1} << kFraction);
 }
 
 void TickClock::LearnRate(std::uint64_t ticks, std::int64_t ns) {
+  assert(ns >= kShortestSample && ns <= kLongestSample);
   const auto duration = static_cast<std::uint64_t>(ns);
   const bool is_plausible =
       ticks <= duration * kMostTicksPerNs && ticks >= duration / kMostTicksPerNs && ticks > 0;
-  // In two steps, so that a sample's nanoseconds are not too many for the shift.
+  // In two steps, so the shift does not overflow.
   constexpr int kFirst = 30;
   const std::uint64_t ns_per_tick = is_plausible ? (duration << kFirst) / ticks : 0;
   const std::uint64_t rate = (ns_per_tick << (kFraction - kFirst)) / 1000;

@@ -1,23 +1,16 @@
-// Tells the time between two readings of the system's clock by counting a processor's ticks.
+// Interpolates between readings of the system's clock by a processor's tick counter.
 #pragma once
-
-#include <algorithm>
-#include <cstdint>
-#include <limits>
 
 #include "core/time.h"
 
 namespace rollgate {
 
-/// Learns from readings of the system's clock how fast ticks go, and for a millisecond after each
-/// reading tells the time by them. Reads nothing itself.
-///
-/// A rate is believed once two samples in a row agree on it. So one that is wrong, because the
-/// machine slept, was moved or its ticks began anew between two readings, is not used; and whatever
-/// happens to the ticks after a reading is over after as many of them as a millisecond has.
+/// Learns the rate of ticks from readings of the system's clock, and extrapolates for a millisecond
+/// after each. Reads nothing itself. A rate is used once two consecutive samples agree on it, so
+/// not if the machine slept or its counter restarted meanwhile.
 class TickClock {
  public:
-  /// The time at `ticks`, or false if the system must be asked.
+  /// Sets `now` to the time at `ticks`. Returns false if the system must be asked.
   bool Tell(std::uint64_t ticks, Micros& now) const {
     const std::uint64_t gone = ticks - noted_ticks_;
     if (gone >= trusted_ticks_) return false;
@@ -25,15 +18,13 @@ class TickClock {
     return true;
   }
 
-  /// The time as limiters get it: no earlier than any that was given before. A reading by ticks may
-  /// be a microsecond later than the next one by the system's clock.
+  /// The time for limiters never falls, although ticks can be a microsecond ahead.
   Micros Advance(Micros now) { return latest_ = std::max(latest_, now); }
 
-  /// Takes note that the system's clock was read as `ns` between these two readings of the ticks.
+  /// Records that the system's clock read `ns` between these two readings of the ticks.
   void Note(std::uint64_t before, std::int64_t ns, std::uint64_t after);
 
  private:
-  /// The binary places of what is counted in fractions.
   static constexpr int kFraction = 40;
 
   void LearnRate(std::uint64_t ticks, std::int64_t ns);
@@ -42,11 +33,11 @@ class TickClock {
   bool has_noted_ = false;
   std::int64_t noted_ns_ = 0;
   std::uint64_t noted_ticks_ = 0;
-  // The noted time once more, so that Tell need not divide: its microseconds and what is beyond.
+  // The noted time again, so that Tell need not divide: microseconds, and the rest.
   Micros noted_us_ = 0;
-  std::uint64_t noted_rest_ = 0;     // in fractions
-  std::uint64_t us_per_tick_ = 0;    // of the last sample, in fractions
-  std::uint64_t trusted_ticks_ = 0;  // how many may be counted; 0 while no rate is believed
+  std::uint64_t noted_rest_ = 0;     // in 2^-kFraction us
+  std::uint64_t us_per_tick_ = 0;    // of the last sample, in 2^-kFraction us
+  std::uint64_t trusted_ticks_ = 0;  // extrapolate so far; 0 without a rate
 };
 
 }  // namespace rollgate

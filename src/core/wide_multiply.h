@@ -1,4 +1,4 @@
-// 128-bit products of 64-bit words, and what they come to, on every compiler.
+// 128-bit products and quotients of 64-bit words, on every compiler.
 #pragma once
 
 #include <cassert>
@@ -20,7 +20,7 @@ struct WideProduct {
   }
 };
 
-/// Four products of 32-bit halves, for processors that have no wider ones.
+/// For processors without a wider multiplication: four products of 32-bit halves.
 constexpr WideProduct WideMultiplyByHalves(std::uint64_t a, std::uint64_t b) {
   constexpr std::uint64_t kLow = 0xffffffff;
   const std::uint64_t low = (a & kLow) * (b & kLow);
@@ -41,8 +41,9 @@ inline WideProduct WideMultiply(std::uint64_t a, std::uint64_t b) {
 #endif
 }
 
-/// Bit by bit, for compilers without wider words.
+/// Bit by bit. Precondition as of WideDivide.
 constexpr std::uint64_t WideDivideByBits(WideProduct dividend, std::uint64_t divisor) {
+  assert(dividend.high < divisor);
   std::uint64_t rest = dividend.high;
   std::uint64_t quotient = 0;
   for (int bit = 63; bit >= 0; --bit) {
@@ -56,7 +57,7 @@ constexpr std::uint64_t WideDivideByBits(WideProduct dividend, std::uint64_t div
   return quotient;
 }
 
-/// Rounded down. Precondition: the quotient fits, which is dividend.high < divisor.
+/// Rounds down. Precondition: the quotient has 64 bits, which is dividend.high < divisor.
 inline std::uint64_t WideDivide(WideProduct dividend, std::uint64_t divisor) {
   assert(dividend.high < divisor);
   if (dividend.high == 0) return dividend.low / divisor;
@@ -69,14 +70,14 @@ inline std::uint64_t WideDivide(WideProduct dividend, std::uint64_t divisor) {
 #endif
 }
 
-/// Maps an evenly spread 64-bit word to [0, n) in order: a larger word never maps lower. `rest` is
-/// the word's place within its share, spread over 64 bits again.
+/// Of n equal shares of the range of words: the share of a word, and its position there.
 struct Share {
   std::uint64_t index;
   std::uint64_t rest;
 };
 inline Share ShareOf(std::uint64_t word, std::uint64_t n) {
   const WideProduct product = WideMultiply(word, n);
+  assert(product.high < n);
   return {product.high, product.low};
 }
 

@@ -1,14 +1,10 @@
-// Logs too large for the slot: a block from the heap whose size follows what the id does.
+// Logs too large for a slot: in heap blocks whose size follows what ids do.
 #pragma once
 
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <new>
 
-#include "core/block.h"
+#include "core/bytes.h"
 #include "core/inlining.h"
 #include "core/policy.h"
 #include "core/ring_log.h"
@@ -17,14 +13,11 @@
 
 namespace rollgate::memory {
 
-/// Reads and writes the logs of one store's slots: the payload is a pointer to the id's block, null
-/// while the id has but its newest action.
+/// Logs of one store's slots; `Rules` is a SlidingWindowLog. The payload is a pointer to the id's
+/// block, null while the log has only its newest action.
 ///
-/// A block doubles when the actions inside the longest window need more room. A block that is full
-/// first loses the actions outside of it, and shrinks if few are left. So each action costs a
-/// constant time on average, and a refused one nothing.
-///
-/// `Rules` is a SlidingWindowLog.
+/// A block doubles when the actions inside the longest window need more room. A full block first
+/// drops the others, and shrinks if few are left: constant amortised time per action.
 template <class Rules>
 class BlockLogs {
  public:
@@ -39,16 +32,15 @@ class BlockLogs {
 
   std::size_t payload_bytes() const { return sizeof(Block*); }
 
-  /// Bytes outside of the slots.
   std::size_t extra_bytes() const { return extra_bytes_; }
 
-  /// From now on logs hold up to this many actions; longer ones stay as long as they are.
+  /// The capacity of logs from now on; longer ones keep their length.
   void SetCapacity(std::uint64_t capacity) {
+    assert(capacity >= 1);
     capacity_ = static_cast<std::uint32_t>(std::min<std::uint64_t>(capacity, kLongestLog));
     exceeds_log_ = capacity > kLongestLog;
   }
 
-  /// The log of a new id, without any action.
   Account Begin(const Rules& rules, Slot& slot) const {
     SetBlock(slot, nullptr);
     return Account(rules, Log(LogHead{}, nullptr, 0, capacity_), slot.generation());
@@ -62,6 +54,7 @@ class BlockLogs {
     if (block == nullptr) {
       return Account(rules, Log(head, nullptr, 0, capacity_), slot.generation());
     }
+    assert(block->count <= block->room && (block->head < block->room || block->head == 0));
     head.size += block->count;
     head.head = block->head;
     head.displaced = block->displaced != 0;
@@ -69,22 +62,24 @@ class BlockLogs {
     return Account(rules, log, slot.generation());
   }
 
-  /// Makes room for so many actions at `at`, as far as the log's capacity goes; throws
-  /// std::bad_alloc where there is none, and leaves the stored log as it is.
+  /// Makes room for `more` actions at `at`, up to the log's capacity. Throws std::bad_alloc if
+  /// there is no memory; the stored log stays as it is.
   void Reserve(Slot& slot, const Rules& rules, Account& account, Micros at, std::uint64_t more) {
     const Log& log = account.log();
     if (log.HasFree(more)) [[likely]] {
       return;
     }
-    // A full log whose oldest action counts loses it.
+    // A full log whose oldest action counts drops it.
     const bool is_settled = log.IsFull() && at - log.Oldest() < rules.retention();
     if (!is_settled || exceeds_log_) MakeRoom(slot, rules, account.log(), at, more);
   }
 
-  /// Writes all of a log but its newest action.
+  /// Writes all but the newest action.
   void Save(Slot& slot, const Account& account) const {
     const LogHead& head = account.log().head();
-    if (Block* block = BlockOf(slot)) {
+    Block* block = BlockOf(slot);
+    assert(block != nullptr ? head.size <= block->room + 1 : head.size <= 1);
+    if (block != nullptr) {
       block->count = head.size - (head.size > 0 ? 1 : 0);
       block->displaced = head.displaced;
       block->head = head.head;
@@ -93,6 +88,7 @@ class BlockLogs {
 
   void Destroy(Slot& slot) {
     if (Block* block = BlockOf(slot)) {
+      assert(extra_bytes_ >= BytesFor(block->room));
       extra_bytes_ -= BytesFor(block->room);
       std::free(block);
     }
@@ -100,31 +96,26 @@ class BlockLogs {
 
  private:
   struct Block {
-    std::uint32_t room;  // stamps there is room for
+    std::uint32_t room;  // in stamps
     std::uint32_t head;
     std::uint32_t count;
-    std::uint32_t displaced;  // 1 if the log has displaced actions
+    std::uint32_t displaced;  // see LogHead
 
     std::byte* stamps() { return reinterpret_cast<std::byte*>(this + 1); }
   };
+  static_assert(sizeof(Block) == 16 && alignof(Block) <= alignof(std::max_align_t));
 
   static std::size_t BytesFor(std::size_t room) { return sizeof(Block) + room * sizeof(Stamp); }
 
-  static Block* BlockOf(Slot& slot) {
-    Block* block;
-    std::memcpy(&block, slot.payload(), sizeof block);
-    return block;
-  }
-
-  static void SetBlock(Slot& slot, Block* block) {
-    std::memcpy(slot.payload(), &block, sizeof block);
-  }
+  static Block* BlockOf(Slot& slot) { return LoadAs<Block*>(slot.payload()); }
+  static void SetBlock(Slot& slot, Block* block) { StoreAs(slot.payload(), block); }
 
   ROLLGATE_NOINLINE void MakeRoom(Slot& slot, const Rules& rules, Log& log, Micros at,
                                   std::uint64_t more) {
     const std::uint32_t room = log.DropAndPlanRoom(at, rules.retention(), more);
-    // What a full log would lose may still have to be counted.
+    // A full log would drop actions that count.
     if (exceeds_log_ && more > log.capacity() - log.size()) throw std::bad_alloc();
+    assert(log.size() <= room + 1);
     if (room == log.ring_room()) return;
     auto* block = static_cast<Block*>(std::malloc(BytesFor(room)));
     if (block == nullptr) throw std::bad_alloc();

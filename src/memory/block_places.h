@@ -1,26 +1,20 @@
-// Where an id's block is in its slot, if the policy has blocks.
+// Where an id's block (blockFor) is in its slot, if the policy has blocks.
 #pragma once
 
-#include <algorithm>
-#include <cstddef>
-#include <cstring>
-#include <type_traits>
-
 #include "core/block.h"
+#include "core/bytes.h"
 #include "core/policy.h"
 #include "core/time.h"
 #include "memory/table.h"
 
 namespace rollgate::memory {
 
-/// What a policy with blocks makes of a slot: behind all else of its payload there are the id's own
-/// moment and its block. The table's moment is then when the id expires, which may be long after
-/// its last action. Under any other policy all this is nothing.
+/// With blocks, the payload ends with the id's own moment and its block, and the table's moment is
+/// when the id expires. Without, a slot has neither, and both moments are the same.
 template <class P>
 class BlockPlaces {
  public:
-  /// `offset` is where the rest of the payload ends, `retention` is how long after its own moment
-  /// an id has expired but for a block.
+  /// `offset`: size of the other payload. `retention`: from the id's own moment, blocks aside.
   BlockPlaces(const P& policy, std::size_t offset, Micros retention)
       : offset_(offset),
         retention_(retention),
@@ -29,26 +23,27 @@ class BlockPlaces {
 
   std::size_t bytes() const { return HasBlocks() ? sizeof(Micros) + Block::kBytes : 0; }
 
-  /// Of the table.
+  /// The table's.
   Micros retention() const { return HasBlocks() ? 0 : retention_; }
   Micros TableMoment(Micros moment, const Block& block) const {
     if (!HasBlocks()) return moment;
+    assert(block.until <= kLongest);
     return std::max(moment + retention_, block.until + longest_interval_);
   }
 
   /// The id's own.
   Micros Moment(const Place& place) const {
-    if (!HasBlocks()) return place.slot->moment();
-    Micros moment;
-    std::memcpy(&moment, At(place), sizeof moment);
-    return moment;
+    return HasBlocks() ? LoadAs<Micros>(At(place)) : place.slot->moment();
   }
   Block Load(const Place& place) const {
     return HasBlocks() ? Block::Load(At(place) + sizeof(Micros)) : Block();
   }
 
   void Save(Table& table, const Place& place, Micros moment, const Block& block) const {
-    if (HasBlocks()) Store(place, moment, block);
+    if (HasBlocks()) {
+      StoreAs(At(place), moment);
+      block.Store(At(place) + sizeof moment);
+    }
     const Micros table_moment = TableMoment(moment, block);
     if (table_moment != place.slot->moment()) table.Touch(place, table_moment);
   }
@@ -57,11 +52,6 @@ class BlockPlaces {
   bool HasBlocks() const { return !std::is_same_v<P, SingleWindowPolicy> && has_blocks_; }
 
   std::byte* At(const Place& place) const { return place.slot->payload() + offset_; }
-
-  void Store(const Place& place, Micros moment, const Block& block) const {
-    std::memcpy(At(place), &moment, sizeof moment);
-    block.Store(At(place) + sizeof moment);
-  }
 
   std::size_t offset_;
   Micros retention_;

@@ -1,10 +1,8 @@
-// Placing ids in a chunk and taking them out again.
+// Inserts and erases ids, and finds the one nearest to expiry.
 #include "memory/chunk.h"
 
 #include <algorithm>
 #include <array>
-#include <bit>
-#include <cassert>
 #include <new>
 
 namespace rollgate::memory {
@@ -19,6 +17,7 @@ void Chunk::AlignedDelete::operator()(std::byte* bytes) const {
 }
 
 Chunk::Chunk(const SlotLayout& layout, std::uint32_t group_count) : group_count_(group_count) {
+  assert(group_count >= 1);
   bytes_.reset(static_cast<std::byte*>(::operator new[](bytes(layout), kAlignment)));
   for (std::uint32_t group = 0; group < group_count; ++group) {
     new (&Header(group)) GroupHeader{};
@@ -27,7 +26,7 @@ Chunk::Chunk(const SlotLayout& layout, std::uint32_t group_count) : group_count_
 }
 
 Place Chunk::Insert(const SlotLayout& layout, Tag tag, std::uint32_t home, Micros moment) {
-  assert(live_ < slot_count());
+  assert(live_ < slot_count() && tag != 0);
   std::uint32_t group = HomeGroup(home);
   std::uint32_t free = Header(group).Free();
   while (free == 0) {
@@ -49,8 +48,10 @@ Place Chunk::Insert(const SlotLayout& layout, Tag tag, std::uint32_t home, Micro
 }
 
 void Chunk::Erase(const Place& place, std::uint32_t home) {
+  assert(live_ > 0 && place.chunk == this && Header(place.group).tags[place.index] != 0);
   for (std::uint32_t group = HomeGroup(home); group != place.group; group = Next(group)) {
     std::uint8_t& passed = Header(group).passed;
+    assert(passed > 0);
     if (passed < GroupHeader::kManyPassed) --passed;
   }
   Header(place.group).tags[place.index] = 0;
@@ -73,7 +74,7 @@ Place Chunk::Nearest(const SlotLayout& layout, std::size_t& looks) {
 }
 
 Micros Chunk::EarliestBound() const {
-  // In four lanes: a minimum waits for the one before.
+  // In four lanes: each minimum depends on the one before.
   constexpr std::uint32_t kLanes = 4;
   const Micros* const moments = bounds();
   std::array<Micros, kLanes> least;
@@ -99,6 +100,7 @@ Micros Chunk::FindNearest(const SlotLayout& layout, std::uint32_t group) {
     nearest = is_earlier ? index : nearest;
   }
   Header(group).nearest = static_cast<std::uint8_t>(nearest);
+  assert(earliest >= bounds()[group]);
   return earliest;
 }
 

@@ -1,9 +1,7 @@
-// A small open-addressing table of its own: the piece in which the whole table grows and moves.
+// A small open-addressing table: the unit in which the whole table grows and moves.
 #pragma once
 
 #include <bit>
-#include <cstddef>
-#include <cstdint>
 #include <memory>
 
 #include "core/identity.h"
@@ -15,42 +13,41 @@ namespace rollgate::memory {
 
 inline constexpr std::size_t kLine = 64;
 
-/// Asks for a cache line that is about to be read and written.
+/// Prefetches a cache line to read and write.
 inline void PrefetchLine(const void* address) {
 #if defined(__GNUC__)
   __builtin_prefetch(address, 1);
-  // Without an effect that it can see, GCC 12 takes whole functions of prefetches for nothing.
+  // Without a visible effect, GCC 12 drops functions that only prefetch.
   asm volatile("" : : "r"(address));
 #else
   static_cast<void>(address);
 #endif
 }
 
-/// Sizes that depend on the policy alone.
 struct SlotLayout {
   std::size_t slot_bytes;
-  std::size_t group_bytes;  ///< of a group's slots
+  std::size_t group_bytes;  ///< all slots of a group
 
   explicit SlotLayout(std::size_t payload_bytes)
       : slot_bytes(sizeof(Slot) + payload_bytes), group_bytes(kSlotsPerGroup * slot_bytes) {}
 };
 
-/// Where an id was found. Valid until the table next inserts or erases.
+/// The location of an id. Valid until the table next inserts or erases.
 struct Place {
   class Chunk* chunk = nullptr;
   Slot* slot = nullptr;
   std::uint32_t group = 0;
   std::uint32_t index = 0;
-  bool in_draining = false;  ///< the table's: which of its two sub-tables
+  bool in_draining = false;  ///< set by Table
 
   explicit operator bool() const { return slot != nullptr; }
 };
 
-/// Groups in a row; an id that finds its home group full goes to the next one, and after the last
-/// comes the first. `home` is the high half of what ShareOf leaves: it places an id in order.
+/// Groups in a ring: an id whose home group is full goes to the next one with a free slot. `home`
+/// is the high half of Share::rest and decides the home group.
 ///
-/// All headers come first and all slots last: so the headers of a million ids are near enough to
-/// each other to stay in caches, and a slot is asked for while its header tells whether it is it.
+/// All headers come before all slots. So the headers of a million ids fit into caches, and a slot
+/// can be prefetched while its header is compared.
 class Chunk {
  public:
   Chunk() = default;
@@ -82,7 +79,7 @@ class Chunk {
     return {};
   }
 
-  /// Asks for all that Find will probably want at once. Worth it where it is not in a near cache.
+  /// Prefetches what Find will probably read. Worth it outside of the near caches.
   void Prefetch(const SlotLayout& layout, Tag tag, std::uint32_t home) const {
     const std::uint32_t group = HomeGroup(home);
     const auto* slots = reinterpret_cast<const char*>(SlotAt(layout, group, FirstChoice(tag)));
@@ -90,46 +87,42 @@ class Chunk {
     PrefetchLine(&Header(group));
   }
 
-  /// Asks for all slots of a group.
   void PrefetchGroup(const SlotLayout& layout, std::uint32_t group) const {
     const auto* slots = reinterpret_cast<const char*>(SlotAt(layout, group, 0));
     for (std::size_t i = 0; i < layout.group_bytes; i += kLine) PrefetchLine(slots + i);
   }
 
-  /// Takes a free slot; all its bytes but the moment are the caller's to fill. Precondition: there
-  /// is a free slot.
+  /// Takes a slot; the caller fills all but the moment. Preconditions: one is free, tag != 0.
   Place Insert(const SlotLayout& layout, Tag tag, std::uint32_t home, Micros moment);
 
-  /// Frees a slot of this chunk.
   void Erase(const Place& place, std::uint32_t home);
 
-  /// Takes note that the moment of an id is now this, which may be earlier than it was.
+  /// Lowers the bound of the id's group to the id's new moment.
   void LowerBound(const Place& place, Micros moment) {
+    assert(place.chunk == this && place.group < group_count_);
     Micros& bound = bounds()[place.group];
     if (moment >= bound) return;
     bound = moment;
     Header(place.group).nearest = static_cast<std::uint8_t>(place.index);
   }
 
-  /// Makes the bound of a group exact.
   void TightenGroup(const SlotLayout& layout, std::uint32_t group) {
     bounds()[group] = FindNearest(layout, group);
   }
 
-  /// Keeps the bound of a group exact, if it was, now that the moment of an id is later.
+  /// Keeps the bound of a group exact, if it was, when the moment of an id has risen.
   void KeepTight(const SlotLayout& layout, const Place& place) {
     if (Header(place.group).nearest == place.index) TightenGroup(layout, place.group);
   }
 
-  /// The id nearest to expiry, found by making bounds of groups exact, from the least on. None
-  /// without ids, or if more than `looks` groups would have to be looked through; counts those
-  /// down.
+  /// The id nearest to expiry, found by making bounds exact from the least on. None without ids, or
+  /// if more than `looks` groups need it. Decrements `looks` for each.
   Place Nearest(const SlotLayout& layout, std::size_t& looks);
 
-  /// No id's moment is earlier than this; kNever without ids, unless that has yet to be found out.
+  /// No id's moment is earlier than this. kNever without ids, if the bounds are exact.
   Micros EarliestBound() const;
 
-  /// Calls visit(place) for each id of a group; visit may erase that id.
+  /// Calls visit(place) for each id of a group; visit may erase it.
   template <class Visit>
   void VisitGroup(const SlotLayout& layout, std::uint32_t group, Visit visit) {
     for (std::uint32_t taken = Header(group).Taken(); taken != 0; taken &= taken - 1) {
@@ -143,12 +136,10 @@ class Chunk {
     void operator()(std::byte* bytes) const;
   };
 
-  /// The slot of its home group that an id takes if it is free, or else the next that is: so it is
-  /// among a few that lie together.
+  /// The slot that an id prefers in its home group, so a search reads a few cache lines.
   static std::uint32_t FirstChoice(Tag tag) { return std::uint32_t{tag} * kSlotsPerGroup >> 8; }
 
-  /// Looks through a group for its id nearest to expiry; returns that one's moment, kNever if the
-  /// group is empty.
+  /// Finds a group's id nearest to expiry. Returns its moment, kNever if the group is empty.
   Micros FindNearest(const SlotLayout& layout, std::uint32_t group);
 
   std::uint32_t HomeGroup(std::uint32_t home) const {
@@ -158,22 +149,25 @@ class Chunk {
     return group + 1 == group_count_ ? 0 : group + 1;
   }
   GroupHeader* headers() const { return reinterpret_cast<GroupHeader*>(bytes_.get()); }
-  GroupHeader& Header(std::uint32_t group) const { return headers()[group]; }
+  GroupHeader& Header(std::uint32_t group) const {
+    assert(group < group_count_);
+    return headers()[group];
+  }
 
-  /// For each group a moment no later than that of any id in it. It may lag behind what ids do, and
-  /// is made exact when the earliest is wanted.
+  /// For each group, a moment no later than its ids'. Made exact only when the earliest is needed.
   Micros* bounds() const { return reinterpret_cast<Micros*>(headers() + group_count_); }
 
   Slot* SlotAt(const SlotLayout& layout, std::uint32_t group, std::uint32_t index) const {
+    assert(group < group_count_ && index < kSlotsPerGroup);
     auto* const slots = reinterpret_cast<std::byte*>(bounds() + group_count_);
     return reinterpret_cast<Slot*>(slots + group * layout.group_bytes + index * layout.slot_bytes);
   }
 
-  /// Of all groups the headers, then the bounds, then the slots. Nothing but this and two numbers,
-  /// for the chunks of a million ids should be near, too.
+  /// Headers, bounds, slots. No other members: the chunks of a million ids fit into caches.
   std::unique_ptr<std::byte[], AlignedDelete> bytes_;
   std::uint32_t group_count_ = 0;
   std::uint32_t live_ = 0;
 };
+static_assert(sizeof(GroupHeader) % alignof(Micros) == 0, "bounds follow the headers");
 
 }  // namespace rollgate::memory

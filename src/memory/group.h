@@ -1,4 +1,4 @@
-// The header of fourteen slots, which finds an id among them with one comparison.
+// The header of fourteen slots: finds an id among them with one comparison.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@ namespace rollgate::memory {
 
 inline constexpr std::uint32_t kSlotsPerGroup = 14;
 
-/// Eight bits of an id's hash; 0 marks a free slot.
+/// Eight bits of an id's hash, not 0, which marks a free slot.
 using Tag = std::uint8_t;
 inline Tag TagOf(std::uint64_t hash) {
   const auto low = static_cast<Tag>(hash);
@@ -23,20 +23,19 @@ inline Tag TagOf(std::uint64_t hash) {
 struct alignas(16) GroupHeader {
   std::array<Tag, kSlotsPerGroup> tags;
   /// How many ids found this group full and live in a later one; a search goes on while it is not
-  /// 0. Once at kManyPassed it stays there: searches go further than they must, but none is wrong.
+  /// 0. It saturates at kManyPassed: searches then go further than needed.
   std::uint8_t passed;
-  /// The slot that had the earliest moment when the group was last looked through, or has got an
-  /// earlier one since.
+  /// The slot with the earliest moment, as of the last search or a later LowerBound.
   std::uint8_t nearest;
 
   static constexpr std::uint8_t kManyPassed = 255;
 
-  /// A bit for each slot with this tag.
+  /// A bit for each slot with this tag, at the slot's index.
   std::uint32_t Match(Tag tag) const {
     constexpr std::uint32_t kSlotBits = (1u << kSlotsPerGroup) - 1;
 #if ROLLGATE_HAS_SSE2
     const __m128i all = _mm_load_si128(reinterpret_cast<const __m128i*>(this));
-    // Four tags in a word: GCC may send a single byte by way of the stack, and wait for it there.
+    // Four tags in a word: GCC may pass a single byte over the stack and stall.
     const __m128i wanted = _mm_set1_epi32(static_cast<int>(tag * 0x01010101u));
     const __m128i equal = _mm_cmpeq_epi8(all, wanted);
     return static_cast<std::uint32_t>(_mm_movemask_epi8(equal)) & kSlotBits;
@@ -55,6 +54,8 @@ struct alignas(16) GroupHeader {
   }
 };
 
-static_assert(sizeof(GroupHeader) == 16, "what one comparison takes");
+static_assert(sizeof(GroupHeader) == 16 && offsetof(GroupHeader, tags) == 0,
+              "one comparison takes the header, tags first");
+static_assert(kSlotsPerGroup <= 14, "a group's tags and two bytes fill the header");
 
 }  // namespace rollgate::memory

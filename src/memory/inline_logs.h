@@ -1,11 +1,6 @@
-// Logs small enough to be stored whole in the slot.
+// Logs small enough for a slot.
 #pragma once
 
-#include <cassert>
-#include <cstddef>
-#include <cstdint>
-
-#include "core/block.h"
 #include "core/policy.h"
 #include "core/ring_log.h"
 #include "core/time.h"
@@ -13,11 +8,9 @@
 
 namespace rollgate::memory {
 
-/// Reads and writes the logs of one store's slots: the payload is a byte with the place of the
-/// oldest action and the number of all but the newest, four bits each, and then their stamps. The
-/// number 15 is a full log that has displaced actions, see LogHead.
-///
-/// `Rules` is a SlidingWindowLog.
+/// Reads and writes the logs of one store's slots; `Rules` is a SlidingWindowLog. The payload is a
+/// byte, then the ring of stamps. The byte has the position of the oldest stamp and the number of
+/// stamps, four bits each; the number 15 is a full log with displaced actions.
 template <class Rules>
 class InlineLogs {
  public:
@@ -27,7 +20,7 @@ class InlineLogs {
 
   static constexpr bool kCopiesToPeek = false;
 
-  /// Larger slots would be paid for by the ids that act but once.
+  /// Larger slots would waste memory on ids that act once.
   static constexpr std::size_t kLargestPayload = 56;
 
   static bool Fits(const Policy& policy) {
@@ -40,13 +33,10 @@ class InlineLogs {
 
   std::size_t payload_bytes() const { return 1 + room_ * sizeof(Stamp); }
 
-  /// Bytes outside of the slots.
   std::size_t extra_bytes() const { return 0; }
 
-  /// Such logs keep their capacity.
   void SetCapacity(std::uint64_t) {}
 
-  /// The log of a new id, without any action.
   Account Begin(const Rules& rules, Slot& slot) const {
     return Account(rules, Log(LogHead{}, slot.payload() + 1, room_, room_ + 1), slot.generation());
   }
@@ -55,6 +45,7 @@ class InlineLogs {
     const auto ring = std::to_integer<std::uint32_t>(*slot.payload());
     const std::uint32_t older = ring & kOlderMask;
     LogHead head;
+    assert(older <= room_ || older == kFullAndDisplaced);
     head.newest = newest;
     head.displaced = older == kFullAndDisplaced;
     const bool is_empty = Rules::kKeepsEmptyLogs && newest == kLongAgo;
@@ -65,11 +56,13 @@ class InlineLogs {
 
   void Reserve(Slot&, const Rules&, Account&, Micros, std::uint64_t) const {}
 
-  /// Writes all of a log but its newest action.
+  /// Writes all but the newest action.
   void Save(Slot& slot, const Account& account) const {
     const LogHead& head = account.log().head();
     const std::uint32_t older =
         head.displaced ? kFullAndDisplaced : head.size - (head.size > 0 ? 1 : 0);
+    assert(!head.displaced || head.size == room_ + 1);
+    assert(head.head <= kOlderMask && older <= kOlderMask);
     *slot.payload() = static_cast<std::byte>(head.head << 4 | older);
   }
 

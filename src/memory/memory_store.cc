@@ -1,8 +1,5 @@
-// Makes the store that a policy takes, for tests and benchmarks: those who have it by its
-// interface.
+// Creates a store behind its interface, for tests and benchmarks.
 #include "memory/memory_store.h"
-
-#include <memory>
 
 #include "memory/store_types.h"
 

@@ -1,7 +1,6 @@
-// The limiter in memory: one policy applied to every id of one table.
+// The store in memory.
 #pragma once
 
-#include <cstddef>
 #include <functional>
 #include <memory>
 
@@ -12,10 +11,9 @@
 namespace rollgate {
 
 struct MemoryStoreOptions {
-  std::size_t max_keys = 1'000'000;  ///< >= 1; when full, the id nearest to expiry is dropped
-  Secret secret;                     ///< random words, see Secret
-  /// Whether the caller's clock may step back. Then what an expired id did may matter again, so ids
-  /// are forgotten only to make room where there are max_keys.
+  std::size_t max_keys = 1'000'000;  ///< >= 1; a full store evicts the id nearest to expiry
+  Secret secret;                     ///< random words
+  /// Whether the clock may step back, so that ids are forgotten only to make room.
   bool clock_may_step_back = false;
   std::function<void()> on_eviction;  ///< must not call the store, nor throw
 };

@@ -1,58 +1,38 @@
-// The bytes of one id in the table: its identity, and behind it what its store keeps of it.
+// The bytes of one id in the table.
 #pragma once
 
-#include <array>
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
-
+#include "core/bytes.h"
 #include "core/decision.h"
 #include "core/identity.h"
 #include "core/time.h"
 
 namespace rollgate::memory {
 
-/// The fixed part of a slot, at any alignment; the store's payload follows it. An id's moment is
-/// what its expiry is counted from: its newest action, or whatever its store sets.
+/// The fixed part of a slot, at any alignment; the store's payload follows. An id expires a
+/// retention after its moment: its newest action, or what its store sets.
 class Slot {
  public:
   bool Holds(const Identity& identity) const {
-    std::uint64_t low;
-    std::uint64_t high;
-    std::memcpy(&low, &identity_[0], sizeof low);
-    std::memcpy(&high, &identity_[8], sizeof high);
-    return ((low ^ identity.low) | (high ^ identity.high)) == 0 && identity_kind_ == identity.kind;
+    const Identity held = this->identity();
+    return ((held.low ^ identity.low) | (held.high ^ identity.high)) == 0 &&
+           held.kind == identity.kind;
   }
 
   Identity identity() const {
-    Identity identity;
-    std::memcpy(&identity.low, &identity_[0], sizeof identity.low);
-    std::memcpy(&identity.high, &identity_[8], sizeof identity.high);
-    identity.kind = identity_kind_;
-    return identity;
+    return {LoadAs<std::uint64_t>(&identity_[0]), LoadAs<std::uint64_t>(&identity_[8]),
+            identity_kind_};
   }
-
   void set_identity(const Identity& identity) {
-    std::memcpy(&identity_[0], &identity.low, sizeof identity.low);
-    std::memcpy(&identity_[8], &identity.high, sizeof identity.high);
+    StoreAs(&identity_[0], identity.low);
+    StoreAs(&identity_[8], identity.high);
     identity_kind_ = identity.kind;
   }
 
-  Micros moment() const {
-    Micros moment;
-    std::memcpy(&moment, moment_.data(), sizeof moment);
-    return moment;
-  }
-  void set_moment(Micros moment) { std::memcpy(moment_.data(), &moment, sizeof moment); }
+  Micros moment() const { return LoadAs<Micros>(moment_.data()); }
+  void set_moment(Micros moment) { StoreAs(moment_.data(), moment); }
 
-  Generation generation() const {
-    Generation generation;
-    std::memcpy(&generation, generation_.data(), sizeof generation);
-    return generation;
-  }
-  void set_generation(Generation generation) {
-    std::memcpy(generation_.data(), &generation, sizeof generation);
-  }
+  Generation generation() const { return LoadAs<Generation>(generation_.data()); }
+  void set_generation(Generation generation) { StoreAs(generation_.data(), generation); }
 
   std::byte* payload() { return reinterpret_cast<std::byte*>(this + 1); }
 
@@ -63,7 +43,7 @@ class Slot {
   std::array<std::byte, sizeof(Micros)> moment_;
 };
 
-static_assert(sizeof(Slot) == 29, "every byte here is paid a million times");
-static_assert(alignof(Slot) == 1);
+static_assert(sizeof(Slot) == 29, "a million ids pay for each byte");
+static_assert(alignof(Slot) == 1 && std::is_trivially_copyable_v<Slot>, "slots move by memcpy");
 
 }  // namespace rollgate::memory

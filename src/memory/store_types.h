@@ -1,4 +1,4 @@
-// Which store in memory a policy takes.
+// The store in memory for a policy.
 #pragma once
 
 #include "core/algorithms.h"
@@ -9,12 +9,11 @@
 
 namespace rollgate::memory {
 
-/// Returns `make.template operator()<S>()`, where S is the store that the policy takes: its
-/// constructor is S(const Policy&, const MemoryStoreOptions&).
+/// Returns `make.template operator()<S>()`, where S is the policy's store.
 template <class T, class Make>
 T WithMemoryStore(const Policy& policy, Make make) {
   return WithAlgorithm<T>(policy, [&]<class Rules>() -> T {
-    if constexpr (requires { typename Rules::Log; }) {
+    if constexpr (KeepsLog<Rules>) {
       return InlineLogs<Rules>::Fits(policy)
                  ? make.template operator()<TableStore<Rules, InlineLogs<Rules>>>()
                  : make.template operator()<TableStore<Rules, BlockLogs<Rules>>>();

@@ -1,7 +1,6 @@
-// Growth of single chunks, and the order of expiry over all of them.
+// Growth of single chunks, and the order of expiry over all.
 #include "memory/sub_table.h"
 
-#include <cassert>
 #include <cstring>
 #include <utility>
 
@@ -11,6 +10,7 @@ Place SubTable::Insert(const SlotLayout& layout, const Secret& secret, std::uint
                        Micros moment) {
   const Address address = AddressOf(hash);
   Chunk& chunk = chunks_[address.chunk];
+  assert(chunk.exists());
   if (chunk.live() >= chunk.slot_count() * 15 / 16) Enlarge(layout, secret, address.chunk);
   const Place place = chunk.Insert(layout, TagOf(hash), address.home, moment);
   if (moment < bounds_[address.chunk]) bounds_.Set(address.chunk, moment);
@@ -20,6 +20,7 @@ Place SubTable::Insert(const SlotLayout& layout, const Secret& secret, std::uint
 
 void SubTable::Erase(const Place& place, std::uint64_t hash) {
   const Address address = AddressOf(hash);
+  assert(live_ > 0 && place.chunk == &chunks_[address.chunk]);
   chunks_[address.chunk].Erase(place, address.home);
   --live_;
 }
@@ -27,12 +28,13 @@ void SubTable::Erase(const Place& place, std::uint64_t hash) {
 Place SubTable::TightenChunk(const SlotLayout& layout, std::size_t index, std::size_t& looks) {
   Chunk& chunk = chunks_[index];
   Micros bound = chunk.exists() ? chunk.EarliestBound() : kNever;
-  // Where its groups know better already, none has to be looked through.
+  // If the bounds of its groups are later, no group needs a search.
   if (bound == bounds_[index] && chunk.exists()) {
     const Place nearest = chunk.Nearest(layout, looks);
     bound = nearest ? nearest.slot->moment() : chunk.EarliestBound();
     if (bound == bounds_[index]) return nearest;
   }
+  assert(bound >= bounds_[index]);
   bounds_.Set(index, bound);
   return {};
 }
@@ -54,7 +56,7 @@ void SubTable::Prepare(const SlotLayout& layout, std::size_t chunk, std::uint32_
 }
 
 void SubTable::Release(const SlotLayout& layout, std::size_t chunk) {
-  assert(chunks_[chunk].live() == 0);
+  assert(chunk < chunk_count_ && chunks_[chunk].live() == 0);
   if (chunks_[chunk].exists()) chunk_bytes_ -= chunks_[chunk].bytes(layout);
   chunks_[chunk] = Chunk();
   bounds_.Set(chunk, kNever);
@@ -70,6 +72,7 @@ void SubTable::Enlarge(const SlotLayout& layout, const Secret& secret, std::size
       std::memcpy(static_cast<void*>(to.slot), from.slot, layout.slot_bytes);
     });
   }
+  assert(large.live() == small.live() && chunk_bytes_ >= small.bytes(layout));
   chunk_bytes_ += large.bytes(layout);
   chunk_bytes_ -= small.bytes(layout);
   small = std::move(large);

@@ -1,18 +1,17 @@
 // Growth, shrinking and the order of expiry over both sub-tables.
 #include "memory/table.h"
 
-#include <cassert>
 #include <cstring>
 #include <utility>
 
 namespace rollgate::memory {
 namespace {
 
-// Measured: searches stay short up to this load, and a chunk with an uneven share has room left.
+// Measured: searches stay short up to this load, and chunks with an uneven share have room left.
 constexpr double kFullLoad = 0.8;
 constexpr double kEmptyLoad = 0.2;
 constexpr double kLoadAfterShrinking = 0.55;
-// Small steps keep the table dense: the load stays between 0.61 and 0.8 while it grows.
+// Small steps keep the load between 0.61 and 0.8 while the table grows.
 constexpr double kGrowth = 1.3;
 
 std::size_t ChunksFor(std::size_t keys, double load) {
@@ -30,6 +29,7 @@ Table::Table(const TableOptions& options)
       forgets_expired_(options.forgets_expired),
       secret_(options.secret),
       active_(1) {
+  assert(max_keys_ >= 1 && retention_ >= 0);
   active_.Prepare(layout_, 0, 1);
 }
 
@@ -71,6 +71,7 @@ void Table::Resize() {
 
 void Table::Begin(std::size_t chunk_count) {
   if (chunk_count == active_.chunk_count()) return;
+  assert(!draining_ && chunk_count >= 1);
   SubTable next(chunk_count);
   PrepareFor(active_, 0, next);
   ForgetPlaces();
@@ -98,6 +99,7 @@ void Table::Move(std::size_t groups) {
         const Place to = active_.Insert(layout_, secret_, hash, from.slot->moment());
         std::memcpy(static_cast<void*>(to.slot), from.slot, layout_.slot_bytes);
         draining_->Erase(from, hash);
+        assert(HashAt(to) == hash);
       });
       ++cursor_group_;
     }
@@ -107,16 +109,18 @@ void Table::Move(std::size_t groups) {
 
 void Table::AdvanceCursor() {
   const std::size_t next = cursor_chunk_ + 1;
-  // First, so that without memory for it the cursor stays where all ids can be found.
+  // First, so that the cursor stays where all ids can be found if memory runs out.
   if (next < draining_->chunk_count()) PrepareFor(*draining_, next, active_);
   draining_->Release(layout_, cursor_chunk_);
   cursor_chunk_ = next;
   cursor_group_ = 0;
-  if (next == draining_->chunk_count()) draining_.reset();
+  if (next < draining_->chunk_count()) return;
+  assert(draining_->live() == 0);
+  draining_.reset();
 }
 
 void Table::PrepareForEvictions() {
-  // In a smaller table they are cheap as it is.
+  // In a smaller table, evictions are cheap.
   const bool is_nearly_full =
       max_keys_ >= SubTable::kSlotsPerChunk && live() >= max_keys_ / 16 * 15;
   if (is_nearly_full && !is_nearly_full_) swept_chunks_ = swept_groups_ = 0;
@@ -145,6 +149,7 @@ void Table::Clear() {
   ForgetPlaces();
   draining_.reset();
   active_ = std::move(empty);
+  assert(live() == 0);
   forgotten_until_ = kLongAgo;
 }
 

@@ -1,10 +1,6 @@
-// All ids of one store: grows, shrinks and forgets a little at a time, never all at once.
+// All ids of one store: grows, shrinks and forgets in small steps.
 #pragma once
 
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <limits>
 #include <optional>
 
 #include "core/identity.h"
@@ -17,34 +13,30 @@ namespace rollgate::memory {
 struct TableOptions {
   std::size_t payload_bytes;  ///< of each slot
   std::size_t max_keys;       ///< >= 1
-  Micros retention;           ///< how long after its moment (see slot.h) an id has expired
-  bool forgets_expired;       ///< false: only to make room where there are max_keys
+  Micros retention;           ///< how long after its moment (see slot.h) an id expires
+  bool forgets_expired;       ///< false: forgets ids only to make room
   Secret secret;
 };
 
-/// An open-addressing table owned by one thread.
+/// An open-addressing table. Owned by one thread.
 ///
-/// When it gets too full or too empty, a second sub-table of another size is begun, and each step
-/// of Tend moves a few groups over, in the order of the hashes. So an id is in the new sub-table
-/// when its old chunk lies before the one being moved, in the old one when behind it, and may be in
-/// either within that chunk; memory is given back chunk by chunk on the way.
+/// When it gets too full or too empty, a second sub-table of another size is created. Each Tend
+/// moves a few groups to it, in the order of the hashes. An id is in the new sub-table if its old
+/// chunk is before the one being moved, in the old one if after it, and in either if in that chunk.
 class Table {
  public:
   explicit Table(const TableOptions& options);
 
-  /// Does a little of what is due: forgets ids that have expired and moves groups to a new
-  /// sub-table, at most `most` of each. What the table forgets on its own, it hands to
-  /// `release(Slot&)` first.
+  /// Forgets up to `most` expired ids, each after `release(Slot&)`, and moves up to `most` groups.
   template <class Release>
   void Tend(Micros now, std::size_t most, Release release);
 
-  /// Takes a slot for an id that is not in the table; tends the table and makes room if need be.
+  /// Takes a slot for an id that is not in the table; tends it, evicts an id if it is full.
   template <class Release>
   Place Insert(const Identity& identity, Micros moment, Micros now, Release release);
 
-  /// Where an id is, if it is in the table.
   Place Find(const Identity& identity) {
-    // Whoever has one limit for all, or is attacked by one client, asks for the same id again.
+    // A limiter with one id, or attacked by one client, looks for the same id again and again.
     if (repeated_ && identity == repeated_identity_) return repeated_;
     const std::uint64_t hash = HashOf(identity, secret_);
     const Place place =
@@ -57,7 +49,9 @@ class Table {
     return place;
   }
 
+  /// Changes the moment of an id.
   void Touch(const Place& place, Micros moment) {
+    assert(place);
     const bool earlier = moment < place.slot->moment();
     place.slot->set_moment(moment);
     if (earlier) [[unlikely]] {
@@ -68,42 +62,39 @@ class Table {
   }
 
   void Erase(const Place& place) {
+    assert(place && live() > 0);
     ForgetPlaces();
     SubTableOf(place).Erase(place, HashAt(place));
   }
 
-  /// Calls visit(Slot&) for every id.
   template <class Visit>
   void VisitAll(Visit visit);
 
-  /// Forgets all ids and gives back the memory.
+  /// Forgets all ids and frees their memory.
   void Clear();
 
-  /// Ids in the table, those included that have expired and not yet been forgotten.
+  /// Ids in the table, including expired ones not yet forgotten.
   std::size_t live() const { return active_.live() + (draining_ ? draining_->live() : 0); }
   std::size_t bytes() const { return active_.bytes() + (draining_ ? draining_->bytes() : 0); }
 
-  /// Ids dropped before they expired, because there were max_keys others.
+  /// Ids dropped before they expired.
   std::uint64_t evicted() const { return evicted_; }
 
-  /// The most bounds of groups and chunks that one eviction has had to make exact, which is most of
-  /// what it costs.
+  /// The most bounds that one eviction has had to make exact.
   std::size_t most_looks() const { return most_looks_; }
 
-  /// No id that was forgotten as expired mattered at this time or later. An id that is not in the
-  /// table must not be judged by an earlier time: it may have been forgotten.
+  /// All ids forgotten as expired had expired at this time. An id that is not in the table may have
+  /// been forgotten, so it must not be judged by an earlier time.
   Micros forgotten_until() const { return forgotten_until_; }
 
  private:
-  /// So few ids are not worth forgetting: those who act now and then would be made anew each time.
+  /// Up to so many ids, none are forgotten: ids that act now and then would be inserted each time.
   static constexpr std::size_t kFewIds = 128;
-  /// Two groups hold more ids than one insertion brings: moving always ends before the next growth.
+  /// Two groups hold more ids than one insertion adds, so a move ends before the next growth.
   static constexpr std::size_t kStepsPerInsert = 2;
-  /// Bounds of groups and chunks that may be made exact for each id to forget. Three will do where
-  /// nothing has lagged: those of the id before and its own chunk's.
+  /// Bounds to make exact per id to forget; three are enough if none lags.
   static constexpr std::size_t kLooksPerForgotten = 4;
-  /// In a table that has become nearly full, groups whose bounds are made exact per insertion: all
-  /// are before it is full.
+  /// Groups whose bounds are made exact per insertion in a nearly full table.
   static constexpr std::size_t kSweptPerStep = 8;
 
   std::uint64_t HashAt(const Place& place) const { return HashOf(place.slot->identity(), secret_); }
@@ -113,24 +104,22 @@ class Table {
 
   bool ForgetsExpired() const { return forgets_expired_ && live() > kFewIds; }
 
-  /// No id's moment is earlier than this.
   Micros EarliestBound() const {
     return draining_ ? std::min(active_.EarliestBound(), draining_->EarliestBound())
                      : active_.EarliestBound();
   }
 
-  /// The id nearest to expiry in the whole table, or none if more than `looks` bounds would have to
-  /// be made exact to tell; counts those down. Precondition: live() > 0.
+  /// The id nearest to expiry, if at most `looks` bounds must be made exact; decrements `looks`.
   Place Nearest(std::size_t& looks);
 
-  /// Frees the slot of an id that the table forgets on its own, expired or not.
+  /// Frees the slot of an id, expired or not.
   template <class Release>
   void Forget(const Place& place, Micros last_expired, Release& release);
 
-  /// Keeps the search for the id nearest to expiry short where one may soon have to go: in a table
-  /// that is nearly full, no bound of a group lags, and those of chunks are made exact in turn.
+  /// Keeps the search for the id nearest to expiry short in a nearly full table: the bounds of
+  /// groups stay exact, and those of chunks are made exact in turn.
   void PrepareForEvictions();
-  /// Makes bounds of groups exact that may lag from before; tells whether there were any.
+  /// Makes the next bounds of groups exact that may lag. Returns whether there were any.
   bool Sweep();
 
   /// Begins a sub-table of another size if this one is too full or too empty.
@@ -138,10 +127,10 @@ class Table {
   void Begin(std::size_t chunk_count);
   void Move(std::size_t groups);
   void AdvanceCursor();
-  /// Makes sure that the ids of a chunk of `from` have somewhere to go in `to`.
+  /// Creates the chunks of `to` that the ids of a chunk of `from` can move to.
   void PrepareFor(const SubTable& from, std::size_t chunk, SubTable& to) const;
 
-  /// Before any id moves, or Places change their meaning.
+  /// Must be called before any id moves.
   void ForgetPlaces() { repeated_ = {}; }
 
   SlotLayout layout_;
@@ -157,8 +146,8 @@ class Table {
   std::size_t swept_chunks_ = 0;  // of active_, and then of draining_
   std::uint32_t swept_groups_ = 0;
   std::size_t next_tightened_ = 0;  // of active_: a chunk
-  std::uint64_t last_hash_ = 0;     // that Find looked for
-  Place repeated_;  // of the id it last looked for twice running; none once any id has moved
+  std::uint64_t last_hash_ = 0;     // in Find
+  Place repeated_;                  // of the id that Find last looked for twice in a row
   Identity repeated_identity_;
   std::uint64_t evicted_ = 0;
   std::size_t most_looks_ = 0;
@@ -172,9 +161,9 @@ void Table::Forget(const Place& place, Micros last_expired, Release& release) {
   } else {
     ++evicted_;
   }
+  assert(place.slot->moment() >= EarliestBound());
   release(*place.slot);
   Erase(place);
-  // Whoever wants the next one to forget has to look through this group.
   place.chunk->PrefetchGroup(layout_, place.group);
 }
 
@@ -209,6 +198,7 @@ Place Table::Insert(const Identity& identity, Micros moment, Micros now, Release
   Place place = part.Insert(layout_, secret_, hash, moment);
   place.in_draining = in_draining;
   place.slot->set_identity(identity);
+  assert(live() <= max_keys_ && place.slot->moment() == moment);
   return place;
 }
 

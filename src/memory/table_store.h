@@ -1,16 +1,9 @@
-// The store in memory: one policy applied to every id of one table.
+// The store in memory for one algorithm.
 #pragma once
 
-#include <algorithm>
-#include <concepts>
-#include <cstddef>
-#include <cstdint>
 #include <cstring>
-#include <functional>
 #include <new>
-#include <type_traits>
 #include <utility>
-#include <vector>
 
 #include "core/block.h"
 #include "core/inlining.h"
@@ -22,13 +15,13 @@
 
 namespace rollgate::memory {
 
-/// The states of the algorithms that keep a few numbers of each id: the payload is the state.
+/// The states of algorithms that keep a few numbers: the payload is the account's state.
 template <class Rules>
 class Counts {
  public:
   using Account = typename Rules::Account;
 
-  /// Whether asking takes a copy of the payload.
+  /// Whether a peek needs a copy of the payload.
   static constexpr bool kCopiesToPeek = true;
 
   explicit Counts(const Rules& rules) : bytes_(rules.state_bytes()) {}
@@ -51,8 +44,7 @@ class Counts {
   std::size_t bytes_;
 };
 
-/// `Rules` is an algorithm under a form of the policy, `States` reads and writes what is kept of an
-/// id in its slot: Counts, InlineLogs or BlockLogs.
+/// `States` reads and writes payloads: Counts, InlineLogs or BlockLogs.
 template <class Rules, class States>
 class TableStore final : public Store {
   using Account = typename Rules::Account;
@@ -89,12 +81,14 @@ class TableStore final : public Store {
     SlotCarrier carrier(*this, place);
     Micros time_left;
     Judging(rules_).Check(carrier, now, time_left);
+    assert(time_left >= 0);
     Count(time_left == 0);
     return time_left;
   }
 
   ROLLGATE_FLATTEN void Attempt(const Identity& id, Micros reading, std::uint64_t cost,
                                 Decision& decision) override {
+    assert(cost >= 1 && cost <= rules_.policy().smallest_max());
     const Micros now = Rules::Cut(reading);
     TendNowAndThen(now);
     const Place place = table_.Find(id);
@@ -104,6 +98,7 @@ class TableStore final : public Store {
     }
     SlotCarrier carrier(*this, place);
     Judging(rules_).Attempt(carrier, now, cost, decision);
+    assert(decision.verdict.allowed() == (decision.time_left == 0));
     Count(decision.verdict.allowed());
   }
 
@@ -144,7 +139,6 @@ class TableStore final : public Store {
   }
 
  private:
-  /// See core/judging.h.
   class SlotCarrier {
    public:
     using Account = typename Rules::Account;
@@ -181,8 +175,7 @@ class TableStore final : public Store {
 
   void Count(bool allowed) { ++(allowed ? allowed_ : blocked_); }
 
-  /// Lets the table forget as many ids as there are attempts, if so many have expired: where no new
-  /// ids come, what a flood has left must go all the same.
+  /// Forgets as many expired ids as there are attempts, even if no new ids come.
   void TendNowAndThen(Micros now) {
     constexpr std::size_t kAttempts = 64;
     if ((allowed_ + blocked_) % kAttempts == 0) [[unlikely]] {
@@ -193,15 +186,16 @@ class TableStore final : public Store {
     table_.Tend(now, most, [this](Slot& slot) { states_.Destroy(slot); });
   }
 
-  /// The earliest moment at which an unknown id acts: it may have been forgotten.
+  /// An unknown id acts no earlier than this: it may have been forgotten.
   Micros FirstMoment(Micros now) const {
     return std::max(now, rules_.FromTableTime(table_.forgotten_until()));
   }
 
-  /// The first attempt of an id that is not in the table, which is always allowed.
+  /// The first attempt of an id, which is always allowed.
   ROLLGATE_NOINLINE void Begin(const Identity& id, Micros now, std::uint64_t cost,
                                Decision* decision) {
     const Micros at = FirstMoment(now);
+    assert(at >= now);
     const Micros moment = blocks_.TableMoment(rules_.FirstMoment(at, cost), Block());
     const std::uint64_t evicted = table_.evicted();
     const Place place = table_.Insert(id, moment, rules_.TableTime(at),
@@ -215,7 +209,7 @@ class TableStore final : public Store {
       Forget(place);  // an attempt that fails records nothing
       throw;
     }
-    account.Record(Judging<Rules>::AllowedAt(at), cost);
+    account.Record({.at = at}, cost);
     SlotCarrier(*this, place).Save(account, Block());
     Count(true);
     if (decision != nullptr) {

@@ -1,27 +1,19 @@
-// A limiter's own place in a region: its spare record, and the swaps that it has set out to do.
-//
-// Whatever a limiter is about to swap, it writes to its entry first. So if its process is killed,
-// the next owner of the entry finds out whether that was done, and which record is the spare.
-// docs/design/shared-memory.md has the protocol in steps.
+// A limiter's entry in a region: its spare record and the swap that it intends. If its process is
+// killed, the next owner finds out from the entry whether the swap was done.
 #pragma once
 
-#include <algorithm>
-#include <atomic>
-#include <cstddef>
-#include <cstdint>
+#include <cassert>
 
 #include "shared/layout.h"
 #include "shared/shared_error.h"
 
 namespace rollgate::shared {
 
-/// How words are accessed. A value that is read with Load or found by CompareExchange comes with
-/// everything that its writer did before it wrote it, and what a thread does after a Load is not
-/// seen before it; so records that are read between two equal loads of a control word are whole.
-///
-/// The tests explore the table with these orders under sequential consistency, with x86's store
-/// buffers, and under a model that contains all that ARMv8 can do with them. For that every store
-/// has to be a release. Which access needs its order is in docs/design/memory-orders.md.
+/// Accesses to shared words. A Load, or a CompareExchange that finds the value, acquires what the
+/// writer released with its Store or CompareExchange. Loads also keep the later accesses of their
+/// thread after them, so a record read between two equal loads of a control word is whole.
+/// docs/design/memory-orders.md says which access needs its order; the tests' model of ARMv8 needs
+/// every store to be a release.
 struct Hardware {
   static constexpr std::memory_order kLoad = std::memory_order_acquire;
   static constexpr std::memory_order kStore = std::memory_order_release;
@@ -35,7 +27,7 @@ struct Hardware {
   }
 };
 
-/// Where the parts of a region are in this process.
+/// The parts of a region in this process.
 struct View {
   Header* header;
   Entry* entries;
@@ -44,8 +36,8 @@ struct View {
   Geometry geometry;
 };
 
-/// One limiter's attachment to a region. Owned by one thread; `entry` is its own. What is read from
-/// the region is checked before it is used as an index; SharedError where it makes no sense.
+/// One limiter's attachment to a region. Owned by one thread, which also owns `entry`. Throws
+/// SharedError if a value read from the region is no valid index.
 template <class Access>
 class Attachment {
  public:
@@ -55,6 +47,7 @@ class Attachment {
         records_(view.geometry.records()),
         words_(view.geometry.record_words()),
         entry_(entry) {
+    assert(entry < kEntries && records_ > kEntries && words_ > kState);
     Recover();
   }
 
@@ -62,49 +55,51 @@ class Attachment {
   const Controls& controls() const { return controls_; }
   std::size_t record_words() const { return words_; }
 
-  /// Moves to another entry, as a process that fork() has made has to do.
+  /// Moves to another entry, as a process created by fork() must.
   void UseEntry(std::size_t entry) {
+    assert(entry < kEntries);
     entry_ = entry;
     Recover();
   }
 
   Word& SlotAt(std::uint64_t slot) const {
-    if (slot >= view_.geometry.slots()) ThrowCorrupt("there is no such slot");
+    if (slot >= view_.geometry.slots()) ThrowCorrupt("slot out of range");
     return view_.buckets[slot / kSlotsPerBucket].slots[slot % kSlotsPerBucket];
   }
 
   Word* RecordOf(std::uint64_t control) const {
     const std::uint64_t record = controls_.Record(control);
-    if (record >= records_) ThrowCorrupt("there is no such record");
+    if (record >= records_) ThrowCorrupt("record out of range");
     return view_.records + record * words_;
   }
 
-  /// How many times everything was forgotten.
   std::uint32_t Era() const { return static_cast<std::uint32_t>(Access::Load(view_.header->era)); }
 
-  /// The control word of the record that nobody else looks at.
+  /// The last control word of the record that no slot has.
   std::uint64_t spare() const { return spare_; }
 
-  /// The name of this entry in the origins of records.
+  /// This entry in the origins of records.
   std::uint64_t name() const { return entry_ + 1; }
 
-  /// Announces what is about to be swapped to whoever may have to tidy up: the word of a slot from
-  /// `expected` to `next`. `expected` is written last: while it equals `spare`, nothing is.
+  /// Declares the next swap of a slot's word, from `expected` to `next`. `expected` is written
+  /// last: while it equals `spare`, nothing is intended.
   void Intend(std::uint64_t slot, std::uint64_t expected, std::uint64_t next) {
+    assert(slot < view_.geometry.slots() && controls_.Record(next) == controls_.Record(spare_));
     Entry& mine = Mine();
     Access::Store(mine.target, slot);
     Access::Store(mine.next, next);
     Access::Store(mine.expected, expected);
   }
 
-  /// The same for an insertion, which has to be announced in this bucket.
+  /// The same for an insertion, which is announced in this bucket.
   void IntendInsertion(std::uint64_t bucket, std::uint64_t slot, std::uint64_t expected,
                        std::uint64_t next) {
+    assert(bucket < view_.geometry.buckets());
     Access::Store(Mine().bucket, bucket);
     Intend(slot, expected, next);
   }
 
-  /// The record that a swap has put out of its slot is the next spare.
+  /// After a swap, the record that it removed from its slot is the spare.
   void TakeSpare(std::uint64_t control) {
     spare_ = control;
     Access::Store(Mine().spare, control);
@@ -118,26 +113,26 @@ class Attachment {
     return insertion & ~(kPending | kEntryMask);
   }
 
-  /// Does what an announced insertion is about, if nobody else has.
+  /// Completes an announced insertion, unless another process has.
   void Complete(Bucket& home, std::uint64_t insertion) const {
     const std::uint64_t entry = insertion & kEntryMask;
-    if (entry >= kEntries) ThrowCorrupt("there is no such entry");
+    if (entry >= kEntries) ThrowCorrupt("entry out of range");
     const Entry& its = view_.entries[entry];
     const std::uint64_t target = Access::Load(its.target);
     const std::uint64_t next = Access::Load(its.next);
     const std::uint64_t expected = Access::Load(its.expected);
-    // As long as it is pending its owner changes nothing of it.
+    // While an insertion is pending, its owner does not change its entry.
     if (Access::Load(home.insertion) != insertion) return;
     Access::CompareExchange(SlotAt(target), expected, next);
     Access::CompareExchange(home.insertion, insertion, Completed(insertion));
   }
 
-  /// Whether the swap that this entry intends was done, by whomever. Precondition: nobody will do
-  /// it any more.
+  /// Whether the intended swap was done, by any process. Precondition: no process can do it any
+  /// more.
   ///
-  /// If it was, its record is in its slot until somebody sets out to swap that out. They say so
-  /// in `expected` before, and leave it there until they write another record; which is this one,
-  /// and begins with their name. So whoever looks in this order cannot miss it.
+  /// After the swap, the record is in its slot until another process swaps it out. That process
+  /// writes the control word to its `expected` first and leaves it there until it writes its next
+  /// record, which is this one and then has its name. So this order misses no swap.
   bool IsPublished() const {
     const std::uint64_t next = Access::Load(Mine().next);
     if (Access::Load(SlotAt(Access::Load(Mine().target))) == next) return true;
@@ -148,15 +143,15 @@ class Attachment {
     return WriterOf(Access::Load(RecordOf(next)[kOrigin])) != name();
   }
 
-  /// Notes that the number of ids in an era has changed.
+  /// Counts ids inserted into or removed from an era.
   void CountKeys(std::uint32_t era, std::int32_t by) {
+    assert(by == 1 || by == -1);
     const std::uint64_t word = Access::Load(Mine().keys);
     const std::uint32_t keys = word >> 32 == era ? static_cast<std::uint32_t>(word) : 0;
     Access::Store(Mine().keys, std::uint64_t{era} << 32 | (keys + static_cast<std::uint32_t>(by)));
   }
 
-  /// How many ids there are, expired ones not yet forgotten included. Each process that was killed
-  /// may have made it wrong by one.
+  /// Ids in the region, including expired ones. Each killed process can have made it wrong by one.
   std::uint64_t Keys() const {
     const std::uint32_t era = Era();
     std::int64_t keys = 0;
@@ -168,10 +163,10 @@ class Attachment {
   }
 
  private:
-  // `insertion` of a bucket: how many there were, whether one is pending, and whose it is.
+  // Bucket::insertion: a count, whether one is pending, and by which entry.
   static constexpr std::uint64_t kPending = std::uint64_t{1} << 16;
   static constexpr std::uint64_t kEntryMask = kPending - 1;
-  static_assert(kEntries <= kPending);
+  static_assert(kEntries < 0xffff, "names have 16 bits, 0 is none");
 
   static std::uint64_t WriterOf(std::uint64_t origin) { return origin & 0xffff; }
 
@@ -181,13 +176,13 @@ class Attachment {
     return std::min<std::size_t>(Access::Load(view_.header->entries_used), kEntries);
   }
 
-  /// Finds out which record is this entry's, whatever its last owner was doing.
+  /// Finds this entry's spare record, whatever its last owner was doing.
   void Recover() {
     spare_ = Access::Load(Mine().spare);
     const std::uint64_t expected = Access::Load(Mine().expected);
     if (expected != spare_) {
       const std::uint64_t bucket = Access::Load(Mine().bucket);
-      if (bucket >= view_.geometry.buckets()) ThrowCorrupt("there is no such bucket");
+      if (bucket >= view_.geometry.buckets()) ThrowCorrupt("bucket out of range");
       Bucket& home = view_.buckets[bucket];
       const std::uint64_t insertion = Access::Load(home.insertion);
       if (IsPending(insertion) && (insertion & kEntryMask) == entry_) Complete(home, insertion);
@@ -197,15 +192,15 @@ class Attachment {
         Access::Store(Mine().expected, spare_);
       }
     }
-    RecordOf(spare_);  // is there such a record?
+    RecordOf(spare_);  // throws if it is out of range
   }
 
   View view_;
   Controls controls_;
-  std::uint64_t records_;  // there are so many, of so many words
-  std::size_t words_;
+  std::uint64_t records_;  // in the region
+  std::size_t words_;      // of a record
   std::size_t entry_;
-  std::uint64_t spare_ = 0;  // as `spare` of the entry
+  std::uint64_t spare_ = 0;  // equal to Entry::spare
 };
 
 }  // namespace rollgate::shared

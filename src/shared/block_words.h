@@ -1,9 +1,6 @@
-// Where an id's block is in the words of its state, if the policy has blocks.
+// Where an id's block (blockFor) is in the words of its state, if the policy has blocks.
 #pragma once
 
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
 #include <type_traits>
 
 #include "core/block.h"
@@ -12,22 +9,20 @@
 
 namespace rollgate::shared {
 
-/// `P` is a Policy or a SingleWindowPolicy, which has none.
 template <class P>
 class BlockWords {
  public:
-  /// `at` is the first of its words.
   BlockWords(const P& policy, std::size_t at)
       : at_(at),
         longest_interval_(policy.longest_interval()),
-        most_offences_(std::min<std::size_t>(policy.blocks().size(), 255)) {}
+        most_offences_(policy.blocks().size()) {}
 
   std::size_t words() const { return HasBlocks() ? 2 : 0; }
 
   Block Load(const std::uint64_t* state) const {
     Block block;
     if (HasBlocks()) {
-      // What comes out of a file is kept from overflowing, and from leading beyond the lengths.
+      // Clamped, because another process may have written anything.
       block.until = std::clamp(static_cast<Micros>(state[at_]), kLongAgo, kLongest);
       block.offences = static_cast<std::uint8_t>(std::min(state[at_ + 1], most_offences_));
     }
@@ -36,13 +31,15 @@ class BlockWords {
 
   void Store(std::uint64_t* state, const Block& block) const {
     if (!HasBlocks()) return;
+    assert(block.offences <= most_offences_ && block.until <= kLongest);
     state[at_] = static_cast<std::uint64_t>(block.until);
     state[at_ + 1] = block.offences;
   }
 
-  /// When nothing matters any more of an id that without its block has expired at `expires`.
+  /// When an id expires that would expire at `expires` without its block.
   Micros Expires(const Block& block, Micros expires) const {
     if (!HasBlocks()) return expires;
+    assert(block.until >= kLongAgo && block.until <= kLongest);
     return std::max(expires, block.until + longest_interval_);
   }
 

@@ -1,10 +1,8 @@
-// Reads the kernel's own name for this start of the host.
+// Reads the kernel's boot id.
 #include "shared/boot.h"
 
 #include <cctype>
 #include <cerrno>
-#include <optional>
-#include <string>
 
 #include "shared/file.h"
 #include "shared/shared_error.h"
@@ -26,9 +24,8 @@ Boot CurrentBoot(const std::string& system_root) {
     word = word << 4 | static_cast<std::uint64_t>(value);
   }
   if (digits != kDigits) {
-    throw SharedError(
-        SharedError::Kind::kSystem,
-        "a shared limiter has to know when the host was started, but " + path + " does not tell");
+    throw SharedError(SharedError::Kind::kSystem,
+                      "a shared limiter needs the boot id of the host, but " + path + " has none");
   }
   return boot;
 }

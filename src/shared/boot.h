@@ -1,4 +1,4 @@
-// Which start of the host this is: a region made before the last one counts time from elsewhere.
+// The current start of the host: clocks of different starts do not compare.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@ namespace rollgate::shared {
 
 using Boot = std::array<std::uint64_t, 2>;
 
-/// `system_root` as in RegionOptions. Throws SharedError where the system does not say.
+/// `system_root`: see RegionOptions. Throws SharedError if the system does not say.
 Boot CurrentBoot(const std::string& system_root);
 
 }  // namespace rollgate::shared

@@ -1,7 +1,5 @@
-// Writes a configuration as words, and tells of it in the words of the options.
+// Writes a configuration as words, and as options for messages.
 #include "shared/configuration.h"
-
-#include <cstddef>
 
 #include "core/algorithms.h"
 #include "shared/layout.h"
@@ -10,22 +8,23 @@
 namespace rollgate::shared {
 namespace {
 
-/// The first words; two for each window follow, and then one for each block.
+/// Followed by two words for each window and one for each block.
 enum ConfigurationWord : std::size_t { kAlgorithm, kFlags, kMinDifference, kWindows, kFirstWindow };
+static_assert(kFirstWindow + 2 <= kConfigurationWords, "one window fits");
 
 constexpr std::uint64_t kCountBlocked = 1;
 constexpr std::uint64_t kSetsMax = 2;
 constexpr std::uint64_t kOwnClock = 4;
 constexpr std::uint64_t kFlagsInUse = kCountBlocked | kSetsMax | kOwnClock;
 
-/// A duration in milliseconds, with a fraction where it has one. Any word, so a negative one, too.
+/// A duration in milliseconds, with a fraction if it has one. Takes any word.
 std::string MillisText(std::uint64_t duration) {
   const bool is_negative = duration >> 63 != 0;
   if (is_negative) duration = -duration;
   std::string text(is_negative ? "-" : "");
   text.append(std::to_string(duration / 1000));
   if (const std::uint64_t fraction = duration % 1000; fraction != 0) {
-    std::string digits = std::to_string(1000 + fraction);  // keeps the zeros in front
+    std::string digits = std::to_string(1000 + fraction);  // keeps leading zeros
     digits.resize(digits.find_last_not_of('0') + 1);
     text.append(".").append(digits, 1);
   }
@@ -42,7 +41,7 @@ std::vector<std::uint64_t> ConfigurationOf(const Policy& policy, bool has_own_cl
                                       policy.windows().size()};
   for (const Window& window : policy.windows()) {
     words.push_back(static_cast<std::uint64_t>(window.interval));
-    words.push_back(policy.sets_max() ? 0 : window.max);  // it is another at each attempt
+    words.push_back(policy.sets_max() ? 0 : window.max);  // changes with each attempt
   }
   for (const Micros length : policy.blocks()) words.push_back(static_cast<std::uint64_t>(length));
   if (words.size() > kConfigurationWords) {
@@ -53,6 +52,7 @@ std::vector<std::uint64_t> ConfigurationOf(const Policy& policy, bool has_own_cl
                           " lengths in blockFor: twice the limits and the lengths may be " +
                           std::to_string(room) + " in all");
   }
+  assert(words.size() >= kFirstWindow + 2);
   return words;
 }
 

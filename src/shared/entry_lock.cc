@@ -1,12 +1,11 @@
-// Locks the bytes of entries, and counts forks.
+// Locks of entries, with OFD locks: fcntl(2).
 #include "shared/entry_lock.h"
 
 #include <fcntl.h>
 #include <pthread.h>
 
+#include <cassert>
 #include <cerrno>
-#include <string>
-#include <utility>
 
 #include "shared/layout.h"
 #include "shared/shared_error.h"
@@ -16,7 +15,7 @@ namespace {
 
 void CountForks() {
   static const int kError = ::pthread_atfork(nullptr, nullptr, [] { ++forks_so_far; });
-  if (kError != 0) FailBySystem("no function can be called at fork()", kError);
+  if (kError != 0) FailBySystem("cannot register a handler of fork()", kError);
 }
 
 struct flock LockOf(short type, std::size_t first, std::size_t count) {
@@ -28,8 +27,8 @@ struct flock LockOf(short type, std::size_t first, std::size_t count) {
   return lock;
 }
 
-/// After each entry was found taken: whether they are taken one by one, which the last one shows,
-/// rather than by TakeAll.
+/// Whether all entries are locked one by one, rather than by TakeAll; the lock of the last one
+/// shows that. Precondition: every entry was found locked.
 bool IsFull(const File& file) {
   struct flock lock = LockOf(F_WRLCK, kEntries - 1, 1);
   if (::fcntl(file.descriptor(), F_OFD_GETLK, &lock) != 0) {
@@ -50,6 +49,7 @@ EntryLock EntryLock::On(const File& region) {
 }
 
 bool EntryLock::TryLock(std::size_t first, std::size_t count) const {
+  assert(file_ && count >= 1 && first + count <= kEntries);
   struct flock lock = LockOf(F_WRLCK, first, count);
   if (::fcntl(file_.descriptor(), F_OFD_SETLK, &lock) == 0) return true;
   if (errno == EAGAIN || errno == EACCES) return false;
@@ -62,10 +62,10 @@ EntryLock EntryLock::Take(const File& region) {
     if (lock.TryLock(lock.entry_, 1)) return lock;
   }
   if (!IsFull(lock.file_)) return EntryLock();
-  throw SharedError(SharedError::Kind::kFull,
-                    std::to_string(kEntries) +
-                        " limiters are attached already, and there is room for no more; each "
-                        "thread needs but one");
+  throw SharedError(
+      SharedError::Kind::kFull,
+      std::to_string(kEntries) +
+          " limiters are attached already, which is the most; a thread needs only one");
 }
 
 EntryLock EntryLock::TakeAll(const File& region) {
@@ -74,8 +74,7 @@ EntryLock EntryLock::TakeAll(const File& region) {
 }
 
 EntryLock::~EntryLock() {
-  // Closing alone would leave it to those who have the file from fork(); these close their own
-  // only.
+  // Closing alone would leave the lock to children of fork(), whose copies do not unlock.
   if (!file_ || IsForked()) return;
   struct flock lock = LockOf(F_UNLCK, 0, kEntries);
   ::fcntl(file_.descriptor(), F_OFD_SETLK, &lock);

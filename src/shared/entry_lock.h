@@ -1,27 +1,25 @@
-// What makes an entry of a region one attachment's alone, for as long as that lives.
+// The lock that reserves an entry of a region for one attachment.
 #pragma once
 
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
-#include <utility>
 
 #include "shared/file.h"
 
 namespace rollgate::shared {
 
-/// How many calls of fork() lie between this process and the one that first locked an entry.
+/// How many calls of fork() created this process, since the first lock.
 inline std::atomic<std::uint64_t> forks_so_far{0};
 
-/// A lock on the byte of the region's file whose offset is the number of the entry. The system lets
-/// go of it when the process ends, however it does. Owned by one thread.
+/// A lock on the byte of the region's file whose offset is the entry's number. The system releases
+/// it when the process ends in any way. Owned by one thread.
 class EntryLock {
  public:
-  /// Locks the first entry that is free; none while somebody has TakeAll. Throws SharedError.
+  /// Locks the first free entry; none during TakeAll. Throws SharedError, kFull if none is free.
   static EntryLock Take(const File& region);
 
-  /// Locks all entries, so that nobody can attach; none if a living attachment has one of them.
-  /// Throws SharedError.
+  /// Locks all entries, so nobody can attach; none if one is in use. Throws SharedError.
   static EntryLock TakeAll(const File& region);
 
   EntryLock() = default;
@@ -38,18 +36,18 @@ class EntryLock {
   const File& file() const { return file_; }
   std::size_t entry() const { return entry_; }
 
-  /// Whether this is a copy that fork() has made: then the entry is the original's.
+  /// Whether this is a copy made by fork(): the entry is the original's.
   bool IsForked() const { return forks_ != forks_so_far.load(std::memory_order_relaxed); }
 
  private:
-  /// Holds nothing yet.
+  /// Opens the file; locks nothing.
   static EntryLock On(const File& region);
 
-  /// Tries to lock these; tells whether it could. Throws SharedError.
+  /// Returns whether it could lock these. Throws SharedError.
   bool TryLock(std::size_t first, std::size_t count) const;
 
-  /// An opening of the file that nothing else uses. Not that of a mapping: what is mapped counts as
-  /// open, and a child of fork() has it as well, so the lock would outlive its owner.
+  /// An open file description of its own. With the mapping's, the lock would outlive its owner in
+  /// children of fork(): a mapping keeps its file open.
   File file_;
   std::size_t entry_ = 0;
   std::uint64_t forks_ = 0;

@@ -1,4 +1,4 @@
-// Opens, tells apart, locks and removes files.
+// Opens, checks, locks and removes files.
 #include "shared/file.h"
 
 #include <fcntl.h>
@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cassert>
 #include <cerrno>
 #include <cstddef>
 #include <system_error>
@@ -29,9 +30,10 @@ void RefuseForeign(const std::string& path, const struct stat& status) {
                       path + " is " + KindOf(status.st_mode) + ", expected a regular file");
   }
   if (status.st_uid != ::geteuid()) {
-    throw SharedError(SharedError::Kind::kFile,
-                      path + " belongs to the user with the id " + std::to_string(status.st_uid) +
-                          ", expected " + std::to_string(::geteuid()) + ", who runs this process");
+    throw SharedError(SharedError::Kind::kFile, path + " belongs to the user with id " +
+                                                    std::to_string(status.st_uid) + ", expected " +
+                                                    std::to_string(::geteuid()) +
+                                                    ", the user of this process");
   }
 }
 
@@ -46,15 +48,17 @@ File::~File() {
 }
 
 struct stat File::Status() const {
+  assert(descriptor_ >= 0);
   struct stat status = {};
-  if (::fstat(descriptor_, &status) != 0) FailBySystem("a file cannot be examined", errno);
+  if (::fstat(descriptor_, &status) != 0) FailBySystem("cannot examine a file", errno);
   return status;
 }
 
 File File::OpenAgain() const {
+  assert(descriptor_ >= 0);
   const std::string path = "/proc/self/fd/" + std::to_string(descriptor_);
   const int descriptor = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
-  if (descriptor < 0) FailBySystem("an open file cannot be opened again by " + path, errno);
+  if (descriptor < 0) FailBySystem("cannot reopen a file by " + path, errno);
   return File(descriptor);
 }
 
@@ -66,10 +70,11 @@ bool File::IsAt(const std::string& path) const {
 }
 
 FileLock::FileLock(const File& file, std::try_to_lock_t) {
+  assert(file);
   if (::flock(file.descriptor(), LOCK_EX | LOCK_NB) == 0) {
     descriptor_ = file.descriptor();
   } else if (errno != EWOULDBLOCK && errno != EINTR) {
-    FailBySystem("a file cannot be locked", errno);
+    FailBySystem("cannot lock a file", errno);
   }
 }
 
@@ -78,7 +83,7 @@ FileLock::~FileLock() {
 }
 
 File OpenOwn(const std::string& path) {
-  // Not to wait is for FIFOs and devices: they are refused once they are open.
+  // O_NONBLOCK, because FIFOs and devices are refused only once they are open.
   File file(::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY));
   if (file) {
     RefuseForeign(path, file.Status());
@@ -96,7 +101,7 @@ bool Exists(const std::string& path) {
   return LookAt(path, status);
 }
 
-// Not by a stream: linked in, those take a megabyte and a newer glibc.
+// Not a stream: linked in, those take a megabyte and need a newer glibc.
 std::optional<std::string> ReadText(const std::string& path) {
   const File file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) return std::nullopt;

@@ -1,4 +1,4 @@
-// Files as a shared region needs them: opened with suspicion, locked, removed.
+// Files as regions need them: opened with checks, locked, removed.
 #pragma once
 
 #include <sys/stat.h>
@@ -27,20 +27,20 @@ class File {
 
   struct stat Status() const;
 
-  /// The same file opened once more, with locks of its own; it need not have a name any more.
+  /// Opens the same file again, with locks of its own. The file need not have a name any more.
   File OpenAgain() const;
 
-  /// Whether the path leads to this very file, now.
+  /// Whether the path names this very file now.
   bool IsAt(const std::string& path) const;
 
  private:
   int descriptor_ = -1;
 };
 
-/// An exclusive flock(). Let go of explicitly, for a child of fork() would hold it, too.
+/// An exclusive flock(). Unlocked explicitly, because a child of fork() would keep it.
 class FileLock {
  public:
-  /// Does not wait: converts to false if somebody else has the lock.
+  /// Does not wait: converts to false if another process has the lock.
   FileLock(const File& file, std::try_to_lock_t);
   ~FileLock();
   explicit operator bool() const { return descriptor_ >= 0; }
@@ -51,20 +51,20 @@ class FileLock {
   int descriptor_ = -1;
 };
 
-/// The file at a path, for reading and writing, or none if there is none. Refuses (kFile) what is
-/// no regular file of this user, and follows no link to one.
+/// Opens the file at a path for reading and writing; none if there is none. Throws SharedError,
+/// kFile unless it is a regular file of this user. Follows no link.
 File OpenOwn(const std::string& path);
 
 bool Exists(const std::string& path);
 
-/// All that is in a file, which may be one of the kernel's; none if it cannot be read, with errno.
+/// The content of a file, including the kernel's; none, with errno, if it cannot be read.
 std::optional<std::string> ReadText(const std::string& path);
 
-/// Removes the file if the path leads to it; returns whether it did so. Precondition: the caller
-/// has the FileLock of the file, so nobody removes what has just taken its place.
+/// Removes the file if the path names it; returns whether it did. Precondition: the caller has the
+/// FileLock of the file, so nobody removes its successor.
 bool RemoveIfAt(const std::string& path, const File& file);
 
-/// Throws SharedError of kind kSystem: what could not be done, and why by `error`, an errno.
+/// Throws SharedError, kSystem, with what failed and why by `error`, an errno.
 [[noreturn]] void FailBySystem(const std::string& what, int error);
 
 }  // namespace rollgate::shared

@@ -1,43 +1,41 @@
-// The bytes of a shared region: what is where, and nothing of how it is used.
-//
-// Header | configuration | entries | buckets | records
+// The layout of a shared region: Header | entries | buckets | records.
 #pragma once
 
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <bit>
+#include <cassert>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 
 namespace rollgate::shared {
 
-/// Everything that several processes look at is made of such words.
+/// All that several processes access consists of these.
 using Word = std::atomic<std::uint64_t>;
 
 static_assert(sizeof(Word) == 8 && Word::is_always_lock_free,
-              "words are shared between processes, so their locks would have to be, too");
+              "a lock would not be shared between processes");
 
 inline constexpr std::uint64_t kMagic = 0x657461676c6c6f72;  // "rollgate"
-inline constexpr std::uint64_t kVersion = 2;  ///< changes with what the words of a region mean
+inline constexpr std::uint64_t kVersion = 2;                 ///< of the meaning of words
 inline constexpr std::size_t kLine = 64;
 
-/// How many limiters (threads that hold one) can be attached at once.
+/// How many limiters, one per thread, can be attached at once.
 inline constexpr std::size_t kEntries = 1024;
 
 inline constexpr std::size_t kSlotsPerBucket = 15;
 
-/// The longest configuration.
 inline constexpr std::size_t kConfigurationWords = 1015;
 
-/// Written once, before anybody can see the region, but for `era`, `forgotten` and
-/// `entries_used`. The first four stay where they are in every version: by these a region is known,
-/// and one from before the host's last start that nobody holds is removed.
+/// Constant in a region, but for `era`, `forgotten` and `entries_used`. Every version has the first
+/// four at these offsets, to recognise regions from before the host's last start.
 struct Header {
   std::uint64_t magic;
   std::uint64_t version;
-  std::uint64_t bytes;                  ///< of the whole region
-  std::array<std::uint64_t, 2> boot;    ///< which start of the host made it
+  std::uint64_t bytes;                  ///< size of the region
+  std::array<std::uint64_t, 2> boot;    ///< start of the host that created it
   std::array<std::uint64_t, 6> secret;  ///< see Secret
   std::int64_t epoch_offset;
   std::uint64_t max_keys;
@@ -46,50 +44,56 @@ struct Header {
   std::uint64_t configuration_words;
   std::array<std::uint64_t, kConfigurationWords> configuration;  ///< see configuration.h
 
-  alignas(2 * kLine) Word era;  ///< how many times everything was forgotten
-  Word forgotten;               ///< see Table
-  Word entries_used;            ///< no entry from here on was ever taken
+  alignas(2 * kLine) Word era;  ///< how many times all ids were forgotten
+  Word forgotten;               ///< see ForgottenUntil
+  Word entries_used;            ///< all entries ever taken are before this one
 };
 
-/// What one attached limiter is doing: everything that is needed to tidy up behind it if it is
-/// killed. Written by its owner alone.
+/// What one attached limiter is doing, so that another can finish it. Only its owner writes.
 struct alignas(kLine) Entry {
-  Word spare;     ///< the control word that its spare record had when it was last in a slot
-  Word target;    ///< the slot that it is about to change,
-  Word next;      ///< to this,
+  Word spare;     ///< the last control word of its spare record
+  Word target;    ///< the slot that it is about to swap
+  Word next;      ///< to this
   Word expected;  ///< from this
-  Word bucket;    ///< where it has announced an insertion
-  Word keys;      ///< see Table
+  Word bucket;    ///< where it announces an insertion
+  Word keys;      ///< see Attachment::CountKeys
 };
 
-/// The slots of the ids whose hash begins here, in two cache lines that processors like to read
-/// together. A slot's control word names the record that belongs to it now.
+/// The slots of ids whose hash begins here, in two cache lines that processors like to fetch
+/// together. The control word in a slot names its record.
 struct alignas(2 * kLine) Bucket {
-  Word insertion;  ///< which entry is inserting, see Table
+  Word insertion;  ///< which entry is inserting, see Attachment
   std::array<Word, kSlotsPerBucket> slots;
 };
 
-/// The first words of a record; the state of its id follows.
+/// The words of a record; those of the id's state begin at kState.
 enum RecordWord : std::size_t { kOrigin, kIdLow, kIdHigh, kExpires, kState };
 
 static_assert(sizeof(Entry) == kLine && sizeof(Bucket) == 2 * kLine,
               "no two owners may write to one cache line");
+static_assert(offsetof(Header, magic) == 0 && offsetof(Header, version) == 8 &&
+                  offsetof(Header, bytes) == 16 && offsetof(Header, boot) == 24,
+              "every version has these here");
+static_assert(offsetof(Header, era) % (2 * kLine) == 0,
+              "what is written later shares no line with the rest");
+static_assert(std::is_standard_layout_v<Header> && std::is_standard_layout_v<Entry> &&
+              std::is_standard_layout_v<Bucket>);
 
-/// Where everything is in a region for so many ids with records of so many words.
+/// The offsets in a region with so many buckets and records of so many words.
 class Geometry {
  public:
   Geometry() = default;
   Geometry(std::uint64_t buckets, std::uint64_t record_words)
       : buckets_(buckets), record_words_(record_words) {}
 
-  /// Room for `max_keys` at a load of 0.75, at which of a hundred thousand ids that come and go
-  /// three find both of their buckets full; exactly so many where one bucket is enough.
+  /// Buckets for `max_keys` at a load of 0.75; of a hundred thousand ids that come and go, three
+  /// then find both of their buckets full. One bucket is used up to `max_keys` exactly.
   static std::uint64_t BucketsFor(std::uint64_t max_keys) {
     if (max_keys <= kSlotsPerBucket) return 1;
     return (max_keys + max_keys / 3 + kSlotsPerBucket - 1) / kSlotsPerBucket;
   }
 
-  /// How many ids fit into so many bytes; 0 if not even one does.
+  /// How many ids fit into so many bytes.
   static std::uint64_t KeysIn(std::uint64_t bytes, std::uint64_t record_words) {
     const std::uint64_t record = record_words * sizeof(Word);
     const std::uint64_t fixed = Geometry(0, record_words).bytes();
@@ -98,8 +102,9 @@ class Geometry {
     return buckets <= 1 ? buckets * kSlotsPerBucket : buckets * kSlotsPerBucket / 4 * 3;
   }
 
-  /// No two records share a cache line that is often written, and small ones fill theirs.
+  /// Whole cache lines for small records; larger ones share a line only at their ends.
   static std::uint64_t RecordWordsFor(std::size_t state_words) {
+    assert(state_words >= 1);
     const std::uint64_t words = kState + state_words;
     const std::uint64_t unit = words <= 8 ? 8 : 4;
     return (words + unit - 1) / unit * unit;
@@ -123,16 +128,19 @@ class Geometry {
 static_assert(sizeof(Header) % (2 * kLine) == 0 && kEntries % 2 == 0, "buckets begin at a line");
 
 /// A control word: the record, a part of the id's hash (0: no id), and how many times the record
-/// was in a slot before. So no word ever comes again, for as long as the last number has bits.
+/// was in a slot before. So no control word occurs twice, until the last number overflows.
 class Controls {
  public:
   explicit Controls(std::uint64_t records)
-      : record_bits_(static_cast<int>(std::bit_width(records - 1))) {}
+      : record_bits_(static_cast<int>(std::bit_width(records - 1))) {
+    assert(records >= 2 && record_bits_ < 56);
+  }
   Controls() = default;
 
   static constexpr std::uint64_t kTags = 256;
 
   std::uint64_t Make(std::uint64_t record, std::uint64_t tag, std::uint64_t version) const {
+    assert(tag < kTags && Record(record) == record);
     return (version << 8 | tag) << record_bits_ | record;
   }
   std::uint64_t Record(std::uint64_t control) const {
@@ -141,7 +149,7 @@ class Controls {
   std::uint64_t Tag(std::uint64_t control) const { return control >> record_bits_ & 0xff; }
   std::uint64_t Version(std::uint64_t control) const { return control >> record_bits_ >> 8; }
 
-  /// What a record's next control word is, given its last.
+  /// The control word after `last` of the same record.
   std::uint64_t After(std::uint64_t last, std::uint64_t tag) const {
     return Make(Record(last), tag, Version(last) + 1);
   }

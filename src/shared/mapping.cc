@@ -1,21 +1,19 @@
-// Maps a region, and says how large one can be.
+// Maps regions and bounds their size.
 #include "shared/mapping.h"
 
 #include <sys/mman.h>
 
 #include <cerrno>
-#include <cstddef>
-#include <cstdint>
 #include <limits>
 #include <string>
 
 namespace rollgate::shared {
 namespace {
 
-/// So control words leave 28 bits and more for versions.
+/// Leaves 28 bits or more of control words for versions.
 constexpr std::uint64_t kMostRecords = std::uint64_t{1} << 28;
 
-/// Keeps products of the two in bounds; the largest log has fewer.
+/// Keeps products in bounds; the largest log has fewer.
 constexpr std::uint64_t kMostRecordWords = std::uint64_t{1} << 22;
 
 }  // namespace
@@ -37,9 +35,10 @@ Mapping::Mapping(const File& file, const Geometry& geometry) : geometry_(geometr
     FailBySystem("cannot map " + std::to_string(geometry.bytes()) + " bytes of shared memory",
                  errno);
   }
-  // Users' ids are nothing for core dumps, nor are so many bytes. It is no more than a wish.
+  // Keeps users' ids out of core dumps; failure does no harm.
   ::madvise(bytes, geometry.bytes(), MADV_DONTDUMP);
   bytes_ = static_cast<std::byte*>(bytes);
+  assert(reinterpret_cast<std::uintptr_t>(bytes_) % alignof(Bucket) == 0);
 }
 
 Mapping::~Mapping() {

@@ -1,20 +1,14 @@
-// The bytes of a region in this process's memory.
+// A region mapped into this process.
 #pragma once
-
-#include <cstddef>
-#include <cstdint>
-#include <optional>
-#include <utility>
 
 #include "shared/file.h"
 #include "shared/layout.h"
 
 namespace rollgate::shared {
 
-/// The geometry of so many buckets and of records of so many words, if a region can have it.
+/// The geometry of so many buckets and of records of so many words, if it is possible.
 std::optional<Geometry> PossibleGeometry(std::uint64_t buckets, std::uint64_t record_words);
 
-/// Owns the mapping of a whole region.
 class Mapping {
  public:
   /// Precondition: the file has geometry.bytes(). Throws SharedError.
@@ -37,6 +31,7 @@ class Mapping {
  private:
   template <class T>
   T* At(std::size_t offset) const {
+    assert(bytes_ != nullptr && offset % alignof(T) == 0 && offset < geometry_.bytes());
     return reinterpret_cast<T*>(bytes_ + offset);
   }
 

@@ -1,15 +1,13 @@
-// Finds the memory controller's folder of this process and reads the limits from there up.
+// Finds this process's control group of the memory controller and reads the limits from there up.
 //
-// Formats: proc(5) for /proc/self/mountinfo, cgroups(7) for /proc/self/cgroup, and the kernel's
-// admin-guide/cgroup-v2.rst and cgroup-v1/memory.rst for the files of a group.
+// Formats: proc(5), cgroups(7), and the kernel's admin-guide/cgroup-v2.rst and
+// cgroup-v1/memory.rst.
 #include "shared/memory_limit.h"
 
-#include <algorithm>
 #include <array>
 #include <charconv>
 #include <cstddef>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include "shared/file.h"
@@ -17,13 +15,13 @@
 namespace rollgate::shared {
 namespace {
 
-/// What a version of control groups calls its files. All numbers include the groups below.
+/// The names of one version of control groups. Numbers in files include the groups below.
 struct Version {
   std::string_view file_system;
-  std::string_view controller;  ///< its name where each controller has groups of its own
+  std::string_view controller;  ///< empty if all share one hierarchy
   std::string_view limit;
   std::string_view usage;
-  std::array<std::string_view, 2> page_cache;  ///< the lines of memory.stat
+  std::array<std::string_view, 2> page_cache;  ///< lines of memory.stat
 };
 constexpr Version kVersion1 = {"cgroup",
                                "memory",
@@ -33,13 +31,13 @@ constexpr Version kVersion1 = {"cgroup",
 constexpr Version kVersion2 = {
     "cgroup2", "", "memory.max", "memory.current", {"active_file ", "inactive_file "}};
 
-/// A process in a group that is filled to its limit is killed by its next allocation.
+/// Kept free: in a group at its limit, the next allocation kills the process.
 constexpr std::uint64_t kMostKept = 16 << 20;
 constexpr std::uint64_t kKeptPart = 16;
 
 struct Mount {
-  std::string root;   ///< which group is seen at `point`
-  std::string point;  ///< of the file system, without system_root
+  std::string root;   ///< the group that is mounted
+  std::string point;  ///< where, without system_root
 };
 
 std::vector<std::string_view> Split(std::string_view text, char separator) {
@@ -57,7 +55,7 @@ bool Has(std::string_view list, std::string_view item) {
   return std::ranges::find(items, item) != items.end();
 }
 
-/// None for `max`, which is no limit, and for what is no number.
+/// None for anything but a number, such as `max`.
 std::optional<std::uint64_t> NumberIn(std::string_view text) {
   std::uint64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -70,8 +68,7 @@ std::optional<std::uint64_t> NumberAt(const std::string& path) {
   return text ? NumberIn(*text) : std::nullopt;
 }
 
-/// A path in mountinfo, where bytes that separate are written as a backslash and three octal
-/// digits.
+/// A path in mountinfo, where separators are a backslash and three octal digits.
 std::string Unescape(std::string_view text) {
   std::string path;
   for (std::size_t at = 0; at < text.size(); ++at) {
@@ -88,8 +85,8 @@ std::string Unescape(std::string_view text) {
   return path;
 }
 
-/// Where the groups of the memory controller are mounted. A line of mountinfo: id, parent, device,
-/// root, mount point, options, any optional fields, "-", type, source, options of the superblock.
+/// Finds where the memory controller's groups are mounted. A line: id, parent, device, root, mount
+/// point, options, optional fields, "-", type, source, superblock options.
 std::optional<Mount> FindMount(std::string_view mountinfo, const Version& version) {
   for (const std::string_view line : Split(mountinfo, '\n')) {
     const std::size_t dash = line.find(" - ");
@@ -103,8 +100,7 @@ std::optional<Mount> FindMount(std::string_view mountinfo, const Version& versio
   return std::nullopt;
 }
 
-/// The group of this process. A line of /proc/self/cgroup: number, controllers, path; version 2 has
-/// no controllers there.
+/// Finds this process's group. A line: number, controllers (none in version 2), path.
 std::optional<std::string> FindGroup(std::string_view groups, const Version& version) {
   for (const std::string_view line : Split(groups, '\n')) {
     const std::size_t first = line.find(':');
@@ -119,8 +115,7 @@ std::optional<std::string> FindGroup(std::string_view groups, const Version& ver
   return std::nullopt;
 }
 
-/// The path of a group below the mount point: empty at the top, and also for a group that is not
-/// below what is mounted, as can be seen from inside a container.
+/// Empty for the top, and for a group outside of what is mounted, as in containers.
 std::string PathBelow(const Mount& mount, std::string group) {
   if (mount.root != "/") {
     const bool is_below = group.starts_with(mount.root) &&
@@ -137,7 +132,7 @@ std::optional<MemoryLimit> LimitOf(const std::string& group, const Version& vers
   const std::optional<std::uint64_t> limit = NumberAt(file);
   const auto usage = NumberAt(group + '/' + std::string(version.usage));
   if (!limit || !usage) return std::nullopt;
-  // Active or not, page cache can be dropped. Files in memory (tmpfs) are in other lines, as anon.
+  // Page cache can be dropped. It does not include files in memory (tmpfs).
   std::uint64_t page_cache = 0;
   const std::string statistics = ReadText(group + "/memory.stat").value_or("");
   for (const std::string_view line : Split(statistics, '\n')) {

@@ -3,7 +3,7 @@
 
 namespace rollgate::shared {
 
-/// Takes some ten nanoseconds and leaves the core's execution units and its memory bus to others.
+/// Waits some ten nanoseconds and leaves the core's units and the memory bus to others.
 inline void Pause() {
 #if defined(__x86_64__) || defined(__i386__)
   __builtin_ia32_pause();
@@ -13,7 +13,7 @@ inline void Pause() {
 #elif defined(__arm__)
   asm volatile("yield" ::: "memory");
 #else
-  asm volatile("" ::: "memory");  // the loop around it must stay
+  asm volatile("" ::: "memory");  // keeps the loop around it
 #endif
 }
 

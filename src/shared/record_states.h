@@ -1,30 +1,21 @@
-// What is kept of an id, in the words of a record.
+// The state of an id in the words of a record.
 #pragma once
 
-#include <algorithm>
-#include <bit>
 #include <cassert>
-#include <cstddef>
-#include <cstdint>
-#include <type_traits>
-#include <utility>
 
-#include "core/block.h"
 #include "core/decision.h"
 #include "core/policy.h"
 #include "core/ring_log.h"
-#include "core/sliding_window_log.h"
 #include "core/time.h"
 #include "shared/shared_error.h"
 #include "shared/shared_store.h"
 
 namespace rollgate::shared {
 
-/// The words that every state begins with; the id's block comes next, if the policy has blocks, and
-/// then what the algorithm keeps.
+/// The first words of every state; then the block, if any, and from `at` on the algorithm's.
 enum StateWord : std::size_t { kMoment, kGeneration, kBlock };
 
-/// How many actions a log in a region holds at most.
+/// The capacity of logs in a region.
 template <class P>
 std::uint32_t SharedLogCapacity(const P& policy) {
   std::size_t most = kLongestSharedLog;
@@ -34,19 +25,18 @@ std::uint32_t SharedLogCapacity(const P& policy) {
   return static_cast<std::uint32_t>(std::min<std::size_t>(policy.log_capacity(), most));
 }
 
-/// The states of the algorithms that keep a few numbers of each id.
+/// The states of algorithms that keep a few numbers.
 template <class Rules>
-class CountWords {
+class StateWords {
  public:
   using Account = typename Rules::Account;
 
-  /// `at` is the first word that the algorithm may use.
-  CountWords(const Rules& rules, std::size_t at)
-      : at_(at), words_(at + (rules.state_bytes() + 7) / 8) {}
+  StateWords(const Rules& rules, std::size_t at)
+      : at_(at), words_(at + (rules.state_bytes() + 7) / 8) {
+    assert(at >= kBlock && words_ > at);
+  }
 
-  /// Of a whole state.
   std::size_t words() const { return words_; }
-  /// How many of them are in use.
   std::size_t UsedWords(const Account&) const { return words_; }
 
   Account Begin(const Rules& rules, std::uint64_t* state, Generation generation) const {
@@ -56,7 +46,7 @@ class CountWords {
   Account Load(const Rules& rules, std::uint64_t* state) const {
     Account account(rules, Bytes(state), static_cast<Micros>(state[kMoment]),
                     static_cast<Generation>(state[kGeneration]));
-    if (!account.IsSound()) ThrowCorrupt("a count");
+    if (!account.IsSound()) ThrowCorrupt("invalid count");
     return account;
   }
 
@@ -74,23 +64,23 @@ class CountWords {
   std::size_t words_;
 };
 
-/// The states of the log: a word of numbers about the log, and then its ring. The record has room
-/// for the policy's whole log; the ring is as large as the id's actions need. Where logs are short,
-/// the numbers share a word with the generation.
-template <class Rules>
-class LogWords {
+/// The states of logs: a word of numbers, which short logs keep with the generation, and the ring,
+/// as large as the id's actions need. The record has room for the largest log.
+template <KeepsLog Rules>
+class StateWords<Rules> {
   using Log = typename Rules::Log;
   using Stamp = typename Log::StampType;
 
  public:
   using Account = typename Rules::Account;
 
-  /// `at` is the first word that the algorithm may use.
-  LogWords(const Rules& rules, std::size_t at)
+  StateWords(const Rules& rules, std::size_t at)
       : capacity_(SharedLogCapacity(rules.policy())),
         is_short_(capacity_ < (1u << kShortBits)),
         numbers_at_(at),
-        ring_at_(is_short_ ? at : at + 1) {}
+        ring_at_(is_short_ ? at : at + 1) {
+    assert(capacity_ >= 1 && std::uint64_t{capacity_} >> Bits() == 0 && at >= kBlock);
+  }
 
   std::size_t words() const { return ring_at_ + WordsFor(capacity_ - 1); }
   std::size_t UsedWords(const Account& account) const {
@@ -119,7 +109,7 @@ class LogWords {
         head.size == 0 ? head.newest == kLongAgo : Bounded(head.newest) == head.newest;
     if (!is_sound || head.size > room + 1 || room >= capacity_ || head.head > room ||
         (head.head == room && room > 0)) {
-      ThrowCorrupt("a log");
+      ThrowCorrupt("invalid log");
     }
     return Account(rules, Log(head, Ring(state), room, capacity_),
                    static_cast<Generation>(state[kGeneration]));
@@ -135,6 +125,8 @@ class LogWords {
 
   void Save(std::uint64_t* state, const Account& account) const {
     const LogHead& head = account.log().head();
+    assert(head.size <= capacity_ && account.log().ring_room() < capacity_);
+    assert(UsedWords(account) <= words());
     const int bits = Bits();
     const std::uint64_t numbers =
         ((std::uint64_t{head.displaced} << bits | account.log().ring_room()) << bits | head.head)
@@ -153,6 +145,7 @@ class LogWords {
   static constexpr int kShortBits = 10;
   static constexpr int kLongBits = 20;
   static_assert(kGenerationBits + 3 * kShortBits + 1 <= 64 && 3 * kLongBits + 1 <= 64);
+  static_assert(kLongestSharedLog >> kLongBits == 0);
 
   int Bits() const { return is_short_ ? kShortBits : kLongBits; }
 
@@ -167,18 +160,5 @@ class LogWords {
   std::size_t numbers_at_;
   std::size_t ring_at_;
 };
-
-template <class Rules>
-struct StateWordsOf {
-  using Type = CountWords<Rules>;
-};
-template <class P, class Stamp>
-struct StateWordsOf<SlidingWindowLog<P, Stamp>> {
-  using Type = LogWords<SlidingWindowLog<P, Stamp>>;
-};
-
-/// How the states of an algorithm are read and written.
-template <class Rules>
-using StateWords = typename StateWordsOf<Rules>::Type;
 
 }  // namespace rollgate::shared

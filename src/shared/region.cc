@@ -3,13 +3,12 @@
 
 #include <unistd.h>
 
-#include <algorithm>
+#include <cassert>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <mutex>
 #include <optional>
-#include <string>
 #include <thread>
 
 #include "core/time.h"
@@ -20,10 +19,10 @@
 namespace rollgate::shared {
 namespace {
 
-/// Others may remove and make the same region at the same time, but hardly for so long.
+/// Other processes may remove and create the region meanwhile, but hardly so often.
 constexpr int kMostRounds = 1000;
 
-/// How long somebody else is given to finish a removal; in all rounds together, a second.
+/// Between attempts while another process removes the region: a second in all.
 constexpr auto kPause = std::chrono::milliseconds(1);
 
 std::string PathOf(const std::string& directory, const std::string& name) {
@@ -35,7 +34,7 @@ std::string PathOf(const std::string& directory, const std::string& name) {
   return directory + "/rollgate-" + std::to_string(::geteuid()) + "-" + name;
 }
 
-/// The call that removes a region, for messages; whoever left out the directory may do so here.
+/// The user's call that removes a region, for messages.
 std::string RemovalOf(const std::string& directory, const std::string& name) {
   constexpr const char* kDefaultDirectory = "/dev/shm";  // as in lib/shared/region.js
   if (directory == kDefaultDirectory) return "RateLimiter.unlinkShared('" + name + "')";
@@ -47,7 +46,6 @@ std::string RemovalOf(const std::string& directory, const std::string& name) {
                     path + " is locked or removed by others whenever this process looks at it");
 }
 
-/// Reads and checks what a region says of itself.
 class Examination {
  public:
   Examination(const File& file, const std::string& path, const RegionOptions& options)
@@ -70,7 +68,7 @@ class Examination {
 
   bool IsOf(const Boot& boot) const { return header_.boot == boot; }
 
-  /// Where everything is. Throws SharedError unless all is as the options ask.
+  /// Throws SharedError unless the header is valid and agrees with the options.
   Geometry GeometryFor() const {
     if (header_.version != kVersion) {
       Refuse("was made by another version of rollgate: its layout is number " +
@@ -95,7 +93,7 @@ class Examination {
              " entries, expected at most " + std::to_string(kConfigurationWords) + " and " +
              std::to_string(kEntries));
     }
-    // Leaves room for the clock's own reading within the bounds of time.
+    // Leaves room for the clock's own reading.
     if (header_.epoch_offset < -kLongest / 2 || header_.epoch_offset > kLongest / 2) {
       Refuse("says that time began " + std::to_string(header_.epoch_offset) +
              " us away, which makes no sense");
@@ -131,14 +129,13 @@ class Examination {
 };
 
 enum class Removal {
-  kDone,        ///< by this process or by another
+  kDone,        ///< by this or another process
   kRefused,     ///< a living process is attached
   kInProgress,  ///< another process holds the file's lock
 };
 
-/// Removes what seems to be of an earlier start of the host. The boot id proves little: containers
-/// on one kernel can have different ones. So a region with a living attachment stays, and while it
-/// is removed nobody can attach.
+/// Removes a region of an earlier start of the host. Boot ids differ between some containers on one
+/// host, so a region with a living attachment stays.
 Removal RemoveUnlessHeld(const std::string& path, const File& file) {
   const FileLock lock(file, std::try_to_lock);
   if (!lock) return Removal::kInProgress;
@@ -196,8 +193,9 @@ bool Region::Unlink(const std::string& directory, const std::string& name) {
 bool Region::TakeEntry(const File& same) {
   EntryLock lock = EntryLock::Take(same);
   if (!lock) return false;
+  assert(lock.entry() < kEntries);
   RaiseTo(header().entries_used, lock.entry() + 1);
-  lock_ = std::move(lock);  // `lock` lets go of what lock_ was
+  lock_ = std::move(lock);  // swaps, so `lock` releases the old one
   return true;
 }
 

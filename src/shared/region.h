@@ -1,11 +1,7 @@
-// A file that is mapped into memory and shared: made, found, checked, locked, removed.
+// A shared region: a file mapped into memory.
 #pragma once
 
-#include <cstddef>
-#include <cstdint>
 #include <span>
-#include <string>
-#include <utility>
 
 #include "shared/entry_lock.h"
 #include "shared/file.h"
@@ -18,23 +14,22 @@ namespace rollgate::shared {
 struct RegionOptions {
   std::string directory;
   std::string name;
-  std::uint64_t max_keys;      ///< of a region that is made
+  std::uint64_t max_keys;      ///< of a new region
   std::uint64_t record_words;  ///< follows from the configuration
-  std::int64_t epoch_offset;   ///< of a region that is made
+  std::int64_t epoch_offset;   ///< of a new region
   std::span<const std::uint64_t> configuration;
   bool has_log = false;  ///< whether records grow with maxInInterval
-  /// Begins the paths of /proc and of control groups: empty but in tests.
+  /// Prefix of paths of /proc and of control groups, for tests.
   std::string system_root = {};
 };
 
-/// One attachment to a region: its mapping, and the entry that is this attachment's alone. Owned by
-/// one thread.
+/// One attachment: the mapping, and an entry that is its own. Owned by one thread.
 class Region {
  public:
-  /// Finds the region or makes it. Throws SharedError.
+  /// Attaches to the region, which is created if it does not exist. Throws SharedError.
   static Region Attach(const RegionOptions& options);
 
-  /// Removes the file; tells whether there was one. Throws SharedError.
+  /// Removes the file. Returns whether there was one. Throws SharedError.
   static bool Unlink(const std::string& directory, const std::string& name);
 
   Header& header() const { return mapping_.header(); }
@@ -43,21 +38,19 @@ class Region {
   Word* records() const { return mapping_.records(); }
   const Geometry& geometry() const { return mapping_.geometry(); }
 
-  /// The entry that no other living attachment has. What its last owner was doing may be
-  /// unfinished.
+  /// This attachment's entry. Its last owner may have left an unfinished swap.
   std::size_t entry() const { return lock_.entry(); }
 
-  /// Whether this process is a copy that fork() has made of the one that attached: then the entry
-  /// is still the other's.
+  /// Whether fork() created this process after the attachment: the entry is the parent's.
   bool IsForked() const { return lock_.IsForked(); }
 
-  /// Takes another entry, in the copy. Throws SharedError, and changes nothing then.
+  /// Takes another entry, in such a process. Throws SharedError and changes nothing if it cannot.
   void TakeEntryAgain();
 
  private:
   explicit Region(Mapping mapping) : mapping_(std::move(mapping)) {}
 
-  /// False if the file is about to be removed. Throws SharedError.
+  /// Returns false if another process is removing the file. Throws SharedError.
   bool TakeEntry(const File& same);
 
   Mapping mapping_;

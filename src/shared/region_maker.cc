@@ -7,9 +7,9 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cassert>
 #include <cerrno>
 #include <chrono>
-#include <optional>
 #include <thread>
 
 #include "shared/file.h"
@@ -19,22 +19,20 @@
 namespace rollgate::shared {
 namespace {
 
-/// Whoever makes a region has this turn of the directory, so that many who start together do not
-/// each reserve one: there may be space for one only. Others' programs may lock directories, too,
-/// so nobody waits for long, and nothing but space depends on it.
+/// A lock on the directory, held while a region is created: if several processes start together,
+/// each reserving a region, space could run out. Other programs may lock directories too, so nobody
+/// waits for long, and only space depends on it.
 class Turn {
  public:
   explicit Turn(const std::string& directory)
       : directory_(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {}
   ~Turn() {
-    if (directory_)
-      ::flock(directory_.descriptor(), LOCK_UN);  // a child of fork() may hold it, too
+    if (directory_) ::flock(directory_.descriptor(), LOCK_UN);  // a child of fork() would keep it
   }
   Turn(const Turn&) = delete;
   Turn& operator=(const Turn&) = delete;
 
-  /// Ends at once if this is the one whose turn it is, and as soon as there is something at `path`.
-  /// Returns false where another process has its turn.
+  /// Waits for the turn, or until something is at `path`. Returns false without the turn.
   bool Await(const std::string& path, std::chrono::seconds patience) const {
     constexpr auto kPause = std::chrono::milliseconds(1);
     if (!directory_) return true;
@@ -91,13 +89,14 @@ File OpenUnnamed(const std::string& directory) {
   FailBySystem("cannot make a file in " + directory + " for a shared limiter", error);
 }
 
-/// Takes space for all bytes, so that no access to them can fail later. Without the turn, room for
-/// another such region is left to the process that has it: both together could exceed a limit.
+/// Reserves space for all bytes, so that accesses cannot fail later. Without the turn, leaves room
+/// for another such region, which the process with the turn may be reserving.
 void Reserve(const File& file, const std::string& path, const RegionOptions& options,
              const Geometry& geometry, bool has_turn) {
   const std::size_t bytes = geometry.bytes();
+  assert(file && bytes > 0);
   RequireRoom(file, path, options, geometry);
-  // A signal may take back what the interrupted call has reserved: small calls get on nevertheless.
+  // In pieces: an interrupted call may undo what it has reserved.
   constexpr std::size_t kPiece = std::size_t{4} << 20;
   for (std::size_t at = 0; at < bytes; at += kPiece) {
     if (!has_turn) RequireRoom(file, path, options, geometry, bytes - at + bytes);
@@ -116,16 +115,16 @@ void Reserve(const File& file, const std::string& path, const RegionOptions& opt
 void FillWithRandom(std::array<std::uint64_t, 6>& words) {
   ssize_t got = -1;
   while (got < 0) {
-    got = ::getrandom(words.data(), sizeof words, 0);  // so few bytes come at once
-    if (got < 0 && errno != EINTR) FailBySystem("there are no random bytes", errno);
+    got = ::getrandom(words.data(), sizeof words, 0);  // never returns a part of so few
+    if (got < 0 && errno != EINTR) FailBySystem("cannot get random bytes", errno);
   }
 }
 
-/// What is not written here is zero, and takes no memory until it is used where the system can wait
-/// with that.
+/// Other bytes are zero, and take no memory yet on systems that allow it.
 void Fill(const Mapping& region, const RegionOptions& options, const Boot& boot) {
   const Geometry& geometry = region.geometry();
   Header& header = region.header();
+  assert(options.configuration.size() <= kConfigurationWords);
   header.magic = kMagic;
   header.version = kVersion;
   header.bytes = geometry.bytes();
@@ -139,7 +138,7 @@ void Fill(const Mapping& region, const RegionOptions& options, const Boot& boot)
   std::copy(options.configuration.begin(), options.configuration.end(),
             header.configuration.begin());
 
-  // Each record is in one slot or in one entry's spare.
+  // Each record is in one slot or is one entry's spare.
   const Controls controls(geometry.records());
   std::uint64_t record = 0;
   for (std::uint64_t bucket = 0; bucket < geometry.buckets(); ++bucket) {
@@ -152,6 +151,7 @@ void Fill(const Mapping& region, const RegionOptions& options, const Boot& boot)
     region.entries()[entry].spare.store(spare, std::memory_order_relaxed);
     region.entries()[entry].expected.store(spare, std::memory_order_relaxed);
   }
+  assert(record == geometry.records());
 }
 
 }  // namespace
@@ -165,16 +165,16 @@ void MakeRegion(const std::string& path, const RegionOptions& options, const Boo
   try {
     Reserve(file, path, options, geometry, has_turn);
   } catch (const SharedError&) {
-    // The process whose turn it is may have reserved what is missing, for the same region.
+    // The process with the turn may have reserved the space, for the same region.
     if (has_turn) throw;
-    file = File();  // gives back what is reserved
+    file = File();  // frees the reserved space
     turn.Await(path, std::chrono::seconds(10));
     if (Exists(path)) return;
-    file = OpenUnnamed(options.directory);  // that process may have been killed
+    file = OpenUnnamed(options.directory);  // the other process may have been killed
     Reserve(file, path, options, geometry, true);
   }
   Fill(Mapping(file, geometry), options, boot);
-  // On a disk: no header without its bytes if the host stops, or nobody would know it for ours.
+  // On a disk: if the host stops, no file without its header stays.
   if (::fdatasync(file.descriptor()) != 0) FailBySystem("cannot write " + path, errno);
   const std::string unnamed = "/proc/self/fd/" + std::to_string(file.descriptor());
   if (::linkat(AT_FDCWD, unnamed.c_str(), AT_FDCWD, path.c_str(), AT_SYMLINK_FOLLOW) != 0 &&

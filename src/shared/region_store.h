@@ -1,12 +1,7 @@
-// The store of a region, for whatever is kept of an id.
+// The store in shared memory for one algorithm.
 #pragma once
 
-#include <algorithm>
-#include <cstddef>
-#include <cstdint>
-#include <functional>
-#include <type_traits>
-#include <utility>
+#include <cassert>
 
 #include "core/algorithms.h"
 #include "core/block.h"
@@ -29,17 +24,14 @@
 
 namespace rollgate::shared {
 
-/// Counts the tries of a loop that ends unless others are faster again and again, and leaves them
-/// alone for ten to fifty microseconds, by how long the processor's pause is. Measured with two
-/// processes on one id: each change needs three cache lines that the other has, unless it comes
-/// right after one's own. So long turns take a third of the time of single changes.
+/// Counts the tries of a loop and backs off for ten to fifty microseconds. Measured: two processes
+/// on one id then take long turns, in a third of the time of alternating changes.
 class Tries {
  public:
-  /// `most` is raised to how many there were.
   explicit Tries(int& most) : most_(most) {}
 
   void Next() {
-    if (++tries_ > kMost) ThrowCorrupt("nothing can change");
+    if (++tries_ > kMost) ThrowCorrupt("no change succeeds");
     most_ = std::max(most_, tries_);
     for (int i = 0; i < 256 << std::min(tries_, 2); ++i) Pause();
   }
@@ -50,7 +42,6 @@ class Tries {
   int tries_ = 0;
 };
 
-/// `Rules` is an algorithm under a form of the policy.
 template <class Rules, class Access = Hardware>
 class RegionStore final : public SharedStore {
   using Account = typename Rules::Account;
@@ -58,7 +49,6 @@ class RegionStore final : public SharedStore {
   using Blocks = BlockWords<std::decay_t<decltype(std::declval<Rules>().policy())>>;
 
  public:
-  /// Attaches to the region of that name, which is made if there is none. Throws SharedError.
   RegionStore(const Policy& policy, const SharedStoreOptions& options)
       : rules_(policy),
         blocks_(rules_.policy(), kBlock),
@@ -68,7 +58,9 @@ class RegionStore final : public SharedStore {
                                 ConfigurationOf(policy, options.has_own_clock),
                                 policy.algorithm() == Algorithm::kSlidingWindowLog})),
         table_(ViewOf(region_), region_.entry()),
-        on_eviction_(options.on_eviction) {}
+        on_eviction_(options.on_eviction) {
+    assert(states_.words() <= table_.state_words());
+  }
 
   const Secret& secret() const override { return table_.secret(); }
   Micros epoch_offset() const override { return region_.header().epoch_offset; }
@@ -96,6 +88,7 @@ class RegionStore final : public SharedStore {
 
   ROLLGATE_FLATTEN void Attempt(const Identity& id, Micros reading, std::uint64_t cost,
                                 Decision& decision) override {
+    assert(cost >= 1 && cost <= rules_.policy().smallest_max());
     const Micros now = Rules::Cut(reading);
     BeforeCall();
     for (Tries tries(most_tries_);; tries.Next()) {
@@ -156,7 +149,7 @@ class RegionStore final : public SharedStore {
  private:
   using Insertion = typename Table<Access>::Insertion;
 
-  /// See core/judging.h. Works on the table's private copy of the record.
+  /// Works on the table's private copy of the record.
   class RecordCarrier {
    public:
     using Account = typename Rules::Account;
@@ -171,8 +164,11 @@ class RegionStore final : public SharedStore {
     }
     void Save(const Account& account, const Block& block) { saved_ = store_.Save(account, block); }
 
-    /// Publishes what was saved; false where another thread has changed the id meanwhile.
-    bool Publish() { return store_.table_.Replace(saved_); }
+    /// Publishes what was saved. Returns false if another thread has changed the id.
+    bool Publish() {
+      assert(saved_.words >= kBlock);
+      return store_.table_.Replace(saved_);
+    }
 
    private:
     RegionStore& store_;
@@ -186,7 +182,7 @@ class RegionStore final : public SharedStore {
 
   void Count(bool allowed) { ++(allowed ? allowed_ : blocked_); }
 
-  /// A copy of the process must not use what is the original's.
+  /// A process created by fork() must not use its parent's entry.
   void BeforeCall() {
     if (region_.IsForked()) [[unlikely]] {
       TakeEntryAgain();
@@ -197,7 +193,6 @@ class RegionStore final : public SharedStore {
     table_.UseEntry(region_.entry());
   }
 
-  /// Writes a state to the private copy of the record.
   Saved Save(const Account& account, const Block& block) {
     states_.Save(table_.state(), account);
     blocks_.Store(table_.state(), block);
@@ -208,14 +203,14 @@ class RegionStore final : public SharedStore {
     return {blocks_.Expires(block, expires), states_.UsedWords(account)};
   }
 
-  /// Inserts the id that was not found, with an attempt of `cost`, which is always allowed.
+  /// Inserts the id with its first attempt. Returns false if another thread was faster.
   ROLLGATE_NOINLINE bool Insert(Micros now, std::uint64_t cost, Decision* decision) {
     const Generation generation = table_.NextGeneration();
     const Insertion insertion = table_.Insert(now, [&](Micros earliest) {
       const Micros at = std::max(now, earliest);
       Account account = states_.Begin(rules_, table_.state(), generation);
       states_.Reserve(rules_, account, at, cost);
-      account.Record(Judging<Rules>::AllowedAt(at), cost);
+      account.Record({.at = at}, cost);
       if (decision != nullptr) Judging(rules_).DescribeFirst(account, now, at, cost, *decision);
       return Save(account, Block());
     });

@@ -1,13 +1,9 @@
-// Compares the size of a region with what the file system and the container have left.
+// Compares the size of a region with what the file system and the container leave.
 #include "shared/room.h"
 
 #include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <sys/vfs.h>
-
-#include <cstdint>
-#include <optional>
-#include <string>
 
 #include "shared/memory_limit.h"
 #include "shared/shared_error.h"
@@ -15,7 +11,7 @@
 namespace rollgate::shared {
 namespace {
 
-/// From statfs(2). Files of other file systems count as page cache, which the system can drop.
+/// Constants from statfs(2). Files of other file systems are page cache, which the system can drop.
 bool IsInMemory(const File& file) {
   constexpr std::uint32_t kTmpfs = 0x01021994;
   constexpr std::uint32_t kRamfs = 0x858458f6;
@@ -25,14 +21,13 @@ bool IsInMemory(const File& file) {
   return type == kTmpfs || type == kRamfs;
 }
 
-/// The two leading digits: what is left changes all the time.
+/// The two leading digits, because free space changes all the time.
 std::uint64_t About(std::uint64_t number) {
   std::uint64_t unit = 1;
   while (number / unit >= 100) unit *= 10;
   return number / unit * unit;
 }
 
-/// What a user can do about it.
 std::string Advice(const RegionOptions& options, std::uint64_t usable) {
   const std::uint64_t keys = About(Geometry::KeysIn(usable, options.record_words));
   std::string advice = keys == 0 ? "; not even one id fits"
@@ -58,13 +53,13 @@ void RequireRoom(const File& file, const std::string& path, const RegionOptions&
                           std::to_string(left) + " bytes are left " + where +
                           Advice(options, usable) + remedy);
   };
-  // Beyond this limit the system would end the process.
+  // A file beyond this limit ends the process.
   struct rlimit limit = {};
   if (!bytes && ::getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
     require(limit.rlim_cur, limit.rlim_cur, "for a file of this process (ulimit -f)");
   }
   struct statvfs space = {};
-  // Some systems do not say how large they are.
+  // Some file systems do not say their size.
   if (::fstatvfs(file.descriptor(), &space) == 0 && space.f_blocks != 0) {
     const std::uint64_t left = std::uint64_t{space.f_bavail} * space.f_frsize;
     const bool is_shm = options.directory == "/dev/shm";

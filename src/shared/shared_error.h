@@ -1,4 +1,4 @@
-// How a shared limiter fails.
+// Errors of shared limiters.
 #pragma once
 
 #include <stdexcept>
@@ -13,10 +13,10 @@ class SharedError : public std::runtime_error {
  public:
   enum class Kind {
     kMismatch,  ///< the region has other limits
-    kFile,      ///< the file is no region of ours: foreign, truncated, another version or user
+    kFile,      ///< the file is not a usable region: foreign, truncated, another version or user
     kSystem,    ///< the system refused: no space, no permission, no such directory
-    kFull,      ///< as many limiters are attached as there is room for
-    kCorrupt,   ///< what the region holds makes no sense
+    kFull,      ///< too many limiters are attached
+    kCorrupt,   ///< the region holds invalid values
   };
 
   SharedError(Kind kind, const std::string& message) : std::runtime_error(message), kind_(kind) {}
@@ -27,7 +27,6 @@ class SharedError : public std::runtime_error {
   Kind kind_;
 };
 
-/// Throws a SharedError: what is said of the region makes no sense.
 [[noreturn]] ROLLGATE_COLD inline void ThrowCorrupt(const char* what) {
   throw SharedError(SharedError::Kind::kCorrupt, std::string("the region is corrupt: ") + what);
 }

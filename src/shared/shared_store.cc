@@ -1,8 +1,5 @@
-// Removes a region, and attaches to one for tests: those who have a store by its interface.
+// Removes regions, and attaches to one behind its interface, for tests.
 #include "shared/shared_store.h"
-
-#include <memory>
-#include <string>
 
 #include "shared/region.h"
 #include "shared/store_types.h"

@@ -1,8 +1,6 @@
-// The limiter in shared memory: one policy applied to every id of one table, by all threads and
-// processes of a user on one host.
+// The store in shared memory.
 #pragma once
 
-#include <cstddef>
 #include <functional>
 #include <memory>
 #include <string>
@@ -14,48 +12,44 @@
 
 namespace rollgate {
 
-/// The longest log of an id: larger maxima do not fit into shared memory.
+/// The largest log in shared memory.
 inline constexpr std::size_t kLongestSharedLog = (std::size_t{1} << 20) - 1;
 
-/// The same under a policy whose max is set anew before each attempt.
+/// The same if the max changes with each attempt.
 inline constexpr std::size_t kLongestSharedVaryingLog = 1000;
 
 struct SharedStoreOptions {
-  std::string directory = "/dev/shm";  ///< where the file is
+  std::string directory = "/dev/shm";  ///< of the file
   std::string name;                    ///< letters, digits, '.', '_' and '-'; not empty
-  std::size_t max_keys = 50'000;       ///< >= 1; that of the first to attach counts
-  /// Whether `now` is the caller's own clock rather than the system's monotonic one; all who share
-  /// a table must agree in that, too.
+  std::size_t max_keys = 50'000;       ///< >= 1; the first to attach decides
+  /// Whether `now` is the caller's own clock; the same for all who share a region.
   bool has_own_clock = false;
-  /// From the clock's readings to times of day, as the first to attach sees it.
+  /// From the clock's readings to times of day; the first to attach decides.
   Micros epoch_offset = 0;
   std::function<void()> on_eviction;  ///< must not call the store, nor throw
 };
 
-/// A Store of one thread whose ids are shared with others. Besides std::bad_alloc its calls throw
-/// SharedError.
+/// A Store shared by all threads and processes of a user on one host. The object is owned by one
+/// thread. Its calls also throw SharedError.
 class SharedStore : public Store {
  public:
-  /// Attaches to the region of that name, which is made if there is none. Throws SharedError.
+  /// Attaches to the region of that name, or creates it. Throws SharedError.
   static std::unique_ptr<SharedStore> Attach(const Policy& policy,
                                              const SharedStoreOptions& options);
 
-  /// What ids are to be reduced by, the same for all.
+  /// The region's secret, for IdentityOf.
   virtual const Secret& secret() const = 0;
 
-  /// From the clock's readings to times of day, the same for all. `now` has it added already.
+  /// The region's; callers add it to `now`.
   virtual Micros epoch_offset() const = 0;
 
-  /// How many ids there is room for.
   virtual std::size_t max_keys() const = 0;
 
-  /// How many times one call has had to try again at most because others were faster. Beyond its
-  /// own work a call takes nothing but that, each time 50 us at most, and waits for nobody.
+  /// The most retries of one call, because others were faster; each takes at most 50 us.
   virtual int most_tries() const = 0;
 };
 
-/// Removes the region of that name; tells whether there was one. Those who are attached keep
-/// theirs until they let go of it. Throws SharedError.
+/// Removes a region, but not for those attached. Returns whether it existed. Throws SharedError.
 bool UnlinkShared(const std::string& directory, const std::string& name);
 
 }  // namespace rollgate

@@ -1,4 +1,4 @@
-// Which store in shared memory a policy takes.
+// The store in shared memory for a policy.
 #pragma once
 
 #include "core/algorithms.h"
@@ -7,8 +7,7 @@
 
 namespace rollgate::shared {
 
-/// Returns `make.template operator()<S>()`, where S is the store that the policy takes: its
-/// constructor is S(const Policy&, const SharedStoreOptions&).
+/// Returns `make.template operator()<S>()`, where S is the policy's store.
 template <class T, class Make>
 T WithSharedStore(const Policy& policy, Make make) {
   return WithAlgorithm<T>(

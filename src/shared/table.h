@@ -1,30 +1,13 @@
 // The ids of a shared region: many threads and processes find, change, insert and forget them
-// without locks.
+// without locks. Only this file, attachment.h and eviction.h depend on memory orders.
 //
-// With attachment.h and eviction.h the only file whose memory orders matter.
-// docs/design/shared-memory.md has the protocol in steps and the argument why a kill at any step is
-// harmless. In short:
-//
-// - A slot's control word names a record, which holds an id and its state. A record in a slot is
-//   never written to. To change an id, a process writes its own spare record and swaps it in with
-//   one compare-and-swap. The record that was there is its next spare.
-// - A control word never occurs twice, so a swap that comes too late fails.
-// - A new id must be inserted only once. A process announces the insertion in the id's first
-//   bucket. This fails if another one was announced since the process searched there. Then any
-//   process can complete the insertion.
-// - An entry says what its owner is about to swap. If the owner dies, the next owner finds out
-//   whether the swap was done, and so which record is the spare.
+// A slot's control word names a record, which is never written while it is in a slot. To change an
+// id, a process writes its spare record and swaps it in with one compare-and-swap; the removed
+// record is its next spare. A control word never occurs twice, so a late swap fails.
+// docs/design/shared-memory.md has insertions, recovery, and why a kill at any step is harmless.
 #pragma once
 
-#include <algorithm>
-#include <array>
-#include <atomic>
-#include <bit>
 #include <cassert>
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
-#include <span>
 #include <vector>
 
 #include "core/identity.h"
@@ -36,17 +19,15 @@
 
 namespace rollgate::shared {
 
-/// What is to be published of state().
+/// What to publish of state().
 struct Saved {
-  Micros expires = 0;     ///< when the id will have expired
-  std::size_t words = 0;  ///< how many words are in use; the others need not be kept
+  Micros expires = 0;     ///< when the id expires
+  std::size_t words = 0;  ///< in use; the others need not be kept
 };
 
-/// One attachment's way to the ids. Owned by one thread; `entry` is its own.
-///
-/// Calls work on state(), a private copy of what is known of one id: Find fills it, Replace and
-/// Insert publish it. What is read from the region is checked before it is used as an index;
-/// SharedError where it makes no sense.
+/// One attachment's access to the ids. Owned by one thread, which also owns `entry`. Calls work on
+/// state(), a private copy of one id's state: Find fills it, Replace and Insert publish it. Throws
+/// SharedError if a value read from the region is no valid index.
 template <class Access>
 class Table {
  public:
@@ -57,26 +38,27 @@ class Table {
         slots_per_bucket_(std::min<std::size_t>(view.header->max_keys, kSlotsPerBucket)),
         words_(own_.record_words()),
         record_(words_) {
+    assert(words_ > kState && view.geometry.buckets() >= 1);
     std::copy_n(view.header->secret.begin(), secret_.words.size(), secret_.words.begin());
   }
 
   const Secret& secret() const { return secret_; }
 
-  /// The state of the id that was found last, or that is to be inserted.
+  /// The state of the id that was found last, or will be inserted.
   std::uint64_t* state() { return record_.data() + kState; }
   std::size_t state_words() const { return record_.size() - kState; }
 
-  /// Looks for an id and copies its record; tells whether it is there, be it expired.
+  /// Searches for an id and copies its record. Returns whether it is there, expired or not.
   bool Find(const Identity& id) {
-    // In a loop, or an attack, an id comes again and again.
+    // Loops and attacks use the same id again and again.
     const bool is_same = id == id_ && tag_ != kNoTag;
     if (is_same && slot_ != kNowhere && Read(*word_, Access::Load(*word_))) {
       return IsOfThisEra();
     }
     if (!is_same) Locate(id);
-    // Read before the search, so that an insertion by anybody else since then is noticed.
+    // Read before the search, to notice later insertions.
     insertion_ = Access::Load(Home().insertion);
-    // Beside atomic accesses the compiler takes members for changed.
+    // Around atomic accesses, the compiler reloads members.
     const Controls controls = controls_;
     const std::uint64_t tag = tag_;
     const std::size_t slots = slots_per_bucket_;
@@ -96,8 +78,7 @@ class Table {
     return false;
   }
 
-  /// Publishes the record in place of the one that Find has found. False where somebody was faster;
-  /// then nothing has changed.
+  /// Publishes state() in place of what Find found; false, and no change, if that has changed.
   bool Replace(const Saved& saved) {
     assert(slot_ != kNowhere);
     const std::uint64_t next = controls_.After(own_.spare(), tag_);
@@ -108,11 +89,11 @@ class Table {
   enum class Insertion {
     kDone,     ///< in an empty slot, or one whose id had expired
     kEvicted,  ///< in place of an id that had not expired
-    kLost,     ///< somebody was faster; nothing has changed
+    kLost,     ///< another process was faster; nothing has changed
   };
 
-  /// Inserts the id that Find has not found. `begin(earliest)` fills state() for an id that is not
-  /// to act before a moment, and returns what is to be published.
+  /// Inserts the id that Find did not find. `begin(earliest)` fills state() for an id that must not
+  /// act before a moment, and returns what to publish.
   template <class Begin>
   Insertion Insert(Micros now, Begin begin) {
     if (slot_ != kNowhere) return Revive(begin);
@@ -124,9 +105,9 @@ class Table {
     if (own_.Era() != era_) return Insertion::kLost;
     if (victim.is_known && victim.has_expired &&
         !ForgottenUntil::Raise(own_, era_, victim.expires, kMostTries)) {
-      ThrowCorrupt("a moment never stands still");
+      ThrowCorrupt("the time of forgotten ids never settles");
     }
-    // After the search: if it missed an id that was forgotten meanwhile, this is late enough.
+    // After the search, so it includes an id that was forgotten during the search.
     const Saved saved = begin(Forgotten());
     const std::uint64_t next = controls_.After(own_.spare(), tag_);
     WriteSpare(saved);
@@ -143,7 +124,7 @@ class Table {
     return victim.is_known && !victim.has_expired ? Insertion::kEvicted : Insertion::kDone;
   }
 
-  /// Forgets the id that Find has found. False where somebody was faster.
+  /// Forgets the id that Find found. Returns false if another process was faster.
   bool Remove() {
     assert(slot_ != kNowhere);
     const std::uint64_t next = controls_.After(own_.spare(), kNoTag);
@@ -153,13 +134,12 @@ class Table {
     return true;
   }
 
-  /// The earliest moment at which an id that was not found acts.
+  /// An id that was not found acts no earlier than this.
   Micros Forgotten() const { return ForgottenUntil::Read(own_, era_); }
 
-  /// Forgets all ids.
   void Clear() {
     const std::uint64_t era = Access::Load(view_.header->era);
-    // If it fails somebody else has just done the same.
+    // If this fails, another process has just done the same.
     Access::CompareExchange(view_.header->era, era, era + 1);
   }
 
@@ -167,7 +147,7 @@ class Table {
   std::uint64_t Keys() const { return own_.Keys(); }
   void UseEntry(std::size_t entry) { own_.UseEntry(entry); }
 
-  /// A number that tells an id which is inserted next from its earlier generations.
+  /// The generation of the next id to be inserted, different from its earlier ones.
   std::uint32_t NextGeneration() const {
     return static_cast<std::uint32_t>(controls_.After(own_.spare(), kNoTag) * 0x9e3779b97f4a7c15 >>
                                       32);
@@ -179,8 +159,7 @@ class Table {
 
   Bucket& Home() const { return view_.buckets[homes_[0]]; }
 
-  // `origin` of a record: era, how many words of the state are in use (a power of two at
-  // least that many, as its exponent), kind of the id, and who wrote it.
+  // kOrigin: era, exponent of the words of the state in use, kind of the id, writer.
   static std::uint8_t KindOf(std::uint64_t origin) {
     return static_cast<std::uint8_t>(origin >> 16);
   }
@@ -189,7 +168,7 @@ class Table {
     return exponent < kMostExponent ? std::min(words_, kState + (std::size_t{1} << exponent))
                                     : words_;
   }
-  /// Where the id can be: the two buckets that its hash names, and the tag it has there.
+  /// Finds the id's two buckets and its tag.
   void Locate(const Identity& id) {
     id_ = id;
     const std::uint64_t hash = HashOf(id, secret_);
@@ -202,16 +181,16 @@ class Table {
 #endif
     tag_ = hash & 0xff;
     if (tag_ == kNoTag) tag_ = 1;
+    assert(homes_[0] < buckets && homes_[1] < buckets && tag_ < Controls::kTags);
   }
 
-  /// Copies the record in a slot, where a control word was found, if it is that of the id that is
-  /// looked for.
+  /// Copies the record of a slot, where `control` was found, if it is that of the wanted id.
   bool Read(const Word& slot, std::uint64_t control) {
     const Identity id = id_;
     const std::uint64_t tag = tag_;
     std::uint64_t* const copy = record_.data();
     for (int tries = 0; controls_.Tag(control) == tag; ++tries) {
-      if (tries == kMostTries) ThrowCorrupt("an id never stands still");
+      if (tries == kMostTries) ThrowCorrupt("an id never settles");
       const Word* const record = own_.RecordOf(control);
       const std::uint64_t origin = Access::Load(record[kOrigin]);
       const bool is_it = Access::Load(record[kIdLow]) == id.low &&
@@ -221,7 +200,7 @@ class Table {
         const std::size_t words = WordsInUse(origin);
         for (std::size_t i = kExpires; i < words; ++i) copy[i] = Access::Load(record[i]);
       }
-      // The record was this id's all the time, or another's, if its slot still says so.
+      // If the slot has not changed, the record was not written meanwhile.
       const std::uint64_t again = Access::Load(slot);
       if (again == control) {
         control_ = control;
@@ -232,13 +211,13 @@ class Table {
     return false;
   }
 
-  /// Whoever wrote the record had read its generation first, so it is not beyond this one.
+  /// The writer had read the era before, so it is not later than this one.
   bool IsOfThisEra() {
     era_ = own_.Era();
     return EraOf(record_[kOrigin]) == era_;
   }
 
-  /// Writes the record to the spare, where nobody looks for anything valid.
+  /// Writes state() to the spare record, where nobody expects anything valid.
   void WriteSpare(const Saved& saved) {
     assert(saved.words >= 1 && saved.words <= state_words());
     Word* const spare = own_.RecordOf(own_.spare());
@@ -248,7 +227,7 @@ class Table {
         std::uint64_t{era_} << 32 | exponent << 24 | std::uint64_t{id.kind} << 16 | own_.name();
     const std::size_t words = WordsInUse(origin);
     const std::uint64_t* const copy = record_.data();
-    // First of all: see IsPublished.
+    // First: see IsPublished.
     Access::Store(spare[kOrigin], origin);
     Access::Store(spare[kIdLow], id.low);
     Access::Store(spare[kIdHigh], id.high);
@@ -257,13 +236,14 @@ class Table {
   }
 
   bool Swap(std::uint64_t next) {
+    assert(slot_ != kNowhere && word_ == &own_.SlotAt(slot_));
     own_.Intend(slot_, control_, next);
     if (!Access::CompareExchange(*word_, control_, next)) return false;
     own_.TakeSpare(control_);
     return true;
   }
 
-  /// An id of an older era begins again where it is.
+  /// Begins an id of an older era again, in its slot.
   template <class Begin>
   Insertion Revive(Begin begin) {
     if (!Replace(begin(Forgotten()))) return Insertion::kLost;
@@ -271,7 +251,7 @@ class Table {
     return Insertion::kDone;
   }
 
-  /// Each try fails only because somebody else has changed something, so this many are a lie.
+  /// A try fails only if another process has changed something; so many failures mean corruption.
   static constexpr int kMostTries = 1 << 20;
 
   Attachment<Access> own_;
