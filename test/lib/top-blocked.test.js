@@ -241,7 +241,7 @@ test('a limiter without a name is freed when it is dropped', async () => {
 
 test.each([
   [5, TypeError, /^option 'options': expected an object, got 5$/],
-  [{ limiter: 5 }, TypeError, /^unknown option "limiter" .* did you mean 'limiters'\?$/],
+  [{ limiter: 5 }, TypeError, /^unknown option "limiter": .* did you mean 'limiters'\?$/],
   [{ limiters: { api: 5 } }, TypeError, /^option 'limiters.api': expected a limiter, got 5$/],
   [{ limiters: [] }, TypeError, /^option 'limiters'/],
   [{ capacity: '5' }, TypeError, /^option 'capacity': expected an integer from 1 to 1000000/],
