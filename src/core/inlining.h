@@ -4,12 +4,15 @@
 // parts.
 #pragma once
 
-#if defined(__GNUC__)
+#if defined(__GNUC__) && defined(NDEBUG)  // in other builds it takes minutes to compile
 #define ROLLGATE_FLATTEN [[gnu::flatten]]
+#else
+#define ROLLGATE_FLATTEN
+#endif
+#if defined(__GNUC__)
 #define ROLLGATE_NOINLINE [[gnu::noinline]]
 #define ROLLGATE_COLD [[gnu::cold, gnu::noinline]]
 #else
-#define ROLLGATE_FLATTEN
 #define ROLLGATE_NOINLINE
 #define ROLLGATE_COLD
 #endif

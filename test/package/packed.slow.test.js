@@ -411,7 +411,7 @@ describe('scripts/setup.mjs, where it cannot install packages', () => {
     [
       'prints the apk command with all that is missing on Alpine',
       ['test', ['apk']],
-      /run this as root, then try again:\n {2}apk add g\+\+ cmake make .*pkgconf .*chromium redis\n$/,
+      /run this as root, then try again:\n {2}apk add g\+\+ cmake make .*pkgconf .*redis\n$/,
     ],
     [
       'names what is missing without a package manager that it knows',

@@ -28,9 +28,7 @@ local reply_length = is_full and 7 + 2 * window_count or 1
 for i = done + 1, key_count do
   local key = keys[i]
   -- INCLUDE: read_key
-  if type(bytes) == 'table' and not string.find(bytes.err, '^WRONGTYPE') then
-    bytes = call('GET', key) -- raises
-  end
+  if type(bytes) == 'table' and not string.find(bytes.err, '^WRONGTYPE') then return bytes end
 
   -- A state of another algorithm is like none. One under other limits keeps what has a counterpart.
   local is_state, is_own = not bytes, false
