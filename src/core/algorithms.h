@@ -1,6 +1,8 @@
 // The list of algorithms.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string_view>
 
 #include "core/fixed_window.h"

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cassert>
+#include <cstddef>
+#include <cstdint>
 
 #include "core/aligned_window.h"
 #include "core/decision.h"

@@ -1,6 +1,7 @@
 // The core's answers: a Verdict decides an attempt, a Decision describes it in full.
 #pragma once
 
+#include <cstdint>
 #include <span>
 
 #include "core/time.h"

@@ -1,6 +1,8 @@
 // A window of GCRA: its emission interval, and the units in which that is a whole number.
 #pragma once
 
+#include <cstdint>
+
 #include "core/policy.h"
 #include "core/time.h"
 

@@ -4,6 +4,9 @@
 // current window leaves no room. Up to twice the max can pass within one interval, across an edge.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+
 #include "core/aligned_counts.h"
 
 namespace rollgate {

@@ -6,6 +6,9 @@
 // max is allowed, then one action per emission interval. A refusal never counts.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+
 #include "core/aligned_window.h"
 #include "core/bytes.h"
 #include "core/decision.h"

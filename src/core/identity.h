@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <span>
 #include <type_traits>
@@ -15,7 +16,7 @@ namespace rollgate {
 struct Secret {
   std::array<std::uint64_t, 6> words;
 };
-static_assert(std::is_trivially_copyable_v<Secret> && sizeof(Secret) == 6 * 8,
+static_assert(std::is_trivially_copyable_v<Secret> && sizeof(Secret) == 6 * sizeof(std::uint64_t),
               "the header of a region contains one");
 
 /// Up to 16 Latin-1 characters as they are, anything else as a keyed 128-bit hash (SipHash-2-4).

@@ -3,6 +3,8 @@
 
 #include <cassert>
 #include <concepts>
+#include <cstddef>
+#include <cstdint>
 
 #include "core/block.h"
 #include "core/decision.h"

@@ -1,6 +1,8 @@
 // From the state of one id to a decision and back, for every algorithm and store.
 #pragma once
 
+#include <cstdint>
+
 #include "core/block.h"
 #include "core/decision.h"
 #include "core/judgement.h"

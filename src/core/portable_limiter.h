@@ -1,6 +1,8 @@
 // The limiter for any key-value store: an id's state goes in and comes out as bytes.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 
 #include "core/decision.h"

@@ -6,6 +6,8 @@
 // its Account's state.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <type_traits>
 
 #include "core/block.h"

@@ -6,6 +6,9 @@
 // if the actions of the previous window were spread evenly.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+
 #include "core/aligned_counts.h"
 #include "core/wide_multiply.h"
 

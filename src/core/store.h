@@ -1,6 +1,9 @@
 // The interface of limiters that answer at once.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+
 #include "core/decision.h"
 #include "core/identity.h"
 #include "core/time.h"

@@ -1,6 +1,8 @@
 // Interpolates between readings of the system's clock by a processor's tick counter.
 #pragma once
 
+#include <cstdint>
+
 #include "core/time.h"
 
 namespace rollgate {

@@ -1,6 +1,8 @@
 // Logs too large for a slot: in heap blocks whose size follows what ids do.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <cstdlib>
 #include <new>
 

@@ -1,6 +1,8 @@
 // Where an id's block (blockFor) is in its slot, if the policy has blocks.
 #pragma once
 
+#include <cstddef>
+
 #include "core/block.h"
 #include "core/bytes.h"
 #include "core/policy.h"

@@ -1,6 +1,9 @@
 // Logs small enough for a slot.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+
 #include "core/policy.h"
 #include "core/ring_log.h"
 #include "core/time.h"

@@ -1,6 +1,7 @@
 // The store in memory.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 

@@ -1,6 +1,9 @@
 // The bytes of one id in the table.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+
 #include "core/bytes.h"
 #include "core/decision.h"
 #include "core/identity.h"

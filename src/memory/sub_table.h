@@ -1,6 +1,9 @@
 // One size of the table: chunks, each for an equal range of hashes.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+
 #include "core/identity.h"
 #include "core/wide_multiply.h"
 #include "memory/chunk.h"

@@ -1,6 +1,8 @@
 // All ids of one store: grows, shrinks and forgets in small steps.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <optional>
 
 #include "core/identity.h"

@@ -1,6 +1,8 @@
 // The store in memory for one algorithm.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <new>
 #include <utility>

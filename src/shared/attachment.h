@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cassert>
+#include <cstddef>
+#include <cstdint>
 
 #include "shared/layout.h"
 #include "shared/shared_error.h"

@@ -1,6 +1,8 @@
 // Where an id's block (blockFor) is in the words of its state, if the policy has blocks.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <type_traits>
 
 #include "core/block.h"

@@ -1,6 +1,7 @@
 // What all limiters of a region must agree on: as words to compare, and as text for messages.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "core/policy.h"

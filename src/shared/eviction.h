@@ -1,6 +1,9 @@
 // Chooses the slot of a new id, and records how far ids were forgotten.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+
 #include "core/time.h"
 #include "shared/attachment.h"
 #include "shared/layout.h"

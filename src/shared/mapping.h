@@ -1,6 +1,9 @@
 // A region mapped into this process.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+
 #include "shared/file.h"
 #include "shared/layout.h"
 

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cassert>
+#include <cstddef>
+#include <cstdint>
 
 #include "core/decision.h"
 #include "core/policy.h"

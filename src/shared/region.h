@@ -1,6 +1,8 @@
 // A shared region: a file mapped into memory.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <span>
 
 #include "shared/entry_lock.h"

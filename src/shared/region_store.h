@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cassert>
+#include <cstddef>
+#include <cstdint>
 
 #include "core/algorithms.h"
 #include "core/block.h"

@@ -1,6 +1,8 @@
 // Checks for room before a region is reserved.
 #pragma once
 
+#include <cstdint>
+
 #include "shared/file.h"
 #include "shared/layout.h"
 #include "shared/region.h"

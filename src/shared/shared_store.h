@@ -1,6 +1,7 @@
 // The store in shared memory.
 #pragma once
 
+#include <cstddef>
 #include <functional>
 #include <memory>
 #include <string>

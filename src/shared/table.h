@@ -8,6 +8,8 @@
 #pragma once
 
 #include <cassert>
+#include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "core/identity.h"
