@@ -30,8 +30,10 @@ class RingLog {
  public:
   using StampType = Stamp;
 
-  static constexpr Micros kLongestRetention = static_cast<Micros>(
-      std::min<std::uint64_t>(std::numeric_limits<Stamp>::max(), std::uint64_t{kLongest}));
+  static constexpr Micros kLongestRetention =
+      std::numeric_limits<Stamp>::max() < static_cast<std::uint64_t>(kLongest)
+          ? static_cast<Micros>(std::numeric_limits<Stamp>::max())
+          : kLongest;
 
   /// `ring` has room for `ring_room` stamps, at any alignment. The log never holds more than
   /// `capacity` >= 1 actions, nor more than `ring_room + 1` until the owner gives it more room.
