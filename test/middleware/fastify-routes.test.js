@@ -160,7 +160,7 @@ describe('config.rateLimit', () => {
 describe.each([
   ['in memory', async () => ({})],
   ['on Redis', async () => ({ redis: (await startRedis()).url, namespace: 'api' })],
-  ['in shared memory', async () => ({ shared: newName() })],
+  ['in shared memory', async () => ({ shared: newName(), maxKeys: 50 })],
 ])('several methods at one path, %s', (_store, storeOptions) => {
   async function play(declare, ...calls) {
     const app = newApp({ exposeHeadRoutes: !declare.hasOwnHead });
