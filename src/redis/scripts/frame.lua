@@ -1,6 +1,6 @@
--- The frame of every script. scripts/embed-scripts.mjs puts a script together: a line INCLUDE
--- is replaced by another file, a line PLACE by the part of that name in the algorithm's own file, or
--- by nothing. They are inline code: each call of a script creates its functions again, which
+-- The frame of every script. scripts/embed-scripts.mjs puts a script together: it replaces a line
+-- INCLUDE by another file, and a line PLACE by the part of that name in the algorithm's own file,
+-- or by nothing. They are inline code: each call of a script creates its functions again, which
 -- takes the longer the more outer variables these use.
 --
 -- KEYS     one state each, all under one policy, judged in their order. An attempt must say whether
