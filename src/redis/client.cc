@@ -16,8 +16,8 @@ namespace {
 /// Keys in one run of the script: more gain nothing, and other clients have to wait longer.
 constexpr std::size_t kMostKeys = 64;
 
-/// Calls that were made so close together share a deadline, and so a request.
-constexpr Millis kSameMoment = 5;
+/// Calls share a deadline, and so a request, if they are made within this part of the timeout.
+constexpr Millis kSharedPartOfTimeout = 50;
 
 /// A request that has heard so many times that its server does not know the script waits no more
 /// for others to take it there: it may be refused. In a cluster others may have taken it to other
@@ -137,7 +137,7 @@ ScriptRequest& Client::OpenRequest(std::uint16_t hash_slot, const Attempt& attem
   ScriptRequest*& open = open_by_slot_[hash_slot];
   const Millis deadline = NewDeadline();
   if (open != nullptr && open->key_count() < kMostKeys &&
-      deadline - open->deadline <= kSameMoment) {
+      deadline - open->deadline <= options_.command_timeout / kSharedPartOfTimeout) {
     return *open;
   }
   std::string arguments;

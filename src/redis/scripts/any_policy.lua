@@ -17,6 +17,8 @@ local is_plain = window_count == 1 and min_difference == 0 and not has_blocks
 -- The state of the key at hand, together with `windows`: the moment of the newest recorded attempt,
 -- the id's generation, the end of the newest block, and which offence that was for.
 local newest, generation, block_until, offences
+local new_generation = server_time and server_time % GENERATIONS or 0
+local LAST_MOMENT = 2 * LATEST -- that a state may hold
 
 -- Sets
 --   CLAMPS                 whether time is taken as no earlier than `newest`
@@ -27,24 +29,28 @@ local newest, generation, block_until, offences
 local reply_length = is_full and 7 + 2 * window_count or 1
 for i = done + 1, key_count do
   local key = keys[i]
-  -- INCLUDE: read_key
-  if type(bytes) == 'table' and not string.find(bytes.err, '^WRONGTYPE') then return bytes end
+  local bytes = unjudged
+  unjudged = nil
+  if bytes == nil then
+    -- INCLUDE: read_key
+  end
+  local type_of_bytes = type(bytes)
+  if type_of_bytes == 'table' and not string.find(bytes.err, '^WRONGTYPE') then return bytes end
 
   -- A state of another algorithm is like none. One under other limits keeps what has a counterpart.
   local is_state, is_own = not bytes, false
-  newest, generation, block_until, offences =
-    NONE, server_time and server_time % GENERATIONS or 0, NONE, 0
-  if type(bytes) == 'string' and #bytes >= HEADER_BYTES then
+  newest, generation, block_until, offences = NONE, new_generation, NONE, 0
+  if type_of_bytes == 'string' and #bytes >= HEADER_BYTES then
     local form, its_generation, last_moment = unpack_bytes(HEADER, bytes)
     if form >= FIRST_FORM and form < END_OF_FORMS then
       local from = HEADER_BYTES + 1
       local block, offence = NONE, 0
-      is_state = last_moment <= 2 * LATEST and (last_moment >= -2 * LATEST or last_moment == NONE)
+      is_state = last_moment <= LAST_MOMENT and (last_moment >= -LAST_MOMENT or last_moment == NONE)
       if form % 16 >= WITH_BLOCK then
         form, from = form - WITH_BLOCK, from + BLOCK_BYTES
         is_state = is_state and #bytes >= from - 1
         if is_state then block, offence = unpack_bytes(BLOCK, bytes, from - BLOCK_BYTES) end
-        is_state = is_state and block <= 2 * LATEST and (block >= -2 * LATEST or block == NONE)
+        is_state = is_state and block <= LAST_MOMENT and (block >= -LAST_MOMENT or block == NONE)
       end
       if is_state then
         -- Sets is_own if a state of `form`, without WITH_BLOCK, is the algorithm's, and is_state to

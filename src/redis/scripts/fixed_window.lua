@@ -11,9 +11,9 @@ local EARLIEST, RESTS, INTEGER = 10 ^ 15, 1000, '-%d%03d' -- 2001 to 2058
 local FORM, WIDE = 0xA0, 1
 local STATE, STATE_BYTES = '<BI4i8I3', 16 -- the header and the count
 local NARROW = 2 ^ 24 - 1 -- the most that three bytes can count
+if max >= NARROW then is_common = false end
 
 -- PART: ONE WINDOW
-    if max >= NARROW then break end
     at = now
     local begun_at, count
     if bytes then

@@ -68,8 +68,9 @@ now = has_own_time and server_time or time + 0
 local looked_after = server_time and server_time % key_count + 1
 
 -- The algorithm's constants. May set where reading ends at first in states of a form from `parted`
--- on; otherwise states are read whole.
+-- on; otherwise states are read whole. May set is_common to false, where one_window would not do.
 local last_of_first, parted = nil, END_OF_FORMS -- luacheck: ignore 311
+local is_common = is_attempt and min_difference == '0' and block_lengths == '' and not further
 -- PLACE: FIRST
 
 -- A key lives a second longer than its state matters. Redis has to turn a length of life into an
@@ -85,6 +86,7 @@ end
 -- Brief answers replace what was read, because another table would have to grow several times.
 local reply = not is_full and read or {}
 local done = 0 -- how many keys are judged
+local unjudged -- the bytes of the next one, if they were read
 
 -- INCLUDE: one_window
 -- INCLUDE: any_policy

@@ -43,6 +43,8 @@ end
 -- Restarts differ in their phase within `emission` us and in their turn, of which there are
 -- `turns`: enough for 32 bits.
 local turns = floor(RESTS / scale)
+-- A burst has to fit into a number.
+if interval > LONGEST / MOST_EXACT or max > 2 ^ 32 then is_common = false end
 local has_integers = emission * turns >= GENERATIONS and emission * turns < LATEST
 
 -- The number of the newest action, of an integer. The phase of the arrival time within an emission
@@ -59,8 +61,6 @@ local function number_of_integer(arrival, units, turn)
 end
 
 -- PART: ONE WINDOW
-    -- A burst has to fit into a number.
-    if interval > LONGEST / MOST_EXACT or max > 2 ^ 32 then break end
     local backlog, turn, number = 0, nil, nil -- `backlog` in units, ahead of `now`
     if not bytes then
       number = server_time % GENERATIONS * LOW

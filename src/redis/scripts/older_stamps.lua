@@ -1,5 +1,4 @@
 -- Sets `older` to the bytes of all stamps but the oldest `skipped`, oldest first.
-local older
 if not is_long then
   older = sub(log, stamps_at + skipped * width)
 else

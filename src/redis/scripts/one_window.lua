@@ -1,9 +1,11 @@
 -- The commonest case in the fewest steps: attempts under a single window without minDifference and
 -- blocks. Ends before the first state that needs more care.
-if is_attempt and min_difference == '0' and block_lengths == '' and not further then
+if is_common then
   for i = 1, key_count do
     local key = keys[i]
+    local bytes
     -- INCLUDE: read_key
+    unjudged = bytes
     local time_left, lifetime, after, at, generation, used, reset, wait
     local keeps_end -- luacheck: ignore 221
     -- Judges an attempt on the state in `bytes`, false if there is none. Leaves the loop if that is

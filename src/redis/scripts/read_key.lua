@@ -1,6 +1,5 @@
 -- Sets `bytes` to those at `key`, the i-th; false if there are none, a table if it holds another
 -- type.
-local bytes
 if read then
   bytes = has_repeats and written[key] or read[i]
 elseif not last_of_first then

@@ -10,6 +10,7 @@
 local FORM, WIDE = 0xA2, 1
 local STATE, STATE_BYTES = '<BI4i8I3I3', 19 -- the header and the counts
 local NARROW = 2 ^ 24 - 1 -- the most that three bytes can count
+if max >= NARROW then is_common = false end
 
 -- How long it takes until less than n is used, with `left` of the current window's `length` to go.
 local function below_of(n, previous, current, length, left)
@@ -26,7 +27,6 @@ local function below_of(n, previous, current, length, left)
 end
 
 -- PART: ONE WINDOW
-    if max >= NARROW then break end
     at = now
     local current, previous = 0, 0
     if bytes then

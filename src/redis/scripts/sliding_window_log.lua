@@ -21,10 +21,15 @@ local LAST_OF_FIRST_BYTES = 127 -- where reading ends at first, if there may be 
 
 -- How many bytes of a stamp tell moments apart over an interval, and how many moments that are.
 local width, range = LEAST_WIDTH, 2 ^ 32
-while interval >= range do width, range = width + 1, range * 256 end
-local kept_all, stamp_layout = FORM + width - LEAST_WIDTH, '<I' .. width
+local stamp_layout, two_stamps_layout, stamps_layout = '<I4', '<BI4i8I4I4I4', '<BI4i8I4c0I4'
+if interval >= range then
+  repeat width, range = width + 1, range * 256 until interval < range
+  stamp_layout = '<I' .. width
+  two_stamps_layout, stamps_layout = LOG .. 'I' .. width .. 'I' .. width, LOG .. 'c0I' .. width
+end
+if cost ~= 1 or range > LATEST then is_common = false end
+local kept_all = FORM + width - LEAST_WIDTH
 local pushed_out = kept_all + DISPLACED
-local two_stamps_layout, stamps_layout = LOG .. 'I' .. width .. 'I' .. width, LOG .. 'c0I' .. width
 
 local most_before = min(max, MOST_OF_SHORT) - 1 -- stamps, where it stays short with one more action
 
@@ -52,7 +57,6 @@ if server_time then
 end
 
 -- PART: ONE WINDOW
-    if cost ~= 1 or range > LATEST then break end
     local form, lives_until = kept_all, 0
     local newest, oldest, count
     local from = LOG_BYTES + 1 -- of the stamps that are kept
@@ -64,7 +68,7 @@ end
       if count > 1 then
         form, generation, newest, lives_until, oldest, second =
           unpack_bytes(two_stamps_layout, bytes)
-        oldest, second = newest - (newest - oldest) % range, newest - (newest - second) % range
+        oldest = newest - (newest - oldest) % range
       else
         form, generation, newest, lives_until = unpack_bytes(LOG, bytes)
         oldest, second = newest, newest
@@ -80,18 +84,15 @@ end
         used, time_left = max, oldest + interval - now
         if count_blocked then
           -- The oldest makes room, so an attempt has to wait for the next one.
-          form, from, oldest = pushed_out, from + width, count > 0 and second or at
+          form, from = pushed_out, from + width
+          oldest = count > 0 and newest - (newest - second) % range or at
           time_left = oldest + interval - now
         end
       else
         while at - oldest >= interval do
-          from, count, form, oldest = from + width, count - 1, kept_all, second
-          if count > 1 then
-            second = unpack_bytes(stamp_layout, bytes, from + width)
-            second = newest - (newest - second) % range
-          else
-            second = newest
-          end
+          from, count, form = from + width, count - 1, kept_all
+          oldest = newest - (newest - second) % range
+          second = count > 1 and unpack_bytes(stamp_layout, bytes, from + width) or newest
         end
         used = count + 2
       end
@@ -133,20 +134,23 @@ while retention >= policy_range do
   policy_width, policy_range = policy_width + 1, policy_range * 256
 end
 local policy_form = FORM + policy_width - LEAST_WIDTH
-local keeps = #ARGV % 2 == 0
+local keeps, most_kept = #ARGV % 2 == 0, min(room_of_policy, MOST_STAMPS)
 
 -- The log at hand as it was read: `last` and before it `count` stamps, which in a short log end
 -- before the byte `end_of_stamps`; a long one gives that of the n-th newest action by
 -- stamp_in_ring(n). After that, `recorded` actions at `newest`. In all, `size`.
 local displaced, lives_until, had_blocks, is_long, count, head, room, stamps_at
-local log, last, end_of_stamps, stamp_in_ring, recorded, size
+local log, last, end_of_stamps, recorded, size
+local key_of_log, stamp_in_ring, known_from, known -- see open_ring
+-- A form, and what it says: `width`, `range` and `stamp_layout`, too.
+local known_form, is_of_long, is_of_displaced
 
 -- The n-th newest action, 1 <= n <= size.
 local function nth(n)
   if n <= recorded then return newest end
   n = n - recorded
   if n == 1 then return last end
-  local stamp = stamp_in_ring and stamp_in_ring(n)
+  local stamp = is_long and stamp_in_ring(n)
     or unpack_bytes(stamp_layout, log, end_of_stamps - (n - 1) * width)
   return last - (last - stamp) % range
 end
@@ -169,13 +173,17 @@ end
 -- PART: READ
         is_own = form < FORM + 2 * LONG
         if is_own then
-          is_long, displaced = form >= FORM + LONG, floor(form / DISPLACED) % 2
-          if form % DISPLACED + LEAST_WIDTH ~= width then
-            width = form % DISPLACED + LEAST_WIDTH
-            range, stamp_layout = 256 ^ width, '<I' .. width
+          if form ~= known_form then
+            known_form, is_of_long = form, form >= FORM + LONG
+            is_of_displaced = floor(form / DISPLACED) % 2
+            if form % DISPLACED + LEAST_WIDTH ~= width then
+              width = form % DISPLACED + LEAST_WIDTH
+              range, stamp_layout = 256 ^ width, '<I' .. width
+            end
           end
+          is_long, displaced = is_of_long, is_of_displaced
           had_blocks = from > HEADER_BYTES + 1
-          log, last, recorded, stamps_at, stamp_in_ring = bytes, newest, 0, from + 4, nil
+          log, last, recorded, stamps_at = bytes, newest, 0, from + 4
           is_state = #bytes >= stamps_at - 1
           if is_state then lives_until = unpack_bytes('<I4', bytes, from) end
           if is_state and is_long then
@@ -206,7 +214,7 @@ end
         local oldest = nth(size)
         -- The places that become free would belong to what refusals have pushed out.
         local keeps_places = displaced == 1 and last - oldest < retention
-        local skipped = 0
+        local skipped, older = 0, nil -- luacheck: ignore 311
         -- INCLUDE: older_stamps
         local stamps = older .. sub(pack_bytes('<i8', last), 1, width)
         local before = (size - n - removed + 1) * width
@@ -221,7 +229,7 @@ end
           local stamp = unpack_bytes(stamp_layout, stamps, (size - 1) * width + 1)
           newest = last - (last - stamp) % range
         end
-        last, log, stamps_at, stamp_in_ring = newest, sub(stamps, 1, -width - 1), 1, nil
+        last, log, stamps_at = newest, sub(stamps, 1, -width - 1), 1
         count, end_of_stamps = max_of(0, size - 1), #log + 1
       end
     end

@@ -1,7 +1,7 @@
 -- Writes the log of an id after `recorded` actions more: without what has left the longest window,
 -- and no more than the policy has room for.
 local dropped = 0
-if last ~= NONE then
+if newest - nth(size) >= retention then
   if newest - last >= retention then
     dropped = count + 1
   else
@@ -17,21 +17,19 @@ if last ~= NONE then
       dropped = inside
     end
   end
+  size, displaced = size - dropped, 0
 end
-if dropped > 0 then size, displaced = size - dropped, 0 end
-local kept = size - recorded
-local most = room_of_policy
-if keeps then most = max_of(most, kept + dropped) end
-if most > MOST_STAMPS then most = MOST_STAMPS end
+local kept, most = size - recorded, most_kept
+if keeps then most = min(max_of(most, kept + dropped), MOST_STAMPS) end
+local stamps = size - 1
 if size > most and kept > 0 then
   -- What an allowed attempt pushes out is outside of every window; a refund may have to miss what a
   -- refusal or a lowered limit does.
   displaced = (blocked ~= 0 or kept > most)
     and newest - nth(size - min(size - most, kept) + 1) < retention and 1 or 0
 end
+if size > most then stamps = most - 1 end
 
-local stamps = size <= most and size - 1 or most - 1
-if stamps < 0 then stamps = 0 end
 local stays_in_ring = is_long and kept > 0 and width == policy_width and had_blocks == has_blocks
   and stamps <= room and stamps >= room / 4 and stamps > MOST_OF_SHORT / 2
 local form = policy_form + displaced * DISPLACED
@@ -66,7 +64,7 @@ if stays_in_ring then
 elseif size == 0 and block_until == NONE then
   call('DEL', key)
 else
-  local all = ''
+  local older, added = '', ''
   if kept > 0 and stamps > 0 then
     local skipped = min(count - stamps + recorded, count)
     -- INCLUDE: older_stamps
@@ -78,15 +76,16 @@ else
       end
       older = table.concat(others)
     end
-    all = recorded == 0 and older or older .. sub(pack_bytes('<i8', last), 1, policy_width)
+    if recorded > 0 then added = sub(pack_bytes('<i8', last), 1, policy_width) end
   end
   if recorded > 1 and stamps > 0 then
     local same = sub(pack_bytes('<i8', newest), 1, policy_width)
-    all = sub(all .. string.rep(same, min(recorded - 1, stamps)), -stamps * policy_width)
+    added = added .. string.rep(same, min(recorded - 1, stamps))
+    older, added = sub(older .. added, -stamps * policy_width), ''
   end
   if stamps > MOST_OF_SHORT then
     header = header .. pack_bytes(RING, stamps, 0, min(most - 1, 2 * stamps))
   end
-  after = header .. all
+  after = header .. older .. added
   keeps_end = keeps_end and not is_long -- of which `bytes` may have only some
 end
