@@ -29,7 +29,7 @@ function(rollgate_test layer)
   target_link_libraries(${layer}_test PRIVATE rollgate_${layer} GTest::gtest_main Threads::Threads)
   # Listed when ctest runs: a sanitized executable need not start during the build.
   gtest_discover_tests(${layer}_test DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
-    TEST_PREFIX "${layer}." PROPERTIES TIMEOUT 120)
+    TEST_PREFIX "${layer}.")
 endfunction()
 
 rollgate_test(core)

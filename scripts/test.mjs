@@ -17,8 +17,11 @@ const SLOW_JEST = '[.](slow|serial)[.]test[.]js$';
 const SERIAL_JEST = '[.]serial[.]test[.]js$';
 /** What is not built with the sanitizers, or measures itself. */
 const NOT_SANITIZED = '/test/(package|bench|examples|soak)/';
-/** The factor for bounds in real time where the addon is sanitized. */
-const SANITIZED_PATIENCE = 5;
+/** The factor for bounds in real time: the user's, and that of a sanitized addon beside it. */
+const PATIENCE = Number(process.env.ROLLGATE_PATIENCE || 1);
+const SANITIZED_PATIENCE = 5 * PATIENCE;
+/** Of one C++ test, in seconds. */
+const CTEST_TIMEOUT = 120 * PATIENCE;
 
 /** The exit code when tests could not run, such as sources that do not compile; 1 when a test failed. */
 const CANNOT_RUN = 2;
@@ -36,7 +39,8 @@ const writeTraces = () =>
 function ctest(variant, args = [], prefix = []) {
   build(['tests'], { variant });
   if (!writeTraces()) return false;
-  const [command, ...rest] = [...prefix, 'ctest', '--output-on-failure', '--parallel', '2'];
+  const options = ['--output-on-failure', '--parallel', '2', '--timeout', String(CTEST_TIMEOUT)];
+  const [command, ...rest] = [...prefix, 'ctest', ...options];
   return run(command, [...rest, ...args], { cwd: treeOf(variant) });
 }
 
@@ -62,11 +66,11 @@ function jestUnderAsan() {
     ASAN_OPTIONS: 'detect_leaks=0',
     UBSAN_OPTIONS: 'print_stacktrace=1',
     LD_PRELOAD: runtime.stdout.trim(),
-    ROLLGATE_PATIENCE: String(SANITIZED_PATIENCE * Number(process.env.ROLLGATE_PATIENCE || 1)),
+    ROLLGATE_PATIENCE: String(SANITIZED_PATIENCE),
     ROLLGATE_SANITIZED: '1', // tests that start a browser or measure memory skip themselves
     ROLLGATE_TESTS: '',
   };
-  return jest('asan', ['-i', ...ignoring(SLOW_JEST, NOT_SANITIZED)], env);
+  return jest('asan', ignoring(SLOW_JEST, NOT_SANITIZED), env);
 }
 
 /** An older ThreadSanitizer cannot start with random addresses; a container may forbid setarch. */
