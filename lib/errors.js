@@ -58,12 +58,14 @@ function failure(code, message, cause) {
   return withCode(new Error(message, cause === undefined ? undefined : { cause }), code);
 }
 
-/** An option of the wrong type, missing, or in conflict with another. */
+/** An option in conflict with another, or wrong for another reason that its value does not show. */
+function optionError(name, what) {
+  return typeError('ERR_ROLLGATE_OPTION', `option '${name}': ${what}`);
+}
+
+/** An option of the wrong type, or missing. */
 function optionTypeError(name, expected, value) {
-  return typeError(
-    'ERR_ROLLGATE_OPTION',
-    `option '${name}': expected ${expected}, got ${show(value)}`,
-  );
+  return optionError(name, `expected ${expected}, got ${show(value)}`);
 }
 
 /** An option of the right type whose value is out of range. */
@@ -108,6 +110,7 @@ module.exports = {
   typeError,
   rangeError,
   failure,
+  optionError,
   optionTypeError,
   optionRangeError,
   throwInvalidId,

@@ -2,13 +2,18 @@
 'use strict';
 
 const { inspect } = require('node:util');
-const { failure, optionTypeError, typeError } = require('./errors');
+const { failure, optionError, optionTypeError } = require('./errors');
 const { flatCopy, keyToId } = require('./ids');
 const RateLimiter = require('./limiter');
 const { readUncounted } = require('./middleware/limiter-options');
 const { createGetKey } = require('./middleware/limiters');
 const { tightestWindow } = require('./middleware/report');
-const { readObject, rejectUnknownOptions, withoutUndefined } = require('./option-values');
+const {
+  hasMethods,
+  readObject,
+  rejectUnknownOptions,
+  withoutUndefined,
+} = require('./option-values');
 const limiters = require('./options');
 const { readNamespace } = require('./redis/options');
 const { regionPath } = require('./shared/region');
@@ -210,19 +215,12 @@ function readStoreOptions(options = {}) {
 }
 
 function readExistingLimiter({ limiter, ...others }) {
-  const isObject =
-    (typeof limiter === 'object' && limiter !== null) || typeof limiter === 'function';
-  if (!isObject || METHODS.some((method) => typeof limiter[method] !== 'function')) {
+  if (!hasMethods(limiter, ...METHODS)) {
     throw optionTypeError('limiter', `a limiter (with ${METHODS.join(', ')})`, limiter);
   }
   const [other] = Object.keys(others);
-  if (other !== undefined) {
-    throw typeError(
-      'ERR_ROLLGATE_OPTION',
-      `option '${other}': conflicts with 'limiter', which has its own limits`,
-    );
-  }
-  return { limiter, localKeys: false, prefix: nameOf(limiter) };
+  if (other === undefined) return { limiter, localKeys: false, prefix: nameOf(limiter) };
+  throw optionError(other, "conflicts with 'limiter', which has its own limits");
 }
 
 function readLimiterOptions(given) {

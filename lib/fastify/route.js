@@ -1,7 +1,7 @@
 // Routes of Fastify: their own options merged with those of the scope, and the path that rules match.
 'use strict';
 
-const { typeError, failure } = require('../errors');
+const { failure, optionError } = require('../errors');
 const limiter = require('../middleware/limiter-options');
 const { withoutUndefined } = require('../option-values');
 const { partOfRegion } = require('../shared/region');
@@ -52,10 +52,9 @@ function mergeRouteOptions(scope, own, route) {
 
 /** A copy of the rules would count separately, and would not know the ids that they block everywhere. */
 function noLimitsError() {
-  return typeError(
-    'ERR_ROLLGATE_OPTION',
-    "option 'config.rateLimit': expected limits, rules or a limiter in place of the scope's 'rules', or " +
-      'false, or true for those rules',
+  return optionError(
+    'config.rateLimit',
+    "expected limits, rules or a limiter in place of the scope's 'rules', or false, or true for those rules",
   );
 }
 

@@ -5,8 +5,9 @@
 const { randomInt } = require('node:crypto');
 const { types } = require('node:util');
 const { decisionLength } = require('../decision');
-const { optionRangeError, optionTypeError, typeError, failure } = require('../errors');
+const { failure, optionError, optionRangeError, optionTypeError } = require('../errors');
 const { loadAddon } = require('../native');
+const { hasMethods } = require('../option-values');
 const { nativePolicy } = require('../options');
 const { clientKindOf } = require('../redis/clients');
 const { Deadlines } = require('../remote/deadlines');
@@ -20,21 +21,20 @@ const MOST_NAMESPACE_BYTES = 512;
 
 const EXPECTED = 'an open Deno KV, or an object with the functions get and set';
 
-function rejectKv(why) {
-  throw typeError('ERR_ROLLGATE_OPTION', `option 'kv': expected ${EXPECTED}, got ${why}`);
+/** What an object is that is often given by mistake. */
+function mistakenFor(kv) {
+  // It has functions of the same names.
+  if (types.isMap(kv)) return 'a Map, which has no compare-and-set';
+  if (clientKindOf(kv) !== undefined) return "a client of Redis, which belongs in 'redis'";
+  if (types.isPromise(kv)) return 'a promise: await it first, as in kv: await openKv()';
+  return undefined;
 }
 
 function readKv(kv) {
-  const isObject = (typeof kv === 'object' && kv !== null) || typeof kv === 'function';
-  if (!isObject) throw optionTypeError('kv', EXPECTED, kv);
-  // A Map has functions of the same names, but no compare-and-set.
-  if (types.isMap(kv)) rejectKv('a Map, which has no compare-and-set');
-  if (clientKindOf(kv) !== undefined) rejectKv("a client of Redis, which belongs in 'redis'");
-  if (types.isPromise(kv)) rejectKv('a promise: await it first, as in kv: await openKv()');
-  if (typeof kv.get !== 'function' || typeof kv.set !== 'function') {
-    throw optionTypeError('kv', EXPECTED, kv);
-  }
-  return kv;
+  const mistake = mistakenFor(kv);
+  if (mistake !== undefined) throw optionError('kv', `expected ${EXPECTED}, got ${mistake}`);
+  if (hasMethods(kv, 'get', 'set')) return kv;
+  throw optionTypeError('kv', EXPECTED, kv);
 }
 
 function readShortNamespace(namespace) {

@@ -2,7 +2,8 @@
 'use strict';
 
 const { isIP, isIPv4, isIPv6 } = require('node:net');
-const { optionRangeError, optionTypeError } = require('../errors');
+const { optionRangeError } = require('../errors');
+const { readNumber } = require('../option-values');
 const { andThen } = require('./maybe-async');
 
 /**
@@ -47,11 +48,8 @@ const MOST_BITS = 64;
 function readSubnet(value) {
   if (value === false) return value;
   const expected = `false or an integer from ${FEWEST_BITS} to ${MOST_BITS}`;
-  if (typeof value !== 'number') throw optionTypeError('ipv6Subnet', expected, value);
-  if (!Number.isInteger(value) || value < FEWEST_BITS || value > MOST_BITS) {
-    throw optionRangeError('ipv6Subnet', expected, value);
-  }
-  return value;
+  const isInRange = (bits) => Number.isInteger(bits) && bits >= FEWEST_BITS && bits <= MOST_BITS;
+  return readNumber('ipv6Subnet', value, expected, isInRange);
 }
 
 const GROUPS = 8;

@@ -1,7 +1,7 @@
 // The rate-limit headers: one writer for each draft, and the policy names that the later drafts send.
 'use strict';
 
-const { optionRangeError, optionTypeError } = require('../errors');
+const { readString } = require('../option-values');
 const {
   partitionKey,
   rememberForLastNumber,
@@ -197,9 +197,7 @@ const PRINTABLE = /^[\x20-\x7e]+$/;
 /** What RFC 9651, section 3.3.3, allows as a string. */
 function readIdentifier(value) {
   const expected = 'a non-empty string of printable ASCII characters';
-  if (typeof value !== 'string') throw optionTypeError('identifier', expected, value);
-  if (!PRINTABLE.test(value)) throw optionRangeError('identifier', expected, value);
-  return value;
+  return readString('identifier', value, expected, (string) => PRINTABLE.test(string));
 }
 
 const NEEDS_ESCAPE = /["\\]/;

@@ -2,7 +2,7 @@
 'use strict';
 
 const { BOUND_TO_LIMIT } = require('../algorithms');
-const { rangeError, show, typeError } = require('../errors');
+const { optionError, rangeError, show, typeError } = require('../errors');
 const { ATTEMPT_WITHIN, PEEK_WITHIN, SETS_MAX, USAGE } = require('../internal-methods');
 const RateLimiter = require('../limiter');
 const { regionPath } = require('../shared/region');
@@ -45,10 +45,9 @@ function createClosedLimiter({ interval, blockFor = 0 }) {
 function createLimiterByRequest(limiterOptions) {
   const { algorithm } = limiterOptions;
   if (BOUND_TO_LIMIT.includes(algorithm)) {
-    throw typeError(
-      'ERR_ROLLGATE_OPTION',
-      `option 'limit': a function is not possible with algorithm '${algorithm}', whose memory depends on ` +
-        'the limit',
+    throw optionError(
+      'limit',
+      `a function is not possible with algorithm '${algorithm}', whose memory depends on the limit`,
     );
   }
   const closedLimiter = createClosedLimiter(limiterOptions);

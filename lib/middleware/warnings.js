@@ -38,7 +38,7 @@ const CHECKS_WITHOUT_EFFECT = [
  *
  * @returns {Record<string, boolean>} for each check whether to make it; those not given have `default`
  */
-function readValidate(value) {
+function readValidate(_name, value) {
   if (typeof value === 'boolean') return checksBy({ default: value });
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
     throw optionTypeError('validate', 'true, false or an object of checks', value);

@@ -2,7 +2,7 @@
 'use strict';
 
 const { decisionLength } = require('../decision');
-const { failure, typeError } = require('../errors');
+const { failure, optionError } = require('../errors');
 const { loadAddon } = require('../native');
 const { clearAll, keySlot } = require('./cluster');
 const failures = require('./failures');
@@ -62,7 +62,7 @@ function createClient(options, keep) {
     return loadAddon().createRedisClient(options, keep);
   } catch (error) {
     if (error.code !== 'ERR_ROLLGATE_OPTION') throw error;
-    throw typeError(error.code, `option 'redis.tls': ${error.message}`);
+    throw optionError('redis.tls', error.message);
   }
 }
 

@@ -2,7 +2,7 @@
 'use strict';
 
 const { randomBytes } = require('node:crypto');
-const { optionTypeError, typeError } = require('../errors');
+const { optionError, optionTypeError, typeError } = require('../errors');
 const { loadAddon } = require('../native');
 const { readObject, rejectUnknownOptions } = require('../option-values');
 const { readNamespace: readGivenNamespace, readOnError } = require('../store-options');
@@ -55,10 +55,8 @@ function readGivenClient(name, options) {
       options[known] !== undefined && !['client', 'commandTimeout', 'maxQueue'].includes(known),
   );
   if (other !== undefined) {
-    throw typeError(
-      'ERR_ROLLGATE_OPTION',
-      `option '${name}.${other}': conflicts with '${name}.client', which has its own connection`,
-    );
+    const why = `conflicts with '${name}.client', which has its own connection`;
+    throw optionError(`${name}.${other}`, why);
   }
   return { ...readClient(`${name}.client`, options.client), ...readCallOptions(name, options) };
 }

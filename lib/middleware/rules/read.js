@@ -2,9 +2,15 @@
 'use strict';
 
 const { isDeepStrictEqual } = require('node:util');
-const { optionRangeError, optionTypeError, rangeError, typeError } = require('../../errors');
+const { optionError, optionTypeError, rangeError, typeError } = require('../../errors');
 const limiter = require('../../options');
-const { readBoolean, readList, readObject, rejectUnknownOptions } = require('../../option-values');
+const {
+  readBoolean,
+  readList,
+  readObject,
+  readString,
+  rejectUnknownOptions,
+} = require('../../option-values');
 const { isWellFormed } = require('../../ids');
 const {
   LIMIT_NAMES,
@@ -74,10 +80,8 @@ function readRule(rule, i, own) {
   if (LIMIT_NAMES.some((name) => name in given)) return { ...common, ...readPolicy(given, own) };
   const needless = NEED_LIMITS.find((name) => name in given);
   if (needless === undefined) return { ...common, limiterOptions: undefined, policy: undefined };
-  throw typeError(
-    'ERR_ROLLGATE_OPTION',
-    `option '${place}.${needless}': requires limits; without limits the rule allows everything`,
-  );
+  const why = 'requires limits; without limits the rule allows everything';
+  throw optionError(`${place}.${needless}`, why);
 }
 
 function readFlags({ zone, perPath, shadow, blockEverywhere, blockFor }) {
@@ -95,10 +99,8 @@ function readFlags({ zone, perPath, shadow, blockEverywhere, blockFor }) {
 
 function readZone(zone) {
   if (zone === undefined) return undefined;
-  const expected = 'a non-empty string of well-formed Unicode';
-  if (typeof zone !== 'string') throw optionTypeError('zone', expected, zone);
-  if (zone === '' || !isWellFormed(zone)) throw optionRangeError('zone', expected, zone);
-  return zone;
+  const isGood = (string) => string !== '' && isWellFormed(string);
+  return readString('zone', zone, 'a non-empty string of well-formed Unicode', isGood);
 }
 
 function readPolicy(given, own) {
@@ -129,11 +131,8 @@ function assertZonesAgree(rules) {
     if (!first.has(zone)) first.set(zone, i);
     const place = first.get(zone);
     if (isDeepStrictEqual(policy, rules[place].policy)) continue;
-    throw typeError(
-      'ERR_ROLLGATE_OPTION',
-      `option 'rules[${i}].zone': expected the limits, countBlocked, algorithm and blockFor of ` +
-        `rules[${place}], which is of the same zone`,
-    );
+    const expected = `the limits, countBlocked, algorithm and blockFor of rules[${place}]`;
+    throw optionError(`rules[${i}].zone`, `expected ${expected}, which is of the same zone`);
   }
 }
 
