@@ -3,7 +3,7 @@
 'use strict';
 
 const { randomInt } = require('node:crypto');
-const { types } = require('node:util');
+const { promisify, types } = require('node:util');
 const { decisionLength } = require('../decision');
 const { failure, optionError, optionRangeError, optionTypeError } = require('../errors');
 const { loadAddon } = require('../native');
@@ -97,7 +97,7 @@ function createKvBackend(checked) {
     return written === undefined ? state : new Uint8Array(written);
   }
 
-  function attempt(id, cost, records, now, done, max) {
+  function attempt(id, cost, records, now, max, done) {
     let numbers;
     function decide(state) {
       if (state === FOREIGN) throw failures.foreign();
@@ -131,34 +131,22 @@ function createKvBackend(checked) {
     });
   }
 
-  /** A call in the id's line, as a promise of `resultOf()`. */
-  function inLine(id, decide, resultOf) {
-    return new Promise((resolve, reject) => {
-      lines.add(id, decide, (error) => (error === null ? resolve(resultOf()) : reject(error)));
-    });
-  }
+  const numbersOf = promisify(attempt);
+  const inLine = promisify((id, decide, done) => lines.add(id, decide, done));
 
   return {
     attempt: (id, cost, records, _full, now, done, max) =>
-      attempt(id, cost, records, now, done, max),
+      attempt(id, cost, records, now, max, done),
 
     /** If one id fails, the promise rejects, and others may have been recorded. */
     async attemptMany(ids, now = wallClock()) {
+      const decisions = await Promise.all(ids.map((id) => numbersOf(id, 1, true, now, undefined)));
       const all = new Float64Array(ids.length * length);
-      const one = (id, i) => {
-        return new Promise((resolve, reject) => {
-          attempt(id, 1, true, now, (error, numbers) => {
-            if (error !== null) return reject(error);
-            all.set(numbers, i * length);
-            resolve();
-          });
-        });
-      };
-      await Promise.all(ids.map(one));
+      for (const [i, numbers] of decisions.entries()) all.set(numbers, i * length);
       return all;
     },
 
-    refund(id, { at, cost, generation }, now) {
+    async refund(id, { at, cost, generation }, now) {
       let isFound;
       function takeBack(state) {
         isFound = false;
@@ -169,15 +157,11 @@ function createKvBackend(checked) {
         isFound = next !== state;
         return next;
       }
-      return inLine(id, takeBack, () => isFound);
+      await inLine(id, takeBack);
+      return isFound;
     },
 
-    clear: (id) =>
-      inLine(
-        id,
-        () => NOTHING,
-        () => undefined,
-      ),
+    clear: (id) => inLine(id, () => NOTHING),
 
     clearAll: () => store.forgetAll(step),
 

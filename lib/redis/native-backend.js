@@ -1,16 +1,15 @@
 // The backend of the native client: hiredis on Node's event loop, the checks of one turn in few commands.
 'use strict';
 
+const { promisify } = require('node:util');
 const { decisionLength } = require('../decision');
 const { failure, optionError } = require('../errors');
 const { loadAddon } = require('../native');
-const { clearAll, keySlot } = require('./cluster');
+const { createCommands } = require('./commands');
 const failures = require('./failures');
 const { readNativeTls } = require('./connection-options');
 const {
   createPoliciesWithin,
-  checkCount,
-  checkProbe,
   readOne,
   readRefund,
   readTimeLeft,
@@ -71,7 +70,6 @@ function createNativeBackend({ connection, policy, namespace }) {
   const length = decisionLength(policy.windows.length);
   const policyWithin = policy.setsMax ? createPoliciesWithin(policy) : undefined;
   const brief = new Float64Array(length);
-  const keyOf = (id) => `${namespace}{${id}}`;
   /** The callback of each pending call, by its number on the native side. */
   const waiting = [];
   /** The callbacks of calls being settled, because new calls may reuse their numbers meanwhile. */
@@ -155,38 +153,41 @@ function createNativeBackend({ connection, policy, namespace }) {
     }
   }
 
-  function promise(call) {
-    return new Promise((resolve, reject) => {
-      wait(call, (error, result) => (error === null ? resolve(result) : reject(error)));
-    });
+  const resultOf = promisify(wait);
+  const adapter = {
+    isCluster: cluster !== undefined,
+    send: (key, args) => resultOf(functions.command(args, '', key)),
+    async masters() {
+      await commands.probe(''); // a cluster's nodes are known once one has answered
+      return functions.nodes().map((node) => ({
+        send: (args) => resultOf(functions.command(args, node, '')),
+      }));
+    },
+  };
+  const ask = async (send, args) => send(args); // the native side has the deadlines
+  const commands = createCommands({ adapter, ask, keyStart: `${namespace}{` });
+
+  function attempt(id, cost, records, full, now, done, max) {
+    const call = policyWithin
+      ? functions.attempt(id, cost, records, full, now, policyWithin(max, records))
+      : functions.attempt(id, cost, records, full, now);
+    wait(call, done);
   }
 
-  const command = (args, node, key) => promise(functions.command(args, node, key));
-  const sendTo = (key) => (args) => command(args, '', key);
-
-  function attemptInto(all, place, id, now) {
-    return new Promise((resolve, reject) => {
-      backend.attempt(id, 1, true, true, now, (error, numbers) => {
-        if (error !== null) {
-          reject(error);
-          return;
-        }
-        all.set(numbers, place * length);
-        resolve();
-      });
+  /** The numbers are valid in the callback only. */
+  const attemptInto = promisify((all, place, id, now, done) => {
+    attempt(id, 1, true, true, now, (error, numbers) => {
+      if (error === null) all.set(numbers, place * length);
+      done(error);
     });
-  }
+  });
 
-  const backend = {
+  return {
+    ...commands,
+
     detectedClientType: 'hiredis',
     keep,
-
-    attempt(id, cost, records, full, now, done, max) {
-      const call = policyWithin
-        ? functions.attempt(id, cost, records, full, now, policyWithin(max, records))
-        : functions.attempt(id, cost, records, full, now);
-      wait(call, done);
-    },
+    attempt,
 
     /** In turns of as many as may be pending at once. */
     async attemptMany(ids, now) {
@@ -202,48 +203,17 @@ function createNativeBackend({ connection, policy, namespace }) {
       return all;
     },
 
-    refund(id, { at, cost, generation }, now) {
-      return new Promise((resolve, reject) => {
-        wait(functions.refund(id, at, generation, cost, now), (error, _, integer) => {
-          const found = error ?? readRefund([integer]);
-          if (typeof found === 'boolean') resolve(found);
-          else reject(found);
-        });
-      });
+    async refund(id, { at, cost, generation }, now) {
+      const call = functions.refund(id, at, generation, cost, now);
+      const integerOf = promisify((done) =>
+        wait(call, (error, _, integer) => done(error, integer)),
+      );
+      return readRefund([await integerOf()]);
     },
-
-    async clear(id) {
-      const key = keyOf(id);
-      const failed = checkCount(await command(['unlink', key], '', key));
-      if (failed !== null) throw failed;
-    },
-
-    async clearAll() {
-      await backend.probe(''); // a cluster's nodes are known once one has answered
-      const adapter = {
-        isCluster: cluster !== undefined,
-        masters: () =>
-          functions.nodes().map((node) => ({ send: (args) => command(args, node, '') })),
-      };
-      await clearAll(keyOf('').slice(0, -1), {
-        adapter,
-        ask: async (send, args) => send(args),
-        sendTo,
-      });
-    },
-
-    partOf: (id) => (cluster === undefined ? 0 : keySlot(keyOf(id))),
-
-    isOutage: failures.isOutage,
 
     /** Calls back with whether there is a connection, whenever that changes. */
     whenChanged(callback) {
       onChange = callback;
-    },
-
-    async probe(id) {
-      const key = keyOf(id);
-      checkProbe(await command(['pttl', key], '', key));
     },
 
     stats: () => functions.stats(),
@@ -252,7 +222,6 @@ function createNativeBackend({ connection, policy, namespace }) {
       functions.close();
     },
   };
-  return backend;
 }
 
 module.exports = { assertNativeClient, createNativeBackend };

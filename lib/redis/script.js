@@ -8,6 +8,11 @@ const failures = require('./failures');
 /** A Lua number is exact up to here; durations and times stop at it. */
 const LONGEST_MICROS = 2 ** 53;
 
+/** The user's time as an argument; without one, the server has its own clock. */
+function timeArgument(now) {
+  return now === undefined ? '' : String(now);
+}
+
 /** A duration in ms as an argument, in us. */
 function durationArgument(ms) {
   return String(Math.min(durationToMicros(ms), LONGEST_MICROS));
@@ -120,28 +125,23 @@ function isDuration(i) {
   return i === NUMBERS.TIME_LEFT || i === NUMBERS.RESET_IN || i === NUMBERS.WAIT;
 }
 
-/** Whether a refund found anything; an Error for any other reply. */
+/** Whether a refund found anything; throws for any other reply. */
 function readRefund(reply) {
   const found = Array.isArray(reply) && reply.length === 1 ? readInteger(reply[0]) : Number.NaN;
-  if (found === -1) return foreignKeyFailure();
-  return found === 0 || found === 1 ? found === 1 : replyFailure();
+  if (found === -1) throw foreignKeyFailure();
+  if (found !== 0 && found !== 1) throw replyFailure();
+  return found === 1;
 }
 
-/** For a command that returns how many keys it found: the failure that another reply means, or null. */
-function checkCount(reply) {
-  return readInteger(reply) >= 0 ? null : replyFailure();
-}
-
-/** Throws unless it is a reply of PTTL, of any value. */
-function checkProbe(reply) {
-  if (!(readInteger(reply) >= -2)) throw replyFailure();
+/** Throws unless it is an integer of at least `least`. */
+function checkInteger(reply, least) {
+  if (!(readInteger(reply) >= least)) throw replyFailure();
 }
 
 module.exports = {
   LONGEST_MICROS,
   attemptOn,
-  checkCount,
-  checkProbe,
+  checkInteger,
   createPoliciesWithin,
   policyArguments,
   readBrief,
@@ -149,4 +149,5 @@ module.exports = {
   readOne,
   readRefund,
   readTimeLeft,
+  timeArgument,
 };
