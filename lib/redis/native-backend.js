@@ -204,7 +204,7 @@ function createNativeBackend({ connection, policy, namespace }) {
     },
 
     async refund(id, { at, cost, generation }, now) {
-      const call = functions.refund(id, at, generation, cost, now);
+      const call = functions.refund(id, at, cost, generation, now);
       const integerOf = promisify((done) =>
         wait(call, (error, _, integer) => done(error, integer)),
       );

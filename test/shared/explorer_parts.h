@@ -119,7 +119,7 @@ class Trees {
   Words& words_;
   std::size_t endless_;
   std::vector<Node> nodes_;
-  std::vector<Answer> answers_{{}};  ///< the first stands for none
+  std::vector<Answer> answers_{{}};  ///< the first one means that there is none
   std::map<Answer, std::uint32_t> interned_;
   std::vector<std::string> failures_;
   std::size_t relaxed_stores_ = 0;
