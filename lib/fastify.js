@@ -13,10 +13,7 @@ const NEAREST = Symbol('nearest');
 /**
  * `fastify.register(rollgate, { windowMs: 60_000, limit: 100 })` limits every route of that scope and its inner
  * scopes, and requests without a route. `config.rateLimit` of a route is false for no limit, or has options that
- * replace the scope's. Invalid options are errors of `ready()`.
- *
- * @param {object} fastify
- * @param {object} options those of rateLimit(); their functions get (request, reply)
+ * replace the scope's. Invalid options are errors of `ready()`. The functions in options get (request, reply).
  */
 async function rollgate(fastify, options) {
   const routedPath = createRoutedPath(fastify);

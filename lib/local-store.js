@@ -20,7 +20,6 @@ function throwOutOfMemory() {
  * is the maximum of an attempt, for limiters with SETS_MAX.
  *
  * @param {object} checked checked options of the limiter
- * @param {object} kind
  * @param {Function} kind.create of the native side: (options, keep) => functions
  * @param {object} kind.options its options, besides the policy
  * @param {(kind: number, message: string) => never} [kind.failed] throws an error of the native side

@@ -47,11 +47,7 @@ function misplaced(name, store) {
   return optionError(name, `requires ${stores.join(' or ')}`);
 }
 
-/**
- * @param {object} options of the limiter
- * @returns {{ redis?: object, shared?: object, kv?: object }} one of them or none, as its own
- *   options.js reads it
- */
+/** The checked option of the store that `options` choose; in memory, none. */
 function readStoreOptions(options) {
   const store = storeOf(options);
   for (const name of Object.keys(MEANT_FOR)) {

@@ -20,7 +20,7 @@ function run(command, args, { input } = {}) {
   return status === 0;
 }
 
-/** Prints why a command could not be run; returns false, as for a failed command. */
+/** For a command that could not be run: prints the reason; the exit code is 1. */
 function complainOf(command) {
   return ({ message }) => {
     console.error(`${command}: ${message}; node scripts/setup.mjs --for=lint installs it`);

@@ -30,12 +30,7 @@ const REPLACEMENTS = [
   { given: ['problemDetails'], instead: ['handler'] },
 ];
 
-/**
- * A route's limits, and the scope's other options.
- *
- * @param {{ methods: string[], url: string | undefined }} route
- * @returns {object} options of rateLimit, unchecked
- */
+/** A route's limits, and the scope's other options: unchecked options of rateLimit. */
 function mergeRouteOptions(scope, own, route) {
   const has = (name) => own[name] !== undefined;
   if (scope.rules !== undefined && !LIMIT_NAMES.some(has)) throw noLimitsError();
@@ -69,12 +64,7 @@ function tag({ methods, url }) {
 
 const ABSOLUTE = /^https?:\/\//i;
 
-/**
- * A function (request) that returns the path by which Fastify routes: after `rewriteUrl`, not normalized,
- * without the query.
- *
- * @param {object} fastify
- */
+/** A function (request) that returns the path by which Fastify routes, without the query: after `rewriteUrl`. */
 function createRoutedPath({ initialConfig }) {
   const end = hasSemicolons(initialConfig) ? /[?#;]/ : /[?#]/;
   return ({ raw: { method, url } }) => {

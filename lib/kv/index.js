@@ -43,7 +43,6 @@ function readShortNamespace(namespace) {
   throw optionRangeError('namespace', expected, namespace);
 }
 
-/** @returns {{ kv: object, namespace: string, commandTimeout: number, onError: string }} */
 function readKvOptions({ kv, namespace, commandTimeout, onError }) {
   return {
     kv: readKv(kv),
@@ -67,11 +66,7 @@ function throwOutOfMemory() {
   throw failure('ERR_ROLLGATE_MEMORY', 'there is not enough memory for the state of this id');
 }
 
-/**
- * A backend of remote/store.js, as docs/design/remote-stores.md specifies.
- *
- * @param {object} checked checked options of a limiter with `kv`
- */
+/** A backend of remote/store.js, as docs/design/remote-stores.md specifies. */
 function createKvBackend(checked) {
   const { kv, namespace, commandTimeout } = checked.kv;
   const length = decisionLength(checked.windows.length);

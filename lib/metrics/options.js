@@ -60,14 +60,12 @@ function loadClient() {
   }
 }
 
-/** @returns {[string, Function][]} */
 function readLimiters(limiters) {
   const named = Object.entries(readObject('limiters', limiters));
   for (const [name, limiter] of named) readLimiter(`limiters.${name}`, limiter);
   return named;
 }
 
-/** @returns {{ client: object, limiters: [string, Function][], register: object, prefix: string, buckets: number[] }} */
 function readMetricsOptions(options = {}) {
   rejectUnknownOptions(readObject('options', options), NAMES);
   const { limiters = {}, register, prefix, buckets } = options;
@@ -99,7 +97,7 @@ function namedTwice(name, other) {
   return typeError('ERR_ROLLGATE_OPTION', `'${name}': there is this limiter as '${other}' already`);
 }
 
-/** @returns {{ names: Map<Function, string> | undefined, capacity: number }} names by limiter; undefined: all */
+/** `names` are by limiter; undefined: all limiters. */
 function readTopBlockedOptions(options = {}) {
   rejectUnknownOptions(readObject('options', options), ['limiters', 'capacity']);
   const { limiters, capacity = 1000 } = options;

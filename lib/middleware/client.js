@@ -12,29 +12,24 @@ const { andThen } = require('./maybe-async');
  *
  * A client that has disconnected has no address, nor has one on a Unix socket. Such requests share the bucket
  * of requests without an id, as in express-rate-limit: they stay limited, and a lost connection is no error.
- *
- * @param {object} settings
- * @param {number | false | Function} settings.ipv6Subnet bits, or a function (req, res) that returns them
- * @param {Record<string, boolean>} settings.validate which checks to make
  */
 function createClientKey({ ipv6Subnet, validate }, reporter) {
   const check = createAddressChecks(validate, reporter);
-  if (typeof ipv6Subnet === 'function') return createBySubnetFunction(ipv6Subnet, check);
-  return function clientKey(req) {
-    const ip = addressOf(req);
-    check(req, ip);
-    return ip ? ipKeyGenerator(ip, ipv6Subnet) : undefined;
-  };
-}
-
-function createBySubnetFunction(subnetOf, check) {
+  const toKey = typeof ipv6Subnet === 'function' ? keyBySubnetOf : keyBySubnet;
   return function clientKey(req, res) {
     const ip = addressOf(req);
     check(req, ip);
-    if (!ip) return undefined;
-    if (!isIPv6(ip)) return ip;
-    return andThen(subnetOf(req, res), (subnet) => ipKeyGenerator(ip, readSubnet(subnet)));
+    return ip ? toKey(ip, ipv6Subnet, req, res) : undefined;
   };
+}
+
+function keyBySubnet(ip, subnet) {
+  return ipKeyGenerator(ip, subnet);
+}
+
+function keyBySubnetOf(ip, subnetOf, req, res) {
+  if (!isIPv6(ip)) return ip;
+  return andThen(subnetOf(req, res), (subnet) => ipKeyGenerator(ip, readSubnet(subnet)));
 }
 
 function addressOf(req) {

@@ -26,16 +26,18 @@ function limiterFor({ limiter, limiterOptions }) {
  */
 function createClosedLimiter({ interval, blockFor = 0 }) {
   const blockForMs = Array.isArray(blockFor) ? blockFor[0] : blockFor;
-  const resetIn = Math.ceil(Math.max(interval, blockForMs));
-  const refusal = () => ({
-    allowed: false,
-    timeLeft: resetIn,
-    actionsLeft: 0,
-    resetIn,
-    blockedBy: 'count',
-    limits: [{ interval, maxInInterval: 0, used: 0, remaining: 0, resetIn }],
-  });
-  return { attempt: refusal, peek: refusal, refund: () => false, clear: async () => {} };
+  const timeLeft = Math.ceil(Math.max(interval, blockForMs));
+  const refuse = () => refusal('count', timeLeft, [{ interval, maxInInterval: 0 }]);
+  return { attempt: refuse, peek: refuse, refund: () => false, clear: async () => {} };
+}
+
+/** A decision that no limiter made: nothing is left of these windows. */
+function refusal(blockedBy, timeLeft, windows) {
+  const exhausted = ({ interval, maxInInterval }) => {
+    return { interval, maxInInterval, used: maxInInterval, remaining: 0, resetIn: timeLeft };
+  };
+  const limits = windows.map(exhausted);
+  return { allowed: false, timeLeft, actionsLeft: 0, resetIn: timeLeft, blockedBy, limits };
 }
 
 /**
@@ -162,4 +164,11 @@ async function usageOf(limiter, key) {
   return { used: decision.allowed ? used - 1 : used, remaining, resetIn };
 }
 
-module.exports = { createGetKey, createLimitOf, limiterFor, passOnStoreError, storeIdentity };
+module.exports = {
+  createGetKey,
+  createLimitOf,
+  limiterFor,
+  passOnStoreError,
+  refusal,
+  storeIdentity,
+};

@@ -24,11 +24,7 @@ const SCRIPTS = require('./scripts');
  */
 const MOST_TIMES_UNKNOWN = 8;
 
-/**
- * A backend of remote/store.js over the client of a connection, as docs/design/remote-stores.md specifies.
- *
- * @param {{ connection: object, policy: object, namespace: string }} options checked options
- */
+/** A backend of remote/store.js over a user's client, as docs/design/remote-stores.md specifies. */
 function createClientBackend({ connection, policy, namespace }) {
   const { commandTimeout, maxQueue } = connection;
   const adapter = connection.kind.connect(connection.client);

@@ -139,13 +139,7 @@ function readPlace(name, options, urlName) {
 
 /**
  * Checks the options of a connection. Other options override the URL. `urlName` names the URL in messages.
- *
- * @returns {{ host: string, port: number, path: string | undefined,
- *   cluster: { host: string, port: number }[] | undefined, username: string | undefined,
- *   password: string | undefined, db: number, tls: object | undefined, connectTimeout: number,
- *   commandTimeout: number, maxQueue: number, retry: { min: number, max: number },
- *   connectionName: string | undefined }} `path` and `cluster` override host and port; `tls` is an object
- *   for node:tls if TLS is used; times in ms
+ * In the result, `path` and `cluster` override host and port; `tls` has options of node:tls, or is undefined.
  */
 function readConnectionOptions(name, options, urlName) {
   rejectUnknownOptions(options, CONNECTION_NAMES, { place: name });
@@ -195,12 +189,7 @@ function readOptionalPem(name, value) {
   return value === undefined ? '' : readPem(name, value);
 }
 
-/**
- * The TLS options as the native client takes them.
- *
- * @param {object | undefined} options some of those of node:tls
- * @throws Error ERR_ROLLGATE_UNSUPPORTED if this build has no TLS
- */
+/** Options of node:tls in the form of the native client; undefined without TLS. */
 function readNativeTls(options) {
   if (options === undefined) return undefined;
   if (!loadAddon().redisHasTls) {

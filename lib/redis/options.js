@@ -82,11 +82,8 @@ function readConnection(name, value) {
 }
 
 /**
- * @returns {{ connection: object, namespace: string, onError: string }} a connection has
- *   `commandTimeout` and `maxQueue`, and either `client` with its `kind` (see clients/index.js) or the result
- *   of readConnectionOptions
- * @throws Error ERR_ROLLGATE_UNSUPPORTED if the native client is needed but not there; ERR_ROLLGATE_ADDON if
- *   `onError: 'memory'` has no addon
+ * A `connection` has commandTimeout and maxQueue, and either `client` with its `kind` (see clients/index.js) or
+ * the result of readConnectionOptions.
  */
 function readRedisOptions({ redis, client, namespace, onError }) {
   if (redis !== undefined && client !== undefined && redis !== client) {

@@ -63,11 +63,7 @@ function readTcp(name, url) {
 
 const READERS = { redis: readTcp, rediss: readTcp, unix: readUnix };
 
-/**
- * @returns {{ host?: string, port?: number, path?: string, username?: string, password?: string,
- *   db?: number, tls?: object }} undefined for parts that are missing
- * @throws TypeError or RangeError ERR_ROLLGATE_OPTION
- */
+/** The parts of a URL as connection options; missing parts are undefined. */
 function readUrl(name, url) {
   const [, scheme] = SCHEME.exec(url) ?? [];
   const read = READERS[scheme?.toLowerCase()];

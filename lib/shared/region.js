@@ -81,10 +81,6 @@ function readMaxKeys(name, maxKeys) {
   return readInteger(name, maxKeys, 1, MOST_KEYS, ' in shared memory');
 }
 
-/**
- * @param {unknown} shared a name, or `{ name, maxKeys, directory }`
- * @returns {{ name: string, directory: string, maxKeys: number | undefined }}
- */
 function readRegion(shared) {
   if (typeof shared === 'string') {
     return { name: readName('shared', shared), directory: readDirectory(), maxKeys: undefined };
@@ -117,9 +113,7 @@ function readSharedOptions({ shared, maxKeys }) {
 /**
  * Removes the region of the option `shared` and those that rules and routes derived from its name. Attached
  * limiters keep sharing the old region; later ones create a new one. If one removal fails, the others are still
- * made.
- *
- * @returns {boolean} whether a region was found
+ * made. Returns whether a region was found.
  */
 function unlinkShared(shared) {
   const { directory, name } = readRegion(shared);

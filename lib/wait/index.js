@@ -37,12 +37,7 @@ function readDeadline(deadline) {
   return readNumber('deadline', deadline, expected, isInRange);
 }
 
-/**
- * The options of one call.
- *
- * @returns {{ cost: number, signal?: AbortSignal, deadline?: number, maxQueue: number }} deadline in ms after
- *   the call
- */
+/** The options of one call; `deadline` in ms after it. */
 function readWaitOptions(options = {}, smallestMax) {
   rejectUnknownOptions(readObject(PLACE, options), NAMES, { place: PLACE });
   const { cost, signal, deadline, maxQueue } = options;
@@ -59,11 +54,7 @@ class Waiting {
   #store;
   #lines = new Map();
 
-  /**
-   * @param {object} checked checked options of the limiter
-   * @param {object} store its store
-   * @param {{ attempt: Function, refund: Function }} calls of the limiter, see Line
-   */
+  /** For a limiter: its checked options, its store, and calls as in Line. */
   constructor(checked, store, { attempt, refund }) {
     this.#store = {
       waitOf: createWaitOf(checked, store),
@@ -74,11 +65,7 @@ class Waiting {
     };
   }
 
-  /**
-   * Promises the Decision of the attempt that is allowed.
-   *
-   * @param {object} options checked options of the call
-   */
+  /** Promises the Decision of the attempt that is allowed. */
   wait(id, { cost, signal, deadline, maxQueue }) {
     return new Promise((resolve, reject) => {
       const key = idToString(id);

@@ -3,6 +3,7 @@
 
 const RateLimiter = require('../../limiter');
 const { USAGE } = require('../../internal-methods');
+const { refusal } = require('../limiters');
 const { isPromise, andThen } = require('../maybe-async');
 const { storeOptionsFor } = require('./zones');
 
@@ -99,20 +100,8 @@ function together(values) {
 
 /** The decision on a request of a blocked id: nothing is left of its rule; `max` is the limit by request. */
 function blockedDecision({ timeLeft }, { windows }, max) {
-  return {
-    allowed: false,
-    timeLeft,
-    actionsLeft: 0,
-    resetIn: timeLeft,
-    blockedBy: 'block',
-    limits: windows.map(({ interval, maxInInterval }) => ({
-      interval,
-      maxInInterval: max ?? maxInInterval,
-      used: max ?? maxInInterval,
-      remaining: 0,
-      resetIn: timeLeft,
-    })),
-  };
+  const limits = max === undefined ? windows : [{ ...windows[0], maxInInterval: max }];
+  return refusal('block', timeLeft, limits);
 }
 
 module.exports = { blockedDecision, createBlocks };

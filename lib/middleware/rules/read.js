@@ -30,20 +30,11 @@ const NEED_LIMITS = RULE_NAMES.filter(
 );
 
 /**
- * @typedef {object} Rule
- * @property {object} pattern see match.js
- * @property {object | undefined} limiterOptions undefined: the rule lets requests pass
- * @property {object | undefined} policy the same options, checked, with defaults
- * @property {string | undefined} zone
- * @property {boolean} isPerPath
- * @property {boolean} isShadow
- * @property {boolean} blocksEverywhere
- */
-
-/**
+ * The rules, and the options that all their limiters have in common. The `policy` of a rule has its
+ * `limiterOptions`, checked and with defaults; both are undefined if the rule lets requests pass.
+ *
  * @param {object} given options of rateLimit(), none of them undefined
  * @param {object} own the middleware's own options, checked
- * @returns {{ rules: Rule[], storeOptions: object }} `storeOptions` are common to all limiters
  */
 function readRules(given, own) {
   const storeOptions = pick(given, STORE_OPTIONS);
