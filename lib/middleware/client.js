@@ -15,16 +15,12 @@ const { andThen } = require('./maybe-async');
  */
 function createClientKey({ ipv6Subnet, validate }, reporter) {
   const check = createAddressChecks(validate, reporter);
-  const toKey = typeof ipv6Subnet === 'function' ? keyBySubnetOf : keyBySubnet;
+  const toKey = typeof ipv6Subnet === 'function' ? keyBySubnetOf : ipKeyGenerator;
   return function clientKey(req, res) {
     const ip = addressOf(req);
     check(req, ip);
     return ip ? toKey(ip, ipv6Subnet, req, res) : undefined;
   };
-}
-
-function keyBySubnet(ip, subnet) {
-  return ipKeyGenerator(ip, subnet);
 }
 
 function keyBySubnetOf(ip, subnetOf, req, res) {

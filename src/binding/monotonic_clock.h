@@ -1,8 +1,6 @@
 // The clock of limiters in memory: the system's monotonic clock at a fraction of the cost.
 #pragma once
 
-#include <cstdint>
-
 #include "core/inlining.h"
 #include "core/tick_clock.h"
 #include "core/time.h"

@@ -6,7 +6,6 @@
 // have taken over.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>

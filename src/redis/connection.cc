@@ -183,10 +183,14 @@ void Connection::Write(std::unique_ptr<Request> request) {
 
 void Connection::Flush() {
   if (context_ == nullptr || !has_to_write_ || !is_connected_) return;
+  HandleWrite();
+  CheckContext();
+}
+
+void Connection::HandleWrite() {
   is_writing_ = true;
   redisAsyncHandleWrite(context_);
   is_writing_ = false;
-  CheckContext();
 }
 
 void Connection::DropTimedOut() {
@@ -309,11 +313,7 @@ void Connection::OnGreeted() {
 }
 
 void Connection::OnSocket(bool is_readable, bool is_writable) {
-  if (is_writable && context_ != nullptr) {
-    is_writing_ = true;
-    redisAsyncHandleWrite(context_);
-    is_writing_ = false;
-  }
+  if (is_writable && context_ != nullptr) HandleWrite();
   if (is_readable && context_ != nullptr) {
     silent_since_ = EventLoop::Now();
     redisAsyncHandleRead(context_);

@@ -108,6 +108,7 @@ class Connection {
   void Greet();
   void OnGreeted();
   void Write(std::unique_ptr<Request> request);
+  void HandleWrite();
   void OnSocket(bool is_readable, bool is_writable);
   void CheckContext();
   void Lose(Failure failure);

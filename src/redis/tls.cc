@@ -13,6 +13,8 @@
 #include <algorithm>
 #include <array>
 
+#include "redis/event_loop.h"
+
 namespace rollgate::redis {
 namespace {
 
@@ -77,11 +79,6 @@ bool UseKey(SSL_CTX* context, const std::string& text, std::string passphrase) {
   const Owned<EVP_PKEY> key(
       PEM_read_bio_PrivateKey(reader.get(), nullptr, GivePassphrase, &passphrase));
   return key && SSL_CTX_use_PrivateKey(context, key.get()) == 1;
-}
-
-bool IsAddress(const std::string& host) {
-  return host.find(':') != std::string::npos ||
-         host.find_first_not_of("0123456789.") == std::string::npos;
 }
 
 }  // namespace
