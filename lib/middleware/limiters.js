@@ -115,7 +115,7 @@ function passOnStoreError(limiter, reporter) {
   };
 }
 
-/** Numbers clients, stores and option objects by identity. */
+/** Numbers limiters, clients, stores and option objects by identity. */
 const numberOf = (() => {
   const numbers = new WeakMap();
   let count = 0;
@@ -168,6 +168,7 @@ module.exports = {
   createGetKey,
   createLimitOf,
   limiterFor,
+  numberOf,
   passOnStoreError,
   refusal,
   storeIdentity,

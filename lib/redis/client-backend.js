@@ -8,12 +8,11 @@ const { createCommands } = require('./commands');
 const { Deadlines } = require('../remote/deadlines');
 const failures = require('./failures');
 const {
-  createPoliciesWithin,
+  attemptOn,
+  createPolicyArguments,
   readBrief,
   readFull,
   readRefund,
-  attemptOn,
-  policyArguments,
   timeArgument,
 } = require('./script');
 const SCRIPTS = require('./scripts');
@@ -32,8 +31,7 @@ function createClientBackend({ connection, policy, namespace }) {
   const keyStart = `${adapter.prefix}${namespace}{`;
   const keyOf = (id) => `${keyStart}${id}}`;
   const { source, sha1 } = SCRIPTS[policy.algorithm];
-  const policyWithin = policy.setsMax ? createPoliciesWithin(policy) : undefined;
-  const policyArgs = policyWithin === undefined ? policyArguments(policy) : policyWithin();
+  const { args: policyArgs, within: policyWithin } = createPolicyArguments(policy);
   const length = decisionLength(policy.windows.length);
   const numbers = new Float64Array(length);
   const deadlines = new Deadlines(commandTimeout, (call) => {
@@ -121,7 +119,7 @@ function createClientBackend({ connection, policy, namespace }) {
     const args = scriptOn(part, [attemptOn(part), 'full', timeArgument(now), '1']);
     const reply = await ask(sendTo(part[0]), args);
     const own = new Float64Array(part.length * length);
-    const failed = readFull(reply, own, 0, part.length, length);
+    const failed = readFull(reply, own, length);
     if (failed !== null) throw failed;
     for (let i = 0; i < indexes.length; i++) {
       all.set(own.subarray(i * length, (i + 1) * length), indexes[i] * length);
@@ -142,7 +140,7 @@ function createClientBackend({ connection, policy, namespace }) {
           done(error);
           return;
         }
-        const failed = full ? readFull(reply, numbers, 0, 1, length) : readBrief(reply, numbers);
+        const failed = full ? readFull(reply, numbers, length) : readBrief(reply, numbers);
         if (failed === null) done(null, numbers);
         else done(failed);
       };

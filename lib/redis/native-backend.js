@@ -8,13 +8,7 @@ const { loadAddon } = require('../native');
 const { createCommands } = require('./commands');
 const failures = require('./failures');
 const { readNativeTls } = require('./connection-options');
-const {
-  createPoliciesWithin,
-  readOne,
-  readRefund,
-  readTimeLeft,
-  policyArguments,
-} = require('./script');
+const { createPolicyArguments, readOne, readRefund, readTimeLeft } = require('./script');
 const SCRIPTS = require('./scripts');
 
 /** Room for the results of many calls; the rest arrives in further calls of settle. */
@@ -68,7 +62,7 @@ function createClient(options, keep) {
 /** A backend of remote/store.js; `options` as for createClientBackend. */
 function createNativeBackend({ connection, policy, namespace }) {
   const length = decisionLength(policy.windows.length);
-  const policyWithin = policy.setsMax ? createPoliciesWithin(policy) : undefined;
+  const { args: policyArgs, within: policyWithin } = createPolicyArguments(policy);
   const brief = new Float64Array(length);
   /** The callback of each pending call, by its number on the native side. */
   const waiting = [];
@@ -100,7 +94,7 @@ function createNativeBackend({ connection, policy, namespace }) {
         next = first + numbers[next + 1];
         if (next - first > 1) {
           const own = numbers.subarray(first, next);
-          done(readOne(own, 0, own, 0, own.length), own);
+          done(readOne(own, own, 0, own.length), own);
         } else {
           done(readTimeLeft(numbers[first], brief), brief, numbers[first]);
         }
@@ -137,7 +131,7 @@ function createNativeBackend({ connection, policy, namespace }) {
       retryMax: retry.max,
       keyPrefix: namespace,
       script: SCRIPTS[policy.algorithm],
-      policy: policyWithin === undefined ? policyArguments(policy) : policyWithin(),
+      policy: policyArgs,
       windows: policy.windows.length,
       tls: readNativeTls(connection.tls),
     },

@@ -41,20 +41,22 @@ const LEAST_KEPT = 100;
 const MOST_KEPT = 1000;
 
 /**
- * The policy arguments of a limiter with SETS_MAX (see internal-methods.js), as a function of the attempt's
- * maximum and whether it records; without arguments, those of a refund. A log is not cut under a small maximum,
- * because a larger one may follow. Other algorithms do not depend on earlier maxima.
+ * `args` are the policy arguments. With SETS_MAX (see internal-methods.js), they are those of a refund, and
+ * `within(max, records)` returns those of an attempt. A log is not cut under a small maximum, because a larger one
+ * may follow. Other algorithms do not depend on earlier maxima.
  */
-function createPoliciesWithin(policy) {
+function createPolicyArguments(policy) {
+  if (!policy.setsMax) return { args: policyArguments(policy), within: undefined };
   const [{ interval }] = policy.windows;
   const isLog = policy.algorithm === 'sliding-window-log';
   let most = LEAST_KEPT;
-  return (max = 1, records = false) => {
+  const within = (max = 1, records = false) => {
     if (records) most = Math.max(most, Math.min(max, MOST_KEPT));
     const windows = [{ interval, maxInInterval: max }];
     const words = policyArguments({ ...policy, windows });
     return isLog ? [...words, `keep${most}`] : words;
   };
+  return { args: within(), within };
 }
 
 const BITS_OF_BLOCKED = 7;
@@ -94,29 +96,29 @@ function readTimeLeft(timeLeft, numbers) {
   return null;
 }
 
-/** Reads `count` full replies of `length` numbers each; returns the failure they mean, or null. */
-function readFull(reply, numbers, offset, count, length) {
-  if (!Array.isArray(reply) || reply.length !== count * length) return replyFailure();
+/** Reads full replies of `length` numbers each; returns the failure they mean, or null. */
+function readFull(reply, numbers, length) {
+  if (!Array.isArray(reply) || reply.length !== numbers.length) return replyFailure();
   for (let first = 0; first < reply.length; first += length) {
-    const failed = readOne(reply, first, numbers, offset + first, length);
+    const failed = readOne(reply, numbers, first, length);
     if (failed !== null) return failed;
   }
   return null;
 }
 
 /** Reads the integers of one decision. `reply` and `numbers` may be the same array. */
-function readOne(reply, first, numbers, offset, length) {
+function readOne(reply, numbers, first, length) {
   const blocked = readInteger(reply[first]);
   if (blocked === -1) return foreignKeyFailure();
   if (!(blocked >= 0 && blocked <= BITS_OF_BLOCKED)) return replyFailure();
-  numbers[offset] = blocked;
+  numbers[first] = blocked;
   for (let i = 1; i < length; i++) {
     const integer = readInteger(reply[first + i]);
     if (Number.isNaN(integer) || (integer < 0 && i !== NUMBERS.AT)) return replyFailure();
-    numbers[offset + i] = isDuration(i) ? toMs(integer) : integer;
+    numbers[first + i] = isDuration(i) ? toMs(integer) : integer;
   }
   // Blocked without a wait and allowed with one are both inconsistent.
-  const isConsistent = blocked === 0 ? numbers[offset + 1] === 0 : numbers[offset + 1] > 0;
+  const isConsistent = blocked === 0 ? numbers[first + 1] === 0 : numbers[first + 1] > 0;
   return isConsistent ? null : replyFailure();
 }
 
@@ -142,7 +144,7 @@ module.exports = {
   LONGEST_MICROS,
   attemptOn,
   checkInteger,
-  createPoliciesWithin,
+  createPolicyArguments,
   policyArguments,
   readBrief,
   readFull,

@@ -3,7 +3,13 @@
 
 const { optionTypeError, failure, closedError } = require('../errors');
 const { idToString } = require('../ids');
-const { readCount, readNumber, readObject, rejectUnknownOptions } = require('../option-values');
+const {
+  hasMethods,
+  readCount,
+  readNumber,
+  readObject,
+  rejectUnknownOptions,
+} = require('../option-values');
 const { readCostValue } = require('../options');
 const { Line } = require('./line');
 const { createWaitOf } = require('./peeks');
@@ -16,13 +22,8 @@ const PLACE = 'wait options';
 const LONGEST_DEADLINE = 1e12;
 
 function isSignal(value) {
-  return (
-    typeof value === 'object' &&
-    value !== null &&
-    typeof value.aborted === 'boolean' &&
-    typeof value.addEventListener === 'function' &&
-    typeof value.removeEventListener === 'function'
-  );
+  const isTarget = hasMethods(value, 'addEventListener', 'removeEventListener');
+  return isTarget && typeof value.aborted === 'boolean';
 }
 
 function readSignal(signal) {
