@@ -99,6 +99,10 @@ function throwClosed() {
   throw closedError();
 }
 
+function throwOutOfMemory() {
+  throw failure('ERR_ROLLGATE_MEMORY', 'there is not enough memory for the state of this id');
+}
+
 /** An error reply of Redis as the cause of another error. */
 function replyError(message) {
   return Object.assign(new Error(message), { name: 'ReplyError' });
@@ -117,5 +121,6 @@ module.exports = {
   throwInvalidCallback,
   closedError,
   throwClosed,
+  throwOutOfMemory,
   replyError,
 };

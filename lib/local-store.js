@@ -4,15 +4,11 @@
 const { DECISIONS, EVICTIONS, NEVER } = require('./channels');
 const { clockReader } = require('./clock');
 const { NUMBERS, decisionLength } = require('./decision');
-const { failure, throwInvalidCallback, throwClosed, throwInvalidId } = require('./errors');
+const { throwClosed, throwInvalidCallback, throwInvalidId, throwOutOfMemory } = require('./errors');
 const { loadAddon } = require('./native');
 const { nativePolicy } = require('./options');
 
 const STATS = { KEYS: 0, ALLOWED: 1, BLOCKED: 2, EVICTED: 3, BYTES: 4 };
-
-function throwOutOfMemory() {
-  throw failure('ERR_ROLLGATE_MEMORY', 'there is not enough memory for the log of this id');
-}
 
 /**
  * A synchronous store. `call(id?, callback?)` is the limiter function itself. `decide` returns the result of

@@ -63,7 +63,7 @@ function readStoreOptions(options) {
 }
 
 const ON_ERROR = ['throw', 'allow', 'block', 'memory'];
-/** The longest delay of Node's timers, in ms. */
+/** The longest delay of Node's timers, in ms. They turn a longer one into 1 ms. */
 const LONGEST_TIMER = 2 ** 31 - 1;
 const DEFAULT_COMMAND_TIMEOUT = 500;
 

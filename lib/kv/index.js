@@ -5,7 +5,7 @@
 const { randomInt } = require('node:crypto');
 const { promisify, types } = require('node:util');
 const { decisionLength } = require('../decision');
-const { failure, optionError, optionRangeError, optionTypeError } = require('../errors');
+const { optionError, optionRangeError, optionTypeError, throwOutOfMemory } = require('../errors');
 const { loadAddon } = require('../native');
 const { hasMethods } = require('../option-values');
 const { nativePolicy } = require('../options');
@@ -61,10 +61,6 @@ const wallClock = () => Date.now() * 1000;
 
 /** Tells a generation of an id from its earlier ones. */
 const newGeneration = () => randomInt(2 ** 32);
-
-function throwOutOfMemory() {
-  throw failure('ERR_ROLLGATE_MEMORY', 'there is not enough memory for the state of this id');
-}
 
 /** A backend of remote/store.js, as docs/design/remote-stores.md specifies. */
 function createKvBackend(checked) {

@@ -78,12 +78,7 @@ function createMiddleware(settings, parts) {
   }
 
   function attempt(key, req, res, outcome) {
-    return limitOf === undefined
-      ? decided(limiter.attempt(key), key, req, res, outcome)
-      : askLimit(key, req, res, outcome);
-  }
-
-  function askLimit(key, req, res, outcome) {
+    if (limitOf === undefined) return decided(limiter.attempt(key), key, req, res, outcome);
     const max = limitOf(req, res);
     return isPromise(max)
       ? goOnWith(max, attemptWithin, key, req, res, outcome)
@@ -112,7 +107,7 @@ function createMiddleware(settings, parts) {
     req[requestPropertyName] = info;
     if (outcome !== undefined) outcomes.decided(outcome, decision, zone.limiter, req, res);
     // Called without the check as well, because it shortens the chain of earlier infos.
-    if (earlier !== undefined && RequestInfo.isCountedAgain(info)) onCountedAgain?.();
+    if (earlier !== undefined && RequestInfo.isCountedAgain(info)) onCountedAgain();
     if (isShadow) return passInShadow(info, decision);
     const names = zone.namePolicies(req, res, decision);
     return isPromise(names)

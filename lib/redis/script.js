@@ -141,7 +141,6 @@ function checkInteger(reply, least) {
 }
 
 module.exports = {
-  LONGEST_MICROS,
   attemptOn,
   checkInteger,
   createPolicyArguments,

@@ -54,7 +54,7 @@ struct OwnHandle {
   void Unref() { uv_unref(reinterpret_cast<uv_handle_t*>(&uv)); }
   void Ref() { uv_ref(reinterpret_cast<uv_handle_t*>(&uv)); }
 
-  /// The callback may be running, because the running one is a copy.
+  /// The callback itself may call this, because a copy of it runs.
   void Close() {
     callback = nullptr;
     uv_close(reinterpret_cast<uv_handle_t*>(&uv), [](uv_handle_t* closed) {
