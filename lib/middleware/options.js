@@ -37,7 +37,7 @@ const OWN_OPTIONS = {
   onAuthError: { read: readFunction },
   handler: { read: readFunction },
   message: { read: readMessage, byDefault: 'Too many requests, please try again later.' },
-  statusCode: { read: readStatusCode, byDefault: 429 },
+  statusCode: { read: (name, value) => readInteger(name, value, 200, 999), byDefault: 429 },
   problemDetails: { read: readBoolean, byDefault: false },
   legacyHeaders: { read: readBoolean, byDefault: true },
   standardHeaders: { read: readStandardHeaders, byDefault: false },
@@ -146,10 +146,6 @@ function readFunction(name, value) {
 function readMessage(name, value) {
   if (typeof value === 'string' || hasMethods(value)) return value;
   throw optionTypeError(name, 'a string, an object or a function', value);
-}
-
-function readStatusCode(name, value) {
-  return readInteger(name, value, 200, 999);
 }
 
 function readStandardHeaders(name, value) {
