@@ -146,7 +146,6 @@ function hintAt(name, knownNames) {
 
 module.exports = {
   hasMethods,
-  hintAt,
   readBoolean,
   readCount,
   readInteger,
