@@ -65,8 +65,10 @@ function tag({ methods, url }) {
 const ABSOLUTE = /^https?:\/\//i;
 
 /** A function (request) that returns the path by which Fastify routes, without the query: after `rewriteUrl`. */
-function createRoutedPath({ initialConfig }) {
-  const end = hasSemicolons(initialConfig) ? /[?#;]/ : /[?#]/;
+function createRoutedPath({ initialConfig: { routerOptions, useSemicolonDelimiter } }) {
+  // Fastify has two names of this option, and shows the default, false, for the one that was not given.
+  const hasSemicolons = routerOptions?.useSemicolonDelimiter || useSemicolonDelimiter;
+  const end = hasSemicolons ? /[?#;]/ : /[?#]/;
   return ({ raw: { method, url } }) => {
     const path = ABSOLUTE.test(url) ? withoutHost(url) : url;
     // The router skips a first character that is no slash: `*api` is routed to /api.
@@ -76,11 +78,6 @@ function createRoutedPath({ initialConfig }) {
     const length = path.search(end);
     return length === -1 ? path : path.slice(0, length);
   };
-}
-
-/** Fastify has two names of this option, and shows the default, false, for the one that was not given. */
-function hasSemicolons({ routerOptions, useSemicolonDelimiter }) {
-  return routerOptions?.useSemicolonDelimiter || useSemicolonDelimiter;
 }
 
 /** `http://host?x=/y` is `/` to some versions of the router and `/y` to others. */

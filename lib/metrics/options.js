@@ -87,14 +87,14 @@ function readNames(limiters) {
   if (limiters === undefined) return undefined;
   const names = new Map();
   for (const [name, limiter] of readLimiters(limiters)) {
-    if (names.has(limiter)) throw namedTwice(name, names.get(limiter));
+    const other = names.get(limiter);
+    if (other !== undefined) {
+      const message = `'${name}': there is this limiter as '${other}' already`;
+      throw typeError('ERR_ROLLGATE_OPTION', message);
+    }
     names.set(limiter, name);
   }
   return names;
-}
-
-function namedTwice(name, other) {
-  return typeError('ERR_ROLLGATE_OPTION', `'${name}': there is this limiter as '${other}' already`);
 }
 
 /** `names` are by limiter; undefined: all limiters. */

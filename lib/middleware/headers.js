@@ -8,7 +8,7 @@ const {
   rememberForNumbers,
   rememberForWindows,
 } = require('./header-cache');
-const { isPromise } = require('./maybe-async');
+const { andThen } = require('./maybe-async');
 
 /** Creates the writer of each draft; a new draft is a new line. */
 const DRAFTS = {
@@ -152,16 +152,8 @@ function createNameOf(identifier) {
     const namesOf = rememberForWindows((windows) => policyNames(windows, identifier));
     return (_req, _res, { limits }) => namesOf(limits);
   }
-  return (req, res, { limits }) => {
-    const given = identifier(req, res);
-    return isPromise(given)
-      ? whenIdentified(given, limits)
-      : policyNames(limits, readIdentifier(given));
-  };
-}
-
-async function whenIdentified(given, limits) {
-  return policyNames(limits, readIdentifier(await given));
+  return (req, res, { limits }) =>
+    andThen(identifier(req, res), (given) => policyNames(limits, readIdentifier(given)));
 }
 
 /** Names must differ, so with several windows each contains its window. */

@@ -21,13 +21,10 @@ const PLACE = 'wait options';
 /** 31 years: a larger number is a time of day, as of Date.now(), and not a duration. */
 const LONGEST_DEADLINE = 1e12;
 
-function isSignal(value) {
-  const isTarget = hasMethods(value, 'addEventListener', 'removeEventListener');
-  return isTarget && typeof value.aborted === 'boolean';
-}
-
 function readSignal(signal) {
-  if (signal === undefined || isSignal(signal)) return signal;
+  if (signal === undefined) return undefined;
+  const isTarget = hasMethods(signal, 'addEventListener', 'removeEventListener');
+  if (isTarget && typeof signal.aborted === 'boolean') return signal;
   throw optionTypeError('signal', 'an AbortSignal', signal);
 }
 

@@ -1,7 +1,7 @@
 // Finds what an addon needs of the system, and whether common systems have that.
 import { spawnSync } from 'node:child_process';
 
-/** The version that Node's own binaries for old systems are built with. */
+/** The newest glibc that may be needed, as by Node's own binaries for old systems. */
 const NEWEST_GLIBC = '2.17';
 const NODE_API = 8;
 const EXPORTS = ['napi_register_module_v1', 'node_api_module_get_api_version_v1'];

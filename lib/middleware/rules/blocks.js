@@ -37,7 +37,8 @@ function createBlocks({ rules, storeOptions }) {
     const { blockFor } = policy;
     const isNew = blockedBy !== 'block';
     if (isNew && blockFor.length === 1) return records.get(blockFor[0]).start(id, blockFor[0]);
-    return andThen(leftOf(limiter, bucket), (left) => {
+    // Only a block refuses an attempt at cost 0.
+    return andThen(limiter[USAGE](bucket), ({ timeLeft: left }) => {
       if (left === 0 && !isNew) return undefined; // it has just ended
       const length = shortestOf(blockFor, left);
       return records.get(length).start(id, left || length);
@@ -74,11 +75,6 @@ function createRecord(ms, storeOptions) {
     start,
     clear: (id) => limiter.clear(id),
   };
-}
-
-/** How many ms are left of a block: only a block refuses an attempt at cost 0. */
-function leftOf(limiter, bucket) {
-  return andThen(limiter[USAGE](bucket), ({ timeLeft }) => timeLeft);
 }
 
 /** The shortest length that has room for what is left. */

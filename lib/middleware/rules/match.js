@@ -154,11 +154,6 @@ function createTree(patterns) {
   return root;
 }
 
-/** The node of the path's next segment, which begins with the slash at `start`. */
-function childOf(node, path, start, end) {
-  return node.children.get(path.slice(start + 1, end));
-}
-
 /**
  * The tree makes hundreds of paths as cheap as a few; RegExps are tried in order.
  *
@@ -188,7 +183,7 @@ function createFinder(patterns) {
     while (start < path.length && node.children.size > 0) {
       const slash = path.indexOf('/', start + 1);
       const end = slash === -1 ? path.length : slash;
-      node = childOf(node, path, start, end);
+      node = node.children.get(path.slice(start + 1, end)); // from one slash to the next
       if (node === undefined) break;
       least = Math.min(least, firstOf(node.indexes, from, target, group));
       start = end;
