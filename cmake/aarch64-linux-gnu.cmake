@@ -5,7 +5,7 @@ set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc) # for GoogleTest
 set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
 
-# Nothing of the machine that builds but its programs.
+# Only programs of the building machine are used.
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
 foreach(kind LIBRARY INCLUDE PACKAGE)
   set(CMAKE_FIND_ROOT_PATH_MODE_${kind} ONLY)

@@ -23,12 +23,12 @@ set_target_properties(rollgate PROPERTIES
   LIBRARY_OUTPUT_DIRECTORY "$<1:${ROLLGATE_ADDON_OUTPUT_DIR}>" # no folder for each configuration
   INTERPROCEDURAL_OPTIMIZATION "${ROLLGATE_LTO}")
 if(ROLLGATE_LTO AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-  # The folder of the addon may have a space in its name, at which GCC's link-time optimizer would stop.
+  # GCC's link-time optimizer fails if the folder of the addon has a space in its name.
   target_link_options(rollgate PRIVATE "SHELL:-dumpdir ./")
 endif()
 target_include_directories(rollgate SYSTEM PRIVATE "${NODE_INCLUDE_DIR}" "${NODE_ADDON_API_DIR}")
-# Once a worker thread is told to terminate, no exception can be thrown in it: swallowed, or it would
-# end the process.
+# While a worker thread is being terminated, no exception can be thrown in it. It is swallowed, because it
+# would end the process.
 target_compile_definitions(rollgate PRIVATE NAPI_VERSION=8 NODE_GYP_MODULE_NAME=rollgate
   NAPI_CPP_EXCEPTIONS NODE_API_SWALLOW_UNTHROWABLE_EXCEPTIONS)
 target_link_libraries(rollgate PRIVATE rollgate_memory)

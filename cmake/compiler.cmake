@@ -10,10 +10,10 @@ set(CMAKE_CXX_VISIBILITY_PRESET hidden)
 set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
 set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
-# Linked in, as in Node itself: Windows need not have a library of Visual Studio.
+# Static, as in Node itself, so that no library of Visual Studio is needed.
 set(CMAKE_MSVC_RUNTIME_LIBRARY "MultiThreaded$<$<CONFIG:Debug>:Debug>")
 
-# An interface, so that sources fetched for the tests are not held to our warnings.
+# An interface, so that these warnings do not apply to fetched sources.
 add_library(rollgate_options INTERFACE)
 target_include_directories(rollgate_options INTERFACE "${CMAKE_SOURCE_DIR}/src")
 if(MSVC)
@@ -24,12 +24,12 @@ else()
 endif()
 
 if(ROLLGATE_SANITIZE)
-  # -O1 keeps stack traces whole; without recovery a finding fails the test that met it.
+  # -O1 keeps stack traces complete; without recovery, a finding fails the test.
   set(sanitize "-fsanitize=${ROLLGATE_SANITIZE}")
   add_compile_options(${sanitize} -fno-sanitize-recover=all -fno-omit-frame-pointer -g -O1)
   add_link_options(${sanitize})
 elseif(ROLLGATE_COVERAGE)
-  add_compile_options(--coverage -O1) # without -O1 the tests take too long
+  add_compile_options(--coverage -O1) # without -O1, the tests take too long
   add_link_options(--coverage)
 elseif(CMAKE_BUILD_TYPE STREQUAL "Release")
   include(CheckIPOSupported)

@@ -13,7 +13,7 @@ foreach(source ${sources})
   target_link_options(${name} PRIVATE -fsanitize=fuzzer)
   target_link_libraries(${name} PRIVATE rollgate_memory)
 endforeach()
-# The layers tell the fuzzer, too, which of their branches were taken.
+# The layers report their branches to the fuzzer as well.
 foreach(layer core memory)
   target_compile_options(rollgate_${layer} PRIVATE -fsanitize=fuzzer-no-link)
 endforeach()

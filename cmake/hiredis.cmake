@@ -10,8 +10,8 @@ if(PKG_CONFIG_FOUND)
   pkg_check_modules(HIREDIS QUIET hiredis>=0.14)
 endif()
 if(HIREDIS_FOUND)
-  # The archive where there is one: an addon should not need a library of its machine. Beside these
-  # headers first, for there may be a second hiredis; some pkg-config files do not tell the folder.
+  # An archive is preferred, so that the addon does not need a library. The folder of the headers is
+  # searched first, because there may be a second hiredis; some pkg-config files do not have the folder.
   pkg_get_variable(HIREDIS_FOLDER hiredis libdir)
   find_library(ROLLGATE_HIREDIS_ARCHIVE NAMES libhiredis.a
     PATHS "${HIREDIS_FOLDER}" NO_DEFAULT_PATH)
@@ -24,7 +24,7 @@ if(NOT library)
   set(library "${ROLLGATE_HIREDIS_SHARED}")
 endif()
 
-# uv.h comes with Node's headers, or apart from them: Debian has it in libuv1-dev.
+# uv.h comes with Node's headers, or separately: Debian has it in libuv1-dev.
 set(uv_folder "${NODE_INCLUDE_DIR}")
 if(NOT EXISTS "${uv_folder}/uv.h")
   find_path(ROLLGATE_UV_FOLDER uv.h)
@@ -51,13 +51,13 @@ else()
   set(ROLLGATE_REDIS ON)
   add_library(rollgate_hiredis INTERFACE)
   target_include_directories(rollgate_hiredis SYSTEM INTERFACE "${uv_folder}" "${NODE_INCLUDE_DIR}")
-  foreach(folder IN LISTS HIREDIS_INCLUDE_DIRS) # that of the headers; they are found from the one above
+  foreach(folder IN LISTS HIREDIS_INCLUDE_DIRS) # the headers are included as <hiredis/...>
     target_include_directories(rollgate_hiredis SYSTEM INTERFACE "${folder}/..")
   endforeach()
 
-  # TLS: hiredis_ssl, which comes with hiredis 1, over the OpenSSL of the running Node. Its headers are
-  # beside Node's; those of the system fit a Node that is linked to the system's OpenSSL. Debian 13's
-  # pkg-config file names a wrong folder, so the archive is searched for beside that of hiredis, too.
+  # TLS: hiredis_ssl, which comes with hiredis 1, and the OpenSSL of the running Node. Its headers are
+  # next to Node's; those of the system fit a Node that is linked to the system's OpenSSL. Debian 13's
+  # pkg-config file has a wrong folder, so the folder of hiredis's archive is searched as well.
   pkg_check_modules(HIREDIS_SSL QUIET hiredis_ssl)
   get_filename_component(library_folder "${library}" DIRECTORY)
   find_library(ROLLGATE_HIREDIS_SSL_ARCHIVE NAMES libhiredis_ssl.a

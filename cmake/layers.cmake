@@ -1,4 +1,4 @@
-# rollgate_layer(NAME USES...): the library rollgate_NAME of src/NAME, linked to what it may use.
+# rollgate_layer(NAME USES...): the library rollgate_NAME of src/NAME, linked to the layers it uses.
 function(rollgate_layer name)
   file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/src/${name}/*.cc")
   if(sources)

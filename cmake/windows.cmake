@@ -1,5 +1,5 @@
-# rollgate_find_node(TARGET): on Windows, the way from an addon into Node. Functions are named to the
-# linker by the lists of the package node-api-headers, and found in the running program, whatever
+# rollgate_find_node(TARGET): on Windows, links an addon to Node. The linker reads the names of functions
+# from the package node-api-headers; they are resolved in the running program, whatever
 # its name. Not yet run.
 function(rollgate_find_node target)
   set(list "${NODE_INCLUDE_DIR}/../def/node_api.def")

@@ -1,7 +1,7 @@
-// The addon's calls into NODE.EXE go to the program that runs, whatever its name: called before a
-// library is loaded late, on Windows.
+// Redirects the addon's imports from NODE.EXE to the running program, whatever its name. Windows calls
+// this before it loads a library late.
 #include <windows.h>
-// After windows.h, on which it stands.
+// Requires windows.h.
 #include <delayimp.h>
 
 #include <cstring>

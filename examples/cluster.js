@@ -15,7 +15,7 @@ function serve() {
     RateLimiter.rateLimit({ shared: SHARED, windowMs: 60_000, limit: 10, standardHeaders: true }),
   );
   app.get('/', (req, res) => {
-    res.set('Connection', 'close'); // so that the next request may meet another process
+    res.set('Connection', 'close'); // so that another process may get the next request
     res.send(`Process ${process.pid}: ${req.rateLimit.remaining} more in this minute.\n`);
   });
   const server = app.listen(process.env.PORT ?? 3000, '127.0.0.1', (error) => {
@@ -25,7 +25,7 @@ function serve() {
 }
 
 if (cluster.isPrimary) {
-  // Counts outlive the processes; this application begins with none.
+  // Counts remain after the processes end; this application starts without any.
   RateLimiter.unlinkShared(SHARED.name);
   let listening = 0;
   for (let i = 0; i < PROCESSES; i++) {

@@ -1,6 +1,6 @@
-// 50 requests per user in any hour, counted in a file that survives restarts: no server, no setting up.
-// The file is the first argument, or one in the system's folder of temporary files. On Deno, Deno.openKv()
-// takes the place of openKv. Run it:
+// 50 requests per user in any hour, counted in a file that survives restarts, without a server.
+// The file is the first argument, by default one in the system's temporary folder. On Deno, use Deno.openKv()
+// instead of openKv. Run it:
 //   node examples/deno-kv.js, then: curl -i -H 'x-user: ada' http://127.0.0.1:3000/
 'use strict';
 
@@ -16,7 +16,7 @@ async function main() {
   const kv = await openKv(file);
   const limiter = RateLimiter({
     kv,
-    namespace: 'requests', // whoever opens the same file with the same namespace counts together
+    namespace: 'requests', // limiters with the same file and namespace share counts
     algorithm: 'sliding-window-counter', // a few bytes per user, whatever the limit
     interval: 60 * 60 * 1000,
     maxInInterval: 50,
@@ -25,7 +25,7 @@ async function main() {
 
   const server = http.createServer(async (req, res) => {
     try {
-      // In earnest: who the request is from by its session or token, not by what it says.
+      // A real application takes the user from a session or a token.
       const decision = await limiter.attempt(req.headers['x-user'] ?? 'nobody');
       if (decision.allowed) {
         res.end(`Welcome. ${decision.actionsLeft} more in this hour.\n`);

@@ -10,7 +10,7 @@ app.use(
   rateLimit({
     windowMs: 60_000,
     limit: 10,
-    standardHeaders: true, // RateLimit-* beside X-RateLimit-*
+    standardHeaders: true, // RateLimit-* in addition to X-RateLimit-*
     message: { error: 'Too many requests, please try again later.' },
   }),
 );

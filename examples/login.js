@@ -19,13 +19,13 @@ const byAddress = rateLimit({
   handler: refuse,
 });
 
-// ... and one account may not be tried from many addresses. `blockFor: [15 * MINUTE_MS, HOUR_MS]` would keep
-// an account shut for longer with each offence: but whoever knows a name could then shut its owner out.
+// ... and one account may not be tried from many addresses. `blockFor: [15 * MINUTE_MS, HOUR_MS]` would block
+// an account for longer each time, but then anybody who knows the name could lock the owner out.
 const failuresOf = RateLimiter({ interval: 15 * MINUTE_MS, maxInInterval: 5, countBlocked: false });
 const byAccount = rateLimit({
   limiter: failuresOf,
   keyGenerator: (req) => accountOf(req),
-  legacyHeaders: false, // they would tell how often others have failed with this account
+  legacyHeaders: false, // they would show how often others have failed with this account
   requestPropertyName: 'accountLimit',
   handler: refuse,
 });
@@ -35,26 +35,26 @@ app.use(express.urlencoded({ extended: false }));
 
 app.post('/login', byAddress, byAccount, async (req, res) => {
   if (!isPasswordOf(req.body?.name, req.body?.password)) {
-    // The same words whether the account exists or not.
+    // The same message whether the account exists or not.
     res.status(401).send('Name or password are wrong.\n');
     return;
   }
-  await failuresOf.clear(accountOf(req)); // whoever knows the password starts anew
+  await failuresOf.clear(accountOf(req)); // a correct password resets the count
   res.send('Welcome.\n');
 });
 
-/** The same words for both limits: which one it was is nobody's business. */
+/** The same message for both limits, so that clients do not learn which one it was. */
 function refuse(_req, res) {
   res.status(429).send('Too many attempts, please try again later.\n');
 }
 
-/** One account is one id, however its name is written; a name of any length is an id of one length. */
+/** One id for an account, however its name is written. A hash, because names may be long. */
 function accountOf(req) {
   const name = String(req.body?.name ?? '').normalize('NFKC');
   return crypto.createHash('sha256').update(name.trim().toLowerCase()).digest('base64');
 }
 
-/** In place of a database: one account, and a comparison that takes as long whatever it finds. */
+/** Instead of a database: one account, and a comparison in constant time. */
 function isPasswordOf(name, password) {
   const digest = (text) => crypto.createHash('sha256').update(String(text)).digest();
   const isRight = crypto.timingSafeEqual(digest(password), digest('correct horse'));

@@ -1,5 +1,5 @@
-// One limit for all processes of an Express application. It takes a Redis server at REDIS_URL. Run two:
-// PORT=3000 node examples/redis.js & PORT=3001 node examples/redis.js, then ask either: both count.
+// One limit for all processes of an Express application. It needs a Redis server at REDIS_URL. Run two:
+// PORT=3000 node examples/redis.js & PORT=3001 node examples/redis.js, then send requests to both.
 'use strict';
 
 const express = require('express');
@@ -10,8 +10,8 @@ const app = express();
 app.use(
   rateLimit({
     redis: process.env.REDIS_URL ?? 'redis://127.0.0.1:6379',
-    namespace: 'example', // whoever has the same counts together
-    onError: 'memory', // without Redis each process limits for itself
+    namespace: 'example', // limiters with the same namespace share counts
+    onError: 'memory', // without Redis, each process limits by itself
     windowMs: 60_000,
     limit: 10,
     standardHeaders: 'draft-8',

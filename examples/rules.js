@@ -4,7 +4,7 @@
 const express = require('express');
 const { rateLimit } = require('rollgate');
 
-/** A real application looks its users up; here a header tells who they are. */
+/** A real application looks up its users; here a header identifies them. */
 const PLANS = { 'key-of-ada': 'gold', 'key-of-bob': 'free' };
 
 const app = express();
@@ -20,14 +20,14 @@ app.use(
       res.status(401).send(`${error.message}\n`);
     },
     standardHeaders: 'draft-8',
-    // The first rule that matches decides; a path that none matches is free.
+    // The first rule that matches decides; a path without a rule is not limited.
     rules: [
       { path: '/admin', limit: 0, blockFor: 60_000, blockEverywhere: true }, // a trap
       { path: '/login', method: 'POST', limit: 3, windowMs: 60_000, blockFor: [60_000, 600_000] },
       { path: '/search', group: 'gold', limit: 100, windowMs: 60_000 },
       {
         path: '/search',
-        countBlocked: false, // who goes on knocking gets what the windows allow
+        countBlocked: false, // refused requests do not count
         limits: [
           { interval: 1000, maxInInterval: 5 },
           { interval: 60_000, maxInInterval: 8 },

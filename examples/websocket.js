@@ -31,13 +31,13 @@ sockets.on('connection', (socket, req) => {
     } else if (++refusals < REFUSALS_BEFORE_CLOSE) {
       socket.send(JSON.stringify({ error: 'too many messages', retryAfterMs: timeLeft }));
     } else {
-      // Who does not listen is not answered any more: answers, too, are work.
+      // After so many refusals, close the connection: replies cost time as well.
       socket.close(POLICY_VIOLATION, 'too many messages');
     }
   });
 });
 
-/** In place of a session: an application takes the user from a cookie or a token that it has verified. */
+/** Instead of a session: a real application takes the user from a verified cookie or token. */
 function userOf(req) {
   return new URL(req.url, 'http://localhost').searchParams.get('user') ?? req.socket.remoteAddress;
 }

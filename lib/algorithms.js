@@ -1,7 +1,7 @@
 // The algorithms by name, and the options that depend on the algorithm.
 'use strict';
 
-const { optionTypeError, typeError } = require('./errors');
+const { optionTypeError } = require('./errors');
 const { readBoolean } = require('./option-values');
 
 /** In the order of the native side's own list: core/algorithms.h. */
@@ -23,11 +23,8 @@ function readCountBlocked(value, algorithm) {
   const canCount = !NEVER_COUNT_BLOCKED.includes(algorithm);
   const countBlocked = readBoolean('countBlocked', value, canCount);
   if (!countBlocked || canCount) return countBlocked;
-  throw typeError(
-    'ERR_ROLLGATE_OPTION',
-    `option 'countBlocked': expected false or nothing with algorithm '${algorithm}', which never counts ` +
-      'a refusal, got true',
-  );
+  const expected = `false or nothing with algorithm '${algorithm}', which never counts a refusal`;
+  throw optionTypeError('countBlocked', expected, countBlocked);
 }
 
 module.exports = { ALGORITHMS, BOUND_TO_LIMIT, readAlgorithm, readCountBlocked };

@@ -53,10 +53,7 @@ function newAttempt(limiter, id, cost, recorded) {
 class Decision {
   #attempt;
 
-  /**
-   * @param {{ limiter: object, id: unknown, cost: number, recorded: boolean, at: number,
-   *   generation: number }} attempt of newAttempt; belongs to the decision from now on
-   */
+  /** `attempt` of newAttempt belongs to the decision from now on. */
   constructor(numbers, offset, windows, attempt) {
     const blocked = numbers[offset + NUMBERS.BLOCKED];
     this.allowed = blocked === 0;

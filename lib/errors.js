@@ -58,12 +58,14 @@ function failure(code, message, cause) {
   return withCode(new Error(message, cause === undefined ? undefined : { cause }), code);
 }
 
-/** An option of the wrong type, missing, or in conflict with another. */
+/** An option in conflict with another, or wrong for another reason that its value does not show. */
+function optionError(name, what) {
+  return typeError('ERR_ROLLGATE_OPTION', `option '${name}': ${what}`);
+}
+
+/** An option of the wrong type, or missing. */
 function optionTypeError(name, expected, value) {
-  return typeError(
-    'ERR_ROLLGATE_OPTION',
-    `option '${name}': expected ${expected}, got ${show(value)}`,
-  );
+  return optionError(name, `expected ${expected}, got ${show(value)}`);
 }
 
 /** An option of the right type whose value is out of range. */
@@ -97,6 +99,10 @@ function throwClosed() {
   throw closedError();
 }
 
+function throwOutOfMemory() {
+  throw failure('ERR_ROLLGATE_MEMORY', 'there is not enough memory for the state of this id');
+}
+
 /** An error reply of Redis as the cause of another error. */
 function replyError(message) {
   return Object.assign(new Error(message), { name: 'ReplyError' });
@@ -108,11 +114,13 @@ module.exports = {
   typeError,
   rangeError,
   failure,
+  optionError,
   optionTypeError,
   optionRangeError,
   throwInvalidId,
   throwInvalidCallback,
   closedError,
   throwClosed,
+  throwOutOfMemory,
   replyError,
 };

@@ -1,7 +1,7 @@
 // The Fastify plugin: the middleware as a hook of the scope in which the plugin is registered.
 'use strict';
 
-const { optionTypeError, typeError } = require('./errors');
+const { optionError, optionTypeError } = require('./errors');
 const { adaptFunctions, ReplyResponse } = require('./fastify/reply');
 const { mergeRouteOptions, createRoutedPath } = require('./fastify/route');
 const rateLimit = require('./middleware');
@@ -13,10 +13,7 @@ const NEAREST = Symbol('nearest');
 /**
  * `fastify.register(rollgate, { windowMs: 60_000, limit: 100 })` limits every route of that scope and its inner
  * scopes, and requests without a route. `config.rateLimit` of a route is false for no limit, or has options that
- * replace the scope's. Invalid options are errors of `ready()`.
- *
- * @param {object} fastify
- * @param {object} options those of rateLimit(); their functions get (request, reply)
+ * replace the scope's. Invalid options are errors of `ready()`. The functions in options get (request, reply).
  */
 async function rollgate(fastify, options) {
   const routedPath = createRoutedPath(fastify);
@@ -130,10 +127,8 @@ function declareProperty(fastify, { requestPropertyName: name = DEFAULT_NAME }) 
 function assertPropertyIsFree(fastify, { requestPropertyName: name = DEFAULT_NAME }) {
   if (isDeclared(fastify, name)) return;
   if (!fastify.hasRequestDecorator(name) && !OWN_PROPERTIES.includes(name)) return;
-  throw typeError(
-    'ERR_ROLLGATE_OPTION',
-    `option 'requestPropertyName': expected a name that is free, got ${JSON.stringify(name)}, which requests have already`,
-  );
+  const came = `${JSON.stringify(name)}, which requests have already`;
+  throw optionError('requestPropertyName', `expected a name that is free, got ${came}`);
 }
 
 function isDeclared(fastify, name) {

@@ -1,7 +1,7 @@
 // The exports of the package: RateLimiter with the other exports as its properties, and its subclasses.
 'use strict';
 
-const { optionTypeError, typeError } = require('./errors');
+const { optionError, optionTypeError } = require('./errors');
 const RateLimiter = require('./limiter');
 const { addonPath, setAddonPath } = require('./native');
 const { CHOICES } = require('./store-options');
@@ -31,11 +31,7 @@ class InMemoryRateLimiter extends RateLimiter {
   constructor(options) {
     super(options);
     const other = CHOICES.find((name) => options[name] !== undefined);
-    if (other === undefined) return;
-    throw typeError(
-      'ERR_ROLLGATE_OPTION',
-      `option '${other}': not allowed for a limiter in memory`,
-    );
+    if (other !== undefined) throw optionError(other, 'not allowed for a limiter in memory');
   }
 }
 
@@ -80,8 +76,7 @@ function withRedis(options) {
 
 function assertType({ detectedClientType }, expected) {
   if (detectedClientType === expected) return;
-  const message = `option 'client': expected a client of ${expected}, got ${detectedClientType}`;
-  throw typeError('ERR_ROLLGATE_OPTION', message);
+  throw optionError('client', `expected a client of ${expected}, got ${detectedClientType}`);
 }
 
 module.exports = RateLimiter;

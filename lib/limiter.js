@@ -105,11 +105,11 @@ const methods = {
   },
 
   [ATTEMPT_WITHIN](id, max) {
-    return decideWithin(this, id, max, true);
+    return decideAtCost(this, id, 1, true, max);
   },
 
   [PEEK_WITHIN](id, max) {
-    return decideWithin(this, id, max, false);
+    return decideAtCost(this, id, 1, false, max);
   },
 
   attemptMany(ids) {
@@ -179,18 +179,13 @@ function decide(limiter, id, options, records) {
   return decideAtCost(limiter, id, cost, records);
 }
 
-function decideAtCost(limiter, id, cost, records) {
+/** `max` replaces the maximum of the only window. */
+function decideAtCost(limiter, id, cost, records, max) {
   const attempt = newAttempt(limiter, id, cost, records);
-  return limiter[STORE].decide(id, cost, records, (numbers) => {
-    return new Decision(numbers, 0, limiter[WINDOWS], attempt);
-  });
-}
-
-function decideWithin(limiter, id, max, records) {
-  const attempt = newAttempt(limiter, id, 1, records);
   const [{ interval }] = limiter[WINDOWS];
-  const read = (numbers) => new Decision(numbers, 0, [{ interval, maxInInterval: max }], attempt);
-  return limiter[STORE].decide(id, 1, records, read, max);
+  const windows = max === undefined ? limiter[WINDOWS] : [{ interval, maxInInterval: max }];
+  const read = (numbers) => new Decision(numbers, 0, windows, attempt);
+  return limiter[STORE].decide(id, cost, records, read, max);
 }
 
 RateLimiter.prototype = Object.create(Function.prototype, {

@@ -4,15 +4,11 @@
 const { DECISIONS, EVICTIONS, NEVER } = require('./channels');
 const { clockReader } = require('./clock');
 const { NUMBERS, decisionLength } = require('./decision');
-const { failure, throwInvalidCallback, throwClosed, throwInvalidId } = require('./errors');
+const { throwClosed, throwInvalidCallback, throwInvalidId, throwOutOfMemory } = require('./errors');
 const { loadAddon } = require('./native');
 const { nativePolicy } = require('./options');
 
 const STATS = { KEYS: 0, ALLOWED: 1, BLOCKED: 2, EVICTED: 3, BYTES: 4 };
-
-function throwOutOfMemory() {
-  throw failure('ERR_ROLLGATE_MEMORY', 'there is not enough memory for the log of this id');
-}
 
 /**
  * A synchronous store. `call(id?, callback?)` is the limiter function itself. `decide` returns the result of
@@ -20,7 +16,6 @@ function throwOutOfMemory() {
  * is the maximum of an attempt, for limiters with SETS_MAX.
  *
  * @param {object} checked checked options of the limiter
- * @param {object} kind
  * @param {Function} kind.create of the native side: (options, keep) => functions
  * @param {object} kind.options its options, besides the policy
  * @param {(kind: number, message: string) => never} [kind.failed] throws an error of the native side

@@ -128,10 +128,7 @@ function open(file) {
   return { exports: loaded.exports, file };
 }
 
-/**
- * @returns {{ createMemoryLimiter: Function, createPortableLimiter: Function, createRedisClient?: Function,
- *   createSharedLimiter?: Function, unlinkShared?: Function, redisHasTls?: boolean, liveLimiters: () => number }}
- */
+/** The functions of src/binding/addon.h. */
 function loadAddon() {
   if (addon !== undefined) return addon;
   addon = firstOf(places(), (place) => {

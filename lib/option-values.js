@@ -1,7 +1,7 @@
 // Checks of single options, and hints at the name that a mistyped one was meant to be.
 'use strict';
 
-const { optionRangeError, optionTypeError, quote, typeError } = require('./errors');
+const { optionError, optionRangeError, optionTypeError, quote, typeError } = require('./errors');
 
 /**
  * Throws for an unknown option and names the nearest known one. A value of `undefined` counts as left out.
@@ -14,9 +14,7 @@ function rejectUnknownOptions(options, knownNames, { instead = {}, place } = {})
   for (const name of Object.keys(options)) {
     if (knownNames.includes(name) || options[name] === undefined) continue;
     const messages = typeof instead === 'function' ? instead() : instead;
-    if (Object.hasOwn(messages, name)) {
-      throw typeError('ERR_ROLLGATE_OPTION', `option '${name}': ${messages[name]}`);
-    }
+    if (Object.hasOwn(messages, name)) throw optionError(name, messages[name]);
     const shown = place === undefined ? quote(name) : `${quote(name)} in ${place}`;
     throw typeError(
       'ERR_ROLLGATE_OPTION',
@@ -35,10 +33,7 @@ function readList(name, value, expected) {
   if (!Array.isArray(value)) throw optionTypeError(name, expected, value);
   const own = Array.from(value);
   if (own.length > 0) return own;
-  throw typeError(
-    'ERR_ROLLGATE_OPTION',
-    `option '${name}': expected ${expected}, got an empty list`,
-  );
+  throw optionError(name, `expected ${expected}, got an empty list`);
 }
 
 function readObject(name, value) {
@@ -48,10 +43,27 @@ function readObject(name, value) {
   return value;
 }
 
-function readNumber(name, value, expected, isInRange) {
-  if (typeof value !== 'number') throw optionTypeError(name, expected, value);
-  if (!isInRange(value)) throw optionRangeError(name, expected, value);
-  return value;
+/** Whether a value is an object, or a function, with these methods. */
+function hasMethods(value, ...methods) {
+  const isObject = (typeof value === 'object' && value !== null) || typeof value === 'function';
+  return isObject && methods.every((method) => typeof value[method] === 'function');
+}
+
+/** A function that reads values of one primitive type. */
+function createReader(type) {
+  return (name, value, expected, isInRange) => {
+    if (typeof value !== type) throw optionTypeError(name, expected, value);
+    if (!isInRange(value)) throw optionRangeError(name, expected, value);
+    return value;
+  };
+}
+
+const readNumber = createReader('number');
+const readString = createReader('string');
+
+function readInteger(name, value, least, most, where = '') {
+  const isInRange = (n) => Number.isInteger(n) && n >= least && n <= most;
+  return readNumber(name, value, `an integer from ${least} to ${most}${where}`, isInRange);
 }
 
 function readInterval(name, value) {
@@ -133,13 +145,15 @@ function hintAt(name, knownNames) {
 }
 
 module.exports = {
-  hintAt,
+  hasMethods,
   readBoolean,
   readCount,
+  readInteger,
   readInterval,
   readList,
   readNumber,
   readObject,
+  readString,
   rejectUnknownOptions,
   withoutUndefined,
 };

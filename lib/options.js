@@ -61,15 +61,7 @@ function readLimitsOf({ limits, interval, maxInInterval, minDifference }) {
   return readLimits(limits);
 }
 
-/**
- * Checks the options of a limiter.
- *
- * @returns {{ windows: { interval: number, maxInInterval: number }[], minDifference: number,
- *   countBlocked: boolean, algorithm: string, blockFor: number[], setsMax: boolean, maxKeys: number,
- *   clock: (() => number) | undefined,
- *   redis?: object, shared?: object, kv?: object }} durations in ms; minDifference
- *   is the largest one of `limits`; `redis`, `shared` and `kv` as store-options.js reads them
- */
+/** Checks the options of a limiter. In the result, minDifference is the largest one of `limits`. */
 function readLimiterOptions(options) {
   readObject('options', options);
   rejectUnknownOptions(options, LIMITER_NAMES, { instead: rejectedByLimiters });

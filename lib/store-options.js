@@ -1,9 +1,9 @@
 // The options that say where a limiter counts: which store, and what all remote stores have in common.
 'use strict';
 
-const { typeError, optionRangeError, optionTypeError } = require('./errors');
+const { optionError, optionTypeError } = require('./errors');
 const { isWellFormed } = require('./ids');
-const { readNumber } = require('./option-values');
+const { readInteger, readString } = require('./option-values');
 
 // Loaded when a limiter uses them, as the stores are.
 const readKvOptions = (options) => require('./kv').readKvOptions(options);
@@ -31,61 +31,47 @@ const MEANT_FOR = {
 
 const STORE_NAMES = [...CHOICES, ...Object.keys(MEANT_FOR)];
 
-function reject(name, what) {
-  throw typeError('ERR_ROLLGATE_OPTION', `option '${name}': ${what}`);
-}
-
 /** The store that the options choose. */
 function storeOf(options) {
   const given = CHOICES.filter((name) => options[name] !== undefined);
   const other = given.find((name) => STORE_OF[name] !== STORE_OF[given[0]]);
-  if (other !== undefined) {
-    reject(other, `conflicts with '${given[0]}': a limiter has one store`);
-  }
-  return STORE_OF[given[0]];
+  if (other === undefined) return STORE_OF[given[0]];
+  throw optionError(other, `conflicts with '${given[0]}': a limiter has one store`);
 }
 
-function rejectMisplaced(name, store) {
+function misplaced(name, store) {
   if (name === 'commandTimeout' && store === 'redis') {
-    reject(name, "expected inside of 'redis', as in redis: { url, commandTimeout }");
+    return optionError(name, "expected inside of 'redis', as in redis: { url, commandTimeout }");
   }
-  const stores = MEANT_FOR[name]
-    .filter(Boolean)
-    .map((meant) => `'${meant}'`)
-    .join(' or ');
-  reject(name, `requires ${stores}`);
+  const stores = MEANT_FOR[name].filter(Boolean).map((meant) => `'${meant}'`);
+  return optionError(name, `requires ${stores.join(' or ')}`);
 }
 
-/**
- * @param {object} options of the limiter
- * @returns {{ redis?: object, shared?: object, kv?: object }} one of them or none, as its own
- *   options.js reads it
- */
+/** The checked option of the store that `options` choose; in memory, none. */
 function readStoreOptions(options) {
   const store = storeOf(options);
   for (const name of Object.keys(MEANT_FOR)) {
     if (options[name] !== undefined && !MEANT_FOR[name].includes(store)) {
-      rejectMisplaced(name, store);
+      throw misplaced(name, store);
     }
   }
   if (store !== MEMORY) return { [store]: READERS[store](options) };
-  if (options.namespace !== undefined || options.onError !== undefined) checkUnused(options);
+  // Checked for a limiter in memory as well, so that an invalid one fails on every host.
+  if (options.namespace !== undefined) readNamespace(options.namespace);
+  readOnError(options.onError);
   return {};
 }
 
 const ON_ERROR = ['throw', 'allow', 'block', 'memory'];
-/** The longest delay of Node's timers, in ms. */
+/** The longest delay of Node's timers, in ms. They turn a longer one into 1 ms. */
 const LONGEST_TIMER = 2 ** 31 - 1;
 const DEFAULT_COMMAND_TIMEOUT = 500;
 
 /** In keys, a brace separates namespace and id, so that the keys of two namespaces differ. */
 function readNamespace(namespace) {
   const expected = 'a non-empty string of well-formed Unicode without braces';
-  if (typeof namespace !== 'string') throw optionTypeError('namespace', expected, namespace);
-  if (namespace === '' || /[{}]/.test(namespace) || !isWellFormed(namespace)) {
-    throw optionRangeError('namespace', expected, namespace);
-  }
-  return namespace;
+  const isGood = (string) => /^[^{}]+$/.test(string) && isWellFormed(string);
+  return readString('namespace', namespace, expected, isGood);
 }
 
 function readOnError(onError = 'throw') {
@@ -95,14 +81,7 @@ function readOnError(onError = 'throw') {
 }
 
 function readCommandTimeout(name, commandTimeout = DEFAULT_COMMAND_TIMEOUT) {
-  const isInRange = (n) => Number.isInteger(n) && n >= 1 && n <= LONGEST_TIMER;
-  return readNumber(name, commandTimeout, `an integer from 1 to ${LONGEST_TIMER}`, isInRange);
-}
-
-/** Checks the options of remote stores for a limiter in memory, so that an invalid one fails on every host. */
-function checkUnused({ namespace, onError }) {
-  if (namespace !== undefined) readNamespace(namespace);
-  readOnError(onError);
+  return readInteger(name, commandTimeout, 1, LONGEST_TIMER);
 }
 
 module.exports = {

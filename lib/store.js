@@ -2,13 +2,18 @@
 'use strict';
 
 const { inspect } = require('node:util');
-const { failure, optionTypeError, typeError } = require('./errors');
+const { failure, optionError, optionTypeError } = require('./errors');
 const { flatCopy, keyToId } = require('./ids');
 const RateLimiter = require('./limiter');
 const { readUncounted } = require('./middleware/limiter-options');
-const { createGetKey } = require('./middleware/limiters');
+const { createGetKey, numberOf } = require('./middleware/limiters');
 const { tightestWindow } = require('./middleware/report');
-const { readObject, rejectUnknownOptions, withoutUndefined } = require('./option-values');
+const {
+  hasMethods,
+  readObject,
+  rejectUnknownOptions,
+  withoutUndefined,
+} = require('./option-values');
 const limiters = require('./options');
 const { readNamespace } = require('./redis/options');
 const { regionPath } = require('./shared/region');
@@ -189,20 +194,7 @@ const OF_MIDDLEWARE = {
 
 const METHODS = ['attempt', 'peek', 'refund', 'clear', 'clearAll'];
 
-/** Names given limiters, so that express-rate-limit does not mistake two of them for one. */
-const nameOf = (() => {
-  const names = new WeakMap();
-  let count = 0;
-  return (limiter) => {
-    if (!names.has(limiter)) names.set(limiter, `limiter-${++count}:`);
-    return names.get(limiter);
-  };
-})();
-
-/**
- * @returns {{ limiter?: object, limiterOptions?: object, localKeys: boolean, prefix: string | undefined }}
- *   an existing limiter, or the options of one that init() completes
- */
+/** An existing `limiter`, or the `limiterOptions` of one that init() completes. */
 function readStoreOptions(options = {}) {
   const given = withoutUndefined(readObject('options', options));
   rejectUnknownOptions(given, KNOWN_OPTIONS, { instead: OF_MIDDLEWARE });
@@ -210,19 +202,14 @@ function readStoreOptions(options = {}) {
 }
 
 function readExistingLimiter({ limiter, ...others }) {
-  const isObject =
-    (typeof limiter === 'object' && limiter !== null) || typeof limiter === 'function';
-  if (!isObject || METHODS.some((method) => typeof limiter[method] !== 'function')) {
+  if (!hasMethods(limiter, ...METHODS)) {
     throw optionTypeError('limiter', `a limiter (with ${METHODS.join(', ')})`, limiter);
   }
   const [other] = Object.keys(others);
-  if (other !== undefined) {
-    throw typeError(
-      'ERR_ROLLGATE_OPTION',
-      `option '${other}': conflicts with 'limiter', which has its own limits`,
-    );
-  }
-  return { limiter, localKeys: false, prefix: nameOf(limiter) };
+  // The prefix lets express-rate-limit distinguish limiters.
+  const prefix = `limiter-${numberOf(limiter)}:`;
+  if (other === undefined) return { limiter, localKeys: false, prefix };
+  throw optionError(other, "conflicts with 'limiter', which has its own limits");
 }
 
 function readLimiterOptions(given) {

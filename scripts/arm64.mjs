@@ -10,7 +10,7 @@ import { buildArm64, emulatedNode, qemu } from './lib/arm64.mjs';
 const MINUTES_PER_STEP = 15;
 const logs = join(root, 'build/logs');
 
-// Left out, for they take minutes: the exploration of simulated memory and the longest comparison
+// Left out, because they take minutes: the exploration of simulated memory and the longest comparison
 // with the oracle. Neither depends on the processor.
 const slow = '*Model.*:*.ARefundUnderCountedRefusalsNeverLetsMoreThrough/*';
 
@@ -31,7 +31,7 @@ function cpp(layer) {
 }
 
 function jest(...args) {
-  // The tests run as they are: without the transformation Jest starts a minute earlier here.
+  // Without the transformation of sources, Jest starts a minute earlier here.
   const options = ['--runInBand', '--verbose', '--testTimeout=120000', '--transform={}'];
   const env = {
     PREBUILDS_ONLY: '1', // prebuilds/linux-arm64, not the addon of this machine

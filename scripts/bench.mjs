@@ -77,7 +77,7 @@ if (options.help) {
   process.exitCode = await run(names, { ...options, minutes });
 }
 
-/** A quick run only shows that everything works; its figures go nowhere near the documentation. */
+/** A quick run only shows that everything works; its figures are not written to the documentation. */
 function placesOf({ quick }) {
   const build = path.join(root, 'build/bench');
   return quick
@@ -107,7 +107,7 @@ async function run(names, { quick, minutes }) {
     const benchmark = moduleOf(name);
     const date = new Date().toISOString().slice(0, 16).replace('T', ' ');
     const load = os.loadavg()[0].toFixed(1);
-    // Time that others left over is shared out among those that are left.
+    // The remaining benchmarks share the time that earlier ones did not use.
     const leftMs = Math.max(0, deadline - performance.now());
     const later = budgetOf(toRun.slice(i + 1));
     const budgetMs = (leftMs * benchmark.budgetMs) / (benchmark.budgetMs + later);

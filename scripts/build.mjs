@@ -23,7 +23,7 @@ import { parseArgs } from 'node:util';
 export const root = dirname(dirname(fileURLToPath(import.meta.url)));
 const require = createRequire(import.meta.url);
 
-/** What can be built: CMake's option and target for it, and its source folders besides src. */
+/** The parts: CMake's option and target, and the source folders in addition to src. */
 const parts = {
   addon: { option: 'ROLLGATE_ADDON', target: 'addon', folders: [] },
   tests: { option: 'ROLLGATE_TESTS', target: 'tests', folders: ['test'] },
@@ -31,7 +31,7 @@ const parts = {
   fuzz: { option: 'ROLLGATE_FUZZ', target: 'fuzzers', folders: ['test'] },
 };
 
-/** The variants of a build; node-gyp-build is pointed at the folder `prebuild`. */
+/** The variants of a build; `prebuild` is the folder for node-gyp-build. */
 const variants = {
   release: { buildType: 'Release', sanitize: '', prebuild: root },
   debug: { buildType: 'Debug', sanitize: '', prebuild: join(root, 'build/debug') },
@@ -45,7 +45,7 @@ const variants = {
 /** The folder of CMake's own files of a variant: executables and ctest's list are in it. */
 export const treeOf = (variant) => join(root, 'build/cmake', variant);
 
-/** What ROLLGATE_PREBUILD has to be for the addon of this variant. */
+/** The value of ROLLGATE_PREBUILD for the addon of this variant. */
 export const prebuildOf = (variant) => variants[variant].prebuild;
 
 /** The full path of the first of these commands that is on PATH. */
@@ -63,13 +63,13 @@ export function onPath(...names) {
   }
 }
 
-/** The newest change below these files and folders that could concern a build, in milliseconds. */
+/** The time of the newest change of these files and folders that can affect a build, in ms. */
 function newestChange(paths) {
   let newest = 0;
   for (const path of paths) {
     const stat = statSync(path, { throwIfNoEntry: false });
     if (!stat) continue;
-    newest = Math.max(newest, stat.mtimeMs); // that of a folder tells of removed files
+    newest = Math.max(newest, stat.mtimeMs); // a folder's time shows removed files
     if (stat.isDirectory()) {
       const inside = readdirSync(path, { withFileTypes: true }).filter(
         (entry) => entry.isDirectory() || /\.(cc|h|lua|cmake|txt)$/.test(entry.name),
@@ -83,10 +83,10 @@ function newestChange(paths) {
 /** The file of the addon of this variant. */
 export const addonOf = (variant) => join(prebuildOf(variant), 'build/Release/rollgate.node');
 
-// Dated to the start of the last successful build of a part: what changed later is not in it.
+// Its time is the start of the last successful build of the part.
 const stampOf = (variant, part) => join(treeOf(variant), `${part}.built`);
 
-/** Whether this part was built from the files as they are now. Reads dates only, so it is quick. */
+/** Whether this part was built from the current files; by their times. */
 export function isCurrent(part, variant = 'release') {
   const stamp = statSync(stampOf(variant, part), { throwIfNoEntry: false });
   if (!stamp || (part === 'addon' && !existsSync(addonOf(variant)))) return false;
@@ -94,18 +94,18 @@ export function isCurrent(part, variant = 'release') {
   return stamp.mtimeMs > newestChange(inputs.map((input) => join(root, input)));
 }
 
-/** Has the part built again, although its sources are as they were. */
+/** Makes the next build of the part complete, even if its sources have not changed. */
 export function makeStale(part, variant = 'release') {
   rmSync(stampOf(variant, part), { force: true });
 }
 
-/** What the addon has of the native Redis client: "hiredis <version>, with TLS", or "none: " and why. */
+/** The addon's native Redis client: "hiredis <version>, with TLS", or "none: " and the reason. */
 export function nativeRedisOf(variant = 'release') {
   const file = join(treeOf(variant), 'native-redis.txt');
   return existsSync(file) ? readFileSync(file, 'utf8') : 'none: the addon was not built here';
 }
 
-/** The folder of an npm package that is installed for this one or for npm start. */
+/** The folder of an installed npm package, for development or for npm start. */
 function packageFolder(name) {
   const paths = [root, join(root, 'examples/start')];
   return dirname(require.resolve(`${name}/package.json`, { paths }));
@@ -121,12 +121,12 @@ function firstWith(file, places) {
   }
 }
 
-/** The folder of Node's headers, without a download: npm's nodedir, beside node, or the package. */
+/** The folder of Node's headers, without a download: npm's nodedir, next to node, or the package. */
 export function findNodeHeaders() {
   return firstWith('node_api.h', [
     () => process.env.npm_config_nodedir && join(process.env.npm_config_nodedir, 'include/node'),
     () => join(dirname(process.execPath), '../include/node'),
-    () => join(packageFolder('node-api-headers'), 'include'), // on Windows the one that will do
+    () => join(packageFolder('node-api-headers'), 'include'), // the only one on Windows
   ]);
 }
 
@@ -135,7 +135,7 @@ export function findAddonApi() {
   return firstWith('napi.h', [() => packageFolder('node-addon-api')]);
 }
 
-/** What tells CMake where the addon's headers are. */
+/** CMake's arguments for the folders of the addon's headers. */
 function headerArguments() {
   const folders = [
     ['NODE_INCLUDE_DIR', findNodeHeaders(), "Node's headers", 'node-api-headers'],
@@ -158,7 +158,7 @@ function run(command, args, output) {
 
 function configure(tree, args, output) {
   const cached = existsSync(join(tree, 'CMakeCache.txt'));
-  const ninja = process.platform !== 'win32' && onPath('ninja'); // there it would not take MSVC
+  const ninja = process.platform !== 'win32' && onPath('ninja'); // on Windows, it would not use MSVC
   const first = cached ? [] : ['-DROLLGATE_ADDON=OFF', ...(ninja ? ['-G', 'Ninja'] : [])];
   try {
     run('cmake', ['-S', root, '-B', tree, ...first, ...args], output);
@@ -170,10 +170,10 @@ function configure(tree, args, output) {
 }
 
 /**
- * Builds those of the wanted parts that are not current.
- * output: where the tools' text goes: 'inherit' or a file descriptor. Throws when a tool fails.
+ * Builds the wanted parts that are not current. Throws if a tool fails.
+ * output: for the tools' output: 'inherit' or a file descriptor.
  * settings: more arguments for CMake, which override those of the variant.
- * target: the only one to build of these parts, which are not current then.
+ * target: builds only this one; the parts are not current afterwards.
  */
 export function build(wanted, options = {}) {
   const { variant = 'release', jobs, output = 'inherit', settings = [], target } = options;
@@ -182,7 +182,7 @@ export function build(wanted, options = {}) {
   const started = new Date();
   const tree = treeOf(variant);
   const { buildType, sanitize, compiler } = variants[variant];
-  // A part that was on once stays on: turning tests off would empty ctest's list.
+  // A part stays on once it was built: without tests, ctest's list would be empty.
   const args = [
     `-DCMAKE_BUILD_TYPE=${buildType}`,
     `-DROLLGATE_SANITIZE=${sanitize}`,

@@ -18,7 +18,7 @@ const examples = join(root, 'examples/bundling');
 const MINUTE_MS = 60_000;
 const START_MS = 30_000;
 
-/** What each leaves, and the command that starts it there; `copied` if the addon is copied by hand. */
+/** The result of each bundler, and the command that starts it; `copied` if the addon is copied by hand. */
 const bundlers = {
   esbuild: { output: 'dist/esbuild', command: ['node', 'app.js'], copied: true },
   webpack: { output: 'dist/webpack', command: ['node', 'app.js'], copied: true },
@@ -28,7 +28,7 @@ const bundlers = {
   next: { output: 'next/.next/standalone', command: ['node', 'next/server.js'], serves: '/limits' },
 };
 
-/** What kills each command that runs. */
+/** Functions that kill the running commands. */
 const running = new Set();
 
 for (const [signal, number] of [
@@ -43,7 +43,7 @@ for (const [signal, number] of [
 }
 
 /**
- * Runs a command in a process group of its own, which is killed when the time is over or `until` resolves.
+ * Runs a command in its own process group, which is killed after the timeout or when `until` resolves.
  * The signal that `until` gets is aborted when the command ends.
  */
 async function run([program, ...args], { cwd, env, timeoutMs, until }) {
@@ -105,7 +105,7 @@ function prepare(tarball) {
   return { folder, installed, extract: () => mustRun(args, { timeoutMs: MINUTE_MS }) };
 }
 
-/** Builds one and takes what it left to an empty folder. */
+/** Builds one bundle and moves the result to an empty folder. */
 async function buildWith(name, folder) {
   const started = Date.now();
   await mustRun(['npm', 'run', '--silent', name], {
@@ -126,7 +126,7 @@ async function freePort() {
   return port;
 }
 
-/** Asks again until there is an answer; nothing once the server has ended. */
+/** Repeats the request until there is a response; undefined once the server has ended. */
 async function askUntilItServes(url, signal) {
   while (!signal.aborted) {
     try {
@@ -137,7 +137,7 @@ async function askUntilItServes(url, signal) {
   }
 }
 
-/** What the program prints, or its server answers. */
+/** The output of the program, or the response of its server. */
 async function start(name, moved, env) {
   const { command, serves } = bundlers[name];
   const options = { cwd: moved, env, timeoutMs: START_MS };
@@ -210,7 +210,7 @@ async function buildAll(names, folder) {
   return results;
 }
 
-/** A line on each. */
+/** One line for each bundler. */
 async function checkAll(results, folder, url) {
   const lines = [];
   for (const [name, { moved, seconds, failed }] of Object.entries(results)) {

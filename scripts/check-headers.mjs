@@ -1,4 +1,4 @@
-// Fails when a header does not compile alone, with g++ or clang, or takes its integer types from another one.
+// Fails if a header does not compile alone with g++ or clang, or gets its integer types from another header.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';

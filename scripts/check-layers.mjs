@@ -1,4 +1,4 @@
-// Fails when a file includes or requires what is above or beside its layer (see ARCHITECTURE.md).
+// Fails if a file includes or requires a file of a layer that is not below its own (see ARCHITECTURE.md).
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { root } from './build.mjs';
@@ -15,7 +15,7 @@ const layers = {
   binding: { uses: ['core', 'memory', 'shared', 'redis', 'binding'], outside: /./ },
 };
 
-/** The one file that knows Node's event loop may include uv.h outside the binding. */
+/** The only file outside of the binding that may include uv.h. */
 const eventLoop = /^src\/redis\/event_loop/;
 
 function* linesOf(path) {

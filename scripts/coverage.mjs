@@ -1,5 +1,5 @@
-// Tells which lines the tests reach, in C++ and JavaScript: npm run coverage [-- <Jest's arguments>]
-// What they do not is listed in coverage/cpp.txt and shown by coverage/js/index.html.
+// Measures which lines the tests reach, in C++ and JavaScript: npm run coverage [-- <Jest's arguments>]
+// The others are in coverage/cpp.txt and coverage/js/index.html.
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
@@ -20,7 +20,7 @@ function jest() {
   const reporters = ['html', 'json-summary'].map((name) => `--coverageReporters=${name}`);
   const args = [
     'node_modules/jest/bin/jest.js',
-    ...process.argv.slice(2), // first, or a list would take them
+    ...process.argv.slice(2), // first, because a list argument would take them
     '--coverage',
     '--coverageProvider=v8',
     '--collectCoverageFrom=lib/**/*.js',
@@ -34,7 +34,7 @@ function jest() {
   });
 }
 
-/** How often each line of each source ran: a header's lines are in many objects. */
+/** How often each line of each source ran, summed over all objects, because many contain a header. */
 function countedLines() {
   const counts = new Map();
   for (const file of countFiles()) {
@@ -56,7 +56,7 @@ function countedLines() {
   return counts;
 }
 
-/** [folder, reached lines, all lines] of each folder of src, and what was not reached. */
+/** [folder, reached lines, all lines] of each folder of src, and the lines that were not reached. */
 function cppRows() {
   const rows = new Map();
   const missed = [];

@@ -20,10 +20,10 @@ const STRING_OR_COMMENT = /'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|--.*/g;
 
 const read = (name) => readFileSync(join(root, `src/redis/scripts/${name}.lua`), 'utf8');
 
-/** A file with those that it includes. */
+/** A file with its included files in place. */
 const readWhole = (name) => read(name).replace(INCLUDE, (_, included) => readWhole(included));
 
-/** The whole script of an algorithm, with its comments: the frame and in its places the algorithm's parts. */
+/** The whole script of an algorithm, with comments: the frame with the algorithm's parts in place. */
 export function assembledScript(algorithm) {
   const [first, ...named] = readWhole(algorithm.replaceAll('-', '_')).split(PART); // a name before each part
   const parts = { FIRST: first };
@@ -53,7 +53,7 @@ function moduleSource() {
   );
 }
 
-/** Whether lib/redis/scripts.js is what the Lua sources say; if not, prints what to run. */
+/** Whether lib/redis/scripts.js is current; if not, prints the command that updates it. */
 export function scriptsAreCurrent() {
   if (readFileSync(target, 'utf8') === moduleSource()) return true;
   console.error(`lib/redis/scripts.js differs from src/redis/scripts: run '${command}'`);

@@ -1,5 +1,5 @@
 // Runs the fuzzers of test/fuzz one after the other: npm run fuzz [-- --seconds=60] [--only=states]
-// What they find is left in build/fuzz; test/fuzz/corpus holds inputs worth keeping.
+// Their findings are in build/fuzz; test/fuzz/corpus has the inputs to start from.
 import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { build, root, treeOf } from './build.mjs';
 
 const FUZZERS = ['decisions', 'states'];
 
-/** Enough for long sequences of operations, and for the state of a good many actions. */
+/** Enough for long sequences of operations, and for states with many actions. */
 const LONGEST_INPUT = 400;
 
 function fuzz(name, seconds) {

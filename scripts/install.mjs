@@ -1,6 +1,6 @@
-// npm runs this when the package is installed: where no prebuilt binary loads, the addon is built
-// from source, or what that takes is named. `node scripts/install.mjs` does the same by hand.
-// $npm_config_build_from_source asks for a build in any case, with this machine's hiredis.
+// npm runs this when the package is installed. If no prebuilt binary loads, it builds the addon
+// from source, or prints what that needs. `node scripts/install.mjs` does the same by hand.
+// $npm_config_build_from_source forces a build, with this machine's hiredis.
 import { spawnSync } from 'node:child_process';
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,7 +10,7 @@ import { commandsFor, nativeTools } from './lib/native-tools.mjs';
 const sourceIsAsked = ['true', '1', 'rollgate'].includes(process.env.npm_config_build_from_source);
 const isClone = existsSync(join(root, 'scripts/setup.mjs'));
 
-/** Loads the addon in a Node of its own; what went wrong, or what is missing in it, as text. */
+/** Loads the addon in a new process; returns an error message, or what the addon lacks. */
 function tryAddon(env) {
   const program = `
     let addon;
@@ -21,14 +21,14 @@ function tryAddon(env) {
       process.exit(1);
     }
     process.stdout.write(addon.createRedisClient ? '' : 'no Redis client');`;
-  // Which file a running application takes has nothing to do with what is installed.
+  // These variables are for running applications, not for the installation.
   const ownAddon = { ROLLGATE_ADDON: '', ROLLGATE_PREBUILD: '' };
   const options = { cwd: root, encoding: 'utf8', env: { ...process.env, ...ownAddon, ...env } };
   const { status, stdout, stderr } = spawnSync(process.execPath, ['-e', program], options);
   return { loads: status === 0, lacks: stdout, error: stderr };
 }
 
-/** What a build needs and this machine has not got, with the commands that get it. */
+/** The tools that a build needs and this machine lacks, with the commands that install them. */
 function assertToolsAreHere() {
   // On Windows, CMake itself finds the compiler and its build tool.
   const lacking = nativeTools.filter(
@@ -58,14 +58,14 @@ function assertToolsAreHere() {
   throw new Error(lines.join('\n'));
 }
 
-/** What was built here is loaded in preference to a prebuilt binary. */
+/** An addon that was built here is loaded before a prebuilt binary. */
 function removeBuild() {
   rmSync(join(root, 'build'), { recursive: true, force: true });
 }
 
 function buildFromSource() {
   assertToolsAreHere();
-  removeBuild(); // of another Node or hiredis
+  removeBuild(); // it may be for another Node or hiredis
   try {
     build(['addon']);
   } catch (error) {
@@ -83,7 +83,7 @@ function buildFromSource() {
 }
 
 function main() {
-  // In a clone npm start, test and so on set up, and `npm ci` has nothing to build.
+  // In a clone, npm start, npm test and so on build, not `npm ci`.
   if (isClone && process.env.npm_lifecycle_event === 'install') return;
   const prebuilt = !sourceIsAsked && tryAddon({ PREBUILDS_ONLY: '1' });
   if (prebuilt.loads) {

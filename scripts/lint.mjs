@@ -1,5 +1,5 @@
 // Checks format, JavaScript, Lua, layers, headers, merges and changed C++: npm run lint [-- --tidy];
-// npm run format repairs. --tidy shows all C++ to clang-tidy, which takes minutes.
+// npm run format repairs the format. --tidy runs clang-tidy on all C++, which takes minutes.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -20,7 +20,7 @@ function run(command, args, { input } = {}) {
   return status === 0;
 }
 
-/** Tells why a command could not be run, and passes for its failure. */
+/** For a command that could not be run: prints the reason; the exit code is 1. */
 function complainOf(command) {
   return ({ message }) => {
     console.error(`${command}: ${message}; node scripts/setup.mjs --for=lint installs it`);
@@ -44,7 +44,7 @@ function biome() {
   ]);
 }
 
-/** The scripts as they run, for most of them stand in a frame. */
+/** The complete scripts, because most sources are parts for a frame. */
 function luacheck() {
   const failed = ALGORITHMS.filter((algorithm) => {
     const args = ['--quiet', '--filename', `${algorithm}, in its frame`, '-'];
@@ -53,7 +53,7 @@ function luacheck() {
   return failed.length === 0;
 }
 
-/** The module that is made of them. */
+/** The module that is generated from them. */
 function scripts() {
   if (values.fix) embedScripts();
   return scriptsAreCurrent();
@@ -67,7 +67,7 @@ function headers() {
   return run(process.execPath, ['scripts/check-headers.mjs']);
 }
 
-/** In text that no tool reads, a conflict that was committed would stay. */
+/** Finds markers of merge conflicts in files that no other tool reads. */
 function merges() {
   const markers = ['grep', '-nE', '^(<{7}|>{7}) '];
   const { status, stdout } = spawnSync('git', markers, { cwd: root, encoding: 'utf8' });
@@ -76,7 +76,7 @@ function merges() {
   return false;
 }
 
-/** The sources in which clang-tidy sees what has changed: a header through one that includes it. */
+/** The sources for clang-tidy: the changed ones, and for a changed header one that includes it. */
 function changedSources() {
   const sources = filesBelow('src', /\.cc$/);
   const texts = new Map(sources.map((file) => [file, readFileSync(join(root, file), 'utf8')]));
@@ -92,7 +92,7 @@ async function clangTidy() {
   const files = values.tidy ? filesBelow('src', /\.cc$/) : changedSources();
   if (files.length === 0) return true;
   build(['addon']); // for its compile_commands.json
-  // The commands were written for another compiler perhaps: flags that clang does not know are no finding.
+  // The commands may be for another compiler, so flags that clang does not know are ignored.
   const flags = [
     '--quiet',
     '-p',

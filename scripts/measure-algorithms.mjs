@@ -13,7 +13,7 @@ function bursts() {
   });
 }
 
-/** So many fill the table nearly as far as it lets itself be filled before it grows. */
+/** This number fills the table to nearly the load at which it grows. */
 const IDS = 125_000;
 
 const TEN = { interval: 60_000, maxInInterval: 10 };

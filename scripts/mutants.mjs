@@ -38,7 +38,7 @@ function makeCopy() {
   if (!existsSync(modules)) symlinkSync(join(root, 'node_modules'), modules);
 }
 
-/** The exit code of the tests; a mutation that makes them hang counts as found. */
+/** The exit code of the tests; a timeout counts as a failure, so the mutation is found. */
 function runTests(files) {
   const { status, signal } = spawnSync(process.execPath, ['scripts/test.mjs', ...files], {
     cwd: copy,

@@ -1,6 +1,6 @@
-// Makes the binary that ships in the package and checks that it runs elsewhere: npm run prebuilds.
+// Builds the binary for the package, and checks that it can run on other systems: npm run prebuilds.
 //   node scripts/prebuild.mjs [--into=<folder>]   prebuilds/<platform>-<arch>/rollgate[.<libc>].node
-//     --unchecked    for this machine only: it may need all that this machine has
+//     --unchecked    for this machine only, without the check
 //     --arch=arm64   the binary for arm64, cross-built on Debian
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, existsSync, mkdirSync, rmSync, statSync } from 'node:fs';
@@ -11,7 +11,7 @@ import { addonOf, build, root, treeOf } from './build.mjs';
 import { buildArm64, toolPrefix } from './lib/arm64.mjs';
 import { findingsIn, needsOf } from './lib/portability.mjs';
 
-/** The tag by which node-gyp-build tells them apart. */
+/** The tag by which node-gyp-build distinguishes them. */
 function libcTag() {
   if (process.platform !== 'linux') return '';
   return existsSync('/etc/alpine-release') ? '.musl' : '.glibc';

@@ -1,7 +1,7 @@
 // Runs the programs of test/runtimes with the packed package on Node 18 to 26, Bun and Deno:
 //   npm run runtimes [-- --on=bun --on=deno] [--only=memory] [--jobs=2]
-// The package is installed from its tarball, where no compiler is on PATH. The table that a whole run
-// prints is the one in docs/runtimes.md; another one is a failure. A program writes what stands in the
+// The package is installed from its tarball, without a compiler on PATH. The table of a complete run
+// must equal the one in docs/runtimes.md. A program prints its cell of the
 // table as its last line, such as "result: works".
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -79,13 +79,13 @@ function installRuntimes() {
   const folder = npmFolder('runtimes', Object.fromEntries(versions));
   const commandOf = ([name, { file = 'bin/node', args = [] }]) => {
     const program = join(folder, 'node_modules', name, file);
-    chmodSync(program, 0o755); // not every package says that its program is one
+    chmodSync(program, 0o755); // not every package marks its program as executable
     return [name, [program, ...args]];
   };
   return Object.fromEntries(Object.entries(RUNTIMES).map(commandOf));
 }
 
-/** An application that has the packed package, with what it is used with in the versions of package-lock.json. */
+/** An application with the packed package, and with its peers in the versions of package-lock.json. */
 async function installApplication(PATH) {
   const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json')));
   const names = ['@deno/kv', 'express', 'express-rate-limit', 'fastify', 'ioredis', 'prom-client'];
@@ -106,11 +106,11 @@ async function installApplication(PATH) {
   return programs;
 }
 
-/** Runs one program and what it starts; how that ended, in the words of the table. */
+/** Runs one program with its child processes; returns the result for the table. */
 async function run([command, ...first], file, args, options) {
   const child = spawn(command, [...first, file, ...args], {
     ...options,
-    detached: true, // a process group, for a program that hangs may have started others
+    detached: true, // a process group, because a program that hangs may have started others
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let output = '';

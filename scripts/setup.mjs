@@ -1,4 +1,4 @@
-// Gets a machine ready for npm start, test, bench or lint: installs and builds what is missing.
+// Prepares a machine for npm start, test, bench or lint: installs and builds what is missing.
 //   node scripts/setup.mjs [--for=start|test|fast|...], one of the purposes below
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
@@ -17,8 +17,8 @@ const chromium = () =>
     ? existsSync(process.env.CHROME_PATH)
     : onPath('chromium', 'google-chrome', 'google-chrome-stable', 'chromium-browser');
 
-// System packages besides those of lib/native-tools.mjs. found() must be cheap: it runs before every
-// start. Debian would start a `service` at once and at every boot.
+// System packages in addition to lib/native-tools.mjs. found() must be cheap: it runs before every
+// start. Debian starts a `service` at once and at every boot, unless that is prevented.
 const gtest = {
   what: 'GoogleTest',
   apt: 'libgtest-dev',
@@ -132,14 +132,14 @@ const purposes = {
 
 const titles = { addon: 'the native addon', tests: 'the C++ tests', bench: 'the C++ benchmarks' };
 
-/** What npm start needs of npm, without the hundreds of packages for development. */
+/** The npm packages that npm start needs, without those for development. */
 const startFolder = join(root, 'examples/start');
 
 const lockIn = (folder, file) => JSON.parse(readFileSync(join(folder, file))).packages;
 
 /**
- * Whether the folder's node_modules holds what its package-lock.json says, packages for development
- * left out unless `dev`; npm keeps a list of what it installed.
+ * Whether the folder's node_modules has the packages of its package-lock.json; those for development
+ * only with `dev`. npm keeps a list of installed packages.
  */
 function npmPackagesAreCurrent(folder, { dev }) {
   if (!existsSync(join(folder, 'node_modules/.package-lock.json'))) return false;
@@ -181,7 +181,7 @@ function missingRedisClient(variant) {
 }
 
 function buildNative({ parts, variant = 'release' }) {
-  // What the native Redis client needs may have been installed since.
+  // The libraries for the native Redis client may have been installed since the last build.
   const reasonBefore = missingRedisClient(variant);
   if (parts.includes('addon') && reasonBefore && nativeTools.every((tool) => tool.found())) {
     makeStale('addon', variant);

@@ -1,4 +1,4 @@
-// Puts limiters under load for minutes and watches what grows and what goes wrong:
+// Puts limiters under load for minutes, and checks for errors and for growing memory:
 //   npm run soak [-- --minutes=5] [--only=memory|redis|shared] [--seed=N]
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -8,10 +8,10 @@ import { build, root } from './build.mjs';
 
 const PARTS = process.platform === 'linux' ? ['memory', 'redis', 'shared'] : ['memory', 'redis'];
 
-/** Left to itself V8's heap grows for minutes before it settles, and hides what else does. */
+/** Without a limit, V8's heap grows for minutes, which hides other growth. */
 const FLAGS = ['--expose-gc', '--max-old-space-size=96', '--max-semi-space-size=4'];
 
-/** Beyond this a part hangs: it ends with its seconds, and is patient for some more. */
+/** A part that takes this much longer than its time hangs. */
 const longest = (seconds) => (seconds + 120) * 1000;
 
 async function runPart(part, seconds, seed) {

@@ -1,6 +1,6 @@
 // Runs the README's commands in fresh Debian systems: npm run systems [-- --system=debian-13 --node=debian,24]
 //   [--user=root,user] [--skip-tests] [--again] [--list]
-// A cell is a system, a Node and a user. What passed with these sources is not run again without --again.
+// A cell is a system, a Node and a user. A cell that passed with these sources runs again only with --again.
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { filesBelow } from './lib/files.mjs';
 import { cacheFolder, npmFolder } from './lib/npm-folder.mjs';
 
 const SYSTEMS = { 'debian-12': 'bookworm', 'debian-13': 'trixie', 'debian-testing': 'forky' };
-/** Debian's own, or a version of npm's package of Node's binaries, each with an npm that runs on it. */
+/** Debian's own Node, or a version of Node's npm package, each with an npm that runs on it. */
 const NODES = {
   debian: undefined,
   20: { node: '20.20.2', npm: '10.9.9' },
@@ -20,10 +20,10 @@ const NODES = {
   26: { node: '26.10.0', npm: '11.21.2' },
 };
 const USERS = ['root', 'user'];
-/** In this order: the first sets the system up. */
+/** In this order, because the first one sets up the system. */
 const PARTS = ['start', 'check', 'tests'];
 const MOST_PACKAGES = 100;
-/** An older Node runs npm start and the package, and is refused for development. */
+/** An older Node runs npm start and the package, but not the development commands. */
 const DEVELOPMENT_NODE = 20;
 /** Its hiredis is 0.14. */
 const HIREDIS_WITHOUT_TLS = 'debian-12';
@@ -40,7 +40,7 @@ function failureOf(what, { status, signal, output }) {
   return failed(`${what} ended with ${ending} (${file})\n    ${lastLines(output)}`);
 }
 
-/** Asks the started server until it refuses: the statuses that it gave. */
+/** Sends requests to the server until it refuses one; returns the statuses. */
 async function askUntilRefused(url) {
   const statuses = [];
   while (statuses.length < 20 && statuses.at(-1) !== 429) {
@@ -76,7 +76,7 @@ async function npmStart(system, minutes) {
   return { ...(await asked), status, signal, output };
 }
 
-/** Runs a command. Where it names a command for root, root runs that, and the first one is run again. */
+/** Runs a command. If it prints a command for root, runs that as root, and then the first one again. */
 function runWithPackages(system, command, options) {
   const result = runIn(system, command, options);
   const [, asRoot] = /run this as root, then try again:\n {2}(.*)/.exec(result.output) ?? [];
@@ -95,7 +95,7 @@ function npmPackagesIn(system) {
 }
 
 const run = {
-  /** npm start; before that a plain user gets the system packages as setup says. */
+  /** npm start; for an ordinary user, the system packages are installed first, as setup says. */
   async start(system) {
     if (system.user !== 'root') {
       const result = runWithPackages(system, 'node scripts/setup.mjs');
@@ -119,7 +119,7 @@ const run = {
     return result.status === 0 ? ok(result.output.trim()) : failureOf('the check', result);
   },
 
-  /** The cells of a system share what their compiler made of the tests; npm start compiles for itself. */
+  /** The cells of a system share the compiled tests; npm start compiles by itself. */
   tests(system) {
     const installed = runIn(system, 'apt-get install -y ccache', { as: 'root' });
     if (installed.status !== 0) return failureOf('apt-get install ccache', installed);
@@ -135,7 +135,7 @@ const run = {
   },
 };
 
-/** What tells whether a cell has to run again: the sources, and the versions that it uses. */
+/** A cell runs again if this changes: the sources, and the versions that it uses. */
 function fingerprintOf(cell) {
   const versions = [cell.name, SYSTEMS[cell.system], NODES[cell.node]];
   const hash = createHash('sha256').update(JSON.stringify(versions));
@@ -151,7 +151,7 @@ const resultsFile = join(cacheFolder, 'systems/results.json');
 const readResults = () =>
   existsSync(resultsFile) ? JSON.parse(readFileSync(resultsFile, 'utf8')) : {};
 
-/** Runs the parts of a cell in a new system, and keeps what came of each. */
+/** Runs the parts of a cell in a new system, and stores their results. */
 async function runCell(cell, parts, packages) {
   const results = {};
   const system = makeSystem(SYSTEMS[cell.system], packages, cell.user);

@@ -8,22 +8,22 @@ import { parseArgs } from 'node:util';
 import { build, prebuildOf, root, treeOf } from './build.mjs';
 import { scriptsAreCurrent } from './embed-scripts.mjs';
 
-/** Built without optimisation and with assertions; test:all runs Jest on the addon that users get. */
+/** Without optimisation and with assertions; test:all runs Jest on the addon of the package. */
 const DEVELOPMENT = 'debug';
 /** C++ suites that take more than a few seconds. */
 const SLOW_CTEST = '^shared[.](.*/)?(Model|BrokenModel|SharedRace|SharedSlow)';
 const SLOW_JEST = '[.](slow|serial)[.]test[.]js$';
-/** These need the machine for themselves. */
+/** These suites must run alone. */
 const SERIAL_JEST = '[.]serial[.]test[.]js$';
-/** What is not built with the sanitizers, or measures itself. */
+/** Suites that are not built with the sanitizers, or that measure. */
 const NOT_SANITIZED = '/test/(package|bench|examples|soak)/';
-/** The factor for bounds in real time: the user's, and that of a sanitized addon beside it. */
+/** The factors for bounds in real time: in general, and with a sanitized addon. */
 const PATIENCE = Number(process.env.ROLLGATE_PATIENCE || 1);
 const SANITIZED_PATIENCE = 5 * PATIENCE;
-/** Of one C++ test, in seconds. */
+/** In seconds, for one C++ test. */
 const CTEST_TIMEOUT = 120 * PATIENCE;
 
-/** The exit code when tests could not run, such as sources that do not compile; 1 when a test failed. */
+/** The exit code if tests could not run, for example after a compiler error; 1 if a test failed. */
 const CANNOT_RUN = 2;
 
 const run = (command, args, options) =>
@@ -32,7 +32,7 @@ const run = (command, args, options) =>
 const node = (script, args = [], options = {}) =>
   run(process.execPath, [join(root, script), ...args], options);
 
-/** What the tests in C++ compare with. */
+/** The traces that the C++ tests compare with. */
 const writeTraces = () =>
   node('test/conformance/write-traces.js', [join(root, 'build/traces.txt')]);
 
@@ -58,7 +58,7 @@ function types() {
   return node('node_modules/tsd/dist/cli.js', args);
 }
 
-/** Node itself is not sanitized: the runtime is loaded before it, and Node's own leaks are not ours. */
+/** Node itself is not sanitized: the runtime is preloaded, and leaks are not reported. */
 function jestUnderAsan() {
   const compiler = process.env.CXX ?? 'c++';
   const runtime = spawnSync(compiler, ['-print-file-name=libasan.so'], { encoding: 'utf8' });

@@ -1,10 +1,10 @@
-// The program that all bundlers but Next make a bundle of.
+// The program that all bundlers but Next bundle.
 'use strict';
 
 require('./decisions')().then(
   (waits) => console.log(JSON.stringify(waits)),
   (error) => {
-    console.error(error); // left to Node, it would print a line of the bundle first, which is long
+    console.error(error); // Node would print a line of the bundle first, which is long
     process.exitCode = 1;
   },
 );

@@ -1,4 +1,4 @@
-// Makes dist/sea/app, an executable of Node and the bundle dist/sea-build/app.js.
+// Creates dist/sea/app, an executable with Node and the bundle dist/sea-build/app.js.
 'use strict';
 
 const { execFileSync } = require('node:child_process');

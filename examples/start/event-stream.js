@@ -1,4 +1,4 @@
-// Tells open pages of every decision as it is taken, as server-sent events: also of those made with curl.
+// Sends every decision to open pages as a server-sent event, including decisions on requests by curl.
 'use strict';
 
 const { performance } = require('node:perf_hooks');
@@ -6,7 +6,7 @@ const { ipKeyGenerator } = require('../..'); // in your application: require('ro
 
 const MOST_KEPT = 2000;
 
-/** A client hears of its own requests only. Whoever opens a page first hears of the last `keepMs`. */
+/** A client receives only the events of its own requests; a new page first those of the last `keepMs`. */
 function createEventStream({ setup, keepMs }) {
   const startedAt = Date.now();
   const subscribers = new Set();

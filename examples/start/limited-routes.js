@@ -36,7 +36,7 @@ function limitedRoutes({ interval, maxInInterval }) {
   return router;
 }
 
-/** The same limiter, telling the page of every decision. The middleware asks for these methods only. */
+/** The same limiter, with an event for every decision. The middleware needs only these methods. */
 function reporting(limiter, route, events) {
   let newest;
   return {

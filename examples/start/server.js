@@ -58,7 +58,7 @@ Ctrl+C stops the server.
 `);
 }
 
-/** Limiters hold nothing open: once the server is closed, the process ends by itself. */
+/** Limiters do not keep the process alive: it ends once the server is closed. */
 function stopOnSignal(server) {
   const stop = () => {
     server.close();

@@ -1,7 +1,7 @@
 // Routes of Fastify: their own options merged with those of the scope, and the path that rules match.
 'use strict';
 
-const { typeError, failure } = require('../errors');
+const { failure, optionError } = require('../errors');
 const limiter = require('../middleware/limiter-options');
 const { withoutUndefined } = require('../option-values');
 const { partOfRegion } = require('../shared/region');
@@ -30,12 +30,7 @@ const REPLACEMENTS = [
   { given: ['problemDetails'], instead: ['handler'] },
 ];
 
-/**
- * A route's limits, and the scope's other options.
- *
- * @param {{ methods: string[], url: string | undefined }} route
- * @returns {object} options of rateLimit, unchecked
- */
+/** A route's limits, and the scope's other options: unchecked options of rateLimit. */
 function mergeRouteOptions(scope, own, route) {
   const has = (name) => own[name] !== undefined;
   if (scope.rules !== undefined && !LIMIT_NAMES.some(has)) throw noLimitsError();
@@ -52,10 +47,9 @@ function mergeRouteOptions(scope, own, route) {
 
 /** A copy of the rules would count separately, and would not know the ids that they block everywhere. */
 function noLimitsError() {
-  return typeError(
-    'ERR_ROLLGATE_OPTION',
-    "option 'config.rateLimit': expected limits, rules or a limiter in place of the scope's 'rules', or " +
-      'false, or true for those rules',
+  return optionError(
+    'config.rateLimit',
+    "expected limits, rules or a limiter in place of the scope's 'rules', or false, or true for those rules",
   );
 }
 
@@ -70,14 +64,11 @@ function tag({ methods, url }) {
 
 const ABSOLUTE = /^https?:\/\//i;
 
-/**
- * A function (request) that returns the path by which Fastify routes: after `rewriteUrl`, not normalized,
- * without the query.
- *
- * @param {object} fastify
- */
-function createRoutedPath({ initialConfig }) {
-  const end = hasSemicolons(initialConfig) ? /[?#;]/ : /[?#]/;
+/** A function (request) that returns the path by which Fastify routes, without the query: after `rewriteUrl`. */
+function createRoutedPath({ initialConfig: { routerOptions, useSemicolonDelimiter } }) {
+  // Fastify has two names of this option, and shows the default, false, for the one that was not given.
+  const hasSemicolons = routerOptions?.useSemicolonDelimiter || useSemicolonDelimiter;
+  const end = hasSemicolons ? /[?#;]/ : /[?#]/;
   return ({ raw: { method, url } }) => {
     const path = ABSOLUTE.test(url) ? withoutHost(url) : url;
     // The router skips a first character that is no slash: `*api` is routed to /api.
@@ -87,11 +78,6 @@ function createRoutedPath({ initialConfig }) {
     const length = path.search(end);
     return length === -1 ? path : path.slice(0, length);
   };
-}
-
-/** Fastify has two names of this option, and shows the default, false, for the one that was not given. */
-function hasSemicolons({ routerOptions, useSemicolonDelimiter }) {
-  return routerOptions?.useSemicolonDelimiter || useSemicolonDelimiter;
 }
 
 /** `http://host?x=/y` is `/` to some versions of the router and `/y` to others. */

@@ -3,10 +3,11 @@
 'use strict';
 
 const { randomInt } = require('node:crypto');
-const { types } = require('node:util');
+const { promisify, types } = require('node:util');
 const { decisionLength } = require('../decision');
-const { optionRangeError, optionTypeError, typeError, failure } = require('../errors');
+const { optionError, optionRangeError, optionTypeError, throwOutOfMemory } = require('../errors');
 const { loadAddon } = require('../native');
+const { hasMethods } = require('../option-values');
 const { nativePolicy } = require('../options');
 const { clientKindOf } = require('../redis/clients');
 const { Deadlines } = require('../remote/deadlines');
@@ -20,21 +21,20 @@ const MOST_NAMESPACE_BYTES = 512;
 
 const EXPECTED = 'an open Deno KV, or an object with the functions get and set';
 
-function rejectKv(why) {
-  throw typeError('ERR_ROLLGATE_OPTION', `option 'kv': expected ${EXPECTED}, got ${why}`);
+/** What an object is that is often given by mistake. */
+function mistakenFor(kv) {
+  // It has functions of the same names.
+  if (types.isMap(kv)) return 'a Map, which has no compare-and-set';
+  if (clientKindOf(kv) !== undefined) return "a client of Redis, which belongs in 'redis'";
+  if (types.isPromise(kv)) return 'a promise: await it first, as in kv: await openKv()';
+  return undefined;
 }
 
 function readKv(kv) {
-  const isObject = (typeof kv === 'object' && kv !== null) || typeof kv === 'function';
-  if (!isObject) throw optionTypeError('kv', EXPECTED, kv);
-  // A Map has functions of the same names, but no compare-and-set.
-  if (types.isMap(kv)) rejectKv('a Map, which has no compare-and-set');
-  if (clientKindOf(kv) !== undefined) rejectKv("a client of Redis, which belongs in 'redis'");
-  if (types.isPromise(kv)) rejectKv('a promise: await it first, as in kv: await openKv()');
-  if (typeof kv.get !== 'function' || typeof kv.set !== 'function') {
-    throw optionTypeError('kv', EXPECTED, kv);
-  }
-  return kv;
+  const mistake = mistakenFor(kv);
+  if (mistake !== undefined) throw optionError('kv', `expected ${EXPECTED}, got ${mistake}`);
+  if (hasMethods(kv, 'get', 'set')) return kv;
+  throw optionTypeError('kv', EXPECTED, kv);
 }
 
 function readShortNamespace(namespace) {
@@ -43,7 +43,6 @@ function readShortNamespace(namespace) {
   throw optionRangeError('namespace', expected, namespace);
 }
 
-/** @returns {{ kv: object, namespace: string, commandTimeout: number, onError: string }} */
 function readKvOptions({ kv, namespace, commandTimeout, onError }) {
   return {
     kv: readKv(kv),
@@ -63,15 +62,7 @@ const wallClock = () => Date.now() * 1000;
 /** Tells a generation of an id from its earlier ones. */
 const newGeneration = () => randomInt(2 ** 32);
 
-function throwOutOfMemory() {
-  throw failure('ERR_ROLLGATE_MEMORY', 'there is not enough memory for the state of this id');
-}
-
-/**
- * A backend of remote/store.js, as docs/design/remote-stores.md specifies.
- *
- * @param {object} checked checked options of a limiter with `kv`
- */
+/** A backend of remote/store.js, as docs/design/remote-stores.md specifies. */
 function createKvBackend(checked) {
   const { kv, namespace, commandTimeout } = checked.kv;
   const length = decisionLength(checked.windows.length);
@@ -97,7 +88,7 @@ function createKvBackend(checked) {
     return written === undefined ? state : new Uint8Array(written);
   }
 
-  function attempt(id, cost, records, now, done, max) {
+  function attempt(id, cost, records, now, max, done) {
     let numbers;
     function decide(state) {
       if (state === FOREIGN) throw failures.foreign();
@@ -131,34 +122,22 @@ function createKvBackend(checked) {
     });
   }
 
-  /** A call in the id's line, as a promise of `resultOf()`. */
-  function inLine(id, decide, resultOf) {
-    return new Promise((resolve, reject) => {
-      lines.add(id, decide, (error) => (error === null ? resolve(resultOf()) : reject(error)));
-    });
-  }
+  const numbersOf = promisify(attempt);
+  const inLine = promisify((id, decide, done) => lines.add(id, decide, done));
 
   return {
     attempt: (id, cost, records, _full, now, done, max) =>
-      attempt(id, cost, records, now, done, max),
+      attempt(id, cost, records, now, max, done),
 
     /** If one id fails, the promise rejects, and others may have been recorded. */
     async attemptMany(ids, now = wallClock()) {
+      const decisions = await Promise.all(ids.map((id) => numbersOf(id, 1, true, now, undefined)));
       const all = new Float64Array(ids.length * length);
-      const one = (id, i) => {
-        return new Promise((resolve, reject) => {
-          attempt(id, 1, true, now, (error, numbers) => {
-            if (error !== null) return reject(error);
-            all.set(numbers, i * length);
-            resolve();
-          });
-        });
-      };
-      await Promise.all(ids.map(one));
+      for (const [i, numbers] of decisions.entries()) all.set(numbers, i * length);
       return all;
     },
 
-    refund(id, { at, cost, generation }, now) {
+    async refund(id, { at, cost, generation }, now) {
       let isFound;
       function takeBack(state) {
         isFound = false;
@@ -169,15 +148,11 @@ function createKvBackend(checked) {
         isFound = next !== state;
         return next;
       }
-      return inLine(id, takeBack, () => isFound);
+      await inLine(id, takeBack);
+      return isFound;
     },
 
-    clear: (id) =>
-      inLine(
-        id,
-        () => NOTHING,
-        () => undefined,
-      ),
+    clear: (id) => inLine(id, () => NOTHING),
 
     clearAll: () => store.forgetAll(step),
 

@@ -1,8 +1,15 @@
 // The options of registerMetrics and topBlocked, checked.
 'use strict';
 
-const { failure, optionRangeError, optionTypeError, typeError } = require('../errors');
-const { readList, readNumber, readObject, rejectUnknownOptions } = require('../option-values');
+const { failure, optionError, optionTypeError, typeError } = require('../errors');
+const {
+  hasMethods,
+  readInteger,
+  readList,
+  readObject,
+  readString,
+  rejectUnknownOptions,
+} = require('../option-values');
 
 const NAMES = ['limiters', 'register', 'prefix', 'buckets'];
 const PREFIX = /^[A-Za-z_:][A-Za-z0-9_:]*$/;
@@ -15,18 +22,14 @@ const DEFAULT_BUCKETS = [
 /** Any function with stats() is a limiter, because it may be of another copy of this package. */
 function readLimiter(name, limiter) {
   if (typeof limiter === 'function' && typeof limiter.stats === 'function') return limiter;
-  if (typeof limiter?.resetKey === 'function') {
-    const way = 'give the limiter that it was made with, rateLimit({ limiter })';
-    throw typeError('ERR_ROLLGATE_OPTION', `option '${name}': this is a middleware; ${way}`);
-  }
-  throw optionTypeError(name, 'a limiter', limiter);
+  if (typeof limiter?.resetKey !== 'function') throw optionTypeError(name, 'a limiter', limiter);
+  const way = 'give the limiter that it was made with, rateLimit({ limiter })';
+  throw optionError(name, `this is a middleware; ${way}`);
 }
 
 function readPrefix(prefix = 'rollgate_') {
-  const expected = 'the beginning of a metric name';
-  if (typeof prefix !== 'string') throw optionTypeError('prefix', expected, prefix);
-  if (!PREFIX.test(prefix)) throw optionRangeError('prefix', expected, prefix);
-  return prefix;
+  const isPrefix = (string) => PREFIX.test(string);
+  return readString('prefix', prefix, 'the beginning of a metric name', isPrefix);
 }
 
 function readBuckets(buckets) {
@@ -40,8 +43,8 @@ function readBuckets(buckets) {
 
 function readRegister(register, client) {
   if (register === undefined) return client.register;
-  const methods = ['registerMetric', 'getSingleMetric', 'removeSingleMetric'];
-  if (methods.every((method) => typeof register?.[method] === 'function')) return register;
+  if (hasMethods(register, 'registerMetric', 'getSingleMetric', 'removeSingleMetric'))
+    return register;
   throw optionTypeError('register', 'a Registry of prom-client', register);
 }
 
@@ -57,14 +60,12 @@ function loadClient() {
   }
 }
 
-/** @returns {[string, Function][]} */
 function readLimiters(limiters) {
   const named = Object.entries(readObject('limiters', limiters));
   for (const [name, limiter] of named) readLimiter(`limiters.${name}`, limiter);
   return named;
 }
 
-/** @returns {{ client: object, limiters: [string, Function][], register: object, prefix: string, buckets: number[] }} */
 function readMetricsOptions(options = {}) {
   rejectUnknownOptions(readObject('options', options), NAMES);
   const { limiters = {}, register, prefix, buckets } = options;
@@ -82,30 +83,28 @@ function readMetricsOptions(options = {}) {
 /** A Map has no room for many more. */
 const MOST_COUNTERS = 1_000_000;
 
-function readCapacity(capacity = 1000) {
-  const expected = `an integer from 1 to ${MOST_COUNTERS}`;
-  const isInRange = (n) => Number.isInteger(n) && n >= 1 && n <= MOST_COUNTERS;
-  return readNumber('capacity', capacity, expected, isInRange);
-}
-
 function readNames(limiters) {
   if (limiters === undefined) return undefined;
   const names = new Map();
   for (const [name, limiter] of readLimiters(limiters)) {
-    if (names.has(limiter)) throw namedTwice(name, names.get(limiter));
+    const other = names.get(limiter);
+    if (other !== undefined) {
+      const message = `'${name}': there is this limiter as '${other}' already`;
+      throw typeError('ERR_ROLLGATE_OPTION', message);
+    }
     names.set(limiter, name);
   }
   return names;
 }
 
-function namedTwice(name, other) {
-  return typeError('ERR_ROLLGATE_OPTION', `'${name}': there is this limiter as '${other}' already`);
-}
-
-/** @returns {{ names: Map<Function, string> | undefined, capacity: number }} names by limiter; undefined: all */
+/** `names` are by limiter; undefined: all limiters. */
 function readTopBlockedOptions(options = {}) {
   rejectUnknownOptions(readObject('options', options), ['limiters', 'capacity']);
-  return { names: readNames(options.limiters), capacity: readCapacity(options.capacity) };
+  const { limiters, capacity = 1000 } = options;
+  return {
+    names: readNames(limiters),
+    capacity: readInteger('capacity', capacity, 1, MOST_COUNTERS),
+  };
 }
 
 module.exports = { readLimiter, readMetricsOptions, readTopBlockedOptions };

@@ -4,7 +4,7 @@
 const { createHash } = require('node:crypto');
 const { DECISIONS } = require('../channels');
 const { flatCopy, idToString } = require('../ids');
-const { readNumber } = require('../option-values');
+const { readCount } = require('../option-values');
 const { Queue } = require('../queue');
 const { readTopBlockedOptions } = require('./options');
 
@@ -63,7 +63,7 @@ function topBlocked(options) {
     },
 
     top(n = 10) {
-      readNumber('n', n, 'an integer >= 1', (most) => Number.isInteger(most) && most >= 1);
+      readCount('n', n);
       const entries = [];
       for (const { thing, count, overcount } of counts.counters()) {
         const limiter = thing.place.limiter();

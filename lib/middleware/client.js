@@ -2,7 +2,8 @@
 'use strict';
 
 const { isIP, isIPv4, isIPv6 } = require('node:net');
-const { optionRangeError, optionTypeError } = require('../errors');
+const { optionRangeError } = require('../errors');
+const { readNumber } = require('../option-values');
 const { andThen } = require('./maybe-async');
 
 /**
@@ -11,29 +12,20 @@ const { andThen } = require('./maybe-async');
  *
  * A client that has disconnected has no address, nor has one on a Unix socket. Such requests share the bucket
  * of requests without an id, as in express-rate-limit: they stay limited, and a lost connection is no error.
- *
- * @param {object} settings
- * @param {number | false | Function} settings.ipv6Subnet bits, or a function (req, res) that returns them
- * @param {Record<string, boolean>} settings.validate which checks to make
  */
 function createClientKey({ ipv6Subnet, validate }, reporter) {
   const check = createAddressChecks(validate, reporter);
-  if (typeof ipv6Subnet === 'function') return createBySubnetFunction(ipv6Subnet, check);
-  return function clientKey(req) {
-    const ip = addressOf(req);
-    check(req, ip);
-    return ip ? ipKeyGenerator(ip, ipv6Subnet) : undefined;
-  };
-}
-
-function createBySubnetFunction(subnetOf, check) {
+  const toKey = typeof ipv6Subnet === 'function' ? keyBySubnetOf : ipKeyGenerator;
   return function clientKey(req, res) {
     const ip = addressOf(req);
     check(req, ip);
-    if (!ip) return undefined;
-    if (!isIPv6(ip)) return ip;
-    return andThen(subnetOf(req, res), (subnet) => ipKeyGenerator(ip, readSubnet(subnet)));
+    return ip ? toKey(ip, ipv6Subnet, req, res) : undefined;
   };
+}
+
+function keyBySubnetOf(ip, subnetOf, req, res) {
+  if (!isIPv6(ip)) return ip;
+  return andThen(subnetOf(req, res), (subnet) => ipKeyGenerator(ip, readSubnet(subnet)));
 }
 
 function addressOf(req) {
@@ -47,11 +39,8 @@ const MOST_BITS = 64;
 function readSubnet(value) {
   if (value === false) return value;
   const expected = `false or an integer from ${FEWEST_BITS} to ${MOST_BITS}`;
-  if (typeof value !== 'number') throw optionTypeError('ipv6Subnet', expected, value);
-  if (!Number.isInteger(value) || value < FEWEST_BITS || value > MOST_BITS) {
-    throw optionRangeError('ipv6Subnet', expected, value);
-  }
-  return value;
+  const isInRange = (bits) => Number.isInteger(bits) && bits >= FEWEST_BITS && bits <= MOST_BITS;
+  return readNumber('ipv6Subnet', value, expected, isInRange);
 }
 
 const GROUPS = 8;

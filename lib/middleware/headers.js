@@ -1,14 +1,14 @@
 // The rate-limit headers: one writer for each draft, and the policy names that the later drafts send.
 'use strict';
 
-const { optionRangeError, optionTypeError } = require('../errors');
+const { readString } = require('../option-values');
 const {
   partitionKey,
   rememberForLastNumber,
   rememberForNumbers,
   rememberForWindows,
 } = require('./header-cache');
-const { isPromise } = require('./maybe-async');
+const { andThen } = require('./maybe-async');
 
 /** Creates the writer of each draft; a new draft is a new line. */
 const DRAFTS = {
@@ -152,16 +152,8 @@ function createNameOf(identifier) {
     const namesOf = rememberForWindows((windows) => policyNames(windows, identifier));
     return (_req, _res, { limits }) => namesOf(limits);
   }
-  return (req, res, { limits }) => {
-    const given = identifier(req, res);
-    return isPromise(given)
-      ? whenIdentified(given, limits)
-      : policyNames(limits, readIdentifier(given));
-  };
-}
-
-async function whenIdentified(given, limits) {
-  return policyNames(limits, readIdentifier(await given));
+  return (req, res, { limits }) =>
+    andThen(identifier(req, res), (given) => policyNames(limits, readIdentifier(given)));
 }
 
 /** Names must differ, so with several windows each contains its window. */
@@ -197,9 +189,7 @@ const PRINTABLE = /^[\x20-\x7e]+$/;
 /** What RFC 9651, section 3.3.3, allows as a string. */
 function readIdentifier(value) {
   const expected = 'a non-empty string of printable ASCII characters';
-  if (typeof value !== 'string') throw optionTypeError('identifier', expected, value);
-  if (!PRINTABLE.test(value)) throw optionRangeError('identifier', expected, value);
-  return value;
+  return readString('identifier', value, expected, (string) => PRINTABLE.test(string));
 }
 
 const NEEDS_ESCAPE = /["\\]/;

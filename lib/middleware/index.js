@@ -19,16 +19,16 @@ const { createRules } = require('./rules');
 const { PATH_OF, pathOf: pathByExpress } = require('./rules/paths');
 const { checkSetUp, createReporter } = require('./warnings');
 
+/** For a framework that calls this function as a middleware, with several arguments. */
+const IS_NOT_MIDDLEWARE =
+  'rateLimit is not a middleware: it returns one, as in app.use(rateLimit({ limit: 100 }))';
+
 /**
  * Limits requests by client: `app.use(rateLimit({ windowMs: 60_000, limit: 100 }))`.
  * lib/index.d.ts documents the options; invalid ones throw here, not at the first request.
- *
- * @param {object} [options]
- * @returns {((req: object, res: object, next: (err?: unknown) => void) => void | Promise<void>) &
- *   { resetKey(key: unknown): Promise<void>, getKey(key: unknown): Promise<object | undefined> }}
  */
 function rateLimit(options, ...more) {
-  if (more.length > 0) throw notCalled();
+  if (more.length > 0) throw typeError('ERR_ROLLGATE_OPTION', IS_NOT_MIDDLEWARE);
   const given = readOptions(options);
   const reporter = createReporter(given.logger);
   checkSetUp(given, reporter);
@@ -36,19 +36,15 @@ function rateLimit(options, ...more) {
   const settings = Object.freeze({ ...given, keyGenerator });
   const common = {
     headerWriters: headerWriters(settings),
-    onCountedAgain: settings.validate.singleCount ? () => warnOfDoubleCount(reporter) : undefined,
-    outcomes: refunds(settings) ? createOutcomes(settings, reporter) : undefined,
+    onCountedAgain() {
+      const what = 'one request was counted twice in one limiter.';
+      if (settings.validate.singleCount) reporter.warn('ROLLGATE_DOUBLE_COUNT', what);
+    },
+    outcomes: createOutcomes(settings, reporter),
   };
   return settings.rules === undefined
     ? byOneLimiter(settings, reporter, common)
     : byRules(settings, reporter, { common, pathOf: options[PATH_OF] ?? pathByExpress });
-}
-
-/** A framework calls a middleware with several arguments. */
-function notCalled() {
-  const message =
-    'rateLimit is not a middleware: it returns one, as in app.use(rateLimit({ limit: 100 }))';
-  return typeError('ERR_ROLLGATE_OPTION', message);
 }
 
 function byOneLimiter(settings, reporter, common) {
@@ -76,14 +72,6 @@ function byRules(settings, reporter, { common, pathOf }) {
   middleware.resetKey = rules.resetKey;
   middleware.getKey = createGetKey(rules.limitersById);
   return middleware;
-}
-
-function refunds({ skipFailedRequests, skipSuccessfulRequests }) {
-  return skipFailedRequests || skipSuccessfulRequests;
-}
-
-function warnOfDoubleCount(reporter) {
-  reporter.warn('ROLLGATE_DOUBLE_COUNT', 'one request was counted twice in one limiter.');
 }
 
 module.exports = rateLimit;

@@ -1,8 +1,8 @@
 // The options of rateLimit(), or of one of its rules, for its limiter.
 'use strict';
 
-const { optionTypeError, optionRangeError, typeError } = require('../errors');
-const { readInterval } = require('../option-values');
+const { optionError } = require('../errors');
+const { readInterval, readNumber } = require('../option-values');
 const { LIMITER_NAMES } = require('../options');
 
 const DEFAULT_WINDOW_MS = 60_000;
@@ -52,10 +52,8 @@ function pick(given, names) {
 /** A blocked request is a failed one. Not counting it is exact, unlike a refund. */
 function readUncounted(countBlocked) {
   if (countBlocked !== true) return countBlocked ?? false;
-  throw typeError(
-    'ERR_ROLLGATE_OPTION',
-    "option 'countBlocked': must not be true with 'skipFailedRequests', which does not count refused requests",
-  );
+  const why = "must not be true with 'skipFailedRequests', which does not count refused requests";
+  throw optionError('countBlocked', why);
 }
 
 /** The value of the first given name; the values of the others are checked as well. */
@@ -66,10 +64,8 @@ function firstOf(given, names, read) {
 /** Unlike a limiter's, it may be 0, which blocks every request, or a function (see limiters.js). */
 function readMax(name, value) {
   if (typeof value === 'function') return value;
-  const expected = 'an integer >= 0, or a function that gives one';
-  if (typeof value !== 'number') throw optionTypeError(name, expected, value);
-  if (!Number.isInteger(value) || value < 0) throw optionRangeError(name, expected, value);
-  return value;
+  const isInRange = (n) => Number.isInteger(n) && n >= 0;
+  return readNumber(name, value, 'an integer >= 0, or a function that gives one', isInRange);
 }
 
 module.exports = {

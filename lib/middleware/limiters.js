@@ -2,7 +2,7 @@
 'use strict';
 
 const { BOUND_TO_LIMIT } = require('../algorithms');
-const { rangeError, show, typeError } = require('../errors');
+const { optionError, rangeError, show, typeError } = require('../errors');
 const { ATTEMPT_WITHIN, PEEK_WITHIN, SETS_MAX, USAGE } = require('../internal-methods');
 const RateLimiter = require('../limiter');
 const { regionPath } = require('../shared/region');
@@ -26,16 +26,18 @@ function limiterFor({ limiter, limiterOptions }) {
  */
 function createClosedLimiter({ interval, blockFor = 0 }) {
   const blockForMs = Array.isArray(blockFor) ? blockFor[0] : blockFor;
-  const resetIn = Math.ceil(Math.max(interval, blockForMs));
-  const refusal = () => ({
-    allowed: false,
-    timeLeft: resetIn,
-    actionsLeft: 0,
-    resetIn,
-    blockedBy: 'count',
-    limits: [{ interval, maxInInterval: 0, used: 0, remaining: 0, resetIn }],
-  });
-  return { attempt: refusal, peek: refusal, refund: () => false, clear: async () => {} };
+  const timeLeft = Math.ceil(Math.max(interval, blockForMs));
+  const refuse = () => refusal('count', timeLeft, [{ interval, maxInInterval: 0 }]);
+  return { attempt: refuse, peek: refuse, refund: () => false, clear: async () => {} };
+}
+
+/** A decision that no limiter made: nothing is left of these windows. */
+function refusal(blockedBy, timeLeft, windows) {
+  const exhausted = ({ interval, maxInInterval }) => {
+    return { interval, maxInInterval, used: maxInInterval, remaining: 0, resetIn: timeLeft };
+  };
+  const limits = windows.map(exhausted);
+  return { allowed: false, timeLeft, actionsLeft: 0, resetIn: timeLeft, blockedBy, limits };
 }
 
 /**
@@ -45,10 +47,9 @@ function createClosedLimiter({ interval, blockFor = 0 }) {
 function createLimiterByRequest(limiterOptions) {
   const { algorithm } = limiterOptions;
   if (BOUND_TO_LIMIT.includes(algorithm)) {
-    throw typeError(
-      'ERR_ROLLGATE_OPTION',
-      `option 'limit': a function is not possible with algorithm '${algorithm}', whose memory depends on ` +
-        'the limit',
+    throw optionError(
+      'limit',
+      `a function is not possible with algorithm '${algorithm}', whose memory depends on the limit`,
     );
   }
   const closedLimiter = createClosedLimiter(limiterOptions);
@@ -114,7 +115,7 @@ function passOnStoreError(limiter, reporter) {
   };
 }
 
-/** Numbers clients, stores and option objects by identity. */
+/** Numbers limiters, clients, stores and option objects by identity. */
 const numberOf = (() => {
   const numbers = new WeakMap();
   let count = 0;
@@ -163,4 +164,12 @@ async function usageOf(limiter, key) {
   return { used: decision.allowed ? used - 1 : used, remaining, resetIn };
 }
 
-module.exports = { createGetKey, createLimitOf, limiterFor, passOnStoreError, storeIdentity };
+module.exports = {
+  createGetKey,
+  createLimitOf,
+  limiterFor,
+  numberOf,
+  passOnStoreError,
+  refusal,
+  storeIdentity,
+};

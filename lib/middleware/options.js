@@ -1,8 +1,16 @@
 // The options of rateLimit(): every option checked once, defaults filled in.
 'use strict';
 
-const { optionRangeError, optionTypeError, typeError } = require('../errors');
-const { rejectUnknownOptions, withoutUndefined } = require('../option-values');
+const { optionError, optionTypeError } = require('../errors');
+const {
+  hasMethods,
+  readBoolean,
+  readInteger,
+  readObject,
+  readString,
+  rejectUnknownOptions,
+  withoutUndefined,
+} = require('../option-values');
 const { LIMITER_NAMES } = require('../options');
 const { readSubnet } = require('./client');
 const { HEADER_DRAFTS, readIdentifier } = require('./headers');
@@ -29,12 +37,12 @@ const OWN_OPTIONS = {
   onAuthError: { read: readFunction },
   handler: { read: readFunction },
   message: { read: readMessage, byDefault: 'Too many requests, please try again later.' },
-  statusCode: { read: readStatusCode, byDefault: 429 },
+  statusCode: { read: (name, value) => readInteger(name, value, 200, 999), byDefault: 429 },
   problemDetails: { read: readBoolean, byDefault: false },
   legacyHeaders: { read: readBoolean, byDefault: true },
   standardHeaders: { read: readStandardHeaders, byDefault: false },
   identifier: { read: functionOr(readIdentifier) },
-  requestPropertyName: { read: readRequestPropertyName, byDefault: 'rateLimit' },
+  requestPropertyName: { read: readPropertyName, byDefault: 'rateLimit' },
   skipSuccessfulRequests: { read: readBoolean, byDefault: false },
   skipFailedRequests: { read: readBoolean, byDefault: false },
   requestWasSuccessful: { read: readFunction, byDefault: (_req, res) => res.statusCode < 400 },
@@ -72,10 +80,7 @@ function nameForLimiters(name) {
  * existing `limiter` or with `rules`; `rules` are those of rules/read.js.
  */
 function readOptions(options = {}) {
-  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
-    throw optionTypeError('options', 'an object', options);
-  }
-  const given = withoutUndefined(options);
+  const given = withoutUndefined(readObject('options', options));
   rejectUnknownOptions(given, KNOWN_OPTIONS, { instead: INSTEAD });
   const own = readOwnOptions(given);
   if (given.rules !== undefined) {
@@ -92,7 +97,7 @@ function readOwnOptions(given) {
   const own = {};
   for (const [name, { read, byDefault }] of Object.entries(OWN_OPTIONS)) {
     const value = name in given ? given[name] : byDefault;
-    own[name] = value === undefined ? undefined : read(value, name);
+    own[name] = value === undefined ? undefined : read(name, value);
   }
   if (own.keyGenerator !== undefined) {
     rejectTogether('keyGenerator', ['ipv6Subnet'], given, 'which makes its keys by itself');
@@ -101,7 +106,7 @@ function readOwnOptions(given) {
     const ways = ['keyGenerator', 'ipv6Subnet'];
     rejectTogether('authenticate', ways, given, 'which identifies the caller');
   } else if (own.onAuthError !== undefined) {
-    throw typeError('ERR_ROLLGATE_OPTION', "option 'onAuthError': requires 'authenticate'");
+    throw optionError('onAuthError', "requires 'authenticate'");
   }
   if (own.problemDetails && own.handler !== undefined) {
     rejectTogether('handler', ['problemDetails'], given, 'which answers by itself');
@@ -113,18 +118,15 @@ function readOwnOptions(given) {
 /** Rejects options that would have no effect together with `name`, so that nobody relies on them. */
 function rejectTogether(name, others, given, why) {
   const other = others.find((known) => known in given);
-  if (other === undefined) return;
-  throw typeError('ERR_ROLLGATE_OPTION', `option '${other}': conflicts with '${name}', ${why}`);
+  if (other !== undefined) throw optionError(other, `conflicts with '${name}', ${why}`);
 }
 
 function readExistingLimiter(given, { skipFailedRequests, skipSuccessfulRequests }) {
   const { limiter } = given;
-  const isObject =
-    (typeof limiter === 'object' && limiter !== null) || typeof limiter === 'function';
-  if (!isObject || typeof limiter.attempt !== 'function') {
+  if (!hasMethods(limiter, 'attempt')) {
     throw optionTypeError('limiter', 'a limiter (an object with the method attempt)', limiter);
   }
-  if ((skipFailedRequests || skipSuccessfulRequests) && typeof limiter.refund !== 'function') {
+  if ((skipFailedRequests || skipSuccessfulRequests) && !hasMethods(limiter, 'refund')) {
     const skips = skipFailedRequests ? 'skipFailedRequests' : 'skipSuccessfulRequests';
     throw optionTypeError('limiter', `a limiter with the method refund, for '${skips}'`, limiter);
   }
@@ -133,57 +135,35 @@ function readExistingLimiter(given, { skipFailedRequests, skipSuccessfulRequests
 }
 
 function functionOr(read) {
-  return (value, name) => (typeof value === 'function' ? value : read(value, name));
+  return (_name, value) => (typeof value === 'function' ? value : read(value));
 }
 
-function readFunction(value, name) {
+function readFunction(name, value) {
   if (typeof value !== 'function') throw optionTypeError(name, 'a function', value);
   return value;
 }
 
-function readBoolean(value, name) {
-  if (typeof value !== 'boolean') throw optionTypeError(name, 'true or false', value);
-  return value;
+function readMessage(name, value) {
+  if (typeof value === 'string' || hasMethods(value)) return value;
+  throw optionTypeError(name, 'a string, an object or a function', value);
 }
 
-function readMessage(value) {
-  const isBody = typeof value === 'string' || (typeof value === 'object' && value !== null);
-  if (!isBody && typeof value !== 'function') {
-    throw optionTypeError('message', 'a string, an object or a function', value);
-  }
-  return value;
-}
-
-function readStatusCode(value) {
-  if (typeof value !== 'number') throw optionTypeError('statusCode', 'a number', value);
-  if (!Number.isInteger(value) || value < 200 || value > 999) {
-    throw optionRangeError('statusCode', 'an integer from 200 to 999', value);
-  }
-  return value;
-}
-
-function readStandardHeaders(value) {
+function readStandardHeaders(name, value) {
   if (value === true) return 'draft-6';
   if (value === false || HEADER_DRAFTS.includes(value)) return value;
   const drafts = HEADER_DRAFTS.map((draft) => `'${draft}'`).join(', ');
-  throw optionTypeError('standardHeaders', `true, false or one of ${drafts}`, value);
+  throw optionTypeError(name, `true, false or one of ${drafts}`, value);
 }
 
-function readRequestPropertyName(value) {
-  if (typeof value !== 'string') throw optionTypeError('requestPropertyName', 'a string', value);
+function readPropertyName(name, value) {
   // An assignment to __proto__ creates no property.
-  if (value === '' || value === '__proto__') {
-    throw optionRangeError('requestPropertyName', 'a non-empty string, not __proto__', value);
-  }
-  return value;
+  const isGood = (string) => string !== '' && string !== '__proto__';
+  return readString(name, value, 'a non-empty string, not __proto__', isGood);
 }
 
-function readLogger(value) {
-  const isObject = (typeof value === 'object' && value !== null) || typeof value === 'function';
-  if (!isObject || typeof value.warn !== 'function' || typeof value.error !== 'function') {
-    throw optionTypeError('logger', 'an object with the methods warn and error', value);
-  }
-  return value;
+function readLogger(name, value) {
+  if (hasMethods(value, 'warn', 'error')) return value;
+  throw optionTypeError(name, 'an object with the methods warn and error', value);
 }
 
 module.exports = { OWN_NAMES, REJECTED_BY_LIMITERS, readOptions };

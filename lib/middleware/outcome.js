@@ -7,9 +7,11 @@ const { isPromise } = require('./maybe-async');
  * Call `watch(req, res)` before anything is awaited, so that no event is missed, and `decided(outcome,
  * decision, limiter, req, res)` after each decision. The outcome may come first: a client may disconnect while
  * the store decides. requestWasSuccessful is not called for requests without a decision, such as skipped ones.
+ * Returns undefined if no outcome leads to a refund.
  */
 function createOutcomes(settings, reporter) {
   const { skipFailedRequests, skipSuccessfulRequests, requestWasSuccessful } = settings;
+  if (!skipFailedRequests && !skipSuccessfulRequests) return undefined;
 
   function watch(req, res) {
     const outcome = { counts: [], isFinished: false, isUnwanted: false };

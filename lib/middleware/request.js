@@ -12,18 +12,10 @@ const { PASSED, RequestInfo, setRetryAfter } = require('./report');
  * middleware are not caught here.
  *
  * @param {object} settings see options.js
- * @param {object} parts
- * @param {{ attempt(key: unknown): unknown } | undefined} parts.limiter undefined with rules
- * @param {{ zone: object, isShadow: boolean } | undefined} parts.place where requests are counted without
- *   rules; `zone.store` is its identity, `zone.namePolicies` is of createPolicyNaming in headers.js
- * @param {((req: object, res: object) => unknown) | undefined} parts.limitOf see createLimitOf in limiters.js;
- *   the limiter's attempt(key, max) takes its result
- * @param {{ decide: Function } | undefined} parts.rules see rules/index.js
- * @param {((req: object, res: object) => unknown) | undefined} parts.identify see authentication.js; undefined
- *   if the key alone identifies callers
- * @param {((...args: unknown[]) => void)[]} parts.headerWriters
- * @param {(() => void) | undefined} parts.onCountedAgain
- * @param {object | undefined} parts.outcomes see outcome.js; undefined if no outcome leads to a refund
+ * @param {object} parts `rules` (see rules/index.js), or without rules `limiter` and `place`, where requests
+ *   are counted; `limitOf` as of createLimitOf, for the limiter's attempt(key, max); `identify` as of
+ *   authentication.js, undefined if the key alone identifies callers; `headerWriters`; `onCountedAgain`;
+ *   `outcomes`, undefined if no outcome leads to a refund
  */
 function createMiddleware(settings, parts) {
   const { skip, keyGenerator, handler, onAuthError, requestPropertyName } = settings;
@@ -86,12 +78,7 @@ function createMiddleware(settings, parts) {
   }
 
   function attempt(key, req, res, outcome) {
-    return limitOf === undefined
-      ? decided(limiter.attempt(key), key, req, res, outcome)
-      : askLimit(key, req, res, outcome);
-  }
-
-  function askLimit(key, req, res, outcome) {
+    if (limitOf === undefined) return decided(limiter.attempt(key), key, req, res, outcome);
     const max = limitOf(req, res);
     return isPromise(max)
       ? goOnWith(max, attemptWithin, key, req, res, outcome)
@@ -120,7 +107,7 @@ function createMiddleware(settings, parts) {
     req[requestPropertyName] = info;
     if (outcome !== undefined) outcomes.decided(outcome, decision, zone.limiter, req, res);
     // Called without the check as well, because it shortens the chain of earlier infos.
-    if (earlier !== undefined && RequestInfo.isCountedAgain(info)) onCountedAgain?.();
+    if (earlier !== undefined && RequestInfo.isCountedAgain(info)) onCountedAgain();
     if (isShadow) return passInShadow(info, decision);
     const names = zone.namePolicies(req, res, decision);
     return isPromise(names)

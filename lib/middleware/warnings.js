@@ -2,8 +2,8 @@
 'use strict';
 
 const { inspect } = require('node:util');
-const { optionTypeError, show, typeError } = require('../errors');
-const { hintAt } = require('../option-values');
+const { optionTypeError } = require('../errors');
+const { readBoolean, rejectUnknownOptions } = require('../option-values');
 const { isPromise } = require('./maybe-async');
 
 /** The checks, named as in express-rate-limit. */
@@ -38,23 +38,14 @@ const CHECKS_WITHOUT_EFFECT = [
  *
  * @returns {Record<string, boolean>} for each check whether to make it; those not given have `default`
  */
-function readValidate(value) {
+function readValidate(name, value) {
   if (typeof value === 'boolean') return checksBy({ default: value });
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw optionTypeError('validate', 'true, false or an object of checks', value);
+    throw optionTypeError(name, 'true, false or an object of checks', value);
   }
   const names = [...CHECKS, ...CHECKS_WITHOUT_EFFECT, 'default'];
-  for (const [name, isOn] of Object.entries(value)) {
-    if (!names.includes(name)) {
-      throw typeError(
-        'ERR_ROLLGATE_OPTION',
-        `unknown check ${show(name)} in validate: expected one of ${names.join(', ')}${hintAt(name, names)}`,
-      );
-    }
-    if (isOn !== undefined && typeof isOn !== 'boolean') {
-      throw optionTypeError(`validate.${name}`, 'true or false', isOn);
-    }
-  }
+  rejectUnknownOptions(value, names, { place: name });
+  for (const [check, isOn] of Object.entries(value)) readBoolean(`${name}.${check}`, isOn);
   return checksBy(value);
 }
 

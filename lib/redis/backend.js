@@ -5,14 +5,10 @@ const { REDIS } = require('../channels');
 const { createClientBackend } = require('./client-backend');
 const { createNativeBackend } = require('./native-backend');
 
-/** @param {object} checked checked options of a limiter with `redis` */
 function createRedisBackend(checked) {
-  const { windows, minDifference, countBlocked, algorithm, blockFor, setsMax } = checked;
   const { connection, namespace } = checked.redis;
-  const policy = { windows, minDifference, countBlocked, algorithm, blockFor, setsMax };
-  const options = { connection, policy, namespace };
   const create = connection.client === undefined ? createNativeBackend : createClientBackend;
-  return observedBackend(create(options));
+  return observedBackend(create({ connection, policy: checked, namespace }));
 }
 
 /** Publishes how long calls take and whether there is a connection. Without subscribers it only forwards. */

@@ -1,19 +1,19 @@
 // Runs the scripts through a user's client: deadlines, a bounded queue, and checked replies.
 'use strict';
 
+const { promisify } = require('node:util');
 const { decisionLength } = require('../decision');
-const { clearAll, keySlot, partsOf } = require('./cluster');
+const { partsOf } = require('./cluster');
+const { createCommands } = require('./commands');
 const { Deadlines } = require('../remote/deadlines');
 const failures = require('./failures');
 const {
-  createPoliciesWithin,
-  checkCount,
-  checkProbe,
+  attemptOn,
+  createPolicyArguments,
   readBrief,
   readFull,
   readRefund,
-  attemptOn,
-  policyArguments,
+  timeArgument,
 } = require('./script');
 const SCRIPTS = require('./scripts');
 
@@ -23,11 +23,7 @@ const SCRIPTS = require('./scripts');
  */
 const MOST_TIMES_UNKNOWN = 8;
 
-/**
- * A backend of remote/store.js over the client of a connection, as docs/design/remote-stores.md specifies.
- *
- * @param {{ connection: object, policy: object, namespace: string }} options checked options
- */
+/** A backend of remote/store.js over a user's client, as docs/design/remote-stores.md specifies. */
 function createClientBackend({ connection, policy, namespace }) {
   const { commandTimeout, maxQueue } = connection;
   const adapter = connection.kind.connect(connection.client);
@@ -35,8 +31,7 @@ function createClientBackend({ connection, policy, namespace }) {
   const keyStart = `${adapter.prefix}${namespace}{`;
   const keyOf = (id) => `${keyStart}${id}}`;
   const { source, sha1 } = SCRIPTS[policy.algorithm];
-  const policyWithin = policy.setsMax ? createPoliciesWithin(policy) : undefined;
-  const policyArgs = policyWithin === undefined ? policyArguments(policy) : policyWithin();
+  const { args: policyArgs, within: policyWithin } = createPolicyArguments(policy);
   const length = decisionLength(policy.windows.length);
   const numbers = new Float64Array(length);
   const deadlines = new Deadlines(commandTimeout, (call) => {
@@ -111,26 +106,20 @@ function createClientBackend({ connection, policy, namespace }) {
     transmit(call, send, args);
   }
 
-  /** The same as a promise. */
-  function ask(send, args) {
-    return new Promise((resolve, reject) => {
-      request(send, args, (error, reply) => (error === null ? resolve(reply) : reject(error)));
-    });
-  }
+  const ask = promisify(request);
 
   const sendTo = (key) => (args) => adapter.send(key, args);
 
-  function runScript(key, args, done, policyWords = policyArgs) {
-    request(sendTo(key), ['evalsha', sha1, '1', key, ...args, ...policyWords], done);
+  function scriptOn(keys, args, policyWords = policyArgs) {
+    return ['evalsha', sha1, String(keys.length), ...keys, ...args, ...policyWords];
   }
 
   async function attemptPart(keys, now, indexes, all) {
     const part = indexes.map((i) => keys[i]);
-    const words = [attemptOn(part), 'full', now, '1', ...policyArgs];
-    const args = ['evalsha', sha1, String(part.length), ...part, ...words];
+    const args = scriptOn(part, [attemptOn(part), 'full', timeArgument(now), '1']);
     const reply = await ask(sendTo(part[0]), args);
     const own = new Float64Array(part.length * length);
-    const failed = readFull(reply, own, 0, part.length, length);
+    const failed = readFull(reply, own, length);
     if (failed !== null) throw failed;
     for (let i = 0; i < indexes.length; i++) {
       all.set(own.subarray(i * length, (i + 1) * length), indexes[i] * length);
@@ -138,67 +127,39 @@ function createClientBackend({ connection, policy, namespace }) {
   }
 
   return {
+    ...createCommands({ adapter, ask, keyStart }),
+
     detectedClientType: connection.kind.type,
 
     attempt(id, cost, records, full, now, done, max) {
-      const args = [
-        records ? 'attempt' : 'peek',
-        full ? 'full' : 'brief',
-        now === undefined ? '' : String(now),
-        String(cost),
-      ];
+      const key = keyOf(id);
+      const operation = records ? 'attempt' : 'peek';
+      const args = [operation, full ? 'full' : 'brief', timeArgument(now), String(cost)];
       const readReply = (error, reply) => {
         if (error !== null) {
           done(error);
           return;
         }
-        const failed = full ? readFull(reply, numbers, 0, 1, length) : readBrief(reply, numbers);
+        const failed = full ? readFull(reply, numbers, length) : readBrief(reply, numbers);
         if (failed === null) done(null, numbers);
         else done(failed);
       };
-      runScript(keyOf(id), args, readReply, policyWithin?.(max, records));
+      request(sendTo(key), scriptOn([key], args, policyWithin?.(max, records)), readReply);
     },
 
     /** One call for each slot of a cluster and for each 1000 ids. */
     async attemptMany(ids, now) {
       const keys = ids.map(keyOf);
       const all = new Float64Array(ids.length * length);
-      const time = now === undefined ? '' : String(now);
       const parts = partsOf(keys, adapter.isCluster);
-      await Promise.all(parts.map((indexes) => attemptPart(keys, time, indexes, all)));
+      await Promise.all(parts.map((indexes) => attemptPart(keys, now, indexes, all)));
       return all;
     },
 
-    refund(id, { at, cost, generation }, now) {
-      const time = now === undefined ? '' : String(now);
-      const args = ['refund', `${at},${generation}`, time, String(cost)];
-      return new Promise((resolve, reject) => {
-        runScript(keyOf(id), args, (error, reply) => {
-          const found = error ?? readRefund(reply);
-          if (typeof found === 'boolean') resolve(found);
-          else reject(found);
-        });
-      });
-    },
-
-    async clear(id) {
+    async refund(id, { at, cost, generation }, now) {
       const key = keyOf(id);
-      const failed = checkCount(await ask(sendTo(key), ['unlink', key]));
-      if (failed !== null) throw failed;
-    },
-
-    async clearAll() {
-      await clearAll(keyStart, { adapter, ask, sendTo });
-    },
-
-    /** Ids of one part become unreachable together: those of one slot in a cluster, else all. */
-    partOf: (id) => (adapter.isCluster ? keySlot(keyOf(id)) : 0),
-
-    isOutage: failures.isOutage,
-
-    async probe(id) {
-      const key = keyOf(id);
-      checkProbe(await ask(sendTo(key), ['pttl', key]));
+      const args = ['refund', `${at},${generation}`, timeArgument(now), String(cost)];
+      return readRefund(await ask(sendTo(key), scriptOn([key], args)));
     },
 
     stats() {

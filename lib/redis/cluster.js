@@ -1,7 +1,5 @@
-// The keys of a cluster: which slot a key belongs to, calls grouped by slot, and the removal of all keys.
+// The keys of a cluster: which slot a key belongs to, and calls grouped by slot.
 'use strict';
-
-const failures = require('./failures');
 
 /** Source of slots and hash: the Redis Cluster specification. */
 const SLOTS = 16_384;
@@ -46,50 +44,4 @@ function partsOf(keys, isCluster) {
   });
 }
 
-const KEYS_AT_ONCE = 250;
-
-/** The pattern that matches every key with this prefix. */
-function patternOf(start) {
-  return `${start.replace(/[\\*?[\]]/g, '\\$&')}*`;
-}
-
-/** The keys of a cluster's node belong to many slots, and a slot may be moving to another node. */
-async function unlink(keys, { adapter, ask, sendTo }) {
-  if (!adapter.isCluster) {
-    await ask(sendTo(keys[0]), ['unlink', ...keys]);
-    return;
-  }
-  await Promise.all(keys.map((key) => ask(sendTo(key), ['unlink', key])));
-}
-
-/** SCAN may return a key more than once, and pages without keys. */
-async function clearNode(send, pattern, tools) {
-  let cursor = '0';
-  do {
-    const args = ['scan', cursor, 'match', pattern, 'count', String(KEYS_AT_ONCE)];
-    const reply = await tools.ask(send, args);
-    if (!Array.isArray(reply) || reply.length !== 2 || !Array.isArray(reply[1])) {
-      throw failures.reply('Redis did not answer SCAN with a cursor and keys');
-    }
-    cursor = String(reply[0]);
-    const keys = reply[1].map(String);
-    if (keys.length > 0) await unlink(keys, tools);
-  } while (cursor !== '0');
-}
-
-/**
- * Removes every key that begins with `keyStart`, from all nodes, in as many round trips as it takes.
- *
- * @param {object} tools
- * @param {object} tools.adapter see clients/index.js
- * @param {Function} tools.ask `ask(send, args)` sends a command and applies a deadline to it
- * @param {Function} tools.sendTo `sendTo(key)` is the `send` for the node of a key
- */
-async function clearAll(keyStart, tools) {
-  const masters = await tools.ask(() => tools.adapter.masters(), []);
-  if (masters.length === 0) throw failures.unreachable(undefined, 'the client knows no node');
-  const pattern = patternOf(keyStart);
-  for (const { send } of masters) await clearNode(send, pattern, tools);
-}
-
-module.exports = { clearAll, keySlot, partsOf };
+module.exports = { keySlot, partsOf };

@@ -2,10 +2,18 @@
 'use strict';
 
 const tls = require('node:tls');
-const { optionRangeError, optionTypeError, rangeError, typeError, failure } = require('../errors');
+const {
+  failure,
+  optionError,
+  optionRangeError,
+  optionTypeError,
+  rangeError,
+  typeError,
+} = require('../errors');
 const { loadAddon } = require('../native');
-const { readNumber, readObject, rejectUnknownOptions } = require('../option-values');
-const { LONGEST_TIMER } = require('../store-options');
+const values = require('../option-values');
+const { readObject, rejectUnknownOptions } = values;
+const { LONGEST_TIMER, readCommandTimeout } = require('../store-options');
 const { readUrl } = require('./url');
 
 const CONNECTION_NAMES = [
@@ -33,25 +41,12 @@ const PLACES = [['url'], ['cluster'], ['path'], ['host', 'port']];
 const PLACE_NAMES = ['client', ...PLACES.flat()];
 
 function readInteger(name, value, least, most, byDefault) {
-  if (value === undefined) return byDefault;
-  const expected =
-    most === Number.MAX_SAFE_INTEGER
-      ? `an integer >= ${least}`
-      : `an integer from ${least} to ${most}`;
-  const isInRange = (n) => Number.isInteger(n) && n >= least && n <= most;
-  return readNumber(name, value, expected, isInRange);
+  return value === undefined ? byDefault : values.readInteger(name, value, least, most);
 }
 
-function readString(
-  name,
-  value,
-  expected = 'a non-empty string',
-  isGood = (string) => string !== '',
-) {
+function readString(name, value, expected = 'a non-empty string', pattern = /./s) {
   if (value === undefined) return undefined;
-  if (typeof value !== 'string') throw optionTypeError(name, expected, value);
-  if (!isGood(value)) throw optionRangeError(name, expected, value);
-  return value;
+  return values.readString(name, value, expected, (string) => pattern.test(string));
 }
 
 /** A value with an @ is not shown, because it may contain a password. */
@@ -60,16 +55,13 @@ function readHost(name, value) {
   if (typeof value === 'string' && value.includes('@')) {
     throw rangeError('ERR_ROLLGATE_OPTION', `option '${name}': expected ${expected} without an @`);
   }
-  return readString(name, value, expected, (host) => /^[^\s/]+$/.test(host));
+  return readString(name, value, expected, /^[^\s/]+$/);
 }
 
 /** The value is not shown: a password of a wrong type is still a password. */
 function readPassword(name, value) {
   if (value === undefined || typeof value === 'string') return value || undefined;
-  throw typeError(
-    'ERR_ROLLGATE_OPTION',
-    `option '${name}': expected a string, got a value of type ${typeof value}`,
-  );
+  throw optionError(name, `expected a string, got a value of type ${typeof value}`);
 }
 
 function readTls(name, value) {
@@ -91,8 +83,8 @@ function readRetry(name, value = {}) {
 /** The options of calls, which also hold for a user's client. */
 function readCallOptions(name, { commandTimeout, maxQueue }) {
   return {
-    commandTimeout: readInteger(`${name}.commandTimeout`, commandTimeout, 1, LONGEST_TIMER, 500),
-    maxQueue: readInteger(`${name}.maxQueue`, maxQueue, 1, Number.MAX_SAFE_INTEGER, 10_000),
+    commandTimeout: readCommandTimeout(`${name}.commandTimeout`, commandTimeout),
+    maxQueue: maxQueue === undefined ? 10_000 : values.readCount(`${name}.maxQueue`, maxQueue),
   };
 }
 
@@ -107,16 +99,12 @@ function readCluster(name, urls) {
   const own = Array.isArray(urls) ? Array.from(urls) : [];
   if (own.length === 0) {
     const came = Array.isArray(urls) ? 'an empty one' : `a value of type ${typeof urls}`;
-    throw typeError(
-      'ERR_ROLLGATE_OPTION',
-      `option '${name}': expected a list of URLs, got ${came}`,
-    );
+    throw optionError(name, `expected a list of URLs, got ${came}`);
   }
   const seeds = own.map((url, i) => readUrlOption(`${name}[${i}]`, url));
   const [first] = seeds;
   for (const [i, seed] of seeds.entries()) {
-    const refuse = (expected) =>
-      typeError('ERR_ROLLGATE_OPTION', `option '${name}[${i}]': expected ${expected}`);
+    const refuse = (expected) => optionError(`${name}[${i}]`, `expected ${expected}`);
     if (seed.path !== undefined || (seed.db ?? 0) !== 0) {
       throw refuse('redis:// or rediss:// without a database, of which a cluster has one only');
     }
@@ -151,13 +139,7 @@ function readPlace(name, options, urlName) {
 
 /**
  * Checks the options of a connection. Other options override the URL. `urlName` names the URL in messages.
- *
- * @returns {{ host: string, port: number, path: string | undefined,
- *   cluster: { host: string, port: number }[] | undefined, username: string | undefined,
- *   password: string | undefined, db: number, tls: object | undefined, connectTimeout: number,
- *   commandTimeout: number, maxQueue: number, retry: { min: number, max: number },
- *   connectionName: string | undefined }} `path` and `cluster` override host and port; `tls` is an object
- *   for node:tls if TLS is used; times in ms
+ * In the result, `path` and `cluster` override host and port; `tls` has options of node:tls, or is undefined.
  */
 function readConnectionOptions(name, options, urlName) {
   rejectUnknownOptions(options, CONNECTION_NAMES, { place: name });
@@ -166,11 +148,12 @@ function readConnectionOptions(name, options, urlName) {
   if (place.cluster !== undefined && db > 0) {
     throw optionRangeError(`${name}.db`, '0, the only database of a cluster', db);
   }
+  const { connectTimeout, connectionName } = options;
   const tls = options.tls === undefined ? place.tls : readTls(`${name}.tls`, options.tls);
   const password = readPassword(`${name}.password`, options.password) ?? place.password;
   const username = readString(`${name}.username`, options.username) ?? place.username;
   if (username !== undefined && password === undefined) {
-    throw typeError('ERR_ROLLGATE_OPTION', `option '${name}.password': required with a username`);
+    throw optionError(`${name}.password`, 'required with a username');
   }
   return {
     host: place.host ?? '127.0.0.1',
@@ -181,20 +164,14 @@ function readConnectionOptions(name, options, urlName) {
     password,
     db: db ?? place.db ?? 0,
     tls,
-    connectTimeout: readInteger(
-      `${name}.connectTimeout`,
-      options.connectTimeout,
-      1,
-      LONGEST_TIMER,
-      2000,
-    ),
+    connectTimeout: readInteger(`${name}.connectTimeout`, connectTimeout, 1, LONGEST_TIMER, 2000),
     ...readCallOptions(name, options),
     retry: readRetry(`${name}.retry`, options.retry),
     connectionName: readString(
       `${name}.connectionName`,
-      options.connectionName,
+      connectionName,
       'printable ASCII without spaces',
-      (name) => /^[!-~]+$/.test(name),
+      /^[!-~]+$/,
     ),
   };
 }
@@ -212,12 +189,7 @@ function readOptionalPem(name, value) {
   return value === undefined ? '' : readPem(name, value);
 }
 
-/**
- * The TLS options as the native client takes them.
- *
- * @param {object | undefined} options some of those of node:tls
- * @throws Error ERR_ROLLGATE_UNSUPPORTED if this build has no TLS
- */
+/** Options of node:tls in the form of the native client; undefined without TLS. */
 function readNativeTls(options) {
   if (options === undefined) return undefined;
   if (!loadAddon().redisHasTls) {

@@ -1,21 +1,14 @@
 // The backend of the native client: hiredis on Node's event loop, the checks of one turn in few commands.
 'use strict';
 
+const { promisify } = require('node:util');
 const { decisionLength } = require('../decision');
-const { failure, typeError } = require('../errors');
+const { failure, optionError } = require('../errors');
 const { loadAddon } = require('../native');
-const { clearAll, keySlot } = require('./cluster');
+const { createCommands } = require('./commands');
 const failures = require('./failures');
 const { readNativeTls } = require('./connection-options');
-const {
-  createPoliciesWithin,
-  checkCount,
-  checkProbe,
-  readOne,
-  readRefund,
-  readTimeLeft,
-  policyArguments,
-} = require('./script');
+const { createPolicyArguments, readOne, readRefund, readTimeLeft } = require('./script');
 const SCRIPTS = require('./scripts');
 
 /** Room for the results of many calls; the rest arrives in further calls of settle. */
@@ -62,16 +55,15 @@ function createClient(options, keep) {
     return loadAddon().createRedisClient(options, keep);
   } catch (error) {
     if (error.code !== 'ERR_ROLLGATE_OPTION') throw error;
-    throw typeError(error.code, `option 'redis.tls': ${error.message}`);
+    throw optionError('redis.tls', error.message);
   }
 }
 
 /** A backend of remote/store.js; `options` as for createClientBackend. */
 function createNativeBackend({ connection, policy, namespace }) {
   const length = decisionLength(policy.windows.length);
-  const policyWithin = policy.setsMax ? createPoliciesWithin(policy) : undefined;
+  const { args: policyArgs, within: policyWithin } = createPolicyArguments(policy);
   const brief = new Float64Array(length);
-  const keyOf = (id) => `${namespace}{${id}}`;
   /** The callback of each pending call, by its number on the native side. */
   const waiting = [];
   /** The callbacks of calls being settled, because new calls may reuse their numbers meanwhile. */
@@ -102,7 +94,7 @@ function createNativeBackend({ connection, policy, namespace }) {
         next = first + numbers[next + 1];
         if (next - first > 1) {
           const own = numbers.subarray(first, next);
-          done(readOne(own, 0, own, 0, own.length), own);
+          done(readOne(own, own, 0, own.length), own);
         } else {
           done(readTimeLeft(numbers[first], brief), brief, numbers[first]);
         }
@@ -139,7 +131,7 @@ function createNativeBackend({ connection, policy, namespace }) {
       retryMax: retry.max,
       keyPrefix: namespace,
       script: SCRIPTS[policy.algorithm],
-      policy: policyWithin === undefined ? policyArguments(policy) : policyWithin(),
+      policy: policyArgs,
       windows: policy.windows.length,
       tls: readNativeTls(connection.tls),
     },
@@ -155,38 +147,41 @@ function createNativeBackend({ connection, policy, namespace }) {
     }
   }
 
-  function promise(call) {
-    return new Promise((resolve, reject) => {
-      wait(call, (error, result) => (error === null ? resolve(result) : reject(error)));
-    });
+  const resultOf = promisify(wait);
+  const adapter = {
+    isCluster: cluster !== undefined,
+    send: (key, args) => resultOf(functions.command(args, '', key)),
+    async masters() {
+      await commands.probe(''); // a cluster's nodes are known once one has answered
+      return functions.nodes().map((node) => ({
+        send: (args) => resultOf(functions.command(args, node, '')),
+      }));
+    },
+  };
+  const ask = async (send, args) => send(args); // the native side has the deadlines
+  const commands = createCommands({ adapter, ask, keyStart: `${namespace}{` });
+
+  function attempt(id, cost, records, full, now, done, max) {
+    const call = policyWithin
+      ? functions.attempt(id, cost, records, full, now, policyWithin(max, records))
+      : functions.attempt(id, cost, records, full, now);
+    wait(call, done);
   }
 
-  const command = (args, node, key) => promise(functions.command(args, node, key));
-  const sendTo = (key) => (args) => command(args, '', key);
-
-  function attemptInto(all, place, id, now) {
-    return new Promise((resolve, reject) => {
-      backend.attempt(id, 1, true, true, now, (error, numbers) => {
-        if (error !== null) {
-          reject(error);
-          return;
-        }
-        all.set(numbers, place * length);
-        resolve();
-      });
+  /** The numbers are valid in the callback only. */
+  const attemptInto = promisify((all, place, id, now, done) => {
+    attempt(id, 1, true, true, now, (error, numbers) => {
+      if (error === null) all.set(numbers, place * length);
+      done(error);
     });
-  }
+  });
 
-  const backend = {
+  return {
+    ...commands,
+
     detectedClientType: 'hiredis',
     keep,
-
-    attempt(id, cost, records, full, now, done, max) {
-      const call = policyWithin
-        ? functions.attempt(id, cost, records, full, now, policyWithin(max, records))
-        : functions.attempt(id, cost, records, full, now);
-      wait(call, done);
-    },
+    attempt,
 
     /** In turns of as many as may be pending at once. */
     async attemptMany(ids, now) {
@@ -202,48 +197,17 @@ function createNativeBackend({ connection, policy, namespace }) {
       return all;
     },
 
-    refund(id, { at, cost, generation }, now) {
-      return new Promise((resolve, reject) => {
-        wait(functions.refund(id, at, generation, cost, now), (error, _, integer) => {
-          const found = error ?? readRefund([integer]);
-          if (typeof found === 'boolean') resolve(found);
-          else reject(found);
-        });
-      });
+    async refund(id, { at, cost, generation }, now) {
+      const call = functions.refund(id, at, cost, generation, now);
+      const integerOf = promisify((done) =>
+        wait(call, (error, _, integer) => done(error, integer)),
+      );
+      return readRefund([await integerOf()]);
     },
-
-    async clear(id) {
-      const key = keyOf(id);
-      const failed = checkCount(await command(['unlink', key], '', key));
-      if (failed !== null) throw failed;
-    },
-
-    async clearAll() {
-      await backend.probe(''); // a cluster's nodes are known once one has answered
-      const adapter = {
-        isCluster: cluster !== undefined,
-        masters: () =>
-          functions.nodes().map((node) => ({ send: (args) => command(args, node, '') })),
-      };
-      await clearAll(keyOf('').slice(0, -1), {
-        adapter,
-        ask: async (send, args) => send(args),
-        sendTo,
-      });
-    },
-
-    partOf: (id) => (cluster === undefined ? 0 : keySlot(keyOf(id))),
-
-    isOutage: failures.isOutage,
 
     /** Calls back with whether there is a connection, whenever that changes. */
     whenChanged(callback) {
       onChange = callback;
-    },
-
-    async probe(id) {
-      const key = keyOf(id);
-      checkProbe(await command(['pttl', key], '', key));
     },
 
     stats: () => functions.stats(),
@@ -252,7 +216,6 @@ function createNativeBackend({ connection, policy, namespace }) {
       functions.close();
     },
   };
-  return backend;
 }
 
 module.exports = { assertNativeClient, createNativeBackend };

@@ -2,7 +2,7 @@
 'use strict';
 
 const { randomBytes } = require('node:crypto');
-const { optionTypeError, typeError } = require('../errors');
+const { optionError, optionTypeError, typeError } = require('../errors');
 const { loadAddon } = require('../native');
 const { readObject, rejectUnknownOptions } = require('../option-values');
 const { readNamespace: readGivenNamespace, readOnError } = require('../store-options');
@@ -55,10 +55,8 @@ function readGivenClient(name, options) {
       options[known] !== undefined && !['client', 'commandTimeout', 'maxQueue'].includes(known),
   );
   if (other !== undefined) {
-    throw typeError(
-      'ERR_ROLLGATE_OPTION',
-      `option '${name}.${other}': conflicts with '${name}.client', which has its own connection`,
-    );
+    const why = `conflicts with '${name}.client', which has its own connection`;
+    throw optionError(`${name}.${other}`, why);
   }
   return { ...readClient(`${name}.client`, options.client), ...readCallOptions(name, options) };
 }
@@ -84,11 +82,8 @@ function readConnection(name, value) {
 }
 
 /**
- * @returns {{ connection: object, namespace: string, onError: string }} a connection has
- *   `commandTimeout` and `maxQueue`, and either `client` with its `kind` (see clients/index.js) or the result
- *   of readConnectionOptions
- * @throws Error ERR_ROLLGATE_UNSUPPORTED if the native client is needed but not there; ERR_ROLLGATE_ADDON if
- *   `onError: 'memory'` has no addon
+ * A `connection` has commandTimeout and maxQueue, and either `client` with its `kind` (see clients/index.js) or
+ * the result of readConnectionOptions.
  */
 function readRedisOptions({ redis, client, namespace, onError }) {
   if (redis !== undefined && client !== undefined && redis !== client) {

@@ -8,6 +8,11 @@ const failures = require('./failures');
 /** A Lua number is exact up to here; durations and times stop at it. */
 const LONGEST_MICROS = 2 ** 53;
 
+/** The user's time as an argument; without one, the server has its own clock. */
+function timeArgument(now) {
+  return now === undefined ? '' : String(now);
+}
+
 /** A duration in ms as an argument, in us. */
 function durationArgument(ms) {
   return String(Math.min(durationToMicros(ms), LONGEST_MICROS));
@@ -36,20 +41,22 @@ const LEAST_KEPT = 100;
 const MOST_KEPT = 1000;
 
 /**
- * The policy arguments of a limiter with SETS_MAX (see internal-methods.js), as a function of the attempt's
- * maximum and whether it records; without arguments, those of a refund. A log is not cut under a small maximum,
- * because a larger one may follow. Other algorithms do not depend on earlier maxima.
+ * `args` are the policy arguments. With SETS_MAX (see internal-methods.js), they are those of a refund, and
+ * `within(max, records)` returns those of an attempt. A log is not cut under a small maximum, because a larger one
+ * may follow. Other algorithms do not depend on earlier maxima.
  */
-function createPoliciesWithin(policy) {
+function createPolicyArguments(policy) {
+  if (!policy.setsMax) return { args: policyArguments(policy), within: undefined };
   const [{ interval }] = policy.windows;
   const isLog = policy.algorithm === 'sliding-window-log';
   let most = LEAST_KEPT;
-  return (max = 1, records = false) => {
+  const within = (max = 1, records = false) => {
     if (records) most = Math.max(most, Math.min(max, MOST_KEPT));
     const windows = [{ interval, maxInInterval: max }];
     const words = policyArguments({ ...policy, windows });
     return isLog ? [...words, `keep${most}`] : words;
   };
+  return { args: within(), within };
 }
 
 const BITS_OF_BLOCKED = 7;
@@ -89,29 +96,29 @@ function readTimeLeft(timeLeft, numbers) {
   return null;
 }
 
-/** Reads `count` full replies of `length` numbers each; returns the failure they mean, or null. */
-function readFull(reply, numbers, offset, count, length) {
-  if (!Array.isArray(reply) || reply.length !== count * length) return replyFailure();
+/** Reads full replies of `length` numbers each; returns the failure they mean, or null. */
+function readFull(reply, numbers, length) {
+  if (!Array.isArray(reply) || reply.length !== numbers.length) return replyFailure();
   for (let first = 0; first < reply.length; first += length) {
-    const failed = readOne(reply, first, numbers, offset + first, length);
+    const failed = readOne(reply, numbers, first, length);
     if (failed !== null) return failed;
   }
   return null;
 }
 
 /** Reads the integers of one decision. `reply` and `numbers` may be the same array. */
-function readOne(reply, first, numbers, offset, length) {
+function readOne(reply, numbers, first, length) {
   const blocked = readInteger(reply[first]);
   if (blocked === -1) return foreignKeyFailure();
   if (!(blocked >= 0 && blocked <= BITS_OF_BLOCKED)) return replyFailure();
-  numbers[offset] = blocked;
+  numbers[first] = blocked;
   for (let i = 1; i < length; i++) {
     const integer = readInteger(reply[first + i]);
     if (Number.isNaN(integer) || (integer < 0 && i !== NUMBERS.AT)) return replyFailure();
-    numbers[offset + i] = isDuration(i) ? toMs(integer) : integer;
+    numbers[first + i] = isDuration(i) ? toMs(integer) : integer;
   }
   // Blocked without a wait and allowed with one are both inconsistent.
-  const isConsistent = blocked === 0 ? numbers[offset + 1] === 0 : numbers[offset + 1] > 0;
+  const isConsistent = blocked === 0 ? numbers[first + 1] === 0 : numbers[first + 1] > 0;
   return isConsistent ? null : replyFailure();
 }
 
@@ -120,33 +127,28 @@ function isDuration(i) {
   return i === NUMBERS.TIME_LEFT || i === NUMBERS.RESET_IN || i === NUMBERS.WAIT;
 }
 
-/** Whether a refund found anything; an Error for any other reply. */
+/** Whether a refund found anything; throws for any other reply. */
 function readRefund(reply) {
   const found = Array.isArray(reply) && reply.length === 1 ? readInteger(reply[0]) : Number.NaN;
-  if (found === -1) return foreignKeyFailure();
-  return found === 0 || found === 1 ? found === 1 : replyFailure();
+  if (found === -1) throw foreignKeyFailure();
+  if (found !== 0 && found !== 1) throw replyFailure();
+  return found === 1;
 }
 
-/** For a command that returns how many keys it found: the failure that another reply means, or null. */
-function checkCount(reply) {
-  return readInteger(reply) >= 0 ? null : replyFailure();
-}
-
-/** Throws unless it is a reply of PTTL, of any value. */
-function checkProbe(reply) {
-  if (!(readInteger(reply) >= -2)) throw replyFailure();
+/** Throws unless it is an integer of at least `least`. */
+function checkInteger(reply, least) {
+  if (!(readInteger(reply) >= least)) throw replyFailure();
 }
 
 module.exports = {
-  LONGEST_MICROS,
   attemptOn,
-  checkCount,
-  checkProbe,
-  createPoliciesWithin,
+  checkInteger,
+  createPolicyArguments,
   policyArguments,
   readBrief,
   readFull,
   readOne,
   readRefund,
   readTimeLeft,
+  timeArgument,
 };

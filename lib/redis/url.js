@@ -1,7 +1,7 @@
 // Parses redis://, rediss:// and unix:// URLs. Messages show nothing of a URL but its scheme.
 'use strict';
 
-const { rangeError, typeError } = require('../errors');
+const { optionError, rangeError } = require('../errors');
 
 const EXPECTED =
   'redis://[[user]:password@]host[:port][/db], rediss://... or unix://.../path[?db=n]';
@@ -17,10 +17,7 @@ function hideUrl(url) {
 }
 
 function urlError(name, url) {
-  return typeError(
-    'ERR_ROLLGATE_OPTION',
-    `option '${name}': expected ${EXPECTED}, got ${hideUrl(url)}`,
-  );
+  return optionError(name, `expected ${EXPECTED}, got ${hideUrl(url)}`);
 }
 
 function readDb(name, digits, url) {
@@ -66,11 +63,7 @@ function readTcp(name, url) {
 
 const READERS = { redis: readTcp, rediss: readTcp, unix: readUnix };
 
-/**
- * @returns {{ host?: string, port?: number, path?: string, username?: string, password?: string,
- *   db?: number, tls?: object }} undefined for parts that are missing
- * @throws TypeError or RangeError ERR_ROLLGATE_OPTION
- */
+/** The parts of a URL as connection options; missing parts are undefined. */
 function readUrl(name, url) {
   const [, scheme] = SCHEME.exec(url) ?? [];
   const read = READERS[scheme?.toLowerCase()];

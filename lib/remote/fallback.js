@@ -11,19 +11,22 @@ const BLOCKED_FOR_MS = 1000;
  * The generation of a decision says who can refund it: a backend's is a natural number, `memory` converts those
  * of a memory store to negative numbers and back, and `nobody` marks a decision that cannot be refunded.
  */
-const GENERATION = { nobody: Number.NaN, memory: (generation) => -1 - generation };
+const GENERATION = { nobody: () => Number.NaN, memory: (generation) => -1 - generation };
+
+/** `read`, which sees generations as `convert` gives them. */
+function withGeneration(convert, read) {
+  return (numbers) => {
+    numbers[NUMBERS.GENERATION] = convert(numbers[NUMBERS.GENERATION]);
+    return read(numbers);
+  };
+}
 
 /** Decides as if every id were new. */
 function createAllowing(policy) {
   const store = createMemoryStore({ ...policy, isInner: true, maxKeys: 1, clock: () => 0 });
   return {
-    decide(_id, cost, _records, read, max) {
-      const readMarked = (numbers) => {
-        numbers[NUMBERS.GENERATION] = GENERATION.nobody;
-        return read(numbers);
-      };
-      return store.decide('', cost, false, readMarked, max);
-    },
+    decide: (_id, cost, _records, read, max) =>
+      store.decide('', cost, false, withGeneration(GENERATION.nobody, read), max),
     close: () => store.close(),
   };
 }
@@ -37,7 +40,7 @@ function createBlocking({ windows }) {
     [NUMBERS.RESET_IN]: BLOCKED_FOR_MS,
     [NUMBERS.WAIT]: BLOCKED_FOR_MS,
     [NUMBERS.AT]: 0,
-    [NUMBERS.GENERATION]: GENERATION.nobody,
+    [NUMBERS.GENERATION]: GENERATION.nobody(),
     length: NUMBERS.WINDOWS,
   });
   const numbers = Float64Array.from([...refusal, ...windowNumbers]);
@@ -56,11 +59,7 @@ function createRemembering(policy) {
   return {
     decide(id, cost, records, read, max) {
       store ??= createMemoryStore({ ...policy, isInner: true });
-      const readMarked = (numbers) => {
-        numbers[NUMBERS.GENERATION] = GENERATION.memory(numbers[NUMBERS.GENERATION]);
-        return read(numbers);
-      };
-      return store.decide(id, cost, records, readMarked, max);
+      return store.decide(id, cost, records, withGeneration(GENERATION.memory, read), max);
     },
     refund(receipt) {
       return store.refund({ ...receipt, generation: GENERATION.memory(receipt.generation) });

@@ -18,7 +18,7 @@ const readAnswer = (numbers) => ({
   actionsLeft: numbers[NUMBERS.ACTIONS_LEFT],
 });
 
-/** The user's clock in us, within LONGEST_MICROS; without one, undefined: the backend has its idString clock. */
+/** The user's clock in us, within LONGEST_MICROS; without one, undefined: the backend has its own clock. */
 function createClock(clock, onFailure) {
   if (clock === undefined) return () => undefined;
   const readClock = clockReader(clock, onFailure);
@@ -28,10 +28,6 @@ function createClock(clock, onFailure) {
 /**
  * An asynchronous store: `decide` and `decideMany` promise the result of `read(numbers)`, which must copy what
  * it needs. Errors reject the promise. docs/design/remote-stores.md specifies backends.
- *
- * @param {object} checked checked options of the limiter
- * @param {object} backend talks to the place of the counts
- * @param {string} onError the checked option
  */
 function createRemoteStore(checked, backend, onError) {
   const { windows, clock } = checked;

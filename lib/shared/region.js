@@ -7,7 +7,7 @@ const path = require('node:path');
 const { failure, optionRangeError, optionTypeError, show, typeError } = require('../errors');
 const { isWellFormed } = require('../ids');
 const { loadAddon } = require('../native');
-const { readNumber, rejectUnknownOptions } = require('../option-values');
+const { readInteger, readString, rejectUnknownOptions } = require('../option-values');
 const { throwSharedError, throwUnsupported } = require('./store');
 
 const DEFAULT_DIRECTORY = '/dev/shm';
@@ -64,29 +64,23 @@ function readName(place, name) {
   const expected =
     `a name of 1 to ${LONGEST_NAME} letters, digits, '.', '_' and '-' that does not begin with ` +
     "'.'";
-  if (typeof name !== 'string') throw optionTypeError(place, expected, name);
-  if (!isName(name)) throw optionRangeError(place, expected, name);
-  return name;
+  return readString(place, name, expected, isName);
+}
+
+function isDirectory(string) {
+  return path.isAbsolute(string) && !string.includes('\0') && isWellFormed(string);
 }
 
 function readDirectory(directory = DEFAULT_DIRECTORY) {
   const expected = 'the absolute path of a directory';
-  if (typeof directory !== 'string') throw optionTypeError('shared.directory', expected, directory);
-  const isPath = path.isAbsolute(directory) && !directory.includes('\0') && isWellFormed(directory);
-  if (!isPath) throw optionRangeError('shared.directory', expected, directory);
-  return path.resolve(directory);
+  return path.resolve(readString('shared.directory', directory, expected, isDirectory));
 }
 
 function readMaxKeys(name, maxKeys) {
   if (maxKeys === undefined) return undefined;
-  const isInRange = (n) => Number.isInteger(n) && n >= 1 && n <= MOST_KEYS;
-  return readNumber(name, maxKeys, `an integer from 1 to ${MOST_KEYS} in shared memory`, isInRange);
+  return readInteger(name, maxKeys, 1, MOST_KEYS, ' in shared memory');
 }
 
-/**
- * @param {unknown} shared a name, or `{ name, maxKeys, directory }`
- * @returns {{ name: string, directory: string, maxKeys: number | undefined }}
- */
 function readRegion(shared) {
   if (typeof shared === 'string') {
     return { name: readName('shared', shared), directory: readDirectory(), maxKeys: undefined };
@@ -119,9 +113,7 @@ function readSharedOptions({ shared, maxKeys }) {
 /**
  * Removes the region of the option `shared` and those that rules and routes derived from its name. Attached
  * limiters keep sharing the old region; later ones create a new one. If one removal fails, the others are still
- * made.
- *
- * @returns {boolean} whether a region was found
+ * made. Returns whether a region was found.
  */
 function unlinkShared(shared) {
   const { directory, name } = readRegion(shared);

@@ -3,7 +3,13 @@
 
 const { optionTypeError, failure, closedError } = require('../errors');
 const { idToString } = require('../ids');
-const { readCount, readNumber, readObject, rejectUnknownOptions } = require('../option-values');
+const {
+  hasMethods,
+  readCount,
+  readNumber,
+  readObject,
+  rejectUnknownOptions,
+} = require('../option-values');
 const { readCostValue } = require('../options');
 const { Line } = require('./line');
 const { createWaitOf } = require('./peeks');
@@ -15,18 +21,10 @@ const PLACE = 'wait options';
 /** 31 years: a larger number is a time of day, as of Date.now(), and not a duration. */
 const LONGEST_DEADLINE = 1e12;
 
-function isSignal(value) {
-  return (
-    typeof value === 'object' &&
-    value !== null &&
-    typeof value.aborted === 'boolean' &&
-    typeof value.addEventListener === 'function' &&
-    typeof value.removeEventListener === 'function'
-  );
-}
-
 function readSignal(signal) {
-  if (signal === undefined || isSignal(signal)) return signal;
+  if (signal === undefined) return undefined;
+  const isTarget = hasMethods(signal, 'addEventListener', 'removeEventListener');
+  if (isTarget && typeof signal.aborted === 'boolean') return signal;
   throw optionTypeError('signal', 'an AbortSignal', signal);
 }
 
@@ -37,12 +35,7 @@ function readDeadline(deadline) {
   return readNumber('deadline', deadline, expected, isInRange);
 }
 
-/**
- * The options of one call.
- *
- * @returns {{ cost: number, signal?: AbortSignal, deadline?: number, maxQueue: number }} deadline in ms after
- *   the call
- */
+/** The options of one call; `deadline` in ms after it. */
 function readWaitOptions(options = {}, smallestMax) {
   rejectUnknownOptions(readObject(PLACE, options), NAMES, { place: PLACE });
   const { cost, signal, deadline, maxQueue } = options;
@@ -59,11 +52,7 @@ class Waiting {
   #store;
   #lines = new Map();
 
-  /**
-   * @param {object} checked checked options of the limiter
-   * @param {object} store its store
-   * @param {{ attempt: Function, refund: Function }} calls of the limiter, see Line
-   */
+  /** For a limiter: its checked options, its store, and calls as in Line. */
   constructor(checked, store, { attempt, refund }) {
     this.#store = {
       waitOf: createWaitOf(checked, store),
@@ -74,11 +63,7 @@ class Waiting {
     };
   }
 
-  /**
-   * Promises the Decision of the attempt that is allowed.
-   *
-   * @param {object} options checked options of the call
-   */
+  /** Promises the Decision of the attempt that is allowed. */
   wait(id, { cost, signal, deadline, maxQueue }) {
     return new Promise((resolve, reject) => {
       const key = idToString(id);

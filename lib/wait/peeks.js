@@ -17,9 +17,6 @@ const readWait = (numbers) => numbers[NUMBERS.WAIT];
  * Otherwise the peek is at cost - 1. Once these actions are recorded, one more action has to wait for as long
  * as all of the cost without them: until the same older action leaves. (In a sliding-window counter not longer
  * than that, because a part of these actions leaves, too.)
- *
- * @param {object} checked checked options of the limiter
- * @param {object} store its store
  */
 function createWaitOf({ windows, countBlocked, blockFor }, store) {
   const peek = (id, cost, read) => store.decide(id, cost, false, read);

@@ -1,6 +1,8 @@
 // Times and timers of waiting: exact sums of real time, timeouts of any length, one abort listener per signal.
 'use strict';
 
+const { LONGEST_TIMER } = require('../store-options');
+
 /** Real time in whole us, so that sums are exact. */
 const now = () => Math.round(performance.now() * 1000);
 
@@ -8,9 +10,6 @@ const fromNow = (ms) => now() + Math.round(ms * 1000);
 
 /** Whole ms, rounded up, at least 1. */
 const msUntil = (moment) => Math.max(1, Math.ceil((moment - now()) / 1000));
-
-/** Node turns a longer delay into 1 ms. */
-const LONGEST_TIMER = 2 ** 31 - 1;
 
 /** A timeout of any length; returns a function that cancels it. Keeps the process alive, as setTimeout does. */
 function longTimeout(callback, ms) {

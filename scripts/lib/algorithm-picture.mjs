@@ -1,4 +1,4 @@
-// What an algorithm made of the pattern, as an SVG that can be read on light and on dark pages.
+// Draws the decisions of an algorithm as an SVG for light and dark pages.
 import { END, LIMIT, PARTS } from './algorithm-runs.mjs';
 import { at, round, text } from './svg.js';
 
@@ -7,13 +7,13 @@ const HEIGHT = 310;
 const PLOT = { left: 46, right: WIDTH - 14, top: 106, bottom: 266 };
 const HIGHEST = 20;
 
-/** Each stands out enough from white and from black. */
+/** Each has enough contrast to white and to black. */
 const COLOUR = { text: '#777', allowed: '#2f7de1', refused: '#d8435b', used: '#c27803' };
 
 const x = (time) => PLOT.left + ((PLOT.right - PLOT.left) * time) / END;
 const y = (count) => PLOT.bottom - ((PLOT.bottom - PLOT.top) * count) / HIGHEST;
 
-/** A line that is level between its changes; `uses` hold `key`. */
+/** A step line of the values of `key` in `uses`. */
 function steps(uses, key) {
   let path = `M${at(x(uses[0].time), y(uses[0][key]))}`;
   let last = uses[0][key];
@@ -24,7 +24,7 @@ function steps(uses, key) {
   return `${path}H${round(x(END))}`;
 }
 
-/** Each allowed attempt stands on the number of those within the last interval. */
+/** The height of an allowed attempt is how many were allowed within the last interval. */
 function dots(attempts, uses) {
   const insideAt = new Map(uses.map(({ time, inside }) => [time, inside]));
   const allowed = attempts.filter((attempt) => attempt.allowed);

@@ -1,4 +1,4 @@
-// One pattern of attempts, answered by a limiter of each algorithm under a clock moved by hand.
+// Runs one pattern of attempts on a limiter of each algorithm, with a manual clock.
 import { ALGORITHMS } from '../../lib/algorithms.js';
 import RateLimiter from '../../lib/index.mjs';
 
@@ -29,7 +29,7 @@ export function countBack(times, i, interval) {
   return n;
 }
 
-/** Whether windows begin and end by the clock: then how long an action counts depends on when it is. */
+/** Whether windows are aligned to the clock, so that how long an action counts depends on its time. */
 export function hasEdges(algorithm) {
   const resets = [0.3, 0.6].map((part) => {
     const clock = () => part * LIMIT.interval;
@@ -57,7 +57,7 @@ export function run(algorithm) {
       attempts.push({ time: now, allowed });
       if (allowed) allowedAt.push(now);
     }
-    // A peek tells what an attempt would come to, itself included where it would pass.
+    // A peek shows the state after the attempt, which includes it if it would be allowed.
     const { allowed, limits } = limiter.peek('id');
     const used = limits[0].used - (allowed ? 1 : 0);
     const inside = allowedAt.filter((time) => now - time < LIMIT.interval).length;

@@ -27,7 +27,7 @@ function run(command, args, options) {
 
 /**
  * A folder with hiredis for arm64, from this system's own package sources.
- * apt keeps its lists and its state there, so the packages of this machine stay as they are.
+ * apt keeps its state there, so the packages of this machine do not change.
  */
 function sysroot() {
   const system = /^VERSION_CODENAME=(\w+)/m.exec(readFileSync('/etc/os-release', 'utf8'))?.[1];
@@ -67,7 +67,7 @@ export function buildArm64(parts, options) {
     `-DCMAKE_FIND_ROOT_PATH=${sysroot()}`,
     `-DNODE_INCLUDE_DIR=${join(nodeFolder(), 'include/node')}`,
     '-DROLLGATE_HIREDIS=ON',
-    '-DCMAKE_POLICY_DEFAULT_CMP0135=NEW', // or CMake warns about a download that there is not
+    '-DCMAKE_POLICY_DEFAULT_CMP0135=NEW', // without it, CMake warns about a download that does not happen
   ];
   build(parts, { ...options, variant: 'arm64', settings });
 }

@@ -1,4 +1,4 @@
-// What has changed since the branch left main; on main itself, since the commit before.
+// Lists the files that changed since the branch left main; on main itself, since the previous commit.
 import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -15,7 +15,7 @@ function base() {
     const [fork] = git('merge-base', 'HEAD', main);
     if (fork && fork !== head) return fork;
   }
-  return git('rev-parse', 'HEAD~1')[0] ?? head; // of a shallow clone what is not committed
+  return git('rev-parse', 'HEAD~1')[0] ?? head; // in a shallow clone, only uncommitted changes
 }
 
 /** The files below a folder that were changed or added, as paths from the project's root. */

@@ -1,4 +1,4 @@
-// Debian systems in folders: made with debootstrap, entered with chroot in namespaces of their own.
+// Debian systems in folders: created with debootstrap, entered with chroot in new namespaces.
 import { spawn, spawnSync } from 'node:child_process';
 import {
   chownSync,
@@ -37,7 +37,7 @@ function must(command, args, options = {}) {
   return stdout;
 }
 
-/** Where this machine has Debian's packages from. */
+/** The source of this machine's Debian packages. */
 function mirror() {
   const targets = must('apt-get', [
     'indextargets',
@@ -49,7 +49,7 @@ function mirror() {
   return uri;
 }
 
-/** What a system needs of this machine to reach the same registries: apt's and npm's settings, certificates. */
+/** Copies what a system needs to reach the same registries: settings of apt and npm, certificates. */
 function copyNetworkSettings(folder) {
   for (const name of readdirSync(APT_SETTINGS)) {
     const text = readFileSync(join(APT_SETTINGS, name), 'utf8');
@@ -62,7 +62,7 @@ function copyNetworkSettings(folder) {
   }
 }
 
-/** Makes a base once: `make` fills the folder, which counts as made when it has its name. */
+/** Creates a base once: `make` fills a folder, which gets its name when it is complete. */
 function makeOnce(name, make) {
   const base = join(systems, name);
   if (existsSync(base)) return base;
@@ -76,13 +76,13 @@ function makeOnce(name, make) {
 
 const copySystem = (from, to) => must('cp', ['-a', '--reflink=auto', from, to]);
 
-/** A minimal system with a plain user, and with what Node's own binaries need from version 26 on. */
+/** A minimal system with an ordinary user, and with the libraries that Node 26 needs. */
 function minimalBase(suite) {
   return makeOnce(suite, (folder) => {
     const script = `/usr/share/debootstrap/scripts/${suite}`;
     const scripts = existsSync(script) ? [] : ['/usr/share/debootstrap/scripts/sid'];
     const include = '--include=ca-certificates,libatomic1';
-    // What it mounts is gone with its namespace, also when it is interrupted.
+    // Its mounts end with its namespace, also after an interruption.
     const apart = ['--mount', '--propagation', 'private', 'debootstrap', '--variant=minbase'];
     must('unshare', [...apart, include, suite, folder, mirror(), ...scripts]);
     copyNetworkSettings(folder);
@@ -102,7 +102,7 @@ function nodeBase(suite) {
   });
 }
 
-/** The files of this checkout as they are now, ignored ones left out. */
+/** The current files of this checkout, without ignored ones. */
 function copyProject(folder) {
   mkdirSync(folder, { recursive: true });
   const list = must('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], {
@@ -161,7 +161,7 @@ function enter({ folder, home, user }, command, { as = user, env = {} } = {}) {
     `mount --bind "${caches.apt}" "$0/var/cache/apt/archives"`,
     `mount --bind "${caches.npm}" "$0/var/cache/npm"`,
     `mount --bind "${caches.ccache}" "$0/var/cache/ccache"`,
-    // Not exec: the change of user would clear the signal that ends the first process with unshare.
+    // Without exec, because the change of user would clear the signal that ends the process with unshare.
     'chroot $1 "$0" /bin/sh -c "$2" || exit $?',
   ];
   const names = {

@@ -1,9 +1,9 @@
-// What a build of the addon takes, and what package managers call it; ships in the package.
+// The tools that a build of the addon needs, with the names of their packages; ships in the package.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { findNodeHeaders, onPath } from '../build.mjs';
 
-/** Whether a header is where systems keep them. */
+/** Whether a header is in one of the usual folders. */
 export const header = (name) => () =>
   ['/usr/include', '/usr/local/include', '/opt/homebrew/include'].some((folder) =>
     existsSync(join(folder, name)),
@@ -59,7 +59,7 @@ const pkgConfig = {
   without: 'the addon is built without its own Redis client',
 };
 
-/** found() must be cheap: it runs before every start. What has `without` is wanted, not needed. */
+/** found() must be cheap: it runs before every start. A tool with `without` is optional. */
 export const buildTools = [cmake, make];
 export const nativeTools = [compiler, ...buildTools, hiredis, libuv, pkgConfig];
 
@@ -74,7 +74,7 @@ const managers = [
   { name: 'brew', command: 'brew', install: 'brew install' },
 ];
 
-/** The commands that install these tools here; empty where no package manager is known. */
+/** The commands that install these tools here; empty if no package manager is known. */
 export function commandsFor(tools) {
   const manager = managers.find(({ command }) => onPath(command));
   if (!manager) return [];

@@ -7,7 +7,7 @@ import { join, resolve } from 'node:path';
 
 const baseCache = process.env.XDG_CACHE_HOME || join(os.homedir(), '.cache');
 
-/** The folder of everything that the scripts keep between runs. */
+/** The folder of all files that the scripts keep between runs. */
 export const cacheFolder = resolve(process.env.ROLLGATE_CACHE || join(baseCache, 'rollgate'));
 
 /** Runs npm with the Node that runs this script; gives its output, and throws with it if npm fails. */

@@ -1,11 +1,11 @@
-// What a built addon asks of the machine it runs on, and whether that is little enough to ship it.
+// Finds what an addon needs of the system, and whether common systems have that.
 import { spawnSync } from 'node:child_process';
 
-/** No newer one than Node's own binaries for old systems are built against. */
+/** The newest glibc that may be needed, as by Node's own binaries for old systems. */
 const NEWEST_GLIBC = '2.17';
 const NODE_API = 8;
 const EXPORTS = ['napi_register_module_v1', 'node_api_module_get_api_version_v1'];
-/** What every machine with Node has: its C library, and libgcc, which Node itself links to. */
+/** The libraries that every machine with Node has: the C library, and libgcc, which Node itself needs. */
 const LIBRARIES =
   /^(lib(c|m|dl|rt|pthread|gcc_s)\.so\.\d+|libc\.musl-.*|ld-linux-.*|\/usr\/lib\/libSystem\..*|\/usr\/lib\/libc\+\+\..*)$/;
 
@@ -59,7 +59,7 @@ export function needsOf(file, toolPrefix = '') {
 }
 
 /**
- * What is wrong with an addon that needs this, in sentences.
+ * The problems of an addon with these needs, as sentences.
  *
  * @param {ReturnType<typeof needsOf>} needs
  * @param {object} nodeApi node-api-headers' lists of functions by version

@@ -1,4 +1,4 @@
-// Runs the steps of setting up, each with its tools' output in a log file.
+// Runs the steps of the set-up, each with its output in a log file.
 import { spawnSync } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,11 +1,11 @@
-// Installs system packages through apt where it may; elsewhere it names the command that does.
+// Installs system packages with apt if that is allowed; else prints the command.
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync } from 'node:fs';
 import { onPath } from '../build.mjs';
 import { commandsFor } from './native-tools.mjs';
 import { run, step } from './step.mjs';
 
-/** What precedes a command to run it as root; undefined where that is not allowed. */
+/** The prefix of a command that must run as root; undefined if that is not allowed. */
 function rootPrefix() {
   if (process.getuid() === 0) return [];
   const allowed = onPath('sudo') && spawnSync('sudo', ['-n', 'true']).status === 0;
@@ -19,14 +19,14 @@ function aptInstall(tools, prefix) {
   const install = ['install', '-y', '--no-install-recommends', ...names];
   const asRoot = (log, [command, ...args]) => run(command, args, log);
 
-  /** Fails where one of many sources does; installing then says whether that one was needed. */
+  /** Fails if one of many sources fails; the installation then shows whether that one was needed. */
   const update = (log) => {
     try {
       asRoot(log, commandOf('update'));
     } catch {}
   };
 
-  /** How much apt would install, in its own words; undefined where its lists of packages are missing or old. */
+  /** apt's summary of what it would install; undefined if its lists of packages are missing or old. */
   const sizes = () => {
     const [command, ...args] = commandOf(...install, '--print-uris');
     const { status, stdout } = spawnSync(command, args, { encoding: 'utf8' });
@@ -60,8 +60,8 @@ function aptInstall(tools, prefix) {
 }
 
 /**
- * Installs those of these tools that are missing. A tool with `without` is optional: where it is
- * not to be had, one line says what is lost.
+ * Installs the missing ones of these tools. A tool with `without` is optional: if it cannot be
+ * installed, one line says what is lost.
  *
  * @param {object[]} tools as in native-tools.mjs; those with `cmakeFetches` are needed for apt only
  */

@@ -1,14 +1,14 @@
-// Searches for the most that a limiter lets through within any stretch of a given length.
+// Searches for the most actions that a limiter allows within any period of a given length.
 //
-// Whoever wants the most attempts at every moment at which one is allowed, except while he saves up
-// for a burst. So every pattern here is bursts and silences, and from some moment on an attempt
-// whenever one is allowed. Times are whole ms, and the interval has 100,000 of them.
+// A client gets the most by attempts as soon as one is allowed, except while it saves up
+// for a burst. So every pattern has bursts and pauses, and from some moment on an attempt
+// whenever one is allowed. Times are whole ms, and the interval is 100,000 ms.
 import RateLimiter from '../../lib/index.mjs';
 import { countBack } from './algorithm-runs.mjs';
 
 export const LIMIT = { interval: 100_000, maxInInterval: 100 };
 
-/** Parts of the interval that an action, or a burst, is looked for in. */
+/** The parts of the interval in which actions are counted. */
 export const STRETCHES = { interval: 1, tenth: 1 / 10, thousandth: 1 / 1000 };
 
 const { interval, maxInInterval } = LIMIT;
@@ -24,7 +24,7 @@ function randomNumbers(seed) {
   };
 }
 
-/** Bursts as [ms, attempts], the last of them without an end: attempts whenever one is allowed. */
+/** Bursts as [ms, attempts]; the last one has no end: attempts whenever one is allowed. */
 function* patterns() {
   const places = [0, 1, 0.1 * interval, 0.5 * interval, 0.9 * interval, interval - 2, interval - 1];
   for (const first of places) {
@@ -70,7 +70,7 @@ function follow(pattern, algorithm) {
 
 /**
  * @returns {{ most: { interval: number, tenth: number, thousandth: number }, longestWait: number,
- *   untilAll: number }} the most that was allowed within any such stretch; the longest wait of a
+ *   untilAll: number }} the most that was allowed within any such period; the longest wait of a
  *   refused attempt, and of one for the whole limit, in intervals
  */
 export function search(algorithm) {

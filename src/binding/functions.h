@@ -1,7 +1,7 @@
-// Native functions that share what is behind them and own it together.
+// Native functions that share one state and own it together.
 //
-// A function that runs once per check is a raw Node-API callback: a wrapped one costs twice as
-// much. The others take a Napi::CallbackInfo.
+// A function that runs once per check is a raw Node-API callback, because a wrapped one costs twice
+// as much. The others take a Napi::CallbackInfo.
 #pragma once
 
 #include <napi.h>
@@ -22,11 +22,10 @@ namespace rollgate::binding {
 struct Function {
   const char* property;
   napi_callback callback;
-  const char* name = nullptr;  ///< what JavaScript shows it as, if not as the property
+  const char* name = nullptr;  ///< in JavaScript, if not the property
 };
 
-/// What a raw callback whose data is a `State` was called with; arguments that were left out are
-/// undefined.
+/// The arguments and the `State` of a raw callback; missing arguments are undefined.
 template <class State, std::size_t kCount>
 struct Call {
   Call(napi_env env, napi_callback_info info) {
@@ -46,8 +45,8 @@ State& StateOf(const Napi::CallbackInfo& info) {
   return *static_cast<State*>(info.Data());
 }
 
-/// A callback that runs kBody, raw or wrapped. If that throws, the result is that of kAnswer, which
-/// is called with the same arguments and rethrows the exception to look at it.
+/// A callback that runs kBody, raw or wrapped. If that throws, returns the result of kAnswer, which
+/// has the same arguments and rethrows the exception to examine it.
 template <auto kBody, napi_callback kAnswer>
 napi_value Guarded(napi_env env, napi_callback_info info) {
   try {
@@ -61,7 +60,7 @@ napi_value Guarded(napi_env env, napi_callback_info info) {
   }
 }
 
-/// An answer of Guarded: throws in JavaScript. Errors are created again in lib, in its realm.
+/// For Guarded: throws in JavaScript. lib creates the errors again, in its realm.
 inline napi_value ThrowInJs(napi_env env, napi_callback_info) {
   try {
     throw;
@@ -75,15 +74,14 @@ inline napi_value ThrowInJs(napi_env env, napi_callback_info) {
   return nullptr;
 }
 
-/// A weak reference to the function that `keep` has under this name; empty if it has none. lib
-/// holds `keep` as long as any native function that calls back.
+/// A weak reference to a function of `keep`, which lib keeps alive; empty if there is none.
 inline Napi::FunctionReference Borrow(const Napi::Object& keep, const char* name) {
   const Napi::Value value = keep.Get(name);
   return value.IsFunction() ? Napi::Weak(value.As<Napi::Function>()) : Napi::FunctionReference();
 }
 
-/// Calls such a function; null when it throws, which is left pending, or cannot be called. Raw, as
-/// a user's clock is asked in each check.
+/// Calls such a function. Returns null if it throws, with the exception pending, or cannot be
+/// called. Raw, because a user's clock is called in each check.
 ROLLGATE_COLD inline napi_value Invoke(const Napi::FunctionReference& function,
                                        std::span<const napi_value> arguments = {}) {
   if (function.IsEmpty()) return nullptr;
@@ -98,7 +96,7 @@ ROLLGATE_COLD inline napi_value Invoke(const Napi::FunctionReference& function,
   return status == napi_ok ? result : nullptr;
 }
 
-/// Sets these properties of `object`; the functions' data is `data`.
+/// Creates the functions as properties of `object`, and calls each(function).
 template <class EachFunction>
 void SetFunctions(const Napi::Object& object, std::span<const Function> functions, void* data,
                   const EachFunction& each) {
@@ -113,8 +111,8 @@ void SetFunctions(const Napi::Object& object, std::span<const Function> function
   }
 }
 
-/// An object of functions whose data is the `State`. They count themselves in its `functions`; the
-/// last one that is collected, at the latest at the end of the environment, deletes it.
+/// Returns an object of functions whose data is the `State`. `State::functions` counts them. The
+/// last one to be collected, at the latest at the end of the environment, deletes the state.
 template <class State, class Deleter>
 Napi::Object MakeFunctions(Napi::Env env, std::unique_ptr<State, Deleter> owned,
                            std::span<const Function> functions) {
@@ -127,7 +125,7 @@ Napi::Object MakeFunctions(Napi::Env env, std::unique_ptr<State, Deleter> owned,
         },
         state);
     ++state->functions;
-    static_cast<void>(owned.release());  // theirs from the first one on
+    static_cast<void>(owned.release());  // the functions own it from the first one on
   });
   return object;
 }

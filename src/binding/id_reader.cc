@@ -1,4 +1,4 @@
-// Reads long ids, those with other characters, and numbers.
+// Reads ids that are long strings, strings with other characters, or numbers.
 #include "binding/id_reader.h"
 
 #include <algorithm>
@@ -6,7 +6,6 @@
 #include <charconv>
 #include <cmath>
 #include <cstdint>
-#include <cstring>
 #include <span>
 #include <vector>
 
@@ -21,7 +20,7 @@
 namespace rollgate::binding {
 namespace {
 
-/// Up to this magnitude JavaScript writes every whole number in plain digits.
+/// Below this magnitude, JavaScript writes every whole number in plain digits.
 constexpr double kLargestPlainInteger = 9007199254740992.0;
 
 Identity IdentityOfInteger(std::int64_t number, const Secret& secret) {
@@ -32,7 +31,7 @@ Identity IdentityOfInteger(std::int64_t number, const Secret& secret) {
   return IdentityOf(std::span(units.data(), static_cast<std::size_t>(end - digits.data())), secret);
 }
 
-/// Reads a number or bigint the way JavaScript writes it.
+/// Reads a number or bigint as the string that JavaScript converts it to.
 bool ReadWritten(napi_env env, napi_value value, const Secret& secret, Identity& identity) {
   napi_value text = nullptr;
   return napi_coerce_to_string(env, value, &text) == napi_ok &&
@@ -86,8 +85,7 @@ bool ReadNoString(napi_env env, napi_value value, const Secret& secret, Identity
 Secret RandomSecret() {
   Secret secret;
 #if defined(__linux__)
-  // Not by std::random_device: linked in, it would take functions of the build machine's glibc that
-  // older machines have not got.
+  // std::random_device would need functions of glibc that older systems do not have.
   if (getrandom(secret.words.data(), sizeof(secret.words), 0) != sizeof(secret.words)) {
     throw std::runtime_error("the system has no random numbers");
   }

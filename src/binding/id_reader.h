@@ -1,7 +1,7 @@
-// From a JavaScript value to the identity of an id, without a string on the heap.
+// Reads the identity of an id from a JavaScript value, without a string on the heap.
 //
-// Ids are read as UTF-16: measured, it is the fastest of the exact ways. Latin-1 would cut code
-// units in half and UTF-8 turn every lone surrogate into the same character: ids would collide.
+// Ids are read as UTF-16, so that different strings have different identities: Latin-1 would cut
+// code units, and UTF-8 would replace every lone surrogate by the same character.
 #pragma once
 
 #include <node_api.h>
@@ -15,22 +15,22 @@
 
 namespace rollgate::binding {
 
-/// Room for most ids. Node-API cuts what is longer, silently, and always ends with a NUL.
+/// Long enough for most ids. Node-API truncates longer strings, and adds a NUL.
 using IdUnits = std::array<char16_t, 128>;
 
-/// ReadIdentity of a string that is longer than sixteen characters or has some that are not
-/// Latin-1. Its first `length` units have been read.
+/// ReadIdentity of a string that has more than 16 characters, or some that are not Latin-1. Its
+/// first `length` units are in `units`.
 ROLLGATE_NOINLINE bool ReadOtherString(napi_env env, napi_value value, const Secret& secret,
                                        const IdUnits& units, std::size_t length,
                                        Identity& identity);
 
-/// ReadIdentity of what is no string.
+/// ReadIdentity of a value that is not a string.
 ROLLGATE_NOINLINE bool ReadNoString(napi_env env, napi_value value, const Secret& secret,
                                     Identity& identity);
 
-/// Reads the identity of a string, a finite number, a bigint, undefined or null; false for any
-/// other value. 1, 1n and '1' are one id; undefined, null and '' are the one of callers without an
-/// id. Runs no code of the caller's.
+/// Reads the identity of a string, a finite number, a bigint, undefined or null; returns false for
+/// any other value. 1, 1n and '1' are one id, and so are undefined, null and ''. Runs no code of
+/// the user.
 inline bool ReadIdentity(napi_env env, napi_value value, const Secret& secret, Identity& identity) {
   IdUnits units;
   std::fill_n(units.begin(), Identity::kLongestInline, u'\0');
@@ -48,7 +48,7 @@ inline bool ReadIdentity(napi_env env, napi_value value, const Secret& secret, I
   return true;
 }
 
-/// A fresh Secret from the system's random numbers. Throws std::runtime_error if it has none.
+/// A Secret of random numbers from the system. Throws std::runtime_error if there are none.
 Secret RandomSecret();
 
 }  // namespace rollgate::binding

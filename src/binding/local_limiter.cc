@@ -1,4 +1,4 @@
-// What a limiter borrows from JavaScript, and what it does now and then.
+// Creates and closes limiters, and has the functions that run seldom.
 #include "binding/local_limiter.h"
 
 #include <algorithm>
@@ -16,8 +16,7 @@ namespace {
 
 std::atomic<std::int64_t> live_limiters{0};
 
-/// Windows that begin at the epoch do so by the time of day as it is now; later changes of the
-/// system's clock do not move them.
+/// Aligns windows to the current time of day; later changes of the system's clock do not move them.
 Micros EpochOffset(MonotonicClock& clock) {
   const auto time_of_day = std::chrono::system_clock::now().time_since_epoch();
   return std::chrono::duration_cast<std::chrono::microseconds>(time_of_day).count() - clock.Now();
@@ -125,10 +124,7 @@ Napi::Value Refund(const Napi::CallbackInfo& info) {
   if (!limiter.store) return {env, Invoke(limiter.closed)};
   Identity identity;
   const bool is_id = ReadIdentity(env, info[0], limiter.secret, identity);
-  Receipt receipt;
-  receipt.at = static_cast<Micros>(ReadDouble(env, info[1]));
-  receipt.cost = static_cast<std::uint64_t>(ReadDouble(env, info[2]));
-  receipt.token = static_cast<std::uint64_t>(ReadDouble(env, info[3]));
+  const Receipt receipt = ReadReceipt(info);
   Micros now = 0;
   if (limiter.refunds_ask_time && !limiter.ReadTime(now)) return {};
   return Napi::Boolean::New(env, is_id && limiter.store->Refund(identity, receipt, now));

@@ -1,8 +1,8 @@
-// One limiter that answers at once: what its native functions share, its store above all, and the
-// way from a call in JavaScript to a decision and back.
+// A limiter that answers synchronously: the state that its native functions share, and the
+// functions themselves.
 //
-// The functions that are called for each request are raw, and compiled for each kind of store, so
-// that an attempt becomes a part of them.
+// The functions that run once per check are raw, and compiled for each kind of store, so that the
+// attempt is inlined into them.
 #pragma once
 
 #include <napi.h>
@@ -28,41 +28,39 @@
 
 namespace rollgate::binding {
 
-/// The state behind one limiter's functions; deleted with the last of them.
+/// The state of one limiter's functions; deleted with the last of them.
 struct LocalLimiter {
-  /// Reads what it borrows of `keep`, and what follows from the policy.
   LocalLimiter(const Napi::Object& keep, const Policy& policy);
   ~LocalLimiter();
 
-  /// Lets go of the store, if there is one or was to be.
+  /// Frees the store, or prevents that one is attached.
   void Close();
 
-  /// Lets V8 know how much hangs on its small objects, so that it looks for dropped limiters in
-  /// time.
+  /// Reports the size of the store to V8, so that it collects unused limiters in time.
   ROLLGATE_COLD void TellMemory();
 
-  // What Attach, ReadTime and AfterAttempt seldom do.
+  // The rare parts of Attach, ReadTime and AfterAttempt.
   ROLLGATE_COLD void AttachNow();
   ROLLGATE_COLD bool AskClock(Micros& now);
   ROLLGATE_COLD void TellOfEvictions();
 
-  /// Finds the store of a limiter that has none yet and is not closed. Before the first id is read,
-  /// as the store says what ids are reduced by.
+  /// Attaches to the store, if that is not done and the limiter is open. Must be called before an
+  /// id is read, because the store has the secret.
   void Attach() {
     if (!store) [[unlikely]] {
       AttachNow();
     }
   }
 
-  /// Reads the time and makes sure that the limiter is open; false with an exception pending
-  /// otherwise.
+  /// Reads the time. Returns false, with an exception pending, if the clock throws or the limiter
+  /// is closed.
   bool ReadTime(Micros& now) {
     if (clock.IsEmpty()) [[likely]] {
       now = monotonic_clock.Now() + epoch_offset;
     } else if (!AskClock(now)) {
       return false;
     }
-    // The user's clock may have closed the limiter: look at the store only now.
+    // Checked only now, because the user's clock may have closed the limiter.
     if (store) [[likely]] {
       return true;
     }
@@ -70,7 +68,7 @@ struct LocalLimiter {
     return false;
   }
 
-  /// What is due after a call that may have added ids.
+  /// Must be called after a call that may have added ids.
   void AfterAttempt() {
     if ((++calls & 0xfff) == 0) [[unlikely]] {
       TellMemory();
@@ -87,27 +85,26 @@ struct LocalLimiter {
     return static_cast<S&>(*store);
   }
 
-  std::unique_ptr<Store> store;  // null once closed, and until `attach` was called
+  std::unique_ptr<Store> store;  // null before `attach` and after Close
   Secret secret;
-  Micros epoch_offset = 0;  // from the built-in clock's readings to times of day, where they matter
+  Micros epoch_offset = 0;  // from the built-in clock to times of day, for aligned windows
   MonotonicClock monotonic_clock;
   Napi::FunctionReference clock;                     // the user's, if any
-  const std::uint8_t* observes_decisions = nullptr;  // keep's own memory: not 0 while it does
+  const std::uint8_t* observes_decisions = nullptr;  // points into `keep`
   const std::uint8_t* observes_evictions = nullptr;
-  double* report = nullptr;     // keep.report's own memory
-  std::vector<WindowUse> uses;  // what decisions are written through
+  double* report = nullptr;     // points into `keep`
+  std::vector<WindowUse> uses;  // for decisions
   std::uint32_t calls = 0;
-  bool has_evicted = false;  // and JavaScript has not been told yet
+  bool has_evicted = false;  // not yet reported to JavaScript
   bool has_told_of_evictions = false;
   bool refunds_ask_time = false;
-  int functions = 0;  // that point here
+  int functions = 0;  // see MakeFunctions
 
   Napi::Env env;
-  /// Where the first call finds the store: sets it, and what goes with it. Throws what that throws,
-  /// and is called again then.
+  /// Sets the store and the members that depend on it; called again after an exception.
   std::function<void(LocalLimiter&)> attach;
-  std::int64_t (*bytes_to_tell)(const Store&) = nullptr;  // what V8 is to know of
-  std::int64_t bytes_told = 0;                            // how much V8 knows of
+  std::int64_t (*bytes_to_tell)(const Store&) = nullptr;  // for V8
+  std::int64_t bytes_told = 0;
   Napi::FunctionReference refuse;
   Napi::FunctionReference closed;
   Napi::FunctionReference exhausted;
@@ -175,7 +172,7 @@ ROLLGATE_FLATTEN napi_value Decide(napi_env env, napi_callback_info info) {
   return nullptr;
 }
 
-// Called less often, by way of any store's interface.
+// Called less often, through the interface Store.
 
 Napi::Value DecideMany(const Napi::CallbackInfo& info);
 Napi::Value Refund(const Napi::CallbackInfo& info);
@@ -183,38 +180,38 @@ Napi::Value Clear(const Napi::CallbackInfo& info);
 Napi::Value Stats(const Napi::CallbackInfo& info);
 Napi::Value Close(const Napi::CallbackInfo& info);
 
-/// Answers what the store throws with one of lib's exceptions: see Guarded.
+/// For Guarded: an exception of the store becomes one of lib's.
 ROLLGATE_COLD napi_value AnswerFailure(napi_env env, napi_callback_info info);
 
 /// The functions of a limiter -> { check, decide, decideMany, refund, clear, stats, close }
 ///
-/// `keep`, which it has read, is an object that lib holds as long as any of the functions; the
-/// native side only borrows what it finds there, so nothing is kept alive by a reference that the
-/// garbage collector does not see:
+/// keep:
 ///   report      Float64Array that decide and stats write to
-///   refuse      (id) => throws: the value is no id
+///   refuse      (id) => throws: the value is not an id
 ///   closed      () => throws: the limiter is closed
 ///   exhausted   () => throws: there is no memory left; nothing was recorded
-///   failed      (kind, message) => throws: a SharedError of that kind; for shared ones only
+///   failed      (kind, message) => throws: a SharedError of that kind; for shared memory
 ///   callBack    (id, callback) => undefined: attempts, then calls back
-///   evicted     () => undefined: an id was dropped for want of room; told once, and for each call
-///               that does so while evictions are observed
-///   decided     (id, timeLeft) => undefined: what check gives, told while decisions are observed
-///   observesDecisions, observesEvictions  Uint8Array of one byte: not 0 while somebody does
-///   clock       undefined, or () => us: throws when the user's clock fails
+///   evicted     () => undefined: an id was evicted. Called the first time, and after each such
+///   call
+///               while evictions are observed
+///   decided     (id, timeLeft) => undefined: the result of check, while decisions are observed
+///   observesDecisions, observesEvictions  Uint8Array of one byte, not 0 while there are
+///   subscribers clock       undefined, or () => us: throws if the user's clock fails
 ///
-/// check(id?, callback?) -> time left in ms, 0 when allowed
-/// decide(id, cost, records, max?) writes report[0..]: see WriteDecision. A cost of 0 records
-///   nothing and tells what is used. A max is given where setsMax is true: that of the window from
-///   now on
-/// decideMany(ids, numbers) attempts them all at cost 1 and writes a decision for each into the
-///   Float64Array, one behind the other; nothing happens if one id is wrong
+/// check(id?, callback?) -> time left in ms, 0 if allowed
+/// decide(id, cost, records, max?) writes report[0..]: see WriteDecision. At cost 0, nothing is
+///   recorded, and the report shows the current usage. With setsMax, `max` is the window's from now
+///   on
+/// decideMany(ids, numbers) attempts each id at cost 1 and writes the decisions to the
+/// Float64Array,
+///   one after another; nothing happens if one id is invalid
 /// refund(id, at, cost, token) -> boolean
 /// clear(id) -> boolean; clear() forgets all ids
 /// stats() writes report[0..4]: keys, allowed, blocked, evicted, bytes
-/// close() lets go of the store; every call afterwards ends in closed()
+/// close() frees the store; every later call throws by closed()
 ///
-/// Precondition: the limiter's store, or the one that its `attach` finds, is an `S`.
+/// Precondition: the limiter's store, now or after `attach`, is an `S`.
 template <class S>
 Napi::Value MakeLocalFunctions(std::unique_ptr<LocalLimiter> limiter) {
   static constexpr std::array kFunctions{

@@ -1,4 +1,4 @@
-// Makes a limiter with a store of its own.
+// Creates a limiter with a store in memory.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -14,8 +14,8 @@
 namespace rollgate::binding {
 namespace {
 
-/// V8 collects all garbage whenever what it knows of has grown by 64 MB, a pause of milliseconds;
-/// so one limiter does not tell of more than half of that.
+/// V8 collects all garbage, a pause of milliseconds, whenever the reported memory has grown by
+/// 64 MB. So a limiter reports at most half of that.
 std::int64_t BytesToTell(const Store& store) {
   constexpr std::size_t kMostTold = std::size_t{32} << 20;
   return static_cast<std::int64_t>(std::min(store.stats().bytes, kMostTold));

@@ -1,4 +1,4 @@
-// Asks the system for the time, and whether its ticks can be counted.
+// Reads the system's clock, and checks whether ticks can be counted.
 #include "binding/monotonic_clock.h"
 
 #include <chrono>
@@ -18,7 +18,7 @@ std::int64_t SystemNow() {
 /// Whether the kernel trusts the tick counter to be steady and the same on all processors.
 bool SystemCountsTicks() {
 #if ROLLGATE_HAS_TICKS
-  // Not by a stream: linked in, those take a megabyte and a newer glibc.
+  // Streams would add a megabyte to the addon, and need a newer glibc.
   const char* const path = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path, "r"), std::fclose);
   char source[8];

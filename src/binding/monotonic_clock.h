@@ -1,7 +1,5 @@
-// The clock of limiters in memory: the system's monotonic one, read at a fraction of the price.
+// The clock of limiters in memory: the system's monotonic clock at a fraction of the cost.
 #pragma once
-
-#include <cstdint>
 
 #include "core/inlining.h"
 #include "core/tick_clock.h"
@@ -14,12 +12,11 @@
 
 namespace rollgate::binding {
 
-/// Microseconds that never stop, never step back and are never set. Owned by one thread.
+/// Microseconds of a clock that is never set and never steps back. Owned by one thread.
 ///
-/// Asking the system takes 20 ns, a quarter of a whole check, most of it spent waiting for the
-/// processor to finish what it is doing. Where the system itself takes its time from the
-/// processor's tick counter, so does this clock: see TickClock. It may differ from the system's by
-/// a microsecond.
+/// A call of the system takes 20 ns, a quarter of a check. If the system reads the processor's tick
+/// counter, this clock does so itself: see TickClock. It may differ from the system's by a
+/// microsecond.
 class MonotonicClock {
  public:
   MonotonicClock();

@@ -1,5 +1,5 @@
-// Stand-ins for what glibc has had since 2.25, 2.32 and 2.33 only, so that the addon runs with
-// older ones, too. Nobody sees them but the addon itself.
+// Replacements for symbols of glibc 2.25, 2.32 and 2.33, so that the addon runs with older
+// versions. Only the addon sees them.
 #include <cstdlib>  // for __GLIBC__
 
 #if defined(__GLIBC__) && (defined(__x86_64__) || defined(__aarch64__))
@@ -11,8 +11,7 @@
 
 extern "C" {
 
-/// libstdc++ asks it whether references may be counted without atomic operations: beside Node's
-/// threads never.
+/// libstdc++ counts references without atomic operations if this is not 0. Node has threads.
 // NOLINTBEGIN(bugprone-reserved-identifier,readability-identifier-naming)
 extern char __libc_single_threaded;
 char __libc_single_threaded = 0;

@@ -1,4 +1,4 @@
-// The way from bytes in JavaScript to a decision and to other bytes.
+// Decides on states that are bytes in JavaScript.
 #include "core/portable_limiter.h"
 
 #include <algorithm>
@@ -18,14 +18,14 @@
 namespace rollgate::binding {
 namespace {
 
-/// The state behind one limiter's functions; deleted with the last of them.
+/// The state of one limiter's functions; deleted with the last of them.
 struct PortableFunctions {
   std::unique_ptr<PortableLimiter> limiter;
-  std::vector<WindowUse> uses;  // what decisions are written through
+  std::vector<WindowUse> uses;  // for decisions
   std::vector<std::byte> next;  // state
   Napi::FunctionReference exhausted;
-  double* report = nullptr;  // keep.report's own memory
-  int functions = 0;         // that point here
+  double* report = nullptr;  // points into `keep`
+  int functions = 0;         // see MakeFunctions
 };
 
 /// The bytes of a state; none if the value is undefined.
@@ -72,7 +72,7 @@ napi_value Decide(napi_env env, napi_callback_info info) {
   return ToJs(env, outcome, self.next);
 }
 
-/// Raw, too: asked of each state that is written.
+/// Raw, because it is called for each state that is written.
 napi_value Lifetime(napi_env env, napi_callback_info info) {
   const Call<PortableFunctions, 2> call(env, info);
   const Micros now = MomentOf(ReadDouble(env, call.arguments[1]));
@@ -83,12 +83,9 @@ napi_value Lifetime(napi_env env, napi_callback_info info) {
 Napi::Value Refund(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
   auto& self = StateOf<PortableFunctions>(info);
-  Receipt receipt;
-  receipt.at = MomentOf(ReadDouble(env, info[1]));
-  receipt.cost = static_cast<std::uint64_t>(ReadDouble(env, info[2]));
-  receipt.token = static_cast<std::uint64_t>(ReadDouble(env, info[3]));
-  const PortableLimiter::Outcome outcome = self.limiter->Refund(
-      ReadState(env, info[0]), receipt, MomentOf(ReadDouble(env, info[4])), self.next);
+  const Micros now = MomentOf(ReadDouble(env, info[4]));
+  const PortableLimiter::Outcome outcome =
+      self.limiter->Refund(ReadState(env, info[0]), ReadReceipt(info), now, self.next);
   return {env, ToJs(env, outcome, self.next)};
 }
 
@@ -97,7 +94,7 @@ Napi::Value LargestState(const Napi::CallbackInfo& info) {
   return Napi::Number::New(info.Env(), static_cast<double>(bytes));
 }
 
-/// Answers exhausted memory with lib's exception: see Guarded.
+/// For Guarded: exhausted memory becomes lib's exception.
 napi_value AnswerExhausted(napi_env env, napi_callback_info info) {
   try {
     throw;

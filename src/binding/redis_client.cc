@@ -1,4 +1,4 @@
-// One native Redis client: its functions, and the way of its results back to JavaScript.
+// The functions of a native Redis client, and the delivery of its results to JavaScript.
 #include <hiredis/hiredis.h>
 #include <uv.h>
 
@@ -27,43 +27,32 @@ namespace {
 using redis::CallId;
 using redis::Failure;
 
-const char* Name(Failure::Kind kind) {
-  switch (kind) {
-    case Failure::Kind::kTimeout:
-      return "timeout";
-    case Failure::Kind::kUnreachable:
-      return "unreachable";
-    case Failure::Kind::kReply:
-      return "reply";
-    case Failure::Kind::kClosed:
-      break;
-  }
-  return "closed";
-}
+/// In the order of Failure::Kind.
+constexpr std::array kFailureNames{"timeout", "unreachable", "reply", "closed"};
 
 constexpr std::size_t kManyResults = 128;
 
-/// A client, its functions' common data, and what it has to tell JavaScript. Lives until its
-/// functions are collected and nothing of it is left in the event loop.
+/// The state of one client's functions. Lives until they are collected and nothing of the client is
+/// left in the event loop.
 class RedisClient final : private redis::Client::Sink {
  public:
   RedisClient(const Napi::Object& keep, uv_loop_s* loop, redis::ClientOptions options)
       : env_(keep.Env()), keep_(Napi::Weak(keep)), client_(loop, std::move(options), *this) {
-    // A Napi::AsyncContext would hold its resource weakly, and an AsyncLocalStorage lose its store.
+    // Napi::AsyncContext holds its resource weakly, so an AsyncLocalStorage would lose its store.
     napi_async_init(env_, nullptr, Napi::String::New(env_, "rollgate:redis"), &context_);
     napi_add_async_cleanup_hook(env_, OnEnvironmentEnds, this, &hook_);
   }
 
   redis::Client& client() { return client_; }
 
-  /// For a result that will come: JavaScript's side must still be there then.
+  /// Keeps `keep` alive until the pending results are delivered.
   void Hold() {
     if (holds_) return;
     keep_.Ref();
     holds_ = true;
   }
 
-  /// Fails what is pending, which JavaScript is told later.
+  /// Fails pending calls; JavaScript receives the failures later.
   void Close() {
     if (is_closed_) return;
     is_closed_ = true;
@@ -75,14 +64,14 @@ class RedisClient final : private redis::Client::Sink {
         [this] { OnGone(); });
   }
 
-  /// Closes it, and deletes it as soon as nothing of it is left in the loop.
+  /// Closes the client, and deletes it as soon as nothing of it is left in the loop.
   void Abandon() {
     Close();
     is_released_ = true;
     if (is_gone_) delete this;
   }
 
-  int functions = 0;  ///< that point here
+  int functions = 0;  ///< see MakeFunctions
 
  private:
   struct FailedCalls {
@@ -98,7 +87,7 @@ class RedisClient final : private redis::Client::Sink {
     client->Close();
   }
 
-  /// Nothing of the client is left in the loop, and its last results have been told.
+  /// Nothing of the client is left in the loop, and its last results were delivered.
   void OnGone() {
     if (context_ != nullptr) napi_async_destroy(env_, std::exchange(context_, nullptr));
     keep_.Reset();
@@ -139,7 +128,7 @@ class RedisClient final : private redis::Client::Sink {
         DeliverReplies(keep);
       }
     } catch (const Napi::Error&) {
-      return;  // a property could not be read, for the thread is to end
+      return;  // the thread is being terminated, so a property could not be read
     }
     if (holds_ && client_.pending() == 0 && records_.empty() && failures_.empty() &&
         replies_.empty()) {
@@ -148,7 +137,7 @@ class RedisClient final : private redis::Client::Sink {
     }
   }
 
-  /// Whether there is a connection, where that has changed.
+  /// Reports whether there is a connection, if that has changed.
   void DeliverState(const Napi::Object& keep) {
     const bool is_up = !is_closed_ && client_.transport().is_up();
     if (std::exchange(was_up_, is_up) != is_up) {
@@ -156,9 +145,8 @@ class RedisClient final : private redis::Client::Sink {
     }
   }
 
-  /// In groups: what JavaScript asks on hearing of the first goes out before the next is told. So
-  /// the server has something to do meanwhile; measured, this gives a fourth more checks per
-  /// second.
+  /// Delivers results in groups. Calls that JavaScript makes in response to one group are sent
+  /// before the next, so that the server is busy meanwhile. Measured: a quarter more checks.
   void DeliverNumbers(const Napi::Object& keep) {
     const std::size_t group = std::exchange(results_, 0) > kManyResults ? 64 : 32;
     std::vector<double> records = std::exchange(records_, std::move(spare_records_));
@@ -195,8 +183,8 @@ class RedisClient final : private redis::Client::Sink {
         }
         CallBack(
             keep, "fail",
-            {Napi::String::New(env_, Name(failure.kind)), Napi::String::New(env_, failure.message),
-             ToJs(env_, static_cast<Micros>(count))});
+            {Napi::String::New(env_, kFailureNames[static_cast<std::size_t>(failure.kind)]),
+             Napi::String::New(env_, failure.message), ToJs(env_, static_cast<Micros>(count))});
       }
     }
   }
@@ -208,7 +196,7 @@ class RedisClient final : private redis::Client::Sink {
     }
   }
 
-  /// Calls one of keep's functions as the loop does; what it throws is an uncaught exception.
+  /// Calls a function of `keep` from the event loop. An exception in it is uncaught.
   void CallBack(const Napi::Object& keep, const char* name,
                 std::initializer_list<napi_value> arguments) {
     const auto function = keep.Get(name).As<Napi::Function>();
@@ -225,7 +213,7 @@ class RedisClient final : private redis::Client::Sink {
   napi_async_cleanup_hook_handle hook_ = nullptr;
   bool holds_ = false;
   bool is_closed_ = false;
-  bool was_up_ = false;  // as JavaScript was told last
+  bool was_up_ = false;  // as reported last
   bool is_ending_ = false;
   bool is_released_ = false;
   bool is_gone_ = false;
@@ -244,7 +232,7 @@ napi_value ToJs(napi_env env, RedisClient& client, std::optional<CallId> call) {
   return binding::ToJs(env, call ? static_cast<Micros>(*call) : kTooMany);
 }
 
-/// Of the user's clock; nothing where there is none.
+/// The reading of the user's clock, if there is one.
 std::optional<std::int64_t> ReadTime(napi_env env, napi_value from) {
   double time;
   if (napi_get_value_double(env, from, &time) != napi_ok) return std::nullopt;
@@ -275,13 +263,8 @@ napi_value Attempt(napi_env env, napi_callback_info info) {
 Napi::Value Refund(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
   auto& self = StateOf<RedisClient>(info);
-  const redis::Receipt receipt{
-      static_cast<std::int64_t>(ReadDouble(env, info[1])),
-      static_cast<std::int64_t>(ReadDouble(env, info[2])),
-      static_cast<std::uint64_t>(ReadDouble(env, info[3])),
-  };
   const std::optional<CallId> call =
-      self.client().Refund(ReadText(env, info[0]), receipt, ReadTime(env, info[4]));
+      self.client().Refund(ReadText(env, info[0]), ReadReceipt(info), ReadTime(env, info[4]));
   return {env, ToJs(env, self, call)};
 }
 

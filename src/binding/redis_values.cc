@@ -1,4 +1,4 @@
-// Reads the options of a Redis client; copies replies, and makes JavaScript values of the copies.
+// Reads the options of a Redis client, and converts replies to JavaScript values.
 #include "binding/redis_values.h"
 
 #include <hiredis/hiredis.h>

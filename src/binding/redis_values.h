@@ -1,4 +1,4 @@
-// What a Redis client gets from JavaScript and gives back: its options, and replies.
+// The options and the replies of a Redis client as JavaScript values.
 #pragma once
 
 #include <napi.h>
@@ -12,13 +12,13 @@ struct redisReply;
 
 namespace rollgate::binding {
 
-/// Reads the `options` of createRedisClient, which lib has checked. Throws std::invalid_argument
-/// where a certificate or key makes no sense.
+/// Reads the `options` of createRedisClient, which lib has checked. Throws std::invalid_argument if
+/// a certificate or key is invalid.
 redis::ClientOptions ReadClientOptions(const Napi::Object& from);
 
-/// A reply that outlives the buffer it came in.
+/// A copy of a reply, which does not depend on hiredis's buffers.
 struct Reply {
-  int type;  ///< as hiredis names them
+  int type;  ///< REDIS_REPLY_*
   long long integer = 0;
   std::string text{};
   std::vector<Reply> elements{};

@@ -1,4 +1,5 @@
-// Makes a limiter that finds its store when it is first asked: a constructor does no I/O.
+// Creates a limiter that attaches to its region with the first call, so that a constructor does no
+// I/O.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -14,8 +15,8 @@
 namespace rollgate::binding {
 namespace {
 
-/// A region is no memory of this process. But an attachment takes one of its few entries, so
-/// dropped limiters are to be found before these run out.
+/// A region is not memory of this process. But a limiter takes one of the region's few entries, so
+/// unused limiters must be collected in time.
 std::int64_t BytesToTell(const Store&) {
   return std::int64_t{128} << 10;
 }

@@ -11,7 +11,7 @@ std::string ReadText(napi_env env, napi_value value) {
   if (napi_get_value_string_utf8(env, value, buffer.data(), buffer.size(), &length) != napi_ok) {
     return {};
   }
-  // Node-API cuts what is longer, at the end of a character, and always ends with a NUL.
+  // Node-API truncates a longer string at the end of a character, and adds a NUL.
   if (length + 4 < buffer.size()) return std::string(buffer.data(), length);
   return Napi::String(env, value).Utf8Value();
 }

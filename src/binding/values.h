@@ -1,7 +1,7 @@
-// Values on their way from JavaScript to the core and back.
+// Converts values between JavaScript and the core.
 //
-// lib has checked what comes in: these functions read a value of another type as 0, false or empty.
-// They are raw, as most of them run in each check.
+// lib has checked the values: these functions read one of another type as 0, false or empty. They
+// are raw, because most of them run in each check.
 #pragma once
 
 #include <napi.h>
@@ -42,7 +42,7 @@ inline double ReadDouble(napi_env env, napi_value value) {
   return number;
 }
 
-/// A time that JavaScript knows in us, or as near to it as the core can count.
+/// A time in us, within the bounds of the core.
 inline Micros MomentOf(double micros) {
   constexpr auto kBound = static_cast<double>(kLongest);
   return static_cast<Micros>(std::clamp(micros, -kBound, kBound));
@@ -54,8 +54,8 @@ inline bool ReadBool(napi_env env, napi_value value) {
   return fact;
 }
 
-/// The memory of a Float64Array (T is double) or a Uint8Array (T is a byte). It stays where it is
-/// as long as the array lives.
+/// The memory of a Float64Array (T is double) or a Uint8Array (T is a byte), valid as long as the
+/// array lives.
 template <class T>
 std::span<T> ReadArray(napi_env env, napi_value value) {
   static_assert(std::is_same_v<T, double> || sizeof(T) == 1);
@@ -75,17 +75,21 @@ std::string ReadText(napi_env env, napi_value value);
 /// An array of strings.
 std::vector<std::string> ReadTexts(napi_env env, napi_value array);
 
-/// From an object with windows (Float64Array of interval in us and max, one pair each),
-/// minDifference (us), countBlocked, algorithm (a number: see Algorithm), setsMax and blocks
-/// (Float64Array of lengths in us).
+/// Reads windows (Float64Array: interval in us and max of each), minDifference (us), countBlocked,
+/// algorithm (a number: see Algorithm), setsMax and blocks (Float64Array of lengths in us).
 PolicyOptions ReadPolicy(const Napi::Object& options);
 
-/// Numbers of one decision: whether count (1), minDifference (2) or a block (4) blocks it; time
-/// left, actions left, reset in and wait; when it was recorded, in us, and the token; then for
-/// each window what is used and its reset in. Durations in ms.
+/// Reads at, cost and token from the second argument on.
+inline Receipt ReadReceipt(const Napi::CallbackInfo& info) {
+  const auto number = [&](std::size_t i) { return ReadDouble(info.Env(), info[i]); };
+  return {MomentOf(number(1)), static_cast<std::uint64_t>(number(2)),
+          static_cast<std::uint64_t>(number(3))};
+}
+
+/// How many numbers precede those of the windows: see NUMBERS in lib/decision.js.
 inline constexpr std::size_t kDecisionHead = 7;
 
-/// How many numbers a decision over so many windows has.
+/// How many numbers a decision with this many windows has.
 inline std::size_t DecisionLength(std::size_t windows) {
   return kDecisionHead + 2 * windows;
 }

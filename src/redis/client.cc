@@ -1,4 +1,4 @@
-// Batches, deadlines and answers of a client.
+// Batches calls into requests, applies deadlines and reads replies.
 #include "redis/client.h"
 
 #include <hiredis/hiredis.h>
@@ -19,22 +19,21 @@ constexpr std::size_t kMostKeys = 64;
 /// Calls share a deadline, and so a request, if they are made within this part of the timeout.
 constexpr Millis kSharedPartOfTimeout = 50;
 
-/// A request that has heard so many times that its server does not know the script waits no more
-/// for others to take it there: it may be refused. In a cluster others may have taken it to other
-/// nodes before.
+/// After so many NOSCRIPT replies a request sends the source itself instead of waiting for another
+/// request to do so, whose EVAL may be refused, or may have gone to another node of a cluster.
 constexpr std::uint8_t kMostTimesUnknown = 8;
 
-/// A loop that comes so much later than asked has been busy, and looks at its sockets first for a
-/// while.
+/// If the timer is this late, the event loop was busy, and gets a grace period to read its sockets
+/// first.
 constexpr Millis kLate = 5;
 constexpr Millis kGrace = 20;
 
-/// What the scripts can be asked to do.
+/// The operations of the scripts.
 constexpr Operation kAttempt{"attempt", "attempt, keys repeat"};
 constexpr Operation kPeek{"peek", "peek"};
 constexpr Operation kRefund{"refund", "refund"};
 
-/// What the script answers first where a key holds something else than a log.
+/// The script's first number if the key holds something that is not its state.
 constexpr long long kNoLog = -1;
 
 bool IsError(const redisReply& reply, std::string_view code) {
@@ -49,13 +48,15 @@ bool AreIntegers(const redisReply& reply, std::size_t count) {
   });
 }
 
-/// The script's argument for the time; without one it asks its server.
-void AppendTime(std::string& arguments, std::optional<std::int64_t> now) {
-  if (now) {
-    AppendWord(arguments, *now);
-  } else {
-    AppendWord(arguments, std::string_view());
-  }
+/// The arguments of a script after its operation. Without `now`, the server has its own clock.
+std::string Arguments(std::string_view first, std::optional<std::int64_t> now, std::uint64_t cost,
+                      const std::vector<std::string>& policy) {
+  std::string arguments;
+  AppendWord(arguments, first);
+  AppendWord(arguments, now ? std::to_string(*now) : std::string());
+  AppendWord(arguments, static_cast<std::int64_t>(cost));
+  for (const std::string& word : policy) AppendWord(arguments, word);
+  return arguments;
 }
 
 }  // namespace
@@ -120,15 +121,16 @@ void Client::Untrack(Request& request) {
 std::optional<CallId> Client::Try(std::string_view id, const Attempt& attempt) {
   const std::optional<CallId> call = NewCall();
   if (!call) return call;
-  std::uint16_t hash_slot = 0;
-  if (transport_->is_cluster()) {
-    key_.assign(options_.key_prefix).append("{").append(id).append("}");
-    hash_slot = HashSlot(key_);
-  }
-  ScriptRequest& request = OpenRequest(hash_slot, attempt);
+  ScriptRequest& request = OpenRequest(HashSlotOf(id), attempt);
   request.AddKey(options_.key_prefix, id);
   request.calls.push_back(*call);
   return call;
+}
+
+std::uint16_t Client::HashSlotOf(std::string_view id) {
+  if (!transport_->is_cluster()) return 0;
+  key_.assign(options_.key_prefix).append("{").append(id).append("}");
+  return HashSlot(key_);
 }
 
 ScriptRequest& Client::OpenRequest(std::uint16_t hash_slot, const Attempt& attempt) {
@@ -140,14 +142,10 @@ ScriptRequest& Client::OpenRequest(std::uint16_t hash_slot, const Attempt& attem
       deadline - open->deadline <= options_.command_timeout / kSharedPartOfTimeout) {
     return *open;
   }
-  std::string arguments;
-  AppendWord(arguments, attempt.wants_all ? std::string_view("full") : std::string_view("brief"));
-  AppendTime(arguments, attempt.now);
-  AppendWord(arguments, static_cast<std::int64_t>(attempt.cost));
   const auto& policy = attempt.policy.empty() ? options_.policy : attempt.policy;
-  for (const std::string& word : policy) AppendWord(arguments, word);
   auto request = std::make_unique<ScriptRequest>(
-      deadline, options_.script, attempt.records ? kAttempt : kPeek, std::move(arguments),
+      deadline, options_.script, attempt.records ? kAttempt : kPeek,
+      Arguments(attempt.wants_all ? "full" : "brief", attempt.now, attempt.cost, policy),
       3 + policy.size(), attempt.wants_all ? 7 + 2 * options_.windows : 1);
   request->hash_slot = hash_slot;
   Track(*request, untold_.end());
@@ -183,15 +181,11 @@ std::optional<CallId> Client::Refund(std::string_view id, const Receipt& receipt
                                      std::optional<std::int64_t> now) {
   const std::optional<CallId> call = NewCall();
   if (!call) return call;
-  std::string arguments;
-  AppendWord(arguments, std::to_string(receipt.at) + ',' + std::to_string(receipt.generation));
-  AppendTime(arguments, now);
-  AppendWord(arguments, static_cast<std::int64_t>(receipt.cost));
-  for (const std::string& word : options_.policy) AppendWord(arguments, word);
+  const std::string action = std::to_string(receipt.at) + ',' + std::to_string(receipt.token);
   auto request = std::make_unique<ScriptRequest>(
-      NewDeadline(), options_.script, kRefund, std::move(arguments), 3 + options_.policy.size(), 1);
-  key_.assign(options_.key_prefix).append("{").append(id).append("}");
-  request->hash_slot = HashSlot(key_);
+      NewDeadline(), options_.script, kRefund,
+      Arguments(action, now, receipt.cost, options_.policy), 3 + options_.policy.size(), 1);
+  request->hash_slot = HashSlotOf(id);
   request->AddKey(options_.key_prefix, id);
   request->calls.push_back(*call);
   Send(std::move(request));
@@ -227,7 +221,7 @@ void Client::OnAnswer(std::unique_ptr<Request> request, const redisReply& reply)
       return;
     }
     if (IsError(reply, "TRYAGAIN") && script->key_count() > 1) {
-      // The keys of a hash slot on the move are on two nodes: none of them was touched.
+      // The slot is moving, and its keys are on two nodes. The script has not run.
       for (auto& part : script->SplitByKey()) {
         Track(*part, request->tracked);
         transport_->Send(std::move(part));
@@ -278,7 +272,7 @@ void Client::OnFailure(std::unique_ptr<Request> request, const Failure& failure)
   Finish(*request);
 }
 
-/// Sends again what servers did not know the script of, once somebody has taken it there or failed.
+/// Sends the requests that waited for the script, once another request has sent it or failed.
 void Client::SendAgain() {
   if (!std::exchange(sends_again_, false)) return;
   for (auto& request : std::exchange(without_script_, {})) {
@@ -290,7 +284,7 @@ void Client::SendAgain() {
   }
 }
 
-/// The end of a request whose calls have been told.
+/// Releases a request whose results are known.
 void Client::Finish(Request& request) {
   Untrack(request);
   for (const CallId call : request.calls) Unuse(call);
@@ -317,7 +311,7 @@ Millis Client::NextDue() const {
 }
 
 void Client::ArmTimer() {
-  // What failed at once has yet to be told, and the process may have nothing else to live for.
+  // Calls that failed at once are not delivered yet, and nothing else may keep the process alive.
   const Millis due = has_results_ ? EventLoop::Now() : NextDue();
   if (due < std::numeric_limits<Millis>::max()) timer_->CallAt(std::max(due, grace_until_));
   timer_->KeepProcessAlive(pending_ > 0 || has_results_);
@@ -325,7 +319,7 @@ void Client::ArmTimer() {
 
 void Client::OnTimer() {
   const Millis now = EventLoop::Now();
-  // One grace only, or a loop that is always busy would put everything off for ever.
+  // One grace period only, or a loop that is always busy would postpone every deadline forever.
   is_in_grace_ = !is_in_grace_ && now - NextDue() > kLate;
   SendOpen();
   if (is_in_grace_) {

@@ -1,4 +1,4 @@
-// Routes requests, follows redirections and keeps the map.
+// Routes requests, follows redirections and updates the map.
 #include "redis/cluster.h"
 
 #include <hiredis/hiredis.h>
@@ -14,20 +14,20 @@ namespace {
 
 constexpr std::uint8_t kMostRedirections = 5;
 
-/// How often a map is asked for at most.
+/// The least time between two requests for a map.
 constexpr Millis kBetweenMaps = 100;
 
-/// How long one node may take before the next is asked as well.
+/// How long one node may take before the next one is asked as well.
 constexpr Millis kPatience = 100;
 
-/// MOVED and ASK: the slot and who has it.
+/// MOVED and ASK: the slot and its node.
 struct Redirection {
   std::uint16_t hash_slot;
   std::string host;
   int port;
 };
 
-/// Reads "3999 127.0.0.1:6381", where the host may be missing or have colons of its own.
+/// Reads "3999 127.0.0.1:6381". The host may be missing, and may contain colons.
 bool Parse(std::string_view text, Redirection& to) {
   const char* const end = text.data() + text.size();
   const auto [after_slot, slot_error] = std::from_chars(text.data(), end, to.hash_slot);
@@ -106,7 +106,7 @@ void Cluster::AskForMap() {
   wants_map_ = false;
   next_map_at_ = EventLoop::Now() + kBetweenMaps;
   map_sources_.clear();
-  // Those that answer first; the seeds again, whoever else has gone.
+  // Connected nodes first, then the seeds, in case all other nodes have left.
   for (const auto& [name, node] : nodes_) {
     if (node->is_up()) map_sources_.push_front(node.get());
   }
@@ -164,7 +164,7 @@ bool Cluster::ReadMap(const Connection& from, const redisReply& reply) {
         node.element[1]->type != REDIS_REPLY_INTEGER) {
       return false;
     }
-    // A node that does not know its own address is the one that was asked.
+    // A node without an address is the one that sent the map.
     const redisReply& host = *node.element[0];
     const bool has_host = IsText(host) && host.len > 0 && host.str[0] != '?';
     Connection& owner = NodeAt(has_host ? std::string(host.str, host.len) : from.endpoint().host,
@@ -259,7 +259,7 @@ void Cluster::OnTime(Millis now) {
   ForgetIdleNodes();
 }
 
-/// Nodes that own nothing are left, but for the seeds and those that slots are just moving to.
+/// Closes nodes that own no slot. Seeds stay, and nodes with requests: slots may be moving to them.
 void Cluster::ForgetIdleNodes() {
   if (!has_map_ || is_asking_for_map_) return;
   std::set<std::string> kept;

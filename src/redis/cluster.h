@@ -1,13 +1,11 @@
-// The way to the nodes of a Redis Cluster: a connection each, and a map of who owns which hash
-// slot.
+// A connection to each node of a Redis Cluster, and the map from hash slots to nodes.
 //
-// Source: the Redis Cluster specification. The map is read by CLUSTER SLOTS, which every version
-// knows. MOVED corrects one slot at once and asks for a new map; ASK sends one request elsewhere.
-// A new map is asked for as well where a node is lost, is late or no longer serves, for a replica
-// may have taken over.
+// Source: the Redis Cluster specification. CLUSTER SLOTS, which every version knows, returns the
+// map. MOVED corrects one slot at once and leads to a request for a new map; ASK redirects one
+// request. A node that is lost, late or read-only leads to a new map as well, because a replica may
+// have taken over.
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
@@ -24,7 +22,7 @@ namespace rollgate::redis {
 
 class Cluster final : public Transport, private Connection::Owner {
  public:
-  /// `seeds`: where to ask for the map first; at least one.
+  /// `seeds`: the nodes that are asked for the map first; at least one.
   Cluster(const EventLoop& loop, const ConnectionOptions& options, std::vector<Endpoint> seeds,
           Transport::Owner& owner);
 
@@ -71,9 +69,9 @@ class Cluster final : public Transport, private Connection::Owner {
   bool wants_map_ = false;
   Millis next_map_at_ = 0;
   bool is_asking_for_map_ = false;
-  std::uint32_t asking_ = 0;             ///< which time it is; answers to earlier ones are dropped
-  std::size_t asked_ = 0;                ///< nodes that have not answered this time
-  std::deque<Connection*> map_sources_;  ///< still to be asked this time
+  std::uint32_t asking_ = 0;  ///< number of the round; answers to earlier ones are dropped
+  std::size_t asked_ = 0;     ///< nodes that have not answered in this round
+  std::deque<Connection*> map_sources_;  ///< not yet asked in this round
   Millis ask_next_at_ = 0;
   std::deque<std::unique_ptr<Request>> waiting_;  ///< for the first map
 };

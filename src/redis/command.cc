@@ -1,4 +1,4 @@
-// Formats commands and finds the place of keys.
+// Formats commands and computes hash slots.
 #include "redis/command.h"
 
 #include <array>
@@ -8,11 +8,17 @@
 namespace rollgate::redis {
 namespace {
 
-void AppendNumber(std::string& text, std::int64_t number) {
-  std::array<char, 20> digits;
-  text.append(digits.data(),
-              std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr);
-}
+class Digits {
+ public:
+  explicit Digits(std::int64_t number)
+      : end_(std::to_chars(digits_.data(), digits_.data() + digits_.size(), number).ptr) {}
+
+  operator std::string_view() const { return {digits_.data(), end_}; }
+
+ private:
+  std::array<char, 20> digits_;
+  const char* end_;
+};
 
 constexpr std::array<std::uint16_t, 256> kCrc16 = [] {
   std::array<std::uint16_t, 256> table{};
@@ -28,23 +34,26 @@ constexpr std::array<std::uint16_t, 256> kCrc16 = [] {
 
 void AppendHeader(std::string& command, std::size_t words) {
   command += '*';
-  AppendNumber(command, static_cast<std::int64_t>(words));
+  command += Digits(static_cast<std::int64_t>(words));
+  command += "\r\n";
+}
+
+void AppendJoined(std::string& command, std::initializer_list<std::string_view> parts) {
+  std::size_t length = 0;
+  for (const std::string_view part : parts) length += part.size();
+  command += '$';
+  command += Digits(static_cast<std::int64_t>(length));
+  command += "\r\n";
+  for (const std::string_view part : parts) command += part;
   command += "\r\n";
 }
 
 void AppendWord(std::string& command, std::string_view word) {
-  command += '$';
-  AppendNumber(command, static_cast<std::int64_t>(word.size()));
-  command += "\r\n";
-  command += word;
-  command += "\r\n";
+  AppendJoined(command, {word});
 }
 
 void AppendWord(std::string& command, std::int64_t number) {
-  std::array<char, 20> digits;
-  const char* const end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
-  AppendWord(command,
-             std::string_view(digits.data(), static_cast<std::size_t>(end - digits.data())));
+  AppendWord(command, Digits(number));
 }
 
 std::string Command(std::span<const std::string_view> words) {

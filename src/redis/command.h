@@ -1,4 +1,4 @@
-// Commands as Redis reads them: arrays of binary-safe strings.
+// Commands in the format of Redis: arrays of binary-safe strings.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,10 @@ namespace rollgate::redis {
 void AppendWord(std::string& command, std::string_view word);
 void AppendWord(std::string& command, std::int64_t number);
 
-/// Appends the beginning of a command of so many words.
+/// Appends one word that consists of these parts.
+void AppendJoined(std::string& command, std::initializer_list<std::string_view> parts);
+
+/// Appends the header of a command with this number of words.
 void AppendHeader(std::string& command, std::size_t words);
 
 std::string Command(std::span<const std::string_view> words);
@@ -22,8 +25,9 @@ inline std::string Command(std::initializer_list<std::string_view> words) {
   return Command(std::span(words.begin(), words.size()));
 }
 
-/// Where a Redis Cluster keeps a key. Source: the Redis Cluster specification (CRC16/XMODEM of the
-/// key, or of its part between the first `{` and the next `}` if that is not empty; modulo 16384).
+/// The hash slot of a key in a Redis Cluster. Source: the Redis Cluster specification (CRC16/XMODEM
+/// of the key, or of its part between the first `{` and the next `}` if that is not empty; modulo
+/// 16384).
 std::uint16_t HashSlot(std::string_view key);
 
 inline constexpr std::size_t kHashSlots = 16384;

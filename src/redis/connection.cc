@@ -1,8 +1,7 @@
 // Drives a hiredis context from the event loop.
 //
-// hiredis gives no sign of a failed connection but its last words: a context goes by itself when a
-// read or write fails. It then answers every callback with null, calls the cleanup hook and is
-// gone. So each call into hiredis is followed by a look at whether the context is still there.
+// If a read or write fails, hiredis calls every callback with null, calls the cleanup hook, and
+// frees the context. So the code checks after each call into hiredis whether the context exists.
 #include "redis/connection.h"
 
 #include <hiredis/async.h>
@@ -29,7 +28,7 @@ struct Connection::Hooks {
   static void AddWrite(void* data) {
     Connection& connection = From(data);
     connection.has_to_write_ = true;
-    // Until it is connected, and behind a write that was cut short, the socket says when to go on.
+    // Before the connection is made, and after a partial write, wait until the socket is writable.
     if (connection.watch_ && (!connection.is_connected_ || connection.is_writing_)) {
       connection.watch_->WatchWritable(true);
     }
@@ -62,7 +61,7 @@ struct Connection::Hooks {
   }
 
   static void OnConnect(const redisAsyncContext* context, int status) {
-    // hiredis 0.14 reports some failures with status REDIS_ERR only, later ones set err as well.
+    // hiredis 0.14 reports some failures by the status only; later versions set err as well.
     if (status == REDIS_OK && context->err == 0) From(context->data).OnConnected();
   }
 
@@ -79,9 +78,9 @@ struct Connection::Hooks {
     }
   }
 
-  /// hiredis aborts the process where an answer comes that nobody has asked for. So such an answer
-  /// is an error of its reader's already, for which there is but this way: to make no object. A
-  /// server may still say by an error why it hangs up.
+  /// hiredis aborts the process if a reply arrives that no command asked for. These functions make
+  /// such a reply an error of the reader, by creating no object. Error replies are excepted: a
+  /// server may send one before it closes the connection.
   template <auto kCreate>
   struct Asked;
   template <class... Values,
@@ -99,7 +98,7 @@ struct Connection::Hooks {
     }
   };
 
-  /// hiredis's own; the same in every context.
+  /// The functions of hiredis; the same in every context.
   static const redisReplyObjectFunctions& Originals(
       const redisReplyObjectFunctions& functions = {}) {
     static const redisReplyObjectFunctions kOriginals = functions;
@@ -184,10 +183,14 @@ void Connection::Write(std::unique_ptr<Request> request) {
 
 void Connection::Flush() {
   if (context_ == nullptr || !has_to_write_ || !is_connected_) return;
+  HandleWrite();
+  CheckContext();
+}
+
+void Connection::HandleWrite() {
   is_writing_ = true;
   redisAsyncHandleWrite(context_);
   is_writing_ = false;
-  CheckContext();
 }
 
 void Connection::DropTimedOut() {
@@ -225,7 +228,7 @@ void Connection::Connect() {
 }
 
 void Connection::ConnectToNextAddress() {
-  // Each gets its share of the time, or one that is silent would hide all behind it.
+  // Each address gets a share of the time, so that one that does not answer leaves time for others.
   const Millis now = EventLoop::Now();
   address_by_ = now + (connect_by_ - now) / static_cast<Millis>(addresses_.size());
   const std::string address = std::move(addresses_.front());
@@ -262,7 +265,7 @@ void Connection::ConnectToNextAddress() {
   redisAsyncSetConnectCallback(context_, Hooks::OnConnect);
 }
 
-/// Nothing has been written yet, and without the TLS that was asked for nothing is.
+/// Starts TLS before anything is written. If that fails, nothing is written.
 void Connection::OnConnected() {
   is_connected_ = true;
 #ifdef ROLLGATE_HAS_TLS
@@ -310,11 +313,7 @@ void Connection::OnGreeted() {
 }
 
 void Connection::OnSocket(bool is_readable, bool is_writable) {
-  if (is_writable && context_ != nullptr) {
-    is_writing_ = true;
-    redisAsyncHandleWrite(context_);
-    is_writing_ = false;
-  }
+  if (is_writable && context_ != nullptr) HandleWrite();
   if (is_readable && context_ != nullptr) {
     silent_since_ = EventLoop::Now();
     redisAsyncHandleRead(context_);
@@ -323,7 +322,7 @@ void Connection::OnSocket(bool is_readable, bool is_writable) {
   owner_.OnSettled();
 }
 
-/// Goes on with what a call into hiredis has led to.
+/// Handles the state in which a call into hiredis left the context.
 void Connection::CheckContext() {
   if (context_ == nullptr) {
     if (state_ == State::kConnecting && !is_connected_ && !addresses_.empty()) {
@@ -349,7 +348,7 @@ void Connection::Lose(Failure failure) {
     failure.message = endpoint_.Name() + ": " + failure.message;
   }
   last_failure_ = failure;
-  // One that has served starts anew at once; who never gets so far waits longer each time.
+  // A connection that has served is made again at once; otherwise the delay doubles with each try.
   failed_tries_ = was_up && has_answered_ ? 0 : failed_tries_ + 1;
   Millis delay = 0;
   if (failed_tries_ > 0) {

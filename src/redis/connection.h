@@ -1,5 +1,4 @@
-// One connection to one server: opened on first use, opened again by itself, never in the way of
-// the event loop.
+// One connection to one server: opened on first use, reopened after a failure, never blocking.
 #pragma once
 
 #include <cstddef>
@@ -20,43 +19,42 @@ struct redisReply;
 
 namespace rollgate::redis {
 
-/// Where a server listens: a host and a port, or a socket in the file system.
+/// The address of a server: a host and a port, or the path of a Unix socket.
 struct Endpoint {
   std::string host;
   int port = 6379;
   std::string path;
 
-  /// How it is shown in messages.
+  /// For messages.
   std::string Name() const;
 };
 
 struct ConnectionOptions {
   std::string username;  ///< empty: the default user
-  std::string password;  ///< empty: none. In no message.
+  std::string password;  ///< empty: none. Never part of a message.
   int db = 0;
   std::string name;                       ///< for CLIENT SETNAME; empty: none
   std::shared_ptr<const TlsContext> tls;  ///< null: without TLS
   Millis connect_timeout = 2000;
   Millis retry_min = 50;
   Millis retry_max = 2000;
-  std::uint64_t jitter_seed = 0;  ///< what spreads the tries of many clients in time
-  /// A server that owes an answer and has sent nothing for so long is given up.
+  std::uint64_t jitter_seed = 0;  ///< spreads the retries of many clients over time
+  /// If a server owes a reply and sends nothing for this long, the connection is closed.
   Millis longest_silence = 2000;
 };
 
-/// Requests are sent in the order they came in and answered in that order. None is ever sent twice:
-/// what was on its way when a connection broke has failed.
+/// Requests are sent and answered in the order of the calls of Send. None is sent twice: requests
+/// without a reply fail when the connection breaks.
 class Connection {
  public:
-  /// Who is told what came of requests. Never told while it calls Send, except of a failure that is
-  /// known at once.
+  /// Receives the results of requests; never during Send, except failures that are known at once.
   class Owner {
    public:
     virtual void OnAnswer(Connection& from, std::unique_ptr<Request> request,
                           const redisReply& reply) = 0;
     virtual void OnFailure(Connection& from, std::unique_ptr<Request> request,
                            const Failure& failure) = 0;
-    /// Something happened, all of it has been told: the moment to hand results on.
+    /// All results of an event were reported, and can be delivered.
     virtual void OnSettled() = 0;
     /// The connection was lost, or could not be made.
     virtual void OnLost(Connection&) {}
@@ -71,20 +69,20 @@ class Connection {
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  /// Takes a request for the next Flush. While there is no connection it waits for one if the next
-  /// try is in time, else it fails.
+  /// Takes a request for the next Flush. Without a connection, the request waits for the next try
+  /// if that is before its deadline; else it fails.
   void Send(std::unique_ptr<Request> request);
 
-  /// Writes what was sent; called once in each turn of the loop.
+  /// Writes the requests to the socket; called once in each turn of the loop.
   void Flush();
 
-  /// Forgets requests that have timed out before they were sent.
+  /// Drops requests that timed out before they were sent.
   void DropTimedOut();
 
-  /// Fails all that is waiting or on its way, and goes back to the start.
+  /// Fails all requests, closes the connection and returns to the initial state.
   void Close(const Failure& failure);
 
-  /// When OnTime has something to do next.
+  /// When OnTime must be called next.
   Millis NextDue() const;
   void OnTime(Millis now);
 
@@ -97,7 +95,7 @@ class Connection {
  private:
   enum class State {
     kIdle,        ///< never used
-    kConnecting,  ///< looking for the name, connecting, or greeting
+    kConnecting,  ///< looking up the name, connecting, or authenticating
     kUp,
     kWaiting,  ///< for the next try
   };
@@ -110,6 +108,7 @@ class Connection {
   void Greet();
   void OnGreeted();
   void Write(std::unique_ptr<Request> request);
+  void HandleWrite();
   void OnSocket(bool is_readable, bool is_writable);
   void CheckContext();
   void Lose(Failure failure);
@@ -126,17 +125,17 @@ class Connection {
   ssl_st* tls_session_ = nullptr;  ///< of the context
   std::unique_ptr<SocketWatch> watch_;
   std::unique_ptr<NameLookup> lookup_;
-  std::deque<std::string> addresses_;  ///< still to be tried
+  std::deque<std::string> addresses_;  ///< not yet tried
   std::deque<std::unique_ptr<Request>> waiting_;
-  std::vector<std::unique_ptr<Request>> unanswered_;  ///< when the context went
+  std::vector<std::unique_ptr<Request>> unanswered_;  ///< when the context was freed
   std::string buffer_;
   std::size_t on_the_wire_ = 0;
-  int greetings_ = 0;  ///< answers to greetings still to come
+  int greetings_ = 0;  ///< unanswered commands of Greet
   bool has_to_write_ = false;
   bool is_writing_ = false;
   bool is_connected_ = false;
   bool has_answered_ = false;      ///< since the connection was made
-  bool was_told_unasked_ = false;  ///< something that nobody asked for; likewise
+  bool was_told_unasked_ = false;  ///< a reply came that no command asked for
   std::unique_ptr<Failure> greeting_failure_;
   Failure last_failure_;
   Failure context_failure_;

@@ -1,4 +1,4 @@
-// Wraps libuv's handles so that their owners may go at any time.
+// Wraps libuv's handles, so that their owners may be destroyed at any time.
 #include "redis/event_loop.h"
 
 #include <uv.h>
@@ -15,15 +15,11 @@ struct EventLoop::State {
   std::function<void()> on_idle;
   std::function<void()> on_empty;
 
-  void HandleReleased() {
-    --handles;
-    Tell();
+  void Release(int& count) {
+    --count;
+    CallBackIfEmpty();
   }
-  void LookupReleased() {
-    --lookups;
-    Tell();
-  }
-  void Tell() {
+  void CallBackIfEmpty() {
     if (handles > 0) return;
     if (on_idle) std::exchange(on_idle, nullptr)();
     if (lookups == 0 && on_empty) std::exchange(on_empty, nullptr)();
@@ -41,13 +37,12 @@ void EventLoop::WhenEmpty(std::function<void()> on_idle, std::function<void()> o
   state_->on_idle = std::move(on_idle);
   state_->on_empty = std::move(on_empty);
   const auto state = state_;
-  state->Tell();
+  state->CallBackIfEmpty();
 }
 
 namespace {
 
-/// A libuv handle with its callback, deleted by the loop once it is closed; `Self` is what it is in
-/// the end.
+/// A libuv handle with its callback; the loop deletes it after Close. `Self` is the derived class.
 template <class Self, class Uv, class Callback>
 struct OwnHandle {
   OwnHandle(std::shared_ptr<EventLoop::State> loop_state, Callback on_event)
@@ -59,14 +54,14 @@ struct OwnHandle {
   void Unref() { uv_unref(reinterpret_cast<uv_handle_t*>(&uv)); }
   void Ref() { uv_ref(reinterpret_cast<uv_handle_t*>(&uv)); }
 
-  /// The callback may be running: it is a copy that runs.
+  /// The callback itself may call this, because a copy of it runs.
   void Close() {
     callback = nullptr;
     uv_close(reinterpret_cast<uv_handle_t*>(&uv), [](uv_handle_t* closed) {
       auto* handle = static_cast<Self*>(closed->data);
       const auto state = std::move(handle->state);
       delete handle;
-      state->HandleReleased();
+      state->Release(state->handles);
     });
   }
 
@@ -203,7 +198,7 @@ NameLookup::NameLookup(const EventLoop& loop, const std::string& host, Callback 
       request->owner->request_ = nullptr;
       request->callback(std::move(addresses), status < 0 ? uv_strerror(status) : "no address");
     }
-    request->state->LookupReleased();
+    request->state->Release(request->state->lookups);
   };
   const int status =
       uv_getaddrinfo(loop.state()->loop, &request_->uv, on_found, host.c_str(), nullptr, &hints);

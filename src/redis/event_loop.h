@@ -1,7 +1,7 @@
-// What the Redis client needs of Node's event loop; the only part that knows libuv.
+// What the Redis client needs of Node's event loop: the only file that includes libuv.
 //
-// Everything here belongs to the loop's thread. Handles outlive their owners until the loop has let
-// them go; a callback is never called after its owner is destroyed.
+// Everything here belongs to the loop's thread. libuv's handles live until the loop has closed
+// them, but a callback is never called after its owner is destroyed.
 #pragma once
 
 #include <cstdint>
@@ -17,17 +17,17 @@ namespace rollgate::redis {
 /// Milliseconds of a monotonic clock.
 using Millis = std::int64_t;
 
-/// An environment's event loop, and how much of this library is left in it.
+/// An environment's event loop, with a count of one client's handles in it.
 class EventLoop {
  public:
   explicit EventLoop(uv_loop_s* loop);
 
-  /// The time now, not the loop's idea of it, which may be old.
+  /// The current time; the loop's own, uv_now, may be old.
   static Millis Now();
 
-  /// Calls back once no handle of this object is left in the loop, and then once nothing is: a
-  /// lookup that has begun may take far longer. At once if so it is. All owners must be gone or on
-  /// their way.
+  /// Calls `on_idle` when no handle of this object is left in the loop, and `on_empty` when no name
+  /// lookup is either, which may take far longer; at once if that is so already. Precondition: all
+  /// owners are destroyed, or about to be.
   void WhenEmpty(std::function<void()> on_idle, std::function<void()> on_empty);
 
   struct State;
@@ -37,17 +37,17 @@ class EventLoop {
   std::shared_ptr<State> state_;
 };
 
-/// Tells when a socket can be read or written. Keeps no process alive.
+/// Calls back when a socket can be read or written. Does not keep the process alive.
 class SocketWatch {
  public:
-  /// `on_ready(is_readable, is_writable)`; both where the socket failed, so that whoever reads or
-  /// writes finds out why.
+  /// `on_ready(is_readable, is_writable)`: both are true if the socket failed; a read or write then
+  /// returns the error.
   SocketWatch(const EventLoop& loop, int socket, std::function<void(bool, bool)> on_ready);
   ~SocketWatch();
   SocketWatch(const SocketWatch&) = delete;
   SocketWatch& operator=(const SocketWatch&) = delete;
 
-  /// Whether to tell of writability too. Readability is always told.
+  /// Whether to call back for writability as well as for readability.
   void WatchWritable(bool wanted);
 
  private:
@@ -56,7 +56,7 @@ class SocketWatch {
   bool watches_writable_ = false;
 };
 
-/// Calls back once before the loop next waits for events. Keeps no process alive.
+/// Calls back once before the loop next waits for events. Does not keep the process alive.
 class BeforeWait {
  public:
   BeforeWait(const EventLoop& loop, std::function<void()> callback);
@@ -64,7 +64,7 @@ class BeforeWait {
   BeforeWait(const BeforeWait&) = delete;
   BeforeWait& operator=(const BeforeWait&) = delete;
 
-  /// Asks for the next call; asking again before it comes changes nothing.
+  /// Requests one callback; further requests before it have no effect.
   void Request();
 
  private:
@@ -72,7 +72,7 @@ class BeforeWait {
   Handle* handle_;
 };
 
-/// One timer. Keeps the process alive only while it is told to.
+/// One timer. Keeps the process alive only during KeepProcessAlive(true).
 class Timer {
  public:
   Timer(const EventLoop& loop, std::function<void()> callback);
@@ -80,7 +80,7 @@ class Timer {
   Timer(const Timer&) = delete;
   Timer& operator=(const Timer&) = delete;
 
-  /// Calls back at this time, or as soon as it can; a call that is due earlier stays.
+  /// Calls back at this time, or as soon as possible. An earlier pending callback stays.
   void CallAt(Millis at);
   void KeepProcessAlive(bool alive);
 
@@ -90,13 +90,13 @@ class Timer {
   bool keeps_alive_ = false;
 };
 
-/// Whether this is an address as it stands, not a name.
+/// Whether the host is a numeric address.
 bool IsAddress(const std::string& host);
 
 /// Finds the addresses of a host name on a thread of the loop's pool.
 class NameLookup {
  public:
-  /// Numeric addresses, in the system's order; else empty and why.
+  /// Numeric addresses, in the system's order; empty after an error.
   using Callback = std::function<void(std::vector<std::string> addresses, std::string error)>;
 
   NameLookup(const EventLoop& loop, const std::string& host, Callback callback);
@@ -104,7 +104,7 @@ class NameLookup {
   NameLookup(const NameLookup&) = delete;
   NameLookup& operator=(const NameLookup&) = delete;
 
-  /// Why there will be no callback, where the name cannot even be looked for; else empty.
+  /// The error if the lookup could not start, so that no callback follows; else empty.
   const std::string& error() const { return error_; }
 
  private:

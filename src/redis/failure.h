@@ -1,4 +1,4 @@
-// Why a call to Redis came to nothing.
+// Why a call to Redis failed.
 #pragma once
 
 #include <string>
@@ -8,16 +8,16 @@ namespace rollgate::redis {
 
 struct Failure {
   enum class Kind {
-    kTimeout,      ///< no answer within the command's time
-    kUnreachable,  ///< no connection, or it was lost before the answer came
-    kReply,        ///< the server answered with an error, or with what makes no sense
+    kTimeout,      ///< no reply within the command's time
+    kUnreachable,  ///< no connection, or it was lost before the reply
+    kReply,        ///< the server sent an error, or an invalid reply
     kClosed,       ///< the client was closed
   };
   Kind kind;
   std::string message;
 };
 
-/// An error reply. Which it is, its text tells; that is read in one place, lib/redis/failures.js.
+/// An error reply. lib/redis/failures.js finds its kind in the message.
 inline Failure FromErrorReply(std::string message) {
   return {Failure::Kind::kReply, std::move(message)};
 }

@@ -1,4 +1,4 @@
-// One command on its way to a server, and the calls that wait for its answer.
+// One command to a server, and the calls that wait for its reply.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@
 
 namespace rollgate::redis {
 
-/// Whoever waits, by a number that the client gave out.
+/// The number of a call, which the client assigns.
 using CallId = std::uint32_t;
 
 class Request {
@@ -24,24 +24,20 @@ class Request {
   Request(const Request&) = delete;
   Request& operator=(const Request&) = delete;
 
-  /// Appends the command as it has to be sent now.
   virtual void Encode(std::string& command) const = 0;
-
-  /// The same with one key each, where it has several; else empty.
-  virtual std::vector<std::unique_ptr<Request>> SplitByKey() const { return {}; }
 
   std::vector<CallId> calls;
   Millis deadline;
-  bool timed_out = false;         ///< its calls have been told; what comes of it is dropped
+  bool timed_out = false;         ///< its calls have failed; a reply is dropped
   std::uint16_t hash_slot = 0;    ///< of its keys, in a cluster
-  std::string node;               ///< the one node it is for; empty: that of its hash slot
-  std::uint8_t redirections = 0;  ///< how often a cluster has sent it on
+  std::string node;               ///< the node it is for; empty: the node of its hash slot
+  std::uint8_t redirections = 0;  ///< how often a cluster has redirected it
 
-  std::list<Request*>::iterator tracked;  ///< the client's own place for it
+  std::list<Request*>::iterator tracked;  ///< for the client
   bool is_tracked = false;
 };
 
-/// Any command, whose answer is handed on as it is.
+/// Any command. Its reply is passed on unchanged.
 class PlainRequest : public Request {
  public:
   PlainRequest(Millis deadline, std::string command)
@@ -53,24 +49,24 @@ class PlainRequest : public Request {
   std::string command_;
 };
 
-/// A Lua script and the SHA-1 by which servers know it.
+/// A Lua script, and its SHA-1 for EVALSHA.
 struct Script {
   std::string source;
   std::string sha1;
 };
 
-/// What a script is asked to do, in its words, which outlive all requests.
+/// The first argument of a script: static strings.
 struct Operation {
   std::string_view word;
   std::string_view word_if_keys_repeat;
 };
 
-/// One run of a script on one or more keys; each key answers one call with the same number of
-/// integers.
+/// One run of a script on one or more keys. For each key, the reply has the same number of integers
+/// for one call.
 class ScriptRequest : public Request {
  public:
-  /// `script` must outlive the request. `arguments` are what follows the operation:
-  /// `argument_count` words as AppendWord writes them.
+  /// `script` must outlive the request. `arguments` follow the operation: `argument_count` words in
+  /// the format of AppendWord.
   ScriptRequest(Millis deadline, const Script& script, const Operation& operation,
                 std::string arguments, std::size_t argument_count, std::size_t numbers_per_key)
       : Request(deadline),
@@ -82,18 +78,19 @@ class ScriptRequest : public Request {
 
   void AddKey(std::string_view store_namespace, std::string_view id);
 
-  std::size_t key_count() const { return key_count_; }
+  std::size_t key_count() const { return key_ends_.size(); }
   std::size_t numbers_per_key() const { return numbers_per_key_; }
 
-  /// Whether the script itself is sent instead of its SHA-1.
+  /// Whether the source is sent instead of its SHA-1.
   bool sends_text() const { return sends_text_; }
   void SendText() { sends_text_ = true; }
 
-  /// How many times a server has answered that it does not know the script.
-  std::uint8_t times_unknown = 0;
+  std::uint8_t times_unknown = 0;  ///< NOSCRIPT replies
 
   void Encode(std::string& command) const override;
-  std::vector<std::unique_ptr<Request>> SplitByKey() const override;
+
+  /// A request for each key; empty if there is only one key.
+  std::vector<std::unique_ptr<Request>> SplitByKey() const;
 
  private:
   const Script& script_;
@@ -101,10 +98,10 @@ class ScriptRequest : public Request {
   std::string arguments_;
   std::size_t argument_count_;
   std::size_t numbers_per_key_;
-  std::string keys_;  ///< words
+  std::string keys_;                   ///< words
+  std::vector<std::size_t> key_ends_;  ///< in keys_
   std::vector<std::size_t> hashes_of_ids_;
   bool keys_may_repeat_ = false;
-  std::size_t key_count_ = 0;
   bool sends_text_ = false;
 };
 

@@ -1,4 +1,4 @@
-// The way to one server.
+// A transport to one server.
 #pragma once
 
 #include <cstdint>

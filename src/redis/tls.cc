@@ -1,4 +1,4 @@
-// Sets OpenSSL up for hiredis.
+// Configures OpenSSL for hiredis.
 #include "redis/tls.h"
 
 #ifdef ROLLGATE_HAS_TLS
@@ -12,6 +12,8 @@
 
 #include <algorithm>
 #include <array>
+
+#include "redis/event_loop.h"
 
 namespace rollgate::redis {
 namespace {
@@ -44,7 +46,7 @@ int GivePassphrase(char* buffer, int size, int, void* passphrase) {
   return static_cast<int>(length);
 }
 
-/// Empty, or why not.
+/// Returns an error message; empty if all were added.
 std::string TrustAll(SSL_CTX* context, const std::vector<std::string>& authorities) {
   X509_STORE* const store = SSL_CTX_get_cert_store(context);
   for (const std::string& text : authorities) {
@@ -55,7 +57,7 @@ std::string TrustAll(SSL_CTX* context, const std::vector<std::string>& authoriti
       if (X509_STORE_add_cert(store, certificate.get()) != 1) return Reason();
       ++count;
     }
-    ERR_clear_error();  // the end of the text is an error, too
+    ERR_clear_error();  // the end of the input counts as an error
     if (count == 0) return "a text without a certificate";
   }
   return {};
@@ -77,11 +79,6 @@ bool UseKey(SSL_CTX* context, const std::string& text, std::string passphrase) {
   const Owned<EVP_PKEY> key(
       PEM_read_bio_PrivateKey(reader.get(), nullptr, GivePassphrase, &passphrase));
   return key && SSL_CTX_use_PrivateKey(context, key.get()) == 1;
-}
-
-bool IsAddress(const std::string& host) {
-  return host.find(':') != std::string::npos ||
-         host.find_first_not_of("0123456789.") == std::string::npos;
 }
 
 }  // namespace
@@ -134,14 +131,14 @@ ssl_st* TlsContext::Start(redisContext& connected, const std::string& host,
     good = SSL_set_tlsext_host_name(ssl, name.c_str()) == 1 &&
            (!verifies_ || SSL_set1_host(ssl, name.c_str()) == 1);
   }
-  // Where SSL_connect fails at once, hiredis before 1.3 leaves the context with the functions of
-  // TLS and without the session that they dereference.
+  // If SSL_connect fails at once, hiredis before 1.3 leaves the TLS functions in the context, but
+  // not the session that they dereference.
   const auto* const plain_functions = connected.funcs;
   if (good && redisInitiateSSL(&connected, ssl) == REDIS_OK) return ssl;
   connected.funcs = plain_functions;
   error = good ? Distrust(ssl) : "'" + name + "' is no name that a certificate could have";
   if (error.empty()) error = connected.errstr;
-  SSL_free(ssl);  // not taken over
+  SSL_free(ssl);  // the context does not own it after a failure
   return nullptr;
 }
 

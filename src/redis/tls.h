@@ -1,7 +1,7 @@
-// TLS on a connection, where hiredis has it: the build says ROLLGATE_HAS_TLS.
+// TLS for a connection, if hiredis has it: the build then defines ROLLGATE_HAS_TLS.
 //
-// OpenSSL is that of the Node executable itself, whose symbols and headers addons may use: there is
-// no second one in the process.
+// OpenSSL is the one in the Node executable, whose symbols and headers addons may use. The process
+// has no second copy.
 #pragma once
 
 #include <memory>
@@ -14,30 +14,30 @@ struct ssl_st;
 
 namespace rollgate::redis {
 
-/// All certificates and keys are PEM texts.
+/// Certificates and keys are PEM.
 struct TlsOptions {
-  std::vector<std::string> authorities;  ///< whom to trust
-  std::string certificate;               ///< the client's own, with its chain; empty: none
+  std::vector<std::string> authorities;  ///< certificates to trust
+  std::string certificate;               ///< of the client, with its chain; empty: none
   std::string key;
   std::string passphrase;   ///< of the key
-  bool verifies = true;     ///< whether to refuse servers that cannot prove who they are
-  std::string server_name;  ///< who the server has to be; empty: the host that was asked for
+  bool verifies = true;     ///< whether to reject servers without a valid certificate
+  std::string server_name;  ///< expected in the certificate; empty: the host of the endpoint
 };
 
-/// What the connections of one client share.
+/// Shared by the connections of one client.
 class TlsContext {
  public:
-  /// Null where a text makes no sense; `error` says which.
+  /// Null if an option is invalid; `error` then names it.
   static std::unique_ptr<TlsContext> Create(const TlsOptions& options, std::string& error);
   ~TlsContext();
   TlsContext(const TlsContext&) = delete;
   TlsContext& operator=(const TlsContext&) = delete;
 
-  /// Begins TLS on a connected context, to which nothing was written yet. Null with the reason in
-  /// `error`, or what the connection has until it is freed.
+  /// Starts TLS on a connected context, to which nothing was written yet. Returns the session,
+  /// which the context owns, or null with the reason in `error`.
   ssl_st* Start(redisContext& connected, const std::string& host, std::string& error) const;
 
-  /// Why the server was not trusted; empty where that is not what went wrong.
+  /// Why the server was not trusted; empty if the connection failed for another reason.
   static std::string Distrust(const ssl_st* session);
 
  private:

@@ -1,4 +1,4 @@
-// The way from a client to the servers: one connection, or those of a cluster.
+// The interface of a client to its servers: one connection, or those of a cluster.
 #pragma once
 
 #include <cstdint>
@@ -16,12 +16,12 @@ namespace rollgate::redis {
 
 class Transport {
  public:
-  /// Who is told what came of requests. May send more while it is told.
+  /// Receives the results of requests. May send more requests during these calls.
   class Owner {
    public:
     virtual void OnAnswer(std::unique_ptr<Request> request, const redisReply& reply) = 0;
     virtual void OnFailure(std::unique_ptr<Request> request, const Failure& failure) = 0;
-    /// All that happened has been told: the moment to hand results on.
+    /// All results of an event were reported, and can be delivered.
     virtual void OnSettled() = 0;
 
    protected:
@@ -31,21 +31,19 @@ class Transport {
   virtual ~Transport() = default;
 
   virtual void Send(std::unique_ptr<Request> request) = 0;
-  /// Writes what was sent; called once in each turn of the loop.
+  /// These are as in Connection.
   virtual void Flush() = 0;
-  /// Forgets requests that have timed out before they were sent.
   virtual void DropTimedOut() = 0;
   virtual Millis NextDue() const = 0;
   virtual void OnTime(Millis now) = 0;
-  /// Fails everything.
   virtual void Close(const Failure& failure) = 0;
 
-  /// Whether keys have to be sent by hash slot.
+  /// Whether all keys of a request must have one hash slot.
   virtual bool is_cluster() const = 0;
-  /// Names of all nodes that own slots, for Request::node, as far as is known.
+  /// Names of the known nodes that own slots, for Request::node.
   virtual std::vector<std::string> Nodes() const = 0;
   virtual bool is_up() const = 0;
-  /// How many connections have been made so far.
+  /// How many connections were made so far.
   virtual std::uint64_t connections() const = 0;
 };
 

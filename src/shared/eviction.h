@@ -7,7 +7,6 @@
 #include "core/time.h"
 #include "shared/attachment.h"
 #include "shared/layout.h"
-#include "shared/shared_error.h"
 
 namespace rollgate::shared {
 

@@ -55,12 +55,21 @@ bool Has(std::string_view list, std::string_view item) {
   return std::ranges::find(items, item) != items.end();
 }
 
-/// None for anything but a number, such as `max`.
+/// None for anything but a number, such as `max`; spaces may precede it, and a unit may follow.
 std::optional<std::uint64_t> NumberIn(std::string_view text) {
+  text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
   std::uint64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
-  const bool is_whole = end == text.data() + text.size() || *end == '\n';
+  const bool is_whole = end == text.data() + text.size() || *end == '\n' || *end == ' ';
   return error == std::errc() && is_whole ? std::optional(number) : std::nullopt;
+}
+
+/// The number in the line that begins with `name`.
+std::optional<std::uint64_t> NumberAfter(std::string_view name, std::string_view text) {
+  for (const std::string_view line : Split(text, '\n')) {
+    if (line.starts_with(name)) return NumberIn(line.substr(name.size()));
+  }
+  return std::nullopt;
 }
 
 std::optional<std::uint64_t> NumberAt(const std::string& path) {
@@ -135,10 +144,8 @@ std::optional<MemoryLimit> LimitOf(const std::string& group, const Version& vers
   // Page cache can be dropped. It does not include files in memory (tmpfs).
   std::uint64_t page_cache = 0;
   const std::string statistics = ReadText(group + "/memory.stat").value_or("");
-  for (const std::string_view line : Split(statistics, '\n')) {
-    for (const std::string_view name : version.page_cache) {
-      if (line.starts_with(name)) page_cache += NumberIn(line.substr(name.size())).value_or(0);
-    }
+  for (const std::string_view name : version.page_cache) {
+    page_cache += NumberAfter(name, statistics).value_or(0);
   }
   const std::uint64_t used = *usage - std::min(*usage, page_cache);
   return MemoryLimit{*limit, *limit - std::min(*limit, used),
@@ -148,21 +155,11 @@ std::optional<MemoryLimit> LimitOf(const std::string& group, const Version& vers
 std::optional<MemoryLimit> LimitOfHost(const std::string& system_root) {
   const std::string file = system_root + "/proc/meminfo";
   const std::string text = ReadText(file).value_or("");
-  const auto bytes = [&text](std::string_view name) -> std::optional<std::uint64_t> {
-    for (const std::string_view line : Split(text, '\n')) {
-      if (!line.starts_with(name)) continue;
-      const std::string_view rest = line.substr(name.size());
-      const std::size_t digits = rest.find_first_of("0123456789");
-      if (digits == std::string_view::npos) return std::nullopt;
-      const std::string_view number = rest.substr(digits, rest.find(' ', digits) - digits);
-      if (const auto kibibytes = NumberIn(number)) return *kibibytes * 1024;
-    }
-    return std::nullopt;
-  };
-  const auto total = bytes("MemTotal:");
-  const auto available = bytes("MemAvailable:");
+  const auto total = NumberAfter("MemTotal:", text);  // in KiB
+  const auto available = NumberAfter("MemAvailable:", text);
   if (!total || !available) return std::nullopt;
-  return MemoryLimit{*total, *available, std::min(*total / kKeptPart, kMostKept), file,
+  const std::uint64_t bytes = *total * 1024;
+  return MemoryLimit{bytes, *available * 1024, std::min(bytes / kKeptPart, kMostKept), file,
                      "the host's memory"};
 }
 

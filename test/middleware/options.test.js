@@ -105,7 +105,7 @@ test.each([
   [{ validate: { trustPrxy: false } }, /did you mean 'trustProxy'\?/],
   [
     { validate: { everything: false } },
-    /^unknown check "everything" \(string\) in validate: expected one of .*, default \(the nearest is '\w+'\)$/,
+    /^unknown option "everything" in validate: expected one of .*, default \(the nearest is '\w+'\)$/,
   ],
   [{ validate: { ip: 'no' } }, /'validate\.ip'/],
   [{ ipv6Subnet: 48, keyGenerator: () => 'k' }, /'ipv6Subnet'/],

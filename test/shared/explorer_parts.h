@@ -119,7 +119,7 @@ class Trees {
   Words& words_;
   std::size_t endless_;
   std::vector<Node> nodes_;
-  std::vector<Answer> answers_{{}};  ///< the first stands for none
+  std::vector<Answer> answers_{{}};  ///< the first one: no answer
   std::map<Answer, std::uint32_t> interned_;
   std::vector<std::string> failures_;
   std::size_t relaxed_stores_ = 0;
@@ -131,7 +131,7 @@ class Trees {
 std::string Check(const Scenario& scenario, Words& words, const std::vector<std::uint64_t>& values,
                   const std::vector<Outcome>& outcomes);
 
-/// A hash of a state that is long enough to stand for it.
+/// A hash of a state that is long enough to identify it.
 struct Key {
   std::uint64_t low = 0;
   std::uint64_t high = 0;

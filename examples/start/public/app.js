@@ -1,4 +1,4 @@
-// The page's wiring: controls send requests, the server's answers and events go into the model and on screen.
+// Connects the page: controls send requests; responses and events update the model and the screen.
 
 import { Pacer } from './pacer.js';
 import { Picture } from './picture.js';
@@ -18,7 +18,7 @@ const SHOWN_HEADERS = [
 
 const HINTS = {
   action:
-    'The classical rule, countBlocked: true. Whoever keeps knocking stays out: every refusal starts a wait of its own.',
+    'The classical rule, countBlocked: true. A client that keeps trying stays blocked: every refusal counts as an action.',
   lenient:
     'countBlocked: false. Only allowed actions are counted, so however fast requests come, some always pass.',
 };
@@ -38,7 +38,7 @@ const tally = { allowed: 0, refused: 0 };
 let startedAt;
 let isConnected = false;
 
-// ---- what the server tells ----
+// ---- events of the server ----
 
 const events = new EventSource('api/events');
 events.addEventListener('setup', ({ data }) => setUp(JSON.parse(data)));
@@ -48,7 +48,7 @@ events.addEventListener('error', () => {
   stopSending();
 });
 
-/** The first event of each connection. Another start time is another server, with a clock of its own. */
+/** The first event of each connection. A different start time means a new server with another clock. */
 function setUp(setup) {
   clock.reset();
   clock.observe(setup.now);
@@ -134,7 +134,7 @@ function showSending() {
   $('start-stop').setAttribute('aria-pressed', String(pacer.isRunning));
 }
 
-/** The slider is logarithmic: a step means the same change at every pace. */
+/** The slider is logarithmic: each step changes the pace by the same factor. */
 function readPace() {
   const share = $('pace').value / 100;
   const perSecond = SLOWEST_PER_SECOND * (FASTEST_PER_SECOND / SLOWEST_PER_SECOND) ** share;
@@ -160,9 +160,9 @@ $('routes').addEventListener('change', readRoute);
 readPace();
 readRoute();
 
-// ---- what is on screen ----
+// ---- display ----
 
-/** For screen readers, and no more often than one can listen. */
+/** For screen readers, and seldom enough that users can listen. */
 let announcedAt = -Infinity;
 function announce({ allowed, timeLeft, actionsLeft }) {
   const now = performance.now();

@@ -1,4 +1,4 @@
-// Calls a function again and again at a pace that may be changed while it runs.
+// Calls a function repeatedly at a pace that can change while it runs.
 
 export class Pacer {
   #timer;

@@ -1,4 +1,4 @@
-// Draws a rolling window as a timeline: time flows to the left, the newest action stands on the right.
+// Draws a rolling window as a timeline that moves to the left; the newest action is on the right.
 
 const SVG = 'http://www.w3.org/2000/svg';
 const HEIGHT = 252;
@@ -7,7 +7,7 @@ const BOTTOM = 212;
 const AXIS = 122;
 const STEM = 40;
 const RIGHT_MARGIN = 22;
-/** Marks that stand closer than this on average lose their heads, or nothing could be told apart. */
+/** If the average distance of marks is smaller than this, their heads are not drawn. */
 const CROWDED_PIXELS = 14;
 /** How much of the past beyond the window is shown, as a share of the window. */
 const PAST_SHARE = 0.16;
@@ -35,7 +35,7 @@ export class Picture {
     this.#measure();
   }
 
-  /** Lays out what does not move: the window, its edges, a tick for every second. */
+  /** Draws the fixed parts: the window, its edges, a tick for every second. */
   setWindow({ interval }) {
     this.interval = interval;
     this.#layOut();
@@ -66,7 +66,7 @@ export class Picture {
     }
   }
 
-  /** @param {{ marks: object[], oldest?: object, isFull: boolean }} view what RollingWindow.at(now) gives */
+  /** @param {{ marks: object[], oldest?: object, isFull: boolean }} view of RollingWindow.at(now) */
   draw(view, now) {
     const x = (time) => this.nowX - (now - time) * this.pixelsPerMs;
     const unseen = new Set(this.#marks.keys());
@@ -94,7 +94,7 @@ export class Picture {
     set(this.waitLine, {
       d: `M${this.startX} ${y}H${end}M${end} ${y - 6}V${AXIS}M${this.startX + 6} ${y - 4}L${this.startX + 1} ${y}l5 4`,
     });
-    // Rounded up, as everywhere: nobody is told to come too early.
+    // Rounded up, so that it is never too early.
     const seconds = (Math.ceil((oldest.at + this.interval - now) / 100) / 10).toFixed(1);
     this.waitText.textContent = `${isFull ? 'opens' : 'one leaves'} in ${seconds} s`;
     const half = 62;

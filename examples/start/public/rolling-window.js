@@ -1,8 +1,8 @@
-// What the server has told of one route, and what follows from it for any moment: the page's only model.
+// The page's model of one route: the events of the server, and the state of the window at any moment.
 
 /**
- * A refusal is recorded only where refusals count. The limiter remembers the newest `maxInInterval`
- * recorded actions: when all of them are in the window it is full, and the next action is allowed once the
+ * A refusal is recorded only if refusals count. The limiter remembers the newest `maxInInterval`
+ * recorded actions. If all of them are in the window, it is full, and the next action is allowed once the
  * oldest of them has left. All times are ms of the server's clock.
  */
 export class RollingWindow {
@@ -14,7 +14,7 @@ export class RollingWindow {
     this.countBlocked = countBlocked;
   }
 
-  /** Answers and the event stream tell of the same action: it is one action all the same. */
+  /** The response and the event of one action are the same action. */
   add(action) {
     this.#actions.set(action.n, action);
   }

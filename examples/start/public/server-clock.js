@@ -1,8 +1,8 @@
-// The server's clock as seen from the page, so that marks stand where the server puts them.
+// An estimate of the server's clock, so that marks are at the server's times.
 
 /**
- * A message is read somewhat after it was sent, never before: the smallest difference seen between the
- * two clocks is the truest.
+ * A message is never received before it was sent. So the smallest observed difference of the two
+ * clocks is the best estimate.
  */
 export class ServerClock {
   #offset = Infinity;

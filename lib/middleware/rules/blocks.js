@@ -3,6 +3,7 @@
 
 const RateLimiter = require('../../limiter');
 const { USAGE } = require('../../internal-methods');
+const { refusal } = require('../limiters');
 const { isPromise, andThen } = require('../maybe-async');
 const { storeOptionsFor } = require('./zones');
 
@@ -36,7 +37,8 @@ function createBlocks({ rules, storeOptions }) {
     const { blockFor } = policy;
     const isNew = blockedBy !== 'block';
     if (isNew && blockFor.length === 1) return records.get(blockFor[0]).start(id, blockFor[0]);
-    return andThen(leftOf(limiter, bucket), (left) => {
+    // Only a block refuses an attempt at cost 0.
+    return andThen(limiter[USAGE](bucket), ({ timeLeft: left }) => {
       if (left === 0 && !isNew) return undefined; // it has just ended
       const length = shortestOf(blockFor, left);
       return records.get(length).start(id, left || length);
@@ -75,11 +77,6 @@ function createRecord(ms, storeOptions) {
   };
 }
 
-/** How many ms are left of a block: only a block refuses an attempt at cost 0. */
-function leftOf(limiter, bucket) {
-  return andThen(limiter[USAGE](bucket), ({ timeLeft }) => timeLeft);
-}
-
 /** The shortest length that has room for what is left. */
 function shortestOf(lengths, leftMs) {
   const ascending = [...lengths].sort((a, b) => a - b);
@@ -99,20 +96,8 @@ function together(values) {
 
 /** The decision on a request of a blocked id: nothing is left of its rule; `max` is the limit by request. */
 function blockedDecision({ timeLeft }, { windows }, max) {
-  return {
-    allowed: false,
-    timeLeft,
-    actionsLeft: 0,
-    resetIn: timeLeft,
-    blockedBy: 'block',
-    limits: windows.map(({ interval, maxInInterval }) => ({
-      interval,
-      maxInInterval: max ?? maxInInterval,
-      used: max ?? maxInInterval,
-      remaining: 0,
-      resetIn: timeLeft,
-    })),
-  };
+  const limits = max === undefined ? windows : [{ ...windows[0], maxInInterval: max }];
+  return refusal('block', timeLeft, limits);
 }
 
 module.exports = { blockedDecision, createBlocks };

@@ -3,7 +3,8 @@
 
 const { METHODS } = require('node:http');
 const { isRegExp } = require('node:util').types;
-const { optionRangeError, optionTypeError, show, typeError } = require('../../errors');
+const { optionError, optionRangeError, show } = require('../../errors');
+const { readString } = require('../../option-values');
 const { DEFAULT_GROUP } = require('../authentication');
 const { normalForm } = require('./paths');
 
@@ -36,8 +37,7 @@ function readPattern({ path, method, group }) {
 function readPath(path) {
   if (isRegExp(path)) return { prefix: undefined, regExp: new RegExp(path) };
   const expected = "a path that begins with '/', without query, or a RegExp";
-  if (typeof path !== 'string') throw optionTypeError('path', expected, path);
-  if (!/^\/[^?#]*$/.test(path)) throw optionRangeError('path', expected, path);
+  readString('path', path, expected, (string) => /^\/[^?#]*$/.test(string));
   if (LIKE_PATTERN.test(path)) throw optionRangeError('path', PLAIN_PREFIX, path);
   return { prefix: normalForm(path), regExp: undefined };
 }
@@ -58,11 +58,7 @@ function readStrings(name, given, one, isGood) {
   const values = Array.isArray(given) ? Array.from(given) : [given];
   const expected = `${one}, or a list of them`;
   if (values.length === 0) throw optionRangeError(name, expected, given);
-  for (const value of values) {
-    if (typeof value !== 'string') throw optionTypeError(name, expected, value);
-    if (!isGood(value)) throw optionRangeError(name, expected, value);
-  }
-  return new Set(values);
+  return new Set(values.map((value) => readString(name, value, expected, isGood)));
 }
 
 function matchesMethod({ methods }, method) {
@@ -117,17 +113,17 @@ function assertReachable(patterns, hasGroups) {
     const cover = coverOf(later, patterns.slice(0, i));
     if (cover !== undefined) {
       const names = cover.map((place) => `rules[${place}]`).join(' and ');
-      throw unreachable(i, `what it matches is taken by ${names} before it`);
+      throw optionError(
+        `rules[${i}]`,
+        `never reached: what it matches is taken by ${names} before it`,
+      );
     }
     if (!hasGroups && !matchesGroup(later, DEFAULT_GROUP)) {
       const groups = [...later.groups].map(show).join(', ');
-      throw unreachable(i, `without 'authenticate' no request is of the group ${groups}`);
+      const why = `without 'authenticate' no request is of the group ${groups}`;
+      throw optionError(`rules[${i}]`, `never reached: ${why}`);
     }
   }
-}
-
-function unreachable(i, why) {
-  return typeError('ERR_ROLLGATE_OPTION', `option 'rules[${i}]': never reached: ${why}`);
 }
 
 /** A string that is equal for equal patterns only. */
@@ -156,11 +152,6 @@ function createTree(patterns) {
     node.indexes.push(i);
   }
   return root;
-}
-
-/** The node of the path's next segment, which begins with the slash at `start`. */
-function childOf(node, path, start, end) {
-  return node.children.get(path.slice(start + 1, end));
 }
 
 /**
@@ -192,7 +183,7 @@ function createFinder(patterns) {
     while (start < path.length && node.children.size > 0) {
       const slash = path.indexOf('/', start + 1);
       const end = slash === -1 ? path.length : slash;
-      node = childOf(node, path, start, end);
+      node = node.children.get(path.slice(start + 1, end)); // from one slash to the next
       if (node === undefined) break;
       least = Math.min(least, firstOf(node.indexes, from, target, group));
       start = end;

@@ -71,12 +71,7 @@ const READINGS = [
 const BACKSLASHES = /\\|%5c/i;
 const READINGS_WITHOUT_BACKSLASHES = READINGS.slice(1);
 
-/**
- * The paths that a path may resolve to, in normal form; its own normal form is last. A usual path has only that
- * one.
- *
- * @returns {string[]}
- */
+/** The paths that a path may resolve to, in normal form, its own last. A usual path has only that one. */
 function formsOf(path) {
   const normal = normalForm(path);
   if (!isAmbiguous(path)) return [normal];
@@ -131,11 +126,7 @@ function unescapePath(path) {
   return unescapeAs(path, { unescapesSlashes: false, takesBackslashes: false });
 }
 
-/**
- * @param {object} reading
- * @param {boolean} reading.unescapesSlashes whether an escaped slash separates segments
- * @param {boolean} reading.takesBackslashes whether a backslash is a slash
- */
+/** `unescapesSlashes`: an escaped slash separates segments; `takesBackslashes`: a backslash is a slash. */
 function unescapeAs(path, { unescapesSlashes, takesBackslashes }) {
   const source = takesBackslashes ? path.split('\\').join('/') : path;
   let unescaped = '';

@@ -2,9 +2,15 @@
 'use strict';
 
 const { isDeepStrictEqual } = require('node:util');
-const { optionRangeError, optionTypeError, rangeError, typeError } = require('../../errors');
+const { optionError, optionTypeError, rangeError, typeError } = require('../../errors');
 const limiter = require('../../options');
-const { readBoolean, readList, readObject, rejectUnknownOptions } = require('../../option-values');
+const {
+  readBoolean,
+  readList,
+  readObject,
+  readString,
+  rejectUnknownOptions,
+} = require('../../option-values');
 const { isWellFormed } = require('../../ids');
 const {
   LIMIT_NAMES,
@@ -24,20 +30,11 @@ const NEED_LIMITS = RULE_NAMES.filter(
 );
 
 /**
- * @typedef {object} Rule
- * @property {object} pattern see match.js
- * @property {object | undefined} limiterOptions undefined: the rule lets requests pass
- * @property {object | undefined} policy the same options, checked, with defaults
- * @property {string | undefined} zone
- * @property {boolean} isPerPath
- * @property {boolean} isShadow
- * @property {boolean} blocksEverywhere
- */
-
-/**
+ * The rules, and the options that all their limiters have in common. The `policy` of a rule has its
+ * `limiterOptions`, checked and with defaults; both are undefined if the rule lets requests pass.
+ *
  * @param {object} given options of rateLimit(), none of them undefined
  * @param {object} own the middleware's own options, checked
- * @returns {{ rules: Rule[], storeOptions: object }} `storeOptions` are common to all limiters
  */
 function readRules(given, own) {
   const storeOptions = pick(given, STORE_OPTIONS);
@@ -74,10 +71,8 @@ function readRule(rule, i, own) {
   if (LIMIT_NAMES.some((name) => name in given)) return { ...common, ...readPolicy(given, own) };
   const needless = NEED_LIMITS.find((name) => name in given);
   if (needless === undefined) return { ...common, limiterOptions: undefined, policy: undefined };
-  throw typeError(
-    'ERR_ROLLGATE_OPTION',
-    `option '${place}.${needless}': requires limits; without limits the rule allows everything`,
-  );
+  const why = 'requires limits; without limits the rule allows everything';
+  throw optionError(`${place}.${needless}`, why);
 }
 
 function readFlags({ zone, perPath, shadow, blockEverywhere, blockFor }) {
@@ -95,10 +90,8 @@ function readFlags({ zone, perPath, shadow, blockEverywhere, blockFor }) {
 
 function readZone(zone) {
   if (zone === undefined) return undefined;
-  const expected = 'a non-empty string of well-formed Unicode';
-  if (typeof zone !== 'string') throw optionTypeError('zone', expected, zone);
-  if (zone === '' || !isWellFormed(zone)) throw optionRangeError('zone', expected, zone);
-  return zone;
+  const isGood = (string) => string !== '' && isWellFormed(string);
+  return readString('zone', zone, 'a non-empty string of well-formed Unicode', isGood);
 }
 
 function readPolicy(given, own) {
@@ -129,11 +122,8 @@ function assertZonesAgree(rules) {
     if (!first.has(zone)) first.set(zone, i);
     const place = first.get(zone);
     if (isDeepStrictEqual(policy, rules[place].policy)) continue;
-    throw typeError(
-      'ERR_ROLLGATE_OPTION',
-      `option 'rules[${i}].zone': expected the limits, countBlocked, algorithm and blockFor of ` +
-        `rules[${place}], which is of the same zone`,
-    );
+    const expected = `the limits, countBlocked, algorithm and blockFor of rules[${place}]`;
+    throw optionError(`rules[${i}].zone`, `expected ${expected}, which is of the same zone`);
   }
 }
 

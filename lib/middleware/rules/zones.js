@@ -11,21 +11,7 @@ const { patternToString } = require('./match');
 /** Longer paths are stored as a hash. */
 const LONGEST_PATH = 128;
 
-/**
- * @typedef {object} Zone
- * @property {object} limiter
- * @property {object} policy see read.js
- * @property {Function | undefined} limitOf see createLimitOf
- * @property {boolean} isPerPath whether its ids come from bucketOf
- * @property {unknown} store, and
- * @property {Function} namePolicies as createMiddleware needs them
- */
-
-/**
- * For each rule with limits its zone; rules that share a count have the same zone.
- *
- * @returns {(Zone | undefined)[]}
- */
+/** For each rule its zone, undefined without limits; rules that share a count have the same zone. */
 function createZones(settings) {
   const { rules, storeOptions } = settings;
   const zones = new Map();
@@ -39,6 +25,7 @@ function createZones(settings) {
   });
 }
 
+/** `policy` is that of read.js; with `isPerPath`, ids come from bucketOf. */
 function createZone({ limiterOptions, policy, isPerPath }, storeOptions, settings) {
   const limiter = limiterFor({ limiterOptions: { ...storeOptions, ...limiterOptions } });
   const store = storeIdentity(storeOptions, limiter);

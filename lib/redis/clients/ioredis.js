@@ -1,6 +1,8 @@
 // ioredis, 4 and newer: a client or a cluster.
 'use strict';
 
+const { hasMethods } = require('../../option-values');
+
 /**
  * The client's own functions add keyPrefix to keys but not to patterns, and group commands into pipelines by
  * what they consider the key. So commands are made without the client's options and then sent by the client.
@@ -23,12 +25,8 @@ module.exports = {
   type: 'ioredis',
 
   matches(client) {
-    return (
-      typeof client.createBuiltinCommand === 'function' &&
-      typeof client.sendCommand === 'function' &&
-      typeof client.status === 'string' &&
-      !client.isPipeline
-    );
+    const hasCommands = hasMethods(client, 'createBuiltinCommand', 'sendCommand');
+    return hasCommands && typeof client.status === 'string' && !client.isPipeline;
   },
 
   connect(client) {

@@ -2,6 +2,7 @@
 'use strict';
 
 const { promisify } = require('node:util');
+const { hasMethods } = require('../../option-values');
 
 /** Replies as plain strings and numbers, whatever type mapping the client has. */
 const PLAIN = { typeMapping: {} };
@@ -35,11 +36,9 @@ const nodeRedis = {
   type: 'node-redis',
 
   matches(client) {
-    return (
-      typeof client.sendCommand === 'function' &&
-      typeof client.isOpen === 'boolean' &&
-      typeof client.getSentinelNode !== 'function' // its sendCommand takes other arguments
-    );
+    // A sentinel's sendCommand takes other arguments.
+    const isClient = hasMethods(client, 'sendCommand') && !hasMethods(client, 'getSentinelNode');
+    return isClient && typeof client.isOpen === 'boolean';
   },
 
   connect(client) {
@@ -65,11 +64,7 @@ const nodeRedisCluster = {
   type: 'node-redis',
 
   matches(client) {
-    return (
-      typeof client.sendCommand === 'function' &&
-      typeof client.nodeClient === 'function' &&
-      Array.isArray(client.masters)
-    );
+    return hasMethods(client, 'sendCommand', 'nodeClient') && Array.isArray(client.masters);
   },
 
   connect(client) {
@@ -115,10 +110,7 @@ const nodeRedisCallbacks = {
   type: 'node-redis',
 
   matches(client) {
-    return (
-      typeof client.internal_send_command === 'function' &&
-      typeof client.send_command === 'function'
-    );
+    return hasMethods(client, 'internal_send_command', 'send_command');
   },
 
   connect(client) {
