@@ -372,10 +372,10 @@ declare namespace RateLimiter {
    * How actions are counted, whatever the store:
    * - 'sliding-window-log': the times of an id's newest actions. Exact.
    * - 'sliding-window-counter': two counts of consecutive windows aligned to the epoch; the older one is
-   *   weighted by its share that is still inside (Deno KV, Cloudflare).
+   *   weighted by its share that is still inside. Source: Cloudflare.
    * - 'fixed-window': one count per window aligned to the epoch. Twice the limit may pass across an edge.
-   * - 'gcra': a burst of `maxInInterval`, then one action every interval / maxInInterval (ATM Forum,
-   *   redis-cell).
+   * - 'gcra': a burst of `maxInInterval`, then one action every interval / maxInInterval. Source:
+   *   ATM Forum, redis-cell.
    */
   type Algorithm = 'sliding-window-log' | 'sliding-window-counter' | 'fixed-window' | 'gcra';
 
