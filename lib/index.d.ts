@@ -7,7 +7,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 declare const RateLimiter: RateLimiter.RateLimiterConstructor;
 
 /**
- * A limiter: a function of (id?, callback?) with methods. Works with and without `new`. The constructor does
+ * A limiter: a function of (id?, callback?) with methods. `new` is optional. The constructor does
  * no I/O. A limiter has no timer and no handle: it does not keep the process alive, and is freed when it is no
  * longer referenced.
  */
@@ -20,13 +20,13 @@ interface RateLimiter {
    */
   (id: RateLimiter.Id, callback: RateLimiter.Callback): void;
 
-  /** The same for the shared bucket of calls without an id. */
+  /** The same for the id that all calls without an id share. */
   (callback: RateLimiter.Callback): void;
 
   /**
    * Attempts an action.
    *
-   * @param id the client to limit; calls without an id share one bucket
+   * @param id the client to limit; calls without an id share one count
    * @returns the time left in whole ms, rounded up: 0 if the action is allowed, otherwise at least 1, the
    *   time until an action would be allowed without further attempts. With `countBlocked`, the blocked
    *   attempt itself is included.
@@ -88,7 +88,7 @@ interface RateLimiter {
   wait(id?: RateLimiter.Id, options?: RateLimiter.WaitOptions): Promise<RateLimiter.Decision>;
 
   /**
-   * Attempts an action of cost 1 for each id, in order and at one moment, in one native call. An id may
+   * Attempts an action of cost 1 for each id, in order, at one time, in one native call. An id may
    * occur more than once. If one id is invalid, nothing is recorded.
    *
    * @returns one Decision for each id
@@ -98,10 +98,9 @@ interface RateLimiter {
   attemptMany(ids: readonly RateLimiter.Id[]): RateLimiter.Decision[];
 
   /**
-   * Takes back what an allowed attempt recorded, once. Exact with `countBlocked: false`. If counted refusals
-   * have displaced older actions, a refund never allows more than the exact result would. 'gcra' gives back
-   * what has not leaked yet. With 'gcra' and the counting algorithms, `minDifference` still applies to the
-   * refunded action.
+   * Takes back what an allowed attempt recorded, once. Exact with `countBlocked: false`, except with 'gcra',
+   * which gives back only what has not leaked yet. An inexact refund never allows more than an exact one. With
+   * all algorithms but the log, `minDifference` still counts from the refunded action.
    *
    * @param decision of `attempt` or `attemptMany` of this limiter
    * @returns false if there was nothing to take back: after a refusal, a peek or an earlier refund, or if the
@@ -111,7 +110,7 @@ interface RateLimiter {
    */
   refund(decision: RateLimiter.Decision): boolean;
 
-  /** Forgets one id; without an argument, the bucket of calls without an id. */
+  /** Forgets one id; without an argument, the id that all calls without an id share. */
   clear(id?: RateLimiter.Id): Promise<void>;
 
   /** Forgets every id of this limiter. The counters in `stats()` stay. */
@@ -125,7 +124,7 @@ interface RateLimiter {
   stats(): RateLimiter.Stats;
 
   /**
-   * Frees the memory; a `shared` region stays. May be called again. Every other call then fails with
+   * Frees the memory; a `shared` region stays. May be called again. All other calls then fail with
    * `ERR_ROLLGATE_CLOSED`.
    */
   close(): Promise<void>;
@@ -260,8 +259,8 @@ declare namespace RateLimiter {
 
   /**
    * The client to limit: a string, a finite number or a bigint. `1`, `1n` and `'1'` are the same id.
-   * `undefined`, `null` and `''` are the shared bucket of calls without an id. Different strings never share
-   * a bucket.
+   * `undefined`, `null` and `''` are one id, which all calls without an id share. Different strings never share
+   * a count.
    */
   type Id = string | number | bigint | null | undefined;
 
@@ -270,7 +269,7 @@ declare namespace RateLimiter {
    *
    * @param error null, or why no decision could be made; the other arguments are then undefined
    * @param timeLeft whole ms: 0 if allowed, at least 1 if blocked
-   * @param actionsLeft how many more actions the window allows, an integer >= 0
+   * @param actionsLeft how many more actions are allowed now, an integer >= 0
    */
   type Callback = (error: RateLimiterError | null, timeLeft: number, actionsLeft: number) => void;
 
@@ -306,7 +305,7 @@ declare namespace RateLimiter {
    * - `ERR_ROLLGATE_SHARED_MISMATCH`: Error, the shared limiter of that name has different options; the
    *   message names them
    * - `ERR_ROLLGATE_SHARED_FILE`: Error, the file of that name is not a shared limiter of this user and version
-   * - `ERR_ROLLGATE_SHARED_SYSTEM`: Error, the system call failed: no room, no permission, no such directory
+   * - `ERR_ROLLGATE_SHARED_SYSTEM`: Error, a system call failed: no room, no permission, no such directory
    * - `ERR_ROLLGATE_SHARED_FULL`: Error, 1024 limiters are attached already
    * - `ERR_ROLLGATE_SHARED_CORRUPT`: Error, the shared memory holds invalid data
    * - `ERR_ROLLGATE_UNSUPPORTED`: Error, this build, runtime or store does not support the feature, or
@@ -314,7 +313,7 @@ declare namespace RateLimiter {
    * - `ERR_ROLLGATE_ADDON`: Error, there is no addon for this system (see `cause`)
    * - `ERR_ROLLGATE_STORE`: Error, a RollgateStore has no limits: its `init` was not called, or failed (see
    *   `cause`)
-   * - `ERR_ROLLGATE_THROWN`: Error, a function given to `rateLimit` threw a value that `next` takes for
+   * - `ERR_ROLLGATE_THROWN`: Error, a function given to `rateLimit` threw a value that `next` treats as
    *   success (see `cause`)
    */
   type ErrorCode =
@@ -373,14 +372,14 @@ declare namespace RateLimiter {
    * How actions are counted, whatever the store:
    * - 'sliding-window-log': the times of an id's newest actions. Exact.
    * - 'sliding-window-counter': two counts of consecutive windows aligned to the epoch; the older one is
-   *   weighted by its share that is still inside (Deno KV, Cloudflare).
+   *   weighted by its share that is still inside. Source: Cloudflare.
    * - 'fixed-window': one count per window aligned to the epoch. Twice the limit may pass across an edge.
-   * - 'gcra': a burst of `maxInInterval`, then one action every interval / maxInInterval (ATM Forum,
-   *   redis-cell).
+   * - 'gcra': a burst of `maxInInterval`, then one action every interval / maxInInterval. Source:
+   *   ATM Forum, redis-cell.
    */
   type Algorithm = 'sliding-window-log' | 'sliding-window-counter' | 'fixed-window' | 'gcra';
 
-  /** Options of every limiter, besides its limits. */
+  /** Options of every limiter, except its limits. */
   interface CommonOptions {
     /**
      * Whether a blocked attempt counts as an action, as in rolling-rate-limiter. With `false`, a blocked
@@ -395,7 +394,7 @@ declare namespace RateLimiter {
     /**
      * How long an id is blocked after a refusal, in ms > 0: one length, or an array of up to 255 lengths for
      * repeated offences (the last one repeats). Attempts during a block change nothing. Offences are forgotten
-     * when the longest window has passed since the last block without a refusal. `clear` lifts a block.
+     * if, after a block, the longest window passes without a refusal. `clear` ends a block.
      */
     blockFor?: number | readonly number[] | undefined;
     /**
@@ -409,8 +408,8 @@ declare namespace RateLimiter {
      * Maximum number of ids, an integer >= 1. When it is reached, the id nearest to expiry is evicted,
      * counted in `stats()`, and reported once (`process.emitWarning`, code `ROLLGATE_EVICTED`). Default
      * 1,000,000, in shared memory 50,000. On Redis and in a key-value store it limits the memory of
-     * `onError: 'memory'`. In shared memory it sets the size of the region, which the first limiter that
-     * attaches decides.
+     * `onError: 'memory'`. In shared memory it is the size of the region, at most about 200 million; the
+     * first limiter that attaches sets it for all.
      */
     maxKeys?: number | undefined;
   }
@@ -439,10 +438,10 @@ declare namespace RateLimiter {
      * with '.'; at most 183 with `rules` and on Fastify routes with their own limits.
      */
     name: string;
-    /** As `maxKeys` of the limiter; an integer from 1 to 2^32. */
+    /** As `maxKeys` of the limiter; an integer from 1 to about 200 million. */
     maxKeys?: number | undefined;
     /**
-     * Absolute path of the file's directory, which should be in memory and the same for all. Default
+     * Absolute path of the file's directory, which should be in memory and the same for all limiters. Default
      * '/dev/shm'.
      */
     directory?: string | undefined;
@@ -554,8 +553,8 @@ declare namespace RateLimiter {
      */
     namespace?: string | undefined;
     /**
-     * What decides if Redis does not answer. 'throw' (default): nothing, the call fails. 'allow': allowed, as
-     * if the id were new. 'block': blocked for a second. 'memory': a limiter in this process's memory, until
+     * How calls are decided if Redis does not answer. 'throw' (default): the call fails. 'allow': allowed, as
+     * if the id were new. 'block': blocked for a second. 'memory': by a limiter in this process's memory, until
      * Redis answers again.
      */
     onError?: 'throw' | 'allow' | 'block' | 'memory' | undefined;
@@ -635,7 +634,7 @@ declare namespace RateLimiter {
     namespace: string;
     /** Timeout of a call in ms, an integer >= 1; then it fails with `ERR_ROLLGATE_KV_TIMEOUT`. Default 500. */
     commandTimeout?: number | undefined;
-    /** What decides if the store does not answer: see RedisStoreOptions. Default 'throw'. */
+    /** How calls are decided if the store does not answer: see RedisStoreOptions. Default 'throw'. */
     onError?: 'throw' | 'allow' | 'block' | 'memory' | undefined;
     redis?: undefined;
     client?: undefined;
@@ -646,8 +645,8 @@ declare namespace RateLimiter {
   type KvRateLimiterOptions = (OneLimitOptions | SeveralLimitsOptions) & KvStoreOptions;
 
   /**
-   * A limiter with a store outside the process. It returns promises, and an invalid call rejects. The methods
-   * are those of RateLimiter.
+   * A limiter with a store outside the process. It returns promises, and rejects them for invalid arguments. The
+   * methods are those of RateLimiter.
    */
   // biome-ignore lint/complexity/noBannedTypes: a limiter is a function
   interface RemoteRateLimiter extends Function {
@@ -658,7 +657,7 @@ declare namespace RateLimiter {
      */
     (id: Id, callback: Callback): void;
 
-    /** The same for the shared bucket of calls without an id. */
+    /** The same for the id that all calls without an id share. */
     (callback: Callback): void;
 
     /**
@@ -678,20 +677,20 @@ declare namespace RateLimiter {
     peek(id?: Id, options?: AttemptOptions): Promise<Decision>;
 
     /**
-     * As in RateLimiter, in order within this process. Each process has its own queue. If another process takes
-     * the place first, the attempt is refused; `countBlocked` and `blockFor` apply to that refusal.
+     * As in RateLimiter. Each process has its own queue. If another process takes the place first, the attempt is
+     * refused; `countBlocked` and `blockFor` apply to that refusal.
      */
     wait(id?: Id, options?: WaitOptions): Promise<Decision>;
 
     /**
      * On Redis, one round trip for each 1000 ids, or for each slot in a cluster. In a key-value store, one for
-     * each id, in parallel. If one part fails, the promise rejects, and other parts may be recorded.
+     * each id, in parallel. If one of these fails, the promise rejects, and the others may be recorded.
      */
     attemptMany(ids: readonly Id[]): Promise<Decision[]>;
 
     /**
-     * As in RateLimiter. Rejects if the store does not answer, with any `onError`; the decision can then not be
-     * refunded again. A decision that `onError` made is refunded in its fallback.
+     * As in RateLimiter. Rejects if the store does not answer, with any `onError`; the decision cannot be
+     * refunded again then. A decision of `onError: 'memory'` is refunded in memory.
      */
     refund(decision: Decision): Promise<boolean>;
 
@@ -752,7 +751,7 @@ declare namespace RateLimiter {
      * `remaining`.
      */
     readonly resetIn: number;
-    /** Why it was blocked; 'count' if both apply; 'block' by `blockFor` or `onError: 'block'`. */
+    /** Why it was blocked; 'count' if also by 'minDifference'; 'block' by `blockFor` or `onError: 'block'`. */
     readonly blockedBy: null | 'count' | 'minDifference' | 'block';
     /** Each window after this attempt, in the order of the options. */
     readonly limits: readonly WindowState[];
@@ -931,7 +930,7 @@ declare namespace RateLimiter {
 
   /** The value of `req.rateLimit`, with the names of express-rate-limit. */
   interface RateLimitInfo {
-    /** The limit of the window that is nearest to it. */
+    /** The limit of the window with the least left. */
     limit: number;
     /** Requests counted in that window, including this one. */
     used: number;
@@ -1030,8 +1029,8 @@ declare namespace RateLimiter {
   interface RateLimitLogger {
     /** Receives an Error with a `code` of docs/errors.md, once for each middleware. */
     warn(warning: Error): unknown;
-    /** Receives every error that is not passed to `next`, and a text about the request. */
-    error(error: unknown, text: string): unknown;
+    /** Receives every error that is not passed to `next`, and a message about the request. */
+    error(error: unknown, message: string): unknown;
   }
 
   /** How a middleware answers. Names and defaults are those of express-rate-limit. */
@@ -1097,7 +1096,7 @@ declare namespace RateLimiter {
      * Refused requests are then not counted. Default false.
      */
     skipFailedRequests?: boolean | undefined;
-    /** Decides success for these two, after the response. Default: a status below 400. May be async. */
+    /** Decides success for the two options above, after the response. Default: a status below 400. May be async. */
     requestWasSuccessful?:
       | ((req: Request, res: Response) => boolean | Promise<boolean>)
       | undefined;
@@ -1121,7 +1120,7 @@ declare namespace RateLimiter {
     Response extends ServerResponse = LimitedResponse,
   > = number | ((req: Request, res: Response) => number | Promise<number>);
 
-  /** The limits of a middleware that creates its limiter. Default: 5 requests in 60,000 ms. */
+  /** The limits and store of a middleware that creates its limiter. Default: 5 requests in 60,000 ms, in memory. */
   interface RateLimitLimits<
     Request extends IncomingMessage = LimitedRequest,
     Response extends ServerResponse = LimitedResponse,
@@ -1154,14 +1153,14 @@ declare namespace RateLimiter {
   /** Options that are not allowed here, except undefined. */
   type NotGiven<Names extends PropertyKey> = { [name in Names]?: undefined };
 
-  /** A middleware over an existing limiter. Limits are not allowed. */
+  /** The options of a middleware with an existing limiter. Limits are not allowed. */
   interface RateLimitExisting extends NotGiven<Exclude<keyof RateLimitLimits, 'limiter'>> {
     limiter: RateLimiter | RemoteRateLimiter | RateLimitBackend;
   }
 
   /** The result of `authenticate`. */
   interface Caller {
-    /** The id to count; `null` is the shared bucket of calls without an id. */
+    /** The id to count; `null` is the id that all calls without an id share. */
     id: string | number | bigint | null;
     /** The group for rules. Default 'default'. */
     group?: string | undefined;
@@ -1209,7 +1208,7 @@ declare namespace RateLimiter {
   /** The limiter options that each rule has for itself. */
   type RuleOption = 'countBlocked' | 'algorithm' | 'blockFor';
 
-  /** A middleware with rules. The store options apply to all of them. */
+  /** The options of a middleware with rules. The store options apply to all rules. */
   interface RateLimitByRules<
     Request extends IncomingMessage = LimitedRequest,
     Response extends ServerResponse = LimitedResponse,
@@ -1217,9 +1216,9 @@ declare namespace RateLimiter {
       RedisStoreOptions,
       SharedStoreOptions,
       NotGiven<RuleOption | 'windowMs' | 'limit' | 'max' | 'limits' | keyof Limit> {
-    /** At least one. The first matching rule decides; a request without one passes. */
+    /** At least one. The first matching rule decides; a request that matches none passes. */
     rules: readonly RateLimitRule<Request, Response>[];
-    /** Counts on Redis; set a `namespace` as well, which becomes the prefix of each zone's. */
+    /** Counts on Redis; set a `namespace` as well, with which the namespace of each zone begins. */
     redis?: RedisOption | undefined;
     /** The same as `redis`. */
     client?: RedisOption | undefined;
@@ -1237,7 +1236,7 @@ declare namespace RateLimiter {
   > = RateLimitResponseOptions<Request, Response> &
     (RateLimitLimits<Request, Response> | RateLimitExisting | RateLimitByRules<Request, Response>);
 
-  /** The settings for a `handler`: the options about answers, with defaults. */
+  /** The settings for a `handler`: the options for responses, with defaults. */
   interface RateLimitSettings {
     readonly message: Message | ((...args: never[]) => unknown);
     readonly statusCode: number;
@@ -1276,8 +1275,8 @@ declare namespace RateLimiter {
     /** Forgets the count of a key; with `rules` in all zones, except counts with `perPath`. */
     resetKey(key: Id): Promise<void>;
     /**
-     * The count of a key, undefined if there is none. Counts nothing. With `rules`, that of the zone with the
-     * least left.
+     * Resolves to the count of a key, or to undefined if there is none. Counts nothing. With `rules`, it is the
+     * count in the zone with the least left.
      */
     getKey(key: Id): Promise<{ totalHits: number; resetTime: Date } | undefined>;
   }
