@@ -176,59 +176,6 @@ describe('onError', () => {
     expect(limiter.stats()).toMatchObject({ errors: 2, fallbacks: 12 });
   });
 
-  test('an outage is not forgotten after a failed probe', async () => {
-    const { kv, limiter, mend } = setUp('allow');
-    const get = jest.fn(fails);
-    kv.get = get;
-    for (let i = 0; i < 10; i++) {
-      await limiter(`id ${i}`);
-      await pass(0); // the probe fails
-    }
-    // Each later call starts a probe and is decided at once, without an error of its own.
-    expect(get).toHaveBeenCalledTimes(10);
-    expect(limiter.stats()).toMatchObject({ errors: 1, fallbacks: 10 });
-    mend();
-    await limiter('starts a probe');
-    await pass(0);
-    await limiter('a');
-    expect(limiter.stats()).toMatchObject({ errors: 1, fallbacks: 11 });
-    expect(kv.entries.has('n{a}')).toBe(true);
-  });
-
-  test('during an outage no call waits for the store, and one probe runs at a time', async () => {
-    const { kv, limiter } = setUp('allow');
-    const get = jest.fn(never);
-    kv.get = get;
-    const first = limiter('a');
-    await pass(TIMEOUT_MS);
-    expect(await first).toBe(0);
-    for (let i = 0; i < 50; i++) expect(await limiter(`id ${i}`)).toBe(0); // no time passes
-    expect(get).toHaveBeenCalledTimes(2);
-    expect(limiter.stats()).toMatchObject({ errors: 1, fallbacks: 51, connection: { pending: 1 } });
-  });
-
-  test("clear and clearAll also clear the counts of the fallback 'memory'", async () => {
-    const { kv, limiter } = setUp('memory');
-    kv.get = fails;
-    const leftOf = async (id) => (await limiter.attempt(id)).actionsLeft;
-    const useUp = async () => [await leftOf('a'), await leftOf('a'), await leftOf('b')];
-    expect(await useUp()).toEqual([2, 1, 2]);
-    expect(await outcomeOf(limiter.clear('a'))).toBe(FAILED);
-    expect([await leftOf('a'), await leftOf('b')]).toEqual([2, 1]);
-    await limiter.clearAll();
-    expect([await leftOf('a'), await leftOf('b')]).toEqual([2, 2]);
-  });
-
-  test('refund, clear, clearAll and mistakes of the program stay errors', async () => {
-    const { kv, limiter } = setUp('allow');
-    const decision = await limiter.attempt('a');
-    Object.assign(kv, { get: fails, list: fails });
-    const calls = [limiter.refund(decision), limiter.clear('a'), limiter.clearAll()];
-    expect(await outcomesOf(...calls)).toEqual([FAILED, FAILED, FAILED]);
-    expect(await outcomeOf(limiter({}))).toBe('ERR_ROLLGATE_ID');
-    expect(await outcomeOf(limiter.attempt('a', { cost: 4 }))).toBe('ERR_ROLLGATE_COST');
-  });
-
   test('an error of one id is no outage: the store still decides on the others', async () => {
     const { kv, limiter } = setUp('block');
     const foreign = { value: Buffer.from('foreign'), version: -1, expiresAt: Infinity };

@@ -63,24 +63,6 @@ describe.each(Object.keys(STORES))('%s', (name) => {
   const limiterWith = (options) =>
     limiterOver(store.kv, { interval: 1000, clock: time.clock, commandTimeout: 5000, ...options });
 
-  test('limiters of one namespace count together, those of others apart', async () => {
-    const [one, two, other] = [limiterWith(), limiterWith(), limiterWith({ namespace: 'm' })];
-    const calls = [one('a'), two('a'), one('a'), two('a')];
-    expect(await Promise.all(calls.map((call) => outcomeOf(call)))).toContain(1000);
-    expect((await one.peek('a')).actionsLeft).toBe(0);
-    expect((await other.peek('a')).actionsLeft).toBe(2);
-  });
-
-  test('a refund after clear takes back nothing', async () => {
-    const limiter = limiterWith();
-    const cleared = await limiter.attempt('b');
-    await limiter.clear('b');
-    expect(await limiter.refund(cleared)).toBe(false);
-    await limiter('b');
-    expect(await limiter.refund(cleared)).toBe(false);
-    expect((await limiter.peek('b')).actionsLeft).toBe(1);
-  });
-
   test('clear forgets one id, between the calls before and after it', async () => {
     const limiter = limiterWith({ maxInInterval: 1 });
     const calls = [limiter('a'), limiter('a'), limiter.clear('a'), limiter('a'), limiter('b')];
@@ -104,13 +86,6 @@ describe.each(Object.keys(STORES))('%s', (name) => {
     for (const other of others) expect((await other.peek('a')).actionsLeft).toBe(1);
   });
 
-  test('peeks write nothing', async () => {
-    const limiter = limiterWith();
-    await limiter.peek('a');
-    await limiter.wouldLimit('a');
-    expect(await store.keys()).toEqual([]);
-  });
-
   test('two ids never share a count, however odd or long', async () => {
     const limiter = limiterWith({ maxInInterval: 1 });
     const long = 'x'.repeat(300);
@@ -119,21 +94,18 @@ describe.each(Object.keys(STORES))('%s', (name) => {
     const odd = [
       '',
       'a',
-      'A',
-      ' a',
       'a}',
       '{a}',
       '}',
       '{',
-      '__proto__',
       '\0',
-      '\0\0',
-      '-0',
-      '1e21',
+      'ä',
+      'a\u0308',
+      '日'.repeat(86),
+      '日'.repeat(85),
     ];
-    const unicode = ['ä', 'a\u0308', '😀', '日本', '日'.repeat(86), '日'.repeat(85)];
     const lengths = ['\0'.repeat(256), 'x'.repeat(256), 'y'.repeat(1e6), 'y'.repeat(1e6 + 1)];
-    const ids = [...hashed, ...odd, ...unicode, ...lengths];
+    const ids = [...hashed, ...odd, ...lengths];
     const first = await limiter.attemptMany(ids);
     expect(first.filter(({ allowed }) => !allowed)).toEqual([]);
     const again = await limiter.attemptMany(ids);
@@ -155,34 +127,6 @@ describe.each(Object.keys(STORES))('%s', (name) => {
       await limiter.refund(decision);
       await limiter.clear('good');
     }
-  });
-
-  test('close settles pending calls, rejects later ones and leaves the store open', async () => {
-    const limiter = limiterWith();
-    const pending = limiter('a');
-    await limiter.close();
-    await limiter.close();
-    expect(await pending).toBe(0);
-    const calls = [limiter('a'), limiter.peek('a'), limiter.attemptMany([]), limiter.clearAll()];
-    for (const call of calls) expect(await outcomeOf(call)).toBe('ERR_ROLLGATE_CLOSED');
-    expect(await limiterWith()('a')).toBe(0);
-  });
-
-  test('stats counts decisions, not peeks', async () => {
-    const limiter = limiterWith({ maxInInterval: 1 });
-    for (const call of [limiter('a'), limiter('a'), limiter.peek('a')]) await call;
-    const decisions = { allowed: 1, blocked: 1, errors: 0, fallbacks: 0 };
-    const connection = { pending: 0, conflicts: 0 };
-    const unknown = { keys: null, bytes: null, evicted: 0 };
-    expect(limiter.stats()).toEqual({ ...decisions, ...unknown, connection });
-  });
-
-  test('without the option clock it is the time of day', async () => {
-    const own = limiterWith({ clock: undefined, interval: 60_000 });
-    await own('a');
-    const { resetIn } = await limiterWith({ clock: Date.now, interval: 60_000 }).peek('a');
-    expect(resetIn).toBeGreaterThan(0);
-    expect(resetIn).toBeLessThanOrEqual(60_001);
   });
 });
 
