@@ -2,7 +2,6 @@
 'use strict';
 
 const { once } = require('node:events');
-const fs = require('node:fs');
 const path = require('node:path');
 const { promisify } = require('node:util');
 const { Worker } = require('node:worker_threads');
@@ -239,8 +238,7 @@ slow.describe('worker threads', () => {
       { cluster: [server.url, silent.url], commandTimeout: 20 },
     ];
     const source = `
-      const { promisify } = require('node:util');
-const { Worker } = require('node:worker_threads');
+      const { Worker } = require('node:worker_threads');
       const later = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
       const workerData = ${JSON.stringify({ task: 'callRedis', namespace: 'terminated', redis })};
       const terminateMany = async (start) => {
@@ -339,45 +337,5 @@ slow.describe('processes', () => {
       // Each refusal is a race lost to an action of another process.
       expect(blocked).toBeLessThanOrEqual(24);
     }
-  });
-});
-
-slow.describe('the servers that tests start end, and their folders go, with', () => {
-  /** Whether a process has ended, even if nobody took note yet (which leaves a zombie). */
-  function hasEnded(pid) {
-    const status = `/proc/${pid}/stat`;
-    if (fs.existsSync(status)) return / Z /.test(fs.readFileSync(status, 'utf8'));
-    try {
-      return !process.kill(pid, 0);
-    } catch {
-      return true;
-    }
-  }
-
-  test.each([
-    ['that comes to its end', ''],
-    ['that exits', 'process.exit(0);'],
-    ['that fails', 'throw new Error("on purpose");'],
-    ['that is killed', 'process.kill(process.pid, "SIGKILL");'],
-    [
-      'that is killed with the server frozen',
-      'await server.freeze(); process.kill(process.pid, 9);',
-    ],
-  ])('a program %s', async (_, end) => {
-    const { stdout, stderr } = await runProgram(`
-      const { startRedis } = require('./test/support/redis-server');
-      (async () => {
-        const server = await startRedis();
-        const [, folder] = await server.command('CONFIG', 'GET', 'dir');
-        require('node:fs').writeSync(1, JSON.stringify({ pid: server.pid, folder }));
-        ${end}
-      })();
-    `);
-    expect(stderr.replace(/.*on purpose[\s\S]*/, '')).not.toMatch(/Error/);
-    const { pid, folder } = JSON.parse(stdout);
-    await waitUntil(
-      'its server and folder are gone',
-      () => hasEnded(pid) && !fs.existsSync(folder),
-    );
   });
 });
