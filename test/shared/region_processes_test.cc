@@ -44,7 +44,6 @@ class SharedRegionOfMany : public testing::RegionTest {};
 INSTANTIATE_TEST_SUITE_P(Directories, SharedRegionOfMany, ::testing::Values("/dev/shm", "/tmp"),
                          [](const auto& info) { return info.index == 0 ? "Memory" : "Disk"; });
 
-/// All find the same region, and each has its own entry.
 TEST_P(SharedRegionOfMany, IsMadeOnceHoweverManyStartTogether) {
   constexpr int kChildren = 12;
   for (int round = 0; round < 10; ++round) {

@@ -110,11 +110,6 @@ TEST_P(SharedRegionInRoom, NamesMaxInIntervalWhereLogsAreKept) {
   options.has_log = true;
   ExpectError(Kind::kSystem, {"to about 2000, or lower maxInInterval"},
               [&] { Region::Attach(options); });
-  options.record_words = 4096;
-  options.max_keys = 4;
-  ExpectError(Kind::kSystem,
-              {"not even one id fits: lower maxInInterval, or take another algorithm"},
-              [&] { Region::Attach(options); });
 }
 
 TEST_P(SharedRegionInRoom, NeedsNoneWhenItIsThereAlready) {
@@ -304,10 +299,8 @@ TEST_F(SharedMemoryLimit, IsTheTightestOfAllGroupsAround) {
 TEST_F(SharedMemoryLimit, KeepsASixteenthOfTheLimitBut16MebibytesAtMost) {
   constexpr std::uint64_t kMebi = 1 << 20;
   MountVersion2("/a");
-  for (const auto& [limit, kept] : {std::pair{16 * kMebi, 1 * kMebi},
-                                    {256 * kMebi, 16 * kMebi},
-                                    {512 * kMebi, 16 * kMebi},
-                                    {65536 * kMebi, 16 * kMebi}}) {
+  for (const auto& [limit, kept] :
+       {std::pair{16 * kMebi, kMebi}, {256 * kMebi, 16 * kMebi}, {65536 * kMebi, 16 * kMebi}}) {
     SCOPED_TRACE(limit);
     Group2("/a", std::to_string(limit) + "\n", limit - 2 * kMebi - kept);
     const std::optional<MemoryLimit> memory = TightestMemoryLimit(system_.root());

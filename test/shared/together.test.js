@@ -1,7 +1,7 @@
 // One limiter for all that have its name: in worker threads, in processes that may be killed, and in middleware.
 'use strict';
 
-const { spawn } = require('node:child_process');
+const { spawn, spawnSync } = require('node:child_process');
 const { once } = require('node:events');
 const fs = require('node:fs');
 const path = require('node:path');
@@ -158,41 +158,59 @@ slow.describe('processes that are killed', () => {
     },
     patient(60_000),
   );
-
-  test(
-    'in the middle of calls leave the others an exact limiter',
-    async () => {
-      const options = {
-        shared: newName(),
-        maxKeys: 1000,
-        interval: FOR_EVER,
-        maxInInterval: 5,
-        countBlocked: false,
-      };
-      const limiter = RateLimiter(options);
-      const source = `
-      const limiter = require('rollgate')(${JSON.stringify(options)});
-      limiter('-');
-      process.stdout.write('go');
-      for (let i = 0; ; i++) { limiter(i % 3000); if (i % 7 === 0) limiter.refund(limiter.attempt(i % 50)); }
-    `;
-      for (let round = 0; round < 10; round++) {
-        const child = spawn(process.execPath, ['--eval', source], { cwd: ROOT });
-        await once(child.stdout, 'data');
-        for (let i = 0; i < 20_000; i++) limiter(i % 3000);
-        child.kill('SIGKILL');
-        await once(child, 'close');
-        await limiter.clear('x');
-        const answers = Array.from({ length: 7 }, () => limiter('x') === 0);
-        expect(answers).toEqual([true, true, true, true, true, false, false]);
-      }
-      expect(limiter.stats().keys).toBeGreaterThan(500);
-      await limiter.clearAll();
-      expect(limiter.stats().keys).toBe(0);
-    },
-    patient(60_000),
-  );
 });
+
+const PAUSES = `
+  #include "shared/pause.h"
+  void BackOff() { for (int i = 0; i < 512; ++i) rollgate::shared::Pause(); }
+`;
+
+const ARCHITECTURES = [
+  {
+    name: 'x64',
+    instruction: 'pause|rep nop', // one instruction with two names
+    compilers: [['x86_64-linux-gnu-g++'], ['clang++', '--target=x86_64-linux-gnu']],
+  },
+  {
+    name: 'arm64',
+    instruction: 'isb',
+    compilers: [['aarch64-linux-gnu-g++'], ['clang++', '--target=aarch64-linux-gnu']],
+  },
+];
+
+/** The assembly of `PAUSES`, by the first of these compilers that is installed; undefined without any. */
+function assemblyBy(compilers) {
+  const options = ['-std=c++20', '-O3', '-I', 'src', '-S', '-x', 'c++', '-', '-o', '-'];
+  for (const [command, ...flags] of compilers) {
+    const run = spawnSync(command, [...flags, ...options], {
+      cwd: ROOT,
+      input: PAUSES,
+      encoding: 'utf8',
+    });
+    if (run.error?.code === 'ENOENT') continue;
+    if (run.status !== 0) throw new Error(`${command}: ${run.error ?? run.stderr}`);
+    return run.stdout;
+  }
+  return undefined;
+}
+
+describe.each(ARCHITECTURES)(
+  'the back-off between attempts, $name',
+  ({ instruction, compilers }) => {
+    const isInstalled = ([command]) => spawnSync(command, ['--version']).error === undefined;
+    const missing = compilers.some(isInstalled)
+      ? ''
+      : `: skipped, needs ${compilers.map(([command]) => command).join(' or ')}`;
+
+    (missing ? test.skip : test)(`a loop of pauses keeps its instruction${missing}`, () => {
+      const loop = new RegExp(
+        `^(\\.L\\w+):(?:.*\\n)*?\\s(?:${instruction})\\n(?:.*\\n)*?.*\\1$`,
+        'm',
+      );
+      expect(assemblyBy(compilers)).toMatch(loop);
+    });
+  },
+);
 
 /** An app as each of several processes has one. */
 function appWith(options) {
