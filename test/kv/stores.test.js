@@ -5,12 +5,10 @@ const { createHash } = require('node:crypto');
 const { openKv } = require('@deno/kv');
 const { createClient } = require('redis');
 const RateLimiter = require('../..');
-const { ATTEMPT_WITHIN, PEEK_WITHIN, SETS_MAX } = require('../../lib/internal-methods');
+const { ATTEMPT_WITHIN, SETS_MAX } = require('../../lib/internal-methods');
 const { catchError, handClock } = require('../support/set-up');
 const { createPlainKv, limiterOver, openDenoKv } = require('../support/kv-stores');
 const { outcomeOf } = require('../support/outcome');
-const { randomFrom } = require('../support/traces');
-const { casesOf } = require('../support/tiers');
 
 let inMemory = 0;
 
@@ -186,27 +184,6 @@ describe('the time to live', () => {
 
 describe('a maximum that each attempt brings', () => {
   const LIMIT = { interval: 1000, maxInInterval: 1, [SETS_MAX]: true };
-
-  test.each(['sliding-window-log', 'sliding-window-counter', 'fixed-window'])(
-    '%s decides as in memory, and keeps as little',
-    async (algorithm) => {
-      const random = randomFrom(7);
-      const time = handClock(1_700_000_000_000);
-      const kv = createPlainKv();
-      for (const countBlocked of [true, false]) {
-        const options = { ...LIMIT, algorithm, countBlocked, clock: time.clock };
-        const memory = RateLimiter(options);
-        const stored = RateLimiter({ ...options, kv, namespace: `${countBlocked}` });
-        for (let step = 0; step < casesOf(1000); step++) {
-          time.advance(random.between(0, 400));
-          const how = random.chance(20) ? PEEK_WITHIN : ATTEMPT_WITHIN;
-          const max = random.between(1, 8);
-          expect(await stored[how]('a', max)).toEqual(memory[how]('a', max));
-        }
-      }
-      for (const { value } of kv.entries.values()) expect(value.length).toBeLessThan(24 + 4 * 100);
-    },
-  );
 
   test('judges each of several calls made at once', async () => {
     const limiter = limiterOver(createPlainKv(), LIMIT);

@@ -204,17 +204,6 @@ describe('clients', () => {
       }
     });
 
-    test('a refund takes back one action, and no more', async () => {
-      const limiter = within({ clock: handClock(START_MS).clock });
-      const attempts = Array.from({ length: 300 }, () => limiter[ATTEMPT_WITHIN]('a', 300));
-      const decisions = await Promise.all(attempts);
-      expect((await limiter[ATTEMPT_WITHIN]('a', 300)).allowed).toBe(false);
-      expect(await limiter.refund(decisions[7])).toBe(true);
-      expect((await limiter[PEEK_WITHIN]('a', 1000)).limits[0].used).toBe(300);
-      expect((await limiter[ATTEMPT_WITHIN]('a', 300)).allowed).toBe(true);
-      expect((await limiter[ATTEMPT_WITHIN]('a', 300)).allowed).toBe(false);
-    });
-
     test('a log under small limits grows to a thousand actions at most', async () => {
       const namespace = newNamespace();
       const limiter = within({ namespace, countBlocked: true });
