@@ -117,13 +117,6 @@ describe('order', () => {
 });
 
 describe('each call counts once', () => {
-  test('where one id comes many times in a batch', async () => {
-    const limiter = limiterWith({ maxInInterval: 100, clock: handClock().clock });
-    const decisions = await limiter.attemptMany(times(256, (i) => (i % 2 ? 'odd' : 'even')));
-    const left = decisions.map(({ actionsLeft }) => actionsLeft);
-    expect(left).toEqual(times(256, (i) => Math.max(0, 99 - Math.floor(i / 2))));
-  });
-
   test('where a server forgets its scripts with several batches under way', async () => {
     const limiter = limiterWith({ maxInInterval: 10_000 });
     await limiter('warm');
