@@ -1,6 +1,7 @@
 // The Redis scripts against the oracle on random traces: every algorithm, every form of a state, both clocks.
 'use strict';
 
+const { ALGORITHMS } = require('../../lib/algorithms');
 const { attemptOn } = require('../../lib/redis/script');
 const SCRIPTS = require('../../lib/redis/scripts');
 const { Oracle } = require('../conformance/oracle');
@@ -247,4 +248,35 @@ describe('the scripts', () => {
       }
     },
   );
+
+  const HUGE = 2 ** 53;
+  test.each(ALGORITHMS)(
+    '%s answers huge numbers with integers, and refuses what is too much',
+    async (name) => {
+      for (const interval of [1, 2 ** 52, HUGE - 1, HUGE]) {
+        for (const now of [-HUGE, -1, 0, 2 ** 52 - 1, HUGE - 1]) {
+          const policy = policyOf(name, window(interval, 2));
+          const replies = [];
+          for (let i = 0; i < 3; i++) replies.push(await script.attempt(policy, now));
+          expect(replies.map(([blockedBy]) => blockedBy)).toEqual([0, 0, 1]);
+          for (const number of replies.flat()) expect(Number.isInteger(number)).toBe(true);
+          expect(replies[2][1]).toBeGreaterThan(0);
+          expect(await script.ttl()).toBeGreaterThan(0);
+          await script.redis.flushall();
+        }
+      }
+    },
+  );
+
+  test.each(OF_FRAME)('%s counts costs up to 2^53', async (name) => {
+    const policy = policyOf(name, window(60_000_000, HUGE - 1));
+    const half = 2 ** 52;
+    expect((await script.attempt(policy, START_US, half))[2]).toBe(half - 1);
+    expect((await script.attempt(policy, START_US, half))[0]).toBe(1);
+    expect((await script.attempt(policy, START_US, half - 1)).slice(0, 3)).toEqual([0, 0, 0]);
+    const [, timeLeft] = await script.attempt(policy, START_US, 1);
+    expect(timeLeft).toBeGreaterThan(0);
+    expect((await script.peek(policy, START_US + timeLeft - 1))[0]).toBe(1);
+    expect((await script.peek(policy, START_US + timeLeft))[0]).toBe(0);
+  });
 });
