@@ -5,12 +5,10 @@ const { createHash } = require('node:crypto');
 const { openKv } = require('@deno/kv');
 const { createClient } = require('redis');
 const RateLimiter = require('../..');
-const { ATTEMPT_WITHIN, PEEK_WITHIN, SETS_MAX } = require('../../lib/internal-methods');
+const { ATTEMPT_WITHIN, SETS_MAX } = require('../../lib/internal-methods');
 const { catchError, handClock } = require('../support/set-up');
 const { createPlainKv, limiterOver, openDenoKv } = require('../support/kv-stores');
 const { outcomeOf } = require('../support/outcome');
-const { randomFrom } = require('../support/traces');
-const { casesOf } = require('../support/tiers');
 
 let inMemory = 0;
 
@@ -63,24 +61,6 @@ describe.each(Object.keys(STORES))('%s', (name) => {
   const limiterWith = (options) =>
     limiterOver(store.kv, { interval: 1000, clock: time.clock, commandTimeout: 5000, ...options });
 
-  test('limiters of one namespace count together, those of others apart', async () => {
-    const [one, two, other] = [limiterWith(), limiterWith(), limiterWith({ namespace: 'm' })];
-    const calls = [one('a'), two('a'), one('a'), two('a')];
-    expect(await Promise.all(calls.map((call) => outcomeOf(call)))).toContain(1000);
-    expect((await one.peek('a')).actionsLeft).toBe(0);
-    expect((await other.peek('a')).actionsLeft).toBe(2);
-  });
-
-  test('a refund after clear takes back nothing', async () => {
-    const limiter = limiterWith();
-    const cleared = await limiter.attempt('b');
-    await limiter.clear('b');
-    expect(await limiter.refund(cleared)).toBe(false);
-    await limiter('b');
-    expect(await limiter.refund(cleared)).toBe(false);
-    expect((await limiter.peek('b')).actionsLeft).toBe(1);
-  });
-
   test('clear forgets one id, between the calls before and after it', async () => {
     const limiter = limiterWith({ maxInInterval: 1 });
     const calls = [limiter('a'), limiter('a'), limiter.clear('a'), limiter('a'), limiter('b')];
@@ -104,13 +84,6 @@ describe.each(Object.keys(STORES))('%s', (name) => {
     for (const other of others) expect((await other.peek('a')).actionsLeft).toBe(1);
   });
 
-  test('peeks write nothing', async () => {
-    const limiter = limiterWith();
-    await limiter.peek('a');
-    await limiter.wouldLimit('a');
-    expect(await store.keys()).toEqual([]);
-  });
-
   test('two ids never share a count, however odd or long', async () => {
     const limiter = limiterWith({ maxInInterval: 1 });
     const long = 'x'.repeat(300);
@@ -119,21 +92,18 @@ describe.each(Object.keys(STORES))('%s', (name) => {
     const odd = [
       '',
       'a',
-      'A',
-      ' a',
       'a}',
       '{a}',
       '}',
       '{',
-      '__proto__',
       '\0',
-      '\0\0',
-      '-0',
-      '1e21',
+      'ä',
+      'a\u0308',
+      '日'.repeat(86),
+      '日'.repeat(85),
     ];
-    const unicode = ['ä', 'a\u0308', '😀', '日本', '日'.repeat(86), '日'.repeat(85)];
     const lengths = ['\0'.repeat(256), 'x'.repeat(256), 'y'.repeat(1e6), 'y'.repeat(1e6 + 1)];
-    const ids = [...hashed, ...odd, ...unicode, ...lengths];
+    const ids = [...hashed, ...odd, ...lengths];
     const first = await limiter.attemptMany(ids);
     expect(first.filter(({ allowed }) => !allowed)).toEqual([]);
     const again = await limiter.attemptMany(ids);
@@ -155,34 +125,6 @@ describe.each(Object.keys(STORES))('%s', (name) => {
       await limiter.refund(decision);
       await limiter.clear('good');
     }
-  });
-
-  test('close settles pending calls, rejects later ones and leaves the store open', async () => {
-    const limiter = limiterWith();
-    const pending = limiter('a');
-    await limiter.close();
-    await limiter.close();
-    expect(await pending).toBe(0);
-    const calls = [limiter('a'), limiter.peek('a'), limiter.attemptMany([]), limiter.clearAll()];
-    for (const call of calls) expect(await outcomeOf(call)).toBe('ERR_ROLLGATE_CLOSED');
-    expect(await limiterWith()('a')).toBe(0);
-  });
-
-  test('stats counts decisions, not peeks', async () => {
-    const limiter = limiterWith({ maxInInterval: 1 });
-    for (const call of [limiter('a'), limiter('a'), limiter.peek('a')]) await call;
-    const decisions = { allowed: 1, blocked: 1, errors: 0, fallbacks: 0 };
-    const connection = { pending: 0, conflicts: 0 };
-    const unknown = { keys: null, bytes: null, evicted: 0 };
-    expect(limiter.stats()).toEqual({ ...decisions, ...unknown, connection });
-  });
-
-  test('without the option clock it is the time of day', async () => {
-    const own = limiterWith({ clock: undefined, interval: 60_000 });
-    await own('a');
-    const { resetIn } = await limiterWith({ clock: Date.now, interval: 60_000 }).peek('a');
-    expect(resetIn).toBeGreaterThan(0);
-    expect(resetIn).toBeLessThanOrEqual(60_001);
   });
 });
 
@@ -242,27 +184,6 @@ describe('the time to live', () => {
 
 describe('a maximum that each attempt brings', () => {
   const LIMIT = { interval: 1000, maxInInterval: 1, [SETS_MAX]: true };
-
-  test.each(['sliding-window-log', 'sliding-window-counter', 'fixed-window'])(
-    '%s decides as in memory, and keeps as little',
-    async (algorithm) => {
-      const random = randomFrom(7);
-      const time = handClock(1_700_000_000_000);
-      const kv = createPlainKv();
-      for (const countBlocked of [true, false]) {
-        const options = { ...LIMIT, algorithm, countBlocked, clock: time.clock };
-        const memory = RateLimiter(options);
-        const stored = RateLimiter({ ...options, kv, namespace: `${countBlocked}` });
-        for (let step = 0; step < casesOf(1000); step++) {
-          time.advance(random.between(0, 400));
-          const how = random.chance(20) ? PEEK_WITHIN : ATTEMPT_WITHIN;
-          const max = random.between(1, 8);
-          expect(await stored[how]('a', max)).toEqual(memory[how]('a', max));
-        }
-      }
-      for (const { value } of kv.entries.values()) expect(value.length).toBeLessThan(24 + 4 * 100);
-    },
-  );
 
   test('judges each of several calls made at once', async () => {
     const limiter = limiterOver(createPlainKv(), LIMIT);
@@ -325,16 +246,12 @@ describe('options', () => {
 
   test.each([
     ['namespace', undefined, TypeError, 'got undefined'],
-    ['namespace', 5, TypeError, 'got 5'],
-    ['namespace', '', RangeError, 'non-empty'],
     ['namespace', 'a{b', RangeError, 'without braces'],
-    ['namespace', '\ud800', RangeError, 'well-formed'],
     ['namespace', 'ä'.repeat(257), RangeError, 'at most 512 bytes'],
     ['commandTimeout', '500', TypeError, 'got "500"'],
     ['commandTimeout', 0, RangeError, 'got 0'],
     ['commandTimeout', 1.5, RangeError, 'got 1.5'],
     ['commandTimeout', 2 ** 31, RangeError, 'got 2147483648'],
-    ['onError', 'ignore', TypeError, 'ignore'],
   ])('%s: %j', (name, value, Class, message) => {
     const error = refusalOf({ [name]: value });
     expect(error).toBeInstanceOf(Class);

@@ -154,20 +154,6 @@ INSTANTIATE_TEST_SUITE_P(All, AnyAlgorithm, ::testing::ValuesIn(kAll), [](const 
   return kNames[static_cast<std::size_t>(info.param)];
 });
 
-TEST_P(AnyAlgorithm, MinDifferenceIsOneGapWhateverTheCost) {
-  PolicyOptions policy = Policy(1000, 100);
-  policy.min_difference = 50;
-  Limiter limiter(policy);
-  EXPECT_TRUE(limiter.Attempt(1, 0, 3).verdict.allowed());
-  const Decision early = limiter.Attempt(1, 49, 2);
-  EXPECT_TRUE(early.verdict.blocked_by_min_difference);
-  EXPECT_FALSE(early.verdict.blocked_by_count);
-  EXPECT_EQ(early.time_left, 1);
-  const Decision late = limiter.Attempt(1, 50, 2);
-  EXPECT_TRUE(late.verdict.allowed());
-  EXPECT_EQ(late.wait, 50);
-}
-
 TEST_P(AnyAlgorithm, ABlockOutlivesAFloodOfIds) {
   Limiter limiter(Policy(kSecond, 1, {1000 * kSecond}), 3);
   limiter.Attempt(1, 0);
@@ -232,25 +218,6 @@ TEST_P(AnyAlgorithm, HoldsAgainstMoreRefusalsThanCountsCanTell) {
   EXPECT_EQ(limiter.Peek(1, 7).actions_left, 0u);
 }
 
-TEST(SlidingWindowCounter, ARefundGoesToTheWindowOfItsAction) {
-  Limiter limiter({{{100, 10}}, 0, false, Algorithm::kSlidingWindowCounter, {}});
-  const Decision before = limiter.Attempt(1, 50, 4);
-  const Decision now = limiter.Attempt(1, 120, 3);
-  EXPECT_EQ(limiter.Peek(1, 150, 0).windows[0].used, 5u) << "3, and half of 4";
-  EXPECT_TRUE(limiter.Refund(1, before, 4, 150));
-  EXPECT_EQ(limiter.Peek(1, 150, 0).windows[0].used, 3u);
-  EXPECT_TRUE(limiter.Refund(1, now, 3, 150));
-  EXPECT_EQ(limiter.Peek(1, 150, 0).windows[0].used, 0u);
-}
-
-TEST(FixedWindow, ARefundOfAnEarlierWindowTakesNothing) {
-  Limiter limiter({{{100, 10}}, 0, false, Algorithm::kFixedWindow, {}});
-  const Decision before = limiter.Attempt(1, 99);
-  limiter.Attempt(1, 100);
-  EXPECT_FALSE(limiter.Refund(1, before, 1, 101));
-  EXPECT_EQ(limiter.Peek(1, 101, 0).windows[0].used, 1u);
-}
-
 PolicyOptions Bucket(Micros interval, std::uint64_t max) {
   return {{{interval, max}}, 0, false, Algorithm::kGcra, {}};
 }
@@ -273,28 +240,6 @@ TEST(Gcra, RoundsEmissionsAboveAThousandUpToNanoseconds) {
   EXPECT_EQ(limiter.Peek(1, 0, 2).time_left, 2) << "1334 ns";
   EXPECT_EQ(limiter.Peek(1, 0, 3).time_left, 3) << "2001 ns";
   EXPECT_EQ(limiter.Peek(1, 0, 0).windows[0].reset_in, 1);
-}
-
-TEST(GcraRefunds, GiveBackNoMoreThanWhatHasNotLeaked) {
-  Limiter limiter(Bucket(kSecond, 10));  // one leaks in 100 ms
-  const Decision first = limiter.Attempt(1, 0);
-  const Decision second = limiter.Attempt(1, 0);
-  EXPECT_TRUE(limiter.Refund(1, first, 1, 50'000));
-  EXPECT_EQ(limiter.Peek(1, 50'000, 0).windows[0].reset_in, 100'000) << "that of the second";
-  EXPECT_TRUE(limiter.Refund(1, second, 1, 50'000));
-  EXPECT_EQ(limiter.Peek(1, 50'000, 0).windows[0].used, 0u);
-  const Decision third = limiter.Attempt(1, 50'000);
-  EXPECT_FALSE(limiter.Refund(1, third, 1, 150'000)) << "it has leaked";
-}
-
-TEST(GcraRefunds, GiveBackNoMoreThanTheyCost) {
-  Limiter limiter(Bucket(kSecond, 10));
-  limiter.Attempt(1, 0, 2);
-  const Decision last = limiter.Attempt(1, 0, 3);
-  EXPECT_TRUE(limiter.Refund(1, last, 3, 0));
-  EXPECT_EQ(limiter.Peek(1, 0, 0).windows[0].used, 2u);
-  EXPECT_EQ(limiter.Attempt(1, 0, 8).windows[0].used, 10u);
-  EXPECT_FALSE(limiter.Allows(1, 0));
 }
 
 /// A window of GCRA as the book has it, in units of 1 / max us.

@@ -109,16 +109,6 @@ TEST_P(EveryLayout, ARefundTakesNothingFromALaterGeneration) {
   }
 }
 
-TEST_P(EveryLayout, AHammeredIdKeepsNoMoreThanItsLimit) {
-  Limiter limiter(Options(true));
-  std::size_t full = 0;
-  for (Micros now = 0; now < 100'000; ++now) {
-    limiter.store->Check(Id(1), now);
-    if (now == 1000) full = limiter.store->stats().bytes;
-  }
-  EXPECT_EQ(limiter.store->stats().bytes, full);
-}
-
 TEST_P(EveryLayout, ARefundUnderCountedRefusalsNeverLetsMoreThrough) {
   int refunded = 0;
   for (std::uint64_t seed = 0; seed < 120; ++seed) {
@@ -159,25 +149,6 @@ TEST_P(EveryLayout, ARefundUnderCountedRefusalsNeverLetsMoreThrough) {
   EXPECT_GT(refunded, 300);
 }
 
-TEST_P(EveryLayout, ACountedRefusalKeepsThePlaceThatItTook) {
-  // Full, then refused once: the refusal pushes out the first action, which still counts. A refund
-  // of the second must not make room before the first would have left.
-  const Micros interval = GetParam().interval;
-  Limiter limiter(Options(true));
-  limiter.Attempt(1, 0);
-  const Decision second = limiter.Attempt(1, 1);
-  for (std::uint64_t i = 2; i < GetParam().max; ++i) limiter.Attempt(1, 2);
-  EXPECT_FALSE(limiter.Allows(1, 3));
-  EXPECT_TRUE(limiter.Refund(1, second));
-  EXPECT_FALSE(limiter.Peek(1, 4).verdict.allowed());
-  // Once all of that has expired, a refund gives its place back again.
-  const Micros later = 3 * interval;
-  const Decision first_again = limiter.Attempt(1, later);
-  for (std::uint64_t i = 1; i < GetParam().max; ++i) limiter.Attempt(1, later + 1);
-  EXPECT_TRUE(limiter.Refund(1, first_again));
-  EXPECT_TRUE(limiter.Peek(1, later + 2).verdict.allowed());
-}
-
 TEST_P(EveryLayout, AllMemoryOfAnIdGoesWithIt) {
   Limiter limiter(Options(false), 50);
   const std::size_t empty = limiter.store->stats().bytes;
@@ -202,38 +173,6 @@ TEST_P(EveryLayout, ARefusalWithoutATraceTakesNoMemory) {
   EXPECT_FALSE(limiter.Allows(1, 1));
   EXPECT_FALSE(limiter.Attempt(1, 1).verdict.allowed());
   EXPECT_EQ(limiter.store->stats().bytes, before);
-}
-
-TEST(MemoryStore, AnActionLeavesTheWindowExactlyAfterTheInterval) {
-  Limiter limiter({{{kSecond, 1}}, 0, false});
-  EXPECT_TRUE(limiter.Allows(1, 7));
-  EXPECT_EQ(limiter.Attempt(1, kSecond + 6).time_left, 1);
-  EXPECT_TRUE(limiter.Allows(1, kSecond + 7));
-}
-
-TEST(MemoryStore, ARefusalCountsTowardsItsOwnWait) {
-  Limiter limiter({{{100, 2}}, 0, true});
-  limiter.Attempt(1, 0);
-  limiter.Attempt(1, 60);
-  EXPECT_EQ(limiter.Attempt(1, 70).time_left, 90) << "until the action at 60 leaves";
-  const Decision refused = limiter.Attempt(1, 80);
-  EXPECT_EQ(refused.time_left, 90) << "until the refusal at 70 leaves";
-  EXPECT_EQ(refused.reset_in, 90);
-}
-
-TEST(MemoryStore, AStepBackWaitsForTheClockToComeBack) {
-  Limiter limiter({{{100, 1}}, 0, false});
-  limiter.Attempt(1, 1000);
-  EXPECT_EQ(limiter.Attempt(1, 400).time_left, 700);
-  EXPECT_FALSE(limiter.Allows(1, 1099));
-  EXPECT_TRUE(limiter.Allows(1, 1100));
-}
-
-TEST(MemoryStore, ResetOfAnAllowedAttemptIsThatOfTheWindowWithTheLeastLeft) {
-  Limiter limiter({{{10, 5}, {1000, 6}, {2000, 6}}, 0, false});
-  EXPECT_EQ(limiter.Attempt(1, 0).reset_in, 10) << "4, 5 and 5 left";
-  EXPECT_EQ(limiter.Attempt(1, 10).reset_in, 1990) << "4, 4 and 4 left: until all of them grow";
-  EXPECT_EQ(limiter.Attempt(1, 20).reset_in, 1980) << "4, 3 and 3 left";
 }
 
 TEST(MemoryStore, ShortStampsReachAsFarAsTheLongestRetentionThatUsesThem) {
@@ -261,26 +200,6 @@ TEST(MemoryStore, ARefusalIsRememberedThatPushesOutActionsBesideOneThatIsTooOldF
   EXPECT_FALSE(limiter.Attempt(1, 4'294'980'000, 2).verdict.allowed());
   EXPECT_TRUE(limiter.Refund(1, third));
   EXPECT_FALSE(limiter.Allows(1, 4'294'990'000));
-}
-
-TEST(MemoryStore, APeekCreatesAndCountsNothing) {
-  Limiter limiter({{{kSecond, 2}}, 0, true});
-  for (std::int64_t id = 0; id < 1000; ++id) EXPECT_TRUE(limiter.Peek(id, 0).verdict.allowed());
-  EXPECT_EQ(limiter.store->stats().keys, 0u);
-  for (int i = 0; i < 5; ++i) limiter.Allows(1, i);
-  for (int i = 0; i < 4; ++i) limiter.Attempt(2, i);
-  EXPECT_EQ(limiter.store->stats().allowed, 4u);
-  EXPECT_EQ(limiter.store->stats().blocked, 5u);
-}
-
-TEST(MemoryStore, APeekOfNoCostTellsWhatIsUsed) {
-  Limiter limiter({{{100, 2}}, 10, true});
-  limiter.Attempt(1, 0);
-  limiter.Attempt(1, 5);  // too soon, counted
-  const Decision looked = limiter.Peek(1, 50, 0);
-  EXPECT_EQ(looked.windows[0].used, 2u);
-  EXPECT_EQ(looked.windows[0].reset_in, 50);
-  EXPECT_EQ(limiter.Peek(2, 50, 0).windows[0].used, 0u);
 }
 
 TEST(MemoryStore, HoldsExtremeTimesWithoutOverflow) {

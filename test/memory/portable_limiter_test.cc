@@ -192,14 +192,6 @@ TEST_P(Portable, IsJudgedByTheMaxOfTheMoment) {
   }
 }
 
-TEST_P(Portable, RefundsNothingOfAnotherGeneration) {
-  Carrier carrier({{{kSecond, 2}}, 0, false, GetParam(), {}});
-  const Decision first = carrier.Attempt(0);
-  carrier.state.clear();
-  carrier.Attempt(0);
-  EXPECT_FALSE(carrier.Refund(first, 0));
-}
-
 TEST_P(Portable, TakesNoForeignBytes) {
   Carrier carrier({{{kSecond, 2}}, 0, false, GetParam(), {}});
   for (const std::string text : {"x", "hello", "{\"count\":1,\"reset\":1700000000}",

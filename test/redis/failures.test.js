@@ -1,21 +1,21 @@
-// Servers that refuse, peers that talk nonsense, clients that misbehave: the right code, never an admission.
+// Servers that refuse or die, peers that talk nonsense, clients that misbehave: the right code, never an admission.
 'use strict';
 
 const { Redis } = require('ioredis');
 const RateLimiter = require('../..');
-const { Deadlines } = require('../../lib/remote/deadlines');
 const { errorOf, outcomeOf, waitUntil } = require('../support/outcome');
 const { EACH_CLIENT, nativeLimiter, openings } = require('../support/redis-clients');
-const { startRedis } = require('../support/redis-server');
-const { askProgram } = require('../support/run-program');
+const { callsOf, startRedis } = require('../support/redis-server');
 const peers = require('../support/tcp-peers');
-const { all, patient } = require('../support/tiers');
+const { all, patient, slow } = require('../support/tiers');
 
 const REPLY = 'ERR_ROLLGATE_REDIS_REPLY';
 const TIMEOUT = 'ERR_ROLLGATE_REDIS_TIMEOUT';
 const LOST = /^ERR_ROLLGATE_REDIS_(TIMEOUT|UNREACHABLE)$/;
 /** For calls that nobody answers, and for those that are answered. */
 const [SHORT, LONG] = [300, patient(15_000)];
+/** Long enough for a server that lives, and waited for in full where it is frozen. */
+const WAIT = patient(1000);
 
 let server;
 let locked;
@@ -36,10 +36,12 @@ describe.each(EACH_CLIENT)('through %s', (name, open) => {
     return RateLimiter({ redis, interval: 60_000, maxInInterval: 2, namespace, ...options });
   }
 
+  const untilItAnswers = (limiter) => waitUntil('Redis answers', () => limiter.peek('a'));
+
   /** A limiter that has had an answer. */
-  async function connected(options) {
-    const limiter = limiterAt(server.url, options);
-    await waitUntil('Redis answers', () => limiter.peek('a'));
+  async function connected(options, commandTimeout) {
+    const limiter = limiterAt(server.url, options, commandTimeout);
+    await untilItAnswers(limiter);
     return limiter;
   }
 
@@ -69,17 +71,17 @@ describe.each(EACH_CLIENT)('through %s', (name, open) => {
     expect(error.cause.message).toMatch(/^NOPERM/);
   });
 
-  test.each([
-    ['of another type', ['LPUSH', 'list']],
-    ['a foreign string', ['SET', 'hello world, this is no log']],
-  ])('something else at the key: %s', async (_what, [command, value]) => {
+  test('something else at the key', async () => {
     const limiter = await connected({ namespace: 'foreign' });
     await server.command('DEL', 'foreign{a}');
-    await server.command(command, 'foreign{a}', value);
-    expect(await outcomeOf(limiter('a'))).toBe(REPLY);
-    expect(await outcomeOf(limiter.attempt('a'))).toBe(REPLY);
-    expect(await outcomeOf(limiter.peek('a'))).toBe(REPLY);
-    expect(await outcomeOf(limiter.attemptMany(['b', 'a']))).toBe(REPLY);
+    await server.command('LPUSH', 'foreign{a}', 'list');
+    const calls = [
+      limiter('a'),
+      limiter.attempt('a'),
+      limiter.peek('a'),
+      limiter.attemptMany(['b', 'a']),
+    ];
+    expect(await Promise.all(calls.map((call) => outcomeOf(call)))).toEqual(Array(4).fill(REPLY));
     await limiter.clear('a');
     expect(await limiter('a')).toBe(0);
   });
@@ -141,6 +143,77 @@ describe.each(EACH_CLIENT)('through %s', (name, open) => {
       expect(outcome).toMatch(expected);
     }
   });
+
+  slow.describe('in an outage', () => {
+    const MANY = { maxInInterval: 1000 };
+
+    test('a server that dies and comes back', async () => {
+      const limiter = await connected(MANY, WAIT);
+      await server.stop();
+      const calls = Array.from({ length: 20 }, () => limiter('a'));
+      calls.push(limiter.attempt('a'), limiter.clear('a'), limiter.clearAll());
+      const outcomes = await Promise.all(calls.map((call) => outcomeOf(call)));
+      for (const outcome of outcomes) expect(outcome).toMatch(LOST);
+      expect(limiter.stats().errors).toBeGreaterThanOrEqual(23);
+      await server.restart();
+      await untilItAnswers(limiter);
+    });
+
+    test('a server that is frozen is waited for as long as commandTimeout says', async () => {
+      const limiter = await connected(MANY, WAIT);
+      await server.freeze();
+      const began = performance.now();
+      const calls = Array.from({ length: 20 }, () => limiter('a'));
+      calls.push(limiter.attempt('a'), limiter.attemptMany(['a', 'b']), limiter.peek('a'));
+      const errors = await Promise.all(
+        [...calls, limiter.clear('a'), limiter.clearAll()].map(errorOf),
+      );
+      expect(performance.now() - began).toBeGreaterThanOrEqual(WAIT - 1);
+      server.thaw();
+      expect(errors.map(({ code }) => code)).toEqual(errors.map(() => TIMEOUT));
+      expect(errors[0].message).toContain(`${WAIT} ms`);
+      expect(limiter.stats().connection.pending).toBe(0);
+      await untilItAnswers(limiter);
+    });
+
+    test('a server that forgets its scripts under many calls is sent one of them once', async () => {
+      const limiter = await connected(MANY);
+      await server.command('CONFIG', 'RESETSTAT');
+      for (let i = 0; i < 10; i++) await limiter('once');
+      expect(await callsOf(server, 'evalsha')).toBe(10);
+      const flushed = server.command('SCRIPT', 'FLUSH');
+      const calls = Array.from({ length: 500 }, (_, i) => outcomeOf(limiter(`many ${i}`)));
+      await flushed;
+      calls.push(...Array.from({ length: 500 }, (_, i) => outcomeOf(limiter(`many ${i}`))));
+      expect(new Set(await Promise.all(calls))).toEqual(new Set([0]));
+      expect(await callsOf(server, 'eval')).toBe(1);
+      for (const i of [0, 250, 499])
+        expect((await limiter.peek(`many ${i}`)).limits[0].used).toBe(3);
+      await server.command('SCRIPT', 'FLUSH');
+      expect((await limiter.attemptMany(['x', 'x']))[1].limits[0].used).toBe(2);
+    });
+
+    test('a server that forgets its scripts and may not be sent any fails every call, and says why', async () => {
+      const limiter = await connected(MANY);
+      await server.command('ACL', 'SETUSER', 'default', '-eval');
+      await server.command('SCRIPT', 'FLUSH');
+      const calls = Array.from({ length: 300 }, (_, i) => outcomeOf(limiter(`refused ${i}`)));
+      const outcomes = await Promise.all(calls);
+      await server.command('ACL', 'SETUSER', 'default', '+eval');
+      expect([...new Set(outcomes)]).toEqual(['ERR_ROLLGATE_REDIS_AUTH']);
+      await untilItAnswers(limiter);
+    });
+
+    test('a server that hangs up', async () => {
+      const limiter = await connected(MANY, WAIT);
+      for (let i = 0; i < 3; i++) {
+        await server.command('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+        const outcome = await outcomeOf(limiter('a'));
+        if (outcome !== 0) expect(outcome).toMatch(LOST);
+        await untilItAnswers(limiter);
+      }
+    });
+  });
 });
 
 describe('a client', () => {
@@ -151,9 +224,6 @@ describe('a client', () => {
 
   const limiterOver = (client, more) =>
     RateLimiter({ ...GOOD, redis: { client, commandTimeout: SHORT, ...more } });
-
-  const timersOf = () =>
-    process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
 
   const failing = (message) => Promise.reject(new Error(message));
   const throwing = () => {
@@ -265,38 +335,6 @@ describe('a client', () => {
     expect(await outcomeOf(limiter('a'))).toBe('ERR_ROLLGATE_REDIS_CLOSED');
   });
 
-  test('an exception that a callback throws is an uncaught exception', async () => {
-    const found = await askProgram(`
-      const RateLimiter = require('rollgate');
-      const client = { isOpen: true, sendCommand: async () => [0, 0, 0, 0, 0, 0, 0, 0, 0] };
-      process.on('uncaughtException', (error, origin) => {
-        console.log(JSON.stringify([error.message, origin]));
-      });
-      RateLimiter({ interval: 1, maxInInterval: 1, redis: client })('a', () => { throw new Error('mine'); });
-    `);
-    expect(found).toEqual(['mine', 'uncaughtException']);
-  });
-
-  test('there is a timer while a call is pending, and none otherwise', async () => {
-    const before = timersOf();
-    let answer;
-    const limiter = limiterOver(
-      fakeClient(async () => {
-        await new Promise((resolve) => {
-          answer = resolve;
-        });
-        return [0];
-      }),
-      { commandTimeout: 60_000 },
-    );
-    expect(timersOf()).toBe(before);
-    const call = limiter('a');
-    expect(timersOf()).toBe(before + 1);
-    answer();
-    expect(await call).toBe(0);
-    expect(timersOf()).toBe(before);
-  });
-
   test('a clear is not overlooked whose answer comes before that of an earlier question', async () => {
     const client = new Redis(server.url);
     try {
@@ -323,69 +361,5 @@ describe('a client', () => {
     } finally {
       client.disconnect();
     }
-  });
-});
-
-describe('deadlines', () => {
-  let now;
-  let expired;
-  let deadlines;
-  const begin = (...names) => {
-    const calls = names.map((name) => ({ name }));
-    for (const call of calls) deadlines.begin(call);
-    return calls;
-  };
-  const advance = (ms) => {
-    now += ms;
-    jest.advanceTimersByTime(ms);
-  };
-
-  beforeEach(() => {
-    jest.useFakeTimers({ doNotFake: ['performance'] });
-    now = 1000;
-    jest.spyOn(performance, 'now').mockImplementation(() => now);
-    expired = [];
-    deadlines = new Deadlines(30, ({ name }) => expired.push(name));
-  });
-  afterEach(() => {
-    jest.restoreAllMocks();
-    jest.useRealTimers();
-  });
-
-  test('pass in order, for those that still wait', () => {
-    const calls = begin(...Array.from({ length: 5000 }, (_, i) => i));
-    for (const call of calls.slice(0, 4990)) expect(deadlines.end(call)).toBe(true);
-    expect(deadlines.end(calls[0])).toBe(false);
-    deadlines.end(calls[4995]);
-    advance(10);
-    begin('later');
-    advance(19);
-    expect(expired).toEqual([]);
-    advance(1);
-    expect(expired).toEqual([4990, 4991, 4992, 4993, 4994, 4996, 4997, 4998, 4999]);
-    expect([deadlines.end(calls[4999]), deadlines.pending]).toEqual([false, 1]);
-    advance(10);
-    expect([expired.at(-1), deadlines.pending]).toEqual(['later', 0]);
-    expect(jest.getTimerCount()).toBe(0);
-  });
-
-  test('that are due have all ended before the first of them is settled', () => {
-    const seen = [];
-    const calls = [{}, {}, {}];
-    deadlines = new Deadlines(30, () => seen.push(calls.map(({ isPending }) => isPending)));
-    for (const call of calls) deadlines.begin(call);
-    advance(30);
-    expect(seen).toEqual(Array(3).fill([false, false, false]));
-  });
-
-  test('wait once for the sockets to be read where the loop was busy', () => {
-    const [answered] = begin('answered', 'lost');
-    now += 500; // before any timer could run
-    jest.advanceTimersByTime(30);
-    expect(expired).toEqual([]);
-    deadlines.end(answered);
-    now += 500; // busy again
-    jest.advanceTimersByTime(20);
-    expect(expired).toEqual(['lost']);
   });
 });

@@ -1,10 +1,20 @@
-// What stands in Redis: keys, their time to live, and logs that outlive a change of limits.
+// What is in Redis: keys, their time to live, and states that outlive a change of limits.
 'use strict';
 
 const RateLimiter = require('../..');
 const { handClock } = require('../support/set-up');
 const { REDIS_CLIENTS, openings } = require('../support/redis-clients');
 const { startRedis } = require('../support/redis-server');
+const {
+  FORMS,
+  KEY,
+  MINUTE,
+  OF_FRAME,
+  policyOf,
+  scriptsOnRedis,
+  START_US,
+  window,
+} = require('../support/scripts-on-redis');
 
 const { using, closeAll } = openings();
 let server;
@@ -47,25 +57,19 @@ describe('keys', () => {
     for (const key of keys) expect(key).toMatch(/^rate-limiter-[\w-]{8}\{a\}$/);
   });
 
-  test.each([
-    ['short', 1],
-    ['long', 300],
-  ])('of %s logs without a time to live get one again', async (_form, max) => {
+  test.each([5, 300])('without a time to live get one again (max %d)', async (max) => {
     const limiter = limiterWith({ interval: 60_000, maxInInterval: max });
-    await limiter.attempt('a', { cost: max });
-    for (const attempt of [() => limiter('a'), () => limiter.attempt('a')]) {
+    await limiter('a');
+    for (const call of [
+      () => limiter('a'),
+      () => limiter.attempt('a', { cost: max - 2 }),
+      () => limiter('a'),
+      () => limiter.attempt('a'),
+    ]) {
       await server.command('PERSIST', keyOf('a'));
-      await attempt();
+      await call();
       expect(await server.command('PTTL', keyOf('a'))).toBeGreaterThan(59_000);
     }
-  });
-
-  test.each([5, 500])('get it at every write, also right after another (max %d)', async (max) => {
-    const limiter = limiterWith({ interval: 60_000, maxInInterval: max });
-    await limiter('a');
-    await server.command('PERSIST', keyOf('a'));
-    await limiter('a');
-    expect(await server.command('PTTL', keyOf('a'))).toBeGreaterThan(59_000);
   });
 
   describe('in one batch', () => {
@@ -131,20 +135,6 @@ describe('keys', () => {
         for (const id of ['b', 'c']) expect(await left(id)).toBeLessThanOrEqual(63_000);
       },
     );
-
-    test('get a time to live back, one with each call', async () => {
-      const limiter = batches({ interval: 60_000, maxInInterval: 4 });
-      for (let i = 0; i < 5; i++) await all(limiter);
-      await all((id) => server.command('PERSIST', keyOf(id)));
-      for (let i = 0; i < 2000 && (await all(endOf)).includes(-1); i++) await all(limiter);
-      expect(await all(endOf)).not.toContain(-1);
-    });
-  });
-
-  test('hold no more than the limit, however often an id comes', async () => {
-    const limiter = limiterWith({ interval: 60_000, maxInInterval: 10, countBlocked: true });
-    await limiter.attemptMany(Array(500).fill('a'));
-    expect(await server.command('STRLEN', keyOf('a'))).toBeLessThan(100);
   });
 
   describe('of logs whose limits change', () => {
@@ -197,6 +187,12 @@ describe('keys', () => {
     });
   });
 
+  const end = (client) => {
+    if (typeof client.destroy === 'function') client.destroy();
+    else if (client.end?.length > 0) client.end(true);
+    else client.disconnect();
+  };
+
   describe('under a prefix of the client', () => {
     test.each([
       ['ioredis', () => new (require('ioredis'))(server.url, { keyPrefix: 'app*:' })],
@@ -217,8 +213,7 @@ describe('keys', () => {
         await limiter.clearAll();
         expect(await server.command('KEYS', '*')).toEqual([`app+:${keyOf('c')}`]);
       } finally {
-        if (client.end.length > 0) client.end(true);
-        else client.disconnect();
+        end(client);
       }
     });
   });
@@ -263,10 +258,120 @@ describe('keys', () => {
         await limiter.clearAll();
         expect(await server.command('KEYS', '*')).toEqual([]);
       } finally {
-        if (typeof client.destroy === 'function') client.destroy();
-        else if (client.end?.length > 0) client.end(true);
-        else await client.disconnect();
+        end(client);
       }
     });
+  });
+});
+
+describe('a state of other limits', () => {
+  const script = scriptsOnRedis();
+  const { runOn, attempt, peek, refund } = script;
+
+  const pairs = FORMS.flatMap(([from, before]) =>
+    FORMS.filter(([to]) => to !== from).map(([to, after]) => [from, to, before, after]),
+  );
+  describe.each(OF_FRAME)('%s', (algorithm) => {
+    test.each(pairs)('%s, then %s: what was used stays used', async (_from, _to, before, after) => {
+      const first = policyOf(algorithm, before);
+      const second = policyOf(algorithm, after);
+      const reply = await attempt(first, START_US);
+      expect(reply[0]).toBe(0);
+      const { length } = second.limits;
+      const used = (await peek(second, START_US, 0)).filter((_, i) => i >= 7 && i % 2 === 1);
+      expect(used[0]).toBeGreaterThanOrEqual(1);
+      expect(used).toHaveLength(length);
+      expect((await attempt(second, START_US + MINUTE))[0]).toBe(0);
+      expect((await attempt(first, START_US + 2 * MINUTE))[0]).toBe(0);
+    });
+
+    test.each([
+      ['an hour', 60 * MINUTE, 'a second', 1_000_000],
+      ['a second', 1_000_000, 'an hour', 60 * MINUTE],
+      ['10 ms', 10_000, 'a month', 43_200 * MINUTE],
+      ['a month', 43_200 * MINUTE, '10 ms', 10_000],
+    ])('%s (%d us), then %s (%d us): it passes again at last', async (_f, i1, _t, i2) => {
+      const first = policyOf(algorithm, window(i1, 1));
+      const second = policyOf(algorithm, window(i2, 1));
+      await attempt(first, START_US);
+      const [, timeLeft] = await peek(second, START_US);
+      expect(timeLeft).toBeLessThanOrEqual(2 * Math.max(i1, i2));
+      expect((await attempt(second, START_US + timeLeft))[0]).toBe(0);
+    });
+  });
+
+  test('gcra takes as many parts of a us as there are of its own', async () => {
+    const blockFor = [MINUTE];
+    await attempt(policyOf('gcra', { ...window(998_000, 999), blockFor }), START_US);
+    const unitsOf = async () => (await script.redis.getBuffer(KEY)).readUInt16LE(33);
+    expect(await unitsOf()).toBeGreaterThan(6);
+    await attempt(policyOf('gcra', { ...window(MINUTE, 3), blockFor }), START_US);
+    expect(await unitsOf()).toBeLessThan(3);
+  });
+
+  test.each([
+    [7, KEY],
+    [7, 'text', KEY],
+    [601, KEY],
+    [601, 'text', KEY],
+  ])('gcra: a lot has no room beside the parts of a us with %d actions', async (max, ...keys) => {
+    const policy = policyOf('gcra', window(MINUTE, max));
+    await script.redis.set(KEY, '-5800000000000009999'); // 2e15, by limits without parts
+    await script.redis.set('text', 'x'); // the general way is gone from here on
+    for (let i = 1; i < 7; i++) {
+      const reply = await runOn(keys, policy, 'attempt', 'full', 2e15, 1);
+      expect([reply.at(-9), reply.at(-2)]).toEqual([0, i + 1]);
+      expect(await script.redis.strlen(KEY)).toBeLessThanOrEqual(20);
+      if (i < 6) continue;
+      expect(await refund(policy, reply.slice(-9), 2e15)).toBe(1);
+      expect((await peek(policy, 2e15, 0))[7]).toBe(i);
+    }
+  });
+
+  test.each([[KEY], ['text', KEY]])(
+    'gcra: no integers of many actions a second (%s)',
+    async (...keys) => {
+      const policy = policyOf('gcra', window(1_000_000, 2000));
+      const numbers = new Set();
+      for (const number of ['-5800000000000000001', '-5800000000700000001']) {
+        await script.redis.set(KEY, number);
+        await script.redis.set('text', 'x');
+        expect((await runOn(keys, policy, 'attempt', 'brief', 2e15, 1)).at(-1)).toBe(0);
+        expect(await script.redis.strlen(KEY)).toBe(18);
+        const next = await attempt(policy, 2e15);
+        numbers.add(next[6]);
+        expect(await refund(policy, next, 2e15)).toBe(1);
+      }
+      expect(numbers.size).toBe(2);
+    },
+  );
+
+  test.each([
+    ['fuller', -10, 2, 10],
+    ['fuller from empty', 10, 1, MINUTE / 3],
+  ])('gcra: a bucket gets %s in the general way', async (_, since, used, reset) => {
+    const policy = policyOf('gcra', window(MINUTE, 3));
+    await script.redis.set(KEY, '-5800000000000070001'); // 2e15 + 7
+    await script.redis.set('text', 'x');
+    const now = 2e15 + 7 + since;
+    const reply = await runOn(['text', KEY], policy, 'attempt', 'full', now, 1);
+    expect(reply.slice(-2)).toEqual([used, reset]);
+    expect(await refund(policy, reply.slice(-9), now)).toBe(1);
+  });
+
+  test('gcra rounds parts of a us up that are not its own', async () => {
+    await attempt(policyOf('gcra', window(998_000, 999)), START_US); // 998 us and 998 of 999 parts
+    const policy = policyOf('gcra', window(MINUTE, 3));
+    expect((await peek(policy, START_US, 0)).slice(7)).toEqual([1, 999]);
+    expect((await attempt(policy, START_US)).slice(7)).toEqual([2, 999]);
+  });
+
+  test('gcra is exact by a clock that is far behind', async () => {
+    const policy = policyOf('gcra', window(MINUTE, 7));
+    for (let units = 0; units < 7; units++) {
+      await script.redis.set(KEY, `-580000000000001000${units}`); // 2e15 + 1 us
+      const timeLeft = 2e15 - 4 - Math.floor((6 * MINUTE - units) / 7);
+      expect((await attempt(policy, 5)).slice(0, 2)).toEqual([1, timeLeft]);
+    }
   });
 });

@@ -2,7 +2,6 @@
 'use strict';
 
 const { once } = require('node:events');
-const fs = require('node:fs');
 const path = require('node:path');
 const { promisify } = require('node:util');
 const { Worker } = require('node:worker_threads');
@@ -16,8 +15,6 @@ const { patient, slow } = require('../support/tiers');
 const CLOSED = 'ERR_ROLLGATE_CLOSED';
 const WORKER = path.join(__dirname, '..', 'support', 'worker-program.js');
 const ROUNDS = process.env.ROLLGATE_SANITIZED ? 10 : 30;
-const MAX = 200;
-const IDS = Array.from({ length: 50 }, (_, i) => `id ${i}`);
 const LONG = patient(15_000);
 
 let server;
@@ -239,8 +236,7 @@ slow.describe('worker threads', () => {
       { cluster: [server.url, silent.url], commandTimeout: 20 },
     ];
     const source = `
-      const { promisify } = require('node:util');
-const { Worker } = require('node:worker_threads');
+      const { Worker } = require('node:worker_threads');
       const later = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
       const workerData = ${JSON.stringify({ task: 'callRedis', namespace: 'terminated', redis })};
       const terminateMany = async (start) => {
@@ -259,61 +255,6 @@ const { Worker } = require('node:worker_threads');
 });
 
 slow.describe('processes', () => {
-  /** Asks for each of its ids, by turns in several ways; prints how often each was allowed. */
-  const racer = (client, ids, namespace, attempts) => `
-    const RateLimiter = require('rollgate');
-    const { REDIS_CLIENTS } = require('./test/support/redis-clients');
-    const ids = ${JSON.stringify(ids)};
-    const limiter = RateLimiter({
-      redis: { ...REDIS_CLIENTS['${client}'].open('${server.url}'), commandTimeout: ${LONG} },
-      namespace: '${namespace}',
-      interval: 3_600_000,
-      maxInInterval: ${MAX},
-      countBlocked: false,
-    });
-    const allowed = Object.fromEntries(ids.map((id) => [id, 0]));
-    const ways = [
-      async (id) => { if ((await limiter(id)) === 0) allowed[id] += 1; },
-      async (id) => { if (!(await limiter.limit(id))) allowed[id] += 1; },
-      async (id) => { if ((await limiter.attempt(id, { cost: 3 })).allowed) allowed[id] += 3; },
-      async (id) => {
-        for (const decision of await limiter.attemptMany([id, id])) {
-          if (decision.allowed) allowed[id] += 1;
-        }
-      },
-      async (id) => {
-        const decision = await limiter.attempt(id);
-        if (decision.allowed && !(await limiter.refund(decision))) allowed[id] += 1e6;
-      },
-      (id) => new Promise((resolve, reject) => limiter(id, (error, timeLeft) => {
-        if (error) return reject(error);
-        if (timeLeft === 0) allowed[id] += 1;
-        resolve();
-      })),
-    ];
-    (async () => {
-      for (let i = 0; i < ${attempts}; i += 10) {
-        await Promise.all(ids.flatMap((id, at) =>
-          Array.from({ length: 10 }, (_, j) => ways[(i + j + at) % ways.length](id))));
-      }
-      // What was refunded late may be had again.
-      for (const id of ids) while ((await limiter(id)) === 0) allowed[id] += 1;
-      console.log(JSON.stringify(allowed));
-      process.exit(); // the clients of users keep it up
-    })();
-  `;
-
-  test.each([
-    ['one id', Array(4).fill('native'), ['hot'], 2000],
-    ['fifty ids', Array(4).fill('native'), IDS, 150],
-    ['one id through several clients', ['native', 'ioredis', 'node-redis 6'], ['hot'], 1000],
-  ])('that race for %s get the limit, all in all', async (namespace, clients, ids, attempts) => {
-    const racing = clients.map((client) => askProgram(racer(client, ids, namespace, attempts)));
-    const results = await Promise.all(racing);
-    const totals = ids.map((id) => [id, results.reduce((sum, own) => sum + own[id], 0)]);
-    expect(totals).toEqual(ids.map((id) => [id, MAX]));
-  });
-
   const waiter = (count) => `
     const RateLimiter = require('rollgate');
     const limiter = RateLimiter({
@@ -339,45 +280,5 @@ slow.describe('processes', () => {
       // Each refusal is a race lost to an action of another process.
       expect(blocked).toBeLessThanOrEqual(24);
     }
-  });
-});
-
-slow.describe('the servers that tests start end, and their folders go, with', () => {
-  /** Whether a process has ended, even if nobody took note yet (which leaves a zombie). */
-  function hasEnded(pid) {
-    const status = `/proc/${pid}/stat`;
-    if (fs.existsSync(status)) return / Z /.test(fs.readFileSync(status, 'utf8'));
-    try {
-      return !process.kill(pid, 0);
-    } catch {
-      return true;
-    }
-  }
-
-  test.each([
-    ['that comes to its end', ''],
-    ['that exits', 'process.exit(0);'],
-    ['that fails', 'throw new Error("on purpose");'],
-    ['that is killed', 'process.kill(process.pid, "SIGKILL");'],
-    [
-      'that is killed with the server frozen',
-      'await server.freeze(); process.kill(process.pid, 9);',
-    ],
-  ])('a program %s', async (_, end) => {
-    const { stdout, stderr } = await runProgram(`
-      const { startRedis } = require('./test/support/redis-server');
-      (async () => {
-        const server = await startRedis();
-        const [, folder] = await server.command('CONFIG', 'GET', 'dir');
-        require('node:fs').writeSync(1, JSON.stringify({ pid: server.pid, folder }));
-        ${end}
-      })();
-    `);
-    expect(stderr.replace(/.*on purpose[\s\S]*/, '')).not.toMatch(/Error/);
-    const { pid, folder } = JSON.parse(stdout);
-    await waitUntil(
-      'its server and folder are gone',
-      () => hasEnded(pid) && !fs.existsSync(folder),
-    );
   });
 });

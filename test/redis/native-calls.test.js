@@ -1,13 +1,20 @@
-// Calls of the native client: sent in few commands, in their order, no more at once than maxQueue, and wait().
+// Calls of the native client: sent in few commands, in their order, no more at once than maxQueue; wait() and outages.
 'use strict';
 
-const { errorOf, outcomeOf } = require('../support/outcome');
-const { nativeLimiter, scriptRuns } = require('../support/redis-clients');
+const diagnostics = require('node:diagnostics_channel');
+const { errorOf, outcomeOf, waitUntil } = require('../support/outcome');
+const { clientsNamed, nativeLimiter, scriptRuns } = require('../support/redis-clients');
 const { startRedis } = require('../support/redis-server');
 const { handClock } = require('../support/set-up');
-const { patient } = require('../support/tiers');
+const peers = require('../support/tcp-peers');
+const { patient, slow } = require('../support/tiers');
 
 const QUEUE_FULL = 'ERR_ROLLGATE_REDIS_QUEUE_FULL';
+const TIMEOUT = 'ERR_ROLLGATE_REDIS_TIMEOUT';
+const UNREACHABLE = 'ERR_ROLLGATE_REDIS_UNREACHABLE';
+const LOST = /^ERR_ROLLGATE_REDIS_(TIMEOUT|UNREACHABLE)$/;
+/** Long enough for a server that lives, and waited for in full where it is frozen. */
+const WAIT = patient(1000);
 
 let server;
 
@@ -117,13 +124,6 @@ describe('order', () => {
 });
 
 describe('each call counts once', () => {
-  test('where one id comes many times in a batch', async () => {
-    const limiter = limiterWith({ maxInInterval: 100, clock: handClock().clock });
-    const decisions = await limiter.attemptMany(times(256, (i) => (i % 2 ? 'odd' : 'even')));
-    const left = decisions.map(({ actionsLeft }) => actionsLeft);
-    expect(left).toEqual(times(256, (i) => Math.max(0, 99 - Math.floor(i / 2))));
-  });
-
   test('where a server forgets its scripts with several batches under way', async () => {
     const limiter = limiterWith({ maxInInterval: 10_000 });
     await limiter('warm');
@@ -230,5 +230,163 @@ describe('wait', () => {
     const outcome = await outcomeOf(limiter.wait('a', { deadline }));
     if (onError === 'block') expect(outcome).toBe(expected);
     else expect(outcome).toMatchObject(expected);
+  });
+});
+
+slow.describe('a server that dies, freezes or hangs up', () => {
+  const retry = { min: 20, max: 100 };
+  const maxQueue = 50;
+
+  afterEach(async () => {
+    if (server.frozen) server.thaw();
+    if (server.pid === undefined) await server.restart();
+  });
+
+  function limiterAt(redis, options) {
+    const own = { url: server.url, retry, ...redis };
+    return nativeLimiter(own, { maxInInterval: 1000, ...options });
+  }
+
+  test('connects again at once after the server has hung up', async () => {
+    const limiter = limiterAt({ connectionName: 'hung-up' });
+    await limiter('a');
+    for (let round = 1; round <= 5; round++) {
+      const [{ id }] = await clientsNamed(server, 'hung-up');
+      await server.command('CLIENT', 'KILL', 'ID', id);
+      await waitUntil('it is connected again', () => {
+        return limiter.stats().connection.connections === 1 + round;
+      });
+      expect(await limiter('a')).toBe(0);
+    }
+    expect((await limiter.peek('a')).limits[0].used).toBe(7); // with the one peeked at
+  });
+
+  test('comes back by itself after an outage: no call fails from then on, as many as maxQueue', async () => {
+    const limiter = limiterAt({ maxQueue });
+    for (let round = 0; round < 3; round++) {
+      expect(await limiter(`a${round}`)).toBe(0);
+      await server.stop();
+      const outcomes = await Promise.all(times(2 * maxQueue, () => outcomeOf(limiter('a'))));
+      expect(outcomes.filter((outcome) => outcome === QUEUE_FULL)).toHaveLength(maxQueue);
+      expect(outcomes.filter((outcome) => outcome === UNREACHABLE)).toHaveLength(maxQueue);
+      await server.restart();
+      const timesLeft = await Promise.all(times(maxQueue, (i) => limiter(`${round} ${i}`)));
+      expect(new Set(timesLeft)).toEqual(new Set([0]));
+    }
+  });
+
+  test('tries again after pauses that grow', async () => {
+    const peer = await peers.closingPeer();
+    const limiter = limiterAt({
+      url: peer.url,
+      commandTimeout: 200,
+      retry: { min: 20, max: 2000 },
+    });
+    const began = performance.now();
+    await waitUntil('it has tried eight times', async () => {
+      expect(await outcomeOf(limiter('a'))).toMatch(LOST);
+      return peer.connections >= 8;
+    });
+    // With equal pauses seven of them would take 140 ms.
+    expect(performance.now() - began).toBeGreaterThan(600);
+  });
+
+  test('leaves a server that never answers for a new connection', async () => {
+    const peer = await peers.silentPeer();
+    const limiter = limiterAt({ url: peer.url, commandTimeout: 50, connectTimeout: 100 });
+    expect(await outcomeOf(limiter('a'))).toBe(TIMEOUT);
+    await waitUntil('it has a new connection', async () => {
+      await outcomeOf(limiter('a'));
+      return peer.connections >= 2 && peer.openConnections === 1;
+    });
+  });
+
+  test('hands nobody the late answer to another call', async () => {
+    const limiter = limiterAt({ commandTimeout: WAIT }, { countBlocked: false });
+    // Each id has used another number, by which answers differ.
+    const ids = times(50, (i) => `id ${i}`);
+    await Promise.all(ids.map((id, i) => limiter.attempt(id, { cost: 10 * (i + 1) })));
+    await server.freeze();
+    const late = await Promise.all(ids.map((id) => outcomeOf(limiter.peek(id))));
+    expect(new Set(late)).toEqual(new Set([TIMEOUT]));
+    const calls = [...ids].reverse().map((id) => limiter.peek(id));
+    server.thaw();
+    const used = (await Promise.all(calls)).map(({ limits }) => limits[0].used);
+    expect(used).toEqual(times(50, (i) => 10 * (50 - i) + 1));
+    const again = await limiter.attemptMany(ids);
+    expect(again.map(({ limits }) => limits[0].used)).toEqual(times(50, (i) => 10 * (i + 1) + 1));
+  });
+
+  test('counts in maxQueue what a frozen server still has, and each late call once', async () => {
+    const limiter = limiterAt({ maxQueue, commandTimeout: WAIT });
+    await limiter('a');
+    for (let round = 1; round <= 2; round++) {
+      await server.freeze();
+      const first = await Promise.all(times(maxQueue, () => outcomeOf(limiter('a'))));
+      expect(new Set(first)).toEqual(new Set([TIMEOUT]));
+      expect(await outcomeOf(limiter('a'))).toBe(QUEUE_FULL);
+      server.thaw();
+      await waitUntil('it answers', async () => (await limiter('b')) === 0);
+      const timesLeft = await Promise.all(times(maxQueue, () => limiter('c')));
+      expect(new Set(timesLeft)).toEqual(new Set([0]));
+      expect((await limiter.peek('a')).limits[0].used).toBe(1 + round * maxQueue + 1);
+    }
+  });
+
+  test('fails the first of those who wait, and the next has its turn', async () => {
+    const limiter = limiterAt({}, { maxInInterval: 1, countBlocked: false });
+    await limiter.wait('a');
+    const waiting = [limiter.wait('a'), limiter.wait('a')];
+    const ends = Promise.allSettled(waiting);
+    await limiter.peek('a');
+    await server.stop();
+    await waitUntil('the connection is lost', () => !limiter.stats().connection.isUp);
+    const newcomers = [limiter.wait('b'), limiter.wait('b')].map((promise) => outcomeOf(promise));
+    expect(await Promise.all(newcomers)).toEqual([UNREACHABLE, UNREACHABLE]);
+    await server.restart();
+    await waitUntil('the server answers', () => limiter.peek('b'));
+    // They had no reason to ask in the meantime.
+    await limiter.clear('a');
+    expect(await waiting[0]).toMatchObject({ allowed: true });
+    await limiter.close();
+    expect((await ends)[1].reason).toMatchObject({ code: 'ERR_ROLLGATE_CLOSED' });
+  });
+
+  test('publishes the loss of its connection, failed calls with their errors, and its return', async () => {
+    const limiter = limiterAt();
+    const messages = [];
+    const listener = (message) => message.limiter === limiter && messages.push(message);
+    diagnostics.subscribe('rollgate:redis', listener);
+    try {
+      const states = () => messages.filter(({ type }) => type === 'connection');
+      const decision = await limiter.attempt('a');
+      expect(states()).toEqual([{ type: 'connection', limiter, isUp: true }]);
+      await server.stop();
+      await waitUntil('the loss is published', () => states().at(-1).isUp === false);
+      const before = messages.length;
+      const errors = [];
+      for (const call of [
+        () => limiter.attempt('a'),
+        () => limiter.attemptMany(['a', 'b']),
+        () => limiter.refund(decision),
+        () => limiter.clear('a'),
+      ]) {
+        errors.push(await errorOf(call()));
+      }
+      const calls = messages.slice(before).filter(({ type }) => type === 'call');
+      expect(calls.map(({ command }) => command)).toEqual([
+        'attempt',
+        'attempt',
+        'refund',
+        'clear',
+      ]);
+      for (const [i, { error }] of calls.entries()) expect(error).toBe(errors[i]);
+      await server.restart();
+      await waitUntil('it answers', () => limiter('a').then(() => true));
+      expect(states().at(-1).isUp).toBe(true);
+      expect(states().every(({ isUp }, i) => isUp === (i % 2 === 0))).toBe(true);
+    } finally {
+      diagnostics.unsubscribe('rollgate:redis', listener);
+    }
   });
 });

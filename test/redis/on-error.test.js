@@ -1,10 +1,9 @@
-// What onError makes of an outage: who decides meanwhile, and that Redis decides again afterwards.
+// Deadlines of calls, and what onError makes of an outage: who decides meanwhile, and that Redis decides again.
 'use strict';
 
-const express = require('express');
 const { createClient } = require('redis');
-const request = require('supertest');
 const RateLimiter = require('../..');
+const { Deadlines } = require('../../lib/remote/deadlines');
 const { errorOf, outcomeOf, waitUntil } = require('../support/outcome');
 const { startRedis } = require('../support/redis-server');
 const { handClock } = require('../support/set-up');
@@ -158,8 +157,13 @@ describe('onError', () => {
   ])("%s also clears what 'memory' counted", async (_name, clear) => {
     const limiter = limiterWith('memory', { clock: handClock().clock });
     redis.cut();
-    for (let i = 0; i < 3; i++) expect(await limiter('a')).toBe(0);
-    expect(await limiter('a')).toBeGreaterThan(0);
+    const useUp = async () => {
+      for (let i = 0; i < 3; i++) expect(await limiter('a')).toBe(0);
+      expect(await limiter('a')).toBeGreaterThan(0);
+    };
+    await useUp();
+    expect(await outcomeOf(clear(limiter))).toBe(DOWN);
+    await useUp();
     redis.mend();
     await untilBack(limiter);
     await clear(limiter);
@@ -273,25 +277,68 @@ describe('onError', () => {
     fail(new Error('cut'));
     expect((await waiting).code).toBe(DOWN);
   });
+});
 
-  test('rateLimit: a failure reaches the error handlers, or is softened', async () => {
-    const statusesOf = async (apps) => {
-      const responses = [];
-      for (const app of apps) responses.push(await request(app).get('/'));
-      return responses.map(({ status, text, headers }) => [status, text, headers['retry-after']]);
-    };
-    const apps = [undefined, 'allow', 'block'].map((onError) =>
-      express()
-        .use(RateLimiter.rateLimit({ redis: redis.client, namespace: `web ${onError}`, onError }))
-        .get('/', (_req, res) => res.send('welcome'))
-        .use((error, _req, res, _next) => res.status(500).send(error.code)),
-    );
-    expect(await statusesOf(apps)).toEqual(Array(3).fill([200, 'welcome', undefined]));
-    redis.cut();
-    expect(await statusesOf(apps)).toEqual([
-      [500, DOWN, undefined],
-      [200, 'welcome', undefined],
-      [429, expect.any(String), '1'],
-    ]);
+describe('deadlines', () => {
+  let now;
+  let expired;
+  let deadlines;
+  const begin = (...names) => {
+    const calls = names.map((name) => ({ name }));
+    for (const call of calls) deadlines.begin(call);
+    return calls;
+  };
+  const advance = (ms) => {
+    now += ms;
+    jest.advanceTimersByTime(ms);
+  };
+
+  beforeEach(() => {
+    jest.useFakeTimers({ doNotFake: ['performance'] });
+    now = 1000;
+    jest.spyOn(performance, 'now').mockImplementation(() => now);
+    expired = [];
+    deadlines = new Deadlines(30, ({ name }) => expired.push(name));
+  });
+  afterEach(() => {
+    jest.restoreAllMocks();
+    jest.useRealTimers();
+  });
+
+  test('pass in order, for those that still wait', () => {
+    const calls = begin(...Array.from({ length: 5000 }, (_, i) => i));
+    for (const call of calls.slice(0, 4990)) expect(deadlines.end(call)).toBe(true);
+    expect(deadlines.end(calls[0])).toBe(false);
+    deadlines.end(calls[4995]);
+    advance(10);
+    begin('later');
+    advance(19);
+    expect(expired).toEqual([]);
+    advance(1);
+    expect(expired).toEqual([4990, 4991, 4992, 4993, 4994, 4996, 4997, 4998, 4999]);
+    expect([deadlines.end(calls[4999]), deadlines.pending]).toEqual([false, 1]);
+    advance(10);
+    expect([expired.at(-1), deadlines.pending]).toEqual(['later', 0]);
+    expect(jest.getTimerCount()).toBe(0);
+  });
+
+  test('that are due have all ended before the first of them is settled', () => {
+    const seen = [];
+    const calls = [{}, {}, {}];
+    deadlines = new Deadlines(30, () => seen.push(calls.map(({ isPending }) => isPending)));
+    for (const call of calls) deadlines.begin(call);
+    advance(30);
+    expect(seen).toEqual(Array(3).fill([false, false, false]));
+  });
+
+  test('wait once for the sockets to be read where the loop was busy', () => {
+    const [answered] = begin('answered', 'lost');
+    now += 500; // before any timer could run
+    jest.advanceTimersByTime(30);
+    expect(expired).toEqual([]);
+    deadlines.end(answered);
+    now += 500; // busy again
+    jest.advanceTimersByTime(20);
+    expect(expired).toEqual(['lost']);
   });
 });

@@ -70,6 +70,15 @@ describe('replies that make no sense', () => {
   });
 });
 
+test('an answer may come byte by byte', async () => {
+  const server = await startRedis();
+  const { url } = await peers.tricklingPeer(server.port);
+  const limiter = nativeLimiter({ url }, { maxInInterval: 30 });
+  const calls = Array.from({ length: 30 }, () => limiter('a'));
+  expect(new Set(await Promise.all(calls))).toEqual(new Set([0]));
+  expect((await limiter.attempt('a')).allowed).toBe(false);
+});
+
 describe('unasked replies', () => {
   const UNASKED = [
     ...['+OK\r\n', ':1\r\n', '$2\r\nhi\r\n', '$-1\r\n', '*1\r\n+a\r\n', '*-1\r\n', '-ERR\r\n'],

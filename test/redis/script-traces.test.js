@@ -1,18 +1,24 @@
 // The Redis scripts against the oracle on random traces: every algorithm, every form of a state, both clocks.
 'use strict';
 
-const Redis = require('ioredis');
+const { ALGORITHMS } = require('../../lib/algorithms');
 const { attemptOn } = require('../../lib/redis/script');
 const SCRIPTS = require('../../lib/redis/scripts');
 const { Oracle } = require('../conformance/oracle');
-const { startRedis } = require('../support/redis-server');
-const { LOG, OF_FRAME, TIME, inMovedTime, setTime } = require('../support/scripts-on-redis');
+const {
+  inMovedTime,
+  LOG,
+  OF_FRAME,
+  policyOf,
+  scriptsOnRedis,
+  START_US,
+  window,
+} = require('../support/scripts-on-redis');
 const { casesOf } = require('../support/tiers');
 const { randomFrom, randomPolicy, randomStep } = require('../support/traces');
 
 const TRACES = casesOf(process.env.ROLLGATE_SANITIZED ? 10 : 40);
 const STEPS = 60;
-const START_US = 1_700_000_000_000_001;
 const FUTURE_US = 2_000_000_000_000_001; // keys do not expire by then
 const IDS = ['a', 'b', 'c'];
 
@@ -22,23 +28,14 @@ const SMALL_RINGS = SCRIPTS[LOG].source
   .replace('local FEW_STAMPS = 16', 'local FEW_STAMPS = 1')
   .replace('local LAST_OF_FIRST_BYTES = 127', 'local LAST_OF_FIRST_BYTES = 39');
 
-let redis;
-
-function argumentsOf({ countBlocked, minDifference, blockFor, limits }) {
-  const windows = limits.flatMap(({ interval, maxInInterval }) => [interval, maxInInterval]);
-  return [countBlocked ? '1' : '0', minDifference, blockFor.join(), ...windows];
-}
+let script;
 
 /** Keys are kept from expiring, because the server's own time stands still here. */
 function run(policy, keys, [operation, detail, now, cost]) {
-  let time = now;
-  if (policy.isByServer) {
-    setTime(redis, now);
-    time = '';
-  }
-  const words = [operation, detail, time, cost, ...argumentsOf(policy)];
-  const reply = redis.evalsha(policy.sha1, keys.length, ...keys, ...words);
-  for (const key of new Set(keys)) redis.persist(key);
+  const { isByServer } = policy;
+  if (isByServer) script.setTime(now);
+  const reply = script.runOn(keys, policy, operation, detail, isByServer ? '' : now, cost);
+  for (const key of new Set(keys)) script.redis.persist(key);
   return reply;
 }
 
@@ -64,7 +61,7 @@ function receiptOf(reply, policy, i = 0) {
 }
 
 /** Random policies; `unit` as in traces.js. Durations are multiplied by `scale`, counts by `crowd`. */
-function policyOf(random, algorithm, { scale = 1, crowd = 1, simple = false }) {
+function randomPolicyOf(random, algorithm, { scale = 1, crowd = 1, simple = false }) {
   const countBlocked = algorithm !== 'gcra' && random.chance(50);
   const { unit, limits, minDifference } = randomPolicy(random, { countBlocked });
   const blockFor = random.chance(35)
@@ -72,7 +69,6 @@ function policyOf(random, algorithm, { scale = 1, crowd = 1, simple = false }) {
     : [];
   return {
     algorithm,
-    sha1: SCRIPTS[algorithm].sha1,
     countBlocked,
     unit: unit * scale,
     limits: (simple || random.chance(50) ? limits.slice(0, 1) : limits).map((limit) => ({
@@ -137,7 +133,7 @@ async function runTrace(seed, policy, random, { start = START_US, crowd = 1 }) {
       expect({ ...context, found }).toEqual({ ...context, found: was ? 1 : 0 });
     } else if (kind === 6 && policy.isByServer) {
       const id = random.pick(IDS);
-      await redis.del(id);
+      await script.redis.del(id);
       oracles[id] = new Oracle(policy);
       now = latest + 1;
     } else {
@@ -159,19 +155,14 @@ async function runTrace(seed, policy, random, { start = START_US, crowd = 1 }) {
 async function runTraces(algorithm, kind, changes) {
   for (let seed = 1; seed <= TRACES; seed++) {
     const random = randomFrom(seed);
-    const policy = { ...policyOf(random, algorithm, kind), ...changes };
+    const policy = { ...randomPolicyOf(random, algorithm, kind), ...changes };
     await runTrace(seed, policy, random, kind);
-    await redis.flushall();
+    await script.redis.flushall();
   }
 }
 
 describe('the scripts', () => {
-  beforeAll(async () => {
-    const server = await startRedis();
-    redis = new Redis(server.url).on('error', () => {});
-    for (const { source } of Object.values(SCRIPTS)) await redis.script('LOAD', source);
-  });
-  afterAll(() => redis.disconnect());
+  script = scriptsOnRedis();
 
   describe('sliding-window-log', () => {
     test.each([
@@ -181,7 +172,7 @@ describe('the scripts', () => {
       ['rings', SMALL_RINGS, {}],
       ['rings with wide stamps', SMALL_RINGS, { scale: 400_000_003 }],
     ])('decides as defined: %s', async (_, source, kind) => {
-      const sha1 = await redis.script('LOAD', source);
+      const sha1 = await script.load(source);
       await runTraces(LOG, kind, { sha1 });
     });
 
@@ -208,7 +199,7 @@ describe('the scripts', () => {
     ])('decides as defined: %s', (_, kind) => runTraces(algorithm, kind, {}));
 
     test.each(kinds)('decides as defined by the clock of the server: %s', async (_, kind) => {
-      const sha1 = await redis.script('LOAD', inMovedTime(SCRIPTS[algorithm].source));
+      const sha1 = await script.load(inMovedTime(SCRIPTS[algorithm].source));
       await runTraces(algorithm, { ...kind, start: FUTURE_US }, { isByServer: true, sha1 });
     });
   });
@@ -222,24 +213,22 @@ describe('the scripts', () => {
   ])(
     'gcra in %d us gives back nothing that was cleared some %d us before',
     async (length, turn, costs) => {
-      const sha1 = await redis.script('LOAD', inMovedTime(SCRIPTS.gcra.source));
-      const limits = [{ interval: length, maxInInterval: 1000 }];
-      const plain = { countBlocked: false, minDifference: 0, blockFor: [] };
-      const policy = { ...plain, limits, isByServer: true, sha1 };
+      const sha1 = await script.load(inMovedTime(SCRIPTS.gcra.source));
+      const policy = { ...policyOf('gcra', window(length, 1000)), isByServer: true, sha1 };
       const attempt = async (now, cost) =>
         receiptOf(await run(policy, ['a'], ['attempt', 'full', now, cost]), policy);
       const refund = (now, cost, { at, generation }) =>
         run(policy, ['a'], ['refund', `${at},${generation}`, now, cost]);
       for (let k = 1; k <= 100; k++) {
         const cleared = await attempt(FUTURE_US, 300);
-        await redis.del('a');
+        await script.redis.del('a');
         const now = FUTURE_US + turn * k;
         const receipts = [];
         for (const cost of costs) receipts.push(await attempt(now, cost));
         // With a hole in it the bucket is no integer.
         if (costs.length > 1) expect(await refund(now, costs[0], receipts[0])).toEqual([1]);
         expect({ k, found: await refund(now, 300, cleared) }).toEqual({ k, found: [0] });
-        await redis.del('a');
+        await script.redis.del('a');
       }
     },
   );
@@ -247,19 +236,47 @@ describe('the scripts', () => {
   test.each([['a'], ['text', 'a']])(
     'fixed-window has no integers of low moments (%s)',
     async (...keys) => {
-      const sha1 = await redis.script('LOAD', inMovedTime(SCRIPTS['fixed-window'].source));
-      setTime(redis, FUTURE_US);
-      const limits = [{ interval: 60_000_000, maxInInterval: 3 }];
-      const policy = { countBlocked: false, minDifference: 0, blockFor: [], limits };
+      const sha1 = await script.load(inMovedTime(SCRIPTS['fixed-window'].source));
+      script.setTime(FUTURE_US);
+      const policy = { ...policyOf('fixed-window'), sha1 };
       const now = FUTURE_US % 2 ** 32; // so that the generation is what an integer's would be
-      await redis.set('text', 'x');
+      await script.redis.set('text', 'x');
       for (let i = 1; i <= 3; i++) {
-        const words = ['attempt', 'full', now, 1, ...argumentsOf(policy)];
-        const reply = await redis.evalsha(sha1, keys.length, ...keys, ...words);
+        const reply = await script.runOn(keys, policy, 'attempt', 'full', now, 1);
         expect(reply.at(-2)).toBe(i);
-        expect(await redis.strlen('a')).toBe(16);
+        expect(await script.redis.strlen('a')).toBe(16);
       }
-      await redis.del('a', 'text', TIME);
     },
   );
+
+  const HUGE = 2 ** 53;
+  test.each(ALGORITHMS)(
+    '%s answers huge numbers with integers, and refuses what is too much',
+    async (name) => {
+      for (const interval of [1, 2 ** 52, HUGE - 1, HUGE]) {
+        for (const now of [-HUGE, -1, 0, 2 ** 52 - 1, HUGE - 1]) {
+          const policy = policyOf(name, window(interval, 2));
+          const replies = [];
+          for (let i = 0; i < 3; i++) replies.push(await script.attempt(policy, now));
+          expect(replies.map(([blockedBy]) => blockedBy)).toEqual([0, 0, 1]);
+          for (const number of replies.flat()) expect(Number.isInteger(number)).toBe(true);
+          expect(replies[2][1]).toBeGreaterThan(0);
+          expect(await script.ttl()).toBeGreaterThan(0);
+          await script.redis.flushall();
+        }
+      }
+    },
+  );
+
+  test.each(OF_FRAME)('%s counts costs up to 2^53', async (name) => {
+    const policy = policyOf(name, window(60_000_000, HUGE - 1));
+    const half = 2 ** 52;
+    expect((await script.attempt(policy, START_US, half))[2]).toBe(half - 1);
+    expect((await script.attempt(policy, START_US, half))[0]).toBe(1);
+    expect((await script.attempt(policy, START_US, half - 1)).slice(0, 3)).toEqual([0, 0, 0]);
+    const [, timeLeft] = await script.attempt(policy, START_US, 1);
+    expect(timeLeft).toBeGreaterThan(0);
+    expect((await script.peek(policy, START_US + timeLeft - 1))[0]).toBe(1);
+    expect((await script.peek(policy, START_US + timeLeft))[0]).toBe(0);
+  });
 });

@@ -52,18 +52,6 @@ class CheckedMemory final : public Memory {
 
 constexpr Way kSucceeds = ~Way{0};  ///< other ways are the number of the write that is read
 
-std::uint64_t Mix(std::uint64_t x) {
-  x += 0x9e3779b97f4a7c15;
-  x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
-  x = (x ^ x >> 27) * 0x94d049bb133111eb;
-  return x ^ x >> 31;
-}
-
-Key KeyOf(std::uint64_t a, std::uint64_t b) {
-  const std::uint64_t low = Mix(Mix(a) + b);
-  return {low, Mix(Mix(b ^ 0x5851f42d4c957f2d) * 3 + a)};
-}
-
 }  // namespace
 
 /// The memory of one run: feeds the code, then adds a node for each further access.
@@ -209,10 +197,6 @@ std::string Check(const Scenario& scenario, Words& words, const std::vector<std:
   return wrong;
 }
 
-void Key::Add(std::uint64_t a, std::uint64_t b) {
-  *this = KeyOf(low ^ a * 0x9e3779b97f4a7c15, high + b);
-}
-
 std::vector<Way> SharedMemory::WaysOf(std::uint32_t process, const Operation& operation) {
   if (!is_weak_ || operation.kind == Kind::kStore) return {0};
   Know(operation.word);
@@ -351,7 +335,7 @@ void SharedMemory::SetValue(Index word, std::uint64_t value) {
   std::uint64_t& held = values_[word];
   for (const std::uint64_t each : {held, value}) {
     if (each == words_.initial(word)) continue;
-    const Key key = KeyOf(word, each);
+    const Key key = Key::Of(word, each);
     hash_.low ^= key.low;
     hash_.high ^= key.high;
   }

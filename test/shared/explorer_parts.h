@@ -131,12 +131,22 @@ class Trees {
 std::string Check(const Scenario& scenario, Words& words, const std::vector<std::uint64_t>& values,
                   const std::vector<Outcome>& outcomes);
 
+inline std::uint64_t Mix(std::uint64_t x) {
+  x += 0x9e3779b97f4a7c15;
+  x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9;
+  x = (x ^ x >> 27) * 0x94d049bb133111eb;
+  return x ^ x >> 31;
+}
+
 /// A hash of a state that is long enough to identify it.
 struct Key {
   std::uint64_t low = 0;
   std::uint64_t high = 0;
 
-  void Add(std::uint64_t a, std::uint64_t b);
+  static Key Of(std::uint64_t a, std::uint64_t b) {
+    return {Mix(Mix(a) + b), Mix(Mix(b ^ 0x5851f42d4c957f2d) * 3 + a)};
+  }
+  void Add(std::uint64_t a, std::uint64_t b) { *this = Of(low ^ a * 0x9e3779b97f4a7c15, high + b); }
   friend bool operator==(const Key&, const Key&) = default;
 };
 struct KeyHash {

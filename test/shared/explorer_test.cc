@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <functional>
 #include <set>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -70,21 +69,6 @@ TEST(Explorer, FindsTheLostUpdate) {
   EXPECT_EQ(words[0], 0u) << "memory is as it was";
 }
 
-TEST(Explorer, LosesNoUpdateByCompareExchange) {
-  std::array<Word, 1> words{};
-  const auto add = [&] {
-    for (;;) {
-      const std::uint64_t seen = Explored::Load(words[0]);
-      if (Explored::CompareExchange(words[0], seen, seen + 1)) return Answer{};
-    }
-  };
-  const Scenario scenario{
-      .processes = {Of("A", add), Of("B", add), Of("C", add)},
-      .check = [&](const auto&) { return words[0] == 3 ? "" : "an update is lost"; }};
-  const Exploration exploration = Explore(scenario);
-  EXPECT_TRUE(exploration.ok()) << exploration.violation;
-}
-
 TEST(Explorer, FindsThatALockIsNotLockFree) {
   std::array<Word, 2> words{};
   const auto locked = [&] {
@@ -122,24 +106,6 @@ TEST(Explorer, FindsTwoThatHinderEachOtherForEver) {
                           .check = [](const auto&) { return ""; },
                           .endless = 200};
   EXPECT_EQ(Explore(scenario).violation.rfind("there is no end to it\n", 0), 0u);
-}
-
-TEST(Explorer, ReportsWhatCodeThrows) {
-  std::array<Word, 1> words{};
-  const auto set = [&] {
-    Explored::Store(words[0], 1);
-    return Answer{};
-  };
-  const auto look = [&] {
-    if (Explored::Load(words[0]) == 1) throw std::runtime_error("it is set");
-    return Answer{};
-  };
-  const Scenario scenario{.processes = {Of("A", look), Of("B", set)},
-                          .check = [](const auto&) { return ""; }};
-  EXPECT_EQ(Explore(scenario).violation,
-            "A fails: it is set\n"
-            "  B   0 = 1\n"
-            "  A   0 is 1\n");
 }
 
 TEST(Explorer, KillsBeforeEachWriteAndRecoversBesideTheOthers) {

@@ -1,7 +1,7 @@
 // Limiters in shared memory come and go: what they held of a region is given back, however they end.
 'use strict';
 
-const { LOAD_IN, askProgram, runProgram } = require('../support/run-program');
+const { LOAD_IN, askProgram } = require('../support/run-program');
 const { ATTACHMENTS_OF, newName } = require('../support/shared-regions');
 const { slow } = require('../support/tiers');
 
@@ -112,20 +112,6 @@ slow.describe('a dropped limiter lets go of its region', () => {
   });
 });
 
-slow.test('attachments that end make room for others', async () => {
-  const found = await ask(`
-    main(async () => {
-      for (let i = 0; i < ${MANY * 100}; i++) {
-        const limiter = RateLimiter(OPTIONS);
-        limiter(i % 7);
-        await limiter.close();
-      }
-      return attachmentsOf(name);
-    });
-  `);
-  expect(found).toEqual(none);
-});
-
 slow.test(
   'a region has room for many limiters at once, and says so when it has no more',
   async () => {
@@ -212,21 +198,6 @@ slow.describe('workers', () => {
     `);
     expect(found).toEqual([0, 1, one]);
   });
-});
-
-test('a program with live limiters ends by itself, with no handle, timer or listener', async () => {
-  const shared = newName();
-  const { code, stdout, stderr } = await runProgram(`
-    const RateLimiter = require('rollgate');
-    globalThis.kept = RateLimiter(${JSON.stringify({ ...SMALL, shared })});
-    kept('a');
-    kept('a', () => console.log('called back'));
-    kept.limit('b').then(() => console.log('resolved'));
-    process.on('exit', (code) => console.log('exit', code, process.getActiveResourcesInfo().length));
-  `);
-  expect([code, stderr]).toEqual([0, '']);
-  expect(stdout).toMatch(/exit 0 \d/);
-  expect(stdout).toContain('called back');
 });
 
 slow.test(

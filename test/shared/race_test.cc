@@ -19,10 +19,8 @@
 #include <vector>
 
 #include "core/policy.h"
-#include "core/sliding_window_log.h"
 #include "shared/file.h"
 #include "shared/mapping.h"
-#include "shared/region_store.h"
 #include "shared/regions.h"
 #include "shared/shared_store.h"
 #include "shared/table.h"
@@ -249,32 +247,6 @@ TEST_F(SharedRace, ExceedsNoWindowAndRefusesHardlyTooMuch) {
     EXPECT_EQ(Audited(window), std::vector<std::string>());
     UnlinkShared("/dev/shm", name_.Options().name);
   }
-}
-
-/// A store whose swaps are two accesses, with time for others between them.
-struct TwoAccesses : shared::Hardware {
-  static bool CompareExchange(shared::Word& word, std::uint64_t expected, std::uint64_t desired) {
-    if (Load(word) != expected) return false;
-    std::this_thread::yield();
-    Store(word, desired);
-    return true;
-  }
-};
-using BrokenStore =
-    shared::RegionStore<SlidingWindowLog<SingleWindowPolicy, std::uint32_t>, TwoAccesses>;
-
-/// The control: where the table is broken, the races find violations.
-TEST_F(SharedRace, IsSeenToFailOnABrokenTable) {
-  const Window window{10'000, 100};
-  const Attach attach = [&] {
-    return std::make_unique<BrokenStore>(Policy(Uncounted(window)), name_.Options());
-  };
-  for (int i = 0; i < 3; ++i) Start(attach, 1, 100'000);
-  for (const Racer& racer : racers_) {
-    racer.process->Ends();  // well or not
-    Collect(racer);
-  }
-  EXPECT_GT(Violations(seen_, window), 0u);
 }
 
 TEST_F(SharedRace, KillsLeaveNothingBehind) {

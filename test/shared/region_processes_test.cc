@@ -19,7 +19,6 @@
 
 #include "shared/region.h"
 #include "shared/regions.h"
-#include "support/patience.h"
 
 namespace rollgate::shared {
 namespace {
@@ -27,6 +26,7 @@ namespace {
 using testing::Child;
 using testing::ExpectError;
 using testing::FakeSystem;
+using testing::Patience;
 using testing::SharedBetweenProcesses;
 using testing::StartingGate;
 using testing::StartTogether;
@@ -40,33 +40,25 @@ std::int64_t NumberOf(const Region& region) {
   return static_cast<std::int64_t>(which | region.entry());
 }
 
-class SharedRegionOfMany : public testing::RegionTest {
- protected:
-  /// Many processes attach at one moment: all find the same region, and each has its own entry.
-  void ExpectAllAgree() {
-    constexpr int kChildren = 12;
+class SharedRegionOfMany : public testing::RegionTest {};
+INSTANTIATE_TEST_SUITE_P(Directories, SharedRegionOfMany, ::testing::Values("/dev/shm", "/tmp"),
+                         [](const auto& info) { return info.index == 0 ? "Memory" : "Disk"; });
+
+TEST_P(SharedRegionOfMany, IsMadeOnceHoweverManyStartTogether) {
+  constexpr int kChildren = 12;
+  for (int round = 0; round < 10; ++round) {
     const auto children = StartTogether(kChildren, [&](const Tell& tell) {
       const Region region = Attach();
       tell(NumberOf(region));
       StayAlive();
     });
-    std::set<std::int64_t> expected;
     std::set<std::int64_t> told;
     for (const auto& child : children) told.insert(child->Told());
     const Region region = Attach();
-    for (int i = 0; i < kChildren; ++i) {
-      expected.insert(NumberOf(region) - kChildren + i);
-    }
+    std::set<std::int64_t> expected;
+    for (int i = 0; i < kChildren; ++i) expected.insert(NumberOf(region) - kChildren + i);
     EXPECT_EQ(told, expected);
     EXPECT_EQ(Names().size(), 1u);
-  }
-};
-INSTANTIATE_TEST_SUITE_P(Directories, SharedRegionOfMany, ::testing::Values("/dev/shm", "/tmp"),
-                         [](const auto& info) { return info.index == 0 ? "Memory" : "Disk"; });
-
-TEST_P(SharedRegionOfMany, IsMadeOnceHoweverManyStartTogether) {
-  for (int round = 0; round < 10; ++round) {
-    ExpectAllAgree();
     EXPECT_TRUE(Unlink());
   }
 }
@@ -110,14 +102,6 @@ TEST_P(SharedRegionOfMany, IsMadeOnceWhereThereIsSpaceForOneOnly) {
   EXPECT_TRUE(outer.Ends());
 }
 
-TEST_P(SharedRegionOfMany, FromBeforeTheHostWasStartedIsReplacedOnce) {
-  for (int round = 0; round < 10; ++round) {
-    { const Region region = Attach(); }
-    MakeStale();
-    ExpectAllAgree();
-  }
-}
-
 TEST_P(SharedRegionOfMany, CanBeRemovedAndMadeByAllAtOnce) {
   const auto children = StartTogether(4, [&](const Tell&) {
     for (int round = 0; round < 200; ++round) {
@@ -150,21 +134,6 @@ TEST_P(SharedRegionOfMany, LeavesNothingOfAProcessThatIsKilledWhileItMakesIt) {
     EXPECT_EQ(Names().size(), 1u);
     EXPECT_TRUE(Unlink());
   }
-}
-
-TEST_P(SharedRegionOfMany, HasTheEntryOfAKilledProcessAgain) {
-  const Region region = Attach();
-  for (int round = 0; round < 5; ++round) {
-    Child child([&](const Tell& tell) {
-      const Region own = Attach();
-      tell(static_cast<std::int64_t>(own.entry()));
-      StayAlive();
-    });
-    EXPECT_EQ(child.Told(), 1);
-    EXPECT_EQ(Attach().entry(), 2u);
-    child.Kill();
-  }
-  EXPECT_EQ(Attach().entry(), 1u);
 }
 
 TEST_P(SharedRegionOfMany, GivesACopyOfAProcessAnEntryOfItsOwn) {
@@ -221,7 +190,7 @@ TEST_P(SharedRegionOfMany, HasTheEntryAgainOfAKilledProcessWhoseCopyHasTakenAnot
     Region region = Attach();
     tell(static_cast<std::int64_t>(region.entry()));
     if (::fork() != 0) StayAlive();
-    ::alarm(static_cast<unsigned>(60 * testing::Patience()));  // nobody looks after this one
+    ::alarm(static_cast<unsigned>(60 * Patience()));  // nobody looks after this one
     region.TakeEntryAgain();
     tell(static_cast<std::int64_t>(region.entry()));
     end->Pass();
@@ -297,7 +266,7 @@ class SharedRegionOfBoots : public testing::RegionTest {
   /// Waits until a process has the file of the region open.
   bool IsOpenedBy(pid_t pid) const {
     const auto deadline =
-        std::chrono::steady_clock::now() + std::chrono::duration<double>(20 * testing::Patience());
+        std::chrono::steady_clock::now() + std::chrono::duration<double>(20 * Patience());
     const std::string files = "/proc/" + std::to_string(pid) + "/fd";
     while (std::chrono::steady_clock::now() < deadline) {
       for (const auto& file : std::filesystem::directory_iterator(files)) {

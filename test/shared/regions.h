@@ -15,6 +15,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <exception>
 #include <filesystem>
 #include <fstream>
@@ -33,6 +34,12 @@
 #include "shared/shared_store.h"
 
 namespace rollgate::testing {
+
+/// The factor for every bound in real time: above 1 on a busy or sanitized machine.
+inline double Patience() {
+  const char* factor = std::getenv("ROLLGATE_PATIENCE");
+  return factor ? std::atof(factor) : 1;
+}
 
 /// How many files this process has open.
 inline std::ptrdiff_t OpenFiles() {
@@ -122,9 +129,6 @@ class RegionTest : public ::testing::TestWithParam<const char*> {
     const shared::File file(::open(path_.c_str(), O_WRONLY | O_CLOEXEC));
     ASSERT_EQ(::pwrite(file.descriptor(), &word, sizeof word, static_cast<off_t>(offset)), 8);
   }
-
-  /// As if the host had been started anew since the region was made.
-  void MakeStale() const { Overwrite(offsetof(shared::Header, boot), 12345); }
 
   std::string directory_;
   std::string path_;

@@ -1,12 +1,179 @@
-// Regions: private files that outlive their limiters, refuse other limits, and can be removed.
+// Regions: the option shared; private files that outlive their limiters, refuse other limits, and can be removed.
 'use strict';
 
 const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
 const RateLimiter = require('../..');
-const { catchError, handClock } = require('../support/set-up');
+const { SETS_MAX } = require('../../lib/internal-methods');
+const { catchError } = require('../support/set-up');
 const { filesOf, newName } = require('../support/shared-regions');
 
-const SMALL = { interval: 60_000, maxInInterval: 2, maxKeys: 50 };
+const { rateLimit } = RateLimiter;
+const LIMITS = { interval: 60_000, maxInInterval: 2 };
+const SMALL = { ...LIMITS, maxKeys: 50 };
+
+function refusalOf(options, make = RateLimiter) {
+  const error = catchError(() => make(options));
+  expect(error).toMatchObject({ code: 'ERR_ROLLGATE_OPTION' });
+  return error;
+}
+
+test.each([
+  [5, TypeError, 'got 5'],
+  [null, TypeError, 'got null'],
+  [['a'], TypeError, 'got an array'],
+  [true, TypeError, 'got true'],
+  ['', RangeError, 'got "" (string)'],
+  ['a/b', RangeError, 'got "a/b" (string)'],
+  ['.a', RangeError, 'got ".a" (string)'],
+  ['..', RangeError, 'got ".." (string)'],
+  ['a\0', RangeError, 'got "a\\u0000" (string)'],
+  ['a\n', RangeError, 'got "a\\n" (string)'],
+  ['\u00e4', RangeError, 'got "\u00e4" (string)'],
+  ['x'.repeat(201), RangeError, 'got "xxx'],
+])('the name %j is refused', (shared, Class, text) => {
+  for (const wrong of [shared, ...(typeof shared === 'string' ? [{ name: shared }] : [])]) {
+    const error = refusalOf({ ...LIMITS, shared: wrong });
+    expect(Object.getPrototypeOf(error)).toBe(Class.prototype);
+    expect(error.message).toMatch(/^option 'shared(\.name)?': expected a name/);
+    expect(error.message).toContain(text);
+  }
+});
+
+test('names of every allowed character, and of any allowed length', () => {
+  const names = ['a', '0', '-', '_x', 'A.b-c_9', 'x'.repeat(200)];
+  for (const shared of names) expect(typeof RateLimiter({ ...LIMITS, shared })).toBe('function');
+});
+
+test.each([
+  [{ name: 'a', size: 5 }, TypeError, 'unknown option "size" in shared'],
+  [{}, TypeError, "'shared.name'"],
+  [{ name: 'a', maxKeys: 0 }, RangeError, "'shared.maxKeys'"],
+  [{ name: 'a', maxKeys: '5' }, TypeError, "'shared.maxKeys'"],
+  [{ name: 'a', maxKeys: 2 ** 32 + 1 }, RangeError, "'shared.maxKeys'"],
+  [{ name: 'a', directory: 5 }, TypeError, "'shared.directory'"],
+  [{ name: 'a', directory: 'here' }, RangeError, "'shared.directory'"],
+  [{ name: 'a', directory: '' }, RangeError, "'shared.directory'"],
+  [{ name: 'a', directory: '/a\0b' }, RangeError, "'shared.directory'"],
+  [{ name: 'a', directory: '/\ud800' }, RangeError, "'shared.directory'"],
+])('shared: %j is refused', (shared, Class, text) => {
+  const error = refusalOf({ ...LIMITS, shared });
+  expect(Object.getPrototypeOf(error)).toBe(Class.prototype);
+  expect(error.message).toContain(text);
+  expect(catchError(() => RateLimiter.unlinkShared(shared))?.message).toBe(error.message);
+});
+
+test('maxKeys stands inside or at the top, or is the same in both', () => {
+  const keysThere = (options) => {
+    const name = newName();
+    const limiter = RateLimiter({ ...LIMITS, ...options(name) });
+    return limiter.stats().bytes;
+  };
+  const bytes = keysThere((name) => ({ shared: { name, maxKeys: 5000 } }));
+  expect(keysThere((shared) => ({ shared, maxKeys: 5000 }))).toBe(bytes);
+  expect(keysThere((name) => ({ shared: { name, maxKeys: 5000 }, maxKeys: 5000 }))).toBe(bytes);
+  expect(keysThere((shared) => ({ shared, maxKeys: 50 }))).toBeLessThan(bytes);
+  const error = refusalOf({ ...LIMITS, shared: { name: 'a', maxKeys: 7 }, maxKeys: 8 });
+  expect(error.message).toBe(
+    "options 'maxKeys' and 'shared.maxKeys': expected one of them, which mean the same, got 8 and 7",
+  );
+});
+
+test.each([
+  ['redis', 'redis://localhost', "option 'shared': conflicts with 'redis'"],
+  ['kv', { get() {}, set() {} }, "option 'kv': conflicts with 'shared'"],
+  ['client', {}, "option 'shared': conflicts with 'client'"],
+  ['namespace', 'n', "option 'namespace': requires 'redis' or 'kv'"],
+  ['onError', 'allow', "option 'onError': requires 'redis' or 'kv'"],
+  ['commandTimeout', 5, "option 'commandTimeout': requires 'kv'"],
+])('%s beside it is refused', (name, value, text) => {
+  const error = refusalOf({ ...LIMITS, shared: 'a', [name]: value });
+  expect(error).toBeInstanceOf(TypeError);
+  expect(error.message).toContain(text);
+});
+
+describe('a log', () => {
+  const tooMany = { interval: 1000, maxInInterval: 2 ** 20 };
+
+  test('has a longest length, beyond which other algorithms are named', () => {
+    const error = refusalOf({ ...tooMany, shared: 'a' });
+    expect(error).toBeInstanceOf(RangeError);
+    expect(error.message).toMatch(/^option 'maxInInterval': expected an integer from 1 to 1048575/);
+    expect(error.message).toContain("'gcra', 'sliding-window-counter' and 'fixed-window'");
+    const limits = [{ interval: 1, maxInInterval: 1 }, tooMany];
+    expect(refusalOf({ limits, shared: 'a' }).message).toContain("'limits[1].maxInInterval'");
+    const ofMiddleware = { windowMs: 1000, limit: 2 ** 20, shared: 'a' };
+    expect(refusalOf(ofMiddleware, rateLimit)).toBeInstanceOf(RangeError);
+    RateLimiter({ ...tooMany, maxInInterval: 2 ** 20 - 1, shared: 'a' });
+    for (const algorithm of ['gcra', 'sliding-window-counter', 'fixed-window']) {
+      const most = { interval: 1000, maxInInterval: Number.MAX_SAFE_INTEGER };
+      expect(RateLimiter({ ...most, algorithm, shared: newName(), maxKeys: 10 })('a')).toBe(0);
+    }
+  });
+
+  test('is kept for a limit that varies up to 1000, a larger one fails that call', async () => {
+    const options = { windowMs: 60_000, limit: (req) => req.limit, maxKeys: 10, logger: console };
+    const make = (others) =>
+      rateLimit({ ...options, shared: newName(), keyGenerator: () => 'a', ...others });
+    const ask = (middleware, limit) =>
+      new Promise((resolve) =>
+        middleware({ limit }, { setHeader() {}, headersSent: false }, resolve),
+      );
+    for (const passOnStoreError of [false, true]) {
+      const middleware = make({ passOnStoreError });
+      expect(await ask(middleware, 1000)).toBeUndefined();
+      const error = await ask(middleware, 1001);
+      expect(error).toBeInstanceOf(RangeError);
+      expect(error.code).toBe('ERR_ROLLGATE_LIMIT');
+      expect(error.message).toMatch(/^limit: expected .* from 0 to 1000, .* got 1001$/);
+      expect(await middleware.getKey('a')).toMatchObject({ totalHits: 1 });
+    }
+    const counting = make({ algorithm: 'fixed-window' });
+    expect(await ask(counting, 1e9)).toBeUndefined();
+  });
+});
+
+test('another directory holds other regions', () => {
+  const directory = fs.mkdtempSync(path.join(os.tmpdir(), 'rollgate-shared-'));
+  try {
+    const name = newName();
+    const at = (where) => RateLimiter({ ...LIMITS, shared: { name, maxKeys: 10, ...where } });
+    const [here, there, again] = [at(), at({ directory }), at({ directory: `${directory}/` })];
+    expect([here('a'), there('a'), again('a')]).toEqual([0, 0, 0]);
+    expect([here.peek('a').actionsLeft, there.peek('a').allowed]).toEqual([0, false]);
+    expect(filesOf(name, directory)).toHaveLength(1);
+    const removals = [1, 2].map(() => RateLimiter.unlinkShared({ name, directory }));
+    expect(removals).toEqual([true, false]);
+    expect(filesOf(name)).toHaveLength(1);
+  } finally {
+    fs.rmSync(directory, { recursive: true });
+  }
+});
+
+test('a limiter that is called one in memory has none', () => {
+  const make = (options) => new RateLimiter.InMemoryRateLimiter(options);
+  const { message } = refusalOf({ ...LIMITS, shared: 'a' }, make);
+  expect(message).toBe("option 'shared': not allowed for a limiter in memory");
+});
+
+test('where the addon was built without it, construction says what it needs', () => {
+  jest.isolateModules(() => {
+    jest.doMock('../../lib/native', () => ({ loadAddon: () => ({}) }));
+    const Without = require('../../lib/limiter');
+    const { unlinkShared } = require('../../lib/shared/region');
+    for (const call of [
+      () => Without({ ...LIMITS, shared: 'a' }),
+      () => Without({ ...LIMITS, shared: 'a', [SETS_MAX]: true }),
+      () => unlinkShared('a'),
+    ]) {
+      const error = catchError(call);
+      expect(error).toMatchObject({ code: 'ERR_ROLLGATE_UNSUPPORTED' });
+      expect(error.message).toContain('needs Linux');
+    }
+    jest.dontMock('../../lib/native');
+  });
+});
 
 describe('a limiter attaches with the first call of any kind', () => {
   const CALLS = {
@@ -15,8 +182,6 @@ describe('a limiter attaches with the first call of any kind', () => {
     attempt: (limiter) => limiter.attempt('a'),
     peek: (limiter) => limiter.peek('a'),
     attemptMany: (limiter) => limiter.attemptMany([]),
-    limit: (limiter) => limiter.limit('a'),
-    wouldLimit: (limiter) => limiter.wouldLimit('a'),
     limitWithInfo: (limiter) => limiter.limitWithInfo('a'),
     clear: (limiter) => limiter.clear('a'),
     clearAll: (limiter) => limiter.clearAll(),
@@ -61,15 +226,11 @@ describe('a limiter with other options is refused, and both are named', () => {
     'countBlocked: true',
     'blockFor: [10, 20]',
   ];
-  const others = [
+  test.each([
     [{ limits: [first.limits[0]] }, 'limits: [{ interval: 1000, maxInInterval: 5 }]'],
-    [{ limits: first.limits.map((limit) => ({ ...limit, minDifference: 3 })) }, 'minDifference: 3'],
-    [{ algorithm: 'gcra' }, "algorithm: 'gcra'"],
     [{ countBlocked: false }, 'countBlocked: false'],
-    [{ blockFor: undefined }, 'countBlocked: true }'],
     [{ clock: () => 5 }, 'clock'],
-  ];
-  test.each(others)('%j', (other, text) => {
+  ])('%j', (other, text) => {
     const shared = newName();
     const limiter = RateLimiter({ ...first, shared });
     limiter('a');
@@ -93,28 +254,6 @@ describe('a limiter with other options is refused, and both are named', () => {
     };
     expect(RateLimiter({ ...same, shared, maxKeys: 9 })('a')).toBeGreaterThan(0);
   });
-});
-
-test('an error names the call that removes the region, with its directory', () => {
-  const directory = fs.mkdtempSync('/dev/shm/rollgate-test-');
-  try {
-    const name = newName();
-    const regions = [
-      [name, `unlinkShared('${name}')`],
-      [
-        { name, directory: `${directory}/.` },
-        `unlinkShared({ name: '${name}', directory: '${directory}' })`,
-      ],
-    ];
-    for (const [shared, removal] of regions) {
-      RateLimiter({ ...SMALL, shared })('a');
-      const error = catchError(() => RateLimiter({ ...SMALL, shared, maxInInterval: 9 })('a'));
-      expect(error.message).toContain(removal);
-      expect(RateLimiter.unlinkShared(shared)).toBe(true);
-    }
-  } finally {
-    fs.rmSync(directory, { recursive: true });
-  }
 });
 
 test('nonsense in a region is an error that names it', () => {
@@ -147,34 +286,21 @@ test('what the message advises removes a file that is no region', () => {
 });
 
 test('where the system refuses, the error says what it said', () => {
-  for (const directory of ['/nowhere/at/all', '/proc']) {
-    const shared = { name: newName(), directory };
-    const error = catchError(() => RateLimiter({ ...SMALL, shared })('a'));
-    expect(error.code).toBe('ERR_ROLLGATE_SHARED_SYSTEM');
-    expect(error.message).toContain(directory);
-  }
+  const directory = '/nowhere/at/all';
+  const error = catchError(() =>
+    RateLimiter({ ...SMALL, shared: { name: newName(), directory } })('a'),
+  );
+  expect(error.code).toBe('ERR_ROLLGATE_SHARED_SYSTEM');
+  expect(error.message).toContain(directory);
 });
 
-describe('unlinkShared', () => {
-  test('tells whether there was one', () => {
-    const shared = newName();
-    expect(RateLimiter.unlinkShared(shared)).toBe(false);
-    RateLimiter({ ...SMALL, shared })('a');
-    expect(RateLimiter.unlinkShared(shared)).toBe(true);
-    expect(RateLimiter.unlinkShared({ name: shared, maxKeys: 5 })).toBe(false);
-    expect(filesOf(shared)).toEqual([]);
-  });
-
-  test('leaves those that are attached together, apart from later ones of any limits', () => {
-    const shared = newName();
-    const make = (maxInInterval) => RateLimiter({ ...SMALL, shared, maxInInterval });
-    const [one, two] = [make(1), make(1)];
-    expect([one('a'), two.peek('a').allowed]).toEqual([0, false]);
-    RateLimiter.unlinkShared(shared);
-    const later = make(7);
-    expect(later.peek('a').actionsLeft).toBe(6);
-    expect([two('b'), one.peek('b').allowed, later.peek('b').allowed]).toEqual([0, false, true]);
-  });
+test('unlinkShared tells whether there was one', () => {
+  const shared = newName();
+  expect(RateLimiter.unlinkShared(shared)).toBe(false);
+  RateLimiter({ ...SMALL, shared })('a');
+  expect(RateLimiter.unlinkShared(shared)).toBe(true);
+  expect(RateLimiter.unlinkShared({ name: shared, maxKeys: 5 })).toBe(false);
+  expect(filesOf(shared)).toEqual([]);
 });
 
 describe('an id takes as many bytes as docs/shared-memory.md says', () => {
@@ -226,26 +352,6 @@ test('windows begin when the region says, whatever the time of day is now', () =
 });
 
 describe('a clock of your own', () => {
-  test('is asked by each, and none of them lets more through where they differ', () => {
-    const shared = newName();
-    const [early, late] = [handClock(1000), handClock(5000)];
-    const make = ({ clock }) => RateLimiter({ ...SMALL, shared, interval: 1000, clock });
-    const [one, other] = [make(early), make(late)];
-    expect([other('a'), one('a'), one('a')]).toEqual([0, 0, expect.any(Number)]);
-    expect(other('a')).toBeGreaterThan(0);
-    late.advance(1000);
-    expect(other.peek('a').allowed).toBe(true);
-  });
-
-  test('that fails is an error of that call', () => {
-    const clock = jest.fn(() => Number.NaN);
-    const limiter = RateLimiter({ ...SMALL, shared: newName(), clock });
-    expect(() => limiter('a')).toThrow(expect.objectContaining({ code: 'ERR_ROLLGATE_CLOCK' }));
-    clock.mockReturnValue(5);
-    expect(limiter('a')).toBe(0);
-    expect(limiter.stats()).toMatchObject({ keys: 1, allowed: 1, errors: 1 });
-  });
-
   test('that closes the limiter, or calls it, does no harm', () => {
     const shared = newName();
     let act = () => {};
@@ -289,16 +395,5 @@ describe('a region that is full', () => {
     });
     for (let i = 1000; i < 2000; i++) other(i);
     expect(warn).toHaveBeenCalledTimes(2);
-  });
-
-  test('forgets what has expired first, without a word', () => {
-    const time = handClock();
-    const limiter = RateLimiter({ ...SMALL, shared: newName(), interval: 10, clock: time.clock });
-    for (let round = 0; round < 20; round++) {
-      for (let i = 0; i < 10; i++) expect(limiter(`${round} ${i}`)).toBe(0);
-      time.advance(10);
-    }
-    expect(limiter.stats().evicted).toBe(0);
-    expect(warn).not.toHaveBeenCalled();
   });
 });

@@ -101,19 +101,6 @@ TEST_P(SharedRegionInRoom, FitsExactlyIntoWhatIsLeft) {
   EXPECT_EQ(Region::Attach(InContainer(1000)).header().max_keys, 1000u);
 }
 
-TEST_P(SharedRegionInRoom, Keeps16MebibytesOfALargeLimit) {
-  constexpr std::uint64_t kLarge = std::uint64_t{64} << 30;
-  constexpr std::uint64_t kMostKept = 16 << 20;
-  const std::uint64_t needed = BytesFor(1000, kRecordWords);
-  Use(kLarge - kMostKept - needed + 1, kLarge);
-  ExpectError(Kind::kSystem,
-              {std::to_string(kMostKept + needed - 1) + " bytes are left",
-               "of which " + std::to_string(kMostKept) + " are kept free"},
-              [&] { Region::Attach(InContainer(1000)); });
-  Use(std::uint64_t{61} << 30, kLarge);
-  EXPECT_EQ(Region::Attach(InContainer(1000)).header().max_keys, 1000u);
-}
-
 TEST_P(SharedRegionInRoom, NamesMaxInIntervalWhereLogsAreKept) {
   Use(0);
   RegionOptions options = InContainer(5000);  // fits into a /dev/shm of 64 MB, which is asked first
@@ -122,11 +109,6 @@ TEST_P(SharedRegionInRoom, NamesMaxInIntervalWhereLogsAreKept) {
               [&] { Region::Attach(options); });
   options.has_log = true;
   ExpectError(Kind::kSystem, {"to about 2000, or lower maxInInterval"},
-              [&] { Region::Attach(options); });
-  options.record_words = 4096;
-  options.max_keys = 4;
-  ExpectError(Kind::kSystem,
-              {"not even one id fits: lower maxInInterval, or take another algorithm"},
               [&] { Region::Attach(options); });
 }
 
@@ -294,12 +276,9 @@ TEST_F(SharedMemoryLimit, DoesNotCountPageCache) {
   MountVersion2("/a");
   Group2("/a", "5000\n", 3000, 500, 1500);
   ExpectLimit(5000, 4000, "/sys/fs/cgroup/a/memory.max");
+  // Full of files that were read twice.
   Group2("/a", "5000\n", 3000, 9000);
   ExpectLimit(5000, 5000, "/sys/fs/cgroup/a/memory.max");
-  // Full of files that were read twice.
-  constexpr std::uint64_t kMebi = 1 << 20;
-  Group2("/a", std::to_string(300 * kMebi) + "\n", 295 * kMebi, 230 * kMebi, 5 * kMebi);
-  ExpectLimit(300 * kMebi, 240 * kMebi, "/sys/fs/cgroup/a/memory.max");
 }
 
 TEST_F(SharedMemoryLimit, IsTheTightestOfAllGroupsAround) {
@@ -313,15 +292,15 @@ TEST_F(SharedMemoryLimit, IsTheTightestOfAllGroupsAround) {
   ExpectLimit(9000, 4000, "/sys/fs/cgroup/pod/container/memory.max");
   Group2("", "80100\n", 80000);
   ExpectLimit(80100, 100, "/sys/fs/cgroup/memory.max");
+  Group2("/pod", "5000\n", 7000, 100);
+  ExpectLimit(5000, 0, "/sys/fs/cgroup/pod/memory.max");
 }
 
 TEST_F(SharedMemoryLimit, KeepsASixteenthOfTheLimitBut16MebibytesAtMost) {
   constexpr std::uint64_t kMebi = 1 << 20;
   MountVersion2("/a");
-  for (const auto& [limit, kept] : {std::pair{16 * kMebi, 1 * kMebi},
-                                    {256 * kMebi, 16 * kMebi},
-                                    {512 * kMebi, 16 * kMebi},
-                                    {65536 * kMebi, 16 * kMebi}}) {
+  for (const auto& [limit, kept] :
+       {std::pair{16 * kMebi, kMebi}, {256 * kMebi, 16 * kMebi}, {65536 * kMebi, 16 * kMebi}}) {
     SCOPED_TRACE(limit);
     Group2("/a", std::to_string(limit) + "\n", limit - 2 * kMebi - kept);
     const std::optional<MemoryLimit> memory = TightestMemoryLimit(system_.root());
@@ -339,14 +318,6 @@ TEST_F(SharedMemoryLimit, IsTheTightestByWhatIsLeftBesideWhatIsKept) {
   Group2("/pod", "16000\n", 14800);
   Group2("/pod/container", "5000\n", 4000);
   ExpectLimit(16000, 1200, "/sys/fs/cgroup/pod/memory.max");
-}
-
-TEST_F(SharedMemoryLimit, LeavesNothingWhereMoreIsUsedThanAllowed) {
-  MountVersion2("/a");
-  Group2("/a", "5000\n", 7000, 100);
-  ExpectLimit(5000, 0, "/sys/fs/cgroup/a/memory.max");
-  Group2("/a", "0\n", 0);
-  ExpectLimit(0, 0, "/sys/fs/cgroup/a/memory.max");
 }
 
 TEST_F(SharedMemoryLimit, IsFoundInAContainer) {

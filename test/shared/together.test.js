@@ -1,18 +1,28 @@
-// One limiter for all who have its name: in one thread, in worker threads, in processes, and for those
-// who are killed.
+// One limiter for all that have its name: in worker threads, in processes that may be killed, and in middleware.
 'use strict';
 
-const { spawn } = require('node:child_process');
+const { spawn, spawnSync } = require('node:child_process');
 const { once } = require('node:events');
+const fs = require('node:fs');
 const path = require('node:path');
 const { Worker } = require('node:worker_threads');
+const express = require('express');
+const expressRateLimit = require('express-rate-limit').rateLimit;
+const request = require('supertest');
 const RateLimiter = require('../..');
 const { ALGORITHMS } = require('../../lib/algorithms');
-const { handClock } = require('../support/set-up');
+const rollgate = require('../../lib/fastify');
+const { partOfRegion } = require('../../lib/shared/region');
+const { RollgateStore } = require('../../lib/store');
+const { useFastify } = require('../middleware/apps');
 const { askProgram } = require('../support/run-program');
-const { newName } = require('../support/shared-regions');
+const { catchError } = require('../support/set-up');
+const { filesOf, newName } = require('../support/shared-regions');
 const { patient, slow } = require('../support/tiers');
 
+const { rateLimit } = RateLimiter;
+const SMALL = { maxKeys: 50, windowMs: 60_000 };
+const SMALL_LIMITS = { maxKeys: 50, interval: 60_000, maxInInterval: 2 };
 const ROOT = path.join(__dirname, '..', '..');
 
 /** One window of the epoch, whenever the test runs: the second begins in the year 2255. */
@@ -30,15 +40,6 @@ describe('two limiters of one name', () => {
     return [RateLimiter(all), RateLimiter({ ...all })];
   };
 
-  test.each(ALGORITHMS)('are one: %s', (algorithm) => {
-    const { clock } = handClock();
-    const [one, other] = pair({ algorithm, maxInInterval: 3, countBlocked: false, clock });
-    expect([one('a'), other('a'), one('a')]).toEqual([0, 0, 0]);
-    expect(other('a')).toBeGreaterThan(0);
-    expect(one.peek('a')).toEqual(other.peek('a'));
-    expect([one('b'), other.peek('b').actionsLeft]).toEqual([0, 1]);
-  });
-
   test('know every kind of id as the same one', () => {
     const [one, other] = pair();
     const long = 'x'.repeat(100_000);
@@ -46,16 +47,6 @@ describe('two limiters of one name', () => {
     for (const id of ids) expect(one(id)).toBe(0);
     for (const id of [...ids, null, '1']) expect(other.peek(id).allowed).toBe(false);
     expect(one.stats().keys).toBe(ids.length);
-  });
-
-  test('clear and clear all for each other', async () => {
-    const [one, other] = pair();
-    const allowed = () => ['a', 'b'].map((id) => one.peek(id).allowed);
-    one.attemptMany(['a', 'b']);
-    await other.clear('a');
-    expect(allowed()).toEqual([true, false]);
-    await other.clearAll();
-    expect(allowed()).toEqual([true, true]);
   });
 
   test('take back their own attempts, which the other sees, and not those of the other', () => {
@@ -77,15 +68,6 @@ describe('two limiters of one name', () => {
     const bytes = expect.any(Number);
     expect(one.stats()).toEqual({ keys: 2, allowed: 2, blocked: 0, evicted: 0, errors: 0, bytes });
     expect(other.stats()).toEqual({ ...one.stats(), allowed: 0, blocked: 1 });
-  });
-
-  test('block for each other', () => {
-    const { clock, advance } = handClock();
-    const [one, other] = pair({ interval: 10, blockFor: 5000, clock });
-    one('a');
-    other('a');
-    advance(100);
-    expect(one.peek('a')).toMatchObject({ blockedBy: 'block', timeLeft: 4900 });
   });
 });
 
@@ -133,81 +115,240 @@ describe.each(ALGORITHMS)('exactly the limit passes: %s', (algorithm) => {
   });
 });
 
-slow.describe('processes that are killed', () => {
-  test(
-    'have counted what they counted, and the others go on',
-    async () => {
-      const KILLS = 12;
-      const source = `
+slow.test(
+  'processes that are killed have counted what they counted, and the others go on',
+  async () => {
+    const KILLS = 12;
+    const source = `
       const { writeSync } = require('node:fs');
       const allow = (id) => writeSync(1, String.fromCharCode(97 + id));
       ${RACE(newName())}
     `;
-      const allowed = Array(RACED.ids).fill(0);
+    const allowed = Array(RACED.ids).fill(0);
 
-      /** Runs the program; kills it once it has written so much, if it does. */
-      async function countUntil(killAfter) {
-        const child = spawn(process.execPath, ['-e', source], {
-          stdio: ['ignore', 'pipe', 'inherit'],
-        });
-        let written = 0;
-        child.stdout.setEncoding('latin1');
-        child.stdout.on('data', (letters) => {
-          for (const letter of letters) allowed[letter.charCodeAt(0) - 97] += 1;
-          written += letters.length;
-          if (written >= killAfter) child.kill('SIGKILL');
-        });
-        const [code, signal] = await once(child, 'close');
-        return { code, signal };
-      }
+    /** Runs the program; kills it once it has written so much, if it does. */
+    async function countUntil(killAfter) {
+      const child = spawn(process.execPath, ['-e', source], {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      });
+      let written = 0;
+      child.stdout.setEncoding('latin1');
+      child.stdout.on('data', (letters) => {
+        for (const letter of letters) allowed[letter.charCodeAt(0) - 97] += 1;
+        written += letters.length;
+        if (written >= killAfter) child.kill('SIGKILL');
+      });
+      const [code, signal] = await once(child, 'close');
+      return { code, signal };
+    }
 
-      const ends = [];
-      const line = async () => {
-        while (ends.length < KILLS) ends.push(await countUntil(1 + ((ends.length * 197) % 700)));
-      };
-      await Promise.all([line(), line(), line()]);
-      const killed = ends.filter(({ signal }) => signal === 'SIGKILL').length;
-      expect(killed).toBeGreaterThan(KILLS / 2);
-      expect(await countUntil(Infinity)).toEqual({ code: 0, signal: null });
-      // A process that is killed between counting and writing has counted one that nobody knows of.
-      const total = allowed.reduce((sum, count) => sum + count, 0);
-      expect(Math.max(...allowed)).toBeLessThanOrEqual(RACED.max);
-      expect(total).toBeGreaterThanOrEqual(RACED.ids * RACED.max - killed);
-    },
-    patient(60_000),
-  );
+    const ends = [];
+    const line = async () => {
+      while (ends.length < KILLS) ends.push(await countUntil(1 + ((ends.length * 197) % 700)));
+    };
+    await Promise.all([line(), line(), line()]);
+    const killed = ends.filter(({ signal }) => signal === 'SIGKILL').length;
+    expect(killed).toBeGreaterThan(KILLS / 2);
+    expect(await countUntil(Infinity)).toEqual({ code: 0, signal: null });
+    // A process that is killed between counting and writing has counted one that nobody knows of.
+    const total = allowed.reduce((sum, count) => sum + count, 0);
+    expect(Math.max(...allowed)).toBeLessThanOrEqual(RACED.max);
+    expect(total).toBeGreaterThanOrEqual(RACED.ids * RACED.max - killed);
+  },
+  patient(60_000),
+);
 
-  test(
-    'in the middle of calls leave the others an exact limiter',
-    async () => {
-      const options = {
-        shared: newName(),
-        maxKeys: 1000,
-        interval: FOR_EVER,
-        maxInInterval: 5,
-        countBlocked: false,
-      };
-      const limiter = RateLimiter(options);
-      const source = `
-      const limiter = require('rollgate')(${JSON.stringify(options)});
-      limiter('-');
-      process.stdout.write('go');
-      for (let i = 0; ; i++) { limiter(i % 3000); if (i % 7 === 0) limiter.refund(limiter.attempt(i % 50)); }
+const PAUSES = [
+  ['x64', 'x86_64-linux-gnu', 'pause|rep nop'], // one instruction with two names
+  ['arm64', 'aarch64-linux-gnu', 'isb'],
+];
+for (const [name, target, instruction] of PAUSES) {
+  const isInstalled = ([command]) => spawnSync(command, ['--version']).error === undefined;
+  const compilers = [[`${target}-g++`], ['clang++', `--target=${target}`]];
+  const [command, ...flags] = compilers.find(isInstalled) ?? [];
+  (command ? test : test.skip)(`the back-off is a loop of pauses on ${name}`, () => {
+    const input = `
+      #include "shared/pause.h"
+      void BackOff() { for (int i = 0; i < 512; ++i) rollgate::shared::Pause(); }
     `;
-      for (let round = 0; round < 10; round++) {
-        const child = spawn(process.execPath, ['--eval', source], { cwd: ROOT });
-        await once(child.stdout, 'data');
-        for (let i = 0; i < 20_000; i++) limiter(i % 3000);
-        child.kill('SIGKILL');
-        await once(child, 'close');
-        await limiter.clear('x');
-        const answers = Array.from({ length: 7 }, () => limiter('x') === 0);
-        expect(answers).toEqual([true, true, true, true, true, false, false]);
-      }
-      expect(limiter.stats().keys).toBeGreaterThan(500);
-      await limiter.clearAll();
-      expect(limiter.stats().keys).toBe(0);
+    const options = ['-std=c++20', '-O3', '-I', 'src', '-S', '-x', 'c++', '-', '-o', '-'];
+    const compiled = spawnSync(command, [...flags, ...options], { cwd: ROOT, input });
+    expect(String(compiled.stderr)).toBe('');
+    const loop = `^(\\.L\\w+):(?:.*\\n)*?\\s(?:${instruction})\\n(?:.*\\n)*?.*\\1$`;
+    expect(String(compiled.stdout)).toMatch(new RegExp(loop, 'm'));
+  });
+}
+
+/** An app as each of several processes has one. */
+function appWith(options) {
+  const app = express();
+  app.use(rateLimit({ ...SMALL, ...options }));
+  app.use((_req, res) => res.send('through'));
+  return app;
+}
+
+async function statusesOf(apps, path = '/') {
+  const statuses = [];
+  for (const app of apps) statuses.push((await request(app).get(path)).status);
+  return statuses;
+}
+
+test('two middleware that count one request in one region are told of it', async () => {
+  const shared = newName();
+  const logger = { warn: jest.fn(), error: jest.fn() };
+  const app = express();
+  for (const name of [shared, { name: shared }, newName()]) {
+    app.use(rateLimit({ ...SMALL, shared: name, limit: 5, logger }));
+  }
+  app.use((_req, res) => res.send('through'));
+  expect(await statusesOf([app])).toEqual([200]);
+  const codes = logger.warn.mock.calls.map(([{ code }]) => code);
+  expect(codes).toEqual(['ROLLGATE_DOUBLE_COUNT']);
+});
+
+describe('rules', () => {
+  const rules = [
+    { path: '/a', limit: 1 },
+    { path: '/b', limit: 3, algorithm: 'gcra' },
+    { path: '/c', limit: 1, zone: 'z: ä/{}' },
+    { path: '/d', limit: 1, zone: 'z: ä/{}' },
+    { path: '/e', limit: 1, perPath: true },
+    { path: '/f', limit: 1, blockFor: 30_000, blockEverywhere: true },
+    { path: '/g', limit: () => 1 },
+  ];
+
+  test('have regions of their own, the same in every process and in any order', async () => {
+    const shared = newName();
+    const [one, other] = [rules, [...rules].reverse()].map((list) =>
+      appWith({ shared, rules: list, windowMs: undefined }),
+    );
+    expect(await statusesOf([one, other], '/a')).toEqual([200, 429]);
+    expect(await statusesOf([one, other, one, other], '/b')).toEqual([200, 200, 200, 429]);
+    expect([...(await statusesOf([one], '/c')), ...(await statusesOf([other], '/d'))]).toEqual([
+      200, 429,
+    ]);
+    expect(await statusesOf([one, other], '/e/1')).toEqual([200, 429]);
+    expect(await statusesOf([other], '/e/2')).toEqual([200]);
+    expect(await statusesOf([one, other], '/g')).toEqual([200, 429]);
+    expect(await statusesOf([one, other], '/f')).toEqual([200, 429]);
+    expect(await statusesOf([one], '/e/3')).toEqual([429]); // blocked everywhere
+    expect(filesOf(shared)).toHaveLength(7);
+    for (const file of filesOf(shared)) expect(file).toMatch(/\+[\w-]{16}$/);
+  });
+
+  test('are removed with the name that theirs are made of, and those of other names stay', async () => {
+    const shared = newName();
+    const app = appWith({ shared, rules, windowMs: undefined });
+    for (const path of ['/a', '/b', '/c']) await statusesOf([app], path);
+    const hash = filesOf(shared)[0].slice(-16);
+    const others = ['-foo', `-${hash}`, `.${hash}`, 'x'].map((end) => `${shared}${end}`);
+    for (const name of others) RateLimiter({ ...SMALL_LIMITS, shared: name })('a');
+    // Neither of these is the file of a region.
+    const foreign = [`${shared}+short`, `${shared}+${hash}.bak`].map((name) => {
+      return filesOf(shared)[0].replace(/[^/]*$/, `rollgate-${process.geteuid()}-${name}`);
+    });
+    for (const file of foreign) fs.writeFileSync(file, '');
+    try {
+      expect(RateLimiter.unlinkShared(shared)).toBe(true);
+      expect(RateLimiter.unlinkShared(shared)).toBe(false);
+      expect(filesOf(shared)).toEqual(
+        [...others.flatMap((name) => filesOf(name)), ...foreign].sort(),
+      );
+    } finally {
+      for (const file of foreign) fs.rmSync(file);
+    }
+    expect(await statusesOf([appWith({ shared, rules, windowMs: undefined })], '/a')).toEqual([
+      200,
+    ]);
+  });
+
+  test('of a part are removed with it, and one that cannot be keeps no other', async () => {
+    const shared = newName();
+    const part = partOfRegion(shared, 'route');
+    const app = appWith({ shared: part, rules, windowMs: undefined });
+    for (const path of ['/a', '/b']) await statusesOf([app], path);
+    RateLimiter({ ...SMALL_LIMITS, shared })('a');
+    expect(RateLimiter.unlinkShared(part)).toBe(true);
+    expect(filesOf(shared)).toHaveLength(1);
+    await statusesOf([appWith({ shared: part, rules, windowMs: undefined })], '/a');
+    const [own, ofRule] = filesOf(shared);
+    const link = `${own}+${'a'.repeat(16)}`;
+    fs.symlinkSync(own, link);
+    try {
+      const error = catchError(() => RateLimiter.unlinkShared(shared));
+      expect(error).toMatchObject({ code: 'ERR_ROLLGATE_SHARED_FILE' });
+      expect([own, ofRule, link].map((file) => fs.existsSync(file))).toEqual([false, false, false]);
+      expect(fs.lstatSync(link).isSymbolicLink()).toBe(true);
+    } finally {
+      fs.rmSync(link);
+    }
+  });
+
+  test.each([{}, { name: 5 }, 5, null])(
+    'are refused where the option is %p, not the name of one',
+    (shared) => {
+      const error = catchError(() => rateLimit({ rules, shared }));
+      expect(error).toMatchObject({ code: 'ERR_ROLLGATE_OPTION' });
+      expect(error.message).toMatch(/^option 'shared(\.name)?': expected a name/);
     },
-    patient(60_000),
   );
+
+  test('are in the directory of the option, be it inherited', () => {
+    class Settings {
+      get name() {
+        return 'inherited';
+      }
+      get directory() {
+        return '/tmp';
+      }
+      get maxKeys() {
+        return 10;
+      }
+    }
+    expect(partOfRegion(new Settings(), 'zone')).toEqual({
+      name: expect.stringMatching(/^inherited[+]/),
+      directory: '/tmp',
+      maxKeys: 10,
+    });
+  });
+
+  test('take names that leave room for those of their regions', () => {
+    const list = [{ path: '/', limit: 1 }];
+    expect(typeof rateLimit({ rules: list, shared: 'x'.repeat(183) })).toBe('function');
+    const error = catchError(() => rateLimit({ rules: list, shared: 'x'.repeat(184) }));
+    expect(error).toBeInstanceOf(RangeError);
+    expect(error.message).toMatch(/^option 'shared': expected a name of at most 183 characters/);
+  });
+});
+
+describe('with Fastify', () => {
+  const { get, newApp, serve } = useFastify();
+
+  test('a route may have another store in place of the one of its scope', async () => {
+    const [shared, own] = [newName(), newName()];
+    const app = newApp();
+    app.register(rollgate, { ...SMALL, shared, limit: 2 });
+    const rateLimit = { limit: 1, shared: { name: own, maxKeys: 50 } };
+    app.get('/own/:name', { config: { rateLimit } }, () => 'through');
+    const at = await serve(app);
+    const statusOf = async (path) => (await get(at + path)).status;
+    expect([await statusOf('/own/a'), await statusOf('/own/a')]).toEqual([200, 429]);
+    expect([filesOf(shared).length, filesOf(own).length]).toEqual([0, 1]);
+  });
+});
+
+test('stores of express-rate-limit count together with those of their name, and say so', async () => {
+  const shared = newName();
+  const stores = [1, 2].map(() => new RollgateStore({ shared, maxKeys: 50 }));
+  const apps = stores.map((store) => {
+    const app = express();
+    app.use(expressRateLimit({ windowMs: 60_000, limit: 2, store }));
+    app.use((_req, res) => res.send('through'));
+    return app;
+  });
+  expect(await statusesOf([...apps, ...apps])).toEqual([200, 200, 429, 429]);
+  expect(stores.map(({ localKeys }) => localKeys)).toEqual([false, false]);
+  expect(stores[0].prefix).toBe(stores[1].prefix);
+  const elsewhere = new RollgateStore({ shared: { name: shared, directory: '/tmp' } });
+  expect(elsewhere.prefix).not.toBe(stores[0].prefix);
 });

@@ -7,7 +7,7 @@ const { REDIS_CLIENTS, openings } = require('../support/redis-clients');
 const { startRedis, stopRedis } = require('../support/redis-server');
 const { randomFrom } = require('../support/traces');
 const { waitUntil } = require('../support/outcome');
-const { Admissions, followTraces, isSanitized, main, patient } = require('./soak');
+const { followTraces, isSanitized, main, patient } = require('./soak');
 
 /** Kills, freezes and restarts the server, and drops its clients and scripts. */
 class Outages {
@@ -69,8 +69,6 @@ class Outages {
 
 const HOUR = 3_600_000;
 const LIMIT = { interval: HOUR, maxInInterval: 20, countBlocked: false };
-const SHORT_LIMIT = { interval: 100, maxInInterval: 5, countBlocked: false };
-const TOLERANCE_MS = 2;
 const REFUSALS = 4;
 
 /** One id, in one life of the server. */
@@ -120,23 +118,6 @@ function useUp({ soak, outages, call, limiters, name, resends }) {
     else if (outcome > 0) one.refused += 1;
     else if (outages.isUp) one.allowed += 1;
     judge(one);
-  };
-}
-
-/** Calls `limiter`, of SHORT_LIMIT, with a few ids as often as it can. */
-function pressOn({ soak, outages, call, limiter }) {
-  let made = 0;
-  const known = new Map();
-  return async () => {
-    made += 1;
-    const { stage } = outages;
-    const id = `${stage} ${made % 3}`;
-    if (!known.has(id)) known.set(id, new Admissions(SHORT_LIMIT, TOLERANCE_MS));
-    const start = performance.now();
-    const outcome = await call(() => limiter(id));
-    if (outcome !== 0 || stage !== outages.stage || !outages.isUp) return;
-    if (known.get(id).add(start, performance.now())) return;
-    soak.violate(`more than ${SHORT_LIMIT.maxInInterval} passed in ${SHORT_LIMIT.interval} ms`);
   };
 }
 
@@ -227,7 +208,6 @@ function load({ soak, server, outages, pending, using }) {
     const resends = name !== 'native';
     repeat(useUp({ ...common, limiters: [own], name, resends }), CALLERS);
     together.push(open('together'));
-    repeat(pressOn({ ...common, limiter: open(`${name} short`, SHORT_LIMIT) }), CALLERS);
     questions.push(() => own.peek('is it back?'));
     for (const onError of SOFTENED) {
       const limiter = open(`${name} ${onError}`, { onError });

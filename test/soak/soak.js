@@ -13,6 +13,7 @@ const {
   randomPolicy,
   randomTrace,
 } = require('../conformance/random-traces');
+const { patient } = require('../support/tiers');
 const { randomFrom } = require('../support/traces');
 
 /** The share of the time in which caches fill. */
@@ -45,10 +46,6 @@ class Plateau {
     return { isPlateau, text: `${this.what}: ${Math.round(earlier)}, then ${Math.round(later)}` };
   }
 }
-
-/** As in test/support/tiers.js, which only Jest can load. */
-const patience = Number(process.env.ROLLGATE_PATIENCE || 1);
-const patient = (milliseconds) => milliseconds * patience;
 
 const PROGRESS_MS = 10_000;
 const SAMPLE_MS = 250;
@@ -180,25 +177,6 @@ async function main(name, load) {
   expectToExit(soak);
 }
 
-/** Admissions of one id of which only the beginning and the end of each call are known. */
-class Admissions {
-  #calls = [];
-
-  /** `tolerance`: ms by which the clock that decides may differ from the one that is read here. */
-  constructor(limit, tolerance) {
-    this.limit = limit;
-    this.shortest = limit.interval - tolerance;
-  }
-
-  /** Adds an admission that was decided between start and end; false where it was one too many for sure. */
-  add(start, end) {
-    this.#calls = this.#calls.filter((call) => call.start > end - 2 * this.shortest);
-    this.#calls.push({ start, end });
-    const inside = this.#calls.filter((call) => call.start > end - this.shortest);
-    return inside.length <= this.limit.maxInInterval;
-  }
-}
-
 /** The oracle looks at its whole history in each step, so traces are short. */
 const STEPS = 80;
 
@@ -220,4 +198,4 @@ function followTraces(soak) {
   });
 }
 
-module.exports = { Admissions, followTraces, isSanitized, main, patient };
+module.exports = { followTraces, isSanitized, main, patient };

@@ -23,12 +23,13 @@ const policyOf = (algorithm, changes) => ({
 
 const window = (interval, maxInInterval) => ({ limits: [{ interval, maxInInterval }] });
 
-function argumentsOf(policy, ...words) {
+/** Of EVALSHA. A policy may name a script of its own by `sha1`. */
+function argumentsOf(policy, keys, ...words) {
   const { algorithm, countBlocked, minDifference, blockFor, limits } = policy;
+  const { sha1 = SCRIPTS[algorithm].sha1 } = policy;
   const windows = limits.flatMap(({ interval, maxInInterval }) => [interval, maxInInterval]);
-  const { sha1 } = SCRIPTS[algorithm];
-  const told = [countBlocked ? 1 : 0, minDifference, blockFor.join(), ...windows];
-  return [sha1, 1, KEY, ...words, ...told];
+  const options = [countBlocked ? 1 : 0, minDifference, blockFor.join(), ...windows];
+  return [sha1, keys.length, ...keys, ...words, ...options];
 }
 
 const FORMS = [
@@ -67,13 +68,9 @@ function byEachClock(policy) {
 /** Where scripts in moved time find the server's time. */
 const TIME = 'time';
 
-/** The script by a clock of the server's that moves as it is told. */
+/** The script by a clock of the server's that setTime() moves. */
 function inMovedTime(source) {
   return source.replace("call('TIME')", `call('HMGET', '${TIME}', 's', 'us')`);
-}
-
-function setTime(redis, micros) {
-  return redis.hset(TIME, { s: Math.floor(micros / 1e6), us: micros % 1e6 });
 }
 
 /**
@@ -91,9 +88,11 @@ function scriptsOnRedis() {
   afterEach(() => redis.flushall());
   afterAll(() => redis.disconnect());
 
-  const run = (policy, ...words) => redis.evalsha(...argumentsOf(policy, ...words));
+  const runOn = (keys, policy, ...words) => redis.evalsha(...argumentsOf(policy, keys, ...words));
+  const run = (policy, ...words) => runOn([KEY], policy, ...words);
   return {
     run,
+    runOn,
     attempt: (policy, now = '', cost = 1) => run(policy, 'attempt', 'full', now, cost),
     peek: (policy, now = '', cost = 1) => run(policy, 'peek', 'full', now, cost),
     refund: async (policy, reply, now = '', cost = 1) => {
@@ -101,6 +100,8 @@ function scriptsOnRedis() {
       return found;
     },
     ttl: () => redis.pttl(KEY),
+    load: (source) => redis.script('LOAD', source),
+    setTime: (micros) => redis.hset(TIME, { s: Math.floor(micros / 1e6), us: micros % 1e6 }),
     connect: (options) => new Redis(server.url, options),
     get redis() {
       return redis;
@@ -120,7 +121,6 @@ module.exports = {
   OF_FRAME,
   policyOf,
   scriptsOnRedis,
-  setTime,
   START_US,
   TIME,
   window,

@@ -4,7 +4,6 @@
 
 const { once } = require('node:events');
 const net = require('node:net');
-const { setTimeout: pause } = require('node:timers/promises');
 const { valueReader } = require('./resp');
 
 const HOST = '127.0.0.1';
@@ -72,8 +71,8 @@ const closingPeer = ({ afterBytes = 0, reset = false } = {}) =>
     closeWhenDue('');
   });
 
-/** Passes on what it is sent at once, and what `upstreamPort` replies a byte every `delayMs`. */
-const tricklingPeer = (upstreamPort, { delayMs = 0 } = {}) =>
+/** Passes on what it is sent at once, and what `upstreamPort` replies byte by byte. */
+const tricklingPeer = (upstreamPort) =>
   listen(async (socket) => {
     const upstream = net.connect(upstreamPort, HOST);
     socket.on('close', () => upstream.destroy());
@@ -82,7 +81,7 @@ const tricklingPeer = (upstreamPort, { delayMs = 0 } = {}) =>
       for await (const chunk of upstream) {
         for (const byte of chunk) {
           socket.write(Buffer.of(byte));
-          await pause(delayMs);
+          await new Promise(setImmediate);
         }
       }
       socket.end();
