@@ -91,16 +91,6 @@ describe('a limiter is a function', () => {
 });
 
 describe('timeLeft', () => {
-  test('counts real ms where no clock is given', () => {
-    const limiter = RateLimiter({ interval: 3_600_000, maxInInterval: 1, countBlocked: false });
-    const before = performance.now();
-    expect(limiter('a')).toBe(0);
-    const timeLeft = limiter('a');
-    const elapsed = performance.now() - before;
-    expect(timeLeft).toBeLessThanOrEqual(3_600_000);
-    expect(timeLeft).toBeGreaterThanOrEqual(Math.floor(3_600_000 - elapsed));
-  });
-
   test('is a safe integer from 1, whatever the durations', () => {
     for (const interval of [0.0001, 0.5, 1.0001, 2 ** 31 / 1000, 2 ** 31, 2 ** 32, 1e15, 1e300]) {
       const { limiter } = setUp({ interval, maxInInterval: 1 });
@@ -112,14 +102,6 @@ describe('timeLeft', () => {
       else expect(timeLeft).toBeGreaterThan(1e15);
       const byGap = setUp({ minDifference: interval, maxInInterval: 5 }).limiter;
       expect([byGap('a'), byGap('a')]).toEqual([0, timeLeft]);
-    }
-  });
-
-  test('is 0 however large maxInInterval is', () => {
-    for (const maxInInterval of [2 ** 31, 2 ** 32, 2 ** 53, 2 ** 64, 1e300]) {
-      const { limiter } = setUp({ maxInInterval });
-      expect([limiter('a'), limiter('a'), limiter('a')]).toEqual([0, 0, 0]);
-      expect(limiter.attempt('a').limits[0].used).toBe(4);
     }
   });
 });
@@ -144,39 +126,25 @@ describe('the callback form', () => {
     expect([limiter(...args), limiter(args[0], undefined)]).toEqual([10, 10]);
   });
 
-  test('attempts before it returns, and calls back in order in a later tick', async () => {
-    const { limiter } = setUp();
-    const events = [];
-    await new Promise((resolve) => {
-      const results = [
-        limiter('a', () => events.push('first')),
-        limiter(() => events.push('second')),
-        limiter(true, () => events.push('error')),
-        limiter('a', () => {
-          events.push('last');
-          resolve();
-        }),
-        limiter('a'),
-      ];
-      events.push(results);
-    });
-    const nothing = [undefined, undefined, undefined, undefined];
-    expect(events).toEqual([[...nothing, 10], 'first', 'second', 'error', 'last']);
-  });
-
-  test('gives the answer of its own attempt, whatever happens until then', async () => {
+  test('gives the answers of its own attempts in order, whatever happens until then', async () => {
     const { limiter, time } = setUp({ countBlocked: false });
-    const answers = [callBack(limiter, 'a'), callBack(limiter, 'a'), callBack(limiter, 'a')];
+    const order = [];
+    const called = ['a', 'a', true, 'a'].map(async (id, i) => {
+      const answer = await callBack(limiter, id);
+      order.push(i);
+      return answer;
+    });
     limiter.attempt('b');
-    limiter.stats();
     time.advance(1000);
     await limiter.clearAll();
     await limiter.close();
-    expect(await Promise.all(answers)).toEqual([
+    expect(await Promise.all(called)).toEqual([
       [null, 0, 1],
       [null, 0, 0],
+      [expect.objectContaining({ code: 'ERR_ROLLGATE_ID' })],
       [null, 10, 0],
     ]);
+    expect(order).toEqual([0, 1, 2, 3]);
     const closed = [expect.objectContaining({ code: 'ERR_ROLLGATE_CLOSED' })];
     expect([await callBack(limiter, 'a'), await callBack(limiter)]).toEqual([closed, closed]);
   });
@@ -187,13 +155,6 @@ describe('the callback form', () => {
       limiter('a', () => limiter('a', (...results) => resolve(results)));
     });
     expect(answer).toEqual([null, 10, 0]);
-  });
-
-  test('refuses two functions: the first is no id', async () => {
-    const never = jest.fn();
-    const [error] = await callBack(setUp().limiter, never);
-    expect(error.code).toBe('ERR_ROLLGATE_ID');
-    expect(never).not.toHaveBeenCalled();
   });
 
   test.each([[null], ['callback'], [0], [{}], [[]], [true], [Symbol('callback')], [5n]])(
@@ -232,25 +193,6 @@ describe('the callback form', () => {
 });
 
 describe('attempt, peek and attemptMany', () => {
-  test('a Decision survives later calls', () => {
-    const { limiter, time } = setUp();
-    const decision = limiter.attempt('a');
-    const before = JSON.stringify(decision);
-    time.advance(5);
-    limiter.attempt('a');
-    limiter.attemptMany(['a', 'b']);
-    limiter.stats();
-    expect(JSON.stringify(decision)).toBe(before);
-  });
-
-  test('no options, empty options and an undefined cost mean 1', () => {
-    const { limiter } = setUp({ maxInInterval: 9 });
-    const used = [undefined, {}, { cost: undefined }, { cost: 1 }].map(
-      (options) => limiter.attempt('a', options).limits[0].used,
-    );
-    expect(used).toEqual([1, 2, 3, 4]);
-  });
-
   test('the error of a wrong cost names the range; one of a getter is passed on', () => {
     const { limiter } = setUp();
     const { message } = catchError(() => limiter.attempt('a', { cost: 3 }));
@@ -285,24 +227,9 @@ describe('attempt, peek and attemptMany', () => {
     expect(decisions.filter((decision) => decision.allowed)).toHaveLength(14_000);
     expect(limiter.stats()).toMatchObject({ keys: 7000, allowed: 14_000, blocked: 6000 });
   });
-
-  test('attemptMany takes a hole for a caller without an id, and no set for an array', () => {
-    const { limiter } = setUp(ONE);
-    const allowed = limiter.attemptMany(new Array(2)).map((decision) => decision.allowed);
-    expect(allowed).toEqual([true, false]);
-    expect(catchError(() => limiter.attemptMany(new Set())).message).toMatch(
-      /^attemptMany: expected a list of ids, got ./,
-    );
-  });
 });
 
 describe('refund', () => {
-  test('forgets an id that has nothing left', () => {
-    const { limiter } = setUp();
-    limiter.refund(limiter.attempt('a'));
-    expect(limiter.stats().keys).toBe(0);
-  });
-
   test('refuses what is no Decision, and that of a limiter just alike', () => {
     const { limiter } = setUp();
     const decision = setUp().limiter.attempt('a');
@@ -325,56 +252,14 @@ describe('refund', () => {
   });
 });
 
-describe('limit, clear and clearAll', () => {
-  test('have acted when they return', () => {
-    const { limiter } = setUp(ONE);
-    limiter.limit('a');
-    expect(limiter('a')).toBe(10);
-    limiter.clear('a');
-    expect(limiter('a')).toBe(0);
-    limiter.clearAll();
-    expect(limiter('a')).toBe(0);
-  });
-
-  test('clear without an id forgets the bucket of callers without one, and no other', () => {
-    const { limiter } = setUp(ONE);
-    for (const args of [[], [null]]) {
-      limiter.attemptMany(['a', undefined]);
-      limiter.clear(...args);
-      expect([limiter('a'), limiter()]).toEqual([10, 0]);
-    }
-    limiter(1);
-    limiter.clear('1');
-    expect(limiter(1)).toBe(0);
-  });
-});
-
-describe('stats', () => {
-  test('are a fresh object of six numbers', () => {
-    const { limiter } = setUp();
-    const before = limiter.stats();
-    limiter('a');
-    const zeros = { keys: 0, allowed: 0, blocked: 0, evicted: 0, errors: 0 };
-    expect(before).toEqual({ ...zeros, bytes: expect.any(Number) });
-  });
-
-  test('bytes grow with the ids and shrink with clearAll', () => {
-    const { limiter } = setUp();
-    const { bytes } = limiter.stats();
-    for (let i = 0; i < 50_000; i++) limiter(i);
-    expect(limiter.stats().bytes).toBeGreaterThan(bytes + 50_000 * 16);
-    limiter.clearAll();
-    expect(limiter.stats().bytes).toBeLessThanOrEqual(bytes);
-  });
-
-  test('ids that have expired are forgotten while others come', () => {
-    const limiter = RateLimiter({ interval: 1, maxInInterval: 1 });
-    for (let i = 0; i < 1000; i++) limiter(i);
-    const expired = performance.now() + 2;
-    while (performance.now() < expired);
-    for (let i = 0; i < 1000; i++) limiter(`other ${i}`);
-    expect(limiter.stats().keys).toBeLessThanOrEqual(1000);
-  });
+test('limit, clear and clearAll have acted when they return', () => {
+  const { limiter } = setUp(ONE);
+  limiter.limit('a');
+  expect(limiter('a')).toBe(10);
+  limiter.clear('a');
+  expect(limiter('a')).toBe(0);
+  limiter.clearAll();
+  expect(limiter('a')).toBe(0);
 });
 
 describe('close', () => {

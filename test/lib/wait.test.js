@@ -3,7 +3,6 @@
 
 const { getEventListeners } = require('node:events');
 const RateLimiter = require('../..');
-const { ALGORITHMS } = require('../../lib/algorithms');
 const { errorOf } = require('../support/outcome');
 const { casesOf } = require('../support/tiers');
 
@@ -79,22 +78,6 @@ describe('being let in', () => {
     expect(jest.getTimerCount()).toBe(0);
   });
 
-  test.each(ALGORITHMS)(
-    '%s: whatever the costs and the windows, none is refused',
-    async (algorithm) => {
-      const limits = [
-        { interval: 70, maxInInterval: 5 },
-        { interval: 1000.5, maxInInterval: 23 },
-      ];
-      const { limiter } = setUp({ limits, algorithm });
-      const costs = Array.from({ length: 60 }, (_, i) => 1 + ((i * 7) % 5));
-      const waiting = follow(costs.map((cost) => limiter.wait('a', { cost })));
-      await advance(20_000);
-      expect(waiting.letIn()).toBe(60);
-      expect(limiter.stats()).toMatchObject({ allowed: 60, blocked: 0 });
-    },
-  );
-
   test('a refusal that others got in between lengthens the wait', async () => {
     const { limiter } = setUp();
     limiter('a');
@@ -138,18 +121,6 @@ describe('being let in', () => {
     expect(atMyTurn).toBeLessThan(MANY);
     while (waiting.letIn() < MANY) await new Promise((resolve) => setImmediate(resolve));
     expect(limiter.stats()).toMatchObject({ allowed: MANY + 1, blocked: 0 });
-  });
-
-  test("a clock of one's own is asked again when its timeLeft has passed in real time", async () => {
-    let nowMs = 0;
-    const { limiter } = setUp({ clock: () => nowMs });
-    limiter('a');
-    const { letIn } = follow([limiter.wait('a')]);
-    await advance(1000);
-    expect(letIn()).toBe(0);
-    nowMs = 100;
-    await advance(100);
-    expect(letIn()).toBe(1);
   });
 });
 
