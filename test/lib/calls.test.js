@@ -1,10 +1,16 @@
 // The limiter as a function and its methods in memory: how it is made, what each form of a call gives, and when.
 'use strict';
 
+const mockTime = { us: 5_000_000_001 };
+jest.mock('microtime', () => ({ __esModule: true, default: { now: () => mockTime.us } }));
+
 const { inspect, promisify } = require('node:util');
+const theirs = require('rolling-rate-limiter');
 const RateLimiter = require('../..');
 const { runProgram } = require('../support/run-program');
 const { catchError, setUp } = require('../support/set-up');
+const { casesOf } = require('../support/tiers');
+const { randomFrom, randomStep } = require('../support/traces');
 
 const ONE = { maxInInterval: 1 };
 
@@ -292,5 +298,45 @@ describe('close', () => {
     const { limiter: another } = setUp();
     another.close();
     expect(catchError(() => another('a'))).toMatchObject({ code: 'ERR_ROLLGATE_CLOSED' });
+  });
+});
+
+describe('beside rolling-rate-limiter 0.4.2', () => {
+  // It forgets ids by timers of real time.
+  beforeEach(() => jest.useFakeTimers());
+  afterEach(() => jest.useRealTimers());
+
+  const METHODS = ['limit', 'wouldLimit', 'limitWithInfo', 'wouldLimitWithInfo', 'clear'];
+
+  test('the methods of its names give the same answers on random traces', async () => {
+    for (let seed = 1; seed <= casesOf(100); seed++) {
+      const random = randomFrom(seed);
+      const unit = random.pick([1, 1000]);
+      const steps = random.between(1, 40);
+      // It forgets actions after `interval`, and so does not keep a minDifference that is longer.
+      const gapSteps = random.chance(40) ? random.between(1, Math.min(steps, 12)) : 0;
+      const options = {
+        interval: (steps * unit) / 1000,
+        maxInInterval: random.between(1, 7),
+        minDifference: (gapSteps * unit) / 1000,
+      };
+      const clock = () => mockTime.us / 1000;
+      const limiters = [
+        new theirs.InMemoryRateLimiter(options),
+        new RateLimiter.InMemoryRateLimiter({ ...options, clock }),
+      ];
+      for (let step = 0; step < 100; step++) {
+        mockTime.us += randomStep(random, unit);
+        const id = random.pick(['a', 'b', 1, '1']);
+        const method = random.chance(3) ? 'clear' : random.pick(METHODS.slice(0, 4));
+        const answers = await Promise.all(limiters.map((limiter) => limiter[method](id)));
+        expect({ seed, step, method, answer: answers[1] }).toEqual({
+          seed,
+          step,
+          method,
+          answer: answers[0],
+        });
+      }
+    }
   });
 });

@@ -29,27 +29,6 @@ function listen(name, onMessage = () => {}) {
 }
 
 describe('rollgate:decision', () => {
-  test('has the limiter, the id as it was given, the cost and the answer', async () => {
-    const { limiter } = setUp({ maxInInterval: 3 });
-    const { messages } = listen('rollgate:decision');
-    limiter(1);
-    limiter();
-    limiter.attempt('a', { cost: 3 });
-    limiter('a', () => {});
-    limiter.attemptMany([2n]);
-    await limiter.limitWithInfo('b');
-    const allowed = { cost: 1, allowed: true, timeLeft: 0 };
-    expect(messages).toEqual([
-      { limiter, id: 1, ...allowed },
-      { limiter, id: undefined, ...allowed },
-      { limiter, id: 'a', ...allowed, cost: 3 },
-      { limiter, id: 'a', cost: 1, allowed: false, timeLeft: 10 },
-      { limiter, id: 2n, ...allowed },
-      { limiter, id: 'b', ...allowed },
-    ]);
-    for (const message of messages) expect(message.limiter).toBe(limiter);
-  });
-
   test('begins with the first subscriber, for older limiters too, and ends with the last', () => {
     const { limiter } = setUp({ maxInInterval: 100 });
     limiter('before');
@@ -89,47 +68,6 @@ describe('rollgate:decision', () => {
     listen('rollgate:decision', () => limiter.close());
     expect(limiter('a')).toBe(0);
     expect(() => limiter('a')).toThrow('the limiter is closed');
-  });
-
-  test('publishes calls with a callback, and no call that fails', async () => {
-    const { limiter } = setUp();
-    const { messages } = listen('rollgate:decision', ({ id }) => {
-      if (id === 'a') limiter.attempt('b', { cost: 2 });
-    });
-    const answer = new Promise((resolve) => {
-      limiter('a', (error, timeLeft, actionsLeft) => resolve([error, timeLeft, actionsLeft]));
-    });
-    expect(await answer).toEqual([null, 0, 1]);
-    expect(() => limiter({})).toThrow(TypeError);
-    expect(messages.map(({ id }) => id)).toEqual(['a', 'b']);
-  });
-
-  test('publishes decisions of a key-value store and of onError', async () => {
-    const kv = createPlainKv();
-    const limiter = RateLimiter({
-      kv,
-      namespace: 'n',
-      interval: 1000,
-      maxInInterval: 1,
-      onError: 'memory',
-    });
-    const { messages } = listen('rollgate:decision');
-    await limiter('a');
-    await limiter.attempt('a');
-    await limiter.peek('a');
-    await limiter.attemptMany(['b', 'c']);
-    kv.get = () => {
-      throw new Error('broken');
-    };
-    await limiter('d');
-    await new Promise((resolve) => setImmediate(resolve));
-    expect(messages).toEqual([
-      { limiter, id: 'a', cost: 1, allowed: true, timeLeft: 0 },
-      { limiter, id: 'a', cost: 1, allowed: false, timeLeft: expect.any(Number) },
-      { limiter, id: 'b', cost: 1, allowed: true, timeLeft: 0 },
-      { limiter, id: 'c', cost: 1, allowed: true, timeLeft: 0 },
-      { limiter, id: 'd', cost: 1, allowed: true, timeLeft: 0 },
-    ]);
   });
 
   test('messages come in order while a key-value store answers in microtasks alone', async () => {
@@ -208,33 +146,6 @@ describe('ids that are dropped because of maxKeys', () => {
       type: 'RollgateWarning',
       code: 'ROLLGATE_EVICTED',
     });
-  });
-
-  test('are those nearest to expiry', () => {
-    const { limiter, time } = setUp({ maxKeys: 3, maxInInterval: 1 });
-    for (const id of ['a', 'b', 'c']) {
-      limiter(id);
-      time.advance(1);
-    }
-    limiter('a'); // a refusal is recorded, too
-    time.advance(1);
-    limiter('d');
-    expect(['a', 'c', 'd', 'b'].map((id) => limiter.peek(id).allowed)).toEqual([
-      false,
-      false,
-      false,
-      true,
-    ]);
-  });
-
-  test('are not those that have expired', () => {
-    const { limiter, time } = setUp({ maxKeys: 100, maxInInterval: 1 });
-    for (let round = 0; round < 5; round++) {
-      for (let i = 0; i < 100; i++) expect(limiter(`${round} ${i}`)).toBe(0);
-      time.advance(10);
-    }
-    expect(warn).not.toHaveBeenCalled();
-    expect(limiter.stats()).toMatchObject({ evicted: 0, keys: 100 });
   });
 
   test('make no room for peeks and ids that were cleared', () => {
