@@ -13,8 +13,7 @@ const { EACH_STORE } = require('./stores');
 const TOPICS = {
   windows: require('./behaviours/windows'),
   calls: require('./behaviours/calls'),
-  refunds: require('./behaviours/refunds'),
-  blocks: require('./behaviours/blocks'),
+  'refunds and blocks': require('./behaviours/refunds-and-blocks'),
   waiting: require('./behaviours/waiting'),
 };
 

@@ -203,7 +203,7 @@ const gcra = {
  * - `fullFor(interval, max)`: how long a window stays full that is filled as it begins, by one attempt
  * - `fullForAfterRefusal(interval)`: if max is one and a refusal counts in the middle of the window, how
  *   long it is full from then on
- * - `keeps`: which of the moments of actions in promises.test.js keep to two in 100 us
+ * - `keeps`: which of the moments of actions in traces.test.js keep to two in 100 us
  */
 const RULES = {
   'sliding-window-log': slidingWindowLog,

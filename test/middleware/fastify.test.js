@@ -377,9 +377,7 @@ describe('wrong options are errors of ready()', () => {
     [{ prefix: '/v1' }, /prefix/],
     [{ limiter: limiterOf(1), limit: 2 }, /conflicts with 'limiter'/],
     [{ requestPropertyName: 'ip' }, /requestPropertyName/],
-    [{ requestPropertyName: 'log' }, /requestPropertyName/],
     [{ rules: [{ path: '/a' }, { path: '/b', limitt: 2 }] }, /rules\[1\]/],
-    [{ onAuthError: answer }, /authenticate/],
   ])('of the plugin: %j', async (options, message) => {
     const error = { code: 'ERR_ROLLGATE_OPTION', message: expect.stringMatching(message) };
     await expect(ready(options)).rejects.toMatchObject(error);

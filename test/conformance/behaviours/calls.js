@@ -36,24 +36,6 @@ const rejecting = (limiter, id) => async () => {
 };
 
 module.exports = {
-  async 'resetIn of an allowed attempt is when quota grows'({ make, at }) {
-    const limiter = make();
-    const { resetIn, actionsLeft } = await limiter.attempt('a', { cost: 2 });
-    expect(actionsLeft).toBe(0);
-    at((resetIn - 1) * 1000);
-    expect((await limiter.peek('a')).allowed).toBe(false);
-    at(resetIn * 1000);
-    expect((await limiter.peek('a')).allowed).toBe(true);
-  },
-
-  async 'a cost counts as that many actions at once'({ make }) {
-    const limiter = make({ maxInInterval: 5 });
-    const seen = [];
-    for (const cost of [3, 3, 2, 1]) seen.push(await limiter.attempt('a', { cost }));
-    expect(seen.map(({ allowed }) => allowed)).toEqual([true, false, true, false]);
-    expect(seen.map(({ actionsLeft }) => actionsLeft)).toEqual([2, 2, 0, 0]);
-  },
-
   async 'a wrong cost or option is an error, and nothing is recorded'({ make, failureOf, codeOf }) {
     const limits = [
       { interval: 60_000, maxInInterval: 9 },
