@@ -1,5 +1,4 @@
 // The oracle for every store: it remembers all that happened to one id, counts and searches.
-//
 // It shares no formula with the stores. What is used at a moment is counted from everything that was ever
 // recorded, and every wait is found by search. Times and durations are whole microseconds.
 'use strict';
@@ -120,9 +119,8 @@ const slidingWindowCounter = {
 const MOST_NUMBERED = 2 ** 30;
 
 /** Math.max and Math.min take no BigInt. */
-const ordered = (a, b) => (a < b ? [a, b] : [b, a]);
-const largest = (a, b) => ordered(a, b)[1];
-const smallest = (a, b) => ordered(a, b)[0];
+const largest = (a, b) => (a > b ? a : b);
+const smallest = (a, b) => (a < b ? a : b);
 
 /** Parts of a microsecond in which the emission interval is whole: exact up to 1000 actions. */
 function unitsOf({ interval, maxInInterval }) {
@@ -212,19 +210,6 @@ const RULES = {
   gcra,
 };
 
-/** Whether allowed attempts { at, cost }, in order of time, keep to a policy without counted refusals. */
-function keepsTo(policy, admissions) {
-  const rule = RULES[policy.algorithm];
-  const history = admissions.map((each, i) => ({ ...each, attempt: i }));
-  return history.every(({ at, cost }, i) => {
-    const before = history.slice(0, i);
-    if (i > 0 && at - before[i - 1].at < policy.minDifference) return false;
-    return policy.limits.every(
-      (limit) => rule.usedBy(before, limit, policy)(at) + cost <= limit.maxInInterval,
-    );
-  });
-}
-
 const BLOCKED_BY = { COUNT: 1, MIN_DIFFERENCE: 2, BLOCK: 4 };
 
 /** The least n >= 0 for which a predicate holds that stays true once it is. */
@@ -298,7 +283,6 @@ class Oracle {
     this.clear();
   }
 
-  /** @returns {Answer} */
   attempt(now, cost = 1) {
     const attempt = this.attempts + 1;
     const { answer, state } = this.judge(now, cost, attempt);
@@ -413,15 +397,4 @@ function decisionOf({ allowed, timeLeft, actionsLeft, resetIn, blockedBy, window
   };
 }
 
-/** An answer as limitWithInfo() and wouldLimitWithInfo() give it. */
-function infoOf({ allowed, blockedBy, timeLeft, wait, actionsLeft }) {
-  return {
-    blocked: !allowed,
-    blockedDueToCount: (blockedBy & BLOCKED_BY.COUNT) !== 0,
-    blockedDueToMinDifference: (blockedBy & BLOCKED_BY.MIN_DIFFERENCE) !== 0,
-    millisecondsUntilAllowed: toMs(allowed ? wait : timeLeft),
-    actionsRemaining: actionsLeft,
-  };
-}
-
-module.exports = { ALGORITHM_NAMES: ALGORITHMS, Oracle, RULES, decisionOf, infoOf, keepsTo, toMs };
+module.exports = { ALGORITHM_NAMES: ALGORITHMS, BLOCKED_BY, Oracle, RULES, decisionOf, toMs };

@@ -10,7 +10,7 @@ const { startRedis } = require('../support/redis-server');
 const { askProgram } = require('../support/run-program');
 const { casesOf } = require('../support/tiers');
 const { randomFrom } = require('../support/traces');
-const { ALGORITHM_NAMES, Oracle, RULES, keepsTo } = require('./oracle');
+const { ALGORITHM_NAMES, Oracle, RULES } = require('./oracle');
 const {
   LONG_UNITS,
   SHORT_UNITS,
@@ -44,6 +44,19 @@ const START_US = 1_700_000_000_000_001;
 
 let namespaces = 0;
 const newNamespace = () => `promises-${process.pid}-${++namespaces}`;
+
+/** Whether allowed attempts { at, cost }, in order of time, keep to a policy without counted refusals. */
+function keepsTo(policy, admissions) {
+  const rule = RULES[policy.algorithm];
+  const history = admissions.map((each, i) => ({ ...each, attempt: i }));
+  return history.every(({ at, cost }, i) => {
+    const before = history.slice(0, i);
+    if (i > 0 && at - before[i - 1].at < policy.minDifference) return false;
+    return policy.limits.every(
+      (limit) => rule.usedBy(before, limit, policy)(at) + cost <= limit.maxInInterval,
+    );
+  });
+}
 
 test.each(ALGORITHM_NAMES)('the rule of %s can be kept and broken', (algorithm) => {
   const keeps = (moments, minDifference = 0) => {
