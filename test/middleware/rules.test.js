@@ -72,14 +72,6 @@ describe('the rule that decides', () => {
     expect(await of(undefined, 'default', 'other', 'other')).toEqual([200, 429, 200, 200]);
   });
 
-  test('is one of the group default without authenticate, and the key is the id', async () => {
-    const rules = [{ path: '/', group: 'default', limit: 1 }];
-    const { statuses } = setUp(rules, { keyGenerator: (req) => req.headers['x-id'] });
-    expect(await statuses('/', ['/', { id: 'bob' }], '/')).toEqual([200, 200, 429]);
-    const byAddress = setUp(rules, { keyGenerator: undefined });
-    expect((await byAddress.ask('/')).body.key).toBe('127.0.0.1');
-  });
-
   test('is found without authenticate if it has no limits', async () => {
     const authenticate = jest.fn(() => ({ id: 'ada' }));
     const { statuses } = setUp([{ path: '/public' }, { path: '/', limit: 1 }], { authenticate });
@@ -189,28 +181,6 @@ describe('what is counted together', () => {
 });
 
 describe('the limits of a rule', () => {
-  test('may be 5 per second, 100 per minute and 1000 per hour', async () => {
-    const limits = [
-      { interval: 1000, maxInInterval: 5 },
-      { interval: MINUTE_MS, maxInInterval: 100 },
-      { interval: 60 * MINUTE_MS, maxInInterval: 1000 },
-    ];
-    const { middleware, hand } = setUp([{ path: '/multiple', countBlocked: false, limits }]);
-    const attempt = () =>
-      callDirectly(middleware, { method: 'GET', url: '/multiple', headers: { 'x-id': 'ada' } });
-    /** Seven requests in each second: at least two are refused and leave no trace. */
-    const passedIn = (seconds) => {
-      let passed = 0;
-      for (let s = 0; s < seconds; s++, hand.now += 1000) {
-        for (let i = 0; i < 7; i++) passed += attempt().calls.length;
-      }
-      return passed;
-    };
-    expect([1, 19, 40, 60, 8 * 60].map(passedIn)).toEqual([5, 95, 0, 100, 800]);
-    expect(attempt().req.rateLimit.limit).toBe(1000); // the hour is full
-    expect([50 * 60, 60].map(passedIn)).toEqual([0, 100]);
-  });
-
   test.each([
     [{ limit: 0 }, [429, 429, 429]],
     [{ limit: 2, algorithm: 'sliding-window-counter' }, [200, 200, 429]],
