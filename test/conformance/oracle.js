@@ -119,14 +119,13 @@ const slidingWindowCounter = {
 const MOST_NUMBERED = 2 ** 30;
 
 /** Math.max and Math.min take no BigInt. */
-const largest = (a, b) => (a > b ? a : b);
-const smallest = (a, b) => (a < b ? a : b);
+const ordered = (a, b) => (a < b ? [a, b] : [b, a]);
 
 /** Parts of a microsecond in which the emission interval is whole: exact up to 1000 actions. */
 function unitsOf({ interval, maxInInterval }) {
   const [length, most] = [big(interval), big(maxInInterval)];
   if (most <= 1000n) return { perMicro: most, emission: length };
-  return { perMicro: 1000n, emission: largest((length * 1000n + most - 1n) / most, 1n) };
+  return { perMicro: 1000n, emission: ordered((length * 1000n + most - 1n) / most, 1n)[1] };
 }
 
 /**
@@ -145,7 +144,7 @@ function replayBucket(history, limit) {
     given = 0n;
     if (takesBack === undefined) {
       const moment = big(at) * perMicro;
-      arrival = largest(arrival ?? moment, moment) + big(cost) * emission;
+      arrival = ordered(arrival ?? moment, moment)[1] + big(cost) * emission;
       recorded += big(cost);
       records.set(attempt, { at, cost: big(cost), end: recorded });
     } else if (records.has(takesBack)) {
@@ -153,7 +152,7 @@ function replayBucket(history, limit) {
       const moment = big(now) * perMicro;
       const left = arrival - (recorded - taken.end) * emission - moment;
       if (left > 0n && moment - big(taken.at) * perMicro < full) {
-        given = smallest(left, taken.cost * emission);
+        given = ordered(left, taken.cost * emission)[0];
         arrival -= given;
       }
       if (taken.end === recorded) recorded -= taken.cost;

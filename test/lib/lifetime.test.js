@@ -7,10 +7,7 @@ const { spawnSync } = require('node:child_process');
 const { Worker } = require('node:worker_threads');
 const RateLimiter = require('../..');
 const { askProgram, runProgram } = require('../support/run-program');
-const { casesOf, slow } = require('../support/tiers');
-
-/** Tests that fill or count much, and weigh what only a build without sanitizers shows. */
-const weighs = process.env.ROLLGATE_SANITIZED ? test.skip : slow.test;
+const { casesOf } = require('../support/tiers');
 
 const ROOT = path.join(__dirname, '../..');
 
@@ -112,22 +109,6 @@ describe('a dropped limiter is freed', () => {
       });
     `);
     expect(found).toEqual([1, 'gave up', 0]);
-  });
-
-  weighs('without asking for collection where limiters hold much', async () => {
-    const most = await ask(`
-      main(async () => {
-        let most = 0;
-        for (let i = 0; i < 100; i++) {
-          const limiter = RateLimiter(OPTIONS);
-          for (let id = 0; id < 50_000; id++) limiter(id);
-          await tick(); // finalizers run between two turns of the event loop
-          most = Math.max(most, liveLimiters());
-        }
-        return most;
-      });
-    `);
-    expect(most).toBeLessThan(60);
   });
 });
 

@@ -103,29 +103,6 @@ describe('decrement', () => {
     expect(await hitsOf(store, 'a')).toBe(0);
   });
 
-  test('takes back as often as there were hits', async () => {
-    const store = storeWith({ limit: 5 });
-    await hitsAfter(store, 0, 0, 0);
-    await store.increment('b');
-    const counts = [];
-    for (let i = 0; i < 4; i++) {
-      await store.decrement('a');
-      counts.push(await hitsOf(store, 'a'));
-    }
-    expect([...counts, await hitsOf(store, 'b')]).toEqual([2, 1, 0, 0, 1]);
-  });
-
-  test('does nothing for a key without hits, or after a reset', async () => {
-    const store = storeWith();
-    await store.decrement('a');
-    for (const reset of [() => store.resetKey('a'), () => store.resetAll()]) {
-      await store.increment('a');
-      await reset();
-      await store.decrement('a');
-      expect(await hitsOf(store, 'a')).toBe(0);
-    }
-  });
-
   test('of a refusal takes back no other hit', async () => {
     const store = storeWith({ limit: 1, skipFailedRequests: true });
     expect(await hitsAfter(store, 0, 0)).toEqual([1, 2]);

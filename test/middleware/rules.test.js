@@ -113,16 +113,6 @@ describe('what is counted together', () => {
     expect(await statuses(['/item/1', { id: 'bob' }])).toEqual([200]);
   });
 
-  test('is each path of a zone, whichever rule matched', async () => {
-    const { statuses } = setUp([
-      { path: '/a', method: 'GET', limit: 1, zone: 'z', perPath: true },
-      { path: '/a', method: 'POST', limit: 1, zone: 'z', perPath: true },
-      { path: '/b', limit: 1, zone: 'z' },
-    ]);
-    const answers = await statuses('/a/1', ['/a/1', { method: 'post' }], '/a/2', '/b', '/b/1');
-    expect(answers).toEqual([200, 429, 200, 200, 429]);
-  });
-
   test('is never another pair of path and id', async () => {
     const { statuses } = setUp([{ path: '/', limit: 1, perPath: true }]);
     const long = `/${'x'.repeat(200)}`;
@@ -347,21 +337,6 @@ describe('blocks', () => {
       expect(statuses).toEqual([200, first.shadow ? 200 : 429, 200, 429, 429]);
       expect((await app.ask('/other')).headers['retry-after']).toBe(`${LEFT_MS / 1000}`);
       await expectBlockFor(LEFT_MS, app, '/other');
-    });
-
-    test('have the length from their list', async () => {
-      const rule = { limit: 1, windowMs: BLOCK_MS, zone: 'z', blockFor: [1000, MINUTE_MS] };
-      const app = setUp([
-        { path: '/first', ...rule },
-        { path: '/login', ...rule, blockEverywhere: true },
-        { path: '/other', limit: 100 },
-      ]);
-      await app.statuses('/first', '/first');
-      app.hand.now += 1000;
-      await app.statuses('/first'); // the second block
-      app.hand.now += LEFT_MS;
-      expect(await app.statuses('/other', '/login', '/other')).toEqual([200, 429, 429]);
-      await expectBlockFor(MINUTE_MS - LEFT_MS, app, '/other');
     });
 
     test('are recorded once by requests at the same time', async () => {

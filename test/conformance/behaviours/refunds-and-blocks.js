@@ -51,15 +51,6 @@ module.exports = {
     expect(seen.map(({ allowed }) => allowed)).toEqual([true, true, false, true, true, false]);
   },
 
-  async 'a refusal and a peek have nothing to give back'({ make }) {
-    const limiter = make({ maxInInterval: 1 });
-    const peeked = await limiter.peek('a');
-    await limiter('a');
-    expect(await limiter.refund(peeked)).toBe(false);
-    expect(await limiter.refund(await limiter.attempt('a'))).toBe(false);
-    expect(await limiter('a')).toBeGreaterThan(0);
-  },
-
   async 'a refund after clear takes nothing, not even within one microsecond'({ make }) {
     const limiter = make();
     for (const clear of [() => limiter.clear('a'), () => limiter.clearAll()]) {
@@ -70,15 +61,6 @@ module.exports = {
       expect(await limiter('a')).toBeGreaterThan(0);
       await limiter.clear('a');
     }
-  },
-
-  async 'a refund that comes too late changes nothing'({ make, at }) {
-    const limiter = make();
-    const decision = await limiter.attempt('a');
-    at(10 * MINUTE);
-    await limiter.attempt('a', { cost: 2 });
-    expect(await limiter.refund(decision)).toBe(false);
-    expect(await limiter('a')).toBeGreaterThan(0);
   },
 
   async "another limiter's decision is refused"({ make, codeOf }) {
@@ -166,29 +148,6 @@ module.exports = {
     }
   },
 
-  async 'offences are forgotten after the last block and the longest window'({ make, at }) {
-    const limits = [
-      { interval: 1000, maxInInterval: 1 },
-      { interval: 60_000, maxInInterval: 1000 },
-    ];
-    for (const [moment, length] of [
-      [70_500_000 - 1, 1000],
-      [70_500_000, 10],
-    ]) {
-      const limiter = make({ limits, blockFor: [10_000, 1_000_000] });
-      at(0);
-      await limiter('a');
-      at(SECOND / 2);
-      await limiter('a'); // blocked until 10.5 s
-      at(moment);
-      expect(await limiter('a')).toBe(0);
-      expect(await limiter.attempt('a')).toMatchObject({
-        blockedBy: 'count',
-        timeLeft: length * 1000,
-      });
-    }
-  },
-
   async 'attempts during a block leave no trace'(suite) {
     const { make, at, stateOf } = suite;
     for (const countBlocked of suite.countBlocked ? [true, false] : [false]) {
@@ -237,34 +196,6 @@ module.exports = {
       expect(await limiter('a')).toBe(100_000);
       await clear();
     }
-  },
-
-  'where refusals can count': {
-    async 'the refusal that starts a block counts if countBlocked is true'({ make }) {
-      for (const countBlocked of [true, false]) {
-        const limiter = make({ maxInInterval: 5, countBlocked, blockFor: 1000 });
-        await limiter.attempt('a', { cost: 3 });
-        const { limits } = await limiter.attempt('a', { cost: 3 });
-        expect(limits[0].used).toBe(countBlocked ? 5 : 3);
-      }
-    },
-
-    async 'a refund after refusals that counted never lets more through'({ make, at }) {
-      const limiter = make({ maxInInterval: 4, countBlocked: true });
-      const attempt = (seconds) => {
-        at(seconds * SECOND);
-        return limiter('a');
-      };
-      expect([await attempt(0), await attempt(1), await attempt(2)]).toEqual([0, 0, 0]);
-      at(3 * SECOND);
-      const newest = await limiter.attempt('a');
-      // A log holds four, so the refusal displaces the action at 0 s.
-      expect(await attempt(4)).toBeGreaterThan(0);
-      expect(await limiter.refund(newest)).toBe(true);
-      // Three actions and the refusal count.
-      expect(await limiter.peek('a')).toMatchObject({ allowed: false, actionsLeft: 0 });
-      expect(await attempt(5)).toBeGreaterThan(0);
-    },
   },
 
   'sliding-window-log': {
@@ -317,23 +248,6 @@ module.exports = {
   },
 
   gcra: {
-    async 'a refund gives back only what has not leaked'({ make, at }) {
-      const limiter = make({ maxInInterval: 6 }); // one leaks in 10 s
-      const first = await limiter.attempt('a', { cost: 3 });
-      at(20 * SECOND);
-      const second = await limiter.attempt('a', { cost: 2 });
-      expect(await usedOf(limiter)).toBe(3);
-      // One of the first is left. The second attempt stays.
-      expect(await limiter.refund(first)).toBe(true);
-      expect(await usedOf(limiter)).toBe(2);
-      expect(await limiter.attempt('a', { cost: 4 })).toMatchObject({ allowed: true });
-      expect(await limiter('a')).toBe(10_000);
-      // All of the second has leaked, but what came later is above it.
-      at(45 * SECOND);
-      expect(await limiter.refund(second)).toBe(false);
-      expect(await usedOf(limiter)).toBe(4);
-    },
-
     async 'a refund takes nothing from later attempts, however much those cost'({ make, at }) {
       // Stores count costs in 18 to 53 bits, so that four bursts later a number may occur again.
       for (const max of [2 ** 16, 2 ** 24, 2 ** 30, 2 ** 40]) {
