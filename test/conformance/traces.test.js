@@ -21,7 +21,7 @@ const {
   randomTrace,
 } = require('./random-traces');
 const { EACH_STORE } = require('./stores');
-const { tracesOf } = require('./write-traces');
+const { tracesOf, usesOf } = require('./write-traces');
 
 const STEPS = 50;
 const AT_ONCE = 20;
@@ -360,8 +360,6 @@ class OnScript {
     return found === 1;
   }
 }
-
-const usesOf = (windows) => windows.flatMap(({ used, resetIn }) => [used, resetIn]);
 
 function answerOf({ kind }, answer) {
   if (kind === 'usage') return usesOf(answer);

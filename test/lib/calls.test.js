@@ -155,14 +155,6 @@ describe('the callback form', () => {
     expect([await callBack(limiter, 'a'), await callBack(limiter)]).toEqual([closed, closed]);
   });
 
-  test('may call the limiter from the callback', async () => {
-    const { limiter } = setUp(ONE);
-    const answer = await new Promise((resolve) => {
-      limiter('a', () => limiter('a', (...results) => resolve(results)));
-    });
-    expect(answer).toEqual([null, 10, 0]);
-  });
-
   test.each([[null], ['callback'], [0], [{}], [[]], [true], [Symbol('callback')], [5n]])(
     'throws ERR_ROLLGATE_CALLBACK for %p and records nothing',
     (callback) => {

@@ -171,11 +171,6 @@ describe('authenticate', () => {
       expect(calls).toEqual([[new Error('worse')]]);
     },
   );
-
-  test('is not called where no rule could apply', async () => {
-    const { statuses } = setUp([{ path: '/api', method: 'POST', limit: 1 }], fails);
-    expect(await statuses('/', '/api', ['/api', { method: 'post' }])).toEqual([200, 200, 500]);
-  });
 });
 
 describe('a warning', () => {
