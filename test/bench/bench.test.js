@@ -253,20 +253,18 @@ test('scales are linear from zero, or logarithmic by powers of ten, and hold wha
 
 const hostile = `<script>"a" & 'b'</script>`;
 const hostileWords = { title: hostile, subtitle: hostile, description: hostile };
-const escaped = '&lt;script&gt;&quot;a&quot; &amp; &#39;b&#39;&lt;/script&gt;';
+const points = [
+  { x: 1, ...stat(50, 45, 300) },
+  { x: 1000, ...stat(200_000) },
+];
 
 describe('bars', () => {
-  test('have the median in figures and a whisker where there is a spread', () => {
-    const svg = bars([stat(50, 40, 90), stat(120)]);
+  test('have the median in figures, a whisker where there is a spread, and name what failed', () => {
+    const svg = bars([stat(50, 40, 90), stat(120), { error: 'it broke' }, undefined]);
     expectWellFormed(svg);
-    expect(textsOf(svg)).toEqual(expect.arrayContaining(['50.0', '120', 'A panel', 'ns']));
+    const words = ['50.0', '120', 'A panel', 'ns', 'failed', 'not measured'];
+    expect(textsOf(svg)).toEqual(expect.arrayContaining(words));
     expect(svg.match(/<path class="whisker"/g)).toHaveLength(1);
-  });
-
-  test('name what failed and what was not measured, and draw the others', () => {
-    const svg = bars([stat(50), { error: 'it broke' }, undefined]);
-    expectWellFormed(svg);
-    expect(textsOf(svg)).toEqual(expect.arrayContaining(['50.0', 'failed', 'not measured']));
   });
 
   test.each([
@@ -276,48 +274,38 @@ describe('bars', () => {
     ['what is no number', [stat(Number.NaN), stat(5)]],
     ['nothing', []],
   ])('hold %s', (_, values) => expectWellFormed(bars(values)));
+});
 
-  test('escape every text', () => {
-    const svg = barPlot({
+test('lines are named at their ends, rollgate on top, and leave out points that have no place', () => {
+  const svg = lines([
+    { label: 'rollgate', isOurs: true, points: [{ x: 0, ...stat(5) }, ...points] },
+    { label: 'a peer', points },
+    { label: 'another', error: 'it broke', points: [] },
+    { label: 'a third', points: [{ x: 10, ...stat(Number.NaN, 0, 0) }] },
+  ]);
+  expectWellFormed(svg);
+  const words = ['rollgate', 'a peer', 'another: failed', 'a third: no figure', 'ids', 'ns'];
+  expect(textsOf(svg)).toEqual(expect.arrayContaining(words));
+  expect(svg.lastIndexOf('stroke-width="2.5"')).toBeGreaterThan(svg.indexOf('peer0 line'));
+  expect(svg.match(/<path class="whisker"/g)).toHaveLength(2);
+  expectWellFormed(lines([]));
+  expectWellFormed(lines([{ label: 'a peer', points: [{ x: 1, ...stat(5, 0, 9) }] }]));
+});
+
+test.each([
+  [
+    'bars',
+    8, // the title stands twice
+    barPlot({
       ...hostileWords,
       rows: [{ label: hostile, kind: 'peer' }],
       bands: [[{ title: hostile, unit: hostile, values: [stat(1)] }]],
-    });
-    expectWellFormed(svg);
-    expect(svg).not.toContain('<script>');
-    expect(svg.split(escaped)).toHaveLength(8); // the title stands twice
-  });
-});
-
-describe('lines', () => {
-  const points = [
-    { x: 1, ...stat(50, 45, 300) },
-    { x: 1000, ...stat(200_000) },
-  ];
-
-  test('are named at their ends, rollgate last and on top', () => {
-    const svg = lines([
-      { label: 'rollgate', isOurs: true, points },
-      { label: 'a peer', points },
-    ]);
-    expectWellFormed(svg);
-    expect(textsOf(svg)).toEqual(expect.arrayContaining(['rollgate', 'a peer', 'ids', 'ns']));
-    expect(svg.lastIndexOf('stroke-width="2.5"')).toBeGreaterThan(svg.indexOf('peer0 line'));
-    expect(svg.match(/<path class="whisker"/g)).toHaveLength(2);
-  });
-
-  test('name what failed, and leave out points that have no place', () => {
-    const svg = lines([
-      { label: 'rollgate', isOurs: true, points: [{ x: 0, ...stat(5) }, ...points] },
-      { label: 'a peer', error: 'it broke', points: [] },
-      { label: 'another', points: [{ x: 10, ...stat(Number.NaN, 0, 0) }] },
-    ]);
-    expectWellFormed(svg);
-    expect(textsOf(svg)).toEqual(expect.arrayContaining(['a peer: failed', 'another: no figure']));
-  });
-
-  test('escape every text', () => {
-    const svg = linePlot({
+    }),
+  ],
+  [
+    'lines',
+    9,
+    linePlot({
       ...hostileWords,
       xTitle: hostile,
       yTitle: hostile,
@@ -325,8 +313,11 @@ describe('lines', () => {
         { label: hostile, points },
         { label: hostile, error: hostile, points: [] },
       ],
-    });
-    expectWellFormed(svg);
-    expect(svg).not.toContain('<script>');
-  });
+    }),
+  ],
+])('%s escape every text', (_plot, parts, svg) => {
+  expectWellFormed(svg);
+  expect(svg).not.toContain('<script>');
+  const escaped = '&lt;script&gt;&quot;a&quot; &amp; &#39;b&#39;&lt;/script&gt;';
+  expect(svg.split(escaped)).toHaveLength(parts);
 });

@@ -246,18 +246,6 @@ describe('blocks', () => {
     expect(await statuses(paths[0])).toEqual([200]);
   }
 
-  test('blockFor refuses in the zone of its rule', async () => {
-    const zone = { limit: 1, windowMs: 1000, blockFor: BLOCK_MS, zone: 'z' };
-    const rules = [
-      { path: '/a', ...zone },
-      { path: '/b', ...zone },
-      { path: '/c', limit: 9 },
-    ];
-    const app = setUp(rules);
-    expect(await app.statuses('/a', '/a', '/c')).toEqual([200, 429, 200]);
-    await expectBlockFor(BLOCK_MS, app, '/b', '/a');
-  });
-
   test('blockEverywhere refuses one id on every rule with limits, and leaves no trace', async () => {
     const { hand, ask, statuses } = setUp([
       { path: '/health' },
@@ -318,36 +306,14 @@ describe('blocks', () => {
     await expectBlockFor(BLOCK_MS, app, '/');
   });
 
-  describe('that are not recorded', () => {
-    const LEFT_MS = MINUTE_MS / 4;
-    const limits = { limit: 1, windowMs: 1000, zone: 'z', blockFor: MINUTE_MS };
-
-    test.each([
-      ['by a shadow rule', { shadow: true, blockEverywhere: true }],
-      ['by a rule that blocks its zone only', {}],
-    ])('%s are recorded by the next refusal, for the time that is left', async (_what, first) => {
-      const app = setUp([
-        { path: '/first', ...limits, ...first },
-        { path: '/login', ...limits, blockEverywhere: true },
-        { path: '/other', limit: 100 },
-      ]);
-      await app.statuses('/first', '/first');
-      app.hand.now += MINUTE_MS - LEFT_MS;
-      const statuses = await app.statuses('/other', '/first', '/other', '/login', '/other');
-      expect(statuses).toEqual([200, first.shadow ? 200 : 429, 200, 429, 429]);
-      expect((await app.ask('/other')).headers['retry-after']).toBe(`${LEFT_MS / 1000}`);
-      await expectBlockFor(LEFT_MS, app, '/other');
-    });
-
-    test('are recorded once by requests at the same time', async () => {
-      const policy = { blockFor: [MINUTE_MS] };
-      const rules = [{ blocksEverywhere: true, policy }];
-      const blocks = createBlocks({ rules, storeOptions: { clock: () => 5000 } });
-      const zone = { limiter: { [USAGE]: async () => ({ timeLeft: LEFT_MS }) }, policy };
-      const start = () => blocks.start('ada', zone, 'ada', { blockedBy: 'block' });
-      await Promise.all([start(), start(), start()]);
-      expect(blocks.find('ada').timeLeft).toBe(LEFT_MS);
-    });
+  test('that are not recorded yet are recorded once by requests at the same time', async () => {
+    const policy = { blockFor: [MINUTE_MS] };
+    const rules = [{ blocksEverywhere: true, policy }];
+    const blocks = createBlocks({ rules, storeOptions: { clock: () => 5000 } });
+    const zone = { limiter: { [USAGE]: async () => ({ timeLeft: 1000 }) }, policy };
+    const start = () => blocks.start('ada', zone, 'ada', { blockedBy: 'block' });
+    await Promise.all([start(), start(), start()]);
+    expect(blocks.find('ada').timeLeft).toBe(1000);
   });
 
   test('that cannot be recorded fail the request, or are reported with passOnStoreError', async () => {

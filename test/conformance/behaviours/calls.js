@@ -104,13 +104,6 @@ module.exports = {
     }
   },
 
-  async 'calls that are made together are decided one by one'({ make }) {
-    const limiter = make({ maxInInterval: 5 });
-    const all = await Promise.all(Array.from({ length: 12 }, () => limiter.attempt('a')));
-    expect(all.filter(({ allowed }) => allowed).length).toBe(5);
-    expect(limiter.stats()).toMatchObject({ allowed: 5, blocked: 7 });
-  },
-
   async 'calls back with timeLeft and actionsLeft or an error, never in the same tick'({
     make,
     failureOf,
