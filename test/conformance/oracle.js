@@ -46,7 +46,6 @@ const slidingWindowLog = {
   },
 
   fullFor: (interval) => interval,
-  fullForAfterRefusal: (interval) => interval,
   keeps: ['0 0 100'],
 };
 
@@ -88,7 +87,6 @@ const fixedWindow = {
 
   findsIn: (...args) => findsWithin(1, ...args),
   fullFor: (interval) => interval,
-  fullForAfterRefusal: (interval) => interval / 2, // until the next window begins
   keeps: ['0 0 100', '90 90 110'],
 };
 
@@ -111,7 +109,6 @@ const slidingWindowCounter = {
   findsIn: (...args) => findsWithin(2, ...args),
   // The first place becomes free one microsecond after the window ended.
   fullFor: (interval) => interval + 1,
-  fullForAfterRefusal: (interval) => interval + 1,
   keeps: ['90 90 110'],
 };
 
@@ -198,8 +195,6 @@ const gcra = {
  * - `findsIn(history, record, policy, now)`: whether a refund finds the attempt; undefined if a store may
  *   answer either way
  * - `fullFor(interval, max)`: how long a window stays full that is filled as it begins, by one attempt
- * - `fullForAfterRefusal(interval)`: if max is one and a refusal counts in the middle of the window, how
- *   long it is full from then on
  * - `keeps`: which of the moments of actions in traces.test.js keep to two in 100 us
  */
 const RULES = {

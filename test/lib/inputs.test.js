@@ -168,28 +168,6 @@ describe('the clock', () => {
     limiter('a', () => {});
     expect(readings).toEqual([[undefined], [undefined], [undefined], [undefined]]);
   });
-
-  test('that jumps to huge readings lets no more through, and every answer is a count of ms', () => {
-    const far = [1e300, -1e300, Number.MAX_VALUE, 2 ** 53, 2 ** 63, -(2 ** 63), 1e15];
-    for (const interval of [0.001, 10, 1e12, 1e300]) {
-      const { limiter, time } = withClock({ interval, maxInInterval: 3 });
-      let newest = -Infinity;
-      let allowed = 0;
-      for (const reading of [...far, 0, ...far.reverse(), 5, -5, ...far]) {
-        time.clock = () => reading;
-        for (let i = 0; i < 2; i++) {
-          const decision = limiter.attempt('a');
-          for (const duration of [decision.timeLeft, decision.resetIn]) {
-            expect(duration).toBeGreaterThanOrEqual(0);
-            expect(Number.isInteger(duration)).toBe(true);
-          }
-          if (reading > newest) [newest, allowed] = [reading, 0];
-          if (decision.allowed) allowed += 1;
-          expect(allowed).toBeLessThanOrEqual(3);
-        }
-      }
-    }
-  });
 });
 
 describe('a clock that calls the limiter', () => {

@@ -1,8 +1,22 @@
-// Behaviours: what takes effect later: blockFor, refund, clear and clearAll.
+// Behaviours: what is allowed and for how long not: windows, minDifference, blocks, refunds, clear and clearAll.
 'use strict';
 
 const SECOND = 1_000_000; // us
 const MINUTE = 60 * SECOND;
+
+const LIMITS = [
+  { interval: 60_000, maxInInterval: 2 },
+  { interval: 600_000, maxInInterval: 3 },
+];
+
+/** The same attempts on two limiters get the same answers. */
+async function expectAlike({ at }, limiters, seconds) {
+  for (const second of seconds) {
+    at(second * SECOND);
+    const [a, b] = await Promise.all(limiters.map((limiter) => limiter.attempt('a')));
+    expect({ second, ...a }).toEqual({ second, ...b });
+  }
+}
 
 const usedOf = async (limiter) => {
   const { limits, allowed } = await limiter.peek('a');
@@ -18,6 +32,157 @@ const attemptAt = ({ at }, limiter, seconds) => {
 };
 
 module.exports = {
+  async 'allows maxInInterval actions and refuses the next; a Decision has six facts'({
+    make,
+    fullFor,
+  }) {
+    const limiter = make({ maxInInterval: 3 });
+    for (let i = 0; i < 4; i++) {
+      const allowed = i < 3;
+      const timeLeft = allowed ? 0 : Math.ceil(fullFor(3) / 1000);
+      const used = Math.min(i + 1, 3);
+      const remaining = 3 - used;
+      const resetIn = expect.any(Number);
+      expect({ ...(await limiter.attempt('a')) }).toEqual({
+        allowed,
+        timeLeft,
+        actionsLeft: remaining,
+        resetIn: allowed ? resetIn : timeLeft,
+        blockedBy: allowed ? null : 'count',
+        limits: [{ interval: 60_000, maxInInterval: 3, used, remaining, resetIn }],
+      });
+    }
+  },
+
+  async 'refuses up to the last microsecond; timeLeft is in whole ms, rounded up'({
+    make,
+    at,
+    fullFor,
+  }) {
+    const limiter = make();
+    await limiter.attempt('a', { cost: 2 });
+    const end = fullFor(2);
+    const seen = [];
+    for (const left of [2001, 2000, 1001, 1000, 999, 1, 0]) {
+      at(end - left);
+      const { allowed, blockedBy, timeLeft } = await limiter.attempt('a');
+      expect(blockedBy).toBe(allowed ? null : 'count');
+      seen.push(timeLeft);
+    }
+    expect(seen).toEqual([3, 2, 2, 1, 1, 1, 0]);
+  },
+
+  async 'a refusal that does not count changes neither the state nor a later answer'({
+    make,
+    at,
+    stateOf,
+  }) {
+    for (const minDifference of [0, 5]) {
+      const limiters = [1, 2].map(() => make({ maxInInterval: 3, minDifference }));
+      const [alone, hammered] = limiters;
+      at(0);
+      for (const limiter of limiters) await limiter.attempt('a', { cost: 3 });
+      const [state, { bytes, keys }] = [await stateOf('a'), hammered.stats()];
+      for (const seconds of [1, 5, 9, 13, 17, 19]) {
+        at(seconds * SECOND);
+        await hammered('a');
+        await hammered.attempt('a', { cost: 3 });
+      }
+      expect(await stateOf('a')).toEqual(state);
+      expect(hammered.stats()).toMatchObject({ bytes, keys });
+      for (const seconds of [19, 20, 40, 59, 60, 61, 100]) {
+        at(seconds * SECOND);
+        expect({ ...(await hammered.peek('a')) }).toEqual({ ...(await alone.peek('a')) });
+      }
+    }
+  },
+
+  async 'refusals count by default, if they can'(suite) {
+    const [byDefault, explicit] = [undefined, suite.countBlocked].map((countBlocked) =>
+      suite.make({ maxInInterval: 1, countBlocked }),
+    );
+    await expectAlike(suite, [byDefault, explicit], [0, 20, 40, 61, 80, 130]);
+  },
+
+  async 'several windows: allowed only if every window allows, and recorded in all or none'({
+    make,
+    at,
+  }) {
+    const limiter = make({ interval: 5, maxInInterval: 50, minDifference: 1e6, limits: LIMITS });
+    expect(await limiter.attempt('a')).toMatchObject({ allowed: true, actionsLeft: 1 });
+    expect(await limiter.attempt('a')).toMatchObject({ allowed: true, actionsLeft: 0 });
+    expect(await limiter.attempt('a')).toMatchObject({ allowed: false, blockedBy: 'count' });
+    at(120 * SECOND);
+    expect(await limiter.attempt('a')).toMatchObject({ allowed: true, actionsLeft: 0 });
+    const { allowed, timeLeft, limits } = await limiter.attempt('a');
+    expect({ allowed, limits }).toMatchObject({
+      allowed: false,
+      limits: [
+        { ...LIMITS[0], used: 1, remaining: 1 },
+        { ...LIMITS[1], used: 3, remaining: 0 },
+      ],
+    });
+    at(120 * SECOND + (timeLeft - 1) * 1000);
+    expect((await limiter.peek('a')).allowed).toBe(false);
+    at(120 * SECOND + timeLeft * 1000);
+    expect((await limiter.attempt('a')).allowed).toBe(true);
+  },
+
+  async 'the largest minDifference of all windows holds'({ make, at }) {
+    const limits = [
+      { interval: 60_000, maxInInterval: 9, minDifference: 5 },
+      { interval: 600_000, maxInInterval: 9, minDifference: 20 },
+    ];
+    const limiter = make({ limits });
+    await limiter('a');
+    at(19_999);
+    expect(await limiter.attempt('a')).toMatchObject({ blockedBy: 'minDifference', timeLeft: 1 });
+    at(20_000);
+    expect(await limiter('a')).toBe(0);
+  },
+
+  async 'an array of one window is that window'(suite) {
+    const one = { interval: 60_000, maxInInterval: 2, minDifference: 3 };
+    const limiters = [suite.make(one), suite.make({ limits: [one] })];
+    await expectAlike(suite, limiters, [0, 0.002, 0.003, 30, 60, 60.001, 90, 120.002]);
+  },
+
+  async 'a step back of the clock lets nothing more through'({ make, at, fullFor }) {
+    const limiter = make();
+    await limiter.attempt('a', { cost: 2 });
+    for (const micros of [-1, -SECOND, -MINUTE, -2 * MINUTE, -1000 * MINUTE]) {
+      at(micros);
+      const timeLeft = Math.ceil((fullFor(2) - micros) / 1000);
+      expect(await limiter.attempt('a')).toMatchObject({ allowed: false, timeLeft });
+    }
+    at(fullFor(2) - 1);
+    expect((await limiter.peek('a')).allowed).toBe(false);
+    at(fullFor(2));
+    expect((await limiter.peek('a')).allowed).toBe(true);
+  },
+
+  async 'times, durations and counts may be as large as a number can be'({
+    make,
+    store,
+    algorithm,
+  }) {
+    for (const reading of [1e300, -1e300, Number.MAX_SAFE_INTEGER, 0, -0, Number.MIN_VALUE]) {
+      const limiter = make({ maxInInterval: 1, clock: () => reading });
+      expect(await limiter('a')).toBe(0);
+      expect(await limiter('a')).toBeGreaterThan(0);
+      await limiter.clear('a');
+    }
+    const isLog = algorithm === 'sliding-window-log';
+    const limiter = make({
+      interval: Number.MAX_VALUE,
+      maxInInterval: (isLog && store.longestLog) || Number.MAX_SAFE_INTEGER,
+      minDifference: 1e300,
+      blockFor: Number.MAX_VALUE,
+    });
+    expect(await limiter('a')).toBe(0);
+    expect(await limiter('a')).toBeGreaterThan(1e11);
+  },
+
   async 'a refund gives back what the attempt cost, once and in any order'({ make }) {
     const options = { maxInInterval: 5 };
     for (const order of [
@@ -125,29 +290,6 @@ module.exports = {
     }
   },
 
-  async 'each further offence takes the next length, and the last one stays'(suite) {
-    const limiter = suite.make({ ...ONE, blockFor: [10_000, 100_000, 1_000_000] });
-    // [second, allowed, length of the block], in a window of 60 s
-    const story = [
-      [0, true],
-      [1, false, 10],
-      [12, false, 100],
-      [112, true],
-      [113, false, 1000],
-      [1113, true],
-      [1114, false, 1000],
-    ];
-    for (const [seconds, allowed, length] of story) {
-      const decision = await attemptAt(suite, limiter, seconds);
-      expect({ seconds, allowed: decision.allowed }).toEqual({ seconds, allowed });
-      if (allowed) continue;
-      suite.at((seconds + length) * SECOND - 1);
-      expect(await limiter.peek('a')).toMatchObject({ blockedBy: 'block' });
-      suite.at((seconds + length) * SECOND);
-      expect((await limiter.peek('a')).blockedBy).not.toBe('block');
-    }
-  },
-
   async 'attempts during a block leave no trace'(suite) {
     const { make, at, stateOf } = suite;
     for (const countBlocked of suite.countBlocked ? [true, false] : [false]) {
@@ -186,16 +328,30 @@ module.exports = {
     expect(await limiter('a')).toBe(200_000);
   },
 
-  async 'clear and clearAll lift a block and forget its offences'({ make }) {
-    const limiter = make({ ...ONE, blockFor: [100_000, 900_000] });
-    for (const clear of [() => limiter.clear('a'), () => limiter.clearAll()]) {
-      await limiter('a');
-      expect(await limiter('a')).toBe(100_000);
-      await clear();
-      expect(await limiter('a')).toBe(0);
-      expect(await limiter('a')).toBe(100_000);
-      await clear();
-    }
+  'fixed-window': {
+    async 'windows begin with the epoch, not with the first action'({ make, at, startMs }) {
+      expect(startMs % 600_000).toBe(0);
+      const limiter = make();
+      at(MINUTE - 1);
+      await limiter.attempt('a', { cost: 2 });
+      expect(await limiter('a')).toBe(1);
+      at(MINUTE);
+      expect(await limiter.attempt('a', { cost: 2 })).toMatchObject({ allowed: true });
+    },
+  },
+
+  'sliding-window-counter': {
+    async 'the previous window fades as it leaves, rounded down'({ make, at }) {
+      const limiter = make({ maxInInterval: 10 });
+      await limiter.attempt('a', { cost: 10 });
+      const used = [];
+      for (const share of [0, 0.1, 0.25, 0.5, 0.9, 0.95, 1]) {
+        at(MINUTE + share * MINUTE);
+        const { allowed, limits } = await limiter.peek('a');
+        used.push(limits[0].used - (allowed ? 1 : 0)); // without the peek itself
+      }
+      expect(used).toEqual([10, 9, 7, 5, 1, 0, 0]);
+    },
   },
 
   'sliding-window-log': {
@@ -213,37 +369,6 @@ module.exports = {
       expect(await limiter.refund(decision)).toBe(true);
       expect(await attempt(61.5)).toBe(0);
       expect(await attempt(61.5)).toBeGreaterThan(0);
-    },
-  },
-
-  'fixed-window': {
-    async 'a refund goes to the window of its attempt'({ make, at }) {
-      const limiter = make({ maxInInterval: 9 });
-      const first = await limiter.attempt('a', { cost: 5 });
-      at(MINUTE);
-      const second = await limiter.attempt('a', { cost: 3 });
-      expect(await limiter.refund(first)).toBe(false);
-      expect(await usedOf(limiter)).toBe(3);
-      expect(await limiter.refund(second)).toBe(true);
-      expect(await usedOf(limiter)).toBe(0);
-    },
-  },
-
-  'sliding-window-counter': {
-    async 'a refund goes to the window of its attempt'({ make, at }) {
-      for (const [refunded, left] of [
-        [0, 3], // what is left is the second attempt
-        [1, 2], // half of the first one, rounded down
-      ]) {
-        const limiter = make({ maxInInterval: 9 });
-        at(0);
-        const decisions = [await limiter.attempt('a', { cost: 5 })];
-        at(1.5 * MINUTE);
-        decisions.push(await limiter.attempt('a', { cost: 3 }));
-        expect(await usedOf(limiter)).toBe(5);
-        expect(await limiter.refund(decisions[refunded])).toBe(true);
-        expect(await usedOf(limiter)).toBe(left);
-      }
     },
   },
 
