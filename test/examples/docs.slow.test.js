@@ -7,6 +7,7 @@ const os = require('node:os');
 const path = require('node:path');
 const RateLimiter = require('../..');
 const { ALGORITHMS } = require('../../lib/algorithms');
+const { fetchText } = require('../middleware/apps');
 const { startRedis } = require('../support/redis-server');
 const { runProgram, serve, stop } = require('../support/run-program');
 
@@ -42,10 +43,7 @@ async function withServer(code, ask) {
   const server = await serve(args, {}, /^\d+$/m);
   try {
     const url = `http://127.0.0.1:${server.found}/`;
-    return await ask(async (page = '') => {
-      const answer = await fetch(url + page);
-      return { status: answer.status, headers: answer.headers, text: await answer.text() };
-    });
+    return await ask((page = '') => fetchText(url + page));
   } finally {
     await stop(server);
   }

@@ -8,6 +8,7 @@ const { tmpdir } = require('node:os');
 const path = require('node:path');
 const { WebSocket } = require('ws');
 const { unlinkShared } = require('../..');
+const { fetchStatuses: statusesOf, fetchText: get } = require('../middleware/apps');
 const { startRedis } = require('../support/redis-server');
 const { runExample, serveExample, stop } = require('../support/run-program');
 
@@ -18,17 +19,6 @@ async function start(example, env) {
   const server = await serveExample(example, env);
   running.push(server);
   return server;
-}
-
-async function get(url, init) {
-  const response = await fetch(url, init);
-  return { status: response.status, headers: response.headers, text: await response.text() };
-}
-
-async function statusesOf(url, times, init) {
-  const statuses = [];
-  for (let i = 0; i < times; i++) statuses.push((await get(url, init)).status);
-  return statuses;
 }
 
 test('in-memory.js refuses the fourth action, of that user only, and ends by itself', async () => {

@@ -7,10 +7,11 @@ const { waitUntil } = require('../support/outcome');
 const { startRedis } = require('../support/redis-server');
 const { askProgram } = require('../support/run-program');
 const { newName } = require('../support/shared-regions');
-const { FAILING, HOUR_MS, byHeaders, newLogger, useFastify, withCode } = require('./apps');
+const apps = require('./apps');
 
-const { answer, get, newApp, own, ready, rollgate, serve, start, statusesAt, statusesOf } =
-  useFastify();
+const { FAILING, HOUR_MS, byHeaders, newLogger, useFastify, withCode } = apps;
+const { answer, newApp, own, ready, rollgate, serve, start, statusesAt } = useFastify();
+const { fetchStatuses: statusesOf, fetchText: get } = apps;
 const LIMITS = { windowMs: HOUR_MS, limit: 2, clock: () => 5 * HOUR_MS }; // it stands still
 const as = (id) => ({ headers: { 'x-id': id } });
 const from = (address) => ({ headers: { 'x-forwarded-for': address } });

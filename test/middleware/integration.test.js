@@ -21,6 +21,7 @@ const apps = require('./apps');
 
 const { FAILING, HOUR_MS, appWith, newLogger, setUp, statusesOf, withCode } = apps;
 const { rateLimit } = RateLimiter;
+const get = apps.fetchText;
 const MINUTE_MS = 60_000;
 const limiterOf = (maxInInterval) =>
   RateLimiter({ interval: HOUR_MS, maxInInterval, countBlocked: false });
@@ -140,11 +141,6 @@ describe.each([
     return `http://127.0.0.1:${server.address().port}`;
   }
 
-  async function get(url, headers) {
-    const response = await fetch(url, { headers });
-    return { status: response.status, headers: response.headers, text: await response.text() };
-  }
-
   const pick = (headers, ...names) => names.map((name) => headers.get(name));
 
   test('requests pass with headers until the limit, then get 429', async () => {
@@ -188,7 +184,7 @@ describe.each([
     const url = await start({ limit: 1, keyGenerator, skip });
     const statuses = [];
     for (const user of ['ada', 'ada', 'bob', 'admin', 'admin']) {
-      statuses.push((await get(url, { 'x-user': user })).status);
+      statuses.push((await get(url, { headers: { 'x-user': user } })).status);
     }
     expect(statuses).toEqual([200, 429, 200, 200, 200]);
   });
