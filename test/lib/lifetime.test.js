@@ -237,17 +237,6 @@ describe('worker threads', () => {
     expect(await ended).toEqual([0]);
   });
 
-  test.each([
-    ['its own clock', false],
-    ["a user's clock", true],
-  ])('a worker can be terminated in the middle of a hot loop, with %s', async (_clock, clock) => {
-    for (let i = 0; i < Math.ceil(MANY / 4); i++) {
-      const workers = [start('spin', { clock }), start('spin', { clock })];
-      await Promise.all(workers.map((worker) => once(worker, 'message')));
-      await Promise.all(workers.map((worker) => worker.terminate()));
-    }
-  });
-
   // A native call that fails because its thread is to end must not take the process along: hence a process
   // of its own, and moments spread over loading, creating and using.
   test('a worker can be terminated at any moment while it loads, creates and uses limiters', async () => {
@@ -308,12 +297,12 @@ describe('worker threads', () => {
       const { Worker } = require('node:worker_threads');
       const RateLimiter = require('rollgate');
       const { liveLimiters } = require('./lib/native').loadAddon();
-      const start = (task) => new Worker('./test/support/worker-program.js', { workerData: { task } });
+      const start = (task, clock) => new Worker('./test/support/worker-program.js', { workerData: { task, clock } });
       async function main() {
         globalThis.kept = [1, 2, 3].map(() => RateLimiter({ interval: 1e9, maxInInterval: 1 }));
         const levels = [liveLimiters()];
         for (let i = 0; i < ${Math.ceil(MANY / 5)}; i++) {
-          const spinning = [start('spin'), start('spin')];
+          const spinning = [start('spin'), start('spin', true)]; // by its own clock, and by a user's
           await Promise.all(spinning.map((worker) => once(worker, 'message')));
           if (i === 0) levels.push(liveLimiters());
           await Promise.all(spinning.map((worker) => worker.terminate()));

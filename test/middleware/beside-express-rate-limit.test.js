@@ -175,17 +175,3 @@ test('req.rateLimit, getKey and resetKey', async () => {
   expect(ours).toEqual(theirs);
   expect(ours[3]).toMatchObject({ limit: 2, used: 2, remaining: 0, key: '127.0.0.1' });
 });
-
-test('they differ at the edge of a window: no double burst', async () => {
-  const steps = requests([0, 1], [WINDOW_MS - 1, 2], [1, 3]);
-  const options = { windowMs: WINDOW_MS, limit: 3 };
-  const passed = [];
-  for (const middleware of [
-    expressRateLimit({ ...options, validate: false }),
-    rateLimit({ ...options, clock: time.clock }),
-  ]) {
-    const answers = await play(middleware, steps);
-    passed.push(answers.filter(({ status }) => status === 200).length);
-  }
-  expect(passed).toEqual([6, 4]);
-});
