@@ -1,5 +1,4 @@
 // The oracle for every store: it remembers all that happened to one id, counts and searches.
-//
 // It shares no formula with the stores. What is used at a moment is counted from everything that was ever
 // recorded, and every wait is found by search. Times and durations are whole microseconds.
 'use strict';
@@ -47,7 +46,6 @@ const slidingWindowLog = {
   },
 
   fullFor: (interval) => interval,
-  fullForAfterRefusal: (interval) => interval,
   keeps: ['0 0 100'],
 };
 
@@ -89,7 +87,6 @@ const fixedWindow = {
 
   findsIn: (...args) => findsWithin(1, ...args),
   fullFor: (interval) => interval,
-  fullForAfterRefusal: (interval) => interval / 2, // until the next window begins
   keeps: ['0 0 100', '90 90 110'],
 };
 
@@ -112,7 +109,6 @@ const slidingWindowCounter = {
   findsIn: (...args) => findsWithin(2, ...args),
   // The first place becomes free one microsecond after the window ended.
   fullFor: (interval) => interval + 1,
-  fullForAfterRefusal: (interval) => interval + 1,
   keeps: ['90 90 110'],
 };
 
@@ -121,14 +117,12 @@ const MOST_NUMBERED = 2 ** 30;
 
 /** Math.max and Math.min take no BigInt. */
 const ordered = (a, b) => (a < b ? [a, b] : [b, a]);
-const largest = (a, b) => ordered(a, b)[1];
-const smallest = (a, b) => ordered(a, b)[0];
 
 /** Parts of a microsecond in which the emission interval is whole: exact up to 1000 actions. */
 function unitsOf({ interval, maxInInterval }) {
   const [length, most] = [big(interval), big(maxInInterval)];
   if (most <= 1000n) return { perMicro: most, emission: length };
-  return { perMicro: 1000n, emission: largest((length * 1000n + most - 1n) / most, 1n) };
+  return { perMicro: 1000n, emission: ordered((length * 1000n + most - 1n) / most, 1n)[1] };
 }
 
 /**
@@ -147,7 +141,7 @@ function replayBucket(history, limit) {
     given = 0n;
     if (takesBack === undefined) {
       const moment = big(at) * perMicro;
-      arrival = largest(arrival ?? moment, moment) + big(cost) * emission;
+      arrival = ordered(arrival ?? moment, moment)[1] + big(cost) * emission;
       recorded += big(cost);
       records.set(attempt, { at, cost: big(cost), end: recorded });
     } else if (records.has(takesBack)) {
@@ -155,7 +149,7 @@ function replayBucket(history, limit) {
       const moment = big(now) * perMicro;
       const left = arrival - (recorded - taken.end) * emission - moment;
       if (left > 0n && moment - big(taken.at) * perMicro < full) {
-        given = smallest(left, taken.cost * emission);
+        given = ordered(left, taken.cost * emission)[0];
         arrival -= given;
       }
       if (taken.end === recorded) recorded -= taken.cost;
@@ -201,9 +195,7 @@ const gcra = {
  * - `findsIn(history, record, policy, now)`: whether a refund finds the attempt; undefined if a store may
  *   answer either way
  * - `fullFor(interval, max)`: how long a window stays full that is filled as it begins, by one attempt
- * - `fullForAfterRefusal(interval)`: if max is one and a refusal counts in the middle of the window, how
- *   long it is full from then on
- * - `keeps`: which of the moments of actions in promises.test.js keep to two in 100 us
+ * - `keeps`: which of the moments of actions in traces.test.js keep to two in 100 us
  */
 const RULES = {
   'sliding-window-log': slidingWindowLog,
@@ -211,19 +203,6 @@ const RULES = {
   'sliding-window-counter': slidingWindowCounter,
   gcra,
 };
-
-/** Whether allowed attempts { at, cost }, in order of time, keep to a policy without counted refusals. */
-function keepsTo(policy, admissions) {
-  const rule = RULES[policy.algorithm];
-  const history = admissions.map((each, i) => ({ ...each, attempt: i }));
-  return history.every(({ at, cost }, i) => {
-    const before = history.slice(0, i);
-    if (i > 0 && at - before[i - 1].at < policy.minDifference) return false;
-    return policy.limits.every(
-      (limit) => rule.usedBy(before, limit, policy)(at) + cost <= limit.maxInInterval,
-    );
-  });
-}
 
 const BLOCKED_BY = { COUNT: 1, MIN_DIFFERENCE: 2, BLOCK: 4 };
 
@@ -298,7 +277,6 @@ class Oracle {
     this.clear();
   }
 
-  /** @returns {Answer} */
   attempt(now, cost = 1) {
     const attempt = this.attempts + 1;
     const { answer, state } = this.judge(now, cost, attempt);
@@ -413,15 +391,4 @@ function decisionOf({ allowed, timeLeft, actionsLeft, resetIn, blockedBy, window
   };
 }
 
-/** An answer as limitWithInfo() and wouldLimitWithInfo() give it. */
-function infoOf({ allowed, blockedBy, timeLeft, wait, actionsLeft }) {
-  return {
-    blocked: !allowed,
-    blockedDueToCount: (blockedBy & BLOCKED_BY.COUNT) !== 0,
-    blockedDueToMinDifference: (blockedBy & BLOCKED_BY.MIN_DIFFERENCE) !== 0,
-    millisecondsUntilAllowed: toMs(allowed ? wait : timeLeft),
-    actionsRemaining: actionsLeft,
-  };
-}
-
-module.exports = { ALGORITHM_NAMES: ALGORITHMS, Oracle, RULES, decisionOf, infoOf, keepsTo, toMs };
+module.exports = { ALGORITHM_NAMES: ALGORITHMS, BLOCKED_BY, Oracle, RULES, decisionOf, toMs };

@@ -2,7 +2,7 @@
 'use strict';
 
 const { isDeepStrictEqual } = require('node:util');
-const { Oracle, RULES, decisionOf, infoOf, toMs } = require('./oracle');
+const { BLOCKED_BY, Oracle, RULES, decisionOf, toMs } = require('./oracle');
 
 const IDS = ['a', 'ü}{', 'an id of more than sixteen characters'];
 const MINUTE = 60_000_000;
@@ -258,6 +258,17 @@ async function actual(limiter, { kind, id, ids, cost, of }, decisions, place) {
     default:
       return limiter[kind](id);
   }
+}
+
+/** An answer as limitWithInfo() and wouldLimitWithInfo() give it. */
+function infoOf({ allowed, blockedBy, timeLeft, wait, actionsLeft }) {
+  return {
+    blocked: !allowed,
+    blockedDueToCount: (blockedBy & BLOCKED_BY.COUNT) !== 0,
+    blockedDueToMinDifference: (blockedBy & BLOCKED_BY.MIN_DIFFERENCE) !== 0,
+    millisecondsUntilAllowed: toMs(allowed ? wait : timeLeft),
+    actionsRemaining: actionsLeft,
+  };
 }
 
 /** The oracle's answer in the form of the limiter's. */

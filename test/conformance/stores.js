@@ -1,12 +1,10 @@
 // The stores that the suite runs on; one entry each.
 'use strict';
 
-const fs = require('node:fs');
-const os = require('node:os');
-const path = require('node:path');
 const RateLimiter = require('../..');
 const { ALGORITHMS } = require('../../lib/algorithms');
 const { loadAddon } = require('../../lib/native');
+const { openDenoKv } = require('../support/kv-stores');
 const { REDIS_CLIENTS, openings } = require('../support/redis-clients');
 const { startRedis, stopRedis } = require('../support/redis-server');
 const { all, patient } = require('../support/tiers');
@@ -131,10 +129,8 @@ async function openPlainKv() {
   });
 }
 
-async function openDenoKv() {
-  const { openKv } = require('@deno/kv');
-  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'rollgate-kv-'));
-  const kv = await openKv(path.join(folder, 'limits.db'));
+async function openDeno() {
+  const { kv, close } = await openDenoKv();
   return openOnKv(kv, {
     async stateOf(namespace, id) {
       for await (const { key, value, versionstamp } of kv.list({ prefix: [namespace] })) {
@@ -142,10 +138,7 @@ async function openDenoKv() {
       }
       return undefined;
     },
-    close() {
-      kv.close();
-      fs.rmSync(folder, { recursive: true, force: true });
-    },
+    close,
   });
 }
 
@@ -181,7 +174,7 @@ const STORES = {
     pace: 4000,
   },
   'kv, Deno KV in a file': {
-    open: openDenoKv,
+    open: openDeno,
     isSync: false,
     expires: true,
     mostBytes: 200,

@@ -1,23 +1,27 @@
-// Random traces: every store and algorithm gives the oracle's answers, and so does each script, to the
-// microsecond. A failure prints its seed and a short trace; ROLLGATE_SEED=<seed> runs that seed alone.
+// Random calls: every store and algorithm gives the oracle's answers and keeps the promises to users, and each script
+// gives the answers to the microsecond. A failure prints its seed and a short trace; ROLLGATE_SEED=<seed> runs that
+// seed of the traces alone.
 'use strict';
 
 const Redis = require('ioredis');
 const SCRIPTS = require('../../lib/redis/scripts');
-const { expectEqual } = require('../support/outcome');
+const { expectEqual, outcomeOf } = require('../support/outcome');
 const { startRedis } = require('../support/redis-server');
+const { askProgram } = require('../support/run-program');
 const { casesOf } = require('../support/tiers');
 const { randomFrom } = require('../support/traces');
-const { ALGORITHM_NAMES } = require('./oracle');
+const { ALGORITHM_NAMES, Oracle, RULES } = require('./oracle');
 const {
   LONG_UNITS,
   SHORT_UNITS,
   expectTrace,
+  optionsFor,
+  randomCost,
   randomPolicy,
   randomTrace,
 } = require('./random-traces');
 const { EACH_STORE } = require('./stores');
-const { tracesOf } = require('./write-traces');
+const { tracesOf, usesOf } = require('./write-traces');
 
 const STEPS = 50;
 const AT_ONCE = 20;
@@ -36,21 +40,245 @@ async function forEach(cases, atOnce, check) {
   }
 }
 
+const START_US = 1_700_000_000_000_001;
+
+let namespaces = 0;
+const newNamespace = () => `promises-${process.pid}-${++namespaces}`;
+
+/** Whether allowed attempts { at, cost }, in order of time, keep to a policy without counted refusals. */
+function keepsTo(policy, admissions) {
+  const rule = RULES[policy.algorithm];
+  const history = admissions.map((each, i) => ({ ...each, attempt: i }));
+  return history.every(({ at, cost }, i) => {
+    const before = history.slice(0, i);
+    if (i > 0 && at - before[i - 1].at < policy.minDifference) return false;
+    return policy.limits.every(
+      (limit) => rule.usedBy(before, limit, policy)(at) + cost <= limit.maxInInterval,
+    );
+  });
+}
+
+test.each(ALGORITHM_NAMES)('the rule of %s can be kept and broken', (algorithm) => {
+  const keeps = (moments, minDifference = 0) => {
+    const limits = [{ interval: 100, maxInInterval: 2 }];
+    const admissions = moments.split(' ').map((at) => ({ at: Number(at), cost: 1 }));
+    return keepsTo({ algorithm, limits, minDifference }, admissions);
+  };
+  const all = ['0 0 99', '0 0 100', '90 90 110', '0 0 50 99 100'];
+  expect(all.filter((moments) => keeps(moments))).toEqual(RULES[algorithm].keeps);
+  expect([keeps('0 4', 5), keeps('0 5', 5)]).toEqual([false, true]);
+});
+
 describe.each(EACH_STORE)('%s', (_, store) => {
+  const units = store.expires ? LONG_UNITS : SHORT_UNITS;
+  const isSlow = store.pace < 1000;
+  const rounds = casesOf(Math.ceil(store.pace / 400));
   let place;
+  let time;
   beforeAll(async () => {
     place = await store.open();
   });
+  beforeEach(() => {
+    time = { us: START_US };
+  });
   afterAll(() => place.close());
 
+  /** Limiters that count together; only one if they cannot. */
+  function openSome(count, options) {
+    const namespace = newNamespace();
+    const clock = () => time.us / 1000;
+    const together = place.together(namespace);
+    const all = { clock, ...together, ...options };
+    const length = Object.keys(together).length === 0 ? 1 : count;
+    const limiters = Array.from({ length }, () => place.open(all));
+    return {
+      limiters,
+      limiter: limiters[0],
+      stateOf: (id) => place.stateOf(namespace, id),
+      close: () => Promise.all(limiters.map((limiter) => limiter.close())),
+    };
+  }
+
+  function walk(random, unit) {
+    if (random.chance(60)) time.us += random.between(0, 3 * unit);
+    if (random.chance(10)) time.us += random.between(1, 30) * unit;
+  }
+
   test.each(ALGORITHM_NAMES)('answers as the oracle: %s', async (algorithm) => {
-    const units = store.expires ? LONG_UNITS : SHORT_UNITS;
     await forEach(seedsFor(store), store.isSync ? 1 : AT_ONCE, (seed) => {
       const random = randomFrom(seed);
       const policy = randomPolicy(random, { algorithm, units });
       const trace = randomTrace(random, { policy, steps: STEPS });
       return expectTrace(trace, place.open, { store: store.name, algorithm, seed });
     });
+  });
+
+  describe.each(ALGORITHM_NAMES)('%s', (algorithm) => {
+    const countsBlocked = RULES[algorithm].countsBlocked ? [true, false] : [false];
+
+    function policyFrom(random, countBlocked) {
+      const policy = randomPolicy(random, { algorithm, units, largestMax: 40 });
+      return { ...policy, countBlocked, blockFor: [] };
+    }
+
+    test('never allows more than the rule, however many calls are made at once', async () => {
+      let allowed = 0;
+      for (let seed = 1; seed <= rounds; seed++) {
+        const random = randomFrom(seed);
+        const policy = policyFrom(random, random.pick(countsBlocked));
+        const { limiters, close } = openSome(2, optionsFor(policy));
+        const most = Math.min(...policy.limits.map(({ maxInInterval }) => maxInInterval));
+        const admissions = [];
+        const refunds = random.chance(50);
+        for (let turn = 0; turn < 40; turn++) {
+          walk(random, policy.unit);
+          const at = time.us;
+          const calls = Array.from({ length: random.between(1, 4) }, async () => {
+            const cost = randomCost(random, most);
+            const limiter = random.pick(limiters);
+            const decision = await limiter.attempt('a', { cost });
+            return decision.allowed ? [{ at, cost, limiter, decision }] : [];
+          });
+          admissions.push(...(await Promise.all(calls)).flat());
+          if (refunds && random.chance(25) && admissions.length > 0) {
+            const chosen = random.between(
+              Math.max(0, admissions.length - 5),
+              admissions.length - 1,
+            );
+            const { limiter, decision } = admissions[chosen];
+            if (await limiter.refund(decision)) admissions.splice(chosen, 1);
+          }
+        }
+        await close();
+        const record = admissions.map(({ at, cost }) => ({ at, cost }));
+        expectEqual(keepsTo(policy, record), true, { seed, policy, record });
+        allowed += admissions.length;
+      }
+      expect(allowed).toBeGreaterThan(rounds);
+    });
+
+    test('refused until timeLeft, allowed exactly at it', async () => {
+      let refusals = 0;
+      for (let seed = 1; seed <= rounds; seed++) {
+        const random = randomFrom(seed);
+        const blockFor = random.chance(30) ? [random.between(1, 99) / 2] : [];
+        const policy = policyFrom(random, random.pick(countsBlocked));
+        const { limiter, close } = openSome(1, {
+          ...optionsFor(policy),
+          ...(blockFor.length > 0 && { blockFor }),
+        });
+        const most = Math.min(...policy.limits.map(({ maxInInterval }) => maxInInterval));
+        for (let turn = 0; turn < 25; turn++) {
+          walk(random, policy.unit);
+          const cost = randomCost(random, most);
+          const { allowed, timeLeft } = await limiter.attempt('a', { cost });
+          if (allowed) continue;
+          refusals += 1;
+          const now = time.us;
+          const end = timeLeft * 1000;
+          const peeks = [0, end - 1000, end, end + 1].map((later) => {
+            time.us = now + later;
+            return limiter.peek('a', { cost });
+          });
+          const answers = (await Promise.all(peeks)).map((decision) => decision.allowed);
+          expectEqual(answers, [false, false, true, true], { seed, turn, timeLeft, policy });
+          time.us = now;
+        }
+        await close();
+      }
+      expect(refusals).toBeGreaterThan(rounds);
+    });
+
+    test.each(countsBlocked)(
+      'a hammered id takes no more memory, countBlocked: %s',
+      async (countBlocked) => {
+        const [turns, hits] = isSlow ? [30, 2] : [40, 100];
+        const limits = [
+          { interval: 60_000, maxInInterval: 10, minDifference: 1 },
+          { interval: 3_600_000, maxInInterval: 20 },
+        ];
+        const { limiter, stateOf, close } = openSome(1, {
+          limits,
+          countBlocked,
+          algorithm,
+          blockFor: [1, 2, 3],
+        });
+        const sizes = new Set();
+        for (let turn = 1; turn <= turns; turn++) {
+          time.us += 10_000;
+          await limiter.attemptMany(Array(hits).fill('a'));
+          if (turn <= 25) continue; // a log fills first
+          sizes.add(store.isSync ? limiter.stats().bytes : (await stateOf('a')).bytes);
+        }
+        expect(sizes.size).toBe(1);
+        expect([...sizes][0]).toBeLessThan(store.mostBytes);
+        await close();
+      },
+    );
+
+    test('every call settles, even if the limiter closes meanwhile', async () => {
+      const { limiter } = openSome(1, { interval: 1000, maxInInterval: 3, algorithm });
+      const first = await limiter.attempt('a');
+      const call = async (i) => {
+        if (i === 30) return limiter.close();
+        const id = i % 7 === 0 ? {} : String(i % 3);
+        if (i % 5 === 0) return limiter.attemptMany([id, 'b']);
+        if (i % 5 === 1) return limiter.refund(first);
+        if (i % 5 === 2) return limiter.clear(id);
+        if (i % 5 === 3) return new Promise((resolve) => limiter(id, resolve));
+        return limiter.limitWithInfo(id);
+      };
+      const outcomes = await Promise.all(
+        Array.from({ length: 60 }, (_unused, i) => outcomeOf(call(i))),
+      );
+      const codes = outcomes.filter((outcome) => typeof outcome === 'string');
+      expect(codes).toContain('ERR_ROLLGATE_ID');
+      expect(codes.every((code) => /^ERR_ROLLGATE_/.test(code))).toBe(true);
+      expect(outcomes.at(-1)).toBe('ERR_ROLLGATE_CLOSED');
+    });
+  });
+
+  test('a program with live limiters of every algorithm ends by itself', async () => {
+    if (place.inChild === undefined) return;
+    const said = await askProgram(`
+      const RateLimiter = require('rollgate');
+      globalThis.limiters = ${JSON.stringify(ALGORITHM_NAMES)}.map((algorithm) =>
+        RateLimiter({ interval: 60_000, maxInInterval: 5, algorithm, blockFor: 1000, ...${place.inChild} }));
+      Promise.all(limiters.map((limiter, i) => limiter('exit' + i)))
+        .then((answers) => console.log(JSON.stringify(answers)));
+    `);
+    expect(said).toEqual(ALGORITHM_NAMES.map(() => 0));
+  });
+
+  test('with refusals that count, a refund never makes the log allow more', async () => {
+    let admissions = 0;
+    for (let seed = 1; seed <= rounds; seed++) {
+      const random = randomFrom(seed);
+      const drawn = randomPolicy(random, { algorithm: 'sliding-window-log', units, largestMax: 7 });
+      const policy = { ...drawn, countBlocked: true, blockFor: [] };
+      const oracle = new Oracle(policy);
+      const { limiter, close } = openSome(1, optionsFor(policy));
+      const most = Math.min(...policy.limits.map(({ maxInInterval }) => maxInInterval));
+      const refundable = [];
+      for (let turn = 0; turn < 40; turn++) {
+        walk(random, policy.unit);
+        const cost = randomCost(random, most);
+        const decision = await limiter.attempt('a', { cost });
+        const expected = oracle.attempt(time.us, cost);
+        // The store may be more cautious. It records a refusal in either case.
+        expectEqual(decision.allowed && !expected.allowed, false, { seed, turn, policy });
+        if (decision.allowed) {
+          admissions += 1;
+          refundable.push([decision, expected.attempt]);
+        }
+        if (random.chance(30) && refundable.length > 0) {
+          const [[taken, attempt]] = refundable.splice(random.between(0, refundable.length - 1), 1);
+          if (await limiter.refund(taken)) oracle.takeBack(attempt, time.us);
+        }
+      }
+      await close();
+    }
+    expect(admissions).toBeGreaterThan(3 * rounds);
   });
 });
 
@@ -132,8 +360,6 @@ class OnScript {
     return found === 1;
   }
 }
-
-const usesOf = (windows) => windows.flatMap(({ used, resetIn }) => [used, resetIn]);
 
 function answerOf({ kind }, answer) {
   if (kind === 'usage') return usesOf(answer);

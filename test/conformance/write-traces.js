@@ -87,4 +87,4 @@ if (require.main === module) {
   fs.writeFileSync(file, `${[header, ...lines].join('\n')}\n`);
 }
 
-module.exports = { tracesOf };
+module.exports = { tracesOf, usesOf };

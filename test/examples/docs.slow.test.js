@@ -1,14 +1,15 @@
 // The code, pictures and figures in README and docs are what a run gives today.
 'use strict';
 
-const { execFileSync, spawn } = require('node:child_process');
-const { once } = require('node:events');
+const { execFileSync } = require('node:child_process');
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 const RateLimiter = require('../..');
 const { ALGORITHMS } = require('../../lib/algorithms');
+const { fetchText } = require('../middleware/apps');
 const { startRedis } = require('../support/redis-server');
+const { runProgram, serve, stop } = require('../support/run-program');
 
 const ROOT = path.join(__dirname, '../..');
 const read = (page) => fs.readFileSync(path.join(ROOT, page), 'utf8');
@@ -24,23 +25,11 @@ afterAll(() => fs.rmSync(folder, { recursive: true }));
 const blocksOf = (page) =>
   [...read(page).matchAll(/^```js\n(.*?)^```$/gms)].map(([, code]) => code);
 
-/** Runs a program in the package's own folder, so that it finds 'rollgate' by name. */
-function start(code) {
-  const type = /^import /m.test(code) ? 'module' : 'commonjs';
-  const child = spawn(process.execPath, [`--input-type=${type}`, '-e', code], { cwd: ROOT });
-  const output = { stdout: '', stderr: '' };
-  for (const name of ['stdout', 'stderr']) {
-    child[name].setEncoding('utf8').on('data', (chunk) => {
-      output[name] += chunk;
-    });
-  }
-  return { child, output };
-}
+const typeOf = (code) => (/^import /m.test(code) ? 'module' : 'commonjs');
 
-async function run(code) {
-  const { child, output } = start(code);
-  const [status] = await once(child, 'close');
-  return { status, ...output };
+async function run(source) {
+  const { code, stdout, stderr } = await runProgram(source, { type: typeOf(source) });
+  return { status: code, stdout, stderr };
 }
 
 /** A server of the page on a port that is free; `ask(get)` makes the requests, `get(path)` one. */
@@ -50,17 +39,13 @@ async function withServer(code, ask) {
     /app\.listen\(3000, '127\.0\.0\.1'\);/,
     "const s = app.listen(0, '127.0.0.1', () => console.log(s.address().port));",
   );
-  const { child, output } = start(told);
+  const args = [`--input-type=${typeOf(code)}`, '--eval', told];
+  const server = await serve(args, {}, /^\d+$/m);
   try {
-    await Promise.race([once(child.stdout, 'data'), once(child, 'close')]);
-    expect(output.stderr).toBe('');
-    const url = `http://127.0.0.1:${Number(output.stdout)}/`;
-    return await ask(async (page = '') => {
-      const answer = await fetch(url + page);
-      return { status: answer.status, headers: answer.headers, text: await answer.text() };
-    });
+    const url = `http://127.0.0.1:${server.found}/`;
+    return await ask((page = '') => fetchText(url + page));
   } finally {
-    child.kill();
+    await stop(server);
   }
 }
 
@@ -281,17 +266,6 @@ test('docs/algorithms.md: the worst bursts and waits of the page are those that 
   const found = linesOf('measure-algorithms.mjs', 'bursts').map(cellsOf);
   expect(found).toHaveLength(ALGORITHMS.length);
   expect(rowsBelow('What each lets through')).toEqual(found);
-});
-
-test('docs/algorithms.md: only the log never exceeds the limit, the others as far as the page explains', () => {
-  const rows = Object.fromEntries(
-    rowsBelow('What each lets through').map(([name, ...figures]) => [name, figures.map(Number)]),
-  );
-  const max = 100;
-  expect(rows['`sliding-window-log`'].slice(0, 3)).toEqual([max, max, max]);
-  expect(rows['`sliding-window-counter`'].slice(0, 3)).toEqual([2 * max, max + max / 10, max + 1]);
-  expect(rows['`fixed-window`'].slice(0, 3)).toEqual([2 * max, 2 * max, 2 * max]);
-  expect(rows['`gcra`'].slice(0, 3)).toEqual([2 * max - 1, max + max / 10 - 1, max]);
 });
 
 test('docs/algorithms.md: an id takes as many bytes as it says', () => {

@@ -5,7 +5,7 @@ const fs = require('node:fs');
 const path = require('node:path');
 const { chromium } = require('playwright-core');
 const { patient } = require('../support/tiers');
-const { serve, stop } = require('./child');
+const { serveExample, stop } = require('../support/run-program');
 
 const SCREENSHOTS = path.join(__dirname, '..', '..', 'build', 'screenshots');
 const FLAGS = [
@@ -49,7 +49,7 @@ describeInBrowser('the start page', () => {
   });
 
   async function startServer(env) {
-    server = await serve('start/server.js', env);
+    server = await serveExample('start/server.js', env);
   }
 
   async function open(options) {

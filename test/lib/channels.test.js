@@ -1,13 +1,16 @@
-// What observers get: messages on the diagnostics channels while they are subscribed, and the warning of a
-// limiter that has to drop ids.
+// What observers get: messages on the diagnostics channels while they are subscribed, the warning of a limiter that
+// has to drop ids, and topBlocked's counts of refusals in bounded memory.
 'use strict';
 
 const diagnostics = require('node:diagnostics_channel');
 const RateLimiter = require('../..');
 const { DECISIONS } = require('../../lib/channels');
+const { topBlocked } = require('../../lib/metrics');
+const { SpaceSaving } = require('../../lib/metrics/top-blocked');
 const { createPlainKv } = require('../support/kv-stores');
 const { askProgram, runProgram } = require('../support/run-program');
-const { setUp } = require('../support/set-up');
+const { catchError, setUp } = require('../support/set-up');
+const { randomFrom } = require('../support/traces');
 
 const stops = [];
 
@@ -29,44 +32,24 @@ function listen(name, onMessage = () => {}) {
 }
 
 describe('rollgate:decision', () => {
-  test('has the limiter, the id as it was given, the cost and the answer', async () => {
-    const { limiter } = setUp({ maxInInterval: 3 });
-    const { messages } = listen('rollgate:decision');
-    limiter(1);
-    limiter();
-    limiter.attempt('a', { cost: 3 });
-    limiter('a', () => {});
-    limiter.attemptMany([2n]);
-    await limiter.limitWithInfo('b');
-    const allowed = { cost: 1, allowed: true, timeLeft: 0 };
-    expect(messages).toEqual([
-      { limiter, id: 1, ...allowed },
-      { limiter, id: undefined, ...allowed },
-      { limiter, id: 'a', ...allowed, cost: 3 },
-      { limiter, id: 'a', cost: 1, allowed: false, timeLeft: 10 },
-      { limiter, id: 2n, ...allowed },
-      { limiter, id: 'b', ...allowed },
-    ]);
-    for (const message of messages) expect(message.limiter).toBe(limiter);
-  });
-
   test('begins with the first subscriber, for older limiters too, and ends with the last', () => {
     const { limiter } = setUp({ maxInInterval: 100 });
     limiter('before');
     const first = listen('rollgate:decision');
     const second = listen('rollgate:decision');
-    limiter('both');
+    limiter(1);
+    expect(() => limiter({})).toThrow(TypeError);
     first.stop();
-    limiter('second');
+    limiter(2n);
     expect(DECISIONS.flag[0]).toBe(1);
     second.stop();
     expect(DECISIONS.flag[0]).toBe(0);
     limiter('after');
     limiter.attempt('after');
     const third = listen('rollgate:decision');
-    limiter('third');
+    limiter();
     const ids = [first, second, third].map(({ messages }) => messages.map(({ id }) => id));
-    expect(ids).toEqual([['both'], ['both', 'second'], ['third']]);
+    expect(ids).toEqual([[1], [1, 2n], [undefined]]);
   });
 
   test('a subscriber may call the limiter, and the answers stay what they are', () => {
@@ -91,61 +74,18 @@ describe('rollgate:decision', () => {
     expect(() => limiter('a')).toThrow('the limiter is closed');
   });
 
-  test('publishes calls with a callback, and no call that fails', async () => {
-    const { limiter } = setUp();
-    const { messages } = listen('rollgate:decision', ({ id }) => {
-      if (id === 'a') limiter.attempt('b', { cost: 2 });
-    });
-    const answer = new Promise((resolve) => {
-      limiter('a', (error, timeLeft, actionsLeft) => resolve([error, timeLeft, actionsLeft]));
-    });
-    expect(await answer).toEqual([null, 0, 1]);
-    expect(() => limiter({})).toThrow(TypeError);
-    expect(messages.map(({ id }) => id)).toEqual(['a', 'b']);
-  });
-
-  test('publishes decisions of a key-value store and of onError', async () => {
+  test('messages come in order while a key-value store answers in microtasks, those of onError too', async () => {
     const kv = createPlainKv();
-    const limiter = RateLimiter({
-      kv,
-      namespace: 'n',
-      interval: 1000,
-      maxInInterval: 1,
-      onError: 'memory',
-    });
-    const { messages } = listen('rollgate:decision');
-    await limiter('a');
-    await limiter.attempt('a');
-    await limiter.peek('a');
-    await limiter.attemptMany(['b', 'c']);
-    kv.get = () => {
-      throw new Error('broken');
-    };
-    await limiter('d');
-    await new Promise((resolve) => setImmediate(resolve));
-    expect(messages).toEqual([
-      { limiter, id: 'a', cost: 1, allowed: true, timeLeft: 0 },
-      { limiter, id: 'a', cost: 1, allowed: false, timeLeft: expect.any(Number) },
-      { limiter, id: 'b', cost: 1, allowed: true, timeLeft: 0 },
-      { limiter, id: 'c', cost: 1, allowed: true, timeLeft: 0 },
-      { limiter, id: 'd', cost: 1, allowed: true, timeLeft: 0 },
-    ]);
-  });
-
-  test('messages come in order while a key-value store answers in microtasks alone', async () => {
-    const limiter = RateLimiter({
-      kv: createPlainKv(),
-      namespace: 'n',
-      interval: 1000,
-      maxInInterval: 1,
-    });
+    const options = { namespace: 'n', interval: 1000, maxInInterval: 1, onError: 'memory' };
+    const limiter = RateLimiter({ kv, ...options });
     const { messages } = listen('rollgate:decision');
     const told = [];
-    for (const id of ['a', 'b', 'c']) {
+    for (const id of ['a', 'b', 'c', 'd']) {
+      if (id === 'd') kv.get = () => Promise.reject(new Error('broken'));
       await limiter(id);
       told.push(messages.map((message) => message.id).join(''));
     }
-    expect(told).toEqual(['a', 'ab', 'abc']);
+    expect(told).toEqual(['a', 'ab', 'abc', 'abcd']);
   });
 
   test('a listener that throws harms no call', async () => {
@@ -210,33 +150,6 @@ describe('ids that are dropped because of maxKeys', () => {
     });
   });
 
-  test('are those nearest to expiry', () => {
-    const { limiter, time } = setUp({ maxKeys: 3, maxInInterval: 1 });
-    for (const id of ['a', 'b', 'c']) {
-      limiter(id);
-      time.advance(1);
-    }
-    limiter('a'); // a refusal is recorded, too
-    time.advance(1);
-    limiter('d');
-    expect(['a', 'c', 'd', 'b'].map((id) => limiter.peek(id).allowed)).toEqual([
-      false,
-      false,
-      false,
-      true,
-    ]);
-  });
-
-  test('are not those that have expired', () => {
-    const { limiter, time } = setUp({ maxKeys: 100, maxInInterval: 1 });
-    for (let round = 0; round < 5; round++) {
-      for (let i = 0; i < 100; i++) expect(limiter(`${round} ${i}`)).toBe(0);
-      time.advance(10);
-    }
-    expect(warn).not.toHaveBeenCalled();
-    expect(limiter.stats()).toMatchObject({ evicted: 0, keys: 100 });
-  });
-
   test('make no room for peeks and ids that were cleared', () => {
     const { limiter } = setUp({ maxKeys: 1 });
     limiter('a');
@@ -245,17 +158,6 @@ describe('ids that are dropped because of maxKeys', () => {
     limiter('b');
     limiter.refund(limiter.attempt('c'));
     expect(limiter.stats().evicted).toBe(1); // 'b' for 'c'
-  });
-
-  test('are just as many as maxKeys says, in every size', () => {
-    for (const maxKeys of [1, 2, 7, 100, 1000, 5000]) {
-      const { limiter } = setUp({ maxKeys });
-      for (let i = 0; i < 3 * maxKeys; i++) {
-        limiter(i);
-        if (limiter.stats().keys > maxKeys) throw new Error(`${limiter.stats().keys} ids`);
-      }
-      expect(limiter.stats()).toMatchObject({ keys: maxKeys, evicted: 2 * maxKeys });
-    }
   });
 
   test('bring a warning event, or a line on stderr, and nothing else ever warns', async () => {
@@ -278,23 +180,210 @@ describe('ids that are dropped because of maxKeys', () => {
   });
 });
 
-test('a limiter that was observed is freed', async () => {
-  const found = await askProgram(
-    `
-    const RateLimiter = require('rollgate');
-    const { liveLimiters } = require('./lib/native').loadAddon();
-    const ids = [];
-    require('node:diagnostics_channel').subscribe('rollgate:decision', ({ id }) => ids.push(id));
-    for (let i = 0; i < 5; i++) RateLimiter({ interval: 1e6, maxInInterval: 1 })(i);
-    (async () => {
-      for (let i = 0; i < 10; i++) {
-        gc();
-        await new Promise((resolve) => setImmediate(resolve));
+const opened = [];
+
+afterEach(() => {
+  for (const one of opened.splice(0)) one.close();
+});
+
+function open(options) {
+  const one = topBlocked(options);
+  opened.push(one);
+  return one;
+}
+
+/** One that refuses everything but the first attempt of each id. */
+const strict = () => setUp({ maxInInterval: 1, interval: 1e9 }).limiter;
+
+function refuse(limiter, id, times) {
+  if (limiter.peek(id).allowed) limiter(id);
+  for (let i = 0; i < times; i++) limiter(id);
+}
+
+describe('topBlocked', () => {
+  test('refusals are counted by id, most first, from zero after a reset, and nothing else is', () => {
+    const api = strict();
+    const blocked = open({ limiters: { api } });
+    refuse(api, 'ada', 2);
+    refuse(api, 'bob', 5);
+    api('eve');
+    api.peek('eve');
+    expect(blocked.top()).toEqual([
+      { limiter: 'api', id: 'bob', blocked: 5, overcount: 0 },
+      { limiter: 'api', id: 'ada', blocked: 2, overcount: 0 },
+    ]);
+    expect(blocked.top(1).map(({ id }) => id)).toEqual(['bob']);
+    expect(blocked.total).toBe(7);
+    blocked.reset();
+    expect([blocked.top(), blocked.total]).toEqual([[], 0]);
+    refuse(api, 'ada', 1);
+    expect(blocked.top()).toEqual([{ limiter: 'api', id: 'ada', blocked: 1, overcount: 0 }]);
+  });
+
+  test('ids with the same string are one id', () => {
+    const limiter = strict();
+    const blocked = open({ limiters: { limiter } });
+    refuse(limiter, 1, 3);
+    refuse(limiter, '1', 3);
+    refuse(limiter, 1n, 3);
+    refuse(limiter, undefined, 2);
+    refuse(limiter, '', 2);
+    refuse(limiter, '\ud800', 1);
+    const counts = blocked.top().map(({ id, blocked: count }) => [id, count]);
+    expect(counts).toEqual([
+      ['1', 9],
+      ['', 4],
+      ['\ud800', 1],
+    ]);
+  });
+
+  test('of long ids the beginning and a hash are kept, and each is an id of its own', () => {
+    const limiter = strict();
+    const blocked = open({ limiters: { limiter } });
+    const long = 'x'.repeat(100_000);
+    refuse(limiter, `${long}a`, 3);
+    refuse(limiter, `${long}b`, 2);
+    const [first, second] = blocked.top();
+    expect([first.blocked, second.blocked]).toEqual([3, 2]);
+    expect(first.id).toMatch(/^x{200}\.\.\.[\w-]{43}$/);
+    expect(second.id).not.toBe(first.id);
+    // Nobody makes up the short form of another's id.
+    refuse(limiter, first.id, 9);
+    expect(blocked.top().map((entry) => entry.blocked)).toEqual([9, 3, 2]);
+  });
+
+  test('each limiter is counted apart; without names all are', () => {
+    const [one, other] = [strict(), strict()];
+    const all = open();
+    const named = open({ limiters: { one } });
+    refuse(one, 'ada', 1);
+    refuse(other, 'ada', 2);
+    const both = all.top();
+    expect(both.map(({ id, blocked }) => [id, blocked])).toEqual([
+      ['ada', 2],
+      ['ada', 1],
+    ]);
+    expect(both[0].limiter).toBe(other);
+    expect(both[1].limiter).toBe(one);
+    expect(named.top()).toEqual([{ limiter: 'one', id: 'ada', blocked: 1, overcount: 0 }]);
+    expect([all.total, named.total]).toEqual([3, 1]);
+  });
+
+  /** Ids as they come in life: the k-th about as often as 1 / k. */
+  function zipf(random, ids) {
+    const limit = Math.log(ids + 1);
+    return () => Math.floor(Math.exp((random.between(0, 1e9 - 1) / 1e9) * limit));
+  }
+
+  describe.each([
+    [1, 1],
+    [2, 2],
+    [3, 10],
+    [4, 64],
+    [5, 500],
+  ])('beside exact counts, seed %i, capacity %i', (seed, capacity) => {
+    test('no count is too low, or too high by more than it says, and the frequent are there', () => {
+      const random = randomFrom(seed);
+      const limiters = { a: strict(), b: strict() };
+      const blocked = open({ limiters, capacity });
+      const exact = new Map();
+      const pick = zipf(random, 2000);
+      const seen = (steps) => {
+        for (let i = 0; i < steps; i++) {
+          const name = random.pick(['a', 'b']);
+          const id = `id ${pick()}`;
+          const isRefused = limiters[name](id) > 0;
+          const key = `${name} ${id}`;
+          if (isRefused) exact.set(key, (exact.get(key) ?? 0) + 1);
+        }
+      };
+      for (let round = 0; round < 8; round++) {
+        seen(round === 0 ? 20 : 1000);
+        const entries = blocked.top(1e9);
+        const total = [...exact.values()].reduce((sum, n) => sum + n, 0);
+        expect(blocked.total).toBe(total);
+        expect(entries.length).toBe(Math.min(exact.size, capacity));
+        const kept = new Map(entries.map((entry) => [`${entry.limiter} ${entry.id}`, entry]));
+        expect(kept.size).toBe(entries.length);
+        for (const [key, { blocked: count, overcount }] of kept) {
+          const n = exact.get(key);
+          expect(n).toBeLessThanOrEqual(count);
+          expect(n).toBeGreaterThanOrEqual(count - overcount);
+          expect(overcount).toBeLessThanOrEqual(total / capacity);
+        }
+        for (const [key, n] of exact) if (n > total / capacity) expect(kept.has(key)).toBe(true);
+        const counts = entries.map((entry) => entry.blocked);
+        expect(counts).toEqual([...counts].sort((x, y) => y - x));
+        if (exact.size >= capacity) expect(counts.reduce((sum, n) => sum + n, 0)).toBe(total);
       }
-      console.log(JSON.stringify({ ids, live: liveLimiters() }));
-    })();
+    });
+  });
+
+  // A search for the smallest counter would take 2e10 steps here, and run into Jest's time limit.
+  test('a new id takes over a counter without a search', () => {
+    const counts = new SpaceSaving(200_000);
+    for (let i = 0; i < 300_000; i++) counts.add(i);
+    const takenOver = [...counts.counters()].filter(({ overcount }) => overcount === 1);
+    expect(takenOver.length).toBe(100_000);
+  });
+
+  test('a closed one listens no more, and limiters are unobserved again', () => {
+    const limiter = strict();
+    const [one, other] = [open(), open()];
+    expect(diagnostics.channel('rollgate:decision').hasSubscribers).toBe(true);
+    refuse(limiter, 'a', 1);
+    one.close();
+    one.close();
+    expect(diagnostics.channel('rollgate:decision').hasSubscribers).toBe(true);
+    refuse(limiter, 'a', 1);
+    expect([one.top(), one.total]).toEqual([[], 0]);
+    expect(other.total).toBe(2);
+    other.close();
+    expect(diagnostics.channel('rollgate:decision').hasSubscribers).toBe(false);
+  });
+
+  test('closed by an earlier subscriber, it does not count that decision', () => {
+    let blocked;
+    const close = ({ allowed }) => allowed || blocked.close();
+    diagnostics.subscribe('rollgate:decision', close);
+    blocked = open();
+    refuse(strict(), 'a', 1);
+    diagnostics.unsubscribe('rollgate:decision', close);
+    expect([blocked.total, blocked.top()]).toEqual([0, []]);
+  });
+
+  test('a limiter without a name is freed when it is dropped', async () => {
+    const told = await askProgram(
+      `
+    const RateLimiter = require('rollgate');
+    const { topBlocked } = require('rollgate/metrics');
+    const blocked = topBlocked();
+    let limiter = RateLimiter({ interval: 60_000, maxInInterval: 1 });
+    const ref = new WeakRef(limiter);
+    limiter('a');
+    limiter('a');
+    const before = blocked.top().length;
+    limiter = undefined;
+    const look = (turns) => {
+      gc();
+      if (ref.deref() !== undefined && turns > 0) return setTimeout(look, 1, turns - 1);
+      console.log(JSON.stringify({ before, isFreed: ref.deref() === undefined, after: blocked.top() }));
+    };
+    setTimeout(look, 1, 1000);
   `,
-    { flags: ['--expose-gc'] },
-  );
-  expect(found).toEqual({ ids: [0, 1, 2, 3, 4], live: 0 });
+      { flags: ['--expose-gc'] },
+    );
+    expect(told).toEqual({ before: 1, isFreed: true, after: [] });
+  });
+
+  test('a limiter has one name, and top a number of entries', () => {
+    const limiter = strict();
+    expect(catchError(() => topBlocked({ limiters: { a: limiter, b: limiter } }))).toMatchObject({
+      code: 'ERR_ROLLGATE_OPTION',
+      message: "'b': there is this limiter as 'a' already",
+    });
+    const blocked = open();
+    expect(catchError(() => blocked.top(0))).toBeInstanceOf(RangeError);
+    expect(catchError(() => blocked.top('5'))).toMatchObject({ code: 'ERR_ROLLGATE_OPTION' });
+  });
 });

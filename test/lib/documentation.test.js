@@ -80,14 +80,6 @@ describe('links', () => {
     const files = fs.readdirSync(path.join(ROOT, 'docs/images')).map((f) => `docs/images/${f}`);
     expect(files.filter((name) => shown.every(({ file }) => file !== name))).toEqual([]);
   });
-
-  test('lead from the summary of the benchmarks to their sections', () => {
-    const text = read('docs/benchmarks.md');
-    const titles = [...text.matchAll(/^## (.+)$/gm)].map(([, title]) => title);
-    const linked = [...text.matchAll(/^\| \[(.+?)\]\(#/gm)].map(([, title]) => title);
-    expect(titles).toEqual(expect.arrayContaining(linked));
-    expect(linked.length).toBeGreaterThan(0);
-  });
 });
 
 describe('docs/api.md', () => {

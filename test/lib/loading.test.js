@@ -155,29 +155,13 @@ const PRELUDE = `
 `;
 const ask = (program, options) => askProgram(PRELUDE + program, options);
 
-test('inside Jest errors, promises, functions and results are of its realm', async () => {
+test('inside Jest errors, functions and results are of its realm', async () => {
   const limiter = RateLimiter({ interval: 10, maxInInterval: 1, clock: () => 0 });
-  const errors = [];
-  for (const call of [() => limiter({}), () => limiter('a', 5), () => RateLimiter({})]) {
-    try {
-      call();
-    } catch (error) {
-      errors.push(error);
-    }
-  }
-  errors.push(await new Promise((resolve) => limiter({}, resolve)));
-  errors.push(await limiter.limit({}).catch((error) => error));
-  expect(errors).toHaveLength(5);
-  for (const error of errors) {
-    expect(error).toBeInstanceOf(TypeError);
-    expect(error).toBeInstanceOf(Error);
-  }
-  expect(limiter.limit('a')).toBeInstanceOf(Promise);
+  expect(await new Promise((resolve) => limiter({}, resolve))).toBeInstanceOf(TypeError);
   expect(limiter).toBeInstanceOf(Function);
-  expect(limiter.attemptMany(['a'])).toBeInstanceOf(Array);
-  expect(limiter.attempt('a')).toBeInstanceOf(Object);
-  expect(limiter.attempt('a').limits).toBeInstanceOf(Array);
-  expect(limiter.stats()).toBeInstanceOf(Object);
+  const many = limiter.attemptMany(['a']);
+  for (const list of [many, many[0].limits]) expect(list).toBeInstanceOf(Array);
+  for (const object of [many[0], limiter.stats()]) expect(object).toBeInstanceOf(Object);
 });
 
 test('in a vm context errors are of that realm and no other', async () => {

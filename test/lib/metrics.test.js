@@ -1,10 +1,10 @@
-// registerMetrics of rollgate/metrics: what is registered in prom-client, read and taken away again.
+// registerMetrics of rollgate/metrics: what is registered in prom-client and read; wrong options of topBlocked, too.
 'use strict';
 
 const diagnostics = require('node:diagnostics_channel');
 const { Gauge, Registry, register: globalRegister } = require('prom-client');
 const RateLimiter = require('../..');
-const { registerMetrics } = require('../../lib/metrics');
+const { registerMetrics, topBlocked } = require('../../lib/metrics');
 const { createPlainKv } = require('../support/kv-stores');
 const { askProgram } = require('../support/run-program');
 const { catchError, setUp } = require('../support/set-up');
@@ -142,30 +142,43 @@ test("without a registry they are in prom-client's own", async () => {
   expect(await scrape(globalRegister)).toEqual({});
 });
 
-test.each([
-  [{ limiter: 5 }, TypeError, /^unknown option "limiter"/],
+const channel = diagnostics.channel('rollgate:decision');
+const OF_BOTH = [
+  [{ limiter: 5 }, TypeError, /^unknown option "limiter": .* did you mean 'limiters'\?$/],
   [{ limiters: { api: 5 } }, TypeError, /^option 'limiters.api': expected a limiter, got 5$/],
   [{ limiters: { api: () => 0 } }, TypeError, /^option 'limiters.api'/],
   [{ limiters: [] }, TypeError, /^option 'limiters'/],
-  [
-    { limiters: { a: RateLimiter.rateLimit() } },
-    TypeError,
-    /a middleware; .*rateLimit\(\{ limiter \}\)$/,
-  ],
-  [{ register: {} }, TypeError, /^option 'register': expected a Registry of prom-client/],
-  [{ register: null }, TypeError, /^option 'register'/],
-  [{ prefix: 5 }, TypeError, /^option 'prefix'/],
-  [{ prefix: 'my-' }, RangeError, /^option 'prefix'/],
-  [{ buckets: [] }, TypeError, /^option 'buckets'/],
-  [{ buckets: [1, 0.5] }, TypeError, /^option 'buckets'/],
-  [5, TypeError, /^option 'options'/],
-])('%p are refused, and nothing is registered', async (options, kind, message) => {
-  const given = typeof options === 'object' ? { register, ...options } : options;
-  const error = catchError(() => registerMetrics(given));
+  [5, TypeError, /^option 'options': expected an object, got 5$/],
+];
+test.each([
+  ...OF_BOTH.flatMap((row) => [
+    [registerMetrics, ...row],
+    [topBlocked, ...row],
+  ]),
+  ...[
+    [{ limiters: { a: RateLimiter.rateLimit() } }, TypeError, /a middleware; .*\(\{ limiter \}\)$/],
+    [{ register: {} }, TypeError, /^option 'register': expected a Registry of prom-client/],
+    [{ register: null }, TypeError, /^option 'register'/],
+    [{ prefix: 5 }, TypeError, /^option 'prefix'/],
+    [{ prefix: 'my-' }, RangeError, /^option 'prefix'/],
+    [{ buckets: [] }, TypeError, /^option 'buckets'/],
+    [{ buckets: [1, 0.5] }, TypeError, /^option 'buckets'/],
+  ].map((row) => [registerMetrics, ...row]),
+  ...[
+    [{ capacity: '5' }, TypeError, /^option 'capacity': expected an integer from 1 to 1000000/],
+    [{ capacity: 0 }, RangeError, /^option 'capacity'/],
+    [{ capacity: 1.5 }, RangeError, /^option 'capacity'/],
+    [{ capacity: 1_000_001 }, RangeError, /^option 'capacity'/],
+  ].map((row) => [topBlocked, ...row]),
+])('%p: %p are refused, and nothing is registered', async (make, options, kind, message) => {
+  const own = make === registerMetrics && { register };
+  const given = typeof options === 'object' ? { ...own, ...options } : options;
+  const error = catchError(() => make(given));
   expect(error).toBeInstanceOf(kind);
   expect(error).toMatchObject({ code: 'ERR_ROLLGATE_OPTION' });
   expect(error.message).toMatch(message);
   expect(await register.getMetricsAsJSON()).toEqual([]);
+  expect(channel.hasSubscribers).toBe(false);
 });
 
 test('a name stands for one limiter, and a limiter has one name', async () => {

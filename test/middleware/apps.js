@@ -106,6 +106,18 @@ async function listen(app) {
   return server.address().port;
 }
 
+/** The answer of a server in any process. */
+async function fetchText(url, init) {
+  const response = await fetch(url, init);
+  return { status: response.status, headers: response.headers, text: await response.text() };
+}
+
+async function fetchStatuses(url, times, init) {
+  const statuses = [];
+  for (let i = 0; i < times; i++) statuses.push((await fetchText(url, init)).status);
+  return statuses;
+}
+
 /** Applications on Fastify with the plugin, closed after each test. */
 function useFastify() {
   const createFastify = require('fastify');
@@ -141,20 +153,9 @@ function useFastify() {
     return serve(app);
   }
 
-  async function get(url, init) {
-    const response = await fetch(url, init);
-    return { status: response.status, headers: response.headers, text: await response.text() };
-  }
-
-  async function statusesOf(url, times, init) {
-    const statuses = [];
-    for (let i = 0; i < times; i++) statuses.push((await get(url, init)).status);
-    return statuses;
-  }
-
   async function statusesAt(url, ...paths) {
     const statuses = [];
-    for (const path of paths) statuses.push((await get(url + path)).status);
+    for (const path of paths) statuses.push((await fetchText(url + path)).status);
     return statuses;
   }
 
@@ -166,7 +167,7 @@ function useFastify() {
     await app.ready();
   }
 
-  return { answer, get, newApp, own, ready, rollgate, serve, start, statusesAt, statusesOf };
+  return { answer, newApp, own, ready, rollgate, serve, start, statusesAt };
 }
 
 const newLogger = () => ({ warn: jest.fn(), error: jest.fn() });
@@ -206,6 +207,8 @@ module.exports = {
   appWith,
   byHeaders,
   callDirectly,
+  fetchStatuses,
+  fetchText,
   get,
   getTimes,
   listen,

@@ -35,17 +35,6 @@ describe('ipKeyGenerator', () => {
     }
   });
 
-  test.each([
-    [64, '2001:db8:1:2ff::/64'],
-    [60, '2001:db8:1:2f0::/60'],
-    [57, '2001:db8:1:280::/57'],
-    [1, '::/1'],
-    [128, '2001:db8:1:2ff:3:4:5:0/128'],
-    [false, '2001:DB8:1:2FF:3:4:5:0'],
-  ])('with %s bits returns %s', (ipv6Subnet, key) => {
-    expect(ipKeyGenerator('2001:DB8:1:2FF:3:4:5:0', ipv6Subnet)).toBe(key);
-  });
-
   test.each([0, 129, -1, 56.5, Number.NaN, '56', true, null])('refuses %p bits', (bits) => {
     expect(() => ipKeyGenerator('2001:db8::1', bits)).toThrow(withCode('ERR_ROLLGATE_OPTION'));
   });
@@ -75,16 +64,6 @@ describe('ipKeyGenerator', () => {
         const ip = bare + suffix;
         fc.pre(isIPv6(ip));
         expect(ipKeyGenerator(ip, bits)).toBe(expressRateLimit.ipKeyGenerator(ip, bits));
-      }),
-      { numRuns: casesOf(2000) },
-    );
-  });
-
-  test('returns any other string as it is', () => {
-    fc.assert(
-      fc.property(fc.string({ unit: fc.constantFrom(...'0123456789abcdef:.%f/') }), (string) => {
-        fc.pre(!isIPv6(string) && !string.startsWith('::ffff:'));
-        expect(ipKeyGenerator(string)).toBe(string);
       }),
       { numRuns: casesOf(2000) },
     );
@@ -192,11 +171,6 @@ describe('authenticate', () => {
       expect(calls).toEqual([[new Error('worse')]]);
     },
   );
-
-  test('is not called where no rule could apply', async () => {
-    const { statuses } = setUp([{ path: '/api', method: 'POST', limit: 1 }], fails);
-    expect(await statuses('/', '/api', ['/api', { method: 'post' }])).toEqual([200, 200, 500]);
-  });
 });
 
 describe('a warning', () => {

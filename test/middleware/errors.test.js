@@ -1,12 +1,12 @@
-// Errors, hostile input and misuse: one next(err), no shared count, no open door, and one warning for a mistake.
+// Errors, misuse and requests that fail: one next(err), no open door, one warning for a mistake, and a request is taken
+// back at most once, also if the client leaves.
 'use strict';
 
 const { EventEmitter } = require('node:events');
 const RateLimiter = require('../..');
-const { sendTarget } = require('../support/tcp-peers');
 const apps = require('./apps');
 
-const { FAILING, appWith, callDirectly, get, listen, newLogger, statusesOf } = apps;
+const { FAILING, appWith, callDirectly, get, newLogger, settled, statusesOf } = apps;
 const { useHandMovedClock, warningsDuring, withCode } = apps;
 const { rateLimit } = RateLimiter;
 const time = useHandMovedClock();
@@ -90,13 +90,6 @@ describe('an error reaches next(err) once', () => {
     expect(await statusesOf(app, '/', '/')).toEqual([200, 429]);
   });
 
-  test('if the limiter is closed', async () => {
-    const limiter = RateLimiter({ interval: 1000, maxInInterval: 1 });
-    const app = appWith(rateLimit({ limiter }));
-    await limiter.close();
-    expect((await get(app)).body.code).toBe('ERR_ROLLGATE_CLOSED');
-  });
-
   test('while getKey and resetKey reject', async () => {
     const limiter = { attempt: throws, peek: throws, clear: throws };
     const middleware = rateLimit({ limiter });
@@ -143,39 +136,6 @@ describe('hostile input', () => {
         const { status, body } = await get(app);
         expect([status, body.code]).toEqual([500, 'ERR_ROLLGATE_ID']);
       }
-    },
-  );
-
-  test.each([
-    ['case', ['Key', 'key', 'KEY']],
-    ['percent-encoding', ['%61', 'a', '%2561']],
-    ['names of Object.prototype', ['__proto__', 'constructor', 'toString', 'hasOwnProperty']],
-    ['Latin-1', ['\u00e9', 'e', '\u00c3\u00a9']],
-    ['white space', ['a b', 'a  b', 'ab']],
-    ['other spellings of addresses', ['192.0.2.1', '192.0.2.01', '::ffff:192.0.2.1']],
-    ['length', ['k'.repeat(8000), `${'k'.repeat(7999)}l`, 'k'.repeat(7999)]],
-  ])('headers as keys do not share a count: %s', async (_what, values) => {
-    for (const standardHeaders of ['draft-8', 'draft-10']) {
-      const keyGenerator = (req) => req.headers['x-key'];
-      const app = appWith(
-        rateLimit({ limit: 1, standardHeaders, keyGenerator, clock: time.clock }),
-      );
-      for (const expected of [200, 429]) {
-        for (const value of values) {
-          expect((await get(app, '/', { 'X-Key': value })).status).toBe(expected);
-        }
-      }
-    }
-  });
-
-  test.each(['/', '//', '/../..', '/%2e%2e/%00', '/A?b=%', '/%E0%A4%A', `/${'a'.repeat(8000)}`])(
-    'a path such as %.20s is counted like any other',
-    async (path) => {
-      const middleware = rateLimit({ limit: 1, standardHeaders: 'draft-10', clock: time.clock });
-      const app = appWith(middleware);
-      await sendTarget(await listen(app), path);
-      expect((await middleware.getKey('127.0.0.1')).totalHits).toBe(1);
-      expect(await statusesOf(app, '/')).toEqual([429]);
     },
   );
 
@@ -283,4 +243,157 @@ test('a middleware made for each request is one warning, unless its limiter live
     await get(appWith((req, res, next) => rateLimit({ ...options, logger })(req, res, next)));
     expect(logger.warn.mock.calls).toEqual(expected.map((code) => [withCode(code)]));
   }
+});
+
+const SKIP_FAILED = { skipFailedRequests: true, clock: time.clock };
+
+const usedIn = async (middleware) => (await middleware.getKey('127.0.0.1'))?.totalHits ?? 0;
+/** What the limiter has counted, without the peek itself. */
+const countedBy = (limiter) => limiter.peek('127.0.0.1').limits[0].used - 1;
+
+/** A response that ends when a test says so. */
+function newResponse(state) {
+  const start = { headersSent: false, writableEnded: false, statusCode: 200, setHeader() {} };
+  return Object.assign(new EventEmitter(), start, state);
+}
+
+function begin(middleware, res = newResponse()) {
+  const done = middleware({ ip: '127.0.0.1' }, res, () => {});
+  return { res, done };
+}
+
+test('with skipFailedRequests a refusal is not counted at all', async () => {
+  const app = appWith(rateLimit({ windowMs: 1000, limit: 1, ...SKIP_FAILED }));
+  expect((await get(app)).status).toBe(200);
+  time.advance(999);
+  expect((await get(app)).headers['retry-after']).toBe('1');
+  time.advance(1);
+  expect((await get(app)).status).toBe(200);
+});
+
+test.each([
+  [undefined, [404, 429, 429]],
+  [false, [404, 429, 404]],
+])(
+  'with skipSuccessfulRequests refusals are counted as %p says',
+  async (countBlocked, expected) => {
+    const options = { windowMs: 1000, limit: 1, skipSuccessfulRequests: true, countBlocked };
+    const app = appWith(rateLimit({ ...options, clock: time.clock }));
+    const statuses = [];
+    for (const ms of [0, 600, 600]) {
+      time.advance(ms);
+      statuses.push((await get(app, '/missing')).status);
+    }
+    expect(statuses).toEqual(expected);
+  },
+);
+
+test('a request takes back its own attempt, not the newest one', async () => {
+  const middleware = rateLimit({ windowMs: 1000, limit: 2, ...SKIP_FAILED });
+  const { res } = begin(middleware);
+  time.advance(400);
+  begin(middleware);
+  Object.assign(res, { statusCode: 500 }).emit('finish');
+  await settled();
+  const { totalHits, resetTime } = await middleware.getKey('127.0.0.1');
+  expect([totalHits, resetTime.getTime() - Date.now()]).toEqual([1, 1000]);
+});
+
+test.each([
+  ['a failed answer', 0, { statusCode: 500, writableEnded: true }, ['finish']],
+  ['a good answer', 1, { writableEnded: true }, ['finish']],
+  ['a client that leaves early', 0, {}, ['close']],
+  ['a close after the end', 1, { writableEnded: true }, ['close']],
+  ['an error of the response', 0, {}, ['error', new Error('broken pipe')]],
+])('with skipFailedRequests, %s leaves a count of %i', async (_what, count, state, event) => {
+  const middleware = rateLimit(SKIP_FAILED);
+  Object.assign(begin(middleware).res, state).emit(...event);
+  await settled();
+  expect(await usedIn(middleware)).toBe(count);
+});
+
+test('a request is taken back once, whatever happens to its response', async () => {
+  const limiter = RateLimiter({ interval: 1000, maxInInterval: 5, clock: time.clock });
+  const refund = jest.fn((decision) => limiter.refund(decision));
+  const attempt = (id) => limiter.attempt(id);
+  const middleware = rateLimit({ limiter: { attempt, refund }, skipFailedRequests: true });
+  begin(middleware);
+  const { res } = begin(middleware, newResponse({ statusCode: 500 }));
+  res.emit('error', new Error('broken pipe'));
+  res.emit('finish');
+  res.emit('close');
+  await settled();
+  expect(refund).toHaveBeenCalledTimes(1);
+  expect(countedBy(limiter)).toBe(1);
+});
+
+test('a client that left before the middleware is taken back', async () => {
+  const middleware = rateLimit(SKIP_FAILED);
+  begin(middleware, newResponse({ destroyed: true }));
+  await settled();
+  expect(await usedIn(middleware)).toBe(0);
+});
+
+test('a client that leaves while the store is asked is taken back', async () => {
+  const limiter = RateLimiter({ interval: 1000, maxInInterval: 5, clock: time.clock });
+  let answer;
+  const slow = {
+    attempt: (id) => new Promise((resolve) => (answer = () => resolve(limiter.attempt(id)))),
+    refund: async (decision) => limiter.refund(decision),
+  };
+  const { res, done } = begin(rateLimit({ limiter: slow, skipFailedRequests: true }));
+  res.emit('close');
+  answer();
+  await done;
+  await settled();
+  expect(countedBy(limiter)).toBe(0);
+});
+
+describe('requestWasSuccessful', () => {
+  const [[, throws]] = FAILING(new Error('boom'));
+
+  test.each([
+    ['is skipped', { skip: () => true }],
+    ['has no key', { keyGenerator: throws }],
+    ['passed without a decision', { limiter: { attempt: throws, refund: throws } }],
+  ])('is not asked of a request that %s', async (_what, options) => {
+    const requestWasSuccessful = jest.fn(() => true);
+    const common = { passOnStoreError: true, skipFailedRequests: true, logger: newLogger() };
+    begin(rateLimit({ ...options, ...common, requestWasSuccessful })).res.emit('finish');
+    await settled();
+    expect(requestWasSuccessful).not.toHaveBeenCalled();
+  });
+
+  test('is asked with the decision, also if the answer came before it', async () => {
+    const limiter = RateLimiter({ interval: 1000, maxInInterval: 5, clock: time.clock });
+    const requestWasSuccessful = jest.fn((req) => req.rateLimit.used > 1);
+    const keyGenerator = async () => '127.0.0.1';
+    const options = { limiter, keyGenerator, skipFailedRequests: true, requestWasSuccessful };
+    const { res, done } = begin(rateLimit(options));
+    res.emit('finish');
+    await done;
+    await settled();
+    expect(requestWasSuccessful).toHaveBeenCalledTimes(1);
+    expect(countedBy(limiter)).toBe(0);
+  });
+
+  test.each(FAILING(new Error('boom')))('that %s is reported', async (_what, fails) => {
+    const logger = newLogger();
+    const middleware = rateLimit({ ...SKIP_FAILED, requestWasSuccessful: fails, logger });
+    begin(middleware).res.emit('finish');
+    await settled();
+    expect(await usedIn(middleware)).toBe(1);
+    const link = expect.stringContaining('docs/errors.md#rollgate_outcome_unknown');
+    expect(logger.error.mock.calls).toEqual([[new Error('boom'), link]]);
+  });
+});
+
+test.each(FAILING(new Error('boom')))('a refund that %s is one warning', async (_what, refund) => {
+  const limiter = RateLimiter({ interval: 1000, maxInInterval: 5 });
+  const attempt = (id) => limiter.attempt(id);
+  const codes = await warningsDuring(() => {
+    const middleware = rateLimit({ limiter: { attempt, refund }, skipFailedRequests: true });
+    for (let i = 0; i < 2; i++) begin(middleware).res.emit('close');
+  });
+  expect(codes).toEqual(['ROLLGATE_REFUND_FAILED']);
 });

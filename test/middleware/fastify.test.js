@@ -1,16 +1,22 @@
-// The Fastify plugin: its scopes, functions and handlers with request and reply, and wrong options.
+// The Fastify plugin: scopes, routes with their own limits, functions with request and reply, and wrong options.
 'use strict';
 
 const RateLimiter = require('../..');
-const { askProgram } = require('../support/run-program');
+const { createPlainKv } = require('../support/kv-stores');
 const { waitUntil } = require('../support/outcome');
-const { FAILING, HOUR_MS, byHeaders, newLogger, useFastify, withCode } = require('./apps');
+const { startRedis } = require('../support/redis-server');
+const { askProgram } = require('../support/run-program');
+const { newName } = require('../support/shared-regions');
+const apps = require('./apps');
 
-const { answer, get, newApp, own, ready, rollgate, serve, start, statusesAt, statusesOf } =
-  useFastify();
+const { FAILING, HOUR_MS, byHeaders, newLogger, useFastify, withCode } = apps;
+const { answer, newApp, own, ready, rollgate, serve, start, statusesAt } = useFastify();
+const { fetchStatuses: statusesOf, fetchText: get } = apps;
 const LIMITS = { windowMs: HOUR_MS, limit: 2, clock: () => 5 * HOUR_MS }; // it stands still
 const as = (id) => ({ headers: { 'x-id': id } });
 const from = (address) => ({ headers: { 'x-forwarded-for': address } });
+const [, authenticate] = FAILING(new Error('who?'))[0];
+const refuse = (_request, reply) => reply.code(429).send();
 const limiterOf = (maxInInterval) => RateLimiter({ interval: HOUR_MS, maxInInterval });
 
 describe('a scope', () => {
@@ -19,15 +25,8 @@ describe('a scope', () => {
     app.get('/before', answer);
     app.register(rollgate, { ...LIMITS, limit: 3 });
     app.get('/after', answer);
-    const statuses = await statusesAt(
-      await serve(app),
-      '/before',
-      '/no',
-      '/after',
-      '/after',
-      '/no',
-    );
-    expect(statuses).toEqual([200, 404, 200, 429, 429]);
+    const paths = ['/before', '/no', '/after', '/after', '/no'];
+    expect(await statusesAt(await serve(app), ...paths)).toEqual([200, 404, 200, 429, 429]);
   });
 
   test('includes inner scopes, and neither outer nor other ones', async () => {
@@ -67,16 +66,6 @@ describe('a scope', () => {
     expect(await sentAt('/404')).toBe('"outer"; r=6; t=3600');
   });
 
-  test('of another server with the same options counts apart', async () => {
-    const options = { ...LIMITS, limit: 1 };
-    const limits = { limit: 1 };
-    for (let i = 0; i < 2; i++) {
-      const url = await start(options, { '/scope': undefined, '/own': limits });
-      expect(await statusesOf(`${url}/scope`, 2)).toEqual([200, 429]);
-      expect(await statusesOf(`${url}/own`, 2)).toEqual([200, 429]);
-    }
-  });
-
   test('with a prefix has rules for whole paths', async () => {
     const app = newApp();
     app.register(
@@ -92,24 +81,174 @@ describe('a scope', () => {
   });
 });
 
-test('rules decide by method, group and path, and block everywhere', async () => {
-  const rules = [
-    { path: '/health' },
-    { path: '/api', method: 'POST', limit: 1 },
-    { path: '/api', group: 'gold', limit: 3 },
-    { path: '/api', limit: 1, perPath: true },
-    { path: '/trap', limit: 0, blockFor: HOUR_MS, blockEverywhere: true },
-  ];
-  const url = await start({ authenticate: byHeaders, rules }, { '/*': undefined });
-  const at = (path, times, init) => statusesOf(url + path, times, init);
-  expect(await at('/api', 2, { method: 'POST', ...as('ada') })).toEqual([200, 429]);
-  expect(await at('/api/1', 2, as('ada'))).toEqual([200, 429]);
-  expect(await at('/api/2', 1, as('ada'))).toEqual([200]);
-  const gold = { headers: { 'x-id': 'ada', 'x-group': 'gold' } };
-  expect(await at('/api', 4, gold)).toEqual([200, 200, 200, 429]);
-  expect(await at('/trap', 1, as('bob'))).toEqual([429]);
-  expect(await at('/api', 1, as('bob'))).toEqual([429]);
-  expect(await at('/health', 1, as('bob'))).toEqual([200]);
+describe('config.rateLimit', () => {
+  test.each([
+    [false, [200, 200, 200], [200, 200, 429]],
+    [true, [200, 200, 429], [429, 429, 429]],
+    [undefined, [200, 200, 429], [429, 429, 429]],
+    [{ limit: 1 }, [200, 429, 429], [200, 200, 429]],
+  ])('%j', async (limits, atRoute, atScope) => {
+    const url = await start(LIMITS, { '/own': limits, '/scope': undefined });
+    expect(await statusesOf(`${url}/own`, 3)).toEqual(atRoute);
+    expect(await statusesOf(`${url}/scope`, 3)).toEqual(atScope);
+    if (limits !== false) return;
+    expect((await get(`${url}/own`)).headers.get('x-ratelimit-limit')).toBeNull();
+  });
+
+  const rules = [{ path: '/', limit: 2 }];
+  const byId = { keyGenerator: (request) => request.headers['x-id'] };
+  const byUser = { authenticate: byHeaders };
+  const all = { authenticate: () => ({ id: 'all' }), onAuthError: () => 'no' };
+  const limits = [{ interval: HOUR_MS, maxInInterval: 1 }];
+  const gcra = { limit: 9, windowMs: 5, countBlocked: false, algorithm: 'gcra', blockFor: 7 };
+  test.each([
+    ['max over limit', { limit: 9 }, { max: 1 }],
+    ['a limit over limits', { limits: [{ interval: 5, maxInInterval: 9 }] }, { limit: 1 }],
+    ['limits over a limit', { limit: 9 }, { limits }],
+    ['a limiter over a limit', { limit: 9 }, { limiter: limiterOf(1) }],
+    ['a limit over a limiter', { limiter: limiterOf(9) }, { limit: 1 }],
+    ['a key over ipv6Subnet', { ipv6Subnet: 64 }, { limit: 1, ...byId }],
+    ['a key over authenticate', all, { limit: 1, ...byId }],
+    ['authenticate over a key', { keyGenerator: () => 'all' }, { limit: 1, ...byUser }],
+    ['authenticate over ipv6Subnet', { ipv6Subnet: 64 }, { limit: 1, ...byUser }],
+    ['authenticate over another one', all, { limit: 1, ...byUser }],
+    ['a handler over problemDetails', { problemDetails: true }, { limit: 1, handler: refuse }],
+    ['the scope over undefined', { limit: 1 }, { limit: undefined }],
+    ['a limit over rules', { rules }, { limit: 1 }],
+    ['a limit function over rules', { rules }, { max: () => 1 }],
+    ['limits over rules', { rules }, { limits }],
+    ['a limiter over rules', { rules }, { limiter: limiterOf(1) }],
+    ['rules over rules', { rules }, { rules: [{ path: '/own', limit: 1 }] }],
+    ['rules over limits', gcra, { rules: [{ path: '/', limit: 1 }] }],
+  ])('%s', async (_what, ofScope, ofRoute) => {
+    const url = await start(ofScope, { '/own': ofRoute });
+    expect(await statusesOf(`${url}/own`, 2, as('ada'))).toEqual([200, 429]);
+    if (!ofRoute.keyGenerator && !ofRoute.authenticate) return;
+    expect(await statusesOf(`${url}/own`, 1, as('bob'))).toEqual([200]);
+  });
+
+  test('ipv6Subnet replaces authenticate, and onAuthError needs one', async () => {
+    const subnet = await start(all, { '/own': { limit: 1, ipv6Subnet: 64 } });
+    expect(await statusesOf(`${subnet}/own`, 1, as('ada'))).toEqual([200]);
+    expect(await statusesOf(`${subnet}/own`, 1, as('bob'))).toEqual([429]);
+    const onAuthError = (_error, _request, reply) => reply.code(401) && 'own';
+    const url = await start({ authenticate }, { '/own': { limit: 1, onAuthError } });
+    expect(await get(`${url}/own`)).toMatchObject({ status: 401, text: 'own' });
+    await expect(ready({}, { limit: 1, onAuthError })).rejects.toEqual(
+      withCode('ERR_ROLLGATE_OPTION'),
+    );
+  });
+
+  test('a store or limiter replaces the store of the scope', async () => {
+    const kv = createPlainKv();
+    const { url: redis } = await startRedis();
+    const ofRedis = { redis: 'redis://127.0.0.1:1', namespace: 'api', clock: undefined };
+    const ofKv = { kv, namespace: 'api', commandTimeout: 9000 };
+    for (const [ofScope, ofRoute] of [
+      [ofRedis, { kv }],
+      [ofKv, { redis }],
+    ]) {
+      const routes = { '/store': { limit: 1, ...ofRoute }, '/own': { limiter: limiterOf(1) } };
+      const url = await start(ofScope, routes);
+      const statuses = await statusesAt(url, '/store', '/store', '/own', '/own');
+      expect(statuses).toEqual([200, 429, 200, 429]);
+    }
+    expect([...kv.entries.keys()].join()).toContain('api GET,POST /store');
+  });
+
+  test('on Redis counts under its own name, whatever is in the path', async () => {
+    const { url: redis } = await startRedis();
+    const options = { redis, namespace: 'api', windowMs: HOUR_MS, limit: 2 };
+    const url = await start(options, { '/own/:id(^\\d{2}$)': { limit: 3 }, '/scope': undefined });
+    expect(await statusesOf(`${url}/scope`, 3)).toEqual([200, 200, 429]);
+    expect(await statusesOf(`${url}/own/42`, 4)).toEqual([200, 200, 200, 429]);
+    const other = await start(options, { '/scope': undefined }); // a second process
+    expect(await statusesOf(`${other}/scope`, 1)).toEqual([429]);
+  });
+
+  test('is not under the blocks of the rules of its scope', async () => {
+    const trap = { path: '/trap', limit: 0, blockFor: HOUR_MS, blockEverywhere: true };
+    const routes = { '/own': { limit: 5 }, '/scope': undefined, '/free': false, '/same': true };
+    const url = await start({ rules: [trap, ...rules] }, routes);
+    const statuses = await statusesAt(url, '/trap', '/scope', '/same', '/own', '/free');
+    expect(statuses).toEqual([429, 429, 429, 200, 200]);
+  });
+
+  test.each([[{}], [{ message: 'no' }], [{ blockFor: 5 }], [{ limit: undefined }]])(
+    '%j under rules is refused, because it would count apart',
+    async (limits) => {
+      const message = expect.stringContaining("'config.rateLimit'");
+      const error = expect.objectContaining({ code: 'ERR_ROLLGATE_OPTION', message });
+      await expect(ready({ rules }, limits)).rejects.toEqual(error);
+    },
+  );
+
+  test('of two plugins in one scope counts once, by the later one', async () => {
+    const app = newApp();
+    for (const message of ['first', 'second']) await app.register(rollgate, { ...LIMITS, message });
+    app.get('/own', own({ limit: 1 }), answer);
+    const url = await serve(app);
+    expect(await statusesOf(`${url}/own`, 1)).toEqual([200]);
+    expect((await get(`${url}/own`)).text).toBe('second');
+  });
+
+  test.each(['GET', 'HEAD'])(
+    'is read at the first %s if declared before the plugin',
+    async (first) => {
+      const app = newApp();
+      app.get('/own', own({ limit: 1 }), answer);
+      app.get('/wrong', own({ limitt: 3 }), answer);
+      await app.register(rollgate, LIMITS);
+      const url = await serve(app);
+      const statuses = [];
+      for (const method of [first, 'HEAD', 'GET']) {
+        statuses.push(...(await statusesOf(`${url}/own`, 1, { method })));
+      }
+      expect(statuses).toEqual([200, 429, 429]);
+      expect((await get(`${url}/wrong`)).text).toContain('ERR_ROLLGATE_OPTION');
+    },
+  );
+});
+
+describe.each([
+  ['in memory', async () => ({})],
+  ['on Redis', async () => ({ redis: (await startRedis()).url, namespace: 'api' })],
+  ['in shared memory', async () => ({ shared: newName(), maxKeys: 50 })],
+])('several methods at one path, %s', (_store, storeOptions) => {
+  async function play(declare, ...calls) {
+    const app = newApp({ exposeHeadRoutes: !declare.hasOwnHead });
+    await app.register(rollgate, { windowMs: HOUR_MS, limit: 9, ...(await storeOptions()) });
+    declare(app);
+    const url = await serve(app);
+    const statuses = [];
+    for (const method of calls) statuses.push(...(await statusesOf(`${url}/own`, 1, { method })));
+    return statuses;
+  }
+
+  test('count apart, and HEAD with the GET that it is derived from', async () => {
+    const declare = (app) => {
+      app.get('/own', own({ limit: 2 }), answer);
+      app.post('/own', own({ limit: 1 }), answer);
+      app.route({ method: ['PUT', 'DELETE'], url: '/own', ...own({ limit: 2 }), handler: answer });
+    };
+    const calls = ['POST', 'POST', 'GET', 'HEAD', 'GET', 'HEAD', 'PUT', 'DELETE', 'DELETE'];
+    const expected = [200, 429, 200, 200, 429, 429, 200, 200, 429];
+    expect(await play(declare, ...calls)).toEqual(expected);
+  });
+
+  test('count apart for a declared HEAD, and for routes with one options object', async () => {
+    const shared = own({ limit: 1 });
+    const one = (app) => {
+      app.head('/own', own({ limit: 1 }), answer);
+      app.get('/own', own({ limit: 2 }), answer);
+    };
+    const many = (app) => {
+      for (const method of ['get', 'post', 'head']) app[method]('/own', shared, answer);
+    };
+    many.hasOwnHead = true;
+    expect(await play(one, 'HEAD', 'HEAD', 'GET', 'GET', 'GET')).toEqual([200, 429, 200, 200, 429]);
+    expect(await play(many, 'GET', 'GET', 'POST', 'POST')).toEqual([200, 429, 200, 429]);
+  });
 });
 
 describe('functions', () => {
@@ -167,50 +306,31 @@ describe('functions', () => {
     expect(await get(await start({ limit: 0, message }))).toMatchObject({ status: 429, text });
   });
 
+  const BODY = '{"own":true}';
   test.each([
-    ['sends', (reply, body) => void reply.send(body)],
-    ['returns what it sends', (reply, body) => reply.send(body)],
-    ['returns the body', (_reply, body) => body],
-    ['returns it later', async (_reply, body) => body],
-  ])('handler and onAuthError answer if one %s', async (_what, send) => {
-    const [, authenticate] = FAILING(new Error('who?'))[0];
-    const handler = (_request, reply) => send(reply.code(418), { own: true });
-    const refused = await get(await start({ limit: 0, handler }));
-    expect(refused).toMatchObject({ status: 418, text: '{"own":true}' });
-    const onAuthError = (error, _request, reply) => send(reply.code(401), { why: error.message });
-    for (const limits of [{ limit: 9 }, { rules: [{ path: '/', limit: 9 }] }]) {
-      const url = await start({ authenticate, onAuthError, ...limits });
-      expect(await get(url)).toMatchObject({ status: 401, text: '{"why":"who?"}' });
-    }
-  });
-
-  test.each([
-    ['at once', (next) => next()],
-    ['later', async (next) => next()],
-    ['and return something', (next) => next() ?? 'body'],
-    ['and return something later', async (next) => next() ?? 'body'],
-  ])('handler and onAuthError may let pass %s', async (_what, goOn) => {
-    const [, authenticate] = FAILING(new Error('who?'))[0];
-    const handler = (_request, _reply, next) => goOn(next);
-    const onAuthError = (_error, _request, _reply, next) => goOn(next);
+    ['sends', (reply) => void reply.send({ own: true }), 418],
+    ['returns what it sends', (reply) => reply.send({ own: true }), 418],
+    ['returns the body', () => ({ own: true }), 418],
+    ['returns it later', async () => ({ own: true }), 418],
+    ['lets pass', (_reply, next) => next(), 0],
+    ['lets pass later', async (_reply, next) => next(), 0],
+    ['lets pass and returns something', (_reply, next) => next() ?? 'body', 0],
+    ['lets pass and returns it later', async (_reply, next) => next() ?? 'body', 0],
+  ])('handler and onAuthError answer if one %s', async (_what, end, code) => {
+    const handler = (_request, reply, next) => end(code ? reply.code(code) : reply, next);
+    const onAuthError = (_error, ...args) => handler(...args);
+    const expected = code ? { status: code, text: BODY } : { status: 200, text: 'passed' };
     for (const options of [
       { limit: 0, handler },
       { authenticate, onAuthError, limit: 1 },
+      { authenticate, onAuthError, rules: [{ path: '/', limit: 1 }] },
     ]) {
-      expect(await statusesOf(await start(options), 3)).toEqual([200, 200, 200]);
+      const url = await start(options);
+      for (let i = 0; i < 2; i++) expect(await get(url)).toMatchObject(expected);
     }
   });
 
-  test('a handler gets the options as they were given', async () => {
-    const handler = jest.fn(() => 'no');
-    const [max, message] = [() => 0, () => 'own'];
-    await get(await start({ max, message, handler }));
-    const settings = handler.mock.calls[0][3];
-    expect([settings.limit, settings.message]).toEqual([max, message]);
-  });
-
   const UNAUTHORIZED = Object.assign(new Error('boom'), { statusCode: 401 });
-  const [, authenticate] = FAILING(new Error('who?'))[0];
   test.each([
     ...FAILING(new Error('boom')).flatMap(([, fails]) =>
       [
@@ -229,18 +349,6 @@ describe('functions', () => {
     const { status, text } = await get(await start(options));
     expect([status, JSON.parse(text)]).toEqual([expected, { handled: 'boom' }]);
   });
-});
-
-test('headers are there for hooks, and for answers of the error handler', async () => {
-  const app = newApp();
-  app.register(rollgate, { ...LIMITS, standardHeaders: true });
-  const seen = [];
-  app.addHook('onSend', async (_request, reply) => {
-    seen.push(reply.getHeader('ratelimit-remaining'));
-  });
-  app.get('/', FAILING(new Error('boom'))[0][1]);
-  const { status, headers } = await get(await serve(app));
-  expect([status, headers.get('ratelimit-remaining'), seen]).toEqual([503, '1', ['1']]);
 });
 
 test('requests of inject() are limited', async () => {
@@ -265,22 +373,12 @@ test('a keyGenerator with a bare request.ip is a warning', async () => {
 });
 
 describe('wrong options are errors of ready()', () => {
-  const two = [
-    { path: '/a', limit: 1 },
-    { path: '/b', limitt: 2 },
-  ];
   test.each([
     [{ limitt: 3 }, /limitt/],
-    [{ windowMs: -1 }, /windowMs/],
     [{ prefix: '/v1' }, /prefix/],
     [{ limiter: limiterOf(1), limit: 2 }, /conflicts with 'limiter'/],
     [{ requestPropertyName: 'ip' }, /requestPropertyName/],
-    [{ requestPropertyName: 'log' }, /requestPropertyName/],
-    [{ rules: two }, /rules\[1\]/],
-    [{ rules: [null] }, /rules\[0\]/],
-    [{ rules: '/a' }, /rules/],
-    [{ onAuthError: answer }, /authenticate/],
-    [{ authenticate: 'ada' }, /authenticate/],
+    [{ rules: [{ path: '/a' }, { path: '/b', limitt: 2 }] }, /rules\[1\]/],
   ])('of the plugin: %j', async (options, message) => {
     const error = { code: 'ERR_ROLLGATE_OPTION', message: expect.stringMatching(message) };
     await expect(ready(options)).rejects.toMatchObject(error);

@@ -125,20 +125,15 @@ test.each([
   expect(refusalOf(options)).toMatch(message);
 });
 
-test.each([
-  'windowMs',
-  'interval',
-  'limit',
-  'max',
-  'limits',
-  'countBlocked',
-  'blockFor',
-  'algorithm',
-])('%s beside limiter or rules is refused, because it would have no effect', (name) => {
-  refusalOf({ limiter, [name]: 5 });
-  const message = refusalOf({ rules: [{ path: '/', ...LIMIT }], [name]: 5 });
-  expect(message).toContain(`'${name}': conflicts with 'rules'`);
-});
+const COUNTING = 'windowMs interval limit max limits countBlocked blockFor algorithm';
+test.each(COUNTING.split(' '))(
+  '%s beside limiter or rules is refused, because it would have no effect',
+  (name) => {
+    refusalOf({ limiter, [name]: 5 });
+    const message = refusalOf({ rules: [{ path: '/', ...LIMIT }], [name]: 5 });
+    expect(message).toContain(`'${name}': conflicts with 'rules'`);
+  },
+);
 
 test('the names of the middleware come before those of the limiter', () => {
   const infoOf = (options) => callDirectly(rateLimit({ clock: () => 0, ...options })).req.rateLimit;

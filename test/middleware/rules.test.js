@@ -72,14 +72,6 @@ describe('the rule that decides', () => {
     expect(await of(undefined, 'default', 'other', 'other')).toEqual([200, 429, 200, 200]);
   });
 
-  test('is one of the group default without authenticate, and the key is the id', async () => {
-    const rules = [{ path: '/', group: 'default', limit: 1 }];
-    const { statuses } = setUp(rules, { keyGenerator: (req) => req.headers['x-id'] });
-    expect(await statuses('/', ['/', { id: 'bob' }], '/')).toEqual([200, 200, 429]);
-    const byAddress = setUp(rules, { keyGenerator: undefined });
-    expect((await byAddress.ask('/')).body.key).toBe('127.0.0.1');
-  });
-
   test('is found without authenticate if it has no limits', async () => {
     const authenticate = jest.fn(() => ({ id: 'ada' }));
     const { statuses } = setUp([{ path: '/public' }, { path: '/', limit: 1 }], { authenticate });
@@ -119,16 +111,6 @@ describe('what is counted together', () => {
     expect(await statuses('/item/a:b', '/item/a%3ab', '/item/a%3Ab')).toEqual([200, 429, 429]);
     expect(await statuses('/item/%2531', '/item/x%2fy', '/item/x/y')).toEqual([200, 200, 429]);
     expect(await statuses(['/item/1', { id: 'bob' }])).toEqual([200]);
-  });
-
-  test('is each path of a zone, whichever rule matched', async () => {
-    const { statuses } = setUp([
-      { path: '/a', method: 'GET', limit: 1, zone: 'z', perPath: true },
-      { path: '/a', method: 'POST', limit: 1, zone: 'z', perPath: true },
-      { path: '/b', limit: 1, zone: 'z' },
-    ]);
-    const answers = await statuses('/a/1', ['/a/1', { method: 'post' }], '/a/2', '/b', '/b/1');
-    expect(answers).toEqual([200, 429, 200, 200, 429]);
   });
 
   test('is never another pair of path and id', async () => {
@@ -189,28 +171,6 @@ describe('what is counted together', () => {
 });
 
 describe('the limits of a rule', () => {
-  test('may be 5 per second, 100 per minute and 1000 per hour', async () => {
-    const limits = [
-      { interval: 1000, maxInInterval: 5 },
-      { interval: MINUTE_MS, maxInInterval: 100 },
-      { interval: 60 * MINUTE_MS, maxInInterval: 1000 },
-    ];
-    const { middleware, hand } = setUp([{ path: '/multiple', countBlocked: false, limits }]);
-    const attempt = () =>
-      callDirectly(middleware, { method: 'GET', url: '/multiple', headers: { 'x-id': 'ada' } });
-    /** Seven requests in each second: at least two are refused and leave no trace. */
-    const passedIn = (seconds) => {
-      let passed = 0;
-      for (let s = 0; s < seconds; s++, hand.now += 1000) {
-        for (let i = 0; i < 7; i++) passed += attempt().calls.length;
-      }
-      return passed;
-    };
-    expect([1, 19, 40, 60, 8 * 60].map(passedIn)).toEqual([5, 95, 0, 100, 800]);
-    expect(attempt().req.rateLimit.limit).toBe(1000); // the hour is full
-    expect([50 * 60, 60].map(passedIn)).toEqual([0, 100]);
-  });
-
   test.each([
     [{ limit: 0 }, [429, 429, 429]],
     [{ limit: 2, algorithm: 'sliding-window-counter' }, [200, 200, 429]],
@@ -286,18 +246,6 @@ describe('blocks', () => {
     expect(await statuses(paths[0])).toEqual([200]);
   }
 
-  test('blockFor refuses in the zone of its rule', async () => {
-    const zone = { limit: 1, windowMs: 1000, blockFor: BLOCK_MS, zone: 'z' };
-    const rules = [
-      { path: '/a', ...zone },
-      { path: '/b', ...zone },
-      { path: '/c', limit: 9 },
-    ];
-    const app = setUp(rules);
-    expect(await app.statuses('/a', '/a', '/c')).toEqual([200, 429, 200]);
-    await expectBlockFor(BLOCK_MS, app, '/b', '/a');
-  });
-
   test('blockEverywhere refuses one id on every rule with limits, and leaves no trace', async () => {
     const { hand, ask, statuses } = setUp([
       { path: '/health' },
@@ -358,51 +306,14 @@ describe('blocks', () => {
     await expectBlockFor(BLOCK_MS, app, '/');
   });
 
-  describe('that are not recorded', () => {
-    const LEFT_MS = MINUTE_MS / 4;
-    const limits = { limit: 1, windowMs: 1000, zone: 'z', blockFor: MINUTE_MS };
-
-    test.each([
-      ['by a shadow rule', { shadow: true, blockEverywhere: true }],
-      ['by a rule that blocks its zone only', {}],
-    ])('%s are recorded by the next refusal, for the time that is left', async (_what, first) => {
-      const app = setUp([
-        { path: '/first', ...limits, ...first },
-        { path: '/login', ...limits, blockEverywhere: true },
-        { path: '/other', limit: 100 },
-      ]);
-      await app.statuses('/first', '/first');
-      app.hand.now += MINUTE_MS - LEFT_MS;
-      const statuses = await app.statuses('/other', '/first', '/other', '/login', '/other');
-      expect(statuses).toEqual([200, first.shadow ? 200 : 429, 200, 429, 429]);
-      expect((await app.ask('/other')).headers['retry-after']).toBe(`${LEFT_MS / 1000}`);
-      await expectBlockFor(LEFT_MS, app, '/other');
-    });
-
-    test('have the length from their list', async () => {
-      const rule = { limit: 1, windowMs: BLOCK_MS, zone: 'z', blockFor: [1000, MINUTE_MS] };
-      const app = setUp([
-        { path: '/first', ...rule },
-        { path: '/login', ...rule, blockEverywhere: true },
-        { path: '/other', limit: 100 },
-      ]);
-      await app.statuses('/first', '/first');
-      app.hand.now += 1000;
-      await app.statuses('/first'); // the second block
-      app.hand.now += LEFT_MS;
-      expect(await app.statuses('/other', '/login', '/other')).toEqual([200, 429, 429]);
-      await expectBlockFor(MINUTE_MS - LEFT_MS, app, '/other');
-    });
-
-    test('are recorded once by requests at the same time', async () => {
-      const policy = { blockFor: [MINUTE_MS] };
-      const rules = [{ blocksEverywhere: true, policy }];
-      const blocks = createBlocks({ rules, storeOptions: { clock: () => 5000 } });
-      const zone = { limiter: { [USAGE]: async () => ({ timeLeft: LEFT_MS }) }, policy };
-      const start = () => blocks.start('ada', zone, 'ada', { blockedBy: 'block' });
-      await Promise.all([start(), start(), start()]);
-      expect(blocks.find('ada').timeLeft).toBe(LEFT_MS);
-    });
+  test('that are not recorded yet are recorded once by requests at the same time', async () => {
+    const policy = { blockFor: [MINUTE_MS] };
+    const rules = [{ blocksEverywhere: true, policy }];
+    const blocks = createBlocks({ rules, storeOptions: { clock: () => 5000 } });
+    const zone = { limiter: { [USAGE]: async () => ({ timeLeft: 1000 }) }, policy };
+    const start = () => blocks.start('ada', zone, 'ada', { blockedBy: 'block' });
+    await Promise.all([start(), start(), start()]);
+    expect(blocks.find('ada').timeLeft).toBe(1000);
   });
 
   test('that cannot be recorded fail the request, or are reported with passOnStoreError', async () => {

@@ -349,27 +349,17 @@ describe('on other machines', () => {
     if (buildsForOldSystems()) expect(await check('findingsIn', needs, symbols)).toEqual([]);
   });
 
+  const LATER = 'node_api_create_buffer_from_arraybuffer';
+  const entry = 'napi_register_module_v1';
   test.each([
-    ['nothing in a decent one', {}, []],
-    [
-      'a symbol of hiredis that others would see',
-      { exports: [...DECENT.exports, 'redisConnect'] },
-      ['it exports redisConnect'],
-    ],
-    [
-      'a library of the build machine',
-      { libraries: ['libhiredis.so.1.1.0', 'libc.so.6'] },
-      ['it needs libhiredis.so.1.1.0'],
-    ],
-    ['a newer glibc', { glibc: '2.34' }, ['it needs glibc 2.34, not 2.17']],
-    ['a glibc that is older, though not by its letters', { glibc: '2.4' }, []],
-    [
-      'a newer Node-API',
-      { imports: ['node_api_create_buffer_from_arraybuffer'] },
-      ['it calls node_api_create_buffer_from_arraybuffer, which Node-API 8 has not got'],
-    ],
-    ['no entry', { exports: [] }, ['it does not export napi_register_module_v1']],
-  ])('the check of its needs finds %s', async (_, change, expected) => {
+    [{}],
+    [{ glibc: '2.4' }],
+    [{ exports: [entry, 'redisConnect'] }, 'it exports redisConnect'],
+    [{ libraries: ['libhiredis.so.1.1.0', 'libc.so.6'] }, 'it needs libhiredis.so.1.1.0'],
+    [{ glibc: '2.34' }, 'it needs glibc 2.34, not 2.17'],
+    [{ imports: [LATER] }, `it calls ${LATER}, which Node-API 8 has not got`],
+    [{ exports: [] }, `it does not export ${entry}`],
+  ])('the check of its needs finds what is wrong with %j', async (change, ...expected) => {
     expect(await check('findingsIn', { ...DECENT, ...change }, symbols)).toEqual(expected);
   });
 });

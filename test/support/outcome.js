@@ -66,11 +66,4 @@ function expectEqual(actual, expected, context) {
   throw new Error('different, although toEqual sees no difference');
 }
 
-/** Compares the facts of a decision with an oracle's. */
-function expectSame(decision, expected, context) {
-  const { allowed, timeLeft, actionsLeft, resetIn, blockedBy, limits } = expected;
-  const facts = { allowed, timeLeft, actionsLeft, resetIn, blockedBy, limits };
-  expectEqual({ ...decision }, facts, context);
-}
-
-module.exports = { errorOf, expectEqual, expectSame, outcomeOf, waitUntil };
+module.exports = { errorOf, expectEqual, outcomeOf, waitUntil };

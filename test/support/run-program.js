@@ -1,4 +1,4 @@
-// Runs a small program in a Node of its own, for what can only be seen from outside.
+// Runs a program in a Node of its own, a small one or an example, for what can only be seen from outside.
 'use strict';
 
 const { spawn } = require('node:child_process');
@@ -9,14 +9,8 @@ const { patient } = require('./tiers');
 const ROOT = path.join(__dirname, '..', '..');
 const PATIENCE_MS = patient(25_000 * (process.env.ROLLGATE_SANITIZED ? 4 : 1));
 
-/**
- * Runs `source` with `require`, or as a module if `type` is 'module'; the package can be imported by
- * its name; `env` is added to the environment. A program that does not end by itself is killed, and `signal` says so.
- *
- * @returns {Promise<{ code: number | null, signal: string | null, stdout: string, stderr: string }>}
- */
-async function runProgram(source, { type = 'commonjs', flags = [], env = {} } = {}) {
-  const args = [...flags, `--input-type=${type}`, '--eval', source];
+/** Starts Node with these arguments: the child, what it has printed so far, and a promise of its end. */
+function start(args, env) {
   const child = spawn(process.execPath, args, {
     cwd: ROOT,
     env: { ...process.env, ...env },
@@ -24,15 +18,61 @@ async function runProgram(source, { type = 'commonjs', flags = [], env = {} } = 
   });
   const output = { stdout: '', stderr: '' };
   for (const name of ['stdout', 'stderr']) {
-    child[name].setEncoding('utf8');
-    child[name].on('data', (text) => {
+    child[name].setEncoding('utf8').on('data', (text) => {
       output[name] += text;
+      child.emit('printed');
     });
   }
   const impatience = setTimeout(() => child.kill('SIGKILL'), PATIENCE_MS);
-  const [code, signal] = await once(child, 'close');
-  clearTimeout(impatience);
-  return { code, signal, ...output };
+  const ended = once(child, 'close').then(([code, signal]) => {
+    clearTimeout(impatience);
+    child.emit('printed');
+    return { code, signal, ...output };
+  });
+  return { child, output, ended };
+}
+
+/**
+ * Runs `source` with `require`, or as a module if `type` is 'module'; the package can be imported by
+ * its name; `env` is added to the environment. A program that does not end by itself is killed, and `signal` says so.
+ *
+ * @returns {Promise<{ code: number | null, signal: string | null, stdout: string, stderr: string }>}
+ */
+function runProgram(source, { type = 'commonjs', flags = [], env = {} } = {}) {
+  return start([...flags, `--input-type=${type}`, '--eval', source], env).ended;
+}
+
+/** Runs a program that serves, until it has printed what `pattern` finds, which is its `found`. */
+async function serve(args, env, pattern) {
+  const { child, output, ended } = start(args, env);
+  for (;;) {
+    const found = pattern.exec(output.stdout)?.[0];
+    if (found !== undefined) return { child, output, ended, found };
+    if (child.exitCode !== null || child.signalCode !== null) {
+      throw new Error(`${args} ended: ${output.stdout}${output.stderr}`);
+    }
+    await once(child, 'printed');
+  }
+}
+
+/** Asks a program to stop, the way Ctrl+C or a service manager does. */
+async function stop({ child, ended }, signal = 'SIGTERM') {
+  child.kill(signal);
+  const { code, signal: by } = await ended;
+  return { code, signal: by };
+}
+
+/** Runs one of the examples that end by themselves. */
+const runExample = (name) => start([path.join('examples', name)]).ended;
+
+/** Serves one of the examples; `url` is without the last slash. */
+async function serveExample(name, env) {
+  const served = await serve(
+    [path.join('examples', name)],
+    { PORT: '0', ...env },
+    /http:\/\/\S+?(?=\/\s)/,
+  );
+  return { ...served, url: served.found };
 }
 
 /** The same for a program that prints one line of JSON and must end well; returns what it printed. */
@@ -71,4 +111,4 @@ const LOAD_IN = `
   }
 `;
 
-module.exports = { askProgram, LOAD_IN, runProgram };
+module.exports = { askProgram, LOAD_IN, runExample, runProgram, serve, serveExample, stop };

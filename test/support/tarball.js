@@ -12,6 +12,9 @@ const MANIFEST = require('../../package.json');
 
 const folders = [];
 
+/** A promise of the tarballs that `install` needs besides. */
+let dependencies;
+
 /** An empty folder that goes with `removeFolders`, with a space in its name, as many a user's have. */
 function emptyFolder() {
   const folder = fs.mkdtempSync(path.join(fs.realpathSync(os.tmpdir()), 'rollgate package-'));
@@ -21,6 +24,7 @@ function emptyFolder() {
 
 function removeFolders() {
   for (const folder of folders.splice(0)) fs.rmSync(folder, { recursive: true, force: true });
+  dependencies = undefined;
 }
 
 /** Runs Node on a file; `env` is the whole environment. */
@@ -107,6 +111,14 @@ async function packRollgate({ prebuilt }) {
   return pack(clone, emptyFolder());
 }
 
+/** The tarballs of the package's dependencies. */
+async function packDependencies() {
+  const to = emptyFolder();
+  const names = Object.keys(MANIFEST.dependencies);
+  const packed = names.map((name) => pack(path.join(ROOT, 'node_modules', name), to));
+  return (await Promise.all(packed)).map(({ file }) => file);
+}
+
 /**
  * Installs a tarball in an empty folder. npm gets its dependencies as tarballs too, for there is no
  * registry.
@@ -116,12 +128,8 @@ async function packRollgate({ prebuilt }) {
 async function install(tarball, { PATH, env, flags = [] }) {
   const app = emptyFolder();
   fs.writeFileSync(path.join(app, 'package.json'), '{}');
-  const files = [];
-  for (const name of Object.keys(MANIFEST.dependencies)) {
-    const { file } = await pack(path.join(ROOT, 'node_modules', name), emptyFolder());
-    files.push(file);
-  }
-  const args = [npmProgram(), 'install', ...flags, ...files, tarball.file];
+  dependencies ??= packDependencies();
+  const args = [npmProgram(), 'install', ...flags, ...(await dependencies), tarball.file];
   return { ...(await runNode(args, { cwd: app, env: isolated(PATH, env) })), app };
 }
 

@@ -49,14 +49,11 @@ expectError(setAddonPath(5));
 
 // Construction
 expectType<RateLimiter>(limiter);
-expectType<RateLimiter>(RateLimiter({ interval: 0.5, maxInInterval: 1 }));
 expectType<RateLimiter>(new RateLimiter.RateLimiter(GOOD));
 expectType<typeof RateLimiter>(RateLimiter.RateLimiter);
 expectAssignable<RateLimiter>(new InMemoryRateLimiter(GOOD));
 expectType<InMemoryRateLimiter>(new RateLimiter.InMemoryRateLimiter(GOOD));
 RateLimiter({ ...GOOD, minDifference: 5, countBlocked: false, clock: () => 5, maxKeys: 1000 });
-RateLimiter({ interval: 1000, maxInInterval: 10, algorithm: 'sliding-window-log' });
-RateLimiter({ limits: [GOOD] });
 RateLimiter({
   limits: [{ ...GOOD, minDifference: 1 }, GOOD],
   interval: 5,
@@ -109,16 +106,12 @@ expectType<void>(limiter(undefined, (error: NodeJS.ErrnoException | null) => err
 
 expectError(limiter(true));
 expectError(limiter({}));
-expectError(limiter(Symbol('id')));
-expectError(limiter(() => {}, 'id'));
 expectError(limiter('id', (error: string) => error));
 expectError(limiter('id', () => {}, 1));
 
 // A limiter is a function
 expectType<number>(limiter.call(undefined, 'id'));
-expectType<number>(limiter.apply(undefined, ['id']));
 expectAssignable<(id: string) => number>(limiter);
-expectAssignable<() => number>(limiter);
 expectAssignable<(id: string) => number>(limiter.bind(null));
 
 // Methods
@@ -157,11 +150,9 @@ expectError(limiter.attempt('id', { cost: '2' }));
 expectError(limiter.attempt('id', { costs: 2 }));
 expectError(limiter.peek(false));
 expectError(limiter.attemptMany('id'));
-expectError(limiter.attemptMany([true]));
 expectError(limiter.refund('id'));
 expectError(limiter.refund({ allowed: true }));
 expectError(limiter.refund(limiter.limitWithInfo('id')));
-expectError(limiter.reset('id'));
 
 // What they answer
 const decision = limiter.attempt('id');
@@ -203,10 +194,8 @@ expectNotAssignable<RateLimiterOptions>({ interval: '1', maxInInterval: 1 });
   const limiter = RateLimiter({ shared: 'api', ...GOOD });
   expectType<RateLimiter>(limiter);
   expectType<RateLimiter>(new RateLimiter({ shared: region, ...GOOD }));
-  expectType<RateLimiter>(RateLimiter({ shared: undefined, ...GOOD }));
   expectAssignable<SharedRateLimiterOptions>({ shared: region, limits: [GOOD] });
   RateLimiter({ shared: maybe.shared, ...GOOD });
-  new RateLimiter({ shared: maybe.shared, ...GOOD });
 
   expectError(RateLimiter({ shared: 5, ...GOOD }));
   expectError(RateLimiter({ shared: { name: 'api', size: 5 }, ...GOOD }));
@@ -223,10 +212,6 @@ expectNotAssignable<RateLimiterOptions>({ interval: '1', maxInInterval: 1 });
   expectType<boolean>(RateLimiter.unlinkShared(region));
   expectError(RateLimiter.unlinkShared());
   expectError(RateLimiter.unlinkShared({ directory: '/dev/shm' }));
-  expectAssignable<ErrorCode>('ERR_ROLLGATE_SHARED_MISMATCH');
-  expectAssignable<ErrorCode>('ERR_ROLLGATE_SHARED_FILE');
-  expectAssignable<ErrorCode>('ERR_ROLLGATE_SHARED_SYSTEM');
-  expectAssignable<ErrorCode>('ERR_ROLLGATE_SHARED_FULL');
   expectAssignable<ErrorCode>('ERR_ROLLGATE_SHARED_CORRUPT');
 }
 
@@ -240,10 +225,8 @@ expectNotAssignable<RateLimiterOptions>({ interval: '1', maxInInterval: 1 });
   // Construction
   const limiter = RateLimiter({ redis: url, namespace: 'n', onError: 'memory', ...GOOD });
   expectType<AsyncRateLimiter>(limiter);
-  expectType<RateLimiter>(RateLimiter(GOOD));
   expectType<AsyncRateLimiter>(new RateLimiter({ redis: url, ...GOOD }));
   expectError(new RateLimiter({ redis: url, intervall: 5, ...GOOD }));
-  expectType<number>(RateLimiter(GOOD)('a'));
   expectType<AsyncRateLimiter>(RateLimiter({ client: nodeRedis, ...GOOD }));
   expectType<AsyncRateLimiter>(RateLimiter({ redis: { url }, limits: [GOOD] }));
   for (const client of [ioredis, ioredisCluster, nodeRedis, nodeRedisCluster]) {
@@ -278,30 +261,17 @@ expectNotAssignable<RateLimiterOptions>({ interval: '1', maxInInterval: 1 });
   expectType<Promise<void>>(either.clear('id'));
   expectType<RateLimiter>(RateLimiter({ redis: undefined, client: undefined, ...GOOD }));
   expectType<AsyncRateLimiter>(RateLimiter({ redis: url, client: undefined, ...GOOD }));
-  expectType<RateLimiter>(RateLimiter({ shared: maybe.shared, ...GOOD }));
   expectError(RateLimiter({ redis: maybe.redis, shared: 's', ...GOOD }));
   expectError(RateLimiter({ redis: maybe.redis as string | number, ...GOOD }));
 
-  // Calling it
-  expectType<Promise<number>>(limiter());
+  // Calls
   expectType<Promise<number>>(limiter('id'));
-  expectType<void>(
-    limiter('id', (error, timeLeft, actionsLeft) => {
-      expectType<RateLimiterError | null>(error);
-      expectType<number>(timeLeft);
-      expectType<number>(actionsLeft);
-    }),
-  );
   expectType<void>(limiter((error: Error | null) => error));
-  expectError(limiter({}));
-
-  // Methods
   expectType<Promise<boolean>>(limiter.limit('id'));
   expectType<Promise<LimitInfo>>(limiter.limitWithInfo('id'));
   expectType<Promise<Decision>>(limiter.attempt('id', { cost: 2 }));
   expectType<Promise<Decision>>(limiter.peek('id'));
   expectType<Promise<Decision>>(limiter.wait('id', { cost: 2, deadline: 5 }));
-  expectError(limiter.wait('id', { deadline: 5n }));
   expectType<Promise<Decision[]>>(limiter.attemptMany(['a', 1]));
   expectType<Promise<void>>(limiter.clear('id'));
   expectType<Promise<void>>(limiter.clearAll());
@@ -310,7 +280,6 @@ expectNotAssignable<RateLimiterOptions>({ interval: '1', maxInInterval: 1 });
   expectType<number>(limiter.stats().connection.pending);
   expectType<'hiredis' | 'ioredis' | 'node-redis'>(limiter.detectedClientType);
   expectType<Promise<boolean>>(limiter.refund(decision));
-  expectType<null | 'count' | 'minDifference' | 'block'>(decision.blockedBy);
   expectNotAssignable<RateLimiter>(limiter);
   expectAssignable<ErrorCode>('ERR_ROLLGATE_REDIS_TIMEOUT');
 
@@ -371,7 +340,6 @@ expectNotAssignable<RateLimiterOptions>({ interval: '1', maxInInterval: 1 });
 
   expectError(RateLimiter({ kv: numbered, interval: 1000, maxInInterval: 10 }));
   expectError(new RateLimiter({ kv: 'limits.db', ...NAMED }));
-  expectError(new RateLimiter({ kv: numbered, interval: 1000, maxInInterval: 10 }));
   expectError(RateLimiter({ kv: openKv('limits.db'), ...NAMED }));
   expectError(RateLimiter({ kv: new Map<string, Uint8Array>(), ...NAMED }));
   expectError(RateLimiter({ kv: { ...atOnce, set: () => 'OK' }, ...NAMED }));
@@ -379,12 +347,10 @@ expectNotAssignable<RateLimiterOptions>({ interval: '1', maxInInterval: 1 });
   expectError(RateLimiter({ kv: numbered, redis: 'redis://localhost', ...NAMED }));
   expectError(RateLimiter({ redis: 'redis://localhost', commandTimeout: 5, ...NAMED }));
   expectError(RateLimiter({ commandTimeout: 5, interval: 1000, maxInInterval: 10 }));
-  expectError(RateLimiter({ kv: numbered, onError: 'ignore', ...NAMED }));
 
   expectType<RemoteStats>(limiter.stats());
   expectType<Promise<number>>(limiter('a'));
   expectAssignable<RemoteRateLimiter>(RateLimiter({ redis: url, ...GOOD }));
   expectError(limiter.detectedClientType);
   expectAssignable<ErrorCode>('ERR_ROLLGATE_KV');
-  expectAssignable<ErrorCode>('ERR_ROLLGATE_KV_TIMEOUT');
 }

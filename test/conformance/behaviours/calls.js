@@ -36,24 +36,6 @@ const rejecting = (limiter, id) => async () => {
 };
 
 module.exports = {
-  async 'resetIn of an allowed attempt is when quota grows'({ make, at }) {
-    const limiter = make();
-    const { resetIn, actionsLeft } = await limiter.attempt('a', { cost: 2 });
-    expect(actionsLeft).toBe(0);
-    at((resetIn - 1) * 1000);
-    expect((await limiter.peek('a')).allowed).toBe(false);
-    at(resetIn * 1000);
-    expect((await limiter.peek('a')).allowed).toBe(true);
-  },
-
-  async 'a cost counts as that many actions at once'({ make }) {
-    const limiter = make({ maxInInterval: 5 });
-    const seen = [];
-    for (const cost of [3, 3, 2, 1]) seen.push(await limiter.attempt('a', { cost }));
-    expect(seen.map(({ allowed }) => allowed)).toEqual([true, false, true, false]);
-    expect(seen.map(({ actionsLeft }) => actionsLeft)).toEqual([2, 2, 0, 0]);
-  },
-
   async 'a wrong cost or option is an error, and nothing is recorded'({ make, failureOf, codeOf }) {
     const limits = [
       { interval: 60_000, maxInInterval: 9 },
@@ -74,18 +56,6 @@ module.exports = {
     expect(limiter.stats()).toMatchObject({ allowed: 0, blocked: 0 });
     expect(await limiter.attempt('a', { cost: undefined })).toMatchObject({ actionsLeft: 1 });
     expect(await limiter.attempt('a', undefined)).toMatchObject({ actionsLeft: 0 });
-  },
-
-  async 'a peek gives the Decision that an attempt would get'({ make, at }) {
-    const limiter = make({ maxInInterval: 3, minDifference: 5, blockFor: 10_000 });
-    for (const micros of [0, 1, 5000, 10_000, 10_001, 15_000, 30_000_000, 70_000_000]) {
-      at(micros);
-      for (const cost of [1, 2]) {
-        const peeked = await limiter.peek('a', { cost });
-        expect({ ...(await limiter.peek('a', { cost })) }).toEqual({ ...peeked });
-        expect({ ...(await limiter.attempt('a', { cost })) }).toEqual({ ...peeked });
-      }
-    }
   },
 
   async 'peeks write nothing and create nothing'({ make, stateOf }) {
@@ -117,29 +87,6 @@ module.exports = {
     expect(calls).toEqual([false, false, false, true, true]);
   },
 
-  async 'limitWithInfo and wouldLimitWithInfo answer as if the call were made'({ make, fullFor }) {
-    const limiter = make({ minDifference: 1 });
-    const first = {
-      blocked: false,
-      blockedDueToCount: false,
-      blockedDueToMinDifference: false,
-      millisecondsUntilAllowed: 1,
-      actionsRemaining: 1,
-    };
-    expect(await limiter.wouldLimitWithInfo('a')).toEqual(first);
-    expect(await limiter.limitWithInfo('a')).toEqual(first);
-    const soon = { ...first, blocked: true, blockedDueToMinDifference: true };
-    expect(await limiter.wouldLimitWithInfo('a')).toEqual(soon);
-    const other = make();
-    await other('a');
-    const millisecondsUntilAllowed = Math.ceil(fullFor(2) / 1000);
-    const filled = { ...first, millisecondsUntilAllowed, actionsRemaining: 0 };
-    expect(await other.wouldLimitWithInfo('a')).toEqual(filled);
-    expect(await other.limitWithInfo('a')).toEqual(filled);
-    const full = { ...filled, blocked: true, blockedDueToCount: true };
-    expect(await other.limitWithInfo('a')).toEqual(full);
-  },
-
   async 'decisions come at once or as promises, by the store'({ make, store }) {
     const limiter = make();
     const answers = [
@@ -155,13 +102,6 @@ module.exports = {
       expect(answer).toBeInstanceOf(Promise);
       expect(await answer).toBeUndefined();
     }
-  },
-
-  async 'calls that are made together are decided one by one'({ make }) {
-    const limiter = make({ maxInInterval: 5 });
-    const all = await Promise.all(Array.from({ length: 12 }, () => limiter.attempt('a')));
-    expect(all.filter(({ allowed }) => allowed).length).toBe(5);
-    expect(limiter.stats()).toMatchObject({ allowed: 5, blocked: 7 });
   },
 
   async 'calls back with timeLeft and actionsLeft or an error, never in the same tick'({
@@ -328,24 +268,6 @@ module.exports = {
     expect([first, second]).toEqual([0, 0]);
     expect(third).toBeGreaterThan(0);
     expect(third).toBeLessThanOrEqual(86_400_001);
-  },
-
-  async 'wrong options of a limiter are refused at construction'({
-    make,
-    countBlocked,
-    failureOf,
-  }) {
-    for (const blockFor of ['5', null, true, {}, [], ['5'], [1, null]]) {
-      expect(await failureOf(() => make({ blockFor }))).toBeInstanceOf(TypeError);
-    }
-    for (const blockFor of [0, -1, Number.NaN, Infinity, [0], [1, -1]]) {
-      expect(await failureOf(() => make({ blockFor }))).toBeInstanceOf(RangeError);
-    }
-    if (countBlocked) return;
-    const error = await failureOf(() => make({ countBlocked: true }));
-    expect(error).toBeInstanceOf(TypeError);
-    expect(error.code).toBe('ERR_ROLLGATE_OPTION');
-    expect(error.message).toMatch(/countBlocked/);
   },
 
   async 'each attempt is published, whatever the call, and no peek'({ make }) {

@@ -174,28 +174,6 @@ module.exports = {
     expect(limiter.stats()).toMatchObject({ allowed: 2, blocked: 0 });
   },
 
-  async 'a deadline that cannot be met ends waiting before it has passed'({
-    make,
-    failureOf,
-    codeOf,
-  }) {
-    const limiter = make();
-    await limiter.attempt('a', { cost: 2 });
-    const deadline = 15_000;
-    const late = await failureOf(() => limiter.wait('a', { deadline }));
-    expect(late.code).toBe('ERR_ROLLGATE_WAIT_DEADLINE');
-    expect(late.message).toMatch(
-      /^the action would be allowed in \d+ ms, past its deadline, \d+ ms after/,
-    );
-    expect(await limiter.wait('b', { deadline })).toMatchObject({ allowed: true });
-    const patient = limiter.wait('a');
-    await settled(limiter);
-    // Behind a call that has to wait longer.
-    expect(await codeOf(() => limiter.wait('a', { deadline }))).toBe('ERR_ROLLGATE_WAIT_DEADLINE');
-    await limiter.clear('a');
-    expect(await patient).toMatchObject({ allowed: true });
-  },
-
   async 'no more calls wait than maxQueue allows'({ make, failureOf }) {
     const limiter = make({ maxInInterval: 1 });
     await limiter.attempt('a');
