@@ -306,14 +306,57 @@ describe('blocks', () => {
     await expectBlockFor(BLOCK_MS, app, '/');
   });
 
-  test('that are not recorded yet are recorded once by requests at the same time', async () => {
-    const policy = { blockFor: [MINUTE_MS] };
-    const rules = [{ blocksEverywhere: true, policy }];
-    const blocks = createBlocks({ rules, storeOptions: { clock: () => 5000 } });
-    const zone = { limiter: { [USAGE]: async () => ({ timeLeft: 1000 }) }, policy };
-    const start = () => blocks.start('ada', zone, 'ada', { blockedBy: 'block' });
-    await Promise.all([start(), start(), start()]);
-    expect(blocks.find('ada').timeLeft).toBe(1000);
+  describe('that are not recorded', () => {
+    const LEFT_MS = MINUTE_MS / 4;
+    const limits = { limit: 1, windowMs: 1000, zone: 'z', blockFor: MINUTE_MS };
+
+    test.each([
+      ['by a shadow rule', { shadow: true, blockEverywhere: true }],
+      ['by a rule that blocks its zone only', {}],
+    ])('%s are recorded by the next refusal, for the time that is left', async (_what, first) => {
+      const app = setUp([
+        { path: '/first', ...limits, ...first },
+        { path: '/login', ...limits, blockEverywhere: true },
+        { path: '/other', limit: 100 },
+      ]);
+      await app.statuses('/first', '/first');
+      app.hand.now += MINUTE_MS - LEFT_MS;
+      const statuses = await app.statuses('/other', '/first', '/other', '/login', '/other');
+      expect(statuses).toEqual([200, first.shadow ? 200 : 429, 200, 429, 429]);
+      await expectBlockFor(LEFT_MS, app, '/other');
+    });
+
+    test('have the length from their list', async () => {
+      const rule = { limit: 1, windowMs: BLOCK_MS, zone: 'z', blockFor: [1000, MINUTE_MS] };
+      const app = setUp([
+        { path: '/first', ...rule },
+        { path: '/login', ...rule, blockEverywhere: true },
+        { path: '/other', limit: 100 },
+      ]);
+      await app.statuses('/first', '/first');
+      app.hand.now += 1000;
+      await app.statuses('/first'); // the second block
+      app.hand.now += LEFT_MS;
+      expect(await app.statuses('/other', '/login', '/other')).toEqual([200, 429, 429]);
+      await expectBlockFor(MINUTE_MS - LEFT_MS, app, '/other');
+    });
+
+    test.each([
+      [MINUTE_MS, 1000, 1000],
+      [180 * MINUTE_MS, 5_000_003, 5_000_012], // in parts of 10.8 ms
+    ])(
+      '%d ms, %d of them left, are recorded once by requests at the same time',
+      async (...times) => {
+        const [lengthMs, leftMs, recordedMs] = times;
+        const policy = { blockFor: [lengthMs] };
+        const rules = [{ blocksEverywhere: true, policy }];
+        const blocks = createBlocks({ rules, storeOptions: { clock: () => 5000 } });
+        const zone = { limiter: { [USAGE]: async () => ({ timeLeft: leftMs }) }, policy };
+        const start = () => blocks.start('ada', zone, 'ada', { blockedBy: 'block' });
+        await Promise.all([start(), start(), start()]);
+        expect(blocks.find('ada').timeLeft).toBe(recordedMs);
+      },
+    );
   });
 
   test('that cannot be recorded fail the request, or are reported with passOnStoreError', async () => {

@@ -17,7 +17,7 @@ const {
 const { casesOf } = require('../support/tiers');
 const { randomFrom, randomPolicy, randomStep } = require('../support/traces');
 
-const TRACES = casesOf(process.env.ROLLGATE_SANITIZED ? 10 : 40);
+const TRACES = casesOf(process.env.ROLLGATE_SANITIZED ? 10 : 20);
 const STEPS = 60;
 const FUTURE_US = 2_000_000_000_000_001; // keys do not expire by then
 const IDS = ['a', 'b', 'c'];
