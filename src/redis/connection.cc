@@ -161,7 +161,7 @@ void Connection::Send(std::unique_ptr<Request> request) {
     return;
   }
   if (state_ == State::kWaiting && retry_at_ > request->deadline) {
-    owner_.OnFailure(*this, std::move(request), last_failure_);
+    owner_.OnFailure(std::move(request), last_failure_);
     return;
   }
   waiting_.push_back(std::move(request));
@@ -176,7 +176,7 @@ void Connection::Write(std::unique_ptr<Request> request) {
   if (redisAsyncFormattedCommand(context_, Hooks::OnReply, sent, buffer_.data(), buffer_.size()) !=
       REDIS_OK) {
     --on_the_wire_;
-    owner_.OnFailure(*this, std::unique_ptr<Request>(sent),
+    owner_.OnFailure(std::unique_ptr<Request>(sent),
                      {Failure::Kind::kUnreachable, "the connection is being closed"});
   }
 }
@@ -195,7 +195,7 @@ void Connection::HandleWrite() {
 
 void Connection::DropTimedOut() {
   while (!waiting_.empty() && waiting_.front()->timed_out) {
-    owner_.OnFailure(*this, std::move(waiting_.front()), last_failure_);
+    owner_.OnFailure(std::move(waiting_.front()), last_failure_);
     waiting_.pop_front();
   }
 }
@@ -304,7 +304,7 @@ void Connection::OnGreeted() {
     std::unique_ptr<Request> request = std::move(waiting_.front());
     waiting_.pop_front();
     if (request->timed_out) {
-      owner_.OnFailure(*this, std::move(request), last_failure_);
+      owner_.OnFailure(std::move(request), last_failure_);
     } else {
       Write(std::move(request));
     }
@@ -358,7 +358,7 @@ void Connection::Lose(Failure failure) {
   state_ = State::kWaiting;
   retry_at_ = EventLoop::Now() + delay;
   FailAll(!was_up, failure);
-  owner_.OnLost(*this);
+  owner_.OnLost();
 }
 
 void Connection::FailAll(bool waiting_too, const Failure& failure) {
@@ -366,7 +366,7 @@ void Connection::FailAll(bool waiting_too, const Failure& failure) {
   if (waiting_too) {
     for (auto& request : std::exchange(waiting_, {})) failed.push_back(std::move(request));
   }
-  for (auto& request : failed) owner_.OnFailure(*this, std::move(request), failure);
+  for (auto& request : failed) owner_.OnFailure(std::move(request), failure);
 }
 
 void Connection::Close(const Failure& failure) {

@@ -1,6 +1,6 @@
 // A region is made only where there is room for it, and otherwise the error says what would fit;
 // which memory limit of control groups counts for that.
-#include "shared/room.h"
+#include "shared/region_maker.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
