@@ -275,78 +275,45 @@ declare namespace RateLimiter {
   type Callback = (error: RateLimiterError | null, timeLeft: number, actionsLeft: number) => void;
 
   /**
-   * The codes of rollgate's errors; docs/errors.md has a section for each.
-   *
-   * - `ERR_ROLLGATE_OPTION`: TypeError or RangeError, an option is invalid, missing or unknown
-   * - `ERR_ROLLGATE_ID`: TypeError, the id is invalid
-   * - `ERR_ROLLGATE_CALLBACK`: TypeError, the callback is not a function
-   * - `ERR_ROLLGATE_COST`: TypeError or RangeError, the cost is not an integer from 1 to the smallest
-   *   `maxInInterval`
-   * - `ERR_ROLLGATE_DECISION`: TypeError, the argument of `refund` is not a Decision of this limiter
-   * - `ERR_ROLLGATE_CLOCK`: Error, the clock threw (see `cause`) or returned no finite number
-   * - `ERR_ROLLGATE_CLOSED`: Error, the limiter is closed
-   * - `ERR_ROLLGATE_MEMORY`: Error, there is no memory for the log of an id
-   * - `ERR_ROLLGATE_WAIT_DEADLINE`: Error, `wait` was not allowed within its deadline
-   * - `ERR_ROLLGATE_WAIT_QUEUE`: Error, `maxQueue` calls wait for the id already
-   * - `ERR_ROLLGATE_LIMIT`: TypeError or RangeError, the function `limit` returned no integer >= 0, or more
-   *   than a log in shared memory can hold
-   * - `ERR_ROLLGATE_AUTHENTICATE`: TypeError, `authenticate` returned no object with an id
-   * - `ERR_ROLLGATE_URL`: Error, with Fastify and `rules`: the path of a URL is ambiguous
-   * - `ERR_ROLLGATE_REDIS_TIMEOUT`: Error, Redis did not answer within `commandTimeout`
-   * - `ERR_ROLLGATE_REDIS_UNREACHABLE`: Error, there is no connection, or it was lost (see `cause`)
-   * - `ERR_ROLLGATE_REDIS_AUTH`: Error, Redis refuses the user or the password (see `cause`)
-   * - `ERR_ROLLGATE_REDIS_REPLY`: Error, Redis answered with another error (see `cause`), or with an
-   *   invalid reply
-   * - `ERR_ROLLGATE_REDIS_QUEUE_FULL`: Error, `maxQueue` calls wait already
-   * - `ERR_ROLLGATE_REDIS_CLOSED`: Error, the Redis client was closed by its owner
-   * - `ERR_ROLLGATE_KV_TIMEOUT`: Error, the key-value store did not answer within `commandTimeout`, was
-   *   busy (see `cause`), or other processes wrote the id each time
-   * - `ERR_ROLLGATE_KV`: Error, the key-value store failed (see `cause`), or the id's key holds something
-   *   that rollgate did not write
-   * - `ERR_ROLLGATE_SHARED_MISMATCH`: Error, the shared limiter of that name has different options; the
-   *   message names them
-   * - `ERR_ROLLGATE_SHARED_FILE`: Error, the file of that name is not a shared limiter of this user and version
-   * - `ERR_ROLLGATE_SHARED_SYSTEM`: Error, the system call failed: no room, no permission, no such directory
-   * - `ERR_ROLLGATE_SHARED_FULL`: Error, 1024 limiters are attached already
-   * - `ERR_ROLLGATE_SHARED_CORRUPT`: Error, the shared memory holds invalid data
-   * - `ERR_ROLLGATE_UNSUPPORTED`: Error, this build, runtime or store does not support the feature, or
-   *   prom-client is missing
-   * - `ERR_ROLLGATE_ADDON`: Error, there is no addon for this system (see `cause`)
-   * - `ERR_ROLLGATE_STORE`: Error, a RollgateStore has no limits: its `init` was not called, or failed (see
-   *   `cause`)
-   * - `ERR_ROLLGATE_THROWN`: Error, a function given to `rateLimit` threw a value that `next` takes for
-   *   success (see `cause`)
+   * The codes of rollgate's errors, each of the class Error unless another is named. docs/errors.md has a
+   * section for each.
    */
   type ErrorCode =
-    | 'ERR_ROLLGATE_OPTION'
-    | 'ERR_ROLLGATE_ID'
-    | 'ERR_ROLLGATE_CALLBACK'
-    | 'ERR_ROLLGATE_COST'
-    | 'ERR_ROLLGATE_DECISION'
-    | 'ERR_ROLLGATE_CLOCK'
-    | 'ERR_ROLLGATE_CLOSED'
-    | 'ERR_ROLLGATE_MEMORY'
-    | 'ERR_ROLLGATE_WAIT_DEADLINE'
-    | 'ERR_ROLLGATE_WAIT_QUEUE'
+    | 'ERR_ROLLGATE_OPTION' // TypeError or RangeError: an option is invalid, missing or unknown
+    | 'ERR_ROLLGATE_ID' // TypeError: the id is invalid
+    | 'ERR_ROLLGATE_CALLBACK' // TypeError: the callback is not a function
+    | 'ERR_ROLLGATE_COST' // TypeError or RangeError: no integer from 1 to the smallest `maxInInterval`
+    | 'ERR_ROLLGATE_DECISION' // TypeError: the argument of `refund` is not a Decision of this limiter
+    | 'ERR_ROLLGATE_CLOCK' // the clock threw (see `cause`) or returned no finite number
+    | 'ERR_ROLLGATE_CLOSED' // the limiter is closed
+    | 'ERR_ROLLGATE_MEMORY' // there is no memory for the log of an id
+    | 'ERR_ROLLGATE_WAIT_DEADLINE' // `wait` was not allowed within its deadline
+    | 'ERR_ROLLGATE_WAIT_QUEUE' // `maxQueue` calls wait for the id already
+    // TypeError or RangeError: the function `limit` returned no integer >= 0, or more than a log in shared memory
+    // can hold
     | 'ERR_ROLLGATE_LIMIT'
-    | 'ERR_ROLLGATE_AUTHENTICATE'
-    | 'ERR_ROLLGATE_URL'
-    | 'ERR_ROLLGATE_REDIS_TIMEOUT'
-    | 'ERR_ROLLGATE_REDIS_UNREACHABLE'
-    | 'ERR_ROLLGATE_REDIS_AUTH'
-    | 'ERR_ROLLGATE_REDIS_REPLY'
-    | 'ERR_ROLLGATE_REDIS_QUEUE_FULL'
-    | 'ERR_ROLLGATE_REDIS_CLOSED'
+    | 'ERR_ROLLGATE_AUTHENTICATE' // TypeError: `authenticate` returned no object with an id
+    | 'ERR_ROLLGATE_URL' // with Fastify and `rules`: the path of a URL is ambiguous
+    | 'ERR_ROLLGATE_REDIS_TIMEOUT' // Redis did not answer within `commandTimeout`
+    | 'ERR_ROLLGATE_REDIS_UNREACHABLE' // there is no connection, or it was lost (see `cause`)
+    | 'ERR_ROLLGATE_REDIS_AUTH' // Redis refuses the user or the password (see `cause`)
+    | 'ERR_ROLLGATE_REDIS_REPLY' // another error of Redis (see `cause`), or an invalid reply
+    | 'ERR_ROLLGATE_REDIS_QUEUE_FULL' // `maxQueue` calls wait already
+    | 'ERR_ROLLGATE_REDIS_CLOSED' // the Redis client was closed by its owner
+    // The key-value store did not answer within `commandTimeout`, was busy (see `cause`), or other processes wrote
+    // the id each time.
     | 'ERR_ROLLGATE_KV_TIMEOUT'
-    | 'ERR_ROLLGATE_KV'
-    | 'ERR_ROLLGATE_SHARED_MISMATCH'
-    | 'ERR_ROLLGATE_SHARED_FILE'
-    | 'ERR_ROLLGATE_SHARED_SYSTEM'
-    | 'ERR_ROLLGATE_SHARED_FULL'
-    | 'ERR_ROLLGATE_SHARED_CORRUPT'
+    | 'ERR_ROLLGATE_KV' // the store failed (see `cause`), or the id's key holds what rollgate did not write
+    | 'ERR_ROLLGATE_SHARED_MISMATCH' // the shared limiter has other options, which the message names
+    | 'ERR_ROLLGATE_SHARED_FILE' // the file is not a shared limiter of this user and version
+    | 'ERR_ROLLGATE_SHARED_SYSTEM' // a system call failed: no room, no permission, no such directory
+    | 'ERR_ROLLGATE_SHARED_FULL' // 1024 limiters are attached already
+    | 'ERR_ROLLGATE_SHARED_CORRUPT' // the shared memory holds invalid data
+    // This build, runtime or store does not support the feature, or prom-client is missing.
     | 'ERR_ROLLGATE_UNSUPPORTED'
-    | 'ERR_ROLLGATE_ADDON'
-    | 'ERR_ROLLGATE_STORE'
+    | 'ERR_ROLLGATE_ADDON' // there is no addon for this system (see `cause`)
+    | 'ERR_ROLLGATE_STORE' // the `init` of a RollgateStore was not called, or failed (see `cause`)
+    // A function given to `rateLimit` threw a value that `next` takes for success (see `cause`).
     | 'ERR_ROLLGATE_THROWN';
 
   /** An Error, TypeError or RangeError of rollgate. There is no class of this name. */
@@ -1121,15 +1088,9 @@ declare namespace RateLimiter {
     Response extends ServerResponse = LimitedResponse,
   > = number | ((req: Request, res: Response) => number | Promise<number>);
 
-  /** The limits of a middleware that creates its limiter. Default: 5 requests in 60,000 ms. */
-  interface RateLimitLimits<
-    Request extends IncomingMessage = LimitedRequest,
-    Response extends ServerResponse = LimitedResponse,
-  > extends Omit<OptionalLimit, 'maxInInterval'>,
-      CommonOptions,
-      RedisStoreOptions,
-      SharedStoreOptions {
-    /** Counts on Redis; set a `namespace` as well. */
+  /** Where a middleware counts: in memory, or in one of these stores. */
+  interface AnyStoreOptions extends RedisStoreOptions, SharedStoreOptions {
+    /** Counts on Redis; set a `namespace` as well. With `rules` it is the prefix of each zone's. */
     redis?: RedisOption | undefined;
     /** The same as `redis`. */
     client?: RedisOption | undefined;
@@ -1137,6 +1098,13 @@ declare namespace RateLimiter {
     kv?: DenoKv | PlainKv | undefined;
     /** Timeout of a key-value store in ms. Default 500. */
     commandTimeout?: number | undefined;
+  }
+
+  /** The limits of a middleware, or of one of its rules. Default: 5 requests in 60,000 ms. */
+  interface RequestLimits<
+    Request extends IncomingMessage = LimitedRequest,
+    Response extends ServerResponse = LimitedResponse,
+  > extends Omit<OptionalLimit, 'maxInInterval'> {
     /** The same as `interval`, and overrides it. */
     windowMs?: number | undefined;
     /** Overrides `max` and `maxInInterval`. */
@@ -1147,6 +1115,15 @@ declare namespace RateLimiter {
     maxInInterval?: RequestLimit<Request, Response> | undefined;
     /** Several windows, instead of the limits above. */
     limits?: readonly Limit[] | undefined;
+  }
+
+  /** The limits of a middleware that creates its limiter. */
+  interface RateLimitLimits<
+    Request extends IncomingMessage = LimitedRequest,
+    Response extends ServerResponse = LimitedResponse,
+  > extends RequestLimits<Request, Response>,
+      CommonOptions,
+      AnyStoreOptions {
     limiter?: undefined;
     rules?: undefined;
   }
@@ -1169,12 +1146,12 @@ declare namespace RateLimiter {
 
   /**
    * One of the `rules`: which requests it matches, and their limits. The first matching rule decides; a rule
-   * without limits allows everything.
+   * without limits allows everything, and has no default.
    */
   interface RateLimitRule<
     Request extends IncomingMessage = LimitedRequest,
     Response extends ServerResponse = LimitedResponse,
-  > extends Omit<OptionalLimit, 'maxInInterval'>,
+  > extends RequestLimits<Request, Response>,
       Pick<CommonOptions, RuleOption> {
     /**
      * A path prefix of whole segments, ignoring case and encoding: '/api' matches '/api' and '/API/x', not
@@ -1186,16 +1163,6 @@ declare namespace RateLimiter {
     method?: string | readonly string[] | undefined;
     /** Default: every group. A caller without a group is in 'default'. */
     group?: string | readonly string[] | undefined;
-    /** The same as `interval`, and overrides it. Default 60,000 if there are limits. */
-    windowMs?: number | undefined;
-    /** Overrides `max` and `maxInInterval`. Default 5 if there are limits. */
-    limit?: RequestLimit<Request, Response> | undefined;
-    /** The same as `limit`. */
-    max?: RequestLimit<Request, Response> | undefined;
-    /** The same as `limit`. */
-    maxInInterval?: RequestLimit<Request, Response> | undefined;
-    /** Several windows, instead of the limits above. */
-    limits?: readonly Limit[] | undefined;
     /** Rules of one zone share one count; limits, countBlocked, algorithm and blockFor must be equal. */
     zone?: string | undefined;
     /** Whether each URL has its own count. Default false. */
@@ -1214,19 +1181,10 @@ declare namespace RateLimiter {
     Request extends IncomingMessage = LimitedRequest,
     Response extends ServerResponse = LimitedResponse,
   > extends Omit<CommonOptions, RuleOption>,
-      RedisStoreOptions,
-      SharedStoreOptions,
+      AnyStoreOptions,
       NotGiven<RuleOption | 'windowMs' | 'limit' | 'max' | 'limits' | keyof Limit> {
     /** At least one. The first matching rule decides; a request without one passes. */
     rules: readonly RateLimitRule<Request, Response>[];
-    /** Counts on Redis; set a `namespace` as well, which becomes the prefix of each zone's. */
-    redis?: RedisOption | undefined;
-    /** The same as `redis`. */
-    client?: RedisOption | undefined;
-    /** Counts in a key-value store; requires a `namespace`. */
-    kv?: DenoKv | PlainKv | undefined;
-    /** Timeout of a key-value store in ms. Default 500. */
-    commandTimeout?: number | undefined;
     limiter?: undefined;
   }
 
