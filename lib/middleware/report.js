@@ -2,7 +2,7 @@
 'use strict';
 
 const { keyToId } = require('../ids');
-const { isPromise } = require('./maybe-async');
+const { andThen } = require('./maybe-async');
 
 /** Instead of a decision: the limiter failed, and passOnStoreError lets the request pass unreported. */
 const PASSED = Symbol('passed');
@@ -111,19 +111,11 @@ function respondWithProblem(req, res, _next, settings) {
 function withMessage(req, res, { message, statusCode }, send) {
   // First, so that a message function sees it and may set another.
   res.statusCode = statusCode;
-  if (typeof message !== 'function') {
-    unlessAnswered(res, message, send);
-    return undefined;
-  }
-  const body = message(req, res);
-  if (isPromise(body)) return body.then((settled) => unlessAnswered(res, settled, send));
-  unlessAnswered(res, body, send);
-  return undefined;
-}
-
-/** The message function, or the application before it, may have sent the response. */
-function unlessAnswered(res, body, send) {
-  if (!res.writableEnded) send(res, body);
+  const answer = (body) => {
+    // The message function, or the application before it, may have sent the response.
+    if (!res.writableEnded) send(res, body);
+  };
+  return typeof message === 'function' ? andThen(message(req, res), answer) : answer(message);
 }
 
 /** Connect and plain servers have no res.send. */

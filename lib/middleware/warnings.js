@@ -4,7 +4,7 @@
 const { inspect } = require('node:util');
 const { optionTypeError } = require('../errors');
 const { readBoolean, rejectUnknownOptions } = require('../option-values');
-const { isPromise } = require('./maybe-async');
+const { orElse } = require('./maybe-async');
 
 /** The checks, named as in express-rate-limit. */
 const CHECKS = [
@@ -118,16 +118,8 @@ function createReporter(logger) {
 
   function report(code, message, error, log) {
     const emitInstead = () => emit(code, message, error);
-    if (logger === undefined) {
-      emitInstead();
-      return;
-    }
-    try {
-      const answer = log();
-      if (isPromise(answer)) answer.then(undefined, emitInstead);
-    } catch {
-      emitInstead();
-    }
+    if (logger === undefined) emitInstead();
+    else orElse(log, emitInstead);
   }
 
   return {
