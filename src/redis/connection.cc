@@ -22,9 +22,6 @@ std::string Endpoint::Name() const {
 struct Connection::Hooks {
   static Connection& From(void* data) { return *static_cast<Connection*>(data); }
 
-  static void AddRead(void*) {}
-  static void DelRead(void*) {}
-
   static void AddWrite(void* data) {
     Connection& connection = From(data);
     connection.has_to_write_ = true;
@@ -209,22 +206,22 @@ void Connection::Connect() {
     ConnectToNextAddress();
     return;
   }
+  const auto fail = [this](const std::string& error) {
+    Lose({Failure::Kind::kUnreachable, "looking up '" + endpoint_.host + "': " + error});
+  };
   lookup_ = std::make_unique<NameLookup>(
-      loop_, endpoint_.host, [this](std::vector<std::string> addresses, const std::string& error) {
+      loop_, endpoint_.host,
+      [this, fail](std::vector<std::string> addresses, const std::string& error) {
         lookup_.reset();
         if (addresses.empty()) {
-          Lose({Failure::Kind::kUnreachable, "looking up '" + endpoint_.host + "': " + error});
+          fail(error);
         } else {
           addresses_.assign(addresses.begin(), addresses.end());
           ConnectToNextAddress();
         }
         owner_.OnSettled();
       });
-  if (!lookup_->error().empty()) {
-    const std::string error = lookup_->error();
-    lookup_.reset();
-    Lose({Failure::Kind::kUnreachable, "looking up '" + endpoint_.host + "': " + error});
-  }
+  if (const std::string error = lookup_->error(); !error.empty()) fail(error);
 }
 
 void Connection::ConnectToNextAddress() {
@@ -254,8 +251,6 @@ void Connection::ConnectToNextAddress() {
   Hooks::Guard(*this, *context_->c.reader);
   context_->data = this;
   context_->ev.data = this;
-  context_->ev.addRead = Hooks::AddRead;
-  context_->ev.delRead = Hooks::DelRead;
   context_->ev.addWrite = Hooks::AddWrite;
   context_->ev.delWrite = Hooks::DelWrite;
   context_->ev.cleanup = Hooks::Cleanup;
