@@ -430,13 +430,7 @@ declare namespace RateLimiter {
   }
 
   /** Options that a limiter in memory does not have. */
-  interface NoRedis {
-    redis?: undefined;
-    client?: undefined;
-    kv?: undefined;
-    shared?: undefined;
-    commandTimeout?: undefined;
-  }
+  type NoRedis = NotGiven<'redis' | 'client' | 'kv' | 'shared' | 'commandTimeout'>;
 
   /** The options of a limiter. Numeric strings and unknown options are errors. */
   type RateLimiterOptions = (OneLimitOptions | SeveralLimitsOptions) & NoRedis & RedisStoreOptions;
@@ -529,11 +523,8 @@ declare namespace RateLimiter {
   }
 
   /** `redis`, or `client` as in rolling-rate-limiter. */
-  type WithRedis<Redis> = {
-    kv?: undefined;
-    shared?: undefined;
-    commandTimeout?: undefined;
-  } & ({ redis: Redis; client?: undefined } | { client: Redis; redis?: undefined });
+  type WithRedis<Redis> = NotGiven<'kv' | 'shared' | 'commandTimeout'> &
+    ({ redis: Redis; client?: undefined } | { client: Redis; redis?: undefined });
 
   /** The options of a limiter on Redis. */
   type RedisRateLimiterOptions<Redis = RedisOption> = (OneLimitOptions | SeveralLimitsOptions) &
@@ -543,7 +534,7 @@ declare namespace RateLimiter {
   /** The options of a limiter on Redis, or in memory if `redis` is undefined. */
   type PerhapsRedisRateLimiterOptions = (OneLimitOptions | SeveralLimitsOptions) &
     RedisStoreOptions &
-    Pick<NoRedis, 'kv' | 'shared' | 'commandTimeout'> & {
+    NotGiven<'kv' | 'shared' | 'commandTimeout'> & {
       redis?: RedisOption | undefined;
       client?: RedisOption | undefined;
     };
@@ -592,7 +583,7 @@ declare namespace RateLimiter {
   }
 
   /** Options of a limiter over a key-value store. */
-  interface KvStoreOptions {
+  interface KvStoreOptions extends NotGiven<'redis' | 'client' | 'shared'> {
     /** Your store. The limiter neither opens nor closes it. */
     kv: DenoKv | PlainKv;
     /**
@@ -604,9 +595,6 @@ declare namespace RateLimiter {
     commandTimeout?: number | undefined;
     /** What decides if the store does not answer: see RedisStoreOptions. Default 'throw'. */
     onError?: 'throw' | 'allow' | 'block' | 'memory' | undefined;
-    redis?: undefined;
-    client?: undefined;
-    shared?: undefined;
   }
 
   /** The options of a limiter over a key-value store. */
@@ -856,29 +844,24 @@ declare namespace RateLimiter {
     readonly prototype: InMemoryRateLimiter;
   }
 
-  /** Only with `new`. */
-  interface RedisRateLimiterConstructor {
-    new (options: RedisRateLimiterOptions): RedisRateLimiter;
-    readonly prototype: RedisRateLimiter;
+  /** Only with `new`. `Redis` is what `redis` or `client` may be. */
+  interface RedisRateLimiterConstructor<Limiter = RedisRateLimiter, Redis = RedisOption> {
+    new (options: RedisRateLimiterOptions<Redis>): Limiter;
+    readonly prototype: Limiter;
     /** null if the client is of an unknown kind. */
     determineRedisClientType(client: unknown): 'ioredis' | 'node-redis' | null;
   }
 
   /** Takes clients of redis (node-redis) only. */
   interface NodeRedisRateLimiterConstructor
-    extends Pick<RedisRateLimiterConstructor, 'determineRedisClientType'> {
-    new (
-      options: RedisRateLimiterOptions<NodeRedisClient | RedisClientOptions>,
-    ): NodeRedisRateLimiter;
-    readonly prototype: NodeRedisRateLimiter;
-  }
+    extends RedisRateLimiterConstructor<
+      NodeRedisRateLimiter,
+      NodeRedisClient | RedisClientOptions
+    > {}
 
   /** Takes clients of ioredis only. */
   interface IORedisRateLimiterConstructor
-    extends Pick<RedisRateLimiterConstructor, 'determineRedisClientType'> {
-    new (options: RedisRateLimiterOptions<IORedisClient | RedisClientOptions>): IORedisRateLimiter;
-    readonly prototype: IORedisRateLimiter;
-  }
+    extends RedisRateLimiterConstructor<IORedisRateLimiter, IORedisClient | RedisClientOptions> {}
 
   /**
    * The request type of `rateLimit`: Node's, with Express's `ip`. Other members are unchecked; use

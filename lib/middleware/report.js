@@ -28,7 +28,7 @@ class RequestInfo {
     this.resetTime = new Date(nowMs + decision.resetIn);
     this.key = key;
     this.#store = store;
-    this.#earlier = isInfo(earlier) ? earlier : undefined;
+    this.#earlier = RequestInfo.is(earlier) ? earlier : undefined;
   }
 
   /** The older name of `used`. */
@@ -64,11 +64,9 @@ class RequestInfo {
 
   /** The names of the policies that blocked the request; empty if they have no names. */
   static violated(info) {
-    return (isInfo(info) && info.#violated) || [];
+    return (RequestInfo.is(info) && info.#violated) || [];
   }
 }
-
-const isInfo = RequestInfo.is;
 
 /** The window with the least left; of several, the one that resets last. */
 function tightestWindow(windows) {
@@ -123,19 +121,17 @@ function sendMessage(res, body) {
   if (typeof res.send === 'function') {
     res.send(body);
   } else if (typeof body === 'string' || body === undefined || body === null) {
-    setContentType(res, 'text/plain; charset=utf-8');
-    res.end(body ?? '');
+    endAs('text/plain; charset=utf-8', res, body ?? '');
   } else if (Buffer.isBuffer(body)) {
-    setContentType(res, 'application/octet-stream');
-    res.end(body);
+    endAs('application/octet-stream', res, body);
   } else {
-    setContentType(res, 'application/json; charset=utf-8');
-    res.end(JSON.stringify(body));
+    endAs('application/json; charset=utf-8', res, JSON.stringify(body));
   }
 }
 
-function setContentType(res, type) {
+function endAs(type, res, body) {
   if (!res.headersSent && !res.hasHeader('Content-Type')) res.setHeader('Content-Type', type);
+  res.end(body);
 }
 
 function sendProblem(res, names, message) {
