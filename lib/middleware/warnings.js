@@ -107,18 +107,16 @@ function createReporter(logger) {
   const warned = new Set();
   const emitted = new Set();
 
-  function emit(code, message, error) {
-    if (!addNew(emitted, code)) return;
-    const detail = error === undefined ? undefined : inspect(error);
-    process.emitWarning(message, { type: 'RollgateWarning', code, detail });
-  }
-
   /** `log(message)` gives it to the logger. */
   function report(code, what, error, log) {
     const message = `rateLimit: ${what} See docs/errors.md#${code.toLowerCase()}`;
-    const emitInstead = () => emit(code, message, error);
-    if (logger === undefined) emitInstead();
-    else orElse(() => log(message), emitInstead);
+    const emit = () => {
+      if (!addNew(emitted, code)) return;
+      const detail = error === undefined ? undefined : inspect(error);
+      process.emitWarning(message, { type: 'RollgateWarning', code, detail });
+    };
+    if (logger === undefined) emit();
+    else orElse(() => log(message), emit);
   }
 
   return {
