@@ -103,11 +103,6 @@ function throwOutOfMemory() {
   throw failure('ERR_ROLLGATE_MEMORY', 'there is not enough memory for the state of this id');
 }
 
-/** An error reply of Redis as the cause of another error. */
-function replyError(message) {
-  return Object.assign(new Error(message), { name: 'ReplyError' });
-}
-
 module.exports = {
   quote,
   show,
@@ -122,5 +117,4 @@ module.exports = {
   closedError,
   throwClosed,
   throwOutOfMemory,
-  replyError,
 };

@@ -65,21 +65,19 @@ function createHook(options, routedPath) {
 function createRouteHooks(scopeOptions, createOwnHook) {
   const hooks = new WeakMap();
 
-  /** By method and path. Several routes may have the same options object. */
-  function routesOf(own) {
-    if (!hooks.has(own)) hooks.set(own, new Map());
-    return hooks.get(own);
-  }
-
   /** `named`: the methods in the name of the counts. */
-  function add(own, method, url, named) {
-    const routes = routesOf(own);
+  function hookOf(own, method, url, named = method === 'HEAD' ? 'GET' : method) {
+    // By options first: several routes may have the same object.
+    if (!hooks.has(own)) hooks.set(own, new Map());
+    const routes = hooks.get(own);
+    const known = routes.get(`${method} ${url}`);
+    if (known !== undefined) return known.hook;
     const methods = [named].flat();
-    const isSame =
+    const hasSameMethods =
       method === 'HEAD'
-        ? (route) => route.url === url && route.methods.includes('GET')
-        : (route) => route.url === url && String(route.methods) === String(methods);
-    const same = [...routes.values()].find(isSame);
+        ? (route) => route.methods.includes('GET')
+        : (route) => String(route.methods) === String(methods);
+    const same = [...routes.values()].find((route) => route.url === url && hasSameMethods(route));
     const hook =
       same?.hook ?? createOwnHook(mergeRouteOptions(scopeOptions, own, { methods, url }));
     routes.set(`${method} ${url}`, { methods, url, hook });
@@ -87,16 +85,10 @@ function createRouteHooks(scopeOptions, createOwnHook) {
   }
 
   return {
-    /** Fastify declares the route for GET before the derived one for HEAD. */
-    declare(own, { method, url }) {
-      add(own, method, url, method);
-    },
+    hookOf,
 
-    hookOf(own, method, url) {
-      const route = routesOf(own).get(`${method} ${url}`);
-      if (route !== undefined) return route.hook;
-      return add(own, method, url, method === 'HEAD' ? 'GET' : method);
-    },
+    /** Fastify declares the route for GET before the derived one for HEAD. */
+    declare: (own, { method, url }) => hookOf(own, method, url, method),
   };
 }
 

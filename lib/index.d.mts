@@ -4,6 +4,7 @@ import RateLimiter from './express-request.js';
 
 export default RateLimiter;
 export type {
+  AnyStoreOptions,
   AsyncRateLimiter,
   AttemptOptions,
   Callback,
@@ -64,6 +65,7 @@ export type {
   RemoteRateLimiter,
   RemoteStats,
   RequestLimit,
+  RequestLimits,
   RuleOption,
   SeveralLimitsOptions,
   SharedOptions,

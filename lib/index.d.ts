@@ -274,78 +274,45 @@ declare namespace RateLimiter {
   type Callback = (error: RateLimiterError | null, timeLeft: number, actionsLeft: number) => void;
 
   /**
-   * The codes of rollgate's errors; docs/errors.md has a section for each.
-   *
-   * - `ERR_ROLLGATE_OPTION`: TypeError or RangeError, an option is invalid, missing or unknown
-   * - `ERR_ROLLGATE_ID`: TypeError, the id is invalid
-   * - `ERR_ROLLGATE_CALLBACK`: TypeError, the callback is not a function
-   * - `ERR_ROLLGATE_COST`: TypeError or RangeError, the cost is not an integer from 1 to the smallest
-   *   `maxInInterval`
-   * - `ERR_ROLLGATE_DECISION`: TypeError, the argument of `refund` is not a Decision of this limiter
-   * - `ERR_ROLLGATE_CLOCK`: Error, the clock threw (see `cause`) or returned no finite number
-   * - `ERR_ROLLGATE_CLOSED`: Error, the limiter is closed
-   * - `ERR_ROLLGATE_MEMORY`: Error, there is no memory for the log of an id
-   * - `ERR_ROLLGATE_WAIT_DEADLINE`: Error, `wait` was not allowed within its deadline
-   * - `ERR_ROLLGATE_WAIT_QUEUE`: Error, `maxQueue` calls wait for the id already
-   * - `ERR_ROLLGATE_LIMIT`: TypeError or RangeError, the function `limit` returned no integer >= 0, or more
-   *   than a log in shared memory can hold
-   * - `ERR_ROLLGATE_AUTHENTICATE`: TypeError, `authenticate` returned no object with an id
-   * - `ERR_ROLLGATE_URL`: Error, with Fastify and `rules`: the path of a URL is ambiguous
-   * - `ERR_ROLLGATE_REDIS_TIMEOUT`: Error, Redis did not answer within `commandTimeout`
-   * - `ERR_ROLLGATE_REDIS_UNREACHABLE`: Error, there is no connection, or it was lost (see `cause`)
-   * - `ERR_ROLLGATE_REDIS_AUTH`: Error, Redis refuses the user or the password (see `cause`)
-   * - `ERR_ROLLGATE_REDIS_REPLY`: Error, Redis answered with another error (see `cause`), or with an
-   *   invalid reply
-   * - `ERR_ROLLGATE_REDIS_QUEUE_FULL`: Error, `maxQueue` calls wait already
-   * - `ERR_ROLLGATE_REDIS_CLOSED`: Error, the Redis client was closed by its owner
-   * - `ERR_ROLLGATE_KV_TIMEOUT`: Error, the key-value store did not answer within `commandTimeout`, was
-   *   busy (see `cause`), or other processes wrote the id each time
-   * - `ERR_ROLLGATE_KV`: Error, the key-value store failed (see `cause`), or the id's key holds something
-   *   that rollgate did not write
-   * - `ERR_ROLLGATE_SHARED_MISMATCH`: Error, the shared limiter of that name has different options; the
-   *   message names them
-   * - `ERR_ROLLGATE_SHARED_FILE`: Error, the file of that name is not a shared limiter of this user and version
-   * - `ERR_ROLLGATE_SHARED_SYSTEM`: Error, a system call failed: no room, no permission, no such directory
-   * - `ERR_ROLLGATE_SHARED_FULL`: Error, 1024 limiters are attached already
-   * - `ERR_ROLLGATE_SHARED_CORRUPT`: Error, the shared memory holds invalid data
-   * - `ERR_ROLLGATE_UNSUPPORTED`: Error, this build, runtime or store does not support the feature, or
-   *   prom-client is missing
-   * - `ERR_ROLLGATE_ADDON`: Error, there is no addon for this system (see `cause`)
-   * - `ERR_ROLLGATE_STORE`: Error, a RollgateStore has no limits: its `init` was not called, or failed (see
-   *   `cause`)
-   * - `ERR_ROLLGATE_THROWN`: Error, a function given to `rateLimit` threw a value that `next` treats as
-   *   success (see `cause`)
+   * The codes of rollgate's errors, each of the class Error unless another is named. docs/errors.md has a
+   * section for each.
    */
   type ErrorCode =
-    | 'ERR_ROLLGATE_OPTION'
-    | 'ERR_ROLLGATE_ID'
-    | 'ERR_ROLLGATE_CALLBACK'
-    | 'ERR_ROLLGATE_COST'
-    | 'ERR_ROLLGATE_DECISION'
-    | 'ERR_ROLLGATE_CLOCK'
-    | 'ERR_ROLLGATE_CLOSED'
-    | 'ERR_ROLLGATE_MEMORY'
-    | 'ERR_ROLLGATE_WAIT_DEADLINE'
-    | 'ERR_ROLLGATE_WAIT_QUEUE'
+    | 'ERR_ROLLGATE_OPTION' // TypeError or RangeError: an option is invalid, missing or unknown
+    | 'ERR_ROLLGATE_ID' // TypeError: the id is invalid
+    | 'ERR_ROLLGATE_CALLBACK' // TypeError: the callback is not a function
+    | 'ERR_ROLLGATE_COST' // TypeError or RangeError: no integer from 1 to the smallest `maxInInterval`
+    | 'ERR_ROLLGATE_DECISION' // TypeError: the argument of `refund` is not a Decision of this limiter
+    | 'ERR_ROLLGATE_CLOCK' // the clock threw (see `cause`) or returned no finite number
+    | 'ERR_ROLLGATE_CLOSED' // the limiter is closed
+    | 'ERR_ROLLGATE_MEMORY' // there is no memory for the log of an id
+    | 'ERR_ROLLGATE_WAIT_DEADLINE' // `wait` was not allowed within its deadline
+    | 'ERR_ROLLGATE_WAIT_QUEUE' // `maxQueue` calls wait for the id already
+    // TypeError or RangeError: the function `limit` returned no integer >= 0, or more than a log in shared memory
+    // can hold
     | 'ERR_ROLLGATE_LIMIT'
-    | 'ERR_ROLLGATE_AUTHENTICATE'
-    | 'ERR_ROLLGATE_URL'
-    | 'ERR_ROLLGATE_REDIS_TIMEOUT'
-    | 'ERR_ROLLGATE_REDIS_UNREACHABLE'
-    | 'ERR_ROLLGATE_REDIS_AUTH'
-    | 'ERR_ROLLGATE_REDIS_REPLY'
-    | 'ERR_ROLLGATE_REDIS_QUEUE_FULL'
-    | 'ERR_ROLLGATE_REDIS_CLOSED'
+    | 'ERR_ROLLGATE_AUTHENTICATE' // TypeError: `authenticate` returned no object with an id
+    | 'ERR_ROLLGATE_URL' // with Fastify and `rules`: the path of a URL is ambiguous
+    | 'ERR_ROLLGATE_REDIS_TIMEOUT' // Redis did not answer within `commandTimeout`
+    | 'ERR_ROLLGATE_REDIS_UNREACHABLE' // there is no connection, or it was lost (see `cause`)
+    | 'ERR_ROLLGATE_REDIS_AUTH' // Redis refuses the user or the password (see `cause`)
+    | 'ERR_ROLLGATE_REDIS_REPLY' // another error of Redis (see `cause`), or an invalid reply
+    | 'ERR_ROLLGATE_REDIS_QUEUE_FULL' // `maxQueue` calls wait already
+    | 'ERR_ROLLGATE_REDIS_CLOSED' // the Redis client was closed by its owner
+    // The key-value store did not answer within `commandTimeout`, was busy (see `cause`), or other processes wrote
+    // the id each time.
     | 'ERR_ROLLGATE_KV_TIMEOUT'
-    | 'ERR_ROLLGATE_KV'
-    | 'ERR_ROLLGATE_SHARED_MISMATCH'
-    | 'ERR_ROLLGATE_SHARED_FILE'
-    | 'ERR_ROLLGATE_SHARED_SYSTEM'
-    | 'ERR_ROLLGATE_SHARED_FULL'
-    | 'ERR_ROLLGATE_SHARED_CORRUPT'
+    | 'ERR_ROLLGATE_KV' // the store failed (see `cause`), or the id's key holds what rollgate did not write
+    | 'ERR_ROLLGATE_SHARED_MISMATCH' // the shared limiter has other options, which the message names
+    | 'ERR_ROLLGATE_SHARED_FILE' // the file is not a shared limiter of this user and version
+    | 'ERR_ROLLGATE_SHARED_SYSTEM' // a system call failed: no room, no permission, no such directory
+    | 'ERR_ROLLGATE_SHARED_FULL' // 1024 limiters are attached already
+    | 'ERR_ROLLGATE_SHARED_CORRUPT' // the shared memory holds invalid data
+    // This build, runtime or store does not support the feature, or prom-client is missing.
     | 'ERR_ROLLGATE_UNSUPPORTED'
-    | 'ERR_ROLLGATE_ADDON'
-    | 'ERR_ROLLGATE_STORE'
+    | 'ERR_ROLLGATE_ADDON' // there is no addon for this system (see `cause`)
+    | 'ERR_ROLLGATE_STORE' // the `init` of a RollgateStore was not called, or failed (see `cause`)
+    // A function given to `rateLimit` threw a value that `next` treats as success (see `cause`).
     | 'ERR_ROLLGATE_THROWN';
 
   /** An Error, TypeError or RangeError of rollgate. There is no class of this name. */
@@ -462,13 +429,7 @@ declare namespace RateLimiter {
   }
 
   /** Options that a limiter in memory does not have. */
-  interface NoRedis {
-    redis?: undefined;
-    client?: undefined;
-    kv?: undefined;
-    shared?: undefined;
-    commandTimeout?: undefined;
-  }
+  type NoRedis = NotGiven<'redis' | 'client' | 'kv' | 'shared' | 'commandTimeout'>;
 
   /** The options of a limiter. Numeric strings and unknown options are errors. */
   type RateLimiterOptions = (OneLimitOptions | SeveralLimitsOptions) & NoRedis & RedisStoreOptions;
@@ -561,11 +522,8 @@ declare namespace RateLimiter {
   }
 
   /** `redis`, or `client` as in rolling-rate-limiter. */
-  type WithRedis<Redis> = {
-    kv?: undefined;
-    shared?: undefined;
-    commandTimeout?: undefined;
-  } & ({ redis: Redis; client?: undefined } | { client: Redis; redis?: undefined });
+  type WithRedis<Redis> = NotGiven<'kv' | 'shared' | 'commandTimeout'> &
+    ({ redis: Redis; client?: undefined } | { client: Redis; redis?: undefined });
 
   /** The options of a limiter on Redis. */
   type RedisRateLimiterOptions<Redis = RedisOption> = (OneLimitOptions | SeveralLimitsOptions) &
@@ -575,7 +533,7 @@ declare namespace RateLimiter {
   /** The options of a limiter on Redis, or in memory if `redis` is undefined. */
   type PerhapsRedisRateLimiterOptions = (OneLimitOptions | SeveralLimitsOptions) &
     RedisStoreOptions &
-    Pick<NoRedis, 'kv' | 'shared' | 'commandTimeout'> & {
+    NotGiven<'kv' | 'shared' | 'commandTimeout'> & {
       redis?: RedisOption | undefined;
       client?: RedisOption | undefined;
     };
@@ -624,7 +582,7 @@ declare namespace RateLimiter {
   }
 
   /** Options of a limiter over a key-value store. */
-  interface KvStoreOptions {
+  interface KvStoreOptions extends NotGiven<'redis' | 'client' | 'shared'> {
     /** Your store. The limiter neither opens nor closes it. */
     kv: DenoKv | PlainKv;
     /**
@@ -636,9 +594,6 @@ declare namespace RateLimiter {
     commandTimeout?: number | undefined;
     /** How calls are decided if the store does not answer: see RedisStoreOptions. Default 'throw'. */
     onError?: 'throw' | 'allow' | 'block' | 'memory' | undefined;
-    redis?: undefined;
-    client?: undefined;
-    shared?: undefined;
   }
 
   /** The options of a limiter over a key-value store. */
@@ -888,29 +843,24 @@ declare namespace RateLimiter {
     readonly prototype: InMemoryRateLimiter;
   }
 
-  /** Only with `new`. */
-  interface RedisRateLimiterConstructor {
-    new (options: RedisRateLimiterOptions): RedisRateLimiter;
-    readonly prototype: RedisRateLimiter;
+  /** Only with `new`. `Redis` is what `redis` or `client` may be. */
+  interface RedisRateLimiterConstructor<Limiter = RedisRateLimiter, Redis = RedisOption> {
+    new (options: RedisRateLimiterOptions<Redis>): Limiter;
+    readonly prototype: Limiter;
     /** null if the client is of an unknown kind. */
     determineRedisClientType(client: unknown): 'ioredis' | 'node-redis' | null;
   }
 
   /** Takes clients of redis (node-redis) only. */
   interface NodeRedisRateLimiterConstructor
-    extends Pick<RedisRateLimiterConstructor, 'determineRedisClientType'> {
-    new (
-      options: RedisRateLimiterOptions<NodeRedisClient | RedisClientOptions>,
-    ): NodeRedisRateLimiter;
-    readonly prototype: NodeRedisRateLimiter;
-  }
+    extends RedisRateLimiterConstructor<
+      NodeRedisRateLimiter,
+      NodeRedisClient | RedisClientOptions
+    > {}
 
   /** Takes clients of ioredis only. */
   interface IORedisRateLimiterConstructor
-    extends Pick<RedisRateLimiterConstructor, 'determineRedisClientType'> {
-    new (options: RedisRateLimiterOptions<IORedisClient | RedisClientOptions>): IORedisRateLimiter;
-    readonly prototype: IORedisRateLimiter;
-  }
+    extends RedisRateLimiterConstructor<IORedisRateLimiter, IORedisClient | RedisClientOptions> {}
 
   /**
    * The request type of `rateLimit`: Node's, with Express's `ip`. Other members are unchecked; use
@@ -1120,15 +1070,9 @@ declare namespace RateLimiter {
     Response extends ServerResponse = LimitedResponse,
   > = number | ((req: Request, res: Response) => number | Promise<number>);
 
-  /** The limits and store of a middleware that creates its limiter. Default: 5 requests in 60,000 ms, in memory. */
-  interface RateLimitLimits<
-    Request extends IncomingMessage = LimitedRequest,
-    Response extends ServerResponse = LimitedResponse,
-  > extends Omit<OptionalLimit, 'maxInInterval'>,
-      CommonOptions,
-      RedisStoreOptions,
-      SharedStoreOptions {
-    /** Counts on Redis; set a `namespace` as well. */
+  /** Where a middleware counts: in memory, or in one of these stores. */
+  interface AnyStoreOptions extends RedisStoreOptions, SharedStoreOptions {
+    /** Counts on Redis; set a `namespace` as well; with `rules`, it is the prefix of each zone's namespace. */
     redis?: RedisOption | undefined;
     /** The same as `redis`. */
     client?: RedisOption | undefined;
@@ -1136,6 +1080,13 @@ declare namespace RateLimiter {
     kv?: DenoKv | PlainKv | undefined;
     /** Timeout of a key-value store in ms. Default 500. */
     commandTimeout?: number | undefined;
+  }
+
+  /** The limits of a middleware, or of one of its rules. Default: 5 requests in 60,000 ms. */
+  interface RequestLimits<
+    Request extends IncomingMessage = LimitedRequest,
+    Response extends ServerResponse = LimitedResponse,
+  > extends Omit<OptionalLimit, 'maxInInterval'> {
     /** The same as `interval`, and overrides it. */
     windowMs?: number | undefined;
     /** Overrides `max` and `maxInInterval`. */
@@ -1146,6 +1097,15 @@ declare namespace RateLimiter {
     maxInInterval?: RequestLimit<Request, Response> | undefined;
     /** Several windows, instead of the limits above. */
     limits?: readonly Limit[] | undefined;
+  }
+
+  /** The limits of a middleware that creates its limiter. */
+  interface RateLimitLimits<
+    Request extends IncomingMessage = LimitedRequest,
+    Response extends ServerResponse = LimitedResponse,
+  > extends RequestLimits<Request, Response>,
+      CommonOptions,
+      AnyStoreOptions {
     limiter?: undefined;
     rules?: undefined;
   }
@@ -1168,12 +1128,12 @@ declare namespace RateLimiter {
 
   /**
    * One of the `rules`: which requests it matches, and their limits. The first matching rule decides; a rule
-   * without limits allows everything.
+   * without limits allows everything, and has no default.
    */
   interface RateLimitRule<
     Request extends IncomingMessage = LimitedRequest,
     Response extends ServerResponse = LimitedResponse,
-  > extends Omit<OptionalLimit, 'maxInInterval'>,
+  > extends RequestLimits<Request, Response>,
       Pick<CommonOptions, RuleOption> {
     /**
      * A path prefix of whole segments, ignoring case and encoding: '/api' matches '/api' and '/API/x', not
@@ -1185,16 +1145,6 @@ declare namespace RateLimiter {
     method?: string | readonly string[] | undefined;
     /** Default: every group. A caller without a group is in 'default'. */
     group?: string | readonly string[] | undefined;
-    /** The same as `interval`, and overrides it. Default 60,000 if there are limits. */
-    windowMs?: number | undefined;
-    /** Overrides `max` and `maxInInterval`. Default 5 if there are limits. */
-    limit?: RequestLimit<Request, Response> | undefined;
-    /** The same as `limit`. */
-    max?: RequestLimit<Request, Response> | undefined;
-    /** The same as `limit`. */
-    maxInInterval?: RequestLimit<Request, Response> | undefined;
-    /** Several windows, instead of the limits above. */
-    limits?: readonly Limit[] | undefined;
     /** Rules of one zone share one count; limits, countBlocked, algorithm and blockFor must be equal. */
     zone?: string | undefined;
     /** Whether each URL has its own count. Default false. */
@@ -1213,19 +1163,10 @@ declare namespace RateLimiter {
     Request extends IncomingMessage = LimitedRequest,
     Response extends ServerResponse = LimitedResponse,
   > extends Omit<CommonOptions, RuleOption>,
-      RedisStoreOptions,
-      SharedStoreOptions,
+      AnyStoreOptions,
       NotGiven<RuleOption | 'windowMs' | 'limit' | 'max' | 'limits' | keyof Limit> {
     /** At least one. The first matching rule decides; a request that matches none passes. */
     rules: readonly RateLimitRule<Request, Response>[];
-    /** Counts on Redis; set a `namespace` as well, with which the namespace of each zone begins. */
-    redis?: RedisOption | undefined;
-    /** The same as `redis`. */
-    client?: RedisOption | undefined;
-    /** Counts in a key-value store; requires a `namespace`. */
-    kv?: DenoKv | PlainKv | undefined;
-    /** Timeout of a key-value store in ms. Default 500. */
-    commandTimeout?: number | undefined;
     limiter?: undefined;
   }
 

@@ -34,19 +34,15 @@ function createLocalStore(checked, { create, options, failed, evictionWarning })
   /** Calls back later, also with errors of the attempt. */
   function callBack(id, callback) {
     if (typeof callback !== 'function') throwInvalidCallback(callback);
-    let error = null;
     try {
       functions.decide(id);
-    } catch (thrown) {
-      error = thrown;
-    }
-    if (error === null) {
-      const timeLeft = report[NUMBERS.TIME_LEFT];
-      process.nextTick(callback, null, timeLeft, report[NUMBERS.ACTIONS_LEFT]);
-      if (observesDecisions[0] !== 0) publishDecision(id, timeLeft);
-    } else {
+    } catch (error) {
       process.nextTick(callback, error);
+      return;
     }
+    const timeLeft = report[NUMBERS.TIME_LEFT];
+    process.nextTick(callback, null, timeLeft, report[NUMBERS.ACTIONS_LEFT]);
+    if (observesDecisions[0] !== 0) publishDecision(id, timeLeft);
   }
 
   function publishDecision(id, timeLeft, cost = 1) {

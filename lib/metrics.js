@@ -6,16 +6,11 @@ const { failure, optionTypeError, typeError } = require('./errors');
 const { readLimiter, readMetricsOptions } = require('./metrics/options');
 const { topBlocked } = require('./metrics/top-blocked');
 
-const isAny = () => true;
-const isLocal = ({ keys }) => keys !== null;
-const isRemote = ({ connection }) => connection !== undefined;
-
-/** Only on Redis, and some clients do not know it. */
-const knowsState = ({ connection }) => typeof connection?.isUp === 'boolean';
+const UP = { true: 1, false: 0 };
 
 /**
- * The metrics that are read from stats() when they are collected. `kind` is a class of prom-client; `appliesTo` and
- * `samplesOf` take the stats; samples are pairs of further labels and a value.
+ * The metrics that are read from stats() when they are collected. `kind` is a class of prom-client. `read` takes
+ * the stats and returns a number, numbers by outcome, or undefined or null if the limiter has no such metric.
  */
 const DEFINITIONS = [
   {
@@ -23,60 +18,44 @@ const DEFINITIONS = [
     help: 'Attempts that were decided, by outcome',
     kind: 'Counter',
     labels: ['outcome'],
-    appliesTo: isAny,
-    samplesOf: ({ allowed, blocked }) => [
-      [{ outcome: 'allowed' }, allowed],
-      [{ outcome: 'blocked' }, blocked],
-    ],
+    read: ({ allowed, blocked }) => ({ allowed, blocked }),
   },
   {
     name: 'errors_total',
     help: 'Calls that failed because of the clock or the store, softened by onError or not',
     kind: 'Counter',
-    appliesTo: isAny,
-    samplesOf: ({ errors }) => [[{}, errors]],
+    read: ({ errors }) => errors,
   },
   {
     name: 'evictions_total',
     help: 'Ids dropped before they expired, for want of room (maxKeys)',
     kind: 'Counter',
-    appliesTo: isAny,
-    samplesOf: ({ evicted }) => [[{}, evicted]],
+    read: ({ evicted }) => evicted,
   },
   {
     name: 'fallbacks_total',
     help: 'Decisions that onError made in place of the store',
     kind: 'Counter',
-    appliesTo: isRemote,
-    samplesOf: ({ fallbacks }) => [[{}, fallbacks]],
+    read: ({ fallbacks }) => fallbacks,
   },
-  {
-    name: 'keys',
-    help: 'Ids held',
-    kind: 'Gauge',
-    appliesTo: isLocal,
-    samplesOf: ({ keys }) => [[{}, keys]],
-  },
+  { name: 'keys', help: 'Ids held', kind: 'Gauge', read: ({ keys }) => keys },
   {
     name: 'memory_bytes',
     help: 'Memory held for ids, in bytes',
     kind: 'Gauge',
-    appliesTo: isLocal,
-    samplesOf: ({ bytes }) => [[{}, bytes]],
+    read: ({ bytes }) => bytes,
   },
   {
     name: 'pending_calls',
     help: 'Calls that wait for an answer of Redis or the key-value store',
     kind: 'Gauge',
-    appliesTo: isRemote,
-    samplesOf: ({ connection }) => [[{}, connection.pending]],
+    read: ({ connection }) => connection?.pending,
   },
   {
     name: 'redis_up',
     help: 'Whether there is a connection to Redis: 1 or 0',
     kind: 'Gauge',
-    appliesTo: knowsState,
-    samplesOf: ({ connection }) => [[{}, connection.isUp ? 1 : 0]],
+    read: ({ connection }) => UP[connection?.isUp], // some clients do not know it
   },
 ];
 
@@ -119,7 +98,7 @@ function registerMetrics(options) {
     return new client[kind]({ name: prefix + name, registers: [register], ...configuration });
   }
 
-  function define({ name, help, kind, labels = [], appliesTo, samplesOf }) {
+  function define({ name, help, kind, labels = [], read }) {
     make(kind, name, {
       help,
       labelNames: ['limiter', ...labels],
@@ -127,9 +106,10 @@ function registerMetrics(options) {
         this.reset();
         for (const [limiterName, limiter] of named) {
           const stats = statsOf(limiter);
-          if (stats === undefined || !appliesTo(stats)) continue;
-          for (const [labelValues, value] of samplesOf(stats)) {
-            this.inc({ limiter: limiterName, ...labelValues }, value);
+          const value = stats === undefined ? undefined : read(stats);
+          if (typeof value === 'number') this.inc({ limiter: limiterName }, value);
+          for (const [outcome, count] of Object.entries(value ?? {})) {
+            this.inc({ limiter: limiterName, outcome }, count);
           }
         }
       },

@@ -36,9 +36,9 @@ function readList(name, value, expected) {
   throw optionError(name, `expected ${expected}, got an empty list`);
 }
 
-function readObject(name, value) {
+function readObject(name, value, expected = 'an object') {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw optionTypeError(name, 'an object', value);
+    throw optionTypeError(name, expected, value);
   }
   return value;
 }

@@ -74,20 +74,11 @@ declare namespace RollgateStore {
   interface RollgateStoreLimits
     extends Omit<RateLimiter.OptionalLimit, 'interval'>,
       RateLimiter.CommonOptions,
-      RateLimiter.RedisStoreOptions,
-      RateLimiter.SharedStoreOptions {
+      RateLimiter.AnyStoreOptions {
     /** If `limit` is a function: the largest value that it returns. */
     maxInInterval?: number | undefined;
     /** Several windows, instead of `windowMs`. Requests above `limit` are refused as well. */
     limits?: readonly RateLimiter.Limit[] | undefined;
-    /** Counts on Redis; set a `namespace` as well. */
-    redis?: RateLimiter.RedisOption | undefined;
-    /** The same as `redis`. */
-    client?: RateLimiter.RedisOption | undefined;
-    /** Counts in a key-value store; requires a `namespace`. */
-    kv?: RateLimiter.DenoKv | RateLimiter.PlainKv | undefined;
-    /** Timeout of a key-value store in ms. Default 500. */
-    commandTimeout?: number | undefined;
     limiter?: undefined;
   }
 

@@ -73,7 +73,6 @@ class RollgateStore {
     this.#initialised = asked;
   }
 
-  /** @returns {Promise<{ totalHits: number, resetTime: Date }>} */
   async increment(key) {
     const limiter = this.#open();
     // A copy, because the key is remembered here and in the decision.
@@ -94,7 +93,6 @@ class RollgateStore {
     if (decision?.allowed) await limiter.refund(decision);
   }
 
-  /** @returns {Promise<{ totalHits: number, resetTime: Date } | undefined>} */
   async get(key) {
     const limiter = this.#open();
     return createGetKey(() => [limiter])(key);

@@ -88,7 +88,7 @@ function createKvBackend(checked) {
     return written === undefined ? state : new Uint8Array(written);
   }
 
-  function attempt(id, cost, records, now, max, done) {
+  function attempt(id, cost, records, _full, now, done, max) {
     let numbers;
     function decide(state) {
       if (state === FOREIGN) throw failures.foreign();
@@ -122,16 +122,15 @@ function createKvBackend(checked) {
     });
   }
 
-  const numbersOf = promisify(attempt);
+  const numbersOf = promisify((id, now, done) => attempt(id, 1, true, true, now, done));
   const inLine = promisify((id, decide, done) => lines.add(id, decide, done));
 
   return {
-    attempt: (id, cost, records, _full, now, done, max) =>
-      attempt(id, cost, records, now, max, done),
+    attempt,
 
     /** If one id fails, the promise rejects, and others may have been recorded. */
     async attemptMany(ids, now = wallClock()) {
-      const decisions = await Promise.all(ids.map((id) => numbersOf(id, 1, true, now, undefined)));
+      const decisions = await Promise.all(ids.map((id) => numbersOf(id, now)));
       const all = new Float64Array(ids.length * length);
       for (const [i, numbers] of decisions.entries()) all.set(numbers, i * length);
       return all;

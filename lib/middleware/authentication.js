@@ -2,7 +2,7 @@
 'use strict';
 
 const { show, typeError } = require('../errors');
-const { isPromise, andThen } = require('./maybe-async');
+const { andThen, orElse } = require('./maybe-async');
 
 /** The group of a request for which no other is given. */
 const DEFAULT_GROUP = 'default';
@@ -42,20 +42,8 @@ function callerOf(id) {
 }
 
 function identifyBy(authenticate, req) {
-  try {
-    const answer = authenticate(req);
-    return isPromise(answer) ? identifyLater(answer) : readCaller(answer);
-  } catch (error) {
-    return new UnknownCaller(error);
-  }
-}
-
-async function identifyLater(promise) {
-  try {
-    return readCaller(await promise);
-  } catch (error) {
-    return new UnknownCaller(error);
-  }
+  const ask = () => andThen(authenticate(req), readCaller);
+  return orElse(ask, (error) => new UnknownCaller(error));
 }
 
 module.exports = { DEFAULT_GROUP, UnknownCaller, createIdentify };

@@ -6,7 +6,7 @@ const { optionError, rangeError, show, typeError } = require('../errors');
 const { ATTEMPT_WITHIN, PEEK_WITHIN, SETS_MAX, USAGE } = require('../internal-methods');
 const RateLimiter = require('../limiter');
 const { regionPath } = require('../shared/region');
-const { andThen, isPromise } = require('./maybe-async');
+const { andThen, orElse } = require('./maybe-async');
 const { PASSED, tightestWindow } = require('./report');
 
 /** The middleware calls attempt, peek, refund and clear of a limiter and knows nothing of its store. */
@@ -103,15 +103,7 @@ function passOnStoreError(limiter, reporter) {
   }
 
   return {
-    attempt(key, max) {
-      let decision;
-      try {
-        decision = limiter.attempt(key, max);
-      } catch (error) {
-        return pass(error);
-      }
-      return isPromise(decision) ? decision.then(undefined, pass) : decision;
-    },
+    attempt: (key, max) => orElse(() => limiter.attempt(key, max), pass),
   };
 }
 

@@ -16,4 +16,14 @@ async function later(promise, step) {
   return step(await promise);
 }
 
-module.exports = { andThen, isPromise };
+/** The result of ask(), or that of rescue(error) if it throws or its promise is rejected. */
+function orElse(ask, rescue) {
+  try {
+    const value = ask();
+    return isPromise(value) ? value.then(undefined, rescue) : value;
+  } catch (error) {
+    return rescue(error);
+  }
+}
+
+module.exports = { andThen, isPromise, orElse };

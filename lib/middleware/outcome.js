@@ -1,7 +1,7 @@
 // skipFailedRequests and skipSuccessfulRequests: refunds a request's attempt once its outcome is known.
 'use strict';
 
-const { isPromise } = require('./maybe-async');
+const { andThen, orElse } = require('./maybe-async');
 
 /**
  * Call `watch(req, res)` before anything is awaited, so that no event is missed, and `decided(outcome,
@@ -30,18 +30,15 @@ function createOutcomes(settings, reporter) {
     return outcome;
   }
 
-  async function judge(outcome, req, res) {
-    try {
-      const answer = requestWasSuccessful(req, res);
-      const wasSuccessful = isPromise(answer) ? await answer : answer;
+  function judge(outcome, req, res) {
+    const settle = (wasSuccessful) => {
       if (wasSuccessful ? skipSuccessfulRequests : skipFailedRequests) takeBack(outcome);
-    } catch (error) {
-      reporter.error(
-        'ROLLGATE_OUTCOME_UNKNOWN',
-        'requestWasSuccessful failed, so the request stays counted.',
-        error,
-      );
-    }
+    };
+    const what = 'requestWasSuccessful failed, so the request stays counted.';
+    orElse(
+      () => andThen(requestWasSuccessful(req, res), settle),
+      (error) => reporter.error('ROLLGATE_OUTCOME_UNKNOWN', what, error),
+    );
   }
 
   function takeBack(outcome) {
@@ -58,17 +55,13 @@ function createOutcomes(settings, reporter) {
   }
 
   /** A blocked attempt has nothing to refund. */
-  async function refund({ decision, limiter }) {
+  function refund({ decision, limiter }) {
     if (!decision.allowed) return;
-    try {
-      await limiter.refund(decision);
-    } catch (error) {
-      reporter.error(
-        'ROLLGATE_REFUND_FAILED',
-        'a request could not be taken back, so it stays counted.',
-        error,
-      );
-    }
+    const what = 'a request could not be taken back, so it stays counted.';
+    orElse(
+      () => limiter.refund(decision),
+      (error) => reporter.error('ROLLGATE_REFUND_FAILED', what, error),
+    );
   }
 
   return { watch, decided };

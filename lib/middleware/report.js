@@ -2,7 +2,7 @@
 'use strict';
 
 const { keyToId } = require('../ids');
-const { isPromise } = require('./maybe-async');
+const { andThen } = require('./maybe-async');
 
 /** Instead of a decision: the limiter failed, and passOnStoreError lets the request pass unreported. */
 const PASSED = Symbol('passed');
@@ -28,7 +28,7 @@ class RequestInfo {
     this.resetTime = new Date(nowMs + decision.resetIn);
     this.key = key;
     this.#store = store;
-    this.#earlier = isInfo(earlier) ? earlier : undefined;
+    this.#earlier = RequestInfo.is(earlier) ? earlier : undefined;
   }
 
   /** The older name of `used`. */
@@ -64,11 +64,9 @@ class RequestInfo {
 
   /** The names of the policies that blocked the request; empty if they have no names. */
   static violated(info) {
-    return (isInfo(info) && info.#violated) || [];
+    return (RequestInfo.is(info) && info.#violated) || [];
   }
 }
-
-const isInfo = RequestInfo.is;
 
 /** The window with the least left; of several, the one that resets last. */
 function tightestWindow(windows) {
@@ -111,19 +109,11 @@ function respondWithProblem(req, res, _next, settings) {
 function withMessage(req, res, { message, statusCode }, send) {
   // First, so that a message function sees it and may set another.
   res.statusCode = statusCode;
-  if (typeof message !== 'function') {
-    unlessAnswered(res, message, send);
-    return undefined;
-  }
-  const body = message(req, res);
-  if (isPromise(body)) return body.then((settled) => unlessAnswered(res, settled, send));
-  unlessAnswered(res, body, send);
-  return undefined;
-}
-
-/** The message function, or the application before it, may have sent the response. */
-function unlessAnswered(res, body, send) {
-  if (!res.writableEnded) send(res, body);
+  const answer = (body) => {
+    // The message function, or the application before it, may have sent the response.
+    if (!res.writableEnded) send(res, body);
+  };
+  return typeof message === 'function' ? andThen(message(req, res), answer) : answer(message);
 }
 
 /** Connect and plain servers have no res.send. */
@@ -131,19 +121,17 @@ function sendMessage(res, body) {
   if (typeof res.send === 'function') {
     res.send(body);
   } else if (typeof body === 'string' || body === undefined || body === null) {
-    setContentType(res, 'text/plain; charset=utf-8');
-    res.end(body ?? '');
+    endAs('text/plain; charset=utf-8', res, body ?? '');
   } else if (Buffer.isBuffer(body)) {
-    setContentType(res, 'application/octet-stream');
-    res.end(body);
+    endAs('application/octet-stream', res, body);
   } else {
-    setContentType(res, 'application/json; charset=utf-8');
-    res.end(JSON.stringify(body));
+    endAs('application/json; charset=utf-8', res, JSON.stringify(body));
   }
 }
 
-function setContentType(res, type) {
+function endAs(type, res, body) {
   if (!res.headersSent && !res.hasHeader('Content-Type')) res.setHeader('Content-Type', type);
+  res.end(body);
 }
 
 function sendProblem(res, names, message) {

@@ -38,10 +38,7 @@ function createMiddleware(settings, parts) {
   }
 
   function askSkip(req, res, outcome) {
-    const skipped = skip(req, res);
-    return isPromise(skipped)
-      ? goOnWith(skipped, afterSkip, req, res, outcome)
-      : afterSkip(skipped, req, res, outcome);
+    return goOn(skip(req, res), afterSkip, req, res, outcome);
   }
 
   function afterSkip(skipped, req, res, outcome) {
@@ -60,10 +57,7 @@ function createMiddleware(settings, parts) {
   }
 
   function findCaller(req, res, outcome) {
-    const caller = identify(req, res);
-    return isPromise(caller)
-      ? goOnWith(caller, countCaller, req, res, outcome)
-      : countCaller(caller, req, res, outcome);
+    return goOn(identify(req, res), countCaller, req, res, outcome);
   }
 
   function countCaller(caller, req, res, outcome) {
@@ -71,28 +65,18 @@ function createMiddleware(settings, parts) {
   }
 
   function findKey(req, res, outcome) {
-    const key = keyGenerator(req, res);
-    return isPromise(key)
-      ? goOnWith(key, attempt, req, res, outcome)
-      : attempt(key, req, res, outcome);
+    return goOn(keyGenerator(req, res), attempt, req, res, outcome);
   }
 
   function attempt(key, req, res, outcome) {
-    if (limitOf === undefined) return decided(limiter.attempt(key), key, req, res, outcome);
-    const max = limitOf(req, res);
-    return isPromise(max)
-      ? goOnWith(max, attemptWithin, key, req, res, outcome)
-      : attemptWithin(max, key, req, res, outcome);
+    if (limitOf === undefined) {
+      return goOn(limiter.attempt(key), reportHere, key, req, res, outcome);
+    }
+    return goOn(limitOf(req, res), attemptWithin, key, req, res, outcome);
   }
 
   function attemptWithin(max, key, req, res, outcome) {
-    return decided(limiter.attempt(key, max), key, req, res, outcome);
-  }
-
-  function decided(decision, key, req, res, outcome) {
-    return isPromise(decision)
-      ? goOnWith(decision, reportHere, key, req, res, outcome)
-      : reportHere(decision, key, req, res, outcome);
+    return goOn(limiter.attempt(key, max), reportHere, key, req, res, outcome);
   }
 
   function reportHere(decision, key, req, res, outcome) {
@@ -110,9 +94,7 @@ function createMiddleware(settings, parts) {
     if (earlier !== undefined && RequestInfo.isCountedAgain(info)) onCountedAgain();
     if (isShadow) return passInShadow(info, decision);
     const names = zone.namePolicies(req, res, decision);
-    return isPromise(names)
-      ? goOnWith(names, tellClient, decision, info, nowMs, res)
-      : tellClient(names, decision, info, nowMs, res);
+    return goOn(names, tellClient, decision, info, nowMs, res);
   }
 
   /** Only the application sees the decision of a shadow rule. */
@@ -179,8 +161,12 @@ function createMiddleware(settings, parts) {
   return middleware;
 }
 
-/** step(value, ...) once the promise is fulfilled. Outside, so that the synchronous path allocates no closure. */
-async function goOnWith(promise, step, a, b, c, d) {
+/** andThen without a closure, which the synchronous path would allocate for each request. */
+function goOn(value, step, a, b, c, d) {
+  return isPromise(value) ? goOnLater(value, step, a, b, c, d) : step(value, a, b, c, d);
+}
+
+async function goOnLater(promise, step, a, b, c, d) {
   return step(await promise, a, b, c, d);
 }
 

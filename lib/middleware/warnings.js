@@ -2,9 +2,8 @@
 'use strict';
 
 const { inspect } = require('node:util');
-const { optionTypeError } = require('../errors');
-const { readBoolean, rejectUnknownOptions } = require('../option-values');
-const { isPromise } = require('./maybe-async');
+const { readBoolean, readObject, rejectUnknownOptions } = require('../option-values');
+const { orElse } = require('./maybe-async');
 
 /** The checks, named as in express-rate-limit. */
 const CHECKS = [
@@ -40,9 +39,7 @@ const CHECKS_WITHOUT_EFFECT = [
  */
 function readValidate(name, value) {
   if (typeof value === 'boolean') return checksBy({ default: value });
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw optionTypeError(name, 'true, false or an object of checks', value);
-  }
+  readObject(name, value, 'true, false or an object of checks');
   const names = [...CHECKS, ...CHECKS_WITHOUT_EFFECT, 'default'];
   rejectUnknownOptions(value, names, { place: name });
   for (const [check, isOn] of Object.entries(value)) readBoolean(`${name}.${check}`, isOn);
@@ -110,38 +107,28 @@ function createReporter(logger) {
   const warned = new Set();
   const emitted = new Set();
 
-  function emit(code, message, error) {
-    if (!addNew(emitted, code)) return;
-    const detail = error === undefined ? undefined : inspect(error);
-    process.emitWarning(message, { type: 'RollgateWarning', code, detail });
-  }
-
-  function report(code, message, error, log) {
-    const emitInstead = () => emit(code, message, error);
-    if (logger === undefined) {
-      emitInstead();
-      return;
-    }
-    try {
-      const answer = log();
-      if (isPromise(answer)) answer.then(undefined, emitInstead);
-    } catch {
-      emitInstead();
-    }
+  /** `log(message)` gives it to the logger. */
+  function report(code, what, error, log) {
+    const message = `rateLimit: ${what} See docs/errors.md#${code.toLowerCase()}`;
+    const emit = () => {
+      if (!addNew(emitted, code)) return;
+      const detail = error === undefined ? undefined : inspect(error);
+      process.emitWarning(message, { type: 'RollgateWarning', code, detail });
+    };
+    if (logger === undefined) emit();
+    else orElse(() => log(message), emit);
   }
 
   return {
     warn(code, what) {
       if (!addNew(warned, code)) return;
-      const message = `rateLimit: ${what} See ${linkTo(code)}`;
-      report(code, message, undefined, () =>
+      report(code, what, undefined, (message) =>
         logger.warn(Object.assign(new Error(message), { name: 'RollgateWarning', code })),
       );
     },
 
     error(code, what, error) {
-      const message = `rateLimit: ${what} See ${linkTo(code)}`;
-      report(code, message, error, () => logger.error(error, message));
+      report(code, what, error, (message) => logger.error(error, message));
     },
   };
 }
@@ -151,11 +138,6 @@ function addNew(set, value) {
   if (set.has(value)) return false;
   set.add(value);
   return true;
-}
-
-/** Every code has its own section. */
-function linkTo(code) {
-  return `docs/errors.md#${code.toLowerCase()}`;
 }
 
 module.exports = { checkSetUp, createReporter, readValidate, unwrap, wrap };

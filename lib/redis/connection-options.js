@@ -185,10 +185,6 @@ function readPem(name, value) {
   throw optionTypeError(name, 'PEM as a string or Buffer', typeof value);
 }
 
-function readOptionalPem(name, value) {
-  return value === undefined ? '' : readPem(name, value);
-}
-
 /** Options of node:tls in the form of the native client; undefined without TLS. */
 function readNativeTls(options) {
   if (options === undefined) return undefined;
@@ -201,11 +197,12 @@ function readNativeTls(options) {
     );
   }
   rejectUnknownOptions(options, TLS_NAMES, { place: 'redis.tls' });
-  const { ca = tls.rootCertificates, cert, key, passphrase = '', servername = '' } = options;
+  const { ca = tls.rootCertificates, cert = '', key = '' } = options;
+  const { passphrase = '', servername = '' } = options;
   return {
     ca: (Array.isArray(ca) ? ca : [ca]).map((one) => readPem('redis.tls.ca', one)),
-    cert: readOptionalPem('redis.tls.cert', cert),
-    key: readOptionalPem('redis.tls.key', key),
+    cert: readPem('redis.tls.cert', cert),
+    key: readPem('redis.tls.key', key),
     passphrase,
     verifies: options.rejectUnauthorized !== false,
     serverName: servername,

@@ -1,7 +1,7 @@
 // The errors of a store on Redis: a function for each kind, and the kind of a client's error.
 'use strict';
 
-const { failure, replyError } = require('../errors');
+const { failure } = require('../errors');
 
 /** No answer came in time. */
 function timeout(commandTimeout, cause) {
@@ -71,7 +71,10 @@ const CLUSTER_HINT =
 
 /** The failure for an error reply, given its message or a client's Error. */
 function fromReplyError(came) {
-  const cause = typeof came === 'string' ? replyError(withoutArguments(came)) : came;
+  const cause =
+    typeof came === 'string'
+      ? Object.assign(new Error(withoutArguments(came)), { name: 'ReplyError' })
+      : came;
   if (AUTH_REPLY.test(cause.message)) return auth(cause);
   const hint = CLUSTER_REPLY.test(cause.message) ? CLUSTER_HINT : '';
   return reply(`Redis answered with an error: ${withoutArguments(cause.message)}${hint}`, cause);

@@ -69,8 +69,6 @@ function createNativeBackend({ connection, policy, namespace }) {
   /** The callbacks of calls being settled, because new calls may reuse their numbers meanwhile. */
   const settled = [];
 
-  let onChange = () => {};
-
   function take(call) {
     const done = waiting[call];
     waiting[call] = undefined;
@@ -110,9 +108,7 @@ function createNativeBackend({ connection, policy, namespace }) {
       take(call)(null, value);
     },
 
-    changed(isUp) {
-      onChange(isUp);
-    },
+    changed() {},
   };
 
   const { host, port, path, cluster, retry } = connection;
@@ -207,7 +203,7 @@ function createNativeBackend({ connection, policy, namespace }) {
 
     /** Calls back with whether there is a connection, whenever that changes. */
     whenChanged(callback) {
-      onChange = callback;
+      keep.changed = callback;
     },
 
     stats: () => functions.stats(),

@@ -147,14 +147,10 @@ function createRemoteStore(checked, backend, onError) {
     );
   }
 
-  /** Calls that onError does not apply to. */
-  async function run(call) {
-    try {
-      return await call();
-    } catch (error) {
-      counts.errors++;
-      throw error;
-    }
+  /** For calls that onError does not apply to. */
+  function countFailure(error) {
+    counts.errors++;
+    throw error;
   }
 
   const store = {
@@ -180,19 +176,19 @@ function createRemoteStore(checked, backend, onError) {
       if (!isOfBackend(receipt)) return fallback.refund(receipt);
       const now = readNow();
       assertOpen(); // the user's clock may have closed it
-      return run(() => backend.refund(remoteIdToString(receipt.id), receipt, now));
+      return backend.refund(remoteIdToString(receipt.id), receipt, now).catch(countFailure);
     },
 
     async clear(id) {
       const idString = readId(id);
       fallback?.clear(idString);
-      await run(() => backend.clear(idString));
+      await backend.clear(idString).catch(countFailure);
     },
 
     async clearAll() {
       assertOpen();
       fallback?.clearAll();
-      await run(() => backend.clearAll());
+      await backend.clearAll().catch(countFailure);
     },
 
     stats() {

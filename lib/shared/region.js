@@ -4,10 +4,10 @@
 const { createHash } = require('node:crypto');
 const fs = require('node:fs');
 const path = require('node:path');
-const { failure, optionRangeError, optionTypeError, show, typeError } = require('../errors');
+const { failure, optionRangeError, show, typeError } = require('../errors');
 const { isWellFormed } = require('../ids');
 const { loadAddon } = require('../native');
-const { readInteger, readString, rejectUnknownOptions } = require('../option-values');
+const { readInteger, readObject, readString, rejectUnknownOptions } = require('../option-values');
 const { throwSharedError, throwUnsupported } = require('./store');
 
 const DEFAULT_DIRECTORY = '/dev/shm';
@@ -85,9 +85,7 @@ function readRegion(shared) {
   if (typeof shared === 'string') {
     return { name: readName('shared', shared), directory: readDirectory(), maxKeys: undefined };
   }
-  if (typeof shared !== 'object' || shared === null || Array.isArray(shared)) {
-    throw optionTypeError('shared', 'a name, or { name, maxKeys, directory }', shared);
-  }
+  readObject('shared', shared, 'a name, or { name, maxKeys, directory }');
   rejectUnknownOptions(shared, OPTION_NAMES, { place: 'shared' });
   return {
     name: readName('shared.name', shared.name),

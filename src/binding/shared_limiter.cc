@@ -8,9 +8,9 @@
 #include "binding/addon.h"
 #include "binding/local_limiter.h"
 #include "binding/values.h"
+#include "shared/region_store.h"
 #include "shared/shared_error.h"
 #include "shared/shared_store.h"
-#include "shared/store_types.h"
 
 namespace rollgate::binding {
 namespace {

@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "redis/cluster.h"
-#include "redis/single_server.h"
 
 namespace rollgate::redis {
 namespace {
@@ -75,8 +74,8 @@ Client::Client(uv_loop_s* loop, ClientOptions options, Sink& sink)
   if (options_.is_cluster) {
     transport_ = std::make_unique<Cluster>(loop_, options_.connection, options_.endpoints, owner);
   } else {
-    transport_ = std::make_unique<SingleServer>(loop_, options_.connection,
-                                                options_.endpoints.front(), owner);
+    transport_ =
+        std::make_unique<Connection>(loop_, options_.connection, options_.endpoints.front(), owner);
   }
 }
 
@@ -207,7 +206,8 @@ std::optional<CallId> Client::Command(const std::vector<std::string>& words,
   return call;
 }
 
-void Client::OnAnswer(std::unique_ptr<Request> request, const redisReply& reply) {
+void Client::OnAnswer(const Connection&, std::unique_ptr<Request> request,
+                      const redisReply& reply) {
   auto* const script = dynamic_cast<ScriptRequest*>(request.get());
   if (!request->timed_out && script != nullptr) {
     if (IsError(reply, "NOSCRIPT") && !script->sends_text()) {

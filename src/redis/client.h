@@ -14,7 +14,6 @@
 
 #include "core/decision.h"
 #include "redis/connection.h"
-#include "redis/failure.h"
 #include "redis/request.h"
 #include "redis/transport.h"
 
@@ -91,7 +90,8 @@ class Client final : private Transport::Owner {
   std::size_t pending() const { return pending_; }
 
  private:
-  void OnAnswer(std::unique_ptr<Request> request, const redisReply& reply) override;
+  void OnAnswer(const Connection&, std::unique_ptr<Request> request,
+                const redisReply& reply) override;
   void OnFailure(std::unique_ptr<Request> request, const Failure& failure) override;
   void OnSettled() override;
 

@@ -67,7 +67,7 @@ Cluster::Cluster(const EventLoop& loop, const ConnectionOptions& options,
 Connection& Cluster::NodeAt(const std::string& host, int port) {
   Endpoint endpoint{host, port, ""};
   std::unique_ptr<Connection>& node = nodes_[endpoint.Name()];
-  Connection::Owner& owner = *this;
+  Transport::Owner& owner = *this;
   if (!node) node = std::make_unique<Connection>(loop_, options_, std::move(endpoint), owner);
   return *node;
 }
@@ -201,7 +201,7 @@ bool Cluster::FollowRedirection(const Connection& from, std::unique_ptr<Request>
   return true;
 }
 
-void Cluster::OnAnswer(Connection& from, std::unique_ptr<Request> request,
+void Cluster::OnAnswer(const Connection& from, std::unique_ptr<Request> request,
                        const redisReply& reply) {
   if (const auto* const map = dynamic_cast<MapRequest*>(request.get())) {
     if (is_asking_for_map_ && map->asking == asking_) OnMap(from, reply);
@@ -213,10 +213,10 @@ void Cluster::OnAnswer(Connection& from, std::unique_ptr<Request> request,
     if (FollowRedirection(from, request, error)) return;
     if (error.starts_with("CLUSTERDOWN") || error.starts_with("READONLY")) wants_map_ = true;
   }
-  owner_.OnAnswer(std::move(request), reply);
+  owner_.OnAnswer(from, std::move(request), reply);
 }
 
-void Cluster::OnFailure(Connection&, std::unique_ptr<Request> request, const Failure& failure) {
+void Cluster::OnFailure(std::unique_ptr<Request> request, const Failure& failure) {
   if (const auto* const map = dynamic_cast<MapRequest*>(request.get())) {
     if (is_asking_for_map_ && map->asking == asking_) OnNoMap(failure);
     return;

@@ -20,7 +20,7 @@
 
 namespace rollgate::redis {
 
-class Cluster final : public Transport, private Connection::Owner {
+class Cluster final : public Transport, private Transport::Owner {
  public:
   /// `seeds`: the nodes that are asked for the map first; at least one.
   Cluster(const EventLoop& loop, const ConnectionOptions& options, std::vector<Endpoint> seeds,
@@ -38,12 +38,11 @@ class Cluster final : public Transport, private Connection::Owner {
   std::uint64_t connections() const override;
 
  private:
-  void OnAnswer(Connection& from, std::unique_ptr<Request> request,
+  void OnAnswer(const Connection& from, std::unique_ptr<Request> request,
                 const redisReply& reply) override;
-  void OnFailure(Connection& from, std::unique_ptr<Request> request,
-                 const Failure& failure) override;
+  void OnFailure(std::unique_ptr<Request> request, const Failure& failure) override;
   void OnSettled() override { owner_.OnSettled(); }
-  void OnLost(Connection&) override { wants_map_ = true; }
+  void OnLost() override { wants_map_ = true; }
 
   struct MapRequest;
 

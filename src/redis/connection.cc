@@ -22,9 +22,6 @@ std::string Endpoint::Name() const {
 struct Connection::Hooks {
   static Connection& From(void* data) { return *static_cast<Connection*>(data); }
 
-  static void AddRead(void*) {}
-  static void DelRead(void*) {}
-
   static void AddWrite(void* data) {
     Connection& connection = From(data);
     connection.has_to_write_ = true;
@@ -161,7 +158,7 @@ void Connection::Send(std::unique_ptr<Request> request) {
     return;
   }
   if (state_ == State::kWaiting && retry_at_ > request->deadline) {
-    owner_.OnFailure(*this, std::move(request), last_failure_);
+    owner_.OnFailure(std::move(request), last_failure_);
     return;
   }
   waiting_.push_back(std::move(request));
@@ -176,7 +173,7 @@ void Connection::Write(std::unique_ptr<Request> request) {
   if (redisAsyncFormattedCommand(context_, Hooks::OnReply, sent, buffer_.data(), buffer_.size()) !=
       REDIS_OK) {
     --on_the_wire_;
-    owner_.OnFailure(*this, std::unique_ptr<Request>(sent),
+    owner_.OnFailure(std::unique_ptr<Request>(sent),
                      {Failure::Kind::kUnreachable, "the connection is being closed"});
   }
 }
@@ -195,7 +192,7 @@ void Connection::HandleWrite() {
 
 void Connection::DropTimedOut() {
   while (!waiting_.empty() && waiting_.front()->timed_out) {
-    owner_.OnFailure(*this, std::move(waiting_.front()), last_failure_);
+    owner_.OnFailure(std::move(waiting_.front()), last_failure_);
     waiting_.pop_front();
   }
 }
@@ -209,22 +206,22 @@ void Connection::Connect() {
     ConnectToNextAddress();
     return;
   }
+  const auto fail = [this](const std::string& error) {
+    Lose({Failure::Kind::kUnreachable, "looking up '" + endpoint_.host + "': " + error});
+  };
   lookup_ = std::make_unique<NameLookup>(
-      loop_, endpoint_.host, [this](std::vector<std::string> addresses, const std::string& error) {
+      loop_, endpoint_.host,
+      [this, fail](std::vector<std::string> addresses, const std::string& error) {
         lookup_.reset();
         if (addresses.empty()) {
-          Lose({Failure::Kind::kUnreachable, "looking up '" + endpoint_.host + "': " + error});
+          fail(error);
         } else {
           addresses_.assign(addresses.begin(), addresses.end());
           ConnectToNextAddress();
         }
         owner_.OnSettled();
       });
-  if (!lookup_->error().empty()) {
-    const std::string error = lookup_->error();
-    lookup_.reset();
-    Lose({Failure::Kind::kUnreachable, "looking up '" + endpoint_.host + "': " + error});
-  }
+  if (const std::string error = lookup_->error(); !error.empty()) fail(error);
 }
 
 void Connection::ConnectToNextAddress() {
@@ -254,8 +251,6 @@ void Connection::ConnectToNextAddress() {
   Hooks::Guard(*this, *context_->c.reader);
   context_->data = this;
   context_->ev.data = this;
-  context_->ev.addRead = Hooks::AddRead;
-  context_->ev.delRead = Hooks::DelRead;
   context_->ev.addWrite = Hooks::AddWrite;
   context_->ev.delWrite = Hooks::DelWrite;
   context_->ev.cleanup = Hooks::Cleanup;
@@ -304,7 +299,7 @@ void Connection::OnGreeted() {
     std::unique_ptr<Request> request = std::move(waiting_.front());
     waiting_.pop_front();
     if (request->timed_out) {
-      owner_.OnFailure(*this, std::move(request), last_failure_);
+      owner_.OnFailure(std::move(request), last_failure_);
     } else {
       Write(std::move(request));
     }
@@ -358,7 +353,7 @@ void Connection::Lose(Failure failure) {
   state_ = State::kWaiting;
   retry_at_ = EventLoop::Now() + delay;
   FailAll(!was_up, failure);
-  owner_.OnLost(*this);
+  owner_.OnLost();
 }
 
 void Connection::FailAll(bool waiting_too, const Failure& failure) {
@@ -366,7 +361,7 @@ void Connection::FailAll(bool waiting_too, const Failure& failure) {
   if (waiting_too) {
     for (auto& request : std::exchange(waiting_, {})) failed.push_back(std::move(request));
   }
-  for (auto& request : failed) owner_.OnFailure(*this, std::move(request), failure);
+  for (auto& request : failed) owner_.OnFailure(std::move(request), failure);
 }
 
 void Connection::Close(const Failure& failure) {

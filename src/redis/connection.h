@@ -10,12 +10,11 @@
 #include <vector>
 
 #include "redis/event_loop.h"
-#include "redis/failure.h"
 #include "redis/request.h"
 #include "redis/tls.h"
+#include "redis/transport.h"
 
 struct redisAsyncContext;
-struct redisReply;
 
 namespace rollgate::redis {
 
@@ -45,52 +44,29 @@ struct ConnectionOptions {
 
 /// Requests are sent and answered in the order of the calls of Send. None is sent twice: requests
 /// without a reply fail when the connection breaks.
-class Connection {
+class Connection final : public Transport {
  public:
-  /// Receives the results of requests; never during Send, except failures that are known at once.
-  class Owner {
-   public:
-    virtual void OnAnswer(Connection& from, std::unique_ptr<Request> request,
-                          const redisReply& reply) = 0;
-    virtual void OnFailure(Connection& from, std::unique_ptr<Request> request,
-                           const Failure& failure) = 0;
-    /// All results of an event were reported, and can be delivered.
-    virtual void OnSettled() = 0;
-    /// The connection was lost, or could not be made.
-    virtual void OnLost(Connection&) {}
-
-   protected:
-    ~Owner() = default;
-  };
-
   Connection(const EventLoop& loop, const ConnectionOptions& options, Endpoint endpoint,
              Owner& owner);
-  ~Connection();
+  ~Connection() override;
   Connection(const Connection&) = delete;
   Connection& operator=(const Connection&) = delete;
 
-  /// Takes a request for the next Flush. Without a connection, the request waits for the next try
-  /// if that is before its deadline; else it fails.
-  void Send(std::unique_ptr<Request> request);
-
-  /// Writes the requests to the socket; called once in each turn of the loop.
-  void Flush();
-
-  /// Drops requests that timed out before they were sent.
-  void DropTimedOut();
-
-  /// Fails all requests, closes the connection and returns to the initial state.
-  void Close(const Failure& failure);
-
-  /// When OnTime must be called next.
-  Millis NextDue() const;
-  void OnTime(Millis now);
+  void Send(std::unique_ptr<Request> request) override;
+  void Flush() override;
+  void DropTimedOut() override;
+  Millis NextDue() const override;
+  void OnTime(Millis now) override;
+  /// Returns to the initial state.
+  void Close(const Failure& failure) override;
+  bool is_cluster() const override { return false; }
+  std::vector<std::string> Nodes() const override { return {""}; }
+  bool is_up() const override { return state_ == State::kUp; }
+  std::uint64_t connections() const override { return connections_; }
 
   const Endpoint& endpoint() const { return endpoint_; }
-  bool is_up() const { return state_ == State::kUp; }
   /// Whether it has requests, sent or not.
   bool is_busy() const { return on_the_wire_ > 0 || !waiting_.empty(); }
-  std::uint64_t connections() const { return connections_; }
 
  private:
   enum class State {

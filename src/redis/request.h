@@ -7,12 +7,30 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "redis/command.h"
 #include "redis/event_loop.h"
 
 namespace rollgate::redis {
+
+/// Why a call to Redis failed.
+struct Failure {
+  enum class Kind {
+    kTimeout,      ///< no reply within the command's time
+    kUnreachable,  ///< no connection, or it was lost before the reply
+    kReply,        ///< the server sent an error, or an invalid reply
+    kClosed,       ///< the client was closed
+  };
+  Kind kind;
+  std::string message;
+};
+
+/// An error reply. lib/redis/failures.js finds its kind in the message.
+inline Failure FromErrorReply(std::string message) {
+  return {Failure::Kind::kReply, std::move(message)};
+}
 
 /// The number of a call, which the client assigns.
 using CallId = std::uint32_t;

@@ -29,13 +29,16 @@ inline constexpr std::size_t kSlotsPerBucket = 15;
 
 inline constexpr std::size_t kConfigurationWords = 1015;
 
+/// The start of a host: clocks of different starts do not compare.
+using Boot = std::array<std::uint64_t, 2>;
+
 /// Constant in a region, but for `era`, `forgotten` and `entries_used`. Every version has the first
 /// four at these offsets, to recognise regions from before the host's last start.
 struct Header {
   std::uint64_t magic;
   std::uint64_t version;
   std::uint64_t bytes;                  ///< size of the region
-  std::array<std::uint64_t, 2> boot;    ///< start of the host that created it
+  Boot boot;                            ///< of the host that created it
   std::array<std::uint64_t, 6> secret;  ///< see Secret
   std::int64_t epoch_offset;
   std::uint64_t max_keys;

@@ -5,6 +5,7 @@
 
 #include <cassert>
 #include <cerrno>
+#include <charconv>
 #include <chrono>
 #include <cstdio>
 #include <mutex>
@@ -12,7 +13,6 @@
 #include <thread>
 
 #include "core/time.h"
-#include "shared/boot.h"
 #include "shared/configuration.h"
 #include "shared/region_maker.h"
 
@@ -44,6 +44,26 @@ std::string RemovalOf(const std::string& directory, const std::string& name) {
 [[noreturn]] void FailForRemovals(const std::string& path) {
   throw SharedError(SharedError::Kind::kSystem,
                     path + " is locked or removed by others whenever this process looks at it");
+}
+
+/// The kernel's boot id. Throws SharedError if the system does not say.
+Boot CurrentBoot(const std::string& system_root) {
+  constexpr std::size_t kDigits = 16;  // of a word
+  const std::string path = system_root + "/proc/sys/kernel/random/boot_id";
+  std::optional<std::string> text = ReadText(path);
+  if (!text) FailBySystem("cannot read " + path, errno);
+  std::erase(*text, '-');
+  Boot boot = {};
+  for (std::size_t i = 0; i < boot.size(); ++i) {
+    const char* const from = text->data() + i * kDigits;
+    if (text->size() < (i + 1) * kDigits ||
+        std::from_chars(from, from + kDigits, boot[i], 16).ptr != from + kDigits) {
+      throw SharedError(
+          SharedError::Kind::kSystem,
+          "a shared limiter needs the boot id of the host, but " + path + " has none");
+    }
+  }
+  return boot;
 }
 
 class Examination {

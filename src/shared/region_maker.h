@@ -1,7 +1,7 @@
 // Creates the file of a region.
 #pragma once
 
-#include "shared/boot.h"
+#include "shared/layout.h"
 #include "shared/region.h"
 
 namespace rollgate::shared {

@@ -14,7 +14,6 @@
 #include "core/policy.h"
 #include "core/store.h"
 #include "core/time.h"
-#include "shared/block_words.h"
 #include "shared/configuration.h"
 #include "shared/layout.h"
 #include "shared/pause.h"
@@ -235,5 +234,12 @@ class RegionStore final : public SharedStore {
   std::uint64_t evicted_ = 0;
   int most_tries_ = 0;
 };
+
+/// Returns `make.template operator()<S>()`, where S is the policy's store.
+template <class T, class Make>
+T WithSharedStore(const Policy& policy, Make make) {
+  return WithAlgorithm<T>(
+      policy, [&]<class Rules>() -> T { return make.template operator()<RegionStore<Rules>>(); });
+}
 
 }  // namespace rollgate::shared

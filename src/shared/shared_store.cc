@@ -2,7 +2,7 @@
 #include "shared/shared_store.h"
 
 #include "shared/region.h"
-#include "shared/store_types.h"
+#include "shared/region_store.h"
 
 namespace rollgate {
 

@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "core/algorithms.h"
-#include "shared/block_words.h"
 #include "shared/file.h"
 #include "shared/mapping.h"
+#include "shared/record_states.h"
 #include "shared/regions.h"
 #include "shared/shared_error.h"
 #include "shared/shared_store.h"

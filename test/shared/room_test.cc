@@ -1,7 +1,5 @@
 // A region is made only where there is room for it, and otherwise the error says what would fit;
 // which memory limit of control groups counts for that.
-#include "shared/room.h"
-
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/file.h>
@@ -19,6 +17,7 @@
 #include <vector>
 
 #include "shared/memory_limit.h"
+#include "shared/region_maker.h"
 #include "shared/regions.h"
 
 namespace rollgate::shared {

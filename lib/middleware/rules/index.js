@@ -2,7 +2,7 @@
 'use strict';
 
 const { UnknownCaller } = require('../authentication');
-const { isPromise, andThen } = require('../maybe-async');
+const { andThen, orElse } = require('../maybe-async');
 const { passOnStoreError } = require('../limiters');
 const { blockedDecision, createBlocks } = require('./blocks');
 const { NONE, createFinder } = require('./match');
@@ -98,12 +98,7 @@ function createRules(settings, { identify, reporter, pathOf }) {
     const reportError = (error) => {
       reporter.error('ROLLGATE_BLOCK_LOST', 'a client could not be blocked on every rule.', error);
     };
-    try {
-      const started = blocks.start(id, zone, bucket, decision);
-      return isPromise(started) ? started.then(undefined, reportError) : started;
-    } catch (error) {
-      return reportError(error);
-    }
+    return orElse(() => blocks.start(id, zone, bucket, decision), reportError);
   }
 
   async function resetKey(id) {

@@ -61,12 +61,9 @@ function readStrings(name, given, one, isGood) {
   return new Set(values.map((value) => readString(name, value, expected, isGood)));
 }
 
-function matchesMethod({ methods }, method) {
-  return methods === undefined || methods.has(method);
-}
-
-function matchesGroup({ groups }, group) {
-  return groups === undefined || groups.has(group);
+/** Whether a set of a pattern has this method or group; undefined has all. */
+function includes(set, name) {
+  return set === undefined || set.has(name);
 }
 
 /** Whether a path is the prefix or is below it; '' is the prefix of every path. */
@@ -95,8 +92,8 @@ function coverOf(later, patterns) {
     patterns.findIndex(
       (earlier) =>
         coversPath(earlier, later) &&
-        matchesMethod(earlier, method) &&
-        matchesGroup(earlier, group),
+        includes(earlier.methods, method) &&
+        includes(earlier.groups, group),
     ),
   );
   return cover.includes(-1) ? undefined : [...new Set(cover)].sort((a, b) => a - b);
@@ -118,7 +115,7 @@ function assertReachable(patterns, hasGroups) {
         `never reached: what it matches is taken by ${names} before it`,
       );
     }
-    if (!hasGroups && !matchesGroup(later, DEFAULT_GROUP)) {
+    if (!hasGroups && !includes(later.groups, DEFAULT_GROUP)) {
       const groups = [...later.groups].map(show).join(', ');
       const why = `without 'authenticate' no request is of the group ${groups}`;
       throw optionError(`rules[${i}]`, `never reached: ${why}`);
@@ -163,8 +160,8 @@ function createFinder(patterns) {
   const tree = createTree(patterns);
   const regExps = patterns.flatMap(({ regExp }, i) => (regExp === undefined ? [] : [i]));
 
-  function isFor(pattern, { method }, group) {
-    return matchesMethod(pattern, method) && (group === undefined || matchesGroup(pattern, group));
+  function isFor({ methods, groups }, { method }, group) {
+    return includes(methods, method) && (group === undefined || includes(groups, group));
   }
 
   function firstOf(indexes, from, target, group) {

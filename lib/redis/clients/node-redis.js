@@ -9,20 +9,18 @@ const PLAIN = { typeMapping: {} };
 
 const NEVER_CONNECTED = 'the client is not connected; call its connect() first';
 
-/** Whether a client was closed: it is not open, but was seen open before. */
-function openness(client) {
+/** The parts of an Adapter that clients and clusters share. A client that is not open, but was before, is closed. */
+function adapterOf(client, sendTo) {
   let wasOpen = client.isOpen === true;
   return {
-    note() {
+    prefix: String(client.options?.keyPrefix ?? client.keyPrefix ?? ''),
+    send(key, args) {
       if (!wasOpen) wasOpen = client.isOpen === true;
+      return sendTo(key, args);
     },
     isClosed: () => wasOpen && client.isOpen === false,
     hint: () => (!wasOpen && client.isOpen === false ? NEVER_CONNECTED : undefined),
   };
-}
-
-function prefixOf(client) {
-  return String(client.options?.keyPrefix ?? client.keyPrefix ?? '');
 }
 
 /** In the legacy mode of version 4, `v4` has the functions with promises. */
@@ -43,18 +41,11 @@ const nodeRedis = {
 
   connect(client) {
     const send = senderOf(client);
-    const open = openness(client);
     return {
-      prefix: prefixOf(client),
+      ...adapterOf(client, (_key, args) => send(args)),
       isCluster: false,
-      send(_key, args) {
-        open.note();
-        return send(args);
-      },
       masters: async () => [{ send }],
       isUp: () => client.isReady ?? null, // a pool has no isReady
-      isClosed: open.isClosed,
-      hint: open.hint,
     };
   },
 };
@@ -68,17 +59,12 @@ const nodeRedisCluster = {
   },
 
   connect(client) {
-    const open = openness(client);
-    const send = (key, args) => {
-      open.note();
-      return client.sendCommand(key, false, args, PLAIN);
-    };
+    const adapter = adapterOf(client, (key, args) => client.sendCommand(key, false, args, PLAIN));
     return {
-      prefix: prefixOf(client),
+      ...adapter,
       isCluster: true,
-      send,
       async masters() {
-        await send(undefined, ['ping']); // fails if the nodes are not known
+        await adapter.send(undefined, ['ping']); // fails if the nodes are not known
         return Promise.all(
           client.masters.map(async (master) => {
             const node = await client.nodeClient(master);
@@ -87,8 +73,6 @@ const nodeRedisCluster = {
         );
       },
       isUp: () => null, // every node has its own state
-      isClosed: open.isClosed,
-      hint: open.hint,
     };
   },
 };
