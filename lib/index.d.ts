@@ -375,7 +375,7 @@ declare namespace RateLimiter {
      * Maximum number of ids, an integer >= 1. When it is reached, the id nearest to expiry is evicted,
      * counted in `stats()`, and reported once (`process.emitWarning`, code `ROLLGATE_EVICTED`). Default
      * 1,000,000, in shared memory 50,000. On Redis and in a key-value store it limits the memory of
-     * `onError: 'memory'`. In shared memory it is the size of the region, at most about 200 million; the
+     * `onError: 'memory'`. In shared memory it is the size of the region, at most 200 million; the
      * first limiter that attaches sets it for all.
      */
     maxKeys?: number | undefined;
@@ -405,7 +405,7 @@ declare namespace RateLimiter {
      * with '.'; at most 183 with `rules` and on Fastify routes with their own limits.
      */
     name: string;
-    /** As `maxKeys` of the limiter; an integer from 1 to about 200 million. */
+    /** As `maxKeys` of the limiter; an integer from 1 to 200 million. */
     maxKeys?: number | undefined;
     /**
      * Absolute path of the file's directory, which should be in memory and the same for all limiters. Default

@@ -57,8 +57,8 @@ function regionPath(shared) {
 const OPTION_NAMES = ['name', 'maxKeys', 'directory'];
 /** Room for these is reserved at once; with common limits they fit into the 64 MB of a container. */
 const DEFAULT_MAX_KEYS = 50_000;
-/** Larger regions could not be addressed with any limits. */
-const MOST_KEYS = 2 ** 32;
+/** Somewhat more fits into a region, whatever the limits. */
+const MOST_KEYS = 200_000_000;
 
 function readName(place, name) {
   const expected =

@@ -56,21 +56,21 @@ LocalLimiter::~LocalLimiter() {
 void LocalLimiter::Close() {
   attach = nullptr;
   store.reset();
-  TellMemory();
+  ReportMemory();
 }
 
-void LocalLimiter::TellMemory() {
+void LocalLimiter::ReportMemory() {
   const std::int64_t bytes = store ? bytes_to_tell(*store) : 0;
-  if (bytes == bytes_told) return;
-  Napi::MemoryManagement::AdjustExternalMemory(env, bytes - bytes_told);
-  bytes_told = bytes;
+  if (bytes == bytes_reported) return;
+  Napi::MemoryManagement::AdjustExternalMemory(env, bytes - bytes_reported);
+  bytes_reported = bytes;
 }
 
 void LocalLimiter::AttachNow() {
   if (!attach) return;
   attach(*this);
   attach = nullptr;
-  TellMemory();
+  ReportMemory();
 }
 
 bool LocalLimiter::AskClock(Micros& now) {
@@ -81,10 +81,10 @@ bool LocalLimiter::AskClock(Micros& now) {
   return true;
 }
 
-void LocalLimiter::TellOfEvictions() {
+void LocalLimiter::ReportEvictions() {
   has_evicted = false;
-  if (!has_told_of_evictions || *observes_evictions != 0) Invoke(evicted);
-  has_told_of_evictions = true;
+  if (!has_reported_evictions || *observes_evictions != 0) Invoke(evicted);
+  has_reported_evictions = true;
 }
 
 Napi::Value DecideMany(const Napi::CallbackInfo& info) {
@@ -137,7 +137,7 @@ Napi::Value Clear(const Napi::CallbackInfo& info) {
   if (!limiter.store) return {env, Invoke(limiter.closed)};
   if (info.Length() == 0) {
     limiter.store->ClearAll();
-    limiter.TellMemory();
+    limiter.ReportMemory();
     return {};
   }
   const napi_value id = info[0];

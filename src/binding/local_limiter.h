@@ -37,12 +37,12 @@ struct LocalLimiter {
   void Close();
 
   /// Reports the size of the store to V8, so that it collects unused limiters in time.
-  ROLLGATE_COLD void TellMemory();
+  ROLLGATE_COLD void ReportMemory();
 
   // The rare parts of Attach, ReadTime and AfterAttempt.
   ROLLGATE_COLD void AttachNow();
   ROLLGATE_COLD bool AskClock(Micros& now);
-  ROLLGATE_COLD void TellOfEvictions();
+  ROLLGATE_COLD void ReportEvictions();
 
   /// Attaches to the store, if that is not done and the limiter is open. Must be called before an
   /// id is read, because the store has the secret.
@@ -71,10 +71,10 @@ struct LocalLimiter {
   /// Must be called after a call that may have added ids.
   void AfterAttempt() {
     if ((++calls & 0xfff) == 0) [[unlikely]] {
-      TellMemory();
+      ReportMemory();
     }
     if (has_evicted) [[unlikely]] {
-      TellOfEvictions();
+      ReportEvictions();
     }
   }
 
@@ -96,7 +96,7 @@ struct LocalLimiter {
   std::vector<WindowUse> uses;  // for decisions
   std::uint32_t calls = 0;
   bool has_evicted = false;  // not yet reported to JavaScript
-  bool has_told_of_evictions = false;
+  bool has_reported_evictions = false;
   bool refunds_ask_time = false;
   int functions = 0;  // see MakeFunctions
 
@@ -104,7 +104,7 @@ struct LocalLimiter {
   /// Sets the store and the members that depend on it; called again after an exception.
   std::function<void(LocalLimiter&)> attach;
   std::int64_t (*bytes_to_tell)(const Store&) = nullptr;  // for V8
-  std::int64_t bytes_told = 0;
+  std::int64_t bytes_reported = 0;
   Napi::FunctionReference refuse;
   Napi::FunctionReference closed;
   Napi::FunctionReference exhausted;
@@ -136,11 +136,11 @@ ROLLGATE_FLATTEN napi_value Check(napi_env env, napi_callback_info info) {
   if (!limiter.ReadTime(now)) return nullptr;
   const Micros time_left = limiter.StoreAs<S>().Check(identity, now);
   limiter.AfterAttempt();
-  const napi_value told = ToJs(env, CeilToMillis(time_left));
+  const napi_value result = ToJs(env, CeilToMillis(time_left));
   if (*limiter.observes_decisions != 0) [[unlikely]] {
-    Invoke(limiter.decided, std::array{id, told});
+    Invoke(limiter.decided, std::array{id, result});
   }
-  return told;
+  return result;
 }
 
 template <class S>

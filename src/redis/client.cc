@@ -103,7 +103,7 @@ void Client::Unuse(CallId call) {
 }
 
 void Client::Track(Request& request, std::list<Request*>::iterator before) {
-  request.tracked = untold_.insert(before, &request);
+  request.tracked = unanswered_.insert(before, &request);
   request.is_tracked = true;
 }
 
@@ -113,7 +113,7 @@ void Client::Untrack(Request& request) {
     sends_again_ = true;
   }
   if (!request.is_tracked) return;
-  untold_.erase(request.tracked);
+  unanswered_.erase(request.tracked);
   request.is_tracked = false;
 }
 
@@ -147,7 +147,7 @@ ScriptRequest& Client::OpenRequest(std::uint16_t hash_slot, const Attempt& attem
       Arguments(attempt.wants_all ? "full" : "brief", attempt.now, attempt.cost, policy),
       3 + policy.size(), attempt.wants_all ? 7 + 2 * options_.windows : 1);
   request->hash_slot = hash_slot;
-  Track(*request, untold_.end());
+  Track(*request, unanswered_.end());
   open = request.get();
   open_.push_back(std::move(request));
   if (open_.size() == 1) {
@@ -170,7 +170,7 @@ void Client::SendNow() {
 
 void Client::Send(std::unique_ptr<Request> request) {
   SendOpen();
-  Track(*request, untold_.end());
+  Track(*request, unanswered_.end());
   transport_->Send(std::move(request));
   before_wait_->Request();
   ArmTimer();
@@ -232,21 +232,21 @@ void Client::OnAnswer(const Connection&, std::unique_ptr<Request> request,
   }
   if (!request->timed_out) {
     if (reply.type == REDIS_REPLY_ERROR) {
-      TellFailure(*request, FromErrorReply(std::string(reply.str, reply.len)));
+      ReportFailure(*request, FromErrorReply(std::string(reply.str, reply.len)));
     } else if (script == nullptr) {
       for (const CallId call : request->calls) sink_.OnReply(call, reply);
       has_results_ = true;
     } else {
-      TellNumbers(*script, reply);
+      ReportNumbers(*script, reply);
     }
   }
   Finish(*request);
 }
 
-void Client::TellNumbers(const ScriptRequest& request, const redisReply& reply) {
+void Client::ReportNumbers(const ScriptRequest& request, const redisReply& reply) {
   const std::size_t count = request.numbers_per_key();
   if (!AreIntegers(reply, request.key_count() * count)) {
-    TellFailure(request, {Failure::Kind::kReply, "the reply is not what the script answers"});
+    ReportFailure(request, {Failure::Kind::kReply, "the reply is not what the script answers"});
     return;
   }
   has_results_ = true;
@@ -262,13 +262,13 @@ void Client::TellNumbers(const ScriptRequest& request, const redisReply& reply) 
   }
 }
 
-void Client::TellFailure(const Request& request, const Failure& failure) {
+void Client::ReportFailure(const Request& request, const Failure& failure) {
   has_results_ = true;
   for (const CallId call : request.calls) sink_.OnFailure(call, failure);
 }
 
 void Client::OnFailure(std::unique_ptr<Request> request, const Failure& failure) {
-  if (!request->timed_out) TellFailure(*request, failure);
+  if (!request->timed_out) ReportFailure(*request, failure);
   Finish(*request);
 }
 
@@ -307,7 +307,7 @@ void Client::OnSettled() {
 
 Millis Client::NextDue() const {
   const Millis due = transport_->NextDue();
-  return untold_.empty() ? due : std::min(due, untold_.front()->deadline);
+  return unanswered_.empty() ? due : std::min(due, unanswered_.front()->deadline);
 }
 
 void Client::ArmTimer() {
@@ -333,10 +333,11 @@ void Client::OnTimer() {
 
 void Client::TimeOut(Millis now) {
   bool dropped = false;
-  while (!untold_.empty() && untold_.front()->deadline <= now) {
-    Request& request = *untold_.front();
-    TellFailure(request, {Failure::Kind::kTimeout,
-                          "no answer within " + std::to_string(options_.command_timeout) + " ms"});
+  while (!unanswered_.empty() && unanswered_.front()->deadline <= now) {
+    Request& request = *unanswered_.front();
+    ReportFailure(request,
+                  {Failure::Kind::kTimeout,
+                   "no answer within " + std::to_string(options_.command_timeout) + " ms"});
     pending_ -= request.calls.size();
     request.timed_out = true;
     Untrack(request);

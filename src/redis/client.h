@@ -102,8 +102,8 @@ class Client final : private Transport::Owner {
   ScriptRequest& OpenRequest(std::uint16_t hash_slot, const Attempt& attempt);
   void SendOpen();
   void Send(std::unique_ptr<Request> request);
-  void TellNumbers(const ScriptRequest& request, const redisReply& reply);
-  void TellFailure(const Request& request, const Failure& failure);
+  void ReportNumbers(const ScriptRequest& request, const redisReply& reply);
+  void ReportFailure(const Request& request, const Failure& failure);
   void Finish(Request& request);
   void SendAgain();
   void Track(Request& request, std::list<Request*>::iterator before);
@@ -132,8 +132,8 @@ class Client final : private Transport::Owner {
   std::vector<std::unique_ptr<Request>> without_script_;
   bool sends_again_ = false;  ///< without_script_, at the end of this turn
 
-  std::list<Request*> untold_;  ///< those without results, in the order of their deadlines
-  std::size_t pending_ = 0;     ///< calls without results
+  std::list<Request*> unanswered_;  ///< those without results, in the order of their deadlines
+  std::size_t pending_ = 0;         ///< calls without results
 
   // A number is used again once its request has ended, timed out or not, and its result was
   // delivered: `uses_` counts these two.

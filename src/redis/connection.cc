@@ -43,7 +43,7 @@ struct Connection::Hooks {
     connection.context_failure_ = {
         context.err == REDIS_ERR_PROTOCOL ? Failure::Kind::kReply : Failure::Kind::kUnreachable,
         context.errstr[0] == '\0' ? "the connection was closed" : context.errstr};
-    if (connection.was_told_unasked_) {
+    if (connection.got_unexpected_reply_) {
       connection.context_failure_ = {Failure::Kind::kReply, "an answer that nobody asked for"};
     }
 #ifdef ROLLGATE_HAS_TLS
@@ -87,7 +87,7 @@ struct Connection::Hooks {
       if (task->parent == nullptr && task->type != REDIS_REPLY_ERROR) {
         Connection& connection = From(task->privdata);
         if (connection.context_->replies.head == nullptr) {
-          connection.was_told_unasked_ = true;
+          connection.got_unexpected_reply_ = true;
           return nullptr;
         }
       }
@@ -247,7 +247,7 @@ void Connection::ConnectToNextAddress() {
   has_answered_ = false;
   greetings_ = 0;
   greeting_failure_.reset();
-  was_told_unasked_ = false;
+  got_unexpected_reply_ = false;
   Hooks::Guard(*this, *context_->c.reader);
   context_->data = this;
   context_->ev.data = this;

@@ -110,8 +110,8 @@ class Connection final : public Transport {
   bool has_to_write_ = false;
   bool is_writing_ = false;
   bool is_connected_ = false;
-  bool has_answered_ = false;      ///< since the connection was made
-  bool was_told_unasked_ = false;  ///< a reply came that no command asked for
+  bool has_answered_ = false;          ///< since the connection was made
+  bool got_unexpected_reply_ = false;  ///< a reply came that no command asked for
   std::unique_ptr<Failure> greeting_failure_;
   Failure last_failure_;
   Failure context_failure_;

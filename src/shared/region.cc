@@ -98,9 +98,9 @@ class Examination {
         PossibleGeometry(header_.buckets, header_.record_words);
     if (!geometry || header_.max_keys < 1 || header_.max_keys > geometry->slots() ||
         Geometry::BucketsFor(header_.max_keys) != header_.buckets) {
-      Refuse("tells of " + std::to_string(header_.max_keys) + " ids in " +
+      Refuse("has a header with " + std::to_string(header_.max_keys) + " ids in " +
              std::to_string(header_.buckets) + " buckets with records of " +
-             std::to_string(header_.record_words) + " words, which makes no sense");
+             std::to_string(header_.record_words) + " words, which is impossible");
     }
     if (header_.bytes != geometry->bytes() || size_ != header_.bytes) {
       Refuse("has " + std::to_string(size_) + " bytes, expected " +
@@ -108,15 +108,15 @@ class Examination {
     }
     const std::uint64_t entries_used = header_.entries_used.load(std::memory_order_relaxed);
     if (header_.configuration_words > kConfigurationWords || entries_used > kEntries) {
-      Refuse("tells of " + std::to_string(header_.configuration_words) +
-             " words of configuration and of " + std::to_string(entries_used) +
-             " entries, expected at most " + std::to_string(kConfigurationWords) + " and " +
-             std::to_string(kEntries));
+      Refuse("has a header with " + std::to_string(header_.configuration_words) +
+             " words of configuration and " + std::to_string(entries_used) + " entries; at most " +
+             std::to_string(kConfigurationWords) + " and " + std::to_string(kEntries) +
+             " are possible");
     }
     // Leaves room for the clock's own reading.
     if (header_.epoch_offset < -kLongest / 2 || header_.epoch_offset > kLongest / 2) {
-      Refuse("says that time began " + std::to_string(header_.epoch_offset) +
-             " us away, which makes no sense");
+      Refuse("has a time origin " + std::to_string(header_.epoch_offset) +
+             " us from zero, which is impossible");
     }
     const std::span<const std::uint64_t> theirs(header_.configuration.data(),
                                                 header_.configuration_words);

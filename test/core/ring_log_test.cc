@@ -51,6 +51,18 @@ TEST(RingLog, TakesAsMuchRoomAsWhatIsInsideTheWindow) {
   EXPECT_LE(log.ring_room(), 20u);
 }
 
+TEST(RingLog, DropsAnActionAtTheMicrosecondThatItLeavesTheWindow) {
+  std::vector<std::byte> ring(5 * sizeof(std::uint32_t));
+  RingLog<std::uint32_t> log(LogHead{}, ring.data(), 5, 100);
+  for (Micros at = 0; at < 6; ++at) log.Push(at);
+  EXPECT_EQ(log.DropAndPlanRoom(999, 1000, 1), 12u) << "none has left";
+  EXPECT_EQ(log.size(), 6u);
+  EXPECT_EQ(log.DropAndPlanRoom(1000, 1000, 1), 5u);
+  EXPECT_EQ(log.size(), 5u);
+  EXPECT_EQ(log.DropAndPlanRoom(1005, 1000, 1), 5u) << "all have left";
+  EXPECT_EQ(log.size(), 0u);
+}
+
 TEST(RingLog, OfDamagedBytesIsNoOlderThanTimeIs) {
   std::uint64_t stamp = std::uint64_t{1} << 63;
   const RingLog<std::uint64_t> log({.newest = -2, .size = 2}, reinterpret_cast<std::byte*>(&stamp),

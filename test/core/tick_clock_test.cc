@@ -113,6 +113,16 @@ TEST(TickClock, DoesNotBelieveAReadingThatWasInterrupted) {
   EXPECT_LE(machine.ReadFor(10 * kMillisecond), 1);
 }
 
+TEST(TickClock, DoesNotBelieveAShortInterruptionThatNoSampleShows) {
+  Machine machine;
+  machine.ReadFor(10 * kMillisecond);
+  machine.Run(200 * kMillisecond);  // too long to learn a rate from
+  const std::uint64_t before = machine.ticks_;
+  machine.Run(kMillisecond / 2);
+  machine.clock_.Note(before, machine.ns_, machine.ticks_);
+  EXPECT_LE(machine.ReadFor(10 * kMillisecond), 1);
+}
+
 TEST(TickClock, AlwaysAsksWhereTicksStandStillOrRace) {
   for (const double rate : {0.0, 0.01, 1000.0}) {
     Machine machine;

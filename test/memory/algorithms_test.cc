@@ -327,6 +327,22 @@ TEST(GcraRefunds, UndoAnAttemptThatNoOtherFollowed) {
   }
 }
 
+TEST(GcraRefunds, TakeNothingThatHasLeakedThoughItsNumberComesAgain) {
+  constexpr std::uint64_t kMax = std::uint64_t{1} << 19;  // a quarter of all numbers
+  Limiter limiter(Bucket(kSecond, kMax));
+  const Decision old = limiter.Attempt(1, 0);
+  for (int i = 1; i <= 4; ++i)
+    ASSERT_TRUE(limiter.Attempt(1, 2 * i * kSecond, kMax).verdict.allowed());
+  EXPECT_FALSE(limiter.Refund(1, old, 1, 8 * kSecond));
+}
+
+TEST(Counter, KeepsIdsForTwoWindowsAmongManyOthers) {
+  Limiter limiter({{{1000, 10}}, 0, false, Algorithm::kSlidingWindowCounter, {}});
+  limiter.Attempt(1, 500, 10);
+  for (std::int64_t id = 2; id < 1000; ++id) limiter.Attempt(id, 1500);
+  EXPECT_EQ(limiter.Peek(1, 1500, 0).windows[0].used, 5u) << "half of the window before";
+}
+
 TEST(GcraRefunds, TakeNothingAfterAClear) {
   for (const std::uint64_t max : {5u, 500u, 100'000u}) {
     for (const std::int64_t others : {0, 1, 2, 3, 5, 8}) {

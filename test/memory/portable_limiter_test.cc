@@ -247,6 +247,18 @@ TEST(PortableState, ALogOutlivesOtherLimits) {
   EXPECT_EQ(back.Peek(10 * kSecond).windows[0].used, 12u);
 }
 
+TEST(PortableState, CountsUnderOtherLimitsBeginAnew) {
+  for (const Algorithm algorithm :
+       {Algorithm::kSlidingWindowCounter, Algorithm::kFixedWindow, Algorithm::kGcra}) {
+    Carrier before({{{kHour, 2}}, 0, false, algorithm, {}});
+    for (int i = 0; i < 3; ++i) before.Attempt(i);
+    EXPECT_FALSE(before.Peek(9).verdict.allowed());
+    Carrier other({{{2 * kHour, 2}}, 0, false, algorithm, {}});
+    other.state = before.state;
+    EXPECT_EQ(other.Peek(9, 0).windows[0].used, 0u);
+  }
+}
+
 TEST(PortableState, AnotherAlgorithmBeginsAnew) {
   Carrier counter({{{kHour, 2}}, 0, true, Algorithm::kSlidingWindowCounter, {}});
   for (int i = 0; i < 5; ++i) counter.Attempt(i);

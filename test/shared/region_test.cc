@@ -148,7 +148,7 @@ struct Damage {
   const char* name;
   std::size_t offset;
   std::uint64_t word;
-  const char* told;
+  const char* message;
 };
 constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
 const Damage kDamages[] = {
@@ -163,22 +163,22 @@ const Damage kDamages[] = {
     {"no words", offsetof(Header, record_words), 0, "records of 0 words"},
     {"no state", offsetof(Header, record_words), 4, "records of 4 words"},
     {"other words", offsetof(Header, record_words), 12, "bytes, expected"},
-    {"many words", offsetof(Header, record_words), kMost, "which makes no sense"},
+    {"many words", offsetof(Header, record_words), kMost, "which is impossible"},
     {"no ids", offsetof(Header, max_keys), 0, "0 ids"},
-    {"many ids", offsetof(Header, max_keys), kMost, "which makes no sense"},
+    {"many ids", offsetof(Header, max_keys), kMost, "which is impossible"},
     {"configuration", offsetof(Header, configuration_words), 1016, "1016 words of configuration"},
     {"entries", offsetof(Header, entries_used), 1025, "1025 entries"},
-    {"time", offsetof(Header, epoch_offset), kMost / 2, "9223372036854775807 us away"},
-    {"time before", offsetof(Header, epoch_offset), kMost / 2 + 1, "-9223372036854775808 us away"},
+    {"time", offsetof(Header, epoch_offset), kMost / 2, "9223372036854775807 us from zero"},
+    {"time before", offsetof(Header, epoch_offset), kMost / 2 + 1, "-9223372036854775808 us from zero"},
 };
 
-TEST_P(SharedRegion, ThatMakesNoSenseIsRefusedAndLeftAlone) {
+TEST_P(SharedRegion, ThatIsImpossibleIsRefusedAndLeftAlone) {
   for (const Damage& damage : kDamages) {
     SCOPED_TRACE(damage.name);
     { const Region region = Attach(); }
     const ino_t inode = Status().st_ino;
     Overwrite(damage.offset, damage.word);
-    ExpectError(Kind::kFile, {path_, damage.told, Removal()}, [&] { Attach(); });
+    ExpectError(Kind::kFile, {path_, damage.message, Removal()}, [&] { Attach(); });
     EXPECT_EQ(Status().st_ino, inode);
     EXPECT_TRUE(Unlink());
   }
@@ -225,9 +225,9 @@ TEST_P(SharedRegion, WithAnyHeaderIsRefusedOrWorks) {
 
 TEST_P(SharedRegion, ThatOthersMayReadIsRefused) {
   { const Region region = Attach(); }
-  for (const auto& [mode, told] : {std::pair(0640, "0640"), std::pair(0602, "0602")}) {
+  for (const auto& [mode, message] : {std::pair(0640, "0640"), std::pair(0602, "0602")}) {
     ASSERT_EQ(::chmod(path_.c_str(), static_cast<mode_t>(mode)), 0);
-    ExpectError(Kind::kFile, {path_, std::string("mode ") + told, "expected 0600"},
+    ExpectError(Kind::kFile, {path_, std::string("mode ") + message, "expected 0600"},
                 [&] { Attach(); });
   }
 }
@@ -256,9 +256,9 @@ TEST_P(SharedRegion, IsNothingButARegularFile) {
   for (const auto& [kind, make] : kinds) {
     SCOPED_TRACE(kind);
     ASSERT_EQ(make(), 0);
-    const std::string told = std::string("is ") + kind + ", expected a regular file";
-    ExpectError(Kind::kFile, {path_, told}, [&] { Attach(); });
-    ExpectError(Kind::kFile, {path_, told}, [&] { Unlink(); });
+    const std::string message = std::string("is ") + kind + ", expected a regular file";
+    ExpectError(Kind::kFile, {path_, message}, [&] { Attach(); });
+    ExpectError(Kind::kFile, {path_, message}, [&] { Unlink(); });
     EXPECT_FALSE(S_ISREG(Status().st_mode));
     std::filesystem::remove(path_);
   }

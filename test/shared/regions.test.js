@@ -51,7 +51,7 @@ test.each([
   [{}, TypeError, "'shared.name'"],
   [{ name: 'a', maxKeys: 0 }, RangeError, "'shared.maxKeys'"],
   [{ name: 'a', maxKeys: '5' }, TypeError, "'shared.maxKeys'"],
-  [{ name: 'a', maxKeys: 2 ** 32 + 1 }, RangeError, "'shared.maxKeys'"],
+  [{ name: 'a', maxKeys: 200_000_001 }, RangeError, "'shared.maxKeys'"],
   [{ name: 'a', directory: 5 }, TypeError, "'shared.directory'"],
   [{ name: 'a', directory: 'here' }, RangeError, "'shared.directory'"],
   [{ name: 'a', directory: '' }, RangeError, "'shared.directory'"],
