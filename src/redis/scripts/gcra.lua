@@ -48,8 +48,8 @@ if interval > LONGEST / MOST_EXACT or max > 2 ^ 32 then is_common = false end
 local has_integers = emission * turns >= GENERATIONS and emission * turns < LATEST
 
 -- The number of the newest action, of an integer. The phase of the arrival time within an emission
--- interval stays the same until the bucket is empty, so it identifies the generation. The actions are
--- the emission intervals since the epoch.
+-- interval stays the same until the bucket is empty, so it identifies the generation. The actions
+-- are the emission intervals since the epoch.
 local function number_of_integer(arrival, units, turn)
   local whole = floor(arrival / emission) -- of `scale` emission intervals each
   local beyond = (arrival - whole * emission) * scale + units
