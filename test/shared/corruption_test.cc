@@ -74,6 +74,16 @@ class Vandal {
     word = values[random.Between(0, 5)];
   }
 
+  /// Calls `change(Word&)` for each word of the records.
+  template <class Change>
+  void ChangeRecords(Change change) {
+    const shared::Geometry& geometry = region_.geometry();
+    auto* const words = reinterpret_cast<shared::Word*>(
+        reinterpret_cast<std::byte*>(&region_.header()) + geometry.records_at());
+    const std::size_t count = (geometry.bytes() - geometry.records_at()) / sizeof(shared::Word);
+    for (std::size_t i = 0; i < count; ++i) change(words[i]);
+  }
+
  private:
   static shared::Geometry GeometryOf(const shared::File& file) {
     shared::Header header;
@@ -179,6 +189,17 @@ TEST(SharedCorruption, LeadsToNothingWorseThanAnErrorOrAWrongCount) {
       users[random.Between(0, 1)].Call(random, now);
     }
   }
+}
+
+TEST(SharedCorruption, ALogOfMoreActionsThanItsRingHoldsIsAnError) {
+  const RegionName region;
+  const auto store = SharedStore::Attach(Policy({{{kSecond, 9}}, 0, true}), region.Options(20));
+  ASSERT_EQ(store->Check(Id(1), 0), 0);
+  Vandal(region).ChangeRecords([](shared::Word& word) {
+    // One action, above the generation: now three, in a ring without room.
+    if (word >> kGenerationBits == 1) word = word + (std::uint64_t{2} << kGenerationBits);
+  });
+  EXPECT_THROW(store->Check(Id(1), 1), SharedError);
 }
 
 TEST(SharedCorruption, DoesNotLeadBeyondTheLengthsOfBlocks) {

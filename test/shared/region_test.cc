@@ -169,7 +169,8 @@ const Damage kDamages[] = {
     {"configuration", offsetof(Header, configuration_words), 1016, "1016 words of configuration"},
     {"entries", offsetof(Header, entries_used), 1025, "1025 entries"},
     {"time", offsetof(Header, epoch_offset), kMost / 2, "9223372036854775807 us from zero"},
-    {"time before", offsetof(Header, epoch_offset), kMost / 2 + 1, "-9223372036854775808 us from zero"},
+    {"time before", offsetof(Header, epoch_offset), kMost / 2 + 1,
+     "-9223372036854775808 us from zero"},
 };
 
 TEST_P(SharedRegion, ThatIsImpossibleIsRefusedAndLeftAlone) {

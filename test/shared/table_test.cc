@@ -60,6 +60,19 @@ TEST_P(SharedEviction, DropsTheIdNearestToExpiryOfTheBucketsThatAnIdCanBeIn) {
   }
 }
 
+TEST_P(SharedEviction, TakesThePlacesOfClearedIdsFirst) {
+  const std::size_t slots = GetParam() * 5;
+  TinyRegion region(GetParam(), 5, shared::kState + kStateWords);
+  shared::Table<shared::Hardware> table(region.view(), 0);
+  const std::vector<Identity> ids = Ids(2 * slots);
+  for (std::size_t i = 0; i < slots; ++i) Insert(table, ids[i], 10'000);
+  table.Clear();
+  for (std::size_t i = 0; i < slots; ++i) EXPECT_FALSE(table.Find(ids[i]));
+  for (std::size_t i = slots; i < 2 * slots; ++i) {
+    EXPECT_EQ(Insert(table, ids[i], 100), Insertion::kDone) << "nearer to expiry than cleared ids";
+  }
+}
+
 TEST(SharedTable, NoCallActsLaterThanItsNowHoweverEarlyThatIs) {
   const std::vector<Identity> ids = Ids(2);
   for (const Micros now : {-kLongest, -(Micros{1} << 55) - 20, -(Micros{1} << 55), Micros{0},
