@@ -110,6 +110,7 @@ const SYNONYMS = {
   window: 'interval',
   duration: 'interval',
   points: 'maxInInterval',
+  timeout: 'deadline',
   headers: 'legacyHeaders',
 };
 

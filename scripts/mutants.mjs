@@ -2,7 +2,15 @@
 // and prints the mutations that survive:
 //   npm run mutants [-- --only=gcra] [--from=20]
 import { spawnSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { root } from './build.mjs';
@@ -11,6 +19,8 @@ import { root } from './build.mjs';
 const copy = join(root, 'build/mutants');
 const COPIED = ['src', 'lib', 'test', 'cmake', 'scripts', 'examples', 'bench', 'docs'];
 const COPIED_FILES = ['package.json', 'CMakeLists.txt', 'jest.config.js', 'README.md'];
+/** For compiling and testing. */
+const TIMEOUT_MS = 900_000;
 const CODES = { 0: 'SURVIVED', 1: 'killed' };
 
 /** A line is: file ## old code ==> new code ## test files that fail then. */
@@ -30,9 +40,11 @@ function readMutations() {
 
 function makeCopy() {
   mkdirSync(copy, { recursive: true });
-  const options = { recursive: true, preserveTimestamps: true };
+  // A file that an earlier run has restored is newer than what was built of its mutation.
+  const filter = (from, to) =>
+    statSync(from).isDirectory() || !existsSync(to) || !readFileSync(from).equals(readFileSync(to));
   for (const name of [...COPIED, ...COPIED_FILES]) {
-    cpSync(join(root, name), join(copy, name), options);
+    cpSync(join(root, name), join(copy, name), { recursive: true, filter });
   }
   const modules = join(copy, 'node_modules');
   if (!existsSync(modules)) symlinkSync(join(root, 'node_modules'), modules);
@@ -40,11 +52,13 @@ function makeCopy() {
 
 /** The exit code of the tests; a timeout counts as a failure, so the mutation is found. */
 function runTests(files) {
-  const { status, signal } = spawnSync(process.execPath, ['scripts/test.mjs', ...files], {
+  const { pid, status, signal } = spawnSync(process.execPath, ['scripts/test.mjs', ...files], {
     cwd: copy,
     stdio: ['ignore', 'ignore', 'inherit'],
-    timeout: 300_000,
+    detached: true, // with all that it starts
+    timeout: TIMEOUT_MS,
   });
+  if (signal) process.kill(-pid, 'SIGKILL');
   return signal ? 1 : status;
 }
 
@@ -73,6 +87,7 @@ const { values } = parseArgs({
 const wanted = readMutations().filter(
   ({ line, number }) => number >= Number(values.from) && line.includes(values.only ?? ''),
 );
+if (wanted.length === 0) throw new Error('no mutation is chosen');
 makeCopy();
 const survivors = [];
 for (const mutation of wanted) {

@@ -1,5 +1,5 @@
 // Prepares a machine for npm start, test, bench or lint: installs and builds what is missing.
-//   node scripts/setup.mjs [--for=start|test|fast|...], one of the purposes below
+//   node scripts/setup.mjs [--for=start|test|...], one of the purposes below
 import { spawnSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -117,6 +117,8 @@ const purposes = {
   start: { system: nativeTools, parts: ['addon'] },
   build: { system: nativeTools, parts: ['addon'] },
   test: { system: [...nativeTools, gtest, redis], parts: ['addon', 'tests'], variant: 'debug' },
+  // These build what they need.
+  files: { system: [...nativeTools, gtest, redis], parts: [] },
   all: {
     system: [...nativeTools, gtest, browser, redis, clang, fuzzer],
     parts: ['addon', 'tests'],

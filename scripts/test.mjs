@@ -36,12 +36,13 @@ const node = (script, args = [], options = {}) =>
 const writeTraces = () =>
   node('test/conformance/write-traces.js', [join(root, 'build/traces.txt')]);
 
-function ctest(variant, args = [], prefix = []) {
+function ctest(variant, args = [], { prefix = [], env = {} } = {}) {
   build(['tests'], { variant });
   if (!writeTraces()) return false;
-  const options = ['--output-on-failure', '--parallel', '2', '--timeout', String(CTEST_TIMEOUT)];
-  const [command, ...rest] = [...prefix, 'ctest', ...options];
-  return run(command, [...rest, ...args], { cwd: treeOf(variant) });
+  const flags = ['--output-on-failure', '--parallel', '2', '--timeout', String(CTEST_TIMEOUT)];
+  const [command, ...rest] = [...prefix, 'ctest', ...flags];
+  const options = { cwd: treeOf(variant), env: { ...process.env, ...env } };
+  return run(command, [...rest, ...args], options);
 }
 
 function jest(variant, args, env = {}) {
@@ -76,7 +77,7 @@ function jestUnderAsan() {
 /** An older ThreadSanitizer cannot start with random addresses; a container may forbid setarch. */
 function ctestUnderTsan() {
   const canFix = spawnSync('setarch', ['-R', 'true']).status === 0;
-  return ctest('tsan', [], canFix ? ['setarch', '-R'] : []);
+  return ctest('tsan', [], { prefix: canFix ? ['setarch', '-R'] : [] });
 }
 
 const ALL = { ROLLGATE_TESTS: 'all' };
@@ -87,7 +88,7 @@ const fastSuites = {
 };
 
 const allSuites = {
-  core: () => ctest('release'),
+  core: () => ctest('release', [], { env: ALL }),
   jest: () => jest('release', ignoring(SERIAL_JEST), ALL),
   serial: () => jest('release', ['-i', '--testPathPatterns', SERIAL_JEST], ALL),
   types,
@@ -131,24 +132,32 @@ function suitesOf(files) {
     : suites;
 }
 
-function chosenSuites() {
-  const { values, positionals } = parseArgs({
-    allowPositionals: true,
-    options: { all: { type: 'boolean' }, only: { type: 'string' } },
-  });
-  if (positionals.length > 0) return suitesOf(positionals);
-  const suites = values.all ? { ...allSuites, ...onRequest } : fastSuites;
-  const names = values.only?.split(',') ?? Object.keys(values.all ? allSuites : fastSuites);
+function chosenSuites({ all, only, files }) {
+  if (files.length > 0) return suitesOf(files);
+  const suites = all ? { ...allSuites, ...onRequest } : fastSuites;
+  const names = only?.split(',') ?? Object.keys(all ? allSuites : fastSuites);
   const wrong = names.find((name) => !(name in suites));
   if (wrong) throw new Error(`--only takes ${Object.keys(suites).join(', ')}, not ${wrong}`);
   return Object.fromEntries(names.map((name) => [name, suites[name]]));
 }
 
+/** Installs what is missing; builds it unless these are single files, which need only a part. */
+function setUp({ all, files }) {
+  const purpose = files.length > 0 ? 'files' : all ? 'all' : 'test';
+  return node('scripts/setup.mjs', [`--for=${purpose}`]);
+}
+
 function main() {
+  const { values, positionals: files } = parseArgs({
+    allowPositionals: true,
+    options: { all: { type: 'boolean' }, only: { type: 'string' }, setup: { type: 'boolean' } },
+  });
+  const suites = chosenSuites({ ...values, files });
+  if (values.setup && !setUp({ ...values, files })) throw new Error('nothing was tested');
   const lines = [];
   let failed = 0;
   let errors = 0;
-  for (const [name, suite] of Object.entries(chosenSuites())) {
+  for (const [name, suite] of Object.entries(suites)) {
     console.log(`\n== ${name}`);
     const started = Date.now();
     let passed = false;

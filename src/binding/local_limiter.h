@@ -192,20 +192,17 @@ ROLLGATE_COLD napi_value AnswerFailure(napi_env env, napi_callback_info info);
 ///   exhausted   () => throws: there is no memory left; nothing was recorded
 ///   failed      (kind, message) => throws: a SharedError of that kind; for shared memory
 ///   callBack    (id, callback) => undefined: attempts, then calls back
-///   evicted     () => undefined: an id was evicted. Called the first time, and after each such
-///   call
+///   evicted     () => undefined: an id was evicted. Called for the first one, and for each
 ///               while evictions are observed
 ///   decided     (id, timeLeft) => undefined: the result of check, while decisions are observed
-///   observesDecisions, observesEvictions  Uint8Array of one byte, not 0 while there are
-///   subscribers clock       undefined, or () => us: throws if the user's clock fails
+///   observesDecisions, observesEvictions  Uint8Array of one byte, not 0 while somebody subscribes
+///   clock       undefined, or () => us: throws if the user's clock fails
 ///
 /// check(id?, callback?) -> time left in ms, 0 if allowed
 /// decide(id, cost, records, max?) writes report[0..]: see WriteDecision. At cost 0, nothing is
-///   recorded, and the report shows the current usage. With setsMax, `max` is the window's from now
-///   on
-/// decideMany(ids, numbers) attempts each id at cost 1 and writes the decisions to the
-/// Float64Array,
-///   one after another; nothing happens if one id is invalid
+///   recorded, and the report shows the current usage. With setsMax, the window's max becomes `max`
+/// decideMany(ids, numbers) attempts each id at cost 1, and writes the decisions one after another
+///   to the Float64Array; nothing happens if one id is invalid
 /// refund(id, at, cost, token) -> boolean
 /// clear(id) -> boolean; clear() forgets all ids
 /// stats() writes report[0..4]: keys, allowed, blocked, evicted, bytes

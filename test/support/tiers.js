@@ -1,7 +1,7 @@
 // Scales the tests to the tier that runs and to the speed of the machine. CONTRIBUTING has the rules.
 'use strict';
 
-/** Whether `npm run test:all` runs; otherwise `npm test` or a single file. */
+/** Whether all cases run: in `npm run test:all`, and if Jest runs single files. */
 const all = process.env.ROLLGATE_TESTS === 'all';
 exports.all = all;
 
