@@ -20,7 +20,15 @@ async function later(promise, step) {
 function orElse(ask, rescue) {
   try {
     const value = ask();
-    return isPromise(value) ? value.then(undefined, rescue) : value;
+    return isPromise(value) ? laterOrElse(value, rescue) : value;
+  } catch (error) {
+    return rescue(error);
+  }
+}
+
+async function laterOrElse(promise, rescue) {
+  try {
+    return await promise;
   } catch (error) {
     return rescue(error);
   }

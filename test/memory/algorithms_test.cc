@@ -183,6 +183,15 @@ TEST_P(AnyAlgorithm, AnIdIsForgottenOnceItsBlockAndOffencesAreOver) {
   EXPECT_LT(limiter.store->stats().keys, 500u);
 }
 
+TEST_P(AnyAlgorithm, ARefundTakesNothingAfterAClear) {
+  Limiter limiter(Policy(kHour, 5));
+  const Decision old = limiter.Attempt(1, 0);
+  limiter.store->Clear(testing::Id(1));
+  limiter.Attempt(1, 0, 3);
+  EXPECT_FALSE(limiter.Refund(1, old));
+  EXPECT_EQ(limiter.Peek(1, 0, 0).windows[0].used, 3u);
+}
+
 TEST_P(AnyAlgorithm, HoldsAtTheEndsOfTime) {
   for (const Micros now : {-kLongest, -(Micros{1} << 52) - 7, (Micros{1} << 52) + 7, kLongest}) {
     for (const std::uint64_t max : {2u, 5000u}) {

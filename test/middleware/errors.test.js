@@ -397,3 +397,14 @@ test.each(FAILING(new Error('boom')))('a refund that %s is one warning', async (
   });
   expect(codes).toEqual(['ROLLGATE_REFUND_FAILED']);
 });
+
+test('a refund may return any object with then()', async () => {
+  const limiter = RateLimiter({ interval: 1000, maxInInterval: 5 });
+  const attempt = (id) => limiter.attempt(id);
+  const refund = jest.fn(() => ({ then: (resolve) => void setImmediate(() => resolve(true)) }));
+  const codes = await warningsDuring(() => {
+    const middleware = rateLimit({ limiter: { attempt, refund }, skipFailedRequests: true });
+    begin(middleware).res.emit('close');
+  });
+  expect([codes, refund.mock.calls.length]).toEqual([[], 1]);
+});

@@ -1,24 +1,22 @@
 -- Writes the log of an id after `recorded` actions more: without what has left the longest window,
 -- and no more than the policy has room for.
 local dropped = 0
-if newest - nth(size) >= retention then
-  if newest - last >= retention then
-    dropped = count + 1
-  else
-    local few = is_long and min(count, FEW_STAMPS) or count
-    while dropped < few and newest - nth(size - dropped) >= retention do dropped = dropped + 1 end
-    -- No stamp may stay so long that it would be taken for a later one.
-    if dropped == few and dropped < count and newest - nth(size - dropped) >= retention then
-      local outside, inside = dropped, count
-      while inside - outside > 1 do
-        local middle = floor((outside + inside) / 2)
-        if newest - nth(size - middle) >= retention then outside = middle else inside = middle end
-      end
-      dropped = inside
+if newest - last >= retention and last ~= NONE then
+  dropped = count + 1
+elseif newest - nth(size) >= retention then
+  local few = is_long and min(count, FEW_STAMPS) or count
+  while dropped < few and newest - nth(size - dropped) >= retention do dropped = dropped + 1 end
+  -- No stamp may stay so long that it would be taken for a later one.
+  if dropped == few and dropped < count and newest - nth(size - dropped) >= retention then
+    local outside, inside = dropped, count
+    while inside - outside > 1 do
+      local middle = floor((outside + inside) / 2)
+      if newest - nth(size - middle) >= retention then outside = middle else inside = middle end
     end
+    dropped = inside
   end
-  size, displaced = size - dropped, 0
 end
+if dropped > 0 then size, displaced = size - dropped, 0 end
 local kept, most = size - recorded, most_kept
 if keeps then most = min(max_of(most, kept + dropped), MOST_STAMPS) end
 local stamps = size - 1
