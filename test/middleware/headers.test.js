@@ -7,7 +7,7 @@ const request = require('supertest');
 const { rateLimit } = require('../..');
 const { flatCopy } = require('../../lib/ids');
 const { partitionKey } = require('../../lib/middleware/header-cache');
-const { appWith, callDirectly, get, getTimes, useHandMovedClock } = require('./apps');
+const { START_MS, appWith, callDirectly, get, getTimes, useHandMovedClock } = require('./apps');
 
 const time = useHandMovedClock();
 const LIMITS = [
@@ -99,12 +99,43 @@ test('draft 10 with one window: t is when quota grows, and Retry-After is no ear
 });
 
 describe('times below a second are rounded up', () => {
-  test('in draft 10, as the comparison with express-rate-limit shows for the others', async () => {
-    const app = appOf({ standardHeaders: 'draft-10', windowMs: 1400, limit: 1 });
+  /** Headers of a refusal, a second after the only action in a window of 1.4 s: 400 ms are left. */
+  async function refused(options) {
+    const app = appOf({ windowMs: 1400, limit: 1, ...options });
     await get(app);
     time.advance(1000);
-    const [state, policy] = [`"1-in-1.4sec";r=0;t=1;pk=${PK}`, `"1-in-1.4sec";q=1;w=2;pk=${PK}`];
-    expect(shown(await get(app))).toEqual([429, state, policy, '1']);
+    const { status, headers } = await get(app);
+    expect(status).toBe(429);
+    expect(headers['retry-after']).toBe('1');
+    return headers;
+  }
+
+  test('in the legacy headers, where the reset is a time of day', async () => {
+    const headers = await refused({ legacyHeaders: true });
+    const reset = String(Math.ceil((START_MS + 1400) / 1000)); // 5.678 s + 1.4 s
+    expect(headers['x-ratelimit-reset']).toBe(reset);
+    expect(headers.date).toBe('Tue, 02 Jan 2024 03:04:06 GMT'); // a time that has come: rounded down
+  });
+
+  test.each([
+    ['draft-6', { 'ratelimit-policy': '1;w=2', 'ratelimit-reset': '1' }],
+    ['draft-7', { 'ratelimit-policy': '1;w=2', ratelimit: 'limit=1, remaining=0, reset=1' }],
+    [
+      'draft-8',
+      {
+        'ratelimit-policy': `"1-in-1.4sec"; q=1; w=2; pk=${PK}`,
+        ratelimit: '"1-in-1.4sec"; r=0; t=1',
+      },
+    ],
+    [
+      'draft-10',
+      {
+        'ratelimit-policy': `"1-in-1.4sec";q=1;w=2;pk=${PK}`,
+        ratelimit: `"1-in-1.4sec";r=0;t=1;pk=${PK}`,
+      },
+    ],
+  ])('in %s', async (standardHeaders, expected) => {
+    expect(await refused({ standardHeaders })).toMatchObject(expected);
   });
 
   test.each(['draft-8', 'draft-10'])('in %s of several windows', async (standardHeaders) => {
@@ -117,6 +148,11 @@ describe('times below a second are rounded up', () => {
     time.advance(1000);
     const { ratelimit } = (await get(app)).headers;
     expect(ratelimit.match(/t=\d+/g)).toEqual(['t=1', 't=2']); // 400 ms and 1300 ms
+  });
+
+  test('down to a window of 50 ms, whose length is a second', async () => {
+    const { headers } = await get(appOf({ standardHeaders: 'draft-10', windowMs: 50, limit: 1 }));
+    expect(headers['ratelimit-policy']).toBe(`"1-in-0.05sec";q=1;w=1;pk=${PK}`);
   });
 });
 
