@@ -6,15 +6,22 @@ const { errorOf } = require('../support/outcome');
 const { ALGORITHM_NAMES, RULES } = require('./oracle');
 const { EACH_STORE } = require('./stores');
 
-/** A behaviour is a sentence and a function that takes a suite. Those of one algorithm are grouped under its name. */
+/**
+ * A behaviour is a sentence and a function that takes a suite. Behaviours of one algorithm are grouped under its
+ * name, those of algorithms that can count refusals under 'where refusals can count'.
+ */
 const TOPICS = {
-  decisions: require('./behaviours/decisions'),
+  windows: require('./behaviours/windows'),
   calls: require('./behaviours/calls'),
+  refunds: require('./behaviours/refunds'),
+  blocks: require('./behaviours/blocks'),
   waiting: require('./behaviours/waiting'),
 };
 
 function behavioursOf(topic, algorithm) {
-  const all = Object.entries({ ...topic, ...topic[algorithm] });
+  const { countsBlocked } = RULES[algorithm];
+  const groups = [topic, topic[algorithm], countsBlocked && topic['where refusals can count']];
+  const all = groups.flatMap((group) => Object.entries(group || {}));
   return all.filter(([, behaviour]) => typeof behaviour === 'function');
 }
 
@@ -28,7 +35,7 @@ let namespaces = 0;
  * - `make(options)` creates a limiter: two in a minute unless they say otherwise, refusals not counted
  * - `time` is the clock; `at(us)` sets it to so many us after the beginning of a minute, `startMs`
  * - `fullFor(max)`: for how many us a minute stays full that is filled as it begins, by `max` actions at once
- * - `countBlocked`: whether a refusal can count
+ * - `rule`: the algorithm's entry in the oracle; `countBlocked`: whether a refusal can count
  * - `stateOf(id)`: what the store holds for an id of the newest limiter
  * - `failureOf(call)`: the error that a call throws or rejects with; `codeOf(call)`: its code
  */
@@ -41,6 +48,7 @@ function suiteFor(store, place, algorithm) {
   return {
     store,
     algorithm,
+    rule,
     countBlocked: rule.countsBlocked,
     fullFor: (max) => rule.fullFor(MINUTE_MS * 1000, max),
     time,

@@ -46,6 +46,7 @@ const slidingWindowLog = {
   },
 
   fullFor: (interval) => interval,
+  fullForAfterRefusal: (interval) => interval,
   keeps: ['0 0 100'],
 };
 
@@ -87,6 +88,7 @@ const fixedWindow = {
 
   findsIn: (...args) => findsWithin(1, ...args),
   fullFor: (interval) => interval,
+  fullForAfterRefusal: (interval) => interval / 2, // until the next window begins
   keeps: ['0 0 100', '90 90 110'],
 };
 
@@ -109,6 +111,7 @@ const slidingWindowCounter = {
   findsIn: (...args) => findsWithin(2, ...args),
   // The first place becomes free one microsecond after the window ended.
   fullFor: (interval) => interval + 1,
+  fullForAfterRefusal: (interval) => interval + 1,
   keeps: ['90 90 110'],
 };
 
