@@ -20,7 +20,7 @@ const copy = join(root, 'build/mutants');
 const COPIED = ['src', 'lib', 'test', 'cmake', 'scripts', 'examples', 'bench', 'docs'];
 const COPIED_FILES = ['package.json', 'CMakeLists.txt', 'jest.config.js', 'README.md'];
 /** For compiling and testing. */
-const TIMEOUT_MS = 900_000;
+const TIMEOUT_MS = 600_000;
 const CODES = { 0: 'SURVIVED', 1: 'killed' };
 
 /** A line is: file ## old code ==> new code ## test files that fail then. */
