@@ -401,7 +401,9 @@ test.each(FAILING(new Error('boom')))('a refund that %s is one warning', async (
 test('a refund may return any object with then()', async () => {
   const limiter = RateLimiter({ interval: 1000, maxInInterval: 5 });
   const attempt = (id) => limiter.attempt(id);
-  const refund = jest.fn(() => ({ then: (resolve) => void setImmediate(() => resolve(true)) }));
+  // biome-ignore lint/suspicious/noThenProperty: what a user's function may return
+  const thenable = { then: (resolve) => void setImmediate(() => resolve(true)) };
+  const refund = jest.fn(() => thenable);
   const codes = await warningsDuring(() => {
     const middleware = rateLimit({ limiter: { attempt, refund }, skipFailedRequests: true });
     begin(middleware).res.emit('close');
