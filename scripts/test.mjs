@@ -21,7 +21,7 @@ const NOT_SANITIZED = '/test/(package|bench|examples|soak)/';
 const PATIENCE = Number(process.env.ROLLGATE_PATIENCE || 1);
 const SANITIZED_PATIENCE = 5 * PATIENCE;
 /** In seconds, for one C++ test. */
-const CTEST_TIMEOUT = 120 * PATIENCE;
+const CTEST_TIMEOUT = 300 * PATIENCE;
 
 /** The exit code if tests could not run, for example after a compiler error; 1 if a test failed. */
 const CANNOT_RUN = 2;
@@ -88,7 +88,7 @@ const fastSuites = {
 };
 
 const allSuites = {
-  core: () => ctest('release', [], { env: ALL }),
+  core: () => ctest(DEVELOPMENT, [], { env: ALL }),
   jest: () => jest('release', ignoring(SERIAL_JEST), ALL),
   serial: () => jest('release', ['-i', '--testPathPatterns', SERIAL_JEST], ALL),
   types,

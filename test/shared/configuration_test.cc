@@ -1,4 +1,4 @@
-// What those who share a table agree in, and how it is told.
+// What the processes that share a table agree on, and its text.
 #include "shared/configuration.h"
 
 #include <gtest/gtest.h>

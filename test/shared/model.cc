@@ -77,7 +77,7 @@ struct Model {
         return {{next, 1}};
       }
       case Call::kPeek:
-        return {{next, is_known ? Told(found->second) : -1}};
+        return {{next, is_known ? SummaryOf(found->second) : -1}};
       case Call::kClear:
         next.logs.erase(call.id);
         return {{next, is_known}};
@@ -131,9 +131,9 @@ void Orders::Walk(const Model& model, const std::vector<Progress>& all, int kill
   if (!is_end) return;
   End end;
   for (const Progress& progress : all) {
-    using Told = std::optional<Answer>;
-    AddAnswer(end, progress.killed ? progress.answer : Told(progress.heard));
-    AddAnswer(end, progress.killed ? Told(progress.heard) : Told());
+    using Optional = std::optional<Answer>;
+    AddAnswer(end, progress.killed ? progress.answer : Optional(progress.heard));
+    AddAnswer(end, progress.killed ? Optional(progress.heard) : Optional());
   }
   const std::vector<Micros> found = Found(model);
   end.insert(end.end(), found.begin(), found.end());

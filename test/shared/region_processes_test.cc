@@ -32,7 +32,7 @@ using testing::StartingGate;
 using testing::StartTogether;
 using testing::StayAlive;
 using Kind = SharedError::Kind;
-using Tell = Child::Tell;
+using Send = Child::Send;
 
 /// Tells an entry of a region, and which of all regions it is.
 std::int64_t NumberOf(const Region& region) {
@@ -47,17 +47,17 @@ INSTANTIATE_TEST_SUITE_P(Directories, SharedRegionOfMany, ::testing::Values("/de
 TEST_P(SharedRegionOfMany, IsMadeOnceHoweverManyStartTogether) {
   constexpr int kChildren = 12;
   for (int round = 0; round < 10; ++round) {
-    const auto children = StartTogether(kChildren, [&](const Tell& tell) {
+    const auto children = StartTogether(kChildren, [&](const Send& send) {
       const Region region = Attach();
-      tell(NumberOf(region));
+      send(NumberOf(region));
       StayAlive();
     });
-    std::set<std::int64_t> told;
-    for (const auto& child : children) told.insert(child->Told());
+    std::set<std::int64_t> sent;
+    for (const auto& child : children) sent.insert(child->Receive());
     const Region region = Attach();
     std::set<std::int64_t> expected;
     for (int i = 0; i < kChildren; ++i) expected.insert(NumberOf(region) - kChildren + i);
-    EXPECT_EQ(told, expected);
+    EXPECT_EQ(sent, expected);
     EXPECT_EQ(Names().size(), 1u);
     EXPECT_TRUE(Unlink());
   }
@@ -79,14 +79,14 @@ bool MountSmall(const std::string& directory) {
 
 TEST_P(SharedRegionOfMany, IsMadeOnceWhereThereIsSpaceForOneOnly) {
   constexpr std::int64_t kNoSpace = 7;
-  Child outer([&](const Tell& tell) {
+  Child outer([&](const Send& send) {
     const bool is_mounted = MountSmall(directory_);
-    tell(is_mounted ? 1 : 0);
+    send(is_mounted ? 1 : 0);
     if (!is_mounted) return;
     for (int round = 0; round < 3; ++round) {
-      const auto attach = [&](const Tell&) { Attach(400'000); };  // 37 MB
+      const auto attach = [&](const Send&) { Attach(400'000); };  // 37 MB
       for (const auto& child : StartTogether(6, attach)) {
-        if (!child->Ends()) return tell(0);
+        if (!child->Ends()) return send(0);
       }
       Unlink();
     }
@@ -94,16 +94,16 @@ TEST_P(SharedRegionOfMany, IsMadeOnceWhereThereIsSpaceForOneOnly) {
     try {
       Attach(1'000'000);
     } catch (const SharedError&) {
-      tell(Names().empty() ? kNoSpace : 0);
+      send(Names().empty() ? kNoSpace : 0);
     }
   });
-  if (outer.Told() == 0) GTEST_SKIP() << "no file system can be mounted here";
-  EXPECT_EQ(outer.Told(), kNoSpace);
+  if (outer.Receive() == 0) GTEST_SKIP() << "no file system can be mounted here";
+  EXPECT_EQ(outer.Receive(), kNoSpace);
   EXPECT_TRUE(outer.Ends());
 }
 
 TEST_P(SharedRegionOfMany, CanBeRemovedAndMadeByAllAtOnce) {
-  const auto children = StartTogether(4, [&](const Tell&) {
+  const auto children = StartTogether(4, [&](const Send&) {
     for (int round = 0; round < 200; ++round) {
       const Region region = Attach();
       if (region.header().magic != kMagic) ::_exit(1);
@@ -119,12 +119,12 @@ TEST_P(SharedRegionOfMany, LeavesNothingOfAProcessThatIsKilledWhileItMakesIt) {
   constexpr std::uint64_t kKeys = 200'000;
   for (int round = 0; round < 40; ++round) {
     {
-      Child child([&](const Tell& tell) {
-        tell(0);
+      Child child([&](const Send& send) {
+        send(0);
         Attach(kKeys);
         StayAlive();
       });
-      child.Told();
+      child.Receive();
       const auto end = std::chrono::steady_clock::now() + std::chrono::microseconds(500 * round);
       while (std::chrono::steady_clock::now() < end && Names().empty()) {
       }
@@ -144,22 +144,22 @@ TEST_P(SharedRegionOfMany, GivesACopyOfAProcessAnEntryOfItsOwn) {
     }
     EXPECT_FALSE(region.IsForked());
     {
-      Child child([&](const Tell& tell) {
-        tell(region.IsForked() ? 1 : 0);
+      Child child([&](const Send& send) {
+        send(region.IsForked() ? 1 : 0);
         Header* const header = &region.header();
         region.TakeEntryAgain();
-        tell(region.IsForked() ? 1 : 0);
-        tell(static_cast<std::int64_t>(region.entry()));
-        tell(&region.header() == header ? 1 : 0);
+        send(region.IsForked() ? 1 : 0);
+        send(static_cast<std::int64_t>(region.entry()));
+        send(&region.header() == header ? 1 : 0);
         region.records()[0] = 42;
-        tell(0);
+        send(0);
         StayAlive();
       });
-      EXPECT_EQ(child.Told(), 1);
-      EXPECT_EQ(child.Told(), 0);
-      EXPECT_EQ(child.Told(), 1) << "the entry after ours";
-      EXPECT_EQ(child.Told(), 1) << "what is mapped stays where it is";
-      EXPECT_EQ(child.Told(), 0);
+      EXPECT_EQ(child.Receive(), 1);
+      EXPECT_EQ(child.Receive(), 0);
+      EXPECT_EQ(child.Receive(), 1) << "the entry after ours";
+      EXPECT_EQ(child.Receive(), 1) << "what is mapped stays where it is";
+      EXPECT_EQ(child.Receive(), 0);
       EXPECT_EQ(region.records()[0], 42u);
       EXPECT_FALSE(region.IsForked());
       EXPECT_EQ(region.entry(), 0u);
@@ -172,13 +172,13 @@ TEST_P(SharedRegionOfMany, GivesACopyOfAProcessAnEntryOfItsOwn) {
 
 TEST_P(SharedRegionOfMany, KeepsTheEntryOfTheOriginalWhateverItsCopyDoes) {
   auto region = std::make_unique<Region>(Attach());
-  Child letting_go([&](const Tell&) { region.reset(); });
+  Child letting_go([&](const Send&) { region.reset(); });
   EXPECT_TRUE(letting_go.Ends());
-  Child living([&](const Tell& tell) {
-    tell(0);
+  Child living([&](const Send& send) {
+    send(0);
     StayAlive();
   });
-  living.Told();
+  living.Receive();
   EXPECT_EQ(Attach().entry(), 1u);
   region.reset();
   EXPECT_EQ(Attach().entry(), 0u) << "free again, although a copy lives";
@@ -186,17 +186,17 @@ TEST_P(SharedRegionOfMany, KeepsTheEntryOfTheOriginalWhateverItsCopyDoes) {
 
 TEST_P(SharedRegionOfMany, HasTheEntryAgainOfAKilledProcessWhoseCopyHasTakenAnother) {
   SharedBetweenProcesses<StartingGate> end;
-  Child original([&](const Tell& tell) {
+  Child original([&](const Send& send) {
     Region region = Attach();
-    tell(static_cast<std::int64_t>(region.entry()));
+    send(static_cast<std::int64_t>(region.entry()));
     if (::fork() != 0) StayAlive();
     ::alarm(static_cast<unsigned>(60 * Patience()));  // nobody looks after this one
     region.TakeEntryAgain();
-    tell(static_cast<std::int64_t>(region.entry()));
+    send(static_cast<std::int64_t>(region.entry()));
     end->Pass();
   });
-  EXPECT_EQ(original.Told(), 0);
-  EXPECT_EQ(original.Told(), 1);
+  EXPECT_EQ(original.Receive(), 0);
+  EXPECT_EQ(original.Receive(), 1);
   original.Kill();
   {
     const Region first = Attach();
@@ -214,11 +214,11 @@ TEST_P(SharedRegionOfMany, KeepsWhatItHasWhenACopyFindsNoEntry) {
   lock.l_start = 1;
   lock.l_len = kEntries - 1;
   ASSERT_EQ(::fcntl(file.descriptor(), F_OFD_SETLK, &lock), 0);
-  Child child([&](const Tell& tell) {
+  Child child([&](const Send& send) {
     try {
       region.TakeEntryAgain();
     } catch (const SharedError& error) {
-      tell(error.kind() == Kind::kFull && region.IsForked() ? 1 : 0);
+      send(error.kind() == Kind::kFull && region.IsForked() ? 1 : 0);
     }
     while (region.IsForked()) {
       try {
@@ -226,30 +226,30 @@ TEST_P(SharedRegionOfMany, KeepsWhatItHasWhenACopyFindsNoEntry) {
       } catch (const SharedError&) {
       }
     }
-    tell(static_cast<std::int64_t>(region.entry()));
+    send(static_cast<std::int64_t>(region.entry()));
   });
-  EXPECT_EQ(child.Told(), 1);
+  EXPECT_EQ(child.Receive(), 1);
   lock.l_type = F_UNLCK;
   lock.l_start = 7;
   lock.l_len = 1;
   ASSERT_EQ(::fcntl(file.descriptor(), F_OFD_SETLK, &lock), 0);
-  EXPECT_EQ(child.Told(), 7);
+  EXPECT_EQ(child.Receive(), 7);
   EXPECT_TRUE(child.Ends());
 }
 
 TEST_P(SharedRegionOfMany, IsRefusedBeforeALimitOnFilesEndsTheProcess) {
-  Child child([&](const Tell& tell) {
+  Child child([&](const Send& send) {
     const struct rlimit limit = {1 << 20, 1 << 20};
     ::setrlimit(RLIMIT_FSIZE, &limit);
     try {
       Attach(100'000);
     } catch (const SharedError& error) {
-      tell(std::string(error.what()).find("1048576 bytes are left for a file") != std::string::npos
+      send(std::string(error.what()).find("1048576 bytes are left for a file") != std::string::npos
                ? 1
                : 0);
     }
   });
-  EXPECT_EQ(child.Told(), 1);
+  EXPECT_EQ(child.Receive(), 1);
   EXPECT_TRUE(child.Ends());
   EXPECT_TRUE(Names().empty());
 }
@@ -296,13 +296,13 @@ TEST_P(SharedRegionOfBoots, IsReplacedWhenNobodyHoldsItWhateverItSays) {
 }
 
 TEST_P(SharedRegionOfBoots, IsCommonToAllWhileALivingProcessHoldsIt) {
-  Child child([&](const Tell& tell) {
+  Child child([&](const Send& send) {
     const Region region = AttachOn(one_);
     region.records()[0] = 42;
-    tell(static_cast<std::int64_t>(region.entry()));
+    send(static_cast<std::int64_t>(region.entry()));
     StayAlive();
   });
-  EXPECT_EQ(child.Told(), 0);
+  EXPECT_EQ(child.Receive(), 0);
   const ino_t inode = Status().st_ino;
   {
     const Region region = AttachOn(other_);
@@ -333,19 +333,19 @@ TEST_P(SharedRegionOfBoots, IsOneForTwoWhoAttachAtOnce) {
     { const Region region = AttachOn(one_); }
     SharedBetweenProcesses<StartingGate> gate;
     const auto attach = [&](const FakeSystem& system) {
-      return std::make_unique<Child>([&](const Tell& tell) {
+      return std::make_unique<Child>([&](const Send& send) {
         gate->Pass();
         const Region region = AttachOn(system);
-        tell(static_cast<std::int64_t>(region.header().secret[0] >> 1));
+        send(static_cast<std::int64_t>(region.header().secret[0] >> 1));
         StayAlive();
       });
     };
     const auto first = attach(one_);
     const auto second = attach(other_);
     gate->Open();
-    const std::int64_t secret = first->Told();
+    const std::int64_t secret = first->Receive();
     ASSERT_NE(secret, Child::kThrew);
-    ASSERT_EQ(second->Told(), secret);
+    ASSERT_EQ(second->Receive(), secret);
     const Region region = AttachOn(round % 2 == 0 ? one_ : other_);
     ASSERT_EQ(static_cast<std::int64_t>(region.header().secret[0] >> 1), secret);
     ASSERT_EQ(region.entry(), 2u);
@@ -357,16 +357,16 @@ TEST_P(SharedRegionOfBoots, IsNotRemovedByThoseWhoStillSeeAnEarlierOne) {
   // Somebody who is about to replace it, and is slow.
   const File stale = OpenOwn(path_);
   ASSERT_EQ(::flock(stale.descriptor(), LOCK_EX), 0);
-  Child child([&](const Tell& tell) {
+  Child child([&](const Send& send) {
     const Region region = AttachOn(other_);
-    tell(static_cast<std::int64_t>(region.header().secret[0] >> 1));
+    send(static_cast<std::int64_t>(region.header().secret[0] >> 1));
     StayAlive();
   });
   ASSERT_TRUE(IsOpenedBy(child.pid()));
   ASSERT_EQ(::unlink(path_.c_str()), 0);
   const Region region = AttachOn(other_);
   ASSERT_EQ(::flock(stale.descriptor(), LOCK_UN), 0);
-  EXPECT_EQ(child.Told(), static_cast<std::int64_t>(region.header().secret[0] >> 1));
+  EXPECT_EQ(child.Receive(), static_cast<std::int64_t>(region.header().secret[0] >> 1));
 }
 
 /// Takes as long as a process keeps trying, several times.

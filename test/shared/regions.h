@@ -213,86 +213,78 @@ class Child {
  public:
   static constexpr std::int64_t kThrew = -1;
 
-  /// In the child: `tell` the number, any time.
-  using Tell = std::function<void(std::int64_t)>;
+  /// In the child: sends the number to its parent, any time.
+  using Send = std::function<void(std::int64_t)>;
 
-  /// Runs `run` in a copy of this process, which ends when it returns. kThrew is told if it throws.
-  explicit Child(const std::function<void(const Tell&)>& run) {
+  /// Runs `run` in a copy of this process, which ends when it returns. Sends kThrew if it throws.
+  explicit Child(const std::function<void(const Send&)>& run) {
+    int pipe[2];
+    if (::pipe(pipe) != 0) throw std::runtime_error("pipe() failed");
     const pid_t parent = ::getpid();
     pid_ = ::fork();
     if (pid_ < 0) throw std::runtime_error("fork() failed");
-    if (pid_ != 0) return;
+    if (pid_ != 0) {
+      ::close(pipe[1]);
+      from_child_ = pipe[0];
+      return;
+    }
+    ::close(pipe[0]);
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != parent) ::_exit(1);
+    const auto send = [&pipe](std::int64_t number) {
+      if (::write(pipe[1], &number, sizeof number) != sizeof number) ::_exit(1);
+    };
     int status = 0;
     try {
-      run([this](std::int64_t number) { TellNow(number); });
+      run(send);
     } catch (...) {
-      TellNow(kThrew);
+      send(kThrew);
       status = 1;
     }
     ::_exit(status);
   }
   Child(Child&& other) noexcept = delete;
-  ~Child() { Kill(); }
+  ~Child() {
+    Kill();
+    ::close(from_child_);
+  }
 
   pid_t pid() const { return pid_; }
 
-  /// Waits for the next number that the child tells; kThrew as well if it ends without one.
-  std::int64_t Told() {
-    while (!shared_->has_told.load()) {
-      if (HasEnded() && !shared_->has_told.load()) return kThrew;
-      ::sched_yield();
-    }
-    const std::int64_t number = shared_->told;
-    shared_->has_told = false;
-    return number;
+  /// Waits for the next number that the child sends; kThrew as well if it ends without one.
+  std::int64_t Receive() {
+    std::int64_t number;
+    return ::read(from_child_, &number, sizeof number) == sizeof number ? number : kThrew;
   }
 
   /// Waits for its end; returns whether that was a good one.
   bool Ends() {
-    while (!HasEnded()) ::sched_yield();
-    return WIFEXITED(status_) && WEXITSTATUS(status_) == 0;
+    if (!has_ended_) has_ended_ = ::waitpid(pid_, &status_, 0) == pid_;
+    return has_ended_ && WIFEXITED(status_) && WEXITSTATUS(status_) == 0;
   }
 
   void Kill() {
-    if (HasEnded()) return;
+    if (has_ended_) return;
     ::kill(pid_, SIGKILL);
     Ends();
   }
 
  private:
-  struct Shared {
-    std::atomic<bool> has_told{false};
-    std::int64_t told = 0;
-  };
-
-  void TellNow(std::int64_t number) {
-    while (shared_->has_told.load()) ::sched_yield();
-    shared_->told = number;
-    shared_->has_told = true;
-  }
-
-  bool HasEnded() {
-    if (!has_ended_) has_ended_ = ::waitpid(pid_, &status_, WNOHANG) == pid_;
-    return has_ended_;
-  }
-
-  SharedBetweenProcesses<Shared> shared_;
   pid_t pid_ = -1;
+  int from_child_ = -1;
   int status_ = 0;
   bool has_ended_ = false;
 };
 
 /// Processes that begin at one moment, once all have been started.
 inline std::vector<std::unique_ptr<Child>> StartTogether(
-    int count, const std::function<void(const Child::Tell&)>& run) {
+    int count, const std::function<void(const Child::Send&)>& run) {
   SharedBetweenProcesses<StartingGate> gate;
   std::vector<std::unique_ptr<Child>> children;
   for (int i = 0; i < count; ++i) {
-    children.push_back(std::make_unique<Child>([&](const Child::Tell& tell) {
+    children.push_back(std::make_unique<Child>([&](const Child::Send& send) {
       gate->Pass();
-      run(tell);
+      run(send);
     }));
   }
   gate->Open();

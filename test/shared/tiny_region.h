@@ -193,8 +193,8 @@ struct Log {
   Micros expires() const { return newest + kWindow; }
 };
 
-/// What a peek tells; -1 of an id that is not known.
-inline Micros Told(const Log& log) {
+/// The result of a peek. It is -1 for an id that is not known.
+inline Micros SummaryOf(const Log& log) {
   return log.newest * 10'000 + log.older;
 }
 
@@ -231,7 +231,7 @@ class Client {
   Client(const std::vector<Identity>& ids, int max, const shared::View& view, std::size_t entry)
       : ids_(ids), max_(max), table_(view, entry) {}
 
-  /// The moment that was recorded, or -1; whether there was anything; or Told.
+  /// The moment that was recorded, or -1; whether there was anything; or the summary of the log.
   Micros Do(const Call& call) {
     const Identity& id = ids_[static_cast<std::size_t>(call.id)];
     switch (call.kind) {
@@ -263,7 +263,7 @@ class Client {
       case Call::kPeek: {
         if (!table_.Find(id)) return -1;
         const Log log = Read(id);
-        return Told(log);
+        return SummaryOf(log);
       }
       case Call::kClear:
         while (table_.Find(id)) {

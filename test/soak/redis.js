@@ -7,7 +7,7 @@ const { REDIS_CLIENTS, openings } = require('../support/redis-clients');
 const { startRedis, stopRedis } = require('../support/redis-server');
 const { randomFrom } = require('../support/traces');
 const { waitUntil } = require('../support/outcome');
-const { followTraces, isSanitized, main, patient } = require('./soak');
+const { followTraces, main, patient } = require('./soak');
 
 /** Kills, freezes and restarts the server, and drops its clients and scripts. */
 class Outages {
@@ -123,7 +123,7 @@ function useUp({ soak, outages, call, limiters, name, resends }) {
 
 const COMMAND_TIMEOUT = 300;
 /** Beyond the deadline: for a machine that is busy with this very test. */
-const LENIENCE_MS = patient(isSanitized ? 10_000 : 2000);
+const LENIENCE_MS = patient(10_000);
 const LOST = /^ERR_ROLLGATE_REDIS_(TIMEOUT|UNREACHABLE)$/;
 const CLIENTS = ['native', 'ioredis', 'node-redis 6'];
 const CALLERS = 4;

@@ -198,4 +198,4 @@ function followTraces(soak) {
   });
 }
 
-module.exports = { followTraces, isSanitized, main, patient };
+module.exports = { followTraces, main, patient };
