@@ -113,12 +113,16 @@ const CORE_KINDS = [
   ...Array(2).fill('refund'),
   'usage',
 ];
+/** The scripts alone: attempts of one cost on several ids. */
+const SCRIPT_KINDS = [...CORE_KINDS, ...Array(7).fill('batch')];
 
 /**
  * `{ policy, operations, answers }`. An operation is `{ kind, now, id }` with `cost`, with `ids`, or with `of`: the
- * place of the attempt that is taken back. An operation is left out if a store may answer it either way.
+ * place of the attempt that is taken back. An operation is left out if a store may answer it either way. A script
+ * that goes `byServer` reads the clock of the server, which goes on after an id was cleared.
  */
-function randomTrace(random, { policy, steps, ids = IDS, kinds = KINDS }) {
+function randomTrace(random, options) {
+  const { policy, steps, ids = IDS, kinds = KINDS, byServer = false } = options;
   const { algorithm, unit } = policy;
   const largestCost = Math.min(...policy.limits.map(({ maxInInterval }) => maxInInterval));
   const oracles = new Oracles(policy);
@@ -126,20 +130,26 @@ function randomTrace(random, { policy, steps, ids = IDS, kinds = KINDS }) {
   const operations = [];
   const answers = [];
   const refundable = [];
-  let now = randomStart(random, unit);
+  let now = options.start ?? randomStart(random, unit);
+  let latest = now;
   let notBefore = -Infinity;
   let boundaries = [];
   while (operations.length < steps) {
     now = nextTime(random, { now, notBefore, boundaries, unit, stepsBack });
+    latest = Math.max(latest, now);
     const kind = random.pick(random.chance(3) ? CLEARING : kinds);
     const id = random.pick(ids);
     const operation = { kind, now, id };
-    if (kind === 'attempt' || kind === 'peek') operation.cost = randomCost(random, largestCost);
-    if (kind === 'attemptMany') {
+    if (['attempt', 'peek', 'batch'].includes(kind)) {
+      operation.cost = randomCost(random, largestCost);
+    }
+    if (kind === 'attemptMany' || kind === 'batch') {
       operation.ids = Array.from({ length: random.between(0, 4) }, () => random.pick(ids));
     }
     if (kind === 'refund') {
       if (refundable.length === 0) continue;
+      // By the clock of the server, gcra forgets what leaked before a step back.
+      if (byServer && algorithm === 'gcra' && now < latest) continue;
       operation.of = random.pick(refundable);
       operation.id = operations[operation.of].id;
     }
@@ -157,6 +167,7 @@ function randomTrace(random, { policy, steps, ids = IDS, kinds = KINDS }) {
     if (kind === 'refund' && expected && algorithm === 'sliding-window-log') {
       notBefore = Math.max(notBefore, now);
     }
+    if (byServer && CLEARING.includes(kind)) notBefore = now = latest + 1;
   }
   return { policy, operations, answers };
 }
@@ -196,7 +207,8 @@ class Oracles {
       case 'usage':
         return oracle.peek(now, 0).windows;
       case 'attemptMany':
-        return ids.map((each) => this.of(each).attempt(now));
+      case 'batch':
+        return ids.map((each) => this.of(each).attempt(now, cost));
       case 'refund':
         return oracle.refund(this.#attempts.get(of), now);
       case 'clear':
@@ -370,6 +382,7 @@ async function expectTrace(trace, open, context) {
 module.exports = {
   CORE_KINDS,
   LONG_UNITS,
+  SCRIPT_KINDS,
   SHORT_UNITS,
   expectTrace,
   largePolicy,

@@ -4,7 +4,14 @@
 const { ALGORITHMS } = require('../../lib/algorithms');
 const { attemptOn } = require('../../lib/redis/script');
 const SCRIPTS = require('../../lib/redis/scripts');
-const { Oracle } = require('../conformance/oracle');
+const {
+  SCRIPT_KINDS,
+  SHORT_UNITS,
+  randomPolicy,
+  randomTrace,
+} = require('../conformance/random-traces');
+const { tracesOf, usesOf } = require('../conformance/write-traces');
+const { expectEqual } = require('../support/outcome');
 const {
   inMovedTime,
   LOG,
@@ -15,12 +22,12 @@ const {
   window,
 } = require('../support/scripts-on-redis');
 const { casesOf } = require('../support/tiers');
-const { randomFrom, randomPolicy, randomStep } = require('../support/traces');
+const { randomFrom } = require('../support/traces');
 
 const TRACES = casesOf(process.env.ROLLGATE_SANITIZED ? 10 : 20);
 const STEPS = 60;
 const FUTURE_US = 2_000_000_000_000_001; // keys do not expire by then
-const IDS = ['a', 'b', 'c'];
+const IDS = [0, 1]; // also of the traces for C++
 
 /** Logs of more than three actions are rings, so short traces see them grow, turn and shrink. */
 const SMALL_RINGS = SCRIPTS[LOG].source
@@ -31,7 +38,7 @@ const SMALL_RINGS = SCRIPTS[LOG].source
 let script;
 
 /** Keys are kept from expiring, because the server's own time stands still here. */
-function run(policy, keys, [operation, detail, now, cost]) {
+async function run(policy, keys, operation, detail, now, cost) {
   const { isByServer } = policy;
   if (isByServer) script.setTime(now);
   const reply = script.runOn(keys, policy, operation, detail, isByServer ? '' : now, cost);
@@ -39,130 +46,105 @@ function run(policy, keys, [operation, detail, now, cost]) {
   return reply;
 }
 
-const lengthOf = ({ limits }) => 7 + 2 * limits.length;
+const receiptOf = (reply) => ({ at: reply[5], generation: reply[6] });
 
-function answerOf(reply, policy, i = 0) {
-  const [blockedBy, timeLeft, actionsLeft, resetIn, wait, , , ...windows] = reply.slice(
-    i * lengthOf(policy),
-    (i + 1) * lengthOf(policy),
-  );
-  return { blockedBy, timeLeft, actionsLeft, resetIn, wait, windows };
-}
+const refund = (policy, id, { at, generation }, now, cost) =>
+  run(policy, [id], 'refund', `${at},${generation}`, now, cost);
 
-/** An answer of the oracle in the form of answerOf(). */
-function expectedOf({ blockedBy, timeLeft, actionsLeft, resetIn, wait, windows }) {
-  const uses = windows.flatMap((window) => [window.used, window.resetIn]);
-  return { blockedBy, timeLeft, actionsLeft, resetIn, wait, windows: uses };
-}
-
-function receiptOf(reply, policy, i = 0) {
-  const [at, generation] = reply.slice(i * lengthOf(policy) + 5);
-  return { at, generation };
-}
-
-/** Random policies; `unit` as in traces.js. Durations are multiplied by `scale`, counts by `crowd`. */
-function randomPolicyOf(random, algorithm, { scale = 1, crowd = 1, simple = false }) {
-  const countBlocked = algorithm !== 'gcra' && random.chance(50);
-  const { unit, limits, minDifference } = randomPolicy(random, { countBlocked });
-  const blockFor = random.chance(35)
-    ? Array.from({ length: random.between(1, 3) }, () => random.between(1, 60) * unit * scale)
-    : [];
-  return {
-    algorithm,
-    countBlocked,
-    unit: unit * scale,
-    limits: (simple || random.chance(50) ? limits.slice(0, 1) : limits).map((limit) => ({
-      interval: limit.interval * scale,
-      maxInInterval: limit.maxInInterval * crowd - random.between(0, crowd - 1),
-    })),
-    minDifference: simple || random.chance(60) ? 0 : minDifference * scale,
-    blockFor: simple ? [] : blockFor,
-  };
-}
-
-/** A log is exact unless refusals count; gcra by the server's clock forgets what leaked before a step back. */
-function canRefund({ algorithm, countBlocked, isByServer }, now, latest) {
-  return algorithm === LOG ? !countBlocked : !isByServer || now >= latest;
-}
-
-const retentionOf = ({ minDifference, limits }) =>
-  Math.max(minDifference, ...limits.map(({ interval }) => interval));
-
-async function runTrace(seed, policy, random, { start = START_US, crowd = 1 }) {
-  const smallestMax = Math.min(...policy.limits.map((limit) => limit.maxInInterval));
-  const oracles = Object.fromEntries(IDS.map((id) => [id, new Oracle(policy)]));
-  const refundable = [];
-  let now = start;
-  let notBefore = Number.NEGATIVE_INFINITY;
-  let latest = start;
-  for (let step = 0; step < STEPS; step++) {
-    const context = { seed, step, policy, now };
-    now += randomStep(random, policy.unit);
-    if (random.chance(6)) now -= random.between(1, 20 * policy.unit);
-    now = Math.max(now, notBefore);
-    latest = Math.max(latest, now);
-    const cost = random.chance(30)
-      ? random.between(1, Math.min(smallestMax, 50))
-      : Math.min(smallestMax, crowd);
-    const kind = random.between(1, 9);
-    if (kind <= 2) {
-      const id = random.pick(IDS);
-      const peekCost = random.chance(20) ? 0 : cost;
-      const answer = answerOf(await run(policy, [id], ['peek', 'full', now, peekCost]), policy);
-      const expected = expectedOf(oracles[id].peek(now, peekCost));
-      expect({ ...context, ...answer }).toEqual({ ...context, ...expected });
-      const [brief] = await run(policy, [id], ['peek', 'brief', now, peekCost]);
-      expect({ ...context, brief }).toEqual({ ...context, brief: expected.timeLeft });
-    } else if (kind <= 4) {
-      const ids = Array.from({ length: random.between(1, 5) }, () => random.pick(IDS));
-      const reply = await run(policy, ids, [attemptOn(ids), 'brief', now, cost]);
-      const expected = ids.map((id) => oracles[id].attempt(now, cost).timeLeft);
-      expect({ ...context, reply }).toEqual({ ...context, reply: expected });
-    } else if (kind === 5 && refundable.length > 0 && canRefund(policy, now, latest)) {
-      const [taken] = refundable.splice(random.between(0, refundable.length - 1), 1);
-      const words = ['refund', `${taken.at},${taken.generation}`, now, taken.cost];
-      const isKnown = taken.oracle === oracles[taken.id];
-      const was = isKnown && taken.oracle.refund(taken.attempt, now);
-      if (was === undefined) continue; // both answers are allowed
-      const [found] = await run(policy, [taken.id], words);
-      if (policy.algorithm === LOG) {
-        notBefore = Math.max(notBefore, taken.at);
-        // What has left every window may be forgotten, even if the clock steps back later.
-        if (found === 0 && latest - taken.at >= retentionOf(policy)) continue;
-      }
-      expect({ ...context, found }).toEqual({ ...context, found: was ? 1 : 0 });
-    } else if (kind === 6 && policy.isByServer) {
-      const id = random.pick(IDS);
-      await script.redis.del(id);
-      oracles[id] = new Oracle(policy);
-      now = latest + 1;
-    } else {
-      const ids = Array.from({ length: random.between(1, 3) }, () => random.pick(IDS));
-      const reply = await run(policy, ids, [attemptOn(ids), 'full', now, cost]);
-      for (const [i, id] of ids.entries()) {
-        const oracle = oracles[id];
-        const expected = oracle.attempt(now, cost);
-        const answer = answerOf(reply, policy, i);
-        expect({ ...context, i, ...answer }).toEqual({ ...context, i, ...expectedOf(expected) });
-        if (expected.blockedBy !== 0) continue;
-        const { attempt } = expected;
-        refundable.push({ id, oracle, cost, attempt, ...receiptOf(reply, policy, i) });
-      }
-    }
+/** A full reply on several keys, as one for each, without what is for refunds. */
+function decisionsIn(reply, { limits }) {
+  const length = 7 + 2 * limits.length;
+  const decisions = [];
+  for (let first = 0; first < reply.length; first += length) {
+    const decision = reply.slice(first, first + length);
+    decisions.push([...decision.slice(0, 5), ...decision.slice(7)]);
   }
+  return decisions;
+}
+
+/** An answer of the oracle in the same form. */
+const decisionOf = ({ blockedBy, timeLeft, actionsLeft, resetIn, wait, windows }) => [
+  ...[blockedBy, timeLeft, actionsLeft, resetIn, wait],
+  ...usesOf(windows),
+];
+
+/** What the script and the oracle answer to an operation. `taken`: by their place, what attempts got. */
+async function answersOf(policy, operation, place, answer, taken) {
+  const { kind, id, ids, now, cost, of } = operation;
+  switch (kind) {
+    case 'attempt':
+    case 'peek': {
+      const reply = await run(policy, [id], kind, 'full', now, cost);
+      if (kind === 'attempt') {
+        taken.set(place, { ...receiptOf(reply), cost, isAllowed: reply[0] === 0 });
+        return [decisionsIn(reply, policy), [decisionOf(answer)]];
+      }
+      const [timeLeft] = await run(policy, [id], 'peek', 'brief', now, cost);
+      return [
+        [timeLeft, decisionsIn(reply, policy)],
+        [answer.timeLeft, [decisionOf(answer)]],
+      ];
+    }
+    case 'batch': {
+      if (ids.length === 0) return [[], []];
+      const detail = place % 2 === 0 ? 'full' : 'brief';
+      const reply = await run(policy, ids, attemptOn(ids), detail, now, cost);
+      if (detail === 'brief') return [reply, answer.map(({ timeLeft }) => timeLeft)];
+      return [decisionsIn(reply, policy), answer.map(decisionOf)];
+    }
+    case 'usage':
+      return [(await run(policy, [id], 'peek', 'full', now, 0)).slice(7), usesOf(answer)];
+    case 'refund': {
+      // As the package does it: once, and only what was allowed.
+      const attempt = taken.get(of);
+      if (!attempt.isAllowed) return [false, answer];
+      const [found] = await refund(policy, id, attempt, now, attempt.cost);
+      if (found === 1) attempt.isAllowed = false;
+      return [found === 1, answer];
+    }
+    default:
+      await script.redis.del(...(kind === 'clear' ? [id] : IDS));
+      return [null, answer];
+  }
+}
+
+async function expectTrace({ policy, operations, answers }, context) {
+  const taken = new Map();
+  for (const [place, operation] of operations.entries()) {
+    const [came, expected] = await answersOf(policy, operation, place, answers[place], taken);
+    expectEqual(came, expected, { ...context, policy, place, operation });
+  }
+  await script.redis.flushall();
+}
+
+/** Durations are multiplied by `scale`, counts by `crowd`. */
+function randomPolicyOf(random, algorithm, { scale = 1, crowd = 1, simple = false }) {
+  const units = SHORT_UNITS.map((unit) => unit * scale);
+  const policy = randomPolicy(random, { algorithm, units });
+  const limits = policy.limits.map(({ interval, maxInInterval }) => {
+    return { interval, maxInInterval: maxInInterval * crowd - random.between(0, crowd - 1) };
+  });
+  if (!simple) return { ...policy, limits };
+  return { ...policy, limits: limits.slice(0, 1), minDifference: 0, blockFor: [] };
 }
 
 async function runTraces(algorithm, kind, changes) {
   for (let seed = 1; seed <= TRACES; seed++) {
     const random = randomFrom(seed);
     const policy = { ...randomPolicyOf(random, algorithm, kind), ...changes };
-    await runTrace(seed, policy, random, kind);
-    await script.redis.flushall();
+    const { isByServer: byServer } = changes;
+    const start = kind.start ?? START_US;
+    const options = { policy, steps: STEPS, ids: IDS, kinds: SCRIPT_KINDS, start, byServer };
+    await expectTrace(randomTrace(random, options), { seed });
   }
 }
 
 describe('the scripts', () => {
   script = scriptsOnRedis();
+
+  test.each(ALGORITHMS)('%s answers the traces for C++ as the oracle', async (algorithm) => {
+    for (const [trace, each] of tracesOf(algorithm).entries()) await expectTrace(each, { trace });
+  });
 
   describe('sliding-window-log', () => {
     test.each([
@@ -216,9 +198,7 @@ describe('the scripts', () => {
       const sha1 = await script.load(inMovedTime(SCRIPTS.gcra.source));
       const policy = { ...policyOf('gcra', window(length, 1000)), isByServer: true, sha1 };
       const attempt = async (now, cost) =>
-        receiptOf(await run(policy, ['a'], ['attempt', 'full', now, cost]), policy);
-      const refund = (now, cost, { at, generation }) =>
-        run(policy, ['a'], ['refund', `${at},${generation}`, now, cost]);
+        receiptOf(await run(policy, ['a'], 'attempt', 'full', now, cost));
       for (let k = 1; k <= 100; k++) {
         const cleared = await attempt(FUTURE_US, 300);
         await script.redis.del('a');
@@ -226,8 +206,11 @@ describe('the scripts', () => {
         const receipts = [];
         for (const cost of costs) receipts.push(await attempt(now, cost));
         // With a hole in it the bucket is no integer.
-        if (costs.length > 1) expect(await refund(now, costs[0], receipts[0])).toEqual([1]);
-        expect({ k, found: await refund(now, 300, cleared) }).toEqual({ k, found: [0] });
+        if (costs.length > 1) {
+          expect(await refund(policy, 'a', receipts[0], now, costs[0])).toEqual([1]);
+        }
+        const found = await refund(policy, 'a', cleared, now, 300);
+        expect({ k, found }).toEqual({ k, found: [0] });
         await script.redis.del('a');
       }
     },
