@@ -17,6 +17,22 @@ async function outcomeAfter(ms, call) {
   return outcome;
 }
 
+/** A promise that is settled from outside. */
+function deferred() {
+  const made = {};
+  made.promise = new Promise((resolve, reject) => Object.assign(made, { resolve, reject }));
+  return made;
+}
+
+/** Replaces the next call of kv[name]. */
+function once(kv, name, replacement) {
+  const original = kv[name];
+  kv[name] = (...args) => {
+    kv[name] = original;
+    return replacement(() => original.apply(kv, args));
+  };
+}
+
 describe('a lost race', () => {
   /** Loses the first `losses` writes. */
   function losing(losses) {
@@ -144,10 +160,7 @@ describe('an answer after the deadline', () => {
   function holding(name) {
     const kv = createPlainKv();
     const inner = kv[name];
-    let release;
-    const released = new Promise((resolve) => {
-      release = resolve;
-    });
+    const { promise: released, resolve: release } = deferred();
     kv[name] = async (...args) => {
       const answer = await inner(...args);
       await released;
@@ -186,13 +199,10 @@ describe('an answer after the deadline', () => {
 
   test('of get leaves its younger calls to the next round', async () => {
     const kv = createPlainKv();
-    const { get, set } = kv;
+    const { get } = kv;
     const gets = [() => new Promise((resolve) => setTimeout(() => resolve(null), 250)), never];
     kv.get = (key) => (gets.shift() ?? get)(key);
-    kv.set = async () => {
-      kv.set = set;
-      return false; // lost, so the next question is for both calls
-    };
+    once(kv, 'set', async () => false); // lost, so the next question is for both calls
     const limiter = limiterOver(kv, { commandTimeout: 600 });
     const old = outcomeOf(limiter('a'));
     await pass(100);
@@ -219,20 +229,16 @@ describe('an answer after the deadline', () => {
 
   test('of set makes none of its calls twice', async () => {
     const kv = createPlainKv();
-    const { set } = kv;
-    let release;
-    let sets = 0;
-    kv.set = async (...args) => {
-      sets += 1;
-      const isWritten = await set(...args);
-      if (sets === 1) return false; // lost, so the next round has calls of different age
-      if (sets === 2) {
-        await new Promise((resolve) => {
-          release = resolve;
-        });
-      }
-      return isWritten;
-    };
+    const { promise: released, resolve: release } = deferred();
+    once(kv, 'set', async (write) => {
+      await write();
+      once(kv, 'set', async (writeNext) => {
+        const isWritten = await writeNext();
+        await released;
+        return isWritten;
+      });
+      return false; // lost, so the next round has calls of different age
+    });
     const limiter = limiterOver(kv, { maxInInterval: 10, commandTimeout: 150 });
     expect(await outcomeAfter(150, limiter('a'))).toBe(TIMEOUT);
     await outcomeAfter(150, limiter('a'));
@@ -280,8 +286,8 @@ describe('an answer after the deadline', () => {
     const unhandled = jest.fn();
     process.on('unhandledRejection', unhandled);
     const kv = createPlainKv();
-    let reject;
-    kv.get = () => new Promise((_, no) => (reject = no));
+    const { promise, reject } = deferred();
+    kv.get = () => promise;
     expect(await outcomeAfter(100, limiterOver(kv)('a'))).toBe(TIMEOUT);
     reject(new Error('too late'));
     for (let i = 0; i < 2; i++) await new Promise(setImmediate);
@@ -297,23 +303,11 @@ describe('wait', () => {
     return { kv, limiter };
   }
 
-  /** Replaces the next call of kv[name]. */
-  function once(kv, name, replacement) {
-    const original = kv[name];
-    kv[name] = (...args) => {
-      kv[name] = original;
-      return replacement(() => original.apply(kv, args));
-    };
-  }
-
   /** Holds back the next write until `release()`. */
   function holdWrite(kv) {
-    let release;
-    const released = new Promise((resolve) => {
-      release = resolve;
-    });
+    const { promise: released, resolve: release } = deferred();
     once(kv, 'set', (write) => released.then(write));
-    return () => release();
+    return release;
   }
 
   test.each([
@@ -363,6 +357,21 @@ describe('wait', () => {
     const [first, second] = [errorOf(limiter.wait('a')), limiter.wait('a')];
     expect(await first).toMatchObject({ code: FAILED });
     expect(await second).toMatchObject({ allowed: true });
+  });
+
+  test('a place that another limiter takes after the question is waited for again, in order', async () => {
+    const { kv, limiter } = setUp();
+    const other = limiterOver({ ...kv }, { maxInInterval: 1 });
+    once(kv, 'set', (write) => other('a').then(write));
+    const order = [];
+    for (const who of [1, 2]) limiter.wait('a').then(() => order.push(who));
+    await pass(59_999);
+    expect(order).toEqual([]);
+    await pass(1);
+    expect(order).toEqual([1]);
+    await pass(60_000);
+    expect(order).toEqual([1, 2]);
+    expect(limiter.stats()).toMatchObject({ allowed: 2, blocked: 1 });
   });
 
   test('each action takes one write and at most three reads, however many wait', async () => {

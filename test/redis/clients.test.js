@@ -1,14 +1,11 @@
-// Every way to connect to Redis: decisions as the oracle's, ids, many ids, clearing, shared counts, messages.
+// Every way to connect to Redis: clearing, messages, a maximum for each attempt, counts that clients share.
 'use strict';
 
 const diagnostics = require('node:diagnostics_channel');
 const { Registry } = require('prom-client');
 const RateLimiter = require('../..');
-const { ALGORITHMS } = require('../../lib/algorithms');
 const { ATTEMPT_WITHIN, PEEK_WITHIN, SETS_MAX } = require('../../lib/internal-methods');
 const { registerMetrics } = require('../../lib/metrics');
-const SCRIPTS = require('../../lib/redis/scripts');
-const { Oracle, decisionOf } = require('../conformance/oracle');
 const { EACH_CLIENT, ONE_CLIENT, openings } = require('../support/redis-clients');
 const { startRedis } = require('../support/redis-server');
 const { handClock } = require('../support/set-up');
@@ -17,20 +14,6 @@ const { randomFrom } = require('../support/traces');
 
 const START_MS = 1_700_000_000_000;
 const HOUR = 3_600_000;
-/** Durations in us: long enough that no key expires while a test lasts. */
-const POLICIES = [
-  { limits: [{ interval: 10_000_000, maxInInterval: 3 }], minDifference: 0, blockFor: [] },
-  {
-    limits: [
-      { interval: 10_000_000, maxInInterval: 3 },
-      { interval: 60_000_000, maxInInterval: 7 },
-    ],
-    minDifference: 1_000_000,
-    blockFor: [5_000_000, 20_000_000],
-  },
-];
-const CASES = ALGORITHMS.flatMap((algorithm) => POLICIES.map((policy) => [algorithm, policy]));
-
 const { using, closeAll } = openings();
 const connections = {};
 let server;
@@ -38,14 +21,6 @@ let namespaces = 0;
 
 const newNamespace = () => `clients-${++namespaces}`;
 const allowedOf = (decisions) => decisions.map(({ allowed }) => allowed);
-
-/** The options of a policy in us, as a limiter takes them. */
-const inMs = ({ limits, minDifference, blockFor }) => ({
-  limits: limits.map(({ interval, maxInInterval }) => {
-    return { interval: interval / 1000, maxInInterval, minDifference: minDifference / 1000 };
-  }),
-  ...(blockFor.length > 0 && { blockFor: blockFor.map((length) => length / 1000) }),
-});
 
 /** Two in a minute, refusals not counted, unless `options` say otherwise. */
 function limiterOver(client, options) {
@@ -59,17 +34,6 @@ function limiterOver(client, options) {
   });
 }
 
-/** One walk through a policy; `limiterFor()` may give another limiter each time. */
-async function walk(limiterFor, algorithm, policy, time) {
-  const oracle = new Oracle({ ...policy, algorithm, countBlocked: false });
-  for (let step = 0; step < 60; step++) {
-    const decision = await limiterFor().attempt('a');
-    const expected = decisionOf(oracle.attempt(time.us), policy);
-    expect({ step, ...decision }).toEqual({ step, ...expected });
-    time.us += 1000 * [0, 700, 1000, 2500, 9000][step % 5];
-  }
-}
-
 beforeAll(async () => {
   server = await startRedis();
   for (const [name, open] of EACH_CLIENT) connections[name] = using(open(server.url));
@@ -81,14 +45,6 @@ describe('clients', () => {
   describe.each(EACH_CLIENT)('%s', (client) => {
     const make = (options) => limiterOver(client, options);
 
-    test.each(ALGORITHMS)('%s: a script that is not known is sent once', async (algorithm) => {
-      const limiter = make({ algorithm });
-      await server.command('SCRIPT', 'FLUSH');
-      expect(await Promise.all([limiter('a'), limiter('b'), limiter('a')])).toEqual([0, 0, 0]);
-      const { sha1 } = SCRIPTS[algorithm];
-      expect(await server.command('SCRIPT', 'EXISTS', sha1)).toEqual([1]);
-    });
-
     test('a refund whose clock fails takes nothing', async () => {
       const time = handClock(START_MS);
       const limiter = make({ clock: time.clock });
@@ -98,18 +54,6 @@ describe('clients', () => {
       time.set(START_MS);
       expect((await limiter.peek('a')).allowed).toBe(false);
       expect([await limiter.refund(second), await limiter.refund(second)]).toEqual([true, false]);
-    });
-
-    test('attemptMany decides one behind the other, more ids than one call takes', async () => {
-      const limiter = make({ interval: HOUR });
-      const ids = Array.from({ length: 2500 }, (_, i) => i % 1250);
-      const decisions = await limiter.attemptMany([...ids, 7]);
-      expect(decisions.map(({ actionsLeft }) => actionsLeft)).toEqual([
-        ...Array(1250).fill(1),
-        ...Array(1251).fill(0),
-      ]);
-      expect(decisions.filter(({ allowed }) => allowed)).toHaveLength(2500);
-      expect(decisions[2500].allowed).toBe(false);
     });
 
     test('clear forgets one id, clearAll all of one namespace, whatever its characters', async () => {
@@ -230,13 +174,6 @@ describe('clients', () => {
       const namespace = newNamespace();
       return names.map((name) => limiterOver(name, { ...options, namespace }));
     };
-
-    test.each(CASES)('%s: each understands the others: %j', async (algorithm, policy) => {
-      const time = { us: START_MS * 1000 };
-      const limiters = limitersOn({ ...inMs(policy), algorithm, clock: () => time.us / 1000 });
-      let turn = 0;
-      await walk(() => limiters[turn++ % limiters.length], algorithm, policy, time);
-    });
 
     test.each([
       ['a short log', 100, { interval: HOUR, maxInInterval: 100 }],

@@ -107,40 +107,6 @@ describe('order', () => {
     const results = await Promise.all(steps.map((step) => step(together.limiter, together)));
     expect(results).toEqual(expected);
   });
-
-  test('each result comes to its own call, by promise or by callback', async () => {
-    const limiter = limiterWith({ maxInInterval: 150, countBlocked: false });
-    const seen = [];
-    const calls = times(300, (i) => {
-      const note = (timeLeft) => seen.push([i, timeLeft === 0]);
-      if (i % 3 > 0) return limiter('a').then(note);
-      return new Promise((resolve, reject) => {
-        limiter('a', (error, timeLeft) => (error ? reject(error) : resolve(note(timeLeft))));
-      });
-    });
-    await Promise.all(calls);
-    expect(seen.sort(([one], [other]) => one - other)).toEqual(times(300, (i) => [i, i < 150]));
-  });
-});
-
-describe('each call counts once', () => {
-  test('where a server forgets its scripts with several batches under way', async () => {
-    const limiter = limiterWith({ maxInInterval: 10_000 });
-    await limiter('warm');
-    let made = 0;
-    for (let round = 0; round < 10; round++) {
-      const flushed = server.command('SCRIPT', 'FLUSH');
-      for (let turn = 0; turn < 5; turn++) {
-        const calls = times(100, () => limiter(`id ${made++ % 7}`));
-        if (turn === 4) calls.push(flushed);
-        await (turn === 4 ? Promise.all(calls) : new Promise(setImmediate));
-      }
-    }
-    await limiter('id 0'); // answered after all the others
-    const used = await Promise.all(times(7, (i) => limiter.peek(`id ${i}`)));
-    const recorded = used.map(({ limits }) => limits[0].used - 1);
-    expect(recorded.reduce((sum, count) => sum + count)).toBe(made + 1);
-  });
 });
 
 describe('maxQueue', () => {
@@ -184,15 +150,6 @@ describe('maxQueue', () => {
 });
 
 describe('wait', () => {
-  test('hundreds who wait for one id ask a few times for each action, not once for each of them', async () => {
-    const limiter = limiterWith({ interval: 30, maxInInterval: 20 });
-    const before = await scriptRuns(server);
-    const decisions = await Promise.all(times(300, () => limiter.wait('a')));
-    expect(decisions.every(({ allowed }) => allowed)).toBe(true);
-    expect((await scriptRuns(server)) - before).toBeLessThanOrEqual(3 * 300);
-    expect(limiter.stats()).toMatchObject({ allowed: 300, blocked: 0 });
-  });
-
   test('a signal, a deadline and close end the wait for a server that does not answer', async () => {
     const [limiter, closing] = [limiterWith({ maxInInterval: 2 }), limiterWith()];
     await Promise.all([limiter.wait('a'), closing.peek('a')]);
@@ -331,25 +288,6 @@ slow.describe('a server that dies, freezes or hangs up', () => {
       expect(new Set(timesLeft)).toEqual(new Set([0]));
       expect((await limiter.peek('a')).limits[0].used).toBe(1 + round * maxQueue + 1);
     }
-  });
-
-  test('fails the first of those who wait, and the next has its turn', async () => {
-    const limiter = limiterAt({}, { maxInInterval: 1, countBlocked: false });
-    await limiter.wait('a');
-    const waiting = [limiter.wait('a'), limiter.wait('a')];
-    const ends = Promise.allSettled(waiting);
-    await limiter.peek('a');
-    await server.stop();
-    await waitUntil('the connection is lost', () => !limiter.stats().connection.isUp);
-    const newcomers = [limiter.wait('b'), limiter.wait('b')].map((promise) => outcomeOf(promise));
-    expect(await Promise.all(newcomers)).toEqual([UNREACHABLE, UNREACHABLE]);
-    await server.restart();
-    await waitUntil('the server answers', () => limiter.peek('b'));
-    // They had no reason to ask in the meantime.
-    await limiter.clear('a');
-    expect(await waiting[0]).toMatchObject({ allowed: true });
-    await limiter.close();
-    expect((await ends)[1].reason).toMatchObject({ code: 'ERR_ROLLGATE_CLOSED' });
   });
 
   test('publishes the loss of its connection, failed calls with their errors, and its return', async () => {

@@ -15,7 +15,6 @@ const LIMITS = [
 ];
 const DOWN = 'ERR_ROLLGATE_REDIS_UNREACHABLE';
 let server;
-let namespaces = 0;
 
 beforeAll(async () => {
   server = await startRedis();
@@ -55,11 +54,9 @@ describe('onError', () => {
   afterEach(() => redis.close());
 
   function limiterWith(onError, options, connection) {
-    namespaces += 1;
     return RateLimiter({
       redis: { client: redis.client, commandTimeout: patient(20_000), ...connection },
       onError,
-      namespace: `on-error-${namespaces}`,
       limits: LIMITS,
       ...options,
     });

@@ -66,7 +66,6 @@ describe('a program that is busy for longer than commandTimeout', () => {
   test.each(EACH_CLIENT)('%s: gets answers that came meanwhile', async (name, open) => {
     const limiter = RateLimiter({
       redis: { ...using(open(server.url)), commandTimeout },
-      namespace: `busy ${name}`,
       interval: 600_000,
       maxInInterval: 1000,
     });

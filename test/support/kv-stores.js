@@ -57,17 +57,12 @@ function createPlainKv({ now = () => Number.NEGATIVE_INFINITY } = {}) {
   };
 }
 
-/**
- * Deno KV with its embedded database in a temporary folder. `kv` is what `Deno.openKv()` would give;
- * other processes may open `file` as well; `close()` closes and removes it.
- */
+/** Deno KV with its embedded database in a temporary folder; `close()` closes and removes it. */
 async function openDenoKv() {
   const folder = await mkdtemp(path.join(tmpdir(), 'rollgate-kv-'));
-  const file = path.join(folder, 'kv.db');
-  const kv = await openKv(file);
+  const kv = await openKv(path.join(folder, 'kv.db'));
   return {
     kv,
-    file,
     async close() {
       kv.close();
       await rm(folder, { recursive: true, force: true });

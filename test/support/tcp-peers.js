@@ -50,6 +50,13 @@ async function listen(serve) {
 /** Accepts, reads, and never answers. */
 const silentPeer = () => listen((socket) => socket.resume());
 
+/** Listens no more. */
+async function gonePeer() {
+  const peer = await silentPeer();
+  await peer.close();
+  return peer;
+}
+
 /** Answers whatever it is sent with `bytes`. */
 const garbagePeer = (bytes = 'HTTP/1.1 400 Bad Request\r\n\r\n\0\xff') =>
   listen((socket) => socket.on('data', () => socket.write(bytes)));
@@ -138,6 +145,7 @@ function sendTarget(port, target, method = 'GET') {
 module.exports = {
   closingPeer,
   garbagePeer,
+  gonePeer,
   scriptedPeer,
   sendTarget,
   silentPeer,
