@@ -4,7 +4,7 @@
 const RateLimiter = require('../..');
 const { ALGORITHMS } = require('../../lib/algorithms');
 const { loadAddon } = require('../../lib/native');
-const { openDenoKv } = require('../support/kv-stores');
+const { createPlainKv, openDenoKv } = require('../support/kv-stores');
 const { REDIS_CLIENTS, openings } = require('../support/redis-clients');
 const { startRedis, stopRedis } = require('../support/redis-server');
 const { all, patient } = require('../support/tiers');
@@ -53,13 +53,7 @@ async function openShared() {
 
 const together = (namespace) => ({ namespace });
 
-const HEX_OF = `
-  local hex = {}
-  for i, byte in ipairs({ string.byte(redis.call('GET', KEYS[1]), 1, -1) }) do
-    hex[i] = string.format('%02x', byte)
-  end
-  return table.concat(hex)
-`;
+const SHA1_OF = "return redis.sha1hex(redis.call('GET', KEYS[1]))";
 
 async function openRedis(client) {
   const server = await startRedis();
@@ -72,8 +66,8 @@ async function openRedis(client) {
       const key = `${namespace}{${id}}`;
       const bytes = await server.command('STRLEN', key);
       if (bytes === 0) return undefined;
-      const value = await server.command('EVAL', HEX_OF, 1, key);
-      return { bytes, value, expires: await server.command('PEXPIRETIME', key) };
+      const sha1 = await server.command('EVAL', SHA1_OF, 1, key);
+      return { bytes, sha1, expires: await server.command('PEXPIRETIME', key) };
     },
     // A user's own client keeps its process alive.
     ...(client === 'native' && { inChild: `{ redis: '${server.url}', namespace: 'child' }` }),
@@ -82,31 +76,6 @@ async function openRedis(client) {
       await stopRedis([server]);
     },
   };
-}
-
-/** Compare-and-set in its simplest form, without promises and without expiry. */
-class PlainKv {
-  entries = new Map();
-  #versions = 0;
-
-  get(key) {
-    return this.entries.get(key) ?? null;
-  }
-
-  set(key, value, version) {
-    if ((this.entries.get(key)?.version ?? null) !== version) return false;
-    this.#versions += 1;
-    this.entries.set(key, { value: Uint8Array.from(value), version: this.#versions });
-    return true;
-  }
-
-  delete(key) {
-    this.entries.delete(key);
-  }
-
-  list(prefix) {
-    return [...this.entries.keys()].filter((key) => key.startsWith(prefix));
-  }
 }
 
 function openOnKv(kv, place) {
@@ -118,7 +87,7 @@ function openOnKv(kv, place) {
 }
 
 async function openPlainKv() {
-  const kv = new PlainKv();
+  const kv = createPlainKv();
   return openOnKv(kv, {
     async stateOf(namespace, id) {
       const found = kv.entries.get(`${namespace}{${id}}`);
@@ -166,13 +135,7 @@ const STORES = {
   'Redis, native': redisStore('native', 3000),
   'Redis, ioredis': redisStore('ioredis', 1500),
   'Redis, node-redis': redisStore('node-redis 6', 1500),
-  'kv, an object': {
-    open: openPlainKv,
-    isSync: false,
-    expires: false,
-    mostBytes: 200,
-    pace: 4000,
-  },
+  'kv, an object': { open: openPlainKv, isSync: false, expires: false, mostBytes: 200, pace: 4000 },
   'kv, Deno KV in a file': {
     open: openDeno,
     isSync: false,

@@ -89,19 +89,8 @@ describe.each(Object.keys(STORES))('%s', (name) => {
     const long = 'x'.repeat(300);
     const hash = createHash('sha256').update(long).digest('hex');
     const hashed = ['sha256', hash, `sha256}${hash}`, `sha256|${hash}`, long, `${long}x`];
-    const odd = [
-      '',
-      'a',
-      'a}',
-      '{a}',
-      '}',
-      '{',
-      '\0',
-      'ä',
-      'a\u0308',
-      '日'.repeat(86),
-      '日'.repeat(85),
-    ];
+    const odd = ['', 'a', 'a}', '{a}', '}', '{', '\0', 'ä', 'a\u0308'];
+    odd.push('日'.repeat(86), '日'.repeat(85));
     const lengths = ['\0'.repeat(256), 'x'.repeat(256), 'y'.repeat(1e6), 'y'.repeat(1e6 + 1)];
     const ids = [...hashed, ...odd, ...lengths];
     const first = await limiter.attemptMany(ids);

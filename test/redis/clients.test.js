@@ -175,24 +175,16 @@ describe('clients', () => {
       return names.map((name) => limiterOver(name, { ...options, namespace }));
     };
 
-    test.each([
-      ['a short log', 100, { interval: HOUR, maxInInterval: 100 }],
-      ['a long log', 300, { interval: HOUR, maxInInterval: 300 }],
-      [
-        'several windows',
-        90,
-        { limits: [200, 90].map((maxInInterval) => ({ interval: HOUR, maxInInterval })) },
-      ],
-    ])('all get what one is allowed: %s', async (_name, max, options) => {
-      const limiters = limitersOn(options);
-      const each = Math.ceil((2 * max) / limiters.length);
+    test('all get what one is allowed', async () => {
+      const limiters = limitersOn({ interval: HOUR, maxInInterval: 300 });
+      const each = Math.ceil(600 / limiters.length);
       const calls = limiters.flatMap((limiter) =>
         Array.from({ length: each }, (_, i) =>
           i % 2 ? limiter('a') : limiter.attempt('a').then(({ timeLeft }) => timeLeft),
         ),
       );
       const answers = await Promise.all(calls);
-      expect(answers.filter((timeLeft) => timeLeft === 0)).toHaveLength(max);
+      expect(answers.filter((timeLeft) => timeLeft === 0)).toHaveLength(300);
     });
 
     test('each sees and takes back what others recorded', async () => {

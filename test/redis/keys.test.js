@@ -76,9 +76,7 @@ describe('keys', () => {
     const ids = Array.from({ length: 20 }, (_, i) => `id${i}`);
     const all = (ask) => Promise.all(ids.map((id) => ask(id)));
     const endOf = (id) => server.command('PEXPIRETIME', keyOf(id));
-    const batches = (options) => {
-      return using(limiterWith({ redis: server.url, countBlocked: true, ...options }));
-    };
+    const batches = (options) => limiterWith({ redis: server.url, countBlocked: true, ...options });
 
     /** Ends are told by the server's clock: no earlier than what a limit asks for from here on. */
     const startOf = async () => {
@@ -187,34 +185,25 @@ describe('keys', () => {
     });
   });
 
-  const end = (client) => {
-    if (typeof client.destroy === 'function') client.destroy();
-    else if (client.end?.length > 0) client.end(true);
-    else client.disconnect();
-  };
-
   describe('under a prefix of the client', () => {
     test.each([
       ['ioredis', () => new (require('ioredis'))(server.url, { keyPrefix: 'app*:' })],
       ['ioredis-5', () => new (require('ioredis-5'))(server.url, { keyPrefix: 'app*:' })],
       ['redis-3', () => require('redis-3').createClient(server.url, { prefix: 'app*:' })],
     ])('%s', async (_name, open) => {
-      const client = open();
-      try {
-        const limiter = limiterWith({ redis: client, interval: 60_000, maxInInterval: 2 });
-        await limiter.attemptMany(['a', 'b', 'a']);
-        expect((await server.command('KEYS', '*')).sort()).toEqual([
-          `app*:${keyOf('a')}`,
-          `app*:${keyOf('b')}`,
-        ]);
-        await limiter.clear('a');
-        expect(await server.command('KEYS', '*')).toEqual([`app*:${keyOf('b')}`]);
-        await server.command('SET', `app+:${keyOf('c')}`, 'of others');
-        await limiter.clearAll();
-        expect(await server.command('KEYS', '*')).toEqual([`app+:${keyOf('c')}`]);
-      } finally {
-        end(client);
-      }
+      const limiter = limiterWith({
+        redis: using({ client: open() }),
+        interval: 60_000,
+        maxInInterval: 2,
+      });
+      await limiter.attemptMany(['a', 'b', 'a']);
+      const keys = await server.command('KEYS', '*');
+      expect(keys.sort()).toEqual([`app*:${keyOf('a')}`, `app*:${keyOf('b')}`]);
+      await limiter.clear('a');
+      expect(await server.command('KEYS', '*')).toEqual([`app*:${keyOf('b')}`]);
+      await server.command('SET', `app+:${keyOf('c')}`, 'of others');
+      await limiter.clearAll();
+      expect(await server.command('KEYS', '*')).toEqual([`app+:${keyOf('c')}`]);
     });
   });
 
@@ -247,19 +236,15 @@ describe('keys', () => {
         () => require('redis-3').createClient(server.url, { return_buffers: true }),
       ],
     ])('%s', async (_name, open) => {
-      const client = await open();
-      try {
-        const limiter = limiterWith({ redis: client, interval: 60_000, maxInInterval: 2 });
-        const decisions = await limiter.attemptMany(['a', 'a', 'a']);
-        expect(decisions.map(({ allowed }) => allowed)).toEqual([true, true, false]);
-        expect(await limiter('a')).toBeGreaterThan(0);
-        await limiter.clear('a');
-        expect(await limiter('a')).toBe(0);
-        await limiter.clearAll();
-        expect(await server.command('KEYS', '*')).toEqual([]);
-      } finally {
-        end(client);
-      }
+      const { client } = using({ client: await open() });
+      const limiter = limiterWith({ redis: client, interval: 60_000, maxInInterval: 2 });
+      const decisions = await limiter.attemptMany(['a', 'a', 'a']);
+      expect(decisions.map(({ allowed }) => allowed)).toEqual([true, true, false]);
+      expect(await limiter('a')).toBeGreaterThan(0);
+      await limiter.clear('a');
+      expect(await limiter('a')).toBe(0);
+      await limiter.clearAll();
+      expect(await server.command('KEYS', '*')).toEqual([]);
     });
   });
 });

@@ -25,14 +25,11 @@ describe('replies that make no sense', () => {
   afterEach(closeAll);
   const HANDSHAKE = { INFO: '$8\r\nrole:x\r\n\r\n', PING: '+PONG\r\n' };
 
-  const wrong = ['+OK\r\n', '$-1\r\n', ':0\r\n', '*0\r\n', '*1\r\n$1\r\nx\r\n', '*1\r\n$-1\r\n'];
-  wrong.push(
-    '*1\r\n$0\r\n\r\n',
-    '*1\r\n$1\r\n \r\n',
-    '*2\r\n:0\r\n:0\r\n',
-    '*1\r\n:-2\r\n',
+  const wrong = [
+    ...['+OK\r\n', '$-1\r\n', ':0\r\n', '*0\r\n', '*1\r\n$1\r\nx\r\n', '*1\r\n$-1\r\n'],
+    ...['*1\r\n$0\r\n\r\n', '*1\r\n$1\r\n \r\n', '*2\r\n:0\r\n:0\r\n', '*1\r\n:-2\r\n'],
     '*1\r\n*1\r\n:0\r\n',
-  );
+  ];
 
   test.each(EACH_CLIENT)('through %s', async (_name, open) => {
     let reply;
@@ -149,10 +146,7 @@ describe('nodes of a cluster', () => {
   test.each([['MOVED'], ['ASK']])('%s without a host stays with it', async (word) => {
     for (const host of ['', '?', '127.0.0.1']) {
       const target = await node({ map: () => '-ERR not asked\r\n' });
-      const seed = await node({
-        map: all,
-        run: () => `-${word} 15495 ${host}:${target.port}\r\n`,
-      });
+      const seed = await node({ map: all, run: () => `-${word} 15495 ${host}:${target.port}\r\n` });
       expect([host, await outcomeOf(limiterAt([seed.url])('a'))]).toEqual([host, 0]);
       expect(target.seen.includes('ASKING')).toBe(word === 'ASK');
     }
@@ -180,10 +174,7 @@ describe('nodes of a cluster', () => {
     ...['', '99999999999', '0', '70000'].map((port) => `MOVED 1 127.0.0.1:${port}`),
     ...['MOVED 16384 127.0.0.1:1', 'ASK 1127.0.0.1:1', 'TRYAGAIN later', 'CLUSTERDOWN it is'],
   ])('"%s" is an error', async (reply) => {
-    const seed = await node({
-      map: all,
-      run: () => `-${reply}\r\n`,
-    });
+    const seed = await node({ map: all, run: () => `-${reply}\r\n` });
     const outcome = await outcomeOf(limiterAt([seed.url])('a'));
     expect(outcome).toMatch(/^ERR_ROLLGATE_REDIS_(REPLY|UNREACHABLE|TIMEOUT)$/);
   });
@@ -238,10 +229,7 @@ describe('nodes of a cluster', () => {
       setTimeout(() => socket.write(ALLOWED), delay);
       return undefined;
     });
-    const seed = await node({
-      map: all,
-      run: () => `-ASK 15495 127.0.0.1:${target.port}\r\n`,
-    });
+    const seed = await node({ map: all, run: () => `-ASK 15495 127.0.0.1:${target.port}\r\n` });
     const limiter = limiterAt([seed.url], { commandTimeout });
     // Until the timer that forgets idle nodes has come by a few times.
     for (let ms = 0; ms < 3 * commandTimeout; ms += delay) {

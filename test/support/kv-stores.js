@@ -8,7 +8,7 @@ const { openKv } = require('@deno/kv');
 const RateLimiter = require('../..');
 
 /**
- * A store as users write one: `{ get, set, delete, list }` over a Map, which answers with promises. It
+ * A store as users write one: `{ get, set, delete, list }` over a Map, which answers without promises. It
  * forgets what has expired by `now` (ms), by default nothing. For tests to look at: `entries` (by key:
  * value, version, expiresAt), `ttls` (of every set, in their order) and `calls` (how often what was called).
  */
@@ -30,27 +30,28 @@ function createPlainKv({ now = () => Number.NEGATIVE_INFINITY } = {}) {
     ttls,
     calls,
 
-    async get(key) {
+    get(key) {
       calls.get++;
       const entry = find(key);
       return entry === undefined ? null : { value: entry.value, version: entry.version };
     },
 
-    async set(key, value, version, ttlMs) {
+    set(key, value, version, ttlMs) {
       calls.set++;
       ttls.push(ttlMs);
       if ((find(key)?.version ?? null) !== version) return false;
       const startedAt = Math.max(now(), 0);
-      entries.set(key, { value, version: ++versions, expiresAt: startedAt + ttlMs });
+      const expiresAt = startedAt + ttlMs;
+      entries.set(key, { value: Uint8Array.from(value), version: ++versions, expiresAt });
       return true;
     },
 
-    async delete(key) {
+    delete(key) {
       calls.delete++;
       entries.delete(key);
     },
 
-    async *list(prefix) {
+    *list(prefix) {
       calls.list++;
       for (const key of [...entries.keys()]) if (key.startsWith(prefix)) yield key;
     },

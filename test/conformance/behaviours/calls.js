@@ -104,11 +104,8 @@ module.exports = {
     }
   },
 
-  async 'calls back with timeLeft and actionsLeft or an error, never in the same tick'({
-    make,
-    failureOf,
-    fullFor,
-  }) {
+  async 'calls back with timeLeft and actionsLeft or an error, never in the same tick'(suite) {
+    const { make, failureOf, fullFor } = suite;
     const limiter = make();
     const calls = [['a'], ['a'], ['a'], [], [{}]].map((args) => calledBack(limiter, ...args));
     const answers = await Promise.all(calls);
@@ -229,11 +226,8 @@ module.exports = {
     expect(second.findIndex(({ allowed }) => allowed)).toBe(ids.length);
   },
 
-  async 'a clock that fails or gives no finite number fails that call only'({
-    make,
-    startMs,
-    failureOf,
-  }) {
+  async 'a clock that fails or gives no finite number fails that call only'(suite) {
+    const { make, startMs, failureOf } = suite;
     const mine = new Error('the clock is broken');
     let read = () => startMs;
     const limiter = make({ clock: () => read() });

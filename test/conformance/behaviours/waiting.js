@@ -21,9 +21,8 @@ function watch(promises) {
 const settled = (limiter) => limiter.peek('another id');
 
 module.exports = {
-  async 'a call is let in at once if there is room, with a decision that can be refunded'({
-    make,
-  }) {
+  async 'a call is let in at once if there is room, with a decision that can be refunded'(suite) {
+    const { make } = suite;
     const limiter = make();
     const decision = await limiter.wait('a');
     expect(decision).toMatchObject({ allowed: true, timeLeft: 0, actionsLeft: 1 });
@@ -35,10 +34,8 @@ module.exports = {
     expect(limiter.stats()).toMatchObject({ allowed: 2, blocked: 0 });
   },
 
-  async 'calls are let in when timeLeft has passed, in their order, whatever they cost'({
-    make,
-    countBlocked,
-  }) {
+  async 'calls are let in when timeLeft has passed, in their order, whatever they cost'(suite) {
+    const { make, countBlocked } = suite;
     const limiter = make({ interval: 20, maxInInterval: 3, countBlocked, clock: undefined });
     const costs = [2, 3, 1, 1, 2];
     const { order, all } = watch(costs.map((cost) => limiter.wait('a', { cost })));
@@ -83,12 +80,8 @@ module.exports = {
     expect(order).toEqual(['0', '1', '2']);
   },
 
-  async 'waiting records nothing: no refusal counts, and no block begins'({
-    make,
-    at,
-    countBlocked,
-    fullFor,
-  }) {
+  async 'waiting records nothing: no refusal counts, and no block begins'(suite) {
+    const { make, at, countBlocked, fullFor } = suite;
     const limiter = make({ countBlocked, blockFor: LONG_BLOCK });
     await limiter.attempt('a', { cost: 2 });
     at(SECOND);
@@ -102,12 +95,8 @@ module.exports = {
     expect(await limiter.attempt('a')).toMatchObject({ allowed: true });
   },
 
-  async 'the wait is that of an attempt, without the refusal and the block it would bring'({
-    make,
-    time,
-    countBlocked,
-    fullFor,
-  }) {
+  async 'the wait is that of an attempt, without the refusal and the block it would bring'(suite) {
+    const { make, time, countBlocked, fullFor } = suite;
     const options = { countBlocked, blockFor: LONG_BLOCK };
     const several = [
       { interval: 30, maxInInterval: 3 },

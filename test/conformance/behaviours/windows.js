@@ -19,10 +19,8 @@ async function expectAlike({ at }, limiters, seconds) {
 }
 
 module.exports = {
-  async 'allows maxInInterval actions and refuses the next; a Decision has six facts'({
-    make,
-    fullFor,
-  }) {
+  async 'allows maxInInterval actions and refuses the next; a Decision has six facts'(suite) {
+    const { make, fullFor } = suite;
     const limiter = make({ maxInInterval: 3 });
     for (let i = 0; i < 4; i++) {
       const allowed = i < 3;
@@ -41,11 +39,8 @@ module.exports = {
     }
   },
 
-  async 'refuses up to the last microsecond; timeLeft is in whole ms, rounded up'({
-    make,
-    at,
-    fullFor,
-  }) {
+  async 'refuses up to the last microsecond; timeLeft is in whole ms, rounded up'(suite) {
+    const { make, at, fullFor } = suite;
     const limiter = make();
     await limiter.attempt('a', { cost: 2 });
     const end = fullFor(2);
@@ -87,11 +82,8 @@ module.exports = {
     expect(await limiter('a')).toBe(0);
   },
 
-  async 'a refusal that does not count changes neither the state nor a later answer'({
-    make,
-    at,
-    stateOf,
-  }) {
+  async 'a refusal that does not count changes neither the state nor a later answer'(suite) {
+    const { make, at, stateOf } = suite;
     for (const minDifference of [0, 5]) {
       const limiters = [1, 2].map(() => make({ maxInInterval: 3, minDifference }));
       const [alone, hammered] = limiters;
@@ -147,10 +139,8 @@ module.exports = {
     expect(await limiter.attempt('a', { cost: 6 })).toMatchObject({ allowed: true });
   },
 
-  async 'count and minDifference together: the count is named, the longer wait holds'({
-    make,
-    fullFor,
-  }) {
+  async 'count and minDifference together: the count is named, the longer wait holds'(suite) {
+    const { make, fullFor } = suite;
     const full = Math.ceil(fullFor(1) / 1000);
     for (const minDifference of [10, 90_000]) {
       const limiter = make({ maxInInterval: 1, minDifference });
@@ -164,10 +154,8 @@ module.exports = {
     }
   },
 
-  async 'several windows: allowed only if every window allows, and recorded in all or none'({
-    make,
-    at,
-  }) {
+  async 'several windows: allowed only if every window allows, and recorded in all or none'(suite) {
+    const { make, at } = suite;
     const limiter = make({ interval: 5, maxInInterval: 50, minDifference: 1e6, limits: LIMITS });
     expect(await limiter.attempt('a')).toMatchObject({ allowed: true, actionsLeft: 1 });
     expect(await limiter.attempt('a')).toMatchObject({ allowed: true, actionsLeft: 0 });
@@ -188,9 +176,8 @@ module.exports = {
     expect((await limiter.attempt('a')).allowed).toBe(true);
   },
 
-  async 'resetIn of an allowed attempt is the longest of the windows with the least left'({
-    make,
-  }) {
+  async 'resetIn of an allowed attempt is the longest of the windows with the least left'(suite) {
+    const { make } = suite;
     for (const [maxima, place] of [
       [[2, 3, 3], 0],
       [[3, 3, 2], 2],
@@ -238,11 +225,8 @@ module.exports = {
     expect((await limiter.peek('a')).allowed).toBe(true);
   },
 
-  async 'after a step back, an action counts as made at the newest one; gcra refuses it'({
-    make,
-    at,
-    rule,
-  }) {
+  async 'after a step back, an action counts as made at the newest one; gcra refuses it'(suite) {
+    const { make, at, rule } = suite;
     const limiter = make();
     await limiter('a');
     at(-10 * SECOND);
@@ -269,11 +253,8 @@ module.exports = {
     expect(await limiter('a')).toBe(0);
   },
 
-  async 'times, durations and counts may be as large as a number can be'({
-    make,
-    store,
-    algorithm,
-  }) {
+  async 'times, durations and counts may be as large as a number can be'(suite) {
+    const { make, store, algorithm } = suite;
     for (const reading of [1e300, -1e300, Number.MAX_SAFE_INTEGER, 0, -0, Number.MIN_VALUE]) {
       const limiter = make({ maxInInterval: 1, clock: () => reading });
       expect(await limiter('a')).toBe(0);
