@@ -208,33 +208,22 @@ describe('keys', () => {
   });
 
   describe('with clients that are told to answer otherwise', () => {
-    const connect = async (client) => {
-      await client.connect();
-      return client;
-    };
-    const url = () => ({ url: server.url });
     const odd = { commandOptions: { typeMapping: { 58: String, 36: Buffer, 43: Buffer } } };
     const ioredis = (options) => new (require('ioredis'))(server.url, options);
+    async function nodeRedis(name, options, create = 'createClient') {
+      const client = require(name)[create]({ url: server.url, ...options });
+      await client.connect();
+      return client;
+    }
+    const nodeRedis3 = (options) => require('redis-3').createClient(server.url, options);
     test.each([
       ['ioredis, stringNumbers', () => ioredis({ stringNumbers: true })],
       ['ioredis, enableAutoPipelining', () => ioredis({ enableAutoPipelining: true })],
-      [
-        'node-redis 6, other types',
-        () => connect(require('redis').createClient({ ...url(), ...odd })),
-      ],
-      [
-        'node-redis 5, RESP 3',
-        () => connect(require('redis-5').createClient({ ...url(), RESP: 3 })),
-      ],
-      [
-        'node-redis 4, legacyMode',
-        () => connect(require('redis-4').createClient({ ...url(), legacyMode: true })),
-      ],
-      ['a pool of node-redis 6', () => connect(require('redis').createClientPool(url()))],
-      [
-        'node-redis 3, buffers',
-        () => require('redis-3').createClient(server.url, { return_buffers: true }),
-      ],
+      ['node-redis 6, other types', () => nodeRedis('redis', odd)],
+      ['node-redis 5, RESP 3', () => nodeRedis('redis-5', { RESP: 3 })],
+      ['node-redis 4, legacyMode', () => nodeRedis('redis-4', { legacyMode: true })],
+      ['a pool of node-redis 6', () => nodeRedis('redis', {}, 'createClientPool')],
+      ['node-redis 3, buffers', () => nodeRedis3({ return_buffers: true })],
     ])('%s', async (_name, open) => {
       const { client } = using({ client: await open() });
       const limiter = limiterWith({ redis: client, interval: 60_000, maxInInterval: 2 });

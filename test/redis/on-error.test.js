@@ -70,17 +70,6 @@ describe('onError', () => {
       return limiter.stats().fallbacks === fallbacks;
     });
 
-  test("'throw' is the default", async () => {
-    const limiter = limiterWith(undefined);
-    await limiter('a');
-    redis.cut();
-    expect(await outcomeOf(limiter('a'))).toBe(DOWN);
-    expect(await outcomeOf(limiter.limit('a'))).toBe(DOWN);
-    const error = await new Promise((resolve) => limiter('a', resolve));
-    expect(error.code).toBe(DOWN);
-    expect(limiter.stats()).toMatchObject({ errors: 3, fallbacks: 0 });
-  });
-
   test("'allow' allows as if every id were new", async () => {
     const limiter = limiterWith('allow', { countBlocked: false });
     const first = await limiter.attempt('a', { cost: 2 });

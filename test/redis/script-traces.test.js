@@ -118,9 +118,9 @@ async function expectTrace({ policy, operations, answers }, context) {
 }
 
 /** Durations are multiplied by `scale`, counts by `crowd`. */
-function randomPolicyOf(random, algorithm, { scale = 1, crowd = 1, simple = false }) {
+function randomPolicyOf(random, algorithm, { scale = 1, crowd = 1, simple = false, largestMax }) {
   const units = SHORT_UNITS.map((unit) => unit * scale);
-  const policy = randomPolicy(random, { algorithm, units });
+  const policy = randomPolicy(random, { algorithm, units, largestMax });
   const limits = policy.limits.map(({ interval, maxInInterval }) => {
     return { interval, maxInInterval: maxInInterval * crowd - random.between(0, crowd - 1) };
   });
@@ -151,8 +151,8 @@ describe('the scripts', () => {
       ['short logs', SCRIPTS[LOG].source, {}],
       ['short logs under a single window', SCRIPTS[LOG].source, { simple: true }],
       ['windows of hours', SCRIPTS[LOG].source, { scale: 400_000_003 }],
-      ['rings', SMALL_RINGS, {}],
-      ['rings with wide stamps', SMALL_RINGS, { scale: 400_000_003 }],
+      ['rings', SMALL_RINGS, { crowd: 3, largestMax: 8 }],
+      ['rings with wide stamps', SMALL_RINGS, { crowd: 3, largestMax: 8, scale: 400_000_003 }],
     ])('decides as defined: %s', async (_, source, kind) => {
       const sha1 = await script.load(source);
       await runTraces(LOG, kind, { sha1 });

@@ -71,30 +71,20 @@ const HOUR = 3_600_000;
 const LIMIT = { interval: HOUR, maxInInterval: 20, countBlocked: false };
 const REFUSALS = 4;
 
-/** One id, in one life of the server. */
-class UsedUp {
-  allowed = 0;
-  refused = 0;
-  lost = 0;
-  pending = 0;
-
-  constructor(id, stage) {
-    Object.assign(this, { id, stage });
-  }
-}
-
 /**
  * Calls `limiters`, of LIMIT and one namespace, in turn until an id is used up, then with the next.
  * The limit passes exactly, except for calls whose answer was lost. A client that `resends` may have counted
  * these twice, so there is no lower bound.
  */
 function useUp({ soak, outages, call, limiters, name, resends }) {
-  let current;
+  let current; // one id, in one life of the server
   let made = 0;
   let calls = 0;
   const renew = () => {
+    const { stage } = outages;
     made += 1;
-    current = new UsedUp(`${name} ${outages.stage} ${made}`, outages.stage);
+    const id = `${name} ${stage} ${made}`;
+    current = { id, stage, allowed: 0, refused: 0, lost: 0, pending: 0 };
   };
 
   function judge(one) {
@@ -174,11 +164,12 @@ function soften({ soak, outages, limiter, onError }) {
 }
 
 /** Limiters with a connection of their own, some of them just dropped. */
-function comeAndGo(soak, open, call) {
+function comeAndGo(soak, url, call) {
+  const redis = { url, commandTimeout: COMMAND_TIMEOUT };
   let made = 0;
   return async () => {
     made += 1;
-    const limiter = open({ redis: { url: open.url, commandTimeout: COMMAND_TIMEOUT } });
+    const limiter = RateLimiter({ ...LIMIT, redis, namespace: 'dropped' });
     await Promise.all([1, 2, 3].map((id) => call(() => limiter(id))));
     if (made % 2 === 0) await limiter.close();
     soak.count('connections');
@@ -196,13 +187,8 @@ function load({ soak, server, outages, pending, using }) {
   };
   for (const name of CLIENTS) {
     const redis = using(REDIS_CLIENTS[name].open(server.url));
-    const open = (namespace, options) =>
-      RateLimiter({
-        redis: { ...redis, commandTimeout: COMMAND_TIMEOUT },
-        namespace,
-        ...LIMIT,
-        ...options,
-      });
+    redis.commandTimeout = COMMAND_TIMEOUT;
+    const open = (namespace, options) => RateLimiter({ ...LIMIT, redis, namespace, ...options });
     const own = open(name);
     const common = { soak, outages, call };
     const resends = name !== 'native';
@@ -219,12 +205,9 @@ function load({ soak, server, outages, pending, using }) {
       });
     }
   }
-  repeat(
-    useUp({ soak, outages, call, limiters: together, name: 'any', resends: true }),
-    3 * CALLERS,
-  );
-  const dropped = (options) => RateLimiter({ ...LIMIT, ...options, namespace: 'dropped' });
-  repeat(comeAndGo(soak, Object.assign(dropped, { url: server.url }), call));
+  const ofAll = { limiters: together, name: 'any', resends: true };
+  repeat(useUp({ soak, outages, call, ...ofAll }), 3 * CALLERS);
+  repeat(comeAndGo(soak, server.url, call));
   loads.push(followTraces(soak));
   loads.push(outages.keepComing(() => Promise.all(questions.map((ask) => ask()))));
   return Promise.all(loads);

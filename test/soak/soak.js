@@ -59,17 +59,15 @@ const PATIENCE_MS = patient(10_000);
 const isSanitized = Boolean(process.env.ROLLGATE_SANITIZED);
 const OPEN_FILES = '/proc/self/fd';
 
-const plateaus = () => [
-  new Plateau('RSS in MB', () => process.memoryUsage.rss() / 1e6, { share: 0.1, slack: 15 }),
-  ...(fs.existsSync(OPEN_FILES)
-    ? [
-        new Plateau('open files', () => fs.readdirSync(OPEN_FILES).length, {
-          share: 0.1,
-          slack: 10,
-        }),
-      ]
-    : []),
-];
+function plateaus() {
+  const rss = () => process.memoryUsage.rss() / 1e6;
+  const files = () => fs.readdirSync(OPEN_FILES).length;
+  const all = [new Plateau('RSS in MB', rss, { share: 0.1, slack: 15 })];
+  if (fs.existsSync(OPEN_FILES)) {
+    all.push(new Plateau('open files', files, { share: 0.1, slack: 10 }));
+  }
+  return all;
+}
 
 class Soak {
   #counts = new Map();
