@@ -115,11 +115,9 @@ describe('clients', () => {
     const within = (options) =>
       limiterOver(client, { interval: HOUR, maxInInterval: 1, [SETS_MAX]: true, ...options });
 
+    const counting = ['sliding-window-log', 'sliding-window-counter', 'fixed-window'];
     test.each(
-      ['sliding-window-log', 'sliding-window-counter', 'fixed-window'].flatMap((algorithm) => [
-        [algorithm, false],
-        [algorithm, true],
-      ]),
+      counting.flatMap((algorithm) => [false, true].map((counted) => [algorithm, counted])),
     )('%s, countBlocked %s: the same as in memory', async (algorithm, countBlocked) => {
       const random = randomFrom(11);
       const time = handClock(START_MS);

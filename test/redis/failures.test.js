@@ -58,16 +58,6 @@ describe.each(EACH_CLIENT)('through %s', (name, open) => {
     }
   });
 
-  test('a user who may not run scripts', async () => {
-    await server.command('ACL', 'SETUSER', 'weak', 'on', '>pw', '~*', '+@all', '-@scripting');
-    const limiter = limiterAt(server.url.replace('//', '//weak:pw@'));
-    await waitUntil('Redis refuses', async () => {
-      return (await outcomeOf(limiter('a'))) === 'ERR_ROLLGATE_REDIS_AUTH';
-    });
-    const error = await errorOf(limiter('a'));
-    expect(error.cause.message).toMatch(/^NOPERM/);
-  });
-
   test('something else at the key', async () => {
     const limiter = await connected({ namespace: 'foreign' });
     await server.command('DEL', 'foreign{a}');
@@ -103,20 +93,6 @@ describe.each(EACH_CLIENT)('through %s', (name, open) => {
     expect(error.code).toBe(REPLY);
     expect(error.cause.message).toMatch(message);
     expect(await limiter('a')).toBe(0);
-  });
-
-  test('a server that is busy with a script', async () => {
-    const limiter = await connected();
-    await server.command('CONFIG', 'SET', 'busy-reply-threshold', '1');
-    const script = server.command('EVAL', 'while true do end', 0).catch(() => {});
-    await waitUntil('the server says that it is busy', async () => {
-      return (await outcomeOf(limiter('a'))) === REPLY;
-    });
-    const error = await errorOf(limiter('a'));
-    await server.command('SCRIPT', 'KILL');
-    await script;
-    expect(error.cause.message).toMatch(/^BUSY/);
-    await waitUntil('Redis answers', async () => (await limiter('b')) === 0);
   });
 
   test.each([

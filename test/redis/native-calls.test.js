@@ -191,7 +191,6 @@ describe('wait', () => {
 });
 
 slow.describe('a server that dies, freezes or hangs up', () => {
-  const retry = { min: 20, max: 100 };
   const maxQueue = 50;
 
   afterEach(async () => {
@@ -199,10 +198,8 @@ slow.describe('a server that dies, freezes or hangs up', () => {
     if (server.pid === undefined) await server.restart();
   });
 
-  function limiterAt(redis, options) {
-    const own = { url: server.url, retry, ...redis };
-    return nativeLimiter(own, { maxInInterval: 1000, ...options });
-  }
+  const limiterAt = (redis, options) =>
+    limiterWith(options, { retry: { min: 20, max: 100 }, ...redis });
 
   test('connects again at once after the server has hung up', async () => {
     const limiter = limiterAt({ connectionName: 'hung-up' });
@@ -234,11 +231,8 @@ slow.describe('a server that dies, freezes or hangs up', () => {
 
   test('tries again after pauses that grow', async () => {
     const peer = await peers.closingPeer();
-    const limiter = limiterAt({
-      url: peer.url,
-      commandTimeout: 200,
-      retry: { min: 20, max: 2000 },
-    });
+    const retry = { min: 20, max: 2000 };
+    const limiter = limiterAt({ url: peer.url, commandTimeout: 200, retry });
     const began = performance.now();
     await waitUntil('it has tried eight times', async () => {
       expect(await outcomeOf(limiter('a'))).toMatch(LOST);
@@ -312,12 +306,8 @@ slow.describe('a server that dies, freezes or hangs up', () => {
         errors.push(await errorOf(call()));
       }
       const calls = messages.slice(before).filter(({ type }) => type === 'call');
-      expect(calls.map(({ command }) => command)).toEqual([
-        'attempt',
-        'attempt',
-        'refund',
-        'clear',
-      ]);
+      const commands = calls.map(({ command }) => command);
+      expect(commands).toEqual(['attempt', 'attempt', 'refund', 'clear']);
       for (const [i, { error }] of calls.entries()) expect(error).toBe(errors[i]);
       await server.restart();
       await waitUntil('it answers', () => limiter('a').then(() => true));

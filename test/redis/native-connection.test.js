@@ -77,12 +77,6 @@ describe('a login', () => {
 
   const atLocked = (more) => ({ host: '127.0.0.1', port: locked.port, ...more });
 
-  test('by password alone, in a URL or as an option', async () => {
-    for (const redis of [locked.url, atLocked({ password: 'open sesame/@:' })]) {
-      expect(await nativeLimiter(redis)('a')).toBe(0);
-    }
-  });
-
   test('by name and password, in a URL or as options', async () => {
     const url = `redis://alibaba:forty%3A%40%2Fthieves@127.0.0.1:${locked.port}`;
     const credentials = { username: 'alibaba', password: 'forty:@/thieves' };

@@ -105,14 +105,12 @@ class RedisCluster {
     await from.command('CLUSTER', 'SETSLOT', slot, 'MIGRATING', this.idOf(to));
   }
 
-  /** Moves the keys that are there; how many these were. */
+  /** Moves the keys that are there. */
   async moveKeys(slot, from, to) {
-    let moved = 0;
     for (;;) {
       const keys = await from.command('CLUSTER', 'GETKEYSINSLOT', slot, 100);
-      if (keys.length === 0) return moved;
+      if (keys.length === 0) return;
       await from.command('MIGRATE', '127.0.0.1', to.port, '', 0, 5000, 'KEYS', ...keys);
-      moved += keys.length;
     }
   }
 
@@ -232,30 +230,27 @@ function idsInSlotOf(like, count) {
  * resolves to how often each id was, how many calls were made, and how they failed.
  */
 function startLoad(call, { atOnce = 4 } = {}) {
-  const allowed = new Map();
-  const failures = [];
-  let made = 0;
+  const load = { allowed: new Map(), failures: [], made: 0 };
   let isOver = false;
   const keepCalling = async () => {
     while (!isOver) {
       try {
-        for (const id of await call(made++)) allowed.set(id, (allowed.get(id) ?? 0) + 1);
+        for (const id of await call(load.made++)) {
+          load.allowed.set(id, (load.allowed.get(id) ?? 0) + 1);
+        }
       } catch (error) {
-        failures.push(error);
+        load.failures.push(error);
         await new Promise(setImmediate);
       }
     }
   };
   const callers = Array.from({ length: atOnce }, keepCalling);
-  return {
-    allowed,
-    failures,
-    async stop() {
-      isOver = true;
-      await Promise.all(callers);
-      return { allowed, failures, made };
-    },
+  load.stop = async () => {
+    isOver = true;
+    await Promise.all(callers);
+    return load;
   };
+  return load;
 }
 
 /** A call for startLoad: one id after the other. */

@@ -252,24 +252,12 @@ async function startRedisWithTls() {
       ...['--tls-ca-cert-file', fileOf('ca.pem'), '--tls-auth-clients', 'optional'],
     ],
   });
-  const tlsPort = await anyFreePort(server.port + 10_001, (port) =>
-    server.command('CONFIG', 'SET', 'tls-port', String(port)),
-  );
+  const tlsPort = await waitUntil('it listens on a port for TLS', async () => {
+    const port = anyPort();
+    await server.command('CONFIG', 'SET', 'tls-port', port);
+    return port;
+  });
   return { server, url: `rediss://localhost:${tlsPort}` };
-}
-
-/** The first of a hundred ports that `use` does not reject. */
-async function anyFreePort(first, use) {
-  let last;
-  for (let port = first; port < first + 100; port++) {
-    try {
-      await use(port);
-      return port;
-    } catch (error) {
-      last = error;
-    }
-  }
-  throw last;
 }
 
 globalThis.afterAll?.(() => stopRedis());
