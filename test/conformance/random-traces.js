@@ -99,20 +99,14 @@ function nextTime(random, { now, notBefore, boundaries, unit, stepsBack }) {
   return now + (random.chance(60) ? random.between(1, 5) * unit : random.between(1, 5 * unit));
 }
 
+const COMMON_KINDS = [...Array(11).fill('attempt'), ...['peek', 'peek', 'refund', 'refund']];
 const KINDS = [
-  ...Array(11).fill('attempt'),
-  ...Array(2).fill('peek'),
-  ...Array(2).fill('refund'),
+  ...COMMON_KINDS,
   ...['call', 'callback', 'limitWithInfo', 'wouldLimitWithInfo', 'attemptMany'],
 ];
 const CLEARING = ['clear', 'clear', 'clearAll'];
 /** What the core and the scripts can do. */
-const CORE_KINDS = [
-  ...Array(11).fill('attempt'),
-  ...Array(2).fill('peek'),
-  ...Array(2).fill('refund'),
-  'usage',
-];
+const CORE_KINDS = [...COMMON_KINDS, 'usage'];
 /** The scripts alone: attempts of one cost on several ids. */
 const SCRIPT_KINDS = [...CORE_KINDS, ...Array(7).fill('batch')];
 
@@ -243,35 +237,6 @@ function calledBack(limiter, id) {
   });
 }
 
-/** What the limiter answers. `decisions` are those of earlier attempts by their places. */
-async function actual(limiter, { kind, id, ids, cost, of }, decisions, place) {
-  switch (kind) {
-    case 'attempt': {
-      const decision = await limiter.attempt(id, { cost });
-      decisions.set(place, decision);
-      return { ...decision };
-    }
-    case 'peek':
-      return { ...(await limiter.peek(id, { cost })) };
-    case 'attemptMany': {
-      const many = await limiter.attemptMany(ids);
-      return many.map((decision) => ({ ...decision }));
-    }
-    case 'call':
-      return limiter(id);
-    case 'callback':
-      return calledBack(limiter, id);
-    case 'refund':
-      return limiter.refund(decisions.get(of));
-    case 'clearAll':
-      return (await limiter.clearAll()) ?? null;
-    case 'clear':
-      return (await limiter.clear(id)) ?? null;
-    default:
-      return limiter[kind](id);
-  }
-}
-
 /** An answer as limitWithInfo() and wouldLimitWithInfo() give it. */
 function infoOf({ allowed, blockedBy, timeLeft, wait, actionsLeft }) {
   return {
@@ -283,25 +248,43 @@ function infoOf({ allowed, blockedBy, timeLeft, wait, actionsLeft }) {
   };
 }
 
-/** The oracle's answer in the form of the limiter's. */
-function expectedOf({ kind }, answer, policy) {
-  switch (kind) {
-    case 'attempt':
-    case 'peek':
-      return decisionOf(answer, policy);
-    case 'attemptMany':
-      return answer.map((each) => decisionOf(each, policy));
-    case 'call':
-      return toMs(answer.timeLeft);
-    case 'callback':
-      return [toMs(answer.timeLeft), answer.actionsLeft];
-    case 'limitWithInfo':
-    case 'wouldLimitWithInfo':
-      return infoOf(answer);
-    default:
-      return answer;
-  }
-}
+const asItIs = (answer) => answer;
+
+/**
+ * By kind: `ask` gives what a limiter answers, where `decisions` are those of earlier attempts by their places; `form`
+ * gives the oracle's answer in the form of the limiter's.
+ */
+const ON_LIMITER = {
+  attempt: {
+    async ask(limiter, { id, cost }, decisions, place) {
+      const decision = await limiter.attempt(id, { cost });
+      decisions.set(place, decision);
+      return { ...decision };
+    },
+    form: decisionOf,
+  },
+  peek: {
+    ask: async (limiter, { id, cost }) => ({ ...(await limiter.peek(id, { cost })) }),
+    form: decisionOf,
+  },
+  attemptMany: {
+    ask: async (limiter, { ids }) => (await limiter.attemptMany(ids)).map((one) => ({ ...one })),
+    form: (answers, policy) => answers.map((each) => decisionOf(each, policy)),
+  },
+  call: {
+    ask: (limiter, { id }) => limiter(id),
+    form: ({ timeLeft }) => toMs(timeLeft),
+  },
+  callback: {
+    ask: (limiter, { id }) => calledBack(limiter, id),
+    form: ({ timeLeft, actionsLeft }) => [toMs(timeLeft), actionsLeft],
+  },
+  limitWithInfo: { ask: (limiter, { id }) => limiter.limitWithInfo(id), form: infoOf },
+  wouldLimitWithInfo: { ask: (limiter, { id }) => limiter.wouldLimitWithInfo(id), form: infoOf },
+  refund: { ask: (limiter, { of }, decisions) => limiter.refund(decisions.get(of)), form: asItIs },
+  clear: { ask: async (limiter, { id }) => (await limiter.clear(id)) ?? null, form: asItIs },
+  clearAll: { ask: async (limiter) => (await limiter.clearAll()) ?? null, form: asItIs },
+};
 
 /** The first difference, or null. `open(options)` makes a limiter, which is closed here. */
 async function firstDifference({ policy, operations, answers }, open) {
@@ -317,10 +300,11 @@ async function firstDifference({ policy, operations, answers }, open) {
       if (operation.kind === 'refund' && !decisions.has(operation.of)) continue;
       const answer = answers ? answers[i] : oracles.perform(operation, place);
       if (answer === undefined) continue;
-      const expected = expectedOf(operation, answer, policy);
+      const { ask, form } = ON_LIMITER[operation.kind];
+      const expected = form(answer, policy);
       let came;
       try {
-        came = await actual(limiter, operation, decisions, place);
+        came = await ask(limiter, operation, decisions, place);
       } catch (error) {
         came = `${error.code}: ${error.message} ${error.cause?.message ?? ''}`;
       }

@@ -42,7 +42,6 @@ const prelude = () => `
 test('a program ends by itself', async () => {
   const silent = await peers.silentPeer();
   const programs = {
-    'with an idle connection': ["limiterAt(url)('a').then(print);", 0],
     'with a limiter never used': ['limiterAt(url); print(1);', 1],
     'when its pending call has its answer': [
       "limiterAt(url)('a', (error, timeLeft) => setImmediate(print, timeLeft));",
