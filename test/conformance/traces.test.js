@@ -137,10 +137,8 @@ describe.each(EACH_STORE)('%s', (_, store) => {
           });
           admissions.push(...(await Promise.all(calls)).flat());
           if (refunds && random.chance(25) && admissions.length > 0) {
-            const chosen = random.between(
-              Math.max(0, admissions.length - 5),
-              admissions.length - 1,
-            );
+            const newest = admissions.length - 1;
+            const chosen = random.between(Math.max(0, newest - 4), newest);
             const { limiter, decision } = admissions[chosen];
             if (await limiter.refund(decision)) admissions.splice(chosen, 1);
           }

@@ -89,11 +89,8 @@ describe.each([
       limiterOver(denoLike(kv)),
     );
     const inList = limiterOver(denoLike({ list: answer }));
-    expect(await outcomesOf(inGet('a'), inCommit('a'), inList.clearAll())).toEqual([
-      code,
-      code,
-      code,
-    ]);
+    const outcomes = await outcomesOf(inGet('a'), inCommit('a'), inList.clearAll());
+    expect(outcomes).toEqual([code, code, code]);
   });
 });
 

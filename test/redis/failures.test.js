@@ -74,22 +74,12 @@ describe.each(EACH_CLIENT)('through %s', (name, open) => {
   });
 
   test.each([
-    [
-      'a replica',
-      ['REPLICAOF', '127.0.0.1', '1'],
-      ['REPLICAOF', 'NO', 'ONE'],
-      /READONLY|MASTERDOWN/,
-    ],
-    [
-      'a server whose memory is used up',
-      ['CONFIG', 'SET', 'maxmemory', '1'],
-      ['CONFIG', 'SET', 'maxmemory', '0'],
-      /^OOM|OOM /,
-    ],
+    ['a replica', 'REPLICAOF 127.0.0.1 1', 'REPLICAOF NO ONE', /READONLY|MASTERDOWN/],
+    ['a full server', 'CONFIG SET maxmemory 1', 'CONFIG SET maxmemory 0', /^OOM|OOM /],
   ])('%s', async (_what, begin, end, message) => {
     const limiter = await connected();
-    await server.command(...begin);
-    const error = await errorOf(limiter('a')).finally(() => server.command(...end));
+    await server.command(...begin.split(' '));
+    const error = await errorOf(limiter('a')).finally(() => server.command(...end.split(' ')));
     expect(error.code).toBe(REPLY);
     expect(error.cause.message).toMatch(message);
     expect(await limiter('a')).toBe(0);

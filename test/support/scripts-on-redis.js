@@ -21,14 +21,17 @@ const policyOf = (algorithm, changes) => ({
   ...changes,
 });
 
-const window = (interval, maxInInterval) => ({ limits: [{ interval, maxInInterval }] });
+const windows = (...pairs) => ({
+  limits: pairs.map(([interval, maxInInterval]) => ({ interval, maxInInterval })),
+});
+const window = (interval, maxInInterval) => windows([interval, maxInInterval]);
 
 /** Of EVALSHA. A policy may name a script of its own by `sha1`. */
 function argumentsOf(policy, keys, ...words) {
   const { algorithm, countBlocked, minDifference, blockFor, limits } = policy;
   const { sha1 = SCRIPTS[algorithm].sha1 } = policy;
-  const windows = limits.flatMap(({ interval, maxInInterval }) => [interval, maxInInterval]);
-  const options = [countBlocked ? 1 : 0, minDifference, blockFor.join(), ...windows];
+  const ofWindows = limits.flatMap(({ interval, maxInInterval }) => [interval, maxInInterval]);
+  const options = [countBlocked ? 1 : 0, minDifference, blockFor.join(), ...ofWindows];
   return [sha1, keys.length, ...keys, ...words, ...options];
 }
 
@@ -36,15 +39,7 @@ const FORMS = [
   ['a single window', {}],
   ['minDifference', { minDifference: 5_000_000 }],
   ['blocks', { blockFor: [1_000_000, 3_600_000_000] }],
-  [
-    'two windows',
-    {
-      limits: [
-        { interval: MINUTE, maxInInterval: 3 },
-        { interval: 1000 * MINUTE, maxInInterval: 9 },
-      ],
-    },
-  ],
+  ['two windows', windows([MINUTE, 3], [1000 * MINUTE, 9])],
   ['wide counts', window(MINUTE, 2 ** 53 - 1)],
 ];
 
