@@ -1,8 +1,8 @@
 // Key-value stores that fail, hang or answer nonsense: an error in time, and what onError makes of it. Processes
-// end by themselves, and keep nothing.
+// over one store share counts, end by themselves, and keep nothing.
 'use strict';
 
-const { FAILED, TIMEOUT, createPlainKv, limiterOver } = require('../support/kv-stores');
+const { FAILED, TIMEOUT, createPlainKv, limiterOver, openDenoKv } = require('../support/kv-stores');
 const { errorOf, outcomeOf } = require('../support/outcome');
 const { askProgram } = require('../support/run-program');
 const { slow } = require('../support/tiers');
@@ -203,6 +203,26 @@ describe('onError', () => {
 
 slow.describe('a process', () => {
   beforeEach(() => jest.useRealTimers());
+
+  test('counts with others on one database file, whose locks it waits for', async () => {
+    const store = await openDenoKv();
+    const racer = `
+      const { openKv } = require('@deno/kv');
+      const RateLimiter = require('rollgate');
+      (async () => {
+        const kv = await openKv(${JSON.stringify(store.file)});
+        const limit = { interval: 86_400_000, maxInInterval: 60, commandTimeout: 60_000 };
+        const limiter = RateLimiter({ kv, namespace: 'n', ...limit });
+        let allowed = 0;
+        for (let i = 0; i < 40; i++) if ((await limiter('a')) === 0) allowed++;
+        kv.close();
+        console.log(allowed);
+      })();
+    `;
+    const allowed = await Promise.all([1, 2, 3, 4].map(() => askProgram(racer)));
+    await store.close();
+    expect(allowed.reduce((sum, count) => sum + count)).toBe(60);
+  });
 
   const SET_UP = `
   const RateLimiter = require('rollgate');

@@ -58,12 +58,14 @@ function createPlainKv({ now = () => Number.NEGATIVE_INFINITY } = {}) {
   };
 }
 
-/** Deno KV with its embedded database in a temporary folder; `close()` closes and removes it. */
+/** Deno KV with its embedded database, a `file` in a temporary folder; `close()` closes and removes it. */
 async function openDenoKv() {
   const folder = await mkdtemp(path.join(tmpdir(), 'rollgate-kv-'));
-  const kv = await openKv(path.join(folder, 'kv.db'));
+  const file = path.join(folder, 'kv.db');
+  const kv = await openKv(file);
   return {
     kv,
+    file,
     async close() {
       kv.close();
       await rm(folder, { recursive: true, force: true });
