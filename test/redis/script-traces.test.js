@@ -72,18 +72,15 @@ const decisionOf = ({ blockedBy, timeLeft, actionsLeft, resetIn, wait, windows }
 async function answersOf(policy, operation, place, answer, taken) {
   const { kind, id, ids, now, cost, of } = operation;
   switch (kind) {
-    case 'attempt':
+    case 'attempt': {
+      const reply = await run(policy, [id], 'attempt', 'full', now, cost);
+      taken.set(place, { ...receiptOf(reply), cost, isAllowed: reply[0] === 0 });
+      return [decisionsIn(reply, policy), [decisionOf(answer)]];
+    }
     case 'peek': {
-      const reply = await run(policy, [id], kind, 'full', now, cost);
-      if (kind === 'attempt') {
-        taken.set(place, { ...receiptOf(reply), cost, isAllowed: reply[0] === 0 });
-        return [decisionsIn(reply, policy), [decisionOf(answer)]];
-      }
-      const [timeLeft] = await run(policy, [id], 'peek', 'brief', now, cost);
-      return [
-        [timeLeft, decisionsIn(reply, policy)],
-        [answer.timeLeft, [decisionOf(answer)]],
-      ];
+      const brief = await run(policy, [id], 'peek', 'brief', now, cost);
+      const full = await run(policy, [id], 'peek', 'full', now, cost);
+      return [brief.concat(decisionsIn(full, policy)), [answer.timeLeft, decisionOf(answer)]];
     }
     case 'batch': {
       if (ids.length === 0) return [[], []];
@@ -118,9 +115,9 @@ async function expectTrace({ policy, operations, answers }, context) {
 }
 
 /** Durations are multiplied by `scale`, counts by `crowd`. */
-function randomPolicyOf(random, algorithm, { scale = 1, crowd = 1, simple = false, largestMax }) {
+function randomPolicyOf(random, algorithm, { scale = 1, crowd = 1, simple = false }) {
   const units = SHORT_UNITS.map((unit) => unit * scale);
-  const policy = randomPolicy(random, { algorithm, units, largestMax });
+  const policy = randomPolicy(random, { algorithm, units, largestMax: crowd > 1 ? 10 : Infinity });
   const limits = policy.limits.map(({ interval, maxInInterval }) => {
     return { interval, maxInInterval: maxInInterval * crowd - random.between(0, crowd - 1) };
   });
@@ -151,17 +148,16 @@ describe('the scripts', () => {
       ['short logs', SCRIPTS[LOG].source, {}],
       ['short logs under a single window', SCRIPTS[LOG].source, { simple: true }],
       ['windows of hours', SCRIPTS[LOG].source, { scale: 400_000_003 }],
-      ['rings', SMALL_RINGS, { crowd: 3, largestMax: 8 }],
-      ['rings with wide stamps', SMALL_RINGS, { crowd: 3, largestMax: 8, scale: 400_000_003 }],
+      ['rings', SMALL_RINGS, { crowd: 3 }],
+      ['rings with wide stamps', SMALL_RINGS, { crowd: 3, scale: 400_000_003 }],
     ])('decides as defined: %s', async (_, source, kind) => {
       const sha1 = await script.load(source);
       await runTraces(LOG, kind, { sha1 });
     });
 
     test('was tried with rings', () => {
-      expect(SMALL_RINGS.match(/MOST_OF_SHORT = 2\n|FEW_STAMPS = 1\n|BYTES = 39\n/g)).toHaveLength(
-        3,
-      );
+      const changed = /MOST_OF_SHORT = 2\n|FEW_STAMPS = 1\n|BYTES = 39\n/g;
+      expect(SMALL_RINGS.match(changed)).toHaveLength(3);
     });
   });
 
