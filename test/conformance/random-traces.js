@@ -107,8 +107,8 @@ const KINDS = [
 const CLEARING = ['clear', 'clear', 'clearAll'];
 /** What the core and the scripts can do. */
 const CORE_KINDS = [...COMMON_KINDS, 'usage'];
-/** The scripts alone: attempts of one cost on several ids. */
-const SCRIPT_KINDS = [...CORE_KINDS, ...Array(7).fill('batch')];
+/** The scripts alone: attempts of one cost on several ids; refunds after a clear need many of both. */
+const SCRIPT_KINDS = [...CORE_KINDS, ...Array(7).fill('batch'), 'refund', 'clear', 'clear'];
 
 /**
  * `{ policy, operations, answers }`. An operation is `{ kind, now, id }` with `cost`, with `ids`, or with `of`: the
