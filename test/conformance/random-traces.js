@@ -107,13 +107,14 @@ const KINDS = [
 const CLEARING = ['clear', 'clear', 'clearAll'];
 /** What the core and the scripts can do. */
 const CORE_KINDS = [...COMMON_KINDS, 'usage'];
-/** The scripts alone: attempts of one cost on several ids; refunds after a clear need many of both. */
+/** The scripts alone: attempts of one cost on several ids, and more refunds after clears. */
 const SCRIPT_KINDS = [...CORE_KINDS, ...Array(7).fill('batch'), 'refund', 'clear', 'clear'];
 
 /**
- * `{ policy, operations, answers }`. An operation is `{ kind, now, id }` with `cost`, with `ids`, or with `of`: the
- * place of the attempt that is taken back. An operation is left out if a store may answer it either way. A script
- * that goes `byServer` reads the clock of the server, which goes on after an id was cleared.
+ * `{ policy, operations, answers }`. An operation is `{ kind, now, id }` with `cost`, with `ids`, or
+ * with `of`: the place of the attempt that is taken back. An operation is left out if a store may
+ * answer it either way. A script that goes `byServer` reads the clock of the server, which goes on
+ * after an id was cleared.
  */
 function randomTrace(random, options) {
   const { policy, steps, ids = IDS, kinds = KINDS, byServer = false } = options;
@@ -251,8 +252,8 @@ function infoOf({ allowed, blockedBy, timeLeft, wait, actionsLeft }) {
 const asItIs = (answer) => answer;
 
 /**
- * By kind: `ask` gives what a limiter answers, where `decisions` are those of earlier attempts by their places; `form`
- * gives the oracle's answer in the form of the limiter's.
+ * By kind: `ask` gives what a limiter answers, where `decisions` are those of earlier attempts by
+ * their places; `form` gives the oracle's answer in the form of the limiter's.
  */
 const ON_LIMITER = {
   attempt: {

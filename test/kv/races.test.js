@@ -360,7 +360,7 @@ describe('wait', () => {
     expect(await second).toMatchObject({ allowed: true });
   });
 
-  test('a place that another limiter takes after the question is waited for again, in order', async () => {
+  test('a place that another limiter takes meanwhile is waited for again, in order', async () => {
     const { kv, limiter } = setUp();
     const other = limiterOver({ ...kv }, { maxInInterval: 1 });
     once(kv, 'set', (write) => other('a').then(write));

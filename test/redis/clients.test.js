@@ -1,4 +1,4 @@
-// Every way to connect to Redis: clearing, messages, a maximum for each attempt, counts that clients share.
+// Every way to connect to Redis: clearing, messages, a maximum for each attempt, shared counts.
 'use strict';
 
 const diagnostics = require('node:diagnostics_channel');

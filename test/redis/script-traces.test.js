@@ -68,7 +68,7 @@ const decisionOf = ({ blockedBy, timeLeft, actionsLeft, resetIn, wait, windows }
   ...usesOf(windows),
 ];
 
-/** What the script and the oracle answer to an operation. `taken`: by their place, what attempts got. */
+/** What the script and the oracle answer. `taken`: what earlier attempts got, by their places. */
 async function answersOf(policy, operation, place, answer, taken) {
   const { kind, id, ids, now, cost, of } = operation;
   switch (kind) {

@@ -8,9 +8,9 @@ const { openKv } = require('@deno/kv');
 const RateLimiter = require('../..');
 
 /**
- * A store as users write one: `{ get, set, delete, list }` over a Map, which answers without promises. It
- * forgets what has expired by `now` (ms), by default nothing. For tests to look at: `entries` (by key:
- * value, version, expiresAt), `ttls` (of every set, in their order) and `calls` (how often what was called).
+ * A store as users write one: `{ get, set, delete, list }` over a Map, without promises. It forgets
+ * what has expired by `now` (ms), by default nothing. For tests to look at: `entries` (by key: value,
+ * version, expiresAt), `ttls` (of every set, in their order), `calls` (how often what was called).
  */
 function createPlainKv({ now = () => Number.NEGATIVE_INFINITY } = {}) {
   const entries = new Map();
@@ -58,7 +58,7 @@ function createPlainKv({ now = () => Number.NEGATIVE_INFINITY } = {}) {
   };
 }
 
-/** Deno KV with its embedded database, a `file` in a temporary folder; `close()` closes and removes it. */
+/** Deno KV over a `file` in a temporary folder; `close()` closes and removes it. */
 async function openDenoKv() {
   const folder = await mkdtemp(path.join(tmpdir(), 'rollgate-kv-'));
   const file = path.join(folder, 'kv.db');
