@@ -111,10 +111,10 @@ const CORE_KINDS = [...COMMON_KINDS, 'usage'];
 const SCRIPT_KINDS = [...CORE_KINDS, ...Array(7).fill('batch'), 'refund', 'clear', 'clear'];
 
 /**
- * `{ policy, operations, answers }`. An operation is `{ kind, now, id }` with `cost`, with `ids`, or
- * with `of`: the place of the attempt that is taken back. An operation is left out if a store may
- * answer it either way. A script that goes `byServer` reads the clock of the server, which goes on
- * after an id was cleared.
+ * `{ policy, operations, answers }`. An operation is `{ kind, now, id }` with `cost`, with `ids`,
+ * or with `of`: the place of the attempt that is taken back. An operation is left out if a store
+ * may answer it either way. A script that goes `byServer` reads the clock of the server, which goes
+ * on after an id was cleared.
  */
 function randomTrace(random, options) {
   const { policy, steps, ids = IDS, kinds = KINDS, byServer = false } = options;

@@ -1,5 +1,5 @@
-// Random calls: every store and algorithm gives the oracle's answers and keeps the promises to users.
-// A failure prints its seed and a short trace; ROLLGATE_SEED=<seed> runs that seed of the traces alone.
+// Random calls: every store and algorithm gives the oracle's answers and keeps its promises.
+// A failure prints its seed and a short trace; ROLLGATE_SEED=<seed> runs that seed alone.
 'use strict';
 
 const { expectEqual, outcomeOf } = require('../support/outcome');

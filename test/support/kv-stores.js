@@ -9,8 +9,8 @@ const RateLimiter = require('../..');
 
 /**
  * A store as users write one: `{ get, set, delete, list }` over a Map, without promises. It forgets
- * what has expired by `now` (ms), by default nothing. For tests to look at: `entries` (by key: value,
- * version, expiresAt), `ttls` (of every set, in their order), `calls` (how often what was called).
+ * what has expired by `now` (ms), by default nothing. For tests to look at: `entries` (by key:
+ * value, version, expiresAt), `ttls` (of every set, in order), `calls` (how often what was called).
  */
 function createPlainKv({ now = () => Number.NEGATIVE_INFINITY } = {}) {
   const entries = new Map();
