@@ -196,32 +196,6 @@ describe('a program with live limiters exits by itself', () => {
     `);
     expect(found[1]).toEqual(found[0]);
   });
-
-  test('once no call waits: all were let in, aborted, too late or closed', async () => {
-    const found = await ask(`
-      const hour = () => RateLimiter({ interval: 3_600_000, maxInInterval: 1 });
-      const limiter = RateLimiter({ interval: 40, maxInInterval: 1 });
-      const full = () => { const limiter = hour(); limiter('a'); return limiter; };
-      const settled = (promise) => promise.then(({ allowed }) => allowed, ({ code, name }) => name === 'Error' ? code : name);
-      main(async () => {
-        const signal = new AbortController().signal;
-        const giveUp = new AbortController();
-        const closed = full();
-        const waiting = [
-          limiter.wait('a'),
-          limiter.wait('a', { deadline: 3_600_000, signal }),
-          full().wait('a', { signal: giveUp.signal, deadline: 1e10 }),
-          full().wait('a', { deadline: 5 }),
-          closed.wait('a'),
-        ].map(settled);
-        giveUp.abort();
-        await closed.close();
-        return Promise.all(waiting);
-      });
-    `);
-    const codes = ['ERR_ROLLGATE_WAIT_DEADLINE', 'ERR_ROLLGATE_CLOSED'];
-    expect(found).toEqual([true, true, 'AbortError', ...codes]);
-  });
 });
 
 describe('worker threads', () => {
@@ -229,13 +203,6 @@ describe('worker threads', () => {
   const MANY = casesOf(20);
 
   const start = (task, data) => new Worker(PROGRAM, { workerData: { task, ...data } });
-
-  test('a worker uses limiters and ends by itself', async () => {
-    const worker = start('use');
-    const ended = once(worker, 'exit');
-    expect((await once(worker, 'message'))[0]).toEqual([0, 0, true, null, true]);
-    expect(await ended).toEqual([0]);
-  });
 
   // A native call that fails because its thread is to end must not take the process along: hence a process
   // of its own, and moments spread over loading, creating and using.
