@@ -2,7 +2,6 @@
 'use strict';
 
 const { createHash } = require('node:crypto');
-const http = require('node:http');
 const request = require('supertest');
 const { rateLimit } = require('../..');
 const { flatCopy } = require('../../lib/ids');
@@ -300,13 +299,5 @@ describe('problem details', () => {
     const { status, headers, text } = await request(problemsOf({ limit: 0 })).head('/');
     expect([status, headers['content-type']]).toEqual([429, 'application/problem+json']);
     expect(text).toBeUndefined();
-  });
-
-  test('are the same without Express', async () => {
-    const middleware = rateLimit({ limit: 0, problemDetails: true, clock: time.clock });
-    const server = http.createServer((req, res) => middleware(req, res, () => res.end()));
-    const { status, headers, body } = await request(server).get('/');
-    const answer = [status, headers['content-type'], body.type];
-    expect(answer).toEqual([429, 'application/problem+json', TYPE]);
   });
 });

@@ -171,16 +171,6 @@ describe('what is counted together', () => {
 });
 
 describe('the limits of a rule', () => {
-  test.each([
-    [{ limit: 0 }, [429, 429, 429]],
-    [{ limit: 2, algorithm: 'sliding-window-counter' }, [200, 200, 429]],
-    [{ limit: 2, algorithm: 'fixed-window' }, [200, 200, 429]],
-    [{ limit: 2, algorithm: 'gcra' }, [200, 200, 429]],
-  ])('%j', async (own, expected) => {
-    const { statuses } = setUp([{ path: '/', ...own }]);
-    expect(await statuses('/', '/', '/x')).toEqual(expected);
-  });
-
   test('may be a function, with one count in a zone', async () => {
     const zone = { zone: 'z', limit: (req) => Number(req.query.limit), countBlocked: false };
     const { statuses } = setUp(['/a', '/b'].map((path) => ({ path, ...zone })));

@@ -1,0 +1,170 @@
+// Requests whose count is taken back because of their result: at most once, also if the client leaves.
+'use strict';
+
+const { EventEmitter } = require('node:events');
+const RateLimiter = require('../..');
+const apps = require('./apps');
+
+const { FAILING, appWith, get, newLogger, settled, useHandMovedClock, warningsDuring } = apps;
+const { rateLimit } = RateLimiter;
+const time = useHandMovedClock();
+const [[, throws]] = FAILING(new Error('boom'));
+const SKIP_FAILED = { skipFailedRequests: true, clock: time.clock };
+
+const newLimiter = () => RateLimiter({ interval: 1000, maxInInterval: 5, clock: time.clock });
+const usedIn = async (middleware) => (await middleware.getKey('127.0.0.1'))?.totalHits ?? 0;
+/** What the limiter has counted, without the peek itself. */
+const countedBy = (limiter) => limiter.peek('127.0.0.1').limits[0].used - 1;
+
+/** A response that ends when a test says so. */
+function newResponse(state) {
+  const start = { headersSent: false, writableEnded: false, statusCode: 200, setHeader() {} };
+  return Object.assign(new EventEmitter(), start, state);
+}
+
+function begin(middleware, res = newResponse()) {
+  const done = middleware({ ip: '127.0.0.1' }, res, () => {});
+  return { res, done };
+}
+
+test('with skipFailedRequests a refusal is not counted at all', async () => {
+  const app = appWith(rateLimit({ windowMs: 1000, limit: 1, ...SKIP_FAILED }));
+  expect((await get(app)).status).toBe(200);
+  time.advance(999);
+  expect((await get(app)).headers['retry-after']).toBe('1');
+  time.advance(1);
+  expect((await get(app)).status).toBe(200);
+});
+
+test.each([
+  [undefined, [404, 429, 429]],
+  [false, [404, 429, 404]],
+])(
+  'with skipSuccessfulRequests refusals are counted as %p says',
+  async (countBlocked, expected) => {
+    const options = { windowMs: 1000, limit: 1, skipSuccessfulRequests: true, countBlocked };
+    const app = appWith(rateLimit({ ...options, clock: time.clock }));
+    const statuses = [];
+    for (const ms of [0, 600, 600]) {
+      time.advance(ms);
+      statuses.push((await get(app, '/missing')).status);
+    }
+    expect(statuses).toEqual(expected);
+  },
+);
+
+test('a request takes back its own attempt, not the newest one', async () => {
+  const middleware = rateLimit({ windowMs: 1000, limit: 2, ...SKIP_FAILED });
+  const { res } = begin(middleware);
+  time.advance(400);
+  begin(middleware);
+  Object.assign(res, { statusCode: 500 }).emit('finish');
+  await settled();
+  const { totalHits, resetTime } = await middleware.getKey('127.0.0.1');
+  expect([totalHits, resetTime.getTime() - Date.now()]).toEqual([1, 1000]);
+});
+
+test.each([
+  ['a failed answer', 0, { statusCode: 500, writableEnded: true }, ['finish']],
+  ['a good answer', 1, { writableEnded: true }, ['finish']],
+  ['a client that leaves early', 0, {}, ['close']],
+  ['a close after the end', 1, { writableEnded: true }, ['close']],
+  ['an error of the response', 0, {}, ['error', new Error('broken pipe')]],
+])('with skipFailedRequests, %s leaves a count of %i', async (_what, count, state, event) => {
+  const middleware = rateLimit(SKIP_FAILED);
+  Object.assign(begin(middleware).res, state).emit(...event);
+  await settled();
+  expect(await usedIn(middleware)).toBe(count);
+});
+
+test('a request is taken back once, whatever happens to its response', async () => {
+  const limiter = newLimiter();
+  const refund = jest.fn((decision) => limiter.refund(decision));
+  const attempt = (id) => limiter.attempt(id);
+  const middleware = rateLimit({ limiter: { attempt, refund }, skipFailedRequests: true });
+  begin(middleware);
+  const { res } = begin(middleware, newResponse({ statusCode: 500 }));
+  res.emit('error', new Error('broken pipe'));
+  res.emit('finish');
+  res.emit('close');
+  await settled();
+  expect(refund).toHaveBeenCalledTimes(1);
+  expect(countedBy(limiter)).toBe(1);
+});
+
+test('a client that left before the middleware is taken back', async () => {
+  const middleware = rateLimit(SKIP_FAILED);
+  begin(middleware, newResponse({ destroyed: true }));
+  await settled();
+  expect(await usedIn(middleware)).toBe(0);
+});
+
+test('a client that leaves while the store is asked is taken back', async () => {
+  const limiter = newLimiter();
+  let answer;
+  const slow = {
+    attempt: (id) => new Promise((resolve) => (answer = () => resolve(limiter.attempt(id)))),
+    refund: async (decision) => limiter.refund(decision),
+  };
+  const { res, done } = begin(rateLimit({ limiter: slow, skipFailedRequests: true }));
+  res.emit('close');
+  answer();
+  await done;
+  await settled();
+  expect(countedBy(limiter)).toBe(0);
+});
+
+describe('requestWasSuccessful', () => {
+  test.each([
+    ['is skipped', { skip: () => true }],
+    ['has no key', { keyGenerator: throws }],
+    ['passed without a decision', { limiter: { attempt: throws, refund: throws } }],
+  ])('is not asked of a request that %s', async (_what, options) => {
+    const requestWasSuccessful = jest.fn(() => true);
+    const common = { passOnStoreError: true, skipFailedRequests: true, logger: newLogger() };
+    begin(rateLimit({ ...options, ...common, requestWasSuccessful })).res.emit('finish');
+    await settled();
+    expect(requestWasSuccessful).not.toHaveBeenCalled();
+  });
+
+  test('is asked with the decision, also if the answer came before it', async () => {
+    const limiter = newLimiter();
+    const requestWasSuccessful = jest.fn((req) => req.rateLimit.used > 1);
+    const keyGenerator = async () => '127.0.0.1';
+    const options = { limiter, keyGenerator, skipFailedRequests: true, requestWasSuccessful };
+    const { res, done } = begin(rateLimit(options));
+    res.emit('finish');
+    await done;
+    await settled();
+    expect(requestWasSuccessful).toHaveBeenCalledTimes(1);
+    expect(countedBy(limiter)).toBe(0);
+  });
+
+  test.each(FAILING(new Error('boom')))('that %s is reported', async (_what, fails) => {
+    const logger = newLogger();
+    const middleware = rateLimit({ ...SKIP_FAILED, requestWasSuccessful: fails, logger });
+    begin(middleware).res.emit('finish');
+    await settled();
+    expect(await usedIn(middleware)).toBe(1);
+    const link = expect.stringContaining('docs/errors.md#rollgate_outcome_unknown');
+    expect(logger.error.mock.calls).toEqual([[new Error('boom'), link]]);
+  });
+});
+
+// biome-ignore lint/suspicious/noThenProperty: what a user's function may return
+const thenable = { then: (resolve) => void setImmediate(() => resolve(true)) };
+
+test.each([
+  ...FAILING(new Error('boom')).map(([what, fails]) => [what, ['ROLLGATE_REFUND_FAILED'], fails]),
+  ['returns any object with then()', [], () => thenable],
+])('a refund that %s warns with %j', async (_what, expected, refund) => {
+  const limiter = newLimiter();
+  const attempt = (id) => limiter.attempt(id);
+  const called = jest.fn(refund);
+  const codes = await warningsDuring(() => {
+    const options = { limiter: { attempt, refund: called }, skipFailedRequests: true };
+    const middleware = rateLimit(options);
+    for (let i = 0; i < 2; i++) begin(middleware).res.emit('close');
+  });
+  expect([codes, called.mock.calls.length]).toEqual([expected, 2]);
+});
