@@ -57,18 +57,15 @@ describe('a budget', () => {
   test('a job that is cut off by a timer that is a moment early keeps what it had, too', async () => {
     let time = 0;
     let calls = 0;
-    const results = await runBenchmark(
-      'none',
-      { budgetMs: 100, jobs: () => [job('a', 0, 3)] },
-      {
-        now: () => time,
-        run: async (_file, _job, timeoutMs) => {
-          time += ++calls === 1 ? 40 : timeoutMs - 0.5;
-          if (calls > 1) throw new TimeIsUp('no result in time');
-          return { ns: 1 };
-        },
+    const benchmark = { budgetMs: 100, jobs: () => [job('a', 0, 3)] };
+    const results = await runBenchmark('none', benchmark, {
+      now: () => time,
+      run: async (_file, _job, timeoutMs) => {
+        time += ++calls === 1 ? 40 : timeoutMs - 0.5;
+        if (calls > 1) throw new TimeIsUp('no result in time');
+        return { ns: 1 };
       },
-    );
+    });
     expect(results.a).toMatchObject({ runs: 1 });
   });
 
@@ -251,8 +248,6 @@ test('scales are linear from zero, or logarithmic by powers of ten, and hold wha
   }
 });
 
-const hostile = `<script>"a" & 'b'</script>`;
-const hostileWords = { title: hostile, subtitle: hostile, description: hostile };
 const points = [
   { x: 1, ...stat(50, 45, 300) },
   { x: 1000, ...stat(200_000) },
@@ -292,32 +287,21 @@ test('lines are named at their ends, rollgate on top, and leave out points that 
   expectWellFormed(lines([{ label: 'a peer', points: [{ x: 1, ...stat(5, 0, 9) }] }]));
 });
 
-test.each([
-  [
-    'bars',
-    8, // the title stands twice
-    barPlot({
-      ...hostileWords,
-      rows: [{ label: hostile, kind: 'peer' }],
-      bands: [[{ title: hostile, unit: hostile, values: [stat(1)] }]],
-    }),
-  ],
-  [
-    'lines',
-    9,
-    linePlot({
-      ...hostileWords,
-      xTitle: hostile,
-      yTitle: hostile,
-      series: [
-        { label: hostile, points },
-        { label: hostile, error: hostile, points: [] },
-      ],
-    }),
-  ],
-])('%s escape every text', (_plot, parts, svg) => {
+test.each(['bars', 'lines'])('%s escape every text', (plot) => {
+  const hostile = `<script>"a" & 'b'</script>`;
+  const all = { title: hostile, subtitle: hostile, description: hostile };
+  const bands = [[{ title: hostile, unit: hostile, values: [stat(1)] }]];
+  const series = [
+    { label: hostile, points },
+    { label: hostile, error: hostile, points: [] },
+  ];
+  const svg =
+    plot === 'bars'
+      ? barPlot({ ...all, rows: [{ label: hostile, kind: 'peer' }], bands })
+      : linePlot({ ...all, xTitle: hostile, yTitle: hostile, series });
   expectWellFormed(svg);
   expect(svg).not.toContain('<script>');
   const escaped = '&lt;script&gt;&quot;a&quot; &amp; &#39;b&#39;&lt;/script&gt;';
-  expect(svg.split(escaped)).toHaveLength(parts);
+  // Each of the given texts once, but the title twice.
+  expect(svg.split(escaped)).toHaveLength(plot === 'bars' ? 8 : 9);
 });

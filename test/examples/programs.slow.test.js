@@ -21,35 +21,27 @@ async function start(example, env) {
   return server;
 }
 
-test('in-memory.js refuses the fourth action, of that user only, and ends by itself', async () => {
-  const { code, stdout } = await runExample('in-memory.js');
-  expect(code).toBe(0);
-  expect(stdout.trim().split('\n')).toEqual([
-    'ada, action 1: done',
-    'ada, action 2: done',
-    'ada, action 3: done',
+test.each([
+  [
+    'in-memory.js',
+    ...[1, 2, 3].map((action) => `ada, action ${action}: done`),
     expect.stringMatching(/^ada, action 4: refused, try again in (9\d\d|1000) ms$/),
     'bob, action 1: done',
-  ]);
-});
-
-test('callback.js refuses an action that follows too soon', async () => {
-  const { code, stdout } = await runExample('callback.js');
-  expect(code).toBe(0);
-  expect(stdout.trim().split('\n')).toEqual([
+  ],
+  [
+    'callback.js',
     'first action: done, 9 left',
     expect.stringMatching(/^second action: refused, try again in \d+ ms$/),
-  ]);
-});
-
-test('worker-threads.js counts in each thread and ends by itself', async () => {
-  const { code, stdout } = await runExample('worker-threads.js');
+  ],
+  [
+    'worker-threads.js',
+    ...['main thread', 'worker thread 1', 'worker thread 2'].map((one) => `${one}: 2 of 5 allowed`),
+  ],
+])('%s prints what each action gets, and ends by itself', async (example, ...lines) => {
+  const { code, stdout } = await runExample(example);
   expect(code).toBe(0);
-  expect(stdout.trim().split('\n').sort()).toEqual([
-    'main thread: 2 of 5 allowed',
-    'worker thread 1: 2 of 5 allowed',
-    'worker thread 2: 2 of 5 allowed',
-  ]);
+  const printed = stdout.trim().split('\n');
+  expect(example === 'worker-threads.js' ? printed.sort() : printed).toEqual(lines);
 });
 
 test('cluster.js lets ten requests pass in all its processes together', async () => {
