@@ -248,15 +248,10 @@ describe('topBlocked', () => {
     return () => Math.floor(Math.exp((random.between(0, 1e9 - 1) / 1e9) * limit));
   }
 
-  describe.each([
-    [1, 1],
-    [2, 2],
-    [3, 10],
-    [4, 64],
-    [5, 500],
-  ])('beside exact counts, seed %i, capacity %i', (seed, capacity) => {
-    test('no count is too low, or too high by more than it says, and the frequent are there', () => {
-      const random = randomFrom(seed);
+  test.each([1, 2, 10, 64, 500])(
+    'with capacity %i, counts are at most as wrong as they say, and the frequent are there',
+    (capacity) => {
+      const random = randomFrom(capacity);
       const limiters = { a: strict(), b: strict() };
       const blocked = open({ limiters, capacity });
       const exact = new Map();
@@ -289,8 +284,8 @@ describe('topBlocked', () => {
         expect(counts).toEqual([...counts].sort((x, y) => y - x));
         if (exact.size >= capacity) expect(counts.reduce((sum, n) => sum + n, 0)).toBe(total);
       }
-    });
-  });
+    },
+  );
 
   // A search for the smallest counter would take 2e10 steps here, and run into Jest's time limit.
   test('a new id takes over a counter without a search', () => {

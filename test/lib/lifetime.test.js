@@ -112,33 +112,29 @@ describe('a dropped limiter is freed', () => {
   });
 });
 
-describe('memory', () => {
-  const canLimit = process.platform === 'linux' && !process.env.ROLLGATE_SANITIZED;
+const canLimit = process.platform === 'linux' && !process.env.ROLLGATE_SANITIZED;
+const whereLimited = canLimit ? test : test.skip;
 
-  (canLimit ? test : test.skip)(
-    'that is not there makes an attempt fail, and nothing is recorded',
-    () => {
-      const program = `
-      const limiter = require('rollgate')({ interval: 1000, maxInInterval: 2 ** 31 });
-      const codes = [];
-      const attempt = (id) => {
-        try { limiter.attempt(id, { cost: 2 ** 31 - 1 }); } catch ({ code }) { codes.push(code); }
-      };
-      attempt('new');
-      const { keys } = limiter.stats();
-      limiter('known');
-      attempt('known');
-      console.log(JSON.stringify({ codes, keys, left: limiter.peek('known').actionsLeft }));
-    `;
-      // Six gigabytes of address space, of which Node itself takes one: the log would need eight.
-      const command = ['-c', 'ulimit -v 6000000 && exec "$0" -e "$1"', process.execPath, program];
-      const { stdout, stderr } = spawnSync('sh', command, { cwd: ROOT, encoding: 'utf8' });
-      expect(stderr).toBe('');
-      const code = 'ERR_ROLLGATE_MEMORY';
-      // The peek is the second action of 'known'.
-      expect(JSON.parse(stdout)).toEqual({ codes: [code, code], keys: 0, left: 2 ** 31 - 2 });
-    },
-  );
+whereLimited('memory that is not there makes an attempt fail, and nothing is recorded', () => {
+  const program = `
+    const limiter = require('rollgate')({ interval: 1000, maxInInterval: 2 ** 31 });
+    const codes = [];
+    const attempt = (id) => {
+      try { limiter.attempt(id, { cost: 2 ** 31 - 1 }); } catch ({ code }) { codes.push(code); }
+    };
+    attempt('new');
+    const { keys } = limiter.stats();
+    limiter('known');
+    attempt('known');
+    console.log(JSON.stringify({ codes, keys, left: limiter.peek('known').actionsLeft }));
+  `;
+  // Six gigabytes of address space, of which Node itself takes one: the log would need eight.
+  const command = ['-c', 'ulimit -v 6000000 && exec "$0" -e "$1"', process.execPath, program];
+  const { stdout, stderr } = spawnSync('sh', command, { cwd: ROOT, encoding: 'utf8' });
+  expect(stderr).toBe('');
+  const code = 'ERR_ROLLGATE_MEMORY';
+  // The peek is the second action of 'known'.
+  expect(JSON.parse(stdout)).toEqual({ codes: [code, code], keys: 0, left: 2 ** 31 - 2 });
 });
 
 describe('a program with live limiters exits by itself', () => {

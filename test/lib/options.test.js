@@ -270,16 +270,12 @@ describe('blockFor as a list', () => {
   });
 });
 
-describe('countBlocked with gcra', () => {
-  const gcra = { ...GOOD, algorithm: 'gcra' };
-
-  test('true is a TypeError: no refusal counts there', () => {
-    expectRefusal(
-      { ...gcra, countBlocked: true },
-      TypeError,
-      "option 'countBlocked': expected false or nothing with algorithm 'gcra', which never counts a refusal, got true",
-    );
-  });
+test('countBlocked true is a TypeError with gcra, where no refusal counts', () => {
+  expectRefusal(
+    { ...GOOD, algorithm: 'gcra', countBlocked: true },
+    TypeError,
+    "option 'countBlocked': expected false or nothing with algorithm 'gcra', which never counts a refusal, got true",
+  );
 });
 
 test('an error thrown by a getter or a proxy is passed on as it is', () => {

@@ -78,18 +78,6 @@ describe('being let in', () => {
     expect(jest.getTimerCount()).toBe(0);
   });
 
-  test('a refusal that others got in between lengthens the wait', async () => {
-    const { limiter } = setUp();
-    limiter('a');
-    const { letIn } = follow([limiter.wait('a')]);
-    await advance(60);
-    expect(limiter('a')).toBe(100);
-    await advance(99);
-    expect(letIn()).toBe(0);
-    await advance(1);
-    expect(letIn()).toBe(1);
-  });
-
   test('waits of more than 2^31 ms are waited for', async () => {
     const interval = 2 ** 32;
     const { limiter } = setUp({ interval });

@@ -40,7 +40,7 @@ test.each([
   'it allows what an exact rolling window allows; limit is %s',
   async (_what, asOption, options) => {
     const steps = fc.array(fc.integer({ min: 0, max: 700 }), { maxLength: 40 });
-    const limits = fc.integer({ min: 0, max: 4 });
+    const limits = fc.constantFrom(0, 1, 2, 2.5, 3, 4);
     const property = fc.asyncProperty(limits, steps, async (limit, waits) => {
       const store = storeWith({ limit: asOption(limit) }, options);
       const hits = [];
@@ -50,17 +50,12 @@ test.each([
         hits.push(Date.now());
         const { totalHits } = await store.increment('a');
         expect(Number.isInteger(totalHits) && totalHits >= 1).toBe(true);
-        expect(totalHits <= limit).toBe(inside < limit);
+        expect(totalHits <= limit).toBe(inside < Math.floor(limit));
       }
     });
     await fc.assert(property, { numRuns: casesOf(300) });
   },
 );
-
-test.each([0, 1, 2.5, 3])('limit %p allows as many as in express-rate-limit', async (limit) => {
-  const hits = await hitsAfter(storeWith({ limit }), 0, 0, 0, 0, 0);
-  expect(hits.filter((totalHits) => totalHits <= limit)).toHaveLength(Math.floor(limit));
-});
 
 test('keys are counted apart, reset one by one or all', async () => {
   const store = storeWith();

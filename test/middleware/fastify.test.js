@@ -5,7 +5,6 @@ const RateLimiter = require('../..');
 const { createPlainKv } = require('../support/kv-stores');
 const { waitUntil } = require('../support/outcome');
 const { startRedis } = require('../support/redis-server');
-const { askProgram } = require('../support/run-program');
 const { newName } = require('../support/shared-regions');
 const apps = require('./apps');
 
@@ -349,21 +348,6 @@ describe('functions', () => {
     const { status, text } = await get(await start(options));
     expect([status, JSON.parse(text)]).toEqual([expected, { handled: 'boom' }]);
   });
-});
-
-test('requests of inject() are limited', async () => {
-  // In a program of its own, because Jest cannot load what inject() needs.
-  const statuses = await askProgram(`
-    const app = require('fastify')();
-    app.register(require('rollgate/fastify'), { windowMs: 1e6, limit: 2 });
-    app.get('/', () => 'passed');
-    (async () => {
-      const statuses = [];
-      for (let i = 0; i < 3; i++) statuses.push((await app.inject('/')).statusCode);
-      console.log(JSON.stringify(statuses));
-    })();
-  `);
-  expect(statuses).toEqual([200, 200, 429]);
 });
 
 test('a keyGenerator with a bare request.ip is a warning', async () => {

@@ -241,24 +241,6 @@ describe.each(Object.entries(WAYS))('over %s', (_name, optionsOf) => {
     expect(statuses).toEqual([200, 200, 429, 429]);
   });
 
-  test.each([true, 'draft-7', 'draft-8', 'draft-10'])(
-    'the answers with standardHeaders %p are those of a limiter in memory',
-    async (standardHeaders) => {
-      const play = async (options) => {
-        const limits = { windowMs: HOUR_MS, limit: 2, clock: () => 5 * HOUR_MS };
-        const shown = { standardHeaders, legacyHeaders: false, problemDetails: true };
-        const answers = await apps.getTimes(
-          appWith(rateLimit({ ...limits, ...shown, ...options })),
-          3,
-        );
-        return answers.map(({ status, text, headers: { date, ...headers } }) => {
-          return { status, text, headers };
-        });
-      };
-      expect(await play(store)).toEqual(await play({}));
-    },
-  );
-
   test('processes count together by rules in any order, each zone by itself', async () => {
     const rules = [
       { path: '/a', limit: 2 },
