@@ -8,7 +8,7 @@ const { tmpdir } = require('node:os');
 const path = require('node:path');
 const { WebSocket } = require('ws');
 const { unlinkShared } = require('../..');
-const { fetchStatuses: statusesOf, fetchText: get } = require('../middleware/apps');
+const { fetchStatuses: statusesOf, fetchText: get, inTurn } = require('../middleware/apps');
 const { startRedis } = require('../support/redis-server');
 const { runExample, serveExample, stop } = require('../support/run-program');
 
@@ -47,8 +47,7 @@ test.each([
 test('cluster.js lets ten requests pass in all its processes together', async () => {
   const { url } = await start('cluster.js');
   try {
-    const answers = [];
-    for (let i = 0; i < 20; i++) answers.push(await get(url));
+    const answers = await inTurn(Array(20).fill(url), get);
     const statuses = answers.map(({ status }) => status);
     expect(statuses).toEqual([...Array(10).fill(200), ...Array(10).fill(429)]);
     const processes = new Set(answers.slice(0, 10).map(({ text }) => text.split(':')[0]));
@@ -75,10 +74,8 @@ test('redis.js counts in all its processes together, and in each alone when Redi
   const redis = await startRedis();
   const env = { REDIS_URL: redis.url };
   const [one, other] = await Promise.all([start('redis.js', env), start('redis.js', env)]);
-  const statuses = [];
-  for (let i = 0; i < 6; i++) {
-    for (const { url } of [one, other]) statuses.push((await get(url)).status);
-  }
+  const turns = Array(6).fill([one, other]).flat();
+  const statuses = await inTurn(turns, async ({ url }) => (await get(url)).status);
   expect(statuses).toEqual([...Array(10).fill(200), 429, 429]);
   await redis.stop();
   for (const { url } of [one, other]) expect((await get(url)).status).toBe(200);
@@ -178,8 +175,8 @@ describe('login.js', () => {
 
   test('one address may not try many accounts; refusals and failures read the same for all', async () => {
     const url = `${(await start('login.js')).url}/login`;
-    const answers = [];
-    for (let i = 0; i < 21; i++) answers.push(await get(url, attempt(`user${i}`, 'guess')));
+    const users = Array.from({ length: 21 }, (_, i) => `user${i}`);
+    const answers = await inTurn(users, (user) => get(url, attempt(user, 'guess')));
     expect(answers.map(({ status }) => status)).toEqual([...Array(20).fill(401), 429]);
     expect(answers[20].text).toBe(REFUSED);
     const unknown = answers[0];

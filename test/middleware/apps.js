@@ -43,17 +43,16 @@ function appWith(...middleware) {
 
 const get = (app, path = '/', headers = {}) => request(app).get(path).set(headers);
 
-async function getTimes(app, times, path) {
+/** What `ask` gives for each of these, one after the other. */
+async function inTurn(items, ask) {
   const answers = [];
-  for (let i = 0; i < times; i++) answers.push(await get(app, path));
+  for (const item of items) answers.push(await ask(item));
   return answers;
 }
 
-async function statusesOf(app, ...paths) {
-  const statuses = [];
-  for (const path of paths) statuses.push((await get(app, path)).status);
-  return statuses;
-}
+const getTimes = (app, times, path) => inTurn(Array(times).fill(path), (each) => get(app, each));
+
+const statusesOf = (app, ...paths) => inTurn(paths, async (path) => (await get(app, path)).status);
 
 /** Calls a middleware without a server: the headers that it set, and the calls of next(). */
 function callDirectly(middleware, req = { ip: '192.0.2.1' }) {
@@ -81,11 +80,8 @@ function setUp(rules, options) {
     const asked = request(app)[method](path).set('x-id', id);
     return group === undefined ? asked : asked.set('x-group', group);
   };
-  const statuses = async (...paths) => {
-    const found = [];
-    for (const path of paths) found.push((await ask(...[].concat(path))).status);
-    return found;
-  };
+  const statuses = (...paths) =>
+    inTurn(paths, async (path) => (await ask(...[].concat(path))).status);
   return { middleware, hand, ask, statuses };
 }
 
@@ -112,11 +108,8 @@ async function fetchText(url, init) {
   return { status: response.status, headers: response.headers, text: await response.text() };
 }
 
-async function fetchStatuses(url, times, init) {
-  const statuses = [];
-  for (let i = 0; i < times; i++) statuses.push((await fetchText(url, init)).status);
-  return statuses;
-}
+const fetchStatuses = (url, times, init) =>
+  inTurn(Array(times).fill(url), async (each) => (await fetchText(each, init)).status);
 
 /** Applications on Fastify with the plugin, closed after each test. */
 function useFastify() {
@@ -153,11 +146,8 @@ function useFastify() {
     return serve(app);
   }
 
-  async function statusesAt(url, ...paths) {
-    const statuses = [];
-    for (const path of paths) statuses.push((await fetchText(url + path)).status);
-    return statuses;
-  }
+  const statusesAt = (url, ...paths) =>
+    inTurn(paths, async (path) => (await fetchText(url + path)).status);
 
   /** Rejects as app.ready() does, which alone is a thenable that Jest's `rejects` does not accept. */
   async function ready(options, limits) {
@@ -211,6 +201,7 @@ module.exports = {
   fetchText,
   get,
   getTimes,
+  inTurn,
   listen,
   newLogger,
   setUp,

@@ -10,8 +10,8 @@ const { casesOf } = require('../support/tiers');
 const { waitUntil } = require('../support/outcome');
 const apps = require('./apps');
 
-const { HOUR_MS, appWith, get, getTimes, newLogger, statusesOf, useHandMovedClock, withCode } =
-  apps;
+const { HOUR_MS, appWith, get, getTimes, inTurn, newLogger } = apps;
+const { statusesOf, useHandMovedClock, withCode } = apps;
 const WINDOW_MS = 1000;
 const time = useHandMovedClock();
 
@@ -24,14 +24,11 @@ function storeWith(init, options) {
 const hitsOf = async (store, key) => (await store.get(key))?.totalHits ?? 0;
 
 /** The totalHits of increments after these waits. */
-async function hitsAfter(store, ...waits) {
-  const hits = [];
-  for (const ms of waits) {
+const hitsAfter = (store, ...waits) =>
+  inTurn(waits, async (ms) => {
     time.advance(ms);
-    hits.push((await store.increment('a')).totalHits);
-  }
-  return hits;
-}
+    return (await store.increment('a')).totalHits;
+  });
 
 test.each([
   ['a number', (limit) => limit, {}],

@@ -10,7 +10,9 @@ const apps = require('./apps');
 
 const { FAILING, HOUR_MS, byHeaders, newLogger, useFastify, withCode } = apps;
 const { answer, newApp, own, ready, rollgate, serve, start, statusesAt } = useFastify();
-const { fetchStatuses: statusesOf, fetchText: get } = apps;
+const { fetchStatuses: statusesOf, fetchText: get, inTurn } = apps;
+const statusesBy = (url, ...methods) =>
+  inTurn(methods, async (method) => (await get(`${url}/own`, { method })).status);
 const LIMITS = { windowMs: HOUR_MS, limit: 2, clock: () => 5 * HOUR_MS }; // it stands still
 const as = (id) => ({ headers: { 'x-id': id } });
 const from = (address) => ({ headers: { 'x-forwarded-for': address } });
@@ -199,10 +201,7 @@ describe('config.rateLimit', () => {
       app.get('/wrong', own({ limitt: 3 }), answer);
       await app.register(rollgate, LIMITS);
       const url = await serve(app);
-      const statuses = [];
-      for (const method of [first, 'HEAD', 'GET']) {
-        statuses.push(...(await statusesOf(`${url}/own`, 1, { method })));
-      }
+      const statuses = await statusesBy(url, first, 'HEAD', 'GET');
       expect(statuses).toEqual([200, 429, 429]);
       expect((await get(`${url}/wrong`)).text).toContain('ERR_ROLLGATE_OPTION');
     },
@@ -218,10 +217,7 @@ describe.each([
     const app = newApp({ exposeHeadRoutes: !declare.hasOwnHead });
     await app.register(rollgate, { windowMs: HOUR_MS, limit: 9, ...(await storeOptions()) });
     declare(app);
-    const url = await serve(app);
-    const statuses = [];
-    for (const method of calls) statuses.push(...(await statusesOf(`${url}/own`, 1, { method })));
-    return statuses;
+    return statusesBy(await serve(app), ...calls);
   }
 
   test('count apart, and HEAD with the GET that it is derived from', async () => {

@@ -19,7 +19,7 @@ const { waitUntil } = require('../support/outcome');
 const { startRedis } = require('../support/redis-server');
 const apps = require('./apps');
 
-const { FAILING, HOUR_MS, appWith, newLogger, setUp, statusesOf, withCode } = apps;
+const { FAILING, HOUR_MS, appWith, inTurn, newLogger, setUp, statusesOf, withCode } = apps;
 const { rateLimit } = RateLimiter;
 const get = apps.fetchText;
 const MINUTE_MS = 60_000;
@@ -182,10 +182,10 @@ describe.each([
     const keyGenerator = async (req) => req.headers['x-user'];
     const skip = async (req) => req.headers['x-user'] === 'admin';
     const url = await start({ limit: 1, keyGenerator, skip });
-    const statuses = [];
-    for (const user of ['ada', 'ada', 'bob', 'admin', 'admin']) {
-      statuses.push((await get(url, { headers: { 'x-user': user } })).status);
-    }
+    const users = ['ada', 'ada', 'bob', 'admin', 'admin'];
+    const statuses = await inTurn(users, async (user) => {
+      return (await get(url, { headers: { 'x-user': user } })).status;
+    });
     expect(statuses).toEqual([200, 429, 200, 200, 200]);
   });
 
@@ -232,13 +232,6 @@ describe.each(Object.entries(WAYS))('over %s', (_name, optionsOf) => {
   let store;
   beforeEach(() => {
     store = { ...optionsOf(), namespace: `middleware-${namespaces}` };
-  });
-
-  test('applications count together', async () => {
-    const [one, two] = [1, 2].map(() => appWith(rateLimit({ ...store, limit: 2 })));
-    const statuses = [];
-    for (const app of [one, two, one, two]) statuses.push(...(await statusesOf(app, '/')));
-    expect(statuses).toEqual([200, 200, 429, 429]);
   });
 
   test('processes count together by rules in any order, each zone by itself', async () => {
@@ -344,8 +337,7 @@ test.each([undefined, [{ path: '/', limit: 1, blockFor: 5, blockEverywhere: true
     expect([status, body.code]).toEqual([500, 'ERR_ROLLGATE_REDIS_UNREACHABLE']);
     expect(await statusesOf(passing, '/')).toEqual([200]);
     expect(logger.error).toHaveBeenCalledTimes(1);
-    const statuses = [];
-    for (const app of deciding) statuses.push(await statusesOf(app, '/', '/'));
+    const statuses = await inTurn(deciding, (app) => statusesOf(app, '/', '/'));
     expect(statuses).toEqual([
       [200, 200],
       [429, 429],

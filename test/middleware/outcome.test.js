@@ -5,7 +5,8 @@ const { EventEmitter } = require('node:events');
 const RateLimiter = require('../..');
 const apps = require('./apps');
 
-const { FAILING, appWith, get, newLogger, settled, useHandMovedClock, warningsDuring } = apps;
+const { FAILING, appWith, get, inTurn, newLogger, settled } = apps;
+const { useHandMovedClock, warningsDuring } = apps;
 const { rateLimit } = RateLimiter;
 const time = useHandMovedClock();
 const [[, throws]] = FAILING(new Error('boom'));
@@ -44,11 +45,10 @@ test.each([
   async (countBlocked, expected) => {
     const options = { windowMs: 1000, limit: 1, skipSuccessfulRequests: true, countBlocked };
     const app = appWith(rateLimit({ ...options, clock: time.clock }));
-    const statuses = [];
-    for (const ms of [0, 600, 600]) {
+    const statuses = await inTurn([0, 600, 600], async (ms) => {
       time.advance(ms);
-      statuses.push((await get(app, '/missing')).status);
-    }
+      return (await get(app, '/missing')).status;
+    });
     expect(statuses).toEqual(expected);
   },
 );

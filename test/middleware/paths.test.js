@@ -112,17 +112,6 @@ describe.each(Object.entries(STARTS))('%s', (_name, start) => {
   });
 });
 
-slow.test('routers know many of these spellings', async () => {
-  const reached = new Set();
-  for (const start of Object.values(STARTS)) {
-    for (const target of await targetsWith('limited', await start(RULES))) reached.add(target);
-  }
-  const known = `/API/Items /api/items/ /api/items#x /api\\items# //a@b/api/items# /api//a@b/items#
-    /api//items http://host/api/items /api/items;/free /api/items#/free //api//items// /%41pi/items
-    HTTP://user@host:80/api/items?x`.split(/\s+/);
-  expect(known.filter((target) => !reached.has(target))).toEqual([]);
-});
-
 test('a target that is no URL matches no rule, and is no error', async () => {
   const middleware = rateLimit({ rules: RULES });
   const port = await listen((req, res) => middleware(req, res, () => answer(req, res)));

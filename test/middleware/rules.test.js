@@ -4,7 +4,7 @@
 const { USAGE } = require('../../lib/internal-methods');
 const { rateLimit } = require('../..');
 const { createBlocks } = require('../../lib/middleware/rules/blocks');
-const { byHeaders, callDirectly, newLogger, setUp, withCode } = require('./apps');
+const { byHeaders, callDirectly, inTurn, newLogger, setUp, withCode } = require('./apps');
 
 const MINUTE_MS = 60_000;
 
@@ -31,19 +31,10 @@ describe('the rule that decides', () => {
       { path: '/', limit: 4 },
     ]);
     const limitAt = async (path) => (await ask(path)).body.limit;
-    const paths = [
-      '/a/5',
-      '/a/x',
-      '/ax',
-      '/x',
-      '/a/5?x',
-      '/r299/items/5',
-      '/r17/items',
-      '/r17/item',
-    ];
-    const limits = [];
-    for (const path of paths) limits.push(await limitAt(path));
-    expect(limits).toEqual([10, 2, 3, 4, 10, 399, 117, 4]);
+    const ofFew = await inTurn(['/a/5', '/a/x', '/ax', '/x', '/a/5?x'], limitAt);
+    expect(ofFew).toEqual([10, 2, 3, 4, 10]);
+    const ofMany = await inTurn(['/r299/items/5', '/r17/items', '/r17/item'], limitAt);
+    expect(ofMany).toEqual([399, 117, 4]);
   });
 
   test.each(['', 'g', 'y', 'gy'])('does not depend on the lastIndex of /api/%s', async (flags) => {
@@ -146,8 +137,8 @@ describe('what is counted together', () => {
     const requestWasSuccessful = (req) => !req.url.endsWith('bad');
     const { ask } = setUp(rules, { skipFailedRequests: true, requestWasSuccessful });
     for (const path of ['/a', '/b', '/c']) {
-      const used = [];
-      for (const query of ['?bad', '?bad', '', '']) used.push((await ask(path + query)).body.used);
+      const queries = ['?bad', '?bad', '', ''];
+      const used = await inTurn(queries, async (query) => (await ask(path + query)).body.used);
       expect(used).toEqual([1, 1, 1, 2]);
     }
   });
