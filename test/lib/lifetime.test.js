@@ -254,33 +254,25 @@ describe('worker threads', () => {
   });
 
   test('what workers had is freed when they end, however they end', async () => {
-    const found = await askProgram(
-      `
+    const found = await ask(`
       const { once } = require('node:events');
       const { Worker } = require('node:worker_threads');
-      const RateLimiter = require('rollgate');
-      const { liveLimiters } = require('./lib/native').loadAddon();
       const start = (task, clock) => new Worker('./test/support/worker-program.js', { workerData: { task, clock } });
-      async function main() {
-        globalThis.kept = [1, 2, 3].map(() => RateLimiter({ interval: 1e9, maxInInterval: 1 }));
+      main(async () => {
+        globalThis.kept = [1, 2, 3].map(() => RateLimiter(OPTIONS));
         const levels = [liveLimiters()];
         for (let i = 0; i < ${Math.ceil(MANY / 5)}; i++) {
           const spinning = [start('spin'), start('spin', true)]; // by its own clock, and by a user's
           await Promise.all(spinning.map((worker) => once(worker, 'message')));
           if (i === 0) levels.push(liveLimiters());
           await Promise.all(spinning.map((worker) => worker.terminate()));
-          const using = start('use');
-          await once(using, 'exit');
+          await once(start('use'), 'exit');
           const failing = start('fail').on('error', () => {});
           await new Promise((resolve) => failing.once('exit', resolve));
         }
-        levels.push(liveLimiters(), kept[0]('a'));
-        console.log(JSON.stringify(levels));
-      }
-      main();
-    `,
-      { flags: ['--expose-gc'] },
-    );
+        return [...levels, liveLimiters(), kept[0]('a')];
+      });
+    `);
     expect(found).toEqual([3, 23, 3, 0]);
   });
 });

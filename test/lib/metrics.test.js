@@ -10,10 +10,12 @@ const { askProgram } = require('../support/run-program');
 const { catchError, setUp } = require('../support/set-up');
 
 let register;
+let metrics;
 
 beforeEach(() => {
   register = new Registry();
 });
+afterEach(() => metrics?.unregister());
 
 /** By name and labels: the values that a scrape reads. */
 async function scrape(from = register) {
@@ -28,7 +30,7 @@ const decisions = (name, outcome) =>
 test('what a limiter has decided and holds is read when it is asked for', async () => {
   const { limiter } = setUp({ maxKeys: 2 });
   const warn = jest.spyOn(process, 'emitWarning').mockImplementation(() => {});
-  const metrics = registerMetrics({ limiters: { api: limiter }, register });
+  metrics = registerMetrics({ limiters: { api: limiter }, register });
   limiter('a');
   limiter('a');
   limiter('a');
@@ -45,13 +47,12 @@ test('what a limiter has decided and holds is read when it is asked for', async 
   expect(await scrape()).toEqual(expected);
   limiter('b');
   expect(await scrape()).toMatchObject({ [decisions('api', 'allowed')]: 5 });
-  metrics.unregister();
   warn.mockRestore();
 });
 
 test('counters are counters and the others gauges, each with a help text', async () => {
   registerMetrics({ register }).unregister();
-  const metrics = registerMetrics({ register, prefix: 'app_' });
+  metrics = registerMetrics({ register, prefix: 'app_' });
   const kinds = (await register.getMetricsAsJSON()).map(({ name, type, help }) => {
     expect(help).not.toBe('');
     return `${name} ${type}`;
@@ -75,7 +76,7 @@ test('a limiter whose store is elsewhere has its own: fallbacks, pending calls, 
   const kv = createPlainKv();
   const options = { interval: 60_000, maxInInterval: 1, namespace: 'n', onError: 'allow' };
   const limiter = RateLimiter({ kv, ...options });
-  const metrics = registerMetrics({ register });
+  metrics = registerMetrics({ register });
   metrics.add('elsewhere', limiter);
   await limiter('a');
   await limiter('a');
@@ -91,13 +92,12 @@ test('a limiter whose store is elsewhere has its own: fallbacks, pending calls, 
     'rollgate_fallbacks_total{limiter="elsewhere"}': 1,
     'rollgate_pending_calls{limiter="elsewhere"}': 0,
   });
-  metrics.unregister();
 });
 
 test('limiters come and go', async () => {
   const one = setUp().limiter;
   const other = setUp().limiter;
-  const metrics = registerMetrics({ limiters: { one }, register });
+  metrics = registerMetrics({ limiters: { one }, register });
   metrics.add('other', other);
   one('a');
   other('a');
@@ -108,35 +108,32 @@ test('limiters come and go', async () => {
   expect(await scrape()).toEqual({});
   metrics.add('one', one);
   expect(await scrape()).toMatchObject({ [allowed('one')]: 1 });
-  metrics.unregister();
 });
 
 test('a limiter whose shared memory cannot be had has none, and the others have theirs', async () => {
   const { limiter } = setUp();
   const shared = { name: 'x', directory: '/nonexistent' };
   const bad = RateLimiter({ shared, interval: 1000, maxInInterval: 1 });
-  const metrics = registerMetrics({ limiters: { good: limiter, bad }, register });
+  metrics = registerMetrics({ limiters: { good: limiter, bad }, register });
   limiter('a');
   const scraped = await scrape();
   expect(scraped[decisions('good', 'allowed')]).toBe(1);
   expect(Object.keys(scraped).filter((name) => name.includes('bad'))).toEqual([]);
-  metrics.unregister();
 });
 
 test('the histogram has the buckets that it is given', async () => {
   const { limiter } = setUp();
-  const metrics = registerMetrics({ limiters: { api: limiter }, register, buckets: [0.25, 4] });
+  metrics = registerMetrics({ limiters: { api: limiter }, register, buckets: [0.25, 4] });
   diagnostics
     .channel('rollgate:redis')
     .publish({ type: 'call', limiter, durationMs: 1000, error: null });
   const bounds = (await register.metrics()).matchAll(/_bucket\{le="([^"]+)"/g);
   expect(Array.from(bounds, ([, bound]) => bound)).toEqual(['0.25', '4', '+Inf']);
-  metrics.unregister();
 });
 
 test("without a registry they are in prom-client's own", async () => {
   const { limiter } = setUp();
-  const metrics = registerMetrics({ limiters: { mine: limiter } });
+  metrics = registerMetrics({ limiters: { mine: limiter } });
   expect(await scrape(globalRegister)).toMatchObject({ 'rollgate_keys{limiter="mine"}': 0 });
   metrics.unregister();
   expect(await scrape(globalRegister)).toEqual({});
@@ -183,7 +180,7 @@ test.each([
 
 test('a name stands for one limiter, and a limiter has one name', async () => {
   const { limiter } = setUp();
-  const metrics = registerMetrics({ limiters: { api: limiter }, register });
+  metrics = registerMetrics({ limiters: { api: limiter }, register });
   for (const [name, added, message] of [
     ['api', setUp().limiter, "'api': there is another limiter already; remove('api') comes first"],
     [

@@ -97,28 +97,22 @@ describe('a file that is not rollgate.node', () => {
 
   onLinux('does not end the process by SIGBUS where it is truncated', async () => {
     const whole = fs.readFileSync(ADDON);
+    const bare = Buffer.from(whole); // without section headers
+    bare.fill(0, 40, 48);
+    bare.fill(0, 58, 64);
     const sizes = [0, 10, 64, 5000, whole.length >> 3, whole.length >> 1, whole.length - 1];
-    const files = sizes.map((size) => fileWith(`${size}.node`, whole.subarray(0, size)));
-    const errors = await errorsOf(files);
-    for (const [i, size] of sizes.entries()) {
-      const cut = `is truncated: ${size} of ${whole.length} bytes`;
+    const cuts = [
+      ...sizes.map((size) => [whole, size, `is truncated: ${size} of ${whole.length} bytes`]),
+      ...[100, bare.length >> 1].map((size) => [bare, size, `is truncated: ${size} of `]),
+    ];
+    const files = cuts.map(([bytes, size], i) => fileWith(`${i}.node`, bytes.subarray(0, size)));
+    const errors = await errorsOf([...files, fileWith('bare.node', bare)]);
+    for (const [i, [, size, cut]] of cuts.entries()) {
       const reason = size < 64 ? 'file too short' : cut;
       expect(errors[i].code).toBe('ERR_ROLLGATE_ADDON');
       expect(errors[i].message).toContain(`- ${files[i]} (setAddonPath): ${reason}`);
     }
-  });
-
-  onLinux('does not end the process where it is truncated and has no section headers', async () => {
-    const bytes = fs.readFileSync(ADDON);
-    bytes.fill(0, 40, 48);
-    bytes.fill(0, 58, 64);
-    const sizes = [100, bytes.length >> 1];
-    const files = sizes.map((size) => fileWith(`bare ${size}.node`, bytes.subarray(0, size)));
-    const errors = await errorsOf([...files, fileWith('bare.node', bytes)]);
-    for (const [i, size] of sizes.entries()) {
-      expect(errors[i].message).toMatch(`(setAddonPath): is truncated: ${size} of `);
-    }
-    expect(errors[2]).toBe(null); // the whole one loads
+    expect(errors.at(-1)).toBe(null); // the whole one loads
   });
 
   test('has its reason without its path, whatever is in the path', async () => {
