@@ -246,13 +246,6 @@ describe('worker threads', () => {
     expect(limiter.stats()).toMatchObject({ keys: 1001, allowed: 1001, blocked: 1 });
   });
 
-  test('an exception in a callback of a worker is an error of that worker alone', async () => {
-    const worker = start('fail');
-    const [error] = await once(worker, 'error');
-    expect(error.message).toBe('mine');
-    expect(RateLimiter({ interval: 1, maxInInterval: 1 })('a')).toBe(0);
-  });
-
   test('what workers had is freed when they end, however they end', async () => {
     const found = await ask(`
       const { once } = require('node:events');

@@ -113,14 +113,6 @@ describe('being let in', () => {
 });
 
 describe('giving up', () => {
-  test('a signal that has aborted already is all that is looked at', async () => {
-    const { limiter, asked } = setUp();
-    const reason = { any: 'reason' };
-    const signal = AbortSignal.abort(reason);
-    expect(await errorOf(limiter.wait('a', { signal }))).toBe(reason);
-    expect(asked.times).toBe(0);
-  });
-
   test('afterwards the signal changes nothing and has no listener', async () => {
     const { limiter } = setUp();
     const { signal, abort } = withAbort();

@@ -208,17 +208,6 @@ describeHere('without a binary for this machine', () => {
     expect(stderr).toMatch(/apt-get install -y --no-install-recommends g\+\+ cmake make/);
   });
 
-  test('says how to go on when npm was not let to run its script', async () => {
-    const { code, app } = unbuilt;
-    expect(code).toBe(0);
-    const program =
-      "try { require('rollgate')({ interval: 1, maxInInterval: 1 }) } catch (e) { console.error(e.code, e.message) }";
-    const { stderr } = await runNode(['--eval', program], { cwd: app });
-    expect(stderr).toMatch(/^ERR_ROLLGATE_ADDON /);
-    const script = path.join(app, 'node_modules/rollgate/scripts/install.mjs');
-    expect(stderr).toContain(`node ${script}`);
-  });
-
   test('is built, without hiredis too, and says on use what it lacks', async () => {
     const { code, stderr, app } = await install(sources, {
       PATH: process.env.PATH,
