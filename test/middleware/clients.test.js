@@ -101,6 +101,10 @@ describe('ipv6Subnet', () => {
     expect(ipv6Subnet.mock.calls).toEqual([[req, expect.objectContaining({ headersSent: false })]]);
   });
 
+  test.each(FAILING(new Error('boom')))('as a function that %s is an error', async (_, fails) => {
+    await expect(keyOf(fails, { ip })).rejects.toThrow('boom');
+  });
+
   test.each([31, 65, 56.5, Number.NaN, '56', undefined, null, true])(
     'as a function must not return %p',
     async (bits) => {
