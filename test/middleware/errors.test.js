@@ -97,12 +97,6 @@ describe('passOnStoreError', () => {
     ]);
   });
 
-  test('without a logger is one warning of the process', async () => {
-    const app = appWith(rateLimit({ limiter: { attempt: throws }, passOnStoreError: true }));
-    const codes = await warningsDuring(() => statusesOf(app, '/', '/'));
-    expect(codes).toEqual(['ROLLGATE_PASSED_ON_STORE_ERROR']);
-  });
-
   test('leaves the errors of other functions, and refusals', async () => {
     const failing = appWith(rateLimit({ keyGenerator: throws, passOnStoreError: true }));
     expect(await statusesOf(failing, '/')).toEqual([500]);

@@ -10,7 +10,7 @@ const { casesOf } = require('../support/tiers');
 const { waitUntil } = require('../support/outcome');
 const apps = require('./apps');
 
-const { HOUR_MS, appWith, get, getTimes, inTurn, newLogger } = apps;
+const { HOUR_MS, appWith, getTimes, inTurn, newLogger } = apps;
 const { statusesOf, useHandMovedClock, withCode } = apps;
 const WINDOW_MS = 1000;
 const time = useHandMovedClock();
@@ -246,30 +246,5 @@ describe.each(['memory', 'Redis'])('under express-rate-limit, in %s', (place) =>
     expect(statuses).toEqual([200, 200, 429, 429, 429]);
     expect([await usedIn(all), await usedIn(few)]).toEqual([4, 2]);
     for (const { logger } of [all, few]) expect(logger.error).not.toHaveBeenCalled();
-  });
-
-  test('a store that fails is an error, or passes with passOnStoreError', async () => {
-    const [failing, passing] = [over(), over({ passOnStoreError: true })];
-    for (const { store } of [failing, passing]) await store.shutdown();
-    expect((await get(appWith(failing))).body.code).toBe('ERR_ROLLGATE_CLOSED');
-    expect(await statusesOf(appWith(passing), '/', '/')).toEqual([200, 200]);
-    expect(passing.logger.error).toHaveBeenCalledTimes(2);
-  });
-
-  test('wrong options are logged, and no request passes', async () => {
-    const missing = over({ limit: () => 2 });
-    expect(missing.logger.error).toHaveBeenCalledTimes(1);
-    const { status, body } = await get(appWith(missing));
-    expect([status, body.code]).toEqual([500, 'ERR_ROLLGATE_STORE']);
-    const one = over({ limit: 5 });
-    const other = rateLimit({
-      windowMs: HOUR_MS,
-      limit: 300,
-      store: one.store,
-      logger: newLogger(),
-    });
-    for (const middleware of [one, other]) {
-      expect(await statusesOf(appWith(middleware), '/')).toEqual([500]);
-    }
   });
 });

@@ -2,7 +2,6 @@
 'use strict';
 
 const { createHash } = require('node:crypto');
-const request = require('supertest');
 const { rateLimit } = require('../..');
 const { flatCopy } = require('../../lib/ids');
 const { partitionKey } = require('../../lib/middleware/header-cache');
@@ -177,13 +176,6 @@ test('draft 10 of several limiters and of the application is joined', async () =
 });
 
 describe('identifier', () => {
-  const nameOf = ({ headers }) => headers['ratelimit-policy'].split(';q=')[0];
-
-  test('is quoted as RFC 9651 says', async () => {
-    const app = appOf({ standardHeaders: 'draft-10', identifier: 'a "b" \\c' });
-    expect(nameOf(await get(app))).toBe('"a \\"b\\" \\\\c"');
-  });
-
   test('precedes the name of each of several windows', async () => {
     const app = appOf({ standardHeaders: 'draft-10', limits: LIMITS, identifier: 'api' });
     const names = (await get(app)).headers.ratelimit.match(/"[^"]*"/g);
@@ -268,10 +260,10 @@ describe('problem details', () => {
   });
 
   test('use the names of the headers, and without these ask identifier for refusals only', async () => {
-    const options = { limit: 1, standardHeaders: 'draft-10', identifier: async () => 'a "b"' };
+    const options = { limit: 1, standardHeaders: 'draft-10', identifier: async () => 'a "b" \\c' };
     const { headers, body } = await refusal(options, 1);
-    expect(body['violated-policies']).toEqual(['a "b"']);
-    expect(headers.ratelimit).toMatch(/^"a \\"b\\"";r=0/);
+    expect(body['violated-policies']).toEqual(['a "b" \\c']);
+    expect(headers.ratelimit).toMatch(/^"a \\"b\\" \\\\c";r=0/); // as RFC 9651 quotes
     const identifier = jest.fn(() => 'mine');
     const own = await refusal({ limit: 2, identifier }, 2);
     expect(own.body['violated-policies']).toEqual(['mine']);
@@ -293,11 +285,5 @@ describe('problem details', () => {
     const message = (_req, res) => void res.status(418).end('teapot');
     const { status, text } = await get(problemsOf({ limit: 0, message }));
     expect([status, text]).toEqual([418, 'teapot']);
-  });
-
-  test('are headers alone for HEAD', async () => {
-    const { status, headers, text } = await request(problemsOf({ limit: 0 })).head('/');
-    expect([status, headers['content-type']]).toEqual([429, 'application/problem+json']);
-    expect(text).toBeUndefined();
   });
 });

@@ -118,11 +118,6 @@ const programs = {
     await limiter.close();
     assert.throws(() => limiter('ada'), { code: 'ERR_ROLLGATE_CLOSED' });
 
-    const [blocking, time] = handMoved({ interval: 10, blockFor: [50, 100] });
-    assert.deepEqual([blocking('ada'), blocking('ada')], [0, 50]);
-    time.now += 50;
-    assert.deepEqual([blocking('ada'), blocking('ada')], [0, 100]);
-
     const answers = [];
     const [called] = handMoved();
     const calls = [1, 2].map(() => {
