@@ -173,25 +173,6 @@ describe('a program with live limiters exits by itself', () => {
       expect(await runProgram(source)).toMatchObject({ code, signal: null });
     }
   });
-
-  test('and no limiter makes a handle, a timer or a listener', async () => {
-    const found = await ask(`
-      main(async () => {
-        const events = ['exit', 'beforeExit', 'warning', 'uncaughtException', 'SIGINT'];
-        const state = () => [
-          process.getActiveResourcesInfo().sort().join(),
-          process._getActiveHandles().length,
-          process._getActiveRequests().length,
-          ...events.map((event) => process.listenerCount(event)),
-        ];
-        const before = state();
-        const limiters = Array.from({ length: 100 }, () => RateLimiter(OPTIONS));
-        for (const limiter of limiters) { limiter('a'); limiter.attempt('b'); await limiter.limit('c'); }
-        return [before, state()];
-      });
-    `);
-    expect(found[1]).toEqual(found[0]);
-  });
 });
 
 describe('worker threads', () => {
