@@ -143,11 +143,13 @@ describe('a program with live limiters exits by itself', () => {
       RateLimiter({ interval: 1e9, maxInInterval: 1 }),
       RateLimiter({ interval: 1e9, maxInInterval: 1, clock: Date.now }),
       rateLimit({ windowMs: 1e9 }),
+      RateLimiter({ interval: 20, maxInInterval: 1 }),
     ];
     kept[0]('a');
     kept[1]('a', () => console.log('called back'));
     kept[0].limit('b').then(() => console.log('resolved'));
     kept[0].attemptMany(['a', 'b']);
+    for (let i = 0; i < 2; i++) kept[3].wait('a').then(() => console.log('let in'));
     process.on('exit', (code) => console.log('exit', code, process.getActiveResourcesInfo().length));
   `;
   test.each([
@@ -157,7 +159,8 @@ describe('a program with live limiters exits by itself', () => {
     const { code, stdout, stderr } = await runProgram(`${load}\n${body}`, { type });
     const lines = stdout.trim().split('\n').sort();
     expect([code, stderr]).toEqual([0, '']);
-    expect(lines).toEqual(['called back', expect.stringMatching(/^exit 0 /), 'resolved']);
+    const exit = expect.stringMatching(/^exit 0 /);
+    expect(lines).toEqual(['called back', exit, 'let in', 'let in', 'resolved']);
   });
 
   test('through process.exit, an exception, and in the middle of a call', async () => {
