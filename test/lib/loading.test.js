@@ -58,7 +58,7 @@ describe('loading', () => {
     expect(found).toEqual(['rollgate', closed, closed]);
   });
 
-  test('loading and limiters change nothing of others, and make no handle, timer or listener', async () => {
+  test('loading and limiters change nothing of others, and leave no handle or listener', async () => {
     const found = await askProgram(`
       const events = ['exit', 'beforeExit', 'warning', 'uncaughtException', 'SIGINT'];
       const snapshot = () => [
@@ -71,7 +71,8 @@ describe('loading', () => {
       ].map((part) => [part].flat().map(String).join());
       const before = snapshot();
       const RateLimiter = require('rollgate');
-      const limiters = Array.from({ length: 100 }, () => RateLimiter({ interval: 10, maxInInterval: 1 }));
+      const options = { interval: 10, maxInInterval: 1 };
+      const limiters = Array.from({ length: 100 }, () => RateLimiter(options));
       for (const limiter of limiters) { limiter('a'); limiter.attempt('b'); limiter.limit('c'); }
       setImmediate(() => console.log(JSON.stringify([before, snapshot()])));
     `);
@@ -126,7 +127,7 @@ describe('subclasses', () => {
     expect(() => new Counting({ interval: -1 })).toThrow(RangeError);
   });
 
-  test('of InMemoryRateLimiter are limiters as well; InMemoryRateLimiter itself needs new', async () => {
+  test('of InMemoryRateLimiter are limiters, too; this one itself needs new', async () => {
     class Mine extends InMemoryRateLimiter {
       limit(id) {
         return super.limit(`prefix ${id}`);

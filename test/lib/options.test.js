@@ -260,7 +260,8 @@ test('countBlocked true is a TypeError with gcra, where no refusal counts', () =
   expectRefusal(
     { ...GOOD, algorithm: 'gcra', countBlocked: true },
     TypeError,
-    "option 'countBlocked': expected false or nothing with algorithm 'gcra', which never counts a refusal, got true",
+    "option 'countBlocked': expected false or nothing with algorithm 'gcra', " +
+      'which never counts a refusal, got true',
   );
 });
 

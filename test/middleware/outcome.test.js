@@ -1,4 +1,4 @@
-// Requests whose count is taken back because of their result: at most once, also if the client leaves.
+// Requests whose count is taken back because of their result: once, also if the client leaves.
 'use strict';
 
 const { EventEmitter } = require('node:events');
