@@ -252,3 +252,32 @@ slow.describe('worker threads', () => {
     await connectionsGone('terminated');
   });
 });
+
+slow.describe('processes', () => {
+  const waiter = (count) => `
+    const RateLimiter = require('rollgate');
+    const limiter = RateLimiter({
+      redis: { url: '${server.url}', commandTimeout: ${LONG} },
+      namespace: 'racers',
+      interval: 50,
+      maxInInterval: 5,
+    });
+    (async () => {
+      const waiting = Array.from({ length: ${count} }, (_, i) => limiter.wait('a').then(() => i));
+      const order = [];
+      for (const one of waiting) one.then((i) => order.push(i));
+      await Promise.all(waiting);
+      const { allowed, blocked } = limiter.stats();
+      console.log(JSON.stringify({ allowed, blocked, inOrder: order.every((i, at) => i === at) }));
+    })();
+  `;
+
+  test('that wait for one id are all let in, each in its order, and end by themselves', async () => {
+    const results = await Promise.all(Array.from({ length: 3 }, () => askProgram(waiter(12))));
+    for (const { allowed, blocked, inOrder } of results) {
+      expect({ allowed, inOrder }).toEqual({ allowed: 12, inOrder: true });
+      // Each refusal is a race lost to an action of another process.
+      expect(blocked).toBeLessThanOrEqual(24);
+    }
+  });
+});

@@ -109,6 +109,26 @@ describe('order', () => {
   });
 });
 
+describe('each call counts once', () => {
+  test('where a server forgets its scripts with several batches under way', async () => {
+    const limiter = limiterWith({ maxInInterval: 10_000 });
+    await limiter('warm');
+    let made = 0;
+    for (let round = 0; round < 10; round++) {
+      const flushed = server.command('SCRIPT', 'FLUSH');
+      for (let turn = 0; turn < 5; turn++) {
+        const calls = times(100, () => limiter(`id ${made++ % 7}`));
+        if (turn === 4) calls.push(flushed);
+        await (turn === 4 ? Promise.all(calls) : new Promise(setImmediate));
+      }
+    }
+    await limiter('id 0'); // answered after all the others
+    const used = await Promise.all(times(7, (i) => limiter.peek(`id ${i}`)));
+    const recorded = used.map(({ limits }) => limits[0].used - 1);
+    expect(recorded.reduce((sum, count) => sum + count)).toBe(made + 1);
+  });
+});
+
 describe('maxQueue', () => {
   const maxQueue = 50;
 
