@@ -1,4 +1,4 @@
-// Random policies and walks of time, from a seed.
+// Random numbers and walks of time, from a seed.
 'use strict';
 
 /** Numbers from a seed (mulberry32). */
@@ -18,18 +18,6 @@ function randomFrom(seed) {
   };
 }
 
-/** Times in whole microseconds; small, so that boundaries and ties are hit all the time. */
-function randomPolicy(random, { countBlocked }) {
-  // In whole ms, in microseconds, or in steps of both.
-  const unit = random.pick([1, 10, 1000]);
-  const limits = Array.from({ length: random.chance(50) ? 1 : random.between(2, 3) }, () => ({
-    interval: random.between(1, 40) * unit,
-    maxInInterval: random.between(1, random.chance(90) ? 7 : 40),
-  }));
-  const minDifference = random.chance(40) ? random.between(1, 12) * unit : 0;
-  return { unit, limits, minDifference, countBlocked };
-}
-
 /** How far a clock goes that stands still, walks and jumps; in whole microseconds. */
 function randomStep(random, unit) {
   if (random.chance(30)) return 0;
@@ -37,4 +25,4 @@ function randomStep(random, unit) {
   return random.chance(70) ? random.between(1, 5) * unit : random.between(1, 5 * unit);
 }
 
-module.exports = { randomFrom, randomPolicy, randomStep };
+module.exports = { randomFrom, randomStep };
