@@ -229,6 +229,38 @@ describe('a clock that calls the limiter', () => {
   });
 });
 
+const kinds = 'BigInt BoxedValues Date Map NullPrototype ObjectString Set SparseArray TypedArray';
+const withAll = Object.fromEntries(kinds.split(' ').map((kind) => [`with${kind}`, true]));
+const oddities = [Symbol('any'), () => 5, new Proxy(() => 5, {}), Promise.resolve('a')];
+const anyValue = fc.oneof(
+  fc.anything({ ...withAll, maxDepth: 2 }),
+  fc.constantFrom(...oddities, undefined, null, '', 0, -0, Number.NaN),
+);
+
+const isId = (value) =>
+  ['string', 'bigint', 'undefined'].includes(typeof value) ||
+  value === null ||
+  Number.isFinite(value);
+
+test('any value is an id or is refused, alike in every form', async () => {
+  const property = fc.asyncProperty(anyValue, async (id) => {
+    const limiter = limiterOfOnes();
+    const codes = [
+      () => limiter.attempt(id),
+      () => limiter.peek(id),
+      () => limiter.attemptMany([id]),
+      ...(typeof id === 'function' ? [] : [() => limiter(id)]),
+    ].map((call) => catchError(call)?.code);
+    for (const name of ['limit', 'wouldLimit', 'limitWithInfo', 'wouldLimitWithInfo', 'clear']) {
+      codes.push((await limiter[name](id).catch((error) => error))?.code);
+    }
+    codes.push((await new Promise((resolve) => limiter(id, resolve)))?.code);
+    expect(new Set(codes)).toEqual(new Set([isId(id) ? undefined : 'ERR_ROLLGATE_ID']));
+    if (!isId(id)) expect(limiter.stats()).toMatchObject({ keys: 0, allowed: 0, blocked: 0 });
+  });
+  await fc.assert(property, { numRuns: casesOf(500) });
+});
+
 const OPTIONS = 'interval maxInInterval minDifference maxKeys limits countBlocked algorithm'.split(
   ' ',
 );
@@ -255,14 +287,7 @@ const callsWith = (value, limiter) => [
 ];
 
 test('any value in any place is used, or refused with a code, and no other id is counted', () => {
-  const kinds = 'BigInt BoxedValues Date Map NullPrototype ObjectString Set SparseArray TypedArray';
-  const withAll = Object.fromEntries(kinds.split(' ').map((kind) => [`with${kind}`, true]));
-  const oddities = [Symbol('any'), () => 5, new Proxy(() => 5, {}), Promise.resolve('a')];
-  const value = fc.oneof(
-    fc.anything({ ...withAll, maxDepth: 2 }),
-    fc.constantFrom(...oddities, undefined, null, '', 0, -0, Number.NaN),
-  );
-  check(value, (given) => {
+  check(anyValue, (given) => {
     const limiter = limiterOfOnes({ maxInInterval: 5 });
     limiter('the one that is kept');
     for (const call of callsWith(given, limiter)) {
