@@ -1,6 +1,7 @@
-// Runs the fuzzers of test/fuzz one after the other: npm run fuzz [-- --seconds=60] [--only=states]
+// Runs the fuzzers of test/fuzz at the same time: npm run fuzz [-- --seconds=60] [--only=states]
 // Their findings are in build/fuzz; test/fuzz/corpus has the inputs to start from.
-import { spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -11,12 +12,12 @@ const FUZZERS = ['decisions', 'states'];
 /** Enough for long sequences of operations, and for states with many actions. */
 const LONGEST_INPUT = 400;
 
-function fuzz(name, seconds) {
-  console.log(`\n== ${name}, ${seconds} s`);
+/** Returns whether the fuzzer found nothing. */
+async function fuzz(name, seconds) {
   const found = join(root, 'build/fuzz', name);
   mkdirSync(found, { recursive: true });
   const kept = join(root, 'test/fuzz/corpus', name);
-  const { status } = spawnSync(
+  const child = spawn(
     join(treeOf('fuzz'), `${name}_fuzz`),
     [
       `-max_total_time=${seconds}`,
@@ -29,7 +30,8 @@ function fuzz(name, seconds) {
     ],
     { stdio: 'inherit' },
   );
-  return status === 0;
+  const [code] = await once(child, 'close');
+  return code === 0;
 }
 
 const { values } = parseArgs({
@@ -42,6 +44,8 @@ if (!Number.isInteger(seconds) || seconds < 1 || !names.every((name) => FUZZERS.
   process.exit(2);
 }
 build(['fuzz'], { variant: 'fuzz' });
-const failed = names.filter((name) => !fuzz(name, seconds));
+console.log(`\n== ${names.join(', ')}, ${seconds} s`);
+const passed = await Promise.all(names.map((name) => fuzz(name, seconds)));
+const failed = names.filter((_, i) => !passed[i]);
 console.log(failed.length ? `\nFAILED: ${failed.join(', ')}` : '\nThe fuzzers found nothing.');
 process.exitCode = failed.length ? 1 : 0;

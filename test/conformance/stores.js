@@ -25,8 +25,8 @@ async function openMemory() {
   };
 }
 
-/** Regions are small; a limiter's region is removed when it closes. */
-const SMALL = { maxKeys: 2000 };
+/** Regions are small, as a container has 64 MB for all; that of a limiter is removed when it closes. */
+const SMALL = { maxKeys: 600 };
 
 async function openShared() {
   const childName = newNamespace();
