@@ -24,8 +24,8 @@ else()
 endif()
 
 if(ROLLGATE_SANITIZE)
-  # Without recovery, a finding fails the test. With -O1, the address sanitizer's tests are hardly
-  # faster, and compiling takes twice as long.
+  # Without recovery, a finding fails the test. With -O1, the address sanitizer's tests would take
+  # more than twice as long to compile.
   set(sanitize "-fsanitize=${ROLLGATE_SANITIZE}")
   if(ROLLGATE_SANITIZE STREQUAL "thread" OR ROLLGATE_FUZZ)
     add_compile_options(-O1)

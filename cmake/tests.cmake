@@ -16,7 +16,7 @@ endif()
 include(GoogleTest)
 enable_testing()
 
-# The model takes billions of steps in one thread, so it is optimised, and never sanitized.
+# The model takes many millions of steps in one thread, so it is optimised, and never sanitized.
 set(model "/test/shared/(explorer.*|.*model.*)[.]cc$")
 
 function(rollgate_test layer)
