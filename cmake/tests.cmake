@@ -19,6 +19,14 @@ enable_testing()
 # The model takes many millions of steps in one thread, so it is optimised, and never sanitized.
 set(model "/test/shared/(explorer.*|.*model.*)[.]cc$")
 
+function(rollgate_test_executable name layer)
+  add_executable(${name} EXCLUDE_FROM_ALL ${ARGN})
+  target_include_directories(${name} PRIVATE "${CMAKE_SOURCE_DIR}/test")
+  target_compile_definitions(${name} PRIVATE
+    ROLLGATE_TRACES="${CMAKE_SOURCE_DIR}/build/traces.txt")
+  target_link_libraries(${name} PRIVATE rollgate_${layer} GTest::gtest_main Threads::Threads)
+endfunction()
+
 function(rollgate_test layer)
   file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_SOURCE_DIR}/test/${layer}/*.cc")
   if(ROLLGATE_SANITIZE)
@@ -30,12 +38,8 @@ function(rollgate_test layer)
   set(models ${sources})
   list(FILTER models INCLUDE REGEX "${model}")
   set_source_files_properties(${models} PROPERTIES COMPILE_OPTIONS "$<$<CXX_COMPILER_ID:GNU,Clang>:-O2>")
-  add_executable(${layer}_test ${sources})
+  rollgate_test_executable(${layer}_test ${layer} ${sources})
   add_dependencies(tests ${layer}_test)
-  target_include_directories(${layer}_test PRIVATE "${CMAKE_SOURCE_DIR}/test")
-  target_compile_definitions(${layer}_test PRIVATE
-    ROLLGATE_TRACES="${CMAKE_SOURCE_DIR}/build/traces.txt")
-  target_link_libraries(${layer}_test PRIVATE rollgate_${layer} GTest::gtest_main Threads::Threads)
   # Listed when ctest runs: a sanitized executable need not start during the build.
   gtest_discover_tests(${layer}_test DISCOVERY_MODE PRE_TEST DISCOVERY_TIMEOUT 60
     TEST_PREFIX "${layer}.")
@@ -45,6 +49,8 @@ rollgate_test(core)
 rollgate_test(memory)
 if(ROLLGATE_SHARED)
   rollgate_test(shared)
+  # The races alone, to be built as users get the code, without all other tests.
+  rollgate_test_executable(race_test shared test/shared/race_test.cc)
 endif()
 if(ROLLGATE_REDIS)
   rollgate_test(redis)

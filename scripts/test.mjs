@@ -12,6 +12,8 @@ import { scriptsAreCurrent } from './embed-scripts.mjs';
 const DEVELOPMENT = 'debug';
 /** C++ suites that take more than a few seconds. */
 const SLOW_CTEST = '^shared[.](.*/)?(Model|BrokenModel|SharedRace|SharedSlow)';
+/** Run by the suite `races`, because they take longest. */
+const RACES = '^shared[.]SharedRace';
 const SLOW_JEST = '[.](slow|serial)[.]test[.]js$';
 /** These suites must run alone. */
 const SERIAL_JEST = '[.]serial[.]test[.]js$';
@@ -88,7 +90,8 @@ const fastSuites = {
 };
 
 const allSuites = {
-  core: () => ctest(DEVELOPMENT, [], { env: ALL }),
+  core: () => ctest(DEVELOPMENT, ['--exclude-regex', RACES], { env: ALL }),
+  races,
   jest: () => jest('release', ignoring(SERIAL_JEST), ALL),
   serial: () => jest('release', ['-i', '--testPathPatterns', SERIAL_JEST], ALL),
   types,
@@ -101,6 +104,13 @@ const allSuites = {
 
 /** Not part of test:all: an hour of the large model, or a tool that not every machine can run. */
 const onRequest = { tsan: ctestUnderTsan };
+
+/** Processes that race in shared memory, with the optimisations that users get. */
+function races() {
+  if (process.platform !== 'linux') return true; // where there is no store in shared memory
+  build(['tests'], { variant: 'release', target: 'race_test' });
+  return run(join(treeOf('release'), 'race_test'), []);
+}
 
 /** Runs the GoogleTest suites of one source file. */
 function cppFile(file) {

@@ -200,7 +200,7 @@ class Oracles {
       case 'wouldLimitWithInfo':
         return oracle.peek(now);
       case 'usage':
-        return oracle.peek(now, 0).windows;
+        return oracle.peek(now, 0);
       case 'attemptMany':
       case 'batch':
         return ids.map((each) => this.of(each).attempt(now, cost));

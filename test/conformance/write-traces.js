@@ -65,7 +65,7 @@ function operationLine({ kind, id, now, cost, of }, answer) {
       return [kind, id, now, cost, ...facts].join(' ');
     }
     case 'usage':
-      return [kind, id, now, ...usesOf(answer)].join(' ');
+      return [kind, id, now, ...usesOf(answer.windows)].join(' ');
     case 'refund':
       return [kind, id, now, of, Number(answer)].join(' ');
     case 'clear':

@@ -55,6 +55,18 @@ describe('clients', () => {
       expect([await limiter.refund(second), await limiter.refund(second)]).toEqual([true, false]);
     });
 
+    test('attemptMany decides one behind the other, more ids than one call takes', async () => {
+      const limiter = make({ interval: HOUR });
+      const ids = Array.from({ length: 2500 }, (_, i) => i % 1250);
+      const decisions = await limiter.attemptMany([...ids, 7]);
+      expect(decisions.map(({ actionsLeft }) => actionsLeft)).toEqual([
+        ...Array(1250).fill(1),
+        ...Array(1251).fill(0),
+      ]);
+      expect(decisions.filter(({ allowed }) => allowed)).toHaveLength(2500);
+      expect(decisions[2500].allowed).toBe(false);
+    });
+
     test('clear forgets one id, clearAll all of one namespace, whatever its characters', async () => {
       const limits = { interval: HOUR, maxInInterval: 1 };
       const first = make({ ...limits, namespace: `${client}*[all]?\\` });

@@ -75,6 +75,14 @@ describe('a connection', () => {
   ])('%j', (redis, expected) => {
     expect(readRedisOptions({ redis }).connection).toEqual({ ...DEFAULTS, ...expected });
   });
+
+  test('is not made by a constructor', () => {
+    const before = process.getActiveResourcesInfo().length;
+    for (const redis of ['redis://127.0.0.1:1', 'unix:///none', { cluster: ['redis://h:1'] }]) {
+      RateLimiter({ ...GOOD, redis, maxKeys: 5 });
+    }
+    expect(process.getActiveResourcesInfo().length).toBe(before);
+  });
 });
 
 describe('a client', () => {

@@ -77,9 +77,10 @@ async function answersOf(policy, operation, place, answer, taken) {
       taken.set(place, { ...receiptOf(reply), cost, isAllowed: reply[0] === 0 });
       return [decisionsIn(reply, policy), [decisionOf(answer)]];
     }
-    case 'peek': {
-      const brief = await run(policy, [id], 'peek', 'brief', now, cost);
-      const full = await run(policy, [id], 'peek', 'full', now, cost);
+    case 'peek':
+    case 'usage': {
+      const brief = await run(policy, [id], 'peek', 'brief', now, cost ?? 0);
+      const full = await run(policy, [id], 'peek', 'full', now, cost ?? 0);
       return [brief.concat(decisionsIn(full, policy)), [answer.timeLeft, decisionOf(answer)]];
     }
     case 'batch': {
@@ -89,8 +90,6 @@ async function answersOf(policy, operation, place, answer, taken) {
       if (detail === 'brief') return [reply, answer.map(({ timeLeft }) => timeLeft)];
       return [decisionsIn(reply, policy), answer.map(decisionOf)];
     }
-    case 'usage':
-      return [(await run(policy, [id], 'peek', 'full', now, 0)).slice(7), usesOf(answer)];
     case 'refund': {
       // As the package does it: once, and only what was allowed.
       const attempt = taken.get(of);

@@ -8,9 +8,10 @@ const { openKv } = require('@deno/kv');
 const RateLimiter = require('../..');
 
 /**
- * A store as users write one: `{ get, set, delete, list }` over a Map, without promises. It forgets
- * what has expired by `now` (ms), by default nothing. For tests to look at: `entries` (by key:
- * value, version, expiresAt), `ttls` (of every set, in order), `calls` (how often what was called).
+ * A store as users write one: `{ get, set, delete, list }` over a Map; all but `list` without
+ * promises. It forgets what has expired by `now` (ms), by default nothing. For tests to look at:
+ * `entries` (by key: value, version, expiresAt), `ttls` (of every set, in order), `calls` (how often
+ * what was called).
  */
 function createPlainKv({ now = () => Number.NEGATIVE_INFINITY } = {}) {
   const entries = new Map();
@@ -51,7 +52,7 @@ function createPlainKv({ now = () => Number.NEGATIVE_INFINITY } = {}) {
       entries.delete(key);
     },
 
-    *list(prefix) {
+    async *list(prefix) {
       calls.list++;
       for (const key of [...entries.keys()]) if (key.startsWith(prefix)) yield key;
     },
