@@ -12,7 +12,7 @@ import { scriptsAreCurrent } from './embed-scripts.mjs';
 const DEVELOPMENT = 'debug';
 /** C++ suites that take more than a few seconds. */
 const SLOW_CTEST = '^shared[.](.*/)?(Model|BrokenModel|SharedRace|SharedSlow)';
-/** Run by the suite `races`, because they take longest. */
+/** Run by the suite `races`, on optimised code. */
 const RACES = '^shared[.]SharedRace';
 const SLOW_JEST = '[.](slow|serial)[.]test[.]js$';
 /** These suites must run alone. */
