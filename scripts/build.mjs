@@ -173,12 +173,12 @@ function configure(tree, args, output) {
  * Builds the wanted parts that are not current. Throws if a tool fails.
  * output: for the tools' output: 'inherit' or a file descriptor.
  * settings: more arguments for CMake, which override those of the variant.
- * target: builds only this one; the parts are not current afterwards.
+ * target: builds only this one, also if the parts are current; does not make them current.
  */
 export function build(wanted, options = {}) {
   const { variant = 'release', jobs, output = 'inherit', settings = [], target } = options;
   const stale = wanted.filter((part) => !isCurrent(part, variant));
-  if (stale.length === 0) return;
+  if (stale.length === 0 && !target) return;
   const started = new Date();
   const tree = treeOf(variant);
   const { buildType, sanitize, compiler } = variants[variant];

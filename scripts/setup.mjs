@@ -121,7 +121,7 @@ const purposes = {
   files: { system: [...nativeTools, gtest, redis], parts: [] },
   all: {
     system: [...nativeTools, gtest, browser, redis, clang, fuzzer],
-    parts: ['addon', 'tests'],
+    parts: ['addon'], // each suite builds its own tests
   },
   systems: { system: [debootstrap], parts: [] },
   soak: { system: [...nativeTools, redis], parts: ['addon'] },
