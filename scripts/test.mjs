@@ -10,7 +10,7 @@ import { scriptsAreCurrent } from './embed-scripts.mjs';
 
 /** Without optimisation and with assertions; test:all runs Jest on the addon of the package. */
 const DEVELOPMENT = 'debug';
-/** C++ suites that take more than a few seconds. */
+/** C++ suites that take more than a few seconds; sanitized builds do not contain the models. */
 const SLOW_CTEST = '^shared[.](.*/)?(Model|BrokenModel|SharedRace|SharedSlow)';
 /** Run by the suite `races`, on optimised code. */
 const RACES = '^shared[.]SharedRace';
@@ -28,8 +28,11 @@ const CTEST_TIMEOUT = 300 * PATIENCE;
 /** The exit code if tests could not run, for example after a compiler error; 1 if a test failed. */
 const CANNOT_RUN = 2;
 
-const run = (command, args, options) =>
-  spawnSync(command, args, { cwd: root, stdio: 'inherit', ...options }).status === 0;
+function run(command, args, options) {
+  const { error, status } = spawnSync(command, args, { cwd: root, stdio: 'inherit', ...options });
+  if (error) console.error(`${command}: ${error.message}`); // it did not start, or took too long
+  return status === 0;
+}
 
 const node = (script, args = [], options = {}) =>
   run(process.execPath, [join(root, script), ...args], options);
@@ -102,14 +105,14 @@ const allSuites = {
   bundlers: () => node('scripts/bundlers.mjs'),
 };
 
-/** Not part of test:all: an hour of the large model, or a tool that not every machine can run. */
+/** Not part of test:all, because not every machine can run it. */
 const onRequest = { tsan: ctestUnderTsan };
 
 /** Processes that race in shared memory, with the optimisations that users get. */
 function races() {
   if (process.platform !== 'linux') return true; // where there is no store in shared memory
   build(['tests'], { variant: 'release', target: 'race_test' });
-  return run(join(treeOf('release'), 'race_test'), []);
+  return run(join(treeOf('release'), 'race_test'), [], { timeout: CTEST_TIMEOUT * 1000 });
 }
 
 /** Runs the GoogleTest suites of one source file. */

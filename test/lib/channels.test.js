@@ -87,6 +87,24 @@ describe('rollgate:decision', () => {
     }
     expect(told).toEqual(['a', 'ab', 'abc', 'abcd']);
   });
+
+  test('a listener that throws harms no call', async () => {
+    const found = await askProgram(`
+      const RateLimiter = require('rollgate');
+      const uncaught = [];
+      process.on('uncaughtException', (error) => uncaught.push(error.message));
+      require('node:diagnostics_channel').subscribe('rollgate:decision', () => {
+        throw new Error('of the listener');
+      });
+      const limiter = RateLimiter({ interval: 1e6, maxInInterval: 1 });
+      const answers = [limiter('a'), limiter('a') > 0, limiter.attempt('b').allowed];
+      setImmediate(() => console.log(JSON.stringify({ answers, uncaught })));
+    `);
+    expect(found).toEqual({
+      answers: [0, true, true],
+      uncaught: Array(3).fill('of the listener'),
+    });
+  });
 });
 
 describe('ids that are dropped because of maxKeys', () => {

@@ -9,6 +9,11 @@ const usedOf = async (limiter) => {
   return limits[0].used - (allowed ? 1 : 0); // without the peek itself
 };
 
+const attemptAt = (limiter, at) => (seconds) => {
+  at(seconds * SECOND);
+  return limiter('a');
+};
+
 module.exports = {
   async 'a refund gives back what the attempt cost, once and in any order'({ make }) {
     const options = { maxInInterval: 5 };
@@ -142,10 +147,7 @@ module.exports = {
   'where refusals can count': {
     async 'a refund after refusals that counted never lets more through'({ make, at }) {
       const limiter = make({ maxInInterval: 4, countBlocked: true });
-      const attempt = (seconds) => {
-        at(seconds * SECOND);
-        return limiter('a');
-      };
+      const attempt = attemptAt(limiter, at);
       expect([await attempt(0), await attempt(1), await attempt(2)]).toEqual([0, 0, 0]);
       at(3 * SECOND);
       const newest = await limiter.attempt('a');
@@ -161,10 +163,7 @@ module.exports = {
   'sliding-window-log': {
     async 'a refund frees a place when what refusals displaced has left the window'({ make, at }) {
       const limiter = make({ maxInInterval: 4, countBlocked: true });
-      const attempt = (seconds) => {
-        at(seconds * SECOND);
-        return limiter('a');
-      };
+      const attempt = attemptAt(limiter, at);
       for (const seconds of [0, 1, 2]) await attempt(seconds);
       at(3 * SECOND);
       const decision = await limiter.attempt('a');
