@@ -54,31 +54,8 @@ else()
   foreach(folder IN LISTS HIREDIS_INCLUDE_DIRS) # the headers are included as <hiredis/...>
     target_include_directories(rollgate_hiredis SYSTEM INTERFACE "${folder}/..")
   endforeach()
-
-  # TLS: hiredis_ssl, which comes with hiredis 1, and the OpenSSL of the running Node. Its headers are
-  # next to Node's; those of the system fit a Node that is linked to the system's OpenSSL. Debian 13's
-  # pkg-config file has a wrong folder, so the folder of hiredis's archive is searched as well.
-  pkg_check_modules(HIREDIS_SSL QUIET hiredis_ssl)
-  get_filename_component(library_folder "${library}" DIRECTORY)
-  find_library(ROLLGATE_HIREDIS_SSL_ARCHIVE NAMES libhiredis_ssl.a
-    PATHS "${HIREDIS_FOLDER}" "${library_folder}" NO_DEFAULT_PATH)
-  set(openssl_folder "${NODE_INCLUDE_DIR}")
-  if(NOT EXISTS "${openssl_folder}/openssl/ssl.h" AND ROLLGATE_NODE_SHARES_OPENSSL)
-    find_path(ROLLGATE_OPENSSL_FOLDER openssl/ssl.h)
-    set(openssl_folder "${ROLLGATE_OPENSSL_FOLDER}")
-  endif()
-  if(NOT HIREDIS_SSL_FOUND OR NOT ROLLGATE_HIREDIS_SSL_ARCHIVE)
-    set(tls "without TLS: libhiredis_ssl.a, which hiredis has from 1.0 on, was not found")
-  elseif(NOT EXISTS "${openssl_folder}/openssl/ssl.h")
-    set(tls "without TLS: the headers of Node's OpenSSL were not found")
-  else()
-    set(tls "with TLS")
-    target_include_directories(rollgate_hiredis SYSTEM INTERFACE "${openssl_folder}")
-    target_link_libraries(rollgate_hiredis INTERFACE "${ROLLGATE_HIREDIS_SSL_ARCHIVE}")
-    target_compile_definitions(rollgate_hiredis INTERFACE ROLLGATE_HAS_TLS)
-  endif()
   target_link_libraries(rollgate_hiredis INTERFACE "${library}")
-  set(report "hiredis ${HIREDIS_VERSION}, ${tls}")
+  set(report "hiredis ${HIREDIS_VERSION}")
 endif()
 message(STATUS "The native Redis client: ${report} (${library})")
 if(ROLLGATE_ADDON)

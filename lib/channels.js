@@ -35,6 +35,7 @@ module.exports = {
   DECISIONS: open('rollgate:decision'),
   EVICTIONS: open('rollgate:evicted'),
   REDIS: open('rollgate:redis'),
+  SHADOW: open('rollgate:shadow'),
   /** The flag of inner limiters, which publish nothing. */
   NEVER: new Uint8Array(1),
 };

@@ -17,6 +17,10 @@ const NUMBERS = {
   GENERATION: 6, // of the id that recorded it
   WINDOWS: 7,
 };
+
+/** What a call to a store records. */
+const RECORDS = { NOTHING: 0, ATTEMPT: 1, IF_ALLOWED: 2 };
+
 const BLOCKED_BY_COUNT = 1;
 const BLOCKED_BY_MIN_DIFFERENCE = 2;
 const BLOCKED_BY_BLOCK = 4;
@@ -24,6 +28,12 @@ const BLOCKED_BY_BLOCK = 4;
 /** How many numbers a decision with this many windows has. */
 function decisionLength(windowCount) {
   return NUMBERS.WINDOWS + 2 * windowCount;
+}
+
+/** Whether this number of a decision is a duration. */
+function isDuration(i) {
+  if (i >= NUMBERS.WINDOWS) return (i - NUMBERS.WINDOWS) % 2 === 1;
+  return i === NUMBERS.TIME_LEFT || i === NUMBERS.RESET_IN || i === NUMBERS.WAIT;
 }
 
 function readWindows(numbers, offset, windows) {
@@ -45,7 +55,8 @@ function readBlockedBy(blocked) {
 }
 
 /** What a decision remembers of its attempt. Decision's constructor sets `at` and `generation`. */
-function newAttempt(limiter, id, cost, recorded) {
+function newAttempt(limiter, id, cost, records) {
+  const recorded = records !== RECORDS.NOTHING;
   return { limiter, id, cost, recorded, at: 0, generation: 0 };
 }
 
@@ -88,6 +99,29 @@ class Decision {
   }
 }
 
+/** The window with the least left; of several, the one that resets last. */
+function tightestWindow(windows) {
+  let tightest = windows[0];
+  for (let i = 1; i < windows.length; i++) {
+    const window = windows[i];
+    if (
+      window.remaining < tightest.remaining ||
+      (window.remaining === tightest.remaining && window.resetIn > tightest.resetIn)
+    ) {
+      tightest = window;
+    }
+  }
+  return tightest;
+}
+
+/** The result of usage(), from the numbers of a peek at cost 0. */
+function readUsage(numbers, windows) {
+  const limits = readWindows(numbers, 0, windows);
+  const { used, remaining, resetIn } = tightestWindow(limits);
+  const timeLeft = numbers[NUMBERS.WAIT];
+  return { allowed: timeLeft === 0, used, remaining, resetIn, timeLeft, limits };
+}
+
 /** The result of limitWithInfo and wouldLimitWithInfo, named as in rolling-rate-limiter. */
 function readInfo(numbers) {
   const blocked = numbers[NUMBERS.BLOCKED];
@@ -102,10 +136,15 @@ function readInfo(numbers) {
 
 module.exports = {
   BLOCKED_BY_BLOCK,
+  BLOCKED_BY_COUNT,
   BLOCKED_BY_MIN_DIFFERENCE,
   Decision,
   NUMBERS,
+  RECORDS,
   decisionLength,
+  isDuration,
   newAttempt,
   readInfo,
+  readUsage,
+  tightestWindow,
 };

@@ -58,6 +58,11 @@ function failure(code, message, cause) {
   return withCode(new Error(message, cause === undefined ? undefined : { cause }), code);
 }
 
+/** The Error of a failure that has one, or creates it with `toError()`: see redis/failures.js. */
+function errorOfFailure(failed) {
+  return failed.toError === undefined ? failed : failed.toError();
+}
+
 /** An option in conflict with another, or wrong for another reason that its value does not show. */
 function optionError(name, what) {
   return typeError('ERR_ROLLGATE_OPTION', `option '${name}': ${what}`);
@@ -66,6 +71,11 @@ function optionError(name, what) {
 /** An option of the wrong type, or missing. */
 function optionTypeError(name, expected, value) {
   return optionError(name, `expected ${expected}, got ${show(value)}`);
+}
+
+/** The same for a value that may be, or contain, a secret. */
+function optionSecretError(name, expected, value) {
+  return optionError(name, `expected ${expected}, got a value of type ${typeof value}`);
 }
 
 /** An option of the right type whose value is out of range. */
@@ -109,8 +119,10 @@ module.exports = {
   typeError,
   rangeError,
   failure,
+  errorOfFailure,
   optionError,
   optionTypeError,
+  optionSecretError,
   optionRangeError,
   throwInvalidId,
   throwInvalidCallback,

@@ -29,7 +29,7 @@ declare namespace rollgate {
     keyof RollgateFastifyFunctions
   > &
     RollgateFastifyFunctions &
-    (RollgateFastifyLimits | RateLimiter.RateLimitExisting | RollgateFastifyByRules);
+    (RollgateFastifyLimits | RollgateFastifyExisting | RollgateFastifyByRules);
 
   interface RollgateFastifyFunctions {
     /** The id of a request. Default: `request.ip`, for IPv6 its subnet. */
@@ -75,12 +75,19 @@ declare namespace rollgate {
     max?: RollgateFastifyLimit | undefined;
     /** The same as `limit`. */
     maxInInterval?: RollgateFastifyLimit | undefined;
+    /** What a request costs: see `RateLimiter.RequestCost`. Default 1. */
+    cost?: RollgateFastifyLimit | undefined;
   }
 
   /** Limits for all requests. */
   interface RollgateFastifyLimits
     extends Omit<RateLimiter.RateLimitLimits, keyof RollgateFastifyMax>,
       RollgateFastifyMax {}
+
+  /** An existing limiter. */
+  interface RollgateFastifyExisting
+    extends Omit<RateLimiter.RateLimitExisting, 'cost'>,
+      Pick<RollgateFastifyMax, 'cost'> {}
 
   /** One of the `rules`. Its `path` is compared with the path that Fastify routes by. */
   interface RollgateFastifyRule

@@ -67,12 +67,19 @@ interface RateLimiter {
    */
   attempt(id?: RateLimiter.Id, options?: RateLimiter.AttemptOptions): RateLimiter.Decision;
 
+  /**
+   * What is counted for an id now, without an attempt. Records nothing.
+   *
+   * @throws TypeError `ERR_ROLLGATE_ID`; Error `ERR_ROLLGATE_CLOCK`, `ERR_ROLLGATE_CLOSED`
+   */
+  usage(id?: RateLimiter.Id): RateLimiter.Usage;
+
   /** The Decision that `attempt` would return now. Records nothing. Throws the same errors. */
   peek(id?: RateLimiter.Id, options?: RateLimiter.AttemptOptions): RateLimiter.Decision;
 
   /**
    * Waits until an action is allowed, and records it. Within this limiter and process, calls that wait for
-   * one id are served in order; calls that do not wait may take a place in between. Waiting records nothing:
+   * one id are served by priority and in order; calls that do not wait may take a place in between. Waiting records nothing:
    * no refusal is counted, and no block begins. See docs/waiting.md.
    *
    * ```js
@@ -132,6 +139,8 @@ interface RateLimiter {
 
 // Inside the namespace the name of the export would mean the export itself.
 import Self = RateLimiter;
+
+declare const isMade: unique symbol;
 
 declare namespace RateLimiter {
   type RateLimiter = Self;
@@ -238,6 +247,29 @@ declare namespace RateLimiter {
     unlinkShared(shared: string | SharedOptions): boolean;
 
     /**
+     * Attempts actions on several limiters and ids (a user, an organisation, everybody): all or nothing. After a
+     * refusal nothing is counted on any of them, whatever `countBlocked` and `blockFor` say. Limiters that answer at
+     * once are all asked first and then recorded, in memory in one step. If one is on Redis or in a key-value store,
+     * attempts are made in the order of the list and refunded after a refusal, so others may be refused for a moment;
+     * `minDifference` still counts from them, except with the log.
+     *
+     * @throws TypeError `ERR_ROLLGATE_OPTION`: no list, an empty one, no limiter, or one id of one limiter twice
+     * @throws TypeError `ERR_ROLLGATE_ID`; TypeError | RangeError `ERR_ROLLGATE_COST`: as `attempt`
+     * @throws and rejects with the other errors of `attempt` and `refund`. What was recorded is then refunded; an
+     *   attempt that timed out may stay counted
+     */
+    attemptAll(entries: readonly AttemptAllEntry<Self>[]): AttemptAllResult;
+    attemptAll(entries: readonly AttemptAllEntry[]): AttemptAllResult | Promise<AttemptAllResult>;
+
+    /**
+     * Makes a connection for several limiters: `RateLimiter({ connection, ... })`. Limiters with equal options
+     * share one without this; functions are equal only to themselves. Does no I/O.
+     *
+     * @throws TypeError | RangeError `ERR_ROLLGATE_OPTION`; Error `ERR_ROLLGATE_UNSUPPORTED` without a native client
+     */
+    createRedisConnection(redis: string | RedisConnectionOptions): RedisConnection;
+
+    /**
      * The path of the native addon: the loaded one or, before the first limiter, the first one found. Build
      * scripts copy this file next to a bundle: see docs/bundling.md. Places in order: `setAddonPath`, the
      * environment variable ROLLGATE_ADDON, the package's folder, the running script's folder.
@@ -281,7 +313,9 @@ declare namespace RateLimiter {
     | 'ERR_ROLLGATE_OPTION' // TypeError or RangeError: an option is invalid, missing or unknown
     | 'ERR_ROLLGATE_ID' // TypeError: the id is invalid
     | 'ERR_ROLLGATE_CALLBACK' // TypeError: the callback is not a function
-    | 'ERR_ROLLGATE_COST' // TypeError or RangeError: no integer from 1 to the smallest `maxInInterval`
+    // TypeError or RangeError: no integer from 1 to the smallest `maxInInterval`; from the middleware: the function
+    // `cost` returned no integer >= 1
+    | 'ERR_ROLLGATE_COST'
     | 'ERR_ROLLGATE_DECISION' // TypeError: the argument of `refund` is not a Decision of this limiter
     | 'ERR_ROLLGATE_CLOCK' // the clock threw (see `cause`) or returned no finite number
     | 'ERR_ROLLGATE_CLOSED' // the limiter is closed
@@ -375,7 +409,7 @@ declare namespace RateLimiter {
      * Maximum number of ids, an integer >= 1. When it is reached, the id nearest to expiry is evicted,
      * counted in `stats()`, and reported once (`process.emitWarning`, code `ROLLGATE_EVICTED`). Default
      * 1,000,000, in shared memory 50,000. On Redis and in a key-value store it limits the memory of
-     * `onError: 'memory'`. In shared memory it is the size of the region, at most 200 million; the
+     * `onError: 'memory'` and of `localRefusals`. In shared memory it is the size of the region, at most 200 million; the
      * first limiter that attaches sets it for all.
      */
     maxKeys?: number | undefined;
@@ -429,7 +463,7 @@ declare namespace RateLimiter {
   }
 
   /** Options that a limiter in memory does not have. */
-  type NoRedis = NotGiven<'redis' | 'client' | 'kv' | 'shared' | 'commandTimeout'>;
+  type NoRedis = NotGiven<'redis' | 'client' | 'connection' | 'kv' | 'shared' | 'commandTimeout'>;
 
   /** The options of a limiter. Numeric strings and unknown options are errors. */
   type RateLimiterOptions = (OneLimitOptions | SeveralLimitsOptions) & NoRedis & RedisStoreOptions;
@@ -474,7 +508,27 @@ declare namespace RateLimiter {
     client: RedisClient;
   }
 
-  /** A connection of the native client. It opens with the first call, and reconnects by itself. */
+  /** Options of node:tls for the native client. Certificates and keys are PEM. */
+  interface RedisTlsOptions {
+    /** Authorities to trust, instead of those that Node trusts. */
+    ca?: string | Uint8Array | readonly (string | Uint8Array)[] | undefined;
+    /** The client's certificate, with its chain. */
+    cert?: string | Uint8Array | undefined;
+    /** The private key of `cert`. Neither is given without the other. */
+    key?: string | Uint8Array | undefined;
+    /** Of an encrypted `key`. */
+    passphrase?: string | undefined;
+    /** The name or address that the server's certificate must have. Default: the host. */
+    servername?: string | undefined;
+    /** Whether to reject a server without a valid certificate. Default true. */
+    rejectUnauthorized?: boolean | undefined;
+    /** Default 'TLSv1.2'. */
+    minVersion?: 'TLSv1.2' | 'TLSv1.3' | undefined;
+    /** Names as in OpenSSL, separated by colons; those of TLS 1.3 begin with TLS_. Default: OpenSSL's. */
+    ciphers?: string | undefined;
+  }
+
+  /** A connection of the native client. It opens with the first call. If it is lost, it is made again. */
   interface RedisConnectionOptions extends RedisCallOptions {
     client?: undefined;
     /** redis://, rediss:// or unix://, instead of host, port and path. Other options override its parts. */
@@ -488,22 +542,65 @@ declare namespace RateLimiter {
     username?: string | undefined;
     /** Never part of an error message. */
     password?: string | undefined;
+    /** Instead of username and password: asked before each connection, within `connectTimeout`. */
+    credentials?: (() => RedisCredentials | Promise<RedisCredentials>) | undefined;
     /** Number of the database. Default 0. */
     db?: number | undefined;
-    /** Whether to use TLS, or options for node:tls. Default false, with rediss:// true. */
-    tls?: boolean | object | undefined;
-    /** Timeout for connecting, in ms. Default 2000. */
+    /** Whether to use TLS, or its options. Default false, with rediss:// true. */
+    tls?: boolean | RedisTlsOptions | undefined;
+    /** Timeout for connecting, in ms, including the lookup of the host, TLS and the login. Default 2000. */
     connectTimeout?: number | undefined;
-    /** Delay before reconnecting, in ms: from `min`, growing to `max`. Default 50 and 2000. */
+    /** Delay before reconnecting, in ms: at most `min` at first, growing to `max`; always random. Default 50 and 2000. */
     retry?: { min?: number | undefined; max?: number | undefined } | undefined;
     /** The name in CLIENT LIST. */
     connectionName?: string | undefined;
     /** URLs of some nodes of a Redis Cluster, instead of url, host, port and path. */
     cluster?: readonly string[] | undefined;
+    /** Sentinels that know the master `name`, instead of url, host, port and path. Their default port is 26379. */
+    sentinels?: readonly (string | { host?: string; port?: number })[] | undefined;
+    /** The name of the master. */
+    name?: string | undefined;
+    sentinelUsername?: string | undefined;
+    sentinelPassword?: string | undefined;
+    /**
+     * Where the nodes of a cluster, or a master, are to be reached, by 'host:port' as the servers announce it:
+     * for NAT and containers. An address without an entry fails with `ERR_ROLLGATE_REDIS_UNREACHABLE`.
+     */
+    addressMap?:
+      | Readonly<Record<string, RedisAddress>>
+      | ((announced: string) => RedisAddress | undefined)
+      | undefined;
+  }
+
+  interface RedisAddress {
+    host: string;
+    port: number;
+  }
+
+  interface RedisCredentials {
+    username?: string | undefined;
+    password: string;
+  }
+
+  /**
+   * A connection that several limiters share. Made by `createRedisConnection`; opened by the first call of a
+   * limiter, closed with the last limiter.
+   */
+  interface RedisConnection {
+    /** Only in types: no other object is a RedisConnection. */
+    readonly [isMade]: true;
+    /** Maximum number of unanswered calls to each server. */
+    readonly maxQueue: number;
+    readonly isCluster: boolean;
   }
 
   /** How to connect to Redis. */
-  type RedisOption = string | RedisConnectionOptions | RedisClientOptions | RedisClient;
+  type RedisOption =
+    | string
+    | RedisConnectionOptions
+    | RedisConnection
+    | RedisClientOptions
+    | RedisClient;
 
   /** Options of a limiter on Redis. They have no effect in memory. */
   interface RedisStoreOptions {
@@ -519,11 +616,21 @@ declare namespace RateLimiter {
      * Redis answers again.
      */
     onError?: 'throw' | 'allow' | 'block' | 'memory' | undefined;
+    /**
+     * Whether refusals are remembered in this process, at most `maxKeys`, and repeated without asking Redis, for
+     * the same id and cost, until Redis would decide otherwise. Requires `countBlocked: false` or `blockFor`. A
+     * refund or `clear` by this limiter shows at once, one elsewhere after `timeLeft` at the latest. Default false.
+     */
+    localRefusals?: boolean | undefined;
   }
 
-  /** `redis`, or `client` as in rolling-rate-limiter. */
+  /** `redis`, `client` as in rolling-rate-limiter, or a `connection`. */
   type WithRedis<Redis> = NotGiven<'kv' | 'shared' | 'commandTimeout'> &
-    ({ redis: Redis; client?: undefined } | { client: Redis; redis?: undefined });
+    (
+      | { redis: Redis; client?: undefined; connection?: undefined }
+      | { client: Redis; redis?: undefined; connection?: undefined }
+      | { connection: RedisConnection; redis?: undefined; client?: undefined }
+    );
 
   /** The options of a limiter on Redis. */
   type RedisRateLimiterOptions<Redis = RedisOption> = (OneLimitOptions | SeveralLimitsOptions) &
@@ -536,6 +643,7 @@ declare namespace RateLimiter {
     NotGiven<'kv' | 'shared' | 'commandTimeout'> & {
       redis?: RedisOption | undefined;
       client?: RedisOption | undefined;
+      connection?: RedisConnection | undefined;
     };
 
   /** An open Deno KV, from `Deno.openKv()` or `openKv()` of @deno/kv. */
@@ -582,7 +690,8 @@ declare namespace RateLimiter {
   }
 
   /** Options of a limiter over a key-value store. */
-  interface KvStoreOptions extends NotGiven<'redis' | 'client' | 'shared'> {
+  interface KvStoreOptions
+    extends NotGiven<'redis' | 'client' | 'connection' | 'shared' | 'localRefusals'> {
     /** Your store. The limiter neither opens nor closes it. */
     kv: DenoKv | PlainKv;
     /**
@@ -630,6 +739,7 @@ declare namespace RateLimiter {
     wouldLimitWithInfo(id?: Id): Promise<LimitInfo>;
     attempt(id?: Id, options?: AttemptOptions): Promise<Decision>;
     peek(id?: Id, options?: AttemptOptions): Promise<Decision>;
+    usage(id?: Id): Promise<Usage>;
 
     /**
      * As in RateLimiter. Each process has its own queue. If another process takes the place first, the attempt is
@@ -657,7 +767,10 @@ declare namespace RateLimiter {
 
     stats(): RemoteStats;
 
-    /** Closes the native client's connection. Your own client or store stays open. */
+    /**
+     * Ends the limiter. With the native client, pending calls fail, and the connection closes with its last
+     * limiter. Your own client or store stays open.
+     */
     close(): Promise<void>;
   }
 
@@ -689,6 +802,11 @@ declare namespace RateLimiter {
      * rejects at once. Default: no maximum.
      */
     maxQueue?: number | undefined;
+    /**
+     * Calls of level 3 go first; within a level first come, first served. A call begins at the level of its
+     * priority, and rises one level, up to 3, for every 10 s that it has waited. Default 0.
+     */
+    priority?: 0 | 1 | 2 | 3 | undefined;
   }
 
   /** The result of an attempt or a peek. Durations in whole ms, rounded up. */
@@ -710,6 +828,36 @@ declare namespace RateLimiter {
     readonly blockedBy: null | 'count' | 'minDifference' | 'block';
     /** Each window after this attempt, in the order of the options. */
     readonly limits: readonly WindowState[];
+  }
+
+  /** What is counted for an id: the numbers of the window with the least `remaining`. Durations in whole ms. */
+  interface Usage {
+    /** Whether an action of cost 1 would be allowed: false also because of `minDifference` or a block. */
+    readonly allowed: boolean;
+    readonly used: number;
+    readonly remaining: number;
+    readonly resetIn: number;
+    /** Until an action of cost 1 would be allowed, rounded up; 0 if it would be. */
+    readonly timeLeft: number;
+    /** Each window, in the order of the options. */
+    readonly limits: readonly WindowState[];
+  }
+
+  /** An attempt of `attemptAll`. */
+  interface AttemptAllEntry<Limiter = Self | RemoteRateLimiter> {
+    limiter: Limiter;
+    id?: Id;
+    /** As in AttemptOptions. */
+    cost?: number | undefined;
+  }
+
+  /** The result of `attemptAll`. */
+  interface AttemptAllResult {
+    readonly allowed: boolean;
+    /** In the order of the entries; null where an earlier refusal made the question pointless. */
+    readonly decisions: readonly (Decision | null)[];
+    /** The index of the first entry that was refused; null if all were allowed. */
+    readonly refusedBy: number | null;
   }
 
   /** One window after an attempt. */
@@ -777,12 +925,20 @@ declare namespace RateLimiter {
     bytes: null;
     /** Decisions that `onError` made. */
     fallbacks: number;
+    /** Refusals that were repeated without asking Redis. */
+    localRefusals: number;
     /**
-     * `pending` is the number of unanswered calls. On Redis, `isUp` is whether there is a connection, null if
+     * `pending` is the number of unanswered calls, on Redis of all limiters on the connection. `isUp` is whether there is a connection, null if
      * your client does not report it. In a key-value store, `conflicts` counts how often another process wrote
      * first or the store was busy.
      */
-    connection: { pending: number; isUp?: boolean | null; [fact: string]: unknown };
+    connection: {
+      pending: number;
+      isUp?: boolean | null;
+      /** Native client: how often it has connected. */
+      connections?: number;
+      [fact: string]: unknown;
+    };
   }
 
   /** The message of the diagnostics channel `rollgate:decision`, for each attempt: docs/observability.md. */
@@ -824,6 +980,11 @@ declare namespace RateLimiter {
         /** Whether there is a connection; in a cluster, to any node. */
         isUp: boolean;
       };
+
+  /** The message of the diagnostics channel `rollgate:shadow`, for each decision of a `shadow` rule. */
+  interface ShadowMessage extends ShadowDecision {
+    id: Id;
+  }
 
   /** A limiter in memory, under the name it has in rolling-rate-limiter 0.4. */
   interface InMemoryRateLimiter extends Self {}
@@ -890,15 +1051,24 @@ declare namespace RateLimiter {
     resetTime: Date;
     /** The result of `keyGenerator`, or the id of `authenticate`. */
     key: Id;
-    /** True if the request matched a `shadow` rule, which never refuses. */
-    shadow?: true;
-    /** With `shadow`: whether the rule would have refused the request. */
-    limited?: boolean;
+    /** What `shadow` rules would have decided; undefined if none was reached. */
+    shadow?: ShadowDecision[];
     /**
      * The same as `used`; not enumerable.
      * @deprecated the name of express-rate-limit 6
      */
     readonly current?: number;
+  }
+
+  /** What a `shadow` rule would have decided: the numbers of its window with the least left. */
+  interface ShadowDecision {
+    /** The index of the rule in `rules`. */
+    rule: number;
+    allowed: boolean;
+    limit: number;
+    /** Requests that the rule has counted, including this one. */
+    used: number;
+    remaining: number;
   }
 
   /**
@@ -930,10 +1100,11 @@ declare namespace RateLimiter {
 
   /**
    * The limiter interface that `rateLimit` needs. getKey uses `peek`, resetKey uses `clear`, and
-   * skipFailedRequests and skipSuccessfulRequests use `refund`.
+   * skipFailedRequests and skipSuccessfulRequests use `refund`. With the option `cost`, `attempt` gets it, throws
+   * `ERR_ROLLGATE_COST` if it can never pass, and `peek` is needed, too.
    */
   interface RateLimitBackend {
-    attempt(id: Id): Decision | Promise<Decision>;
+    attempt(id: Id, options?: AttemptOptions): Decision | Promise<Decision>;
     refund?(decision: Decision): unknown;
     peek?(id: Id): Decision | Promise<Decision>;
     clear?(id: Id): unknown;
@@ -1070,12 +1241,24 @@ declare namespace RateLimiter {
     Response extends ServerResponse = LimitedResponse,
   > = number | ((req: Request, res: Response) => number | Promise<number>);
 
+  /**
+   * What a request costs: an integer >= 1, or a function or async function that gives it. Anything else is
+   * `ERR_ROLLGATE_COST`, which goes to `next`. A cost above the limit refuses the request without Retry-After, and
+   * records nothing.
+   */
+  type RequestCost<
+    Request extends IncomingMessage = LimitedRequest,
+    Response extends ServerResponse = LimitedResponse,
+  > = number | ((req: Request, res: Response) => number | Promise<number>);
+
   /** Where a middleware counts: in memory, or in one of these stores. */
   interface AnyStoreOptions extends RedisStoreOptions, SharedStoreOptions {
     /** Counts on Redis; set a `namespace` as well; with `rules`, it is the prefix of each zone's namespace. */
     redis?: RedisOption | undefined;
     /** The same as `redis`. */
     client?: RedisOption | undefined;
+    /** The same as `redis`, for what `createRedisConnection` returns. */
+    connection?: RedisConnection | undefined;
     /** Counts in a key-value store; requires a `namespace`. */
     kv?: DenoKv | PlainKv | undefined;
     /** Timeout of a key-value store in ms. Default 500. */
@@ -1097,6 +1280,8 @@ declare namespace RateLimiter {
     maxInInterval?: RequestLimit<Request, Response> | undefined;
     /** Several windows, instead of the limits above. */
     limits?: readonly Limit[] | undefined;
+    /** Default 1. */
+    cost?: RequestCost<Request, Response> | undefined;
   }
 
   /** The limits of a middleware that creates its limiter. */
@@ -1114,8 +1299,13 @@ declare namespace RateLimiter {
   type NotGiven<Names extends PropertyKey> = { [name in Names]?: undefined };
 
   /** The options of a middleware with an existing limiter. Limits are not allowed. */
-  interface RateLimitExisting extends NotGiven<Exclude<keyof RateLimitLimits, 'limiter'>> {
+  interface RateLimitExisting<
+    Request extends IncomingMessage = LimitedRequest,
+    Response extends ServerResponse = LimitedResponse,
+  > extends NotGiven<Exclude<keyof RateLimitLimits, 'limiter' | 'cost'>> {
     limiter: RateLimiter | RemoteRateLimiter | RateLimitBackend;
+    /** Default 1. */
+    cost?: RequestCost<Request, Response> | undefined;
   }
 
   /** The result of `authenticate`. */
@@ -1145,13 +1335,16 @@ declare namespace RateLimiter {
     method?: string | readonly string[] | undefined;
     /** Default: every group. A caller without a group is in 'default'. */
     group?: string | readonly string[] | undefined;
-    /** Rules of one zone share one count; limits, countBlocked, algorithm and blockFor must be equal. */
+    /**
+     * Rules of one zone share one count; limits, countBlocked, algorithm and blockFor must be equal. Its `shadow`
+     * rules share another.
+     */
     zone?: string | undefined;
     /** Whether each URL has its own count. Default false. */
     perPath?: boolean | undefined;
     /** Whether a block (`blockFor`) applies to every rule with limits. Default false. */
     blockEverywhere?: boolean | undefined;
-    /** Whether refused requests pass; `req.rateLimit` has the decision. Default false. */
+    /** Whether the rule is only tried out: see docs/rules.md#shadow. Default false. */
     shadow?: boolean | undefined;
   }
 
@@ -1164,7 +1357,7 @@ declare namespace RateLimiter {
     Response extends ServerResponse = LimitedResponse,
   > extends Omit<CommonOptions, RuleOption>,
       AnyStoreOptions,
-      NotGiven<RuleOption | 'windowMs' | 'limit' | 'max' | 'limits' | keyof Limit> {
+      NotGiven<RuleOption | 'windowMs' | 'limit' | 'max' | 'limits' | 'cost' | keyof Limit> {
     /** At least one. The first matching rule decides; a request that matches none passes. */
     rules: readonly RateLimitRule<Request, Response>[];
     limiter?: undefined;
@@ -1175,7 +1368,11 @@ declare namespace RateLimiter {
     Request extends IncomingMessage = LimitedRequest,
     Response extends ServerResponse = LimitedResponse,
   > = RateLimitResponseOptions<Request, Response> &
-    (RateLimitLimits<Request, Response> | RateLimitExisting | RateLimitByRules<Request, Response>);
+    (
+      | RateLimitLimits<Request, Response>
+      | RateLimitExisting<Request, Response>
+      | RateLimitByRules<Request, Response>
+    );
 
   /** The settings for a `handler`: the options for responses, with defaults. */
   interface RateLimitSettings {
@@ -1195,6 +1392,7 @@ declare namespace RateLimiter {
     readonly windowMs?: number;
     /** Undefined with `limits`, with `rules` and with an existing limiter. */
     readonly limit?: number | ((...args: never[]) => unknown);
+    readonly cost?: number | ((...args: never[]) => unknown) | undefined;
   }
 
   /** Answers a refused request, or passes it on with `next()`. */

@@ -24,6 +24,14 @@ function unlinkShared(shared) {
   return require('./shared/region').unlinkShared(shared);
 }
 
+function attemptAll(entries) {
+  return require('./attempt-all').attemptAll(entries);
+}
+
+function createRedisConnection(...args) {
+  return require('./redis/connection').createRedisConnection(...args);
+}
+
 // The classes of rolling-rate-limiter 0.2 to 0.4.
 
 /** A limiter in memory; `new InMemoryRateLimiter({ interval, maxInInterval, minDifference })`. */
@@ -66,8 +74,8 @@ class IORedisRateLimiter extends RedisRateLimiter {
 /** RateLimiter rejects anything but an object. */
 function withRedis(options) {
   if (typeof options === 'object' && options !== null && !Array.isArray(options)) {
-    const { client, redis } = options;
-    if (client === undefined && redis === undefined) {
+    const { client, redis, connection } = options;
+    if (client === undefined && redis === undefined && connection === undefined) {
       throw optionTypeError('client', 'a Redis client (or redis: a URL or options)', undefined);
     }
   }
@@ -86,6 +94,8 @@ Object.assign(module.exports, {
   IORedisRateLimiter,
   NodeRedisRateLimiter,
   RedisRateLimiter,
+  attemptAll,
+  createRedisConnection,
   rateLimit,
   ipKeyGenerator,
   unlinkShared,

@@ -7,6 +7,8 @@ export const {
   IORedisRateLimiter,
   NodeRedisRateLimiter,
   RedisRateLimiter,
+  attemptAll,
+  createRedisConnection,
   rateLimit,
   ipKeyGenerator,
   unlinkShared,

@@ -1,4 +1,4 @@
-// Names of an option and of methods of limiters that only the middleware uses.
+// Names of options and of methods of limiters that only other parts of the package use.
 'use strict';
 
 /**
@@ -8,7 +8,10 @@
  */
 const SETS_MAX = Symbol('setsMax');
 
-/** `limiter[ATTEMPT_WITHIN](id, max)` */
+/** The option `[IS_INNER]: true` makes a limiter that publishes no decisions and no evictions. */
+const IS_INNER = Symbol('isInner');
+
+/** `limiter[ATTEMPT_WITHIN](id, max, options)`, with the options of `attempt` */
 const ATTEMPT_WITHIN = Symbol('attemptWithin');
 
 /** `limiter[PEEK_WITHIN](id, max)` */
@@ -17,4 +20,22 @@ const PEEK_WITHIN = Symbol('peekWithin');
 /** `limiter[USAGE](id)`: a Decision at cost 0. Its `limits` show the current usage; only a block refuses it. */
 const USAGE = Symbol('usage');
 
-module.exports = { ATTEMPT_WITHIN, PEEK_WITHIN, SETS_MAX, USAGE };
+/** `limiter[DECIDE](id, cost, records)`: a Decision at a checked cost; `records` is one of RECORDS (decision.js). */
+const DECIDE = Symbol('decide');
+
+/** `limiter[READ_COST](cost)` checks a cost. */
+const READ_COST = Symbol('readCost');
+
+/** `limiter[ANSWERS_AT_ONCE]`: whether its methods return no promises. */
+const ANSWERS_AT_ONCE = Symbol('answersAtOnce');
+
+module.exports = {
+  ANSWERS_AT_ONCE,
+  ATTEMPT_WITHIN,
+  DECIDE,
+  IS_INNER,
+  PEEK_WITHIN,
+  READ_COST,
+  SETS_MAX,
+  USAGE,
+};

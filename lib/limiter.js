@@ -1,11 +1,26 @@
 // The callable limiter and the methods that every limiter has, whatever its store.
 'use strict';
 
-const { Decision, decisionLength, newAttempt, readInfo, NUMBERS } = require('./decision');
+const {
+  Decision,
+  decisionLength,
+  newAttempt,
+  readInfo,
+  readUsage,
+  NUMBERS,
+  RECORDS,
+} = require('./decision');
 const { typeError, show } = require('./errors');
 const { createMemoryStore } = require('./local-store');
-const { readCost, readLimiterOptions } = require('./options');
-const { USAGE, ATTEMPT_WITHIN, PEEK_WITHIN } = require('./internal-methods');
+const { readCost, readCostValue, readLimiterOptions } = require('./options');
+const {
+  ANSWERS_AT_ONCE,
+  ATTEMPT_WITHIN,
+  DECIDE,
+  PEEK_WITHIN,
+  READ_COST,
+  USAGE,
+} = require('./internal-methods');
 
 // Loaded when they are needed, so that a limiter in memory starts quickly.
 const createKvBackend = (checked) => require('./kv').createKvBackend(checked);
@@ -37,7 +52,7 @@ function createStore(checked) {
 function createWaiting(limiter) {
   const store = limiter[STORE];
   return createWaitingCalls(limiter[CHECKED], store, {
-    attempt: (id, cost) => decideAtCost(limiter, id, cost, true),
+    attempt: (id, cost) => decideAtCost(limiter, id, cost, RECORDS.ATTEMPT),
     refund: (decision) => store.refund(Decision.takeReceipt(decision, limiter)),
   });
 }
@@ -69,27 +84,32 @@ function RateLimiter(options) {
 /** The methods. A limiter is a function, so they inherit from functions' own. */
 const methods = {
   async limit(id) {
-    return this[STORE].decide(id, 1, true, readBlocked);
+    return this[STORE].decide(id, 1, RECORDS.ATTEMPT, readBlocked);
   },
 
   async wouldLimit(id) {
-    return this[STORE].decide(id, 1, false, readBlocked);
+    return this[STORE].decide(id, 1, RECORDS.NOTHING, readBlocked);
   },
 
   async limitWithInfo(id) {
-    return this[STORE].decide(id, 1, true, readInfo);
+    return this[STORE].decide(id, 1, RECORDS.ATTEMPT, readInfo);
   },
 
   async wouldLimitWithInfo(id) {
-    return this[STORE].decide(id, 1, false, readInfo);
+    return this[STORE].decide(id, 1, RECORDS.NOTHING, readInfo);
+  },
+
+  usage(id) {
+    const { [WINDOWS]: windows, [STORE]: store } = this;
+    return store.decide(id, 0, RECORDS.NOTHING, (numbers) => readUsage(numbers, windows));
   },
 
   attempt(id, options) {
-    return decide(this, id, options, true);
+    return decide(this, id, options, RECORDS.ATTEMPT);
   },
 
   peek(id, options) {
-    return decide(this, id, options, false);
+    return decide(this, id, options, RECORDS.NOTHING);
   },
 
   async wait(id, options) {
@@ -101,15 +121,27 @@ const methods = {
 
   /** The current usage, without an attempt. */
   [USAGE](id) {
-    return decideAtCost(this, id, 0, false);
+    return decideAtCost(this, id, 0, RECORDS.NOTHING);
   },
 
-  [ATTEMPT_WITHIN](id, max) {
-    return decideAtCost(this, id, 1, true, max);
+  [DECIDE](id, cost, records) {
+    return decideAtCost(this, id, cost, records);
+  },
+
+  [READ_COST](cost) {
+    return readCostValue(cost, this[SMALLEST_MAX]);
+  },
+
+  get [ANSWERS_AT_ONCE]() {
+    return this[STORE].answersAtOnce;
+  },
+
+  [ATTEMPT_WITHIN](id, max, options) {
+    return decide(this, id, options, RECORDS.ATTEMPT, max);
   },
 
   [PEEK_WITHIN](id, max) {
-    return decideAtCost(this, id, 1, false, max);
+    return decideAtCost(this, id, 1, RECORDS.NOTHING, max);
   },
 
   attemptMany(ids) {
@@ -122,7 +154,7 @@ const methods = {
     return store.decideMany(own, (numbers) => {
       const length = decisionLength(this[WINDOWS].length);
       return own.map((id, i) => {
-        const attempt = newAttempt(this, id, 1, true);
+        const attempt = newAttempt(this, id, 1, RECORDS.ATTEMPT);
         return new Decision(numbers, i * length, this[WINDOWS], attempt);
       });
     });
@@ -169,17 +201,17 @@ function afterRefund(limiter, id, isFound) {
   return isFound;
 }
 
-function decide(limiter, id, options, records) {
+/** `max` replaces the maximum of the only window. */
+function decide(limiter, id, options, records, max) {
   let cost;
   try {
-    cost = readCost(options, limiter[SMALLEST_MAX]);
+    cost = readCost(options, max ?? limiter[SMALLEST_MAX]);
   } catch (error) {
     return limiter[STORE].fail(error);
   }
-  return decideAtCost(limiter, id, cost, records);
+  return decideAtCost(limiter, id, cost, records, max);
 }
 
-/** `max` replaces the maximum of the only window. */
 function decideAtCost(limiter, id, cost, records, max) {
   const attempt = newAttempt(limiter, id, cost, records);
   const [{ interval }] = limiter[WINDOWS];
@@ -192,11 +224,8 @@ RateLimiter.prototype = Object.create(Function.prototype, {
   constructor: { value: RateLimiter, writable: true, configurable: true },
 });
 for (const name of Reflect.ownKeys(methods)) {
-  Object.defineProperty(RateLimiter.prototype, name, {
-    value: methods[name],
-    writable: true,
-    configurable: true,
-  });
+  const property = Object.getOwnPropertyDescriptor(methods, name);
+  Object.defineProperty(RateLimiter.prototype, name, { ...property, enumerable: false });
 }
 
 module.exports = RateLimiter;

@@ -3,7 +3,7 @@
 
 const { DECISIONS, EVICTIONS, NEVER } = require('./channels');
 const { clockReader } = require('./clock');
-const { NUMBERS, decisionLength } = require('./decision');
+const { NUMBERS, RECORDS, decisionLength } = require('./decision');
 const { throwClosed, throwInvalidCallback, throwInvalidId, throwOutOfMemory } = require('./errors');
 const { loadAddon } = require('./native');
 const { nativePolicy } = require('./options');
@@ -12,8 +12,8 @@ const STATS = { KEYS: 0, ALLOWED: 1, BLOCKED: 2, EVICTED: 3, BYTES: 4 };
 
 /**
  * A synchronous store. `call(id?, callback?)` is the limiter function itself. `decide` returns the result of
- * `read(numbers)`, which gets the numbers of the decision (see decision.js) and must copy what it needs; its `max`
- * is the maximum of an attempt, for limiters with SETS_MAX.
+ * `read(numbers)`, which gets the numbers of the decision (see decision.js) and must copy what it needs; its `records`
+ * is one of RECORDS; its `max` is the maximum of an attempt, for limiters with SETS_MAX.
  *
  * @param {object} checked checked options of the limiter
  * @param {Function} kind.create of the native side: (options, keep) => functions
@@ -125,9 +125,9 @@ function createLocalStore(checked, { create, options, failed, evictionWarning })
 
     decide(id, cost, records, read, max) {
       if (max !== undefined) functions.decide(id, cost, records, max);
-      else if (cost === 1 && records) functions.decide(id);
+      else if (cost === 1 && records === RECORDS.ATTEMPT) functions.decide(id);
       else functions.decide(id, cost, records);
-      if (!records || observesDecisions[0] === 0) return read(report);
+      if (records === RECORDS.NOTHING || observesDecisions[0] === 0) return read(report);
       // Read first: a subscriber may call the limiter, which overwrites the report.
       const timeLeft = report[NUMBERS.TIME_LEFT];
       const answer = read(report);

@@ -1,7 +1,7 @@
 // rollgate/metrics: limiters' counts as metrics for prom-client, and the ids that are refused most.
 'use strict';
 
-const { REDIS } = require('./channels');
+const { REDIS, SHADOW } = require('./channels');
 const { failure, optionTypeError, typeError } = require('./errors');
 const { readLimiter, readMetricsOptions } = require('./metrics/options');
 const { topBlocked } = require('./metrics/top-blocked');
@@ -60,6 +60,7 @@ const DEFINITIONS = [
 ];
 
 const DURATION = 'redis_call_duration_seconds';
+const TRIALS = 'shadow_decisions_total';
 
 /** Undefined for a limiter that is closed or cannot reach its shared memory, so that others are collected. */
 function statsOf(limiter) {
@@ -90,7 +91,9 @@ function registerMetrics(options) {
   const { client, limiters, register, prefix, buckets } = readMetricsOptions(options);
   const named = new Map();
   const nameOf = new Map(); // by limiter
-  const names = [...DEFINITIONS.map(({ name }) => name), DURATION].map((name) => prefix + name);
+  const names = [...DEFINITIONS.map(({ name }) => name), DURATION, TRIALS].map(
+    (name) => prefix + name,
+  );
   assertFree(names, register);
   let isRegistered = true;
 
@@ -122,6 +125,14 @@ function registerMetrics(options) {
     labelNames: ['limiter', 'outcome'],
     buckets,
   });
+  const trials = make('Counter', TRIALS, {
+    help: 'What shadow rules said, by the index of the rule and outcome',
+    labelNames: ['rule', 'outcome'],
+  });
+
+  function observeTrial({ rule, allowed }) {
+    trials.inc({ rule, outcome: allowed ? 'allowed' : 'blocked' });
+  }
 
   function observeCall({ type, limiter: caller, durationMs, error }) {
     const limiter = type === 'call' ? nameOf.get(caller) : undefined;
@@ -154,6 +165,7 @@ function registerMetrics(options) {
 
     unregister() {
       REDIS.channel.unsubscribe(observeCall);
+      SHADOW.channel.unsubscribe(observeTrial);
       named.clear();
       nameOf.clear();
       if (isRegistered) for (const name of names) register.removeSingleMetric(name);
@@ -168,6 +180,7 @@ function registerMetrics(options) {
     throw error;
   }
   REDIS.channel.subscribe(observeCall);
+  SHADOW.channel.subscribe(observeTrial);
   return metrics;
 }
 

@@ -1,7 +1,14 @@
 // Checks of single options, and hints at the name that a mistyped one was meant to be.
 'use strict';
 
-const { optionError, optionRangeError, optionTypeError, quote, typeError } = require('./errors');
+const {
+  optionError,
+  optionRangeError,
+  optionSecretError,
+  optionTypeError,
+  quote,
+  typeError,
+} = require('./errors');
 
 /**
  * Throws for an unknown option and names the nearest known one. A value of `undefined` counts as left out.
@@ -43,6 +50,16 @@ function readObject(name, value, expected = 'an object') {
   return value;
 }
 
+/** What `readers` give, by name, of the options in `place`; what is left out, or empty, is missing. */
+function readEach(place, options, readers) {
+  readObject(place, options);
+  const entries = Object.entries(readers).map(([name, read]) => {
+    const value = options[name];
+    return [name, value === undefined ? undefined : read(`${place}.${name}`, value)];
+  });
+  return withoutUndefined(Object.fromEntries(entries));
+}
+
 /** Whether a value is an object, or a function, with these methods. */
 function hasMethods(value, ...methods) {
   const isObject = (typeof value === 'object' && value !== null) || typeof value === 'function';
@@ -60,6 +77,19 @@ function createReader(type) {
 
 const readNumber = createReader('number');
 const readString = createReader('string');
+
+/** A reader of strings, as for readEach. */
+function stringReader(expected, isGood) {
+  return (name, value) => readString(name, value, expected, isGood);
+}
+
+const readNonEmpty = stringReader('a non-empty string', (string) => string !== '');
+
+/** An empty one counts as missing. */
+function readSecret(name, value) {
+  if (typeof value === 'string') return value || undefined;
+  throw optionSecretError(name, 'a string', value);
+}
 
 function readInteger(name, value, least, most, where = '') {
   const isInRange = (n) => Number.isInteger(n) && n >= least && n <= most;
@@ -145,16 +175,32 @@ function hintAt(name, knownNames) {
   return isLikely ? `; did you mean '${nearest}'?` : ` (the nearest is '${nearest}')`;
 }
 
+/** Whether it is an object without a class. */
+function isPlainObject(value) {
+  if (typeof value !== 'object' || value === null) return false;
+  try {
+    const prototype = Object.getPrototypeOf(value);
+    return prototype === null || Object.getPrototypeOf(prototype) === null;
+  } catch {
+    return false; // a revoked proxy
+  }
+}
+
 module.exports = {
+  isPlainObject,
   hasMethods,
   readBoolean,
   readCount,
+  readEach,
   readInteger,
   readInterval,
   readList,
+  readNonEmpty,
   readNumber,
   readObject,
+  readSecret,
   readString,
   rejectUnknownOptions,
+  stringReader,
   withoutUndefined,
 };

@@ -4,7 +4,7 @@
 const { readAlgorithm, readCountBlocked, ALGORITHMS } = require('./algorithms');
 const { durationToMicros } = require('./clock');
 const { optionTypeError, rangeError, show, typeError, optionRangeError } = require('./errors');
-const { SETS_MAX } = require('./internal-methods');
+const { IS_INNER, SETS_MAX } = require('./internal-methods');
 const {
   readCount,
   readInterval,
@@ -13,7 +13,7 @@ const {
   readObject,
   rejectUnknownOptions,
 } = require('./option-values');
-const { STORE_NAMES, readStoreOptions } = require('./store-options');
+const { STORE_NAMES, readLocalRefusals, readStoreOptions } = require('./store-options');
 
 // Loaded only for an error message.
 const rejectedByLimiters = () => require('./middleware/options').REJECTED_BY_LIMITERS;
@@ -70,17 +70,21 @@ function readLimiterOptions(options) {
   if (clock !== undefined && typeof clock !== 'function') {
     throw optionTypeError('clock', 'a function that returns ms', clock);
   }
+  const countBlocked = readCountBlocked(options.countBlocked, algorithm);
+  const blockFor = readBlockFor(options.blockFor);
   const limits = options.limits === undefined ? [readLimit(options, '')] : readLimitsOf(options);
   return {
     windows: limits.map(({ interval, maxInInterval }) => ({ interval, maxInInterval })),
     minDifference: limits.reduce((most, { minDifference }) => Math.max(most, minDifference), 0),
-    countBlocked: readCountBlocked(options.countBlocked, algorithm),
+    countBlocked,
     algorithm,
-    blockFor: readBlockFor(options.blockFor),
+    blockFor,
+    isInner: options[IS_INNER] === true,
     setsMax: options[SETS_MAX] === true,
     maxKeys: maxKeys === undefined ? DEFAULT_MAX_KEYS : readCount('maxKeys', maxKeys),
     clock,
     ...readStoreOptions(options),
+    localRefusals: readLocalRefusals(options.localRefusals, { countBlocked, blockFor }),
   };
 }
 

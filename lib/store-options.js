@@ -3,7 +3,7 @@
 
 const { optionError, optionTypeError } = require('./errors');
 const { isWellFormed } = require('./ids');
-const { readInteger, readString } = require('./option-values');
+const { readBoolean, readInteger, readString } = require('./option-values');
 
 // Loaded when a limiter uses them, as the stores are.
 const readKvOptions = (options) => require('./kv').readKvOptions(options);
@@ -11,7 +11,13 @@ const readRedisOptions = (options) => require('./redis/options').readRedisOption
 const readSharedOptions = (options) => require('./shared/region').readSharedOptions(options);
 
 /** The options that choose a store. `client` is the name of `redis` in rolling-rate-limiter. */
-const STORE_OF = { redis: 'redis', client: 'redis', shared: 'shared', kv: 'kv' };
+const STORE_OF = {
+  redis: 'redis',
+  client: 'redis',
+  connection: 'redis',
+  shared: 'shared',
+  kv: 'kv',
+};
 
 const READERS = { redis: readRedisOptions, shared: readSharedOptions, kv: readKvOptions };
 
@@ -20,12 +26,13 @@ const CHOICES = Object.keys(STORE_OF);
 const MEMORY = undefined;
 
 /**
- * The options that not every store takes. Two are accepted in memory without effect, so that
+ * The options that not every store takes. Three are accepted in memory without effect, so that
  * `redis: process.env.REDIS_URL` may be undefined.
  */
 const MEANT_FOR = {
   namespace: ['redis', 'kv', MEMORY],
   onError: ['redis', 'kv', MEMORY],
+  localRefusals: ['redis', MEMORY],
   commandTimeout: ['kv'],
 };
 
@@ -80,15 +87,26 @@ function readOnError(onError = 'throw') {
   throw optionTypeError('onError', `one of ${policies}`, onError);
 }
 
+/** A counted refusal is an action that Redis must see; in a block, none is counted. */
+function readLocalRefusals(value, { countBlocked, blockFor }) {
+  const localRefusals = readBoolean('localRefusals', value, false);
+  if (!localRefusals || !countBlocked || blockFor.length > 0) return localRefusals;
+  const why =
+    "requires 'countBlocked: false' or 'blockFor', because Redis has to count each refusal";
+  throw optionError('localRefusals', why);
+}
+
 function readCommandTimeout(name, commandTimeout = DEFAULT_COMMAND_TIMEOUT) {
   return readInteger(name, commandTimeout, 1, LONGEST_TIMER);
 }
 
 module.exports = {
   CHOICES,
+  DEFAULT_COMMAND_TIMEOUT,
   LONGEST_TIMER,
   STORE_NAMES,
   readCommandTimeout,
+  readLocalRefusals,
   readNamespace,
   readOnError,
   readStoreOptions,

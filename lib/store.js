@@ -2,12 +2,12 @@
 'use strict';
 
 const { inspect } = require('node:util');
+const { tightestWindow } = require('./decision');
 const { failure, optionError, optionTypeError } = require('./errors');
 const { flatCopy, keyToId } = require('./ids');
 const RateLimiter = require('./limiter');
 const { readUncounted } = require('./middleware/limiter-options');
 const { createGetKey, numberOf } = require('./middleware/limiters');
-const { tightestWindow } = require('./middleware/report');
 const {
   hasMethods,
   readObject,
@@ -213,8 +213,8 @@ function readExistingLimiter({ limiter, ...others }) {
 function readLimiterOptions(given) {
   // The window is not known yet; this checks the other options.
   limiters.readLimiterOptions({ maxInInterval: 1, ...given, interval: 1 });
-  const { redis, client, shared, kv } = given;
-  if ([redis, client, shared, kv].every((place) => place === undefined)) {
+  const { redis, client, connection, shared, kv } = given;
+  if ([redis, client, connection, shared, kv].every((place) => place === undefined)) {
     return { limiterOptions: given, localKeys: true, prefix: undefined };
   }
   if (shared !== undefined) {

@@ -22,6 +22,7 @@ const NAMES = [
   'floods',
   'redis',
   'redis-algorithms',
+  'redis-connections',
   'shared',
   'middleware',
   'load',

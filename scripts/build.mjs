@@ -99,7 +99,7 @@ export function makeStale(part, variant = 'release') {
   rmSync(stampOf(variant, part), { force: true });
 }
 
-/** The addon's native Redis client: "hiredis <version>, with TLS", or "none: " and the reason. */
+/** The addon's native Redis client: "hiredis <version>", or "none: " and the reason. */
 export function nativeRedisOf(variant = 'release') {
   const file = join(treeOf(variant), 'native-redis.txt');
   return existsSync(file) ? readFileSync(file, 'utf8') : 'none: the addon was not built here';
@@ -193,8 +193,6 @@ export function build(wanted, options = {}) {
   if (stale.includes('addon')) {
     args.push(`-DROLLGATE_ADDON_OUTPUT_DIR=${dirname(addonOf(variant))}`);
     args.push(...headerArguments());
-    const isShared = process.config.variables.node_shared_openssl;
-    args.push(`-DROLLGATE_NODE_SHARES_OPENSSL=${isShared ? 'ON' : 'OFF'}`);
   }
   configure(tree, [...args, ...settings], output);
   const targets = target ? [target] : stale.map((part) => parts[part].target);

@@ -112,15 +112,27 @@ const redis = {
   service: 'redis-server',
   found: () => onPath('redis-server'),
 };
+const openssl = {
+  what: 'openssl (on PATH)',
+  apt: 'openssl',
+  apk: 'openssl',
+  dnf: 'openssl',
+  brew: 'openssl',
+  found: () => onPath('openssl'),
+};
 
 const purposes = {
   start: { system: nativeTools, parts: ['addon'] },
   build: { system: nativeTools, parts: ['addon'] },
-  test: { system: [...nativeTools, gtest, redis], parts: ['addon', 'tests'], variant: 'debug' },
+  test: {
+    system: [...nativeTools, gtest, redis, openssl],
+    parts: ['addon', 'tests'],
+    variant: 'debug',
+  },
   // These build what they need.
-  files: { system: [...nativeTools, gtest, redis], parts: [] },
+  files: { system: [...nativeTools, gtest, redis, openssl], parts: [] },
   all: {
-    system: [...nativeTools, gtest, browser, redis, clang, fuzzer],
+    system: [...nativeTools, gtest, browser, redis, openssl, clang, fuzzer],
     parts: ['addon'], // each suite builds its own tests
   },
   systems: { system: [debootstrap], parts: [] },
@@ -128,7 +140,7 @@ const purposes = {
   bench: { system: [...nativeTools, benchmark, redis], parts: ['addon', 'bench'] },
   lint: { system: [...nativeTools, clang, clangFormat, clangTidy, luacheck], parts: [] },
   cross: { system: [...nativeTools, crossCompiler], parts: [] },
-  arm64: { system: [...nativeTools, crossCompiler, qemu, gtestSources, redis], parts: [] },
+  arm64: { system: [...nativeTools, crossCompiler, qemu, gtestSources, redis, openssl], parts: [] },
   fuzz: { system: [clang, fuzzer, ...buildTools], parts: [] },
 };
 

@@ -28,10 +28,15 @@ const keyOf = (id) => `${NAMESPACE}{${id}}`;
 const windows = [{ interval: INTERVAL_MS, maxInInterval: MAX }];
 
 function scriptArguments(algorithm, how = {}) {
-  const { policyArguments } = require('../../lib/redis/script');
+  const {
+    callNumbers,
+    OPERATIONS,
+    policyNumbers,
+    runArguments,
+  } = require('../../lib/redis/script');
   const countBlocked = algorithm !== 'gcra';
   const policy = { windows, minDifference: 0, countBlocked, blockFor: [], ...how };
-  return ['attempt', 'brief', '', '1', ...policyArguments(policy)];
+  return runArguments(['key'], callNumbers(OPERATIONS.ATTEMPT, false), policyNumbers(policy));
 }
 
 /** A script, called with one key at a time. */

@@ -5,9 +5,10 @@
 
 const NAMESPACE = 'b';
 
+/** `url` may be a list of arguments for ioredis. */
 function openIoredis({ url }) {
   const Redis = require('ioredis');
-  return new Redis(url);
+  return new Redis(...[url].flat());
 }
 
 async function openNodeRedis({ url }) {
@@ -37,14 +38,19 @@ const rollgateNodeRedis = async (options) => rollgateOver(await openNodeRedis(op
 
 /** No limiter: rollgate's script, called as the native client calls it. */
 async function scriptIoredis({ url, interval, maxInInterval }) {
-  const { policyArguments } = require('../../lib/redis/script');
+  const {
+    callNumbers,
+    OPERATIONS,
+    policyNumbers,
+    runArguments,
+  } = require('../../lib/redis/script');
   const SCRIPTS = require('../../lib/redis/scripts');
   const { source, sha1 } = SCRIPTS['sliding-window-log'];
   const client = openIoredis({ url });
   await client.script('LOAD', source);
   const windows = [{ interval, maxInInterval }];
-  const policy = policyArguments({ windows, minDifference: 0, countBlocked: true, blockFor: [] });
-  const args = ['attempt', 'brief', '', '1', ...policy];
+  const policy = policyNumbers({ windows, minDifference: 0, countBlocked: true, blockFor: [] });
+  const args = runArguments(['key'], callNumbers(OPERATIONS.ATTEMPT, false), policy);
   return {
     calling: 'await',
     check: (id) => client.evalsha(sha1, '1', keyOfRollgate(id), ...args),

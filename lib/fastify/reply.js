@@ -56,6 +56,7 @@ class ReplyResponse {
 
 /** How to adapt each function; functions that are not listed, such as authenticate, take no response. */
 const ADAPTERS = {
+  cost: withReply,
   identifier: withReply,
   ipv6Subnet: withReply,
   keyGenerator: withReply,
@@ -83,7 +84,7 @@ function adaptRules(rules) {
     if (!adapted.has(own)) adapted.set(own, withReply(own));
     return adapted.get(own);
   };
-  const adapters = { limit: adaptOnce, max: adaptOnce, maxInInterval: adaptOnce };
+  const adapters = { cost: withReply, limit: adaptOnce, max: adaptOnce, maxInInterval: adaptOnce };
   const isObject = (rule) => typeof rule === 'object' && rule !== null && !Array.isArray(rule);
   return Array.from(rules, (rule) => (isObject(rule) ? adaptBy(adapters, rule) : rule));
 }

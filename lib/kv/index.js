@@ -4,7 +4,7 @@
 
 const { randomInt } = require('node:crypto');
 const { promisify, types } = require('node:util');
-const { decisionLength } = require('../decision');
+const { RECORDS, decisionLength } = require('../decision');
 const { optionError, optionRangeError, optionTypeError, throwOutOfMemory } = require('../errors');
 const { loadAddon } = require('../native');
 const { hasMethods } = require('../option-values');
@@ -122,7 +122,7 @@ function createKvBackend(checked) {
     });
   }
 
-  const numbersOf = promisify((id, now, done) => attempt(id, 1, true, true, now, done));
+  const numbersOf = promisify((id, now, done) => attempt(id, 1, RECORDS.ATTEMPT, true, now, done));
   const inLine = promisify((id, decide, done) => lines.add(id, decide, done));
 
   return {

@@ -6,6 +6,8 @@ const { createIdentify } = require('./authentication');
 const { createClientKey } = require('./client');
 const { createPolicyNaming, headerWriters } = require('./headers');
 const {
+  attemptAtCost,
+  createCostOf,
   createGetKey,
   createLimitOf,
   limiterFor,
@@ -54,11 +56,15 @@ function byOneLimiter(settings, reporter, common) {
     store: storeIdentity(settings.limiterOptions, limiter),
     namePolicies: createPolicyNaming(settings),
   };
+  const costOf = createCostOf(settings.cost);
+  const counting =
+    costOf === undefined ? limiter : { attempt: attemptAtCost.bind(undefined, limiter) };
   const middleware = createMiddleware(settings, {
     ...common,
-    limiter: settings.passOnStoreError ? passOnStoreError(limiter, reporter) : limiter,
-    place: { zone, isShadow: false },
+    limiter: settings.passOnStoreError ? passOnStoreError(counting, reporter) : counting,
+    zone,
     limitOf: createLimitOf(settings.limit),
+    costOf,
     identify: settings.authenticate === undefined ? undefined : createIdentify(settings),
   });
   middleware.resetKey = async (key) => limiter.clear(key);

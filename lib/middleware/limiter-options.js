@@ -68,6 +68,17 @@ function readMax(name, value) {
   return readNumber(name, value, 'an integer >= 0, or a function that gives one', isInRange);
 }
 
+function isCost(value) {
+  return Number.isSafeInteger(value) && value >= 1;
+}
+
+/** The cost of each request, or a function that gives it. */
+function readCost(name, value) {
+  if (value === undefined || typeof value === 'function') return value;
+  const expected = 'an integer from 1 to 2^53 - 1, or a function that gives one';
+  return readNumber(name, value, expected, isCost);
+}
+
 module.exports = {
   INTERVAL_NAMES,
   LIMITER_OPTIONS,
@@ -75,7 +86,9 @@ module.exports = {
   MAX_NAMES,
   RULE_OPTIONS,
   STORE_OPTIONS,
+  isCost,
   pick,
+  readCost,
   readLimiterOptions,
   readUncounted,
 };

@@ -2,12 +2,14 @@
 'use strict';
 
 const { BOUND_TO_LIMIT } = require('../algorithms');
+const { tightestWindow } = require('../decision');
 const { optionError, rangeError, show, typeError } = require('../errors');
 const { ATTEMPT_WITHIN, PEEK_WITHIN, SETS_MAX, USAGE } = require('../internal-methods');
 const RateLimiter = require('../limiter');
 const { regionPath } = require('../shared/region');
+const { isCost } = require('./limiter-options');
 const { andThen, orElse } = require('./maybe-async');
-const { PASSED, tightestWindow } = require('./report');
+const { PASSED } = require('./report');
 
 /** The middleware calls attempt, peek, refund and clear of a limiter and knows nothing of its store. */
 function limiterFor({ limiter, limiterOptions }) {
@@ -41,8 +43,8 @@ function refusal(blockedBy, timeLeft, windows) {
 }
 
 /**
- * The limiter for a function as limit: one count for each id, judged by the maximum of each attempt(id, max).
- * A maximum of 0 blocks and counts nothing.
+ * The limiter for a function as limit: one count for each id, judged by the maximum of each
+ * attempt(id, options, max). A maximum of 0 blocks and counts nothing.
  */
 function createLimiterByRequest(limiterOptions) {
   const { algorithm } = limiterOptions;
@@ -55,7 +57,8 @@ function createLimiterByRequest(limiterOptions) {
   const closedLimiter = createClosedLimiter(limiterOptions);
   const limiter = new RateLimiter({ ...limiterOptions, maxInInterval: 1, [SETS_MAX]: true });
   return {
-    attempt: (id, max) => (max === 0 ? closedLimiter.attempt() : limiter[ATTEMPT_WITHIN](id, max)),
+    attempt: (id, options, max) =>
+      max === 0 ? closedLimiter.attempt() : limiter[ATTEMPT_WITHIN](id, max, options),
     refund: (decision) => limiter.refund(decision),
     clear: (id) => limiter.clear(id),
     [USAGE]: (id) => {
@@ -66,8 +69,7 @@ function createLimiterByRequest(limiterOptions) {
 
 /** From a peek under a maximum that nobody reaches: the usage without the attempt that was imagined. */
 function withoutAttempt(decision) {
-  const [window] = decision.limits;
-  if (decision.allowed) window.used -= 1;
+  if (decision.allowed) decision.limits = decision.limits.map(withoutOne);
   return decision;
 }
 
@@ -80,15 +82,63 @@ function createLimitOf(limit) {
 function readLimit(value) {
   // Counts stop at MAX_SAFE_INTEGER, so a higher limit is equivalent to it.
   if (Number.isInteger(value) && value >= 0) return Math.min(value, Number.MAX_SAFE_INTEGER);
+  throw resultError('limit', 'an integer >= 0', value);
+}
+
+/** A function (req, res) that returns the checked cost of a request, or a promise; undefined without the option. */
+function createCostOf(cost) {
+  if (typeof cost !== 'function') return cost === undefined ? undefined : () => cost;
+  return (req, res) => andThen(cost(req, res), readCost);
+}
+
+function readCost(value) {
+  if (isCost(value)) return value;
+  throw resultError('cost', 'an integer from 1 to 2^53 - 1', value);
+}
+
+/** For what the function given as the option `name` returned. */
+function resultError(name, expected, value) {
   const makeError = typeof value === 'number' ? rangeError : typeError;
-  throw makeError(
-    'ERR_ROLLGATE_LIMIT',
-    `limit: expected the function to give an integer >= 0, got ${show(value)}`,
+  return makeError(
+    `ERR_ROLLGATE_${name.toUpperCase()}`,
+    `${name}: expected the function to give ${expected}, got ${show(value)}`,
   );
 }
 
-/** Errors of the request, or of the function `limit`: a client that sends invalid ids must not pass unlimited. */
-const ERRORS_OF_REQUEST = ['ERR_ROLLGATE_ID', 'ERR_ROLLGATE_LIMIT'];
+/**
+ * The decision of limiter.attempt(key, options, max), where a cost that can never pass is a refusal that records
+ * nothing; or a promise. The timeLeft of that refusal is Infinity.
+ */
+function attemptAtCost(limiter, key, options, max) {
+  const refuse = (error) => {
+    if (error?.code !== 'ERR_ROLLGATE_COST') throw error;
+    const fail = () => {
+      throw error; // the cost is wrong, whatever the store says
+    };
+    return andThen(
+      orElse(() => windowsOf(limiter, key), fail),
+      (windows) => {
+        return endlessRefusal(windows, max);
+      },
+    );
+  };
+  return orElse(() => limiter.attempt(key, options, max), refuse);
+}
+
+/** `max` is the limit by request. */
+function endlessRefusal(windows, max) {
+  const limits = windows.map(({ interval, maxInInterval, used, resetIn }) => {
+    const most = max ?? maxInInterval;
+    const shown = Math.min(used, most);
+    return { interval, maxInInterval: most, used: shown, remaining: most - shown, resetIn };
+  });
+  const { remaining, resetIn } = tightestWindow(limits);
+  const timeLeft = Number.POSITIVE_INFINITY;
+  return { allowed: false, timeLeft, actionsLeft: remaining, resetIn, blockedBy: 'count', limits };
+}
+
+/** Errors of the request, or of the functions `limit` and `cost`: a client that sends invalid ids must not pass unlimited. */
+const ERRORS_OF_REQUEST = ['ERR_ROLLGATE_ID', 'ERR_ROLLGATE_LIMIT', 'ERR_ROLLGATE_COST'];
 
 /** passOnStoreError: lets a request pass, uncounted, if the limiter fails. */
 function passOnStoreError(limiter, reporter) {
@@ -103,7 +153,7 @@ function passOnStoreError(limiter, reporter) {
   }
 
   return {
-    attempt: (key, max) => orElse(() => limiter.attempt(key, max), pass),
+    attempt: (...attempted) => orElse(() => limiter.attempt(...attempted), pass),
   };
 }
 
@@ -125,11 +175,11 @@ const numberOf = (() => {
  * @param {object | undefined} limiterOptions checked options
  */
 function storeIdentity(limiterOptions, limiter) {
-  const { namespace, redis, client, shared, kv } = limiterOptions ?? {};
+  const { namespace, redis, client, connection, shared, kv } = limiterOptions ?? {};
   if (shared !== undefined) return regionPath(shared);
-  const connection = redis ?? client ?? kv;
-  if (connection === undefined || namespace === undefined) return limiter;
-  const store = connection?.client ?? connection;
+  const place = redis ?? client ?? connection ?? kv;
+  if (place === undefined || namespace === undefined) return limiter;
+  const store = place?.client ?? place;
   return `${typeof store === 'string' ? store : numberOf(store)} ${namespace}`;
 }
 
@@ -139,7 +189,8 @@ function storeIdentity(limiterOptions, limiter) {
  */
 function createGetKey(limiters) {
   return async function getKey(key) {
-    const usages = await Promise.all(limiters().map((limiter) => usageOf(limiter, key)));
+    const windows = await Promise.all(limiters().map((limiter) => windowsOf(limiter, key)));
+    const usages = windows.map(tightestWindow);
     const counting = usages.filter(({ used }) => used > 0);
     if (counting.length === 0) return undefined;
     const { used, resetIn } = tightestWindow(counting);
@@ -147,16 +198,23 @@ function createGetKey(limiters) {
   };
 }
 
-async function usageOf(limiter, key) {
+/** The windows of a key without an attempt, or a promise of them. */
+function windowsOf(limiter, key) {
   if (typeof limiter[USAGE] === 'function')
-    return tightestWindow((await limiter[USAGE](key)).limits);
+    return andThen(limiter[USAGE](key), ({ limits }) => limits);
   // A user's own limiter only has peek, whose result includes an attempt that would be allowed.
-  const decision = await limiter.peek(key);
-  const { used, remaining, resetIn } = tightestWindow(decision.limits);
-  return { used: decision.allowed ? used - 1 : used, remaining, resetIn };
+  return andThen(limiter.peek(key), (decision) => {
+    return decision.allowed ? decision.limits.map(withoutOne) : decision.limits;
+  });
+}
+
+function withoutOne(window) {
+  return { ...window, used: window.used - 1, remaining: window.remaining + 1 };
 }
 
 module.exports = {
+  attemptAtCost,
+  createCostOf,
   createGetKey,
   createLimitOf,
   limiterFor,

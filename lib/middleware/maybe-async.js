@@ -34,4 +34,9 @@ async function laterOrElse(promise, rescue) {
   }
 }
 
-module.exports = { andThen, isPromise, orElse };
+/** An array of the values, or a promise of it. */
+function together(values) {
+  return values.some(isPromise) ? Promise.all(values) : values;
+}
+
+module.exports = { andThen, isPromise, orElse, together };

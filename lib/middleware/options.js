@@ -19,6 +19,7 @@ const {
   LIMITER_OPTIONS,
   MAX_NAMES,
   RULE_OPTIONS,
+  readCost,
   readLimiterOptions,
 } = require('./limiter-options');
 const { respond, respondWithProblem } = require('./report');
@@ -32,6 +33,7 @@ const { readValidate } = require('./warnings');
 const OWN_OPTIONS = {
   keyGenerator: { read: readFunction },
   ipv6Subnet: { read: functionOr(readSubnet), byDefault: 56 },
+  cost: { read: readCost },
   skip: { read: readFunction },
   authenticate: { read: readFunction },
   onAuthError: { read: readFunction },
@@ -85,7 +87,7 @@ function readOptions(options = {}) {
   const own = readOwnOptions(given);
   if (given.rules !== undefined) {
     const why = 'each of which has limits of its own';
-    rejectTogether('rules', ['limiter', ...RULE_OPTIONS], given, why);
+    rejectTogether('rules', ['limiter', 'cost', ...RULE_OPTIONS], given, why);
     return { ...own, ...readRules(given, own) };
   }
   return given.limiter === undefined
@@ -121,7 +123,7 @@ function rejectTogether(name, others, given, why) {
   if (other !== undefined) throw optionError(other, `conflicts with '${name}', ${why}`);
 }
 
-function readExistingLimiter(given, { skipFailedRequests, skipSuccessfulRequests }) {
+function readExistingLimiter(given, { cost, skipFailedRequests, skipSuccessfulRequests }) {
   const { limiter } = given;
   if (!hasMethods(limiter, 'attempt')) {
     throw optionTypeError('limiter', 'a limiter (an object with the method attempt)', limiter);
@@ -129,6 +131,9 @@ function readExistingLimiter(given, { skipFailedRequests, skipSuccessfulRequests
   if ((skipFailedRequests || skipSuccessfulRequests) && !hasMethods(limiter, 'refund')) {
     const skips = skipFailedRequests ? 'skipFailedRequests' : 'skipSuccessfulRequests';
     throw optionTypeError('limiter', `a limiter with the method refund, for '${skips}'`, limiter);
+  }
+  if (cost !== undefined && !hasMethods(limiter, 'peek')) {
+    throw optionTypeError('limiter', "a limiter with the method peek, for 'cost'", limiter);
   }
   rejectTogether('limiter', LIMITER_OPTIONS, given, 'which has limits of its own');
   return limiter;

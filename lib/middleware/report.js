@@ -1,6 +1,7 @@
 // Reports a decision: to the application as req.rateLimit, and to a blocked client as the response.
 'use strict';
 
+const { tightestWindow } = require('../decision');
 const { keyToId } = require('../ids');
 const { andThen } = require('./maybe-async');
 
@@ -12,21 +13,24 @@ const PASSED = Symbol('passed');
  * public fields are those of express-rate-limit; what only the middleware needs is private.
  */
 class RequestInfo {
+  #cost;
   #store;
   #earlier;
   #violated;
 
   /**
+   * @param {number} [cost] of the request
    * @param {unknown} store identifies where the request was counted
    * @param {unknown} earlier the value of the property before
    */
-  constructor(decision, key, nowMs, store, earlier) {
+  constructor(decision, key, cost, nowMs, store, earlier) {
     const window = tightestWindow(decision.limits);
     this.limit = window.maxInInterval;
     this.used = window.used;
     this.remaining = window.remaining;
     this.resetTime = new Date(nowMs + decision.resetIn);
     this.key = key;
+    this.#cost = cost ?? 1;
     this.#store = store;
     this.#earlier = RequestInfo.is(earlier) ? earlier : undefined;
   }
@@ -57,9 +61,9 @@ class RequestInfo {
     return false;
   }
 
-  /** The policies without room after the blocked attempt: those that the client waits for. */
+  /** The policies without room for the blocked attempt. */
   static setViolated(info, { limits }, names) {
-    info.#violated = names.filter((_name, i) => limits[i].remaining <= 0);
+    info.#violated = names.filter((_name, i) => limits[i].remaining < info.#cost);
   }
 
   /** The names of the policies that blocked the request; empty if they have no names. */
@@ -68,24 +72,13 @@ class RequestInfo {
   }
 }
 
-/** The window with the least left; of several, the one that resets last. */
-function tightestWindow(windows) {
-  let tightest = windows[0];
-  for (let i = 1; i < windows.length; i++) {
-    const window = windows[i];
-    if (
-      window.remaining < tightest.remaining ||
-      (window.remaining === tightest.remaining && window.resetIn > tightest.resetIn)
-    ) {
-      tightest = window;
-    }
-  }
-  return tightest;
-}
-
-/** RFC 9110, section 10.2.3: whole seconds. Rounded up, so a client that waits this long is never too early. */
-function setRetryAfter(res, decision) {
-  res.setHeader('Retry-After', String(Math.ceil(decision.timeLeft / 1000)));
+/**
+ * RFC 9110, section 10.2.3: whole seconds. Rounded up, so a client that waits this long is never too early. No time
+ * is right for a cost that can never pass.
+ */
+function setRetryAfter(res, { timeLeft }) {
+  if (timeLeft === Number.POSITIVE_INFINITY) return;
+  res.setHeader('Retry-After', String(Math.ceil(timeLeft / 1000)));
 }
 
 /** The default handler: answers a blocked request with statusCode and message. */
@@ -157,5 +150,4 @@ module.exports = {
   respond,
   respondWithProblem,
   setRetryAfter,
-  tightestWindow,
 };

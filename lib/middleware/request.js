@@ -3,7 +3,7 @@
 
 const { failure } = require('../errors');
 const { UnknownCaller } = require('./authentication');
-const { isPromise } = require('./maybe-async');
+const { andThen, isPromise } = require('./maybe-async');
 const { PASSED, RequestInfo, setRetryAfter } = require('./report');
 
 /**
@@ -12,15 +12,16 @@ const { PASSED, RequestInfo, setRetryAfter } = require('./report');
  * middleware are not caught here.
  *
  * @param {object} settings see options.js
- * @param {object} parts `rules` (see rules/index.js), or without rules `limiter` and `place`, where requests
- *   are counted; `limitOf` as of createLimitOf, for the limiter's attempt(key, max); `identify` as of
+ * @param {object} parts `rules` (see rules/index.js), or without rules `limiter` and `zone`, where requests
+ *   are counted; `costOf` and `limitOf` as of createCostOf and createLimitOf, for the limiter's
+ *   attempt(key, { cost }, max); `identify` as of
  *   authentication.js, undefined if the key alone identifies callers; `headerWriters`; `onCountedAgain`;
  *   `outcomes`, undefined if no outcome leads to a refund
  */
 function createMiddleware(settings, parts) {
   const { skip, keyGenerator, handler, onAuthError, requestPropertyName } = settings;
-  const { limiter, place, limitOf, rules, identify, headerWriters, onCountedAgain, outcomes } =
-    parts;
+  const { limiter, zone, costOf, limitOf, rules, identify } = parts;
+  const { headerWriters, onCountedAgain, outcomes } = parts;
   const sendsHeaders = headerWriters.length > 0;
   const count = chooseCount();
 
@@ -51,9 +52,12 @@ function createMiddleware(settings, parts) {
   }
 
   function countByRules(req, res, outcome) {
-    return rules.decide(req, res, (decision, id, rule) => {
-      return report(decision, id, rule, req, res, outcome);
-    });
+    return rules.decide(
+      req,
+      res,
+      (decision, { id, rule, cost }) => report(decision, id, rule.zone, cost, req, res, outcome),
+      (trials) => reportTrials(trials, req, res, outcome),
+    );
   }
 
   function findCaller(req, res, outcome) {
@@ -69,6 +73,7 @@ function createMiddleware(settings, parts) {
   }
 
   function attempt(key, req, res, outcome) {
+    if (costOf !== undefined) return attemptAtCost(key, req, res, outcome);
     if (limitOf === undefined) {
       return goOn(limiter.attempt(key), reportHere, key, req, res, outcome);
     }
@@ -76,32 +81,44 @@ function createMiddleware(settings, parts) {
   }
 
   function attemptWithin(max, key, req, res, outcome) {
-    return goOn(limiter.attempt(key, max), reportHere, key, req, res, outcome);
+    return goOn(limiter.attempt(key, undefined, max), reportHere, key, req, res, outcome);
+  }
+
+  function attemptAtCost(key, req, res, outcome) {
+    return andThen(costOf(req, res), (cost) => {
+      return andThen(limitOf?.(req, res), (max) => {
+        return andThen(limiter.attempt(key, { cost }, max), (decision) => {
+          return report(decision, key, zone, cost, req, res, outcome);
+        });
+      });
+    });
   }
 
   function reportHere(decision, key, req, res, outcome) {
-    return report(decision, key, place, req, res, outcome);
+    return report(decision, key, zone, 1, req, res, outcome);
   }
 
-  function report(decision, key, { zone, isShadow }, req, res, outcome) {
+  /** `zone` is where the request is counted. */
+  function report(decision, key, zone, cost, req, res, outcome) {
     if (decision === PASSED) return true;
     const nowMs = Date.now();
     const earlier = req[requestPropertyName];
-    const info = new RequestInfo(decision, key, nowMs, zone.store, earlier);
+    const info = new RequestInfo(decision, key, cost, nowMs, zone.store, earlier);
     req[requestPropertyName] = info;
     if (outcome !== undefined) outcomes.decided(outcome, decision, zone.limiter, req, res);
     // Called without the check as well, because it shortens the chain of earlier infos.
     if (earlier !== undefined && RequestInfo.isCountedAgain(info)) onCountedAgain();
-    if (isShadow) return passInShadow(info, decision);
     const names = zone.namePolicies(req, res, decision);
     return goOn(names, tellClient, decision, info, nowMs, res);
   }
 
-  /** Only the application sees the decision of a shadow rule. */
-  function passInShadow(info, decision) {
-    info.shadow = true;
-    info.limited = !decision.allowed;
-    return true;
+  /** Only the application sees what shadow rules say, if a rule has decided. */
+  function reportTrials(trials, req, res, outcome) {
+    for (const { decision, limiter } of outcome === undefined ? [] : trials) {
+      outcomes.decided(outcome, decision, limiter, req, res);
+    }
+    const info = req[requestPropertyName];
+    if (RequestInfo.is(info)) info.shadow = trials.map((trial) => trial.report);
   }
 
   function tellClient(names, decision, info, nowMs, res) {

@@ -1,7 +1,10 @@
 // Picks the backend for Redis, native or over a user's client, and publishes its calls on 'rollgate:redis'.
 'use strict';
 
+const { promisify } = require('node:util');
 const { REDIS } = require('../channels');
+const { RECORDS } = require('../decision');
+const { errorOfFailure } = require('../errors');
 const { createClientBackend } = require('./client-backend');
 const { createNativeBackend } = require('./native-backend');
 
@@ -15,19 +18,24 @@ function createRedisBackend(checked) {
 function observedBackend(backend) {
   let limiter;
 
-  function publishCall(command, ids, startedAt, error) {
-    const durationMs = performance.now() - startedAt;
-    REDIS.channel.publish({ type: 'call', limiter, command, ids, durationMs, error });
+  /** `done` for a call that begins now, which is published when it ends. */
+  function published(command, ids, done) {
+    const startedAt = performance.now();
+    return (failed, result) => {
+      const durationMs = performance.now() - startedAt;
+      const error = failed === null ? null : errorOfFailure(failed);
+      done(error, result);
+      REDIS.channel.publish({ type: 'call', limiter, command, ids, durationMs, error });
+    };
   }
 
-  /** The promise of call(), which rejects and does not throw. */
-  function time(command, ids, call) {
-    if (REDIS.flag[0] === 0) return call();
-    const startedAt = performance.now();
-    const result = call();
-    const publish = (error) => publishCall(command, ids, startedAt, error);
-    result.then(() => publish(null), publish);
-    return result;
+  const publishing = promisify((command, ids, call, done) => {
+    const end = published(command, ids, done);
+    call().then((result) => end(null, result), end);
+  });
+
+  async function time(command, ids, call) {
+    return REDIS.flag[0] === 0 ? call() : publishing(command, ids, call);
   }
 
   backend.whenChanged?.((isUp) => {
@@ -43,16 +51,11 @@ function observedBackend(backend) {
     },
 
     attempt(id, cost, records, full, now, done, max) {
-      if (REDIS.flag[0] === 0) {
-        backend.attempt(id, cost, records, full, now, done, max);
-        return;
-      }
-      const startedAt = performance.now();
-      const doneAndTimed = (error, numbers) => {
-        done(error, numbers);
-        publishCall(records ? 'attempt' : 'peek', 1, startedAt, error);
-      };
-      backend.attempt(id, cost, records, full, now, doneAndTimed, max);
+      const isSeen = REDIS.flag[0] !== 0;
+      const end = isSeen
+        ? published(records === RECORDS.NOTHING ? 'peek' : 'attempt', 1, done)
+        : done;
+      backend.attempt(id, cost, records, full, now, end, max);
     },
 
     attemptMany: (ids, now) => time('attempt', ids.length, () => backend.attemptMany(ids, now)),

@@ -8,12 +8,13 @@ const { createCommands } = require('./commands');
 const { Deadlines } = require('../remote/deadlines');
 const failures = require('./failures');
 const {
-  attemptOn,
-  createPolicyArguments,
+  callNumbers,
+  createPolicyNumbers,
+  OPERATIONS,
   readBrief,
   readFull,
   readRefund,
-  timeArgument,
+  runArguments,
 } = require('./script');
 const SCRIPTS = require('./scripts');
 
@@ -28,142 +29,133 @@ function createClientBackend({ connection, policy, namespace }) {
   const { commandTimeout, maxQueue } = connection;
   const adapter = connection.kind.connect(connection.client);
   const circumstances = { commandTimeout, maxQueue, ...adapter };
-  const keyStart = `${adapter.prefix}${namespace}{`;
-  const keyOf = (id) => `${keyStart}${id}}`;
+  const keyOf = (id) => `${adapter.prefix}${namespace}{${id}}`;
   const { source, sha1 } = SCRIPTS[policy.algorithm];
-  const { args: policyArgs, within: policyWithin } = createPolicyArguments(policy);
+  const { numbers: policyNumbers, within, hasLongLogs } = createPolicyNumbers(policy);
   const length = decisionLength(policy.windows.length);
   const numbers = new Float64Array(length);
-  const deadlines = new Deadlines(commandTimeout, (call) => {
-    call.done(failures.timeout(commandTimeout));
-  });
-  // Includes commands that have timed out here but are still held by the client.
-  let unanswered = 0;
-
+  const isFull = failures.queueFull(maxQueue);
+  const isLate = failures.timeout(commandTimeout);
+  const deadlines = new Deadlines(commandTimeout, (call) => call.done(isLate));
+  /**
+   * How many commands each node has not answered, by its name: a node that hangs uses up its own budget only. Counts
+   * commands that have timed out here as long as the client holds them.
+   */
+  const unanswered = new Map();
   // If the server does not have the script, one call sends its source and the others wait for it.
   let isSendingSource = false;
   const withoutScript = [];
 
-  function sendSource(call, send, args) {
+  function countUnanswered(node, change) {
+    const count = (unanswered.get(node) ?? 0) + change;
+    if (count > 0) unanswered.set(node, count);
+    else unanswered.delete(node);
+  }
+
+  function end(call, failed, reply) {
+    countUnanswered(call.node, -1);
+    if (deadlines.end(call)) call.done(failed, reply);
+  }
+
+  function sendSource(call) {
     isSendingSource = true;
     const { done } = call;
     call.done = (...results) => {
       isSendingSource = false;
       for (const again of withoutScript.splice(0)) {
-        unanswered -= 1;
-        if (again.call.isPending) transmit(again.call, again.send, again.args);
+        if (again.isPending) transmit(again);
+        else countUnanswered(again.node, -1);
       }
       done(...results);
     };
-    transmit(call, send, ['eval', source, ...args.slice(2)]);
+    call.args = ['eval', source, ...call.args.slice(2)];
+    transmit(call);
   }
 
-  function sendAgain(call, send, args) {
+  function sendAgain(call) {
     call.timesUnknown += 1;
-    if (!isSendingSource || call.timesUnknown >= MOST_TIMES_UNKNOWN) {
-      sendSource(call, send, args);
-      return;
-    }
-    unanswered += 1; // while it waits here
-    withoutScript.push({ call, send, args });
+    if (isSendingSource && call.timesUnknown < MOST_TIMES_UNKNOWN) withoutScript.push(call);
+    else sendSource(call);
   }
 
-  /** Sends a command, again if the server does not know the script. */
-  function transmit(call, send, args) {
-    let answer;
-    try {
-      answer = send(args);
-    } catch (error) {
-      answer = Promise.reject(error);
-    }
-    unanswered += 1;
-    answer.then(
-      (reply) => {
-        unanswered -= 1;
-        if (deadlines.end(call)) call.done(null, reply);
-      },
+  const answerOf = async ({ send, args }) => send(args);
+
+  function transmit(call) {
+    answerOf(call).then(
+      (reply) => end(call, null, reply),
       (error) => {
-        unanswered -= 1;
-        if (!call.isPending) return;
-        if (args[0] === 'evalsha' && String(error?.message).startsWith('NOSCRIPT')) {
-          sendAgain(call, send, args);
-          return;
-        }
-        deadlines.end(call);
-        call.done(failures.fromClientError(error, circumstances));
+        const isUnknown = String(error?.message).startsWith('NOSCRIPT');
+        if (isUnknown && call.args[0] === 'evalsha' && call.isPending) sendAgain(call);
+        else end(call, failures.fromClientError(error, circumstances));
       },
     );
   }
 
-  /** Calls `done(error, reply)` once, later, even if the client never answers. */
-  function request(send, args, done) {
-    if (unanswered >= maxQueue) {
-      process.nextTick(done, failures.queueFull(maxQueue));
+  /** Calls `done(failed, reply)` once, later, even if the client never answers. */
+  function request(send, node, args, done) {
+    if (unanswered.get(node) >= maxQueue) {
+      process.nextTick(done, isFull);
       return;
     }
-    const call = { done, deadline: 0, isPending: false, timesUnknown: 0 };
+    const call = { send, args, node, done, deadline: 0, isPending: false, timesUnknown: 0 };
     deadlines.begin(call);
-    transmit(call, send, args);
+    countUnanswered(node, 1);
+    transmit(call);
   }
 
-  const ask = promisify(request);
-
-  const sendTo = (key) => (args) => adapter.send(key, args);
-
-  function scriptOn(keys, args, policyWords = policyArgs) {
-    return ['evalsha', sha1, String(keys.length), ...keys, ...args, ...policyWords];
+  function requestAt(key, args, done) {
+    request((words) => adapter.send(key, words), adapter.nodeOf(key), args, done);
   }
 
-  async function attemptPart(keys, now, indexes, all) {
-    const part = indexes.map((i) => keys[i]);
-    const args = scriptOn(part, [attemptOn(part), 'full', timeArgument(now), '1']);
-    const reply = await ask(sendTo(part[0]), args);
-    const own = new Float64Array(part.length * length);
-    const failed = readFull(reply, own, length);
-    if (failed !== null) throw failed;
-    for (let i = 0; i < indexes.length; i++) {
-      all.set(own.subarray(i * length, (i + 1) * length), indexes[i] * length);
-    }
+  const askNode = promisify(request);
+  const ask = (send, args) => askNode(send, '', args);
+  const askAt = promisify(requestAt);
+
+  /** `call` is of callNumbers. */
+  function scriptOn(keys, call, ofPolicy = policyNumbers) {
+    const args = runArguments(keys, call, ofPolicy, hasLongLogs);
+    return ['evalsha', sha1, String(keys.length), ...keys, ...args];
   }
 
   return {
-    ...createCommands({ adapter, ask, keyStart }),
+    ...createCommands(adapter, keyOf, { ask, askAt }),
 
     detectedClientType: connection.kind.type,
 
     attempt(id, cost, records, full, now, done, max) {
       const key = keyOf(id);
-      const operation = records ? 'attempt' : 'peek';
-      const args = [operation, full ? 'full' : 'brief', timeArgument(now), String(cost)];
-      const readReply = (error, reply) => {
-        if (error !== null) {
-          done(error);
-          return;
-        }
-        const failed = full ? readFull(reply, numbers, length) : readBrief(reply, numbers);
-        if (failed === null) done(null, numbers);
-        else done(failed);
-      };
-      request(sendTo(key), scriptOn([key], args, policyWithin?.(max, records)), readReply);
+      const args = scriptOn([key], callNumbers(records, full, now, cost), within?.(max, records));
+      const read = full ? readFull : readBrief;
+      requestAt(key, args, (failed, reply) => {
+        done(failed ?? read(reply, numbers, length), numbers);
+      });
     },
 
     /** One call for each slot of a cluster and for each 1000 ids. */
     async attemptMany(ids, now) {
       const keys = ids.map(keyOf);
       const all = new Float64Array(ids.length * length);
-      const parts = partsOf(keys, adapter.isCluster);
-      await Promise.all(parts.map((indexes) => attemptPart(keys, now, indexes, all)));
+      const call = callNumbers(OPERATIONS.ATTEMPT, true, now);
+      const attemptPart = async (indexes) => {
+        const part = indexes.map((i) => keys[i]);
+        const reply = await askAt(part[0], scriptOn(part, call));
+        const failed = readFull(reply, all, length, indexes);
+        if (failed !== null) throw failed;
+      };
+      await Promise.all(partsOf(keys, adapter.isCluster).map(attemptPart));
       return all;
     },
 
     async refund(id, { at, cost, generation }, now) {
       const key = keyOf(id);
-      const args = ['refund', `${at},${generation}`, timeArgument(now), String(cost)];
-      return readRefund(await ask(sendTo(key), scriptOn([key], args)));
+      const call = callNumbers(OPERATIONS.REFUND, false, now, cost, at, generation);
+      return readRefund(await askAt(key, scriptOn([key], call)));
     },
 
     stats() {
-      return { isUp: adapter.isUp(), pending: deadlines.pending, unanswered };
+      let total = 0;
+      for (const count of unanswered.values()) total += count;
+      return { isUp: adapter.isUp(), pending: deadlines.pending, unanswered: total };
     },
 
     /** The owner closes the client; pending calls settle within their deadlines. */

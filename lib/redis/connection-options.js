@@ -1,218 +1,211 @@
-// The options of rollgate's own connection to Redis: checked, with defaults; TLS as the native side takes it.
+// The options of a connection to Redis: checked, with defaults.
 'use strict';
 
-const tls = require('node:tls');
 const {
-  failure,
   optionError,
   optionRangeError,
+  optionSecretError,
   optionTypeError,
-  rangeError,
   typeError,
 } = require('../errors');
-const { loadAddon } = require('../native');
 const values = require('../option-values');
-const { readObject, rejectUnknownOptions } = values;
-const { LONGEST_TIMER, readCommandTimeout } = require('../store-options');
+const { DEFAULT_COMMAND_TIMEOUT, LONGEST_TIMER } = require('../store-options');
+const { clientKindOf } = require('./clients');
+const { readTls } = require('./tls');
 const { readUrl } = require('./url');
 
-const CONNECTION_NAMES = [
-  'url',
-  'host',
-  'port',
-  'path',
-  'username',
-  'password',
-  'db',
-  'tls',
-  'connectTimeout',
-  'commandTimeout',
-  'maxQueue',
-  'retry',
-  'connectionName',
-  'cluster',
-  'client',
-];
+const { readEach, readNonEmpty, readSecret, stringReader } = values;
 
-/** The ways to say where Redis is, which exclude each other. */
-const PLACES = [['url'], ['cluster'], ['path'], ['host', 'port']];
+const integer = (least, most) => (name, value) => values.readInteger(name, value, least, most);
 
-/** An object with one of these says where Redis is, or has a client. */
-const PLACE_NAMES = ['client', ...PLACES.flat()];
+const readMs = integer(1, LONGEST_TIMER);
 
-function readInteger(name, value, least, most, byDefault) {
-  return value === undefined ? byDefault : values.readInteger(name, value, least, most);
-}
+const readHostName = stringReader('the name or address of a host, without an @', (host) =>
+  /^[^\s/@\0]+$/.test(host),
+);
 
-function readString(name, value, expected = 'a non-empty string', pattern = /./s) {
-  if (value === undefined) return undefined;
-  return values.readString(name, value, expected, (string) => pattern.test(string));
-}
-
-/** A value with an @ is not shown, because it may contain a password. */
+/** What has an @ is not shown, because it may contain a password. */
 function readHost(name, value) {
-  const expected = 'the name or address of a host';
-  if (typeof value === 'string' && value.includes('@')) {
-    throw rangeError('ERR_ROLLGATE_OPTION', `option '${name}': expected ${expected} without an @`);
-  }
-  return readString(name, value, expected, /^[^\s/]+$/);
+  return readHostName(name, typeof value === 'string' ? value.replace(/^.*@.*$/s, '***@') : value);
 }
 
-/** The value is not shown: a password of a wrong type is still a password. */
-function readPassword(name, value) {
-  if (value === undefined || typeof value === 'string') return value || undefined;
-  throw optionError(name, `expected a string, got a value of type ${typeof value}`);
-}
+const ADDRESS = { host: readHost, port: integer(1, 65_535) };
 
-function readTls(name, value) {
-  if (value === undefined || value === false) return undefined;
-  if (value === true) return {};
-  if (typeof value !== 'object') {
-    throw optionTypeError(name, "true, false or an object of node:tls's options", value);
-  }
-  return readObject(name, value);
-}
-
-function readRetry(name, value = {}) {
-  rejectUnknownOptions(readObject(name, value), ['min', 'max'], { place: name });
-  const min = readInteger(`${name}.min`, value.min, 1, LONGEST_TIMER, 50);
-  const byDefault = Math.max(min, 2000);
-  return { min, max: readInteger(`${name}.max`, value.max, min, LONGEST_TIMER, byDefault) };
-}
-
-/** The options of calls, which also hold for a user's client. */
-function readCallOptions(name, { commandTimeout, maxQueue }) {
-  return {
-    commandTimeout: readCommandTimeout(`${name}.commandTimeout`, commandTimeout),
-    maxQueue: maxQueue === undefined ? 10_000 : values.readCount(`${name}.maxQueue`, maxQueue),
-  };
-}
-
-/** A URL is never shown. */
-function readUrlOption(name, url) {
-  if (typeof url === 'string') return readUrl(name, url);
-  throw optionTypeError(name, 'a redis://, rediss:// or unix:// URL', url);
+/** What is no list is not shown, because it may be a URL with a password. */
+function readList(name, value, expected) {
+  if (Array.isArray(value)) return values.readList(name, value, expected);
+  throw optionSecretError(name, expected, value);
 }
 
 /** The seeds of a cluster must be equal except for host and port. */
-function readCluster(name, urls) {
-  const own = Array.isArray(urls) ? Array.from(urls) : [];
-  if (own.length === 0) {
-    const came = Array.isArray(urls) ? 'an empty one' : `a value of type ${typeof urls}`;
-    throw optionError(name, `expected a list of URLs, got ${came}`);
-  }
-  const seeds = own.map((url, i) => readUrlOption(`${name}[${i}]`, url));
-  const [first] = seeds;
+function readCluster(name, value) {
+  const urls = readList(name, value, 'a list of URLs');
+  const seeds = urls.map((url, i) => readUrl(`${name}[${i}]`, url));
+  const [{ username, password, isTls }] = seeds;
   for (const [i, seed] of seeds.entries()) {
     const refuse = (expected) => optionError(`${name}[${i}]`, `expected ${expected}`);
-    if (seed.path !== undefined || (seed.db ?? 0) !== 0) {
+    if (seed.path !== undefined || seed.db > 0) {
       throw refuse('redis:// or rediss:// without a database, of which a cluster has one only');
     }
-    const agrees =
-      seed.username === first.username &&
-      seed.password === first.password &&
-      (seed.tls === undefined) === (first.tls === undefined);
-    if (!agrees) throw refuse('the same scheme, user and password as in the first of the list');
+    if (seed.username !== username || seed.password !== password || seed.isTls !== isTls) {
+      throw refuse('the same scheme, user and password as in the first of the list');
+    }
   }
-  const { username, password, tls } = first;
   const cluster = seeds.map(({ host = '127.0.0.1', port = 6379 }) => ({ host, port }));
-  return { username, password, tls, cluster };
+  return { username, password, isTls, cluster };
 }
 
-function readPlace(name, options, urlName) {
-  const given = PLACES.map((names) => names.find((known) => options[known] !== undefined));
-  const [one, other] = given.filter(Boolean);
-  if (other !== undefined) {
-    throw typeError(
-      'ERR_ROLLGATE_OPTION',
-      `options '${name}.${one}' and '${name}.${other}': expected only one of them`,
-    );
+/** Whether there is TLS, the option tls says for the sentinels as well. */
+function readSentinelUrl(name, value) {
+  const { isTls, ...address } = readUrl(name, value);
+  if (isTls) throw optionError(name, 'expected redis:// and the option tls');
+  return address;
+}
+
+/** Objects as in ioredis, or URLs. */
+function readSentinels(name, value) {
+  return readList(name, value, 'a list of { host, port }').map((given, i) => {
+    const place = `${name}[${i}]`;
+    const address = typeof given === 'string' ? readSentinelUrl(place, given) : given;
+    values.rejectUnknownOptions(values.readObject(place, address), ['host', 'port'], { place });
+    return { host: '127.0.0.1', port: 26_379, ...readEach(place, address, ADDRESS) };
+  });
+}
+
+/** Each entry is { host, port }, by 'host:port' as announced. */
+function readAddressMap(name, value) {
+  if (typeof value === 'function') return value;
+  if (!values.isPlainObject(value)) throw optionTypeError(name, 'an object or a function', value);
+  const entries = Object.entries(value).map(([announced, to]) => {
+    const place = `${name}['${announced}']`;
+    values.rejectUnknownOptions(values.readObject(place, to), ['host', 'port'], { place });
+    const address = readEach(place, to, ADDRESS);
+    if (!/^.+:\d+$/.test(announced)) throw optionError(place, "expected 'host:port' as its name");
+    if (address.host && address.port) return [announced, address];
+    throw optionError(place, 'expected { host, port }');
+  });
+  return Object.fromEntries(entries);
+}
+
+function readCredentials(name, value) {
+  if (typeof value === 'function') return value;
+  throw optionSecretError(name, 'a function', value);
+}
+
+function readRetry(name, value) {
+  const { min = 50 } = readEach(name, value, { min: readMs });
+  const readMax = integer(min, LONGEST_TIMER);
+  const { max = Math.max(min, 2000) } = readEach(name, value, { max: readMax });
+  values.rejectUnknownOptions(value, ['min', 'max'], { place: name });
+  return { min, max };
+}
+
+/** `client` for the backend, with what recognised it. */
+function readClient(name, client) {
+  const kind = clientKindOf(client);
+  if (kind !== undefined) return { client, kind };
+  throw optionTypeError(name, 'a client of ioredis or redis (node-redis)', client);
+}
+
+const READERS = {
+  url: readUrl,
+  ...ADDRESS,
+  path: stringReader('the path of a unix socket', (path) => /^[^\0]+$/.test(path)),
+  username: readNonEmpty,
+  password: readSecret,
+  db: integer(0, LONGEST_TIMER),
+  tls: readTls,
+  connectTimeout: readMs,
+  commandTimeout: readMs,
+  maxQueue: values.readCount,
+  retry: readRetry,
+  connectionName: stringReader('printable ASCII without spaces', (name) => /^[!-~]+$/.test(name)),
+  cluster: readCluster,
+  sentinels: readSentinels,
+  name: readNonEmpty,
+  sentinelUsername: readNonEmpty,
+  sentinelPassword: readSecret,
+  credentials: readCredentials,
+  addressMap: readAddressMap,
+  client: readClient,
+};
+
+const DEFAULTS = {
+  host: '127.0.0.1',
+  port: 6379,
+  db: 0,
+  connectTimeout: 2000,
+  commandTimeout: DEFAULT_COMMAND_TIMEOUT,
+  maxQueue: 10_000,
+  retry: { min: 50, max: 2000 },
+};
+
+const WITH_CLIENT = ['client', 'commandTimeout', 'maxQueue'];
+const OF_CONNECTION = Object.keys(READERS).filter((name) => !WITH_CLIENT.includes(name));
+const PLACES = ['url', 'cluster', 'sentinels', 'path'];
+
+/** Of each of these, only one may be given. */
+const ALTERNATIVES = [
+  ...OF_CONNECTION.map((name) => ['client', name]),
+  [...PLACES, 'host'],
+  [...PLACES, 'port'],
+  ['password', 'credentials'],
+];
+
+/** What each option needs one of. */
+const REQUIREMENTS = {
+  username: ['password'],
+  sentinels: ['name'],
+  name: ['sentinels'],
+  sentinelUsername: ['sentinelPassword'],
+  sentinelPassword: ['sentinels'],
+  addressMap: ['cluster', 'sentinels'],
+};
+
+function checkTogether(name, given) {
+  const isGiven = (option) => given[option] !== undefined;
+  const quoted = (option) => `'${name}.${option}'`;
+  for (const options of ALTERNATIVES.map((row) => row.filter(isGiven))) {
+    if (options.length < 2) continue;
+    const both = options.slice(0, 2).map(quoted).join(' and ');
+    throw typeError('ERR_ROLLGATE_OPTION', `options ${both}: expected only one of them`);
   }
-  if (options.url !== undefined) return readUrlOption(urlName, options.url);
-  if (options.cluster !== undefined) return readCluster(`${name}.cluster`, options.cluster);
-  return {
-    host: readHost(`${name}.host`, options.host),
-    port: readInteger(`${name}.port`, options.port, 1, 65_535),
-    path: readString(`${name}.path`, options.path),
-  };
+  for (const [option, needed] of Object.entries(REQUIREMENTS)) {
+    if (!isGiven(option) || needed.some(isGiven)) continue;
+    throw optionError(`${name}.${option}`, `requires ${needed.map(quoted).join(' or ')}`);
+  }
 }
 
 /**
- * Checks the options of a connection. Other options override the URL. `urlName` names the URL in messages.
- * In the result, `path` and `cluster` override host and port; `tls` has options of node:tls, or is undefined.
+ * Checks a URL, or the options of a connection, which override their `url`. In the result, `path`, `cluster` and
+ * `sentinels` override host and port. With a user's client, it is { client, kind, commandTimeout, maxQueue }.
  */
-function readConnectionOptions(name, options, urlName) {
-  rejectUnknownOptions(options, CONNECTION_NAMES, { place: name });
-  const place = readPlace(name, options, urlName);
-  const db = readInteger(`${name}.db`, options.db, 0, LONGEST_TIMER);
-  if (place.cluster !== undefined && db > 0) {
-    throw optionRangeError(`${name}.db`, '0, the only database of a cluster', db);
+function readConnectionOptions(name, value) {
+  const isUrl = typeof value === 'string';
+  const options = isUrl ? {} : values.readObject(name, value);
+  values.rejectUnknownOptions(options, Object.keys(READERS), { place: name });
+  const given = isUrl ? { url: readUrl(name, value) } : readEach(name, options, READERS);
+  const { url, cluster, client, ...own } = given;
+  const place = values.withoutUndefined({ ...url, ...cluster });
+  const { username, password } = place;
+  checkTogether(name, { username, password, ...given });
+  const { isTls, ...checked } = { ...DEFAULTS, ...place, ...own };
+  const { commandTimeout, maxQueue } = checked;
+  if (client !== undefined) return { ...client, commandTimeout, maxQueue };
+  if (cluster !== undefined && checked.db > 0) {
+    throw optionRangeError(`${name}.db`, '0, the only database of a cluster', checked.db);
   }
-  const { connectTimeout, connectionName } = options;
-  const tls = options.tls === undefined ? place.tls : readTls(`${name}.tls`, options.tls);
-  const password = readPassword(`${name}.password`, options.password) ?? place.password;
-  const username = readString(`${name}.username`, options.username) ?? place.username;
-  if (username !== undefined && password === undefined) {
-    throw optionError(`${name}.password`, 'required with a username');
+  if (isTls && options.tls === false) {
+    throw optionError(`${name}.tls`, 'false conflicts with a rediss:// URL');
   }
-  return {
-    host: place.host ?? '127.0.0.1',
-    port: place.port ?? 6379,
-    path: place.path,
-    cluster: place.cluster,
-    username,
-    password,
-    db: db ?? place.db ?? 0,
-    tls,
-    connectTimeout: readInteger(`${name}.connectTimeout`, connectTimeout, 1, LONGEST_TIMER, 2000),
-    ...readCallOptions(name, options),
-    retry: readRetry(`${name}.retry`, options.retry),
-    connectionName: readString(
-      `${name}.connectionName`,
-      connectionName,
-      'printable ASCII without spaces',
-      /^[!-~]+$/,
-    ),
-  };
+  if (isTls) checked.tls ??= readTls(name, true);
+  if (checked.tls === undefined || checked.path === undefined) return checked;
+  throw optionError(`${name}.tls`, 'conflicts with the path of a unix socket, which has no TLS');
 }
 
-const TLS_NAMES = ['ca', 'cert', 'key', 'passphrase', 'rejectUnauthorized', 'servername'];
-
-/** PEM as a string or Buffer. Not shown, because it may be a private key. */
-function readPem(name, value) {
-  if (typeof value === 'string') return value;
-  if (value instanceof Uint8Array) return Buffer.from(value).toString('latin1');
-  throw optionTypeError(name, 'PEM as a string or Buffer', typeof value);
+/** Whether the options have a client, or say where Redis is. */
+function saysWhere(options) {
+  return ['client', ...PLACES, 'host', 'port'].some((name) => options[name] !== undefined);
 }
 
-/** Options of node:tls in the form of the native client; undefined without TLS. */
-function readNativeTls(options) {
-  if (options === undefined) return undefined;
-  if (!loadAddon().redisHasTls) {
-    throw failure(
-      'ERR_ROLLGATE_UNSUPPORTED',
-      'the native Redis client has no TLS in this build, for its hiredis has none (it takes hiredis 1.0 ' +
-        "or newer with SSL): give 'redis' a client of ioredis or redis (node-redis) that connects with " +
-        'TLS, or go through a TLS tunnel on this host',
-    );
-  }
-  rejectUnknownOptions(options, TLS_NAMES, { place: 'redis.tls' });
-  const { ca = tls.rootCertificates, cert = '', key = '' } = options;
-  const { passphrase = '', servername = '' } = options;
-  return {
-    ca: (Array.isArray(ca) ? ca : [ca]).map((one) => readPem('redis.tls.ca', one)),
-    cert: readPem('redis.tls.cert', cert),
-    key: readPem('redis.tls.key', key),
-    passphrase,
-    verifies: options.rejectUnauthorized !== false,
-    serverName: servername,
-  };
-}
-
-module.exports = {
-  CONNECTION_NAMES,
-  PLACE_NAMES,
-  readCallOptions,
-  readConnectionOptions,
-  readNativeTls,
-};
+module.exports = { readConnectionOptions, saysWhere };

@@ -1,128 +1,129 @@
-// The errors of a store on Redis: a function for each kind, and the kind of a client's error.
+// The failures of a store on Redis, and which of them an error reply or a client's error is.
+//
+// A failure is { code, toError() }: its Error is only created where somebody sees it, because in an outage onError
+// hides thousands of them.
 'use strict';
 
 const { failure } = require('../errors');
 
-/** No answer came in time. */
-function timeout(commandTimeout, cause) {
-  return failure(
-    'ERR_ROLLGATE_REDIS_TIMEOUT',
-    `Redis did not answer within ${commandTimeout} ms`,
-    cause,
-  );
+const TIMEOUT = 'ERR_ROLLGATE_REDIS_TIMEOUT';
+const UNREACHABLE = 'ERR_ROLLGATE_REDIS_UNREACHABLE';
+const AUTH = 'ERR_ROLLGATE_REDIS_AUTH';
+const CLOSED = 'ERR_ROLLGATE_REDIS_CLOSED';
+
+/** Makes failures of one kind, from what its message needs. `cause` may be a function that makes one. */
+function kind(code, messageOf) {
+  return (detail, cause) => ({
+    code,
+    toError: () => failure(code, messageOf(detail), typeof cause === 'function' ? cause() : cause),
+  });
 }
+
+/** No answer came in time. */
+const timeout = kind(TIMEOUT, (ms) => `Redis did not answer within ${ms} ms`);
+const timeoutAt = kind(TIMEOUT, ([ms, where]) => `Redis did not answer within ${ms} ms (${where})`);
 
 /** There is no connection, or it was lost before the answer came. */
-function unreachable(cause, hint) {
-  const why = hint ?? cause?.message;
-  const message = why === undefined ? 'Redis cannot be reached' : `Redis cannot be reached: ${why}`;
-  return failure('ERR_ROLLGATE_REDIS_UNREACHABLE', message, cause);
-}
+const unreachable = kind(UNREACHABLE, (why) => {
+  return why === undefined ? 'Redis cannot be reached' : `Redis cannot be reached: ${why}`;
+});
 
-/** Redis refuses the user or password. */
-function auth(cause) {
-  return failure(
-    'ERR_ROLLGATE_REDIS_AUTH',
-    `Redis refuses this user or password: ${cause.message}`,
-    cause,
-  );
-}
+/** Redis refuses the user or password, or there is none. */
+const auth = kind(AUTH, (what) => what);
 
 /** Redis answered with another error, or with an invalid reply. */
-function reply(what, cause) {
-  return failure('ERR_ROLLGATE_REDIS_REPLY', what, cause);
-}
+const reply = kind('ERR_ROLLGATE_REDIS_REPLY', (what) => what);
 
 /** Too many calls wait for an answer. */
-function queueFull(maxQueue, cause) {
-  return failure(
-    'ERR_ROLLGATE_REDIS_QUEUE_FULL',
-    `${maxQueue} calls wait for Redis already (maxQueue)`,
-    cause,
-  );
-}
+const queueFull = kind('ERR_ROLLGATE_REDIS_QUEUE_FULL', (maxQueue) => {
+  return `${maxQueue} calls wait for Redis already (maxQueue)`;
+});
 
-/** The client was closed by its owner, or the connection for good. */
-function closed(cause) {
-  return failure('ERR_ROLLGATE_REDIS_CLOSED', 'the Redis client is closed', cause);
+/** The client was closed by its owner. */
+const closed = kind(CLOSED, () => 'the Redis client is closed');
+
+/** The limiter was closed while its call was pending. */
+const closedMeanwhile = kind('ERR_ROLLGATE_CLOSED', () => 'the limiter was closed meanwhile');
+
+/** Whether the next call would meet the same failure. */
+function isOutage({ code }) {
+  return [TIMEOUT, UNREACHABLE, AUTH, CLOSED].includes(code);
 }
 
 /** Before authentication a server does not even read commands with more than ten arguments. */
 const AUTH_REPLY =
-  /\b(NOAUTH|WRONGPASS|NOPERM)\b|unauthenticated|invalid password|no password is set|without any password|user executing the script can't run/i;
+  /\b(NOAUTH|WRONGPASS)\b|unauthenticated|invalid password|no password is set|without any password/i;
+const PERMISSION_REPLY = /\bNOPERM\b|ACL failure in script|user executing the script can't run/i;
+
+const CLUSTER_REPLY = /^(MOVED|ASK|CROSSSLOT) /;
+const CLUSTER_HINT =
+  "; this server is a node of a cluster: give 'redis' { cluster: [its URL] } or a cluster client";
+
+/** The failure for an error reply. `isCluster`: whether the client follows the redirections of a cluster. */
+function fromReply(message, isCluster, cause) {
+  if (AUTH_REPLY.test(message)) {
+    return auth(`Redis refuses this user or password: ${message}`, cause);
+  }
+  if (PERMISSION_REPLY.test(message)) {
+    const what = 'Redis does not permit this user what the limiter needs';
+    return auth(`${what} (see docs/redis.md#permissions): ${message}`, cause);
+  }
+  const hint = !isCluster && CLUSTER_REPLY.test(message) ? CLUSTER_HINT : '';
+  return reply(`Redis answered with an error: ${message}${hint}`, cause);
+}
 
 /** The error for an unknown command repeats its arguments; those of HELLO contain the password. */
 function withoutArguments(message) {
   return message.replace(/,? with args beginning with:.*$/s, '');
 }
 
-const OUTAGE_CODES = ['TIMEOUT', 'UNREACHABLE', 'AUTH', 'CLOSED'].map(
-  (kind) => `ERR_ROLLGATE_REDIS_${kind}`,
-);
-
-/** Whether the next call would meet the same failure. */
-function isOutage(error) {
-  return OUTAGE_CODES.includes(error.code);
-}
-
-const CLUSTER_REPLY = /^(MOVED|ASK|CROSSSLOT) /;
-const CLUSTER_HINT =
-  "; this server is a node of a cluster: give 'redis' { cluster: [its URL] } or a cluster client";
-
-/** The failure for an error reply, given its message or a client's Error. */
-function fromReplyError(came) {
-  const cause =
-    typeof came === 'string'
-      ? Object.assign(new Error(withoutArguments(came)), { name: 'ReplyError' })
-      : came;
-  if (AUTH_REPLY.test(cause.message)) return auth(cause);
-  const hint = CLUSTER_REPLY.test(cause.message) ? CLUSTER_HINT : '';
-  return reply(`Redis answered with an error: ${withoutArguments(cause.message)}${hint}`, cause);
+/** The failure for what a server sent to the native client instead of an answer. */
+function fromReplyMessage(came, isCluster) {
+  const message = withoutArguments(came);
+  const cause = () => Object.assign(new Error(message), { name: 'ReplyError' });
+  if (/^[A-Z]+ /.test(message)) return fromReply(message, isCluster, cause);
+  return reply(`Redis gave something that is no answer: ${message}`, cause);
 }
 
 /** By the names of classes, because the clients' classes are not available here. */
-function isKindOf(error, names) {
-  if (typeof error !== 'object' || error === null) return false;
-  if (names.includes(error.name)) return true;
-  let prototype = Object.getPrototypeOf(error);
-  while (prototype !== null) {
-    if (names.includes(prototype.constructor?.name)) return true;
-    prototype = Object.getPrototypeOf(prototype);
+function isKindOf(error, ...names) {
+  for (let at = Object(error); at !== null; at = Object.getPrototypeOf(at)) {
+    if (names.includes(at.name) || names.includes(at.constructor?.name)) return true;
   }
   return false;
-}
-
-function isReplyError(error) {
-  return isKindOf(error, ['ReplyError', 'ErrorReply']);
 }
 
 /**
  * The failure for anything that a client rejected with.
  *
- * @param {{ commandTimeout: number, maxQueue: number, isClosed: () => boolean,
+ * @param {{ commandTimeout: number, maxQueue: number, isCluster: boolean, isClosed: () => boolean,
  *   hint: () => string | undefined }} circumstances
  */
-function fromClientError(error, { commandTimeout, maxQueue, isClosed, hint }) {
-  if (isReplyError(error)) return fromReplyError(error);
+function fromClientError(error, { commandTimeout, maxQueue, isCluster, isClosed, hint }) {
   // A cluster client that finds no node reports the last node's error.
-  if (isReplyError(error?.lastNodeError)) return fromReplyError(error.lastNodeError);
-  if (isClosed()) return closed(error);
+  const isReply = (one) => isKindOf(one, 'ReplyError', 'ErrorReply');
+  const replied = [error, error?.lastNodeError].find(isReply);
+  if (replied !== undefined) {
+    return fromReply(withoutArguments(String(replied.message)), isCluster, replied);
+  }
+  if (isClosed()) return closed(undefined, error);
   const message = error?.message;
-  if (isKindOf(error, ['TimeoutError']) || message === 'Command timed out') {
+  if (message === 'Command timed out' || isKindOf(error, 'TimeoutError')) {
     return timeout(commandTimeout, error);
   }
   if (message === 'The queue is full') return queueFull(maxQueue, error);
-  return unreachable(error, hint());
+  return unreachable(hint() ?? message, error);
 }
 
 module.exports = {
   auth,
-  closed,
+  closedMeanwhile,
   fromClientError,
-  fromReplyError,
+  fromReplyMessage,
   isOutage,
   queueFull,
   reply,
   timeout,
+  timeoutAt,
   unreachable,
 };

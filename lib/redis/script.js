@@ -2,61 +2,79 @@
 'use strict';
 
 const { durationToMicros } = require('../clock');
-const { NUMBERS } = require('../decision');
+const { NUMBERS, RECORDS, isDuration } = require('../decision');
 const failures = require('./failures');
 
-/** A Lua number is exact up to here; durations and times stop at it. */
+/** A Lua number is exact up to here. */
 const LONGEST_MICROS = 2 ** 53;
 
-/** The user's time as an argument; without one, the server has its own clock. */
-function timeArgument(now) {
-  return now === undefined ? '' : String(now);
-}
+/** What the scripts do: as in src/redis/scripts/frame.lua. The first is to peek. */
+const OPERATIONS = { ...RECORDS, REFUND: 3 };
 
-/** A duration in ms as an argument, in us. */
-function durationArgument(ms) {
-  return String(Math.min(durationToMicros(ms), LONGEST_MICROS));
-}
+/** In place of a time: that of the server. */
+const SERVER_TIME = -(2 ** 62);
 
-/** The arguments of every call under one policy, from ARGV[5] on. */
-function policyArguments({ windows, minDifference, countBlocked, blockFor }) {
+/** A duration in ms, in us. */
+const microsOf = (ms) => Math.min(durationToMicros(ms), LONGEST_MICROS);
+
+/** The numbers of every group under one policy: those of frame.lua from count_blocked on. */
+function policyNumbers({ windows, minDifference, countBlocked, blockFor }, keep = 0) {
   return [
-    countBlocked ? '1' : '0',
-    durationArgument(minDifference),
-    blockFor.map(durationArgument).join(),
-    ...windows.flatMap(({ interval, maxInInterval }) => [
-      durationArgument(interval),
-      String(maxInInterval),
-    ]),
+    countBlocked ? 1 : 0,
+    microsOf(minDifference),
+    keep,
+    blockFor.length,
+    ...windows.flatMap(({ interval, maxInInterval }) => [microsOf(interval), maxInInterval]),
+    ...blockFor.map(microsOf),
   ];
 }
 
-/** ARGV[1] of an attempt on several keys. */
-function attemptOn(keys) {
-  return new Set(keys).size < keys.length ? 'attempt, keys repeat' : 'attempt';
+/** The numbers of a group from operation to the generation. Without `now`, the server has its own clock. */
+const callNumbers = (operation, isFull, now = SERVER_TIME, cost = 1, at = 0, generation = 0) => [
+  ...[operation, isFull ? 1 : 0, now, cost],
+  ...[at, generation], // of what a refund takes back
+];
+
+/** A group as one word. */
+function groupWord(numbers) {
+  const word = Buffer.allocUnsafe(8 * numbers.length);
+  for (const [i, number] of numbers.entries()) word.writeDoubleLE(number, 8 * i);
+  return word;
 }
+
+/** The arguments of a run on keys under one policy: ARGV in frame.lua. `call` is of callNumbers. */
+function runArguments(keys, call, ofPolicy, hasLongLogs) {
+  let reading = 'together';
+  const isAttempt = call[0] === OPERATIONS.ATTEMPT || call[0] === OPERATIONS.IF_ALLOWED;
+  if (!isAttempt || hasLongLogs) reading = 'apart';
+  else if (new Set(keys).size < keys.length) reading = 'together, keys repeat';
+  return [reading, groupWord([keys.length, ...call, ...ofPolicy])];
+}
+
+/** A log of more actions than this is not read whole: as in src/redis/scripts/sliding_window_log.lua. */
+const MOST_OF_SHORT = 257;
 
 /** As in core/policy.h: how many actions a log keeps, so that those under a small maximum count under a larger one. */
 const LEAST_KEPT = 100;
 const MOST_KEPT = 1000;
 
 /**
- * `args` are the policy arguments. With SETS_MAX (see internal-methods.js), they are those of a refund, and
- * `within(max, records)` returns those of an attempt. A log is not cut under a small maximum, because a larger one
- * may follow. Other algorithms do not depend on earlier maxima.
+ * `numbers` are those of the policy; `hasLongLogs` is for runArguments. With SETS_MAX (see internal-methods.js), they
+ * are those of a refund, and `within(max, records)` returns those of an attempt. A log is not cut under a small
+ * maximum, because a larger one may follow. Other algorithms do not depend on earlier maxima.
  */
-function createPolicyArguments(policy) {
-  if (!policy.setsMax) return { args: policyArguments(policy), within: undefined };
-  const [{ interval }] = policy.windows;
+function createPolicyNumbers(policy) {
   const isLog = policy.algorithm === 'sliding-window-log';
+  const isLong = ({ maxInInterval }) => policy.setsMax || maxInInterval > MOST_OF_SHORT;
+  const hasLongLogs = isLog && policy.windows.some(isLong);
+  if (!policy.setsMax) return { numbers: policyNumbers(policy), hasLongLogs };
+  const [{ interval }] = policy.windows;
   let most = LEAST_KEPT;
-  const within = (max = 1, records = false) => {
-    if (records) most = Math.max(most, Math.min(max, MOST_KEPT));
-    const windows = [{ interval, maxInInterval: max }];
-    const words = policyArguments({ ...policy, windows });
-    return isLog ? [...words, `keep${most}`] : words;
+  const within = (maxInInterval = 1, records = RECORDS.NOTHING) => {
+    if (records !== RECORDS.NOTHING) most = Math.max(most, Math.min(maxInInterval, MOST_KEPT));
+    return policyNumbers({ ...policy, windows: [{ interval, maxInInterval }] }, isLog ? most : 0);
   };
-  return { args: within(), within };
+  return { numbers: within(), within, hasLongLogs };
 }
 
 const BITS_OF_BLOCKED = 7;
@@ -67,88 +85,83 @@ function readInteger(value) {
   return Number.isInteger(value) ? value : Number.NaN;
 }
 
-function replyFailure() {
-  return failures.reply('Redis gave something that is no answer to the question');
-}
+const NO_ANSWER = failures.reply('Redis gave something that is no answer to the question');
 
 /** The id's key holds something that rollgate did not write. */
-function foreignKeyFailure() {
-  return failures.reply("the key of this id holds something that is not rollgate's");
-}
+const FOREIGN_KEY = failures.reply("the key of this id holds something that is not rollgate's");
 
-/** Whole ms, rounded up. */
-function toMs(micros) {
-  return Math.ceil(micros / 1000);
+const toMs = (micros) => Math.ceil(micros / 1000);
+
+/** The only integer of a reply, or NaN. */
+function onlyInteger(reply) {
+  return Array.isArray(reply) && reply.length === 1 ? readInteger(reply[0]) : Number.NaN;
 }
 
 /** Reads a brief reply into `numbers`; returns the failure it means, or null. */
 function readBrief(reply, numbers) {
-  if (!Array.isArray(reply) || reply.length !== 1) return replyFailure();
-  return readTimeLeft(readInteger(reply[0]), numbers);
+  return readTimeLeft(onlyInteger(reply), numbers);
 }
 
 /** The same from its only integer. */
 function readTimeLeft(timeLeft, numbers) {
-  if (timeLeft === -1) return foreignKeyFailure();
-  if (!(timeLeft >= 0)) return replyFailure();
+  if (timeLeft === -1) return FOREIGN_KEY;
+  if (!(timeLeft >= 0)) return NO_ANSWER;
   numbers[NUMBERS.BLOCKED] = timeLeft > 0 ? 1 : 0;
   numbers[NUMBERS.TIME_LEFT] = toMs(timeLeft);
   return null;
 }
 
-/** Reads full replies of `length` numbers each; returns the failure they mean, or null. */
-function readFull(reply, numbers, length) {
-  if (!Array.isArray(reply) || reply.length !== numbers.length) return replyFailure();
-  for (let first = 0; first < reply.length; first += length) {
-    const failed = readOne(reply, numbers, first, length);
+/** Reads a full reply: the decisions that belong at these places of `numbers`, of `length` numbers each. */
+function readFull(reply, numbers, length, places = [0]) {
+  if (!Array.isArray(reply) || reply.length !== places.length * length) return NO_ANSWER;
+  for (const [i, place] of places.entries()) {
+    const own = numbers.subarray(place * length, (place + 1) * length);
+    const failed = readOne(reply, i * length, own);
     if (failed !== null) return failed;
   }
   return null;
 }
 
 /** Reads the integers of one decision. `reply` and `numbers` may be the same array. */
-function readOne(reply, numbers, first, length) {
+function readOne(reply, first, numbers) {
   const blocked = readInteger(reply[first]);
-  if (blocked === -1) return foreignKeyFailure();
-  if (!(blocked >= 0 && blocked <= BITS_OF_BLOCKED)) return replyFailure();
-  numbers[first] = blocked;
-  for (let i = 1; i < length; i++) {
+  if (blocked === -1) return FOREIGN_KEY;
+  if (!(blocked >= 0 && blocked <= BITS_OF_BLOCKED)) return NO_ANSWER;
+  numbers[NUMBERS.BLOCKED] = blocked;
+  for (let i = 1; i < numbers.length; i++) {
     const integer = readInteger(reply[first + i]);
-    if (Number.isNaN(integer) || (integer < 0 && i !== NUMBERS.AT)) return replyFailure();
-    numbers[first + i] = isDuration(i) ? toMs(integer) : integer;
+    if (Number.isNaN(integer) || (integer < 0 && i !== NUMBERS.AT)) return NO_ANSWER;
+    numbers[i] = isDuration(i) ? toMs(integer) : integer;
   }
   // Blocked without a wait and allowed with one are both inconsistent.
-  const isConsistent = blocked === 0 ? numbers[first + 1] === 0 : numbers[first + 1] > 0;
-  return isConsistent ? null : replyFailure();
-}
-
-function isDuration(i) {
-  if (i >= NUMBERS.WINDOWS) return (i - NUMBERS.WINDOWS) % 2 === 1;
-  return i === NUMBERS.TIME_LEFT || i === NUMBERS.RESET_IN || i === NUMBERS.WAIT;
+  const waits = numbers[NUMBERS.TIME_LEFT] > 0;
+  return blocked > 0 === waits ? null : NO_ANSWER;
 }
 
 /** Whether a refund found anything; throws for any other reply. */
 function readRefund(reply) {
-  const found = Array.isArray(reply) && reply.length === 1 ? readInteger(reply[0]) : Number.NaN;
-  if (found === -1) throw foreignKeyFailure();
-  if (found !== 0 && found !== 1) throw replyFailure();
+  const found = onlyInteger(reply);
+  if (found === -1) throw FOREIGN_KEY;
+  if (found !== 0 && found !== 1) throw NO_ANSWER;
   return found === 1;
 }
 
 /** Throws unless it is an integer of at least `least`. */
 function checkInteger(reply, least) {
-  if (!(readInteger(reply) >= least)) throw replyFailure();
+  if (!(readInteger(reply) >= least)) throw NO_ANSWER;
 }
 
 module.exports = {
-  attemptOn,
+  callNumbers,
   checkInteger,
-  createPolicyArguments,
-  policyArguments,
+  createPolicyNumbers,
+  groupWord,
+  OPERATIONS,
+  policyNumbers,
   readBrief,
   readFull,
   readOne,
   readRefund,
   readTimeLeft,
-  timeArgument,
+  runArguments,
 };

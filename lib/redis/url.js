@@ -1,79 +1,56 @@
 // Parses redis://, rediss:// and unix:// URLs. Messages show nothing of a URL but its scheme.
 'use strict';
 
-const { optionError, rangeError } = require('../errors');
+const { optionError, optionSecretError, rangeError } = require('../errors');
 
 const EXPECTED =
   'redis://[[user]:password@]host[:port][/db], rediss://... or unix://.../path[?db=n]';
 const LARGEST_DB = 2 ** 31 - 1;
-const SCHEME = /^([a-z][a-z\d+.-]*):\/\//i;
 /** The class URL does not accept credentials without a host. */
-const UNIX = /^unix:\/\/(?:([^/@]*)@)?(\/[^?#]+)(?:\?db=(\d+))?$/i;
-
-/** What may be shown of a URL, which may contain a password. */
-function hideUrl(url) {
-  const [, scheme] = SCHEME.exec(url) ?? [];
-  return scheme === undefined ? 'a string that is no URL' : `"${scheme.toLowerCase()}://***"`;
-}
-
-function urlError(name, url) {
-  return optionError(name, `expected ${EXPECTED}, got ${hideUrl(url)}`);
-}
-
-function readDb(name, digits, url) {
-  if (digits === undefined || digits === '') return undefined;
-  const db = Number(digits);
-  if (/^\d+$/.test(digits) && db <= LARGEST_DB) return db;
-  throw rangeError(
-    'ERR_ROLLGATE_OPTION',
-    `option '${name}': expected a database number such as /2 in its URL, got ${hideUrl(url)}`,
-  );
-}
+const UNIX = /^unix:\/\/(?:([^/@:]*):?([^/@]*)@)?(\/[^?#]+)(?:\?db=(\d+))?$/i;
 
 /** Empty parts count as missing. */
-function readCredentials(username, password) {
-  return {
-    username: decodeURIComponent(username ?? '') || undefined,
-    password: decodeURIComponent(password ?? '') || undefined,
-  };
+function decoded(part = '') {
+  return decodeURIComponent(part) || undefined;
 }
 
-function readUnix(name, url) {
-  const [, credentials, path, db] = UNIX.exec(url) ?? [];
-  if (path === undefined) throw urlError(name, url);
-  const [, username, password] = /^([^:]*):?(.*)$/s.exec(credentials ?? '');
-  return {
-    ...readCredentials(username, password),
-    path: decodeURIComponent(path),
-    db: readDb(name, db, url),
-  };
-}
-
-function readTcp(name, url) {
+/** Throws an error that may contain the URL. */
+function parse(url) {
+  if (/^unix:/i.test(url)) {
+    const [, username, password, path, db = ''] = UNIX.exec(url);
+    return { username: decoded(username), password: decoded(password), path: decoded(path), db };
+  }
   const { protocol, username, password, hostname, port, pathname, search, hash } = new URL(url);
-  if (search !== '' || hash !== '') throw urlError(name, url);
+  const isGood = /^rediss?:$/.test(protocol) && /^rediss?:\/\//i.test(url) && search + hash === '';
+  if (!isGood || port === '0') throw new TypeError('another URL');
   return {
-    ...readCredentials(username, password),
-    host: decodeURIComponent(hostname).replace(/^\[(.*)\]$/, '$1') || undefined,
+    username: decoded(username),
+    password: decoded(password),
+    host: decoded(hostname.replace(/^\[(.*)\]$/, '$1')),
     port: port === '' ? undefined : Number(port),
-    db: readDb(name, pathname.replace(/^\//, ''), url),
-    tls: protocol === 'rediss:' ? {} : undefined,
+    db: pathname.replace(/^\//, ''),
+    isTls: protocol === 'rediss:',
   };
 }
-
-const READERS = { redis: readTcp, rediss: readTcp, unix: readUnix };
 
 /** The parts of a URL as connection options; missing parts are undefined. */
 function readUrl(name, url) {
-  const [, scheme] = SCHEME.exec(url) ?? [];
-  const read = READERS[scheme?.toLowerCase()];
-  if (read === undefined) throw urlError(name, url);
+  if (typeof url !== 'string') throw optionSecretError(name, EXPECTED, url);
+  const [, scheme] = /^([a-z][a-z\d+.-]*):\/\//i.exec(url) ?? [];
+  const got = scheme === undefined ? 'a string that is no URL' : `"${scheme.toLowerCase()}://***"`;
+  let parts;
   try {
-    return read(name, url);
-  } catch (error) {
-    // Other errors, by URL and decodeURIComponent, contain the URL.
-    throw error.code === 'ERR_ROLLGATE_OPTION' ? error : urlError(name, url);
+    parts = parse(url);
+  } catch {
+    throw optionError(name, `expected ${EXPECTED}, got ${got}`);
   }
+  if (parts.db === '') return { ...parts, db: undefined };
+  const db = Number(parts.db);
+  if (/^\d+$/.test(parts.db) && db <= LARGEST_DB) return { ...parts, db };
+  throw rangeError(
+    'ERR_ROLLGATE_OPTION',
+    `option '${name}': expected a database number such as /2 in its URL, got ${got}`,
+  );
 }
 
 module.exports = { readUrl };

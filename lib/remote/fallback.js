@@ -1,7 +1,7 @@
 // The option onError: what decides while a remote store does not, and whether the store is unreachable.
 'use strict';
 
-const { BLOCKED_BY_BLOCK, NUMBERS, decisionLength } = require('../decision');
+const { BLOCKED_BY_BLOCK, NUMBERS, RECORDS, decisionLength } = require('../decision');
 const { createMemoryStore } = require('../local-store');
 
 /** After this, an id that was blocked by onError: 'block' may retry. */
@@ -26,7 +26,7 @@ function createAllowing(policy) {
   const store = createMemoryStore({ ...policy, isInner: true, maxKeys: 1, clock: () => 0 });
   return {
     decide: (_id, cost, _records, read, max) =>
-      store.decide('', cost, false, withGeneration(GENERATION.nobody, read), max),
+      store.decide('', cost, RECORDS.NOTHING, withGeneration(GENERATION.nobody, read), max),
     close: () => store.close(),
   };
 }
@@ -94,7 +94,7 @@ function createFallback(onError, policy) {
       const length = decisionLength(policy.windows.length);
       const all = new Float64Array(ids.length * length);
       for (const [i, id] of ids.entries()) {
-        fallback.decide(id, 1, true, (numbers) => {
+        fallback.decide(id, 1, RECORDS.ATTEMPT, (numbers) => {
           all.set(numbers.subarray(0, length), i * length);
         });
       }
@@ -106,7 +106,7 @@ function createFallback(onError, policy) {
 /**
  * An outage begins with a failure that the next call would meet as well, and ends when a probe is answered.
  * Calls during an outage start the probes, one at a time; there is no timer. If ids are on several nodes, each
- * *part* of them has its own outages.
+ * *part* of them has its own outages. An id that moves to another part leaves the outage of its old one.
  */
 class Outages {
   #probe;

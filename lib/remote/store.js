@@ -1,12 +1,13 @@
 // A store outside of this process: the functions of local-store.js, with promises of their results.
 'use strict';
 
-const { DECISIONS } = require('../channels');
+const { DECISIONS, NEVER } = require('../channels');
 const { clockReader } = require('../clock');
-const { NUMBERS, decisionLength } = require('../decision');
-const { throwInvalidCallback, throwClosed } = require('../errors');
+const { NUMBERS, RECORDS, decisionLength } = require('../decision');
+const { errorOfFailure, throwInvalidCallback, throwClosed } = require('../errors');
 const { remoteIdToString } = require('../ids');
 const { createFallback, isOfBackend, Outages } = require('./fallback');
+const { LocalRefusals } = require('./local-refusals');
 
 /** Doubles are exact up to here; times stop at it. */
 const LONGEST_MICROS = 2 ** 53;
@@ -27,12 +28,15 @@ function createClock(clock, onFailure) {
 
 /**
  * An asynchronous store: `decide` and `decideMany` promise the result of `read(numbers)`, which must copy what
- * it needs. Errors reject the promise. docs/design/remote-stores.md specifies backends.
+ * it needs. Failures reject the promise with an Error. docs/design/remote-stores.md specifies backends.
  */
-function createRemoteStore(checked, backend, onError) {
-  const { windows, clock } = checked;
+function createRemoteStore(checked, givenBackend, onError) {
+  const { windows, clock, isInner } = checked;
+  const observesDecisions = isInner ? NEVER : DECISIONS.flag;
   const length = decisionLength(windows.length);
-  const counts = { allowed: 0, blocked: 0, errors: 0, fallbacks: 0 };
+  const counts = { allowed: 0, blocked: 0, errors: 0, fallbacks: 0, localRefusals: 0 };
+  const refusals = checked.localRefusals ? new LocalRefusals(checked) : null;
+  const backend = refusals === null ? givenBackend : refusals.observing(givenBackend);
   const outages = new Outages((id) => backend.probe(id));
   const fallback = createFallback(onError, checked);
   const readNow = createClock(clock, () => counts.errors++);
@@ -52,7 +56,7 @@ function createRemoteStore(checked, backend, onError) {
     const allowed = numbers[offset + NUMBERS.BLOCKED] === 0;
     if (allowed) counts.allowed++;
     else counts.blocked++;
-    if (DECISIONS.flag[0] === 0) return;
+    if (observesDecisions[0] === 0) return;
     const timeLeft = numbers[offset + NUMBERS.TIME_LEFT];
     const message = { limiter: store.call, id, cost, allowed, timeLeft };
     // Later, because a subscriber may call the limiter, which would overwrite the numbers. In a microtask,
@@ -64,51 +68,77 @@ function createRemoteStore(checked, backend, onError) {
   function decideByFallback(id, cost, records, read, max) {
     counts.fallbacks++;
     const readCounted = (numbers) => {
-      if (records) note(id, cost, numbers);
+      if (records !== RECORDS.NOTHING) note(id, cost, numbers);
       return read(numbers);
     };
     return fallback.decide(id, cost, records, readCounted, max);
   }
 
-  function noteOutage(error, idString) {
-    if (backend.isOutage(error)) outages.note(backend.partOf(idString));
+  function noteOutage(failed, part) {
+    if (backend.isOutage(failed)) outages.note(part);
   }
 
-  function isOutOfReach(idString) {
-    return fallback !== null && outages.isOn(backend.partOf(idString), idString);
+  function readNowOpen() {
+    const now = readNow();
+    assertOpen(); // the user's clock may have closed it
+    return now;
+  }
+
+  /** `call` has the id as given and as a string, the time, and how to settle. Must be called in its promise. */
+  function ask(call, cost, records, read, isFull, max) {
+    const { id, idString, now, resolve, reject } = call;
+    // Before the call: after a failover, its failure says nothing about the part's successor.
+    const part = fallback === null ? undefined : backend.partOf(idString);
+    if (fallback !== null && outages.isOn(part, idString)) {
+      resolve(decideByFallback(idString, cost, records, read, max));
+      return;
+    }
+    const done = (failed, numbers) => {
+      if (failed === null) {
+        if (records !== RECORDS.NOTHING) note(id, cost, numbers);
+        resolve(read(numbers));
+        return;
+      }
+      counts.errors++;
+      if (fallback === null || isClosed) {
+        reject(errorOfFailure(failed));
+        return;
+      }
+      noteOutage(failed, part);
+      try {
+        resolve(decideByFallback(idString, cost, records, read, max));
+      } catch (error) {
+        reject(error);
+      }
+    };
+    backend.attempt(idString, cost, records, isFull, now, done, max);
   }
 
   /** `isFull`: whether `read` needs more numbers than BLOCKED and TIME_LEFT; `max` as in local-store.js. */
-  function decide(id, cost, records, read, isFull, max) {
+  function askNow(id, cost, records, read, isFull, max) {
     return new Promise((resolve, reject) => {
-      const idString = readId(id);
-      const now = readNow();
-      assertOpen(); // the user's clock may have closed it
-      if (isOutOfReach(idString)) {
-        resolve(decideByFallback(idString, cost, records, read, max));
-        return;
-      }
-      const done = (error, numbers) => {
-        if (error === null) {
-          if (records) note(id, cost, numbers);
-          resolve(read(numbers));
-          return;
-        }
-        counts.errors++;
-        if (fallback === null || isClosed) {
-          reject(error);
-          return;
-        }
-        noteOutage(error, idString);
-        try {
-          resolve(decideByFallback(idString, cost, records, read, max));
-        } catch (failed) {
-          reject(failed);
-        }
-      };
-      backend.attempt(idString, cost, records, isFull, now, done, max);
+      const call = { id, idString: readId(id), now: readNowOpen(), resolve, reject };
+      ask(call, cost, records, read, isFull, max);
     });
   }
+
+  /** The same, or a refusal repeated, which creates nothing but its promise. */
+  async function repeatOrAsk(id, cost, records, read, isFull, max) {
+    const idString = readId(id);
+    const now = readNowOpen();
+    const mayRepeat = records !== RECORDS.NOTHING && max === undefined;
+    const numbers = mayRepeat ? refusals.find(idString, cost, isFull, now) : undefined;
+    if (numbers !== undefined) {
+      counts.localRefusals++;
+      note(id, cost, numbers);
+      return read(numbers);
+    }
+    return new Promise((resolve, reject) => {
+      ask({ id, idString, now, resolve, reject }, cost, records, read, isFull, max);
+    });
+  }
+
+  const decide = refusals === null ? askNow : repeatOrAsk;
 
   function noteAll(ids, numbers) {
     for (const [i, id] of ids.entries()) note(id, 1, numbers, i * length);
@@ -125,15 +155,16 @@ function createRemoteStore(checked, backend, onError) {
     const now = readNow();
     if (idStrings.length === 0) return new Float64Array(0);
     // All are decided in one place: if one is unreachable, by the fallback.
-    if (idStrings.filter(isOutOfReach).length > 0) return decideManyByFallback(idStrings);
+    const partOfId = fallback === null ? [] : idStrings.map(backend.partOf);
+    const isAnyOut = partOfId.filter((part, i) => outages.isOn(part, idStrings[i])).length > 0;
+    if (isAnyOut) return decideManyByFallback(idStrings);
     try {
       return noteAll(idStrings, await backend.attemptMany(idStrings, now));
-    } catch (error) {
+    } catch (failed) {
       counts.errors++;
-      if (fallback === null || isClosed) throw error;
+      if (fallback === null || isClosed) throw errorOfFailure(failed);
       // Of several parts it is not known which one failed; the next call of each finds out.
-      const parts = new Set(idStrings.map(backend.partOf));
-      if (parts.size === 1) noteOutage(error, idStrings[0]);
+      if (new Set(partOfId).size === 1) noteOutage(failed, partOfId[0]);
       return decideManyByFallback(idStrings);
     }
   }
@@ -141,16 +172,16 @@ function createRemoteStore(checked, backend, onError) {
   /** Calls back outside of promises, so that an exception in the callback is uncaught. */
   function callBack(id, callback) {
     if (typeof callback !== 'function') throwInvalidCallback(callback);
-    decide(id, 1, true, readAnswer, true).then(
+    decide(id, 1, RECORDS.ATTEMPT, readAnswer, true).then(
       ({ timeLeft, actionsLeft }) => process.nextTick(callback, null, timeLeft, actionsLeft),
       (error) => process.nextTick(callback, error),
     );
   }
 
   /** For calls that onError does not apply to. */
-  function countFailure(error) {
+  function countFailure(failed) {
     counts.errors++;
-    throw error;
+    throw errorOfFailure(failed);
   }
 
   const store = {
@@ -161,7 +192,7 @@ function createRemoteStore(checked, backend, onError) {
     call(id, callback) {
       if (callback !== undefined) return callBack(id, callback);
       if (typeof id === 'function') return callBack(undefined, id);
-      return decide(id, 1, true, readTimeLeft, false);
+      return decide(id, 1, RECORDS.ATTEMPT, readTimeLeft, false);
     },
 
     decide: (id, cost, records, read, max) => decide(id, cost, records, read, true, max),
@@ -174,8 +205,7 @@ function createRemoteStore(checked, backend, onError) {
     async refund(receipt) {
       if (receipt === null) return false;
       if (!isOfBackend(receipt)) return fallback.refund(receipt);
-      const now = readNow();
-      assertOpen(); // the user's clock may have closed it
+      const now = readNowOpen();
       return backend.refund(remoteIdToString(receipt.id), receipt, now).catch(countFailure);
     },
 
@@ -193,7 +223,7 @@ function createRemoteStore(checked, backend, onError) {
 
     stats() {
       assertOpen();
-      const { allowed, blocked, errors, fallbacks } = counts;
+      const { allowed, blocked, errors, fallbacks, localRefusals } = counts;
       return {
         keys: null, // would need a scan
         allowed,
@@ -202,6 +232,7 @@ function createRemoteStore(checked, backend, onError) {
         errors,
         bytes: null,
         fallbacks,
+        localRefusals,
         connection: backend.stats(),
       };
     },

@@ -6,16 +6,18 @@ const { idToString } = require('../ids');
 const {
   hasMethods,
   readCount,
+  readInteger,
   readNumber,
   readObject,
   rejectUnknownOptions,
 } = require('../option-values');
 const { readCostValue } = require('../options');
 const { Line } = require('./line');
+const { HIGHEST } = require('./order');
 const { createWaitOf } = require('./peeks');
 const { fromNow } = require('./timers');
 
-const NAMES = ['cost', 'signal', 'deadline', 'maxQueue'];
+const NAMES = ['cost', 'signal', 'deadline', 'maxQueue', 'priority'];
 const PLACE = 'wait options';
 
 /** 31 years: a larger number is a time of day, as of Date.now(), and not a duration. */
@@ -38,12 +40,13 @@ function readDeadline(deadline) {
 /** The options of one call; `deadline` in ms after it. */
 function readWaitOptions(options = {}, smallestMax) {
   rejectUnknownOptions(readObject(PLACE, options), NAMES, { place: PLACE });
-  const { cost, signal, deadline, maxQueue } = options;
+  const { cost, signal, deadline, maxQueue, priority = 0 } = options;
   return {
     cost: readCostValue(cost, smallestMax),
     signal: readSignal(signal),
     deadline: readDeadline(deadline),
     maxQueue: maxQueue === undefined ? Infinity : readCount('maxQueue', maxQueue),
+    priority: readInteger('priority', priority, 0, HIGHEST),
   };
 }
 
@@ -64,7 +67,7 @@ class Waiting {
   }
 
   /** Promises the Decision of the attempt that is allowed. */
-  wait(id, { cost, signal, deadline, maxQueue }) {
+  wait(id, { cost, signal, deadline, maxQueue, priority }) {
     return new Promise((resolve, reject) => {
       const key = idToString(id);
       if (signal?.aborted) {
@@ -77,7 +80,7 @@ class Waiting {
         throw failure('ERR_ROLLGATE_WAIT_QUEUE', message);
       }
       const deadlineAt = deadline === undefined ? Infinity : fromNow(deadline);
-      this.#lineOf(key).add({ id, cost, signal, deadline, deadlineAt, resolve, reject });
+      this.#lineOf(key).add({ id, cost, priority, signal, deadline, deadlineAt, resolve, reject });
     });
   }
 

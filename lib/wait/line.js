@@ -1,8 +1,8 @@
-// The calls that wait for one id: first come, first served. Only the first one makes attempts.
+// The calls that wait for one id, in their order. Only the first one makes attempts.
 'use strict';
 
 const { failure } = require('../errors');
-const { Queue } = require('../queue');
+const { Order } = require('./order');
 const { fromNow, longTimeout, msUntil, now, onAbort } = require('./timers');
 
 /** After as many steps the event loop gets a turn: a store in memory would leave it none. */
@@ -19,13 +19,13 @@ function tooLate({ deadline }, timeLeft) {
 }
 
 /**
- * A *waiter* is `{ id, cost, signal, deadline, deadlineAt, resolve, reject }`; its other properties belong to
- * this class. Times are those of timers.js.
+ * A *waiter* is `{ id, cost, priority, signal, deadline, deadlineAt, resolve, reject }`; its other properties belong
+ * to this class and to Order. Times are those of timers.js.
  */
 class Line {
   #store;
   #onEmpty;
-  #queue = new Queue();
+  #order = new Order();
   #isServing = false;
   #isToBeServed = false;
   #isClosed = false;
@@ -50,7 +50,7 @@ class Line {
   }
 
   get length() {
-    return this.#queue.length;
+    return this.#order.length;
   }
 
   /** Asks the store before it returns, if no other call is waiting. */
@@ -61,9 +61,9 @@ class Line {
       return;
     }
     waiter.isWaiting = true;
-    this.#queue.add(waiter);
+    this.#order.add(waiter);
     this.#earliestDeadline = Math.min(this.#earliestDeadline, waiter.deadlineAt);
-    if (this.#queue.length === 1) this.#serve();
+    if (this.#order.first() === waiter) this.#serve();
     else if (waiter.deadline !== undefined && this.#store.answersAtOnce) this.#askBehind(waiter);
     if (waiter.isWaiting) this.#watch(waiter);
   }
@@ -89,7 +89,7 @@ class Line {
   close(error) {
     this.#isClosed = true;
     this.#stopTimer();
-    while (this.#queue.first !== null) this.#fail(this.#queue.first, error);
+    for (const waiter of this.#order) this.#fail(waiter, error);
   }
 
   #watch(waiter) {
@@ -109,7 +109,7 @@ class Line {
   #take(waiter) {
     if (!waiter.isWaiting) return false;
     waiter.isWaiting = false;
-    this.#queue.remove(waiter);
+    this.#order.remove(waiter);
     waiter.unwatchSignal?.();
     waiter.stopDeadline?.();
     return true;
@@ -120,7 +120,7 @@ class Line {
   }
 
   #leave(waiter, error) {
-    const wasFirst = waiter === this.#queue.first;
+    const wasFirst = waiter === this.#order.first();
     this.#fail(waiter, error);
     if (!wasFirst || this.#isToBeServed) return;
     // Several may leave at the same time: the new first one is known when all have left.
@@ -143,17 +143,18 @@ class Line {
     this.#isServing = true;
     this.#stopTimer();
     let room = 0; // an attempt of this cost would be allowed
-    for (let steps = 1; this.#queue.first !== null; steps++) {
-      if (steps % MOST_OF_ONE_TURN === 0) {
+    let steps = 0;
+    for (let waiter = this.#order.first(); waiter !== null; waiter = this.#order.first()) {
+      if (++steps % MOST_OF_ONE_TURN === 0) {
         await nextTurn();
         continue;
       }
-      const waiter = this.#queue.first;
       const refusal = this.#refusalFor(waiter);
       if (refusal !== null) {
         this.#failLate(refusal);
-        if (waiter !== this.#queue.first) continue;
-        this.#stopTimer = longTimeout(() => this.#serve(), msUntil(refusal.at));
+        if (waiter !== this.#order.first()) continue;
+        const moment = Math.min(refusal.at, this.#order.changesAt());
+        this.#stopTimer = longTimeout(() => this.#serve(), msUntil(moment));
         break;
       }
       const { id, cost } = waiter;
@@ -180,14 +181,14 @@ class Line {
       }
     }
     this.#isServing = false;
-    if (this.#queue.first === null) this.#onEmpty();
+    if (this.#order.first() === null) this.#onEmpty();
   }
 
   /** Rejects all whose deadline cannot be met. */
   #failLate({ cost, at }) {
     if (at <= this.#earliestDeadline) return;
     let earliest = Number.POSITIVE_INFINITY;
-    for (let waiter = this.#queue.first; waiter !== null; waiter = waiter.next) {
+    for (const waiter of this.#order) {
       const isLate = at > waiter.deadlineAt && waiter.cost >= cost;
       if (isLate) this.#fail(waiter, tooLate(waiter, msUntil(at)));
       else earliest = Math.min(earliest, waiter.deadlineAt);

@@ -1,7 +1,7 @@
 // How long an attempt would at least be blocked: what peeks can say without counting or imagining a refusal.
 'use strict';
 
-const { BLOCKED_BY_BLOCK, BLOCKED_BY_MIN_DIFFERENCE, NUMBERS } = require('../decision');
+const { BLOCKED_BY_BLOCK, BLOCKED_BY_MIN_DIFFERENCE, NUMBERS, RECORDS } = require('../decision');
 
 const readTimeLeft = (numbers) => numbers[NUMBERS.TIME_LEFT];
 const readWait = (numbers) => numbers[NUMBERS.WAIT];
@@ -19,7 +19,7 @@ const readWait = (numbers) => numbers[NUMBERS.WAIT];
  * than that, because a part of these actions leaves, too.)
  */
 function createWaitOf({ windows, countBlocked, blockFor }, store) {
-  const peek = (id, cost, read) => store.decide(id, cost, false, read);
+  const peek = (id, cost, read) => store.decide(id, cost, RECORDS.NOTHING, read);
   if (!countBlocked && blockFor.length === 0) return (id, cost) => peek(id, cost, readTimeLeft);
 
   /** The wait by a peek at cost - 1, or null if it is at most minDifference, and not known. */

@@ -22,7 +22,8 @@ export const USER = { name: 'tester', uid: 1000, home: '/home/tester' };
 const systems = join(cacheFolder, 'systems');
 const APT_SETTINGS = '/etc/apt/apt.conf.d';
 
-function must(command, args, options = {}) {
+/** The output of a command; throws with its end if it fails. */
+export function must(command, args, options = {}) {
   const { error, status, stdout, stderr } = spawnSync(command, args, {
     encoding: 'utf8',
     maxBuffer: 2 ** 28,
@@ -38,7 +39,7 @@ function must(command, args, options = {}) {
 }
 
 /** The source of this machine's Debian packages. */
-function mirror() {
+export function mirror() {
   const targets = must('apt-get', [
     'indextargets',
     '--format',
@@ -62,23 +63,22 @@ function copyNetworkSettings(folder) {
   }
 }
 
-/** Creates a base once: `make` fills a folder, which gets its name when it is complete. */
-function makeOnce(name, make) {
-  const base = join(systems, name);
-  if (existsSync(base)) return base;
-  const unfinished = `${base}.unfinished`;
+/** Creates a folder once: `make` fills it, and it gets its name when it is complete. */
+export function makeOnce(folder, make) {
+  if (existsSync(folder)) return folder;
+  const unfinished = `${folder}.unfinished`;
   rmSync(unfinished, { recursive: true, force: true });
-  mkdirSync(systems, { recursive: true });
+  mkdirSync(dirname(folder), { recursive: true });
   make(unfinished);
-  renameSync(unfinished, base);
-  return base;
+  renameSync(unfinished, folder);
+  return folder;
 }
 
 const copySystem = (from, to) => must('cp', ['-a', '--reflink=auto', from, to]);
 
 /** A minimal system with an ordinary user, and with the libraries that Node 26 needs. */
 function minimalBase(suite) {
-  return makeOnce(suite, (folder) => {
+  return makeOnce(join(systems, suite), (folder) => {
     const script = `/usr/share/debootstrap/scripts/${suite}`;
     const scripts = existsSync(script) ? [] : ['/usr/share/debootstrap/scripts/sid'];
     const include = '--include=ca-certificates,libatomic1';
@@ -93,7 +93,7 @@ function minimalBase(suite) {
 
 /** The same with Debian's own Node and npm. */
 function nodeBase(suite) {
-  return makeOnce(`${suite}-node`, (folder) => {
+  return makeOnce(join(systems, `${suite}-node`), (folder) => {
     copySystem(minimalBase(suite), folder);
     const install = 'apt-get install -y --no-install-recommends nodejs npm';
     const system = { folder, home: '/root', user: 'root' };

@@ -4,6 +4,9 @@
 #include <array>
 
 #include "binding/functions.h"
+#ifdef ROLLGATE_HAS_REDIS
+#include "redis/tls.h"
+#endif
 
 namespace rollgate::binding {
 namespace {
@@ -14,6 +17,7 @@ constexpr std::array kFunctions{
     Function{"liveLimiters", Guarded<LiveLimiters, ThrowInJs>},
 #ifdef ROLLGATE_HAS_REDIS
     Function{"createRedisClient", Guarded<CreateRedisClient, ThrowInJs>},
+    Function{"createTlsContext", Guarded<CreateTlsContext, ThrowInJs>},
 #endif
 #ifdef ROLLGATE_HAS_SHARED
     Function{"createSharedLimiter", Guarded<CreateSharedLimiter, ThrowInJs>},
@@ -23,10 +27,8 @@ constexpr std::array kFunctions{
 
 Napi::Object Init(Napi::Env, Napi::Object exports) {
   SetFunctions(exports, kFunctions, nullptr, [](const Napi::Function&) {});
-#ifdef ROLLGATE_HAS_TLS
-  exports.Set("redisHasTls", true);
-#elif defined(ROLLGATE_HAS_REDIS)
-  exports.Set("redisHasTls", false);
+#ifdef ROLLGATE_HAS_REDIS
+  exports.Set("redisHasTls", redis::TlsContext::IsAvailable());
 #endif
   return exports;
 }

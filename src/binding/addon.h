@@ -49,26 +49,42 @@ Napi::Value LiveLimiters(const Napi::CallbackInfo& info);
 /// largestState() -> bytes of the largest possible state
 Napi::Value CreatePortableLimiter(const Napi::CallbackInfo& info);
 
-/// createRedisClient(options, keep) -> { attempt, refund, command, nodes, stats, close }: the
-/// client of one limiter
+/// createTlsContext(options) -> a value for the option tls of any number of clients
 ///
-/// options: { endpoints: [{ host, port, path }], isCluster, username, password, db, name,
-/// connectTimeout, commandTimeout, maxQueue, retryMin, retryMax, keyPrefix, script, policy,
-/// windows, tls }. `policy` has the last arguments of the script, as strings. `tls` is for builds
-/// with TLS: undefined or { ca: [], cert, key, passphrase, verifies, serverName }, with PEM
-/// strings. Throws an Error if one is invalid.
+/// options: { ca: [], cert, key, passphrase, verifies, serverName, minVersion, ciphers,
+/// cipherSuites }, with PEM strings. Throws an Error if one is invalid.
+Napi::Value CreateTlsContext(const Napi::CallbackInfo& info);
+
+/// createRedisClient(options, keep) -> { createLimiter, command, connect, setMap, nodes, nodeOf,
+/// roomAt, stats, close }: the client of one connection, or of a cluster
 ///
-/// keep: { numbers, settle, fail, reply, changed }. It stays alive while calls are pending.
-/// changed(isUp) reports that a connection was made or lost; in a cluster the first or the last
-/// one. settle(count) reads records from the Float64Array `numbers`: the number of a call, how many
-/// integers follow, and the script's integers. fail(kind, message, count) reads the numbers of
-/// `count` calls there. reply(call, value) is for commands.
+/// options: { server, connectTimeout, commandTimeout, maxQueue, retryMin, retryMax, tls }. `server`
+/// names the only server in messages; '' is a cluster. `tls`: of createTlsContext, or undefined
 ///
-/// attempt(id, cost, records, full, now, policy?), refund(id, at, cost, generation, now) and
-/// command(words, node, key) return the number of the call, or -1 if too many are pending. `now` is
-/// in us or undefined; `policy` replaces that of the options. nodes() lists the nodes of a cluster.
-/// stats() returns { isUp, pending, connections }. close() fails pending calls. Ids are well-formed
-/// strings.
+/// keep: functions that the client calls. It stays alive while calls are pending.
+///   numbers                        Float64Array for settle and fail
+///   settle(count)                  reads records: the number of a call, how many integers follow,
+///                                  and the script's integers
+///   fail(kind, message, count)     reads the numbers of `count` calls. A `notFound` failure has
+///                                  the number of the node as its message: see connect and setMap
+///   reply(call, value)             for commands
+///   changed(isUp)                  a connection was made or lost; in a cluster the first or last
+///   find(node, attempt, name)      connect must follow, with this node and attempt
+///   findMap()                      setMap must follow
+///
+/// createLimiter({ keyPrefix, script: { source, sha1 }, policy, windows, hasLongLogs }) -> { ask }.
+///   `policy` is a Float64Array: the numbers of a group from count_blocked on (scripts/frame.lua)
+/// ask(id, operation, full, cost, now, policy?, at?, generation?) and command(words, node, key)
+///   return the number of the call, or -1 if too many are pending. `now` is in us or undefined;
+///   `policy` replaces that of the limiter; `at` and `generation` are of a refund. Ids are
+///   well-formed strings. A command goes to `node`, or to the owner of `key` if `node` is ''
+/// connect(node, attempt, route?) route: { addresses: [], port, path, host, greeting: [[]],
+///   wantsMaster }; none: there is none
+/// setMap(ranges?) ranges: [first slot, last slot, 'host:port' of the node]; none: no node gave one
+/// nodes() -> { owners, connected }, names; nodeOf(key) -> the number of a node, 0 if none is
+/// known;
+///   roomAt(node) -> how many more calls to it may be pending
+/// stats() -> { isUp, pending, connections }; close() fails pending calls
 Napi::Value CreateRedisClient(const Napi::CallbackInfo& info);
 
 }  // namespace rollgate::binding

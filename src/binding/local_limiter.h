@@ -154,7 +154,9 @@ ROLLGATE_FLATTEN napi_value Decide(napi_env env, napi_callback_info info) {
   // The id alone asks for an attempt of cost 1.
   const bool is_common = call.count == 1;
   const auto cost = is_common ? 1 : static_cast<std::uint64_t>(ReadDouble(env, call.arguments[1]));
-  const bool records = is_common || ReadBool(env, call.arguments[2]);
+  const Recording recording =
+      is_common ? Recording::kAttempt : ReadRecording(env, call.arguments[2]);
+  const bool records = recording != Recording::kNothing;
   Micros now;
   if (!limiter.ReadTime(now)) return nullptr;
   if (call.count == 4) {
@@ -162,8 +164,10 @@ ROLLGATE_FLATTEN napi_value Decide(napi_env env, napi_callback_info info) {
   }
   Decision decision;
   decision.windows = limiter.uses;
-  if (records) {
+  if (recording == Recording::kAttempt) [[likely]] {
     limiter.StoreAs<S>().Attempt(identity, now, cost, decision);
+  } else if (recording == Recording::kIfAllowed) {
+    limiter.store->AttemptIfAllowed(identity, now, cost, decision);
   } else {
     limiter.store->Peek(identity, now, cost, decision);
   }

@@ -57,7 +57,8 @@ napi_value Decide(napi_env env, napi_callback_info info) {
   PortableFunctions& self = *call.state;
   const std::span<const std::byte> state = ReadState(env, call.arguments[0]);
   const auto cost = static_cast<std::uint64_t>(ReadDouble(env, call.arguments[1]));
-  const bool records = ReadBool(env, call.arguments[2]);
+  const Recording recording = ReadRecording(env, call.arguments[2]);
+  const bool records = recording != Recording::kNothing;
   if (!IsType(env, call.arguments[5], napi_undefined)) {
     self.limiter->SetMax(static_cast<std::uint64_t>(ReadDouble(env, call.arguments[5])), records);
   }
@@ -65,9 +66,14 @@ napi_value Decide(napi_env env, napi_callback_info info) {
   const auto generation = static_cast<Generation>(ReadDouble(env, call.arguments[4]));
   Decision decision;
   decision.windows = self.uses;
-  const PortableLimiter::Outcome outcome =
-      records ? self.limiter->Attempt(state, now, cost, generation, decision, self.next)
-              : self.limiter->Peek(state, now, cost, decision);
+  PortableLimiter::Outcome outcome;
+  if (recording == Recording::kAttempt) {
+    outcome = self.limiter->Attempt(state, now, cost, generation, decision, self.next);
+  } else if (recording == Recording::kIfAllowed) {
+    outcome = self.limiter->AttemptIfAllowed(state, now, cost, generation, decision, self.next);
+  } else {
+    outcome = self.limiter->Peek(state, now, cost, decision);
+  }
   if (outcome != PortableLimiter::Outcome::kForeign) WriteDecision(decision, self.report);
   return ToJs(env, outcome, self.next);
 }

@@ -1,11 +1,11 @@
 // The functions of a native Redis client, and the delivery of its results to JavaScript.
-#include <hiredis/hiredis.h>
 #include <uv.h>
 
 #include <algorithm>
 #include <array>
 #include <cassert>
 #include <cstdint>
+#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <optional>
@@ -28,7 +28,7 @@ using redis::CallId;
 using redis::Failure;
 
 /// In the order of Failure::Kind.
-constexpr std::array kFailureNames{"timeout", "unreachable", "reply", "closed"};
+constexpr std::array kFailureNames{"timeout", "unreachable", "reply", "notFound", "closed"};
 
 constexpr std::size_t kManyResults = 128;
 
@@ -57,11 +57,7 @@ class RedisClient final : private redis::Client::Sink {
     if (is_closed_) return;
     is_closed_ = true;
     client_.Close();
-    client_.WhenGone(
-        [this] {
-          if (!is_ending_) Deliver();
-        },
-        [this] { OnGone(); });
+    client_.WhenGone([this] { OnGone(); });
   }
 
   /// Closes the client, and deletes it as soon as nothing of it is left in the loop.
@@ -71,7 +67,7 @@ class RedisClient final : private redis::Client::Sink {
     if (is_gone_) delete this;
   }
 
-  int functions = 0;  ///< see MakeFunctions
+  int functions = 0;  ///< its own and those of its limiters: see MakeFunctions
 
  private:
   struct FailedCalls {
@@ -87,8 +83,8 @@ class RedisClient final : private redis::Client::Sink {
     client->Close();
   }
 
-  /// Nothing of the client is left in the loop, and its last results were delivered.
   void OnGone() {
+    if (!is_ending_) Deliver();
     if (context_ != nullptr) napi_async_destroy(env_, std::exchange(context_, nullptr));
     keep_.Reset();
     is_gone_ = true;
@@ -97,17 +93,33 @@ class RedisClient final : private redis::Client::Sink {
     napi_remove_async_cleanup_hook(hook);
   }
 
-  void OnNumbers(CallId call, const redisReply* const* numbers, std::size_t count) override {
+  void OnNumbers(CallId call, std::span<const redis::Reply> numbers) override {
     ++results_;
     records_.push_back(call);
-    records_.push_back(static_cast<double>(count));
-    for (std::size_t i = 0; i < count; ++i) {
-      records_.push_back(static_cast<double>(numbers[i]->integer));
+    records_.push_back(static_cast<double>(numbers.size()));
+    for (const redis::Reply& number : numbers) {
+      records_.push_back(static_cast<double>(number.integer));
     }
   }
 
-  void OnReply(CallId call, const redisReply& reply) override {
-    replies_.emplace_back(call, Reply::Copy(reply));
+  void OnReply(CallId call, redis::Reply reply) override {
+    events_.emplace_back([this, call, reply = std::move(reply)](const Napi::Object& keep) {
+      client_.HandingOn(call);
+      CallBack(keep, "reply", {Number(call), ToJs(env_, reply)});
+    });
+  }
+
+  void OnRouteWanted(std::size_t node, std::uint32_t attempt, const std::string& name) override {
+    events_.emplace_back([this, node, attempt, name](const Napi::Object& keep) {
+      if (is_closed_) return;
+      CallBack(keep, "find", {Number(node), Number(attempt), Napi::String::New(env_, name)});
+    });
+  }
+
+  void OnMapWanted() override {
+    events_.emplace_back([this](const Napi::Object& keep) {
+      if (!is_closed_) CallBack(keep, "findMap", {});
+    });
   }
 
   void OnFailure(CallId call, const Failure& failure) override {
@@ -125,13 +137,13 @@ class RedisClient final : private redis::Client::Sink {
         DeliverState(keep);
         DeliverNumbers(keep);
         DeliverFailures(keep);
-        DeliverReplies(keep);
+        for (const auto& event : std::exchange(events_, {})) event(keep);
       }
     } catch (const Napi::Error&) {
       return;  // the thread is being terminated, so a property could not be read
     }
     if (holds_ && client_.pending() == 0 && records_.empty() && failures_.empty() &&
-        replies_.empty()) {
+        events_.empty()) {
       holds_ = false;
       keep_.Unref();
     }
@@ -139,7 +151,7 @@ class RedisClient final : private redis::Client::Sink {
 
   /// Reports whether there is a connection, if that has changed.
   void DeliverState(const Napi::Object& keep) {
-    const bool is_up = !is_closed_ && client_.transport().is_up();
+    const bool is_up = !is_closed_ && client_.nodes().is_up();
     if (std::exchange(was_up_, is_up) != is_up) {
       CallBack(keep, "changed", {Napi::Boolean::New(env_, is_up)});
     }
@@ -151,8 +163,9 @@ class RedisClient final : private redis::Client::Sink {
     const std::size_t group = std::exchange(results_, 0) > kManyResults ? 64 : 32;
     std::vector<double> records = std::exchange(records_, std::move(spare_records_));
     records_.clear();
-    const std::span<double> numbers = ReadArray<double>(env_, keep.Get("numbers"));
     for (std::size_t from = 0; from < records.size();) {
+      // Read again, because a callback may make a limiter that needs a larger array.
+      const std::span<double> numbers = ReadArray<double>(env_, keep.Get("numbers"));
       std::size_t to = from;
       std::size_t count = 0;
       while (to < records.size()) {
@@ -165,7 +178,7 @@ class RedisClient final : private redis::Client::Sink {
       assert(count > 0);
       std::copy(records.begin() + static_cast<std::ptrdiff_t>(from),
                 records.begin() + static_cast<std::ptrdiff_t>(to), numbers.begin());
-      CallBack(keep, "settle", {ToJs(env_, static_cast<Micros>(count))});
+      CallBack(keep, "settle", {Number(count)});
       from = to;
       if (from < records.size()) client_.SendNow();
     }
@@ -174,25 +187,18 @@ class RedisClient final : private redis::Client::Sink {
 
   void DeliverFailures(const Napi::Object& keep) {
     for (const auto& [failure, calls] : std::exchange(failures_, {})) {
-      const std::span<double> numbers = ReadArray<double>(env_, keep.Get("numbers"));
-      for (std::size_t from = 0; from < calls.size(); from += numbers.size()) {
+      for (std::size_t from = 0; from < calls.size();) {
+        const std::span<double> numbers = ReadArray<double>(env_, keep.Get("numbers"));
         const std::size_t count = std::min(numbers.size(), calls.size() - from);
         for (std::size_t i = 0; i < count; ++i) {
           client_.HandingOn(calls[from + i]);
           numbers[i] = calls[from + i];
         }
-        CallBack(
-            keep, "fail",
-            {Napi::String::New(env_, kFailureNames[static_cast<std::size_t>(failure.kind)]),
-             Napi::String::New(env_, failure.message), ToJs(env_, static_cast<Micros>(count))});
+        CallBack(keep, "fail",
+                 {Napi::String::New(env_, kFailureNames[static_cast<std::size_t>(failure.kind)]),
+                  Napi::String::New(env_, failure.message), Number(count)});
+        from += count;
       }
-    }
-  }
-
-  void DeliverReplies(const Napi::Object& keep) {
-    for (const auto& [call, reply] : std::exchange(replies_, {})) {
-      client_.HandingOn(call);
-      CallBack(keep, "reply", {ToJs(env_, static_cast<Micros>(call)), ToJs(env_, reply)});
     }
   }
 
@@ -205,6 +211,10 @@ class RedisClient final : private redis::Client::Sink {
     } catch (const Napi::Error& error) {
       napi_fatal_exception(env_, error.Value());
     }
+  }
+
+  napi_value Number(std::size_t number) const {
+    return Napi::Number::New(env_, static_cast<double>(number));
   }
 
   Napi::Env env_;
@@ -221,8 +231,28 @@ class RedisClient final : private redis::Client::Sink {
   std::size_t results_ = 0;  ///< in records_
   std::vector<double> spare_records_;
   std::vector<FailedCalls> failures_;
-  std::vector<std::pair<CallId, Reply>> replies_;
+  std::vector<std::function<void(const Napi::Object& keep)>> events_;
   redis::Client client_;
+};
+
+/// The state of a limiter's functions.
+struct RedisLimiter {
+  RedisLimiter(RedisClient& of, redis::Program program) : client(of), limiter(std::move(program)) {
+    ++client.functions;
+  }
+
+  RedisClient& client;
+  redis::Limiter limiter;
+  int functions = 0;  ///< see MakeFunctions
+};
+
+struct Abandon {
+  void operator()(RedisClient* client) const { client->Abandon(); }
+  void operator()(RedisLimiter* limiter) const {
+    RedisClient& client = limiter->client;
+    delete limiter;
+    if (--client.functions == 0) client.Abandon();
+  }
 };
 
 constexpr Micros kTooMany = -1;
@@ -239,33 +269,49 @@ std::optional<std::int64_t> ReadTime(napi_env env, napi_value from) {
   return static_cast<std::int64_t>(time);
 }
 
+std::size_t ReadSize(napi_env env, napi_value from) {
+  return static_cast<std::size_t>(ReadDouble(env, from));
+}
+
 /// Raw: runs once per check.
-napi_value Attempt(napi_env env, napi_callback_info info) {
-  Call<RedisClient, 6> call(env, info);
-  redis::Attempt attempt;
-  attempt.cost = static_cast<std::uint64_t>(ReadDouble(env, call.arguments[1]));
-  attempt.records = ReadBool(env, call.arguments[2]);
-  attempt.wants_all = ReadBool(env, call.arguments[3]);
-  attempt.now = ReadTime(env, call.arguments[4]);
-  if (call.count == 6) attempt.policy = ReadTexts(env, call.arguments[5]);
+napi_value Ask(napi_env env, napi_callback_info info) {
+  Call<RedisLimiter, 8> call(env, info);
+  redis::Question question;
+  question.operation = static_cast<redis::Question::Operation>(ReadDouble(env, call.arguments[1]));
+  question.is_full = ReadBool(env, call.arguments[2]);
+  question.cost = static_cast<std::uint64_t>(ReadDouble(env, call.arguments[3]));
+  question.now = ReadTime(env, call.arguments[4]);
+  if (call.count > 5) {
+    const auto policy = ReadArray<double>(env, call.arguments[5]);
+    question.policy.assign(policy.begin(), policy.end());
+  }
+  if (call.count > 6) {
+    question.refunded_at = static_cast<std::int64_t>(ReadDouble(env, call.arguments[6]));
+    question.refunded_token = static_cast<std::uint64_t>(ReadDouble(env, call.arguments[7]));
+  }
+  RedisClient& client = call.state->client;
+  redis::Limiter& limiter = call.state->limiter;
   std::array<char, 256> buffer;
   std::size_t length = 0;
   if (napi_get_value_string_utf8(env, call.arguments[0], buffer.data(), buffer.size(), &length) ==
           napi_ok &&
       length + 4 < buffer.size()) {
-    return ToJs(env, *call.state,
-                call.state->client().Try(std::string_view(buffer.data(), length), attempt));
+    const std::string_view id(buffer.data(), length);
+    return ToJs(env, client, client.client().Ask(limiter, id, question));
   }
-  return ToJs(env, *call.state,
-              call.state->client().Try(ReadText(env, call.arguments[0]), attempt));
+  return ToJs(env, client,
+              client.client().Ask(limiter, ReadText(env, call.arguments[0]), question));
 }
 
-Napi::Value Refund(const Napi::CallbackInfo& info) {
-  const Napi::Env env = info.Env();
-  auto& self = StateOf<RedisClient>(info);
-  const std::optional<CallId> call =
-      self.client().Refund(ReadText(env, info[0]), ReadReceipt(info), ReadTime(env, info[4]));
-  return {env, ToJs(env, self, call)};
+constexpr std::array kLimiterFunctions{
+    Function{"ask", Guarded<Ask, ThrowInJs>},
+};
+
+Napi::Value CreateLimiter(const Napi::CallbackInfo& info) {
+  auto& client = StateOf<RedisClient>(info);
+  redis::Program program = ReadProgram(info[0].As<Napi::Object>());
+  std::unique_ptr<RedisLimiter, Abandon> limiter(new RedisLimiter(client, std::move(program)));
+  return MakeFunctions(info.Env(), std::move(limiter), kLimiterFunctions);
 }
 
 Napi::Value Command(const Napi::CallbackInfo& info) {
@@ -276,20 +322,54 @@ Napi::Value Command(const Napi::CallbackInfo& info) {
   return {env, ToJs(env, self, call)};
 }
 
+Napi::Value Connect(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  std::optional<redis::Route> route;
+  if (info[2].IsObject()) route = ReadRoute(info[2].As<Napi::Object>());
+  StateOf<RedisClient>(info).client().Connect(
+      ReadSize(env, info[0]), static_cast<std::uint32_t>(ReadSize(env, info[1])), route);
+  return {};
+}
+
+Napi::Value SetMap(const Napi::CallbackInfo& info) {
+  std::optional<std::vector<redis::Nodes::Range>> ranges;
+  if (info[0].IsArray()) ranges = ReadRanges(info[0].As<Napi::Array>());
+  StateOf<RedisClient>(info).client().SetMap(ranges);
+  return {};
+}
+
+Napi::Array ToJs(Napi::Env env, const std::vector<std::string>& texts) {
+  const auto array = Napi::Array::New(env, texts.size());
+  for (std::uint32_t i = 0; i < texts.size(); ++i) array.Set(i, texts[i]);
+  return array;
+}
+
 Napi::Value Nodes(const Napi::CallbackInfo& info) {
-  const auto nodes = Napi::Array::New(info.Env());
-  for (const std::string& name : StateOf<RedisClient>(info).client().transport().Nodes()) {
-    nodes.Set(nodes.Length(), name);
-  }
-  return nodes;
+  const redis::Nodes& nodes = StateOf<RedisClient>(info).client().nodes();
+  const auto lists = Napi::Object::New(info.Env());
+  lists.Set("owners", ToJs(info.Env(), nodes.Owners()));
+  lists.Set("connected", ToJs(info.Env(), nodes.Connected()));
+  return lists;
+}
+
+Napi::Value NodeOf(const Napi::CallbackInfo& info) {
+  const std::uint16_t hash_slot = redis::HashSlot(ReadText(info.Env(), info[0]));
+  const std::size_t node = StateOf<RedisClient>(info).client().nodes().NumberOf(hash_slot);
+  return {info.Env(), binding::ToJs(info.Env(), static_cast<Micros>(node))};
+}
+
+Napi::Value RoomAt(const Napi::CallbackInfo& info) {
+  const std::size_t room =
+      StateOf<RedisClient>(info).client().RoomAt(ReadSize(info.Env(), info[0]));
+  return {info.Env(), binding::ToJs(info.Env(), static_cast<Micros>(room))};
 }
 
 Napi::Value Stats(const Napi::CallbackInfo& info) {
   const redis::Client& client = StateOf<RedisClient>(info).client();
   const auto stats = Napi::Object::New(info.Env());
-  stats.Set("isUp", client.transport().is_up());
+  stats.Set("isUp", client.nodes().is_up());
   stats.Set("pending", client.pending());
-  stats.Set("connections", client.transport().connections());
+  stats.Set("connections", client.nodes().connections());
   return stats;
 }
 
@@ -299,19 +379,24 @@ Napi::Value Close(const Napi::CallbackInfo& info) {
 }
 
 constexpr std::array kFunctions{
-    Function{"attempt", Guarded<Attempt, ThrowInJs>},
-    Function{"refund", Guarded<Refund, ThrowInJs>},
+    Function{"createLimiter", Guarded<CreateLimiter, ThrowInJs>},
     Function{"command", Guarded<Command, ThrowInJs>},
+    Function{"connect", Guarded<Connect, ThrowInJs>},
+    Function{"setMap", Guarded<SetMap, ThrowInJs>},
     Function{"nodes", Guarded<Nodes, ThrowInJs>},
+    Function{"nodeOf", Guarded<NodeOf, ThrowInJs>},
+    Function{"roomAt", Guarded<RoomAt, ThrowInJs>},
     Function{"stats", Guarded<Stats, ThrowInJs>},
     Function{"close", Guarded<Close, ThrowInJs>},
 };
 
-struct Abandon {
-  void operator()(RedisClient* client) const { client->Abandon(); }
-};
-
 }  // namespace
+
+Napi::Value CreateTlsContext(const Napi::CallbackInfo& info) {
+  auto context = std::make_unique<SharedTlsContext>(ReadTls(info[0].As<Napi::Object>()));
+  return Napi::External<SharedTlsContext>::New(
+      info.Env(), context.release(), [](Napi::Env, SharedTlsContext* owned) { delete owned; });
+}
 
 Napi::Value CreateRedisClient(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();

@@ -1,8 +1,6 @@
 // Reads the options of a Redis client, and converts replies to JavaScript values.
 #include "binding/redis_values.h"
 
-#include <hiredis/hiredis.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <memory>
@@ -10,6 +8,7 @@
 
 #include "binding/id_reader.h"
 #include "binding/values.h"
+#include "redis/command.h"
 
 namespace rollgate::binding {
 namespace {
@@ -19,14 +18,9 @@ redis::Script ReadScript(const Napi::Object& from) {
   return {ReadText(env, from.Get("source")), ReadText(env, from.Get("sha1"))};
 }
 
-redis::Endpoint ReadEndpoint(const Napi::Object& from) {
-  const Napi::Env env = from.Env();
-  return {ReadText(env, from.Get("host")), static_cast<int>(ReadDouble(env, from.Get("port"))),
-          ReadText(env, from.Get("path"))};
-}
+}  // namespace
 
-#ifdef ROLLGATE_HAS_TLS
-std::shared_ptr<const redis::TlsContext> ReadTls(const Napi::Object& from) {
+SharedTlsContext ReadTls(const Napi::Object& from) {
   const Napi::Env env = from.Env();
   const auto text = [&](const char* name) { return ReadText(env, from.Get(name)); };
   redis::TlsOptions options;
@@ -36,26 +30,22 @@ std::shared_ptr<const redis::TlsContext> ReadTls(const Napi::Object& from) {
   options.passphrase = text("passphrase");
   options.verifies = ReadBool(env, from.Get("verifies"));
   options.server_name = text("serverName");
+  options.min_version = static_cast<int>(ReadDouble(env, from.Get("minVersion")));
+  options.ciphers = text("ciphers");
+  options.cipher_suites = text("cipherSuites");
   std::string error;
-  std::shared_ptr<const redis::TlsContext> context = redis::TlsContext::Create(options, error);
+  SharedTlsContext context = redis::TlsContext::Create(options, error);
   if (!context) throw std::invalid_argument(error);
   return context;
 }
-#endif
-
-}  // namespace
 
 redis::ClientOptions ReadClientOptions(const Napi::Object& from) {
   const Napi::Env env = from.Env();
   const auto number = [&](const char* name) {
     return static_cast<redis::Millis>(ReadDouble(env, from.Get(name)));
   };
-  const auto text = [&](const char* name) { return ReadText(env, from.Get(name)); };
   redis::ClientOptions options;
-  options.connection.username = text("username");
-  options.connection.password = text("password");
-  options.connection.name = text("name");
-  options.connection.db = static_cast<int>(number("db"));
+  options.server = ReadText(env, from.Get("server"));
   options.connection.connect_timeout = number("connectTimeout");
   options.connection.retry_min = number("retryMin");
   options.connection.retry_max = number("retryMax");
@@ -64,42 +54,60 @@ redis::ClientOptions ReadClientOptions(const Napi::Object& from) {
   options.connection.longest_silence =
       std::max(options.connection.connect_timeout, options.command_timeout);
   options.max_queue = static_cast<std::size_t>(number("maxQueue"));
-  options.is_cluster = ReadBool(env, from.Get("isCluster"));
-  options.key_prefix = text("keyPrefix");
-  options.policy = ReadTexts(env, from.Get("policy"));
-  options.windows = static_cast<std::size_t>(number("windows"));
-  options.script = ReadScript(from.Get("script").As<Napi::Object>());
-  const auto endpoints = from.Get("endpoints").As<Napi::Array>();
-  for (std::uint32_t i = 0; i < endpoints.Length(); ++i) {
-    options.endpoints.push_back(ReadEndpoint(endpoints.Get(i).As<Napi::Object>()));
-  }
-#ifdef ROLLGATE_HAS_TLS
   const Napi::Value tls = from.Get("tls");
-  if (tls.IsObject()) options.connection.tls = ReadTls(tls.As<Napi::Object>());
-#endif
+  if (tls.IsExternal()) options.connection.tls = *tls.As<Napi::External<SharedTlsContext>>().Data();
   return options;
 }
 
-Reply Reply::Copy(const redisReply& from) {
-  Reply reply{from.type};
-  if (from.type == REDIS_REPLY_INTEGER) reply.integer = from.integer;
-  if (from.type == REDIS_REPLY_ARRAY) {
-    for (std::size_t i = 0; i < from.elements; ++i) {
-      reply.elements.push_back(Copy(*from.element[i]));
-    }
-  } else if (from.str != nullptr) {
-    reply.text.assign(from.str, from.len);
-  }
-  return reply;
+redis::Program ReadProgram(const Napi::Object& from) {
+  const Napi::Env env = from.Env();
+  const auto policy = ReadArray<double>(env, from.Get("policy"));
+  return {ReadScript(from.Get("script").As<Napi::Object>()),
+          ReadText(env, from.Get("keyPrefix")),
+          {policy.begin(), policy.end()},
+          static_cast<std::size_t>(ReadDouble(env, from.Get("windows"))),
+          ReadBool(env, from.Get("hasLongLogs"))};
 }
 
-Napi::Value ToJs(Napi::Env env, const Reply& reply) {
-  switch (reply.type) {
-    case REDIS_REPLY_INTEGER:
+redis::Route ReadRoute(const Napi::Object& from) {
+  const Napi::Env env = from.Env();
+  redis::Route route;
+  const auto port = static_cast<int>(ReadDouble(env, from.Get("port")));
+  const std::string path = ReadText(env, from.Get("path"));
+  for (const std::string& host : ReadTexts(env, from.Get("addresses"))) {
+    route.addresses.push_back({host, port, path});
+  }
+  route.host = ReadText(env, from.Get("host"));
+  const auto greeting = from.Get("greeting").As<Napi::Array>();
+  route.greetings = greeting.Length();
+  for (std::uint32_t i = 0; i < greeting.Length(); ++i) {
+    const std::vector<std::string> words = ReadTexts(env, greeting.Get(i));
+    redis::AppendHeader(route.greeting, words.size());
+    for (const std::string& word : words) redis::AppendWord(route.greeting, word);
+  }
+  route.wants_master = ReadBool(env, from.Get("wantsMaster"));
+  return route;
+}
+
+std::vector<redis::Nodes::Range> ReadRanges(const Napi::Array& from) {
+  const Napi::Env env = from.Env();
+  std::vector<redis::Nodes::Range> ranges;
+  for (std::uint32_t i = 0; i < from.Length(); ++i) {
+    const auto range = from.Get(i).As<Napi::Array>();
+    ranges.push_back({static_cast<std::uint16_t>(ReadDouble(env, range.Get(0u))),
+                      static_cast<std::uint16_t>(ReadDouble(env, range.Get(1u))),
+                      ReadText(env, range.Get(2u))});
+  }
+  return ranges;
+}
+
+Napi::Value ToJs(Napi::Env env, const redis::Reply& reply) {
+  switch (reply.kind) {
+    case redis::Reply::Kind::kInteger:
       return Napi::Number::New(env, static_cast<double>(reply.integer));
-    case REDIS_REPLY_NIL:
+    case redis::Reply::Kind::kNil:
       return env.Null();
-    case REDIS_REPLY_ARRAY: {
+    case redis::Reply::Kind::kArray: {
       const auto elements = Napi::Array::New(env, reply.elements.size());
       for (std::uint32_t i = 0; i < reply.elements.size(); ++i) {
         elements.Set(i, ToJs(env, reply.elements[i]));

@@ -3,30 +3,28 @@
 
 #include <napi.h>
 
-#include <string>
+#include <memory>
 #include <vector>
 
 #include "redis/client.h"
-
-struct redisReply;
+#include "redis/tls.h"
 
 namespace rollgate::binding {
 
-/// Reads the `options` of createRedisClient, which lib has checked. Throws std::invalid_argument if
-/// a certificate or key is invalid.
+using SharedTlsContext = std::shared_ptr<const redis::TlsContext>;
+
+/// Reads the `options` of createTlsContext. Throws std::invalid_argument if one is invalid.
+SharedTlsContext ReadTls(const Napi::Object& from);
+
+/// Reads the `options` of createRedisClient, which lib has checked.
 redis::ClientOptions ReadClientOptions(const Napi::Object& from);
 
-/// A copy of a reply, which does not depend on hiredis's buffers.
-struct Reply {
-  int type;  ///< REDIS_REPLY_*
-  long long integer = 0;
-  std::string text{};
-  std::vector<Reply> elements{};
-
-  static Reply Copy(const redisReply& from);
-};
+redis::Program ReadProgram(const Napi::Object& from);
+redis::Route ReadRoute(const Napi::Object& from);
+/// From [first, last, node] for each.
+std::vector<redis::Nodes::Range> ReadRanges(const Napi::Array& from);
 
 /// Strings, numbers, null and arrays of them.
-Napi::Value ToJs(Napi::Env env, const Reply& reply);
+Napi::Value ToJs(Napi::Env env, const redis::Reply& reply);
 
 }  // namespace rollgate::binding

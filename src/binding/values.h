@@ -54,6 +54,13 @@ inline bool ReadBool(napi_env env, napi_value value) {
   return fact;
 }
 
+/// What a decision records: RECORDS in lib/decision.js.
+enum class Recording : std::uint8_t { kNothing, kAttempt, kIfAllowed };
+
+inline Recording ReadRecording(napi_env env, napi_value value) {
+  return static_cast<Recording>(ReadDouble(env, value));
+}
+
 /// The memory of a Float64Array (T is double) or a Uint8Array (T is a byte), valid as long as the
 /// array lives.
 template <class T>

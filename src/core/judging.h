@@ -31,6 +31,12 @@ enum class Refunded : std::uint8_t {
   kAll,      ///< empty: the caller must forget the id
 };
 
+/// What a refused attempt changes.
+enum class Refusals : std::uint8_t {
+  kLeaveTraces,  ///< it may count, and start a block, as the policy says
+  kLeaveNone,
+};
+
 /// `Rules` is an algorithm under one form of the policy (see algorithms.h). It has:
 /// - kAlignsToEpoch and kRefundsAskTime, see AlgorithmTraits; policy() and SetMax(), see Policy
 /// - state_bytes(): size of an id's state without moment and generation (not in logs)
@@ -74,11 +80,11 @@ class Judging {
   }
 
   /// Attempts an action of `cost` >= 1. Returns whether the state has changed.
-  template <Carrier C>
+  template <Refusals kRefusals = Refusals::kLeaveTraces, Carrier C>
   bool Attempt(C& carrier, Micros now, std::uint64_t cost, Decision& decision) const {
     Account account = carrier.Load();
     Block block = carrier.LoadBlock();
-    const auto [verdict, changes] = JudgeAndRecord(carrier, account, block, now, cost);
+    const auto [verdict, changes] = JudgeAndRecord<kRefusals>(carrier, account, block, now, cost);
     Describe(account, policy(), block, verdict, now, cost, decision);
     decision.token = account.Token();
     return changes;
@@ -129,13 +135,14 @@ class Judging {
     bool changes;
   };
 
-  template <Carrier C>
+  template <Refusals kRefusals = Refusals::kLeaveTraces, Carrier C>
   Judged JudgeAndRecord(C& carrier, Account& account, Block& block, Micros now,
                         std::uint64_t cost) const {
     assert(cost >= 1);
     const Verdict verdict = Judge(account, policy(), block, now, cost);
-    const bool starts_block = StartsBlock(verdict, policy(), block);
-    const bool records = Records(verdict, policy());
+    constexpr bool kTraces = kRefusals == Refusals::kLeaveTraces;
+    const bool starts_block = kTraces && StartsBlock(verdict, policy(), block);
+    const bool records = kTraces ? Records(verdict, policy()) : verdict.allowed();
     if (records) {
       carrier.Reserve(account, verdict.at, cost);
       account.Record(verdict, cost);

@@ -160,13 +160,12 @@ class Limiter final : public PortableLimiter {
 
   Outcome Attempt(Bytes bytes, Micros now, std::uint64_t cost, Generation generation,
                   Decision& decision, std::vector<std::byte>& out) override {
-    BytesCarrier carrier(*this);
-    if (!carrier.Open(bytes, generation)) return Outcome::kForeign;
-    if (!Judging(rules_).Attempt(carrier, Rules::Cut(now), cost, decision)) {
-      return Outcome::kUnchanged;
-    }
-    carrier.Write(out);
-    return Outcome::kChanged;
+    return AttemptWith<Refusals::kLeaveTraces>(bytes, now, cost, generation, decision, out);
+  }
+
+  Outcome AttemptIfAllowed(Bytes bytes, Micros now, std::uint64_t cost, Generation generation,
+                           Decision& decision, std::vector<std::byte>& out) override {
+    return AttemptWith<Refusals::kLeaveNone>(bytes, now, cost, generation, decision, out);
   }
 
   Outcome Peek(Bytes bytes, Micros now, std::uint64_t cost, Decision& decision) override {
@@ -261,6 +260,19 @@ class Limiter final : public PortableLimiter {
     bool fits_ = false;
     std::optional<Account> account_;
   };
+
+  template <Refusals kRefusals>
+  Outcome AttemptWith(Bytes bytes, Micros now, std::uint64_t cost, Generation generation,
+                      Decision& decision, std::vector<std::byte>& out) {
+    BytesCarrier carrier(*this);
+    if (!carrier.Open(bytes, generation)) return Outcome::kForeign;
+    const Judging judging(rules_);
+    if (!judging.template Attempt<kRefusals>(carrier, Rules::Cut(now), cost, decision)) {
+      return Outcome::kUnchanged;
+    }
+    carrier.Write(out);
+    return Outcome::kChanged;
+  }
 
   /// When a state with this moment expires, blocks aside.
   Micros Expiry(Micros moment) const {

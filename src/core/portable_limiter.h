@@ -40,6 +40,11 @@ class PortableLimiter {
   virtual Outcome Attempt(Bytes state, Micros now, std::uint64_t cost, Generation generation,
                           Decision& decision, std::vector<std::byte>& out) = 0;
 
+  /// The same, but a refusal counts nowhere and starts no block.
+  virtual Outcome AttemptIfAllowed(Bytes state, Micros now, std::uint64_t cost,
+                                   Generation generation, Decision& decision,
+                                   std::vector<std::byte>& out) = 0;
+
   /// What Attempt would decide now. A cost of 0 asks what is used.
   virtual Outcome Peek(Bytes state, Micros now, std::uint64_t cost, Decision& decision) = 0;
 

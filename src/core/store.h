@@ -36,6 +36,10 @@ class Store {
   /// Attempts an action; the caller owns `decision.windows`.
   virtual void Attempt(const Identity& id, Micros now, std::uint64_t cost, Decision& decision) = 0;
 
+  /// The same, but a refusal counts nowhere and starts no block.
+  virtual void AttemptIfAllowed(const Identity& id, Micros now, std::uint64_t cost,
+                                Decision& decision) = 0;
+
   /// What Attempt would decide now; records nothing and creates nothing.
   virtual void Peek(const Identity& id, Micros now, std::uint64_t cost, Decision& decision) = 0;
 

@@ -90,20 +90,13 @@ class TableStore final : public Store {
 
   ROLLGATE_FLATTEN void Attempt(const Identity& id, Micros reading, std::uint64_t cost,
                                 Decision& decision) override {
-    assert(cost >= 1 && cost <= rules_.policy().smallest_max());
-    const Micros now = Rules::Cut(reading);
-    TendNowAndThen(now);
-    const Place place = table_.Find(id);
-    if (!place) [[unlikely]] {
-      Begin(id, now, cost, &decision);
-      return;
-    }
-    SlotCarrier carrier(*this, place);
-    Judging(rules_).Attempt(carrier, now, cost, decision);
-    assert(decision.verdict.allowed() == (decision.time_left == 0));
-    Count(decision.verdict.allowed());
+    AttemptWith<Refusals::kLeaveTraces>(id, reading, cost, decision);
   }
 
+  void AttemptIfAllowed(const Identity& id, Micros reading, std::uint64_t cost,
+                        Decision& decision) override {
+    AttemptWith<Refusals::kLeaveNone>(id, reading, cost, decision);
+  }
   void Peek(const Identity& id, Micros reading, std::uint64_t cost, Decision& decision) override {
     const Micros now = Rules::Cut(reading);
     if (const Place place = table_.Find(id)) {
@@ -171,6 +164,22 @@ class TableStore final : public Store {
     TableStore& store_;
     const Place& place_;
   };
+
+  template <Refusals kRefusals>
+  void AttemptWith(const Identity& id, Micros reading, std::uint64_t cost, Decision& decision) {
+    assert(cost >= 1 && cost <= rules_.policy().smallest_max());
+    const Micros now = Rules::Cut(reading);
+    TendNowAndThen(now);
+    const Place place = table_.Find(id);
+    if (!place) [[unlikely]] {
+      Begin(id, now, cost, &decision);
+      return;
+    }
+    SlotCarrier carrier(*this, place);
+    Judging(rules_).template Attempt<kRefusals>(carrier, now, cost, decision);
+    assert(decision.verdict.allowed() == (decision.time_left == 0));
+    Count(decision.verdict.allowed());
+  }
 
   /// A slot outside of the table, without a block.
   Slot& Scratch() { return *reinterpret_cast<Slot*>(scratch_.data()); }

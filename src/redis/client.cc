@@ -1,13 +1,12 @@
 // Batches calls into requests, applies deadlines and reads replies.
 #include "redis/client.h"
 
-#include <hiredis/hiredis.h>
-
 #include <algorithm>
+#include <iterator>
 #include <limits>
 #include <utility>
 
-#include "redis/cluster.h"
+#include "redis/command.h"
 
 namespace rollgate::redis {
 namespace {
@@ -27,35 +26,16 @@ constexpr std::uint8_t kMostTimesUnknown = 8;
 constexpr Millis kLate = 5;
 constexpr Millis kGrace = 20;
 
-/// The operations of the scripts.
-constexpr Operation kAttempt{"attempt", "attempt, keys repeat"};
-constexpr Operation kPeek{"peek", "peek"};
-constexpr Operation kRefund{"refund", "refund"};
-
 /// The script's first number if the key holds something that is not its state.
 constexpr long long kNoLog = -1;
 
-bool IsError(const redisReply& reply, std::string_view code) {
-  return reply.type == REDIS_REPLY_ERROR &&
-         std::string_view(reply.str, reply.len).starts_with(code);
-}
-
-bool AreIntegers(const redisReply& reply, std::size_t count) {
-  if (reply.type != REDIS_REPLY_ARRAY || reply.elements != count) return false;
-  return std::all_of(reply.element, reply.element + count, [](const redisReply* element) {
-    return element->type == REDIS_REPLY_INTEGER;
-  });
-}
-
-/// The arguments of a script after its operation. Without `now`, the server has its own clock.
-std::string Arguments(std::string_view first, std::optional<std::int64_t> now, std::uint64_t cost,
-                      const std::vector<std::string>& policy) {
-  std::string arguments;
-  AppendWord(arguments, first);
-  AppendWord(arguments, now ? std::to_string(*now) : std::string());
-  AppendWord(arguments, static_cast<std::int64_t>(cost));
-  for (const std::string& word : policy) AppendWord(arguments, word);
-  return arguments;
+/// Whether a script has not run because of some of its keys, while others may be good: a slot is
+/// moving, and its keys are on two nodes; or the user may not use the keys of one limiter ("... to
+/// access one of the keys", from Redis 8 on "... to access a key").
+bool IsForSomeKeys(const Reply& reply, const ScriptRequest& request) {
+  if (request.key_count() < 2) return false;
+  const bool is_forbidden = reply.IsError("NOPERM") && reply.text.find(" key") != std::string::npos;
+  return reply.IsError("TRYAGAIN") || (is_forbidden && request.has_several_limiters());
 }
 
 }  // namespace
@@ -69,37 +49,33 @@ Client::Client(uv_loop_s* loop, ClientOptions options, Sink& sink)
                                                   SendOpen();
                                                   OnSettled();
                                                 })),
-      timer_(std::make_unique<Timer>(loop_, [this] { OnTimer(); })) {
-  Transport::Owner& owner = *this;
-  if (options_.is_cluster) {
-    transport_ = std::make_unique<Cluster>(loop_, options_.connection, options_.endpoints, owner);
-  } else {
-    transport_ =
-        std::make_unique<Connection>(loop_, options_.connection, options_.endpoints.front(), owner);
-  }
-}
+      timer_(std::make_unique<Timer>(loop_, [this] { OnTimer(); })),
+      nodes_(loop_, options_.connection, options_.server, *this) {}
 
-Client::~Client() = default;
-
-std::optional<CallId> Client::NewCall() {
+std::optional<CallId> Client::NewCall(std::size_t node) {
   if (is_closed_) return std::nullopt;
-  CallId call;
-  if (!free_calls_.empty()) {
-    call = free_calls_.back();
-    free_calls_.pop_back();
-  } else if (uses_.size() < options_.max_queue) {
-    call = static_cast<CallId>(uses_.size());
-    uses_.push_back(0);
-  } else {
-    return std::nullopt;
+  if (calls_of_nodes_.size() <= node) calls_of_nodes_.resize(node + 1);
+  if (calls_of_nodes_[node] >= options_.max_queue) return std::nullopt;
+  if (free_calls_.empty()) {
+    free_calls_.push_back(static_cast<CallId>(calls_.size()));
+    calls_.emplace_back();
   }
-  uses_[call] = 2;
+  const CallId call = free_calls_.back();
+  free_calls_.pop_back();
+  calls_[call] = {node, 2};
+  ++calls_of_nodes_[node];
   if (pending_++ == 0) timer_->KeepProcessAlive(true);
   return call;
 }
 
+std::size_t Client::RoomAt(std::size_t node) const {
+  return options_.max_queue - (node < calls_of_nodes_.size() ? calls_of_nodes_[node] : 0);
+}
+
 void Client::Unuse(CallId call) {
-  if (--uses_[call] == 0) free_calls_.push_back(call);
+  if (--calls_[call].uses > 0) return;
+  --calls_of_nodes_[calls_[call].node];
+  free_calls_.push_back(call);
 }
 
 void Client::Track(Request& request, std::list<Request*>::iterator before) {
@@ -108,133 +84,147 @@ void Client::Track(Request& request, std::list<Request*>::iterator before) {
 }
 
 void Client::Untrack(Request& request) {
-  if (with_text_ == &request) {
-    with_text_ = nullptr;
-    sends_again_ = true;
+  const auto sent = std::ranges::find_if(
+      sources_, [&](const auto& source) { return source.second.sender == &request; });
+  if (sent != sources_.end()) {
+    std::ranges::move(sent->second.waiting, std::back_inserter(to_send_again_));
+    sources_.erase(sent);
   }
   if (!request.is_tracked) return;
   unanswered_.erase(request.tracked);
   request.is_tracked = false;
 }
 
-std::optional<CallId> Client::Try(std::string_view id, const Attempt& attempt) {
-  const std::optional<CallId> call = NewCall();
+std::optional<CallId> Client::Ask(Limiter& limiter, std::string_view id, const Question& question) {
+  const std::uint16_t hash_slot = HashSlotOf(limiter, id);
+  const std::optional<CallId> call = NewCall(nodes_.NumberOf(hash_slot));
   if (!call) return call;
-  ScriptRequest& request = OpenRequest(HashSlotOf(id), attempt);
-  request.AddKey(options_.key_prefix, id);
-  request.calls.push_back(*call);
+  if (question.operation == Question::Operation::kRefund) {
+    // Apart from attempts, because keys are not read together with those of a refund.
+    auto request =
+        std::make_unique<ScriptRequest>(NewDeadline(), Group(limiter.program_, question));
+    request->hash_slot = hash_slot;
+    request->Add(0, *call, *limiter.program_, id);
+    Send(std::move(request));
+    return call;
+  }
+  const auto [request, group] = OpenGroupOf(limiter, hash_slot, question);
+  request->Add(group, *call, *limiter.program_, id);
   return call;
 }
 
-std::uint16_t Client::HashSlotOf(std::string_view id) {
-  if (!transport_->is_cluster()) return 0;
-  key_.assign(options_.key_prefix).append("{").append(id).append("}");
+std::uint16_t Client::HashSlotOf(const Limiter& limiter, std::string_view id) {
+  if (!nodes_.is_cluster()) return 0;
+  key_.assign(limiter.program_->key_prefix).append("{").append(id).append("}");
   return HashSlot(key_);
 }
 
-ScriptRequest& Client::OpenRequest(std::uint16_t hash_slot, const Attempt& attempt) {
-  if (!open_.empty() && attempt != open_attempt_) SendOpen();
-  open_attempt_ = attempt;
-  ScriptRequest*& open = open_by_slot_[hash_slot];
-  const Millis deadline = NewDeadline();
-  if (open != nullptr && open->key_count() < kMostKeys &&
-      deadline - open->deadline <= options_.command_timeout / kSharedPartOfTimeout) {
-    return *open;
+/// Whether one more call can join a request.
+bool Client::HasRoom(const ScriptRequest* open, Millis deadline) const {
+  return open != nullptr && open->key_count() < kMostKeys &&
+         deadline - open->deadline <= options_.command_timeout / kSharedPartOfTimeout;
+}
+
+Limiter::OpenGroup Client::OpenGroupOf(Limiter& limiter, std::uint16_t hash_slot,
+                                       const Question& question) {
+  if (!limiter.empty_group_ || question != limiter.question_) {
+    limiter.question_ = question;
+    limiter.empty_group_.emplace(limiter.program_, question);
   }
-  const auto& policy = attempt.policy.empty() ? options_.policy : attempt.policy;
-  auto request = std::make_unique<ScriptRequest>(
-      deadline, options_.script, attempt.records ? kAttempt : kPeek,
-      Arguments(attempt.wants_all ? "full" : "brief", attempt.now, attempt.cost, policy),
-      3 + policy.size(), attempt.wants_all ? 7 + 2 * options_.windows : 1);
+  const Group& group = *limiter.empty_group_;
+  if (std::exchange(limiter.open_turn_, turn_) != turn_) limiter.open_by_slot_.clear();
+  Limiter::OpenGroup& open = limiter.open_by_slot_[hash_slot];
+  const Millis deadline = NewDeadline();
+  ScriptRequest* request = open.request;
+  if (!HasRoom(request, deadline)) {
+    request = OpenRequestFor(group, hash_slot, deadline);
+    open = {request, 0};
+  }
+  // A limiter's calls are judged in their order, so never in a group before that of its latest.
+  open.place = request->PlaceOf(group, open.place);
+  return open;
+}
+
+/// A request of this turn with room for one more call.
+ScriptRequest* Client::OpenRequestFor(const Group& group, std::uint16_t hash_slot,
+                                      Millis deadline) {
+  ScriptRequest*& latest = open_by_script_[{hash_slot, group.program->script.sha1}];
+  if (HasRoom(latest, deadline)) return latest;
+  auto request = std::make_unique<ScriptRequest>(deadline, group);
   request->hash_slot = hash_slot;
   Track(*request, unanswered_.end());
-  open = request.get();
+  latest = request.get();
   open_.push_back(std::move(request));
   if (open_.size() == 1) {
     before_wait_->Request();
     ArmTimer();
   }
-  return *open;
+  return latest;
 }
 
 void Client::SendOpen() {
-  open_by_slot_.clear();
-  for (auto& request : std::exchange(open_, {})) transport_->Send(std::move(request));
+  ++turn_;
+  open_by_script_.clear();
+  for (auto& request : std::exchange(open_, {})) nodes_.Send(std::move(request));
 }
 
 void Client::SendNow() {
   if (is_closed_ || open_.empty()) return;
   SendOpen();
-  transport_->Flush();
+  nodes_.Flush();
 }
 
 void Client::Send(std::unique_ptr<Request> request) {
   SendOpen();
   Track(*request, unanswered_.end());
-  transport_->Send(std::move(request));
+  nodes_.Send(std::move(request));
   before_wait_->Request();
   ArmTimer();
 }
 
-std::optional<CallId> Client::Refund(std::string_view id, const Receipt& receipt,
-                                     std::optional<std::int64_t> now) {
-  const std::optional<CallId> call = NewCall();
-  if (!call) return call;
-  const std::string action = std::to_string(receipt.at) + ',' + std::to_string(receipt.token);
-  auto request = std::make_unique<ScriptRequest>(
-      NewDeadline(), options_.script, kRefund,
-      Arguments(action, now, receipt.cost, options_.policy), 3 + options_.policy.size(), 1);
-  request->hash_slot = HashSlotOf(id);
-  request->AddKey(options_.key_prefix, id);
-  request->calls.push_back(*call);
-  Send(std::move(request));
-  return call;
-}
-
 std::optional<CallId> Client::Command(const std::vector<std::string>& words,
                                       const std::string& node, std::string_view key) {
-  const std::optional<CallId> call = NewCall();
+  if (is_closed_) return std::nullopt;
+  const std::uint16_t hash_slot = HashSlot(key);
+  const std::optional<CallId> call =
+      NewCall(node.empty() ? nodes_.NumberOf(hash_slot) : nodes_.NumberOf(node));
   if (!call) return call;
-  std::string command;
-  AppendHeader(command, words.size());
-  for (const std::string& word : words) AppendWord(command, word);
-  auto request = std::make_unique<PlainRequest>(NewDeadline(), std::move(command));
+  auto request = std::make_unique<PlainRequest>(NewDeadline(), words);
   request->node = node;
-  request->hash_slot = HashSlot(key);
+  request->hash_slot = hash_slot;
   request->calls.push_back(*call);
   Send(std::move(request));
   return call;
 }
 
-void Client::OnAnswer(const Connection&, std::unique_ptr<Request> request,
-                      const redisReply& reply) {
+void Client::OnAnswer(const Connection& from, std::unique_ptr<Request> request, Reply& reply) {
   auto* const script = dynamic_cast<ScriptRequest*>(request.get());
   if (!request->timed_out && script != nullptr) {
-    if (IsError(reply, "NOSCRIPT") && !script->sends_text()) {
-      if (with_text_ != nullptr && ++script->times_unknown < kMostTimesUnknown) {
-        without_script_.push_back(std::move(request));
+    if (reply.IsError("NOSCRIPT") && !script->sends_text()) {
+      const auto [source, is_first] =
+          sources_.try_emplace({from.number(), script->script().sha1}, Source{script, {}});
+      if (!is_first && ++script->times_unknown < kMostTimesUnknown) {
+        source->second.waiting.push_back(std::move(request));
         return;
       }
       script->SendText();
-      with_text_ = script;
-      transport_->Send(std::move(request));
+      nodes_.Send(std::move(request));
       return;
     }
-    if (IsError(reply, "TRYAGAIN") && script->key_count() > 1) {
-      // The slot is moving, and its keys are on two nodes. The script has not run.
+    if (IsForSomeKeys(reply, *script)) {
       for (auto& part : script->SplitByKey()) {
         Track(*part, request->tracked);
-        transport_->Send(std::move(part));
+        nodes_.Send(std::move(part));
       }
       Untrack(*request);
       return;
     }
   }
   if (!request->timed_out) {
-    if (reply.type == REDIS_REPLY_ERROR) {
-      ReportFailure(*request, FromErrorReply(std::string(reply.str, reply.len)));
+    if (reply.kind == Reply::Kind::kError) {
+      ReportFailure(*request, FromErrorReply(reply.text));
     } else if (script == nullptr) {
-      for (const CallId call : request->calls) sink_.OnReply(call, reply);
+      sink_.OnReply(request->calls.front(), std::move(reply));
       has_results_ = true;
     } else {
       ReportNumbers(*script, reply);
@@ -243,22 +233,23 @@ void Client::OnAnswer(const Connection&, std::unique_ptr<Request> request,
   Finish(*request);
 }
 
-void Client::ReportNumbers(const ScriptRequest& request, const redisReply& reply) {
-  const std::size_t count = request.numbers_per_key();
-  if (!AreIntegers(reply, request.key_count() * count)) {
+void Client::ReportNumbers(const ScriptRequest& request, const Reply& reply) {
+  if (!request.CanBeAnsweredBy(reply)) {
     ReportFailure(request, {Failure::Kind::kReply, "the reply is not what the script answers"});
     return;
   }
   has_results_ = true;
-  redisReply** numbers = reply.element;
-  for (const CallId call : request.calls) {
-    if (numbers[0]->integer == kNoLog) {
-      sink_.OnFailure(
-          call, {Failure::Kind::kReply, "the key of this id holds something that is not its log"});
-    } else {
-      sink_.OnNumbers(call, numbers, count);
+  std::span<const Reply> numbers = reply.elements;
+  for (const Group& group : request.groups()) {
+    for (const CallId call : group.calls) {
+      if (numbers.front().integer == kNoLog) {
+        sink_.OnFailure(call, {Failure::Kind::kReply,
+                               "the key of this id holds something that is not its log"});
+      } else {
+        sink_.OnNumbers(call, numbers.first(group.numbers_per_key));
+      }
+      numbers = numbers.subspan(group.numbers_per_key);
     }
-    numbers += count;
   }
 }
 
@@ -272,14 +263,13 @@ void Client::OnFailure(std::unique_ptr<Request> request, const Failure& failure)
   Finish(*request);
 }
 
-/// Sends the requests that waited for the script, once another request has sent it or failed.
+/// Sends the requests that waited for a script, once another request has sent it or failed.
 void Client::SendAgain() {
-  if (!std::exchange(sends_again_, false)) return;
-  for (auto& request : std::exchange(without_script_, {})) {
+  for (auto& request : std::exchange(to_send_again_, {})) {
     if (request->timed_out) {
       Finish(*request);
     } else {
-      transport_->Send(std::move(request));
+      nodes_.Send(std::move(request));
     }
   }
 }
@@ -291,11 +281,33 @@ void Client::Finish(Request& request) {
   if (!request.timed_out) pending_ -= request.calls.size();
 }
 
+void Client::OnRouteWanted(const Connection& from) {
+  sink_.OnRouteWanted(from.number(), from.attempt(), from.name());
+  has_results_ = true;
+}
+
+void Client::OnMapWanted() {
+  sink_.OnMapWanted();
+  has_results_ = true;
+}
+
+void Client::Connect(std::size_t node, std::uint32_t attempt, const std::optional<Route>& route) {
+  if (is_closed_) return;
+  nodes_.Connect(node, attempt, route);
+  before_wait_->Request();
+}
+
+void Client::SetMap(const std::optional<std::vector<Nodes::Range>>& ranges) {
+  if (is_closed_) return;
+  nodes_.SetMap(ranges);
+  before_wait_->Request();
+}
+
 void Client::OnSettled() {
   if (is_closed_) return;
   SendAgain();
-  transport_->Flush();
-  const bool is_up = transport_->is_up();
+  nodes_.Flush();
+  const bool is_up = nodes_.is_up();
   if (has_results_ || is_up != was_up_) {
     was_up_ = is_up;
     has_results_ = false;
@@ -306,7 +318,7 @@ void Client::OnSettled() {
 }
 
 Millis Client::NextDue() const {
-  const Millis due = transport_->NextDue();
+  const Millis due = nodes_.NextDue();
   return unanswered_.empty() ? due : std::min(due, unanswered_.front()->deadline);
 }
 
@@ -319,14 +331,15 @@ void Client::ArmTimer() {
 
 void Client::OnTimer() {
   const Millis now = EventLoop::Now();
-  // One grace period only, or a loop that is always busy would postpone every deadline forever.
-  is_in_grace_ = !is_in_grace_ && now - NextDue() > kLate;
+  const Millis due = NextDue();
+  // One grace period for each deadline, or a loop that is always busy would postpone it forever.
+  const bool gets_grace = due > grace_until_ && now - due > kLate;
   SendOpen();
-  if (is_in_grace_) {
+  if (gets_grace) {
     grace_until_ = now + kGrace;
   } else {
     TimeOut(now);
-    transport_->OnTime(now);
+    nodes_.OnTime(now);
   }
   OnSettled();
 }
@@ -335,15 +348,13 @@ void Client::TimeOut(Millis now) {
   bool dropped = false;
   while (!unanswered_.empty() && unanswered_.front()->deadline <= now) {
     Request& request = *unanswered_.front();
-    ReportFailure(request,
-                  {Failure::Kind::kTimeout,
-                   "no answer within " + std::to_string(options_.command_timeout) + " ms"});
+    ReportFailure(request, {Failure::Kind::kTimeout, nodes_.Describe(request)});
     pending_ -= request.calls.size();
     request.timed_out = true;
     Untrack(request);
     dropped = true;
   }
-  if (dropped) transport_->DropTimedOut();
+  if (dropped) nodes_.DropTimedOut();
 }
 
 void Client::Close() {
@@ -351,9 +362,11 @@ void Client::Close() {
   is_closed_ = true;
   const Failure failure{Failure::Kind::kClosed, "the client was closed"};
   for (auto& request : std::exchange(open_, {})) OnFailure(std::move(request), failure);
-  open_by_slot_.clear();
-  for (auto& request : std::exchange(without_script_, {})) OnFailure(std::move(request), failure);
-  transport_->Close(failure);
+  for (auto& [key, source] : std::exchange(sources_, {})) {
+    for (auto& request : source.waiting) OnFailure(std::move(request), failure);
+  }
+  for (auto& request : std::exchange(to_send_again_, {})) OnFailure(std::move(request), failure);
+  nodes_.Close(failure);
   before_wait_.reset();
   timer_.reset();
 }

@@ -5,54 +5,66 @@
 #include <cstddef>
 #include <cstdint>
 #include <list>
+#include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
-#include "core/decision.h"
-#include "redis/connection.h"
+#include "redis/nodes.h"
+#include "redis/reply.h"
 #include "redis/request.h"
-#include "redis/transport.h"
 
 namespace rollgate::redis {
 
 struct ClientOptions {
   ConnectionOptions connection;
-  std::vector<Endpoint> endpoints;  ///< one server, or the seeds of a cluster
-  bool is_cluster = false;
+  std::string server;              ///< the name of the only server; empty: a cluster
   Millis command_timeout = 500;    ///< of a call, including its time in queues
-  std::size_t max_queue = 10'000;  ///< maximum number of pending calls
-  std::string key_prefix;          ///< the limiter's namespace
-  Script script;
-  std::vector<std::string> policy;  ///< the last arguments of the script
-  std::size_t windows = 1;
+  std::size_t max_queue = 10'000;  ///< maximum number of pending calls to each node
 };
 
-/// An attempt or a peek: see the script.
-struct Attempt {
-  std::uint64_t cost = 1;
-  bool records = true;
-  bool wants_all = false;           ///< the full reply, or only the time left
-  std::optional<std::int64_t> now;  ///< us; else the server's own time
-  std::vector<std::string> policy;  ///< replaces the client's, with as many words; may be empty
+/// One limiter's calls on a client, gathered in each turn of the loop into few runs of its script.
+class Limiter {
+ public:
+  explicit Limiter(Program program)
+      : program_(std::make_shared<const Program>(std::move(program))) {}
 
-  bool operator==(const Attempt&) const = default;
+ private:
+  friend class Client;
+
+  std::shared_ptr<const Program> program_;
+  /// A group of a request that further calls can join.
+  struct OpenGroup {
+    ScriptRequest* request = nullptr;
+    std::size_t place = 0;
+  };
+  std::uint64_t open_turn_ = 0;       ///< the client's, in which these are valid
+  Question question_;                 ///< the latest
+  std::optional<Group> empty_group_;  ///< for it
+  std::unordered_map<std::uint16_t, OpenGroup> open_by_slot_;
 };
 
-class Client final : private Transport::Owner {
+class Client final : private Nodes::Owner {
  public:
   /// Receives one result for each call, by the call's number; never during the call itself.
   class Sink {
    public:
     /// The script's integers for one key.
-    virtual void OnNumbers(CallId call, const redisReply* const* numbers, std::size_t count) = 0;
-    virtual void OnReply(CallId call, const redisReply& reply) = 0;
+    virtual void OnNumbers(CallId call, std::span<const Reply> numbers) = 0;
+    virtual void OnReply(CallId call, Reply reply) = 0;
     virtual void OnFailure(CallId call, const Failure& failure) = 0;
-    /// There are results to deliver, or the transport went up or down. May make more calls, or
-    /// close the client.
+    /// lib must call Connect, with this number of the node and of the attempt.
+    virtual void OnRouteWanted(std::size_t node, std::uint32_t attempt,
+                               const std::string& name) = 0;
+    /// lib must call SetMap.
+    virtual void OnMapWanted() = 0;
+    /// There is something of the above to deliver, or the client went up or down. May make more
+    /// calls, or close the client.
     virtual void Deliver() = 0;
 
    protected:
@@ -60,15 +72,12 @@ class Client final : private Transport::Owner {
   };
 
   Client(uv_loop_s* loop, ClientOptions options, Sink& sink);
-  ~Client();
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
   /// Each call returns its number, or nothing if too many are pending. Ids are UTF-8.
-  std::optional<CallId> Try(std::string_view id, const Attempt& attempt);
-  std::optional<CallId> Refund(std::string_view id, const Receipt& receipt,
-                               std::optional<std::int64_t> now);
-  /// Any command, to a node or to the server of a key.
+  std::optional<CallId> Ask(Limiter& limiter, std::string_view id, const Question& question);
+  /// Any command, to a node of a cluster, or to the server of a key.
   std::optional<CallId> Command(const std::vector<std::string>& words, const std::string& node,
                                 std::string_view key);
 
@@ -80,29 +89,37 @@ class Client final : private Transport::Owner {
 
   /// Fails every call. Afterwards only the destructor may be called.
   void Close();
-  /// For a closed client: calls `on_settled` when its last results can be delivered, and `on_gone`
-  /// when nothing of it is left in the loop.
-  void WhenGone(std::function<void()> on_settled, std::function<void()> on_gone) {
-    loop_.WhenEmpty(std::move(on_settled), std::move(on_gone));
-  }
+  /// For a closed client: calls back when nothing of it is left in the loop, and its last results
+  /// can be delivered.
+  void WhenGone(std::function<void()> callback) { loop_.WhenEmpty(std::move(callback)); }
 
-  const Transport& transport() const { return *transport_; }
+  /// As those of Nodes, and nothing after Close.
+  void Connect(std::size_t node, std::uint32_t attempt, const std::optional<Route>& route);
+  void SetMap(const std::optional<std::vector<Nodes::Range>>& ranges);
+
+  const Nodes& nodes() const { return nodes_; }
   std::size_t pending() const { return pending_; }
+  /// How many more calls to the node of this number may be pending.
+  std::size_t RoomAt(std::size_t node) const;
 
  private:
-  void OnAnswer(const Connection&, std::unique_ptr<Request> request,
-                const redisReply& reply) override;
+  void OnAnswer(const Connection& from, std::unique_ptr<Request> request, Reply& reply) override;
   void OnFailure(std::unique_ptr<Request> request, const Failure& failure) override;
+  void OnRouteWanted(const Connection& from) override;
+  void OnMapWanted() override;
   void OnSettled() override;
 
-  std::optional<CallId> NewCall();
+  std::optional<CallId> NewCall(std::size_t node);
   void Unuse(CallId call);
   Millis NewDeadline() const { return EventLoop::Now() + options_.command_timeout; }
-  std::uint16_t HashSlotOf(std::string_view id);
-  ScriptRequest& OpenRequest(std::uint16_t hash_slot, const Attempt& attempt);
+  std::uint16_t HashSlotOf(const Limiter& limiter, std::string_view id);
+  Limiter::OpenGroup OpenGroupOf(Limiter& limiter, std::uint16_t hash_slot,
+                                 const Question& question);
+  ScriptRequest* OpenRequestFor(const Group& group, std::uint16_t hash_slot, Millis deadline);
+  bool HasRoom(const ScriptRequest* open, Millis deadline) const;
   void SendOpen();
   void Send(std::unique_ptr<Request> request);
-  void ReportNumbers(const ScriptRequest& request, const redisReply& reply);
+  void ReportNumbers(const ScriptRequest& request, const Reply& reply);
   void ReportFailure(const Request& request, const Failure& failure);
   void Finish(Request& request);
   void SendAgain();
@@ -118,31 +135,38 @@ class Client final : private Transport::Owner {
   Sink& sink_;
   std::unique_ptr<BeforeWait> before_wait_;
   std::unique_ptr<Timer> timer_;
-  std::unique_ptr<Transport> transport_;
+  Nodes nodes_;
 
-  /// The requests of this turn, not sent yet: one for each hash slot, all of `open_attempt_`.
-  std::vector<std::unique_ptr<Request>> open_;
-  std::unordered_map<std::uint16_t, ScriptRequest*> open_by_slot_;
-  Attempt open_attempt_;
+  std::vector<std::unique_ptr<Request>> open_;  ///< the requests of this turn, not sent yet
+  /// The latest of them, by hash slot and script.
+  std::map<std::pair<std::uint16_t, std::string_view>, ScriptRequest*> open_by_script_;
+  std::uint64_t turn_ = 1;  ///< changes when they are sent
   std::string key_;
 
-  // If a server does not have the script, one request sends the source and the others wait for it,
-  // because the source in each would be long.
-  const Request* with_text_ = nullptr;
-  std::vector<std::unique_ptr<Request>> without_script_;
-  bool sends_again_ = false;  ///< without_script_, at the end of this turn
+  /// If a server does not have a script, one request sends the source and the others wait for it,
+  /// because the source in each would be long.
+  struct Source {
+    const Request* sender;
+    std::vector<std::unique_ptr<Request>> waiting;
+  };
+  std::map<std::pair<std::size_t, std::string>, Source> sources_;  ///< by node and SHA-1
+  std::vector<std::unique_ptr<Request>> to_send_again_;            ///< at the end of this turn
 
   std::list<Request*> unanswered_;  ///< those without results, in the order of their deadlines
   std::size_t pending_ = 0;         ///< calls without results
 
-  // A number is used again once its request has ended, timed out or not, and its result was
-  // delivered: `uses_` counts these two.
-  std::vector<std::uint8_t> uses_;
+  /// A number is used again once its request has ended, timed out or not, and its result was
+  /// delivered.
+  struct Call {
+    std::size_t node;   ///< the one that it was made to; 0 if none was known
+    std::uint8_t uses;  ///< counts these two
+  };
+  std::vector<Call> calls_;
   std::vector<CallId> free_calls_;
+  std::vector<std::size_t> calls_of_nodes_;  ///< numbers in use, by node
   bool has_results_ = false;
-  bool was_up_ = false;       ///< the transport, when results were delivered last
-  bool is_in_grace_ = false;  ///< the loop was busy; no deadline passes before grace_until_
-  Millis grace_until_ = 0;
+  bool was_up_ = false;     ///< when results were delivered last
+  Millis grace_until_ = 0;  ///< the loop was busy; no deadline passes before this
   bool is_closed_ = false;
 };
 

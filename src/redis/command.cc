@@ -2,6 +2,7 @@
 #include "redis/command.h"
 
 #include <array>
+#include <bit>
 #include <charconv>
 #include <cstdint>
 
@@ -54,6 +55,13 @@ void AppendWord(std::string& command, std::string_view word) {
 
 void AppendWord(std::string& command, std::int64_t number) {
   AppendWord(command, Digits(number));
+}
+
+void AppendDoubles(std::string& word, std::span<const double> numbers) {
+  for (const double number : numbers) {
+    auto bits = std::bit_cast<std::uint64_t>(number);
+    for (int byte = 0; byte < 8; ++byte, bits >>= 8) word += static_cast<char>(bits & 0xff);
+  }
 }
 
 std::string Command(std::span<const std::string_view> words) {

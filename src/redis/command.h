@@ -17,6 +17,12 @@ void AppendWord(std::string& command, std::int64_t number);
 /// Appends one word that consists of these parts.
 void AppendJoined(std::string& command, std::initializer_list<std::string_view> parts);
 
+/// Appends little-endian doubles to the bytes of a word.
+void AppendDoubles(std::string& word, std::span<const double> numbers);
+inline void AppendDoubles(std::string& word, std::initializer_list<double> numbers) {
+  AppendDoubles(word, std::span(numbers.begin(), numbers.size()));
+}
+
 /// Appends the header of a command with this number of words.
 void AppendHeader(std::string& command, std::size_t words);
 

@@ -1,159 +1,51 @@
-// Drives a hiredis context from the event loop.
-//
-// If a read or write fails, hiredis calls every callback with null, calls the cleanup hook, and
-// frees the context. So the code checks after each call into hiredis whether the context exists.
+// Connects, greets, and matches replies to requests.
 #include "redis/connection.h"
 
-#include <hiredis/async.h>
-#include <hiredis/hiredis.h>
-
 #include <algorithm>
-#include <cstdint>
+#include <iterator>
 #include <limits>
 #include <utility>
 
 namespace rollgate::redis {
+namespace {
 
-std::string Endpoint::Name() const {
-  return path.empty() ? host + ":" + std::to_string(port) : path;
+/// How many attempts double the delay before the next one.
+constexpr int kMostDoublings = 20;
+
+/// A server that cannot serve, while another one may: behind the same name or address, or later.
+/// Before version 7, an error in a script contains the error of its command.
+bool IsOutOfService(const Reply& reply) {
+  return reply.IsError("LOADING ") ||
+         (reply.kind == Reply::Kind::kError && reply.text.find("READONLY ") != std::string::npos);
 }
 
-/// What hiredis calls.
-struct Connection::Hooks {
-  static Connection& From(void* data) { return *static_cast<Connection*>(data); }
+bool IsStatus(const Reply& reply) {
+  return reply.kind == Reply::Kind::kString || reply.kind == Reply::Kind::kError;
+}
 
-  static void AddWrite(void* data) {
-    Connection& connection = From(data);
-    connection.has_to_write_ = true;
-    // Before the connection is made, and after a partial write, wait until the socket is writable.
-    if (connection.watch_ && (!connection.is_connected_ || connection.is_writing_)) {
-      connection.watch_->WatchWritable(true);
-    }
-  }
+/// A reply that does not belong to its request: so do the next ones.
+Failure Foreign() {
+  return {Failure::Kind::kReply, "the reply does not fit the command"};
+}
 
-  static void DelWrite(void* data) {
-    Connection& connection = From(data);
-    connection.has_to_write_ = false;
-    if (connection.watch_) connection.watch_->WatchWritable(false);
-  }
+bool IsMaster(const Reply& role) {
+  return role.kind == Reply::Kind::kArray && !role.elements.empty() &&
+         role.elements.front().text == "master";
+}
 
-  static void Cleanup(void* data) {
-    Connection& connection = From(data);
-    const redisContext& context = connection.context_->c;
-    connection.context_failure_ = {
-        context.err == REDIS_ERR_PROTOCOL ? Failure::Kind::kReply : Failure::Kind::kUnreachable,
-        context.errstr[0] == '\0' ? "the connection was closed" : context.errstr};
-    if (connection.got_unexpected_reply_) {
-      connection.context_failure_ = {Failure::Kind::kReply, "an answer that nobody asked for"};
-    }
-#ifdef ROLLGATE_HAS_TLS
-    if (connection.tls_session_ != nullptr) {
-      const std::string distrust = TlsContext::Distrust(connection.tls_session_);
-      if (!distrust.empty()) connection.context_failure_.message = distrust;
-      connection.tls_session_ = nullptr;
-    }
-#endif
-    connection.watch_.reset();
-    connection.context_ = nullptr;
-  }
+}  // namespace
 
-  static void OnConnect(const redisAsyncContext* context, int status) {
-    // hiredis 0.14 reports some failures by the status only; later versions set err as well.
-    if (status == REDIS_OK && context->err == 0) From(context->data).OnConnected();
-  }
-
-  static void OnReply(redisAsyncContext* context, void* reply, void* data) {
-    Connection& connection = From(context->data);
-    std::unique_ptr<Request> request(static_cast<Request*>(data));
-    --connection.on_the_wire_;
-    if (reply == nullptr) {
-      connection.unanswered_.push_back(std::move(request));
-    } else {
-      connection.has_answered_ = true;
-      connection.owner_.OnAnswer(connection, std::move(request),
-                                 *static_cast<const redisReply*>(reply));
-    }
-  }
-
-  /// hiredis aborts the process if a reply arrives that no command asked for. These functions make
-  /// such a reply an error of the reader, by creating no object. Error replies are excepted: a
-  /// server may send one before it closes the connection.
-  template <auto kCreate>
-  struct Asked;
-  template <class... Values,
-            void* (*redisReplyObjectFunctions::*kCreate)(const redisReadTask*, Values...)>
-  struct Asked<kCreate> {
-    static void* Create(const redisReadTask* task, Values... values) {
-      if (task->parent == nullptr && task->type != REDIS_REPLY_ERROR) {
-        Connection& connection = From(task->privdata);
-        if (connection.context_->replies.head == nullptr) {
-          connection.got_unexpected_reply_ = true;
-          return nullptr;
-        }
-      }
-      return (Originals().*kCreate)(task, values...);
-    }
-  };
-
-  /// The functions of hiredis; the same in every context.
-  static const redisReplyObjectFunctions& Originals(
-      const redisReplyObjectFunctions& functions = {}) {
-    static const redisReplyObjectFunctions kOriginals = functions;
-    return kOriginals;
-  }
-
-  static void Guard(Connection& connection, redisReader& reader) {
-    using Functions = redisReplyObjectFunctions;
-    static Functions guarded = [&reader] {
-      Functions functions = Originals(*reader.fn);
-      functions.createString = Asked<&Functions::createString>::Create;
-      functions.createArray = Asked<&Functions::createArray>::Create;
-      functions.createInteger = Asked<&Functions::createInteger>::Create;
-      functions.createNil = Asked<&Functions::createNil>::Create;
-#if HIREDIS_MAJOR >= 1
-      functions.createDouble = Asked<&Functions::createDouble>::Create;
-      functions.createBool = Asked<&Functions::createBool>::Create;
-#endif
-      return functions;
-    }();
-    reader.fn = &guarded;
-    reader.privdata = &connection;
-  }
-
-  static void OnGreeting(redisAsyncContext* context, void* reply, void*) {
-    Connection& connection = From(context->data);
-    if (reply == nullptr) return;
-    --connection.greetings_;
-    const auto& answer = *static_cast<const redisReply*>(reply);
-    if (answer.type == REDIS_REPLY_ERROR && !connection.greeting_failure_) {
-      connection.greeting_failure_ =
-          std::make_unique<Failure>(FromErrorReply(std::string(answer.str, answer.len)));
-    }
-  }
-};
-
-Connection::Connection(const EventLoop& loop, const ConnectionOptions& options, Endpoint endpoint,
-                       Owner& owner)
+Connection::Connection(const EventLoop& loop, const ConnectionOptions& options, std::size_t number,
+                       std::string name, Owner& owner)
     : loop_(loop),
       options_(options),
-      endpoint_(std::move(endpoint)),
+      number_(number),
+      name_(std::move(name)),
       owner_(owner),
-      random_(static_cast<std::uint_fast32_t>(options.jitter_seed)) {}
-
-Connection::~Connection() {
-  lookup_.reset();
-  FreeContext();
-}
-
-void Connection::FreeContext() {
-  if (context_ == nullptr) return;
-  context_->ev.data = this;
-  redisAsyncFree(context_);
-  context_ = nullptr;
-}
+      random_(static_cast<std::uint_fast32_t>(options.jitter_seed + number)) {}
 
 void Connection::Send(std::unique_ptr<Request> request) {
-  if (state_ == State::kUp) {
+  if (state_ == State::kUp && !broken_) {
     Write(std::move(request));
     return;
   }
@@ -162,32 +54,32 @@ void Connection::Send(std::unique_ptr<Request> request) {
     return;
   }
   waiting_.push_back(std::move(request));
-  if (state_ == State::kIdle) Connect();
+  if (state_ == State::kIdle) Find();
 }
 
 void Connection::Write(std::unique_ptr<Request> request) {
-  buffer_.clear();
-  request->Encode(buffer_);
-  if (on_the_wire_++ == 0) silent_since_ = EventLoop::Now();
-  Request* const sent = request.release();
-  if (redisAsyncFormattedCommand(context_, Hooks::OnReply, sent, buffer_.data(), buffer_.size()) !=
-      REDIS_OK) {
-    --on_the_wire_;
-    owner_.OnFailure(std::unique_ptr<Request>(sent),
-                     {Failure::Kind::kUnreachable, "the connection is being closed"});
-  }
+  if (request->asks) to_write_ += Command({"ASKING"});
+  request->Encode(to_write_);
+  if (sent_.empty()) silent_since_ = EventLoop::Now();
+  sent_.push_back(std::move(request));
 }
 
 void Connection::Flush() {
-  if (context_ == nullptr || !has_to_write_ || !is_connected_) return;
-  HandleWrite();
-  CheckContext();
+  if (to_write_.empty() || stream_ == nullptr || broken_) return;
+  if (tls_ == nullptr) {
+    stream_->Write(to_write_);
+  } else {
+    std::string error;
+    if (!tls_->Send(to_write_, error)) Break(Unreachable(error));
+    WriteEncrypted();
+  }
+  to_write_.clear();
 }
 
-void Connection::HandleWrite() {
-  is_writing_ = true;
-  redisAsyncHandleWrite(context_);
-  is_writing_ = false;
+void Connection::WriteEncrypted() {
+  encrypted_.clear();
+  tls_->TakeOutput(encrypted_);
+  if (!encrypted_.empty()) stream_->Write(encrypted_);
 }
 
 void Connection::DropTimedOut() {
@@ -197,107 +89,83 @@ void Connection::DropTimedOut() {
   }
 }
 
-void Connection::Connect() {
-  state_ = State::kConnecting;
+void Connection::Find() {
+  state_ = State::kFinding;
+  ++attempt_;
   connect_by_ = EventLoop::Now() + options_.connect_timeout;
-  addresses_.clear();
-  if (!endpoint_.path.empty() || IsAddress(endpoint_.host)) {
-    addresses_.push_back(endpoint_.host);
-    ConnectToNextAddress();
+  owner_.OnRouteWanted(*this);
+}
+
+void Connection::Connect(std::uint32_t attempt, const std::optional<Route>& route) {
+  if (state_ != State::kFinding || attempt != attempt_) return;
+  if (!route || route->addresses.empty()) {
+    Lose({Failure::Kind::kNotFound, std::to_string(number_)});
     return;
   }
-  const auto fail = [this](const std::string& error) {
-    Lose({Failure::Kind::kUnreachable, "looking up '" + endpoint_.host + "': " + error});
-  };
-  lookup_ = std::make_unique<NameLookup>(
-      loop_, endpoint_.host,
-      [this, fail](std::vector<std::string> addresses, const std::string& error) {
-        lookup_.reset();
-        if (addresses.empty()) {
-          fail(error);
-        } else {
-          addresses_.assign(addresses.begin(), addresses.end());
-          ConnectToNextAddress();
-        }
-        owner_.OnSettled();
-      });
-  if (const std::string error = lookup_->error(); !error.empty()) fail(error);
+  route_ = *route;
+  // If there is a choice, the server that was lost is tried last: it may not be the master any
+  // more.
+  std::stable_partition(route_.addresses.begin(), route_.addresses.end(),
+                        [&](const Address& address) { return address != last_address_; });
+  next_address_ = 0;
+  ConnectToNextAddress();
 }
 
 void Connection::ConnectToNextAddress() {
   // Each address gets a share of the time, so that one that does not answer leaves time for others.
   const Millis now = EventLoop::Now();
-  address_by_ = now + (connect_by_ - now) / static_cast<Millis>(addresses_.size());
-  const std::string address = std::move(addresses_.front());
-  addresses_.pop_front();
-  context_ = endpoint_.path.empty() ? redisAsyncConnect(address.c_str(), endpoint_.port)
-                                    : redisAsyncConnectUnix(endpoint_.path.c_str());
-  if (context_ == nullptr || context_->err != 0) {
-    const std::string error = context_ == nullptr ? "out of memory" : context_->errstr;
-    if (context_ != nullptr) redisAsyncFree(context_);
-    context_ = nullptr;
-    if (!addresses_.empty()) {
-      ConnectToNextAddress();
-    } else {
-      Lose({Failure::Kind::kUnreachable, error});
-    }
-    return;
-  }
-  is_connected_ = false;
-  has_answered_ = false;
+  const auto left = static_cast<Millis>(route_.addresses.size() - next_address_);
+  address_by_ = now + (connect_by_ - now) / left;
+  state_ = State::kConnecting;
+  last_address_ = route_.addresses[next_address_++];
+  broken_.reset();
+  has_received_ = false;
+  has_served_ = false;
   greetings_ = 0;
-  greeting_failure_.reset();
-  got_unexpected_reply_ = false;
-  Hooks::Guard(*this, *context_->c.reader);
-  context_->data = this;
-  context_->ev.data = this;
-  context_->ev.addWrite = Hooks::AddWrite;
-  context_->ev.delWrite = Hooks::DelWrite;
-  context_->ev.cleanup = Hooks::Cleanup;
-  watch_ = std::make_unique<SocketWatch>(
-      loop_, context_->c.fd,
-      [this](bool is_readable, bool is_writable) { OnSocket(is_readable, is_writable); });
-  redisAsyncSetConnectCallback(context_, Hooks::OnConnect);
+  to_write_.clear();
+  tls_.reset();
+  reader_ = std::make_unique<ReplyReader>();
+  Stream::Owner& owner = *this;
+  stream_ = std::make_unique<Stream>(loop_, last_address_, owner);
+  if (const std::string error = stream_->Connect(); !error.empty()) Lose(Unreachable(error));
 }
 
-/// Starts TLS before anything is written. If that fails, nothing is written.
-void Connection::OnConnected() {
-  is_connected_ = true;
-#ifdef ROLLGATE_HAS_TLS
-  if (options_.tls) {
-    std::string error;
-    tls_session_ = options_.tls->Start(context_->c, endpoint_.host, error);
-    if (tls_session_ == nullptr) {
-      greeting_failure_ = std::make_unique<Failure>(Failure{Failure::Kind::kUnreachable, error});
-      return;
+void Connection::OnConnected(const std::string& error) {
+  if (!error.empty()) {
+    Lose(Unreachable(error));
+  } else {
+    state_ = State::kGreeting;
+    if (options_.tls) {
+      StartTls();
+    } else {
+      Greet();
     }
   }
-#endif
-  Greet();
+  LoseIfBroken();
+  owner_.OnSettled();
+}
+
+void Connection::StartTls() {
+  std::string error;
+  tls_ = TlsSession::Create(*options_.tls, route_.host, error);
+  if (tls_ == nullptr) {
+    Break(Unreachable(error));
+    return;
+  }
+  WriteEncrypted();
 }
 
 void Connection::Greet() {
-  const auto greet = [this](const std::string& command) {
-    if (redisAsyncFormattedCommand(context_, Hooks::OnGreeting, nullptr, command.data(),
-                                   command.size()) == REDIS_OK) {
-      ++greetings_;
-    }
-  };
-  if (!options_.password.empty()) {
-    greet(options_.username.empty() ? Command({"AUTH", options_.password})
-                                    : Command({"AUTH", options_.username, options_.password}));
-  }
-  if (options_.db != 0) greet(Command({"SELECT", std::to_string(options_.db)}));
-  if (!options_.name.empty()) greet(Command({"CLIENT", "SETNAME", options_.name}));
+  to_write_ += route_.greeting;
+  greetings_ = route_.greetings;
+  if (greetings_ == 0) OnGreeted();
+  Flush();
 }
 
 void Connection::OnGreeted() {
   state_ = State::kUp;
   ++connections_;
-  if (endpoint_.path.empty()) redisEnableKeepAlive(&context_->c);
-  while (!waiting_.empty() && state_ == State::kUp) {
-    std::unique_ptr<Request> request = std::move(waiting_.front());
-    waiting_.pop_front();
+  for (auto& request : std::exchange(waiting_, {})) {
     if (request->timed_out) {
       owner_.OnFailure(std::move(request), last_failure_);
     } else {
@@ -307,79 +175,164 @@ void Connection::OnGreeted() {
   Flush();
 }
 
-void Connection::OnSocket(bool is_readable, bool is_writable) {
-  if (is_writable && context_ != nullptr) HandleWrite();
-  if (is_readable && context_ != nullptr) {
-    silent_since_ = EventLoop::Now();
-    redisAsyncHandleRead(context_);
+void Connection::OnBytes(std::string_view bytes) {
+  has_received_ = true;
+  if (tls_ == nullptr) {
+    Read(bytes);
+  } else {
+    const bool was_established = tls_->is_established();
+    std::string error;
+    decrypted_.clear();
+    const bool is_good = tls_->Receive(bytes, decrypted_, error);
+    WriteEncrypted();
+    if (is_good && !was_established && tls_->is_established()) Greet();
+    Read(decrypted_);
+    if (!is_good) Break(Unreachable(error));
   }
-  CheckContext();
+  LoseIfBroken();
   owner_.OnSettled();
 }
 
-/// Handles the state in which a call into hiredis left the context.
-void Connection::CheckContext() {
-  if (context_ == nullptr) {
-    if (state_ == State::kConnecting && !is_connected_ && !addresses_.empty()) {
-      ConnectToNextAddress();
+void Connection::OnEnd(const std::string& error) {
+  Break(Unreachable(error + HintAtTls()));
+  LoseIfBroken();
+  owner_.OnSettled();
+}
+
+void Connection::Read(std::string_view bytes) {
+  reader_->Feed(bytes);
+  while (Reply* const reply = broken_ ? nullptr : reader_->Next()) {
+    if (state_ == State::kGreeting) {
+      OnGreetingReply(*reply);
     } else {
-      Lose(greeting_failure_ ? *greeting_failure_ : context_failure_);
+      OnReply(*reply);
     }
-    return;
   }
-  if (state_ != State::kConnecting || !is_connected_) return;
-  if (greeting_failure_) {
-    Lose(*greeting_failure_);
-  } else if (greetings_ == 0) {
+  if (reader_->error().empty()) return;
+  const bool is_tls = bytes.starts_with('\x15') && tls_ == nullptr;
+  Break(is_tls ? Unreachable("the server speaks TLS; with TLS, the URL begins with rediss://")
+               : Failure{Failure::Kind::kReply, reader_->error()});
+}
+
+void Connection::OnGreetingReply(const Reply& reply) {
+  if (reply.kind == Reply::Kind::kError) {
+    Break(FromErrorReply(reply.text));
+  } else if (greetings_ == 1 && route_.wants_master && !IsMaster(reply)) {
+    Break(Unreachable("the sentinels' master is no master"));
+  } else if (!IsStatus(reply) && !(greetings_ == 1 && route_.wants_master)) {
+    Break(Foreign());
+  } else if (--greetings_ == 0 && !broken_) {
     OnGreeted();
   }
 }
 
+void Connection::OnReply(Reply& reply) {
+  if (sent_.empty()) {
+    // A server may send an error before it closes the connection.
+    Break(reply.kind == Reply::Kind::kError
+              ? FromErrorReply(reply.text)
+              : Failure{Failure::Kind::kReply, "an answer that nobody asked for"});
+    return;
+  }
+  silent_since_ = EventLoop::Now();
+  if (sent_.front()->asks) {
+    sent_.front()->asks = false;
+    if (!IsStatus(reply)) Break(Foreign());
+    return;
+  }
+  if (IsOutOfService(reply)) {
+    Break(FromErrorReply(reply.text));
+  } else if (reply.kind != Reply::Kind::kError) {
+    has_served_ = true;
+  }
+  std::unique_ptr<Request> request = std::move(sent_.front());
+  sent_.pop_front();
+  if (!request->CanBeAnsweredBy(reply)) {
+    Break(Foreign());
+  }
+  owner_.OnAnswer(*this, std::move(request), reply);
+}
+
+std::string Connection::Describe() const {
+  if (state_ == State::kUp) return name_;
+  return name_ + ": still connecting" + (state_ == State::kGreeting ? HintAtTls() : "");
+}
+
+/// What may be the reason if a server that accepts connections does not answer.
+std::string Connection::HintAtTls() const {
+  if (tls_ != nullptr && !tls_->is_established()) {
+    return "; " + std::string(tls_->DescribeHandshake());
+  }
+  if (tls_ != nullptr || has_received_) return {};
+  return "; no answer yet; with TLS, the URL begins with rediss://";
+}
+
+/// Marks the connection as lost. The first reason counts. Nothing is destroyed yet, because the
+/// caller may be in the middle of its use.
+void Connection::Break(Failure failure) {
+  if (!broken_) broken_ = std::move(failure);
+}
+
+void Connection::LoseIfBroken() {
+  if (broken_) Lose(*std::exchange(broken_, std::nullopt));
+}
+
+Failure Connection::Unreachable(const std::string& reason) const {
+  return {Failure::Kind::kUnreachable, name_ + ": " + reason};
+}
+
 void Connection::Lose(Failure failure) {
   const bool was_up = state_ == State::kUp;
-  lookup_.reset();
-  FreeContext();
-  if (failure.kind == Failure::Kind::kUnreachable) {
-    failure.message = endpoint_.Name() + ": " + failure.message;
+  broken_.reset();
+  stream_.reset();
+  tls_.reset();
+  to_write_.clear();
+  last_failure_ = std::move(failure);
+  const bool has_next = state_ == State::kConnecting || state_ == State::kGreeting;
+  if (has_next && next_address_ < route_.addresses.size()) {
+    ConnectToNextAddress();
+    return;
   }
-  last_failure_ = failure;
-  // A connection that has served is made again at once; otherwise the delay doubles with each try.
-  failed_tries_ = was_up && has_answered_ ? 0 : failed_tries_ + 1;
-  Millis delay = 0;
-  if (failed_tries_ > 0) {
-    delay = std::min(options_.retry_max, options_.retry_min << std::min(failed_tries_ - 1, 20));
-    delay -= std::uniform_int_distribution<Millis>(0, delay / 2)(random_);
-  }
+  // The delay doubles with each attempt in a row, and its jitter spreads the clients of a server
+  // that restarts. An error is no service: a server that is full accepts connections, too.
+  const bool had_served = std::exchange(has_served_, false);
+  failed_tries_ = had_served ? 1 : failed_tries_ + 1;
+  const int doublings = std::min(failed_tries_ - 1, kMostDoublings);
+  const Millis longest = std::min(options_.retry_max, options_.retry_min << doublings);
+  const Millis shortest = failed_tries_ == 1 ? 0 : longest / 2;
   state_ = State::kWaiting;
-  retry_at_ = EventLoop::Now() + delay;
-  FailAll(!was_up, failure);
-  owner_.OnLost();
+  retry_at_ = EventLoop::Now() + std::uniform_int_distribution<Millis>(shortest, longest)(random_);
+  FailAll(!was_up, last_failure_);
+  if (had_served) owner_.OnLost();
 }
 
 void Connection::FailAll(bool waiting_too, const Failure& failure) {
-  std::vector<std::unique_ptr<Request>> failed = std::exchange(unanswered_, {});
-  if (waiting_too) {
-    for (auto& request : std::exchange(waiting_, {})) failed.push_back(std::move(request));
-  }
+  std::deque<std::unique_ptr<Request>> failed = std::exchange(sent_, {});
+  if (waiting_too) std::ranges::move(std::exchange(waiting_, {}), std::back_inserter(failed));
   for (auto& request : failed) owner_.OnFailure(std::move(request), failure);
 }
 
 void Connection::Close(const Failure& failure) {
-  lookup_.reset();
-  addresses_.clear();
-  FreeContext();
+  stream_.reset();
+  tls_.reset();
+  broken_.reset();
+  to_write_.clear();
   state_ = State::kIdle;
   FailAll(true, failure);
 }
 
 Millis Connection::NextDue() const {
   switch (state_) {
+    case State::kFinding:
+      return connect_by_;
     case State::kConnecting:
-      return context_ == nullptr || is_connected_ ? connect_by_ : address_by_;
+    case State::kGreeting:
+      return address_by_;
     case State::kWaiting:
       return retry_at_;
     case State::kUp:
-      if (on_the_wire_ > 0) return silent_since_ + options_.longest_silence;
+      if (broken_) return 0;
+      if (!sent_.empty()) return silent_since_ + options_.longest_silence;
       break;
     case State::kIdle:
       break;
@@ -389,25 +342,19 @@ Millis Connection::NextDue() const {
 
 void Connection::OnTime(Millis now) {
   if (now < NextDue()) return;
-  switch (state_) {
-    case State::kConnecting:
-      if (context_ != nullptr && !is_connected_ && !addresses_.empty()) {
-        FreeContext();
-        ConnectToNextAddress();
-        break;
-      }
-      Lose({Failure::Kind::kUnreachable,
-            "no connection within " + std::to_string(options_.connect_timeout) + " ms"});
-      break;
-    case State::kWaiting:
-      Connect();
-      break;
-    case State::kUp:
-      Lose({Failure::Kind::kUnreachable,
-            "no answer for " + std::to_string(options_.longest_silence) + " ms"});
-      break;
-    case State::kIdle:
-      break;
+  if (broken_) {
+    LoseIfBroken();
+  } else if (state_ == State::kWaiting && failed_tries_ > 1 && waiting_.empty()) {
+    // Further attempts could keep the process alive, by lookups, though nobody needs a connection.
+    state_ = State::kIdle;
+  } else if (state_ == State::kWaiting) {
+    Find();
+  } else if (state_ == State::kUp) {
+    Lose(Unreachable("no answer for " + std::to_string(options_.longest_silence) + " ms"));
+  } else if (state_ != State::kIdle) {
+    const std::string hint = state_ == State::kGreeting ? HintAtTls() : "";
+    Lose(Unreachable("no connection within " + std::to_string(options_.connect_timeout) + " ms" +
+                     hint));
   }
 }
 

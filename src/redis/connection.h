@@ -1,120 +1,151 @@
-// One connection to one server: opened on first use, reopened after a failure, never blocking.
+// A connection to one server: it is made on the first request, and made again once after it is lost
+// and then on further requests.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <random>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "redis/event_loop.h"
+#include "redis/reply.h"
 #include "redis/request.h"
 #include "redis/tls.h"
-#include "redis/transport.h"
-
-struct redisAsyncContext;
 
 namespace rollgate::redis {
 
-/// The address of a server: a host and a port, or the path of a Unix socket.
-struct Endpoint {
-  std::string host;
-  int port = 6379;
-  std::string path;
-
-  /// For messages.
-  std::string Name() const;
-};
-
 struct ConnectionOptions {
-  std::string username;  ///< empty: the default user
-  std::string password;  ///< empty: none. Never part of a message.
-  int db = 0;
-  std::string name;                       ///< for CLIENT SETNAME; empty: none
   std::shared_ptr<const TlsContext> tls;  ///< null: without TLS
-  Millis connect_timeout = 2000;
+  Millis connect_timeout = 2000;          ///< includes finding the address and the greeting
   Millis retry_min = 50;
   Millis retry_max = 2000;
   std::uint64_t jitter_seed = 0;  ///< spreads the retries of many clients over time
-  /// If a server owes a reply and sends nothing for this long, the connection is closed.
+  /// If a server owes a reply and completes none for this long, the connection is closed.
   Millis longest_silence = 2000;
+};
+
+/// How to connect to a node: lib finds out for each attempt.
+struct Route {
+  std::vector<Address> addresses;  ///< tried in turn; at least one
+  std::string host;                ///< the name in the server's certificate
+  std::string greeting;            ///< commands such as AUTH, in the format of Command
+  std::size_t greetings = 0;       ///< how many
+  bool wants_master = false;       ///< whether the last one is ROLE, and its answer must be master
 };
 
 /// Requests are sent and answered in the order of the calls of Send. None is sent twice: requests
 /// without a reply fail when the connection breaks.
-class Connection final : public Transport {
+class Connection final : private Stream::Owner {
  public:
-  Connection(const EventLoop& loop, const ConnectionOptions& options, Endpoint endpoint,
-             Owner& owner);
-  ~Connection() override;
-  Connection(const Connection&) = delete;
-  Connection& operator=(const Connection&) = delete;
+  /// Receives the results of requests; never during Send, except failures that are known at once.
+  /// May send more requests during these calls.
+  class Owner {
+   public:
+    /// The reply may be moved from.
+    virtual void OnAnswer(const Connection& from, std::unique_ptr<Request> request,
+                          Reply& reply) = 0;
+    virtual void OnFailure(std::unique_ptr<Request> request, const Failure& failure) = 0;
+    /// The connection needs a route. Connect follows, with the number of this attempt.
+    virtual void OnRouteWanted(const Connection& from) = 0;
+    /// A connection that has served is lost.
+    virtual void OnLost() {}
+    /// All results of an event were reported, and can be delivered.
+    virtual void OnSettled() = 0;
 
-  void Send(std::unique_ptr<Request> request) override;
-  void Flush() override;
-  void DropTimedOut() override;
-  Millis NextDue() const override;
-  void OnTime(Millis now) override;
-  /// Returns to the initial state.
-  void Close(const Failure& failure) override;
-  bool is_cluster() const override { return false; }
-  std::vector<std::string> Nodes() const override { return {""}; }
-  bool is_up() const override { return state_ == State::kUp; }
-  std::uint64_t connections() const override { return connections_; }
+   protected:
+    ~Owner() = default;
+  };
 
-  const Endpoint& endpoint() const { return endpoint_; }
+  /// `number` identifies the node; `name` is for messages, and in a cluster its host and port.
+  Connection(const EventLoop& loop, const ConnectionOptions& options, std::size_t number,
+             std::string name, Owner& owner);
+
+  /// Takes a request for the next Flush. Without a connection, the request waits for the next try
+  /// if that is before its deadline; else it fails.
+  void Send(std::unique_ptr<Request> request);
+  /// Writes the requests to the socket; called once in each turn of the loop.
+  void Flush();
+  /// Without a route, lib found none.
+  void Connect(std::uint32_t attempt, const std::optional<Route>& route);
+  /// Drops requests that timed out before they were sent.
+  void DropTimedOut();
+  /// When OnTime must be called next.
+  Millis NextDue() const;
+  void OnTime(Millis now);
+  /// Fails all requests, and returns to the initial state.
+  void Close(const Failure& failure);
+
+  /// Its name, and what it is waiting for.
+  std::string Describe() const;
+  std::size_t number() const { return number_; }
+  const std::string& name() const { return name_; }
+  std::uint32_t attempt() const { return attempt_; }
+  bool is_up() const { return state_ == State::kUp; }
+  /// How often the connection was made so far.
+  std::uint64_t connections() const { return connections_; }
   /// Whether it has requests, sent or not.
-  bool is_busy() const { return on_the_wire_ > 0 || !waiting_.empty(); }
+  bool is_busy() const { return !sent_.empty() || !waiting_.empty(); }
 
  private:
   enum class State {
-    kIdle,        ///< never used
-    kConnecting,  ///< looking up the name, connecting, or authenticating
+    kIdle,        ///< until the next request
+    kFinding,     ///< waits for a route
+    kConnecting,  ///< until the server accepts the connection
+    kGreeting,    ///< until it accepts TLS and the greeting
     kUp,
-    kWaiting,  ///< for the next try
+    kWaiting,  ///< for the next attempt
   };
-  struct Hooks;
-  friend struct Hooks;
 
-  void Connect();
+  void OnConnected(const std::string& error) override;
+  void OnBytes(std::string_view bytes) override;
+  void OnEnd(const std::string& error) override;
+
+  void Find();
   void ConnectToNextAddress();
-  void OnConnected();
+  void StartTls();
+  void WriteEncrypted();
+  std::string HintAtTls() const;
   void Greet();
   void OnGreeted();
+  void Read(std::string_view bytes);
+  void OnReply(Reply& reply);
+  void OnGreetingReply(const Reply& reply);
   void Write(std::unique_ptr<Request> request);
-  void HandleWrite();
-  void OnSocket(bool is_readable, bool is_writable);
-  void CheckContext();
+  void Break(Failure failure);
+  void LoseIfBroken();
   void Lose(Failure failure);
-  void FreeContext();
   void FailAll(bool waiting_too, const Failure& failure);
+  Failure Unreachable(const std::string& reason) const;
 
   const EventLoop& loop_;
   const ConnectionOptions& options_;
-  const Endpoint endpoint_;
+  const std::size_t number_;
+  const std::string name_;
   Owner& owner_;
 
   State state_ = State::kIdle;
-  redisAsyncContext* context_ = nullptr;
-  ssl_st* tls_session_ = nullptr;  ///< of the context
-  std::unique_ptr<SocketWatch> watch_;
-  std::unique_ptr<NameLookup> lookup_;
-  std::deque<std::string> addresses_;  ///< not yet tried
+  std::uint32_t attempt_ = 0;
+  Route route_;
+  std::size_t next_address_ = 0;  ///< in the route
+  Address last_address_;          ///< the one that was connected to last
+  std::unique_ptr<Stream> stream_;
+  std::unique_ptr<TlsSession> tls_;
+  std::unique_ptr<ReplyReader> reader_;
+  std::string to_write_;
+  std::string decrypted_;
+  std::string encrypted_;
   std::deque<std::unique_ptr<Request>> waiting_;
-  std::vector<std::unique_ptr<Request>> unanswered_;  ///< when the context was freed
-  std::string buffer_;
-  std::size_t on_the_wire_ = 0;
-  int greetings_ = 0;  ///< unanswered commands of Greet
-  bool has_to_write_ = false;
-  bool is_writing_ = false;
-  bool is_connected_ = false;
-  bool has_answered_ = false;          ///< since the connection was made
-  bool got_unexpected_reply_ = false;  ///< a reply came that no command asked for
-  std::unique_ptr<Failure> greeting_failure_;
+  std::deque<std::unique_ptr<Request>> sent_;  ///< not answered
+  std::size_t greetings_ = 0;                  ///< not answered
+  bool has_received_ = false;                  ///< bytes, since the connection was made
+  bool has_served_ = false;                    ///< a request, since the connection was made
+  std::optional<Failure> broken_;              ///< the connection is lost as soon as possible
   Failure last_failure_;
-  Failure context_failure_;
   Millis connect_by_ = 0;
   Millis address_by_ = 0;
   Millis retry_at_ = 0;

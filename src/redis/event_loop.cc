@@ -1,9 +1,13 @@
 // Wraps libuv's handles, so that their owners may be destroyed at any time.
 #include "redis/event_loop.h"
 
+#include <sys/un.h>
 #include <uv.h>
 
 #include <algorithm>
+#include <array>
+#include <cstddef>
+#include <memory>
 #include <utility>
 
 namespace rollgate::redis {
@@ -11,33 +15,26 @@ namespace rollgate::redis {
 struct EventLoop::State {
   uv_loop_t* loop;
   int handles = 0;
-  int lookups = 0;
-  std::function<void()> on_idle;
-  std::function<void()> on_empty;
+  std::function<void()> on_empty{};
+  std::array<char, 65'536> read_buffer{};  ///< of all streams: libuv reads one at a time
 
-  void Release(int& count) {
-    --count;
-    CallBackIfEmpty();
-  }
-  void CallBackIfEmpty() {
-    if (handles > 0) return;
-    if (on_idle) std::exchange(on_idle, nullptr)();
-    if (lookups == 0 && on_empty) std::exchange(on_empty, nullptr)();
+  void Release() {
+    if (--handles == 0 && on_empty) std::exchange(on_empty, nullptr)();
   }
 };
 
-EventLoop::EventLoop(uv_loop_s* loop)
-    : state_(std::make_shared<State>(State{loop, 0, 0, nullptr, nullptr})) {}
+EventLoop::EventLoop(uv_loop_s* loop) : state_(std::make_shared<State>(loop)) {}
 
 Millis EventLoop::Now() {
   return static_cast<Millis>(uv_hrtime() / 1'000'000);
 }
 
-void EventLoop::WhenEmpty(std::function<void()> on_idle, std::function<void()> on_empty) {
-  state_->on_idle = std::move(on_idle);
-  state_->on_empty = std::move(on_empty);
-  const auto state = state_;
-  state->CallBackIfEmpty();
+void EventLoop::WhenEmpty(std::function<void()> on_empty) {
+  if (state_->handles == 0) {
+    on_empty();
+  } else {
+    state_->on_empty = std::move(on_empty);
+  }
 }
 
 namespace {
@@ -47,21 +44,20 @@ template <class Self, class Uv, class Callback>
 struct OwnHandle {
   OwnHandle(std::shared_ptr<EventLoop::State> loop_state, Callback on_event)
       : state(std::move(loop_state)), callback(std::move(on_event)) {
-    uv.data = static_cast<Self*>(this);
+    handle()->data = static_cast<Self*>(this);
     ++state->handles;
   }
 
-  void Unref() { uv_unref(reinterpret_cast<uv_handle_t*>(&uv)); }
-  void Ref() { uv_ref(reinterpret_cast<uv_handle_t*>(&uv)); }
+  uv_handle_t* handle() { return reinterpret_cast<uv_handle_t*>(&uv); }
 
   /// The callback itself may call this, because a copy of it runs.
   void Close() {
     callback = nullptr;
-    uv_close(reinterpret_cast<uv_handle_t*>(&uv), [](uv_handle_t* closed) {
+    uv_close(handle(), [](uv_handle_t* closed) {
       auto* handle = static_cast<Self*>(closed->data);
       const auto state = std::move(handle->state);
       delete handle;
-      state->Release(state->handles);
+      state->Release();
     });
   }
 
@@ -70,35 +66,115 @@ struct OwnHandle {
   Callback callback;
 };
 
-}  // namespace
-
-struct SocketWatch::Handle
-    : OwnHandle<SocketWatch::Handle, uv_poll_t, std::function<void(bool, bool)>> {
-  using OwnHandle::OwnHandle;
-
-  static void OnReady(uv_poll_t* poll, int status, int events) {
-    const auto callback = static_cast<Handle*>(poll->data)->callback;
-    const bool failed = status < 0;
-    if (callback) callback(failed || (events & UV_READABLE), failed || (events & UV_WRITABLE));
-  }
+union AnyStream {
+  uv_stream_t stream;
+  uv_tcp_t tcp;
+  uv_pipe_t pipe;
 };
 
-SocketWatch::SocketWatch(const EventLoop& loop, int socket,
-                         std::function<void(bool, bool)> on_ready)
-    : handle_(new Handle(loop.state(), std::move(on_ready))) {
-  uv_poll_init_socket(loop.state()->loop, &handle_->uv, socket);
-  uv_poll_start(&handle_->uv, UV_READABLE, Handle::OnReady);
-  handle_->Unref();
+union AnyAddress {
+  sockaddr any;
+  sockaddr_in ipv4;
+  sockaddr_in6 ipv6;
+};
+
+constexpr unsigned kKeepAliveSeconds = 60;
+
+}  // namespace
+
+/// The callback is the owner, or null once that is destroyed.
+struct Stream::Handle : OwnHandle<Stream::Handle, AnyStream, Stream::Owner*> {
+  using OwnHandle::OwnHandle;
+
+  static void OnConnected(uv_connect_t* connecting, int status) {
+    auto& self = *static_cast<Handle*>(connecting->handle->data);
+    if (self.callback == nullptr) return;
+    if (status == 0) {
+      status = uv_read_start(
+          &self.uv.stream,
+          [](uv_handle_t* handle, std::size_t, uv_buf_t* buffer) {
+            auto& room = static_cast<Handle*>(handle->data)->state->read_buffer;
+            *buffer = uv_buf_init(room.data(), static_cast<unsigned>(room.size()));
+          },
+          OnRead);
+    }
+    self.callback->OnConnected(status == 0 ? "" : uv_strerror(status));
+  }
+
+  static void OnRead(uv_stream_t* stream, ssize_t count, const uv_buf_t* buffer) {
+    const auto& self = *static_cast<Handle*>(stream->data);
+    if (self.callback == nullptr || count == 0) return;
+    if (count > 0) {
+      self.callback->OnBytes({buffer->base, static_cast<std::size_t>(count)});
+    } else {
+      const auto error = static_cast<int>(count);
+      self.callback->OnEnd(error == UV_EOF ? "the server closed the connection"
+                                           : uv_strerror(error));
+    }
+  }
+
+  uv_connect_t connecting{};
+};
+
+/// Bytes that the socket did not take at once.
+struct Rest {
+  uv_write_t writing{};
+  std::string bytes;
+};
+
+Stream::Stream(const EventLoop& loop, const Address& to, Owner& owner)
+    : handle_(new Handle(loop.state(), &owner)), to_(to) {
+  if (to.path.empty()) {
+    uv_tcp_init(loop.state()->loop, &handle_->uv.tcp);
+  } else {
+    uv_pipe_init(loop.state()->loop, &handle_->uv.pipe, 0);
+  }
+  uv_unref(handle_->handle());
 }
 
-SocketWatch::~SocketWatch() {
+Stream::~Stream() {
   handle_->Close();
 }
 
-void SocketWatch::WatchWritable(bool wanted) {
-  if (wanted == watches_writable_) return;
-  watches_writable_ = wanted;
-  uv_poll_start(&handle_->uv, wanted ? UV_READABLE | UV_WRITABLE : UV_READABLE, Handle::OnReady);
+std::string Stream::Connect() {
+  if (!to_.path.empty()) {
+    // libuv would cut it.
+    if (to_.path.size() >= sizeof(sockaddr_un::sun_path)) return uv_strerror(UV_ENAMETOOLONG);
+    uv_pipe_connect(&handle_->connecting, &handle_->uv.pipe, to_.path.c_str(), Handle::OnConnected);
+    return {};
+  }
+  AnyAddress address{};
+  int status = uv_ip4_addr(to_.host.c_str(), to_.port, &address.ipv4);
+  if (status != 0) status = uv_ip6_addr(to_.host.c_str(), to_.port, &address.ipv6);
+  if (status == 0) {
+    status =
+        uv_tcp_connect(&handle_->connecting, &handle_->uv.tcp, &address.any, Handle::OnConnected);
+  }
+  if (status != 0) return uv_strerror(status);
+  uv_tcp_nodelay(&handle_->uv.tcp, 1);
+  uv_tcp_keepalive(&handle_->uv.tcp, 1, kKeepAliveSeconds);
+  return {};
+}
+
+void Stream::Write(std::string_view bytes) {
+  uv_stream_t* const stream = &handle_->uv.stream;
+  const auto buffer_of = [](std::string_view part) {
+    return uv_buf_init(const_cast<char*>(part.data()), static_cast<unsigned>(part.size()));
+  };
+  uv_buf_t buffer = buffer_of(bytes);
+  const int written = uv_try_write(stream, &buffer, 1);
+  bytes.remove_prefix(static_cast<std::size_t>(std::max(written, 0)));
+  if (bytes.empty()) return;
+  // Errors are not reported: reading meets them as well, after what the server said before.
+  auto rest = std::make_unique<Rest>(Rest{{}, std::string(bytes)});
+  rest->writing.data = rest.get();
+  buffer = buffer_of(rest->bytes);
+  const auto on_written = [](uv_write_t* writing, int) {
+    delete static_cast<Rest*>(writing->data);
+  };
+  if (uv_write(&rest->writing, stream, &buffer, 1, on_written) == 0) {
+    static_cast<void>(rest.release());
+  }
 }
 
 struct BeforeWait::Handle : OwnHandle<BeforeWait::Handle, uv_prepare_t, std::function<void()>> {
@@ -108,7 +184,7 @@ struct BeforeWait::Handle : OwnHandle<BeforeWait::Handle, uv_prepare_t, std::fun
 BeforeWait::BeforeWait(const EventLoop& loop, std::function<void()> callback)
     : handle_(new Handle(loop.state(), std::move(callback))) {
   uv_prepare_init(loop.state()->loop, &handle_->uv);
-  handle_->Unref();
+  uv_unref(handle_->handle());
 }
 
 BeforeWait::~BeforeWait() {
@@ -131,7 +207,7 @@ struct Timer::Handle : OwnHandle<Timer::Handle, uv_timer_t, std::function<void()
 Timer::Timer(const EventLoop& loop, std::function<void()> callback)
     : handle_(new Handle(loop.state(), std::move(callback))) {
   uv_timer_init(loop.state()->loop, &handle_->uv);
-  handle_->Unref();
+  uv_unref(handle_->handle());
 }
 
 Timer::~Timer() {
@@ -157,63 +233,16 @@ void Timer::KeepProcessAlive(bool alive) {
   if (alive == keeps_alive_) return;
   keeps_alive_ = alive;
   if (alive) {
-    handle_->Ref();
+    uv_ref(handle_->handle());
   } else {
-    handle_->Unref();
+    uv_unref(handle_->handle());
   }
 }
 
 bool IsAddress(const std::string& host) {
-  sockaddr_in ipv4{};
-  sockaddr_in6 ipv6{};
-  return uv_ip4_addr(host.c_str(), 0, &ipv4) == 0 || uv_ip6_addr(host.c_str(), 0, &ipv6) == 0;
-}
-
-struct NameLookup::Request {
-  uv_getaddrinfo_t uv{};
-  std::shared_ptr<EventLoop::State> state;
-  NameLookup* owner;
-  Callback callback;
-};
-
-NameLookup::NameLookup(const EventLoop& loop, const std::string& host, Callback callback)
-    : request_(new Request{{}, loop.state(), this, std::move(callback)}) {
-  request_->uv.data = request_;
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  const auto on_found = [](uv_getaddrinfo_t* uv, int status, addrinfo* found) {
-    const std::unique_ptr<Request> request(static_cast<Request*>(uv->data));
-    std::vector<std::string> addresses;
-    for (const addrinfo* one = found; one != nullptr; one = one->ai_next) {
-      char text[64] = "";
-      if (one->ai_family == AF_INET) {
-        uv_ip4_name(reinterpret_cast<const sockaddr_in*>(one->ai_addr), text, sizeof text);
-      } else if (one->ai_family == AF_INET6) {
-        uv_ip6_name(reinterpret_cast<const sockaddr_in6*>(one->ai_addr), text, sizeof text);
-      }
-      if (text[0] != '\0') addresses.emplace_back(text);
-    }
-    uv_freeaddrinfo(found);
-    if (request->owner != nullptr) {
-      request->owner->request_ = nullptr;
-      request->callback(std::move(addresses), status < 0 ? uv_strerror(status) : "no address");
-    }
-    request->state->Release(request->state->lookups);
-  };
-  const int status =
-      uv_getaddrinfo(loop.state()->loop, &request_->uv, on_found, host.c_str(), nullptr, &hints);
-  if (status < 0) {
-    error_ = uv_strerror(status);
-    delete std::exchange(request_, nullptr);
-    return;
-  }
-  ++request_->state->lookups;
-}
-
-NameLookup::~NameLookup() {
-  if (request_ == nullptr) return;
-  request_->owner = nullptr;
-  uv_cancel(reinterpret_cast<uv_req_t*>(&request_->uv));
+  AnyAddress address{};
+  return uv_ip4_addr(host.c_str(), 0, &address.ipv4) == 0 ||
+         uv_ip6_addr(host.c_str(), 0, &address.ipv6) == 0;
 }
 
 }  // namespace rollgate::redis

@@ -8,7 +8,7 @@
 #include <functional>
 #include <memory>
 #include <string>
-#include <vector>
+#include <string_view>
 
 struct uv_loop_s;
 
@@ -25,10 +25,9 @@ class EventLoop {
   /// The current time; the loop's own, uv_now, may be old.
   static Millis Now();
 
-  /// Calls `on_idle` when no handle of this object is left in the loop, and `on_empty` when no name
-  /// lookup is either, which may take far longer; at once if that is so already. Precondition: all
-  /// owners are destroyed, or about to be.
-  void WhenEmpty(std::function<void()> on_idle, std::function<void()> on_empty);
+  /// Calls back when no handle of this object is left in the loop; at once if that is so already.
+  /// Precondition: all owners are destroyed, or about to be.
+  void WhenEmpty(std::function<void()> on_empty);
 
   struct State;
   const std::shared_ptr<State>& state() const { return state_; }
@@ -37,23 +36,47 @@ class EventLoop {
   std::shared_ptr<State> state_;
 };
 
-/// Calls back when a socket can be read or written. Does not keep the process alive.
-class SocketWatch {
- public:
-  /// `on_ready(is_readable, is_writable)`: both are true if the socket failed; a read or write then
-  /// returns the error.
-  SocketWatch(const EventLoop& loop, int socket, std::function<void(bool, bool)> on_ready);
-  ~SocketWatch();
-  SocketWatch(const SocketWatch&) = delete;
-  SocketWatch& operator=(const SocketWatch&) = delete;
+/// Where a server listens: a numeric address and a port, or the path of a Unix socket.
+struct Address {
+  std::string host;
+  int port = 0;
+  std::string path;
 
-  /// Whether to call back for writability as well as for readability.
-  void WatchWritable(bool wanted);
+  bool operator==(const Address&) const = default;
+};
+
+/// A connection to a server. Does not keep the process alive, except while it is being made and
+/// while bytes wait to be sent.
+class Stream {
+ public:
+  /// Receives what happens to the stream, and may destroy it.
+  class Owner {
+   public:
+    /// `error` is empty if the connection was made.
+    virtual void OnConnected(const std::string& error) = 0;
+    /// The bytes are valid during the call only.
+    virtual void OnBytes(std::string_view bytes) = 0;
+    /// The server closed the connection, or it failed.
+    virtual void OnEnd(const std::string& error) = 0;
+
+   protected:
+    ~Owner() = default;
+  };
+
+  Stream(const EventLoop& loop, const Address& to, Owner& owner);
+  ~Stream();
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+
+  /// Called once. Returns an error if it cannot start, and then does not call OnConnected.
+  std::string Connect();
+  /// Precondition: connected.
+  void Write(std::string_view bytes);
 
  private:
   struct Handle;
   Handle* handle_;
-  bool watches_writable_ = false;
+  const Address to_;
 };
 
 /// Calls back once before the loop next waits for events. Does not keep the process alive.
@@ -92,25 +115,5 @@ class Timer {
 
 /// Whether the host is a numeric address.
 bool IsAddress(const std::string& host);
-
-/// Finds the addresses of a host name on a thread of the loop's pool.
-class NameLookup {
- public:
-  /// Numeric addresses, in the system's order; empty after an error.
-  using Callback = std::function<void(std::vector<std::string> addresses, std::string error)>;
-
-  NameLookup(const EventLoop& loop, const std::string& host, Callback callback);
-  ~NameLookup();
-  NameLookup(const NameLookup&) = delete;
-  NameLookup& operator=(const NameLookup&) = delete;
-
-  /// The error if the lookup could not start, so that no callback follows; else empty.
-  const std::string& error() const { return error_; }
-
- private:
-  struct Request;
-  Request* request_;
-  std::string error_;
-};
 
 }  // namespace rollgate::redis

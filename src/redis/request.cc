@@ -3,44 +3,134 @@
 
 #include <algorithm>
 #include <functional>
+#include <utility>
 
 namespace rollgate::redis {
 
-void ScriptRequest::AddKey(std::string_view store_namespace, std::string_view id) {
-  AppendJoined(keys_, {store_namespace, "{", id, "}"});
-  key_ends_.push_back(keys_.size());
+namespace {
+
+/// In place of a time: that of the server.
+constexpr double kServerTime = -0x1p62;
+
+}  // namespace
+
+Group::Group(std::shared_ptr<const Program> of, const Question& question)
+    : program(std::move(of)),
+      numbers_per_key(question.is_full ? 7 + 2 * program->windows : 1),
+      is_attempt(question.operation == Question::Operation::kAttempt ||
+                 question.operation == Question::Operation::kAttemptIfAllowed) {
+  AppendDoubles(numbers,
+                {static_cast<double>(question.operation), question.is_full ? 1.0 : 0.0,
+                 question.now ? static_cast<double>(*question.now) : kServerTime,
+                 static_cast<double>(question.cost), static_cast<double>(question.refunded_at),
+                 static_cast<double>(question.refunded_token)});
+  AppendDoubles(numbers, question.policy.empty() ? program->policy : question.policy);
+}
+
+void Group::Add(CallId call, std::string_view key_prefix, std::string_view id) {
+  calls.push_back(call);
+  AppendJoined(keys, {key_prefix, "{", id, "}"});
+  key_ends.push_back(keys.size());
+}
+
+std::size_t ScriptRequest::AddGroup(Group group) {
+  calls.insert(calls.end(), group.calls.begin(), group.calls.end());
+  groups_.push_back(std::move(group));
+  return groups_.size() - 1;
+}
+
+std::size_t ScriptRequest::PlaceOf(const Group& group, std::size_t first) {
+  for (std::size_t place = first; place < groups_.size(); ++place) {
+    if (groups_[place].numbers == group.numbers) return place;
+  }
+  return AddGroup(group);
+}
+
+void ScriptRequest::Add(std::size_t group, CallId call, const Program& limiter,
+                        std::string_view id) {
+  Group& joined = groups_[group];
+  const std::size_t from = joined.keys.size();
+  calls.push_back(call);
+  joined.Add(call, limiter.key_prefix, id);
   // A collision only makes the script take the slower way. A request has at most 64 keys.
-  const std::size_t hash = std::hash<std::string_view>()(id);
-  keys_may_repeat_ = keys_may_repeat_ || std::ranges::count(hashes_of_ids_, hash) > 0;
-  hashes_of_ids_.push_back(hash);
+  const std::size_t hash =
+      std::hash<std::string_view>{}(std::string_view(joined.keys).substr(from));
+  keys_may_repeat_ = keys_may_repeat_ || std::ranges::count(hashes_of_keys_, hash) > 0;
+  hashes_of_keys_.push_back(hash);
+  has_several_limiters_ = has_several_limiters_ || &limiter != groups_.front().program.get();
 }
 
 void ScriptRequest::Encode(std::string& command) const {
-  AppendHeader(command, 4 + key_count() + argument_count_);
+  AppendHeader(command, 4 + key_count() + groups_.size());
   AppendWord(command, sends_text_ ? std::string_view("EVAL") : std::string_view("EVALSHA"));
-  AppendWord(command, sends_text_ ? script_.source : script_.sha1);
+  AppendWord(command, sends_text_ ? script().source : script().sha1);
   AppendWord(command, static_cast<std::int64_t>(key_count()));
-  command += keys_;
-  AppendWord(command, keys_may_repeat_ ? operation_.word_if_keys_repeat : operation_.word);
-  command += arguments_;
+  for (const Group& group : groups_) command += group.keys;
+  const bool is_together = std::ranges::all_of(groups_, [](const Group& group) {
+    return group.is_attempt && !group.program->has_long_logs;
+  });
+  AppendWord(command, std::string_view(!is_together       ? "apart"
+                                       : keys_may_repeat_ ? "together, keys repeat"
+                                                          : "together"));
+  std::string count;
+  for (const Group& group : groups_) {
+    count.clear();
+    AppendDoubles(count, {static_cast<double>(group.calls.size())});
+    AppendJoined(command, {count, group.numbers});
+  }
+}
+
+void PlainRequest::Encode(std::string& command) const {
+  AppendHeader(command, words_.size());
+  for (const std::string& word : words_) AppendWord(command, word);
+}
+
+bool PlainRequest::CanBeAnsweredBy(const Reply& reply) const {
+  using Kind = Reply::Kind;
+  const auto are = [](const std::vector<Reply>& elements, Kind kind) {
+    return std::ranges::all_of(elements, [&](const Reply& one) { return one.kind == kind; });
+  };
+  if (reply.kind == Kind::kError) return true;
+  const std::string& name = words_.front();
+  if (name == "unlink" || name == "pttl") return reply.kind == Kind::kInteger;
+  if (name == "CLUSTER" && words_.back() == "INFO") return reply.kind == Kind::kString;
+  if (name == "CLUSTER") return reply.kind == Kind::kArray && are(reply.elements, Kind::kArray);
+  if (name == "SENTINEL" && reply.kind != Kind::kNil) {
+    return reply.kind == Kind::kArray && are(reply.elements, Kind::kString);
+  }
+  if (name != "scan") return true;
+  return reply.elements.size() == 2 && reply.elements[0].kind == Kind::kString &&
+         reply.elements[1].kind == Kind::kArray && are(reply.elements[1].elements, Kind::kString);
+}
+
+bool ScriptRequest::CanBeAnsweredBy(const Reply& reply) const {
+  if (reply.kind == Reply::Kind::kError) return true;
+  std::size_t count = 0;
+  for (const Group& group : groups_) count += group.calls.size() * group.numbers_per_key;
+  return reply.kind == Reply::Kind::kArray && reply.elements.size() == count &&
+         std::ranges::all_of(reply.elements, [](const Reply& element) {
+           return element.kind == Reply::Kind::kInteger;
+         });
 }
 
 std::vector<std::unique_ptr<Request>> ScriptRequest::SplitByKey() const {
   std::vector<std::unique_ptr<Request>> parts;
-  if (key_count() < 2 || calls.size() != key_count()) return parts;
-  std::size_t from = 0;
-  for (std::size_t i = 0; i < calls.size(); ++i) {
-    auto part = std::make_unique<ScriptRequest>(deadline, script_, operation_, arguments_,
-                                                argument_count_, numbers_per_key_);
-    part->keys_ = keys_.substr(from, key_ends_[i] - from);
-    part->key_ends_.push_back(part->keys_.size());
-    part->sends_text_ = sends_text_;
-    part->calls.push_back(calls[i]);
-    part->hash_slot = hash_slot;
-    part->redirections = redirections;
-    part->timed_out = timed_out;
-    parts.push_back(std::move(part));
-    from = key_ends_[i];
+  if (key_count() < 2) return parts;
+  for (const Group& group : groups_) {
+    std::size_t from = 0;
+    for (std::size_t i = 0; i < group.calls.size(); ++i) {
+      Group one = group;
+      one.calls = {group.calls[i]};
+      one.keys = group.keys.substr(from, group.key_ends[i] - from);
+      one.key_ends = {one.keys.size()};
+      from = group.key_ends[i];
+      auto part = std::make_unique<ScriptRequest>(deadline, std::move(one));
+      part->sends_text_ = sends_text_;
+      part->hash_slot = hash_slot;
+      part->redirections = redirections;
+      part->timed_out = timed_out;
+      parts.push_back(std::move(part));
+    }
   }
   return parts;
 }

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,6 +13,7 @@
 
 #include "redis/command.h"
 #include "redis/event_loop.h"
+#include "redis/reply.h"
 
 namespace rollgate::redis {
 
@@ -21,6 +23,7 @@ struct Failure {
     kTimeout,      ///< no reply within the command's time
     kUnreachable,  ///< no connection, or it was lost before the reply
     kReply,        ///< the server sent an error, or an invalid reply
+    kNotFound,     ///< lib found no address for the node, whose number is the message
     kClosed,       ///< the client was closed
   };
   Kind kind;
@@ -43,6 +46,8 @@ class Request {
   Request& operator=(const Request&) = delete;
 
   virtual void Encode(std::string& command) const = 0;
+  /// False if the reply must belong to something else: then the replies have lost their order.
+  virtual bool CanBeAnsweredBy(const Reply&) const { return true; }
 
   std::vector<CallId> calls;
   Millis deadline;
@@ -50,6 +55,7 @@ class Request {
   std::uint16_t hash_slot = 0;    ///< of its keys, in a cluster
   std::string node;               ///< the node it is for; empty: the node of its hash slot
   std::uint8_t redirections = 0;  ///< how often a cluster has redirected it
+  bool asks = false;              ///< ASKING precedes it, and has a reply of its own
 
   std::list<Request*>::iterator tracked;  ///< for the client
   bool is_tracked = false;
@@ -58,13 +64,14 @@ class Request {
 /// Any command. Its reply is passed on unchanged.
 class PlainRequest : public Request {
  public:
-  PlainRequest(Millis deadline, std::string command)
-      : Request(deadline), command_(std::move(command)) {}
+  PlainRequest(Millis deadline, const std::vector<std::string>& words)
+      : Request(deadline), words_(words) {}
 
-  void Encode(std::string& command) const override { command += command_; }
+  void Encode(std::string& command) const override;
+  bool CanBeAnsweredBy(const Reply& reply) const override;
 
  private:
-  std::string command_;
+  const std::vector<std::string> words_;
 };
 
 /// A Lua script, and its SHA-1 for EVALSHA.
@@ -73,31 +80,63 @@ struct Script {
   std::string sha1;
 };
 
-/// The first argument of a script: static strings.
-struct Operation {
-  std::string_view word;
-  std::string_view word_if_keys_repeat;
+/// What the calls of one limiter have in common.
+struct Program {
+  Script script;
+  std::string key_prefix;      ///< the limiter's namespace
+  std::vector<double> policy;  ///< the last numbers of a group: see scripts/frame.lua
+  std::size_t windows = 1;
+  bool has_long_logs = false;  ///< which are not read together with others
 };
 
-/// One run of a script on one or more keys. For each key, the reply has the same number of integers
-/// for one call.
+/// What a run of a script does under one policy.
+struct Question {
+  enum class Operation { kPeek, kAttempt, kAttemptIfAllowed, kRefund };
+
+  Operation operation = Operation::kAttempt;
+  bool is_full = false;             ///< the full reply, or only the time left
+  std::optional<std::int64_t> now;  ///< us; else the server's own time
+  std::uint64_t cost = 1;
+  std::int64_t refunded_at = 0;  ///< of a Receipt
+  std::uint64_t refunded_token = 0;
+  std::vector<double> policy{};  ///< replaces the program's, with as many numbers; may be empty
+
+  bool operator==(const Question&) const = default;
+};
+
+/// The calls with one question in a run of a script. For each key, the reply has the same number of
+/// integers for one call.
+struct Group {
+  Group(std::shared_ptr<const Program> program, const Question& question);
+
+  std::shared_ptr<const Program> program;  ///< of the first limiter; others have the same policy
+  std::string numbers;                     ///< for the script, but for the number of keys
+  std::size_t numbers_per_key;
+  bool is_attempt;
+
+  void Add(CallId call, std::string_view key_prefix, std::string_view id);
+
+  std::vector<CallId> calls{};
+  std::string keys{};                   ///< words
+  std::vector<std::size_t> key_ends{};  ///< in `keys`
+};
+
+/// One run of a script, for one or more groups of calls.
 class ScriptRequest : public Request {
  public:
-  /// `script` must outlive the request. `arguments` follow the operation: `argument_count` words in
-  /// the format of AppendWord.
-  ScriptRequest(Millis deadline, const Script& script, const Operation& operation,
-                std::string arguments, std::size_t argument_count, std::size_t numbers_per_key)
-      : Request(deadline),
-        script_(script),
-        operation_(operation),
-        arguments_(std::move(arguments)),
-        argument_count_(argument_count),
-        numbers_per_key_(numbers_per_key) {}
+  /// All groups have the script of the first.
+  ScriptRequest(Millis deadline, Group first) : Request(deadline) { AddGroup(std::move(first)); }
 
-  void AddKey(std::string_view store_namespace, std::string_view id);
+  /// Returns its place.
+  std::size_t AddGroup(Group group);
+  /// The place of a group like this, at `first` or behind; adds it if there is none.
+  std::size_t PlaceOf(const Group& group, std::size_t first);
+  void Add(std::size_t group, CallId call, const Program& limiter, std::string_view id);
 
-  std::size_t key_count() const { return key_ends_.size(); }
-  std::size_t numbers_per_key() const { return numbers_per_key_; }
+  const std::vector<Group>& groups() const { return groups_; }
+  const Script& script() const { return groups_.front().program->script; }
+  std::size_t key_count() const { return calls.size(); }
+  bool has_several_limiters() const { return has_several_limiters_; }
 
   /// Whether the source is sent instead of its SHA-1.
   bool sends_text() const { return sends_text_; }
@@ -106,20 +145,16 @@ class ScriptRequest : public Request {
   std::uint8_t times_unknown = 0;  ///< NOSCRIPT replies
 
   void Encode(std::string& command) const override;
+  bool CanBeAnsweredBy(const Reply& reply) const override;
 
   /// A request for each key; empty if there is only one key.
   std::vector<std::unique_ptr<Request>> SplitByKey() const;
 
  private:
-  const Script& script_;
-  Operation operation_;
-  std::string arguments_;
-  std::size_t argument_count_;
-  std::size_t numbers_per_key_;
-  std::string keys_;                   ///< words
-  std::vector<std::size_t> key_ends_;  ///< in keys_
-  std::vector<std::size_t> hashes_of_ids_;
+  std::vector<Group> groups_;
+  std::vector<std::size_t> hashes_of_keys_;
   bool keys_may_repeat_ = false;
+  bool has_several_limiters_ = false;
   bool sends_text_ = false;
 };
 

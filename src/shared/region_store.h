@@ -89,22 +89,13 @@ class RegionStore final : public SharedStore {
 
   ROLLGATE_FLATTEN void Attempt(const Identity& id, Micros reading, std::uint64_t cost,
                                 Decision& decision) override {
-    assert(cost >= 1 && cost <= rules_.policy().smallest_max());
-    const Micros now = Rules::Cut(reading);
-    BeforeCall();
-    for (Tries tries(most_tries_);; tries.Next()) {
-      if (table_.Find(id)) {
-        RecordCarrier carrier(*this);
-        const bool changes = Judging(rules_).Attempt(carrier, now, cost, decision);
-        if (changes && !carrier.Publish()) continue;
-      } else if (!Insert(now, cost, &decision)) {
-        continue;
-      }
-      Count(decision.verdict.allowed());
-      return;
-    }
+    AttemptWith<Refusals::kLeaveTraces>(id, reading, cost, decision);
   }
 
+  void AttemptIfAllowed(const Identity& id, Micros reading, std::uint64_t cost,
+                        Decision& decision) override {
+    AttemptWith<Refusals::kLeaveNone>(id, reading, cost, decision);
+  }
   void Peek(const Identity& id, Micros reading, std::uint64_t cost, Decision& decision) override {
     const Micros now = Rules::Cut(reading);
     BeforeCall();
@@ -175,6 +166,25 @@ class RegionStore final : public SharedStore {
     RegionStore& store_;
     Saved saved_;
   };
+
+  template <Refusals kRefusals>
+  void AttemptWith(const Identity& id, Micros reading, std::uint64_t cost, Decision& decision) {
+    assert(cost >= 1 && cost <= rules_.policy().smallest_max());
+    const Micros now = Rules::Cut(reading);
+    BeforeCall();
+    for (Tries tries(most_tries_);; tries.Next()) {
+      if (table_.Find(id)) {
+        RecordCarrier carrier(*this);
+        const bool changes =
+            Judging(rules_).template Attempt<kRefusals>(carrier, now, cost, decision);
+        if (changes && !carrier.Publish()) continue;
+      } else if (!Insert(now, cost, &decision)) {
+        continue;
+      }
+      Count(decision.verdict.allowed());
+      return;
+    }
+  }
 
   static View ViewOf(const Region& region) {
     return {&region.header(), region.entries(), region.buckets(), region.records(),

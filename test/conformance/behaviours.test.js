@@ -13,6 +13,7 @@ const { EACH_STORE } = require('./stores');
 const TOPICS = {
   windows: require('./behaviours/windows'),
   calls: require('./behaviours/calls'),
+  together: require('./behaviours/together'),
   refunds: require('./behaviours/refunds'),
   blocks: require('./behaviours/blocks'),
   waiting: require('./behaviours/waiting'),

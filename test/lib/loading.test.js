@@ -9,7 +9,15 @@ const { InMemoryRateLimiter } = RateLimiter;
 
 const NAMES = [
   ...['IORedisRateLimiter', 'InMemoryRateLimiter', 'NodeRedisRateLimiter', 'RateLimiter'],
-  ...['RedisRateLimiter', 'addonPath', 'ipKeyGenerator', 'rateLimit', 'setAddonPath'],
+  ...[
+    'RedisRateLimiter',
+    'addonPath',
+    'attemptAll',
+    'createRedisConnection',
+    'ipKeyGenerator',
+    'rateLimit',
+    'setAddonPath',
+  ],
   'unlinkShared',
 ];
 

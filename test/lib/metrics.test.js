@@ -67,6 +67,7 @@ test('counters are counters and the others gauges, each with a help text', async
     'app_pending_calls gauge',
     'app_redis_up gauge',
     'app_redis_call_duration_seconds histogram',
+    'app_shadow_decisions_total counter',
   ]);
   metrics.unregister();
   expect(await register.getMetricsAsJSON()).toEqual([]);

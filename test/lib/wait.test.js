@@ -3,6 +3,7 @@
 
 const { getEventListeners } = require('node:events');
 const RateLimiter = require('../..');
+const { createPlainKv } = require('../support/kv-stores');
 const { errorOf } = require('../support/outcome');
 const { casesOf } = require('../support/tiers');
 
@@ -200,6 +201,66 @@ describe('giving up', () => {
   });
 });
 
+describe('priority', () => {
+  // Kills: one queue for all; the newest first within a level.
+  test.each([
+    ['memory', {}],
+    ['a key-value store', { kv: createPlainKv(), namespace: 'n' }],
+  ])('3 goes first, within a level the first who came, in %s', async (_store, options) => {
+    const { limiter } = setUp(options);
+    await limiter('a');
+    const order = [];
+    const calls = ['0a', '1', '3a', '2', '3b', '0b'];
+    for (const name of calls) {
+      limiter.wait('a', { priority: Number(name[0]) }).then(() => order.push(name));
+    }
+    await advance(100 * calls.length);
+    expect(order).toEqual(['3a', '3b', '2', '1', '0a', '0b']);
+    expect(jest.getTimerCount()).toBe(0);
+  });
+
+  // Kills: no rise; a rise after another time; levels above 3, where those who come with 3 stay ahead.
+  test.each([0, 1, 2])('%i is among the first after 10 s for each level to 3', async (priority) => {
+    const { limiter } = setUp({ interval: 1000 });
+    limiter('a');
+    const { ends } = follow([limiter.wait('a', { priority })]);
+    const others = follow(Array.from({ length: 50 }, () => limiter.wait('a', { priority: 3 })));
+    const risenAt = 10_000 * (3 - priority);
+    await advance(risenAt - 1);
+    expect([ends[0], others.letIn()]).toEqual([undefined, risenAt / 1000 - 1]);
+    await advance(1);
+    expect(ends[0]).toMatchObject({ allowed: true });
+  });
+
+  // Kills: a timer for the refusal of the first only.
+  test('who becomes the first by rising is let in then, though the former first has to wait', async () => {
+    const { limiter, asked } = setUp({ interval: 35_000, maxInInterval: 3 });
+    limiter('a');
+    await advance(20_000);
+    limiter.attempt('a', { cost: 2 });
+    const { ends } = follow([limiter.wait('a'), limiter.wait('a', { priority: 3, cost: 3 })]);
+    await advance(15_000); // until the first action leaves
+    const before = asked.times;
+    await advance(15_000 - 1);
+    expect([ends, asked.times - before]).toEqual([[undefined, undefined], 0]);
+    expect(jest.getTimerCount()).toBe(1);
+    await advance(1);
+    expect(ends[0]).toMatchObject({ allowed: true });
+    await advance(35_000);
+    expect(ends[1]).toMatchObject({ allowed: true });
+  });
+
+  // Kills: waiting for the timer of the one who was the first.
+  test('who comes with a higher one is asked for at once', async () => {
+    const { limiter } = setUp({ maxInInterval: 3 });
+    limiter('a');
+    const { ends } = follow([limiter.wait('a', { cost: 3 }), limiter.wait('a', { priority: 1 })]);
+    await advance(0);
+    expect(ends).toMatchObject([undefined, { allowed: true }]);
+    limiter.close();
+  });
+});
+
 describe('a clock that does something else', () => {
   test('throws: the first fails, and the next has its turn', async () => {
     const { limiter } = setUp({ clock: () => nowOf() });
@@ -255,6 +316,11 @@ describe('options', () => {
     [{ signal: null }, TypeError, /^option 'signal'/],
     [{ maxQueue: 0 }, RangeError, /^option 'maxQueue': expected an integer >= 1, got 0$/],
     [{ maxQueue: '5' }, TypeError, /^option 'maxQueue'/],
+    [{ priority: 4 }, RangeError, /^option 'priority': expected an integer from 0 to 3, got 4$/],
+    [{ priority: -1 }, RangeError, /^option 'priority'/],
+    [{ priority: 1.5 }, RangeError, /^option 'priority'/],
+    [{ priority: '3' }, TypeError, /^option 'priority'/],
+    [{ priority: null }, TypeError, /^option 'priority'/],
     [{ timeout: 5 }, TypeError, /^unknown option "timeout" in wait options/],
     [5, TypeError, /^option 'wait options': expected an object, got 5$/],
     [null, TypeError, /^option 'wait options'/],
@@ -273,6 +339,8 @@ describe('options', () => {
     for (const options of [
       undefined,
       { cost: undefined, signal: undefined, deadline: undefined, maxQueue: undefined },
+      { priority: undefined },
+      { priority: 3 },
       { cost: 1, signal, deadline: 0.5, maxQueue: 1 },
       { maxQueue: Number.MAX_VALUE, deadline: 1e11 },
     ]) {

@@ -121,6 +121,7 @@ describe('config.rateLimit', () => {
     ['a limiter over rules', { rules }, { limiter: limiterOf(1) }],
     ['rules over rules', { rules }, { rules: [{ path: '/own', limit: 1 }] }],
     ['rules over limits', gcra, { rules: [{ path: '/', limit: 1 }] }],
+    ['rules over a cost', { cost: 2 }, { rules: [{ path: '/', limit: 1 }] }],
   ])('%s', async (_what, ofScope, ofRoute) => {
     const url = await start(ofScope, { '/own': ofRoute });
     expect(await statusesOf(`${url}/own`, 2, as('ada'))).toEqual([200, 429]);
@@ -165,6 +166,42 @@ describe('config.rateLimit', () => {
     expect(await statusesOf(`${url}/own/42`, 4)).toEqual([200, 200, 200, 429]);
     const other = await start(options, { '/scope': undefined }); // a second process
     expect(await statusesOf(`${other}/scope`, 1)).toEqual([429]);
+  });
+
+  // Kills: a request property that Fastify's decorator hides.
+  test('has shadow rules as well', async () => {
+    const shadow = { path: '/', limit: (request) => request.routeOptions.url.length, shadow: true };
+    const own = { rules: [shadow, { path: '/own/x', limit: 1 }, { path: '/', limit: 9 }] };
+    const app = newApp();
+    await app.register(rollgate, { limit: 5 });
+    const answerInfo = (request) => request.rateLimit;
+    for (const url of ['/own', '/own/x']) app.get(url, { config: { rateLimit: own } }, answerInfo);
+    const url = await serve(app);
+    const trial = (used, limit) => ({
+      rule: 0,
+      allowed: true,
+      limit,
+      used,
+      remaining: limit - used,
+    });
+    const infos = await inTurn(['/own', '/own/x'], async (path) =>
+      (await fetch(url + path)).json(),
+    );
+    expect(infos[0]).toMatchObject({ limit: 9, used: 1, shadow: [trial(1, 4)] });
+    expect(infos[1]).toMatchObject({ limit: 1, used: 1, shadow: [trial(1, 6)] });
+  });
+
+  // Kills: a cost that belongs to other limits.
+  test('with limits of its own has no cost of its scope', async () => {
+    const routes = {
+      '/own': { limit: 5 },
+      '/dear': { limit: 5, cost: 6 },
+      '/same': { statusCode: 420 },
+    };
+    const url = await start({ limit: 20, cost: 10 }, routes);
+    expect(await statusesAt(url, '/own', '/dear', '/same', '/same', '/same')).toEqual([
+      ...[200, 429, 200, 200, 420],
+    ]);
   });
 
   test('is not under the blocks of the rules of its scope', async () => {

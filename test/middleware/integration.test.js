@@ -2,6 +2,7 @@
 'use strict';
 
 require('reflect-metadata');
+const diagnostics = require('node:diagnostics_channel');
 const { EventEmitter, once } = require('node:events');
 const http = require('node:http');
 const { Catch, Controller, Get, Module, Req, Res } = require('@nestjs/common');
@@ -269,16 +270,33 @@ describe.each(Object.entries(WAYS))('over %s', (_name, optionsOf) => {
     expect(await other.statuses('/x')).toEqual([200]);
   });
 
-  test('a block of a shadow rule is recorded once, for the time that is left', async () => {
-    const block = { blockFor: MINUTE_MS, blockEverywhere: true };
-    const rule = { limit: 1, windowMs: 1000, zone: 'z', ...block };
+  // Kills: trials that publish decisions; a report that comes after next().
+  test('a shadow rule counts for all processes, on its own channel', async () => {
     const rules = [
-      { path: '/new', ...rule, shadow: true },
-      { path: '/login', ...rule },
+      { path: '/', limit: 1, zone: 'z', shadow: true },
+      { path: '/', limit: 5, zone: 'z' },
+    ];
+    const decided = jest.fn();
+    diagnostics.subscribe('rollgate:decision', decided);
+    const [one, other] = [setUp(rules, store), setUp(rules, store)];
+    const infos = [(await one.ask('/')).body, (await other.ask('/')).body];
+    diagnostics.unsubscribe('rollgate:decision', decided);
+    expect(infos.map(({ used, shadow }) => [used, shadow[0].allowed])).toEqual([
+      [1, true],
+      [2, false],
+    ]);
+    expect(decided).toHaveBeenCalledTimes(2);
+  });
+
+  test('a block of one zone is recorded once, for the time that is left', async () => {
+    const rule = { limit: 1, windowMs: 1000, zone: 'z', blockFor: MINUTE_MS };
+    const rules = [
+      { path: '/new', ...rule },
+      { path: '/login', ...rule, blockEverywhere: true },
       { path: '/x', limit: 100 },
     ];
     const { hand, statuses } = setUp(rules, store);
-    expect(await statuses('/new', '/new', '/x')).toEqual([200, 200, 200]);
+    expect(await statuses('/new', '/new', '/x')).toEqual([200, 429, 200]);
     hand.now += MINUTE_MS - 10_000;
     const answers = await Promise.all(Array.from({ length: 8 }, () => statuses('/login')));
     expect(answers).toEqual(answers.map(() => [429]));

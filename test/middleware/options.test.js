@@ -40,6 +40,8 @@ test.each([
   { ipv6Subnet: 64 },
   { skipSuccessfulRequests: true, countBlocked: true },
   { skipFailedRequests: true, limiter },
+  { cost: 7, limiter },
+  { cost: () => 0, limits: [{ interval: 1000, maxInInterval: 1 }] },
   { skipFailedRequests: true, limit: 0 },
   { problemDetails: false, handler: () => {} },
   { validate: { ip: false, default: true, positiveHits: false, singleCount: undefined } },
@@ -59,6 +61,8 @@ test.each(
     ['interval', 'RangeError', [0]],
     ['limit', 'TypeError', ['5', null, [], true]],
     ['limit', 'RangeError', [-1, 1.5, Number.NaN, Infinity]],
+    ['cost', 'TypeError', ['5', {}, null]],
+    ['cost', 'RangeError', [0, -1, 1.5, Number.NaN, 2 ** 53]],
     ['max', 'TypeError', ['5']],
     ['max', 'RangeError', [-1]],
     ['maxInInterval', 'TypeError', ['5']],
@@ -113,6 +117,8 @@ test.each([
   [{ skipFailedRequests: true, countBlocked: true }, /'countBlocked'/],
   [{ skipFailedRequests: true, limiter: { attempt() {} } }, /'limiter'/],
   [{ skipSuccessfulRequests: true, limiter: { attempt() {} } }, /'limiter'/],
+  [{ cost: 2, limiter: { attempt() {} } }, /'limiter'.*peek/],
+  [{ cost: 2, rules: [{ path: '/' }] }, /'cost': conflicts with 'rules'/],
   [{ onAuthError: () => {} }, /'onAuthError'/],
   [{ authenticate, keyGenerator: () => 'k' }, /'keyGenerator'/],
   [{ authenticate, ipv6Subnet: 64 }, /'ipv6Subnet'/],
@@ -179,6 +185,8 @@ describe('a rule', () => {
       ['blockEverywhere', 'TypeError', [1]],
       ['limit', 'TypeError', ['5']],
       ['limit', 'RangeError', [-1]],
+      ['cost', 'TypeError', ['5', {}, null]],
+      ['cost', 'RangeError', [0, -1, 1.5, 2 ** 53]],
       ['windowMs', 'RangeError', [0]],
       ['minDifference', 'TypeError', ['5']],
       ['limits', 'TypeError', [[]]],
@@ -206,7 +214,7 @@ describe('a rule', () => {
         return [{ path: '/', ...LIMIT, [name]: 'x' }, new RegExp(`"${name}" in rules\\[0\\]`)];
       },
     ),
-    ...Object.entries({ zone: 'z', perPath: true, shadow: true, countBlocked: true }).map(
+    ...Object.entries({ zone: 'z', perPath: true, shadow: true, countBlocked: true, cost: 2 }).map(
       ([name, value]) => [{ path: '/', [name]: value }, new RegExp(`'rules\\[0\\].${name}'`)],
     ),
     [{ path: '/', algorithm: 'gcra' }, /'rules\[0\].algorithm'/],
@@ -235,6 +243,7 @@ describe('a rule that is never reached', () => {
     ['GET, which is HEAD as well', of({ method: 'GET' }, { method: 'HEAD' })],
     ['all groups', of({}, { group: 'a' })],
     ['one that lets pass', [{ path: '/' }, { path: '/a', limit: 1 }]],
+    ['any, if it is a shadow rule', of({}, { shadow: true })],
   ])('is refused behind %s', (_name, rules) => {
     const message = refusalOf({ rules: [{ path: '/first' }, ...rules], authenticate });
     const expected = "'rules[2]': never reached: what it matches is taken by rules[1] before it";
@@ -264,6 +273,7 @@ describe('a rule that is never reached', () => {
     ['all methods', of({ method: 'GET' }, {})],
     ['GET behind HEAD', of({ method: 'HEAD' }, { method: 'GET' })],
     ['another group', of({ group: 'a' }, { group: 'b' })],
+    ['an equal shadow rule', of({ shadow: true }, { shadow: true }, {})],
   ])('is not %s', (_name, rules) => {
     expect(rateLimit({ rules, authenticate })).toHaveLength(3);
   });
@@ -283,7 +293,7 @@ describe('rules of one zone', () => {
   test('may say the same in other words', () => {
     const one = { limit: 5, windowMs: 1000, blockFor: 7, blockEverywhere: true };
     const limits = [{ interval: 1000, maxInInterval: 5 }];
-    const rules = pair(one, { limits, blockFor: [7], shadow: true });
+    const rules = pair(one, { limits, blockFor: [7] });
     expect(rateLimit({ rules })).toHaveLength(3);
     const limit = () => 5;
     expect(rateLimit({ rules: pair({ limit }, { limit }) })).toHaveLength(3);
@@ -297,6 +307,13 @@ describe('rules of one zone', () => {
       expect(message).toMatch(/'rules\[1\]\.zone'.*rules\[0\]/);
     },
   );
+
+  test('agree apart if they are shadow rules', () => {
+    const [one, other] = pair(LIMIT, { ...LIMIT, limit: 77, shadow: true });
+    expect(rateLimit({ rules: [one, other] })).toHaveLength(3);
+    const third = { ...other, path: '/c', limit: 78 };
+    expect(refusalOf({ rules: [one, other, third] })).toMatch(/'rules\[2\]\.zone'.*rules\[1\]/);
+  });
 });
 
 test('each zone has its own place in a store with names', () => {

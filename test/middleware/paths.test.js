@@ -217,7 +217,8 @@ describe('a path that may resolve to several', () => {
     return (url) => {
       const req = { method: 'GET', url, headers: {}, ip: '192.0.2.1' };
       const { calls } = callDirectly(middleware, req);
-      return { passed: calls.length > 0, limit: req.rateLimit?.limit, used: req.rateLimit?.used };
+      const { limit, used, shadow } = req.rateLimit ?? {};
+      return { passed: calls.length > 0, limit, used, shadow };
     };
   }
   const TWO = [
@@ -241,16 +242,22 @@ describe('a path that may resolve to several', () => {
     expect(ask('/a')).toEqual({ passed: true, limit: 5, used: 2 }); // /b refused before it
   });
 
-  test('is counted once in a zone, by a rule in force rather than a shadow rule', () => {
+  test('is counted once in a zone, and once by its shadow rules', () => {
     const logger = newLogger();
     const zone = { zone: 'z', limit: 2 };
     for (const url of ['/a/../b', '/b/../a']) {
-      const rules = [
-        { path: '/a', ...zone, shadow: true },
-        { path: '/b', ...zone },
-      ];
+      const rules = [true, false].flatMap((shadow) =>
+        ['/a', '/b'].map((path) => ({ path, ...zone, shadow })),
+      );
       const ask = askerOf(rules, { logger });
-      expect([ask(url).used, ask(url).used, ask(url).passed]).toEqual([1, 2, false]);
+      const asked = [ask(url), ask(url), ask(url)];
+      expect(asked.map(({ used, passed }) => [used, passed])).toEqual([
+        [1, true],
+        [2, true],
+        [2, false],
+      ]);
+      const shadow = asked.map((one) => one.shadow.map(({ used, allowed }) => [used, allowed]));
+      expect(shadow).toEqual([[[1, true]], [[2, true]], [[2, false]]]);
     }
     expect(logger.warn).not.toHaveBeenCalled();
   });

@@ -372,7 +372,7 @@ describe('scripts/setup.mjs, where it cannot install packages', () => {
   const env = '#!/bin/sh\nexec /usr/bin/env "$@"\n';
   const sudo = '#!/bin/sh\n[ "$2" = true ] || { shift; exec "$@"; }\n';
   const onAlpine =
-    /run this as root, then try again:\n {2}apk add g\+\+ cmake make .*pkgconf .*redis\n$/;
+    /run this as root, then try again:\n {2}apk add g\+\+ cmake make .*pkgconf .*redis openssl\n$/;
   const unknown = /please install this, then try again:\n {2}- a C\+\+20 compiler .*\n {2}- CMake/;
   const failed = /setup: installing debootstrap with apt-get \(of unknown size\): failed/;
 

@@ -21,6 +21,11 @@ const SHORT = patient(1000);
 /** Without a node, the others go on. */
 const ARGS = ['--cluster-require-full-coverage', 'no'];
 const HOUR = 3_600_000;
+/** Of a range in the reply to CLUSTER SLOTS: whether the node serves it. */
+const ownedBy =
+  ({ port }) =>
+  ([, , [, ownerPort]]) =>
+    ownerPort === port;
 const numbered = (count) => Array.from({ length: count }, (_, i) => `id ${i}`);
 
 describe('three primaries', () => {
@@ -38,7 +43,7 @@ describe('three primaries', () => {
     }
   });
 
-  describe.each(EACH_CLUSTER_CLIENT)('through %s', (_name, openCluster) => {
+  describe.each(EACH_CLUSTER_CLIENT)('through %s', (name, openCluster) => {
     const { using, closeAll } = openings();
     afterAll(closeAll);
     let redis;
@@ -118,6 +123,38 @@ describe('three primaries', () => {
       await waitUntil('Redis decides again', async () => (await fallbacksFor(dead)) === 0);
       await cluster.settled();
     });
+
+    test('a frozen node leaves the budget of the others alone, at 300 calls a tick', async () => {
+      const ids = numbered(300);
+      const limits = { namespace: `budget ${name}`, maxInInterval: 1e6 };
+      const strict = limiterWith(limits);
+      const limiter = limiterWith({
+        ...limits,
+        redis: { ...redis, commandTimeout: SHORT, maxQueue: 1000 },
+        onError: 'memory',
+      });
+      await waitUntil('all nodes answer', () => limiter.attemptMany(ids));
+      await strict.clearAll();
+      const [frozen] = cluster.nodes;
+      const isFrozen = ownedBy(frozen);
+      const ranges = (await frozen.command('CLUSTER', 'SLOTS')).filter(isFrozen);
+      const slotOf = (id) => keySlot(`{${id}}`);
+      const isServed = (id) => !ranges.some(([a, b]) => a <= slotOf(id) && slotOf(id) <= b);
+      const others = ids.filter(isServed);
+      expect(others.length * (ids.length - others.length)).toBeGreaterThan(0);
+      await frozen.freeze();
+      const ofFrozen = [];
+      for (let tick = 0; tick < 100; tick++) {
+        const calls = new Map(ids.map((id) => [id, limiter(id)]));
+        await Promise.all(others.map((id) => calls.get(id))); // no more than the client can take
+        ofFrozen.push(...calls.values());
+      }
+      await Promise.all(ofFrozen);
+      frozen.thaw();
+      await cluster.settled();
+      const counted = await waitUntil('all nodes answer', () => strict.attemptMany(others));
+      expect(new Set(counted.map(({ limits: [{ used }] }) => used))).toEqual(new Set([101]));
+    });
   });
 
   test('a node that is not addressed as one says what it takes', async () => {
@@ -144,10 +181,6 @@ describe('the native client on primaries with replicas', () => {
     );
 
   const slotOf = (id) => keySlot(`{${id}}`);
-  const ownedBy =
-    ({ port }) =>
-    ([, , [, ownerPort]]) =>
-      ownerPort === port;
   const isPrimary = async (node) => (await node.command('ROLE'))[0] === 'master';
 
   /** Resolves once a replica of the node has all that was written there until now. */

@@ -3,6 +3,7 @@
 
 const { Redis } = require('ioredis');
 const RateLimiter = require('../..');
+const { keySlot } = require('../../lib/redis/cluster');
 const { errorOf, outcomeOf, waitUntil } = require('../support/outcome');
 const { EACH_CLIENT, nativeLimiter, openings } = require('../support/redis-clients');
 const { callsOf, startRedis } = require('../support/redis-server');
@@ -260,6 +261,68 @@ describe('a client', () => {
       expect(new Set(outcomes)).toEqual(new Set(['ERR_ROLLGATE_REDIS_AUTH']));
       expect(sent).toBeLessThan(200 * 10);
       expect(limiter.stats().connection).toMatchObject({ pending: 0, unanswered: 0 });
+    });
+  });
+
+  describe('of a cluster', () => {
+    const FULL = 'ERR_ROLLGATE_REDIS_QUEUE_FULL';
+
+    /** Two nodes, each of which serves every other slot; `answer(address, args)` is what they do. */
+    function fakeCluster(answer) {
+      const nodes = ['one:1', 'two:2'];
+      const slots = Array.from({ length: 16_384 }, (_, i) => ({
+        master: { address: nodes[i % 2] },
+      }));
+      const addressOf = (key) => slots[keySlot(key)].master.address;
+      return {
+        slots,
+        masters: [],
+        nodeClient() {},
+        isOpen: true,
+        sendCommand: (key, _isReadonly, args) => answer(addressOf(key), args),
+        idsOf: (address) => numbered.filter((id) => addressOf(`{${id}}`) === address),
+      };
+    }
+    const numbered = Array.from({ length: 100 }, (_, i) => `id ${i}`);
+
+    test('a node that hangs fills its own queue alone', async () => {
+      const hang = new Promise(() => {});
+      const client = fakeCluster(async (address) => (address === 'one:1' ? hang : [0]));
+      const limiter = limiterOver(client, { maxQueue: 5 });
+      const [slow, quick] = [client.idsOf('one:1'), client.idsOf('two:2')];
+      const ofSlow = await Promise.all(slow.map((id) => outcomeOf(limiter(id))));
+      expect(ofSlow).toEqual([...Array(5).fill(TIMEOUT), ...Array(slow.length - 5).fill(FULL)]);
+      for (const id of quick) expect(await outcomeOf(limiter(id))).toBe(0);
+      expect(await outcomeOf(limiter.clear(slow[0]))).toBe(FULL);
+      expect(limiter.stats().connection).toMatchObject({ pending: 0, unanswered: 5 });
+    });
+
+    test('that gives up a redirection is not told to be a cluster client', async () => {
+      const moved = Object.assign(new Error('MOVED 1 one:1'), { name: 'ReplyError' });
+      const client = fakeCluster(() => Promise.reject(moved));
+      expect((await errorOf(limiterOver(client)('a'))).message).not.toContain('cluster');
+      const single = limiterOver(fakeClient(() => Promise.reject(moved)));
+      expect((await errorOf(single('a'))).message).toContain('{ cluster: [its URL] }');
+    });
+
+    test('an outage is that of a node, and does not follow its ids to another one', async () => {
+      let isDown = true;
+      const client = fakeCluster(async (address, [command]) => {
+        if (isDown && address === 'one:1') throw new Error('cut');
+        return command === 'pttl' ? -2 : [0];
+      });
+      const redis = { client, commandTimeout: LONG };
+      const limiter = RateLimiter({ ...GOOD, redis, onError: 'block' });
+      const [lost, kept] = [client.idsOf('one:1'), client.idsOf('two:2')];
+      for (const id of numbered) await limiter(id);
+      expect(limiter.stats()).toMatchObject({ errors: 1, blocked: lost.length });
+      for (const id of kept) expect(await limiter(id)).toBe(0);
+      const before = [...client.slots];
+      client.slots.fill(before[1]);
+      for (const id of numbered) expect(await limiter(id)).toBe(0);
+      isDown = false;
+      client.slots.splice(0, before.length, ...before);
+      await waitUntil('the first node decides again', async () => (await limiter(lost[0])) === 0);
     });
   });
 

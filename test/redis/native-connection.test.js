@@ -1,14 +1,12 @@
-// The native client's connection: when it is opened, how it logs in, where it goes, and TLS.
+// The native client's connection: when it is opened, how it logs in, and where it goes.
 'use strict';
 
 const os = require('node:os');
 const { Registry } = require('prom-client');
 const { registerMetrics } = require('../../lib/metrics');
-const { redisHasTls } = require('../../lib/native').loadAddon();
 const { errorOf, outcomeOf, waitUntil } = require('../support/outcome');
 const { clientsNamed, nativeLimiter } = require('../support/redis-clients');
-const { pemOf, startRedis, startRedisWithTls } = require('../support/redis-server');
-const { runProgram } = require('../support/run-program');
+const { startRedis } = require('../support/redis-server');
 const peers = require('../support/tcp-peers');
 
 const HAS_IPV6 = Object.values(os.networkInterfaces())
@@ -84,7 +82,7 @@ describe('a login', () => {
     const fromOptions = nativeLimiter(atLocked({ ...credentials, connectionName: 'ali' }));
     expect(await Promise.all([fromUrl('a'), fromOptions('a')])).toEqual([0, 0]);
     const list = await locked.command('CLIENT', 'LIST');
-    expect(list.match(/name=ali .*user=alibaba/g)).toHaveLength(2);
+    expect(list.match(/name=ali .*user=alibaba/g)).toHaveLength(1); // which they share
   });
 
   test('that fails says so to every call, and never the password', async () => {
@@ -180,130 +178,24 @@ describe('where it goes', () => {
     expect(await nativeLimiter(`redis://[::1]:${server.port}`)('a')).toBe(0);
     expect(await nativeLimiter({ host: '::1', port: server.port })('a')).toBe(0);
   });
-});
 
-/**
- * A server in a thread refuses TLS with an alert as soon as it is connected to. The client waits for that
- * with its event loop blocked, so that SSL_connect finds the alert in its first call.
- */
-const REFUSED_AT_ONCE = `
-  const { Worker } = require('node:worker_threads');
-  const RateLimiter = require('rollgate');
-  const PORT = 0;
-  const REFUSED = 1;
-  const shared = new Int32Array(new SharedArrayBuffer(8));
-
-  function serve() {
-    const { workerData: shared } = require('node:worker_threads');
-    const set = (index, value) => {
-      Atomics.store(shared, index, value);
-      Atomics.notify(shared, index);
-    };
-    const ALERT = Buffer.from([21, 3, 3, 0, 2, 2, 40]); // fatal: handshake_failure
-    const server = require('node:net').createServer((socket) => {
-      socket.on('error', () => {});
-      socket.write(ALERT, () => set(1, 1));
-    });
-    server.listen(0, '127.0.0.1', () => set(0, server.address().port));
-  }
-
-  new Worker('(' + serve + ')()', { eval: true, workerData: shared }).unref();
-  Atomics.wait(shared, PORT, 0);
-  const limiter = RateLimiter({
-    interval: 1000,
-    maxInInterval: 2,
-    redis: { url: 'rediss://127.0.0.1:' + shared[PORT], commandTimeout: 10_000 },
-  });
-  const cleared = limiter.clear('a'); // connects before it returns
-  Atomics.wait(shared, REFUSED, 0);
-  cleared.catch(async ({ code, message, cause }) => {
-    console.log([code, message, cause.message].join('\\n'));
-    await limiter.close();
-  });
-`;
-
-const withTls = redisHasTls ? describe : describe.skip;
-const withoutTls = redisHasTls ? describe.skip : describe;
-
-withoutTls('a build without TLS', () => {
-  test.each([
-    'rediss://localhost:6380',
-    { host: 'localhost', tls: true },
-    { cluster: ['rediss://localhost:6380'] },
-  ])('refuses it at construction, and names the ways out: %j', (redis) => {
-    expect(() => nativeLimiter(redis)).toThrow(
-      expect.objectContaining({
-        code: 'ERR_ROLLGATE_UNSUPPORTED',
-        message: expect.stringMatching(/no TLS.*ioredis or redis \(node-redis\).*tunnel/s),
-      }),
+  test('an IPv6 address has brackets in messages', async () => {
+    const { port } = await peers.gonePeer();
+    const move = `-MOVED 15495 ::1:${port}\r\n`;
+    const seed = await peers.scriptedPeer(([command]) =>
+      command === 'CLUSTER' ? `*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n$-1\r\n:${seed.port}\r\n` : move,
     );
-  });
-});
-
-withTls('TLS', () => {
-  let url;
-  const ca = pemOf('ca.pem');
-
-  beforeAll(async () => {
-    ({ url } = await startRedisWithTls());
-  });
-
-  test.each([
-    ['that its authority vouches for, by name', 'localhost', { ca }],
-    ['that its authority vouches for, by address', '127.0.0.1', { ca: [ca] }],
-    ['that is not to be checked', 'localhost', { rejectUnauthorized: false }],
-    [
-      'and shows a certificate of its own',
-      'localhost',
-      { ca, cert: pemOf('localhost.pem'), key: Buffer.from(pemOf('localhost.key')) },
-    ],
-  ])('limits over a server %s', async (_, host, tls) => {
-    const limiter = nativeLimiter({ url: url.replace('localhost', host), tls });
-    expect([await limiter('a'), await limiter('a')]).toEqual([0, 0]);
-    expect(await limiter('a')).toBeGreaterThan(0);
-  });
-
-  test('many calls at once, with long ids', async () => {
-    const limiter = nativeLimiter({ url, tls: { ca } });
-    const ids = Array.from({ length: 3000 }, (_, i) => 'x'.repeat(i % 500) + i);
-    expect(new Set(await Promise.all(ids.map((id) => limiter(id))))).toEqual(new Set([0]));
-  });
-
-  test.each([
-    ['an authority that is not known', {}],
-    ['another name', { ca, servername: 'elsewhere.example' }],
-  ])('refuses a server with %s', async (_, tls) => {
-    await expect(nativeLimiter({ url, tls })('a')).rejects.toMatchObject({
-      code: 'ERR_ROLLGATE_REDIS_UNREACHABLE',
-      message: expect.stringContaining('certificate verify failed'),
-    });
-  });
-
-  test('a handshake that fails at once rejects the call and leaves the process alive', async () => {
-    const { code, signal, stdout, stderr } = await runProgram(REFUSED_AT_ONCE);
-    expect({ code, signal, stderr }).toEqual({ code: 0, signal: null, stderr: '' });
-    expect(stdout).toMatch(
-      /^ERR_ROLLGATE_REDIS_UNREACHABLE\n.*handshake failure\n.*handshake failure\n$/,
+    const owner = await peers.scriptedPeer(
+      () => `*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n$3\r\n::1\r\n:${port}\r\n`,
     );
-  });
-
-  test.each([
-    ['ca', { ca: 'no certificate' }],
-    ['cert', { cert: 'no certificate' }],
-    ['key', { key: 'no key' }],
-  ])('says that %s makes no sense, without showing it', (name, tls) => {
-    expect(() => nativeLimiter({ url, tls })).toThrow(
-      expect.objectContaining({
-        name: 'TypeError',
-        code: 'ERR_ROLLGATE_OPTION',
-        message: expect.stringMatching(new RegExp(`^option 'redis.tls': ${name}: `)),
-      }),
-    );
-  });
-
-  test('refuses options that it does not know', () => {
-    expect(() => nativeLimiter({ url, tls: { ca, minVersion: 'TLSv1.3' } })).toThrow(
-      expect.objectContaining({ code: 'ERR_ROLLGATE_OPTION' }),
-    );
+    for (const redis of [
+      { host: '::1', port },
+      { sentinels: [{ host: '::1', port }], name: 'm' },
+      { cluster: [seed.url] },
+      { cluster: [owner.url] },
+    ]) {
+      const { message } = await errorOf(nativeLimiter(redis)('a'));
+      expect(message.split(`[::1]:${port}: `)).toHaveLength(2);
+    }
   });
 });

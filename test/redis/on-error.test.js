@@ -1,6 +1,7 @@
 // Deadlines of calls, and what onError makes of an outage: who decides meanwhile, and that Redis decides again.
 'use strict';
 
+const diagnostics = require('node:diagnostics_channel');
 const { createClient } = require('redis');
 const RateLimiter = require('../..');
 const { Deadlines } = require('../../lib/remote/deadlines');
@@ -226,6 +227,60 @@ describe('onError', () => {
       redis.close();
       expect([await limiter('a'), await limiter('a')]).toEqual([0, 0]);
       redis.close = () => {};
+    });
+  });
+
+  describe('an Error', () => {
+    const RealError = Error;
+    let made;
+    beforeEach(() => {
+      made = 0;
+      globalThis.Error = new Proxy(RealError, {
+        construct(target, args, newTarget) {
+          made += 1;
+          return Reflect.construct(target, args, newTarget);
+        },
+      });
+    });
+    afterEach(() => {
+      globalThis.Error = RealError;
+    });
+
+    const cut = new Error('cut');
+    const full = new Error('The queue is full');
+    const reply = Object.assign(new Error('OOM'), { name: 'ReplyError' });
+    const hang = () => new Promise(() => {});
+    test.each([
+      ['a timeout', hang, {}],
+      ['a full queue', hang, { maxQueue: 10 }],
+      ['a lost connection', () => Promise.reject(cut), {}],
+      ["a full queue of the client's", () => Promise.reject(full), {}],
+      ['an error reply', () => Promise.reject(reply), {}],
+      ['an invalid reply', async () => 'OK', {}],
+    ])('of %s is only made for those who see it', async (_what, gate, connection) => {
+      const limiter = limiterWith('memory', {}, { commandTimeout: 20, ...connection });
+      const strict = limiterWith('throw', {}, { commandTimeout: 20, ...connection });
+      redis.gate = gate;
+      const calls = Array.from({ length: 300 }, (_, i) => limiter(i));
+      await Promise.all([...calls, limiter.attempt('a'), limiter.attemptMany(['a', 'b'])]);
+      expect(limiter.stats().fallbacks).toBe(303);
+      expect(made).toBe(0);
+      const seen = await Promise.all([1, 2, 3].map((id) => errorOf(strict(id))));
+      expect(new Set(seen).size).toBe(3);
+      for (const error of seen) expect(error.stack).toContain(error.message);
+      expect(made).toBe(3);
+    });
+
+    test('is the same for a subscriber and the caller', async () => {
+      const limiter = limiterWith('throw');
+      redis.cut();
+      const messages = [];
+      const listener = (message) => messages.push(message);
+      diagnostics.subscribe('rollgate:redis', listener);
+      const seen = [await errorOf(limiter('a')), await errorOf(limiter.clear('a'))];
+      diagnostics.unsubscribe('rollgate:redis', listener);
+      expect(messages.map(({ error }) => error)).toEqual(seen);
+      for (const [i, { error }] of messages.entries()) expect(error).toBe(seen[i]);
     });
   });
 

@@ -7,7 +7,7 @@ const { Redis } = require('ioredis');
 const RateLimiter = require('../..');
 const rollgateFastify = require('../../lib/fastify');
 const native = require('../../lib/native').loadAddon();
-const { readRedisOptions } = require('../../lib/redis/options');
+const { readConnectionOptions } = require('../../lib/redis/connection-options');
 const RollgateStore = require('../../lib/store');
 const { EACH_CLIENT, EACH_CLUSTER_CLIENT, openings } = require('../support/redis-clients');
 const { catchError } = require('../support/set-up');
@@ -32,7 +32,15 @@ const anyClient = () => using({ client: new Redis({ lazyConnect: true }) }).clie
 afterEach(closeAll);
 
 describe('a connection', () => {
-  const tls = { ca: 'certificate' };
+  const tls = {
+    ca: undefined,
+    ...{ cert: '', key: '', passphrase: '', verifies: true, serverName: '' },
+    ...{ minVersion: 0x0303, ciphers: '', cipherSuites: '' },
+  };
+  const ofTls = (options, expected) => [
+    { host: 'h', tls: options },
+    { host: 'h', tls: { ...tls, ...expected } },
+  ];
   const asGiven = [
     {},
     { host: 'h', port: 1, db: 2, password: 'p' },
@@ -49,7 +57,7 @@ describe('a connection', () => {
     ['redis:///5', { db: 5 }],
     ['redis://:p%40ss%2Fword@h', { host: 'h', password: 'p@ss/word' }],
     ['redis://user:pass@h/', { host: 'h', username: 'user', password: 'pass' }],
-    ['rediss://h', { host: 'h', tls: {} }],
+    ['rediss://h', { host: 'h', tls }],
     ['unix:///tmp/redis.sock', { path: '/tmp/redis.sock' }],
     ['unix://:pass@/tmp/a%20b.sock?db=2', { path: '/tmp/a b.sock', password: 'pass', db: 2 }],
     ['unix://user:pass@/s', { path: '/s', username: 'user', password: 'pass' }],
@@ -58,14 +66,24 @@ describe('a connection', () => {
       { host: 'h', port: 1, db: 3 },
     ],
     [
-      { url: 'rediss://h', tls },
-      { host: 'h', tls },
+      { url: 'rediss://h', tls: { servername: 's' } },
+      { host: 'h', tls: { ...tls, serverName: 's' } },
     ],
-    [{ url: 'rediss://h', tls: false }, { host: 'h' }],
-    [
-      { host: 'h', tls: true },
-      { host: 'h', tls: {} },
-    ],
+    [{ path: '/s', tls: false }, { path: '/s' }],
+    ofTls(true, {}),
+    ofTls({ ca: 'certificate' }, { ca: ['certificate'] }),
+    ofTls({ ca: ['one', Buffer.from('other')] }, { ca: ['one', 'other'] }),
+    ofTls(
+      { cert: 'c', key: Buffer.from('k'), passphrase: 'p' },
+      { cert: 'c', key: 'k', passphrase: 'p' },
+    ),
+    ofTls(
+      { rejectUnauthorized: false, minVersion: 'TLSv1.3' },
+      { verifies: false, minVersion: 0x0304 },
+    ),
+    ofTls({ ciphers: 'A:TLS_B:C' }, { ciphers: 'A:C', cipherSuites: 'TLS_B' }),
+    ofTls({ ciphers: 'TLS_B' }, { cipherSuites: 'TLS_B', minVersion: 0x0304 }),
+    [{ cluster: ['rediss://h'] }, { cluster: [{ host: 'h', port: 6379 }], tls }],
     [{ retry: { min: 5000 } }, { retry: { min: 5000, max: 5000 } }],
     [{ host: undefined, url: undefined, tls: undefined }, {}],
     [
@@ -73,7 +91,7 @@ describe('a connection', () => {
       { cluster: seeds, username: 'u', password: 'p' },
     ],
   ])('%j', (redis, expected) => {
-    expect(readRedisOptions({ redis }).connection).toEqual({ ...DEFAULTS, ...expected });
+    expect(readConnectionOptions('redis', redis)).toEqual({ ...DEFAULTS, ...expected });
   });
 
   test('is not made by a constructor', () => {
@@ -193,6 +211,25 @@ describe('refused', () => {
     [{ redis: { password: 12345 } }, TypeError, 'redis.password'],
     [{ redis: { username: 'u' } }, TypeError, 'redis.password'],
     [{ redis: { tls: 'yes' } }, TypeError, 'redis.tls'],
+    [{ redis: { tls: { secureContext: {} } } }, TypeError, 'unknown option "secureContext"'],
+    [{ redis: { tls: { ca: [] } } }, TypeError, 'redis.tls.ca'],
+    [{ redis: { tls: { ca: [5] } } }, TypeError, 'redis.tls.ca[0]'],
+    [{ redis: { tls: { cert: {} } } }, TypeError, 'redis.tls.cert'],
+    [{ redis: { tls: { key: 5 } } }, TypeError, 'redis.tls.key'],
+    [{ redis: { tls: { cert: 'c' } } }, TypeError, "'redis.tls.cert': requires 'redis.tls.key'"],
+    [{ redis: { tls: { key: 'k' } } }, TypeError, "'redis.tls.key': requires 'redis.tls.cert'"],
+    [{ redis: { tls: { passphrase: 5 } } }, TypeError, 'redis.tls.passphrase'],
+    [{ redis: { tls: { servername: 5 } } }, TypeError, 'redis.tls.servername'],
+    [{ redis: { tls: { servername: '' } } }, RangeError, 'redis.tls.servername'],
+    [{ redis: { tls: { rejectUnauthorized: 'no' } } }, TypeError, 'redis.tls.rejectUnauthorized'],
+    [{ redis: { tls: { minVersion: 1.3 } } }, TypeError, 'redis.tls.minVersion'],
+    [{ redis: { tls: { minVersion: 'TLSv1.1' } } }, RangeError, 'older versions are not supported'],
+    [{ redis: { tls: { ciphers: [] } } }, TypeError, 'redis.tls.ciphers'],
+    [{ redis: { tls: { ciphers: ':' } } }, RangeError, 'redis.tls.ciphers'],
+    [{ redis: { url: 'rediss://h', tls: false } }, TypeError, 'conflicts with a rediss:// URL'],
+    [{ redis: { cluster: ['rediss://h'], tls: false } }, TypeError, 'redis.tls'],
+    [{ redis: { path: '/s', tls: true } }, TypeError, 'a unix socket, which has no TLS'],
+    [{ redis: { url: 'unix:///s', tls: {} } }, TypeError, 'a unix socket, which has no TLS'],
     [{ redis: { connectTimeout: 0 } }, RangeError, 'redis.connectTimeout'],
     [{ redis: { commandTimeout: '500' } }, TypeError, 'redis.commandTimeout'],
     [{ redis: { commandTimeout: Number.POSITIVE_INFINITY } }, RangeError, 'redis.commandTimeout'],
@@ -246,7 +283,7 @@ describe('a password is in no message', () => {
   ];
   const bad = ['redis', 'rediss', 'unix', 'http', 'x']
     .flatMap((scheme) => rests.map((rest) => scheme + rest))
-    .filter((url) => catchError(() => readRedisOptions({ redis: url })));
+    .filter((url) => catchError(() => readConnectionOptions('redis', url)));
 
   test.each([
     ...bad.map((url) => [{ redis: url }]),
@@ -260,6 +297,8 @@ describe('a password is in no message', () => {
     [{ redis: { password: { SECRET } } }],
     [{ redis: { password: [SECRET] } }],
     [{ redis: { password: SECRET, port: -1 } }],
+    [{ redis: { tls: { key: [SECRET] } } }],
+    [{ redis: { tls: { passphrase: { SECRET } } } }],
     [{ redis: good, onError: 'x' }],
     [{ redis: good, client: 'redis://other' }],
     [{ redis: good, namespace: `{${good}` }],

@@ -21,7 +21,7 @@ function commandsFor(purpose) {
   return row
     .split(' | ')[1]
     .replaceAll('\\|', '|')
-    .match(/\+[a-z|]+/g);
+    .match(/\+[a-z|-]+/g);
 }
 
 const DECISIONS = commandsFor('every limiter');
@@ -31,8 +31,12 @@ const NAME = commandsFor('`connectionName`');
 const [, , ...CLUSTER_CLIENTS] = commandsFor('a cluster');
 const CLUSTER = commandsFor('a cluster').slice(0, 2);
 const [INFO] = commandsFor('a client of node-redis 3');
+const [ROLE, GET_MASTER] = commandsFor('Sentinel');
 
-const REFUSED = { code: 'ERR_ROLLGATE_REDIS_AUTH' };
+const REFUSED = {
+  code: 'ERR_ROLLGATE_REDIS_AUTH',
+  message: expect.stringContaining('docs/redis.md#permissions'),
+};
 const { using, closeAll } = openings();
 let namespaces = 0;
 
@@ -87,7 +91,7 @@ describe('on one server', () => {
 
   test('the command in the docs is that of the table', async () => {
     const [command] = section.match(/^ACL SETUSER .*$/m);
-    expect(command.match(/\+[a-z|]+/g)).toEqual([...DECISIONS, ...CLEARS]);
+    expect(command.match(/\+[a-z|-]+/g)).toEqual([...DECISIONS, ...CLEARS]);
     await server.command(...command.split(' '));
     const url = `redis://limits:password@127.0.0.1:${server.port}`;
     const [own, foreign] = ['login', 'logins'].map((namespace) => newLimiter(url, { namespace }));
@@ -126,6 +130,30 @@ describe('on one server', () => {
     await permit(server, ...DECISIONS, ...CLEARS, ...commands);
     await doEverything(redis);
   });
+});
+
+test('with Sentinel, the master needs one more, and so do the Sentinels', async () => {
+  const master = await startRedis();
+  const sentinel = await startRedis({ args: ['--sentinel'], keepsConfig: true });
+  await sentinel.command('SENTINEL', 'MONITOR', 'mymaster', '127.0.0.1', master.port, 1);
+  const user = { username: 'limits', password: 'secret' };
+  const redis = {
+    ...user,
+    sentinels: [sentinel.url],
+    name: 'mymaster',
+    retry: { min: 1, max: 20 },
+  };
+  const asUser = { ...redis, sentinelUsername: 'limits', sentinelPassword: 'secret' };
+  await permit(master, ...DECISIONS, ...CLEARS);
+  await permit(sentinel);
+  await expect(newLimiter(redis)('a')).rejects.toMatchObject(REFUSED);
+  await permit(master, ...DECISIONS, ...CLEARS, ROLE);
+  await doEverything(redis);
+  await expect(newLimiter(asUser)('a')).rejects.toMatchObject({
+    message: expect.stringContaining('NOPERM'),
+  });
+  await permit(sentinel, GET_MASTER);
+  expect(await newLimiter(asUser)('a')).toBe(0);
 });
 
 describe('in a cluster', () => {

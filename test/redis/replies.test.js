@@ -122,14 +122,15 @@ describe('nodes of a cluster', () => {
   /** The map of a node that has all slots. */
   const all = (port) => slots([0, 16_383, '$-1\r\n', port]);
 
-  /** A node that answers CLUSTER SLOTS by `map(port)` and scripts by `run(port)`. */
+  /** A node that answers CLUSTER SLOTS by `map(port)` and scripts by `run(port, command)`. */
   async function node({ map, run = () => ALLOWED }) {
     const seen = [];
-    const peer = await peers.scriptedPeer(([command]) => {
+    const peer = await peers.scriptedPeer(([command, detail]) => {
       seen.push(command);
+      if (detail === 'INFO') return '$0\r\n\r\n';
       if (command === 'CLUSTER') return map(peer.port);
-      if (command === 'ASKING') return '+OK\r\n';
-      return run(peer.port);
+      if (command === 'ASKING' || command === 'AUTH') return '+OK\r\n';
+      return run(peer.port, command);
     });
     return { url: peer.url, port: peer.port, seen };
   }
@@ -165,6 +166,7 @@ describe('nodes of a cluster', () => {
       const error = await errorOf(limiterAt([seed.url])('a'));
       expect(error.code).toBe(REPLY);
       expect(error.cause.message).toMatch(word);
+      expect(error.message).not.toContain("give 'redis'");
       expect(runs).toBeLessThan(10);
     }
   });
@@ -213,6 +215,24 @@ describe('nodes of a cluster', () => {
     expect(await Promise.all([limiter('a'), limiter('b')])).toEqual([0, 0]);
   });
 
+  // Kills: a source that is sent to one node while the calls to all others wait for it.
+  test('a node that never answers the source of a script holds up no other', async () => {
+    const answeringSource = (answer) => (_port, command) =>
+      command === 'EVAL' ? answer : '-NOSCRIPT No matching script\r\n';
+    const other = await node({ map: () => '-ERR not asked\r\n', run: answeringSource(ALLOWED) });
+    const slotOfA = [15_495, 15_495, text('127.0.0.1'), other.port];
+    const silent = await node({
+      map: (port) => slots([0, 15_494, '$-1\r\n', port], slotOfA),
+      run: answeringSource(undefined),
+    });
+    const limiter = limiterAt([silent.url]);
+    const unanswered = outcomeOf(limiter('b'));
+    await waitUntil('it has the source', () => silent.seen.includes('EVAL'));
+    expect(await limiter('a')).toBe(0);
+    await limiter.close();
+    expect(await unanswered).toBe('ERR_ROLLGATE_CLOSED');
+  });
+
   test('passwords go to every node', async () => {
     const server = await startRedis({ password: 'Sesame' });
     const seed = await node({ map: () => slots([0, 16_383, text('127.0.0.1'), server.port]) });
@@ -235,5 +255,35 @@ describe('nodes of a cluster', () => {
     for (let ms = 0; ms < 3 * commandTimeout; ms += delay) {
       expect(await outcomeOf(limiter('a'))).toBe(0);
     }
+  });
+});
+
+// Kills: a connection that goes on after a reply that cannot be that of its command, so that an id gets the answer of
+// another one; and silence that any byte ends.
+describe('replies that have lost their order', () => {
+  const REFUSING = '*1\r\n:60000000\r\n';
+  const isAsked = (words, id) => words.some((word) => word.endsWith(`{${id}}`));
+
+  test.each([
+    ['an element too few', '*2\r\n:0\r\n'],
+    ['thousands of elements too few', '*60000\r\n'],
+    ['a string that takes what follows', '$400000000\r\n'],
+  ])('%s: no id gets the answer of another one, and calls succeed again', async (_what, wrong) => {
+    let replies = 0;
+    const peer = await peers.scriptedPeer((words) => {
+      replies += 1;
+      if (replies === 3) return wrong;
+      return isAsked(words, 'refused') ? REFUSING : '*1\r\n:0\r\n';
+    });
+    const times = { commandTimeout: 100, connectTimeout: 200, retry: { min: 1, max: 20 } };
+    const limiter = nativeLimiter({ url: peer.url, ...times });
+    const answers = { free: new Set(), refused: new Set() };
+    const isServed = () => answers.free.has(0) && answers.refused.has(60_000) && replies > 20;
+    await waitUntil('calls succeed again', async () => {
+      for (const id of ['free', 'refused']) answers[id].add(await outcomeOf(limiter(id)));
+      return isServed();
+    });
+    expect(answers.free.has(60_000)).toBe(false);
+    expect(answers.refused.has(0)).toBe(false);
   });
 });

@@ -4,7 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include <cstddef>
+#include <initializer_list>
+#include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "redis/command.h"
 
@@ -42,7 +47,7 @@ TEST(HashSlot, IsThatOfTheWholeKeyWhereTheTagIsEmptyOrOpen) {
   EXPECT_NE(HashSlot("namespace{foo"), HashSlot("foo"));
 }
 
-const Script kScript{"return 1", "0123456789abcdef0123456789abcdef01234567"};
+const std::string kSha1 = "0123456789abcdef0123456789abcdef01234567";
 
 std::string Encoded(const Request& request) {
   std::string command;
@@ -50,73 +55,164 @@ std::string Encoded(const Request& request) {
   return command;
 }
 
-constexpr Operation kOperation{"attempt", "attempt, keys repeat"};
-
-ScriptRequest TwoKeys() {
-  return ScriptRequest(500, kScript, kOperation, "$5\r\nbrief\r\n$0\r\n\r\n", 2, 3);
+std::shared_ptr<const Program> ProgramOf(const std::string& key_prefix, double max = 5,
+                                         bool has_long_logs = false) {
+  const std::vector<double> policy{1, 0, 0, 0, 60e6, max};
+  return std::make_shared<const Program>(
+      Program{{"return 1", kSha1}, key_prefix, policy, 1, has_long_logs});
 }
 
-TEST(ScriptRequest, NamesTheScriptAndItsKeys) {
-  ScriptRequest request = TwoKeys();
-  request.AddKey("ns", "a");
-  request.AddKey("ns", std::string(100, 'x'));
-  EXPECT_EQ(Encoded(request),
-            Command({"EVALSHA", kScript.sha1, "2", "ns{a}", "ns{" + std::string(100, 'x') + "}",
-                     "attempt", "brief", ""}));
+Question Peek() {
+  Question question;
+  question.operation = Question::Operation::kPeek;
+  return question;
+}
+
+/// A group as the script gets it.
+std::string WordOf(std::initializer_list<double> numbers) {
+  std::string word;
+  AppendDoubles(word, numbers);
+  return word;
+}
+
+std::string Attempts(double keys, double max = 5) {
+  return WordOf({keys, 1, 0, -0x1p62, 1, 0, 0, 1, 0, 0, 0, 60e6, max});
+}
+
+const auto kProgram = ProgramOf("ns");
+
+/// A request with one group, and an id for each character.
+class RequestOf : public ScriptRequest {
+ public:
+  explicit RequestOf(std::string_view ids) : ScriptRequest(500, Group(kProgram, {})) {
+    for (std::size_t i = 0; i < ids.size(); ++i) {
+      Add(0, static_cast<CallId>(i), *kProgram, ids.substr(i, 1));
+    }
+  }
+};
+
+TEST(Doubles, AreLittleEndian) {
+  EXPECT_EQ(WordOf({1, -2}), std::string("\0\0\0\0\0\0\xf0\x3f\0\0\0\0\0\0\0\xc0", 16));
+}
+
+TEST(ScriptRequest, NamesTheScriptItsKeysAndTheGroup) {
+  RequestOf request("");
+  const std::string long_id(100, 'x');
+  request.Add(0, 7, *kProgram, "a");
+  request.Add(0, 9, *kProgram, long_id);
+  EXPECT_EQ(Encoded(request), Command({"EVALSHA", kSha1, "2", "ns{a}", "ns{" + long_id + "}",
+                                       "together", Attempts(2)}));
+  EXPECT_EQ(request.calls, (std::vector<CallId>{7, 9}));
+}
+
+TEST(ScriptRequest, TellsTheScriptEachPartOfTheQuestion) {
+  Question question;
+  question.operation = Question::Operation::kRefund;
+  question.is_full = true;
+  question.now = -3;
+  question.cost = 4;
+  question.refunded_at = 5;
+  question.refunded_token = 6;
+  question.policy = {7, 8};
+  EXPECT_EQ(Group(kProgram, question).numbers, WordOf({3, 1, -3, 4, 5, 6, 7, 8}));
+}
+
+TEST(ScriptRequest, HasTheKeysOfSeveralGroupsInTheOrderOfTheGroups) {
+  const auto other = ProgramOf("other", 6);
+  RequestOf request("ab");
+  EXPECT_EQ(request.PlaceOf(Group(other, {}), 0), 1u);
+  request.Add(1, 8, *other, "c");
+  request.Add(0, 9, *kProgram, "d");
+  EXPECT_EQ(Encoded(request), Command({"EVALSHA", kSha1, "4", "ns{a}", "ns{b}", "ns{d}", "other{c}",
+                                       "together", Attempts(3), Attempts(1, 6)}));
+  EXPECT_EQ(request.key_count(), 4u);
+}
+
+// Kills: a group for each limiter; a limiter's later call in a group before that of its earlier
+// one.
+TEST(ScriptRequest, FindsTheGroupOfALimiterWithTheSamePolicy) {
+  const auto other = ProgramOf("other");
+  RequestOf request("a");
+  EXPECT_FALSE(request.has_several_limiters());
+  EXPECT_EQ(request.PlaceOf(Group(other, {}), 0), 0u);
+  request.Add(0, 8, *other, "a");
+  EXPECT_TRUE(request.has_several_limiters());
+  EXPECT_EQ(request.PlaceOf(Group(other, Peek()), 0), 1u);
+  EXPECT_EQ(request.PlaceOf(Group(other, {}), 1), 2u);
+  EXPECT_EQ(request.PlaceOf(Group(kProgram, {}), 1), 2u);
+}
+
+bool IsRead(const ScriptRequest& request, std::string_view how) {
+  return Encoded(request).find(Command({how}).substr(4)) != std::string::npos;
 }
 
 TEST(ScriptRequest, SaysThatAKeyMayOccurMoreThanOnce) {
-  ScriptRequest request = TwoKeys();
-  for (const char* id : {"a", "b", "c", "b"}) request.AddKey("ns", id);
-  EXPECT_EQ(Encoded(request), Command({"EVALSHA", kScript.sha1, "4", "ns{a}", "ns{b}", "ns{c}",
-                                       "ns{b}", "attempt, keys repeat", "brief", ""}));
-  for (const auto& repeating : {"aab", "aba", "abb"}) {
-    ScriptRequest three = TwoKeys();
-    for (const char id : std::string_view(repeating)) three.AddKey("ns", std::string_view(&id, 1));
-    EXPECT_NE(Encoded(three).find("keys repeat"), std::string::npos) << repeating;
-    three.SendText();
-    EXPECT_NE(Encoded(three).find("keys repeat"), std::string::npos) << repeating;
+  for (const char* ids : {"aab", "aba", "abb", "abcb"}) {
+    RequestOf request(ids);
+    EXPECT_TRUE(IsRead(request, "together, keys repeat")) << ids;
+    request.SendText();
+    EXPECT_TRUE(IsRead(request, "together, keys repeat")) << ids;
   }
-  request.calls = {1, 2, 3, 4};
-  const auto parts = request.SplitByKey();
-  ASSERT_EQ(parts.size(), 4u);
-  EXPECT_EQ(Encoded(*parts[3]),
-            Command({"EVALSHA", kScript.sha1, "1", "ns{b}", "attempt", "brief", ""}));
+}
+
+TEST(ScriptRequest, SaysThatAKeyOccursInTwoGroups) {
+  const auto other = ProgramOf("other", 6);
+  const auto same = ProgramOf("ns", 6);
+  RequestOf request("ab");
+  request.AddGroup(Group(other, {}));
+  request.Add(1, 8, *other, "a");
+  EXPECT_TRUE(IsRead(request, "together"));
+  request.Add(1, 9, *same, "a");
+  EXPECT_TRUE(IsRead(request, "together, keys repeat"));
+}
+
+TEST(ScriptRequest, ReadsKeysApartIfAnyGroupNeedsIt) {
+  RequestOf peeks("ab");
+  peeks.AddGroup(Group(kProgram, Peek()));
+  peeks.Add(1, 8, *kProgram, "a");
+  EXPECT_TRUE(IsRead(peeks, "apart"));
+  const auto long_log = ProgramOf("other", 1000, true);
+  RequestOf long_logs("aa");
+  long_logs.AddGroup(Group(long_log, {}));
+  long_logs.Add(1, 8, *long_log, "a");
+  EXPECT_TRUE(IsRead(long_logs, "apart"));
 }
 
 TEST(ScriptRequest, SendsTheTextWhenAsked) {
-  ScriptRequest request = TwoKeys();
-  request.AddKey("ns", "a");
+  RequestOf request("a");
   request.SendText();
-  EXPECT_EQ(Encoded(request),
-            Command({"EVAL", kScript.source, "1", "ns{a}", "attempt", "brief", ""}));
+  EXPECT_EQ(Encoded(request), Command({"EVAL", "return 1", "1", "ns{a}", "together", Attempts(1)}));
 }
 
 TEST(ScriptRequest, SplitsIntoOneForEachKey) {
-  ScriptRequest request = TwoKeys();
+  const auto other = ProgramOf("other", 6);
+  RequestOf request("");
   const std::string awkward("\r\n$1\r\n\0", 8);
-  request.AddKey("ns", awkward);
-  request.AddKey("ns", "");
-  request.calls = {7, 9};
+  request.Add(0, 7, *kProgram, awkward);
+  request.Add(0, 9, *kProgram, "");
+  request.AddGroup(Group(other, Peek()));
+  request.Add(1, 4, *other, "a");
   request.hash_slot = 11;
   request.SendText();
   const auto parts = request.SplitByKey();
-  ASSERT_EQ(parts.size(), 2u);
+  ASSERT_EQ(parts.size(), 3u);
   EXPECT_EQ(Encoded(*parts[0]),
-            Command({"EVAL", kScript.source, "1", "ns{" + awkward + "}", "attempt", "brief", ""}));
+            Command({"EVAL", "return 1", "1", "ns{" + awkward + "}", "together", Attempts(1)}));
   EXPECT_EQ(Encoded(*parts[1]),
-            Command({"EVAL", kScript.source, "1", "ns{}", "attempt", "brief", ""}));
-  EXPECT_EQ(parts[0]->calls, std::vector<CallId>{7});
-  EXPECT_EQ(parts[1]->calls, std::vector<CallId>{9});
-  EXPECT_EQ(parts[1]->hash_slot, 11);
-  EXPECT_EQ(parts[1]->deadline, 500);
+            Command({"EVAL", "return 1", "1", "ns{}", "together", Attempts(1)}));
+  EXPECT_EQ(Encoded(*parts[2]),
+            Command({"EVAL", "return 1", "1", "other{a}", "apart",
+                     WordOf({1, 0, 0, -0x1p62, 1, 0, 0, 1, 0, 0, 0, 60e6, 6})}));
+  const std::vector<CallId> calls{7, 9, 4};
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    EXPECT_EQ(parts[i]->calls, std::vector<CallId>{calls[i]});
+    EXPECT_EQ(parts[i]->hash_slot, 11);
+    EXPECT_EQ(parts[i]->deadline, 500);
+  }
 }
 
 TEST(ScriptRequest, WithOneKeyHasNothingToSplit) {
-  ScriptRequest request = TwoKeys();
-  request.AddKey("ns", "a");
-  request.calls = {1};
-  EXPECT_TRUE(request.SplitByKey().empty());
+  EXPECT_TRUE(RequestOf("a").SplitByKey().empty());
 }
 
 }  // namespace

@@ -2,7 +2,6 @@
 'use strict';
 
 const { ALGORITHMS } = require('../../lib/algorithms');
-const { attemptOn } = require('../../lib/redis/script');
 const SCRIPTS = require('../../lib/redis/scripts');
 const {
   SCRIPT_KINDS,
@@ -13,6 +12,7 @@ const {
 const { tracesOf, usesOf } = require('../conformance/write-traces');
 const { expectEqual } = require('../support/outcome');
 const {
+  groupArguments,
   inMovedTime,
   LOG,
   OF_FRAME,
@@ -35,6 +35,18 @@ const SMALL_RINGS = SCRIPTS[LOG].source
   .replace('local FEW_STAMPS = 16', 'local FEW_STAMPS = 1')
   .replace('local LAST_OF_FIRST_BYTES = 127', 'local LAST_OF_FIRST_BYTES = 39');
 
+/** Two keys never have the same generation. */
+function withoutGenerations(reply, groups) {
+  const kept = [...reply];
+  let first = 0;
+  for (const { policy, keys, call } of groups) {
+    const length = call[1] === 'full' ? 7 + 2 * policy.limits.length : 1;
+    for (let i = 0; i < keys.length; i++, first += length) if (length > 1) kept[first + 6] = null;
+  }
+  expect(reply).toHaveLength(first);
+  return kept;
+}
+
 let script;
 
 /** Keys are kept from expiring, because the server's own time stands still here. */
@@ -49,7 +61,7 @@ async function run(policy, keys, operation, detail, now, cost) {
 const receiptOf = (reply) => ({ at: reply[5], generation: reply[6] });
 
 const refund = (policy, id, { at, generation }, now, cost) =>
-  run(policy, [id], 'refund', `${at},${generation}`, now, cost);
+  run(policy, [id], 'refund', [at, generation], now, cost);
 
 /** A full reply on several keys, as one for each, without what is for refunds. */
 function decisionsIn(reply, { limits }) {
@@ -86,7 +98,7 @@ async function answersOf(policy, operation, place, answer, taken) {
     case 'batch': {
       if (ids.length === 0) return [[], []];
       const detail = place % 2 === 0 ? 'full' : 'brief';
-      const reply = await run(policy, ids, attemptOn(ids), detail, now, cost);
+      const reply = await run(policy, ids, 'attempt', detail, now, cost);
       if (detail === 'brief') return [reply, answer.map(({ timeLeft }) => timeLeft)];
       return [decisionsIn(reply, policy), answer.map(decisionOf)];
     }
@@ -179,6 +191,42 @@ describe('the scripts', () => {
       const sha1 = await script.load(inMovedTime(SCRIPTS[algorithm].source));
       await runTraces(algorithm, { ...kind, start: FUTURE_US }, { isByServer: true, sha1 });
     });
+  });
+
+  // Kills: a place in the reply or among the words that is counted from the first group; a state that an earlier
+  // group has overwritten.
+  test.each(ALGORITHMS)('%s decides groups in one run as in a run for each', async (algorithm) => {
+    const policies = (random) =>
+      Array.from({ length: 3 }, () => randomPolicyOf(random, algorithm, { scale: 5000 }));
+    for (let seed = 1; seed <= TRACES; seed++) {
+      const random = randomFrom(seed);
+      const ofIds = [policies(random), policies(random)];
+      let now = START_US;
+      for (let step = 0; step < STEPS; step++) {
+        now += random.between(0, 2_000_000);
+        const groups = Array.from({ length: random.between(2, 6) }, () => {
+          const policy = random.pick(ofIds.flat());
+          const place = ofIds.flat().indexOf(policy);
+          const keys = Array.from(
+            { length: random.between(1, 3) },
+            () => `${place}{${random.between(0, 3)}}`,
+          );
+          return { policy, keys, call: ['attempt', random.pick(['brief', 'full']), now, 1] };
+        });
+        const expected = [];
+        for (const { policy, keys, call } of groups) {
+          const apart = keys.map((key) => `apart${key}`);
+          expected.push(...(await script.runOn(apart, policy, ...call)));
+        }
+        const run = groupArguments('together, keys repeat', groups);
+        const reply = await script.redis.evalsha(...run);
+        expectEqual(withoutGenerations(reply, groups), withoutGenerations(expected, groups), {
+          seed,
+          step,
+        });
+      }
+      await script.redis.flushall();
+    }
   });
 
   test.each([

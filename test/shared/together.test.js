@@ -25,6 +25,8 @@ const SMALL = { maxKeys: 50, windowMs: 60_000 };
 const SMALL_LIMITS = { maxKeys: 50, interval: 60_000, maxInInterval: 2 };
 const ROOT = path.join(__dirname, '..', '..');
 
+const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
+
 /** One window of the epoch, whenever the test runs: the second begins in the year 2255. */
 const FOR_EVER = 9_007_199_254_740;
 
@@ -58,6 +60,24 @@ describe('two limiters of one name', () => {
     expect(other.peek('a').allowed).toBe(false);
     expect([one.refund(decision), one.refund(decision)]).toEqual([true, false]);
     expect(other.peek('a').allowed).toBe(true);
+  });
+
+  // Kills: an attempt that is not taken back; a refusal that counts, and would reset later.
+  test('leave no trace if one takes the last place after the other has asked for several', () => {
+    const shared = { interval: 60_000, maxInInterval: 1, maxKeys: 1000, shared: newName() };
+    const other = RateLimiter({ ...shared, clock: () => 1000 });
+    let readings = 0;
+    function clock() {
+      readings += 1; // first for the question, then for the attempt
+      if (readings > 1) other.attempt();
+      return 1000 + readings;
+    }
+    const user = RateLimiter({ interval: 60_000, maxInInterval: 1 });
+    const everybody = RateLimiter({ ...shared, clock });
+    const result = RateLimiter.attemptAll([{ limiter: user }, { limiter: everybody }]);
+    expect(result).toMatchObject({ allowed: false, refusedBy: 1 });
+    expect(user.usage()).toMatchObject({ used: 0 });
+    expect(other.usage()).toMatchObject({ used: 1, resetIn: 60_000 });
   });
 
   test('report the keys and bytes of all, and the attempts of each', () => {
@@ -115,45 +135,98 @@ describe.each(ALGORITHMS)('exactly the limit passes: %s', (algorithm) => {
   });
 });
 
+/** Runs programs that write a letter for each allowed attempt; some are killed once they have written so much. */
+function letterCounts() {
+  const allowed = Array(RACED.ids).fill(0);
+  async function countUntil(source, killAfter) {
+    const child = spawn(process.execPath, ['-e', source], { stdio: ['ignore', 'pipe', 'inherit'] });
+    let written = 0;
+    child.stdout.setEncoding('latin1');
+    child.stdout.on('data', (letters) => {
+      for (const letter of letters) allowed[letter.charCodeAt(0) - 97] += 1;
+      written += letters.length;
+      if (written >= killAfter) child.kill('SIGKILL');
+    });
+    const [code, signal] = await once(child, 'close');
+    return { code, signal };
+  }
+
+  /** Runs the program `times` times, three at a time, and kills most after up to `most` letters; returns how many. */
+  async function killMany(source, times, most) {
+    const ends = [];
+    const line = async () => {
+      while (ends.length < times) {
+        ends.push(await countUntil(source, 1 + ((ends.length * 197) % most)));
+      }
+    };
+    await Promise.all([line(), line(), line()]);
+    const killed = ends.filter(({ signal }) => signal === 'SIGKILL').length;
+    expect(killed).toBeGreaterThan(times / 2);
+    expect(await countUntil(source, Infinity)).toEqual({ code: 0, signal: null });
+    return killed;
+  }
+  return { allowed, killMany };
+}
+
 slow.test(
   'processes that are killed have counted what they counted, and the others go on',
   async () => {
-    const KILLS = 12;
     const source = `
       const { writeSync } = require('node:fs');
       const allow = (id) => writeSync(1, String.fromCharCode(97 + id));
       ${RACE(newName())}
     `;
-    const allowed = Array(RACED.ids).fill(0);
-
-    /** Runs the program; kills it once it has written so much, if it does. */
-    async function countUntil(killAfter) {
-      const child = spawn(process.execPath, ['-e', source], {
-        stdio: ['ignore', 'pipe', 'inherit'],
-      });
-      let written = 0;
-      child.stdout.setEncoding('latin1');
-      child.stdout.on('data', (letters) => {
-        for (const letter of letters) allowed[letter.charCodeAt(0) - 97] += 1;
-        written += letters.length;
-        if (written >= killAfter) child.kill('SIGKILL');
-      });
-      const [code, signal] = await once(child, 'close');
-      return { code, signal };
-    }
-
-    const ends = [];
-    const line = async () => {
-      while (ends.length < KILLS) ends.push(await countUntil(1 + ((ends.length * 197) % 700)));
-    };
-    await Promise.all([line(), line(), line()]);
-    const killed = ends.filter(({ signal }) => signal === 'SIGKILL').length;
-    expect(killed).toBeGreaterThan(KILLS / 2);
-    expect(await countUntil(Infinity)).toEqual({ code: 0, signal: null });
+    const { allowed, killMany } = letterCounts();
+    const killed = await killMany(source, 12, 700);
     // A process that is killed between counting and writing has counted one that nobody knows of.
-    const total = allowed.reduce((sum, count) => sum + count, 0);
+    const total = sum(allowed);
     expect(Math.max(...allowed)).toBeLessThanOrEqual(RACED.max);
     expect(total).toBeGreaterThanOrEqual(RACED.ids * RACED.max - killed);
+  },
+  patient(60_000),
+);
+
+// Kills: attempts without a question before that are not taken back after a refusal.
+slow.test(
+  'processes that are killed during attemptAll lose at most the attempts that they were making',
+  async () => {
+    const names = [newName(), newName(), newName()];
+    const MAXIMA = [60, 200, 350]; // of ten users, of two organisations, of everybody
+    const limiters = `
+      const RateLimiter = require(${JSON.stringify(ROOT)});
+      const [user, organisation, everybody] = ${JSON.stringify(names)}.map((shared, i) =>
+        RateLimiter({ shared, maxKeys: 10, interval: ${FOR_EVER}, maxInInterval: ${JSON.stringify(MAXIMA)}[i] }));
+    `;
+    const source = `
+      const { writeSync } = require('node:fs');
+      ${limiters}
+      // Most are taken back, so that processes meet at the limits again and again.
+      for (let step = 0, refused = 0; refused < 300; step++) {
+        const limiters = [user, organisation, everybody];
+        const ids = ['u' + step % 10, 'o' + step % 2, ''];
+        const { allowed, decisions } = RateLimiter.attemptAll(limiters.map((limiter, i) => ({ limiter, id: ids[i] })));
+        if (!allowed) refused += 1;
+        else refused = 0;
+        if (allowed && step % 37 === 0) writeSync(1, String.fromCharCode(97 + step % 10));
+        else if (allowed) limiters.forEach((limiter, i) => limiter.refund(decisions[i]));
+      }
+    `;
+    const { allowed, killMany } = letterCounts();
+    const killed = await killMany(source, 12, 30);
+    const used = await askProgram(`
+      ${limiters}
+      const of = (limiter, ids) => ids.map((id) => limiter.usage(id).used);
+      const ids = Array.from({ length: 10 }, (_, i) => 'u' + i);
+      console.log(JSON.stringify([of(user, ids), of(organisation, ['o0', 'o1']), of(everybody, [''])]));
+    `);
+    const organisations = [0, 1].map((i) => sum(allowed.filter((_, user) => user % 2 === i)));
+    for (const [i, counted] of [allowed, organisations, [sum(allowed)]].entries()) {
+      for (const [j, count] of counted.entries()) {
+        expect(used[i][j]).toBeLessThanOrEqual(MAXIMA[i]);
+        expect(used[i][j]).toBeGreaterThanOrEqual(count);
+      }
+      expect(sum(used[i]) - sum(counted)).toBeLessThanOrEqual(killed);
+    }
   },
   patient(60_000),
 );

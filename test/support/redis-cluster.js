@@ -2,6 +2,7 @@
 // Its nodes are servers of redis-server.js; what is said there of their end is true here too.
 'use strict';
 
+const { setTimeout: pause } = require('node:timers/promises');
 const { startRedis, stopRedis } = require('./redis-server');
 const { keySlot } = require('../../lib/redis/cluster');
 const { waitUntil } = require('./outcome');
@@ -53,13 +54,20 @@ function summary(view) {
 class RedisCluster {
   #ids = new Map(); // from node to its id in the cluster
 
-  /** @param {import('./redis-server').RedisServer[]} nodes primaries first, then their replicas */
-  constructor(nodes) {
+  #network;
+
+  /**
+   * @param {import('./redis-server').RedisServer[]} nodes primaries first, then their replicas
+   * @param {import('./cluster-network').ClusterNetwork} [network] what is between the nodes
+   */
+  constructor(nodes, network) {
     this.nodes = nodes;
+    this.#network = network;
+    network?.connect(nodes);
   }
 
   get urls() {
-    return this.nodes.map((node) => node.url);
+    return this.nodes.map((node) => this.#network?.urlOf(node) ?? node.url);
   }
 
   idOf(node) {
@@ -162,7 +170,8 @@ class RedisCluster {
     }
     for (const node of this.nodes) {
       for (const other of this.nodes) {
-        if (other !== node) await node.command('CLUSTER', 'MEET', '127.0.0.1', other.port);
+        const ports = this.#network?.portsOf(other) ?? [other.port];
+        if (other !== node) await node.command('CLUSTER', 'MEET', '127.0.0.1', ...ports);
       }
     }
     await waitUntil('all nodes have met', async () => {
@@ -191,20 +200,22 @@ class RedisCluster {
 
 /**
  * Starts three primaries that share the slots evenly, each with `replicas` replicas; `args` are
- * further arguments for all of them. Takes two to four seconds.
+ * further arguments for all of them. With a `network`, nodes and clients reach a node only through it. Takes
+ * two to four seconds.
  *
- * @param {{ replicas?: 0 | 1, args?: string[] }} [options]
+ * @param {{ replicas?: 0 | 1, args?: string[], network?: import('./cluster-network').ClusterNetwork }} [options]
  * @returns {Promise<RedisCluster>}
  */
-async function startCluster({ replicas = 0, args = [] } = {}) {
+async function startCluster({ replicas = 0, args = [], network } = {}) {
   const settings = Object.entries(SETTINGS).flatMap(([name, value]) => [`--${name}`, value]);
+  await network?.open(PRIMARIES * (1 + replicas));
   const starts = await Promise.allSettled(
-    Array.from({ length: PRIMARIES * (1 + replicas) }, () =>
-      startRedis({ args: [...settings, ...args] }),
+    Array.from({ length: PRIMARIES * (1 + replicas) }, (_, i) =>
+      startRedis({ args: [...settings, ...args, ...(network?.argsOf(i) ?? [])] }),
     ),
   );
   const nodes = starts.flatMap(({ value }) => (value ? [value] : []));
-  const cluster = new RedisCluster(nodes);
+  const cluster = new RedisCluster(nodes, network);
   try {
     for (const { reason } of starts) if (reason) throw reason;
     await cluster.form();
@@ -225,28 +236,32 @@ function idsInSlotOf(like, count) {
   return ids;
 }
 
+const loads = new Set();
+globalThis.afterEach?.(() => loads.clear());
+
 /**
  * Begins to make calls, `atOnce` at a time: `call(i)` promises the ids that were allowed. `stop()`
- * resolves to how often each id was, how many calls were made, and how they failed.
+ * resolves to how often each id was, how many calls were made, and how they failed. In Jest calls end with the
+ * test, also if it fails.
  */
 function startLoad(call, { atOnce = 4 } = {}) {
   const load = { allowed: new Map(), failures: [], made: 0 };
-  let isOver = false;
+  loads.add(load);
   const keepCalling = async () => {
-    while (!isOver) {
+    while (loads.has(load)) {
       try {
         for (const id of await call(load.made++)) {
           load.allowed.set(id, (load.allowed.get(id) ?? 0) + 1);
         }
       } catch (error) {
         load.failures.push(error);
-        await new Promise(setImmediate);
+        await pause(5); // without it, failures at once would fill the memory
       }
     }
   };
   const callers = Array.from({ length: atOnce }, keepCalling);
   load.stop = async () => {
-    isOver = true;
+    loads.delete(load);
     await Promise.all(callers);
     return load;
   };

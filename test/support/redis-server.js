@@ -17,12 +17,15 @@ const { encodeCommand, valueReader } = require('./resp');
 const { patient } = require('./tiers');
 
 const HOST = '127.0.0.1';
+/** Another server, or a program that becomes one and keeps its process id. */
+const PROGRAM = process.env.ROLLGATE_REDIS_SERVER || 'redis-server';
 const PATIENCE_MS = patient(20_000);
 // A sanitizer that is loaded before Node must not be loaded before other programs.
 const ENVIRONMENT = { ...process.env, LD_PRELOAD: '' };
 
 /** Below the ports that systems give to outgoing connections, and so is the cluster bus, 10000 above. */
 const anyPort = () => randomInt(10_000, 22_768);
+const READY = /ready to accept connections|Sentinel ID is/i;
 const PORT_TAKEN = /address already in use|failed listening on port/i;
 
 /**
@@ -147,6 +150,14 @@ class RedisServer {
     await ended;
   }
 
+  /** Its name, as the first argument, of the file that a Sentinel keeps its state in; it outlives a restart. */
+  #configFile() {
+    if (!this.#options.keepsConfig) return [];
+    const file = path.join(this.#folder, 'redis.conf');
+    fs.closeSync(fs.openSync(file, 'a'));
+    return [file];
+  }
+
   /** Whether it started; false if its port is taken. */
   async #tryToStart() {
     const settings = {
@@ -159,7 +170,7 @@ class RedisServer {
       ...(this.#options.password !== undefined && { requirepass: this.#options.password }),
     };
     const args = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, String(value)]);
-    const child = spawn('redis-server', [...args, ...this.#options.args], {
+    const child = spawn(PROGRAM, [...this.#configFile(), ...args, ...this.#options.args], {
       env: ENVIRONMENT,
       stdio: ['ignore', 'pipe', 'pipe'],
     });
@@ -172,7 +183,7 @@ class RedisServer {
     const { ready, output } = await readiness(child);
     if (!ready) {
       if (PORT_TAKEN.test(output)) return false;
-      throw new Error(`redis-server did not start: ${output}`);
+      throw new Error(`${PROGRAM} did not start: ${output}`);
     }
     this.#child = child;
     for (const handle of [child, child.stdout, child.stderr]) handle.unref();
@@ -197,7 +208,7 @@ function readiness(child) {
         if (settled) return; // read on, or the server would block
         output += text;
         // Only our own server writes here, whatever else has the port.
-        if (/ready to accept connections/i.test(output)) settle(true);
+        if (READY.test(output)) settle(true);
       });
     }
     child.on('error', (error) => {
@@ -211,13 +222,14 @@ function readiness(child) {
 /**
  * Starts a server that keeps nothing on disk, on a free port of 127.0.0.1 or, with `unixSocket`, on a socket
  * in its folder alone. `password` is asked of every client; `args` are further arguments such as
- * ['--maxmemory', '2mb'], which overrule what is set here.
+ * ['--maxmemory', '2mb'], which overrule what is set here. With `keepsConfig` it has a file of settings that
+ * it may write, as a Sentinel must.
  *
- * @param {{ args?: string[], unixSocket?: boolean, password?: string }} [options]
+ * @param {{ args?: string[], unixSocket?: boolean, password?: string, keepsConfig?: boolean }} [options]
  * @returns {Promise<RedisServer>}
  */
-async function startRedis({ args = [], unixSocket = false, password } = {}) {
-  const server = new RedisServer({ args, unixSocket, password });
+async function startRedis({ args = [], unixSocket = false, password, keepsConfig = false } = {}) {
+  const server = new RedisServer({ args, unixSocket, password, keepsConfig });
   try {
     await server.start();
   } catch (error) {
@@ -243,21 +255,25 @@ const CERTIFICATES = path.join(__dirname, 'certificates');
 const fileOf = (name) => path.join(CERTIFICATES, name);
 const pemOf = (name) => fs.readFileSync(fileOf(name), 'utf8');
 
-/** The plain port stays open, for commands of the test; `url` is that of the TLS port. */
-async function startRedisWithTls() {
+/**
+ * The plain port stays open, for commands of the test; `url` is that of the TLS port, `port`. `more` arguments overrule
+ * what is set here.
+ */
+async function startRedisWithTls(...more) {
   const server = await startRedis({
     args: [
       ...['--tls-port', '0'],
       ...['--tls-cert-file', fileOf('localhost.pem'), '--tls-key-file', fileOf('localhost.key')],
       ...['--tls-ca-cert-file', fileOf('ca.pem'), '--tls-auth-clients', 'optional'],
+      ...more,
     ],
   });
-  const tlsPort = await waitUntil('it listens on a port for TLS', async () => {
-    const port = anyPort();
-    await server.command('CONFIG', 'SET', 'tls-port', port);
-    return port;
+  const port = await waitUntil('it listens on a port for TLS', async () => {
+    const free = anyPort();
+    await server.command('CONFIG', 'SET', 'tls-port', free);
+    return free;
   });
-  return { server, url: `rediss://localhost:${tlsPort}` };
+  return { server, port, url: `rediss://localhost:${port}` };
 }
 
 globalThis.afterAll?.(() => stopRedis());

@@ -3,6 +3,7 @@
 
 const Redis = require('ioredis');
 const { ALGORITHMS } = require('../../lib/algorithms');
+const { callNumbers, groupWord, OPERATIONS, runArguments } = require('../../lib/redis/script');
 const SCRIPTS = require('../../lib/redis/scripts');
 const { startRedis } = require('./redis-server');
 
@@ -26,13 +27,35 @@ const windows = (...pairs) => ({
 });
 const window = (interval, maxInInterval) => windows([interval, maxInInterval]);
 
+/** The numbers of one group. `detail` is 'brief' or 'full', or the moment and the generation of a refund. */
+function numbersOf(policy, operation, detail, now, cost) {
+  const { countBlocked, minDifference, blockFor, limits } = policy;
+  const refunded = operation === 'refund' ? detail : [];
+  const number = OPERATIONS[operation.toUpperCase()];
+  const time = now === '' ? undefined : now;
+  return [
+    ...callNumbers(number, detail === 'full', time, cost, ...refunded),
+    ...[countBlocked ? 1 : 0, minDifference, 0, blockFor.length],
+    ...limits.flatMap(({ interval, maxInInterval }) => [interval, maxInInterval]),
+    ...blockFor,
+  ];
+}
+
 /** Of EVALSHA. A policy may name a script of its own by `sha1`. */
-function argumentsOf(policy, keys, ...words) {
-  const { algorithm, countBlocked, minDifference, blockFor, limits } = policy;
-  const { sha1 = SCRIPTS[algorithm].sha1 } = policy;
-  const ofWindows = limits.flatMap(({ interval, maxInInterval }) => [interval, maxInInterval]);
-  const options = [countBlocked ? 1 : 0, minDifference, blockFor.join(), ...ofWindows];
-  return [sha1, keys.length, ...keys, ...words, ...options];
+function argumentsOf(policy, keys, ...call) {
+  const { algorithm, limits, sha1 = SCRIPTS[algorithm].sha1 } = policy;
+  const isLong = algorithm === LOG && limits.some(({ maxInInterval }) => maxInInterval > 257);
+  const run = runArguments(keys, numbersOf(policy, ...call), [], isLong);
+  return [sha1, keys.length, ...keys, ...run];
+}
+
+/** Of EVALSHA, for several groups of one algorithm: each { policy, keys, call }. */
+function groupArguments(reading, groups) {
+  const keys = groups.flatMap((group) => group.keys);
+  const run = groups.map((group) =>
+    groupWord([group.keys.length, ...numbersOf(group.policy, ...group.call)]),
+  );
+  return [SCRIPTS[groups[0].policy.algorithm].sha1, keys.length, ...keys, reading, ...run];
 }
 
 const FORMS = [
@@ -91,7 +114,7 @@ function scriptsOnRedis() {
     attempt: (policy, now = '', cost = 1) => run(policy, 'attempt', 'full', now, cost),
     peek: (policy, now = '', cost = 1) => run(policy, 'peek', 'full', now, cost),
     refund: async (policy, reply, now = '', cost = 1) => {
-      const [found] = await run(policy, 'refund', `${reply[5]},${reply[6]}`, now, cost);
+      const [found] = await run(policy, 'refund', [reply[5], reply[6]], now, cost);
       return found;
     },
     ttl: () => redis.pttl(KEY),
@@ -109,6 +132,7 @@ module.exports = {
   byEachClock,
   EACH_FORM,
   FORMS,
+  groupArguments,
   inMovedTime,
   KEY,
   LOG,

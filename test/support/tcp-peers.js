@@ -10,10 +10,10 @@ const HOST = '127.0.0.1';
 const open = new Set();
 
 /**
- * A server that does what `serve` does with each connection.
+ * A server that does what `serve` does with each connection, on a free port of 127.0.0.1 or at another `place`.
  * `connections` counts those it ever accepted, `openConnections` those that are open.
  */
-async function listen(serve) {
+async function listen(serve, { host = HOST, port: wanted = 0 } = {}) {
   const sockets = new Set();
   let accepted = 0;
   const server = net.createServer({ noDelay: true }, (socket) => {
@@ -23,12 +23,12 @@ async function listen(serve) {
     socket.on('error', () => {}); // a client that goes away is no failure of the test
     serve(socket);
   });
-  server.listen(0, HOST);
+  server.listen(wanted, host);
   await once(server, 'listening');
   const { port } = server.address();
   const peer = {
     port,
-    url: `redis://${HOST}:${port}`,
+    url: `redis://${host}:${port}`,
     get connections() {
       return accepted;
     },
@@ -48,7 +48,7 @@ async function listen(serve) {
 }
 
 /** Accepts, reads, and never answers. */
-const silentPeer = () => listen((socket) => socket.resume());
+const silentPeer = (place) => listen((socket) => socket.resume(), place);
 
 /** Listens no more. */
 async function gonePeer() {
@@ -98,12 +98,49 @@ const tricklingPeer = (upstreamPort) =>
   });
 
 /**
+ * Passes everything on to `upstreamPort` and back, except that what `from` ('server' or 'client') sends has
+ * a fault in its byte number `at` of each connection: 'flip' changes one bit of it, 'close' closes the
+ * connection instead of passing it on, 'stall' passes on nothing from there. heal() is for connections
+ * after it. `passed` counts the bytes of all connections by sender.
+ */
+async function faultyPeer(upstreamPort, fault = {}) {
+  let current = fault;
+  const passed = { server: 0, client: 0 };
+  const pass = (from, source, target, { kind, at }) => {
+    let offset = 0;
+    source.on('data', (chunk) => {
+      const place = at - offset;
+      const isHere = place >= 0 && place < chunk.length;
+      offset += chunk.length;
+      passed[from] += chunk.length;
+      if (isHere && kind === 'flip') chunk[place] ^= 1 << (at % 8);
+      if (kind === 'flip' || !(offset > at)) target.write(chunk);
+      else if (isHere) target.write(chunk.subarray(0, place));
+      if (isHere && kind === 'close') target.end();
+    });
+    source.on('error', () => {});
+    source.on('close', () => target.end());
+  };
+  const peer = await listen((socket) => {
+    const upstream = net.connect(upstreamPort, HOST);
+    const faultOf = (from) => (current.from === from ? current : {});
+    pass('server', upstream, socket, faultOf('server'));
+    pass('client', socket, upstream, faultOf('client'));
+  });
+  const heal = () => {
+    current = {};
+  };
+  return Object.assign(peer, { heal, passed });
+}
+
+/**
  * Answers each command with the bytes that `replyTo(words, socket)` gives, such as '+OK\r\n', or with
  * nothing if that is undefined. What is no command closes the connection.
  *
  * @param {(words: string[], socket: net.Socket) => string | Buffer | undefined} replyTo
+ * @param {{ host?: string, port?: number }} [place]
  */
-const scriptedPeer = (replyTo) =>
+const scriptedPeer = (replyTo, place) =>
   listen((socket) => {
     const read = valueReader((words) => {
       const reply = replyTo(words, socket);
@@ -116,7 +153,7 @@ const scriptedPeer = (replyTo) =>
         socket.destroy(error);
       }
     });
-  });
+  }, place);
 
 globalThis.afterAll?.(() => Promise.all([...open].map((peer) => peer.close())));
 
@@ -144,8 +181,10 @@ function sendTarget(port, target, method = 'GET') {
 
 module.exports = {
   closingPeer,
+  faultyPeer,
   garbagePeer,
   gonePeer,
+  listen,
   scriptedPeer,
   sendTarget,
   silentPeer,

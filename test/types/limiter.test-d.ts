@@ -19,6 +19,7 @@ import {
   NodeRedisRateLimiter,
   type RateLimiterError,
   type RateLimiterOptions,
+  type RedisConnection,
   RedisRateLimiter,
   type RedisRateLimiterOptions,
   type RedisStats,
@@ -121,11 +122,18 @@ expectType<Promise<Decision>>(
   limiter.wait(1n, { cost: 2, signal: AbortSignal.timeout(1), deadline: 5, maxQueue: 5 }),
 );
 expectType<Promise<Decision>>(limiter.wait(null, { signal: undefined, deadline: undefined }));
-expectAssignable<WaitOptions>({ cost: 1 });
+expectAssignable<WaitOptions>({ cost: 1, priority: 3 });
+expectNotAssignable<WaitOptions>({ priority: 4 });
 expectType<Decision[]>(limiter.attemptMany(['a', 1, 2n, null, undefined]));
 declare const manyIds: readonly string[];
 expectType<Decision[]>(limiter.attemptMany(manyIds));
 expectType<boolean>(limiter.refund(limiter.attempt('id')));
+expectType<RateLimiter.Usage>(limiter.usage('id'));
+expectType<readonly WindowState[]>(limiter.usage().limits);
+expectType<RateLimiter.AttemptAllResult>(RateLimiter.attemptAll([{ limiter, id: 1, cost: 2 }]));
+expectType<number | null>(RateLimiter.attemptAll([{ limiter }]).refusedBy);
+expectError(RateLimiter.attemptAll([{ id: 1 }]));
+expectError(RateLimiter.attemptAll([{ limiter, cost: 'all' }]));
 expectType<Promise<void>>(limiter.clear('id'));
 expectType<Promise<void>>(limiter.clear());
 expectType<Promise<void>>(limiter.clearAll());
@@ -196,6 +204,7 @@ expectNotAssignable<RateLimiterOptions>({ interval: '1', maxInInterval: 1 });
   expectError(RateLimiter({ shared: 'api', redis: 'redis://localhost', ...GOOD }));
   expectError(RateLimiter({ shared: 'api', namespace: 'n', ...GOOD }));
   expectError(RateLimiter({ shared: 'api', onError: 'allow', ...GOOD }));
+  expectError(RateLimiter({ shared: 'api', localRefusals: true, ...GOOD }));
   expectError(new InMemoryRateLimiter({ shared: 'api', ...GOOD }));
 
   // The file
@@ -226,7 +235,7 @@ expectNotAssignable<RateLimiterOptions>({ interval: '1', maxInInterval: 1 });
   }
   RateLimiter({ redis: createClientPool(), ...GOOD });
   RateLimiter({ redis: createClient4(), ...GOOD });
-  const tls = { ca: 'x' };
+  const tls = { ca: ['x', Buffer.from('y')], minVersion: 'TLSv1.3', ciphers: 'c' } as const;
   const login = { username: 'u', password: 'p', db: 1, connectionName: 'n', tls };
   const timing = { connectTimeout: 1, commandTimeout: 1, maxQueue: 1, retry: { min: 1, max: 2 } };
   RateLimiter({ redis: { host: 'h', port: 1, ...login, ...timing }, ...GOOD });
@@ -234,11 +243,34 @@ expectNotAssignable<RateLimiterOptions>({ interval: '1', maxInInterval: 1 });
   RateLimiter({ redis: { path: '/tmp/redis.sock' }, clock: () => 0, countBlocked: false, ...GOOD });
   expectAssignable<RedisRateLimiterOptions>({ redis: url, ...GOOD });
 
+  const connection = RateLimiter.createRedisConnection({ url, credentials: () => login });
+  expectType<RedisConnection>(connection);
+  expectType<AsyncRateLimiter>(RateLimiter({ connection, ...GOOD }));
+  expectType<AsyncRateLimiter>(RateLimiter({ redis: connection, namespace: 'n', ...GOOD }));
+  expectAssignable<RedisRateLimiter>(new RedisRateLimiter({ connection, ...GOOD }));
+  expectError(RateLimiter({ connection: url, ...GOOD }));
+  expectNotAssignable<RedisConnection>({ maxQueue: 5, isCluster: false });
+  expectError(RateLimiter.createRedisConnection(url, { commandTimeout: 5 }));
+  expectError(RateLimiter.createRedisConnection());
+  expectError(RateLimiter.createRedisConnection({ credentials: () => 'secret' }));
+  const sentinels = ['redis://one', { host: 'two' }, { port: 3 }];
+  RateLimiter({ redis: { sentinels, name: 'm', sentinelPassword: 'p' }, ...GOOD });
+  const addressMap = { 'a:1': { host: 'h', port: 1 } };
+  RateLimiter({ redis: { cluster: [url], addressMap, credentials: async () => login }, ...GOOD });
+  RateLimiter({
+    redis: { cluster: [url], addressMap: (at: string) => ({ host: at, port: 1 }) },
+    ...GOOD,
+  });
+  expectError(RateLimiter({ redis: { cluster: [url], addressMap: { 'a:1': 'b:2' } }, ...GOOD }));
   expectError(RateLimiter({ redis: 5, ...GOOD }));
   expectError(RateLimiter({ redis: { hots: 'h' }, ...GOOD }));
   expectError(RateLimiter({ redis: { port: '6379' }, ...GOOD }));
+  expectError(RateLimiter({ redis: { tls: { minVersion: 'TLSv1.1' } }, ...GOOD }));
+  expectError(RateLimiter({ redis: { tls: { secureContext: {} } }, ...GOOD }));
   expectError(RateLimiter({ redis: url, onError: 'ignore', ...GOOD }));
   expectError(RateLimiter({ redis: url, namespace: 5, ...GOOD }));
+  RateLimiter({ redis: url, countBlocked: false, localRefusals: true, ...GOOD });
+  expectError(RateLimiter({ redis: url, countBlocked: false, localRefusals: 1, ...GOOD }));
   expectType<RateLimiter>(RateLimiter({ namespace: 'n', onError: 'allow', ...GOOD }));
   expectError(new RateLimiter.InMemoryRateLimiter({ redis: url, ...GOOD }));
 
@@ -271,6 +303,11 @@ expectNotAssignable<RateLimiterOptions>({ interval: '1', maxInInterval: 1 });
   expectType<number>(limiter.stats().connection.pending);
   expectType<'hiredis' | 'ioredis' | 'node-redis'>(limiter.detectedClientType);
   expectType<Promise<boolean>>(limiter.refund(decision));
+  expectType<Promise<RateLimiter.Usage>>(limiter.usage());
+  const entry = { limiter, id: 'id' };
+  expectType<RateLimiter.AttemptAllResult | Promise<RateLimiter.AttemptAllResult>>(
+    RateLimiter.attemptAll([entry]),
+  );
   expectNotAssignable<RateLimiter>(limiter);
   expectAssignable<ErrorCode>('ERR_ROLLGATE_REDIS_TIMEOUT');
 
@@ -324,10 +361,12 @@ expectNotAssignable<RateLimiterOptions>({ interval: '1', maxInInterval: 1 });
   expectError(RateLimiter({ kv: { ...atOnce, set: () => 'OK' }, ...NAMED }));
   expectError(RateLimiter({ kv: { ...atOnce, get: () => 'text' }, ...NAMED }));
   expectError(RateLimiter({ kv: numbered, redis: 'redis://localhost', ...NAMED }));
+  expectError(RateLimiter({ kv: numbered, localRefusals: true, ...NAMED }));
   expectError(RateLimiter({ redis: 'redis://localhost', commandTimeout: 5, ...NAMED }));
   expectError(RateLimiter({ commandTimeout: 5, interval: 1000, maxInInterval: 10 }));
 
   expectType<RemoteStats>(limiter.stats());
+  expectType<number>(limiter.stats().localRefusals);
   expectAssignable<RemoteRateLimiter>(RateLimiter({ redis: url, ...GOOD }));
   expectError(limiter.detectedClientType);
   expectAssignable<ErrorCode>('ERR_ROLLGATE_KV');

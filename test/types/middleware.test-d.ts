@@ -24,6 +24,8 @@ import {
   type RateLimitOptions,
   RedisRateLimiter,
   rateLimit,
+  type ShadowDecision,
+  type ShadowMessage,
   type WithRateLimit,
 } from '../../lib';
 import { type RollgateFastifyOptions, type RollgateFastifyRule, rollgate } from '../../lib/fastify';
@@ -112,12 +114,24 @@ rateLimit({
   maxKeys: 5,
   statusCode: 503,
 });
+rateLimit({ redis: 'redis://localhost', countBlocked: false, localRefusals: true, limit: 5 });
 rateLimit({ rules: [{ path: '/' }], redis: 'redis://localhost', namespace: 'a', onError: 'allow' });
 rateLimit({ limit: (req) => (req.ip === '::1' ? 100 : 5) });
 rateLimit({ max: async (_req, res) => res.statusCode });
+rateLimit({ limit: 5, cost: 2 });
+rateLimit({ limiter, cost: async (req) => Number(req.headers['content-length']) });
+rateLimit<express.Request, express.Response>({
+  limiter,
+  cost: (req) => req.path.length,
+});
+rateLimit({ rules: [{ path: '/', limit: 5, cost: () => 2 }] });
+expectError(rateLimit({ cost: '2' }));
+expectError(rateLimit({ cost: () => '2' }));
+expectError(rateLimit({ rules: [{ path: '/' }], cost: 2 }));
 rateLimit({ limit: (req: express.Request) => Number(req.query.limit) });
 rateLimit({ rules: [{ path: '/', limit: async (req) => (req.ip === '::1' ? 100 : 5) }] });
-expectType<boolean | undefined>(({} as RateLimitInfo).limited);
+expectType<ShadowDecision[] | undefined>(({} as RateLimitInfo).shadow);
+expectAssignable<ShadowDecision>({} as ShadowMessage);
 
 expectError(rateLimit({ windowMs: '60000' }));
 expectError(rateLimit({ windwMs: 60_000 }));
@@ -208,6 +222,8 @@ for (const each of [limiter, onRedis, RateLimiter({ kv, namespace: 'n', ...GOOD 
   rateLimit({ limiter: each });
 }
 expectError(rateLimit({ redis: 5 }));
+rateLimit({ connection: RateLimiter.createRedisConnection('redis://h'), namespace: 'n' });
+expectError(rateLimit({ connection: 'redis://h' }));
 expectError(rateLimit({ rules: [{ path: '/', limit: 5, shared: 'api' }] }));
 
 // Fastify

@@ -4,7 +4,7 @@
 const RateLimiter = require('../../limiter');
 const { USAGE } = require('../../internal-methods');
 const { refusal } = require('../limiters');
-const { isPromise, andThen } = require('../maybe-async');
+const { andThen, together } = require('../maybe-async');
 const { storeOptionsFor } = require('./zones');
 
 /** A block has one part per millisecond, but no more than these. */
@@ -87,11 +87,6 @@ function longestRefusal(...decisions) {
   return decisions
     .filter(({ allowed }) => !allowed)
     .reduce((longest, one) => (longest?.timeLeft >= one.timeLeft ? longest : one), undefined);
-}
-
-/** An array of the values, or a promise of it. */
-function together(values) {
-  return values.some(isPromise) ? Promise.all(values) : values;
 }
 
 /** The decision on a request of a blocked id: nothing is left of its rule; `max` is the limit by request. */

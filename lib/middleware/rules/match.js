@@ -86,11 +86,12 @@ function kindsOf({ methods = [undefined], groups = [undefined] }) {
   return [...methods].flatMap((method) => [...groups].map((group) => ({ method, group })));
 }
 
-/** The indexes of the patterns that together match whatever `later` does; undefined if they do not. */
-function coverOf(later, patterns) {
+/** The indexes of the rules that together take whatever `later` matches; undefined if they do not. */
+function coverOf(later, rules) {
   const cover = kindsOf(later).map(({ method, group }) =>
-    patterns.findIndex(
-      (earlier) =>
+    rules.findIndex(
+      ({ pattern: earlier, isShadow }) =>
+        !isShadow &&
         coversPath(earlier, later) &&
         includes(earlier.methods, method) &&
         includes(earlier.groups, group),
@@ -100,14 +101,14 @@ function coverOf(later, patterns) {
 }
 
 /**
- * Throws for rules that can never match first.
+ * Throws for rules that are never reached. A shadow rule hides none.
  *
- * @param {Pattern[]} patterns in their order
+ * @param {{ pattern: Pattern, isShadow: boolean }[]} rules in their order
  * @param {boolean} hasGroups whether authenticate gives requests a group
  */
-function assertReachable(patterns, hasGroups) {
-  for (const [i, later] of patterns.entries()) {
-    const cover = coverOf(later, patterns.slice(0, i));
+function assertReachable(rules, hasGroups) {
+  for (const [i, { pattern: later }] of rules.entries()) {
+    const cover = coverOf(later, rules.slice(0, i));
     if (cover !== undefined) {
       const names = cover.map((place) => `rules[${place}]`).join(' and ');
       throw optionError(

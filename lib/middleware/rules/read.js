@@ -17,11 +17,21 @@ const {
   RULE_OPTIONS,
   STORE_OPTIONS,
   pick,
+  readCost,
   readLimiterOptions,
 } = require('../limiter-options');
 const { assertReachable, readPattern } = require('./match');
 
-const OWN_NAMES = ['path', 'method', 'group', 'zone', 'perPath', 'shadow', 'blockEverywhere'];
+const OWN_NAMES = [
+  'path',
+  'method',
+  'group',
+  'cost',
+  'zone',
+  'perPath',
+  'shadow',
+  'blockEverywhere',
+];
 const RULE_NAMES = [...OWN_NAMES, ...RULE_OPTIONS];
 
 /** Options that have no effect without limits. */
@@ -38,13 +48,16 @@ const NEED_LIMITS = RULE_NAMES.filter(
  */
 function readRules(given, own) {
   const storeOptions = pick(given, STORE_OPTIONS);
-  limiter.readLimiterOptions({ ...storeOptions, interval: 1, maxInInterval: 1 });
+  // countBlocked belongs to each rule.
+  limiter.readLimiterOptions({
+    ...storeOptions,
+    interval: 1,
+    maxInInterval: 1,
+    countBlocked: false,
+  });
   const list = readList('rules', given.rules, 'a list of at least one rule');
   const rules = list.map((rule, i) => readInPlace(`rules[${i}]`, () => readRule(rule, i, own)));
-  assertReachable(
-    rules.map(({ pattern }) => pattern),
-    own.authenticate !== undefined,
-  );
+  assertReachable(rules, own.authenticate !== undefined);
   assertZonesAgree(rules);
   return { rules, storeOptions };
 }
@@ -75,16 +88,18 @@ function readRule(rule, i, own) {
   throw optionError(`${place}.${needless}`, why);
 }
 
-function readFlags({ zone, perPath, shadow, blockEverywhere, blockFor }) {
+function readFlags({ cost, zone, perPath, shadow, blockEverywhere, blockFor }) {
+  const isShadow = readBoolean('shadow', shadow, false);
   const blocksEverywhere = readBoolean('blockEverywhere', blockEverywhere, false);
   if (blocksEverywhere && blockFor === undefined) {
     throw optionTypeError('blockFor', "a number of ms with 'blockEverywhere'", blockFor);
   }
   return {
+    cost: readCost('cost', cost),
     zone: readZone(zone),
     isPerPath: readBoolean('perPath', perPath, false),
-    isShadow: readBoolean('shadow', shadow, false),
-    blocksEverywhere,
+    isShadow,
+    blocksEverywhere: blocksEverywhere && !isShadow,
   };
 }
 
@@ -115,12 +130,11 @@ function readPolicy(given, own) {
   };
 }
 
+/** Shadow rules have counts of their own, so their limits may differ from those of the rules that decide. */
 function assertZonesAgree(rules) {
-  const first = new Map();
-  for (const [i, { zone, policy }] of rules.entries()) {
+  for (const [i, { zone, policy, isShadow }] of rules.entries()) {
     if (zone === undefined) continue;
-    if (!first.has(zone)) first.set(zone, i);
-    const place = first.get(zone);
+    const place = rules.findIndex((rule) => rule.zone === zone && rule.isShadow === isShadow);
     if (isDeepStrictEqual(policy, rules[place].policy)) continue;
     const expected = `the limits, countBlocked, algorithm and blockFor of rules[${place}]`;
     throw optionError(`rules[${i}].zone`, `expected ${expected}, which is of the same zone`);

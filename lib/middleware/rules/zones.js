@@ -3,6 +3,7 @@
 
 const { createHash } = require('node:crypto');
 const { idToString } = require('../../ids');
+const { IS_INNER } = require('../../internal-methods');
 const { partOfRegion } = require('../../shared/region');
 const { createPolicyNaming } = require('../headers');
 const { createLimitOf, limiterFor, storeIdentity } = require('../limiters');
@@ -15,9 +16,10 @@ const LONGEST_PATH = 128;
 function createZones(settings) {
   const { rules, storeOptions } = settings;
   const zones = new Map();
+  const shadows = new Map();
   return rules.map((rule) => {
     if (rule.policy === undefined) return undefined;
-    const name = zoneName(rule);
+    const name = rule.isShadow ? shadowName(rule, shadows) : zoneName(rule);
     if (!zones.has(name)) {
       zones.set(name, createZone(rule, storeOptionsFor(storeOptions, name), settings));
     }
@@ -26,11 +28,14 @@ function createZones(settings) {
 }
 
 /** `policy` is that of read.js; with `isPerPath`, ids come from bucketOf. */
-function createZone({ limiterOptions, policy, isPerPath }, storeOptions, settings) {
-  const limiter = limiterFor({ limiterOptions: { ...storeOptions, ...limiterOptions } });
+function createZone({ limiterOptions, policy, isPerPath, isShadow }, storeOptions, settings) {
+  const limiter = limiterFor({
+    limiterOptions: { ...storeOptions, ...limiterOptions, [IS_INNER]: isShadow },
+  });
   const store = storeIdentity(storeOptions, limiter);
   const limitOf = createLimitOf(limiterOptions.maxInInterval);
-  return { limiter, policy, isPerPath, limitOf, store, namePolicies: createPolicyNaming(settings) };
+  const namePolicies = createPolicyNaming(settings);
+  return { limiter, policy, isPerPath, isShadow, limitOf, store, namePolicies };
 }
 
 /**
@@ -42,7 +47,16 @@ function zoneName({ zone, pattern, isPerPath }) {
     zone === undefined
       ? `rule:${hash(patternToString(pattern)).slice(0, 16)}`
       : `zone:${encodeURIComponent(zone)}`; // no separators, and no braces, which Redis Cluster hashes by
-  return isPerPath ? `${name}:paths` : name;
+  return `${name}${isPerPath ? ':paths' : ''}`;
+}
+
+/** Several shadow rules may have one pattern, to compare their limits: `counts` has how many came before. */
+function shadowName(rule, counts) {
+  const name = `${zoneName(rule)}:shadow`;
+  if (rule.zone !== undefined) return name;
+  const before = counts.get(name) ?? 0;
+  counts.set(name, before + 1);
+  return before === 0 ? name : `${name}:${before}`;
 }
 
 /** The store options of one of several limiters in a store. A store without a name is never shared. */

@@ -2,6 +2,7 @@
 'use strict';
 
 const { hasMethods } = require('../../option-values');
+const { keySlot } = require('../cluster');
 
 /**
  * The client's own functions add keyPrefix to keys but not to patterns, and group commands into pipelines by
@@ -11,13 +12,9 @@ function commandsOf(client) {
   const maker = { options: {}, sendCommand: (command) => client.sendCommand(command) };
   const functions = new Map();
   return (args) => {
-    const [name] = args;
-    let make = functions.get(name);
-    if (make === undefined) {
-      make = client.createBuiltinCommand(name).string;
-      functions.set(name, make);
-    }
-    return make.apply(maker, args.slice(1));
+    const [name, ...rest] = args;
+    if (!functions.has(name)) functions.set(name, client.createBuiltinCommand(name).string);
+    return functions.get(name).apply(maker, rest);
   };
 }
 
@@ -36,9 +33,14 @@ module.exports = {
       isCluster: client.isCluster === true,
       send: (_key, args) => run(args), // the client finds the key by itself
       async masters() {
-        if (!client.isCluster) return [{ send: run }];
+        if (!client.isCluster) return [run];
         await run(['ping']); // only then are its nodes known
-        return client.nodes('master').map((node) => ({ send: commandsOf(node) }));
+        return client.nodes('master').map(commandsOf);
+      },
+      nodeOf(key) {
+        if (!client.isCluster) return '';
+        const slot = keySlot(key);
+        return client.slots?.[slot]?.[0] ?? String(slot); // the first one is the primary
       },
       isUp: () => client.status === 'ready',
       isClosed: () => client.status === 'end',

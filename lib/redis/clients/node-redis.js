@@ -3,30 +3,37 @@
 
 const { promisify } = require('node:util');
 const { hasMethods } = require('../../option-values');
+const { keySlot } = require('../cluster');
 
 /** Replies as plain strings and numbers, whatever type mapping the client has. */
 const PLAIN = { typeMapping: {} };
 
 const NEVER_CONNECTED = 'the client is not connected; call its connect() first';
 
-/** The parts of an Adapter that clients and clusters share. A client that is not open, but was before, is closed. */
-function adapterOf(client, sendTo) {
+/** The parts of an Adapter of one server, to which `run(args)` sends commands. */
+function singleServer(run) {
+  return {
+    isCluster: false,
+    send: (_key, args) => run(args),
+    masters: async () => [run],
+    nodeOf: () => '',
+    hint: () => undefined,
+  };
+}
+
+/** From version 4 on, the adapter with what tells why calls fail: a client that was open before is closed. */
+function withState(client, adapter) {
   let wasOpen = client.isOpen === true;
   return {
+    ...adapter,
     prefix: String(client.options?.keyPrefix ?? client.keyPrefix ?? ''),
     send(key, args) {
-      if (!wasOpen) wasOpen = client.isOpen === true;
-      return sendTo(key, args);
+      wasOpen ||= client.isOpen === true;
+      return adapter.send(key, args);
     },
     isClosed: () => wasOpen && client.isOpen === false,
     hint: () => (!wasOpen && client.isOpen === false ? NEVER_CONNECTED : undefined),
   };
-}
-
-/** In the legacy mode of version 4, `v4` has the functions with promises. */
-function senderOf(client) {
-  const modern = client.options?.legacyMode ? client.v4 : client;
-  return (args) => modern.sendCommand(args, PLAIN);
 }
 
 /** A client or a pool of clients, from version 4 on. */
@@ -40,13 +47,11 @@ const nodeRedis = {
   },
 
   connect(client) {
-    const send = senderOf(client);
-    return {
-      ...adapterOf(client, (_key, args) => send(args)),
-      isCluster: false,
-      masters: async () => [{ send }],
+    const modern = client.options?.legacyMode ? client.v4 : client; // with promises
+    return withState(client, {
+      ...singleServer((args) => modern.sendCommand(args, PLAIN)),
       isUp: () => client.isReady ?? null, // a pool has no isReady
-    };
+    });
   },
 };
 
@@ -54,33 +59,32 @@ const nodeRedis = {
 const nodeRedisCluster = {
   type: 'node-redis',
 
-  matches(client) {
-    return hasMethods(client, 'sendCommand', 'nodeClient') && Array.isArray(client.masters);
-  },
+  matches: (client) =>
+    hasMethods(client, 'sendCommand', 'nodeClient') && Array.isArray(client.masters),
 
   connect(client) {
-    const adapter = adapterOf(client, (key, args) => client.sendCommand(key, false, args, PLAIN));
-    return {
-      ...adapter,
+    const send = (key, args) => client.sendCommand(key, false, args, PLAIN);
+    return withState(client, {
       isCluster: true,
+      send,
       async masters() {
-        await adapter.send(undefined, ['ping']); // fails if the nodes are not known
-        return Promise.all(
-          client.masters.map(async (master) => {
-            const node = await client.nodeClient(master);
-            return { send: (args) => node.sendCommand(args, PLAIN) };
-          }),
-        );
+        await send(undefined, ['ping']); // fails if the nodes are not known
+        const nodes = await Promise.all(client.masters.map((master) => client.nodeClient(master)));
+        return nodes.map((node) => (args) => node.sendCommand(args, PLAIN));
+      },
+      nodeOf(key) {
+        const slot = keySlot(key);
+        return client.slots?.[slot]?.master?.address ?? String(slot);
       },
       isUp: () => null, // every node has its own state
-    };
+    });
   },
 };
 
 /** Which arguments of the commands sent here are keys. */
 function keyRange([name, , keyCount]) {
   if (name === 'evalsha' || name === 'eval') return [3, 3 + Number(keyCount)];
-  return name === 'unlink' ? [1, Number.POSITIVE_INFINITY] : [0, 0];
+  return ['unlink', 'pttl'].includes(name) ? [1, Number.POSITIVE_INFINITY] : [0, 0];
 }
 
 /** The client adds its prefix to the keys, which already have it. */
@@ -93,25 +97,19 @@ function withoutPrefix(args, prefix) {
 const nodeRedisCallbacks = {
   type: 'node-redis',
 
-  matches(client) {
-    return hasMethods(client, 'internal_send_command', 'send_command');
-  },
+  matches: (client) => hasMethods(client, 'internal_send_command', 'send_command'),
 
   connect(client) {
     const prefix = String(client.options?.prefix ?? '');
     const sendCommand = promisify(client.send_command).bind(client);
-    const send = (args) => {
-      const bare = prefix === '' ? args : withoutPrefix(args, prefix);
-      return sendCommand(bare[0], bare.slice(1));
-    };
     return {
+      ...singleServer((args) => {
+        const [name, ...rest] = withoutPrefix(args, prefix);
+        return sendCommand(name, rest);
+      }),
       prefix,
-      isCluster: false,
-      send: (_key, args) => send(args),
-      masters: async () => [{ send }],
       isUp: () => client.ready === true,
       isClosed: () => client.closing === true,
-      hint: () => undefined,
     };
   },
 };

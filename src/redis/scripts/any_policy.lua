@@ -1,16 +1,16 @@
 -- The general way: any policy, any state, any question.
-min_difference = min_difference + 0
-local windows, window_count = {}, floor((#ARGV - 7) / 2)
+local windows = {}
 local longest_window, largest_max = 0, 0 -- luacheck: ignore 231
 for w = 1, window_count do
-  local length, most = ARGV[6 + 2 * w] + 0, ARGV[7 + 2 * w] + 0
+  local length, most = interval, max
+  if w > 1 then length, most = further[2 * w - 3], further[2 * w - 2] end
   if length > longest_window then longest_window = length end
   if most > largest_max then largest_max = most end
   -- Makes windows[w] of an interval `length` and a max `most`: a table with `max` and what the
   -- algorithm needs and keeps.
   -- PLACE: A WINDOW
 end
-local has_blocks = block_lengths ~= ''
+local has_blocks = block_count > 0
 -- luacheck: ignore 211
 local is_plain = window_count == 1 and min_difference == 0 and not has_blocks
 
@@ -27,7 +27,8 @@ local LAST_MOMENT = 2 * LATEST -- that a state may hold
 -- PLACE: ANY POLICY
 
 local reply_length = is_full and 7 + 2 * window_count or 1
-for i = done + 1, key_count do
+local answers = replied + 1 - reply_length * first_key -- what answers follow
+for i = done + 1, last_key do
   local key = keys[i]
   local bytes = unjudged
   unjudged = nil
@@ -35,7 +36,9 @@ for i = done + 1, key_count do
     -- INCLUDE: read_key
   end
   local type_of_bytes = type(bytes)
-  if type_of_bytes == 'table' and not string.find(bytes.err, '^WRONGTYPE') then return bytes end
+  if type_of_bytes == 'table' and not string.find(bytes.err, '^WRONGTYPE') then
+    return nil, bytes
+  end
 
   -- A state of another algorithm is like none. One under other limits keeps what has a counterpart.
   local is_state, is_own = not bytes, false
@@ -77,12 +80,10 @@ for i = done + 1, key_count do
   end
 
   local at, blocked, is_changed = now, 0, false
-  if is_state and operation == 'refund' then
-    local of
-    at, of = string.match(detail, '(.*),(.*)')
-    at, of = at + 0, of + 0
-    -- Takes back what an attempt recorded that got `at` and `of`; sets is_changed if there was
-    -- anything.
+  if is_state and operation == REFUND then
+    at = refunded_at
+    -- Takes back what an attempt recorded that got `at` and `refunded_of`; sets is_changed if there
+    -- was anything.
     -- PLACE: REFUND
   elseif is_state then
     if CLAMPS and newest > now then at = newest end
@@ -104,17 +105,15 @@ for i = done + 1, key_count do
       if at > newest then newest = at end
       is_changed = true
     end
-    if has_blocks and blocked ~= 0 and blocked ~= 4 then
-      local lengths = {}
-      for length in string.gmatch(block_lengths, '%d+') do lengths[#lengths + 1] = length + 0 end
+    if has_blocks and blocked ~= 0 and blocked ~= 4 and operation ~= ATTEMPT_IF_ALLOWED then
       if at >= block_until + longest_window then offences = 0 end
-      offences = min(offences + 1, #lengths)
-      block_until = at + lengths[offences]
+      offences = min(offences + 1, block_count)
+      block_until = at + further[2 * window_count - 2 + offences]
       is_changed = true
     end
   end
 
-  if is_state and operation ~= 'peek' and (is_changed or i == looked_after) then
+  if is_state and operation > 0 and (is_changed or i == looked_after) then
     local lifetime
     -- Sets how long from `now` on the windows matter.
     -- PLACE: LIFETIME
@@ -137,7 +136,7 @@ for i = done + 1, key_count do
     end
   end
 
-  local first, late, time_left = (i - 1) * reply_length + 1, at - now, 0
+  local first, late, time_left = answers + i * reply_length, at - now, 0
   if blocked ~= 0 then
     if cost > 0 then
       if min_difference > 0 then time_left = newest + min_difference - at end
@@ -150,7 +149,7 @@ for i = done + 1, key_count do
   end
   if not is_state then
     for place = first, first + reply_length - 1 do reply[place] = -1 end
-  elseif operation == 'refund' then
+  elseif operation == REFUND then
     reply[first] = is_changed and 1 or 0
   elseif not is_full then
     reply[first] = time_left
@@ -178,3 +177,4 @@ for i = done + 1, key_count do
     reply[first + 5], reply[first + 6] = at, generation
   end
 end
+return answers - 1 + (last_key + 1) * reply_length, last_key + 1

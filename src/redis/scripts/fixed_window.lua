@@ -93,7 +93,7 @@ end
 -- PART: REFUND
     for w = 1, window_count do
       local window = windows[w]
-      if of == generation and used(window, at) > 0 then
+      if refunded_of == generation and used(window, at) > 0 then
         window.count, is_changed = max_of(0, window.count - cost), true
       end
     end

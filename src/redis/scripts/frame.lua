@@ -3,23 +3,30 @@
 -- or by nothing. They are inline code: each call of a script creates its functions again, which
 -- takes the longer the more outer variables these use.
 --
--- KEYS     one state each, all under one policy, judged in their order. An attempt must say whether
---          keys repeat: otherwise it may judge a key by a state that it has overwritten.
--- ARGV[1]  'attempt', 'peek' or 'refund'; 'attempt, keys repeat'
--- ARGV[2]  attempt, peek: 'brief' or 'full', the size of the reply
---          refund: the moment and the generation that the attempt got, separated by a comma
--- ARGV[3]  the time in us; '' for the server's own
--- ARGV[4]  cost, an integer from 1 to the smallest max. A peek with 0 reports what is used, and how
---          long the next action has to wait
--- ARGV[5]  '1' if blocked attempts count as actions, else '0'
--- ARGV[6]  minDifference in us
--- ARGV[7]  blockFor: the lengths of the first block, the second and so on in us, separated by
---          commas; '' for no blocks
--- ARGV[8]  interval of the first window in us, ARGV[9] its max; likewise for each further window
--- last     a log may get 'keep' and a number: it has room for at least so many actions, and one
---          that has grown longer stays as long as it is
+-- KEYS     one state each, judged in their order
+-- ARGV[1]  how they are read: 'together' if they differ; 'together, keys repeat'; 'apart', as
+--          peeks, refunds and logs that may be long must be
+-- ARGV[2]  and each further one: a group of keys under one policy, as little-endian doubles. They
+--          are one word, because Redis takes longer to receive a word than the script to read it:
+--   keys            how many of them
+--   operation       0 peek, 1 attempt, 2 attempt whose refusal leaves no trace, 3 refund
+--   is_full         1 for a full reply, 0 for a brief one
+--   time            in us; -2^62 for the server's own
+--   cost            an integer from 1 to the smallest max. A peek with 0 reports what is used, and
+--                   how long the next action has to wait
+--   refunded_at     refund: the moment and the generation that the attempt got; else 0
+--   refunded_of
+--   count_blocked   1 if blocked attempts count as actions, else 0
+--   min_difference  in us
+--   keep            for how many actions a log has room at least; one that has grown longer stays
+--                   as long as it is. 0: for its largest max
+--   blocks          how many lengths of blocks there are
+--   interval, max   of the first window, in us
+--   further         interval and max of each further window, then the lengths of the first block,
+--                   the second and so on in us
 --
--- Reply    integers, the same number of them for each key; durations in us from the given time on
+-- Reply    integers, in a group the same number of them for each key; durations in us from the
+--          given time on
 --   brief   time left: 0 when allowed
 --   full    why it is blocked (bits: 1 count, 2 minDifference, 4 block), time left, actions left,
 --           reset in, wait until a next action, the moment of the action, generation; then for
@@ -45,49 +52,80 @@ local LATEST = 2 ^ 53 -- given times are exact numbers: -LATEST to LATEST
 local ceil, floor, min, max_of = math.ceil, math.floor, math.min, math.max
 local pack_bytes, unpack_bytes = struct.pack, struct.unpack
 local sub = string.sub -- luacheck: ignore 211
-local call, format = redis.call, string.format
+local call, try, format = redis.call, redis.pcall, string.format
+local keys, words = KEYS, ARGV
 
--- `interval` and `max` are those of the first window.
-local operation, detail, time, cost, count_blocked, min_difference, block_lengths, interval, max,
-  further = unpack(ARGV)
-cost, count_blocked, interval, max = cost + 0, count_blocked == '1', interval + 0, max + 0
-local has_repeats = operation == 'attempt, keys repeat'
-local is_attempt = has_repeats or operation == 'attempt'
-local is_full, has_own_time = detail == 'full', time == ''
-local keys = KEYS
-local key_count = #keys
-local now, server_time
-if operation ~= 'peek' or has_own_time then
-  local seconds_and_micros = call('TIME')
-  server_time = seconds_and_micros[1] * 1000000 + seconds_and_micros[2]
+local GROUP, GROUP_BYTES = '<ddddddddddddd', 13 * 8
+local ATTEMPT, ATTEMPT_IF_ALLOWED, REFUND = 1, 2, 3
+
+local has_repeats = words[1] == 'together, keys repeat'
+local server_time
+local reply = {}
+
+-- If keys repeat, `written` has what was written since they were read.
+local read_together, written = nil, {}
+if words[1] ~= 'apart' then
+  read_together = keys[2] and call('MGET', unpack(keys)) or { try('GET', keys[1]) }
 end
-now = has_own_time and server_time or time + 0
 
--- Somebody may have removed a key's time to live. A write sets it. If nothing is written, one key
--- of each call is checked, each in its turn.
-local looked_after = server_time and server_time % key_count + 1
+-- Judges the keys from `first_key` on that belong to the group `word`. Adds to the `replied`
+-- integers of the reply, and returns how many they are then and the next key, or nil and an error
+-- reply.
+local function judge(first_key, word, replied)
+  -- `interval` and `max` are those of the first window.
+  local key_count, operation, is_full, time, cost, refunded_at, refunded_of, count_blocked,
+    min_difference, keep, block_count, interval, max = -- luacheck: ignore 211
+    unpack_bytes(GROUP, word)
+  local last_key = first_key + key_count - 1
+  local is_attempt = operation == ATTEMPT or operation == ATTEMPT_IF_ALLOWED
+  is_full = is_full == 1
+  count_blocked = count_blocked == 1 and operation ~= ATTEMPT_IF_ALLOWED
+  local has_own_time = time == NONE
+  if not server_time and (operation > 0 or has_own_time) then
+    local seconds_and_micros = call('TIME')
+    server_time = seconds_and_micros[1] * 1000000 + seconds_and_micros[2]
+  end
+  local now = has_own_time and server_time or time
 
--- The algorithm's constants. May set where reading ends at first in states of a form from `parted`
--- on; otherwise states are read whole. May set is_common to false, where one_window would not do.
-local last_of_first, parted = nil, END_OF_FORMS -- luacheck: ignore 311
-local is_common = is_attempt and min_difference == '0' and block_lengths == '' and not further
--- PLACE: FIRST
+  local window_count, further = 1, nil
+  if #word > GROUP_BYTES then
+    local further_count = (#word - GROUP_BYTES) / 8
+    window_count = 1 + (further_count - block_count) / 2
+    further = { unpack_bytes('<' .. string.rep('d', further_count), word, GROUP_BYTES + 1) }
+  end
 
--- A key lives a second longer than its state matters. Redis has to turn a length of life into an
--- end for its replicas, so an end is cheaper.
-local base_of_ends = server_time and server_time / 1000 + 1000 -- in ms; '%d' rounds down
-local ends_at, of_lifetime
+  -- Somebody may have removed a key's time to live. A write sets it. If nothing is written, one key
+  -- of each call is checked, each in its turn.
+  local looked_after = server_time and server_time % #keys + 1
 
--- The states of an attempt are read at once; if keys repeat, `written` has what was written since.
-local read, written = nil, {}
-if is_attempt and not last_of_first then
-  read = key_count == 1 and { redis.pcall('GET', keys[1]) } or call('MGET', unpack(keys))
+  -- The algorithm's constants. May set where reading ends at first in states of a form from
+  -- `parted` on; otherwise states are read whole. May set is_common to false, where one_window
+  -- would not do.
+  local last_of_first, parted = nil, END_OF_FORMS -- luacheck: ignore 311
+  local is_common = is_attempt and min_difference == 0 and not further
+  -- PLACE: FIRST
+
+  -- A key lives a second longer than its state matters. Redis has to turn a length of life into an
+  -- end for its replicas, so an end is cheaper.
+  local base_of_ends = server_time and server_time / 1000 + 1000 -- in ms; '%d' rounds down
+  local ends_at, of_lifetime
+
+  local read = not last_of_first and read_together
+  local is_only = first_key == 1 and last_key == #keys
+  -- Brief answers replace what was read, because another table would have to grow several times.
+  if read and not is_full and is_only then reply = read end
+  local done = first_key - 1 -- the last key that is judged
+  local unjudged -- the bytes of the next one, if they were read
+
+  -- INCLUDE: one_window
+  -- INCLUDE: any_policy
 end
--- Brief answers replace what was read, because another table would have to grow several times.
-local reply = not is_full and read or {}
-local done = 0 -- how many keys are judged
-local unjudged -- the bytes of the next one, if they were read
 
--- INCLUDE: one_window
--- INCLUDE: any_policy
+local replied, key = 0, 1
+for i = 2, #words do
+  local next_key
+  replied, next_key = judge(key, words[i], replied)
+  if not replied then return next_key end
+  key = next_key
+end
 return reply

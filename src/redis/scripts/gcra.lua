@@ -190,7 +190,7 @@ end
 -- PART: REFUND
     -- Where the newest attempt is known, time is taken as no earlier.
     if not is_plain and newest > now then now = newest end
-    local later = (number - of) % NUMBERS -- recorded after it
+    local later = (number - refunded_of) % NUMBERS -- recorded after it
     for w = 1, window_count do
       local window = windows[w]
       local per_micro, in_emission = window.scale, window.emission

@@ -1,7 +1,8 @@
 -- The commonest case in the fewest steps: attempts under a single window without minDifference and
 -- blocks. Ends before the first state that needs more care.
 if is_common then
-  for i = 1, key_count do
+  local answers = replied - (is_full and 9 or 1) * (first_key - 1) -- what answers follow
+  for i = first_key, last_key do
     local key = keys[i]
     local bytes
     -- INCLUDE: read_key
@@ -21,11 +22,11 @@ if is_common then
       call('PEXPIREAT', key, format('%d', base_of_ends + ceil(lifetime / 1000)))
     end
     if not is_full then
-      reply[i] = is_written and time_left or -1
+      reply[answers + i] = is_written and time_left or -1
     elseif not is_written then
-      for place = 9 * i - 8, 9 * i do reply[place] = -1 end
+      for place = answers + 9 * i - 8, answers + 9 * i do reply[place] = -1 end
     else
-      local first, is_blocked = 9 * i - 8, time_left > 0
+      local first, is_blocked = answers + 9 * i - 8, time_left > 0
       reply[first], reply[first + 1] = is_blocked and 1 or 0, time_left
       reply[first + 2], reply[first + 3] = max - used, is_blocked and time_left or reset
       reply[first + 4], reply[first + 5], reply[first + 6] = wait, at, generation
@@ -33,5 +34,7 @@ if is_common then
     end
     done = i
   end
-  if done == key_count then return reply end
+  if done == last_key then
+    return answers + (is_full and 9 or 1) * last_key, done + 1
+  end
 end

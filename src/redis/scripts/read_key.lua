@@ -3,12 +3,12 @@
 if read then
   bytes = has_repeats and written[key] or read[i]
 elseif not last_of_first then
-  bytes = redis.pcall('GET', key)
+  bytes = try('GET', key)
 else
-  bytes = redis.pcall('GETRANGE', key, '0', last_of_first)
+  bytes = try('GETRANGE', key, '0', last_of_first)
   if bytes == '' then
     bytes = false
   elseif #bytes > last_of_first and string.byte(bytes) < parted then
-    bytes = redis.pcall('GET', key)
+    bytes = try('GET', key)
   end
 end

@@ -119,7 +119,7 @@ end
       local window = windows[w]
       local since = floor(at / window.interval) - floor(newest / window.interval)
       local counted = since == 0 and 'current' or since == -1 and 'previous'
-      if of == generation and counted and window[counted] > 0 then
+      if refunded_of == generation and counted and window[counted] > 0 then
         window[counted], is_changed = max_of(0, window[counted] - cost), true
       end
     end

@@ -34,12 +34,8 @@ local pushed_out = kept_all + DISPLACED
 local most_before = min(max, MOST_OF_SHORT) - 1 -- stamps, where it stays short with one more action
 
 -- A log may be long if the policy has room for one.
-local room_of_policy = max
-if further then
-  for place = 11, #ARGV, 2 do room_of_policy = max_of(room_of_policy, ARGV[place] + 0) end
-  local keep = string.match(ARGV[#ARGV], '^keep(%d+)$')
-  if keep then room_of_policy = max_of(room_of_policy, keep + 0) end
-end
+local room_of_policy = max_of(max, keep)
+for w = 2, window_count do room_of_policy = max_of(room_of_policy, further[2 * w - 2]) end
 if room_of_policy > MOST_OF_SHORT + 1 then
   last_of_first, parted = LAST_OF_FIRST_BYTES, FORM + LONG
 end
@@ -134,7 +130,7 @@ while retention >= policy_range do
   policy_width, policy_range = policy_width + 1, policy_range * 256
 end
 local policy_form = FORM + policy_width - LEAST_WIDTH
-local keeps, most_kept = #ARGV % 2 == 0, min(room_of_policy, MOST_STAMPS)
+local most_kept = min(room_of_policy, MOST_STAMPS)
 
 -- The log at hand as it was read: `last` and before it `count` stamps, which in a short log end
 -- before the byte `end_of_stamps`; a long one gives that of the n-th newest action by
@@ -200,7 +196,7 @@ end
     is_long, displaced, lives_until, count, last, recorded, size = false, 0, 0, 0, NONE, 0, 0
 
 -- PART: REFUND
-    if of == generation and last ~= NONE then
+    if refunded_of == generation and last ~= NONE then
       -- Times never ascend with n: skip the later ones by halves, then take the equal ones.
       local later, n, removed = 0, size + 1, 0
       while n - later > 1 do

@@ -1,0 +1,300 @@
+// TLS of the native client: whom it trusts, what it negotiates, and what it makes of broken connections.
+'use strict';
+
+const { createPrivateKey } = require('node:crypto');
+const native = require('../../lib/native').loadAddon();
+const { errorOf, outcomeOf, waitUntil } = require('../support/outcome');
+const { nativeLimiter } = require('../support/redis-clients');
+const { startRedis, startRedisWithTls } = require('../support/redis-server');
+const { catchError } = require('../support/set-up');
+const peers = require('../support/tcp-peers');
+const { all, patient } = require('../support/tiers');
+const { DAY_MS, makeAuthority, startReversingServer } = require('../support/tls-servers');
+const { randomFrom } = require('../support/traces');
+
+const UNREACHABLE = 'ERR_ROLLGATE_REDIS_UNREACHABLE';
+const authority = makeAuthority();
+const other = makeAuthority();
+const good = authority.issue();
+const { ca } = authority;
+const at = (port, tls = { ca }, more = {}) => ({ url: `rediss://127.0.0.1:${port}`, tls, ...more });
+
+/** A Redis with TLS whose certificate is `good`. */
+const startGood = (...args) =>
+  startRedisWithTls(
+    ...['--tls-cert-file', good.certFile, '--tls-key-file', good.keyFile],
+    ...['--tls-ca-cert-file', authority.caFile, ...args],
+  );
+
+/** The message of the error with which the first call fails. */
+async function refusalOf(redis) {
+  const error = await errorOf(nativeLimiter(redis)('a'));
+  expect(error.code).toBe(UNREACHABLE);
+  return error.message;
+}
+
+async function expectLimits(redis) {
+  const limiter = nativeLimiter(redis);
+  expect([await limiter('a'), await limiter('a')]).toEqual([0, 0]);
+  expect(await limiter('a')).toBeGreaterThan(0);
+}
+
+let redis;
+beforeAll(async () => {
+  redis = await startGood();
+});
+
+describe('a server is trusted', () => {
+  test.each([
+    ['by its name', 'localhost', { ca }],
+    ['by its address', '127.0.0.1', { ca: [other.ca, ca] }],
+    ['by a name that is not the host', '127.0.0.1', { ca, servername: 'localhost' }],
+    ['unchecked', 'localhost', { rejectUnauthorized: false }],
+    ['with TLS 1.3 alone', '127.0.0.1', { ca, minVersion: 'TLSv1.3' }],
+    ['with a cipher of TLS 1.3', '127.0.0.1', { ca, ciphers: 'TLS_CHACHA20_POLY1305_SHA256' }],
+  ])('%s', async (_, host, tls) => {
+    await expectLimits({ url: `rediss://${host}:${redis.port}`, tls });
+  });
+
+  test('for many calls at once, with long ids', async () => {
+    const limiter = nativeLimiter(at(redis.port));
+    const ids = Array.from({ length: 3000 }, (_, i) => 'x'.repeat(i % 500) + i);
+    expect(new Set(await Promise.all(ids.map((id) => limiter(id))))).toEqual(new Set([0]));
+  });
+
+  test('through a network that delivers single bytes', async () => {
+    const peer = await peers.tricklingPeer(redis.port);
+    await expectLimits(at(peer.port));
+  });
+});
+
+describe('a server is not trusted', () => {
+  test.each([
+    ['unknown authority', () => other.issue(), /local issuer/],
+    ['self-signed', () => authority.issueSelfSigned(), /self.signed/],
+    ['another name', () => authority.issue({ names: 'DNS:elsewhere.example' }), /IP address mis/],
+    ['another address', () => authority.issue({ names: 'IP:127.0.0.2' }), /IP address mismatch/],
+    ['expired', () => authority.issue({ untilMs: -DAY_MS / 2 }), /has expired/],
+    ['not yet valid', () => authority.issue({ fromMs: DAY_MS / 2 }), /not yet valid/],
+  ])('%s', async (_, makeCertificate, reason) => {
+    const message = await refusalOf(at(await startReversingServer(makeCertificate())));
+    expect(message).toContain('certificate verify failed: ');
+    expect(message).toMatch(reason);
+  });
+
+  test('by the authorities that Node trusts, or by another servername', async () => {
+    expect(await refusalOf(at(redis.port, {}))).toContain('certificate verify failed: ');
+    const tls = { ca, servername: 'elsewhere.example' };
+    expect(await refusalOf(at(redis.port, tls))).toContain('hostname mismatch');
+  });
+});
+
+// Kills: a context for each question to a Sentinel, which takes 15 ms with the authorities that Node trusts.
+test('Sentinels and master have one context', async () => {
+  const { createTlsContext } = native;
+  native.createTlsContext = jest.fn(createTlsContext);
+  const sentinels = ['127.0.0.1', 'localhost'].map((host) => ({ host, port: redis.port }));
+  const limiter = nativeLimiter({ sentinels, name: 'm', tls: { ca } });
+  expect((await errorOf(limiter('a'))).message).toMatch(/unknown command/i);
+  expect(native.createTlsContext).toHaveBeenCalledTimes(1);
+  native.createTlsContext = createTlsContext;
+});
+
+describe('a client', () => {
+  let strict;
+  beforeAll(async () => {
+    strict = await startGood('--tls-auth-clients', 'yes');
+  });
+
+  test('shows its certificate', async () => {
+    const { cert, key } = authority.issue();
+    await expectLimits(at(strict.port, { ca, cert, key: Buffer.from(key) }));
+    const secret = { format: 'pem', type: 'pkcs8', cipher: 'aes-256-cbc', passphrase: 'sesame' };
+    const locked = { ca, cert, key: createPrivateKey(key).export(secret) };
+    await expectLimits(at(strict.port, { ...locked, passphrase: 'sesame' }));
+    for (const passphrase of [undefined, 'Simsim']) {
+      const error = catchError(() => nativeLimiter(at(strict.port, { ...locked, passphrase })));
+      expect(error.message).toMatch(/^option 'redis.tls': key: (?!.*Simsim)/);
+    }
+  });
+
+  test('without the right one is refused', async () => {
+    expect(await refusalOf(at(strict.port))).toMatch(/alert certificate required/);
+    const { cert, key } = other.issue();
+    expect(await refusalOf(at(strict.port, { ca, cert, key }))).toMatch(/alert unknown ca/);
+  });
+});
+
+describe('options', () => {
+  afterEach(() => {
+    native.redisHasTls = true;
+  });
+
+  test.each([
+    ['ca', { ca: 'no certificate' }],
+    ['ca', { ca: [ca, good.key] }],
+    ['ca', { ca: `${ca}-----BEGIN CERTIFICATE-----\nabc\n-----END CERTIFICATE-----\n` }],
+    ['cert', { cert: 'no certificate', key: good.key }],
+    ['key', { cert: good.cert, key: 'no key' }],
+    ['key', { cert: good.cert, key: other.issue().key }],
+    ['ciphers', { ciphers: 'no-cipher' }],
+  ])('%s without sense is refused, and not shown: %#', (name, tls) => {
+    expect(() => nativeLimiter(at(redis.port, tls))).toThrow(
+      expect.objectContaining({
+        name: 'TypeError',
+        code: 'ERR_ROLLGATE_OPTION',
+        message: expect.stringMatching(new RegExp(`^option 'redis.tls': ${name}: [^-]*$`)),
+      }),
+    );
+  });
+
+  test('without OpenSSL in the process are refused, with the ways out', () => {
+    native.redisHasTls = false;
+    for (const where of ['rediss://h', { host: 'h', tls: true }, { cluster: ['rediss://h'] }]) {
+      const error = catchError(() => nativeLimiter(where));
+      expect(error.code).toBe('ERR_ROLLGATE_UNSUPPORTED');
+      expect(error.message).toMatch(/no TLS.*ioredis or redis \(node-redis\).*tunnel/);
+    }
+  });
+});
+
+describe('a server without anything in common', () => {
+  test.each([
+    ['versions', ['-tls1_2'], { minVersion: 'TLSv1.3' }, /protocol/],
+    [
+      'ciphers of TLS 1.2',
+      ['-tls1_2', '-cipher', 'ECDHE-ECDSA-AES256-GCM-SHA384'],
+      { ciphers: 'ECDHE-ECDSA-AES128-GCM-SHA256' },
+      /handshake failure/,
+    ],
+    [
+      'ciphers of TLS 1.3',
+      ['-tls1_3', '-ciphersuites', 'TLS_AES_256_GCM_SHA384'],
+      { ciphers: 'TLS_AES_128_GCM_SHA256' },
+      /handshake failure/,
+    ],
+  ])('%s', async (_, args, tls, reason) => {
+    const port = await startReversingServer(good, ...args);
+    expect(await refusalOf(at(port, { ca, ...tls }))).toMatch(reason);
+  });
+});
+
+describe('a server that is not what the URL says', () => {
+  const soon = { connectTimeout: patient(200) };
+
+  test('speaks TLS, but is not Redis', async () => {
+    const limiter = nativeLimiter(at(await startReversingServer(good)));
+    for (const id of ['a', 'b']) expect((await errorOf(limiter(id))).code).toMatch(/^ERR_ROLLGATE/);
+  });
+
+  test('refuses TLS with an alert', async () => {
+    const { port } = await peers.garbagePeer(Buffer.from([21, 3, 3, 0, 2, 2, 40]));
+    expect(await refusalOf(at(port))).toContain('handshake failure');
+  });
+
+  test('answers without TLS', async () => {
+    const { port } = await peers.garbagePeer();
+    expect(await refusalOf(at(port))).toContain('does not speak TLS on this port');
+  });
+
+  test('is a port of Redis without TLS', async () => {
+    const { port } = await startRedis();
+    expect(await refusalOf(at(port, { ca }, soon))).toMatch(/TLS.*redis:\/\//);
+  });
+
+  test('has TLS, and the URL does not', async () => {
+    expect(await refusalOf(`redis://127.0.0.1:${redis.port}`)).toContain('rediss://');
+  });
+
+  test('is silent in the handshake, from its beginning or later', async () => {
+    const within = `no connection within ${soon.connectTimeout} ms`;
+    const silent = await peers.silentPeer();
+    const message = await refusalOf(at(silent.port, { ca }, soon));
+    expect(message).toContain(within);
+    expect(message).toContain('no answer to the TLS handshake');
+    const fault = { from: 'server', kind: 'stall', at: 500 };
+    const stalling = await peers.faultyPeer(redis.port, fault);
+    const later = await refusalOf(at(stalling.port, { ca }, soon));
+    expect(later).toContain(within);
+    expect(later).toContain('the TLS handshake was not completed');
+  });
+});
+
+describe('a broken connection ends in an error or a right answer, and heals', () => {
+  const AT_ONCE = 8;
+  const CALLS = 20;
+  const IDS = Array.from({ length: CALLS }, (_, i) => `id-${i}`);
+  const TIMES = {
+    connectTimeout: patient(250),
+    commandTimeout: patient(500),
+    retry: { min: 1, max: 20 },
+  };
+  const ENDS = [0, UNREACHABLE, 'ERR_ROLLGATE_REDIS_TIMEOUT'];
+  let ofOneCall;
+  let ofAllCalls;
+
+  beforeAll(async () => {
+    const peer = await peers.faultyPeer(redis.port);
+    const limiter = nativeLimiter(at(peer.port));
+    await limiter('id-0');
+    ofOneCall = { ...peer.passed };
+    for (const id of IDS) await limiter(id);
+    ofAllCalls = { ...peer.passed };
+  });
+
+  /** Calls through a peer with this fault, and then through the same peer without it. */
+  async function expectHealing(fault, calls) {
+    const peer = await peers.faultyPeer(redis.port, fault);
+    const limiter = nativeLimiter(at(peer.port, { ca }, TIMES));
+    for (const id of IDS.slice(0, calls)) expect(ENDS).toContain(await outcomeOf(limiter(id)));
+    peer.heal();
+    await waitUntil(`calls succeed after ${JSON.stringify(fault)}`, async () => {
+      return Number.isInteger(await limiter('healed'));
+    });
+    await limiter.close();
+    await peer.close();
+  }
+
+  async function expectAllToHeal(faults, calls) {
+    for (let i = 0; i < faults.length; i += AT_ONCE) {
+      const some = faults.slice(i, i + AT_ONCE);
+      await Promise.all(some.map((fault) => expectHealing(fault, calls)));
+    }
+  }
+
+  /** Every offset; in the fast tier every 16th, from a random one. */
+  function offsetsBelow(end) {
+    const step = all ? 1 : 16;
+    const first = randomFrom(end).between(0, step - 1);
+    return Array.from({ length: Math.ceil((end - first) / step) }, (_, i) => first + i * step);
+  }
+
+  test.each([
+    ['flip', 'server'],
+    ['flip', 'client'],
+    ['close', 'server'],
+    ['close', 'client'],
+  ])(
+    '%s any byte of the %s up to its first answer',
+    async (kind, from) => {
+      const offsets = offsetsBelow(ofOneCall[from]);
+      await expectAllToHeal(
+        offsets.map((offset) => ({ kind, from, at: offset })),
+        1,
+      );
+    },
+    600_000,
+  );
+
+  test.each(['server', 'client'])(
+    'flip bytes of the %s later',
+    async (from) => {
+      const random = randomFrom(21);
+      const faults = Array.from({ length: all ? 100 : 10 }, () => {
+        return { kind: 'flip', from, at: random.between(ofOneCall[from], ofAllCalls[from]) };
+      });
+      await expectAllToHeal(faults, CALLS);
+    },
+    600_000,
+  );
+});
