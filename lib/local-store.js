@@ -144,10 +144,11 @@ function createLocalStore(checked, { create, options, failed, evictionWarning })
       return answer;
     },
 
-    /** Without a receipt there is nothing to refund. */
-    refund(receipt) {
+    /** Replaces what an attempt cost by `actual`; 0 takes it back. Without a receipt there is nothing to settle. */
+    settle(receipt, actual) {
       if (receipt === null) return false;
-      return functions.refund(receipt.id, receipt.at, receipt.cost, receipt.generation);
+      const { id, at, generation, cost } = receipt;
+      return functions.settle(id, at, generation, cost, actual);
     },
 
     clear(id) {

@@ -123,7 +123,8 @@ function readBlockFor(value) {
 }
 
 /** A checked policy in the form of the native side. */
-function nativePolicy({ windows, minDifference, countBlocked, algorithm, blockFor, setsMax }) {
+function nativePolicy(checked) {
+  const { windows, minDifference, countBlocked, algorithm, blockFor, setsMax, isWeighted } = checked;
   const flatWindows = windows.flatMap(({ interval, maxInInterval }) => [
     durationToMicros(interval),
     maxInInterval,
@@ -135,6 +136,7 @@ function nativePolicy({ windows, minDifference, countBlocked, algorithm, blockFo
     algorithm: ALGORITHMS.indexOf(algorithm),
     blocks: new Float64Array(blockFor.map(durationToMicros)),
     setsMax,
+    isWeighted,
   };
 }
 

@@ -136,18 +136,18 @@ function createKvBackend(checked) {
       return all;
     },
 
-    async refund(id, { at, cost, generation }, now) {
+    async settle(id, { at, cost, generation }, actual, now) {
       let isFound;
-      function takeBack(state) {
+      function replaceCost(state) {
         isFound = false;
         if (state === FOREIGN) throw failures.foreign();
         if (state === NOTHING) return state;
         decidedAt = now ?? wallClock();
-        const next = nextOf(state, core.refund(state, at, cost, generation, decidedAt));
+        const next = nextOf(state, core.settle(state, at, generation, cost, actual, decidedAt));
         isFound = next !== state;
         return next;
       }
-      await inLine(id, takeBack);
+      await inLine(id, replaceCost);
       return isFound;
     },
 

@@ -117,17 +117,18 @@ Napi::Value DecideMany(const Napi::CallbackInfo& info) {
   return {};
 }
 
-Napi::Value Refund(const Napi::CallbackInfo& info) {
+Napi::Value Settle(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
   auto& limiter = StateOf<LocalLimiter>(info);
   limiter.Attach();
   if (!limiter.store) return {env, Invoke(limiter.closed)};
   Identity identity;
   const bool is_id = ReadIdentity(env, info[0], limiter.secret, identity);
-  const Receipt receipt = ReadReceipt(info);
+  const Settlement settlement(info);
   Micros now = 0;
   if (limiter.refunds_ask_time && !limiter.ReadTime(now)) return {};
-  return Napi::Boolean::New(env, is_id && limiter.store->Refund(identity, receipt, now));
+  return Napi::Boolean::New(
+      env, is_id && limiter.store->Settle(identity, settlement.receipt, settlement.actual, now));
 }
 
 Napi::Value Clear(const Napi::CallbackInfo& info) {

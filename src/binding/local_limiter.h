@@ -94,6 +94,7 @@ struct LocalLimiter {
   const std::uint8_t* observes_evictions = nullptr;
   double* report = nullptr;     // points into `keep`
   std::vector<WindowUse> uses;  // for decisions
+  std::vector<std::uint64_t> costs;
   std::uint32_t calls = 0;
   bool has_evicted = false;  // not yet reported to JavaScript
   bool has_reported_evictions = false;
@@ -153,7 +154,6 @@ ROLLGATE_FLATTEN napi_value Decide(napi_env env, napi_callback_info info) {
   if (!ReadIdentity(env, id, limiter.secret, identity)) return Invoke(limiter.refuse, {&id, 1});
   // The id alone asks for an attempt of cost 1.
   const bool is_common = call.count == 1;
-  const auto cost = is_common ? 1 : static_cast<std::uint64_t>(ReadDouble(env, call.arguments[1]));
   const Recording recording =
       is_common ? Recording::kAttempt : ReadRecording(env, call.arguments[2]);
   const bool records = recording != Recording::kNothing;
@@ -162,14 +162,16 @@ ROLLGATE_FLATTEN napi_value Decide(napi_env env, napi_callback_info info) {
   if (call.count == 4) {
     limiter.store->SetMax(static_cast<std::uint64_t>(ReadDouble(env, call.arguments[3])), records);
   }
+  // After the user's clock, which may call this function.
+  const Costs costs = is_common ? Costs(1) : ReadCosts(env, call.arguments[1], limiter.costs);
   Decision decision;
   decision.windows = limiter.uses;
   if (recording == Recording::kAttempt) [[likely]] {
-    limiter.StoreAs<S>().Attempt(identity, now, cost, decision);
+    limiter.StoreAs<S>().Attempt(identity, now, costs, decision);
   } else if (recording == Recording::kIfAllowed) {
-    limiter.store->AttemptIfAllowed(identity, now, cost, decision);
+    limiter.store->AttemptIfAllowed(identity, now, costs, decision);
   } else {
-    limiter.store->Peek(identity, now, cost, decision);
+    limiter.store->Peek(identity, now, costs, decision);
   }
   WriteDecision(decision, limiter.report);
   if (records) limiter.AfterAttempt();
@@ -179,7 +181,7 @@ ROLLGATE_FLATTEN napi_value Decide(napi_env env, napi_callback_info info) {
 // Called less often, through the interface Store.
 
 Napi::Value DecideMany(const Napi::CallbackInfo& info);
-Napi::Value Refund(const Napi::CallbackInfo& info);
+Napi::Value Settle(const Napi::CallbackInfo& info);
 Napi::Value Clear(const Napi::CallbackInfo& info);
 Napi::Value Stats(const Napi::CallbackInfo& info);
 Napi::Value Close(const Napi::CallbackInfo& info);
@@ -187,7 +189,7 @@ Napi::Value Close(const Napi::CallbackInfo& info);
 /// For Guarded: an exception of the store becomes one of lib's.
 ROLLGATE_COLD napi_value AnswerFailure(napi_env env, napi_callback_info info);
 
-/// The functions of a limiter -> { check, decide, decideMany, refund, clear, stats, close }
+/// The functions of a limiter -> { check, decide, decideMany, settle, clear, stats, close }
 ///
 /// keep:
 ///   report      Float64Array that decide and stats write to
@@ -203,11 +205,12 @@ ROLLGATE_COLD napi_value AnswerFailure(napi_env env, napi_callback_info info);
 ///   clock       undefined, or () => us: throws if the user's clock fails
 ///
 /// check(id?, callback?) -> time left in ms, 0 if allowed
-/// decide(id, cost, records, max?) writes report[0..]: see WriteDecision. At cost 0, nothing is
-///   recorded, and the report shows the current usage. With setsMax, the window's max becomes `max`
+/// decide(id, cost, records, max?) writes report[0..]: see WriteDecision. For costs, see ReadCosts.
+///   At cost 0, nothing is recorded, and the report shows the current usage. With setsMax, the
+///   window's max becomes `max`
 /// decideMany(ids, numbers) attempts each id at cost 1, and writes the decisions one after another
 ///   to the Float64Array; nothing happens if one id is invalid
-/// refund(id, at, cost, token) -> boolean
+/// settle(id, at, token, cost, actual) -> boolean
 /// clear(id) -> boolean; clear() forgets all ids
 /// stats() writes report[0..4]: keys, allowed, blocked, evicted, bytes
 /// close() frees the store; every later call throws by closed()
@@ -219,7 +222,7 @@ Napi::Value MakeLocalFunctions(std::unique_ptr<LocalLimiter> limiter) {
       Function{"check", Guarded<Check<S>, AnswerFailure>, "limiter"},
       Function{"decide", Guarded<Decide<S>, AnswerFailure>},
       Function{"decideMany", Guarded<DecideMany, AnswerFailure>},
-      Function{"refund", Guarded<Refund, AnswerFailure>},
+      Function{"settle", Guarded<Settle, AnswerFailure>},
       Function{"clear", Guarded<Clear, AnswerFailure>},
       Function{"stats", Guarded<Stats, AnswerFailure>},
       Function{"close", Guarded<Close, AnswerFailure>},

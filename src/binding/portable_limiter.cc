@@ -22,6 +22,7 @@ namespace {
 struct PortableFunctions {
   std::unique_ptr<PortableLimiter> limiter;
   std::vector<WindowUse> uses;  // for decisions
+  std::vector<std::uint64_t> costs;
   std::vector<std::byte> next;  // state
   Napi::FunctionReference exhausted;
   double* report = nullptr;  // points into `keep`
@@ -56,7 +57,7 @@ napi_value Decide(napi_env env, napi_callback_info info) {
   Call<PortableFunctions, 6> call(env, info);
   PortableFunctions& self = *call.state;
   const std::span<const std::byte> state = ReadState(env, call.arguments[0]);
-  const auto cost = static_cast<std::uint64_t>(ReadDouble(env, call.arguments[1]));
+  const Costs costs = ReadCosts(env, call.arguments[1], self.costs);
   const Recording recording = ReadRecording(env, call.arguments[2]);
   const bool records = recording != Recording::kNothing;
   if (!IsType(env, call.arguments[5], napi_undefined)) {
@@ -68,11 +69,11 @@ napi_value Decide(napi_env env, napi_callback_info info) {
   decision.windows = self.uses;
   PortableLimiter::Outcome outcome;
   if (recording == Recording::kAttempt) {
-    outcome = self.limiter->Attempt(state, now, cost, generation, decision, self.next);
+    outcome = self.limiter->Attempt(state, now, costs, generation, decision, self.next);
   } else if (recording == Recording::kIfAllowed) {
-    outcome = self.limiter->AttemptIfAllowed(state, now, cost, generation, decision, self.next);
+    outcome = self.limiter->AttemptIfAllowed(state, now, costs, generation, decision, self.next);
   } else {
-    outcome = self.limiter->Peek(state, now, cost, decision);
+    outcome = self.limiter->Peek(state, now, costs, decision);
   }
   if (outcome != PortableLimiter::Outcome::kForeign) WriteDecision(decision, self.report);
   return ToJs(env, outcome, self.next);
@@ -86,12 +87,13 @@ napi_value Lifetime(napi_env env, napi_callback_info info) {
   return binding::ToJs(env, lifetime);
 }
 
-Napi::Value Refund(const Napi::CallbackInfo& info) {
+Napi::Value Settle(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
   auto& self = StateOf<PortableFunctions>(info);
-  const Micros now = MomentOf(ReadDouble(env, info[4]));
-  const PortableLimiter::Outcome outcome =
-      self.limiter->Refund(ReadState(env, info[0]), ReadReceipt(info), now, self.next);
+  const Micros now = MomentOf(ReadDouble(env, info[5]));
+  const Settlement settlement(info);
+  const PortableLimiter::Outcome outcome = self.limiter->Settle(
+      ReadState(env, info[0]), settlement.receipt, settlement.actual, now, self.next);
   return {env, ToJs(env, outcome, self.next)};
 }
 
@@ -114,7 +116,7 @@ napi_value AnswerExhausted(napi_env env, napi_callback_info info) {
 
 constexpr std::array kFunctions{
     Function{"decide", Guarded<Decide, AnswerExhausted>},
-    Function{"refund", Guarded<Refund, AnswerExhausted>},
+    Function{"settle", Guarded<Settle, AnswerExhausted>},
     Function{"lifetime", Guarded<Lifetime, AnswerExhausted>},
     Function{"largestState", Guarded<LargestState, AnswerExhausted>},
 };

@@ -40,6 +40,7 @@ PolicyOptions ReadPolicy(const Napi::Object& options) {
   policy.count_blocked = ReadBool(env, options.Get("countBlocked"));
   policy.algorithm = static_cast<Algorithm>(ReadDouble(env, options.Get("algorithm")));
   policy.sets_max = ReadBool(env, options.Get("setsMax"));
+  policy.weighted = ReadBool(env, options.Get("isWeighted"));
   for (const double length : ReadArray<double>(env, options.Get("blocks"))) {
     policy.blocks.push_back(static_cast<Micros>(length));
   }

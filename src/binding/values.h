@@ -15,6 +15,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "core/costs.h"
 #include "core/decision.h"
 #include "core/policy.h"
 #include "core/time.h"
@@ -83,15 +84,36 @@ std::string ReadText(napi_env env, napi_value value);
 std::vector<std::string> ReadTexts(napi_env env, napi_value array);
 
 /// Reads windows (Float64Array: interval in us and max of each), minDifference (us), countBlocked,
-/// algorithm (a number: see Algorithm), setsMax and blocks (Float64Array of lengths in us).
+/// algorithm (a number: see Algorithm), setsMax, isWeighted and blocks (Float64Array of lengths in
+/// us).
 PolicyOptions ReadPolicy(const Napi::Object& options);
 
-/// Reads at, cost and token from the second argument on.
-inline Receipt ReadReceipt(const Napi::CallbackInfo& info) {
-  const auto number = [&](std::size_t i) { return ReadDouble(info.Env(), info[i]); };
-  return {MomentOf(number(1)), static_cast<std::uint64_t>(number(2)),
-          static_cast<std::uint64_t>(number(3))};
+/// Reads a cost: a number, or a Float64Array with one for each window, which are copied to `each`.
+inline Costs ReadCosts(napi_env env, napi_value value, std::vector<std::uint64_t>& each) {
+  double cost;
+  if (napi_get_value_double(env, value, &cost) == napi_ok) [[likely]] {
+    return static_cast<std::uint64_t>(cost);
+  }
+  const std::span<double> costs = ReadArray<double>(env, value);
+  each.assign(costs.begin(), costs.end());
+  return Costs(each);
 }
+
+/// What to settle: of the second to the fifth argument.
+struct Settlement {
+  /// The first argument is the id or the state.
+  explicit Settlement(const Napi::CallbackInfo& info)
+      : receipt{MomentOf(ReadDouble(info.Env(), info[1])), ReadCosts(info.Env(), info[3], costs),
+                static_cast<std::uint64_t>(ReadDouble(info.Env(), info[2]))},
+        actual(ReadCosts(info.Env(), info[4], actual_costs)) {}
+  Settlement(const Settlement&) = delete;
+  Settlement& operator=(const Settlement&) = delete;
+
+  std::vector<std::uint64_t> costs;
+  std::vector<std::uint64_t> actual_costs;
+  Receipt receipt;
+  Costs actual;
+};
 
 /// How many numbers precede those of the windows: see NUMBERS in lib/decision.js.
 inline constexpr std::size_t kDecisionHead = 7;

@@ -10,6 +10,7 @@
 #include "core/policy.h"
 #include "core/sliding_window_counter.h"
 #include "core/sliding_window_log.h"
+#include "core/weighted_log.h"
 
 namespace rollgate {
 
@@ -52,6 +53,7 @@ T WithAlgorithm(const Policy& policy, Make make) {
     case Algorithm::kEnd:
       break;
   }
+  if (policy.weighted()) return make.template operator()<WeightedLog>();
   // Stamps of 32 bits reach back 71 minutes.
   return policy.retention() <= ShortLog<Policy>::Log::kLongestRetention
              ? in_form.template operator()<ShortLog>()

@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "core/aligned_window.h"
+#include "core/costs.h"
 #include "core/decision.h"
 #include "core/policy.h"
 #include "core/time.h"
@@ -41,7 +42,7 @@ class AlignedRules {
   static Micros Cut(Micros now) { return now; }
   static Micros TableTime(Micros now) { return now; }
   static Micros FromTableTime(Micros moment) { return moment; }
-  static Micros FirstMoment(Micros at, std::uint64_t) { return at; }
+  static Micros FirstMoment(Micros at, const Costs&) { return at; }
 
  private:
   P policy_;
@@ -75,13 +76,13 @@ class AlignedAccount {
   Micros Newest() const { return newest_; }
   Micros At(Micros now) const { return std::max(now, newest_); }
 
-  Account& After(const Verdict& verdict, std::uint64_t cost) {
+  Account& After(const Verdict& verdict, const Costs& costs) {
     auto& account = static_cast<Account&>(*this);
-    if (cost > 0) account.Record(verdict, cost);
+    if (costs.IsAny()) account.Record(verdict, costs);
     return account;
   }
 
-  bool Refund(const Receipt& receipt, Micros) {
+  bool Settle(const Receipt& receipt, const Costs& actual, Micros) {
     if (receipt.token != generation_ || receipt.at > newest_) return false;
     bool found = false;
     for (std::size_t i = 0; i < rules_.windows().size(); ++i) {
@@ -90,8 +91,9 @@ class AlignedAccount {
       if (later >= Micros{Rules::kCounts}) continue;
       const std::size_t place = (i + 1) * Rules::kCounts - 1 - static_cast<std::size_t>(later);
       const std::uint64_t count = Load(place);
-      if (count == 0) continue;
-      rules_.counts().Store(state_, place, count - std::min(count, receipt.cost));
+      if (count == 0 && receipt.cost[i] > 0) continue;
+      const std::uint64_t others = count - std::min(count, receipt.cost[i]);
+      rules_.counts().Store(state_, place, rules_.counts().Add(others, actual[i]));
       found = true;
     }
     return found;

@@ -51,12 +51,12 @@ class AlignedWindow {
 };
 
 /// Counts as bytes: three per count if that is enough for each window's max, else seven. A count
-/// saturates at most(), which only refusals can reach.
+/// saturates at most(), which only refusals and overdrafts can reach.
 class CountFormat {
  public:
   template <class P>
   explicit CountFormat(const P& policy) {
-    if constexpr (std::is_same_v<P, Policy>) is_wide_ = policy.sets_max();
+    if constexpr (std::is_same_v<P, Policy>) is_wide_ = policy.sets_max() || policy.weighted();
     for (const Window& window : policy.windows()) is_wide_ |= window.max >= kMostNarrow;
   }
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 
+#include "core/costs.h"
 #include "core/time.h"
 
 namespace rollgate {
@@ -21,8 +22,8 @@ struct Verdict {
 };
 
 struct WindowUse {
-  std::uint64_t used = 0;       ///< at most max
-  std::uint64_t remaining = 0;  ///< max - used
+  std::uint64_t used = 0;       ///< above max only after an overdraft or under a lowered max
+  std::uint64_t remaining = 0;  ///< max - used, at least 0
   Micros reset_in = 0;          ///< until `used` falls; 0 if it is 0
 };
 
@@ -45,10 +46,10 @@ inline constexpr int kGenerationBits = 8 * sizeof(Generation);
 inline constexpr int kTokenBits = 53;
 static_assert(kGenerationBits < kTokenBits, "GCRA's tokens hold an action's number, too");
 
-/// What refunds an allowed attempt: its Decision's verdict.at and token.
+/// What settles an allowed attempt: its Decision's verdict.at and token.
 struct Receipt {
   Micros at;
-  std::uint64_t cost;
+  Costs cost;
   std::uint64_t token;  ///< the id's generation; with GCRA also the number of the action
 };
 

@@ -27,6 +27,12 @@ class EmissionWindow {
     return std::clamp(moment, -kLongestHere, kLongestHere) * per_micro_;
   }
 
+  /// No arrival time is later. Emissions are rounded up: a full bucket exceeds the interval by less
+  /// than `max`.
+  std::int64_t Latest(std::uint64_t max) const {
+    return 2 * ToUnits(kLongest) + static_cast<std::int64_t>(max);
+  }
+
   Micros ToMicros(std::int64_t units) const {  // rounds up
     const std::int64_t whole = units / per_micro_;
     return whole + (units % per_micro_ > 0 ? 1 : 0);

@@ -26,9 +26,7 @@ class FixedWindow : public AlignedRules<P, 1> {
    public:
     using Base::Base;
 
-    std::uint64_t Used(std::size_t i, Micros at) const {
-      return std::min(Count(i, at), rules_.policy().windows()[i].max);
-    }
+    std::uint64_t Used(std::size_t i, Micros at) const { return Count(i, at); }
     bool Reaches(std::size_t i, std::uint64_t n, Micros at) const { return Count(i, at) >= n; }
     Micros BelowAt(std::size_t i, std::uint64_t n) const {
       if (this->Load(i) < n) return kLongAgo;
@@ -36,11 +34,11 @@ class FixedWindow : public AlignedRules<P, 1> {
       return window.StartOf(newest_) + window.interval();
     }
 
-    void Record(const Verdict& verdict, std::uint64_t cost) {
+    void Record(const Verdict& verdict, const Costs& costs) {
       const Micros at = verdict.at;
-      assert(cost >= 1 && at >= newest_);
+      assert(costs.IsAny() && at >= newest_);
       for (std::size_t i = 0; i < rules_.windows().size(); ++i) {
-        rules_.counts().Store(state_, i, rules_.counts().Add(Count(i, at), cost));
+        rules_.counts().Store(state_, i, rules_.counts().Add(Count(i, at), costs[i]));
       }
       newest_ = at;
     }

@@ -11,6 +11,7 @@
 
 #include "core/aligned_window.h"
 #include "core/bytes.h"
+#include "core/costs.h"
 #include "core/decision.h"
 #include "core/emission_window.h"
 #include "core/policy.h"
@@ -70,11 +71,11 @@ class Gcra {
     if constexpr (kIsSingle) return moment == kLongAgo ? kLongAgo : windows_[0].ToMicros(moment);
     return moment;
   }
-  Micros FirstMoment(Micros at, std::uint64_t cost) const {
-    if constexpr (kIsSingle) return ArrivalAfter(0, kNoArrival, at, cost);
+  Micros FirstMoment(Micros at, const Costs& costs) const {
+    if constexpr (kIsSingle) return ArrivalAfter(0, kNoArrival, at, costs[0]);
     Micros expiry = at + policy_.min_difference();
     for (std::size_t i = 0; i < windows_.size(); ++i) {
-      expiry = std::max(expiry, windows_[i].ToMicros(ArrivalAfter(i, kNoArrival, at, cost)));
+      expiry = std::max(expiry, windows_[i].ToMicros(ArrivalAfter(i, kNoArrival, at, costs[i])));
     }
     return expiry;
   }
@@ -102,9 +103,7 @@ class Gcra {
       for (std::size_t i = 0; i < rules_.windows_.size(); ++i) {
         const std::int64_t arrival = Load(i);
         const EmissionWindow& window = rules_.windows_[i];
-        // Emissions are rounded up: a full bucket exceeds the interval by less than its max.
-        const std::int64_t latest = 2 * window.ToUnits(kLongest) +
-                                    static_cast<std::int64_t>(rules_.policy_.windows()[i].max);
+        const std::int64_t latest = window.Latest(rules_.policy_.windows()[i].max);
         if (arrival != kNoArrival && (arrival < window.ToUnits(-kLongest) || arrival > latest)) {
           return false;
         }
@@ -146,30 +145,26 @@ class Gcra {
       return window.ToMicros(arrival - window.Emissions(n - 1));
     }
 
-    void Record(const Verdict& verdict, std::uint64_t cost) {
-      assert(cost >= 1);
-      Micros expiry = kLongAgo;
+    void Record(const Verdict& verdict, const Costs& costs) {
+      assert(costs.IsAny());
       for (std::size_t i = 0; i < rules_.windows_.size(); ++i) {
-        const std::int64_t arrival = rules_.ArrivalAfter(i, Load(i), verdict.at, cost);
-        Store(i, arrival);
-        if constexpr (!kIsSingle) {
-          expiry = std::max(expiry, rules_.windows_[i].ToMicros(arrival));
-        }
+        Store(i, rules_.ArrivalAfter(i, Load(i), verdict.at, costs[i]));
       }
-      StoreNumber(Number() + static_cast<std::uint32_t>(cost));
+      StoreNumber(Number() + static_cast<std::uint32_t>(costs.uniform()));
       if constexpr (!kIsSingle) {
         StoreNewest(std::max(verdict.at, Newest()));
-        moment_ = std::max(expiry, Newest() + rules_.policy_.min_difference());
+        moment_ = Expiry();
       }
     }
 
-    Account& After(const Verdict& verdict, std::uint64_t cost) {
-      if (cost > 0) Record(verdict, cost);
+    Account& After(const Verdict& verdict, const Costs& costs) {
+      if (costs.IsAny()) Record(verdict, costs);
       return *this;
     }
 
-    /// Takes back what has not leaked, so the bucket keeps what later attempts added.
-    bool Refund(const Receipt& receipt, Micros now) {
+    /// Takes back what has not leaked, so the bucket keeps what later attempts added. What an
+    /// attempt cost in addition counts as later than all, so less of others may be taken back.
+    bool Settle(const Receipt& receipt, const Costs& actual, Micros now) {
       if (!rules_.numbers_suffice_ || !IsOfThisGeneration(receipt)) return false;
       const std::uint64_t later = LaterThan(receipt);
       bool found = false;
@@ -182,16 +177,44 @@ class Gcra {
         const auto emission = static_cast<std::uint64_t>(window.emission());
         if (later >= RoundUp(ahead, emission)) continue;
         const std::uint64_t left = ahead - later * emission;
-        const std::uint64_t given_back = std::min(left, receipt.cost * emission);
-        Store(i, Load(i) - static_cast<std::int64_t>(given_back));
         found = true;
+        if (actual[i] <= receipt.cost[i]) {
+          const std::uint64_t less = receipt.cost[i] - actual[i];
+          Store(i, Load(i) - static_cast<std::int64_t>(std::min(left, less * emission)));
+        } else {
+          const std::int64_t latest = window.Latest(rules_.policy_.windows()[i].max);
+          const std::uint64_t most =
+              static_cast<std::uint64_t>(std::max(latest, Load(i)) - Load(i));
+          const std::uint64_t more = actual[i] - receipt.cost[i];
+          const std::uint64_t added = more > most / emission ? most : more * emission;
+          Store(i, Load(i) + static_cast<std::int64_t>(added));
+        }
       }
-      // The place of the newest action in the bucket is free again.
-      if (found && later == 0) StoreNumber(Number() - static_cast<std::uint32_t>(receipt.cost));
-      return found;
+      if (!found) return false;
+      const std::uint64_t cost = receipt.cost.uniform();
+      if (actual.uniform() > cost) {
+        // A larger step would repeat numbers.
+        const std::uint64_t step = std::uint64_t{1} << (rules_.number_bits_ - 2);
+        const std::uint64_t more = std::min(actual.uniform() - cost, step);
+        StoreNumber(Number() + static_cast<std::uint32_t>(more));
+      } else if (later == 0) {
+        // The place of the newest action in the bucket is free again.
+        StoreNumber(Number() - static_cast<std::uint32_t>(cost - actual.uniform()));
+      }
+      if constexpr (!kIsSingle) moment_ = std::max(moment_, Expiry());
+      return true;
     }
 
    private:
+    /// From when on the id affects no decision.
+    Micros Expiry() const {
+      Micros expiry = Newest() + rules_.policy_.min_difference();
+      for (std::size_t i = 0; i < rules_.windows_.size(); ++i) {
+        expiry = std::max(expiry, rules_.windows_[i].ToMicros(Load(i)));
+      }
+      return expiry;
+    }
+
     /// Unsigned: times on both sides of the origin can be more than 2^63 apart.
     std::uint64_t Ahead(std::size_t i, std::int64_t time) const {
       const std::int64_t arrival = Load(i);
@@ -257,7 +280,7 @@ class Gcra {
 
   std::int64_t ArrivalAfter(std::size_t i, std::int64_t arrival, Micros at,
                             std::uint64_t cost) const {
-    assert(cost >= 1 && cost <= policy_.windows()[i].max);
+    assert(cost <= policy_.windows()[i].max);
     return std::max(arrival, windows_[i].ToUnits(at)) + windows_[i].Emissions(cost);
   }
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "core/block.h"
+#include "core/costs.h"
 #include "core/decision.h"
 #include "core/policy.h"
 #include "core/time.h"
@@ -20,7 +21,8 @@ concept Account = requires(const A& account, std::size_t window, std::uint64_t n
   { account.Newest() } -> std::convertible_to<Micros>;
   /// The time of an attempt: at least the newest action, if the algorithm clamps time.
   { account.At(t) } -> std::convertible_to<Micros>;
-  /// The use of a window at a moment, at most its max.
+  /// The use of a window at a moment. Above its max only after an overdraft or under a lowered max,
+  /// if the algorithm can tell (GCRA cannot: a clock that steps back looks the same).
   { account.Used(window, t) } -> std::convertible_to<std::uint64_t>;
   /// Whether the use of a window at a moment is at least n >= 1.
   { account.Reaches(window, n, t) } -> std::convertible_to<bool>;
@@ -28,11 +30,11 @@ concept Account = requires(const A& account, std::size_t window, std::uint64_t n
   { account.BelowAt(window, n) } -> std::convertible_to<Micros>;
 };
 
-/// Judges an attempt of `cost` <= smallest_max(). A cost of 0 is refused only by a block.
+/// Judges an attempt, which costs at most its max in each window. One that costs nothing is refused
+/// only by a block.
 template <Account A, class P>
 Verdict Judge(const A& account, const P& policy, const Block& block, Micros now,
-              std::uint64_t cost) {
-  assert(cost <= policy.smallest_max());
+              const Costs& costs) {
   Verdict verdict;
   verdict.at = account.At(now);
   if (!policy.blocks().empty() && verdict.at < block.until) {
@@ -40,9 +42,12 @@ Verdict Judge(const A& account, const P& policy, const Block& block, Micros now,
     return verdict;
   }
   const Micros gap = policy.min_difference();
-  verdict.blocked_by_min_difference = cost > 0 && gap > 0 && verdict.at - account.Newest() < gap;
+  verdict.blocked_by_min_difference =
+      costs.IsAny() && gap > 0 && verdict.at - account.Newest() < gap;
   std::size_t i = 0;
   for (const Window& window : policy.windows()) {
+    const std::uint64_t cost = costs[i];
+    assert(cost <= window.max);
     const bool is_full = cost > 0 && account.Reaches(i, window.max - cost + 1, verdict.at);
     if (is_full) verdict.blocked_by_count = true;
     ++i;
@@ -64,18 +69,20 @@ bool StartsBlock(const Verdict& verdict, const P& policy, Block& block) {
   return true;
 }
 
-/// How long from `now` until an attempt of `cost` would be allowed, if nothing else is recorded.
+/// How long from `now` until an attempt of these costs would be allowed, if nothing else is
+/// recorded.
 template <Account A, class P>
 Micros WaitFor(const A& account, const P& policy, const Block& block, Micros now,
-               std::uint64_t cost) {
-  assert(cost <= policy.smallest_max());
+               const Costs& costs) {
   Micros allowed_at = policy.blocks().empty() ? kLongAgo : block.until;
-  if (cost > 0 && policy.min_difference() > 0) {
+  if (costs.IsAny() && policy.min_difference() > 0) {
     allowed_at = std::max(allowed_at, account.Newest() + policy.min_difference());
   }
   std::size_t i = 0;
   for (const Window& window : policy.windows()) {
-    allowed_at = std::max(allowed_at, account.BelowAt(i++, window.max - cost + 1));
+    const std::uint64_t cost = costs[i];
+    if (cost > 0) allowed_at = std::max(allowed_at, account.BelowAt(i, window.max - cost + 1));
+    ++i;
   }
   // If time is clamped, nothing before account.At(now) is waited for.
   return allowed_at <= account.At(now) ? 0 : allowed_at - now;
@@ -84,17 +91,18 @@ Micros WaitFor(const A& account, const P& policy, const Block& block, Micros now
 /// Fills `decision`; its `windows` are the caller's. `account` and `block` are as the attempt left.
 template <Account A, class P>
 void Describe(const A& account, const P& policy, const Block& block, const Verdict& verdict,
-              Micros now, std::uint64_t cost, Decision& decision) {
+              Micros now, const Costs& costs, Decision& decision) {
   assert(decision.windows.size() >= policy.windows().size());
   decision.verdict = verdict;
-  decision.time_left = verdict.allowed() ? 0 : WaitFor(account, policy, block, now, cost);
+  decision.time_left = verdict.allowed() ? 0 : WaitFor(account, policy, block, now, costs);
   decision.wait = WaitFor(account, policy, block, now, 1);
   std::size_t i = 0;
   WindowUse* use = decision.windows.data();
   for (const Window& window : policy.windows()) {
     use->used = account.Used(i, verdict.at);
-    assert(use->used <= window.max);
-    use->remaining = window.max - use->used;
+    // Counted refusals are no overdraft, nor is what another max allowed.
+    if (policy.count_blocked() || policy.sets_max()) use->used = std::min(use->used, window.max);
+    use->remaining = window.max - std::min(use->used, window.max);
     use->reset_in = use->used == 0 ? 0 : account.BelowAt(i, use->used) - now;
     if (i == 0 || use->remaining < decision.actions_left) {
       decision.actions_left = use->remaining;

@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "core/block.h"
+#include "core/costs.h"
 #include "core/decision.h"
 #include "core/judgement.h"
 #include "core/time.h"
@@ -19,13 +20,13 @@ concept Carrier = requires(C& carrier, typename C::Account& account, const Block
   { carrier.LoadBlock() } -> std::same_as<Block>;
   /// An account to peek with: changes to it never reach the state.
   { carrier.LoadCopy() } -> std::same_as<typename C::Account>;
-  /// Makes room for so many actions. Throws std::bad_alloc and changes nothing if it cannot.
-  carrier.Reserve(account, at, std::uint64_t{});
+  /// Makes room for an attempt. Throws std::bad_alloc and changes nothing if it cannot.
+  carrier.Reserve(account, at, Costs(1));
   carrier.Save(account, block);
 };
 
-/// The state of an id after a refund.
-enum class Refunded : std::uint8_t {
+/// The state of an id after an attempt is settled.
+enum class Settled : std::uint8_t {
   kNothing,  ///< unchanged: nothing was left of the attempt
   kSome,     ///< changed
   kAll,      ///< empty: the caller must forget the id
@@ -44,15 +45,17 @@ enum class Refusals : std::uint8_t {
 /// - lifetime(): how long after a write the state can affect decisions
 /// - Cut(now): the reading, limited to what the algorithm can represent
 /// - TableTime(now), FromTableTime(moment): to and from the unit of moments in tables
-/// - FirstMoment(at, cost): the moment of an id after its first attempt
+/// - FirstMoment(at, costs): the moment of an id after its first attempt
 /// Rules::Account is the state of one id. It meets the concept of judgement.h and has:
 /// - Begin(rules, state, generation), which initialises `state` (not in logs); generation(),
 ///   Token()
 /// - IsSound(): whether a state from elsewhere is valid (not in logs)
 /// - moment(): kLongAgo without actions; IsEmpty(): whether no action is left
-/// - Record(verdict, cost): records a judged attempt of cost >= 1
-/// - After(verdict, cost): what Record would leave; valid as long as this account
-/// - Refund(receipt, now): takes an attempt back; returns whether anything of it was left
+/// - Record(verdict, costs): records a judged attempt, which costs something
+/// - After(verdict, costs): what Record would leave; valid as long as this account
+/// - Settle(receipt, actual, now): replaces the costs of an attempt; returns whether anything of it
+///   was left
+/// - RoomToSettle(receipt, actual), optional: the costs to reserve room for
 /// - AttemptOne(now, reserve), optional: judges and records an attempt of cost 1, returns the time
 ///   left; calls `reserve(at)` before it records an allowed action
 template <class Rules>
@@ -79,54 +82,59 @@ class Judging {
     }
   }
 
-  /// Attempts an action of `cost` >= 1. Returns whether the state has changed.
+  /// Attempts an action, which costs something. Returns whether the state has changed.
   template <Refusals kRefusals = Refusals::kLeaveTraces, Carrier C>
-  bool Attempt(C& carrier, Micros now, std::uint64_t cost, Decision& decision) const {
+  bool Attempt(C& carrier, Micros now, const Costs& costs, Decision& decision) const {
     Account account = carrier.Load();
     Block block = carrier.LoadBlock();
-    const auto [verdict, changes] = JudgeAndRecord<kRefusals>(carrier, account, block, now, cost);
-    Describe(account, policy(), block, verdict, now, cost, decision);
+    const auto [verdict, changes] = JudgeAndRecord<kRefusals>(carrier, account, block, now, costs);
+    Describe(account, policy(), block, verdict, now, costs, decision);
     decision.token = account.Token();
     return changes;
   }
 
-  /// What Attempt would decide. A cost of 0 asks what is used.
+  /// What Attempt would decide. Without a cost, what is used.
   template <Carrier C>
-  void Peek(C& carrier, Micros now, std::uint64_t cost, Decision& decision) const {
+  void Peek(C& carrier, Micros now, const Costs& costs, Decision& decision) const {
     Account account = carrier.LoadCopy();
     Block block = carrier.LoadBlock();
-    const Verdict verdict = Judge(account, policy(), block, now, cost);
+    const Verdict verdict = Judge(account, policy(), block, now, costs);
     StartsBlock(verdict, policy(), block);
-    const std::uint64_t recorded = Records(verdict, policy()) ? cost : 0;
+    const Costs recorded = Records(verdict, policy()) ? costs : Costs(0);
     decision.token = account.Token();
-    Describe(account.After(verdict, recorded), policy(), block, verdict, now, cost, decision);
+    Describe(account.After(verdict, recorded), policy(), block, verdict, now, costs, decision);
   }
 
+  /// Replaces what an allowed attempt cost by `actual`, which may be nothing.
   template <Carrier C>
-  Refunded Refund(C& carrier, const Receipt& receipt, Micros now) const {
+  Settled Settle(C& carrier, const Receipt& receipt, const Costs& actual, Micros now) const {
     Account account = carrier.Load();
-    if (!account.Refund(receipt, now)) return Refunded::kNothing;
+    if constexpr (requires { account.RoomToSettle(receipt, actual); }) {
+      const Costs room = account.RoomToSettle(receipt, actual);
+      if (room.IsAny()) carrier.Reserve(account, account.Newest(), room);
+    }
+    if (!account.Settle(receipt, actual, now)) return Settled::kNothing;
     const Block block = carrier.LoadBlock();
-    if (account.IsEmpty() && block.offences == 0) return Refunded::kAll;
+    if (account.IsEmpty() && block.offences == 0) return Settled::kAll;
     carrier.Save(account, block);
-    return Refunded::kSome;
+    return Settled::kSome;
   }
 
   /// The decision on the first attempt of an id, whose `account` is empty, at `at` >= `now`.
-  void PeekFirst(Account& account, Micros now, Micros at, std::uint64_t cost,
+  void PeekFirst(Account& account, Micros now, Micros at, const Costs& costs,
                  Decision& decision) const {
     assert(at >= now && account.moment() == kLongAgo);
     const Verdict verdict = {.at = at};
     decision.token = account.Token();
-    Describe(account.After(verdict, cost), policy(), Block(), verdict, now, cost, decision);
+    Describe(account.After(verdict, costs), policy(), Block(), verdict, now, costs, decision);
   }
 
   /// The same, after `account` has recorded the attempt.
-  void DescribeFirst(const Account& account, Micros now, Micros at, std::uint64_t cost,
+  void DescribeFirst(const Account& account, Micros now, Micros at, const Costs& costs,
                      Decision& decision) const {
     assert(at >= now && account.moment() != kLongAgo);
     decision.token = account.Token();
-    Describe(account, policy(), Block(), Verdict{.at = at}, now, cost, decision);
+    Describe(account, policy(), Block(), Verdict{.at = at}, now, costs, decision);
   }
 
  private:
@@ -137,15 +145,15 @@ class Judging {
 
   template <Refusals kRefusals = Refusals::kLeaveTraces, Carrier C>
   Judged JudgeAndRecord(C& carrier, Account& account, Block& block, Micros now,
-                        std::uint64_t cost) const {
-    assert(cost >= 1);
-    const Verdict verdict = Judge(account, policy(), block, now, cost);
+                        const Costs& costs) const {
+    assert(costs.IsAny());
+    const Verdict verdict = Judge(account, policy(), block, now, costs);
     constexpr bool kTraces = kRefusals == Refusals::kLeaveTraces;
     const bool starts_block = kTraces && StartsBlock(verdict, policy(), block);
     const bool records = kTraces ? Records(verdict, policy()) : verdict.allowed();
     if (records) {
-      carrier.Reserve(account, verdict.at, cost);
-      account.Record(verdict, cost);
+      carrier.Reserve(account, verdict.at, costs);
+      account.Record(verdict, costs);
     }
     if (records || starts_block) carrier.Save(account, block);
     return {verdict, records || starts_block};

@@ -13,8 +13,9 @@ Policy::Policy(PolicyOptions options)
       count_blocked_(options.count_blocked),
       algorithm_(options.algorithm),
       blocks_(std::move(options.blocks)),
-      sets_max_(options.sets_max) {
-  assert(!windows_.empty() && (!sets_max_ || windows_.size() == 1));
+      sets_max_(options.sets_max),
+      weighted_(options.weighted) {
+  assert(!windows_.empty() && (!sets_max_ || (windows_.size() == 1 && !weighted_)));
   assert(min_difference_ >= 0 && blocks_.size() <= kMostBlocks);
   smallest_max_ = windows_.front().max;
   std::uint64_t largest_max = 0;

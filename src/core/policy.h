@@ -30,6 +30,8 @@ struct PolicyOptions {
   std::vector<Micros> blocks = {};
   /// Whether the max of the only window changes with each attempt: see Policy::SetMax.
   bool sets_max = false;
+  /// Whether windows count different things: each attempt has a cost for each window.
+  bool weighted = false;
 };
 
 /// The largest log, a gigabyte or two. To record more actions throws std::bad_alloc.
@@ -62,6 +64,9 @@ class Policy {
   /// Whether a window allows more actions than the longest log holds.
   bool exceeds_log() const { return exceeds_log_; }
 
+  /// Whether each attempt has a cost for each window, which may differ.
+  bool weighted() const { return weighted_; }
+
   /// Whether SetMax gives the max of the only window before each attempt. Earlier records stay.
   bool sets_max() const { return sets_max_; }
   /// Preconditions: sets_max(), max >= 1. `records`: whether logs should grow to this max.
@@ -93,6 +98,7 @@ class Policy {
   std::uint32_t log_capacity_;
   bool exceeds_log_;
   bool sets_max_;
+  bool weighted_;
   std::uint64_t most_kept_ = kLeastKept;
   std::uint64_t smallest_max_;
 };
@@ -102,7 +108,7 @@ class SingleWindowPolicy {
  public:
   static bool Fits(const Policy& policy) {
     return policy.windows().size() == 1 && policy.min_difference() == 0 &&
-           policy.blocks().empty() && !policy.sets_max();
+           policy.blocks().empty() && !policy.sets_max() && !policy.weighted();
   }
 
   /// Precondition: Fits(policy).
@@ -118,6 +124,7 @@ class SingleWindowPolicy {
   static constexpr Micros min_difference() { return 0; }
   static constexpr std::span<const Micros> blocks() { return {}; }
   bool count_blocked() const { return count_blocked_; }
+  static constexpr bool sets_max() { return false; }
   Micros retention() const { return window_[0].interval; }
   Micros longest_interval() const { return window_[0].interval; }
   std::uint32_t log_capacity() const { return log_capacity_; }

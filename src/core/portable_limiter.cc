@@ -1,9 +1,11 @@
 // One limiter for every algorithm; a Body reads and writes what differs.
 #include "core/portable_limiter.h"
 
+#include <algorithm>
 #include <cassert>
 #include <new>
 #include <optional>
+#include <span>
 
 #include "core/algorithms.h"
 #include "core/block.h"
@@ -39,7 +41,7 @@ class CountBody {
     return account.IsSound() ? std::optional(account) : std::nullopt;
   }
 
-  void Reserve(Account&, Micros, std::uint64_t) const {}
+  void Reserve(Account&, Micros, const Costs&) const {}
 
   void Close(const Account&, PortableState& state) const {
     state.header.width = 0;
@@ -65,7 +67,7 @@ class LogBody {
 
   std::size_t largest() const { return std::size_t{CapacityFor(0) - 1} * sizeof(Stamp); }
 
-  static bool Fits(const PortableState&, bool) { return true; }
+  static bool Fits(const PortableState& state, bool) { return !state.weighted(); }
 
   std::optional<Account> Open(const PortableState& state, bool fits) {
     const bool is_empty = state.header.moment == kLongAgo || !fits;
@@ -98,8 +100,9 @@ class LogBody {
     return Account(rules_, Log(head, ring_.data(), room, capacity), state.header.generation);
   }
 
-  /// Makes room for `more` actions at `at`, up to the log's capacity.
-  void Reserve(Account& account, Micros at, std::uint64_t more) {
+  /// Makes room for an attempt at `at`, up to the log's capacity.
+  void Reserve(Account& account, Micros at, const Costs& costs) {
+    const std::uint64_t more = costs.uniform();
     Log& log = account.log();
     if (log.size() > 0 && at - log.Oldest() >= rules_.retention()) {
       log.DropUntil(at - rules_.retention());
@@ -148,6 +151,64 @@ class LogBody {
   std::vector<std::byte> body_;
 };
 
+/// The body of entries with a cost for each window: their words, oldest first.
+class WeightedBody {
+ public:
+  using Account = WeightedLog::Account;
+
+  explicit WeightedBody(const WeightedLog& rules) : rules_(rules) {}
+
+  std::size_t largest() const { return BytesFor(WeightedEntries::kMost); }
+
+  bool Fits(const PortableState& state, bool) const {
+    return state.weighted() && state.header.width == rules_.windows();
+  }
+
+  std::optional<Account> Open(const PortableState& state, bool fits) {
+    const std::size_t bytes = fits ? state.body.size() : 0;
+    const std::size_t stride = BytesFor(1) - BytesFor(0);
+    std::uint32_t size = 0;
+    if (bytes > 0) {
+      if (bytes < BytesFor(0) || (bytes - BytesFor(0)) % stride != 0 || bytes > largest()) {
+        return std::nullopt;
+      }
+      size = static_cast<std::uint32_t>((bytes - BytesFor(0)) / stride);
+    }
+    words_.resize(bytes / sizeof(std::uint64_t));
+    std::copy_n(state.body.begin(), bytes, std::as_writable_bytes(std::span(words_)).begin());
+    const WeightedEntries entries(words_.data(), rules_.windows(), size, {size, 0});
+    if (!entries.IsSound()) return std::nullopt;
+    return Account(rules_, entries, state.header.generation);
+  }
+
+  void Reserve(Account& account, Micros at, const Costs&) {
+    WeightedEntries& entries = account.entries();
+    if (entries.HasRoomAt(at)) return;
+    const std::uint32_t room = entries.DropAndPlanRoom(at, rules_.retention(), rules_.zones());
+    next_words_.resize(WeightedEntries::WordsFor(rules_.windows(), room));
+    entries.MoveTo(next_words_.data(), room);
+  }
+
+  void Close(const Account& account, PortableState& state) {
+    WeightedEntries entries = account.entries();
+    body_.resize(WeightedEntries::WordsFor(rules_.windows(), entries.size()));
+    entries.MoveTo(body_.data(), entries.size());
+    state.header.width = static_cast<std::uint8_t>(rules_.windows());
+    state.header.flags = PortableState::kWeighted;
+    state.body = std::as_bytes(std::span(body_));
+  }
+
+ private:
+  std::size_t BytesFor(std::size_t entries) const {
+    return WeightedEntries::WordsFor(rules_.windows(), entries) * sizeof(std::uint64_t);
+  }
+
+  const WeightedLog& rules_;
+  std::vector<std::uint64_t> words_;
+  std::vector<std::uint64_t> next_words_;
+  std::vector<std::uint64_t> body_;
+};
+
 template <class Rules, class Body>
 class Limiter final : public PortableLimiter {
   using Account = typename Rules::Account;
@@ -158,32 +219,32 @@ class Limiter final : public PortableLimiter {
 
   void SetMax(std::uint64_t max, bool records) override { rules_.SetMax(max, records); }
 
-  Outcome Attempt(Bytes bytes, Micros now, std::uint64_t cost, Generation generation,
+  Outcome Attempt(Bytes bytes, Micros now, const Costs& costs, Generation generation,
                   Decision& decision, std::vector<std::byte>& out) override {
-    return AttemptWith<Refusals::kLeaveTraces>(bytes, now, cost, generation, decision, out);
+    return AttemptWith<Refusals::kLeaveTraces>(bytes, now, costs, generation, decision, out);
   }
 
-  Outcome AttemptIfAllowed(Bytes bytes, Micros now, std::uint64_t cost, Generation generation,
+  Outcome AttemptIfAllowed(Bytes bytes, Micros now, const Costs& costs, Generation generation,
                            Decision& decision, std::vector<std::byte>& out) override {
-    return AttemptWith<Refusals::kLeaveNone>(bytes, now, cost, generation, decision, out);
+    return AttemptWith<Refusals::kLeaveNone>(bytes, now, costs, generation, decision, out);
   }
 
-  Outcome Peek(Bytes bytes, Micros now, std::uint64_t cost, Decision& decision) override {
+  Outcome Peek(Bytes bytes, Micros now, const Costs& costs, Decision& decision) override {
     BytesCarrier carrier(*this);
     if (!carrier.Open(bytes, 0)) return Outcome::kForeign;
-    Judging(rules_).Peek(carrier, Rules::Cut(now), cost, decision);
+    Judging(rules_).Peek(carrier, Rules::Cut(now), costs, decision);
     return Outcome::kUnchanged;
   }
 
-  Outcome Refund(Bytes bytes, const Receipt& receipt, Micros now,
+  Outcome Settle(Bytes bytes, const Receipt& receipt, const Costs& actual, Micros now,
                  std::vector<std::byte>& out) override {
     if (bytes.empty()) return Outcome::kUnchanged;
     BytesCarrier carrier(*this);
     if (!carrier.Open(bytes, 0)) return Outcome::kForeign;
     if (!carrier.fits()) return Outcome::kUnchanged;
-    const Refunded refunded = Judging(rules_).Refund(carrier, receipt, Rules::Cut(now));
-    if (refunded == Refunded::kNothing) return Outcome::kUnchanged;
-    if (refunded == Refunded::kAll) carrier.SaveNothing();
+    const Settled settled = Judging(rules_).Settle(carrier, receipt, actual, Rules::Cut(now));
+    if (settled == Settled::kNothing) return Outcome::kUnchanged;
+    if (settled == Settled::kAll) carrier.SaveNothing();
     carrier.Write(out);
     return Outcome::kChanged;
   }
@@ -231,8 +292,8 @@ class Limiter final : public PortableLimiter {
     Account Load() { return *account_; }
     Account LoadCopy() { return Load(); }
     Block LoadBlock() const { return limiter_.policy_.blocks().empty() ? Block() : state_.block; }
-    void Reserve(Account& account, Micros at, std::uint64_t more) {
-      limiter_.body_.Reserve(account, at, more);
+    void Reserve(Account& account, Micros at, const Costs& costs) {
+      limiter_.body_.Reserve(account, at, costs);
     }
     void Save(const Account& account, const Block& block) {
       limiter_.body_.Close(account, state_);
@@ -262,12 +323,12 @@ class Limiter final : public PortableLimiter {
   };
 
   template <Refusals kRefusals>
-  Outcome AttemptWith(Bytes bytes, Micros now, std::uint64_t cost, Generation generation,
+  Outcome AttemptWith(Bytes bytes, Micros now, const Costs& costs, Generation generation,
                       Decision& decision, std::vector<std::byte>& out) {
     BytesCarrier carrier(*this);
     if (!carrier.Open(bytes, generation)) return Outcome::kForeign;
     const Judging judging(rules_);
-    if (!judging.template Attempt<kRefusals>(carrier, Rules::Cut(now), cost, decision)) {
+    if (!judging.template Attempt<kRefusals>(carrier, Rules::Cut(now), costs, decision)) {
       return Outcome::kUnchanged;
     }
     carrier.Write(out);
@@ -291,7 +352,9 @@ class Limiter final : public PortableLimiter {
 std::unique_ptr<PortableLimiter> PortableLimiter::Create(const Policy& policy) {
   return WithAlgorithm<std::unique_ptr<PortableLimiter>>(
       policy, [&]<class Rules>() -> std::unique_ptr<PortableLimiter> {
-        if constexpr (KeepsLog<Rules>) {
+        if constexpr (std::is_same_v<Rules, WeightedLog>) {
+          return std::make_unique<Limiter<Rules, WeightedBody>>(policy);
+        } else if constexpr (KeepsLog<Rules>) {
           return std::make_unique<Limiter<Rules, LogBody<Rules>>>(policy);
         } else {
           return std::make_unique<Limiter<Rules, CountBody<Rules>>>(policy);

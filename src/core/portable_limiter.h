@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 
+#include "core/costs.h"
 #include "core/decision.h"
 #include "core/policy.h"
 #include "core/time.h"
@@ -37,19 +38,19 @@ class PortableLimiter {
 
   /// Attempts an action; the caller owns `decision.windows`. `generation` is a random number, used
   /// if this is the first attempt of a generation.
-  virtual Outcome Attempt(Bytes state, Micros now, std::uint64_t cost, Generation generation,
+  virtual Outcome Attempt(Bytes state, Micros now, const Costs& costs, Generation generation,
                           Decision& decision, std::vector<std::byte>& out) = 0;
 
   /// The same, but a refusal counts nowhere and starts no block.
-  virtual Outcome AttemptIfAllowed(Bytes state, Micros now, std::uint64_t cost,
+  virtual Outcome AttemptIfAllowed(Bytes state, Micros now, const Costs& costs,
                                    Generation generation, Decision& decision,
                                    std::vector<std::byte>& out) = 0;
 
   /// What Attempt would decide now. A cost of 0 asks what is used.
-  virtual Outcome Peek(Bytes state, Micros now, std::uint64_t cost, Decision& decision) = 0;
+  virtual Outcome Peek(Bytes state, Micros now, const Costs& costs, Decision& decision) = 0;
 
-  /// Takes an allowed attempt back; kUnchanged if nothing of it is left.
-  virtual Outcome Refund(Bytes state, const Receipt& receipt, Micros now,
+  /// Replaces what an allowed attempt cost by `actual`; kUnchanged if nothing of it is left.
+  virtual Outcome Settle(Bytes state, const Receipt& receipt, const Costs& actual, Micros now,
                          std::vector<std::byte>& out) = 0;
 
   /// How long a state written at `now` can affect decisions: longer if it has later actions.

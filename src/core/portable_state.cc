@@ -15,7 +15,7 @@ bool PortableState::Read(std::span<const std::byte> bytes) {
   header = LoadAs<Header>(bytes.data());
   if (header.version != kVersion || header.reserved != 0 ||
       header.algorithm >= static_cast<std::uint8_t>(Algorithm::kEnd) ||
-      (header.flags & ~(kHasBlock | kDisplaced)) != 0 || header.width > 8) {
+      (header.flags & ~(kHasBlock | kDisplaced | kWeighted)) != 0) {
     return false;
   }
   body = bytes.subspan(sizeof header);
@@ -30,7 +30,7 @@ bool PortableState::Read(std::span<const std::byte> bytes) {
 
 void PortableState::Write(std::vector<std::byte>& out) const {
   const bool has_block = (header.flags & kHasBlock) != 0;
-  assert(header.version == kVersion && header.reserved == 0 && header.width <= 8);
+  assert(header.version == kVersion && header.reserved == 0);
   out.resize(sizeof header + body.size() + (has_block ? Block::kBytes : 0));
   StoreAs(out.data(), header);
   std::copy(body.begin(), body.end(), out.begin() + sizeof header);

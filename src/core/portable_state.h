@@ -2,8 +2,9 @@
 //
 // version, algorithm, flags, width of a stamp (a byte each) | generation, hash of the limits, 0
 // (four bytes each) | moment (eight bytes) | body | block, if a flag says so. The body of a log is
-// its older actions, oldest first, as the low bytes of their moments; that of another algorithm is
-// its Account's state.
+// its older actions, oldest first, as the low bytes of their moments, or if a flag says so the
+// words of weighted entries, whose width is the number of windows. That of another algorithm is its
+// Account's state.
 #pragma once
 
 #include <cstddef>
@@ -22,6 +23,7 @@ struct PortableState {
   static constexpr std::uint8_t kVersion = 1;
   static constexpr std::uint8_t kHasBlock = 1;
   static constexpr std::uint8_t kDisplaced = 2;
+  static constexpr std::uint8_t kWeighted = 4;
 
   struct Header {
     std::uint8_t version = kVersion;
@@ -41,6 +43,7 @@ struct PortableState {
   Block block;
 
   bool displaced() const { return (header.flags & kDisplaced) != 0; }
+  bool weighted() const { return (header.flags & kWeighted) != 0; }
 
   /// Returns false if the bytes are not a state.
   bool Read(std::span<const std::byte> bytes);

@@ -33,7 +33,7 @@ class SlidingWindowCounter : public AlignedRules<P, 2> {
       const auto [previous, current, left] = CountsAt(i, at);
       const auto interval = static_cast<std::uint64_t>(rules_.windows()[i].interval());
       const std::uint64_t share = WideDivide(WideMultiply(previous, left), interval);
-      return std::min(current + share, rules_.policy().windows()[i].max);
+      return current + share;
     }
 
     bool Reaches(std::size_t i, std::uint64_t n, Micros at) const {
@@ -63,13 +63,13 @@ class SlidingWindowCounter : public AlignedRules<P, 2> {
       return BelowAt(counts, max, rules_.windows()[0].StartOf(at), interval) - now;
     }
 
-    void Record(const Verdict& verdict, std::uint64_t cost) {
+    void Record(const Verdict& verdict, const Costs& costs) {
       const Micros at = verdict.at;
-      assert(cost >= 1);
+      assert(costs.IsAny());
       for (std::size_t i = 0; i < rules_.windows().size(); ++i) {
         const auto [previous, current, left] = CountsAt(i, at);
         rules_.counts().Store(state_, 2 * i, previous);
-        rules_.counts().Store(state_, 2 * i + 1, rules_.counts().Add(current, cost));
+        rules_.counts().Store(state_, 2 * i + 1, rules_.counts().Add(current, costs[i]));
       }
       newest_ = at;
     }

@@ -9,7 +9,9 @@
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
+#include "core/costs.h"
 #include "core/decision.h"
 #include "core/policy.h"
 #include "core/ring_log.h"
@@ -103,7 +105,7 @@ class SlidingWindowLog {
   static Micros Cut(Micros now) { return now; }
   static Micros TableTime(Micros now) { return now; }
   static Micros FromTableTime(Micros moment) { return moment; }
-  static Micros FirstMoment(Micros at, std::uint64_t) { return at; }
+  static Micros FirstMoment(Micros at, const Costs&) { return at; }
 
   class Account : public LogView<Log, P> {
     using LogView<Log, P>::log_;
@@ -121,12 +123,13 @@ class SlidingWindowLog {
     Generation generation() const { return generation_; }
     std::uint64_t Token() const { return generation_; }
 
-    LogView<LogWith<Log>, P> After(const Verdict& verdict, std::uint64_t cost) const {
-      return {LogWith(log_, verdict.at, cost), policy_};
+    LogView<LogWith<Log>, P> After(const Verdict& verdict, const Costs& costs) const {
+      return {LogWith(log_, verdict.at, costs.uniform()), policy_};
     }
 
-    /// Precondition: the ring has room for `cost` actions, up to the log's capacity.
-    void Record(const Verdict& verdict, std::uint64_t cost) {
+    /// Precondition: the ring has room for the actions, up to the log's capacity.
+    void Record(const Verdict& verdict, const Costs& costs) {
+      const std::uint64_t cost = costs.uniform();
       // What an allowed action pushes out is outside of every window. What a refusal pushes out may
       // still be inside, and a later refund must know that.
       assert(cost >= 1 && log_.size() <= log_.capacity());
@@ -163,11 +166,13 @@ class SlidingWindowLog {
       return 0;
     }
 
-    /// Exact unless the clock steps back behind a refunded action.
-    ///
-    /// If counted refusals have pushed older actions out of the log, those need the freed places.
-    /// The places stay taken until the oldest known action leaves, no earlier than the lost ones.
-    bool Refund(const Receipt& receipt, Micros) {
+    static Costs RoomToSettle(const Receipt& receipt, const Costs& actual) {
+      const std::uint64_t cost = receipt.cost.uniform();
+      return actual.uniform() - std::min(actual.uniform(), cost);
+    }
+
+    /// An overdraft is kept as far as the log has places.
+    bool Settle(const Receipt& receipt, const Costs& actual, Micros) {
       if (receipt.token != generation_) return false;
       // Nth(n) never ascends with n: find the newest action no later than receipt.at by bisection.
       std::uint32_t later = 0;
@@ -177,16 +182,51 @@ class SlidingWindowLog {
         (log_.Nth(n) > receipt.at ? later : not_later) = n;
       }
       if (not_later > log_.size() || log_.Nth(not_later) != receipt.at) return false;
+      const std::uint64_t cost = receipt.cost.uniform();
+      if (actual.uniform() > cost) {
+        Insert(receipt.at, later, actual.uniform() - cost);
+      } else {
+        TakeBack(receipt.at, not_later, cost - actual.uniform());
+      }
+      return true;
+    }
+
+   private:
+    /// Records `more` actions at `at`, which is followed by `later` actions. Precondition: as for
+    /// Record.
+    void Insert(Micros at, std::uint32_t later, std::uint64_t more) {
+      const std::uint64_t free = log_.capacity() - log_.size();
+      // Newer actions stay, so no more than this can be inserted.
+      more = std::min<std::uint64_t>(more, log_.capacity() - later);
+      const std::uint64_t pushed_out = more > free ? more - free : 0;
+      const bool displaces =
+          pushed_out > 0 &&
+          this->Newest() - log_.Nth(log_.size() - pushed_out + 1) < policy_.retention();
+      std::vector<Micros> newer;
+      for (; later > 0; --later) {
+        newer.push_back(log_.Nth(1));
+        log_.Remove(1);
+      }
+      for (; more > 0; --more) log_.Push(at);
+      for (; !newer.empty(); newer.pop_back()) log_.Push(newer.back());
+      if (displaces) log_.set_displaced(true);
+    }
+
+    /// Exact unless the clock steps back behind an action that was taken back.
+    ///
+    /// If counted refusals or an overdraft have pushed older actions out of the log, those need the
+    /// freed places. The places stay taken until the oldest known action leaves, no earlier than
+    /// the lost ones.
+    void TakeBack(Micros at, std::uint32_t not_later, std::uint64_t cost) {
       const Micros oldest = log_.Oldest();
       const bool keeps_places = log_.displaced() && log_.Nth(1) - oldest < policy_.retention();
       log_.set_displaced(keeps_places);
       std::uint64_t removed = 0;
-      while (removed < receipt.cost && not_later <= log_.size() &&
-             log_.Nth(not_later) == receipt.at) {
+      while (removed < cost && not_later <= log_.size() && log_.Nth(not_later) == at) {
         log_.Remove(not_later);
         ++removed;
       }
-      assert(removed >= 1 || receipt.cost == 0);
+      assert(removed >= 1 || cost == 0);
       if (keeps_places) {
         if (log_.size() == 0) {
           log_.Push(oldest);
@@ -194,10 +234,8 @@ class SlidingWindowLog {
         }
         for (; removed > 0; --removed) log_.PushOldest(oldest);
       }
-      return true;
     }
 
-   private:
     Generation generation_;
   };
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/costs.h"
 #include "core/decision.h"
 #include "core/identity.h"
 #include "core/time.h"
@@ -19,8 +20,9 @@ struct StoreStats {
 };
 
 /// One policy applied to every id. Owned by one thread. Reads no clock: `now` comes from the
-/// caller, in microseconds within ±kLongest, and may step back. A `cost` is in [1,
-/// policy.smallest_max()], or 0 in a Peek that asks what is used. Throws only std::bad_alloc.
+/// caller, in microseconds within ±kLongest, and may step back. Costs are at most the max of each
+/// window, and not all 0 except in a Peek that asks what is used. They differ between windows only
+/// under a weighted policy. Throws only std::bad_alloc.
 class Store {
  public:
   virtual ~Store() = default;
@@ -34,18 +36,20 @@ class Store {
   virtual Micros Check(const Identity& id, Micros now) = 0;
 
   /// Attempts an action; the caller owns `decision.windows`.
-  virtual void Attempt(const Identity& id, Micros now, std::uint64_t cost, Decision& decision) = 0;
+  virtual void Attempt(const Identity& id, Micros now, const Costs& costs, Decision& decision) = 0;
 
   /// The same, but a refusal counts nowhere and starts no block.
-  virtual void AttemptIfAllowed(const Identity& id, Micros now, std::uint64_t cost,
+  virtual void AttemptIfAllowed(const Identity& id, Micros now, const Costs& costs,
                                 Decision& decision) = 0;
 
   /// What Attempt would decide now; records nothing and creates nothing.
-  virtual void Peek(const Identity& id, Micros now, std::uint64_t cost, Decision& decision) = 0;
+  virtual void Peek(const Identity& id, Micros now, const Costs& costs, Decision& decision) = 0;
 
-  /// Takes an allowed attempt back. Returns whether anything was left of it, which is false after
-  /// the id was cleared or forgotten. Only GCRA uses `now`.
-  virtual bool Refund(const Identity& id, const Receipt& receipt, Micros now) = 0;
+  /// Replaces what an allowed attempt cost by `actual`, at the time when it was made; 0 takes it
+  /// back, more may overdraw windows. Returns whether anything was left of the attempt, which is
+  /// false after the id was cleared or forgotten. Only GCRA uses `now`.
+  virtual bool Settle(const Identity& id, const Receipt& receipt, const Costs& actual,
+                      Micros now) = 0;
 
   /// Forgets an id. Returns whether it was known.
   virtual bool Clear(const Identity& id) = 0;

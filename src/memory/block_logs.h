@@ -7,6 +7,7 @@
 #include <new>
 
 #include "core/bytes.h"
+#include "core/costs.h"
 #include "core/inlining.h"
 #include "core/policy.h"
 #include "core/ring_log.h"
@@ -64,9 +65,10 @@ class BlockLogs {
     return Account(rules, log, slot.generation());
   }
 
-  /// Makes room for `more` actions at `at`, up to the log's capacity. Throws std::bad_alloc if
-  /// there is no memory; the stored log stays as it is.
-  void Reserve(Slot& slot, const Rules& rules, Account& account, Micros at, std::uint64_t more) {
+  /// Makes room for an attempt at `at`, up to the log's capacity. Throws std::bad_alloc if there is
+  /// no memory; the stored log stays as it is.
+  void Reserve(Slot& slot, const Rules& rules, Account& account, Micros at, const Costs& costs) {
+    const std::uint64_t more = costs.uniform();
     const Log& log = account.log();
     if (log.HasFree(more)) [[likely]] {
       return;

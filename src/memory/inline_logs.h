@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/costs.h"
 #include "core/policy.h"
 #include "core/ring_log.h"
 #include "core/time.h"
@@ -57,7 +58,7 @@ class InlineLogs {
     return Account(rules, Log(head, slot.payload() + 1, room_, room_ + 1), slot.generation());
   }
 
-  void Reserve(Slot&, const Rules&, Account&, Micros, std::uint64_t) const {}
+  void Reserve(Slot&, const Rules&, Account&, Micros, const Costs&) const {}
 
   /// Writes all but the newest action.
   void Save(Slot& slot, const Account& account) const {

@@ -6,6 +6,7 @@
 #include "memory/block_logs.h"
 #include "memory/inline_logs.h"
 #include "memory/table_store.h"
+#include "memory/weighted_blocks.h"
 
 namespace rollgate::memory {
 
@@ -13,7 +14,9 @@ namespace rollgate::memory {
 template <class T, class Make>
 T WithMemoryStore(const Policy& policy, Make make) {
   return WithAlgorithm<T>(policy, [&]<class Rules>() -> T {
-    if constexpr (KeepsLog<Rules>) {
+    if constexpr (std::is_same_v<Rules, WeightedLog>) {
+      return make.template operator()<TableStore<Rules, WeightedBlocks>>();
+    } else if constexpr (KeepsLog<Rules>) {
       return InlineLogs<Rules>::Fits(policy)
                  ? make.template operator()<TableStore<Rules, InlineLogs<Rules>>>()
                  : make.template operator()<TableStore<Rules, BlockLogs<Rules>>>();

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/block.h"
+#include "core/costs.h"
 #include "core/inlining.h"
 #include "core/judging.h"
 #include "core/policy.h"
@@ -38,7 +39,7 @@ class Counts {
   Account Load(const Rules& rules, Slot& slot, Micros moment) const {
     return Account(rules, slot.payload(), moment, slot.generation());
   }
-  void Reserve(Slot&, const Rules&, Account&, Micros, std::uint64_t) const {}
+  void Reserve(Slot&, const Rules&, Account&, Micros, const Costs&) const {}
   void Save(Slot&, const Account&) const {}
   void Destroy(Slot&) const {}
 
@@ -46,7 +47,7 @@ class Counts {
   std::size_t bytes_;
 };
 
-/// `States` reads and writes payloads: Counts, InlineLogs or BlockLogs.
+/// `States` reads and writes payloads: Counts, InlineLogs, BlockLogs or WeightedBlocks.
 template <class Rules, class States>
 class TableStore final : public Store {
   using Account = typename Rules::Account;
@@ -88,33 +89,35 @@ class TableStore final : public Store {
     return time_left;
   }
 
-  ROLLGATE_FLATTEN void Attempt(const Identity& id, Micros reading, std::uint64_t cost,
+  ROLLGATE_FLATTEN void Attempt(const Identity& id, Micros reading, const Costs& costs,
                                 Decision& decision) override {
-    AttemptWith<Refusals::kLeaveTraces>(id, reading, cost, decision);
+    AttemptWith<Refusals::kLeaveTraces>(id, reading, costs, decision);
   }
 
-  void AttemptIfAllowed(const Identity& id, Micros reading, std::uint64_t cost,
+  void AttemptIfAllowed(const Identity& id, Micros reading, const Costs& costs,
                         Decision& decision) override {
-    AttemptWith<Refusals::kLeaveNone>(id, reading, cost, decision);
+    AttemptWith<Refusals::kLeaveNone>(id, reading, costs, decision);
   }
-  void Peek(const Identity& id, Micros reading, std::uint64_t cost, Decision& decision) override {
+
+  void Peek(const Identity& id, Micros reading, const Costs& costs, Decision& decision) override {
     const Micros now = Rules::Cut(reading);
     if (const Place place = table_.Find(id)) {
       SlotCarrier carrier(*this, place);
-      Judging(rules_).Peek(carrier, now, cost, decision);
+      Judging(rules_).Peek(carrier, now, costs, decision);
     } else {
       Account account = states_.Begin(rules_, Scratch());
-      Judging(rules_).PeekFirst(account, now, FirstMoment(now), cost, decision);
+      Judging(rules_).PeekFirst(account, now, FirstMoment(now), costs, decision);
     }
   }
 
-  bool Refund(const Identity& id, const Receipt& receipt, Micros now) override {
+  bool Settle(const Identity& id, const Receipt& receipt, const Costs& actual,
+              Micros now) override {
     const Place place = table_.Find(id);
     if (!place) return false;
     SlotCarrier carrier(*this, place);
-    const Refunded refunded = Judging(rules_).Refund(carrier, receipt, Rules::Cut(now));
-    if (refunded == Refunded::kAll) Forget(place);
-    return refunded != Refunded::kNothing;
+    const Settled settled = Judging(rules_).Settle(carrier, receipt, actual, Rules::Cut(now));
+    if (settled == Settled::kAll) Forget(place);
+    return settled != Settled::kNothing;
   }
 
   bool Clear(const Identity& id) override {
@@ -152,8 +155,8 @@ class TableStore final : public Store {
         return Load();
       }
     }
-    void Reserve(Account& account, Micros at, std::uint64_t more) {
-      store_.states_.Reserve(*place_.slot, store_.rules_, account, at, more);
+    void Reserve(Account& account, Micros at, const Costs& costs) {
+      store_.states_.Reserve(*place_.slot, store_.rules_, account, at, costs);
     }
     void Save(const Account& account, const Block& block) {
       store_.states_.Save(*place_.slot, account);
@@ -166,17 +169,17 @@ class TableStore final : public Store {
   };
 
   template <Refusals kRefusals>
-  void AttemptWith(const Identity& id, Micros reading, std::uint64_t cost, Decision& decision) {
-    assert(cost >= 1 && cost <= rules_.policy().smallest_max());
+  void AttemptWith(const Identity& id, Micros reading, const Costs& costs, Decision& decision) {
+    assert(costs.IsAny());
     const Micros now = Rules::Cut(reading);
     TendNowAndThen(now);
     const Place place = table_.Find(id);
     if (!place) [[unlikely]] {
-      Begin(id, now, cost, &decision);
+      Begin(id, now, costs, &decision);
       return;
     }
     SlotCarrier carrier(*this, place);
-    Judging(rules_).template Attempt<kRefusals>(carrier, now, cost, decision);
+    Judging(rules_).template Attempt<kRefusals>(carrier, now, costs, decision);
     assert(decision.verdict.allowed() == (decision.time_left == 0));
     Count(decision.verdict.allowed());
   }
@@ -203,11 +206,11 @@ class TableStore final : public Store {
   }
 
   /// The first attempt of an id, which is always allowed.
-  ROLLGATE_NOINLINE void Begin(const Identity& id, Micros now, std::uint64_t cost,
+  ROLLGATE_NOINLINE void Begin(const Identity& id, Micros now, const Costs& costs,
                                Decision* decision) {
     const Micros at = FirstMoment(now);
     assert(at >= now);
-    const Micros moment = blocks_.TableMoment(rules_.FirstMoment(at, cost), Block());
+    const Micros moment = blocks_.TableMoment(rules_.FirstMoment(at, costs), Block());
     const std::uint64_t evicted = table_.evicted();
     const Place place = table_.Insert(id, moment, rules_.TableTime(at),
                                       [this](Slot& slot) { states_.Destroy(slot); });
@@ -215,16 +218,16 @@ class TableStore final : public Store {
     place.slot->set_generation(++last_generation_);
     Account account = states_.Begin(rules_, *place.slot);
     try {
-      states_.Reserve(*place.slot, rules_, account, at, cost);
+      states_.Reserve(*place.slot, rules_, account, at, costs);
     } catch (const std::bad_alloc&) {
       Forget(place);  // an attempt that fails records nothing
       throw;
     }
-    account.Record({.at = at}, cost);
+    account.Record({.at = at}, costs);
     SlotCarrier(*this, place).Save(account, Block());
     Count(true);
     if (decision != nullptr) {
-      Judging(rules_).DescribeFirst(account, now, at, cost, *decision);
+      Judging(rules_).DescribeFirst(account, now, at, costs, *decision);
     }
   }
 

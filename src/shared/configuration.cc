@@ -15,7 +15,8 @@ static_assert(kFirstWindow + 2 <= kConfigurationWords, "one window fits");
 constexpr std::uint64_t kCountBlocked = 1;
 constexpr std::uint64_t kSetsMax = 2;
 constexpr std::uint64_t kOwnClock = 4;
-constexpr std::uint64_t kFlagsInUse = kCountBlocked | kSetsMax | kOwnClock;
+constexpr std::uint64_t kNamed = 8;
+constexpr std::uint64_t kFlagsInUse = kCountBlocked | kSetsMax | kOwnClock | kNamed;
 
 /// A duration in milliseconds, with a fraction if it has one. Takes any word.
 std::string MillisText(std::uint64_t duration) {
@@ -35,7 +36,8 @@ std::string MillisText(std::uint64_t duration) {
 
 std::vector<std::uint64_t> ConfigurationOf(const Policy& policy, bool has_own_clock) {
   const std::uint64_t flags = (policy.count_blocked() ? kCountBlocked : 0) |
-                              (policy.sets_max() ? kSetsMax : 0) | (has_own_clock ? kOwnClock : 0);
+                              (policy.sets_max() ? kSetsMax : 0) | (has_own_clock ? kOwnClock : 0) |
+                              (policy.weighted() ? kNamed : 0);
   std::vector<std::uint64_t> words = {static_cast<std::uint64_t>(policy.algorithm()), flags,
                                       static_cast<std::uint64_t>(policy.min_difference()),
                                       policy.windows().size()};
@@ -68,7 +70,7 @@ std::string TextOf(std::span<const std::uint64_t> configuration) {
     return kUnknown;
   }
 
-  std::string text = "{ limits: [";
+  std::string text = (flags & kNamed) != 0 ? "{ named limits: [" : "{ limits: [";
   for (std::size_t i = 0; i < windows; ++i) {
     const std::string max = (flags & kSetsMax) != 0
                                 ? "limit: a function"

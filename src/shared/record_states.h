@@ -7,10 +7,12 @@
 #include <type_traits>
 
 #include "core/block.h"
+#include "core/costs.h"
 #include "core/decision.h"
 #include "core/policy.h"
 #include "core/ring_log.h"
 #include "core/time.h"
+#include "core/weighted_log.h"
 #include "shared/shared_error.h"
 #include "shared/shared_store.h"
 
@@ -97,7 +99,7 @@ class StateWords {
     return account;
   }
 
-  void Reserve(const Rules&, Account&, Micros, std::uint64_t) const {}
+  void Reserve(const Rules&, Account&, Micros, const Costs&) const {}
 
   void Save(std::uint64_t* state, const Account& account) const {
     state[kMoment] = static_cast<std::uint64_t>(account.moment());
@@ -162,7 +164,8 @@ class StateWords<Rules> {
                    static_cast<Generation>(state[kGeneration]));
   }
 
-  void Reserve(const Rules& rules, Account& account, Micros at, std::uint64_t more) const {
+  void Reserve(const Rules& rules, Account& account, Micros at, const Costs& costs) const {
+    const std::uint64_t more = costs.uniform();
     Log& log = account.log();
     if (log.HasFree(more)) return;
     if (log.IsFull() && at - log.Oldest() < rules.retention()) return;
@@ -206,6 +209,64 @@ class StateWords<Rules> {
   bool is_short_;
   std::size_t numbers_at_;
   std::size_t ring_at_;
+};
+
+/// Entries with a cost for each window: a word of numbers, then the entries' words.
+template <>
+class StateWords<WeightedLog> {
+ public:
+  using Account = WeightedLog::Account;
+
+  StateWords(const WeightedLog& rules, std::size_t at) : windows_(rules.windows()), at_(at) {}
+
+  std::size_t words() const { return EntriesAt(WeightedEntries::kMost); }
+  std::size_t UsedWords(const Account& account) const {
+    return EntriesAt(account.entries().room());
+  }
+
+  Account Begin(const WeightedLog& rules, std::uint64_t* state, Generation generation) const {
+    return Account(rules, WeightedEntries(state + at_ + 1, windows_, 0, {}), generation);
+  }
+
+  Account Load(const WeightedLog& rules, std::uint64_t* state) const {
+    const auto number = [&](int i) {
+      return static_cast<std::uint32_t>(state[at_] >> (i * kBits) & ((1u << kBits) - 1));
+    };
+    const WeightedHead head{number(0), number(1)};
+    const std::uint32_t room = number(2);
+    if (room > WeightedEntries::kMost || head.size > room ||
+        (head.head >= room && head.head != 0)) {
+      ThrowCorrupt("invalid entries");
+    }
+    return Account(rules, WeightedEntries(state + at_ + 1, windows_, room, head),
+                   static_cast<Generation>(state[kGeneration]));
+  }
+
+  void Reserve(const WeightedLog& rules, Account& account, Micros at, const Costs&) const {
+    WeightedEntries& entries = account.entries();
+    if (entries.HasRoomAt(at)) return;
+    const std::uint32_t room = entries.DropAndPlanRoom(at, rules.retention(), rules.zones());
+    if (room != entries.room()) entries.ResizeInPlace(room);
+  }
+
+  void Save(std::uint64_t* state, const Account& account) const {
+    const WeightedEntries& entries = account.entries();
+    state[kMoment] = static_cast<std::uint64_t>(account.moment());
+    state[kGeneration] = account.generation();
+    state[at_] = entries.head().size | std::uint64_t{entries.head().head} << kBits |
+                 std::uint64_t{entries.room()} << (2 * kBits);
+  }
+
+ private:
+  static constexpr int kBits = 16;
+  static_assert(WeightedEntries::kMost >> kBits == 0);
+
+  std::size_t EntriesAt(std::size_t room) const {
+    return at_ + 1 + WeightedEntries::WordsFor(windows_, room);
+  }
+
+  std::uint32_t windows_;
+  std::size_t at_;
 };
 
 }  // namespace rollgate::shared

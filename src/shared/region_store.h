@@ -7,6 +7,7 @@
 
 #include "core/algorithms.h"
 #include "core/block.h"
+#include "core/costs.h"
 #include "core/decision.h"
 #include "core/identity.h"
 #include "core/inlining.h"
@@ -87,37 +88,39 @@ class RegionStore final : public SharedStore {
     }
   }
 
-  ROLLGATE_FLATTEN void Attempt(const Identity& id, Micros reading, std::uint64_t cost,
+  ROLLGATE_FLATTEN void Attempt(const Identity& id, Micros reading, const Costs& costs,
                                 Decision& decision) override {
-    AttemptWith<Refusals::kLeaveTraces>(id, reading, cost, decision);
+    AttemptWith<Refusals::kLeaveTraces>(id, reading, costs, decision);
   }
 
-  void AttemptIfAllowed(const Identity& id, Micros reading, std::uint64_t cost,
+  void AttemptIfAllowed(const Identity& id, Micros reading, const Costs& costs,
                         Decision& decision) override {
-    AttemptWith<Refusals::kLeaveNone>(id, reading, cost, decision);
+    AttemptWith<Refusals::kLeaveNone>(id, reading, costs, decision);
   }
-  void Peek(const Identity& id, Micros reading, std::uint64_t cost, Decision& decision) override {
+
+  void Peek(const Identity& id, Micros reading, const Costs& costs, Decision& decision) override {
     const Micros now = Rules::Cut(reading);
     BeforeCall();
     if (table_.Find(id)) {
       RecordCarrier carrier(*this);
-      Judging(rules_).Peek(carrier, now, cost, decision);
+      Judging(rules_).Peek(carrier, now, costs, decision);
     } else {
       Account account = states_.Begin(rules_, table_.state(), 0);
       const Micros at = std::max(now, table_.Forgotten());
-      Judging(rules_).PeekFirst(account, now, at, cost, decision);
+      Judging(rules_).PeekFirst(account, now, at, costs, decision);
     }
   }
 
-  bool Refund(const Identity& id, const Receipt& receipt, Micros reading) override {
+  bool Settle(const Identity& id, const Receipt& receipt, const Costs& actual,
+              Micros reading) override {
     const Micros now = Rules::Cut(reading);
     BeforeCall();
     for (Tries tries(most_tries_);; tries.Next()) {
       if (!table_.Find(id)) return false;
       RecordCarrier carrier(*this);
-      const Refunded refunded = Judging(rules_).Refund(carrier, receipt, now);
-      if (refunded == Refunded::kNothing) return false;
-      if (refunded == Refunded::kAll ? table_.Remove() : carrier.Publish()) return true;
+      const Settled settled = Judging(rules_).Settle(carrier, receipt, actual, now);
+      if (settled == Settled::kNothing) return false;
+      if (settled == Settled::kAll ? table_.Remove() : carrier.Publish()) return true;
     }
   }
 
@@ -151,8 +154,8 @@ class RegionStore final : public SharedStore {
     Account Load() { return store_.states_.Load(store_.rules_, store_.table_.state()); }
     Account LoadCopy() { return Load(); }
     Block LoadBlock() { return store_.blocks_.Load(store_.table_.state()); }
-    void Reserve(Account& account, Micros at, std::uint64_t more) {
-      store_.states_.Reserve(store_.rules_, account, at, more);
+    void Reserve(Account& account, Micros at, const Costs& costs) {
+      store_.states_.Reserve(store_.rules_, account, at, costs);
     }
     void Save(const Account& account, const Block& block) { saved_ = store_.Save(account, block); }
 
@@ -168,17 +171,17 @@ class RegionStore final : public SharedStore {
   };
 
   template <Refusals kRefusals>
-  void AttemptWith(const Identity& id, Micros reading, std::uint64_t cost, Decision& decision) {
-    assert(cost >= 1 && cost <= rules_.policy().smallest_max());
+  void AttemptWith(const Identity& id, Micros reading, const Costs& costs, Decision& decision) {
+    assert(costs.IsAny());
     const Micros now = Rules::Cut(reading);
     BeforeCall();
     for (Tries tries(most_tries_);; tries.Next()) {
       if (table_.Find(id)) {
         RecordCarrier carrier(*this);
         const bool changes =
-            Judging(rules_).template Attempt<kRefusals>(carrier, now, cost, decision);
+            Judging(rules_).template Attempt<kRefusals>(carrier, now, costs, decision);
         if (changes && !carrier.Publish()) continue;
-      } else if (!Insert(now, cost, &decision)) {
+      } else if (!Insert(now, costs, &decision)) {
         continue;
       }
       Count(decision.verdict.allowed());
@@ -215,14 +218,14 @@ class RegionStore final : public SharedStore {
   }
 
   /// Inserts the id with its first attempt. Returns false if another thread was faster.
-  ROLLGATE_NOINLINE bool Insert(Micros now, std::uint64_t cost, Decision* decision) {
+  ROLLGATE_NOINLINE bool Insert(Micros now, const Costs& costs, Decision* decision) {
     const Generation generation = table_.NextGeneration();
     const Insertion insertion = table_.Insert(now, [&](Micros earliest) {
       const Micros at = std::max(now, earliest);
       Account account = states_.Begin(rules_, table_.state(), generation);
-      states_.Reserve(rules_, account, at, cost);
-      account.Record({.at = at}, cost);
-      if (decision != nullptr) Judging(rules_).DescribeFirst(account, now, at, cost, *decision);
+      states_.Reserve(rules_, account, at, costs);
+      account.Record({.at = at}, costs);
+      if (decision != nullptr) Judging(rules_).DescribeFirst(account, now, at, costs, *decision);
       return Save(account, Block());
     });
     if (insertion == Insertion::kLost) return false;

@@ -43,7 +43,7 @@ void Run(const std::uint8_t* data, std::size_t size) {
     Require(state.size() <= limiter->largest_state() || outcome == Outcome::kUnchanged,
             "the size of a state");
     const Receipt receipt{decision.verdict.at, 1, decision.token};
-    if (step % 3 == 2 && limiter->Refund(state, receipt, now, out) == Outcome::kChanged) {
+    if (step % 3 == 2 && limiter->Settle(state, receipt, 0, now, out) == Outcome::kChanged) {
       state = out;
     }
     Require(limiter->Lifetime(state, now) >= usual, "the lifetime of a state");

@@ -89,7 +89,7 @@ TEST_P(EveryLayout, RefundsOnceAndOnlyWhatIsStillThere) {
   const Decision second = limiter.Attempt(1, 2, 3);
   EXPECT_FALSE(limiter.Refund(2, first));
   for (const Micros at : {0, 3}) {
-    EXPECT_FALSE(limiter.store->Refund(Id(1), {at, 1, first.token}, 3)) << at;
+    EXPECT_FALSE(limiter.store->Settle(Id(1), {at, 1, first.token}, 0, 3)) << at;
   }
   EXPECT_TRUE(limiter.Refund(1, first));
   EXPECT_FALSE(limiter.Refund(1, first));

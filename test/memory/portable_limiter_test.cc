@@ -44,7 +44,7 @@ class Carrier {
   }
 
   bool Refund(const Decision& decision, Micros now, std::uint64_t cost = 1) {
-    outcome = limiter_->Refund(state, {decision.verdict.at, cost, decision.token}, now, out_);
+    outcome = limiter_->Settle(state, {decision.verdict.at, cost, decision.token}, 0, now, out_);
     Take();
     return outcome == Outcome::kChanged;
   }

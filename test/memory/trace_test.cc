@@ -136,8 +136,9 @@ class Replay {
       Decision& taken = decisions_[operation.refunds];
       const std::uint64_t cost = trace_.operations[operation.refunds].cost;
       // As lib does it: a refusal has nothing to give back, and a refund is made once.
-      const bool found = taken.verdict.allowed() &&
-                         store_->Refund(id, {taken.verdict.at, cost, taken.token}, operation.now);
+      const bool found =
+          taken.verdict.allowed() &&
+          store_->Settle(id, {taken.verdict.at, cost, taken.token}, 0, operation.now);
       EXPECT_EQ(found, operation.found);
       if (found) taken.verdict.blocked_by_count = true;
     } else {

@@ -152,7 +152,7 @@ class User {
     if (kind == 1) store_->Peek(id, now, cost - 1, decision);
     if (kind == 2) store_->stats();
     if (kind == 3 && random.Chance(10)) store_->ClearAll();
-    if (kind == 4 || kind == 5) store_->Refund(random.Chance(50) ? id : last_, receipt_, now);
+    if (kind == 4 || kind == 5) store_->Settle(random.Chance(50) ? id : last_, receipt_, 0, now);
     if (kind == 6 || kind == 7) store_->Check(id, now);
     if (kind < 8) return;
     store_->Attempt(id, now, cost, decision);
@@ -168,7 +168,7 @@ class User {
   std::vector<WindowUse> uses_;
   std::unique_ptr<SharedStore> store_;
   Identity last_;
-  Receipt receipt_;
+  Receipt receipt_{0, 1, 0};
 };
 
 TEST(SharedCorruption, LeadsToNothingWorseThanAnErrorOrAWrongCount) {

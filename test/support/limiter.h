@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -54,8 +55,11 @@ class Limiter {
   bool Refund(std::int64_t id, const Decision& decision, std::uint64_t cost = 1,
               std::optional<Micros> now = {}) {
     const Micros at = decision.verdict.at;
-    return store->Refund(Id(id), {at, cost, decision.token}, now.value_or(at));
+    return store->Settle(Id(id), {at, cost, decision.token}, 0, now.value_or(at));
   }
+
+  /// For decisions of the caller's own; the limiter's methods overwrite them.
+  std::span<WindowUse> uses() { return uses_; }
 
   std::unique_ptr<Store> store;
 

@@ -56,37 +56,45 @@ inline void PrintTo(const Answer& answer, std::ostream* out) {
   }
 }
 
-/// One id under a policy of any algorithm. No cost may exceed a max.
+/// One id under a policy of any algorithm. No cost may exceed a max. Costs are a number, or one for
+/// each window.
 class Oracle {
  public:
+  using CostsOfWindows = std::vector<std::uint64_t>;
+
   explicit Oracle(PolicyOptions policy) : policy_(std::move(policy)) {}
 
-  Answer Attempt(Micros now, std::uint64_t cost) {
-    const Answer answer = Peek(now, cost);
-    Apply(answer, cost);
+  Answer Attempt(Micros now, std::uint64_t cost) { return Attempt(now, Each(cost)); }
+  Answer Attempt(Micros now, const CostsOfWindows& costs) {
+    const Answer answer = Peek(now, costs);
+    Apply(answer, costs);
     return answer;
   }
 
   /// An attempt of which no more is asked.
   bool Allows(Micros now, std::uint64_t cost) {
-    const Answer answer = Judged(now, cost);
-    Apply(answer, cost);
+    const Answer answer = Judged(now, Each(cost));
+    Apply(answer, Each(cost));
     return answer.allowed();
   }
 
-  Answer Peek(Micros now, std::uint64_t cost) const {
-    Answer answer = Judged(now, cost);
+  Answer Peek(Micros now, std::uint64_t cost) const { return Peek(now, Each(cost)); }
+  Answer Peek(Micros now, const CostsOfWindows& costs) const {
+    Answer answer = Judged(now, costs);
     Oracle after = *this;
-    after.Apply(answer, cost);
-    if (!answer.allowed()) answer.time_left = after.Wait(now, cost);
-    answer.wait = after.Wait(now, 1);
+    after.Apply(answer, costs);
+    if (!answer.allowed()) answer.time_left = after.Wait(now, costs);
+    answer.wait = after.Wait(now, Each(1));
     answer.actions_left = ~std::uint64_t{0};
-    for (const Window& window : policy_.windows) {
-      const std::uint64_t used = std::min(after.Used(window, answer.at), window.max);
-      const auto is_less = [&](Micros t) { return after.Used(window, t) < used; };
+    for (std::size_t w = 0; w < policy_.windows.size(); ++w) {
+      const std::uint64_t max = policy_.windows[w].max;
+      std::uint64_t used = after.Used(w, answer.at);
+      // Counted refusals do not show, an overdraft does.
+      if (policy_.count_blocked) used = std::min(used, max);
+      const auto is_less = [&](Micros t) { return after.Used(w, t) < used; };
       const Micros reset_in = used == 0 ? 0 : First(answer.at, is_less) - now;
       answer.windows.emplace_back(used, reset_in);
-      const std::uint64_t left = window.max - used;
+      const std::uint64_t left = max - std::min(used, max);
       if (left < answer.actions_left) answer.reset_in = 0;
       if (left <= answer.actions_left) answer.reset_in = std::max(answer.reset_in, reset_in);
       answer.actions_left = std::min(answer.actions_left, left);
@@ -100,7 +108,10 @@ class Oracle {
 
   /// Takes an attempt out of history; returns whether it still counted. Not for GCRA, which gives
   /// back only what has not leaked.
-  bool Refund(std::size_t attempt) {
+  bool Refund(std::size_t attempt) { return Settle(attempt, Each(0)); }
+
+  /// Replaces what an attempt cost.
+  bool Settle(std::size_t attempt, const CostsOfWindows& actual) {
     const auto found = std::find_if(recorded_.begin(), recorded_.end(),
                                     [&](const Recorded& r) { return r.attempt == attempt; });
     if (found == recorded_.end()) return false;
@@ -109,16 +120,25 @@ class Oracle {
     for (const Window& window : policy_.windows) {
       counts |= Number(*Newest(), window) - Number(found->at, window) < aligned_windows;
     }
-    recorded_.erase(found);
+    found->costs = actual;
+    if (!IsAny(actual)) recorded_.erase(found);
     return counts;
   }
 
  private:
   struct Recorded {
     Micros at;
-    std::uint64_t cost;
+    CostsOfWindows costs;
     std::size_t attempt;
   };
+
+  CostsOfWindows Each(std::uint64_t cost) const {
+    return CostsOfWindows(policy_.windows.size(), cost);
+  }
+
+  static bool IsAny(const CostsOfWindows& costs) {
+    return std::any_of(costs.begin(), costs.end(), [](std::uint64_t cost) { return cost > 0; });
+  }
 
   /// The first moment from `from` on at which `holds`, which stays true from then on.
   template <class Predicate>
@@ -141,20 +161,21 @@ class Oracle {
   }
 
   template <class Predicate>
-  std::uint64_t Sum(Predicate counts) const {
+  std::uint64_t Sum(std::size_t w, Predicate counts) const {
     std::uint64_t sum = 0;
-    for (const Recorded& r : recorded_) sum += counts(r.at) ? r.cost : 0;
+    for (const Recorded& r : recorded_) sum += counts(r.at) ? r.costs[w] : 0;
     return sum;
   }
 
-  std::uint64_t Used(const Window& window, Micros t) const {
+  std::uint64_t Used(std::size_t w, Micros t) const {
+    const Window& window = policy_.windows[w];
     const Micros number = Number(t, window);
     const auto count_of = [&](Micros wanted) {
-      return Sum([&](Micros at) { return Number(at, window) == wanted; });
+      return Sum(w, [&](Micros at) { return Number(at, window) == wanted; });
     };
     switch (policy_.algorithm) {
       case Algorithm::kSlidingWindowLog:
-        return Sum([&](Micros at) { return at > t - window.interval; });
+        return Sum(w, [&](Micros at) { return at > t - window.interval; });
       case Algorithm::kFixedWindow:
         return count_of(number);
       case Algorithm::kSlidingWindowCounter: {
@@ -165,7 +186,7 @@ class Oracle {
       case Algorithm::kGcra: {
         std::uint64_t used = 0;
         const Micros now = t * static_cast<Micros>(window.max);
-        for (Micros ahead = ArrivalTimesMax(window) - now; ahead > 0; ahead -= window.interval) {
+        for (Micros ahead = ArrivalTimesMax(w) - now; ahead > 0; ahead -= window.interval) {
           ++used;
         }
         return used;
@@ -177,11 +198,13 @@ class Oracle {
   }
 
   /// The theoretical arrival time, times max.
-  Micros ArrivalTimesMax(const Window& window) const {
+  Micros ArrivalTimesMax(std::size_t w) const {
+    const Window& window = policy_.windows[w];
     std::optional<Micros> arrival;
     for (const Recorded& r : recorded_) {
       const Micros at = r.at * static_cast<Micros>(window.max);
-      arrival = std::max(arrival.value_or(at), at) + static_cast<Micros>(r.cost) * window.interval;
+      arrival =
+          std::max(arrival.value_or(at), at) + static_cast<Micros>(r.costs[w]) * window.interval;
     }
     return arrival.value_or(-kLongest);
   }
@@ -192,15 +215,18 @@ class Oracle {
     return recorded_.empty() ? std::nullopt : std::optional(recorded_.back().at);
   }
 
-  Answer Judged(Micros now, std::uint64_t cost) const {
+  Answer Judged(Micros now, const CostsOfWindows& costs) const {
     const std::optional<Micros> newest = Newest();
     const bool clamps = policy_.algorithm != Algorithm::kGcra;
     Answer answer{.at = clamps && newest ? std::max(now, *newest) : now};
     if (block_until_ && answer.at < *block_until_) {
       answer.blocked_by = 4;
-    } else if (cost > 0) {
-      for (const Window& window : policy_.windows) {
-        if (Used(window, answer.at) + cost > window.max) answer.blocked_by = 1;
+    } else if (IsAny(costs)) {
+      for (std::size_t w = 0; w < costs.size(); ++w) {
+        const bool is_asked = costs[w] > 0;
+        if (is_asked && Used(w, answer.at) + costs[w] > policy_.windows[w].max) {
+          answer.blocked_by = 1;
+        }
       }
       const Micros gap = policy_.min_difference;
       if (gap > 0 && newest && answer.at - *newest < gap) answer.blocked_by |= 2;
@@ -208,11 +234,11 @@ class Oracle {
     return answer;
   }
 
-  void Apply(const Answer& answer, std::uint64_t cost) {
+  void Apply(const Answer& answer, const CostsOfWindows& costs) {
     ++attempts_;
     const bool by_block = answer.blocked_by == 4;
-    if ((answer.allowed() || (policy_.count_blocked && !by_block)) && cost > 0) {
-      recorded_.push_back({answer.at, cost, attempts_});
+    if ((answer.allowed() || (policy_.count_blocked && !by_block)) && IsAny(costs)) {
+      recorded_.push_back({answer.at, costs, attempts_});
       newest_ = answer.at;
     }
     if (answer.allowed() || by_block || policy_.blocks.empty()) return;
@@ -223,8 +249,8 @@ class Oracle {
     block_until_ = answer.at + policy_.blocks[offences_ - 1];
   }
 
-  Micros Wait(Micros now, std::uint64_t cost) const {
-    return First(now, [&](Micros t) { return Judged(t, cost).allowed(); }) - now;
+  Micros Wait(Micros now, const CostsOfWindows& costs) const {
+    return First(now, [&](Micros t) { return Judged(t, costs).allowed(); }) - now;
   }
 
   PolicyOptions policy_;

@@ -1,0 +1,126 @@
+// The exact log for windows that count different things: each entry has a cost for each window.
+//
+// A window is full for an attempt of cost c if the costs inside of it reach max - c + 1. Exact up
+// to WeightedEntries::kMost entries in the longest window. Beyond that, neighbouring entries are
+// merged at the newer stamp: room comes back late by less than interval * windows / 256, never
+// early.
+#pragma once
+
+#include <algorithm>
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "core/costs.h"
+#include "core/decision.h"
+#include "core/policy.h"
+#include "core/time.h"
+#include "core/weighted_entries.h"
+
+namespace rollgate {
+
+/// An id's moment is its newest attempt.
+class WeightedLog {
+ public:
+  static constexpr bool kAlignsToEpoch = false;
+  static constexpr bool kRefundsAskTime = false;
+
+  explicit WeightedLog(const Policy& policy);
+
+  const Policy& policy() const { return policy_; }
+  static void SetMax(std::uint64_t, bool) { assert(false); }
+
+  std::uint32_t windows() const { return static_cast<std::uint32_t>(policy_.windows().size()); }
+  std::span<const MergeZone> zones() const { return zones_; }
+
+  Micros retention() const { return policy_.retention(); }
+  Micros lifetime() const { return retention(); }
+
+  static Micros Cut(Micros now) { return now; }
+  static Micros TableTime(Micros now) { return now; }
+  static Micros FromTableTime(Micros moment) { return moment; }
+  static Micros FirstMoment(Micros at, const Costs&) { return at; }
+
+  /// Entries, and one attempt more.
+  class View {
+   public:
+    View(const WeightedEntries& entries, const Policy& policy, Micros at, const Costs& more)
+        : entries_(entries), policy_(policy), at_(at), more_(more) {}
+
+    Micros Newest() const {
+      if (more_.IsAny()) return at_;
+      return entries_.size() == 0 ? kLongAgo : entries_.Newest();
+    }
+    Micros At(Micros now) const { return std::max(now, Newest()); }
+
+    std::uint64_t Used(std::size_t window, Micros at) const {
+      const Micros interval = policy_.windows()[window].interval;
+      return entries_.SumFrom(entries_.FirstAfter(at - interval), window) + more_[window];
+    }
+
+    bool Reaches(std::size_t window, std::uint64_t n, Micros at) const {
+      return Used(window, at) >= n;
+    }
+
+    Micros BelowAt(std::size_t window, std::uint64_t n) const {
+      assert(n >= 1);
+      const Micros interval = policy_.windows()[window].interval;
+      if (more_[window] >= n) return at_ + interval;
+      const std::uint32_t first = entries_.FirstWithLessThan(n - more_[window], window);
+      return first == 0 ? kLongAgo : entries_.Stamp(first - 1) + interval;
+    }
+
+   private:
+    const WeightedEntries& entries_;
+    const Policy& policy_;
+    Micros at_;
+    Costs more_;
+  };
+
+  class Account {
+   public:
+    Account(const WeightedLog& rules, const WeightedEntries& entries, Generation generation)
+        : rules_(rules), entries_(entries), generation_(generation) {}
+
+    const WeightedEntries& entries() const { return entries_; }
+    WeightedEntries& entries() { return entries_; }
+
+    bool IsEmpty() const { return entries_.size() == 0; }
+    Micros moment() const { return Newest(); }
+    Generation generation() const { return generation_; }
+    std::uint64_t Token() const { return generation_; }
+
+    Micros Newest() const { return Now().Newest(); }
+    Micros At(Micros now) const { return Now().At(now); }
+    std::uint64_t Used(std::size_t window, Micros at) const { return Now().Used(window, at); }
+    bool Reaches(std::size_t window, std::uint64_t n, Micros at) const {
+      return Now().Reaches(window, n, at);
+    }
+    Micros BelowAt(std::size_t window, std::uint64_t n) const { return Now().BelowAt(window, n); }
+
+    View After(const Verdict& verdict, const Costs& costs) const {
+      return {entries_, rules_.policy_, verdict.at, costs};
+    }
+
+    /// Precondition: the entries have room at that moment.
+    void Record(const Verdict& verdict, const Costs& costs) { entries_.Record(verdict.at, costs); }
+
+    bool Settle(const Receipt& receipt, const Costs& actual, Micros) {
+      return receipt.token == generation_ && entries_.Settle(receipt.at, receipt.cost, actual);
+    }
+
+   private:
+    View Now() const { return {entries_, rules_.policy_, kLongAgo, 0}; }
+
+    const WeightedLog& rules_;
+    WeightedEntries entries_;
+    Generation generation_;
+  };
+
+ private:
+  Policy policy_;
+  std::vector<MergeZone> zones_;
+};
+
+}  // namespace rollgate

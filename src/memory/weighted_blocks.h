@@ -1,0 +1,96 @@
+// Entries with a cost for each window: in heap blocks whose size follows what ids do.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <new>
+
+#include "core/bytes.h"
+#include "core/costs.h"
+#include "core/inlining.h"
+#include "core/time.h"
+#include "core/weighted_log.h"
+#include "memory/slot.h"
+
+namespace rollgate::memory {
+
+/// The entries of one store's slots. The payload is a pointer to the id's block.
+class WeightedBlocks {
+ public:
+  using Account = WeightedLog::Account;
+
+  static constexpr bool kCopiesToPeek = false;
+
+  explicit WeightedBlocks(const WeightedLog& rules) : windows_(rules.windows()) {}
+
+  static std::size_t payload_bytes() { return sizeof(Block*); }
+  std::size_t extra_bytes() const { return extra_bytes_; }
+  static void SetCapacity(std::uint64_t) {}
+
+  Account Begin(const WeightedLog& rules, Slot& slot) const {
+    StoreAs<Block*>(slot.payload(), nullptr);
+    return Account(rules, WeightedEntries(nullptr, windows_, 0, {}), slot.generation());
+  }
+
+  Account Load(const WeightedLog& rules, Slot& slot, Micros) const {
+    Block* const block = BlockOf(slot);
+    const WeightedEntries entries(block->words(), windows_, block->room, block->head);
+    return Account(rules, entries, slot.generation());
+  }
+
+  /// Makes room for an attempt at `at`. Throws std::bad_alloc if there is no memory; what the
+  /// entries say stays the same.
+  void Reserve(Slot& slot, const WeightedLog& rules, Account& account, Micros at, const Costs&) {
+    if (!account.entries().HasRoomAt(at)) MakeRoom(slot, rules, account.entries(), at);
+  }
+
+  void Save(Slot& slot, const Account& account) const {
+    BlockOf(slot)->head = account.entries().head();
+  }
+
+  void Destroy(Slot& slot) {
+    Block* const block = BlockOf(slot);
+    if (block == nullptr) return;
+    assert(extra_bytes_ >= BytesFor(block->room));
+    extra_bytes_ -= BytesFor(block->room);
+    std::free(block);
+  }
+
+ private:
+  struct Block {
+    std::uint32_t room;  // in entries
+    WeightedHead head;
+    std::uint32_t unused;
+
+    std::uint64_t* words() { return reinterpret_cast<std::uint64_t*>(this + 1); }
+  };
+  static_assert(sizeof(Block) == 16 && alignof(std::max_align_t) >= alignof(std::uint64_t));
+
+  std::size_t BytesFor(std::size_t room) const {
+    return sizeof(Block) + WeightedEntries::WordsFor(windows_, room) * sizeof(std::uint64_t);
+  }
+
+  static Block* BlockOf(Slot& slot) { return LoadAs<Block*>(slot.payload()); }
+
+  ROLLGATE_NOINLINE void MakeRoom(Slot& slot, const WeightedLog& rules, WeightedEntries& entries,
+                                  Micros at) {
+    const std::uint32_t room = entries.DropAndPlanRoom(at, rules.retention(), rules.zones());
+    // It has dropped and merged in place.
+    if (Block* const block = BlockOf(slot)) block->head = entries.head();
+    if (room == entries.room()) return;
+    auto* const block = static_cast<Block*>(std::malloc(BytesFor(room)));
+    if (block == nullptr) throw std::bad_alloc();
+    block->room = room;
+    entries.MoveTo(block->words(), room);
+    block->head = entries.head();
+    extra_bytes_ += BytesFor(room);
+    Destroy(slot);
+    StoreAs(slot.payload(), block);
+  }
+
+  std::uint32_t windows_;
+  std::size_t extra_bytes_ = 0;
+};
+
+}  // namespace rollgate::memory
