@@ -40,10 +40,14 @@ function readWindows(numbers, offset, windows) {
   const limits = new Array(windows.length);
   let next = offset + NUMBERS.WINDOWS;
   for (let i = 0; i < windows.length; i++) {
-    const { interval, maxInInterval } = windows[i];
+    const { interval, maxInInterval, name } = windows[i];
     const used = numbers[next++];
     const resetIn = numbers[next++];
-    limits[i] = { interval, maxInInterval, used, remaining: maxInInterval - used, resetIn };
+    const remaining = used < maxInInterval ? maxInInterval - used : 0;
+    limits[i] =
+      name === undefined
+        ? { interval, maxInInterval, used, remaining, resetIn }
+        : { name, interval, maxInInterval, used, remaining, resetIn };
   }
   return limits;
 }
@@ -54,7 +58,10 @@ function readBlockedBy(blocked) {
   return blocked & BLOCKED_BY_MIN_DIFFERENCE ? 'minDifference' : 'block';
 }
 
-/** What a decision remembers of its attempt. Decision's constructor sets `at` and `generation`. */
+/**
+ * What a decision remembers of its attempt; `cost` is checked (costs.js). Decision's constructor sets `at` and
+ * `generation`.
+ */
 function newAttempt(limiter, id, cost, records) {
   const recorded = records !== RECORDS.NOTHING;
   return { limiter, id, cost, recorded, at: 0, generation: 0 };
@@ -80,23 +87,29 @@ class Decision {
   }
 
   /**
-   * What a refund of the attempt needs; null if it recorded nothing or was refunded before. Marks the attempt as
-   * refunded: the next call returns null.
+   * The attempt of a decision that this limiter made.
+   *
+   * @throws TypeError ERR_ROLLGATE_DECISION for anything else; `method` is what was called
    */
-  static takeReceipt(decision, limiter) {
+  static attemptOf(decision, limiter, method) {
     const isDecision = typeof decision === 'object' && decision !== null && #attempt in decision;
-    if (!isDecision || decision.#attempt.limiter !== limiter) {
-      const came = isDecision ? "another limiter's" : show(decision);
-      throw typeError(
-        'ERR_ROLLGATE_DECISION',
-        `refund: expected a Decision that this limiter made, got ${came}`,
-      );
-    }
-    const attempt = decision.#attempt;
-    if (!attempt.recorded) return null;
-    attempt.recorded = false;
-    return attempt;
+    if (isDecision && decision.#attempt.limiter === limiter) return decision.#attempt;
+    const came = isDecision ? "another limiter's" : show(decision);
+    throw typeError(
+      'ERR_ROLLGATE_DECISION',
+      `${method}: expected a Decision that this limiter made, got ${came}`,
+    );
   }
+}
+
+/**
+ * What a store needs to settle the attempt; null if it recorded nothing or was settled before. Marks the attempt as
+ * settled: the next call returns null.
+ */
+function takeReceipt(attempt) {
+  if (!attempt.recorded) return null;
+  attempt.recorded = false;
+  return attempt;
 }
 
 /** The window with the least left; of several, the one that resets last. */
@@ -146,5 +159,6 @@ module.exports = {
   newAttempt,
   readInfo,
   readUsage,
+  takeReceipt,
   tightestWindow,
 };

@@ -7,12 +7,14 @@ const {
   newAttempt,
   readInfo,
   readUsage,
+  takeReceipt,
   NUMBERS,
   RECORDS,
 } = require('./decision');
+const { readActual, readCost } = require('./costs');
 const { typeError, show } = require('./errors');
 const { createMemoryStore } = require('./local-store');
-const { readCost, readCostValue, readLimiterOptions } = require('./options');
+const { readAttemptOptions, readLimiterOptions } = require('./options');
 const {
   ANSWERS_AT_ONCE,
   ATTEMPT_WITHIN,
@@ -32,13 +34,8 @@ const createRemoteStore = (...parts) => require('./remote/store').createRemoteSt
 
 const STORE = Symbol('store');
 const WINDOWS = Symbol('windows');
-const SMALLEST_MAX = Symbol('smallestMax');
 const CHECKED = Symbol('checked');
 const WAITING = Symbol('waiting');
-
-function smallestMax(windows) {
-  return windows.reduce((least, { maxInInterval }) => Math.min(least, maxInInterval), Infinity);
-}
 
 function createStore(checked) {
   const { redis, kv, shared } = checked;
@@ -53,7 +50,7 @@ function createWaiting(limiter) {
   const store = limiter[STORE];
   return createWaitingCalls(limiter[CHECKED], store, {
     attempt: (id, cost) => decideAtCost(limiter, id, cost, RECORDS.ATTEMPT),
-    refund: (decision) => store.refund(Decision.takeReceipt(decision, limiter)),
+    refund: (decision) => store.settle(takeReceipt(Decision.attemptOf(decision, limiter)), 0),
   });
 }
 
@@ -73,7 +70,6 @@ function RateLimiter(options) {
   Object.defineProperties(limiter, {
     [STORE]: { value: store },
     [WINDOWS]: { value: checked.windows },
-    [SMALLEST_MAX]: { value: smallestMax(checked.windows) },
     [WAITING]: { value: undefined, writable: true }, // until somebody waits
     [CHECKED]: { value: checked },
     ...(store.detectedClientType && { detectedClientType: { value: store.detectedClientType } }),
@@ -113,7 +109,7 @@ const methods = {
   },
 
   async wait(id, options) {
-    const checked = readWaitOptions(options, this[SMALLEST_MAX]);
+    const checked = readWaitOptions(options, this[CHECKED]);
     this[STORE].assertOpen();
     this[WAITING] ??= createWaiting(this);
     return this[WAITING].wait(id, checked);
@@ -129,7 +125,7 @@ const methods = {
   },
 
   [READ_COST](cost) {
-    return readCostValue(cost, this[SMALLEST_MAX]);
+    return readCost(cost, this[CHECKED]);
   },
 
   get [ANSWERS_AT_ONCE]() {
@@ -160,17 +156,12 @@ const methods = {
     });
   },
 
+  settle(decision, actual) {
+    return settle(this, decision, 'settle', ({ cost }) => readActual(actual, cost, this[WINDOWS]));
+  },
+
   refund(decision) {
-    const store = this[STORE];
-    let receipt;
-    try {
-      store.assertOpen();
-      receipt = Decision.takeReceipt(decision, this);
-    } catch (error) {
-      return store.fail(error);
-    }
-    const isFound = store.refund(receipt);
-    return receipt === null ? isFound : afterRefund(this, receipt.id, isFound);
+    return settle(this, decision, 'refund', () => 0);
   },
 
   async clear(id) {
@@ -194,9 +185,28 @@ const methods = {
   },
 };
 
+/** `readActual(attempt)` returns what the attempt came to, checked; if it throws, the decision can be settled later. */
+function settle(limiter, decision, method, readActual) {
+  const store = limiter[STORE];
+  let attempt;
+  let actual;
+  try {
+    store.assertOpen();
+    attempt = Decision.attemptOf(decision, limiter, method);
+    actual = readActual(attempt);
+  } catch (error) {
+    return store.fail(error);
+  }
+  const receipt = takeReceipt(attempt);
+  const isFound = store.settle(receipt, actual);
+  return receipt === null ? isFound : afterSettling(limiter, receipt.id, isFound);
+}
+
 /** Waiting calls of the id may be allowed now. */
-function afterRefund(limiter, id, isFound) {
-  if (typeof isFound !== 'boolean') return isFound.then((found) => afterRefund(limiter, id, found));
+function afterSettling(limiter, id, isFound) {
+  if (typeof isFound !== 'boolean') {
+    return isFound.then((found) => afterSettling(limiter, id, found));
+  }
   if (isFound) limiter[WAITING]?.changed(id);
   return isFound;
 }
@@ -205,7 +215,7 @@ function afterRefund(limiter, id, isFound) {
 function decide(limiter, id, options, records, max) {
   let cost;
   try {
-    cost = readCost(options, max ?? limiter[SMALLEST_MAX]);
+    cost = readAttemptOptions(options, limiter[CHECKED], max);
   } catch (error) {
     return limiter[STORE].fail(error);
   }

@@ -187,6 +187,7 @@ function isPlainObject(value) {
 }
 
 module.exports = {
+  hintAt,
   isPlainObject,
   hasMethods,
   readBoolean,

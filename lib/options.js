@@ -3,7 +3,8 @@
 
 const { readAlgorithm, readCountBlocked, ALGORITHMS } = require('./algorithms');
 const { durationToMicros } = require('./clock');
-const { optionTypeError, rangeError, show, typeError, optionRangeError } = require('./errors');
+const { readCost, smallestMax } = require('./costs');
+const { optionError, optionRangeError, optionTypeError, show } = require('./errors');
 const { IS_INNER, SETS_MAX } = require('./internal-methods');
 const {
   readCount,
@@ -11,6 +12,7 @@ const {
   readList,
   readNumber,
   readObject,
+  readString,
   rejectUnknownOptions,
 } = require('./option-values');
 const { STORE_NAMES, readLocalRefusals, readStoreOptions } = require('./store-options');
@@ -20,6 +22,7 @@ const rejectedByLimiters = () => require('./middleware/options').REJECTED_BY_LIM
 
 const DEFAULT_MAX_KEYS = 1_000_000;
 const LIMIT_NAMES = ['interval', 'maxInInterval', 'minDifference'];
+const NAMES_IN_LIMITS = [...LIMIT_NAMES, 'windowMs', 'limit', 'name'];
 const LIMITER_NAMES = [
   ...LIMIT_NAMES,
   'limits',
@@ -37,20 +40,58 @@ function readMinDifference(name, value) {
   return readNumber(name, value, 'a finite number of ms >= 0', isInRange);
 }
 
-function readLimit(limit, prefix) {
+function readLimit({ interval, maxInInterval, minDifference }) {
   return {
-    interval: readInterval(`${prefix}interval`, limit.interval),
-    maxInInterval: readCount(`${prefix}maxInInterval`, limit.maxInInterval),
-    minDifference: readMinDifference(`${prefix}minDifference`, limit.minDifference),
+    interval: readInterval('interval', interval),
+    maxInInterval: readCount('maxInInterval', maxInInterval),
+    minDifference: readMinDifference('minDifference', minDifference),
   };
 }
 
 function readLimits(limits) {
-  return readList('limits', limits, 'a list of at least one limit').map((limit, i) => {
-    const place = `limits[${i}]`;
-    rejectUnknownOptions(readObject(place, limit), LIMIT_NAMES, { place });
-    return readLimit(limit, `${place}.`);
-  });
+  const read = readList('limits', limits, 'a list of at least one limit').map(readLimitOfList);
+  for (const [i, { name }] of read.entries()) {
+    const first = read.findIndex((limit) => limit.name === name);
+    if (name === undefined || first === i) continue;
+    const what = `expected a name of its own, got ${show(name)}, the name of limits[${first}]`;
+    throw optionError(`limits[${i}].name`, what);
+  }
+  return read;
+}
+
+/** `windowMs` and `limit` are other names of two options, and come first, as in the middleware. */
+function readLimitOfList(given, i) {
+  const place = `limits[${i}]`;
+  rejectUnknownOptions(readObject(place, given), NAMES_IN_LIMITS, { place });
+  const { minDifference, name } = given;
+  return {
+    interval: readEither(place, given, ['windowMs', 'interval'], readInterval),
+    maxInInterval: readEither(place, given, ['limit', 'maxInInterval'], readCount),
+    minDifference: readMinDifference(`${place}.minDifference`, minDifference),
+    name: readName(`${place}.name`, name),
+  };
+}
+
+/** Both are checked if both are given; if neither is, the error names the last. */
+function readEither(place, given, names, read) {
+  const values = names.map((name) => [`${place}.${name}`, given[name]]);
+  const used = values.filter(([, value]) => value !== undefined);
+  const [first] = (used.length > 0 ? used : values.slice(-1)).map((value) => read(...value));
+  return first;
+}
+
+/** No control characters, which would break logs, and no lone surrogates. */
+const PRINTABLE = /^[^\p{Cc}\p{Cs}]+$/u;
+
+function readName(place, name) {
+  if (name === undefined) return undefined;
+  const expected = 'a non-empty string of printable characters, not __proto__';
+  return readString(
+    place,
+    name,
+    expected,
+    (given) => PRINTABLE.test(given) && given !== '__proto__',
+  );
 }
 
 /** `limits` replaces the other three, which must be valid anyway. */
@@ -72,9 +113,16 @@ function readLimiterOptions(options) {
   }
   const countBlocked = readCountBlocked(options.countBlocked, algorithm);
   const blockFor = readBlockFor(options.blockFor);
-  const limits = options.limits === undefined ? [readLimit(options, '')] : readLimitsOf(options);
+  const limits = options.limits === undefined ? [readLimit(options)] : readLimitsOf(options);
+  const windows = limits.map(({ interval, maxInInterval, name }) => ({
+    interval,
+    maxInInterval,
+    name,
+  }));
   return {
-    windows: limits.map(({ interval, maxInInterval }) => ({ interval, maxInInterval })),
+    windows,
+    smallestMax: smallestMax(windows),
+    isWeighted: windows.some(({ name }) => name !== undefined),
     minDifference: limits.reduce((most, { minDifference }) => Math.max(most, minDifference), 0),
     countBlocked,
     algorithm,
@@ -88,25 +136,12 @@ function readLimiterOptions(options) {
   };
 }
 
-/** Checks a cost; 1 by default. */
-function readCostValue(cost, smallestMax) {
-  if (cost === undefined) return 1;
-  const expected = `an integer from 1 to ${smallestMax}, the smallest maxInInterval`;
-  if (typeof cost !== 'number') {
-    throw typeError('ERR_ROLLGATE_COST', `cost: expected ${expected}, got ${show(cost)}`);
-  }
-  if (!Number.isInteger(cost) || cost < 1 || cost > smallestMax) {
-    throw rangeError('ERR_ROLLGATE_COST', `cost: expected ${expected}, got ${cost}`);
-  }
-  return cost;
-}
-
-/** Checks the options of one attempt; returns its cost. */
-function readCost(options, smallestMax) {
+/** Checks the options of one attempt; returns its cost. `max` replaces the maximum of the only window. */
+function readAttemptOptions(options, checked, max) {
   if (options === undefined) return 1;
   const place = 'attempt options';
   rejectUnknownOptions(readObject(place, options), ['cost'], { place });
-  return readCostValue(options.cost, smallestMax);
+  return readCost(options.cost, checked, max);
 }
 
 /** The store keeps the number of an id's blocks in a byte. */
@@ -124,26 +159,26 @@ function readBlockFor(value) {
 
 /** A checked policy in the form of the native side. */
 function nativePolicy(checked) {
-  const { windows, minDifference, countBlocked, algorithm, blockFor, setsMax, isWeighted } = checked;
+  const { windows, isWeighted, minDifference, countBlocked, algorithm, blockFor, setsMax } =
+    checked;
   const flatWindows = windows.flatMap(({ interval, maxInInterval }) => [
     durationToMicros(interval),
     maxInInterval,
   ]);
   return {
     windows: new Float64Array(flatWindows),
+    isWeighted,
     minDifference: durationToMicros(minDifference),
     countBlocked,
     algorithm: ALGORITHMS.indexOf(algorithm),
     blocks: new Float64Array(blockFor.map(durationToMicros)),
     setsMax,
-    isWeighted,
   };
 }
 
 module.exports = {
   LIMITER_NAMES,
   nativePolicy,
-  readCost,
-  readCostValue,
+  readAttemptOptions,
   readLimiterOptions,
 };

@@ -1,6 +1,7 @@
 // wait(): its options, and for each limiter a line for each id that somebody waits for.
 'use strict';
 
+const { readCost } = require('../costs');
 const { optionTypeError, failure, closedError } = require('../errors');
 const { idToString } = require('../ids');
 const {
@@ -11,7 +12,6 @@ const {
   readObject,
   rejectUnknownOptions,
 } = require('../option-values');
-const { readCostValue } = require('../options');
 const { Line } = require('./line');
 const { HIGHEST } = require('./order');
 const { createWaitOf } = require('./peeks');
@@ -37,12 +37,12 @@ function readDeadline(deadline) {
   return readNumber('deadline', deadline, expected, isInRange);
 }
 
-/** The options of one call; `deadline` in ms after it. */
-function readWaitOptions(options = {}, smallestMax) {
+/** The options of one call to a limiter with these checked options; `deadline` in ms after it. */
+function readWaitOptions(options = {}, checked) {
   rejectUnknownOptions(readObject(PLACE, options), NAMES, { place: PLACE });
   const { cost, signal, deadline, maxQueue, priority = 0 } = options;
   return {
-    cost: readCostValue(cost, smallestMax),
+    cost: readCost(cost, checked),
     signal: readSignal(signal),
     deadline: readDeadline(deadline),
     maxQueue: maxQueue === undefined ? Infinity : readCount('maxQueue', maxQueue),

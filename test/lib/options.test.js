@@ -217,16 +217,85 @@ describe('limits', () => {
     expectRefusal({ limits: hole }, TypeError, message);
   });
 
-  test('have no options of their own but the three', () => {
+  test('have no other options of their own', () => {
     expectRefusal(
       { limits: [limits[0], { ...GOOD, intervall: 1 }] },
       TypeError,
       'unknown option "intervall" in limits[1]: expected one of interval, maxInInterval, ' +
-        "minDifference; did you mean 'interval'?",
+        "minDifference, windowMs, limit, name; did you mean 'interval'?",
     );
     for (const name of ['countBlocked', 'maxKeys', 'clock', 'limits']) {
       const error = catchError(() => RateLimiter({ limits: [{ ...GOOD, [name]: 5 }] }));
       expect(error).toMatchObject({ name: 'TypeError', code: 'ERR_ROLLGATE_OPTION' });
+    }
+  });
+});
+
+describe('names of limits', () => {
+  const named = (...names) => ({ limits: names.map((name) => ({ ...GOOD, name })) });
+
+  test.each(['requests', 'a b', '"\\\\%', 'été', '令牌', '🪙', 'constructor', 'x'.repeat(1000)])(
+    '%p is fine',
+    (name) => {
+      expect(RateLimiter(named(name, undefined)).peek().limits[0].name).toBe(name);
+    },
+  );
+
+  // Kills: a name that breaks headers or logs; one that an object as cost could not have.
+  test.each([
+    ['', RangeError],
+    ['a\nb', RangeError],
+    ['\0', RangeError],
+    ['\x7f', RangeError],
+    ['\ud800', RangeError],
+    ['__proto__', RangeError],
+    [null, TypeError],
+    [1, TypeError],
+    [Symbol('name'), TypeError],
+  ])('%p is refused', (name, Class) => {
+    const expected = 'a non-empty string of printable characters, not __proto__';
+    const message = `option 'limits[1].name': expected ${expected}, got ${shown(name)}`;
+    expectRefusal(named('a', name), Class, message);
+  });
+
+  test('no name twice, but several limits without one', () => {
+    expectRefusal(
+      named('a', undefined, 'b', 'a'),
+      TypeError,
+      `option 'limits[3].name': expected a name of its own, got "a" (string), the name of limits[0]`,
+    );
+    expect(RateLimiter(named(undefined, 'a', undefined))()).toBe(0);
+  });
+});
+
+describe('windowMs and limit in limits', () => {
+  const windowOf = (limit) => RateLimiter({ limits: [limit] }).peek().limits[0];
+
+  test('are interval and maxInInterval, and come first', () => {
+    const window = { interval: 1000, maxInInterval: 5 };
+    expect(windowOf({ windowMs: 1000, limit: 5 })).toMatchObject(window);
+    const both = { windowMs: 1000, interval: 1, limit: 5, maxInInterval: 1 };
+    expect(windowOf(both)).toMatchObject(window);
+    expect(windowOf({ ...GOOD, windowMs: undefined, limit: undefined })).toMatchObject(window);
+  });
+
+  test('are checked, and so are the others', () => {
+    const cases = [
+      [
+        { windowMs: '1', limit: 5 },
+        TypeError,
+        `.windowMs': expected ${INTERVAL}, got "1" (string)`,
+      ],
+      [{ windowMs: 1, limit: 0 }, RangeError, `.limit': expected ${COUNT}, got 0`],
+      [
+        { ...GOOD, windowMs: 1, interval: null },
+        TypeError,
+        `.interval': expected ${INTERVAL}, got null`,
+      ],
+      [{ limit: 1 }, TypeError, `.interval': expected ${INTERVAL}, got undefined`],
+    ];
+    for (const [wrong, Class, message] of cases) {
+      expectRefusal({ limits: [wrong] }, Class, `option 'limits[0]${message}`);
     }
   });
 });

@@ -1,0 +1,146 @@
+// What an attempt costs, and what it came to: checked, in the form that stores take, and in the user's form.
+'use strict';
+
+const { rangeError, show, typeError } = require('./errors');
+const { hintAt, isPlainObject } = require('./option-values');
+
+/**
+ * A *checked cost* is a number, the cost in every window; or, only with named limits, a Float64Array with one cost per
+ * window.
+ *
+ * @typedef {number | Float64Array} CheckedCost
+ */
+
+const CODE = 'ERR_ROLLGATE_COST';
+
+const MOST = Number.MAX_SAFE_INTEGER;
+
+const isFrom = (least, most, n) => Number.isInteger(n) && n >= least && n <= most;
+
+function costError(place, expected, value) {
+  const makeError = typeof value === 'number' ? rangeError : typeError;
+  return makeError(CODE, `${place}: expected ${expected}, got ${show(value)}`);
+}
+
+/** The most that a number as cost may be. */
+function smallestMax(windows) {
+  return windows.reduce((least, { maxInInterval }) => Math.min(least, maxInInterval), Infinity);
+}
+
+/**
+ * Checks the cost of an attempt; 1 by default. `max` replaces the maximum of the only window.
+ *
+ * @param {{ smallestMax: number, windows: object[], isWeighted: boolean }} checked of readLimiterOptions
+ * @returns {CheckedCost}
+ * @throws TypeError, RangeError ERR_ROLLGATE_COST
+ */
+function readCost(cost, { smallestMax: most, windows, isWeighted }, max = most) {
+  if (cost === undefined) return 1;
+  if (isWeighted && isPlainObject(cost)) return readCosts(cost, windows);
+  if (typeof cost === 'number' && isFrom(1, max, cost)) return cost;
+  const ofNumber = `an integer from 1 to ${max}, the smallest maxInInterval`;
+  throw costError('cost', isWeighted ? `${ofNumber}, or costs by name of a limit` : ofNumber, cost);
+}
+
+function readCosts(given, windows) {
+  assertNames('cost', given, windows);
+  const costs = new Float64Array(windows.length);
+  for (let i = 0; i < windows.length; i++) {
+    costs[i] = readEntry('cost', given, windows[i], windows[i].maxInInterval) ?? 1;
+  }
+  if (costs.some((cost) => cost > 0)) return costs;
+  throw rangeError(
+    CODE,
+    'cost: expected a cost above 0 for at least one limit, got an object of zeros',
+  );
+}
+
+/** The entry for a window, undefined without one. */
+function readEntry(place, given, { name }, most) {
+  if (name === undefined || !Object.hasOwn(given, name)) return undefined;
+  const entry = given[name];
+  if (entry === undefined) return undefined;
+  // + 0 makes a 0 of -0.
+  if (typeof entry === 'number' && isFrom(0, most, entry)) return entry + 0;
+  const expected = `an integer from 0 to ${most}${most === MOST ? '' : ', its maxInInterval'}`;
+  throw costError(`${place} of ${show(name)}`, expected, entry);
+}
+
+/** A mistyped name would leave a window with less than was meant. */
+function assertNames(place, given, windows) {
+  for (const name of Object.keys(given)) {
+    if (given[name] === undefined || windows.some((window) => window.name === name)) continue;
+    const names = windows.flatMap((window) => (window.name === undefined ? [] : [window.name]));
+    throw typeError(
+      CODE,
+      `${place}: expected names of limits (${names.join(', ')}), got ${show(name)}${hintAt(name, names)}`,
+    );
+  }
+}
+
+/**
+ * Checks what an attempt of this checked cost came to: a number if the cost is one, else an object. Windows without
+ * an entry keep their cost.
+ *
+ * @returns {CheckedCost}
+ * @throws TypeError, RangeError ERR_ROLLGATE_COST
+ */
+function readActual(actual, cost, windows) {
+  if (typeof cost === 'number') {
+    if (typeof actual === 'number' && isFrom(0, MOST, actual)) return actual + 0;
+    throw costError(
+      'actual',
+      `an integer from 0 to ${MOST}, because the cost was a number`,
+      actual,
+    );
+  }
+  if (!isPlainObject(actual)) {
+    throw costError('actual', 'an object, because the cost was one', actual);
+  }
+  assertNames('actual', actual, windows);
+  return cost.map((reserved, i) => readEntry('actual', actual, windows[i], MOST) ?? reserved);
+}
+
+/** Whether no window has a lower cost than in `other`. */
+function isAtLeast(cost, other) {
+  if (typeof cost === 'number' && typeof other === 'number') return cost >= other;
+  const { length } = typeof cost === 'number' ? other : cost;
+  for (let i = 0; i < length; i++) if (costAt(cost, i) < costAt(other, i)) return false;
+  return true;
+}
+
+/** The checked cost in the window with this index. */
+function costAt(cost, i) {
+  return typeof cost === 'number' ? cost : cost[i];
+}
+
+/** A checked cost in the user's form. */
+function costToUser(cost, windows) {
+  if (typeof cost === 'number') return cost;
+  const entries = windows.map(({ name }, i) => [name, cost[i]]);
+  return Object.fromEntries(entries.filter(([name]) => name !== undefined));
+}
+
+/** Whether it can be a cost in the user's form, of some limiter. */
+function isCost(value) {
+  if (typeof value === 'number') return isFrom(1, MOST, value);
+  const isEntry = (cost) => cost === undefined || isFrom(0, MOST, cost);
+  return isPlainObject(value) && Object.values(value).every(isEntry);
+}
+
+/** What a cost in the user's form, of which it is known that it is one, costs in a window of this name. */
+function costIn(cost, name) {
+  if (typeof cost === 'number') return cost;
+  return (name !== undefined && Object.hasOwn(cost, name) ? cost[name] : undefined) ?? 1;
+}
+
+module.exports = {
+  costAt,
+  costIn,
+  costToUser,
+  isAtLeast,
+  isCost,
+  readActual,
+  readCost,
+  smallestMax,
+};
