@@ -50,6 +50,13 @@ function readWaitOptions(options = {}, checked) {
   };
 }
 
+/** A function of an allowed Decision: a cost that another attempt at that moment may have, as in Line. */
+function roomAfter({ minDifference, isWeighted }) {
+  if (minDifference > 0) return () => 0;
+  if (!isWeighted) return ({ actionsLeft }) => actionsLeft;
+  return ({ limits }) => Float64Array.from(limits, ({ remaining }) => remaining);
+}
+
 /** The waiting calls of one limiter. */
 class Waiting {
   #store;
@@ -62,7 +69,7 @@ class Waiting {
       attempt,
       refund,
       answersAtOnce: store.answersAtOnce,
-      showsRoom: checked.minDifference === 0,
+      roomAfter: roomAfter(checked),
     };
   }
 

@@ -1,6 +1,7 @@
 // The calls that wait for one id, in their order. Only the first one makes attempts.
 'use strict';
 
+const { isAtLeast } = require('../costs');
 const { failure } = require('../errors');
 const { Order } = require('./order');
 const { fromNow, longTimeout, msUntil, now, onAbort } = require('./timers');
@@ -20,7 +21,7 @@ function tooLate({ deadline }, timeLeft) {
 
 /**
  * A *waiter* is `{ id, cost, priority, signal, deadline, deadlineAt, resolve, reject }`; its other properties belong
- * to this class and to Order. Times are those of timers.js.
+ * to this class and to Order. Costs are checked ones (costs.js), times those of timers.js.
  */
 class Line {
   #store;
@@ -30,7 +31,7 @@ class Line {
   #isToBeServed = false;
   #isClosed = false;
   #stopTimer = () => {};
-  /** The last refusal of the store: `cost` or more is not allowed before `at`. */
+  /** The last refusal of the store: `cost`, or more in some windows, is not allowed before `at`. */
   #refusal = null;
   /** How often the refusal was invalidated. */
   #wakings = 0;
@@ -39,9 +40,9 @@ class Line {
 
   /**
    * @param {{ waitOf: Function, attempt: Function, refund: Function, answersAtOnce: boolean,
-   *   showsRoom: boolean }} store functions that return promises unless the store `answersAtOnce`:
-   *   waitOf(id, cost) as of peeks.js, attempt(id, cost) of a Decision, refund(decision). `showsRoom`: whether
-   *   an attempt with a cost within the actionsLeft of the last one is allowed
+   *   roomAfter: Function }} store functions that return promises unless the store `answersAtOnce`:
+   *   waitOf(id, cost) as of peeks.js, attempt(id, cost) of a Decision, refund(decision). `roomAfter(decision)`, of an
+   *   allowed attempt: a cost that is allowed at the same moment, or 0
    * @param {() => void} onEmpty called when no waiter is left and no call is pending
    */
   constructor(store, onEmpty) {
@@ -133,7 +134,7 @@ class Line {
 
   #refusalFor({ cost }) {
     const refusal = this.#refusal;
-    const holds = refusal !== null && cost >= refusal.cost && refusal.at > now();
+    const holds = refusal !== null && refusal.at > now() && isAtLeast(cost, refusal.cost);
     return holds ? refusal : null;
   }
 
@@ -158,7 +159,7 @@ class Line {
         break;
       }
       const { id, cost } = waiter;
-      const isAttempt = cost <= room;
+      const isAttempt = isAtLeast(room, cost);
       const wakings = this.#wakings;
       room = 0;
       try {
@@ -172,7 +173,7 @@ class Line {
           room = cost;
         } else if (this.#take(waiter)) {
           waiter.resolve(result);
-          if (this.#store.showsRoom) room = result.actionsLeft;
+          room = this.#store.roomAfter(result);
         } else {
           await this.#giveBack(result);
         }
@@ -189,7 +190,7 @@ class Line {
     if (at <= this.#earliestDeadline) return;
     let earliest = Number.POSITIVE_INFINITY;
     for (const waiter of this.#order) {
-      const isLate = at > waiter.deadlineAt && waiter.cost >= cost;
+      const isLate = at > waiter.deadlineAt && isAtLeast(waiter.cost, cost);
       if (isLate) this.#fail(waiter, tooLate(waiter, msUntil(at)));
       else earliest = Math.min(earliest, waiter.deadlineAt);
     }
