@@ -158,14 +158,19 @@ function createNameOf(identifier) {
 
 /** Names must differ, so with several windows each contains its window. */
 function policyNames(windows, identifier) {
-  if (identifier === undefined) return windows.map(defaultName);
+  if (identifier === undefined) return windows.map(nameOfWindow);
   if (windows.length === 1) return [identifier];
-  return windows.map((window) => `${identifier}-${defaultName(window)}`);
+  return windows.map((window) => `${identifier}-${nameOfWindow(window)}`);
 }
 
-/** '100-in-15min', as in express-rate-limit. */
-function defaultName({ interval, maxInInterval }) {
-  return `${maxInInterval}-in-${duration(interval)}`;
+/** The name of the limit; without one '100-in-15min', as in express-rate-limit. */
+function nameOfWindow({ name, interval, maxInInterval }) {
+  return name === undefined ? `${maxInInterval}-in-${duration(interval)}` : toAscii(name);
+}
+
+/** Headers allow only ASCII. Percent signs are escaped as well, so that names stay different. */
+function toAscii(name) {
+  return name.replace(/[^\x20-\x7e]|%/gu, encodeURIComponent);
 }
 
 const SECOND_MS = 1000;

@@ -2,6 +2,7 @@
 'use strict';
 
 const { typeError } = require('../errors');
+const { READ_COST } = require('../internal-methods');
 const { createIdentify } = require('./authentication');
 const { createClientKey } = require('./client');
 const { createPolicyNaming, headerWriters } = require('./headers');
@@ -14,6 +15,7 @@ const {
   passOnStoreError,
   storeIdentity,
 } = require('./limiters');
+const { assertIsCost } = require('./limiter-options');
 const { readOptions } = require('./options');
 const { createOutcomes } = require('./outcome');
 const { createMiddleware } = require('./request');
@@ -51,6 +53,7 @@ function rateLimit(options, ...more) {
 
 function byOneLimiter(settings, reporter, common) {
   const limiter = limiterFor(settings);
+  assertIsCost(settings.cost, (cost) => limiter[READ_COST]?.(cost));
   const zone = {
     limiter,
     store: storeIdentity(settings.limiterOptions, limiter),

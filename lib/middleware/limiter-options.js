@@ -1,7 +1,8 @@
 // The options of rateLimit(), or of one of its rules, for its limiter.
 'use strict';
 
-const { optionError } = require('../errors');
+const { isCost } = require('../costs');
+const { optionError, optionRangeError, optionTypeError } = require('../errors');
 const { readInterval, readNumber } = require('../option-values');
 const { LIMITER_NAMES } = require('../options');
 
@@ -68,25 +69,39 @@ function readMax(name, value) {
   return readNumber(name, value, 'an integer >= 0, or a function that gives one', isInRange);
 }
 
-function isCost(value) {
-  return Number.isSafeInteger(value) && value >= 1;
-}
+/** How a cost is described if the limits are not known yet. */
+const ANY_COST =
+  'an integer from 1 to 2^53 - 1, or an object of integers from 0 by name of a limit';
 
 /** The cost of each request, or a function that gives it. */
 function readCost(name, value) {
-  if (value === undefined || typeof value === 'function') return value;
-  const expected = 'an integer from 1 to 2^53 - 1, or a function that gives one';
-  return readNumber(name, value, expected, isCost);
+  if (value === undefined || typeof value === 'function' || isCost(value)) return value;
+  const makeError = typeof value === 'number' ? optionRangeError : optionTypeError;
+  throw makeError(name, `${ANY_COST}, or a function that gives one`, value);
+}
+
+/**
+ * Throws if the option `cost` is an object that is no cost of the limiter; one that is too high is refused later.
+ * `read` checks a cost of that limiter.
+ */
+function assertIsCost(cost, read) {
+  if (typeof cost !== 'object') return;
+  try {
+    read(cost);
+  } catch (error) {
+    if (error instanceof TypeError) throw optionError('cost', error.message.replace(/^cost: /, ''));
+  }
 }
 
 module.exports = {
+  ANY_COST,
   INTERVAL_NAMES,
   LIMITER_OPTIONS,
   LIMIT_NAMES,
   MAX_NAMES,
   RULE_OPTIONS,
   STORE_OPTIONS,
-  isCost,
+  assertIsCost,
   pick,
   readCost,
   readLimiterOptions,

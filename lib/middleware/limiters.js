@@ -2,16 +2,17 @@
 'use strict';
 
 const { BOUND_TO_LIMIT } = require('../algorithms');
+const { costIn, isCost } = require('../costs');
 const { tightestWindow } = require('../decision');
 const { optionError, rangeError, show, typeError } = require('../errors');
-const { ATTEMPT_WITHIN, PEEK_WITHIN, SETS_MAX, USAGE } = require('../internal-methods');
+const { ATTEMPT_WITHIN, PEEK_WITHIN, READ_COST, SETS_MAX, USAGE } = require('../internal-methods');
 const RateLimiter = require('../limiter');
 const { regionPath } = require('../shared/region');
-const { isCost } = require('./limiter-options');
+const { ANY_COST } = require('./limiter-options');
 const { andThen, orElse } = require('./maybe-async');
 const { PASSED } = require('./report');
 
-/** The middleware calls attempt, peek, refund and clear of a limiter and knows nothing of its store. */
+/** The middleware calls attempt, peek, settle, refund and clear of a limiter and knows nothing of its store. */
 function limiterFor({ limiter, limiterOptions }) {
   if (limiter !== undefined) return limiter;
   const { maxInInterval } = limiterOptions;
@@ -30,13 +31,14 @@ function createClosedLimiter({ interval, blockFor = 0 }) {
   const blockForMs = Array.isArray(blockFor) ? blockFor[0] : blockFor;
   const timeLeft = Math.ceil(Math.max(interval, blockForMs));
   const refuse = () => refusal('count', timeLeft, [{ interval, maxInInterval: 0 }]);
-  return { attempt: refuse, peek: refuse, refund: () => false, clear: async () => {} };
+  const nothing = () => false;
+  return { attempt: refuse, peek: refuse, settle: nothing, refund: nothing, clear: async () => {} };
 }
 
 /** A decision that no limiter made: nothing is left of these windows. */
 function refusal(blockedBy, timeLeft, windows) {
-  const exhausted = ({ interval, maxInInterval }) => {
-    return { interval, maxInInterval, used: maxInInterval, remaining: 0, resetIn: timeLeft };
+  const exhausted = (window) => {
+    return { ...window, used: window.maxInInterval, remaining: 0, resetIn: timeLeft };
   };
   const limits = windows.map(exhausted);
   return { allowed: false, timeLeft, actionsLeft: 0, resetIn: timeLeft, blockedBy, limits };
@@ -59,7 +61,9 @@ function createLimiterByRequest(limiterOptions) {
   return {
     attempt: (id, options, max) =>
       max === 0 ? closedLimiter.attempt() : limiter[ATTEMPT_WITHIN](id, max, options),
+    settle: (decision, actual) => limiter.settle(decision, actual),
     refund: (decision) => limiter.refund(decision),
+    [READ_COST]: (cost) => limiter[READ_COST](cost),
     clear: (id) => limiter.clear(id),
     [USAGE]: (id) => {
       return andThen(limiter[PEEK_WITHIN](id, Number.MAX_SAFE_INTEGER), withoutAttempt);
@@ -93,7 +97,7 @@ function createCostOf(cost) {
 
 function readCost(value) {
   if (isCost(value)) return value;
-  throw resultError('cost', 'an integer from 1 to 2^53 - 1', value);
+  throw resultError('cost', ANY_COST, value);
 }
 
 /** For what the function given as the option `name` returned. */
@@ -111,30 +115,31 @@ function resultError(name, expected, value) {
  */
 function attemptAtCost(limiter, key, options, max) {
   const refuse = (error) => {
-    if (error?.code !== 'ERR_ROLLGATE_COST') throw error;
+    if (error?.code !== 'ERR_ROLLGATE_COST' || error instanceof TypeError) throw error;
     const fail = () => {
       throw error; // the cost is wrong, whatever the store says
     };
     return andThen(
       orElse(() => windowsOf(limiter, key), fail),
-      (windows) => {
-        return endlessRefusal(windows, max);
-      },
+      (windows) => endlessRefusal(windows, options.cost, max) ?? fail(),
     );
   };
   return orElse(() => limiter.attempt(key, options, max), refuse);
 }
 
-/** `max` is the limit by request. */
-function endlessRefusal(windows, max) {
-  const limits = windows.map(({ interval, maxInInterval, used, resetIn }) => {
-    const most = max ?? maxInInterval;
-    const shown = Math.min(used, most);
-    return { interval, maxInInterval: most, used: shown, remaining: most - shown, resetIn };
-  });
+/** Undefined if the cost is wrong for another reason: an object that fits into every window. `max` is the limit by request. */
+function endlessRefusal(windows, cost, max) {
+  const limits = max === undefined ? windows : windows.map((window) => withMax(window, max));
+  const fits = ({ name, maxInInterval }) => costIn(cost, name) <= maxInInterval;
+  if (typeof cost === 'object' && limits.every(fits)) return undefined;
   const { remaining, resetIn } = tightestWindow(limits);
   const timeLeft = Number.POSITIVE_INFINITY;
   return { allowed: false, timeLeft, actionsLeft: remaining, resetIn, blockedBy: 'count', limits };
+}
+
+function withMax(window, maxInInterval) {
+  const used = Math.min(window.used, maxInInterval);
+  return { ...window, maxInInterval, used, remaining: maxInInterval - used };
 }
 
 /** Errors of the request, or of the functions `limit` and `cost`: a client that sends invalid ids must not pass unlimited. */

@@ -1,7 +1,9 @@
 // Reports a decision: to the application as req.rateLimit, and to a blocked client as the response.
 'use strict';
 
+const { costIn } = require('../costs');
 const { tightestWindow } = require('../decision');
+const { failure } = require('../errors');
 const { keyToId } = require('../ids');
 const { andThen } = require('./maybe-async');
 
@@ -9,28 +11,32 @@ const { andThen } = require('./maybe-async');
 const PASSED = Symbol('passed');
 
 /**
- * What the application reads from req.rateLimit: the state of the window that is nearest to its limit. The
- * public fields are those of express-rate-limit; what only the middleware needs is private.
+ * The application's req.rateLimit: the state of the window that is nearest to its limit, and `settle`. The public
+ * fields are those of express-rate-limit; what only the middleware needs is private.
  */
 class RequestInfo {
+  #decision;
   #cost;
+  #limiter;
   #store;
   #earlier;
   #violated;
 
   /**
-   * @param {number} [cost] of the request
-   * @param {unknown} store identifies where the request was counted
+   * @param {number | object} [cost] of the request, in the user's form
+   * @param {{ limiter: object, store: unknown }} zone where the request was counted; `store` identifies it
    * @param {unknown} earlier the value of the property before
    */
-  constructor(decision, key, cost, nowMs, store, earlier) {
+  constructor(decision, key, cost, nowMs, { limiter, store }, earlier) {
     const window = tightestWindow(decision.limits);
     this.limit = window.maxInInterval;
     this.used = window.used;
     this.remaining = window.remaining;
     this.resetTime = new Date(nowMs + decision.resetIn);
     this.key = key;
+    this.#decision = decision;
     this.#cost = cost ?? 1;
+    this.#limiter = limiter;
     this.#store = store;
     this.#earlier = RequestInfo.is(earlier) ? earlier : undefined;
   }
@@ -38,6 +44,17 @@ class RequestInfo {
   /** The older name of `used`. */
   get current() {
     return this.used;
+  }
+
+  /** Replaces the cost of the request by what it came to: `settle` of the limiter that counted it. */
+  settle(actual) {
+    if (!this.#decision.allowed) return false;
+    if (typeof this.#limiter.settle === 'function')
+      return this.#limiter.settle(this.#decision, actual);
+    throw failure(
+      'ERR_ROLLGATE_UNSUPPORTED',
+      "settle: the middleware's limiter has no method settle",
+    );
   }
 
   static is(value) {
@@ -63,7 +80,9 @@ class RequestInfo {
 
   /** The policies without room for the blocked attempt. */
   static setViolated(info, { limits }, names) {
-    info.#violated = names.filter((_name, i) => limits[i].remaining < info.#cost);
+    info.#violated = names.filter(
+      (_, i) => limits[i].remaining < costIn(info.#cost, limits[i].name),
+    );
   }
 
   /** The names of the policies that blocked the request; empty if they have no names. */

@@ -103,7 +103,7 @@ function createMiddleware(settings, parts) {
     if (decision === PASSED) return true;
     const nowMs = Date.now();
     const earlier = req[requestPropertyName];
-    const info = new RequestInfo(decision, key, cost, nowMs, zone.store, earlier);
+    const info = new RequestInfo(decision, key, cost, nowMs, zone, earlier);
     req[requestPropertyName] = info;
     if (outcome !== undefined) outcomes.decided(outcome, decision, zone.limiter, req, res);
     // Called without the check as well, because it shortens the chain of earlier infos.

@@ -2,6 +2,7 @@
 'use strict';
 
 const { isDeepStrictEqual } = require('node:util');
+const costs = require('../../costs');
 const { optionError, optionTypeError, rangeError, typeError } = require('../../errors');
 const limiter = require('../../options');
 const {
@@ -16,6 +17,7 @@ const {
   LIMIT_NAMES,
   RULE_OPTIONS,
   STORE_OPTIONS,
+  assertIsCost,
   pick,
   readCost,
   readLimiterOptions,
@@ -118,6 +120,7 @@ function readPolicy(given, own) {
     ...limiterOptions,
     ...(isSpecial && { maxInInterval: 1 }),
   });
+  assertIsCost(given.cost, (cost) => costs.readCost(cost, checked));
   const { windows, minDifference, countBlocked, algorithm, blockFor } = checked;
   if (maxInInterval === 0 && blockFor.length > 1) {
     const expected = 'one length with a limit of 0, which records nothing';
