@@ -76,7 +76,7 @@ declare namespace rollgate {
     /** The same as `limit`. */
     maxInInterval?: RollgateFastifyLimit | undefined;
     /** What a request costs: see `RateLimiter.RequestCost`. Default 1. */
-    cost?: RollgateFastifyLimit | undefined;
+    cost?: RateLimiter.Cost | Ask<OrPromise<RateLimiter.Cost>> | undefined;
   }
 
   /** Limits for all requests. */

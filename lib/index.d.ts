@@ -60,8 +60,8 @@ interface RateLimiter {
    *
    * @throws TypeError `ERR_ROLLGATE_ID`: the id is invalid
    * @throws TypeError `ERR_ROLLGATE_OPTION`: the second argument is not an object, or has an unknown option
-   * @throws TypeError `ERR_ROLLGATE_COST`: the cost is not a number
-   * @throws RangeError `ERR_ROLLGATE_COST`: the cost is not an integer from 1 to the smallest `maxInInterval`
+   * @throws TypeError `ERR_ROLLGATE_COST`: the cost is of the wrong type, or names a limit that there is not
+   * @throws RangeError `ERR_ROLLGATE_COST`: the cost is out of range: see Cost
    * @throws Error `ERR_ROLLGATE_CLOCK`: the clock threw, or returned no finite number
    * @throws Error `ERR_ROLLGATE_CLOSED`: the limiter is closed
    */
@@ -86,7 +86,7 @@ interface RateLimiter {
    * await limiter.wait('some id', { deadline: 5000 });
    * ```
    *
-   * @returns the Decision of the attempt that was allowed, which `refund` takes
+   * @returns the Decision of the attempt that was allowed, which `settle` and `refund` take
    *
    * Rejects with the `reason` of the signal; `ERR_ROLLGATE_WAIT_DEADLINE`: not allowed within the deadline;
    * `ERR_ROLLGATE_WAIT_QUEUE`: `maxQueue` calls wait already; `ERR_ROLLGATE_CLOSED`: the limiter is or was
@@ -105,13 +105,29 @@ interface RateLimiter {
   attemptMany(ids: readonly RateLimiter.Id[]): RateLimiter.Decision[];
 
   /**
-   * Takes back what an allowed attempt recorded, once. Exact with `countBlocked: false`, except with 'gcra',
+   * Replaces the cost that an allowed attempt reserved by what the action came to, at the time of the attempt. More
+   * than was reserved may exceed a maximum: then no attempt is allowed until enough has left the window. A decision is
+   * settled or refunded once.
+   *
+   * @param decision of `attempt`, `wait`, `attemptMany` or `attemptAll` of this limiter
+   * @param actual a number if the cost of the attempt was one (or left out), otherwise an object; integers from 0 to
+   *   2^53 - 1. Limits that it does not name keep what was reserved
+   * @returns false if there was nothing to settle: after a refusal, a peek, an earlier `settle` or `refund`, or if the
+   *   id was cleared or forgotten
+   * @throws TypeError | RangeError `ERR_ROLLGATE_COST`: `actual` is wrong; the decision can still be settled
+   * @throws TypeError `ERR_ROLLGATE_DECISION`: not a Decision of this limiter
+   * @throws Error `ERR_ROLLGATE_CLOSED`: the limiter is closed
+   */
+  settle(decision: RateLimiter.Decision, actual: RateLimiter.Cost): boolean;
+
+  /**
+   * Takes back what an allowed attempt recorded, once; the same as settling at 0. Exact with `countBlocked: false`, except with 'gcra',
    * which gives back only what has not leaked yet. An inexact refund never allows more than an exact one. With
    * all algorithms but the log, `minDifference` still counts from the refunded action.
    *
    * @param decision of `attempt` or `attemptMany` of this limiter
-   * @returns false if there was nothing to take back: after a refusal, a peek or an earlier refund, or if the
-   *   id was cleared or forgotten
+   * @returns false if there was nothing to take back: after a refusal, a peek, an earlier `settle` or `refund`, or if
+   *   the id was cleared or forgotten
    * @throws TypeError `ERR_ROLLGATE_DECISION`: not a Decision of this limiter
    * @throws Error `ERR_ROLLGATE_CLOSED`: the limiter is closed
    */
@@ -313,10 +329,10 @@ declare namespace RateLimiter {
     | 'ERR_ROLLGATE_OPTION' // TypeError or RangeError: an option is invalid, missing or unknown
     | 'ERR_ROLLGATE_ID' // TypeError: the id is invalid
     | 'ERR_ROLLGATE_CALLBACK' // TypeError: the callback is not a function
-    // TypeError or RangeError: no integer from 1 to the smallest `maxInInterval`; from the middleware: the function
-    // `cost` returned no integer >= 1
+    // TypeError or RangeError: not a cost of this limiter, or not what an attempt can be settled at; from the middleware:
+    // the function `cost` returned no cost
     | 'ERR_ROLLGATE_COST'
-    | 'ERR_ROLLGATE_DECISION' // TypeError: the argument of `refund` is not a Decision of this limiter
+    | 'ERR_ROLLGATE_DECISION' // TypeError: the argument of `settle` or `refund` is not a Decision of this limiter
     | 'ERR_ROLLGATE_CLOCK' // the clock threw (see `cause`) or returned no finite number
     | 'ERR_ROLLGATE_CLOSED' // the limiter is closed
     | 'ERR_ROLLGATE_MEMORY' // there is no memory for the log of an id
@@ -368,6 +384,34 @@ declare namespace RateLimiter {
     /** Minimum ms between two actions, finite and >= 0. Default 0. */
     minDifference?: number | undefined;
   }
+
+  /** One of several windows. `windowMs` overrides `interval`, `limit` overrides `maxInInterval`. */
+  type WindowLimit = (
+    | { interval: number; windowMs?: number | undefined }
+    | { interval?: number | undefined; windowMs: number }
+  ) &
+    (
+      | { maxInInterval: number; limit?: number | undefined }
+      | { maxInInterval?: number | undefined; limit: number }
+    ) & {
+      /** Minimum ms between two actions, finite and >= 0. Default 0. */
+      minDifference?: number | undefined;
+      /**
+       * What the window counts, so that attempts can have another cost in it than in others: `'tokens'`. A non-empty
+       * string of printable characters; not `'__proto__'`, and no name twice. Also the policy name in headers.
+       */
+      name?: string | undefined;
+    };
+
+  /**
+   * What an attempt costs, or came to. A number is the cost in every window. An object, only for limiters whose limits
+   * have names, has the cost in each named window: `{ requests: 1, tokens: 4000 }`.
+   *
+   * The cost of an attempt is an integer from 1 to the smallest `maxInInterval`; in an object from 0 to the
+   * `maxInInterval` of that window. Windows that it does not name take 1. A window where the cost is 0 is not asked,
+   * even if it is full; zeros alone are an error.
+   */
+  type Cost = number | { readonly [limit: string]: number | undefined };
 
   /**
    * How actions are counted, whatever the store:
@@ -429,7 +473,7 @@ declare namespace RateLimiter {
      * At least one, decided and recorded together. Replaces `interval`, `maxInInterval` and
      * `minDifference`, even if both are given. The largest `minDifference` applies.
      */
-    limits: readonly Limit[];
+    limits: readonly WindowLimit[];
   }
 
   /** The region of a limiter in shared memory. */
@@ -755,8 +799,11 @@ declare namespace RateLimiter {
 
     /**
      * As in RateLimiter. Rejects if the store does not answer, with any `onError`; the decision cannot be
-     * refunded again then. A decision of `onError: 'memory'` is refunded in memory.
+     * settled again then. A decision of `onError: 'memory'` is settled in memory.
      */
+    settle(decision: Decision, actual: Cost): Promise<boolean>;
+
+    /** As in RateLimiter; the same as settling at 0. */
     refund(decision: Decision): Promise<boolean>;
 
     /** Rejects if the store does not answer, with any `onError`. */
@@ -784,8 +831,8 @@ declare namespace RateLimiter {
 
   /** The options of one attempt. */
   interface AttemptOptions {
-    /** The number of actions to record, an integer from 1 to the smallest `maxInInterval`. Default 1. */
-    cost?: number | undefined;
+    /** The number of actions to record, in every window or by name of a limit. Default 1. */
+    cost?: Cost | undefined;
   }
 
   /** The options of one `wait`. */
@@ -848,7 +895,7 @@ declare namespace RateLimiter {
     limiter: Limiter;
     id?: Id;
     /** As in AttemptOptions. */
-    cost?: number | undefined;
+    cost?: Cost | undefined;
   }
 
   /** The result of `attemptAll`. */
@@ -862,15 +909,18 @@ declare namespace RateLimiter {
 
   /** One window after an attempt. */
   interface WindowState {
+    /** The name of the limit, if it has one. */
+    readonly name?: string;
     /** ms, as in the options. */
     readonly interval: number;
     readonly maxInInterval: number;
     /**
-     * How much of the window is used, at most `maxInInterval`: recorded actions inside it (log), the count
-     * (fixed window, counter), or what has not leaked yet (gcra).
+     * How much of the window is used: recorded actions inside it (log), the count (fixed window, counter), or what has
+     * not leaked yet (gcra). Above `maxInInterval` only after `settle` at more than was reserved, and not if
+     * `countBlocked` counts refusals.
      */
     readonly used: number;
-    /** `maxInInterval` - `used`. */
+    /** `maxInInterval` - `used`, at least 0. */
     readonly remaining: number;
     /** ms until `used` decreases without further attempts; 0 if nothing is used. */
     readonly resetIn: number;
@@ -946,7 +996,8 @@ declare namespace RateLimiter {
     limiter: Self | RemoteRateLimiter;
     /** As given; a string for `attemptMany`, and if `onError` decided. */
     id: Id;
-    cost: number;
+    /** An object if the cost of the attempt was one. */
+    cost: Cost;
     allowed: boolean;
     /** ms, as in a Decision. */
     timeLeft: number;
@@ -966,7 +1017,7 @@ declare namespace RateLimiter {
     | {
         type: 'call';
         limiter: AsyncRateLimiter;
-        command: 'attempt' | 'peek' | 'refund' | 'clear';
+        command: 'attempt' | 'peek' | 'settle' | 'clear';
         /** The number of ids. */
         ids: number;
         /** From the call to its answer, including time in queues. */
@@ -1051,6 +1102,13 @@ declare namespace RateLimiter {
     resetTime: Date;
     /** The result of `keyGenerator`, or the id of `authenticate`. */
     key: Id;
+    /**
+     * Replaces the cost of the request by what it came to, once: `settle` of the limiter that counted it, whose result
+     * it returns; false if the request was refused.
+     *
+     * @throws and rejects with the errors of `settle`; `ERR_ROLLGATE_UNSUPPORTED`: your own limiter has no `settle`
+     */
+    settle(actual: Cost): boolean | Promise<boolean>;
     /** What `shadow` rules would have decided; undefined if none was reached. */
     shadow?: ShadowDecision[];
     /**
@@ -1099,12 +1157,13 @@ declare namespace RateLimiter {
   type WithRateLimit<Request = LimitedRequest> = Request & { rateLimit: RateLimitInfo };
 
   /**
-   * The limiter interface that `rateLimit` needs. getKey uses `peek`, resetKey uses `clear`, and
-   * skipFailedRequests and skipSuccessfulRequests use `refund`. With the option `cost`, `attempt` gets it, throws
+   * The limiter interface that `rateLimit` needs. getKey uses `peek`, resetKey uses `clear`, `settle` of requests uses
+   * `settle`, and skipFailedRequests and skipSuccessfulRequests use `refund`. With the option `cost`, `attempt` gets it, throws
    * `ERR_ROLLGATE_COST` if it can never pass, and `peek` is needed, too.
    */
   interface RateLimitBackend {
     attempt(id: Id, options?: AttemptOptions): Decision | Promise<Decision>;
+    settle?(decision: Decision, actual: Cost): boolean | Promise<boolean>;
     refund?(decision: Decision): unknown;
     peek?(id: Id): Decision | Promise<Decision>;
     clear?(id: Id): unknown;
@@ -1242,14 +1301,14 @@ declare namespace RateLimiter {
   > = number | ((req: Request, res: Response) => number | Promise<number>);
 
   /**
-   * What a request costs: an integer >= 1, or a function or async function that gives it. Anything else is
-   * `ERR_ROLLGATE_COST`, which goes to `next`. A cost above the limit refuses the request without Retry-After, and
+   * What a request costs: an integer >= 1, or costs by name of a limit; or a function or async function that gives it.
+   * Anything else is `ERR_ROLLGATE_COST`, which goes to `next`. A cost above a limit refuses the request without Retry-After, and
    * records nothing.
    */
   type RequestCost<
     Request extends IncomingMessage = LimitedRequest,
     Response extends ServerResponse = LimitedResponse,
-  > = number | ((req: Request, res: Response) => number | Promise<number>);
+  > = Cost | ((req: Request, res: Response) => Cost | Promise<Cost>);
 
   /** Where a middleware counts: in memory, or in one of these stores. */
   interface AnyStoreOptions extends RedisStoreOptions, SharedStoreOptions {
@@ -1279,7 +1338,7 @@ declare namespace RateLimiter {
     /** The same as `limit`. */
     maxInInterval?: RequestLimit<Request, Response> | undefined;
     /** Several windows, instead of the limits above. */
-    limits?: readonly Limit[] | undefined;
+    limits?: readonly WindowLimit[] | undefined;
     /** Default 1. */
     cost?: RequestCost<Request, Response> | undefined;
   }
@@ -1392,7 +1451,7 @@ declare namespace RateLimiter {
     readonly windowMs?: number;
     /** Undefined with `limits`, with `rules` and with an existing limiter. */
     readonly limit?: number | ((...args: never[]) => unknown);
-    readonly cost?: number | ((...args: never[]) => unknown) | undefined;
+    readonly cost?: Cost | ((...args: never[]) => unknown) | undefined;
   }
 
   /** Answers a refused request, or passes it on with `next()`. */

@@ -32,7 +32,7 @@ async function run(source) {
   return { status: code, stdout, stderr };
 }
 
-/** A server of the page on a port that is free; `ask(get)` makes the requests, `get(path)` one. */
+/** A server of the page on a port that is free; `ask(get)` makes the requests, `get(path, init)` one. */
 async function withServer(code, ask) {
   expect(code).toContain("listen(3000, '127.0.0.1')");
   const told = code.replace(
@@ -43,7 +43,7 @@ async function withServer(code, ask) {
   const server = await serve(args, {}, /^\d+$/m);
   try {
     const url = `http://127.0.0.1:${server.found}/`;
-    return await ask((page = '') => fetchText(url + page));
+    return await ask((page = '', init) => fetchText(url + page, init));
   } finally {
     await stop(server);
   }
@@ -59,7 +59,19 @@ function exchange(code, that, replacement) {
   return code.replace(that, replacement);
 }
 
+const BUDGETS_BY_HAND = [
+  '{ tokens: 7000 }',
+  'user',
+  'organisation',
+  '{ tokens: 8500 }',
+  '1 requests, 8500 tokens',
+  '15500 of 15000',
+  '',
+].join('\n');
 const BY_HAND = 'ada: one (1 left)\nada: two (0 left)\nada: wait 10 s\nbob: one (1 left)\n';
+
+/** In place of what a program prints: it is a server, with a test of its own. */
+const IS_SERVER = null;
 
 /** What the programs of a page print, in their order, and what is changed before they run. */
 const PAGES = {
@@ -85,8 +97,13 @@ const PAGES = {
       'ada was refused for 1000 ms\n',
     ],
   },
-  'docs/api.md': { prints: ['true\ntrue\n1\n'] },
-  'docs/middleware.md': { prints: Array(5).fill('') },
+  'docs/api.md': {
+    prints: ['requests: 59, tokens: 6000\n', 'true 2500\nfalse\n', 'true\ntrue\n1\n'],
+  },
+  'docs/budgets.md': {
+    prints: [IS_SERVER, BUDGETS_BY_HAND, IS_SERVER, IS_SERVER, IS_SERVER],
+  },
+  'docs/middleware.md': { prints: Array(7).fill('') },
   'docs/rules.md': { prints: [''] },
   'docs/fastify.md': { prints: [''] },
   'docs/migration.md': {
@@ -124,7 +141,10 @@ describe.each(Object.entries(PAGES))('%s', (page, all) => {
   });
   afterAll(() => RateLimiter.unlinkShared(REGION));
 
-  test.each(prints.map((text, i) => [i + 1 + skip, text]))('program %i', async (which, stdout) => {
+  const numbered = prints.map((text, i) => [i + 1 + skip, text]);
+  const printing = numbered.filter(([, text]) => text !== IS_SERVER);
+
+  test.each(printing)('program %i', async (which, stdout) => {
     const i = which - 1 - skip;
     const stderr = warns[i] ?? '';
     expect(await run(change(programs[i]))).toEqual({ status: 0, stdout, stderr });
@@ -158,6 +178,78 @@ test('docs/getting-started.md: the fourth request to the limited route is refuse
 
 test('docs/getting-started.md says what its limiter by hand prints', () => {
   expect(read('docs/getting-started.md')).toContain(`\`\`\`text\n${BY_HAND}\`\`\``);
+});
+
+describe('docs/budgets.md', () => {
+  const servers = blocksOf('docs/budgets.md');
+
+  const post = (path, json, headers) => [
+    path,
+    {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...headers },
+      body: JSON.stringify(json),
+    },
+  ];
+
+  test('says what its program by hand prints', () => {
+    expect(read('docs/budgets.md')).toContain(`\`\`\`text\n${BUDGETS_BY_HAND}\`\`\``);
+  });
+
+  test('a user gets back the tokens that a request did not use', async () => {
+    await withServer(servers[0], async (ask) => {
+      const chat = (maxTokens, user = 'ada') =>
+        ask(...post('chat', { prompt: 'hi', maxTokens }, { 'x-user': user }));
+      const first = await chat(9000);
+      expect(first).toMatchObject({ status: 200, text: 'You said: hi' });
+      expect(first.headers.get('ratelimit')).toContain(
+        '"requests"; r=19; t=60, "tokens"; r=998; t=60',
+      );
+      expect(first.headers.get('ratelimit-policy')).toContain('"tokens"; q=10000; w=60; pk=');
+      expect((await chat(9800)).status).toBe(200);
+      const refusal = await chat(9900);
+      expect([refusal.status, refusal.headers.get('retry-after')]).toEqual([429, '60']);
+      const tooLarge = await chat(10_000);
+      expect([tooLarge.status, tooLarge.headers.get('retry-after')]).toEqual([429, null]);
+      expect((await chat(9900, 'bob')).status).toBe(200);
+      expect((await chat('many')).status).toBe(500);
+    });
+  });
+
+  test('a user and an organisation are limited together', async () => {
+    await withServer(servers[2], async (ask) => {
+      const chat = (user) => ask(...post('chat', {}, { 'x-user': user, 'x-organisation': 'acme' }));
+      const statuses = [];
+      for (const user of ['ada', 'ada', 'ada', 'bob', 'bob', 'bob']) {
+        statuses.push((await chat(user)).status);
+      }
+      expect(statuses).toEqual([200, 200, 200, 200, 200, 429]);
+    });
+  });
+
+  test('a query costs what it may return', async () => {
+    await withServer(servers[3], async (ask) => {
+      const query = async (text) => (await ask(...post('graphql', { query: text }))).status;
+      expect(await query('{ me { friends(first: 30) { name posts(first: 10) { title } } } }')).toBe(
+        200,
+      );
+      expect(await query('{ me { friends(first: 30) { posts(first: 20) { title } } } }')).toBe(429);
+      expect(await query('{ me { name } }')).toBe(200);
+      expect(await query('{ me { friends(first: 2000) { name } } }')).toBe(429);
+    });
+  });
+
+  test('an upload costs its bytes', async () => {
+    await withServer(servers[4], async (ask) => {
+      const put = (body, more) => ask('file', { method: 'PUT', body, ...more });
+      const stream = (length) => put(new Blob(['x'.repeat(length)]).stream(), { duplex: 'half' });
+      for (let i = 0; i < 4; i++) expect((await put('x'.repeat(200_000))).status).toBe(200);
+      expect(await stream(100)).toMatchObject({ status: 200, text: '100 bytes\n' });
+      expect((await put('x'.repeat(200_000))).status).toBe(429);
+      expect((await put('x'.repeat(199_900))).status).toBe(200);
+      expect((await put('x')).status).toBe(429);
+    });
+  });
 });
 
 /** What stands in a page as the difference of two programs: the one before and the one after. */

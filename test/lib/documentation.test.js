@@ -138,6 +138,7 @@ describe('docs/api.md', () => {
         'KvStoreOptions',
       ],
     ],
+    ['Options of limits', ['WindowLimit']],
     ['Options of shared', ['SharedOptions']],
     ['Options of redis', ['RedisConnectionOptions', 'RedisClientOptions', 'RedisCallOptions']],
     ['Functions of kv', ['PlainKv']],

@@ -77,7 +77,17 @@ expectError(RateLimiter({ ...GOOD, blockFor: '5s' }));
 expectError(RateLimiter({ ...GOOD, clock: 5 }));
 expectError(RateLimiter({ ...GOOD, clock: () => '5' }));
 expectError(RateLimiter({ ...GOOD, maxKeys: '5' }));
+RateLimiter({
+  limits: [
+    { ...GOOD, name: 'requests' },
+    { windowMs: 1000, limit: 5 },
+  ],
+});
+RateLimiter({ limits: [{ windowMs: 1000, maxInInterval: 5, name: undefined }] });
 expectError(RateLimiter({ limits: [{ interval: 1000 }] }));
+expectError(RateLimiter({ limits: [{ limit: 5, name: 'tokens' }] }));
+expectError(RateLimiter({ limits: [{ ...GOOD, name: 5 }] }));
+expectError(RateLimiter({ ...GOOD, name: 'requests' }));
 expectError(RateLimiter({ limits: [{ interval: 1, maxInInterval: 1, countBlocked: true }] }));
 expectError(RateLimiter({ limits: GOOD }));
 expectError(InMemoryRateLimiter(GOOD));
@@ -128,6 +138,8 @@ expectType<Decision[]>(limiter.attemptMany(['a', 1, 2n, null, undefined]));
 declare const manyIds: readonly string[];
 expectType<Decision[]>(limiter.attemptMany(manyIds));
 expectType<boolean>(limiter.refund(limiter.attempt('id')));
+expectType<boolean>(limiter.settle(limiter.attempt('id'), 0));
+expectType<boolean>(limiter.settle(limiter.peek('id'), { tokens: 5, requests: undefined }));
 expectType<RateLimiter.Usage>(limiter.usage('id'));
 expectType<readonly WindowState[]>(limiter.usage().limits);
 expectType<RateLimiter.AttemptAllResult>(RateLimiter.attemptAll([{ limiter, id: 1, cost: 2 }]));
@@ -150,6 +162,20 @@ expectError(limiter.wait('id', { timeout: 5 }));
 expectError(limiter.attempt('id', { deadline: 5 }));
 expectError(limiter.attempt('id', { cost: '2' }));
 expectError(limiter.attempt('id', { costs: 2 }));
+expectError(limiter.attempt('id', { cost: { tokens: '2' } }));
+expectError(limiter.attempt('id', { cost: { tokens: null } }));
+expectError(limiter.settle(limiter.attempt('id')));
+expectError(limiter.settle(limiter.attempt('id'), '2'));
+expectError(limiter.settle({ allowed: true }, 2));
+
+// Costs by name of a limit
+const COSTS = { requests: 1, tokens: 4000 } as const;
+expectAssignable<RateLimiter.Cost>(COSTS);
+expectType<Decision>(limiter.attempt('id', { cost: COSTS }));
+expectType<Decision>(limiter.peek('id', { cost: { tokens: 0 } }));
+expectType<Promise<Decision>>(limiter.wait('id', { cost: COSTS }));
+RateLimiter.attemptAll([{ limiter, cost: COSTS }]);
+expectType<string | undefined>(limiter.usage().limits[0]?.name);
 expectError(limiter.peek(false));
 expectError(limiter.attemptMany('id'));
 expectError(limiter.refund('id'));
@@ -165,9 +191,8 @@ expectType<number>(decision.resetIn);
 expectType<null | 'count' | 'minDifference' | 'block'>(decision.blockedBy);
 expectType<readonly WindowState[]>(decision.limits);
 type Numbers<Names extends string> = { [name in Names]: number };
-expectType<Numbers<'interval' | 'maxInInterval' | 'used' | 'remaining' | 'resetIn'>>({
-  ...(decision.limits[0] as WindowState),
-});
+const { name: _, ...numbers } = decision.limits[0] as WindowState;
+expectType<Numbers<'interval' | 'maxInInterval' | 'used' | 'remaining' | 'resetIn'>>(numbers);
 expectError(decision.limits.push());
 expectError(decision.timeLeft++);
 expectError(decision.then);
@@ -293,6 +318,7 @@ expectNotAssignable<RateLimiterOptions>({ interval: '1', maxInInterval: 1 });
   expectType<Promise<boolean>>(limiter.limit('id'));
   expectType<Promise<LimitInfo>>(limiter.limitWithInfo('id'));
   expectType<Promise<Decision>>(limiter.attempt('id', { cost: 2 }));
+  expectType<Promise<boolean>>(limiter.settle(await limiter.attempt('id'), { tokens: 5 }));
   expectType<Promise<Decision>>(limiter.peek('id'));
   expectType<Promise<Decision>>(limiter.wait('id', { cost: 2, deadline: 5 }));
   expectType<Promise<Decision[]>>(limiter.attemptMany(['a', 1]));

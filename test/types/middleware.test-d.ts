@@ -125,6 +125,16 @@ rateLimit<express.Request, express.Response>({
   cost: (req) => req.path.length,
 });
 rateLimit({ rules: [{ path: '/', limit: 5, cost: () => 2 }] });
+const limits = [{ windowMs: 1000, limit: 5, name: 'tokens' }];
+rateLimit({ limits, cost: { tokens: 5 } });
+rateLimit({ limits, cost: async (req) => ({ tokens: req.path.length }) });
+rateLimit({ rules: [{ path: '/', limits, cost: () => ({ tokens: 5 }) }] });
+rateLimit({ limiter: { attempt: () => limiter.attempt('id'), settle: () => true } });
+expectType<boolean | Promise<boolean>>(({} as RateLimitInfo).settle(5));
+expectType<boolean | Promise<boolean>>(({} as RateLimitInfo).settle({ tokens: 5 }));
+expectError(rateLimit({ limits, cost: { tokens: '5' } }));
+expectError(rateLimit({ limits, cost: () => ({ tokens: '5' }) }));
+expectError(({} as RateLimitInfo).settle());
 expectError(rateLimit({ cost: '2' }));
 expectError(rateLimit({ cost: () => '2' }));
 expectError(rateLimit({ rules: [{ path: '/' }], cost: 2 }));
