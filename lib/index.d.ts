@@ -1017,7 +1017,7 @@ declare namespace RateLimiter {
     | {
         type: 'call';
         limiter: AsyncRateLimiter;
-        command: 'attempt' | 'peek' | 'settle' | 'clear';
+        command: 'attempt' | 'peek' | 'refund' | 'settle' | 'clear';
         /** The number of ids. */
         ids: number;
         /** From the call to its answer, including time in queues. */
