@@ -59,7 +59,8 @@ function observedBackend(backend) {
     },
 
     attemptMany: (ids, now) => time('attempt', ids.length, () => backend.attemptMany(ids, now)),
-    refund: (id, receipt, now) => time('refund', 1, () => backend.refund(id, receipt, now)),
+    settle: (id, receipt, actual, now) =>
+      time(actual === 0 ? 'refund' : 'settle', 1, () => backend.settle(id, receipt, actual, now)),
     clear: (id) => time('clear', 1, () => backend.clear(id)),
   };
 }

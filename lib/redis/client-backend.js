@@ -8,13 +8,15 @@ const { createCommands } = require('./commands');
 const { Deadlines } = require('../remote/deadlines');
 const failures = require('./failures');
 const {
+  amountsOf,
   callNumbers,
   createPolicyNumbers,
   OPERATIONS,
   readBrief,
   readFull,
-  readRefund,
+  readSettled,
   runArguments,
+  settledAmountsOf,
 } = require('./script');
 const SCRIPTS = require('./scripts');
 
@@ -111,9 +113,10 @@ function createClientBackend({ connection, policy, namespace }) {
   const ask = (send, args) => askNode(send, '', args);
   const askAt = promisify(requestAt);
 
-  /** `call` is of callNumbers. */
-  function scriptOn(keys, call, ofPolicy = policyNumbers) {
-    const args = runArguments(keys, call, ofPolicy, hasLongLogs);
+  /** `call` is of callNumbers, `cost` a number or amounts. */
+  function scriptOn(keys, call, cost, ofPolicy = policyNumbers) {
+    const amounts = typeof cost === 'number' ? [] : cost;
+    const args = runArguments(keys, call, ofPolicy, hasLongLogs, amounts);
     return ['evalsha', sha1, String(keys.length), ...keys, ...args];
   }
 
@@ -124,7 +127,9 @@ function createClientBackend({ connection, policy, namespace }) {
 
     attempt(id, cost, records, full, now, done, max) {
       const key = keyOf(id);
-      const args = scriptOn([key], callNumbers(records, full, now, cost), within?.(max, records));
+      const amounts = amountsOf(policy, cost);
+      const call = callNumbers(records, full, now, amounts);
+      const args = scriptOn([key], call, amounts, within?.(max, records));
       const read = full ? readFull : readBrief;
       requestAt(key, args, (failed, reply) => {
         done(failed ?? read(reply, numbers, length), numbers);
@@ -135,10 +140,11 @@ function createClientBackend({ connection, policy, namespace }) {
     async attemptMany(ids, now) {
       const keys = ids.map(keyOf);
       const all = new Float64Array(ids.length * length);
-      const call = callNumbers(OPERATIONS.ATTEMPT, true, now);
+      const one = amountsOf(policy, 1);
+      const call = callNumbers(OPERATIONS.ATTEMPT, true, now, one);
       const attemptPart = async (indexes) => {
         const part = indexes.map((i) => keys[i]);
-        const reply = await askAt(part[0], scriptOn(part, call));
+        const reply = await askAt(part[0], scriptOn(part, call, one));
         const failed = readFull(reply, all, length, indexes);
         if (failed !== null) throw failed;
       };
@@ -146,10 +152,11 @@ function createClientBackend({ connection, policy, namespace }) {
       return all;
     },
 
-    async refund(id, { at, cost, generation }, now) {
+    async settle(id, { at, cost, generation }, actual, now) {
       const key = keyOf(id);
-      const call = callNumbers(OPERATIONS.REFUND, false, now, cost, at, generation);
-      return readRefund(await askAt(key, scriptOn([key], call)));
+      const amounts = settledAmountsOf(policy, cost, actual);
+      const call = callNumbers(OPERATIONS.SETTLE, false, now, amounts, at, generation);
+      return readSettled(await askAt(key, scriptOn([key], call, amounts)));
     },
 
     stats() {

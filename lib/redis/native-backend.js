@@ -5,7 +5,13 @@ const { promisify } = require('node:util');
 const { RECORDS, decisionLength } = require('../decision');
 const { createCommands } = require('./commands');
 const failures = require('./failures');
-const { createPolicyNumbers, OPERATIONS, readRefund } = require('./script');
+const {
+  amountsOf,
+  createPolicyNumbers,
+  OPERATIONS,
+  readSettled,
+  settledAmountsOf,
+} = require('./script');
 const SCRIPTS = require('./scripts');
 
 const MOST_OF_ONE_TURN = 5000;
@@ -16,7 +22,7 @@ function createNativeBackend({ connection, policy, namespace }) {
   const backend = {};
   const client = connection.acquire(backend);
   const length = decisionLength(policy.windows.length);
-  const { numbers: policyNumbers, within, hasLongLogs } = createPolicyNumbers(policy);
+  const { numbers: policyNumbers, within, hasLongLogs, hasOwnCosts } = createPolicyNumbers(policy);
   const keyOf = (id) => `${namespace}{${id}}`;
   const ownPolicy = new Float64Array(policyNumbers);
   const limiter = client.createLimiter({
@@ -25,6 +31,7 @@ function createNativeBackend({ connection, policy, namespace }) {
     policy: ownPolicy,
     windows: policy.windows.length,
     hasLongLogs,
+    hasOwnCosts,
   });
   const adapter = {
     isCluster,
@@ -41,9 +48,10 @@ function createNativeBackend({ connection, policy, namespace }) {
   });
 
   function attempt(id, cost, records, full, now, done, max) {
+    const amounts = amountsOf(policy, cost);
     const call = within
-      ? limiter.ask(id, records, full, cost, now, new Float64Array(within(max, records)))
-      : limiter.ask(id, records, full, cost, now);
+      ? limiter.ask(id, records, full, amounts, now, new Float64Array(within(max, records)))
+      : limiter.ask(id, records, full, amounts, now);
     client.wait(call, backend, done);
   }
 
@@ -84,12 +92,14 @@ function createNativeBackend({ connection, policy, namespace }) {
       return all;
     },
 
-    refund: async (id, { at, cost, generation }, now) => {
-      const call = limiter.ask(id, OPERATIONS.REFUND, false, cost, now, ownPolicy, at, generation);
+    settle: async (id, { at, cost, generation }, actual, now) => {
+      const { SETTLE } = OPERATIONS;
+      const amounts = settledAmountsOf(policy, cost, actual);
+      const call = limiter.ask(id, SETTLE, false, amounts, now, ownPolicy, at, generation);
       const integerOf = promisify((done) =>
         client.wait(call, backend, (error, _, integer) => done(error, integer)),
       );
-      return readRefund([await integerOf()]);
+      return readSettled([await integerOf()]);
     },
 
     /** Calls back with whether there is a connection, whenever that changes. */

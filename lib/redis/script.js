@@ -9,10 +9,13 @@ const failures = require('./failures');
 const LONGEST_MICROS = 2 ** 53;
 
 /** What the scripts do: as in src/redis/scripts/frame.lua. The first is to peek. */
-const OPERATIONS = { ...RECORDS, REFUND: 3 };
+const OPERATIONS = { ...RECORDS, SETTLE: 3 };
 
 /** In place of a time: that of the server. */
 const SERVER_TIME = -(2 ** 62);
+
+/** In place of a cost: costs by window; to settle, then what they came to. They are behind the policy. */
+const AMOUNTS = -2;
 
 /** A duration in ms, in us. */
 const microsOf = (ms) => Math.min(durationToMicros(ms), LONGEST_MICROS);
@@ -29,11 +32,29 @@ function policyNumbers({ windows, minDifference, countBlocked, blockFor }, keep 
   ];
 }
 
-/** The numbers of a group from operation to the generation. Without `now`, the server has its own clock. */
+/**
+ * The numbers of a group from operation to the generation. Without `now`, the server has its own clock. `cost` is a
+ * number, or the amounts of amountsOf.
+ */
 const callNumbers = (operation, isFull, now = SERVER_TIME, cost = 1, at = 0, generation = 0) => [
-  ...[operation, isFull ? 1 : 0, now, cost],
-  ...[at, generation], // of what a refund takes back
+  ...[operation, isFull ? 1 : 0, now, typeof cost === 'number' ? cost : AMOUNTS],
+  ...[at, generation], // of the attempt that is settled
 ];
+
+/** A checked cost in each of `count` windows. */
+const inEachWindow = (cost, count) =>
+  typeof cost === 'number' ? new Float64Array(count).fill(cost) : cost;
+
+/** The `cost` of a call: a number, or a Float64Array of amounts, which limiters with named windows always send. */
+function amountsOf({ isWeighted, windows }, cost) {
+  return isWeighted ? inEachWindow(cost, windows.length) : cost;
+}
+
+/** The `cost` of a call that settles. */
+function settledAmountsOf({ isWeighted, windows: { length } }, cost, actual) {
+  if (!isWeighted && actual === 0) return cost;
+  return Float64Array.from([...inEachWindow(cost, length), ...inEachWindow(actual, length)]);
+}
 
 /** A group as one word. */
 function groupWord(numbers) {
@@ -42,32 +63,41 @@ function groupWord(numbers) {
   return word;
 }
 
-/** The arguments of a run on keys under one policy: ARGV in frame.lua. `call` is of callNumbers. */
-function runArguments(keys, call, ofPolicy, hasLongLogs) {
+/**
+ * The arguments of a run on keys under one policy: ARGV in frame.lua. `call` is of callNumbers, `amounts` are those of
+ * each key.
+ */
+function runArguments(keys, call, ofPolicy, hasLongLogs, amounts = []) {
   let reading = 'together';
   const isAttempt = call[0] === OPERATIONS.ATTEMPT || call[0] === OPERATIONS.IF_ALLOWED;
   if (!isAttempt || hasLongLogs) reading = 'apart';
   else if (new Set(keys).size < keys.length) reading = 'together, keys repeat';
-  return [reading, groupWord([keys.length, ...call, ...ofPolicy])];
+  const ofKeys = keys.flatMap(() => Array.from(amounts));
+  return [reading, groupWord([keys.length, ...call, ...ofPolicy, ...ofKeys])];
 }
 
 /** A log of more actions than this is not read whole: as in src/redis/scripts/sliding_window_log.lua. */
 const MOST_OF_SHORT = 257;
+
+/** A log of more actions keeps entries with costs: as in src/redis/scripts/weighted_log.lua. */
+const MOST_ENTRIES = 1024;
 
 /** As in core/policy.h: how many actions a log keeps, so that those under a small maximum count under a larger one. */
 const LEAST_KEPT = 100;
 const MOST_KEPT = 1000;
 
 /**
- * `numbers` are those of the policy; `hasLongLogs` is for runArguments. With SETS_MAX (see internal-methods.js), they
- * are those of a refund, and `within(max, records)` returns those of an attempt. A log is not cut under a small
- * maximum, because a larger one may follow. Other algorithms do not depend on earlier maxima.
+ * `numbers` are those of the policy; `hasLongLogs` is for runArguments, `hasOwnCosts` for the native client. With
+ * SETS_MAX (see internal-methods.js), `numbers` are those to settle an attempt, and `within(max, records)` returns
+ * those of an attempt. A log is not cut under a small maximum, because a larger one may follow. Other algorithms do not depend on earlier maxima.
  */
 function createPolicyNumbers(policy) {
   const isLog = policy.algorithm === 'sliding-window-log';
   const isLong = ({ maxInInterval }) => policy.setsMax || maxInInterval > MOST_OF_SHORT;
-  const hasLongLogs = isLog && policy.windows.some(isLong);
-  if (!policy.setsMax) return { numbers: policyNumbers(policy), hasLongLogs };
+  const hasLongLogs = isLog && (policy.isWeighted || policy.windows.some(isLong));
+  const keepsCosts = ({ maxInInterval }) => maxInInterval > MOST_ENTRIES;
+  const hasOwnCosts = isLog && !policy.isWeighted && policy.windows.some(keepsCosts);
+  if (!policy.setsMax) return { numbers: policyNumbers(policy), hasLongLogs, hasOwnCosts };
   const [{ interval }] = policy.windows;
   let most = LEAST_KEPT;
   const within = (maxInInterval = 1, records = RECORDS.NOTHING) => {
@@ -138,8 +168,8 @@ function readOne(reply, first, numbers) {
   return blocked > 0 === waits ? null : NO_ANSWER;
 }
 
-/** Whether a refund found anything; throws for any other reply. */
-function readRefund(reply) {
+/** Whether anything was left of the attempt that was settled; throws for any other reply. */
+function readSettled(reply) {
   const found = onlyInteger(reply);
   if (found === -1) throw FOREIGN_KEY;
   if (found !== 0 && found !== 1) throw NO_ANSWER;
@@ -152,6 +182,7 @@ function checkInteger(reply, least) {
 }
 
 module.exports = {
+  amountsOf,
   callNumbers,
   checkInteger,
   createPolicyNumbers,
@@ -161,7 +192,8 @@ module.exports = {
   readBrief,
   readFull,
   readOne,
-  readRefund,
+  readSettled,
   readTimeLeft,
   runArguments,
+  settledAmountsOf,
 };

@@ -8,8 +8,8 @@ const { createMemoryStore } = require('../local-store');
 const BLOCKED_FOR_MS = 1000;
 
 /**
- * The generation of a decision says who can refund it: a backend's is a natural number, `memory` converts those
- * of a memory store to negative numbers and back, and `nobody` marks a decision that cannot be refunded.
+ * The generation of a decision says who can settle it: a backend's is a natural number, `memory` converts those
+ * of a memory store to negative numbers and back, and `nobody` marks a decision that cannot be settled.
  */
 const GENERATION = { nobody: () => Number.NaN, memory: (generation) => -1 - generation };
 
@@ -61,8 +61,9 @@ function createRemembering(policy) {
       store ??= createMemoryStore({ ...policy, isInner: true });
       return store.decide(id, cost, records, withGeneration(GENERATION.memory, read), max);
     },
-    refund(receipt) {
-      return store.refund({ ...receipt, generation: GENERATION.memory(receipt.generation) });
+    settle(receipt, actual) {
+      const own = { ...receipt, generation: GENERATION.memory(receipt.generation) };
+      return store.settle(own, actual);
     },
     clear: (id) => store?.clear(id),
     clearAll: () => store?.clearAll(),
@@ -83,7 +84,7 @@ function createFallback(onError, policy) {
   if (onError === 'throw') return null;
   const fallback = POLICIES[onError](policy);
   return {
-    refund: () => false,
+    settle: () => false,
     clear() {},
     clearAll() {},
     evicted: () => 0,

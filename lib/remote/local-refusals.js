@@ -111,7 +111,8 @@ class LocalRefusals {
         return all;
       },
 
-      refund: (id, receipt, now) => forgetAfter(id, () => backend.refund(id, receipt, now)),
+      settle: (id, receipt, actual, now) =>
+        forgetAfter(id, () => backend.settle(id, receipt, actual, now)),
       clear: (id) => forgetAfter(id, () => backend.clear(id)),
       clearAll: () => forgetAfter(undefined, () => backend.clearAll()),
     };

@@ -202,11 +202,11 @@ function createRemoteStore(checked, givenBackend, onError) {
       return read(await numbersOfMany(ids));
     },
 
-    async refund(receipt) {
+    async settle(receipt, actual) {
       if (receipt === null) return false;
-      if (!isOfBackend(receipt)) return fallback.refund(receipt);
+      if (!isOfBackend(receipt)) return fallback.settle(receipt, actual);
       const now = readNowOpen();
-      return backend.refund(remoteIdToString(receipt.id), receipt, now).catch(countFailure);
+      return backend.settle(remoteIdToString(receipt.id), receipt, actual, now).catch(countFailure);
     },
 
     async clear(id) {

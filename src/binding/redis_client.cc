@@ -237,11 +237,13 @@ class RedisClient final : private redis::Client::Sink {
 
 /// The state of a limiter's functions.
 struct RedisLimiter {
-  RedisLimiter(RedisClient& of, redis::Program program) : client(of), limiter(std::move(program)) {
+  RedisLimiter(RedisClient& of, redis::Program program)
+      : client(of), has_own_costs(program.has_own_costs), limiter(std::move(program)) {
     ++client.functions;
   }
 
   RedisClient& client;
+  const bool has_own_costs;
   redis::Limiter limiter;
   int functions = 0;  ///< see MakeFunctions
 };
@@ -279,15 +281,20 @@ napi_value Ask(napi_env env, napi_callback_info info) {
   redis::Question question;
   question.operation = static_cast<redis::Question::Operation>(ReadDouble(env, call.arguments[1]));
   question.is_full = ReadBool(env, call.arguments[2]);
-  question.cost = static_cast<std::uint64_t>(ReadDouble(env, call.arguments[3]));
+  const double cost = ReadDouble(env, call.arguments[3]);
+  std::span<const double> amounts = ReadArray<double>(env, call.arguments[3]);
+  question.cost = amounts.empty() ? static_cast<std::int64_t>(cost) : redis::kAmounts;
   question.now = ReadTime(env, call.arguments[4]);
   if (call.count > 5) {
     const auto policy = ReadArray<double>(env, call.arguments[5]);
     question.policy.assign(policy.begin(), policy.end());
   }
   if (call.count > 6) {
-    question.refunded_at = static_cast<std::int64_t>(ReadDouble(env, call.arguments[6]));
-    question.refunded_token = static_cast<std::uint64_t>(ReadDouble(env, call.arguments[7]));
+    question.settled_at = static_cast<std::int64_t>(ReadDouble(env, call.arguments[6]));
+    question.settled_of = static_cast<std::uint64_t>(ReadDouble(env, call.arguments[7]));
+  } else if (cost > 1 && call.state->has_own_costs) {
+    question.cost = redis::kOneAmount;
+    amounts = {&cost, 1};
   }
   RedisClient& client = call.state->client;
   redis::Limiter& limiter = call.state->limiter;
@@ -297,10 +304,10 @@ napi_value Ask(napi_env env, napi_callback_info info) {
           napi_ok &&
       length + 4 < buffer.size()) {
     const std::string_view id(buffer.data(), length);
-    return ToJs(env, client, client.client().Ask(limiter, id, question));
+    return ToJs(env, client, client.client().Ask(limiter, id, question, amounts));
   }
   return ToJs(env, client,
-              client.client().Ask(limiter, ReadText(env, call.arguments[0]), question));
+              client.client().Ask(limiter, ReadText(env, call.arguments[0]), question, amounts));
 }
 
 constexpr std::array kLimiterFunctions{

@@ -66,7 +66,8 @@ redis::Program ReadProgram(const Napi::Object& from) {
           ReadText(env, from.Get("keyPrefix")),
           {policy.begin(), policy.end()},
           static_cast<std::size_t>(ReadDouble(env, from.Get("windows"))),
-          ReadBool(env, from.Get("hasLongLogs"))};
+          ReadBool(env, from.Get("hasLongLogs")),
+          ReadBool(env, from.Get("hasOwnCosts"))};
 }
 
 redis::Route ReadRoute(const Napi::Object& from) {

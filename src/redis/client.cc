@@ -95,21 +95,22 @@ void Client::Untrack(Request& request) {
   request.is_tracked = false;
 }
 
-std::optional<CallId> Client::Ask(Limiter& limiter, std::string_view id, const Question& question) {
+std::optional<CallId> Client::Ask(Limiter& limiter, std::string_view id, const Question& question,
+                                  std::span<const double> amounts) {
   const std::uint16_t hash_slot = HashSlotOf(limiter, id);
   const std::optional<CallId> call = NewCall(nodes_.NumberOf(hash_slot));
   if (!call) return call;
-  if (question.operation == Question::Operation::kRefund) {
-    // Apart from attempts, because keys are not read together with those of a refund.
+  if (question.operation == Question::Operation::kSettle) {
+    // Apart from attempts, because keys are not read together with those to settle.
     auto request =
         std::make_unique<ScriptRequest>(NewDeadline(), Group(limiter.program_, question));
     request->hash_slot = hash_slot;
-    request->Add(0, *call, *limiter.program_, id);
+    request->Add(0, *call, *limiter.program_, id, amounts);
     Send(std::move(request));
     return call;
   }
   const auto [request, group] = OpenGroupOf(limiter, hash_slot, question);
-  request->Add(group, *call, *limiter.program_, id);
+  request->Add(group, *call, *limiter.program_, id, amounts);
   return call;
 }
 

@@ -76,7 +76,8 @@ class Client final : private Nodes::Owner {
   Client& operator=(const Client&) = delete;
 
   /// Each call returns its number, or nothing if too many are pending. Ids are UTF-8.
-  std::optional<CallId> Ask(Limiter& limiter, std::string_view id, const Question& question);
+  std::optional<CallId> Ask(Limiter& limiter, std::string_view id, const Question& question,
+                            std::span<const double> amounts = {});
   /// Any command, to a node of a cluster, or to the server of a key.
   std::optional<CallId> Command(const std::vector<std::string>& words, const std::string& node,
                                 std::string_view key);

@@ -22,13 +22,15 @@ Group::Group(std::shared_ptr<const Program> of, const Question& question)
   AppendDoubles(numbers,
                 {static_cast<double>(question.operation), question.is_full ? 1.0 : 0.0,
                  question.now ? static_cast<double>(*question.now) : kServerTime,
-                 static_cast<double>(question.cost), static_cast<double>(question.refunded_at),
-                 static_cast<double>(question.refunded_token)});
+                 static_cast<double>(question.cost), static_cast<double>(question.settled_at),
+                 static_cast<double>(question.settled_of)});
   AppendDoubles(numbers, question.policy.empty() ? program->policy : question.policy);
 }
 
-void Group::Add(CallId call, std::string_view key_prefix, std::string_view id) {
+void Group::Add(CallId call, std::string_view key_prefix, std::string_view id,
+                std::span<const double> own_amounts) {
   calls.push_back(call);
+  if (!own_amounts.empty()) AppendDoubles(amounts, own_amounts);
   AppendJoined(keys, {key_prefix, "{", id, "}"});
   key_ends.push_back(keys.size());
 }
@@ -47,11 +49,11 @@ std::size_t ScriptRequest::PlaceOf(const Group& group, std::size_t first) {
 }
 
 void ScriptRequest::Add(std::size_t group, CallId call, const Program& limiter,
-                        std::string_view id) {
+                        std::string_view id, std::span<const double> amounts) {
   Group& joined = groups_[group];
   const std::size_t from = joined.keys.size();
   calls.push_back(call);
-  joined.Add(call, limiter.key_prefix, id);
+  joined.Add(call, limiter.key_prefix, id, amounts);
   // A collision only makes the script take the slower way. A request has at most 64 keys.
   const std::size_t hash =
       std::hash<std::string_view>{}(std::string_view(joined.keys).substr(from));
@@ -76,7 +78,7 @@ void ScriptRequest::Encode(std::string& command) const {
   for (const Group& group : groups_) {
     count.clear();
     AppendDoubles(count, {static_cast<double>(group.calls.size())});
-    AppendJoined(command, {count, group.numbers});
+    AppendJoined(command, {count, group.numbers, group.amounts});
   }
 }
 
@@ -118,11 +120,13 @@ std::vector<std::unique_ptr<Request>> ScriptRequest::SplitByKey() const {
   if (key_count() < 2) return parts;
   for (const Group& group : groups_) {
     std::size_t from = 0;
+    const std::size_t amounts_per_call = group.amounts.size() / group.calls.size();
     for (std::size_t i = 0; i < group.calls.size(); ++i) {
       Group one = group;
       one.calls = {group.calls[i]};
       one.keys = group.keys.substr(from, group.key_ends[i] - from);
       one.key_ends = {one.keys.size()};
+      one.amounts = group.amounts.substr(i * amounts_per_call, amounts_per_call);
       from = group.key_ends[i];
       auto part = std::make_unique<ScriptRequest>(deadline, std::move(one));
       part->sends_text_ = sends_text_;

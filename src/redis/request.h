@@ -6,6 +6,7 @@
 #include <list>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -87,18 +88,23 @@ struct Program {
   std::vector<double> policy;  ///< the last numbers of a group: see scripts/frame.lua
   std::size_t windows = 1;
   bool has_long_logs = false;  ///< which are not read together with others
+  bool has_own_costs = false;  ///< calls of different costs above 1 share a group
 };
+
+/// In place of the cost of a question: each call has amounts of its own. See scripts/frame.lua.
+constexpr std::int64_t kOneAmount = -1;  ///< a cost, the same in every window
+constexpr std::int64_t kAmounts = -2;    ///< costs by window; to settle, then what they came to
 
 /// What a run of a script does under one policy.
 struct Question {
-  enum class Operation { kPeek, kAttempt, kAttemptIfAllowed, kRefund };
+  enum class Operation { kPeek, kAttempt, kAttemptIfAllowed, kSettle };
 
   Operation operation = Operation::kAttempt;
   bool is_full = false;             ///< the full reply, or only the time left
   std::optional<std::int64_t> now;  ///< us; else the server's own time
-  std::uint64_t cost = 1;
-  std::int64_t refunded_at = 0;  ///< of a Receipt
-  std::uint64_t refunded_token = 0;
+  std::int64_t cost = 1;         ///< or kOneAmount or kAmounts
+  std::int64_t settled_at = 0;   ///< of a Receipt
+  std::uint64_t settled_of = 0;  ///< its generation
   std::vector<double> policy{};  ///< replaces the program's, with as many numbers; may be empty
 
   bool operator==(const Question&) const = default;
@@ -114,11 +120,13 @@ struct Group {
   std::size_t numbers_per_key;
   bool is_attempt;
 
-  void Add(CallId call, std::string_view key_prefix, std::string_view id);
+  void Add(CallId call, std::string_view key_prefix, std::string_view id,
+           std::span<const double> amounts = {});
 
   std::vector<CallId> calls{};
   std::string keys{};                   ///< words
   std::vector<std::size_t> key_ends{};  ///< in `keys`
+  std::string amounts{};                ///< as many bytes for each call
 };
 
 /// One run of a script, for one or more groups of calls.
@@ -131,7 +139,8 @@ class ScriptRequest : public Request {
   std::size_t AddGroup(Group group);
   /// The place of a group like this, at `first` or behind; adds it if there is none.
   std::size_t PlaceOf(const Group& group, std::size_t first);
-  void Add(std::size_t group, CallId call, const Program& limiter, std::string_view id);
+  void Add(std::size_t group, CallId call, const Program& limiter, std::string_view id,
+           std::span<const double> amounts = {});
 
   const std::vector<Group>& groups() const { return groups_; }
   const Script& script() const { return groups_.front().program->script; }

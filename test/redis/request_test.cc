@@ -107,12 +107,12 @@ TEST(ScriptRequest, NamesTheScriptItsKeysAndTheGroup) {
 
 TEST(ScriptRequest, TellsTheScriptEachPartOfTheQuestion) {
   Question question;
-  question.operation = Question::Operation::kRefund;
+  question.operation = Question::Operation::kSettle;
   question.is_full = true;
   question.now = -3;
   question.cost = 4;
-  question.refunded_at = 5;
-  question.refunded_token = 6;
+  question.settled_at = 5;
+  question.settled_of = 6;
   question.policy = {7, 8};
   EXPECT_EQ(Group(kProgram, question).numbers, WordOf({3, 1, -3, 4, 5, 6, 7, 8}));
 }

@@ -30,8 +30,9 @@ const window = (interval, maxInInterval) => windows([interval, maxInInterval]);
 /** The numbers of one group. `detail` is 'brief' or 'full', or the moment and the generation of a refund. */
 function numbersOf(policy, operation, detail, now, cost) {
   const { countBlocked, minDifference, blockFor, limits } = policy;
-  const refunded = operation === 'refund' ? detail : [];
-  const number = OPERATIONS[operation.toUpperCase()];
+  const isRefund = operation === 'refund';
+  const refunded = isRefund ? detail : [];
+  const number = isRefund ? OPERATIONS.SETTLE : OPERATIONS[operation.toUpperCase()];
   const time = now === '' ? undefined : now;
   return [
     ...callNumbers(number, detail === 'full', time, cost, ...refunded),
