@@ -130,7 +130,7 @@ class LogBody {
   /// For a log of so many actions. Under SetMax, a long log keeps its length.
   std::uint32_t CapacityFor(std::uint64_t actions) const {
     const auto& policy = rules_.policy();
-    if constexpr (requires { policy.sets_max(); }) {
+    if constexpr (requires { policy.least_capacity(); }) {
       if (policy.sets_max()) {
         const std::uint64_t capacity = std::max(actions, policy.least_capacity());
         return static_cast<std::uint32_t>(std::min<std::uint64_t>(capacity, kLongestLog));
@@ -151,20 +151,22 @@ class LogBody {
   std::vector<std::byte> body_;
 };
 
-/// The body of entries with a cost for each window: their words, oldest first.
+/// The body of entries with a cost for each window: their words, oldest first. A log is taken over.
 class WeightedBody {
  public:
   using Account = WeightedLog::Account;
 
-  explicit WeightedBody(const WeightedLog& rules) : rules_(rules) {}
+  explicit WeightedBody(const WeightedLog& rules)
+      : rules_(rules), log_rules_(rules.policy()), logs_(log_rules_) {}
 
   std::size_t largest() const { return BytesFor(WeightedEntries::kMost); }
 
   bool Fits(const PortableState& state, bool) const {
-    return state.weighted() && state.header.width == rules_.windows();
+    return !state.weighted() || state.header.width == rules_.windows();
   }
 
   std::optional<Account> Open(const PortableState& state, bool fits) {
+    if (fits && !state.weighted()) return OpenLog(state);
     const std::size_t bytes = fits ? state.body.size() : 0;
     const std::size_t stride = BytesFor(1) - BytesFor(0);
     std::uint32_t size = 0;
@@ -187,6 +189,7 @@ class WeightedBody {
     const std::uint32_t room = entries.DropAndPlanRoom(at, rules_.retention(), rules_.zones());
     next_words_.resize(WeightedEntries::WordsFor(rules_.windows(), room));
     entries.MoveTo(next_words_.data(), room);
+    words_.swap(next_words_);
   }
 
   void Close(const Account& account, PortableState& state) {
@@ -203,7 +206,18 @@ class WeightedBody {
     return WeightedEntries::WordsFor(rules_.windows(), entries) * sizeof(std::uint64_t);
   }
 
+  std::optional<Account> OpenLog(const PortableState& state) {
+    const auto opened = logs_.Open(state, true);
+    if (!opened) return std::nullopt;
+    const WeightedEntries none(nullptr, rules_.windows(), 0, {});
+    Account account(rules_, none, state.header.generation);
+    account.RecordLog(opened->log(), [&](Micros at) { Reserve(account, at, 1); });
+    return account;
+  }
+
   const WeightedLog& rules_;
+  LongLog<Policy> log_rules_;
+  LogBody<LongLog<Policy>> logs_;
   std::vector<std::uint64_t> words_;
   std::vector<std::uint64_t> next_words_;
   std::vector<std::uint64_t> body_;
@@ -347,6 +361,51 @@ class Limiter final : public PortableLimiter {
   std::uint32_t limits_;
 };
 
+/// Logs that turn into weighted entries with the first cost above 1, where stamps take more room.
+template <class Rules>
+class TurningLimiter final : public PortableLimiter {
+ public:
+  explicit TurningLimiter(const Policy& policy) : stamps_(policy), weighted_(policy) {}
+
+  void SetMax(std::uint64_t, bool) override { assert(false); }
+
+  Outcome Attempt(Bytes bytes, Micros now, const Costs& costs, Generation generation,
+                  Decision& decision, std::vector<std::byte>& out) override {
+    return For(bytes, costs).Attempt(bytes, now, costs, generation, decision, out);
+  }
+
+  Outcome AttemptIfAllowed(Bytes bytes, Micros now, const Costs& costs, Generation generation,
+                           Decision& decision, std::vector<std::byte>& out) override {
+    return For(bytes, costs).AttemptIfAllowed(bytes, now, costs, generation, decision, out);
+  }
+
+  Outcome Peek(Bytes bytes, Micros now, const Costs& costs, Decision& decision) override {
+    return For(bytes, 1).Peek(bytes, now, costs, decision);
+  }
+
+  Outcome Settle(Bytes bytes, const Receipt& receipt, const Costs& actual, Micros now,
+                 std::vector<std::byte>& out) override {
+    return For(bytes, actual).Settle(bytes, receipt, actual, now, out);
+  }
+
+  Micros Lifetime(Bytes bytes, Micros now) const override { return stamps_.Lifetime(bytes, now); }
+
+  std::size_t largest_state() const override {
+    return std::max(stamps_.largest_state(), weighted_.largest_state());
+  }
+
+ private:
+  PortableLimiter& For(Bytes bytes, const Costs& costs) {
+    PortableState state;
+    const bool is_weighted = !bytes.empty() && state.Read(bytes) && state.weighted();
+    if (is_weighted || costs.uniform() > 1) return weighted_;
+    return stamps_;
+  }
+
+  Limiter<Rules, LogBody<Rules>> stamps_;
+  Limiter<WeightedLog, WeightedBody> weighted_;
+};
+
 }  // namespace
 
 std::unique_ptr<PortableLimiter> PortableLimiter::Create(const Policy& policy) {
@@ -355,6 +414,9 @@ std::unique_ptr<PortableLimiter> PortableLimiter::Create(const Policy& policy) {
         if constexpr (std::is_same_v<Rules, WeightedLog>) {
           return std::make_unique<Limiter<Rules, WeightedBody>>(policy);
         } else if constexpr (KeepsLog<Rules>) {
+          if (policy.log_capacity() > WeightedEntries::kMost && !policy.sets_max()) {
+            return std::make_unique<TurningLimiter<Rules>>(policy);
+          }
           return std::make_unique<Limiter<Rules, LogBody<Rules>>>(policy);
         } else {
           return std::make_unique<Limiter<Rules, CountBody<Rules>>>(policy);

@@ -106,6 +106,19 @@ class WeightedLog {
     /// Precondition: the entries have room at that moment.
     void Record(const Verdict& verdict, const Costs& costs) { entries_.Record(verdict.at, costs); }
 
+    /// Records the actions of a log that has a cost of 1 for each. `reserve(at)` makes room for
+    /// one.
+    template <class Log, class Reserve>
+    void RecordLog(const Log& log, Reserve reserve) {
+      for (std::uint32_t n = log.size(); n > 0; --n) {
+        const Micros at = log.Nth(n);
+        // Refusals have pushed out others no later than the oldest, at most as many as are left.
+        const bool has_lost = n == log.size() && log.displaced();
+        reserve(at);
+        entries_.Record(at, has_lost ? std::uint64_t{1} + log.size() : 1);
+      }
+    }
+
     bool Settle(const Receipt& receipt, const Costs& actual, Micros) {
       return receipt.token == generation_ && entries_.Settle(receipt.at, receipt.cost, actual);
     }

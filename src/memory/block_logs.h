@@ -1,10 +1,13 @@
 // Logs too large for a slot: in heap blocks whose size follows what ids do.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <new>
+#include <optional>
 
 #include "core/bytes.h"
 #include "core/costs.h"
@@ -12,7 +15,9 @@
 #include "core/policy.h"
 #include "core/ring_log.h"
 #include "core/time.h"
+#include "core/weighted_log.h"
 #include "memory/slot.h"
+#include "memory/weighted_blocks.h"
 
 namespace rollgate::memory {
 
@@ -21,6 +26,9 @@ namespace rollgate::memory {
 ///
 /// A block doubles when the actions inside the longest window need more room. A full block first
 /// drops the others, and shrinks if few are left: constant amortised time per action.
+///
+/// Where stamps would take more room than the entries of a weighted log, the first attempt of a
+/// cost above 1 turns the id's log into such entries, which it keeps.
 template <class Rules>
 class BlockLogs {
  public:
@@ -30,12 +38,50 @@ class BlockLogs {
 
   static constexpr bool kCopiesToPeek = false;
 
-  explicit BlockLogs(const Rules& rules)
-      : capacity_(rules.policy().log_capacity()), exceeds_log_(rules.policy().exceeds_log()) {}
+  BlockLogs(const Rules& rules, const Policy& policy)
+      : capacity_(rules.policy().log_capacity()), exceeds_log_(rules.policy().exceeds_log()) {
+    if (capacity_ > WeightedEntries::kMost && !policy.sets_max()) weighted_.emplace(policy);
+  }
 
   std::size_t payload_bytes() const { return sizeof(Block*); }
 
-  std::size_t extra_bytes() const { return extra_bytes_; }
+  std::size_t extra_bytes() const {
+    return extra_bytes_ + (weighted_ ? weighted_->states.extra_bytes() : 0);
+  }
+
+  /// The form of logs with costs above 1.
+  struct Weighted {
+    explicit Weighted(const Policy& policy) : rules(policy), states(rules, policy) {}
+
+    WeightedLog rules;
+    WeightedBlocks states;
+  };
+  Weighted& weighted() { return *weighted_; }
+
+  /// Whether an attempt of `cost` needs the weighted form.
+  bool Turns(std::uint64_t cost) const { return cost > 1 && weighted_.has_value(); }
+  static bool IsWeighted(Slot& slot) { return WeightedBlocks::IsMarked(slot); }
+
+  /// Turns a log into the weighted form. Throws std::bad_alloc and changes nothing if there is no
+  /// memory.
+  ROLLGATE_NOINLINE void Turn(const Rules& rules, Slot& slot, Micros newest) {
+    assert(!IsWeighted(slot));
+    const Account account = Load(rules, slot, newest);
+    std::array<std::byte, sizeof(Slot) + sizeof(Block*)> copy;
+    auto& turned = *new (copy.data()) Slot(slot);
+    auto entries = weighted_->states.Begin(weighted_->rules, turned);
+    try {
+      entries.RecordLog(account.log(), [&](Micros at) {
+        weighted_->states.Reserve(turned, weighted_->rules, entries, at, 1);
+      });
+    } catch (const std::bad_alloc&) {
+      weighted_->states.Destroy(turned);
+      throw;
+    }
+    weighted_->states.Save(turned, entries);
+    Destroy(slot);
+    std::memcpy(slot.payload(), turned.payload(), sizeof(Block*));
+  }
 
   /// The capacity of logs from now on; longer ones keep their length.
   void SetCapacity(std::uint64_t capacity) {
@@ -91,6 +137,10 @@ class BlockLogs {
   }
 
   void Destroy(Slot& slot) {
+    if (IsWeighted(slot)) [[unlikely]] {
+      weighted_->states.Destroy(slot);
+      return;
+    }
     if (Block* block = BlockOf(slot)) {
       assert(extra_bytes_ >= BytesFor(block->room));
       extra_bytes_ -= BytesFor(block->room);
@@ -133,6 +183,7 @@ class BlockLogs {
   std::uint32_t capacity_;
   bool exceeds_log_;
   std::size_t extra_bytes_ = 0;
+  std::optional<Weighted> weighted_;  // if the log is long enough
 };
 
 }  // namespace rollgate::memory

@@ -31,7 +31,7 @@ class InlineLogs {
     return policy.log_capacity() - 1 <= kLargestPayload / sizeof(Stamp);
   }
 
-  explicit InlineLogs(const Rules& rules) : room_(rules.policy().log_capacity() - 1) {
+  InlineLogs(const Rules& rules, const Policy&) : room_(rules.policy().log_capacity() - 1) {
     assert(room_ <= kLargestPayload / sizeof(Stamp));
   }
 

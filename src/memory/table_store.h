@@ -27,7 +27,7 @@ class Counts {
   /// Whether a peek needs a copy of the payload.
   static constexpr bool kCopiesToPeek = true;
 
-  explicit Counts(const Rules& rules) : bytes_(rules.state_bytes()) {}
+  Counts(const Rules& rules, const Policy&) : bytes_(rules.state_bytes()) {}
 
   std::size_t payload_bytes() const { return bytes_; }
   std::size_t extra_bytes() const { return 0; }
@@ -56,7 +56,7 @@ class TableStore final : public Store {
  public:
   TableStore(const Policy& policy, const MemoryStoreOptions& options)
       : rules_(policy),
-        states_(rules_),
+        states_(rules_, policy),
         blocks_(rules_.policy(), states_.payload_bytes(), rules_.retention()),
         table_({states_.payload_bytes() + blocks_.bytes(),
                 std::max<std::size_t>(options.max_keys, 1), blocks_.retention(),
@@ -81,9 +81,10 @@ class TableStore final : public Store {
       Begin(id, now, 1, nullptr);
       return 0;
     }
-    SlotCarrier carrier(*this, place);
     Micros time_left;
-    Judging(rules_).Check(carrier, now, time_left);
+    WithCarrier(place, 1, [&](const auto& judging, auto& carrier) {
+      judging.Check(carrier, now, time_left);
+    });
     assert(time_left >= 0);
     Count(time_left == 0);
     return time_left;
@@ -102,8 +103,9 @@ class TableStore final : public Store {
   void Peek(const Identity& id, Micros reading, const Costs& costs, Decision& decision) override {
     const Micros now = Rules::Cut(reading);
     if (const Place place = table_.Find(id)) {
-      SlotCarrier carrier(*this, place);
-      Judging(rules_).Peek(carrier, now, costs, decision);
+      WithCarrier(place, 1, [&](const auto& judging, auto& carrier) {
+        judging.Peek(carrier, now, costs, decision);
+      });
     } else {
       Account account = states_.Begin(rules_, Scratch());
       Judging(rules_).PeekFirst(account, now, FirstMoment(now), costs, decision);
@@ -114,8 +116,10 @@ class TableStore final : public Store {
               Micros now) override {
     const Place place = table_.Find(id);
     if (!place) return false;
-    SlotCarrier carrier(*this, place);
-    const Settled settled = Judging(rules_).Settle(carrier, receipt, actual, Rules::Cut(now));
+    Settled settled;
+    WithCarrier(place, actual, [&](const auto& judging, auto& carrier) {
+      settled = judging.Settle(carrier, receipt, actual, Rules::Cut(now));
+    });
     if (settled == Settled::kAll) Forget(place);
     return settled != Settled::kNothing;
   }
@@ -137,36 +141,59 @@ class TableStore final : public Store {
   }
 
  private:
+  /// `R` and `S` are the store's Rules and States, or those of weighted logs.
+  template <class R, class S>
   class SlotCarrier {
    public:
-    using Account = typename Rules::Account;
+    using Account = typename R::Account;
 
-    SlotCarrier(TableStore& store, const Place& place) : store_(store), place_(place) {}
+    SlotCarrier(TableStore& store, const R& rules, S& states, const Place& place)
+        : store_(store), rules_(rules), states_(states), place_(place) {}
 
-    Account Load() {
-      return store_.states_.Load(store_.rules_, *place_.slot, store_.blocks_.Moment(place_));
-    }
+    Account Load() { return states_.Load(rules_, *place_.slot, store_.blocks_.Moment(place_)); }
     Block LoadBlock() { return store_.blocks_.Load(place_); }
     Account LoadCopy() {
-      if constexpr (States::kCopiesToPeek) {
+      if constexpr (S::kCopiesToPeek) {
         std::memcpy(&store_.Scratch(), place_.slot, store_.scratch_.size());
-        return store_.states_.Load(store_.rules_, store_.Scratch(), store_.blocks_.Moment(place_));
+        return states_.Load(rules_, store_.Scratch(), store_.blocks_.Moment(place_));
       } else {
         return Load();
       }
     }
     void Reserve(Account& account, Micros at, const Costs& costs) {
-      store_.states_.Reserve(*place_.slot, store_.rules_, account, at, costs);
+      states_.Reserve(*place_.slot, rules_, account, at, costs);
     }
     void Save(const Account& account, const Block& block) {
-      store_.states_.Save(*place_.slot, account);
+      states_.Save(*place_.slot, account);
       store_.blocks_.Save(store_.table_, place_, account.moment(), block);
     }
 
    private:
     TableStore& store_;
+    const R& rules_;
+    S& states_;
     const Place& place_;
   };
+
+  /// Whether a log can turn into a weighted one.
+  static constexpr bool kTurns = requires(States & states) { states.weighted(); };
+
+  /// Calls `use(judging, carrier)` for the form of the id's state, which may turn for the costs.
+  template <class Use>
+  void WithCarrier(const Place& place, const Costs& costs, Use use) {
+    if constexpr (kTurns) {
+      const bool is_weighted = States::IsWeighted(*place.slot);
+      if (is_weighted || states_.Turns(costs.uniform())) [[unlikely]] {
+        if (!is_weighted) states_.Turn(rules_, *place.slot, blocks_.Moment(place));
+        auto& weighted = states_.weighted();
+        SlotCarrier carrier(*this, weighted.rules, weighted.states, place);
+        use(Judging(weighted.rules), carrier);
+        return;
+      }
+    }
+    SlotCarrier carrier(*this, rules_, states_, place);
+    use(Judging(rules_), carrier);
+  }
 
   template <Refusals kRefusals>
   void AttemptWith(const Identity& id, Micros reading, const Costs& costs, Decision& decision) {
@@ -178,8 +205,9 @@ class TableStore final : public Store {
       Begin(id, now, costs, &decision);
       return;
     }
-    SlotCarrier carrier(*this, place);
-    Judging(rules_).template Attempt<kRefusals>(carrier, now, costs, decision);
+    WithCarrier(place, costs, [&](const auto& judging, auto& carrier) {
+      judging.template Attempt<kRefusals>(carrier, now, costs, decision);
+    });
     assert(decision.verdict.allowed() == (decision.time_left == 0));
     Count(decision.verdict.allowed());
   }
@@ -216,19 +244,31 @@ class TableStore final : public Store {
                                       [this](Slot& slot) { states_.Destroy(slot); });
     if (table_.evicted() != evicted && on_eviction_) on_eviction_();
     place.slot->set_generation(++last_generation_);
-    Account account = states_.Begin(rules_, *place.slot);
+    if constexpr (kTurns) {
+      if (states_.Turns(costs.uniform())) {
+        auto& weighted = states_.weighted();
+        RecordFirst(weighted.rules, weighted.states, place, now, at, costs, decision);
+        return;
+      }
+    }
+    RecordFirst(rules_, states_, place, now, at, costs, decision);
+  }
+
+  template <class R, class S>
+  void RecordFirst(const R& rules, S& states, const Place& place, Micros now, Micros at,
+                   const Costs& costs, Decision* decision) {
+    auto account = states.Begin(rules, *place.slot);
+    SlotCarrier carrier(*this, rules, states, place);
     try {
-      states_.Reserve(*place.slot, rules_, account, at, costs);
+      carrier.Reserve(account, at, costs);
     } catch (const std::bad_alloc&) {
       Forget(place);  // an attempt that fails records nothing
       throw;
     }
     account.Record({.at = at}, costs);
-    SlotCarrier(*this, place).Save(account, Block());
+    carrier.Save(account, Block());
     Count(true);
-    if (decision != nullptr) {
-      Judging(rules_).DescribeFirst(account, now, at, costs, *decision);
-    }
+    if (decision != nullptr) Judging(rules).DescribeFirst(account, now, at, costs, *decision);
   }
 
   void Forget(const Place& place) {

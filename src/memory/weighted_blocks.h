@@ -15,26 +15,30 @@
 
 namespace rollgate::memory {
 
-/// The entries of one store's slots. The payload is a pointer to the id's block.
+/// The entries of one store's slots. The payload is a pointer to the id's block, with a mark that
+/// tells it from a pointer of BlockLogs.
 class WeightedBlocks {
  public:
   using Account = WeightedLog::Account;
 
   static constexpr bool kCopiesToPeek = false;
 
-  explicit WeightedBlocks(const WeightedLog& rules) : windows_(rules.windows()) {}
+  WeightedBlocks(const WeightedLog& rules, const Policy&) : windows_(rules.windows()) {}
+
+  static bool IsMarked(Slot& slot) { return (LoadAs<std::uintptr_t>(slot.payload()) & kMark) != 0; }
 
   static std::size_t payload_bytes() { return sizeof(Block*); }
   std::size_t extra_bytes() const { return extra_bytes_; }
   static void SetCapacity(std::uint64_t) {}
 
   Account Begin(const WeightedLog& rules, Slot& slot) const {
-    StoreAs<Block*>(slot.payload(), nullptr);
-    return Account(rules, WeightedEntries(nullptr, windows_, 0, {}), slot.generation());
+    SetBlock(slot, nullptr);
+    return Account(rules, None(), slot.generation());
   }
 
   Account Load(const WeightedLog& rules, Slot& slot, Micros) const {
     Block* const block = BlockOf(slot);
+    if (block == nullptr) return Account(rules, None(), slot.generation());
     const WeightedEntries entries(block->words(), windows_, block->room, block->head);
     return Account(rules, entries, slot.generation());
   }
@@ -46,7 +50,7 @@ class WeightedBlocks {
   }
 
   void Save(Slot& slot, const Account& account) const {
-    BlockOf(slot)->head = account.entries().head();
+    if (Block* const block = BlockOf(slot)) block->head = account.entries().head();
   }
 
   void Destroy(Slot& slot) {
@@ -67,11 +71,20 @@ class WeightedBlocks {
   };
   static_assert(sizeof(Block) == 16 && alignof(std::max_align_t) >= alignof(std::uint64_t));
 
+  WeightedEntries None() const { return WeightedEntries(nullptr, windows_, 0, {}); }
+
   std::size_t BytesFor(std::size_t room) const {
     return sizeof(Block) + WeightedEntries::WordsFor(windows_, room) * sizeof(std::uint64_t);
   }
 
-  static Block* BlockOf(Slot& slot) { return LoadAs<Block*>(slot.payload()); }
+  static constexpr std::uintptr_t kMark = 1;
+
+  static Block* BlockOf(Slot& slot) {
+    return reinterpret_cast<Block*>(LoadAs<std::uintptr_t>(slot.payload()) & ~kMark);
+  }
+  static void SetBlock(Slot& slot, Block* block) {
+    StoreAs(slot.payload(), reinterpret_cast<std::uintptr_t>(block) | kMark);
+  }
 
   ROLLGATE_NOINLINE void MakeRoom(Slot& slot, const WeightedLog& rules, WeightedEntries& entries,
                                   Micros at) {
@@ -86,7 +99,7 @@ class WeightedBlocks {
     block->head = entries.head();
     extra_bytes_ += BytesFor(room);
     Destroy(slot);
-    StoreAs(slot.payload(), block);
+    SetBlock(slot, block);
   }
 
   std::uint32_t windows_;

@@ -19,26 +19,32 @@ namespace {
 
 using CostsOfWindows = Oracle::CostsOfWindows;
 
+Costs AsCosts(const CostsOfWindows& costs, const PolicyOptions& policy) {
+  return policy.weighted ? Costs(costs) : Costs(costs.front());
+}
+
 /// The same limiter over bytes, for the calls of the tests.
 class CarriedLimiter {
  public:
   explicit CarriedLimiter(const PolicyOptions& policy)
-      : limiter_(PortableLimiter::Create(Policy(policy))), uses_(policy.windows.size()) {}
+      : policy_(policy),
+        limiter_(PortableLimiter::Create(Policy(policy))),
+        uses_(policy.windows.size()) {}
 
   Decision Attempt(Micros now, const CostsOfWindows& costs, bool records) {
     Decision decision;
     decision.windows = uses_;
     if (!records) {
-      limiter_->Peek(state_, now, Costs(costs), decision);
+      limiter_->Peek(state_, now, AsCosts(costs, policy_), decision);
     } else {
-      Take(limiter_->Attempt(state_, now, Costs(costs), generation_, decision, out_));
+      Take(limiter_->Attempt(state_, now, AsCosts(costs, policy_), generation_, decision, out_));
     }
     return decision;
   }
 
   bool Settle(const Decision& decision, const CostsOfWindows& costs, const CostsOfWindows& actual) {
-    const Receipt receipt{decision.verdict.at, Costs(costs), decision.token};
-    return Take(limiter_->Settle(state_, receipt, Costs(actual), 0, out_));
+    const Receipt receipt{decision.verdict.at, AsCosts(costs, policy_), decision.token};
+    return Take(limiter_->Settle(state_, receipt, AsCosts(actual, policy_), 0, out_));
   }
 
   void Clear() {
@@ -55,6 +61,7 @@ class CarriedLimiter {
     return outcome == PortableLimiter::Outcome::kChanged;
   }
 
+  PolicyOptions policy_;
   std::unique_ptr<PortableLimiter> limiter_;
   std::vector<WindowUse> uses_;
   std::vector<std::byte> state_;
@@ -70,6 +77,10 @@ struct Made {
 };
 
 CostsOfWindows RandomCosts(Random& random, const PolicyOptions& policy) {
+  if (!policy.weighted) {
+    const std::int64_t cost = random.Chance(60) ? 1 : random.Between(1, 1024);
+    return CostsOfWindows(policy.windows.size(), static_cast<std::uint64_t>(cost));
+  }
   CostsOfWindows costs;
   for (const Window& window : policy.windows) {
     const auto max = static_cast<std::int64_t>(window.max);
@@ -79,11 +90,17 @@ CostsOfWindows RandomCosts(Random& random, const PolicyOptions& policy) {
   return costs;
 }
 
-class WeightedTraces : public ::testing::TestWithParam<Algorithm> {};
+struct Form {
+  Algorithm algorithm;
+  bool weighted;  ///< else a log of stamps that turns
+};
+
+class WeightedTraces : public ::testing::TestWithParam<Form> {};
 INSTANTIATE_TEST_SUITE_P(All, WeightedTraces,
-                         ::testing::Values(Algorithm::kSlidingWindowLog,
-                                           Algorithm::kSlidingWindowCounter,
-                                           Algorithm::kFixedWindow));
+                         ::testing::Values(Form{Algorithm::kSlidingWindowLog, true},
+                                           Form{Algorithm::kSlidingWindowLog, false},
+                                           Form{Algorithm::kSlidingWindowCounter, true},
+                                           Form{Algorithm::kFixedWindow, true}));
 
 // Kills: a sum that ignores a window's own cost, a window asked for nothing, a settle that is added
 // to later entries only.
@@ -93,8 +110,9 @@ TEST_P(WeightedTraces, AgreeWithTheOracle) {
   for (int seed = 0; seed < kPolicies; ++seed) {
     Random random(static_cast<std::uint64_t>(seed));
     PolicyOptions policy = RandomPolicy(random, random.Chance(50), 30);
-    policy.algorithm = GetParam();
-    policy.weighted = true;
+    policy.algorithm = GetParam().algorithm;
+    policy.weighted = GetParam().weighted;
+    for (Window& window : policy.windows) window.max += policy.weighted ? 0 : 1024;
     if (random.Chance(30)) policy.blocks = {random.Between(1, 30), random.Between(1, 60)};
     Limiter limiter(policy);
     CarriedLimiter carrier(policy);
@@ -106,9 +124,9 @@ TEST_P(WeightedTraces, AgreeWithTheOracle) {
       Decision decision;
       decision.windows = limiter.uses();
       if (records) {
-        limiter.store->Attempt(Id(1), now, Costs(costs), decision);
+        limiter.store->Attempt(Id(1), now, AsCosts(costs, policy), decision);
       } else {
-        limiter.store->Peek(Id(1), now, Costs(costs), decision);
+        limiter.store->Peek(Id(1), now, AsCosts(costs, policy), decision);
       }
       return decision;
     };
@@ -123,9 +141,12 @@ TEST_P(WeightedTraces, AgreeWithTheOracle) {
         made.erase(made.begin() + static_cast<std::ptrdiff_t>(place));
         CostsOfWindows actual = RandomCosts(random, policy);
         if (random.Chance(30)) actual.assign(actual.size(), 0);
-        if (random.Chance(20)) actual.front() += 50;
-        const Receipt receipt{one.in_memory.verdict.at, Costs(one.costs), one.in_memory.token};
-        const bool found = limiter.store->Settle(Id(1), receipt, Costs(actual), now);
+        if (random.Chance(20)) {
+          for (std::uint64_t& amount : actual) amount += 50;
+        }
+        const Receipt receipt{one.in_memory.verdict.at, AsCosts(one.costs, policy),
+                              one.in_memory.token};
+        const bool found = limiter.store->Settle(Id(1), receipt, AsCosts(actual, policy), now);
         // What is outside of all windows is dropped at some time, by bytes at once.
         const bool is_known = oracle.Settle(one.attempt, actual);
         ASSERT_TRUE(is_known || !found);
@@ -135,7 +156,8 @@ TEST_P(WeightedTraces, AgreeWithTheOracle) {
         carrier.Clear();
         oracle = Oracle(policy);
         for (const Made& one : made) {
-          const Receipt receipt{one.in_memory.verdict.at, Costs(one.costs), one.in_memory.token};
+          const Receipt receipt{one.in_memory.verdict.at, AsCosts(one.costs, policy),
+                                one.in_memory.token};
           ASSERT_FALSE(limiter.store->Settle(Id(1), receipt, 0, now));
         }
         made.clear();
