@@ -95,7 +95,8 @@ function readActual(actual, cost, windows) {
     );
   }
   if (!isPlainObject(actual)) {
-    throw costError('actual', 'an object, because the cost was one', actual);
+    const expected = 'an object, because the cost was one';
+    throw typeError(CODE, `actual: expected ${expected}, got ${show(actual)}`);
   }
   assertNames('actual', actual, windows);
   return cost.map((reserved, i) => readEntry('actual', actual, windows[i], MOST) ?? reserved);
