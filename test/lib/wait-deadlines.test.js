@@ -206,3 +206,45 @@ test.each(CASES)(
     }
   },
 );
+
+/** A cost by name, sometimes 0, sometimes the same in every window. */
+function randomCost(random) {
+  if (random.chance(20)) return random.between(1, 4);
+  return { few: random.between(0, 4), many: random.between(0, 9), plain: undefined };
+}
+
+// Kills: a wait for windows in which the call costs nothing; cost 1 in place of the cost of a window.
+test.each(CASES)('so it is with a cost for each window: %s %p', async (algorithm, policy) => {
+  const { minDifference = 0, ...others } = policy;
+  const isExact =
+    policy.blockFor === undefined &&
+    minDifference === 0 &&
+    !(algorithm === 'sliding-window-counter' && policy.countBlocked);
+  for (const make of [inMemory, inKv]) {
+    const { clock, advance } = handClock();
+    const limits = [
+      { name: 'few', interval: 50, maxInInterval: 4, minDifference },
+      { name: 'many', interval: 170, maxInInterval: 30 },
+      { interval: 110, maxInInterval: 5 },
+    ];
+    const limiter = make({ limits, algorithm, clock, ...others });
+    const random = randomFrom(11);
+    for (let i = 0; i < casesOf(300); i++) {
+      const given = randomCost(random);
+      const decision = await limiter.attempt('a', { cost: given });
+      if (random.chance(30)) {
+        const actual = random.between(0, 40);
+        await limiter.settle(decision, typeof given === 'number' ? actual : { many: actual });
+      }
+      advance(random.between(0, 39));
+      const cost = randomCost(random);
+      const wait = await waitOf(limiter, cost);
+      if (wait === 0) continue;
+      advance(wait - 1);
+      expect(await limiter.peek('a', { cost })).toMatchObject({ allowed: false });
+      advance(1);
+      if (isExact) expect(await limiter.peek('a', { cost })).toMatchObject({ allowed: true });
+    }
+    await limiter.close();
+  }
+});

@@ -261,6 +261,90 @@ describe('priority', () => {
   });
 });
 
+describe('costs per window', () => {
+  const named = (options) =>
+    setUp({
+      limits: [
+        { name: 'requests', interval: 100, maxInInterval: 2 },
+        { name: 'tokens', interval: 1000, maxInInterval: 10 },
+      ],
+      ...options,
+    });
+
+  const POLICIES = [{}, { countBlocked: false }, { countBlocked: false, blockFor: 5000 }];
+
+  // Kills: a wait for the window that is full, though nothing is asked of it; a refusal of one cost taken for another.
+  test.each(POLICIES)(
+    'each call waits for the windows that it costs something in: %p',
+    async (policy) => {
+      const { limiter } = named(policy);
+      limiter.attempt('a', { cost: { tokens: 10 } });
+      const waiting = [{ tokens: 3 }, { tokens: 0 }, { tokens: 2, requests: 2 }, { requests: 0 }];
+      const { ends } = follow([
+        limiter.wait('a', { cost: { tokens: 0 } }),
+        ...waiting.map((cost) => limiter.wait('a', { cost })),
+      ]);
+      const allowed = () => ends.map((end) => end?.allowed);
+      await advance(999);
+      expect(allowed()).toEqual([true, undefined, undefined, undefined, undefined]);
+      await advance(1);
+      expect(allowed()).toEqual([true, true, true, undefined, undefined]);
+      await advance(99);
+      expect(allowed()).toEqual([true, true, true, undefined, undefined]);
+      await advance(1);
+      expect(allowed()).toEqual([true, true, true, true, true]);
+      expect(limiter.stats().blocked).toBe(0);
+      expect(jest.getTimerCount()).toBe(0);
+    },
+  );
+
+  // Kills: a deadline by the cost of the first, though the call asks another window.
+  test('a deadline is compared with the wait of the own cost', async () => {
+    const { limiter } = named();
+    limiter.attempt('a', { cost: { tokens: 10 } });
+    limiter.attempt('a', { cost: { tokens: 0 } });
+    const costs = [{ tokens: 0 }, { requests: 0 }, { tokens: 1, requests: 0 }, { tokens: 0 }];
+    const { ends } = follow(costs.map((cost) => limiter.wait('a', { cost, deadline: 500 })));
+    await advance(100);
+    expect(ends.map((end) => end?.allowed ?? end?.code)).toEqual([true, DEADLINE, DEADLINE, true]);
+  });
+
+  // Kills: a line that is woken by refunds only.
+  test('what a settled attempt gives back is used at once', async () => {
+    const { limiter } = named();
+    const decision = limiter.attempt('a', { cost: { tokens: 10 } });
+    const { ends } = follow([limiter.wait('a', { cost: { tokens: 4 } })]);
+    await advance(10);
+    limiter.settle(decision, { tokens: 7 });
+    await advance(0);
+    expect(ends).toEqual([undefined]);
+    const next = named().limiter;
+    const reserved = next.attempt('a', { cost: { tokens: 10 } });
+    const others = follow([next.wait('a', { cost: { tokens: 4 } })]);
+    await advance(10);
+    next.settle(reserved, { tokens: 6 });
+    await advance(0);
+    expect(others.letIn()).toBe(1);
+    limiter.close();
+  });
+
+  test('minDifference is waited for exactly, also while another window is full', async () => {
+    const limits = [
+      { name: 'requests', interval: 100, maxInInterval: 2, minDifference: 30 },
+      { name: 'tokens', interval: 1000, maxInInterval: 10 },
+    ];
+    for (const tokens of [5, 10]) {
+      const { limiter } = named({ limits });
+      limiter.attempt('a', { cost: { tokens } });
+      const { letIn } = follow([limiter.wait('a', { cost: { tokens: 0 } })]);
+      await advance(29);
+      expect(letIn()).toBe(0);
+      await advance(1);
+      expect(letIn()).toBe(1);
+    }
+  });
+});
+
 describe('a clock that does something else', () => {
   test('throws: the first fails, and the next has its turn', async () => {
     const { limiter } = setUp({ clock: () => nowOf() });
