@@ -3,6 +3,7 @@
 
 const RateLimiter = require('../..');
 const { createPlainKv } = require('../support/kv-stores');
+const { catchError } = require('../support/set-up');
 const apps = require('./apps');
 
 const { FAILING, HOUR_MS, START_MS, appWith, fetchText, get, inTurn } = apps;
@@ -224,8 +225,284 @@ describe('a cost that can never pass', () => {
   });
 });
 
+/** Costs by name, from the query. */
+const costsOf = (req) => {
+  const query = new URL(req.url, 'http://x').searchParams;
+  return Object.fromEntries([...query].map(([name, value]) => [name, Number(value)]));
+};
+
+const NAMED = {
+  limits: [
+    { name: 'requests', windowMs: 1000, limit: 3 },
+    { name: 'tokens', windowMs: 60_000, limit: 100 },
+  ],
+  countBlocked: false,
+};
+
+/** Answers with the headers of draft 8, and with what is used. */
+function namedApp(options, answer = (req, res) => res.json(req.rateLimit)) {
+  const middleware = rateLimit({
+    clock: time.clock,
+    ...KEY,
+    handler: (req, res) => res.status(429).json(req.rateLimit),
+    standardHeaders: 'draft-8',
+    ...options,
+  });
+  const app = appWith(middleware, answer);
+  return { middleware, ask: (query) => get(app, `/?${query}`) };
+}
+
+const stateOf = ({ status, headers }) => [status, headers.ratelimit, headers['retry-after']];
+
+describe.each([
+  ['of a middleware', (own) => ({ ...NAMED, ...own })],
+  ['of a rule', (own) => ({ rules: [{ path: '/', ...NAMED, ...own }] })],
+  [
+    'with an existing limiter',
+    ({ cost }) => ({
+      limiter: RateLimiter({ ...NAMED, clock: time.clock }),
+      clock: undefined,
+      cost,
+    }),
+  ],
+])('costs by name of a limit, %s', (_what, optionsOf) => {
+  // Kills: costs that are refused or ignored; one policy for all windows; names that are not the limits'.
+  test('count in their windows, and headers have a policy for each', async () => {
+    const { ask } = namedApp(optionsOf({ cost: costsOf }));
+    const first = await ask('tokens=40');
+    expect(stateOf(first)).toEqual([200, '"requests"; r=2; t=1, "tokens"; r=60; t=60', undefined]);
+    expect(first.headers['ratelimit-policy']).toMatch(
+      /^"requests"; q=3; w=1; pk=:\S+:, "tokens"; q=100; w=60; pk=:\S+:$/,
+    );
+    const answers = await inTurn(['tokens=61', 'tokens=0&requests=2', 'tokens=60', ''], ask);
+    expect(answers.map(stateOf)).toEqual([
+      [429, '"requests"; r=2; t=1, "tokens"; r=60; t=60', '60'],
+      [200, '"requests"; r=0; t=1, "tokens"; r=60; t=60', undefined],
+      [429, '"requests"; r=0; t=1, "tokens"; r=60', '1'],
+      [429, '"requests"; r=0; t=1, "tokens"; r=60', '1'],
+    ]);
+  });
+
+  // Kills: an error of the limiter that reaches the client; a violated policy by cost 1 or by the largest cost.
+  test('that can never pass are refused without Retry-After, and violate their windows', async () => {
+    const own = optionsOf({ cost: costsOf });
+    const { ask } = namedApp({ ...own, handler: undefined, problemDetails: true });
+    const { status, headers, body } = await ask('tokens=101');
+    expect([status, headers['retry-after']]).toEqual([429, undefined]);
+    expect(headers.ratelimit).toBe('"requests"; r=3; t=0, "tokens"; r=100; t=0');
+    expect(body['violated-policies']).toEqual(['tokens']);
+    await ask('tokens=70');
+    expect((await ask('tokens=70')).body['violated-policies']).toEqual(['tokens']);
+    expect((await ask('requests=3&tokens=5')).body['violated-policies']).toEqual(['requests']);
+    expect((await ask('requests=3&tokens=50')).body['violated-policies']).toEqual([
+      'requests',
+      'tokens',
+    ]);
+  });
+
+  // Kills: a refusal of what is no cost; a name that is not known until the store answers.
+  test.each([
+    ['token=5', 'TypeError'],
+    ['token=5&tokens=101', 'TypeError'],
+    ['tokens=-1', 'TypeError'],
+    ['tokens=1.5', 'TypeError'],
+    ['tokens=x', 'TypeError'],
+    ['tokens=0&requests=0', 'RangeError'],
+  ])('%s is an error of the request, which counts nothing', async (query, name) => {
+    const { ask } = namedApp({ ...optionsOf({ cost: costsOf }), passOnStoreError: true });
+    const { status, body } = await ask(query);
+    expect([status, body]).toMatchObject([500, { code: 'ERR_ROLLGATE_COST', name }]);
+    expect((await ask('')).headers.ratelimit).toBe('"requests"; r=2; t=1, "tokens"; r=99; t=60');
+  });
+
+  test('are also an option without a function', async () => {
+    const { ask } = namedApp(optionsOf({ cost: { tokens: 70, requests: undefined } }));
+    const answers = await inTurn(['', ''], ask);
+    expect(answers.map(stateOf)).toEqual([
+      [200, '"requests"; r=2; t=1, "tokens"; r=30; t=60', undefined],
+      [429, '"requests"; r=2; t=1, "tokens"; r=30; t=60', '60'],
+    ]);
+    expect((await namedApp(optionsOf({ cost: { tokens: 101 } })).ask('')).status).toBe(429);
+  });
+
+  // Kills: an option that fails with each request.
+  test('with a name that no limit has are an error when the middleware is created', () => {
+    const { message, code } = catchError(() => namedApp(optionsOf({ cost: { token: 5 } })));
+    expect(code).toBe('ERR_ROLLGATE_OPTION');
+    expect(message).toContain(
+      `option 'cost': expected names of limits (requests, tokens), got "token" (string); did you mean 'tokens'?`,
+    );
+  });
+});
+
+test.each([{ limit: 5 }, { limit: () => 5 }, { rules: [{ path: '/', limit: 5 }] }])(
+  'an object as cost needs limits with names: %p',
+  (options) => {
+    const cost = { tokens: 5 };
+    const [rule] = options.rules ?? [];
+    const own = rule ? { rules: [{ ...rule, cost }] } : { ...options, cost };
+    expect(catchError(() => rateLimit(own))).toMatchObject({
+      name: 'TypeError',
+      code: 'ERR_ROLLGATE_OPTION',
+      message: expect.stringContaining("option 'cost': expected an integer from 1 to "),
+    });
+  },
+);
+
+describe('req.rateLimit.settle', () => {
+  /** Settles at the query's `actual`, and responds with what that gives. */
+  const settleApp = (options) =>
+    namedApp(options, async (req, res) => {
+      const actual = new URL(req.url, 'http://x').searchParams.get('actual');
+      res.json({ settled: await req.rateLimit.settle(JSON.parse(actual)) });
+    });
+
+  const REFUSAL = {
+    allowed: false,
+    timeLeft: 5,
+    resetIn: 5,
+    limits: [{ interval: 10, maxInInterval: 1, used: 1, remaining: 0, resetIn: 5 }],
+  };
+
+  const usedIn = async ({ getKey }) => (await getKey('ada'))?.totalHits;
+
+  test.each([
+    ['of a middleware', { ...LIMIT, cost: 4 }],
+    ['with a limit by request', { limit: () => 10, cost: 4 }],
+    ['of a rule', { rules: [{ path: '/', ...LIMIT, cost: 4 }] }],
+    ['in a key-value store', { ...LIMIT, cost: 4, kv: createPlainKv(), namespace: 'n' }],
+    ['that passes on store errors', { ...LIMIT, cost: 4, passOnStoreError: true }],
+  ])('settles the count %s', async (_what, options) => {
+    const { ask, middleware } = settleApp(options);
+    expect((await ask('actual=1')).body).toEqual({ settled: true });
+    expect(await usedIn(middleware)).toBe(1);
+    await ask('actual=0');
+    await ask('actual=7');
+    expect(await usedIn(middleware)).toBe(8);
+  });
+
+  test('takes an object where the cost was one', async () => {
+    const { ask } = settleApp({ ...NAMED, cost: costsOf });
+    const json = encodeURIComponent('{"tokens":90}');
+    const { body } = await ask(`tokens=5&actual=${json}`);
+    expect(body.code).toBe('ERR_ROLLGATE_COST'); // actual is no limit's name
+    const app = settleApp({ ...NAMED, cost: { tokens: 5 } });
+    expect((await app.ask(`actual=${json}`)).body).toEqual({ settled: true });
+    expect((await app.ask('actual={}')).headers.ratelimit).toContain('"tokens"; r=5;');
+    expect((await app.ask('actual=5')).body.code).toBe('ERR_ROLLGATE_COST');
+  });
+
+  // Kills: a refund of what the request reserved, after it was settled.
+  test('works once, and is not undone by skipFailedRequests', async () => {
+    const results = [];
+    const { ask, middleware } = namedApp(
+      { ...LIMIT, cost: 4, skipFailedRequests: true },
+      (req, res) => {
+        results.push(req.rateLimit.settle(3), req.rateLimit.settle(2));
+        res.sendStatus(500);
+      },
+    );
+    await ask('');
+    expect(results).toEqual([true, false]);
+    expect(await usedIn(middleware)).toBe(3);
+  });
+
+  test('of a refusal is false, also of one that can never pass', async () => {
+    for (const options of [
+      { ...LIMIT, limit: 0 },
+      { ...LIMIT, cost: 11 },
+      { limiter: { attempt: () => REFUSAL }, clock: undefined },
+    ]) {
+      const handler = (req, res) => res.json({ settled: req.rateLimit.settle(1) });
+      const { ask } = namedApp({ ...options, handler });
+      expect((await ask('')).body).toEqual({ settled: false });
+    }
+  });
+
+  // Kills: settling all counts of a request.
+  test('settles the rule that decided, and no shadow rule', async () => {
+    const used = [];
+    const rules = [
+      { path: '/', limit: 50, cost: 5, shadow: true },
+      { path: '/', limit: 50, cost: 5 },
+    ];
+    const { ask } = namedApp({ rules }, (req, res) => {
+      used.push(req.rateLimit.settle(1));
+      res.json(req.rateLimit);
+    });
+    await ask('');
+    expect(used).toEqual([true]);
+    const { body } = await ask('');
+    expect([body.used, body.shadow[0].used]).toEqual([6, 10]);
+  });
+
+  test('needs a limiter with settle', async () => {
+    const own = RateLimiter({ interval: 1000, maxInInterval: 3 });
+    const limiter = { attempt: (id) => own.attempt(id) };
+    const { body } = await settleApp({ limiter, clock: undefined }).ask('actual=1');
+    expect(body).toMatchObject({
+      code: 'ERR_ROLLGATE_UNSUPPORTED',
+      message: "settle: the middleware's limiter has no method settle",
+    });
+    const settle = (decision, actual) => own.settle(decision, actual);
+    const answer = await settleApp({ limiter: { ...limiter, settle }, clock: undefined }).ask(
+      'actual=0',
+    );
+    expect(answer.body).toEqual({ settled: true });
+  });
+});
+
+describe('policy names', () => {
+  const headersOf = async (limits, options) => {
+    const { headers } = await namedApp({ limits, ...options }).ask('');
+    return headers.ratelimit;
+  };
+  const named = (name) => ({ name, windowMs: 1000, limit: 2 });
+
+  // Kills: a header that no client can read; two names that become one.
+  test('are the names of limits, encoded where headers need that', async () => {
+    expect(await headersOf([named('a "b" \\'), named('été'), named('%C3%A9'), named('100%')])).toBe(
+      '"a \\"b\\" \\\\"; r=1; t=1, "%C3%A9t%C3%A9"; r=1; t=1, "%25C3%25A9"; r=1; t=1, "100%25"; r=1; t=1',
+    );
+  });
+
+  test('have the identifier in front, and the window where there is no name', async () => {
+    const limits = [named('tokens'), named(undefined)];
+    expect(await headersOf(limits)).toBe('"tokens"; r=1; t=1, "2-in-1sec"; r=1; t=1');
+    expect(await headersOf(limits, { identifier: 'api' })).toBe(
+      '"api-tokens"; r=1; t=1, "api-2-in-1sec"; r=1; t=1',
+    );
+    expect(await headersOf([named('tokens')], { identifier: 'api' })).toBe('"api"; r=1; t=1');
+    expect(await headersOf([named('tokens')])).toBe('"tokens"; r=1; t=1');
+  });
+});
+
 describe('in Fastify', () => {
-  const { start } = useFastify();
+  const { newApp, rollgate, serve, start } = useFastify();
+
+  // Kills: a cost by name that is a number to Fastify; a settle that does not reach the limiter.
+  test('costs by name of a limit count, and are settled', async () => {
+    for (const options of [NAMED, { rules: [{ path: '/', ...NAMED }] }]) {
+      const app = newApp();
+      const cost = (request) => ({ tokens: costOf(request) });
+      const [rule] = options.rules ?? [];
+      const own = rule ? { rules: [{ ...rule, cost }] } : { ...options, cost };
+      await app.register(rollgate, {
+        ...own,
+        ...KEY,
+        clock: time.clock,
+        standardHeaders: 'draft-8',
+      });
+      app.get('/', (request) => ({ settled: request.rateLimit.settle({ tokens: 10 }) }));
+      const url = await serve(app);
+      const first = await fetchText(url + at(70));
+      expect(first.text).toBe('{"settled":true}');
+      expect(first.headers.get('ratelimit')).toContain('"tokens"; r=30;');
+      const second = await fetchText(url + at(90));
+      expect(second.headers.get('ratelimit')).toContain('"requests"; r=1; t=1, "tokens"; r=0;');
+      expect((await fetchText(url + at(101))).status).toBe(429);
+    }
+  });
 
   // Kills: a cost that gets (request, response), and one that a route does not replace.
   test('is a function of (request, reply), or a number, also of rules and routes', async () => {
