@@ -45,10 +45,12 @@ function readCost(cost, { smallestMax: most, windows, isWeighted }, max = most) 
 function readCosts(given, windows) {
   assertNames('cost', given, windows);
   const costs = new Float64Array(windows.length);
+  let sum = 0;
   for (let i = 0; i < windows.length; i++) {
     costs[i] = readEntry('cost', given, windows[i], windows[i].maxInInterval) ?? 1;
+    sum += costs[i];
   }
-  if (costs.some((cost) => cost > 0)) return costs;
+  if (sum > 0) return costs;
   throw rangeError(
     CODE,
     'cost: expected a cost above 0 for at least one limit, got an object of zeros',
@@ -69,13 +71,19 @@ function readEntry(place, given, { name }, most) {
 /** A mistyped name would leave a window with less than was meant. */
 function assertNames(place, given, windows) {
   for (const name of Object.keys(given)) {
-    if (given[name] === undefined || windows.some((window) => window.name === name)) continue;
-    const names = windows.flatMap((window) => (window.name === undefined ? [] : [window.name]));
-    throw typeError(
-      CODE,
-      `${place}: expected names of limits (${names.join(', ')}), got ${show(name)}${hintAt(name, names)}`,
-    );
+    if (!hasName(windows, name) && given[name] !== undefined) throw nameError(place, name, windows);
   }
+}
+
+function hasName(windows, name) {
+  for (let i = 0; i < windows.length; i++) if (windows[i].name === name) return true;
+  return false;
+}
+
+function nameError(place, name, windows) {
+  const names = windows.flatMap((window) => (window.name === undefined ? [] : [window.name]));
+  const expected = `names of limits (${names.join(', ')})`;
+  return typeError(CODE, `${place}: expected ${expected}, got ${show(name)}${hintAt(name, names)}`);
 }
 
 /**

@@ -3,12 +3,28 @@
 
 const { DECISIONS, EVICTIONS, NEVER } = require('./channels');
 const { clockReader } = require('./clock');
+const { costToUser } = require('./costs');
 const { NUMBERS, RECORDS, decisionLength } = require('./decision');
 const { throwClosed, throwInvalidCallback, throwInvalidId, throwOutOfMemory } = require('./errors');
 const { loadAddon } = require('./native');
 const { nativePolicy } = require('./options');
 
 const STATS = { KEYS: 0, ALLOWED: 1, BLOCKED: 2, EVICTED: 3, BYTES: 4 };
+
+/**
+ * A function of a checked cost that returns it as native functions read it fastest. V8 moves a small array out of its
+ * heap when native code asks for it, which takes longer than a decision. So costs are copied to an array that was
+ * never in the heap. A user's clock may call the limiter before they are read; then they are passed as they are.
+ */
+function createToNative({ windows, clock }) {
+  if (clock !== undefined) return (cost) => cost;
+  const costs = new Float64Array(new ArrayBuffer(windows.length * Float64Array.BYTES_PER_ELEMENT));
+  return (cost) => {
+    if (typeof cost === 'number') return cost;
+    for (let i = 0; i < costs.length; i++) costs[i] = cost[i];
+    return costs;
+  };
+}
 
 /**
  * A synchronous store. `call(id?, callback?)` is the limiter function itself. `decide` returns the result of
@@ -26,6 +42,7 @@ function createLocalStore(checked, { create, options, failed, evictionWarning })
   const observesDecisions = isInner ? NEVER : DECISIONS.flag;
   const observesEvictions = isInner ? NEVER : EVICTIONS.flag;
   const length = decisionLength(windows.length);
+  const toNative = createToNative(checked);
   const report = new Float64Array(Math.max(length, 8));
   let errors = 0;
   let hasWarned = false;
@@ -47,7 +64,8 @@ function createLocalStore(checked, { create, options, failed, evictionWarning })
 
   function publishDecision(id, timeLeft, cost = 1) {
     const limiter = functions.check;
-    DECISIONS.channel.publish({ limiter, id, cost, allowed: timeLeft === 0, timeLeft });
+    const shown = costToUser(cost, windows);
+    DECISIONS.channel.publish({ limiter, id, cost: shown, allowed: timeLeft === 0, timeLeft });
   }
 
   function publishDecisions(ids, numbers) {
@@ -126,7 +144,7 @@ function createLocalStore(checked, { create, options, failed, evictionWarning })
     decide(id, cost, records, read, max) {
       if (max !== undefined) functions.decide(id, cost, records, max);
       else if (cost === 1 && records === RECORDS.ATTEMPT) functions.decide(id);
-      else functions.decide(id, cost, records);
+      else functions.decide(id, toNative(cost), records);
       if (records === RECORDS.NOTHING || observesDecisions[0] === 0) return read(report);
       // Read first: a subscriber may call the limiter, which overwrites the report.
       const timeLeft = report[NUMBERS.TIME_LEFT];

@@ -3,6 +3,7 @@
 
 const { DECISIONS, NEVER } = require('../channels');
 const { clockReader } = require('../clock');
+const { costToUser } = require('../costs');
 const { NUMBERS, RECORDS, decisionLength } = require('../decision');
 const { errorOfFailure, throwInvalidCallback, throwClosed } = require('../errors');
 const { remoteIdToString } = require('../ids');
@@ -58,7 +59,8 @@ function createRemoteStore(checked, givenBackend, onError) {
     else counts.blocked++;
     if (observesDecisions[0] === 0) return;
     const timeLeft = numbers[offset + NUMBERS.TIME_LEFT];
-    const message = { limiter: store.call, id, cost, allowed, timeLeft };
+    const shown = costToUser(cost, windows);
+    const message = { limiter: store.call, id, cost: shown, allowed, timeLeft };
     // Later, because a subscriber may call the limiter, which would overwrite the numbers. In a microtask,
     // because callers that only await microtasks would delay the next tick.
     queueMicrotask(() => DECISIONS.channel.publish(message));

@@ -67,6 +67,24 @@ describe('rollgate:decision', () => {
     expect(messages.filter(({ id }) => id !== 'other')).toHaveLength(6);
   });
 
+  // Kills: an array of the store; windows without a name as 'undefined'.
+  test('a cost by name of a limit is published as an object', async () => {
+    const limits = [
+      { interval: 1000, maxInInterval: 5 },
+      { interval: 1000, maxInInterval: 50, name: 'tokens' },
+      { interval: 1000, maxInInterval: 5, name: 'requests' },
+    ];
+    const { messages } = listen('rollgate:decision');
+    for (const store of [{}, { kv: createPlainKv(), namespace: 'n' }]) {
+      const limiter = RateLimiter({ limits, ...store });
+      await limiter.attempt('a', { cost: { tokens: 40 } });
+      await limiter.attempt('a', { cost: 2 });
+      await limiter('a');
+      const costs = [{ tokens: 40, requests: 1 }, 2, 1];
+      expect(messages.splice(0).map(({ cost }) => cost)).toEqual(costs);
+    }
+  });
+
   test('a subscriber may close the limiter', () => {
     const { limiter } = setUp();
     listen('rollgate:decision', () => limiter.close());

@@ -140,6 +140,32 @@ describe('a cost', () => {
     expect(usedOf(limiter.usage('a'))).toEqual([0, 0]);
   });
 
+  // Kills: one array for the costs of all calls.
+  test('stays what it is while the clock calls the limiter', () => {
+    let duringClock = () => {};
+    const limiter = RateLimiter({
+      ...NAMED,
+      clock() {
+        const call = duringClock;
+        duringClock = () => {};
+        call();
+        return 0;
+      },
+    });
+    duringClock = () => limiter.attempt('b', { cost: { tokens: 7, requests: 3 } });
+    const decision = limiter.attempt('a', { cost: { tokens: 40 } });
+    expect([usedOf(decision), usedOf(limiter.usage('b'))]).toEqual([
+      [1, 40],
+      [3, 7],
+    ]);
+    duringClock = () => limiter.attempt('b', { cost: { tokens: 7, requests: 0 } });
+    limiter.settle(decision, { tokens: 30 });
+    expect([usedOf(limiter.usage('a')), usedOf(limiter.usage('b'))]).toEqual([
+      [1, 30],
+      [3, 14],
+    ]);
+  });
+
   test('of 0 does not ask its window, full or overdrawn', () => {
     const { limiter } = setUp();
     const overdrawn = limiter.attempt('a', { cost: { tokens: 100 } });
