@@ -8,7 +8,7 @@ const { failure, optionRangeError, show, typeError } = require('../errors');
 const { isWellFormed } = require('../ids');
 const { loadAddon } = require('../native');
 const { readInteger, readObject, readString, rejectUnknownOptions } = require('../option-values');
-const { throwSharedError, throwUnsupported } = require('./store');
+const { LONGEST_LOG, throwSharedError, throwUnsupported } = require('./store');
 
 const DEFAULT_DIRECTORY = '/dev/shm';
 const LONGEST_NAME = 200;
@@ -54,9 +54,7 @@ function regionPath(shared) {
   return path.join(directory, name);
 }
 
-const OPTION_NAMES = ['name', 'maxKeys', 'directory'];
-/** Room for these is reserved at once; with common limits they fit into the 64 MB of a container. */
-const DEFAULT_MAX_KEYS = 50_000;
+const OPTION_NAMES = ['name', 'maxKeys', 'room', 'directory'];
 /** Somewhat more fits into a region, whatever the limits. */
 const MOST_KEYS = 200_000_000;
 
@@ -81,16 +79,22 @@ function readMaxKeys(name, maxKeys) {
   return readInteger(name, maxKeys, 1, MOST_KEYS, ' in shared memory');
 }
 
+function readRoom(name, room) {
+  if (room === undefined) return undefined;
+  return readInteger(name, room, 1, LONGEST_LOG, ' in shared memory');
+}
+
 function readRegion(shared) {
   if (typeof shared === 'string') {
-    return { name: readName('shared', shared), directory: readDirectory(), maxKeys: undefined };
+    return { name: readName('shared', shared), directory: readDirectory() };
   }
-  readObject('shared', shared, 'a name, or { name, maxKeys, directory }');
+  readObject('shared', shared, 'a name, or { name, maxKeys, room, directory }');
   rejectUnknownOptions(shared, OPTION_NAMES, { place: 'shared' });
   return {
     name: readName('shared.name', shared.name),
     directory: readDirectory(shared.directory),
     maxKeys: readMaxKeys('shared.maxKeys', shared.maxKeys),
+    room: readRoom('shared.room', shared.room),
   };
 }
 
@@ -105,7 +109,7 @@ function readSharedOptions({ shared, maxKeys }) {
         `${show(maxKeys)} and ${show(region.maxKeys)}`,
     );
   }
-  return { ...region, maxKeys: region.maxKeys ?? maxKeys ?? DEFAULT_MAX_KEYS };
+  return { ...region, maxKeys: region.maxKeys ?? maxKeys };
 }
 
 /**

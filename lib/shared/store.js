@@ -33,16 +33,23 @@ function assertLimitFits(max) {
   );
 }
 
+/** Room for these is reserved at once; with common limits they fit into the 64 MB of a container. */
+const DEFAULT_MAX_KEYS = 50_000;
+/** The same where each id has room for 1,024 entries with a cost for each limit. */
+const DEFAULT_WEIGHTED_KEYS = 1000;
+
 /** A store of local-store.js. Its first call attaches to the region. */
 function createSharedStore(checked) {
-  const { shared, algorithm, setsMax } = checked;
-  const { name, directory, maxKeys } = shared;
-  assertLogsFit(checked);
+  const { shared, algorithm, setsMax, isWeighted } = checked;
+  const hasEntries = isWeighted && algorithm === LOG;
+  const byDefault = hasEntries ? DEFAULT_WEIGHTED_KEYS : DEFAULT_MAX_KEYS;
+  const { name, directory, maxKeys = byDefault, room = 0 } = shared;
+  if (!hasEntries) assertLogsFit(checked);
   const { createSharedLimiter } = loadAddon();
   if (createSharedLimiter === undefined) throwUnsupported();
   const store = createLocalStore(checked, {
     create: createSharedLimiter,
-    options: { name, directory, maxKeys },
+    options: { name, directory, maxKeys, room },
     failed: throwSharedErrorOf(name),
     evictionWarning: `the shared limiter '${name}' is full (maxKeys) and drops`,
   });
@@ -89,4 +96,4 @@ function throwUnsupported() {
   );
 }
 
-module.exports = { createSharedStore, throwSharedError, throwUnsupported };
+module.exports = { LONGEST_LOG, createSharedStore, throwSharedError, throwUnsupported };

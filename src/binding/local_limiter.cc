@@ -55,6 +55,7 @@ LocalLimiter::~LocalLimiter() {
 
 void LocalLimiter::Close() {
   attach = nullptr;
+  expected = nullptr;
   store.reset();
   ReportMemory();
 }

@@ -78,14 +78,24 @@ struct LocalLimiter {
     }
   }
 
-  /// The store, known to be an `S`.
+  /// Sets the store. If it is an `S`, calls are compiled for it.
   template <class S>
-  S& StoreAs() {
-    assert(dynamic_cast<S*>(store.get()) != nullptr);
-    return static_cast<S&>(*store);
+  void Use(std::unique_ptr<Store> made) {
+    store = std::move(made);
+    expected = dynamic_cast<S*>(store.get());
+  }
+
+  /// Calls `call` with the store, as an `S` if it is one.
+  template <class S, class Call>
+  auto With(Call call) {
+    if (expected != nullptr) [[likely]] {
+      return call(static_cast<S&>(*expected));
+    }
+    return call(*store);
   }
 
   std::unique_ptr<Store> store;  // null before `attach` and after Close
+  Store* expected = nullptr;     // the same, if it is of the expected class
   Secret secret;
   Micros epoch_offset = 0;  // from the built-in clock to times of day, for aligned windows
   MonotonicClock monotonic_clock;
@@ -135,7 +145,7 @@ ROLLGATE_FLATTEN napi_value Check(napi_env env, napi_callback_info info) {
   }
   Micros now;
   if (!limiter.ReadTime(now)) return nullptr;
-  const Micros time_left = limiter.StoreAs<S>().Check(identity, now);
+  const Micros time_left = limiter.With<S>([&](auto& store) { return store.Check(identity, now); });
   limiter.AfterAttempt();
   const napi_value result = ToJs(env, CeilToMillis(time_left));
   if (*limiter.observes_decisions != 0) [[unlikely]] {
@@ -167,7 +177,7 @@ ROLLGATE_FLATTEN napi_value Decide(napi_env env, napi_callback_info info) {
   Decision decision;
   decision.windows = limiter.uses;
   if (recording == Recording::kAttempt) [[likely]] {
-    limiter.StoreAs<S>().Attempt(identity, now, costs, decision);
+    limiter.With<S>([&](auto& store) { store.Attempt(identity, now, costs, decision); });
   } else if (recording == Recording::kIfAllowed) {
     limiter.store->AttemptIfAllowed(identity, now, costs, decision);
   } else {
@@ -215,7 +225,7 @@ ROLLGATE_COLD napi_value AnswerFailure(napi_env env, napi_callback_info info);
 /// stats() writes report[0..4]: keys, allowed, blocked, evicted, bytes
 /// close() frees the store; every later call throws by closed()
 ///
-/// Precondition: the limiter's store, now or after `attach`, is an `S`.
+/// The limiter's store, now or after `attach`, is usually an `S`.
 template <class S>
 Napi::Value MakeLocalFunctions(std::unique_ptr<LocalLimiter> limiter) {
   static constexpr std::array kFunctions{

@@ -35,7 +35,7 @@ Napi::Value CreateMemoryLimiter(const Napi::CallbackInfo& info) {
   store.clock_may_step_back = !limiter->clock.IsEmpty();
   store.on_eviction = [state = limiter.get()] { state->has_evicted = true; };
   return memory::WithMemoryStore<Napi::Value>(policy, [&]<class S>() {
-    limiter->store = std::make_unique<S>(policy, store);
+    limiter->Use<S>(std::make_unique<S>(policy, store));
     return MakeLocalFunctions<S>(std::move(limiter));
   });
 }

@@ -36,12 +36,14 @@ Napi::Value CreateSharedLimiter(const Napi::CallbackInfo& info) {
   store.has_own_clock = !limiter->clock.IsEmpty();
   store.epoch_offset = limiter->epoch_offset;
   store.on_eviction = [state = limiter.get()] { state->has_evicted = true; };
-  return shared::WithSharedStore<Napi::Value>(policy, [&]<class S>() {
+  store.room = static_cast<std::uint64_t>(ReadDouble(env, options.Get("room")));
+  const shared::LogForm form = shared::LogFormFor(policy, store.room);
+  return shared::WithSharedStore<Napi::Value>(policy, form, [&]<class S>() {
     limiter->attach = [policy, options = std::move(store)](LocalLimiter& attached) {
-      auto found = std::make_unique<S>(policy, options);
+      auto found = SharedStore::Attach(policy, options);
       attached.secret = found->secret();
       attached.epoch_offset = found->epoch_offset();
-      attached.store = std::move(found);
+      attached.Use<S>(std::move(found));
     };
     return MakeLocalFunctions<S>(std::move(limiter));
   });

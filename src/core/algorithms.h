@@ -34,9 +34,10 @@ template <class P>
 using LongLog = SlidingWindowLog<P, std::uint64_t>;
 
 /// Returns `make.template operator()<Rules>()`. `Rules` is the policy's algorithm, under
-/// SingleWindowPolicy if that fits and else under Policy.
+/// SingleWindowPolicy if that fits and else under Policy. Logs have long stamps if they must, or if
+/// `has_long_stamps`.
 template <class T, class Make>
-T WithAlgorithm(const Policy& policy, Make make) {
+T WithAlgorithm(const Policy& policy, Make make, bool has_long_stamps = false) {
   assert(policy.algorithm() < Algorithm::kEnd);
   const auto in_form = [&]<template <class> class Rules>() -> T {
     return SingleWindowPolicy::Fits(policy) ? make.template operator()<Rules<SingleWindowPolicy>>()
@@ -55,9 +56,9 @@ T WithAlgorithm(const Policy& policy, Make make) {
   }
   if (policy.weighted()) return make.template operator()<WeightedLog>();
   // Stamps of 32 bits reach back 71 minutes.
-  return policy.retention() <= ShortLog<Policy>::Log::kLongestRetention
-             ? in_form.template operator()<ShortLog>()
-             : in_form.template operator()<LongLog>();
+  const bool is_short = policy.retention() <= ShortLog<Policy>::Log::kLongestRetention;
+  return is_short && !has_long_stamps ? in_form.template operator()<ShortLog>()
+                                      : in_form.template operator()<LongLog>();
 }
 
 /// What a limiter must know about an algorithm, apart from how it counts.

@@ -60,6 +60,7 @@ class CountFormat {
     for (const Window& window : policy.windows()) is_wide_ |= window.max >= kMostNarrow;
   }
 
+  bool is_wide() const { return is_wide_; }
   std::size_t bytes() const { return is_wide_ ? 7 : 3; }
   std::uint64_t most() const { return is_wide_ ? kMostWide : kMostNarrow; }
 

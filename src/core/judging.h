@@ -57,7 +57,7 @@ enum class Refusals : std::uint8_t {
 ///   was left
 /// - RoomToSettle(receipt, actual), optional: the costs to reserve room for
 /// - AttemptOne(now, reserve), optional: judges and records an attempt of cost 1, returns the time
-///   left; calls `reserve(at)` before it records an allowed action
+///   left; calls `reserve(at)` before it records an allowed action; only if CanAttemptOne()
 template <class Rules>
 class Judging {
   using Account = typename Rules::Account;
@@ -70,16 +70,17 @@ class Judging {
   bool Check(C& carrier, Micros now, Micros& time_left) const {
     Account account = carrier.Load();
     if constexpr (requires { account.AttemptOne(now, [](Micros) {}); }) {
-      time_left = account.AttemptOne(now, [&](Micros at) { carrier.Reserve(account, at, 1); });
-      const bool changes = time_left == 0 || policy().count_blocked();
-      if (changes) carrier.Save(account, Block());
-      return changes;
-    } else {
-      Block block = carrier.LoadBlock();
-      const auto [verdict, changes] = JudgeAndRecord(carrier, account, block, now, 1);
-      time_left = verdict.allowed() ? 0 : WaitFor(account, policy(), block, now, 1);
-      return changes;
+      if (account.CanAttemptOne()) [[likely]] {
+        time_left = account.AttemptOne(now, [&](Micros at) { carrier.Reserve(account, at, 1); });
+        const bool changes = time_left == 0 || policy().count_blocked();
+        if (changes) carrier.Save(account, Block());
+        return changes;
+      }
     }
+    Block block = carrier.LoadBlock();
+    const auto [verdict, changes] = JudgeAndRecord(carrier, account, block, now, 1);
+    time_left = verdict.allowed() ? 0 : WaitFor(account, policy(), block, now, 1);
+    return changes;
   }
 
   /// Attempts an action, which costs something. Returns whether the state has changed.

@@ -46,6 +46,8 @@ class SlidingWindowCounter : public AlignedRules<P, 2> {
       return BelowAt({this->Load(2 * i), this->Load(2 * i + 1), 0}, n, start, window.interval());
     }
 
+    static constexpr bool CanAttemptOne() { return true; }
+
     template <class Reserve>
     Micros AttemptOne(Micros now, Reserve) requires std::same_as<P, SingleWindowPolicy> {
       const Micros at = this->At(now);

@@ -146,7 +146,10 @@ class SlidingWindowLog {
       if (pushed_out > 0) log_.set_displaced(displaces);
     }
 
-    /// The capacity is max: the window is full if the log is and its oldest action is inside.
+    /// Whether the capacity is max: the window is full if the log is and its oldest action is
+    /// inside.
+    bool CanAttemptOne() const { return log_.capacity() == policy_.log_capacity(); }
+
     template <class Reserve>
     Micros AttemptOne(Micros now, Reserve reserve) requires std::same_as<P, SingleWindowPolicy> {
       const Micros at = this->At(now);

@@ -1,22 +1,38 @@
 // Writes a configuration as words, and as options for messages.
 #include "shared/configuration.h"
 
+#include <algorithm>
+#include <bit>
+#include <cassert>
+
 #include "core/algorithms.h"
 #include "shared/layout.h"
 #include "shared/shared_error.h"
+#include "shared/shared_store.h"
 
 namespace rollgate::shared {
 namespace {
 
 /// Followed by two words for each window and one for each block.
-enum ConfigurationWord : std::size_t { kAlgorithm, kFlags, kMinDifference, kWindows, kFirstWindow };
+enum ConfigurationWord : std::size_t {
+  kAlgorithm,
+  kFlags,
+  kMinDifference,
+  kRoom,
+  kWindows,
+  kFirstWindow
+};
 static_assert(kFirstWindow + 2 <= kConfigurationWords, "one window fits");
 
 constexpr std::uint64_t kCountBlocked = 1;
 constexpr std::uint64_t kSetsMax = 2;
 constexpr std::uint64_t kOwnClock = 4;
 constexpr std::uint64_t kNamed = 8;
-constexpr std::uint64_t kFlagsInUse = kCountBlocked | kSetsMax | kOwnClock | kNamed;
+constexpr std::uint64_t kLongStamps = 16;
+constexpr std::uint64_t kHasBlocks = 32;
+constexpr std::uint64_t kWideCounts = 64;
+constexpr std::uint64_t kFlagsInUse =
+    kCountBlocked | kSetsMax | kOwnClock | kNamed | kLongStamps | kHasBlocks | kWideCounts;
 
 /// A duration in milliseconds, with a fraction if it has one. Takes any word.
 std::string MillisText(std::uint64_t duration) {
@@ -34,13 +50,27 @@ std::string MillisText(std::uint64_t duration) {
 
 }  // namespace
 
-std::vector<std::uint64_t> ConfigurationOf(const Policy& policy, bool has_own_clock) {
-  const std::uint64_t flags = (policy.count_blocked() ? kCountBlocked : 0) |
-                              (policy.sets_max() ? kSetsMax : 0) | (has_own_clock ? kOwnClock : 0) |
-                              (policy.weighted() ? kNamed : 0);
+LogForm LogFormFor(const Policy& policy, std::uint64_t room) {
+  if (policy.algorithm() != Algorithm::kSlidingWindowLog) return {};
+  if (policy.weighted()) return {WeightedEntries::kMost, true};
+  const bool has_long_stamps = policy.retention() > ShortLog<Policy>::Log::kLongestRetention;
+  if (policy.sets_max()) return {kLongestSharedVaryingLog, has_long_stamps};
+  // So that limits may grow a little.
+  const std::uint64_t wanted = std::bit_ceil(std::max<std::uint64_t>(room, policy.log_capacity()));
+  return {static_cast<std::uint32_t>(std::min<std::uint64_t>(wanted, kLongestSharedLog)),
+          has_long_stamps};
+}
+
+std::vector<std::uint64_t> ConfigurationOf(const Policy& policy, bool has_own_clock,
+                                           const LogForm& form) {
+  const std::uint64_t flags =
+      (policy.count_blocked() ? kCountBlocked : 0) | (policy.sets_max() ? kSetsMax : 0) |
+      (has_own_clock ? kOwnClock : 0) | (policy.weighted() ? kNamed : 0) |
+      (form.has_long_stamps ? kLongStamps : 0) | (policy.blocks().empty() ? 0 : kHasBlocks) |
+      (CountFormat(policy).is_wide() ? kWideCounts : 0);
   std::vector<std::uint64_t> words = {static_cast<std::uint64_t>(policy.algorithm()), flags,
                                       static_cast<std::uint64_t>(policy.min_difference()),
-                                      policy.windows().size()};
+                                      form.room, policy.windows().size()};
   for (const Window& window : policy.windows()) {
     words.push_back(static_cast<std::uint64_t>(window.interval));
     words.push_back(policy.sets_max() ? 0 : window.max);  // changes with each attempt
@@ -56,6 +86,49 @@ std::vector<std::uint64_t> ConfigurationOf(const Policy& policy, bool has_own_cl
   }
   assert(words.size() >= kFirstWindow + 2);
   return words;
+}
+
+LogForm LogFormOf(std::span<const std::uint64_t> configuration) {
+  assert(configuration.size() >= kFirstWindow);
+  return {static_cast<std::uint32_t>(configuration[kRoom]),
+          (configuration[kFlags] & kLongStamps) != 0};
+}
+
+std::string WhyNot(std::span<const std::uint64_t> ours, std::span<const std::uint64_t> theirs) {
+  constexpr const char* kOther = "it has other options";
+  constexpr std::uint64_t kMayDiffer = kLongStamps | kWideCounts;
+  if (theirs.size() < kFirstWindow || ours[kWindows] != theirs[kWindows] ||
+      theirs.size() < kFirstWindow + 2 * ours[kWindows] || ours[kAlgorithm] != theirs[kAlgorithm] ||
+      ((ours[kFlags] ^ theirs[kFlags]) & ~kMayDiffer) != 0) {
+    return kOther;
+  }
+  const auto has = [](std::span<const std::uint64_t> words, std::uint64_t flag) {
+    return (words[kFlags] & flag) != 0;
+  };
+  const auto algorithm = static_cast<Algorithm>(ours[kAlgorithm]);
+  if (algorithm == Algorithm::kGcra) {
+    return std::ranges::equal(ours, theirs) ? "" : kOther;  // the units of its times differ
+  }
+  std::uint64_t largest_max = 0;
+  for (std::size_t i = kFirstWindow; i < kFirstWindow + 2 * ours[kWindows]; i += 2) {
+    if (algorithm != Algorithm::kSlidingWindowLog && ours[i] != theirs[i]) return kOther;
+    largest_max = std::max(largest_max, ours[i + 1]);
+  }
+  if (algorithm != Algorithm::kSlidingWindowLog) {
+    return has(ours, kWideCounts) == has(theirs, kWideCounts) ? "" : "its counts have another size";
+  }
+  const std::uint64_t room = theirs[kRoom];
+  if (room < 1 || room > kLongestSharedLog) return kOther;
+  if (has(ours, kNamed)) return room == ours[kRoom] ? "" : kOther;
+  if (has(ours, kLongStamps) && !has(theirs, kLongStamps)) {
+    return "its records hold intervals of at most 71 minutes";
+  }
+  if (!has(ours, kSetsMax) && largest_max > room) {
+    return "its records have room for " + std::to_string(room) +
+           " actions, and { shared: { room: " + std::to_string(largest_max) +
+           " } } where it is made would give them more";
+  }
+  return "";
 }
 
 std::string TextOf(std::span<const std::uint64_t> configuration) {
@@ -90,6 +163,8 @@ std::string TextOf(std::span<const std::uint64_t> configuration) {
   }
   if (!lengths.empty()) text += ", blockFor: [" + lengths + ']';
   if ((flags & kOwnClock) != 0) text += ", clock: a function";
+  const bool has_room = algorithm == 0 && (flags & (kNamed | kSetsMax)) == 0;
+  if (has_room) text += ", shared: { room: " + std::to_string(configuration[kRoom]) + " }";
   return text + " }";
 }
 

@@ -1,15 +1,34 @@
-// What all limiters of a region must agree on: as words to compare, and as text for messages.
+// What the limiters of a region must agree on: as words to compare, and as text for messages.
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string>
+#include <vector>
 
 #include "core/policy.h"
 
 namespace rollgate::shared {
 
-/// Limiters with equal words share a region. Throws SharedError if there are too many words.
-std::vector<std::uint64_t> ConfigurationOf(const Policy& policy, bool has_own_clock);
+/// How a region stores logs.
+struct LogForm {
+  std::uint32_t room = 0;  ///< actions or weighted entries that a record can hold; 0 without logs
+  bool has_long_stamps = false;
+};
+
+/// The form for a region that a limiter makes. `room`: for how many actions at least.
+LogForm LogFormFor(const Policy& policy, std::uint64_t room);
+
+/// Throws SharedError if there are too many words.
+std::vector<std::uint64_t> ConfigurationOf(const Policy& policy, bool has_own_clock,
+                                           const LogForm& form);
+
+/// Why a limiter of the configuration `ours` cannot use a region of `theirs`; empty if it can. Then
+/// each judges by its own limits. `theirs` may be any words.
+std::string WhyNot(std::span<const std::uint64_t> ours, std::span<const std::uint64_t> theirs);
+
+/// The form in a configuration with which another one agrees.
+LogForm LogFormOf(std::span<const std::uint64_t> configuration);
 
 /// The options that give such words. Takes any words.
 std::string TextOf(std::span<const std::uint64_t> configuration);

@@ -19,7 +19,7 @@ static_assert(sizeof(Word) == 8 && Word::is_always_lock_free,
               "a lock would not be shared between processes");
 
 inline constexpr std::uint64_t kMagic = 0x657461676c6c6f72;  // "rollgate"
-inline constexpr std::uint64_t kVersion = 2;                 ///< of the meaning of words
+inline constexpr std::uint64_t kVersion = 3;                 ///< of the meaning of words
 inline constexpr std::size_t kLine = 64;
 
 /// How many limiters, one per thread, can be attached at once.
@@ -32,7 +32,7 @@ inline constexpr std::size_t kConfigurationWords = 1015;
 /// The start of a host: clocks of different starts do not compare.
 using Boot = std::array<std::uint64_t, 2>;
 
-/// Constant in a region, but for `era`, `forgotten` and `entries_used`. Every version has the first
+/// Constant in a region, but for the words from `era` on. Every version has the first
 /// four at these offsets, to recognise regions from before the host's last start.
 struct Header {
   std::uint64_t magic;
@@ -50,6 +50,8 @@ struct Header {
   alignas(2 * kLine) Word era;  ///< how many times all ids were forgotten
   Word forgotten;               ///< see ForgottenUntil
   Word entries_used;            ///< all entries ever taken are before this one
+  Word log_capacity;            ///< the most actions that a log of any limiter here needs
+  Word retention;               ///< how long after its moment an id affects any limiter here
 };
 
 /// What one attached limiter is doing, so that another can finish it. Only its owner writes.

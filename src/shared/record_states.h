@@ -13,6 +13,7 @@
 #include "core/ring_log.h"
 #include "core/time.h"
 #include "core/weighted_log.h"
+#include "shared/configuration.h"
 #include "shared/shared_error.h"
 #include "shared/shared_store.h"
 
@@ -64,23 +65,13 @@ class BlockWords {
   std::uint64_t most_offences_;
 };
 
-/// The capacity of logs in a region.
-template <class P>
-std::uint32_t SharedLogCapacity(const P& policy) {
-  std::size_t most = kLongestSharedLog;
-  if constexpr (std::is_same_v<P, Policy>) {
-    if (policy.sets_max()) most = kLongestSharedVaryingLog;
-  }
-  return static_cast<std::uint32_t>(std::min<std::size_t>(policy.log_capacity(), most));
-}
-
 /// The states of algorithms that keep a few numbers.
 template <class Rules>
 class StateWords {
  public:
   using Account = typename Rules::Account;
 
-  StateWords(const Rules& rules, std::size_t at)
+  StateWords(const Rules& rules, const LogForm&, std::size_t at)
       : at_(at), words_(at + (rules.state_bytes() + 7) / 8) {
     assert(at >= kBlock && words_ > at);
   }
@@ -88,18 +79,19 @@ class StateWords {
   std::size_t words() const { return words_; }
   std::size_t UsedWords(const Account&) const { return words_; }
 
-  Account Begin(const Rules& rules, std::uint64_t* state, Generation generation) const {
+  Account Begin(const Rules& rules, std::uint64_t* state, std::uint64_t,
+                Generation generation) const {
     return Account::Begin(rules, Bytes(state), generation);
   }
 
-  Account Load(const Rules& rules, std::uint64_t* state) const {
+  Account Load(const Rules& rules, std::uint64_t* state, std::uint64_t) const {
     Account account(rules, Bytes(state), static_cast<Micros>(state[kMoment]),
                     static_cast<Generation>(state[kGeneration]));
     if (!account.IsSound()) ThrowCorrupt("invalid count");
     return account;
   }
 
-  void Reserve(const Rules&, Account&, Micros, const Costs&) const {}
+  void Reserve(const Rules&, Account&, Micros, Micros, const Costs&) const {}
 
   void Save(std::uint64_t* state, const Account& account) const {
     state[kMoment] = static_cast<std::uint64_t>(account.moment());
@@ -123,24 +115,26 @@ class StateWords<Rules> {
  public:
   using Account = typename Rules::Account;
 
-  StateWords(const Rules& rules, std::size_t at)
-      : capacity_(SharedLogCapacity(rules.policy())),
-        is_short_(capacity_ < (1u << kShortBits)),
+  StateWords(const Rules&, const LogForm& form, std::size_t at)
+      : room_(form.room),
+        is_short_(room_ < (1u << kShortBits)),
         numbers_at_(at),
         ring_at_(is_short_ ? at : at + 1) {
-    assert(capacity_ >= 1 && std::uint64_t{capacity_} >> Bits() == 0 && at >= kBlock);
+    assert(room_ >= 1 && std::uint64_t{room_} >> Bits() == 0 && at >= kBlock);
   }
 
-  std::size_t words() const { return ring_at_ + WordsFor(capacity_ - 1); }
+  std::size_t words() const { return ring_at_ + WordsFor(room_ - 1); }
   std::size_t UsedWords(const Account& account) const {
     return ring_at_ + WordsFor(account.log().ring_room());
   }
 
-  Account Begin(const Rules& rules, std::uint64_t* state, Generation generation) const {
-    return Account(rules, Log(LogHead{}, Ring(state), 0, capacity_), generation);
+  /// `capacity`: see Header::log_capacity; may be anything.
+  Account Begin(const Rules& rules, std::uint64_t* state, std::uint64_t capacity,
+                Generation generation) const {
+    return Account(rules, Log(LogHead{}, Ring(state), 0, Capacity(capacity, 1)), generation);
   }
 
-  Account Load(const Rules& rules, std::uint64_t* state) const {
+  Account Load(const Rules& rules, std::uint64_t* state, std::uint64_t capacity) const {
     const int bits = Bits();
     std::uint64_t numbers = is_short_ ? state[kGeneration] >> kGenerationBits : state[numbers_at_];
     const auto next = [&] {
@@ -156,26 +150,28 @@ class StateWords<Rules> {
     head.displaced = (numbers & 1) != 0;
     const bool is_sound =
         head.size == 0 ? head.newest == kLongAgo : Bounded(head.newest) == head.newest;
-    if (!is_sound || head.size > room + 1 || room >= capacity_ || head.head > room ||
+    if (!is_sound || head.size > room + 1 || room >= room_ || head.head > room ||
         (head.head == room && room > 0)) {
       ThrowCorrupt("invalid log");
     }
-    return Account(rules, Log(head, Ring(state), room, capacity_),
+    return Account(rules, Log(head, Ring(state), room, Capacity(capacity, head.size)),
                    static_cast<Generation>(state[kGeneration]));
   }
 
-  void Reserve(const Rules& rules, Account& account, Micros at, const Costs& costs) const {
+  /// `retention`: see Header.
+  void Reserve(const Rules&, Account& account, Micros at, Micros retention,
+               const Costs& costs) const {
     const std::uint64_t more = costs.uniform();
     Log& log = account.log();
     if (log.HasFree(more)) return;
-    if (log.IsFull() && at - log.Oldest() < rules.retention()) return;
-    const std::uint32_t room = log.DropAndPlanRoom(at, rules.retention(), more);
+    if (log.IsFull() && at - log.Oldest() < retention) return;
+    const std::uint32_t room = log.DropAndPlanRoom(at, retention, more);
     if (room != log.ring_room()) log.ResizeInPlace(room);
   }
 
   void Save(std::uint64_t* state, const Account& account) const {
     const LogHead& head = account.log().head();
-    assert(head.size <= capacity_ && account.log().ring_room() < capacity_);
+    assert(head.size <= room_ && account.log().ring_room() < room_);
     assert(UsedWords(account) <= words());
     const int bits = Bits();
     const std::uint64_t numbers =
@@ -197,6 +193,11 @@ class StateWords<Rules> {
   static_assert(kGenerationBits + 3 * kShortBits + 1 <= 64 && 3 * kLongBits + 1 <= 64);
   static_assert(kLongestSharedLog >> kLongBits == 0);
 
+  std::uint32_t Capacity(std::uint64_t wanted, std::uint32_t size) const {
+    const std::uint64_t least = std::max<std::uint32_t>(size, 1);
+    return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(wanted, least, room_));
+  }
+
   int Bits() const { return is_short_ ? kShortBits : kLongBits; }
 
   static std::size_t WordsFor(std::size_t stamps) { return (stamps * sizeof(Stamp) + 7) / 8; }
@@ -205,7 +206,7 @@ class StateWords<Rules> {
     return reinterpret_cast<std::byte*>(state + ring_at_);
   }
 
-  std::uint32_t capacity_;
+  std::uint32_t room_;  // for actions
   bool is_short_;
   std::size_t numbers_at_;
   std::size_t ring_at_;
@@ -217,18 +218,20 @@ class StateWords<WeightedLog> {
  public:
   using Account = WeightedLog::Account;
 
-  StateWords(const WeightedLog& rules, std::size_t at) : windows_(rules.windows()), at_(at) {}
+  StateWords(const WeightedLog& rules, const LogForm&, std::size_t at)
+      : windows_(rules.windows()), at_(at) {}
 
   std::size_t words() const { return EntriesAt(WeightedEntries::kMost); }
   std::size_t UsedWords(const Account& account) const {
     return EntriesAt(account.entries().room());
   }
 
-  Account Begin(const WeightedLog& rules, std::uint64_t* state, Generation generation) const {
+  Account Begin(const WeightedLog& rules, std::uint64_t* state, std::uint64_t,
+                Generation generation) const {
     return Account(rules, WeightedEntries(state + at_ + 1, windows_, 0, {}), generation);
   }
 
-  Account Load(const WeightedLog& rules, std::uint64_t* state) const {
+  Account Load(const WeightedLog& rules, std::uint64_t* state, std::uint64_t) const {
     const auto number = [&](int i) {
       return static_cast<std::uint32_t>(state[at_] >> (i * kBits) & ((1u << kBits) - 1));
     };
@@ -242,10 +245,11 @@ class StateWords<WeightedLog> {
                    static_cast<Generation>(state[kGeneration]));
   }
 
-  void Reserve(const WeightedLog& rules, Account& account, Micros at, const Costs&) const {
+  void Reserve(const WeightedLog& rules, Account& account, Micros at, Micros retention,
+               const Costs&) const {
     WeightedEntries& entries = account.entries();
     if (entries.HasRoomAt(at)) return;
-    const std::uint32_t room = entries.DropAndPlanRoom(at, rules.retention(), rules.zones());
+    const std::uint32_t room = entries.DropAndPlanRoom(at, retention, rules.zones());
     if (room != entries.room()) entries.ResizeInPlace(room);
   }
 

@@ -120,15 +120,17 @@ class Examination {
     }
     const std::span<const std::uint64_t> theirs(header_.configuration.data(),
                                                 header_.configuration_words);
-    if (!std::ranges::equal(theirs, options_.configuration)) {
+    if (const std::string why = WhyNot(options_.configuration, theirs); !why.empty()) {
       throw SharedError(SharedError::Kind::kMismatch,
-                        "the shared limiter '" + options_.name + "' has other options: expected " +
-                            TextOf(options_.configuration) + ", but it was made with " +
-                            TextOf(theirs) + "; take another name, or remove it with " +
+                        "the shared limiter '" + options_.name + "' does not fit, because " + why +
+                            ": expected " + TextOf(options_.configuration) +
+                            ", but it was made with " + TextOf(theirs) +
+                            "; take another name, or remove it with " +
                             RemovalOf(options_.directory, options_.name) +
                             " when nobody counts with it any more");
     }
-    if (header_.record_words != options_.record_words) {
+    const bool is_same = std::ranges::equal(theirs, options_.configuration);
+    if (is_same && header_.record_words != options_.record_words) {
       Refuse("has records of " + std::to_string(header_.record_words) + " words, expected " +
              std::to_string(options_.record_words));
     }
@@ -193,6 +195,8 @@ Region Region::Attach(const RegionOptions& options) {
       std::this_thread::sleep_for(kPause);
       continue;
     }
+    RaiseTo(region.header().retention, static_cast<std::uint64_t>(options.retention));
+    RaiseTo(region.header().log_capacity, options.log_capacity);
     if (file.IsAt(path)) return region;
   }
   FailForRemovals(path);

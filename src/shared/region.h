@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 
+#include "core/time.h"
 #include "shared/entry_lock.h"
 #include "shared/file.h"
 #include "shared/layout.h"
@@ -17,10 +18,12 @@ struct RegionOptions {
   std::string directory;
   std::string name;
   std::uint64_t max_keys;      ///< of a new region
-  std::uint64_t record_words;  ///< follows from the configuration
+  std::uint64_t record_words;  ///< of a new region
   std::int64_t epoch_offset;   ///< of a new region
   std::span<const std::uint64_t> configuration;
-  bool has_log = false;  ///< whether records grow with maxInInterval
+  bool has_log = false;            ///< whether records grow with maxInInterval
+  Micros retention = 0;            ///< see Header
+  std::uint64_t log_capacity = 0;  ///< see Header
   /// Prefix of paths of /proc and of control groups, for tests.
   std::string system_root = {};
 };

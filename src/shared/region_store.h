@@ -51,18 +51,26 @@ class RegionStore final : public SharedStore {
   using Blocks = BlockWords<std::decay_t<decltype(std::declval<Rules>().policy())>>;
 
  public:
-  RegionStore(const Policy& policy, const SharedStoreOptions& options)
+  /// `region` fits the policy and has logs of this form. Throws SharedError.
+  RegionStore(const Policy& policy, const LogForm& form, Region region,
+              std::function<void()> on_eviction)
       : rules_(policy),
         blocks_(rules_.policy(), kBlock),
-        states_(rules_, kBlock + blocks_.words()),
-        region_(Region::Attach({options.directory, options.name, options.max_keys,
-                                Geometry::RecordWordsFor(states_.words()), options.epoch_offset,
-                                ConfigurationOf(policy, options.has_own_clock),
-                                policy.algorithm() == Algorithm::kSlidingWindowLog})),
+        states_(rules_, form, kBlock + blocks_.words()),
+        region_(std::move(region)),
         table_(ViewOf(region_), region_.entry()),
-        on_eviction_(options.on_eviction) {
-    assert(states_.words() <= table_.state_words());
+        on_eviction_(std::move(on_eviction)) {
+    if (states_.words() > table_.state_words()) ThrowCorrupt("records are too small");
   }
+
+  /// How many words a record has in a region of this form.
+  static std::uint64_t RecordWords(const Policy& policy, const LogForm& form) {
+    const Rules rules(policy);
+    const std::size_t at = kBlock + Blocks(rules.policy(), kBlock).words();
+    return Geometry::RecordWordsFor(States(rules, form, at).words());
+  }
+
+  static Micros RetentionOf(const Policy& policy) { return Rules(policy).retention(); }
 
   const Secret& secret() const override { return table_.secret(); }
   Micros epoch_offset() const override { return region_.header().epoch_offset; }
@@ -105,7 +113,7 @@ class RegionStore final : public SharedStore {
       RecordCarrier carrier(*this);
       Judging(rules_).Peek(carrier, now, costs, decision);
     } else {
-      Account account = states_.Begin(rules_, table_.state(), 0);
+      Account account = states_.Begin(rules_, table_.state(), LogCapacity(), 0);
       const Micros at = std::max(now, table_.Forgotten());
       Judging(rules_).PeekFirst(account, now, at, costs, decision);
     }
@@ -151,11 +159,13 @@ class RegionStore final : public SharedStore {
 
     explicit RecordCarrier(RegionStore& store) : store_(store) {}
 
-    Account Load() { return store_.states_.Load(store_.rules_, store_.table_.state()); }
+    Account Load() {
+      return store_.states_.Load(store_.rules_, store_.table_.state(), store_.LogCapacity());
+    }
     Account LoadCopy() { return Load(); }
     Block LoadBlock() { return store_.blocks_.Load(store_.table_.state()); }
     void Reserve(Account& account, Micros at, const Costs& costs) {
-      store_.states_.Reserve(store_.rules_, account, at, costs);
+      store_.states_.Reserve(store_.rules_, account, at, store_.Retention(), costs);
     }
     void Save(const Account& account, const Block& block) { saved_ = store_.Save(account, block); }
 
@@ -194,6 +204,14 @@ class RegionStore final : public SharedStore {
             region.geometry()};
   }
 
+  /// What all limiters of the region need, whose limits may differ.
+  Micros Retention() const {
+    return static_cast<Micros>(region_.header().retention.load(std::memory_order_relaxed));
+  }
+  std::uint64_t LogCapacity() const {
+    return region_.header().log_capacity.load(std::memory_order_relaxed);
+  }
+
   void Count(bool allowed) { ++(allowed ? allowed_ : blocked_); }
 
   /// A process created by fork() must not use its parent's entry.
@@ -212,7 +230,7 @@ class RegionStore final : public SharedStore {
     blocks_.Store(table_.state(), block);
     Micros expires = kLongAgo;
     if (account.moment() != kLongAgo) {
-      expires = Bounded(Bounded(rules_.FromTableTime(account.moment())) + rules_.retention());
+      expires = Bounded(Bounded(rules_.FromTableTime(account.moment())) + Retention());
     }
     return {blocks_.Expires(block, expires), states_.UsedWords(account)};
   }
@@ -222,8 +240,8 @@ class RegionStore final : public SharedStore {
     const Generation generation = table_.NextGeneration();
     const Insertion insertion = table_.Insert(now, [&](Micros earliest) {
       const Micros at = std::max(now, earliest);
-      Account account = states_.Begin(rules_, table_.state(), generation);
-      states_.Reserve(rules_, account, at, costs);
+      Account account = states_.Begin(rules_, table_.state(), LogCapacity(), generation);
+      states_.Reserve(rules_, account, at, Retention(), costs);
       account.Record({.at = at}, costs);
       if (decision != nullptr) Judging(rules_).DescribeFirst(account, now, at, costs, *decision);
       return Save(account, Block());
@@ -248,11 +266,12 @@ class RegionStore final : public SharedStore {
   int most_tries_ = 0;
 };
 
-/// Returns `make.template operator()<S>()`, where S is the policy's store.
+/// Returns `make.template operator()<S>()`, where S is the policy's store in a region of this form.
 template <class T, class Make>
-T WithSharedStore(const Policy& policy, Make make) {
+T WithSharedStore(const Policy& policy, const LogForm& form, Make make) {
   return WithAlgorithm<T>(
-      policy, [&]<class Rules>() -> T { return make.template operator()<RegionStore<Rules>>(); });
+      policy, [&]<class Rules>() -> T { return make.template operator()<RegionStore<Rules>>(); },
+      form.has_long_stamps);
 }
 
 }  // namespace rollgate::shared

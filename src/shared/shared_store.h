@@ -23,6 +23,8 @@ struct SharedStoreOptions {
   std::string directory = "/dev/shm";  ///< of the file
   std::string name;                    ///< letters, digits, '.', '_' and '-'; not empty
   std::size_t max_keys = 50'000;       ///< >= 1; the first to attach decides
+  /// For how many actions records of logs have room at least; the first to attach decides.
+  std::uint64_t room = 0;
   /// Whether `now` is the caller's own clock; the same for all who share a region.
   bool has_own_clock = false;
   /// From the clock's readings to times of day; the first to attach decides.

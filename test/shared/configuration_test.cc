@@ -20,7 +20,7 @@ namespace {
 using Words = std::vector<std::uint64_t>;
 
 Words WordsOf(const PolicyOptions& options, bool has_own_clock = false) {
-  return ConfigurationOf(Policy(options), has_own_clock);
+  return ConfigurationOf(Policy(options), has_own_clock, {});
 }
 
 std::string TextOfPolicy(const PolicyOptions& options, bool has_own_clock = false) {
@@ -60,9 +60,9 @@ TEST(SharedConfiguration, IsTheSameWhateverMaxAFunctionHasGivenLast) {
   PolicyOptions options = kPlain;
   options.sets_max = true;
   Policy policy(options);
-  const Words before = ConfigurationOf(policy, false);
+  const Words before = ConfigurationOf(policy, false, {});
   policy.SetMax(100, true);
-  EXPECT_EQ(ConfigurationOf(policy, false), before);
+  EXPECT_EQ(ConfigurationOf(policy, false, {}), before);
 }
 
 TEST(SharedConfiguration, IsToldInTheWordsAndUnitsOfTheOptions) {

@@ -319,7 +319,7 @@ TEST_P(SharedRegionOfBoots, IsRefusedRatherThanRemovedWhenALivingProcessHasOther
   const Region region = AttachOn(one_);
   RegionOptions options = Options();
   options.system_root = other_.root();
-  const auto limits = ConfigurationOf(Policy({{{60'000'000, 7}}}), false);
+  const auto limits = ConfigurationOf(Policy({{{60'000'000, 7}}}), false, {});
   options.configuration = limits;
   const ino_t inode = Status().st_ino;
   ExpectError(Kind::kMismatch, {"'api'"}, [&] { Region::Attach(options); });

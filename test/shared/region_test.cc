@@ -118,7 +118,7 @@ TEST_P(SharedRegion, MovesAndTakesItsEntryAlong) {
 
 TEST_P(SharedRegion, WithOtherOptionsIsRefusedAndBothAreNamed) {
   const Region region = Attach();
-  const auto other = ConfigurationOf(Policy({{{1'500, 7}}, 0, false, Algorithm{3}}), false);
+  const auto other = ConfigurationOf(Policy({{{1'500, 7}}, 0, false, Algorithm{3}}), false, {});
   RegionOptions options = Options();
   options.configuration = other;
   options.record_words = 12;
