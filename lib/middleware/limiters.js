@@ -115,7 +115,8 @@ function resultError(name, expected, value) {
  */
 function attemptAtCost(limiter, key, options, max) {
   const refuse = (error) => {
-    if (error?.code !== 'ERR_ROLLGATE_COST' || error instanceof TypeError) throw error;
+    const isWrong = typeof options.cost === 'object' && error instanceof TypeError;
+    if (error?.code !== 'ERR_ROLLGATE_COST' || isWrong) throw error;
     const fail = () => {
       throw error; // the cost is wrong, whatever the store says
     };

@@ -298,6 +298,22 @@ describe('costs per window', () => {
     },
   );
 
+  test.each(POLICIES)(
+    'a window that is overdrawn is waited for by those who ask it: %p',
+    async (policy) => {
+      const { limiter } = named(policy);
+      limiter.settle(limiter.attempt('a', { cost: { tokens: 10 } }), { tokens: 30 });
+      const { ends } = follow([
+        limiter.wait('a', { cost: { tokens: 0 } }),
+        limiter.wait('a', { cost: { requests: 0 } }),
+      ]);
+      await advance(999);
+      expect(ends.map((end) => end?.allowed)).toEqual([true, undefined]);
+      await advance(1);
+      expect(ends.map((end) => end?.allowed)).toEqual([true, true]);
+    },
+  );
+
   // Kills: a deadline by the cost of the first, though the call asks another window.
   test('a deadline is compared with the wait of the own cost', async () => {
     const { limiter } = named();
