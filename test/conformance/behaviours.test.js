@@ -15,6 +15,7 @@ const TOPICS = {
   calls: require('./behaviours/calls'),
   together: require('./behaviours/together'),
   refunds: require('./behaviours/refunds'),
+  costs: require('./behaviours/costs'),
   blocks: require('./behaviours/blocks'),
   waiting: require('./behaviours/waiting'),
 };
