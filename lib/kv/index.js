@@ -4,6 +4,7 @@
 
 const { randomInt } = require('node:crypto');
 const { promisify, types } = require('node:util');
+const { durationToMicros } = require('../clock');
 const { RECORDS, decisionLength } = require('../decision');
 const { optionError, optionRangeError, optionTypeError, throwOutOfMemory } = require('../errors');
 const { loadAddon } = require('../native');
@@ -150,6 +151,17 @@ function createKvBackend(checked) {
       await inLine(id, replaceCost);
       return isFound;
     },
+
+    block(id, ms, now) {
+      return inLine(id, (state) => {
+        if (state === FOREIGN) throw failures.foreign();
+        decidedAt = now ?? wallClock();
+        const written = core.block(state, durationToMicros(ms), decidedAt, newGeneration());
+        return nextOf(state, written);
+      });
+    },
+
+    setLimits: (next) => core.setLimits(nativePolicy(next)),
 
     clear: (id) => inLine(id, () => NOTHING),
 

@@ -132,6 +132,36 @@ Napi::Value Settle(const Napi::CallbackInfo& info) {
       env, is_id && limiter.store->Settle(identity, settlement.receipt, settlement.actual, now));
 }
 
+Napi::Value BlockId(const Napi::CallbackInfo& info) {
+  auto& limiter = StateOf<LocalLimiter>(info);
+  limiter.Attach();
+  const napi_value id = info[0];
+  Identity identity;
+  if (!ReadIdentity(info.Env(), id, limiter.secret, identity)) {
+    return {info.Env(), Invoke(limiter.refuse, {&id, 1})};
+  }
+  Micros now;
+  if (!limiter.ReadTime(now)) return {};
+  limiter.store->BlockUntil(identity, now, BlockEnd(now, ReadDouble(info.Env(), info[1])));
+  limiter.AfterAttempt();
+  return {};
+}
+
+Napi::Value SetLimits(const Napi::CallbackInfo& info) {
+  auto& limiter = StateOf<LocalLimiter>(info);
+  limiter.Attach();
+  const Policy policy(ReadPolicy(info[0].As<Napi::Object>()));
+  Micros now;
+  if (!limiter.ReadTime(now)) return {};
+  const StoreStats last = limiter.store->stats();
+  limiter.set_limits(limiter, policy, now);
+  limiter.before.allowed += last.allowed;
+  limiter.before.blocked += last.blocked;
+  limiter.before.evicted += last.evicted;
+  limiter.ReportMemory();
+  return {};
+}
+
 Napi::Value Clear(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
   auto& limiter = StateOf<LocalLimiter>(info);
@@ -155,8 +185,10 @@ Napi::Value Stats(const Napi::CallbackInfo& info) {
   limiter.Attach();
   if (!limiter.store) return {info.Env(), Invoke(limiter.closed)};
   const StoreStats stats = limiter.store->stats();
-  const std::array<std::uint64_t, 5> numbers{stats.keys, stats.allowed, stats.blocked,
-                                             stats.evicted, stats.bytes};
+  const StoreStats& before = limiter.before;
+  const std::array<std::uint64_t, 5> numbers{stats.keys, stats.allowed + before.allowed,
+                                             stats.blocked + before.blocked,
+                                             stats.evicted + before.evicted, stats.bytes};
   std::copy(numbers.begin(), numbers.end(), limiter.report);
   return {};
 }

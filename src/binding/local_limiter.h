@@ -81,8 +81,12 @@ struct LocalLimiter {
   /// Sets the store. If it is an `S`, calls are compiled for it.
   template <class S>
   void Use(std::unique_ptr<Store> made) {
+    as_expected = [](Store* any) -> Store* { return dynamic_cast<S*>(any); };
+    Use(std::move(made));
+  }
+  void Use(std::unique_ptr<Store> made) {
     store = std::move(made);
-    expected = dynamic_cast<S*>(store.get());
+    expected = as_expected(store.get());
   }
 
   /// Calls `call` with the store, as an `S` if it is one.
@@ -96,6 +100,8 @@ struct LocalLimiter {
 
   std::unique_ptr<Store> store;  // null before `attach` and after Close
   Store* expected = nullptr;     // the same, if it is of the expected class
+  Store* (*as_expected)(Store*) = nullptr;
+  StoreStats before = {};  // attempts and evictions under earlier limits
   Secret secret;
   Micros epoch_offset = 0;  // from the built-in clock to times of day, for aligned windows
   MonotonicClock monotonic_clock;
@@ -114,6 +120,8 @@ struct LocalLimiter {
   Napi::Env env;
   /// Sets the store and the members that depend on it; called again after an exception.
   std::function<void(LocalLimiter&)> attach;
+  /// Puts a store with other limits, which has taken over all ids, in place of the store.
+  std::function<void(LocalLimiter&, const Policy&, Micros)> set_limits;
   std::int64_t (*bytes_to_tell)(const Store&) = nullptr;  // for V8
   std::int64_t bytes_reported = 0;
   Napi::FunctionReference refuse;
@@ -192,6 +200,8 @@ ROLLGATE_FLATTEN napi_value Decide(napi_env env, napi_callback_info info) {
 
 Napi::Value DecideMany(const Napi::CallbackInfo& info);
 Napi::Value Settle(const Napi::CallbackInfo& info);
+Napi::Value BlockId(const Napi::CallbackInfo& info);
+Napi::Value SetLimits(const Napi::CallbackInfo& info);
 Napi::Value Clear(const Napi::CallbackInfo& info);
 Napi::Value Stats(const Napi::CallbackInfo& info);
 Napi::Value Close(const Napi::CallbackInfo& info);
@@ -199,7 +209,8 @@ Napi::Value Close(const Napi::CallbackInfo& info);
 /// For Guarded: an exception of the store becomes one of lib's.
 ROLLGATE_COLD napi_value AnswerFailure(napi_env env, napi_callback_info info);
 
-/// The functions of a limiter -> { check, decide, decideMany, settle, clear, stats, close }
+/// The functions of a limiter -> { check, decide, decideMany, settle, block, setLimits, clear,
+/// stats, close }
 ///
 /// keep:
 ///   report      Float64Array that decide and stats write to
@@ -221,6 +232,8 @@ ROLLGATE_COLD napi_value AnswerFailure(napi_env env, napi_callback_info info);
 /// decideMany(ids, numbers) attempts each id at cost 1, and writes the decisions one after another
 ///   to the Float64Array; nothing happens if one id is invalid
 /// settle(id, at, token, cost, actual) -> boolean
+/// block(id, duration) refuses the id for so long in us; 0 ends the block
+/// setLimits(policy) of the same shape: as many windows, the same algorithm
 /// clear(id) -> boolean; clear() forgets all ids
 /// stats() writes report[0..4]: keys, allowed, blocked, evicted, bytes
 /// close() frees the store; every later call throws by closed()
@@ -233,6 +246,8 @@ Napi::Value MakeLocalFunctions(std::unique_ptr<LocalLimiter> limiter) {
       Function{"decide", Guarded<Decide<S>, AnswerFailure>},
       Function{"decideMany", Guarded<DecideMany, AnswerFailure>},
       Function{"settle", Guarded<Settle, AnswerFailure>},
+      Function{"block", Guarded<BlockId, AnswerFailure>},
+      Function{"setLimits", Guarded<SetLimits, AnswerFailure>},
       Function{"clear", Guarded<Clear, AnswerFailure>},
       Function{"stats", Guarded<Stats, AnswerFailure>},
       Function{"close", Guarded<Close, AnswerFailure>},

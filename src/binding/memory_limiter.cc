@@ -34,6 +34,11 @@ Napi::Value CreateMemoryLimiter(const Napi::CallbackInfo& info) {
   store.secret = limiter->secret;
   store.clock_may_step_back = !limiter->clock.IsEmpty();
   store.on_eviction = [state = limiter.get()] { state->has_evicted = true; };
+  limiter->set_limits = [store](LocalLimiter& limited, const Policy& limits, Micros now) {
+    std::unique_ptr<MemoryStore> made = CreateMemoryStore(limits, store);
+    static_cast<MemoryStore&>(*limited.store).CopyTo(*made, now);
+    limited.Use(std::move(made));
+  };
   return memory::WithMemoryStore<Napi::Value>(policy, [&]<class S>() {
     limiter->Use<S>(std::make_unique<S>(policy, store));
     return MakeLocalFunctions<S>(std::move(limiter));

@@ -97,6 +97,22 @@ Napi::Value Settle(const Napi::CallbackInfo& info) {
   return {env, ToJs(env, outcome, self.next)};
 }
 
+Napi::Value BlockId(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  auto& self = StateOf<PortableFunctions>(info);
+  const Micros now = MomentOf(ReadDouble(env, info[2]));
+  const auto generation = static_cast<Generation>(ReadDouble(env, info[3]));
+  const PortableLimiter::Outcome outcome = self.limiter->BlockUntil(
+      ReadState(env, info[0]), BlockEnd(now, ReadDouble(env, info[1])), generation, self.next);
+  return {env, ToJs(env, outcome, self.next)};
+}
+
+Napi::Value SetLimits(const Napi::CallbackInfo& info) {
+  const Policy policy(ReadPolicy(info[0].As<Napi::Object>()));
+  StateOf<PortableFunctions>(info).limiter = PortableLimiter::Create(policy);
+  return {};
+}
+
 Napi::Value LargestState(const Napi::CallbackInfo& info) {
   const std::size_t bytes = StateOf<PortableFunctions>(info).limiter->largest_state();
   return Napi::Number::New(info.Env(), static_cast<double>(bytes));
@@ -117,6 +133,8 @@ napi_value AnswerExhausted(napi_env env, napi_callback_info info) {
 constexpr std::array kFunctions{
     Function{"decide", Guarded<Decide, AnswerExhausted>},
     Function{"settle", Guarded<Settle, AnswerExhausted>},
+    Function{"block", Guarded<BlockId, AnswerExhausted>},
+    Function{"setLimits", Guarded<SetLimits, AnswerExhausted>},
     Function{"lifetime", Guarded<Lifetime, AnswerExhausted>},
     Function{"largestState", Guarded<LargestState, AnswerExhausted>},
 };

@@ -38,8 +38,19 @@ Napi::Value CreateSharedLimiter(const Napi::CallbackInfo& info) {
   store.on_eviction = [state = limiter.get()] { state->has_evicted = true; };
   store.room = static_cast<std::uint64_t>(ReadDouble(env, options.Get("room")));
   const shared::LogForm form = shared::LogFormFor(policy, store.room);
+  limiter->set_limits = [store](LocalLimiter& limited, const Policy& limits, Micros) {
+    std::unique_ptr<SharedStore> attached(static_cast<SharedStore*>(limited.store.get()));
+    // Still the limiter's if the limits do not fit.
+    limited.store.release();
+    try {
+      limited.Use(SharedStore::WithLimits(attached, limits, store));
+    } catch (const SharedError&) {
+      if (attached) limited.Use(std::move(attached));
+      throw;
+    }
+  };
   return shared::WithSharedStore<Napi::Value>(policy, form, [&]<class S>() {
-    limiter->attach = [policy, options = std::move(store)](LocalLimiter& attached) {
+    limiter->attach = [policy, options = store](LocalLimiter& attached) {
       auto found = SharedStore::Attach(policy, options);
       attached.secret = found->secret();
       attached.epoch_offset = found->epoch_offset();

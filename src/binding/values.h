@@ -49,6 +49,11 @@ inline Micros MomentOf(double micros) {
   return static_cast<Micros>(std::clamp(micros, -kBound, kBound));
 }
 
+/// The end of a block of `duration` us; kLongAgo for 0.
+inline Micros BlockEnd(Micros now, double duration) {
+  return duration == 0 ? kLongAgo : Bounded(now + MomentOf(duration));
+}
+
 inline bool ReadBool(napi_env env, napi_value value) {
   bool fact = false;
   napi_get_value_bool(env, value, &fact);

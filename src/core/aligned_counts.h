@@ -9,6 +9,7 @@
 #include "core/costs.h"
 #include "core/decision.h"
 #include "core/policy.h"
+#include "core/snapshot.h"
 #include "core/time.h"
 
 namespace rollgate {
@@ -80,6 +81,20 @@ class AlignedAccount {
     auto& account = static_cast<Account&>(*this);
     if (costs.IsAny()) account.Record(verdict, costs);
     return account;
+  }
+
+  void CopyTo(Snapshot& snapshot, Micros) const {
+    snapshot.newest = newest_;
+    for (std::size_t i = 0; i < rules_.windows().size() * Rules::kCounts; ++i) {
+      snapshot.numbers.push_back(Load(i));
+    }
+  }
+  template <class RecordOne>
+  void TakeOver(const Snapshot& snapshot, Micros, RecordOne) {
+    newest_ = snapshot.newest;
+    for (std::size_t i = 0; i < snapshot.numbers.size(); ++i) {
+      rules_.counts().Store(state_, i, rules_.counts().Add(0, snapshot.numbers[i]));
+    }
   }
 
   bool Settle(const Receipt& receipt, const Costs& actual, Micros) {

@@ -61,7 +61,9 @@ class CountFormat {
   }
 
   bool is_wide() const { return is_wide_; }
-  std::size_t bytes() const { return is_wide_ ? 7 : 3; }
+  static constexpr std::size_t kNarrow = 3;
+  static constexpr std::size_t kWide = 7;
+  std::size_t bytes() const { return is_wide_ ? kWide : kNarrow; }
   std::uint64_t most() const { return is_wide_ ? kMostWide : kMostNarrow; }
 
   std::uint64_t Load(const std::byte* counts, std::size_t place) const {

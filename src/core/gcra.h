@@ -15,7 +15,9 @@
 #include "core/decision.h"
 #include "core/emission_window.h"
 #include "core/policy.h"
+#include "core/snapshot.h"
 #include "core/time.h"
+#include "core/wide_multiply.h"
 
 namespace rollgate {
 
@@ -162,6 +164,38 @@ class Gcra {
       return *this;
     }
 
+    /// The numbers: for each window, how many millionths of an action are in the bucket at `now`.
+    void CopyTo(Snapshot& snapshot, Micros now) const {
+      snapshot.newest = Newest();
+      snapshot.numbers.push_back(Number());
+      for (std::size_t i = 0; i < rules_.windows_.size(); ++i) {
+        const EmissionWindow& window = rules_.windows_[i];
+        const std::uint64_t ahead = Ahead(i, window.ToUnits(now));
+        const auto emission = static_cast<std::uint64_t>(window.emission());
+        // Rounded up, so that no more is admitted.
+        snapshot.numbers.push_back(ahead / emission);
+        snapshot.numbers.push_back(WideDivide(WideMultiply(ahead % emission, kMillion), emission) +
+                                   1);
+      }
+    }
+    template <class RecordOne>
+    void TakeOver(const Snapshot& snapshot, Micros now, RecordOne) {
+      StoreNumber(static_cast<std::uint32_t>(snapshot.numbers[0]));
+      if constexpr (!kIsSingle) StoreNewest(snapshot.newest);
+      for (std::size_t i = 0; i < rules_.windows_.size(); ++i) {
+        const EmissionWindow& window = rules_.windows_[i];
+        const auto emission = static_cast<std::uint64_t>(window.emission());
+        const std::uint64_t whole =
+            std::min(snapshot.numbers[1 + 2 * i], rules_.policy_.windows()[i].max);
+        const std::uint64_t part =
+            WideDivide(WideMultiply(emission, snapshot.numbers[2 + 2 * i]), kMillion) + 1;
+        const std::uint64_t ahead =
+            std::min(whole * emission + part, static_cast<std::uint64_t>(rules_.FullBucket(i)));
+        Store(i, window.ToUnits(now) + static_cast<std::int64_t>(ahead));
+      }
+      if constexpr (!kIsSingle) moment_ = Expiry();
+    }
+
     /// Takes back what has not leaked, so the bucket keeps what later attempts added. What an
     /// attempt cost in addition counts as later than all, so less of others may be taken back.
     bool Settle(const Receipt& receipt, const Costs& actual, Micros now) {
@@ -271,6 +305,7 @@ class Gcra {
  private:
   static constexpr std::size_t kNumber = kIsSingle ? 0 : sizeof(Micros);
   static constexpr std::size_t kArrivals = sizeof(Micros) + sizeof(std::uint32_t);
+  static constexpr std::uint64_t kMillion = 1'000'000;
   /// The bits of an action's number in a token. A refund compares the actions since its own, at
   /// most twice the max while a full bucket leaks. A larger max takes bits from the generation.
   static constexpr int kShortNumberBits = kTokenBits - kGenerationBits;

@@ -37,7 +37,7 @@ Verdict Judge(const A& account, const P& policy, const Block& block, Micros now,
               const Costs& costs) {
   Verdict verdict;
   verdict.at = account.At(now);
-  if (!policy.blocks().empty() && verdict.at < block.until) {
+  if (verdict.at < block.until) {
     verdict.blocked_by_block = true;
     return verdict;
   }
@@ -74,7 +74,7 @@ bool StartsBlock(const Verdict& verdict, const P& policy, Block& block) {
 template <Account A, class P>
 Micros WaitFor(const A& account, const P& policy, const Block& block, Micros now,
                const Costs& costs) {
-  Micros allowed_at = policy.blocks().empty() ? kLongAgo : block.until;
+  Micros allowed_at = block.until;
   if (costs.IsAny() && policy.min_difference() > 0) {
     allowed_at = std::max(allowed_at, account.Newest() + policy.min_difference());
   }

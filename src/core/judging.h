@@ -94,11 +94,14 @@ class Judging {
     return changes;
   }
 
-  /// What Attempt would decide. Without a cost, what is used.
+  /// What Attempt would decide. Without a cost, what is used. The id is also blocked until
+  /// `blocked_until`.
   template <Carrier C>
-  void Peek(C& carrier, Micros now, const Costs& costs, Decision& decision) const {
+  void Peek(C& carrier, Micros now, const Costs& costs, Decision& decision,
+            Micros blocked_until = kLongAgo) const {
     Account account = carrier.LoadCopy();
     Block block = carrier.LoadBlock();
+    block.until = std::max(block.until, blocked_until);
     const Verdict verdict = Judge(account, policy(), block, now, costs);
     StartsBlock(verdict, policy(), block);
     const Costs recorded = Records(verdict, policy()) ? costs : Costs(0);
@@ -116,18 +119,20 @@ class Judging {
     }
     if (!account.Settle(receipt, actual, now)) return Settled::kNothing;
     const Block block = carrier.LoadBlock();
-    if (account.IsEmpty() && block.offences == 0) return Settled::kAll;
+    if (account.IsEmpty() && block.until == kLongAgo) return Settled::kAll;
     carrier.Save(account, block);
     return Settled::kSome;
   }
 
   /// The decision on the first attempt of an id, whose `account` is empty, at `at` >= `now`.
-  void PeekFirst(Account& account, Micros now, Micros at, const Costs& costs,
-                 Decision& decision) const {
+  void PeekFirst(Account& account, Micros now, Micros at, const Costs& costs, Decision& decision,
+                 Micros blocked_until = kLongAgo) const {
     assert(at >= now && account.moment() == kLongAgo);
-    const Verdict verdict = {.at = at};
+    const Block block = {.until = blocked_until};
+    const Verdict verdict = {.blocked_by_block = at < block.until, .at = at};
+    const Costs recorded = Records(verdict, policy()) ? costs : Costs(0);
     decision.token = account.Token();
-    Describe(account.After(verdict, costs), policy(), Block(), verdict, now, costs, decision);
+    Describe(account.After(verdict, recorded), policy(), block, verdict, now, costs, decision);
   }
 
   /// The same, after `account` has recorded the attempt.

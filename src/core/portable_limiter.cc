@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cassert>
+#include <cstring>
 #include <new>
 #include <optional>
 #include <span>
@@ -17,7 +18,7 @@
 namespace rollgate {
 namespace {
 
-/// Of an algorithm that keeps a few numbers; only usable under the same limits.
+/// Of an algorithm that keeps a few numbers. GCRA's are only usable under the same limits.
 template <class Rules>
 class CountBody {
  public:
@@ -28,6 +29,7 @@ class CountBody {
   std::size_t largest() const { return bytes_.size(); }
 
   bool Fits(const PortableState& state, bool has_same_limits) const {
+    if constexpr (requires { rules_.counts(); }) return WidthOf(state) > 0;
     return has_same_limits && state.body.size() == bytes_.size();
   }
 
@@ -35,8 +37,17 @@ class CountBody {
     if (!fits) {
       return Account::Begin(rules_, bytes_.data(), state.header.generation);
     }
-    assert(state.body.size() == bytes_.size());
-    std::copy(state.body.begin(), state.body.end(), bytes_.begin());
+    if constexpr (requires { rules_.counts(); }) {
+      const std::size_t width = WidthOf(state);
+      for (std::size_t i = 0; i < Numbers(); ++i) {
+        std::uint64_t count = 0;
+        std::memcpy(&count, &state.body[i * width], width);
+        rules_.counts().Store(bytes_.data(), i, rules_.counts().Add(0, count));
+      }
+    } else {
+      assert(state.body.size() == bytes_.size());
+      std::copy(state.body.begin(), state.body.end(), bytes_.begin());
+    }
     const Account account(rules_, bytes_.data(), state.header.moment, state.header.generation);
     return account.IsSound() ? std::optional(account) : std::nullopt;
   }
@@ -50,6 +61,16 @@ class CountBody {
   }
 
  private:
+  std::size_t Numbers() const { return bytes_.size() / rules_.counts().bytes(); }
+
+  /// How many bytes each count of a state has; 0 if it has not as many counts.
+  std::size_t WidthOf(const PortableState& state) const {
+    for (const std::size_t width : {CountFormat::kNarrow, CountFormat::kWide}) {
+      if (state.body.size() == Numbers() * width) return width;
+    }
+    return 0;
+  }
+
   const Rules& rules_;
   std::vector<std::byte> bytes_;
 };
@@ -263,6 +284,17 @@ class Limiter final : public PortableLimiter {
     return Outcome::kChanged;
   }
 
+  Outcome BlockUntil(Bytes bytes, Micros until, Generation generation,
+                     std::vector<std::byte>& out) override {
+    BytesCarrier carrier(*this);
+    if (!carrier.Open(bytes, generation)) return Outcome::kForeign;
+    Block block = carrier.LoadBlock();
+    block.until = until == kLongAgo ? kLongAgo : std::max(block.until, until);
+    carrier.Save(carrier.Load(), block);
+    carrier.Write(out);
+    return Outcome::kChanged;
+  }
+
   Micros Lifetime(Bytes bytes, Micros now) const override {
     const Micros usual = Bounded(rules_.lifetime() + policy_.block_retention());
     PortableState state;
@@ -275,8 +307,7 @@ class Limiter final : public PortableLimiter {
   }
 
   std::size_t largest_state() const override {
-    const std::size_t block = policy_.blocks().empty() ? 0 : Block::kBytes;
-    return sizeof(PortableState::Header) + body_.largest() + block;
+    return sizeof(PortableState::Header) + body_.largest() + Block::kBytes;
   }
 
  private:
@@ -305,7 +336,7 @@ class Limiter final : public PortableLimiter {
 
     Account Load() { return *account_; }
     Account LoadCopy() { return Load(); }
-    Block LoadBlock() const { return limiter_.policy_.blocks().empty() ? Block() : state_.block; }
+    Block LoadBlock() const { return state_.block; }
     void Reserve(Account& account, Micros at, const Costs& costs) {
       limiter_.body_.Reserve(account, at, costs);
     }
@@ -316,7 +347,10 @@ class Limiter final : public PortableLimiter {
       state_.header.moment = account.moment();
       state_.header.generation = account.generation();
       state_.block = block;
-      if (!limiter_.policy_.blocks().empty()) state_.header.flags |= PortableState::kHasBlock;
+      const bool lasts = block.until > account.moment();
+      if (lasts || !limiter_.policy_.blocks().empty()) {
+        state_.header.flags |= PortableState::kHasBlock;
+      }
     }
     void SaveNothing() {
       state_.header.moment = kLongAgo;
@@ -386,6 +420,11 @@ class TurningLimiter final : public PortableLimiter {
   Outcome Settle(Bytes bytes, const Receipt& receipt, const Costs& actual, Micros now,
                  std::vector<std::byte>& out) override {
     return For(bytes, actual).Settle(bytes, receipt, actual, now, out);
+  }
+
+  Outcome BlockUntil(Bytes bytes, Micros until, Generation generation,
+                     std::vector<std::byte>& out) override {
+    return For(bytes, 1).BlockUntil(bytes, until, generation, out);
   }
 
   Micros Lifetime(Bytes bytes, Micros now) const override { return stamps_.Lifetime(bytes, now); }

@@ -15,6 +15,7 @@
 #include "core/decision.h"
 #include "core/policy.h"
 #include "core/ring_log.h"
+#include "core/snapshot.h"
 #include "core/time.h"
 
 namespace rollgate {
@@ -125,6 +126,25 @@ class SlidingWindowLog {
 
     LogView<LogWith<Log>, P> After(const Verdict& verdict, const Costs& costs) const {
       return {LogWith(log_, verdict.at, costs.uniform()), policy_};
+    }
+
+    void CopyTo(Snapshot& snapshot, Micros) const {
+      for (std::uint32_t n = log_.size(); n > 0; --n) snapshot.actions.push_back(log_.Nth(n));
+      snapshot.displaced = log_.displaced();
+    }
+    /// `record(at, costs)` makes room and records.
+    template <class RecordOne>
+    void TakeOver(const Snapshot& snapshot, Micros, RecordOne record) {
+      // Costs are the same in all windows.
+      const std::size_t windows = policy_.windows().size();
+      std::uint64_t total = 0;
+      for (std::size_t i = 0; i < snapshot.actions.size(); ++i) {
+        const std::uint64_t cost = snapshot.numbers.empty() ? 1 : snapshot.numbers[i * windows];
+        record(snapshot.actions[i], cost);
+        total += cost;
+      }
+      // Under lower limits, later ones have pushed others out as refusals do.
+      log_.set_displaced((snapshot.displaced || total > log_.size()) && log_.IsFull());
     }
 
     /// Precondition: the ring has room for the actions, up to the log's capacity.

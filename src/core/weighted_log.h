@@ -15,6 +15,7 @@
 #include "core/costs.h"
 #include "core/decision.h"
 #include "core/policy.h"
+#include "core/snapshot.h"
 #include "core/time.h"
 #include "core/weighted_entries.h"
 
@@ -101,6 +102,26 @@ class WeightedLog {
 
     View After(const Verdict& verdict, const Costs& costs) const {
       return {entries_, rules_.policy_, verdict.at, costs};
+    }
+
+    void CopyTo(Snapshot& snapshot, Micros) const {
+      for (std::uint32_t i = 0; i < entries_.size(); ++i) {
+        snapshot.actions.push_back(entries_.Stamp(i));
+        for (std::uint32_t w = 0; w < entries_.windows(); ++w) {
+          snapshot.numbers.push_back(entries_.SumFrom(i, w) - entries_.SumFrom(i + 1, w));
+        }
+      }
+    }
+    /// `record(at, costs)` makes room and records.
+    template <class RecordOne>
+    void TakeOver(const Snapshot& snapshot, Micros, RecordOne record) {
+      const std::span<const std::uint64_t> all(snapshot.numbers);
+      const std::size_t windows = rules_.windows();
+      for (std::size_t i = 0; i < snapshot.actions.size(); ++i) {
+        const bool has_costs = !all.empty();
+        record(snapshot.actions[i],
+               has_costs ? Costs(all.subspan(i * windows, windows)) : Costs(1));
+      }
     }
 
     /// Precondition: the entries have room at that moment.

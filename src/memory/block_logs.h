@@ -57,6 +57,7 @@ class BlockLogs {
     WeightedBlocks states;
   };
   Weighted& weighted() { return *weighted_; }
+  bool HasWeighted() const { return weighted_.has_value(); }
 
   /// Whether an attempt of `cost` needs the weighted form.
   bool Turns(std::uint64_t cost) const { return cost > 1 && weighted_.has_value(); }

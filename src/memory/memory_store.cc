@@ -5,10 +5,12 @@
 
 namespace rollgate {
 
-std::unique_ptr<Store> CreateMemoryStore(const Policy& policy, const MemoryStoreOptions& options) {
-  return memory::WithMemoryStore<std::unique_ptr<Store>>(
-      policy,
-      [&]<class S>() -> std::unique_ptr<Store> { return std::make_unique<S>(policy, options); });
+std::unique_ptr<MemoryStore> CreateMemoryStore(const Policy& policy,
+                                               const MemoryStoreOptions& options) {
+  return memory::WithMemoryStore<std::unique_ptr<MemoryStore>>(
+      policy, [&]<class S>() -> std::unique_ptr<MemoryStore> {
+        return std::make_unique<S>(policy, options);
+      });
 }
 
 }  // namespace rollgate

@@ -7,7 +7,9 @@
 
 #include "core/identity.h"
 #include "core/policy.h"
+#include "core/snapshot.h"
 #include "core/store.h"
+#include "memory/manual_blocks.h"
 
 namespace rollgate {
 
@@ -19,7 +21,27 @@ struct MemoryStoreOptions {
   std::function<void()> on_eviction;  ///< must not call the store, nor throw
 };
 
+/// A Store whose ids another one with other limits can take over.
+class MemoryStore : public Store {
+ public:
+  /// Adds all ids to `other`, which is empty and has a policy of the same shape: as many windows,
+  /// the same algorithm, as weighted. Throws std::bad_alloc and leaves this store as it is.
+  virtual void CopyTo(MemoryStore& other, Micros now) const = 0;
+
+  /// Adds an id that is not there.
+  virtual void Add(const Identity& id, const Snapshot& snapshot, Micros now) = 0;
+
+  /// What is not of one id.
+  struct Common {
+    Generation last_generation;
+    Micros forgotten_until;
+    const memory::ManualBlocks& manual_blocks;
+  };
+  virtual void TakeOver(const Common& common) = 0;
+};
+
 /// Owned by one thread.
-std::unique_ptr<Store> CreateMemoryStore(const Policy& policy, const MemoryStoreOptions& options);
+std::unique_ptr<MemoryStore> CreateMemoryStore(const Policy& policy,
+                                               const MemoryStoreOptions& options);
 
 }  // namespace rollgate

@@ -70,7 +70,13 @@ class Table {
   }
 
   template <class Visit>
-  void VisitAll(Visit visit);
+  void VisitAll(Visit visit) {
+    VisitPlaces([&](const Place& place) { visit(*place.slot); });
+  }
+
+  /// `visit` must not insert or erase.
+  template <class Visit>
+  void VisitPlaces(Visit visit);
 
   /// Forgets all ids and frees their memory.
   void Clear();
@@ -88,6 +94,7 @@ class Table {
   /// All ids forgotten as expired had expired at this time. An id that is not in the table may have
   /// been forgotten, so it must not be judged by an earlier time.
   Micros forgotten_until() const { return forgotten_until_; }
+  void SetForgottenUntil(Micros moment) { forgotten_until_ = moment; }
 
  private:
   /// Up to so many ids, none are forgotten: ids that act now and then would be inserted each time.
@@ -205,13 +212,12 @@ Place Table::Insert(const Identity& identity, Micros moment, Micros now, Release
 }
 
 template <class Visit>
-void Table::VisitAll(Visit visit) {
+void Table::VisitPlaces(Visit visit) {
   for (SubTable* part : {&active_, draining_ ? &*draining_ : nullptr}) {
     if (part == nullptr) continue;
     for (std::size_t chunk = 0; chunk < part->chunk_count(); ++chunk) {
       for (std::uint32_t group = 0; group < part->chunk(chunk).group_count(); ++group) {
-        part->chunk(chunk).VisitGroup(layout_, group,
-                                      [&](const Place& place) { visit(*place.slot); });
+        part->chunk(chunk).VisitGroup(layout_, group, visit);
       }
     }
   }

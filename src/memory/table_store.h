@@ -12,7 +12,9 @@
 #include "core/inlining.h"
 #include "core/judging.h"
 #include "core/policy.h"
+#include "core/snapshot.h"
 #include "memory/block_places.h"
+#include "memory/manual_blocks.h"
 #include "memory/memory_store.h"
 #include "memory/table.h"
 
@@ -49,7 +51,7 @@ class Counts {
 
 /// `States` reads and writes payloads: Counts, InlineLogs, BlockLogs or WeightedBlocks.
 template <class Rules, class States>
-class TableStore final : public Store {
+class TableStore final : public MemoryStore {
   using Account = typename Rules::Account;
   using Blocks = BlockPlaces<std::decay_t<decltype(std::declval<Rules>().policy())>>;
 
@@ -61,6 +63,7 @@ class TableStore final : public Store {
         table_({states_.payload_bytes() + blocks_.bytes(),
                 std::max<std::size_t>(options.max_keys, 1), blocks_.retention(),
                 !options.clock_may_step_back, options.secret}),
+        manual_blocks_(options.secret),
         on_eviction_(options.on_eviction),
         scratch_(sizeof(Slot) + states_.payload_bytes()) {}
 
@@ -76,6 +79,11 @@ class TableStore final : public Store {
   ROLLGATE_FLATTEN Micros Check(const Identity& id, Micros reading) override {
     const Micros now = Rules::Cut(reading);
     TendNowAndThen(now);
+    if (!manual_blocks_.IsEmpty()) [[unlikely]] {
+      Decision decision;
+      decision.windows = uses_;
+      if (RefusesBlocked(id, now, 1, decision)) return decision.time_left;
+    }
     const Place place = table_.Find(id);
     if (!place) [[unlikely]] {
       Begin(id, now, 1, nullptr);
@@ -102,6 +110,7 @@ class TableStore final : public Store {
 
   void Peek(const Identity& id, Micros reading, const Costs& costs, Decision& decision) override {
     const Micros now = Rules::Cut(reading);
+    if (!manual_blocks_.IsEmpty() && PeekBlocked(id, now, costs, decision)) return;
     if (const Place place = table_.Find(id)) {
       WithCarrier(place, 1, [&](const auto& judging, auto& carrier) {
         judging.Peek(carrier, now, costs, decision);
@@ -124,7 +133,13 @@ class TableStore final : public Store {
     return settled != Settled::kNothing;
   }
 
+  void BlockUntil(const Identity& id, Micros now, Micros until) override {
+    manual_blocks_.Set(id, Rules::Cut(now), until);
+    uses_.resize(rules_.policy().windows().size());
+  }
+
   bool Clear(const Identity& id) override {
+    manual_blocks_.Set(id, 0, kLongAgo);
     const Place place = table_.Find(id);
     if (place) Forget(place);
     return static_cast<bool>(place);
@@ -133,6 +148,44 @@ class TableStore final : public Store {
   void ClearAll() override {
     DestroyAll();
     table_.Clear();
+    manual_blocks_.Clear();
+  }
+
+  void CopyTo(MemoryStore& other, Micros reading) const override {
+    const Micros now = Rules::Cut(reading);
+    auto& self = const_cast<TableStore&>(*this);  // accounts can write, but are only read
+    self.table_.VisitPlaces([&](const Place& place) {
+      self.WithCarrier(place, 1, [&](const auto&, auto& carrier) {
+        Snapshot snapshot;
+        snapshot.generation = place.slot->generation();
+        snapshot.block = carrier.LoadBlock();
+        carrier.Load().CopyTo(snapshot, now);
+        other.Add(place.slot->identity(), snapshot, reading);
+      });
+    });
+    other.TakeOver({last_generation_, table_.forgotten_until(), manual_blocks_});
+  }
+
+  void Add(const Identity& id, const Snapshot& snapshot, Micros reading) override {
+    const Micros now = Rules::Cut(reading);
+    const Place place =
+        table_.Insert(id, kLongAgo, kLongAgo, [this](Slot& slot) { states_.Destroy(slot); });
+    place.slot->set_generation(snapshot.generation);
+    if constexpr (kTurns) {
+      if (!snapshot.numbers.empty() && states_.HasWeighted()) {
+        auto& weighted = states_.weighted();
+        TakeOverId(weighted.rules, weighted.states, place, snapshot, now);
+        return;
+      }
+    }
+    TakeOverId(rules_, states_, place, snapshot, now);
+  }
+
+  void TakeOver(const Common& common) override {
+    last_generation_ = common.last_generation;
+    table_.SetForgottenUntil(common.forgotten_until);
+    manual_blocks_ = common.manual_blocks;
+    uses_.resize(rules_.policy().windows().size());
   }
 
   StoreStats stats() const override {
@@ -200,6 +253,9 @@ class TableStore final : public Store {
     assert(costs.IsAny());
     const Micros now = Rules::Cut(reading);
     TendNowAndThen(now);
+    if (!manual_blocks_.IsEmpty()) [[unlikely]] {
+      if (RefusesBlocked(id, now, costs, decision)) return;
+    }
     const Place place = table_.Find(id);
     if (!place) [[unlikely]] {
       Begin(id, now, costs, &decision);
@@ -210,6 +266,30 @@ class TableStore final : public Store {
     });
     assert(decision.verdict.allowed() == (decision.time_left == 0));
     Count(decision.verdict.allowed());
+  }
+
+  /// A peek at an id that was blocked by a call. Returns false if it is not blocked any more.
+  ROLLGATE_NOINLINE bool PeekBlocked(const Identity& id, Micros now, const Costs& costs,
+                                     Decision& decision) {
+    const Micros until = manual_blocks_.EndOf(id);
+    const auto peek = [&](const auto& judging, auto& carrier) {
+      judging.Peek(carrier, now, costs, decision, until);
+    };
+    if (until <= now) return false;
+    if (const Place place = table_.Find(id)) {
+      WithCarrier(place, 1, peek);
+      return decision.verdict.blocked_by_block;
+    }
+    Account account = states_.Begin(rules_, Scratch());
+    Judging(rules_).PeekFirst(account, now, FirstMoment(now), costs, decision, until);
+    return decision.verdict.blocked_by_block;
+  }
+
+  /// The same for an attempt, which leaves no trace.
+  bool RefusesBlocked(const Identity& id, Micros now, const Costs& costs, Decision& decision) {
+    if (!PeekBlocked(id, now, costs, decision)) return false;
+    Count(false);
+    return true;
   }
 
   /// A slot outside of the table, without a block.
@@ -255,6 +335,18 @@ class TableStore final : public Store {
   }
 
   template <class R, class S>
+  void TakeOverId(const R& rules, S& states, const Place& place, const Snapshot& snapshot,
+                  Micros now) {
+    auto account = states.Begin(rules, *place.slot);
+    SlotCarrier carrier(*this, rules, states, place);
+    account.TakeOver(snapshot, now, [&](Micros at, const Costs& costs) {
+      carrier.Reserve(account, at, costs);
+      account.Record({.at = at}, costs);
+    });
+    carrier.Save(account, snapshot.block);
+  }
+
+  template <class R, class S>
   void RecordFirst(const R& rules, S& states, const Place& place, Micros now, Micros at,
                    const Costs& costs, Decision* decision) {
     auto account = states.Begin(rules, *place.slot);
@@ -284,6 +376,8 @@ class TableStore final : public Store {
   States states_;
   Blocks blocks_;
   Table table_;
+  ManualBlocks manual_blocks_;
+  std::vector<WindowUse> uses_;  // for checks, once there are such blocks
   std::function<void()> on_eviction_;
   Generation last_generation_ = 0;
   std::uint64_t allowed_ = 0;

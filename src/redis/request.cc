@@ -48,8 +48,8 @@ std::size_t ScriptRequest::PlaceOf(const Group& group, std::size_t first) {
   return AddGroup(group);
 }
 
-void ScriptRequest::Add(std::size_t group, CallId call, const Program& limiter,
-                        std::string_view id, std::span<const double> amounts) {
+void ScriptRequest::Add(std::size_t group, CallId call, const Program& limiter, std::string_view id,
+                        std::span<const double> amounts) {
   Group& joined = groups_[group];
   const std::size_t from = joined.keys.size();
   calls.push_back(call);

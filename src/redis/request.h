@@ -102,10 +102,10 @@ struct Question {
   Operation operation = Operation::kAttempt;
   bool is_full = false;             ///< the full reply, or only the time left
   std::optional<std::int64_t> now;  ///< us; else the server's own time
-  std::int64_t cost = 1;         ///< or kOneAmount or kAmounts
-  std::int64_t settled_at = 0;   ///< of a Receipt
-  std::uint64_t settled_of = 0;  ///< its generation
-  std::vector<double> policy{};  ///< replaces the program's, with as many numbers; may be empty
+  std::int64_t cost = 1;            ///< or kOneAmount or kAmounts
+  std::int64_t settled_at = 0;      ///< of a Receipt
+  std::uint64_t settled_of = 0;     ///< its generation
+  std::vector<double> policy{};     ///< replaces the program's, with as many numbers; may be empty
 
   bool operator==(const Question&) const = default;
 };

@@ -18,6 +18,12 @@ using Word = std::atomic<std::uint64_t>;
 static_assert(sizeof(Word) == 8 && Word::is_always_lock_free,
               "a lock would not be shared between processes");
 
+inline void RaiseTo(Word& word, std::uint64_t least) {
+  std::uint64_t value = word.load();
+  while (value < least && !word.compare_exchange_weak(value, least)) {
+  }
+}
+
 inline constexpr std::uint64_t kMagic = 0x657461676c6c6f72;  // "rollgate"
 inline constexpr std::uint64_t kVersion = 3;                 ///< of the meaning of words
 inline constexpr std::size_t kLine = 64;
@@ -52,6 +58,7 @@ struct Header {
   Word entries_used;            ///< all entries ever taken are before this one
   Word log_capacity;            ///< the most actions that a log of any limiter here needs
   Word retention;               ///< how long after its moment an id affects any limiter here
+  Word blocked_until;           ///< no id is blocked by a call for longer: since kLongAgo, or 0
 };
 
 /// What one attached limiter is doing, so that another can finish it. Only its owner writes.

@@ -66,6 +66,19 @@ Boot CurrentBoot(const std::string& system_root) {
   return boot;
 }
 
+/// Throws SharedError unless a limiter of these options can use a region of the configuration
+/// `theirs`.
+void CheckFit(const RegionOptions& options, std::span<const std::uint64_t> theirs) {
+  if (const std::string why = WhyNot(options.configuration, theirs); !why.empty()) {
+    throw SharedError(
+        SharedError::Kind::kMismatch,
+        "the shared limiter '" + options.name + "' does not fit, because " + why + ": expected " +
+            TextOf(options.configuration) + ", but it was made with " + TextOf(theirs) +
+            "; take another name, or remove it with " + RemovalOf(options.directory, options.name) +
+            " when nobody counts with it any more");
+  }
+}
+
 class Examination {
  public:
   Examination(const File& file, const std::string& path, const RegionOptions& options)
@@ -120,15 +133,7 @@ class Examination {
     }
     const std::span<const std::uint64_t> theirs(header_.configuration.data(),
                                                 header_.configuration_words);
-    if (const std::string why = WhyNot(options_.configuration, theirs); !why.empty()) {
-      throw SharedError(SharedError::Kind::kMismatch,
-                        "the shared limiter '" + options_.name + "' does not fit, because " + why +
-                            ": expected " + TextOf(options_.configuration) +
-                            ", but it was made with " + TextOf(theirs) +
-                            "; take another name, or remove it with " +
-                            RemovalOf(options_.directory, options_.name) +
-                            " when nobody counts with it any more");
-    }
+    CheckFit(options_, theirs);
     const bool is_same = std::ranges::equal(theirs, options_.configuration);
     if (is_same && header_.record_words != options_.record_words) {
       Refuse("has records of " + std::to_string(header_.record_words) + " words, expected " +
@@ -167,12 +172,6 @@ Removal RemoveUnlessHeld(const std::string& path, const File& file) {
   return Removal::kDone;
 }
 
-void RaiseTo(Word& word, std::uint64_t least) {
-  std::uint64_t value = word.load();
-  while (value < least && !word.compare_exchange_weak(value, least)) {
-  }
-}
-
 }  // namespace
 
 Region Region::Attach(const RegionOptions& options) {
@@ -195,8 +194,7 @@ Region Region::Attach(const RegionOptions& options) {
       std::this_thread::sleep_for(kPause);
       continue;
     }
-    RaiseTo(region.header().retention, static_cast<std::uint64_t>(options.retention));
-    RaiseTo(region.header().log_capacity, options.log_capacity);
+    region.Admit(options);
     if (file.IsAt(path)) return region;
   }
   FailForRemovals(path);
@@ -212,6 +210,12 @@ bool Region::Unlink(const std::string& directory, const std::string& name) {
     std::this_thread::sleep_for(kPause);
   }
   FailForRemovals(path);
+}
+
+void Region::Admit(const RegionOptions& options) const {
+  CheckFit(options, configuration());
+  RaiseTo(header().retention, static_cast<std::uint64_t>(options.retention));
+  RaiseTo(header().log_capacity, options.log_capacity);
 }
 
 bool Region::TakeEntry(const File& same) {

@@ -43,6 +43,15 @@ class Region {
   Word* records() const { return mapping_.records(); }
   const Geometry& geometry() const { return mapping_.geometry(); }
 
+  std::span<const std::uint64_t> configuration() const {
+    return {header().configuration.data(),
+            std::min<std::size_t>(header().configuration_words, kConfigurationWords)};
+  }
+
+  /// Makes the region ready for a limiter of these options. Throws SharedError and changes nothing
+  /// if they do not fit.
+  void Admit(const RegionOptions& options) const;
+
   /// This attachment's entry. Its last owner may have left an unfinished swap.
   std::size_t entry() const { return lock_.entry(); }
 

@@ -59,7 +59,8 @@ class RegionStore final : public SharedStore {
         states_(rules_, form, kBlock + blocks_.words()),
         region_(std::move(region)),
         table_(ViewOf(region_), region_.entry()),
-        on_eviction_(std::move(on_eviction)) {
+        on_eviction_(std::move(on_eviction)),
+        uses_(policy.windows().size()) {
     if (states_.words() > table_.state_words()) ThrowCorrupt("records are too small");
   }
 
@@ -72,6 +73,9 @@ class RegionStore final : public SharedStore {
 
   static Micros RetentionOf(const Policy& policy) { return Rules(policy).retention(); }
 
+  shared::Region ReleaseRegion() && override { return std::move(region_); }
+  const shared::Region& region() const override { return region_; }
+
   const Secret& secret() const override { return table_.secret(); }
   Micros epoch_offset() const override { return region_.header().epoch_offset; }
   std::size_t max_keys() const override { return region_.header().max_keys; }
@@ -82,6 +86,11 @@ class RegionStore final : public SharedStore {
   ROLLGATE_FLATTEN Micros Check(const Identity& id, Micros reading) override {
     const Micros now = Rules::Cut(reading);
     BeforeCall();
+    if (MayBeBlocked(now)) [[unlikely]] {
+      Decision decision;
+      decision.windows = uses_;
+      if (RefusesBlocked(id, now, 1, decision)) return decision.time_left;
+    }
     for (Tries tries(most_tries_);; tries.Next()) {
       Micros time_left = 0;
       if (table_.Find(id)) [[likely]] {
@@ -109,14 +118,7 @@ class RegionStore final : public SharedStore {
   void Peek(const Identity& id, Micros reading, const Costs& costs, Decision& decision) override {
     const Micros now = Rules::Cut(reading);
     BeforeCall();
-    if (table_.Find(id)) {
-      RecordCarrier carrier(*this);
-      Judging(rules_).Peek(carrier, now, costs, decision);
-    } else {
-      Account account = states_.Begin(rules_, table_.state(), LogCapacity(), 0);
-      const Micros at = std::max(now, table_.Forgotten());
-      Judging(rules_).PeekFirst(account, now, at, costs, decision);
-    }
+    PeekUntil(id, now, costs, decision, MayBeBlocked(now) ? BlockedUntil(id) : kLongAgo);
   }
 
   bool Settle(const Identity& id, const Receipt& receipt, const Costs& actual,
@@ -132,12 +134,35 @@ class RegionStore final : public SharedStore {
     }
   }
 
+  void BlockUntil(const Identity& id, Micros reading, Micros until) override {
+    const Micros now = Rules::Cut(reading);
+    BeforeCall();
+    if (until == kLongAgo) {
+      Remove(BlockOf(id));
+      return;
+    }
+    const auto save = [&](Micros end) {
+      table_.state()[kMoment] = static_cast<std::uint64_t>(end);
+      table_.state()[kGeneration] = 0;
+      return Saved{end, kBlock};
+    };
+    for (Tries tries(most_tries_);; tries.Next()) {
+      if (table_.Find(BlockOf(id))) {
+        const auto before = static_cast<Micros>(table_.state()[kMoment]);
+        if (table_.Replace(save(std::max(before, until)))) break;
+      } else {
+        const Insertion insertion = table_.Insert(now, [&](Micros) { return save(until); });
+        NoteEviction(insertion);
+        if (insertion != Insertion::kLost) break;
+      }
+    }
+    RaiseTo(region_.header().blocked_until, static_cast<std::uint64_t>(until - kLongAgo));
+  }
+
   bool Clear(const Identity& id) override {
     BeforeCall();
-    for (Tries tries(most_tries_); table_.Find(id); tries.Next()) {
-      if (table_.Remove()) return true;
-    }
-    return false;
+    if (region_.header().blocked_until.load() != 0) Remove(BlockOf(id));
+    return Remove(id);
   }
 
   void ClearAll() override {
@@ -185,6 +210,9 @@ class RegionStore final : public SharedStore {
     assert(costs.IsAny());
     const Micros now = Rules::Cut(reading);
     BeforeCall();
+    if (MayBeBlocked(now)) [[unlikely]] {
+      if (RefusesBlocked(id, now, costs, decision)) return;
+    }
     for (Tries tries(most_tries_);; tries.Next()) {
       if (table_.Find(id)) {
         RecordCarrier carrier(*this);
@@ -206,7 +234,9 @@ class RegionStore final : public SharedStore {
 
   /// What all limiters of the region need, whose limits may differ.
   Micros Retention() const {
-    return static_cast<Micros>(region_.header().retention.load(std::memory_order_relaxed));
+    const auto longest = static_cast<std::uint64_t>(kLongest);  // others may write anything
+    return static_cast<Micros>(
+        std::min(region_.header().retention.load(std::memory_order_relaxed), longest));
   }
   std::uint64_t LogCapacity() const {
     return region_.header().log_capacity.load(std::memory_order_relaxed);
@@ -246,12 +276,60 @@ class RegionStore final : public SharedStore {
       if (decision != nullptr) Judging(rules_).DescribeFirst(account, now, at, costs, *decision);
       return Save(account, Block());
     });
-    if (insertion == Insertion::kLost) return false;
-    if (insertion == Insertion::kEvicted) {
-      ++evicted_;
-      if (on_eviction_) on_eviction_();
+    NoteEviction(insertion);
+    return insertion != Insertion::kLost;
+  }
+
+  void NoteEviction(Insertion insertion) {
+    if (insertion != Insertion::kEvicted) return;
+    ++evicted_;
+    if (on_eviction_) on_eviction_();
+  }
+
+  bool Remove(const Identity& id) {
+    for (Tries tries(most_tries_); table_.Find(id); tries.Next()) {
+      if (table_.Remove()) return true;
     }
+    return false;
+  }
+
+  /// The record of an id's block by a call: a state with nothing but its end as moment.
+  static Identity BlockOf(Identity id) {
+    id.kind |= 0x80;
+    return id;
+  }
+
+  bool MayBeBlocked(Micros now) const {
+    const std::uint64_t last = region_.header().blocked_until.load(std::memory_order_relaxed);
+    return last != 0 && now - kLongAgo < static_cast<Micros>(last);
+  }
+
+  Micros BlockedUntil(const Identity& id) {
+    return table_.Find(BlockOf(id)) ? Bounded(static_cast<Micros>(table_.state()[kMoment]))
+                                    : kLongAgo;
+  }
+
+  /// Attempts during a block leave no trace.
+  ROLLGATE_NOINLINE bool RefusesBlocked(const Identity& id, Micros now, const Costs& costs,
+                                        Decision& decision) {
+    const Micros until = BlockedUntil(id);
+    if (until <= now) return false;
+    PeekUntil(id, now, costs, decision, until);
+    if (!decision.verdict.blocked_by_block) return false;
+    Count(false);
     return true;
+  }
+
+  void PeekUntil(const Identity& id, Micros now, const Costs& costs, Decision& decision,
+                 Micros blocked_until) {
+    if (table_.Find(id)) {
+      RecordCarrier carrier(*this);
+      Judging(rules_).Peek(carrier, now, costs, decision, blocked_until);
+    } else {
+      Account account = states_.Begin(rules_, table_.state(), LogCapacity(), 0);
+      const Micros at = std::max(now, table_.Forgotten());
+      Judging(rules_).PeekFirst(account, now, at, costs, decision, blocked_until);
+    }
   }
 
   Rules rules_;
@@ -260,6 +338,7 @@ class RegionStore final : public SharedStore {
   Region region_;
   Table<Access> table_;
   std::function<void()> on_eviction_;
+  std::vector<WindowUse> uses_;  // for checks of blocked ids
   std::uint64_t allowed_ = 0;
   std::uint64_t blocked_ = 0;
   std::uint64_t evicted_ = 0;

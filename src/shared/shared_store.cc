@@ -1,36 +1,67 @@
 // Attaches to regions behind the interface of stores.
 #include "shared/shared_store.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "shared/configuration.h"
 #include "shared/region.h"
 #include "shared/region_store.h"
 
 namespace rollgate {
+namespace {
+
+using Made = std::unique_ptr<SharedStore>;
+
+/// What Region::Attach asks for; `configuration` is kept here.
+struct Request {
+  Request(const Policy& policy, const SharedStoreOptions& options)
+      : form(shared::LogFormFor(policy, options.room)),
+        configuration(shared::ConfigurationOf(policy, options.has_own_clock, form)) {
+    region = shared::WithSharedStore<shared::RegionOptions>(
+        policy, form, [&]<class S>() -> shared::RegionOptions {
+          return {.directory = options.directory,
+                  .name = options.name,
+                  .max_keys = options.max_keys,
+                  .record_words = S::RecordWords(policy, form),
+                  .epoch_offset = options.epoch_offset,
+                  .configuration = configuration,
+                  .has_log = form.room > 0,
+                  .retention = S::RetentionOf(policy),
+                  .log_capacity = std::min<std::uint64_t>(policy.log_capacity(), form.room)};
+        });
+  }
+  Request(const Request&) = delete;
+  Request& operator=(const Request&) = delete;
+
+  shared::LogForm form;
+  std::vector<std::uint64_t> configuration;
+  shared::RegionOptions region;
+};
+
+Made StoreIn(shared::Region region, const Policy& policy, const SharedStoreOptions& options) {
+  const shared::LogForm form = shared::LogFormOf(region.configuration());
+  return shared::WithSharedStore<Made>(policy, form, [&]<class S>() -> Made {
+    return std::make_unique<S>(policy, form, std::move(region), options.on_eviction);
+  });
+}
+
+}  // namespace
 
 std::unique_ptr<SharedStore> SharedStore::Attach(const Policy& policy,
                                                  const SharedStoreOptions& options) {
-  using Made = std::unique_ptr<SharedStore>;
-  const shared::LogForm form = shared::LogFormFor(policy, options.room);
-  const auto configuration = shared::ConfigurationOf(policy, options.has_own_clock, form);
-  const auto region_options = shared::WithSharedStore<shared::RegionOptions>(
-      policy, form, [&]<class S>() -> shared::RegionOptions {
-        return {.directory = options.directory,
-                .name = options.name,
-                .max_keys = options.max_keys,
-                .record_words = S::RecordWords(policy, form),
-                .epoch_offset = options.epoch_offset,
-                .configuration = configuration,
-                .has_log = form.room > 0,
-                .retention = S::RetentionOf(policy),
-                .log_capacity = std::min<std::uint64_t>(policy.log_capacity(), form.room)};
-      });
-  shared::Region region = shared::Region::Attach(region_options);
-  const shared::Header& header = region.header();
-  const shared::LogForm its_form =
-      shared::LogFormOf({header.configuration.data(), header.configuration_words});
-  return shared::WithSharedStore<Made>(policy, its_form, [&]<class S>() -> Made {
-    return std::make_unique<S>(policy, its_form, std::move(region), options.on_eviction);
-  });
+  const Request request(policy, options);
+  return StoreIn(shared::Region::Attach(request.region), policy, options);
+}
+
+std::unique_ptr<SharedStore> SharedStore::WithLimits(std::unique_ptr<SharedStore>& store,
+                                                     const Policy& policy,
+                                                     const SharedStoreOptions& options) {
+  const Request request(policy, options);
+  store->region().Admit(request.region);
+  shared::Region region = std::move(*store).ReleaseRegion();
+  store = nullptr;
+  return StoreIn(std::move(region), policy, options);
 }
 
 bool UnlinkShared(const std::string& directory, const std::string& name) {

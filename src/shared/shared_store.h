@@ -13,6 +13,10 @@
 
 namespace rollgate {
 
+namespace shared {
+class Region;
+}  // namespace shared
+
 /// The largest log in shared memory.
 inline constexpr std::size_t kLongestSharedLog = (std::size_t{1} << 20) - 1;
 
@@ -40,6 +44,12 @@ class SharedStore : public Store {
   static std::unique_ptr<SharedStore> Attach(const Policy& policy,
                                              const SharedStoreOptions& options);
 
+  /// Attaches with other limits to the region of `store`, which is then null. Throws SharedError
+  /// and changes nothing if they do not fit.
+  static std::unique_ptr<SharedStore> WithLimits(std::unique_ptr<SharedStore>& store,
+                                                 const Policy& policy,
+                                                 const SharedStoreOptions& options);
+
   /// The region's secret, for IdentityOf.
   virtual const Secret& secret() const = 0;
 
@@ -50,6 +60,10 @@ class SharedStore : public Store {
 
   /// The most retries of one call, because others were faster; each takes at most 50 us.
   virtual int most_tries() const = 0;
+
+  /// Moves the region out. The store must be destroyed then.
+  virtual shared::Region ReleaseRegion() && = 0;
+  virtual const shared::Region& region() const = 0;
 };
 
 /// Removes a region, but not for those attached. Returns whether it existed. Throws SharedError.

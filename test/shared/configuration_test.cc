@@ -20,7 +20,7 @@ namespace {
 using Words = std::vector<std::uint64_t>;
 
 Words WordsOf(const PolicyOptions& options, bool has_own_clock = false) {
-  return ConfigurationOf(Policy(options), has_own_clock, {});
+  return ConfigurationOf(Policy(options), has_own_clock, LogFormFor(Policy(options), 0));
 }
 
 std::string TextOfPolicy(const PolicyOptions& options, bool has_own_clock = false) {
@@ -60,15 +60,15 @@ TEST(SharedConfiguration, IsTheSameWhateverMaxAFunctionHasGivenLast) {
   PolicyOptions options = kPlain;
   options.sets_max = true;
   Policy policy(options);
-  const Words before = ConfigurationOf(policy, false, {});
+  const Words before = ConfigurationOf(policy, false, LogFormFor(policy, 0));
   policy.SetMax(100, true);
-  EXPECT_EQ(ConfigurationOf(policy, false, {}), before);
+  EXPECT_EQ(ConfigurationOf(policy, false, LogFormFor(policy, 0)), before);
 }
 
 TEST(SharedConfiguration, IsToldInTheWordsAndUnitsOfTheOptions) {
   EXPECT_EQ(TextOfPolicy(kPlain),
             "{ limits: [{ interval: 60000, maxInInterval: 5 }], algorithm: 'sliding-window-log', "
-            "countBlocked: true }");
+            "countBlocked: true, shared: { room: 8 } }");
   EXPECT_EQ(
       TextOfPolicy({{{60'000'000, 5}, {3'600'000'000, 100}},
                     100'000,
@@ -119,13 +119,13 @@ TEST(SharedConfiguration, TakesAnyWords) {
     EXPECT_EQ(TextOf(Words(good.begin(), good.begin() + static_cast<std::ptrdiff_t>(size))),
               unknown);
   }
-  EXPECT_EQ(TextOf(Words{4, 0, 0, 1, 1, 1}), unknown);      // no such algorithm
-  EXPECT_EQ(TextOf(Words{0, 8, 0, 1, 1, 1}), unknown);      // no such flag
-  EXPECT_EQ(TextOf(Words{0, 0, 0, kMost, 1, 1}), unknown);  // more limits than words
+  EXPECT_EQ(TextOf(Words{4, 0, 0, 1, 1, 1, 1}), unknown);      // no such algorithm
+  EXPECT_EQ(TextOf(Words{0, 128, 0, 1, 1, 1, 1}), unknown);    // no such flag
+  EXPECT_EQ(TextOf(Words{0, 0, 0, 1, kMost, 1, 1}), unknown);  // more limits than words
   EXPECT_EQ(TextOf(Words(kConfigurationWords, kMost)), unknown);
-  EXPECT_EQ(TextOf(Words{0, 0, kMost, 0, kMost - 999, std::uint64_t{1} << 63}),
+  EXPECT_EQ(TextOf(Words{0, 0, kMost, 8, 0, kMost - 999, std::uint64_t{1} << 63}),
             "{ limits: [], minDifference: -0.001, algorithm: 'sliding-window-log', countBlocked: "
-            "false, blockFor: [-1, -9223372036854775.808] }");
+            "false, blockFor: [-1, -9223372036854775.808], shared: { room: 8 } }");
 
   for (std::uint64_t seed = 0; seed < 2000; ++seed) {
     testing::Random random(seed);
@@ -136,6 +136,38 @@ TEST(SharedConfiguration, TakesAnyWords) {
     }
     EXPECT_FALSE(TextOf(words).empty());
   }
+}
+
+/// Whether a limiter of `ours` fits into a region that was made for `theirs`.
+std::string WhyNotIn(const PolicyOptions& theirs, const PolicyOptions& ours,
+                     std::uint64_t room = 0) {
+  const Policy made(theirs);
+  return WhyNot(WordsOf(ours), ConfigurationOf(made, false, LogFormFor(made, room)));
+}
+
+// Kills: a room that is compared with the exact limit, stamps of any length, counts of any size.
+TEST(SharedConfiguration, FitsWhereRecordsHoldIt) {
+  constexpr Micros kMinute = 60'000'000;
+  constexpr Micros kDay = 24 * 60 * kMinute;
+  EXPECT_EQ(WhyNotIn({{{kMinute, 100}}}, {{{kMinute, 128}}}), "");
+  EXPECT_NE(WhyNotIn({{{kMinute, 100}}}, {{{kMinute, 129}}}), "");
+  EXPECT_EQ(WhyNotIn({{{kMinute, 100}}}, {{{kMinute, 129}}}, 129), "");
+  EXPECT_EQ(WhyNotIn({{{kMinute, 100}}}, {{{kMinute / 2, 1}}}), "");
+  EXPECT_NE(WhyNotIn({{{kMinute, 100}}}, {{{kDay, 100}}}), "");
+  EXPECT_EQ(WhyNotIn({{{kDay, 100}}}, {{{kMinute, 100}}}), "");
+  EXPECT_NE(WhyNotIn({{{kMinute, 100}}}, {{{kMinute, 100}, {kDay, 5}}}), "");
+  EXPECT_NE(WhyNotIn({{{kMinute, 100}}}, {{{kMinute, 100}}, 0, false}), "");
+
+  const auto counted = [](Algorithm algorithm, Micros interval, std::uint64_t max) {
+    return PolicyOptions{{{interval, max}}, 0, false, algorithm};
+  };
+  for (const Algorithm algorithm : {Algorithm::kFixedWindow, Algorithm::kSlidingWindowCounter}) {
+    EXPECT_EQ(WhyNotIn(counted(algorithm, 10, 5), counted(algorithm, 10, 5000)), "");
+    EXPECT_NE(WhyNotIn(counted(algorithm, 10, 5), counted(algorithm, 11, 5)), "");
+    EXPECT_NE(WhyNotIn(counted(algorithm, 10, 5), counted(algorithm, 10, 1 << 25)), "");
+  }
+  EXPECT_EQ(WhyNotIn(counted(Algorithm::kGcra, 10, 5), counted(Algorithm::kGcra, 10, 5)), "");
+  EXPECT_NE(WhyNotIn(counted(Algorithm::kGcra, 10, 5), counted(Algorithm::kGcra, 10, 6)), "");
 }
 
 }  // namespace

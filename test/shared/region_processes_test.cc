@@ -319,7 +319,8 @@ TEST_P(SharedRegionOfBoots, IsRefusedRatherThanRemovedWhenALivingProcessHasOther
   const Region region = AttachOn(one_);
   RegionOptions options = Options();
   options.system_root = other_.root();
-  const auto limits = ConfigurationOf(Policy({{{60'000'000, 7}}}), false, {});
+  const auto limits = ConfigurationOf(Policy({{{60'000'000, 9}}}), false,
+                                      LogFormFor(Policy({{{60'000'000, 9}}}), 0));
   options.configuration = limits;
   const ino_t inode = Status().st_ino;
   ExpectError(Kind::kMismatch, {"'api'"}, [&] { Region::Attach(options); });

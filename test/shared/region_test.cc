@@ -118,7 +118,8 @@ TEST_P(SharedRegion, MovesAndTakesItsEntryAlong) {
 
 TEST_P(SharedRegion, WithOtherOptionsIsRefusedAndBothAreNamed) {
   const Region region = Attach();
-  const auto other = ConfigurationOf(Policy({{{1'500, 7}}, 0, false, Algorithm{3}}), false, {});
+  const auto other = ConfigurationOf(Policy({{{1'500, 7}}, 0, false, Algorithm{3}}), false,
+                                     LogFormFor(Policy({{{1'500, 7}}, 0, false, Algorithm{3}}), 0));
   RegionOptions options = Options();
   options.configuration = other;
   options.record_words = 12;
@@ -153,7 +154,7 @@ struct Damage {
 constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
 const Damage kDamages[] = {
     {"magic", offsetof(Header, magic), kMagic + 1, "does not begin as a shared limiter does"},
-    {"version", offsetof(Header, version), 77, "number 77, expected 2"},
+    {"version", offsetof(Header, version), 77, "number 77, expected 3"},
     {"bytes", offsetof(Header, bytes), 4096, "bytes"},
     {"no buckets", offsetof(Header, buckets), 0, "0 buckets"},
     {"another bucket", offsetof(Header, buckets), 19, "19 buckets"},

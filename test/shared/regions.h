@@ -132,8 +132,8 @@ class RegionTest : public ::testing::TestWithParam<const char*> {
 
   std::string directory_;
   std::string path_;
-  std::vector<std::uint64_t> configuration_ =
-      shared::ConfigurationOf(Policy({{{60'000'000, 5}}}), false, {});
+  std::vector<std::uint64_t> configuration_ = shared::ConfigurationOf(
+      Policy({{{60'000'000, 5}}}), false, shared::LogFormFor(Policy({{{60'000'000, 5}}}), 0));
 
  private:
   std::ptrdiff_t open_files_ = 0;

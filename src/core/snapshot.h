@@ -1,0 +1,24 @@
+// What an id has recorded, in a form that other limits of the same shape can take over.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/block.h"
+#include "core/decision.h"
+#include "core/time.h"
+
+namespace rollgate {
+
+struct Snapshot {
+  Generation generation = 0;
+  Block block;
+  Micros newest = kLongAgo;     ///< not of logs
+  std::vector<Micros> actions;  ///< of logs: moments, oldest first
+  /// Of logs: for each action a cost in each window; none if all are 1. Of others: the account's
+  /// numbers, in an order of its own.
+  std::vector<std::uint64_t> numbers;
+  bool displaced = false;  ///< see LogHead
+};
+
+}  // namespace rollgate
