@@ -78,7 +78,7 @@ declare namespace RollgateStore {
     /** If `limit` is a function: the largest value that it returns. */
     maxInInterval?: number | undefined;
     /** Several windows, instead of `windowMs`. Requests above `limit` are refused as well. */
-    limits?: readonly RateLimiter.Limit[] | undefined;
+    limits?: readonly RateLimiter.WindowLimit[] | undefined;
     limiter?: undefined;
   }
 
