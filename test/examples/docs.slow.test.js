@@ -208,7 +208,10 @@ describe('docs/budgets.md', () => {
       expect(first.headers.get('ratelimit-policy')).toContain('"tokens"; q=10000; w=60; pk=');
       expect((await chat(9800)).status).toBe(200);
       const refusal = await chat(9900);
-      expect([refusal.status, refusal.headers.get('retry-after')]).toEqual([429, '60']);
+      expect([refusal.status, refusal.headers.get('retry-after')]).toEqual([
+        429,
+        expect.stringMatching(/^(5\d|60)$/),
+      ]);
       const tooLarge = await chat(10_000);
       expect([tooLarge.status, tooLarge.headers.get('retry-after')]).toEqual([429, null]);
       expect((await chat(9900, 'bob')).status).toBe(200);
