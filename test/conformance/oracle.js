@@ -257,10 +257,11 @@ class View {
 
   windowsAt(now, at) {
     return this.policy.limits.map(({ maxInInterval }, i) => {
-      const used = min(this.used[i](at), maxInInterval);
+      const truly = this.used[i](at);
+      const used = this.policy.countBlocked ? min(truly, maxInInterval) : truly;
       const resetIn =
         used === 0 ? 0 : at - now + leastFor((micros) => this.used[i](at + micros) < used);
-      return { used, remaining: maxInInterval - used, resetIn };
+      return { used, remaining: max(0, maxInInterval - used), resetIn };
     });
   }
 }

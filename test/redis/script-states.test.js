@@ -343,7 +343,7 @@ describe('the state of an id', () => {
       const policy = policyOf(LOG, window(MINUTE, 2_000_000));
       expect(await run(policy, 'attempt', 'brief', START_US, 2_000_000)).toEqual([0]);
       expect(await run(policy, 'attempt', 'brief', START_US, 1)).toEqual([MINUTE]);
-      expect(await lengthOf()).toBe(29 + 4 * 1_999_999);
+      expect(await lengthOf()).toBe(31 + 2 * 8);
     });
 
     test.each([

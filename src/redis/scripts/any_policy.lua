@@ -9,6 +9,13 @@ for w = 1, window_count do
   -- Makes windows[w] of an interval `length` and a max `most`: a table with `max` and what the
   -- algorithm needs and keeps.
   -- PLACE: A WINDOW
+  windows[w].cost, windows[w].actual = cost, 0
+end
+local is_named = cost == AMOUNTS and operation ~= SETTLE -- luacheck: ignore 211
+local amounts_at, amounts_layout
+if amount_count > 0 then
+  amounts_layout = '<' .. string.rep('d', amount_count)
+  amounts_at = #word + 1 - 8 * amount_count * key_count
 end
 local has_blocks = block_count > 0
 -- luacheck: ignore 211
@@ -34,6 +41,16 @@ for i = done + 1, last_key do
   unjudged = nil
   if bytes == nil then
     -- INCLUDE: read_key
+  end
+  -- If windows have costs of their own, `cost` is the largest.
+  if amounts_at then
+    local amounts = { unpack_bytes(amounts_layout, word, amounts_at) }
+    amounts_at, cost = amounts_at + 8 * amount_count, 0
+    for w = 1, window_count do
+      local own = amounts[w] or amounts[1]
+      windows[w].cost, windows[w].actual = own, amounts[window_count + w]
+      if own > cost then cost = own end
+    end
   end
   local type_of_bytes = type(bytes)
   if type_of_bytes == 'table' and not string.find(bytes.err, '^WRONGTYPE') then
@@ -78,13 +95,17 @@ for i = done + 1, last_key do
     -- Begins with nothing.
     -- PLACE: READ NOTHING
   end
+  if is_state then
+    -- May prepare what was read, and set is_state to false.
+    -- PLACE: STATE
+  end
 
   local at, blocked, is_changed = now, 0, false
-  if is_state and operation == REFUND then
-    at = refunded_at
-    -- Takes back what an attempt recorded that got `at` and `refunded_of`; sets is_changed if there
-    -- was anything.
-    -- PLACE: REFUND
+  if is_state and operation == SETTLE then
+    at = settled_at
+    -- Changes what an attempt recorded that got `at` and `settled_of`, in each window from its cost
+    -- to its actual one; sets is_changed if anything was left of it.
+    -- PLACE: SETTLE
   elseif is_state then
     if CLAMPS and newest > now then at = newest end
     if at < block_until then
@@ -93,14 +114,14 @@ for i = done + 1, last_key do
       if min_difference > 0 and at - newest < min_difference then blocked = 2 end
       for w = 1, window_count do
         local window = windows[w]
-        if below(window, window.max - cost + 1, at) > 0 then
+        if window.cost > 0 and below(window, window.max - window.cost + 1, at) > 0 then
           blocked = blocked + 1
           break
         end
       end
     end
     if cost > 0 and (blocked == 0 or (count_blocked and blocked ~= 4)) then
-      -- Records the cost at `at`.
+      -- Records the costs at `at`.
       -- PLACE: RECORD
       if at > newest then newest = at end
       is_changed = true
@@ -142,14 +163,16 @@ for i = done + 1, last_key do
       if min_difference > 0 then time_left = newest + min_difference - at end
       for w = 1, window_count do
         local window = windows[w]
-        time_left = max_of(time_left, below(window, window.max - cost + 1, at))
+        if window.cost > 0 then
+          time_left = max_of(time_left, below(window, window.max - window.cost + 1, at))
+        end
       end
     end
     time_left = max_of(time_left, block_until - at) + late
   end
   if not is_state then
     for place = first, first + reply_length - 1 do reply[place] = -1 end
-  elseif operation == REFUND then
+  elseif operation == SETTLE then
     reply[first] = is_changed and 1 or 0
   elseif not is_full then
     reply[first] = time_left
@@ -159,9 +182,10 @@ for i = done + 1, last_key do
     for w = 1, window_count do
       local window = windows[w]
       wait = max_of(wait, below(window, window.max, at))
-      local used_now = min(used(window, at), window.max)
+      local used_now = used(window, at)
+      if counts_refusals then used_now = min(used_now, window.max) end
       local window_reset = used_now == 0 and 0 or below(window, used_now, at) + late
-      local remaining = window.max - used_now
+      local remaining = max_of(0, window.max - used_now)
       if not actions_left or remaining < actions_left then
         actions_left, reset_in = remaining, window_reset
       elseif remaining == actions_left and window_reset > reset_in then
@@ -169,7 +193,7 @@ for i = done + 1, last_key do
       end
       reply[first + 5 + 2 * w], reply[first + 6 + 2 * w] = used_now, window_reset
     end
-    -- May add to the generation what else a refund has to know.
+    -- May add to the generation what else is needed to settle it.
     -- PLACE: RECEIPT
     reply[first], reply[first + 1], reply[first + 2] = blocked, time_left, actions_left
     reply[first + 3] = blocked == 0 and reset_in or time_left

@@ -46,7 +46,7 @@ if max >= NARROW then is_common = false end
         after = pack_bytes(STATE, FORM, generation, begun_at, count)
       end
     end
-    used = min(count, max)
+    used = counts_refusals and min(count, max) or count
     wait = count >= max and reset or 0
 
 -- PART: A WINDOW
@@ -55,8 +55,7 @@ if max >= NARROW then is_common = false end
 -- PART: ANY POLICY
 local CLAMPS = true
 -- INCLUDE: header_of
-local is_wide = largest_max >= NARROW
-local cap = is_wide and LATEST - 1 or NARROW
+local cap = largest_max >= NARROW and LATEST - 1 or NARROW -- of what attempts make
 
 local function used(window, at)
   local length = window.interval
@@ -76,7 +75,7 @@ end
           for w = 1, is_state and window_count or 0 do
             local place = w <= known and from + (w - 1) * bytes_per_count
             local count = place and unpack_bytes('<I' .. bytes_per_count, bytes, place) or 0
-            windows[w].count = min(count, cap)
+            windows[w].count = min(count, LATEST - 1)
           end
         end
 
@@ -90,18 +89,21 @@ end
 -- PART: READ NOTHING
     for w = 1, window_count do windows[w].count = 0 end
 
--- PART: REFUND
+-- PART: SETTLE
     for w = 1, window_count do
       local window = windows[w]
-      if refunded_of == generation and used(window, at) > 0 then
-        window.count, is_changed = max_of(0, window.count - cost), true
+      local change = window.actual - window.cost
+      local is_current = floor(at / window.interval) == floor(newest / window.interval)
+      if settled_of == generation and is_current and (window.count > 0 or change > 0) then
+        window.count, is_changed = max_of(0, min(window.count + change, LATEST - 1)), true
       end
     end
 
 -- PART: RECORD
       for w = 1, window_count do
         local window = windows[w]
-        window.count = min(used(window, at) + cost, cap)
+        local before = used(window, at)
+        window.count = max_of(before, min(before + window.cost, cap))
       end
 
 -- PART: LIFETIME
@@ -113,6 +115,8 @@ end
         and since >= FIRST_OF_INTEGERS and since < END_OF_INTEGERS then
         after = format(INTEGER, since, windows[1].count)
       else
+        local is_wide = largest_max >= NARROW
+        for w = 1, window_count do is_wide = is_wide or windows[w].count > NARROW end
         after = header_of(is_wide and FORM + WIDE or FORM, newest)
         for w = 1, window_count do
           after = after .. pack_bytes(is_wide and '<I7' or '<I3', windows[w].count)

@@ -5,33 +5,38 @@
 --
 -- KEYS     one state each, judged in their order
 -- ARGV[1]  how they are read: 'together' if they differ; 'together, keys repeat'; 'apart', as
---          peeks, refunds and logs that may be long must be
+--          peeks, what settles, and logs that may be long must be
 -- ARGV[2]  and each further one: a group of keys under one policy, as little-endian doubles. They
 --          are one word, because Redis takes longer to receive a word than the script to read it:
 --   keys            how many of them
---   operation       0 peek, 1 attempt, 2 attempt whose refusal leaves no trace, 3 refund
+--   operation       0 peek, 1 attempt, 2 attempt whose refusal leaves no trace, 3 settle: replace the
+--                   cost of an attempt by what it came to, which is 0 unless the amounts say it
 --   is_full         1 for a full reply, 0 for a brief one
 --   time            in us; -2^62 for the server's own
 --   cost            an integer from 1 to the smallest max. A peek with 0 reports what is used, and
---                   how long the next action has to wait
---   refunded_at     refund: the moment and the generation that the attempt got; else 0
---   refunded_of
+--                   how long the next action has to wait. -1 if each key has an amount: a cost; -2 if
+--                   it has amounts: a cost for each window, and to settle, then what each came to.
+--                   With -2, an attempt or a peek is of a limiter with named windows. A window with
+--                   cost 0 is not asked
+--   settled_at      settle: the moment and the generation that the attempt got; else 0
+--   settled_of
 --   count_blocked   1 if blocked attempts count as actions, else 0
 --   min_difference  in us
 --   keep            for how many actions a log has room at least; one that has grown longer stays
 --                   as long as it is. 0: for its largest max
 --   blocks          how many lengths of blocks there are
 --   interval, max   of the first window, in us
---   further         interval and max of each further window, then the lengths of the first block,
---                   the second and so on in us
+--   further         interval and max of each further window; the lengths of the first block, the
+--                   second and so on in us; the amounts of the first key, the second and so on
 --
 -- Reply    integers, in a group the same number of them for each key; durations in us from the
 --          given time on
 --   brief   time left: 0 when allowed
 --   full    why it is blocked (bits: 1 count, 2 minDifference, 4 block), time left, actions left,
 --           reset in, wait until a next action, the moment of the action, generation; then for
---           each window how much of it is used and its own reset in
---   refund  1 if there was anything to take back, else 0
+--           each window how much of it is used and its own reset in. What is used may be above
+--           the max, unless blocked attempts count
+--   settle  1 if anything was left of the attempt, else 0
 --   If a key holds something that is no state, its first integer is -1 and nothing is changed.
 --
 -- A state is one string. Its first byte is the form, which no UTF-8 text begins with.
@@ -39,7 +44,7 @@
 --            block and which offence it was for; then what the algorithm keeps
 --   integer  the simplest case of some algorithms by the server's clock: '-' and 19 digits. Redis
 --            stores it in place of a pointer, so the value needs no memory of its own.
--- The generation changes when an id starts from zero, so a refund after that takes nothing.
+-- The generation changes when an id starts from zero: no attempt from before can be settled.
 
 local HEADER, HEADER_BYTES = '<BI4i8', 13 -- form, generation, newest
 local BLOCK, BLOCK_BYTES = '<i8B', 9 -- block until, offences
@@ -56,7 +61,8 @@ local call, try, format = redis.call, redis.pcall, string.format
 local keys, words = KEYS, ARGV
 
 local GROUP, GROUP_BYTES = '<ddddddddddddd', 13 * 8
-local ATTEMPT, ATTEMPT_IF_ALLOWED, REFUND = 1, 2, 3
+local ATTEMPT, ATTEMPT_IF_ALLOWED, SETTLE = 1, 2, 3
+local ONE_AMOUNT, AMOUNTS = -1, -2 -- in place of a cost
 
 local has_repeats = words[1] == 'together, keys repeat'
 local server_time
@@ -73,13 +79,14 @@ end
 -- reply.
 local function judge(first_key, word, replied)
   -- `interval` and `max` are those of the first window.
-  local key_count, operation, is_full, time, cost, refunded_at, refunded_of, count_blocked,
+  local key_count, operation, is_full, time, cost, settled_at, settled_of, count_blocked,
     min_difference, keep, block_count, interval, max = -- luacheck: ignore 211
     unpack_bytes(GROUP, word)
   local last_key = first_key + key_count - 1
   local is_attempt = operation == ATTEMPT or operation == ATTEMPT_IF_ALLOWED
   is_full = is_full == 1
-  count_blocked = count_blocked == 1 and operation ~= ATTEMPT_IF_ALLOWED
+  local counts_refusals = count_blocked == 1
+  count_blocked = counts_refusals and operation ~= ATTEMPT_IF_ALLOWED
   local has_own_time = time == NONE
   if not server_time and (operation > 0 or has_own_time) then
     local seconds_and_micros = call('TIME')
@@ -87,11 +94,20 @@ local function judge(first_key, word, replied)
   end
   local now = has_own_time and server_time or time
 
-  local window_count, further = 1, nil
+  local window_count, further, amount_count = 1, nil, 0
   if #word > GROUP_BYTES then
     local further_count = (#word - GROUP_BYTES) / 8
+    if cost == ONE_AMOUNT then
+      amount_count, further_count = 1, further_count - key_count
+    elseif cost == AMOUNTS then
+      local of_window = operation == SETTLE and 2 or 1
+      amount_count = of_window * (further_count - block_count + 2) / (of_window * key_count + 2)
+      further_count = further_count - key_count * amount_count
+    end
     window_count = 1 + (further_count - block_count) / 2
-    further = { unpack_bytes('<' .. string.rep('d', further_count), word, GROUP_BYTES + 1) }
+    if further_count > 0 then
+      further = { unpack_bytes('<' .. string.rep('d', further_count), word, GROUP_BYTES + 1) }
+    end
   end
 
   -- Somebody may have removed a key's time to live. A write sets it. If nothing is written, one key
@@ -102,7 +118,7 @@ local function judge(first_key, word, replied)
   -- `parted` on; otherwise states are read whole. May set is_common to false, where one_window
   -- would not do.
   local last_of_first, parted = nil, END_OF_FORMS -- luacheck: ignore 311
-  local is_common = is_attempt and min_difference == 0 and not further
+  local is_common = is_attempt and min_difference == 0 and not further and cost > 0
   -- PLACE: FIRST
 
   -- A key lives a second longer than its state matters. Redis has to turn a length of life into an

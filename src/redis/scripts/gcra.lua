@@ -8,12 +8,14 @@
 -- units beyond.
 -- Source: ATM Forum, Traffic Management 4.0, virtual scheduling.
 --
--- A refund gives back what has not leaked of an action yet. Where in the bucket that is follows
--- from how much was recorded later. So each action has a number of 53 bits, which a reply has in
--- place of the generation: it begins with the 32 bits of the generation, and grows by all costs.
+-- What is settled at less than it cost gives back what has not leaked of it yet. Where in the bucket
+-- that is follows from how much was recorded later. So each action has a number of 53 bits, which a
+-- reply has in place of the generation: it begins with the 32 bits of the generation, and grows by
+-- all costs. If windows have costs of their own, it grows by the largest. Then what was recorded
+-- later is overestimated in the other windows: they are given back too little, never too much.
 --
 -- Integer: the theoretical arrival time; its units and the restart's turn. The number follows from
--- these (see number_of_integer), unless an action was refunded that was not the newest: then there
+-- these (see number_of_integer), unless less was settled of an action that was not the newest: then there
 -- is no integer until the bucket was empty.
 -- Bytes: the high bits of the number are in the place of the generation, the low ones (3) follow;
 -- then for each window the theoretical arrival time (8) and its units (2). Under a single window
@@ -110,10 +112,10 @@ end
     end
     lifetime = backlog / scale
     if is_full then
-      at, used = now, min(max, ceil(backlog / emission))
+      at, used = now, ceil(backlog / emission)
       generation = number or 0 -- a refusal's is never asked for
       reset = ceil((backlog - (used - 1) * emission) / scale)
-      wait = used < max and 0 or reset
+      wait = used < max and 0 or ceil((backlog - (max - 1) * emission) / scale)
     end
 
 -- PART: A WINDOW
@@ -187,19 +189,36 @@ end
     turn, has_hole, number = nil, true, generation * LOW
     for w = 1, window_count do set_arrival(windows[w], NONE, 0) end
 
--- PART: REFUND
+-- PART: SETTLE
     -- Where the newest attempt is known, time is taken as no earlier.
     if not is_plain and newest > now then now = newest end
-    local later = (number - refunded_of) % NUMBERS -- recorded after it
+    local later = (number - settled_of) % NUMBERS -- recorded after it
+    local since = now - at
+    local is_known, actual, most_more = false, 0, 0
+    for w = 1, window_count do
+      local window = windows[w]
+      local full_micros, full_units = multiply_divide(window.max, window.emission, window.scale)
+      local is_leaked = since > full_micros or (since == full_micros and full_units == 0)
+      window.has_it = not is_leaked and later < used(window, now)
+      is_known = is_known or window.has_it
+      actual = max_of(actual, window.actual)
+    end
     for w = 1, window_count do
       local window = windows[w]
       local per_micro, in_emission = window.scale, window.emission
-      local full_micros, full_units = multiply_divide(window.max, in_emission, per_micro)
-      local since = now - at
-      local is_leaked = since > full_micros or (since == full_micros and full_units == 0)
-      if not is_leaked and later < used(window, now) then
+      local change = window.actual - window.cost
+      -- Where in the bucket a smaller cost is, is not known.
+      if change > 0 and is_known and (window.has_it or window.cost < cost) then
+        if window.arrival < at then window.arrival, window.units, has_hole = at, 0, true end
+        local micros, more = multiply_divide(change, in_emission, per_micro)
+        local units = window.units + more
+        local carried = units >= per_micro and 1 or 0
+        window.arrival = window.arrival + micros + carried
+        window.units = units - carried * per_micro
+        most_more, is_changed = max_of(most_more, change), true
+      elseif change <= 0 and window.has_it then
         -- What has not leaked of it.
-        local micros, units = multiply_divide(cost, in_emission, per_micro)
+        local micros, units = multiply_divide(-change, in_emission, per_micro)
         local later_micros, later_units = multiply_divide(later, in_emission, per_micro)
         local left_micros = window.arrival - now - later_micros
         local left_units = window.units - later_units
@@ -217,9 +236,12 @@ end
         is_changed = true
       end
     end
-    -- The newest makes its place in the bucket free for good.
-    if is_changed and later == 0 then
-      number = (number - cost) % NUMBERS
+    -- The newest makes its place in the bucket free for good. What is more comes on top of all.
+    local more = later == 0 and actual - cost or most_more
+    if is_changed and more > 0 then
+      number = (number - (NUMBERS - more)) % NUMBERS
+    elseif is_changed and later == 0 then
+      number = (number + more) % NUMBERS
     else
       has_hole = true
     end
@@ -234,7 +256,7 @@ end
             turn, has_hole = floor(now / emission) % turns, false
           end
         end
-        local micros, more = multiply_divide(cost, window.emission, per_micro)
+        local micros, more = multiply_divide(window.cost, window.emission, per_micro)
         units = units + more
         local carried = units >= per_micro and 1 or 0
         window.arrival, window.units = arrival + micros + carried, units - carried * per_micro

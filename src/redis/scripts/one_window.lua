@@ -28,7 +28,8 @@ if is_common then
     else
       local first, is_blocked = answers + 9 * i - 8, time_left > 0
       reply[first], reply[first + 1] = is_blocked and 1 or 0, time_left
-      reply[first + 2], reply[first + 3] = max - used, is_blocked and time_left or reset
+      reply[first + 2] = used < max and max - used or 0
+      reply[first + 3] = is_blocked and time_left or reset
       reply[first + 4], reply[first + 5], reply[first + 6] = wait, at, generation
       reply[first + 7], reply[first + 8] = used, reset
     end

@@ -61,9 +61,10 @@ end
     end
     lifetime = 2 * interval + late
     if is_full then
-      used = min(current + carried, max)
+      used = current + carried
+      if counts_refusals then used = min(used, max) end
       reset = below_of(used, previous, current, interval, left) + late
-      wait = used < max and 0 or reset
+      wait = used < max and 0 or below_of(max, previous, current, interval, left) + late
     end
 
 -- PART: A WINDOW
@@ -72,8 +73,7 @@ end
 -- PART: ANY POLICY
 local CLAMPS = true
 -- INCLUDE: header_of
-local is_wide = largest_max >= NARROW
-local cap = is_wide and LATEST - 1 or NARROW
+local cap = largest_max >= NARROW and LATEST - 1 or NARROW -- of what attempts make
 
 -- The counts of the window of `at` and of the one before.
 local function counts_at(window, at)
@@ -107,20 +107,23 @@ end
             if w <= known then
               current, previous = unpack_bytes(layout, bytes, from + (w - 1) * size)
             end
-            windows[w].current, windows[w].previous = min(current, cap), min(previous, cap)
+            windows[w].current = min(current, LATEST - 1)
+            windows[w].previous = min(previous, LATEST - 1)
           end
         end
 
 -- PART: READ NOTHING
     for w = 1, window_count do windows[w].current, windows[w].previous = 0, 0 end
 
--- PART: REFUND
+-- PART: SETTLE
     for w = 1, window_count do
       local window = windows[w]
       local since = floor(at / window.interval) - floor(newest / window.interval)
       local counted = since == 0 and 'current' or since == -1 and 'previous'
-      if refunded_of == generation and counted and window[counted] > 0 then
-        window[counted], is_changed = max_of(0, window[counted] - cost), true
+      local change = window.actual - window.cost
+      if settled_of == generation and counted and (window[counted] > 0 or change > 0) then
+        window[counted] = max_of(0, min(window[counted] + change, LATEST - 1))
+        is_changed = true
       end
     end
 
@@ -128,13 +131,18 @@ end
       for w = 1, window_count do
         local window = windows[w]
         local current, previous = counts_at(window, at)
-        window.current, window.previous = min(current + cost, cap), previous
+        window.current = max_of(current, min(current + window.cost, cap))
+        window.previous = previous
       end
 
 -- PART: LIFETIME
     lifetime = newest + 2 * longest_window - now
 
 -- PART: WRITE
+      local is_wide = largest_max >= NARROW
+      for w = 1, window_count do
+        is_wide = is_wide or max_of(windows[w].current, windows[w].previous) > NARROW
+      end
       after = header_of(is_wide and FORM + WIDE or FORM, newest)
       for w = 1, window_count do
         local window = windows[w]

@@ -9,6 +9,9 @@
 -- The form has the bytes of a stamp, and whether refusals pushed out actions that may be in a
 -- window. Actions that have left the longest window are dropped by the next write, so a log grows
 -- and shrinks with what it has to hold: at most the largest max.
+--
+-- A log of named windows, and one of a max above MOST_ENTRIES that got a cost above 1, has another
+-- form and keeps it as long as it lives: see weighted_log.lua.
 
 local FORM, DISPLACED, LONG = 0x80, 4, 16 -- the form also has the bytes of a stamp above 4
 local LOG, LOG_BYTES, LOG_WITH_BLOCK = '<BI4i8I4', 17, '<BI4i8i8BI4' -- the header and the second
@@ -17,7 +20,9 @@ local LEAST_WIDTH = 4
 local MOST_OF_SHORT = 256 -- stamps
 local MOST_STAMPS = 2 ^ 32 - 1 -- that RING can count; a Redis string has room for less
 local FEW_STAMPS = 16 -- of a ring, which are looked at one by one
+local WEIGHTED, MOST_ENTRIES = 0xA6, 1024
 local LAST_OF_FIRST_BYTES = 127 -- where reading ends at first, if there may be a ring
+local LAST_OF_WEIGHTED = 16383 -- the same if the log is probably weighted
 
 -- How many bytes of a stamp tell moments apart over an interval, and how many moments that are.
 local width, range = LEAST_WIDTH, 2 ^ 32
@@ -28,6 +33,7 @@ if interval >= range then
   two_stamps_layout, stamps_layout = LOG .. 'I' .. width .. 'I' .. width, LOG .. 'c0I' .. width
 end
 if cost ~= 1 or range > LATEST then is_common = false end
+local may_weigh = cost ~= 1 and operation ~= 0 -- whether a plain log may have to change its form
 local kept_all = FORM + width - LEAST_WIDTH
 local pushed_out = kept_all + DISPLACED
 
@@ -36,8 +42,9 @@ local most_before = min(max, MOST_OF_SHORT) - 1 -- stamps, where it stays short 
 -- A log may be long if the policy has room for one.
 local room_of_policy = max_of(max, keep)
 for w = 2, window_count do room_of_policy = max_of(room_of_policy, further[2 * w - 2]) end
-if room_of_policy > MOST_OF_SHORT + 1 then
-  last_of_first, parted = LAST_OF_FIRST_BYTES, FORM + LONG
+local is_of_named = cost == AMOUNTS and operation ~= SETTLE -- a weighted one, which is read whole
+if room_of_policy > MOST_OF_SHORT + 1 and not is_of_named then
+  last_of_first, parted = may_weigh and LAST_OF_WEIGHTED or LAST_OF_FIRST_BYTES, FORM + LONG
 end
 
 -- A key lives up to SPARE seconds longer than its log matters, so few writes of a batch have to
@@ -135,11 +142,13 @@ local most_kept = min(room_of_policy, MOST_STAMPS)
 -- The log at hand as it was read: `last` and before it `count` stamps, which in a short log end
 -- before the byte `end_of_stamps`; a long one gives that of the n-th newest action by
 -- stamp_in_ring(n). After that, `recorded` actions at `newest`. In all, `size`.
-local displaced, lives_until, had_blocks, is_long, count, head, room, stamps_at
+local displaced, lives_until, had_blocks, is_long, count, head, room, stamps_at, entries_from
 local log, last, end_of_stamps, recorded, size
 local key_of_log, stamp_in_ring, known_from, known -- see open_ring
 -- A form, and what it says: `width`, `range` and `stamp_layout`, too.
 local known_form, is_of_long, is_of_displaced
+
+local is_weighted, weighted -- whether the log at hand is; what does the work then
 
 -- The n-th newest action, 1 <= n <= size.
 local function nth(n)
@@ -152,7 +161,8 @@ local function nth(n)
 end
 
 local function used(window, at)
-  local inside, outside = 0, min(size, window.max) + 1
+  if is_weighted then return weighted.used(window, at) end
+  local inside, outside = 0, (counts_refusals and min(size, window.max) or size) + 1
   -- Mostly all of them are.
   if outside > 1 and at - nth(outside - 1) < window.interval then return outside - 1 end
   while outside - inside > 1 do
@@ -163,12 +173,17 @@ local function used(window, at)
 end
 
 local function below(window, n, at)
+  if is_weighted then return weighted.below(window, n, at) end
   return size >= n and nth(n) + window.interval - at or 0
 end
 
 -- PART: READ
-        is_own = form < FORM + 2 * LONG
-        if is_own then
+        is_weighted = form == WEIGHTED
+        is_own = form < FORM + 2 * LONG or is_weighted
+        if is_weighted then
+          if last_of_first and #bytes > last_of_first then bytes = call('GET', key) end
+          is_long, had_blocks, entries_from = false, from > HEADER_BYTES + 1, from
+        elseif is_own then
           if form ~= known_form then
             known_form, is_of_long = form, form >= FORM + LONG
             is_of_displaced = floor(form / DISPLACED) % 2
@@ -193,32 +208,59 @@ end
         end
 
 -- PART: READ NOTHING
+    is_weighted = false
     is_long, displaced, lives_until, count, last, recorded, size = false, 0, 0, 0, NONE, 0, 0
 
--- PART: REFUND
-    if refunded_of == generation and last ~= NONE then
+-- PART: STATE
+    if is_weighted or is_named or (may_weigh and largest_max > MOST_ENTRIES) then
+      if not weighted then
+        -- INCLUDE: weighted_log
+      end
+      if is_weighted then
+        is_state = weighted.open(bytes, entries_from)
+      elseif is_named then
+        weighted.convert(key)
+      end
+    end
+
+-- PART: SETTLE
+    local actual = windows[1].actual
+    if not is_weighted and actual > cost and largest_max > MOST_ENTRIES
+      and settled_of == generation and last ~= NONE then
+      weighted.convert(key)
+    end
+    if is_weighted then
+      is_changed = weighted.settle()
+    elseif settled_of == generation and last ~= NONE then
       -- Times never ascend with n: skip the later ones by halves, then take the equal ones.
-      local later, n, removed = 0, size + 1, 0
+      local later, n, own = 0, size + 1, 0
       while n - later > 1 do
         local middle = floor((later + n) / 2)
         if nth(middle) > at then later = middle else n = middle end
       end
-      while removed < cost and n + removed <= size and nth(n + removed) == at do
-        removed = removed + 1
+      while own < cost and n + own <= size and nth(n + own) == at do own = own + 1 end
+      is_changed = own > 0
+      local removed, added = max_of(0, own - actual), 0
+      if is_changed and actual > cost then
+        local inside = size
+        while last - nth(inside) >= retention do inside = inside - 1 end
+        added = max_of(0, min(actual - cost, most_kept - inside))
       end
-      if removed > 0 then
+      if removed > 0 or added > 0 then
         local oldest = nth(size)
         -- The places that become free would belong to what refusals have pushed out.
         local keeps_places = displaced == 1 and last - oldest < retention
         local skipped, older = 0, nil -- luacheck: ignore 311
         -- INCLUDE: older_stamps
         local stamps = older .. sub(pack_bytes('<i8', last), 1, width)
-        local before = (size - n - removed + 1) * width
-        stamps = sub(stamps, 1, before) .. sub(stamps, before + removed * width + 1)
+        local kept = (size - n - removed + 1) * width
+        stamps = sub(stamps, 1, kept)
+          .. string.rep(sub(pack_bytes('<i8', at), 1, width), added)
+          .. sub(stamps, kept + removed * width + 1)
         if keeps_places then
           stamps = string.rep(sub(pack_bytes('<i8', oldest), 1, width), removed) .. stamps
         end
-        is_changed, displaced, is_long = true, keeps_places and 1 or 0, false
+        displaced, is_long = keeps_places and 1 or 0, false
         size = #stamps / width
         newest = NONE
         if size > 0 then
@@ -231,7 +273,10 @@ end
     end
 
 -- PART: RECORD
-      recorded, size = cost, size + cost
+      if cost > 1 and largest_max > MOST_ENTRIES and not is_weighted then
+        weighted.convert(key)
+      end
+      if is_weighted then weighted.record(at) else recorded, size = cost, size + cost end
 
 -- PART: LIFETIME
     local matters = newest + retention - now
@@ -244,4 +289,8 @@ end
 -- PART: WRITE
       keeps_end = lives_until >= needed and i ~= looked_after
       if keeps_end then expires = lives_until end
-      -- INCLUDE: write_log
+      if is_weighted then
+        after, keeps_end = weighted.write(key, bytes, keeps_end, lifetime)
+      else
+        -- INCLUDE: write_log
+      end

@@ -1,0 +1,325 @@
+-- In sliding_window_log.lua: makes `weighted`, the functions for a log whose actions have costs.
+--
+-- An entry is a moment and, for each window, the sum of all costs up to it. So what a window uses is
+-- a difference of two sums, and searches halve. Attempts of one microsecond share an entry. There
+-- are up to MOST_ENTRIES; then neighbours are merged onto the newer one, so that what they took
+-- comes back later, by less than a cell of its window, and never earlier.
+--
+-- Bytes: the second since the epoch up to which the key lives at least (4), the widths (1: 1 if
+-- stamps have 8 bytes instead of 4, and 2 if sums have 7 instead of 4), how many sums an entry has
+-- (1; 0: one for all windows), how many entries are dropped but still there (2), how many there are
+-- (2), the moment of the newest that was dropped (8); then the entries, oldest first, each a stamp
+-- and its sums. The first of them is no entry: the sums begin with its own.
+
+-- INCLUDE: header_of
+
+local HEAD, HEAD_BYTES = '<I4BBI2I2i8', 18
+local WIDE_STAMPS, WIDE_SUMS = 1, 2
+local NARROW = 2 ^ 32 -- of stamps and sums
+local CELLS = 512 -- in all zones together
+local MOST_WASTED = 256 -- entries that are dropped but still there
+local FEW_BYTES = 1024 -- that are sooner written whole
+
+-- Entries have places from `base`, that of the newest dropped one, up to `final`. They are in
+-- `log` from the byte `stamps_at` on, but for the final one if it `is_pending`; its sums are `sums`,
+-- and its stamp is `newest`. What is stored differs from the place `changed_from` on; nil: all.
+local base, final, is_pending, changed_from, dropped
+local was_ring -- whether `bytes` may have only some of what is stored
+local has_wide_stamps, modulus, sum_count, sums
+local stamp_bytes, sum_bytes, entry_bytes
+local one_stamp, one_sum, all_sums, entry_layout
+local all_equal -- one sum for all windows
+
+local function set_layout(wide_stamps, wide_sums, stored_count)
+  has_wide_stamps, modulus = wide_stamps, wide_sums and LATEST or NARROW
+  all_equal, sum_count = stored_count == 0, max_of(1, stored_count)
+  stamp_bytes, one_stamp = wide_stamps and 8 or 4, wide_stamps and '<i8' or '<I4'
+  sum_bytes, one_sum = wide_sums and 7 or 4, wide_sums and '<I7' or '<I4'
+  all_sums = '<' .. string.rep(sub(one_sum, 2), sum_count)
+  entry_layout = one_stamp .. sub(all_sums, 2)
+  entry_bytes = stamp_bytes + sum_count * sum_bytes
+  for w = 1, window_count do windows[w].sum = all_equal and 1 or w end
+end
+
+local function stored_stamp(place)
+  local stamp = unpack_bytes(one_stamp, log, stamps_at + place * entry_bytes)
+  return has_wide_stamps and stamp or last - (last - stamp) % NARROW
+end
+
+local function stamp_of(place)
+  return place == final and newest or stored_stamp(place)
+end
+
+local function sum_of(place, s)
+  if place == final then return sums[s] end
+  return unpack_bytes(one_sum, log, stamps_at + place * entry_bytes + stamp_bytes
+    + (s - 1) * sum_bytes)
+end
+
+local function sums_of(place)
+  if place == final then return sums end
+  return { unpack_bytes(all_sums, log, stamps_at + place * entry_bytes + stamp_bytes) }
+end
+
+local function pack_entry(stamp, its_sums)
+  return pack_bytes(entry_layout, has_wide_stamps and stamp or stamp % NARROW,
+    unpack(its_sums, 1, sum_count))
+end
+
+-- How much the s-th sum has grown since the newest dropped entry.
+local function total(s)
+  return (sums[s] - sum_of(base, s)) % modulus
+end
+
+-- The place of the newest entry that is `length` or more before `at`; `base` if there is none.
+local function newest_outside(length, at)
+  local outside, inside = base, final + 1
+  if final == base or at - stamp_of(base + 1) < length then return base end
+  while inside - outside > 1 do
+    local middle = floor((outside + inside) / 2)
+    if at - stamp_of(middle) >= length then outside = middle else inside = middle end
+  end
+  return outside
+end
+
+-- The moments in `stamps`, whose sums are in `sums_at`, become the log.
+local function set_log(stamps, sums_at)
+  local parts = { pack_entry(0, sums_at[0]) }
+  for n = 1, #stamps do parts[n + 1] = pack_entry(stamps[n], sums_at[n]) end
+  log, stamps_at, base, final = table.concat(parts), 1, 0, #stamps
+  sums, is_pending, changed_from = sums_at[final], false, nil
+end
+
+-- Writes all entries in another layout. Takes `excess` from the oldest costs of each sum.
+local function rebuild(wide_stamps, wide_sums, stored_count, excess)
+  local stamps, sums_at = {}, {}
+  local new_count = max_of(1, stored_count)
+  for place = base, final do
+    local n, its = place - base, {}
+    if n > 0 then stamps[n] = stamp_of(place) end
+    for s = 1, new_count do
+      local from = all_equal and 1 or s
+      local sum = from <= sum_count and (sum_of(place, from) - sum_of(base, from)) % modulus or 0
+      its[s] = max_of(0, sum - (excess and excess[s] or 0))
+    end
+    sums_at[n] = its
+  end
+  set_layout(wide_stamps, wide_sums, stored_count)
+  set_log(stamps, sums_at)
+end
+
+-- Makes room for sums that grow by the costs of an attempt, or by what it came to beyond them.
+local function make_room(is_settled)
+  local excess, is_short = {}, false
+  for s = 1, sum_count do
+    local window = windows[s]
+    local sum = total(s)
+      + (is_settled and max_of(0, window.actual - window.cost) or window.cost)
+    is_short = is_short or sum >= modulus
+    excess[s] = max_of(0, sum - (LATEST - 1))
+  end
+  if is_short then rebuild(has_wide_stamps, true, all_equal and 0 or sum_count, excess) end
+end
+
+-- The zones of entries by age, and how long a cell is in each.
+local zones, cells
+local function find_zones()
+  if zones then return end
+  zones, cells = {}, {}
+  for w = 1, window_count do zones[w] = windows[w].interval end
+  table.sort(zones)
+  for z = 1, window_count do cells[z] = max_of(1, ceil(zones[z] * window_count / CELLS)) end
+end
+
+-- Merges entries but for the final one.
+local function merge()
+  find_zones()
+  local before = stored_stamp(final - 1)
+  local kept, zone, zone_before, cell_before = {}, window_count, nil, nil
+  local entry_at = stamps_at + (base + 1) * entry_bytes
+  for place = base + 1, final - 1 do
+    local stamp = stored_stamp(place)
+    while zone > 1 and before - stamp < zones[zone - 1] do zone = zone - 1 end
+    local cell = floor(stamp / cells[zone])
+    if zone ~= zone_before or cell ~= cell_before then kept[#kept + 1] = true end
+    zone_before, cell_before = zone, cell
+    kept[#kept] = sub(log, entry_at, entry_at + entry_bytes - 1)
+    entry_at = entry_at + entry_bytes
+  end
+  if #kept == final - 1 - base then table.remove(kept, 1) end
+  local first = stamps_at + base * entry_bytes
+  log = sub(log, first, first + entry_bytes - 1) .. table.concat(kept) .. pack_entry(newest, sums)
+  stamps_at, base, final, is_pending, changed_from = 1, 0, #kept + 1, false, nil
+end
+
+-- Counts the stamps of a plain log in each moment, or in each cell; nil if there are more than
+-- MOST_ENTRIES moments.
+local function count_stamps(in_cells)
+  local stamps, counts = {}, {}
+  local n, zone = size, window_count
+  while n > 0 do
+    local stamp = nth(n)
+    local latest = stamp -- of its entry
+    if in_cells then
+      while zone > 1 and last - stamp < zones[zone - 1] do zone = zone - 1 end
+      latest = floor(stamp / cells[zone]) * cells[zone] + cells[zone] - 1
+      if zone > 1 then latest = min(latest, last - zones[zone - 1]) end
+    elseif #stamps == MOST_ENTRIES then
+      return nil
+    end
+    local inside, step = n, 1
+    while inside - step > 0 and nth(inside - step) <= latest do
+      inside, step = inside - step, step * 2
+    end
+    local outside = max_of(0, inside - step)
+    while inside - outside > 1 do
+      local middle = floor((inside + outside) / 2)
+      if nth(middle) <= latest then inside = middle else outside = middle end
+    end
+    stamps[#stamps + 1], counts[#counts + 1] = nth(inside), n - inside + 1
+    n = inside - 1
+  end
+  return stamps, counts
+end
+
+weighted = {}
+
+function weighted.open(state, from)
+  last = newest
+  is_state = #state >= from + HEAD_BYTES - 1
+  if not is_state then return false end
+  local widths, stored_count, count_now
+  lives_until, widths, stored_count, base, count_now, dropped = unpack_bytes(HEAD, state, from)
+  if widths > WIDE_STAMPS + WIDE_SUMS then return false end
+  set_layout(widths % WIDE_SUMS == WIDE_STAMPS, widths >= WIDE_SUMS, stored_count)
+  log, stamps_at, final = state, from + HEAD_BYTES, base + count_now
+  if #state ~= stamps_at - 1 + (final + 1) * entry_bytes then return false end
+  sums = { unpack_bytes(all_sums, log, stamps_at + final * entry_bytes + stamp_bytes) }
+  is_pending, changed_from, was_ring = false, final + 1, false
+  local wide_stamps = retention >= NARROW
+  local new_count = all_equal and not is_named and 0 or window_count
+  if stored_count ~= new_count or wide_stamps ~= has_wide_stamps then
+    rebuild(wide_stamps, modulus > NARROW, new_count)
+  end
+  return true
+end
+
+-- The plain log at hand becomes a weighted one.
+function weighted.convert(key_of_it)
+  was_ring = is_long
+  if is_long then log = call('GET', key_of_it) end
+  local stamps, counts = count_stamps(false)
+  if not stamps then
+    find_zones()
+    stamps, counts = count_stamps(true)
+  end
+  dropped = size > 0 and nth(size) - 1 or NONE
+  set_layout(retention >= NARROW, largest_max >= NARROW / 2, is_named and window_count or 0)
+  local sums_at, sum = {}, 0
+  for n = 0, #stamps do
+    sum = sum + (counts[n] or 0)
+    local its = {}
+    for s = 1, sum_count do its[s] = sum end
+    sums_at[n] = its
+  end
+  is_weighted, is_long = true, false
+  set_log(stamps, sums_at)
+end
+
+function weighted.used(window, at)
+  return (sums[window.sum] - sum_of(newest_outside(window.interval, at), window.sum)) % modulus
+end
+
+function weighted.below(window, n, at)
+  local s = window.sum
+  local final_sum = sums[s]
+  if total(s) < n then return 0 end
+  -- From the newest entry on from which n are used.
+  local enough, few = base + 1, final + 1
+  while few - enough > 1 do
+    local middle = floor((enough + few) / 2)
+    if (final_sum - sum_of(middle - 1, s)) % modulus >= n then enough = middle else few = middle end
+  end
+  return stamp_of(enough) + window.interval - at
+end
+
+function weighted.record(at)
+  make_room(false)
+  if final == base or newest ~= at then
+    if is_pending then log, is_pending = log .. pack_entry(newest, sums), false end
+    final = final + 1
+  end
+  local its = {}
+  for s = 1, sum_count do its[s] = (sums[s] + windows[s].cost) % modulus end
+  sums, is_pending = its, true
+  if changed_from and final < changed_from then changed_from = final end
+end
+
+-- Returns whether anything was left of the attempt at `settled_at`.
+function weighted.settle()
+  local at = settled_at
+  if settled_of ~= generation or final == base or at <= dropped or at > newest then return false end
+  make_room(true)
+  local before, found = base, final
+  while found - before > 1 do
+    local middle = floor((before + found) / 2)
+    if stamp_of(middle) >= at then found = middle else before = middle end
+  end
+  local changes, is_left = {}, false
+  for s = 1, sum_count do
+    local own = (sum_of(found, s) - sum_of(found - 1, s)) % modulus
+    changes[s] = max_of(-own, windows[s].actual - windows[s].cost)
+    is_left = is_left or own + changes[s] > 0
+  end
+  local parts = { sub(log, 1, stamps_at + found * entry_bytes - 1) }
+  local its
+  for place = found, final do
+    its = sums_of(place)
+    for s = 1, sum_count do its[s] = (its[s] + changes[s]) % modulus end
+    if place > found or is_left then parts[#parts + 1] = pack_entry(stamp_of(place), its) end
+  end
+  log = table.concat(parts)
+  if is_left then
+    changed_from = changed_from and min(changed_from, found)
+  else
+    if found == final then newest = found - 1 > base and stored_stamp(found - 1) or dropped end
+    final, changed_from = final - 1, nil
+  end
+  sums = its
+  return true
+end
+
+-- Writes the log; or returns the state that is to be written whole in place of `stored`, and whether
+-- its key lives long enough.
+function weighted.write(its_key, stored, keeps_end, lifetime)
+  local outside = newest_outside(retention, newest)
+  if final - outside > MOST_ENTRIES then outside = newest_outside(longest_window, newest) end
+  if outside > base then dropped, base = stamp_of(outside), outside end
+  if final - base > MOST_ENTRIES then merge() end
+  if final == base and block_until == NONE and now - dropped >= retention then
+    call('DEL', its_key)
+    return nil
+  end
+  local first = stamps_at
+  if (read and has_repeats) or had_blocks ~= has_blocks or not stored or base > MOST_WASTED
+    or #log - stamps_at < FEW_BYTES then
+    changed_from = nil
+  end
+  if not changed_from then first, base, final = first + base * entry_bytes, 0, final - base end
+  local widths = (has_wide_stamps and WIDE_STAMPS or 0) + (modulus > NARROW and WIDE_SUMS or 0)
+  local header = header_of(WEIGHTED, newest) .. pack_bytes(HEAD, expires, widths,
+    all_equal and 0 or sum_count, base, final - base, dropped)
+  local entry = is_pending and pack_entry(newest, sums) or ''
+  if not changed_from then
+    local entries = sub(log, first, first + (final + (is_pending and 0 or 1)) * entry_bytes - 1)
+    log, stamps_at, is_pending = entries .. entry, 1, false
+    return header .. log, keeps_end and not was_ring
+  end
+  local changed = sub(log, stamps_at + changed_from * entry_bytes,
+    stamps_at + (final + (is_pending and 0 or 1)) * entry_bytes - 1) .. entry
+  call('SETRANGE', its_key, '0', header)
+  call('SETRANGE', its_key, format('%d', #header + changed_from * entry_bytes), changed)
+  if not keeps_end then
+    call('PEXPIREAT', its_key, format('%d', base_of_ends + ceil(lifetime / 1000)))
+  end
+end
