@@ -95,7 +95,7 @@ for i = done + 1, last_key do
     -- Begins with nothing.
     -- PLACE: READ NOTHING
   end
-  if is_state then
+  if is_state then -- luacheck: ignore 542
     -- May prepare what was read, and set is_state to false.
     -- PLACE: STATE
   end

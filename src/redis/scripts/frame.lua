@@ -9,15 +9,15 @@
 -- ARGV[2]  and each further one: a group of keys under one policy, as little-endian doubles. They
 --          are one word, because Redis takes longer to receive a word than the script to read it:
 --   keys            how many of them
---   operation       0 peek, 1 attempt, 2 attempt whose refusal leaves no trace, 3 settle: replace the
---                   cost of an attempt by what it came to, which is 0 unless the amounts say it
+--   operation       0 peek, 1 attempt, 2 attempt whose refusal leaves no trace, 3 settle: replace
+--                   the cost of an attempt by what it came to, which is 0 without amounts
 --   is_full         1 for a full reply, 0 for a brief one
 --   time            in us; -2^62 for the server's own
 --   cost            an integer from 1 to the smallest max. A peek with 0 reports what is used, and
---                   how long the next action has to wait. -1 if each key has an amount: a cost; -2 if
---                   it has amounts: a cost for each window, and to settle, then what each came to.
---                   With -2, an attempt or a peek is of a limiter with named windows. A window with
---                   cost 0 is not asked
+--                   how long the next action has to wait. -1 if each key has an amount: a cost;
+--                   -2 if it has amounts: a cost for each window, and to settle, then what each came
+--                   to. With -2, an attempt or a peek is of a limiter with named windows. A window
+--                   with cost 0 is not asked
 --   settled_at      settle: the moment and the generation that the attempt got; else 0
 --   settled_of
 --   count_blocked   1 if blocked attempts count as actions, else 0

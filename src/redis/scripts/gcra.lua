@@ -8,15 +8,16 @@
 -- units beyond.
 -- Source: ATM Forum, Traffic Management 4.0, virtual scheduling.
 --
--- What is settled at less than it cost gives back what has not leaked of it yet. Where in the bucket
--- that is follows from how much was recorded later. So each action has a number of 53 bits, which a
--- reply has in place of the generation: it begins with the 32 bits of the generation, and grows by
--- all costs. If windows have costs of their own, it grows by the largest. Then what was recorded
--- later is overestimated in the other windows: they are given back too little, never too much.
+-- What is settled at less than it cost gives back what has not leaked of it yet. Where in the
+-- bucket that is follows from how much was recorded later. So each action has a number of 53 bits,
+-- which a reply has in place of the generation: it begins with the 32 bits of the generation, and
+-- grows by all costs. If windows have costs of their own, it grows by the largest. Then what was
+-- recorded later is overestimated in the other windows: they are given back too little, never too
+-- much.
 --
 -- Integer: the theoretical arrival time; its units and the restart's turn. The number follows from
--- these (see number_of_integer), unless less was settled of an action that was not the newest: then there
--- is no integer until the bucket was empty.
+-- these (see number_of_integer), unless an action that was not the newest was settled at less: then
+-- there is no integer until the bucket was empty.
 -- Bytes: the high bits of the number are in the place of the generation, the low ones (3) follow;
 -- then for each window the theoretical arrival time (8) and its units (2). Under a single window
 -- and nothing else, the units (2) and the low bits (3), and the arrival time is in the place of the

@@ -1,9 +1,9 @@
 -- In sliding_window_log.lua: makes `weighted`, the functions for a log whose actions have costs.
 --
--- An entry is a moment and, for each window, the sum of all costs up to it. So what a window uses is
--- a difference of two sums, and searches halve. Attempts of one microsecond share an entry. There
--- are up to MOST_ENTRIES; then neighbours are merged onto the newer one, so that what they took
--- comes back later, by less than a cell of its window, and never earlier.
+-- An entry is a moment and, for each window, the sum of all costs up to it. So what a window uses
+-- is a difference of two sums, and searches halve. Attempts of one microsecond share an entry.
+-- There are up to MOST_ENTRIES; then neighbours are merged onto the newer one, so that what they
+-- took comes back later, by less than a cell of its window, and never earlier.
 --
 -- Bytes: the second since the epoch up to which the key lives at least (4), the widths (1: 1 if
 -- stamps have 8 bytes instead of 4, and 2 if sums have 7 instead of 4), how many sums an entry has
@@ -21,8 +21,9 @@ local MOST_WASTED = 256 -- entries that are dropped but still there
 local FEW_BYTES = 1024 -- that are sooner written whole
 
 -- Entries have places from `base`, that of the newest dropped one, up to `final`. They are in
--- `log` from the byte `stamps_at` on, but for the final one if it `is_pending`; its sums are `sums`,
--- and its stamp is `newest`. What is stored differs from the place `changed_from` on; nil: all.
+-- `log` from the byte `stamps_at` on, but for the final one if it `is_pending`; its sums are
+-- `sums`, and its stamp is `newest`. What is stored differs from the place `changed_from` on; nil:
+-- all of it.
 local base, final, is_pending, changed_from, dropped
 local was_ring -- whether `bytes` may have only some of what is stored
 local has_wide_stamps, modulus, sum_count, sums
@@ -289,8 +290,8 @@ function weighted.settle()
   return true
 end
 
--- Writes the log; or returns the state that is to be written whole in place of `stored`, and whether
--- its key lives long enough.
+-- Writes the log; or returns the state that is to be written whole in place of `stored`, and
+-- whether its key lives long enough.
 function weighted.write(its_key, stored, keeps_end, lifetime)
   local outside = newest_outside(retention, newest)
   if final - outside > MOST_ENTRIES then outside = newest_outside(longest_window, newest) end

@@ -21,8 +21,8 @@ local kept, most = size - recorded, most_kept
 if keep > 0 then most = min(max_of(most, kept + dropped), MOST_STAMPS) end
 local stamps = size - 1
 if size > most and kept > 0 then
-  -- What an allowed attempt pushes out is outside of every window. What a refusal or a lowered limit
-  -- pushes out may be missed when an attempt is settled.
+  -- What an allowed attempt pushes out is outside of every window. What a refusal or a lowered
+  -- limit pushes out may be missed when an attempt is settled.
   displaced = (blocked ~= 0 or kept > most)
     and newest - nth(size - min(size - most, kept) + 1) < retention and 1 or 0
 end

@@ -1,0 +1,395 @@
+// Costs by window and settled attempts in the Redis scripts: random traces against an oracle that keeps every entry.
+'use strict';
+
+const SCRIPTS = require('../../lib/redis/scripts');
+const { callNumbers, OPERATIONS, runArguments } = require('../../lib/redis/script');
+const { expectEqual } = require('../support/outcome');
+const { LOG, scriptsOnRedis, START_US } = require('../support/scripts-on-redis');
+const { casesOf } = require('../support/tiers');
+const { randomFrom, randomStep } = require('../support/traces');
+
+const TRACES = casesOf(process.env.ROLLGATE_SANITIZED ? 20 : 60);
+const STEPS = 80;
+const [COUNT, MIN_DIFFERENCE, BLOCK] = [1, 2, 4];
+const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
+const { max, min, floor } = Math;
+
+/** The log and the aligned windows as their rules say, from all that was ever recorded for one id. */
+class Oracle {
+  entries = []; // { at, costs }, in the order of their attempts
+  blockUntil = -Infinity;
+  offences = 0;
+  dropped = -Infinity; // the newest
+  latest = -Infinity; // of all attempts that were ever recorded
+
+  constructor(policy) {
+    this.policy = policy;
+  }
+
+  get newest() {
+    if (this.policy.algorithm !== LOG) return this.latest;
+    return this.entries.at(-1)?.at ?? this.dropped;
+  }
+
+  used(w, at) {
+    const { algorithm, limits } = this.policy;
+    const { interval } = limits[w];
+    const costsWhere = (isIn) => sum(this.entries.filter(isIn).map(({ costs }) => costs[w]));
+    if (algorithm === LOG) return costsWhere((entry) => entry.at > at - interval && entry.at <= at);
+    const windowOf = (time) => floor(time / interval);
+    const current = costsWhere((entry) => windowOf(entry.at) === windowOf(at));
+    if (algorithm === 'fixed-window') return current;
+    const previous = costsWhere((entry) => windowOf(entry.at) === windowOf(at) - 1);
+    const left = (windowOf(at) + 1) * interval - at;
+    return current + Number((BigInt(previous) * BigInt(left)) / BigInt(interval));
+  }
+
+  isBlocked(now, costs) {
+    const { limits, minDifference } = this.policy;
+    const at = max(now, this.newest);
+    if (at < this.blockUntil) return BLOCK;
+    if (sum(costs) === 0) return 0;
+    const isFull = limits.some(
+      ({ maxInInterval }, w) => costs[w] > 0 && this.used(w, at) + costs[w] > maxInInterval,
+    );
+    return (isFull ? COUNT : 0) + (at - this.newest < minDifference ? MIN_DIFFERENCE : 0);
+  }
+
+  /** The first moment from `now` on at which `holds`, which it does forever then. */
+  first(now, holds) {
+    if (this.policy.algorithm !== LOG) {
+      let [before, since] = [now - 1, 2 * max(now, this.newest, START_US + 1e12)];
+      while (since - before > 1) {
+        const middle = floor((before + since) / 2);
+        if (holds(middle)) since = middle;
+        else before = middle;
+      }
+      return since;
+    }
+    const moments = new Set([now, max(now, this.newest), this.blockUntil]);
+    moments.add(this.newest + this.policy.minDifference);
+    for (const { interval } of this.policy.limits) {
+      for (const { at } of this.entries) moments.add(at + interval);
+    }
+    const later = [...moments].filter((moment) => moment >= now).sort((a, b) => a - b);
+    return later.find(holds);
+  }
+
+  /** What the script answers, but for the moment and the generation. */
+  answer(now, costs, isRecorded) {
+    const { limits, countBlocked, blockFor } = this.policy;
+    const at = max(now, this.newest);
+    const blocked = this.isBlocked(now, costs);
+    const entry = { at, costs };
+    const before = { ...this };
+    if (sum(costs) > 0 && (blocked === 0 || (countBlocked && blocked !== BLOCK))) {
+      this.entries = [...this.entries, entry];
+      this.latest = at;
+      if (this.policy.algorithm === LOG) this.drop(at);
+    }
+    if (blockFor.length > 0 && blocked !== 0 && blocked !== BLOCK) {
+      const longest = max(...limits.map(({ interval }) => interval));
+      const offences = at >= this.blockUntil + longest ? 0 : this.offences;
+      this.offences = min(offences + 1, blockFor.length);
+      this.blockUntil = at + blockFor[this.offences - 1];
+    }
+    const isAllowed = (given) => (moment) => this.isBlocked(moment, given) === 0;
+    const timeLeft = blocked === 0 ? 0 : this.first(now, isAllowed(costs)) - now;
+    const wait = this.first(now, isAllowed(limits.map(() => 1))) - now;
+    const uses = limits.map(({ maxInInterval }, w) => {
+      const shown = (moment) => {
+        const used = this.used(w, max(moment, this.newest));
+        return countBlocked ? min(used, maxInInterval) : used;
+      };
+      const used = shown(now);
+      const resetIn = used === 0 ? 0 : this.first(now, (moment) => shown(moment) < used) - now;
+      return { used, remaining: max(0, maxInInterval - used), resetIn };
+    });
+    const left = min(...uses.map(({ remaining }) => remaining));
+    const tightest = uses.filter(({ remaining }) => remaining === left);
+    const resetIn = max(...tightest.map((use) => use.resetIn));
+    if (!isRecorded) Object.assign(this, before);
+    return {
+      entry: blocked === 0 ? entry : undefined,
+      numbers: [
+        ...[blocked, timeLeft, left, blocked === 0 ? resetIn : timeLeft, wait],
+        ...uses.flatMap((use) => [use.used, use.resetIn]),
+      ],
+    };
+  }
+
+  /** What has left every window is gone, even if the clock steps back later. */
+  drop(at) {
+    const { limits, minDifference } = this.policy;
+    const retention = max(minDifference, ...limits.map(({ interval }) => interval));
+    const gone = this.entries.filter((entry) => at - entry.at >= retention);
+    this.dropped = max(this.dropped, ...gone.map((entry) => entry.at));
+    this.entries = this.entries.slice(gone.length);
+  }
+
+  /** Whether an attempt may be unknown because no window has it any more. */
+  mayHaveForgotten(at, costs, now) {
+    const { algorithm, limits } = this.policy;
+    const kept = algorithm === 'fixed-window' ? 1 : 2;
+    const hasLeft = ({ interval }) =>
+      algorithm === LOG
+        ? max(now, this.newest) - at >= interval
+        : floor(this.newest / interval) - floor(at / interval) >= kept;
+    return at <= this.dropped || limits.every((limit, w) => costs[w] === 0 || hasLeft(limit));
+  }
+
+  settle(entry, actual) {
+    entry.costs = actual;
+    if (this.policy.algorithm !== LOG || sum(actual) > 0) return;
+    this.entries = this.entries.filter((one) => one !== entry);
+  }
+
+  clear() {
+    Object.assign(this, new Oracle(this.policy));
+  }
+}
+
+const clockOf = (random, unit) => {
+  let now = START_US;
+  return () => {
+    now += random.chance(10) ? -random.between(1, 3 * unit) : randomStep(random, unit);
+    return now;
+  };
+};
+
+/** The log with few entries before it merges them, and written in parts as soon as it can be. */
+const CHANGES = [
+  ['MOST_ENTRIES = 0xA6, 1024', 'MOST_ENTRIES = 0xA6, 16'],
+  ['local CELLS = 512', 'local CELLS = 8'],
+  ['local MOST_WASTED = 256', 'local MOST_WASTED = 3'],
+  ['local FEW_BYTES = 1024', 'local FEW_BYTES = 40'],
+];
+const changed = (source, changes) =>
+  changes.reduce((text, [from, to]) => text.replace(from, to), source);
+const IN_PARTS = changed(SCRIPTS[LOG].source, CHANGES.slice(2));
+const MERGING = changed(SCRIPTS[LOG].source, CHANGES);
+
+describe('the scripts with costs', () => {
+  const script = scriptsOnRedis();
+
+  function run(policy, key, operation, { isFull = true, now, cost, receipt = [] }) {
+    const { limits, minDifference, blockFor, countBlocked, sha1 } = policy;
+    const numbers = [
+      ...[countBlocked ? 1 : 0, minDifference, 0, blockFor.length],
+      ...limits.flatMap(({ interval, maxInInterval }) => [interval, maxInInterval]),
+      ...blockFor,
+    ];
+    const call = callNumbers(OPERATIONS[operation], isFull, now, cost, ...receipt);
+    const amounts = typeof cost === 'number' ? [] : cost;
+    const isApart = policy.algorithm === LOG;
+    return script.redis.evalsha(
+      ...[sha1 ?? SCRIPTS[policy.algorithm].sha1, 1, key],
+      ...runArguments([key], call, numbers, isApart, amounts),
+    );
+  }
+
+  const costOf = ({ isNamed }, costs) => (isNamed ? costs : costs[0]);
+
+  /** Attempts, peeks and settlements at random; `check(came, expected)` for each. */
+  async function runTrace(random, policy, { key, steps = STEPS, unit, largestActual, check }) {
+    const oracle = new Oracle(policy);
+    const next = clockOf(random, unit);
+    const made = [];
+    const costsOf = () => {
+      for (;;) {
+        const one = random.between(1, min(...policy.limits.map((limit) => limit.maxInInterval)));
+        const costs = policy.limits.map(({ maxInInterval }) => {
+          if (!policy.isNamed) return random.chance(50) ? 1 : one;
+          if (random.chance(25)) return 0;
+          return random.chance(50) ? 1 : random.between(1, maxInInterval);
+        });
+        if (!policy.isNamed) costs.fill(costs[0]);
+        if (sum(costs) > 0) return costs;
+      }
+    };
+    for (let step = 0; step < steps; step++) {
+      const now = next();
+      const kind = random.between(1, 100);
+      const context = { policy, step, now };
+      if (kind <= 60) {
+        const costs = costsOf();
+        const reply = await run(policy, key, 'ATTEMPT', { now, cost: costOf(policy, costs) });
+        const { entry, numbers } = oracle.answer(now, costs, true);
+        check([...reply.slice(0, 5), ...reply.slice(7)], numbers, { ...context, costs });
+        if (reply[0] === 0) made.push({ entry, costs, receipt: reply.slice(5, 7) });
+      } else if (kind <= 75) {
+        const costs = random.chance(20) ? policy.limits.map(() => 0) : costsOf();
+        const reply = await run(policy, key, 'PEEK', { now, cost: costOf(policy, costs) });
+        const { numbers } = oracle.answer(now, costs, false);
+        check([...reply.slice(0, 5), ...reply.slice(7)], numbers, { ...context, costs });
+      } else if (kind <= 97) {
+        if (made.length === 0) continue;
+        const [{ entry, costs, receipt }] = made.splice(random.between(0, made.length - 1), 1);
+        const actual = costs.map((cost) =>
+          random.chance(30) ? 0 : random.between(0, largestActual(cost)),
+        );
+        if (!policy.isNamed || random.chance(20)) actual.fill(actual[0]);
+        const cost = [...costs, ...actual];
+        const [found] = await run(policy, key, 'SETTLE', { isFull: false, now, cost, receipt });
+        // It may have been dropped only once it has left the longest window.
+        const isOld = oracle.mayHaveForgotten(receipt[0], costs, now);
+        if (!isOld) expect({ ...context, found }).toEqual({ ...context, found: 1 });
+        if (found === 1) oracle.settle(entry, actual);
+        else expect(isOld).toBe(true);
+      } else {
+        await script.redis.del(key);
+        oracle.clear();
+        for (const { receipt } of made) {
+          const cost = policy.limits.flatMap(() => [1, 0]);
+          const [found] = await run(policy, key, 'SETTLE', { isFull: false, now, cost, receipt });
+          expect(found).toBe(0);
+        }
+        made.length = 0;
+      }
+      await script.redis.persist(key);
+    }
+  }
+
+  function randomPolicy(random, algorithm, { isNamed, unit, largest = [5, 40, 3000], least = 1 }) {
+    const limits = Array.from({ length: random.between(1, 3) }, () => ({
+      interval: unit * random.pick([3, 10, 25, 60]),
+      maxInInterval: random.between(least, random.pick(largest)),
+    }));
+    return {
+      algorithm,
+      isNamed,
+      limits,
+      countBlocked: random.chance(30),
+      minDifference: random.chance(20) ? random.between(1, 2 * unit) : 0,
+      blockFor: random.chance(15) ? [unit, 5 * unit] : [],
+    };
+  }
+
+  const overdraft = (random) => (cost) =>
+    random.chance(70) ? cost : random.pick([2 * cost, 100, 70_000, 2 ** 34]);
+  const noOverdraft = () => (cost) => cost;
+
+  async function runTraces(algorithm, options) {
+    const { unit = 1000, actuals = overdraft } = options;
+    const traces = Array.from({ length: TRACES }, async (_, seed) => {
+      const random = randomFrom(seed + 1);
+      const policy = {
+        ...randomPolicy(random, algorithm, { unit, ...options }),
+        ...options.changes,
+      };
+      await runTrace(random, policy, {
+        key: `k{${seed}}`,
+        unit,
+        largestActual: actuals(random),
+        check: (came, expected, context) => expectEqual(came, expected, { seed, ...context }),
+      });
+    });
+    const failed = (await Promise.allSettled(traces)).find(({ reason }) => reason);
+    if (failed) throw failed.reason;
+  }
+
+  test.each([
+    ['named windows', { isNamed: true }],
+    ['named windows of hours', { isNamed: true, unit: 400_000_003 }],
+    ['one cost for all windows', { isNamed: false, largest: [1e4, 1e6, 1e10], least: 1025 }],
+  ])('sliding-window-log decides as defined: %s', async (_, options) => {
+    for (const source of [SCRIPTS[LOG].source, IN_PARTS]) {
+      const changes = { sha1: await script.load(source) };
+      await runTraces(LOG, { ...options, changes });
+      await script.redis.flushall();
+    }
+  });
+
+  test('sliding-window-log takes less than it was reserved for back from plain logs', () =>
+    runTraces(LOG, {
+      ...{ isNamed: false, largest: [5, 40, 1000], actuals: noOverdraft },
+      changes: { countBlocked: false },
+    }));
+
+  test.each(['fixed-window', 'sliding-window-counter'])(
+    '%s decides as defined',
+    async (algorithm) => {
+      for (const isNamed of [true, false]) {
+        await runTraces(algorithm, { isNamed });
+        await script.redis.flushall();
+      }
+    },
+  );
+
+  /** What the windows would use if each entry of these came back so much later as merging may make it. */
+  function lateUse({ limits }, entries, at, cells) {
+    return limits.map(({ interval }, w) => {
+      const late = (2 * interval * limits.length) / cells;
+      return sum(
+        entries.filter((entry) => entry.at > at - interval - late).map(({ costs }) => costs[w]),
+      );
+    });
+  }
+
+  test.each([
+    ['named windows', { isNamed: true }],
+    ['one cost for all windows', { isNamed: false, least: 1025, largest: [2000, 5000] }],
+  ])('a log of too many entries gives room back late, within the bound: %s', async (_, options) => {
+    const sha1 = await script.load(MERGING);
+    const cells = 8;
+    await Promise.all(
+      Array.from({ length: TRACES }, async (_each, seed) => {
+        const random = randomFrom(seed + 1);
+        const policy = {
+          ...randomPolicy(random, LOG, { unit: 20_000, ...options }),
+          ...{ sha1, countBlocked: false, minDifference: 0, blockFor: [] },
+        };
+        const { limits } = policy;
+        const key = `k{${seed}}`;
+        let entries = [];
+        let now = START_US;
+        for (let step = 0; step < 5 * STEPS; step++) {
+          now += random.between(0, 3000);
+          const context = { seed, step, policy, now };
+          const costs = limits.map(({ maxInInterval }) =>
+            random.chance(70) ? 1 : random.between(options.isNamed ? 0 : 1, maxInInterval),
+          );
+          if (!policy.isNamed) costs.fill(min(...costs));
+          if (sum(costs) === 0) continue;
+          const cost = costOf(policy, costs);
+          const reply = await run(policy, key, 'ATTEMPT', { now, cost });
+          const used = limits.map(({ interval }, w) =>
+            sum(entries.filter(({ at }) => at > now - interval).map((entry) => entry.costs[w])),
+          );
+          const isFull = (uses) =>
+            limits.some(
+              ({ maxInInterval }, w) => costs[w] > 0 && uses[w] + costs[w] > maxInInterval,
+            );
+          if (reply[0] === 0) {
+            expect({ ...context, isFull: isFull(used) }).toEqual({ ...context, isFull: false });
+            const entry = { at: now, costs };
+            entries.push(entry);
+            if (random.chance(30)) {
+              const actual = costs.map((each) => random.between(0, 2 * each));
+              if (!policy.isNamed) actual.fill(actual[0]);
+              const receipt = reply.slice(5, 7);
+              const settled = { isFull: false, now, cost: [...costs, ...actual], receipt };
+              expect(await run(policy, key, 'SETTLE', settled)).toEqual([1]);
+              entry.costs = actual;
+            }
+          } else {
+            const isRight = isFull(lateUse(policy, entries, now, cells));
+            expect({ ...context, isRight }).toEqual({ ...context, isRight: true });
+          }
+          entries = entries.filter(({ at }) => at > now - 3_000_000);
+          await script.redis.persist(key);
+        }
+        expect(await script.redis.strlen(key)).toBeLessThan(40 + 25 * (8 + 7 * 3));
+        const longest = max(...limits.map(({ interval }) => interval));
+        const usage = await run(policy, key, 'PEEK', {
+          now: now + longest,
+          cost: costOf(
+            policy,
+            limits.map(() => 0),
+          ),
+        });
+        expect(limits.map((_limit, w) => usage[7 + 2 * w])).toEqual(limits.map(() => 0));
+      }),
+    );
+  });
+});
