@@ -9,7 +9,9 @@ for w = 1, window_count do
   -- Makes windows[w] of an interval `length` and a max `most`: a table with `max` and what the
   -- algorithm needs and keeps.
   -- PLACE: A WINDOW
-  windows[w].cost, windows[w].actual = cost, 0
+  -- An attempt came to `actual`, and one at the cost is refused from `full_from` used ones on.
+  local window = windows[w]
+  window.cost, window.actual, window.full_from = cost, 0, cost > 0 and most - cost + 1
 end
 local is_named = cost == AMOUNTS and operation ~= SETTLE -- luacheck: ignore 211
 local amounts_at, amounts_layout
@@ -48,7 +50,9 @@ for i = done + 1, last_key do
     amounts_at, cost = amounts_at + 8 * amount_count, 0
     for w = 1, window_count do
       local own = amounts[w] or amounts[1]
-      windows[w].cost, windows[w].actual = own, amounts[window_count + w]
+      local window = windows[w]
+      window.cost, window.actual = own, amounts[window_count + w]
+      window.full_from = own > 0 and window.max - own + 1
       if own > cost then cost = own end
     end
   end
@@ -114,7 +118,8 @@ for i = done + 1, last_key do
       if min_difference > 0 and at - newest < min_difference then blocked = 2 end
       for w = 1, window_count do
         local window = windows[w]
-        if window.cost > 0 and below(window, window.max - window.cost + 1, at) > 0 then
+        local full_from = window.full_from
+        if full_from and below(window, full_from, at) > 0 then
           blocked = blocked + 1
           break
         end
@@ -163,9 +168,8 @@ for i = done + 1, last_key do
       if min_difference > 0 then time_left = newest + min_difference - at end
       for w = 1, window_count do
         local window = windows[w]
-        if window.cost > 0 then
-          time_left = max_of(time_left, below(window, window.max - window.cost + 1, at))
-        end
+        local full_from = window.full_from
+        if full_from then time_left = max_of(time_left, below(window, full_from, at)) end
       end
     end
     time_left = max_of(time_left, block_until - at) + late
@@ -185,7 +189,7 @@ for i = done + 1, last_key do
       local used_now = used(window, at)
       if counts_refusals then used_now = min(used_now, window.max) end
       local window_reset = used_now == 0 and 0 or below(window, used_now, at) + late
-      local remaining = max_of(0, window.max - used_now)
+      local remaining = used_now < window.max and window.max - used_now or 0
       if not actions_left or remaining < actions_left then
         actions_left, reset_in = remaining, window_reset
       elseif remaining == actions_left and window_reset > reset_in then

@@ -15,7 +15,7 @@
 --   time            in us; -2^62 for the server's own
 --   cost            an integer from 1 to the smallest max. A peek with 0 reports what is used, and
 --                   how long the next action has to wait. -1 if each key has an amount: a cost;
---                   -2 if it has amounts: a cost for each window, and to settle, then what each came
+--                   -2 if it has amounts: a cost for each window; to settle, then what each came
 --                   to. With -2, an attempt or a peek is of a limiter with named windows. A window
 --                   with cost 0 is not asked
 --   settled_at      settle: the moment and the generation that the attempt got; else 0

@@ -127,7 +127,7 @@ end
     end
 
 -- PART: A WINDOW
-  windows[w] = { max = most, interval = length }
+  windows[w] = { max = most, interval = length, cost = 0, actual = 0, full_from = 0 }
 
 -- PART: ANY POLICY
 local CLAMPS = true
@@ -148,7 +148,9 @@ local key_of_log, stamp_in_ring, known_from, known -- see open_ring
 -- A form, and what it says: `width`, `range` and `stamp_layout`, too.
 local known_form, is_of_long, is_of_displaced
 
-local is_weighted, weighted -- whether the log at hand is; what does the work then
+-- Whether the log at hand is weighted, or may become so; what does the work then.
+local is_weighted, weighted
+local may_be_weighted = is_named or (may_weigh and largest_max > MOST_ENTRIES)
 
 -- The n-th newest action, 1 <= n <= size.
 local function nth(n)
@@ -161,7 +163,6 @@ local function nth(n)
 end
 
 local function used(window, at)
-  if is_weighted then return weighted.used(window, at) end
   local inside, outside = 0, (counts_refusals and min(size, window.max) or size) + 1
   -- Mostly all of them are.
   if outside > 1 and at - nth(outside - 1) < window.interval then return outside - 1 end
@@ -173,14 +174,15 @@ local function used(window, at)
 end
 
 local function below(window, n, at)
-  if is_weighted then return weighted.below(window, n, at) end
   return size >= n and nth(n) + window.interval - at or 0
 end
 
+local used_of_stamps, below_of_stamps = used, below
+
 -- PART: READ
-        is_weighted = form == WEIGHTED
-        is_own = form < FORM + 2 * LONG or is_weighted
-        if is_weighted then
+        is_own, is_weighted = form < FORM + 2 * LONG, false
+        if form == WEIGHTED then
+          is_own, is_weighted = true, true
           if last_of_first and #bytes > last_of_first then bytes = call('GET', key) end
           is_long, had_blocks, entries_from = false, from > HEADER_BYTES + 1, from
         elseif is_own then
@@ -212,14 +214,20 @@ end
     is_long, displaced, lives_until, count, last, recorded, size = false, 0, 0, 0, NONE, 0, 0
 
 -- PART: STATE
-    if is_weighted or is_named or (may_weigh and largest_max > MOST_ENTRIES) then
+    if is_weighted or may_be_weighted then
       if not weighted then
+        may_be_weighted = true
         -- INCLUDE: weighted_log
       end
       if is_weighted then
         is_state = weighted.open(bytes, entries_from)
       elseif is_named then
         weighted.convert(key)
+      end
+      if is_weighted then
+        used, below = weighted.used, weighted.below
+      else
+        used, below = used_of_stamps, below_of_stamps
       end
     end
 
@@ -273,7 +281,7 @@ end
     end
 
 -- PART: RECORD
-      if cost > 1 and largest_max > MOST_ENTRIES and not is_weighted then
+      if may_be_weighted and not is_weighted and cost > 1 and largest_max > MOST_ENTRIES then
         weighted.convert(key)
       end
       if is_weighted then weighted.record(at) else recorded, size = cost, size + cost end

@@ -224,6 +224,7 @@ function weighted.convert(key_of_it)
     sums_at[n] = its
   end
   is_weighted, is_long = true, false
+  used, below = weighted.used, weighted.below
   set_log(stamps, sums_at)
 end
 
