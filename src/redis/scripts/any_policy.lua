@@ -17,7 +17,7 @@ local is_named = cost == AMOUNTS and operation ~= SETTLE -- luacheck: ignore 211
 local amounts_at, amounts_layout
 if amount_count > 0 then
   amounts_layout = '<' .. string.rep('d', amount_count)
-  amounts_at = #word + 1 - 8 * amount_count * key_count
+  amounts_at = #word + 1 - 8 * amount_count * (last_key - done)
 end
 local has_blocks = block_count > 0
 -- luacheck: ignore 211

@@ -134,6 +134,7 @@ local function judge(first_key, word, replied)
   local unjudged -- the bytes of the next one, if they were read
 
   -- INCLUDE: one_window
+  -- PLACE: COMMON WITH COSTS
   -- INCLUDE: any_policy
 end
 

@@ -20,7 +20,15 @@ local LEAST_WIDTH = 4
 local MOST_OF_SHORT = 256 -- stamps
 local MOST_STAMPS = 2 ^ 32 - 1 -- that RING can count; a Redis string has room for less
 local FEW_STAMPS = 16 -- of a ring, which are looked at one by one
+
+-- Of a weighted log: see weighted_log.lua.
 local WEIGHTED, MOST_ENTRIES = 0xA6, 1024
+local NARROW = 2 ^ 32 -- of stamps and sums
+local MOST_WASTED = 256 -- entries that are dropped but still there
+local FEW_BYTES = 1024 -- that are sooner written whole
+-- The same without blocks, with narrow stamps and one narrow sum in each entry.
+local WEIGHTED_STATE = '<BI4i8I4BBI2I2i8'
+local ENTRIES_AT, SUMS_AT, ENTRY_BYTES = 32, 36, 8
 local LAST_OF_FIRST_BYTES = 127 -- where reading ends at first, if there may be a ring
 local LAST_OF_WEIGHTED = 16383 -- the same if the log is probably weighted
 
@@ -125,6 +133,9 @@ end
     elseif lives_until > expires then
       lifetime = (lives_until - 1) * 1000000 - server_time
     end
+
+-- PART: COMMON WITH COSTS
+  -- INCLUDE: weighted_window
 
 -- PART: A WINDOW
   windows[w] = { max = most, interval = length, cost = 0, actual = 0, full_from = 0 }

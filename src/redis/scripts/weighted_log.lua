@@ -15,10 +15,7 @@
 
 local HEAD, HEAD_BYTES = '<I4BBI2I2i8', 18
 local WIDE_STAMPS, WIDE_SUMS = 1, 2
-local NARROW = 2 ^ 32 -- of stamps and sums
 local CELLS = 512 -- in all zones together
-local MOST_WASTED = 256 -- entries that are dropped but still there
-local FEW_BYTES = 1024 -- that are sooner written whole
 
 -- Entries have places from `base`, that of the newest dropped one, up to `final`. They are in
 -- `log` from the byte `stamps_at` on, but for the final one if it `is_pending`; its sums are
