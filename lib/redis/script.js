@@ -102,7 +102,7 @@ function createPolicyNumbers(policy) {
   let most = LEAST_KEPT;
   const within = (maxInInterval = 1, records = RECORDS.NOTHING) => {
     if (records !== RECORDS.NOTHING) most = Math.max(most, Math.min(maxInInterval, MOST_KEPT));
-    return policyNumbers({ ...policy, windows: [{ interval, maxInInterval }] }, isLog ? most : 0);
+    return policyNumbers({ ...policy, windows: [{ interval, maxInInterval }] }, isLog ? most : 1);
   };
   return { numbers: within(), within, hasLongLogs };
 }

@@ -152,7 +152,8 @@ class Gcra {
       for (std::size_t i = 0; i < rules_.windows_.size(); ++i) {
         Store(i, rules_.ArrivalAfter(i, Load(i), verdict.at, costs[i]));
       }
-      StoreNumber(Number() + static_cast<std::uint32_t>(costs.uniform()));
+      const std::uint64_t number = rules_.policy_.weighted() ? 1 : costs.uniform();
+      StoreNumber(Number() + static_cast<std::uint32_t>(number));
       if constexpr (!kIsSingle) {
         StoreNewest(std::max(verdict.at, Newest()));
         moment_ = Expiry();
@@ -198,6 +199,9 @@ class Gcra {
 
     /// Takes back what has not leaked, so the bucket keeps what later attempts added. What an
     /// attempt cost in addition counts as later than all, so less of others may be taken back.
+    ///
+    /// With a cost for each window, attempts are numbered, not actions. Of an attempt that others
+    /// followed, at least what cannot have leaked since it was made is left.
     bool Settle(const Receipt& receipt, const Costs& actual, Micros now) {
       if (!rules_.numbers_suffice_ || !IsOfThisGeneration(receipt)) return false;
       const std::uint64_t later = LaterThan(receipt);
@@ -207,10 +211,11 @@ class Gcra {
         const std::int64_t time = window.ToUnits(std::max(now, Newest()));
         // By then the action has leaked, and another may have its number.
         if (time - window.ToUnits(receipt.at) >= rules_.FullBucket(i)) continue;
-        const std::uint64_t ahead = Ahead(i, time);
         const auto emission = static_cast<std::uint64_t>(window.emission());
-        if (later >= RoundUp(ahead, emission)) continue;
-        const std::uint64_t left = ahead - later * emission;
+        const std::uint64_t left =
+            rules_.policy_.weighted() ? LeftOfWeighted(i, receipt, time, later)
+                                      : Ahead(i, time) - std::min(Ahead(i, time), later * emission);
+        if (left == 0 && receipt.cost[i] > 0) continue;
         found = true;
         if (actual[i] <= receipt.cost[i]) {
           const std::uint64_t less = receipt.cost[i] - actual[i];
@@ -225,6 +230,12 @@ class Gcra {
         }
       }
       if (!found) return false;
+      if constexpr (!kIsSingle) moment_ = std::max(moment_, Expiry());
+      if (rules_.policy_.weighted()) {
+        // The bucket has lost or gained what no later number tells of.
+        StoreNumber(Number() + 1);
+        return true;
+      }
       const std::uint64_t cost = receipt.cost.uniform();
       if (actual.uniform() > cost) {
         // A larger step would repeat numbers.
@@ -235,11 +246,20 @@ class Gcra {
         // The place of the newest action in the bucket is free again.
         StoreNumber(Number() - static_cast<std::uint32_t>(cost - actual.uniform()));
       }
-      if constexpr (!kIsSingle) moment_ = std::max(moment_, Expiry());
       return true;
     }
 
    private:
+    std::uint64_t LeftOfWeighted(std::size_t i, const Receipt& receipt, std::int64_t time,
+                                 std::uint64_t later) const {
+      const EmissionWindow& window = rules_.windows_[i];
+      const auto made = static_cast<std::uint64_t>(window.Emissions(receipt.cost[i]));
+      const std::uint64_t ahead = Ahead(i, time);
+      if (later == 0) return std::min(ahead, made);
+      const auto since = static_cast<std::uint64_t>(time - window.ToUnits(receipt.at));
+      return std::min(ahead, made - std::min(made, since));
+    }
+
     /// From when on the id affects no decision.
     Micros Expiry() const {
       Micros expiry = Newest() + rules_.policy_.min_difference();

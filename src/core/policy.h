@@ -125,6 +125,7 @@ class SingleWindowPolicy {
   static constexpr std::span<const Micros> blocks() { return {}; }
   bool count_blocked() const { return count_blocked_; }
   static constexpr bool sets_max() { return false; }
+  static constexpr bool weighted() { return false; }
   Micros retention() const { return window_[0].interval; }
   Micros longest_interval() const { return window_[0].interval; }
   std::uint32_t log_capacity() const { return log_capacity_; }

@@ -315,17 +315,18 @@ describe('an id takes as many bytes as docs/shared-memory.md says', () => {
   };
 
   test.each([
-    [97, window(5)],
+    [97, window(4)],
+    [139, window(5)],
+    [139, window(8)],
     [97, window(1e6, { algorithm: 'fixed-window' })],
     [97, window(1e6, { algorithm: 'sliding-window-counter' })],
     [97, window(1e6, { algorithm: 'gcra' })],
     [139, window(5, { algorithm: 'gcra', minDifference: 1 })],
-    [139, window(10)],
-    [139, window(5, { blockFor: 1000 })],
+    [139, window(4, { blockFor: 1000 })],
     [139, window(5, { algorithm: 'fixed-window', blockFor: 1000 })],
-    [609, window(100)],
-    [609, { limits: [window(5), { interval: 1000, maxInInterval: 100 }] }],
-    [5430, window(1000)],
+    [780, window(100)],
+    [780, { limits: [window(5), { interval: 1000, maxInInterval: 100 }] }],
+    [5565, window(1000)],
   ])('%d: %j', (expected, options) => {
     const keys = Math.min(4000, Math.ceil(4e6 / expected)); // a container has 64 MB for all regions
     const few = Math.ceil(keys / 4);

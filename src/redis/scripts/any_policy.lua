@@ -187,7 +187,7 @@ for i = done + 1, last_key do
       local window = windows[w]
       wait = max_of(wait, below(window, window.max, at))
       local used_now = used(window, at)
-      if counts_refusals then used_now = min(used_now, window.max) end
+      if hides_overdraft then used_now = min(used_now, window.max) end
       local window_reset = used_now == 0 and 0 or below(window, used_now, at) + late
       local remaining = used_now < window.max and window.max - used_now or 0
       if not actions_left or remaining < actions_left then

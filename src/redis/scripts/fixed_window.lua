@@ -46,7 +46,7 @@ if max >= NARROW then is_common = false end
         after = pack_bytes(STATE, FORM, generation, begun_at, count)
       end
     end
-    used = counts_refusals and min(count, max) or count
+    used = hides_overdraft and min(count, max) or count
     wait = count >= max and reset or 0
 
 -- PART: A WINDOW

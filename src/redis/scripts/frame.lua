@@ -22,8 +22,9 @@
 --   settled_of
 --   count_blocked   1 if blocked attempts count as actions, else 0
 --   min_difference  in us
---   keep            for how many actions a log has room at least; one that has grown longer stays
---                   as long as it is. 0: for its largest max
+--   keep            not 0 if the max differs between calls: for how many actions a log has room at
+--                   least, and one that has grown longer stays as long as it is. 0: for its largest
+--                   max
 --   blocks          how many lengths of blocks there are
 --   interval, max   of the first window, in us
 --   further         interval and max of each further window; the lengths of the first block, the
@@ -87,6 +88,8 @@ local function judge(first_key, word, replied)
   is_full = is_full == 1
   local counts_refusals = count_blocked == 1
   count_blocked = counts_refusals and operation ~= ATTEMPT_IF_ALLOWED
+  -- Counted refusals are no overdraft, nor is what another max allowed.
+  local hides_overdraft = counts_refusals or keep > 0 -- luacheck: ignore 211
   local has_own_time = time == NONE
   if not server_time and (operation > 0 or has_own_time) then
     local seconds_and_micros = call('TIME')

@@ -62,7 +62,7 @@ end
     lifetime = 2 * interval + late
     if is_full then
       used = current + carried
-      if counts_refusals then used = min(used, max) end
+      if hides_overdraft then used = min(used, max) end
       reset = below_of(used, previous, current, interval, left) + late
       wait = used < max and 0 or below_of(max, previous, current, interval, left) + late
     end

@@ -174,7 +174,7 @@ local function nth(n)
 end
 
 local function used(window, at)
-  local inside, outside = 0, (counts_refusals and min(size, window.max) or size) + 1
+  local inside, outside = 0, (hides_overdraft and min(size, window.max) or size) + 1
   -- Mostly all of them are.
   if outside > 1 and at - nth(outside - 1) < window.interval then return outside - 1 end
   while outside - inside > 1 do
