@@ -28,9 +28,11 @@ local MOST_WASTED = 256 -- entries that are dropped but still there
 local FEW_BYTES = 1024 -- that are sooner written whole
 -- The same without blocks, with narrow stamps and one narrow sum in each entry.
 local WEIGHTED_STATE = '<BI4i8I4BBI2I2i8'
-local ENTRIES_AT, SUMS_AT, ENTRY_BYTES = 32, 36, 8
+local ENTRIES_AT, ENTRY_BYTES = 32, 8
+-- A search reads some entries at once, and ends in any state.
+local MOST_READ, GUESSED_BEFORE, MOST_TRIES = 16, 8, 1024
 local LAST_OF_FIRST_BYTES = 127 -- where reading ends at first, if there may be a ring
-local LAST_OF_WEIGHTED = 16383 -- the same if the log is probably weighted
+local LAST_OF_WEIGHTED = 255 -- the same if the log is probably weighted
 
 -- How many bytes of a stamp tell moments apart over an interval, and how many moments that are.
 local width, range = LEAST_WIDTH, 2 ^ 32
@@ -50,8 +52,8 @@ local most_before = min(max, MOST_OF_SHORT) - 1 -- stamps, where it stays short 
 -- A log may be long if the policy has room for one.
 local room_of_policy = max_of(max, keep)
 for w = 2, window_count do room_of_policy = max_of(room_of_policy, further[2 * w - 2]) end
-local is_of_named = cost == AMOUNTS and operation ~= SETTLE -- a weighted one, which is read whole
-if room_of_policy > MOST_OF_SHORT + 1 and not is_of_named then
+local is_of_named = cost == AMOUNTS and operation ~= SETTLE
+if room_of_policy > MOST_OF_SHORT + 1 or is_of_named then
   last_of_first, parted = may_weigh and LAST_OF_WEIGHTED or LAST_OF_FIRST_BYTES, FORM + LONG
 end
 
