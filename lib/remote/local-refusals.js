@@ -56,7 +56,7 @@ class LocalRefusals {
       this.#refusals.delete(id);
       return undefined;
     }
-    if (cost !== refusal.cost || (isFull && time >= refusal.fullUntil)) return undefined;
+    if (!isSameCost(cost, refusal.cost) || (isFull && time >= refusal.fullUntil)) return undefined;
     return this.#age(refusal.numbers, (time - refusal.shownFrom) / 1000);
   }
 
@@ -138,6 +138,7 @@ class LocalRefusals {
     for (const [i, { maxInInterval }] of this.#windows.entries()) {
       const used = NUMBERS.WINDOWS + 2 * i;
       if (numbers[used] === maxInInterval) others = Math.max(others, numbers[used + 1]);
+      if (numbers[used] > maxInInterval) others = Number.POSITIVE_INFINITY; // its reset is earlier
     }
     if (numbers[NUMBERS.WAIT] > others) return numbers[NUMBERS.WAIT];
     const isOld = (numbers[NUMBERS.BLOCKED] & BLOCKED_BY_BLOCK) !== 0;
@@ -158,6 +159,12 @@ class LocalRefusals {
       return;
     }
   }
+}
+
+/** Whether two checked costs are the same: numbers, or lists of a number for each window. */
+function isSameCost(a, b) {
+  if (typeof a === 'number' || typeof b === 'number') return a === b;
+  return a.every((cost, i) => cost === b[i]);
 }
 
 /** For how many ms a full refusal only ages: until a window has more room, or one of two reasons is over. */

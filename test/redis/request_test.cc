@@ -117,6 +117,27 @@ TEST(ScriptRequest, TellsTheScriptEachPartOfTheQuestion) {
   EXPECT_EQ(Group(kProgram, question).numbers, WordOf({3, 1, -3, 4, 5, 6, 7, 8}));
 }
 
+// Kills: amounts in the order of keys of another group; a group for each cost.
+TEST(ScriptRequest, HasTheAmountsOfCallsBehindTheirGroup) {
+  Question question;
+  question.cost = kOneAmount;
+  ScriptRequest request(500, Group(kProgram, question));
+  const double few = 3;
+  const double many = 4000;
+  request.Add(0, 7, *kProgram, "a", {&few, 1});
+  request.Add(request.PlaceOf(Group(kProgram, question), 0), 9, *kProgram, "b", {&many, 1});
+  EXPECT_EQ(request.PlaceOf(Group(kProgram, {}), 0), 1u);
+  request.Add(1, 8, *kProgram, "c");
+  const auto word = [](double keys, double amount) {
+    return WordOf({keys, 1, 0, -0x1p62, -1, 0, 0, 1, 0, 0, 0, 60e6, 5, amount});
+  };
+  EXPECT_EQ(Encoded(request),
+            Command({"EVALSHA", kSha1, "3", "ns{a}", "ns{b}", "ns{c}", "together",
+                     word(2, few) + WordOf({many}), Attempts(1)}));
+  EXPECT_EQ(Encoded(*request.SplitByKey()[1]),
+            Command({"EVALSHA", kSha1, "1", "ns{b}", "together", word(1, many)}));
+}
+
 TEST(ScriptRequest, HasTheKeysOfSeveralGroupsInTheOrderOfTheGroups) {
   const auto other = ProgramOf("other", 6);
   RequestOf request("ab");

@@ -10,6 +10,7 @@ const { randomFrom, randomStep } = require('../support/traces');
 
 const TRACES = casesOf(process.env.ROLLGATE_SANITIZED ? 20 : 60);
 const STEPS = 80;
+const ONE_AMOUNT = -1; // in place of a cost
 const [COUNT, MIN_DIFFERENCE, BLOCK] = [1, 2, 4];
 const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
 const { max, min, floor } = Math;
@@ -180,7 +181,8 @@ describe('the scripts with costs', () => {
       ...blockFor,
     ];
     const call = callNumbers(OPERATIONS[operation], isFull, now, cost, ...receipt);
-    const amounts = typeof cost === 'number' ? [] : cost;
+    let amounts = typeof cost === 'number' ? [] : cost;
+    if (typeof cost === 'number' && cost > 1) [call[3], amounts] = [ONE_AMOUNT, [cost]]; // as the native client
     const isApart = policy.algorithm === LOG;
     return script.redis.evalsha(
       ...[sha1 ?? SCRIPTS[policy.algorithm].sha1, 1, key],
