@@ -1,9 +1,15 @@
 // Costs by window and settled attempts in the Redis scripts: random traces against an oracle that keeps every entry.
 'use strict';
 
+const Redis = require('ioredis');
+const { NUMBERS, RECORDS } = require('../../lib/decision');
+const { readLimiterOptions } = require('../../lib/options');
+const { createRedisBackend } = require('../../lib/redis/backend');
 const SCRIPTS = require('../../lib/redis/scripts');
 const { callNumbers, OPERATIONS, runArguments } = require('../../lib/redis/script');
+const { createRemoteStore } = require('../../lib/remote/store');
 const { expectEqual } = require('../support/outcome');
+const { startRedis } = require('../support/redis-server');
 const { LOG, scriptsOnRedis, START_US } = require('../support/scripts-on-redis');
 const { casesOf } = require('../support/tiers');
 const { randomFrom, randomStep } = require('../support/traces');
@@ -393,5 +399,97 @@ describe('the scripts with costs', () => {
         expect(limits.map((_limit, w) => usage[7 + 2 * w])).toEqual(limits.map(() => 0));
       }),
     );
+  });
+});
+
+describe('stores with costs', () => {
+  let server;
+  let client;
+  const stores = [];
+  beforeAll(async () => {
+    server = await startRedis();
+    client = new Redis(server.url).on('error', () => {});
+  });
+  afterEach(() => Promise.all(stores.splice(0).map((store) => store.close())));
+  afterAll(() => client.disconnect());
+
+  function storeOf(redis, { isWeighted, ...options }) {
+    const given = { interval: 60_000, maxInInterval: 5, countBlocked: false, ...options };
+    const checked = { ...readLimiterOptions({ ...given, redis, namespace: 'ns' }), isWeighted };
+    const store = createRemoteStore(checked, createRedisBackend(checked), 'throw');
+    stores.push(store);
+    return store;
+  }
+
+  const read = (numbers) => Array.from(numbers);
+  const usedOf = (numbers) => numbers.slice(NUMBERS.WINDOWS).filter((_, i) => i % 2 === 0);
+  const receiptOf = (id, cost, numbers) => ({
+    ...{ id, cost, at: numbers[NUMBERS.AT], generation: numbers[NUMBERS.GENERATION] },
+  });
+  const CLIENTS = [
+    ['natively', () => server.url],
+    ['through ioredis', () => client],
+  ];
+  const limits = [
+    { interval: 60_000, maxInInterval: 100 },
+    { interval: 60_000, maxInInterval: 100_000 },
+  ];
+
+  test.each(CLIENTS)('decide on costs by window and settle them, %s', async (_, redisOf) => {
+    for (const algorithm of ['sliding-window-log', 'fixed-window', 'gcra']) {
+      await client.flushall();
+      const store = storeOf(redisOf(), { limits, algorithm, isWeighted: true });
+      const attempt = (id, ...cost) =>
+        store.decide(id, Float64Array.from(cost), RECORDS.ATTEMPT, read);
+      const ids = ['a', 'b', 'a', 'c', 'b', 'a'];
+      const all = await Promise.all(ids.map((id, i) => attempt(id, i, 1000 * (i + 1))));
+      expect(all.map((numbers) => numbers[NUMBERS.BLOCKED])).toEqual(ids.map(() => 0));
+      const used = await store.decide('a', 0, RECORDS.NOTHING, read);
+      if (algorithm !== 'gcra') expect(usedOf(used)).toEqual([7, 10_000]);
+      expect((await attempt('a', 1, 99_000))[NUMBERS.BLOCKED]).toBe(1);
+      expect((await attempt('a', 1, 0))[NUMBERS.BLOCKED]).toBe(0);
+      const newest = await attempt('a', 2, 500);
+      const receipt = receiptOf('a', Float64Array.of(2, 500), newest);
+      expect(await store.settle(receipt, Float64Array.of(2, 200_000))).toBe(true);
+      expect((await attempt('a', 1, 1))[NUMBERS.BLOCKED]).toBe(1);
+      expect((await attempt('a', 1, 0))[NUMBERS.BLOCKED]).toBe(0);
+      const [, tokens] = usedOf(await store.decide('a', 0, RECORDS.NOTHING, read));
+      expect(tokens).toBeGreaterThan(150_000);
+      await store.clear('a');
+      expect(await store.settle(receipt, 0)).toBe(false);
+    }
+  });
+
+  test.each(CLIENTS)('share entries of many large costs, %s', async (_, redisOf) => {
+    await client.flushall();
+    const store = storeOf(redisOf(), { maxInInterval: 2_000_000, isWeighted: false });
+    const costs = Array.from({ length: 300 }, (_each, i) => (i % 7 === 0 ? 1 : 4000 + i));
+    const attempts = costs.map((cost, i) =>
+      store.decide(`id${i % 3}`, cost, RECORDS.ATTEMPT, read),
+    );
+    const all = await Promise.all(attempts);
+    for (let id = 0; id < 3; id++) {
+      const own = costs.filter((_cost, i) => i % 3 === id);
+      const peek = await store.decide(`id${id}`, 0, RECORDS.NOTHING, read);
+      expect(usedOf(peek)).toEqual([sum(own)]);
+      expect(await client.strlen(`ns{id${id}}`)).toBeLessThan(2000);
+    }
+    expect(await store.settle(receiptOf('id1', costs[1], all[1]), 1_999_999)).toBe(true);
+    const peek = await store.decide('id1', 0, RECORDS.NOTHING, read);
+    const own = costs.filter((_cost, i) => i % 3 === 1);
+    expect(usedOf(peek)).toEqual([sum(own) - costs[1] + 1_999_999]);
+  });
+
+  test('a plain log of many actions becomes a weighted one that uses as much', async () => {
+    await client.flushall();
+    const store = storeOf(server.url, { maxInInterval: 10_000, isWeighted: false });
+    for (let i = 0; i < 50; i++) {
+      await Promise.all(Array.from({ length: 60 }, () => store.call('a')));
+    }
+    await store.decide('a', 500, RECORDS.ATTEMPT, read);
+    expect(usedOf(await store.decide('a', 0, RECORDS.NOTHING, read))).toEqual([3500]);
+    expect(await client.strlen('ns{a}')).toBeLessThan(10_000);
+    expect(await store.call('a')).toBe(0);
+    expect((await store.decide('a', 6500, RECORDS.ATTEMPT, read))[NUMBERS.BLOCKED]).toBe(1);
   });
 });
