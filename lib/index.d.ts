@@ -133,7 +133,30 @@ interface RateLimiter {
    */
   refund(decision: RateLimiter.Decision): boolean;
 
-  /** Forgets one id; without an argument, the id that all calls without an id share. */
+  /**
+   * Sets other limits of the same shape: as many, with the same names in the same order. They apply from the next call
+   * on; what was counted stays. They replace all limits, `minDifference` included; the other options stay. Calls of
+   * `wait` whose cost can never pass then reject with `ERR_ROLLGATE_COST`. See docs/api.md.
+   *
+   * ```js
+   * limiter.setLimits([{ interval: 60_000, maxInInterval: 200 }]);
+   * ```
+   *
+   * @throws TypeError | RangeError `ERR_ROLLGATE_OPTION`: a limit is wrong, or the shape is another; nothing changes
+   * @throws Error `ERR_ROLLGATE_SHARED_MISMATCH`: they do not fit into the shared region; nothing changes
+   * @throws Error `ERR_ROLLGATE_CLOSED`: the limiter is closed
+   */
+  setLimits(limits: readonly RateLimiter.WindowLimit[]): void;
+
+  /**
+   * Refuses an id for so many ms from now, finite and >= 0. If it is blocked already, the later end counts. 0 ends a
+   * block, and so does `clear`. Counts stay.
+   *
+   * Rejects with `ERR_ROLLGATE_OPTION` if `ms` is wrong, and with the errors of `clear`.
+   */
+  block(id: RateLimiter.Id, ms: number): Promise<void>;
+
+  /** Forgets one id and its blocks; without an argument, the id that all calls without an id share. */
   clear(id?: RateLimiter.Id): Promise<void>;
 
   /** Forgets every id of this limiter. The counters in `stats()` stay. */
@@ -353,7 +376,7 @@ declare namespace RateLimiter {
     // the id each time.
     | 'ERR_ROLLGATE_KV_TIMEOUT'
     | 'ERR_ROLLGATE_KV' // the store failed (see `cause`), or the id's key holds what rollgate did not write
-    | 'ERR_ROLLGATE_SHARED_MISMATCH' // the shared limiter has other options, which the message names
+    | 'ERR_ROLLGATE_SHARED_MISMATCH' // the shared limiter has options that do not fit, which the message names
     | 'ERR_ROLLGATE_SHARED_FILE' // the file is not a shared limiter of this user and version
     | 'ERR_ROLLGATE_SHARED_SYSTEM' // a system call failed: no room, no permission, no such directory
     | 'ERR_ROLLGATE_SHARED_FULL' // 1024 limiters are attached already
@@ -439,7 +462,7 @@ declare namespace RateLimiter {
     /**
      * How long an id is blocked after a refusal, in ms > 0: one length, or an array of up to 255 lengths for
      * repeated offences (the last one repeats). Attempts during a block change nothing. Offences are forgotten
-     * if, after a block, the longest window passes without a refusal. `clear` ends a block.
+     * if, after a block, the longest window passes without a refusal. `block(id, 0)` and `clear` end a block.
      */
     blockFor?: number | readonly number[] | undefined;
     /**
@@ -486,6 +509,12 @@ declare namespace RateLimiter {
     /** As `maxKeys` of the limiter; an integer from 1 to 200 million. */
     maxKeys?: number | undefined;
     /**
+     * For how many actions of an id a log without names has room at least, an integer from 1 to 1,048,575. The first
+     * limiter that attaches sets it for all; limits up to it fit later. Default: the largest `maxInInterval`. It is
+     * rounded up to a power of two.
+     */
+    room?: number | undefined;
+    /**
      * Absolute path of the file's directory, which should be in memory and the same for all limiters. Default
      * '/dev/shm'.
      */
@@ -497,8 +526,8 @@ declare namespace RateLimiter {
     /**
      * Counts in shared memory: one exact limiter for every worker thread and process of the same user on this
      * host that uses this name, without a server. Linux only. The region has room for `maxKeys` ids, and exists
-     * until it is removed (`unlinkShared`) or the host restarts. A limiter with other limits, algorithm,
-     * `countBlocked`, `blockFor` or `clock` cannot attach (`ERR_ROLLGATE_SHARED_MISMATCH`). The first call
+     * until it is removed (`unlinkShared`) or the host restarts. A limiter with another algorithm, other
+     * `countBlocked`, or limits that do not fit cannot attach (`ERR_ROLLGATE_SHARED_MISMATCH`). The first call
      * attaches, and fails with `ERR_ROLLGATE_SHARED_SYSTEM` if the file system or the container's memory limit
      * has too little room. A sliding-window-log holds at most 1,048,575 actions, and 1000 if `limit` is a
      * function.
@@ -650,8 +679,8 @@ declare namespace RateLimiter {
   interface RedisStoreOptions {
     /**
      * Prefix of every key, which is `namespace{id}`: non-empty, without braces. Limiters with the same
-     * namespace count together and must have the same limits. Default 'rate-limiter-' and 8 random characters,
-     * for this limiter alone.
+     * namespace count together, each by its own limits. Default 'rate-limiter-' and 8 random characters, for this
+     * limiter alone.
      */
     namespace?: string | undefined;
     /**
@@ -740,7 +769,7 @@ declare namespace RateLimiter {
     kv: DenoKv | PlainKv;
     /**
      * Prefix of every key: non-empty, without braces, at most 512 bytes. Limiters with the same namespace
-     * count together and must have the same limits.
+     * count together, each by its own limits.
      */
     namespace: string;
     /** Timeout of a call in ms, an integer >= 1; then it fails with `ERR_ROLLGATE_KV_TIMEOUT`. Default 500. */
@@ -805,6 +834,12 @@ declare namespace RateLimiter {
 
     /** As in RateLimiter; the same as settling at 0. */
     refund(decision: Decision): Promise<boolean>;
+
+    /** As in RateLimiter: without I/O. Limiters in other processes keep their own limits. */
+    setLimits(limits: readonly WindowLimit[]): void;
+
+    /** As in RateLimiter. Rejects if the store does not answer, with any `onError`. */
+    block(id: Id, ms: number): Promise<void>;
 
     /** Rejects if the store does not answer, with any `onError`. */
     clear(id?: Id): Promise<void>;

@@ -14,7 +14,7 @@ const {
 const { readActual, readCost } = require('./costs');
 const { typeError, show } = require('./errors');
 const { createMemoryStore } = require('./local-store');
-const { readAttemptOptions, readLimiterOptions } = require('./options');
+const { readAttemptOptions, readBlock, readLimiterOptions, withLimits } = require('./options');
 const {
   ANSWERS_AT_ONCE,
   ATTEMPT_WITHIN,
@@ -33,9 +33,8 @@ const createSharedStore = (checked) => require('./shared/store').createSharedSto
 const createRemoteStore = (...parts) => require('./remote/store').createRemoteStore(...parts);
 
 const STORE = Symbol('store');
-const WINDOWS = Symbol('windows');
-const CHECKED = Symbol('checked');
-const WAITING = Symbol('waiting');
+/** What may change: the `checked` options, and the `waiting` calls, undefined until somebody waits. */
+const CURRENT = Symbol('current');
 
 function createStore(checked) {
   const { redis, kv, shared } = checked;
@@ -48,7 +47,7 @@ function createStore(checked) {
 
 function createWaiting(limiter) {
   const store = limiter[STORE];
-  return createWaitingCalls(limiter[CHECKED], store, {
+  return createWaitingCalls(limiter[CURRENT].checked, store, {
     attempt: (id, cost) => decideAtCost(limiter, id, cost, RECORDS.ATTEMPT),
     refund: (decision) => store.settle(takeReceipt(Decision.attemptOf(decision, limiter)), 0),
   });
@@ -69,9 +68,7 @@ function RateLimiter(options) {
   Object.setPrototypeOf(limiter, new.target ? new.target.prototype : RateLimiter.prototype);
   Object.defineProperties(limiter, {
     [STORE]: { value: store },
-    [WINDOWS]: { value: checked.windows },
-    [WAITING]: { value: undefined, writable: true }, // until somebody waits
-    [CHECKED]: { value: checked },
+    [CURRENT]: { value: { checked, waiting: undefined } },
     ...(store.detectedClientType && { detectedClientType: { value: store.detectedClientType } }),
   });
   return limiter;
@@ -96,8 +93,8 @@ const methods = {
   },
 
   usage(id) {
-    const { [WINDOWS]: windows, [STORE]: store } = this;
-    return store.decide(id, 0, RECORDS.NOTHING, (numbers) => readUsage(numbers, windows));
+    const { windows } = this[CURRENT].checked;
+    return this[STORE].decide(id, 0, RECORDS.NOTHING, (numbers) => readUsage(numbers, windows));
   },
 
   attempt(id, options) {
@@ -109,10 +106,11 @@ const methods = {
   },
 
   async wait(id, options) {
-    const checked = readWaitOptions(options, this[CHECKED]);
+    const current = this[CURRENT];
+    const checked = readWaitOptions(options, current.checked);
     this[STORE].assertOpen();
-    this[WAITING] ??= createWaiting(this);
-    return this[WAITING].wait(id, checked);
+    current.waiting ??= createWaiting(this);
+    return current.waiting.wait(id, checked);
   },
 
   /** The current usage, without an attempt. */
@@ -125,7 +123,7 @@ const methods = {
   },
 
   [READ_COST](cost) {
-    return readCost(cost, this[CHECKED]);
+    return readCost(cost, this[CURRENT].checked);
   },
 
   get [ANSWERS_AT_ONCE]() {
@@ -147,31 +145,49 @@ const methods = {
       return store.fail(typeError('ERR_ROLLGATE_ID', message));
     }
     const own = Array.from(ids);
+    const { windows } = this[CURRENT].checked;
     return store.decideMany(own, (numbers) => {
-      const length = decisionLength(this[WINDOWS].length);
+      const length = decisionLength(windows.length);
       return own.map((id, i) => {
         const attempt = newAttempt(this, id, 1, RECORDS.ATTEMPT);
-        return new Decision(numbers, i * length, this[WINDOWS], attempt);
+        return new Decision(numbers, i * length, windows, attempt);
       });
     });
   },
 
   settle(decision, actual) {
-    return settle(this, decision, 'settle', ({ cost }) => readActual(actual, cost, this[WINDOWS]));
+    const { windows } = this[CURRENT].checked;
+    return settle(this, decision, 'settle', ({ cost }) => readActual(actual, cost, windows));
   },
 
   refund(decision) {
     return settle(this, decision, 'refund', () => 0);
   },
 
+  setLimits(limits) {
+    const { [STORE]: store, [CURRENT]: current } = this;
+    store.assertOpen();
+    const checked = withLimits(current.checked, limits);
+    store.setLimits(checked);
+    current.checked = checked;
+    current.waiting?.setLimits(checked);
+  },
+
+  async block(id, ms) {
+    const store = this[STORE];
+    store.assertOpen();
+    await store.block(id, readBlock(ms));
+    if (ms === 0) this[CURRENT].waiting?.changed(id);
+  },
+
   async clear(id) {
     await this[STORE].clear(id);
-    this[WAITING]?.changed(id);
+    this[CURRENT].waiting?.changed(id);
   },
 
   async clearAll() {
     await this[STORE].clearAll();
-    this[WAITING]?.changedAll();
+    this[CURRENT].waiting?.changedAll();
   },
 
   stats() {
@@ -180,7 +196,7 @@ const methods = {
 
   async close() {
     const closed = this[STORE].close();
-    this[WAITING]?.close();
+    this[CURRENT].waiting?.close();
     await closed;
   },
 };
@@ -207,7 +223,7 @@ function afterSettling(limiter, id, isFound) {
   if (typeof isFound !== 'boolean') {
     return isFound.then((found) => afterSettling(limiter, id, found));
   }
-  if (isFound) limiter[WAITING]?.changed(id);
+  if (isFound) limiter[CURRENT].waiting?.changed(id);
   return isFound;
 }
 
@@ -215,7 +231,7 @@ function afterSettling(limiter, id, isFound) {
 function decide(limiter, id, options, records, max) {
   let cost;
   try {
-    cost = readAttemptOptions(options, limiter[CHECKED], max);
+    cost = readAttemptOptions(options, limiter[CURRENT].checked, max);
   } catch (error) {
     return limiter[STORE].fail(error);
   }
@@ -224,8 +240,8 @@ function decide(limiter, id, options, records, max) {
 
 function decideAtCost(limiter, id, cost, records, max) {
   const attempt = newAttempt(limiter, id, cost, records);
-  const [{ interval }] = limiter[WINDOWS];
-  const windows = max === undefined ? limiter[WINDOWS] : [{ interval, maxInInterval: max }];
+  const own = limiter[CURRENT].checked.windows;
+  const windows = max === undefined ? own : [{ interval: own[0].interval, maxInInterval: max }];
   const read = (numbers) => new Decision(numbers, 0, windows, attempt);
   return limiter[STORE].decide(id, cost, records, read, max);
 }

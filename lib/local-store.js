@@ -2,7 +2,7 @@
 'use strict';
 
 const { DECISIONS, EVICTIONS, NEVER } = require('./channels');
-const { clockReader } = require('./clock');
+const { clockReader, durationToMicros } = require('./clock');
 const { costToUser } = require('./costs');
 const { NUMBERS, RECORDS, decisionLength } = require('./decision');
 const { throwClosed, throwInvalidCallback, throwInvalidId, throwOutOfMemory } = require('./errors');
@@ -167,6 +167,15 @@ function createLocalStore(checked, { create, options, failed, evictionWarning })
       if (receipt === null) return false;
       const { id, at, generation, cost } = receipt;
       return functions.settle(id, at, generation, cost, actual);
+    },
+
+    /** `checked`: the options of the limiter with other limits of the same shape. */
+    setLimits(checked) {
+      functions.setLimits(nativePolicy(checked));
+    },
+
+    block(id, ms) {
+      functions.block(id, durationToMicros(ms));
     },
 
     clear(id) {

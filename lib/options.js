@@ -34,10 +34,13 @@ const LIMITER_NAMES = [
   ...STORE_NAMES,
 ];
 
-function readMinDifference(name, value) {
-  if (value === undefined) return 0;
+function readDuration(name, value) {
   const isInRange = (ms) => Number.isFinite(ms) && ms >= 0;
   return readNumber(name, value, 'a finite number of ms >= 0', isInRange);
+}
+
+function readMinDifference(name, value) {
+  return value === undefined ? 0 : readDuration(name, value);
 }
 
 function readLimit({ interval, maxInInterval, minDifference }) {
@@ -102,7 +105,40 @@ function readLimitsOf({ limits, interval, maxInInterval, minDifference }) {
   return readLimits(limits);
 }
 
-/** Checks the options of a limiter. In the result, minDifference is the largest one of `limits`. */
+/** The part of checked options that comes from the limits. minDifference is the largest one of theirs. */
+function policyOf(limits) {
+  const windows = limits.map(({ interval, maxInInterval, name }) => ({
+    interval,
+    maxInInterval,
+    name,
+  }));
+  return {
+    windows,
+    smallestMax: smallestMax(windows),
+    isWeighted: windows.some(({ name }) => name !== undefined),
+    minDifference: limits.reduce((most, { minDifference }) => Math.max(most, minDifference), 0),
+  };
+}
+
+/** The checked options of a limiter with other limits of the same shape. `limits` is the user's list. */
+function withLimits(checked, limits) {
+  const { windows, setsMax } = checked;
+  if (setsMax) throw optionError('limits', 'cannot be set: each attempt has a limit of its own');
+  const read = readLimits(limits);
+  if (read.length !== windows.length) {
+    const expected = windows.length === 1 ? 'one limit' : `${windows.length} limits`;
+    throw optionError('limits', `expected ${expected}, as the limiter has, got ${read.length}`);
+  }
+  for (const [i, { name }] of read.entries()) {
+    if (name === windows[i].name) continue;
+    const own = windows[i].name === undefined ? 'no name' : show(windows[i].name);
+    const what = `expected ${own}, as the limiter has it, got ${show(name)}`;
+    throw optionError(`limits[${i}].name`, what);
+  }
+  return { ...checked, ...policyOf(read) };
+}
+
+/** Checks the options of a limiter. */
 function readLimiterOptions(options) {
   readObject('options', options);
   rejectUnknownOptions(options, LIMITER_NAMES, { instead: rejectedByLimiters });
@@ -114,16 +150,8 @@ function readLimiterOptions(options) {
   const countBlocked = readCountBlocked(options.countBlocked, algorithm);
   const blockFor = readBlockFor(options.blockFor);
   const limits = options.limits === undefined ? [readLimit(options)] : readLimitsOf(options);
-  const windows = limits.map(({ interval, maxInInterval, name }) => ({
-    interval,
-    maxInInterval,
-    name,
-  }));
   return {
-    windows,
-    smallestMax: smallestMax(windows),
-    isWeighted: windows.some(({ name }) => name !== undefined),
-    minDifference: limits.reduce((most, { minDifference }) => Math.max(most, minDifference), 0),
+    ...policyOf(limits),
     countBlocked,
     algorithm,
     blockFor,
@@ -142,6 +170,11 @@ function readAttemptOptions(options, checked, max) {
   const place = 'attempt options';
   rejectUnknownOptions(readObject(place, options), ['cost'], { place });
   return readCost(options.cost, checked, max);
+}
+
+/** How long `block` blocks an id, in ms. */
+function readBlock(ms) {
+  return readDuration('block', ms);
 }
 
 /** The store keeps the number of an id's blocks in a byte. */
@@ -180,5 +213,7 @@ module.exports = {
   LIMITER_NAMES,
   nativePolicy,
   readAttemptOptions,
+  readBlock,
   readLimiterOptions,
+  withLimits,
 };

@@ -37,7 +37,7 @@ function withName(shared) {
 /** The option for a region of its own under a common name: equal for the same `part` in every process. */
 function partOfRegion(shared, part) {
   // By name, because the properties may be inherited.
-  const { name, directory, maxKeys, ...others } = withName(shared) ?? {};
+  const { name, directory, maxKeys, room, ...others } = withName(shared) ?? {};
   const longest = LONGEST_NAME - PART_MARK.length - PART_LENGTH;
   if (typeof name !== 'string') return shared; // readSharedOptions rejects it
   if (name.length > longest) {
@@ -45,7 +45,7 @@ function partOfRegion(shared, part) {
     throw optionRangeError('shared', expected, name);
   }
   const hash = createHash('sha256').update(part).digest('base64url').slice(0, PART_LENGTH);
-  return { ...others, directory, maxKeys, name: `${name}${PART_MARK}${hash}` };
+  return { ...others, directory, maxKeys, room, name: `${name}${PART_MARK}${hash}` };
 }
 
 /** Identifies a region. */

@@ -47,12 +47,19 @@ function createSharedStore(checked) {
   if (!hasEntries) assertLogsFit(checked);
   const { createSharedLimiter } = loadAddon();
   if (createSharedLimiter === undefined) throwUnsupported();
-  const store = createLocalStore(checked, {
+  const local = createLocalStore(checked, {
     create: createSharedLimiter,
     options: { name, directory, maxKeys, room },
     failed: throwSharedErrorOf(name),
     evictionWarning: `the shared limiter '${name}' is full (maxKeys) and drops`,
   });
+  const store = {
+    ...local,
+    setLimits(changed) {
+      if (!hasEntries) assertLogsFit(changed);
+      local.setLimits(changed);
+    },
+  };
   if (!setsMax || algorithm !== LOG) return store;
   return {
     ...store,

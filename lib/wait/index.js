@@ -1,7 +1,7 @@
 // wait(): its options, and for each limiter a line for each id that somebody waits for.
 'use strict';
 
-const { readCost } = require('../costs');
+const { costToUser, readCost } = require('../costs');
 const { optionTypeError, failure, closedError } = require('../errors');
 const { idToString } = require('../ids');
 const {
@@ -59,18 +59,20 @@ function roomAfter({ minDifference, isWeighted }) {
 
 /** The waiting calls of one limiter. */
 class Waiting {
+  /** The store of the limiter, and what lines know of it. */
   #store;
+  #shown;
   #lines = new Map();
 
   /** For a limiter: its checked options, its store, and calls as in Line. */
   constructor(checked, store, { attempt, refund }) {
-    this.#store = {
-      waitOf: createWaitOf(checked, store),
-      attempt,
-      refund,
-      answersAtOnce: store.answersAtOnce,
-      roomAfter: roomAfter(checked),
-    };
+    const { answersAtOnce } = store;
+    this.#store = store;
+    this.#shown = { ...this.#judging(checked), attempt, refund, answersAtOnce };
+  }
+
+  #judging(checked) {
+    return { waitOf: createWaitOf(checked, this.#store), roomAfter: roomAfter(checked) };
   }
 
   /** Promises the Decision of the attempt that is allowed. */
@@ -100,6 +102,16 @@ class Waiting {
     for (const line of [...this.#lines.values()]) line.wake();
   }
 
+  /** Other limits of the same shape: rejects calls whose cost can never pass now. */
+  setLimits(checked) {
+    Object.assign(this.#shown, this.#judging(checked));
+    const assertFits = (cost) => readCost(costToUser(cost, checked.windows), checked);
+    for (const line of [...this.#lines.values()]) {
+      line.failWhere(assertFits);
+      line.wake();
+    }
+  }
+
   close() {
     for (const line of [...this.#lines.values()]) line.close(closedError());
     this.#lines.clear();
@@ -108,7 +120,7 @@ class Waiting {
   #lineOf(key) {
     const found = this.#lines.get(key);
     if (found !== undefined) return found;
-    const line = new Line(this.#store, () => {
+    const line = new Line(this.#shown, () => {
       if (this.#lines.get(key) === line) this.#lines.delete(key);
     });
     this.#lines.set(key, line);

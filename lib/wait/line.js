@@ -87,6 +87,17 @@ class Line {
     this.#serve();
   }
 
+  /** Rejects those whose cost `assertFits` throws for. Call `wake` after it. */
+  failWhere(assertFits) {
+    for (const waiter of this.#order) {
+      try {
+        assertFits(waiter.cost);
+      } catch (error) {
+        this.#fail(waiter, error);
+      }
+    }
+  }
+
   close(error) {
     this.#isClosed = true;
     this.#stopTimer();

@@ -146,6 +146,9 @@ expectType<RateLimiter.AttemptAllResult>(RateLimiter.attemptAll([{ limiter, id: 
 expectType<number | null>(RateLimiter.attemptAll([{ limiter }]).refusedBy);
 expectError(RateLimiter.attemptAll([{ id: 1 }]));
 expectError(RateLimiter.attemptAll([{ limiter, cost: 'all' }]));
+expectType<void>(limiter.setLimits([GOOD]));
+expectType<void>(limiter.setLimits([{ windowMs: 5, limit: 2, name: 'tokens', minDifference: 1 }]));
+expectType<Promise<void>>(limiter.block('id', 1000));
 expectType<Promise<void>>(limiter.clear('id'));
 expectType<Promise<void>>(limiter.clear());
 expectType<Promise<void>>(limiter.clearAll());
@@ -167,6 +170,12 @@ expectError(limiter.attempt('id', { cost: { tokens: null } }));
 expectError(limiter.settle(limiter.attempt('id')));
 expectError(limiter.settle(limiter.attempt('id'), '2'));
 expectError(limiter.settle({ allowed: true }, 2));
+expectError(limiter.setLimits(GOOD));
+expectError(limiter.setLimits());
+expectError(limiter.setLimits([{ interval: 5 }]));
+expectError(limiter.block('id'));
+expectError(limiter.block('id', '5'));
+expectError(limiter.block({}, 5));
 
 // Costs by name of a limit
 const COSTS = { requests: 1, tokens: 4000 } as const;
@@ -217,7 +226,7 @@ expectNotAssignable<RateLimiterOptions>({ interval: '1', maxInInterval: 1 });
 
 // Shared memory
 {
-  const region: SharedOptions = { name: 'api', maxKeys: 1000, directory: '/dev/shm' };
+  const region: SharedOptions = { name: 'api', maxKeys: 1000, room: 200, directory: '/dev/shm' };
   const limiter = RateLimiter({ shared: 'api', ...GOOD });
   expectType<RateLimiter>(limiter);
   expectType<RateLimiter>(new RateLimiter({ shared: region, ...GOOD }));
@@ -330,6 +339,8 @@ expectNotAssignable<RateLimiterOptions>({ interval: '1', maxInInterval: 1 });
   expectType<'hiredis' | 'ioredis' | 'node-redis'>(limiter.detectedClientType);
   expectType<Promise<boolean>>(limiter.refund(decision));
   expectType<Promise<RateLimiter.Usage>>(limiter.usage());
+  expectType<void>(limiter.setLimits([GOOD]));
+  expectType<Promise<void>>(limiter.block('id', 0));
   const entry = { limiter, id: 'id' };
   expectType<RateLimiter.AttemptAllResult | Promise<RateLimiter.AttemptAllResult>>(
     RateLimiter.attemptAll([entry]),
