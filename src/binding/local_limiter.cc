@@ -150,11 +150,11 @@ Napi::Value BlockId(const Napi::CallbackInfo& info) {
 Napi::Value SetLimits(const Napi::CallbackInfo& info) {
   auto& limiter = StateOf<LocalLimiter>(info);
   limiter.Attach();
-  const Policy policy(ReadPolicy(info[0].As<Napi::Object>()));
+  PolicyOptions policy = ReadPolicy(info[0].As<Napi::Object>());
   Micros now;
   if (!limiter.ReadTime(now)) return {};
   const StoreStats last = limiter.store->stats();
-  limiter.set_limits(limiter, policy, now);
+  limiter.set_limits(limiter, std::move(policy), now);
   limiter.before.allowed += last.allowed;
   limiter.before.blocked += last.blocked;
   limiter.before.evicted += last.evicted;

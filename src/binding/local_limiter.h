@@ -121,7 +121,7 @@ struct LocalLimiter {
   /// Sets the store and the members that depend on it; called again after an exception.
   std::function<void(LocalLimiter&)> attach;
   /// Puts a store with other limits, which has taken over all ids, in place of the store.
-  std::function<void(LocalLimiter&, const Policy&, Micros)> set_limits;
+  std::function<void(LocalLimiter&, PolicyOptions, Micros)> set_limits;
   std::int64_t (*bytes_to_tell)(const Store&) = nullptr;  // for V8
   std::int64_t bytes_reported = 0;
   Napi::FunctionReference refuse;

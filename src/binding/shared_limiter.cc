@@ -38,14 +38,13 @@ Napi::Value CreateSharedLimiter(const Napi::CallbackInfo& info) {
   store.on_eviction = [state = limiter.get()] { state->has_evicted = true; };
   store.room = static_cast<std::uint64_t>(ReadDouble(env, options.Get("room")));
   const shared::LogForm form = shared::LogFormFor(policy, store.room);
-  limiter->set_limits = [store](LocalLimiter& limited, const Policy& limits, Micros) {
-    std::unique_ptr<SharedStore> attached(static_cast<SharedStore*>(limited.store.get()));
-    // Still the limiter's if the limits do not fit.
-    limited.store.release();
+  limiter->set_limits = [store](LocalLimiter& limited, PolicyOptions limits, Micros) {
+    limited.expected = nullptr;
+    std::unique_ptr<SharedStore> attached(static_cast<SharedStore*>(limited.store.release()));
     try {
-      limited.Use(SharedStore::WithLimits(attached, limits, store));
+      limited.Use(SharedStore::WithLimits(attached, Policy(std::move(limits)), store));
     } catch (const SharedError&) {
-      if (attached) limited.Use(std::move(attached));
+      if (attached) limited.Use(std::move(attached));  // the limits do not fit
       throw;
     }
   };

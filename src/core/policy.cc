@@ -18,7 +18,7 @@ Policy::Policy(PolicyOptions options)
   assert(!windows_.empty() && (!sets_max_ || (windows_.size() == 1 && !weighted_)));
   assert(min_difference_ >= 0 && blocks_.size() <= kMostBlocks);
   smallest_max_ = windows_.front().max;
-  std::uint64_t largest_max = 0;
+  std::uint64_t largest_max = options.kept_actions;
   for (Window& window : windows_) {
     window.interval = Bounded(window.interval);
     assert(window.interval > 0 && window.max >= 1);
@@ -27,7 +27,7 @@ Policy::Policy(PolicyOptions options)
     largest_max = std::max(largest_max, window.max);
   }
   if (sets_max_) largest_max = kLongestLog;
-  retention_ = std::max(longest_interval_, min_difference_);
+  retention_ = std::max({longest_interval_, min_difference_, options.kept_for});
   for (Micros& length : blocks_) {
     length = Bounded(length);
     assert(length > 0);

@@ -32,6 +32,9 @@ struct PolicyOptions {
   bool sets_max = false;
   /// Whether windows count different things: each attempt has a cost for each window.
   bool weighted = false;
+  /// Actions that earlier limits of the same ids needed stay: how many, and for how long.
+  std::uint64_t kept_actions = 0;
+  Micros kept_for = 0;
 };
 
 /// The largest log, a gigabyte or two. To record more actions throws std::bad_alloc.
@@ -57,8 +60,8 @@ class Policy {
   /// remembered for the longest interval after their block. 0 without blocks.
   Micros block_retention() const { return block_retention_; }
 
-  /// How many of an id's newest actions can affect decisions: the largest max. A window is full
-  /// exactly when its max-th newest action is inside.
+  /// How many of an id's newest actions can affect decisions: the largest max, or more if earlier
+  /// limits needed them. A window is full exactly when its max-th newest action is inside.
   std::uint32_t log_capacity() const { return log_capacity_; }
 
   /// Whether a window allows more actions than the longest log holds.
@@ -115,6 +118,7 @@ class SingleWindowPolicy {
   explicit SingleWindowPolicy(const Policy& policy)
       : window_{policy.windows().front()},
         count_blocked_(policy.count_blocked()),
+        retention_(policy.retention()),
         log_capacity_(policy.log_capacity()),
         exceeds_log_(policy.exceeds_log()) {
     assert(Fits(policy));
@@ -126,7 +130,7 @@ class SingleWindowPolicy {
   bool count_blocked() const { return count_blocked_; }
   static constexpr bool sets_max() { return false; }
   static constexpr bool weighted() { return false; }
-  Micros retention() const { return window_[0].interval; }
+  Micros retention() const { return retention_; }
   Micros longest_interval() const { return window_[0].interval; }
   std::uint32_t log_capacity() const { return log_capacity_; }
   bool exceeds_log() const { return exceeds_log_; }
@@ -135,6 +139,7 @@ class SingleWindowPolicy {
  private:
   std::array<Window, 1> window_;
   bool count_blocked_;
+  Micros retention_;
   std::uint32_t log_capacity_;
   bool exceeds_log_;
 };

@@ -168,7 +168,7 @@ class SlidingWindowLog {
 
     /// Whether the capacity is max: the window is full if the log is and its oldest action is
     /// inside.
-    bool CanAttemptOne() const { return log_.capacity() == policy_.log_capacity(); }
+    bool CanAttemptOne() const { return log_.capacity() == policy_.windows()[0].max; }
 
     template <class Reserve>
     Micros AttemptOne(Micros now, Reserve reserve) requires std::same_as<P, SingleWindowPolicy> {

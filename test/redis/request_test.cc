@@ -131,9 +131,8 @@ TEST(ScriptRequest, HasTheAmountsOfCallsBehindTheirGroup) {
   const auto word = [](double keys, double amount) {
     return WordOf({keys, 1, 0, -0x1p62, -1, 0, 0, 1, 0, 0, 0, 60e6, 5, amount});
   };
-  EXPECT_EQ(Encoded(request),
-            Command({"EVALSHA", kSha1, "3", "ns{a}", "ns{b}", "ns{c}", "together",
-                     word(2, few) + WordOf({many}), Attempts(1)}));
+  EXPECT_EQ(Encoded(request), Command({"EVALSHA", kSha1, "3", "ns{a}", "ns{b}", "ns{c}", "together",
+                                       word(2, few) + WordOf({many}), Attempts(1)}));
   EXPECT_EQ(Encoded(*request.SplitByKey()[1]),
             Command({"EVALSHA", kSha1, "1", "ns{b}", "together", word(1, many)}));
 }
