@@ -199,17 +199,18 @@ describe('the scripts with costs', () => {
   const costOf = ({ isNamed }, costs) => (isNamed ? costs : costs[0]);
 
   /** Attempts, peeks and settlements at random; `check(came, expected)` for each. */
-  async function runTrace(random, policy, { key, steps = STEPS, unit, largestActual, check }) {
+  async function runTrace(random, policy, { key, steps, unit, mostCost, largestActual, check }) {
     const oracle = new Oracle(policy);
     const next = clockOf(random, unit);
     const made = [];
     const costsOf = () => {
       for (;;) {
-        const one = random.between(1, min(...policy.limits.map((limit) => limit.maxInInterval)));
+        const smallest = min(...policy.limits.map((limit) => limit.maxInInterval));
+        const one = random.between(1, min(smallest, mostCost));
         const costs = policy.limits.map(({ maxInInterval }) => {
           if (!policy.isNamed) return random.chance(50) ? 1 : one;
           if (random.chance(25)) return 0;
-          return random.chance(50) ? 1 : random.between(1, maxInInterval);
+          return random.chance(50) ? 1 : random.between(1, min(maxInInterval, mostCost));
         });
         if (!policy.isNamed) costs.fill(costs[0]);
         if (sum(costs) > 0) return costs;
@@ -278,7 +279,13 @@ describe('the scripts with costs', () => {
   const noOverdraft = () => (cost) => cost;
 
   async function runTraces(algorithm, options) {
-    const { unit = 1000, actuals = overdraft } = options;
+    const {
+      unit = 1000,
+      actuals = overdraft,
+      clockUnit = unit,
+      steps = STEPS,
+      mostCost = Infinity,
+    } = options;
     const traces = Array.from({ length: TRACES }, async (_, seed) => {
       const random = randomFrom(seed + 1);
       const policy = {
@@ -287,7 +294,9 @@ describe('the scripts with costs', () => {
       };
       await runTrace(random, policy, {
         key: `k{${seed}}`,
-        unit,
+        unit: clockUnit,
+        steps,
+        mostCost,
         largestActual: actuals(random),
         check: (came, expected, context) => expectEqual(came, expected, { seed, ...context }),
       });
@@ -307,6 +316,19 @@ describe('the scripts with costs', () => {
       await script.redis.flushall();
     }
   });
+
+  test.each([true, false])(
+    'sliding-window-log decides on parts of long logs, %s',
+    async (isNamed) => {
+      const limits = [{ interval: 60_000, maxInInterval: 4000 }];
+      for (const countBlocked of [false, true]) {
+        const changes = { limits, countBlocked, minDifference: 0, blockFor: [] };
+        const clock = { unit: 1000, clockUnit: 40 };
+        await runTraces(LOG, { isNamed, changes, ...clock, steps: 4 * STEPS, mostCost: 60 });
+        await script.redis.flushall();
+      }
+    },
+  );
 
   test('sliding-window-log takes less than it was reserved for back from plain logs', () =>
     runTraces(LOG, {
