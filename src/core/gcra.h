@@ -131,8 +131,7 @@ class Gcra {
     Micros At(Micros now) const { return now; }
 
     std::uint64_t Used(std::size_t i, Micros at) const {
-      return std::min(CountAhead(i, rules_.windows_[i].ToUnits(at)),
-                      rules_.policy_.windows()[i].max);
+      return CountAhead(i, rules_.windows_[i].ToUnits(at));
     }
 
     bool Reaches(std::size_t i, std::uint64_t n, Micros at) const {

@@ -21,8 +21,8 @@ concept Account = requires(const A& account, std::size_t window, std::uint64_t n
   { account.Newest() } -> std::convertible_to<Micros>;
   /// The time of an attempt: at least the newest action, if the algorithm clamps time.
   { account.At(t) } -> std::convertible_to<Micros>;
-  /// The use of a window at a moment. Above its max only after an overdraft or under a lowered max,
-  /// if the algorithm can tell (GCRA cannot: a clock that steps back looks the same).
+  /// The use of a window at a moment. Above its max only after an overdraft, under a lowered max,
+  /// or with GCRA where the clock steps back.
   { account.Used(window, t) } -> std::convertible_to<std::uint64_t>;
   /// Whether the use of a window at a moment is at least n >= 1.
   { account.Reaches(window, n, t) } -> std::convertible_to<bool>;

@@ -89,9 +89,8 @@ class Oracle {
     for (std::size_t w = 0; w < policy_.windows.size(); ++w) {
       const std::uint64_t max = policy_.windows[w].max;
       std::uint64_t used = after.Used(w, answer.at);
-      // Counted refusals do not show, nor a clock that steps back; an overdraft does.
-      const bool is_gcra = policy_.algorithm == Algorithm::kGcra;
-      if (policy_.count_blocked || is_gcra) used = std::min(used, max);
+      // Counted refusals do not show, an overdraft does.
+      if (policy_.count_blocked) used = std::min(used, max);
       const auto is_less = [&](Micros t) { return after.Used(w, t) < used; };
       const Micros reset_in = used == 0 ? 0 : First(answer.at, is_less) - now;
       answer.windows.emplace_back(used, reset_in);
