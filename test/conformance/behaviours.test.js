@@ -17,6 +17,8 @@ const TOPICS = {
   refunds: require('./behaviours/refunds'),
   costs: require('./behaviours/costs'),
   blocks: require('./behaviours/blocks'),
+  'blocks by hand': require('./behaviours/blocks-by-hand'),
+  'limits that change': require('./behaviours/limits-that-change'),
   waiting: require('./behaviours/waiting'),
 };
 

@@ -377,11 +377,15 @@ describe('rules', () => {
       get maxKeys() {
         return 10;
       }
+      get room() {
+        return 200;
+      }
     }
     expect(partOfRegion(new Settings(), 'zone')).toEqual({
       name: expect.stringMatching(/^inherited[+]/),
       directory: '/tmp',
       maxKeys: 10,
+      room: 200,
     });
   });
 

@@ -1,0 +1,314 @@
+// setLimits and block: what is wrong with a call, what sees the new limits, what waiting calls do.
+'use strict';
+
+const RateLimiter = require('../..');
+const { SETS_MAX } = require('../../lib/internal-methods');
+const { createPlainKv } = require('../support/kv-stores');
+const { catchError, handClock, setUp } = require('../support/set-up');
+const { newName } = require('../support/shared-regions');
+
+const LIMIT = { interval: 1000, maxInInterval: 5 };
+const REQUESTS = { name: 'requests', interval: 1000, maxInInterval: 5 };
+const TOKENS = { name: 'tokens', interval: 10_000, maxInInterval: 100 };
+
+const limits = (maxInInterval, others) => [{ interval: 10, maxInInterval, ...others }];
+
+/** How many attempts in a row a limiter in memory allows. */
+function admitted(limiter) {
+  let n = 0;
+  while (limiter.attempt('a').allowed) n += 1;
+  return n;
+}
+
+describe('wrong limits', () => {
+  const ARRAY = "option 'limits': expected a list of at least one limit, got";
+  const ONE = "option 'limits': expected one limit, as the limiter has, got 2";
+
+  // Kills: the single form of options; a check of the shape that is left out, or comes after the change.
+  test.each([
+    [undefined, TypeError, `${ARRAY} undefined`],
+    [LIMIT, TypeError, `${ARRAY} an object`],
+    ['5', TypeError, `${ARRAY} "5" (string)`],
+    [[], TypeError, `${ARRAY} an empty list`],
+    [[LIMIT, LIMIT], TypeError, ONE],
+    [[5], TypeError, "option 'limits[0]': expected an object, got 5"],
+    [
+      [{ ...LIMIT, maxInInterval: 0 }],
+      RangeError,
+      "option 'limits[0].maxInInterval': expected an integer >= 1, got 0",
+    ],
+    [
+      [{ ...LIMIT, interval: Infinity }],
+      RangeError,
+      "option 'limits[0].interval': expected a finite number of ms > 0, got Infinity",
+    ],
+    [
+      [{ ...LIMIT, minDifference: -1 }],
+      RangeError,
+      "option 'limits[0].minDifference': expected a finite number of ms >= 0, got -1",
+    ],
+    [
+      [{ interval: 5 }],
+      TypeError,
+      "option 'limits[0].maxInInterval': expected an integer >= 1, got undefined",
+    ],
+    [
+      [TOKENS],
+      TypeError,
+      `option 'limits[0].name': expected no name, as the limiter has it, got "tokens" (string)`,
+    ],
+  ])('%p are an error, and nothing changes', (given, type, message) => {
+    const { limiter } = setUp();
+    const error = catchError(() => limiter.setLimits(given));
+    expect(error).toBeInstanceOf(type);
+    expect(error).toMatchObject({ code: 'ERR_ROLLGATE_OPTION', message });
+    expect(limiter.usage('a').limits).toMatchObject([{ interval: 10, maxInInterval: 2 }]);
+    expect(admitted(limiter)).toBe(2);
+  });
+
+  test.each([
+    [[REQUESTS], "option 'limits': expected 2 limits, as the limiter has, got 1"],
+    [
+      [TOKENS, REQUESTS],
+      `option 'limits[0].name': expected "requests" (string), as the limiter has it, got "tokens" (string)`,
+    ],
+    [
+      [REQUESTS, LIMIT],
+      `option 'limits[1].name': expected "tokens" (string), as the limiter has it, got undefined`,
+    ],
+  ])('%p are an error of limits with names', (given, message) => {
+    const limiter = RateLimiter({ limits: [REQUESTS, TOKENS] });
+    const error = catchError(() => limiter.setLimits(given));
+    expect(error).toBeInstanceOf(TypeError);
+    expect(error).toMatchObject({ code: 'ERR_ROLLGATE_OPTION', message });
+  });
+
+  test('are all limits where each attempt brings its own', () => {
+    const limiter = RateLimiter({ ...LIMIT, [SETS_MAX]: true });
+    expect(catchError(() => limiter.setLimits([LIMIT]))).toMatchObject({
+      code: 'ERR_ROLLGATE_OPTION',
+      message: "option 'limits': cannot be set: each attempt has a limit of its own",
+    });
+  });
+
+  test('are longer than a log in shared memory can be', () => {
+    const limiter = RateLimiter({ ...LIMIT, shared: newName(), maxKeys: 10 });
+    const error = catchError(() => limiter.setLimits(limits(2 ** 20)));
+    expect(error).toBeInstanceOf(RangeError);
+    expect(error.message).toMatch(/^option 'maxInInterval': expected an integer from 1 to 1048575/);
+  });
+
+  const STORES = {
+    memory: {},
+    'shared memory': { shared: newName(), maxKeys: 10 },
+    Redis: { redis: 'redis://127.0.0.1:1', namespace: 'a' },
+    kv: { kv: createPlainKv(), namespace: 'a' },
+  };
+  test.each(Object.entries(STORES))('throw at once, also after close: %s', async (_, options) => {
+    const limiter = RateLimiter({ ...LIMIT, ...options });
+    expect(catchError(() => limiter.setLimits([]))).toMatchObject({ code: 'ERR_ROLLGATE_OPTION' });
+    expect(limiter.setLimits([{ ...LIMIT, maxInInterval: 7 }])).toBe(undefined);
+    await limiter.close();
+    for (const given of [[LIMIT], []]) {
+      const error = catchError(() => limiter.setLimits(given));
+      expect(error).toMatchObject({ code: 'ERR_ROLLGATE_CLOSED' });
+    }
+  });
+});
+
+describe('new limits', () => {
+  test('are copied', () => {
+    const { limiter } = setUp();
+    const given = limits(4);
+    limiter.setLimits(given);
+    given[0].maxInInterval = 9;
+    given.push(LIMIT);
+    expect(admitted(limiter)).toBe(4);
+  });
+
+  test('may have the other names of their options', () => {
+    const { limiter } = setUp();
+    limiter.setLimits([{ windowMs: 20, limit: 3, interval: 1, maxInInterval: 1 }]);
+    expect(limiter.attempt('a').limits).toMatchObject([{ interval: 20, maxInInterval: 3 }]);
+  });
+
+  test('leave earlier Decisions as they are', () => {
+    const { limiter } = setUp();
+    const before = limiter.attempt('a');
+    limiter.setLimits(limits(4));
+    expect(before.limits).toMatchObject([{ maxInInterval: 2, remaining: 1 }]);
+    expect(limiter.refund(before)).toBe(true);
+  });
+
+  test('set the highest cost of attempts, of wait and of attemptAll', async () => {
+    const { limiter } = setUp();
+    const costs = { cost: 4 };
+    const codesOf = async () => [
+      catchError(() => limiter.peek('a', costs))?.code,
+      catchError(() => RateLimiter.attemptAll([{ limiter, id: 'b', ...costs }]))?.code,
+      await limiter.wait('c', costs).then(
+        () => undefined,
+        ({ code }) => code,
+      ),
+    ];
+    const tooHigh = Array(3).fill('ERR_ROLLGATE_COST');
+    expect(await codesOf()).toEqual(tooHigh);
+    limiter.setLimits(limits(4));
+    expect(await codesOf()).toEqual([undefined, undefined, undefined]);
+    limiter.setLimits(limits(3));
+    expect(await codesOf()).toEqual(tooHigh);
+  });
+
+  test('set the highest cost by name', () => {
+    const limiter = RateLimiter({ limits: [REQUESTS, TOKENS] });
+    limiter.setLimits([REQUESTS, { ...TOKENS, maxInInterval: 1000 }]);
+    expect(limiter.attempt('a', { cost: { tokens: 900 } })).toMatchObject({
+      allowed: true,
+      limits: [{ maxInInterval: 5 }, { maxInInterval: 1000, used: 900 }],
+    });
+    const error = catchError(() => limiter.attempt('a', { cost: { tokens: 1001 } }));
+    expect(error.message).toContain('from 0 to 1000, its maxInInterval');
+  });
+
+  test('are those of the callback and of the call, too', async () => {
+    const { limiter } = setUp();
+    limiter.setLimits(limits(3));
+    const answers = [];
+    for (let i = 0; i < 4; i++) {
+      answers.push(await new Promise((resolve) => limiter('a', (...all) => resolve(all))));
+    }
+    expect(answers.map(([, timeLeft, left]) => [timeLeft, left])).toEqual([
+      [0, 2],
+      [0, 1],
+      [0, 0],
+      [10, 0],
+    ]);
+    limiter.setLimits(limits(5));
+    expect(limiter('b')).toBe(0);
+  });
+
+  test('can be set on a frozen limiter', () => {
+    const { limiter } = setUp();
+    Object.freeze(limiter);
+    limiter.setLimits(limits(3));
+    expect(admitted(limiter)).toBe(3);
+  });
+
+  test('may be set by the clock of the limiter, in the middle of an attempt', () => {
+    let change = () => {};
+    const clock = () => {
+      change();
+      return 0;
+    };
+    const limiter = RateLimiter({ interval: 10, maxInInterval: 2, countBlocked: false, clock });
+    change = () => {
+      change = () => {};
+      limiter.setLimits(limits(1));
+    };
+    limiter.attempt('a');
+    expect(limiter.attempt('a').allowed).toBe(false);
+    change = () => {
+      change = () => {};
+      limiter.setLimits(limits(1000));
+    };
+    limiter.attempt('a');
+    expect(limiter.usage('a').limits).toMatchObject([{ maxInInterval: 1000 }]);
+  });
+
+  test('may be set again and again while ids are counted', () => {
+    const time = handClock();
+    const limiter = RateLimiter({ ...LIMIT, countBlocked: false, clock: time.clock });
+    let largest = 5;
+    for (let round = 0; round < 200; round++) {
+      const max = 1 + ((round * 7) % 40);
+      largest = Math.max(largest, max);
+      limiter.setLimits([{ interval: 1000, maxInInterval: max }]);
+      for (let i = 0; i < 10; i++) limiter.attempt(`id ${i % 3}`);
+      const { used, remaining } = limiter.usage('id 0');
+      expect(remaining).toBe(Math.max(0, max - used));
+      time.advance(30);
+    }
+    time.advance(1000);
+    expect(limiter.usage('id 0')).toMatchObject({ used: 0 });
+  });
+});
+
+describe('calls that wait', () => {
+  const codeOf = (promise) =>
+    promise.then(
+      () => 'allowed',
+      ({ code }) => code,
+    );
+
+  test('get the room that new limits have, in their order', async () => {
+    const { limiter } = setUp();
+    limiter.attempt('a', { cost: 2 });
+    const order = [];
+    const calls = ['first', 'second', 'third'].map(async (name) => {
+      await limiter.wait('a');
+      order.push(name);
+    });
+    limiter.setLimits(limits(4));
+    await Promise.all(calls.slice(0, 2));
+    expect(order).toEqual(['first', 'second']);
+    limiter.setLimits(limits(5));
+    await Promise.all(calls);
+    expect(order).toEqual(['first', 'second', 'third']);
+  });
+
+  // Kills: lines that are not asked; a call at the front that keeps the others for ever.
+  test('are rejected if their cost can never pass, wherever they are in the line', async () => {
+    const { limiter } = setUp({ maxInInterval: 4 });
+    limiter.attempt('a', { cost: 4 });
+    const codes = [4, 1, 3, 2].map((cost) => codeOf(limiter.wait('a', { cost })));
+    const other = codeOf(limiter.wait('b', { cost: 4 }));
+    limiter.setLimits(limits(2));
+    await limiter.clear('a');
+    expect(await codes[0]).toBe('ERR_ROLLGATE_COST');
+    expect(await codes[1]).toBe('allowed');
+    expect(await codes[2]).toBe('ERR_ROLLGATE_COST');
+    await limiter.clear('a');
+    expect([await codes[3], await other]).toEqual(['allowed', 'allowed']);
+  });
+
+  test('keep costs by name that fit', async () => {
+    const { limiter } = setUp({ limits: [REQUESTS, TOKENS], countBlocked: false });
+    limiter.attempt('a', { cost: { tokens: 100 } });
+    const [large, small] = [90, 40].map((tokens) => limiter.wait('a', { cost: { tokens } }));
+    limiter.setLimits([REQUESTS, { ...TOKENS, maxInInterval: 50 }]);
+    await expect(large).rejects.toMatchObject({
+      code: 'ERR_ROLLGATE_COST',
+      message: expect.stringContaining('from 0 to 50, its maxInInterval, got 90'),
+    });
+    await limiter.clear('a');
+    expect((await small).limits).toMatchObject([{ used: 1 }, { used: 40, maxInInterval: 50 }]);
+  });
+
+  // Kills: minDifference and windows of the time before in what a line knows.
+  test('wait for the time that new limits say', async () => {
+    for (const countBlocked of [true, false]) {
+      const { limiter } = setUp({
+        interval: 3_600_000,
+        maxInInterval: 1,
+        clock: undefined,
+        countBlocked,
+      });
+      limiter.attempt('a');
+      const waiting = limiter.wait('a');
+      limiter.setLimits([{ interval: 20, maxInInterval: 1, minDifference: 5 }]);
+      expect(await waiting).toMatchObject({ allowed: true, limits: [{ interval: 20 }] });
+      expect(limiter.stats()).toMatchObject({ allowed: 2, blocked: 0 });
+      await limiter.close();
+    }
+  });
+
+  test('and block(id, 0) ends their wait', async () => {
+    const { limiter } = setUp();
+    await limiter.block('a', 5000);
+    const waiting = limiter.wait('a');
+    const late = codeOf(limiter.wait('a', { deadline: 100 }));
+    expect(await late).toBe('ERR_ROLLGATE_WAIT_DEADLINE');
+    await limiter.block('a', 0);
+    expect(await waiting).toMatchObject({ allowed: true, actionsLeft: 1 });
+  });
+});

@@ -1,0 +1,241 @@
+// Limits that change while processes use one region: a rolling deploy, and setLimits under load.
+'use strict';
+
+const { spawn } = require('node:child_process');
+const { once } = require('node:events');
+const path = require('node:path');
+const RateLimiter = require('../..');
+const { catchError } = require('../support/set-up');
+const { newName } = require('../support/shared-regions');
+const { patience, patient } = require('../support/tiers');
+
+const ROOT = path.join(__dirname, '..', '..');
+const INTERVAL_MS = 200;
+const PHASE_MS = patient(800);
+
+/**
+ * A program that attempts as fast as it can until its input ends, then writes the times of its allowed attempts by the
+ * clock of the region: pairs of us, before and after each. `change(n)` runs before each turn.
+ */
+const program = (options, change = '() => {}') => `
+  const RateLimiter = require(${JSON.stringify(ROOT)});
+  const limiter = RateLimiter({ interval: ${INTERVAL_MS}, countBlocked: false, ...${JSON.stringify(options)} });
+  const change = ${change};
+  const micros = () => Number(process.hrtime.bigint() / 1000n);
+  const allowed = [];
+  let isOver = false;
+  let turns = 0;
+  function turn() {
+    change(turns++);
+    for (let i = 0; i < 300; i++) {
+      const before = micros();
+      if (limiter('hot') === 0) allowed.push([before, micros()]);
+    }
+    if (!isOver) setImmediate(turn);
+    else console.log(JSON.stringify({ allowed, stats: limiter.stats() }));
+  }
+  process.stdin.resume().on('end', () => { isOver = true; });
+  limiter.peek('hot');
+  console.log('ready');
+  turn();
+`;
+
+/** Starts such a program, once it has attached; `end()` gives what it wrote. */
+async function startProgram(...given) {
+  const child = spawn(process.execPath, ['-e', program(...given)], {
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
+  const output = { stdout: '', stderr: '' };
+  for (const name of ['stdout', 'stderr']) {
+    child[name].setEncoding('utf8').on('data', (text) => {
+      output[name] += text;
+    });
+  }
+  const closed = once(child, 'close');
+  await Promise.race([once(child.stdout, 'data'), closed]);
+  async function end() {
+    child.stdin.end();
+    const [code] = await closed;
+    if (code !== 0) throw new Error(`the program ended with ${code}: ${output.stderr}`);
+    return JSON.parse(output.stdout.slice('ready\n'.length));
+  }
+  return { end };
+}
+
+const pause = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+
+/** Clocks of processes differ by some microseconds. */
+const SLACK_US = 100;
+
+/** The most actions that surely are in one interval, whatever their times between before and after. */
+function mostInInterval(actions) {
+  const sorted = [...actions].sort(([a], [b]) => a - b);
+  let most = 0;
+  for (const [i, [start]] of sorted.entries()) {
+    const end = start + INTERVAL_MS * 1000 - SLACK_US;
+    let n = 0;
+    for (let j = i; j < sorted.length && sorted[j][0] < end; j++) if (sorted[j][1] < end) n += 1;
+    most = Math.max(most, n);
+  }
+  return most;
+}
+
+const after = (moment, actions) => actions.filter(([before]) => before > moment);
+const micros = () => Number(process.hrtime.bigint() / 1000n);
+
+// Kills: a region that refuses other limits; a log that is cut to the lower limit; a count that is not shared.
+test(
+  'a rolling deploy from 100 to 200: no error, never more than 200, and old processes go on',
+  async () => {
+    const shared = { name: newName(), maxKeys: 10, room: 200 };
+    const started = [1, 2].map(() => startProgram({ shared, maxInInterval: 100 }));
+    const old = await Promise.all(started);
+    await pause(PHASE_MS);
+    const deployedAt = micros();
+    const young = await Promise.all(
+      [{ shared }, { shared: { ...shared, room: undefined } }].map((options) =>
+        startProgram({ ...options, maxInInterval: 200 }),
+      ),
+    );
+    await pause(PHASE_MS);
+    const ofYoung = await Promise.all(young.map(({ end }) => end()));
+    const endedAt = micros();
+    await pause(PHASE_MS);
+    const ofOld = await Promise.all(old.map(({ end }) => end()));
+
+    const all = [...ofOld, ...ofYoung];
+    const allowedOf = (reports) => reports.flatMap(({ allowed }) => allowed);
+    expect(mostInInterval(allowedOf(all))).toBeLessThanOrEqual(200);
+    for (const { stats } of all) expect(stats).toMatchObject({ errors: 0, evicted: 0 });
+    const isOfOldAlone = ([before]) => before < deployedAt - INTERVAL_MS * 1000;
+    const first = allowedOf(ofOld).filter(isOfOldAlone);
+    expect(mostInInterval(first)).toBeLessThanOrEqual(100);
+    expect(first.length).toBeGreaterThanOrEqual(100);
+    // With the others they came above 100; and afterwards the old limit holds again.
+    expect(allowedOf(ofYoung).length).toBeGreaterThan(100);
+    const last = after(endedAt + INTERVAL_MS * 1000, allowedOf(ofOld));
+    expect(mostInInterval(last)).toBeLessThanOrEqual(100);
+    expect(last.length).toBeGreaterThanOrEqual(100);
+  },
+  patient(60_000),
+);
+
+// Kills: limits that are taken over only by the next attachment.
+test(
+  'setLimits in some processes, to and fro under load: no error, and never more than the larger limit',
+  async () => {
+    const shared = { name: newName(), maxKeys: 10, room: 200 };
+    const change = `(turn) => limiter.setLimits([{ interval: ${INTERVAL_MS}, maxInInterval: turn % 2 ? 100 : 200 }])`;
+    const programs = await Promise.all([
+      ...[1, 2].map(() => startProgram({ shared, maxInInterval: 100 }, change)),
+      ...[100, 200].map((maxInInterval) => startProgram({ shared, maxInInterval })),
+    ]);
+    await pause(2 * PHASE_MS);
+    const reports = await Promise.all(programs.map(({ end }) => end()));
+    const allowed = reports.flatMap((report) => report.allowed);
+    expect(mostInInterval(allowed)).toBeLessThanOrEqual(200);
+    expect(allowed.length).toBeGreaterThan((150 * PHASE_MS) / INTERVAL_MS / patience);
+    for (const { stats } of reports) expect(stats).toMatchObject({ errors: 0, evicted: 0 });
+  },
+  patient(60_000),
+);
+
+describe('two limiters with the limits 100 and 200', () => {
+  const pair = (options) => {
+    const shared = { name: newName(), maxKeys: 10, room: 200 };
+    return [100, 200].map((maxInInterval) =>
+      RateLimiter({ shared, interval: 60_000, maxInInterval, ...options }),
+    );
+  };
+  const admitted = (limiter, most) => {
+    let n = 0;
+    for (let i = 0; i < most; i++) if (limiter('a') === 0) n += 1;
+    return n;
+  };
+
+  test.each(['sliding-window-log', 'sliding-window-counter', 'fixed-window'])(
+    'count together, each up to its own: %s',
+    (algorithm) => {
+      const [old, young] = pair({ countBlocked: false, algorithm });
+      expect(admitted(old, 60)).toBe(60);
+      expect(admitted(young, 30)).toBe(30);
+      expect(admitted(old, 60)).toBe(10);
+      expect(admitted(young, 300)).toBe(100);
+      expect(old.usage('a')).toMatchObject({ allowed: false, remaining: 0 });
+      expect(young.usage('a')).toMatchObject({ allowed: false, used: 200 });
+    },
+  );
+
+  // Kills: a refusal under the lower limit that cuts the log to it.
+  test('admit no more than 200 together where refusals count', () => {
+    const [old, young] = pair({ countBlocked: true });
+    expect(admitted(young, 150)).toBe(150);
+    expect(admitted(old, 150)).toBe(0);
+    expect(admitted(young, 200)).toBe(0);
+  });
+
+  test('and named limits count together as well', () => {
+    const shared = { name: newName(), maxKeys: 10 };
+    const [old, young] = [1000, 5000].map((max) =>
+      RateLimiter({
+        shared,
+        countBlocked: false,
+        limits: [{ name: 'tokens', interval: 60_000, maxInInterval: max }],
+      }),
+    );
+    expect(old.attempt('a', { cost: 900 }).allowed).toBe(true);
+    expect(young.attempt('a', { cost: 4000 }).allowed).toBe(true);
+    expect(young.attempt('a', { cost: 101 }).allowed).toBe(false);
+    expect(old.attempt('a', { cost: 1 }).allowed).toBe(false);
+  });
+});
+
+describe('what does not fit', () => {
+  const LIMITS = { interval: 60_000, maxInInterval: 100 };
+  const pairError = (first, second) => {
+    const name = newName();
+    const [made, other] = [first, second].map(({ room, ...options }) =>
+      RateLimiter({ ...LIMITS, ...options, shared: { name, maxKeys: 10, room } }),
+    );
+    made('a');
+    return catchError(() => other('a'));
+  };
+
+  test('a limit above the room is an error that names room', () => {
+    expect(pairError({}, { maxInInterval: 128 })).toBe(undefined);
+    const error = pairError({}, { maxInInterval: 129 });
+    expect(error).toMatchObject({ code: 'ERR_ROLLGATE_SHARED_MISMATCH' });
+    expect(error.message).toContain('room: 129');
+    expect(pairError({ room: 129 }, { maxInInterval: 256 })).toBe(undefined);
+  });
+
+  test('setLimits throws it and changes nothing', () => {
+    const limiter = RateLimiter({ ...LIMITS, shared: { name: newName(), maxKeys: 10 } });
+    limiter('a');
+    const error = catchError(() => limiter.setLimits([{ ...LIMITS, maxInInterval: 129 }]));
+    expect(error).toMatchObject({ code: 'ERR_ROLLGATE_SHARED_MISMATCH' });
+    expect(error.message).toContain('room: 129');
+    expect(limiter.usage('a').limits).toMatchObject([{ maxInInterval: 100, used: 1 }]);
+    expect(limiter('a')).toBe(0);
+    limiter.setLimits([{ ...LIMITS, maxInInterval: 128 }]);
+    expect(limiter.usage('a').limits).toMatchObject([{ maxInInterval: 128, used: 2 }]);
+  });
+
+  test('before the first call, setLimits decides what the region has room for', () => {
+    const limiter = RateLimiter({ ...LIMITS, shared: { name: newName(), maxKeys: 10 } });
+    limiter.setLimits([{ ...LIMITS, maxInInterval: 900 }]);
+    expect(limiter.attempt('a', { cost: 900 }).allowed).toBe(true);
+  });
+
+  test.each([
+    [0, RangeError],
+    [1.5, RangeError],
+    [2 ** 20, RangeError],
+    ['200', TypeError],
+  ])('room: %p is an error', (room, type) => {
+    const error = catchError(() => RateLimiter({ ...LIMITS, shared: { name: newName(), room } }));
+    expect(error).toBeInstanceOf(type);
+    expect(error).toMatchObject({ code: 'ERR_ROLLGATE_OPTION' });
+    expect(error.message).toMatch(/^option 'shared\.room': expected an integer from 1 to 1048575/);
+  });
+});
