@@ -247,16 +247,28 @@ TEST(PortableState, ALogOutlivesOtherLimits) {
   EXPECT_EQ(back.Peek(10 * kSecond).windows[0].used, 12u);
 }
 
-TEST(PortableState, CountsUnderOtherLimitsBeginAnew) {
-  for (const Algorithm algorithm :
-       {Algorithm::kSlidingWindowCounter, Algorithm::kFixedWindow, Algorithm::kGcra}) {
+// Kills: counts that begin anew, or that are read at another width, under another max.
+TEST(PortableState, CountsStayUnderOtherLimits) {
+  for (const Algorithm algorithm : {Algorithm::kSlidingWindowCounter, Algorithm::kFixedWindow}) {
     Carrier before({{{kHour, 2}}, 0, false, algorithm, {}});
     for (int i = 0; i < 3; ++i) before.Attempt(i);
     EXPECT_FALSE(before.Peek(9).verdict.allowed());
-    Carrier other({{{2 * kHour, 2}}, 0, false, algorithm, {}});
-    other.state = before.state;
-    EXPECT_EQ(other.Peek(9, 0).windows[0].used, 0u);
+    for (const std::uint64_t max : {std::uint64_t{1}, std::uint64_t{5}, std::uint64_t{1} << 30}) {
+      Carrier other({{{kHour, max}}, 0, false, algorithm, {}});
+      other.state = before.state;
+      EXPECT_EQ(other.Peek(9, 0).windows[0].used, 2u);
+      EXPECT_EQ(other.Attempt(9).verdict.allowed(), max > 2);
+    }
   }
+}
+
+TEST(PortableState, ArrivalTimesOfOtherLimitsBeginAnew) {
+  Carrier before({{{kHour, 2}}, 0, false, Algorithm::kGcra, {}});
+  for (int i = 0; i < 3; ++i) before.Attempt(i);
+  EXPECT_FALSE(before.Peek(9).verdict.allowed());
+  Carrier other({{{2 * kHour, 2}}, 0, false, Algorithm::kGcra, {}});
+  other.state = before.state;
+  EXPECT_EQ(other.Peek(9, 0).windows[0].used, 0u);
 }
 
 TEST(PortableState, AnotherAlgorithmBeginsAnew) {
