@@ -149,7 +149,10 @@ Napi::Value BlockId(const Napi::CallbackInfo& info) {
 
 Napi::Value SetLimits(const Napi::CallbackInfo& info) {
   auto& limiter = StateOf<LocalLimiter>(info);
-  limiter.Attach();
+  if (limiter.attach) {
+    limiter.policy_to_attach.emplace(ReadPolicy(info[0].As<Napi::Object>()));
+    return {};
+  }
   PolicyOptions policy = ReadPolicy(info[0].As<Napi::Object>());
   Micros now;
   if (!limiter.ReadTime(now)) return {};

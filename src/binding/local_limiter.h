@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -120,6 +121,7 @@ struct LocalLimiter {
   Napi::Env env;
   /// Sets the store and the members that depend on it; called again after an exception.
   std::function<void(LocalLimiter&)> attach;
+  std::optional<Policy> policy_to_attach;  // what `attach` uses
   /// Puts a store with other limits, which has taken over all ids, in place of the store.
   std::function<void(LocalLimiter&, PolicyOptions, Micros)> set_limits;
   std::int64_t (*bytes_to_tell)(const Store&) = nullptr;  // for V8

@@ -49,8 +49,9 @@ Napi::Value CreateSharedLimiter(const Napi::CallbackInfo& info) {
     }
   };
   return shared::WithSharedStore<Napi::Value>(policy, form, [&]<class S>() {
-    limiter->attach = [policy, options = store](LocalLimiter& attached) {
-      auto found = SharedStore::Attach(policy, options);
+    limiter->policy_to_attach.emplace(policy);
+    limiter->attach = [options = store](LocalLimiter& attached) {
+      auto found = SharedStore::Attach(*attached.policy_to_attach, options);
       attached.secret = found->secret();
       attached.epoch_offset = found->epoch_offset();
       attached.Use<S>(std::move(found));

@@ -164,7 +164,8 @@ class Gcra {
       return *this;
     }
 
-    /// The numbers: for each window, how many millionths of an action are in the bucket at `now`.
+    /// The numbers: that of the newest action, then for each window how many actions are in the
+    /// bucket at `now`, and the part of a further one as numerator and denominator.
     void CopyTo(Snapshot& snapshot, Micros now) const {
       snapshot.newest = Newest();
       snapshot.numbers.push_back(Number());
@@ -172,10 +173,8 @@ class Gcra {
         const EmissionWindow& window = rules_.windows_[i];
         const std::uint64_t ahead = Ahead(i, window.ToUnits(now));
         const auto emission = static_cast<std::uint64_t>(window.emission());
-        // Rounded up, so that no more is admitted.
-        snapshot.numbers.push_back(ahead / emission);
-        snapshot.numbers.push_back(WideDivide(WideMultiply(ahead % emission, kMillion), emission) +
-                                   1);
+        snapshot.numbers.insert(snapshot.numbers.end(),
+                                {ahead / emission, ahead % emission, emission});
       }
     }
     template <class RecordOne>
@@ -184,14 +183,14 @@ class Gcra {
       if constexpr (!kIsSingle) StoreNewest(snapshot.newest);
       for (std::size_t i = 0; i < rules_.windows_.size(); ++i) {
         const EmissionWindow& window = rules_.windows_[i];
+        const std::uint64_t* const bucket = &snapshot.numbers[1 + 3 * i];
         const auto emission = static_cast<std::uint64_t>(window.emission());
-        const std::uint64_t whole =
-            std::min(snapshot.numbers[1 + 2 * i], rules_.policy_.windows()[i].max);
-        const std::uint64_t part =
-            WideDivide(WideMultiply(emission, snapshot.numbers[2 + 2 * i]), kMillion) + 1;
-        const std::uint64_t ahead =
-            std::min(whole * emission + part, static_cast<std::uint64_t>(rules_.FullBucket(i)));
-        Store(i, window.ToUnits(now) + static_cast<std::int64_t>(ahead));
+        // Rounded up, so that no more is admitted.
+        const WideProduct part = WideMultiply(emission, bucket[1]);
+        const std::uint64_t rest = WideDivide(part, bucket[2]);
+        const bool is_whole = bucket[1] == 0;
+        Store(i, window.ToUnits(now));
+        Add(i, bucket[0], rest + (is_whole ? 0 : 1));
       }
       if constexpr (!kIsSingle) moment_ = Expiry();
     }
@@ -220,12 +219,7 @@ class Gcra {
           const std::uint64_t less = receipt.cost[i] - actual[i];
           Store(i, Load(i) - static_cast<std::int64_t>(std::min(left, less * emission)));
         } else {
-          const std::int64_t latest = window.Latest(rules_.policy_.windows()[i].max);
-          const std::uint64_t most =
-              static_cast<std::uint64_t>(std::max(latest, Load(i)) - Load(i));
-          const std::uint64_t more = actual[i] - receipt.cost[i];
-          const std::uint64_t added = more > most / emission ? most : more * emission;
-          Store(i, Load(i) + static_cast<std::int64_t>(added));
+          Add(i, actual[i] - receipt.cost[i], 0);
         }
       }
       if (!found) return false;
@@ -266,6 +260,16 @@ class Gcra {
         expiry = std::max(expiry, rules_.windows_[i].ToMicros(Load(i)));
       }
       return expiry;
+    }
+
+    /// Moves an arrival time on, as far as times go.
+    void Add(std::size_t i, std::uint64_t actions, std::uint64_t units) {
+      const EmissionWindow& window = rules_.windows_[i];
+      const auto emission = static_cast<std::uint64_t>(window.emission());
+      const std::int64_t latest = window.Latest(rules_.policy_.windows()[i].max);
+      const auto most = static_cast<std::uint64_t>(std::max(latest, Load(i)) - Load(i));
+      const bool fits = actions <= most / emission && units <= most - actions * emission;
+      Store(i, Load(i) + static_cast<std::int64_t>(fits ? actions * emission + units : most));
     }
 
     /// Unsigned: times on both sides of the origin can be more than 2^63 apart.
@@ -324,7 +328,6 @@ class Gcra {
  private:
   static constexpr std::size_t kNumber = kIsSingle ? 0 : sizeof(Micros);
   static constexpr std::size_t kArrivals = sizeof(Micros) + sizeof(std::uint32_t);
-  static constexpr std::uint64_t kMillion = 1'000'000;
   /// The bits of an action's number in a token. A refund compares the actions since its own, at
   /// most twice the max while a full bucket leaks. A larger max takes bits from the generation.
   static constexpr int kShortNumberBits = kTokenBits - kGenerationBits;
