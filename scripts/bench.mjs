@@ -23,6 +23,7 @@ const NAMES = [
   'redis',
   'redis-algorithms',
   'redis-connections',
+  'costs',
   'shared',
   'middleware',
   'load',
