@@ -27,12 +27,14 @@ async function openMemory() {
 
 /** Regions are small, as a container has 64 MB for all; that of a limiter is removed when it closes. */
 const SMALL = { maxKeys: 600 };
+/** For limits that change. */
+const ROOM = 16;
 
 async function openShared() {
   const childName = newNamespace();
   return {
     open(options) {
-      const shared = newNamespace();
+      const shared = { name: newNamespace(), room: ROOM };
       const all = { shared, ...SMALL, ...options };
       const limiter = RateLimiter(all);
       const { close } = limiter;
@@ -42,7 +44,7 @@ async function openShared() {
       };
       return limiter;
     },
-    together: (namespace) => ({ shared: namespace }),
+    together: (namespace) => ({ shared: { name: namespace, room: ROOM } }),
     stateOf: () => undefined,
     inChild: `{ shared: '${childName}-' + algorithm, ...${JSON.stringify(SMALL)} }`,
     close() {
@@ -120,6 +122,7 @@ async function openDeno() {
  * - `expires`: whether keys expire in real time
  * - `mostBytes`: how large the only id may be, by `stateOf` or by stats()
  * - `longestLog`: how many actions a log can hold, if few
+ * - `fixedLimits`: the algorithms whose limits cannot change
  * - `pace`: how many operations of random traces it gets; fewer for a slow store
  */
 const STORES = {
@@ -130,6 +133,7 @@ const STORES = {
     expires: false,
     mostBytes: 1_000_000, // the whole region
     longestLog: 1000,
+    fixedLimits: ['gcra'],
     pace: 6000,
   },
   'Redis, native': redisStore('native', 3000),

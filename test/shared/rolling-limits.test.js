@@ -227,6 +227,12 @@ describe('what does not fit', () => {
     expect(limiter.attempt('a', { cost: 900 }).allowed).toBe(true);
   });
 
+  test('with gcra, only the same limits do', () => {
+    expect(pairError({ algorithm: 'gcra' }, { algorithm: 'gcra' })).toBe(undefined);
+    const error = pairError({ algorithm: 'gcra' }, { algorithm: 'gcra', maxInInterval: 101 });
+    expect(error).toMatchObject({ code: 'ERR_ROLLGATE_SHARED_MISMATCH' });
+  });
+
   test.each([
     [0, RangeError],
     [1.5, RangeError],

@@ -15,6 +15,27 @@ async function admitted(limiter, most = 20) {
   return most;
 }
 
+/** Sets limits a millisecond later: GCRA rounds up what is left in the bucket. */
+function change({ time }, limiter, limits) {
+  time.advance(1);
+  limiter.setLimits(limits);
+}
+
+// Kills: a log that is cut to lower limits; counts that are.
+const LOSES_NOTHING = {
+  async 'lower limits in between lose nothing'({ make, at }) {
+    at(0);
+    const limiter = make({ maxInInterval: 4 });
+    await limiter.attempt('a', { cost: 4 });
+    for (const max of [1, 2]) {
+      limiter.setLimits(minute(max));
+      expect(await limiter.attempt('a')).toMatchObject({ allowed: false });
+    }
+    limiter.setLimits(minute(6));
+    expect(await admitted(limiter)).toBe(2);
+  },
+};
+
 module.exports = {
   // Kills: a promise; windows of the Decision, the usage or the highest cost that stay those of the options.
   async 'new limits apply from the next call on'({ make, failureOf }) {
@@ -77,26 +98,29 @@ module.exports = {
     expect(await limiter.peek('a')).toMatchObject({ allowed: true });
   },
 
-  async 'what was counted stays: higher limits admit the difference'({ make, at }) {
+  async 'what was counted stays: higher limits admit the difference'(suite) {
+    const { make, at } = suite;
     at(0);
     const limiter = make({ maxInInterval: 2 });
     expect(await admitted(limiter)).toBe(2);
-    limiter.setLimits(minute(5));
+    change(suite, limiter, minute(5));
     expect(await admitted(limiter)).toBe(3);
-    limiter.setLimits(minute(6));
+    change(suite, limiter, minute(6));
     expect(await admitted(limiter)).toBe(1);
   },
 
-  async 'an attempt from before can be refunded'({ make, at }) {
+  async 'an attempt from before can be refunded'(suite) {
+    const { make, at } = suite;
     at(0);
     const limiter = make({ maxInInterval: 3 });
     const decision = await limiter.attempt('a', { cost: 2 });
-    limiter.setLimits(minute(4));
+    change(suite, limiter, minute(4));
     expect(await limiter.refund(decision)).toBe(true);
     expect(await admitted(limiter)).toBe(4);
   },
 
-  async 'several limits keep their order'({ make, at }) {
+  async 'several limits keep their order'(suite) {
+    const { make, at } = suite;
     at(0);
     const limits = (short, long) => [
       { interval: MINUTE_MS, maxInInterval: short },
@@ -104,11 +128,11 @@ module.exports = {
     ];
     const limiter = make({ limits: limits(2, 3) });
     expect(await admitted(limiter)).toBe(2);
-    limiter.setLimits(limits(9, 3));
+    change(suite, limiter, limits(9, 3));
     expect(await admitted(limiter)).toBe(1);
-    limiter.setLimits(limits(9, 5));
+    change(suite, limiter, limits(9, 5));
     expect(await admitted(limiter)).toBe(2);
-    limiter.setLimits(limits(6, 9));
+    change(suite, limiter, limits(6, 9));
     const { limits: shown } = await limiter.attempt('a');
     expect(shown).toMatchObject([{ maxInInterval: 6, remaining: 0 }, { maxInInterval: 9 }]);
   },
@@ -121,8 +145,8 @@ module.exports = {
     ];
     const limiter = make({ limits: limits(3, 100) });
     const first = await limiter.attempt('a', { cost: { tokens: 80 } });
-    limiter.setLimits(limits(3, 50));
-    expect(await limiter.attempt('a', { cost: { tokens: 1 } })).toMatchObject({ allowed: false });
+    limiter.setLimits(limits(3, 90));
+    expect(await limiter.attempt('a', { cost: { tokens: 20 } })).toMatchObject({ allowed: false });
     expect(await limiter.attempt('a', { cost: { tokens: 0 } })).toMatchObject({ allowed: true });
     limiter.setLimits(limits(2, 1000));
     expect(await limiter.attempt('a')).toMatchObject({ allowed: false });
@@ -156,17 +180,21 @@ module.exports = {
     expect(await limiter.attempt('a')).toMatchObject({ blockedBy: 'block', timeLeft: 99_000 });
     at(100 * SECOND);
     expect(await limiter.attempt('a')).toMatchObject({ allowed: true });
+    await limiter.block('a', 50_000);
+    limiter.setLimits(minute(8));
+    expect(await limiter.attempt('a')).toMatchObject({ blockedBy: 'block', timeLeft: 50_000 });
   },
 
-  async 'waiting calls use the room of higher limits'({ make, at }) {
+  async 'waiting calls use the room of higher limits'(suite) {
+    const { make, at } = suite;
     at(0);
     const limiter = make({ maxInInterval: 1 });
     await limiter.attempt('a');
     const waiting = [limiter.wait('a'), limiter.wait('a'), limiter.wait('a')];
-    limiter.setLimits(minute(3));
+    change(suite, limiter, minute(3));
     expect(await waiting[0]).toMatchObject({ allowed: true });
     expect(await waiting[1]).toMatchObject({ allowed: true, actionsLeft: 0 });
-    limiter.setLimits(minute(4));
+    change(suite, limiter, minute(4));
     expect(await waiting[2]).toMatchObject({ allowed: true, limits: [{ maxInInterval: 4 }] });
     expect(limiter.stats()).toMatchObject({ allowed: 4, blocked: 0 });
   },
@@ -203,7 +231,12 @@ module.exports = {
     expect(error).toMatchObject({ code: 'ERR_ROLLGATE_CLOSED' });
   },
 
+  'sliding-window-counter': LOSES_NOTHING,
+  'fixed-window': LOSES_NOTHING,
+
   'sliding-window-log': {
+    ...LOSES_NOTHING,
+
     async 'a shorter interval lets go of older actions, a longer one counts those that are left'({
       make,
       at,
