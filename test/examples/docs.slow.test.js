@@ -51,6 +51,7 @@ async function withServer(code, ask) {
 
 /** A name of this process's own, so that no other run counts in the same region. */
 const REGION = `docs-${process.pid}`;
+const ROOMY_REGION = `${REGION}-room`;
 let server;
 
 /** The same program with this for that, which it must have. */
@@ -98,7 +99,13 @@ const PAGES = {
     ],
   },
   'docs/api.md': {
-    prints: ['requests: 59, tokens: 6000\n', 'true 2500\nfalse\n', 'true\ntrue\n1\n'],
+    prints: [
+      'requests: 59, tokens: 6000\n',
+      'true 2500\nfalse\n',
+      'false\ntrue\nfalse\n',
+      'false block true\ntrue\n',
+      'true\ntrue\n1\n',
+    ],
   },
   'docs/budgets.md': {
     prints: [IS_SERVER, BUDGETS_BY_HAND, IS_SERVER, IS_SERVER, IS_SERVER],
@@ -118,9 +125,11 @@ const PAGES = {
     warns: [expect.stringContaining('[ROLLGATE_EVICTED]')],
   },
   'docs/shared-memory.md': {
-    prints: process.platform === 'linux' ? ['0\n'] : [],
+    prints: process.platform === 'linux' ? ['0\n', ''] : [],
     change: (code) =>
-      `${exchange(code, "shared: 'api'", `shared: '${REGION}'`)}console.log(timeLeft);\n`,
+      code.includes('api-with-room')
+        ? exchange(code, 'api-with-room', ROOMY_REGION)
+        : `${exchange(code, "shared: 'api'", `shared: '${REGION}'`)}console.log(timeLeft);\n`,
   },
   'docs/redis.md': {
     prints: ['go ahead\n', 'node-redis false\n', '', '', '', '', '', '', '0 0\n'],
@@ -139,7 +148,9 @@ describe.each(Object.entries(PAGES))('%s', (page, all) => {
   beforeAll(async () => {
     if (page === 'docs/redis.md') server = await startRedis();
   });
-  afterAll(() => RateLimiter.unlinkShared(REGION));
+  afterAll(() => {
+    for (const region of [REGION, ROOMY_REGION]) RateLimiter.unlinkShared(region);
+  });
 
   const numbered = prints.map((text, i) => [i + 1 + skip, text]);
   const printing = numbered.filter(([, text]) => text !== IS_SERVER);
