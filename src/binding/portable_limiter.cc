@@ -103,7 +103,7 @@ Napi::Value BlockId(const Napi::CallbackInfo& info) {
   const Micros now = MomentOf(ReadDouble(env, info[2]));
   const auto generation = static_cast<Generation>(ReadDouble(env, info[3]));
   const PortableLimiter::Outcome outcome = self.limiter->BlockUntil(
-      ReadState(env, info[0]), BlockEnd(now, ReadDouble(env, info[1])), generation, self.next);
+      ReadState(env, info[0]), now, BlockEnd(now, ReadDouble(env, info[1])), generation, self.next);
   return {env, ToJs(env, outcome, self.next)};
 }
 

@@ -124,6 +124,16 @@ class Judging {
     return Settled::kSome;
   }
 
+  /// Ends a block of blockFor; its offences stay. Returns whether there was one.
+  template <Carrier C>
+  bool EndBlock(C& carrier, Micros now) const {
+    Block block = carrier.LoadBlock();
+    if (block.until <= now) return false;
+    block.until = now;
+    carrier.Save(carrier.Load(), block);
+    return true;
+  }
+
   /// The decision on the first attempt of an id, whose `account` is empty, at `at` >= `now`.
   void PeekFirst(Account& account, Micros now, Micros at, const Costs& costs, Decision& decision,
                  Micros blocked_until = kLongAgo) const {

@@ -284,13 +284,17 @@ class Limiter final : public PortableLimiter {
     return Outcome::kChanged;
   }
 
-  Outcome BlockUntil(Bytes bytes, Micros until, Generation generation,
+  Outcome BlockUntil(Bytes bytes, Micros now, Micros until, Generation generation,
                      std::vector<std::byte>& out) override {
     BytesCarrier carrier(*this);
     if (!carrier.Open(bytes, generation)) return Outcome::kForeign;
-    Block block = carrier.LoadBlock();
-    block.until = until == kLongAgo ? kLongAgo : std::max(block.until, until);
-    carrier.Save(carrier.Load(), block);
+    if (until == kLongAgo) {
+      if (!Judging(rules_).EndBlock(carrier, now)) return Outcome::kUnchanged;
+    } else {
+      Block block = carrier.LoadBlock();
+      block.until = std::max(block.until, until);
+      carrier.Save(carrier.Load(), block);
+    }
     carrier.Write(out);
     return Outcome::kChanged;
   }
@@ -422,9 +426,9 @@ class TurningLimiter final : public PortableLimiter {
     return For(bytes, actual).Settle(bytes, receipt, actual, now, out);
   }
 
-  Outcome BlockUntil(Bytes bytes, Micros until, Generation generation,
+  Outcome BlockUntil(Bytes bytes, Micros now, Micros until, Generation generation,
                      std::vector<std::byte>& out) override {
-    return For(bytes, 1).BlockUntil(bytes, until, generation, out);
+    return For(bytes, 1).BlockUntil(bytes, now, until, generation, out);
   }
 
   Micros Lifetime(Bytes bytes, Micros now) const override { return stamps_.Lifetime(bytes, now); }

@@ -55,7 +55,7 @@ class PortableLimiter {
 
   /// Refuses the id before `until`, or the end of its block if that is later; kLongAgo ends a
   /// block.
-  virtual Outcome BlockUntil(Bytes state, Micros until, Generation generation,
+  virtual Outcome BlockUntil(Bytes state, Micros now, Micros until, Generation generation,
                              std::vector<std::byte>& out) = 0;
 
   /// How long a state written at `now` can affect decisions: longer if it has later actions.

@@ -51,8 +51,8 @@ class Store {
   virtual bool Settle(const Identity& id, const Receipt& receipt, const Costs& actual,
                       Micros now) = 0;
 
-  /// Refuses an id before `until`, or the end of its block if that is later; kLongAgo ends a block
-  /// made by this. Attempts during a block leave no trace.
+  /// Refuses an id before `until`, or the end of its block if that is later; kLongAgo ends any
+  /// block. Attempts during a block leave no trace.
   virtual void BlockUntil(const Identity& id, Micros now, Micros until) = 0;
 
   /// Forgets an id and its block. Returns whether it was known.

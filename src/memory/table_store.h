@@ -135,6 +135,12 @@ class TableStore final : public MemoryStore {
 
   void BlockUntil(const Identity& id, Micros now, Micros until) override {
     manual_blocks_.Set(id, Rules::Cut(now), until);
+    const Place place = until == kLongAgo ? table_.Find(id) : Place();
+    if (place) {
+      WithCarrier(place, 1, [&](const auto& judging, auto& carrier) {
+        judging.EndBlock(carrier, Rules::Cut(now));
+      });
+    }
     uses_.resize(rules_.policy().windows().size());
   }
 

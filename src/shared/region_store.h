@@ -139,6 +139,10 @@ class RegionStore final : public SharedStore {
     BeforeCall();
     if (until == kLongAgo) {
       Remove(BlockOf(id));
+      for (Tries tries(most_tries_); table_.Find(id); tries.Next()) {
+        RecordCarrier carrier(*this);
+        if (!Judging(rules_).EndBlock(carrier, now) || carrier.Publish()) return;
+      }
       return;
     }
     const auto save = [&](Micros end) {

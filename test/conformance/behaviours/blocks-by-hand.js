@@ -137,6 +137,16 @@ module.exports = {
     expect(await limiter.attempt('a')).toMatchObject({ blockedBy: 'block', timeLeft: 200_000 });
   },
 
+  async '0 ends a block of blockFor as well, whose offences stay'({ make, at }) {
+    const limiter = make({ maxInInterval: 1, blockFor: [70_000, 900_000] });
+    at(0);
+    await limiter.attempt('a');
+    expect(await limiter.attempt('a')).toMatchObject({ blockedBy: 'count', timeLeft: 70_000 });
+    at(SECOND);
+    await limiter.block('a', 0);
+    expect(await limiter.attempt('a')).toMatchObject({ blockedBy: 'count', timeLeft: 900_000 });
+  },
+
   async 'a block is no offence, and refusals in it are none'({ make, at }) {
     const limiter = make({ maxInInterval: 1, blockFor: [70_000, 900_000] });
     at(0);
