@@ -61,6 +61,7 @@ function observedBackend(backend) {
     attemptMany: (ids, now) => time('attempt', ids.length, () => backend.attemptMany(ids, now)),
     settle: (id, receipt, actual, now) =>
       time(actual === 0 ? 'refund' : 'settle', 1, () => backend.settle(id, receipt, actual, now)),
+    block: (id, ms, now) => time('block', 1, () => backend.block(id, ms, now)),
     clear: (id) => time('clear', 1, () => backend.clear(id)),
   };
 }

@@ -10,7 +10,10 @@ const failures = require('./failures');
 const {
   amountsOf,
   callNumbers,
+  checkBlocked,
+  costNumberOf,
   createPolicyNumbers,
+  microsOf,
   OPERATIONS,
   readBrief,
   readFull,
@@ -27,13 +30,14 @@ const SCRIPTS = require('./scripts');
 const MOST_TIMES_UNKNOWN = 8;
 
 /** A backend of remote/store.js over a user's client, as docs/design/remote-stores.md specifies. */
-function createClientBackend({ connection, policy, namespace }) {
+function createClientBackend({ connection, policy: givenPolicy, namespace }) {
   const { commandTimeout, maxQueue } = connection;
   const adapter = connection.kind.connect(connection.client);
   const circumstances = { commandTimeout, maxQueue, ...adapter };
   const keyOf = (id) => `${adapter.prefix}${namespace}{${id}}`;
-  const { source, sha1 } = SCRIPTS[policy.algorithm];
-  const { numbers: policyNumbers, within, hasLongLogs } = createPolicyNumbers(policy);
+  const { source, sha1 } = SCRIPTS[givenPolicy.algorithm];
+  let policy = givenPolicy;
+  let { numbers: policyNumbers, within, hasLongLogs } = createPolicyNumbers(policy);
   const length = decisionLength(policy.windows.length);
   const numbers = new Float64Array(length);
   const isFull = failures.queueFull(maxQueue);
@@ -128,7 +132,7 @@ function createClientBackend({ connection, policy, namespace }) {
     attempt(id, cost, records, full, now, done, max) {
       const key = keyOf(id);
       const amounts = amountsOf(policy, cost);
-      const call = callNumbers(records, full, now, amounts);
+      const call = callNumbers(records, full, now, costNumberOf(policy, amounts));
       const args = scriptOn([key], call, amounts, within?.(max, records));
       const read = full ? readFull : readBrief;
       requestAt(key, args, (failed, reply) => {
@@ -141,7 +145,7 @@ function createClientBackend({ connection, policy, namespace }) {
       const keys = ids.map(keyOf);
       const all = new Float64Array(ids.length * length);
       const one = amountsOf(policy, 1);
-      const call = callNumbers(OPERATIONS.ATTEMPT, true, now, one);
+      const call = callNumbers(OPERATIONS.ATTEMPT, true, now, costNumberOf(policy, one));
       const attemptPart = async (indexes) => {
         const part = indexes.map((i) => keys[i]);
         const reply = await askAt(part[0], scriptOn(part, call, one));
@@ -155,8 +159,20 @@ function createClientBackend({ connection, policy, namespace }) {
     async settle(id, { at, cost, generation }, actual, now) {
       const key = keyOf(id);
       const amounts = settledAmountsOf(policy, cost, actual);
-      const call = callNumbers(OPERATIONS.SETTLE, false, now, amounts, at, generation);
+      const number = costNumberOf(policy, amounts);
+      const call = callNumbers(OPERATIONS.SETTLE, false, now, number, at, generation);
       return readSettled(await askAt(key, scriptOn([key], call, amounts)));
+    },
+
+    async block(id, ms, now) {
+      const key = keyOf(id);
+      const call = callNumbers(OPERATIONS.BLOCK, false, now, 0, microsOf(ms));
+      checkBlocked(await askAt(key, scriptOn([key], call, 0)));
+    },
+
+    setLimits(next) {
+      policy = next;
+      ({ numbers: policyNumbers, within, hasLongLogs } = createPolicyNumbers(next));
     },
 
     stats() {

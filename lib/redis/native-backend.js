@@ -7,7 +7,9 @@ const { createCommands } = require('./commands');
 const failures = require('./failures');
 const {
   amountsOf,
+  checkBlocked,
   createPolicyNumbers,
+  microsOf,
   OPERATIONS,
   readSettled,
   settledAmountsOf,
@@ -17,14 +19,15 @@ const SCRIPTS = require('./scripts');
 const MOST_OF_ONE_TURN = 5000;
 
 /** A backend of remote/store.js; `connection` is a RedisConnection. */
-function createNativeBackend({ connection, policy, namespace }) {
+function createNativeBackend({ connection, policy: givenPolicy, namespace }) {
   const { maxQueue, isCluster } = connection;
   const backend = {};
   const client = connection.acquire(backend);
-  const length = decisionLength(policy.windows.length);
-  const { numbers: policyNumbers, within, hasLongLogs, hasOwnCosts } = createPolicyNumbers(policy);
+  const length = decisionLength(givenPolicy.windows.length);
+  let policy = givenPolicy;
+  const { numbers, within, hasLongLogs, hasOwnCosts } = createPolicyNumbers(policy);
   const keyOf = (id) => `${namespace}{${id}}`;
-  const ownPolicy = new Float64Array(policyNumbers);
+  let ownPolicy = new Float64Array(numbers);
   const limiter = client.createLimiter({
     keyPrefix: namespace,
     script: SCRIPTS[policy.algorithm],
@@ -32,6 +35,7 @@ function createNativeBackend({ connection, policy, namespace }) {
     windows: policy.windows.length,
     hasLongLogs,
     hasOwnCosts,
+    hasNames: policy.isWeighted,
   });
   const adapter = {
     isCluster,
@@ -54,6 +58,12 @@ function createNativeBackend({ connection, policy, namespace }) {
       : limiter.ask(id, records, full, amounts, now);
     client.wait(call, backend, done);
   }
+
+  /** Promises the reply to what settles or blocks; `at` and `generation` as in callNumbers. */
+  const change = promisify((operation, id, amounts, now, at, generation, done) => {
+    const call = limiter.ask(id, operation, false, amounts, now, ownPolicy, at, generation);
+    client.wait(call, backend, (failed, _, integer) => done(failed, [integer]));
+  });
 
   /** Writes the numbers to `all`, because they are valid in the callback only. */
   const attemptInto = promisify((all, place, id, now, done) => {
@@ -93,13 +103,20 @@ function createNativeBackend({ connection, policy, namespace }) {
     },
 
     settle: async (id, { at, cost, generation }, actual, now) => {
-      const { SETTLE } = OPERATIONS;
       const amounts = settledAmountsOf(policy, cost, actual);
-      const call = limiter.ask(id, SETTLE, false, amounts, now, ownPolicy, at, generation);
-      const integerOf = promisify((done) =>
-        client.wait(call, backend, (error, _, integer) => done(error, integer)),
-      );
-      return readSettled([await integerOf()]);
+      return readSettled(await change(OPERATIONS.SETTLE, id, amounts, now, at, generation));
+    },
+
+    async block(id, ms, now) {
+      checkBlocked(await change(OPERATIONS.BLOCK, id, 0, now, microsOf(ms), 0));
+    },
+
+    /** Calls that were made keep the earlier limits. */
+    setLimits(next) {
+      const created = createPolicyNumbers(next);
+      policy = next;
+      ownPolicy = new Float64Array(created.numbers);
+      limiter.setPolicy(ownPolicy, created.hasLongLogs, created.hasOwnCosts);
     },
 
     /** Calls back with whether there is a connection, whenever that changes. */

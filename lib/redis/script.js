@@ -9,12 +9,16 @@ const failures = require('./failures');
 const LONGEST_MICROS = 2 ** 53;
 
 /** What the scripts do: as in src/redis/scripts/frame.lua. The first is to peek. */
-const OPERATIONS = { ...RECORDS, SETTLE: 3 };
+const OPERATIONS = { ...RECORDS, SETTLE: 3, BLOCK: 4 };
 
 /** In place of a time: that of the server. */
 const SERVER_TIME = -(2 ** 62);
 
-/** In place of a cost: costs by window; to settle, then what they came to. They are behind the policy. */
+/**
+ * In place of a cost: one for all windows, or those by window of a limiter with named windows; to settle, then what
+ * they came to. These amounts are behind the policy.
+ */
+const ONE_AMOUNT = -1;
 const AMOUNTS = -2;
 
 /** A duration in ms, in us. */
@@ -33,13 +37,18 @@ function policyNumbers({ windows, minDifference, countBlocked, blockFor }, keep 
 }
 
 /**
- * The numbers of a group from operation to the generation. Without `now`, the server has its own clock. `cost` is a
- * number, or the amounts of amountsOf.
+ * The numbers of a group from operation to the generation. Without `now`, the server has its own clock. `at` and
+ * `generation` are of the attempt that is settled; to block, `at` is for how long.
  */
 const callNumbers = (operation, isFull, now = SERVER_TIME, cost = 1, at = 0, generation = 0) => [
-  ...[operation, isFull ? 1 : 0, now, typeof cost === 'number' ? cost : AMOUNTS],
-  ...[at, generation], // of the attempt that is settled
+  ...[operation, isFull ? 1 : 0, now, cost, at, generation],
 ];
+
+/** The `cost` of callNumbers for the result of amountsOf or settledAmountsOf. */
+function costNumberOf({ isWeighted }, cost) {
+  if (typeof cost === 'number') return cost;
+  return isWeighted ? AMOUNTS : ONE_AMOUNT;
+}
 
 /** A checked cost in each of `count` windows. */
 const inEachWindow = (cost, count) =>
@@ -52,7 +61,7 @@ function amountsOf({ isWeighted, windows }, cost) {
 
 /** The `cost` of a call that settles. */
 function settledAmountsOf({ isWeighted, windows: { length } }, cost, actual) {
-  if (!isWeighted && actual === 0) return cost;
+  if (!isWeighted) return actual === 0 ? cost : Float64Array.of(cost, actual);
   return Float64Array.from([...inEachWindow(cost, length), ...inEachWindow(actual, length)]);
 }
 
@@ -176,6 +185,11 @@ function readSettled(reply) {
   return found === 1;
 }
 
+/** Throws unless it is the reply to a block. */
+function checkBlocked(reply) {
+  if (!readSettled(reply)) throw NO_ANSWER;
+}
+
 /** Throws unless it is an integer of at least `least`. */
 function checkInteger(reply, least) {
   if (!(readInteger(reply) >= least)) throw NO_ANSWER;
@@ -184,9 +198,12 @@ function checkInteger(reply, least) {
 module.exports = {
   amountsOf,
   callNumbers,
+  checkBlocked,
   checkInteger,
+  costNumberOf,
   createPolicyNumbers,
   groupWord,
+  microsOf,
   OPERATIONS,
   policyNumbers,
   readBrief,

@@ -25,6 +25,7 @@ function withGeneration(convert, read) {
 function createAllowing(policy) {
   const store = createMemoryStore({ ...policy, isInner: true, maxKeys: 1, clock: () => 0 });
   return {
+    setLimits: (next) => store.setLimits(next),
     decide: (_id, cost, _records, read, max) =>
       store.decide('', cost, RECORDS.NOTHING, withGeneration(GENERATION.nobody, read), max),
     close: () => store.close(),
@@ -32,7 +33,8 @@ function createAllowing(policy) {
 }
 
 function createBlocking({ windows }) {
-  const windowNumbers = windows.flatMap(({ maxInInterval }) => [maxInInterval, BLOCKED_FOR_MS]);
+  const windowNumbersOf = (limits) =>
+    limits.flatMap(({ maxInInterval }) => [maxInInterval, BLOCKED_FOR_MS]);
   const refusal = Float64Array.from({
     [NUMBERS.BLOCKED]: BLOCKED_BY_BLOCK,
     [NUMBERS.TIME_LEFT]: BLOCKED_FOR_MS,
@@ -43,8 +45,9 @@ function createBlocking({ windows }) {
     [NUMBERS.GENERATION]: GENERATION.nobody(),
     length: NUMBERS.WINDOWS,
   });
-  const numbers = Float64Array.from([...refusal, ...windowNumbers]);
+  const numbers = Float64Array.from([...refusal, ...windowNumbersOf(windows)]);
   return {
+    setLimits: (next) => numbers.set(windowNumbersOf(next.windows), NUMBERS.WINDOWS),
     decide(_id, _cost, _records, read, max) {
       if (max !== undefined) numbers[NUMBERS.WINDOWS] = max; // all of it is used
       return read(numbers);
@@ -54,13 +57,22 @@ function createBlocking({ windows }) {
 }
 
 /** Decides in a memory store, which is created when it is first needed. */
-function createRemembering(policy) {
+function createRemembering(givenPolicy) {
+  let policy = givenPolicy;
   let store;
+  function openStore() {
+    store ??= createMemoryStore({ ...policy, isInner: true });
+    return store;
+  }
   return {
-    decide(id, cost, records, read, max) {
-      store ??= createMemoryStore({ ...policy, isInner: true });
-      return store.decide(id, cost, records, withGeneration(GENERATION.memory, read), max);
+    decide: (id, cost, records, read, max) =>
+      openStore().decide(id, cost, records, withGeneration(GENERATION.memory, read), max),
+    setLimits(next) {
+      policy = next;
+      store?.setLimits(next);
     },
+    /** Also before an outage, because the block has to hold in one. */
+    block: (id, ms) => openStore().block(id, ms),
     settle(receipt, actual) {
       const own = { ...receipt, generation: GENERATION.memory(receipt.generation) };
       return store.settle(own, actual);
@@ -85,6 +97,7 @@ function createFallback(onError, policy) {
   const fallback = POLICIES[onError](policy);
   return {
     settle: () => false,
+    block() {},
     clear() {},
     clearAll() {},
     evicted: () => 0,

@@ -40,11 +40,15 @@ class LocalRefusals {
   #forgettings = 0;
 
   constructor({ windows, blockFor, minDifference, maxKeys }) {
-    this.#windows = windows;
+    this.#setLimits({ windows, minDifference });
     this.#shortestBlock = blockFor.length === 0 ? undefined : Math.min(...blockFor);
-    this.#hasMinDifference = minDifference > 0;
     this.#maxKeys = maxKeys;
     this.#numbers = new Float64Array(decisionLength(windows.length));
+  }
+
+  #setLimits({ windows, minDifference }) {
+    this.#windows = windows;
+    this.#hasMinDifference = minDifference > 0;
   }
 
   /** The numbers of a refusal, valid until the next call; undefined if the store has to be asked. */
@@ -70,13 +74,16 @@ class LocalRefusals {
 
   /** The backend, whose answers are remembered. */
   observing(backend) {
+    const forget = (id) => {
+      this.#forgettings += 1;
+      if (id === undefined) this.#refusals.clear();
+      else this.#refusals.delete(id);
+    };
     const forgetAfter = async (id, action) => {
       try {
         return await action();
       } finally {
-        this.#forgettings += 1; // also after a failure, which may have been done
-        if (id === undefined) this.#refusals.clear();
-        else this.#refusals.delete(id);
+        forget(id); // also after a failure, which may have been done
       }
     };
     return {
@@ -113,6 +120,12 @@ class LocalRefusals {
 
       settle: (id, receipt, actual, now) =>
         forgetAfter(id, () => backend.settle(id, receipt, actual, now)),
+      setLimits: (next) => {
+        backend.setLimits(next);
+        this.#setLimits(next);
+        forget();
+      },
+      block: (id, ms, now) => forgetAfter(id, () => backend.block(id, ms, now)),
       clear: (id) => forgetAfter(id, () => backend.clear(id)),
       clearAll: () => forgetAfter(undefined, () => backend.clearAll()),
     };
@@ -126,7 +139,7 @@ class LocalRefusals {
     if (until <= shownFrom) return;
     // What started the block is refused by it from now on.
     if (hasBlocks) numbers[NUMBERS.BLOCKED] = BLOCKED_BY_BLOCK;
-    const fullUntil = isWhole ? sentAt + atLeastMicros(unchangedFor(numbers)) : sentAt;
+    const fullUntil = isWhole ? sentAt + atLeastMicros(this.#unchangedFor(numbers)) : sentAt;
     if (!this.#refusals.has(id)) this.#makeRoom(shownFrom);
     this.#refusals.set(id, { cost, sentAt, until, fullUntil, shownFrom, numbers });
   }
@@ -143,6 +156,12 @@ class LocalRefusals {
     if (numbers[NUMBERS.WAIT] > others) return numbers[NUMBERS.WAIT];
     const isOld = (numbers[NUMBERS.BLOCKED] & BLOCKED_BY_BLOCK) !== 0;
     return isOld ? 0 : this.#shortestBlock;
+  }
+
+  /** For how many ms a full refusal only ages: not longer than the block that is its reason. */
+  #unchangedFor(numbers) {
+    const isBlock = (numbers[NUMBERS.BLOCKED] & BLOCKED_BY_BLOCK) !== 0;
+    return Math.min(unchangedFor(numbers), isBlock ? this.#blockLeft(numbers) : Infinity);
   }
 
   /** Drops the oldest ones as long as their time is over, or there are too many. */

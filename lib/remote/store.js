@@ -32,8 +32,9 @@ function createClock(clock, onFailure) {
  * it needs. Failures reject the promise with an Error. docs/design/remote-stores.md specifies backends.
  */
 function createRemoteStore(checked, givenBackend, onError) {
-  const { windows, clock, isInner } = checked;
+  const { clock, isInner } = checked;
   const observesDecisions = isInner ? NEVER : DECISIONS.flag;
+  let { windows } = checked;
   const length = decisionLength(windows.length);
   const counts = { allowed: 0, blocked: 0, errors: 0, fallbacks: 0, localRefusals: 0 };
   const refusals = checked.localRefusals ? new LocalRefusals(checked) : null;
@@ -209,6 +210,21 @@ function createRemoteStore(checked, givenBackend, onError) {
       if (!isOfBackend(receipt)) return fallback.settle(receipt, actual);
       const now = readNowOpen();
       return backend.settle(remoteIdToString(receipt.id), receipt, actual, now).catch(countFailure);
+    },
+
+    /** `next`: the checked options of the limiter with other limits of the same shape. */
+    setLimits(next) {
+      assertOpen();
+      ({ windows } = next);
+      fallback?.setLimits(next);
+      backend.setLimits(next);
+    },
+
+    async block(id, ms) {
+      const idString = readId(id);
+      const now = readNowOpen();
+      fallback?.block(idString, ms);
+      await backend.block(idString, ms, now).catch(countFailure);
     },
 
     async clear(id) {

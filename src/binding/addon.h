@@ -72,12 +72,15 @@ Napi::Value CreateTlsContext(const Napi::CallbackInfo& info);
 ///   find(node, attempt, name)      connect must follow, with this node and attempt
 ///   findMap()                      setMap must follow
 ///
-/// createLimiter({ keyPrefix, script: { source, sha1 }, policy, windows, hasLongLogs }) -> { ask }.
-///   `policy` is a Float64Array: the numbers of a group from count_blocked on (scripts/frame.lua)
+/// createLimiter({ keyPrefix, script: { source, sha1 }, policy, windows, hasLongLogs, hasOwnCosts,
+///   hasNames }) -> { ask, setPolicy }. `policy` is a Float64Array: the numbers of a group from
+///   count_blocked on (scripts/frame.lua)
+/// setPolicy(policy, hasLongLogs, hasOwnCosts) replaces these in later calls
 /// ask(id, operation, full, cost, now, policy?, at?, generation?) and command(words, node, key)
 ///   return the number of the call, or -1 if too many are pending. `now` is in us or undefined;
-///   `policy` replaces that of the limiter; `at` and `generation` are of a refund. Ids are
-///   well-formed strings. A command goes to `node`, or to the owner of `key` if `node` is ''
+///   `policy` replaces that of the limiter; `at` and `generation` are of what is settled, or `at`
+///   is for how many us to block. Ids are well-formed strings. A command goes to `node`, or to the
+///   owner of `key` if `node` is ''
 /// connect(node, attempt, route?) route: { addresses: [], port, path, host, greeting: [[]],
 ///   wantsMaster }; none: there is none
 /// setMap(ranges?) ranges: [first slot, last slot, 'host:port' of the node]; none: no node gave one

@@ -237,13 +237,11 @@ class RedisClient final : private redis::Client::Sink {
 
 /// The state of a limiter's functions.
 struct RedisLimiter {
-  RedisLimiter(RedisClient& of, redis::Program program)
-      : client(of), has_own_costs(program.has_own_costs), limiter(std::move(program)) {
+  RedisLimiter(RedisClient& of, redis::Program program) : client(of), limiter(std::move(program)) {
     ++client.functions;
   }
 
   RedisClient& client;
-  const bool has_own_costs;
   redis::Limiter limiter;
   int functions = 0;  ///< see MakeFunctions
 };
@@ -278,12 +276,15 @@ std::size_t ReadSize(napi_env env, napi_value from) {
 /// Raw: runs once per check.
 napi_value Ask(napi_env env, napi_callback_info info) {
   Call<RedisLimiter, 8> call(env, info);
+  redis::Limiter& limiter = call.state->limiter;
   redis::Question question;
   question.operation = static_cast<redis::Question::Operation>(ReadDouble(env, call.arguments[1]));
   question.is_full = ReadBool(env, call.arguments[2]);
   const double cost = ReadDouble(env, call.arguments[3]);
   std::span<const double> amounts = ReadArray<double>(env, call.arguments[3]);
-  question.cost = amounts.empty() ? static_cast<std::int64_t>(cost) : redis::kAmounts;
+  const std::int64_t with_amounts =
+      limiter.program().has_names ? redis::kAmounts : redis::kOneAmount;
+  question.cost = amounts.empty() ? static_cast<std::int64_t>(cost) : with_amounts;
   question.now = ReadTime(env, call.arguments[4]);
   if (call.count > 5) {
     const auto policy = ReadArray<double>(env, call.arguments[5]);
@@ -292,12 +293,11 @@ napi_value Ask(napi_env env, napi_callback_info info) {
   if (call.count > 6) {
     question.settled_at = static_cast<std::int64_t>(ReadDouble(env, call.arguments[6]));
     question.settled_of = static_cast<std::uint64_t>(ReadDouble(env, call.arguments[7]));
-  } else if (cost > 1 && call.state->has_own_costs) {
+  } else if (cost > 1 && limiter.program().has_own_costs) {
     question.cost = redis::kOneAmount;
     amounts = {&cost, 1};
   }
   RedisClient& client = call.state->client;
-  redis::Limiter& limiter = call.state->limiter;
   std::array<char, 256> buffer;
   std::size_t length = 0;
   if (napi_get_value_string_utf8(env, call.arguments[0], buffer.data(), buffer.size(), &length) ==
@@ -310,8 +310,21 @@ napi_value Ask(napi_env env, napi_callback_info info) {
               client.client().Ask(limiter, ReadText(env, call.arguments[0]), question, amounts));
 }
 
+Napi::Value SetPolicy(const Napi::CallbackInfo& info) {
+  const Napi::Env env = info.Env();
+  redis::Limiter& limiter = StateOf<RedisLimiter>(info).limiter;
+  redis::Program program = limiter.program();
+  const auto policy = ReadArray<double>(env, info[0]);
+  program.policy.assign(policy.begin(), policy.end());
+  program.has_long_logs = ReadBool(env, info[1]);
+  program.has_own_costs = ReadBool(env, info[2]);
+  limiter.SetProgram(std::move(program));
+  return {};
+}
+
 constexpr std::array kLimiterFunctions{
     Function{"ask", Guarded<Ask, ThrowInJs>},
+    Function{"setPolicy", Guarded<SetPolicy, ThrowInJs>},
 };
 
 Napi::Value CreateLimiter(const Napi::CallbackInfo& info) {

@@ -100,8 +100,8 @@ std::optional<CallId> Client::Ask(Limiter& limiter, std::string_view id, const Q
   const std::uint16_t hash_slot = HashSlotOf(limiter, id);
   const std::optional<CallId> call = NewCall(nodes_.NumberOf(hash_slot));
   if (!call) return call;
-  if (question.operation == Question::Operation::kSettle) {
-    // Apart from attempts, because keys are not read together with those to settle.
+  if (question.operation >= Question::Operation::kSettle) {
+    // Apart from attempts, because these keys are not read together with others.
     auto request =
         std::make_unique<ScriptRequest>(NewDeadline(), Group(limiter.program_, question));
     request->hash_slot = hash_slot;

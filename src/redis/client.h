@@ -34,6 +34,13 @@ class Limiter {
   explicit Limiter(Program program)
       : program_(std::make_shared<const Program>(std::move(program))) {}
 
+  const Program& program() const { return *program_; }
+  /// For later calls. Those that were made keep their own. `program` differs in its policy only.
+  void SetProgram(Program program) {
+    program_ = std::make_shared<const Program>(std::move(program));
+    empty_group_.reset();
+  }
+
  private:
   friend class Client;
 

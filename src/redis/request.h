@@ -89,21 +89,23 @@ struct Program {
   std::size_t windows = 1;
   bool has_long_logs = false;  ///< which are not read together with others
   bool has_own_costs = false;  ///< calls of different costs above 1 share a group
+  bool has_names = false;      ///< windows count different things
 };
 
-/// In place of the cost of a question: each call has amounts of its own. See scripts/frame.lua.
+/// In place of the cost of a question: each call has amounts of its own; to settle, then what they
+/// came to. See scripts/frame.lua.
 constexpr std::int64_t kOneAmount = -1;  ///< a cost, the same in every window
-constexpr std::int64_t kAmounts = -2;    ///< costs by window; to settle, then what they came to
+constexpr std::int64_t kAmounts = -2;    ///< of a limiter with named windows: a cost for each
 
 /// What a run of a script does under one policy.
 struct Question {
-  enum class Operation { kPeek, kAttempt, kAttemptIfAllowed, kSettle };
+  enum class Operation { kPeek, kAttempt, kAttemptIfAllowed, kSettle, kBlock };
 
   Operation operation = Operation::kAttempt;
   bool is_full = false;             ///< the full reply, or only the time left
   std::optional<std::int64_t> now;  ///< us; else the server's own time
   std::int64_t cost = 1;            ///< or kOneAmount or kAmounts
-  std::int64_t settled_at = 0;      ///< of a Receipt
+  std::int64_t settled_at = 0;      ///< of a Receipt; to block, for how many us
   std::uint64_t settled_of = 0;     ///< its generation
   std::vector<double> policy{};     ///< replaces the program's, with as many numbers; may be empty
 

@@ -281,9 +281,11 @@ describe('the state of an id', () => {
     expect((await attempt(policy, later))[0]).toBe(0);
     expect((await attempt(policy, later)).slice(0, 2)).toEqual([1, 100 * MINUTE]);
     await expectTtlOf(101 * MINUTE, name);
-    // Other lengths may have no counterpart of that offence, or no blocks at all.
+    // A block holds under any policy. Other lengths may have no counterpart of that offence.
     const end = later + 100 * MINUTE;
-    expect((await attempt({ ...policy, blockFor: [] }, end - 1))[0]).toBe(0);
+    const withoutBlocks = { ...policy, blockFor: [] };
+    expect((await attempt(withoutBlocks, end - 1)).slice(0, 2)).toEqual([4, 1]);
+    expect((await attempt(withoutBlocks, end))[0]).toBe(0);
     await script.redis.del(KEY);
     await attempt(policy, now);
     await attempt(policy, now);

@@ -16,7 +16,7 @@ const { randomFrom, randomStep } = require('../support/traces');
 
 const TRACES = casesOf(process.env.ROLLGATE_SANITIZED ? 20 : 60);
 const STEPS = 80;
-const ONE_AMOUNT = -1; // in place of a cost
+const [ONE_AMOUNT, AMOUNTS] = [-1, -2]; // in place of a cost
 const [COUNT, MIN_DIFFERENCE, BLOCK] = [1, 2, 4];
 const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
 const { max, min, floor } = Math;
@@ -186,9 +186,10 @@ describe('the scripts with costs', () => {
       ...limits.flatMap(({ interval, maxInInterval }) => [interval, maxInInterval]),
       ...blockFor,
     ];
-    const call = callNumbers(OPERATIONS[operation], isFull, now, cost, ...receipt);
-    let amounts = typeof cost === 'number' ? [] : cost;
-    if (typeof cost === 'number' && cost > 1) [call[3], amounts] = [ONE_AMOUNT, [cost]]; // as the native client
+    let [number, amounts] = [cost, []];
+    if (typeof cost !== 'number') [number, amounts] = [policy.isNamed ? AMOUNTS : ONE_AMOUNT, cost];
+    else if (cost > 1) [number, amounts] = [ONE_AMOUNT, [cost]]; // as the native client
+    const call = callNumbers(OPERATIONS[operation], isFull, now, number, ...receipt);
     const isApart = policy.algorithm === LOG;
     return script.redis.evalsha(
       ...[sha1 ?? SCRIPTS[policy.algorithm].sha1, 1, key],
@@ -197,6 +198,9 @@ describe('the scripts with costs', () => {
   }
 
   const costOf = ({ isNamed }, costs) => (isNamed ? costs : costs[0]);
+  /** What an attempt cost, and what it came to. */
+  const settledCostOf = ({ isNamed }, costs, actual) =>
+    isNamed ? [...costs, ...actual] : [costs[0], actual[0]];
 
   /** Attempts, peeks and settlements at random; `check(came, expected)` for each. */
   async function runTrace(random, policy, { key, steps, unit, mostCost, largestActual, check }) {
@@ -238,7 +242,7 @@ describe('the scripts with costs', () => {
           random.chance(30) ? 0 : random.between(0, largestActual(cost)),
         );
         if (!policy.isNamed || random.chance(20)) actual.fill(actual[0]);
-        const cost = [...costs, ...actual];
+        const cost = settledCostOf(policy, costs, actual);
         const [found] = await run(policy, key, 'SETTLE', { isFull: false, now, cost, receipt });
         // It may have been dropped only once it has left the longest window.
         const isOld = oracle.mayHaveForgotten(receipt[0], costs, now);
@@ -249,7 +253,8 @@ describe('the scripts with costs', () => {
         await script.redis.del(key);
         oracle.clear();
         for (const { receipt } of made) {
-          const cost = policy.limits.flatMap(() => [1, 0]);
+          const each = (value) => policy.limits.map(() => value);
+          const cost = settledCostOf(policy, each(1), each(0));
           const [found] = await run(policy, key, 'SETTLE', { isFull: false, now, cost, receipt });
           expect(found).toBe(0);
         }
@@ -398,7 +403,8 @@ describe('the scripts with costs', () => {
               const actual = costs.map((each) => random.between(0, 2 * each));
               if (!policy.isNamed) actual.fill(actual[0]);
               const receipt = reply.slice(5, 7);
-              const settled = { isFull: false, now, cost: [...costs, ...actual], receipt };
+              const settledCost = settledCostOf(policy, costs, actual);
+              const settled = { isFull: false, now, cost: settledCost, receipt };
               expect(await run(policy, key, 'SETTLE', settled)).toEqual([1]);
               entry.costs = actual;
             }

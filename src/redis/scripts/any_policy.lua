@@ -13,19 +13,22 @@ for w = 1, window_count do
   local window = windows[w]
   window.cost, window.actual, window.full_from = cost, 0, cost > 0 and most - cost + 1
 end
-local is_named = cost == AMOUNTS and operation ~= SETTLE -- luacheck: ignore 211
+local has_names = cost == AMOUNTS
+local is_named = has_names and operation ~= SETTLE -- luacheck: ignore 211
 local amounts_at, amounts_layout
 if amount_count > 0 then
   amounts_layout = '<' .. string.rep('d', amount_count)
   amounts_at = #word + 1 - 8 * amount_count * (last_key - done)
 end
 local has_blocks = block_count > 0
+local remembered = has_blocks and longest_window or 0 -- how long a block matters after its end
 -- luacheck: ignore 211
 local is_plain = window_count == 1 and min_difference == 0 and not has_blocks
 
 -- The state of the key at hand, together with `windows`: the moment of the newest recorded attempt,
 -- the id's generation, the end of the newest block, and which offence that was for.
 local newest, generation, block_until, offences
+local with_block -- whether the state to write has the block
 local new_generation = server_time and server_time % GENERATIONS or 0
 local LAST_MOMENT = 2 * LATEST -- that a state may hold
 
@@ -49,9 +52,9 @@ for i = done + 1, last_key do
     local amounts = { unpack_bytes(amounts_layout, word, amounts_at) }
     amounts_at, cost = amounts_at + 8 * amount_count, 0
     for w = 1, window_count do
-      local own = amounts[amount_count > 1 and w or 1]
+      local own = amounts[has_names and w or 1]
       local window = windows[w]
-      window.cost, window.actual = own, amounts[window_count + w]
+      window.cost, window.actual = own, amounts[has_names and window_count + w or 2]
       window.full_from = own > 0 and window.max - own + 1
       if own > cost then cost = own end
     end
@@ -85,7 +88,7 @@ for i = done + 1, last_key do
       end
       if is_own and is_state then
         generation = its_generation
-        if has_blocks and block ~= NONE then block_until, offences = block, offence end
+        if block ~= NONE then block_until, offences = block, offence end
       else
         newest = NONE
       end
@@ -110,6 +113,9 @@ for i = done + 1, last_key do
     -- Changes what an attempt recorded that got `at` and `settled_of`, in each window from its cost
     -- to its actual one; sets is_changed if anything was left of it.
     -- PLACE: SETTLE
+  elseif is_state and operation == SET_BLOCK then
+    local block_end = settled_at > 0 and max_of(block_until, now + settled_at) or NONE
+    is_changed, block_until = block_end ~= block_until, block_end
   elseif is_state then
     if CLAMPS and newest > now then at = newest end
     if at < block_until then
@@ -144,11 +150,13 @@ for i = done + 1, last_key do
     -- Sets how long from `now` on the windows matter.
     -- PLACE: LIFETIME
     if min_difference > 0 then lifetime = max_of(lifetime, newest + min_difference - now) end
-    if has_blocks then lifetime = max_of(lifetime, block_until + longest_window - now) end
+    lifetime = max_of(lifetime, block_until + remembered - now)
     if lifetime < 0 then lifetime = 0 end
     if is_changed then
       local after
       local keeps_end -- luacheck: ignore 221
+      with_block = has_blocks or block_until > (CLAMPS and max_of(now, newest) or now)
+      if not with_block then block_until = NONE end
       -- Sets `after` to the new state, and keeps_end if its key lives long enough; or writes
       -- itself.
       -- PLACE: WRITE
@@ -178,6 +186,8 @@ for i = done + 1, last_key do
     for place = first, first + reply_length - 1 do reply[place] = -1 end
   elseif operation == SETTLE then
     reply[first] = is_changed and 1 or 0
+  elseif operation == SET_BLOCK then
+    reply[first] = 1
   elseif not is_full then
     reply[first] = time_left
   else

@@ -10,16 +10,17 @@
 --          are one word, because Redis takes longer to receive a word than the script to read it:
 --   keys            how many of them
 --   operation       0 peek, 1 attempt, 2 attempt whose refusal leaves no trace, 3 settle: replace
---                   the cost of an attempt by what it came to, which is 0 without amounts
+--                   the cost of an attempt by what it came to, which is 0 without amounts; 4 block
+--                   the id, whatever the policy
 --   is_full         1 for a full reply, 0 for a brief one
 --   time            in us; -2^62 for the server's own
 --   cost            an integer from 1 to the smallest max. A peek with 0 reports what is used, and
 --                   how long the next action has to wait. -1 if each key has an amount: a cost;
---                   -2 if it has amounts: a cost for each window; to settle, then what each came
---                   to. With -2, an attempt or a peek is of a limiter with named windows. A window
---                   with cost 0 is not asked
---   settled_at      settle: the moment and the generation that the attempt got; else 0
---   settled_of
+--                   -2 if it has amounts, of a limiter with named windows: a cost for each window.
+--                   To settle, then what it came to, or each of them. A window with cost 0 is not
+--                   asked. 0 to block
+--   settled_at      settle: the moment and the generation that the attempt got. Block: for how long
+--   settled_of      from now on, in us, where the later end counts; 0 ends a block. Else 0
 --   count_blocked   1 if blocked attempts count as actions, else 0
 --   min_difference  in us
 --   keep            not 0 if the max differs between calls: for how many actions a log has room at
@@ -38,11 +39,13 @@
 --           each window how much of it is used and its own reset in. What is used may be above
 --           the max, unless blocked attempts count
 --   settle  1 if anything was left of the attempt, else 0
+--   block   1
 --   If a key holds something that is no state, its first integer is -1 and nothing is changed.
 --
 -- A state is one string. Its first byte is the form, which no UTF-8 text begins with.
---   bytes    form, generation, and the newest action's moment; with blockFor, the end of the newest
---            block and which offence it was for; then what the algorithm keeps
+--   bytes    form, generation, and the newest action's moment; with blockFor, or while the id is
+--            blocked, the end of the newest block and which offence it was for; then what the
+--            algorithm keeps
 --   integer  the simplest case of some algorithms by the server's clock: '-' and 19 digits. Redis
 --            stores it in place of a pointer, so the value needs no memory of its own.
 -- The generation changes when an id starts from zero: no attempt from before can be settled.
@@ -62,7 +65,7 @@ local call, try, format = redis.call, redis.pcall, string.format
 local keys, words = KEYS, ARGV
 
 local GROUP, GROUP_BYTES = '<ddddddddddddd', 13 * 8
-local ATTEMPT, ATTEMPT_IF_ALLOWED, SETTLE = 1, 2, 3
+local ATTEMPT, ATTEMPT_IF_ALLOWED, SETTLE, SET_BLOCK = 1, 2, 3, 4
 local ONE_AMOUNT, AMOUNTS = -1, -2 -- in place of a cost
 
 local has_repeats = words[1] == 'together, keys repeat'
@@ -101,7 +104,8 @@ local function judge(first_key, word, replied)
   if #word > GROUP_BYTES then
     local further_count = (#word - GROUP_BYTES) / 8
     if cost == ONE_AMOUNT then
-      amount_count, further_count = 1, further_count - key_count
+      amount_count = operation == SETTLE and 2 or 1
+      further_count = further_count - key_count * amount_count
     elseif cost == AMOUNTS then
       local of_window = operation == SETTLE and 2 or 1
       amount_count = of_window * (further_count - block_count + 2) / (of_window * key_count + 2)

@@ -11,9 +11,9 @@
 -- What is settled at less than it cost gives back what has not leaked of it yet. Where in the
 -- bucket that is follows from how much was recorded later. So each action has a number of 53 bits,
 -- which a reply has in place of the generation: it begins with the 32 bits of the generation, and
--- grows by all costs. If windows have costs of their own, it grows by the largest. Then what was
--- recorded later is overestimated in the other windows: they are given back too little, never too
--- much.
+-- grows by all costs. With named windows it grows by 1 with each attempt, and when one is settled.
+-- Then at least what cannot have leaked since it was made is left of an attempt that others
+-- followed.
 --
 -- Integer: the theoretical arrival time; its units and the restart's turn. The number follows from
 -- these (see number_of_integer), unless an action that was not the newest was settled at less: then
@@ -195,54 +195,52 @@ end
     if not is_plain and newest > now then now = newest end
     local later = (number - settled_of) % NUMBERS -- recorded after it
     local since = now - at
-    local is_known, actual, most_more = false, 0, 0
-    for w = 1, window_count do
-      local window = windows[w]
-      local full_micros, full_units = multiply_divide(window.max, window.emission, window.scale)
-      local is_leaked = since > full_micros or (since == full_micros and full_units == 0)
-      window.has_it = not is_leaked and later < used(window, now)
-      is_known = is_known or window.has_it
-      actual = max_of(actual, window.actual)
-    end
+    local is_known = not has_names or later < LOW
     for w = 1, window_count do
       local window = windows[w]
       local per_micro, in_emission = window.scale, window.emission
-      local change = window.actual - window.cost
-      -- Where in the bucket a smaller cost is, is not known.
-      if change > 0 and is_known and (window.has_it or window.cost < cost) then
-        if window.arrival < at then window.arrival, window.units, has_hole = at, 0, true end
-        local micros, more = multiply_divide(change, in_emission, per_micro)
-        local units = window.units + more
-        local carried = units >= per_micro and 1 or 0
-        window.arrival = window.arrival + micros + carried
-        window.units = units - carried * per_micro
-        most_more, is_changed = max_of(most_more, change), true
-      elseif change <= 0 and window.has_it then
-        -- What has not leaked of it.
-        local micros, units = multiply_divide(-change, in_emission, per_micro)
-        local later_micros, later_units = multiply_divide(later, in_emission, per_micro)
-        local left_micros = window.arrival - now - later_micros
-        local left_units = window.units - later_units
-        if left_units < 0 then
-          left_micros, left_units = left_micros - 1, left_units + per_micro
+      local full_micros, full_units = multiply_divide(window.max, in_emission, per_micro)
+      local is_leaked = since > full_micros or (since == full_micros and full_units == 0)
+      -- What has not leaked of it.
+      local left_micros, left_units = window.arrival - now, window.units
+      if has_names then
+        local micros, units = multiply_divide(window.cost, in_emission, per_micro)
+        if later > 0 then micros = micros - max_of(0, since) end
+        if micros < left_micros or (micros == left_micros and units < left_units) then
+          left_micros, left_units = micros, units
         end
-        if left_micros < micros or (left_micros == micros and left_units < units) then
-          micros, units = left_micros, left_units
-          has_hole = true
-        end
-        units = window.units - units
-        local borrowed = units < 0 and 1 or 0
-        window.arrival = window.arrival - micros - borrowed
-        window.units = units + borrowed * per_micro
+      elseif later >= used(window, now) then
+        left_micros = -1
+      else
+        local micros, units = multiply_divide(later, in_emission, per_micro)
+        left_micros, left_units = left_micros - micros, left_units - units
+        if left_units < 0 then left_micros, left_units = left_micros - 1, left_units + per_micro end
+      end
+      local is_left = left_micros > 0 or (left_micros == 0 and left_units > 0)
+      if is_known and not is_leaked and (is_left or window.cost == 0) then
         is_changed = true
+        local change = window.actual - window.cost
+        local sign = change < 0 and -1 or 1
+        local micros, units = multiply_divide(sign * change, in_emission, per_micro)
+        if change < 0 and (left_micros < micros or (left_micros == micros and left_units < units))
+        then
+          micros, units, has_hole = left_micros, left_units, true
+        end
+        units = window.units + sign * units
+        local carried = floor(units / per_micro)
+        window.arrival = min(window.arrival + sign * micros + carried, LATEST)
+        window.units = units - carried * per_micro
       end
     end
-    -- The newest makes its place in the bucket free for good. What is more comes on top of all.
-    local more = later == 0 and actual - cost or most_more
-    if is_changed and more > 0 then
-      number = (number - (NUMBERS - more)) % NUMBERS
-    elseif is_changed and later == 0 then
-      number = (number + more) % NUMBERS
+    local change = windows[1].actual - cost
+    if has_names then
+      number = (number - (NUMBERS - 1)) % NUMBERS
+    elseif change > 0 then
+      -- What is more comes on top of all.
+      number = (number - (NUMBERS - change)) % NUMBERS
+    elseif later == 0 then
+      -- The newest makes its place in the bucket free for good.
+      number = (number + change) % NUMBERS
     else
       has_hole = true
     end
@@ -263,7 +261,7 @@ end
         window.arrival, window.units = arrival + micros + carried, units - carried * per_micro
       end
       -- In this order, because a sum beyond 2^53 would not be exact.
-      number = (number - (NUMBERS - cost)) % NUMBERS
+      number = (number - (NUMBERS - (has_names and 1 or cost))) % NUMBERS
 
 -- PART: LIFETIME
     lifetime = 0
@@ -273,7 +271,7 @@ end
     end
 
 -- PART: WRITE
-      if is_plain then
+      if is_plain and not has_names and not with_block then
         local arrival, units = windows[1].arrival, windows[1].units
         local rest = turn and turn * scale + units
         local since = arrival - EARLIEST + FIRST_OF_INTEGERS

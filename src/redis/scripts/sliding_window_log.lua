@@ -155,7 +155,7 @@ local most_kept = min(room_of_policy, MOST_STAMPS)
 -- The log at hand as it was read: `last` and before it `count` stamps, which in a short log end
 -- before the byte `end_of_stamps`; a long one gives that of the n-th newest action by
 -- stamp_in_ring(n). After that, `recorded` actions at `newest`. In all, `size`.
-local displaced, lives_until, had_blocks, is_long, count, head, room, stamps_at, entries_from
+local displaced, lives_until, had_block, is_long, count, head, room, stamps_at, entries_from
 local log, last, end_of_stamps, recorded, size
 local key_of_log, stamp_in_ring, known_from, known -- see open_ring
 -- A form, and what it says: `width`, `range` and `stamp_layout`, too.
@@ -197,7 +197,7 @@ local used_of_stamps, below_of_stamps = used, below
         if form == WEIGHTED then
           is_own, is_weighted = true, true
           if last_of_first and #bytes > last_of_first then bytes = call('GET', key) end
-          is_long, had_blocks, entries_from = false, from > HEADER_BYTES + 1, from
+          is_long, had_block, entries_from = false, from > HEADER_BYTES + 1, from
         elseif is_own then
           if form ~= known_form then
             known_form, is_of_long = form, form >= FORM + LONG
@@ -208,7 +208,7 @@ local used_of_stamps, below_of_stamps = used, below
             end
           end
           is_long, displaced = is_of_long, is_of_displaced
-          had_blocks = from > HEADER_BYTES + 1
+          had_block = from > HEADER_BYTES + 1
           log, last, recorded, stamps_at = bytes, newest, 0, from + 4
           is_state = #bytes >= stamps_at - 1
           if is_state then lives_until = unpack_bytes('<I4', bytes, from) end
@@ -301,7 +301,7 @@ local used_of_stamps, below_of_stamps = used, below
 
 -- PART: LIFETIME
     local matters = newest + retention - now
-    if has_blocks then matters = max_of(matters, block_until + longest_window - now) end
+    matters = max_of(matters, block_until + remembered - now)
     needed = ceil((server_time + (matters > 0 and matters or 0)) / 1000000)
     expires = needed + SPARE
     if not is_changed and lives_until > expires then expires = lives_until end

@@ -300,7 +300,7 @@ function weighted.write(its_key, stored, keeps_end, lifetime)
     return nil
   end
   local first = stamps_at
-  if (read and has_repeats) or had_blocks ~= has_blocks or not stored or base > MOST_WASTED
+  if (read and has_repeats) or had_block ~= with_block or not stored or base > MOST_WASTED
     or #log - stamps_at < FEW_BYTES then
     changed_from = nil
   end

@@ -18,7 +18,8 @@ elseif newest - nth(size) >= retention then
 end
 if dropped > 0 then size, displaced = size - dropped, 0 end
 local kept, most = size - recorded, most_kept
-if keep > 0 then most = min(max_of(most, kept + dropped), MOST_STAMPS) end
+-- What a lower limit does not need stays until an action takes its place: a higher one may follow.
+if keep > 0 or recorded == 0 then most = min(max_of(most, kept + dropped), MOST_STAMPS) end
 local stamps = size - 1
 if size > most and kept > 0 then
   -- What an allowed attempt pushes out is outside of every window. What a refusal or a lowered
@@ -31,12 +32,12 @@ if size > most then stamps = most - 1 end
 -- What is read again in this call must be written whole.
 local is_read_again = read and has_repeats
 local stays_in_ring = is_long and not is_read_again and kept > 0
-  and width == policy_width and had_blocks == has_blocks
+  and width == policy_width and had_block == with_block
   and stamps <= room and stamps >= room / 4 and stamps > MOST_OF_SHORT / 2
 local form = policy_form + displaced * DISPLACED
 if stays_in_ring or stamps > MOST_OF_SHORT then form = form + LONG end
 local header
-if has_blocks then
+if with_block then
   header = pack_bytes(LOG_WITH_BLOCK, form + WITH_BLOCK, generation, newest, block_until, offences,
     expires)
 else
