@@ -14,11 +14,12 @@
 #include "core/judging.h"
 #include "core/portable_state.h"
 #include "core/ring_log.h"
+#include "core/snapshot.h"
 
 namespace rollgate {
 namespace {
 
-/// Of an algorithm that keeps a few numbers. GCRA's are only usable under the same limits.
+/// Counts in aligned windows. Those of other limits count in the windows that there are now.
 template <class Rules>
 class CountBody {
  public:
@@ -28,25 +29,15 @@ class CountBody {
 
   std::size_t largest() const { return bytes_.size(); }
 
-  bool Fits(const PortableState& state, bool has_same_limits) const {
-    if constexpr (requires { rules_.counts(); }) return WidthOf(state) > 0;
-    return has_same_limits && state.body.size() == bytes_.size();
-  }
+  bool Fits(const PortableState& state) const { return WidthOf(state) > 0; }
 
-  std::optional<Account> Open(const PortableState& state, bool fits) {
-    if (!fits) {
-      return Account::Begin(rules_, bytes_.data(), state.header.generation);
-    }
-    if constexpr (requires { rules_.counts(); }) {
-      const std::size_t width = WidthOf(state);
-      for (std::size_t i = 0; i < Numbers(); ++i) {
-        std::uint64_t count = 0;
-        std::memcpy(&count, &state.body[i * width], width);
-        rules_.counts().Store(bytes_.data(), i, rules_.counts().Add(0, count));
-      }
-    } else {
-      assert(state.body.size() == bytes_.size());
-      std::copy(state.body.begin(), state.body.end(), bytes_.begin());
+  std::optional<Account> Open(const PortableState& state, bool fits, Micros) {
+    if (!fits) return Account::Begin(rules_, bytes_.data(), state.header.generation);
+    const std::size_t width = WidthOf(state);
+    for (std::size_t i = 0; i < Numbers(); ++i) {
+      std::uint64_t count = 0;
+      std::memcpy(&count, &state.body[i * width], width);
+      rules_.counts().Store(bytes_.data(), i, rules_.counts().Add(0, count));
     }
     const Account account(rules_, bytes_.data(), state.header.moment, state.header.generation);
     return account.IsSound() ? std::optional(account) : std::nullopt;
@@ -75,6 +66,89 @@ class CountBody {
   std::vector<std::byte> bytes_;
 };
 
+/// Arrival times, and the windows that they are of: those of other limits are converted.
+template <class Rules>
+class ArrivalBody {
+ public:
+  using Account = typename Rules::Account;
+
+  explicit ArrivalBody(const Rules& rules)
+      : rules_(rules), bytes_(rules.state_bytes()), body_(bytes_.size() + WindowBytes()) {
+    std::size_t at = bytes_.size();
+    for (const Window& window : rules.policy().windows()) {
+      StoreAs(&body_[at], window.interval);
+      StoreAs(&body_[at + 8], window.max);
+      at += kWindow;
+    }
+  }
+
+  std::size_t largest() const { return body_.size(); }
+
+  bool Fits(const PortableState& state) const { return state.body.size() == body_.size(); }
+
+  std::optional<Account> Open(const PortableState& state, bool fits, Micros now) {
+    if (!fits) return Account::Begin(rules_, bytes_.data(), state.header.generation);
+    const auto windows = state.body.subspan(bytes_.size());
+    if (!std::ranges::equal(windows, std::span(body_).subspan(bytes_.size()))) {
+      return Convert(state, windows, now);
+    }
+    std::copy_n(state.body.begin(), bytes_.size(), bytes_.begin());
+    const Account account(rules_, bytes_.data(), state.header.moment, state.header.generation);
+    return account.IsSound() ? std::optional(account) : std::nullopt;
+  }
+
+  void Reserve(Account&, Micros, const Costs&) const {}
+
+  void Close(const Account&, PortableState& state) {
+    std::copy(bytes_.begin(), bytes_.end(), body_.begin());
+    state.header.width = 0;
+    state.header.flags = 0;
+    state.body = body_;
+  }
+
+ private:
+  static constexpr std::size_t kWindow = sizeof(Window);
+  static_assert(sizeof(Window) == 16);
+
+  std::size_t WindowBytes() const { return rules_.policy().windows().size() * kWindow; }
+
+  std::optional<Account> Convert(const PortableState& state, PortableLimiter::Bytes windows,
+                                 Micros now) {
+    PolicyOptions options{.windows = {},
+                          .min_difference = rules_.policy().min_difference(),
+                          .count_blocked = false,
+                          .algorithm = Algorithm::kGcra,
+                          .weighted = rules_.policy().weighted()};
+    for (std::size_t at = 0; at < windows.size(); at += kWindow) {
+      const Window window{LoadAs<Micros>(&windows[at]), LoadAs<std::uint64_t>(&windows[at + 8])};
+      if (window.interval < 1 || window.interval > kLongest || window.max < 1 ||
+          window.max > std::uint64_t{1} << 53) {
+        return std::nullopt;
+      }
+      options.windows.push_back(window);
+    }
+    const Policy policy(std::move(options));
+    if (std::is_same_v<std::decay_t<decltype(rules_.policy())>, SingleWindowPolicy> !=
+        SingleWindowPolicy::Fits(policy)) {
+      return std::nullopt;
+    }
+    const Rules before(policy);
+    std::vector<std::byte> bytes(state.body.begin(),
+                                 state.body.begin() + static_cast<std::ptrdiff_t>(bytes_.size()));
+    const Account old(before, bytes.data(), state.header.moment, state.header.generation);
+    if (!old.IsSound()) return std::nullopt;
+    Snapshot snapshot;
+    old.CopyTo(snapshot, now);
+    Account account = Account::Begin(rules_, bytes_.data(), state.header.generation);
+    account.TakeOver(snapshot, now, [](Micros, const Costs&) {});
+    return account;
+  }
+
+  const Rules& rules_;
+  std::vector<std::byte> bytes_;
+  std::vector<std::byte> body_;
+};
+
 /// The body of a log. One of other limits is used as far as it goes.
 template <class Rules>
 class LogBody {
@@ -88,9 +162,9 @@ class LogBody {
 
   std::size_t largest() const { return std::size_t{CapacityFor(0) - 1} * sizeof(Stamp); }
 
-  static bool Fits(const PortableState& state, bool) { return !state.weighted(); }
+  static bool Fits(const PortableState& state) { return !state.weighted(); }
 
-  std::optional<Account> Open(const PortableState& state, bool fits) {
+  std::optional<Account> Open(const PortableState& state, bool fits, Micros) {
     const bool is_empty = state.header.moment == kLongAgo || !fits;
     const std::size_t width = state.header.width;
     const bool is_sound = Bounded(state.header.moment) == state.header.moment &&
@@ -182,12 +256,12 @@ class WeightedBody {
 
   std::size_t largest() const { return BytesFor(WeightedEntries::kMost); }
 
-  bool Fits(const PortableState& state, bool) const {
+  bool Fits(const PortableState& state) const {
     return !state.weighted() || state.header.width == rules_.windows();
   }
 
-  std::optional<Account> Open(const PortableState& state, bool fits) {
-    if (fits && !state.weighted()) return OpenLog(state);
+  std::optional<Account> Open(const PortableState& state, bool fits, Micros now) {
+    if (fits && !state.weighted()) return OpenLog(state, now);
     const std::size_t bytes = fits ? state.body.size() : 0;
     const std::size_t stride = BytesFor(1) - BytesFor(0);
     std::uint32_t size = 0;
@@ -227,8 +301,8 @@ class WeightedBody {
     return WeightedEntries::WordsFor(rules_.windows(), entries) * sizeof(std::uint64_t);
   }
 
-  std::optional<Account> OpenLog(const PortableState& state) {
-    const auto opened = logs_.Open(state, true);
+  std::optional<Account> OpenLog(const PortableState& state, Micros now) {
+    const auto opened = logs_.Open(state, true, now);
     if (!opened) return std::nullopt;
     const WeightedEntries none(nullptr, rules_.windows(), 0, {});
     Account account(rules_, none, state.header.generation);
@@ -249,8 +323,7 @@ class Limiter final : public PortableLimiter {
   using Account = typename Rules::Account;
 
  public:
-  explicit Limiter(const Policy& policy)
-      : policy_(policy), rules_(policy), body_(rules_), limits_(HashOfLimits(policy)) {}
+  explicit Limiter(const Policy& policy) : policy_(policy), rules_(policy), body_(rules_) {}
 
   void SetMax(std::uint64_t max, bool records) override { rules_.SetMax(max, records); }
 
@@ -266,7 +339,7 @@ class Limiter final : public PortableLimiter {
 
   Outcome Peek(Bytes bytes, Micros now, const Costs& costs, Decision& decision) override {
     BytesCarrier carrier(*this);
-    if (!carrier.Open(bytes, 0)) return Outcome::kForeign;
+    if (!carrier.Open(bytes, 0, Rules::Cut(now))) return Outcome::kForeign;
     Judging(rules_).Peek(carrier, Rules::Cut(now), costs, decision);
     return Outcome::kUnchanged;
   }
@@ -275,7 +348,7 @@ class Limiter final : public PortableLimiter {
                  std::vector<std::byte>& out) override {
     if (bytes.empty()) return Outcome::kUnchanged;
     BytesCarrier carrier(*this);
-    if (!carrier.Open(bytes, 0)) return Outcome::kForeign;
+    if (!carrier.Open(bytes, 0, Rules::Cut(now))) return Outcome::kForeign;
     if (!carrier.fits()) return Outcome::kUnchanged;
     const Settled settled = Judging(rules_).Settle(carrier, receipt, actual, Rules::Cut(now));
     if (settled == Settled::kNothing) return Outcome::kUnchanged;
@@ -287,7 +360,7 @@ class Limiter final : public PortableLimiter {
   Outcome BlockUntil(Bytes bytes, Micros now, Micros until, Generation generation,
                      std::vector<std::byte>& out) override {
     BytesCarrier carrier(*this);
-    if (!carrier.Open(bytes, generation)) return Outcome::kForeign;
+    if (!carrier.Open(bytes, generation, Rules::Cut(now))) return Outcome::kForeign;
     if (until == kLongAgo) {
       if (!Judging(rules_).EndBlock(carrier, now)) return Outcome::kUnchanged;
     } else {
@@ -322,20 +395,19 @@ class Limiter final : public PortableLimiter {
     explicit BytesCarrier(Limiter& limiter) : limiter_(limiter) {}
 
     /// Reads a state, or begins one if there are no bytes. Returns false if they are not a state.
-    bool Open(Bytes bytes, Generation generation) {
+    bool Open(Bytes bytes, Generation generation, Micros now) {
       state_.header.generation = generation;
       if (!bytes.empty()) {
         if (!state_.Read(bytes)) return false;
         const bool is_ours = state_.header.algorithm == Algorithm();
-        const bool has_same_limits = state_.header.limits == limiter_.limits_;
-        fits_ = is_ours && limiter_.body_.Fits(state_, has_same_limits);
+        fits_ = is_ours && limiter_.body_.Fits(state_);
       }
-      const std::optional<Account> opened = limiter_.body_.Open(state_, fits_);
+      const std::optional<Account> opened = limiter_.body_.Open(state_, fits_, now);
       if (opened) account_.emplace(*opened);
       return opened.has_value();
     }
 
-    /// Whether the state is of this algorithm and usable under these limits.
+    /// Whether the state is of this algorithm and as many windows.
     bool fits() const { return fits_; }
 
     Account Load() { return *account_; }
@@ -347,7 +419,6 @@ class Limiter final : public PortableLimiter {
     void Save(const Account& account, const Block& block) {
       limiter_.body_.Close(account, state_);
       state_.header.algorithm = Algorithm();
-      state_.header.limits = limiter_.limits_;
       state_.header.moment = account.moment();
       state_.header.generation = account.generation();
       state_.block = block;
@@ -378,7 +449,7 @@ class Limiter final : public PortableLimiter {
   Outcome AttemptWith(Bytes bytes, Micros now, const Costs& costs, Generation generation,
                       Decision& decision, std::vector<std::byte>& out) {
     BytesCarrier carrier(*this);
-    if (!carrier.Open(bytes, generation)) return Outcome::kForeign;
+    if (!carrier.Open(bytes, generation, Rules::Cut(now))) return Outcome::kForeign;
     const Judging judging(rules_);
     if (!judging.template Attempt<kRefusals>(carrier, Rules::Cut(now), costs, decision)) {
       return Outcome::kUnchanged;
@@ -396,7 +467,6 @@ class Limiter final : public PortableLimiter {
   const Policy policy_;  // in its general form
   Rules rules_;
   Body body_;
-  std::uint32_t limits_;
 };
 
 /// Logs that turn into weighted entries with the first cost above 1, where stamps take more room.
@@ -462,7 +532,11 @@ std::unique_ptr<PortableLimiter> PortableLimiter::Create(const Policy& policy) {
           }
           return std::make_unique<Limiter<Rules, LogBody<Rules>>>(policy);
         } else {
-          return std::make_unique<Limiter<Rules, CountBody<Rules>>>(policy);
+          using Body = std::conditional_t < requires(const Rules& rules) {
+            rules.counts();
+          }
+          , CountBody<Rules>, ArrivalBody < Rules >> ;
+          return std::make_unique<Limiter<Rules, Body>>(policy);
         }
       });
 }

@@ -37,16 +37,4 @@ void PortableState::Write(std::vector<std::byte>& out) const {
   if (has_block) block.Store(&out[sizeof header + body.size()]);
 }
 
-std::uint32_t HashOfLimits(const Policy& policy) {
-  std::uint32_t hash = 2166136261u;  // FNV-1a
-  const auto add = [&hash](std::uint64_t word) {
-    for (int byte = 0; byte < 8; ++byte, word >>= 8) hash = (hash ^ (word & 0xff)) * 16777619u;
-  };
-  for (const Window& window : policy.windows()) {
-    add(static_cast<std::uint64_t>(window.interval));
-    if (!policy.sets_max()) add(window.max);
-  }
-  return hash;
-}
-
 }  // namespace rollgate

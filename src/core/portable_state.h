@@ -1,10 +1,10 @@
 // The bytes of an id's state in a key-value store, little-endian:
 //
-// version, algorithm, flags, width of a stamp (a byte each) | generation, hash of the limits, 0
+// version, algorithm, flags, width of a stamp (a byte each) | generation, ignored, 0
 // (four bytes each) | moment (eight bytes) | body | block, if a flag says so. The body of a log is
 // its older actions, oldest first, as the low bytes of their moments, or if a flag says so the
 // words of weighted entries, whose width is the number of windows. That of another algorithm is its
-// Account's state.
+// Account's state, with GCRA followed by the windows that it is of.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +31,7 @@ struct PortableState {
     std::uint8_t flags = 0;
     std::uint8_t width = 0;
     Generation generation = 0;
-    std::uint32_t limits = 0;
+    std::uint32_t unused = 0;
     std::uint32_t reserved = 0;
     Micros moment = kLongAgo;
   };
@@ -49,8 +49,5 @@ struct PortableState {
   bool Read(std::span<const std::byte> bytes);
   void Write(std::vector<std::byte>& out) const;
 };
-
-/// Counts are valid only under limits with the same hash.
-std::uint32_t HashOfLimits(const Policy& policy);
 
 }  // namespace rollgate

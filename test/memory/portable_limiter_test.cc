@@ -262,13 +262,18 @@ TEST(PortableState, CountsStayUnderOtherLimits) {
   }
 }
 
-TEST(PortableState, ArrivalTimesOfOtherLimitsBeginAnew) {
-  Carrier before({{{kHour, 2}}, 0, false, Algorithm::kGcra, {}});
-  for (int i = 0; i < 3; ++i) before.Attempt(i);
-  EXPECT_FALSE(before.Peek(9).verdict.allowed());
-  Carrier other({{{2 * kHour, 2}}, 0, false, Algorithm::kGcra, {}});
-  other.state = before.state;
-  EXPECT_EQ(other.Peek(9, 0).windows[0].used, 0u);
+// Kills: arrival times in the units of other limits, or that begin anew.
+TEST(PortableState, ArrivalTimesAreConvertedToOtherLimits) {
+  for (const Micros gap : {Micros{0}, Micros{1}}) {
+    Carrier before({{{kHour, 2}}, gap, false, Algorithm::kGcra, {}});
+    for (int i = 0; i < 3; ++i) before.Attempt(0);
+    for (const std::uint64_t max : {1u, 5u, 5000u}) {
+      Carrier other({{{2 * kHour, max}}, gap, false, Algorithm::kGcra, {}});
+      other.state = before.state;
+      EXPECT_EQ(other.Peek(0, 0).windows[0].used, gap == 0 ? 2u : 1u);
+      EXPECT_EQ(other.Attempt(gap).verdict.allowed(), max > 2);
+    }
+  }
 }
 
 TEST(PortableState, AnotherAlgorithmBeginsAnew) {
