@@ -122,7 +122,7 @@ async function openDeno() {
  * - `expires`: whether keys expire in real time
  * - `mostBytes`: how large the only id may be, by `stateOf` or by stats()
  * - `longestLog`: how many actions a log can hold, if few
- * - `fixedLimits`: the algorithms whose limits cannot change
+ * - `fixedLimits`: the algorithms whose limits cannot change, or under which time stays, and not actions
  * - `pace`: how many operations of random traces it gets; fewer for a slow store
  */
 const STORES = {
@@ -151,7 +151,8 @@ const STORES = {
 };
 
 function redisStore(client, pace) {
-  return { open: () => openRedis(client), isSync: false, expires: true, mostBytes: 200, pace };
+  const place = { open: () => openRedis(client), isSync: false, expires: true };
+  return { ...place, mostBytes: 200, fixedLimits: ['gcra'], pace };
 }
 
 /** In the fast tier: one store in this process and one Redis client. */

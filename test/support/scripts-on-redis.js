@@ -27,15 +27,15 @@ const windows = (...pairs) => ({
 });
 const window = (interval, maxInInterval) => windows([interval, maxInInterval]);
 
-/** The numbers of one group. `detail` is 'brief' or 'full', or the moment and the generation of a refund. */
+/** The numbers of one group. `detail` is 'brief' or 'full', [moment, generation] of a refund, or [us] of a block. */
 function numbersOf(policy, operation, detail, now, cost) {
   const { countBlocked, minDifference, blockFor, limits } = policy;
   const isRefund = operation === 'refund';
-  const refunded = isRefund ? detail : [];
+  const more = Array.isArray(detail) ? detail : [];
   const number = isRefund ? OPERATIONS.SETTLE : OPERATIONS[operation.toUpperCase()];
   const time = now === '' ? undefined : now;
   return [
-    ...callNumbers(number, detail === 'full', time, cost, ...refunded),
+    ...callNumbers(number, detail === 'full', time, cost, ...more),
     ...[countBlocked ? 1 : 0, minDifference, 0, blockFor.length],
     ...limits.flatMap(({ interval, maxInInterval }) => [interval, maxInInterval]),
     ...blockFor,
@@ -117,6 +117,10 @@ function scriptsOnRedis() {
     refund: async (policy, reply, now = '', cost = 1) => {
       const [found] = await run(policy, 'refund', [reply[5], reply[6]], now, cost);
       return found;
+    },
+    block: async (policy, us, now = '') => {
+      const [reply] = await run(policy, 'block', [us], now, 0);
+      return reply;
     },
     ttl: () => redis.pttl(KEY),
     load: (source) => redis.script('LOAD', source),
