@@ -1052,7 +1052,7 @@ declare namespace RateLimiter {
     | {
         type: 'call';
         limiter: AsyncRateLimiter;
-        command: 'attempt' | 'peek' | 'refund' | 'settle' | 'clear';
+        command: 'attempt' | 'peek' | 'refund' | 'settle' | 'block' | 'clear';
         /** The number of ids. */
         ids: number;
         /** From the call to its answer, including time in queues. */
