@@ -189,25 +189,20 @@ class SlidingWindowLog {
       return 0;
     }
 
-    static Costs RoomToSettle(const Receipt& receipt, const Costs& actual) {
+    /// Nothing for an unknown attempt.
+    Costs RoomToSettle(const Receipt& receipt, const Costs& actual) const {
       const std::uint64_t cost = receipt.cost.uniform();
-      return actual.uniform() - std::min(actual.uniform(), cost);
+      if (actual.uniform() <= cost || Find(receipt) == 0) return 0;
+      return actual.uniform() - cost;
     }
 
     /// An overdraft is kept as far as the log has places.
     bool Settle(const Receipt& receipt, const Costs& actual, Micros) {
-      if (receipt.token != generation_) return false;
-      // Nth(n) never ascends with n: find the newest action no later than receipt.at by bisection.
-      std::uint32_t later = 0;
-      std::uint32_t not_later = log_.size() + 1;
-      while (not_later - later > 1) {
-        const std::uint32_t n = later + (not_later - later) / 2;
-        (log_.Nth(n) > receipt.at ? later : not_later) = n;
-      }
-      if (not_later > log_.size() || log_.Nth(not_later) != receipt.at) return false;
+      const std::uint32_t not_later = Find(receipt);
+      if (not_later == 0) return false;
       const std::uint64_t cost = receipt.cost.uniform();
       if (actual.uniform() > cost) {
-        Insert(receipt.at, later, actual.uniform() - cost);
+        Insert(receipt.at, not_later - 1, actual.uniform() - cost);
       } else {
         TakeBack(receipt.at, not_later, cost - actual.uniform());
       }
@@ -215,6 +210,19 @@ class SlidingWindowLog {
     }
 
    private:
+    /// Which of the newest, counted from 1, is the last action of an attempt; 0 if it is unknown.
+    std::uint32_t Find(const Receipt& receipt) const {
+      if (receipt.token != generation_) return 0;
+      // Nth(n) never ascends with n: find the newest action no later than receipt.at by bisection.
+      std::uint32_t later = 0;
+      std::uint32_t not_later = log_.size() + 1;
+      while (not_later - later > 1) {
+        const std::uint32_t n = later + (not_later - later) / 2;
+        (log_.Nth(n) > receipt.at ? later : not_later) = n;
+      }
+      return not_later <= log_.size() && log_.Nth(not_later) == receipt.at ? not_later : 0;
+    }
+
     /// Records `more` actions at `at`, which is followed by `later` actions. Precondition: as for
     /// Record.
     void Insert(Micros at, std::uint32_t later, std::uint64_t more) {
