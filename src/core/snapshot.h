@@ -19,6 +19,8 @@ struct Snapshot {
   /// numbers, in an order of its own.
   std::vector<std::uint64_t> numbers;
   bool displaced = false;  ///< see LogHead
+  Micros dropped = kLongAgo;  ///< these two of logs with costs: see WeightedEntries
+  Micros merged = kLongAgo;
 };
 
 }  // namespace rollgate

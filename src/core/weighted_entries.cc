@@ -49,6 +49,7 @@ bool WeightedEntries::Settle(Micros at, const Costs& from, const Costs& to) {
   if (found == head_.size || (Stamp(found) != at && at > Moment(kMerged))) return false;
   bool is_empty = true;
   for (std::uint32_t w = 0; w < windows_; ++w) {
+    if (to[w] >= kLargeCost) KeepBelow(to[w], w);
     const std::uint64_t cost = SumFrom(found, w) - SumFrom(found + 1, w);
     // The entry has at least what was recorded, unless another process wrote nonsense.
     const std::uint64_t change = to[w] - std::min(from[w], cost);
@@ -60,7 +61,17 @@ bool WeightedEntries::Settle(Micros at, const Costs& from, const Costs& to) {
   return true;
 }
 
+void WeightedEntries::KeepBelow(std::uint64_t more, std::size_t window) {
+  if (SumFrom(0, window) <= kMostInAll - more) return;
+  const std::uint64_t before = Entry(0)[1 + window];
+  for (std::uint32_t i = 1; i < head_.size; ++i) Entry(i)[1 + window] = before;
+  words_[kTotals + window] = before + kMostInAll / 2;
+}
+
 bool WeightedEntries::IsSound() const {
+  for (std::uint32_t w = 0; head_.size > 0 && w < windows_; ++w) {
+    if (SumFrom(0, w) > kMostInAll) return false;
+  }
   for (std::uint32_t i = 0; i < head_.size; ++i) {
     if (Bounded(Stamp(i)) != Stamp(i) || (i > 0 && Stamp(i) <= Stamp(i - 1))) return false;
     for (std::uint32_t w = 0; i > 0 && w < windows_; ++w) {

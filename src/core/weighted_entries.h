@@ -29,7 +29,7 @@ struct WeightedHead {
 /// The words are: the newest moment that was dropped, and the newest that others were merged onto;
 /// the total of each window; the ring. An entry is a stamp, and for each window the sum of the
 /// costs before it. So what a window uses is a difference of two sums, found by bisection. Sums are
-/// modulo 2^64.
+/// modulo 2^64; what the entries cost in all stays below that, see KeepBelow.
 class WeightedEntries {
  public:
   static constexpr std::uint32_t kMost = 1024;
@@ -95,12 +95,27 @@ class WeightedEntries {
       std::copy_n(words_ + kTotals, windows_, entry + 1);
       ++head_.size;
     }
-    for (std::uint32_t w = 0; w < windows_; ++w) words_[kTotals + w] += costs[w];
+    for (std::uint32_t w = 0; w < windows_; ++w) {
+      if (costs[w] >= kLargeCost) [[unlikely]] {
+        KeepBelow(costs[w], w);
+      }
+      words_[kTotals + w] += costs[w];
+    }
   }
 
   /// Replaces a part `from` of the entry that has the costs of an attempt at `at` by `to`. Removes
   /// an entry that costs nothing any more. Returns false if the entry has been dropped.
   bool Settle(Micros at, const Costs& from, const Costs& to);
+
+  /// Up to which moments entries were dropped, and merged onto others.
+  Micros dropped() const { return room_ == 0 ? kLongAgo : Moment(kDropped); }
+  Micros merged() const { return room_ == 0 ? kLongAgo : Moment(kMerged); }
+  /// After all entries of others, which had such moments, were recorded here.
+  void TakeOverMoments(Micros dropped, Micros merged) {
+    if (head_.size == 0) return;
+    SetMoment(kDropped, std::max(Moment(kDropped), dropped));
+    SetMoment(kMerged, std::max(Moment(kMerged), merged));
+  }
 
   /// Whether the numbers make sense, for words from elsewhere.
   bool IsSound() const;
@@ -147,6 +162,15 @@ class WeightedEntries {
     }
     return first;
   }
+
+  /// Nobody makes as many attempts as could reach kMostInAll with lower costs.
+  static constexpr std::uint64_t kLargeCost = std::uint64_t{1} << 24;
+  /// What the entries may cost in one window, far beyond any max.
+  static constexpr std::uint64_t kMostInAll = std::uint64_t{1} << 62;
+
+  /// Prepares a window for `more`, which counted refusals or overdrafts could bring to 2^64: moves
+  /// all costs onto the newest entry, and cuts them.
+  void KeepBelow(std::uint64_t more, std::size_t window);
 
   void DropUntil(Micros moment);
   void Merge(std::span<const MergeZone> zones);

@@ -111,6 +111,8 @@ class WeightedLog {
           snapshot.numbers.push_back(entries_.SumFrom(i, w) - entries_.SumFrom(i + 1, w));
         }
       }
+      snapshot.dropped = entries_.dropped();
+      snapshot.merged = entries_.merged();
     }
     /// `record(at, costs)` makes room and records.
     template <class RecordOne>
@@ -122,6 +124,7 @@ class WeightedLog {
         record(snapshot.actions[i],
                has_costs ? Costs(all.subspan(i * windows, windows)) : Costs(1));
       }
+      entries_.TakeOverMoments(snapshot.dropped, snapshot.merged);
     }
 
     /// Precondition: the entries have room at that moment.
