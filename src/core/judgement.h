@@ -30,8 +30,19 @@ concept Account = requires(const A& account, std::size_t window, std::uint64_t n
   { account.BelowAt(window, n) } -> std::convertible_to<Micros>;
 };
 
-/// Judges an attempt, which costs at most its max in each window. One that costs nothing is refused
-/// only by a block.
+/// Whether no window's max is below the cost. If one is, the limits were lowered after the cost was
+/// checked.
+template <class P>
+bool CanPass(const P& policy, const Costs& costs) {
+  std::size_t i = 0;
+  for (const Window& window : policy.windows()) {
+    if (costs[i++] > window.max) return false;
+  }
+  return true;
+}
+
+/// Judges an attempt. One that costs more than the max of a window is refused, at any use; one that
+/// costs nothing is refused only by a block.
 template <Account A, class P>
 Verdict Judge(const A& account, const P& policy, const Block& block, Micros now,
               const Costs& costs) {
@@ -47,8 +58,8 @@ Verdict Judge(const A& account, const P& policy, const Block& block, Micros now,
   std::size_t i = 0;
   for (const Window& window : policy.windows()) {
     const std::uint64_t cost = costs[i];
-    assert(cost <= window.max);
-    const bool is_full = cost > 0 && account.Reaches(i, window.max - cost + 1, verdict.at);
+    const bool is_full = cost > 0 && (cost > window.max ||
+                                      account.Reaches(i, window.max - cost + 1, verdict.at));
     if (is_full) verdict.blocked_by_count = true;
     ++i;
   }
@@ -81,7 +92,12 @@ Micros WaitFor(const A& account, const P& policy, const Block& block, Micros now
   std::size_t i = 0;
   for (const Window& window : policy.windows()) {
     const std::uint64_t cost = costs[i];
-    if (cost > 0) allowed_at = std::max(allowed_at, account.BelowAt(i, window.max - cost + 1));
+    if (cost > window.max) [[unlikely]] {
+      // It can never be allowed: see CanPass.
+      allowed_at = std::max(allowed_at, account.At(now) + window.interval);
+    } else if (cost > 0) {
+      allowed_at = std::max(allowed_at, account.BelowAt(i, window.max - cost + 1));
+    }
     ++i;
   }
   // If time is clamped, nothing before account.At(now) is waited for.

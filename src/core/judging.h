@@ -55,7 +55,8 @@ enum class Refusals : std::uint8_t {
 /// - After(verdict, costs): what Record would leave; valid as long as this account
 /// - Settle(receipt, actual, now): replaces the costs of an attempt; returns whether anything of it
 ///   was left
-/// - RoomToSettle(receipt, actual), optional: the costs to reserve room for
+/// - RoomToSettle(receipt, actual), optional: the costs to reserve room for; nothing if Settle would
+///   find nothing, because what Reserve does must be saved
 /// - AttemptOne(now, reserve), optional: judges and records an attempt of cost 1, returns the time
 ///   left; calls `reserve(at)` before it records an allowed action; only if CanAttemptOne()
 template <class Rules>
@@ -134,12 +135,18 @@ class Judging {
     return true;
   }
 
+  /// Whether a first attempt of an id is allowed.
+  bool AllowsFirst(const Costs& costs) const { return CanPass(policy(), costs); }
+
   /// The decision on the first attempt of an id, whose `account` is empty, at `at` >= `now`.
   void PeekFirst(Account& account, Micros now, Micros at, const Costs& costs, Decision& decision,
                  Micros blocked_until = kLongAgo) const {
     assert(at >= now && account.moment() == kLongAgo);
     const Block block = {.until = blocked_until};
-    const Verdict verdict = {.blocked_by_block = at < block.until, .at = at};
+    const bool is_blocked = at < block.until;
+    const Verdict verdict = {.blocked_by_count = !is_blocked && !CanPass(policy(), costs),
+                             .blocked_by_block = is_blocked,
+                             .at = at};
     const Costs recorded = Records(verdict, policy()) ? costs : Costs(0);
     decision.token = account.Token();
     Describe(account.After(verdict, recorded), policy(), block, verdict, now, costs, decision);

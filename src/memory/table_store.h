@@ -319,11 +319,16 @@ class TableStore final : public MemoryStore {
     return std::max(now, rules_.FromTableTime(table_.forgotten_until()));
   }
 
-  /// The first attempt of an id, which is always allowed.
+  /// The first attempt of an id, which is allowed, unless it can never be.
   ROLLGATE_NOINLINE void Begin(const Identity& id, Micros now, const Costs& costs,
                                Decision* decision) {
     const Micros at = FirstMoment(now);
     assert(at >= now);
+    if (decision != nullptr && !Judging(rules_).AllowsFirst(costs)) [[unlikely]] {
+      Account account = states_.Begin(rules_, Scratch());
+      Judging(rules_).PeekFirst(account, now, at, costs, *decision);
+      return Count(false);
+    }
     const Micros moment = blocks_.TableMoment(rules_.FirstMoment(at, costs), Block());
     const std::uint64_t evicted = table_.evicted();
     const Place place = table_.Insert(id, moment, rules_.TableTime(at),

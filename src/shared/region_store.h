@@ -223,6 +223,8 @@ class RegionStore final : public SharedStore {
         const bool changes =
             Judging(rules_).template Attempt<kRefusals>(carrier, now, costs, decision);
         if (changes && !carrier.Publish()) continue;
+      } else if (!Judging(rules_).AllowsFirst(costs)) {
+        PeekUntil(id, now, costs, decision, kLongAgo);
       } else if (!Insert(now, costs, &decision)) {
         continue;
       }
