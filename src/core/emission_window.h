@@ -21,7 +21,10 @@ class EmissionWindow {
   }
 
   std::int64_t emission() const { return emission_; }
-  std::int64_t Emissions(std::uint64_t n) const { return static_cast<std::int64_t>(n) * emission_; }
+  /// Modulo 2^64: an overdraft may be longer than a time.
+  std::int64_t Emissions(std::uint64_t n) const {
+    return static_cast<std::int64_t>(n * static_cast<std::uint64_t>(emission_));
+  }
 
   std::int64_t ToUnits(Micros moment) const {
     return std::clamp(moment, -kLongestHere, kLongestHere) * per_micro_;

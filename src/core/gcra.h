@@ -267,9 +267,10 @@ class Gcra {
       const EmissionWindow& window = rules_.windows_[i];
       const auto emission = static_cast<std::uint64_t>(window.emission());
       const std::int64_t latest = window.Latest(rules_.policy_.windows()[i].max);
-      const auto most = static_cast<std::uint64_t>(std::max(latest, Load(i)) - Load(i));
+      const auto arrival = static_cast<std::uint64_t>(Load(i));  // unsigned, as in Ahead
+      const std::uint64_t most = static_cast<std::uint64_t>(std::max(latest, Load(i))) - arrival;
       const bool fits = actions <= most / emission && units <= most - actions * emission;
-      Store(i, Load(i) + static_cast<std::int64_t>(fits ? actions * emission + units : most));
+      Store(i, static_cast<std::int64_t>(arrival + (fits ? actions * emission + units : most)));
     }
 
     /// Unsigned: times on both sides of the origin can be more than 2^63 apart.
