@@ -172,7 +172,7 @@ class LogBody {
     if (!is_empty && !is_sound) return std::nullopt;
     const std::size_t older = is_empty ? 0 : state.body.size() / width;
     const std::uint32_t capacity = CapacityFor(older + 1);
-    // Under lower limits the oldest are dropped, as by refusals.
+    // Only of the longest logs.
     const std::size_t cut = older - std::min<std::size_t>(older, capacity - 1);
     const auto room = static_cast<std::uint32_t>(older - cut);
     ring_.resize(room * sizeof(Stamp));
@@ -222,16 +222,16 @@ class LogBody {
   }
 
  private:
-  /// For a log of so many actions. Under SetMax, a long log keeps its length.
+  /// For a log of so many actions. A long one keeps its length: a larger max may need it, of other
+  /// processes or later.
   std::uint32_t CapacityFor(std::uint64_t actions) const {
     const auto& policy = rules_.policy();
+    std::uint64_t least = policy.log_capacity();
     if constexpr (requires { policy.least_capacity(); }) {
-      if (policy.sets_max()) {
-        const std::uint64_t capacity = std::max(actions, policy.least_capacity());
-        return static_cast<std::uint32_t>(std::min<std::uint64_t>(capacity, kLongestLog));
-      }
+      if (policy.sets_max()) least = policy.least_capacity();
     }
-    return policy.log_capacity();
+    return static_cast<std::uint32_t>(
+        std::min<std::uint64_t>(std::max(actions, least), kLongestLog));
   }
 
   static std::uint64_t AgeOf(const std::byte* stamp, std::size_t width, Micros newest) {
@@ -470,10 +470,14 @@ class Limiter final : public PortableLimiter {
 };
 
 /// Logs that turn into weighted entries with the first cost above 1, where stamps take more room.
+/// Under other limits such entries stay.
 template <class Rules>
 class TurningLimiter final : public PortableLimiter {
  public:
-  explicit TurningLimiter(const Policy& policy) : stamps_(policy), weighted_(policy) {}
+  explicit TurningLimiter(const Policy& policy)
+      : turns_(policy.log_capacity() > WeightedEntries::kMost),
+        stamps_(policy),
+        weighted_(policy) {}
 
   void SetMax(std::uint64_t, bool) override { assert(false); }
 
@@ -511,10 +515,11 @@ class TurningLimiter final : public PortableLimiter {
   PortableLimiter& For(Bytes bytes, const Costs& costs) {
     PortableState state;
     const bool is_weighted = !bytes.empty() && state.Read(bytes) && state.weighted();
-    if (is_weighted || costs.uniform() > 1) return weighted_;
+    if (is_weighted || (turns_ && costs.uniform() > 1)) return weighted_;
     return stamps_;
   }
 
+  bool turns_;
   Limiter<Rules, LogBody<Rules>> stamps_;
   Limiter<WeightedLog, WeightedBody> weighted_;
 };
@@ -527,9 +532,7 @@ std::unique_ptr<PortableLimiter> PortableLimiter::Create(const Policy& policy) {
         if constexpr (std::is_same_v<Rules, WeightedLog>) {
           return std::make_unique<Limiter<Rules, WeightedBody>>(policy);
         } else if constexpr (KeepsLog<Rules>) {
-          if (policy.log_capacity() > WeightedEntries::kMost && !policy.sets_max()) {
-            return std::make_unique<TurningLimiter<Rules>>(policy);
-          }
+          if (!policy.sets_max()) return std::make_unique<TurningLimiter<Rules>>(policy);
           return std::make_unique<Limiter<Rules, LogBody<Rules>>>(policy);
         } else {
           using Body = std::conditional_t < requires(const Rules& rules) {
