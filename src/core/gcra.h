@@ -143,7 +143,9 @@ class Gcra {
       const EmissionWindow& window = rules_.windows_[i];
       const std::int64_t arrival = Load(i);
       if (arrival == kNoArrival) return kLongAgo;
-      return window.ToMicros(arrival - window.Emissions(n - 1));
+      return window.ToMicros(
+          static_cast<std::int64_t>(static_cast<std::uint64_t>(arrival) -
+                                    static_cast<std::uint64_t>(window.Emissions(n - 1))));
     }
 
     void Record(const Verdict& verdict, const Costs& costs) {

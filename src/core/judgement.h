@@ -58,8 +58,8 @@ Verdict Judge(const A& account, const P& policy, const Block& block, Micros now,
   std::size_t i = 0;
   for (const Window& window : policy.windows()) {
     const std::uint64_t cost = costs[i];
-    const bool is_full = cost > 0 && (cost > window.max ||
-                                      account.Reaches(i, window.max - cost + 1, verdict.at));
+    const bool is_full =
+        cost > 0 && (cost > window.max || account.Reaches(i, window.max - cost + 1, verdict.at));
     if (is_full) verdict.blocked_by_count = true;
     ++i;
   }

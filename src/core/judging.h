@@ -55,7 +55,8 @@ enum class Refusals : std::uint8_t {
 /// - After(verdict, costs): what Record would leave; valid as long as this account
 /// - Settle(receipt, actual, now): replaces the costs of an attempt; returns whether anything of it
 ///   was left
-/// - RoomToSettle(receipt, actual), optional: the costs to reserve room for; nothing if Settle would
+/// - RoomToSettle(receipt, actual), optional: the costs to reserve room for; nothing if Settle
+/// would
 ///   find nothing, because what Reserve does must be saved
 /// - AttemptOne(now, reserve), optional: judges and records an attempt of cost 1, returns the time
 ///   left; calls `reserve(at)` before it records an allowed action; only if CanAttemptOne()

@@ -18,7 +18,7 @@ struct Snapshot {
   /// Of logs: for each action a cost in each window; none if all are 1. Of others: the account's
   /// numbers, in an order of its own.
   std::vector<std::uint64_t> numbers;
-  bool displaced = false;  ///< see LogHead
+  bool displaced = false;     ///< see LogHead
   Micros dropped = kLongAgo;  ///< these two of logs with costs: see WeightedEntries
   Micros merged = kLongAgo;
 };
