@@ -422,8 +422,7 @@ class Limiter final : public PortableLimiter {
       state_.header.moment = account.moment();
       state_.header.generation = account.generation();
       state_.block = block;
-      const bool lasts = block.until > account.moment();
-      if (lasts || !limiter_.policy_.blocks().empty()) {
+      if (block.until != kLongAgo || !limiter_.policy_.blocks().empty()) {
         state_.header.flags |= PortableState::kHasBlock;
       }
     }

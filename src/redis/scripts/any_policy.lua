@@ -114,7 +114,8 @@ for i = done + 1, last_key do
     -- to its actual one; sets is_changed if anything was left of it.
     -- PLACE: SETTLE
   elseif is_state and operation == SET_BLOCK then
-    local block_end = settled_at > 0 and max_of(block_until, now + settled_at) or NONE
+    local block_end = offences > 0 and min(block_until, now) or NONE -- offences stay
+    if settled_at > 0 then block_end = max_of(block_until, now + settled_at) end
     is_changed, block_until = block_end ~= block_until, block_end
   elseif is_state then
     if CLAMPS and newest > now then at = newest end
