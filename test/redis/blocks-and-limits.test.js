@@ -265,6 +265,19 @@ describe('limiters', () => {
     },
   );
 
+  test.each([
+    ['allow', { allowed: true, actionsLeft: 6 }],
+    ['block', { allowed: false, blockedBy: 'block', actionsLeft: 0 }],
+  ])("have their new limits in decisions of onError: '%s'", async (onError, expected) => {
+    const limiter = make('redis://127.0.0.1:1', { limits: hour(1), onError });
+    await limiter.attempt('a');
+    limiter.setLimits(hour(7));
+    const decision = await limiter.attempt('a');
+    expect(decision).toMatchObject(expected);
+    const used = 7 - expected.actionsLeft;
+    expect(decision.limits).toMatchObject([{ maxInInterval: 7, used }]);
+  });
+
   test("block and set limits for onError: 'memory', too, before an outage and in one", async () => {
     const own = await startRedis();
     const limiter = make(own.url, { limits: hour(1), onError: 'memory' });

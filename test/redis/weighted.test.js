@@ -2,6 +2,7 @@
 'use strict';
 
 const Redis = require('ioredis');
+const RateLimiter = require('../..');
 const { NUMBERS, RECORDS } = require('../../lib/decision');
 const { readLimiterOptions } = require('../../lib/options');
 const { createRedisBackend } = require('../../lib/redis/backend');
@@ -11,6 +12,7 @@ const { createRemoteStore } = require('../../lib/remote/store');
 const { expectEqual } = require('../support/outcome');
 const { startRedis } = require('../support/redis-server');
 const { LOG, scriptsOnRedis, START_US } = require('../support/scripts-on-redis');
+const { handClock } = require('../support/set-up');
 const { casesOf } = require('../support/tiers');
 const { randomFrom, randomStep } = require('../support/traces');
 
@@ -506,6 +508,56 @@ describe('stores with costs', () => {
     const peek = await store.decide('id1', 0, RECORDS.NOTHING, read);
     const own = costs.filter((_cost, i) => i % 3 === 1);
     expect(usedOf(peek)).toEqual([sum(own) - costs[1] + 1_999_999]);
+  });
+
+  // Kills: a refund of what has leaked since the attempt, or of what others made after it.
+  test('settle named limits of gcra as the store in memory does', async () => {
+    await client.flushall();
+    const NAMES = ['requests', 'tokens', 'bytes'];
+    for (let seed = 1; seed <= 3 * TRACES; seed++) {
+      const random = randomFrom(seed);
+      const named = NAMES.slice(0, random.between(1, 3)).map((name) => ({
+        name,
+        interval: random.pick([1, 7, 60]),
+        maxInInterval: random.pick([3, 40, 1500]),
+      }));
+      const { clock, advance } = handClock(START_US / 1000);
+      const options = { limits: named, algorithm: 'gcra', clock };
+      const both = [options, { ...options, redis: server.url, namespace: `gcra${seed}` }].map(
+        (given) => RateLimiter(given),
+      );
+      stores.push(...both);
+      const made = [];
+      const costsOf = (largest) =>
+        Object.fromEntries(
+          named.map(({ name, maxInInterval }) => [
+            name,
+            random.chance(20) ? 0 : random.between(1, largest(maxInInterval)),
+          ]),
+        );
+      const shown = ({ toJSON, ...decision }) => decision;
+      for (let step = 0; step < STEPS; step++) {
+        const context = { seed, step };
+        advance(random.pick([0, 0, 1, 250, 3000]) / 1000);
+        if (made.length === 0 || random.chance(60)) {
+          const cost = costsOf((most) => random.pick([1, Math.ceil(most / 4), most]));
+          if (sum(Object.values(cost)) === 0) continue;
+          const decisions = await Promise.all(both.map((one) => one.attempt('a', { cost })));
+          const [expected, came] = decisions.map(shown);
+          expectEqual(came, expected, context);
+          if (expected.allowed) made.push(decisions);
+        } else {
+          const [decisions] = made.splice(random.between(0, made.length - 1), 1);
+          const actual = random.chance(30) ? 0 : costsOf((most) => 2 * most);
+          const settle = (one, i) =>
+            actual === 0 ? one.refund(decisions[i]) : one.settle(decisions[i], actual);
+          const [expected, came] = await Promise.all(both.map(settle));
+          expectEqual(came, expected, { ...context, actual });
+        }
+        const [expected, came] = await Promise.all(both.map((one) => one.usage('a')));
+        expectEqual(came, expected, context);
+      }
+    }
   });
 
   test('a plain log of many actions becomes a weighted one that uses as much', async () => {
