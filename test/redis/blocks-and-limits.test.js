@@ -149,6 +149,27 @@ describe('a log under lower limits', () => {
   });
 });
 
+describe('a cost above a limit that was lowered', () => {
+  const script = scriptsOnRedis();
+  const costly = EACH_FORM.filter(([, form]) => form !== 'wide counts');
+
+  // Kills: a wait that is divided by a count of 0; a stamp that is read behind the newest.
+  test.each(costly)('is refused by %s with %s', async (_algorithm, _form, policy) => {
+    for (const attempts of [0, 1]) {
+      for (let i = 0; i < attempts; i++) await script.attempt(policy, now);
+      for (const cost of [4, 9]) {
+        const at = now + 10_000_000;
+        const [reason, timeLeft] = await script.peek(policy, at, cost);
+        expect([reason, timeLeft >= MINUTE]).toEqual([1, true]);
+        expect((await script.attempt({ ...policy, blockFor: [] }, at, cost)).slice(0, 1)).toEqual([
+          1,
+        ]);
+      }
+    }
+    expect((await script.peek(policy, now + 10_000_000, 0))[7]).toBeLessThanOrEqual(1);
+  });
+});
+
 describe('limiters', () => {
   let server;
   let client;

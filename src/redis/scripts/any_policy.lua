@@ -9,7 +9,8 @@ for w = 1, window_count do
   -- Makes windows[w] of an interval `length` and a max `most`: a table with `max` and what the
   -- algorithm needs and keeps.
   -- PLACE: A WINDOW
-  -- An attempt came to `actual`, and one at the cost is refused from `full_from` used ones on.
+  -- An attempt came to `actual`. One at the cost is refused from `full_from` used ones on, or at
+  -- any use if that is below 1.
   local window = windows[w]
   window.cost, window.actual, window.full_from = cost, 0, cost > 0 and most - cost + 1
 end
@@ -114,8 +115,8 @@ for i = done + 1, last_key do
     -- to its actual one; sets is_changed if anything was left of it.
     -- PLACE: SETTLE
   elseif is_state and operation == SET_BLOCK then
-    local block_end = offences > 0 and min(block_until, now) or NONE -- offences stay
-    if settled_at > 0 then block_end = max_of(block_until, now + settled_at) end
+    local block_end = settled_at > 0 and max_of(block_until, now + settled_at)
+      or min(block_until, now)
     is_changed, block_until = block_end ~= block_until, block_end
   elseif is_state then
     if CLAMPS and newest > now then at = newest end
@@ -126,7 +127,7 @@ for i = done + 1, last_key do
       for w = 1, window_count do
         local window = windows[w]
         local full_from = window.full_from
-        if full_from and below(window, full_from, at) > 0 then
+        if full_from and (full_from < 1 or below(window, full_from, at) > 0) then
           blocked = blocked + 1
           break
         end
@@ -178,7 +179,10 @@ for i = done + 1, last_key do
       for w = 1, window_count do
         local window = windows[w]
         local full_from = window.full_from
-        if full_from then time_left = max_of(time_left, below(window, full_from, at)) end
+        if full_from then
+          local left = full_from < 1 and longest_window or below(window, full_from, at)
+          time_left = max_of(time_left, left)
+        end
       end
     end
     time_left = max_of(time_left, block_until - at) + late

@@ -14,7 +14,8 @@
 --                   the id, whatever the policy
 --   is_full         1 for a full reply, 0 for a brief one
 --   time            in us; -2^62 for the server's own
---   cost            an integer from 1 to the smallest max. A peek with 0 reports what is used, and
+--   cost            an integer from 1 to the smallest max; a larger one, which fitted earlier
+--                   limits, is refused. A peek with 0 reports what is used, and
 --                   how long the next action has to wait. -1 if each key has an amount: a cost;
 --                   -2 if it has amounts, of a limiter with named windows: a cost for each window.
 --                   To settle, then what it came to, or each of them. A window with cost 0 is not
@@ -125,7 +126,8 @@ local function judge(first_key, word, replied)
   -- `parted` on; otherwise states are read whole. May set is_common to false, where one_window
   -- would not do.
   local last_of_first, parted = nil, END_OF_FORMS -- luacheck: ignore 311
-  local is_common = is_attempt and min_difference == 0 and not further and cost > 0
+  local is_common = is_attempt and min_difference == 0 and not further
+    and cost > 0 and cost <= max
   -- PLACE: FIRST
 
   -- A key lives a second longer than its state matters. Redis has to turn a length of life into an
