@@ -197,6 +197,19 @@ class Gcra {
       if constexpr (!kIsSingle) moment_ = Expiry();
     }
 
+    /// Takes over the arrival times of an account of other limits: not how many actions are in the
+    /// buckets, but how long these leak.
+    void TakeOverTimes(const Account& other) {
+      StoreNumber(other.Number());
+      if constexpr (!kIsSingle) StoreNewest(other.Newest());
+      for (std::size_t i = 0; i < rules_.windows_.size(); ++i) {
+        const std::int64_t arrival = other.Load(i);
+        if (arrival == kNoArrival) continue;
+        Store(i, rules_.windows_[i].ToUnits(other.rules_.windows_[i].ToMicros(arrival)));
+      }
+      if constexpr (!kIsSingle) moment_ = Expiry();
+    }
+
     /// Takes back what has not leaked, so the bucket keeps what later attempts added. What an
     /// attempt cost in addition counts as later than all, so less of others may be taken back.
     ///

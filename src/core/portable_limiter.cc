@@ -14,7 +14,6 @@
 #include "core/judging.h"
 #include "core/portable_state.h"
 #include "core/ring_log.h"
-#include "core/snapshot.h"
 
 namespace rollgate {
 namespace {
@@ -31,7 +30,7 @@ class CountBody {
 
   bool Fits(const PortableState& state) const { return WidthOf(state) > 0; }
 
-  std::optional<Account> Open(const PortableState& state, bool fits, Micros) {
+  std::optional<Account> Open(const PortableState& state, bool fits) {
     if (!fits) return Account::Begin(rules_, bytes_.data(), state.header.generation);
     const std::size_t width = WidthOf(state);
     for (std::size_t i = 0; i < Numbers(); ++i) {
@@ -86,11 +85,11 @@ class ArrivalBody {
 
   bool Fits(const PortableState& state) const { return state.body.size() == body_.size(); }
 
-  std::optional<Account> Open(const PortableState& state, bool fits, Micros now) {
+  std::optional<Account> Open(const PortableState& state, bool fits) {
     if (!fits) return Account::Begin(rules_, bytes_.data(), state.header.generation);
     const auto windows = state.body.subspan(bytes_.size());
     if (!std::ranges::equal(windows, std::span(body_).subspan(bytes_.size()))) {
-      return Convert(state, windows, now);
+      return Convert(state, windows);
     }
     std::copy_n(state.body.begin(), bytes_.size(), bytes_.begin());
     const Account account(rules_, bytes_.data(), state.header.moment, state.header.generation);
@@ -112,13 +111,14 @@ class ArrivalBody {
 
   std::size_t WindowBytes() const { return rules_.policy().windows().size() * kWindow; }
 
-  std::optional<Account> Convert(const PortableState& state, PortableLimiter::Bytes windows,
-                                 Micros now) {
-    PolicyOptions options{.windows = {},
-                          .min_difference = rules_.policy().min_difference(),
-                          .count_blocked = false,
-                          .algorithm = Algorithm::kGcra,
-                          .weighted = rules_.policy().weighted()};
+  std::optional<Account> Convert(const PortableState& state, PortableLimiter::Bytes windows) {
+    PolicyOptions options{
+        .windows = {},
+        .min_difference = rules_.policy().min_difference(),
+        .count_blocked = false,
+        .algorithm = Algorithm::kGcra,
+        .blocks = {rules_.policy().blocks().begin(), rules_.policy().blocks().end()},
+        .weighted = rules_.policy().weighted()};
     for (std::size_t at = 0; at < windows.size(); at += kWindow) {
       const Window window{LoadAs<Micros>(&windows[at]), LoadAs<std::uint64_t>(&windows[at + 8])};
       if (window.interval < 1 || window.interval > kLongest || window.max < 1 ||
@@ -137,10 +137,8 @@ class ArrivalBody {
                                  state.body.begin() + static_cast<std::ptrdiff_t>(bytes_.size()));
     const Account old(before, bytes.data(), state.header.moment, state.header.generation);
     if (!old.IsSound()) return std::nullopt;
-    Snapshot snapshot;
-    old.CopyTo(snapshot, now);
     Account account = Account::Begin(rules_, bytes_.data(), state.header.generation);
-    account.TakeOver(snapshot, now, [](Micros, const Costs&) {});
+    account.TakeOverTimes(old);
     return account;
   }
 
@@ -164,7 +162,7 @@ class LogBody {
 
   static bool Fits(const PortableState& state) { return !state.weighted(); }
 
-  std::optional<Account> Open(const PortableState& state, bool fits, Micros) {
+  std::optional<Account> Open(const PortableState& state, bool fits) {
     const bool is_empty = state.header.moment == kLongAgo || !fits;
     const std::size_t width = state.header.width;
     const bool is_sound = Bounded(state.header.moment) == state.header.moment &&
@@ -260,8 +258,8 @@ class WeightedBody {
     return !state.weighted() || state.header.width == rules_.windows();
   }
 
-  std::optional<Account> Open(const PortableState& state, bool fits, Micros now) {
-    if (fits && !state.weighted()) return OpenLog(state, now);
+  std::optional<Account> Open(const PortableState& state, bool fits) {
+    if (fits && !state.weighted()) return OpenLog(state);
     const std::size_t bytes = fits ? state.body.size() : 0;
     const std::size_t stride = BytesFor(1) - BytesFor(0);
     std::uint32_t size = 0;
@@ -301,8 +299,8 @@ class WeightedBody {
     return WeightedEntries::WordsFor(rules_.windows(), entries) * sizeof(std::uint64_t);
   }
 
-  std::optional<Account> OpenLog(const PortableState& state, Micros now) {
-    const auto opened = logs_.Open(state, true, now);
+  std::optional<Account> OpenLog(const PortableState& state) {
+    const auto opened = logs_.Open(state, true);
     if (!opened) return std::nullopt;
     const WeightedEntries none(nullptr, rules_.windows(), 0, {});
     Account account(rules_, none, state.header.generation);
@@ -339,7 +337,7 @@ class Limiter final : public PortableLimiter {
 
   Outcome Peek(Bytes bytes, Micros now, const Costs& costs, Decision& decision) override {
     BytesCarrier carrier(*this);
-    if (!carrier.Open(bytes, 0, Rules::Cut(now))) return Outcome::kForeign;
+    if (!carrier.Open(bytes, 0)) return Outcome::kForeign;
     Judging(rules_).Peek(carrier, Rules::Cut(now), costs, decision);
     return Outcome::kUnchanged;
   }
@@ -348,7 +346,7 @@ class Limiter final : public PortableLimiter {
                  std::vector<std::byte>& out) override {
     if (bytes.empty()) return Outcome::kUnchanged;
     BytesCarrier carrier(*this);
-    if (!carrier.Open(bytes, 0, Rules::Cut(now))) return Outcome::kForeign;
+    if (!carrier.Open(bytes, 0)) return Outcome::kForeign;
     if (!carrier.fits()) return Outcome::kUnchanged;
     const Settled settled = Judging(rules_).Settle(carrier, receipt, actual, Rules::Cut(now));
     if (settled == Settled::kNothing) return Outcome::kUnchanged;
@@ -360,7 +358,7 @@ class Limiter final : public PortableLimiter {
   Outcome BlockUntil(Bytes bytes, Micros now, Micros until, Generation generation,
                      std::vector<std::byte>& out) override {
     BytesCarrier carrier(*this);
-    if (!carrier.Open(bytes, generation, Rules::Cut(now))) return Outcome::kForeign;
+    if (!carrier.Open(bytes, generation)) return Outcome::kForeign;
     if (until == kLongAgo) {
       if (!Judging(rules_).EndBlock(carrier, now)) return Outcome::kUnchanged;
     } else {
@@ -395,14 +393,14 @@ class Limiter final : public PortableLimiter {
     explicit BytesCarrier(Limiter& limiter) : limiter_(limiter) {}
 
     /// Reads a state, or begins one if there are no bytes. Returns false if they are not a state.
-    bool Open(Bytes bytes, Generation generation, Micros now) {
+    bool Open(Bytes bytes, Generation generation) {
       state_.header.generation = generation;
       if (!bytes.empty()) {
         if (!state_.Read(bytes)) return false;
         const bool is_ours = state_.header.algorithm == Algorithm();
         fits_ = is_ours && limiter_.body_.Fits(state_);
       }
-      const std::optional<Account> opened = limiter_.body_.Open(state_, fits_, now);
+      const std::optional<Account> opened = limiter_.body_.Open(state_, fits_);
       if (opened) account_.emplace(*opened);
       return opened.has_value();
     }
@@ -448,7 +446,7 @@ class Limiter final : public PortableLimiter {
   Outcome AttemptWith(Bytes bytes, Micros now, const Costs& costs, Generation generation,
                       Decision& decision, std::vector<std::byte>& out) {
     BytesCarrier carrier(*this);
-    if (!carrier.Open(bytes, generation, Rules::Cut(now))) return Outcome::kForeign;
+    if (!carrier.Open(bytes, generation)) return Outcome::kForeign;
     const Judging judging(rules_);
     if (!judging.template Attempt<kRefusals>(carrier, Rules::Cut(now), costs, decision)) {
       return Outcome::kUnchanged;

@@ -139,13 +139,21 @@ const STORES = {
   'Redis, native': redisStore('native', 3000),
   'Redis, ioredis': redisStore('ioredis', 1500),
   'Redis, node-redis': redisStore('node-redis 6', 1500),
-  'kv, an object': { open: openPlainKv, isSync: false, expires: false, mostBytes: 200, pace: 4000 },
+  'kv, an object': {
+    open: openPlainKv,
+    isSync: false,
+    expires: false,
+    mostBytes: 200,
+    fixedLimits: ['gcra'],
+    pace: 4000,
+  },
   'kv, Deno KV in a file': {
     open: openDeno,
     isSync: false,
     expires: true,
     mostBytes: 200,
     longestLog: 5000,
+    fixedLimits: ['gcra'],
     pace: 400,
   },
 };
