@@ -43,8 +43,9 @@ Napi::Value CreateSharedLimiter(const Napi::CallbackInfo& info) {
     std::unique_ptr<SharedStore> attached(static_cast<SharedStore*>(limited.store.release()));
     try {
       limited.Use(SharedStore::WithLimits(attached, Policy(std::move(limits)), store));
-    } catch (const SharedError&) {
-      if (attached) limited.Use(std::move(attached));  // the limits do not fit
+    } catch (...) {
+      // The limits do not fit, or there is no memory.
+      if (attached) limited.Use(std::move(attached));
       throw;
     }
   };
