@@ -247,6 +247,27 @@ TEST(PortableState, ALogOutlivesOtherLimits) {
   EXPECT_EQ(back.Peek(10 * kSecond).windows[0].used, 12u);
 }
 
+// Kills: a log that is cut under a lower max, of which a larger max then sees too little.
+TEST(PortableState, CountedRefusalsUnderLowerLimitsLeaveTheLog) {
+  Carrier before({{{kHour, 10}}, 0, true});
+  for (int i = 0; i < 10; ++i) EXPECT_TRUE(before.Attempt(i * kSecond).verdict.allowed());
+  Carrier lower({{{kHour, 2}}, 0, true});
+  lower.state = before.state;
+  for (int i = 10; i < 15; ++i) EXPECT_FALSE(lower.Attempt(i * kSecond).verdict.allowed());
+  before.state = lower.state;
+  EXPECT_FALSE(before.Attempt(15 * kSecond).verdict.allowed());
+}
+
+// Kills: entries that are forgotten where no log turns into such.
+TEST(PortableState, WeightedEntriesOutliveLowerLimits) {
+  Carrier before({{{kHour, 2000}}, 0, false});
+  EXPECT_TRUE(before.Attempt(0, 1500).verdict.allowed());
+  Carrier lower({{{kHour, 1000}}, 0, false});
+  lower.state = before.state;
+  EXPECT_FALSE(lower.Attempt(kSecond).verdict.allowed());
+  EXPECT_TRUE(lower.Attempt(kHour, 1000).verdict.allowed());
+}
+
 // Kills: counts that begin anew, or that are read at another width, under another max.
 TEST(PortableState, CountsStayUnderOtherLimits) {
   for (const Algorithm algorithm : {Algorithm::kSlidingWindowCounter, Algorithm::kFixedWindow}) {
