@@ -70,7 +70,8 @@ void WeightedEntries::KeepBelow(std::uint64_t more, std::size_t window) {
 
 bool WeightedEntries::IsSound() const {
   for (std::uint32_t w = 0; head_.size > 0 && w < windows_; ++w) {
-    if (SumFrom(0, w) > kMostInAll) return false;
+    // Costs below kLargeCost may add to the most.
+    if (SumFrom(0, w) > 2 * kMostInAll) return false;
   }
   for (std::uint32_t i = 0; i < head_.size; ++i) {
     if (Bounded(Stamp(i)) != Stamp(i) || (i > 0 && Stamp(i) <= Stamp(i - 1))) return false;
