@@ -50,13 +50,13 @@ std::string MillisText(std::uint64_t duration) {
 
 }  // namespace
 
-LogForm LogFormFor(const Policy& policy, std::uint64_t room) {
+LogForm LogFormFor(const Policy& policy, std::uint64_t room, bool rounds_up) {
   if (policy.algorithm() != Algorithm::kSlidingWindowLog) return {};
   if (policy.weighted()) return {WeightedEntries::kMost, true};
   const bool has_long_stamps = policy.retention() > ShortLog<Policy>::Log::kLongestRetention;
   if (policy.sets_max()) return {kLongestSharedVaryingLog, has_long_stamps};
-  // So that limits may grow a little.
-  const std::uint64_t wanted = std::bit_ceil(std::max<std::uint64_t>(room, policy.log_capacity()));
+  const std::uint64_t least = std::max<std::uint64_t>(room, policy.log_capacity());
+  const std::uint64_t wanted = rounds_up ? std::bit_ceil(least) : least;
   return {static_cast<std::uint32_t>(std::min<std::uint64_t>(wanted, kLongestSharedLog)),
           has_long_stamps};
 }

@@ -16,8 +16,9 @@ struct LogForm {
   bool has_long_stamps = false;
 };
 
-/// The form for a region that a limiter makes. `room`: for how many actions at least.
-LogForm LogFormFor(const Policy& policy, std::uint64_t room);
+/// The form for a region that a limiter makes. `room`: for how many actions at least. `rounds_up`:
+/// to a power of two, so that limits may grow a little.
+LogForm LogFormFor(const Policy& policy, std::uint64_t room, bool rounds_up = true);
 
 /// Throws SharedError if there are too many words.
 std::vector<std::uint64_t> ConfigurationOf(const Policy& policy, bool has_own_clock,

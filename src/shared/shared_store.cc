@@ -7,6 +7,7 @@
 #include "shared/configuration.h"
 #include "shared/region.h"
 #include "shared/region_store.h"
+#include "shared/shared_error.h"
 
 namespace rollgate {
 namespace {
@@ -15,8 +16,8 @@ using Made = std::unique_ptr<SharedStore>;
 
 /// What Region::Attach asks for; `configuration` is kept here.
 struct Request {
-  Request(const Policy& policy, const SharedStoreOptions& options)
-      : form(shared::LogFormFor(policy, options.room)),
+  Request(const Policy& policy, const SharedStoreOptions& options, bool rounds_up = true)
+      : form(shared::LogFormFor(policy, options.room, rounds_up)),
         configuration(shared::ConfigurationOf(policy, options.has_own_clock, form)) {
     region = shared::WithSharedStore<shared::RegionOptions>(
         policy, form, [&]<class S>() -> shared::RegionOptions {
@@ -51,7 +52,15 @@ Made StoreIn(shared::Region region, const Policy& policy, const SharedStoreOptio
 std::unique_ptr<SharedStore> SharedStore::Attach(const Policy& policy,
                                                  const SharedStoreOptions& options) {
   const Request request(policy, options);
-  return StoreIn(shared::Region::Attach(request.region), policy, options);
+  const Request exact(policy, options, false);
+  try {
+    return StoreIn(shared::Region::Attach(request.region), policy, options);
+  } catch (const SharedError& error) {
+    // Rounding up must not make a region too large for its place.
+    const bool has_rounded = exact.form.room < request.form.room;
+    if (error.kind() != SharedError::Kind::kSystem || !has_rounded) throw;
+    return StoreIn(shared::Region::Attach(exact.region), policy, options);
+  }
 }
 
 std::unique_ptr<SharedStore> SharedStore::WithLimits(std::unique_ptr<SharedStore>& store,
