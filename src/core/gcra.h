@@ -232,7 +232,8 @@ class Gcra {
         found = true;
         if (actual[i] <= receipt.cost[i]) {
           const std::uint64_t less = receipt.cost[i] - actual[i];
-          Store(i, Load(i) - static_cast<std::int64_t>(std::min(left, less * emission)));
+          const std::uint64_t given_back = std::min(left, less * emission);
+          Store(i, static_cast<std::int64_t>(static_cast<std::uint64_t>(Load(i)) - given_back));
         } else {
           Add(i, actual[i] - receipt.cost[i], 0);
         }
