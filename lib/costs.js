@@ -57,11 +57,10 @@ function readCosts(given, windows) {
   );
 }
 
-/** The entry for a window, undefined without one. */
+/** The entry for a window, undefined without one. A value of undefined is an error: it would be a low cost. */
 function readEntry(place, given, { name }, most) {
   if (name === undefined || !Object.hasOwn(given, name)) return undefined;
   const entry = given[name];
-  if (entry === undefined) return undefined;
   // + 0 makes a 0 of -0.
   if (typeof entry === 'number' && isFrom(0, most, entry)) return entry + 0;
   const expected = `an integer from 0 to ${most}${most === MOST ? '' : ', its maxInInterval'}`;
@@ -71,7 +70,7 @@ function readEntry(place, given, { name }, most) {
 /** A mistyped name would leave a window with less than was meant. */
 function assertNames(place, given, windows) {
   for (const name of Object.keys(given)) {
-    if (!hasName(windows, name) && given[name] !== undefined) throw nameError(place, name, windows);
+    if (!hasName(windows, name)) throw nameError(place, name, windows);
   }
 }
 
@@ -103,7 +102,7 @@ function readActual(actual, cost, windows) {
     );
   }
   if (!isPlainObject(actual)) {
-    const expected = 'an object, because the cost was one';
+    const expected = 'amounts by name of a limit, because the cost had them';
     throw typeError(CODE, `actual: expected ${expected}, got ${show(actual)}`);
   }
   assertNames('actual', actual, windows);
@@ -133,14 +132,14 @@ function costToUser(cost, windows) {
 /** Whether it can be a cost in the user's form, of some limiter. */
 function isCost(value) {
   if (typeof value === 'number') return isFrom(1, MOST, value);
-  const isEntry = (cost) => cost === undefined || isFrom(0, MOST, cost);
+  const isEntry = (cost) => isFrom(0, MOST, cost);
   return isPlainObject(value) && Object.values(value).every(isEntry);
 }
 
 /** What a cost in the user's form, of which it is known that it is one, costs in a window of this name. */
 function costIn(cost, name) {
   if (typeof cost === 'number') return cost;
-  return (name !== undefined && Object.hasOwn(cost, name) ? cost[name] : undefined) ?? 1;
+  return name !== undefined && Object.hasOwn(cost, name) ? cost[name] : 1;
 }
 
 module.exports = {

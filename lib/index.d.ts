@@ -125,7 +125,7 @@ interface RateLimiter {
    * which gives back only what has not leaked yet. An inexact refund never allows more than an exact one. With
    * all algorithms but the log, `minDifference` still counts from the refunded action.
    *
-   * @param decision of `attempt` or `attemptMany` of this limiter
+   * @param decision of `attempt`, `attemptMany`, `wait` or `attemptAll` of this limiter
    * @returns false if there was nothing to take back: after a refusal, a peek, an earlier `settle` or `refund`, or if
    *   the id was cleared or forgotten
    * @throws TypeError `ERR_ROLLGATE_DECISION`: not a Decision of this limiter
@@ -906,7 +906,7 @@ declare namespace RateLimiter {
      * `remaining`.
      */
     readonly resetIn: number;
-    /** Why it was blocked; 'count' if also by 'minDifference'; 'block' by `blockFor` or `onError: 'block'`. */
+    /** Why: 'count' if also by 'minDifference'; 'block' by `blockFor`, `block` or `onError: 'block'`. */
     readonly blockedBy: null | 'count' | 'minDifference' | 'block';
     /** Each window after this attempt, in the order of the options. */
     readonly limits: readonly WindowState[];

@@ -138,8 +138,12 @@ const methods = {
     return decideAtCost(this, id, 1, RECORDS.NOTHING, max);
   },
 
-  attemptMany(ids) {
+  attemptMany(ids, options) {
     const store = this[STORE];
+    if (options !== undefined) {
+      const message = `attemptMany: expected no options, because it takes no costs, got ${show(options)}`;
+      return store.fail(typeError('ERR_ROLLGATE_OPTION', message));
+    }
     if (!Array.isArray(ids)) {
       const message = `attemptMany: expected a list of ids, got ${show(ids)}`;
       return store.fail(typeError('ERR_ROLLGATE_ID', message));

@@ -10,8 +10,15 @@ const { andThen } = require('./maybe-async');
 /** Instead of a decision: the limiter failed, and passOnStoreError lets the request pass unreported. */
 const PASSED = Symbol('passed');
 
+/** Those that have no room for the cost; without any, all. */
+function relevantWindows({ allowed, limits }, cost) {
+  if (allowed || limits.length === 1) return limits;
+  const full = limits.filter(({ name, remaining }) => remaining < costIn(cost, name));
+  return full.length === 0 ? limits : full;
+}
+
 /**
- * The application's req.rateLimit: the state of the window that is nearest to its limit, and `settle`. The public
+ * The application's req.rateLimit: the state of the window that refuses, or is nearest to its limit, and `settle`. The public
  * fields are those of express-rate-limit; what only the middleware needs is private.
  */
 class RequestInfo {
@@ -28,7 +35,7 @@ class RequestInfo {
    * @param {unknown} earlier the value of the property before
    */
   constructor(decision, key, cost, nowMs, { limiter, store }, earlier) {
-    const window = tightestWindow(decision.limits);
+    const window = tightestWindow(relevantWindows(decision, cost ?? 1));
     this.limit = window.maxInInterval;
     this.used = window.used;
     this.remaining = window.remaining;

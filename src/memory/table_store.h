@@ -13,10 +13,12 @@
 #include "core/judging.h"
 #include "core/policy.h"
 #include "core/snapshot.h"
+#include "core/weighted_log.h"
 #include "memory/block_places.h"
 #include "memory/manual_blocks.h"
 #include "memory/memory_store.h"
 #include "memory/table.h"
+#include "memory/weighted_blocks.h"
 
 namespace rollgate::memory {
 
@@ -245,12 +247,13 @@ class TableStore final : public MemoryStore {
       if (is_weighted || states_.Turns(costs.uniform())) [[unlikely]] {
         if (!is_weighted) states_.Turn(rules_, *place.slot, blocks_.Moment(place));
         auto& weighted = states_.weighted();
-        SlotCarrier carrier(*this, weighted.rules, weighted.states, place);
+        SlotCarrier<WeightedLog, WeightedBlocks> carrier(*this, weighted.rules, weighted.states,
+                                                         place);
         use(Judging(weighted.rules), carrier);
         return;
       }
     }
-    SlotCarrier carrier(*this, rules_, states_, place);
+    SlotCarrier<Rules, States> carrier(*this, rules_, states_, place);
     use(Judging(rules_), carrier);
   }
 
@@ -349,7 +352,7 @@ class TableStore final : public MemoryStore {
   void TakeOverId(const R& rules, S& states, const Place& place, const Snapshot& snapshot,
                   Micros now) {
     auto account = states.Begin(rules, *place.slot);
-    SlotCarrier carrier(*this, rules, states, place);
+    SlotCarrier<R, S> carrier(*this, rules, states, place);
     account.TakeOver(snapshot, now, [&](Micros at, const Costs& costs) {
       carrier.Reserve(account, at, costs);
       account.Record({.at = at}, costs);
@@ -361,7 +364,7 @@ class TableStore final : public MemoryStore {
   void RecordFirst(const R& rules, S& states, const Place& place, Micros now, Micros at,
                    const Costs& costs, Decision* decision) {
     auto account = states.Begin(rules, *place.slot);
-    SlotCarrier carrier(*this, rules, states, place);
+    SlotCarrier<R, S> carrier(*this, rules, states, place);
     try {
       carrier.Reserve(account, at, costs);
     } catch (const std::bad_alloc&) {

@@ -28,7 +28,7 @@ describe('a cost', () => {
   test('is by name in each window, 1 in windows that are not named', () => {
     expect(usedBy({ tokens: 40, requests: 2 })).toEqual([2, 40]);
     expect(usedBy({ tokens: 40 })).toEqual([1, 40]);
-    expect(usedBy({ tokens: undefined, requests: 5, other: undefined })).toEqual([5, 1]);
+    expect(usedBy({ requests: 5 })).toEqual([5, 1]);
     expect(usedBy({})).toEqual([1, 1]);
     expect(usedBy({ tokens: 100, requests: 0 })).toEqual([0, 100]);
     expect(usedBy({ tokens: 7, requests: -0 })).toEqual([0, 7]);
@@ -45,6 +45,21 @@ describe('a cost', () => {
     const { limiter } = setUp();
     limiter('a');
     expect(usedOf(limiter.usage('a'))).toEqual([1, 1]);
+  });
+
+  // Kills: a field of a request that is missing and makes it almost free.
+  test('of undefined for a name is an error', () => {
+    const { limiter } = setUp();
+    const error = catchError(() => limiter.attempt('a', { cost: { tokens: undefined } }));
+    expect(error).toMatchObject({ name: 'TypeError', code: 'ERR_ROLLGATE_COST' });
+    expect(usedOf(limiter.usage('a'))).toEqual([0, 0]);
+  });
+
+  test('is nothing that attemptMany takes', () => {
+    const { limiter } = setUp();
+    const error = catchError(() => limiter.attemptMany(['a'], { cost: 5 }));
+    expect(error).toMatchObject({ name: 'TypeError', code: 'ERR_ROLLGATE_OPTION' });
+    expect(usedOf(limiter.usage('a'))).toEqual([0, 0]);
   });
 
   const RANGE = 'an integer from 1 to 5, the smallest maxInInterval';
@@ -233,7 +248,6 @@ describe('settle', () => {
     expect(settled({ tokens: 40 }, { tokens: 0 })).toEqual([true, 1, 0]);
     expect(settled({ tokens: 40 }, { tokens: 90 })).toEqual([true, 1, 90]);
     expect(settled({ tokens: 40 }, {})).toEqual([true, 1, 40]);
-    expect(settled({ tokens: 40 }, { tokens: undefined })).toEqual([true, 1, 40]);
     expect(settled({ tokens: 40 }, { requests: 3 })).toEqual([true, 3, 40]);
     expect(settled({ tokens: 40 }, { requests: 0, tokens: 0 })).toEqual([true, 0, 0]);
     expect(settled(2, 4)).toEqual([true, 4, 4]);
@@ -294,7 +308,7 @@ describe('settle', () => {
 
   const INTEGER = 'an integer from 0 to 9007199254740991';
   const NUMBER = `actual: expected ${INTEGER}, because the cost was a number, got`;
-  const OBJECT = 'actual: expected an object, because the cost was one, got';
+  const OBJECT = 'actual: expected amounts by name of a limit, because the cost had them, got';
   const tokens = (shown) => `actual of "tokens" (string): expected ${INTEGER}, got ${shown}`;
   const known = 'actual: expected names of limits (requests, tokens), got "token" (string)';
 
@@ -309,6 +323,7 @@ describe('settle', () => {
     [1, { tokens: 1 }, TypeError, `${NUMBER} an object`],
     [{ tokens: 5 }, 5, TypeError, `${OBJECT} 5`],
     [{ tokens: 5 }, undefined, TypeError, `${OBJECT} undefined`],
+    [{ tokens: 5 }, { tokens: undefined }, TypeError, tokens('undefined')],
     [{ tokens: 5 }, null, TypeError, `${OBJECT} null`],
     [{ tokens: 5 }, [5], TypeError, `${OBJECT} an array`],
     [{ tokens: 5 }, { tokens: -5 }, RangeError, tokens('-5')],

@@ -210,7 +210,7 @@ test.each(CASES)(
 /** A cost by name, sometimes 0, sometimes the same in every window. */
 function randomCost(random) {
   if (random.chance(20)) return random.between(1, 4);
-  return { few: random.between(0, 4), many: random.between(0, 9), plain: undefined };
+  return { few: random.between(0, 4), many: random.between(0, 9) };
 }
 
 // Kills: a wait for windows in which the call costs nothing; cost 1 in place of the cost of a window.

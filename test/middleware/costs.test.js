@@ -300,6 +300,18 @@ describe.each([
     ]);
   });
 
+  // Kills: the window with the least left, which has room, on a refusal by another one.
+  test('a refused request shows the window that refuses it', async () => {
+    const { ask } = namedApp(optionsOf({ cost: costsOf }));
+    expect((await ask('tokens=60')).headers['x-ratelimit-limit']).toBe('3');
+    const refused = await ask('tokens=50');
+    expect(refused.status).toBe(429);
+    expect(refused.headers).toMatchObject({
+      'x-ratelimit-limit': '100',
+      'x-ratelimit-remaining': '40',
+    });
+  });
+
   // Kills: a refusal of what is no cost; a name that is not known until the store answers.
   test.each([
     ['token=5', 'TypeError'],
@@ -316,7 +328,7 @@ describe.each([
   });
 
   test('are also an option without a function', async () => {
-    const { ask } = namedApp(optionsOf({ cost: { tokens: 70, requests: undefined } }));
+    const { ask } = namedApp(optionsOf({ cost: { tokens: 70 } }));
     const answers = await inTurn(['', ''], ask);
     expect(answers.map(stateOf)).toEqual([
       [200, '"requests"; r=2; t=1, "tokens"; r=30; t=60', undefined],
