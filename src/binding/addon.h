@@ -28,8 +28,8 @@ Napi::Value UnlinkShared(const Napi::CallbackInfo& info);
 /// liveLimiters() -> how many native limiters this process has, for tests
 Napi::Value LiveLimiters(const Napi::CallbackInfo& info);
 
-/// createPortableLimiter(options, keep) -> { decide, refund, lifetime, largestState }: decisions on
-/// states that JavaScript stores as bytes
+/// createPortableLimiter(options, keep) -> { decide, settle, block, setLimits, lifetime,
+/// largestState }: decisions on states that JavaScript stores as bytes
 ///
 /// options: those of ReadPolicy.
 ///
@@ -44,7 +44,9 @@ Napi::Value LiveLimiters(const Napi::CallbackInfo& info);
 ///   WriteDecision. `now` in us. `generation`, a random integer below 2^32, is used if a generation
 ///   of the id begins. With setsMax, `max` is the window's from now on. At cost 0, nothing is
 ///   recorded, and the report shows the current usage
-/// refund(state, at, cost, token, now) -> next state
+/// settle(state, at, token, cost, actual, now) -> next state
+/// block(state, duration, now, generation) -> next state; a duration of 0 ends the block
+/// setLimits(policy) of the same shape: as many windows, the same algorithm
 /// lifetime(state, now) -> us: how long a state that is written now can affect decisions
 /// largestState() -> bytes of the largest possible state
 Napi::Value CreatePortableLimiter(const Napi::CallbackInfo& info);

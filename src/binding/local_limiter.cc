@@ -43,7 +43,7 @@ LocalLimiter::LocalLimiter(const Napi::Object& keep, const Policy& policy)
   assert(observes_decisions != nullptr && observes_evictions != nullptr && report != nullptr);
   uses.resize(policy.windows().size());
   const AlgorithmTraits traits = TraitsOf(policy);
-  refunds_ask_time = traits.refunds_ask_time;
+  settles_ask_time = traits.settles_ask_time;
   if (clock.IsEmpty() && traits.aligns_to_epoch) epoch_offset = EpochOffset(monotonic_clock);
   ++live_limiters;
 }
@@ -127,7 +127,7 @@ Napi::Value Settle(const Napi::CallbackInfo& info) {
   const bool is_id = ReadIdentity(env, info[0], limiter.secret, identity);
   const Settlement settlement(info);
   Micros now = 0;
-  if (limiter.refunds_ask_time && !limiter.ReadTime(now)) return {};
+  if (limiter.settles_ask_time && !limiter.ReadTime(now)) return {};
   return Napi::Boolean::New(
       env, is_id && limiter.store->Settle(identity, settlement.receipt, settlement.actual, now));
 }

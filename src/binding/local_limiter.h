@@ -115,7 +115,7 @@ struct LocalLimiter {
   std::uint32_t calls = 0;
   bool has_evicted = false;  // not yet reported to JavaScript
   bool has_reported_evictions = false;
-  bool refunds_ask_time = false;
+  bool settles_ask_time = false;
   int functions = 0;  // see MakeFunctions
 
   Napi::Env env;

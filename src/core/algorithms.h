@@ -64,12 +64,12 @@ T WithAlgorithm(const Policy& policy, Make make, bool has_long_stamps = false) {
 /// What a limiter must know about an algorithm, apart from how it counts.
 struct AlgorithmTraits {
   bool aligns_to_epoch = false;   ///< windows begin at multiples of the interval since the epoch
-  bool refunds_ask_time = false;  ///< a refund depends on the time it is made
+  bool settles_ask_time = false;  ///< to settle depends on the time it is done
 };
 
 inline AlgorithmTraits TraitsOf(const Policy& policy) {
   return WithAlgorithm<AlgorithmTraits>(policy, []<class Rules>() -> AlgorithmTraits {
-    return {Rules::kAlignsToEpoch, Rules::kRefundsAskTime};
+    return {Rules::kAlignsToEpoch, Rules::kSettlesAskTime};
   });
 }
 

@@ -19,7 +19,7 @@ template <class P, std::size_t kCountsPerWindow>
 class AlignedRules {
  public:
   static constexpr bool kAlignsToEpoch = true;
-  static constexpr bool kRefundsAskTime = false;
+  static constexpr bool kSettlesAskTime = false;
   static constexpr std::size_t kCounts = kCountsPerWindow;
 
   explicit AlignedRules(const Policy& policy)

@@ -33,7 +33,7 @@ class Gcra {
 
  public:
   static constexpr bool kAlignsToEpoch = false;
-  static constexpr bool kRefundsAskTime = true;
+  static constexpr bool kSettlesAskTime = true;
 
   explicit Gcra(const Policy& policy)
       : policy_(policy), windows_(ForEachWindow<EmissionWindow>(policy_)) {

@@ -39,7 +39,7 @@ enum class Refusals : std::uint8_t {
 };
 
 /// `Rules` is an algorithm under one form of the policy (see algorithms.h). It has:
-/// - kAlignsToEpoch and kRefundsAskTime, see AlgorithmTraits; policy() and SetMax(), see Policy
+/// - kAlignsToEpoch and kSettlesAskTime, see AlgorithmTraits; policy() and SetMax(), see Policy
 /// - state_bytes(): size of an id's state without moment and generation (not in logs)
 /// - retention(): how long after its moment an id expires
 /// - lifetime(): how long after a write the state can affect decisions

@@ -88,7 +88,7 @@ class SlidingWindowLog {
   /// Whether an id can have an empty log: if all was refunded and a block remains.
   static constexpr bool kKeepsEmptyLogs = !std::is_same_v<P, SingleWindowPolicy>;
   static constexpr bool kAlignsToEpoch = false;
-  static constexpr bool kRefundsAskTime = false;
+  static constexpr bool kSettlesAskTime = false;
 
   explicit SlidingWindowLog(const Policy& policy) : policy_(policy) {
     assert(policy.retention() <= Log::kLongestRetention);

@@ -25,7 +25,7 @@ namespace rollgate {
 class WeightedLog {
  public:
   static constexpr bool kAlignsToEpoch = false;
-  static constexpr bool kRefundsAskTime = false;
+  static constexpr bool kSettlesAskTime = false;
 
   explicit WeightedLog(const Policy& policy);
 
