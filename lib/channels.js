@@ -1,7 +1,7 @@
 // The diagnostics channels, and whether they have subscribers.
 'use strict';
 
-const diagnostics = require('node:diagnostics_channel');
+const host = require('#host');
 
 const FLAG = Symbol.for('rollgate.observed');
 
@@ -26,7 +26,7 @@ function flagOf(channel) {
 }
 
 const open = (name) => {
-  const channel = diagnostics.channel(name);
+  const channel = host.channel(name);
   return { channel, flag: flagOf(channel) };
 };
 

@@ -2,8 +2,6 @@
 // expected and what came. docs/errors.md has a section for each code.
 'use strict';
 
-const { inspect } = require('node:util');
-
 const LONGEST_SHOWN = 60;
 
 /** A name of the user's in quotes: short, and without a password. */
@@ -15,7 +13,8 @@ function quote(string) {
 function show(value) {
   if (typeof value === 'function') return 'a function';
   if (typeof value === 'string') return `${quote(value)} (string)`;
-  if (typeof value === 'bigint' || typeof value === 'symbol') return shorten(inspect(value));
+  if (typeof value === 'bigint') return shorten(`${value}n`);
+  if (typeof value === 'symbol') return shorten(String(value));
   if (typeof value !== 'object' || value === null) return String(value);
   return isArray(value) ? 'an array' : 'an object';
 }

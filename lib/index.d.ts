@@ -384,6 +384,7 @@ declare namespace RateLimiter {
     // This build, runtime or store does not support the feature, or prom-client is missing.
     | 'ERR_ROLLGATE_UNSUPPORTED'
     | 'ERR_ROLLGATE_ADDON' // there is no addon for this system (see `cause`)
+    | 'ERR_ROLLGATE_WASM' // the WebAssembly module is missing or forbidden (see `cause`)
     | 'ERR_ROLLGATE_STORE' // the `init` of a RollgateStore was not called, or failed (see `cause`)
     // A function given to `rateLimit` threw a value that `next` treats as success (see `cause`).
     | 'ERR_ROLLGATE_THROWN';

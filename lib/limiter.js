@@ -1,6 +1,7 @@
 // The callable limiter and the methods that every limiter has, whatever its store.
 'use strict';
 
+const { stores } = require('#host');
 const {
   Decision,
   decisionLength,
@@ -26,10 +27,8 @@ const {
 
 // Loaded when they are needed, so that a limiter in memory starts quickly.
 const createKvBackend = (checked) => require('./kv').createKvBackend(checked);
-const createRedisBackend = (checked) => require('./redis/backend').createRedisBackend(checked);
 const createWaitingCalls = (...parts) => new (require('./wait').Waiting)(...parts);
 const readWaitOptions = (...given) => require('./wait').readWaitOptions(...given);
-const createSharedStore = (checked) => require('./shared/store').createSharedStore(checked);
 const createRemoteStore = (...parts) => require('./remote/store').createRemoteStore(...parts);
 
 const STORE = Symbol('store');
@@ -39,10 +38,10 @@ const CURRENT = Symbol('current');
 function createStore(checked) {
   const { redis, kv, shared } = checked;
   if (redis !== undefined) {
-    return createRemoteStore(checked, createRedisBackend(checked), redis.onError);
+    return createRemoteStore(checked, stores.redis.create(checked), redis.onError);
   }
   if (kv !== undefined) return createRemoteStore(checked, createKvBackend(checked), kv.onError);
-  return shared === undefined ? createMemoryStore(checked) : createSharedStore(checked);
+  return shared === undefined ? createMemoryStore(checked) : stores.shared.create(checked);
 }
 
 function createWaiting(limiter) {

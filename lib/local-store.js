@@ -1,12 +1,12 @@
 // Stores that answer at once: the native functions of one limiter and their callbacks; the store in memory.
 'use strict';
 
+const host = require('#host');
 const { DECISIONS, EVICTIONS, NEVER } = require('./channels');
 const { clockReader, durationToMicros } = require('./clock');
 const { costToUser } = require('./costs');
 const { NUMBERS, RECORDS, decisionLength } = require('./decision');
 const { throwClosed, throwInvalidCallback, throwInvalidId, throwOutOfMemory } = require('./errors');
-const { loadAddon } = require('./native');
 const { nativePolicy } = require('./options');
 
 const STATS = { KEYS: 0, ALLOWED: 1, BLOCKED: 2, EVICTED: 3, BYTES: 4 };
@@ -54,11 +54,11 @@ function createLocalStore(checked, { create, options, failed, evictionWarning })
     try {
       functions.decide(id);
     } catch (error) {
-      process.nextTick(callback, error);
+      host.soon(callback, error);
       return;
     }
     const timeLeft = report[NUMBERS.TIME_LEFT];
-    process.nextTick(callback, null, timeLeft, report[NUMBERS.ACTIONS_LEFT]);
+    host.soon(callback, null, timeLeft, report[NUMBERS.ACTIONS_LEFT]);
     if (observesDecisions[0] !== 0) publishDecision(id, timeLeft);
   }
 
@@ -100,9 +100,9 @@ function createLocalStore(checked, { create, options, failed, evictionWarning })
   }
 
   function warnOfEviction() {
-    process.emitWarning(
+    host.warn(
       `${evictionWarning} the id nearest to expiry for each new one; stats().evicted counts them`,
-      { type: 'RollgateWarning', code: 'ROLLGATE_EVICTED' },
+      'ROLLGATE_EVICTED',
     );
   }
 
@@ -210,7 +210,7 @@ const LARGEST_KEYS = 2 ** 48;
 function createMemoryStore(checked) {
   const { maxKeys } = checked;
   return createLocalStore(checked, {
-    create: loadAddon().createMemoryLimiter,
+    create: host.loadBinding().createMemoryLimiter,
     options: { maxKeys: Math.min(maxKeys, LARGEST_KEYS) },
     evictionWarning: `a rollgate limiter holds ${maxKeys} ids (maxKeys) and drops`,
   });

@@ -254,4 +254,9 @@ function checkElf(file) {
   if (bytes.length < end) throw new Error(`is truncated: ${bytes.length} of ${end} bytes`);
 }
 
-module.exports = { addonPath, loadAddon, setAddonPath };
+/** Whether the user has said where the addon is. */
+function placeIsChosen() {
+  return chosenFile !== undefined || Boolean(process.env.ROLLGATE_ADDON);
+}
+
+module.exports = { addonPath, loadAddon, placeIsChosen, runsInPackage, setAddonPath };

@@ -1,6 +1,7 @@
 // The options of a limiter and of its calls: checked once, in the form that the rest of lib trusts.
 'use strict';
 
+const host = require('#host');
 const { readAlgorithm, readCountBlocked, ALGORITHMS } = require('./algorithms');
 const { durationToMicros } = require('./clock');
 const { readCost, smallestMax } = require('./costs');
@@ -16,9 +17,6 @@ const {
   rejectUnknownOptions,
 } = require('./option-values');
 const { STORE_NAMES, readLocalRefusals, readStoreOptions } = require('./store-options');
-
-// Loaded only for an error message.
-const rejectedByLimiters = () => require('./middleware/options').REJECTED_BY_LIMITERS;
 
 const DEFAULT_MAX_KEYS = 1_000_000;
 const LIMIT_NAMES = ['interval', 'maxInInterval', 'minDifference'];
@@ -141,7 +139,7 @@ function withLimits(checked, limits) {
 /** Checks the options of a limiter. */
 function readLimiterOptions(options) {
   readObject('options', options);
-  rejectUnknownOptions(options, LIMITER_NAMES, { instead: rejectedByLimiters });
+  rejectUnknownOptions(options, LIMITER_NAMES, { instead: host.rejectedByLimiters });
   const { clock, maxKeys } = options;
   const algorithm = readAlgorithm(options.algorithm);
   if (clock !== undefined && typeof clock !== 'function') {

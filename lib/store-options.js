@@ -1,14 +1,13 @@
 // The options that say where a limiter counts: which store, and what all remote stores have in common.
 'use strict';
 
+const { stores } = require('#host');
 const { optionError, optionTypeError } = require('./errors');
 const { isWellFormed } = require('./ids');
 const { readBoolean, readInteger, readString } = require('./option-values');
 
-// Loaded when a limiter uses them, as the stores are.
+// Loaded when a limiter uses it.
 const readKvOptions = (options) => require('./kv').readKvOptions(options);
-const readRedisOptions = (options) => require('./redis/options').readRedisOptions(options);
-const readSharedOptions = (options) => require('./shared/region').readSharedOptions(options);
 
 /** The options that choose a store. `client` is the name of `redis` in rolling-rate-limiter. */
 const STORE_OF = {
@@ -19,7 +18,11 @@ const STORE_OF = {
   kv: 'kv',
 };
 
-const READERS = { redis: readRedisOptions, shared: readSharedOptions, kv: readKvOptions };
+const READERS = {
+  redis: stores.redis.readOptions,
+  shared: stores.shared.readOptions,
+  kv: readKvOptions,
+};
 
 const CHOICES = Object.keys(STORE_OF);
 

@@ -64,7 +64,7 @@ export function onPath(...names) {
 }
 
 /** The time of the newest change of these files and folders that can affect a build, in ms. */
-function newestChange(paths) {
+export function newestChange(paths) {
   let newest = 0;
   for (const path of paths) {
     const stat = statSync(path, { throwIfNoEntry: false });

@@ -12,6 +12,7 @@ const layers = {
   memory: { uses: ['core', 'memory'], outside: noNode },
   shared: { uses: ['core', 'shared'], outside: noNode },
   redis: { uses: ['core', 'redis'], outside: noNode },
+  wasm: { uses: ['core', 'memory', 'wasm'], outside: noNode },
   binding: { uses: ['core', 'memory', 'shared', 'redis', 'binding'], outside: /./ },
 };
 

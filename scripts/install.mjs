@@ -1,6 +1,8 @@
 // npm runs this when the package is installed. If no prebuilt binary loads, it builds the addon
-// from source, or prints what that needs. `node scripts/install.mjs` does the same by hand.
-// $npm_config_build_from_source forces a build, with this machine's hiredis.
+// from source, or prints what that needs; without the addon, rollgate runs as WebAssembly.
+// `node scripts/install.mjs` does the same by hand. $npm_config_build_from_source forces a build,
+// with this machine's hiredis; then, and with $ROLLGATE_BINDING=native, the installation fails
+// without the addon.
 import { spawnSync } from 'node:child_process';
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,6 +10,8 @@ import { build, findNodeHeaders, root, treeOf } from './build.mjs';
 import { commandsFor, nativeTools } from './lib/native-tools.mjs';
 
 const sourceIsAsked = ['true', '1', 'rollgate'].includes(process.env.npm_config_build_from_source);
+const wasm = join(root, 'lib/wasm/rollgate.wasm');
+const addonIsWanted = sourceIsAsked || process.env.ROLLGATE_BINDING === 'native';
 const isClone = existsSync(join(root, 'scripts/setup.mjs'));
 
 /** Loads the addon in a new process; returns an error message, or what the addon lacks. */
@@ -100,7 +104,13 @@ function main() {
       console.error(`rollgate: no prebuilt binary loads here (${runtime}):\n${tried}`);
     }
     console.error(`rollgate: ${error.message}`);
-    process.exitCode = 1;
+    if (existsSync(wasm) && !addonIsWanted) {
+      console.error(
+        "rollgate: it runs as WebAssembly here, without 'shared' and the native Redis client",
+      );
+    } else {
+      process.exitCode = 1;
+    }
   }
 }
 

@@ -5,9 +5,10 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { build, isCurrent, makeStale, nativeRedisOf, onPath, root } from './build.mjs';
+import { CLANG_VERSIONS, installedClang, wasmIsCurrent } from './build-wasm.mjs';
 import { buildTools, header, nativeTools } from './lib/native-tools.mjs';
 import { npm } from './lib/npm-folder.mjs';
-import { step } from './lib/step.mjs';
+import { run, step } from './lib/step.mjs';
 import { installSystemPackages } from './lib/system-packages.mjs';
 
 const DEVELOPMENT_NODE = 20;
@@ -103,6 +104,22 @@ const debootstrap = {
   apt: 'debootstrap',
   found: () => onPath('debootstrap'),
 };
+/** On other systems, the tests of the module are left out. */
+const wasmTools = {
+  what: "clang's library for WebAssembly, wasi-libc and binaryen",
+  get apt() {
+    const candidates = CLANG_VERSIONS.map((version) => `libc++-${version}-dev-wasm32`);
+    const { stdout } = spawnSync('apt-cache', ['policy', ...candidates], { encoding: 'utf8' });
+    const version =
+      /libc\+\+-(\d+)-dev-wasm32:\n.*\n {2}Candidate: \d/.exec(stdout ?? '')?.[1] ?? 16;
+    const parts = ['clang', 'lld'].map((name) => `${name}-${version}`);
+    const libraries = ['libc++', 'libc++abi'].map((name) => `${name}-${version}-dev-wasm32`);
+    const builtins = `libclang-rt-${version}-dev-wasm32`;
+    return [...parts, ...libraries, builtins, 'wasi-libc', 'binaryen'];
+  },
+  found: () => installedClang() !== undefined,
+  without: 'the WebAssembly module is neither built nor tested',
+};
 const redis = {
   what: 'Redis (redis-server on PATH)',
   apt: 'redis-server',
@@ -125,19 +142,23 @@ const purposes = {
   start: { system: nativeTools, parts: ['addon'] },
   build: { system: nativeTools, parts: ['addon'] },
   test: {
-    system: [...nativeTools, gtest, redis, openssl],
-    parts: ['addon', 'tests'],
+    system: [...nativeTools, gtest, redis, openssl, wasmTools],
+    parts: ['addon', 'tests', 'wasm'],
     variant: 'debug',
   },
   // These build what they need.
-  files: { system: [...nativeTools, gtest, redis, openssl], parts: [] },
+  files: { system: [...nativeTools, gtest, redis, openssl, wasmTools], parts: ['wasm'] },
   all: {
-    system: [...nativeTools, gtest, browser, redis, openssl, clang, fuzzer],
-    parts: ['addon'], // each suite builds its own tests
+    system: [...nativeTools, gtest, browser, redis, openssl, clang, fuzzer, wasmTools],
+    parts: ['addon', 'wasm'], // each suite builds its own tests
   },
   systems: { system: [debootstrap], parts: [] },
-  soak: { system: [...nativeTools, redis], parts: ['addon'] },
-  bench: { system: [...nativeTools, benchmark, redis], parts: ['addon', 'bench'] },
+  soak: { system: [...nativeTools, redis, wasmTools], parts: ['addon', 'wasm'] },
+  bench: {
+    system: [...nativeTools, benchmark, redis, wasmTools],
+    parts: ['addon', 'bench', 'wasm'],
+  },
+  wasm: { system: [{ ...wasmTools, without: undefined }], parts: [] },
   lint: { system: [...nativeTools, clang, clangFormat, clangTidy, luacheck], parts: [] },
   cross: { system: [...nativeTools, crossCompiler], parts: [] },
   arm64: { system: [...nativeTools, crossCompiler, qemu, gtestSources, redis, openssl], parts: [] },
@@ -200,7 +221,7 @@ function buildNative({ parts, variant = 'release' }) {
   if (parts.includes('addon') && reasonBefore && nativeTools.every((tool) => tool.found())) {
     makeStale('addon', variant);
   }
-  const stale = parts.filter((part) => !isCurrent(part, variant));
+  const stale = parts.filter((part) => part !== 'wasm' && !isCurrent(part, variant));
   if (stale.length === 0) return;
   step(`building ${stale.map((part) => titles[part]).join(' and ')}`, 'build', (output) =>
     build(stale, { variant, output }),
@@ -223,6 +244,10 @@ try {
   installSystemPackages(purpose.system);
   installNpmPackages(npmFoldersFor(values.for));
   buildNative(purpose);
+  if (purpose.parts.includes('wasm') && installedClang() !== undefined && !wasmIsCurrent()) {
+    const program = join(root, 'scripts/build-wasm.mjs');
+    step('building the WebAssembly module', 'wasm', (log) => run(process.execPath, [program], log));
+  }
 } catch (error) {
   console.error(`setup: ${error.message}`);
   process.exitCode = 1;

@@ -1,8 +1,7 @@
 // The two kinds of key-value stores, Deno KV and a user's own object, as one interface of keys and states.
 'use strict';
 
-const { createHash } = require('node:crypto');
-const { types } = require('node:util');
+const { byteLength, sha256 } = require('#host');
 const { rangeError, failure } = require('../errors');
 const failures = require('./failures');
 
@@ -15,9 +14,14 @@ const FOREIGN = null;
 /** Written for NOTHING to stores that cannot delete. No state of the core begins with a zero byte. */
 const CLEARED = Uint8Array.of(0);
 
+/** Also of another realm. */
+function isUint8Array(value) {
+  return ArrayBuffer.isView(value) && value[Symbol.toStringTag] === 'Uint8Array';
+}
+
 /** @returns {Uint8Array | NOTHING | FOREIGN} */
 function readState(value) {
-  if (!types.isUint8Array(value) || value.length === 0) return FOREIGN;
+  if (!isUint8Array(value) || value.length === 0) return FOREIGN;
   return value.length === 1 && value[0] === CLEARED[0] ? NOTHING : value;
 }
 
@@ -26,8 +30,8 @@ const MOST_ID_BYTES = 256;
 
 /** The SHA-256 of an id that is too long for a key; undefined for any other. */
 function hashOfLong(id) {
-  if (id.length * 3 <= MOST_ID_BYTES || Buffer.byteLength(id) <= MOST_ID_BYTES) return undefined;
-  return createHash('sha256').update(id).digest('hex');
+  if (id.length * 3 <= MOST_ID_BYTES || byteLength(id) <= MOST_ID_BYTES) return undefined;
+  return sha256(id);
 }
 
 /** The bytes of a value in Deno KV. */

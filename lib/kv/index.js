@@ -2,15 +2,12 @@
 // if nobody else wrote meanwhile.
 'use strict';
 
-const { randomInt } = require('node:crypto');
-const { promisify, types } = require('node:util');
+const host = require('#host');
 const { durationToMicros } = require('../clock');
 const { RECORDS, decisionLength } = require('../decision');
 const { optionError, optionRangeError, optionTypeError, throwOutOfMemory } = require('../errors');
-const { loadAddon } = require('../native');
 const { hasMethods } = require('../option-values');
 const { nativePolicy } = require('../options');
-const { clientKindOf } = require('../redis/clients');
 const { Deadlines } = require('../remote/deadlines');
 const { readCommandTimeout, readNamespace, readOnError } = require('../store-options');
 const { createDenoStore, isDenoKv, createPlainStore, FOREIGN, NOTHING } = require('./adapters');
@@ -22,12 +19,16 @@ const MOST_NAMESPACE_BYTES = 512;
 
 const EXPECTED = 'an open Deno KV, or an object with the functions get and set';
 
+/** Also of another realm. */
+const tagOf = (value) => Object.prototype.toString.call(value).slice('[object '.length, -1);
+
 /** What an object is that is often given by mistake. */
 function mistakenFor(kv) {
   // It has functions of the same names.
-  if (types.isMap(kv)) return 'a Map, which has no compare-and-set';
-  if (clientKindOf(kv) !== undefined) return "a client of Redis, which belongs in 'redis'";
-  if (types.isPromise(kv)) return 'a promise: await it first, as in kv: await openKv()';
+  if (tagOf(kv) === 'Map') return 'a Map, which has no compare-and-set';
+  if (host.stores.redis.clientKindOf(kv) !== undefined)
+    return "a client of Redis, which belongs in 'redis'";
+  if (tagOf(kv) === 'Promise') return 'a promise: await it first, as in kv: await openKv()';
   return undefined;
 }
 
@@ -39,7 +40,7 @@ function readKv(kv) {
 }
 
 function readShortNamespace(namespace) {
-  if (Buffer.byteLength(readNamespace(namespace)) <= MOST_NAMESPACE_BYTES) return namespace;
+  if (host.byteLength(readNamespace(namespace)) <= MOST_NAMESPACE_BYTES) return namespace;
   const expected = `a string of at most ${MOST_NAMESPACE_BYTES} bytes as UTF-8`;
   throw optionRangeError('namespace', expected, namespace);
 }
@@ -61,7 +62,7 @@ const LONGEST_TTL_MS = 100 * 366 * 24 * 3600 * 1000;
 const wallClock = () => Date.now() * 1000;
 
 /** Tells a generation of an id from its earlier ones. */
-const newGeneration = () => randomInt(2 ** 32);
+const newGeneration = host.random32;
 
 /** A backend of remote/store.js, as docs/design/remote-stores.md specifies. */
 function createKvBackend(checked) {
@@ -69,7 +70,7 @@ function createKvBackend(checked) {
   const length = decisionLength(checked.windows.length);
   // The native side does not own this: it must live as long as the functions.
   const keep = { report: new Float64Array(length), exhausted: throwOutOfMemory };
-  const core = loadAddon().createPortableLimiter(nativePolicy(checked), keep);
+  const core = host.loadBinding().createPortableLimiter(nativePolicy(checked), keep);
   const createStore = isDenoKv(kv) ? createDenoStore : createPlainStore;
   const store = createStore({ kv, namespace, largestState: core.largestState() });
   const deadlines = new Deadlines(commandTimeout, (call) => call.expire());
@@ -123,8 +124,18 @@ function createKvBackend(checked) {
     });
   }
 
-  const numbersOf = promisify((id, now, done) => attempt(id, 1, RECORDS.ATTEMPT, true, now, done));
-  const inLine = promisify((id, decide, done) => lines.add(id, decide, done));
+  function numbersOf(id, now) {
+    return new Promise((resolve, reject) => {
+      const done = (error, numbers) => (error ? reject(error) : resolve(numbers));
+      attempt(id, 1, RECORDS.ATTEMPT, true, now, done);
+    });
+  }
+
+  function inLine(id, decide) {
+    return new Promise((resolve, reject) => {
+      lines.add(id, decide, (error) => (error ? reject(error) : resolve()));
+    });
+  }
 
   return {
     attempt,

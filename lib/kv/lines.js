@@ -196,7 +196,10 @@ const LONGEST = 64;
 /** Waits at random after a lost race. The timer is unref'd, because the deadlines of calls keep the process alive. */
 function backOff(times) {
   const longest = Math.min(FIRST * 2 ** times, LONGEST);
-  return new Promise((resolve) => setTimeout(resolve, Math.random() * longest).unref());
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, Math.random() * longest);
+    timer.unref?.();
+  });
 }
 
 module.exports = { Lines, backOff };

@@ -4,7 +4,7 @@
 const { promisify } = require('node:util');
 const { decisionLength } = require('../decision');
 const { failure, optionError } = require('../errors');
-const { loadAddon } = require('../native');
+const { loadBinding } = require('../binding');
 const { createMapFinder } = require('./cluster-map');
 const failures = require('./failures');
 const { readTimeLeft, readOne } = require('./script');
@@ -32,7 +32,13 @@ function assertSupported({ tls }) {
     // The addon contains the client, but its first call into libuv ends the process.
     throw unsupported(`needs libuv, which ${WITHOUT_LIBUV[runtime]} does not have`, TAKE_A_CLIENT);
   }
-  const { createRedisClient, redisHasTls } = loadAddon();
+  const { createRedisClient, redisHasTls, isWasm } = loadBinding();
+  if (isWasm) {
+    throw unsupported(
+      'needs the native addon, and rollgate runs as WebAssembly here',
+      TAKE_A_CLIENT,
+    );
+  }
   if (createRedisClient === undefined) {
     throw unsupported(
       "is not in this build, because hiredis, pkg-config or libuv's uv.h was missing when it was built",
@@ -52,7 +58,7 @@ const tlsContexts = new WeakMap();
 function tlsContextOf(tls) {
   if (!tlsContexts.has(tls)) {
     const ca = tls.ca ?? defaultAuthorities();
-    tlsContexts.set(tls, loadAddon().createTlsContext({ ...tls, ca }));
+    tlsContexts.set(tls, loadBinding().createTlsContext({ ...tls, ca }));
   }
   return tlsContexts.get(tls);
 }
@@ -65,7 +71,7 @@ function createFunctions(server, options, keep) {
   try {
     const tls = options.tls && tlsContextOf(options.tls);
     const own = { server, connectTimeout, commandTimeout, maxQueue, retryMin, retryMax, tls };
-    return loadAddon().createRedisClient(own, keep);
+    return loadBinding().createRedisClient(own, keep);
   } catch (error) {
     if (error.code !== 'ERR_ROLLGATE_OPTION') throw error;
     throw optionError('redis.tls', error.message);

@@ -3,7 +3,7 @@
 
 const { randomBytes } = require('node:crypto');
 const { optionTypeError, typeError } = require('../errors');
-const { loadAddon } = require('../native');
+const { loadBinding } = require('../binding');
 const { isPlainObject } = require('../option-values');
 const { readNamespace: readGivenNamespace, readOnError } = require('../store-options');
 const { clientKindOf } = require('./clients');
@@ -56,7 +56,7 @@ function readRedisOptions(options) {
     namespace: readNamespace(options.namespace),
     onError: readOnError(options.onError),
   };
-  if (checked.onError === 'memory') loadAddon(); // a missing addon fails now, not in an outage
+  if (checked.onError === 'memory') loadBinding(); // a missing addon fails now, not in an outage
   return checked;
 }
 

@@ -1,6 +1,7 @@
 // A store outside of this process: the functions of local-store.js, with promises of their results.
 'use strict';
 
+const host = require('#host');
 const { DECISIONS, NEVER } = require('../channels');
 const { clockReader } = require('../clock');
 const { costToUser } = require('../costs');
@@ -176,8 +177,8 @@ function createRemoteStore(checked, givenBackend, onError) {
   function callBack(id, callback) {
     if (typeof callback !== 'function') throwInvalidCallback(callback);
     decide(id, 1, RECORDS.ATTEMPT, readAnswer, true).then(
-      ({ timeLeft, actionsLeft }) => process.nextTick(callback, null, timeLeft, actionsLeft),
-      (error) => process.nextTick(callback, error),
+      ({ timeLeft, actionsLeft }) => host.soon(callback, null, timeLeft, actionsLeft),
+      (error) => host.soon(callback, error),
     );
   }
 

@@ -6,7 +6,7 @@ const fs = require('node:fs');
 const path = require('node:path');
 const { failure, optionRangeError, show, typeError } = require('../errors');
 const { isWellFormed } = require('../ids');
-const { loadAddon } = require('../native');
+const { loadBinding } = require('../binding');
 const { readInteger, readObject, readString, rejectUnknownOptions } = require('../option-values');
 const { LONGEST_LOG, throwSharedError, throwUnsupported } = require('./store');
 
@@ -119,7 +119,7 @@ function readSharedOptions({ shared, maxKeys }) {
  */
 function unlinkShared(shared) {
   const { directory, name } = readRegion(shared);
-  const unlink = loadAddon().unlinkShared;
+  const unlink = loadBinding().unlinkShared;
   if (unlink === undefined) throwUnsupported();
   let isFound = false;
   let failed;

@@ -3,7 +3,7 @@
 
 const { optionRangeError, rangeError, failure } = require('../errors');
 const { createLocalStore } = require('../local-store');
-const { loadAddon } = require('../native');
+const { loadBinding } = require('../binding');
 
 const LOG = 'sliding-window-log';
 
@@ -45,7 +45,7 @@ function createSharedStore(checked) {
   const byDefault = hasEntries ? DEFAULT_WEIGHTED_KEYS : DEFAULT_MAX_KEYS;
   const { name, directory, maxKeys = byDefault, room = 0 } = shared;
   if (!hasEntries) assertLogsFit(checked);
-  const { createSharedLimiter } = loadAddon();
+  const { createSharedLimiter } = loadBinding();
   if (createSharedLimiter === undefined) throwUnsupported();
   const local = createLocalStore(checked, {
     create: createSharedLimiter,
@@ -97,10 +97,10 @@ function throwSharedErrorOf(name) {
 }
 
 function throwUnsupported() {
-  throw failure(
-    'ERR_ROLLGATE_UNSUPPORTED',
-    "option 'shared': memory shared by processes needs Linux, and this build of the addon is without it",
-  );
+  const why = loadBinding().isWasm
+    ? 'needs the native addon, and rollgate runs as WebAssembly here; take Redis, or a limit per process'
+    : 'needs Linux, and this build of the addon is without it';
+  throw failure('ERR_ROLLGATE_UNSUPPORTED', `option 'shared': memory shared by processes ${why}`);
 }
 
 module.exports = { LONGEST_LOG, createSharedStore, throwSharedError, throwUnsupported };

@@ -1,6 +1,7 @@
 // The calls that wait for one id, in their order. Only the first one makes attempts.
 'use strict';
 
+const { nextTurn } = require('#host');
 const { isAtLeast } = require('../costs');
 const { failure } = require('../errors');
 const { Order } = require('./order');
@@ -8,8 +9,6 @@ const { fromNow, longTimeout, msUntil, now, onAbort } = require('./timers');
 
 /** After as many steps the event loop gets a turn: a store in memory would leave it none. */
 const MOST_OF_ONE_TURN = 1000;
-
-const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
 
 function tooLate({ deadline }, timeLeft) {
   const message =

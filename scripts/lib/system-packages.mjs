@@ -15,7 +15,7 @@ function rootPrefix() {
 function aptInstall(tools, prefix) {
   const apt = ['env', 'DEBIAN_FRONTEND=noninteractive', 'LC_ALL=C', 'apt-get'];
   const commandOf = (...args) => [...prefix, ...apt, '-o', 'DPkg::Lock::Timeout=300', ...args];
-  const names = tools.map((tool) => tool.apt);
+  const names = tools.flatMap((tool) => tool.apt);
   const install = ['install', '-y', '--no-install-recommends', ...names];
   const asRoot = (log, [command, ...args]) => run(command, args, log);
 

@@ -34,17 +34,9 @@ Napi::Value CreateMemoryLimiter(const Napi::CallbackInfo& info) {
   store.secret = limiter->secret;
   store.clock_may_step_back = !limiter->clock.IsEmpty();
   store.on_eviction = [state = limiter.get()] { state->has_evicted = true; };
-  limiter->set_limits = [store, kept_actions = std::uint64_t{policy.log_capacity()},
-                         kept_for = policy.retention()](LocalLimiter& limited, PolicyOptions limits,
-                                                        Micros now) mutable {
-    limits.kept_actions = kept_actions;
-    limits.kept_for = kept_for;
-    const Policy next(std::move(limits));
-    std::unique_ptr<MemoryStore> made = CreateMemoryStore(next, store);
-    static_cast<MemoryStore&>(*limited.store).CopyTo(*made, now);
-    limited.Use(std::move(made));
-    kept_actions = next.log_capacity();
-    kept_for = next.retention();
+  limiter->set_limits = [store](LocalLimiter& limited, PolicyOptions limits, Micros now) {
+    const auto& old = static_cast<const MemoryStore&>(*limited.store);
+    limited.Use(WithLimits(old, std::move(limits), store, now));
   };
   return memory::WithMemoryStore<Napi::Value>(policy, [&]<class S>() {
     limiter->Use<S>(std::make_unique<S>(policy, store));

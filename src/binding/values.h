@@ -6,7 +6,6 @@
 
 #include <napi.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -16,7 +15,7 @@
 #include <vector>
 
 #include "core/costs.h"
-#include "core/decision.h"
+#include "core/numbers.h"
 #include "core/policy.h"
 #include "core/time.h"
 
@@ -43,25 +42,11 @@ inline double ReadDouble(napi_env env, napi_value value) {
   return number;
 }
 
-/// A time in us, within the bounds of the core.
-inline Micros MomentOf(double micros) {
-  constexpr auto kBound = static_cast<double>(kLongest);
-  return static_cast<Micros>(std::clamp(micros, -kBound, kBound));
-}
-
-/// The end of a block of `duration` us; kLongAgo for 0.
-inline Micros BlockEnd(Micros now, double duration) {
-  return duration == 0 ? kLongAgo : Bounded(now + MomentOf(duration));
-}
-
 inline bool ReadBool(napi_env env, napi_value value) {
   bool fact = false;
   napi_get_value_bool(env, value, &fact);
   return fact;
 }
-
-/// What a decision records: RECORDS in lib/decision.js.
-enum class Recording : std::uint8_t { kNothing, kAttempt, kIfAllowed };
 
 inline Recording ReadRecording(napi_env env, napi_value value) {
   return static_cast<Recording>(ReadDouble(env, value));
@@ -119,30 +104,5 @@ struct Settlement {
   Receipt receipt;
   Costs actual;
 };
-
-/// How many numbers precede those of the windows: see NUMBERS in lib/decision.js.
-inline constexpr std::size_t kDecisionHead = 7;
-
-/// How many numbers a decision with this many windows has.
-inline std::size_t DecisionLength(std::size_t windows) {
-  return kDecisionHead + 2 * windows;
-}
-
-inline void WriteDecision(const Decision& decision, double* out) {
-  const auto millis = [](Micros duration) { return static_cast<double>(CeilToMillis(duration)); };
-  *out++ = (decision.verdict.blocked_by_count ? 1 : 0) +
-           (decision.verdict.blocked_by_min_difference ? 2 : 0) +
-           (decision.verdict.blocked_by_block ? 4 : 0);
-  *out++ = millis(decision.time_left);
-  *out++ = static_cast<double>(decision.actions_left);
-  *out++ = millis(decision.reset_in);
-  *out++ = millis(decision.wait);
-  *out++ = static_cast<double>(decision.verdict.at);
-  *out++ = static_cast<double>(decision.token);
-  for (const WindowUse& use : decision.windows) {
-    *out++ = static_cast<double>(use.used);
-    *out++ = millis(use.reset_in);
-  }
-}
 
 }  // namespace rollgate::binding

@@ -33,6 +33,14 @@ using ShortLog = SlidingWindowLog<P, std::uint32_t>;
 template <class P>
 using LongLog = SlidingWindowLog<P, std::uint64_t>;
 
+/// Whether only the default algorithm has a form for one window, and all other logs have long
+/// stamps. So the module for WebAssembly has two thirds of the size.
+#ifdef ROLLGATE_COMPACT
+inline constexpr bool kIsCompact = true;
+#else
+inline constexpr bool kIsCompact = false;
+#endif
+
 /// Returns `make.template operator()<Rules>()`. `Rules` is the policy's algorithm, under
 /// SingleWindowPolicy if that fits and else under Policy. Logs have long stamps if they must, or if
 /// `has_long_stamps`.
@@ -40,8 +48,12 @@ template <class T, class Make>
 T WithAlgorithm(const Policy& policy, Make make, bool has_long_stamps = false) {
   assert(policy.algorithm() < Algorithm::kEnd);
   const auto in_form = [&]<template <class> class Rules>() -> T {
-    return SingleWindowPolicy::Fits(policy) ? make.template operator()<Rules<SingleWindowPolicy>>()
-                                            : make.template operator()<Rules<Policy>>();
+    if constexpr (!kIsCompact) {
+      if (SingleWindowPolicy::Fits(policy)) {
+        return make.template operator()<Rules<SingleWindowPolicy>>();
+      }
+    }
+    return make.template operator()<Rules<Policy>>();
   };
   switch (policy.algorithm()) {
     case Algorithm::kSlidingWindowCounter:
@@ -57,8 +69,13 @@ T WithAlgorithm(const Policy& policy, Make make, bool has_long_stamps = false) {
   if (policy.weighted()) return make.template operator()<WeightedLog>();
   // Stamps of 32 bits reach back 71 minutes.
   const bool is_short = policy.retention() <= ShortLog<Policy>::Log::kLongestRetention;
-  return is_short && !has_long_stamps ? in_form.template operator()<ShortLog>()
-                                      : in_form.template operator()<LongLog>();
+  if (is_short && !has_long_stamps) {
+    if constexpr (!kIsCompact) return in_form.template operator()<ShortLog>();
+    if (SingleWindowPolicy::Fits(policy)) {
+      return make.template operator()<ShortLog<SingleWindowPolicy>>();
+    }
+  }
+  return in_form.template operator()<LongLog>();
 }
 
 /// What a limiter must know about an algorithm, apart from how it counts.

@@ -4,7 +4,8 @@
 // parts.
 #pragma once
 
-#if defined(__GNUC__) && defined(NDEBUG)  // in other builds it takes minutes to compile
+#if defined(__GNUC__) && defined(NDEBUG) && !defined(__OPTIMIZE_SIZE__)
+// In builds with assertions it would take minutes to compile.
 #define ROLLGATE_FLATTEN [[gnu::flatten]]
 #else
 #define ROLLGATE_FLATTEN

@@ -75,7 +75,7 @@ class BlockLogs {
       entries.RecordLog(account.log(), [&](Micros at) {
         weighted_->states.Reserve(turned, weighted_->rules, entries, at, 1);
       });
-    } catch (const std::bad_alloc&) {
+    } catch (...) {
       weighted_->states.Destroy(turned);
       throw;
     }

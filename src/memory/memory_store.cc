@@ -1,6 +1,8 @@
 // Creates a store behind its interface, for tests and benchmarks.
 #include "memory/memory_store.h"
 
+#include <utility>
+
 #include "memory/store_types.h"
 
 namespace rollgate {
@@ -11,6 +13,14 @@ std::unique_ptr<MemoryStore> CreateMemoryStore(const Policy& policy,
       policy, [&]<class S>() -> std::unique_ptr<MemoryStore> {
         return std::make_unique<S>(policy, options);
       });
+}
+
+std::unique_ptr<MemoryStore> WithLimits(const MemoryStore& store, PolicyOptions limits,
+                                        const MemoryStoreOptions& options, Micros now) {
+  store.Keep(limits);
+  std::unique_ptr<MemoryStore> made = CreateMemoryStore(Policy(std::move(limits)), options);
+  store.CopyTo(*made, now);
+  return made;
 }
 
 }  // namespace rollgate

@@ -24,6 +24,9 @@ struct MemoryStoreOptions {
 /// A Store whose ids another one with other limits can take over.
 class MemoryStore : public Store {
  public:
+  /// Tells limits what a store of theirs must keep to take over this one's ids.
+  virtual void Keep(PolicyOptions& limits) const = 0;
+
   /// Adds all ids to `other`, which is empty and has a policy of the same shape: as many windows,
   /// the same algorithm, as weighted. Throws std::bad_alloc and leaves this store as it is.
   virtual void CopyTo(MemoryStore& other, Micros now) const = 0;
@@ -43,5 +46,9 @@ class MemoryStore : public Store {
 /// Owned by one thread.
 std::unique_ptr<MemoryStore> CreateMemoryStore(const Policy& policy,
                                                const MemoryStoreOptions& options);
+
+/// A store of the same ids with other limits of the same shape: see CopyTo.
+std::unique_ptr<MemoryStore> WithLimits(const MemoryStore& store, PolicyOptions limits,
+                                        const MemoryStoreOptions& options, Micros now);
 
 }  // namespace rollgate

@@ -10,6 +10,11 @@
 
 namespace rollgate::memory {
 
+/// Whether an algorithm has the form for one window.
+template <class Rules>
+inline constexpr bool kIsForOneWindow =
+    std::is_same_v<std::decay_t<decltype(std::declval<Rules>().policy())>, SingleWindowPolicy>;
+
 /// Returns `make.template operator()<S>()`, where S is the policy's store.
 template <class T, class Make>
 T WithMemoryStore(const Policy& policy, Make make) {
@@ -17,9 +22,12 @@ T WithMemoryStore(const Policy& policy, Make make) {
     if constexpr (std::is_same_v<Rules, WeightedLog>) {
       return make.template operator()<TableStore<Rules, WeightedBlocks>>();
     } else if constexpr (KeepsLog<Rules>) {
-      return InlineLogs<Rules>::Fits(policy)
-                 ? make.template operator()<TableStore<Rules, InlineLogs<Rules>>>()
-                 : make.template operator()<TableStore<Rules, BlockLogs<Rules>>>();
+      if constexpr (!kIsCompact || kIsForOneWindow<Rules>) {
+        if (InlineLogs<Rules>::Fits(policy)) {
+          return make.template operator()<TableStore<Rules, InlineLogs<Rules>>>();
+        }
+      }
+      return make.template operator()<TableStore<Rules, BlockLogs<Rules>>>();
     } else {
       return make.template operator()<TableStore<Rules, Counts<Rules>>>();
     }

@@ -159,6 +159,11 @@ class TableStore final : public MemoryStore {
     manual_blocks_.Clear();
   }
 
+  void Keep(PolicyOptions& limits) const override {
+    limits.kept_actions = rules_.policy().log_capacity();
+    limits.kept_for = rules_.policy().retention();
+  }
+
   void CopyTo(MemoryStore& other, Micros reading) const override {
     const Micros now = Rules::Cut(reading);
     auto& self = const_cast<TableStore&>(*this);  // accounts can write, but are only read
@@ -367,7 +372,7 @@ class TableStore final : public MemoryStore {
     SlotCarrier<R, S> carrier(*this, rules, states, place);
     try {
       carrier.Reserve(account, at, costs);
-    } catch (const std::bad_alloc&) {
+    } catch (...) {
       Forget(place);  // an attempt that fails records nothing
       throw;
     }

@@ -80,6 +80,7 @@ class WeightedBlocks {
   static constexpr std::uintptr_t kMark = 1;
 
   static Block* BlockOf(Slot& slot) {
+    // NOLINTNEXTLINE(performance-no-int-to-ptr): the mark is a bit of the pointer
     return reinterpret_cast<Block*>(LoadAs<std::uintptr_t>(slot.payload()) & ~kMark);
   }
   static void SetBlock(Slot& slot, Block* block) {
