@@ -141,6 +141,7 @@ const openssl = {
 const purposes = {
   start: { system: nativeTools, parts: ['addon'] },
   build: { system: nativeTools, parts: ['addon'] },
+  prebuilds: { system: [...nativeTools, wasmTools], parts: ['addon', 'wasm'] },
   test: {
     system: [...nativeTools, gtest, redis, openssl, wasmTools],
     parts: ['addon', 'tests', 'wasm'],
