@@ -79,7 +79,8 @@ function compilerFlags(version, source) {
 function linkerFlags(version, objects) {
   const first = objects.filter((object) => object.includes('fast_stores'));
   return [
-    ...['--no-entry', '--strip-all', '--gc-sections', '-O2', '-z', 'stack-size=65536'],
+    ...['--no-entry', '--strip-all', '--gc-sections', '-O2'],
+    ...['--stack-first', '-z', 'stack-size=65536'], // so that an overflow is a trap
     ...first,
     ...objects.filter((object) => !first.includes(object)),
     ...[`-L${libraryOf(version)}/lib/wasm32-wasi`, '-lc++'],

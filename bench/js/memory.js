@@ -15,6 +15,7 @@ const ACTIONS = 5;
 const MILLION = 1_000_000;
 const COMPARED = [
   'rollgate',
+  'rollgateWasm',
   'plainMap',
   'plainSlab',
   'expressRateLimit',

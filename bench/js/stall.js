@@ -12,6 +12,7 @@ const { freshIds } = require('./workload');
 const MILLION = 1_000_000;
 const COMPARED = [
   'rollgate',
+  'rollgateWasm',
   'plainMap',
   'plainSlab',
   'expressRateLimit',

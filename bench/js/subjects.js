@@ -10,6 +10,12 @@ function rollgate(options) {
   return { calling: 'sync', check: RateLimiter(options) };
 }
 
+/** Without the addon. Each subject has a process of its own. */
+function rollgateWasm(options) {
+  process.env.ROLLGATE_BINDING = 'wasm';
+  return rollgate(options);
+}
+
 function rollgatePromise(options) {
   const { RateLimiter } = require('../../lib');
   const limiter = RateLimiter(options);
@@ -67,6 +73,7 @@ function idsOnly() {
 
 const subjects = {
   rollgate: { create: rollgate, label: 'rollgate' },
+  rollgateWasm: { create: rollgateWasm, label: 'rollgate as WebAssembly' },
   rollgatePromise: { create: rollgatePromise, label: 'rollgate, `await limit(id)`' },
   plainMap: { create: plainMap, label: 'plain JS, Map and rings' },
   plainSlab: { create: plainSlab, label: 'plain JS, Map and slab' },

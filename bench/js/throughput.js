@@ -22,6 +22,7 @@ const INTERVAL_MS = 60_000;
 const MILLION = 1_000_000;
 const COMPARED = [
   'rollgate',
+  'rollgateWasm',
   'plainMap',
   'plainSlab',
   'expressRateLimit',

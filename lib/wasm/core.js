@@ -34,6 +34,7 @@ class Core {
   /** @param {WebAssembly.Module} module */
   constructor(module) {
     this.exports = new WebAssembly.Instance(module, {}).exports;
+    this.exports._initialize();
     this.#numbersAt = this.#reserve('numbers', NUMBERS_AT_FIRST);
     this.#bytesAt = this.#reserve('bytes', BYTES_AT_FIRST);
     this.#view();

@@ -46,6 +46,14 @@ void operator delete[](void* memory, std::align_val_t) noexcept {
   std::free(memory);
 }
 
+extern "C" void __wasm_call_ctors();
+
+/// Must be called first. Without it, the linker would let every function for JavaScript begin with
+/// the constructors of globals and end with their destructors.
+extern "C" __attribute__((export_name("_initialize"))) void Initialize() {
+  __wasm_call_ctors();
+}
+
 // Source: C++ ABI for Itanium, exception handling.
 extern "C" {
 void* __cxa_allocate_exception(std::size_t) noexcept {
@@ -64,9 +72,6 @@ void* __cxa_begin_catch(void* thrown) noexcept {
 void __cxa_end_catch() {}
 [[noreturn]] void __cxa_pure_virtual() {
   __builtin_trap();
-}
-int __cxa_atexit(void (*)(void*), void*, void*) {
-  return 0;
 }
 }
 
