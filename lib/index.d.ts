@@ -452,7 +452,8 @@ declare namespace RateLimiter {
   interface CommonOptions {
     /**
      * Whether a blocked attempt counts as an action, as in rolling-rate-limiter. With `false`, a blocked
-     * attempt changes nothing. Default true; with 'gcra' false, and true is an error.
+     * attempt changes nothing. Default true; with 'gcra' false, and true is an error. In `rateLimit`, its rules, the
+     * Fastify plugin and `RollgateStore`, the default is false.
      */
     countBlocked?: boolean | undefined;
     /**

@@ -9,9 +9,8 @@ import RateLimiter = require('./index');
  * rateLimit({ windowMs: 60_000, limit: 100, store: new RollgateStore() });
  * ```
  *
- * A request passes if fewer than `limit` requests came in the `windowMs` before it. Refused requests count, as
- * in express-rate-limit, unless `countBlocked` is false or `skipFailedRequests` is set. Each middleware needs
- * its own store.
+ * A request passes if fewer than `limit` requests came in the `windowMs` before it. Refused requests do not count,
+ * unless `countBlocked` is true. Each middleware needs its own store.
  */
 declare class RollgateStore {
   /**

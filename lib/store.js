@@ -6,7 +6,7 @@ const { tightestWindow } = require('./decision');
 const { failure, optionError, optionTypeError } = require('./errors');
 const { flatCopy, keyToId } = require('./ids');
 const RateLimiter = require('./limiter');
-const { readUncounted } = require('./middleware/limiter-options');
+const { countBlockedOf } = require('./middleware/limiter-options');
 const { createGetKey, numberOf } = require('./middleware/limiters');
 const {
   hasMethods,
@@ -212,7 +212,7 @@ function readExistingLimiter({ limiter, ...others }) {
 
 function readLimiterOptions(given) {
   // The window is not known yet; this checks the other options.
-  limiters.readLimiterOptions({ maxInInterval: 1, ...given, interval: 1 });
+  limiters.readLimiterOptions({ maxInInterval: 1, countBlocked: false, ...given, interval: 1 });
   const { redis, client, connection, shared, kv } = given;
   if ([redis, client, connection, shared, kv].every((place) => place === undefined)) {
     return { limiterOptions: given, localKeys: true, prefix: undefined };
@@ -230,7 +230,7 @@ function readLimiterOptions(given) {
  */
 function limiterOptionsFor(given, { windowMs, limit, skipFailedRequests }) {
   const options = { ...given };
-  if (skipFailedRequests) options.countBlocked = readUncounted(given.countBlocked);
+  options.countBlocked = countBlockedOf(given, skipFailedRequests);
   if (given.limits !== undefined) return options;
   return { ...options, interval: windowMs, maxInInterval: maxFor(limit, given.maxInInterval) };
 }

@@ -4,7 +4,6 @@
 
 const { createHash, randomBytes, randomInt } = require('node:crypto');
 const diagnostics = require('node:diagnostics_channel');
-const { promisify } = require('node:util');
 
 // Loaded when a limiter uses them, so that one in memory starts quickly.
 const stores = {
@@ -45,9 +44,11 @@ module.exports = {
     process.emitWarning(message, { type: 'RollgateWarning', code });
   },
 
+  // Looked up in each call, because tests replace these functions.
+
   /** Calls `callback` soon, outside of promises: an exception is uncaught. */
-  soon: process.nextTick,
+  soon: (callback, ...args) => process.nextTick(callback, ...args),
 
   /** Resolves after a turn of the event loop. */
-  nextTurn: promisify(setImmediate),
+  nextTurn: () => new Promise((resolve) => setImmediate(resolve)),
 };

@@ -30,7 +30,7 @@ const STORE_OPTIONS = LIMITER_OPTIONS.filter((name) => !RULE_OPTIONS.includes(na
 
 function readLimiterOptions(given, { skipFailedRequests }) {
   const limiterOptions = pick(given, PASSED_ON);
-  if (skipFailedRequests) limiterOptions.countBlocked = readUncounted(given.countBlocked);
+  limiterOptions.countBlocked = countBlockedOf(given, skipFailedRequests);
   const windowMs = firstOf(given, INTERVAL_NAMES, readInterval) ?? DEFAULT_WINDOW_MS;
   const limit = firstOf(given, MAX_NAMES, readMax) ?? DEFAULT_LIMIT;
   // `limits` replaces interval, maxInInterval and minDifference even if they are given.
@@ -50,9 +50,13 @@ function pick(given, names) {
   return picked;
 }
 
-/** A blocked request is a failed one. Not counting it is exact, unlike a refund. */
-function readUncounted(countBlocked) {
-  if (countBlocked !== true) return countBlocked ?? false;
+/**
+ * The option of a limiter of requests: by default refusals do not count, so that a client that asks too often gets its
+ * limit in each window. With `skipFailedRequests` they cannot: a blocked request is a failed one, and not counting it
+ * is exact, unlike a refund.
+ */
+function countBlockedOf({ countBlocked = false }, skipFailedRequests) {
+  if (!skipFailedRequests || countBlocked !== true) return countBlocked;
   const why = "must not be true with 'skipFailedRequests', which does not count refused requests";
   throw optionError('countBlocked', why);
 }
@@ -102,8 +106,8 @@ module.exports = {
   RULE_OPTIONS,
   STORE_OPTIONS,
   assertIsCost,
+  countBlockedOf,
   pick,
   readCost,
   readLimiterOptions,
-  readUncounted,
 };

@@ -299,7 +299,7 @@ describe('rules of one zone', () => {
     expect(rateLimit({ rules: pair({ limit }, { limit }) })).toHaveLength(3);
   });
 
-  const MORE = [{ windowMs: 5 }, { minDifference: 1 }, { countBlocked: false }, { blockFor: 5 }];
+  const MORE = [{ windowMs: 5 }, { minDifference: 1 }, { countBlocked: true }, { blockFor: 5 }];
   test.each([{ limit: 6 }, { limit: 0 }, { limit: () => 5 }, { algorithm: 'gcra' }, ...MORE])(
     'must agree: not %p',
     (other) => {

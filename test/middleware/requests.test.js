@@ -35,6 +35,25 @@ describe('the steps', () => {
     expect([calls, returned, req.rateLimit.used]).toEqual([[[]], undefined, 1]);
   });
 
+  // By default, refusals do not count.
+  test.each([
+    [undefined, [60, 60, 60, 60]],
+    [true, [60, 0, 0, 0]],
+  ])('a client a little above its limit, countBlocked %p, gets it: %p', (countBlocked, minutes) => {
+    const handler = () => {};
+    const options = { windowMs: 60_000, limit: 60, countBlocked, handler };
+    const middleware = rateLimit({ ...options, clock: time.clock });
+    const allowed = minutes.map(() => {
+      let passed = 0;
+      for (let ms = 0; ms < 60_000; ms += 900) {
+        if (callDirectly(middleware).calls.length > 0) passed += 1;
+        time.advance(900);
+      }
+      return passed;
+    });
+    expect(allowed).toEqual(minutes);
+  });
+
   test('requests without an address share one count, with one warning', async () => {
     const middleware = rateLimit({ limit: 2, clock: time.clock, handler: () => {} });
     const usedBy = (req) => callDirectly(middleware, req).req.rateLimit.used;
