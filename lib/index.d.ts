@@ -1217,9 +1217,11 @@ declare namespace RateLimiter {
     | 'creationStack'
     | 'forwardedHeader'
     | 'ip'
+    | 'ipv6Subnet'
     | 'keyGeneratorIpFallback'
     | 'singleCount'
     | 'trustProxy'
+    | 'undefinedKey'
     | 'xForwardedForHeader';
 
   /** Checks of express-rate-limit that are not needed here. */
@@ -1227,7 +1229,6 @@ declare namespace RateLimiter {
     | 'draftPolliHeaders'
     | 'headersDraftVersion'
     | 'headersResetTime'
-    | 'ipv6Subnet'
     | 'ipv6SubnetOrKeyGenerator'
     | 'knownOptions'
     | 'limit'
@@ -1273,13 +1274,25 @@ declare namespace RateLimiter {
       | ((error: unknown, req: Request, res: Response, next: Next) => unknown)
       | undefined;
     /**
-     * Prefix length of IPv6 subnets that count as one client, an integer from 32 to 64, default 56; false: the
-     * whole address. May be a function or async function. Not with `keyGenerator`.
+     * Prefix length of IPv6 subnets that count as one client, an integer from 1 to 128, outside of 32 to 64 with a
+     * warning; default 56; false: the whole address. May be a function or async function. Not with `keyGenerator`.
      */
     ipv6Subnet?:
       | number
       | false
       | ((req: Request, res: Response) => number | false | Promise<number | false>)
+      | undefined;
+    /**
+     * The proxies whose X-Forwarded-For is believed, as Express' setting 'trust proxy', for servers without such a
+     * setting: how many proxies; addresses and subnets; a function of a proxy's address and its distance (0 is the
+     * nearest); true: all; false: none. Default: the server's setting. Not with `keyGenerator`.
+     */
+    trustProxy?:
+      | boolean
+      | number
+      | string
+      | readonly string[]
+      | ((address: string, hop: number) => boolean)
       | undefined;
     /** If it returns true, the request passes uncounted. May be async. */
     skip?: ((req: Request, res: Response) => boolean | Promise<boolean>) | undefined;

@@ -11,7 +11,7 @@ const {
 } = require('./errors');
 
 /**
- * Throws for an unknown option and names the nearest known one. A value of `undefined` counts as left out.
+ * Throws for an unknown option and names the nearest known ones; all of them if none is near. A value of `undefined` counts as left out.
  *
  * @param {object} [details]
  * @param {object | (() => object)} [details.instead] messages for certain unknown names, by name
@@ -23,10 +23,8 @@ function rejectUnknownOptions(options, knownNames, { instead = {}, place } = {})
     const messages = typeof instead === 'function' ? instead() : instead;
     if (Object.hasOwn(messages, name)) throw optionError(name, messages[name]);
     const shown = place === undefined ? quote(name) : `${quote(name)} in ${place}`;
-    throw typeError(
-      'ERR_ROLLGATE_OPTION',
-      `unknown option ${shown}: expected one of ${knownNames.join(', ')}${hintAt(name, knownNames)}`,
-    );
+    const hint = hintAt(name, knownNames) || `: expected one of ${knownNames.join(', ')}`;
+    throw typeError('ERR_ROLLGATE_OPTION', `unknown option ${shown}${hint}`);
   }
 }
 
@@ -149,30 +147,33 @@ function mostWrong(a, b) {
   return Math.max(1, Math.floor(Math.max(a.length, b.length) / 3));
 }
 
+const MOST_HINTS = 3;
+
 /**
- * The known name nearest to `name`, ignoring case, and whether it was probably meant. An equal name comes first,
- * then one that begins with it.
+ * The known names that were probably meant by `name`, ignoring case, the nearest first. An equal name stands alone,
+ * then names that begin with it.
  */
-function nearestName(name, knownNames) {
+function namesNear(name, knownNames) {
   const wanted = name.slice(0, LONGEST_COMPARED).toLowerCase();
-  const same = knownNames.find((known) => known.toLowerCase() === wanted);
-  if (same !== undefined) return { nearest: same, isLikely: true };
-  const synonym = SYNONYMS[wanted];
-  if (knownNames.includes(synonym)) return { nearest: synonym, isLikely: true };
-  const begun = knownNames.find((known) => known.toLowerCase().startsWith(wanted));
-  if (begun !== undefined && wanted.length >= SHORTEST_BEGINNING) {
-    return { nearest: begun, isLikely: true };
-  }
-  const steps = knownNames.map((known) => distance(wanted, known.toLowerCase()));
-  const least = Math.min(...steps);
-  const nearest = knownNames[steps.indexOf(least)];
-  return { nearest, isLikely: least <= mostWrong(wanted, nearest) };
+  const same = knownNames.find((known) => known.toLowerCase() === wanted) ?? SYNONYMS[wanted];
+  if (knownNames.includes(same)) return [same];
+  const begun = knownNames.filter((known) => known.toLowerCase().startsWith(wanted));
+  if (begun.length > 0 && wanted.length >= SHORTEST_BEGINNING) return begun.slice(0, MOST_HINTS);
+  return knownNames
+    .map((known) => ({ known, steps: distance(wanted, known.toLowerCase()) }))
+    .filter(({ known, steps }) => steps <= mostWrong(wanted, known))
+    .sort((a, b) => a.steps - b.steps)
+    .slice(0, MOST_HINTS)
+    .map(({ known }) => known);
 }
 
-/** The end of a message about an unknown name. `knownNames` must not be empty. */
+/** The end of a message about an unknown name; empty if no known name is near. */
 function hintAt(name, knownNames) {
-  const { nearest, isLikely } = nearestName(name, knownNames);
-  return isLikely ? `; did you mean '${nearest}'?` : ` (the nearest is '${nearest}')`;
+  const near = namesNear(name, knownNames).map((known) => `'${known}'`);
+  if (near.length === 0) return '';
+  const [last, ...others] = near.reverse();
+  const all = others.length > 0 ? `${others.reverse().join(', ')} or ${last}` : last;
+  return `; did you mean ${all}?`;
 }
 
 /** Whether it is an object without a class. */

@@ -24,9 +24,9 @@ const REPLACEMENTS = [
   { given: [...SETS_OF_LIMITS, ...limiter.MAX_NAMES], instead: ['cost'] },
   { given: ['rules'], instead: limiter.RULE_OPTIONS },
   { given: ['limiter'], instead: limiter.LIMITER_OPTIONS },
-  { given: ['keyGenerator'], instead: ['ipv6Subnet', ...CALLER_NAMES] },
-  { given: ['ipv6Subnet'], instead: ['keyGenerator', ...CALLER_NAMES] },
-  { given: ['authenticate'], instead: ['keyGenerator', 'ipv6Subnet'] },
+  { given: ['keyGenerator'], instead: ['ipv6Subnet', 'trustProxy', ...CALLER_NAMES] },
+  { given: ['ipv6Subnet', 'trustProxy'], instead: ['keyGenerator', ...CALLER_NAMES] },
+  { given: ['authenticate'], instead: ['keyGenerator', 'ipv6Subnet', 'trustProxy'] },
   { given: ['handler'], instead: ['problemDetails'] },
   { given: ['problemDetails'], instead: ['handler'] },
 ];

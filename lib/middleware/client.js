@@ -5,19 +5,20 @@ const { isIP, isIPv4, isIPv6 } = require('node:net');
 const { optionRangeError } = require('../errors');
 const { readNumber } = require('../option-values');
 const { andThen } = require('./maybe-async');
+const { addressThrough, trustEverybody } = require('./proxies');
 
 /**
  * The default keyGenerator. Express provides `req.ip`, which honours 'trust proxy'; Connect, Polka and plain
- * servers have the socket's address only.
+ * servers have the socket's address only, unless there is the option `trustProxy`.
  *
  * A client that has disconnected has no address, nor has one on a Unix socket. Such requests share the bucket
  * of requests without an id, as in express-rate-limit: they stay limited, and a lost connection is no error.
  */
-function createClientKey({ ipv6Subnet, validate }, reporter) {
-  const check = createAddressChecks(validate, reporter);
+function createClientKey({ ipv6Subnet, trustProxy, validate }, reporter) {
+  const check = createAddressChecks({ validate, trustProxy }, reporter);
   const toKey = typeof ipv6Subnet === 'function' ? keyBySubnetOf : ipKeyGenerator;
   return function clientKey(req, res) {
-    const ip = addressOf(req);
+    const ip = trustProxy === undefined ? addressOf(req) : addressThrough(req, trustProxy);
     check(req, ip);
     return ip ? toKey(ip, ipv6Subnet, req, res) : undefined;
   };
@@ -32,20 +33,25 @@ function addressOf(req) {
   return req.ip || req.socket?.remoteAddress;
 }
 
+const GROUPS = 8;
+const GROUP_BITS = 16;
+const ADDRESS_BITS = GROUPS * GROUP_BITS;
+
+function readSubnet(value) {
+  if (value === false) return value;
+  const expected = `false or an integer from 1 to ${ADDRESS_BITS}`;
+  const isInRange = (bits) => Number.isInteger(bits) && bits >= 1 && bits <= ADDRESS_BITS;
+  return readNumber('ipv6Subnet', value, expected, isInRange);
+}
+
 const FEWEST_BITS = 32;
 const MOST_BITS = 64;
 
 /** Shorter prefixes are Internet providers; within longer ones clients choose addresses at will. */
-function readSubnet(value) {
-  if (value === false) return value;
-  const expected = `false or an integer from ${FEWEST_BITS} to ${MOST_BITS}`;
-  const isInRange = (bits) => Number.isInteger(bits) && bits >= FEWEST_BITS && bits <= MOST_BITS;
-  return readNumber('ipv6Subnet', value, expected, isInRange);
+function isUsualSubnet(subnet) {
+  return typeof subnet !== 'number' || (subnet >= FEWEST_BITS && subnet <= MOST_BITS);
 }
 
-const GROUPS = 8;
-const GROUP_BITS = 16;
-const ADDRESS_BITS = GROUPS * GROUP_BITS;
 const MAPPED_PREFIX = '::ffff:';
 
 /**
@@ -155,7 +161,7 @@ function longestZeroRun(groups) {
  * A function (req, ip) for every request that is counted by its address. Each check warns once. A proxy may be
  * added at any time, so headers are checked until a warning; what cannot change is checked once.
  */
-function createAddressChecks(validate, reporter) {
+function createAddressChecks({ validate, trustProxy }, reporter) {
   const isOn = { ...validate };
   let isFirst = true;
 
@@ -173,14 +179,17 @@ function createAddressChecks(validate, reporter) {
         `the client's address ${JSON.stringify(String(ip).slice(0, 60))} is no IP address.`,
       );
     }
-    if (isOn.trustProxy && trustProxy(req) === true) {
+    if (isOn.trustProxy && trustsEverybody(req)) {
       warn(
         'trustProxy',
         'ROLLGATE_TRUST_PROXY',
-        "Express's 'trust proxy' is true, so clients can choose the address they are counted by.",
+        'every proxy is trusted, so clients can choose the address they are counted by.',
       );
     }
   }
+
+  const trustsEverybody = (req) =>
+    trustProxy === undefined ? expressTrust(req) === true : trustProxy === trustEverybody;
 
   return function check(req, ip) {
     if (!ip) {
@@ -197,12 +206,18 @@ function createAddressChecks(validate, reporter) {
     if (isFirst) checkFirst(req, ip);
     const { headers } = req;
     if (headers === undefined) return;
-    if (isOn.xForwardedForHeader && headers['x-forwarded-for'] && trustProxy(req) === false) {
+    if (
+      isOn.xForwardedForHeader &&
+      headers['x-forwarded-for'] &&
+      trustProxy === undefined &&
+      trustsNobody(req, ip)
+    ) {
       warn(
         'xForwardedForHeader',
         'ROLLGATE_X_FORWARDED_FOR',
-        "a request has the header X-Forwarded-For, but Express's 'trust proxy' is false: if that is a " +
-          'proxy, all its clients share one limit.',
+        'a request has the header X-Forwarded-For, but no proxy is trusted: if that is a proxy, all its ' +
+          "clients share one limit (Express's setting 'trust proxy', Fastify's trustProxy, or the option " +
+          'trustProxy elsewhere).',
       );
     }
     if (isOn.forwardedHeader && headers.forwarded && ip === req.socket?.remoteAddress) {
@@ -217,8 +232,14 @@ function createAddressChecks(validate, reporter) {
 }
 
 /** undefined without Express. */
-function trustProxy(req) {
+function expressTrust(req) {
   return req.app?.settings?.['trust proxy'];
 }
 
-module.exports = { createClientKey, ipKeyGenerator, readSubnet };
+/** Without Express, what the server took as the address tells. */
+function trustsNobody(req, ip) {
+  const trust = expressTrust(req);
+  return trust === undefined ? ip === req.socket?.remoteAddress : trust === false;
+}
+
+module.exports = { createClientKey, ipKeyGenerator, isUsualSubnet, readSubnet };

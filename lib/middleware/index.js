@@ -21,7 +21,7 @@ const { createOutcomes } = require('./outcome');
 const { createMiddleware } = require('./request');
 const { createRules } = require('./rules');
 const { PATH_OF, pathOf: pathByExpress } = require('./rules/paths');
-const { checkSetUp, createReporter } = require('./warnings');
+const { checkKeys, checkSetUp, createReporter } = require('./warnings');
 
 /** For a framework that calls this function as a middleware, with several arguments. */
 const IS_NOT_MIDDLEWARE =
@@ -36,7 +36,10 @@ function rateLimit(options, ...more) {
   const given = readOptions(options);
   const reporter = createReporter(given.logger);
   checkSetUp(given, reporter);
-  const keyGenerator = given.keyGenerator ?? createClientKey(given, reporter);
+  const keyGenerator =
+    given.keyGenerator === undefined
+      ? createClientKey(given, reporter)
+      : checkKeys(given, reporter);
   const settings = Object.freeze({ ...given, keyGenerator });
   const common = {
     headerWriters: headerWriters(settings),

@@ -22,6 +22,7 @@ const {
   readCost,
   readLimiterOptions,
 } = require('./limiter-options');
+const { readTrustProxy } = require('./proxies');
 const { respond, respondWithProblem } = require('./report');
 const { readRules } = require('./rules/read');
 const { readValidate } = require('./warnings');
@@ -33,6 +34,7 @@ const { readValidate } = require('./warnings');
 const OWN_OPTIONS = {
   keyGenerator: { read: readFunction },
   ipv6Subnet: { read: functionOr(readSubnet), byDefault: 56 },
+  trustProxy: { read: readTrustProxy },
   cost: { read: readCost },
   skip: { read: readFunction },
   authenticate: { read: readFunction },
@@ -102,10 +104,15 @@ function readOwnOptions(given) {
     own[name] = value === undefined ? undefined : read(name, value);
   }
   if (own.keyGenerator !== undefined) {
-    rejectTogether('keyGenerator', ['ipv6Subnet'], given, 'which makes its keys by itself');
+    rejectTogether(
+      'keyGenerator',
+      ['ipv6Subnet', 'trustProxy'],
+      given,
+      'which makes its keys by itself',
+    );
   }
   if (own.authenticate !== undefined) {
-    const ways = ['keyGenerator', 'ipv6Subnet'];
+    const ways = ['keyGenerator', 'ipv6Subnet', 'trustProxy'];
     rejectTogether('authenticate', ways, given, 'which identifies the caller');
   } else if (own.onAuthError !== undefined) {
     throw optionError('onAuthError', "requires 'authenticate'");

@@ -2,17 +2,24 @@
 'use strict';
 
 const { inspect } = require('node:util');
+const { homepage } = require('../../package.json');
 const { readBoolean, readObject, rejectUnknownOptions } = require('../option-values');
-const { orElse } = require('./maybe-async');
+const { isUsualSubnet } = require('./client');
+const { andThen, orElse } = require('./maybe-async');
+
+/** A URL, if the package has one. */
+const ERRORS_PAGE = `${homepage ?? 'rollgate'}/docs/errors.md`;
 
 /** The checks, named as in express-rate-limit. */
 const CHECKS = [
   'creationStack',
   'forwardedHeader',
   'ip',
+  'ipv6Subnet',
   'keyGeneratorIpFallback',
   'singleCount',
   'trustProxy',
+  'undefinedKey',
   'xForwardedForHeader',
 ];
 
@@ -21,7 +28,6 @@ const CHECKS_WITHOUT_EFFECT = [
   'draftPolliHeaders',
   'headersDraftVersion',
   'headersResetTime',
-  'ipv6Subnet',
   'ipv6SubnetOrKeyGenerator',
   'knownOptions',
   'limit',
@@ -57,7 +63,7 @@ const HANDLER_FRAME = /\bLayer\.handle(?:Request\b| \[as handle_request\])/;
 const IP_OF_REQUEST = /\breq(?:uest)?\.ip\b/;
 
 /** Checks made when a middleware is created: where that happens, and the source of its keyGenerator. */
-function checkSetUp({ validate, limiter, keyGenerator }, reporter) {
+function checkSetUp({ validate, limiter, keyGenerator, ipv6Subnet }, reporter) {
   // A middleware over an existing limiter counts in that limiter, so it may be created anywhere.
   if (validate.creationStack && limiter === undefined && isInHandler()) {
     reporter.warn(
@@ -71,6 +77,12 @@ function checkSetUp({ validate, limiter, keyGenerator }, reporter) {
       'keyGenerator seems to use req.ip without ipKeyGenerator: clients with IPv6 can change theirs at will.',
     );
   }
+  if (validate.ipv6Subnet && !isUsualSubnet(ipv6Subnet)) {
+    reporter.warn(
+      'ROLLGATE_IPV6_SUBNET',
+      `ipv6Subnet is ${ipv6Subnet}: below 32, whole providers share one limit, and above 64 clients choose addresses at will.`,
+    );
+  }
 }
 
 function isInHandler() {
@@ -81,6 +93,21 @@ function usesBareIp(keyGenerator) {
   if (keyGenerator === undefined) return false;
   const source = Function.prototype.toString.call(unwrap(keyGenerator));
   return IP_OF_REQUEST.test(source) && !source.includes('ipKeyGenerator');
+}
+
+/** The user's keyGenerator, with a warning for the first undefined key: all such requests share one count. */
+function checkKeys({ validate, keyGenerator }, reporter) {
+  if (!validate.undefinedKey) return keyGenerator;
+  const check = (key) => {
+    if (key === undefined) {
+      reporter.warn(
+        'ROLLGATE_UNDEFINED_KEY',
+        'keyGenerator gave undefined: all requests without a key share one limit.',
+      );
+    }
+    return key;
+  };
+  return wrap(keyGenerator, (req, res) => andThen(keyGenerator(req, res), check));
 }
 
 /** Maps a wrapper to the user function it wraps. */
@@ -109,7 +136,7 @@ function createReporter(logger) {
 
   /** `log(message)` gives it to the logger. */
   function report(code, what, error, log) {
-    const message = `rateLimit: ${what} See docs/errors.md#${code.toLowerCase()}`;
+    const message = `rateLimit: ${what} See ${ERRORS_PAGE}#${code.toLowerCase()}`;
     const emit = () => {
       if (!addNew(emitted, code)) return;
       const detail = error === undefined ? undefined : inspect(error);
@@ -140,4 +167,4 @@ function addNew(set, value) {
   return true;
 }
 
-module.exports = { checkSetUp, createReporter, readValidate, unwrap, wrap };
+module.exports = { checkKeys, checkSetUp, createReporter, readValidate, unwrap, wrap };

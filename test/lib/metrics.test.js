@@ -142,7 +142,7 @@ test("without a registry they are in prom-client's own", async () => {
 
 const channel = diagnostics.channel('rollgate:decision');
 const OF_BOTH = [
-  [{ limiter: 5 }, TypeError, /^unknown option "limiter": .* did you mean 'limiters'\?$/],
+  [{ limiter: 5 }, TypeError, /^unknown option "limiter"; did you mean 'limiters'\?$/],
   [{ limiters: { api: 5 } }, TypeError, /^option 'limiters.api': expected a limiter, got 5$/],
   [{ limiters: { api: () => 0 } }, TypeError, /^option 'limiters.api'/],
   [{ limiters: [] }, TypeError, /^option 'limiters'/],

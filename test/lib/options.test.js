@@ -141,21 +141,27 @@ describe('an unknown option', () => {
     ['INTERVAL', 'interval'],
     ['points', 'maxInInterval'],
   ])('%s is refused with the hint %s', (name, nearest) => {
+    const message = `unknown option "${name}"; did you mean '${nearest}'?`;
+    expectRefusal({ ...GOOD, [name]: 5 }, TypeError, message);
+  });
+
+  test.each([
+    ['maxK', "'maxKeys'"],
+    ['limi', "'limits'"],
+    ['k', "'kv'"],
+  ])('%s is refused with those that are near: %s', (name, hints) => {
+    const message = `unknown option "${name}"; did you mean ${hints}?`;
+    expectRefusal({ ...GOOD, [name]: 5 }, TypeError, message);
+  });
+
+  test.each(['ttl', 'x', 'burst', 'strategy'])('%s is refused with all that are known', (name) => {
     expectRefusal(
       { ...GOOD, [name]: 5 },
       TypeError,
       `unknown option "${name}": expected one of interval, maxInInterval, minDifference, limits, ` +
-        `countBlocked, algorithm, blockFor, clock, maxKeys, redis, client, connection, shared, kv, namespace, onError, localRefusals, commandTimeout; did you mean '${nearest}'?`,
+        'countBlocked, algorithm, blockFor, clock, maxKeys, redis, client, connection, shared, kv, namespace, onError, localRefusals, commandTimeout',
     );
   });
-
-  test.each(['ttl', 'x', 'burst', 'strategy'])(
-    '%s is refused with the nearest, though not as what was meant',
-    (name) => {
-      const { message } = catchError(() => RateLimiter({ ...GOOD, [name]: 5 }));
-      expect(message).toMatch(/, commandTimeout \(the nearest is '\w+'\)$/);
-    },
-  );
 
   test.each(['', '__proto__', 'constructor', 'z'.repeat(10_000)])('%s is refused', (name) => {
     const options = Object.defineProperty({ ...GOOD }, name, { value: 5, enumerable: true });
@@ -221,8 +227,7 @@ describe('limits', () => {
     expectRefusal(
       { limits: [limits[0], { ...GOOD, intervall: 1 }] },
       TypeError,
-      'unknown option "intervall" in limits[1]: expected one of interval, maxInInterval, ' +
-        "minDifference, windowMs, limit, name; did you mean 'interval'?",
+      'unknown option "intervall" in limits[1]; did you mean \'interval\'?',
     );
     for (const name of ['countBlocked', 'maxKeys', 'clock', 'limits']) {
       const error = catchError(() => RateLimiter({ limits: [{ ...GOOD, [name]: 5 }] }));

@@ -1,6 +1,7 @@
 // Who is counted: addresses and their subnets, authenticate, and warnings about addresses that may be wrong.
 'use strict';
 
+const http = require('node:http');
 const { isIPv6 } = require('node:net');
 const expressRateLimit = require('express-rate-limit');
 const fc = require('fast-check');
@@ -8,7 +9,7 @@ const { ipKeyGenerator, rateLimit } = require('../..');
 const { casesOf } = require('../support/tiers');
 const apps = require('./apps');
 
-const { FAILING, appWith, byHeaders, callDirectly, get, newLogger, setUp, withCode } = apps;
+const { FAILING, appWith, byHeaders, callDirectly, get, inTurn, newLogger, setUp, withCode } = apps;
 
 describe('ipKeyGenerator', () => {
   const OTHERS = ['192.0.2.1', 'unknown', '192.0.2.1:8080', '', undefined, 'FE80::1%<script>'];
@@ -105,7 +106,7 @@ describe('ipv6Subnet', () => {
     await expect(keyOf(fails, { ip })).rejects.toThrow('boom');
   });
 
-  test.each([31, 65, 56.5, Number.NaN, '56', undefined, null, true])(
+  test.each([129, 0, 56.5, Number.NaN, '56', undefined, null, true])(
     'as a function must not return %p',
     async (bits) => {
       for (const option of [() => bits, async () => bits]) {
@@ -113,6 +114,54 @@ describe('ipv6Subnet', () => {
       }
     },
   );
+});
+
+describe('trustProxy', () => {
+  const CHAIN = { 'x-forwarded-for': '192.0.2.66, 198.51.100.7' };
+
+  /** The key of a request that a server of node:http gets from this host, and the codes of warnings. */
+  async function keyAndCodes(options, headers = CHAIN) {
+    const logger = newLogger();
+    const middleware = rateLimit({ logger, limit: 9, ...options });
+    const server = http.createServer((req, res) => {
+      middleware(req, res, (error) => res.end(JSON.stringify(error ?? req.rateLimit.key)));
+    });
+    const keys = await inTurn([1, 2], async () => (await get(server, '/', headers)).text);
+    expect(keys[0]).toBe(keys[1]);
+    return [JSON.parse(keys[0]), logger.warn.mock.calls.map(([{ code }]) => code)];
+  }
+
+  test.each([
+    [undefined, '127.0.0.1', ['ROLLGATE_X_FORWARDED_FOR']],
+    [false, '127.0.0.1', []],
+    [0, '127.0.0.1', []],
+    [1, '198.51.100.7', []],
+    [2, '192.0.2.66', []],
+    ['loopback', '198.51.100.7', []],
+    ['loopback, 198.51.100.0/24', '192.0.2.66', []],
+    [['127.0.0.1', '::1'], '198.51.100.7', []],
+    [(address) => address === '127.0.0.1', '198.51.100.7', []],
+    ['192.0.2.0/24', '127.0.0.1', []],
+    [true, '192.0.2.66', ['ROLLGATE_TRUST_PROXY']],
+  ])('%p gives the key %s', async (trustProxy, key, codes) => {
+    expect(await keyAndCodes({ trustProxy })).toEqual([key, codes]);
+  });
+
+  test('a request without the header has the address of its connection, without a warning', async () => {
+    for (const trustProxy of [undefined, 1]) {
+      expect(await keyAndCodes({ trustProxy }, {})).toEqual(['127.0.0.1', []]);
+    }
+  });
+
+  test("replaces Express' own setting", async () => {
+    const app = appWith(rateLimit({ trustProxy: 1 }), (req, res) => res.json(req.rateLimit.key));
+    expect((await get(app, '/', CHAIN)).body).toBe('198.51.100.7');
+  });
+
+  test('a request without headers or a connection has no address', () => {
+    const { req } = callDirectly(rateLimit({ trustProxy: 1, validate: false }), {});
+    expect(req.rateLimit.key).toBeUndefined();
+  });
 });
 
 describe('authenticate', () => {
@@ -204,6 +253,28 @@ describe('a warning', () => {
     for (const validate of [{ [check]: false }, false]) {
       expect(await codesWith(validate)).toEqual([]);
     }
+  });
+
+  test.each([
+    [31, ['ROLLGATE_IPV6_SUBNET']],
+    [65, ['ROLLGATE_IPV6_SUBNET']],
+    [32, []],
+    [64, []],
+    [false, []],
+  ])('comes for the unusual ipv6Subnet %p: %p', async (ipv6Subnet, codes) => {
+    expect(await codesOf({ ipv6Subnet }, undefined, {})).toEqual(codes);
+    expect(await codesOf({ ipv6Subnet, validate: { ipv6Subnet: false } }, undefined)).toEqual([]);
+  });
+
+  test.each([
+    ['undefined', () => undefined],
+    ['undefined, later', async () => undefined],
+  ])('comes once for a keyGenerator that gives %s', async (_what, keyGenerator) => {
+    const code = 'ROLLGATE_UNDEFINED_KEY';
+    expect(await codesOf({ keyGenerator }, undefined, {}, {})).toEqual([code]);
+    const isOff = { keyGenerator, validate: { undefinedKey: false } };
+    expect(await codesOf(isOff, undefined, {})).toEqual([]);
+    expect(await codesOf({ keyGenerator: () => '' }, undefined, {})).toEqual([]);
   });
 
   test('comes for a proxy that is added later', async () => {

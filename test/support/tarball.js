@@ -111,10 +111,20 @@ async function packRollgate({ prebuilt }) {
   return pack(clone, emptyFolder());
 }
 
+/** The names of the packages that these need, and their own. */
+function withDependencies(names) {
+  const all = new Set(names);
+  for (const name of all) {
+    const { dependencies: own = {} } = require(`${name}/package.json`);
+    for (const dependency of Object.keys(own)) all.add(dependency);
+  }
+  return [...all];
+}
+
 /** The tarballs of the package's dependencies. */
 async function packDependencies() {
   const to = emptyFolder();
-  const names = Object.keys(MANIFEST.dependencies);
+  const names = withDependencies(Object.keys(MANIFEST.dependencies));
   const packed = names.map((name) => pack(path.join(ROOT, 'node_modules', name), to));
   return (await Promise.all(packed)).map(({ file }) => file);
 }

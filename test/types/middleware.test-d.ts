@@ -115,6 +115,17 @@ rateLimit({
   statusCode: 503,
 });
 rateLimit({ redis: 'redis://localhost', countBlocked: false, localRefusals: true, limit: 5 });
+for (const trustProxy of [
+  true,
+  1,
+  'loopback',
+  ['192.0.2.0/24'],
+  (address: string) => address === '',
+]) {
+  rateLimit({ trustProxy });
+}
+expectError(rateLimit({ trustProxy: {} }));
+rateLimit({ validate: { undefinedKey: false, ipv6Subnet: false } });
 rateLimit({ rules: [{ path: '/' }], redis: 'redis://localhost', namespace: 'a', onError: 'allow' });
 rateLimit({ limit: (req) => (req.ip === '::1' ? 100 : 5) });
 rateLimit({ max: async (_req, res) => res.statusCode });
