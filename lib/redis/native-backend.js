@@ -25,7 +25,7 @@ function createNativeBackend({ connection, policy: givenPolicy, namespace }) {
   const client = connection.acquire(backend);
   const length = decisionLength(givenPolicy.windows.length);
   let policy = givenPolicy;
-  const { numbers, within, hasLongLogs, hasOwnCosts } = createPolicyNumbers(policy);
+  const { numbers, within, hasLongLogs } = createPolicyNumbers(policy);
   const keyOf = (id) => `${namespace}{${id}}`;
   let ownPolicy = new Float64Array(numbers);
   const limiter = client.createLimiter({
@@ -34,7 +34,6 @@ function createNativeBackend({ connection, policy: givenPolicy, namespace }) {
     policy: ownPolicy,
     windows: policy.windows.length,
     hasLongLogs,
-    hasOwnCosts,
     hasNames: policy.isWeighted,
   });
   const adapter = {
@@ -116,7 +115,7 @@ function createNativeBackend({ connection, policy: givenPolicy, namespace }) {
       const created = createPolicyNumbers(next);
       policy = next;
       ownPolicy = new Float64Array(created.numbers);
-      limiter.setPolicy(ownPolicy, created.hasLongLogs, created.hasOwnCosts);
+      limiter.setPolicy(ownPolicy, created.hasLongLogs);
     },
 
     /** Calls back with whether there is a connection, whenever that changes. */

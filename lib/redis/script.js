@@ -88,25 +88,20 @@ function runArguments(keys, call, ofPolicy, hasLongLogs, amounts = []) {
 /** A log of more actions than this is not read whole: as in src/redis/scripts/sliding_window_log.lua. */
 const MOST_OF_SHORT = 257;
 
-/** A log of more actions keeps entries with costs: as in src/redis/scripts/weighted_log.lua. */
-const MOST_ENTRIES = 1024;
-
 /** As in core/policy.h: how many actions a log keeps, so that those under a small maximum count under a larger one. */
 const LEAST_KEPT = 100;
 const MOST_KEPT = 1000;
 
 /**
- * `numbers` are those of the policy; `hasLongLogs` is for runArguments, `hasOwnCosts` for the native client. With
- * SETS_MAX (see internal-methods.js), `numbers` are those to settle an attempt, and `within(max, records)` returns
- * those of an attempt. A log is not cut under a small maximum, because a larger one may follow. Other algorithms do not depend on earlier maxima.
+ * `numbers` are those of the policy; `hasLongLogs` is for runArguments. With SETS_MAX (see internal-methods.js),
+ * `numbers` are those to settle an attempt, and `within(max, records)` returns those of an attempt. A log is not cut
+ * under a small maximum, because a larger one may follow. Other algorithms do not depend on earlier maxima.
  */
 function createPolicyNumbers(policy) {
   const isLog = policy.algorithm === 'sliding-window-log';
   const isLong = ({ maxInInterval }) => policy.setsMax || maxInInterval > MOST_OF_SHORT;
   const hasLongLogs = isLog && (policy.isWeighted || policy.windows.some(isLong));
-  const keepsCosts = ({ maxInInterval }) => maxInInterval > MOST_ENTRIES;
-  const hasOwnCosts = isLog && !policy.isWeighted && policy.windows.some(keepsCosts);
-  if (!policy.setsMax) return { numbers: policyNumbers(policy), hasLongLogs, hasOwnCosts };
+  if (!policy.setsMax) return { numbers: policyNumbers(policy), hasLongLogs };
   const [{ interval }] = policy.windows;
   let most = LEAST_KEPT;
   const within = (maxInInterval = 1, records = RECORDS.NOTHING) => {

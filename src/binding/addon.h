@@ -74,10 +74,10 @@ Napi::Value CreateTlsContext(const Napi::CallbackInfo& info);
 ///   find(node, attempt, name)      connect must follow, with this node and attempt
 ///   findMap()                      setMap must follow
 ///
-/// createLimiter({ keyPrefix, script: { source, sha1 }, policy, windows, hasLongLogs, hasOwnCosts,
-///   hasNames }) -> { ask, setPolicy }. `policy` is a Float64Array: the numbers of a group from
-///   count_blocked on (scripts/frame.lua)
-/// setPolicy(policy, hasLongLogs, hasOwnCosts) replaces these in later calls
+/// createLimiter({ keyPrefix, script: { source, sha1 }, policy, windows, hasLongLogs, hasNames })
+///   -> { ask, setPolicy }. `policy` is a Float64Array: the numbers of a group from count_blocked
+///   on (scripts/frame.lua)
+/// setPolicy(policy, hasLongLogs) replaces these in later calls
 /// ask(id, operation, full, cost, now, policy?, at?, generation?) and command(words, node, key)
 ///   return the number of the call, or -1 if too many are pending. `now` is in us or undefined;
 ///   `policy` replaces that of the limiter; `at` and `generation` are of what is settled, or `at`

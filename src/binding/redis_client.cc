@@ -293,7 +293,7 @@ napi_value Ask(napi_env env, napi_callback_info info) {
   if (call.count > 6) {
     question.settled_at = static_cast<std::int64_t>(ReadDouble(env, call.arguments[6]));
     question.settled_of = static_cast<std::uint64_t>(ReadDouble(env, call.arguments[7]));
-  } else if (cost > 1 && limiter.program().has_own_costs) {
+  } else if (cost > 1) {  // so that calls of different costs share a group
     question.cost = redis::kOneAmount;
     amounts = {&cost, 1};
   }
@@ -317,7 +317,6 @@ Napi::Value SetPolicy(const Napi::CallbackInfo& info) {
   const auto policy = ReadArray<double>(env, info[0]);
   program.policy.assign(policy.begin(), policy.end());
   program.has_long_logs = ReadBool(env, info[1]);
-  program.has_own_costs = ReadBool(env, info[2]);
   limiter.SetProgram(std::move(program));
   return {};
 }

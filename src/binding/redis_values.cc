@@ -67,7 +67,6 @@ redis::Program ReadProgram(const Napi::Object& from) {
           {policy.begin(), policy.end()},
           static_cast<std::size_t>(ReadDouble(env, from.Get("windows"))),
           ReadBool(env, from.Get("hasLongLogs")),
-          ReadBool(env, from.Get("hasOwnCosts")),
           ReadBool(env, from.Get("hasNames"))};
 }
 

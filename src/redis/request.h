@@ -88,7 +88,6 @@ struct Program {
   std::vector<double> policy;  ///< the last numbers of a group: see scripts/frame.lua
   std::size_t windows = 1;
   bool has_long_logs = false;  ///< which are not read together with others
-  bool has_own_costs = false;  ///< calls of different costs above 1 share a group
   bool has_names = false;      ///< windows count different things
 };
 

@@ -58,7 +58,7 @@ describe('the state of an id', () => {
     ['gcra', 'by the clock of the server', '', '-1234567890123456789'],
     ['gcra', 'by a given one', START_US, 'x'.repeat(18)],
     ['fixed-window', 'by the clock of the server', '', '-1234567890123456789'],
-    ['fixed-window', 'by a given one', START_US, 'x'.repeat(16)],
+    ['fixed-window', 'by a given one', START_US, 'x'.repeat(20)],
     ['sliding-window-counter', 'by the clock of the server', '', 'x'.repeat(19)],
     ['sliding-window-counter', 'by a given one', START_US, 'x'.repeat(19)],
   ])('of %s %s takes little of the server', async (algorithm, _by, now, text) => {
@@ -104,7 +104,7 @@ describe('the state of an id', () => {
     await script.redis.del(KEY);
     const first = await attempt(policy, '', 999);
     expect(await lengthOf()).toBe(20);
-    expect([(await attempt(policy))[7], await lengthOf()]).toEqual([1000, 16]);
+    expect([(await attempt(policy))[7], await lengthOf()]).toEqual([1000, 20]);
     expect(await refund(policy, first, '', 999)).toBe(1);
     expect(await usedOf(policy, '')).toBe(1);
   });
@@ -301,14 +301,31 @@ describe('the state of an id', () => {
     await expectTtlOf(5 * MINUTE, name);
   });
 
+  const attemptInMovedTime = async (policy, keys, now, cost = 1) => {
+    await script.setTime(now);
+    const sha1 = await script.load(inMovedTime(SCRIPTS[policy.algorithm].source));
+    return runOn(keys, { ...policy, sha1 }, 'attempt', 'brief', '', cost);
+  };
+
+  test('of fixed-window lives to the end of its window in every call of a batch, and of a longer one', async () => {
+    const keys = Array.from({ length: 8 }, (_, i) => `key${i}`);
+    for (const [now, interval] of [
+      ...Array.from({ length: 30 }, (_, i) => [2e15 + i * 4_371_000, MINUTE]),
+      ...Array.from({ length: 5 }, (_, i) => [2e15 + 130e6 + i, 1000 * MINUTE]),
+    ]) {
+      const policy = policyOf('fixed-window', window(interval, 1_000_000));
+      await attemptInMovedTime(policy, keys, now, 1000);
+      for (const key of keys) {
+        const end = await script.redis.pexpiretime(key);
+        expect(end).toBeGreaterThan((Math.floor(now / interval) + 1) * (interval / 1000));
+        expect(end).toBeLessThanOrEqual((now + interval) / 1000 + 1000);
+      }
+    }
+  });
+
   describe('of a log', () => {
     const attemptAll = async (policy, times) => {
       for (const now of times) await run(policy, 'attempt', 'brief', now, 1);
-    };
-    const attemptInMovedTime = async (policy, keys, now) => {
-      await script.setTime(now);
-      const sha1 = await script.load(inMovedTime(SCRIPTS[LOG].source));
-      return runOn(keys, { ...policy, sha1 }, 'attempt', 'brief', '', 1);
     };
 
     test('shrinks from a ring when little of it is inside', async () => {

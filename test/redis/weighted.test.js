@@ -3,6 +3,7 @@
 
 const Redis = require('ioredis');
 const RateLimiter = require('../..');
+const { ALGORITHMS } = require('../../lib/algorithms');
 const { NUMBERS, RECORDS } = require('../../lib/decision');
 const { readLimiterOptions } = require('../../lib/options');
 const { createRedisBackend } = require('../../lib/redis/backend');
@@ -491,24 +492,47 @@ describe('stores with costs', () => {
   });
 
   test.each(CLIENTS)('share entries of many large costs, %s', async (_, redisOf) => {
-    await client.flushall();
-    const store = storeOf(redisOf(), { maxInInterval: 2_000_000, isWeighted: false });
-    const costs = Array.from({ length: 300 }, (_each, i) => (i % 7 === 0 ? 1 : 4000 + i));
-    const attempts = costs.map((cost, i) =>
-      store.decide(`id${i % 3}`, cost, RECORDS.ATTEMPT, read),
-    );
-    const all = await Promise.all(attempts);
-    for (let id = 0; id < 3; id++) {
-      const own = costs.filter((_cost, i) => i % 3 === id);
-      const peek = await store.decide(`id${id}`, 0, RECORDS.NOTHING, read);
-      expect(usedOf(peek)).toEqual([sum(own)]);
-      expect(await client.strlen(`ns{id${id}}`)).toBeLessThan(2000);
+    for (const algorithm of ['sliding-window-log', 'fixed-window', 'sliding-window-counter']) {
+      await client.flushall();
+      const options = { maxInInterval: 2_000_000, algorithm, clock: () => START_US / 1000 };
+      const store = storeOf(redisOf(), { ...options, isWeighted: false });
+      const costs = Array.from({ length: 300 }, (_each, i) => (i % 7 === 0 ? 1 : 4000 + i));
+      const attempts = costs.map((cost, i) =>
+        store.decide(`id${i % 3}`, cost, RECORDS.ATTEMPT, read),
+      );
+      const all = await Promise.all(attempts);
+      for (let id = 0; id < 3; id++) {
+        const own = costs.filter((_cost, i) => i % 3 === id);
+        const peek = await store.decide(`id${id}`, 0, RECORDS.NOTHING, read);
+        expect(usedOf(peek)).toEqual([sum(own)]);
+        expect(await client.strlen(`ns{id${id}}`)).toBeLessThan(2000);
+      }
+      expect(await store.settle(receiptOf('id1', costs[1], all[1]), 1_999_999)).toBe(true);
+      const peek = await store.decide('id1', 0, RECORDS.NOTHING, read);
+      const own = costs.filter((_cost, i) => i % 3 === 1);
+      expect(usedOf(peek)).toEqual([sum(own) - costs[1] + 1_999_999]);
     }
-    expect(await store.settle(receiptOf('id1', costs[1], all[1]), 1_999_999)).toBe(true);
-    const peek = await store.decide('id1', 0, RECORDS.NOTHING, read);
-    const own = costs.filter((_cost, i) => i % 3 === 1);
-    expect(usedOf(peek)).toEqual([sum(own) - costs[1] + 1_999_999]);
   });
+
+  test.each(ALGORITHMS)(
+    'natively, calls of one turn have costs of their own: %s',
+    async (algorithm) => {
+      for (const maxInInterval of [1000, 2000]) {
+        await client.flushall();
+        const { clock } = handClock(START_US / 1000);
+        const options = { interval: 60_000, maxInInterval, algorithm, countBlocked: false, clock };
+        const both = [options, { ...options, redis: server.url, namespace: 'ns' }].map((given) =>
+          RateLimiter(given),
+        );
+        stores.push(...both);
+        const costs = [1, 700, 1, 900, 300, 99, 200, 301, 2];
+        const attempt = (limiter) => costs.map((cost, i) => limiter.attempt(`${i % 2}`, { cost }));
+        const [expected, came] = await Promise.all(both.map((one) => Promise.all(attempt(one))));
+        const shown = ({ toJSON, ...decision }) => decision;
+        expect(came.map(shown)).toEqual(expected.map(shown));
+      }
+    },
+  );
 
   // Kills: a refund of what has leaked since the attempt, or of what others made after it.
   test('settle named limits of gcra as the store in memory does', async () => {

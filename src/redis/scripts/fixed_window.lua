@@ -2,25 +2,27 @@
 --
 -- Integer: the first attempt in the window, and the count. The generation is the low bits of that
 -- moment.
--- Bytes: a count for each window, of 3 bytes, or of 7 if a max needs them. Under a single window
--- and nothing else, the newest moment may be that of any attempt in the window.
+-- Bytes: the second since the epoch up to which the key lives at least (4), and a count for each
+-- window, of 3 bytes, or of 7 if a max needs them. Under a single window and nothing else, the
+-- newest moment may be that of any attempt in the window.
 
 local FIRST_OF_INTEGERS, END_OF_INTEGERS = 10 ^ 15, 28 * 10 ^ 14
 local EARLIEST, RESTS, INTEGER = 10 ^ 15, 1000, '-%d%03d' -- 2001 to 2058
 
 local FORM, WIDE = 0xA0, 1
-local STATE, STATE_BYTES = '<BI4i8I3', 16 -- the header and the count
+local STATE, STATE_BYTES = '<BI4i8I4I3', 20 -- the header, the second and the count
 local NARROW = 2 ^ 24 - 1 -- the most that three bytes can count
 if max >= NARROW then is_common = false end
 
 -- PART: ONE WINDOW
     at = now
     local begun_at, count
+    local lives_until = 0
     if bytes then
-      if #bytes == STATE_BYTES then
-        local form
-        form, generation, begun_at, count = unpack_bytes(STATE, bytes)
-        if form ~= FORM or begun_at > LATEST or begun_at < -LATEST then break end
+      if #bytes == STATE_BYTES and string.byte(bytes) == FORM then
+        local _
+        _, generation, begun_at, lives_until, count = unpack_bytes(STATE, bytes)
+        if begun_at > LATEST or begun_at < -LATEST then break end
       else
         -- INCLUDE: read_integer
         if not moment then break end
@@ -34,16 +36,18 @@ if max >= NARROW then is_common = false end
     end
     reset = interval - at % interval + (at - now)
     lifetime = interval + (at - now)
-    local is_refused = count + cost > max
+    local is_refused = count + own > max
     time_left = is_refused and reset or 0
     if not is_refused or count_blocked then
-      count = min(count + cost, NARROW)
+      count = min(count + own, NARROW)
       local since = begun_at - EARLIEST + FIRST_OF_INTEGERS
       if count < RESTS and generation == begun_at % GENERATIONS
         and since >= FIRST_OF_INTEGERS and since < END_OF_INTEGERS then
         after = format(INTEGER, since, count)
       else
-        after = pack_bytes(STATE, FORM, generation, begun_at, count)
+        keeps_end = lives_until * 1000000 >= server_time + reset and i ~= looked_after
+        if not keeps_end then lives_until = floor((server_time + lifetime) / 1000000) end
+        after = pack_bytes(STATE, FORM, generation, begun_at, lives_until, count)
       end
     end
     used = hides_overdraft and min(count, max) or count
@@ -70,6 +74,7 @@ end
         is_own = form == FORM or form == FORM + WIDE
         if is_own then
           local bytes_per_count = form == FORM and 3 or 7
+          from = from + 4
           local known = (#bytes - from + 1) / bytes_per_count
           is_state = known >= 1 and known % 1 == 0
           for w = 1, is_state and window_count or 0 do
@@ -119,6 +124,7 @@ end
         local is_wide = largest_max >= NARROW
         for w = 1, window_count do is_wide = is_wide or windows[w].count > NARROW end
         after = header_of(is_wide and FORM + WIDE or FORM, newest)
+          .. pack_bytes('<I4', floor((server_time + lifetime) / 1000000))
         for w = 1, window_count do
           after = after .. pack_bytes(is_wide and '<I7' or '<I3', windows[w].count)
         end

@@ -127,7 +127,7 @@ local function judge(first_key, word, replied)
   -- would not do.
   local last_of_first, parted = nil, END_OF_FORMS -- luacheck: ignore 311
   local is_common = is_attempt and min_difference == 0 and not further
-    and cost > 0 and cost <= max
+    and (cost == ONE_AMOUNT or cost > 0 and cost <= max)
   -- PLACE: FIRST
 
   -- A key lives a second longer than its state matters. Redis has to turn a length of life into an

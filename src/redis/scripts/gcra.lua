@@ -83,7 +83,7 @@ end
       backlog = (arrival - now) * scale + units
       if backlog >= LATEST or backlog <= -LATEST then break end
     end
-    local room = (max - cost) * emission
+    local room = (max - own) * emission
     time_left = 0
     if backlog > room then
       time_left = ceil((backlog - room) / scale)
@@ -91,7 +91,7 @@ end
       if backlog <= 0 and has_own_time and has_integers then
         turn = floor(now / emission) % turns
       end
-      backlog = max_of(0, backlog) + cost * emission
+      backlog = max_of(0, backlog) + own * emission
       local units = backlog % scale
       local arrival = now + (backlog - units) / scale
       local rest = turn and turn * scale + units
@@ -102,7 +102,7 @@ end
         after = format(INTEGER, since, rest)
       end
       if not turn then
-        number = (number - (NUMBERS - cost)) % NUMBERS
+        number = (number - (NUMBERS - own)) % NUMBERS
       elseif is_full or not after then
         number = number_of_integer(arrival, units, turn)
       end

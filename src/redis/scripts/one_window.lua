@@ -2,15 +2,21 @@
 -- blocks. Ends before the first state that needs more care.
 if is_common then
   local answers = replied - (is_full and 9 or 1) * (first_key - 1) -- what answers follow
+  local costs_at = cost == ONE_AMOUNT and #word + 1 - 8 * key_count
   for i = first_key, last_key do
     local key = keys[i]
     local bytes
     -- INCLUDE: read_key
     unjudged = bytes
+    local own = cost -- luacheck: ignore 311
+    if costs_at then
+      own = unpack_bytes('<d', word, costs_at + 8 * (i - first_key))
+      if own > max then break end
+    end
     local time_left, lifetime, after, at, generation, used, reset, wait
     local keeps_end -- luacheck: ignore 221
-    -- Judges an attempt on the state in `bytes`, false if there is none. Leaves the loop if that is
-    -- something else, or needs the general way; otherwise sets
+    -- Judges an attempt at the cost `own` on the state in `bytes`, false if there is none. Leaves
+    -- the loop if that is something else, or needs the general way; otherwise sets
     --   time_left; lifetime, how long the state matters
     --   after, the new state if there is one; keeps_end, whether its key lives long enough
     --   at, generation, used, reset, wait   if is_full: the rest of the reply

@@ -50,14 +50,14 @@ end
     local left = interval - at % interval
     local late = at - now
     local carried = previous > 0 and multiply_divide(previous, left, interval) or 0
-    local is_refused = current + carried + cost > max
+    local is_refused = current + carried + own > max
     if not is_refused or count_blocked then
-      current = min(current + cost, NARROW)
+      current = min(current + own, NARROW)
       after = pack_bytes(STATE, FORM, generation, at, current, previous)
     end
     time_left = 0
     if is_refused then
-      time_left = below_of(max - cost + 1, previous, current, interval, left) + late
+      time_left = below_of(max - own + 1, previous, current, interval, left) + late
     end
     lifetime = 2 * interval + late
     if is_full then
