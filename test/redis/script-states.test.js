@@ -362,7 +362,7 @@ describe('the state of an id', () => {
       const policy = policyOf(LOG, window(MINUTE, 2_000_000));
       expect(await run(policy, 'attempt', 'brief', START_US, 2_000_000)).toEqual([0]);
       expect(await run(policy, 'attempt', 'brief', START_US, 1)).toEqual([MINUTE]);
-      expect(await lengthOf()).toBe(31 + 2 * 8);
+      expect(await lengthOf()).toBe(47 + 2 * 8);
     });
 
     test.each([

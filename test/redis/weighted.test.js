@@ -171,7 +171,7 @@ const clockOf = (random, unit) => {
 const CHANGES = [
   ['MOST_ENTRIES = 0xA6, 1024', 'MOST_ENTRIES = 0xA6, 16'],
   ['local CELLS = 512', 'local CELLS = 8'],
-  ['local MOST_WASTED = 256', 'local MOST_WASTED = 3'],
+  ['local MOST_WASTED = 64', 'local MOST_WASTED = 3'],
   ['local FEW_BYTES = 1024', 'local FEW_BYTES = 40'],
 ];
 const changed = (source, changes) =>
@@ -338,6 +338,45 @@ describe('the scripts with costs', () => {
     },
   );
 
+  test.each([true, false])(
+    'sliding-window-log decides where entries of a single window leave one by one, %s',
+    async (isNamed) => {
+      const limits = [{ interval: 40, maxInInterval: 1500 }];
+      for (const source of [SCRIPTS[LOG].source, IN_PARTS]) {
+        for (const countBlocked of [false, true]) {
+          const sha1 = await script.load(source);
+          const changes = { sha1, limits, countBlocked, minDifference: 0, blockFor: [] };
+          await runTraces(LOG, { isNamed, changes, unit: 5, steps: 2 * STEPS, mostCost: 600 });
+          await script.redis.flushall();
+        }
+      }
+    },
+  );
+
+  test('sliding-window-log is written whole where many entries leave at once', async () => {
+    const limits = [{ interval: 1000, maxInInterval: 2000 }];
+    const policy = { algorithm: LOG, limits, minDifference: 0, blockFor: [], countBlocked: false };
+    const usedAt = async (us) =>
+      (await run(policy, 'k', 'ATTEMPT', { now: START_US + us, cost: 2 }))[7];
+    for (let us = 0; us < 70; us++) expect(await usedAt(us)).toBe(2 * (us + 1));
+    expect(await usedAt(1066)).toBe(2 * 4);
+    expect(await script.redis.strlen('k')).toBe(47 + 8 * 5);
+    expect(await usedAt(1067)).toBe(2 * 4);
+    expect((await run(policy, 'k', 'PEEK', { now: START_US + 1067, cost: 0 }))[7]).toBe(2 * 4);
+  });
+
+  test('sliding-window-log resets where the oldest entry that cost something leaves', async () => {
+    const limits = [1000, 2000].map((maxInInterval) => ({ interval: 1000, maxInInterval }));
+    const two = { algorithm: LOG, isNamed: true, limits, minDifference: 0, blockFor: [] };
+    const one = { ...two, limits: limits.slice(0, 1) };
+    const resetAfter = async (policy, us, ...cost) =>
+      (await run(policy, 'k', 'ATTEMPT', { now: START_US + us, cost }))[8];
+    await resetAfter(two, 0, 0, 5);
+    expect(await resetAfter(two, 10, 5, 5)).toBe(1000);
+    for (const us of [20, 21, 22]) expect(await resetAfter(one, us, 1)).toBe(1010 - us);
+    expect(await resetAfter(one, 1010, 1)).toBe(10);
+  });
+
   test('sliding-window-log takes less than it was reserved for back from plain logs', () =>
     runTraces(LOG, {
       ...{ isNamed: false, largest: [5, 40, 1000], actuals: noOverdraft },
@@ -418,7 +457,7 @@ describe('the scripts with costs', () => {
           entries = entries.filter(({ at }) => at > now - 3_000_000);
           await script.redis.persist(key);
         }
-        expect(await script.redis.strlen(key)).toBeLessThan(40 + 25 * (8 + 7 * 3));
+        expect(await script.redis.strlen(key)).toBeLessThan(56 + 25 * (8 + 7 * 3));
         const longest = max(...limits.map(({ interval }) => interval));
         const usage = await run(policy, key, 'PEEK', {
           now: now + longest,

@@ -129,6 +129,7 @@ local function judge(first_key, word, replied)
   local is_common = is_attempt and min_difference == 0 and not further
     and (cost == ONE_AMOUNT or cost > 0 and cost <= max)
   -- PLACE: FIRST
+  local end_of_first = last_of_first and format('%d', last_of_first) -- luacheck: ignore 211
 
   -- A key lives a second longer than its state matters. Redis has to turn a length of life into an
   -- end for its replicas, so an end is cheaper.

@@ -5,7 +5,7 @@ if read then
 elseif not last_of_first then
   bytes = try('GET', key)
 else
-  bytes = try('GETRANGE', key, '0', last_of_first)
+  bytes = try('GETRANGE', key, '0', end_of_first)
   if bytes == '' then
     bytes = false
   elseif #bytes > last_of_first and string.byte(bytes) < parted then

@@ -24,13 +24,15 @@ local FEW_STAMPS = 16 -- of a ring, which are looked at one by one
 -- Of a weighted log: see weighted_log.lua.
 local WEIGHTED, MOST_ENTRIES = 0xA6, 1024
 local NARROW = 2 ^ 32 -- of stamps and sums
-local MOST_WASTED = 256 -- entries that are dropped but still there
+local MOST_WASTED = 64 -- entries that are dropped but still there
 local FEW_BYTES = 1024 -- that are sooner written whole
--- The same without blocks, with narrow stamps and one narrow sum in each entry.
-local WEIGHTED_STATE = '<BI4i8I4BBI2I2i8'
-local ENTRIES_AT, ENTRY_BYTES = 32, 8
--- A search reads some entries at once, and ends in any state.
-local MOST_READ, GUESSED_BEFORE, MOST_TRIES = 16, 8, 1024
+-- The same without blocks, with narrow stamps and one narrow sum in each entry: up to the entries.
+local WEIGHTED_STATE, HEAD_BYTES, ENTRY_BYTES = '<BI4i8I4I2I4BBI2i8I4I4I4', 47, 8
+-- What changes with each entry, and what does when some are dropped.
+local WITH_EACH, WITH_DROPPED = '<BI4i8I4I2I4', '<BBI2i8I4I4I4'
+-- Where some have left, so many are read at first. A search reads some at once, and ends in any
+-- state.
+local FEW_READ, MOST_READ, GUESSED_BEFORE, MOST_TRIES = 4, 16, 8, 1024
 local LAST_OF_FIRST_BYTES = 127 -- where reading ends at first, if there may be a ring
 local LAST_OF_WEIGHTED = 255 -- the same if the log is probably weighted
 
@@ -56,6 +58,9 @@ local is_of_named = cost == AMOUNTS and operation ~= SETTLE
 if room_of_policy > MOST_OF_SHORT + 1 or is_of_named then
   last_of_first, parted = may_weigh and LAST_OF_WEIGHTED or LAST_OF_FIRST_BYTES, FORM + LONG
 end
+local is_weighted_window = amount_count == 1 and is_attempt and min_difference == 0
+  and not further and range == NARROW and max < NARROW / 2 and (max > MOST_ENTRIES or is_of_named)
+if is_weighted_window then last_of_first = HEAD_BYTES - 1 end
 
 -- A key lives up to SPARE seconds longer than its log matters, so few writes of a batch have to
 -- move its end. In seconds since the epoch: the first that is not too early to be the end under

@@ -5,15 +5,17 @@
 -- There are up to MOST_ENTRIES; then neighbours are merged onto the newer one, so that what they
 -- took comes back later, by less than a cell of its window, and never earlier.
 --
--- Bytes: the second since the epoch up to which the key lives at least (4), the widths (1: 1 if
--- stamps have 8 bytes instead of 4, and 2 if sums have 7 instead of 4), how many sums an entry has
--- (1; 0: one for all windows), how many entries are dropped but still there (2), how many there are
--- (2), the moment of the newest that was dropped (8); then the entries, oldest first, each a stamp
--- and its sums. The first of them is no entry: the sums begin with its own.
+-- Bytes: the second since the epoch up to which the key lives at least (4), how many entries there
+-- are (2), the first sum of the newest (4: the low bytes), the widths (1: 1 if stamps have 8 bytes
+-- instead of 4, and 2 if sums have 7 instead of 4), how many sums an entry has (1; 0: one for all
+-- windows), how many entries are dropped but still there (2), the moment of the newest of these (8)
+-- and its first sum (4), stamp and first sum of the oldest that is not (4 each); then the entries,
+-- oldest first, each a stamp and its sums. The first of them is no entry: the sums begin with its
+-- own. The parts of entries in the head are for weighted_window.lua.
 
 -- INCLUDE: header_of
 
-local HEAD, HEAD_BYTES = '<I4BBI2I2i8', 18
+local HEAD, BEFORE_ENTRIES = '<I4I2I4BBI2i8I4I4I4', 34
 local WIDE_STAMPS, WIDE_SUMS = 1, 2
 local CELLS = 512 -- in all zones together
 
@@ -184,13 +186,13 @@ weighted = {}
 
 function weighted.open(state, from)
   last = newest
-  is_state = #state >= from + HEAD_BYTES - 1
+  is_state = #state >= from + BEFORE_ENTRIES - 1
   if not is_state then return false end
-  local widths, stored_count, count_now
-  lives_until, widths, stored_count, base, count_now, dropped = unpack_bytes(HEAD, state, from)
+  local count_now, widths, stored_count, _
+  lives_until, count_now, _, widths, stored_count, base, dropped = unpack_bytes(HEAD, state, from)
   if widths > WIDE_STAMPS + WIDE_SUMS then return false end
   set_layout(widths % WIDE_SUMS == WIDE_STAMPS, widths >= WIDE_SUMS, stored_count)
-  log, stamps_at, final = state, from + HEAD_BYTES, base + count_now
+  log, stamps_at, final = state, from + BEFORE_ENTRIES, base + count_now
   if #state ~= stamps_at - 1 + (final + 1) * entry_bytes then return false end
   sums = { unpack_bytes(all_sums, log, stamps_at + final * entry_bytes + stamp_bytes) }
   is_pending, changed_from, was_ring = false, final + 1, false
@@ -299,6 +301,8 @@ function weighted.write(its_key, stored, keeps_end, lifetime)
     call('DEL', its_key)
     return nil
   end
+  local oldest, base_sum = min(base + 1, final), sum_of(base, 1) % NARROW
+  local oldest_stamp, oldest_sum = stamp_of(oldest) % NARROW, sum_of(oldest, 1) % NARROW
   local first = stamps_at
   if (read and has_repeats) or had_block ~= with_block or not stored or base > MOST_WASTED
     or #log - stamps_at < FEW_BYTES then
@@ -306,8 +310,9 @@ function weighted.write(its_key, stored, keeps_end, lifetime)
   end
   if not changed_from then first, base, final = first + base * entry_bytes, 0, final - base end
   local widths = (has_wide_stamps and WIDE_STAMPS or 0) + (modulus > NARROW and WIDE_SUMS or 0)
-  local header = header_of(WEIGHTED, newest) .. pack_bytes(HEAD, expires, widths,
-    all_equal and 0 or sum_count, base, final - base, dropped)
+  local header = header_of(WEIGHTED, newest) .. pack_bytes(HEAD, expires, final - base,
+    sums[1] % NARROW, widths, all_equal and 0 or sum_count, base, dropped, base_sum, oldest_stamp,
+    oldest_sum)
   local entry = is_pending and pack_entry(newest, sums) or ''
   if not changed_from then
     local entries = sub(log, first, first + (final + (is_pending and 0 or 1)) * entry_bytes - 1)

@@ -1,22 +1,20 @@
 -- In frame.lua, for the log: attempts with costs under a single window without minDifference and
 -- blocks, on weighted logs with narrow stamps and sums. Ends before the first state that needs more
--- care. Bytes are those of weighted_log.lua. Of long states only parts are read, because Lua takes
--- long for long strings.
-if amount_count == 1 and is_attempt and min_difference == 0 and not further
-  and range == NARROW and max < NARROW / 2 and (max > MOST_ENTRIES or is_of_named) then
+-- care. Bytes are those of weighted_log.lua. The head is read and written, and the entry of the
+-- attempt written; others are read where some have left or an attempt has to wait.
+if is_weighted_window then
   local answers = replied - (is_full and 9 or 1) * (first_key - 1) -- what answers follow
   local costs_at = #word + 1 - 8 * key_count
   local stored_as = is_of_named and 1 or 0 -- how many sums an entry has
 
-  -- The entries from the place `first` to `last`, of which `state` may have some.
-  local function entries_of(key, state, first, last)
-    local from, to = ENTRIES_AT + first * ENTRY_BYTES, ENTRIES_AT - 1 + (last + 1) * ENTRY_BYTES
-    if to <= #state then return sub(state, from, to) end
-    return call('GETRANGE', key, format('%d', from - 1), format('%d', to - 1))
+  -- The entries from the place `first` to `last`.
+  local function entries_of(key, first, last)
+    return call('GETRANGE', key, format('%d', HEAD_BYTES + first * ENTRY_BYTES),
+      format('%d', HEAD_BYTES + (last + 1) * ENTRY_BYTES - 1))
   end
 
   -- The moment of the newest entry from which on n are used; behind the place `base` are `total`.
-  local function moment_of(key, state, base, total, final, final_sum, newest, n)
+  local function moment_of(key, base, total, final, final_sum, newest, n)
     local low, high, high_use = base, final, 0 -- used behind `high`
     for tries = 1, MOST_TRIES do
       local first = floor((low + high) / 2) - GUESSED_BEFORE
@@ -28,7 +26,7 @@ if amount_count == 1 and is_attempt and min_difference == 0 and not further
       end
       first = max_of(low, first)
       local last = min(first + MOST_READ, high)
-      local part = entries_of(key, state, first, last)
+      local part = entries_of(key, first, last)
       local enough, few = -1, last - first + 1 -- within the part
       while few - enough > 1 do
         local middle = floor((enough + few) / 2)
@@ -52,42 +50,50 @@ if amount_count == 1 and is_attempt and min_difference == 0 and not further
     -- INCLUDE: read_key
     unjudged = bytes
     local own = unpack_bytes('<d', word, costs_at + 8 * (i - first_key))
-    local at, lives_until, dropped, total, final_sum, base, final = now, 0, NONE, 0, 0, 0, 0
-    local generation, newest, oldest, is_whole
+    local at, lives_until, dropped, total, base, final = now, 0, NONE, 0, 0, 0
+    local base_sum, final_sum, oldest_sum = 0, 0, 0
+    local generation, newest, oldest, stored_base
     if not bytes then
       generation, newest, oldest = server_time % GENERATIONS, NONE, now
     else
-      if type(bytes) ~= 'string' or #bytes < ENTRIES_AT + 2 * ENTRY_BYTES - 1 then break end
+      if type(bytes) ~= 'string' or #bytes < HEAD_BYTES then break end
       local form, widths, stored_count, count
-      form, generation, newest, lives_until, widths, stored_count, base, count, dropped =
-        unpack_bytes(WEIGHTED_STATE, bytes)
-      final = base + count
-      local size = ENTRIES_AT - 1 + (final + 1) * ENTRY_BYTES
-      is_whole = #bytes <= last_of_first
-      if form ~= WEIGHTED or widths ~= 0 or stored_count ~= stored_as or newest > LATEST
-        or (is_whole and #bytes ~= size) or size < #bytes or base > MOST_WASTED then break end
+      form, generation, newest, lives_until, count, final_sum, widths, stored_count, base, dropped,
+        base_sum, oldest, oldest_sum = unpack_bytes(WEIGHTED_STATE, bytes)
       if newest > now then at = newest end
-      if at - newest >= interval then break end
-      local most = min(base + FEW_STAMPS, final - 1)
-      local some, place = entries_of(key, bytes, base, most + 1), 1
-      local _, base_sum, stamp, sum = unpack_bytes('<I4I4I4I4', some)
-      oldest = newest - (newest - stamp) % NARROW
-      while at - oldest >= interval and base < most do
-        dropped, base, base_sum, place = oldest, base + 1, sum, place + ENTRY_BYTES
-        stamp, sum = unpack_bytes('<I4I4', some, place + ENTRY_BYTES)
-        oldest = newest - (newest - stamp) % NARROW
+      if form ~= WEIGHTED or widths ~= 0 or stored_count ~= stored_as or newest > LATEST
+        or count == 0 or at - newest >= interval then break end
+      stored_base, final, oldest = base, base + count, newest - (newest - oldest) % NARROW
+      local entries, from, few = '', 1, FEW_READ
+      while at - oldest >= interval do -- the newest has not left, so this ends
+        if from > #entries then
+          entries, from, few = entries_of(key, base + 2, min(base + 1 + few, final)), 1, 4 * few
+        end
+        dropped, base, base_sum = oldest, base + 1, oldest_sum
+        oldest, oldest_sum = unpack_bytes('<I4I4', entries, from)
+        oldest, from = newest - (newest - oldest) % NARROW, from + ENTRY_BYTES
       end
-      final_sum = unpack_bytes('<I4', entries_of(key, bytes, final, final), 5)
       total = (final_sum - base_sum) % NARROW
-      if at - oldest >= interval or sum == base_sum or total + own >= NARROW
-        or final - base >= MOST_ENTRIES then break end
+      if oldest_sum == base_sum or total + own >= NARROW or final - base >= MOST_ENTRIES then
+        break
+      end
     end
 
-    local is_refused = total + own > max
+    local is_refused, late = total + own > max, at - now
     local is_recorded = not is_refused or count_blocked
     local recorded = is_recorded and own or 0
-    total = total + recorded
-    local late = at - now
+    local used, time_left, wait = total + recorded, 0, 0
+    if is_refused then
+      -- So much must be left of what is used without the attempt itself.
+      local n = max - own + 1 - recorded
+      local from = n > 0 and moment_of(key, base, total, final, final_sum, newest, n) or at
+      time_left = from + interval - now
+    end
+    if is_full and used >= max then
+      local n = max - recorded
+      local from = n > 0 and moment_of(key, base, total, final, final_sum, newest, n) or at
+      wait = from + interval - now
+    end
     local is_written, lifetime = true, usual_lifetime
     if is_recorded then
       local last_needed, last_second = needed, expires
@@ -98,22 +104,28 @@ if amount_count == 1 and is_attempt and min_difference == 0 and not further
       end
       local keeps_end = lives_until >= last_needed and i ~= looked_after
       if keeps_end then last_second = lives_until end
-      local final_now = at > newest and final + 1 or final -- attempts of one moment share an entry
-      local entry = pack_bytes('<I4I4', at % NARROW, (final_sum + own) % NARROW)
+      local before = at > newest and final or final - 1 -- attempts of one moment share an entry
+      local kept -- of what is written whole
       if not bytes then
-        local after = pack_bytes(WEIGHTED_STATE, WEIGHTED, generation, at, last_second, 0,
-          stored_as, 0, 1, NONE) .. '\0\0\0\0\0\0\0\0' .. entry
-        -- INCLUDE: write_key
-      elseif is_whole then
-        local after = pack_bytes(WEIGHTED_STATE, WEIGHTED, generation, at, last_second, 0,
-          stored_as, 0, final_now - base, dropped)
-          .. sub(bytes, ENTRIES_AT + base * ENTRY_BYTES, ENTRIES_AT - 1 + final_now * ENTRY_BYTES)
-          .. entry
+        kept = '\0\0\0\0\0\0\0\0'
+      elseif base > MOST_WASTED then
+        kept, before, base = entries_of(key, base, before), before - base, 0
+      end
+      final, final_sum = before + 1, (final_sum + own) % NARROW
+      local after = pack_bytes(WITH_EACH, WEIGHTED, generation, at, last_second, final - base,
+        final_sum)
+      if kept or base ~= stored_base or final == base + 1 then
+        if final == base + 1 then oldest_sum = final_sum end
+        after = after .. pack_bytes(WITH_DROPPED, 0, stored_as, base, dropped, base_sum,
+          oldest % NARROW, oldest_sum)
+      end
+      local entry = pack_bytes('<I4I4', at % NARROW, final_sum)
+      if kept then
+        after = after .. kept .. entry
         -- INCLUDE: write_key
       else
-        call('SETRANGE', key, '0', pack_bytes(WEIGHTED_STATE, WEIGHTED, generation, at, last_second,
-          0, stored_as, base, final_now - base, dropped))
-        call('SETRANGE', key, format('%d', ENTRIES_AT - 1 + final_now * ENTRY_BYTES), entry)
+        call('SETRANGE', key, '0', after)
+        call('SETRANGE', key, format('%d', HEAD_BYTES + final * ENTRY_BYTES), entry)
         if not keeps_end then
           call('PEXPIREAT', key, format('%d', base_of_ends + ceil(lifetime / 1000)))
         end
@@ -123,30 +135,13 @@ if amount_count == 1 and is_attempt and min_difference == 0 and not further
       call('PEXPIREAT', key, format('%d', base_of_ends + ceil(lifetime / 1000)))
     end
 
-    -- Of what is used without the attempt itself, n - recorded must be left.
-    local time_left, n = 0, max - own + 1 - recorded
-    if is_refused then
-      time_left = interval + late
-      if n > 0 then
-        time_left = moment_of(key, bytes, base, total - recorded, final, final_sum, newest, n)
-          + interval - now
-      end
-    end
     if not is_full then
       reply[answers + i] = is_written and time_left or -1
     elseif not is_written then
       for place = answers + 9 * i - 8, answers + 9 * i do reply[place] = -1 end
     else
-      local used, reset, wait = total, oldest + interval - now, 0
-      if total >= max then
-        wait = interval + late
-        if max > recorded then
-          local rest = max - recorded
-          wait = moment_of(key, bytes, base, total - recorded, final, final_sum, newest, rest)
-            + interval - now
-        end
-        if counts_refusals then used, reset = max, wait end
-      end
+      local reset = oldest + interval - now
+      if counts_refusals and used >= max then used, reset = max, wait end
       local first = answers + 9 * i - 8
       reply[first], reply[first + 1] = is_refused and 1 or 0, time_left
       reply[first + 2] = used < max and max - used or 0
