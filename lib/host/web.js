@@ -2,15 +2,15 @@
 // of each gives the module with `useModule`.
 'use strict';
 
-const { createBinding } = require('../wasm');
 const { failure } = require('../errors');
 const { sha256 } = require('./sha256');
 
 let readModule;
 let binding;
 
+/** The WebAssembly module's functions require this file, so they are loaded after it. */
 function loadBinding() {
-  binding ??= createBinding(readModule());
+  binding ??= require('../wasm').createBinding(readModule());
   return binding;
 }
 

@@ -22,7 +22,11 @@ const NUMBERS_AT_FIRST = 64;
  * no elements, so `refresh` comes before each use of a view.
  */
 class Core {
-  #collected = new FinalizationRegistry((held) => this.#free(held));
+  /** Undefined on workerd with a compatibility date before May 2025: there, only `release` frees. */
+  #collected =
+    typeof FinalizationRegistry === 'undefined'
+      ? undefined
+      : new FinalizationRegistry((held) => this.#free(held));
   #numbersAt;
   #numbersSize = NUMBERS_AT_FIRST;
   #bytesAt;
@@ -138,14 +142,14 @@ class Core {
   own(address, free) {
     if (address === 0) throwOutOfMemory();
     const handle = { address };
-    this.#collected.register(handle, { address, free }, handle);
+    this.#collected?.register(handle, { address, free }, handle);
     this.live++;
     return handle;
   }
 
   release(handle, free) {
     if (handle.address === 0) return;
-    this.#collected.unregister(handle);
+    this.#collected?.unregister(handle);
     this.#free({ address: handle.address, free });
     handle.address = 0;
   }

@@ -1,0 +1,152 @@
+// The package for hosts without modules of Node, on Node: `--conditions=browser` chooses the browser's entry.
+'use strict';
+
+const { createHash } = require('node:crypto');
+const fs = require('node:fs');
+const path = require('node:path');
+const { sha256 } = require('../../lib/host/sha256');
+const { runProgram } = require('../support/run-program');
+
+const LIB = path.join(__dirname, '..', '..', 'lib');
+const PROGRAM = JSON.stringify(path.join(__dirname, '..', 'hosts', 'program.mjs'));
+
+/** What a program prints as JSON, with the package for browsers, or for Node without a condition. */
+async function printed(source, flags = ['--conditions=browser']) {
+  const { code, stdout, stderr } = await runProgram(source, { type: 'module', flags });
+  if (code !== 0) throw new Error(stderr);
+  return JSON.parse(stdout);
+}
+
+const hasModule = fs.existsSync(path.join(LIB, 'wasm', 'rollgate.wasm'));
+const describeWithModule = hasModule ? describe : describe.skip;
+
+describeWithModule('the package for hosts without modules of Node', () => {
+  test('decides, waits, refuses and names keys in a store as on Node', async () => {
+    const source = `
+      import * as rollgate from 'rollgate';
+      import { run } from ${PROGRAM};
+      console.log(JSON.stringify([rollgate.rateLimit === undefined, await run(rollgate)]));
+    `;
+    const [isOfNode, expected] = await printed(source, []);
+    const [isOfHost, found] = await printed(source);
+    expect([isOfNode, isOfHost]).toEqual([false, true]);
+    expect(found).toEqual(expected);
+  });
+
+  test('works by require, with import giving the same', async () => {
+    const found = await printed(`
+      import { createRequire } from 'node:module';
+      import limiterOf, * as imported from 'rollgate';
+      const required = createRequire(import.meta.url)('rollgate');
+      const limiter = required({ interval: 60_000, maxInInterval: 1 });
+      const waits = [limiter('ada'), limiter('ada') > 0];
+      console.log(JSON.stringify([limiterOf === required, Object.keys(imported).sort(), waits]));
+    `);
+    expect(found).toEqual([true, ['RateLimiter', 'attemptAll', 'default'], [0, true]]);
+  });
+
+  test('refuses what it does not have', async () => {
+    const found = await printed(`
+      import * as rollgate from 'rollgate';
+      import { unsupported } from ${PROGRAM};
+      console.log(JSON.stringify(unsupported(rollgate)));
+    `);
+    expect(found).toEqual(Array(3).fill('ERR_ROLLGATE_UNSUPPORTED'));
+  });
+
+  test('calls back later, and an exception of the callback is uncaught', async () => {
+    const found = await printed(`
+      import RateLimiter from 'rollgate';
+      const limiter = RateLimiter({ interval: 60_000, maxInInterval: 1 });
+      const order = [];
+      process.on('uncaughtException', ({ message }) => {
+        console.log(JSON.stringify([...order, message]));
+      });
+      process.on('unhandledRejection', () => order.push('a rejection'));
+      limiter('ada', (...answer) => {
+        order.push(answer);
+        throw new Error('on purpose');
+      });
+      order.push('returned');
+    `);
+    expect(found).toEqual(['returned', [null, 0, 0], 'on purpose']);
+  });
+
+  test('works without FinalizationRegistry, as workerd is with early compatibility dates', async () => {
+    const found = await printed(`
+      delete globalThis.FinalizationRegistry;
+      const { default: RateLimiter } = await import('rollgate');
+      const limiter = RateLimiter({ interval: 60_000, maxInInterval: 1 });
+      const waits = [limiter('ada'), limiter('ada') > 0];
+      await limiter.close();
+      console.log(JSON.stringify(waits));
+    `);
+    expect(found).toEqual([0, true]);
+  });
+
+  test('makes no limiter where WebAssembly is missing, and says why each time', async () => {
+    const found = await printed(`
+      delete globalThis.WebAssembly;
+      const { default: RateLimiter } = await import('rollgate');
+      const codes = [1, 2].map(() => {
+        try {
+          return RateLimiter({ interval: 60_000, maxInInterval: 1 });
+        } catch ({ code, message }) {
+          return [code, message];
+        }
+      });
+      console.log(JSON.stringify(codes));
+    `);
+    expect(found).toEqual(
+      Array(2).fill([
+        'ERR_ROLLGATE_WASM',
+        "rollgate's WebAssembly module cannot be used: this host has no WebAssembly",
+      ]),
+    );
+  });
+});
+
+describe('the files for hosts without modules of Node', () => {
+  /** What a file requires or imports; `#host` is as package.json maps it there. */
+  function requiredBy(file) {
+    const source = fs.readFileSync(file, 'utf8');
+    const names = [...source.matchAll(/(?:require\(|from )'([^']+)'/g)].map(([, name]) => name);
+    return names.map((name) => (name === '#host' ? path.join(LIB, 'host/web.js') : name));
+  }
+
+  function fileOf(name, from) {
+    const place = path.resolve(path.dirname(from), name.replace(/[?]module$/, ''));
+    const isFile = (file) => fs.statSync(file, { throwIfNoEntry: false })?.isFile();
+    return [place, `${place}.js`, path.join(place, 'index.js')].find(isFile) ?? `${place}.js`;
+  }
+
+  test('require nothing but each other', () => {
+    const entries = ['web.js', 'browser.js', 'browser.mjs', 'workerd.mjs', 'edge-light.mjs'];
+    const files = entries.map((entry) => path.join(LIB, entry));
+    const outside = [];
+    const seen = new Set(files);
+    for (const file of seen) {
+      const isBuilt = /wasm[/\\](embedded\.js|rollgate\.wasm)/.test(file);
+      for (const name of isBuilt ? [] : requiredBy(file)) {
+        const isOwn = name.startsWith('.') || path.isAbsolute(name);
+        if (isOwn) seen.add(fileOf(name, file));
+        else outside.push(`${path.relative(LIB, file)} requires ${name}`);
+      }
+    }
+    const reached = [...seen].map((file) => path.relative(LIB, file).replaceAll('\\', '/'));
+    expect(outside).toEqual([]);
+    expect(reached).toEqual(
+      expect.arrayContaining(['kv/index.js', 'wait/index.js', 'wasm/core.js']),
+    );
+    expect(reached).not.toContain('host/node.js');
+  });
+});
+
+describe('SHA-256 for these hosts', () => {
+  test('is that of Node for every length around the blocks', () => {
+    for (let length = 0; length <= 300; length += 1) {
+      const bytes = Uint8Array.from({ length }, (_, i) => (i * 151 + length * 89) & 255);
+      expect(sha256(bytes)).toBe(createHash('sha256').update(bytes).digest('hex'));
+    }
+  });
+});
