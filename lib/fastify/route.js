@@ -1,10 +1,10 @@
 // Routes of Fastify: their own options merged with those of the scope, and the path that rules match.
 'use strict';
 
+const host = require('#host');
 const { failure, optionError } = require('../errors');
 const limiter = require('../middleware/limiter-options');
 const { withoutUndefined } = require('../option-values');
-const { partOfRegion } = require('../shared/region');
 const { CHOICES } = require('../store-options');
 
 /** Sets of limits, which would override a single limit of the route. */
@@ -42,7 +42,7 @@ function mergeRouteOptions(scope, own, route) {
   }
   const { namespace, shared } = inherited;
   if (namespace !== undefined) inherited.namespace = `${namespace} ${tag(route)}`;
-  if (shared !== undefined) inherited.shared = partOfRegion(shared, tag(route));
+  if (shared !== undefined) inherited.shared = host.stores.shared.partOf(shared, tag(route));
   return { ...inherited, ...withoutUndefined(own) };
 }
 

@@ -46,12 +46,14 @@ function compress(state, blocks, offset) {
   for (const [i, word] of [a, b, c, d, e, f, g, h].entries()) state[i] += word;
 }
 
-/** The digest of bytes in hexadecimal digits. */
+/** The digest of bytes. */
 function sha256(bytes) {
   const state = INITIAL.slice();
   const blocks = padded(bytes);
   for (let offset = 0; offset < blocks.byteLength; offset += 64) compress(state, blocks, offset);
-  return Array.from(state, (word) => word.toString(16).padStart(8, '0')).join('');
+  const digest = new DataView(new ArrayBuffer(4 * state.length));
+  for (const [i, word] of state.entries()) digest.setUint32(4 * i, word);
+  return new Uint8Array(digest.buffer);
 }
 
 module.exports = { sha256 };

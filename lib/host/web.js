@@ -21,13 +21,36 @@ function missing(option, alternative) {
       `option '${option}': not possible on this host, which has no modules of Node; ${alternative}`,
     );
   };
-  return { readOptions: refuse, create: refuse };
+  return { readOptions: refuse, create: refuse, pathOf: refuse, partOf: refuse };
 }
 
 const stores = {
   redis: { ...missing('redis', "take 'kv', with a store of this host"), clientKindOf() {} },
   shared: missing('shared', "take 'kv', or a limiter in memory"),
 };
+
+const hex = (bytes) => Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
+
+function base64url(bytes) {
+  const text = btoa(String.fromCharCode(...bytes));
+  return text.replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '');
+}
+
+const ENCODINGS = { hex, base64url };
+
+const BYTE = '(?:\\d|[1-9]\\d|1\\d\\d|2[0-4]\\d|25[0-5])';
+const IPV4 = new RegExp(`^${BYTE}(?:\\.${BYTE}){3}$`);
+
+/** As Node sees it: with a zone, which no URL has. */
+function isIPv6(address) {
+  const [bare, zone] = String(address).split('%');
+  if (zone === '' || !/^[\da-f:.]+$/i.test(bare)) return false;
+  try {
+    return new URL(`http://[${bare}]/`) !== undefined;
+  } catch {
+    return false;
+  }
+}
 
 module.exports = {
   /** `read` returns the WebAssembly.Module; called for the first limiter. */
@@ -47,12 +70,27 @@ module.exports = {
 
   random32: () => crypto.getRandomValues(new Uint32Array(1))[0],
 
-  sha256: (string) => sha256(new TextEncoder().encode(string)),
+  sha256: (string, encoding) => ENCODINGS[encoding](sha256(new TextEncoder().encode(string))),
 
   byteLength: (string) => new TextEncoder().encode(string).length,
 
-  warn(message, code) {
-    console.warn(`(rollgate) [${code}] RollgateWarning: ${message}`);
+  warn(message, code, detail) {
+    const details = detail === undefined ? [] : [detail];
+    console.warn(`(rollgate) [${code}] RollgateWarning: ${message}`, ...details);
+  },
+
+  inspect: (error) => error?.stack ?? String(error),
+
+  isIP(address) {
+    if (IPV4.test(address)) return 4;
+    return isIPv6(address) ? 6 : 0;
+  },
+
+  methods: () => ['DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'POST', 'PUT', 'QUERY'],
+
+  /** The URL of a Request is always a usual one. */
+  parseUrl(target) {
+    throw new TypeError(`no path: ${target}`);
   },
 
   soon(callback, ...args) {

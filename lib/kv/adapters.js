@@ -31,7 +31,7 @@ const MOST_ID_BYTES = 256;
 /** The SHA-256 of an id that is too long for a key; undefined for any other. */
 function hashOfLong(id) {
   if (id.length * 3 <= MOST_ID_BYTES || byteLength(id) <= MOST_ID_BYTES) return undefined;
-  return sha256(id);
+  return sha256(id, 'hex');
 }
 
 /** The bytes of a value in Deno KV. */

@@ -1,7 +1,7 @@
 // The client of a request by its address: the default key, and checks that the address is plausible.
 'use strict';
 
-const { isIP, isIPv4, isIPv6 } = require('node:net');
+const { isIP } = require('#host');
 const { optionRangeError } = require('../errors');
 const { readNumber } = require('../option-values');
 const { andThen } = require('./maybe-async');
@@ -25,7 +25,7 @@ function createClientKey({ ipv6Subnet, trustProxy, validate }, reporter) {
 }
 
 function keyBySubnetOf(ip, subnetOf, req, res) {
-  if (!isIPv6(ip)) return ip;
+  if (isIP(ip) !== 6) return ip;
   return andThen(subnetOf(req, res), (subnet) => ipKeyGenerator(ip, readSubnet(subnet)));
 }
 
@@ -69,9 +69,9 @@ function ipKeyGenerator(ip, ipv6Subnet = 56) {
   // How a server on '::' sees IPv4 clients.
   if (ip.startsWith(MAPPED_PREFIX)) {
     const ipv4 = ip.slice(MAPPED_PREFIX.length);
-    if (isIPv4(ipv4)) return ipv4;
+    if (isIP(ipv4) === 4) return ipv4;
   }
-  if (!isIPv6(ip)) return ip;
+  if (isIP(ip) !== 6) return ip;
 
   const address = withoutZone(ip);
   const groups = parseGroups(address);
@@ -95,7 +95,7 @@ function withoutZone(ip) {
   return zone === -1 ? ip : ip.slice(0, zone);
 }
 
-/** The eight groups of an address that net.isIPv6 has accepted. */
+/** The eight groups of an address that is one by isIP. */
 function parseGroups(address) {
   const gap = address.indexOf('::');
   if (gap === -1) return parseRun(address);
@@ -172,7 +172,7 @@ function createAddressChecks({ validate, trustProxy }, reporter) {
 
   function checkFirst(req, ip) {
     isFirst = false;
-    if (isOn.ip && !isIP(ip)) {
+    if (isOn.ip && isIP(ip) === 0) {
       warn(
         'ip',
         'ROLLGATE_INVALID_IP',

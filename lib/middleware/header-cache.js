@@ -1,7 +1,7 @@
 // What headers are made of, remembered from request to request: most requests need the same strings.
 'use strict';
 
-const crypto = require('node:crypto');
+const { sha256 } = require('#host');
 const { flatCopy, keyToId } = require('../ids');
 
 /** A function of one number that calls `make` only when the number differs from the last one. */
@@ -68,11 +68,6 @@ function areSame(windows, known) {
 
 const HEX_DIGITS = 12;
 
-// crypto.hash (Node 20.12) takes half the time.
-const sha256 = crypto.hash
-  ? (string) => crypto.hash('sha256', string, 'hex')
-  : (string) => crypto.createHash('sha256').update(string).digest('hex');
-
 /**
  * Partition keys by id, because hashing costs as much as deciding. Bounded: when `recent` is full it replaces
  * `earlier`. Long ids are not kept.
@@ -102,7 +97,7 @@ function remember(id, hashed) {
 }
 
 function hash(id) {
-  return btoa(sha256(id).slice(0, HEX_DIGITS));
+  return btoa(sha256(id, 'hex').slice(0, HEX_DIGITS));
 }
 
 module.exports = { partitionKey, rememberForLastNumber, rememberForNumbers, rememberForWindows };

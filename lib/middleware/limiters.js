@@ -1,13 +1,13 @@
 // The limiter behind a middleware: a given one, its own, or one of the forms that only a middleware has.
 'use strict';
 
+const { stores } = require('#host');
 const { BOUND_TO_LIMIT } = require('../algorithms');
 const { costIn, isCost } = require('../costs');
 const { tightestWindow } = require('../decision');
 const { optionError, rangeError, show, typeError } = require('../errors');
 const { ATTEMPT_WITHIN, PEEK_WITHIN, READ_COST, SETS_MAX, USAGE } = require('../internal-methods');
 const RateLimiter = require('../limiter');
-const { regionPath } = require('../shared/region');
 const { ANY_COST } = require('./limiter-options');
 const { andThen, orElse } = require('./maybe-async');
 const { PASSED } = require('./report');
@@ -182,7 +182,7 @@ const numberOf = (() => {
  */
 function storeIdentity(limiterOptions, limiter) {
   const { namespace, redis, client, connection, shared, kv } = limiterOptions ?? {};
-  if (shared !== undefined) return regionPath(shared);
+  if (shared !== undefined) return stores.shared.pathOf(shared);
   const place = redis ?? client ?? connection ?? kv;
   if (place === undefined || namespace === undefined) return limiter;
   const store = place?.client ?? place;

@@ -141,7 +141,7 @@ function sendMessage(res, body) {
     res.send(body);
   } else if (typeof body === 'string' || body === undefined || body === null) {
     endAs('text/plain; charset=utf-8', res, body ?? '');
-  } else if (Buffer.isBuffer(body)) {
+  } else if (body instanceof Uint8Array) {
     endAs('application/octet-stream', res, body);
   } else {
     endAs('application/json; charset=utf-8', res, JSON.stringify(body));
@@ -158,7 +158,7 @@ function sendProblem(res, names, message) {
   problem['violated-policies'] = names;
   if (typeof message === 'string') problem.detail = message;
   else if (isMembers(message)) Object.assign(problem, message);
-  const body = Buffer.from(JSON.stringify(problem));
+  const body = new TextEncoder().encode(JSON.stringify(problem));
   if (!res.headersSent) {
     res.setHeader('Content-Type', 'application/problem+json');
     res.setHeader('Content-Length', body.length);
@@ -167,7 +167,7 @@ function sendProblem(res, names, message) {
 }
 
 function isMembers(message) {
-  return typeof message === 'object' && !Array.isArray(message) && !Buffer.isBuffer(message);
+  return typeof message === 'object' && !Array.isArray(message) && !(message instanceof Uint8Array);
 }
 
 module.exports = {

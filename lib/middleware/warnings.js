@@ -1,7 +1,7 @@
 // What a middleware warns of: signs of a wrong set-up, which the option validate turns off, and failures.
 'use strict';
 
-const { inspect } = require('node:util');
+const host = require('#host');
 const { homepage } = require('../../package.json');
 const { readBoolean, readObject, rejectUnknownOptions } = require('../option-values');
 const { isUsualSubnet } = require('./client');
@@ -139,8 +139,8 @@ function createReporter(logger) {
     const message = `rateLimit: ${what} See ${ERRORS_PAGE}#${code.toLowerCase()}`;
     const emit = () => {
       if (!addNew(emitted, code)) return;
-      const detail = error === undefined ? undefined : inspect(error);
-      process.emitWarning(message, { type: 'RollgateWarning', code, detail });
+      const detail = error === undefined ? undefined : host.inspect(error);
+      host.warn(message, code, detail);
     };
     if (logger === undefined) emit();
     else orElse(() => log(message), emit);

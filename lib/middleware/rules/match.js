@@ -1,8 +1,7 @@
 // Which requests a rule matches by path, method and group, and which rule is the first to match a request.
 'use strict';
 
-const { METHODS } = require('node:http');
-const { isRegExp } = require('node:util').types;
+const { methods: knownMethods } = require('#host');
 const { optionError, optionRangeError, show } = require('../../errors');
 const { readString } = require('../../option-values');
 const { DEFAULT_GROUP } = require('../authentication');
@@ -35,7 +34,9 @@ function readPattern({ path, method, group }) {
 }
 
 function readPath(path) {
-  if (isRegExp(path)) return { prefix: undefined, regExp: new RegExp(path) };
+  if (Object.prototype.toString.call(path) === '[object RegExp]') {
+    return { prefix: undefined, regExp: new RegExp(path) };
+  }
   const expected = "a path that begins with '/', without query, or a RegExp";
   readString('path', path, expected, (string) => /^\/[^?#]*$/.test(string));
   if (LIKE_PATTERN.test(path)) throw optionRangeError('path', PLAIN_PREFIX, path);
@@ -44,7 +45,7 @@ function readPath(path) {
 
 /** Routers answer HEAD by the handler of GET, so a limit on GET includes HEAD. */
 function readMethods(method) {
-  const isMethod = (name) => METHODS.includes(name.toUpperCase());
+  const isMethod = (name) => knownMethods().includes(name.toUpperCase());
   const given = readStrings('method', method, "an HTTP method, such as 'GET'", isMethod);
   if (given === undefined) return undefined;
   const methods = new Set([...given].map((name) => name.toUpperCase()));

@@ -1,12 +1,12 @@
 // The path of a request as rules see it: what it is, its normal form, and the paths it may resolve to.
 'use strict';
 
-const url = require('node:url');
+const { parseUrl } = require('#host');
 
 /** An internal option: a function (req) that replaces pathOf, for a framework that parses URLs differently. */
 const PATH_OF = Symbol('pathOf');
 
-/** Express splits such URLs at the question mark, and passes all others to url.parse. */
+/** Express splits such URLs at the question mark, and passes all others to Node's url.parse. */
 const USUAL = /^\/[^\t\n\f\r #\u00a0\ufeff]*$/;
 
 /** What url.parse reads as a user and a host after a router has removed what precedes it. */
@@ -26,7 +26,7 @@ function pathOf(req) {
 
 function parse(target) {
   try {
-    return url.parse(target);
+    return parseUrl(target);
   } catch {
     // Express finds no route for it.
     return { pathname: withoutQuery(target) };

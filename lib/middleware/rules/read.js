@@ -1,7 +1,6 @@
 // Reads the option rules: checks every rule, and that the rules of one zone agree.
 'use strict';
 
-const { isDeepStrictEqual } = require('node:util');
 const costs = require('../../costs');
 const { optionError, optionTypeError, rangeError, typeError } = require('../../errors');
 const limiter = require('../../options');
@@ -133,12 +132,24 @@ function readPolicy(given, own) {
   };
 }
 
+/** All values are primitive, but for the windows, the lengths of blocks, and functions as limits. */
+function isSamePolicy(a, b) {
+  const flat = ({ windows, blockFor, ...others }) => [
+    windows.length,
+    ...windows.flatMap(({ interval, maxInInterval, name }) => [interval, maxInInterval, name]),
+    ...blockFor,
+    ...Object.values(others),
+  ];
+  const [all, same] = [flat(a), flat(b)];
+  return all.length === same.length && all.every((value, i) => value === same[i]);
+}
+
 /** Shadow rules have counts of their own, so their limits may differ from those of the rules that decide. */
 function assertZonesAgree(rules) {
   for (const [i, { zone, policy, isShadow }] of rules.entries()) {
     if (zone === undefined) continue;
     const place = rules.findIndex((rule) => rule.zone === zone && rule.isShadow === isShadow);
-    if (isDeepStrictEqual(policy, rules[place].policy)) continue;
+    if (isSamePolicy(policy, rules[place].policy)) continue;
     const expected = `the limits, countBlocked, algorithm and blockFor of rules[${place}]`;
     throw optionError(`rules[${i}].zone`, `expected ${expected}, which is of the same zone`);
   }

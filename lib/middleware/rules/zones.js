@@ -1,10 +1,9 @@
 // The limiters behind rules: one for each zone, and its place in the store.
 'use strict';
 
-const { createHash } = require('node:crypto');
+const { sha256, stores } = require('#host');
 const { idToString } = require('../../ids');
 const { IS_INNER } = require('../../internal-methods');
-const { partOfRegion } = require('../../shared/region');
 const { createPolicyNaming } = require('../headers');
 const { createLimitOf, limiterFor, storeIdentity } = require('../limiters');
 const { patternToString } = require('./match');
@@ -64,7 +63,7 @@ function storeOptionsFor(storeOptions, name) {
   const { namespace, shared } = storeOptions;
   const own = { ...storeOptions };
   if (namespace !== undefined) own.namespace = `${namespace}:${name}`;
-  if (shared !== undefined) own.shared = partOfRegion(shared, name);
+  if (shared !== undefined) own.shared = stores.shared.partOf(shared, name);
   return own;
 }
 
@@ -78,7 +77,7 @@ function bucketOf(normalPath, id) {
 
 /** 43 characters. */
 function hash(string) {
-  return createHash('sha256').update(string).digest('base64url');
+  return sha256(string, 'base64url');
 }
 
 module.exports = { bucketOf, createZones, storeOptionsFor };
