@@ -18,14 +18,22 @@ const examples = join(root, 'examples/bundling');
 const MINUTE_MS = 60_000;
 const START_MS = 30_000;
 
-/** The result of each bundler, and the command that starts it; `copied` if the addon is copied by hand. */
+/**
+ * The result of each bundler, and the command that starts it; `copied` if the addon is copied by hand. A server answers
+ * at the paths of `serves` what other programs print: the waits of its `limiters`.
+ */
 const bundlers = {
   esbuild: { output: 'dist/esbuild', command: ['node', 'app.js'], copied: true },
   webpack: { output: 'dist/webpack', command: ['node', 'app.js'], copied: true },
   rollup: { output: 'dist/rollup', command: ['node', 'app.mjs'], copied: true },
   ncc: { output: 'dist/ncc', command: ['node', 'index.js'] },
   sea: { output: 'dist/sea', command: ['./app'], copied: true },
-  next: { output: 'next/.next/standalone', command: ['node', 'next/server.js'], serves: '/limits' },
+  next: {
+    output: 'next/.next/standalone',
+    command: ['node', 'next/server.js'],
+    serves: ['/limits', '/edge'],
+    limiters: ['memory', 'redis', 'edge'],
+  },
 };
 
 /** Functions that kill the running commands. */
@@ -146,21 +154,31 @@ async function start(name, moved, env) {
   const result = await run(command, {
     ...options,
     env: { ...env, PORT: String(port), HOSTNAME: '127.0.0.1' },
-    until: (signal) => askUntilItServes(`http://127.0.0.1:${port}${serves}`, signal),
+    until: (signal) => {
+      const ask = (path) => askUntilItServes(`http://127.0.0.1:${port}${path}`, signal);
+      return Promise.all(serves.map(ask));
+    },
   });
-  return { ...result, stdout: result.answer ?? '' };
+  return { ...result, stdout: result.answer?.join('\n') ?? '' };
 }
 
-function assertLimits({ stdout, stderr }) {
+/** Each line of the output has the waits of two attempts, by limiter. */
+function assertLimits({ stdout, stderr }, limiters) {
   let waits;
   try {
-    waits = JSON.parse(stdout);
+    waits = Object.assign(
+      {},
+      ...stdout
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line)),
+    );
   } catch {
     throw new Error(`it did not answer:\n${stdout}${stderr}`);
   }
-  for (const store of ['memory', 'redis']) {
-    const [first, second] = waits[store];
-    if (first !== 0 || !(second > 0)) throw new Error(`${store}: waits are ${first} and ${second}`);
+  for (const name of limiters) {
+    const [first, second] = waits[name] ?? [];
+    if (first !== 0 || !(second > 0)) throw new Error(`${name}: waits are ${first} and ${second}`);
   }
 }
 
@@ -175,13 +193,14 @@ function assertSaysWhatToDo({ code, stderr }) {
 
 async function check(name, moved, url) {
   const env = { REDIS_URL: url, ROLLGATE_ADDON: '' };
-  assertLimits(await start(name, moved, env));
-  if (!bundlers[name].copied) return 'memory, Redis';
+  const { copied, limiters = ['memory', 'redis'] } = bundlers[name];
+  assertLimits(await start(name, moved, env), limiters);
+  if (!copied) return limiters.join(', ');
   const elsewhere = join(emptyFolder(), 'other name.node');
   renameSync(join(moved, 'rollgate.node'), elsewhere);
   assertSaysWhatToDo(await start(name, moved, env));
-  assertLimits(await start(name, moved, { ...env, ROLLGATE_ADDON: elsewhere }));
-  return 'memory, Redis; ROLLGATE_ADDON; message without the addon';
+  assertLimits(await start(name, moved, { ...env, ROLLGATE_ADDON: elsewhere }), limiters);
+  return `${limiters.join(', ')}; ROLLGATE_ADDON; message without the addon`;
 }
 
 async function main() {

@@ -1,7 +1,7 @@
 // Runs the programs of test/runtimes with the packed package on Node 18 to 26, Bun and Deno:
 //   npm run runtimes [-- --on=bun --on=deno] [--only=memory] [--jobs=2]
-// The package is installed from its tarball, without a compiler on PATH. The table of a complete run
-// must equal the one in docs/runtimes.md. A program prints its cell of the
+// The package is installed from its tarball, without a compiler on PATH. The tables of a complete run, one with the
+// addon and one with WebAssembly in its place, must equal those in docs/runtimes.md. A program prints its cell of the
 // table as its last line, such as "result: works".
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -11,6 +11,7 @@ import os from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { onPath, root } from './build.mjs';
+import { installedClang } from './build-wasm.mjs';
 import { npm, npmFolder } from './lib/npm-folder.mjs';
 
 const require = createRequire(import.meta.url);
@@ -55,6 +56,10 @@ const FEATURES = [
   ['metrics', 'metrics'],
   ['wrong options, missing addon', 'bad-input'],
 ];
+
+// With WebAssembly: the oldest and the newest Node, and the programs that do not need the addon.
+const WASM_RUNTIMES = ['node18', 'node26', 'bun', 'deno'];
+const NATIVE_PROGRAMS = ['bad-input'];
 
 // The programs of test/runtimes/alone.mjs; the others are those of test/runtimes/together.mjs.
 const ALONE = ['loading', 'memory', 'dropped', 'wait', 'metrics', 'bad-input'];
@@ -139,36 +144,50 @@ async function run([command, ...first], file, args, options) {
   return cell ? { cell, output } : { failure: 'ended before it was done', output };
 }
 
-function tableText(runtimes, rows) {
+function tableText({ runtimes, rows }) {
   const line = (cells) => `| ${cells.join(' | ')} |`;
   const titles = runtimes.map((name) => RUNTIMES[name].title);
   const head = [line(['', ...titles]), line(Array(titles.length + 1).fill('---'))];
   return [...head, ...rows.map(({ title, cells }) => line([title, ...cells]))].join('\n');
 }
 
-async function main() {
+/** The runtimes and programs of a table, whose cells are empty yet, and the variables of its programs. */
+function newTable(runtimes, features, variables) {
+  const rows = features.map(([title, program, ...args]) => {
+    return { title: `${title} (\`${program}\`)`, program, args, cells: [] };
+  });
+  const tasks = rows.flatMap((row) =>
+    runtimes.map((name, column) => ({ row, name, column, variables })),
+  );
+  return { runtimes, rows, tasks };
+}
+
+function newTables() {
   const runtimes = chosen(values.on, Object.keys(RUNTIMES), 'on');
   const programs = [...new Set(FEATURES.map(([, program]) => program))];
   const only = chosen(values.only, programs, 'only');
+  const features = FEATURES.filter(([, program]) => only.includes(program));
+  const withWasm = runtimes.filter((name) => WASM_RUNTIMES.includes(name));
+  const ofWasm = features.filter(([, program]) => !NATIVE_PROGRAMS.includes(program));
+  const addon = newTable(runtimes, features, { ROLLGATE_BINDING: 'native' });
+  if (installedClang() === undefined) return { addon }; // the module cannot be built here
+  return { addon, WebAssembly: newTable(withWasm, ofWasm, { ROLLGATE_BINDING: 'wasm' }) };
+}
+
+async function main() {
+  const tables = newTables();
   const commands = installRuntimes();
   const PATH = pathWithoutTools();
   symlinkSync(onPath('npm'), join(PATH, 'npm'));
   const folder = await installApplication(PATH);
   const server = await startRedis();
   const home = mkdtempSync(join(os.tmpdir(), 'rollgate-runtimes-'));
-  const features = FEATURES.filter(([, program]) => only.includes(program));
-  const rows = features.map(([title, program]) => ({
-    title: `${title} (\`${program}\`)`,
-    cells: [],
-  }));
-  const tasks = features.flatMap(([, program, ...args], row) =>
-    runtimes.map((name, column) => ({ program, args, name, row, column })),
-  );
+  const tasks = Object.values(tables).flatMap((table) => table.tasks);
   let failed = 0;
 
   const work = async () => {
     for (let task = tasks.shift(); task; task = tasks.shift()) {
-      const { program, args, name, row, column } = task;
+      const { row, name, column, variables } = task;
       const env = {
         PATH,
         HOME: home,
@@ -178,17 +197,17 @@ async function main() {
         REDIS_URL: server.url,
         RUNTIME: JSON.stringify(commands[name]), // for programs that start others
         NODE: commands[name === 'node24' ? 'node22' : 'node24'][0], // another runtime to share with
+        ...variables,
       };
       const options = { cwd: folder, env };
-      const file = ALONE.includes(program) ? 'alone.mjs' : 'together.mjs';
-      const all = [program, ...args];
+      const file = ALONE.includes(row.program) ? 'alone.mjs' : 'together.mjs';
+      const all = [row.program, ...row.args];
       const { cell, failure, output } = await run(commands[name], file, all, options);
-      rows[row].cells[column] = cell ?? 'FAILED';
+      row.cells[column] = cell ?? 'FAILED';
       if (failure === undefined) continue;
       failed += 1;
-      console.log(
-        `\n${all.join(' ')} on ${RUNTIMES[name].title}: ${failure}\n${output.slice(-4000)}`,
-      );
+      const where = `${RUNTIMES[name].title}, ${variables.ROLLGATE_BINDING}`;
+      console.log(`\n${all.join(' ')} on ${where}: ${failure}\n${output.slice(-4000)}`);
     }
   };
   const total = tasks.length;
@@ -199,14 +218,19 @@ async function main() {
     rmSync(home, { recursive: true, force: true });
   }
 
-  const table = tableText(runtimes, rows);
-  console.log(`\n${table}\n\n${total - failed} passed, ${failed} failed`);
-  if (failed > 0) process.exitCode = 1;
-  const whole = !values.on && !values.only;
-  if (whole && !readFileSync(join(root, 'docs/runtimes.md'), 'utf8').includes(table)) {
-    console.error('runtimes: docs/runtimes.md has another table');
-    process.exitCode = 1;
+  for (const [name, table] of Object.entries(tables)) {
+    console.log(`\nWith ${name}:\n${tableText(table)}`);
   }
+  console.log(`\n${total - failed} passed, ${failed} failed`);
+  if (failed > 0) process.exitCode = 1;
+  if (!values.on && !values.only) assertDocumented(Object.values(tables));
+}
+
+function assertDocumented(tables) {
+  const page = readFileSync(join(root, 'docs/runtimes.md'), 'utf8');
+  if (tables.every((table) => page.includes(tableText(table)))) return;
+  console.error('runtimes: docs/runtimes.md has other tables');
+  process.exitCode = 1;
 }
 
 try {

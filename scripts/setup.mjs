@@ -155,6 +155,7 @@ const purposes = {
   },
   systems: { system: [debootstrap], parts: [] },
   soak: { system: [...nativeTools, redis, wasmTools], parts: ['addon', 'wasm'] },
+  hosts: { system: [...nativeTools, browser, wasmTools], parts: ['addon', 'wasm'] },
   bench: {
     system: [...nativeTools, benchmark, redis, wasmTools],
     parts: ['addon', 'bench', 'wasm'],

@@ -3,27 +3,14 @@
 
 const fs = require('node:fs');
 const path = require('node:path');
-const { chromium } = require('playwright-core');
+const { launchBrowser } = require('../support/browser');
 const { patient } = require('../support/tiers');
 const { serveExample, stop } = require('../support/run-program');
 
 const SCREENSHOTS = path.join(__dirname, '..', '..', 'build', 'screenshots');
-const FLAGS = [
-  ...['--headless', '--no-sandbox', '--no-first-run', '--disable-gpu', '--disable-quic'],
-  ...['--disable-background-networking', '--disable-component-update', '--disable-sync'],
-];
 const SHORT_INTERVAL_MS = patient(3000);
 
-function findBrowser() {
-  if (process.env.CHROME_PATH) return process.env.CHROME_PATH;
-  const folders = (process.env.PATH ?? '').split(path.delimiter);
-  return ['chromium', 'chromium-browser', 'google-chrome']
-    .flatMap((name) => folders.map((folder) => path.join(folder, name)))
-    .find((file) => fs.existsSync(file));
-}
-
 // A sanitized addon is too slow for the page's clocks, and its preloaded library breaks the browser.
-const browserPath = findBrowser();
 const describeInBrowser = process.env.ROLLGATE_SANITIZED ? describe.skip : describe;
 
 describeInBrowser('the start page', () => {
@@ -34,11 +21,8 @@ describeInBrowser('the start page', () => {
   let complaints;
 
   beforeAll(async () => {
-    if (browserPath === undefined) {
-      throw new Error('no Chromium found: install it, or name it in CHROME_PATH');
-    }
     fs.mkdirSync(SCREENSHOTS, { recursive: true });
-    browser = await chromium.launch({ executablePath: browserPath, args: FLAGS });
+    browser = await launchBrowser();
   });
   afterAll(() => browser?.close());
 

@@ -156,7 +156,8 @@ const programs = {
 
   /** A limiter that is dropped is freed, though nobody closes it. */
   async dropped() {
-    const { liveLimiters } = require(path.join(folderOf('rollgate'), 'lib/native.js')).loadAddon();
+    const inner = path.join(folderOf('rollgate'), 'lib/binding.js');
+    const { liveLimiters } = require(inner).loadBinding();
     const count = 20_000;
     let most = 0;
     for (let made = 0; made < count; made += 1) {

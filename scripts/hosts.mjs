@@ -1,0 +1,220 @@
+// Bundles the applications of test/hosts with the packed package for hosts without modules of Node, and runs them:
+//   npm run hosts [-- workerd browser]
+// Their program (test/hosts/program.mjs) must return there what it returns on Node with the addon.
+import assert from 'node:assert/strict';
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, cpSync, mkdirSync, readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { root } from './build.mjs';
+import { installedClang } from './build-wasm.mjs';
+import { npmFolder } from './lib/npm-folder.mjs';
+
+const require = createRequire(import.meta.url);
+const { launchBrowser } = require('../test/support/browser');
+const { emptyFolder, packRollgate, removeFolders } = require('../test/support/tarball');
+
+const VERSIONS = {
+  esbuild: '0.28.2',
+  workerd: 'npm:@cloudflare/workerd-linux-64@1.20261117.1',
+};
+const TIMEOUT_MS = 60_000;
+/** More than any application answers. */
+const CALLS = 8;
+
+const UNSUPPORTED = Array(3).fill('ERR_ROLLGATE_UNSUPPORTED');
+
+/** An application in an empty folder, bundled where the package is installed from its tarball. */
+function createBundles(tarball, modules) {
+  const folder = emptyFolder();
+  const installed = join(folder, 'node_modules/rollgate');
+  mkdirSync(installed, { recursive: true });
+  mustRun('tar', ['-xzf', tarball, '-C', installed, '--strip-components=1']);
+  cpSync(join(root, 'test/hosts'), folder, { recursive: true });
+  const esbuild = join(modules, 'esbuild/bin/esbuild');
+  return (file, options) => {
+    const moved = emptyFolder();
+    const common = ['--bundle', '--format=esm', '--log-level=warning', `--outdir=${moved}`];
+    mustRun(process.execPath, [esbuild, file, ...common, '--out-extension:.js=.mjs', ...options], {
+      cwd: folder,
+    });
+    return moved;
+  };
+}
+
+function mustRun(command, args, options) {
+  const { error, status, stderr } = spawnSync(command, args, { encoding: 'utf8', ...options });
+  if (error ?? status !== 0) throw new Error(`${command} ended with ${status}: ${error ?? stderr}`);
+}
+
+async function ask(url) {
+  const response = await fetch(url, { signal: AbortSignal.timeout(TIMEOUT_MS) });
+  const text = await response.text();
+  if (response.status !== 200) throw new Error(`${url}: ${response.status} ${text}`);
+  return JSON.parse(text);
+}
+
+const askOften = (url) => Promise.all(Array.from({ length: CALLS }, () => ask(url)));
+const count = (answers) => answers.filter(Boolean).length;
+
+async function inTime(promise) {
+  let timer;
+  const late = new Promise((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`not done in ${TIMEOUT_MS / 1000} s`)), TIMEOUT_MS);
+  });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** As wrangler does it: the .wasm file is a module of its own. */
+const FOR_WORKERD = [
+  '--platform=browser',
+  '--conditions=workerd,worker,browser',
+  '--loader:.wasm=copy',
+  '--asset-names=[name]',
+];
+
+async function onWorkerd({ bundle, modules, expected }) {
+  const folder = bundle('worker.mjs', FOR_WORKERD);
+  cpSync(join(root, 'test/hosts/workerd.capnp'), join(folder, 'workerd.capnp'));
+  const program = join(modules, 'workerd/bin/workerd');
+  chmodSync(program, 0o755);
+  const child = spawn(program, ['serve', 'workerd.capnp', '--control-fd=3'], {
+    cwd: folder,
+    stdio: ['ignore', 'pipe', 'pipe', 'pipe'],
+    timeout: 2 * TIMEOUT_MS,
+  });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text) => {
+      output += text;
+    });
+  }
+  const ended = once(child, 'close');
+  try {
+    for (const port of await portsOf(child)) {
+      await checkWorker(`http://127.0.0.1:${port}`, expected);
+    }
+  } catch (error) {
+    error.message += `\n${output}`;
+    throw error;
+  } finally {
+    child.kill('SIGKILL');
+    await ended;
+  }
+}
+
+/** The ports of both sockets, which workerd reports once it listens. */
+async function portsOf(child) {
+  const ports = [];
+  for await (const line of createInterface({ input: child.stdio[3] })) {
+    const { event, port } = JSON.parse(line);
+    if (event === 'listen' && ports.push(port) === 2) return ports;
+  }
+  throw new Error('workerd ended before it served');
+}
+
+async function checkWorker(url, expected) {
+  assert.equal(count(await askOften(`${url}/memory`)), 2);
+  assert.equal(count(await askOften(`${url}/kv`)), 2);
+  assert.equal(count(await askOften(`${url}/room`)), 2);
+  assert.equal(count(await askOften(`${url}/room/wait`)), CALLS);
+  assert.deepEqual(await ask(`${url}/unsupported`), UNSUPPORTED);
+  assert.deepEqual(await ask(`${url}/program`), expected);
+}
+
+/** The Content-Security-Policy of each page. */
+const PAGES = {
+  '/': undefined,
+  '/allowed': "script-src 'self' 'wasm-unsafe-eval'",
+  '/forbidden': "script-src 'self'",
+};
+
+const PAGE = '<!doctype html><script type="module" src="/page.mjs"></script>';
+
+async function servePages(folder) {
+  const server = createServer(({ url }, response) => {
+    const isScript = url === '/page.mjs';
+    response.setHeader('content-type', isScript ? 'text/javascript' : 'text/html');
+    if (PAGES[url]) response.setHeader('content-security-policy', PAGES[url]);
+    response.end(isScript ? readFileSync(join(folder, url)) : PAGE);
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return { url: `http://127.0.0.1:${server.address().port}`, close: () => server.close() };
+}
+
+async function inBrowser({ bundle, expected }) {
+  const server = await servePages(bundle('page.mjs', ['--platform=browser']));
+  const browser = await launchBrowser();
+  /** The result of a function of the page. */
+  const askPage = async (path, name) => {
+    const page = await browser.newPage();
+    await page.goto(server.url + path);
+    const answer = await inTime(page.evaluate((called) => globalThis.rollgatePage[called](), name));
+    await page.close();
+    return answer;
+  };
+  try {
+    for (const path of ['/', '/allowed']) {
+      assert.deepEqual(await askPage(path, 'run'), expected, path);
+      assert.deepEqual(await askPage(path, 'unsupported'), UNSUPPORTED);
+    }
+    const { name, code, message } = await askPage('/forbidden', 'errorOfLimiter');
+    assert.deepEqual([name, code], ['Error', 'ERR_ROLLGATE_WASM']);
+    assert.match(message, /Content Security Policy/);
+  } finally {
+    await browser.close();
+    server.close();
+  }
+}
+
+const HOSTS = { workerd: onWorkerd, browser: inBrowser };
+
+async function runOnNode() {
+  process.env.ROLLGATE_BINDING = 'native';
+  process.removeAllListeners('warning'); // the program makes a limiter drop ids
+  const { run } = await import('../test/hosts/program.mjs');
+  return JSON.parse(JSON.stringify(await run(require('..'))));
+}
+
+async function main() {
+  const names = process.argv.length > 2 ? process.argv.slice(2) : Object.keys(HOSTS);
+  const unknown = names.filter((name) => !(name in HOSTS));
+  if (unknown.length > 0) throw new Error(`${unknown} is none of ${Object.keys(HOSTS)}`);
+  if (installedClang() === undefined) {
+    console.log('hosts: nothing was tested, because the WebAssembly module cannot be built here');
+    return;
+  }
+  const { file } = await packRollgate({ prebuilt: false });
+  const modules = join(npmFolder('hosts', VERSIONS), 'node_modules');
+  const bundle = createBundles(file, modules);
+  const expected = await runOnNode();
+  let failed = 0;
+  for (const name of names) {
+    try {
+      await HOSTS[name]({ bundle, modules, expected });
+      console.log(`passed  ${name}`);
+    } catch (error) {
+      console.log(`FAILED  ${name}: ${error.message}`);
+      failed += 1;
+    }
+  }
+  console.log(`${names.length - failed} passed, ${failed} failed`);
+  if (failed > 0) process.exitCode = 1;
+}
+
+try {
+  await main();
+} catch (error) {
+  console.error(`hosts: ${error.message}`);
+  process.exitCode = 1;
+} finally {
+  removeFolders();
+}
