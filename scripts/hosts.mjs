@@ -9,6 +9,7 @@ import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { promisify } from 'node:util';
 import { root } from './build.mjs';
 import { installedClang } from './build-wasm.mjs';
 import { npmFolder } from './lib/npm-folder.mjs';
@@ -19,6 +20,7 @@ const { emptyFolder, packRollgate, removeFolders } = require('../test/support/ta
 
 const VERSIONS = {
   esbuild: '0.28.2',
+  webpack: '5.112.2',
   workerd: 'npm:@cloudflare/workerd-linux-64@1.20261117.1',
 };
 const TIMEOUT_MS = 60_000;
@@ -27,23 +29,36 @@ const CALLS = 8;
 
 const UNSUPPORTED = Array(3).fill('ERR_ROLLGATE_UNSUPPORTED');
 
-/** An application in an empty folder, bundled where the package is installed from its tarball. */
-function createBundles(tarball, modules) {
+/** The applications in an empty folder, where the package is installed from its tarball. */
+function installApplications(tarball) {
   const folder = emptyFolder();
   const installed = join(folder, 'node_modules/rollgate');
   mkdirSync(installed, { recursive: true });
   mustRun('tar', ['-xzf', tarball, '-C', installed, '--strip-components=1']);
   cpSync(join(root, 'test/hosts'), folder, { recursive: true });
-  const esbuild = join(modules, 'esbuild/bin/esbuild');
-  return (file, options) => {
-    const moved = emptyFolder();
-    const common = ['--bundle', '--format=esm', '--log-level=warning', `--outdir=${moved}`];
-    mustRun(process.execPath, [esbuild, file, ...common, '--out-extension:.js=.mjs', ...options], {
-      cwd: folder,
-    });
-    return moved;
-  };
+  return folder;
 }
+
+/** Functions that bundle a file of a folder; they return the folder of the bundle. */
+const createBundlers = (modules, from) => ({
+  esbuild(file, options = []) {
+    const to = emptyFolder();
+    const program = join(modules, 'esbuild/bin/esbuild');
+    const common = ['--bundle', '--format=esm', '--platform=browser', '--log-level=warning'];
+    const output = [`--outdir=${to}`, '--out-extension:.js=.mjs'];
+    mustRun(process.execPath, [program, file, ...common, ...output, ...options], { cwd: from });
+    return to;
+  },
+
+  async webpack(file) {
+    const to = emptyFolder();
+    const compile = promisify(require(join(modules, 'webpack')));
+    const output = { path: to, filename: file };
+    const stats = await compile({ context: from, entry: `./${file}`, mode: 'production', output });
+    if (stats.hasErrors()) throw new Error(stats.toString('errors-only'));
+    return to;
+  },
+});
 
 function mustRun(command, args, options) {
   const { error, status, stderr } = spawnSync(command, args, { encoding: 'utf8', ...options });
@@ -74,14 +89,13 @@ async function inTime(promise) {
 
 /** As wrangler does it: the .wasm file is a module of its own. */
 const FOR_WORKERD = [
-  '--platform=browser',
   '--conditions=workerd,worker,browser',
   '--loader:.wasm=copy',
   '--asset-names=[name]',
 ];
 
-async function onWorkerd({ bundle, modules, expected }) {
-  const folder = bundle('worker.mjs', FOR_WORKERD);
+async function onWorkerd({ bundlers, modules, expected }) {
+  const folder = bundlers.esbuild('worker.mjs', FOR_WORKERD);
   cpSync(join(root, 'test/hosts/workerd.capnp'), join(folder, 'workerd.capnp'));
   const program = join(modules, 'workerd/bin/workerd');
   chmodSync(program, 0o755);
@@ -150,9 +164,21 @@ async function servePages(folder) {
   return { url: `http://127.0.0.1:${server.address().port}`, close: () => server.close() };
 }
 
-async function inBrowser({ bundle, expected }) {
-  const server = await servePages(bundle('page.mjs', ['--platform=browser']));
+async function inBrowser({ bundlers, expected }) {
   const browser = await launchBrowser();
+  try {
+    for (const [name, bundle] of Object.entries(bundlers)) {
+      await checkPages(browser, await bundle('page.mjs'), expected).catch((error) => {
+        throw new Error(`bundled by ${name}: ${error.message}`);
+      });
+    }
+  } finally {
+    await browser.close();
+  }
+}
+
+async function checkPages(browser, folder, expected) {
+  const server = await servePages(folder);
   /** The result of a function of the page. */
   const askPage = async (path, name) => {
     const page = await browser.newPage();
@@ -170,7 +196,6 @@ async function inBrowser({ bundle, expected }) {
     assert.deepEqual([name, code], ['Error', 'ERR_ROLLGATE_WASM']);
     assert.match(message, /Content Security Policy/);
   } finally {
-    await browser.close();
     server.close();
   }
 }
@@ -194,12 +219,12 @@ async function main() {
   }
   const { file } = await packRollgate({ prebuilt: false });
   const modules = join(npmFolder('hosts', VERSIONS), 'node_modules');
-  const bundle = createBundles(file, modules);
+  const bundlers = createBundlers(modules, installApplications(file));
   const expected = await runOnNode();
   let failed = 0;
   for (const name of names) {
     try {
-      await HOSTS[name]({ bundle, modules, expected });
+      await HOSTS[name]({ bundlers, modules, expected });
       console.log(`passed  ${name}`);
     } catch (error) {
       console.log(`FAILED  ${name}: ${error.message}`);
