@@ -135,9 +135,9 @@ async function portsOf(child) {
 }
 
 async function checkWorker(url, expected) {
-  assert.equal(count(await askOften(`${url}/memory`)), 2);
-  assert.equal(count(await askOften(`${url}/kv`)), 2);
-  assert.equal(count(await askOften(`${url}/room`)), 2);
+  for (const path of ['/memory', '/kv', '/room', '/room/kv']) {
+    assert.equal(count(await askOften(url + path)), 2, path);
+  }
   assert.equal(count(await askOften(`${url}/room/wait`)), CALLS);
   assert.deepEqual(await ask(`${url}/unsupported`), UNSUPPORTED);
   assert.deepEqual(await ask(`${url}/program`), expected);

@@ -8,7 +8,14 @@ const QUICK = { interval: 20, maxInInterval: 1, countBlocked: false };
 
 const inMemory = RateLimiter(TWO);
 const { get, set } = createKv();
-const kv = { get: async (key) => get(key), set: async (...entry) => set(...entry) };
+
+/** As after a request to a store: what follows belongs to the request that made it. */
+const later = (answer) => new Promise((resolve) => setTimeout(() => resolve(answer()), 1));
+const kv = {
+  get: (key) => later(() => get(key)),
+  set: (...entry) => later(() => set(...entry)),
+};
+const createOverKv = (namespace) => RateLimiter({ ...TWO, kv, namespace });
 
 const isAllowed = async (timeLeft) => (await timeLeft) === 0;
 
@@ -17,18 +24,23 @@ const answers = {
   '/unsupported': () => unsupported(rollgate),
   '/memory': () => isAllowed(inMemory('all')),
   /** Of this request, because timers and what a store answers belong to one. */
-  '/kv': () => isAllowed(RateLimiter({ ...TWO, kv, namespace: 'api' })('all')),
+  '/kv': () => isAllowed(createOverKv('requests')('all')),
 };
 
 /** An object with limiters that several requests share. */
 export class Room {
   #limiter = RateLimiter(TWO);
   #quick = RateLimiter(QUICK);
+  #overKv = createOverKv('rooms');
+
+  #answers = {
+    '/room': () => isAllowed(this.#limiter('all')),
+    '/room/wait': async () => (await this.#quick.wait('all')).allowed,
+    '/room/kv': () => isAllowed(this.#overKv('all')),
+  };
 
   async fetch({ url }) {
-    const isWait = new URL(url).pathname === '/room/wait';
-    const isAnswer = isWait ? (await this.#quick.wait('all')).allowed : isAllowed(this.#limiter());
-    return Response.json(await isAnswer);
+    return Response.json(await this.#answers[new URL(url).pathname]());
   }
 }
 
