@@ -2,7 +2,7 @@
 'use strict';
 
 const { optionError, optionTypeError } = require('./errors');
-const { adaptFunctions, ReplyResponse } = require('./fastify/reply');
+const { adaptOptions, ReplyResponse } = require('./fastify/reply');
 const { mergeRouteOptions, createRoutedPath } = require('./fastify/route');
 const rateLimit = require('./middleware');
 const { PATH_OF } = require('./middleware/rules/paths');
@@ -52,7 +52,7 @@ async function rollgate(fastify, options) {
 }
 
 function createHook(options, routedPath) {
-  const middleware = rateLimit({ ...adaptFunctions(options), [PATH_OF]: routedPath });
+  const middleware = rateLimit({ ...adaptOptions(options), [PATH_OF]: routedPath });
   return (request, reply, next) => {
     middleware(request, new ReplyResponse(reply), next);
   };

@@ -12,7 +12,12 @@ import { npmFolder } from './lib/npm-folder.mjs';
 
 const require = createRequire(import.meta.url);
 const { startRedis } = require('../test/support/redis-server');
-const { emptyFolder, packRollgate, removeFolders } = require('../test/support/tarball');
+const {
+  DEPENDENCIES,
+  emptyFolder,
+  packRollgate,
+  removeFolders,
+} = require('../test/support/tarball');
 
 const examples = join(root, 'examples/bundling');
 const MINUTE_MS = 60_000;
@@ -98,8 +103,8 @@ async function mustRun(command, options) {
 /** The folder with the bundlers, the examples and the package as npm installs it. */
 function prepare(tarball) {
   const { rollgate: _, ...dependencies } = require(join(examples, 'package.json')).dependencies;
-  const { version } = require('node-gyp-build/package.json');
-  const folder = npmFolder('bundling', { ...dependencies, 'node-gyp-build': version });
+  const own = DEPENDENCIES.map((name) => [name, require(`${name}/package.json`).version]);
+  const folder = npmFolder('bundling', { ...dependencies, ...Object.fromEntries(own) });
   for (const built of ['dist', 'next'])
     rmSync(join(folder, built), { recursive: true, force: true });
   cpSync(examples, folder, {

@@ -16,7 +16,12 @@ import { npmFolder } from './lib/npm-folder.mjs';
 
 const require = createRequire(import.meta.url);
 const { launchBrowser } = require('../test/support/browser');
-const { emptyFolder, packRollgate, removeFolders } = require('../test/support/tarball');
+const {
+  DEPENDENCIES,
+  emptyFolder,
+  packRollgate,
+  removeFolders,
+} = require('../test/support/tarball');
 
 const VERSIONS = {
   esbuild: '0.28.2',
@@ -35,6 +40,10 @@ function installApplications(tarball) {
   const installed = join(folder, 'node_modules/rollgate');
   mkdirSync(installed, { recursive: true });
   mustRun('tar', ['-xzf', tarball, '-C', installed, '--strip-components=1']);
+  for (const name of DEPENDENCIES) {
+    const place = join('node_modules', name);
+    cpSync(join(root, place), join(folder, place), { recursive: true });
+  }
   cpSync(join(root, 'test/hosts'), folder, { recursive: true });
   return folder;
 }
@@ -135,7 +144,7 @@ async function portsOf(child) {
 }
 
 async function checkWorker(url, expected) {
-  for (const path of ['/memory', '/kv', '/room', '/room/kv']) {
+  for (const path of ['/fetch', '/memory', '/kv', '/room', '/room/kv']) {
     assert.equal(count(await askOften(url + path)), 2, path);
   }
   assert.equal(count(await askOften(`${url}/room/wait`)), CALLS);

@@ -16,7 +16,9 @@ import { npm, npmFolder } from './lib/npm-folder.mjs';
 
 const require = createRequire(import.meta.url);
 const { startRedis } = require('../test/support/redis-server.js');
-const { packRollgate, pathWithoutTools, removeFolders } = require('../test/support/tarball.js');
+const tarballs = require('../test/support/tarball.js');
+
+const { DEPENDENCIES, packRollgate, pathWithoutTools, removeFolders } = tarballs;
 
 const TIMEOUT_MS = 60_000;
 
@@ -94,7 +96,7 @@ function installRuntimes() {
 async function installApplication(PATH) {
   const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json')));
   const names = ['@deno/kv', 'express', 'express-rate-limit', 'fastify', 'ioredis', 'prom-client'];
-  const versions = [...names, 'node-addon-api', 'node-gyp-build', 'redis'].map((name) => [
+  const versions = [...names, ...DEPENDENCIES, 'redis'].map((name) => [
     name,
     packages[`node_modules/${name}`].version,
   ]);

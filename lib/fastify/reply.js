@@ -1,6 +1,7 @@
 // The middleware in Fastify's terms: responses are replies, and the user's functions get (request, reply).
 'use strict';
 
+const { adaptFunctions } = require('../middleware/adapt');
 const { isPromise } = require('../middleware/maybe-async');
 const { unwrap, wrap } = require('../middleware/warnings');
 
@@ -54,48 +55,13 @@ class ReplyResponse {
   }
 }
 
-/** How to adapt each function; functions that are not listed, such as authenticate, take no response. */
-const ADAPTERS = {
-  cost: withReply,
-  identifier: withReply,
-  ipv6Subnet: withReply,
-  keyGenerator: withReply,
-  limit: withReply,
-  max: withReply,
-  maxInInterval: withReply,
-  message: withReply,
-  requestWasSuccessful: withReply,
-  skip: withReply,
-  handler: asHandler,
-  onAuthError: asErrorHandler,
-};
-
-/** The options for a middleware whose responses are ReplyResponses. */
-function adaptFunctions(options) {
-  const adapted = adaptBy(ADAPTERS, options);
-  if (Array.isArray(options.rules)) adapted.rules = adaptRules(options.rules);
-  return adapted;
-}
-
-/** A function in several rules is adapted once, because rules of one zone must have equal limits. */
-function adaptRules(rules) {
-  const adapted = new Map();
-  const adaptOnce = (own) => {
-    if (!adapted.has(own)) adapted.set(own, withReply(own));
-    return adapted.get(own);
-  };
-  const adapters = { cost: withReply, limit: adaptOnce, max: adaptOnce, maxInInterval: adaptOnce };
-  const isObject = (rule) => typeof rule === 'object' && rule !== null && !Array.isArray(rule);
-  return Array.from(rules, (rule) => (isObject(rule) ? adaptBy(adapters, rule) : rule));
-}
-
-function adaptBy(adapters, options) {
-  const adapted = { ...options };
-  for (const [name, value] of Object.entries(options)) {
-    if (typeof value !== 'function' || !Object.hasOwn(adapters, name)) continue;
-    adapted[name] = adapters[name](value);
-  }
-  return adapted;
+/** The options for a middleware whose responses are ReplyResponses; `authenticate` takes no response. */
+function adaptOptions(options) {
+  return adaptFunctions(options, {
+    ofRequest: withReply,
+    handler: asHandler,
+    onAuthError: asErrorHandler,
+  });
 }
 
 function withReply(own) {
@@ -141,4 +107,4 @@ function answer(ask, reply, next) {
   return send(ask(goOn));
 }
 
-module.exports = { ReplyResponse, adaptFunctions };
+module.exports = { ReplyResponse, adaptOptions };

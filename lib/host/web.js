@@ -1,16 +1,18 @@
-// What this package takes from a host that has no modules of Node: workerd, other edge runtimes, browsers. The entry
-// of each gives the module with `useModule`.
+// What this package takes from a host that has no modules of Node: workerd, other edge runtimes, browsers. package.json
+// maps `#module` to the WebAssembly module of each.
 'use strict';
 
 const { failure } = require('../errors');
 const { sha256 } = require('./sha256');
 
-let readModule;
 let binding;
 
 /** The WebAssembly module's functions require this file, so they are loaded after it. */
 function loadBinding() {
-  binding ??= require('../wasm').createBinding(readModule());
+  if (binding !== undefined) return binding;
+  const { default: given } = require('#module'); // a module, or a function that gives it
+  const module = typeof given === 'function' ? given() : given;
+  binding = require('../wasm').createBinding(module);
   return binding;
 }
 
@@ -53,11 +55,6 @@ function isIPv6(address) {
 }
 
 module.exports = {
-  /** `read` returns the WebAssembly.Module; called for the first limiter. */
-  useModule(read) {
-    readModule = read;
-  },
-
   loadBinding,
   stores,
   rejectedByLimiters: () => ({}),

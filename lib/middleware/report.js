@@ -85,6 +85,11 @@ class RequestInfo {
     return false;
   }
 
+  /** The decision of the limiter. */
+  static decisionOf(info) {
+    return info.#decision;
+  }
+
   /** The policies without room for the blocked attempt. */
   static setViolated(info, { limits }, names) {
     info.#violated = names.filter(

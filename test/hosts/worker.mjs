@@ -1,5 +1,6 @@
 // An application for workerd. Its limiters in memory are made where there is no time, no timer and no random number.
 import * as rollgate from 'rollgate';
+import { rateLimitFetch } from 'rollgate/fetch';
 import { createKv, run, unsupported } from './program.mjs';
 
 const { RateLimiter } = rollgate;
@@ -17,11 +18,22 @@ const kv = {
 };
 const createOverKv = (namespace) => RateLimiter({ ...TWO, kv, namespace });
 
+const limit = rateLimitFetch({ windowMs: TWO.interval, limit: 2, trustProxy: 1 });
+
 const isAllowed = async (timeLeft) => (await timeLeft) === 0;
+
+/** An edge is a proxy, so the address comes in a header. */
+async function isAllowedToFetch({ url }) {
+  const headers = { 'x-forwarded-for': '192.0.2.1' };
+  const { allowed, response } = await limit(new Request(url, { headers }), { ip: '127.0.0.1' });
+  if (!allowed && response.status !== 429) throw new Error(`a refusal of ${response.status}`);
+  return allowed;
+}
 
 const answers = {
   '/program': () => run(rollgate),
   '/unsupported': () => unsupported(rollgate),
+  '/fetch': isAllowedToFetch,
   '/memory': () => isAllowed(inMemory('all')),
   /** Of this request, because timers and what a store answers belong to one. */
   '/kv': () => isAllowed(createOverKv('requests')('all')),
@@ -48,6 +60,6 @@ export default {
   async fetch(request, { ROOMS }) {
     const { pathname } = new URL(request.url);
     if (pathname.startsWith('/room')) return ROOMS.get(ROOMS.idFromName('one')).fetch(request);
-    return Response.json(await answers[pathname]());
+    return Response.json(await answers[pathname](request));
   },
 };

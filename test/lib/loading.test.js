@@ -25,6 +25,7 @@ const NAMES = [
 const ENTRY_POINTS = [
   ['rollgate', 'RateLimiter', NAMES],
   ['rollgate/fastify', 'rollgate', ['rollgate']],
+  ['rollgate/fetch', null, ['rateLimitFetch']],
   ['rollgate/store', 'RollgateStore', ['RollgateStore']],
   ['rollgate/metrics', null, ['registerMetrics', 'topBlocked']],
 ];

@@ -121,11 +121,13 @@ function withDependencies(names) {
   return [...all];
 }
 
-/** The tarballs of the package's dependencies. */
+/** The packages that are installed with this one. */
+const DEPENDENCIES = withDependencies(Object.keys(MANIFEST.dependencies));
+
+/** Their tarballs. */
 async function packDependencies() {
   const to = emptyFolder();
-  const names = withDependencies(Object.keys(MANIFEST.dependencies));
-  const packed = names.map((name) => pack(path.join(ROOT, 'node_modules', name), to));
+  const packed = DEPENDENCIES.map((name) => pack(path.join(ROOT, 'node_modules', name), to));
   return (await Promise.all(packed)).map(({ file }) => file);
 }
 
@@ -143,4 +145,12 @@ async function install(tarball, { PATH, env, flags = [] }) {
   return { ...(await runNode(args, { cwd: app, env: isolated(PATH, env) })), app };
 }
 
-module.exports = { emptyFolder, install, packRollgate, pathWithoutTools, removeFolders, runNode };
+module.exports = {
+  DEPENDENCIES,
+  emptyFolder,
+  install,
+  packRollgate,
+  pathWithoutTools,
+  removeFolders,
+  runNode,
+};

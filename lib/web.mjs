@@ -1,5 +1,5 @@
 // The same exports for import.
-import RateLimiter from './browser.js';
+import RateLimiter from './web.js';
 
 export default RateLimiter;
 export const { attemptAll } = RateLimiter;
