@@ -23,9 +23,10 @@ const LIMITS = ['limit', 'max', 'maxInInterval'];
  * the same for other options, by name.
  */
 function adaptFunctions(options, { ofRequest, ...others }) {
+  if (typeof options !== 'object' || options === null) return options; // the middleware refuses it
   const adapters = { ...adaptersOf(OF_REQUEST, ofRequest), ...others };
   const adapted = adaptBy(adapters, options);
-  if (Array.isArray(options?.rules)) adapted.rules = adaptRules(options.rules, ofRequest);
+  if (Array.isArray(options.rules)) adapted.rules = adaptRules(options.rules, ofRequest);
   return adapted;
 }
 
