@@ -4,6 +4,8 @@
 
 const crypto = require('node:crypto');
 const diagnostics = require('node:diagnostics_channel');
+const { performance } = require('node:perf_hooks');
+const timers = require('node:timers/promises');
 const { inspect } = require('node:util');
 
 // Loaded when a limiter uses them, so that one in memory starts quickly.
@@ -70,5 +72,8 @@ module.exports = {
   soon: (callback, ...args) => process.nextTick(callback, ...args),
 
   /** Resolves after a turn of the event loop. */
-  nextTurn: () => new Promise((resolve) => setImmediate(resolve)),
+  nextTurn: () => timers.setImmediate(),
+
+  /** Milliseconds since some moment, which changes of the system's clock do not move. */
+  monotonicMs: () => performance.now(),
 };

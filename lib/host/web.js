@@ -95,4 +95,6 @@ module.exports = {
   },
 
   nextTurn: () => new Promise((resolve) => setTimeout(resolve, 0)),
+
+  monotonicMs: () => performance.now(),
 };

@@ -2,7 +2,7 @@
 // src/binding/local_limiter.h says what each does.
 'use strict';
 
-const { randomBytes } = require('#host');
+const { monotonicMs, randomBytes } = require('#host');
 const { RECORDS, decisionLength } = require('../decision');
 const { STATUS, uniform } = require('./core');
 
@@ -25,8 +25,8 @@ function textOf(id) {
 
 /** The time in us; of day, if windows begin with the epoch. Later changes of the system's clock do not move them. */
 function ownClock(isOfDay) {
-  const offset = isOfDay ? Math.floor((Date.now() - performance.now()) * 1000) : 0;
-  return () => Math.floor(performance.now() * 1000) + offset;
+  const offset = isOfDay ? Math.floor((Date.now() - monotonicMs()) * 1000) : 0;
+  return () => Math.floor(monotonicMs() * 1000) + offset;
 }
 
 function createMemoryLimiter(core, options, keep) {

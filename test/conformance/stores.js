@@ -3,7 +3,7 @@
 
 const RateLimiter = require('../..');
 const { ALGORITHMS } = require('../../lib/algorithms');
-const { loadAddon } = require('../../lib/native');
+const { hasAddon, hasNativeRedis } = require('../support/bindings');
 const { createPlainKv, openDenoKv } = require('../support/kv-stores');
 const { REDIS_CLIENTS, openings } = require('../support/redis-clients');
 const { startRedis, stopRedis } = require('../support/redis-server');
@@ -163,11 +163,12 @@ function redisStore(client, pace) {
   return { ...place, mostBytes: 200, fixedLimits: ['gcra'], pace };
 }
 
+const EXISTS = { 'shared memory': hasAddon, 'Redis, native': hasNativeRedis };
+
 /** In the fast tier: one store in this process and one Redis client. */
 function namesOfTier() {
-  if (all) return Object.keys(STORES);
-  const hasNative = loadAddon().createRedisClient !== undefined;
-  return ['memory', hasNative ? 'Redis, native' : 'Redis, node-redis'];
+  if (all) return Object.keys(STORES).filter((name) => EXISTS[name] ?? true);
+  return ['memory', hasNativeRedis ? 'Redis, native' : 'Redis, node-redis'];
 }
 
 /** For describe.each: the name and the entry. */

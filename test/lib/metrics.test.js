@@ -5,6 +5,7 @@ const diagnostics = require('node:diagnostics_channel');
 const { Gauge, Registry, register: globalRegister } = require('prom-client');
 const RateLimiter = require('../..');
 const { registerMetrics, topBlocked } = require('../../lib/metrics');
+const { whereAddon } = require('../support/bindings');
 const { createPlainKv } = require('../support/kv-stores');
 const { askProgram } = require('../support/run-program');
 const { catchError, setUp } = require('../support/set-up');
@@ -111,16 +112,19 @@ test('limiters come and go', async () => {
   expect(await scrape()).toMatchObject({ [allowed('one')]: 1 });
 });
 
-test('a limiter whose shared memory cannot be had has none, and the others have theirs', async () => {
-  const { limiter } = setUp();
-  const shared = { name: 'x', directory: '/nonexistent' };
-  const bad = RateLimiter({ shared, interval: 1000, maxInInterval: 1 });
-  metrics = registerMetrics({ limiters: { good: limiter, bad }, register });
-  limiter('a');
-  const scraped = await scrape();
-  expect(scraped[decisions('good', 'allowed')]).toBe(1);
-  expect(Object.keys(scraped).filter((name) => name.includes('bad'))).toEqual([]);
-});
+whereAddon.test(
+  'a limiter whose shared memory cannot be had has none, and the others have theirs',
+  async () => {
+    const { limiter } = setUp();
+    const shared = { name: 'x', directory: '/nonexistent' };
+    const bad = RateLimiter({ shared, interval: 1000, maxInInterval: 1 });
+    metrics = registerMetrics({ limiters: { good: limiter, bad }, register });
+    limiter('a');
+    const scraped = await scrape();
+    expect(scraped[decisions('good', 'allowed')]).toBe(1);
+    expect(Object.keys(scraped).filter((name) => name.includes('bad'))).toEqual([]);
+  },
+);
 
 test('the histogram has the buckets that it is given', async () => {
   const { limiter } = setUp();

@@ -5,6 +5,7 @@ const { rateLimit } = require('express-rate-limit');
 const fc = require('fast-check');
 const RateLimiter = require('../..');
 const RollgateStore = require('../../lib/store');
+const { redisAt } = require('../support/redis-clients');
 const { startRedis } = require('../support/redis-server');
 const { casesOf } = require('../support/tiers');
 const { waitUntil } = require('../support/outcome');
@@ -137,7 +138,7 @@ describe('over a limiter of the user', () => {
       const { localKeys, prefix } = new RollgateStore(options);
       return [localKeys, prefix];
     };
-    const redis = 'redis://127.0.0.1:1';
+    const redis = redisAt('redis://127.0.0.1:1');
     expect(placeOf()).toEqual([true, undefined]);
     expect(placeOf({ redis, namespace: 'api' })).toEqual([false, 'api']);
     expect(placeOf({ redis })[0]).toBe(false);
@@ -207,7 +208,10 @@ describe.each(['memory', 'Redis'])('under express-rate-limit, in %s', (place) =>
 
   /** express-rate-limit with its checks on. */
   function over(options, storeOptions) {
-    const store = new RollgateStore({ ...(redis && { redis: redis.url }), ...storeOptions });
+    const store = new RollgateStore({
+      ...(redis && { redis: redisAt(redis.url) }),
+      ...storeOptions,
+    });
     stores.push(store);
     const logger = newLogger();
     const middleware = rateLimit({ windowMs: HOUR_MS, limit: 2, store, logger, ...options });

@@ -4,6 +4,8 @@
 const RateLimiter = require('../..');
 const { createPlainKv } = require('../support/kv-stores');
 const { waitUntil } = require('../support/outcome');
+const { hasAddon } = require('../support/bindings');
+const { redisAt } = require('../support/redis-clients');
 const { startRedis } = require('../support/redis-server');
 const { newName } = require('../support/shared-regions');
 const apps = require('./apps');
@@ -143,8 +145,8 @@ describe('config.rateLimit', () => {
 
   test('a store or limiter replaces the store of the scope', async () => {
     const kv = createPlainKv();
-    const { url: redis } = await startRedis();
-    const ofRedis = { redis: 'redis://127.0.0.1:1', namespace: 'api', clock: undefined };
+    const redis = redisAt((await startRedis()).url);
+    const ofRedis = { redis: redisAt('redis://127.0.0.1:1'), namespace: 'api', clock: undefined };
     const ofKv = { kv, namespace: 'api', commandTimeout: 9000 };
     for (const [ofScope, ofRoute] of [
       [ofRedis, { kv }],
@@ -159,7 +161,7 @@ describe('config.rateLimit', () => {
   });
 
   test('on Redis counts under its own name, whatever is in the path', async () => {
-    const { url: redis } = await startRedis();
+    const redis = redisAt((await startRedis()).url);
     const options = { redis, namespace: 'api', windowMs: HOUR_MS, limit: 2 };
     const url = await start(options, { '/own/:id(^\\d{2}$)': { limit: 3 }, '/scope': undefined });
     expect(await statusesOf(`${url}/scope`, 3)).toEqual([200, 200, 429]);
@@ -247,8 +249,8 @@ describe('config.rateLimit', () => {
 
 describe.each([
   ['in memory', async () => ({})],
-  ['on Redis', async () => ({ redis: (await startRedis()).url, namespace: 'api' })],
-  ['in shared memory', async () => ({ shared: newName(), maxKeys: 50 })],
+  ['on Redis', async () => ({ redis: redisAt((await startRedis()).url), namespace: 'api' })],
+  ...(hasAddon ? [['in shared memory', async () => ({ shared: newName(), maxKeys: 50 })]] : []),
 ])('several methods at one path, %s', (_store, storeOptions) => {
   async function play(declare, ...calls) {
     const app = newApp({ exposeHeadRoutes: !declare.hasOwnHead });

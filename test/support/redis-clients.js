@@ -2,6 +2,7 @@
 'use strict';
 
 const RateLimiter = require('../..');
+const { hasNativeRedis } = require('./bindings');
 const { all, patient } = require('./tiers');
 
 const quiet = () => {}; // what goes wrong is seen by the calls that fail
@@ -73,14 +74,12 @@ const REDIS_CLIENTS = {
 };
 
 /** A Redis client for tests that need any one. */
-const ONE_CLIENT = isNativeBuilt() ? 'native' : 'node-redis 6';
+const ONE_CLIENT = hasNativeRedis ? 'native' : 'node-redis 6';
 
-function isNativeBuilt() {
-  return require('../../lib/native').loadAddon().createRedisClient !== undefined;
-}
+const EXISTING = Object.keys(REDIS_CLIENTS).filter((name) => name !== 'native' || hasNativeRedis);
 
 /** All of them in `npm run test:all`, otherwise the native one and one of those that users bring. */
-const names = all ? Object.keys(REDIS_CLIENTS) : [...new Set([ONE_CLIENT, 'node-redis 6'])];
+const names = all ? EXISTING : [...new Set([ONE_CLIENT, 'node-redis 6'])];
 
 /** For describe.each: the name and open(). */
 const EACH_CLIENT = names.map((name) => [name, REDIS_CLIENTS[name].open]);
@@ -104,6 +103,18 @@ function openings() {
     },
   };
 }
+
+const clientsByUrl = new Map();
+globalThis.afterAll?.(() => Promise.all([...clientsByUrl.values()].map(close)));
+
+/** A client of ioredis, the same one for one URL. In Jest all of them are closed at the end of the file. */
+function clientAt(url) {
+  if (!clientsByUrl.has(url)) clientsByUrl.set(url, REDIS_CLIENTS.ioredis.open(url).client);
+  return clientsByUrl.get(url);
+}
+
+/** What the option `redis` takes for a server, with the native client and without it. */
+const redisAt = (url) => (hasNativeRedis ? url : clientAt(url));
 
 let made = 0;
 const opened = [];
@@ -149,8 +160,10 @@ module.exports = {
   EACH_CLUSTER_CLIENT,
   ONE_CLIENT,
   REDIS_CLIENTS,
+  clientAt,
   clientsNamed,
   nativeLimiter,
   openings,
+  redisAt,
   scriptRuns,
 };

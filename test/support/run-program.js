@@ -99,7 +99,7 @@ const LOAD_IN = `
       cache.set(file, module);
       const outer = createRequire(file);
       const inner = (name) => {
-        if (isBuiltin(name) || !name.startsWith('.')) return outer(name);
+        if (isBuiltin(name) || !/^[.#]/.test(name)) return outer(name);
         const found = outer.resolve(name);
         return found.includes('node_modules') ? outer(name) : load(found);
       };
