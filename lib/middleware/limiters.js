@@ -185,7 +185,9 @@ function storeIdentity(limiterOptions, limiter) {
   if (shared !== undefined) return stores.shared.pathOf(shared);
   const place = redis ?? client ?? connection ?? kv;
   if (place === undefined || namespace === undefined) return limiter;
-  const store = place?.client ?? place;
+  // A client of ioredis has a method `client`.
+  const isClient = stores.redis.clientKindOf(place) !== undefined;
+  const store = isClient ? place : (place?.client ?? place);
   return `${typeof store === 'string' ? store : numberOf(store)} ${namespace}`;
 }
 
