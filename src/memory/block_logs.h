@@ -130,11 +130,7 @@ class BlockLogs {
     const LogHead& head = account.log().head();
     Block* block = BlockOf(slot);
     assert(block != nullptr ? head.size <= block->room + 1 : head.size <= 1);
-    if (block != nullptr) {
-      block->count = head.size - (head.size > 0 ? 1 : 0);
-      block->displaced = head.displaced;
-      block->head = head.head;
-    }
+    if (block != nullptr) block->Describe(head);
   }
 
   void Destroy(Slot& slot) {
@@ -156,6 +152,12 @@ class BlockLogs {
     std::uint32_t count;
     std::uint32_t displaced;  // see LogHead
 
+    void Describe(const LogHead& log) {
+      count = log.size - (log.size > 0 ? 1 : 0);
+      displaced = log.displaced;
+      head = log.head;
+    }
+
     std::byte* stamps() { return reinterpret_cast<std::byte*>(this + 1); }
   };
   static_assert(sizeof(Block) == 16 && alignof(Block) <= alignof(std::max_align_t));
@@ -176,6 +178,8 @@ class BlockLogs {
     if (block == nullptr) throw std::bad_alloc();
     block->room = room;
     log.MoveTo(block->stamps(), room);
+    // What it has dropped may be what is settled: then nothing is saved.
+    block->Describe(log.head());
     extra_bytes_ += BytesFor(room);
     Destroy(slot);
     SetBlock(slot, block);
