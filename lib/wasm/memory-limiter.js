@@ -35,6 +35,7 @@ function createMemoryLimiter(core, options, keep) {
   const length = decisionLength(options.windows.length / 2);
   core.writePolicy(options);
   const traits = exports.traits();
+  assertNotExhausted(traits);
   /** What was counted under earlier limits. */
   const before = new Float64Array(STATS);
   let policy = options;
@@ -162,9 +163,13 @@ function createMemoryLimiter(core, options, keep) {
 
   function clear(...ids) {
     open();
-    if (ids.length === 0) return exports.memory_clear_all(store.address);
-    const units = core.writeId(readText(ids[0]));
-    return (exports.memory_clear(store.address, units) & STATUS.FOUND) !== 0;
+    const { address } = store;
+    const status =
+      ids.length === 0
+        ? exports.memory_clear_all(address)
+        : exports.memory_clear(address, core.writeId(readText(ids[0])));
+    assertNotExhausted(status);
+    return (status & STATUS.FOUND) !== 0;
   }
 
   function readStats(target) {

@@ -143,9 +143,13 @@ bool Table::Sweep() {
   return true;
 }
 
-void Table::Clear() {
+SubTable Table::Empty() const {
   SubTable empty(1);
   empty.Prepare(layout_, 0, 1);
+  return empty;
+}
+
+void Table::Restart(SubTable empty) {
   ForgetPlaces();
   draining_.reset();
   active_ = std::move(empty);

@@ -78,8 +78,14 @@ class Table {
   template <class Visit>
   void VisitPlaces(Visit visit);
 
-  /// Forgets all ids and frees their memory.
-  void Clear();
+  /// Forgets all ids and frees their memory; calls `destroy` with each slot before. If there is no
+  /// memory for an empty table, nothing happens.
+  template <class Destroy>
+  void Clear(Destroy destroy) {
+    SubTable empty = Empty();
+    VisitAll(destroy);
+    Restart(std::move(empty));
+  }
 
   /// Ids in the table, including expired ones not yet forgotten.
   std::size_t live() const { return active_.live() + (draining_ ? draining_->live() : 0); }
@@ -140,6 +146,9 @@ class Table {
   void PrepareFor(const SubTable& from, std::size_t chunk, SubTable& to) const;
 
   /// Must be called before any id moves.
+  SubTable Empty() const;
+  void Restart(SubTable empty);
+
   void ForgetPlaces() { repeated_ = {}; }
 
   SlotLayout layout_;

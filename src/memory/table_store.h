@@ -136,6 +136,7 @@ class TableStore final : public MemoryStore {
   }
 
   void BlockUntil(const Identity& id, Micros now, Micros until) override {
+    uses_.resize(rules_.policy().windows().size());  // first, because it may fail
     manual_blocks_.Set(id, Rules::Cut(now), until);
     const Place place = until == kLongAgo ? table_.Find(id) : Place();
     if (place) {
@@ -143,7 +144,6 @@ class TableStore final : public MemoryStore {
         judging.EndBlock(carrier, Rules::Cut(now));
       });
     }
-    uses_.resize(rules_.policy().windows().size());
   }
 
   bool Clear(const Identity& id) override {
@@ -154,8 +154,7 @@ class TableStore final : public MemoryStore {
   }
 
   void ClearAll() override {
-    DestroyAll();
-    table_.Clear();
+    table_.Clear([this](Slot& slot) { states_.Destroy(slot); });
     manual_blocks_.Clear();
   }
 

@@ -136,12 +136,17 @@ std::int32_t MemorySetLimits(MemoryLimiter* limiter, double now) {
 
 ROLLGATE_EXPORT(memory_clear)
 std::int32_t MemoryClear(MemoryLimiter* limiter, std::int32_t length) {
-  return limiter->store->Clear(ReadIdentity(length, limiter->options.secret)) ? kFound : kDone;
+  return Guarded([&]() -> std::int32_t {
+    return limiter->store->Clear(ReadIdentity(length, limiter->options.secret)) ? kFound : kDone;
+  });
 }
 
 ROLLGATE_EXPORT(memory_clear_all)
-void MemoryClearAll(MemoryLimiter* limiter) {
-  limiter->store->ClearAll();
+std::int32_t MemoryClearAll(MemoryLimiter* limiter) {
+  return Guarded([&]() -> std::int32_t {
+    limiter->store->ClearAll();
+    return kDone;
+  });
 }
 
 /// Writes keys, allowed, blocked, evicted and bytes to Numbers.
@@ -156,9 +161,11 @@ void MemoryStats(const MemoryLimiter* limiter) {
 }
 
 /// Bits of the algorithm with this number: 1 if its windows begin at multiples of the interval
-/// since the epoch, 2 if settling depends on the time.
+/// since the epoch, 2 if settling depends on the time; kExhausted.
 ROLLGATE_EXPORT(traits)
 std::int32_t Traits() {
-  const AlgorithmTraits traits = TraitsOf(Policy(ReadPolicy()));
-  return (traits.aligns_to_epoch ? 1 : 0) | (traits.settles_ask_time ? 2 : 0);
+  return Guarded([&] {
+    const AlgorithmTraits traits = TraitsOf(Policy(ReadPolicy()));
+    return (traits.aligns_to_epoch ? 1 : 0) | (traits.settles_ask_time ? 2 : 0);
+  });
 }
