@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <limits>
 #include <new>
 #include <optional>
 #include <span>
@@ -133,10 +134,9 @@ class ArrivalBody {
       options.windows.push_back(window);
     }
     const Policy policy(std::move(options));
-    if (std::is_same_v<std::decay_t<decltype(rules_.policy())>, SingleWindowPolicy> !=
-        SingleWindowPolicy::Fits(policy)) {
-      return std::nullopt;
-    }
+    constexpr bool kIsSingle =
+        std::is_same_v<std::decay_t<decltype(rules_.policy())>, SingleWindowPolicy>;
+    if (kIsSingle != SingleWindowPolicy::Fits(policy)) return std::nullopt;
     const Rules before(policy);
     std::vector<std::byte> bytes(state.body.begin(),
                                  state.body.begin() + static_cast<std::ptrdiff_t>(bytes_.size()));
@@ -163,7 +163,7 @@ class LogBody {
 
   explicit LogBody(const Rules& rules) : rules_(rules) {}
 
-  std::size_t largest() const { return std::size_t{CapacityFor(0) - 1} * sizeof(Stamp); }
+  std::size_t largest() const { return std::size_t{CapacityFor(0) - 1} * Width(); }
 
   static bool Fits(const PortableState& state) { return !state.weighted(); }
 
@@ -189,7 +189,7 @@ class LogBody {
       if (age > last_age) return std::nullopt;
       last_age = age;
       // Older than a Stamp can represent is outside of all windows.
-      if (age > std::uint64_t{Log::kLongestRetention}) continue;
+      if (age > LongestAge()) continue;
       const auto stamp = static_cast<Stamp>(static_cast<std::uint64_t>(head.newest) - age);
       StoreAs(&ring_[(head.size - 1) * sizeof(Stamp)], stamp);
       ++head.size;
@@ -215,16 +215,33 @@ class LogBody {
 
   void Close(const Account& account, PortableState& state) {
     const Log& log = account.log();
-    body_.resize(log.size() == 0 ? 0 : (log.size() - 1) * sizeof(Stamp));
+    const std::size_t width = Width();
+    body_.resize(log.size() == 0 ? 0 : (log.size() - 1) * width);
     for (std::uint32_t n = log.size(); n > 1; --n) {
-      StoreAs(&body_[(log.size() - n) * sizeof(Stamp)], static_cast<Stamp>(log.Nth(n)));
+      std::byte* const stamp = &body_[(log.size() - n) * width];
+      if (width == sizeof(Stamp)) {
+        StoreAs(stamp, static_cast<Stamp>(log.Nth(n)));
+      } else {
+        StoreAs(stamp, static_cast<std::uint32_t>(log.Nth(n)));
+      }
     }
-    state.header.width = sizeof(Stamp);
+    state.header.width = static_cast<std::uint8_t>(width);
     state.header.flags = log.displaced() ? PortableState::kDisplaced : 0;
     state.body = body_;
   }
 
  private:
+  static constexpr std::uint64_t kLongestShortAge = std::numeric_limits<std::uint32_t>::max();
+
+  /// Short stamps are written short even where the module keeps long ones: see kIsCompact.
+  bool IsShort() const {
+    return sizeof(Stamp) == 4 || static_cast<std::uint64_t>(rules_.retention()) <= kLongestShortAge;
+  }
+  std::size_t Width() const { return IsShort() ? 4 : sizeof(Stamp); }
+  std::uint64_t LongestAge() const {
+    return IsShort() ? kLongestShortAge : std::uint64_t{Log::kLongestRetention};
+  }
+
   /// For a log of so many actions. A long one keeps its length: a larger max may need it, of other
   /// processes or later.
   std::uint32_t CapacityFor(std::uint64_t actions) const {

@@ -223,6 +223,11 @@ class TurningLimiter final : public PortableLimiter {
 }  // namespace
 
 std::unique_ptr<PortableLimiter> PortableLimiter::Create(const Policy& policy) {
+  // One window has states of its own, which the addon and the module share.
+  if (kIsCompact && policy.algorithm() == Algorithm::kGcra && SingleWindowPolicy::Fits(policy)) {
+    using Single = Gcra<SingleWindowPolicy>;
+    return std::make_unique<Limiter<Single, ArrivalBody<Single>>>(policy);
+  }
   return WithAlgorithm<std::unique_ptr<PortableLimiter>>(
       policy, [&]<class Rules>() -> std::unique_ptr<PortableLimiter> {
         if constexpr (std::is_same_v<Rules, WeightedLog>) {
