@@ -318,7 +318,11 @@ class TableStore final : public MemoryStore {
     }
   }
   ROLLGATE_NOINLINE void Tend(Micros now, std::size_t most) {
-    table_.Tend(now, most, [this](Slot& slot) { states_.Destroy(slot); });
+    try {
+      table_.Tend(now, most, [this](Slot& slot) { states_.Destroy(slot); });
+    } catch (...) {
+      // There is no memory for a table of another size. This must not fail calls that need none.
+    }
   }
 
   /// An unknown id acts no earlier than this: it may have been forgotten.
