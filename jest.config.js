@@ -8,6 +8,7 @@ const folders = [
   'middleware',
   'redis',
   'kv',
+  'wasm',
   'shared',
   'conformance',
   'examples',

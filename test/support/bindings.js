@@ -28,4 +28,38 @@ function newWasmBinding() {
   return createBinding(compile(fs.readFileSync(WASM_FILE), WASM_FILE));
 }
 
-module.exports = { WASM_FILE, hasAddon, hasNativeRedis, newWasmBinding, whereAddon };
+/** The addon's functions, whatever decides in this process; undefined where there is no addon. */
+function addonBinding() {
+  try {
+    return require('../../lib/native').loadAddon();
+  } catch {
+    return undefined;
+  }
+}
+
+/** A copy of the package of its own, on the addon ('native') or on the module ('wasm'). For Jest. */
+function packageOn(binding) {
+  const before = process.env.ROLLGATE_BINDING;
+  process.env.ROLLGATE_BINDING = binding;
+  try {
+    let loaded;
+    jest.isolateModules(() => {
+      loaded = require('../..');
+      loaded({ interval: 1, maxInInterval: 1 }); // loads the binding
+    });
+    return loaded;
+  } finally {
+    if (before === undefined) delete process.env.ROLLGATE_BINDING;
+    else process.env.ROLLGATE_BINDING = before;
+  }
+}
+
+module.exports = {
+  WASM_FILE,
+  addonBinding,
+  hasAddon,
+  hasNativeRedis,
+  newWasmBinding,
+  packageOn,
+  whereAddon,
+};
