@@ -6,6 +6,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { build, prebuildOf, root, treeOf } from './build.mjs';
+import { installedClang, wasmIsCurrent } from './build-wasm.mjs';
 import { scriptsAreCurrent } from './embed-scripts.mjs';
 
 /** Without optimisation and with assertions; test:all runs Jest on the addon of the package. */
@@ -18,7 +19,12 @@ const SLOW_JEST = '[.](slow|serial)[.]test[.]js$';
 /** These suites must run alone. */
 const SERIAL_JEST = '[.]serial[.]test[.]js$';
 /** Suites that are not built with the sanitizers, or that measure. */
-const NOT_SANITIZED = '/test/(package|bench|examples|soak)/';
+const NOT_SANITIZED = '/test/(package|bench|examples|soak|wasm)/';
+/** Run by the suite `jest-wasm`. */
+const WASM_JEST = '/test/wasm/';
+/** What runs on the module besides, in all suites and in the fast ones. */
+const JEST_ON_WASM = ['lib', 'conformance', 'kv', 'middleware'];
+const FAST_JEST_ON_WASM = ['conformance/traces'];
 /** The factors for bounds in real time: in general, and with a sanitized addon. */
 const PATIENCE = Number(process.env.ROLLGATE_PATIENCE || 1);
 const SANITIZED_PATIENCE = 5 * PATIENCE;
@@ -59,6 +65,22 @@ function jest(variant, args, env = {}) {
 
 const ignoring = (...patterns) => ['--testPathIgnorePatterns', '/node_modules/', ...patterns];
 
+/** With WebAssembly in place of the addon. Where its tools cannot be had, there is nothing to test. */
+function jestOnWasm(variant, names, args, env) {
+  if (!wasmIsCurrent()) {
+    if (installedClang() === undefined) {
+      console.log('not tested: the WebAssembly module needs tools that this system lacks');
+      return true;
+    }
+    if (!node('scripts/build-wasm.mjs')) return false;
+  }
+  const patterns = ['wasm', ...names].map((name) => `/test/${name}[/.]`);
+  return jest(variant, [...args, '--testPathPatterns', ...patterns], {
+    ROLLGATE_BINDING: 'wasm',
+    ...env,
+  });
+}
+
 function types() {
   const args = ['--typings', 'lib/index.d.ts', '--files', 'test/types/*.test-d.ts'];
   return node('node_modules/tsd/dist/cli.js', args);
@@ -89,13 +111,15 @@ const ALL = { ROLLGATE_TESTS: 'all' };
 
 const fastSuites = {
   core: () => ctest(DEVELOPMENT, ['--exclude-regex', SLOW_CTEST]),
-  jest: () => jest(DEVELOPMENT, ignoring(SLOW_JEST)),
+  jest: () => jest(DEVELOPMENT, ignoring(SLOW_JEST, WASM_JEST)),
+  'jest-wasm': () => jestOnWasm(DEVELOPMENT, FAST_JEST_ON_WASM, ignoring(SLOW_JEST)),
 };
 
 const allSuites = {
   core: () => ctest(DEVELOPMENT, ['--exclude-regex', RACES], { env: ALL }),
   races,
-  jest: () => jest('release', ignoring(SERIAL_JEST), ALL),
+  jest: () => jest('release', ignoring(SERIAL_JEST, WASM_JEST), ALL),
+  'jest-wasm': () => jestOnWasm('release', JEST_ON_WASM, ignoring(SERIAL_JEST), ALL),
   serial: () => jest('release', ['-i', '--testPathPatterns', SERIAL_JEST], ALL),
   types,
   asan: () => ctest('asan', ['--exclude-regex', SLOW_CTEST]),
