@@ -62,6 +62,8 @@ function installedWithoutAddon(name) {
   for (const part of ['lib', 'package.json', 'scripts/install.mjs']) {
     fs.cpSync(path.join(ROOT, part), path.join(rollgate, part), { recursive: true });
   }
+  // It would decide instead: see test/wasm/choice.test.js.
+  fs.rmSync(path.join(rollgate, 'lib/wasm/rollgate.wasm'), { force: true });
   const dependency = 'node_modules/node-gyp-build';
   fs.cpSync(path.join(ROOT, dependency), path.join(app, dependency), { recursive: true });
   const main = path.join(app, 'main.js');
@@ -247,6 +249,7 @@ describe('an installed package', () => {
       expect.stringMatching(`^- ${rollgate}: No native build was found.*; there are ${binary}$`),
       `- ${path.join(app, 'rollgate.node')}: does not exist`,
       expect.stringContaining(`run 'node ${path.join(rollgate, 'scripts/install.mjs')}'`),
+      expect.stringContaining('module cannot be used: there is no file'),
     ]);
   });
 

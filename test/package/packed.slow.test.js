@@ -149,7 +149,8 @@ describeHere('with a binary for this machine', () => {
     fs.writeFileSync(path.join(build, 'rollgate.node'), 'text');
     const limits = '{ interval: 1000, maxInInterval: 1 }';
     const message = await run(`
-      try { require('rollgate')(${limits}); } catch ({ message }) { console.log(JSON.stringify(message)); }
+      process.on('warning', ({ detail }) => console.log(JSON.stringify(detail)));
+      require('rollgate')(${limits})('a');
     `);
     expect(message).toContain(`\n- ${rollgate}: build/Release/rollgate.node: `);
     const script = path.join(rollgate, 'scripts/install.mjs');
@@ -191,10 +192,59 @@ describeHere('without a binary for this machine', () => {
     return file;
   }
 
+  const RUNS_AS_WASM = 'rollgate: it runs as WebAssembly here';
+
+  /** npm prints what a script has printed if it fails, or if it is asked to. */
+  const SHOWN = { npm_config_foreground_scripts: 'true' };
+
+  test('runs as WebAssembly where it cannot be built, and says so', async () => {
+    const PATH = pathWithoutTools();
+    const env = { ...(await withHeaders()), ...SHOWN };
+    const { code, stdout, stderr, app } = await install(sources, { PATH, env });
+    const printed = stdout + stderr;
+    expect({ code, printed }).toMatchObject({ code: 0 });
+    for (const words of ['no prebuilt binary loads here', 'a C++20 compiler', RUNS_AS_WASM]) {
+      expect(printed).toContain(words);
+    }
+    const program = `
+      const codes = [];
+      process.on('warning', ({ code }) => codes.push(code));
+      const { rateLimit } = require('rollgate');
+      const express = require(${JSON.stringify(path.join(MODULES, 'express'))});
+      const app = express();
+      app.get('/', rateLimit({ limit: 2 }), (_req, res) => res.end('ok'));
+      app.get('/other', rateLimit({ limit: 1 }), (_req, res) => res.end('ok'));
+      const server = app.listen(0, '127.0.0.1', async () => {
+        const url = 'http://127.0.0.1:' + server.address().port;
+        const statuses = [];
+        for (const place of ['/', '/', '/', '/other', '/other']) statuses.push((await fetch(url + place)).status);
+        server.close();
+        server.closeAllConnections();
+        console.log(JSON.stringify({ statuses, codes }));
+      });
+    `;
+    const used = await runNode(['--eval', program], { cwd: app, env: { PATH } });
+    expect(JSON.parse(used.stdout)).toEqual({
+      statuses: [200, 200, 429, 200, 429],
+      codes: ['ROLLGATE_WASM'],
+    });
+  });
+
+  test.each([{ npm_config_build_from_source: 'true' }, { ROLLGATE_BINDING: 'native' }])(
+    'is not installed without the addon where that is asked for: %j',
+    async (asked) => {
+      const env = { ...(await withHeaders()), ...asked };
+      const { code, stderr } = await install(sources, { PATH: pathWithoutTools(), env });
+      expect(code).not.toBe(0);
+      expect(stderr).toContain('a C++20 compiler');
+      expect(stderr).not.toContain(RUNS_AS_WASM);
+    },
+  );
+
   test('names what to install where it cannot be built', async () => {
     const { code, stderr } = await install(sources, {
       PATH: pathWithoutTools(),
-      env: await withHeaders(),
+      env: { ...(await withHeaders()), ROLLGATE_BINDING: 'native' },
     });
     expect(code).not.toBe(0);
     const runtime = `(${process.platform}-${process.arch}, Node ${process.versions.node})`;

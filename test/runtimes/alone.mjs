@@ -31,8 +31,8 @@ function handMoved(options) {
 const allowedOf = (decisions) => decisions.map(({ allowed }) => allowed);
 const folderOf = (name) => path.dirname(require.resolve(`${name}/package.json`));
 
-/** Makes a limiter with a copy of the package whose binary was changed by `change`. */
-function loadWith(change) {
+/** Makes a limiter with a copy of the package whose binary was changed by `change`; with the module, or without. */
+function loadWith(change, hasModule = true) {
   const modules = path.join(
     fs.mkdtempSync(path.join(os.tmpdir(), 'rollgate copy-')),
     'node_modules',
@@ -42,6 +42,7 @@ function loadWith(change) {
   }
   const binaries = path.join(modules, 'rollgate/prebuilds');
   const isBinary = (file) => file.endsWith('.node');
+  if (!hasModule) fs.rmSync(path.join(modules, 'rollgate/lib/wasm/rollgate.wasm'));
   change(path.join(binaries, fs.readdirSync(binaries, { recursive: true }).find(isBinary)));
   return require(path.join(modules, 'rollgate'))(GOOD);
 }
@@ -234,7 +235,12 @@ const programs = {
     assert.equal(limiter('ada'), 0);
     const missing = { code: 'ERR_ROLLGATE_ADDON', message: /install\.mjs/ };
     for (const [name, change] of Object.entries(CHANGES)) {
-      assert.throws(() => loadWith(change), missing, name);
+      const warned = once(process, 'warning');
+      assert.equal(loadWith(change)('ada'), 0, name);
+      const [{ code, detail }] = await warned;
+      assert.equal(code, 'ROLLGATE_WASM', name);
+      assert.match(detail, missing.message, name);
+      assert.throws(() => loadWith(change, false), missing, name);
     }
   },
 };
