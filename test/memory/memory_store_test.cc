@@ -98,8 +98,8 @@ TEST_P(EveryLayout, RefundsOnceAndOnlyWhatIsStillThere) {
   EXPECT_EQ(limiter.store->stats().keys, 0u);
 }
 
-// Making room for an overdraft drops what has left the window: the attempt itself. Memory that other
-// ids have freed must not show through.
+// Making room for an overdraft drops what has left the window: the attempt itself. Memory that
+// other ids have freed must not show through.
 TEST_P(EveryLayout, AnOverdraftThatComesTooLateLeavesWhatIsThere) {
   const std::uint64_t max = GetParam().max;
   const Micros later = GetParam().interval;
@@ -115,7 +115,8 @@ TEST_P(EveryLayout, AnOverdraftThatComesTooLateLeavesWhatIsThere) {
   for (int id = 1; id <= kIds; ++id) {
     SCOPED_TRACE(id);
     limiter.Attempt(id, later);
-    limiter.store->Settle(Id(id), {0, 1, first[static_cast<std::size_t>(id) - 1].token}, max, later);
+    limiter.store->Settle(Id(id), {0, 1, first[static_cast<std::size_t>(id) - 1].token}, max,
+                          later);
     ASSERT_EQ(limiter.Peek(id, later).actions_left, max - 2);
     ASSERT_EQ(limiter.store->Check(Id(id), later), 0);
     ASSERT_EQ(limiter.Peek(id, later).actions_left, max - 3);
