@@ -145,10 +145,10 @@ class Table {
   /// Creates the chunks of `to` that the ids of a chunk of `from` can move to.
   void PrepareFor(const SubTable& from, std::size_t chunk, SubTable& to) const;
 
-  /// Must be called before any id moves.
   SubTable Empty() const;
   void Restart(SubTable empty);
 
+  /// Must be called before any id moves.
   void ForgetPlaces() { repeated_ = {}; }
 
   SlotLayout layout_;
