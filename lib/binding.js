@@ -41,7 +41,8 @@ function insteadOfAddon(error) {
     throw failure(error.code, `${error.message}\n${message}`, error.cause);
   }
   process.emitWarning(
-    "rollgate runs as WebAssembly, without 'shared' and the native Redis client, because its native addon does not load",
+    "rollgate runs as WebAssembly, without 'shared' and the native Redis client, because its native addon does not " +
+      'load. See rollgate/docs/errors.md#rollgate_wasm',
     { type: 'RollgateWarning', code: 'ROLLGATE_WASM', detail: error.message },
   );
   return module;

@@ -55,9 +55,14 @@ export interface FetchFunctions<Info> {
   onAuthError?: ((error: unknown, request: Request, info: Info) => OrPromise<Response>) | undefined;
   /** If it returns true, the request passes uncounted. */
   skip?: Ask<Info, OrPromise<boolean>> | undefined;
-  /** The response of a refusal, instead of `message` and `statusCode`. */
+  /** The response of a refusal, instead of `message` and `statusCode`; `headers` are the rate limit headers for it. */
   handler?:
-    | ((request: Request, info: Info, decision: RateLimiter.Decision) => OrPromise<Response>)
+    | ((
+        request: Request,
+        info: Info,
+        decision: RateLimiter.Decision,
+        headers: Headers,
+      ) => OrPromise<Response>)
     | undefined;
   message?: RateLimiter.Message | Ask<Info, unknown> | undefined;
   identifier?: string | Ask<Info, OrPromise<string>> | undefined;

@@ -1,7 +1,7 @@
 // Limits for servers that speak Request and Response: the middleware over adapters of these two.
 'use strict';
 
-const { optionError, optionTypeError } = require('./errors');
+const { optionError, optionRangeError, optionTypeError, show, typeError } = require('./errors');
 const rateLimit = require('./middleware');
 const { adaptFunctions } = require('./middleware/adapt');
 const { andThen } = require('./middleware/maybe-async');
@@ -88,7 +88,8 @@ function adaptOptions(options) {
     handler: (own) =>
       wrap(own, (req, res) => {
         const decision = RequestInfo.decisionOf(req[PROPERTY]);
-        return answer('handler', own(req.request, req.info, decision), res);
+        const headers = new Headers(res.headers);
+        return answer('handler', own(req.request, req.info, decision, headers), res);
       }),
     onAuthError: (own) =>
       wrap(own, (error, req, res) => {
@@ -98,6 +99,22 @@ function adaptOptions(options) {
 }
 
 /** @throws TypeError ERR_ROLLGATE_OPTION */
+function assertIsCall(request, info) {
+  const refuse = (expected, given) => {
+    throw typeError(
+      'ERR_ROLLGATE_OPTION',
+      `rateLimitFetch: expected ${expected}, got ${show(given)}`,
+    );
+  };
+  if (typeof request?.headers?.get !== 'function') refuse('a Request', request);
+  if (typeof info !== 'object' || info === null) refuse('an object such as { ip }', info);
+}
+
+/** A refusal has a body. */
+const WITHOUT_BODY = [204, 205, 304];
+const LARGEST_STATUS = 599;
+
+/** @throws TypeError or RangeError ERR_ROLLGATE_OPTION */
 function assertFits(options) {
   const other = OF_RESPONSES.find((name) => options?.[name] !== undefined);
   if (other !== undefined) {
@@ -108,6 +125,11 @@ function assertFits(options) {
   }
   if (options?.requestPropertyName !== undefined) {
     throw optionError('requestPropertyName', 'not possible here: requests stay as they are');
+  }
+  const { statusCode } = options ?? {};
+  if (statusCode > LARGEST_STATUS || WITHOUT_BODY.includes(statusCode)) {
+    const expected = `an integer from 200 to ${LARGEST_STATUS}, not ${WITHOUT_BODY.join(', ')}`;
+    throw optionRangeError('statusCode', expected, statusCode);
   }
 }
 
@@ -121,6 +143,7 @@ function rateLimitFetch(options) {
 
   function limit(request, info = {}) {
     return new Promise((resolve, reject) => {
+      assertIsCall(request, info);
       const req = new FetchRequest(request, info);
       const res = new FetchResponse((response) => resolve(resultOf(req, res, response)));
       const next = (error) => (error === undefined ? resolve(resultOf(req, res)) : reject(error));

@@ -1,6 +1,7 @@
 // Ids and middleware keys as strings: values with the same string are one id.
 'use strict';
 
+const host = require('#host');
 const { throwInvalidId, typeError } = require('./errors');
 
 const LONE_SURROGATE = /\p{Surrogate}/u;
@@ -43,7 +44,7 @@ function keyToId(key) {
  * header, may be a view of the whole. UTF-16 preserves lone surrogates.
  */
 function flatCopy(string) {
-  return Buffer.from(string, 'utf16le').toString('utf16le');
+  return host.flatCopy(string);
 }
 
 module.exports = { flatCopy, idToString, isWellFormed, keyToId, remoteIdToString };

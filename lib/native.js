@@ -208,7 +208,7 @@ function advice() {
   if (runsInPackage()) {
     const script = path.join(packageFolder().name, 'scripts/install.mjs');
     if (fs.existsSync(script)) {
-      return `Install rollgate again, or run 'node ${script}', which builds the addon or says what is missing for that.`;
+      return `Install rollgate again, or run: node ${JSON.stringify(script)}\nIt builds the addon or says what is missing for that.`;
     }
   }
   return (

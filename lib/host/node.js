@@ -49,6 +49,8 @@ module.exports = {
     ? (string, encoding) => crypto.hash('sha256', string, encoding)
     : (string, encoding) => crypto.createHash('sha256').update(string).digest(encoding),
 
+  flatCopy: (string) => Buffer.from(string, 'utf16le').toString('utf16le'),
+
   byteLength: (string) => Buffer.byteLength(string),
 
   warn(message, code, detail) {

@@ -69,6 +69,11 @@ module.exports = {
 
   sha256: (string, encoding) => ENCODINGS[encoding](sha256(new TextEncoder().encode(string))),
 
+  flatCopy: (string) =>
+    Array.from({ length: string.length }, (_, i) => String.fromCharCode(string.charCodeAt(i))).join(
+      '',
+    ),
+
   byteLength: (string) => new TextEncoder().encode(string).length,
 
   warn(message, code, detail) {

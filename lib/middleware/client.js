@@ -170,15 +170,18 @@ function createAddressChecks({ validate, trustProxy }, reporter) {
     reporter.warn(code, message);
   }
 
+  function checkIP(ip) {
+    if (!isOn.ip || isIP(ip) !== 0) return;
+    warn(
+      'ip',
+      'ROLLGATE_INVALID_IP',
+      `the client's address ${JSON.stringify(String(ip).slice(0, 60))} is no IP address.`,
+    );
+  }
+
   function checkFirst(req, ip) {
     isFirst = false;
-    if (isOn.ip && isIP(ip) === 0) {
-      warn(
-        'ip',
-        'ROLLGATE_INVALID_IP',
-        `the client's address ${JSON.stringify(String(ip).slice(0, 60))} is no IP address.`,
-      );
-    }
+    checkIP(ip);
     if (isOn.trustProxy && trustsEverybody(req)) {
       warn(
         'trustProxy',
@@ -204,6 +207,7 @@ function createAddressChecks({ validate, trustProxy }, reporter) {
       return;
     }
     if (isFirst) checkFirst(req, ip);
+    else if (trustProxy !== undefined) checkIP(ip); // from a header, it may be anything
     const { headers } = req;
     if (headers === undefined) return;
     if (

@@ -14,8 +14,10 @@ function readTrustProxy(name, value) {
   if (typeof value === 'function') return value;
   if (Number.isInteger(value) && value >= 0) return (_address, hop) => hop < value;
   const list = typeof value === 'string' ? value.split(',').map((part) => part.trim()) : value;
-  const isList = Array.isArray(list) && list.every((part) => typeof part === 'string');
-  if (!isList) throw optionTypeError(name, EXPECTED, value);
+  const isList = Array.isArray(list) && list.length > 0;
+  // A number as a string would be read as an address.
+  const isAddress = (part) => typeof part === 'string' && !/^\d*$/.test(part);
+  if (!isList || !list.every(isAddress)) throw optionTypeError(name, EXPECTED, value);
   try {
     return require('proxy-addr').compile([...list]);
   } catch ({ message }) {

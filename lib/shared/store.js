@@ -98,7 +98,7 @@ function throwSharedErrorOf(name) {
 
 function throwUnsupported() {
   const why = loadBinding().isWasm
-    ? 'needs the native addon, and rollgate runs as WebAssembly here; take Redis, or a limit per process'
+    ? "needs the native addon, and rollgate runs as WebAssembly here; take 'kv', or 'redis' with a client of ioredis or node-redis"
     : 'needs Linux, and this build of the addon is without it';
   throw failure('ERR_ROLLGATE_UNSUPPORTED', `option 'shared': memory shared by processes ${why}`);
 }

@@ -18,7 +18,12 @@ const kv = {
 };
 const createOverKv = (namespace) => RateLimiter({ ...TWO, kv, namespace });
 
-const limit = rateLimitFetch({ windowMs: TWO.interval, limit: 2, trustProxy: 1 });
+const limit = rateLimitFetch({
+  windowMs: TWO.interval,
+  limit: 2,
+  trustProxy: 1,
+  standardHeaders: 'draft-8',
+});
 
 const isAllowed = async (timeLeft) => (await timeLeft) === 0;
 

@@ -131,8 +131,11 @@ describe('the files for hosts without modules of Node', () => {
     const entries = ['web.js', 'web.mjs', 'fetch.js', 'fetch.mjs'];
     const files = entries.map((entry) => path.join(LIB, entry));
     const outside = [];
+    const ofNode = [];
     const seen = new Set(files);
     for (const file of seen) {
+      const code = fs.readFileSync(file, 'utf8').replace(/\/\*[^]*?\*\/|\/\/.*/g, '');
+      if (/[^.'\w](Buffer|process|setImmediate|__dirname)\b/.test(code)) ofNode.push(file);
       const isBuilt = /wasm[/\\](embedded\.js|rollgate\.wasm)/.test(file);
       for (const name of isBuilt ? [] : requiredBy(file)) {
         const isOwn = name.startsWith('.') || path.isAbsolute(name);
@@ -147,6 +150,7 @@ describe('the files for hosts without modules of Node', () => {
       expect.arrayContaining(['kv/index.js', 'middleware/rules/index.js', 'wasm/core.js']),
     );
     expect(reached).not.toContain('host/node.js');
+    expect(ofNode).toEqual([]);
   });
 });
 

@@ -153,6 +153,16 @@ describe('trustProxy', () => {
     }
   });
 
+  test('an address that is none is warned about, also after good ones', async () => {
+    const logger = newLogger();
+    const middleware = rateLimit({ logger, trustProxy: 1, limit: 9 });
+    const app = appWith(middleware);
+    for (const address of ['192.0.2.1', 'unknown', 'unknown']) {
+      await get(app, '/', { 'x-forwarded-for': address });
+    }
+    expect(logger.warn.mock.calls.map(([{ code }]) => code)).toEqual(['ROLLGATE_INVALID_IP']);
+  });
+
   test("replaces Express' own setting", async () => {
     const app = appWith(rateLimit({ trustProxy: 1 }), (req, res) => res.json(req.rateLimit.key));
     expect((await get(app, '/', CHAIN)).body).toBe('198.51.100.7');

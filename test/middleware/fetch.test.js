@@ -118,6 +118,7 @@ describe('functions', () => {
       return new Response(`${request.method} ${info.ip} ${timeLeft}`, { status: 503 });
     });
     const { allowed, response } = await ask(limitWith({ limit: 0, handler }));
+    expect(handler.mock.calls[0][3].get('retry-after')).toBe('60');
     expect([allowed, response.status, await response.text()]).toEqual([
       false,
       503,
@@ -203,6 +204,8 @@ test.each([
   [{ skipSuccessfulRequests: false }, /'skipSuccessfulRequests'/],
   [{ requestWasSuccessful: () => true }, /'requestWasSuccessful'/],
   [{ requestPropertyName: 'x' }, /'requestPropertyName'/],
+  [{ statusCode: 204 }, /'statusCode'/],
+  [{ statusCode: 600 }, /'statusCode'/],
   [{ limt: 5 }, /did you mean 'limit'/],
   [{ limit: '5' }, /'limit'/],
   [null, /'options'/],
@@ -215,6 +218,14 @@ test.each([
   );
 });
 
-test.each([undefined, null, {}, { url: 'no url' }])('%p is no request', async (request) => {
-  await expect(limitWith()(request, FROM)).rejects.toMatchObject({ name: 'TypeError' });
+test.each([
+  [undefined, FROM, 'expected a Request, got undefined'],
+  [{ url: URL }, FROM, 'expected a Request, got an object'],
+  [new Request(URL), '192.0.2.1', 'expected an object such as { ip }, got "192.0.2.1" (string)'],
+  [new Request(URL), null, 'expected an object such as { ip }, got null'],
+])('a call with %p and %p is an error', async (request, info, message) => {
+  await expect(limitWith()(request, info)).rejects.toMatchObject({
+    code: 'ERR_ROLLGATE_OPTION',
+    message: `rateLimitFetch: ${message}`,
+  });
 });

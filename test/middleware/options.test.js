@@ -81,7 +81,11 @@ test.each(
     ['identifier', 'TypeError', [5, null, true, ['a']]],
     ['identifier', 'RangeError', ['', 'a\nb', 'größe', '\x7f']],
     ['ipv6Subnet', 'TypeError', ['56', null, true, []]],
-    ['trustProxy', 'TypeError', [-1, 1.5, null, {}, [5], '', 'nonsense', ['192.0.2.0/33']]],
+    [
+      'trustProxy',
+      'TypeError',
+      [-1, 1.5, null, {}, [5], [], '', '1', 'nonsense', ['192.0.2.0/33']],
+    ],
     ['ipv6Subnet', 'RangeError', [129, 56.5, Number.NaN, Infinity, -1, 0]],
     ['skipSuccessfulRequests', 'TypeError', NO_BOOLEANS],
     ['skipFailedRequests', 'TypeError', NO_BOOLEANS],
