@@ -134,7 +134,7 @@ describe('the files for hosts without modules of Node', () => {
     const ofNode = [];
     const seen = new Set(files);
     for (const file of seen) {
-      const code = fs.readFileSync(file, 'utf8').replace(/\/\*[^]*?\*\/|\/\/.*/g, '');
+      const code = fs.readFileSync(file, 'utf8').replace(/\/\*[\s\S]*?\*\/|\/\/.*/g, '');
       if (/[^.'\w](Buffer|process|setImmediate|__dirname)\b/.test(code)) ofNode.push(file);
       const isBuilt = /wasm[/\\](embedded\.js|rollgate\.wasm)/.test(file);
       for (const name of isBuilt ? [] : requiredBy(file)) {

@@ -217,7 +217,8 @@ describe('a module that cannot be used', () => {
 
   const withAddon = addonBinding() === undefined ? test.skip : test;
   withAddon('matters to nobody who has the addon', async () => {
-    const { error, warnings } = await ask(ROOT, IN_FORCE, { flags: ['--jitless'] });
+    const env = { ROLLGATE_PREBUILD: process.env.ROLLGATE_PREBUILD ?? '' };
+    const { error, warnings } = await ask(ROOT, IN_FORCE, { env, flags: ['--jitless'] });
     expect([error, warnings]).toEqual([undefined, []]);
   });
 });
