@@ -4,7 +4,7 @@
 const fs = require('node:fs');
 const path = require('node:path');
 const { failure, show } = require('./errors');
-const { loadAddon, placeIsChosen, runsInPackage } = require('./native');
+const { goWithoutAddon, loadAddon, placeIsChosen, runsInPackage } = require('./native');
 
 const NAME = 'rollgate.wasm';
 
@@ -60,7 +60,9 @@ function loadWasm() {
   } catch (error) {
     throw wasmError(error.message, error);
   }
-  return createBinding(compile(bytes, file));
+  const created = createBinding(compile(bytes, file));
+  goWithoutAddon();
+  return created;
 }
 
 /** The package's own module; in a bundle, that next to it or to the script that runs. */

@@ -73,7 +73,10 @@ const PROPERTY = 'rateLimit';
 
 /** The response of the user's function `name`. Without one, a refused request would pass. */
 function assertIsResponse(name, response) {
-  if (typeof response?.headers?.get === 'function') return response;
+  // It may be of another realm.
+  const isResponse =
+    typeof response?.status === 'number' && typeof response.headers?.get === 'function';
+  if (isResponse) return response;
   throw optionTypeError(name, 'the function to give a Response', response);
 }
 

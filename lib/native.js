@@ -15,6 +15,8 @@ let addon;
 let addonFile;
 /** The argument of setAddonPath. */
 let chosenFile;
+/** See goWithoutAddon. */
+let isWithoutAddon = false;
 
 /** False in a bundle, where __dirname and __filename are those of the bundle, missing, or placeholders. */
 function runsInPackage() {
@@ -168,11 +170,13 @@ function readPath(given, refuse) {
 function setAddonPath(file) {
   const refuse = (why) => typeError('ERR_ROLLGATE_OPTION', `setAddonPath: ${why}`);
   const chosen = readPath(file, refuse);
-  if (addon !== undefined && chosen !== addonFile) {
-    const from = addonFile ?? copyOfBundler.name;
+  if (isWithoutAddon || (addon !== undefined && chosen !== addonFile)) {
+    const loaded = isWithoutAddon
+      ? 'rollgate runs as WebAssembly'
+      : `the addon was loaded from ${addonFile ?? copyOfBundler.name}`;
     throw failure(
       CODE,
-      `setAddonPath: the addon was loaded from ${from} already; call it before the first limiter is created`,
+      `setAddonPath: ${loaded} already; call it before the first limiter is created`,
     );
   }
   chosenFile = chosen;
@@ -254,9 +258,21 @@ function checkElf(file) {
   if (bytes.length < end) throw new Error(`is truncated: ${bytes.length} of ${end} bytes`);
 }
 
+/** From now on there is no addon in this thread: the WebAssembly module takes its place. */
+function goWithoutAddon() {
+  isWithoutAddon = true;
+}
+
 /** Whether the user has said where the addon is. */
 function placeIsChosen() {
   return chosenFile !== undefined || Boolean(process.env.ROLLGATE_ADDON);
 }
 
-module.exports = { addonPath, loadAddon, placeIsChosen, runsInPackage, setAddonPath };
+module.exports = {
+  addonPath,
+  goWithoutAddon,
+  loadAddon,
+  placeIsChosen,
+  runsInPackage,
+  setAddonPath,
+};

@@ -10,16 +10,20 @@ import { build, findNodeHeaders, root, treeOf } from './build.mjs';
 import { commandsFor, nativeTools } from './lib/native-tools.mjs';
 
 const sourceIsAsked = ['true', '1', 'rollgate'].includes(process.env.npm_config_build_from_source);
-const wasm = join(root, 'lib/wasm/rollgate.wasm');
 const addonIsWanted = sourceIsAsked || process.env.ROLLGATE_BINDING === 'native';
 const isClone = existsSync(join(root, 'scripts/setup.mjs'));
 
 /** Loads the addon in a new process; returns an error message, or what the addon lacks. */
-function tryAddon(env) {
+const tryAddon = (env) => tryBinding({ ROLLGATE_BINDING: 'native', ...env });
+
+/** Whether the WebAssembly module can be used. */
+const wasmLoads = () => tryBinding({ ROLLGATE_BINDING: 'wasm' }).loads;
+
+function tryBinding(env) {
   const program = `
     let addon;
     try {
-      addon = require('./lib/native').loadAddon();
+      addon = require('./lib/binding').loadBinding();
     } catch (error) {
       process.stderr.write(error.message);
       process.exit(1);
@@ -89,6 +93,7 @@ function buildFromSource() {
 function main() {
   // In a clone, npm start, npm test and so on build, not `npm ci`.
   if (isClone && process.env.npm_lifecycle_event === 'install') return;
+  if (process.env.ROLLGATE_BINDING === 'wasm' && wasmLoads()) return;
   const prebuilt = !sourceIsAsked && tryAddon({ PREBUILDS_ONLY: '1' });
   if (prebuilt.loads) {
     if (!tryAddon().loads) removeBuild();
@@ -104,7 +109,7 @@ function main() {
       console.error(`rollgate: no prebuilt binary loads here (${runtime}):\n${tried}`);
     }
     console.error(`rollgate: ${error.message}`);
-    if (existsSync(wasm) && !addonIsWanted) {
+    if (!addonIsWanted && wasmLoads()) {
       console.error(
         "rollgate: it runs as WebAssembly here, without 'shared' and the native Redis client",
       );

@@ -40,13 +40,20 @@ function base64url(bytes) {
 
 const ENCODINGS = { hex, base64url };
 
+/** Those of Node. */
+const METHODS = (
+  'ACL BIND CHECKOUT CONNECT COPY DELETE GET HEAD LINK LOCK M-SEARCH MERGE MKACTIVITY MKCALENDAR MKCOL MOVE ' +
+  'NOTIFY OPTIONS PATCH POST PROPFIND PROPPATCH PURGE PUT QUERY REBIND REPORT SEARCH SOURCE SUBSCRIBE TRACE UNBIND ' +
+  'UNLINK UNLOCK UNSUBSCRIBE'
+).split(' ');
+
 const BYTE = '(?:\\d|[1-9]\\d|1\\d\\d|2[0-4]\\d|25[0-5])';
 const IPV4 = new RegExp(`^${BYTE}(?:\\.${BYTE}){3}$`);
 
 /** As Node sees it: with a zone, which no URL has. */
 function isIPv6(address) {
-  const [bare, zone] = String(address).split('%');
-  if (zone === '' || !/^[\da-f:.]+$/i.test(bare)) return false;
+  const [, bare] = /^([\da-f:.]+)(?:%[\da-z.:-]+)?$/i.exec(address) ?? [];
+  if (bare === undefined) return false;
   try {
     return new URL(`http://[${bare}]/`) !== undefined;
   } catch {
@@ -88,7 +95,7 @@ module.exports = {
     return isIPv6(address) ? 6 : 0;
   },
 
-  methods: () => ['DELETE', 'GET', 'HEAD', 'OPTIONS', 'PATCH', 'POST', 'PUT', 'QUERY'],
+  methods: () => METHODS,
 
   /** The URL of a Request is always a usual one. */
   parseUrl(target) {

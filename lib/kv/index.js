@@ -64,8 +64,18 @@ const wallClock = () => Date.now() * 1000;
 /** Tells a generation of an id from its earlier ones. */
 const newGeneration = host.random32;
 
+/** A state has the number of limits in a byte. */
+const MOST_LIMITS = 255;
+
+function assertFewLimits({ windows }) {
+  if (windows.length <= MOST_LIMITS) return;
+  const expected = `at most ${MOST_LIMITS} limits with a key-value store`;
+  throw optionError('limits', `expected ${expected}, got ${windows.length}`);
+}
+
 /** A backend of remote/store.js, as docs/design/remote-stores.md specifies. */
 function createKvBackend(checked) {
+  assertFewLimits(checked);
   const { kv, namespace, commandTimeout } = checked.kv;
   const length = decisionLength(checked.windows.length);
   // The native side does not own this: it must live as long as the functions.

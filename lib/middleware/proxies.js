@@ -2,6 +2,7 @@
 'use strict';
 
 const { optionError, optionTypeError } = require('../errors');
+const { isPromise } = require('./maybe-async');
 
 const EXPECTED =
   'true, false, a number of proxies, addresses or subnets (a list, or a string with commas), or a function';
@@ -11,7 +12,7 @@ const trustEverybody = () => true;
 /** @returns {(address: string, hop: number) => boolean} whether the proxy with that address is trusted */
 function readTrustProxy(name, value) {
   if (typeof value === 'boolean') return value ? trustEverybody : () => false;
-  if (typeof value === 'function') return value;
+  if (typeof value === 'function') return trustBy(name, value);
   if (Number.isInteger(value) && value >= 0) return (_address, hop) => hop < value;
   const list = typeof value === 'string' ? value.split(',').map((part) => part.trim()) : value;
   const isList = Array.isArray(list) && list.length > 0;
@@ -23,6 +24,15 @@ function readTrustProxy(name, value) {
   } catch ({ message }) {
     throw optionError(name, `expected ${EXPECTED}: ${message}`);
   }
+}
+
+/** A promise would trust everybody. */
+function trustBy(name, trust) {
+  return (address, hop) => {
+    const isTrusted = trust(address, hop);
+    if (!isPromise(isTrusted)) return isTrusted;
+    throw optionTypeError(name, 'the function to give true or false', isTrusted);
+  };
 }
 
 /** The client's address of a request through trusted proxies. */

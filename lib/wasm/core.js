@@ -26,7 +26,7 @@ class Core {
   #collected =
     typeof FinalizationRegistry === 'undefined'
       ? undefined
-      : new FinalizationRegistry((held) => this.#free(held));
+      : new FinalizationRegistry((held) => this.#freeCollected(held));
   #numbersAt;
   #numbersSize = NUMBERS_AT_FIRST;
   #bytesAt;
@@ -35,13 +35,45 @@ class Core {
   /** How many objects of the module are in use. */
   live = 0;
 
+  /** Whether a call has left its part of the module's stack behind. */
+  #isUnclean = false;
+  #resetStack;
+
   /** @param {WebAssembly.Module} module */
   constructor(module) {
-    this.exports = new WebAssembly.Instance(module, {}).exports;
-    this.exports._initialize();
+    const { _initialize, reset_stack, memory, ...functions } = new WebAssembly.Instance(module, {})
+      .exports;
+    this.memory = memory;
+    this.#resetStack = reset_stack;
+    /** The functions of the module. */
+    this.exports = Object.fromEntries(
+      Object.entries(functions).map(([name, call]) => [name, this.#guarded(call)]),
+    );
+    _initialize();
     this.#numbersAt = this.#reserve('numbers', NUMBERS_AT_FIRST);
     this.#bytesAt = this.#reserve('bytes', BYTES_AT_FIRST);
     this.#view();
+  }
+
+  /**
+   * After an exception of the host, such as an overflow of its own stack in the middle of a call, the next call gives
+   * the module its stack back: to do so at once could overflow again.
+   */
+  #guarded(call) {
+    return (a, b, c, d, e, f, g, h, i) => {
+      if (this.#isUnclean) this.#clean();
+      try {
+        return call(a, b, c, d, e, f, g, h, i);
+      } catch (error) {
+        this.#isUnclean = true;
+        throw error;
+      }
+    };
+  }
+
+  #clean() {
+    this.#resetStack();
+    this.#isUnclean = false;
   }
 
   /** Room for so many numbers; what the area held is lost if it grows. */
@@ -76,7 +108,7 @@ class Core {
   }
 
   #view() {
-    const { buffer } = this.exports.memory;
+    const { buffer } = this.memory;
     this.numbers = new Float64Array(buffer, this.#numbersAt, this.#numbersSize);
     this.bytes = new Uint8Array(buffer, this.#bytesAt, this.#bytesSize);
   }
@@ -113,7 +145,7 @@ class Core {
 
   /** A copy of bytes that the module wrote. */
   copyBytes(address, size) {
-    return this.exports.memory.buffer.slice(address, address + size);
+    return this.memory.buffer.slice(address, address + size);
   }
 
   /** Writes a policy of nativePolicy (options.js) for ReadPolicy. */
@@ -155,8 +187,15 @@ class Core {
   }
 
   #free({ address, free }) {
-    free(address);
     this.live--;
+    free(address);
+  }
+
+  /** Not called by users, so an error would end the process. What is left of a broken store is lost. */
+  #freeCollected(held) {
+    try {
+      this.#free(held);
+    } catch {}
   }
 }
 

@@ -82,9 +82,12 @@ void Table::Begin(std::size_t chunk_count) {
 }
 
 void Table::PrepareFor(const SubTable& from, std::size_t chunk, SubTable& to) const {
-  const std::size_t first = chunk * to.chunk_count() / from.chunk_count();
-  const std::size_t last = (chunk + 1) * to.chunk_count() / from.chunk_count();
-  for (std::size_t i = first; i <= last && i < to.chunk_count(); ++i) {
+  // In 64 bits, also where a size has 32.
+  const auto place = [&](std::uint64_t index) {
+    return static_cast<std::size_t>(index * to.chunk_count() / from.chunk_count());
+  };
+  const std::size_t last = place(chunk + 1);
+  for (std::size_t i = place(chunk); i <= last && i < to.chunk_count(); ++i) {
     to.Prepare(layout_, i, SubTable::kGroupsPerChunk);
   }
 }

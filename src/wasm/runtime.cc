@@ -54,6 +54,19 @@ extern "C" __attribute__((export_name("_initialize"))) void Initialize() {
   __wasm_call_ctors();
 }
 
+extern "C" char __stack_high;
+
+/// Must be called after an exception of the host left a call, such as an overflow of its own stack:
+/// what the call had on the module's stack stays there.
+extern "C" __attribute__((export_name("reset_stack"))) void ResetStack() {
+  asm volatile(
+      ".globaltype __stack_pointer, i32\n"
+      "local.get %0\n"
+      "global.set __stack_pointer"
+      :
+      : "r"(&__stack_high));
+}
+
 // Source: C++ ABI for Itanium, exception handling.
 extern "C" {
 void* __cxa_allocate_exception(std::size_t) noexcept {

@@ -117,6 +117,20 @@ describe.each(Object.keys(STORES))('%s', (name) => {
   });
 });
 
+test('takes 255 limits, and no more', async () => {
+  const limitsOf = (length) =>
+    Array.from({ length }, (_, i) => ({ interval: 1000, maxInInterval: 2, name: `n${i}` }));
+  const over = (length) =>
+    RateLimiter({ limits: limitsOf(length), kv: createPlainKv(), namespace: 'n', clock: () => 0 });
+  const limiter = over(255);
+  const timesLeft = [await limiter('a'), await limiter('a'), await limiter('a')];
+  expect(timesLeft).toEqual([0, 0, 1000]);
+  expect(catchError(() => over(256))).toMatchObject({
+    code: 'ERR_ROLLGATE_OPTION',
+    message: "option 'limits': expected at most 255 limits with a key-value store, got 256",
+  });
+});
+
 describe('the time to live', () => {
   test('is passed with every write: the lifetime of the state plus a second', async () => {
     const kv = createPlainKv();

@@ -3,9 +3,13 @@
 
 const { createHash } = require('node:crypto');
 const fs = require('node:fs');
+const net = require('node:net');
 const path = require('node:path');
+const fc = require('fast-check');
 const { sha256 } = require('../../lib/host/sha256');
+const web = require('../../lib/host/web');
 const { runProgram } = require('../support/run-program');
+const { casesOf } = require('../support/tiers');
 
 const LIB = path.join(__dirname, '..', '..', 'lib');
 const PROGRAM = JSON.stringify(path.join(__dirname, '..', 'hosts', 'program.mjs'));
@@ -151,6 +155,28 @@ describe('the files for hosts without modules of Node', () => {
     );
     expect(reached).not.toContain('host/node.js');
     expect(ofNode).toEqual([]);
+  });
+});
+
+describe('addresses for these hosts', () => {
+  const parts = ['1', '255', '256', '01', 'a', 'ffff', 'fffff', 'g', ''];
+  const joined = (separator, most) =>
+    fc.array(fc.constantFrom(...parts), { maxLength: most }).map((array) => array.join(separator));
+  const ends = fc.constantFrom('', '%eth0', '%', '%a%b', '%a b', '%\u00e9', ' ', '\n', '/64');
+  const address = fc
+    .tuple(fc.constantFrom('', '::', '::ffff:'), joined('.', 5), joined(':', 9), ends)
+    .map(([start, dotted, groups, end]) => `${start}${groups}${dotted}${end}`);
+  const usual = fc.oneof(
+    fc.ipV4(),
+    fc.ipV6(),
+    fc.ipV6().map((ip) => `${ip}%eth0`),
+  );
+
+  test('are those that Node knows', () => {
+    const property = fc.property(fc.oneof(address, usual), (ip) => {
+      expect([ip, web.isIP(ip)]).toEqual([ip, net.isIP(ip)]);
+    });
+    fc.assert(property, { numRuns: casesOf(20_000) });
   });
 });
 

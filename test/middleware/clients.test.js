@@ -153,6 +153,15 @@ describe('trustProxy', () => {
     }
   });
 
+  test('a function that gives a promise is an error of the request', () => {
+    const middleware = rateLimit({ trustProxy: async () => false });
+    const { calls } = callDirectly(middleware, {
+      headers: CHAIN,
+      socket: { remoteAddress: '::1' },
+    });
+    expect(calls).toEqual([[withCode('ERR_ROLLGATE_OPTION')]]);
+  });
+
   test('an address that is none is warned about, also after good ones', async () => {
     const logger = newLogger();
     const middleware = rateLimit({ logger, trustProxy: 1, limit: 9 });

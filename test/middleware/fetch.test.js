@@ -135,13 +135,18 @@ describe('functions', () => {
   });
 
   // A refused request would pass.
-  test.each([undefined, null, 'no', {}])('a handler that gives %p is an error', async (given) => {
-    const answered = ask(limitWith({ limit: 0, handler: () => given }));
-    await expect(answered).rejects.toMatchObject({
-      code: 'ERR_ROLLGATE_OPTION',
-      message: expect.stringMatching(/^option 'handler': expected the function to give a Response/),
-    });
-  });
+  test.each([undefined, null, 'no', {}, new Request(URL)])(
+    'a handler that gives %p is an error',
+    async (given) => {
+      const answered = ask(limitWith({ limit: 0, handler: () => given }));
+      await expect(answered).rejects.toMatchObject({
+        code: 'ERR_ROLLGATE_OPTION',
+        message: expect.stringMatching(
+          /^option 'handler': expected the function to give a Response/,
+        ),
+      });
+    },
+  );
 
   test.each(FAILING(new Error('boom')))('that %s make the call reject', async (_what, fails) => {
     for (const name of ['keyGenerator', 'skip', 'cost', 'limit', 'identifier']) {

@@ -89,6 +89,20 @@ describe('without the addon', () => {
     ]);
   });
 
+  test('setAddonPath comes too late once the module is in use', async () => {
+    const { error } = await ask(
+      installed(),
+      `
+      RateLimiter(LIMITS);
+      print(() => ({ error: errorOf(() => rollgate.setAddonPath('/none.node')) }));
+      `,
+    );
+    expect(error).toMatchObject({
+      code: 'ERR_ROLLGATE_ADDON',
+      message: expect.stringContaining('rollgate runs as WebAssembly already'),
+    });
+  });
+
   test('what needs it is refused, with the alternative', async () => {
     const { errors } = await ask(
       installed(),
@@ -107,7 +121,7 @@ describe('without the addon', () => {
     expect(errors.map(({ code }) => code)).toEqual(Array(4).fill('ERR_ROLLGATE_UNSUPPORTED'));
     const [shared, unlinked, redis, connection] = errors.map(({ message }) => message);
     for (const message of [shared, unlinked])
-      expect(message).toMatch(/WebAssembly here; take Redis/);
+      expect(message).toMatch(/WebAssembly here; take 'kv'/);
     for (const message of [redis, connection])
       expect(message).toMatch(/client of ioredis or redis/);
   });

@@ -206,3 +206,26 @@ test.each([
   `);
   expect(found).toEqual({ grown: 0, before: true });
 });
+
+test("an overflow of the host's stack in the middle of a call takes nothing from later calls", async () => {
+  const found = await ask(`
+    const limiter = RateLimiter({ interval: HOUR, maxInInterval: 2, clock: () => 0 });
+    let deepest = 0;
+    function runaway(depth) {
+      deepest = depth;
+      limiter('id' + (depth % 100));
+      runaway(depth + 1);
+    }
+    let overflows = 0;
+    for (let i = 0; i < 2000; i++) {
+      try {
+        runaway(0);
+      } catch (error) {
+        if (error instanceof RangeError) overflows += 1;
+      }
+    }
+    const waits = [limiter('new'), limiter('new'), limiter('new') > 0];
+    print({ overflows, waits, keys: limiter.stats().keys });
+  `);
+  expect(found).toEqual({ overflows: 2000, waits: [0, 0, true], keys: 101 });
+});
