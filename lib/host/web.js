@@ -5,12 +5,14 @@
 const { failure } = require('../errors');
 const { sha256 } = require('./sha256');
 
+/** A WebAssembly.Module, or a function that gives it. */
+let given;
 let binding;
 
 /** The WebAssembly module's functions require this file, so they are loaded after it. */
 function loadBinding() {
   if (binding !== undefined) return binding;
-  const { default: given } = require('#module'); // a module, or a function that gives it
+  given ??= require('#module').default;
   const module = typeof given === 'function' ? given() : given;
   binding = require('../wasm').createBinding(module);
   return binding;
@@ -62,6 +64,11 @@ function isIPv6(address) {
 }
 
 module.exports = {
+  /** For an entry that knows the module before the first limiter. */
+  useModule(module) {
+    given = module;
+  },
+
   loadBinding,
   stores,
   rejectedByLimiters: () => ({}),

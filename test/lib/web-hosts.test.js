@@ -114,7 +114,7 @@ describe('the files for hosts without modules of Node', () => {
   /** What package.json maps to other files there. */
   const MAPPED = {
     '#host': ['host/web.js'],
-    '#module': ['browser.js', 'edge-light.mjs', 'workerd.mjs'].map((file) => `host/module/${file}`),
+    '#module': ['browser.js', 'edge-light.js', 'workerd.mjs'].map((file) => `host/module/${file}`),
   };
 
   /** What a file requires or imports. */
@@ -132,7 +132,7 @@ describe('the files for hosts without modules of Node', () => {
   }
 
   test('require nothing but each other', () => {
-    const entries = ['web.js', 'web.mjs', 'fetch.js', 'fetch.mjs'];
+    const entries = ['web.js', 'web.mjs', 'fetch.js', 'fetch.mjs', 'fetch-edge-light.mjs'];
     const files = entries.map((entry) => path.join(LIB, entry));
     const outside = [];
     const ofNode = [];

@@ -248,7 +248,8 @@ describe('an installed package', () => {
       expect.stringContaining(`${process.platform}-${process.arch}, Node ${process.versions.node}`),
       expect.stringMatching(`^- ${rollgate}: No native build was found.*; there are ${binary}$`),
       `- ${path.join(app, 'rollgate.node')}: does not exist`,
-      expect.stringContaining(`run 'node ${path.join(rollgate, 'scripts/install.mjs')}'`),
+      `Install rollgate again, or run: node "${path.join(rollgate, 'scripts/install.mjs')}"`,
+      'It builds the addon or says what is missing for that.',
       expect.stringContaining('module cannot be used: there is no file'),
     ]);
   });

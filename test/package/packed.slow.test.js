@@ -154,7 +154,7 @@ describeHere('with a binary for this machine', () => {
     `);
     expect(message).toContain(`\n- ${rollgate}: build/Release/rollgate.node: `);
     const script = path.join(rollgate, 'scripts/install.mjs');
-    expect(message).toContain(`run 'node ${script}'`);
+    expect(message).toContain(`run: node "${script}"`);
     await runNode([script], { cwd: installed.app, env: { PATH } });
     expect(await run(`console.log(require('rollgate')(${limits})('a'));`)).toBe(0);
   });

@@ -43,6 +43,7 @@ function loadWith(change, hasModule = true) {
   const binaries = path.join(modules, 'rollgate/prebuilds');
   const isBinary = (file) => file.endsWith('.node');
   if (!hasModule) fs.rmSync(path.join(modules, 'rollgate/lib/wasm/rollgate.wasm'));
+  delete process.env.ROLLGATE_BINDING; // this copy chooses
   change(path.join(binaries, fs.readdirSync(binaries, { recursive: true }).find(isBinary)));
   return require(path.join(modules, 'rollgate'))(GOOD);
 }
