@@ -45,6 +45,12 @@ void operator delete[](void* memory) noexcept {
 void operator delete[](void* memory, std::align_val_t) noexcept {
   std::free(memory);
 }
+void operator delete(void* memory, std::size_t) noexcept {
+  std::free(memory);
+}
+void operator delete[](void* memory, std::size_t) noexcept {
+  std::free(memory);
+}
 
 extern "C" void __wasm_call_ctors();
 
@@ -95,3 +101,17 @@ namespace std {
 }
 
 }  // namespace std
+
+// What the library calls where it gives up. Its own would write to a stream, which the host would
+// have to give.
+
+/// std::__libcpp_verbose_abort, by the name that the linker knows.
+extern "C" [[noreturn]] void VerboseAbort(const char*,
+                                          ...) __asm__("_ZNSt3__222__libcpp_verbose_abortEPKcz");
+void VerboseAbort(const char*, ...) {
+  __builtin_trap();
+}
+
+extern "C" [[noreturn]] void abort_message(const char*, ...) {
+  __builtin_trap();
+}
