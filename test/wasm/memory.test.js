@@ -202,9 +202,10 @@ test.each([
     await round(50);
     const before = core.memory.buffer.byteLength;
     await round(1000);
-    print({ grown: core.memory.buffer.byteLength - before, before: before < 2 ** 25 });
+    // Garbage may be collected a few limiters later; a thousand of them need a hundred megabytes.
+    print({ grows: core.memory.buffer.byteLength - before > 2 ** 21, before: before < 2 ** 25 });
   `);
-  expect(found).toEqual({ grown: 0, before: true });
+  expect(found).toEqual({ grows: false, before: true });
 });
 
 test("an overflow of the host's stack in the middle of a call takes nothing from later calls", async () => {
