@@ -29,11 +29,22 @@ declare namespace rollgate {
     keyof RollgateFastifyFunctions
   > &
     RollgateFastifyFunctions &
-    (RollgateFastifyLimits | RollgateFastifyExisting | RollgateFastifyByRules);
+    (
+      | RollgateFastifyLimits
+      | RollgateFastifyExisting
+      | RollgateFastifyByStore
+      | RollgateFastifyByRules
+    );
 
   interface RollgateFastifyFunctions {
     /** The id of a request. Default: `request.ip`, for IPv6 its subnet. */
-    keyGenerator?: Ask<OrPromise<RateLimiter.Id>> | undefined;
+    keyGenerator?:
+      | ((
+          request: FastifyRequest,
+          reply: FastifyReply,
+          clientKey: RateLimiter.ClientKey,
+        ) => OrPromise<RateLimiter.Id>)
+      | undefined;
     ipv6Subnet?: number | false | Ask<OrPromise<number | false>> | undefined;
     /** Identifies the caller, instead of `keyGenerator`. Errors go to `onAuthError`. */
     authenticate?: ((request: FastifyRequest) => OrPromise<RateLimiter.Caller>) | undefined;
@@ -88,6 +99,13 @@ declare namespace rollgate {
   interface RollgateFastifyExisting
     extends Omit<RateLimiter.RateLimitExisting, 'cost'>,
       Pick<RollgateFastifyMax, 'cost'> {}
+
+  /** A store for express-rate-limit. It serves one scope or one route. */
+  interface RollgateFastifyByStore
+    extends Omit<RateLimiter.RateLimitByStore, keyof RollgateFastifyMax>,
+      Omit<RollgateFastifyMax, 'cost'> {
+    cost?: undefined;
+  }
 
   /** One of the `rules`. Its `path` is compared with the path that Fastify routes by. */
   interface RollgateFastifyRule

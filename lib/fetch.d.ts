@@ -36,7 +36,7 @@ export type RateLimitFetchOptions<Info extends RequestInfo = RequestInfo> = Omit
   keyof FetchFunctions<Info> | OfResponses
 > &
   FetchFunctions<Info> &
-  (FetchLimits<Info> | FetchExisting<Info> | FetchByRules<Info>);
+  (FetchLimits<Info> | FetchExisting<Info> | FetchByStore<Info> | FetchByRules<Info>);
 
 /** Options about responses, which are not seen here: settle the result instead. */
 type OfResponses =
@@ -47,7 +47,13 @@ type OfResponses =
 
 export interface FetchFunctions<Info> {
   /** The id of a request. Default: `info.ip`, for IPv6 its subnet. */
-  keyGenerator?: Ask<Info, OrPromise<RateLimiter.Id>> | undefined;
+  keyGenerator?:
+    | ((
+        request: Request,
+        info: Info,
+        clientKey: RateLimiter.ClientKey,
+      ) => OrPromise<RateLimiter.Id>)
+    | undefined;
   ipv6Subnet?: number | false | Ask<Info, OrPromise<number | false>> | undefined;
   /** Identifies the caller, instead of `keyGenerator`. Errors go to `onAuthError`. */
   authenticate?: Ask<Info, OrPromise<RateLimiter.Caller>> | undefined;
@@ -90,6 +96,13 @@ export interface FetchLimits<Info>
 export interface FetchExisting<Info>
   extends Omit<RateLimiter.RateLimitExisting, 'cost'>,
     Pick<FetchMax<Info>, 'cost'> {}
+
+/** A store for express-rate-limit. */
+export interface FetchByStore<Info>
+  extends Omit<RateLimiter.RateLimitByStore, keyof FetchMax<Info>>,
+    Omit<FetchMax<Info>, 'cost'> {
+  cost?: undefined;
+}
 
 /** One of the `rules`. */
 export interface FetchRule<Info>

@@ -82,7 +82,7 @@ function assertIsResponse(name, response) {
 
 /** The user's functions get (request, info), where `info` is the second argument of the call. */
 function adaptOptions(options) {
-  const withInfo = (own) => wrap(own, (req) => own(req.request, req.info));
+  const withInfo = (own) => wrap(own, (req, _res, ...more) => own(req.request, req.info, ...more));
   const answer = (name, given, res) =>
     andThen(given, (response) => res.endWith(assertIsResponse(name, response)));
   return adaptFunctions(options, {

@@ -385,7 +385,7 @@ declare namespace RateLimiter {
     | 'ERR_ROLLGATE_UNSUPPORTED'
     | 'ERR_ROLLGATE_ADDON' // there is no addon for this system (see `cause`)
     | 'ERR_ROLLGATE_WASM' // the WebAssembly module is missing or forbidden (see `cause`)
-    | 'ERR_ROLLGATE_STORE' // the `init` of a RollgateStore was not called, or failed (see `cause`)
+    | 'ERR_ROLLGATE_STORE' // `init` of a RollgateStore was not called, or failed; or a `store` returned no count
     // A function given to `rateLimit` threw a value that `next` treats as success (see `cause`).
     | 'ERR_ROLLGATE_THROWN';
 
@@ -1222,6 +1222,7 @@ declare namespace RateLimiter {
     | 'singleCount'
     | 'trustProxy'
     | 'undefinedKey'
+    | 'unsharedStore'
     | 'xForwardedForHeader';
 
   /** Checks of express-rate-limit that are not needed here. */
@@ -1234,7 +1235,6 @@ declare namespace RateLimiter {
     | 'limit'
     | 'onLimitReached'
     | 'positiveHits'
-    | 'unsharedStore'
     | 'validationsConfig'
     | 'windowMs';
 
@@ -1251,6 +1251,9 @@ declare namespace RateLimiter {
     error(error: unknown, message: string): unknown;
   }
 
+  /** Gives the id that a request has without `keyGenerator`; undefined for a client without an address. */
+  type ClientKey = () => Id | Promise<Id>;
+
   /** How a middleware answers. Names and defaults are those of express-rate-limit. */
   interface RateLimitResponseOptions<
     Request extends IncomingMessage = LimitedRequest,
@@ -1258,9 +1261,11 @@ declare namespace RateLimiter {
   > {
     /**
      * The id of a request. Default: the client's address (`req.ip` or the socket's), for IPv6 its subnet. May
-     * be async.
+     * be async. `clientKey()` is that default.
      */
-    keyGenerator?: ((req: Request, res: Response) => Id | Promise<Id>) | undefined;
+    keyGenerator?:
+      | ((req: Request, res: Response, clientKey: ClientKey) => Id | Promise<Id>)
+      | undefined;
     /**
      * Identifies the caller, instead of `keyGenerator`. May be async. Its errors go to `onAuthError`, including
      * `ERR_ROLLGATE_AUTHENTICATE` (TypeError) if it returns no object with an id.
@@ -1275,7 +1280,8 @@ declare namespace RateLimiter {
       | undefined;
     /**
      * Prefix length of IPv6 subnets that count as one client, an integer from 1 to 128, outside of 32 to 64 with a
-     * warning; default 56; false: the whole address. May be a function or async function. Not with `keyGenerator`.
+     * warning; default 56; false: the whole address. May be a function or async function. Not with a `keyGenerator`
+     * without the parameter `clientKey`.
      */
     ipv6Subnet?:
       | number
@@ -1285,7 +1291,8 @@ declare namespace RateLimiter {
     /**
      * The proxies whose X-Forwarded-For is believed, as Express' setting 'trust proxy', for servers without such a
      * setting: how many proxies; addresses and subnets; a function of a proxy's address and its distance (0 is the
-     * nearest); true: all; false: none. Default: the server's setting. Not with `keyGenerator`.
+     * nearest); true: all; false: none. Default: the server's setting. Not with a `keyGenerator` without the
+     * parameter `clientKey`.
      */
     trustProxy?:
       | boolean
@@ -1310,6 +1317,8 @@ declare namespace RateLimiter {
     problemDetails?: boolean | undefined;
     /** Whether to send X-RateLimit-Limit, -Remaining and -Reset. Default true. */
     legacyHeaders?: boolean | undefined;
+    /** The same as `legacyHeaders`, which overrides it. */
+    headers?: boolean | undefined;
     /** Which RateLimit headers to send; true means 'draft-6'. Default false. */
     standardHeaders?: boolean | HeaderDraft | undefined;
     /**
@@ -1402,6 +1411,7 @@ declare namespace RateLimiter {
       AnyStoreOptions {
     limiter?: undefined;
     rules?: undefined;
+    store?: undefined;
   }
 
   /** Options that are not allowed here, except undefined. */
@@ -1415,6 +1425,49 @@ declare namespace RateLimiter {
     limiter: RateLimiter | RemoteRateLimiter | RateLimitBackend;
     /** Default 1. */
     cost?: RequestCost<Request, Response> | undefined;
+  }
+
+  /** A store for express-rate-limit 6 and newer. */
+  interface RateLimitStore {
+    /** Called once, when the middleware is created, with its settings. */
+    init?(settings: never): void | Promise<void>;
+    /** Counts a request; `totalHits` includes it. */
+    increment(key: string): RateLimitHits | Promise<RateLimitHits>;
+    /** Takes back a request: see `skipFailedRequests` and `skipSuccessfulRequests`. */
+    decrement(key: string): void | Promise<void>;
+    /** Forgets the count of a key. */
+    resetKey(key: string): void | Promise<void>;
+    /** For `getKey` of the middleware. */
+    get?(key: string): RateLimitHits | undefined | Promise<RateLimitHits | undefined>;
+  }
+
+  /** What a store counts for a key. */
+  interface RateLimitHits {
+    totalHits: number;
+    /** When the window ends. */
+    resetTime: Date | undefined;
+  }
+
+  /** A store for express-rate-limit 5 and older. */
+  interface OlderRateLimitStore {
+    incr(
+      key: string,
+      callback: (error: Error | undefined, totalHits: number, resetTime: Date | undefined) => void,
+    ): void;
+    decrement(key: string): void;
+    resetKey(key: string): void;
+  }
+
+  type WindowOption = 'windowMs' | 'interval' | 'limit' | 'max' | 'maxInInterval';
+
+  /** The options of a middleware that counts in a store for express-rate-limit. */
+  interface RateLimitByStore<
+    Request extends IncomingMessage = LimitedRequest,
+    Response extends ServerResponse = LimitedResponse,
+  > extends Pick<RateLimitLimits<Request, Response>, WindowOption>,
+      NotGiven<Exclude<keyof RateLimitLimits, WindowOption | 'store'>> {
+    /** Serves this middleware only. */
+    store: RateLimitStore | OlderRateLimitStore;
   }
 
   /** The result of `authenticate`. */
@@ -1470,6 +1523,7 @@ declare namespace RateLimiter {
     /** At least one. The first matching rule decides; a request that matches none passes. */
     rules: readonly RateLimitRule<Request, Response>[];
     limiter?: undefined;
+    store?: undefined;
   }
 
   /** The options of `rateLimit`. `undefined` means not given. */
@@ -1480,6 +1534,7 @@ declare namespace RateLimiter {
     (
       | RateLimitLimits<Request, Response>
       | RateLimitExisting<Request, Response>
+      | RateLimitByStore<Request, Response>
       | RateLimitByRules<Request, Response>
     );
 

@@ -29,9 +29,13 @@ const READ_COST = Symbol('readCost');
 /** `limiter[ANSWERS_AT_ONCE]`: whether its methods return no promises. */
 const ANSWERS_AT_ONCE = Symbol('answersAtOnce');
 
+/** `limiter[COUNTS_REFUSALS]`: whether a refused attempt is counted, and refund takes it back. */
+const COUNTS_REFUSALS = Symbol('countsRefusals');
+
 module.exports = {
   ANSWERS_AT_ONCE,
   ATTEMPT_WITHIN,
+  COUNTS_REFUSALS,
   DECIDE,
   IS_INNER,
   PEEK_WITHIN,

@@ -65,7 +65,7 @@ function adaptOptions(options) {
 }
 
 function withReply(own) {
-  return wrap(own, (request, { reply }) => own(request, reply));
+  return wrap(own, (request, { reply }, ...more) => own(request, reply, ...more));
 }
 
 /** The handler gets the settings with the user's own functions, so that it can call them. */

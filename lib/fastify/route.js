@@ -4,15 +4,22 @@
 const host = require('#host');
 const { failure, optionError } = require('../errors');
 const limiter = require('../middleware/limiter-options');
+const { takesClientKey } = require('../middleware/warnings');
 const { withoutUndefined } = require('../option-values');
 const { CHOICES } = require('../store-options');
 
 /** Sets of limits, which would override a single limit of the route. */
-const SETS_OF_LIMITS = ['limits', 'rules', 'limiter'];
+const SETS_OF_LIMITS = ['limits', 'rules', 'limiter', 'store'];
 const LIMIT_NAMES = [...SETS_OF_LIMITS, ...limiter.LIMIT_NAMES];
+
+/** What a route may count in instead of the scope's `store`. */
+const STORES = ['store', 'limiter', 'rules', ...CHOICES];
 
 /** Options that identify the caller. */
 const CALLER_NAMES = ['authenticate', 'onAuthError'];
+
+/** Options of the client's address, for a keyGenerator that uses it, or none. */
+const ADDRESS_NAMES = ['ipv6Subnet', 'trustProxy'];
 
 /** A route with one of `given` does not inherit `instead`: other names of the option, and what excludes it. */
 const REPLACEMENTS = [
@@ -23,10 +30,11 @@ const REPLACEMENTS = [
   { given: LIMIT_NAMES, instead: SETS_OF_LIMITS },
   { given: [...SETS_OF_LIMITS, ...limiter.MAX_NAMES], instead: ['cost'] },
   { given: ['rules'], instead: limiter.RULE_OPTIONS },
-  { given: ['limiter'], instead: limiter.LIMITER_OPTIONS },
-  { given: ['keyGenerator'], instead: ['ipv6Subnet', 'trustProxy', ...CALLER_NAMES] },
-  { given: ['ipv6Subnet', 'trustProxy'], instead: ['keyGenerator', ...CALLER_NAMES] },
-  { given: ['authenticate'], instead: ['keyGenerator', 'ipv6Subnet', 'trustProxy'] },
+  { given: ['limiter', 'store'], instead: limiter.LIMITER_OPTIONS },
+  { given: CHOICES, instead: ['store'] },
+  { given: ['keyGenerator'], instead: CALLER_NAMES },
+  { given: ADDRESS_NAMES, instead: CALLER_NAMES },
+  { given: ['authenticate'], instead: ['keyGenerator', ...ADDRESS_NAMES] },
   { given: ['handler'], instead: ['problemDetails'] },
   { given: ['problemDetails'], instead: ['handler'] },
 ];
@@ -35,15 +43,29 @@ const REPLACEMENTS = [
 function mergeRouteOptions(scope, own, route) {
   const has = (name) => own[name] !== undefined;
   if (scope.rules !== undefined && !LIMIT_NAMES.some(has)) throw noLimitsError();
+  if (scope.store !== undefined && !STORES.some(has)) throw sharedStoreError();
   const inherited = { ...scope };
   for (const { given, instead } of REPLACEMENTS) {
     if (!given.some(has)) continue;
     for (const name of instead) delete inherited[name];
   }
+  const { keyGenerator = inherited.keyGenerator } = own;
+  if (typeof keyGenerator === 'function' && !takesClientKey(keyGenerator)) {
+    if (own.keyGenerator !== undefined) for (const name of ADDRESS_NAMES) delete inherited[name];
+    else if (ADDRESS_NAMES.some(has)) delete inherited.keyGenerator;
+  }
   const { namespace, shared } = inherited;
   if (namespace !== undefined) inherited.namespace = `${namespace} ${tag(route)}`;
   if (shared !== undefined) inherited.shared = host.stores.shared.partOf(shared, tag(route));
   return { ...inherited, ...withoutUndefined(own) };
+}
+
+/** A store counts in the window of one middleware. */
+function sharedStoreError() {
+  return optionError(
+    'config.rateLimit',
+    "expected a store of its own, because the scope's 'store' serves one middleware, or false, or true for its limits",
+  );
 }
 
 /** A copy of the rules would count separately, and would not know the ids that they block everywhere. */

@@ -5,6 +5,7 @@ const { typeError } = require('../errors');
 const { READ_COST } = require('../internal-methods');
 const { createIdentify } = require('./authentication');
 const { createClientKey } = require('./client');
+const { createCountingLimiter, createGetKeyOf, initStore } = require('./counting-store');
 const { createPolicyNaming, headerWriters } = require('./headers');
 const {
   attemptAtCost,
@@ -36,10 +37,9 @@ function rateLimit(options, ...more) {
   const given = readOptions(options);
   const reporter = createReporter(given.logger);
   checkSetUp(given, reporter);
+  const clientKey = createClientKey(given, reporter);
   const keyGenerator =
-    given.keyGenerator === undefined
-      ? createClientKey(given, reporter)
-      : checkKeys(given, reporter);
+    given.keyGenerator === undefined ? clientKey : checkKeys(given, clientKey, reporter);
   const settings = Object.freeze({ ...given, keyGenerator });
   const common = {
     headerWriters: headerWriters(settings),
@@ -55,11 +55,13 @@ function rateLimit(options, ...more) {
 }
 
 function byOneLimiter(settings, reporter, common) {
-  const limiter = limiterFor(settings);
+  const { store } = settings;
+  if (store !== undefined) initStore(settings, reporter);
+  const limiter = store === undefined ? limiterFor(settings) : createCountingLimiter(settings);
   assertIsCost(settings.cost, (cost) => limiter[READ_COST]?.(cost));
   const zone = {
     limiter,
-    store: storeIdentity(settings.limiterOptions, limiter),
+    store: store ?? storeIdentity(settings.limiterOptions, limiter),
     namePolicies: createPolicyNaming(settings),
   };
   const costOf = createCostOf(settings.cost);
@@ -74,7 +76,7 @@ function byOneLimiter(settings, reporter, common) {
     identify: settings.authenticate === undefined ? undefined : createIdentify(settings),
   });
   middleware.resetKey = async (key) => limiter.clear(key);
-  middleware.getKey = createGetKey(() => [limiter]);
+  middleware.getKey = store === undefined ? createGetKey(() => [limiter]) : createGetKeyOf(store);
   return middleware;
 }
 

@@ -152,7 +152,7 @@ function passOnStoreError(limiter, reporter) {
     if (ERRORS_OF_REQUEST.includes(error?.code)) throw error;
     reporter.error(
       'ROLLGATE_PASSED_ON_STORE_ERROR',
-      'no decision could be made, so the request passed without being counted (passOnStoreError).',
+      'no decision could be made: allowing the request without counting it (passOnStoreError).',
       error,
     );
     return PASSED;

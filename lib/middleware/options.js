@@ -13,6 +13,7 @@ const {
 } = require('../option-values');
 const { LIMITER_NAMES } = require('../options');
 const { readSubnet } = require('./client');
+const { readStore } = require('./counting-store');
 const { HEADER_DRAFTS, readIdentifier } = require('./headers');
 const {
   INTERVAL_NAMES,
@@ -25,7 +26,7 @@ const {
 const { readTrustProxy } = require('./proxies');
 const { respond, respondWithProblem } = require('./report');
 const { readRules } = require('./rules/read');
-const { readValidate } = require('./warnings');
+const { readValidate, takesClientKey } = require('./warnings');
 
 /**
  * The options that are not a limiter's, by name: how each is read, and its default. Those without a default
@@ -43,7 +44,8 @@ const OWN_OPTIONS = {
   message: { read: readMessage, byDefault: 'Too many requests, please try again later.' },
   statusCode: { read: (name, value) => readInteger(name, value, 200, 999), byDefault: 429 },
   problemDetails: { read: readBoolean, byDefault: false },
-  legacyHeaders: { read: readBoolean, byDefault: true },
+  headers: { read: readBoolean },
+  legacyHeaders: { read: readBoolean },
   standardHeaders: { read: readStandardHeaders, byDefault: false },
   identifier: { read: functionOr(readIdentifier) },
   requestPropertyName: { read: readPropertyName, byDefault: 'rateLimit' },
@@ -55,22 +57,18 @@ const OWN_OPTIONS = {
   logger: { read: readLogger },
 };
 
+const WINDOW_NAMES = [...INTERVAL_NAMES, ...MAX_NAMES];
+
 const OWN_NAMES = Object.keys(OWN_OPTIONS);
 
-const KNOWN_OPTIONS = ['limiter', 'rules', ...OWN_NAMES, ...LIMITER_OPTIONS];
-
-/** Options of express-rate-limit that have another name here. */
-const INSTEAD = {
-  store:
-    "counts are kept by limiters: expected 'redis', 'shared', 'kv' or 'limiter' in its place; a store " +
-    "for express-rate-limit itself is require('rollgate/store')",
-};
+const KNOWN_OPTIONS = ['limiter', 'rules', 'store', ...OWN_NAMES, ...LIMITER_OPTIONS];
 
 /** For limiters, which reject the options that only a middleware has: what to say, by name. */
 const REJECTED_BY_LIMITERS = Object.fromEntries(
-  [...KNOWN_OPTIONS, ...Object.keys(INSTEAD)]
-    .filter((name) => !LIMITER_NAMES.includes(name))
-    .map((name) => [name, `belongs to the middleware, ${nameForLimiters(name)}`]),
+  KNOWN_OPTIONS.filter((name) => !LIMITER_NAMES.includes(name)).map((name) => [
+    name,
+    `belongs to the middleware, ${nameForLimiters(name)}`,
+  ]),
 );
 
 function nameForLimiters(name) {
@@ -85,13 +83,14 @@ function nameForLimiters(name) {
  */
 function readOptions(options = {}) {
   const given = withoutUndefined(readObject('options', options));
-  rejectUnknownOptions(given, KNOWN_OPTIONS, { instead: INSTEAD });
+  rejectUnknownOptions(given, KNOWN_OPTIONS);
   const own = readOwnOptions(given);
   if (given.rules !== undefined) {
     const why = 'each of which has limits of its own';
-    rejectTogether('rules', ['limiter', 'cost', ...RULE_OPTIONS], given, why);
+    rejectTogether('rules', ['limiter', 'store', 'cost', ...RULE_OPTIONS], given, why);
     return { ...own, ...readRules(given, own) };
   }
+  if (given.store !== undefined) return { ...own, ...readCountingStore(given, own) };
   return given.limiter === undefined
     ? { ...own, ...readLimiterOptions(given, own) }
     : { ...own, limiter: readExistingLimiter(given, own) };
@@ -103,13 +102,9 @@ function readOwnOptions(given) {
     const value = name in given ? given[name] : byDefault;
     own[name] = value === undefined ? undefined : read(name, value);
   }
-  if (own.keyGenerator !== undefined) {
-    rejectTogether(
-      'keyGenerator',
-      ['ipv6Subnet', 'trustProxy'],
-      given,
-      'which makes its keys by itself',
-    );
+  if (own.keyGenerator !== undefined && !takesClientKey(own.keyGenerator)) {
+    const why = 'which makes its keys by itself unless it has a third parameter, clientKey';
+    rejectTogether('keyGenerator', ['ipv6Subnet', 'trustProxy'], given, why);
   }
   if (own.authenticate !== undefined) {
     const ways = ['keyGenerator', 'ipv6Subnet', 'trustProxy'];
@@ -120,6 +115,7 @@ function readOwnOptions(given) {
   if (own.problemDetails && own.handler !== undefined) {
     rejectTogether('handler', ['problemDetails'], given, 'which answers by itself');
   }
+  own.legacyHeaders ??= own.headers ?? true;
   own.handler ??= own.problemDetails ? respondWithProblem : respond;
   return own;
 }
@@ -144,6 +140,19 @@ function readExistingLimiter(given, { cost, skipFailedRequests, skipSuccessfulRe
   }
   rejectTogether('limiter', LIMITER_OPTIONS, given, 'which has limits of its own');
   return limiter;
+}
+
+/** A store counts requests in a window; it knows nothing of the other options of limiters. */
+function readCountingStore(given, own) {
+  const store = readStore('store', given.store);
+  const others = [
+    'limiter',
+    'cost',
+    ...LIMITER_OPTIONS.filter((name) => !WINDOW_NAMES.includes(name)),
+  ];
+  rejectTogether('store', others, given, 'which counts requests by itself');
+  const { windowMs, limit } = readLimiterOptions(given, own);
+  return { store, windowMs, limit };
 }
 
 function functionOr(read) {

@@ -1,6 +1,7 @@
 // skipFailedRequests and skipSuccessfulRequests: refunds a request's attempt once its outcome is known.
 'use strict';
 
+const { COUNTS_REFUSALS } = require('../internal-methods');
 const { andThen, orElse } = require('./maybe-async');
 
 /**
@@ -54,9 +55,9 @@ function createOutcomes(settings, reporter) {
     else if (outcome.isFinished) judge(outcome, req, res);
   }
 
-  /** A blocked attempt has nothing to refund. */
+  /** A refused attempt has nothing to refund, unless it was counted. */
   function refund({ decision, limiter }) {
-    if (!decision.allowed) return;
+    if (!decision.allowed && !limiter[COUNTS_REFUSALS]) return;
     const what = 'a request could not be taken back, so it stays counted.';
     orElse(
       () => limiter.refund(decision),

@@ -20,6 +20,7 @@ const CHECKS = [
   'singleCount',
   'trustProxy',
   'undefinedKey',
+  'unsharedStore',
   'xForwardedForHeader',
 ];
 
@@ -33,7 +34,6 @@ const CHECKS_WITHOUT_EFFECT = [
   'limit',
   'onLimitReached',
   'positiveHits',
-  'unsharedStore',
   'validationsConfig',
   'windowMs',
 ];
@@ -95,9 +95,15 @@ function usesBareIp(keyGenerator) {
   return IP_OF_REQUEST.test(source) && !source.includes('ipKeyGenerator');
 }
 
-/** The user's keyGenerator, with a warning for the first undefined key: all such requests share one count. */
-function checkKeys({ validate, keyGenerator }, reporter) {
-  if (!validate.undefinedKey) return keyGenerator;
+/**
+ * The user's keyGenerator, which may take the default one as its third argument, with a warning for the first
+ * undefined key: all such requests share one count.
+ */
+function checkKeys({ validate, keyGenerator }, clientKey, reporter) {
+  const ask = takesClientKey(keyGenerator)
+    ? wrap(unwrap(keyGenerator), (req, res) => keyGenerator(req, res, () => clientKey(req, res)))
+    : keyGenerator;
+  if (!validate.undefinedKey) return ask;
   const check = (key) => {
     if (key === undefined) {
       reporter.warn(
@@ -107,7 +113,12 @@ function checkKeys({ validate, keyGenerator }, reporter) {
     }
     return key;
   };
-  return wrap(keyGenerator, (req, res) => andThen(keyGenerator(req, res), check));
+  return wrap(unwrap(keyGenerator), (req, res) => andThen(ask(req, res), check));
+}
+
+/** Whether a user's keyGenerator has a third parameter. */
+function takesClientKey(keyGenerator) {
+  return unwrap(keyGenerator).length > 2;
 }
 
 /** Maps a wrapper to the user function it wraps. */
@@ -167,4 +178,12 @@ function addNew(set, value) {
   return true;
 }
 
-module.exports = { checkKeys, checkSetUp, createReporter, readValidate, unwrap, wrap };
+module.exports = {
+  checkKeys,
+  checkSetUp,
+  createReporter,
+  readValidate,
+  takesClientKey,
+  unwrap,
+  wrap,
+};

@@ -11,6 +11,32 @@ const apps = require('./apps');
 
 const { FAILING, appWith, byHeaders, callDirectly, get, inTurn, newLogger, setUp, withCode } = apps;
 
+describe('a keyGenerator with the parameter clientKey', () => {
+  const keyGenerator = (req, _res, clientKey) => req.headers['x-user'] ?? clientKey();
+  const keyOf = (options, req) =>
+    callDirectly(rateLimit({ keyGenerator, ...options }), { headers: {}, ...req }).req.rateLimit
+      .key;
+
+  test('gets the default key of the request', () => {
+    expect(keyOf({}, { ip: '2001:db8::1' })).toBe('2001:db8::/56');
+    expect(keyOf({}, { ip: '2001:db8::1', headers: { 'x-user': 'ada' } })).toBe('ada');
+  });
+
+  test('leaves ipv6Subnet and trustProxy their meaning', () => {
+    expect(keyOf({ ipv6Subnet: 64 }, { ip: '2001:db8::1' })).toBe('2001:db8::/64');
+    const socket = { remoteAddress: '192.0.2.1' };
+    const headers = { 'x-forwarded-for': '198.51.100.7' };
+    expect(keyOf({ trustProxy: 1 }, { socket, headers })).toBe('198.51.100.7');
+  });
+
+  test('may get a promise of it', async () => {
+    const middleware = rateLimit({ keyGenerator, ipv6Subnet: async () => 48 });
+    const { req, returned } = callDirectly(middleware, { headers: {}, ip: '2001:db8::1' });
+    await returned;
+    expect(req.rateLimit.key).toBe('2001:db8::/48');
+  });
+});
+
 describe('ipKeyGenerator', () => {
   const OTHERS = ['192.0.2.1', 'unknown', '192.0.2.1:8080', '', undefined, 'FE80::1%<script>'];
   test.each([
@@ -294,6 +320,12 @@ describe('a warning', () => {
     const isOff = { keyGenerator, validate: { undefinedKey: false } };
     expect(await codesOf(isOff, undefined, {})).toEqual([]);
     expect(await codesOf({ keyGenerator: () => '' }, undefined, {})).toEqual([]);
+  });
+
+  test('comes for addresses that a keyGenerator takes as the default key', async () => {
+    const keyGenerator = (_req, _res, clientKey) => clientKey();
+    const codes = await codesOf({ keyGenerator }, undefined, FORWARDED_FOR);
+    expect(codes).toEqual(['ROLLGATE_X_FORWARDED_FOR']);
   });
 
   test('comes for a proxy that is added later', async () => {

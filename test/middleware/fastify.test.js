@@ -131,6 +131,14 @@ describe('config.rateLimit', () => {
     expect(await statusesOf(`${url}/own`, 1, as('bob'))).toEqual([200]);
   });
 
+  test('ipv6Subnet leaves a key that takes it as the default key', async () => {
+    const keyGenerator = (request, _reply, clientKey) => request.headers['x-id'] ?? clientKey();
+    const url = await start({ keyGenerator }, { '/own': { limit: 1, ipv6Subnet: 64 } });
+    const ids = ['ada', 'ada', 'bob'];
+    const statuses = ids.map(async (id) => (await statusesOf(`${url}/own`, 1, as(id)))[0]);
+    expect((await Promise.all(statuses)).sort()).toEqual([200, 200, 429]);
+  });
+
   test('ipv6Subnet replaces authenticate, and onAuthError needs one', async () => {
     const subnet = await start(all, { '/own': { limit: 1, ipv6Subnet: 64 } });
     expect(await statusesOf(`${subnet}/own`, 1, as('ada'))).toEqual([200]);

@@ -161,6 +161,7 @@ describe('functions', () => {
 
 describe('the address', () => {
   const CHAIN = { 'x-forwarded-for': '192.0.2.66, 198.51.100.7' };
+  const CLIENT_KEY = (_request, _info, clientKey) => clientKey();
 
   /** The key of a request, and the codes of the warnings. */
   async function keyAndCodes(options, headers, info) {
@@ -175,6 +176,7 @@ describe('the address', () => {
     [{}, CHAIN, FROM, '192.0.2.1', ['ROLLGATE_X_FORWARDED_FOR']],
     [{}, {}, FROM, '192.0.2.1', []],
     [{ trustProxy: 1 }, CHAIN, FROM, '198.51.100.7', []],
+    [{ trustProxy: 1, keyGenerator: CLIENT_KEY }, CHAIN, FROM, '198.51.100.7', []],
     [{ trustProxy: 2 }, CHAIN, FROM, '192.0.2.66', []],
     [{ trustProxy: '192.0.2.0/24' }, CHAIN, FROM, '198.51.100.7', []],
     [{ trustProxy: 1 }, {}, FROM, '192.0.2.1', []],

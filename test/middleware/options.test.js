@@ -111,7 +111,6 @@ test.each([null, 5, 'limit', [], true])('options that are %p are refused', (opti
 test.each([
   [{ standardHeader: true }, /"standardHeader".*did you mean 'standardHeaders'\?/],
   [{ lim: 5 }, /^unknown option "lim"; did you mean 'limiter', 'limit' or 'limits'\?$/],
-  [{ store: {} }, /^option 'store': counts are kept by limiters: .*require\('rollgate\/store'\)$/],
   [{ validate: { trustPrxy: false } }, /did you mean 'trustProxy'\?/],
   [
     { validate: { everything: false } },
@@ -119,7 +118,7 @@ test.each([
   ],
   [{ validate: { ip: 'no' } }, /'validate\.ip'/],
   [{ ipv6Subnet: 48, keyGenerator: () => 'k' }, /'ipv6Subnet'/],
-  [{ trustProxy: 1, keyGenerator: () => 'k' }, /'trustProxy'/],
+  [{ trustProxy: 1, keyGenerator: () => 'k' }, /'trustProxy': .*third parameter, clientKey/],
   [{ problemDetails: true, handler: () => {} }, /'problemDetails'/],
   [{ skipFailedRequests: true, countBlocked: true }, /'countBlocked'/],
   [{ skipFailedRequests: true, limiter: { attempt() {} } }, /'limiter'/],

@@ -1,7 +1,7 @@
 // What must compile against the types of the middleware, the Fastify plugin, the store and the metrics, and what must not.
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import express from 'express';
-import { rateLimit as expressRateLimit, type Store } from 'express-rate-limit';
+import { rateLimit as expressRateLimit, MemoryStore, type Store } from 'express-rate-limit';
 import createFastify, {
   type FastifyReply,
   type FastifyRequest,
@@ -153,6 +153,20 @@ rateLimit({ limit: (req: express.Request) => Number(req.query.limit) });
 rateLimit({ rules: [{ path: '/', limit: async (req) => (req.ip === '::1' ? 100 : 5) }] });
 expectType<ShadowDecision[] | undefined>(({} as RateLimitInfo).shadow);
 expectAssignable<ShadowDecision>({} as ShadowMessage);
+
+// Stores of express-rate-limit
+const theirs = new MemoryStore();
+expectType<RateLimitMiddleware>(rateLimit({ store: theirs, windowMs: 60_000, limit: () => 5 }));
+rateLimit({ store: { incr() {}, decrement() {}, resetKey() {} } });
+expectError(rateLimit({ store: { increment() {}, decrement() {}, resetKey() {} } }));
+expectError(rateLimit({ store: theirs, redis: 'redis://localhost' }));
+expectError(rateLimit({ store: theirs, cost: 2 }));
+expectError(rateLimit({ store: theirs, limiter }));
+expectError(rateLimit({ store: theirs, rules: [{ path: '/' }] }));
+
+rateLimit({
+  keyGenerator: (req, _res, clientKey) => req.headers['x-user']?.toString() ?? clientKey(),
+});
 
 expectError(rateLimit({ windowMs: '60000' }));
 expectError(rateLimit({ windwMs: 60_000 }));
