@@ -110,10 +110,10 @@ const PAGES = {
   'docs/budgets.md': {
     prints: [IS_SERVER, BUDGETS_BY_HAND, IS_SERVER, IS_SERVER, IS_SERVER],
   },
-  'docs/middleware.md': { prints: Array(7).fill('') },
+  'docs/middleware.md': { prints: Array(8).fill('') },
   'docs/rules.md': { prints: [''] },
   'docs/fastify.md': { prints: [''] },
-  'docs/migration.md': {
+  'docs/migration-rate-limiter-flexible.md': {
     prints: [...Array(2).fill('done, 1 left\ndone, 0 left\nwait 10 s\n'), '7 5\n'],
   },
   'docs/getting-started.md': {
@@ -282,10 +282,15 @@ function diffsOf(page) {
   });
 }
 
+const diffs = [...diffsOf('docs/migration.md'), ...diffsOf('docs/migration-express-rate-limit.md')];
 const diffOutputs = ['0 1\n', 'false 1\n', ''];
 
-test.each(diffsOf('docs/migration.md').map((diff, i) => [i + 1, diff]))(
-  'docs/migration.md: change %i leaves what is printed',
+test('the pages of migration have three changes', () => {
+  expect(diffs).toHaveLength(diffOutputs.length);
+});
+
+test.each(diffs.map((diff, i) => [i + 1, diff]))(
+  'migration: change %i leaves what is printed',
   async (which, { before, after }) => {
     const stdout = diffOutputs[which - 1];
     const changed = which === 1 ? before.replace("-limiter'", "-limiter-0.1'") : before;

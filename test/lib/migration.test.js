@@ -1,0 +1,78 @@
+// The pages of migration name every option, method and class of the packages that they are about.
+'use strict';
+
+const fs = require('node:fs');
+const path = require('node:path');
+const ts = require('typescript');
+
+const ROOT = path.join(__dirname, '../..');
+
+/** The types that a package ships. */
+function typesOf(file) {
+  const source = fs.readFileSync(path.join(ROOT, 'node_modules', file), 'utf8');
+  return ts.createSourceFile(file, source, ts.ScriptTarget.Latest, true);
+}
+
+/** The names of members, in the declarations that `isChosen` takes by their names. */
+function membersIn(source, isChosen) {
+  const names = new Set();
+  const addMembers = (node) => {
+    const isMember =
+      ts.isPropertySignature(node) ||
+      ts.isPropertyDeclaration(node) ||
+      ts.isMethodSignature(node) ||
+      ts.isMethodDeclaration(node) ||
+      ts.isGetAccessor(node);
+    if (isMember && !isPrivate(node)) names.add(node.name.text);
+    // Not the properties of a property's type.
+    else if (!isMember) ts.forEachChild(node, addMembers);
+  };
+  ts.forEachChild(source, (node) => {
+    if (node.name !== undefined && isChosen(node.name.text)) ts.forEachChild(node, addMembers);
+  });
+  return [...names];
+}
+
+const isPrivate = (node) =>
+  node.modifiers?.some(({ kind }) => kind === ts.SyntaxKind.PrivateKeyword) ?? false;
+
+/** The names of exported classes. */
+function classesIn(source) {
+  const names = [];
+  ts.forEachChild(source, (node) => {
+    if (ts.isClassDeclaration(node)) names.push(node.name.text);
+  });
+  return names;
+}
+
+/** The words in the code of the tables of a page. */
+function namedIn(page) {
+  const rows = fs.readFileSync(path.join(ROOT, 'docs', page), 'utf8').match(/^\|.*\|$/gm);
+  const code = rows.flatMap((row) => [...row.matchAll(/`([^`]+)`/g)].map(([, text]) => text));
+  return new Set(code.flatMap((text) => text.match(/\w+/g) ?? []));
+}
+
+function expectNamed(page, names, least) {
+  expect(names.length).toBeGreaterThanOrEqual(least);
+  const named = namedIn(page);
+  expect(names.filter((name) => !named.has(name))).toEqual([]);
+}
+
+test('express-rate-limit: every option, member of a store and of req.rateLimit', () => {
+  const source = typesOf('express-rate-limit/dist/index.d.ts');
+  const chosen = ['Options', 'Store', 'LegacyStore', 'RateLimitInfo', 'RateLimitRequestHandler'];
+  const names = membersIn(source, (name) => chosen.includes(name));
+  expectNamed('migration-express-rate-limit.md', names, 35);
+});
+
+/** Members of abstract classes that tell only a heir something, and of results that tell nothing more. */
+const OF_NO_USER = ['name', 'message', 'extra', 'readCapacityUnits', 'writeCapacityUnits'];
+const OF_DUMPS = ['key', 'value', 'expiresAt', 'version', 'dumpedAt', 'storage', 'count', 'keys'];
+const OF_RESTORES = ['invalid', 'expired', 'restored'];
+
+test('rate-limiter-flexible: every class, option, method and field of a result', () => {
+  const source = typesOf('rate-limiter-flexible/types.d.ts');
+  const ignored = [...OF_NO_USER, ...OF_DUMPS, ...OF_RESTORES];
+  const members = membersIn(source, () => true).filter((name) => !ignored.includes(name));
+  expectNamed('migration-rate-limiter-flexible.md', [...classesIn(source), ...members], 90);
+});
