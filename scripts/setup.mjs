@@ -164,6 +164,7 @@ const purposes = {
   lint: { system: [...nativeTools, clang, clangFormat, clangTidy, luacheck], parts: [] },
   cross: { system: [...nativeTools, crossCompiler], parts: [] },
   arm64: { system: [...nativeTools, crossCompiler, qemu, gtestSources, redis, openssl], parts: [] },
+  docs: { system: [], parts: [] },
   fuzz: { system: [clang, fuzzer, ...buildTools], parts: [] },
 };
 

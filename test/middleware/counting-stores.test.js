@@ -15,6 +15,17 @@ const { MemoryStore } = expressRateLimit;
 const time = useHandMovedClock();
 const WINDOW_MS = 60_000;
 
+const opened = [];
+afterEach(() => {
+  for (const client of opened.splice(0)) client.disconnect();
+});
+
+function openClient(url) {
+  const client = new Redis(url);
+  opened.push(client);
+  return client;
+}
+
 /** A fixed window of WINDOW_MS, and what was called. */
 class FixedStore {
   calls = [];
@@ -111,14 +122,15 @@ describe('a store counts as under express-rate-limit', () => {
 
   test('its own MemoryStore', async () => {
     const store = new MemoryStore();
-    const statuses = (await play(rateLimit({ ...options, store }), [0, 0, 0])).map(([one]) => one);
+    const answers = await play(rateLimit({ ...options, store }), [0, 0, 0]);
     store.shutdown();
+    const statuses = answers.map(([status]) => status);
     expect(statuses).toEqual([200, 200, 429]);
   });
 
   test('rate-limit-redis, in one count with express-rate-limit', async () => {
     const { url } = await startRedis();
-    const client = new Redis(url);
+    const client = openClient(url);
     const sendCommand = (...args) => client.call(...args);
     const newStore = () => new RedisStore({ sendCommand, prefix: 'web:' });
     const all = { ...options, keyGenerator };
@@ -129,7 +141,6 @@ describe('a store counts as under express-rate-limit', () => {
     expect(statuses).toEqual([200, 200, 429, 429]);
     const { headers } = await get(ours);
     expect(Number(headers['retry-after'])).toBeGreaterThan(0);
-    client.disconnect();
   });
 });
 
