@@ -7,12 +7,9 @@ const os = require('node:os');
 const path = require('node:path');
 const RateLimiter = require('../..');
 const { ALGORITHMS } = require('../../lib/algorithms');
-const { fetchText } = require('../middleware/apps');
+const { blocksOf, readPage, ROOT, typeOf, withServer } = require('../support/page-programs');
 const { startRedis } = require('../support/redis-server');
-const { runProgram, serve, stop } = require('../support/run-program');
-
-const ROOT = path.join(__dirname, '../..');
-const read = (page) => fs.readFileSync(path.join(ROOT, page), 'utf8');
+const { runProgram } = require('../support/run-program');
 
 let folder;
 
@@ -21,32 +18,9 @@ beforeAll(() => {
 });
 afterAll(() => fs.rmSync(folder, { recursive: true }));
 
-/** The js blocks of a page. */
-const blocksOf = (page) =>
-  [...read(page).matchAll(/^```js\n(.*?)^```$/gms)].map(([, code]) => code);
-
-const typeOf = (code) => (/^import /m.test(code) ? 'module' : 'commonjs');
-
 async function run(source) {
   const { code, stdout, stderr } = await runProgram(source, { type: typeOf(source) });
   return { status: code, stdout, stderr };
-}
-
-/** A server of the page on a port that is free; `ask(get)` makes the requests, `get(path, init)` one. */
-async function withServer(code, ask) {
-  expect(code).toContain("listen(3000, '127.0.0.1')");
-  const told = code.replace(
-    /app\.listen\(3000, '127\.0\.0\.1'\);/,
-    "const s = app.listen(0, '127.0.0.1', () => console.log(s.address().port));",
-  );
-  const args = [`--input-type=${typeOf(code)}`, '--eval', told];
-  const server = await serve(args, {}, /^\d+$/m);
-  try {
-    const url = `http://127.0.0.1:${server.found}/`;
-    return await ask((page = '', init) => fetchText(url + page, init));
-  } finally {
-    await stop(server);
-  }
 }
 
 /** A name of this process's own, so that no other run counts in the same region. */
@@ -108,7 +82,7 @@ const PAGES = {
     ],
   },
   'docs/budgets.md': {
-    prints: [IS_SERVER, BUDGETS_BY_HAND, IS_SERVER, IS_SERVER, IS_SERVER],
+    prints: [IS_SERVER, BUDGETS_BY_HAND, IS_SERVER, IS_SERVER],
   },
   'docs/middleware.md': { prints: Array(8).fill('') },
   'docs/rules.md': { prints: [''] },
@@ -188,7 +162,7 @@ test('docs/getting-started.md: the fourth request to the limited route is refuse
 });
 
 test('docs/getting-started.md says what its limiter by hand prints', () => {
-  expect(read('docs/getting-started.md')).toContain(`\`\`\`text\n${BY_HAND}\`\`\``);
+  expect(readPage('docs/getting-started.md')).toContain(`\`\`\`text\n${BY_HAND}\`\`\``);
 });
 
 describe('docs/budgets.md', () => {
@@ -204,7 +178,7 @@ describe('docs/budgets.md', () => {
   ];
 
   test('says what its program by hand prints', () => {
-    expect(read('docs/budgets.md')).toContain(`\`\`\`text\n${BUDGETS_BY_HAND}\`\`\``);
+    expect(readPage('docs/budgets.md')).toContain(`\`\`\`text\n${BUDGETS_BY_HAND}\`\`\``);
   });
 
   test('a user gets back the tokens that a request did not use', async () => {
@@ -252,29 +226,11 @@ describe('docs/budgets.md', () => {
       expect(await query('{ me { friends(first: 2000) { name } } }')).toBe(429);
     });
   });
-
-  test('an upload costs its bytes', async () => {
-    await withServer(servers[4], async (ask) => {
-      const put = (body, more) => ask('file', { method: 'PUT', body, ...more });
-      const stream = (length) => put(new Blob(['x'.repeat(length)]).stream(), { duplex: 'half' });
-      for (const [bytes, status] of [
-        [200_001, 413],
-        [200_000, 200],
-        [200_000, 200],
-        [199_899, 200],
-      ]) {
-        expect((await put('x'.repeat(bytes))).status).toBe(status);
-      }
-      expect(await stream(100)).toMatchObject({ status: 200, text: '100 bytes\n' });
-      expect((await put('x'.repeat(200_000))).status).toBe(200);
-      expect((await put('x')).status).toBe(429);
-    });
-  });
 });
 
 /** What stands in a page as the difference of two programs: the one before and the one after. */
 function diffsOf(page) {
-  return [...read(page).matchAll(/^```diff\n(.*?)^```$/gms)].map(([, diff]) => {
+  return [...readPage(page).matchAll(/^```diff\n(.*?)^```$/gms)].map(([, diff]) => {
     const lines = diff.split('\n');
     const side = (other) =>
       lines.filter((line) => !line.startsWith(other)).map((line) => line.slice(1));
@@ -321,7 +277,7 @@ describe('docs/testing.md', () => {
   );
 });
 
-const algorithms = read('docs/algorithms.md');
+const algorithms = readPage('docs/algorithms.md');
 const images = path.join(ROOT, 'docs/images');
 const names = ALGORITHMS.map((algorithm) => `${algorithm}.svg`);
 

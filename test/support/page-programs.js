@@ -1,0 +1,71 @@
+// The programs in README and docs: their code, and ways to run it, in this process or in one of its own.
+'use strict';
+
+const fs = require('node:fs');
+const path = require('node:path');
+const RateLimiter = require('../..');
+const { fetchText } = require('../middleware/apps');
+const { serve, stop } = require('./run-program');
+
+const ROOT = path.join(__dirname, '../..');
+const LISTEN = /^(app|server)\.listen\(3000, '127\.0\.0\.1'\);$/m;
+
+const readPage = (page) => fs.readFileSync(path.join(ROOT, page), 'utf8');
+
+/** The blocks of a page in a language. */
+const blocksOf = (page, language = 'js') =>
+  [...readPage(page).matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\`$`, 'gms'))].map(
+    ([, code]) => code,
+  );
+
+/** The blocks of a page by the heading of their section. */
+function blocksByHeading(page) {
+  const sections = readPage(page).split(/^## /m).slice(1);
+  return new Map(
+    sections.map((section) => {
+      const [heading] = section.split('\n', 1);
+      return [heading, [...section.matchAll(/^```js\n(.*?)^```$/gms)].map(([, code]) => code)];
+    }),
+  );
+}
+
+const typeOf = (code) => (/^import /m.test(code) ? 'module' : 'commonjs');
+
+/** A server of a page on a port that is free; `ask(get)` makes the requests, `get(path, init)` one. */
+async function withServer(code, ask) {
+  expect(code).toMatch(LISTEN);
+  const listening = "const s = $1.listen(0, '127.0.0.1', () => console.log(s.address().port));";
+  const args = [`--input-type=${typeOf(code)}`, '--eval', code.replace(LISTEN, listening)];
+  const server = await serve(args, {}, /^\d+$/m);
+  try {
+    const url = `http://127.0.0.1:${server.found}/`;
+    return await ask((page = '', init) => fetchText(url + page, init));
+  } finally {
+    await stop(server);
+  }
+}
+
+/** The package as a program gets it, but all limiters have this clock. */
+const withClock = (clock) =>
+  new Proxy(RateLimiter, {
+    apply: (target, _self, [options]) => target({ clock, ...options }),
+    get: (target, name) =>
+      name === 'rateLimit'
+        ? (options) => target.rateLimit({ clock, ...options })
+        : Reflect.get(target, name),
+  });
+
+/**
+ * Runs a program of a page in this process, without the line in which it listens or calls main(), and gives its
+ * variables that `names` has. With `clock`, all of its limiters have that.
+ */
+function load(code, names, { clock, ...globals } = {}) {
+  const rollgate = clock === undefined ? RateLimiter : withClock(clock);
+  const requireThis = (name) => (name === 'rollgate' ? rollgate : require(name));
+  const body = code.replace(LISTEN, '').replace(/^main\(\);$/m, '');
+  const parameters = { require: requireThis, exports: {}, ...globals };
+  const program = new Function(...Object.keys(parameters), `${body}\nreturn { ${names} };`);
+  return program(...Object.values(parameters));
+}
+
+module.exports = { blocksByHeading, blocksOf, load, readPage, ROOT, typeOf, withServer };
