@@ -70,6 +70,7 @@ const PAGES = {
       '',
       '3 [{"limiter":"api","id":"ada","blocked":2,"overcount":0}]\n',
       'ada was refused for 1000 ms\n',
+      '',
     ],
   },
   'docs/api.md': {

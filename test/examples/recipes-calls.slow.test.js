@@ -1,9 +1,8 @@
-// The recipes for outbound calls, jobs, web sockets and serverless functions do what docs/recipes.md promises.
+// The recipes for outbound calls, jobs and serverless functions do what docs/recipes.md promises.
 'use strict';
 
 const { once } = require('node:events');
 const http = require('node:http');
-const { WebSocket } = require('ws');
 const RateLimiter = require('../..');
 const { inTurn } = require('../middleware/apps');
 const { blocksByHeading, blocksOf, load } = require('../support/page-programs');
@@ -195,69 +194,6 @@ describe('jobs', () => {
     expect(most).toBe(2);
     const gaps = starts.slice(1).map(([at], i) => at - starts[i][0]);
     expect(Math.min(...gaps)).toBe(50);
-  });
-});
-
-describe('WebSocket messages', () => {
-  let now;
-  let url;
-
-  beforeEach(async () => {
-    now = 0;
-    const { server, sockets } = load(codeOf('WebSocket messages'), 'server, sockets', {
-      clock: () => now,
-    });
-    url = (await listen(server)).replace('http', 'ws');
-    closers.push(() => {
-      for (const client of sockets.clients) client.terminate();
-    });
-  });
-
-  async function connect(user) {
-    const socket = new WebSocket(`${url}/?user=${user}`);
-    await once(socket, 'open');
-    return socket;
-  }
-
-  async function say(socket, text) {
-    const answered = once(socket, 'message');
-    socket.send(text);
-    return JSON.parse((await answered)[0]);
-  }
-
-  test('a user may send 50 messages in ten seconds over all connections', async () => {
-    const [one, other, ofBob] = await inTurn(['ada', 'ada', 'bob'], connect);
-    for (let i = 0; i < 25; i++) {
-      for (const socket of [one, other])
-        expect(await say(socket, `${i}`)).toEqual({ echo: `${i}` });
-    }
-    now = 4000;
-    const refusal = { error: 'too many messages', retryAfterMs: 6000 };
-    expect(await say(one, 'more')).toEqual(refusal);
-    expect(await say(other, 'more')).toEqual(refusal);
-    expect(await say(ofBob, '')).toEqual({ echo: '' });
-    now = 10_000;
-    expect(await say(one, 'more')).toEqual({ echo: 'more' });
-  });
-
-  test('and 100,000 bytes in a minute', async () => {
-    const socket = await connect('ada');
-    const large = 'x'.repeat(16_000);
-    for (let i = 0; i < 6; i++) expect(await say(socket, large)).toEqual({ echo: large });
-    expect(await say(socket, large)).toEqual({ error: 'too many messages', retryAfterMs: 60_000 });
-    expect(await say(socket, 'small')).toEqual({ echo: 'small' });
-    const closed = once(socket, 'close');
-    socket.send('x'.repeat(16_385));
-    expect((await closed)[0]).toBe(1009);
-  });
-
-  test('an address may open 20 connections in a minute', async () => {
-    for (let i = 0; i < 20; i++) await connect(`user${i}`);
-    const refused = new WebSocket(url);
-    const [, response] = await once(refused, 'unexpected-response');
-    expect([response.statusCode, response.headers['retry-after']]).toEqual([429, '60']);
-    now = 60_000;
-    await connect('ada');
   });
 });
 
