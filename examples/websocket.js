@@ -39,7 +39,7 @@ sockets.on('connection', (socket, req) => {
 
 /** Instead of a session: a real application takes the user from a verified cookie or token. */
 function userOf(req) {
-  return new URL(req.url, 'http://localhost').searchParams.get('user') ?? req.socket.remoteAddress;
+  return new URLSearchParams(req.url.split('?')[1]).get('user') ?? req.socket.remoteAddress;
 }
 
 server.listen(process.env.PORT ?? 3000, '127.0.0.1', () => {

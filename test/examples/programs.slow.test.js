@@ -222,6 +222,15 @@ describe('websocket.js', () => {
     expect([code, reason]).toEqual([1008, 'too many messages']);
   });
 
+  test('a path that is no URL does not end it', async () => {
+    const { url } = await start('websocket.js');
+    const socket = new WebSocket(`${url.replace('http', 'ws')}//`);
+    open.push(socket);
+    await once(socket, 'open');
+    const { answers } = await say(socket, ['hi']);
+    expect(answers).toEqual([{ echo: 'hi' }]);
+  });
+
   test('a user has one limit over all connections, and no other user is hurt', async () => {
     const { url } = await start('websocket.js');
     const allowed = [];

@@ -5,6 +5,7 @@ const { once } = require('node:events');
 const request = require('supertest');
 const { WebSocket } = require('ws');
 const { inTurn } = require('../middleware/apps');
+const { startRedis } = require('../support/redis-server');
 const { blocksByHeading, load, withServer } = require('../support/page-programs');
 
 const RECIPES = blocksByHeading('docs/recipes.md');
@@ -77,6 +78,34 @@ describe('a login', () => {
     for (let i = 0; i < 20; i++) await fail(`user ${i}`);
     expect(await inTurn(times(6, 'ada'), (name) => fail(name))).toEqual(times(6, 429));
     expect(await logIn('ada', '198.51.100.7')).toBe(200);
+  });
+
+  test('counts for all processes on Redis', async () => {
+    const { url } = await startRedis();
+    const onRedis = (namespace) => `, redis: '${url}', namespace: '${namespace}' });`;
+    const code = codeOf('A login')
+      .replace('maxInInterval: 20 });', `maxInInterval: 20${onRedis('address')}`)
+      .replace('maxInInterval: 5 });', `maxInInterval: 5${onRedis('account')}`);
+    const apps = [1, 2].map(() => load(code, 'app, byAddress, byAccount'));
+    const post = (i, password) =>
+      request(apps[i % 2].app)
+        .post('/login')
+        .type('form')
+        .send({ name: 'ada', password });
+    const statuses = (...passwords) =>
+      inTurn(passwords, async (password) => (await post(calls++, password)).status);
+    let calls = 0;
+    try {
+      expect(await statuses('a', 'b', 'c', 'd', 'correct horse')).toEqual([...times(4, 401), 200]);
+      expect(await statuses(...times(5, 'guess'), 'correct horse')).toEqual([
+        ...times(5, 401),
+        429,
+      ]);
+    } finally {
+      for (const { byAddress, byAccount } of apps) {
+        await Promise.all([byAddress.close(), byAccount.close()]);
+      }
+    }
   });
 
   test('answers the same for names that exist and for others, in both refusals', async () => {
@@ -257,6 +286,15 @@ describe('WebSocket messages', () => {
     const closed = once(socket, 'close');
     socket.send('x'.repeat(16_385));
     expect((await closed)[0]).toBe(1009);
+  });
+
+  test('a strange path harms nobody', async () => {
+    const strange = new WebSocket(`${url}//?user=ada`);
+    await once(strange, 'open');
+    expect(await say(strange, 'hi')).toEqual({ echo: 'hi' });
+    const another = new WebSocket(`${url}//`);
+    await once(another, 'open');
+    expect(await say(another, 'hi')).toEqual({ echo: 'hi' });
   });
 
   test('an address may open 20 connections in a minute', async () => {
