@@ -17,7 +17,6 @@ const RECIPES = blocksByHeading(PAGE);
 const codeOf = (name) => RECIPES.get(name)[0];
 const times = (count, item) => Array(count).fill(item);
 
-const VITEST = { vitest: '4.1.12' };
 const PATIENCE_MS = patient(60_000);
 
 const folders = [];
@@ -133,8 +132,8 @@ test(
   'the tests with Vitest pass, in Vitest',
   async () => {
     const install = `
-      import { npmFolder } from './scripts/lib/npm-folder.mjs';
-      process.stdout.write(npmFolder('vitest', ${JSON.stringify(VITEST)}));`;
+      import { vitestFolder } from './scripts/lib/vitest.mjs';
+      process.stdout.write(vitestFolder());`;
     const args = ['--input-type=module', '--eval', install];
     const installed = execFileSync(process.execPath, args, { cwd: ROOT, encoding: 'utf8' });
     // Inside of it, so that the file finds Vitest.
