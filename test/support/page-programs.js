@@ -31,7 +31,7 @@ function blocksByHeading(page) {
 
 const typeOf = (code) => (/^import /m.test(code) ? 'module' : 'commonjs');
 
-/** A server of a page on a port that is free; `ask(get)` makes the requests, `get(path, init)` one. */
+/** A server of a page on a port that is free; `ask(get, port)` makes the requests, `get(path, init)` one. */
 async function withServer(code, ask) {
   expect(code).toMatch(LISTEN);
   const listening = "const s = $1.listen(0, '127.0.0.1', () => console.log(s.address().port));";
@@ -39,7 +39,7 @@ async function withServer(code, ask) {
   const server = await serve(args, {}, /^\d+$/m);
   try {
     const url = `http://127.0.0.1:${server.found}/`;
-    return await ask((page = '', init) => fetchText(url + page, init));
+    return await ask((page = '', init) => fetchText(url + page, init), Number(server.found));
   } finally {
     await stop(server);
   }
