@@ -1,23 +1,29 @@
-// The server behind `npm start`: two limited routes, and a page that draws their rolling windows live.
+// The server behind `npm start`: a limited route, and a page that explains the algorithms and sends requests to it.
 'use strict';
 
+const fs = require('node:fs');
 const path = require('node:path');
 const express = require('express');
-const { limitedRoutes } = require('./limited-routes');
+const { rateLimit } = require('../..'); // in your application: require('rollgate')
 
 const HOST = process.env.HOST ?? '127.0.0.1';
 const PORT = readPort(process.env.PORT ?? '3000');
 const PORTS_TO_TRY = 50;
 // Other limits to play with: INTERVAL_MS=3000 MAX=2 npm start
-const LIMITS = {
-  interval: Number(process.env.INTERVAL_MS ?? 10_000),
-  maxInInterval: Number(process.env.MAX ?? 5),
-};
+const windowMs = Number(process.env.INTERVAL_MS ?? 10_000);
+const limit = Number(process.env.MAX ?? 5);
+
+/** Written by `npm run page`. It learns here that it has a server, and its limit. */
+const page = fs
+  .readFileSync(path.join(__dirname, '../../docs/playground.html'), 'utf8')
+  .replace('<body>', `<body data-server-limit="${limit}" data-server-window-ms="${windowMs}">`);
 
 const app = express();
 app.disable('x-powered-by');
-app.use('/api', limitedRoutes(LIMITS));
-app.use(express.static(path.join(__dirname, 'public')));
+app.get('/api/action', rateLimit({ windowMs, limit, standardHeaders: true }), (_req, res) => {
+  res.send('allowed\n');
+});
+app.get('/', (_req, res) => res.type('html').send(page));
 
 listen(PORT);
 
@@ -47,11 +53,10 @@ function listen(port) {
 function greet(server) {
   const host = HOST.includes(':') ? `[${HOST}]` : HOST;
   const url = `http://${host}:${server.address().port}`;
-  const { interval, maxInInterval } = LIMITS;
   console.log(`
-rollgate lets ${maxInInterval} actions pass in any ${interval / 1000} seconds.
+rollgate lets ${limit} requests pass in any ${windowMs / 1000} seconds.
 
-  See the window roll   ${url}/
+  See the algorithms    ${url}/
   Try it in a shell     curl -i ${url}/api/action
 
 Ctrl+C stops the server.

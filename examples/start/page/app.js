@@ -1,0 +1,251 @@
+// Connects the page: settings make a run, the player moves through it, four lanes draw it.
+'use strict';
+
+const { fit } = require('./arrangement');
+const { expressCode, limiterCode } = require('./code');
+const { Lane } = require('./lane');
+const { Player } = require('./player');
+const { PRESETS, WINDOWS } = require('./presets');
+const { startServerLane } = require('./server-lane');
+const { ALGORITHMS, mostInAnyWindow, simulate } = require('./simulation');
+const { numbersOf, Tip } = require('./tip');
+
+/** A screen reader gets a result when the settings have rested for this time. */
+const ANNOUNCE_AFTER_MS = 1000;
+
+const $ = (id) => document.getElementById(id);
+const isCalm = () => matchMedia('(prefers-reduced-motion: reduce)').matches;
+const setText = (element, text) => {
+  if (element.textContent !== text) element.textContent = text;
+};
+
+const settings = { preset: 'burst', limit: 5, windowMs: 10_000, countBlocked: false };
+const tip = new Tip($('tip'));
+const player = new Player(show);
+/** The lane and the request that are pointed at. */
+let pointed;
+let runs = [];
+
+// ---- lanes ----
+
+const lanes = ALGORITHMS.map((algorithm) => {
+  const element = $('lane').content.firstElementChild.cloneNode(true);
+  element.dataset.algorithm = algorithm.name;
+  const part = (name) => element.querySelector(`.${name}`);
+  const svg = element.querySelector('svg');
+  svg.setAttribute('aria-label', `Requests to ${algorithm.name}. Arrow keys move between them.`);
+  part('name').textContent = algorithm.name;
+  $('lanes').append(element);
+  const lane = new Lane(svg, (request, mark) => point(lane, request, mark));
+  svg.addEventListener('keydown', (event) => moveFocus(event, lane));
+  return { algorithm, element, part, svg, lane };
+});
+
+function point(lane, request, mark) {
+  pointed = request && { lane, request };
+  for (const old of document.querySelectorAll('.pointed')) old.classList.remove('pointed');
+  if (request === undefined) {
+    tip.hide();
+  } else {
+    mark.classList.add('pointed');
+    tip.show(titleOf(request), numbersOf(request.decision), mark);
+  }
+  show();
+}
+
+function titleOf({ at, client, decision }) {
+  const process = PRESETS[settings.preset].limiters ? ` from process ${'AB'[client]}` : '';
+  return `Request${process} at ${(at / 1000).toFixed(2)} s: ${decision.allowed ? 'allowed' : 'refused'}`;
+}
+
+function moveFocus(event, lane) {
+  const index = lanes.findIndex((each) => each.lane === lane);
+  const toLane = (other) => other?.lane.focusAt(pointed?.request.at ?? 0);
+  const moves = {
+    ArrowLeft: () => lane.focusBy(-1),
+    ArrowRight: () => lane.focusBy(1),
+    Home: () => lane.focusBy(-Infinity),
+    End: () => lane.focusBy(Infinity),
+    ArrowUp: () => toLane(lanes[index - 1]),
+    ArrowDown: () => toLane(lanes[index + 1]),
+    Escape: () => tip.hide(),
+  };
+  if (!Object.hasOwn(moves, event.key)) return;
+  event.preventDefault();
+  moves[event.key]();
+}
+
+// ---- runs ----
+
+/** Computes the run of these settings and draws it, up to the same part of it as before. */
+function run() {
+  const share = player.end === 0 ? 1 : player.time / player.end;
+  runs = simulate(settings);
+  player.end = WINDOWS * settings.windowMs;
+  describe();
+  layOut();
+  $('time').max = player.end;
+  player.seek(share * player.end);
+  announceSoon();
+}
+
+function layOut() {
+  const { end } = player;
+  const measure = Lane.measure(lanes[0].svg, 0, end);
+  const { size, axis, lanes: rows } = fit(runs, measure.xOf, measure.heightForRequests);
+  lanes.forEach(({ lane, algorithm }, i) => {
+    const { limit, windowMs } = settings;
+    const place = { rows: rows[i], size, axis, measure, from: 0, to: end };
+    lane.setRun({ ...algorithm, ...place, requests: runs[i], limit, windowMs });
+  });
+}
+
+/** Everything on the page that names a setting. */
+function describe() {
+  const { limit, windowMs, countBlocked } = settings;
+  const preset = PRESETS[settings.preset];
+  const seconds = (ms) => `${Number((ms / 1000).toFixed(2))} s`;
+  for (const element of document.querySelectorAll('[data-limit]')) setText(element, String(limit));
+  for (const element of document.querySelectorAll('[data-window]'))
+    setText(element, seconds(windowMs));
+  for (const { algorithm, part } of lanes) {
+    setText(part('rule'), algorithm.text(limit, seconds(windowMs), seconds(windowMs / limit)));
+  }
+  setText($('traffic'), preset.text(settings));
+  for (const button of $('presets').children) {
+    button.setAttribute('aria-pressed', String(button.value === settings.preset));
+  }
+  $('limit').value = limit;
+  $('window').value = windowMs / 1000;
+  $('window').setAttribute('aria-valuetext', seconds(windowMs));
+  $('count-blocked').checked = countBlocked;
+  $('legend').dataset.clients = preset.limiters ? 2 : 1;
+  $('ticks').replaceChildren(
+    ...Array.from({ length: WINDOWS + 1 }, (_, i) => {
+      const tick = document.createElement('span');
+      tick.textContent = seconds(i * windowMs);
+      return tick;
+    }),
+  );
+  showCode();
+}
+
+function show() {
+  const { time, isPlaying, isAtEnd } = player;
+  for (const { lane, element, part } of lanes) {
+    const moment = pointed?.lane === lane ? pointed.request.at : time;
+    const { most, isOver, allowed, refused } = lane.show(time, moment);
+    setText(part('count'), String(most));
+    setText(part('tally'), `${allowed} allowed, ${refused} refused`);
+    element.classList.toggle('over', isOver);
+    element.style.setProperty('--excess', `${Math.min(100, (100 * most) / settings.limit - 100)}%`);
+  }
+  $('time').value = time;
+  $('time').setAttribute('aria-valuetext', `${(time / 1000).toFixed(1)} s`);
+  const action = isPlaying ? 'pause' : isAtEnd ? 'replay' : 'play';
+  $('play').dataset.action = action;
+  setText(
+    $('play').querySelector('span'),
+    { pause: 'Pause', replay: 'Replay', play: 'Play' }[action],
+  );
+}
+
+function restart() {
+  run();
+  if (isCalm()) {
+    player.seek(player.end);
+  } else {
+    player.seek(0);
+    player.play();
+  }
+}
+
+let announcing;
+function announceSoon() {
+  clearTimeout(announcing);
+  announcing = setTimeout(() => {
+    const { limit, windowMs } = settings;
+    const results = ALGORITHMS.map(
+      ({ name }, i) => `${name} ${mostInAnyWindow(runs[i], windowMs).count}`,
+    );
+    $('announcement').textContent =
+      `${PRESETS[settings.preset].name}: most requests in any ${windowMs / 1000} seconds, with a limit of ${limit}: ${results.join(', ')}.`;
+  }, ANNOUNCE_AFTER_MS);
+}
+
+// ---- controls ----
+
+for (const [value, { name }] of Object.entries(PRESETS)) {
+  const button = document.createElement('button');
+  Object.assign(button, { type: 'button', value, textContent: name });
+  $('presets').append(button);
+}
+$('presets').addEventListener('click', ({ target }) => {
+  if (target.value === undefined) return;
+  settings.preset = target.value;
+  settings.countBlocked = PRESETS[target.value].countBlocked ?? false;
+  restart();
+});
+
+function onSetting(id, read) {
+  $(id).addEventListener('input', ({ target }) => {
+    read(target);
+    run();
+  });
+}
+onSetting('limit', ({ value }) => {
+  settings.limit = Number(value);
+});
+onSetting('window', ({ value }) => {
+  settings.windowMs = Number(value) * 1000;
+});
+onSetting('count-blocked', ({ checked }) => {
+  settings.countBlocked = checked;
+});
+
+$('play').addEventListener('click', () => (player.isPlaying ? player.pause() : player.play()));
+$('step').addEventListener('click', () => {
+  player.pause();
+  const times = runs.flat().map(({ at }) => at);
+  player.seek(Math.min(player.end, ...times.filter((at) => at > player.time)));
+});
+$('speed').addEventListener('input', ({ target }) => {
+  player.speed = Number(target.value);
+});
+$('time').addEventListener('input', ({ target }) => {
+  player.pause();
+  player.seek(Number(target.value));
+});
+
+// ---- code ----
+
+function showCode() {
+  const algorithm = ALGORITHMS.find(({ name }) => name === $('code-algorithm').value);
+  const write = $('code-kind').value === 'express' ? expressCode : limiterCode;
+  setText($('code'), write(settings, algorithm));
+  setText($('copy'), 'Copy');
+}
+
+for (const { name } of ALGORITHMS) $('code-algorithm').append(new Option(name));
+$('code-algorithm').addEventListener('input', showCode);
+$('code-kind').addEventListener('input', showCode);
+$('copy').addEventListener('click', async () => {
+  try {
+    await navigator.clipboard.writeText($('code').textContent);
+    setText($('copy'), 'Copied');
+  } catch {
+    // Not on an origin that the browser trusts: selected, the code can be copied by hand.
+    getSelection().selectAllChildren($('code'));
+    setText($('copy'), 'Selected');
+  }
+});
+
+// ---- start ----
+
+player.speed = Number($('speed').value);
+restart();
+new ResizeObserver(() => {
+  layOut();
+  show();
+}).observe(lanes[0].svg);
+startServerLane(tip);

@@ -1,0 +1,47 @@
+// The code for what is set on the page.
+'use strict';
+
+const { PRESETS } = require('./presets');
+const { limiterOptions } = require('./simulation');
+
+/** As a person writes it: 10_000 and 'name'. */
+function literal(value) {
+  if (typeof value === 'string') return `'${value}'`;
+  return String(value).replace(/\B(?=(\d{3})+$)/g, '_');
+}
+
+const lines = (options) =>
+  Object.entries(options)
+    .map(([name, value]) => `  ${name}: ${literal(value)},\n`)
+    .join('');
+
+/** Processes that share one limit name it; processes of other hosts would take the option `redis`. */
+const sharing = ({ preset }) => (PRESETS[preset].limiters === 'shared' ? { shared: 'my-app' } : {});
+
+function limiterCode(settings, algorithm) {
+  const options = { ...limiterOptions(settings, algorithm), ...sharing(settings) };
+  return `const RateLimiter = require('rollgate');
+
+const limiter = RateLimiter({
+${lines(options)}});
+
+const timeLeft = limiter('ada'); // 0: allowed, else the milliseconds to wait
+`;
+}
+
+function expressCode(settings, algorithm) {
+  const { interval, maxInInterval, countBlocked, ...rest } = limiterOptions(settings, algorithm);
+  const options = { windowMs: interval, limit: maxInInterval, ...rest, ...sharing(settings) };
+  if (countBlocked) options.countBlocked = true; // by default not, in the middleware
+  return `const express = require('express');
+const { rateLimit } = require('rollgate');
+
+const app = express();
+app.use(rateLimit({
+${lines(options)}}));
+app.get('/', (req, res) => res.send('hello\\n'));
+app.listen(3000, '127.0.0.1');
+`;
+}
+
+module.exports = { expressCode, limiterCode };

@@ -1,0 +1,211 @@
+// Draws the requests of one limiter on a time axis, as far as the run has come.
+'use strict';
+
+const { mostInAnyWindow } = require('./simulation');
+
+const SVG = 'http://www.w3.org/2000/svg';
+/** Half a thumb of the time slider, so that both axes agree. */
+const MARGIN = 8;
+/** Above the requests: the bracket of the busiest window and its label. */
+const HEAD = 20;
+const FOOT = 3;
+/** How far from a request the pointer may be, in pixels. */
+const REACH = 20;
+
+/** The names of the symbols in page.html, by client. */
+const SYMBOLS = { allowed: ['dot', 'diamond'], refused: ['cross', 'plus'] };
+
+class Lane {
+  #svg;
+  #marks = [];
+  #shown = 0;
+  #run;
+
+  /** `onPoint` gets the request that is pointed at or focused, and its mark; undefined if there is none. */
+  constructor(svg, onPoint) {
+    this.#svg = svg;
+    this.band = add(svg, 'rect', { class: 'band', y: HEAD });
+    this.boundaries = add(svg, 'g', { class: 'boundaries' });
+    this.axis = add(svg, 'line', { class: 'axis' });
+    this.bracket = add(svg, 'g', { class: 'bracket' });
+    this.bracketPath = add(this.bracket, 'path', {});
+    this.bracketText = add(this.bracket, 'text', { y: 11 });
+    this.marks = add(svg, 'g', { class: 'marks' });
+    this.now = add(svg, 'line', { class: 'now', y1: HEAD - 4 });
+    svg.addEventListener('pointermove', (event) => this.#pointAt(event, onPoint));
+    svg.addEventListener('pointerdown', (event) => this.#pointAt(event, onPoint));
+    svg.addEventListener('pointerleave', () => onPoint());
+    svg.addEventListener('focusin', ({ target }) => onPoint(this.#requestOf(target), target));
+    svg.addEventListener('focusout', () => onPoint());
+  }
+
+  /** The room for requests, and the place of a time. `from` and `to` are the ends of the axis. */
+  static measure(svg, from, to) {
+    const { width, height } = svg.getBoundingClientRect();
+    const room = width - 2 * MARGIN;
+    const pixelsPerMs = room / (to - from);
+    return {
+      width,
+      height,
+      xOf: (at) => MARGIN + (at - from) * pixelsPerMs,
+      pixelsPerMs,
+      heightForRequests: height - HEAD - FOOT,
+    };
+  }
+
+  /**
+   * Draws a run anew, with nothing shown yet.
+   *
+   * @param {{ requests: object[], rows: Map<object, number>, size: number, axis: number, measure: object, from: number,
+   *   to: number, windowMs: number, limit: number, hasBoundaries?: boolean, hasWindow?: boolean }} run
+   */
+  setRun(run) {
+    const { requests, measure, size, axis, rows, from, to, windowMs, hasBoundaries } = run;
+    const { width, height, xOf } = measure;
+    this.#run = run;
+    this.#shown = 0;
+    set(this.#svg, { viewBox: `0 0 ${width} ${height}` });
+    const y = HEAD + axis;
+    set(this.axis, { x1: MARGIN, x2: width - MARGIN, y1: y, y2: y });
+    set(this.band, { height: height - HEAD });
+    set(this.now, { y2: height });
+    this.boundaries.replaceChildren();
+    for (let at = from; hasBoundaries && at <= to; at += windowMs) {
+      const x = xOf(at);
+      add(this.boundaries, 'line', { class: 'boundary', x1: x, x2: x, y1: HEAD - 4, y2: height });
+    }
+    this.#marks = requests.map((request) => {
+      const row = (rows.get(request) + 0.5) * size;
+      return this.#addMark(request, xOf(request.at), request.decision.allowed ? y - row : y + row);
+    });
+    this.marks.replaceChildren(...this.#marks);
+  }
+
+  #addMark({ at, client, decision }, x, y) {
+    const { size } = this.#run;
+    const outcome = decision.allowed ? 'allowed' : 'refused';
+    const mark = document.createElementNS(SVG, 'use');
+    set(mark, {
+      href: `#${SYMBOLS[outcome][client]}`,
+      class: `mark ${outcome} client-${client} later`,
+      x: (x - size / 2).toFixed(2),
+      y: (y - size / 2).toFixed(2),
+      width: size,
+      height: size,
+      role: 'img',
+      tabindex: -1,
+      'aria-label': `${outcome} at ${(at / 1000).toFixed(2)} s, ${decision.limits[0].used} used`,
+    });
+    return mark;
+  }
+
+  /** Shows the requests up to a time. With `moment`, the window is the one that counted then. */
+  show(time, moment = time) {
+    const { requests, measure, windowMs, limit, hasWindow = true } = this.#run;
+    let count = 0;
+    while (count < requests.length && requests[count].at <= time) count++;
+    for (let i = Math.min(count, this.#shown); i < Math.max(count, this.#shown); i++) {
+      this.#marks[i].classList.toggle('later', i >= count);
+    }
+    this.#shown = count;
+    this.#keepOneInTabOrder();
+    const x = measure.xOf(time);
+    set(this.now, { x1: x, x2: x });
+    this.band.style.display = hasWindow ? '' : 'none';
+    this.#drawBand(moment);
+    const shown = requests.slice(0, count);
+    const most = mostInAnyWindow(shown, windowMs);
+    this.#drawBracket(most);
+    const allowed = shown.filter(({ decision }) => decision.allowed).length;
+    return { most: most.count, isOver: most.count > limit, allowed, refused: count - allowed };
+  }
+
+  /** The part of the past that counts at this moment. */
+  #drawBand(moment) {
+    const { measure, windowMs, from, startsAgain } = this.#run;
+    const start = startsAgain ? Math.floor(moment / windowMs) * windowMs : moment - windowMs;
+    const x = measure.xOf(Math.max(from, start));
+    set(this.band, { x, width: Math.max(0, measure.xOf(moment) - x) });
+  }
+
+  /** One window around the busiest requests. */
+  #drawBracket({ count, from: first, to: last }) {
+    const { measure, windowMs, limit, from, to } = this.#run;
+    this.bracket.style.display = count === 0 ? 'none' : '';
+    if (count === 0) return;
+    const middle = (first + last) / 2;
+    const start = Math.min(Math.max(middle - windowMs / 2, from), to - windowMs);
+    const [left, right] = [measure.xOf(start), measure.xOf(start + windowMs)];
+    const y = HEAD - 4;
+    set(this.bracketPath, { d: `M${left} ${y + 4}V${y}H${right}V${y + 4}` });
+    set(this.bracketText, { x: (left + right) / 2 });
+    setText(this.bracketText, `${count} in ${windowMs / 1000} s`);
+    this.bracket.classList.toggle('over', count > limit);
+  }
+
+  // ---- pointing ----
+
+  #requestOf(mark) {
+    return this.#run.requests[this.#marks.indexOf(mark)];
+  }
+
+  #pointAt({ clientX, clientY }, onPoint) {
+    const near = (mark) => {
+      const { left, top, width, height } = mark.getBoundingClientRect();
+      return Math.hypot(left + width / 2 - clientX, top + height / 2 - clientY);
+    };
+    let [nearest, least] = [undefined, REACH];
+    for (const mark of this.#marks.slice(0, this.#shown)) {
+      const distance = near(mark);
+      if (distance < least) [nearest, least] = [mark, distance];
+    }
+    onPoint(nearest && this.#requestOf(nearest), nearest);
+  }
+
+  /** One request of a lane can be reached with Tab, the others with arrow keys. */
+  #keepOneInTabOrder() {
+    const inOrder = this.marks.querySelector('[tabindex="0"]:not(.later)');
+    if (inOrder) return;
+    this.marks.querySelector('[tabindex="0"]')?.setAttribute('tabindex', -1);
+    if (this.#shown > 0) this.#marks[0].setAttribute('tabindex', 0);
+  }
+
+  /** Moves the focus by this many requests of the lane. */
+  focusBy(steps) {
+    this.#focus(this.#marks.indexOf(document.activeElement) + steps);
+  }
+
+  /** Focuses the request nearest to this time. */
+  focusAt(time) {
+    const { requests } = this.#run;
+    const distance = (i) => Math.abs(requests[i].at - time);
+    let nearest = 0;
+    for (let i = 1; i < this.#shown; i++) if (distance(i) < distance(nearest)) nearest = i;
+    this.#focus(nearest);
+  }
+
+  #focus(index) {
+    const mark = this.#marks[Math.min(Math.max(index, 0), this.#shown - 1)];
+    if (mark === undefined) return;
+    this.marks.querySelector('[tabindex="0"]')?.setAttribute('tabindex', -1);
+    mark.setAttribute('tabindex', 0);
+    mark.focus({ preventScroll: true });
+  }
+}
+
+function add(parent, name, attributes) {
+  const element = document.createElementNS(SVG, name);
+  set(element, attributes);
+  parent.append(element);
+  return element;
+}
+
+function set(element, attributes) {
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+}
+
+function setText(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
+module.exports = { Lane };

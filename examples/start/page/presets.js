@@ -1,0 +1,106 @@
+// The traffic that the page offers. A client is a generator: it yields the time of its next request, in milliseconds,
+// and gets the decision on it.
+'use strict';
+
+/** How long a run takes, in windows. */
+const WINDOWS = 3;
+
+const ATTACKS_PER_SECOND = 10;
+
+/** `count` requests at equal distances in the part of time from `from` to `to`, ends included. */
+function* evenly(count, from, to) {
+  const step = count > 1 ? (to - from) / (count - 1) : 0;
+  for (let i = 0; i < count; i++) yield Math.round(from + i * step);
+}
+
+/** The requests of a client that sends at this rate from `start` on, whatever it is answered. */
+function* every(ms, start) {
+  for (let i = 0; ; i++) yield Math.round(start + i * ms);
+}
+
+/** The whole limit just before each boundary of two windows, and once more just after it. */
+function* doubleBursts({ limit, windowMs }) {
+  for (let window = 1; window < WINDOWS; window++) {
+    const at = (share) => (window + share) * windowMs;
+    yield* evenly(limit, at(-0.13), at(-0.03));
+    yield* evenly(limit, at(0.03), at(0.13));
+  }
+}
+
+/** Sends as soon as it may: after the last action that was left, it waits for `resetIn`. */
+function* polite({ windowMs }) {
+  const pause = windowMs / 40;
+  for (let at = pause; ; ) {
+    const { allowed, actionsLeft, timeLeft, resetIn } = yield Math.round(at);
+    if (!allowed) at += timeLeft;
+    else if (actionsLeft === 0) at += Math.max(resetIn, pause);
+    else at += pause;
+  }
+}
+
+/** Also with a short window and a high limit, an attack is more than is allowed. */
+const attackRate = ({ limit, windowMs }) =>
+  Math.max(ATTACKS_PER_SECOND, Math.ceil((3000 * limit) / windowMs));
+
+/** Each process sends as much as the limit allows, evenly, and they take turns. */
+const twoProcesses = ({ limit, windowMs }) => {
+  const step = windowMs / limit;
+  return [every(step, step / 4), every(step, (3 * step) / 4)];
+};
+
+const seconds = (ms) => `${ms / 1000} s`;
+
+/**
+ * `clients` gives the clients of a run; `text` says what they send. `countBlocked`: whether the preset makes refusals
+ * count. `limiters`: 'shared' if the clients are processes with one limit, 'own' if each counts alone.
+ */
+const PRESETS = {
+  burst: {
+    name: 'Burst',
+    text: ({ limit }) =>
+      `${limit} request${limit > 1 ? 's' : ''} just before each boundary, and ${limit} just after it.`,
+    clients: (settings) => [doubleBursts(settings)],
+  },
+  steady: {
+    name: 'Steady',
+    text: ({ limit, windowMs }) =>
+      `Twice the limit, evenly: ${2 * limit} requests in each ${seconds(windowMs)}.`,
+    clients: ({ limit, windowMs }) => {
+      const step = windowMs / (2 * limit);
+      return [every(step, step / 2)];
+    },
+  },
+  polite: {
+    name: 'Polite client',
+    text: () => 'Each lane has its own client, which waits as long as the answers say.',
+    clients: (settings) => [polite(settings)],
+  },
+  attacker: {
+    name: 'Attacker',
+    text: (settings) => {
+      const rate = `${attackRate(settings)} requests a second.`;
+      return settings.countBlocked
+        ? `${rate} Refusals count in the first two lanes: it stays out.`
+        : `${rate} Refusals do not count, so some get through.`;
+    },
+    clients: (settings) => {
+      const step = 1000 / attackRate(settings);
+      return [every(step, step / 2)];
+    },
+    countBlocked: true,
+  },
+  shared: {
+    name: '2 processes, 1 limit',
+    text: () => 'Each process sends as much as the limit allows. They share one limiter.',
+    clients: twoProcesses,
+    limiters: 'shared',
+  },
+  separate: {
+    name: '2 processes, 2 limits',
+    text: () => 'Each process counts alone, so together they get twice the limit.',
+    clients: twoProcesses,
+    limiters: 'own',
+  },
+};
+
+module.exports = { PRESETS, WINDOWS };
