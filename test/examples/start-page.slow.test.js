@@ -1,17 +1,38 @@
-// The start page in a real browser: what it draws is what the server answered.
+// The start page in a real browser: what its lanes show is what the algorithms decide, and its controls work.
 'use strict';
 
-const fs = require('node:fs');
-const path = require('node:path');
+const { limiterCode } = require('../../examples/start/page/code');
+const { ALGORITHMS, mostInAnyWindow, simulate } = require('../../examples/start/page/simulation');
 const { launchBrowser } = require('../support/browser');
-const { patient } = require('../support/tiers');
 const { serveExample, stop } = require('../support/run-program');
+const { choose, openPage, readLanes } = require('../support/start-page');
+const { patient } = require('../support/tiers');
 
-const SCREENSHOTS = path.join(__dirname, '..', '..', 'build', 'screenshots');
-const SHORT_INTERVAL_MS = patient(3000);
+const BURST = { preset: 'burst', limit: 5, windowMs: 10_000, countBlocked: false };
+const PRESETS = ['burst', 'steady', 'polite', 'attacker', 'shared', 'separate'];
 
-// A sanitized addon is too slow for the page's clocks, and its preloaded library breaks the browser.
+// A sanitized addon is too slow for a page that is watched, and its preloaded library breaks the browser.
 const describeInBrowser = process.env.ROLLGATE_SANITIZED ? describe.skip : describe;
+
+/** What lanes show at the end of a run, computed here by the addon. */
+const lanesOf = (settings) =>
+  simulate(settings).map((requests, i) => {
+    const { count } = mostInAnyWindow(requests, settings.windowMs);
+    const allowed = requests.filter(({ decision }) => decision.allowed).length;
+    return {
+      algorithm: ALGORITHMS[i].name,
+      most: count,
+      isOver: count > settings.limit,
+      bracket: `${count} in ${settings.windowMs / 1000} s`,
+      tally: `${allowed} allowed, ${requests.length - allowed} refused`,
+      requests: requests.map(({ client, decision }) => ({
+        client,
+        isAllowed: decision.allowed,
+        symbol: (decision.allowed ? ['#dot', '#diamond'] : ['#cross', '#plus'])[client],
+        label: expect.stringContaining(`${decision.limits[0].used} used`),
+      })),
+    };
+  });
 
 describeInBrowser('the start page', () => {
   jest.setTimeout(patient(60_000));
@@ -21,214 +42,183 @@ describeInBrowser('the start page', () => {
   let complaints;
 
   beforeAll(async () => {
-    fs.mkdirSync(SCREENSHOTS, { recursive: true });
     browser = await launchBrowser();
+    server = await serveExample('start/server.js', { INTERVAL_MS: '600000', MAX: '3' });
   });
-  afterAll(() => browser?.close());
+  afterAll(async () => {
+    await browser?.close();
+    if (server) await stop(server);
+  });
 
-  beforeEach(() => startServer());
   afterEach(async () => {
     await page?.close();
-    await stop(server);
     expect(complaints).toEqual([]);
   });
 
-  async function startServer(env) {
-    server = await serveExample('start/server.js', env);
-  }
-
   async function open(options) {
-    page = await browser.newPage({ viewport: { width: 1280, height: 1000 }, ...options });
-    complaints = [];
-    page.on('pageerror', (error) => complaints.push(String(error)));
-    page.on('console', (message) => {
-      // The browser itself notes each refusal in its console: that one is no complaint.
-      const isRefusal = /status of 429/.test(message.text());
-      if (message.type() === 'error' && !isRefusal) complaints.push(message.text());
-    });
-    page.on('request', (request) => {
-      if (!request.url().startsWith(`${server.url}/`) && !request.url().startsWith('data:')) {
-        complaints.push(`asked elsewhere: ${request.url()}`);
-      }
-    });
-    await page.goto(`${server.url}/`);
-    await page.locator('#verdict[data-state="open"]').waitFor();
-  }
-
-  /** Clicks the one-shot button; what the server answered. */
-  async function sendOne() {
-    const [response] = await Promise.all([
-      page.waitForResponse((candidate) => /\/api\/(action|lenient)$/.test(candidate.url())),
-      page.click('#send-one'),
-    ]);
-    const decision = await response.json();
-    await page.locator(`.mark[data-n="${decision.n}"]`).waitFor({ state: 'attached' });
-    await page.locator(`#last-status[data-n="${decision.n}"]`).waitFor();
-    return { status: response.status(), headers: response.headers(), decision };
-  }
-
-  async function sendTimes(times) {
-    const answers = [];
-    for (let i = 0; i < times; i++) answers.push(await sendOne());
-    return answers;
+    ({ page, complaints } = await openPage(browser, `${server.url}/`, options));
   }
 
   const text = (selector) => page.locator(selector).textContent();
+  const lanes = () => readLanes(page);
+  const focusFirst = (algorithm) => page.focus(`[data-algorithm="${algorithm}"] [tabindex="0"]`);
+  const focusedLabel = () => page.evaluate(() => document.activeElement.ariaLabel);
 
-  /** The marks from the oldest to the newest, with the colours that are really on screen. */
-  const marks = () =>
-    page.$$eval('.mark', (elements) =>
-      elements
-        .map((element) => ({
-          n: Number(element.dataset.n),
-          outcome: element.dataset.outcome,
-          state: element.dataset.state,
-          colour: getComputedStyle(element.querySelector('line')).stroke,
-          x: new DOMMatrix(getComputedStyle(element).transform).e,
-        }))
-        .sort((a, b) => a.n - b.n),
-    );
-
-  async function expectAsAnswered({ status, headers, decision }) {
-    const [window] = decision.limits;
-    expect(await text('#used')).toBe(String(window.used));
-    expect(await text('#remaining')).toBe(String(window.remaining));
-    expect(await text('#last-status')).toContain(String(status));
-    const shown = await page.$$eval('#last-headers div', (rows) =>
-      rows.map((row) => [...row.children].map((cell) => cell.textContent)),
-    );
-    for (const [name, value] of shown) expect(headers[name.toLowerCase()]).toBe(value);
-    expect(shown.map(([name]) => name)).toContain('X-RateLimit-Remaining');
-    expect(shown.some(([name]) => name === 'Retry-After')).toBe(status === 429);
-  }
-
-  test('draws each answer as a mark, and the counts and headers that came with it', async () => {
+  test.each(PRESETS)('draws for %s what the algorithms decide', async (preset) => {
     await open();
-    const answers = [];
-    for (let i = 0; i < 6; i++) {
-      answers.push(await sendOne());
-      await expectAsAnswered(answers[i]);
+    await page.click(`#presets [value="${preset}"]`);
+    expect(await page.getAttribute(`#presets [value="${preset}"]`, 'aria-pressed')).toBe('true');
+    const countBlocked = await page.isChecked('#count-blocked');
+    expect(countBlocked).toBe(preset === 'attacker');
+    expect(await lanes()).toEqual(lanesOf({ ...BURST, preset, countBlocked }));
+    await page.setChecked('#count-blocked', !countBlocked);
+    expect(await lanes()).toEqual(lanesOf({ ...BURST, preset, countBlocked: !countBlocked }));
+  });
+
+  test('shows the double burst of the fixed window', async () => {
+    await open();
+    expect((await lanes()).map(({ most, isOver }) => [most, isOver])).toEqual([
+      [5, false],
+      [6, true],
+      [10, true],
+      [6, true],
+    ]);
+  });
+
+  test('the sliders change the limit and the window', async () => {
+    await open();
+    await choose(page, 'limit', 12);
+    await choose(page, 'window', 4);
+    expect(await lanes()).toEqual(lanesOf({ ...BURST, limit: 12, windowMs: 4000 }));
+    expect(await text('header p')).toMatch(/to 12 in 4 s\. .*every 4 s\?/s);
+    expect(
+      await page.$$eval('#ticks span', (ticks) => ticks.map((tick) => tick.textContent)),
+    ).toEqual([...['0 s', '4 s', '8 s', '12 s']]);
+    await page.focus('#limit');
+    await page.keyboard.press('ArrowLeft');
+    expect(await lanes()).toEqual(lanesOf({ ...BURST, limit: 11, windowMs: 4000 }));
+  });
+
+  test('steps from request to request, and shows no later one', async () => {
+    await open();
+    const times = simulate(BURST)[0].map(({ at }) => at);
+    await choose(page, 'time', 0);
+    for (const count of [1, 2, 3]) {
+      await page.click('#step');
+      expect((await lanes()).map(({ requests }) => requests.length)).toEqual(Array(4).fill(count));
+      expect(Number(await page.inputValue('#time'))).toBe(times[count - 1]);
     }
-    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200, 200, 429]);
-
-    const drawn = await marks();
-    expect(drawn.map(({ n, outcome }) => [n, outcome])).toEqual(
-      answers.map(({ decision }) => [decision.n, decision.allowed ? 'allowed' : 'refused']),
-    );
-    // The refusal counts, so that it has taken the place of the first action.
-    expect(drawn.map(({ state }) => state)).toEqual(['uncounted', ...Array(5).fill('counted')]);
-    const colours = new Set(drawn.map(({ outcome, colour }) => `${outcome} ${colour}`));
-    expect(colours.size).toBe(2);
-    expect(new Set(drawn.map(({ colour }) => colour)).size).toBe(2);
-
-    expect(await text('#allowed-count')).toBe('5');
-    expect(await text('#refused-count')).toBe('1');
-    expect(await text('#announcement')).toMatch(/^(Allowed|Refused), /);
-    await page.screenshot({ path: path.join(SCREENSHOTS, 'full.png') });
+    expect(await text('#play')).toBe('Play');
   });
 
-  test('counts the time left down, and is open again exactly when the server is', async () => {
-    await stop(server);
-    await startServer({ INTERVAL_MS: String(SHORT_INTERVAL_MS) });
-    await open();
-    await page.check('input[value="lenient"]', { force: true });
-    const answers = await sendTimes(6);
-    const { timeLeft } = answers[5].decision;
-    const answeredAt = performance.now();
-    const shownMs = Number(await text('#time-left')) * 1000;
-    const elapsed = performance.now() - answeredAt;
-    expect(shownMs).toBeLessThanOrEqual(timeLeft + 100);
-    expect(shownMs).toBeGreaterThan(timeLeft - elapsed - 1000);
-
-    const [before] = (await marks()).slice(-1);
-    await page.waitForTimeout(500);
-    const [after] = (await marks()).slice(-1);
-    expect(after.x).toBeLessThan(before.x);
-    expect(Number(await text('#time-left')) * 1000).toBeLessThan(shownMs);
-
-    await page
-      .locator('#verdict[data-state="open"]')
-      .waitFor({ timeout: SHORT_INTERVAL_MS + patient(10_000) });
-    expect((await sendOne()).status).toBe(200);
-    await page.locator('.mark[data-state="left"]').first().waitFor({ state: 'attached' });
-    await page.screenshot({ path: path.join(SCREENSHOTS, 'rolled.png') });
+  test('plays a run to its end, pauses, and replays', async () => {
+    await open({ reducedMotion: 'no-preference' });
+    expect(await text('#play')).toBe('Pause');
+    await page.click('#play');
+    const paused = await page.inputValue('#time');
+    await page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 100)));
+    expect(await page.inputValue('#time')).toBe(paused);
+    await choose(page, 'speed', 16);
+    await page.click('#play');
+    await page.locator('#play[data-action="replay"]').waitFor();
+    expect(await lanes()).toEqual(lanesOf(BURST));
+    await page.click('#play');
+    expect(await text('#play')).toBe('Pause');
+    expect((await lanes())[0].requests.length).toBeLessThan(20);
   });
 
-  test('the two routes are two windows: refusals count in one and leave no trace in the other', async () => {
-    await open();
-    const states = async () => (await marks()).map(({ outcome, state }) => `${outcome} ${state}`);
-    await sendTimes(7);
-    expect((await states()).slice(-2)).toEqual(['refused counted', 'refused counted']);
-    await page.check('input[value="lenient"]', { force: true });
-    await page.locator('#verdict[data-state="open"]').waitFor();
-    expect(await text('#curl')).toBe(`curl -i ${server.url}/api/lenient`);
-    const answers = await sendTimes(7);
-    expect((await states()).slice(-2)).toEqual(['refused uncounted', 'refused uncounted']);
-    await expectAsAnswered(answers[6]);
-  });
-
-  test('sends at the chosen pace until it is stopped', async () => {
-    await open();
+  test('a run pauses when the tab is hidden', async () => {
+    await open({ reducedMotion: 'no-preference' });
     await page.evaluate(() => {
-      globalThis.sent = 0;
-      const send = globalThis.fetch;
-      globalThis.fetch = (...request) => {
-        globalThis.sent++;
-        return send(...request);
-      };
+      Object.defineProperty(document, 'hidden', { value: true });
+      document.dispatchEvent(new Event('visibilitychange'));
     });
-    await page.fill('#pace', '100');
-    expect(await text('#pace-text')).toBe('10 per second');
-    await page.click('#start-stop');
-    expect(await text('#start-stop')).toBe('Stop');
-    await page.locator('.mark').nth(9).waitFor({ state: 'attached' });
-    await page.click('#start-stop');
-    // Answers may still be on their way, so the requests are counted.
-    const sent = await page.evaluate('sent');
-    expect(sent).toBeGreaterThanOrEqual(10);
-    await page.waitForTimeout(500);
-    expect(await page.evaluate('sent')).toBe(sent);
+    expect(await text('#play')).toBe('Play');
   });
 
-  test('shows requests from elsewhere, also those made before it was opened', async () => {
-    await fetch(`${server.url}/api/action`);
+  test('pointing at a request shows its decision', async () => {
     await open();
-    await page.locator('.mark').first().waitFor({ state: 'attached' });
-    await fetch(`${server.url}/api/action`);
-    await page.locator('.mark').nth(1).waitFor({ state: 'attached' });
-    await page.waitForFunction(() => document.querySelector('#used').textContent === '2');
-    expect((await sendOne()).decision.limits[0].used).toBe(3);
-    expect(await text('#used')).toBe('3');
+    const log = simulate(BURST)[0];
+    for (const [i, request] of [...log.entries()].slice(0, 8)) {
+      await page.locator('[data-algorithm="sliding-window-log"] .mark').nth(i).hover();
+      const { allowed, timeLeft, actionsLeft, resetIn, blockedBy, limits } = request.decision;
+      const shown = await page.$$eval('#tip dt', (terms) =>
+        Object.fromEntries(terms.map((term) => [term.textContent, term.nextSibling.textContent])),
+      );
+      expect(shown).toEqual({
+        allowed: String(allowed),
+        used: `${limits[0].used} of 5`,
+        actionsLeft: String(actionsLeft),
+        timeLeft: `${(timeLeft / 1000).toFixed(2)} s`,
+        resetIn: `${(resetIn / 1000).toFixed(2)} s`,
+        blockedBy: String(blockedBy),
+      });
+    }
+    await page.mouse.move(5, 5);
+    await page.locator('#tip').waitFor({ state: 'hidden' });
   });
 
-  test('says so when the server is gone', async () => {
+  test('arrow keys reach each request of each lane', async () => {
     await open();
-    await stop(server);
-    await page.locator('#verdict[data-state="lost"]').waitFor();
-    await page.click('#send-one');
-    await page.locator('#last-status', { hasText: 'no answer' }).waitFor();
-    complaints = []; // about the requests without an answer
+    await focusFirst('sliding-window-log');
+    const labels = [await focusedLabel()];
+    for (let i = 1; i < 20; i++) {
+      await page.keyboard.press('ArrowRight');
+      labels.push(await focusedLabel());
+      expect(await page.isVisible('#tip')).toBe(true);
+    }
+    expect(labels).toEqual((await lanes())[0].requests.map(({ label }) => label));
+    await page.keyboard.press('Home');
+    expect(await focusedLabel()).toBe(labels[0]);
+    await page.keyboard.press('ArrowRight');
+    for (const algorithm of ['sliding-window-counter', 'fixed-window', 'gcra']) {
+      await page.keyboard.press('ArrowDown');
+      expect(await focusedLabel()).toMatch(/ at 8\.95 s/);
+      const lane = await page.evaluate(() => document.activeElement.closest('.lane').dataset);
+      expect(lane.algorithm).toBe(algorithm);
+    }
+    await page.keyboard.press('Escape');
+    expect(await page.isVisible('#tip')).toBe(false);
   });
 
-  test.each([
-    ['desktop', 1280, 1000, 'light'],
-    ['desktop', 1280, 1000, 'dark'],
-    ['mobile', 360, 800, 'light'],
-    ['mobile', 360, 800, 'dark'],
-  ])('fits a %s screen of %i x %i in %s', async (name, width, height, colorScheme) => {
-    await open({ viewport: { width, height }, colorScheme });
-    await sendTimes(7);
-    const { overflow, unlabelled } = await page.evaluate(() => ({
-      overflow: document.documentElement.scrollWidth - window.innerWidth,
-      unlabelled: [...document.querySelectorAll('button, input')].filter(
-        (control) => control.textContent.trim() === '' && (control.labels?.length ?? 0) === 0,
-      ).length,
-    }));
-    expect(overflow).toBeLessThanOrEqual(0);
-    expect(unlabelled).toBe(0);
-    await page.screenshot({
-      path: path.join(SCREENSHOTS, `${name}-${colorScheme}.png`),
-      fullPage: true,
-    });
+  test('copies the code for what is set', async () => {
+    await open({ permissions: ['clipboard-read', 'clipboard-write'] });
+    await choose(page, 'limit', 7);
+    await choose(page, 'code-algorithm', 'gcra');
+    await page.click('#copy');
+    await page.locator('#copy', { hasText: 'Copied' }).waitFor();
+    const copied = await page.evaluate(() => navigator.clipboard.readText());
+    expect(copied).toBe(limiterCode({ ...BURST, limit: 7 }, ALGORITHMS[3]));
+    await choose(page, 'code-kind', 'express');
+    expect(await text('#code')).toContain("limit: 7,\n  algorithm: 'gcra',\n");
+    expect(await text('#copy')).toBe('Copy');
+  });
+
+  test('sends real requests to the server, and draws its answers', async () => {
+    await open();
+    for (const status of [200, 200, 200, 429, 429]) {
+      const [response] = await Promise.all([
+        page.waitForResponse(/\/api\/action$/),
+        page.click('#send'),
+      ]);
+      expect(response.status()).toBe(status);
+      await page.locator('#answer', { hasText: String(status) }).waitFor();
+    }
+    const drawn = await page.$$eval('#server-requests .mark:not(.later)', (marks) =>
+      marks.map((mark) => mark.getAttribute('href')),
+    );
+    expect(drawn).toEqual(['#dot', '#dot', '#dot', '#cross', '#cross']);
+    await page.focus('#server-requests [tabindex="0"]');
+    await page.keyboard.press('End');
+    await page.keyboard.press('ArrowLeft');
+    expect(await text('#tip')).toMatch(/429.*RateLimit-Remaining0.*Retry-After\d+/s);
+  });
+
+  test('announces a result to screen readers', async () => {
+    await open();
+    await page
+      .locator('#announcement', { hasText: 'Burst: most requests in any 10 seconds' })
+      .waitFor();
+    expect(await text('#announcement')).toContain('fixed-window 10, gcra 6');
   });
 });

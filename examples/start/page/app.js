@@ -1,7 +1,7 @@
 // Connects the page: settings make a run, the player moves through it, four lanes draw it.
 'use strict';
 
-const { fit } = require('./arrangement');
+const { placeLanes } = require('./arrangement');
 const { expressCode, limiterCode } = require('./code');
 const { Lane } = require('./lane');
 const { Player } = require('./player');
@@ -92,7 +92,7 @@ function run() {
 function layOut() {
   const { end } = player;
   const measure = Lane.measure(lanes[0].svg, 0, end);
-  const { size, axis, lanes: rows } = fit(runs, measure.xOf, measure.heightForRequests);
+  const { size, axis, lanes: rows } = placeLanes(runs, measure.xOf, measure.heightForRequests);
   lanes.forEach(({ lane, algorithm }, i) => {
     const { limit, windowMs } = settings;
     const place = { rows: rows[i], size, axis, measure, from: 0, to: end };

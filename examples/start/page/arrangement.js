@@ -38,7 +38,7 @@ function arrange(requests, xOf, size) {
  * @returns {{ size: number, axis: number, lanes: Map<object, number>[] }} `axis` is the height above the axis; the maps
  *   have the row of each request
  */
-function fit(lanes, xOf, height) {
+function placeLanes(lanes, xOf, height) {
   for (let size = LARGEST; ; size -= SIZE_STEP) {
     const arranged = lanes.map((requests) => arrange(requests, xOf, size));
     const above = Math.max(1, ...arranged.map((lane) => lane.above)) * size;
@@ -50,4 +50,4 @@ function fit(lanes, xOf, height) {
   }
 }
 
-module.exports = { fit };
+module.exports = { placeLanes };

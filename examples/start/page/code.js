@@ -25,7 +25,8 @@ function limiterCode(settings, algorithm) {
 const limiter = RateLimiter({
 ${lines(options)}});
 
-const timeLeft = limiter('ada'); // 0: allowed, else the milliseconds to wait
+// 0: allowed, else the milliseconds to wait
+const timeLeft = limiter('ada');
 `;
 }
 

@@ -122,8 +122,9 @@ class Lane {
 
   /** The part of the past that counts at this moment. */
   #drawBand(moment) {
-    const { measure, windowMs, from, startsAgain } = this.#run;
-    const start = startsAgain ? Math.floor(moment / windowMs) * windowMs : moment - windowMs;
+    const { measure, windowMs, from, to, startsAgain } = this.#run;
+    const current = Math.floor(Math.min(moment, to - 1) / windowMs);
+    const start = startsAgain ? current * windowMs : moment - windowMs;
     const x = measure.xOf(Math.max(from, start));
     set(this.band, { x, width: Math.max(0, measure.xOf(moment) - x) });
   }

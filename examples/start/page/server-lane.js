@@ -1,7 +1,7 @@
 // Real requests to the server of `npm start`, in a lane of their own.
 'use strict';
 
-const { fit } = require('./arrangement');
+const { placeLanes } = require('./arrangement');
 const { Lane } = require('./lane');
 const { WINDOWS } = require('./presets');
 
@@ -90,7 +90,11 @@ class ServerLane {
     const [from, to] = [this.#from, this.#from + span];
     const { limit, windowMs } = this;
     const measure = Lane.measure(this.svg, from, to);
-    const { size, axis, lanes } = fit([this.#requests], measure.xOf, measure.heightForRequests);
+    const { size, axis, lanes } = placeLanes(
+      [this.#requests],
+      measure.xOf,
+      measure.heightForRequests,
+    );
     const place = { rows: lanes[0], size, axis, measure, from, to };
     this.lane.setRun({ ...place, requests: this.#requests, limit, windowMs });
     this.lane.show(now);

@@ -1,0 +1,235 @@
+// How the start page looks in a real browser: complete on the first screen, legible, calm, and the same from a file.
+'use strict';
+
+const { launchBrowser } = require('../support/browser');
+const { choose, FILE, openPage, readLanes } = require('../support/start-page');
+const { patient } = require('../support/tiers');
+
+const DESKTOP = { width: 1280, height: 800 };
+const PHONE = { width: 390, height: 844 };
+const PRESETS = ['burst', 'steady', 'polite', 'attacker', 'shared', 'separate'];
+const LEAST_CONTRAST = 4.5;
+
+const describeInBrowser = process.env.ROLLGATE_SANITIZED ? describe.skip : describe;
+
+/** The contrast of each visible text with what is behind it (WCAG 2.2, relative luminance). Runs in the page. */
+function contrasts() {
+  const canvas = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
+  /** The colour on top of another one, as red, green and blue. */
+  const mixed = (colour, below) => {
+    canvas.fillStyle = `rgb(${below})`;
+    canvas.fillRect(0, 0, 1, 1);
+    canvas.fillStyle = colour;
+    canvas.fillRect(0, 0, 1, 1);
+    return [...canvas.getImageData(0, 0, 1, 1).data].slice(0, 3);
+  };
+  const background = (element) =>
+    element === null
+      ? [255, 255, 255]
+      : mixed(getComputedStyle(element).backgroundColor, background(element.parentElement));
+  const luminance = (rgb) => {
+    const [r, g, b] = rgb.map((part) => {
+      const share = part / 255;
+      return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+    });
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const hasText = (element) =>
+    [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim() !== '');
+  return [...document.body.querySelectorAll('*')]
+    .filter((element) => hasText(element) && element.checkVisibility({ visibilityProperty: true }))
+    .filter((element) => !element.closest('script, style, .unseen, option'))
+    .map((element) => {
+      const { color, fill } = getComputedStyle(element);
+      const behind = background(element);
+      const colour = element.ownerSVGElement ? fill : color;
+      const [light, dark] = [mixed(colour, behind), behind].map(luminance).sort((a, b) => b - a);
+      return { text: element.textContent.trim(), contrast: (light + 0.05) / (dark + 0.05) };
+    });
+}
+
+/** How many pairs of shown symbols of a lane overlap, by lane. Runs in the page. */
+function overlaps() {
+  const hasOverlap = (a, b) =>
+    Math.min(a.right, b.right) - Math.max(a.left, b.left) > 0.01 &&
+    Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 0.01;
+  return [...document.querySelectorAll('#lanes .lane')].map((lane) => {
+    const svg = lane.querySelector('svg').getBoundingClientRect();
+    const marks = [...lane.querySelectorAll('.mark')].map((mark) => mark.getBoundingClientRect());
+    const pairs = marks.flatMap((a, i) => marks.slice(i + 1).filter((b) => hasOverlap(a, b)));
+    const outside = marks.filter((mark) => mark.top < svg.top || mark.bottom > svg.bottom);
+    return { count: marks.length, overlapping: pairs.length, outside: outside.length };
+  });
+}
+
+describeInBrowser('the start page', () => {
+  jest.setTimeout(patient(60_000));
+  let browser;
+  let page;
+  let complaints;
+
+  beforeAll(async () => {
+    browser = await launchBrowser();
+  });
+  afterAll(() => browser?.close());
+  afterEach(async () => {
+    await page?.close();
+    expect(complaints).toEqual([]);
+  });
+
+  async function open(options) {
+    ({ page, complaints } = await openPage(browser, FILE, options));
+  }
+
+  describe.each([
+    ['a desktop', DESKTOP],
+    ['a phone', PHONE],
+  ])('on %s', (_, viewport) => {
+    test.each(PRESETS)('is complete on the first screen with %s', async (preset) => {
+      await open({ viewport });
+      await page.click(`#presets [value="${preset}"]`);
+      const { bottoms, width } = await page.evaluate(() => ({
+        bottoms: ['header', '.controls', '#lanes', '.timing', '#legend'].map(
+          (part) => document.querySelector(part).getBoundingClientRect().bottom,
+        ),
+        width: document.documentElement.scrollWidth,
+      }));
+      expect(Math.max(...bottoms)).toBeLessThanOrEqual(viewport.height);
+      expect(width).toBe(viewport.width);
+    });
+
+    test('cuts off no words', async () => {
+      await open({ viewport });
+      for (const preset of PRESETS) {
+        await page.click(`#presets [value="${preset}"]`);
+        await choose(page, 'limit', 20);
+        await choose(page, 'window', 20);
+        const cut = await page.$$eval('header *, .controls *, .about, .about *, .legend *', (all) =>
+          all
+            .filter(({ scrollWidth, clientWidth, scrollHeight, clientHeight, tagName }) => {
+              if (clientWidth === 0 || tagName === 'INPUT') return false;
+              return scrollWidth > clientWidth || scrollHeight > clientHeight + 2;
+            })
+            .map((element) => element.outerHTML),
+        );
+        expect(cut).toEqual([]);
+      }
+    });
+
+    test.each([
+      [5, 10],
+      [1, 2],
+      [20, 20],
+    ])('nothing overlaps at 10 requests a second, with %i in %i s', async (limit, window) => {
+      await open({ viewport });
+      await page.click('#presets [value="attacker"]');
+      await choose(page, 'limit', limit);
+      await choose(page, 'window', window);
+      const lanes = await page.evaluate(overlaps);
+      expect(lanes).toEqual(Array(4).fill({ count: 30 * window, overlapping: 0, outside: 0 }));
+    });
+  });
+
+  test.each(['light', 'dark'])('has text with enough contrast in %s', async (colorScheme) => {
+    const read = [];
+    await open({ colorScheme });
+    for (const preset of PRESETS) {
+      await page.click(`#presets [value="${preset}"]`);
+      await page.focus('[data-algorithm="gcra"] [tabindex="0"]');
+      read.push(...(await page.evaluate(contrasts)));
+    }
+    expect(read.length).toBeGreaterThan(6 * 40);
+    expect(read.filter(({ contrast }) => contrast < LEAST_CONTRAST)).toEqual([]);
+  });
+
+  test('light and dark are two looks', async () => {
+    const colours = [];
+    for (const colorScheme of ['light', 'dark']) {
+      await open({ colorScheme });
+      const style = await page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+      colours.push(style);
+    }
+    expect(colours[0]).not.toBe(colours[1]);
+  });
+
+  test('the legend has exactly the symbols that the lanes have', async () => {
+    await open();
+    for (const preset of ['attacker', 'shared']) {
+      await page.click(`#presets [value="${preset}"]`);
+      const { inLegend, inLanes } = await page.evaluate(() => {
+        const uses = (part) =>
+          [...document.querySelectorAll(`${part} use`)]
+            .filter((use) => use.checkVisibility())
+            .map((use) => `${use.getAttribute('href')} ${getComputedStyle(use).color}`);
+        return {
+          inLegend: [...new Set(uses('#legend'))].sort(),
+          inLanes: [...new Set(uses('#lanes'))].sort(),
+        };
+      });
+      expect(inLegend).toEqual(inLanes);
+    }
+    const parts = await page.evaluate(() =>
+      ['.band', '.boundary', '.now', '.bracket path'].map((part) =>
+        ['#legend', '#lanes'].map((where) => {
+          const { fill, stroke, strokeDasharray } = getComputedStyle(
+            document.querySelector(`${where} ${part}`),
+          );
+          return [fill, stroke, strokeDasharray];
+        }),
+      ),
+    );
+    for (const [inLegend, inLanes] of parts) expect(inLegend).toEqual(inLanes);
+  });
+
+  test('nothing moves by itself if motion is to be reduced', async () => {
+    await open();
+    expect(await page.textContent('#play')).toBe('Replay');
+    await page.evaluate(() => {
+      globalThis.frames = 0;
+      const request = globalThis.requestAnimationFrame;
+      globalThis.requestAnimationFrame = (callback) => {
+        globalThis.frames += 1;
+        return request(callback);
+      };
+    });
+    await page.click('#presets [value="steady"]');
+    expect(await page.textContent('#play')).toBe('Replay');
+    expect((await readLanes(page))[0].requests).toHaveLength(30);
+    expect(await page.evaluate('frames')).toBe(0);
+  });
+
+  test('nothing shifts while it loads and while a run plays', async () => {
+    page = await browser.newPage({ viewport: DESKTOP });
+    complaints = [];
+    await page.addInitScript(() => {
+      globalThis.shifts = [];
+      new PerformanceObserver((list) => {
+        for (const entry of list.getEntries()) globalThis.shifts.push(entry.value);
+      }).observe({ type: 'layout-shift', buffered: true });
+    });
+    await page.goto(FILE);
+    await choose(page, 'speed', 16);
+    await page.locator('#play[data-action="replay"]').waitFor();
+    expect(await page.evaluate('shifts')).toEqual([]);
+  });
+
+  test('a change of preset moves nothing', async () => {
+    for (const viewport of [DESKTOP, PHONE]) {
+      await open({ viewport });
+      const top = new Set();
+      for (const preset of PRESETS) {
+        await page.click(`#presets [value="${preset}"]`);
+        top.add(await page.$eval('#lanes', (lanes) => lanes.getBoundingClientRect().top));
+      }
+      expect(top.size).toBe(1);
+    }
+  });
+
+  test('as a file, it says what real requests need', async () => {
+    await open();
+    expect(await page.isVisible('#send')).toBe(false);
+    expect(await page.textContent('#server-missing')).toContain('npm start');
+    expect(await page.isVisible('#server-missing')).toBe(true);
+    expect((await readLanes(page)).map(({ most }) => most)).toEqual([5, 6, 10, 6]);
+  });
+});
