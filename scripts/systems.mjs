@@ -56,7 +56,7 @@ async function npmStart(system, minutes) {
   let asked;
   const listen = (text) => {
     output += text;
-    const [, url] = /See the window roll\s+(http:\S+?)\/\s/.exec(output) ?? [];
+    const [, url] = /See the algorithms\s+(http:\S+?)\/\s/.exec(output) ?? [];
     if (url && !asked) {
       asked = askUntilRefused(url).then(
         (statuses) => ({ statuses, seconds: Math.round((Date.now() - started) / 1000) }),

@@ -56,8 +56,8 @@ function greet(server) {
   console.log(`
 rollgate lets ${limit} requests pass in any ${windowMs / 1000} seconds.
 
-  See the algorithms    ${url}/
-  Try it in a shell     curl -i ${url}/api/action
+  See the algorithms   ${url}/
+  Try it in a shell    curl -i ${url}/api/action
 
 Ctrl+C stops the server.
 `);

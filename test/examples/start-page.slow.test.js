@@ -43,15 +43,15 @@ describeInBrowser('the start page', () => {
 
   beforeAll(async () => {
     browser = await launchBrowser();
+  });
+  afterAll(() => browser?.close());
+
+  beforeEach(async () => {
     server = await serveExample('start/server.js', { INTERVAL_MS: '600000', MAX: '3' });
   });
-  afterAll(async () => {
-    await browser?.close();
-    if (server) await stop(server);
-  });
-
   afterEach(async () => {
     await page?.close();
+    await stop(server);
     expect(complaints).toEqual([]);
   });
 
@@ -90,7 +90,7 @@ describeInBrowser('the start page', () => {
     await choose(page, 'limit', 12);
     await choose(page, 'window', 4);
     expect(await lanes()).toEqual(lanesOf({ ...BURST, limit: 12, windowMs: 4000 }));
-    expect(await text('header p')).toMatch(/to 12 in 4 s\. .*every 4 s\?/s);
+    expect(await text('header p')).toMatch(/to 12 in 4 s\.\s.*every 4 s\?/s);
     expect(
       await page.$$eval('#ticks span', (ticks) => ticks.map((tick) => tick.textContent)),
     ).toEqual([...['0 s', '4 s', '8 s', '12 s']]);

@@ -58,21 +58,13 @@ function titleOf({ at, client, decision }) {
   return `Request${process} at ${(at / 1000).toFixed(2)} s: ${decision.allowed ? 'allowed' : 'refused'}`;
 }
 
+/** To the request of the next lane that came at about the same time. */
 function moveFocus(event, lane) {
-  const index = lanes.findIndex((each) => each.lane === lane);
-  const toLane = (other) => other?.lane.focusAt(pointed?.request.at ?? 0);
-  const moves = {
-    ArrowLeft: () => lane.focusBy(-1),
-    ArrowRight: () => lane.focusBy(1),
-    Home: () => lane.focusBy(-Infinity),
-    End: () => lane.focusBy(Infinity),
-    ArrowUp: () => toLane(lanes[index - 1]),
-    ArrowDown: () => toLane(lanes[index + 1]),
-    Escape: () => tip.hide(),
-  };
-  if (!Object.hasOwn(moves, event.key)) return;
+  const step = { ArrowUp: -1, ArrowDown: 1 }[event.key];
+  if (step === undefined) return;
   event.preventDefault();
-  moves[event.key]();
+  const index = lanes.findIndex((each) => each.lane === lane);
+  lanes[index + step]?.lane.focusAt(pointed?.request.at ?? 0);
 }
 
 // ---- runs ----

@@ -37,6 +37,7 @@ class Lane {
     svg.addEventListener('pointerleave', () => onPoint());
     svg.addEventListener('focusin', ({ target }) => onPoint(this.#requestOf(target), target));
     svg.addEventListener('focusout', () => onPoint());
+    svg.addEventListener('keydown', (event) => this.#onKey(event, onPoint));
   }
 
   /** The room for requests, and the place of a time. `from` and `to` are the ends of the axis. */
@@ -171,9 +172,18 @@ class Lane {
     if (this.#shown > 0) this.#marks[0].setAttribute('tabindex', 0);
   }
 
-  /** Moves the focus by this many requests of the lane. */
-  focusBy(steps) {
-    this.#focus(this.#marks.indexOf(document.activeElement) + steps);
+  #onKey(event, onPoint) {
+    const by = (steps) => this.#focus(this.#marks.indexOf(event.target) + steps);
+    const actions = {
+      ArrowLeft: () => by(-1),
+      ArrowRight: () => by(1),
+      Home: () => by(-Infinity),
+      End: () => by(Infinity),
+      Escape: () => onPoint(),
+    };
+    if (!Object.hasOwn(actions, event.key)) return;
+    event.preventDefault();
+    actions[event.key]();
   }
 
   /** Focuses the request nearest to this time. */

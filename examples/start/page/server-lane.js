@@ -36,11 +36,6 @@ class ServerLane {
     Object.assign(this, { tip, limit, windowMs });
     this.svg = $('server-requests');
     this.lane = new Lane(this.svg, (request, mark) => this.#point(request, mark));
-    this.svg.addEventListener('keydown', ({ key }) => {
-      if (key === 'ArrowLeft') this.lane.focusBy(-1);
-      if (key === 'ArrowRight') this.lane.focusBy(1);
-      if (key === 'Escape') tip.hide();
-    });
     $('server-rule').textContent =
       `GET /api/action: at most ${limit} in any ${windowMs / 1000} s, the same limit for curl.`;
     $('send').addEventListener('click', () => this.#send());
