@@ -198,6 +198,23 @@ describeInBrowser('the start page', () => {
     expect(await page.evaluate('frames')).toBe(0);
   });
 
+  test('with reduced motion, a replay goes on in steps', async () => {
+    await open();
+    await choose(page, 'speed', 16);
+    await page.evaluate(() => {
+      globalThis.times = new Set();
+      const band = document.querySelector('.lane .now');
+      new MutationObserver(() => globalThis.times.add(band.getAttribute('x1'))).observe(band, {
+        attributes: true,
+      });
+    });
+    await page.click('#play');
+    await page.locator('#play[data-action="pause"]').waitFor();
+    await page.locator('#play[data-action="replay"]').waitFor();
+    // 30 s at 16 times the speed are four steps of 0.6 s, from the beginning.
+    expect(await page.evaluate('times.size')).toBe(1 + 4);
+  });
+
   test.each([DESKTOP, PHONE])('nothing shifts on loading and playing in %o', async (viewport) => {
     page = await browser.newPage({ viewport });
     complaints = [];
@@ -213,18 +230,31 @@ describeInBrowser('the start page', () => {
     expect(await page.evaluate('shifts')).toEqual([]);
   });
 
-  test('a change of preset moves nothing', async () => {
+  test('a change of preset or limit moves nothing', async () => {
     for (const viewport of [DESKTOP, PHONE]) {
       await open({ viewport });
-      const top = new Set();
+      const tops = new Set();
       for (const preset of PRESETS) {
-        await page.click(`#presets [value="${preset}"]`);
-        top.add(
-          await page.$eval('#lanes', (lanes) => Math.round(lanes.getBoundingClientRect().top)),
-        );
+        for (const most of [1, 20]) {
+          await page.click(`#presets [value="${preset}"]`);
+          await choose(page, 'limit', most);
+          await choose(page, 'window', most);
+          await page.setChecked('#count-blocked', most === 20);
+          const top = await page.$eval('#lanes', (lanes) => lanes.getBoundingClientRect().top);
+          tops.add(Math.round(top));
+        }
       }
-      expect(top.size).toBe(1);
+      expect(tops.size).toBe(1);
     }
+  });
+
+  test('a tap shows the decision on a request, until the next tap elsewhere', async () => {
+    await open({ viewport: PHONE, hasTouch: true });
+    await page.locator('[data-algorithm="fixed-window"] .mark').nth(9).tap();
+    expect(await page.textContent('#tip p')).toBe('Request at 11.30 s: allowed');
+    expect(await page.isVisible('#tip')).toBe(true);
+    await page.locator('h1').tap();
+    expect(await page.isVisible('#tip')).toBe(false);
   });
 
   test('as a file, it says what real requests need', async () => {

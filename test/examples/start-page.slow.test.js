@@ -116,7 +116,9 @@ describeInBrowser('the start page', () => {
     expect(await text('#play')).toBe('Pause');
     await page.click('#play');
     const paused = await page.inputValue('#time');
-    await page.evaluate(() => new Promise((resolve) => setTimeout(resolve, 100)));
+    await page.evaluate(async () => {
+      for (let i = 0; i < 5; i++) await new Promise(requestAnimationFrame);
+    });
     expect(await page.inputValue('#time')).toBe(paused);
     await choose(page, 'speed', 16);
     await page.click('#play');

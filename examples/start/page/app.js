@@ -103,7 +103,8 @@ function describe() {
   for (const { algorithm, part } of lanes) {
     setText(part('rule'), algorithm.text(limit, seconds(windowMs), seconds(windowMs / limit)));
   }
-  setText($('traffic'), preset.text(settings));
+  setText($('traffic'), preset.traffic(settings));
+  setText($('lesson'), preset.lesson(settings));
   for (const button of $('presets').children) {
     button.setAttribute('aria-pressed', String(button.value === settings.preset));
   }
@@ -235,7 +236,11 @@ $('copy').addEventListener('click', async () => {
 // ---- start ----
 
 player.speed = Number($('speed').value);
+player.isCalm = isCalm;
 restart();
+document.addEventListener('pointerdown', ({ target }) => {
+  if (!target.closest('.plot')) point();
+});
 new ResizeObserver(() => {
   layOut();
   show();

@@ -10,12 +10,13 @@ function literal(value) {
   return String(value).replace(/\B(?=(\d{3})+$)/g, '_');
 }
 
+const COMMENTS = { shared: ' // one count for all processes of this host' };
+
 const lines = (options) =>
   Object.entries(options)
-    .map(([name, value]) => `  ${name}: ${literal(value)},\n`)
+    .map(([name, value]) => `  ${name}: ${literal(value)},${COMMENTS[name] ?? ''}\n`)
     .join('');
 
-/** Processes that share one limit name it; processes of other hosts would take the option `redis`. */
 const sharing = ({ preset }) => (PRESETS[preset].limiters === 'shared' ? { shared: 'my-app' } : {});
 
 function limiterCode(settings, algorithm) {

@@ -34,7 +34,9 @@ class Lane {
     this.now = add(svg, 'line', { class: 'now', y1: HEAD - 4 });
     svg.addEventListener('pointermove', (event) => this.#pointAt(event, onPoint));
     svg.addEventListener('pointerdown', (event) => this.#pointAt(event, onPoint));
-    svg.addEventListener('pointerleave', () => onPoint());
+    svg.addEventListener('pointerleave', ({ pointerType }) => {
+      if (pointerType !== 'touch') onPoint(); // a finger leaves with each tap
+    });
     svg.addEventListener('focusin', ({ target }) => onPoint(this.#requestOf(target), target));
     svg.addEventListener('focusout', () => onPoint());
     svg.addEventListener('keydown', (event) => this.#onKey(event, onPoint));

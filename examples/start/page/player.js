@@ -3,6 +3,8 @@
 
 /** After a pause of the browser, a run continues where it was. */
 const LONGEST_FRAME_MS = 100;
+/** With reduced motion, a run goes on in steps of this length. */
+const CALM_STEP_MS = 600;
 
 class Player {
   #frame;
@@ -11,6 +13,7 @@ class Player {
   speed = 1;
   time = 0;
   end = 0;
+  isCalm = () => false;
 
   /** @param {() => void} onChange is called after each change of `time` or `isPlaying` */
   constructor(onChange) {
@@ -50,13 +53,20 @@ class Player {
 
   #schedule() {
     this.#frame = requestAnimationFrame((at) => {
-      const passed = Math.min(at - (this.#before ?? at), LONGEST_FRAME_MS);
-      this.#before = at;
-      this.time = Math.min(this.time + passed * this.speed, this.end);
-      if (this.isAtEnd) this.#frame = undefined;
+      this.#before ??= at;
+      const passed = at - this.#before;
+      if (!this.isCalm()) this.#advance(at, Math.min(passed, LONGEST_FRAME_MS));
+      else if (passed >= CALM_STEP_MS) this.#advance(at, CALM_STEP_MS);
       else this.#schedule();
-      this.onChange();
     });
+  }
+
+  #advance(at, passed) {
+    this.#before = at;
+    this.time = Math.min(this.time + passed * this.speed, this.end);
+    if (this.isAtEnd) this.#frame = undefined;
+    else this.#schedule();
+    this.onChange();
   }
 }
 

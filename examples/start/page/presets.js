@@ -51,20 +51,22 @@ const twoProcesses = ({ limit, windowMs }) => {
 const seconds = (ms) => `${ms / 1000} s`;
 
 /**
- * `clients` gives the clients of a run; `text` says what they send. `countBlocked`: whether the preset makes refusals
- * count. `limiters`: 'shared' if the clients are processes with one limit, 'own' if each counts alone.
+ * `clients` gives the clients of a run; `traffic` says what they send, `lesson` what to see. `countBlocked`: whether the
+ * preset makes refusals count. `limiters`: 'shared' if the clients are processes with one limit, 'own' if each counts
+ * alone.
  */
 const PRESETS = {
   burst: {
     name: 'Burst',
-    text: ({ limit }) =>
-      `${limit} request${limit > 1 ? 's' : ''} just before each boundary, and ${limit} just after it.`,
+    traffic: ({ limit }) => `${limit} requests before each boundary, ${limit} after it.`,
+    lesson: () => 'The fixed window lets twice the limit pass.',
     clients: (settings) => [doubleBursts(settings)],
   },
   steady: {
     name: 'Steady',
-    text: ({ limit, windowMs }) =>
-      `Twice the limit, evenly: ${2 * limit} requests in each ${seconds(windowMs)}.`,
+    traffic: ({ limit, windowMs }) =>
+      `Twice the limit, evenly: ${2 * limit} in each ${seconds(windowMs)}.`,
+    lesson: () => 'gcra soon allows every second request, evenly.',
     clients: ({ limit, windowMs }) => {
       const step = windowMs / (2 * limit);
       return [every(step, step / 2)];
@@ -72,17 +74,17 @@ const PRESETS = {
   },
   polite: {
     name: 'Polite client',
-    text: () => 'Each lane has its own client, which waits as long as the answers say.',
+    traffic: () => 'One client per lane. It waits as answers say.',
+    lesson: () => 'A client that waits as told is never refused.',
     clients: (settings) => [polite(settings)],
   },
   attacker: {
     name: 'Attacker',
-    text: (settings) => {
-      const rate = `${attackRate(settings)} requests a second.`;
-      return settings.countBlocked
-        ? `${rate} Refusals count in the first two lanes: it stays out.`
-        : `${rate} Refusals do not count, so some get through.`;
-    },
+    traffic: (settings) => `${attackRate(settings)} requests a second, without end.`,
+    lesson: ({ countBlocked }) =>
+      countBlocked
+        ? 'In lanes 1 and 2 refusals count: it stays out.'
+        : 'Refusals do not count: it gets its limit again.',
     clients: (settings) => {
       const step = 1000 / attackRate(settings);
       return [every(step, step / 2)];
@@ -91,13 +93,15 @@ const PRESETS = {
   },
   shared: {
     name: '2 processes, 1 limit',
-    text: () => 'Each process sends as much as the limit allows. They share one limiter.',
+    traffic: () => 'Two processes. Each sends as much as is allowed.',
+    lesson: () => 'They share a limiter, and get one limit together.',
     clients: twoProcesses,
     limiters: 'shared',
   },
   separate: {
     name: '2 processes, 2 limits',
-    text: () => 'Each process counts alone, so together they get twice the limit.',
+    traffic: () => 'Two processes. Each sends as much as is allowed.',
+    lesson: () => 'Each counts alone: together they get two limits.',
     clients: twoProcesses,
     limiters: 'own',
   },

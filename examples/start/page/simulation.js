@@ -15,7 +15,7 @@ const ALGORITHMS = [
   },
   {
     name: 'sliding-window-counter',
-    text: () => 'This window, and a share of the last one.',
+    text: () => 'This window and a share of the one before.',
     hasBoundaries: true,
   },
   {
