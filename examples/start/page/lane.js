@@ -60,7 +60,8 @@ class Lane {
    * Draws a run anew, with nothing shown yet.
    *
    * @param {{ requests: object[], rows: Map<object, number>, size: number, axis: number, measure: object, from: number,
-   *   to: number, windowMs: number, limit: number, hasBoundaries?: boolean, hasWindow?: boolean }} run
+   *   to: number, windowMs: number, limit: number, hasBoundaries?: boolean, hasWindow?: boolean,
+   *   startsAgain?: boolean, hasBracket?: boolean }} run
    */
   setRun(run) {
     const { requests, measure, size, axis, rows, from, to, windowMs, hasBoundaries } = run;
@@ -134,9 +135,10 @@ class Lane {
 
   /** One window around the busiest requests. */
   #drawBracket({ count, from: first, to: last }) {
-    const { measure, windowMs, limit, from, to } = this.#run;
-    this.bracket.style.display = count === 0 ? 'none' : '';
-    if (count === 0) return;
+    const { measure, windowMs, limit, from, to, hasBracket = true } = this.#run;
+    const isDrawn = hasBracket && count > 0;
+    this.bracket.style.display = isDrawn ? '' : 'none';
+    if (!isDrawn) return;
     const middle = (first + last) / 2;
     const start = Math.min(Math.max(middle - windowMs / 2, from), to - windowMs);
     const [left, right] = [measure.xOf(start), measure.xOf(start + windowMs)];

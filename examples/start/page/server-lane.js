@@ -91,7 +91,9 @@ class ServerLane {
       measure.heightForRequests,
     );
     const place = { rows: lanes[0], size, axis, measure, from, to };
-    this.lane.setRun({ ...place, requests: this.#requests, limit, windowMs });
+    // The times are those of the browser, which are too late by different amounts to be counted by.
+    const run = { requests: this.#requests, limit, windowMs, hasBracket: false };
+    this.lane.setRun({ ...place, ...run });
     this.lane.show(now);
   }
 
