@@ -1,6 +1,8 @@
 // How the start page looks in a real browser: complete on the first screen, legible, calm, and the same from a file.
 'use strict';
 
+const fs = require('node:fs');
+const { fileURLToPath } = require('node:url');
 const { launchBrowser } = require('../support/browser');
 const { choose, FILE, openPage, readLanes } = require('../support/start-page');
 const { patient } = require('../support/tiers');
@@ -9,6 +11,11 @@ const DESKTOP = { width: 1280, height: 800 };
 const PHONE = { width: 390, height: 844 };
 const PRESETS = ['burst', 'steady', 'polite', 'attacker', 'shared', 'separate'];
 const LEAST_CONTRAST = 4.5;
+
+/** The page's script, and what lets the browser paint before it runs. */
+const SCRIPT = '<script type="module">\n';
+const PAINT_FIRST =
+  'await new Promise((painted) => requestAnimationFrame(() => setTimeout(painted)));\n';
 
 const describeInBrowser = process.env.ROLLGATE_SANITIZED ? describe.skip : describe;
 
@@ -224,7 +231,12 @@ describeInBrowser('the start page', () => {
         for (const entry of list.getEntries()) globalThis.shifts.push(entry.value);
       }).observe({ type: 'layout-shift', buffered: true });
     });
-    await page.goto(FILE);
+    await page.route('http://page.test/', (route) => {
+      const body = fs.readFileSync(fileURLToPath(FILE), 'utf8');
+      expect(body).toContain(SCRIPT);
+      route.fulfill({ contentType: 'text/html', body: body.replace(SCRIPT, SCRIPT + PAINT_FIRST) });
+    });
+    await page.goto('http://page.test/');
     await choose(page, 'speed', 16);
     await page.locator('#play[data-action="replay"]').waitFor();
     expect(await page.evaluate('shifts')).toEqual([]);
