@@ -28,6 +28,7 @@ const ENTRY_POINTS = [
   ['rollgate/fastify', 'rollgate', ['rollgate']],
   ['rollgate/fetch', null, ['rateLimitFetch']],
   ['rollgate/store', 'RollgateStore', ['RollgateStore']],
+  ['rollgate/nest', null, ['RollgateThrottlerStorage']],
   ['rollgate/metrics', null, ['registerMetrics', 'topBlocked']],
 ];
 

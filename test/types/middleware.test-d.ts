@@ -1,5 +1,6 @@
 // What must compile against the types of the middleware, the Fastify plugin, the store and the metrics, and what must not.
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { ThrottlerModule, type ThrottlerStorage } from '@nestjs/throttler';
 import express from 'express';
 import { rateLimit as expressRateLimit, MemoryStore, type Store } from 'express-rate-limit';
 import createFastify, {
@@ -36,6 +37,7 @@ import {
   type TopBlocked,
   topBlocked,
 } from '../../lib/metrics';
+import { RollgateThrottlerStorage } from '../../lib/nest';
 import { RollgateStore as named, type RollgateStoreHits } from '../../lib/store';
 
 const GOOD = { interval: 1000, maxInInterval: 10 };
@@ -362,6 +364,17 @@ expectError(new RollgateStore({ limiter, countBlocked: false }));
 expectError(new RollgateStore({ maxInInterval: '5' }));
 expectError(RollgateStore());
 new RollgateStore({ limiter, maxInInterval: undefined, redis: undefined });
+
+// The storage for @nestjs/throttler
+const storage = new RollgateThrottlerStorage();
+expectAssignable<ThrottlerStorage>(storage);
+ThrottlerModule.forRoot({ throttlers: [{ ttl: 1000, limit: 2 }], storage });
+expectType<Promise<void>>(storage.onApplicationShutdown());
+new RollgateThrottlerStorage({ redis: 'redis://localhost', namespace: 'api', onError: 'allow' });
+new RollgateThrottlerStorage({ algorithm: 'fixed-window', countBlocked: true, shared: 'api' });
+expectError(new RollgateThrottlerStorage({ algorithm: 'gcra' }));
+expectError(new RollgateThrottlerStorage({ limit: 5 }));
+expectError(new RollgateThrottlerStorage({ blockFor: 5 }));
 
 // Metrics
 expectType<Metrics>(registerMetrics());
