@@ -85,6 +85,23 @@ function optionRangeError(name, expected, value) {
   );
 }
 
+/** How many calls of inAdapter are running: one adapter may be made of another. */
+let depth = 0;
+
+/** What `read()` returns. Its errors about options begin with the name of the outermost adapter, which the user called. */
+function inAdapter(name, read) {
+  depth++;
+  try {
+    return read();
+  } catch (error) {
+    if (depth > 1 || error?.code !== 'ERR_ROLLGATE_OPTION') throw error;
+    const makeError = error instanceof RangeError ? rangeError : typeError;
+    throw makeError(error.code, `${name}: ${error.message}`);
+  } finally {
+    depth--;
+  }
+}
+
 function throwInvalidId(id) {
   throw typeError(
     'ERR_ROLLGATE_ID',
@@ -123,6 +140,7 @@ module.exports = {
   optionTypeError,
   optionSecretError,
   optionRangeError,
+  inAdapter,
   throwInvalidId,
   throwInvalidCallback,
   closedError,

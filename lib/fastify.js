@@ -1,7 +1,7 @@
 // The Fastify plugin: the middleware as a hook of the scope in which the plugin is registered.
 'use strict';
 
-const { optionError, optionTypeError } = require('./errors');
+const { inAdapter, optionError, optionTypeError } = require('./errors');
 const { adaptOptions, ReplyResponse } = require('./fastify/reply');
 const { mergeRouteOptions, createRoutedPath } = require('./fastify/route');
 const rateLimit = require('./middleware');
@@ -17,8 +17,8 @@ const NEAREST = Symbol('nearest');
  */
 async function rollgate(fastify, options) {
   const routedPath = createRoutedPath(fastify);
-  const ofScope = createHook(options, routedPath);
-  declareProperty(fastify, options);
+  const ofScope = inPlugin(() => createHook(options, routedPath));
+  inPlugin(() => declareProperty(fastify, options));
   const ofRoutes = createRouteHooks(options, (merged) => {
     assertPropertyIsFree(fastify, merged);
     return createHook(merged, routedPath);
@@ -51,6 +51,10 @@ async function rollgate(fastify, options) {
   });
 }
 
+function inPlugin(read) {
+  return inAdapter('Fastify plugin', read);
+}
+
 function createHook(options, routedPath) {
   const middleware = rateLimit({ ...adaptOptions(options), [PATH_OF]: routedPath });
   return (request, reply, next) => {
@@ -79,7 +83,8 @@ function createRouteHooks(scopeOptions, createOwnHook) {
         : (route) => String(route.methods) === String(methods);
     const same = [...routes.values()].find((route) => route.url === url && hasSameMethods(route));
     const hook =
-      same?.hook ?? createOwnHook(mergeRouteOptions(scopeOptions, own, { methods, url }));
+      same?.hook ??
+      inPlugin(() => createOwnHook(mergeRouteOptions(scopeOptions, own, { methods, url })));
     routes.set(`${method} ${url}`, { methods, url, hook });
     return hook;
   }
@@ -96,7 +101,9 @@ function createRouteHooks(scopeOptions, createOwnHook) {
 function hasOwnLimits(own) {
   if (own === undefined || typeof own === 'boolean') return false;
   if (typeof own === 'object' && own !== null && !Array.isArray(own)) return true;
-  throw optionTypeError('config.rateLimit', 'options, true or false', own);
+  return inPlugin(() => {
+    throw optionTypeError('config.rateLimit', 'options, true or false', own);
+  });
 }
 
 const DEFAULT_NAME = 'rateLimit';

@@ -1,12 +1,14 @@
 // Limits for servers that speak Request and Response: the middleware over adapters of these two.
 'use strict';
 
-const { optionError, optionRangeError, optionTypeError, show, typeError } = require('./errors');
+const errors = require('./errors');
 const rateLimit = require('./middleware');
 const { adaptFunctions } = require('./middleware/adapt');
 const { andThen } = require('./middleware/maybe-async');
 const { RequestInfo } = require('./middleware/report');
 const { wrap } = require('./middleware/warnings');
+
+const { inAdapter, optionError, optionRangeError, optionTypeError, show, typeError } = errors;
 
 /** What the middleware reads of a request. */
 class FetchRequest {
@@ -141,8 +143,10 @@ function assertFits(options) {
  * `const { allowed, headers, response } = await limit(request, { ip })`. lib/fetch.d.ts documents options and results.
  */
 function rateLimitFetch(options) {
-  assertFits(options);
-  const middleware = rateLimit(adaptOptions(options));
+  const middleware = inAdapter('rateLimitFetch', () => {
+    assertFits(options);
+    return rateLimit(adaptOptions(options));
+  });
 
   function limit(request, info = {}) {
     return new Promise((resolve, reject) => {

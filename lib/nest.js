@@ -3,7 +3,7 @@
 
 const { BOUND_TO_LIMIT } = require('./algorithms');
 const { tightestWindow } = require('./decision');
-const { failure, optionError } = require('./errors');
+const { failure, inAdapter, optionError } = require('./errors');
 const { ATTEMPT_WITHIN, SETS_MAX } = require('./internal-methods');
 const RateLimiter = require('./limiter');
 const { storeOptionsFor } = require('./middleware/rules/zones');
@@ -15,6 +15,9 @@ const {
   withoutUndefined,
 } = require('./option-values');
 const limiters = require('./options');
+
+/** As errors name it. */
+const NAME = 'RollgateThrottlerStorage';
 
 /** Far more than an application declares. A `ttl` that is computed from the time would make limiters without end. */
 const MOST_LIMITERS = 1000;
@@ -31,13 +34,15 @@ class RollgateThrottlerStorage {
   #isClosed = false;
 
   constructor(options) {
-    this.#options = readStorageOptions(options);
+    this.#options = inAdapter(NAME, () => readStorageOptions(options));
   }
 
   /** `ttl` and `blockDuration` are ms; the times of the result are seconds. */
   async increment(key, ttl, limit, blockDuration, throttlerName) {
-    const max = readNumber('limit', limit, 'a number', (n) => !Number.isNaN(n));
-    const limiter = this.#limiterOf({ ttl, blockDuration, throttlerName });
+    const { max, limiter } = inAdapter(NAME, () => ({
+      max: readNumber('limit', limit, 'a number', (n) => !Number.isNaN(n)),
+      limiter: this.#limiterOf({ ttl, blockDuration, throttlerName }),
+    }));
     if (max < 1) return refusedAlways(Math.max(ttl, blockDuration));
     const within = Math.min(Math.floor(max), Number.MAX_SAFE_INTEGER);
     return recordOf(await limiter[ATTEMPT_WITHIN](key, within), within);

@@ -3,7 +3,7 @@
 
 const { inspect } = require('node:util');
 const { tightestWindow } = require('./decision');
-const { failure, optionError, optionTypeError } = require('./errors');
+const { failure, inAdapter, optionError, optionTypeError } = require('./errors');
 const { flatCopy, keyToId } = require('./ids');
 const RateLimiter = require('./limiter');
 const { countBlockedOf } = require('./middleware/limiter-options');
@@ -17,6 +17,9 @@ const {
 const limiters = require('./options');
 const { readNamespace } = require('./redis/options');
 const { regionPath } = require('./shared/region');
+
+/** As errors name it. */
+const NAME = 'RollgateStore';
 
 /**
  * `rateLimit({ store: new RollgateStore(), windowMs: 60_000, limit: 100 })` of express-rate-limit 7 or 8
@@ -32,7 +35,7 @@ class RollgateStore {
   #recent = new RecentHits();
 
   constructor(options) {
-    this.#given = readStoreOptions(options);
+    this.#given = inAdapter(NAME, () => readStoreOptions(options));
     const { limiter, localKeys, prefix } = this.#given;
     this.#limiter = limiter;
     /** Whether no other store shares the counts. */
@@ -44,7 +47,7 @@ class RollgateStore {
   /** Takes `windowMs`, and `limit` if it is a number, from the middleware's options. */
   init(options) {
     try {
-      this.#initialise(options);
+      inAdapter(NAME, () => this.#initialise(options));
     } catch (error) {
       // express-rate-limit logs the error and uses the store anyway. Its requests cannot be distinguished from
       // those of another middleware with this store, so every later use of the store fails.

@@ -1,7 +1,7 @@
 // The Express middleware: reads the options, creates the limiter and connects the parts.
 'use strict';
 
-const { typeError } = require('../errors');
+const { inAdapter, typeError } = require('../errors');
 const { READ_COST } = require('../internal-methods');
 const { createIdentify } = require('./authentication');
 const { createClientKey } = require('./client');
@@ -34,6 +34,10 @@ const IS_NOT_MIDDLEWARE =
  */
 function rateLimit(options, ...more) {
   if (more.length > 0) throw typeError('ERR_ROLLGATE_OPTION', IS_NOT_MIDDLEWARE);
+  return inAdapter('rateLimit', () => createRateLimit(options));
+}
+
+function createRateLimit(options) {
   const given = readOptions(options);
   const reporter = createReporter(given.logger);
   checkSetUp(given, reporter);

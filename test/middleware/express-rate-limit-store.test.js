@@ -153,7 +153,7 @@ describe('over a limiter of the user', () => {
 describe('misuse', () => {
   const limiter = RateLimiter({ interval: 1, maxInInterval: 1 });
   const place = (name) =>
-    new RegExp(`^option '${name}': .*rateLimit\\({ windowMs, limit, store }\\)$`);
+    new RegExp(`^RollgateStore: option '${name}': .*rateLimit\\({ windowMs, limit, store }\\)$`);
   test.each([
     ['redis', /./],
     [{ intervall: 1000 }, /intervall/],

@@ -105,16 +105,16 @@ test.each(
 });
 
 test.each([null, 5, 'limit', [], true])('options that are %p are refused', (options) => {
-  expect(refusalOf(options)).toMatch(/^option/);
+  expect(refusalOf(options)).toMatch(/^rateLimit: option 'options'/);
 });
 
 test.each([
   [{ standardHeader: true }, /"standardHeader".*did you mean 'standardHeaders'\?/],
-  [{ lim: 5 }, /^unknown option "lim"; did you mean 'limiter', 'limit' or 'limits'\?$/],
+  [{ lim: 5 }, /^rateLimit: unknown option "lim"; did you mean 'limiter', 'limit' or 'limits'\?$/],
   [{ validate: { trustPrxy: false } }, /did you mean 'trustProxy'\?/],
   [
     { validate: { everything: false } },
-    /^unknown option "everything" in validate: expected one of .*, default$/,
+    /^rateLimit: unknown option "everything" in validate: expected one of .*, default$/,
   ],
   [{ validate: { ip: 'no' } }, /'validate\.ip'/],
   [{ ipv6Subnet: 48, keyGenerator: () => 'k' }, /'ipv6Subnet'/],

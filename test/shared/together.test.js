@@ -362,7 +362,7 @@ describe('rules', () => {
     (shared) => {
       const error = catchError(() => rateLimit({ rules, shared }));
       expect(error).toMatchObject({ code: 'ERR_ROLLGATE_OPTION' });
-      expect(error.message).toMatch(/^option 'shared(\.name)?': expected a name/);
+      expect(error.message).toMatch(/^rateLimit: option 'shared(\.name)?': expected a name/);
     },
   );
 
@@ -394,7 +394,7 @@ describe('rules', () => {
     expect(typeof rateLimit({ rules: list, shared: 'x'.repeat(183) })).toBe('function');
     const error = catchError(() => rateLimit({ rules: list, shared: 'x'.repeat(184) }));
     expect(error).toBeInstanceOf(RangeError);
-    expect(error.message).toMatch(/^option 'shared': expected a name of at most 183 characters/);
+    expect(error.message).toMatch(/^rateLimit: option 'shared': expected a name of at most 183 characters/);
   });
 });
 
