@@ -1,4 +1,4 @@
-// Limits an Express application. Run it: node examples/express.js, then: curl -i http://127.0.0.1:3000/
+// Limits an Express application, 4 or 5. Run it: node examples/frameworks/express.js, then: curl -i http://127.0.0.1:3000/
 'use strict';
 
 const express = require('express');

@@ -1,4 +1,4 @@
-// Limits a Fastify application. Run it: node examples/fastify.js, then: curl -i http://127.0.0.1:3000/
+// Limits a Fastify application. Run it: node examples/frameworks/fastify.js, then: curl -i http://127.0.0.1:3000/
 'use strict';
 
 const createFastify = require('fastify');

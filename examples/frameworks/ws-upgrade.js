@@ -1,0 +1,32 @@
+// Limits new web sockets by address, before the handshake. Run it: node examples/frameworks/ws-upgrade.js, then, for
+// instance: npx wscat -c ws://127.0.0.1:3000/
+'use strict';
+
+const http = require('node:http');
+const { ipKeyGenerator, RateLimiter } = require('rollgate');
+const { WebSocketServer } = require('ws');
+
+const upgrades = RateLimiter({ interval: 60_000, maxInInterval: 10, countBlocked: false });
+
+const server = http.createServer((_req, res) => res.end('Connect with a web socket.\n'));
+const sockets = new WebSocketServer({ noServer: true, maxPayload: 1024 });
+
+server.on('upgrade', (req, socket, head) => {
+  const timeLeft = upgrades(ipKeyGenerator(req.socket.remoteAddress));
+  if (timeLeft > 0) {
+    socket.on('error', () => socket.destroy());
+    const lines = ['HTTP/1.1 429 Too Many Requests', `Retry-After: ${Math.ceil(timeLeft / 1000)}`];
+    socket.end([...lines, 'Content-Length: 0', 'Connection: close', '', ''].join('\r\n'));
+    return;
+  }
+  sockets.handleUpgrade(req, socket, head, (client) => sockets.emit('connection', client, req));
+});
+
+sockets.on('connection', (client) => {
+  client.on('error', () => client.terminate());
+  client.on('message', (data) => client.send(data.toString()));
+});
+
+server.listen(process.env.PORT ?? 3000, '127.0.0.1', () => {
+  console.log(`http://127.0.0.1:${server.address().port}/`);
+});
