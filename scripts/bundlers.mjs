@@ -20,12 +20,14 @@ const {
 } = require('../test/support/tarball');
 
 const examples = join(root, 'examples/bundling');
+const recipes = join(root, 'examples/frameworks/next');
 const MINUTE_MS = 60_000;
 const START_MS = 30_000;
 
 /**
  * The result of each bundler, and the command that starts it; `copied` if the addon is copied by hand. A server answers
- * at the paths of `serves` what other programs print: the waits of its `limiters`.
+ * at the paths of `serves` what other programs print: the waits of its `limiters`. At the paths of `recipes`, it allows a
+ * client that many requests.
  */
 const bundlers = {
   esbuild: { output: 'dist/esbuild', command: ['node', 'app.js'], copied: true },
@@ -38,6 +40,7 @@ const bundlers = {
     command: ['node', 'next/server.js'],
     serves: ['/limits', '/edge'],
     limiters: ['memory', 'redis', 'edge'],
+    recipes: { '/hello': 3, '/api/time': 10 },
   },
 };
 
@@ -83,8 +86,8 @@ async function run([program, ...args], { cwd, env, timeoutMs, until }) {
   child.once('close', () => ended.abort());
   try {
     const closed = once(child, 'close');
-    const answer = until && (await Promise.race([until(ended.signal), closed.then(() => {})]));
-    if (until) end();
+    const answer =
+      until && (await Promise.race([until(ended.signal), closed.then(() => {})]).finally(end));
     const [code] = await closed;
     if (isLate) output.stderr += `\nkilled after ${timeoutMs / 1000} s`;
     return { code, answer, ...output };
@@ -111,6 +114,9 @@ function prepare(tarball) {
     recursive: true,
     filter: (path) => !/[/\\](node_modules|dist|\.next)$/.test(path),
   });
+  for (const name of ['app', 'proxy.js']) {
+    cpSync(join(recipes, name), join(folder, 'next', name), { recursive: true });
+  }
   const installed = join(folder, 'node_modules/rollgate');
   rmSync(installed, { recursive: true, force: true });
   mkdirSync(installed);
@@ -150,18 +156,42 @@ async function askUntilItServes(url, signal) {
   }
 }
 
+/** Requests of a client pass up to the limit of the path, one more is refused; then one of another client passes. */
+async function assertLimitsRequests(url, limit, signal) {
+  const ask = async (client) => {
+    const response = await fetch(url, { headers: { 'x-forwarded-for': client }, signal });
+    await response.text();
+    return response;
+  };
+  const answers = [];
+  for (let i = 0; i <= limit; i += 1) answers.push(await ask('192.0.2.1'));
+  answers.push(await ask('192.0.2.2'));
+  const [statuses, expected] = [
+    answers.map(({ status }) => status).join(),
+    [...Array(limit).fill(200), 429, 200].join(),
+  ];
+  if (statuses !== expected) throw new Error(`${url}: ${statuses} in place of ${expected}`);
+  const left = answers[0].headers.get('ratelimit');
+  if (!left?.includes(`r=${limit - 1};`)) throw new Error(`${url}: RateLimit is ${left}`);
+  if (!answers[limit].headers.get('retry-after')) throw new Error(`${url}: no Retry-After`);
+}
+
 /** The output of the program, or the response of its server. */
 async function start(name, moved, env) {
-  const { command, serves } = bundlers[name];
+  const { command, serves, recipes } = bundlers[name];
   const options = { cwd: moved, env, timeoutMs: START_MS };
   if (!serves) return run(command, options);
   const port = await freePort();
   const result = await run(command, {
     ...options,
     env: { ...env, PORT: String(port), HOSTNAME: '127.0.0.1' },
-    until: (signal) => {
-      const ask = (path) => askUntilItServes(`http://127.0.0.1:${port}${path}`, signal);
-      return Promise.all(serves.map(ask));
+    until: async (signal) => {
+      const url = `http://127.0.0.1:${port}`;
+      const answers = await Promise.all(serves.map((path) => askUntilItServes(url + path, signal)));
+      for (const [path, limit] of Object.entries(recipes)) {
+        await assertLimitsRequests(url + path, limit, signal);
+      }
+      return answers;
     },
   });
   return { ...result, stdout: result.answer?.join('\n') ?? '' };
@@ -200,7 +230,7 @@ async function check(name, moved, url) {
   const env = { REDIS_URL: url, ROLLGATE_ADDON: '' };
   const { copied, limiters = ['memory', 'redis'] } = bundlers[name];
   assertLimits(await start(name, moved, env), limiters);
-  if (!copied) return limiters.join(', ');
+  if (!copied) return [...limiters, ...Object.keys(bundlers[name].recipes ?? {})].join(', ');
   const elsewhere = join(emptyFolder(), 'other name.node');
   renameSync(join(moved, 'rollgate.node'), elsewhere);
   assertSaysWhatToDo(await start(name, moved, env));

@@ -45,6 +45,7 @@ function installApplications(tarball) {
     cpSync(join(root, place), join(folder, place), { recursive: true });
   }
   cpSync(join(root, 'test/hosts'), folder, { recursive: true });
+  cpSync(join(root, 'examples/frameworks/workerd.mjs'), join(folder, 'recipe.mjs'));
   return folder;
 }
 
@@ -104,7 +105,7 @@ const FOR_WORKERD = [
 ];
 
 async function onWorkerd({ bundlers, modules, expected }) {
-  const folder = bundlers.esbuild('worker.mjs', FOR_WORKERD);
+  const folder = bundlers.esbuild('worker.mjs', ['recipe.mjs', ...FOR_WORKERD]);
   cpSync(join(root, 'test/hosts/workerd.capnp'), join(folder, 'workerd.capnp'));
   const program = join(modules, 'workerd/bin/workerd');
   chmodSync(program, 0o755);
@@ -121,9 +122,9 @@ async function onWorkerd({ bundlers, modules, expected }) {
   }
   const ended = once(child, 'close');
   try {
-    for (const port of await portsOf(child)) {
-      await checkWorker(`http://127.0.0.1:${port}`, expected);
-    }
+    const { recipe, ...workers } = await urlsOf(child);
+    for (const url of Object.values(workers)) await checkWorker(url, expected);
+    await checkRecipe(recipe);
   } catch (error) {
     error.message += `\n${output}`;
     throw error;
@@ -133,12 +134,15 @@ async function onWorkerd({ bundlers, modules, expected }) {
   }
 }
 
-/** The ports of both sockets, which workerd reports once it listens. */
-async function portsOf(child) {
-  const ports = [];
+const SOCKETS = 3;
+
+/** The address of each socket by its name, which workerd reports once it listens. */
+async function urlsOf(child) {
+  const urls = {};
   for await (const line of createInterface({ input: child.stdio[3] })) {
-    const { event, port } = JSON.parse(line);
-    if (event === 'listen' && ports.push(port) === 2) return ports;
+    const { event, socket, port } = JSON.parse(line);
+    if (event === 'listen') urls[socket] = `http://127.0.0.1:${port}`;
+    if (Object.keys(urls).length === SOCKETS) return urls;
   }
   throw new Error('workerd ended before it served');
 }
@@ -150,6 +154,23 @@ async function checkWorker(url, expected) {
   assert.equal(count(await askOften(`${url}/room/wait`)), CALLS);
   assert.deepEqual(await ask(`${url}/unsupported`), UNSUPPORTED);
   assert.deepEqual(await ask(`${url}/program`), expected);
+}
+
+/** Ten requests of a client pass, the eleventh is refused. */
+async function checkRecipe(url) {
+  const askFrom = async (ip) => {
+    const headers = { 'cf-connecting-ip': ip };
+    const response = await fetch(url, { headers, signal: AbortSignal.timeout(TIMEOUT_MS) });
+    await response.text();
+    return response;
+  };
+  const answers = [];
+  for (let i = 0; i < 11; i += 1) answers.push(await askFrom('192.0.2.1'));
+  const statuses = answers.map(({ status }) => status);
+  assert.deepEqual(statuses, [...Array(10).fill(200), 429]);
+  assert.match(answers[0].headers.get('ratelimit'), /^"10-in-1min"; r=9; t=\d+$/);
+  assert.match(answers[10].headers.get('retry-after'), /^\d+$/);
+  assert.equal((await askFrom('192.0.2.2')).status, 200);
 }
 
 /** The Content-Security-Policy of each page. */

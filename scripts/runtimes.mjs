@@ -55,6 +55,7 @@ const FEATURES = [
   ['middleware: `node:http`', 'middleware', 'http'],
   ['Fastify plugin', 'middleware', 'fastify'],
   ['store for express-rate-limit', 'middleware', 'store'],
+  ['the recipe of its HTTP server', 'recipe'],
   ['metrics', 'metrics'],
   ['wrong options, missing addon', 'bad-input'],
 ];
@@ -110,6 +111,7 @@ async function installApplication(PATH) {
   const programs = join(folder, 'programs');
   rmSync(programs, { recursive: true, force: true });
   cpSync(join(root, 'test/runtimes'), programs, { recursive: true });
+  cpSync(join(root, 'examples/frameworks'), join(programs, 'recipes'), { recursive: true });
   return programs;
 }
 

@@ -1,11 +1,16 @@
-# The application worker.mjs as of today, and as of a date without FinalizationRegistry.
+# The application worker.mjs as of today, and as of a date without FinalizationRegistry; the recipe of the examples.
 using Workerd = import "/workerd/workerd.capnp";
 
 const config :Workerd.Config = (
-  services = [(name = "today", worker = .today), (name = "early", worker = .early)],
+  services = [
+    (name = "today", worker = .today),
+    (name = "early", worker = .early),
+    (name = "recipe", worker = .recipe),
+  ],
   sockets = [
     (name = "today", address = "127.0.0.1:0", http = (), service = "today"),
     (name = "early", address = "127.0.0.1:0", http = (), service = "early"),
+    (name = "recipe", address = "127.0.0.1:0", http = (), service = "recipe"),
   ],
 );
 
@@ -23,6 +28,14 @@ const early :Workerd.Worker = (
   durableObjectNamespaces = .namespaces,
   durableObjectStorage = (inMemory = void),
   bindings = .bindings,
+);
+
+const recipe :Workerd.Worker = (
+  modules = [
+    (name = "recipe.mjs", esModule = embed "recipe.mjs"),
+    (name = "./rollgate.wasm", wasm = embed "rollgate.wasm"),
+  ],
+  compatibilityDate = "2026-11-01",
 );
 
 const modules :List(Workerd.Worker.Module) = [
