@@ -6,11 +6,7 @@ const http = require('node:http');
 const { createGraphQLError, createSchema, createYoga } = require('graphql-yoga');
 const { rateLimitFetch } = require('rollgate/fetch');
 
-const limit = rateLimitFetch({
-  windowMs: 60_000,
-  limit: 1000,
-  cost: (_request, { cost }) => cost,
-});
+const limit = rateLimitFetch({ windowMs: 60_000, limit: 1000, cost: (_, info) => info.cost });
 
 const limitByCost = {
   async onExecute({ args: { contextValue, ...query } }) {

@@ -10,16 +10,11 @@ import {
   Module,
 } from '@nestjs/common';
 import { APP_GUARD, NestFactory } from '@nestjs/core';
-import { rateLimit } from 'rollgate';
+import { type RateLimitOptions, rateLimit } from 'rollgate';
 
-const limit = promisify(
-  rateLimit({
-    windowMs: 60_000,
-    limit: 10,
-    standardHeaders: 'draft-8',
-    handler: (_req, _res, next) => next(new HttpException('Too many requests', 429)),
-  }),
-);
+const handler: RateLimitOptions['handler'] = (_req, _res, next) =>
+  next(new HttpException('Too many requests', 429));
+const limit = promisify(rateLimit({ windowMs: 60_000, limit: 10, standardHeaders: true, handler }));
 
 class RateLimitGuard implements CanActivate {
   async canActivate(context: ExecutionContext) {

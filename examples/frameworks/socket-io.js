@@ -2,7 +2,7 @@
 'use strict';
 
 const http = require('node:http');
-const RateLimiter = require('rollgate');
+const { ipKeyGenerator, RateLimiter } = require('rollgate');
 const { Server } = require('socket.io');
 
 const connections = RateLimiter({ interval: 60_000, maxInInterval: 10, countBlocked: false });
@@ -11,9 +11,7 @@ const events = RateLimiter({ interval: 10_000, maxInInterval: 5, countBlocked: f
 const server = http.createServer();
 const io = new Server(server);
 
-io.use(({ handshake }, next) => {
-  next(refusal(connections(RateLimiter.ipKeyGenerator(handshake.address))));
-});
+io.use(({ handshake }, next) => next(refusal(connections(ipKeyGenerator(handshake.address)))));
 
 io.on('connection', (socket) => {
   socket.use((_event, next) => next(refusal(events(userOf(socket)))));

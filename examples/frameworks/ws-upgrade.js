@@ -13,14 +13,14 @@ const sockets = new WebSocketServer({ noServer: true, maxPayload: 1024 });
 
 server.on('upgrade', (req, socket, head) => {
   const timeLeft = upgrades(ipKeyGenerator(req.socket.remoteAddress));
-  if (timeLeft > 0) {
-    socket.on('error', () => socket.destroy());
-    const lines = ['HTTP/1.1 429 Too Many Requests', `Retry-After: ${Math.ceil(timeLeft / 1000)}`];
-    socket.end([...lines, 'Content-Length: 0', 'Connection: close', '', ''].join('\r\n'));
-    return;
-  }
+  if (timeLeft > 0) return refuse(socket, Math.ceil(timeLeft / 1000));
   sockets.handleUpgrade(req, socket, head, (client) => sockets.emit('connection', client, req));
 });
+
+function refuse(socket, wait) {
+  socket.on('error', () => socket.destroy());
+  socket.end(`HTTP/1.1 429 Too Many Requests\r\nConnection: close\r\nRetry-After: ${wait}\r\n\r\n`);
+}
 
 sockets.on('connection', (client) => {
   client.on('error', () => client.terminate());

@@ -394,7 +394,9 @@ describe('rules', () => {
     expect(typeof rateLimit({ rules: list, shared: 'x'.repeat(183) })).toBe('function');
     const error = catchError(() => rateLimit({ rules: list, shared: 'x'.repeat(184) }));
     expect(error).toBeInstanceOf(RangeError);
-    expect(error.message).toMatch(/^rateLimit: option 'shared': expected a name of at most 183 characters/);
+    expect(error.message).toMatch(
+      /^rateLimit: option 'shared': expected a name of at most 183 characters/,
+    );
   });
 });
 

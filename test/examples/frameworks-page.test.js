@@ -1,0 +1,51 @@
+// docs/frameworks.md beside the examples: it shows lines of theirs, a few for each.
+'use strict';
+
+const fs = require('node:fs');
+const path = require('node:path');
+
+const ROOT = path.join(__dirname, '../..');
+const FOLDER = 'examples/frameworks';
+const read = (file) => fs.readFileSync(path.join(ROOT, file), 'utf8');
+
+const sections = read('docs/frameworks.md')
+  .split(/^## /m)
+  .slice(1)
+  .map((section) => ({
+    title: section.split('\n', 1)[0],
+    file: /\]\(\.\.\/(examples\/frameworks\/[^)]+)\)/.exec(section)?.[1],
+    blocks: [...section.matchAll(/^```\w+\n(.*?)^```$/gms)].map(([, code]) => code.trimEnd()),
+  }));
+
+/** Without the indentation, which the page leaves out. */
+const linesOf = (code) => code.split('\n').map((line) => line.trim());
+
+/** Whether these lines follow each other in the file. */
+const isIn = (file, code) =>
+  `\n${linesOf(read(file)).join('\n')}\n`.includes(`\n${linesOf(code).join('\n')}\n`);
+
+const cases = sections.map(({ title, ...section }) => [title, section]);
+
+test.each(cases)(
+  '%s: what the page shows is in the file that it links',
+  (_title, { file, blocks }) => {
+    expect(blocks).toHaveLength(1);
+    const missing = blocks[0].split('\n\n').filter((part) => !isIn(file, part));
+    expect(missing).toEqual([]);
+  },
+);
+
+test.each(cases)('%s: ten lines are enough', (_title, { blocks: [code] }) => {
+  expect(linesOf(code).filter((line) => line !== '').length).toBeLessThanOrEqual(10);
+});
+
+test('the page links every example of a framework', () => {
+  const files = fs
+    .readdirSync(path.join(ROOT, FOLDER), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile() && entry.name !== 'package.json')
+    .map(({ parentPath, path: folder, name }) => path.join(parentPath ?? folder, name))
+    .map((file) => path.relative(ROOT, file).split(path.sep).join('/'));
+  const helpers = [`${FOLDER}/next/app/api/time/route.js`]; // what proxy.js limits
+  const expected = files.filter((file) => !helpers.includes(file)).sort();
+  expect(sections.map(({ file }) => file).sort()).toEqual(expected);
+});
