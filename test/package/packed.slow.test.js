@@ -326,7 +326,11 @@ const PROGRAMS = {
     import plugin, { rollgate, type RollgateFastifyOptions } from 'rollgate/fastify';
     import { register } from 'prom-client';
     import { type Metrics, registerMetrics } from 'rollgate/metrics';
+    import { RollgateThrottlerStorage, type RollgateThrottlerStorageOptions } from 'rollgate/nest';
     import Store, { RollgateStore, type RollgateStoreOptions } from 'rollgate/store';
+    const ofStorage: RollgateThrottlerStorageOptions = { countBlocked: true };
+    export const blocked: Promise<{ isBlocked: boolean }> =
+      new RollgateThrottlerStorage(ofStorage).increment('a', 1000, 5, 0, 'default');
     const options: RollgateFastifyOptions = { limit: 2 };
     const app = createFastify().register(plugin, options).register(rollgate, options);
     app.get('/', (request) => request.rateLimit?.remaining);

@@ -65,9 +65,10 @@ const CHANGES = {
 const programs = {
   /** import and require of every entry point give the same things. */
   async loading() {
-    for (const name of ['rollgate', 'rollgate/fastify', 'rollgate/store', 'rollgate/metrics']) {
+    const withDefault = ['rollgate', 'rollgate/fastify', 'rollgate/store'];
+    for (const name of [...withDefault, 'rollgate/fetch', 'rollgate/metrics', 'rollgate/nest']) {
       const [imported, required] = [await import(name), require(name)];
-      if (name !== 'rollgate/metrics') assert.equal(imported.default, required, name);
+      if (withDefault.includes(name)) assert.equal(imported.default, required, name);
       const named = Object.entries(imported).filter(([key]) => key !== 'default');
       for (const [key, value] of named) assert.equal(required[key], value, key);
     }
