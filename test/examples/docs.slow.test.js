@@ -83,7 +83,7 @@ const PAGES = {
     ],
   },
   'docs/budgets.md': {
-    prints: [IS_SERVER, BUDGETS_BY_HAND, IS_SERVER, IS_SERVER],
+    prints: [IS_SERVER, BUDGETS_BY_HAND, IS_SERVER, IS_SERVER, '52\n102\n'],
   },
   'docs/middleware.md': { prints: Array(8).fill('') },
   'docs/rules.md': { prints: [''] },

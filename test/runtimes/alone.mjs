@@ -66,7 +66,8 @@ const programs = {
   /** import and require of every entry point give the same things. */
   async loading() {
     const withDefault = ['rollgate', 'rollgate/fastify', 'rollgate/store'];
-    for (const name of [...withDefault, 'rollgate/fetch', 'rollgate/metrics', 'rollgate/nest']) {
+    const others = ['fetch', 'graphql', 'metrics', 'nest'].map((name) => `rollgate/${name}`);
+    for (const name of [...withDefault, ...others]) {
       const [imported, required] = [await import(name), require(name)];
       if (withDefault.includes(name)) assert.equal(imported.default, required, name);
       const named = Object.entries(imported).filter(([key]) => key !== 'default');

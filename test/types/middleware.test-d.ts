@@ -8,6 +8,7 @@ import createFastify, {
   type FastifyRequest,
   type RouteShorthandOptions,
 } from 'fastify';
+import { type ExecutionArgs, parse } from 'graphql';
 import { Registry } from 'prom-client';
 import { expectAssignable, expectError, expectNotAssignable, expectType } from 'tsd';
 
@@ -30,6 +31,7 @@ import {
   type WithRateLimit,
 } from '../../lib';
 import { type RollgateFastifyOptions, type RollgateFastifyRule, rollgate } from '../../lib/fastify';
+import { queryCost } from '../../lib/graphql';
 import {
   type BlockedCount,
   type Metrics,
@@ -417,3 +419,10 @@ if (redisMessage.type === 'call') expectType<number>(redisMessage.durationMs);
 else expectType<boolean>(redisMessage.isUp);
 declare const evictedMessage: RateLimiter.EvictedMessage;
 expectType<number>(evictedMessage.evicted);
+
+// The cost of GraphQL queries
+declare const execution: ExecutionArgs;
+expectType<number>(queryCost(execution));
+queryCost({ document: parse('{ a }') }, { sizeArguments: ['take'], longestList: 20 });
+expectError(queryCost({ document: '{ a }' }));
+expectError(queryCost(execution, { longestLists: 20 }));
