@@ -107,7 +107,7 @@ export function sitePages(root) {
 /** The sidebar: the table of the README's section Documentation, with the sections of references. */
 export function sidebar(root, pages) {
   const readme = readFileSync(join(root, 'README.md'), 'utf8');
-  const [, table] = /^## Documentation\n(.*?)(?=^## |$(?![^]))/ms.exec(readme);
+  const table = readme.split(/^## /m).find((section) => section.startsWith('Documentation\n'));
   return [...table.matchAll(/^\| ([^|]+) \| (.+) \|$/gm)].map(([, group, links]) => {
     const items = [...links.matchAll(/\[([^\]]+)\]\(([^)\s]+)\)/g)].map(([, title, link]) =>
       entryOf(root, pages, capitalised(title), link),
