@@ -58,6 +58,8 @@ const PAGES = {
       ),
     ],
   },
+  'docs/cheat-sheet.md': { prints: ['go\n'] },
+  'docs/fetch.md': { prints: ['200\n200\n429\n'] },
   'docs/algorithms.md': {
     prints: ['0\n', 'sliding-window-log 100\nfixed-window 200\n', '5000\n1\n60000\n'],
   },
@@ -115,6 +117,18 @@ const PAGES = {
     change: (code) => code.replace("'limits.db'", JSON.stringify(path.join(folder, 'limits.db'))),
   },
 };
+
+/** Pages whose blocks are parts of programs, or run in other tests. */
+const OTHERS = ['bundling', 'frameworks', 'recipes', 'runtimes', 'testing'];
+
+test('every page with programs is one of these', () => {
+  const names = fs.readdirSync(path.join(ROOT, 'docs')).filter((name) => name.endsWith('.md'));
+  const withPrograms = names
+    .filter((name) => !OTHERS.includes(name.replace('.md', '')))
+    .map((name) => `docs/${name}`)
+    .filter((page) => blocksOf(page).length > 0);
+  expect(withPrograms.filter((page) => !(page in PAGES))).toEqual([]);
+});
 
 describe.each(Object.entries(PAGES))('%s', (page, all) => {
   const { prints, warns = [], skip = 0, change = (code) => code } = all;
