@@ -132,8 +132,12 @@ function costToUser(cost, windows) {
 /** Whether it can be a cost in the user's form, of some limiter. */
 function isCost(value) {
   if (typeof value === 'number') return isFrom(1, MOST, value);
-  const isEntry = (cost) => isFrom(0, MOST, cost);
-  return isPlainObject(value) && Object.values(value).every(isEntry);
+  return isPlainObject(value) && wrongEntryOf(value) === undefined;
+}
+
+/** The first [name, cost] of an object that can be no cost in a window. */
+function wrongEntryOf(value) {
+  return Object.entries(value).find(([, cost]) => !isFrom(0, MOST, cost));
 }
 
 /** What a cost in the user's form, of which it is known that it is one, costs in a window of this name. */
@@ -148,6 +152,7 @@ module.exports = {
   costToUser,
   isAtLeast,
   isCost,
+  wrongEntryOf,
   readActual,
   readCost,
   smallestMax,

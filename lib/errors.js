@@ -85,22 +85,25 @@ function optionRangeError(name, expected, value) {
   );
 }
 
-/** How many calls of inAdapter are running: one adapter may be made of another. */
-let depth = 0;
+/** The names of the calls of inAdapter that are running: one adapter may be made of another. */
+const adapters = [];
 
 /** What `read()` returns. Its errors about options begin with the name of the outermost adapter, which the user called. */
 function inAdapter(name, read) {
-  depth++;
+  adapters.push(name);
   try {
     return read();
   } catch (error) {
-    if (depth > 1 || error?.code !== 'ERR_ROLLGATE_OPTION') throw error;
+    if (adapters.length > 1 || error?.code !== 'ERR_ROLLGATE_OPTION') throw error;
     const makeError = error instanceof RangeError ? rangeError : typeError;
     throw makeError(error.code, `${name}: ${error.message}`);
   } finally {
-    depth--;
+    adapters.pop();
   }
 }
+
+/** The name of the adapter that the user called. */
+const outermostAdapter = () => adapters[0];
 
 function throwInvalidId(id) {
   throw typeError(
@@ -141,6 +144,7 @@ module.exports = {
   optionSecretError,
   optionRangeError,
   inAdapter,
+  outermostAdapter,
   throwInvalidId,
   throwInvalidCallback,
   closedError,

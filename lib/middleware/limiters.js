@@ -3,11 +3,12 @@
 
 const { stores } = require('#host');
 const { BOUND_TO_LIMIT } = require('../algorithms');
-const { costIn, isCost } = require('../costs');
+const { costIn, isCost, wrongEntryOf } = require('../costs');
 const { tightestWindow } = require('../decision');
 const { optionError, rangeError, show, typeError } = require('../errors');
 const { ATTEMPT_WITHIN, PEEK_WITHIN, READ_COST, SETS_MAX, USAGE } = require('../internal-methods');
 const RateLimiter = require('../limiter');
+const { isPlainObject } = require('../option-values');
 const { ANY_COST } = require('./limiter-options');
 const { andThen, orElse } = require('./maybe-async');
 const { PASSED } = require('./report');
@@ -97,7 +98,9 @@ function createCostOf(cost) {
 
 function readCost(value) {
   if (isCost(value)) return value;
-  throw resultError('cost', ANY_COST, value);
+  if (!isPlainObject(value)) throw resultError('cost', ANY_COST, value);
+  const [name, cost] = wrongEntryOf(value);
+  throw resultError('cost', `an integer from 0 as the cost of ${show(name)}`, cost);
 }
 
 /** For what the function given as the option `name` returned. */

@@ -3,6 +3,7 @@
 
 const host = require('#host');
 const { homepage } = require('../../package.json');
+const { outermostAdapter } = require('../errors');
 const { readBoolean, readObject, rejectUnknownOptions } = require('../option-values');
 const { isUsualSubnet } = require('./client');
 const { andThen, orElse } = require('./maybe-async');
@@ -97,7 +98,7 @@ function usesBareIp(keyGenerator) {
 
 /**
  * The user's keyGenerator, which may take the default one as its third argument, with a warning for the first
- * undefined key: all such requests share one count.
+ * undefined key, or null: all such requests share one count.
  */
 function checkKeys({ validate, keyGenerator }, clientKey, reporter) {
   const ask = takesClientKey(keyGenerator)
@@ -105,11 +106,9 @@ function checkKeys({ validate, keyGenerator }, clientKey, reporter) {
     : keyGenerator;
   if (!validate.undefinedKey) return ask;
   const check = (key) => {
-    if (key === undefined) {
-      reporter.warn(
-        'ROLLGATE_UNDEFINED_KEY',
-        'keyGenerator gave undefined: all requests without a key share one limit.',
-      );
+    if (key === undefined || key === null) {
+      const what = `keyGenerator gave ${key}: all requests without a key share one limit.`;
+      reporter.warn('ROLLGATE_UNDEFINED_KEY', what);
     }
     return key;
   };
@@ -142,12 +141,13 @@ function unwrap(fn) {
  * nobody would catch an error thrown after the response.
  */
 function createReporter(logger) {
+  const adapter = outermostAdapter();
   const warned = new Set();
   const emitted = new Set();
 
   /** `log(message)` gives it to the logger. */
   function report(code, what, error, log) {
-    const message = `rateLimit: ${what} See ${ERRORS_PAGE}#${code.toLowerCase()}`;
+    const message = `${adapter}: ${what} See ${ERRORS_PAGE}#${code.toLowerCase()}`;
     const emit = () => {
       if (!addNew(emitted, code)) return;
       const detail = error === undefined ? undefined : host.inspect(error);

@@ -314,6 +314,7 @@ describe('a warning', () => {
   test.each([
     ['undefined', () => undefined],
     ['undefined, later', async () => undefined],
+    ['null, as of a missing header', (req) => new Headers(req.headers).get('x-user')],
   ])('comes once for a keyGenerator that gives %s', async (_what, keyGenerator) => {
     const code = 'ROLLGATE_UNDEFINED_KEY';
     expect(await codesOf({ keyGenerator }, undefined, {}, {})).toEqual([code]);

@@ -316,14 +316,15 @@ describe.each([
   test.each([
     ['token=5', 'TypeError'],
     ['token=5&tokens=101', 'TypeError'],
-    ['tokens=-1', 'TypeError'],
-    ['tokens=1.5', 'TypeError'],
-    ['tokens=x', 'TypeError'],
+    ['tokens=-1', 'RangeError', '"tokens"'],
+    ['tokens=1.5', 'RangeError', '"tokens"'],
+    ['tokens=x', 'RangeError', '"tokens"'],
     ['tokens=0&requests=0', 'RangeError'],
-  ])('%s is an error of the request, which counts nothing', async (query, name) => {
+  ])('%s is an error of the request, which counts nothing', async (query, name, what = '') => {
     const { ask } = namedApp({ ...optionsOf({ cost: costsOf }), passOnStoreError: true });
     const { status, body } = await ask(query);
     expect([status, body]).toMatchObject([500, { code: 'ERR_ROLLGATE_COST', name }]);
+    expect(body.message).toContain(what);
     expect((await ask('')).headers.ratelimit).toBe('"requests"; r=2; t=1, "tokens"; r=99; t=60');
   });
 
