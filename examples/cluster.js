@@ -25,7 +25,8 @@ function serve() {
 }
 
 if (cluster.isPrimary) {
-  // Counts remain after the processes end; this application starts without any.
+  // Counts remain after the processes end; this application starts without any. In a rolling deploy, leave this out:
+  // processes of the old release would go on in a region of their own.
   RateLimiter.unlinkShared(SHARED.name);
   let listening = 0;
   for (let i = 0; i < PROCESSES; i++) {

@@ -160,7 +160,7 @@ test('README.md: the Express application limits and sends its headers', async ()
   const [first, second] = await withServer(express, async (get) => [await get(), await get()]);
   expect(first).toMatchObject({ status: 200, text: '99 more in this minute\n' });
   expect(second).toMatchObject({ status: 200, text: '98 more in this minute\n' });
-  expect(second.headers.get('ratelimit-remaining')).toBe('98');
+  expect(second.headers.get('ratelimit')).toBe('"100-in-1min"; r=98; t=60');
 });
 
 test('docs/getting-started.md: the fourth request to the limited route is refused', async () => {

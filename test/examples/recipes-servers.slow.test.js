@@ -21,6 +21,35 @@ beforeEach(() => {
 const appOf = (name) => load(codeOf(name), 'app', { clock: () => now }).app;
 const times = (count, item) => Array(count).fill(item);
 
+describe('users and visitors', () => {
+  let app;
+  beforeEach(() => {
+    app = appOf('Users and visitors');
+  });
+
+  const ask = (headers) => request(app).get('/').set(headers);
+  const statuses = async (count, headers) =>
+    (await inTurn(times(count, headers), ask)).map(({ status }) => status);
+  const ADA = { authorization: 'Bearer token-of-ada' };
+
+  test('counts users by id from every address, and others by the address that the proxy saw', async () => {
+    const spoofed = { 'X-Forwarded-For': '203.0.113.9, 192.0.2.1' };
+    const visitor = await ask(spoofed);
+    expect(visitor.text).toBe('192.0.2.1\n');
+    expect(visitor.headers.ratelimit).toBe('"10-in-1min"; r=9; t=60');
+    expect(await statuses(10, spoofed)).toEqual([...times(9, 200), 429]);
+    expect(await statuses(1, { 'X-Forwarded-For': '192.0.2.2' })).toEqual([200]);
+    expect((await ask({ ...ADA, 'X-Forwarded-For': '192.0.2.1' })).text).toBe('user:ada\n');
+    expect(await statuses(99, ADA)).toEqual(times(99, 200));
+    expect(await statuses(1, { ...ADA, 'X-Forwarded-For': '192.0.2.3' })).toEqual([429]);
+  });
+
+  test('an unknown token is a visitor', async () => {
+    const { text } = await ask({ authorization: 'Bearer guess', 'X-Forwarded-For': '2001:db8::1' });
+    expect(text).toBe('2001:db8::/56\n');
+  });
+});
+
 describe('a login', () => {
   let app;
   beforeEach(() => {
