@@ -2,6 +2,7 @@
 'use strict';
 
 const { failure, optionTypeError, show } = require('../errors');
+const { idToString } = require('../ids');
 const { COUNTS_REFUSALS } = require('../internal-methods');
 const { hasMethods } = require('../option-values');
 const { andThen, orElse } = require('./maybe-async');
@@ -101,7 +102,10 @@ function incrementOf(store) {
   };
 }
 
-/** Has the methods of a limiter that a middleware calls. The maximum may come with each attempt. */
+/**
+ * Has the methods of a limiter that a middleware calls. The maximum may come with each attempt. Keys become strings,
+ * as for limiters: a store in memory would give each array its own count, and clients can send arrays by repeating a query parameter.
+ */
 function createCountingLimiter({ store, windowMs: interval, limit }) {
   const increment = incrementOf(store);
   return {
@@ -109,7 +113,8 @@ function createCountingLimiter({ store, windowMs: interval, limit }) {
     [COUNTS_REFUSALS]: true,
 
     attempt(key, _options, max = limit) {
-      return andThen(increment(key), (hits) => new CountDecision(key, hits, { interval, max }));
+      const id = idToString(key);
+      return andThen(increment(id), (hits) => new CountDecision(id, hits, { interval, max }));
     },
 
     refund(decision) {
@@ -117,14 +122,14 @@ function createCountingLimiter({ store, windowMs: interval, limit }) {
       return found === undefined ? false : andThen(store.decrement(found.key), () => true);
     },
 
-    clear: (key) => store.resetKey(key),
+    clear: (key) => store.resetKey(idToString(key)),
   };
 }
 
 /** middleware.getKey for a store. */
 function createGetKeyOf(store) {
   return async function getKey(key) {
-    if (typeof store.get === 'function') return store.get(key);
+    if (typeof store.get === 'function') return store.get(idToString(key));
     throw failure('ERR_ROLLGATE_UNSUPPORTED', 'getKey: the store has no method get');
   };
 }

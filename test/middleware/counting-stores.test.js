@@ -203,6 +203,18 @@ test('resetKey and getKey are those of the store', async () => {
   await expect(older.getKey('ada')).rejects.toThrow(/^getKey: the store has no method get/);
 });
 
+test('keys become strings, and an array, which clients can send, is an error', async () => {
+  const keys = [1, '1', ['a', 'b']];
+  const store = new FixedStore();
+  const middleware = rateLimit({ store, keyGenerator: () => keys.shift() });
+  const answers = [1, 2, 3].map(() => callDirectly(middleware).calls);
+  expect(answers).toEqual([[[]], [[]], [[withCode('ERR_ROLLGATE_ID')]]]);
+  expect(store.get('1').totalHits).toBe(2);
+  await expect(middleware.getKey(1)).resolves.toMatchObject({ totalHits: 2 });
+  await middleware.resetKey(1);
+  await expect(middleware.getKey(1)).resolves.toBeUndefined();
+});
+
 describe('a wrong store', () => {
   const complete = { increment() {}, decrement() {}, resetKey() {} };
 
