@@ -36,23 +36,39 @@ function queryCost(query, options = {}) {
     );
     return costOf(selectionSet);
 
+    /** Keeps the sets that it is in by itself: fragments may spread each other deeper than functions can call. */
     function costOf(set) {
-      return atMost((set?.selections ?? []).reduce((sum, node) => sum + costOfNode(node), 0));
-    }
-
-    function costOfNode({ kind, name, selectionSet, arguments: given = [] }) {
-      if (kind === 'InlineFragment') return costOf(selectionSet);
-      if (kind === 'FragmentSpread') return costOfFragment(name.value);
-      const sizes = given.filter((one) => sizeArguments.includes(one.name.value)).map(sizeOf);
-      return atMost(1 + (sizes.length === 0 ? 1 : Math.max(...sizes)) * costOf(selectionSet));
-    }
-
-    function costOfFragment(name) {
-      if (!costs.has(name)) {
-        costs.set(name, 0); // in a cycle, which is not valid
-        costs.set(name, costOf(fragments.get(name)?.selectionSet));
+      const open = [{ nodes: nodesOf(set), sum: 0 }];
+      for (;;) {
+        const top = open.at(-1);
+        const node = top.nodes.pop();
+        if (node !== undefined) {
+          const inner = enter(node);
+          if (inner === undefined) top.sum += costs.get(node.name.value);
+          else open.push(inner);
+          continue;
+        }
+        open.pop();
+        const cost = totalOf(top);
+        if (open.length === 0) return cost;
+        if (top.fragment !== undefined) costs.set(top.fragment, cost);
+        open.at(-1).sum += cost;
       }
-      return costs.get(name);
+    }
+
+    /** What is inside of a node, with its `size` if it is a field; undefined for a fragment whose cost is known. */
+    function enter({ kind, name, selectionSet, arguments: given = [] }) {
+      if (kind === 'InlineFragment') return { nodes: nodesOf(selectionSet), sum: 0 };
+      if (kind === 'FragmentSpread') return enterFragment(name.value);
+      const sizes = given.filter((one) => sizeArguments.includes(one.name.value)).map(sizeOf);
+      const size = sizes.length === 0 ? 1 : sizes.reduce((most, one) => Math.max(most, one));
+      return { nodes: nodesOf(selectionSet), sum: 0, size };
+    }
+
+    function enterFragment(name) {
+      if (costs.has(name)) return undefined;
+      costs.set(name, 0); // in a cycle, which is not valid
+      return { nodes: nodesOf(fragments.get(name)?.selectionSet), sum: 0, fragment: name };
     }
 
     function sizeOf({ value }) {
@@ -76,6 +92,17 @@ function queryCost(query, options = {}) {
     .filter(isAsked)
     .reduce((sum, operation) => sum + costOfOperation(operation), 0);
   return atMost(Math.max(1, sum));
+}
+
+/** The selections, to take from the end. */
+function nodesOf(set) {
+  return [...(set?.selections ?? [])];
+}
+
+/** The cost of what is inside, and of the field around it. */
+function totalOf({ sum, size }) {
+  const inside = atMost(sum);
+  return size === undefined ? inside : atMost(1 + size * inside);
 }
 
 /** The value of a literal that is a number; otherwise undefined. */

@@ -71,6 +71,18 @@ describe('hostile queries', () => {
     expect(costOf(`{ ...f0 } ${fragments.join(' ')}`)).toBe(Number.MAX_SAFE_INTEGER);
   });
 
+  test('fragments that spread each other deeper than functions can call are counted', () => {
+    const fragments = Array.from({ length: 20_000 }, (_, i) => {
+      return `fragment f${i} on Query { ${i < 19_999 ? `x ...f${i + 1}` : 'name'} }`;
+    });
+    expect(costOf(`{ ...f0 } ${fragments.join(' ')}`)).toBe(20_000);
+  });
+
+  test('of more arguments than a function takes, the largest counts', () => {
+    const sizes = Array.from({ length: 200_000 }, (_, i) => `first: ${i % 50}`);
+    expect(costOf(`{ all(${sizes.join(' ')}) { name } }`)).toBe(50);
+  });
+
   test('huge lists, also of nothing, are numbers', () => {
     const huge = '9'.repeat(400);
     const nested = (inner) => `{ a(first: ${huge}) { b(first: ${huge}) { ${inner} } } }`;
