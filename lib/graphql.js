@@ -71,15 +71,18 @@ function queryCost(query, options = {}) {
       return { nodes: nodesOf(fragments.get(name)?.selectionSet), sum: 0, fragment: name };
     }
 
+    /** A scalar of the schema may take a string or a bigint as a number. */
     function sizeOf({ value }) {
-      const size = value.kind === 'Variable' ? sizeIn(value.name.value) : numberOf(value);
-      return typeof size === 'number' && size >= 0 ? atMost(size) : longestList;
+      const given = value.kind === 'Variable' ? sizeIn(value.name.value) : valueIn(value);
+      if (typeof given === 'number') return given >= 0 ? atMost(given) : longestList;
+      const isPlain = typeof given === 'string' || typeof given === 'bigint';
+      return isPlain && Number(given) > longestList ? atMost(Number(given)) : longestList;
     }
 
     /** The value of a variable, of any type. */
     function sizeIn(name) {
       if (Object.hasOwn(variables, name)) return variables[name];
-      return numberOf(defaults.get(name));
+      return valueIn(defaults.get(name));
     }
   }
 
@@ -105,8 +108,9 @@ function totalOf({ sum, size }) {
   return size === undefined ? inside : atMost(1 + size * inside);
 }
 
-/** The value of a literal that is a number; otherwise undefined. */
-function numberOf(literal) {
+/** The value of a literal that is a number or a string; otherwise undefined. */
+function valueIn(literal) {
+  if (literal?.kind === 'StringValue') return literal.value;
   const isNumber = literal?.kind === 'IntValue' || literal?.kind === 'FloatValue';
   return isNumber ? Number(literal.value) : undefined;
 }

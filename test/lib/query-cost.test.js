@@ -50,6 +50,15 @@ test('variables count as their value, else as their default, else as the longest
     expect(costOf(text, { variableValues })).toBe(102);
 });
 
+test('a scalar may take a string as a number, so it counts as that number, but no less than the longest list', () => {
+  const text = 'query($n: Amount) { me { friends(first: $n) { name } } }';
+  for (const n of ['5000', 5000n]) expect(costOf(text, { variableValues: { n } })).toBe(5002);
+  expect(costOf('{ me { friends(first: "5000") { name } } }')).toBe(5002);
+  expect(costOf('query($n: Amount = "5000") { friends(first: $n) { name } }')).toBe(5001);
+  expect(costOf(text, { variableValues: { n: '1e999' } })).toBe(Number.MAX_SAFE_INTEGER);
+  expect(costOf(text, { variableValues: { n: '7' } })).toBe(102);
+});
+
 test('only the named operation counts', () => {
   const text = 'query a { me { name } } query b { me { name born } }';
   expect(costOf(text, { operationName: 'b' })).toBe(3);
