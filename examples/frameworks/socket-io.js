@@ -16,7 +16,8 @@ io.use(({ handshake }, next) => next(refusal(connections(ipKeyGenerator(handshak
 io.on('connection', (socket) => {
   socket.use((_event, next) => next(refusal(events(userOf(socket)))));
   socket.on('error', ({ data }) => socket.emit('refused', data));
-  socket.on('echo', (text, reply) => reply(text));
+  // A client may send anything: without a callback for the answer, `reply` is no function.
+  socket.on('echo', (text, reply) => typeof reply === 'function' && reply(text));
 });
 
 /** The client gets `data`. */
@@ -27,7 +28,8 @@ function refusal(timeLeft) {
 
 /** In place of a session: a real application takes the user from a verified cookie or token. */
 function userOf({ handshake }) {
-  return handshake.auth.user ?? handshake.address;
+  const { user } = handshake.auth;
+  return typeof user === 'string' ? `user ${user}` : ipKeyGenerator(handshake.address);
 }
 
 server.listen(process.env.PORT ?? 3000, '127.0.0.1', () => {

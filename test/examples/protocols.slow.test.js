@@ -129,6 +129,15 @@ describe('socket-io.js', () => {
     expect(await say(await connect(url, 'bob'), 'g')).toBe('g');
   });
 
+  test('a client that sends what no client should does not end the server', async () => {
+    const url = await start('socket-io.js');
+    for (const user of [{ name: 'ada' }, true, ['ada']]) {
+      const socket = await connect(url, user);
+      for (const extra of [[], [5], [null]]) socket.emit('echo', 'x', ...extra);
+    }
+    expect(await say(await connect(url, 'bob'), 'hi')).toBe('hi');
+  });
+
   test('the eleventh connection of an address in a minute is refused, with the wait', async () => {
     const url = await start('socket-io.js');
     for (let i = 0; i < 10; i++) await connect(url, `user${i}`);
