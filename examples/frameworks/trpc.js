@@ -4,7 +4,7 @@
 
 const { initTRPC, TRPCError } = require('@trpc/server');
 const { createHTTPServer } = require('@trpc/server/adapters/standalone');
-const RateLimiter = require('rollgate');
+const { ipKeyGenerator, RateLimiter } = require('rollgate');
 
 const t = initTRPC.context().create();
 
@@ -24,7 +24,7 @@ const router = t.router({
 
 /** In place of a session: a real application takes the user from a verified cookie or token. */
 function createContext({ req, res }) {
-  return { res, user: req.headers['x-user'] ?? req.socket.remoteAddress };
+  return { res, user: req.headers['x-user'] ?? ipKeyGenerator(req.socket.remoteAddress) };
 }
 
 const server = createHTTPServer({ router, createContext });
