@@ -42,10 +42,10 @@ function initStore(settings, reporter) {
       'one store serves two middlewares: each sets the window of both, and requests may be counted twice.',
     );
   }
-  used.add(store);
   const report = (error) =>
     reporter.error('ROLLGATE_STORE_INIT', 'the promise of store.init was rejected.', error);
   const started = store.init?.(settings);
+  used.add(store);
   orElse(() => andThen(started, () => {}), report);
 }
 

@@ -307,6 +307,17 @@ describe('init', () => {
     expect(() => rateLimit({ store: failing(init) })).toThrow('no such table');
   });
 
+  test('may be tried again after it threw, without a warning', () => {
+    const init = jest.fn().mockImplementationOnce(() => {
+      throw new Error('not yet');
+    });
+    const store = failing(init);
+    const logger = newLogger();
+    expect(() => rateLimit({ store, logger })).toThrow('not yet');
+    rateLimit({ store, logger });
+    expect(logger.warn).not.toHaveBeenCalled();
+  });
+
   test('is reported if its promise is rejected', async () => {
     const error = new Error('later');
     const logger = newLogger();
