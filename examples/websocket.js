@@ -39,7 +39,8 @@ sockets.on('connection', (socket, req) => {
 
 /** Instead of a session: a real application takes the user from a verified cookie or token. */
 function userOf(req) {
-  return new URLSearchParams(req.url.split('?')[1]).get('user') ?? req.socket.remoteAddress;
+  const user = new URLSearchParams(req.url.split('?')[1]).get('user');
+  return user === null ? RateLimiter.ipKeyGenerator(req.socket.remoteAddress) : `user:${user}`;
 }
 
 server.listen(process.env.PORT ?? 3000, '127.0.0.1', () => {

@@ -15,7 +15,7 @@ io.use(({ handshake }, next) => next(refusal(connections(ipKeyGenerator(handshak
 
 io.on('connection', (socket) => {
   socket.use((_event, next) => next(refusal(events(userOf(socket)))));
-  socket.on('error', ({ data }) => socket.emit('refused', data));
+  socket.on('error', (error) => socket.emit('refused', error?.data));
   // A client may send anything: without a callback for the answer, `reply` is no function.
   socket.on('echo', (text, reply) => typeof reply === 'function' && reply(text));
 });

@@ -18,7 +18,7 @@ server.on('upgrade', (req, socket, head) => {
 });
 
 function refuse(socket, wait) {
-  socket.on('error', () => socket.destroy());
+  for (const event of ['error', 'finish']) socket.on(event, () => socket.destroy());
   socket.end(`HTTP/1.1 429 Too Many Requests\r\nConnection: close\r\nRetry-After: ${wait}\r\n\r\n`);
 }
 

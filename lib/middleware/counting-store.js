@@ -78,7 +78,8 @@ class CountDecision {
 
 /** Throws for what is no count: a request must not pass because the store answers wrongly. */
 function readHits(hits) {
-  const { totalHits, resetTime } = hits ?? {};
+  const { totalHits } = hits ?? {};
+  const resetTime = hits?.resetTime ?? undefined; // some stores give null
   const isCount = Number.isInteger(totalHits) && totalHits >= 0;
   const isTime = resetTime === undefined || !Number.isNaN(resetTime?.getTime?.() ?? Number.NaN);
   if (isCount && isTime) return { totalHits, resetTime };

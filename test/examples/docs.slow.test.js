@@ -238,6 +238,10 @@ describe('docs/budgets.md', () => {
       );
       expect(await query('{ me { friends(first: 30) { posts(first: $n) { title } } } }')).toBe(429);
       expect(await query('{ me { name } }')).toBe(200);
+      expect(await query('{ me')).toBe(200); // the server answers it with an error
+      expect(
+        await query('fragment F on User { friends(first :2000) { name } } { me { ...F } }'),
+      ).toBe(429);
       expect(await query('{ me { friends(first: 2000) { name } } }')).toBe(429);
     });
   });

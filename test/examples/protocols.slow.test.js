@@ -2,6 +2,7 @@
 'use strict';
 
 const { once } = require('node:events');
+const net = require('node:net');
 const { io } = require('socket.io-client');
 const { WebSocket } = require('ws');
 const { fetchText, inTurn } = require('../middleware/apps');
@@ -134,6 +135,7 @@ describe('socket-io.js', () => {
     for (const user of [{ name: 'ada' }, true, ['ada']]) {
       const socket = await connect(url, user);
       for (const extra of [[], [5], [null]]) socket.emit('echo', 'x', ...extra);
+      for (const extra of [[], [null]]) socket.emit('error', ...extra);
     }
     expect(await say(await connect(url, 'bob'), 'hi')).toBe('hi');
   });
@@ -158,6 +160,35 @@ describe('ws-upgrade.js', () => {
     const refused = once(socket, 'unexpected-response').then(([, response]) => response);
     return Promise.race([once(socket, 'open').then(() => socket), refused]);
   }
+
+  /** A client that never closes its side; resolves when the server has forgotten the connection. */
+  async function stay(url) {
+    const { port } = new URL(url);
+    const socket = net.connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+    ends.push(() => socket.destroy());
+    const lines = [
+      'GET / HTTP/1.1',
+      'Host: x',
+      'Connection: Upgrade',
+      'Upgrade: websocket',
+      '',
+      '',
+    ];
+    socket.write(lines.join('\r\n'));
+    socket.resume();
+    await once(socket, 'end');
+    // Only on a connection that the server has forgotten do writes fail.
+    const failed = new Promise((resolve) => socket.once('error', ({ code }) => resolve(code)));
+    const writeOn = () => socket.writable && socket.write('x', () => setImmediate(writeOn));
+    writeOn();
+    return failed;
+  }
+
+  test('a refused client that does not close its side is forgotten', async () => {
+    const url = await start('ws-upgrade.js');
+    for (let i = 0; i < 10; i++) await connect(url);
+    expect(['ECONNRESET', 'EPIPE']).toContain(await stay(url));
+  });
 
   test('the eleventh upgrade of an address in a minute is answered with 429', async () => {
     const url = await start('ws-upgrade.js');

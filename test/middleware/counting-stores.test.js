@@ -101,6 +101,7 @@ describe('a store counts as under express-rate-limit', () => {
   test.each([
     ['in memory', () => new FixedStore()],
     ['older', () => new OlderStore()],
+    ['with null as reset time', () => ({ ...neverEnding(null), resetKey() {}, decrement() {} })],
     ['without reset times', () => ({ ...neverEnding(), resetKey() {}, decrement() {} })],
   ])('%s', async (_what, createStore) => {
     const start = Date.now();
@@ -115,9 +116,9 @@ describe('a store counts as under express-rate-limit', () => {
     expect(new Set(ours.map(([status]) => status))).toEqual(new Set([200, 429]));
   });
 
-  function neverEnding() {
+  function neverEnding(resetTime) {
     let totalHits = 0;
-    return { increment: async () => ({ totalHits: ++totalHits, resetTime: undefined }) };
+    return { increment: async () => ({ totalHits: ++totalHits, resetTime }) };
   }
 
   test('its own MemoryStore', async () => {
