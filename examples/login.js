@@ -16,6 +16,7 @@ const byAddress = rateLimit({
   windowMs: HOUR_MS,
   limit: 20,
   skipSuccessfulRequests: true, // failures count
+  legacyHeaders: false,
   handler: refuse,
 });
 
@@ -25,7 +26,7 @@ const failuresOf = RateLimiter({ interval: 15 * MINUTE_MS, maxInInterval: 5, cou
 const byAccount = rateLimit({
   limiter: failuresOf,
   keyGenerator: (req) => accountOf(req),
-  legacyHeaders: false, // they would show how often others have failed with this account
+  legacyHeaders: false, // headers would show how often others have failed with this account
   requestPropertyName: 'accountLimit',
   handler: refuse,
 });

@@ -10,6 +10,7 @@ export type {
   RollgateFastifyLimits,
   RollgateFastifyMax,
   RollgateFastifyOptions,
+  RollgateFastifyPluginOptions,
   RollgateFastifyRule,
 } from './fastify.js';
 export { rollgate } from './fastify.js';

@@ -14,9 +14,9 @@ import RateLimiter = require('./index');
  *
  * Invalid options reject `fastify.ready()` with `ERR_ROLLGATE_OPTION`.
  */
-declare const rollgate: FastifyPluginAsync<rollgate.RollgateFastifyOptions> & {
+declare const rollgate: FastifyPluginAsync<rollgate.RollgateFastifyPluginOptions> & {
   /** The same plugin, for a named import. */
-  readonly rollgate: FastifyPluginAsync<rollgate.RollgateFastifyOptions>;
+  readonly rollgate: FastifyPluginAsync<rollgate.RollgateFastifyPluginOptions>;
 };
 
 declare namespace rollgate {
@@ -35,6 +35,12 @@ declare namespace rollgate {
       | RollgateFastifyByStore
       | RollgateFastifyByRules
     );
+
+  /** The options of the plugin. */
+  type RollgateFastifyPluginOptions = RollgateFastifyOptions & {
+    /** When requests of the scope are limited: the last two see the body. Default 'onRequest'. */
+    hook?: 'onRequest' | 'preValidation' | 'preHandler' | undefined;
+  };
 
   interface RollgateFastifyFunctions {
     /** The id of a request. Default: `request.ip`, for IPv6 its subnet. */

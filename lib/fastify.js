@@ -15,7 +15,8 @@ const NEAREST = Symbol('nearest');
  * scopes, and requests without a route. `config.rateLimit` of a route is false for no limit, or has options that
  * replace the scope's. Invalid options are errors of `ready()`. The functions in options get (request, reply).
  */
-async function rollgate(fastify, options) {
+async function rollgate(fastify, { hook, ...options }) {
+  const nameOfHook = inPlugin(() => readHook(hook));
   const routedPath = createRoutedPath(fastify);
   const ofScope = inPlugin(() => createHook(options, routedPath));
   inPlugin(() => declareProperty(fastify, options));
@@ -33,22 +34,30 @@ async function rollgate(fastify, options) {
       ofRoutes.declare(config.rateLimit, { method, url });
     }
   });
-  fastify.addHook('onRequest', function limit(request, reply, next) {
+  fastify.addHook(nameOfHook, function limit(request, reply, next) {
     const { config, method, url } = request.routeOptions;
     const own = config?.rateLimit;
     if (own === false) return next();
-    let hook = ofScope;
+    let limitRequest = ofScope;
     try {
       if (hasOwnLimits(own)) {
         if (this[NEAREST] !== ofRoutes) return next();
-        hook = ofRoutes.hookOf(own, method, url);
+        limitRequest = ofRoutes.hookOf(own, method, url);
       }
     } catch (error) {
       return next(error);
     }
     // Returns no promise: Fastify would continue once for it and once for next().
-    hook(request, reply, next);
+    limitRequest(request, reply, next);
   });
+}
+
+/** Those that may refuse a request and know its route. */
+const HOOKS = ['onRequest', 'preValidation', 'preHandler'];
+
+function readHook(hook = HOOKS[0]) {
+  if (HOOKS.includes(hook)) return hook;
+  throw optionTypeError('hook', `one of ${HOOKS.join(', ')}`, hook);
 }
 
 function inPlugin(read) {

@@ -936,13 +936,20 @@ declare namespace RateLimiter {
   }
 
   /** The result of `attemptAll`. */
-  interface AttemptAllResult {
-    readonly allowed: boolean;
-    /** In the order of the entries; null where an earlier refusal made the question pointless. */
-    readonly decisions: readonly (Decision | null)[];
-    /** The index of the first entry that was refused; null if all were allowed. */
-    readonly refusedBy: number | null;
-  }
+  type AttemptAllResult =
+    | {
+        readonly allowed: true;
+        /** In the order of the entries. */
+        readonly decisions: readonly Decision[];
+        readonly refusedBy: null;
+      }
+    | {
+        readonly allowed: false;
+        /** In the order of the entries; null where an earlier refusal made the question pointless. */
+        readonly decisions: readonly (Decision | null)[];
+        /** The index of the first entry that was refused. */
+        readonly refusedBy: number;
+      };
 
   /** One window after an attempt. */
   interface WindowState {

@@ -9,7 +9,7 @@ const RateLimiter = require('../..');
 const { ALGORITHMS } = require('../../lib/algorithms');
 const { blocksOf, readPage, ROOT, typeOf, withServer } = require('../support/page-programs');
 const { startRedis } = require('../support/redis-server');
-const { runProgram } = require('../support/run-program');
+const { askProgram, runProgram } = require('../support/run-program');
 
 let folder;
 
@@ -89,7 +89,7 @@ const PAGES = {
   },
   'docs/middleware.md': { prints: Array(8).fill('') },
   'docs/rules.md': { prints: [''] },
-  'docs/fastify.md': { prints: [''] },
+  'docs/fastify.md': { prints: ['', ''] },
   'docs/migration-rate-limiter-flexible.md': {
     prints: [...Array(2).fill('done, 1 left\ndone, 0 left\nwait 10 s\n'), '7 5\n'],
   },
@@ -244,6 +244,36 @@ describe('docs/budgets.md', () => {
       ).toBe(429);
       expect(await query('{ me { friends(first: 2000) { name } } }')).toBe(429);
     });
+  });
+});
+
+test('docs/fastify.md: five failures of an account, or 20 of an address, are the most', async () => {
+  const [, login] = blocksOf('docs/fastify.md');
+  const statuses = await askProgram(`${login}
+    const attempt = async (name, password, remoteAddress) => {
+      const payload = { name, password };
+      const request = { method: 'POST', url: '/login', payload, remoteAddress };
+      return (await app.inject(request)).statusCode;
+    };
+    const inTurn = async (count, attemptOf) => {
+      const statuses = [];
+      for (let i = 0; i < count; i++) statuses.push(await attemptOf(i));
+      return statuses;
+    };
+    async function main() {
+      console.log(JSON.stringify({
+        account: await inTurn(6, (i) => attempt('ada', 'guess', '192.0.2.' + i)),
+        owner: await attempt(' ADA', 'correct horse', '192.0.2.9'),
+        successes: await inTurn(9, () => attempt('eve', 'correct horse', '192.0.2.9')),
+        address: await inTurn(21, (i) => attempt('user' + i, 'guess', '192.0.2.50')),
+      }));
+    }
+    main();`);
+  expect(statuses).toEqual({
+    account: [...Array(5).fill(401), 429],
+    owner: 429,
+    successes: Array(9).fill(200),
+    address: [...Array(20).fill(401), 429],
   });
 });
 

@@ -393,6 +393,42 @@ describe('functions', () => {
   });
 });
 
+describe('the option hook', () => {
+  const byAccount = { limit: 1, keyGenerator: ({ body }) => body?.name };
+  const logIn = (url, name) =>
+    get(url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ name }),
+    });
+  const statusesFor = (url, ...names) =>
+    inTurn(names, async (name) => (await logIn(url, name)).status);
+
+  test.each(['preValidation', 'preHandler'])('%s sees the body', async (hook) => {
+    const url = await start({ ...byAccount, hook }, { '/': undefined, '/own': { limit: 2 } });
+    expect(await statusesFor(`${url}/`, 'ada', 'ada', 'bob')).toEqual([200, 429, 200]);
+    expect(await statusesFor(`${url}/own`, 'ada', 'ada', 'ada', 'bob')).toEqual([
+      200, 200, 429, 200,
+    ]);
+  });
+
+  test('is onRequest by default, before the body', async () => {
+    const logger = newLogger();
+    const url = await start({ ...byAccount, hook: undefined, logger });
+    expect(await statusesFor(`${url}/`, 'ada', 'bob')).toEqual([200, 429]);
+  });
+
+  test.each(['onSend', 'preParsing', '', 5, null])('%p is refused', async (hook) => {
+    await expect(ready({ hook })).rejects.toThrow(
+      /^Fastify plugin: option 'hook': expected one of/,
+    );
+  });
+
+  test('is no option of a route', async () => {
+    await expect(ready({}, { hook: 'preHandler' })).rejects.toThrow(/unknown option "hook"/);
+  });
+});
+
 test('a keyGenerator with a bare request.ip is a warning', async () => {
   const logger = newLogger();
   await start({ keyGenerator: (request) => request.ip, logger });
