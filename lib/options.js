@@ -103,7 +103,7 @@ function readLimitsOf({ limits, interval, maxInInterval, minDifference }) {
   return readLimits(limits);
 }
 
-/** The part of checked options that comes from the limits. minDifference is the largest one of theirs. */
+/** The part of checked options that comes from the limits. minDifference is the largest of them. */
 function policyOf(limits) {
   const windows = limits.map(({ interval, maxInInterval, name }) => ({
     interval,

@@ -1,4 +1,4 @@
-// docs/frameworks.md beside the examples: it shows lines of theirs, a few for each.
+// docs/frameworks.md shows lines of the examples, and few for each framework.
 'use strict';
 
 const fs = require('node:fs');

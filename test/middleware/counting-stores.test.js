@@ -236,7 +236,7 @@ describe('a wrong store', () => {
     { namespace: 'web' },
     { limiter: { attempt() {} } },
     { rules: [{ path: '/' }] },
-  ])('is one beside %j', (options) => {
+  ])('is refused together with %j', (options) => {
     const together = () => rateLimit({ store: new FixedStore(), ...options });
     expect(together).toThrow(/conflicts with '(store|rules)'/);
   });

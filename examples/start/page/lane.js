@@ -57,7 +57,7 @@ class Lane {
   }
 
   /**
-   * Draws a run anew, with nothing shown yet.
+   * Draws a run from its beginning, with nothing shown yet.
    *
    * @param {{ requests: object[], rows: Map<object, number>, size: number, axis: number, measure: object, from: number,
    *   to: number, windowMs: number, limit: number, hasBoundaries?: boolean, hasWindow?: boolean,
