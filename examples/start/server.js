@@ -7,11 +7,11 @@ const express = require('express');
 const { rateLimit } = require('../..'); // in your application: require('rollgate')
 
 const HOST = process.env.HOST ?? '127.0.0.1';
-const PORT = readPort(process.env.PORT ?? '3000');
+const PORT = readNumber('PORT', '3000', { min: 0, max: 65_535 });
 const PORTS_TO_TRY = 50;
 // Other limits to play with: INTERVAL_MS=3000 MAX=2 npm start
-const windowMs = Number(process.env.INTERVAL_MS ?? 10_000);
-const limit = Number(process.env.MAX ?? 5);
+const windowMs = readNumber('INTERVAL_MS', '10000', { min: 1, max: 86_400_000 });
+const limit = readNumber('MAX', '5', { min: 0, max: 1_000_000 });
 
 /** Written by `npm run page`. It learns here that it has a server, and its limit. */
 const page = fs
@@ -27,10 +27,11 @@ app.get('/', (_req, res) => res.type('html').send(page));
 
 listen(PORT);
 
-function readPort(text) {
-  const port = Number(text);
-  if (text !== '' && Number.isInteger(port) && port >= 0 && port <= 65_535) return port;
-  console.error(`PORT must be a number from 0 to 65535, not "${text}".`);
+function readNumber(name, byDefault, { min, max }) {
+  const text = process.env[name] ?? byDefault;
+  const number = Number(text);
+  if (text !== '' && Number.isInteger(number) && number >= min && number <= max) return number;
+  console.error(`${name} must be a number from ${min} to ${max}, not "${text}".`);
   process.exit(1);
 }
 

@@ -253,6 +253,19 @@ describe('start/server.js', () => {
     occupier.close();
   });
 
+  test.each([
+    ['PORT', 'x'],
+    ['PORT', '65536'],
+    ['MAX', 'many'],
+    ['MAX', ''],
+    ['INTERVAL_MS', '0'],
+  ])('%s=%s is refused in one line', async (name, text) => {
+    const refused = serveExample('start/server.js', { [name]: text });
+    await expect(refused).rejects.toThrow(
+      new RegExp(`ended: ${name} must be a number from \\d+ to \\d+, not "${text}"\\.\\n$`),
+    );
+  });
+
   test.each(['SIGINT', 'SIGTERM'])(
     '%s ends it cleanly, an unfinished request notwithstanding',
     async (signal) => {
