@@ -9,9 +9,9 @@ const limit = rateLimit({ windowMs: 60_000, limit: 10, standardHeaders: 'draft-8
 const app = new Koa();
 
 app.use(async (ctx, next) => {
-  ctx.req.ip = ctx.ip; // as app.proxy and app.maxIpsCount say
+  ctx.req.ip = ctx.ip; // the address, by app.proxy and app.maxIpsCount
   const isAllowed = await new Promise((resolve, reject) => {
-    ctx.res.once('close', () => resolve(false)); // the refusal is sent
+    ctx.res.once('close', () => resolve(false)); // refused: the response was sent
     limit(ctx.req, ctx.res, (error) => (error ? reject(error) : resolve(true)));
   });
   if (isAllowed) await next();

@@ -148,7 +148,9 @@ function restart() {
   if (isCalm()) {
     player.seek(player.end);
   } else {
-    player.seek(0);
+    // Not before the first requests: an empty picture explains nothing.
+    const first = Math.min(player.end, ...runs.flat().map(({ at }) => at));
+    player.seek(Math.max(0, first - settings.windowMs / 10));
     player.play();
   }
 }

@@ -74,8 +74,8 @@ const PRESETS = {
   },
   polite: {
     name: 'Polite client',
-    traffic: () => 'One client per lane. It waits as answers say.',
-    lesson: () => 'A client that waits as told is never refused.',
+    traffic: () => 'One client per lane. It waits as long as told.',
+    lesson: () => 'Such a client is never refused.',
     clients: (settings) => [polite(settings)],
   },
   attacker: {
@@ -83,7 +83,7 @@ const PRESETS = {
     traffic: (settings) => `${attackRate(settings)} requests a second, without end.`,
     lesson: ({ countBlocked }) =>
       countBlocked
-        ? 'In lanes 1 and 2 refusals count: it stays out.'
+        ? 'Two algorithms count refusals, and keep it out.'
         : 'Refusals do not count: it gets its limit again.',
     clients: (settings) => {
       const step = 1000 / attackRate(settings);
