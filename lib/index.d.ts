@@ -1564,6 +1564,7 @@ declare namespace RateLimiter {
     /** Undefined with `limits`, with `rules` and with an existing limiter. */
     readonly limit?: number | ((...args: never[]) => unknown);
     readonly cost?: Cost | ((...args: never[]) => unknown) | undefined;
+    readonly store?: RateLimitStore | OlderRateLimitStore;
   }
 
   /** Answers a refused request, or passes it on with `next()`. */

@@ -10,7 +10,6 @@ import { buildTools, header, nativeTools } from './lib/native-tools.mjs';
 import { npm } from './lib/npm-folder.mjs';
 import { run, step } from './lib/step.mjs';
 import { installSystemPackages } from './lib/system-packages.mjs';
-import { vitestFolder } from './lib/vitest.mjs';
 
 const DEVELOPMENT_NODE = 20;
 
@@ -153,7 +152,6 @@ const purposes = {
   all: {
     system: [...nativeTools, gtest, browser, redis, openssl, clang, fuzzer, wasmTools],
     parts: ['addon', 'wasm'], // each suite builds its own tests
-    folders: [vitestFolder],
   },
   systems: { system: [debootstrap], parts: [] },
   soak: { system: [...nativeTools, redis, wasmTools], parts: ['addon', 'wasm'] },
@@ -248,7 +246,6 @@ try {
   }
   installSystemPackages(purpose.system);
   installNpmPackages(npmFoldersFor(values.for));
-  for (const install of purpose.folders ?? []) install();
   buildNative(purpose);
   if (purpose.parts.includes('wasm') && installedClang() !== undefined && !wasmIsCurrent()) {
     const program = join(root, 'scripts/build-wasm.mjs');

@@ -105,7 +105,7 @@ function incrementOf(store) {
 
 /**
  * Has the methods of a limiter that a middleware calls. The maximum may come with each attempt. Keys become strings,
- * as for limiters: a store in memory would give each array its own count, and clients can send arrays by repeating a query parameter.
+ * as for limiters: clients can send arrays, by repeating a query parameter, and a Map would count each array apart.
  */
 function createCountingLimiter({ store, windowMs: interval, limit }) {
   const increment = incrementOf(store);

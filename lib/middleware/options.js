@@ -20,6 +20,7 @@ const {
   LIMITER_OPTIONS,
   MAX_NAMES,
   RULE_OPTIONS,
+  WINDOW_NAMES,
   readCost,
   readLimiterOptions,
 } = require('./limiter-options');
@@ -56,8 +57,6 @@ const OWN_OPTIONS = {
   validate: { read: readValidate, byDefault: true },
   logger: { read: readLogger },
 };
-
-const WINDOW_NAMES = [...INTERVAL_NAMES, ...MAX_NAMES];
 
 const OWN_NAMES = Object.keys(OWN_OPTIONS);
 

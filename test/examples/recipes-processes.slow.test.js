@@ -128,12 +128,15 @@ test(
   PATIENCE_MS,
 );
 
+/** The last major version that runs on Node.js 20. */
+const VITEST = '4.1.12';
+
 test(
   'the tests with Vitest pass, in Vitest',
   async () => {
     const install = `
-      import { vitestFolder } from './scripts/lib/vitest.mjs';
-      process.stdout.write(vitestFolder());`;
+      import { npmFolder } from './scripts/lib/npm-folder.mjs';
+      process.stdout.write(npmFolder('vitest', { vitest: '${VITEST}' }));`;
     const args = ['--input-type=module', '--eval', install];
     const installed = execFileSync(process.execPath, args, { cwd: ROOT, encoding: 'utf8' });
     // Inside of it, so that the file finds Vitest.
