@@ -13,15 +13,15 @@ const DEFAULT_LIMIT = 5;
 const INTERVAL_NAMES = ['windowMs', 'interval'];
 const MAX_NAMES = ['limit', 'max', 'maxInInterval'];
 
-const WINDOW_NAMES = [...INTERVAL_NAMES, ...MAX_NAMES];
+const RENAMED = [...INTERVAL_NAMES, ...MAX_NAMES];
 
 /** The options that RateLimiter checks and uses; the middleware passes them on. */
-const PASSED_ON = LIMITER_NAMES.filter((name) => !WINDOW_NAMES.includes(name));
+const PASSED_ON = LIMITER_NAMES.filter((name) => !RENAMED.includes(name));
 
-const LIMITER_OPTIONS = [...WINDOW_NAMES, ...PASSED_ON];
+const LIMITER_OPTIONS = [...RENAMED, ...PASSED_ON];
 
 /** A rule with one of these limits requests; without, it lets them pass. */
-const LIMIT_NAMES = [...WINDOW_NAMES, 'minDifference', 'limits'];
+const LIMIT_NAMES = [...RENAMED, 'minDifference', 'limits'];
 
 /** The options that each rule has for itself; the other options of a limiter hold for all rules. */
 const RULE_OPTIONS = [...LIMIT_NAMES, 'countBlocked', 'algorithm', 'blockFor'];
@@ -103,9 +103,9 @@ module.exports = {
   LIMITER_OPTIONS,
   LIMIT_NAMES,
   MAX_NAMES,
+  PASSED_ON,
   RULE_OPTIONS,
   STORE_OPTIONS,
-  WINDOW_NAMES,
   assertIsCost,
   countBlockedOf,
   pick,

@@ -19,8 +19,8 @@ const {
   INTERVAL_NAMES,
   LIMITER_OPTIONS,
   MAX_NAMES,
+  PASSED_ON,
   RULE_OPTIONS,
-  WINDOW_NAMES,
   readCost,
   readLimiterOptions,
 } = require('./limiter-options');
@@ -144,12 +144,12 @@ function readExistingLimiter(given, { cost, skipFailedRequests, skipSuccessfulRe
 /** A store counts requests in a window; it knows nothing of the other options of limiters. */
 function readCountingStore(given, own) {
   const store = readStore('store', given.store);
-  const others = [
-    'limiter',
-    'cost',
-    ...LIMITER_OPTIONS.filter((name) => !WINDOW_NAMES.includes(name)),
-  ];
-  rejectTogether('store', others, given, 'which counts requests by itself');
+  rejectTogether(
+    'store',
+    ['limiter', 'cost', ...PASSED_ON],
+    given,
+    'which counts requests by itself',
+  );
   const { windowMs, limit } = readLimiterOptions(given, own);
   return { store, windowMs, limit };
 }
