@@ -195,7 +195,7 @@ class LogBody {
       ++head.size;
     }
     assert(head.size <= room + 1 && head.size <= capacity);
-    return Account(rules_, Log(head, ring_.data(), room, capacity), state.header.generation);
+    return Account(rules_, state.header.generation, head, ring_.data(), room, capacity);
   }
 
   /// Makes room for an attempt at `at`, up to the log's capacity.
@@ -295,7 +295,7 @@ class WeightedBody {
     std::copy_n(state.body.begin(), bytes, std::as_writable_bytes(std::span(words_)).begin());
     const WeightedEntries entries(words_.data(), rules_.windows(), size, {size, 0});
     if (!entries.IsSound()) return std::nullopt;
-    return Account(rules_, entries, state.header.generation);
+    return Account(rules_, state.header.generation, words_.data(), size, {size, 0});
   }
 
   void Reserve(Account& account, Micros at, const Costs&) {
@@ -324,8 +324,7 @@ class WeightedBody {
   std::optional<Account> OpenLog(const PortableState& state) {
     const auto opened = logs_.Open(state, true);
     if (!opened) return std::nullopt;
-    const WeightedEntries none(nullptr, rules_.windows(), 0, {});
-    Account account(rules_, none, state.header.generation);
+    Account account(rules_, state.header.generation, nullptr, 0, {});
     account.RecordLog(opened->log(), [&](Micros at) { Reserve(account, at, 1); });
     return account;
   }

@@ -48,7 +48,9 @@ class LogWith {
 template <ActionLog Log, class P>
 class LogView {
  public:
-  LogView(const Log& log, const P& policy) : log_(log), policy_(policy) {}
+  /// Makes the log in place, of the arguments of its constructor.
+  template <class... Parts>
+  explicit LogView(const P& policy, const Parts&... parts) : log_(parts...), policy_(policy) {}
 
   Micros Newest() const { return log_.size() == 0 ? kLongAgo : log_.Nth(1); }
   Micros At(Micros now) const { return std::max(now, Newest()); }
@@ -113,8 +115,12 @@ class SlidingWindowLog {
     using LogView<Log, P>::policy_;
 
    public:
-    Account(const SlidingWindowLog& rules, const Log& log, Generation generation)
-        : LogView<Log, P>(log, rules.policy_), generation_(generation) {}
+    /// Makes its log in place: if a log was built first and then copied, wide loads of the copy
+    /// would wait for the narrow stores before them, 15 ns in each check.
+    Account(const SlidingWindowLog& rules, Generation generation, const LogHead& head,
+            std::byte* ring, std::uint32_t ring_room, std::uint32_t capacity)
+        : LogView<Log, P>(rules.policy_, head, ring, ring_room, capacity),
+          generation_(generation) {}
 
     const Log& log() const { return log_; }
     Log& log() { return log_; }
@@ -125,7 +131,7 @@ class SlidingWindowLog {
     std::uint64_t Token() const { return generation_; }
 
     LogView<LogWith<Log>, P> After(const Verdict& verdict, const Costs& costs) const {
-      return {LogWith(log_, verdict.at, costs.uniform()), policy_};
+      return LogView<LogWith<Log>, P>(policy_, log_, verdict.at, costs.uniform());
     }
 
     void CopyTo(Snapshot& snapshot, Micros) const {

@@ -81,8 +81,10 @@ class WeightedLog {
 
   class Account {
    public:
-    Account(const WeightedLog& rules, const WeightedEntries& entries, Generation generation)
-        : rules_(rules), entries_(entries), generation_(generation) {}
+    /// Makes its entries in place, for the reason that SlidingWindowLog::Account gives.
+    Account(const WeightedLog& rules, Generation generation, std::uint64_t* words,
+            std::uint32_t room, WeightedHead head)
+        : rules_(rules), entries_(words, rules.windows(), room, head), generation_(generation) {}
 
     const WeightedEntries& entries() const { return entries_; }
     WeightedEntries& entries() { return entries_; }

@@ -93,7 +93,7 @@ class BlockLogs {
 
   Account Begin(const Rules& rules, Slot& slot) const {
     SetBlock(slot, nullptr);
-    return Account(rules, Log(LogHead{}, nullptr, 0, capacity_), slot.generation());
+    return Account(rules, slot.generation(), LogHead{}, nullptr, 0, capacity_);
   }
 
   Account Load(const Rules& rules, Slot& slot, Micros newest) const {
@@ -102,14 +102,14 @@ class BlockLogs {
     head.size = Rules::kKeepsEmptyLogs && newest == kLongAgo ? 0 : 1;
     Block* block = BlockOf(slot);
     if (block == nullptr) {
-      return Account(rules, Log(head, nullptr, 0, capacity_), slot.generation());
+      return Account(rules, slot.generation(), head, nullptr, 0, capacity_);
     }
     assert(block->count <= block->room && (block->head < block->room || block->head == 0));
     head.size += block->count;
     head.head = block->head;
     head.displaced = block->displaced != 0;
-    const Log log(head, block->stamps(), block->room, std::max(capacity_, head.size));
-    return Account(rules, log, slot.generation());
+    return Account(rules, slot.generation(), head, block->stamps(), block->room,
+                   std::max(capacity_, head.size));
   }
 
   /// Makes room for an attempt at `at`, up to the log's capacity. Throws std::bad_alloc if there is

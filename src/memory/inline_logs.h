@@ -42,7 +42,7 @@ class InlineLogs {
   void SetCapacity(std::uint64_t) {}
 
   Account Begin(const Rules& rules, Slot& slot) const {
-    return Account(rules, Log(LogHead{}, slot.payload() + 1, room_, room_ + 1), slot.generation());
+    return Account(rules, slot.generation(), LogHead{}, slot.payload() + 1, room_, room_ + 1);
   }
 
   Account Load(const Rules& rules, Slot& slot, Micros newest) const {
@@ -55,7 +55,7 @@ class InlineLogs {
     const bool is_empty = Rules::kKeepsEmptyLogs && newest == kLongAgo;
     head.size = is_empty ? 0 : 1 + (head.displaced ? room_ : older);
     head.head = ring >> 4;
-    return Account(rules, Log(head, slot.payload() + 1, room_, room_ + 1), slot.generation());
+    return Account(rules, slot.generation(), head, slot.payload() + 1, room_, room_ + 1);
   }
 
   void Reserve(Slot&, const Rules&, Account&, Micros, const Costs&) const {}

@@ -33,14 +33,13 @@ class WeightedBlocks {
 
   Account Begin(const WeightedLog& rules, Slot& slot) const {
     SetBlock(slot, nullptr);
-    return Account(rules, None(), slot.generation());
+    return Account(rules, slot.generation(), nullptr, 0, {});
   }
 
   Account Load(const WeightedLog& rules, Slot& slot, Micros) const {
     Block* const block = BlockOf(slot);
-    if (block == nullptr) return Account(rules, None(), slot.generation());
-    const WeightedEntries entries(block->words(), windows_, block->room, block->head);
-    return Account(rules, entries, slot.generation());
+    if (block == nullptr) return Account(rules, slot.generation(), nullptr, 0, {});
+    return Account(rules, slot.generation(), block->words(), block->room, block->head);
   }
 
   /// Makes room for an attempt at `at`. Throws std::bad_alloc if there is no memory; what the
@@ -70,8 +69,6 @@ class WeightedBlocks {
     std::uint64_t* words() { return reinterpret_cast<std::uint64_t*>(this + 1); }
   };
   static_assert(sizeof(Block) == 16 && alignof(std::max_align_t) >= alignof(std::uint64_t));
-
-  WeightedEntries None() const { return WeightedEntries(nullptr, windows_, 0, {}); }
 
   std::size_t BytesFor(std::size_t room) const {
     return sizeof(Block) + WeightedEntries::WordsFor(windows_, room) * sizeof(std::uint64_t);

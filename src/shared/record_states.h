@@ -131,7 +131,7 @@ class StateWords<Rules> {
   /// `capacity`: see Header::log_capacity; may be anything.
   Account Begin(const Rules& rules, std::uint64_t* state, std::uint64_t capacity,
                 Generation generation) const {
-    return Account(rules, Log(LogHead{}, Ring(state), 0, Capacity(capacity, 1)), generation);
+    return Account(rules, generation, LogHead{}, Ring(state), 0, Capacity(capacity, 1));
   }
 
   Account Load(const Rules& rules, std::uint64_t* state, std::uint64_t capacity) const {
@@ -154,8 +154,8 @@ class StateWords<Rules> {
         (head.head == room && room > 0)) {
       ThrowCorrupt("invalid log");
     }
-    return Account(rules, Log(head, Ring(state), room, Capacity(capacity, head.size)),
-                   static_cast<Generation>(state[kGeneration]));
+    return Account(rules, static_cast<Generation>(state[kGeneration]), head, Ring(state), room,
+                   Capacity(capacity, head.size));
   }
 
   /// `retention`: see Header.
@@ -228,7 +228,7 @@ class StateWords<WeightedLog> {
 
   Account Begin(const WeightedLog& rules, std::uint64_t* state, std::uint64_t,
                 Generation generation) const {
-    return Account(rules, WeightedEntries(state + at_ + 1, windows_, 0, {}), generation);
+    return Account(rules, generation, state + at_ + 1, 0, {});
   }
 
   Account Load(const WeightedLog& rules, std::uint64_t* state, std::uint64_t) const {
@@ -241,8 +241,7 @@ class StateWords<WeightedLog> {
         (head.head >= room && head.head != 0)) {
       ThrowCorrupt("invalid entries");
     }
-    return Account(rules, WeightedEntries(state + at_ + 1, windows_, room, head),
-                   static_cast<Generation>(state[kGeneration]));
+    return Account(rules, static_cast<Generation>(state[kGeneration]), state + at_ + 1, room, head);
   }
 
   void Reserve(const WeightedLog& rules, Account& account, Micros at, Micros retention,
