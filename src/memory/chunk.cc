@@ -58,22 +58,7 @@ void Chunk::Erase(const Place& place, std::uint32_t home) {
   --live_;
 }
 
-Place Chunk::Nearest(const SlotLayout& layout, std::size_t& looks) {
-  while (true) {
-    Micros* const bound = std::find(bounds(), bounds() + group_count_, EarliestBound());
-    if (*bound == kNever) return {};
-    const auto group = static_cast<std::uint32_t>(bound - bounds());
-    const std::uint8_t index = Header(group).nearest;
-    Slot* const slot = SlotAt(layout, group, index);
-    const bool is_taken = Header(group).tags[index] != 0;
-    if (is_taken && slot->moment() == *bound) return {this, slot, group, index, false};
-    if (looks == 0) return {};
-    --looks;
-    TightenGroup(layout, group);
-  }
-}
-
-Micros Chunk::EarliestBound() const {
+Micros Chunk::FindEarliest() {
   // In four lanes: each minimum depends on the one before.
   constexpr std::uint32_t kLanes = 4;
   const Micros* const moments = bounds();
@@ -86,7 +71,18 @@ Micros Chunk::EarliestBound() const {
     }
   }
   for (; i < group_count_; ++i) least[0] = std::min(least[0], moments[i]);
-  return *std::min_element(least.begin(), least.end());
+  const Micros earliest = *std::min_element(least.begin(), least.end());
+  earliest_ =
+      static_cast<std::uint32_t>(std::find(moments, moments + group_count_, earliest) - moments);
+  return earliest;
+}
+
+Place Chunk::NearestOf(const SlotLayout& layout, std::uint32_t group) {
+  const std::uint8_t index = Header(group).nearest;
+  if (Header(group).tags[index] == 0) return {};
+  Slot* const slot = SlotAt(layout, group, index);
+  if (slot->moment() != bounds()[group]) return {};
+  return {this, slot, group, index, false};
 }
 
 Micros Chunk::FindNearest(const SlotLayout& layout, std::uint32_t group) {

@@ -89,11 +89,6 @@ class Chunk {
     PrefetchLine(&Header(group));
   }
 
-  void PrefetchGroup(const SlotLayout& layout, std::uint32_t group) const {
-    const auto* slots = reinterpret_cast<const char*>(SlotAt(layout, group, 0));
-    for (std::size_t i = 0; i < layout.group_bytes; i += kLine) PrefetchLine(slots + i);
-  }
-
   /// Takes a slot; the caller fills all but the moment. Preconditions: one is free, tag != 0.
   Place Insert(const SlotLayout& layout, Tag tag, std::uint32_t home, Micros moment);
 
@@ -117,12 +112,24 @@ class Chunk {
     if (Header(place.group).nearest == place.index) TightenGroup(layout, place.group);
   }
 
-  /// The id nearest to expiry, found by making bounds exact from the least on. None without ids, or
-  /// if more than `looks` groups need it. Decrements `looks` for each.
-  Place Nearest(const SlotLayout& layout, std::size_t& looks);
+  /// The group with the lowest bound, as of the last call of FindEarliest.
+  std::uint32_t earliest() const { return earliest_; }
+  /// No id's moment in the group is earlier than this. kNever without ids, if the bound is exact.
+  Micros BoundOf(std::uint32_t group) const { return bounds()[group]; }
 
-  /// No id's moment is earlier than this. kNever without ids, if the bounds are exact.
-  Micros EarliestBound() const;
+  /// Finds the group with the lowest bound. Returns the bound.
+  Micros FindEarliest();
+
+  /// The id whose moment is the group's bound, if there is one.
+  Place NearestOf(const SlotLayout& layout, std::uint32_t group);
+
+  /// Prefetches what the search for the id nearest to expiry will probably read.
+  void PrefetchEarliest(const SlotLayout& layout) const {
+    PrefetchLine(&bounds()[earliest_]);
+    PrefetchLine(&Header(earliest_));
+    const auto* slots = reinterpret_cast<const char*>(SlotAt(layout, earliest_, 0));
+    for (std::size_t i = 0; i < layout.group_bytes; i += kLine) PrefetchLine(slots + i);
+  }
 
   /// Calls visit(place) for each id of a group; visit may erase it.
   template <class Visit>
@@ -169,6 +176,7 @@ class Chunk {
   std::unique_ptr<std::byte[], AlignedDelete> bytes_;
   std::uint32_t group_count_ = 0;
   std::uint32_t live_ = 0;
+  std::uint32_t earliest_ = 0;
 };
 static_assert(sizeof(GroupHeader) % alignof(Micros) == 0, "bounds follow the headers");
 

@@ -25,18 +25,26 @@ void SubTable::Erase(const Place& place, std::uint64_t hash) {
   --live_;
 }
 
-Place SubTable::TightenChunk(const SlotLayout& layout, std::size_t index, std::size_t& looks) {
+Place SubTable::Tighten(const SlotLayout& layout, std::size_t& looks) {
+  const std::size_t index = bounds_.LeastLeaf();
   Chunk& chunk = chunks_[index];
-  Micros bound = chunk.exists() ? chunk.EarliestBound() : kNever;
-  // If the bounds of its groups are later, no group needs a search.
-  if (bound == bounds_[index] && chunk.exists()) {
-    const Place nearest = chunk.Nearest(layout, looks);
-    bound = nearest ? nearest.slot->moment() : chunk.EarliestBound();
-    if (bound == bounds_[index]) return nearest;
+  // No group's bound is lower than the chunk's. So a group that still has it is the earliest, and
+  // the other bounds, which are not in the cache, are not read.
+  if (chunk.exists() && chunk.BoundOf(chunk.earliest()) == bounds_[index]) {
+    if (const Place nearest = chunk.NearestOf(layout, chunk.earliest())) return nearest;
+    if (looks == 0) return {};
+    --looks;
+    chunk.TightenGroup(layout, chunk.earliest());
   }
+  TightenChunk(index);
+  return {};
+}
+
+void SubTable::TightenChunk(std::size_t index) {
+  Chunk& chunk = chunks_[index];
+  const Micros bound = chunk.exists() ? chunk.FindEarliest() : kNever;
   assert(bound >= bounds_[index]);
   bounds_.Set(index, bound);
-  return {};
 }
 
 std::uint32_t SubTable::TightenGroup(const SlotLayout& layout, std::size_t index,
@@ -44,8 +52,7 @@ std::uint32_t SubTable::TightenGroup(const SlotLayout& layout, std::size_t index
   Chunk& chunk = chunks_[index];
   if (group < chunk.group_count()) chunk.TightenGroup(layout, group);
   if (group + 1 < chunk.group_count()) return group + 1;
-  std::size_t looks = 0;
-  TightenChunk(layout, index, looks);
+  TightenChunk(index);
   return 0;
 }
 

@@ -66,13 +66,17 @@ class SubTable {
   Micros EarliestBound() const { return bounds_.least(); }
 
   /// The id nearest to expiry if EarliestBound() is exact; else brings it nearer to that. Searches
-  /// at most `looks` groups and decrements `looks` for each.
-  Place Tighten(const SlotLayout& layout, std::size_t& looks) {
-    return TightenChunk(layout, bounds_.LeastLeaf(), looks);
-  }
+  /// a group at most, and only if `looks` is not 0, which it then decrements.
+  Place Tighten(const SlotLayout& layout, std::size_t& looks);
 
-  /// The same for one chunk.
-  Place TightenChunk(const SlotLayout& layout, std::size_t chunk, std::size_t& looks);
+  /// Raises the bound of a chunk to the lowest of its groups.
+  void TightenChunk(std::size_t chunk);
+
+  /// Prefetches what the next Tighten will probably read.
+  void PrefetchEarliest(const SlotLayout& layout) const {
+    const Chunk& chunk = chunks_[bounds_.LeastLeaf()];
+    if (chunk.exists()) chunk.PrefetchEarliest(layout);
+  }
 
   /// Makes the bound of a group exact, if the chunk exists, and after its last group the chunk's
   /// bound. Returns the next group, 0 after the last.

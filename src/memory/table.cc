@@ -48,9 +48,9 @@ Place Table::Nearest(std::size_t& looks) {
   assert(live() > 0);
   while (looks > 0) {
     --looks;
-    const bool in_draining = draining_ && draining_->EarliestBound() < active_.EarliestBound();
-    Place place = (in_draining ? *draining_ : active_).Tighten(layout_, looks);
-    place.in_draining = in_draining;
+    SubTable& part = EarliestPart();
+    Place place = part.Tighten(layout_, looks);
+    place.in_draining = &part != &active_;
     if (place) return place;
   }
   return {};
@@ -130,8 +130,7 @@ void Table::PrepareForEvictions() {
   is_nearly_full_ = is_nearly_full;
   if (!is_nearly_full || Sweep() || draining_) return;
   if (++next_tightened_ >= active_.chunk_count()) next_tightened_ = 0;
-  std::size_t looks = kSweptPerStep;
-  active_.TightenChunk(layout_, next_tightened_, looks);
+  active_.TightenChunk(next_tightened_);
 }
 
 bool Table::Sweep() {

@@ -119,10 +119,12 @@ class Table {
 
   bool ForgetsExpired() const { return forgets_expired_ && live() > kFewIds; }
 
-  Micros EarliestBound() const {
-    return draining_ ? std::min(active_.EarliestBound(), draining_->EarliestBound())
-                     : active_.EarliestBound();
+  /// The sub-table with the lowest bound.
+  SubTable& EarliestPart() {
+    const bool in_draining = draining_ && draining_->EarliestBound() < active_.EarliestBound();
+    return in_draining ? *draining_ : active_;
   }
+  Micros EarliestBound() { return EarliestPart().EarliestBound(); }
 
   /// The id nearest to expiry, if at most `looks` bounds must be made exact; decrements `looks`.
   Place Nearest(std::size_t& looks);
@@ -182,7 +184,10 @@ void Table::Forget(const Place& place, Micros last_expired, Release& release) {
   assert(place.slot->moment() >= EarliestBound());
   release(*place.slot);
   Erase(place);
-  place.chunk->PrefetchGroup(layout_, place.group);
+  // The group is in the cache now. What the next search reads will be when it comes.
+  std::size_t looks = 1;
+  SubTableOf(place).Tighten(layout_, looks);
+  EarliestPart().PrefetchEarliest(layout_);
 }
 
 template <class Release>
