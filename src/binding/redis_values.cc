@@ -1,7 +1,6 @@
 // Reads the options of a Redis client, and converts replies to JavaScript values.
 #include "binding/redis_values.h"
 
-#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <stdexcept>
@@ -51,8 +50,7 @@ redis::ClientOptions ReadClientOptions(const Napi::Object& from) {
   options.connection.retry_max = number("retryMax");
   options.connection.jitter_seed = RandomSecret().words.front();
   options.command_timeout = number("commandTimeout");
-  options.connection.longest_silence =
-      std::max(options.connection.connect_timeout, options.command_timeout);
+  options.connection.longest_silence = options.command_timeout;
   options.max_queue = static_cast<std::size_t>(number("maxQueue"));
   const Napi::Value tls = from.Get("tls");
   if (tls.IsExternal()) options.connection.tls = *tls.As<Napi::External<SharedTlsContext>>().Data();

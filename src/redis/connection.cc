@@ -45,10 +45,6 @@ Connection::Connection(const EventLoop& loop, const ConnectionOptions& options, 
       random_(static_cast<std::uint_fast32_t>(options.jitter_seed + number)) {}
 
 void Connection::Send(std::unique_ptr<Request> request) {
-  if (state_ == State::kUp && !broken_) {
-    Write(std::move(request));
-    return;
-  }
   if (state_ == State::kWaiting && retry_at_ > request->deadline) {
     owner_.OnFailure(std::move(request), last_failure_);
     return;
@@ -57,15 +53,10 @@ void Connection::Send(std::unique_ptr<Request> request) {
   if (state_ == State::kIdle) Find();
 }
 
-void Connection::Write(std::unique_ptr<Request> request) {
-  if (request->asks) to_write_ += Command({"ASKING"});
-  request->Encode(to_write_);
-  if (sent_.empty()) silent_since_ = EventLoop::Now();
-  sent_.push_back(std::move(request));
-}
-
 void Connection::Flush() {
-  if (to_write_.empty() || stream_ == nullptr || broken_) return;
+  if (stream_ == nullptr || broken_) return;
+  if (state_ == State::kUp && !waiting_.empty() && !IsDoubtful()) WriteWaiting();
+  if (to_write_.empty()) return;
   if (tls_ == nullptr) {
     stream_->Write(to_write_);
   } else {
@@ -74,6 +65,29 @@ void Connection::Flush() {
     WriteEncrypted();
   }
   to_write_.clear();
+}
+
+/// Whether the server may have closed the connection, or may never answer on it. Requests then wait
+/// until the loop has read what arrived: on another connection only those can be sent that were not
+/// written. The process may have been stopped for hours at any point before this.
+bool Connection::IsDoubtful() const {
+  if (sent_.empty()) return stream_->HasUnread();
+  return EventLoop::Now() - silent_since_ > options_.longest_silence / 2;
+}
+
+void Connection::WriteWaiting() {
+  while (!waiting_.empty()) {
+    std::unique_ptr<Request> request = std::move(waiting_.front());
+    waiting_.pop_front();
+    if (request->timed_out) {
+      owner_.OnFailure(std::move(request), last_failure_);
+      continue;
+    }
+    if (request->asks) to_write_ += Command({"ASKING"});
+    request->Encode(to_write_);
+    if (sent_.empty()) silent_since_ = EventLoop::Now();
+    sent_.push_back(std::move(request));
+  }
 }
 
 void Connection::WriteEncrypted() {
@@ -165,13 +179,7 @@ void Connection::Greet() {
 void Connection::OnGreeted() {
   state_ = State::kUp;
   ++connections_;
-  for (auto& request : std::exchange(waiting_, {})) {
-    if (request->timed_out) {
-      owner_.OnFailure(std::move(request), last_failure_);
-    } else {
-      Write(std::move(request));
-    }
-  }
+  WriteWaiting();  // they fail if this attempt does
   Flush();
 }
 
@@ -303,6 +311,8 @@ void Connection::Lose(Failure failure) {
   state_ = State::kWaiting;
   retry_at_ = EventLoop::Now() + std::uniform_int_distribution<Millis>(shortest, longest)(random_);
   FailAll(!was_up, last_failure_);
+  // The others were not written. They fail now if the next attempt is too late for them.
+  for (auto& request : std::exchange(waiting_, {})) Send(std::move(request));
   if (had_served) owner_.OnLost();
 }
 

@@ -26,7 +26,7 @@ struct ConnectionOptions {
   Millis retry_max = 2000;
   std::uint64_t jitter_seed = 0;  ///< spreads the retries of many clients over time
   /// If a server owes a reply and completes none for this long, the connection is closed.
-  Millis longest_silence = 2000;
+  Millis longest_silence = 500;
 };
 
 /// How to connect to a node: lib finds out for each attempt.
@@ -68,7 +68,8 @@ class Connection final : private Stream::Owner {
   /// Takes a request for the next Flush. Without a connection, the request waits for the next try
   /// if that is before its deadline; else it fails.
   void Send(std::unique_ptr<Request> request);
-  /// Writes the requests to the socket; called once in each turn of the loop.
+  /// Writes the requests to the socket, unless the server may have closed it; called in each turn
+  /// of the loop, and after each event.
   void Flush();
   /// Without a route, lib found none.
   void Connect(std::uint32_t attempt, const std::optional<Route>& route);
@@ -115,7 +116,8 @@ class Connection final : private Stream::Owner {
   void Read(std::string_view bytes);
   void OnReply(Reply& reply);
   void OnGreetingReply(const Reply& reply);
-  void Write(std::unique_ptr<Request> request);
+  bool IsDoubtful() const;
+  void WriteWaiting();
   void Break(Failure failure);
   void LoseIfBroken();
   void Lose(Failure failure);
@@ -139,12 +141,12 @@ class Connection final : private Stream::Owner {
   std::string to_write_;
   std::string decrypted_;
   std::string encrypted_;
-  std::deque<std::unique_ptr<Request>> waiting_;
-  std::deque<std::unique_ptr<Request>> sent_;  ///< not answered
-  std::size_t greetings_ = 0;                  ///< not answered
-  bool has_received_ = false;                  ///< bytes, since the connection was made
-  bool has_served_ = false;                    ///< a request, since the connection was made
-  std::optional<Failure> broken_;              ///< the connection is lost as soon as possible
+  std::deque<std::unique_ptr<Request>> waiting_;  ///< not written
+  std::deque<std::unique_ptr<Request>> sent_;     ///< not answered
+  std::size_t greetings_ = 0;                     ///< not answered
+  bool has_received_ = false;                     ///< bytes, since the connection was made
+  bool has_served_ = false;                       ///< a request, since the connection was made
+  std::optional<Failure> broken_;                 ///< the connection is lost as soon as possible
   Failure last_failure_;
   Millis connect_by_ = 0;
   Millis address_by_ = 0;

@@ -1,6 +1,7 @@
 // Wraps libuv's handles, so that their owners may be destroyed at any time.
 #include "redis/event_loop.h"
 
+#include <poll.h>
 #include <sys/un.h>
 #include <uv.h>
 
@@ -175,6 +176,13 @@ void Stream::Write(std::string_view bytes) {
   if (uv_write(&rest->writing, stream, &buffer, 1, on_written) == 0) {
     static_cast<void>(rest.release());
   }
+}
+
+bool Stream::HasUnread() const {
+  uv_os_fd_t socket = -1;
+  if (uv_fileno(handle_->handle(), &socket) != 0) return false;
+  pollfd readable{socket, POLLIN, 0};
+  return poll(&readable, 1, 0) > 0;
 }
 
 struct BeforeWait::Handle : OwnHandle<BeforeWait::Handle, uv_prepare_t, std::function<void()>> {

@@ -72,6 +72,8 @@ class Stream {
   std::string Connect();
   /// Precondition: connected.
   void Write(std::string_view bytes);
+  /// Whether bytes, the end or an error arrived that the loop has not read yet, and soon will.
+  bool HasUnread() const;
 
  private:
   struct Handle;

@@ -9,10 +9,14 @@ const { patient } = require('../support/tiers');
 const TIMEOUT = 'ERR_ROLLGATE_REDIS_TIMEOUT';
 const ALLOWED = '*1\r\n:0\r\n';
 const REFUSED = '*1\r\n:7000\r\n';
-const commandTimeout = patient(300);
+const commandTimeout = patient(1000);
+const connectTimeout = 2 * commandTimeout;
 
-/** Answers in order, runs of scripts with its `answers`; from the first `held` command on, only after release(). */
-async function startTarget(held) {
+/**
+ * Answers in order, runs of scripts with its `answers`; from the first `held` command on, only after release(). Logins
+ * take `loginMs`.
+ */
+async function startTarget(held, loginMs = 0) {
   const seen = [];
   const answers = [];
   let waiting;
@@ -22,6 +26,10 @@ async function startTarget(held) {
     if (command === 'CLUSTER') answer = '-ERR no map\r\n';
     else seen.push(command);
     if (command === held) waiting ??= [];
+    else if (command === 'AUTH' && loginMs > 0) {
+      setTimeout(() => socket.write(answer), loginMs);
+      return undefined;
+    }
     if (waiting === undefined) return answer;
     waiting.push(() => socket.write(answer));
     return undefined;
@@ -41,7 +49,8 @@ async function limiterFor(target) {
     if (command === 'CLUSTER') return `*1\r\n*3\r\n:0\r\n:16383\r\n*2\r\n$-1\r\n:${seed.port}\r\n`;
     return command === 'AUTH' ? '+OK\r\n' : `-ASK 15495 127.0.0.1:${target.port}\r\n`;
   });
-  return nativeLimiter({ cluster: [seed.url.replace('//', '//:p@')], commandTimeout });
+  const cluster = [seed.url.replace('//', '//:p@')];
+  return nativeLimiter({ cluster, commandTimeout, connectTimeout });
 }
 
 const PAIR = ['ASKING', 'EVALSHA'];
@@ -50,7 +59,8 @@ const PAIR = ['ASKING', 'EVALSHA'];
 test.each([['ASKING'], ['EVALSHA']])(
   'a call that times out at %s takes no answer of a later one',
   async (command) => {
-    const target = await startTarget(command);
+    // The call is sent so late that it times out long before its connection is given up.
+    const target = await startTarget(command, 0.75 * commandTimeout);
     target.answers.push(ALLOWED, REFUSED);
     const limiter = await limiterFor(target);
     expect(await outcomeOf(limiter('a'))).toBe(TIMEOUT);

@@ -1,6 +1,7 @@
 // How calls end that may fail: their value or their code; waiting for what others do in their own time.
 'use strict';
 
+const fs = require('node:fs');
 const { setTimeout: pause } = require('node:timers/promises');
 const { isDeepStrictEqual } = require('node:util');
 const { patient } = require('./tiers');
@@ -59,6 +60,13 @@ async function waitUntil(what, condition, { withinMs = patient(20_000), everyMs 
   }
 }
 
+/** Resolves once a process that is sent SIGSTOP runs no more. */
+async function standsStill(pid) {
+  const status = `/proc/${pid}/stat`;
+  if (!fs.existsSync(status)) return; // not Linux
+  await waitUntil(`process ${pid} stands still`, () => / T /.test(fs.readFileSync(status, 'utf8')));
+}
+
 /** Quick if both are equal; otherwise the failure shows the context, such as a seed and a step. */
 function expectEqual(actual, expected, context) {
   if (isDeepStrictEqual(actual, expected)) return;
@@ -66,4 +74,4 @@ function expectEqual(actual, expected, context) {
   throw new Error('different, although toEqual sees no difference');
 }
 
-module.exports = { errorOf, expectEqual, outcomeOf, waitUntil };
+module.exports = { errorOf, expectEqual, outcomeOf, standsStill, waitUntil };

@@ -12,7 +12,7 @@ const fs = require('node:fs');
 const net = require('node:net');
 const os = require('node:os');
 const path = require('node:path');
-const { waitUntil } = require('./outcome');
+const { standsStill, waitUntil } = require('./outcome');
 const { encodeCommand, valueReader } = require('./resp');
 const { patient } = require('./tiers');
 
@@ -95,9 +95,7 @@ class RedisServer {
   async freeze() {
     process.kill(this.pid, 'SIGSTOP');
     this.frozen = true;
-    const status = `/proc/${this.pid}/stat`;
-    if (!fs.existsSync(status)) return; // not Linux
-    await waitUntil('the server stands still', () => / T /.test(fs.readFileSync(status, 'utf8')));
+    await standsStill(this.pid);
   }
 
   thaw() {

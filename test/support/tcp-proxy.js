@@ -45,6 +45,10 @@ class Link {
   destroy() {
     for (const side of [this.#socket, this.#upstream]) side.destroy();
   }
+
+  reset() {
+    this.#socket.resetAndDestroy();
+  }
 }
 
 /**
@@ -79,6 +83,8 @@ async function startProxy(port) {
     },
     /** Closes all links. */
     drop: () => each((link) => link.destroy()),
+    /** The same, but clients see the connection reset, not ended. */
+    reset: () => each((link) => link.reset()),
     /** All links stay open and pass nothing any more. New ones work. */
     stall: () => each((link) => link.stall()),
     /** New links end after so many bytes of replies: they close, or with `stalls` stay open and pass nothing. */
