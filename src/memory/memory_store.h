@@ -38,7 +38,8 @@ class MemoryStore : public Store {
   struct Common {
     Generation last_generation;
     Micros forgotten_until;
-    const memory::ManualBlocks& manual_blocks;
+    memory::ManualBlocks& manual_blocks;
+    std::size_t held_twice;  ///< ids that have recorded something and are blocked by a call
   };
   virtual void TakeOver(const Common& common) = 0;
 };

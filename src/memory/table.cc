@@ -27,6 +27,7 @@ Table::Table(const TableOptions& options)
       max_keys_(options.max_keys),
       retention_(options.retention),
       forgets_expired_(options.forgets_expired),
+      few_ids_(options.few_ids),
       secret_(options.secret),
       active_(1) {
   assert(max_keys_ >= 1 && retention_ >= 0);

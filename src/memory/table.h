@@ -18,6 +18,8 @@ struct TableOptions {
   Micros retention;           ///< how long after its moment (see slot.h) an id expires
   bool forgets_expired;       ///< false: forgets ids only to make room
   Secret secret;
+  /// Up to so many ids, none are forgotten: ids that act now and then would be inserted each time.
+  std::size_t few_ids = 128;
 };
 
 /// An open-addressing table. Owned by one thread.
@@ -50,6 +52,16 @@ class Table {
     last_hash_ = hash;
     return place;
   }
+
+  /// The moment of the id nearest to expiry. Precondition: there is an id.
+  Micros NearestMoment() {
+    std::size_t looks = kAllItTakes;
+    return Nearest(looks).slot->moment();
+  }
+
+  /// Forgets the id nearest to expiry, expired or not, after `release(Slot&)`.
+  template <class Release>
+  void ForgetNearest(Micros now, Release release);
 
   /// Changes the moment of an id.
   void Touch(const Place& place, Micros moment) {
@@ -103,12 +115,11 @@ class Table {
   void SetForgottenUntil(Micros moment) { forgotten_until_ = moment; }
 
  private:
-  /// Up to so many ids, none are forgotten: ids that act now and then would be inserted each time.
-  static constexpr std::size_t kFewIds = 128;
   /// Two groups hold more ids than one insertion adds, so a move ends before the next growth.
   static constexpr std::size_t kStepsPerInsert = 2;
   /// Bounds to make exact per id to forget; three are enough if none lags.
   static constexpr std::size_t kLooksPerForgotten = 4;
+  static constexpr std::size_t kAllItTakes = std::numeric_limits<std::size_t>::max();
   /// Groups whose bounds are made exact per insertion in a nearly full table.
   static constexpr std::size_t kSweptPerStep = 8;
 
@@ -117,7 +128,7 @@ class Table {
 
   Place FindInEither(const Identity& identity, std::uint64_t hash);
 
-  bool ForgetsExpired() const { return forgets_expired_ && live() > kFewIds; }
+  bool ForgetsExpired() const { return forgets_expired_ && live() > few_ids_; }
 
   /// The sub-table with the lowest bound.
   SubTable& EarliestPart() {
@@ -157,6 +168,7 @@ class Table {
   std::size_t max_keys_;
   Micros retention_;
   bool forgets_expired_;
+  std::size_t few_ids_;
   Secret secret_;
   SubTable active_;
   std::optional<SubTable> draining_;
@@ -205,14 +217,16 @@ void Table::Tend(Micros now, std::size_t most, Release release) {
 }
 
 template <class Release>
+void Table::ForgetNearest(Micros now, Release release) {
+  std::size_t looks = kAllItTakes;
+  Forget(Nearest(looks), now - retention_, release);
+  most_looks_ = std::max(most_looks_, kAllItTakes - looks);
+}
+
+template <class Release>
 Place Table::Insert(const Identity& identity, Micros moment, Micros now, Release release) {
   Tend(now, kStepsPerInsert, release);
-  if (live() >= max_keys_) {
-    constexpr std::size_t kAllItTakes = std::numeric_limits<std::size_t>::max();
-    std::size_t looks = kAllItTakes;
-    Forget(Nearest(looks), now - retention_, release);
-    most_looks_ = std::max(most_looks_, kAllItTakes - looks);
-  }
+  if (live() >= max_keys_) ForgetNearest(now, release);
 
   ForgetPlaces();  // the slot may be found in a chunk that grows
   const std::uint64_t hash = HashOf(identity, secret_);

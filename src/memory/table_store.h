@@ -62,10 +62,11 @@ class TableStore final : public MemoryStore {
       : rules_(policy),
         states_(rules_, policy),
         blocks_(rules_.policy(), states_.payload_bytes(), rules_.retention()),
-        table_({states_.payload_bytes() + blocks_.bytes(),
-                std::max<std::size_t>(options.max_keys, 1), blocks_.retention(),
-                !options.clock_may_step_back, options.secret}),
-        manual_blocks_(options.secret),
+        table_options_{states_.payload_bytes() + blocks_.bytes(),
+                       std::max<std::size_t>(options.max_keys, 1), blocks_.retention(),
+                       !options.clock_may_step_back, options.secret},
+        table_(table_options_),
+        manual_blocks_(table_options_),
         on_eviction_(options.on_eviction),
         scratch_(sizeof(Slot) + states_.payload_bytes()) {}
 
@@ -137,18 +138,21 @@ class TableStore final : public MemoryStore {
 
   void BlockUntil(const Identity& id, Micros now, Micros until) override {
     uses_.resize(rules_.policy().windows().size());  // first, because it may fail
-    manual_blocks_.Set(id, Rules::Cut(now), until);
-    const Place place = until == kLongAgo ? table_.Find(id) : Place();
-    if (place) {
-      WithCarrier(place, 1, [&](const auto& judging, auto& carrier) {
-        judging.EndBlock(carrier, Rules::Cut(now));
-      });
+    now = Rules::Cut(now);
+    const Place place = table_.Find(id);
+    if (until != kLongAgo) {
+      StartBlock(id, static_cast<bool>(place), now, until);
+      return;
     }
+    if (manual_blocks_.Erase(id) && place) --held_twice_;
+    if (!place) return;
+    WithCarrier(place, 1,
+                [&](const auto& judging, auto& carrier) { judging.EndBlock(carrier, now); });
   }
 
   bool Clear(const Identity& id) override {
-    manual_blocks_.Set(id, 0, kLongAgo);
     const Place place = table_.Find(id);
+    if (manual_blocks_.Erase(id) && place) --held_twice_;
     if (place) Forget(place);
     return static_cast<bool>(place);
   }
@@ -156,6 +160,7 @@ class TableStore final : public MemoryStore {
   void ClearAll() override {
     table_.Clear([this](Slot& slot) { states_.Destroy(slot); });
     manual_blocks_.Clear();
+    held_twice_ = 0;
   }
 
   void Keep(PolicyOptions& limits) const override {
@@ -175,13 +180,13 @@ class TableStore final : public MemoryStore {
         other.Add(place.slot->identity(), snapshot, reading);
       });
     });
-    other.TakeOver({last_generation_, table_.forgotten_until(), manual_blocks_});
+    other.TakeOver({last_generation_, table_.forgotten_until(), self.manual_blocks_, held_twice_});
   }
 
   void Add(const Identity& id, const Snapshot& snapshot, Micros reading) override {
     const Micros now = Rules::Cut(reading);
     const Place place =
-        table_.Insert(id, kLongAgo, kLongAgo, [this](Slot& slot) { states_.Destroy(slot); });
+        table_.Insert(id, kLongAgo, kLongAgo, [this](Slot& slot) { Release(slot); });
     place.slot->set_generation(snapshot.generation);
     if constexpr (kTurns) {
       if (!snapshot.numbers.empty() && states_.HasWeighted()) {
@@ -196,13 +201,14 @@ class TableStore final : public MemoryStore {
   void TakeOver(const Common& common) override {
     last_generation_ = common.last_generation;
     table_.SetForgottenUntil(common.forgotten_until);
-    manual_blocks_ = common.manual_blocks;
+    manual_blocks_.CopyFrom(common.manual_blocks);
+    held_twice_ = common.held_twice;
     uses_.resize(rules_.policy().windows().size());
   }
 
   StoreStats stats() const override {
-    return {table_.live(), allowed_, blocked_, table_.evicted(),
-            table_.bytes() + states_.extra_bytes()};
+    return {Held(), allowed_, blocked_, Evicted(),
+            table_.bytes() + states_.extra_bytes() + manual_blocks_.bytes()};
   }
 
  private:
@@ -314,12 +320,15 @@ class TableStore final : public MemoryStore {
   void TendNowAndThen(Micros now) {
     constexpr std::size_t kAttempts = 64;
     if ((allowed_ + blocked_) % kAttempts == 0) [[unlikely]] {
-      Tend(rules_.TableTime(now), kAttempts);
+      Tend(now, kAttempts);
     }
   }
   ROLLGATE_NOINLINE void Tend(Micros now, std::size_t most) {
     try {
-      table_.Tend(now, most, [this](Slot& slot) { states_.Destroy(slot); });
+      table_.Tend(rules_.TableTime(now), most, [this](Slot& slot) { Release(slot); });
+      if (!manual_blocks_.IsEmpty()) {
+        manual_blocks_.Tend(now, most, [this](Slot& slot) { ReleaseBlock(slot); });
+      }
     } catch (...) {
       // There is no memory for a table of another size. This must not fail calls that need none.
     }
@@ -341,10 +350,13 @@ class TableStore final : public MemoryStore {
       return Count(false);
     }
     const Micros moment = blocks_.TableMoment(rules_.FirstMoment(at, costs), Block());
-    const std::uint64_t evicted = table_.evicted();
-    const Place place = table_.Insert(id, moment, rules_.TableTime(at),
-                                      [this](Slot& slot) { states_.Destroy(slot); });
-    if (table_.evicted() != evicted && on_eviction_) on_eviction_();
+    const std::uint64_t evicted = Evicted();
+    const bool is_blocked = manual_blocks_.Has(id);
+    if (!is_blocked) MakeRoom(now);
+    const Place place =
+        table_.Insert(id, moment, rules_.TableTime(at), [this](Slot& slot) { Release(slot); });
+    if (is_blocked) ++held_twice_;
+    if (Evicted() != evicted && on_eviction_) on_eviction_();
     place.slot->set_generation(++last_generation_);
     if constexpr (kTurns) {
       if (states_.Turns(costs.uniform())) {
@@ -386,8 +398,50 @@ class TableStore final : public MemoryStore {
   }
 
   void Forget(const Place& place) {
-    states_.Destroy(*place.slot);
+    Release(*place.slot);
     table_.Erase(place);
+  }
+
+  /// Before the table forgets an id.
+  void Release(Slot& slot) {
+    states_.Destroy(slot);
+    if (manual_blocks_.Has(slot.identity())) [[unlikely]]
+      --held_twice_;
+  }
+  /// Before the block of an id is forgotten.
+  void ReleaseBlock(const Slot& slot) {
+    if (table_.Find(slot.identity())) --held_twice_;
+  }
+
+  /// The ids that are in the table, blocked by a call, or both.
+  std::size_t Held() const { return table_.live() + manual_blocks_.live() - held_twice_; }
+  std::uint64_t Evicted() const { return table_.evicted() + manual_blocks_.evicted(); }
+
+  /// Forgets ids until there is room for one more. An id that is also blocked by a call goes in two
+  /// steps: what it has recorded and its block, each when it is what expires next.
+  void MakeRoom(Micros now) {
+    if (manual_blocks_.IsEmpty()) return;  // the table does it
+    while (Held() >= table_options_.max_keys) {
+      if (manual_blocks_.EarliestEnd() < EarliestExpiry()) {
+        manual_blocks_.ForgetEarliest(now, [this](Slot& slot) { ReleaseBlock(slot); });
+        if (manual_blocks_.IsEmpty()) return;
+      } else {
+        table_.ForgetNearest(rules_.TableTime(now), [this](Slot& slot) { Release(slot); });
+      }
+    }
+  }
+  Micros EarliestExpiry() {
+    return table_.live() == 0 ? kNever
+                              : rules_.FromTableTime(table_.NearestMoment() + blocks_.retention());
+  }
+
+  ROLLGATE_NOINLINE void StartBlock(const Identity& id, bool is_known, Micros now, Micros until) {
+    const std::uint64_t evicted = Evicted();
+    const bool is_new = !manual_blocks_.Has(id);
+    if (is_new && !is_known) MakeRoom(now);
+    manual_blocks_.Set(id, now, until, [this](Slot& slot) { ReleaseBlock(slot); });
+    if (is_new && is_known) ++held_twice_;
+    if (Evicted() != evicted && on_eviction_) on_eviction_();
   }
 
   void DestroyAll() {
@@ -397,8 +451,10 @@ class TableStore final : public MemoryStore {
   Rules rules_;
   States states_;
   Blocks blocks_;
+  TableOptions table_options_;
   Table table_;
   ManualBlocks manual_blocks_;
+  std::size_t held_twice_ = 0;   // ids that are in the table and blocked by a call
   std::vector<WindowUse> uses_;  // for checks, once there are such blocks
   std::function<void()> on_eviction_;
   Generation last_generation_ = 0;
