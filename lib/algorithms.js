@@ -1,6 +1,7 @@
 // The algorithms by name, and the options that depend on the algorithm.
 'use strict';
 
+const host = require('#host');
 const { optionTypeError } = require('./errors');
 const { readBoolean } = require('./option-values');
 
@@ -27,4 +28,21 @@ function readCountBlocked(value, algorithm) {
   throw optionTypeError('countBlocked', expected, countBlocked);
 }
 
-module.exports = { ALGORITHMS, BOUND_TO_LIMIT, readAlgorithm, readCountBlocked };
+/** GCRA counts in whole nanoseconds. */
+const MOST_PER_MS = 1_000_000;
+
+/** Reports limits that GCRA keeps with a lower rate. */
+function warnOfRate({ algorithm, windows }) {
+  if (algorithm !== 'gcra') return;
+  const fast = windows.find(
+    ({ interval, maxInInterval }) => maxInInterval > interval * MOST_PER_MS,
+  );
+  if (fast === undefined) return;
+  host.warn(
+    `algorithm 'gcra' allows a billion actions per second after a burst, which is less than the limit ` +
+      `of ${fast.maxInInterval} in ${fast.interval} ms`,
+    'ROLLGATE_GCRA_RATE',
+  );
+}
+
+module.exports = { ALGORITHMS, BOUND_TO_LIMIT, readAlgorithm, readCountBlocked, warnOfRate };

@@ -443,8 +443,9 @@ declare namespace RateLimiter {
    * - 'sliding-window-counter': two counts of consecutive windows aligned to the epoch; the older one is
    *   weighted by its share that is still inside. Source: Cloudflare.
    * - 'fixed-window': one count per window aligned to the epoch. Twice the limit may pass across an edge.
-   * - 'gcra': a burst of `maxInInterval`, then one action every interval / maxInInterval. Source:
-   *   ATM Forum, redis-cell.
+   * - 'gcra': a burst of `maxInInterval`, then one action every interval / maxInInterval, rounded up to whole
+   *   nanoseconds above 1000: a limit above 10^9 per second gives the warning `ROLLGATE_GCRA_RATE`. Source: ATM
+   *   Forum, redis-cell.
    */
   type Algorithm = 'sliding-window-log' | 'sliding-window-counter' | 'fixed-window' | 'gcra';
 

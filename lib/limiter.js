@@ -14,6 +14,7 @@ const {
 } = require('./decision');
 const { readActual, readCost } = require('./costs');
 const { typeError, show } = require('./errors');
+const { warnOfRate } = require('./algorithms');
 const { createMemoryStore } = require('./local-store');
 const { readAttemptOptions, readBlock, readLimiterOptions, withLimits } = require('./options');
 const {
@@ -70,6 +71,7 @@ function RateLimiter(options) {
     [CURRENT]: { value: { checked, waiting: undefined } },
     ...(store.detectedClientType && { detectedClientType: { value: store.detectedClientType } }),
   });
+  warnOfRate(checked);
   return limiter;
 }
 
@@ -174,6 +176,7 @@ const methods = {
     store.setLimits(checked);
     current.checked = checked;
     current.waiting?.setLimits(checked);
+    warnOfRate(checked);
   },
 
   async block(id, ms) {

@@ -37,10 +37,13 @@ class Gcra {
 
   explicit Gcra(const Policy& policy)
       : policy_(policy), windows_(ForEachWindow<EmissionWindow>(policy_)) {
-    for (const Window& window : policy_.windows()) {
-      numbers_suffice_ &= window.max <= kMostNumbered;
-      if (window.max > kMostOfShortNumbers) number_bits_ = 32;
+    std::uint64_t largest_max = 0;
+    for (std::size_t i = 0; i < windows_.size(); ++i) {
+      largest_max = std::max(largest_max, policy_.windows()[i].max);
+      longest_ = std::max(longest_, windows_[i].ToMicros(FullBucket(i)));
     }
+    if (largest_max > kMostOfShortNumbers) number_bits_ = 32;
+    if (largest_max > kMostOfWords && !policy_.weighted()) number_bits_ = kTokenBits;
   }
 
   const P& policy() const { return policy_; }
@@ -49,18 +52,17 @@ class Gcra {
   static void SetMax(std::uint64_t, bool) { assert(false); }
 
   std::size_t state_bytes() const {
-    return kIsSingle ? sizeof(std::uint32_t) : kArrivals + windows_.size() * sizeof(std::int64_t);
+    return least_state_bytes() + (HasHighWord() ? kNumberWord : 0);
   }
+  /// Without the high word of a number, which comes last.
+  std::size_t least_state_bytes() const {
+    return kIsSingle ? kNumberWord : kArrivals + windows_.size() * sizeof(std::int64_t);
+  }
+  static constexpr std::size_t kNumberWord = sizeof(std::uint32_t);
 
   static Micros retention() { return 0; }
   /// Until the fullest bucket is empty.
-  Micros lifetime() const {
-    Micros longest = policy_.min_difference();
-    for (std::size_t i = 0; i < windows_.size(); ++i) {
-      longest = std::max(longest, windows_[i].ToMicros(FullBucket(i)));
-    }
-    return longest;
-  }
+  Micros lifetime() const { return std::max(longest_, policy_.min_difference()); }
   /// Time stops where units would overflow.
   static Micros Cut(Micros now) {
     return std::clamp(now, -EmissionWindow::kLongestHere, EmissionWindow::kLongestHere);
@@ -75,7 +77,7 @@ class Gcra {
   }
   Micros FirstMoment(Micros at, const Costs& costs) const {
     if constexpr (kIsSingle) return ArrivalAfter(0, kNoArrival, at, costs[0]);
-    Micros expiry = at + policy_.min_difference();
+    Micros expiry = at + AfterNewest();
     for (std::size_t i = 0; i < windows_.size(); ++i) {
       expiry = std::max(expiry, windows_[i].ToMicros(ArrivalAfter(i, kNoArrival, at, costs[i])));
     }
@@ -83,7 +85,8 @@ class Gcra {
   }
 
   /// `state` is the number of the newest action. In the general form, that action's moment comes
-  /// before it, and an arrival time for each window after it.
+  /// before it, and an arrival time for each window after it. Numbers beyond 32 bits have their
+  /// high word at the end.
   class Account {
    public:
     Account(const Gcra& rules, std::byte* state, Micros moment, Generation generation)
@@ -93,7 +96,7 @@ class Gcra {
 
     static Account Begin(const Gcra& rules, std::byte* state, Generation generation) {
       Account account(rules, state, kLongAgo, generation);
-      account.StoreNumber(0);
+      account.StoreNumber(rules.HasHighWord() ? generation * kFarApart : 0);
       if constexpr (!kIsSingle) {
         account.StoreNewest(kLongAgo);
         for (std::size_t i = 0; i < rules.windows_.size(); ++i) account.Store(i, kNoArrival);
@@ -154,7 +157,7 @@ class Gcra {
         Store(i, rules_.ArrivalAfter(i, Load(i), verdict.at, costs[i]));
       }
       const std::uint64_t number = rules_.policy_.weighted() ? 1 : costs.uniform();
-      StoreNumber(Number() + static_cast<std::uint32_t>(number));
+      StoreNumber(Number() + number);
       if constexpr (!kIsSingle) {
         StoreNewest(std::max(verdict.at, Newest()));
         moment_ = Expiry();
@@ -181,7 +184,7 @@ class Gcra {
     }
     template <class RecordOne>
     void TakeOver(const Snapshot& snapshot, Micros now, RecordOne) {
-      StoreNumber(static_cast<std::uint32_t>(snapshot.numbers[0]));
+      StoreNumber(snapshot.numbers[0]);
       if constexpr (!kIsSingle) StoreNewest(snapshot.newest);
       for (std::size_t i = 0; i < rules_.windows_.size(); ++i) {
         const EmissionWindow& window = rules_.windows_[i];
@@ -214,9 +217,11 @@ class Gcra {
     /// attempt cost in addition counts as later than all, so less of others may be taken back.
     ///
     /// With a cost for each window, attempts are numbered, not actions. Of an attempt that others
-    /// followed, at least what cannot have leaked since it was made is left.
+    /// followed, at least what cannot have leaked since it was made is left. What has leaked can be
+    /// settled, too, while the window lasts: the id is known that long.
     bool Settle(const Receipt& receipt, const Costs& actual, Micros now) {
-      if (!rules_.numbers_suffice_ || !IsOfThisGeneration(receipt)) return false;
+      if (!IsOfThisGeneration(receipt)) return false;
+      const bool is_weighted = rules_.policy_.weighted();
       const std::uint64_t later = LaterThan(receipt);
       bool found = false;
       for (std::size_t i = 0; i < rules_.windows_.size(); ++i) {
@@ -224,15 +229,14 @@ class Gcra {
         const std::int64_t time = window.ToUnits(std::max(now, Newest()));
         // By then the action has leaked, and another may have its number.
         if (time - window.ToUnits(receipt.at) >= rules_.FullBucket(i)) continue;
-        const auto emission = static_cast<std::uint64_t>(window.emission());
         const std::uint64_t left =
-            rules_.policy_.weighted() ? LeftOfWeighted(i, receipt, time, later)
-                                      : Ahead(i, time) - std::min(Ahead(i, time), later * emission);
-        if (left == 0 && receipt.cost[i] > 0) continue;
+            is_weighted ? LeftOfWeighted(i, receipt, time, later) : LeftBelow(i, time, later);
+        if (left == 0 && !is_weighted) continue;
         found = true;
         if (actual[i] <= receipt.cost[i]) {
-          const std::uint64_t less = receipt.cost[i] - actual[i];
-          const std::uint64_t given_back = std::min(left, less * emission);
+          const auto less =
+              static_cast<std::uint64_t>(window.Emissions(receipt.cost[i] - actual[i]));
+          const std::uint64_t given_back = std::min(left, less);
           Store(i, static_cast<std::int64_t>(static_cast<std::uint64_t>(Load(i)) - given_back));
         } else {
           Add(i, actual[i] - receipt.cost[i], 0);
@@ -240,7 +244,7 @@ class Gcra {
       }
       if (!found) return false;
       if constexpr (!kIsSingle) moment_ = std::max(moment_, Expiry());
-      if (rules_.policy_.weighted()) {
+      if (is_weighted) {
         // The bucket has lost or gained what no later number tells of.
         StoreNumber(Number() + 1);
         return true;
@@ -249,16 +253,21 @@ class Gcra {
       if (actual.uniform() > cost) {
         // A larger step would repeat numbers.
         const std::uint64_t step = std::uint64_t{1} << (rules_.number_bits_ - 2);
-        const std::uint64_t more = std::min(actual.uniform() - cost, step);
-        StoreNumber(Number() + static_cast<std::uint32_t>(more));
+        StoreNumber(Number() + std::min(actual.uniform() - cost, step));
       } else if (later == 0) {
         // The place of the newest action in the bucket is free again.
-        StoreNumber(Number() - static_cast<std::uint32_t>(cost - actual.uniform()));
+        StoreNumber(Number() - (cost - actual.uniform()));
       }
       return true;
     }
 
    private:
+    /// What has not leaked of an attempt under `later` actions, and of all below it.
+    std::uint64_t LeftBelow(std::size_t i, std::int64_t time, std::uint64_t later) const {
+      if (later >= CountAhead(i, time)) return 0;
+      return Ahead(i, time) - static_cast<std::uint64_t>(rules_.windows_[i].Emissions(later));
+    }
+
     std::uint64_t LeftOfWeighted(std::size_t i, const Receipt& receipt, std::int64_t time,
                                  std::uint64_t later) const {
       const EmissionWindow& window = rules_.windows_[i];
@@ -271,7 +280,7 @@ class Gcra {
 
     /// From when on the id affects no decision.
     Micros Expiry() const {
-      Micros expiry = Newest() + rules_.policy_.min_difference();
+      Micros expiry = Newest() + rules_.AfterNewest();
       for (std::size_t i = 0; i < rules_.windows_.size(); ++i) {
         expiry = std::max(expiry, rules_.windows_[i].ToMicros(Load(i)));
       }
@@ -332,8 +341,18 @@ class Gcra {
       }
     }
 
-    std::uint32_t Number() const { return LoadAs<std::uint32_t>(state_ + kNumber); }
-    void StoreNumber(std::uint32_t number) { StoreAs(state_ + kNumber, number); }
+    std::uint64_t Number() const {
+      const std::uint64_t low = LoadAs<std::uint32_t>(state_ + kNumber);
+      if (!rules_.HasHighWord()) [[likely]]
+        return low;
+      return low | std::uint64_t{LoadAs<std::uint32_t>(state_ + rules_.least_state_bytes())} << 32;
+    }
+    void StoreNumber(std::uint64_t number) {
+      StoreAs(state_ + kNumber, static_cast<std::uint32_t>(number));
+      if (!rules_.HasHighWord()) [[likely]]
+        return;
+      StoreAs(state_ + rules_.least_state_bytes(), static_cast<std::uint32_t>(number >> 32));
+    }
     void StoreNewest(Micros newest) { StoreAs(state_, newest); }
 
     const Gcra& rules_;
@@ -344,13 +363,22 @@ class Gcra {
 
  private:
   static constexpr std::size_t kNumber = kIsSingle ? 0 : sizeof(Micros);
-  static constexpr std::size_t kArrivals = sizeof(Micros) + sizeof(std::uint32_t);
-  /// The bits of an action's number in a token. A refund compares the actions since its own, at
-  /// most twice the max while a full bucket leaks. A larger max takes bits from the generation.
+  static constexpr std::size_t kArrivals = sizeof(Micros) + kNumberWord;
+  /// The bits of an action's number in a token; those of the generation fill the rest. A settle
+  /// compares the actions since its own, at most twice the max while a full bucket leaks.
   static constexpr int kShortNumberBits = kTokenBits - kGenerationBits;
   static constexpr std::uint64_t kMostOfShortNumbers = std::uint64_t{1} << (kShortNumberBits - 2);
-  /// With a larger max, numbers of 32 bits would repeat within one bucket: nothing is refunded.
-  static constexpr std::uint64_t kMostNumbered = std::uint64_t{1} << 30;
+  /// With a larger max, numbers of 32 bits would repeat within one bucket. A token is then a number
+  /// of all its bits, and generations begin far apart: 2^53 by the golden ratio, made odd.
+  static constexpr std::uint64_t kMostOfWords = std::uint64_t{1} << 30;
+  static constexpr std::uint64_t kFarApart = 5'566'755'282'872'655;
+
+  bool HasHighWord() const { return number_bits_ > 32; }
+
+  /// How long an id matters after its newest action, even if its buckets are empty.
+  Micros AfterNewest() const {
+    return std::max(policy_.min_difference(), policy_.weighted() ? longest_ : 0);
+  }
 
   std::int64_t ArrivalAfter(std::size_t i, std::int64_t arrival, Micros at,
                             std::uint64_t cost) const {
@@ -364,7 +392,7 @@ class Gcra {
 
   P policy_;
   PerWindow<P, EmissionWindow> windows_;
-  bool numbers_suffice_ = true;
+  Micros longest_ = 0;  // until the fullest bucket is empty
   int number_bits_ = kShortNumberBits;
 };
 

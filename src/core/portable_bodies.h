@@ -89,15 +89,20 @@ class ArrivalBody {
 
   std::size_t largest() const { return body_.size(); }
 
-  bool Fits(const PortableState& state) const { return state.body.size() == body_.size(); }
+  /// A number may have its high word or not, whatever the windows: earlier releases wrote none.
+  bool Fits(const PortableState& state) const {
+    const std::size_t least = rules_.least_state_bytes() + WindowBytes();
+    return state.body.size() == least || state.body.size() == least + Rules::kNumberWord;
+  }
 
   std::optional<Account> Open(const PortableState& state, bool fits) {
     if (!fits) return Account::Begin(rules_, bytes_.data(), state.header.generation);
-    const auto windows = state.body.subspan(bytes_.size());
+    const auto windows = state.body.last(WindowBytes());
+    const auto kept = state.body.first(state.body.size() - windows.size());
     if (!std::ranges::equal(windows, std::span(body_).subspan(bytes_.size()))) {
-      return Convert(state, windows);
+      return Convert(state, kept, windows);
     }
-    std::copy_n(state.body.begin(), bytes_.size(), bytes_.begin());
+    CopyTo(bytes_, kept);
     const Account account(rules_, bytes_.data(), state.header.moment, state.header.generation);
     return account.IsSound() ? std::optional(account) : std::nullopt;
   }
@@ -117,7 +122,14 @@ class ArrivalBody {
 
   std::size_t WindowBytes() const { return rules_.policy().windows().size() * kWindow; }
 
-  std::optional<Account> Convert(const PortableState& state, PortableLimiter::Bytes windows) {
+  /// What is missing is 0.
+  static void CopyTo(std::vector<std::byte>& bytes, PortableLimiter::Bytes kept) {
+    std::fill(bytes.begin(), bytes.end(), std::byte{0});
+    std::copy_n(kept.begin(), std::min(kept.size(), bytes.size()), bytes.begin());
+  }
+
+  std::optional<Account> Convert(const PortableState& state, PortableLimiter::Bytes kept,
+                                 PortableLimiter::Bytes windows) {
     PolicyOptions options{
         .windows = {},
         .min_difference = rules_.policy().min_difference(),
@@ -138,8 +150,8 @@ class ArrivalBody {
         std::is_same_v<std::decay_t<decltype(rules_.policy())>, SingleWindowPolicy>;
     if (kIsSingle != SingleWindowPolicy::Fits(policy)) return std::nullopt;
     const Rules before(policy);
-    std::vector<std::byte> bytes(state.body.begin(),
-                                 state.body.begin() + static_cast<std::ptrdiff_t>(bytes_.size()));
+    std::vector<std::byte> bytes(before.state_bytes());
+    CopyTo(bytes, kept);
     const Account old(before, bytes.data(), state.header.moment, state.header.generation);
     if (!old.IsSound()) return std::nullopt;
     Account account = Account::Begin(rules_, bytes_.data(), state.header.generation);

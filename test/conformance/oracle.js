@@ -115,8 +115,8 @@ const slidingWindowCounter = {
   keeps: ['90 90 110'],
 };
 
-/** GCRA gives nothing back beyond this max in some stores. */
-const MOST_NUMBERED = 2 ** 30;
+/** Above this max, 53 bits cannot tell each attempt from those before the id was cleared. */
+const MOST_TOLD_APART = 2 ** 40;
 
 /** Math.max and Math.min take no BigInt. */
 const ordered = (a, b) => (a < b ? [a, b] : [b, a]);
@@ -179,11 +179,11 @@ const gcra = {
   findsIn(history, { attempt }, { limits }, now) {
     const newest = max(...history.map(({ at = -Infinity }) => at));
     if (now < newest || sumOf(history) >= Number.MAX_SAFE_INTEGER) return undefined;
-    if (limits.some(({ maxInInterval }) => maxInInterval > MOST_NUMBERED)) return undefined;
     const after = [...history, { takesBack: attempt, now }];
     return limits.some((limit) => replayBucket(after, limit).given > 0n);
   },
 
+  mayFindGone: ({ limits }) => limits.some(({ maxInInterval }) => maxInInterval > MOST_TOLD_APART),
   fullFor: (interval, most) => interval / most,
   keeps: ['0 0 99', '0 0 100'],
 };
@@ -197,6 +197,7 @@ const gcra = {
  * - `usedBy(history, limit, policy)`: what is used of the limit, as a function of the moment
  * - `findsIn(history, record, policy, now)`: whether a refund finds the attempt; undefined if a store may
  *   answer either way
+ * - `mayFindGone(policy)`, optional: whether a refund may find an attempt from before a clear
  * - `fullFor(interval, max)`: how long a window stays full that is filled as it begins, by one attempt
  * - `keeps`: which of the moments of actions in traces.test.js keep to two in 100 us
  */
@@ -298,8 +299,8 @@ class Oracle {
   /** Takes an attempt back; returns whether it is found, or undefined if a store may answer either way. */
   refund(attempt, now) {
     const record = this.refundable.get(attempt);
-    if (record === undefined) return false;
     const rule = RULES[this.policy.algorithm];
+    if (record === undefined) return rule.mayFindGone?.(this.policy) ? undefined : false;
     const found = rule.findsIn(this.state.history, record, this.policy, now);
     if (found) this.takeBack(attempt, now);
     if (found === false) this.refundable.delete(attempt);

@@ -330,6 +330,36 @@ describe('blockFor as a list', () => {
   });
 });
 
+describe('gcra above a billion actions per second', () => {
+  let warn;
+  beforeEach(() => {
+    warn = jest.spyOn(process, 'emitWarning').mockImplementation(() => {});
+  });
+  afterEach(() => warn.mockRestore());
+  const codes = () => warn.mock.calls.map(([, { code }]) => code);
+
+  test('is reported when the limiter is created, and by setLimits', () => {
+    const most = { interval: 10, maxInInterval: 1e7 };
+    const fast = { interval: 10, maxInInterval: 1e7 + 1 };
+    const limiter = RateLimiter({ ...most, algorithm: 'gcra' });
+    RateLimiter({ ...fast, algorithm: 'fixed-window' });
+    expect(codes()).toEqual([]);
+    limiter.setLimits([fast]);
+    RateLimiter({ limits: [{ interval: 1000, maxInInterval: 5 }, fast], algorithm: 'gcra' });
+    expect(codes()).toEqual(['ROLLGATE_GCRA_RATE', 'ROLLGATE_GCRA_RATE']);
+    expect(warn.mock.calls[0][0]).toContain('10000001 in 10 ms');
+  });
+
+  test('allows a burst of the limit, then a billion per second', () => {
+    let now = 0;
+    const limit = { interval: 1, maxInInterval: 4e6 };
+    const limiter = RateLimiter({ ...limit, algorithm: 'gcra', clock: () => now });
+    expect(limiter.attempt('a', { cost: 4e6 }).allowed).toBe(true);
+    now = 3;
+    expect(limiter.usage('a').used).toBe(1e6);
+  });
+});
+
 test('countBlocked true is a TypeError with gcra, where no refusal counts', () => {
   expectRefusal(
     { ...GOOD, algorithm: 'gcra', countBlocked: true },

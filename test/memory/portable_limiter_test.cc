@@ -298,6 +298,42 @@ TEST(PortableState, ArrivalTimesStayUnderOtherLimits) {
   }
 }
 
+// Kills: a number of which half is lost; a state of earlier releases that begins anew.
+TEST(PortableState, NumbersOfMoreThan32BitsComeAndGoWithLimits) {
+  constexpr std::uint64_t kMax = std::uint64_t{1} << 40;
+  constexpr Micros kInterval = Micros{1} << 43;  // one leaks in 8 us
+  for (const Micros gap : {Micros{0}, Micros{1}}) {
+    SCOPED_TRACE(gap);
+    const auto bucket = [&](std::uint64_t max) {
+      return Carrier({{{kInterval, max}}, gap, false, Algorithm::kGcra, {}});
+    };
+    Carrier large = bucket(kMax);
+    const Decision first = large.Attempt(0, kMax / 4);
+    const Decision second = large.Attempt(1, kMax / 4);
+    ASSERT_TRUE(large.Refund(first, 1, kMax / 4));
+    ASSERT_TRUE(large.Refund(second, 1, kMax / 4));
+    EXPECT_EQ(large.Peek(1, 0).windows[0].used, 0u);
+
+    large.Attempt(2, kMax / 2);
+    Carrier small = bucket(4);
+    small.state = large.state;
+    EXPECT_EQ(small.Peek(3, 0).windows[0].used, 2u);
+    EXPECT_TRUE(small.Refund(small.Attempt(4), 4));
+    EXPECT_LT(small.state.size(), large.state.size());
+    large.state = small.state;
+    EXPECT_EQ(large.Peek(4, 0).windows[0].used, kMax / 2);
+
+    // Earlier releases wrote no high word.
+    large.Attempt(5);
+    const std::size_t after = sizeof(Window);
+    const auto end = large.state.end() - static_cast<std::ptrdiff_t>(after);
+    large.state.erase(end - 4, end);
+    EXPECT_EQ(large.Peek(5, 0).windows[0].used, kMax / 2 + 1);
+    EXPECT_TRUE(large.Refund(large.Attempt(6, 5), 6, 5));
+    EXPECT_EQ(large.Peek(6, 0).windows[0].used, kMax / 2 + 1);
+  }
+}
+
 TEST(PortableState, AnotherAlgorithmBeginsAnew) {
   Carrier counter({{{kHour, 2}}, 0, true, Algorithm::kSlidingWindowCounter, {}});
   for (int i = 0; i < 5; ++i) counter.Attempt(i);

@@ -42,9 +42,10 @@ class CarriedLimiter {
     return decision;
   }
 
-  bool Settle(const Decision& decision, const CostsOfWindows& costs, const CostsOfWindows& actual) {
+  bool Settle(const Decision& decision, const CostsOfWindows& costs, const CostsOfWindows& actual,
+              Micros now = 0) {
     const Receipt receipt{decision.verdict.at, AsCosts(costs, policy_), decision.token};
-    return Take(limiter_->Settle(state_, receipt, AsCosts(actual, policy_), 0, out_));
+    return Take(limiter_->Settle(state_, receipt, AsCosts(actual, policy_), now, out_));
   }
 
   void Clear() {
@@ -179,6 +180,68 @@ TEST_P(WeightedTraces, AgreeWithTheOracle) {
       }
     }
   }
+}
+
+// Kills: a settle that is lost where the attempt has leaked; an id that is forgotten before.
+TEST(WeightedGcra, AnAttemptSettledWithinItsWindowIsAsIfItHadCostThatMuch) {
+  int leaked = 0;
+  for (std::uint64_t seed = 1; seed <= 200; ++seed) {
+    Random random(seed);
+    PolicyOptions policy = RandomPolicy(random, false, 30);
+    policy.algorithm = Algorithm::kGcra;
+    policy.weighted = true;
+    Micros longest = 0;
+    for (const Window& window : policy.windows) longest = std::max(longest, window.interval);
+    Limiter settled(policy);
+    Limiter direct(policy);
+    CarriedLimiter carried(policy);
+    const auto attempt = [&](Limiter& limiter, Micros now, const CostsOfWindows& costs) {
+      Decision decision;
+      decision.windows = limiter.uses();
+      limiter.store->Attempt(Id(1), now, Costs(costs), decision);
+      return decision;
+    };
+    Micros now = 1000;
+    for (int step = 0; step < 100; ++step) {
+      SCOPED_TRACE(::testing::Message() << "seed " << seed << ", step " << step);
+      now = NextLater(random, now);
+      const CostsOfWindows costs = RandomCosts(random, policy);
+      CostsOfWindows actual = RandomCosts(random, policy);
+      Decision decision;
+      decision.windows = direct.uses();
+      direct.store->Peek(Id(1), now, Costs(actual), decision);
+      if (!decision.verdict.allowed()) actual = costs;
+      const Decision as_if = attempt(direct, now, actual);
+      const Decision made = attempt(settled, now, costs);
+      const Decision made_carried = carried.Attempt(now, costs, true);
+      if (!made.verdict.allowed() || !as_if.verdict.allowed()) {
+        if (made.verdict.allowed() != as_if.verdict.allowed()) {
+          settled.store->Clear(Id(1));
+          direct.store->Clear(Id(1));
+          carried.Clear();
+        }
+        continue;
+      }
+      const Micros at = now;
+      now += random.Between(0, longest + 1);
+      for (std::int64_t id = 2; id < 70; ++id) settled.store->Check(Id(id), now);
+      decision.windows = settled.uses();
+      settled.store->Peek(Id(1), now, Costs(0), decision);
+      leaked += decision.windows[0].used == 0;
+      const Receipt receipt{at, Costs(costs), made.token};
+      const bool lasts = now - at < longest;
+      ASSERT_EQ(settled.store->Settle(Id(1), receipt, Costs(actual), now), lasts);
+      ASSERT_EQ(carried.Settle(made_carried, costs, actual, now), lasts);
+      decision.windows = direct.uses();
+      direct.store->Peek(Id(1), now, Costs(0), decision);
+      const Answer expected = AnswerOf(decision);
+      ASSERT_EQ(AnswerOf(carried.Attempt(now, CostsOfWindows(costs.size(), 0), false)), expected);
+      decision.windows = settled.uses();
+      settled.store->Peek(Id(1), now, Costs(0), decision);
+      ASSERT_EQ(AnswerOf(decision), expected);
+    }
+  }
+  EXPECT_GT(leaked, 1000);
 }
 
 PolicyOptions TokenBudget() {

@@ -623,6 +623,20 @@ describe('stores with costs', () => {
     }
   });
 
+  test('a key of named limits of gcra lives as long as its attempts can be settled', async () => {
+    await client.flushall();
+    const limits = [{ name: 'tokens', interval: 84_000, maxInInterval: 100 }];
+    const limiter = RateLimiter({ limits, algorithm: 'gcra', redis: server.url, namespace: 'ns' });
+    stores.push(limiter);
+    const decision = await limiter.attempt('a'); // leaks in 840 ms
+    const times = [await client.pttl('ns{a}')];
+    await limiter.block('a', 1000);
+    times.push(await client.pttl('ns{a}'));
+    await limiter.settle(decision, { tokens: 0 });
+    times.push(await client.pttl('ns{a}'));
+    for (const ms of times) expect(ms).toBeGreaterThan(42_000);
+  });
+
   test('a plain log of many actions becomes a weighted one that uses as much', async () => {
     await client.flushall();
     const store = storeOf(server.url, { maxInInterval: 10_000, isWeighted: false });

@@ -13,7 +13,7 @@
 -- which a reply has in place of the generation: it begins with the 32 bits of the generation, and
 -- grows by all costs. With named windows it grows by 1 with each attempt, and when one is settled.
 -- Then at least what cannot have leaked since it was made is left of an attempt that others
--- followed.
+-- followed. What has leaked can be settled, too, while the window lasts: the id is known that long.
 --
 -- Integer: the theoretical arrival time; its units and the restart's turn. The number follows from
 -- these (see number_of_integer), unless an action that was not the newest was settled at less: then
@@ -28,6 +28,9 @@
 local FIRST_OF_INTEGERS, END_OF_INTEGERS = 28 * 10 ^ 13, 9 * 10 ^ 14
 local EARLIEST, RESTS, INTEGER = 17 * 10 ^ 14, 10000, '-%d%04d' -- 2023 to 2043
 
+-- The numbers of ids that begin within a few us are far apart, so that large costs do not make up
+-- the difference: 2^21 by the golden ratio, made odd.
+local FAR_APART = 1296127
 local FORM, PLAIN = 0xA4, 1
 local PLAIN_STATE, PLAIN_BYTES = '<BI4i8I2I3', 18
 local LOW, NUMBERS = 2 ^ 21, 2 ^ 53 -- how many low parts and numbers there are
@@ -66,7 +69,7 @@ end
 -- PART: ONE WINDOW
     local backlog, turn, number = 0, nil, nil -- `backlog` in units, ahead of `now`
     if not bytes then
-      number = server_time % GENERATIONS * LOW
+      number = server_time % GENERATIONS * FAR_APART % GENERATIONS * LOW
     else
       local arrival, units
       if #bytes == PLAIN_BYTES then
@@ -187,7 +190,7 @@ end
       end
 
 -- PART: READ NOTHING
-    turn, has_hole, number = nil, true, generation * LOW
+    turn, has_hole, number = nil, true, generation * FAR_APART % GENERATIONS * LOW
     for w = 1, window_count do set_arrival(windows[w], NONE, 0) end
 
 -- PART: SETTLE
@@ -217,7 +220,8 @@ end
         if left_units < 0 then left_micros, left_units = left_micros - 1, left_units + per_micro end
       end
       local is_left = left_micros > 0 or (left_micros == 0 and left_units > 0)
-      if is_known and not is_leaked and (is_left or window.cost == 0) then
+      if not is_left then left_micros, left_units = 0, 0 end
+      if is_known and not is_leaked and (is_left or has_names) then
         is_changed = true
         local change = window.actual - window.cost
         local sign = change < 0 and -1 or 1
@@ -268,6 +272,11 @@ end
     for w = 1, window_count do
       local window = windows[w]
       lifetime = max_of(lifetime, window.arrival + min(window.units, 1) - now)
+      -- To block, no cost says whether there are names.
+      if has_names or operation == SET_BLOCK then
+        local full_micros = multiply_divide(window.max, window.emission, window.scale)
+        lifetime = max_of(lifetime, newest + full_micros + 1 - now)
+      end
     end
 
 -- PART: WRITE

@@ -147,6 +147,44 @@ module.exports = {
     expect(await usedOf(organisation, 'acme')).toEqual([3500]);
   },
 
+  gcra: {
+    async 'what has leaked can be settled while its window lasts'({ make, at }) {
+      const window = { interval: 84_000, maxInInterval: 100 };
+      for (const requests of [{ ...window, maxInInterval: 1 }, window]) {
+        const limiter = make({
+          limits: [
+            { ...requests, name: 'requests' },
+            { ...window, name: 'tokens' },
+          ],
+        });
+        at(0);
+        const decision = await limiter.attempt('a', { cost: { tokens: 1 } });
+        at(1_000_000); // the one token has leaked
+        for (let i = 0; i < 200; i++) await limiter.attempt(`other ${i}`);
+        at(6_800_000);
+        expect(await limiter.settle(decision, { tokens: 284 })).toBe(true);
+        // As if it had cost 284 from the beginning: 284 + 13 - 100 have to leak, each in 840 ms.
+        at(25_718_000);
+        expect(await limiter.attempt('a', { cost: { tokens: 13 } })).toMatchObject({
+          allowed: false,
+          timeLeft: 139_762,
+        });
+      }
+    },
+
+    async 'nothing is settled once its window has passed'({ make, at }) {
+      const limiter = make({ limits: [{ ...TOKENS, interval: 84_000 }] });
+      at(0);
+      const decisions = [await limiter.attempt('a'), await limiter.attempt('a')];
+      at(83_999_999);
+      expect(await limiter.settle(decisions[0], { tokens: 3 })).toBe(true);
+      await limiter.attempt('a', { cost: { tokens: 5 } });
+      at(84_000_000);
+      expect(await limiter.settle(decisions[1], { tokens: 3 })).toBe(false);
+      expect(await usedOf(limiter)).toEqual([5]);
+    },
+  },
+
   'where refusals can count': {
     async 'a refusal counts with its costs'({ make }) {
       const limiter = make({ ...NAMED, countBlocked: true });

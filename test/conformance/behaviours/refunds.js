@@ -224,6 +224,35 @@ module.exports = {
       expect(await usedOf(limiter)).toBe(4);
     },
 
+    async 'a refund gives back what has not leaked, however large the limit'({ make, at }) {
+      for (const max of [2 ** 19, 2 ** 20, 2 ** 30, 2 ** 30 + 1, 2e9, 2 ** 40, 2 ** 50]) {
+        const limiter = make({ interval: 86_400_000, maxInInterval: max });
+        const cost = Math.floor(max / 5);
+        at(0);
+        const first = await limiter.attempt('a', { cost });
+        const second = await limiter.attempt('a', { cost });
+        const third = await limiter.attempt('a');
+        expect(await limiter.refund(first)).toBe(true);
+        expect(await usedOf(limiter)).toBe(cost + 1);
+        expect(await limiter.settle(third, 3)).toBe(true);
+        expect(await limiter.refund(second)).toBe(true);
+        expect(await usedOf(limiter)).toBe(3);
+      }
+    },
+
+    async 'a refund after clear takes nothing, however large the limit'({ make }) {
+      for (const maxInInterval of [2 ** 20, 2 ** 31, 2 ** 40]) {
+        const limiter = make({ interval: 86_400_000, maxInInterval });
+        const decisions = [];
+        for (let i = 0; i < 5; i++) {
+          decisions.push(await limiter.attempt('a', { cost: maxInInterval }));
+          await limiter.clear('a');
+        }
+        await limiter.attempt('a', { cost: maxInInterval });
+        for (const decision of decisions) expect(await limiter.refund(decision)).toBe(false);
+      }
+    },
+
     async 'a refund takes nothing from later attempts, however much those cost'({ make, at }) {
       // Stores count costs in 18 to 53 bits, so that four bursts later a number may occur again.
       for (const max of [2 ** 16, 2 ** 24, 2 ** 30, 2 ** 40]) {
