@@ -175,10 +175,11 @@ module.exports = {
     async 'nothing is settled once its window has passed'({ make, at }) {
       const limiter = make({ limits: [{ ...TOKENS, interval: 84_000 }] });
       at(0);
-      const decisions = [await limiter.attempt('a'), await limiter.attempt('a')];
+      const attempt = (tokens) => limiter.attempt('a', { cost: { tokens } });
+      const decisions = [await attempt(1), await attempt(1)];
       at(83_999_999);
       expect(await limiter.settle(decisions[0], { tokens: 3 })).toBe(true);
-      await limiter.attempt('a', { cost: { tokens: 5 } });
+      await attempt(5);
       at(84_000_000);
       expect(await limiter.settle(decisions[1], { tokens: 3 })).toBe(false);
       expect(await usedOf(limiter)).toEqual([5]);
