@@ -86,15 +86,16 @@ function nameError(place, name, windows) {
 }
 
 /**
- * Checks what an attempt of this checked cost came to: a number if the cost is one, else an object. Windows without
- * an entry keep their cost.
+ * Checks what an attempt of this checked cost came to: a number if the cost is one, else 0 or an object. Windows
+ * without an entry keep their cost.
  *
  * @returns {CheckedCost}
  * @throws TypeError, RangeError ERR_ROLLGATE_COST
  */
 function readActual(actual, cost, windows) {
+  if (actual === 0) return 0;
   if (typeof cost === 'number') {
-    if (typeof actual === 'number' && isFrom(0, MOST, actual)) return actual + 0;
+    if (typeof actual === 'number' && isFrom(1, MOST, actual)) return actual;
     throw costError(
       'actual',
       `an integer from 0 to ${MOST}, because the cost was a number`,
@@ -102,7 +103,7 @@ function readActual(actual, cost, windows) {
     );
   }
   if (!isPlainObject(actual)) {
-    const expected = 'amounts by name of a limit, because the cost had them';
+    const expected = '0, or amounts by name of a limit, because the cost had them';
     throw typeError(CODE, `actual: expected ${expected}, got ${show(actual)}`);
   }
   assertNames('actual', actual, windows);

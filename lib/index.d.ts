@@ -110,8 +110,8 @@ interface RateLimiter {
    * settled or refunded once.
    *
    * @param decision of `attempt`, `wait`, `attemptMany` or `attemptAll` of this limiter
-   * @param actual a number if the cost of the attempt was one (or left out), otherwise an object; integers from 0 to
-   *   2^53 - 1. Limits that it does not name keep what was reserved
+   * @param actual a number if the cost of the attempt was one (or left out), otherwise an object or 0; integers from
+   *   0 to 2^53 - 1. Limits that the object does not name keep what was reserved
    * @returns false if there was nothing to settle: after a refusal, a peek, an earlier `settle` or `refund`, or if the
    *   id was cleared or forgotten
    * @throws TypeError | RangeError `ERR_ROLLGATE_COST`: `actual` is wrong; the decision can still be settled
@@ -961,8 +961,8 @@ declare namespace RateLimiter {
     readonly maxInInterval: number;
     /**
      * How much of the window is used: recorded actions inside it (log), the count (fixed window, counter), or what has
-     * not leaked yet (gcra). Above `maxInInterval` only after `settle` at more than was reserved, and not if
-     * `countBlocked` counts refusals.
+     * not leaked yet (gcra). Above `maxInInterval` after `settle` at more than was reserved, and where refusals
+     * count, except in a log of limits without names.
      */
     readonly used: number;
     /** `maxInInterval` - `used`, at least 0. */

@@ -22,7 +22,7 @@ struct Verdict {
 };
 
 struct WindowUse {
-  std::uint64_t used = 0;       ///< above max only after an overdraft or under a lowered max
+  std::uint64_t used = 0;       ///< may be above max: see judgement.h
   std::uint64_t remaining = 0;  ///< max - used, at least 0
   Micros reset_in = 0;          ///< until `used` falls; 0 if it is 0
 };

@@ -21,8 +21,8 @@ concept Account = requires(const A& account, std::size_t window, std::uint64_t n
   { account.Newest() } -> std::convertible_to<Micros>;
   /// The time of an attempt: at least the newest action, if the algorithm clamps time.
   { account.At(t) } -> std::convertible_to<Micros>;
-  /// The use of a window at a moment. Above its max only after an overdraft, under a lowered max,
-  /// or with GCRA where the clock steps back.
+  /// The use of a window at a moment. Above its max only after an overdraft or counted refusals,
+  /// under a lowered max, or with GCRA where the clock steps back.
   { account.Used(window, t) } -> std::convertible_to<std::uint64_t>;
   /// Whether the use of a window at a moment is at least n >= 1.
   { account.Reaches(window, n, t) } -> std::convertible_to<bool>;
@@ -116,8 +116,8 @@ void Describe(const A& account, const P& policy, const Block& block, const Verdi
   WindowUse* use = decision.windows.data();
   for (const Window& window : policy.windows()) {
     use->used = account.Used(i, verdict.at);
-    // Counted refusals are no overdraft, nor is what another max allowed.
-    if (policy.count_blocked() || policy.sets_max()) use->used = std::min(use->used, window.max);
+    // What another max allowed is no overdraft.
+    if (policy.sets_max()) use->used = std::min(use->used, window.max);
     use->remaining = window.max - std::min(use->used, window.max);
     use->reset_in = use->used == 0 ? 0 : account.BelowAt(i, use->used) - now;
     if (i == 0 || use->remaining < decision.actions_left) {

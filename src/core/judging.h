@@ -103,7 +103,8 @@ class Judging {
             Micros blocked_until = kLongAgo) const {
     Account account = carrier.LoadCopy();
     Block block = carrier.LoadBlock();
-    block.until = std::max(block.until, blocked_until);
+    // An ended one would keep the offences of the other.
+    if (account.At(now) < blocked_until) block.until = std::max(block.until, blocked_until);
     const Verdict verdict = Judge(account, policy(), block, now, costs);
     StartsBlock(verdict, policy(), block);
     const Costs recorded = Records(verdict, policy()) ? costs : Costs(0);

@@ -214,11 +214,14 @@ class LogBody {
   void Reserve(Account& account, Micros at, const Costs& costs) {
     const std::uint64_t more = costs.uniform();
     Log& log = account.log();
-    if (log.size() > 0 && at - log.Oldest() >= rules_.retention()) {
+    if (!log.NeedsAll(rules_.retention())) log.DropUntil(log.Nth(1) - rules_.retention());
+    const auto longest = static_cast<Micros>(LongestAge());
+    if (log.size() > 0 && at - log.Oldest() > longest) log.DropUntil(at - longest - 1);
+    if (rules_.policy().exceeds_log() && log.size() + more > log.capacity()) {
       log.DropUntil(at - rules_.retention());
+      // A full log would drop actions that count.
+      if (log.size() + more > log.capacity()) throw std::bad_alloc();
     }
-    // A full log would drop actions that count.
-    if (rules_.policy().exceeds_log() && log.size() + more > log.capacity()) throw std::bad_alloc();
     const std::uint64_t needed = std::min<std::uint64_t>(log.size() + more, log.capacity()) - 1;
     assert(more >= 1 && needed + 1 >= log.size());
     next_ring_.resize(needed * sizeof(Stamp));

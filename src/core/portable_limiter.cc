@@ -37,7 +37,7 @@ class Limiter final : public PortableLimiter {
   Outcome Peek(Bytes bytes, Micros now, const Costs& costs, Decision& decision) override {
     BytesCarrier carrier(*this);
     if (!carrier.Open(bytes, 0)) return Outcome::kForeign;
-    Judging(rules_).Peek(carrier, Rules::Cut(now), costs, decision);
+    Judging(rules_).Peek(carrier, Rules::Cut(now), costs, decision, carrier.blocked_by_call());
     return Outcome::kUnchanged;
   }
 
@@ -50,7 +50,7 @@ class Limiter final : public PortableLimiter {
     const Settled settled = Judging(rules_).Settle(carrier, receipt, actual, Rules::Cut(now));
     if (settled == Settled::kNothing) return Outcome::kUnchanged;
     if (settled == Settled::kAll) carrier.SaveNothing();
-    carrier.Write(out);
+    carrier.Write(now, out);
     return Outcome::kChanged;
   }
 
@@ -58,14 +58,9 @@ class Limiter final : public PortableLimiter {
                      std::vector<std::byte>& out) override {
     BytesCarrier carrier(*this);
     if (!carrier.Open(bytes, generation)) return Outcome::kForeign;
-    if (until == kLongAgo) {
-      if (!Judging(rules_).EndBlock(carrier, now)) return Outcome::kUnchanged;
-    } else {
-      Block block = carrier.LoadBlock();
-      block.until = std::max(block.until, until);
-      carrier.Save(carrier.Load(), block);
-    }
-    carrier.Write(out);
+    const bool ends_other = until == kLongAgo && Judging(rules_).EndBlock(carrier, now);
+    if (!carrier.SetBlockedByCall(until) && !ends_other) return Outcome::kUnchanged;
+    carrier.Write(now, out);
     return Outcome::kChanged;
   }
 
@@ -76,12 +71,13 @@ class Limiter final : public PortableLimiter {
     const Micros block_expiry = state.block.until == kLongAgo
                                     ? kLongAgo
                                     : Bounded(state.block.until + policy_.longest_interval());
-    const Micros expiry = std::max(Expiry(state.header.moment), block_expiry);
+    const Micros expiry =
+        std::max({Expiry(state.header.moment), block_expiry, state.blocked_by_call});
     return expiry == kLongAgo ? usual : std::max(usual, Bounded(expiry - now));
   }
 
   std::size_t largest_state() const override {
-    return sizeof(PortableState::Header) + body_.largest() + Block::kBytes;
+    return sizeof(PortableState::Header) + body_.largest() + PortableState::kMostBlockBytes;
   }
 
  private:
@@ -119,16 +115,28 @@ class Limiter final : public PortableLimiter {
       state_.header.moment = account.moment();
       state_.header.generation = account.generation();
       state_.block = block;
-      if (block.until != kLongAgo || !limiter_.policy_.blocks().empty()) {
-        state_.header.flags |= PortableState::kHasBlock;
-      }
+      state_.keeps_block = !limiter_.policy_.blocks().empty();
     }
     void SaveNothing() {
       state_.header.moment = kLongAgo;
       state_.header.flags = 0;
       state_.body = {};
+      state_.keeps_block = false;
     }
-    void Write(std::vector<std::byte>& out) const { state_.Write(out); }
+    void Write(Micros now, std::vector<std::byte>& out) {
+      if (state_.blocked_by_call <= now) state_.blocked_by_call = kLongAgo;
+      state_.Write(out);
+    }
+
+    Micros blocked_by_call() const { return state_.blocked_by_call; }
+    /// The later end counts; kLongAgo ends the block. Returns whether the state has changed.
+    bool SetBlockedByCall(Micros until) {
+      const Micros before = state_.blocked_by_call;
+      state_.blocked_by_call = until == kLongAgo ? kLongAgo : std::max(before, until);
+      if (state_.blocked_by_call == before) return false;
+      Save(Load(), LoadBlock());
+      return true;
+    }
 
    private:
     std::uint8_t Algorithm() const {
@@ -147,10 +155,15 @@ class Limiter final : public PortableLimiter {
     BytesCarrier carrier(*this);
     if (!carrier.Open(bytes, generation)) return Outcome::kForeign;
     const Judging judging(rules_);
-    if (!judging.template Attempt<kRefusals>(carrier, Rules::Cut(now), costs, decision)) {
+    const Micros cut = Rules::Cut(now);
+    if (carrier.Load().At(cut) < carrier.blocked_by_call()) {
+      judging.Peek(carrier, cut, costs, decision, carrier.blocked_by_call());
       return Outcome::kUnchanged;
     }
-    carrier.Write(out);
+    if (!judging.template Attempt<kRefusals>(carrier, cut, costs, decision)) {
+      return Outcome::kUnchanged;
+    }
+    carrier.Write(now, out);
     return Outcome::kChanged;
   }
 

@@ -5,6 +5,9 @@
 // its older actions, oldest first, as the low bytes of their moments, or if a flag says so the
 // words of weighted entries, whose width is the number of windows. That of another algorithm is its
 // Account's state, with GCRA followed by the windows that it is of.
+//
+// A block without offences is one by a call. If there is also one of blockFor, the end of that by a
+// call follows.
 #pragma once
 
 #include <cstddef>
@@ -24,6 +27,7 @@ struct PortableState {
   static constexpr std::uint8_t kHasBlock = 1;
   static constexpr std::uint8_t kDisplaced = 2;
   static constexpr std::uint8_t kWeighted = 4;
+  static constexpr std::uint8_t kHasTwoBlocks = 8;
 
   struct Header {
     std::uint8_t version = kVersion;
@@ -40,14 +44,18 @@ struct PortableState {
 
   Header header;
   std::span<const std::byte> body;
-  Block block;
+  Block block;                        ///< of blockFor
+  Micros blocked_by_call = kLongAgo;  ///< until then
+  bool keeps_block = false;           ///< whether there are bytes for a block that is none
 
   bool displaced() const { return (header.flags & kDisplaced) != 0; }
   bool weighted() const { return (header.flags & kWeighted) != 0; }
 
   /// Returns false if the bytes are not a state.
   bool Read(std::span<const std::byte> bytes);
-  void Write(std::vector<std::byte>& out) const;
+  void Write(std::vector<std::byte>& out);
+
+  static constexpr std::size_t kMostBlockBytes = Block::kBytes + sizeof(Micros);
 };
 
 }  // namespace rollgate

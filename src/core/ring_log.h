@@ -66,12 +66,18 @@ class RingLog {
 
   bool IsFull() const { return head_.size == capacity_; }
 
-  /// Prepares a log without room for `more` actions at `at`: drops actions that are then older than
-  /// `retention`, and returns how many stamps its ring should hold. As rings double and shrink,
-  /// this takes constant amortised time per Push.
-  std::uint32_t DropAndPlanRoom(Micros at, Micros retention, std::uint64_t more) {
-    const bool drops = head_.size > 0 && at - Oldest() >= retention;
-    if (drops) DropUntil(at - retention);
+  /// Whether the newest action needs all others: none has left by its time. What leaves later stays
+  /// until then, in case that the newest is refunded and the clock steps back.
+  bool NeedsAll(Micros retention) const {
+    return head_.size == 0 || head_.newest - Oldest() < retention;
+  }
+
+  /// Prepares a log without room for `more` actions: drops those that the newest does not need, and
+  /// returns how many stamps its ring should hold. As rings double and shrink, this takes constant
+  /// amortised time per Push.
+  std::uint32_t DropAndPlanRoom(Micros retention, std::uint64_t more) {
+    const bool drops = !NeedsAll(retention);
+    if (drops) DropUntil(head_.newest - retention);
     assert(more >= 1);
     constexpr std::uint64_t kLeast = 5;
     const std::uint64_t needed = std::min<std::uint64_t>(head_.size + more, capacity_) - 1;

@@ -249,28 +249,32 @@ class SlidingWindowLog {
       if (displaces) log_.set_displaced(true);
     }
 
-    /// Exact unless the clock steps back behind an action that was taken back.
-    ///
-    /// If counted refusals or an overdraft have pushed older actions out of the log, those need the
-    /// freed places. The places stay taken until the oldest known action leaves, no earlier than
-    /// the lost ones.
+    /// A full log may have pushed out older actions, which need the freed places. Refusals and
+    /// overdrafts push out what is inside of a window: the places stay taken until the oldest known
+    /// action leaves, no earlier than the lost ones. All others had left before the newest action
+    /// was made. They matter only if it is taken back and the clock steps back: the places are free
+    /// from its time on. No action is before -kLongest.
     void TakeBack(Micros at, std::uint32_t not_later, std::uint64_t cost) {
-      const Micros oldest = log_.Oldest();
-      const bool keeps_places = log_.displaced() && log_.Nth(1) - oldest < policy_.retention();
-      log_.set_displaced(keeps_places);
+      const bool was_full = log_.IsFull();
+      const Micros left = log_.Nth(1) - policy_.retention();
+      Micros taken_since = log_.Oldest();
+      log_.set_displaced(log_.displaced() && left < taken_since);
       std::uint64_t removed = 0;
       while (removed < cost && not_later <= log_.size() && log_.Nth(not_later) == at) {
         log_.Remove(not_later);
         ++removed;
       }
       assert(removed >= 1 || cost == 0);
-      if (keeps_places) {
-        if (log_.size() == 0) {
-          log_.Push(oldest);
-          --removed;
-        }
-        for (; removed > 0; --removed) log_.PushOldest(oldest);
+      if (!was_full || removed == 0) return;
+      if (!log_.displaced()) {
+        if (left < -kLongest) return;
+        taken_since = log_.size() == 0 ? left : std::min(log_.Oldest(), left);
       }
+      if (log_.size() == 0) {
+        log_.Push(taken_since);
+        --removed;
+      }
+      for (; removed > 0; --removed) log_.PushOldest(taken_since);
     }
 
     Generation generation_;

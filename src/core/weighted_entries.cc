@@ -15,10 +15,11 @@ Micros CellOf(Micros stamp, Micros width) {
 std::uint32_t WeightedEntries::DropAndPlanRoom(Micros at, Micros retention,
                                                std::span<const MergeZone> zones) {
   constexpr std::uint32_t kLeast = 4;
-  if (head_.size > 0) DropUntil(at - retention);
+  if (head_.size > 0) DropUntil(Newest() - retention);
   if (head_.size < room_) return room_ > kLeast && head_.size < room_ / 4 ? room_ / 2 : room_;
   if (room_ < kMost) return std::clamp(room_ * 2, kLeast, kMost);
-  Merge(zones);
+  DropUntil(at - retention);
+  if (head_.size == room_) Merge(zones);
   return room_;
 }
 

@@ -70,9 +70,10 @@ class WeightedEntries {
     return FirstWhere([&](std::uint32_t i) { return SumFrom(i, window) < n; });
   }
 
-  /// Makes sure that Record(at) can add an entry, by dropping those that are `retention` old at
-  /// `at`, or by merging once there are kMost. Returns how large the ring should be: if that is not
-  /// room(), the owner must move the entries before it records.
+  /// Makes sure that Record(at) can add an entry. Drops those that are `retention` older than the
+  /// newest, which may be refunded before the clock steps back; once there are kMost, those that
+  /// are `retention` old at `at`, or else merges. Returns how large the ring should be: if that is
+  /// not room(), the owner must move the entries before it records.
   std::uint32_t DropAndPlanRoom(Micros at, Micros retention, std::span<const MergeZone> zones);
 
   bool HasRoomAt(Micros at) const {

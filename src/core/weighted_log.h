@@ -56,8 +56,11 @@ class WeightedLog {
     Micros At(Micros now) const { return std::max(now, Newest()); }
 
     std::uint64_t Used(std::size_t window, Micros at) const {
-      const Micros interval = policy_.windows()[window].interval;
-      return entries_.SumFrom(entries_.FirstAfter(at - interval), window) + more_[window];
+      const auto& [interval, max] = policy_.windows()[window];
+      const std::uint64_t sum =
+          entries_.SumFrom(entries_.FirstAfter(at - interval), window) + more_[window];
+      // As a log of stamps, from which unnamed limits turn to this form: it has no more refusals.
+      return policy_.count_blocked() && !policy_.weighted() ? std::min(sum, max) : sum;
     }
 
     bool Reaches(std::size_t window, std::uint64_t n, Micros at) const {

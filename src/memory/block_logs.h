@@ -22,7 +22,7 @@
 namespace rollgate::memory {
 
 /// Logs of one store's slots; `Rules` is a SlidingWindowLog. The payload is a pointer to the id's
-/// block, null while the log has only its newest action.
+/// block, null while the log has only its newest action, if that has displaced no other.
 ///
 /// A block doubles when the actions inside the longest window need more room. A full block first
 /// drops the others, and shrinks if few are left: constant amortised time per action.
@@ -120,8 +120,8 @@ class BlockLogs {
     if (log.HasFree(more)) [[likely]] {
       return;
     }
-    // A full log whose oldest action counts drops it.
-    const bool is_settled = log.IsFull() && at - log.Oldest() < rules.retention();
+    // A full log drops its oldest action.
+    const bool is_settled = log.IsFull() && log.NeedsAll(rules.retention());
     if (!is_settled || exceeds_log_) MakeRoom(slot, rules, account.log(), at, more);
   }
 
@@ -130,7 +130,11 @@ class BlockLogs {
     const LogHead& head = account.log().head();
     Block* block = BlockOf(slot);
     assert(block != nullptr ? head.size <= block->room + 1 : head.size <= 1);
-    if (block != nullptr) block->Describe(head);
+    if (IsOfSlot(block)) {
+      block->Describe(head);
+    } else {
+      SetBlock(slot, head.displaced ? &displaced_alone : nullptr);
+    }
   }
 
   void Destroy(Slot& slot) {
@@ -138,7 +142,7 @@ class BlockLogs {
       weighted_->states.Destroy(slot);
       return;
     }
-    if (Block* block = BlockOf(slot)) {
+    if (Block* block = BlockOf(slot); IsOfSlot(block)) {
       assert(extra_bytes_ >= BytesFor(block->room));
       extra_bytes_ -= BytesFor(block->room);
       std::free(block);
@@ -162,6 +166,11 @@ class BlockLogs {
   };
   static_assert(sizeof(Block) == 16 && alignof(Block) <= alignof(std::max_align_t));
 
+  /// That of all logs of one action which has displaced others; never changes.
+  static inline Block displaced_alone{.room = 0, .head = 0, .count = 0, .displaced = 1};
+
+  static bool IsOfSlot(const Block* block) { return block != nullptr && block != &displaced_alone; }
+
   static std::size_t BytesFor(std::size_t room) { return sizeof(Block) + room * sizeof(Stamp); }
 
   static Block* BlockOf(Slot& slot) { return LoadAs<Block*>(slot.payload()); }
@@ -169,9 +178,12 @@ class BlockLogs {
 
   ROLLGATE_NOINLINE void MakeRoom(Slot& slot, const Rules& rules, Log& log, Micros at,
                                   std::uint64_t more) {
-    const std::uint32_t room = log.DropAndPlanRoom(at, rules.retention(), more);
-    // A full log would drop actions that count.
-    if (exceeds_log_ && more > log.capacity() - log.size()) throw std::bad_alloc();
+    if (exceeds_log_ && more > log.capacity() - log.size()) {
+      log.DropUntil(at - rules.retention());
+      // A full log would drop actions that count.
+      if (more > log.capacity() - log.size()) throw std::bad_alloc();
+    }
+    const std::uint32_t room = log.DropAndPlanRoom(rules.retention(), more);
     assert(log.size() <= room + 1);
     if (room == log.ring_room()) return;
     auto* block = static_cast<Block*>(std::malloc(BytesFor(room)));

@@ -159,13 +159,12 @@ class StateWords<Rules> {
   }
 
   /// `retention`: see Header.
-  void Reserve(const Rules&, Account& account, Micros at, Micros retention,
-               const Costs& costs) const {
+  void Reserve(const Rules&, Account& account, Micros, Micros retention, const Costs& costs) const {
     const std::uint64_t more = costs.uniform();
     Log& log = account.log();
     if (log.HasFree(more)) return;
-    if (log.IsFull() && at - log.Oldest() < retention) return;
-    const std::uint32_t room = log.DropAndPlanRoom(at, retention, more);
+    if (log.IsFull() && log.NeedsAll(retention)) return;
+    const std::uint32_t room = log.DropAndPlanRoom(retention, more);
     if (room != log.ring_room()) log.ResizeInPlace(room);
   }
 

@@ -9,12 +9,15 @@ const { ALGORITHMS } = require('../../lib/algorithms');
 const { ceil, floor, max, min } = Math;
 const [big, number] = [BigInt, Number];
 
-// A history is an array of { at, cost, attempt } and { takesBack: attempt, now }, in the order of the calls.
+// A history is an array of { at, cost, attempt } and { settles: attempt, actual, now }, in the order of the calls.
 
-/** What was recorded and not taken back. */
+/** What was recorded, at the costs that it came to, if any. */
 function standing(history) {
-  const gone = new Set(history.map(({ takesBack }) => takesBack));
-  return history.filter(({ attempt }) => attempt !== undefined && !gone.has(attempt));
+  const actual = new Map(history.map((entry) => [entry.settles, entry.actual]));
+  return history
+    .filter(({ attempt }) => attempt !== undefined)
+    .map((record) => ({ ...record, cost: actual.get(record.attempt) ?? record.cost }))
+    .filter(({ cost }) => cost > 0);
 }
 
 const sumOf = (records) => records.reduce((sum, { cost = 0 }) => sum + cost, 0);
@@ -30,6 +33,7 @@ function largestCount({ limits }) {
 const slidingWindowLog = {
   clampsTime: true,
   countsBlocked: true,
+  keepsMax: true,
   newestOf: (history) => standing(history).at(-1)?.at,
 
   /** An action is in the window if it happened less than the interval ago. */
@@ -129,8 +133,8 @@ function unitsOf({ interval, maxInInterval }) {
 }
 
 /**
- * The theoretical arrival time after a history, and what its last entry gave back. A refund gives back what
- * has not leaked of its attempt. All later attempts are above it in the bucket, even those that were taken
+ * The theoretical arrival time after a history, and what its last entry found to settle. A refund gives back
+ * what has not leaked of its attempt. All later attempts are above it in the bucket, even those that were taken
  * back, except for the newest: its place becomes free.
  */
 function replayBucket(history, limit) {
@@ -139,26 +143,25 @@ function replayBucket(history, limit) {
   const records = new Map();
   let recorded = 0n; // total cost
   let arrival;
-  let given = 0n;
-  for (const { at, cost, attempt, takesBack, now } of history) {
-    given = 0n;
-    if (takesBack === undefined) {
+  let found = false;
+  for (const { at, cost, attempt, settles, actual, now } of history) {
+    found = false;
+    if (settles === undefined) {
       const moment = big(at) * perMicro;
       arrival = ordered(arrival ?? moment, moment)[1] + big(cost) * emission;
       recorded += big(cost);
       records.set(attempt, { at, cost: big(cost), end: recorded });
-    } else if (records.has(takesBack)) {
-      const taken = records.get(takesBack);
+    } else if (records.has(settles)) {
+      const taken = records.get(settles);
+      const less = taken.cost - big(actual);
       const moment = big(now) * perMicro;
       const left = arrival - (recorded - taken.end) * emission - moment;
-      if (left > 0n && moment - big(taken.at) * perMicro < full) {
-        given = ordered(left, taken.cost * emission)[0];
-        arrival -= given;
-      }
-      if (taken.end === recorded) recorded -= taken.cost;
+      found = left > 0n && moment - big(taken.at) * perMicro < full;
+      if (found) arrival -= ordered(left, less * emission)[0];
+      if (taken.end === recorded) recorded -= less;
     }
   }
-  return { arrival, emission, perMicro, given };
+  return { arrival, emission, perMicro, found };
 }
 
 const gcra = {
@@ -179,8 +182,8 @@ const gcra = {
   findsIn(history, { attempt }, { limits }, now) {
     const newest = max(...history.map(({ at = -Infinity }) => at));
     if (now < newest || sumOf(history) >= Number.MAX_SAFE_INTEGER) return undefined;
-    const after = [...history, { takesBack: attempt, now }];
-    return limits.some((limit) => replayBucket(after, limit).given > 0n);
+    const after = [...history, { settles: attempt, actual: 0, now }];
+    return limits.some((limit) => replayBucket(after, limit).found);
   },
 
   mayFindGone: ({ limits }) => limits.some(({ maxInInterval }) => maxInInterval > MOST_TOLD_APART),
@@ -195,9 +198,10 @@ const gcra = {
  * - `countsBlocked`: whether a refusal can count
  * - `newestOf(history)`: when the newest action was, for minDifference
  * - `usedBy(history, limit, policy)`: what is used of the limit, as a function of the moment
- * - `findsIn(history, record, policy, now)`: whether a refund finds the attempt; undefined if a store may
- *   answer either way
+ * - `findsIn(history, record, policy, now)`: whether the attempt can be settled; undefined if a store may answer
+ *   either way
  * - `mayFindGone(policy)`, optional: whether a refund may find an attempt from before a clear
+ * - `keepsMax`: whether no more refusals count than the maximum
  * - `fullFor(interval, max)`: how long a window stays full that is filled as it begins, by one attempt
  * - `keeps`: which of the moments of actions in traces.test.js keep to two in 100 us
  */
@@ -224,11 +228,12 @@ function leastFor(holds) {
   return above;
 }
 
-/** A history under a policy, with the last block. */
+/** A history under a policy, with the last block of blockFor and that by a call. */
 class View {
-  constructor({ history, blockUntil }, policy) {
+  constructor({ history, blockUntil = -Infinity, blockedByCall = -Infinity }, policy) {
     const rule = RULES[policy.algorithm];
-    this.blockUntil = blockUntil;
+    this.blockUntil = max(blockUntil, blockedByCall);
+    this.keepsMax = policy.countBlocked && rule.keepsMax;
     this.policy = policy;
     this.newest = rule.newestOf(history);
     this.clampsTime = rule.clampsTime;
@@ -244,7 +249,7 @@ class View {
   blockedBy(now, cost) {
     const { limits, minDifference } = this.policy;
     const at = this.atOf(now);
-    if (this.blockUntil !== undefined && at < this.blockUntil) return BLOCKED_BY.BLOCK;
+    if (at < this.blockUntil) return BLOCKED_BY.BLOCK;
     if (cost === 0) return 0; // only asks what is used
     const isFull = limits.some(({ maxInInterval }, i) => cost > maxInInterval - this.used[i](at));
     const isSoon =
@@ -259,7 +264,7 @@ class View {
   windowsAt(now, at) {
     return this.policy.limits.map(({ maxInInterval }, i) => {
       const truly = this.used[i](at);
-      const used = this.policy.countBlocked ? min(truly, maxInInterval) : truly;
+      const used = this.keepsMax ? min(truly, maxInInterval) : truly;
       const resetIn =
         used === 0 ? 0 : at - now + leastFor((micros) => this.used[i](at + micros) < used);
       return { used, remaining: max(0, maxInInterval - used), resetIn };
@@ -296,28 +301,38 @@ class Oracle {
     return this.judge(now, cost, 0).answer;
   }
 
-  /** Takes an attempt back; returns whether it is found, or undefined if a store may answer either way. */
-  refund(attempt, now) {
+  /** Settles an attempt; returns whether it is found, or undefined if a store may answer either way. */
+  settle(attempt, now, actual = 0) {
     const record = this.refundable.get(attempt);
     const rule = RULES[this.policy.algorithm];
     if (record === undefined) return rule.mayFindGone?.(this.policy) ? undefined : false;
     const found = rule.findsIn(this.state.history, record, this.policy, now);
-    if (found) this.takeBack(attempt, now);
+    if (found) this.replaceCost(attempt, now, actual);
     if (found === false) this.refundable.delete(attempt);
     return found;
   }
 
-  /** Takes an allowed attempt back, whether or not a store would find it. */
-  takeBack(attempt, now) {
+  /** Settles an allowed attempt, whether or not a store would find it. */
+  replaceCost(attempt, now, actual = 0) {
     this.refundable.delete(attempt);
-    const history = [...this.state.history, { takesBack: attempt, now }];
+    const history = [...this.state.history, { settles: attempt, actual, now }];
     this.become({ ...this.state, history });
+  }
+
+  /** Refuses all attempts for so long; 0 ends every block. */
+  block(now, length) {
+    const { blockUntil, blockedByCall = -Infinity } = this.state;
+    const next =
+      length > 0
+        ? { blockedByCall: max(blockedByCall, now + length) }
+        : { blockedByCall: undefined, blockUntil: blockUntil && min(blockUntil, now) };
+    this.become({ ...this.state, ...next });
   }
 
   /** Forgets everything: earlier attempts cannot be taken back. */
   clear() {
     this.refundable = new Map();
-    this.become({ history: [], blockUntil: undefined, offences: 0 });
+    this.become({ history: [], blockUntil: undefined, blockedByCall: undefined, offences: 0 });
   }
 
   become(state) {

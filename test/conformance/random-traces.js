@@ -103,6 +103,7 @@ const COMMON_KINDS = [...Array(11).fill('attempt'), ...['peek', 'peek', 'refund'
 const KINDS = [
   ...COMMON_KINDS,
   ...['call', 'callback', 'limitWithInfo', 'wouldLimitWithInfo', 'attemptMany'],
+  ...['settle', 'settle', 'block'],
 ];
 const CLEARING = ['clear', 'clear', 'clearAll'];
 /** What the core and the scripts can do. */
@@ -112,7 +113,7 @@ const SCRIPT_KINDS = [...CORE_KINDS, ...Array(7).fill('batch'), 'refund', 'clear
 
 /**
  * `{ policy, operations, answers }`. An operation is `{ kind, now, id }` with `cost`, with `ids`,
- * or with `of`: the place of the attempt that is taken back. An operation is left out if a store
+ * or with `of`: the place of the attempt that is settled, at `actual`. A block has a `length`. An operation is left out if a store
  * may answer it either way. A script that goes `byServer` reads the clock of the server, which goes
  * on after an id was cleared.
  */
@@ -129,7 +130,11 @@ function randomTrace(random, options) {
   let latest = now;
   let notBefore = -Infinity;
   let boundaries = [];
+  let blockEnds = [];
   while (operations.length < steps) {
+    // A store may have forgotten a block that has ended.
+    notBefore = Math.max(notBefore, ...blockEnds.filter((end) => end <= now));
+    blockEnds = blockEnds.filter((end) => end > now);
     now = nextTime(random, { now, notBefore, boundaries, unit, stepsBack });
     latest = Math.max(latest, now);
     const kind = random.pick(random.chance(3) ? CLEARING : kinds);
@@ -141,12 +146,15 @@ function randomTrace(random, options) {
     if (kind === 'attemptMany' || kind === 'batch') {
       operation.ids = Array.from({ length: random.between(0, 4) }, () => random.pick(ids));
     }
-    if (kind === 'refund') {
+    if (kind === 'block') operation.length = random.chance(40) ? 0 : random.between(1, 30 * unit);
+    if (kind === 'refund' || kind === 'settle') {
       if (refundable.length === 0) continue;
       // By the clock of the server, gcra forgets what leaked before a step back.
       if (byServer && algorithm === 'gcra' && now < latest) continue;
       operation.of = random.pick(refundable);
       operation.id = operations[operation.of].id;
+      // At no more than was reserved: an overdraft is kept as far as a store can.
+      if (kind === 'settle') operation.actual = random.between(0, operations[operation.of].cost);
     }
     const place = operations.length;
     const expected = oracles.perform(operation, place);
@@ -158,8 +166,13 @@ function randomTrace(random, options) {
       const known = boundaries.filter((moment) => moment > now).slice(-4);
       boundaries = [...known, ...boundariesOf(expected, now, oracles.of(id).state, policy)];
     }
+    if (kind === 'block' && operation.length > 0) blockEnds.push(now + operation.length);
     // Before this moment, a log may have forgotten what was outside of every window.
-    if (kind === 'refund' && expected && algorithm === 'sliding-window-log') {
+    if (
+      (kind === 'refund' || kind === 'settle') &&
+      expected &&
+      algorithm === 'sliding-window-log'
+    ) {
       notBefore = Math.max(notBefore, now);
     }
     if (byServer && CLEARING.includes(kind)) notBefore = now = latest + 1;
@@ -183,7 +196,7 @@ class Oracles {
   }
 
   /** The answer or answers; undefined if a store may answer either way. */
-  perform({ kind, now, id, ids, cost, of }, place) {
+  perform({ kind, now, id, ids, cost, of, actual, length }, place) {
     const oracle = this.of(id);
     switch (kind) {
       case 'attempt': {
@@ -205,7 +218,11 @@ class Oracles {
       case 'batch':
         return ids.map((each) => this.of(each).attempt(now, cost));
       case 'refund':
-        return oracle.refund(this.#attempts.get(of), now);
+      case 'settle':
+        return oracle.settle(this.#attempts.get(of), now, actual);
+      case 'block':
+        oracle.block(now, length);
+        return null;
       case 'clear':
         oracle.clear();
         return null;
@@ -283,6 +300,14 @@ const ON_LIMITER = {
   limitWithInfo: { ask: (limiter, { id }) => limiter.limitWithInfo(id), form: infoOf },
   wouldLimitWithInfo: { ask: (limiter, { id }) => limiter.wouldLimitWithInfo(id), form: infoOf },
   refund: { ask: (limiter, { of }, decisions) => limiter.refund(decisions.get(of)), form: asItIs },
+  settle: {
+    ask: (limiter, { of, actual }, decisions) => limiter.settle(decisions.get(of), actual),
+    form: asItIs,
+  },
+  block: {
+    ask: async (limiter, { id, length }) => (await limiter.block(id, length / 1000)) ?? null,
+    form: asItIs,
+  },
   clear: { ask: async (limiter, { id }) => (await limiter.clear(id)) ?? null, form: asItIs },
   clearAll: { ask: async (limiter) => (await limiter.clearAll()) ?? null, form: asItIs },
 };
@@ -298,7 +323,7 @@ async function firstDifference({ policy, operations, answers }, open) {
       now = operation.now;
       const place = operation.place ?? i;
       // A shortened trace has no answers, and may lack the attempt that is taken back.
-      if (operation.kind === 'refund' && !decisions.has(operation.of)) continue;
+      if (operation.of !== undefined && !decisions.has(operation.of)) continue;
       const answer = answers ? answers[i] : oracles.perform(operation, place);
       if (answer === undefined) continue;
       const { ask, form } = ON_LIMITER[operation.kind];
@@ -340,8 +365,7 @@ async function shrink({ policy, operations }, open) {
   return { kept, difference };
 }
 
-function lineOf({ kind, now, place, id, ids, cost, of }) {
-  const what = { id, ids, cost, of };
+function lineOf({ kind, now, place, ...what }) {
   return `  ${place}: ${kind} at ${now} us ${JSON.stringify(what)}`;
 }
 

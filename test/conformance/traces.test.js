@@ -267,12 +267,51 @@ describe.each(EACH_STORE)('%s', (_, store) => {
         }
         if (random.chance(30) && refundable.length > 0) {
           const [[taken, attempt]] = refundable.splice(random.between(0, refundable.length - 1), 1);
-          if (await limiter.refund(taken)) oracle.takeBack(attempt, time.us);
+          if (await limiter.refund(taken)) oracle.replaceCost(attempt, time.us);
         }
       }
       await close();
     }
     expect(admissions).toBeGreaterThan(3 * rounds);
+  });
+
+  // Kills: actions that are dropped before the newest needs them no more; places that a refund frees in a full log.
+  test('a refund, then a clock that steps back, never makes the log allow more', async () => {
+    if (store.expires) return;
+    let refunds = 0;
+    for (let seed = 1; seed <= 2 * rounds; seed++) {
+      const random = randomFrom(seed);
+      const drawn = randomPolicy(random, {
+        algorithm: 'sliding-window-log',
+        units,
+        largestMax: 30,
+      });
+      const policy = { ...drawn, countBlocked: false, blockFor: [] };
+      const oracle = new Oracle(policy);
+      const options = optionsFor(policy);
+      if (random.chance(50)) options.limits[0].name = 'x';
+      const { limiter, close } = openSome(1, options);
+      const most = Math.min(...policy.limits.map(({ maxInInterval }) => maxInInterval));
+      let newest;
+      for (let turn = 0; turn < 60; turn++) {
+        walk(random, policy.unit);
+        const cost = randomCost(random, most);
+        const context = { seed, turn, policy };
+        const decision = await limiter.attempt('a', { cost });
+        // After a step back, the store may be more cautious. Then the oracle forgets the attempt.
+        const expected = oracle.peek(time.us, cost);
+        expectEqual(decision.allowed && !expected.allowed, false, context);
+        if (decision.allowed) newest = [decision, oracle.attempt(time.us, cost).attempt];
+        if (newest === undefined || random.chance(50)) continue;
+        expectEqual(await limiter.refund(newest[0]), true, context);
+        oracle.replaceCost(newest[1], time.us);
+        newest = undefined;
+        refunds += 1;
+        if (random.chance(50)) time.us -= random.between(1, 20 * policy.unit);
+      }
+      await close();
+    }
+    expect(refunds).toBeGreaterThan(rounds);
   });
 });
 

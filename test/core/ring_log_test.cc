@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <tuple>
 #include <vector>
 
 #include "core/policy.h"
@@ -37,7 +38,7 @@ TEST(RingLog, TakesAsMuchRoomAsWhatIsInsideTheWindow) {
   RingLog<std::uint32_t> log(LogHead{}, ring.data(), 0, 1001);
   std::uint32_t largest = 0;
   const auto push = [&](Micros at) {
-    if (!log.HasFree(1)) log.ResizeInPlace(log.DropAndPlanRoom(at, kWindow, 1));
+    if (!log.HasFree(1)) log.ResizeInPlace(log.DropAndPlanRoom(kWindow, 1));
     log.Push(at);
     largest = std::max(largest, log.ring_room());
   };
@@ -51,16 +52,16 @@ TEST(RingLog, TakesAsMuchRoomAsWhatIsInsideTheWindow) {
   EXPECT_LE(log.ring_room(), 20u);
 }
 
-TEST(RingLog, DropsAnActionAtTheMicrosecondThatItLeavesTheWindow) {
-  std::vector<std::byte> ring(5 * sizeof(std::uint32_t));
-  RingLog<std::uint32_t> log(LogHead{}, ring.data(), 5, 100);
-  for (Micros at = 0; at < 6; ++at) log.Push(at);
-  EXPECT_EQ(log.DropAndPlanRoom(999, 1000, 1), 12u) << "none has left";
-  EXPECT_EQ(log.size(), 6u);
-  EXPECT_EQ(log.DropAndPlanRoom(1000, 1000, 1), 5u);
-  EXPECT_EQ(log.size(), 5u);
-  EXPECT_EQ(log.DropAndPlanRoom(1005, 1000, 1), 5u) << "all have left";
-  EXPECT_EQ(log.size(), 0u);
+TEST(RingLog, DropsAnActionAtTheMicrosecondThatTheNewestDoesNotNeedIt) {
+  for (const auto& [newest, left, room] :
+       {std::tuple{999, 6u, 12u}, std::tuple{1000, 5u, 5u}, std::tuple{1004, 1u, 5u}}) {
+    std::vector<std::byte> ring(5 * sizeof(std::uint32_t));
+    RingLog<std::uint32_t> log(LogHead{}, ring.data(), 5, 100);
+    for (Micros at = 0; at < 5; ++at) log.Push(at);
+    log.Push(newest);
+    EXPECT_EQ(log.DropAndPlanRoom(1000, 1), room);
+    EXPECT_EQ(log.size(), left);
+  }
 }
 
 TEST(RingLog, OfDamagedBytesIsNoOlderThanTimeIs) {

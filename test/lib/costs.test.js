@@ -308,7 +308,8 @@ describe('settle', () => {
 
   const INTEGER = 'an integer from 0 to 9007199254740991';
   const NUMBER = `actual: expected ${INTEGER}, because the cost was a number, got`;
-  const OBJECT = 'actual: expected amounts by name of a limit, because the cost had them, got';
+  const OBJECT =
+    'actual: expected 0, or amounts by name of a limit, because the cost had them, got';
   const tokens = (shown) => `actual of "tokens" (string): expected ${INTEGER}, got ${shown}`;
   const known = 'actual: expected names of limits (requests, tokens), got "token" (string)';
 

@@ -89,8 +89,9 @@ class Oracle {
     for (std::size_t w = 0; w < policy_.windows.size(); ++w) {
       const std::uint64_t max = policy_.windows[w].max;
       std::uint64_t used = after.Used(w, answer.at);
-      // Counted refusals do not show, an overdraft does.
-      if (policy_.count_blocked) used = std::min(used, max);
+      // Logs of limits without names have no more refusals than their max.
+      const bool is_log = policy_.algorithm == Algorithm::kSlidingWindowLog;
+      if (policy_.count_blocked && is_log && !policy_.weighted) used = std::min(used, max);
       const auto is_less = [&](Micros t) { return after.Used(w, t) < used; };
       const Micros reset_in = used == 0 ? 0 : First(answer.at, is_less) - now;
       answer.windows.emplace_back(used, reset_in);

@@ -27,9 +27,10 @@ local remembered = has_blocks and longest_window or 0 -- how long a block matter
 local is_plain = window_count == 1 and min_difference == 0 and not has_blocks
 
 -- The state of the key at hand, together with `windows`: the moment of the newest recorded attempt,
--- the id's generation, the end of the newest block, and which offence that was for.
-local newest, generation, block_until, offences
-local with_block -- whether the state to write has the block
+-- the id's generation, the end of the newest block of blockFor, which offence that was for, and the
+-- end of the block by a call.
+local newest, generation, block_until, offences, blocked_by_call
+local blocks, is_blocked -- in the state to write: bytes; whether there is one that it must keep
 local new_generation = server_time and server_time % GENERATIONS or 0
 local LAST_MOMENT = 2 * LATEST -- that a state may hold
 
@@ -67,18 +68,30 @@ for i = done + 1, last_key do
 
   -- A state of another algorithm is like none. One under other limits keeps what has a counterpart.
   local is_state, is_own = not bytes, false
-  newest, generation, block_until, offences = NONE, new_generation, NONE, 0
+  newest, generation, block_until, offences, blocked_by_call = NONE, new_generation, NONE, 0, NONE
   if type_of_bytes == 'string' and #bytes >= HEADER_BYTES then
     local form, its_generation, last_moment = unpack_bytes(HEADER, bytes)
     if form >= FIRST_FORM and form < END_OF_FORMS then
       local from = HEADER_BYTES + 1
-      local block, offence = NONE, 0
+      local block, offence, by_call = NONE, 0, NONE
       is_state = last_moment <= LAST_MOMENT and (last_moment >= -LAST_MOMENT or last_moment == NONE)
       if form % 16 >= WITH_BLOCK then
         form, from = form - WITH_BLOCK, from + BLOCK_BYTES
         is_state = is_state and #bytes >= from - 1
         if is_state then block, offence = unpack_bytes(BLOCK, bytes, from - BLOCK_BYTES) end
-        is_state = is_state and block <= LAST_MOMENT and (block >= -LAST_MOMENT or block == NONE)
+        if block == TWO_BLOCKS then
+          from = from + TWO_BYTES - BLOCK_BYTES
+          is_state = #bytes >= from - 1
+          if is_state then
+            local _
+            _, _, block, offence, by_call = unpack_bytes(TWO_LAYOUT, bytes, from - TWO_BYTES)
+          end
+        elseif offence == 0 then
+          block, by_call = NONE, block
+        end
+        is_state = is_state and max_of(block, by_call) <= LAST_MOMENT
+          and (block >= -LAST_MOMENT or block == NONE)
+          and (by_call >= -LAST_MOMENT or by_call == NONE)
       end
       if is_state then
         -- Sets is_own if a state of `form`, without WITH_BLOCK, is the algorithm's, and is_state to
@@ -89,7 +102,7 @@ for i = done + 1, last_key do
       end
       if is_own and is_state then
         generation = its_generation
-        if block ~= NONE then block_until, offences = block, offence end
+        block_until, offences, blocked_by_call = block, offence, by_call
       else
         newest = NONE
       end
@@ -115,12 +128,13 @@ for i = done + 1, last_key do
     -- to its actual one; sets is_changed if anything was left of it.
     -- PLACE: SETTLE
   elseif is_state and operation == SET_BLOCK then
-    local block_end = settled_at > 0 and max_of(block_until, now + settled_at)
-      or min(block_until, now)
-    is_changed, block_until = block_end ~= block_until, block_end
+    local by_call = settled_at > 0 and max_of(blocked_by_call, now + settled_at) or NONE
+    local block_end = settled_at > 0 and block_until or min(block_until, now)
+    is_changed = by_call ~= blocked_by_call or block_end ~= block_until
+    blocked_by_call, block_until = by_call, block_end
   elseif is_state then
     if CLAMPS and newest > now then at = newest end
-    if at < block_until then
+    if at < block_until or at < blocked_by_call then
       blocked = 4
     elseif cost > 0 then
       if min_difference > 0 and at - newest < min_difference then blocked = 2 end
@@ -152,13 +166,20 @@ for i = done + 1, last_key do
     -- Sets how long from `now` on the windows matter.
     -- PLACE: LIFETIME
     if min_difference > 0 then lifetime = max_of(lifetime, newest + min_difference - now) end
-    lifetime = max_of(lifetime, block_until + remembered - now)
+    lifetime = max_of(lifetime, max_of(block_until + remembered, blocked_by_call) - now)
     if lifetime < 0 then lifetime = 0 end
     if is_changed then
       local after
       local keeps_end -- luacheck: ignore 221
-      with_block = has_blocks or block_until > (CLAMPS and max_of(now, newest) or now)
-      if not with_block then block_until = NONE end
+      local least = CLAMPS and max_of(now, newest) or now
+      if blocked_by_call <= least then blocked_by_call = NONE end
+      if not has_blocks and block_until <= least then block_until, offences = NONE, 0 end
+      is_blocked, blocks = block_until ~= NONE or blocked_by_call ~= NONE, ''
+      if block_until ~= NONE and blocked_by_call ~= NONE then
+        blocks = pack_bytes(TWO_LAYOUT, TWO_BLOCKS, 0, block_until, offences, blocked_by_call)
+      elseif has_blocks or is_blocked then
+        blocks = pack_bytes(BLOCK, max_of(block_until, blocked_by_call), offences)
+      end
       -- Sets `after` to the new state, and keeps_end if its key lives long enough; or writes
       -- itself.
       -- PLACE: WRITE
@@ -173,6 +194,7 @@ for i = done + 1, last_key do
   end
 
   local first, late, time_left = answers + i * reply_length, at - now, 0
+  local until_unblocked = max_of(block_until, blocked_by_call) - at
   if blocked ~= 0 then
     if cost > 0 then
       if min_difference > 0 then time_left = newest + min_difference - at end
@@ -185,7 +207,7 @@ for i = done + 1, last_key do
         end
       end
     end
-    time_left = max_of(time_left, block_until - at) + late
+    time_left = max_of(time_left, until_unblocked) + late
   end
   if not is_state then
     for place = first, first + reply_length - 1 do reply[place] = -1 end
@@ -196,7 +218,7 @@ for i = done + 1, last_key do
   elseif not is_full then
     reply[first] = time_left
   else
-    local wait, actions_left, reset_in = max_of(0, block_until - at), nil, nil
+    local wait, actions_left, reset_in = max_of(0, until_unblocked), nil, nil
     if min_difference > 0 then wait = max_of(wait, newest + min_difference - at) end
     for w = 1, window_count do
       local window = windows[w]

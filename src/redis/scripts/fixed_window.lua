@@ -116,7 +116,7 @@ end
 
 -- PART: WRITE
       local since = newest - EARLIEST + FIRST_OF_INTEGERS
-      if is_plain and not with_block and windows[1].count < RESTS
+      if is_plain and blocks == '' and windows[1].count < RESTS
         and generation == newest % GENERATIONS
         and since >= FIRST_OF_INTEGERS and since < END_OF_INTEGERS then
         after = format(INTEGER, since, windows[1].count)

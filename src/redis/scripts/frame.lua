@@ -38,15 +38,16 @@
 --   full    why it is blocked (bits: 1 count, 2 minDifference, 4 block), time left, actions left,
 --           reset in, wait until a next action, the moment of the action, generation; then for
 --           each window how much of it is used and its own reset in. What is used may be above
---           the max, unless blocked attempts count
+--           the max
 --   settle  1 if anything was left of the attempt, else 0
 --   block   1
 --   If a key holds something that is no state, its first integer is -1 and nothing is changed.
 --
 -- A state is one string. Its first byte is the form, which no UTF-8 text begins with.
 --   bytes    form, generation, and the newest action's moment; with blockFor, or while the id is
---            blocked, the end of the newest block and which offence it was for; then what the
---            algorithm keeps
+--            blocked, the end of the newest block and which offence it was for, 0 if a call blocks
+--            the id; then what the algorithm keeps. Where there are both, TWO_BLOCKS and 0 stand
+--            before that of blockFor, and the end of the other after it
 --   integer  the simplest case of some algorithms by the server's clock: '-' and 19 digits. Redis
 --            stores it in place of a pointer, so the value needs no memory of its own.
 -- The generation changes when an id starts from zero: no attempt from before can be settled.
@@ -54,6 +55,7 @@
 local HEADER, HEADER_BYTES = '<BI4i8', 13 -- form, generation, newest
 local BLOCK, BLOCK_BYTES = '<i8B', 9 -- block until, offences
 local WITH_BLOCK = 8 -- in the form
+local TWO_BLOCKS, TWO_LAYOUT, TWO_BYTES = -2 ^ 61, '<i8Bi8Bi8', 26
 local FIRST_FORM, END_OF_FORMS = 0x80, 0xB0
 local GENERATIONS = 2 ^ 32
 local NONE = -2 ^ 62 -- in place of a moment that does not exist; before all others
@@ -92,8 +94,8 @@ local function judge(first_key, word, replied)
   is_full = is_full == 1
   local counts_refusals = count_blocked == 1
   count_blocked = counts_refusals and operation ~= ATTEMPT_IF_ALLOWED
-  -- Counted refusals are no overdraft, nor is what another max allowed.
-  local hides_overdraft = counts_refusals or keep > 0 -- luacheck: ignore 211
+  -- What another max allowed is no overdraft.
+  local hides_overdraft = keep > 0 -- luacheck: ignore 211
   local has_own_time = time == NONE
   if not server_time and (operation > 0 or has_own_time) then
     local seconds_and_micros = call('TIME')

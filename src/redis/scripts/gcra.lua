@@ -280,7 +280,7 @@ end
     end
 
 -- PART: WRITE
-      if is_plain and not has_names and not with_block then
+      if is_plain and not has_names and blocks == '' then
         local arrival, units = windows[1].arrival, windows[1].units
         local rest = turn and turn * scale + units
         local since = arrival - EARLIEST + FIRST_OF_INTEGERS

@@ -7,14 +7,14 @@
 --   long    how many stamps there are, where the oldest one is in the ring, for how many there is
 --           room (4 each), and the ring: read and written only where it changes
 -- The form has the bytes of a stamp, and whether refusals pushed out actions that may be in a
--- window. Actions that have left the longest window are dropped by the next write, so a log grows
--- and shrinks with what it has to hold: at most the largest max.
+-- window. Actions that had left the longest window by the time of the newest are dropped by the next
+-- write, so a log grows and shrinks with what it has to hold: at most the largest max.
 --
 -- A log of named windows, and one of a max above MOST_ENTRIES that got a cost above 1, has another
 -- form and keeps it as long as it lives: see weighted_log.lua.
 
 local FORM, DISPLACED, LONG = 0x80, 4, 16 -- the form also has the bytes of a stamp above 4
-local LOG, LOG_BYTES, LOG_WITH_BLOCK = '<BI4i8I4', 17, '<BI4i8i8BI4' -- the header and the second
+local LOG, LOG_BYTES = '<BI4i8I4', 17 -- the header and the second
 local RING, RING_BYTES = '<I4I4I4', 12 -- count, head, room
 local LEAST_WIDTH = 4
 local MOST_OF_SHORT = 256 -- stamps
@@ -55,6 +55,8 @@ local most_before = min(max, MOST_OF_SHORT) - 1 -- stamps, where it stays short 
 local room_of_policy = max_of(max, keep)
 for w = 2, window_count do room_of_policy = max_of(room_of_policy, further[2 * w - 2]) end
 local is_of_named = cost == AMOUNTS and operation ~= SETTLE
+-- A log of unnamed windows has no more refusals than its max.
+hides_overdraft = hides_overdraft or (counts_refusals and not is_of_named)
 if room_of_policy > MOST_OF_SHORT + 1 or is_of_named then
   last_of_first, parted = may_weigh and LAST_OF_WEIGHTED or LAST_OF_FIRST_BYTES, FORM + LONG
 end
@@ -96,7 +98,7 @@ end
       end
       if (form ~= kept_all and form ~= pushed_out) or newest > LATEST then break end
       at = newest > now and newest or now
-      if at - newest >= interval then
+      if at - newest >= range then
         form, newest, oldest = kept_all, nil, at -- all has left
       elseif count + 1 == max and at - oldest < interval then
         used, time_left = max, oldest + interval - now
@@ -107,12 +109,25 @@ end
           time_left = oldest + interval - now
         end
       else
-        while at - oldest >= interval do
-          from, count, form = from + width, count - 1, kept_all
+        -- What the newest needs stays, as in core/ring_log.h.
+        form = kept_all
+        while count >= 0 and (newest - oldest >= interval or at - oldest >= range
+          or count + 1 == max) do
+          from, count = from + width, count - 1
           oldest = newest - (newest - second) % range
           second = count > 1 and unpack_bytes(stamp_layout, bytes, from + width) or newest
         end
-        used = count + 2
+        if is_full then
+          local outside = 0
+          while outside <= count and at - oldest >= interval do
+            outside = outside + 1
+            local stamp = outside < count
+              and unpack_bytes(stamp_layout, bytes, from + outside * width) or newest
+            oldest = newest - (newest - stamp) % range
+          end
+          used = count + 2 - outside
+          if used == 1 then oldest = at end
+        end
       end
     else
       at, oldest, generation = now, now, server_time % GENERATIONS
@@ -159,8 +174,9 @@ local most_kept = min(room_of_policy, MOST_STAMPS)
 
 -- The log at hand as it was read: `last` and before it `count` stamps, which in a short log end
 -- before the byte `end_of_stamps`; a long one gives that of the n-th newest action by
--- stamp_in_ring(n). After that, `recorded` actions at `newest`. In all, `size`.
-local displaced, lives_until, had_block, is_long, count, head, room, stamps_at, entries_from
+-- stamp_in_ring(n). After that, `recorded` actions at `newest`. In all, `size`. The blocks had
+-- `bytes_before`.
+local displaced, lives_until, bytes_before, is_long, count, head, room, stamps_at, entries_from
 local log, last, end_of_stamps, recorded, size
 local key_of_log, stamp_in_ring, known_from, known -- see open_ring
 -- A form, and what it says: `width`, `range` and `stamp_layout`, too.
@@ -202,7 +218,7 @@ local used_of_stamps, below_of_stamps = used, below
         if form == WEIGHTED then
           is_own, is_weighted = true, true
           if last_of_first and #bytes > last_of_first then bytes = call('GET', key) end
-          is_long, had_block, entries_from = false, from > HEADER_BYTES + 1, from
+          is_long, entries_from, bytes_before = false, from, from - HEADER_BYTES - 1
         elseif is_own then
           if form ~= known_form then
             known_form, is_of_long = form, form >= FORM + LONG
@@ -213,7 +229,7 @@ local used_of_stamps, below_of_stamps = used, below
             end
           end
           is_long, displaced = is_of_long, is_of_displaced
-          had_block = from > HEADER_BYTES + 1
+          bytes_before = from - HEADER_BYTES - 1
           log, last, recorded, stamps_at = bytes, newest, 0, from + 4
           is_state = #bytes >= stamps_at - 1
           if is_state then lives_until = unpack_bytes('<I4', bytes, from) end
@@ -274,7 +290,8 @@ local used_of_stamps, below_of_stamps = used, below
       end
       if removed > 0 or added > 0 then
         local oldest = nth(size)
-        -- The places that become free would belong to what refusals have pushed out.
+        -- See TakeBack in core/sliding_window_log.h.
+        local was_full = size >= most_kept and retention < range
         local keeps_places = displaced == 1 and last - oldest < retention
         local skipped, older = 0, nil -- luacheck: ignore 311
         -- INCLUDE: older_stamps
@@ -283,8 +300,16 @@ local used_of_stamps, below_of_stamps = used, below
         stamps = sub(stamps, 1, kept)
           .. string.rep(sub(pack_bytes('<i8', at), 1, width), added)
           .. sub(stamps, kept + removed * width + 1)
-        if keeps_places then
-          stamps = string.rep(sub(pack_bytes('<i8', oldest), 1, width), removed) .. stamps
+        if keeps_places or was_full then
+          local taken_since = oldest
+          if not keeps_places then
+            taken_since = last - retention
+            if stamps ~= '' then
+              local stamp = unpack_bytes(stamp_layout, stamps)
+              taken_since = min(taken_since, last - (last - stamp) % range)
+            end
+          end
+          stamps = string.rep(sub(pack_bytes('<i8', taken_since), 1, width), removed) .. stamps
         end
         displaced, is_long = keeps_places and 1 or 0, false
         size = #stamps / width
@@ -305,8 +330,9 @@ local used_of_stamps, below_of_stamps = used, below
       if is_weighted then weighted.record(at) else recorded, size = cost, size + cost end
 
 -- PART: LIFETIME
-    local matters = newest + retention - now
-    matters = max_of(matters, block_until + remembered - now)
+    -- After a refund, the clock may step back behind the attempt.
+    local matters = (operation == SETTLE and max_of(newest, at) or newest) + retention - now
+    matters = max_of(matters, max_of(block_until + remembered, blocked_by_call) - now)
     needed = ceil((server_time + (matters > 0 and matters or 0)) / 1000000)
     expires = needed + SPARE
     if not is_changed and lives_until > expires then expires = lives_until end

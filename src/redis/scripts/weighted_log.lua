@@ -293,18 +293,20 @@ end
 -- Writes the log; or returns the state that is to be written whole in place of `stored`, and
 -- whether its key lives long enough.
 function weighted.write(its_key, stored, keeps_end, lifetime)
-  local outside = newest_outside(retention, newest)
+  -- What the last one before the newest needs stays, as in core/weighted_entries.h.
+  local outside = newest_outside(retention, final - 1 > base and stamp_of(final - 1) or newest)
+  if not has_wide_stamps then outside = max_of(outside, newest_outside(NARROW, newest)) end
   if final - outside > MOST_ENTRIES then outside = newest_outside(longest_window, newest) end
   if outside > base then dropped, base = stamp_of(outside), outside end
   if final - base > MOST_ENTRIES then merge() end
-  if final == base and block_until == NONE and now - dropped >= retention then
+  if final == base and not is_blocked and now - dropped >= retention then
     call('DEL', its_key)
     return nil
   end
   local oldest, base_sum = min(base + 1, final), sum_of(base, 1) % NARROW
   local oldest_stamp, oldest_sum = stamp_of(oldest) % NARROW, sum_of(oldest, 1) % NARROW
   local first = stamps_at
-  if (read and has_repeats) or had_block ~= with_block or not stored or base > MOST_WASTED
+  if (read and has_repeats) or bytes_before ~= #blocks or not stored or base > MOST_WASTED
     or #log - stamps_at < FEW_BYTES then
     changed_from = nil
   end

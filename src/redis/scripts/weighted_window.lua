@@ -53,6 +53,8 @@ if is_weighted_window then
     local at, lives_until, dropped, total, base, final = now, 0, NONE, 0, 0, 0
     local base_sum, final_sum, oldest_sum = 0, 0, 0
     local generation, newest, oldest, stored_base
+    -- The oldest inside of the window; the place of the one before, and their sums.
+    local first, outside, outside_sum, first_sum = now, 0, 0, nil
     if not bytes then
       generation, newest, oldest = server_time % GENERATIONS, NONE, now
     else
@@ -65,16 +67,24 @@ if is_weighted_window then
         or count == 0 or at - newest >= interval then break end
       stored_base, final, oldest = base, base + count, newest - (newest - oldest) % NARROW
       local entries, from, few = '', 1, FEW_READ
-      while at - oldest >= interval do -- the newest has not left, so this ends
+      first, outside, outside_sum, first_sum = oldest, base, base_sum, oldest_sum
+      while at - first >= interval do -- the newest has not left, so this ends
         if from > #entries then
-          entries, from, few = entries_of(key, base + 2, min(base + 1 + few, final)), 1, 4 * few
+          entries, from = entries_of(key, outside + 2, min(outside + 1 + few, final)), 1
+          few = 4 * few
         end
-        dropped, base, base_sum = oldest, base + 1, oldest_sum
-        oldest, oldest_sum = unpack_bytes('<I4I4', entries, from)
-        oldest, from = newest - (newest - oldest) % NARROW, from + ENTRY_BYTES
+        local last_outside = first
+        outside, outside_sum = outside + 1, first_sum
+        first, first_sum = unpack_bytes('<I4I4', entries, from)
+        first, from = newest - (newest - first) % NARROW, from + ENTRY_BYTES
+        -- The newest needs the others.
+        if newest - last_outside >= interval or at - last_outside >= NARROW then
+          dropped, base, base_sum, oldest, oldest_sum =
+            last_outside, outside, outside_sum, first, first_sum
+        end
       end
-      total = (final_sum - base_sum) % NARROW
-      if oldest_sum == base_sum or total + own >= NARROW or final - base >= MOST_ENTRIES then
+      total = (final_sum - outside_sum) % NARROW
+      if first_sum == outside_sum or total + own >= NARROW or final - base >= MOST_ENTRIES then
         break
       end
     end
@@ -86,12 +96,12 @@ if is_weighted_window then
     if is_refused then
       -- So much must be left of what is used without the attempt itself.
       local n = max - own + 1 - recorded
-      local from = n > 0 and moment_of(key, base, total, final, final_sum, newest, n) or at
+      local from = n > 0 and moment_of(key, outside, total, final, final_sum, newest, n) or at
       time_left = from + interval - now
     end
     if is_full and used >= max then
       local n = max - recorded
-      local from = n > 0 and moment_of(key, base, total, final, final_sum, newest, n) or at
+      local from = n > 0 and moment_of(key, outside, total, final, final_sum, newest, n) or at
       wait = from + interval - now
     end
     local is_written, lifetime = true, usual_lifetime
@@ -140,8 +150,8 @@ if is_weighted_window then
     elseif not is_written then
       for place = answers + 9 * i - 8, answers + 9 * i do reply[place] = -1 end
     else
-      local reset = oldest + interval - now
-      if counts_refusals and used >= max then used, reset = max, wait end
+      local reset = first + interval - now
+      if hides_overdraft and used >= max then used, reset = max, wait end
       local first = answers + 9 * i - 8
       reply[first], reply[first + 1] = is_refused and 1 or 0, time_left
       reply[first + 2] = used < max and max - used or 0

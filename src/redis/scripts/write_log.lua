@@ -1,17 +1,17 @@
--- Writes the log of an id after `recorded` actions more: without what has left the longest window,
--- and no more than the policy has room for.
-local dropped = 0
-if newest - last >= retention and last ~= NONE then
+-- Writes the log of an id after `recorded` actions more: without what the last one before did not
+-- need, and no more than the policy has room for. No stamp may stay so long that it would be taken
+-- for a later one.
+local dropped, unneeded = 0, max_of(last - retention, newest - policy_range)
+if last ~= NONE and last <= unneeded then
   dropped = count + 1
-elseif newest - nth(size) >= retention then
+elseif nth(size) <= unneeded then
   local few = is_long and min(count, FEW_STAMPS) or count
-  while dropped < few and newest - nth(size - dropped) >= retention do dropped = dropped + 1 end
-  -- No stamp may stay so long that it would be taken for a later one.
-  if dropped == few and dropped < count and newest - nth(size - dropped) >= retention then
+  while dropped < few and nth(size - dropped) <= unneeded do dropped = dropped + 1 end
+  if dropped == few and dropped < count and nth(size - dropped) <= unneeded then
     local outside, inside = dropped, count
     while inside - outside > 1 do
       local middle = floor((outside + inside) / 2)
-      if newest - nth(size - middle) >= retention then outside = middle else inside = middle end
+      if nth(size - middle) <= unneeded then outside = middle else inside = middle end
     end
     dropped = inside
   end
@@ -32,14 +32,14 @@ if size > most then stamps = most - 1 end
 -- What is read again in this call must be written whole.
 local is_read_again = read and has_repeats
 local stays_in_ring = is_long and not is_read_again and kept > 0
-  and width == policy_width and had_block == with_block
+  and width == policy_width and bytes_before == #blocks
   and stamps <= room and stamps >= room / 4 and stamps > MOST_OF_SHORT / 2
 local form = policy_form + displaced * DISPLACED
 if stays_in_ring or stamps > MOST_OF_SHORT then form = form + LONG end
 local header
-if with_block then
-  header = pack_bytes(LOG_WITH_BLOCK, form + WITH_BLOCK, generation, newest, block_until, offences,
-    expires)
+if blocks ~= '' then
+  header = pack_bytes(HEADER, form + WITH_BLOCK, generation, newest) .. blocks
+    .. pack_bytes('<I4', expires)
 else
   header = pack_bytes(LOG, form, generation, newest, expires)
 end
@@ -63,7 +63,7 @@ if stays_in_ring then
   if not keeps_end then
     call('PEXPIREAT', key, format('%d', base_of_ends + ceil(lifetime / 1000)))
   end
-elseif size == 0 and block_until == NONE then
+elseif size == 0 and not is_blocked then
   call('DEL', key)
 else
   local older, added = '', ''

@@ -157,6 +157,43 @@ module.exports = {
     expect(await limiter.attempt('a')).toMatchObject({ blockedBy: 'count', timeLeft: 70_000 });
   },
 
+  // Kills: one end for both kinds of blocks; in shared memory, a peek by a block that has ended.
+  async 'a block keeps no offences alive, and ends none'({ make, at }) {
+    const blockFor = [70_000, 900_000];
+    // An offence until 70 s, in a window of 60 s, is forgotten at 130 s.
+    for (const [from, length, next, timeLeft] of [
+      [100, 100_000, 200, 70_000],
+      [75, 10_000, 131, 70_000],
+      [75, 10_000, 128, 900_000],
+      [60, 69_000, 129, 900_000],
+    ]) {
+      const limiter = make({ maxInInterval: 1, blockFor });
+      at(0);
+      await limiter.attempt('a');
+      await limiter.attempt('a');
+      at(from * SECOND);
+      await limiter.block('a', length);
+      await limiter.block('another id', 900_000);
+      expect(await limiter.attempt('a')).toMatchObject({ blockedBy: 'block', timeLeft: length });
+      at(next * SECOND);
+      expect(await limiter.attempt('a')).toMatchObject({ allowed: true });
+      expect(await limiter.peek('a')).toMatchObject({ blockedBy: 'count', timeLeft });
+      expect(await limiter.attempt('a')).toMatchObject({ blockedBy: 'count', timeLeft });
+    }
+  },
+
+  async 'a block that was ended stays ended for a clock that steps back'({ make, at }) {
+    for (const blockFor of [undefined, 70_000]) {
+      const limiter = make({ blockFor });
+      at(0);
+      await limiter.block('a', 100_000);
+      at(50 * SECOND);
+      await limiter.block('a', 0);
+      at(40 * SECOND);
+      expect(await limiter.attempt('a')).toMatchObject({ allowed: true });
+    }
+  },
+
   async 'a refund leaves a block as it is'({ make, at }) {
     const limiter = make();
     at(0);

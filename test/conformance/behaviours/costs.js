@@ -72,6 +72,14 @@ module.exports = {
     expect(await limiter.attempt('a', { cost: { tokens: 300 } })).toMatchObject({ allowed: true });
   },
 
+  async 'to settle at 0 is to refund, also where costs had names'({ make }) {
+    const limiter = make(NAMED);
+    const decision = await limiter.attempt('a', { cost: { tokens: 1000 } });
+    expect(await limiter.settle(decision, 0)).toBe(true);
+    expect(await usedOf(limiter)).toEqual([0, 0]);
+    expect(await limiter.settle(decision, 0)).toBe(false);
+  },
+
   async 'more than was reserved overdraws a window until enough has left'({ make, time }) {
     const limiter = make(NAMED);
     const decision = await limiter.attempt('a', { cost: { tokens: 3000 } });
@@ -192,8 +200,22 @@ module.exports = {
       await limiter.attempt('a', { cost: { tokens: 2000 } });
       const refusal = await limiter.attempt('a', { cost: { requests: 2, tokens: 2000 } });
       expect(refusal.allowed).toBe(false);
-      expect(await usedOf(limiter)).toEqual([3, 3000]);
+      expect(await usedOf(limiter)).toEqual([3, 4000]);
       expect(await limiter.settle(refusal, { tokens: 0 })).toBe(false);
+    },
+
+    // Kills: a use that is cut to the maximum because refusals count.
+    async 'an overdraft shows in what is used'({ make, algorithm }) {
+      const limiter = make({ ...NAMED, countBlocked: true });
+      const decision = await limiter.attempt('a', { cost: { tokens: 3000 } });
+      await limiter.settle(decision, { tokens: 5000 });
+      expect(await usedOf(limiter)).toEqual([1, 5000]);
+      if (algorithm === 'sliding-window-log') return; // it has no more places than its limit
+      const unnamed = make({ maxInInterval: 10, countBlocked: true });
+      await unnamed.settle(await unnamed.attempt('a', { cost: 10 }), 100);
+      const { used, remaining } = await unnamed.usage('a');
+      expect([used, remaining]).toEqual([100, 0]);
+      expect((await unnamed.attempt('a')).limits).toMatchObject([{ used: 101, remaining: 0 }]);
     },
   },
 };

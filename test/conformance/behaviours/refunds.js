@@ -145,6 +145,17 @@ module.exports = {
   },
 
   'where refusals can count': {
+    // Kills: a log of one action that forgets that refusals have displaced another.
+    async 'a refund after a refusal that counted lets no more through, also under a limit of one'({
+      make,
+    }) {
+      const limiter = make({ maxInInterval: 1, minDifference: 7, countBlocked: true });
+      const decision = await limiter.attempt('a');
+      expect((await limiter.attempt('a')).allowed).toBe(false);
+      expect(await limiter.refund(decision)).toBe(true);
+      expect(await limiter.attempt('a')).toMatchObject({ allowed: false, timeLeft: 60_000 });
+    },
+
     async 'a refund after refusals that counted never lets more through'({ make, at }) {
       const limiter = make({ maxInInterval: 4, countBlocked: true });
       const attempt = attemptAt(limiter, at);
@@ -161,6 +172,49 @@ module.exports = {
   },
 
   'sliding-window-log': {
+    async 'the newest action is refunded, and a clock that steps back finds all others'({
+      make,
+      at,
+    }) {
+      const name = 'x';
+      // In Redis, 300 is a long log.
+      for (const max of [2, 20, 300, 3000]) {
+        for (const names of [{}, { limits: [{ name, interval: 60_000, maxInInterval: max }] }]) {
+          const limiter = make({ maxInInterval: max, ...names });
+          const options = max === 2 ? undefined : { cost: max / 2 };
+          at(0);
+          await limiter.attempt('a', options);
+          await limiter.attempt('a', options);
+          at(70 * SECOND);
+          const newest = await limiter.attempt('a', options);
+          expect(await limiter.refund(newest)).toBe(true);
+          expect(await limiter.peek('a', options)).toMatchObject({ allowed: true });
+          at(10 * SECOND);
+          expect(await limiter.peek('a', options)).toMatchObject({
+            allowed: false,
+            timeLeft: 50_000,
+            limits: [{ used: max }],
+          });
+        }
+      }
+    },
+
+    async 'with places left, a clock that steps back behind a refunded action finds them, too'({
+      make,
+      at,
+    }) {
+      for (const limits of [undefined, [{ name: 'x', interval: 60_000, maxInInterval: 20 }]]) {
+        const limiter = make({ maxInInterval: 20, ...(limits && { limits }) });
+        at(0);
+        await limiter.attempt('a', { cost: 5 });
+        at(70 * SECOND);
+        expect(await limiter.refund(await limiter.attempt('a'))).toBe(true);
+        at(10 * SECOND);
+        expect(await limiter.attempt('a', { cost: 16 })).toMatchObject({ allowed: false });
+        expect(await limiter.attempt('a', { cost: 15 })).toMatchObject({ allowed: true });
+      }
+    },
+
     async 'a refund frees a place when what refusals displaced has left the window'({ make, at }) {
       const limiter = make({ maxInInterval: 4, countBlocked: true });
       const attempt = attemptAt(limiter, at);
