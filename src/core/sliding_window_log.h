@@ -265,7 +265,7 @@ class SlidingWindowLog {
         ++removed;
       }
       assert(removed >= 1 || cost == 0);
-      if (!was_full || removed == 0) return;
+      if (removed == 0 || !(was_full || log_.displaced())) return;
       if (!log_.displaced()) {
         if (left < -kLongest) return;
         taken_since = log_.size() == 0 ? left : std::min(log_.Oldest(), left);

@@ -87,8 +87,9 @@ class Oracle {
 
   /** What the script answers, but for the moment and the generation. */
   answer(now, costs, isRecorded) {
-    const { limits, countBlocked, blockFor } = this.policy;
+    const { limits, countBlocked, blockFor, algorithm, isNamed } = this.policy;
     const at = max(now, this.newest);
+    const keepsMax = countBlocked && algorithm === LOG && !isNamed;
     const blocked = this.isBlocked(now, costs);
     const entry = { at, costs };
     const before = { ...this };
@@ -109,7 +110,7 @@ class Oracle {
     const uses = limits.map(({ maxInInterval }, w) => {
       const shown = (moment) => {
         const used = this.used(w, max(moment, this.newest));
-        return countBlocked ? min(used, maxInInterval) : used;
+        return keepsMax ? min(used, maxInInterval) : used;
       };
       const used = shown(now);
       const resetIn = used === 0 ? 0 : this.first(now, (moment) => shown(moment) < used) - now;
@@ -360,8 +361,9 @@ describe('the scripts with costs', () => {
       (await run(policy, 'k', 'ATTEMPT', { now: START_US + us, cost: 2 }))[7];
     for (let us = 0; us < 70; us++) expect(await usedAt(us)).toBe(2 * (us + 1));
     expect(await usedAt(1066)).toBe(2 * 4);
-    expect(await script.redis.strlen('k')).toBe(47 + 8 * 5);
     expect(await usedAt(1067)).toBe(2 * 4);
+    // Those that the newest but one needs, and one that is dropped.
+    expect(await script.redis.strlen('k')).toBe(47 + 8 * 6);
     expect((await run(policy, 'k', 'PEEK', { now: START_US + 1067, cost: 0 }))[7]).toBe(2 * 4);
   });
 
@@ -387,7 +389,11 @@ describe('the scripts with costs', () => {
     '%s decides as defined',
     async (algorithm) => {
       for (const isNamed of [true, false]) {
-        await runTraces(algorithm, { isNamed });
+        // A count that is larger than three bytes can tell grows no more by refusals.
+        await runTraces(algorithm, {
+          isNamed,
+          actuals: (random) => (cost) => random.pick([cost, 2 * cost, 70_000]),
+        });
         await script.redis.flushall();
       }
     },

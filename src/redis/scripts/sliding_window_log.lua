@@ -110,10 +110,9 @@ end
         end
       else
         -- What the newest needs stays, as in core/ring_log.h.
-        form = kept_all
         while count >= 0 and (newest - oldest >= interval or at - oldest >= range
           or count + 1 == max) do
-          from, count = from + width, count - 1
+          from, count, form = from + width, count - 1, kept_all
           oldest = newest - (newest - second) % range
           second = count > 1 and unpack_bytes(stamp_layout, bytes, from + width) or newest
         end
