@@ -3,11 +3,12 @@
 
 const { adaptFunctions } = require('../middleware/adapt');
 const { isPromise } = require('../middleware/maybe-async');
+const { RAW_RESPONSE } = require('../middleware/outcome');
 const { unwrap, wrap } = require('../middleware/warnings');
 
 /**
  * A reply with the members of a ServerResponse that the middleware uses. Headers go through the reply, so that
- * Fastify's hooks see them; events are those of the raw response.
+ * Fastify's hooks see them.
  */
 class ReplyResponse {
   constructor(reply) {
@@ -30,8 +31,8 @@ class ReplyResponse {
     return this.reply.raw.writableEnded;
   }
 
-  get destroyed() {
-    return this.reply.raw.destroyed;
+  get [RAW_RESPONSE]() {
+    return this.reply.raw;
   }
 
   getHeader(name) {
@@ -40,10 +41,6 @@ class ReplyResponse {
 
   setHeader(name, value) {
     this.reply.header(name, value);
-  }
-
-  once(event, listener) {
-    this.reply.raw.once(event, listener);
   }
 
   send(body) {

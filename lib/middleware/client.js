@@ -11,17 +11,33 @@ const { addressThrough, trustEverybody } = require('./proxies');
  * The default keyGenerator. Express provides `req.ip`, which honours 'trust proxy'; Connect, Polka and plain
  * servers have the socket's address only, unless there is the option `trustProxy`.
  *
- * A client that has disconnected has no address, nor has one on a Unix socket. Such requests share the bucket
- * of requests without an id, as in express-rate-limit: they stay limited, and a lost connection is no error.
+ * A client on a Unix socket has no address. All of these share the bucket of requests without an id.
  */
 function createClientKey({ ipv6Subnet, trustProxy, validate }, reporter) {
   const check = createAddressChecks({ validate, trustProxy }, reporter);
   const toKey = typeof ipv6Subnet === 'function' ? keyBySubnetOf : ipKeyGenerator;
   return function clientKey(req, res) {
     const ip = trustProxy === undefined ? addressOf(req) : addressThrough(req, trustProxy);
+    if (!ip) assertIsThere(req);
     check(req, ip);
     return ip ? toKey(ip, ipv6Subnet, req, res) : undefined;
   };
+}
+
+/** Instead of a key: the client has left, and its address with it. All such clients would share one count. */
+class ClientGone extends Error {
+  name = 'ClientGone';
+  code = 'ROLLGATE_CLIENT_GONE';
+}
+
+/**
+ * For a request without a key; throws ClientGone. A client that resets its connection loses its address before Node
+ * destroys the socket; only a Unix socket has no address of its own either.
+ */
+function assertIsThere({ socket }) {
+  if (!socket) return;
+  const isReset = socket.remoteAddress === undefined && socket.localAddress !== undefined;
+  if (socket.destroyed || isReset) throw new ClientGone('the client has left');
 }
 
 function keyBySubnetOf(ip, subnetOf, req, res) {
@@ -196,8 +212,7 @@ function createAddressChecks({ validate, trustProxy }, reporter) {
 
   return function check(req, ip) {
     if (!ip) {
-      // A client that has disconnected has no address either.
-      if (isOn.ip && req.socket && !req.socket.destroyed) {
+      if (isOn.ip && req.socket) {
         warn(
           'ip',
           'ROLLGATE_NO_CLIENT_IP',
@@ -246,4 +261,11 @@ function trustsNobody(req, ip) {
   return trust === undefined ? ip === req.socket?.remoteAddress : trust === false;
 }
 
-module.exports = { createClientKey, ipKeyGenerator, isUsualSubnet, readSubnet };
+module.exports = {
+  ClientGone,
+  assertIsThere,
+  createClientKey,
+  ipKeyGenerator,
+  isUsualSubnet,
+  readSubnet,
+};

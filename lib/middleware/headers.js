@@ -34,10 +34,23 @@ function headerWriters({ legacyHeaders, standardHeaders }) {
   return writers;
 }
 
+/** RFC 9651, section 3.3.1: an integer has at most 15 digits. */
+const LARGEST_INTEGER = 999_999_999_999_999;
+
+/** The nearest integer that headers allow. */
+function toInteger(number) {
+  return String(Math.min(number, LARGEST_INTEGER));
+}
+
+/** Rounded up, so that a client that waits so long is never too early. */
+function toSeconds(ms) {
+  return toInteger(Math.ceil(ms / 1000));
+}
+
 /** X-RateLimit-*: no standard, but what most clients read. The reset is a time of day. */
 function createLegacyWriter() {
   const limitString = rememberForLastNumber(String);
-  const resetString = rememberForLastNumber(String);
+  const resetString = rememberForLastNumber(toInteger);
   const httpDate = rememberForLastNumber((second) => new Date(second * 1000).toUTCString());
   return (res, info, decision, nowMs) => {
     res.setHeader('X-RateLimit-Limit', limitString(info.limit));
@@ -51,12 +64,12 @@ function createLegacyWriter() {
 /** draft-ietf-httpapi-ratelimit-headers-06: the reset is a number of seconds. */
 function createDraft6Writer() {
   const policiesOf = rememberForWindows(unnamedPolicies);
-  const limitString = rememberForLastNumber(String);
-  const resetString = rememberForLastNumber(String);
+  const limitString = rememberForLastNumber(toInteger);
+  const resetString = rememberForLastNumber(toInteger);
   return (res, info, decision) => {
     res.setHeader('RateLimit-Policy', policiesOf(decision.limits));
     res.setHeader('RateLimit-Limit', limitString(info.limit));
-    res.setHeader('RateLimit-Remaining', String(info.remaining));
+    res.setHeader('RateLimit-Remaining', toInteger(info.remaining));
     res.setHeader('RateLimit-Reset', resetString(Math.ceil(decision.resetIn / 1000)));
   };
 }
@@ -65,7 +78,8 @@ function createDraft6Writer() {
 function createDraft7Writer() {
   const policiesOf = rememberForWindows(unnamedPolicies);
   const stateOf = rememberForNumbers(
-    (limit, remaining, reset) => `limit=${limit}, remaining=${remaining}, reset=${reset}`,
+    (limit, remaining, reset) =>
+      `limit=${toInteger(limit)}, remaining=${toInteger(remaining)}, reset=${toInteger(reset)}`,
   );
   return (res, info, decision) => {
     res.setHeader('RateLimit-Policy', policiesOf(decision.limits));
@@ -77,7 +91,7 @@ function createDraft7Writer() {
 /** RateLimit-Policy of drafts 6 and 7: '10;w=1, 500;w=3600'. */
 function unnamedPolicies(windows) {
   return windows
-    .map(({ interval, maxInInterval }) => `${maxInInterval};w=${Math.ceil(interval / 1000)}`)
+    .map(({ interval, maxInInterval }) => `${toInteger(maxInInterval)};w=${toSeconds(interval)}`)
     .join(', ');
 }
 
@@ -96,9 +110,9 @@ function createListWriter({ space, partitionInState }) {
     let policies = '';
     for (let i = 0; i < parts.length; i++) {
       const window = decision.limits[i];
-      const seconds = windowResetSeconds(window, decision);
-      const reset = seconds === undefined ? '' : `${separator}t=${seconds}`;
-      states += `${parts[i].state}${window.remaining}${reset}${statePartition}`;
+      const ms = windowResetMs(window, decision);
+      const reset = ms === undefined ? '' : `${separator}t=${toSeconds(ms)}`;
+      states += `${parts[i].state}${toInteger(window.remaining)}${reset}${statePartition}`;
       policies += `${parts[i].policy}${partition}`;
     }
     appendHeader(res, 'RateLimit', states);
@@ -110,23 +124,28 @@ function createListWriter({ space, partitionInState }) {
 function constantParts(windows, names, separator) {
   return windows.map(({ interval, maxInInterval }, i) => {
     const name = i === 0 ? quoted(names[i]) : `, ${quoted(names[i])}`;
-    const seconds = Math.ceil(interval / 1000);
+    const quota = toInteger(maxInInterval);
     return {
       state: `${name}${separator}r=`,
-      policy: `${name}${separator}q=${maxInInterval}${separator}w=${seconds}`,
+      policy: `${name}${separator}q=${quota}${separator}w=${toSeconds(interval)}`,
     };
   });
 }
 
 /**
- * When the quota of a window grows, in whole seconds. A single window has the reset of the decision, which
+ * The time until the quota of a window grows. A single window has the reset of the decision, which
  * includes minDifference. Of several, each has its own. Retry-After must not be earlier than a reset in the
  * same response; a window with room left may reset later than that, and its reset is not sent (undefined).
  */
-function windowResetSeconds(window, { allowed, timeLeft, resetIn, limits }) {
-  if (limits.length === 1) return Math.ceil(resetIn / 1000);
-  if (!allowed && window.resetIn > timeLeft) return undefined;
-  return Math.ceil(window.resetIn / 1000);
+function windowResetMs(window, { allowed, timeLeft, resetIn, limits }) {
+  if (limits.length === 1) return resetIn;
+  return !allowed && window.resetIn > timeLeft ? undefined : window.resetIn;
+}
+
+/** RFC 9110, section 10.2.3. No time is right for a cost that can never pass. */
+function setRetryAfter(res, { timeLeft }) {
+  if (timeLeft === Number.POSITIVE_INFINITY) return;
+  res.setHeader('Retry-After', toSeconds(timeLeft));
 }
 
 /** Several limiters of one response all appear in a list header. Node 18.0 has no res.appendHeader. */
@@ -204,4 +223,10 @@ function quoted(name) {
   return NEEDS_ESCAPE.test(name) ? `"${name.replace(/["\\]/g, '\\$&')}"` : `"${name}"`;
 }
 
-module.exports = { HEADER_DRAFTS, createPolicyNaming, headerWriters, readIdentifier };
+module.exports = {
+  HEADER_DRAFTS,
+  createPolicyNaming,
+  headerWriters,
+  readIdentifier,
+  setRetryAfter,
+};

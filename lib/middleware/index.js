@@ -51,6 +51,10 @@ function createRateLimit(options) {
       const what = 'one request was counted twice in one limiter.';
       if (settings.validate.singleCount) reporter.warn('ROLLGATE_DOUBLE_COUNT', what);
     },
+    onClientGone() {
+      const what = 'a client left before its request was counted, so the request was dropped.';
+      if (settings.validate.ip) reporter.warn('ROLLGATE_CLIENT_GONE', what);
+    },
     outcomes: createOutcomes(settings, reporter),
   };
   return settings.rules === undefined

@@ -4,6 +4,34 @@
 const { COUNTS_REFUSALS } = require('../internal-methods');
 const { andThen, orElse } = require('./maybe-async');
 
+/** The property of a response that wraps a ServerResponse: that ServerResponse, which has the events. */
+const RAW_RESPONSE = Symbol('raw response');
+
+/** For each ServerResponse the listeners of all limiters, by event. */
+const listenersOf = new WeakMap();
+
+/** As `once` of the response, but as one listener for any number of limiters: Node warns of more than ten. */
+function onceAt(event, res, listener) {
+  const byEvent = listenersOf.get(res) ?? new Map();
+  listenersOf.set(res, byEvent);
+  const listeners = byEvent.get(event) ?? [];
+  listeners.push(listener);
+  if (listeners.length > 1) return;
+  byEvent.set(event, listeners);
+  res.once(event, () => {
+    byEvent.delete(event);
+    for (const call of listeners) call();
+  });
+}
+
+/**
+ * Whether the client left before the response ended. A response that was sent through the stream of HTTP/2 has ended,
+ * although `writableEnded` is false.
+ */
+function isCutOff({ writableEnded, stream }) {
+  return !writableEnded && !(stream?.headersSent && !stream.aborted);
+}
+
 /**
  * Call `watch(req, res)` before anything is awaited, so that no event is missed, and `decided(outcome,
  * decision, limiter, req, res)` after each decision. The outcome may come first: a client may disconnect while
@@ -15,18 +43,22 @@ function createOutcomes(settings, reporter) {
   if (!skipFailedRequests && !skipSuccessfulRequests) return undefined;
 
   function watch(req, res) {
+    const raw = res[RAW_RESPONSE] ?? res;
     const outcome = { counts: [], isFinished: false, isUnwanted: false };
-    res.once('finish', () => {
+    onceAt('finish', raw, () => {
+      // HTTP/2 emits it for a cancelled stream, too. The status of what was sent through the stream is not known.
+      if (!raw.writableEnded) return;
       outcome.isFinished = true;
       if (outcome.counts.length > 0) judge(outcome, req, res);
     });
     if (skipFailedRequests) {
+      const close = () => {
+        if (isCutOff(raw)) takeBack(outcome);
+      };
       // The client disconnected during an earlier middleware: no event will follow.
-      if (res.destroyed && !res.writableEnded) takeBack(outcome);
-      res.once('close', () => {
-        if (!res.writableEnded) takeBack(outcome);
-      });
-      res.once('error', () => takeBack(outcome));
+      if (raw.destroyed || raw.stream?.destroyed) close();
+      onceAt('close', raw, close);
+      onceAt('error', raw, () => takeBack(outcome));
     }
     return outcome;
   }
@@ -68,4 +100,4 @@ function createOutcomes(settings, reporter) {
   return { watch, decided };
 }
 
-module.exports = { createOutcomes };
+module.exports = { RAW_RESPONSE, createOutcomes };

@@ -103,15 +103,6 @@ class RequestInfo {
   }
 }
 
-/**
- * RFC 9110, section 10.2.3: whole seconds. Rounded up, so a client that waits this long is never too early. No time
- * is right for a cost that can never pass.
- */
-function setRetryAfter(res, { timeLeft }) {
-  if (timeLeft === Number.POSITIVE_INFINITY) return;
-  res.setHeader('Retry-After', String(Math.ceil(timeLeft / 1000)));
-}
-
 /** The default handler: answers a blocked request with statusCode and message. */
 function respond(req, res, _next, settings) {
   return withMessage(req, res, settings, sendMessage);
@@ -180,5 +171,4 @@ module.exports = {
   RequestInfo,
   respond,
   respondWithProblem,
-  setRetryAfter,
 };

@@ -3,8 +3,10 @@
 
 const { failure } = require('../errors');
 const { UnknownCaller } = require('./authentication');
+const { ClientGone } = require('./client');
+const { setRetryAfter } = require('./headers');
 const { andThen, isPromise } = require('./maybe-async');
-const { PASSED, RequestInfo, setRetryAfter } = require('./report');
+const { PASSED, RequestInfo } = require('./report');
 
 /**
  * A step is synchronous if the limiter and the user's functions are: then next() is called synchronously and no
@@ -16,12 +18,12 @@ const { PASSED, RequestInfo, setRetryAfter } = require('./report');
  *   are counted; `costOf` and `limitOf` as of createCostOf and createLimitOf, for the limiter's
  *   attempt(key, { cost }, max); `identify` as of
  *   authentication.js, undefined if the key alone identifies callers; `headerWriters`; `onCountedAgain`;
- *   `outcomes`, undefined if no outcome leads to a refund
+ *   `onClientGone`; `outcomes`, undefined if no outcome leads to a refund
  */
 function createMiddleware(settings, parts) {
   const { skip, keyGenerator, handler, onAuthError, requestPropertyName } = settings;
   const { limiter, zone, costOf, limitOf, rules, identify } = parts;
-  const { headerWriters, onCountedAgain, outcomes } = parts;
+  const { headerWriters, onCountedAgain, onClientGone, outcomes } = parts;
   const sendsHeaders = headerWriters.length > 0;
   const count = chooseCount();
 
@@ -31,7 +33,7 @@ function createMiddleware(settings, parts) {
       const outcome = outcomes === undefined ? undefined : outcomes.watch(req, res);
       passes = skip === undefined ? count(req, res, outcome) : askSkip(req, res, outcome);
     } catch (error) {
-      next(readableByNext(error));
+      fail(error, next);
       return undefined;
     }
     if (isPromise(passes)) return finishLater(passes, req, res, next);
@@ -169,10 +171,16 @@ function createMiddleware(settings, parts) {
     try {
       passes = await promise;
     } catch (error) {
-      next(readableByNext(error));
+      fail(error, next);
       return;
     }
     await finish(passes, req, res, next);
+  }
+
+  /** A request whose client has left is refused without an answer, which nobody would get. */
+  function fail(error, next) {
+    if (error instanceof ClientGone) onClientGone();
+    else next(readableByNext(error));
   }
 
   return middleware;

@@ -5,7 +5,7 @@ const host = require('#host');
 const { homepage } = require('../../package.json');
 const { outermostAdapter } = require('../errors');
 const { readBoolean, readObject, rejectUnknownOptions } = require('../option-values');
-const { isUsualSubnet } = require('./client');
+const { assertIsThere, isUsualSubnet } = require('./client');
 const { andThen, orElse } = require('./maybe-async');
 
 /** A URL, if the package has one. */
@@ -98,21 +98,24 @@ function usesBareIp(keyGenerator) {
 
 /**
  * The user's keyGenerator, which may take the default one as its third argument, with a warning for the first
- * undefined key, or null: all such requests share one count.
+ * undefined key, or null: all such requests share one count, but for those whose client has left.
  */
 function checkKeys({ validate, keyGenerator }, clientKey, reporter) {
   const ask = takesClientKey(keyGenerator)
-    ? wrap(unwrap(keyGenerator), (req, res) => keyGenerator(req, res, () => clientKey(req, res)))
+    ? (req, res) => keyGenerator(req, res, () => clientKey(req, res))
     : keyGenerator;
-  if (!validate.undefinedKey) return ask;
-  const check = (key) => {
-    if (key === undefined || key === null) {
+  const check = (key, req) => {
+    if (key !== undefined && key !== null) return key;
+    assertIsThere(req);
+    if (validate.undefinedKey) {
       const what = `keyGenerator gave ${key}: all requests without a key share one limit.`;
       reporter.warn('ROLLGATE_UNDEFINED_KEY', what);
     }
     return key;
   };
-  return wrap(unwrap(keyGenerator), (req, res) => andThen(ask(req, res), check));
+  return wrap(unwrap(keyGenerator), (req, res) => {
+    return andThen(ask(req, res), (key) => check(key, req));
+  });
 }
 
 /** Whether a user's keyGenerator has a third parameter. */

@@ -45,7 +45,7 @@ test('draft 7 has every policy and the state of the tightest window', async () =
 });
 
 test('draft 7 has the numbers of each request, whatever was sent before', () => {
-  const numbers = [0, 1, 7, 8, 31, 256, 1e6, 2 ** 31, 2 ** 53 - 1];
+  const numbers = [0, 1, 7, 8, 31, 256, 1e6, 2 ** 31, 1e15 - 1];
   const states = numbers.flatMap((maxInInterval) =>
     numbers.flatMap((remaining) => numbers.map((reset) => ({ maxInInterval, remaining, reset }))),
   );
@@ -153,6 +153,40 @@ describe('times below a second are rounded up', () => {
     expect(headers['ratelimit-policy']).toBe(`"1-in-0.05sec";q=1;w=1;pk=${PK}`);
   });
 });
+
+const MOST = '999999999999999';
+const HUGE = { windowMs: 1e300, clock: () => 0, validate: false };
+test.each([
+  ['draft-6', `${MOST};w=${MOST}`, undefined],
+  ['draft-7', `${MOST};w=${MOST}`, expect.stringMatching(`^limit=${MOST}, remaining=${MOST}, `)],
+  [
+    'draft-8',
+    expect.stringContaining(`; q=${MOST}; w=${MOST}; pk=`),
+    expect.stringMatching(`; r=${MOST}; t=\\d+$`),
+  ],
+  [
+    'draft-10',
+    expect.stringContaining(`;q=${MOST};w=${MOST};pk=`),
+    expect.stringContaining(`;r=${MOST};t=`),
+  ],
+])('%s has no integers of more than 15 digits', (standardHeaders, policy, state) => {
+  const { headers } = callDirectly(rateLimit({ ...HUGE, limit: 2 ** 53 - 1, standardHeaders }));
+  expect(headers['RateLimit-Policy']).toEqual(policy);
+  expect(headers.RateLimit).toEqual(state);
+  if (standardHeaders !== 'draft-6') return;
+  expect([headers['RateLimit-Limit'], headers['RateLimit-Remaining']]).toEqual([MOST, MOST]);
+});
+
+test.each(['draft-6', 'draft-7', 'draft-8', 'draft-10'])(
+  '%s has no longer times',
+  (standardHeaders) => {
+    const { headers } = callDirectly(rateLimit({ ...HUGE, limit: 0, standardHeaders }));
+    expect([headers['Retry-After'], headers['X-RateLimit-Reset']]).toEqual([MOST, MOST]);
+    expect(headers['RateLimit-Reset'] ?? headers.RateLimit).toMatch(
+      new RegExp(`(^|reset=|t=)${MOST}\\b`),
+    );
+  },
+);
 
 test('limit 0 has a quota of 0', async () => {
   const app = appOf({ standardHeaders: 'draft-10', limit: 0, countBlocked: undefined });

@@ -28,6 +28,11 @@ function begin(middleware, res = newResponse()) {
   return { res, done };
 }
 
+function finish({ res }) {
+  res.writableEnded = true;
+  res.emit('finish');
+}
+
 test('with skipFailedRequests a refusal is not counted at all', async () => {
   const app = appWith(rateLimit({ windowMs: 1000, limit: 1, ...SKIP_FAILED }));
   expect((await get(app)).status).toBe(200);
@@ -58,7 +63,7 @@ test('a request takes back its own attempt, not the newest one', async () => {
   const { res } = begin(middleware);
   time.advance(400);
   begin(middleware);
-  Object.assign(res, { statusCode: 500 }).emit('finish');
+  Object.assign(res, { statusCode: 500, writableEnded: true }).emit('finish');
   await settled();
   const { totalHits, resetTime } = await middleware.getKey('127.0.0.1');
   expect([totalHits, resetTime.getTime() - Date.now()]).toEqual([1, 1000]);
@@ -83,13 +88,24 @@ test('a request is taken back once, whatever happens to its response', async () 
   const attempt = (id) => limiter.attempt(id);
   const middleware = rateLimit({ limiter: { attempt, refund }, skipFailedRequests: true });
   begin(middleware);
-  const { res } = begin(middleware, newResponse({ statusCode: 500 }));
+  const { res } = begin(middleware, newResponse({ statusCode: 500, writableEnded: true }));
   res.emit('error', new Error('broken pipe'));
   res.emit('finish');
   res.emit('close');
   await settled();
   expect(refund).toHaveBeenCalledTimes(1);
   expect(countedBy(limiter)).toBe(1);
+});
+
+test('any number of limiters have one listener each at a response, and each takes back its own', async () => {
+  const res = newResponse({ statusCode: 500 });
+  const middlewares = Array.from({ length: 11 }, () => rateLimit(SKIP_FAILED));
+  for (const middleware of middlewares) begin(middleware, res);
+  const events = ['finish', 'close', 'error'];
+  expect(events.map((event) => res.listenerCount(event))).toEqual([1, 1, 1]);
+  finish({ res });
+  await settled();
+  expect(await Promise.all(middlewares.map(usedIn))).toEqual(Array(11).fill(0));
 });
 
 test('a client that left before the middleware is taken back', async () => {
@@ -122,7 +138,7 @@ describe('requestWasSuccessful', () => {
   ])('is not asked of a request that %s', async (_what, options) => {
     const requestWasSuccessful = jest.fn(() => true);
     const common = { passOnStoreError: true, skipFailedRequests: true, logger: newLogger() };
-    begin(rateLimit({ ...options, ...common, requestWasSuccessful })).res.emit('finish');
+    finish(begin(rateLimit({ ...options, ...common, requestWasSuccessful })));
     await settled();
     expect(requestWasSuccessful).not.toHaveBeenCalled();
   });
@@ -132,9 +148,9 @@ describe('requestWasSuccessful', () => {
     const requestWasSuccessful = jest.fn((req) => req.rateLimit.used > 1);
     const keyGenerator = async () => '127.0.0.1';
     const options = { limiter, keyGenerator, skipFailedRequests: true, requestWasSuccessful };
-    const { res, done } = begin(rateLimit(options));
-    res.emit('finish');
-    await done;
+    const begun = begin(rateLimit(options));
+    finish(begun);
+    await begun.done;
     await settled();
     expect(requestWasSuccessful).toHaveBeenCalledTimes(1);
     expect(countedBy(limiter)).toBe(0);
@@ -143,7 +159,7 @@ describe('requestWasSuccessful', () => {
   test.each(FAILING(new Error('boom')))('that %s is reported', async (_what, fails) => {
     const logger = newLogger();
     const middleware = rateLimit({ ...SKIP_FAILED, requestWasSuccessful: fails, logger });
-    begin(middleware).res.emit('finish');
+    finish(begin(middleware));
     await settled();
     expect(await usedIn(middleware)).toBe(1);
     const link = expect.stringContaining('docs/errors.md#rollgate_outcome_unknown');

@@ -2,11 +2,15 @@
 'use strict';
 
 const diagnostics = require('node:diagnostics_channel');
+const { once } = require('node:events');
+const http2 = require('node:http2');
+const express = require('express');
 const { Registry } = require('prom-client');
 const { SHADOW } = require('../../lib/channels');
 const { USAGE } = require('../../lib/internal-methods');
 const { registerMetrics } = require('../../lib/metrics');
 const { rateLimit } = require('../..');
+const { rateLimitFetch } = require('../../lib/fetch');
 const { createBlocks } = require('../../lib/middleware/rules/blocks');
 const { byHeaders, callDirectly, inTurn, newLogger, setUp, withCode } = require('./apps');
 
@@ -53,6 +57,31 @@ describe('the rule that decides', () => {
     const by = (...names) => statuses(...names.map((method) => ['/', { method }]));
     expect(await by('get', 'head', 'get')).toEqual([200, 429, 429]);
     expect(await by('put', 'post', 'delete', 'delete')).toEqual([200, 429, 200, 200]);
+  });
+
+  test('depends on the method in any case, as in HTTP/2 and Request', async () => {
+    const rules = [{ path: '/', method: ['POST', 'PURGE'], limit: 1 }];
+    const limit = rateLimit({ rules });
+    const router = express.Router().post('/', (_req, res) => res.end());
+    const server = http2.createServer((req, res) =>
+      limit(req, res, () => router(req, res, () => {})),
+    );
+    await once(server.listen(0, '127.0.0.1'), 'listening');
+    const session = http2.connect(`http://127.0.0.1:${server.address().port}`);
+    const statuses = await inTurn(['post', 'POST', 'Post'], async (method) => {
+      const [headers] = await once(session.request({ ':method': method }).end(), 'response');
+      return headers[':status'];
+    });
+    session.destroy();
+    server.close();
+    expect(statuses).toEqual([200, 429, 429]);
+
+    const limitFetch = rateLimitFetch({ rules });
+    const allowed = await inTurn(['purge', 'PURGE'], async (method) => {
+      return (await limitFetch(new Request('http://localhost/', { method }), { ip: '::1' }))
+        .allowed;
+    });
+    expect(allowed).toEqual([true, false]);
   });
 
   test('depends on the group, which is default for callers without one', async () => {

@@ -37,7 +37,8 @@ function createRules(settings, { identify, reporter, pathOf }) {
   const trials = createTrials(reporter);
 
   function decide(req, res, report, reportTrials) {
-    const targets = countableTargets(pathOf(req), req.method);
+    // HTTP/2 and Request pass on `post` as it is, and routers take it as POST.
+    const targets = countableTargets(pathOf(req), String(req.method).toUpperCase());
     if (targets.length === 0) return true;
     const count = () =>
       andThen(identify(req, res), (caller) => {
