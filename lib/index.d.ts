@@ -1259,7 +1259,10 @@ declare namespace RateLimiter {
     error(error: unknown, message: string): unknown;
   }
 
-  /** Gives the id that a request has without `keyGenerator`; undefined for a client without an address. */
+  /**
+   * Gives the id that a request has without `keyGenerator`; undefined for a client on a Unix socket. Throws an error
+   * with the code `ROLLGATE_CLIENT_GONE` for a client that has left: pass it on, so that the request is refused.
+   */
   type ClientKey = () => Id | Promise<Id>;
 
   /** How a middleware answers. Names and defaults are those of express-rate-limit. */
@@ -1336,7 +1339,7 @@ declare namespace RateLimiter {
     identifier?: string | ((req: Request, res: Response) => string | Promise<string>) | undefined;
     /** The request's property for the RateLimitInfo; non-empty, not '__proto__'. Default 'rateLimit'. */
     requestPropertyName?: string | undefined;
-    /** Whether to refund successful requests. Default false. */
+    /** Whether to refund successful requests, whose response has ended. Default false. */
     skipSuccessfulRequests?: boolean | undefined;
     /**
      * Whether to refund requests that failed, whose client disconnected, or whose response had an error.

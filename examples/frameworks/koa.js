@@ -10,9 +10,10 @@ const app = new Koa();
 
 app.use(async (ctx, next) => {
   ctx.req.ip = ctx.ip; // the address, by app.proxy and app.maxIpsCount
-  const isAllowed = await new Promise((resolve, reject) => {
-    ctx.res.once('close', () => resolve(false)); // refused: the response was sent
-    limit(ctx.req, ctx.res, (error) => (error ? reject(error) : resolve(true)));
+  let isAllowed = false; // refused: the response was sent
+  await limit(ctx.req, ctx.res, (error) => {
+    if (error) throw error;
+    isAllowed = true;
   });
   if (isAllowed) await next();
 });
