@@ -45,7 +45,8 @@ declare class RollgateStore {
   increment(key: string): Promise<RollgateStore.RollgateStoreHits>;
 
   /**
-   * Refunds the newest hit of the key that is not yet refunded, if it is among the newest 5000 of the store.
+   * Refunds the newest hit of the key that is not yet refunded, if it is among the newest 5000 of the store,
+   * or those whose keys have a million characters together.
    */
   decrement(key: string): Promise<void>;
 

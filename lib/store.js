@@ -133,8 +133,8 @@ class RollgateStore {
   }
 }
 
-/** The hits of one generation, of which there are two. */
-const GENERATION = 5000;
+/** Of two generations, what one holds: hits, and characters of their keys, which a client may make long. */
+const GENERATION = { hits: 5000, characters: 1_000_000 };
 
 /**
  * The newest hits, which express-rate-limit may take back by naming the key. When a generation is full, the one
@@ -144,15 +144,19 @@ class RecentHits {
   #current = new Map();
   #previous = new Map();
   #count = 0;
+  #characters = 0;
 
   /** Refused hits as well, so that taking one back does not take back an allowed one. */
   remember(key, decision) {
-    if (this.#count === GENERATION) this.#turnOver();
     const id = keyToId(key);
+    const isFull =
+      this.#count === GENERATION.hits || this.#characters + id.length > GENERATION.characters;
+    if (isFull) this.#turnOver();
     const decisions = this.#current.get(id);
     if (decisions === undefined) this.#current.set(id, [decision]);
     else decisions.push(decision);
     this.#count++;
+    this.#characters += id.length;
   }
 
   takeNewest(key) {
@@ -180,6 +184,7 @@ class RecentHits {
     this.#previous = this.#current;
     this.#current = new Map();
     this.#count = 0;
+    this.#characters = 0;
   }
 }
 

@@ -15,7 +15,7 @@ const {
 const { Line } = require('./line');
 const { HIGHEST } = require('./order');
 const { createWaitOf } = require('./peeks');
-const { fromNow } = require('./timers');
+const { fromNow, reasonOf } = require('./timers');
 
 const NAMES = ['cost', 'signal', 'deadline', 'maxQueue', 'priority'];
 const PLACE = 'wait options';
@@ -80,7 +80,7 @@ class Waiting {
     return new Promise((resolve, reject) => {
       const key = idToString(id);
       if (signal?.aborted) {
-        reject(signal.reason);
+        reject(reasonOf(signal));
         return;
       }
       const waiting = this.#lines.get(key)?.length ?? 0;

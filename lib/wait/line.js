@@ -5,7 +5,7 @@ const { nextTurn } = require('#host');
 const { isAtLeast } = require('../costs');
 const { failure } = require('../errors');
 const { Order } = require('./order');
-const { fromNow, longTimeout, msUntil, now, onAbort } = require('./timers');
+const { fromNow, longTimeout, msUntil, now, onAbort, reasonOf } = require('./timers');
 
 /** After as many steps the event loop gets a turn: a store in memory would leave it none. */
 const MOST_OF_ONE_TURN = 1000;
@@ -106,7 +106,7 @@ class Line {
   #watch(waiter) {
     const { signal, deadline } = waiter;
     if (signal !== undefined) {
-      const leave = () => this.#leave(waiter, signal.reason);
+      const leave = () => this.#leave(waiter, reasonOf(signal));
       if (signal.aborted)
         leave(); // the user's clock may have done it
       else waiter.unwatchSignal = onAbort(signal, leave);

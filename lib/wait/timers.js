@@ -50,4 +50,10 @@ function onAbort(signal, callback) {
   };
 }
 
-module.exports = { fromNow, longTimeout, msUntil, now, onAbort };
+/** What a call rejects with once its signal has aborted. Signals of older polyfills have no reason. */
+function reasonOf({ reason }) {
+  if (reason !== undefined) return reason;
+  return new DOMException('This operation was aborted', 'AbortError');
+}
+
+module.exports = { fromNow, longTimeout, msUntil, now, onAbort, reasonOf };

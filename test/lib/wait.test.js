@@ -126,6 +126,19 @@ describe('giving up', () => {
     expect([await atOnce, await later]).toMatchObject([{ allowed: true }, { allowed: true }]);
   });
 
+  test('a signal that has no reason rejects with an AbortError', async () => {
+    const { limiter } = setUp();
+    const signal = Object.assign(new EventTarget(), { aborted: false }); // as of older polyfills
+    limiter('a');
+    const later = errorOf(limiter.wait('a', { signal }));
+    signal.aborted = true;
+    signal.dispatchEvent(new Event('abort'));
+    const atOnce = errorOf(limiter.wait('a', { signal }));
+    for (const error of [await later, await atOnce]) {
+      expect(error?.name).toBe('AbortError');
+    }
+  });
+
   test('calls that leave change neither the order of the others nor the time of the first', async () => {
     const { limiter, asked } = setUp();
     limiter('a');

@@ -102,6 +102,16 @@ describe('decrement', () => {
   });
 });
 
+test('it remembers few hits of long keys', async () => {
+  const store = storeWith({ limit: 100 });
+  const keys = Array.from({ length: 200 }, (_, i) => `${i}${'k'.repeat(16_000)}`);
+  for (const key of keys) await store.increment(key);
+  for (const key of keys) await store.decrement(key);
+  const hits = await inTurn(keys, (key) => hitsOf(store, key));
+  expect([hits[0], hits.at(-1)]).toEqual([1, 0]);
+  expect(hits.reduce((sum, one) => sum + one)).toBeGreaterThan(70);
+});
+
 describe('over a limiter of the user', () => {
   const limiterOf = (options) => RateLimiter({ interval: 1e6, maxInInterval: 2, ...options });
   const hitsOver = (limiter, limit) => {
