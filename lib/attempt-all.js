@@ -66,7 +66,7 @@ function refundAll(entries, decisions, made) {
   for (const i of made) {
     try {
       const isFound = entries[i].limiter.refund(decisions[i]);
-      if (isFound instanceof Promise) pending.push(isFound.catch(note));
+      if (typeof isFound !== 'boolean') pending.push(isFound.catch(note));
     } catch (error) {
       note(error);
     }

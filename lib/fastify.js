@@ -7,8 +7,11 @@ const { mergeRouteOptions, createRoutedPath } = require('./fastify/route');
 const rateLimit = require('./middleware');
 const { PATH_OF } = require('./middleware/rules/paths');
 
-/** The property of a scope for the nearest plugin, which is the one for routes with their own limits. */
-const NEAREST = Symbol('nearest');
+/**
+ * The property of a scope for the nearest plugin, which is the one for routes with their own limits. The plugin may be
+ * of another copy of this package.
+ */
+const NEAREST = Symbol.for('rollgate.nearest');
 
 /**
  * `fastify.register(rollgate, { windowMs: 60_000, limit: 100 })` limits every route of that scope and its inner
@@ -117,8 +120,8 @@ function hasOwnLimits(own) {
 
 const DEFAULT_NAME = 'rateLimit';
 
-/** The properties that this plugin has declared in a scope and its inner scopes. */
-const DECLARED = Symbol('declared');
+/** The properties that this plugin, of any copy of this package, has declared in a scope and its inner scopes. */
+const DECLARED = Symbol.for('rollgate.declared');
 
 /** Properties of every request; not all versions of Fastify report them as decorators. */
 const OWN_PROPERTIES = ['id', 'params', 'raw', 'query', 'log', 'body'];

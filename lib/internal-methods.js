@@ -2,6 +2,12 @@
 'use strict';
 
 /**
+ * The name of a method, the same in all copies of the package: a program may have several, for example after
+ * jest.resetModules(), and then a limiter of one is used with functions of another.
+ */
+const methodName = (name) => Symbol.for(`rollgate.${name}`);
+
+/**
  * The option `[SETS_MAX]: true` makes a limiter whose maximum comes with every attempt, for `limit` as a
  * function. It has one window, and ATTEMPT_WITHIN and PEEK_WITHIN replace `attempt` and `peek`. What is
  * counted for an id does not depend on the maximum. Not possible with GCRA.
@@ -12,25 +18,25 @@ const SETS_MAX = Symbol('setsMax');
 const IS_INNER = Symbol('isInner');
 
 /** `limiter[ATTEMPT_WITHIN](id, max, options)`, with the options of `attempt` */
-const ATTEMPT_WITHIN = Symbol('attemptWithin');
+const ATTEMPT_WITHIN = methodName('attemptWithin');
 
 /** `limiter[PEEK_WITHIN](id, max)` */
-const PEEK_WITHIN = Symbol('peekWithin');
+const PEEK_WITHIN = methodName('peekWithin');
 
 /** `limiter[USAGE](id)`: a Decision at cost 0. Its `limits` show the current usage; only a block refuses it. */
-const USAGE = Symbol('usage');
+const USAGE = methodName('usage');
 
 /** `limiter[DECIDE](id, cost, records)`: a Decision at a checked cost; `records` is one of RECORDS (decision.js). */
-const DECIDE = Symbol('decide');
+const DECIDE = methodName('decide');
 
 /** `limiter[READ_COST](cost)` checks a cost. */
-const READ_COST = Symbol('readCost');
+const READ_COST = methodName('readCost');
 
 /** `limiter[ANSWERS_AT_ONCE]`: whether its methods return no promises. */
-const ANSWERS_AT_ONCE = Symbol('answersAtOnce');
+const ANSWERS_AT_ONCE = methodName('answersAtOnce');
 
 /** `limiter[COUNTS_REFUSALS]`: whether a refused attempt is counted, and refund takes it back. */
-const COUNTS_REFUSALS = Symbol('countsRefusals');
+const COUNTS_REFUSALS = methodName('countsRefusals');
 
 module.exports = {
   ANSWERS_AT_ONCE,

@@ -93,7 +93,8 @@ function assertIsCost(cost, read) {
   try {
     read(cost);
   } catch (error) {
-    if (error instanceof TypeError) throw optionError('cost', error.message.replace(/^cost: /, ''));
+    // Not instanceof: a limiter may be of another realm.
+    if (error.name === 'TypeError') throw optionError('cost', error.message.replace(/^cost: /, ''));
   }
 }
 

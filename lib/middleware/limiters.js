@@ -3,6 +3,7 @@
 
 const { stores } = require('#host');
 const { BOUND_TO_LIMIT } = require('../algorithms');
+const { sharedByCopies } = require('../copies');
 const { costIn, isCost, wrongEntryOf } = require('../costs');
 const { tightestWindow } = require('../decision');
 const { optionError, rangeError, show, typeError } = require('../errors');
@@ -118,7 +119,7 @@ function resultError(name, expected, value) {
  */
 function attemptAtCost(limiter, key, options, max) {
   const refuse = (error) => {
-    const isWrong = typeof options.cost === 'object' && error instanceof TypeError;
+    const isWrong = typeof options.cost === 'object' && error?.name === 'TypeError';
     if (error?.code !== 'ERR_ROLLGATE_COST' || isWrong) throw error;
     const fail = () => {
       throw error; // the cost is wrong, whatever the store says
@@ -166,15 +167,14 @@ function passOnStoreError(limiter, reporter) {
   };
 }
 
+const numbering = sharedByCopies('numbering', () => ({ numbers: new WeakMap(), count: 0 }));
+
 /** Numbers limiters, clients, stores and option objects by identity. */
-const numberOf = (() => {
-  const numbers = new WeakMap();
-  let count = 0;
-  return (object) => {
-    if (!numbers.has(object)) numbers.set(object, ++count);
-    return numbers.get(object);
-  };
-})();
+function numberOf(object) {
+  const { numbers } = numbering;
+  if (!numbers.has(object)) numbers.set(object, ++numbering.count);
+  return numbers.get(object);
+}
 
 /**
  * Identifies where a middleware counts: equal for two of them exactly if they share counts. In shared memory

@@ -1,6 +1,7 @@
 // A connection to Redis that limiters share: one in each thread for the same options, counted by reference.
 'use strict';
 
+const { sharedByCopies } = require('../copies');
 const { optionError, optionTypeError, typeError } = require('../errors');
 const { isPlainObject } = require('../option-values');
 const { readConnectionOptions } = require('./connection-options');
@@ -24,6 +25,9 @@ function createClient(options) {
 
 const collected = new FinalizationRegistry((connection) => connection.release());
 
+/** Connections of all copies of the package. */
+const connections = sharedByCopies('connections', () => new WeakSet());
+
 class RedisConnection {
   #options; // private, because they may contain a password
   #client;
@@ -33,11 +37,12 @@ class RedisConnection {
   constructor(options) {
     this.#options = options;
     this.#client = createClient(options); // now, so that invalid options throw
+    connections.add(this);
   }
 
   /** Does not run code of the value. */
   static isConnection(value) {
-    return typeof value === 'object' && value !== null && #options in value;
+    return connections.has(value);
   }
 
   get maxQueue() {
