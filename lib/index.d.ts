@@ -361,7 +361,7 @@ declare namespace RateLimiter {
     | 'ERR_ROLLGATE_MEMORY' // there is no memory for the log of an id
     | 'ERR_ROLLGATE_WAIT_DEADLINE' // `wait` was not allowed within its deadline
     | 'ERR_ROLLGATE_WAIT_QUEUE' // `maxQueue` calls wait for the id already
-    // TypeError or RangeError: the function `limit` returned no integer >= 0, or more than a log in shared memory
+    // TypeError or RangeError: the function `limit` returned no integer >= 0 and not Infinity, or more than a log in shared memory
     // can hold
     | 'ERR_ROLLGATE_LIMIT'
     | 'ERR_ROLLGATE_AUTHENTICATE' // TypeError: `authenticate` returned no object with an id
@@ -1143,8 +1143,8 @@ declare namespace RateLimiter {
     used: number;
     /** Requests left in that window. */
     remaining: number;
-    /** When more is available. */
-    resetTime: Date;
+    /** When more is available; undefined under a limit of Infinity, which counts nothing. */
+    resetTime: Date | undefined;
     /** The result of `keyGenerator`, or the id of `authenticate`. */
     key: Id;
     /**
@@ -1362,8 +1362,9 @@ declare namespace RateLimiter {
   }
 
   /**
-   * Maximum requests in a window, an integer >= 0; 0 refuses every request. A function or async function is
-   * called for each request; a key has one count, compared with the limit of each request.
+   * Maximum requests in a window, an integer >= 0 or Infinity. 0 refuses every request; under Infinity requests pass
+   * uncounted and without headers. A function or async function is called for each request; a key has one count,
+   * compared with the limit of each request.
    */
   type RequestLimit<
     Request extends IncomingMessage = LimitedRequest,

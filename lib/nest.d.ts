@@ -27,7 +27,8 @@ export class RollgateThrottlerStorage {
    *
    * @param key of the client and the route
    * @param ttl length of the window in ms
-   * @param limit requests allowed in the window, which may differ from call to call; below 1, none is
+   * @param limit requests allowed in the window, which may differ from call to call; below 1, none is;
+   *   under Infinity, nothing is counted
    * @param blockDuration how long a key is refused after a refusal, in ms; 0: only as long as the window is full
    * @param throttlerName throttlers of different names share no counts
    *

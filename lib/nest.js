@@ -44,6 +44,7 @@ class RollgateThrottlerStorage {
       limiter: this.#limiterOf({ ttl, blockDuration, throttlerName }),
     }));
     if (max < 1) return refusedAlways(Math.max(ttl, blockDuration));
+    if (max === Number.POSITIVE_INFINITY) return notCounted();
     const within = Math.min(Math.floor(max), Number.MAX_SAFE_INTEGER);
     return recordOf(await limiter[ATTEMPT_WITHIN](key, within), within);
   }
@@ -103,6 +104,11 @@ function recordOf({ allowed, limits, timeLeft, resetIn }, max) {
 function refusedAlways(ms) {
   const seconds = inSeconds(ms);
   return { totalHits: 1, timeToExpire: seconds, isBlocked: true, timeToBlockExpire: seconds };
+}
+
+/** For a limit of Infinity. */
+function notCounted() {
+  return { totalHits: 0, timeToExpire: 0, isBlocked: false, timeToBlockExpire: 0 };
 }
 
 /** Options of a limiter that the throttlers have under other names. */

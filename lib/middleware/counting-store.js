@@ -5,6 +5,7 @@ const { failure, optionTypeError, show } = require('../errors');
 const { idToString } = require('../ids');
 const { COUNTS_REFUSALS } = require('../internal-methods');
 const { hasMethods } = require('../option-values');
+const { openDecision } = require('./limiters');
 const { andThen, orElse } = require('./maybe-async');
 
 const OPTIONAL_METHODS = ['init', 'get', 'resetAll', 'shutdown'];
@@ -115,6 +116,7 @@ function createCountingLimiter({ store, windowMs: interval, limit }) {
 
     attempt(key, _options, max = limit) {
       const id = idToString(key);
+      if (max === Number.POSITIVE_INFINITY) return openDecision({ interval });
       return andThen(increment(id), (hits) => new CountDecision(id, hits, { interval, max }));
     },
 

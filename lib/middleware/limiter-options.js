@@ -66,11 +66,17 @@ function firstOf(given, names, read) {
   return names.filter((name) => name in given).map((name) => read(name, given[name]))[0];
 }
 
-/** Unlike a limiter's, it may be 0, which blocks every request, or a function (see limiters.js). */
+/** Unlike a limiter's, it may be 0, which blocks every request, Infinity, or a function (see limiters.js). */
 function readMax(name, value) {
   if (typeof value === 'function') return value;
-  const isInRange = (n) => Number.isInteger(n) && n >= 0;
-  return readNumber(name, value, 'an integer >= 0, or a function that gives one', isInRange);
+  const isInRange = (n) => n === Number.POSITIVE_INFINITY || (Number.isInteger(n) && n >= 0);
+  const expected = 'an integer >= 0, Infinity, or a function that gives one of them';
+  return readNumber(name, value, expected, isInRange);
+}
+
+/** Whether nothing has to be counted to decide under this maximum. */
+function isUncountable(max) {
+  return max === 0 || max === Number.POSITIVE_INFINITY;
 }
 
 /** How a cost is described if the limits are not known yet. */
@@ -109,6 +115,7 @@ module.exports = {
   STORE_OPTIONS,
   assertIsCost,
   countBlockedOf,
+  isUncountable,
   pick,
   readCost,
   readLimiterOptions,

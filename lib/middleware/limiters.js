@@ -10,7 +10,7 @@ const { optionError, rangeError, show, typeError } = require('../errors');
 const { ATTEMPT_WITHIN, PEEK_WITHIN, READ_COST, SETS_MAX, USAGE } = require('../internal-methods');
 const RateLimiter = require('../limiter');
 const { isPlainObject } = require('../option-values');
-const { ANY_COST } = require('./limiter-options');
+const { ANY_COST, isUncountable } = require('./limiter-options');
 const { andThen, orElse } = require('./maybe-async');
 const { PASSED } = require('./report');
 
@@ -19,22 +19,40 @@ function limiterFor({ limiter, limiterOptions }) {
   if (limiter !== undefined) return limiter;
   const { maxInInterval } = limiterOptions;
   if (typeof maxInInterval === 'function') return createLimiterByRequest(limiterOptions);
-  if (maxInInterval !== 0) return new RateLimiter(limiterOptions);
-  // A limiter cannot have a maximum of 0. This one only checks the other options.
+  if (!isUncountable(maxInInterval)) return new RateLimiter(limiterOptions);
+  // A limiter cannot have such a maximum. This one only checks the other options.
   new RateLimiter({ ...limiterOptions, maxInInterval: 1 });
-  return createClosedLimiter(limiterOptions);
+  return createUncountingLimiter(limiterOptions, maxInInterval);
 }
 
-/**
- * The limiter for limit 0: it blocks every request and stores nothing. No better time to retry is known, so a
- * client waits for the whole window, or for the block if that is longer.
- */
-function createClosedLimiter({ interval, blockFor = 0 }) {
+/** The limiter for a maximum of 0 or Infinity: it stores nothing. */
+function createUncountingLimiter(limiterOptions, max) {
+  const decide =
+    max === 0 ? () => closedDecision(limiterOptions) : () => openDecision(limiterOptions);
+  return {
+    attempt: decide,
+    [USAGE]: decide,
+    refund: () => false,
+    clear: async () => {},
+  };
+}
+
+/** No better time to retry is known, so a client waits for the whole window, or for the block if that is longer. */
+function closedDecision({ interval, blockFor = 0 }) {
   const blockForMs = Array.isArray(blockFor) ? blockFor[0] : blockFor;
   const timeLeft = Math.ceil(Math.max(interval, blockForMs));
-  const refuse = () => refusal('count', timeLeft, [{ interval, maxInInterval: 0 }]);
-  const nothing = () => false;
-  return { attempt: refuse, peek: refuse, settle: nothing, refund: nothing, clear: async () => {} };
+  return refusal('count', timeLeft, [{ interval, maxInInterval: 0 }]);
+}
+
+function openDecision({ interval }) {
+  const all = Number.POSITIVE_INFINITY;
+  const limits = [{ interval, maxInInterval: all, used: 0, remaining: all, resetIn: 0 }];
+  return { allowed: true, timeLeft: 0, actionsLeft: all, resetIn: 0, blockedBy: null, limits };
+}
+
+/** Whether a decision is that of a limit of Infinity. */
+function isOpen({ actionsLeft }) {
+  return actionsLeft === Number.POSITIVE_INFINITY;
 }
 
 /** A decision that no limiter made: nothing is left of these windows. */
@@ -48,7 +66,7 @@ function refusal(blockedBy, timeLeft, windows) {
 
 /**
  * The limiter for a function as limit: one count for each id, judged by the maximum of each
- * attempt(id, options, max). A maximum of 0 blocks and counts nothing.
+ * attempt(id, options, max). Under a maximum of 0 or Infinity it counts nothing.
  */
 function createLimiterByRequest(limiterOptions) {
   const { algorithm } = limiterOptions;
@@ -58,13 +76,15 @@ function createLimiterByRequest(limiterOptions) {
       `a function is not possible with algorithm '${algorithm}', whose memory depends on the limit`,
     );
   }
-  const closedLimiter = createClosedLimiter(limiterOptions);
   const limiter = new RateLimiter({ ...limiterOptions, maxInInterval: 1, [SETS_MAX]: true });
   return {
-    attempt: (id, options, max) =>
-      max === 0 ? closedLimiter.attempt() : limiter[ATTEMPT_WITHIN](id, max, options),
+    attempt(id, options, max) {
+      if (max === 0) return closedDecision(limiterOptions);
+      if (max === Number.POSITIVE_INFINITY) return openDecision(limiterOptions);
+      return limiter[ATTEMPT_WITHIN](id, max, options);
+    },
     settle: (decision, actual) => limiter.settle(decision, actual),
-    refund: (decision) => limiter.refund(decision),
+    refund: (decision) => !isOpen(decision) && limiter.refund(decision), // open ones of shadow rules
     [READ_COST]: (cost) => limiter[READ_COST](cost),
     clear: (id) => limiter.clear(id),
     [USAGE]: (id) => {
@@ -86,9 +106,10 @@ function createLimitOf(limit) {
 }
 
 function readLimit(value) {
-  // Counts stop at MAX_SAFE_INTEGER, so a higher limit is equivalent to it.
+  if (value === Number.POSITIVE_INFINITY) return value;
+  // Counts stop at MAX_SAFE_INTEGER, so a higher integer is equivalent to it.
   if (Number.isInteger(value) && value >= 0) return Math.min(value, Number.MAX_SAFE_INTEGER);
-  throw resultError('limit', 'an integer >= 0', value);
+  throw resultError('limit', 'an integer >= 0 or Infinity', value);
 }
 
 /** A function (req, res) that returns the checked cost of a request, or a promise; undefined without the option. */
@@ -230,6 +251,7 @@ module.exports = {
   createLimitOf,
   limiterFor,
   numberOf,
+  openDecision,
   passOnStoreError,
   refusal,
   storeIdentity,

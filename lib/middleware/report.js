@@ -25,7 +25,7 @@ class RequestInfo {
   #decision;
   #cost;
   #limiter;
-  #store;
+  #store; // undefined if nothing was counted
   #earlier;
   #violated;
 
@@ -39,12 +39,14 @@ class RequestInfo {
     this.limit = window.maxInInterval;
     this.used = window.used;
     this.remaining = window.remaining;
-    this.resetTime = new Date(nowMs + decision.resetIn);
+    // Under a limit of Infinity nothing was counted.
+    const isCounted = window.maxInInterval !== Number.POSITIVE_INFINITY;
+    this.resetTime = isCounted ? new Date(nowMs + decision.resetIn) : undefined;
     this.key = key;
     this.#decision = decision;
     this.#cost = cost ?? 1;
     this.#limiter = limiter;
-    this.#store = store;
+    this.#store = isCounted ? store : undefined;
     this.#earlier = RequestInfo.is(earlier) ? earlier : undefined;
   }
 
@@ -55,7 +57,7 @@ class RequestInfo {
 
   /** Replaces the cost of the request by what it came to: `settle` of the limiter that counted it. */
   settle(actual) {
-    if (!this.#decision.allowed) return false;
+    if (!this.#decision.allowed || !RequestInfo.isCounted(this)) return false;
     if (typeof this.#limiter.settle === 'function')
       return this.#limiter.settle(this.#decision, actual);
     throw failure(
@@ -69,7 +71,7 @@ class RequestInfo {
   }
 
   /**
-   * Whether the request was counted before in the same store under the same key. Forgets that earlier count,
+   * Whether the request, which was counted, was counted before in the same store under the same key. Forgets that earlier count,
    * because some requests are counted without end, such as the one that opened a web socket.
    */
   static isCountedAgain(info) {
@@ -83,6 +85,11 @@ class RequestInfo {
       later = earlier;
     }
     return false;
+  }
+
+  /** Whether the request was counted: not under a limit of Infinity. */
+  static isCounted(info) {
+    return info.#store !== undefined;
   }
 
   /** The decision of the limiter. */

@@ -107,6 +107,7 @@ function createMiddleware(settings, parts) {
     const earlier = req[requestPropertyName];
     const info = new RequestInfo(decision, key, cost, nowMs, zone, earlier);
     req[requestPropertyName] = info;
+    if (!RequestInfo.isCounted(info)) return true;
     if (outcome !== undefined) outcomes.decided(outcome, decision, zone.limiter, req, res);
     // Called without the check as well, because it shortens the chain of earlier infos.
     if (earlier !== undefined && RequestInfo.isCountedAgain(info)) onCountedAgain();

@@ -60,7 +60,7 @@ test.each(
     ['interval', 'TypeError', ['1000']],
     ['interval', 'RangeError', [0]],
     ['limit', 'TypeError', ['5', null, [], true]],
-    ['limit', 'RangeError', [-1, 1.5, Number.NaN, Infinity]],
+    ['limit', 'RangeError', [-1, 1.5, Number.NaN, -Infinity]],
     ['cost', 'TypeError', ['5', {}, null]],
     ['cost', 'RangeError', [0, -1, 1.5, Number.NaN, 2 ** 53]],
     ['max', 'TypeError', ['5']],

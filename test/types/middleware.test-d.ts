@@ -235,7 +235,7 @@ app.get('/', rateLimit(), (req, res) => {
   const { rateLimit: info } = req as WithRateLimit<typeof req>;
   expectType<RateLimitInfo>(info);
   expectType<number>(info.remaining);
-  expectType<Date>(info.resetTime);
+  expectType<Date | undefined>(info.resetTime);
   res.end();
 });
 const byDefault = express().get('/', (req) => {

@@ -17,6 +17,7 @@ const {
   RULE_OPTIONS,
   STORE_OPTIONS,
   assertIsCost,
+  isUncountable,
   pick,
   readCost,
   readLimiterOptions,
@@ -113,8 +114,8 @@ function readZone(zone) {
 function readPolicy(given, own) {
   const { limiterOptions } = readLimiterOptions(pick(given, RULE_OPTIONS), own);
   const { maxInInterval } = limiterOptions;
-  // RateLimiter takes neither: see limiters.js.
-  const isSpecial = maxInInterval === 0 || typeof maxInInterval === 'function';
+  // RateLimiter takes none of these: see limiters.js.
+  const isSpecial = isUncountable(maxInInterval) || typeof maxInInterval === 'function';
   const checked = limiter.readLimiterOptions({
     ...limiterOptions,
     ...(isSpecial && { maxInInterval: 1 }),
