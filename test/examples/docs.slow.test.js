@@ -90,6 +90,7 @@ const PAGES = {
   'docs/middleware.md': { prints: Array(8).fill('') },
   'docs/rules.md': { prints: [''] },
   'docs/fastify.md': { prints: ['', ''] },
+  'docs/migration-fastify-rate-limit.md': { prints: [''] },
   'docs/migration-rate-limiter-flexible.md': {
     prints: [...Array(2).fill('done, 1 left\ndone, 0 left\nwait 10 s\n'), '7 5\n'],
   },

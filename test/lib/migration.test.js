@@ -49,7 +49,9 @@ function classesIn(source) {
 function namedIn(page) {
   const rows = fs.readFileSync(path.join(ROOT, 'docs', page), 'utf8').match(/^\|.*\|$/gm);
   const code = rows.flatMap((row) => [...row.matchAll(/`([^`]+)`/g)].map(([, text]) => text));
-  return new Set(code.flatMap((text) => text.match(/\w+/g) ?? []));
+  return new Set(
+    code.flatMap((text) => [/\w+/g, /[\w-]+/g].flatMap((word) => text.match(word) ?? [])),
+  );
 }
 
 function expectNamed(page, names, least) {
@@ -63,6 +65,14 @@ test('express-rate-limit: every option, member of a store and of req.rateLimit',
   const chosen = ['Options', 'Store', 'LegacyStore', 'RateLimitInfo', 'RateLimitRequestHandler'];
   const names = membersIn(source, (name) => chosen.includes(name));
   expectNamed('migration-express-rate-limit.md', names, 35);
+});
+
+test('@fastify/rate-limit: every option, method, header and hook, and the context of its errors', () => {
+  const source = typesOf('@fastify/rate-limit/types/index.d.ts');
+  const hooks = source.text.match(/type RateLimitHook =([^\n]*\n +\|.*)+/)[0].match(/\w+(?=')/g);
+  expect(hooks).toContain('preParsing');
+  const names = [...membersIn(source, () => true), ...hooks, 'normalizeIP', 'fastifyRateLimit'];
+  expectNamed('migration-fastify-rate-limit.md', names, 40);
 });
 
 /** Members of abstract classes that tell only a heir something, and of results that tell nothing more. */
