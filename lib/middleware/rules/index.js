@@ -134,7 +134,7 @@ function createRules(settings, { identify, reporter, pathOf }) {
     const { rule, id, bucket, max } = attempted;
     const limit = max ?? rule.policy.windows[0].maxInInterval;
     // As under a rule without limits, no block refuses those who are exempt.
-    if (blocks === undefined) return askLimiter(attempted);
+    if (blocks === undefined || limit === Number.POSITIVE_INFINITY) return askLimiter(attempted);
     return andThen(blocks.find(id), (refusal) => {
       if (refusal !== undefined) return blockedDecision(refusal, rule.policy, max);
       return andThen(askLimiter(attempted), (decision) => {
