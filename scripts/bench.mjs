@@ -6,9 +6,12 @@ import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { compareWith } from './lib/against.mjs';
 
 const require = createRequire(import.meta.url);
 const root = path.join(path.dirname(fileURLToPath(import.meta.url)), '..');
+const { CELLS } = require('../bench/against/cells');
+const { DEFAULT_LIMIT } = require('../bench/against/options');
 const { runBenchmark } = require('../bench/js/harness');
 const { page } = require('../bench/js/page');
 const { clockText, progressLine, tableText } = require('../bench/js/report');
@@ -42,6 +45,7 @@ const budgetOf = (names) => names.reduce((sum, name) => sum + moduleOf(name).bud
 const LIMIT_MINUTES = Math.ceil(budgetOf(NAMES) / MINUTE);
 
 const HELP = `npm run bench -- [options] [benchmark ...]
+npm run bench -- --against=REVISION [--limit=RATIO] [cell ...]
 
 Runs all benchmarks, or those named, and writes docs/benchmarks.md and its plots in docs/images.
 All of them take ${LIMIT_MINUTES} minutes at most; what is not built yet is built before that.
@@ -49,15 +53,22 @@ All of them take ${LIMIT_MINUTES} minutes at most; what is not built yet is buil
   --time-budget=MINUTES  how long the runs may take together, in place of what each benchmark is given
   --quick                shows that everything works; its figures go to build/bench/quick.md
   --draw                 writes page and plots from build/bench/results.json, without measuring
+  --against=REVISION     compares this tree with another revision, in four minutes; fails if a cell became slower
+  --limit=RATIO          how many times as long as before a cell may take, in place of ${DEFAULT_LIMIT}
   --help                 this text
 
-${NAMES.map((name) => `  ${name.padEnd(18)} ${clockText(moduleOf(name).budgetMs).padStart(5)} min  ${moduleOf(name).title}`).join('\n')}`;
+${NAMES.map((name) => `  ${name.padEnd(18)} ${clockText(moduleOf(name).budgetMs).padStart(5)} min  ${moduleOf(name).title}`).join('\n')}
+
+Cells of --against, all or those named:
+${CELLS.map(({ name, title }) => `  ${name.padEnd(18)} ${title}`).join('\n')}`;
 
 const { values: options, positionals } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false },
     draw: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
+    against: { type: 'string' },
+    limit: { type: 'string' },
     'time-budget': { type: 'string' },
   },
   allowPositionals: true,
@@ -66,6 +77,11 @@ const minutes = options['time-budget'] === undefined ? undefined : Number(option
 const unknown = positionals.find((name) => !NAMES.includes(name));
 if (options.help) {
   console.log(HELP);
+} else if (options.against !== undefined) {
+  process.exitCode = await compareWith(options.against, {
+    limit: options.limit,
+    words: positionals,
+  });
 } else if (unknown) {
   console.error(`There is no benchmark '${unknown}'. There are: ${NAMES.join(', ')}.`);
   process.exitCode = 2;
