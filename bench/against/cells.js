@@ -1,28 +1,35 @@
 // What is measured of two revisions. A cell uses only what the package exports, because files move.
 //
-// `create(rollgate)` gives a function that makes that many checks, and throws if the package does not have what
-// the cell is about, or if an answer is wrong. Each call of it is as dear as the next, after the first, which
-// warms up.
+// `create(rollgate)` throws if the package does not have what the cell is about. It gives
+//   run(checks)      makes that many checks; throws if an answer is wrong; may return the ns of other processes
+//   prepare(checks)  what must be done before, unmeasured; optional
 'use strict';
 
 const { idsInTurn, idsThatGo } = require('./ids');
+const { inRegion, onRedis, throughMiddleware } = require('./stores');
 
 const MINUTE = 60_000;
-const SLICES = 5;
 
 /** Checks in a loop, of which each must be allowed, or refused. */
 function loop(check, nextId, isRefused) {
-  return (checks) => {
+  function run(checks) {
     let refused = 0;
     for (let k = 0; k < checks; k++) if (check(nextId()) > 0) refused++;
     expect(refused, isRefused ? checks : 0);
-  };
+  }
+  return { run };
 }
 
-async function loopOfAttempts(attempt, checks) {
-  let refused = 0;
-  for (let k = 0; k < checks; k++) if ((await attempt()).blocked) refused++;
-  expect(refused, 0);
+/** Attempts one after the other, of which each must be allowed. */
+function loopOfAttempts(limiter, nextId, options) {
+  async function run(checks) {
+    let refused = 0;
+    for (let k = 0; k < checks; k++) {
+      if ((await limiter.attempt(nextId(), options)).blocked) refused++;
+    }
+    expect(refused, 0);
+  }
+  return { run };
 }
 
 function expect(refused, expected) {
@@ -34,14 +41,11 @@ function fill(check, nextId, ids, max) {
   for (let k = 0; k < ids * max; k++) check(nextId());
 }
 
-function refused(ids, max, options) {
-  return ({ RateLimiter }) => {
-    const check = RateLimiter({
-      interval: MINUTE,
-      maxInInterval: max,
-      maxKeys: 2 * ids,
-      ...options,
-    });
+/** All are refused. */
+function refused(ids, max) {
+  return ({ RateLimiter }, options) => {
+    const limit = { interval: MINUTE, maxInInterval: max, maxKeys: 2 * ids };
+    const check = RateLimiter({ ...limit, ...options });
     const nextId = idsInTurn(ids);
     fill(check, nextId, ids, max);
     return loop(check, nextId, true);
@@ -49,10 +53,11 @@ function refused(ids, max, options) {
 }
 
 /** Allowed as long as each id has at most `max` checks in all. */
-function allowed(ids, max, options) {
-  return ({ RateLimiter }) => {
-    const settings = { interval: MINUTE, maxInInterval: max, maxKeys: 2 * ids, ...options };
-    return loop(RateLimiter(settings), idsInTurn(ids), false);
+function allowed(ids, max) {
+  return ({ RateLimiter }, options) => {
+    const limit = { interval: MINUTE, maxInInterval: max, maxKeys: 2 * ids };
+    const check = RateLimiter({ ...limit, ...options });
+    return loop(check, idsInTurn(ids), false);
   };
 }
 
@@ -79,92 +84,58 @@ function churn({ RateLimiter }) {
 
 function attempt({ RateLimiter }) {
   const limiter = RateLimiter({ interval: MINUTE, maxInInterval: 100 });
-  const nextId = idsInTurn(10_000);
-  return (checks) => loopOfAttempts(() => limiter.attempt(nextId()), checks);
+  return loopOfAttempts(limiter, idsInTurn(10_000));
 }
 
 function weighted({ RateLimiter }) {
   const limiter = RateLimiter({ interval: MINUTE, maxInInterval: 1000 });
-  const nextId = idsInTurn(10_000);
-  const options = { cost: 10 };
-  return (checks) => loopOfAttempts(() => limiter.attempt(nextId(), options), checks);
+  return loopOfAttempts(limiter, idsInTurn(10_000), { cost: 10 });
 }
 
-async function usage({ RateLimiter }) {
+function usage({ RateLimiter }) {
   const limiter = RateLimiter({ interval: MINUTE, maxInInterval: 100 });
   const nextId = idsInTurn(10_000);
   fill(limiter, nextId, 10_000, 5);
-  return async (checks) => {
+  async function run(checks) {
     for (let k = 0; k < checks; k++) await limiter.usage(nextId());
-  };
+  }
+  return { run };
 }
 
-/** `warmUp` checks, then `slices` times `checks`, of which the least time is taken. */
+/** Without an addon; where there is no module either, creating a limiter throws. */
+const WITHOUT_ADDON = { ROLLGATE_BINDING: 'wasm', ROLLGATE_PREBUILD: '/nonexistent' };
+
+/** [name, title, create, checks to warm up, checks that are measured at once] */
 const CELLS = [
-  {
-    name: 'one-refused',
-    title: '1 id, max 100, refused',
-    warmUp: 500_000,
-    checks: 1_000_000,
-    create: oneRefused,
-  },
-  {
-    name: 'one-allowed',
-    title: '1 id, max 100, allowed',
-    warmUp: 500_000,
-    checks: 1_000_000,
-    create: oneAllowed,
-  },
-  {
-    name: '10k-refused',
-    title: '10,000 ids, max 5, refused',
-    warmUp: 300_000,
-    checks: 300_000,
-    create: refused(10_000, 5),
-  },
-  {
-    name: '10k-allowed',
-    title: '10,000 ids, max 100, allowed',
-    warmUp: 200_000,
-    checks: 150_000,
-    create: allowed(10_000, 100),
-  },
-  {
-    name: '1m-refused',
-    title: '1,000,000 ids, max 1, refused',
-    warmUp: 100_000,
-    checks: 150_000,
-    create: refused(1_000_000, 1),
-  },
-  {
-    name: '1m-allowed',
-    title: '1,000,000 ids, max 100, allowed',
-    warmUp: 1_000_000,
-    checks: 150_000,
-    create: allowed(1_000_000, 100),
-  },
-  {
-    name: 'churn',
-    title: 'a million ids that come and go',
-    warmUp: 1_200_000,
-    checks: 150_000,
-    create: churn,
-  },
-  {
-    name: 'attempt',
-    title: 'attempt, 10,000 ids',
-    warmUp: 200_000,
-    checks: 100_000,
-    create: attempt,
-  },
-  { name: 'usage', title: 'usage, 10,000 ids', warmUp: 200_000, checks: 100_000, create: usage },
-  {
-    name: 'weighted',
-    title: 'attempt of cost 10, 10,000 ids',
-    warmUp: 200_000,
-    checks: 100_000,
-    create: weighted,
-  },
-].map((cell) => ({ slices: SLICES, ...cell }));
+  ['one-refused', '1 id, max 100, refused', oneRefused, 200_000, 500_000],
+  ['one-allowed', '1 id, max 100, allowed', oneAllowed, 200_000, 500_000],
+  ['10k-refused', '10,000 ids, max 5, refused', refused(10_000, 5), 200_000, 150_000],
+  ['10k-allowed', '10,000 ids, max 100, allowed', allowed(10_000, 100), 200_000, 150_000],
+  ['1m-refused', '1,000,000 ids, max 1, refused', refused(1_000_000, 1), 100_000, 100_000],
+  ['1m-allowed', '1,000,000 ids, max 100, allowed', allowed(1_000_000, 100), 1_000_000, 100_000],
+  ['churn', 'a million ids that come and go', churn, 1_200_000, 100_000],
+  ['attempt', 'attempt, 10,000 ids', attempt, 100_000, 50_000],
+  ['usage', 'usage, 10,000 ids', usage, 100_000, 50_000],
+  ['weighted', 'attempt of cost 10, 10,000 ids', weighted, 100_000, 50_000],
+  ['shared-refused', 'shared, 10,000 ids, refused', inRegion(refused(10_000, 5)), 200_000, 150_000],
+  [
+    'shared-allowed',
+    'shared, 10,000 ids, allowed',
+    inRegion(allowed(10_000, 100)),
+    200_000,
+    200_000,
+  ],
+  ['wasm', 'WebAssembly, 10,000 ids, allowed', allowed(10_000, 100), 200_000, 150_000],
+  ['middleware', 'middleware in process, allowed', throughMiddleware, 20_000, 4000],
+  ['redis', 'Redis, 64 in flight, allowed', onRedis, 20_000, 20_000],
+].map(([name, title, create, warmUp, checks]) => ({
+  name,
+  title,
+  create,
+  warmUp,
+  checks,
+  slices: name === 'middleware' ? 10 : 4,
+  environment: name === 'wasm' ? WITHOUT_ADDON : {},
+}));
 
 module.exports = { CELLS };

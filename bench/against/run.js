@@ -5,23 +5,35 @@
 const { CELLS } = require('./cells');
 
 async function main(folder, name) {
-  const cell = CELLS.find((one) => one.name === name);
-  let run;
+  const { environment, create, warmUp, checks, slices } = CELLS.find((cell) => cell.name === name);
+  Object.assign(process.env, environment);
+  let parts;
   try {
-    run = await cell.create(require(folder));
-    await run(1);
+    parts = await create(require(folder));
+    await slice(parts, 1);
   } catch (error) {
-    return { absent: error.message.split('\n')[0] };
+    return { absent: error.message.slice(0, 80).split('\n')[0] };
   }
-  await run(cell.warmUp - 1);
-  let least = Infinity;
-  for (let i = 0; i < cell.slices; i++) {
-    const before = process.cpuUsage();
-    await run(cell.checks);
-    const { user, system } = process.cpuUsage(before);
-    least = Math.min(least, ((user + system) * 1000) / cell.checks);
+  await slice(parts, warmUp - 1);
+  const least = {};
+  for (let i = 0; i < slices; i++) {
+    const { own, ...others } = await slice(parts, checks);
+    const times = { [name]: own };
+    for (const [part, ns] of Object.entries(others)) times[`${name}-${part}`] = ns;
+    for (const [key, ns] of Object.entries(times)) {
+      least[key] = Math.min(least[key] ?? Infinity, ns / checks);
+    }
   }
-  return { times: { [name]: least } };
+  return { times: least };
+}
+
+/** The CPU time of this process and of others that the cell measures, in ns. */
+async function slice({ prepare, run }, checks) {
+  await prepare?.(checks);
+  const before = process.cpuUsage();
+  const others = await run(checks);
+  const { user, system } = process.cpuUsage(before);
+  return { own: (user + system) * 1000, ...others };
 }
 
 main(...process.argv.slice(2)).then((result) => {

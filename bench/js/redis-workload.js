@@ -132,4 +132,4 @@ async function assertLimits(subject, server, max) {
   }
 }
 
-module.exports = { assertLimits, drawsFrom, randomIds, refusedAbove, runInFlight };
+module.exports = { assertLimits, drawsFrom, randomIds, refusedAbove, runInFlight, serverCpu };
