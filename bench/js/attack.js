@@ -5,7 +5,7 @@
 
 const { main } = require('./harness');
 const { linePlot } = require('./plot-lines');
-const { failures, median, number, range, ratio, rounds } = require('./report');
+const { failures, figureOf, number, range, ratio, rounds } = require('./report');
 const { subjects } = require('./subjects');
 const { freshIds, literalId, runChecks, sequential, settledRss } = require('./workload');
 
@@ -94,13 +94,13 @@ function tables(results) {
         const { attempts, firstTenth, lastTenth, lastToFirst, growthKiB } = results[subject];
         return [
           subject === 'idsOnly' ? 'no limiter' : subjects[subject].label,
-          median(attempts),
-          median(firstTenth),
-          median(lastTenth),
+          figureOf(attempts),
+          figureOf(firstTenth),
+          figureOf(lastTenth),
           range(lastTenth),
-          median(lastToFirst),
+          figureOf(lastToFirst),
           ratio(lastTenth, base),
-          median(growthKiB),
+          figureOf(growthKiB),
           range(growthKiB),
           rounds(results[subject]),
         ];
@@ -136,11 +136,11 @@ function plots(results) {
     return { label: subjects[subject].label, isOurs: subject === 'rollgate', error, points };
   });
   const [{ points: own }] = series;
-  const alt = `Cost of a refusal while one blocked id makes many attempts: rollgate needs ${number(own[0]?.median)} ns near the beginning and ${number(own.at(-1)?.median)} ns at the end; a rising line means that refusals get more expensive; a line that ends early was stopped at a time limit`;
+  const alt = `Cost of a refusal while one blocked id makes many attempts: rollgate needs ${number(own[0]?.figure)} ns near the beginning and ${number(own.at(-1)?.figure)} ns at the end; a rising line means that refusals get more expensive; a line that ends early was stopped at a time limit`;
   const plot = {
     title: 'Cost of a refusal by number of refusals before it, one blocked id',
     subtitle:
-      'Medians. Whiskers go from the lowest to the highest round. A line that ends early was stopped at a time limit. Less is better.',
+      'Least times. Whiskers go from the lowest to the highest round. A line that ends early was stopped at a time limit. Less is better.',
     description: alt,
     xTitle: 'attempts made so far (logarithmic scale)',
     yTitle: 'ns per refusal (logarithmic scale)',
@@ -155,8 +155,8 @@ function pointsOf(result) {
   if (marked.length > 0) return marked.map((mark) => ({ x: mark, ...result[`at${mark}`] }));
   const { attempts, firstTenth, lastTenth } = result;
   return [
-    { x: attempts.median * 0.05, ...firstTenth },
-    { x: attempts.median * 0.95, ...lastTenth },
+    { x: attempts.figure * 0.05, ...firstTenth },
+    { x: attempts.figure * 0.95, ...lastTenth },
   ];
 }
 

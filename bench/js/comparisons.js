@@ -1,16 +1,17 @@
 // What a benchmark's results say in words: where rollgate is behind, by how much, and in how many comparisons it is ahead.
 //
-// A comparison is { what, to, ours, theirs, isMoreBetter }: two figures, each { median, min, max } or
+// A comparison is { what, to, ours, theirs, isMoreBetter }: two numbers, each { figure, min, max } or
 // undefined. Its ratio is above 1 where rollgate is ahead.
 'use strict';
 
+const { medianOf } = require('./figures');
 const { times } = require('./report');
 
 const isKnown = ({ ours, theirs }) =>
-  [ours?.median, theirs?.median].every((value) => Number.isFinite(value) && value > 0);
+  [ours?.figure, theirs?.figure].every((value) => Number.isFinite(value) && value > 0);
 
 function ratioOf({ ours, theirs, isMoreBetter }) {
-  return isMoreBetter ? ours.median / theirs.median : theirs.median / ours.median;
+  return isMoreBetter ? ours.figure / theirs.figure : theirs.figure / ours.figure;
 }
 
 /** Whether every round of the one may have been one of the other. */
@@ -20,12 +21,6 @@ function byWhat(comparisons) {
   const groups = new Map();
   for (const one of comparisons) groups.set(one.what, [...(groups.get(one.what) ?? []), one]);
   return groups;
-}
-
-function medianOf(values) {
-  const sorted = [...values].sort((a, b) => a - b);
-  const middle = (sorted.length - 1) / 2;
-  return (sorted[Math.floor(middle)] + sorted[Math.ceil(middle)]) / 2;
 }
 
 /** Counts of comparisons: all, ahead, ahead by less than the spread, behind. `unknown` could not be compared. `losses` are grouped by what was compared, greatest first. */

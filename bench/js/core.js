@@ -8,7 +8,7 @@ const { existsSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync } =
 const { tmpdir } = require('node:os');
 const path = require('node:path');
 const { main } = require('./harness');
-const { failures, median, range, rounds } = require('./report');
+const { failures, figureOf, range, rounds } = require('./report');
 
 const BUILDS = path.join(__dirname, '../../build/cmake');
 const NOT_FOR_MEASURING = /debug|asan|tsan|ubsan|sanit|coverage/i;
@@ -82,7 +82,7 @@ function tables(results) {
       rows: keys.map((key) => {
         const { cpuNs, runs } = results[key];
         const name = key.replace(/\/iterations:\d+$/, '');
-        return [name, median(cpuNs), range(cpuNs), rounds({ runs })];
+        return [name, figureOf(cpuNs), range(cpuNs), rounds({ runs })];
       }),
       notes: failures(keys.map((key) => [key, results[key]])),
     },

@@ -7,7 +7,7 @@ const { performance } = require('node:perf_hooks');
 const { startRedis, stopRedis } = require('../../test/support/redis-server');
 const { main } = require('./harness');
 const redis = require('./redis');
-const { failures, median, number, range, ratio, rounds } = require('./report');
+const { failures, figureOf, number, range, ratio, rounds } = require('./report');
 const { drawsFrom, randomIds, runInFlight } = require('./redis-workload');
 
 const INTERVAL_MS = 60_000;
@@ -126,10 +126,10 @@ function tables(results) {
       columns: ['', 'ns', 'min – max', 'to cost 1', 'bytes of the id', 'rounds'],
       rows: inMemory.map((key) => [
         labelOf(key),
-        median(results[key].ns),
+        figureOf(results[key].ns),
         range(results[key].ns),
         ratio(results[key].ns, results.ones.ns),
-        median(results[key].bytes),
+        figureOf(results[key].bytes),
         rounds(results[key]),
       ]),
       notes: notesOf(inMemory),
@@ -139,7 +139,7 @@ function tables(results) {
       columns: ['', 'attempts/s', 'min – max', 'rollgate is', 'rounds'],
       rows: onRedis.map((key) => [
         labelOf(key),
-        median(results[key].perSecond),
+        figureOf(results[key].perSecond),
         range(results[key].perSecond),
         ratio(results.rollgate.perSecond, results[key].perSecond),
         rounds(results[key]),

@@ -4,7 +4,7 @@
 // evicts ids that still count, which is the price of the bound: those ids start anew.
 
 const { main } = require('./harness');
-const { failures, median, range, ratio, rounds } = require('./report');
+const { failures, figureOf, range, ratio, rounds } = require('./report');
 const { subjects } = require('./subjects');
 const { freshIds, runChecks, sequential, settledRss } = require('./workload');
 
@@ -67,13 +67,13 @@ function tables(results) {
         const result = results[key];
         return [
           SUBJECTS[key].label(bound),
-          median(result.fillWall),
-          median(result.floodWall),
+          figureOf(result.fillWall),
+          figureOf(result.floodWall),
           range(result.floodWall),
           ratio(result.floodWall, base.floodWall),
-          median(result.floodCpu),
-          median(result.filledMiB),
-          median(result.floodedMiB),
+          figureOf(result.floodCpu),
+          figureOf(result.filledMiB),
+          figureOf(result.floodedMiB),
           rounds(result),
         ];
       }),

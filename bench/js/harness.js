@@ -8,9 +8,10 @@
 //   tables(results)                    what to show: [{ title, columns, rows, notes }]
 //   comparisons(results)               what rollgate is held against, if anything: see comparisons.js
 //   plots(results)                     the pictures, if any: [{ name, alt, svg }]
-// where results holds under each job's key { job, runs } and { median, min, max } per number, or { job, error }.
+// where results holds under each job's key { job, runs } and { figure, min, max } per number, or { job, error }.
 
 const { spawn } = require('node:child_process');
+const { statOf } = require('./figures');
 
 // Code must stay compiled over the collections that precede a reading of memory.
 const NODE_FLAGS = [
@@ -146,19 +147,17 @@ async function runBenchmark(
 }
 
 function summarise(runs) {
-  const summary = {};
-  for (const name of Object.keys(runs[0])) summary[name] = spread(runs.map((run) => run[name]));
-  return summary;
+  const names = Object.keys(runs[0]);
+  return Object.fromEntries(
+    names.map((name) => [
+      name,
+      statOf(
+        name,
+        runs.map((run) => run[name]),
+      ),
+    ]),
+  );
 }
-
-function spread(values) {
-  const sorted = [...values].sort(ascending);
-  const middle = sorted.length >> 1;
-  const median = sorted.length % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
-  return { median, min: sorted[0], max: sorted.at(-1) };
-}
-
-const ascending = (a, b) => a - b;
 
 /** Makes a benchmark file runnable by itself: as the child of a run, or alone with its tables printed. */
 async function main(file, benchmark) {
@@ -172,4 +171,4 @@ async function main(file, benchmark) {
   for (const table of benchmark.tables(results)) console.log(tableText(table));
 }
 
-module.exports = { TimeIsUp, main, runBenchmark, spread };
+module.exports = { TimeIsUp, main, runBenchmark };

@@ -6,7 +6,7 @@
 
 const { main } = require('./harness');
 const { barPlot } = require('./plot-bars');
-const { failures, median, number, range, ratio, rounds } = require('./report');
+const { failures, figureOf, number, range, ratio, rounds } = require('./report');
 const { subjects } = require('./subjects');
 const { freshIds, runChecks, sequential, settledRss } = require('./workload');
 
@@ -81,7 +81,7 @@ function tables(results) {
       columns: ['', 'bytes per id', 'min – max', 'to rollgate', 'rounds'],
       rows: entries.map(([subject, { bytesPerId, runs }]) => [
         subjects[subject].label,
-        median(bytesPerId),
+        figureOf(bytesPerId),
         range(bytesPerId),
         ratio(bytesPerId, base),
         rounds({ runs }),
@@ -107,7 +107,7 @@ function plots(results) {
   const [first] = groups;
   const shown = groups.filter(([, entries]) => entries.length > 1);
   const own = shown.map(([title, [[, { bytesPerId }]]]) => {
-    return `${number(bytesPerId?.median)} bytes with ${title}`;
+    return `${number(bytesPerId?.figure)} bytes with ${title}`;
   });
   const alt = `Memory per id: rollgate needs ${own.join(', ')}; the table has the figures of the others`;
   const plot = {

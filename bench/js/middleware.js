@@ -6,7 +6,7 @@
 const { main } = require('./harness');
 const { serveAndAsk } = require('./middleware-http');
 const { SUBJECTS, createMiddleware, createRequests } = require('./middleware-subjects');
-const { failures, median, range, rounds } = require('./report');
+const { failures, figureOf, range, rounds, times } = require('./report');
 
 const HEADERS = {
   legacy: { legacyHeaders: true, standardHeaders: false },
@@ -37,35 +37,15 @@ function jobs({ quick }) {
 async function measure(job) {
   const options = HEADERS[job.headers];
   const run = job.http ? await serveAndAsk(options) : await driveByHand(options, job);
-  const chunks = [];
+  const least = Object.fromEntries(SUBJECTS.map((subject) => [subject, Infinity]));
   for (let i = 0; i < job.chunks; i++) {
-    const chunk = {};
     for (let j = 0; j < SUBJECTS.length; j++) {
       const subject = SUBJECTS[(i + j) % SUBJECTS.length];
-      chunk[subject] = await run.cpuOf(subject, job.requests);
+      least[subject] = Math.min(least[subject], await run.cpuOf(subject, job.requests));
     }
-    chunks.push(chunk);
   }
   await run.close?.();
-  return summary(chunks, job.http);
-}
-
-/** Over HTTP a difference within one chunk is mostly noise, so there the ratio is that of the medians. */
-function summary(chunks, isOverHttp) {
-  const middle = (of) => medianOf(chunks.map(of));
-  const added = (subject) => (chunk) => chunk[subject] - chunk.none;
-  const [rollgate, expressRateLimit] = [added('rollgate'), added('expressRateLimit')];
-  const ratioOf = (ours, theirs) =>
-    isOverHttp ? middle(ours) / middle(theirs) : middle((chunk) => ours(chunk) / theirs(chunk));
-  const beyondHeaders = (subject) => (chunk) => chunk[subject] - chunk.headersAlone;
-  return {
-    none: middle(({ none }) => none),
-    headersAlone: middle(added('headersAlone')),
-    rollgate: middle(rollgate),
-    expressRateLimit: middle(expressRateLimit),
-    ratio: ratioOf(rollgate, expressRateLimit),
-    ratioBeyondHeaders: ratioOf(beyondHeaders('rollgate'), beyondHeaders('expressRateLimit')),
-  };
+  return least;
 }
 
 async function driveByHand(options, { clients }) {
@@ -93,10 +73,14 @@ async function driveByHand(options, { clients }) {
   return { cpuOf };
 }
 
-function medianOf(values) {
-  const sorted = values.sort((a, b) => a - b);
-  return sorted[sorted.length >> 1];
+/** What a subject adds to `base`, the requests without it. */
+function added(stat, base) {
+  if (!stat || !base) return undefined;
+  const above = (value) => value - base.figure;
+  return { figure: above(stat.figure), min: above(stat.min), max: above(stat.max) };
 }
+
+const divided = (one, other) => times(one?.figure / other?.figure);
 
 const TITLES = {
   'process/1': 'In one process, one client: all but the first are refused',
@@ -105,13 +89,13 @@ const TITLES = {
 };
 
 function comparisons(results) {
-  return Object.entries(results).map(([key, { rollgate, expressRateLimit }]) => {
+  return Object.entries(results).map(([key, { none, rollgate, expressRateLimit }]) => {
     const [, prefix, headers] = /^(.+)\/(.+?)$/.exec(key);
     return {
       what: `CPU added to a request. ${TITLES[prefix]}`,
       to: `express-rate-limit with ${headers} headers`,
-      ours: rollgate,
-      theirs: expressRateLimit,
+      ours: added(rollgate, none),
+      theirs: added(expressRateLimit, none),
     };
   });
 }
@@ -130,7 +114,6 @@ function tables(results) {
         'express-rate-limit adds, CPU ns',
         'min – max',
         'rollgate / express-rate-limit',
-        'min – max',
         'the same beyond the headers',
         'the headers alone, CPU ns',
         'no middleware, CPU ns',
@@ -143,17 +126,18 @@ function tables(results) {
 }
 
 function rowOf(headers, result) {
+  const { none, headersAlone, rollgate, expressRateLimit } = result;
+  const [ours, theirs] = [added(rollgate, none), added(expressRateLimit, none)];
   return [
     headers,
-    median(result.rollgate),
-    range(result.rollgate),
-    median(result.expressRateLimit),
-    range(result.expressRateLimit),
-    median(result.ratio),
-    range(result.ratio),
-    median(result.ratioBeyondHeaders),
-    median(result.headersAlone),
-    median(result.none),
+    figureOf(ours),
+    range(ours),
+    figureOf(theirs),
+    range(theirs),
+    divided(ours, theirs),
+    divided(added(rollgate, headersAlone), added(expressRateLimit, headersAlone)),
+    figureOf(added(headersAlone, none)),
+    figureOf(none),
     rounds(result),
   ];
 }
@@ -164,7 +148,7 @@ module.exports = {
   question:
     'How much CPU does the middleware add to a request, compared with express-rate-limit with its MemoryStore and the same headers?',
   bias: [
-    'In one process: requests and responses are objects of node:http without a connection. Their cost without a middleware is subtracted. The cost of headers in Node is not: "the headers alone" sets the same headers with constant values, which is the minimum that any middleware adds. All subjects take turns in one process, in chunks. The ratio is the median of the ratios of the chunks. Unlike elsewhere on this page, it is below 1 if rollgate needs less.',
+    'In one process: requests and responses are objects of node:http without a connection. Their cost without a middleware is subtracted. The cost of headers in Node is not: "the headers alone" sets the same headers with constant values, which is the minimum that any middleware adds. All subjects take turns in one process, in chunks, and the least time of all chunks counts. Unlike elsewhere on this page, it is below 1 if rollgate needs less.',
     'The limit is 100 in 15 minutes. So a single client is soon refused, and each of 10,000 clients passes. A handler lets refused requests through, so that they get the same response.',
     'At any moment, nearly all requests of a run get headers with the same numbers, and rollgate reuses the header of draft 7. If all requests got different numbers, rollgate would add about 15 % more with draft 7.',
     'Over HTTP: each subject is a server in its own process, with a client in another process. The CPU is that of the server. The middleware is a small part of it, so the difference of two large figures contains their noise.',

@@ -55,7 +55,7 @@ function method(environment) {
     `| Versions | ${versionsText(environment.versions)} |`,
     '',
     '- Each subject runs in its own process, once per round. Each round starts with another subject, so that a slow moment of the machine affects all of them.',
-    '- A figure is the median of all rounds, and "min – max" is their spread. A ratio compares two medians. "Rounds" is the number of runs.',
+    '- A figure is the least time or the highest rate of all rounds, because noise only adds to a time. A size is the median. "min – max" is the spread of the rounds. A ratio compares two figures. "Rounds" is the number of runs.',
     '- "CPU" is the time of all threads of the process, including garbage collection.',
     '- The plain JS limiters are in `bench/js/plain-js.js`. They were written for this comparison and are checked against an oracle before each run.',
     '- Each benchmark has a share of the total time. It starts no round that does not fit into the rest of it, and stops what still runs when it is over.',

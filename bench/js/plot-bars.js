@@ -1,4 +1,4 @@
-// Bars in panels beside and below one another: a row for each subject, a whisker for its spread, its median in figures.
+// Bars in panels beside and below one another: a row for each subject, a whisker for its spread, its figure in digits.
 'use strict';
 
 const { round, text } = require('../../scripts/lib/svg');
@@ -11,11 +11,11 @@ const ROW = 19;
 const HEAD = 26; // the panel's title
 const FOOT = 44; // its ticks and unit
 const GAP = 16;
-const FIGURE = 62; // room for the median beside the longest bar
+const FIGURE = 62; // room for the figure beside the longest bar
 
 /**
  * `rows`: { label, kind: 'ours' | 'own' | 'peer' }. `bands`: rows of panels { title, unit, values },
- * with a value for each row: { median, min, max }, { error }, or undefined where nothing was measured.
+ * with a value for each row: { figure, min, max }, { error }, or undefined where nothing was measured.
  * Panels of a band that share a scale are to say so: `isOneScale`.
  */
 function barPlot({ title, subtitle, description, rows, bands, labelWidth = 232, isOneScale }) {
@@ -39,7 +39,7 @@ function barPlot({ title, subtitle, description, rows, bands, labelWidth = 232, 
 }
 
 const middleOf = (top, row) => top + HEAD + (row + 0.5) * ROW;
-const greatest = (value) => value?.max ?? value?.median ?? Number.NaN;
+const greatest = (value) => value?.max ?? value?.figure ?? Number.NaN;
 
 function drawLabel(label, kind, right, middle) {
   const weight = kind === 'ours' ? ' font-weight="600"' : '';
@@ -71,16 +71,16 @@ function drawBar(value, kind, scale, middle) {
   const start = scale.pixel(0);
   const note = (words) => text(start + 5, middle + 4, words, ' class="note" font-size="11"');
   if (value?.error) return note('failed');
-  if (!value || !Number.isFinite(value.median)) return note('not measured');
-  const { median, min = median, max = median } = value;
-  const end = scale.pixel(median);
+  if (!value || !Number.isFinite(value.figure)) return note('not measured');
+  const { figure, min = figure, max = figure } = value;
+  const end = scale.pixel(figure);
   const width = Math.max(end - start, 1);
   const bar = `<rect class="${kind}" stroke="none" x="${round(start)}" y="${round(middle - 6)}" width="${round(width)}" height="12"/>`;
   const across = Math.max(end, scale.pixel(max)) + 5;
   const weight = kind === 'ours' ? ' font-weight="600"' : '';
-  const words = median < 1e6 ? number(median) : short(median);
-  const figure = text(across, middle + 4, words, ` class="word halo" font-size="11"${weight}`);
-  return [bar, whisker(middle, [scale.pixel(min), scale.pixel(max)]), figure]
+  const words = figure < 1e6 ? number(figure) : short(figure);
+  const digits = text(across, middle + 4, words, ` class="word halo" font-size="11"${weight}`);
+  return [bar, whisker(middle, [scale.pixel(min), scale.pixel(max)]), digits]
     .filter((part) => part !== '')
     .join('\n');
 }

@@ -19,7 +19,7 @@ const MARKS = [
 const ROUND_MARK = (x, y) => `M${at(x - 4.5, y)}a4.5 4.5 0 1 0 9 0a4.5 4.5 0 1 0-9 0z`;
 
 /**
- * `series`: { label, isOurs, error?, points: [{ x, median, min, max }] }. `xTicks` are the values of x
+ * `series`: { label, isOurs, error?, points: [{ x, figure, min, max }] }. `xTicks` are the values of x
  * to be marked, powers of ten unless given. A point that has no place on the axes is left out.
  */
 function linePlot({ title, subtitle, description, xTitle, yTitle, xTicks, series }) {
@@ -30,7 +30,7 @@ function linePlot({ title, subtitle, description, xTitle, yTitle, xTicks, series
     [AREA.left + 14, AREA.right - 14],
   );
   const y = logScale(
-    points.flatMap(({ median, min, max }) => [median, min, max]),
+    points.flatMap(({ figure, min, max }) => [figure, min, max]),
     [AREA.bottom, AREA.top],
   );
   let peers = 0;
@@ -53,9 +53,9 @@ const whole = (value) => value.toLocaleString('en-US');
 
 const pointsOf = ({ points }) =>
   points
-    .map(({ x, median, min = median, max = median }) => ({ x, median, min, max }))
+    .map(({ x, figure, min = figure, max = figure }) => ({ x, figure, min, max }))
     .filter((point) =>
-      [point.x, point.median].every((value) => Number.isFinite(value) && value > 0),
+      [point.x, point.figure].every((value) => Number.isFinite(value) && value > 0),
     );
 
 function axes(x, y, { xTitle, yTitle, xTicks }) {
@@ -79,7 +79,7 @@ function axes(x, y, { xTitle, yTitle, xTicks }) {
 
 function drawLine({ points, colour, mark, isOurs }, x, y) {
   if (points.length === 0) return '';
-  const places = points.map((point) => [x.pixel(point.x), y.pixel(point.median)]);
+  const places = points.map((point) => [x.pixel(point.x), y.pixel(point.figure)]);
   const line = places.map(([across, down], i) => `${i === 0 ? 'M' : 'L'}${at(across, down)}`);
   return [
     path(`${colour} line`, line.join(''), ` stroke-width="${isOurs ? 2.5 : 1.5}"`),
@@ -97,7 +97,7 @@ function labels(series, x, y) {
   const named = series.filter(({ points }) => points.length > 0);
   const wanted = named
     .map((one) => ({ one, last: one.points.at(-1) }))
-    .map(({ one, last }) => ({ one, end: [x.pixel(last.x), y.pixel(last.median)] }))
+    .map(({ one, last }) => ({ one, end: [x.pixel(last.x), y.pixel(last.figure)] }))
     .sort((a, b) => a.end[1] - b.end[1]);
   const downs = spread(
     wanted.map(({ end }) => end[1]),

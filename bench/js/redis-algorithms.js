@@ -7,7 +7,7 @@ const { ALGORITHMS } = require('../../lib/algorithms');
 const { startRedis, stopRedis } = require('../../test/support/redis-server');
 const { main } = require('./harness');
 const redis = require('./redis');
-const { failures, median, number, range, ratio, rounds } = require('./report');
+const { failures, figureOf, number, range, ratio, rounds } = require('./report');
 const { drawsFrom, randomIds, runInFlight } = require('./redis-workload');
 
 const NAMESPACE = 'b';
@@ -135,11 +135,11 @@ function tables({ all }) {
     name,
     ...[1, 64].flatMap((inFlight) => {
       const cpu = all[`cpu${inFlight}/${name}`];
-      return [median(cpu), range(cpu), ratio(cpu, all[`cpu${inFlight}/${base}`])];
+      return [figureOf(cpu), range(cpu), ratio(cpu, all[`cpu${inFlight}/${base}`])];
     }),
-    median(all[`script64/${name}`]),
+    figureOf(all[`script64/${name}`]),
     ratio(all[`script64/${name}`], all[`script64/${base}`]),
-    median(all[`bytes/${name}`]),
+    figureOf(all[`bytes/${name}`]),
     rounds(all),
   ];
   const columns = ['', 'CPU µs, 1 in flight', 'min – max', 'to the simplest'];

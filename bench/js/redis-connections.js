@@ -6,7 +6,7 @@ const { pemOf, startRedisWithTls, stopRedis } = require('../../test/support/redi
 const { main } = require('./harness');
 const redis = require('./redis');
 const { redisSubjects } = require('./redis-subjects');
-const { failures, median, number, range, ratio, rounds } = require('./report');
+const { failures, figureOf, number, range, ratio, rounds } = require('./report');
 const { drawsFrom, randomIds, runInFlight } = require('./redis-workload');
 
 const INTERVAL_MS = 60_000;
@@ -151,14 +151,14 @@ function tables(results) {
 }
 
 function fastestPeer(results) {
-  const speedOf = (name) => results[name].perSecond64?.median ?? 0;
+  const speedOf = (name) => results[name].perSecond64?.figure ?? 0;
   return PEERS.reduce((best, name) => (speedOf(name) > speedOf(best) ? name : best));
 }
 
 function aimsTable(results) {
   const peer = fastestPeer(results);
   const divided = (one, other, figure) =>
-    results[one][figure]?.median / results[other][figure]?.median;
+    results[one][figure]?.figure / results[other][figure]?.figure;
   const aims = [
     ['checks/s, 64 in flight', peer, 'rollgate', 3.5],
     [`the same with ${LIMITERS} limiters in turn`, peer, 'inTurn', 3.5],
@@ -176,7 +176,7 @@ function aimsTable(results) {
     const what = `p50 of ${labelOf(name)}, 1 in flight, to ${labelOf(base)}`;
     aims.push([what, value, '≤ 0.85', value <= 0.85]);
   }
-  const perSecond = results.local.perSecond64?.median;
+  const perSecond = results.local.perSecond64?.figure;
   const isReached = perSecond >= 4e6;
   aims.push(['checks/s of one refused id with localRefusals', perSecond, '≥ 4,000,000', isReached]);
   return {
@@ -203,12 +203,12 @@ function speedTable(results) {
     ],
     rows: keys.map((key) => [
       labelOf(key),
-      median(results[key].p50At1),
+      figureOf(results[key].p50At1),
       range(results[key].p50At1),
-      median(results[key].perSecond64),
+      figureOf(results[key].perSecond64),
       range(results[key].perSecond64),
       ratio(results.rollgate.perSecond64, results[key].perSecond64),
-      median(results[key].nodeCpu64),
+      figureOf(results[key].nodeCpu64),
       rounds(results[key]),
     ]),
     notes: notesOf(results, keys),
@@ -222,9 +222,9 @@ function refusalsTable(results) {
     columns: ['', 'checks/s', 'min – max', 'commands sent', 'rounds'],
     rows: keys.map((key) => [
       labelOf(key),
-      median(results[key].perSecond64),
+      figureOf(results[key].perSecond64),
       range(results[key].perSecond64),
-      median(results[key].commands),
+      figureOf(results[key].commands),
       rounds(results[key]),
     ]),
     notes: notesOf(results, keys),

@@ -55,13 +55,13 @@ function plots(results) {
   const entries = entriesOf(results, 'tenThousand/');
   const own = results['tenThousand/rollgate'];
   const words = levels.map((inFlight) => {
-    const of = (key) => number(own[`${key}${inFlight}`]?.median);
+    const of = (key) => number(own[`${key}${inFlight}`]?.figure);
     return `${of('perSecond')} checks/s with ${inFlight} in flight at ${of('nodeCpu')} µs of CPU in Node and ${of('serverCpu')} µs in the server`;
   });
   const alt = `A check on Redis by checks in flight, compared with peers. rollgate: ${words.join('; ')}`;
   const plot = {
     title: 'A check on Redis, by checks in flight',
-    subtitle: `${title}. rollgate over another client or with other options is light blue. Medians. Whiskers go from the lowest to the highest round.`,
+    subtitle: `${title}. rollgate over another client or with other options is light blue. Least times and highest rates. Whiskers go from the lowest to the highest round.`,
     description: alt,
     rows: entries.map(([subject]) => ({ label: labelOf(subject), kind: kindOf(subject) })),
     labelWidth: 252,

@@ -1,7 +1,7 @@
 // The tables of the benchmark on Redis: what was aimed at, the figures of each level, the bytes of a key.
 
 const { redisSubjects } = require('./redis-subjects');
-const { DASH, failures, median, number, percent, range, ratio, rounds } = require('./report');
+const { DASH, failures, figureOf, number, percent, range, ratio, rounds } = require('./report');
 
 const CASES = {
   tenThousand: { title: '10,000 ids, max 5 in 60 s', levels: [1, 64, 512] },
@@ -54,14 +54,14 @@ function speedTable(title, results, name, inFlight) {
     const toBase = (what) => ratio(of(what), base[`${what}${inFlight}`]);
     return [
       labelOf(subject),
-      median(of('perSecond')),
+      figureOf(of('perSecond')),
       range(of('perSecond')),
       ratio(base[`perSecond${inFlight}`], of('perSecond')),
-      median(of('p50At')),
-      median(of('p99At')),
-      median(of('nodeCpu')),
+      figureOf(of('p50At')),
+      figureOf(of('p99At')),
+      figureOf(of('nodeCpu')),
       toBase('nodeCpu'),
-      median(of('serverCpu')),
+      figureOf(of('serverCpu')),
       toBase('serverCpu'),
       percent(of('refusedPercent')),
       rounds(result),
@@ -79,10 +79,10 @@ function bytesTable(results) {
   const rows = entries.map(({ max, subject, result }) => [
     labelOf(subject),
     String(max),
-    median(result.bytes),
+    figureOf(result.bytes),
     ratio(result.bytes, results[`bytes/${max}/rollgate`].bytes),
-    median(result.refusals),
-    median(result.bytesAfter),
+    figureOf(result.refusals),
+    figureOf(result.bytesAfter),
     ratio(result.bytesAfter, result.bytes),
     rounds(result),
   ]);
@@ -95,7 +95,7 @@ function fastestPeer(results, inFlight) {
   const peers = entriesOf(results, 'tenThousand/').filter(
     ([subject, result]) => redisSubjects[subject].isPeer && !result.error,
   );
-  const speed = ([, result]) => result[`perSecond${inFlight}`].median;
+  const speed = ([, result]) => result[`perSecond${inFlight}`].figure;
   return peers.reduce(
     (best, peer) => (best && speed(best) >= speed(peer) ? best : peer),
     undefined,
@@ -105,7 +105,7 @@ function fastestPeer(results, inFlight) {
 function aimsTable(results) {
   const own = results['tenThousand/rollgate'];
   const rrl = 'rollingRateLimiterIoredis';
-  const divided = (a, b) => (a && b ? a.median / b.median : NaN);
+  const divided = (a, b) => (a && b ? a.figure / b.figure : NaN);
   const uncounted = results['tenThousand/rollgateUncounted'];
   const speed = (inFlight, [subject, result] = [], aim = AIMS[inFlight], of = own, how = '') => [
     `checks/s, ${inFlight} in flight, to ${subject ? labelOf(subject) : 'a peer'}${how}`,
@@ -138,7 +138,7 @@ function aimsTable(results) {
       [100, '≤ 1,200'],
     ].map(([max, aim]) => [
       `bytes of a key at max ${max}`,
-      results[`bytes/${max}/rollgate`].bytes?.median,
+      results[`bytes/${max}/rollgate`].bytes?.figure,
       aim,
     ]),
     ...MAXES.map((max) => {

@@ -11,20 +11,20 @@ function number(value) {
   return value.toFixed(2);
 }
 
-/** The two columns of a measured number: its median, and its spread. */
-const median = (stat) => (stat ? number(stat.median) : DASH);
+/** The two columns of a measured number: its figure, and its spread. */
+const figureOf = (stat) => (stat ? number(stat.figure) : DASH);
 const range = (stat) => (stat ? `${number(stat.min)} ${DASH} ${number(stat.max)}` : DASH);
 const times = (ratio) => (Number.isFinite(ratio) ? `${digits(ratio)} x` : DASH);
 const digits = (ratio) =>
   ratio < 0.01 ? ratio.toPrecision(1) : ratio.toFixed(ratio < 10 ? 2 : ratio < 100 ? 1 : 0);
 
-/** How many times the one median is the other: above 1 where the other is the smaller. */
-const ratio = (stat, base) => (stat && base ? times(stat.median / base.median) : DASH);
+/** How many times the one figure is the other: above 1 where the other is the smaller. */
+const ratio = (stat, base) => (stat && base ? times(stat.figure / base.figure) : DASH);
 
-/** How many runs a figure is the median of. */
+/** How many runs a figure is of. */
 const rounds = (result) => String(result.runs ?? 0);
 
-const percent = (stat) => (stat ? `${Math.round(stat.median)} %` : DASH);
+const percent = (stat) => (stat ? `${Math.round(stat.figure)} %` : DASH);
 
 /** A note for each subject that gave no result, from [label, result] pairs. */
 const failures = (pairs) =>
@@ -87,7 +87,7 @@ module.exports = {
   DASH,
   clockText,
   failures,
-  median,
+  figureOf,
   number,
   percent,
   progressLine,

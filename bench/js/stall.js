@@ -5,7 +5,7 @@
 // luck was good, and the involuntary context switches tell how busy the machine was.
 
 const { main } = require('./harness');
-const { failures, median, range, rounds } = require('./report');
+const { failures, figureOf, range, rounds } = require('./report');
 const { subjects } = require('./subjects');
 const { freshIds } = require('./workload');
 
@@ -78,7 +78,7 @@ function tables(results) {
       title: `Longest call while ${Number(ids).toLocaleString('en-US')} ids are inserted, in ms`,
       columns: [
         '',
-        'median of the maxima',
+        'lowest maximum',
         'lowest – highest',
         'p99.999',
         'median call, ns',
@@ -87,11 +87,11 @@ function tables(results) {
       ],
       rows: entries.map(([subject, { longestMs, highestMs, medianNs, switches, runs }]) => [
         subject === 'idsOnly' ? 'no limiter' : subjects[subject].label,
-        median(longestMs),
+        figureOf(longestMs),
         range(longestMs),
-        median(highestMs),
-        median(medianNs),
-        median(switches),
+        figureOf(highestMs),
+        figureOf(medianNs),
+        figureOf(switches),
         rounds({ runs }),
       ]),
       notes: failures(entries.map(([subject, result]) => [subjects[subject].label, result])),
@@ -124,7 +124,7 @@ module.exports = {
   question: 'How long can a single call take while new ids arrive?',
   bias: [
     'Each call is measured with two readings of `performance.now()`. This adds about 50 ns to the median and does not affect the maxima.',
-    'A process that the operating system interrupts looks slow in any case: see the row without a limiter, and "switches", the involuntary context switches of a run (median). The lowest maximum of all rounds is closest to the cost of the subject itself.',
+    'A process that the operating system interrupts looks slow in any case: see the row without a limiter, and "switches", the involuntary context switches of a run (median of the rounds). The lowest maximum of all rounds is the figure, because it is closest to the cost of the subject itself.',
     'A garbage collection counts for the call in which it happens. Most of the garbage here is ids. A limiter that allocates has more collections in its calls. A limiter that keeps many objects makes each collection longer.',
     'If a call returns a promise, it is measured until the promise is settled.',
   ],

@@ -5,6 +5,7 @@ const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 const { lossesMarkdown, summaryCells } = require('../../bench/js/comparisons');
+const { statOf } = require('../../bench/js/figures');
 const { TimeIsUp, runBenchmark } = require('../../bench/js/harness');
 const { page } = require('../../bench/js/page');
 const { barPlot } = require('../../bench/js/plot-bars');
@@ -12,7 +13,7 @@ const { linePlot } = require('../../bench/js/plot-lines');
 const { linearScale, logScale } = require('../../bench/js/plot-scale');
 
 const FOLDER = path.join(__dirname, '../../bench/js');
-const stat = (median, min = median, max = median) => ({ median, min, max });
+const stat = (figure, min = figure, max = figure) => ({ figure, min, max });
 
 describe('a budget', () => {
   /** Runs jobs that take `ms` each, or end as the time runs out, by a clock moved by hand. */
@@ -35,7 +36,7 @@ describe('a budget', () => {
 
   test('all rounds are run when there is time for them', async () => {
     const { results, time } = await runBy([job('a', 10, 3), job('b', 20, 2)], 1000);
-    expect(results.a).toMatchObject({ runs: 3, ns: { median: 10, min: 10, max: 10 } });
+    expect(results.a).toMatchObject({ runs: 3, ns: { figure: 10, min: 10, max: 10 } });
     expect(results.b).toMatchObject({ runs: 2 });
     expect(time).toBe(70);
   });
@@ -75,6 +76,24 @@ describe('a budget', () => {
     expect(results.a).toMatchObject({ error: 'it broke' });
     expect(results.b).toMatchObject({ runs: 3 });
     expect(time).toBe(40);
+  });
+});
+
+describe('the figure of several runs', () => {
+  const figureOf = (name, values) => statOf(name, values).figure;
+
+  test('is the least time, because noise only adds to it', () => {
+    expect(statOf('cpu', [30, 10, 20, 90])).toEqual({ figure: 10, min: 10, max: 90 });
+    expect(figureOf('p50At1', [30, 10])).toBe(10);
+  });
+
+  test('is the highest rate', () => {
+    expect(statOf('perSecond64', [30, 10, 20])).toEqual({ figure: 30, min: 10, max: 30 });
+  });
+
+  test('is the median of what is neither time nor rate, such as a size', () => {
+    expect(statOf('bytesPerId', [90, 10, 20])).toEqual({ figure: 20, min: 10, max: 90 });
+    expect(figureOf('growthKiB', [4, -100, 6, 1000])).toBe(5);
   });
 });
 
@@ -254,7 +273,7 @@ const points = [
 ];
 
 describe('bars', () => {
-  test('have the median in figures, a whisker where there is a spread, and name what failed', () => {
+  test('have the figure in digits, a whisker where there is a spread, and name what failed', () => {
     const svg = bars([stat(50, 40, 90), stat(120), { error: 'it broke' }, undefined]);
     expectWellFormed(svg);
     const words = ['50.0', '120', 'A panel', 'ns', 'failed', 'not measured'];
