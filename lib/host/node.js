@@ -4,6 +4,7 @@
 
 const crypto = require('node:crypto');
 const diagnostics = require('node:diagnostics_channel');
+const os = require('node:os');
 const { performance } = require('node:perf_hooks');
 const timers = require('node:timers/promises');
 const { inspect } = require('node:util');
@@ -27,6 +28,29 @@ const stores = {
 };
 
 // Modules that a limiter in memory does not need are loaded when they are.
+
+/** Shorter sleeps are ignored: some systems round their uptime to seconds. */
+const SHORTEST_SLEEP_MS = 2000;
+/** How often the uptime is read at most: that takes some microseconds. */
+const LOOKS_EVERY_MS = 1000;
+
+let sleptMs = 0;
+let uptimeAhead;
+let looksAt = Number.NEGATIVE_INFINITY;
+
+/** performance.now() stands still while a host with Linux sleeps, its uptime does not. */
+function noteSleep(now) {
+  looksAt = now + LOOKS_EVERY_MS;
+  try {
+    const ahead = os.uptime() * 1000 - now;
+    uptimeAhead ??= ahead;
+    if (ahead - uptimeAhead - sleptMs >= SHORTEST_SLEEP_MS) sleptMs = ahead - uptimeAhead;
+  } catch {
+    looksAt = Number.POSITIVE_INFINITY; // Deno may forbid it
+  }
+}
+
+if (process.platform !== 'linux') looksAt = Number.POSITIVE_INFINITY;
 
 module.exports = {
   /** The functions that create limiters: of the addon, or of the WebAssembly module. */
@@ -76,6 +100,10 @@ module.exports = {
   /** Resolves after a turn of the event loop. */
   nextTurn: () => timers.setImmediate(),
 
-  /** Milliseconds since some moment, which changes of the system's clock do not move. */
-  monotonicMs: () => performance.now(),
+  /** Milliseconds since some moment, with those that the host slept. Changes of the system's clock do not move it. */
+  monotonicMs() {
+    const now = performance.now();
+    if (now >= looksAt) noteSleep(now);
+    return now + sleptMs;
+  },
 };

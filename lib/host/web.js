@@ -115,5 +115,6 @@ module.exports = {
 
   nextTurn: () => new Promise((resolve) => setTimeout(resolve, 0)),
 
+  /** Stands still in sleep where the host's clock does. */
   monotonicMs: () => performance.now(),
 };

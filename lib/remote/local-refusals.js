@@ -1,6 +1,7 @@
 // The option localRefusals: remembers refusals of a remote store, and repeats them as long as nothing can change them.
 'use strict';
 
+const { monotonicMs } = require('#host');
 const {
   BLOCKED_BY_BLOCK,
   BLOCKED_BY_COUNT,
@@ -12,7 +13,7 @@ const {
 } = require('../decision');
 
 /** The time in us: the user's, or a monotonic one. */
-const timeOf = (now) => now ?? performance.now() * 1000;
+const timeOf = (now) => now ?? monotonicMs() * 1000;
 
 /** Stores round up to whole ms. What is left of a duration, never more than it is. */
 const atLeastMicros = (ms) => (ms - 1) * 1000;

@@ -2,9 +2,10 @@
 // src/binding/local_limiter.h says what each does.
 'use strict';
 
-const { monotonicMs, randomBytes } = require('#host');
+const { randomBytes } = require('#host');
 const { RECORDS, decisionLength } = require('../decision');
 const { STATUS, uniform } = require('./core');
+const { createOwnClock } = require('./own-clock');
 
 const SECRET_BYTES = 48;
 
@@ -23,11 +24,8 @@ function textOf(id) {
   return Number.isFinite(id) || typeof id === 'bigint' ? String(id) : undefined;
 }
 
-/** The time in us; of day, if windows begin with the epoch. Later changes of the system's clock do not move them. */
-function ownClock(isOfDay) {
-  const offset = isOfDay ? Math.floor((Date.now() - monotonicMs()) * 1000) : 0;
-  return () => Math.floor(monotonicMs() * 1000) + offset;
-}
+/** The longest interval of a policy, in us. */
+const longestInterval = ({ windows }) => Math.max(...windows.filter((_, i) => i % 2 === 0));
 
 function createMemoryLimiter(core, options, keep) {
   const { exports } = core;
@@ -52,7 +50,9 @@ function createMemoryLimiter(core, options, keep) {
     core.writeBytes(randomBytes(SECRET_BYTES));
     const address = exports.memory_new(options.maxKeys, keep.clock !== undefined);
     store = core.own(address, exports.memory_delete);
-    readClock = keep.clock ?? ownClock((traits & ALIGNS_TO_EPOCH) !== 0);
+    readClock =
+      keep.clock ??
+      createOwnClock(() => (traits & ALIGNS_TO_EPOCH ? longestInterval(policy) : undefined));
   }
 
   /** The address of the store. */

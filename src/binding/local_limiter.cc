@@ -3,24 +3,16 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <cstddef>
 #include <new>
 #include <span>
 
-#include "core/algorithms.h"
 #include "shared/shared_error.h"
 
 namespace rollgate::binding {
 namespace {
 
 std::atomic<std::int64_t> live_limiters{0};
-
-/// Aligns windows to the current time of day; later changes of the system's clock do not move them.
-Micros EpochOffset(MonotonicClock& clock) {
-  const auto time_of_day = std::chrono::system_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::microseconds>(time_of_day).count() - clock.Now();
-}
 
 }  // namespace
 
@@ -42,9 +34,8 @@ LocalLimiter::LocalLimiter(const Napi::Object& keep, const Policy& policy)
   report = ReadArray<double>(env, keep.Get("report")).data();
   assert(observes_decisions != nullptr && observes_evictions != nullptr && report != nullptr);
   uses.resize(policy.windows().size());
-  const AlgorithmTraits traits = TraitsOf(policy);
-  settles_ask_time = traits.settles_ask_time;
-  if (clock.IsEmpty() && traits.aligns_to_epoch) epoch_offset = EpochOffset(monotonic_clock);
+  traits = TraitsOf(policy);
+  Align(alignment, policy.longest_interval());
   ++live_limiters;
 }
 
@@ -75,11 +66,15 @@ void LocalLimiter::AttachNow() {
 }
 
 bool LocalLimiter::AskClock(Micros& now) {
-  const napi_value result = Invoke(clock);
-  double micros;
-  if (result == nullptr || napi_get_value_double(env, result, &micros) != napi_ok) return false;
-  now = MomentOf(micros);
-  return true;
+  if (!clock.IsEmpty()) {
+    const napi_value result = Invoke(clock);
+    double micros;
+    if (result == nullptr || napi_get_value_double(env, result, &micros) != napi_ok) return false;
+    now = MomentOf(micros);
+    if (store) return true;  // the clock may have closed the limiter
+  }
+  Invoke(closed);
+  return false;
 }
 
 void LocalLimiter::ReportEvictions() {
@@ -127,7 +122,7 @@ Napi::Value Settle(const Napi::CallbackInfo& info) {
   const bool is_id = ReadIdentity(env, info[0], limiter.secret, identity);
   const Settlement settlement(info);
   Micros now = 0;
-  if (limiter.settles_ask_time && !limiter.ReadTime(now)) return {};
+  if (limiter.traits.settles_ask_time && !limiter.ReadTime(now)) return {};
   return Napi::Boolean::New(
       env, is_id && limiter.store->Settle(identity, settlement.receipt, settlement.actual, now));
 }
@@ -154,10 +149,12 @@ Napi::Value SetLimits(const Napi::CallbackInfo& info) {
     return {};
   }
   PolicyOptions policy = ReadPolicy(info[0].As<Napi::Object>());
+  const Micros longest = std::ranges::max(policy.windows, {}, &Window::interval).interval;
   Micros now;
   if (!limiter.ReadTime(now)) return {};
   const StoreStats last = limiter.store->stats();
   limiter.set_limits(limiter, std::move(policy), now);
+  limiter.built_in_clock.SetPeriod(longest);
   limiter.before.allowed += last.allowed;
   limiter.before.blocked += last.blocked;
   limiter.before.evicted += last.evicted;

@@ -17,9 +17,11 @@
 #include <vector>
 
 #include "binding/functions.h"
+#include "binding/host_clocks.h"
 #include "binding/id_reader.h"
-#include "binding/monotonic_clock.h"
 #include "binding/values.h"
+#include "core/algorithms.h"
+#include "core/alignment.h"
 #include "core/decision.h"
 #include "core/identity.h"
 #include "core/inlining.h"
@@ -33,6 +35,11 @@ namespace rollgate::binding {
 struct LocalLimiter {
   LocalLimiter(const Napi::Object& keep, const Policy& policy);
   ~LocalLimiter();
+
+  /// Lets aligned windows follow the wall clock. The words must live as long as the store.
+  void Align(AlignmentWords& words, Micros longest_interval) {
+    if (traits.aligns_to_epoch) built_in_clock.Align(words, longest_interval);
+  }
 
   /// Frees the store, or prevents that one is attached.
   void Close();
@@ -56,17 +63,11 @@ struct LocalLimiter {
   /// Reads the time. Returns false, with an exception pending, if the clock throws or the limiter
   /// is closed.
   bool ReadTime(Micros& now) {
-    if (clock.IsEmpty()) [[likely]] {
-      now = monotonic_clock.Now() + epoch_offset;
-    } else if (!AskClock(now)) {
-      return false;
-    }
-    // Checked only now, because the user's clock may have closed the limiter.
-    if (store) [[likely]] {
+    if (clock.IsEmpty() && store) [[likely]] {
+      now = built_in_clock.Now();
       return true;
     }
-    Invoke(closed);
-    return false;
+    return AskClock(now);
   }
 
   /// Must be called after a call that may have added ids.
@@ -104,9 +105,9 @@ struct LocalLimiter {
   Store* (*as_expected)(Store*) = nullptr;
   StoreStats before = {};  // attempts and evictions under earlier limits
   Secret secret;
-  Micros epoch_offset = 0;  // from the built-in clock to times of day, for aligned windows
-  MonotonicClock monotonic_clock;
-  Napi::FunctionReference clock;                     // the user's, if any
+  BuiltInClock built_in_clock;    // may refer to the store, so it is not read without one
+  AlignmentWords alignment = {};  // of windows in memory
+  Napi::FunctionReference clock;  // the user's, if any
   const std::uint8_t* observes_decisions = nullptr;  // points into `keep`
   const std::uint8_t* observes_evictions = nullptr;
   double* report = nullptr;     // points into `keep`
@@ -115,7 +116,7 @@ struct LocalLimiter {
   std::uint32_t calls = 0;
   bool has_evicted = false;  // not yet reported to JavaScript
   bool has_reported_evictions = false;
-  bool settles_ask_time = false;
+  AlgorithmTraits traits;
   int functions = 0;  // see MakeFunctions
 
   Napi::Env env;

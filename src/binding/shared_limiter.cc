@@ -33,8 +33,11 @@ Napi::Value CreateSharedLimiter(const Napi::CallbackInfo& info) {
   store.name = ReadText(env, options.Get("name"));
   store.directory = ReadText(env, options.Get("directory"));
   store.max_keys = static_cast<std::size_t>(ReadDouble(env, options.Get("maxKeys")));
-  store.has_own_clock = !limiter->clock.IsEmpty();
-  store.epoch_offset = limiter->epoch_offset;
+  if (!limiter->clock.IsEmpty()) {
+    store.clock = SharedClock::kOwn;
+  } else if (HostClocks::StopsInSleep()) {
+    store.clock = SharedClock::kStopsInSleep;
+  }
   store.on_eviction = [state = limiter.get()] { state->has_evicted = true; };
   store.room = static_cast<std::uint64_t>(ReadDouble(env, options.Get("room")));
   const shared::LogForm form = shared::LogFormFor(policy, store.room);
@@ -54,7 +57,7 @@ Napi::Value CreateSharedLimiter(const Napi::CallbackInfo& info) {
     limiter->attach = [options = store](LocalLimiter& attached) {
       auto found = SharedStore::Attach(*attached.policy_to_attach, options);
       attached.secret = found->secret();
-      attached.epoch_offset = found->epoch_offset();
+      attached.Align(found->alignment(), attached.policy_to_attach->longest_interval());
       attached.Use<S>(std::move(found));
     };
     return MakeLocalFunctions<S>(std::move(limiter));

@@ -31,8 +31,9 @@ constexpr std::uint64_t kNamed = 8;
 constexpr std::uint64_t kLongStamps = 16;
 constexpr std::uint64_t kHasBlocks = 32;
 constexpr std::uint64_t kWideCounts = 64;
-constexpr std::uint64_t kFlagsInUse =
-    kCountBlocked | kSetsMax | kOwnClock | kNamed | kLongStamps | kHasBlocks | kWideCounts;
+constexpr std::uint64_t kStopsInSleep = 128;
+constexpr std::uint64_t kFlagsInUse = kCountBlocked | kSetsMax | kOwnClock | kNamed | kLongStamps |
+                                      kHasBlocks | kWideCounts | kStopsInSleep;
 
 /// A duration in milliseconds, with a fraction if it has one. Takes any word.
 std::string MillisText(std::uint64_t duration) {
@@ -61,11 +62,12 @@ LogForm LogFormFor(const Policy& policy, std::uint64_t room, bool rounds_up) {
           has_long_stamps};
 }
 
-std::vector<std::uint64_t> ConfigurationOf(const Policy& policy, bool has_own_clock,
+std::vector<std::uint64_t> ConfigurationOf(const Policy& policy, SharedClock clock,
                                            const LogForm& form) {
   const std::uint64_t flags =
       (policy.count_blocked() ? kCountBlocked : 0) | (policy.sets_max() ? kSetsMax : 0) |
-      (has_own_clock ? kOwnClock : 0) | (policy.weighted() ? kNamed : 0) |
+      (clock == SharedClock::kOwn ? kOwnClock : 0) |
+      (clock == SharedClock::kStopsInSleep ? kStopsInSleep : 0) | (policy.weighted() ? kNamed : 0) |
       (form.has_long_stamps ? kLongStamps : 0) | (policy.blocks().empty() ? 0 : kHasBlocks) |
       (CountFormat(policy).is_wide() ? kWideCounts : 0);
   std::vector<std::uint64_t> words = {static_cast<std::uint64_t>(policy.algorithm()), flags,
@@ -163,6 +165,7 @@ std::string TextOf(std::span<const std::uint64_t> configuration) {
   }
   if (!lengths.empty()) text += ", blockFor: [" + lengths + ']';
   if ((flags & kOwnClock) != 0) text += ", clock: a function";
+  if ((flags & kStopsInSleep) != 0) text += ", a clock that stops while the host sleeps";
   const bool has_room = algorithm == 0 && (flags & (kNamed | kSetsMax)) == 0;
   if (has_room) text += ", shared: { room: " + std::to_string(configuration[kRoom]) + " }";
   return text + " }";

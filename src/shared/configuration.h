@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/policy.h"
+#include "shared/shared_store.h"
 
 namespace rollgate::shared {
 
@@ -21,7 +22,7 @@ struct LogForm {
 LogForm LogFormFor(const Policy& policy, std::uint64_t room, bool rounds_up = true);
 
 /// Throws SharedError if there are too many words.
-std::vector<std::uint64_t> ConfigurationOf(const Policy& policy, bool has_own_clock,
+std::vector<std::uint64_t> ConfigurationOf(const Policy& policy, SharedClock clock,
                                            const LogForm& form);
 
 /// Why a limiter of the configuration `ours` cannot use a region of `theirs`; empty if it can. Then

@@ -3,17 +3,20 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <bit>
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
 #include <type_traits>
 
+#include "core/alignment.h"
+#include "core/words.h"
+
 namespace rollgate::shared {
 
 /// All that several processes access consists of these.
-using Word = std::atomic<std::uint64_t>;
+using rollgate::Hardware;
+using rollgate::Word;
 
 static_assert(sizeof(Word) == 8 && Word::is_always_lock_free,
               "a lock would not be shared between processes");
@@ -25,7 +28,7 @@ inline void RaiseTo(Word& word, std::uint64_t least) {
 }
 
 inline constexpr std::uint64_t kMagic = 0x657461676c6c6f72;  // "rollgate"
-inline constexpr std::uint64_t kVersion = 3;                 ///< of the meaning of words
+inline constexpr std::uint64_t kVersion = 4;                 ///< of the meaning of words
 inline constexpr std::size_t kLine = 64;
 
 /// How many limiters, one per thread, can be attached at once.
@@ -46,7 +49,6 @@ struct Header {
   std::uint64_t bytes;                  ///< size of the region
   Boot boot;                            ///< of the host that created it
   std::array<std::uint64_t, 6> secret;  ///< see Secret
-  std::int64_t epoch_offset;
   std::uint64_t max_keys;
   std::uint64_t buckets;
   std::uint64_t record_words;
@@ -59,6 +61,7 @@ struct Header {
   Word log_capacity;            ///< the most actions that a log of any limiter here needs
   Word retention;               ///< how long after its moment an id affects any limiter here
   Word blocked_until;           ///< no id is blocked by a call for longer: since kLongAgo, or 0
+  AlignmentWords alignment;     ///< of aligned windows to the wall clock's
 };
 
 /// What one attached limiter is doing, so that another can finish it. Only its owner writes.

@@ -126,11 +126,6 @@ class Examination {
              std::to_string(kConfigurationWords) + " and " + std::to_string(kEntries) +
              " are possible");
     }
-    // Leaves room for the clock's own reading.
-    if (header_.epoch_offset < -kLongest / 2 || header_.epoch_offset > kLongest / 2) {
-      Refuse("has a time origin " + std::to_string(header_.epoch_offset) +
-             " us from zero, which is impossible");
-    }
     const std::span<const std::uint64_t> theirs(header_.configuration.data(),
                                                 header_.configuration_words);
     CheckFit(options_, theirs);

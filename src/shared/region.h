@@ -19,7 +19,6 @@ struct RegionOptions {
   std::string name;
   std::uint64_t max_keys;      ///< of a new region
   std::uint64_t record_words;  ///< of a new region
-  std::int64_t epoch_offset;   ///< of a new region
   std::span<const std::uint64_t> configuration;
   bool has_log = false;            ///< whether records grow with maxInInterval
   Micros retention = 0;            ///< see Header

@@ -196,7 +196,6 @@ void Fill(const Mapping& region, const RegionOptions& options, const Boot& boot)
   header.bytes = geometry.bytes();
   header.boot = boot;
   FillWithRandom(header.secret);
-  header.epoch_offset = options.epoch_offset;
   header.max_keys = std::max<std::uint64_t>(options.max_keys, 1);
   header.buckets = geometry.buckets();
   header.record_words = geometry.record_words();

@@ -77,7 +77,7 @@ class RegionStore final : public SharedStore {
   const shared::Region& region() const override { return region_; }
 
   const Secret& secret() const override { return table_.secret(); }
-  Micros epoch_offset() const override { return region_.header().epoch_offset; }
+  AlignmentWords& alignment() const override { return region_.header().alignment; }
   std::size_t max_keys() const override { return region_.header().max_keys; }
   int most_tries() const override { return most_tries_; }
 

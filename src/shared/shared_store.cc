@@ -18,14 +18,13 @@ using Made = std::unique_ptr<SharedStore>;
 struct Request {
   Request(const Policy& policy, const SharedStoreOptions& options, bool rounds_up = true)
       : form(shared::LogFormFor(policy, options.room, rounds_up)),
-        configuration(shared::ConfigurationOf(policy, options.has_own_clock, form)) {
+        configuration(shared::ConfigurationOf(policy, options.clock, form)) {
     region = shared::WithSharedStore<shared::RegionOptions>(
         policy, form, [&]<class S>() -> shared::RegionOptions {
           return {.directory = options.directory,
                   .name = options.name,
                   .max_keys = options.max_keys,
                   .record_words = S::RecordWords(policy, form),
-                  .epoch_offset = options.epoch_offset,
                   .configuration = configuration,
                   .has_log = form.room > 0,
                   .retention = S::RetentionOf(policy),

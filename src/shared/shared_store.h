@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "core/alignment.h"
 #include "core/identity.h"
 #include "core/policy.h"
 #include "core/store.h"
@@ -24,16 +25,20 @@ inline constexpr std::size_t kLongestSharedLog = (std::size_t{1} << 20) - 1;
 /// The same if the max changes with each attempt.
 inline constexpr std::size_t kLongestSharedVaryingLog = 1000;
 
+/// What `now` is read from; the same for all who share a region.
+enum class SharedClock : std::uint8_t {
+  kGoesOnInSleep,  ///< the host's
+  kStopsInSleep,   ///< the host's, where there is no other
+  kOwn,            ///< the caller's
+};
+
 struct SharedStoreOptions {
   std::string directory = "/dev/shm";  ///< of the file
   std::string name;                    ///< letters, digits, '.', '_' and '-'; not empty
   std::size_t max_keys = 50'000;       ///< >= 1; the first to attach decides
   /// For how many actions records of logs have room at least; the first to attach decides.
   std::uint64_t room = 0;
-  /// Whether `now` is the caller's own clock; the same for all who share a region.
-  bool has_own_clock = false;
-  /// From the clock's readings to times of day; the first to attach decides.
-  Micros epoch_offset = 0;
+  SharedClock clock = SharedClock::kGoesOnInSleep;
   std::function<void()> on_eviction;  ///< must not call the store, nor throw
 };
 
@@ -54,8 +59,8 @@ class SharedStore : public Store {
   /// The region's secret, for IdentityOf.
   virtual const Secret& secret() const = 0;
 
-  /// The region's; callers add it to `now`.
-  virtual Micros epoch_offset() const = 0;
+  /// The region's: all who share it judge the same aligned windows.
+  virtual AlignmentWords& alignment() const = 0;
 
   virtual std::size_t max_keys() const = 0;
 

@@ -2,6 +2,8 @@
 'use strict';
 
 const diagnostics = require('node:diagnostics_channel');
+const os = require('node:os');
+const { performance } = require('node:perf_hooks');
 const { createClient } = require('redis');
 const RateLimiter = require('../..');
 const { ALGORITHMS } = require('../../lib/algorithms');
@@ -367,4 +369,16 @@ describe('options', () => {
     withRule(false)();
     expect(catchError(withRule(true)).message).toMatch(COUNTED);
   });
+});
+
+test('a refusal is over after a sleep of the host that was longer', async () => {
+  const limiter = await refused();
+  expect(await runsOf(() => limiter('a'))).toBe(0);
+  const now = performance.now.bind(performance);
+  const uptime = os.uptime();
+  // The time that a host does not sleep goes on, too: its uptime is read once a second.
+  jest.spyOn(performance, 'now').mockImplementation(() => now() + 1001);
+  jest.spyOn(os, 'uptime').mockImplementation(() => uptime + HOUR / 1000 + 10);
+  expect(await runsOf(() => limiter('a'))).toBe(1);
+  jest.restoreAllMocks();
 });

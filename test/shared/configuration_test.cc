@@ -19,12 +19,12 @@ namespace {
 
 using Words = std::vector<std::uint64_t>;
 
-Words WordsOf(const PolicyOptions& options, bool has_own_clock = false) {
-  return ConfigurationOf(Policy(options), has_own_clock, LogFormFor(Policy(options), 0));
+Words WordsOf(const PolicyOptions& options, SharedClock clock = {}) {
+  return ConfigurationOf(Policy(options), clock, LogFormFor(Policy(options), 0));
 }
 
-std::string TextOfPolicy(const PolicyOptions& options, bool has_own_clock = false) {
-  return TextOf(WordsOf(options, has_own_clock));
+std::string TextOfPolicy(const PolicyOptions& options, SharedClock clock = {}) {
+  return TextOf(WordsOf(options, clock));
 }
 
 const PolicyOptions kPlain = {{{60'000'000, 5}}};
@@ -36,7 +36,8 @@ TEST(SharedConfiguration, IsTheSameForTheSamePolicy) {
 TEST(SharedConfiguration, DiffersWithEverythingThatOthersHaveToAgreeIn) {
   std::vector<Words> all = {
       WordsOf(kPlain),
-      WordsOf(kPlain, true),
+      WordsOf(kPlain, SharedClock::kOwn),
+      WordsOf(kPlain, SharedClock::kStopsInSleep),
       WordsOf({{{60'000'000, 6}}}),
       WordsOf({{{60'000'001, 5}}}),
       WordsOf({{{60'000'000, 5}, {1'000'000, 1}}}),
@@ -60,9 +61,9 @@ TEST(SharedConfiguration, IsTheSameWhateverMaxAFunctionHasGivenLast) {
   PolicyOptions options = kPlain;
   options.sets_max = true;
   Policy policy(options);
-  const Words before = ConfigurationOf(policy, false, LogFormFor(policy, 0));
+  const Words before = ConfigurationOf(policy, {}, LogFormFor(policy, 0));
   policy.SetMax(100, true);
-  EXPECT_EQ(ConfigurationOf(policy, false, LogFormFor(policy, 0)), before);
+  EXPECT_EQ(ConfigurationOf(policy, {}, LogFormFor(policy, 0)), before);
 }
 
 TEST(SharedConfiguration, IsToldInTheWordsAndUnitsOfTheOptions) {
@@ -75,13 +76,16 @@ TEST(SharedConfiguration, IsToldInTheWordsAndUnitsOfTheOptions) {
                     false,
                     Algorithm::kGcra,
                     {60'000'000, 500}},
-                   true),
+                   SharedClock::kOwn),
       "{ limits: [{ interval: 60000, maxInInterval: 5 }, { interval: 3600000, maxInInterval: 100 "
       "}], minDifference: 100, algorithm: 'gcra', countBlocked: false, blockFor: [60000, 0.5], "
       "clock: a function }");
   EXPECT_EQ(TextOfPolicy({{{1'000'000, 1}}, 0, true, Algorithm::kSlidingWindowCounter, {}, true}),
             "{ limits: [{ interval: 1000, limit: a function }], algorithm: "
             "'sliding-window-counter', countBlocked: true }");
+  EXPECT_NE(TextOfPolicy(kPlain, SharedClock::kStopsInSleep)
+                .find("countBlocked: true, a clock that stops while the host sleeps"),
+            std::string::npos);
 }
 
 TEST(SharedConfiguration, TellsFractionsOfMillisecondsInFull) {
@@ -120,7 +124,7 @@ TEST(SharedConfiguration, TakesAnyWords) {
               unknown);
   }
   EXPECT_EQ(TextOf(Words{4, 0, 0, 1, 1, 1, 1}), unknown);      // no such algorithm
-  EXPECT_EQ(TextOf(Words{0, 128, 0, 1, 1, 1, 1}), unknown);    // no such flag
+  EXPECT_EQ(TextOf(Words{0, 256, 0, 1, 1, 1, 1}), unknown);    // no such flag
   EXPECT_EQ(TextOf(Words{0, 0, 0, 1, kMost, 1, 1}), unknown);  // more limits than words
   EXPECT_EQ(TextOf(Words(kConfigurationWords, kMost)), unknown);
   EXPECT_EQ(TextOf(Words{0, 0, kMost, 8, 0, kMost - 999, std::uint64_t{1} << 63}),
@@ -142,7 +146,7 @@ TEST(SharedConfiguration, TakesAnyWords) {
 std::string WhyNotIn(const PolicyOptions& theirs, const PolicyOptions& ours,
                      std::uint64_t room = 0) {
   const Policy made(theirs);
-  return WhyNot(WordsOf(ours), ConfigurationOf(made, false, LogFormFor(made, room)));
+  return WhyNot(WordsOf(ours), ConfigurationOf(made, {}, LogFormFor(made, room)));
 }
 
 // Kills: a room that is compared with the exact limit, stamps of any length, counts of any size.

@@ -55,12 +55,11 @@ TEST_P(SharedRegion, IsMadeWholeAndPrivateWhateverTheUmask) {
 }
 
 TEST_P(SharedRegion, BeginsWithEachRecordInOnePlaceAndNothingElse) {
-  RegionOptions options = Options(1000);
-  options.epoch_offset = -77;
-  const Region region = Region::Attach(options);
+  const Region region = Attach(1000);
   const Header& header = region.header();
   EXPECT_EQ(header.max_keys, 1000u);
-  EXPECT_EQ(header.epoch_offset, -77);
+  EXPECT_EQ(header.alignment.offset, 0u);
+  EXPECT_EQ(header.alignment.lead, 0u);
   EXPECT_EQ(header.record_words, kRecordWords);
   EXPECT_EQ(header.buckets, Geometry::BucketsFor(1000));
   EXPECT_EQ(header.era, 0u);
@@ -118,7 +117,7 @@ TEST_P(SharedRegion, MovesAndTakesItsEntryAlong) {
 
 TEST_P(SharedRegion, WithOtherOptionsIsRefusedAndBothAreNamed) {
   const Region region = Attach();
-  const auto other = ConfigurationOf(Policy({{{1'500, 7}}, 0, false, Algorithm{3}}), false,
+  const auto other = ConfigurationOf(Policy({{{1'500, 7}}, 0, false, Algorithm{3}}), {},
                                      LogFormFor(Policy({{{1'500, 7}}, 0, false, Algorithm{3}}), 0));
   RegionOptions options = Options();
   options.configuration = other;
@@ -154,7 +153,7 @@ struct Damage {
 constexpr std::uint64_t kMost = std::numeric_limits<std::uint64_t>::max();
 const Damage kDamages[] = {
     {"magic", offsetof(Header, magic), kMagic + 1, "does not begin as a shared limiter does"},
-    {"version", offsetof(Header, version), 77, "number 77, expected 3"},
+    {"version", offsetof(Header, version), 77, "number 77, expected 4"},
     {"bytes", offsetof(Header, bytes), 4096, "bytes"},
     {"no buckets", offsetof(Header, buckets), 0, "0 buckets"},
     {"another bucket", offsetof(Header, buckets), 19, "19 buckets"},
@@ -169,9 +168,6 @@ const Damage kDamages[] = {
     {"many ids", offsetof(Header, max_keys), kMost, "which is impossible"},
     {"configuration", offsetof(Header, configuration_words), 1016, "1016 words of configuration"},
     {"entries", offsetof(Header, entries_used), 1025, "1025 entries"},
-    {"time", offsetof(Header, epoch_offset), kMost / 2, "9223372036854775807 us from zero"},
-    {"time before", offsetof(Header, epoch_offset), kMost / 2 + 1,
-     "-9223372036854775808 us from zero"},
 };
 
 TEST_P(SharedRegion, ThatIsImpossibleIsRefusedAndLeftAlone) {

@@ -100,7 +100,7 @@ class RegionTest : public ::testing::TestWithParam<const char*> {
   }
 
   shared::RegionOptions Options(std::uint64_t max_keys = 100) const {
-    return {directory_, kName, max_keys, kRecordWords, 0, configuration_};
+    return {directory_, kName, max_keys, kRecordWords, configuration_};
   }
 
   shared::Region Attach(std::uint64_t max_keys = 100) const {
@@ -133,7 +133,7 @@ class RegionTest : public ::testing::TestWithParam<const char*> {
   std::string directory_;
   std::string path_;
   std::vector<std::uint64_t> configuration_ = shared::ConfigurationOf(
-      Policy({{{60'000'000, 5}}}), false, shared::LogFormFor(Policy({{{60'000'000, 5}}}), 0));
+      Policy({{{60'000'000, 5}}}), {}, shared::LogFormFor(Policy({{{60'000'000, 5}}}), 0));
 
  private:
   std::ptrdiff_t open_files_ = 0;

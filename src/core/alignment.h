@@ -1,0 +1,64 @@
+// Keeps aligned windows on those of the wall clock, whatever steps it takes.
+#pragma once
+
+#include <cassert>
+#include <cstdint>
+
+#include "core/time.h"
+#include "core/words.h"
+
+namespace rollgate {
+
+/// How far the time of aligned windows is ahead of the clock of a limiter, and of the wall clock.
+/// Zero at first. In a region, any number of threads may read and change both.
+struct AlignmentWords {
+  Word offset;  ///< to add to the limiter's clock
+  Word lead;    ///< whole periods
+};
+
+/// The wall clock and the limiter's may differ by so much more or less before windows move. Above
+/// the inexactness of two readings, so that processes of one region do not correct each other.
+inline constexpr Micros kAlignmentTolerance = 1000;
+
+/// A word as a duration; 0 for what no clock gives, because others may have written anything.
+inline Micros DurationIn(std::uint64_t word) {
+  const auto duration = static_cast<Micros>(word);
+  return duration > -kLongest / 4 && duration < kLongest / 4 ? duration : 0;
+}
+
+/// The offset to add to the limiter's clock.
+template <class Access = Hardware>
+Micros OffsetIn(const AlignmentWords& words) {
+  return DurationIn(Access::Load(words.offset));
+}
+
+/// Lets the windows follow the wall clock, which is `wall_offset` ahead of the limiter's clock.
+/// Each window begins at a multiple of `period`, which is the longest one.
+///
+/// Steps forward are followed. Steps back are followed as far as they are less than a period: of
+/// longer ones, whole periods become `lead`, which later steps forward use up first. Then the time
+/// of aligned windows steps back by less than a period, so accounts, which take time as no earlier
+/// than their newest action, stand still for less than a period, and then are aligned again.
+///
+/// `lead` is written first. A process that is killed or stopped before it writes `offset` leaves a
+/// difference of less than a period, which the next process removes. Who loses a swap has seen an
+/// earlier state and gives up until the next call. No order of steps lets windows begin early: see
+/// test/shared/alignment_test.cc.
+template <class Access = Hardware>
+void FollowWall(AlignmentWords& words, Micros wall_offset, Micros period) {
+  assert(period > 0);
+  // In this order: who sees an offset, sees the lead that belongs to it.
+  const std::uint64_t offset = Access::Load(words.offset);
+  const std::uint64_t lead = Access::Load(words.lead);
+  Micros whole = std::max(DurationIn(lead), Micros{0});
+  whole -= whole % period;
+  const Micros step = wall_offset + whole - DurationIn(offset);
+  if (step > -kAlignmentTolerance && step < kAlignmentTolerance) return;
+  const Micros next_lead = whole - std::min(whole, step - step % period);
+  const auto next = static_cast<std::uint64_t>(next_lead);
+  if (next != lead && !Access::CompareExchange(words.lead, lead, next)) return;
+  Access::CompareExchange(words.offset, offset,
+                          static_cast<std::uint64_t>(wall_offset + next_lead));
+}
+
+}  // namespace rollgate
