@@ -469,9 +469,9 @@ declare namespace RateLimiter {
      */
     blockFor?: number | readonly number[] | undefined;
     /**
-     * Returns the time in ms, with microsecond precision; for tests and simulation. It replaces the monotonic
-     * clock, on Redis the server's clock, in a key-value store the time of day. If it throws or returns no
-     * finite number, the call fails with `ERR_ROLLGATE_CLOCK`. A step backwards never allows more; therefore
+     * Returns the time in ms, with microsecond precision; for tests and simulation. It replaces the host's
+     * clock, which goes on while the host sleeps and is the time of day for aligned windows, on Redis the
+     * server's clock, in a key-value store the time of day. If it throws or returns no finite number, the call fails with `ERR_ROLLGATE_CLOCK`. A step backwards never allows more; therefore
      * a limiter with its own clock forgets expired ids only when `maxKeys` is reached.
      */
     clock?: (() => number) | undefined;
