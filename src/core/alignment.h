@@ -40,14 +40,12 @@ Micros OffsetIn(const AlignmentWords& words) {
 /// of aligned windows steps back by less than a period, so accounts, which take time as no earlier
 /// than their newest action, stand still for less than a period, and then are aligned again.
 ///
-/// `lead` is written first. A process that is killed or stopped before it writes `offset` leaves a
-/// difference of less than a period, which the next process removes. Who loses a swap has seen an
-/// earlier state and gives up until the next call. No order of steps lets windows begin early: see
-/// test/shared/alignment_test.cc.
+/// A process may be killed or stopped between the two swaps, and who loses one gives up. Whatever
+/// is left, a difference of less than a period or of whole ones, the next call finishes. No order
+/// of steps and calls lets time leap ahead of the wall clock: see test/shared/alignment_test.cc.
 template <class Access = Hardware>
 void FollowWall(AlignmentWords& words, Micros wall_offset, Micros period) {
   assert(period > 0);
-  // In this order: who sees an offset, sees the lead that belongs to it.
   const std::uint64_t offset = Access::Load(words.offset);
   const std::uint64_t lead = Access::Load(words.lead);
   Micros whole = std::max(DurationIn(lead), Micros{0});
