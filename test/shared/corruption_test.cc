@@ -158,6 +158,7 @@ class User {
     store_->Attempt(id, now, cost, decision);
     receipt_ = {decision.verdict.at, cost, decision.token};
     last_ = id;
+    if (policy_.algorithm != Algorithm::kSlidingWindowLog || policy_.weighted) return;
     for (std::size_t i = 0; i < uses_.size() && policy_.count_blocked; ++i) {
       EXPECT_LE(uses_[i].used, policy_.windows[i].max);
     }
