@@ -967,7 +967,7 @@ declare namespace RateLimiter {
     readonly used: number;
     /** `maxInInterval` - `used`, at least 0. */
     readonly remaining: number;
-    /** ms until `used` decreases without further attempts; 0 if nothing is used. */
+    /** ms until `remaining` grows without further attempts; 0 if nothing is used. */
     readonly resetIn: number;
   }
 

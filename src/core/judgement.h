@@ -118,8 +118,9 @@ void Describe(const A& account, const P& policy, const Block& block, const Verdi
     use->used = account.Used(i, verdict.at);
     // What another max allowed is no overdraft.
     if (policy.sets_max()) use->used = std::min(use->used, window.max);
-    use->remaining = window.max - std::min(use->used, window.max);
-    use->reset_in = use->used == 0 ? 0 : account.BelowAt(i, use->used) - now;
+    const std::uint64_t taken = std::min(use->used, window.max);
+    use->remaining = window.max - taken;
+    use->reset_in = taken == 0 ? 0 : account.BelowAt(i, taken) - now;
     if (i == 0 || use->remaining < decision.actions_left) {
       decision.actions_left = use->remaining;
       decision.reset_in = use->reset_in;

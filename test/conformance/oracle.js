@@ -264,10 +264,11 @@ class View {
   windowsAt(now, at) {
     return this.policy.limits.map(({ maxInInterval }, i) => {
       const truly = this.used[i](at);
-      const used = this.keepsMax ? min(truly, maxInInterval) : truly;
+      const taken = min(truly, maxInInterval);
+      const used = this.keepsMax ? taken : truly;
       const resetIn =
-        used === 0 ? 0 : at - now + leastFor((micros) => this.used[i](at + micros) < used);
-      return { used, remaining: max(0, maxInInterval - used), resetIn };
+        used === 0 ? 0 : at - now + leastFor((micros) => this.used[i](at + micros) < taken);
+      return { used, remaining: maxInInterval - taken, resetIn };
     });
   }
 }

@@ -132,7 +132,7 @@ describe.each(FAILING(new Error('the log is closed')))('a logger that %s', (_wha
     const middleware = rateLimit({ ...options, keyGenerator: () => 'key' });
     const codes = await warningsDuring(() => {
       for (let i = 0; i < 2; i++) {
-        const res = Object.assign(new EventEmitter(), { headersSent: true });
+        const res = Object.assign(new EventEmitter(), { headersSent: true, writableEnded: true });
         middleware({}, res, () => {});
         res.emit('finish');
       }

@@ -268,7 +268,7 @@ describe('a path that may resolve to several', () => {
       const req = { method: 'GET', url, headers: {}, ip: '192.0.2.1' };
       const listeners = {};
       const once = (name, listener) => (listeners[name] = listener);
-      middleware(req, { headersSent: true, end() {}, once, statusCode }, () => {});
+      middleware(req, { headersSent: true, writableEnded: true, once, statusCode }, () => {});
       listeners.finish();
       return req.rateLimit.used;
     };

@@ -319,8 +319,8 @@ TEST_P(SharedRegionOfBoots, IsRefusedRatherThanRemovedWhenALivingProcessHasOther
   const Region region = AttachOn(one_);
   RegionOptions options = Options();
   options.system_root = other_.root();
-  const auto limits = ConfigurationOf(Policy({{{60'000'000, 9}}}), {},
-                                      LogFormFor(Policy({{{60'000'000, 9}}}), 0));
+  const auto limits =
+      ConfigurationOf(Policy({{{60'000'000, 9}}}), {}, LogFormFor(Policy({{{60'000'000, 9}}}), 0));
   options.configuration = limits;
   const ino_t inode = Status().st_ino;
   ExpectError(Kind::kMismatch, {"'api'"}, [&] { Region::Attach(options); });

@@ -92,10 +92,11 @@ class Oracle {
       // Logs of limits without names have no more refusals than their max.
       const bool is_log = policy_.algorithm == Algorithm::kSlidingWindowLog;
       if (policy_.count_blocked && is_log && !policy_.weighted) used = std::min(used, max);
-      const auto is_less = [&](Micros t) { return after.Used(w, t) < used; };
-      const Micros reset_in = used == 0 ? 0 : First(answer.at, is_less) - now;
+      const std::uint64_t taken = std::min(used, max);
+      const auto has_more_room = [&](Micros t) { return after.Used(w, t) < taken; };
+      const Micros reset_in = used == 0 ? 0 : First(answer.at, has_more_room) - now;
       answer.windows.emplace_back(used, reset_in);
-      const std::uint64_t left = max - std::min(used, max);
+      const std::uint64_t left = max - taken;
       if (left < answer.actions_left) answer.reset_in = 0;
       if (left <= answer.actions_left) answer.reset_in = std::max(answer.reset_in, reset_in);
       answer.actions_left = std::min(answer.actions_left, left);

@@ -225,8 +225,9 @@ for i = done + 1, last_key do
       wait = max_of(wait, below(window, window.max, at))
       local used_now = used(window, at)
       if hides_overdraft then used_now = min(used_now, window.max) end
-      local window_reset = used_now == 0 and 0 or below(window, used_now, at) + late
-      local remaining = used_now < window.max and window.max - used_now or 0
+      local taken = min(used_now, window.max)
+      local window_reset = taken == 0 and 0 or below(window, taken, at) + late
+      local remaining = window.max - taken
       if not actions_left or remaining < actions_left then
         actions_left, reset_in = remaining, window_reset
       elseif remaining == actions_left and window_reset > reset_in then

@@ -118,7 +118,7 @@ end
     if is_full then
       at, used = now, ceil(backlog / emission)
       generation = number or 0 -- a refusal's is never asked for
-      reset = ceil((backlog - (used - 1) * emission) / scale)
+      reset = ceil((backlog - (min(used, max) - 1) * emission) / scale)
       wait = used < max and 0 or ceil((backlog - (max - 1) * emission) / scale)
     end
 

@@ -63,7 +63,7 @@ end
     if is_full then
       used = current + carried
       if hides_overdraft then used = min(used, max) end
-      reset = below_of(used, previous, current, interval, left) + late
+      reset = below_of(min(used, max), previous, current, interval, left) + late
       wait = used < max and 0 or below_of(max, previous, current, interval, left) + late
     end
 

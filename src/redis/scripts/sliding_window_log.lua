@@ -7,8 +7,8 @@
 --   long    how many stamps there are, where the oldest one is in the ring, for how many there is
 --           room (4 each), and the ring: read and written only where it changes
 -- The form has the bytes of a stamp, and whether refusals pushed out actions that may be in a
--- window. Actions that had left the longest window by the time of the newest are dropped by the next
--- write, so a log grows and shrinks with what it has to hold: at most the largest max.
+-- window. Actions that had left the longest window by the time of the newest are dropped by the
+-- next write, so a log grows and shrinks with what it has to hold: at most the largest max.
 --
 -- A log of named windows, and one of a max above MOST_ENTRIES that got a cost above 1, has another
 -- form and keeps it as long as it lives: see weighted_log.lua.

@@ -53,8 +53,7 @@ if is_weighted_window then
     local at, lives_until, dropped, total, base, final = now, 0, NONE, 0, 0, 0
     local base_sum, final_sum, oldest_sum = 0, 0, 0
     local generation, newest, oldest, stored_base
-    -- The oldest inside of the window; the place of the one before, and their sums.
-    local first, outside, outside_sum, first_sum = now, 0, 0, nil
+    local first, outside = now, 0 -- the oldest inside of the window; the place of the one before
     if not bytes then
       generation, newest, oldest = server_time % GENERATIONS, NONE, now
     else
@@ -67,7 +66,8 @@ if is_weighted_window then
         or count == 0 or at - newest >= interval then break end
       stored_base, final, oldest = base, base + count, newest - (newest - oldest) % NARROW
       local entries, from, few = '', 1, FEW_READ
-      first, outside, outside_sum, first_sum = oldest, base, base_sum, oldest_sum
+      local outside_sum, first_sum = base_sum, oldest_sum
+      first, outside = oldest, base
       while at - first >= interval do -- the newest has not left, so this ends
         if from > #entries then
           entries, from = entries_of(key, outside + 2, min(outside + 1 + few, final)), 1
@@ -151,13 +151,14 @@ if is_weighted_window then
       for place = answers + 9 * i - 8, answers + 9 * i do reply[place] = -1 end
     else
       local reset = first + interval - now
-      if hides_overdraft and used >= max then used, reset = max, wait end
-      local first = answers + 9 * i - 8
-      reply[first], reply[first + 1] = is_refused and 1 or 0, time_left
-      reply[first + 2] = used < max and max - used or 0
-      reply[first + 3] = is_refused and time_left or reset
-      reply[first + 4], reply[first + 5], reply[first + 6] = wait, at, generation
-      reply[first + 7], reply[first + 8] = used, reset
+      if used > max then reset = wait end
+      if hides_overdraft then used = min(used, max) end
+      local start = answers + 9 * i - 8
+      reply[start], reply[start + 1] = is_refused and 1 or 0, time_left
+      reply[start + 2] = used < max and max - used or 0
+      reply[start + 3] = is_refused and time_left or reset
+      reply[start + 4], reply[start + 5], reply[start + 6] = wait, at, generation
+      reply[start + 7], reply[start + 8] = used, reset
     end
     done = i
   end
