@@ -27,7 +27,7 @@ if size > most and kept > 0 then
   displaced = (blocked ~= 0 or kept > most)
     and newest - nth(size - min(size - most, kept) + 1) < retention and 1 or 0
 end
-if size > most then stamps = most - 1 end
+if size > most then size, stamps = most, most - 1 end
 
 -- What is read again in this call must be written whole.
 local is_read_again = read and has_repeats
