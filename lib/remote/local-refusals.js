@@ -31,6 +31,7 @@ class LocalRefusals {
   #windows;
   #shortestBlock;
   #hasMinDifference;
+  #usesFallOneByOne;
   #maxKeys;
   #numbers;
   #refusals = new Map();
@@ -40,8 +41,9 @@ class LocalRefusals {
   /** How often something was forgotten: an answer to an earlier attempt may be out of date. */
   #forgettings = 0;
 
-  constructor({ windows, blockFor, minDifference, maxKeys }) {
+  constructor({ windows, blockFor, minDifference, maxKeys, algorithm }) {
     this.#setLimits({ windows, minDifference });
+    this.#usesFallOneByOne = algorithm !== 'fixed-window';
     this.#shortestBlock = blockFor.length === 0 ? undefined : Math.min(...blockFor);
     this.#maxKeys = maxKeys;
     this.#numbers = new Float64Array(decisionLength(windows.length));
@@ -151,18 +153,29 @@ class LocalRefusals {
     let others = this.#hasMinDifference ? Number.POSITIVE_INFINITY : 0;
     for (const [i, { maxInInterval }] of this.#windows.entries()) {
       const used = NUMBERS.WINDOWS + 2 * i;
-      if (numbers[used] === maxInInterval) others = Math.max(others, numbers[used + 1]);
-      if (numbers[used] > maxInInterval) others = Number.POSITIVE_INFINITY; // its reset is earlier
+      if (numbers[used] >= maxInInterval) others = Math.max(others, numbers[used + 1]);
     }
     if (numbers[NUMBERS.WAIT] > others) return numbers[NUMBERS.WAIT];
     const isOld = (numbers[NUMBERS.BLOCKED] & BLOCKED_BY_BLOCK) !== 0;
     return isOld ? 0 : this.#shortestBlock;
   }
 
-  /** For how many ms a full refusal only ages: not longer than the block that is its reason. */
+  /**
+   * For how many ms a full refusal only ages: until a window has more room, or its reason is over. What is used beyond
+   * the maximum becomes less before that, at a time that is not known.
+   */
   #unchangedFor(numbers) {
-    const isBlock = (numbers[NUMBERS.BLOCKED] & BLOCKED_BY_BLOCK) !== 0;
-    return Math.min(unchangedFor(numbers), isBlock ? this.#blockLeft(numbers) : Infinity);
+    const blocked = numbers[NUMBERS.BLOCKED];
+    if (blocked === (BLOCKED_BY_COUNT | BLOCKED_BY_MIN_DIFFERENCE)) return 0;
+    let least = numbers[NUMBERS.TIME_LEFT];
+    if ((blocked & BLOCKED_BY_BLOCK) !== 0) least = Math.min(least, this.#blockLeft(numbers));
+    for (const [i, { maxInInterval }] of this.#windows.entries()) {
+      const used = numbers[NUMBERS.WINDOWS + 2 * i];
+      const resetIn = numbers[NUMBERS.WINDOWS + 2 * i + 1];
+      if (used > maxInInterval && this.#usesFallOneByOne) return 0;
+      if (resetIn > 0) least = Math.min(least, resetIn);
+    }
+    return least;
   }
 
   /** Drops the oldest ones as long as their time is over, or there are too many. */
@@ -185,16 +198,6 @@ class LocalRefusals {
 function isSameCost(a, b) {
   if (typeof a === 'number' || typeof b === 'number') return a === b;
   return a.every((cost, i) => cost === b[i]);
-}
-
-/** For how many ms a full refusal only ages: until a window has more room, or one of two reasons is over. */
-function unchangedFor(numbers) {
-  if (numbers[NUMBERS.BLOCKED] === (BLOCKED_BY_COUNT | BLOCKED_BY_MIN_DIFFERENCE)) return 0;
-  let least = numbers[NUMBERS.TIME_LEFT];
-  for (let i = NUMBERS.WINDOWS + 1; i < numbers.length; i += 2) {
-    if (numbers[i] > 0) least = Math.min(least, numbers[i]);
-  }
-  return least;
 }
 
 module.exports = { LocalRefusals };
