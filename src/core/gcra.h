@@ -220,7 +220,7 @@ class Gcra {
     /// followed, at least what cannot have leaked since it was made is left. What has leaked can be
     /// settled, too, while the window lasts: the id is known that long.
     bool Settle(const Receipt& receipt, const Costs& actual, Micros now) {
-      if (!IsOfThisGeneration(receipt)) return false;
+      if (moment_ == kLongAgo || !IsOfThisGeneration(receipt)) return false;
       const bool is_weighted = rules_.policy_.weighted();
       const std::uint64_t later = LaterThan(receipt);
       bool found = false;
