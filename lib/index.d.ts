@@ -361,8 +361,8 @@ declare namespace RateLimiter {
     | 'ERR_ROLLGATE_MEMORY' // there is no memory for the log of an id
     | 'ERR_ROLLGATE_WAIT_DEADLINE' // `wait` was not allowed within its deadline
     | 'ERR_ROLLGATE_WAIT_QUEUE' // `maxQueue` calls wait for the id already
-    // TypeError or RangeError: the function `limit` returned no integer >= 0 and not Infinity, or more than a log in shared memory
-    // can hold
+    // TypeError or RangeError: the function `limit` returned neither an integer >= 0 nor Infinity, or more than a log
+    // in shared memory can hold
     | 'ERR_ROLLGATE_LIMIT'
     | 'ERR_ROLLGATE_AUTHENTICATE' // TypeError: `authenticate` returned no object with an id
     | 'ERR_ROLLGATE_URL' // with Fastify and `rules`: the path of a URL is ambiguous
@@ -471,8 +471,9 @@ declare namespace RateLimiter {
     /**
      * Returns the time in ms, with microsecond precision; for tests and simulation. It replaces the host's
      * clock, which goes on while the host sleeps and is the time of day for aligned windows, on Redis the
-     * server's clock, in a key-value store the time of day. If it throws or returns no finite number, the call fails with `ERR_ROLLGATE_CLOCK`. A step backwards never allows more; therefore
-     * a limiter with its own clock forgets expired ids only when `maxKeys` is reached.
+     * server's clock, in a key-value store the time of day. If it throws or returns no finite number, the call fails
+     * with `ERR_ROLLGATE_CLOCK`. A step backwards never allows more; therefore a limiter with its own clock forgets
+     * expired ids only when `maxKeys` is reached.
      */
     clock?: (() => number) | undefined;
     /**
