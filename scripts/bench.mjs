@@ -59,7 +59,7 @@ All of them take ${LIMIT_MINUTES} minutes at most; what is not built yet is buil
 
 ${NAMES.map((name) => `  ${name.padEnd(18)} ${clockText(moduleOf(name).budgetMs).padStart(5)} min  ${moduleOf(name).title}`).join('\n')}
 
-Cells of --against, all or those named:
+Cells of --against, all or those named ('one' names both that begin with 'one-'):
 ${CELLS.map(({ name, title }) => `  ${name.padEnd(18)} ${title}`).join('\n')}`;
 
 const { values: options, positionals } = parseArgs({
@@ -82,6 +82,9 @@ if (options.help) {
     limit: options.limit,
     words: positionals,
   });
+} else if (options.limit !== undefined) {
+  console.error('--limit belongs to --against=REVISION.');
+  process.exitCode = 2;
 } else if (unknown) {
   console.error(`There is no benchmark '${unknown}'. There are: ${NAMES.join(', ')}.`);
   process.exitCode = 2;

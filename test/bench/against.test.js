@@ -1,9 +1,13 @@
 // A comparison of two revisions: its arguments, its rounds and its verdict.
 'use strict';
 
+const { spawnSync } = require('node:child_process');
+const path = require('node:path');
 const { CELLS } = require('../../bench/against/cells');
 const { readComparison } = require('../../bench/against/options');
 const { MOST_ROUNDS, ROUNDS, compare, failuresOf } = require('../../bench/against/verdict');
+
+const PROGRAM = path.join(__dirname, '../../scripts/bench.mjs');
 
 describe('the arguments of a comparison', () => {
   const read = (words, limit) => readComparison(CELLS, { limit, words });
@@ -24,6 +28,12 @@ describe('the arguments of a comparison', () => {
     for (const wrong of ['', 'x', '0', '-1', 'Infinity']) {
       expect(() => read([], wrong)).toThrow(/^--limit takes a ratio/);
     }
+  });
+
+  test('a limit without a revision is an error, before anything is measured', () => {
+    const args = [PROGRAM, '--limit=1.1', 'nothing'];
+    const { status, stderr } = spawnSync(process.execPath, args, { encoding: 'utf8' });
+    expect([status, stderr]).toEqual([2, '--limit belongs to --against=REVISION.\n']);
   });
 });
 
