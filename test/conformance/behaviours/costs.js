@@ -155,6 +155,30 @@ module.exports = {
     expect(await usedOf(organisation, 'acme')).toEqual([3500]);
   },
 
+  'sliding-window-log': {
+    async 'an overdraft without names takes the places of what is older'({ make, time }) {
+      const limiter = make({ maxInInterval: 4, countBlocked: false });
+      await limiter.attempt('a');
+      time.advance(100);
+      const overdrawn = await limiter.attempt('a');
+      expect(await limiter.settle(overdrawn, 6)).toBe(true);
+      const { timeLeft } = await limiter.peek('a');
+      await expectExactWait(limiter, time, 1);
+      expect(timeLeft).toBe((await make({ maxInInterval: 4 }).attempt('b')).resetIn);
+    },
+
+    async 'a refund gives no room that an overdraft needs'({ make, time }) {
+      const limiter = make({ maxInInterval: 4, countBlocked: false });
+      const first = await limiter.attempt('a');
+      const overdrawn = await limiter.attempt('a');
+      expect(await limiter.settle(overdrawn, 6)).toBe(true);
+      time.advance(1);
+      expect(await limiter.refund(first)).toBe(true);
+      expect(await limiter.peek('a')).toMatchObject({ allowed: false });
+      await expectExactWait(limiter, time, 1);
+    },
+  },
+
   gcra: {
     async 'what has leaked can be settled while its window lasts'({ make, at }) {
       const window = { interval: 84_000, maxInInterval: 100 };
