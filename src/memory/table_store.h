@@ -352,7 +352,7 @@ class TableStore final : public MemoryStore {
     const Micros moment = blocks_.TableMoment(rules_.FirstMoment(at, costs), Block());
     const std::uint64_t evicted = Evicted();
     const bool is_blocked = manual_blocks_.Has(id);
-    if (!is_blocked) MakeRoom(now);
+    if (!is_blocked && !manual_blocks_.IsEmpty()) MakeRoom(now);  // else the table does it
     const Place place =
         table_.Insert(id, moment, rules_.TableTime(at), [this](Slot& slot) { Release(slot); });
     if (is_blocked) ++held_twice_;
@@ -420,11 +420,9 @@ class TableStore final : public MemoryStore {
   /// Forgets ids until there is room for one more. An id that is also blocked by a call goes in two
   /// steps: what it has recorded and its block, each when it is what expires next.
   void MakeRoom(Micros now) {
-    if (manual_blocks_.IsEmpty()) return;  // the table does it
     while (Held() >= table_options_.max_keys) {
-      if (manual_blocks_.EarliestEnd() < EarliestExpiry()) {
+      if (manual_blocks_.live() > 0 && manual_blocks_.EarliestEnd() < EarliestExpiry()) {
         manual_blocks_.ForgetEarliest(now, [this](Slot& slot) { ReleaseBlock(slot); });
-        if (manual_blocks_.IsEmpty()) return;
       } else {
         table_.ForgetNearest(rules_.TableTime(now), [this](Slot& slot) { Release(slot); });
       }

@@ -76,6 +76,17 @@ TEST(ManualBlocks, AnEvictionForABlockIsReported) {
   EXPECT_EQ(evictions, 2);
 }
 
+TEST(ManualBlocks, TheFirstOneEvictsAnIdThatHasActed) {
+  for (std::size_t max_keys = 1; max_keys <= 3; ++max_keys) {
+    Limiter limiter({{{kHour, 5}}, 0, true}, max_keys);
+    for (std::int64_t id = 1; id <= 3; ++id) EXPECT_TRUE(limiter.Allows(id, 0));
+    limiter.store->BlockUntil(Id(4), 0, 2 * kHour);
+    EXPECT_EQ(limiter.store->stats().keys, max_keys);
+    EXPECT_EQ(limiter.store->stats().evicted, 4 - max_keys);
+    EXPECT_FALSE(limiter.Allows(4, 0));
+  }
+}
+
 TEST(ManualBlocks, AreForgottenOnceTheyHaveEnded) {
   Limiter limiter({{{kSecond, 5}}, 0, true});
   const std::size_t bytes = limiter.store->stats().bytes;
