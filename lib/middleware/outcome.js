@@ -24,12 +24,15 @@ function onceAt(event, res, listener) {
   });
 }
 
+/** Whether the client cancelled its stream of HTTP/2 before the response ended. What the application ends later is not sent. */
+const isCancelled = ({ stream }) => stream?.aborted === true;
+
 /**
  * Whether the client left before the response ended. A response that was sent through the stream of HTTP/2 has ended,
  * although `writableEnded` is false.
  */
-function isCutOff({ writableEnded, stream }) {
-  return !writableEnded && !(stream?.headersSent && !stream.aborted);
+function isCutOff(raw) {
+  return isCancelled(raw) || !(raw.writableEnded || raw.stream?.headersSent);
 }
 
 /**
@@ -47,7 +50,7 @@ function createOutcomes(settings, reporter) {
     const outcome = { counts: [], isFinished: false, isUnwanted: false };
     onceAt('finish', raw, () => {
       // HTTP/2 emits it for a cancelled stream, too. The status of what was sent through the stream is not known.
-      if (!raw.writableEnded) return;
+      if (!raw.writableEnded || isCancelled(raw)) return;
       outcome.isFinished = true;
       if (outcome.counts.length > 0) judge(outcome, req, res);
     });

@@ -286,6 +286,43 @@ test.each([200, 401])(
   },
 );
 
+test.each(['aborted', 'close'])(
+  'a response that ends when the request of HTTP/2 emits %s is cut off',
+  async (event) => {
+    for (const [skip, count] of [
+      ['skipSuccessfulRequests', 1],
+      ['skipFailedRequests', 0],
+    ]) {
+      const app = await start(SERVERS['node:http2'], { keyGenerator, [skip]: true });
+      app.arrivals.on('request', (res) => res.req.on(event, () => res.end()));
+      const handled = app.arrive('handled');
+      await leaveWhen(app, () => handled);
+      expect(await countOf(app)).toBe(count);
+    }
+  },
+);
+
+test('an upload that is cancelled without an error is cut off, although its body seems to end', async () => {
+  const app = await start(SERVERS['node:http2'], { keyGenerator, skipSuccessfulRequests: true });
+  const closed = app.arrive('request').then((res) => {
+    res.req.resume().on('end', () => res.end());
+    return once(res, 'close');
+  });
+  const client = net.connect(app.port, '127.0.0.1');
+  ends.push(() => client.destroy());
+  const frame = (type, flags, payload, stream = 1) =>
+    Buffer.from([0, 0, payload.length, type, flags, 0, 0, 0, stream, ...payload]);
+  const [DATA, HEADERS, RST_STREAM, SETTINGS, END_HEADERS] = [0, 1, 3, 4, 4];
+  const POST = [0x83, 0x86, 0x84, 0x41, 1, 'a'.charCodeAt()]; // :method, :scheme, :path, :authority
+  client.write('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
+  client.write(Buffer.concat([frame(SETTINGS, 0, [], 0), frame(HEADERS, END_HEADERS, POST)]));
+  client.write(frame(DATA, 0, [1]));
+  await app.arrive('handled');
+  client.write(frame(RST_STREAM, 0, [0, 0, 0, 0]));
+  await closed;
+  expect(await countOf(app)).toBe(1);
+});
+
 test('a client that resets its connection is gone, although its socket is still open', async () => {
   const logger = newLogger();
   const app = await start(SERVERS['node:http'], { logger });
