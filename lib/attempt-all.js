@@ -13,7 +13,8 @@ function readEntry(entry, i) {
   const place = `${NAME}[${i}]`;
   rejectUnknownOptions(readObject(place, entry), ['limiter', 'id', 'cost'], { place });
   const { limiter, id } = entry;
-  if (typeof limiter !== 'function' || limiter[DECIDE] === undefined) {
+  // A bound copy of a limiter has its methods, but not its state.
+  if (typeof limiter !== 'function' || typeof limiter[ANSWERS_AT_ONCE] !== 'boolean') {
     throw optionTypeError(`${place}.limiter`, 'a limiter', limiter);
   }
   return { limiter, id, idString: idToString(id), cost: limiter[READ_COST](entry.cost) };

@@ -32,7 +32,7 @@ const DECIDE = methodName('decide');
 /** `limiter[READ_COST](cost)` checks a cost. */
 const READ_COST = methodName('readCost');
 
-/** `limiter[ANSWERS_AT_ONCE]`: whether its methods return no promises. */
+/** `limiter[ANSWERS_AT_ONCE]`: whether its methods return no promises. Undefined for what is no limiter. */
 const ANSWERS_AT_ONCE = methodName('answersAtOnce');
 
 /** `limiter[COUNTS_REFUSALS]`: whether a refused attempt is counted, and refund takes it back. */

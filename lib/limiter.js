@@ -128,7 +128,7 @@ const methods = {
   },
 
   get [ANSWERS_AT_ONCE]() {
-    return this[STORE].answersAtOnce;
+    return this[STORE]?.answersAtOnce;
   },
 
   [ATTEMPT_WITHIN](id, max, options) {
