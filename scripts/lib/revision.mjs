@@ -1,6 +1,6 @@
 // Builds another revision of the project in a clone of its own, below the cache folder, once for each commit.
 import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, renameSync, rmSync, symlinkSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, renameSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { root } from '../build.mjs';
 import { cacheFolder } from './npm-folder.mjs';
@@ -21,12 +21,14 @@ export function commitOf(revision) {
 /** The folder of the revision, built as a release: its addon and, if it has one, its WebAssembly module. */
 export function builtRevision(revision) {
   const commit = commitOf(revision);
-  const folder = join(cacheFolder, 'revisions', commit);
+  const revisions = join(cacheFolder, 'revisions');
+  const folder = join(revisions, commit);
   if (!existsSync(folder)) {
     // Renamed when complete: an interrupted build is repeated, and two at once do not meet.
     const unfinished = `${folder}.${process.pid}`;
     rmSync(unfinished, { recursive: true, force: true });
-    mkdirSync(join(cacheFolder, 'revisions'), { recursive: true });
+    mkdirSync(revisions, { recursive: true });
+    removeInterrupted(revisions);
     try {
       git(['clone', '--quiet', '--shared', '--no-checkout', root, unfinished]);
       git(['checkout', '--quiet', '--detach', commit], { cwd: unfinished });
@@ -39,6 +41,22 @@ export function builtRevision(revision) {
   }
   linkPackages(folder);
   return folder;
+}
+
+/** Removes what interrupted builds left: the name ends in the id of a process that is gone. */
+export function removeInterrupted(revisions) {
+  for (const name of readdirSync(revisions)) {
+    const pid = Number(name.split('.')[1]);
+    if (pid > 0 && !isRunning(pid)) rmSync(join(revisions, name), { recursive: true, force: true });
+  }
+}
+
+function isRunning(pid) {
+  try {
+    return process.kill(pid, 0);
+  } catch ({ code }) {
+    return code !== 'ESRCH'; // of another user
+  }
 }
 
 /** The clone shares the packages of this one; of a clone that is gone, the link is replaced. */

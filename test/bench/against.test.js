@@ -1,8 +1,11 @@
 // A comparison of two revisions: its arguments, its rounds and its verdict.
 'use strict';
 
-const { spawnSync } = require('node:child_process');
+const { execFileSync, spawnSync } = require('node:child_process');
+const fs = require('node:fs');
+const os = require('node:os');
 const path = require('node:path');
+const { pathToFileURL } = require('node:url');
 const { CELLS } = require('../../bench/against/cells');
 const { readComparison } = require('../../bench/against/options');
 const { MOST_ROUNDS, ROUNDS, compare, failuresOf } = require('../../bench/against/verdict');
@@ -99,4 +102,19 @@ describe('a comparison', () => {
     const timeOf = (side) => (side === 'new' ? { absent: 'it broke' } : 10);
     expect((await compareBy(['usage'], timeOf)).failures).toEqual(['usage does not run: it broke']);
   });
+});
+
+test('what an interrupted build of a revision left is removed, a build that runs is not', () => {
+  const revisions = fs.mkdtempSync(path.join(os.tmpdir(), 'revisions-'));
+  const { pid: gone } = spawnSync(process.execPath, ['-e', '']);
+  const names = ['built', `interrupted.${gone}`, `running.${process.pid}`];
+  for (const name of names) fs.mkdirSync(path.join(revisions, name, 'src'), { recursive: true });
+  const module = pathToFileURL(path.join(__dirname, '../../scripts/lib/revision.mjs'));
+  const program = `(await import('${module}')).removeInterrupted(${JSON.stringify(revisions)})`;
+  try {
+    execFileSync(process.execPath, ['--input-type=module', '-e', program]);
+    expect(fs.readdirSync(revisions)).toEqual([names[0], names[2]]);
+  } finally {
+    fs.rmSync(revisions, { recursive: true });
+  }
 });
