@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <limits>
 #include <new>
 
 namespace rollgate::memory {
@@ -16,8 +17,10 @@ void Chunk::AlignedDelete::operator()(std::byte* bytes) const {
   ::operator delete[](bytes, kAlignment);
 }
 
-Chunk::Chunk(const SlotLayout& layout, std::uint32_t group_count) : group_count_(group_count) {
+Chunk::Chunk(const SlotLayout& layout, std::uint32_t group_count)
+    : group_count_(static_cast<std::uint16_t>(group_count)) {
   assert(group_count >= 1);
+  if (group_count > std::numeric_limits<std::uint16_t>::max()) throw std::bad_alloc();
   bytes_.reset(static_cast<std::byte*>(::operator new[](bytes(layout), kAlignment)));
   for (std::uint32_t group = 0; group < group_count; ++group) {
     new (&Header(group)) GroupHeader{};

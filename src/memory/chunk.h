@@ -174,10 +174,11 @@ class Chunk {
 
   /// Headers, bounds, slots. No other members: the chunks of a million ids fit into caches.
   std::unique_ptr<std::byte[], AlignedDelete> bytes_;
-  std::uint32_t group_count_ = 0;
   std::uint32_t live_ = 0;
-  std::uint32_t earliest_ = 0;
+  std::uint16_t group_count_ = 0;  // hashes would have to be very uneven for more
+  std::uint16_t earliest_ = 0;
 };
+static_assert(sizeof(void*) != 8 || sizeof(Chunk) == 16, "a search for any id reads one");
 static_assert(sizeof(GroupHeader) % alignof(Micros) == 0, "bounds follow the headers");
 
 }  // namespace rollgate::memory
