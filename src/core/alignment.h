@@ -42,7 +42,8 @@ Micros OffsetIn(const AlignmentWords& words) {
 ///
 /// A process may be killed or stopped between the two swaps, and who loses one gives up. Whatever
 /// is left, a difference of less than a period or of whole ones, the next call finishes. No order
-/// of steps and calls lets time leap ahead of the wall clock: see test/shared/alignment_model_test.cc.
+/// of steps and calls lets time leap ahead of the wall clock: see
+/// test/shared/alignment_model_test.cc.
 template <class Access = Hardware>
 void FollowWall(AlignmentWords& words, Micros wall_offset, Micros period) {
   assert(period > 0);

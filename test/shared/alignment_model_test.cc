@@ -1,6 +1,4 @@
 // The words that align a region's windows, changed by processes in every order, with kills.
-#include "core/alignment.h"
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -8,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/alignment.h"
 #include "shared/explorer.h"
 
 namespace rollgate::testing {

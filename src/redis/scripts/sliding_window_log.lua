@@ -281,13 +281,13 @@ local used_of_stamps, below_of_stamps = used, below
       end
       while own < cost and n + own <= size and nth(n + own) == at do own = own + 1 end
       is_changed = own > 0
-      local removed, added, pushed_out, displaces = max_of(0, own - actual), 0, 0, false
+      local removed, added, lost, displaces = max_of(0, own - actual), 0, 0, false
       if is_changed and actual > cost then
         -- See Insert in core/sliding_window_log.h.
         local room_here = max_of(most_kept, size)
         added = min(actual - cost, room_here - n + 1)
-        pushed_out = max_of(0, size + added - room_here)
-        displaces = pushed_out > 0 and last - nth(size - pushed_out + 1) < retention
+        lost = max_of(0, size + added - room_here)
+        displaces = lost > 0 and last - nth(size - lost + 1) < retention
       end
       if removed > 0 or added > 0 then
         local oldest = nth(size)
@@ -301,7 +301,7 @@ local used_of_stamps, below_of_stamps = used, below
         stamps = sub(stamps, 1, kept)
           .. string.rep(sub(pack_bytes('<i8', at), 1, width), added)
           .. sub(stamps, kept + removed * width + 1)
-        stamps = sub(stamps, pushed_out * width + 1)
+        stamps = sub(stamps, lost * width + 1)
         if keeps_places or was_full then
           local taken_since = oldest
           if not keeps_places then
