@@ -137,7 +137,7 @@ Napi::Value BlockId(const Napi::CallbackInfo& info) {
   }
   Micros now;
   if (!limiter.ReadTime(now)) return {};
-  limiter.store->BlockUntil(identity, now, BlockEnd(now, ReadDouble(info.Env(), info[1])));
+  limiter.store->BlockFor(identity, now, MomentOf(ReadDouble(info.Env(), info[1])));
   limiter.AfterAttempt();
   return {};
 }

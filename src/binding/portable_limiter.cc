@@ -102,8 +102,8 @@ Napi::Value BlockId(const Napi::CallbackInfo& info) {
   auto& self = StateOf<PortableFunctions>(info);
   const Micros now = MomentOf(ReadDouble(env, info[2]));
   const auto generation = static_cast<Generation>(ReadDouble(env, info[3]));
-  const PortableLimiter::Outcome outcome = self.limiter->BlockUntil(
-      ReadState(env, info[0]), now, BlockEnd(now, ReadDouble(env, info[1])), generation, self.next);
+  const PortableLimiter::Outcome outcome = self.limiter->BlockFor(
+      ReadState(env, info[0]), now, MomentOf(ReadDouble(env, info[1])), generation, self.next);
   return {env, ToJs(env, outcome, self.next)};
 }
 

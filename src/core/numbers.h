@@ -16,11 +16,6 @@ inline Micros MomentOf(double micros) {
   return static_cast<Micros>(std::clamp(micros, -kBound, kBound));
 }
 
-/// The end of a block of `duration` us; kLongAgo for 0.
-inline Micros BlockEnd(Micros now, double duration) {
-  return duration == 0 ? kLongAgo : Bounded(now + MomentOf(duration));
-}
-
 /// What a decision records: RECORDS in lib/decision.js.
 enum class Recording : std::uint8_t { kNothing, kAttempt, kIfAllowed };
 

@@ -54,11 +54,14 @@ class Limiter final : public PortableLimiter {
     return Outcome::kChanged;
   }
 
-  Outcome BlockUntil(Bytes bytes, Micros now, Micros until, Generation generation,
-                     std::vector<std::byte>& out) override {
+  Outcome BlockFor(Bytes bytes, Micros now, Micros duration, Generation generation,
+                   std::vector<std::byte>& out) override {
     BytesCarrier carrier(*this);
     if (!carrier.Open(bytes, generation)) return Outcome::kForeign;
-    const bool ends_other = until == kLongAgo && Judging(rules_).EndBlock(carrier, now);
+    const bool ends = duration == 0;
+    const Micros at = carrier.Load().At(Rules::Cut(now));
+    const bool ends_other = ends && Judging(rules_).EndBlock(carrier, now);
+    const Micros until = ends ? kLongAgo : Bounded(at + duration);
     if (!carrier.SetBlockedByCall(until) && !ends_other) return Outcome::kUnchanged;
     carrier.Write(now, out);
     return Outcome::kChanged;
@@ -209,9 +212,9 @@ class TurningLimiter final : public PortableLimiter {
     return For(bytes, actual).Settle(bytes, receipt, actual, now, out);
   }
 
-  Outcome BlockUntil(Bytes bytes, Micros now, Micros until, Generation generation,
-                     std::vector<std::byte>& out) override {
-    return For(bytes, 1).BlockUntil(bytes, now, until, generation, out);
+  Outcome BlockFor(Bytes bytes, Micros now, Micros duration, Generation generation,
+                   std::vector<std::byte>& out) override {
+    return For(bytes, 1).BlockFor(bytes, now, duration, generation, out);
   }
 
   Micros Lifetime(Bytes bytes, Micros now) const override { return stamps_.Lifetime(bytes, now); }

@@ -53,10 +53,10 @@ class PortableLimiter {
   virtual Outcome Settle(Bytes state, const Receipt& receipt, const Costs& actual, Micros now,
                          std::vector<std::byte>& out) = 0;
 
-  /// Refuses the id before `until`, or the end of its block if that is later; kLongAgo ends a
-  /// block.
-  virtual Outcome BlockUntil(Bytes state, Micros now, Micros until, Generation generation,
-                             std::vector<std::byte>& out) = 0;
+  /// Refuses the id for `duration` from `now` on, or from its newest action if that is later; a
+  /// later end of its block stays. 0 ends any block.
+  virtual Outcome BlockFor(Bytes state, Micros now, Micros duration, Generation generation,
+                           std::vector<std::byte>& out) = 0;
 
   /// How long a state written at `now` can affect decisions: longer if it has later actions.
   virtual Micros Lifetime(Bytes state, Micros now) const = 0;

@@ -51,9 +51,9 @@ class Store {
   virtual bool Settle(const Identity& id, const Receipt& receipt, const Costs& actual,
                       Micros now) = 0;
 
-  /// Refuses an id before `until`, or the end of its block if that is later; kLongAgo ends any
-  /// block. Attempts during a block leave no trace.
-  virtual void BlockUntil(const Identity& id, Micros now, Micros until) = 0;
+  /// Refuses an id for `duration` from `now` on, or from its newest action if that is later; a
+  /// later end of its block stays. 0 ends any block. Attempts during a block leave no trace.
+  virtual void BlockFor(const Identity& id, Micros now, Micros duration) = 0;
 
   /// Forgets an id and its block. Returns whether it was known.
   virtual bool Clear(const Identity& id) = 0;

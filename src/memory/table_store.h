@@ -136,12 +136,12 @@ class TableStore final : public MemoryStore {
     return settled != Settled::kNothing;
   }
 
-  void BlockUntil(const Identity& id, Micros now, Micros until) override {
+  void BlockFor(const Identity& id, Micros reading, Micros duration) override {
     uses_.resize(rules_.policy().windows().size());  // first, because it may fail
-    now = Rules::Cut(now);
+    const Micros now = Rules::Cut(reading);
     const Place place = table_.Find(id);
-    if (until != kLongAgo) {
-      StartBlock(id, static_cast<bool>(place), now, until);
+    if (duration != 0) {
+      StartBlock(id, static_cast<bool>(place), now, Bounded(TimeOf(place, now) + duration));
       return;
     }
     if (manual_blocks_.Erase(id) && place) --held_twice_;
@@ -332,6 +332,14 @@ class TableStore final : public MemoryStore {
     } catch (...) {
       // There is no memory for a table of another size. This must not fail calls that need none.
     }
+  }
+
+  /// The time of an id: a clock that stepped back does not take it back.
+  Micros TimeOf(const Place& place, Micros now) {
+    if (!place) return FirstMoment(now);
+    Micros at;
+    WithCarrier(place, 1, [&](const auto&, auto& carrier) { at = carrier.Load().At(now); });
+    return at;
   }
 
   /// An unknown id acts no earlier than this: it may have been forgotten.

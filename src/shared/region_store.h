@@ -134,10 +134,10 @@ class RegionStore final : public SharedStore {
     }
   }
 
-  void BlockUntil(const Identity& id, Micros reading, Micros until) override {
+  void BlockFor(const Identity& id, Micros reading, Micros duration) override {
     const Micros now = Rules::Cut(reading);
     BeforeCall();
-    if (until == kLongAgo) {
+    if (duration == 0) {
       Remove(BlockOf(id));
       for (Tries tries(most_tries_); table_.Find(id); tries.Next()) {
         RecordCarrier carrier(*this);
@@ -145,6 +145,7 @@ class RegionStore final : public SharedStore {
       }
       return;
     }
+    const Micros until = Bounded(TimeOf(id, now) + duration);
     const auto save = [&](Micros end) {
       table_.state()[kMoment] = static_cast<std::uint64_t>(end);
       table_.state()[kGeneration] = 0;
@@ -313,6 +314,12 @@ class RegionStore final : public SharedStore {
   Micros BlockedUntil(const Identity& id) {
     return table_.Find(BlockOf(id)) ? Bounded(static_cast<Micros>(table_.state()[kMoment]))
                                     : kLongAgo;
+  }
+
+  /// The time of an id: a clock that stepped back does not take it back.
+  Micros TimeOf(const Identity& id, Micros now) {
+    if (!table_.Find(id)) return std::max(now, table_.Forgotten());
+    return RecordCarrier(*this).Load().At(now);
   }
 
   /// Attempts during a block leave no trace.

@@ -119,8 +119,7 @@ ROLLGATE_EXPORT(memory_block)
 std::int32_t MemoryBlock(MemoryLimiter* limiter, std::int32_t length, double now, double duration) {
   return Guarded([&]() -> std::int32_t {
     const Identity identity = ReadIdentity(length, limiter->options.secret);
-    const Micros moment = MomentOf(now);
-    limiter->store->BlockUntil(identity, moment, BlockEnd(moment, duration));
+    limiter->store->BlockFor(identity, MomentOf(now), MomentOf(duration));
     return kDone;
   });
 }

@@ -97,10 +97,9 @@ ROLLGATE_EXPORT(portable_block)
 std::int32_t PortableBlock(PortableCore* core, std::size_t size, double now, double duration,
                            double generation) {
   return Guarded([&] {
-    const Micros moment = MomentOf(now);
     return static_cast<std::int32_t>(
-        core->limiter->BlockUntil(StateOf(size), moment, BlockEnd(moment, duration),
-                                  static_cast<Generation>(generation), core->next));
+        core->limiter->BlockFor(StateOf(size), MomentOf(now), MomentOf(duration),
+                                static_cast<Generation>(generation), core->next));
   });
 }
 

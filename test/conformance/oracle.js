@@ -325,7 +325,7 @@ class Oracle {
     const { blockUntil, blockedByCall = -Infinity } = this.state;
     const next =
       length > 0
-        ? { blockedByCall: max(blockedByCall, now + length) }
+        ? { blockedByCall: max(blockedByCall, this.view.atOf(now) + length) }
         : { blockedByCall: undefined, blockUntil: blockUntil && min(blockUntil, now) };
     this.become({ ...this.state, ...next });
   }

@@ -166,7 +166,9 @@ function randomTrace(random, options) {
       const known = boundaries.filter((moment) => moment > now).slice(-4);
       boundaries = [...known, ...boundariesOf(expected, now, oracles.of(id).state, policy)];
     }
-    if (kind === 'block' && operation.length > 0) blockEnds.push(now + operation.length);
+    if (kind === 'block' && operation.length > 0) {
+      blockEnds.push(oracles.of(id).state.blockedByCall);
+    }
     // Before this moment, a log may have forgotten what was outside of every window.
     if (
       (kind === 'refund' || kind === 'settle') &&

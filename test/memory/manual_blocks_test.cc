@@ -29,7 +29,7 @@ std::unique_ptr<MemoryStore> StoreThatKeepsAll(const PolicyOptions& policy, std:
 
 TEST(ManualBlocks, AreBoundedByMaxKeysAndCountedInStats) {
   Limiter limiter({{{kHour, 5}}, 0, true}, 100);
-  for (std::int64_t id = 0; id < 20'000; ++id) limiter.store->BlockUntil(Id(id), 0, kHour + id);
+  for (std::int64_t id = 0; id < 20'000; ++id) limiter.store->BlockFor(Id(id), 0, kHour + id);
   EXPECT_EQ(limiter.store->stats().keys, 100u);
   EXPECT_EQ(limiter.store->stats().evicted, 19'900u);
   EXPECT_LT(limiter.store->stats().bytes, 20'000u);
@@ -40,7 +40,7 @@ TEST(ManualBlocks, AreBoundedByMaxKeysAndCountedInStats) {
 TEST(ManualBlocks, AnIdThatHasActedAndIsBlockedCountsOnce) {
   Limiter limiter({{{kHour, 5}}, 0, true}, 2);
   EXPECT_TRUE(limiter.Allows(1, 0));
-  limiter.store->BlockUntil(Id(1), 0, 2 * kHour);
+  limiter.store->BlockFor(Id(1), 0, 2 * kHour);
   EXPECT_EQ(limiter.store->stats().keys, 1u);
   EXPECT_TRUE(limiter.Allows(2, 0));
   EXPECT_EQ(limiter.store->stats().keys, 2u);
@@ -50,12 +50,12 @@ TEST(ManualBlocks, AnIdThatHasActedAndIsBlockedCountsOnce) {
 TEST(ManualBlocks, TheNearestToExpiryGoesFirstAmongBlocksAndActions) {
   for (const Algorithm algorithm : {Algorithm::kSlidingWindowLog, Algorithm::kGcra}) {
     Limiter limiter({{{kHour, 1}}, 0, false, algorithm}, 3);
-    limiter.store->BlockUntil(Id(1), 0, 10 * kSecond);
-    limiter.store->BlockUntil(Id(2), 0, 3 * kHour);
-    EXPECT_TRUE(limiter.Allows(3, 0));               // until an hour
-    EXPECT_TRUE(limiter.Allows(4, 1));               // 1 goes
-    EXPECT_TRUE(limiter.Allows(1, 2));               // 3 goes
-    limiter.store->BlockUntil(Id(5), 3, 2 * kHour);  // 4 goes
+    limiter.store->BlockFor(Id(1), 0, 10 * kSecond);
+    limiter.store->BlockFor(Id(2), 0, 3 * kHour);
+    EXPECT_TRUE(limiter.Allows(3, 0));                 // until an hour
+    EXPECT_TRUE(limiter.Allows(4, 1));                 // 1 goes
+    EXPECT_TRUE(limiter.Allows(1, 2));                 // 3 goes
+    limiter.store->BlockFor(Id(5), 3, 2 * kHour - 3);  // 4 goes
     EXPECT_FALSE(limiter.Allows(1, 4));
     EXPECT_FALSE(limiter.Allows(2, 4));
     EXPECT_FALSE(limiter.Allows(5, 4));
@@ -68,9 +68,9 @@ TEST(ManualBlocks, AnEvictionForABlockIsReported) {
   int evictions = 0;
   const auto store = CreateMemoryStore(Policy(PolicyOptions{{{kHour, 5}}, 0, true}),
                                        {1, kSecret, false, [&] { ++evictions; }});
-  store->BlockUntil(Id(1), 0, kHour);
+  store->BlockFor(Id(1), 0, kHour);
   EXPECT_EQ(evictions, 0);
-  store->BlockUntil(Id(2), 0, kHour);
+  store->BlockFor(Id(2), 0, kHour);
   EXPECT_EQ(evictions, 1);
   EXPECT_EQ(store->Check(Id(3), 0), 0);
   EXPECT_EQ(evictions, 2);
@@ -80,7 +80,7 @@ TEST(ManualBlocks, TheFirstOneEvictsAnIdThatHasActed) {
   for (std::size_t max_keys = 1; max_keys <= 3; ++max_keys) {
     Limiter limiter({{{kHour, 5}}, 0, true}, max_keys);
     for (std::int64_t id = 1; id <= 3; ++id) EXPECT_TRUE(limiter.Allows(id, 0));
-    limiter.store->BlockUntil(Id(4), 0, 2 * kHour);
+    limiter.store->BlockFor(Id(4), 0, 2 * kHour);
     EXPECT_EQ(limiter.store->stats().keys, max_keys);
     EXPECT_EQ(limiter.store->stats().evicted, 4 - max_keys);
     EXPECT_FALSE(limiter.Allows(4, 0));
@@ -90,7 +90,7 @@ TEST(ManualBlocks, TheFirstOneEvictsAnIdThatHasActed) {
 TEST(ManualBlocks, AreForgottenOnceTheyHaveEnded) {
   Limiter limiter({{{kSecond, 5}}, 0, true});
   const std::size_t bytes = limiter.store->stats().bytes;
-  for (std::int64_t id = 0; id < 100; ++id) limiter.store->BlockUntil(Id(id), 0, kSecond);
+  for (std::int64_t id = 0; id < 100; ++id) limiter.store->BlockFor(Id(id), 0, kSecond);
   for (int i = 0; i < 200; ++i) limiter.Allows(1000, 2 * kSecond);
   EXPECT_EQ(limiter.store->stats().keys, 1u);
   EXPECT_EQ(limiter.store->stats().evicted, 0u);
@@ -123,12 +123,12 @@ TEST(ManualBlocks, EveryIdIsCountedOnceWhateverHappensToIt) {
         }
         case 3: {
           const Micros end = now + random.Between(1, 300);
-          store->BlockUntil(Id(id), now, end);
+          store->BlockFor(Id(id), now, end - now);
           blocked[id] = std::max(blocked[id], end);
           break;
         }
         case 4:
-          store->BlockUntil(Id(id), now, kLongAgo);
+          store->BlockFor(Id(id), now, 0);
           blocked.erase(id);
           break;
         case 5:
@@ -159,7 +159,7 @@ TEST(ManualBlocks, AFullStoreHoldsNoMoreThanItMay) {
       if (random.Chance(50)) {
         store->Check(Id(id), now);
       } else {
-        store->BlockUntil(Id(id), now, random.Chance(20) ? kLongAgo : now + random.Between(1, 900));
+        store->BlockFor(Id(id), now, random.Chance(20) ? 0 : random.Between(1, 900));
       }
       ASSERT_LE(store->stats().keys, 50u);
     }

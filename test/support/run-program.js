@@ -10,7 +10,7 @@ const ROOT = path.join(__dirname, '..', '..');
 const PATIENCE_MS = patient(25_000 * (process.env.ROLLGATE_SANITIZED ? 4 : 1));
 
 /** Starts Node with these arguments: the child, what it has printed so far, and a promise of its end. */
-function start(args, env) {
+function start(args, env, patience = 1) {
   const child = spawn(process.execPath, args, {
     cwd: ROOT,
     env: { ...process.env, ...env },
@@ -23,7 +23,7 @@ function start(args, env) {
       child.emit('printed');
     });
   }
-  const impatience = setTimeout(() => child.kill('SIGKILL'), PATIENCE_MS);
+  const impatience = setTimeout(() => child.kill('SIGKILL'), patience * PATIENCE_MS);
   const ended = once(child, 'close').then(([code, signal]) => {
     clearTimeout(impatience);
     child.emit('printed');
@@ -34,12 +34,13 @@ function start(args, env) {
 
 /**
  * Runs `source` with `require`, or as a module if `type` is 'module'; the package can be imported by
- * its name; `env` is added to the environment. A program that does not end by itself is killed, and `signal` says so.
+ * its name; `env` is added to the environment. A program that does not end by itself is killed, and `signal` says so;
+ * one that does much more than others needs so many times the usual `patience`.
  *
  * @returns {Promise<{ code: number | null, signal: string | null, stdout: string, stderr: string }>}
  */
-function runProgram(source, { type = 'commonjs', flags = [], env = {} } = {}) {
-  return start([...flags, `--input-type=${type}`, '--eval', source], env).ended;
+function runProgram(source, { type = 'commonjs', flags = [], env = {}, patience } = {}) {
+  return start([...flags, `--input-type=${type}`, '--eval', source], env, patience).ended;
 }
 
 /** Runs a program that serves, until it has printed what `pattern` finds, which is its `found`. */

@@ -2,7 +2,7 @@
 'use strict';
 
 const { askProgram } = require('../support/run-program');
-const { slow } = require('../support/tiers');
+const { patient, slow } = require('../support/tiers');
 
 /** Each program has the module's own exports in `core`, and can take almost all of its memory. */
 const PRELUDE = `
@@ -43,12 +43,14 @@ const PRELUDE = `
   }
   const print = (value) => console.log(JSON.stringify(value));
 `;
-const ask = (program) =>
+const ask = (program, options) =>
   askProgram(`${PRELUDE}(async () => {${program}})();`, {
     env: { ROLLGATE_BINDING: 'wasm' },
     flags: ['--expose-gc'],
+    ...options,
   });
 const FULL = 'ERR_ROLLGATE_MEMORY';
+const HASHES_A_GIGABYTE = 6; // times as patient
 
 test('an attempt without memory fails and records nothing; other ids go on, and clear makes room', async () => {
   const found = await ask(`
@@ -151,7 +153,8 @@ test('without any memory no call throws anything but this error, and what is cou
 slow.test(
   'an id of half a billion characters is an id, and one for which there is no memory an error',
   async () => {
-    const found = await ask(`
+    const found = await ask(
+      `
     const limiter = RateLimiter({ interval: HOUR, maxInInterval: 1, clock: () => 0 });
     const long = 'x'.repeat(2 ** 29 - 25);
     const answers = [limiter(long), limiter(long), limiter(long + 'y')];
@@ -159,9 +162,12 @@ slow.test(
     leave(2);
     const shorter = [short('a'), short('a'), short('x'.repeat(100_000))];
     print({ answers, shorter, keys: [limiter.stats().keys, short.stats().keys] });
-  `);
+  `,
+      { patience: HASHES_A_GIGABYTE },
+    );
     expect(found).toEqual({ answers: [0, 3_600_000, 0], shorter: [0, 3_600_000, 0], keys: [2, 2] });
   },
+  patient(200_000),
 );
 
 test('a large state of a key-value store without memory is an error, and the store keeps it', async () => {

@@ -128,7 +128,8 @@ for i = done + 1, last_key do
     -- to its actual one; sets is_changed if anything was left of it.
     -- PLACE: SETTLE
   elseif is_state and operation == SET_BLOCK then
-    local by_call = settled_at > 0 and max_of(blocked_by_call, now + settled_at) or NONE
+    local from = CLAMPS and max_of(now, newest) or now
+    local by_call = settled_at > 0 and max_of(blocked_by_call, from + settled_at) or NONE
     local block_end = settled_at > 0 and block_until or min(block_until, now)
     is_changed = by_call ~= blocked_by_call or block_end ~= block_until
     blocked_by_call, block_until = by_call, block_end

@@ -194,6 +194,21 @@ module.exports = {
     }
   },
 
+  // Kills: an end from the clock's time, at which the id's own time already is.
+  async 'a clock behind the newest attempt does not shorten a block'({ make, at, rule }) {
+    if (!rule.clampsTime) return;
+    const limiter = make({ maxInInterval: 9 });
+    at(90 * SECOND);
+    await limiter.attempt('a');
+    at(60 * SECOND);
+    await limiter.block('a', 10_000);
+    expect(await limiter.attempt('a')).toMatchObject({ blockedBy: 'block', timeLeft: 40_000 });
+    at(100 * SECOND - 1);
+    expect(await limiter.attempt('a')).toMatchObject({ blockedBy: 'block' });
+    at(100 * SECOND);
+    expect(await limiter.attempt('a')).toMatchObject({ allowed: true });
+  },
+
   async 'a refund leaves a block as it is'({ make, at }) {
     const limiter = make();
     at(0);
