@@ -1,35 +1,35 @@
 // The exports of the package: RateLimiter with the other exports as its properties, and its subclasses.
 'use strict';
 
-const { optionError, optionTypeError } = require('./errors');
+const { optionError, optionTypeError } = require('./base/errors');
 const RateLimiter = require('./limiter');
-const { addonPath, setAddonPath } = require('./native');
-const { CHOICES } = require('./store-options');
+const { addonPath, setAddonPath } = require('./native/addon');
+const { CHOICES } = require('./stores/options');
 
 // Loaded when they are first called: the middleware alone is half of all code.
 let middleware;
 let client;
 
 function rateLimit(...args) {
-  middleware ??= require('./middleware');
+  middleware ??= require('./adapters/middleware');
   return middleware(...args);
 }
 
 function ipKeyGenerator(...args) {
-  client ??= require('./middleware/client');
+  client ??= require('./adapters/middleware/client');
   return client.ipKeyGenerator(...args);
 }
 
 function unlinkShared(shared) {
-  return require('./shared/region').unlinkShared(shared);
+  return require('./stores/shared/region').unlinkShared(shared);
 }
 
 function attemptAll(entries) {
-  return require('./attempt-all').attemptAll(entries);
+  return require('./limiter/attempt-all').attemptAll(entries);
 }
 
 function createRedisConnection(...args) {
-  return require('./redis/connection').createRedisConnection(...args);
+  return require('./stores/redis/connection').createRedisConnection(...args);
 }
 
 // The classes of rolling-rate-limiter 0.2 to 0.4.
@@ -51,7 +51,7 @@ class RedisRateLimiter extends RateLimiter {
 
   /** 'ioredis' or 'node-redis'; null for anything else. */
   static determineRedisClientType(client) {
-    return require('./redis/clients').clientKindOf(client)?.type ?? null;
+    return require('./stores/redis/clients').clientKindOf(client)?.type ?? null;
   }
 }
 
@@ -87,18 +87,17 @@ function assertType({ detectedClientType }, expected) {
   throw optionError('client', `expected a client of ${expected}, got ${detectedClientType}`);
 }
 
+// In this form, so that Node finds the names for import.
 module.exports = RateLimiter;
-Object.assign(module.exports, {
-  RateLimiter,
-  InMemoryRateLimiter,
-  IORedisRateLimiter,
-  NodeRedisRateLimiter,
-  RedisRateLimiter,
-  attemptAll,
-  createRedisConnection,
-  rateLimit,
-  ipKeyGenerator,
-  unlinkShared,
-  addonPath,
-  setAddonPath,
-});
+module.exports.RateLimiter = RateLimiter;
+module.exports.InMemoryRateLimiter = InMemoryRateLimiter;
+module.exports.IORedisRateLimiter = IORedisRateLimiter;
+module.exports.NodeRedisRateLimiter = NodeRedisRateLimiter;
+module.exports.RedisRateLimiter = RedisRateLimiter;
+module.exports.attemptAll = attemptAll;
+module.exports.createRedisConnection = createRedisConnection;
+module.exports.rateLimit = rateLimit;
+module.exports.ipKeyGenerator = ipKeyGenerator;
+module.exports.unlinkShared = unlinkShared;
+module.exports.addonPath = addonPath;
+module.exports.setAddonPath = setAddonPath;

@@ -1,7 +1,9 @@
 // The exports of the package on hosts without modules of Node: limiters in memory and over a key-value store.
 'use strict';
 
-const { attemptAll } = require('./attempt-all');
+const { attemptAll } = require('./limiter/attempt-all');
 const RateLimiter = require('./limiter');
 
-module.exports = Object.assign(RateLimiter, { RateLimiter, attemptAll });
+module.exports = RateLimiter;
+module.exports.RateLimiter = RateLimiter;
+module.exports.attemptAll = attemptAll;

@@ -1,6 +1,6 @@
 // Builds the core as WebAssembly, for hosts that the addon does not fit: npm run build:wasm.
-//   lib/wasm/rollgate.wasm   the module
-//   lib/wasm/embedded.js     the same as text, for hosts that read no files
+//   lib/native/wasm/rollgate.wasm   the module
+//   lib/native/wasm/embedded.js     the same as text, for hosts that read no files
 // The same compiler makes the same bytes from the same sources.
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
@@ -30,8 +30,8 @@ export function installedClang() {
   );
 }
 
-const MODULE = join(root, 'lib/wasm/rollgate.wasm');
-const EMBEDDED = join(root, 'lib/wasm/embedded.js');
+const MODULE = join(root, 'lib/native/wasm/rollgate.wasm');
+const EMBEDDED = join(root, 'lib/native/wasm/embedded.js');
 const LAYERS = ['src/core', 'src/memory', 'src/wasm'];
 
 /** Whether the module was built from the current files; by their times. */

@@ -1,4 +1,4 @@
-// Writes lib/redis/scripts.js, the Redis scripts as a JavaScript module, from src/redis/scripts:
+// Writes lib/stores/redis/scripts.js, the Redis scripts as a JavaScript module, from src/redis/scripts:
 //   node scripts/embed-scripts.mjs
 import { createHash } from 'node:crypto';
 import { readFileSync, realpathSync, writeFileSync } from 'node:fs';
@@ -7,9 +7,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { root } from './build.mjs';
 
-export const { ALGORITHMS } = createRequire(import.meta.url)('../lib/algorithms');
+export const { ALGORITHMS } = createRequire(import.meta.url)('../lib/options/algorithms');
 
-const target = join(root, 'lib/redis/scripts.js');
+const target = join(root, 'lib/stores/redis/scripts.js');
 const command = 'node scripts/embed-scripts.mjs';
 
 const PART = /^-- PART: (.*)\n/m;
@@ -53,10 +53,10 @@ function moduleSource() {
   );
 }
 
-/** Whether lib/redis/scripts.js is current; if not, prints the command that updates it. */
+/** Whether lib/stores/redis/scripts.js is current; if not, prints the command that updates it. */
 export function scriptsAreCurrent() {
   if (readFileSync(target, 'utf8') === moduleSource()) return true;
-  console.error(`lib/redis/scripts.js differs from src/redis/scripts: run '${command}'`);
+  console.error(`lib/stores/redis/scripts.js differs from src/redis/scripts: run '${command}'`);
   return false;
 }
 

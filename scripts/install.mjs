@@ -23,7 +23,7 @@ function tryBinding(env) {
   const program = `
     let addon;
     try {
-      addon = require('./lib/binding').loadBinding();
+      addon = require('./lib/native').loadBinding();
     } catch (error) {
       process.stderr.write(error.message);
       process.exit(1);

@@ -1,5 +1,5 @@
 // Measures the tables of docs/algorithms.md: node scripts/measure-algorithms.mjs [bursts] [memory].
-import RateLimiter from '../lib/index.mjs';
+import RateLimiter from '../lib/index.js';
 import { ALGORITHMS } from './lib/algorithm-runs.mjs';
 import { search } from './lib/worst-burst.mjs';
 

@@ -1,29 +1,33 @@
 // Writes the page of `npm start` as one file, docs/playground.html: npm run page. It contains the package as browsers
 // get it, with the WebAssembly module, so it works from any folder or static host.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { dirname, join, relative, resolve } from 'node:path';
+import { dirname, join, posix, relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const folder = 'examples/start/page';
 const entry = `${folder}/app.js`;
-const embedded = 'lib/wasm/embedded.js';
+const embedded = 'lib/native/wasm/embedded.js';
 const result = join(root, 'docs/playground.html');
-
-/** What package.json maps for browsers. */
-const FOR_BROWSERS = {
-  '.': 'lib/web.js',
-  '#host': 'lib/host/web.js',
-  '#module': 'lib/host/module/browser.js',
-};
 
 const read = (file) => readFileSync(join(root, file), 'utf8');
 
+const { exports: entries, imports } = JSON.parse(read('package.json'));
+
+/** The file of what package.json maps for browsers. */
+const forBrowsers = ({ browser, default: others }) =>
+  posix.normalize(browser?.default ?? browser ?? others);
+
 /** The file that a `require` of another file means, from the root. */
 function resolved(name, from) {
-  if (name.startsWith('#')) return FOR_BROWSERS[name];
+  if (name.startsWith('#')) return forBrowsers(imports[name]);
   const path = relative(root, resolve(root, dirname(from), name)).replaceAll('\\', '/') || '.';
-  const candidates = [FOR_BROWSERS[path], path, `${path}.js`, `${path}/index.js`];
+  const candidates = [
+    entries[path] && forBrowsers(entries[path]),
+    path,
+    `${path}.js`,
+    `${path}/index.js`,
+  ];
   const found = candidates.find((file) => file?.endsWith('.js') && isFile(file));
   if (found === undefined)
     throw new Error(`${from} requires ${name}, which is no file of the page`);
@@ -70,7 +74,7 @@ const dataUrl = (svg) => `data:image/svg+xml;base64,${Buffer.from(svg).toString(
 /**
  * The page as one file.
  *
- * @param {string} module the text of lib/wasm/embedded.js
+ * @param {string} module the text of lib/native/wasm/embedded.js
  */
 export function page(module) {
   const code = script(module);

@@ -82,7 +82,7 @@ function jestOnWasm(variant, names, args, env) {
 }
 
 function types() {
-  const args = ['--typings', 'lib/index.d.ts', '--files', 'test/types/*.test-d.ts'];
+  const args = ['--typings', 'lib/types/index.d.ts', '--files', 'test/types/*.test-d.ts'];
   return node('node_modules/tsd/dist/cli.js', args);
 }
 

@@ -3,7 +3,7 @@
 // Bias, also printed below the tables (see `bias`): the simplest script does less, and one turn of the
 // event loop starts many checks.
 
-const { ALGORITHMS } = require('../../lib/algorithms');
+const { ALGORITHMS } = require('../../lib/options/algorithms');
 const { startRedis, stopRedis } = require('../../test/support/redis-server');
 const { main } = require('./harness');
 const redis = require('./redis');
@@ -33,7 +33,7 @@ function scriptArguments(algorithm, how = {}) {
     OPERATIONS,
     policyNumbers,
     runArguments,
-  } = require('../../lib/redis/script');
+  } = require('../../lib/stores/redis/script');
   const countBlocked = algorithm !== 'gcra';
   const policy = { windows, minDifference: 0, countBlocked, blockFor: [], ...how };
   return runArguments(['key'], callNumbers(OPERATIONS.ATTEMPT, false), policyNumbers(policy));
@@ -50,7 +50,7 @@ async function script(client, source, args) {
 }
 
 const ownScript = (algorithm, how) => (client) => {
-  const SCRIPTS = require('../../lib/redis/scripts');
+  const SCRIPTS = require('../../lib/stores/redis/scripts');
   return script(client, SCRIPTS[algorithm].source, scriptArguments(algorithm, how));
 };
 

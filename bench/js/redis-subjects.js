@@ -43,8 +43,8 @@ async function scriptIoredis({ url, interval, maxInInterval }) {
     OPERATIONS,
     policyNumbers,
     runArguments,
-  } = require('../../lib/redis/script');
-  const SCRIPTS = require('../../lib/redis/scripts');
+  } = require('../../lib/stores/redis/script');
+  const SCRIPTS = require('../../lib/stores/redis/scripts');
   const { source, sha1 } = SCRIPTS['sliding-window-log'];
   const client = openIoredis({ url });
   await client.script('LOAD', source);

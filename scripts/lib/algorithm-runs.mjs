@@ -1,6 +1,7 @@
 // Runs one pattern of attempts on a limiter of each algorithm, with a manual clock.
-import { ALGORITHMS } from '../../lib/algorithms.js';
-import RateLimiter from '../../lib/index.mjs';
+
+import RateLimiter from '../../lib/index.js';
+import { ALGORITHMS } from '../../lib/options/algorithms.js';
 
 export { ALGORITHMS };
 

@@ -3,7 +3,7 @@
 // A client gets the most by attempts as soon as one is allowed, except while it saves up
 // for a burst. So every pattern has bursts and pauses, and from some moment on an attempt
 // whenever one is allowed. Times are whole ms, and the interval is 100,000 ms.
-import RateLimiter from '../../lib/index.mjs';
+import RateLimiter from '../../lib/index.js';
 import { countBack } from './algorithm-runs.mjs';
 
 export const LIMIT = { interval: 100_000, maxInInterval: 100 };

@@ -14,7 +14,7 @@
 
 namespace rollgate {
 
-/// In the order of lib/algorithms.js. Stored states contain these numbers: append new ones.
+/// In the order of lib/options/algorithms.js. Stored states contain these numbers: append new ones.
 enum class Algorithm : std::uint8_t {
   kSlidingWindowLog,
   kSlidingWindowCounter,

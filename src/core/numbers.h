@@ -16,10 +16,10 @@ inline Micros MomentOf(double micros) {
   return static_cast<Micros>(std::clamp(micros, -kBound, kBound));
 }
 
-/// What a decision records: RECORDS in lib/decision.js.
+/// What a decision records: RECORDS in lib/base/decision.js.
 enum class Recording : std::uint8_t { kNothing, kAttempt, kIfAllowed };
 
-/// How many numbers precede those of the windows: see NUMBERS in lib/decision.js.
+/// How many numbers precede those of the windows: see NUMBERS in lib/base/decision.js.
 inline constexpr std::size_t kDecisionHead = 7;
 
 /// How many numbers a decision with this many windows has.
@@ -27,7 +27,7 @@ inline std::size_t DecisionLength(std::size_t windows) {
   return kDecisionHead + 2 * windows;
 }
 
-/// Writes NUMBERS of lib/decision.js: DecisionLength(decision.windows.size()) of them.
+/// Writes NUMBERS of lib/base/decision.js: DecisionLength(decision.windows.size()) of them.
 inline void WriteDecision(const Decision& decision, double* out) {
   const auto millis = [](Micros duration) { return static_cast<double>(CeilToMillis(duration)); };
   *out++ = (decision.verdict.blocked_by_count ? 1 : 0) +

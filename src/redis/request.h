@@ -31,7 +31,7 @@ struct Failure {
   std::string message;
 };
 
-/// An error reply. lib/redis/failures.js finds its kind in the message.
+/// An error reply. lib/stores/redis/failures.js finds its kind in the message.
 inline Failure FromErrorReply(std::string message) {
   return {Failure::Kind::kReply, std::move(message)};
 }

@@ -36,7 +36,7 @@ std::string PathOf(const std::string& directory, const std::string& name) {
 
 /// The user's call that removes a region, for messages.
 std::string RemovalOf(const std::string& directory, const std::string& name) {
-  constexpr const char* kDefaultDirectory = "/dev/shm";  // as in lib/shared/region.js
+  constexpr const char* kDefaultDirectory = "/dev/shm";  // as in lib/stores/shared/region.js
   if (directory == kDefaultDirectory) return "RateLimiter.unlinkShared('" + name + "')";
   return "RateLimiter.unlinkShared({ name: '" + name + "', directory: '" + directory + "' })";
 }

@@ -3,7 +3,7 @@
 // recorded, and every wait is found by search. Times and durations are whole microseconds.
 'use strict';
 
-const { ALGORITHMS } = require('../../lib/algorithms');
+const { ALGORITHMS } = require('../../lib/options/algorithms');
 
 // Globals are slow inside Jest.
 const { ceil, floor, max, min } = Math;

@@ -2,7 +2,7 @@
 'use strict';
 
 const RateLimiter = require('../..');
-const { ALGORITHMS } = require('../../lib/algorithms');
+const { ALGORITHMS } = require('../../lib/options/algorithms');
 const { hasAddon, hasNativeRedis } = require('../support/bindings');
 const { createPlainKv, openDenoKv } = require('../support/kv-stores');
 const { REDIS_CLIENTS, openings } = require('../support/redis-clients');

@@ -4,7 +4,7 @@
 const { Registry } = require('prom-client');
 const RateLimiter = require('../..');
 const dashboard = require('../../examples/observability/grafana-dashboard.json');
-const { registerMetrics } = require('../../lib/metrics');
+const { registerMetrics } = require('../../lib/adapters/metrics');
 const { callDirectly } = require('../middleware/apps');
 const { readPage } = require('../support/page-programs');
 const { startRedis } = require('../support/redis-server');

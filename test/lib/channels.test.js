@@ -4,9 +4,9 @@
 
 const diagnostics = require('node:diagnostics_channel');
 const RateLimiter = require('../..');
-const { DECISIONS } = require('../../lib/channels');
-const { topBlocked } = require('../../lib/metrics');
-const { SpaceSaving } = require('../../lib/metrics/top-blocked');
+const { DECISIONS } = require('../../lib/base/channels');
+const { topBlocked } = require('../../lib/adapters/metrics');
+const { SpaceSaving } = require('../../lib/adapters/metrics/top-blocked');
 const { createPlainKv } = require('../support/kv-stores');
 const { askProgram, runProgram } = require('../support/run-program');
 const { catchError, setUp } = require('../support/set-up');

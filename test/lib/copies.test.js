@@ -2,8 +2,8 @@
 'use strict';
 
 const RateLimiter = require('../..');
-const { rateLimitFetch } = require('../../lib/fetch');
-const { DECIDE } = require('../../lib/internal-methods');
+const { rateLimitFetch } = require('../../lib/adapters/fetch');
+const { DECIDE } = require('../../lib/base/internal-methods');
 const { hasNativeRedis } = require('../support/bindings');
 const { HOUR_MS, useFastify } = require('../middleware/apps');
 const { catchError } = require('../support/set-up');
@@ -68,8 +68,8 @@ test('a middleware reads and checks a limiter of another copy as its own', async
 });
 
 test('stores of express-rate-limit are named by their limiters, whatever copy made the stores', () => {
-  const Store = require('../../lib/store');
-  const OtherStore = inAnotherCopy(() => require('../../lib/store'));
+  const Store = require('../../lib/adapters/express-rate-limit-store');
+  const OtherStore = inAnotherCopy(() => require('../../lib/adapters/express-rate-limit-store'));
   const [mine, others] = [RateLimiter(GOOD), other(GOOD)];
   const prefixOf = (limiter, Class) => new Class({ limiter }).prefix;
   const prefix = prefixOf(mine, Store);
@@ -81,7 +81,7 @@ test('a route of Fastify is counted in the nearest scope, whatever copies the pl
   const app = newApp();
   const keyGenerator = jest.fn(() => 'a');
   app.register(
-    inAnotherCopy(() => require('../../lib/fastify')),
+    inAnotherCopy(() => require('../../lib/adapters/fastify')),
     { ...GOOD, keyGenerator },
   );
   app.register(async (scope) => {

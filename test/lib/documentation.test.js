@@ -5,8 +5,8 @@ const fs = require('node:fs');
 const path = require('node:path');
 const ts = require('typescript');
 const RateLimiter = require('../..');
-const { ALGORITHMS } = require('../../lib/algorithms');
-const { LIMITER_NAMES } = require('../../lib/options');
+const { ALGORITHMS } = require('../../lib/options/algorithms');
+const { LIMITER_NAMES } = require('../../lib/limiter/options');
 
 const ROOT = path.join(__dirname, '../..');
 const read = (file) => fs.readFileSync(path.join(ROOT, file), 'utf8');
@@ -84,7 +84,7 @@ describe('links', () => {
 
 describe('docs/api.md', () => {
   const page = read('docs/api.md');
-  const declared = declarations('lib/index.d.ts');
+  const declared = declarations('lib/types/index.d.ts');
 
   /** The interfaces and type aliases of a file by their names, its namespace's included; of two the first. */
   function declarations(file) {
@@ -167,7 +167,7 @@ describe('docs/api.md', () => {
 
 test('the types and docs/algorithms.md name every algorithm', () => {
   const namesIn = (text) => [...text.matchAll(/'([a-z-]+)'/g)].map(([, name]) => name);
-  const [, union] = /type Algorithm =([^;]+);/.exec(read('lib/index.d.ts'));
+  const [, union] = /type Algorithm =([^;]+);/.exec(read('lib/types/index.d.ts'));
   expect(namesIn(union)).toEqual(ALGORITHMS);
   const rows = read('docs/algorithms.md').match(/^\| `'.+?'`/gm);
   expect(rows.flatMap(namesIn)).toEqual(ALGORITHMS);

@@ -15,7 +15,7 @@ const ROOT = path.join(__dirname, '../..');
 /** What the programs below share. */
 const PRELUDE = `
   const RateLimiter = require('rollgate');
-  const { liveLimiters } = require('./lib/binding').loadBinding();
+  const { liveLimiters } = require('./lib/native').loadBinding();
   const OPTIONS = { interval: 1e6, maxInInterval: 5 };
   function used() { // as WebAssembly, a limiter has a store from its first call on
     const limiter = RateLimiter(OPTIONS);

@@ -4,7 +4,7 @@
 const diagnostics = require('node:diagnostics_channel');
 const { Gauge, Registry, register: globalRegister } = require('prom-client');
 const RateLimiter = require('../..');
-const { registerMetrics, topBlocked } = require('../../lib/metrics');
+const { registerMetrics, topBlocked } = require('../../lib/adapters/metrics');
 const { whereAddon } = require('../support/bindings');
 const { createPlainKv } = require('../support/kv-stores');
 const { askProgram } = require('../support/run-program');

@@ -2,7 +2,7 @@
 'use strict';
 
 const { parse } = require('graphql');
-const { queryCost } = require('../../lib/graphql');
+const { queryCost } = require('../../lib/adapters/graphql');
 const { catchError } = require('../support/set-up');
 
 const costOf = (text, rest, options) => queryCost({ document: parse(text), ...rest }, options);

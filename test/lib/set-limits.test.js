@@ -2,7 +2,7 @@
 'use strict';
 
 const RateLimiter = require('../..');
-const { SETS_MAX } = require('../../lib/internal-methods');
+const { SETS_MAX } = require('../../lib/base/internal-methods');
 const { createPlainKv } = require('../support/kv-stores');
 const { catchError, handClock, setUp } = require('../support/set-up');
 const { hasAddon, whereAddon } = require('../support/bindings');

@@ -2,7 +2,7 @@
 'use strict';
 
 const RateLimiter = require('../..');
-const { ALGORITHMS } = require('../../lib/algorithms');
+const { ALGORITHMS } = require('../../lib/options/algorithms');
 const { createPlainKv } = require('../support/kv-stores');
 const { handClock } = require('../support/set-up');
 const { errorOf } = require('../support/outcome');

@@ -6,8 +6,8 @@ const fs = require('node:fs');
 const net = require('node:net');
 const path = require('node:path');
 const fc = require('fast-check');
-const { sha256 } = require('../../lib/host/sha256');
-const web = require('../../lib/host/web');
+const { sha256 } = require('../../lib/base/platform/sha256');
+const web = require('../../lib/base/platform/web');
 const { runProgram } = require('../support/run-program');
 const { casesOf } = require('../support/tiers');
 
@@ -113,14 +113,20 @@ describeWithModule('the package for hosts without modules of Node', () => {
 describe('the files for hosts without modules of Node', () => {
   /** What package.json maps to other files there. */
   const MAPPED = {
-    '#host': ['host/web.js'],
-    '#module': ['browser.js', 'edge-light.js', 'workerd.mjs'].map((file) => `host/module/${file}`),
+    '#stores': ['stores/web.js'],
+    '#native': ['native/web.js'],
+    '#platform': ['base/platform/web.js'],
+    '#module': ['browser.js', 'edge-light.js', 'workerd.mjs'].map(
+      (file) => `native/module/${file}`,
+    ),
   };
 
   /** What a file requires or imports. */
   function requiredBy(file) {
     const source = fs.readFileSync(file, 'utf8');
-    const names = [...source.matchAll(/(?:require\(|from )'([^']+)'/g)].map(([, name]) => name);
+    const names = [...source.matchAll(/(?:require\(|from |import )'([^']+)'/g)].map(
+      ([, name]) => name,
+    );
     const outside = names.filter((name) => !name.startsWith('rollgate')); // in messages
     return outside.flatMap((name) => MAPPED[name]?.map((own) => path.join(LIB, own)) ?? name);
   }
@@ -132,7 +138,12 @@ describe('the files for hosts without modules of Node', () => {
   }
 
   test('require nothing but each other', () => {
-    const entries = ['web.js', 'web.mjs', 'fetch.js', 'fetch.mjs', 'fetch-edge-light.mjs'];
+    const entries = [
+      'web.js',
+      'edge-light.mjs',
+      'adapters/fetch.js',
+      'adapters/fetch-edge-light.mjs',
+    ];
     const files = entries.map((entry) => path.join(LIB, entry));
     const outside = [];
     const ofNode = [];
@@ -149,11 +160,15 @@ describe('the files for hosts without modules of Node', () => {
     }
     const reached = [...seen].map((file) => path.relative(LIB, file).replaceAll('\\', '/'));
     // Without modules of Node itself.
-    expect([...new Set(outside)]).toEqual(['middleware/proxies.js requires proxy-addr']);
+    expect([...new Set(outside)]).toEqual(['adapters/middleware/proxies.js requires proxy-addr']);
     expect(reached).toEqual(
-      expect.arrayContaining(['kv/index.js', 'middleware/rules/index.js', 'wasm/core.js']),
+      expect.arrayContaining([
+        'stores/kv/store.js',
+        'adapters/middleware/rules/index.js',
+        'native/wasm/core.js',
+      ]),
     );
-    expect(reached).not.toContain('host/node.js');
+    expect(reached).not.toContain('base/platform/node.js');
     expect(ofNode).toEqual([]);
   });
 });

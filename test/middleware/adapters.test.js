@@ -16,10 +16,10 @@ const createFastify = require('fastify');
 const { Hono } = require('hono');
 const Koa = require('koa');
 const { rateLimit } = require('../..');
-const rollgate = require('../../lib/fastify');
-const { rateLimitFetch } = require('../../lib/fetch');
-const { RollgateThrottlerStorage } = require('../../lib/nest');
-const RollgateStore = require('../../lib/store');
+const rollgate = require('../../lib/adapters/fastify');
+const { rateLimitFetch } = require('../../lib/adapters/fetch');
+const { RollgateThrottlerStorage } = require('../../lib/adapters/nest-throttler');
+const RollgateStore = require('../../lib/adapters/express-rate-limit-store');
 const { inTurn, warningsDuring, withCode } = require('./apps');
 
 const ends = [];

@@ -111,7 +111,7 @@ const fetchStatuses = (url, times, init) =>
 /** Applications on Fastify with the plugin, closed after each test. */
 function useFastify() {
   const createFastify = require('fastify');
-  const rollgate = require('../../lib/fastify');
+  const rollgate = require('../../lib/adapters/fastify');
   const clock = () => 5 * HOUR_MS; // stands still
   const answer = () => 'passed';
   const own = (limits) => (limits === undefined ? {} : { config: { rateLimit: limits } });

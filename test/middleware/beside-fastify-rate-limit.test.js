@@ -3,7 +3,7 @@
 
 const createFastify = require('fastify');
 const theirs = require('@fastify/rate-limit');
-const ours = require('../../lib/fastify');
+const ours = require('../../lib/adapters/fastify');
 const { blocksOf, load } = require('../support/page-programs');
 const { fetchText, inTurn, useHandMovedClock } = require('./apps');
 

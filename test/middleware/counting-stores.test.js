@@ -5,8 +5,8 @@ const expressRateLimit = require('express-rate-limit');
 const { RedisStore } = require('rate-limit-redis');
 const { Redis } = require('ioredis');
 const { rateLimit } = require('../..');
-const { rateLimitFetch } = require('../../lib/fetch');
-const RollgateStore = require('../../lib/store');
+const { rateLimitFetch } = require('../../lib/adapters/fetch');
+const RollgateStore = require('../../lib/adapters/express-rate-limit-store');
 const { startRedis } = require('../support/redis-server');
 const apps = require('./apps');
 

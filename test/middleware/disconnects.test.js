@@ -9,7 +9,7 @@ const { Readable } = require('node:stream');
 const express = require('express');
 const createFastify = require('fastify');
 const RateLimiter = require('../..');
-const rollgate = require('../../lib/fastify');
+const rollgate = require('../../lib/adapters/fastify');
 const { createPlainKv } = require('../support/kv-stores');
 const { callDirectly, newLogger, settled, warningsDuring } = require('./apps');
 

@@ -4,7 +4,7 @@
 const { rateLimit } = require('express-rate-limit');
 const fc = require('fast-check');
 const RateLimiter = require('../..');
-const RollgateStore = require('../../lib/store');
+const RollgateStore = require('../../lib/adapters/express-rate-limit-store');
 const { redisAt } = require('../support/redis-clients');
 const { startRedis } = require('../support/redis-server');
 const { casesOf } = require('../support/tiers');

@@ -2,7 +2,7 @@
 'use strict';
 
 const RateLimiter = require('../..');
-const { rateLimitFetch } = require('../../lib/fetch');
+const { rateLimitFetch } = require('../../lib/adapters/fetch');
 const { FAILING, inTurn, newLogger, useHandMovedClock } = require('./apps');
 
 const time = useHandMovedClock();

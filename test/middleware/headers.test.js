@@ -3,8 +3,8 @@
 
 const { createHash } = require('node:crypto');
 const { rateLimit } = require('../..');
-const { flatCopy } = require('../../lib/ids');
-const { partitionKey } = require('../../lib/middleware/header-cache');
+const { flatCopy } = require('../../lib/base/ids');
+const { partitionKey } = require('../../lib/adapters/middleware/header-cache');
 const { START_MS, appWith, callDirectly, get, getTimes, useHandMovedClock } = require('./apps');
 
 const time = useHandMovedClock();

@@ -5,8 +5,8 @@ const express = require('express');
 const expressRateLimit = require('express-rate-limit').rateLimit;
 const request = require('supertest');
 const RateLimiter = require('../..');
-const rollgate = require('../../lib/fastify');
-const { RollgateStore } = require('../../lib/store');
+const rollgate = require('../../lib/adapters/fastify');
+const { RollgateStore } = require('../../lib/adapters/express-rate-limit-store');
 const { useFastify } = require('./apps');
 
 const { rateLimit } = RateLimiter;

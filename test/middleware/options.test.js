@@ -2,7 +2,7 @@
 'use strict';
 
 const RateLimiter = require('../..');
-const { storeOptionsFor } = require('../../lib/middleware/rules/zones');
+const { storeOptionsFor } = require('../../lib/adapters/middleware/rules/zones');
 const { catchError } = require('../support/set-up');
 const { callDirectly } = require('./apps');
 

@@ -11,8 +11,13 @@ const fastify = require('fastify');
 const fc = require('fast-check');
 const polka = require('polka');
 const { rateLimit } = require('../..');
-const rollgate = require('../../lib/fastify');
-const { formsOf, normalForm, pathOf, unescapePath } = require('../../lib/middleware/rules/paths');
+const rollgate = require('../../lib/adapters/fastify');
+const {
+  formsOf,
+  normalForm,
+  pathOf,
+  unescapePath,
+} = require('../../lib/adapters/middleware/rules/paths');
 const { sendTarget } = require('../support/tcp-peers');
 const { casesOf, slow } = require('../support/tiers');
 const { callDirectly, listen, newLogger } = require('./apps');

@@ -209,7 +209,10 @@ describe('memory', () => {
   );
 
   test.each([
-    ['a partition key', "const use = require('./lib/middleware/header-cache').partitionKey;"],
+    [
+      'a partition key',
+      "const use = require('./lib/adapters/middleware/header-cache').partitionKey;",
+    ],
     [
       'a store for express-rate-limit',
       `const store = new (require('rollgate/store'))();

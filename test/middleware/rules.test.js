@@ -6,12 +6,12 @@ const { once } = require('node:events');
 const http2 = require('node:http2');
 const express = require('express');
 const { Registry } = require('prom-client');
-const { SHADOW } = require('../../lib/channels');
-const { USAGE } = require('../../lib/internal-methods');
-const { registerMetrics } = require('../../lib/metrics');
+const { SHADOW } = require('../../lib/base/channels');
+const { USAGE } = require('../../lib/base/internal-methods');
+const { registerMetrics } = require('../../lib/adapters/metrics');
 const { rateLimit } = require('../..');
-const { rateLimitFetch } = require('../../lib/fetch');
-const { createBlocks } = require('../../lib/middleware/rules/blocks');
+const { rateLimitFetch } = require('../../lib/adapters/fetch');
+const { createBlocks } = require('../../lib/adapters/middleware/rules/blocks');
 const { byHeaders, callDirectly, inTurn, newLogger, setUp, withCode } = require('./apps');
 
 const MINUTE_MS = 60_000;

@@ -3,8 +3,8 @@
 
 const { MemoryStore } = require('express-rate-limit');
 const RateLimiter = require('../..');
-const { rateLimitFetch } = require('../../lib/fetch');
-const { RollgateThrottlerStorage } = require('../../lib/nest');
+const { rateLimitFetch } = require('../../lib/adapters/fetch');
+const { RollgateThrottlerStorage } = require('../../lib/adapters/nest-throttler');
 const { appWith, callDirectly, getTimes, newLogger, setUp, useFastify } = require('./apps');
 
 const { rateLimit } = RateLimiter;

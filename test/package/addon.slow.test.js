@@ -63,7 +63,7 @@ function installedWithoutAddon(name) {
     fs.cpSync(path.join(ROOT, part), path.join(rollgate, part), { recursive: true });
   }
   // It would decide instead: see test/wasm/choice.test.js.
-  fs.rmSync(path.join(rollgate, 'lib/wasm/rollgate.wasm'), { force: true });
+  fs.rmSync(path.join(rollgate, 'lib/native/wasm/rollgate.wasm'), { force: true });
   const dependency = 'node_modules/node-gyp-build';
   fs.cpSync(path.join(ROOT, dependency), path.join(app, dependency), { recursive: true });
   const main = path.join(app, 'main.js');
@@ -272,8 +272,8 @@ describe('an installed package', () => {
 test('a bundle does not name ROLLGATE_PREBUILD, which has no effect there', async () => {
   const { app, rollgate, start } = installedWithoutAddon('bundle');
   const bundle = path.join(app, 'bundle.js'); // where the loader is not native.js
-  const source = fs.readFileSync(path.join(rollgate, 'lib/native.js'), 'utf8');
-  fs.writeFileSync(bundle, source.replaceAll("'./", "'./node_modules/rollgate/lib/"));
+  const source = fs.readFileSync(path.join(rollgate, 'lib/native/addon.js'), 'utf8');
+  fs.writeFileSync(bundle, source.replaceAll("'../", "'./node_modules/rollgate/lib/"));
   fs.writeFileSync(
     path.join(app, 'main.js'),
     `try { require('./bundle').loadAddon(); } catch ({ message }) { console.log(JSON.stringify(message)); }`,

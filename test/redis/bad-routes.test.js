@@ -2,7 +2,7 @@
 'use strict';
 
 const RateLimiter = require('../..');
-const { readRedisOptions } = require('../../lib/redis/options');
+const { readRedisOptions } = require('../../lib/stores/redis/options');
 const { errorOf } = require('../support/outcome');
 const { nativeLimiter } = require('../support/redis-clients');
 const { askProgram } = require('../support/run-program');

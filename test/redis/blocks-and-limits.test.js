@@ -3,7 +3,7 @@
 
 const Redis = require('ioredis');
 const RateLimiter = require('../..');
-const { ALGORITHMS } = require('../../lib/algorithms');
+const { ALGORITHMS } = require('../../lib/options/algorithms');
 const { scriptRuns } = require('../support/redis-clients');
 const { startRedis } = require('../support/redis-server');
 const {

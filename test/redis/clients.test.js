@@ -4,8 +4,8 @@
 const diagnostics = require('node:diagnostics_channel');
 const { Registry } = require('prom-client');
 const RateLimiter = require('../..');
-const { ATTEMPT_WITHIN, PEEK_WITHIN, SETS_MAX } = require('../../lib/internal-methods');
-const { registerMetrics } = require('../../lib/metrics');
+const { ATTEMPT_WITHIN, PEEK_WITHIN, SETS_MAX } = require('../../lib/base/internal-methods');
+const { registerMetrics } = require('../../lib/adapters/metrics');
 const { EACH_CLIENT, ONE_CLIENT, openings } = require('../support/redis-clients');
 const { startRedis } = require('../support/redis-server');
 const { handClock } = require('../support/set-up');

@@ -2,7 +2,7 @@
 'use strict';
 
 const RateLimiter = require('../..');
-const { keySlot } = require('../../lib/redis/cluster');
+const { keySlot } = require('../../lib/stores/redis/cluster');
 const { errorOf, outcomeOf, waitUntil } = require('../support/outcome');
 const { EACH_CLUSTER_CLIENT, nativeLimiter, openings } = require('../support/redis-clients');
 const {

@@ -3,7 +3,7 @@
 
 const { Redis } = require('ioredis');
 const RateLimiter = require('../..');
-const { keySlot } = require('../../lib/redis/cluster');
+const { keySlot } = require('../../lib/stores/redis/cluster');
 const { errorOf, outcomeOf, waitUntil } = require('../support/outcome');
 const { EACH_CLIENT, nativeLimiter, openings } = require('../support/redis-clients');
 const { callsOf, startRedis } = require('../support/redis-server');

@@ -3,7 +3,7 @@
 
 const os = require('node:os');
 const { Registry } = require('prom-client');
-const { registerMetrics } = require('../../lib/metrics');
+const { registerMetrics } = require('../../lib/adapters/metrics');
 const { errorOf, outcomeOf, waitUntil } = require('../support/outcome');
 const { clientsNamed, nativeLimiter } = require('../support/redis-clients');
 const { startRedis } = require('../support/redis-server');

@@ -4,7 +4,7 @@
 const diagnostics = require('node:diagnostics_channel');
 const { createClient } = require('redis');
 const RateLimiter = require('../..');
-const { Deadlines } = require('../../lib/remote/deadlines');
+const { Deadlines } = require('../../lib/stores/remote/deadlines');
 const { errorOf, outcomeOf, waitUntil } = require('../support/outcome');
 const { startRedis } = require('../support/redis-server');
 const { handClock } = require('../support/set-up');

@@ -1,7 +1,7 @@
 // A master that is cut off from the others of its cluster: the native client finds the replica that took over.
 'use strict';
 
-const { keySlot } = require('../../lib/redis/cluster');
+const { keySlot } = require('../../lib/stores/redis/cluster');
 const { ClusterNetwork } = require('../support/cluster-network');
 const { outcomeOf, waitUntil } = require('../support/outcome');
 const { nativeLimiter } = require('../support/redis-clients');

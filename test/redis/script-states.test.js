@@ -1,8 +1,8 @@
 // What the scripts keep of an id: how many bytes, for how long, under other limits; and what they leave alone.
 'use strict';
 
-const { ALGORITHMS } = require('../../lib/algorithms');
-const SCRIPTS = require('../../lib/redis/scripts');
+const { ALGORITHMS } = require('../../lib/options/algorithms');
+const SCRIPTS = require('../../lib/stores/redis/scripts');
 const {
   argumentsOf,
   byEachClock,

@@ -1,8 +1,8 @@
 // The Redis scripts against the oracle on random traces: every algorithm, every form of a state, both clocks.
 'use strict';
 
-const { ALGORITHMS } = require('../../lib/algorithms');
-const SCRIPTS = require('../../lib/redis/scripts');
+const { ALGORITHMS } = require('../../lib/options/algorithms');
+const SCRIPTS = require('../../lib/stores/redis/scripts');
 const {
   SCRIPT_KINDS,
   SHORT_UNITS,

@@ -2,7 +2,7 @@
 'use strict';
 
 const { createPrivateKey } = require('node:crypto');
-const native = require('../../lib/native').loadAddon();
+const native = require('../../lib/native/addon').loadAddon();
 const { errorOf, outcomeOf, waitUntil } = require('../support/outcome');
 const { nativeLimiter } = require('../support/redis-clients');
 const { startRedis, startRedisWithTls } = require('../support/redis-server');

@@ -3,13 +3,12 @@
 
 const Redis = require('ioredis');
 const RateLimiter = require('../..');
-const { ALGORITHMS } = require('../../lib/algorithms');
-const { NUMBERS, RECORDS } = require('../../lib/decision');
-const { readLimiterOptions } = require('../../lib/options');
-const { createRedisBackend } = require('../../lib/redis/backend');
-const SCRIPTS = require('../../lib/redis/scripts');
-const { callNumbers, OPERATIONS, runArguments } = require('../../lib/redis/script');
-const { createRemoteStore } = require('../../lib/remote/store');
+const { ALGORITHMS } = require('../../lib/options/algorithms');
+const { NUMBERS, RECORDS } = require('../../lib/base/decision');
+const { readLimiterOptions } = require('../../lib/limiter/options');
+const { createRedisStore } = require('../../lib/stores/redis/store');
+const SCRIPTS = require('../../lib/stores/redis/scripts');
+const { callNumbers, OPERATIONS, runArguments } = require('../../lib/stores/redis/script');
 const { expectEqual } = require('../support/outcome');
 const { startRedis } = require('../support/redis-server');
 const { LOG, scriptsOnRedis, START_US } = require('../support/scripts-on-redis');
@@ -496,7 +495,7 @@ describe('stores with costs', () => {
   function storeOf(redis, { isWeighted, ...options }) {
     const given = { interval: 60_000, maxInInterval: 5, countBlocked: false, ...options };
     const checked = { ...readLimiterOptions({ ...given, redis, namespace: 'ns' }), isWeighted };
-    const store = createRemoteStore(checked, createRedisBackend(checked), 'throw');
+    const store = createRedisStore(checked);
     stores.push(store);
     return store;
   }

@@ -13,7 +13,7 @@ const PRELUDE = `
   const { once } = require('node:events');
   const { Worker } = require('node:worker_threads');
   const RateLimiter = require('rollgate');
-  const { liveLimiters } = require('./lib/native').loadAddon();
+  const { liveLimiters } = require('./lib/native/addon').loadAddon();
   ${ATTACHMENTS_OF}
   const tick = () => new Promise((resolve) => setImmediate(resolve));
   async function collect() {

@@ -5,7 +5,7 @@ const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
 const RateLimiter = require('../..');
-const { SETS_MAX } = require('../../lib/internal-methods');
+const { SETS_MAX } = require('../../lib/base/internal-methods');
 const { catchError } = require('../support/set-up');
 const { filesOf, newName } = require('../support/shared-regions');
 
@@ -159,9 +159,9 @@ test('a limiter that is called one in memory has none', () => {
 
 test('where the addon was built without it, construction says what it needs', () => {
   jest.isolateModules(() => {
-    jest.doMock('../../lib/native', () => ({ loadAddon: () => ({}) }));
+    jest.doMock('../../lib/native/addon', () => ({ loadAddon: () => ({}) }));
     const Without = require('../../lib/limiter');
-    const { unlinkShared } = require('../../lib/shared/region');
+    const { unlinkShared } = require('../../lib/stores/shared/region');
     for (const call of [
       () => Without({ ...LIMITS, shared: 'a' }),
       () => Without({ ...LIMITS, shared: 'a', [SETS_MAX]: true }),
@@ -171,7 +171,7 @@ test('where the addon was built without it, construction says what it needs', ()
       expect(error).toMatchObject({ code: 'ERR_ROLLGATE_UNSUPPORTED' });
       expect(error.message).toContain('needs Linux');
     }
-    jest.dontMock('../../lib/native');
+    jest.dontMock('../../lib/native/addon');
   });
 });
 

@@ -8,7 +8,7 @@ const { createInterface } = require('node:readline');
 const { setTimeout: pause } = require('node:timers/promises');
 const { Worker, isMainThread, workerData } = require('node:worker_threads');
 const RateLimiter = require('../..');
-const { ALGORITHMS } = require('../../lib/algorithms');
+const { ALGORITHMS } = require('../../lib/options/algorithms');
 const { filesOf } = require('../support/shared-regions');
 const { randomFrom } = require('../support/traces');
 

@@ -5,7 +5,7 @@ const fs = require('node:fs');
 const { setTimeout: pause } = require('node:timers/promises');
 const { parseArgs } = require('node:util');
 const RateLimiter = require('../..');
-const { liveLimiters } = require('../../lib/native').loadAddon();
+const { liveLimiters } = require('../../lib/native/addon').loadAddon();
 const { ALGORITHM_NAMES } = require('../conformance/oracle');
 const {
   SHORT_UNITS,

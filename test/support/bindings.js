@@ -3,9 +3,9 @@
 
 const fs = require('node:fs');
 const path = require('node:path');
-const { loadBinding } = require('../../lib/binding');
+const { loadBinding } = require('../../lib/native');
 
-const WASM_FILE = path.join(__dirname, '../../lib/wasm/rollgate.wasm');
+const WASM_FILE = path.join(__dirname, '../../lib/native/wasm/rollgate.wasm');
 
 const hasAddon = loadBinding().isWasm !== true;
 
@@ -24,14 +24,14 @@ const whereAddon = {
 
 /** The functions of the module in an instance of its own, whatever decides in this process. */
 function newWasmBinding() {
-  const { compile, createBinding } = require('../../lib/wasm');
+  const { compile, createBinding } = require('../../lib/native/wasm');
   return createBinding(compile(fs.readFileSync(WASM_FILE), WASM_FILE));
 }
 
 /** The addon's functions, whatever decides in this process; undefined where there is no addon. */
 function addonBinding() {
   try {
-    return require('../../lib/native').loadAddon();
+    return require('../../lib/native/addon').loadAddon();
   } catch {
     return undefined;
   }

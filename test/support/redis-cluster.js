@@ -4,7 +4,7 @@
 
 const { setTimeout: pause } = require('node:timers/promises');
 const { startRedis, stopRedis } = require('./redis-server');
-const { keySlot } = require('../../lib/redis/cluster');
+const { keySlot } = require('../../lib/stores/redis/cluster');
 const { waitUntil } = require('./outcome');
 const { patient } = require('./tiers');
 

@@ -2,9 +2,14 @@
 'use strict';
 
 const Redis = require('ioredis');
-const { ALGORITHMS } = require('../../lib/algorithms');
-const { callNumbers, groupWord, OPERATIONS, runArguments } = require('../../lib/redis/script');
-const SCRIPTS = require('../../lib/redis/scripts');
+const { ALGORITHMS } = require('../../lib/options/algorithms');
+const {
+  callNumbers,
+  groupWord,
+  OPERATIONS,
+  runArguments,
+} = require('../../lib/stores/redis/script');
+const SCRIPTS = require('../../lib/stores/redis/scripts');
 const { startRedis } = require('./redis-server');
 
 const START_US = 1_700_000_000_000_001;

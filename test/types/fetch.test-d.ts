@@ -2,7 +2,7 @@ import { expectAssignable, expectError, expectType } from 'tsd';
 
 import RateLimiter = require('../../lib');
 
-import { type RateLimitFetchOptions, rateLimitFetch } from '../../lib/fetch';
+import { type RateLimitFetchOptions, rateLimitFetch } from '../../lib/types/fetch';
 
 const limit = rateLimitFetch({ windowMs: 60_000, limit: 100, standardHeaders: 'draft-8' });
 

@@ -12,9 +12,9 @@ import { type ExecutionArgs, parse } from 'graphql';
 import { Registry } from 'prom-client';
 import { expectAssignable, expectError, expectNotAssignable, expectType } from 'tsd';
 
-import RateLimiter = require('../../lib/express-request');
-import plugin = require('../../lib/fastify');
-import RollgateStore = require('../../lib/store');
+import RateLimiter = require('../../lib/types/express-request');
+import plugin = require('../../lib/types/fastify');
+import RollgateStore = require('../../lib/types/store');
 
 import {
   type Decision,
@@ -30,17 +30,21 @@ import {
   type ShadowMessage,
   type WithRateLimit,
 } from '../../lib';
-import { type RollgateFastifyOptions, type RollgateFastifyRule, rollgate } from '../../lib/fastify';
-import { queryCost } from '../../lib/graphql';
+import {
+  type RollgateFastifyOptions,
+  type RollgateFastifyRule,
+  rollgate,
+} from '../../lib/types/fastify';
+import { queryCost } from '../../lib/types/graphql';
 import {
   type BlockedCount,
   type Metrics,
   registerMetrics,
   type TopBlocked,
   topBlocked,
-} from '../../lib/metrics';
-import { RollgateThrottlerStorage } from '../../lib/nest';
-import { RollgateStore as named, type RollgateStoreHits } from '../../lib/store';
+} from '../../lib/types/metrics';
+import { RollgateThrottlerStorage } from '../../lib/types/nest';
+import { RollgateStore as named, type RollgateStoreHits } from '../../lib/types/store';
 
 const GOOD = { interval: 1000, maxInInterval: 10 };
 const limiter = new RateLimiter(GOOD);

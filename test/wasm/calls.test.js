@@ -1,9 +1,9 @@
 // The functions that both bindings have, called as lib calls them but with extreme values, and from within a clock.
 'use strict';
 
-const { NUMBERS, RECORDS, decisionLength } = require('../../lib/decision');
-const { NEVER } = require('../../lib/channels');
-const { nativePolicy, readLimiterOptions } = require('../../lib/options');
+const { NUMBERS, RECORDS, decisionLength } = require('../../lib/base/decision');
+const { NEVER } = require('../../lib/base/channels');
+const { nativePolicy, readLimiterOptions } = require('../../lib/limiter/options');
 const { addonBinding, newWasmBinding, packageOn } = require('../support/bindings');
 const { expectEqual } = require('../support/outcome');
 const { catchError } = require('../support/set-up');

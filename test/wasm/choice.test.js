@@ -26,7 +26,7 @@ function installed(change = () => {}) {
   }
   const dependency = 'node_modules/node-gyp-build';
   fs.cpSync(path.join(ROOT, dependency), path.join(app, dependency), { recursive: true });
-  change(path.join(rollgate, 'lib/wasm/rollgate.wasm'));
+  change(path.join(rollgate, 'lib/native/wasm/rollgate.wasm'));
   return rollgate;
 }
 
@@ -146,7 +146,7 @@ describe('ROLLGATE_BINDING', () => {
     for (const ROLLGATE_ADDON of ['', '/none/rollgate.node']) {
       const found = await ask(
         ROOT,
-        "const wait = RateLimiter(LIMITS)('a'); print(() => ({ wait, warnings, isWasm: require('./lib/binding').loadBinding().isWasm }));",
+        "const wait = RateLimiter(LIMITS)('a'); print(() => ({ wait, warnings, isWasm: require('./lib/native').loadBinding().isWasm }));",
         { env: { ROLLGATE_BINDING: 'wasm', ROLLGATE_ADDON } },
       );
       expect(found).toEqual({ wait: 0, warnings: [], isWasm: true });

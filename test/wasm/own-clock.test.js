@@ -20,7 +20,7 @@ beforeEach(() => {
   jest.spyOn(os, 'uptime').mockImplementation(() => time.uptime / 1000);
   Object.defineProperty(process, 'platform', { value: 'linux' }); // of this test file alone
   jest.isolateModules(() => {
-    ({ createOwnClock } = require('../../lib/wasm/own-clock'));
+    ({ createOwnClock } = require('../../lib/native/wasm/own-clock'));
   });
 });
 afterEach(() => jest.restoreAllMocks());

@@ -1,9 +1,9 @@
 // States as bytes: the addon and the module write the same ones, read each other's, and refuse the same bytes.
 'use strict';
 
-const { RECORDS, decisionLength } = require('../../lib/decision');
-const { nativePolicy, readLimiterOptions } = require('../../lib/options');
-const { readActual, readCost } = require('../../lib/costs');
+const { RECORDS, decisionLength } = require('../../lib/base/decision');
+const { nativePolicy, readLimiterOptions } = require('../../lib/limiter/options');
+const { readActual, readCost } = require('../../lib/options/costs');
 const { addonBinding, newWasmBinding } = require('../support/bindings');
 const { expectEqual } = require('../support/outcome');
 const { casesOf } = require('../support/tiers');

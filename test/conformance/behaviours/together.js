@@ -2,8 +2,8 @@
 'use strict';
 
 const RateLimiter = require('../../../lib');
-const { RECORDS } = require('../../../lib/decision');
-const { DECIDE } = require('../../../lib/internal-methods');
+const { RECORDS } = require('../../../lib/base/decision');
+const { DECIDE } = require('../../../lib/base/internal-methods');
 
 const { attemptAll } = RateLimiter;
 

@@ -1,0 +1,155 @@
+// The Fastify plugin: the middleware as a hook of the scope in which the plugin is registered.
+'use strict';
+
+const { inAdapter, optionError, optionTypeError } = require('../../base/errors');
+const { adaptOptions, ReplyResponse } = require('./reply');
+const { mergeRouteOptions, createRoutedPath } = require('./route');
+const rateLimit = require('../middleware');
+const { PATH_OF } = require('../middleware/rules/paths');
+
+/**
+ * The property of a scope for the nearest plugin, which is the one for routes with their own limits. The plugin may be
+ * of another copy of this package.
+ */
+const NEAREST = Symbol.for('rollgate.nearest');
+
+/**
+ * `fastify.register(rollgate, { windowMs: 60_000, limit: 100 })` limits every route of that scope and its inner
+ * scopes, and requests without a route. `config.rateLimit` of a route is false for no limit, or has options that
+ * replace the scope's. Invalid options are errors of `ready()`. The functions in options get (request, reply).
+ */
+async function rollgate(fastify, { hook, ...options }) {
+  const nameOfHook = inPlugin(() => readHook(hook));
+  const routedPath = createRoutedPath(fastify);
+  const ofScope = inPlugin(() => createHook(options, routedPath));
+  inPlugin(() => declareProperty(fastify, options));
+  const ofRoutes = createRouteHooks(options, (merged) => {
+    assertPropertyIsFree(fastify, merged);
+    return createHook(merged, routedPath);
+  });
+
+  // Inner scopes inherit it, unless they have their own.
+  fastify[NEAREST] = ofRoutes;
+
+  // Fastify calls hooks on the scope of the route.
+  fastify.addHook('onRoute', function makeOwnLimits({ config, method, url }) {
+    if (hasOwnLimits(config?.rateLimit) && this[NEAREST] === ofRoutes) {
+      ofRoutes.declare(config.rateLimit, { method, url });
+    }
+  });
+  fastify.addHook(nameOfHook, function limit(request, reply, next) {
+    const { config, method, url } = request.routeOptions;
+    const own = config?.rateLimit;
+    if (own === false) return next();
+    let limitRequest = ofScope;
+    try {
+      if (hasOwnLimits(own)) {
+        if (this[NEAREST] !== ofRoutes) return next();
+        limitRequest = ofRoutes.hookOf(own, method, url);
+      }
+    } catch (error) {
+      return next(error);
+    }
+    // Returns no promise: Fastify would continue once for it and once for next().
+    limitRequest(request, reply, next);
+  });
+}
+
+/** Those that may refuse a request and know its route. */
+const HOOKS = ['onRequest', 'preValidation', 'preHandler'];
+
+function readHook(hook = HOOKS[0]) {
+  if (HOOKS.includes(hook)) return hook;
+  throw optionTypeError('hook', `one of ${HOOKS.join(', ')}`, hook);
+}
+
+function inPlugin(read) {
+  return inAdapter('Fastify plugin', read);
+}
+
+function createHook(options, routedPath) {
+  const middleware = rateLimit({ ...adaptOptions(options), [PATH_OF]: routedPath });
+  return (request, reply, next) => {
+    middleware(request, new ReplyResponse(reply), next);
+  };
+}
+
+/**
+ * The hooks of routes with their own limits. GET and the HEAD that Fastify derives from it share one. Routes that
+ * were declared before the plugin get theirs with the first request.
+ */
+function createRouteHooks(scopeOptions, createOwnHook) {
+  const hooks = new WeakMap();
+
+  /** `named`: the methods in the name of the counts. */
+  function hookOf(own, method, url, named = method === 'HEAD' ? 'GET' : method) {
+    // By options first: several routes may have the same object.
+    if (!hooks.has(own)) hooks.set(own, new Map());
+    const routes = hooks.get(own);
+    const known = routes.get(`${method} ${url}`);
+    if (known !== undefined) return known.hook;
+    const methods = [named].flat();
+    const hasSameMethods =
+      method === 'HEAD'
+        ? (route) => route.methods.includes('GET')
+        : (route) => String(route.methods) === String(methods);
+    const same = [...routes.values()].find((route) => route.url === url && hasSameMethods(route));
+    const hook =
+      same?.hook ??
+      inPlugin(() => createOwnHook(mergeRouteOptions(scopeOptions, own, { methods, url })));
+    routes.set(`${method} ${url}`, { methods, url, hook });
+    return hook;
+  }
+
+  return {
+    hookOf,
+
+    /** Fastify declares the route for GET before the derived one for HEAD. */
+    declare: (own, { method, url }) => hookOf(own, method, url, method),
+  };
+}
+
+/** @param {unknown} own the option of a route; undefined and true mean the scope's limits */
+function hasOwnLimits(own) {
+  if (own === undefined || typeof own === 'boolean') return false;
+  if (typeof own === 'object' && own !== null && !Array.isArray(own)) return true;
+  return inPlugin(() => {
+    throw optionTypeError('config.rateLimit', 'options, true or false', own);
+  });
+}
+
+const DEFAULT_NAME = 'rateLimit';
+
+/** The properties that this plugin, of any copy of this package, has declared in a scope and its inner scopes. */
+const DECLARED = Symbol.for('rollgate.declared');
+
+/** Properties of every request; not all versions of Fastify report them as decorators. */
+const OWN_PROPERTIES = ['id', 'params', 'raw', 'query', 'log', 'body'];
+
+/** Declared in advance, so that all requests have the same shape. */
+function declareProperty(fastify, { requestPropertyName: name = DEFAULT_NAME }) {
+  assertPropertyIsFree(fastify, { requestPropertyName: name });
+  if (isDeclared(fastify, name)) return;
+  fastify.decorateRequest(name, null);
+  fastify[DECLARED] = [...(fastify[DECLARED] ?? []), name];
+}
+
+/** Also called for a route's own property, which is not declared. */
+function assertPropertyIsFree(fastify, { requestPropertyName: name = DEFAULT_NAME }) {
+  if (isDeclared(fastify, name)) return;
+  if (!fastify.hasRequestDecorator(name) && !OWN_PROPERTIES.includes(name)) return;
+  const came = `${JSON.stringify(name)}, which requests have already`;
+  throw optionError('requestPropertyName', `expected a name that is free, got ${came}`);
+}
+
+function isDeclared(fastify, name) {
+  return fastify[DECLARED]?.includes(name);
+}
+
+// Without this, Fastify would give the plugin a scope of its own.
+rollgate[Symbol.for('skip-override')] = true;
+rollgate[Symbol.for('fastify.display-name')] = 'rollgate';
+rollgate[Symbol.for('plugin-meta')] = { name: 'rollgate', fastify: '5.x' };
+
+module.exports = rollgate;
+module.exports.rollgate = rollgate;

@@ -1,0 +1,187 @@
+// rollgate/metrics: limiters' counts as metrics for prom-client, and the ids that are refused most.
+'use strict';
+
+const { REDIS, SHADOW } = require('../../base/channels');
+const { failure, optionTypeError, typeError } = require('../../base/errors');
+const { readLimiter, readMetricsOptions } = require('./options');
+const { topBlocked } = require('./top-blocked');
+
+const UP = { true: 1, false: 0 };
+
+/**
+ * The metrics that are read from stats() when they are collected. `kind` is a class of prom-client. `read` takes
+ * the stats and returns a number, numbers by outcome, or undefined or null if the limiter has no such metric.
+ */
+const DEFINITIONS = [
+  {
+    name: 'decisions_total',
+    help: 'Attempts that were decided, by outcome',
+    kind: 'Counter',
+    labels: ['outcome'],
+    read: ({ allowed, blocked }) => ({ allowed, blocked }),
+  },
+  {
+    name: 'errors_total',
+    help: 'Calls that failed because of the clock or the store, softened by onError or not',
+    kind: 'Counter',
+    read: ({ errors }) => errors,
+  },
+  {
+    name: 'evictions_total',
+    help: 'Ids dropped before they expired, for want of room (maxKeys)',
+    kind: 'Counter',
+    read: ({ evicted }) => evicted,
+  },
+  {
+    name: 'fallbacks_total',
+    help: 'Decisions that onError made in place of the store',
+    kind: 'Counter',
+    read: ({ fallbacks }) => fallbacks,
+  },
+  { name: 'keys', help: 'Ids held', kind: 'Gauge', read: ({ keys }) => keys },
+  {
+    name: 'memory_bytes',
+    help: 'Memory held for ids, in bytes',
+    kind: 'Gauge',
+    read: ({ bytes }) => bytes,
+  },
+  {
+    name: 'pending_calls',
+    help: 'Calls that wait for an answer of Redis or the key-value store',
+    kind: 'Gauge',
+    read: ({ connection }) => connection?.pending,
+  },
+  {
+    name: 'redis_up',
+    help: 'Whether there is a connection to Redis: 1 or 0',
+    kind: 'Gauge',
+    read: ({ connection }) => UP[connection?.isUp], // some clients do not know it
+  },
+];
+
+const DURATION = 'redis_call_duration_seconds';
+const TRIALS = 'shadow_decisions_total';
+
+/** Undefined for a limiter that is closed or cannot reach its shared memory, so that others are collected. */
+function statsOf(limiter) {
+  try {
+    return limiter.stats();
+  } catch (error) {
+    if (/^ERR_ROLLGATE_(CLOSED$|SHARED_)/.test(error.code)) return undefined;
+    throw error;
+  }
+}
+
+/** prom-client would reject a second metric of one name with a message that does not mention limiters. */
+function assertFree(names, register) {
+  const taken = names.find((name) => register.getSingleMetric(name) !== undefined);
+  if (taken === undefined) return;
+  throw typeError(
+    'ERR_ROLLGATE_OPTION',
+    `there is a metric '${taken}' already: add() limiters to what the first registerMetrics gave, ` +
+      "unregister() that, or give another 'prefix' or 'register'",
+  );
+}
+
+/**
+ * Registers the metrics of limiters, by name. Counts are read when metrics are collected; only the duration of
+ * calls to Redis is observed as they end. See metrics.d.ts.
+ */
+function registerMetrics(options) {
+  const { client, limiters, register, prefix, buckets } = readMetricsOptions(options);
+  const named = new Map();
+  const nameOf = new Map(); // by limiter
+  const names = [...DEFINITIONS.map(({ name }) => name), DURATION, TRIALS].map(
+    (name) => prefix + name,
+  );
+  assertFree(names, register);
+  let isRegistered = true;
+
+  function make(kind, name, configuration) {
+    return new client[kind]({ name: prefix + name, registers: [register], ...configuration });
+  }
+
+  function define({ name, help, kind, labels = [], read }) {
+    make(kind, name, {
+      help,
+      labelNames: ['limiter', ...labels],
+      collect() {
+        this.reset();
+        for (const [limiterName, limiter] of named) {
+          const stats = statsOf(limiter);
+          const value = stats === undefined ? undefined : read(stats);
+          if (typeof value === 'number') this.inc({ limiter: limiterName }, value);
+          for (const [outcome, count] of Object.entries(value ?? {})) {
+            this.inc({ limiter: limiterName, outcome }, count);
+          }
+        }
+      },
+    });
+  }
+
+  for (const definition of DEFINITIONS) define(definition);
+  const duration = make('Histogram', DURATION, {
+    help: 'How long calls to Redis take, by outcome',
+    labelNames: ['limiter', 'outcome'],
+    buckets,
+  });
+  const trials = make('Counter', TRIALS, {
+    help: 'What shadow rules said, by the index of the rule and outcome',
+    labelNames: ['rule', 'outcome'],
+  });
+
+  function observeTrial({ rule, allowed }) {
+    trials.inc({ rule, outcome: allowed ? 'allowed' : 'blocked' });
+  }
+
+  function observeCall({ type, limiter: caller, durationMs, error }) {
+    const limiter = type === 'call' ? nameOf.get(caller) : undefined;
+    if (limiter === undefined) return;
+    duration.observe({ limiter, outcome: error === null ? 'ok' : 'error' }, durationMs / 1000);
+  }
+
+  const metrics = {
+    add(name, limiter) {
+      if (!isRegistered) throw failure('ERR_ROLLGATE_CLOSED', 'these metrics are unregistered');
+      if (typeof name !== 'string') throw optionTypeError('name', 'a string', name);
+      readLimiter('limiter', limiter);
+      const other = nameOf.get(limiter);
+      if (named.has(name) || other !== undefined) {
+        const what = other === undefined ? 'another limiter' : `this limiter as '${other}'`;
+        const way = `remove('${other ?? name}') comes first`;
+        throw typeError('ERR_ROLLGATE_OPTION', `'${name}': there is ${what} already; ${way}`);
+      }
+      named.set(name, limiter);
+      nameOf.set(limiter, name);
+    },
+
+    remove(name) {
+      if (!named.has(name)) return false;
+      nameOf.delete(named.get(name));
+      named.delete(name);
+      for (const outcome of ['ok', 'error']) duration.remove({ limiter: name, outcome });
+      return true;
+    },
+
+    unregister() {
+      REDIS.channel.unsubscribe(observeCall);
+      SHADOW.channel.unsubscribe(observeTrial);
+      named.clear();
+      nameOf.clear();
+      if (isRegistered) for (const name of names) register.removeSingleMetric(name);
+      isRegistered = false;
+    },
+  };
+
+  try {
+    for (const [name, limiter] of limiters) metrics.add(name, limiter);
+  } catch (error) {
+    metrics.unregister();
+    throw error;
+  }
+  REDIS.channel.subscribe(observeCall);
+  SHADOW.channel.subscribe(observeTrial);
+  return metrics;
+}
+
+module.exports = { registerMetrics, topBlocked };

@@ -1,0 +1,271 @@
+// The client of a request by its address: the default key, and checks that the address is plausible.
+'use strict';
+
+const { isIP } = require('#platform');
+const { optionRangeError } = require('../../base/errors');
+const { readNumber } = require('../../options/values');
+const { andThen } = require('./maybe-async');
+const { addressThrough, trustEverybody } = require('./proxies');
+
+/**
+ * The default keyGenerator. Express provides `req.ip`, which honours 'trust proxy'; Connect, Polka and plain
+ * servers have the socket's address only, unless there is the option `trustProxy`.
+ *
+ * A client on a Unix socket has no address. All of these share the bucket of requests without an id.
+ */
+function createClientKey({ ipv6Subnet, trustProxy, validate }, reporter) {
+  const check = createAddressChecks({ validate, trustProxy }, reporter);
+  const toKey = typeof ipv6Subnet === 'function' ? keyBySubnetOf : ipKeyGenerator;
+  return function clientKey(req, res) {
+    const ip = trustProxy === undefined ? addressOf(req) : addressThrough(req, trustProxy);
+    if (!ip) assertIsThere(req);
+    check(req, ip);
+    return ip ? toKey(ip, ipv6Subnet, req, res) : undefined;
+  };
+}
+
+/** Instead of a key: the client has left, and its address with it. All such clients would share one count. */
+class ClientGone extends Error {
+  name = 'ClientGone';
+  code = 'ROLLGATE_CLIENT_GONE';
+}
+
+/**
+ * For a request without a key; throws ClientGone. A client that resets its connection loses its address before Node
+ * destroys the socket; only a Unix socket has no address of its own either.
+ */
+function assertIsThere({ socket }) {
+  if (!socket) return;
+  const isReset = socket.remoteAddress === undefined && socket.localAddress !== undefined;
+  if (socket.destroyed || isReset) throw new ClientGone('the client has left');
+}
+
+function keyBySubnetOf(ip, subnetOf, req, res) {
+  if (isIP(ip) !== 6) return ip;
+  return andThen(subnetOf(req, res), (subnet) => ipKeyGenerator(ip, readSubnet(subnet)));
+}
+
+function addressOf(req) {
+  return req.ip || req.socket?.remoteAddress;
+}
+
+const GROUPS = 8;
+const GROUP_BITS = 16;
+const ADDRESS_BITS = GROUPS * GROUP_BITS;
+
+function readSubnet(value) {
+  if (value === false) return value;
+  const expected = `false or an integer from 1 to ${ADDRESS_BITS}`;
+  const isInRange = (bits) => Number.isInteger(bits) && bits >= 1 && bits <= ADDRESS_BITS;
+  return readNumber('ipv6Subnet', value, expected, isInRange);
+}
+
+const FEWEST_BITS = 32;
+const MOST_BITS = 64;
+
+/** Shorter prefixes are Internet providers; within longer ones clients choose addresses at will. */
+function isUsualSubnet(subnet) {
+  return typeof subnet !== 'number' || (subnet >= FEWEST_BITS && subnet <= MOST_BITS);
+}
+
+const MAPPED_PREFIX = '::ffff:';
+
+/**
+ * An address as a key. A home or a server commonly gets a /56 or a /64 of IPv6 addresses, so limits on single
+ * addresses would limit nobody. IPv6 that carries an IPv4 address becomes that IPv4 address, a zone (`%eth0`)
+ * is removed, and a string that is no IP address is returned as it is.
+ *
+ * @param {string} ip
+ * @param {number | false} [ipv6Subnet] prefix length in bits, 1 to 128; false: the address unchanged
+ * @returns {string} '192.0.2.1', or a subnet as RFC 5952 writes it: '2001:db8:0:100::/56'
+ */
+function ipKeyGenerator(ip, ipv6Subnet = 56) {
+  // Without a colon it is IPv4, as for most clients, or no address.
+  if (typeof ip !== 'string' || !ip.includes(':')) return ip;
+  // How a server on '::' sees IPv4 clients.
+  if (ip.startsWith(MAPPED_PREFIX)) {
+    const ipv4 = ip.slice(MAPPED_PREFIX.length);
+    if (isIP(ipv4) === 4) return ipv4;
+  }
+  if (isIP(ip) !== 6) return ip;
+
+  const address = withoutZone(ip);
+  const groups = parseGroups(address);
+  const ipv4 = embeddedIPv4(address, groups);
+  if (ipv4 !== undefined) return ipv4;
+  if (ipv6Subnet === false) return ip;
+  if (!Number.isInteger(ipv6Subnet) || ipv6Subnet < 1 || ipv6Subnet > ADDRESS_BITS) {
+    throw optionRangeError(
+      'ipv6Subnet',
+      `false or an integer from 1 to ${ADDRESS_BITS}`,
+      ipv6Subnet,
+    );
+  }
+  clearHostBits(groups, ipv6Subnet);
+  return `${formatGroups(groups)}/${ipv6Subnet}`;
+}
+
+/** A zone names an interface of this host, not a client, and may be any string. */
+function withoutZone(ip) {
+  const zone = ip.indexOf('%');
+  return zone === -1 ? ip : ip.slice(0, zone);
+}
+
+/** The eight groups of an address that is one by isIP. */
+function parseGroups(address) {
+  const gap = address.indexOf('::');
+  if (gap === -1) return parseRun(address);
+  const head = parseRun(address.slice(0, gap));
+  const tail = parseRun(address.slice(gap + 2));
+  const zeros = new Array(GROUPS - head.length - tail.length).fill(0);
+  return [...head, ...zeros, ...tail];
+}
+
+function parseRun(run) {
+  if (run === '') return [];
+  const groups = [];
+  for (const part of run.split(':')) {
+    if (part.includes('.')) {
+      const [a, b, c, d] = part.split('.').map(Number);
+      groups.push(a * 256 + b, c * 256 + d);
+    } else {
+      groups.push(Number.parseInt(part, 16));
+    }
+  }
+  return groups;
+}
+
+/**
+ * The IPv4 address in `::ffff:0:0/96` (IPv4-mapped), or in `::/96` if it is written with dots: only the
+ * notation distinguishes the deprecated IPv4-compatible addresses from `::1` and similar ones.
+ */
+function embeddedIPv4(address, groups) {
+  const isMapped = groups[5] === 0xffff;
+  const isCompatible = groups[5] === 0 && address.includes('.');
+  if (!isMapped && !isCompatible) return undefined;
+  for (let i = 0; i < 5; i++) if (groups[i] !== 0) return undefined;
+  const [high, low] = groups.slice(6);
+  return `${high >> 8}.${high & 0xff}.${low >> 8}.${low & 0xff}`;
+}
+
+function clearHostBits(groups, prefixBits) {
+  for (let i = 0; i < GROUPS; i++) {
+    const kept = Math.min(GROUP_BITS, Math.max(0, prefixBits - i * GROUP_BITS));
+    groups[i] &= 0xffff << (GROUP_BITS - kept);
+  }
+}
+
+/** RFC 5952, section 4: lower case, no leading zeros, '::' for the first longest run of two zeros or more. */
+function formatGroups(groups) {
+  const { start, length } = longestZeroRun(groups);
+  const hex = groups.map((group) => group.toString(16));
+  if (length < 2) return hex.join(':');
+  return `${hex.slice(0, start).join(':')}::${hex.slice(start + length).join(':')}`;
+}
+
+function longestZeroRun(groups) {
+  let best = { start: 0, length: 0 };
+  let length = 0;
+  for (let i = 0; i < GROUPS; i++) {
+    length = groups[i] === 0 ? length + 1 : 0;
+    if (length > best.length) best = { start: i - length + 1, length };
+  }
+  return best;
+}
+
+/**
+ * A function (req, ip) for every request that is counted by its address. Each check warns once. A proxy may be
+ * added at any time, so headers are checked until a warning; what cannot change is checked once.
+ */
+function createAddressChecks({ validate, trustProxy }, reporter) {
+  const isOn = { ...validate };
+  let isFirst = true;
+
+  function warn(check, code, message) {
+    isOn[check] = false;
+    reporter.warn(code, message);
+  }
+
+  function checkIP(ip) {
+    if (!isOn.ip || isIP(ip) !== 0) return;
+    warn(
+      'ip',
+      'ROLLGATE_INVALID_IP',
+      `the client's address ${JSON.stringify(String(ip).slice(0, 60))} is no IP address.`,
+    );
+  }
+
+  function checkFirst(req, ip) {
+    isFirst = false;
+    checkIP(ip);
+    if (isOn.trustProxy && trustsEverybody(req)) {
+      warn(
+        'trustProxy',
+        'ROLLGATE_TRUST_PROXY',
+        'every proxy is trusted, so clients can choose the address they are counted by.',
+      );
+    }
+  }
+
+  const trustsEverybody = (req) =>
+    trustProxy === undefined ? expressTrust(req) === true : trustProxy === trustEverybody;
+
+  return function check(req, ip) {
+    if (!ip) {
+      if (isOn.ip && req.socket) {
+        warn(
+          'ip',
+          'ROLLGATE_NO_CLIENT_IP',
+          'a request has no client address, so that all such requests share one limit.',
+        );
+      }
+      return;
+    }
+    if (isFirst) checkFirst(req, ip);
+    else if (trustProxy !== undefined) checkIP(ip); // from a header, it may be anything
+    const { headers } = req;
+    if (headers === undefined) return;
+    if (
+      isOn.xForwardedForHeader &&
+      headers['x-forwarded-for'] &&
+      trustProxy === undefined &&
+      trustsNobody(req, ip)
+    ) {
+      warn(
+        'xForwardedForHeader',
+        'ROLLGATE_X_FORWARDED_FOR',
+        'a request has the header X-Forwarded-For, but no proxy is trusted: if that is a proxy, all its ' +
+          "clients share one limit (Express's setting 'trust proxy', Fastify's trustProxy, or the option " +
+          'trustProxy elsewhere).',
+      );
+    }
+    if (isOn.forwardedHeader && headers.forwarded && ip === req.socket?.remoteAddress) {
+      warn(
+        'forwardedHeader',
+        'ROLLGATE_FORWARDED',
+        'a request has the header Forwarded, which Express does not read: if that is a proxy, all its ' +
+          'clients share one limit.',
+      );
+    }
+  };
+}
+
+/** undefined without Express. */
+function expressTrust(req) {
+  return req.app?.settings?.['trust proxy'];
+}
+
+/** Without Express, what the server took as the address tells. */
+function trustsNobody(req, ip) {
+  const trust = expressTrust(req);
+  return trust === undefined ? ip === req.socket?.remoteAddress : trust === false;
+}
+
+module.exports = {
+  ClientGone,
+  assertIsThere,
+  createClientKey,
+  ipKeyGenerator,
+  isUsualSubnet,
+  readSubnet,
+};

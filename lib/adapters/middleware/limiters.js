@@ -1,0 +1,264 @@
+// The limiter behind a middleware: a given one, its own, or one of the forms that only a middleware has.
+'use strict';
+
+const stores = require('#stores');
+const { BOUND_TO_LIMIT } = require('../../options/algorithms');
+const { sharedByCopies } = require('../../base/copies');
+const { costIn, isCost, wrongEntryOf } = require('../../options/costs');
+const { tightestWindow } = require('../../base/decision');
+const { optionError, rangeError, show, typeError } = require('../../base/errors');
+const {
+  ATTEMPT_WITHIN,
+  PEEK_WITHIN,
+  READ_COST,
+  SETS_MAX,
+  USAGE,
+} = require('../../base/internal-methods');
+const RateLimiter = require('../../limiter');
+const { isPlainObject } = require('../../options/values');
+const { ANY_COST, isUncountable } = require('./limiter-options');
+const { andThen, orElse } = require('./maybe-async');
+const { PASSED } = require('./report');
+
+/** The middleware calls attempt, peek, settle, refund and clear of a limiter and knows nothing of its store. */
+function limiterFor({ limiter, limiterOptions }) {
+  if (limiter !== undefined) return limiter;
+  const { maxInInterval } = limiterOptions;
+  if (typeof maxInInterval === 'function') return createLimiterByRequest(limiterOptions);
+  if (!isUncountable(maxInInterval)) return new RateLimiter(limiterOptions);
+  // A limiter cannot have such a maximum. This one only checks the other options.
+  new RateLimiter({ ...limiterOptions, maxInInterval: 1 });
+  return createUncountingLimiter(limiterOptions, maxInInterval);
+}
+
+/** The limiter for a maximum of 0 or Infinity: it stores nothing. */
+function createUncountingLimiter(limiterOptions, max) {
+  const decide =
+    max === 0 ? () => closedDecision(limiterOptions) : () => openDecision(limiterOptions);
+  return {
+    attempt: decide,
+    [USAGE]: decide,
+    refund: () => false,
+    clear: async () => {},
+  };
+}
+
+/** No better time to retry is known, so a client waits for the whole window, or for the block if that is longer. */
+function closedDecision({ interval, blockFor = 0 }) {
+  const blockForMs = Array.isArray(blockFor) ? blockFor[0] : blockFor;
+  const timeLeft = Math.ceil(Math.max(interval, blockForMs));
+  return refusal('count', timeLeft, [{ interval, maxInInterval: 0 }]);
+}
+
+function openDecision({ interval }) {
+  const all = Number.POSITIVE_INFINITY;
+  const limits = [{ interval, maxInInterval: all, used: 0, remaining: all, resetIn: 0 }];
+  return { allowed: true, timeLeft: 0, actionsLeft: all, resetIn: 0, blockedBy: null, limits };
+}
+
+/** Whether a decision is that of a limit of Infinity. */
+function isOpen({ actionsLeft }) {
+  return actionsLeft === Number.POSITIVE_INFINITY;
+}
+
+/** A decision that no limiter made: nothing is left of these windows. */
+function refusal(blockedBy, timeLeft, windows) {
+  const exhausted = (window) => {
+    return { ...window, used: window.maxInInterval, remaining: 0, resetIn: timeLeft };
+  };
+  const limits = windows.map(exhausted);
+  return { allowed: false, timeLeft, actionsLeft: 0, resetIn: timeLeft, blockedBy, limits };
+}
+
+/**
+ * The limiter for a function as limit: one count for each id, judged by the maximum of each
+ * attempt(id, options, max). Under a maximum of 0 or Infinity it counts nothing.
+ */
+function createLimiterByRequest(limiterOptions) {
+  const { algorithm } = limiterOptions;
+  if (BOUND_TO_LIMIT.includes(algorithm)) {
+    throw optionError(
+      'limit',
+      `a function is not possible with algorithm '${algorithm}', whose memory depends on the limit`,
+    );
+  }
+  const limiter = new RateLimiter({ ...limiterOptions, maxInInterval: 1, [SETS_MAX]: true });
+  return {
+    attempt(id, options, max) {
+      if (max === 0) return closedDecision(limiterOptions);
+      if (max === Number.POSITIVE_INFINITY) return openDecision(limiterOptions);
+      return limiter[ATTEMPT_WITHIN](id, max, options);
+    },
+    settle: (decision, actual) => limiter.settle(decision, actual),
+    refund: (decision) => !isOpen(decision) && limiter.refund(decision), // open ones of shadow rules
+    [READ_COST]: (cost) => limiter[READ_COST](cost),
+    clear: (id) => limiter.clear(id),
+    [USAGE]: (id) => {
+      return andThen(limiter[PEEK_WITHIN](id, Number.MAX_SAFE_INTEGER), withoutAttempt);
+    },
+  };
+}
+
+/** From a peek under a maximum that nobody reaches: the usage without the attempt that was imagined. */
+function withoutAttempt(decision) {
+  if (decision.allowed) decision.limits = decision.limits.map(withoutOne);
+  return decision;
+}
+
+/** A function (req, res) that returns the checked limit of a request, or a promise; undefined for a number. */
+function createLimitOf(limit) {
+  if (typeof limit !== 'function') return undefined;
+  return (req, res) => andThen(limit(req, res), readLimit);
+}
+
+function readLimit(value) {
+  if (value === Number.POSITIVE_INFINITY) return value;
+  // Counts stop at MAX_SAFE_INTEGER, so a higher integer is equivalent to it.
+  if (Number.isInteger(value) && value >= 0) return Math.min(value, Number.MAX_SAFE_INTEGER);
+  throw resultError('limit', 'an integer >= 0 or Infinity', value);
+}
+
+/** A function (req, res) that returns the checked cost of a request, or a promise; undefined without the option. */
+function createCostOf(cost) {
+  if (typeof cost !== 'function') return cost === undefined ? undefined : () => cost;
+  return (req, res) => andThen(cost(req, res), readCost);
+}
+
+function readCost(value) {
+  if (isCost(value)) return value;
+  if (!isPlainObject(value)) throw resultError('cost', ANY_COST, value);
+  const [name, cost] = wrongEntryOf(value);
+  throw resultError('cost', `an integer from 0 as the cost of ${show(name)}`, cost);
+}
+
+/** For what the function given as the option `name` returned. */
+function resultError(name, expected, value) {
+  const makeError = typeof value === 'number' ? rangeError : typeError;
+  return makeError(
+    `ERR_ROLLGATE_${name.toUpperCase()}`,
+    `${name}: expected the function to give ${expected}, got ${show(value)}`,
+  );
+}
+
+/**
+ * The decision of limiter.attempt(key, options, max), where a cost that can never pass is a refusal that records
+ * nothing; or a promise. The timeLeft of that refusal is Infinity.
+ */
+function attemptAtCost(limiter, key, options, max) {
+  const refuse = (error) => {
+    const isWrong = typeof options.cost === 'object' && error?.name === 'TypeError';
+    if (error?.code !== 'ERR_ROLLGATE_COST' || isWrong) throw error;
+    const fail = () => {
+      throw error; // the cost is wrong, whatever the store says
+    };
+    return andThen(
+      orElse(() => windowsOf(limiter, key), fail),
+      (windows) => endlessRefusal(windows, options.cost, max) ?? fail(),
+    );
+  };
+  return orElse(() => limiter.attempt(key, options, max), refuse);
+}
+
+/** Undefined if the cost is wrong for another reason: an object that fits into every window. `max` is the limit by request. */
+function endlessRefusal(windows, cost, max) {
+  const limits = max === undefined ? windows : windows.map((window) => withMax(window, max));
+  const fits = ({ name, maxInInterval }) => costIn(cost, name) <= maxInInterval;
+  if (typeof cost === 'object' && limits.every(fits)) return undefined;
+  const { remaining, resetIn } = tightestWindow(limits);
+  const timeLeft = Number.POSITIVE_INFINITY;
+  return { allowed: false, timeLeft, actionsLeft: remaining, resetIn, blockedBy: 'count', limits };
+}
+
+function withMax(window, maxInInterval) {
+  const used = Math.min(window.used, maxInInterval);
+  return { ...window, maxInInterval, used, remaining: maxInInterval - used };
+}
+
+/** Errors of the request, or of the functions `limit` and `cost`: a client that sends invalid ids must not pass unlimited. */
+const ERRORS_OF_REQUEST = ['ERR_ROLLGATE_ID', 'ERR_ROLLGATE_LIMIT', 'ERR_ROLLGATE_COST'];
+
+/** passOnStoreError: lets a request pass, uncounted, if the limiter fails. */
+function passOnStoreError(limiter, reporter) {
+  function pass(error) {
+    if (ERRORS_OF_REQUEST.includes(error?.code)) throw error;
+    reporter.error(
+      'ROLLGATE_PASSED_ON_STORE_ERROR',
+      'no decision could be made: allowing the request without counting it (passOnStoreError).',
+      error,
+    );
+    return PASSED;
+  }
+
+  return {
+    attempt: (...attempted) => orElse(() => limiter.attempt(...attempted), pass),
+  };
+}
+
+const numbering = sharedByCopies('numbering', () => ({ numbers: new WeakMap(), count: 0 }));
+
+/** Numbers limiters, clients, stores and option objects by identity. */
+function numberOf(object) {
+  const { numbers } = numbering;
+  if (!numbers.has(object)) numbers.set(object, ++numbering.count);
+  return numbers.get(object);
+}
+
+/**
+ * Identifies where a middleware counts: equal for two of them exactly if they share counts. In shared memory
+ * that is the region; in other stores the namespace and the URL, client or object. A limiter without a store
+ * or namespace shares its counts with no other.
+ *
+ * @param {object | undefined} limiterOptions checked options
+ */
+function storeIdentity(limiterOptions, limiter) {
+  const { namespace, redis, client, connection, shared, kv } = limiterOptions ?? {};
+  if (shared !== undefined) return stores.shared.pathOf(shared);
+  const place = redis ?? client ?? connection ?? kv;
+  if (place === undefined || namespace === undefined) return limiter;
+  // A client of ioredis has a method `client`.
+  const isClient = stores.redis.clientKindOf(place) !== undefined;
+  const store = isClient ? place : (place?.client ?? place);
+  return `${typeof store === 'string' ? store : numberOf(store)} ${namespace}`;
+}
+
+/**
+ * middleware.getKey(key): what is counted for a key, named as in express-rate-limit. Of several limiters that
+ * count something for the key, the one with the least left answers.
+ */
+function createGetKey(limiters) {
+  return async function getKey(key) {
+    const windows = await Promise.all(limiters().map((limiter) => windowsOf(limiter, key)));
+    const usages = windows.map(tightestWindow);
+    const counting = usages.filter(({ used }) => used > 0);
+    if (counting.length === 0) return undefined;
+    const { used, resetIn } = tightestWindow(counting);
+    return { totalHits: used, resetTime: new Date(Date.now() + resetIn) };
+  };
+}
+
+/** The windows of a key without an attempt, or a promise of them. */
+function windowsOf(limiter, key) {
+  if (typeof limiter[USAGE] === 'function')
+    return andThen(limiter[USAGE](key), ({ limits }) => limits);
+  // A user's own limiter only has peek, whose result includes an attempt that would be allowed.
+  return andThen(limiter.peek(key), (decision) => {
+    return decision.allowed ? decision.limits.map(withoutOne) : decision.limits;
+  });
+}
+
+function withoutOne(window) {
+  return { ...window, used: window.used - 1, remaining: window.remaining + 1 };
+}
+
+module.exports = {
+  attemptAtCost,
+  createCostOf,
+  createGetKey,
+  createLimitOf,
+  limiterFor,
+  numberOf,
+  openDecision,
+  passOnStoreError,
+  refusal,
+  storeIdentity,
+};

@@ -1,0 +1,181 @@
+// Reports a decision: to the application as req.rateLimit, and to a blocked client as the response.
+'use strict';
+
+const { costIn } = require('../../options/costs');
+const { tightestWindow } = require('../../base/decision');
+const { failure } = require('../../base/errors');
+const { keyToId } = require('../../base/ids');
+const { andThen } = require('./maybe-async');
+
+/** Instead of a decision: the limiter failed, and passOnStoreError lets the request pass unreported. */
+const PASSED = Symbol('passed');
+
+/** Those that have no room for the cost; without any, all. */
+function relevantWindows({ allowed, limits }, cost) {
+  if (allowed || limits.length === 1) return limits;
+  const full = limits.filter(({ name, remaining }) => remaining < costIn(cost, name));
+  return full.length === 0 ? limits : full;
+}
+
+/**
+ * The application's req.rateLimit: the state of the window that refuses, or is nearest to its limit, and `settle`. The public
+ * fields are those of express-rate-limit; what only the middleware needs is private.
+ */
+class RequestInfo {
+  #decision;
+  #cost;
+  #limiter;
+  #store; // undefined if nothing was counted
+  #earlier;
+  #violated;
+
+  /**
+   * @param {number | object} [cost] of the request, in the user's form
+   * @param {{ limiter: object, store: unknown }} zone where the request was counted; `store` identifies it
+   * @param {unknown} earlier the value of the property before
+   */
+  constructor(decision, key, cost, nowMs, { limiter, store }, earlier) {
+    const window = tightestWindow(relevantWindows(decision, cost ?? 1));
+    this.limit = window.maxInInterval;
+    this.used = window.used;
+    this.remaining = window.remaining;
+    // Under a limit of Infinity nothing was counted.
+    const isCounted = window.maxInInterval !== Number.POSITIVE_INFINITY;
+    this.resetTime = isCounted ? new Date(nowMs + decision.resetIn) : undefined;
+    this.key = key;
+    this.#decision = decision;
+    this.#cost = cost ?? 1;
+    this.#limiter = limiter;
+    this.#store = isCounted ? store : undefined;
+    this.#earlier = RequestInfo.is(earlier) ? earlier : undefined;
+  }
+
+  /** The older name of `used`. */
+  get current() {
+    return this.used;
+  }
+
+  /** Replaces the cost of the request by what it came to: `settle` of the limiter that counted it. */
+  settle(actual) {
+    if (!this.#decision.allowed || !RequestInfo.isCounted(this)) return false;
+    if (typeof this.#limiter.settle === 'function')
+      return this.#limiter.settle(this.#decision, actual);
+    throw failure(
+      'ERR_ROLLGATE_UNSUPPORTED',
+      "settle: the middleware's limiter has no method settle",
+    );
+  }
+
+  static is(value) {
+    return typeof value === 'object' && value !== null && #store in value;
+  }
+
+  /**
+   * Whether the request, which was counted, was counted before in the same store under the same key. Forgets that earlier count,
+   * because some requests are counted without end, such as the one that opened a web socket.
+   */
+  static isCountedAgain(info) {
+    const id = keyToId(info.key);
+    let later = info;
+    for (let earlier = info.#earlier; earlier !== undefined; earlier = earlier.#earlier) {
+      if (earlier.#store === info.#store && keyToId(earlier.key) === id) {
+        later.#earlier = earlier.#earlier;
+        return true;
+      }
+      later = earlier;
+    }
+    return false;
+  }
+
+  /** Whether the request was counted: not under a limit of Infinity. */
+  static isCounted(info) {
+    return info.#store !== undefined;
+  }
+
+  /** The decision of the limiter. */
+  static decisionOf(info) {
+    return info.#decision;
+  }
+
+  /** The policies without room for the blocked attempt. */
+  static setViolated(info, { limits }, names) {
+    info.#violated = names.filter(
+      (_, i) => limits[i].remaining < costIn(info.#cost, limits[i].name),
+    );
+  }
+
+  /** The names of the policies that blocked the request; empty if they have no names. */
+  static violated(info) {
+    return (RequestInfo.is(info) && info.#violated) || [];
+  }
+}
+
+/** The default handler: answers a blocked request with statusCode and message. */
+function respond(req, res, _next, settings) {
+  return withMessage(req, res, settings, sendMessage);
+}
+
+const PROBLEM_TYPE = 'https://iana.org/assignments/http-problem-types#quota-exceeded';
+const PROBLEM_TITLE = 'Request cannot be satisfied as assigned quota has been exceeded';
+
+/**
+ * The default handler with problemDetails: RFC 9457, with the type that draft 10 of the RateLimit headers
+ * defines. A string as message becomes the detail; the members of an object become members of the problem.
+ */
+function respondWithProblem(req, res, _next, settings) {
+  const names = RequestInfo.violated(req[settings.requestPropertyName]);
+  return withMessage(req, res, settings, (_res, message) => sendProblem(res, names, message));
+}
+
+/** Sets the status, gets the message and calls `send(res, body)`; a promise if the message is one. */
+function withMessage(req, res, { message, statusCode }, send) {
+  // First, so that a message function sees it and may set another.
+  res.statusCode = statusCode;
+  const answer = (body) => {
+    // The message function, or the application before it, may have sent the response.
+    if (!res.writableEnded) send(res, body);
+  };
+  return typeof message === 'function' ? andThen(message(req, res), answer) : answer(message);
+}
+
+/** Connect and plain servers have no res.send. */
+function sendMessage(res, body) {
+  if (typeof res.send === 'function') {
+    res.send(body);
+  } else if (typeof body === 'string' || body === undefined || body === null) {
+    endAs('text/plain; charset=utf-8', res, body ?? '');
+  } else if (body instanceof Uint8Array) {
+    endAs('application/octet-stream', res, body);
+  } else {
+    endAs('application/json; charset=utf-8', res, JSON.stringify(body));
+  }
+}
+
+function endAs(type, res, body) {
+  if (!res.headersSent && !res.hasHeader('Content-Type')) res.setHeader('Content-Type', type);
+  res.end(body);
+}
+
+function sendProblem(res, names, message) {
+  const problem = { type: PROBLEM_TYPE, title: PROBLEM_TITLE, status: res.statusCode };
+  problem['violated-policies'] = names;
+  if (typeof message === 'string') problem.detail = message;
+  else if (isMembers(message)) Object.assign(problem, message);
+  const body = new TextEncoder().encode(JSON.stringify(problem));
+  if (!res.headersSent) {
+    res.setHeader('Content-Type', 'application/problem+json');
+    res.setHeader('Content-Length', body.length);
+  }
+  res.end(body);
+}
+
+function isMembers(message) {
+  return typeof message === 'object' && !Array.isArray(message) && !(message instanceof Uint8Array);
+}
+
+module.exports = {
+  PASSED,
+  RequestInfo,
+  respond,
+  respondWithProblem,
+};

@@ -1,0 +1,212 @@
+// The options of a limiter and of its calls: checked once, in the form that the rest of lib trusts.
+'use strict';
+
+const { readAlgorithm, readCountBlocked } = require('../options/algorithms');
+const { readCost, smallestMax } = require('../options/costs');
+const { optionError, optionRangeError, optionTypeError, show } = require('../base/errors');
+const { IS_INNER, SETS_MAX } = require('../base/internal-methods');
+const {
+  readCount,
+  readInterval,
+  readList,
+  readNumber,
+  readObject,
+  readString,
+  rejectUnknownOptions,
+} = require('../options/values');
+const { STORE_NAMES, readLocalRefusals, readStoreOptions } = require('../stores/options');
+
+const DEFAULT_MAX_KEYS = 1_000_000;
+const LIMIT_NAMES = ['interval', 'maxInInterval', 'minDifference'];
+const NAMES_IN_LIMITS = [...LIMIT_NAMES, 'windowMs', 'limit', 'name'];
+const LIMITER_NAMES = [
+  ...LIMIT_NAMES,
+  'limits',
+  'countBlocked',
+  'algorithm',
+  'blockFor',
+  'clock',
+  'maxKeys',
+  ...STORE_NAMES,
+];
+
+/** The options that only the middleware has. */
+const MIDDLEWARE_NAMES =
+  'authenticate cost handler headers identifier ipv6Subnet keyGenerator legacyHeaders limit limiter logger max message ' +
+  'onAuthError passOnStoreError problemDetails requestPropertyName requestWasSuccessful rules skip ' +
+  'skipFailedRequests skipSuccessfulRequests standardHeaders statusCode store trustProxy validate windowMs';
+
+/** A limiter's names of options that the middleware has under others. */
+const OWN_NAME_OF = { windowMs: 'interval', limit: 'maxInInterval', max: 'maxInInterval' };
+
+/** Why a limiter rejects them, by name. */
+function rejectedOptions() {
+  const where = "belongs to the middleware, which is require('rollgate').rateLimit";
+  const reasonFor = (name) =>
+    name in OWN_NAME_OF ? `${where}; a limiter has '${OWN_NAME_OF[name]}'` : where;
+  return Object.fromEntries(MIDDLEWARE_NAMES.split(' ').map((name) => [name, reasonFor(name)]));
+}
+
+function readDuration(name, value) {
+  const isInRange = (ms) => Number.isFinite(ms) && ms >= 0;
+  return readNumber(name, value, 'a finite number of ms >= 0', isInRange);
+}
+
+function readMinDifference(name, value) {
+  return value === undefined ? 0 : readDuration(name, value);
+}
+
+function readLimit({ interval, maxInInterval, minDifference }) {
+  return {
+    interval: readInterval('interval', interval),
+    maxInInterval: readCount('maxInInterval', maxInInterval),
+    minDifference: readMinDifference('minDifference', minDifference),
+  };
+}
+
+function readLimits(limits) {
+  const read = readList('limits', limits, 'a list of at least one limit').map(readLimitOfList);
+  for (const [i, { name }] of read.entries()) {
+    const first = read.findIndex((limit) => limit.name === name);
+    if (name === undefined || first === i) continue;
+    const what = `expected a name of its own, got ${show(name)}, the name of limits[${first}]`;
+    throw optionError(`limits[${i}].name`, what);
+  }
+  return read;
+}
+
+/** `windowMs` and `limit` are other names of two options, and come first, as in the middleware. */
+function readLimitOfList(given, i) {
+  const place = `limits[${i}]`;
+  rejectUnknownOptions(readObject(place, given), NAMES_IN_LIMITS, { place });
+  const { minDifference, name } = given;
+  return {
+    interval: readEither(place, given, ['windowMs', 'interval'], readInterval),
+    maxInInterval: readEither(place, given, ['limit', 'maxInInterval'], readCount),
+    minDifference: readMinDifference(`${place}.minDifference`, minDifference),
+    name: readName(`${place}.name`, name),
+  };
+}
+
+/** Both are checked if both are given; if neither is, the error names the last. */
+function readEither(place, given, names, read) {
+  const values = names.map((name) => [`${place}.${name}`, given[name]]);
+  const used = values.filter(([, value]) => value !== undefined);
+  const [first] = (used.length > 0 ? used : values.slice(-1)).map((value) => read(...value));
+  return first;
+}
+
+/** No control characters, which would break logs, and no lone surrogates. */
+const PRINTABLE = /^[^\p{Cc}\p{Cs}]+$/u;
+
+function readName(place, name) {
+  if (name === undefined) return undefined;
+  const expected = 'a non-empty string of printable characters, not __proto__';
+  return readString(
+    place,
+    name,
+    expected,
+    (given) => PRINTABLE.test(given) && given !== '__proto__',
+  );
+}
+
+/** `limits` replaces the other three, which must be valid anyway. */
+function readLimitsOf({ limits, interval, maxInInterval, minDifference }) {
+  if (interval !== undefined) readInterval('interval', interval);
+  if (maxInInterval !== undefined) readCount('maxInInterval', maxInInterval);
+  readMinDifference('minDifference', minDifference);
+  return readLimits(limits);
+}
+
+/** The part of checked options that comes from the limits. minDifference is the largest of them. */
+function policyOf(limits) {
+  const windows = limits.map(({ interval, maxInInterval, name }) => ({
+    interval,
+    maxInInterval,
+    name,
+  }));
+  return {
+    windows,
+    smallestMax: smallestMax(windows),
+    isWeighted: windows.some(({ name }) => name !== undefined),
+    minDifference: limits.reduce((most, { minDifference }) => Math.max(most, minDifference), 0),
+  };
+}
+
+/** The checked options of a limiter with other limits of the same shape. `limits` is the user's list. */
+function withLimits(checked, limits) {
+  const { windows, setsMax } = checked;
+  if (setsMax) throw optionError('limits', 'cannot be set: each attempt has a limit of its own');
+  const read = readLimits(limits);
+  if (read.length !== windows.length) {
+    const expected = windows.length === 1 ? 'one limit' : `${windows.length} limits`;
+    throw optionError('limits', `expected ${expected}, as the limiter has, got ${read.length}`);
+  }
+  for (const [i, { name }] of read.entries()) {
+    if (name === windows[i].name) continue;
+    const own = windows[i].name === undefined ? 'no name' : show(windows[i].name);
+    const what = `expected ${own}, as the limiter has it, got ${show(name)}`;
+    throw optionError(`limits[${i}].name`, what);
+  }
+  return { ...checked, ...policyOf(read) };
+}
+
+/** Checks the options of a limiter. */
+function readLimiterOptions(options) {
+  readObject('options', options);
+  rejectUnknownOptions(options, LIMITER_NAMES, { instead: rejectedOptions });
+  const { clock, maxKeys } = options;
+  const algorithm = readAlgorithm(options.algorithm);
+  if (clock !== undefined && typeof clock !== 'function') {
+    throw optionTypeError('clock', 'a function that returns ms', clock);
+  }
+  const countBlocked = readCountBlocked(options.countBlocked, algorithm);
+  const blockFor = readBlockFor(options.blockFor);
+  const limits = options.limits === undefined ? [readLimit(options)] : readLimitsOf(options);
+  return {
+    ...policyOf(limits),
+    countBlocked,
+    algorithm,
+    blockFor,
+    isInner: options[IS_INNER] === true,
+    setsMax: options[SETS_MAX] === true,
+    maxKeys: maxKeys === undefined ? DEFAULT_MAX_KEYS : readCount('maxKeys', maxKeys),
+    clock,
+    ...readStoreOptions(options),
+    localRefusals: readLocalRefusals(options.localRefusals, { countBlocked, blockFor }),
+  };
+}
+
+/** Checks the options of one attempt; returns its cost. `max` replaces the maximum of the only window. */
+function readAttemptOptions(options, checked, max) {
+  if (options === undefined) return 1;
+  const place = 'attempt options';
+  rejectUnknownOptions(readObject(place, options), ['cost'], { place });
+  return readCost(options.cost, checked, max);
+}
+
+/** How long `block` blocks an id, in ms. */
+function readBlock(ms) {
+  return readDuration('block', ms);
+}
+
+/** The store keeps the number of an id's blocks in a byte. */
+const MOST_LENGTHS = 255;
+
+/** @returns {number[]} the lengths of the first block, the second and so on, in ms; empty by default */
+function readBlockFor(value) {
+  if (value === undefined) return [];
+  if (!Array.isArray(value)) return [readInterval('blockFor', value)];
+  const expected = `a number of ms > 0, or a list of 1 to ${MOST_LENGTHS} of them`;
+  const own = readList('blockFor', value, expected);
+  if (own.length > MOST_LENGTHS) throw optionRangeError('blockFor', expected, value);
+  return own.map((ms, i) => readInterval(`blockFor[${i}]`, ms));
+}
+
+module.exports = {
+  LIMITER_NAMES,
+  readAttemptOptions,
+  readBlock,
+  readLimiterOptions,
+  withLimits,
+};

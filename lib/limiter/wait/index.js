@@ -1,0 +1,131 @@
+// wait(): its options, and for each limiter a line for each id that somebody waits for.
+'use strict';
+
+const { costToUser, readCost } = require('../../options/costs');
+const { optionTypeError, failure, closedError } = require('../../base/errors');
+const { idToString } = require('../../base/ids');
+const {
+  hasMethods,
+  readCount,
+  readInteger,
+  readNumber,
+  readObject,
+  rejectUnknownOptions,
+} = require('../../options/values');
+const { Line } = require('./waiting-calls');
+const { HIGHEST } = require('./priorities');
+const { createWaitOf } = require('./peeks');
+const { fromNow, reasonOf } = require('./timers');
+
+const NAMES = ['cost', 'signal', 'deadline', 'maxQueue', 'priority'];
+const PLACE = 'wait options';
+
+/** 31 years: a larger number is a time of day, as of Date.now(), and not a duration. */
+const LONGEST_DEADLINE = 1e12;
+
+function readSignal(signal) {
+  if (signal === undefined) return undefined;
+  const isTarget = hasMethods(signal, 'addEventListener', 'removeEventListener');
+  if (isTarget && typeof signal.aborted === 'boolean') return signal;
+  throw optionTypeError('signal', 'an AbortSignal', signal);
+}
+
+function readDeadline(deadline) {
+  if (deadline === undefined) return undefined;
+  const isInRange = (ms) => ms >= 0 && ms < LONGEST_DEADLINE;
+  const expected = 'a number of ms from the call on, from 0 to below 1e12';
+  return readNumber('deadline', deadline, expected, isInRange);
+}
+
+/** The options of one call to a limiter with these checked options; `deadline` in ms after it. */
+function readWaitOptions(options = {}, checked) {
+  rejectUnknownOptions(readObject(PLACE, options), NAMES, { place: PLACE });
+  const { cost, signal, deadline, maxQueue, priority = 0 } = options;
+  return {
+    cost: readCost(cost, checked),
+    signal: readSignal(signal),
+    deadline: readDeadline(deadline),
+    maxQueue: maxQueue === undefined ? Infinity : readCount('maxQueue', maxQueue),
+    priority: readInteger('priority', priority, 0, HIGHEST),
+  };
+}
+
+/** A function of an allowed Decision: a cost that another attempt at that moment may have, as in Line. */
+function roomAfter({ minDifference, isWeighted }) {
+  if (minDifference > 0) return () => 0;
+  if (!isWeighted) return ({ actionsLeft }) => actionsLeft;
+  return ({ limits }) => Float64Array.from(limits, ({ remaining }) => remaining);
+}
+
+/** The waiting calls of one limiter. */
+class Waiting {
+  /** The store of the limiter, and what lines know of it. */
+  #store;
+  #shown;
+  #lines = new Map();
+
+  /** For a limiter: its checked options, its store, and calls as in Line. */
+  constructor(checked, store, { attempt, refund }) {
+    const { answersAtOnce } = store;
+    this.#store = store;
+    this.#shown = { ...this.#judging(checked), attempt, refund, answersAtOnce };
+  }
+
+  #judging(checked) {
+    return { waitOf: createWaitOf(checked, this.#store), roomAfter: roomAfter(checked) };
+  }
+
+  /** Promises the Decision of the attempt that is allowed. */
+  wait(id, { cost, signal, deadline, maxQueue, priority }) {
+    return new Promise((resolve, reject) => {
+      const key = idToString(id);
+      if (signal?.aborted) {
+        reject(reasonOf(signal));
+        return;
+      }
+      const waiting = this.#lines.get(key)?.length ?? 0;
+      if (waiting >= maxQueue) {
+        const message = `${waiting} are waiting for this id already (maxQueue ${maxQueue})`;
+        throw failure('ERR_ROLLGATE_WAIT_QUEUE', message);
+      }
+      const deadlineAt = deadline === undefined ? Infinity : fromNow(deadline);
+      this.#lineOf(key).add({ id, cost, priority, signal, deadline, deadlineAt, resolve, reject });
+    });
+  }
+
+  /** Call this after anything that may allow an id earlier than the store said. */
+  changed(id) {
+    if (this.#lines.size > 0) this.#lines.get(idToString(id))?.wake();
+  }
+
+  changedAll() {
+    for (const line of [...this.#lines.values()]) line.wake();
+  }
+
+  /** Other limits of the same shape: rejects calls whose cost can never pass now. */
+  setLimits(checked) {
+    Object.assign(this.#shown, this.#judging(checked));
+    const assertFits = (cost) => readCost(costToUser(cost, checked.windows), checked);
+    for (const line of [...this.#lines.values()]) {
+      line.failWhere(assertFits);
+      line.wake();
+    }
+  }
+
+  close() {
+    for (const line of [...this.#lines.values()]) line.close(closedError());
+    this.#lines.clear();
+  }
+
+  #lineOf(key) {
+    const found = this.#lines.get(key);
+    if (found !== undefined) return found;
+    const line = new Line(this.#shown, () => {
+      if (this.#lines.get(key) === line) this.#lines.delete(key);
+    });
+    this.#lines.set(key, line);
+    return line;
+  }
+}
+
+module.exports = { Waiting, readWaitOptions };

@@ -1,0 +1,200 @@
+// A limiter with a store in the memory of the WebAssembly module: the functions of the addon, in JavaScript.
+// src/binding/local_limiter.h says what each does.
+'use strict';
+
+const { randomBytes } = require('#platform');
+const { RECORDS, decisionLength } = require('../../base/decision');
+const { STATUS, uniform } = require('./core');
+const { createOwnClock } = require('./own-clock');
+
+const SECRET_BYTES = 48;
+
+/** The bits of `traits`. */
+const ALIGNS_TO_EPOCH = 1;
+const SETTLES_ASK_TIME = 2;
+
+/** How many numbers are statistics, and those that count on under other limits. */
+const STATS = 5;
+const COUNTERS = [1, 2, 3];
+
+/** The string of a valid id; undefined for anything else. */
+function textOf(id) {
+  if (typeof id === 'string') return id;
+  if (id === undefined || id === null) return '';
+  return Number.isFinite(id) || typeof id === 'bigint' ? String(id) : undefined;
+}
+
+/** The longest interval of a policy, in us. */
+const longestInterval = ({ windows }) => Math.max(...windows.filter((_, i) => i % 2 === 0));
+
+function createMemoryLimiter(core, options, keep) {
+  const { exports } = core;
+  const { report, refuse, closed, exhausted, observesDecisions, observesEvictions } = keep;
+  const length = decisionLength(options.windows.length / 2);
+  core.writePolicy(options);
+  const traits = exports.traits();
+  assertNotExhausted(traits);
+  /** What was counted under earlier limits. */
+  const before = new Float64Array(STATS);
+  let policy = options;
+  let readClock;
+  /** Undefined before the first call. All functions refer to it, so that it lives as long as they do. */
+  let store;
+  let isClosed = false;
+  let hasReportedEvictions = false;
+
+  /** Not earlier: some hosts have neither time nor random numbers before the first request. */
+  function createStore() {
+    core.reserveNumbers(Math.max(2 * length, STATS));
+    core.writePolicy(policy);
+    core.writeBytes(randomBytes(SECRET_BYTES));
+    const address = exports.memory_new(options.maxKeys, keep.clock !== undefined);
+    store = core.own(address, exports.memory_delete);
+    readClock =
+      keep.clock ??
+      createOwnClock(() => (traits & ALIGNS_TO_EPOCH ? longestInterval(policy) : undefined));
+  }
+
+  /** The address of the store. */
+  function open() {
+    if (isClosed) closed();
+    if (store === undefined) createStore();
+    return store.address;
+  }
+
+  /** The user's clock may close the limiter. */
+  function readTime() {
+    open();
+    const time = readClock();
+    if (isClosed) closed();
+    return time;
+  }
+
+  function readText(id) {
+    const text = textOf(id);
+    return text === undefined ? refuse(id) : text;
+  }
+
+  function reportEviction() {
+    if (!hasReportedEvictions || observesEvictions[0] !== 0) keep.evicted();
+    hasReportedEvictions = true;
+  }
+
+  function assertNotExhausted(status) {
+    if (status & STATUS.EXHAUSTED) exhausted();
+  }
+
+  /** The time left by a negative result of `memory_check`. */
+  function rareTimeLeft(result) {
+    if (result === -1) exhausted();
+    reportEviction();
+    return -2 - result;
+  }
+
+  function limiter(id, callback) {
+    if (callback !== undefined) return keep.callBack(id, callback);
+    if (typeof id === 'function') return keep.callBack(undefined, id);
+    const text = readText(id);
+    const time = readTime();
+    const result = exports.memory_check(store.address, core.writeId(text), time);
+    const timeLeft = result >= 0 ? result : rareTimeLeft(result);
+    if (observesDecisions[0] !== 0) keep.decided(id, timeLeft);
+    return timeLeft;
+  }
+
+  /** Writes the decision to `target`; returns whether an id was dropped. */
+  function decideAt(time, text, { cost, records, max }, target, start) {
+    const count = core.writeCosts(cost);
+    const units = core.writeId(text);
+    const single = uniform(cost);
+    const { address } = store;
+    const status = exports.memory_decide(address, units, time, records, count, single, max);
+    assertNotExhausted(status);
+    core.readNumbers(target, start, length);
+    return (status & STATUS.EVICTED) !== 0;
+  }
+
+  function decide(id, cost = 1, records = RECORDS.ATTEMPT, max = 0) {
+    const text = readText(id);
+    if (decideAt(readTime(), text, { cost, records, max }, report, 0)) reportEviction();
+  }
+
+  function decideMany(ids, numbers) {
+    const texts = ids.map(readText);
+    const time = readTime();
+    const attempt = { cost: 1, records: RECORDS.ATTEMPT, max: 0 };
+    let hasEvicted = false;
+    for (const [i, text] of texts.entries()) {
+      if (decideAt(time, text, attempt, numbers, i * length)) hasEvicted = true;
+    }
+    if (hasEvicted) reportEviction();
+  }
+
+  function settle(id, at, token, cost, actual) {
+    open();
+    const text = textOf(id);
+    const time = traits & SETTLES_ASK_TIME ? readTime() : 0;
+    if (text === undefined) return false;
+    const count = core.writeCosts(cost);
+    const actualCount = core.writeCosts(actual, count);
+    const costs = [count, uniform(cost), actualCount, uniform(actual)];
+    const units = core.writeId(text);
+    const status = exports.memory_settle(store.address, units, time, at, token, ...costs);
+    assertNotExhausted(status);
+    return (status & STATUS.FOUND) !== 0;
+  }
+
+  function block(id, duration) {
+    const text = readText(id);
+    const time = readTime();
+    assertNotExhausted(exports.memory_block(store.address, core.writeId(text), time, duration));
+  }
+
+  function setLimits(next) {
+    if (store !== undefined) {
+      const time = readTime();
+      const counted = readStats(new Float64Array(STATS));
+      core.writePolicy(next);
+      assertNotExhausted(exports.memory_set_limits(store.address, time));
+      for (const i of COUNTERS) before[i] = counted[i];
+    }
+    policy = next;
+  }
+
+  function clear(...ids) {
+    open();
+    const { address } = store;
+    const status =
+      ids.length === 0
+        ? exports.memory_clear_all(address)
+        : exports.memory_clear(address, core.writeId(readText(ids[0])));
+    assertNotExhausted(status);
+    return (status & STATUS.FOUND) !== 0;
+  }
+
+  function readStats(target) {
+    exports.memory_stats(open());
+    core.readNumbers(target, 0, STATS);
+    for (const i of COUNTERS) target[i] += before[i];
+    return target;
+  }
+
+  function close() {
+    isClosed = true;
+    if (store !== undefined) core.release(store, exports.memory_delete);
+  }
+
+  return {
+    check: limiter,
+    decide,
+    decideMany,
+    settle,
+    block,
+    setLimits,
+    clear,
+    stats: () => void readStats(report),
+    close,
+  };
+}
+
+module.exports = { createMemoryLimiter };

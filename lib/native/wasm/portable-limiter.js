@@ -1,0 +1,68 @@
+// Decides on states that are bytes in JavaScript: the functions of src/binding/portable_limiter.cc.
+'use strict';
+
+const { decisionLength } = require('../../base/decision');
+const { STATUS, uniform } = require('./core');
+
+/** What became of a state: PortableLimiter::Outcome. */
+const CHANGED = 1;
+const FOREIGN = 2;
+
+function createPortableLimiter(core, options, keep) {
+  const { exports } = core;
+  const length = decisionLength(options.windows.length / 2);
+  core.reserveNumbers(2 * length);
+  core.writePolicy(options);
+  const handle = core.own(exports.portable_new(), exports.portable_delete);
+
+  const write = (state) => (state === undefined ? 0 : core.writeBytes(state));
+
+  /** The next state by the result of a call: bytes; undefined if there is nothing to write, null if it is foreign. */
+  function next(outcome) {
+    if (outcome === STATUS.EXHAUSTED) keep.exhausted();
+    if (outcome === FOREIGN) return null;
+    if (outcome !== CHANGED) return undefined;
+    const { address } = handle;
+    return core.copyBytes(
+      exports.portable_next(address) >>> 0,
+      exports.portable_next_size(address),
+    );
+  }
+
+  return {
+    decide(state, cost, records, now, generation, max = 0) {
+      const size = write(state);
+      const costs = [core.writeCosts(cost), uniform(cost)];
+      const { address } = handle;
+      const outcome = exports.portable_decide(
+        ...[address, size, now, records, ...costs, max, generation],
+      );
+      if (outcome <= CHANGED) core.readNumbers(keep.report, 0, length);
+      return next(outcome);
+    },
+
+    settle(state, at, token, cost, actual, now) {
+      const size = write(state);
+      const count = core.writeCosts(cost);
+      const actualCount = core.writeCosts(actual, count);
+      const costs = [count, uniform(cost), actualCount, uniform(actual)];
+      return next(exports.portable_settle(handle.address, size, now, at, token, ...costs));
+    },
+
+    block(state, duration, now, generation) {
+      const size = write(state);
+      return next(exports.portable_block(handle.address, size, now, duration, generation));
+    },
+
+    setLimits(policy) {
+      core.writePolicy(policy);
+      if (exports.portable_set_limits(handle.address) & STATUS.EXHAUSTED) keep.exhausted();
+    },
+
+    lifetime: (state, now) => exports.portable_lifetime(handle.address, write(state), now),
+
+    largestState: () => exports.portable_largest_state(handle.address),
+  };
+}
+
+module.exports = { createPortableLimiter };

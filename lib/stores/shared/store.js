@@ -1,0 +1,106 @@
+// The store in memory that threads and processes share.
+'use strict';
+
+const { optionRangeError, rangeError, failure } = require('../../base/errors');
+const { createLocalStore } = require('../local');
+const { loadBinding } = require('../../native');
+
+const LOG = 'sliding-window-log';
+
+/** As in shared/shared_store.h: the most actions of a log in a region, and of one whose limit varies. */
+const LONGEST_LOG = 2 ** 20 - 1;
+const LONGEST_VARYING_LOG = 1000;
+
+function assertLogsFit({ windows, algorithm }) {
+  if (algorithm !== LOG) return;
+  const i = windows.findIndex(({ maxInInterval }) => maxInInterval > LONGEST_LOG);
+  if (i === -1) return;
+  throw optionRangeError(
+    windows.length === 1 ? 'maxInInterval' : `limits[${i}].maxInInterval`,
+    `an integer from 1 to ${LONGEST_LOG}, the longest log in shared memory (the algorithms 'gcra', ` +
+      "'sliding-window-counter' and 'fixed-window' have no such bound)",
+    windows[i].maxInInterval,
+  );
+}
+
+function assertLimitFits(max) {
+  if (max <= LONGEST_VARYING_LOG) return;
+  throw rangeError(
+    'ERR_ROLLGATE_LIMIT',
+    `limit: expected the function to give an integer from 0 to ${LONGEST_VARYING_LOG}, the most that a ` +
+      "log in shared memory is kept for (the algorithms 'sliding-window-counter' and 'fixed-window' have " +
+      `no such bound), got ${max}`,
+  );
+}
+
+/** Room for these is reserved at once; with common limits they fit into the 64 MB of a container. */
+const DEFAULT_MAX_KEYS = 50_000;
+/** The same where each id has room for 1,024 entries with a cost for each limit. */
+const DEFAULT_WEIGHTED_KEYS = 1000;
+
+/** A store of local-store.js. Its first call attaches to the region. */
+function createSharedStore(checked) {
+  const { shared, algorithm, setsMax, isWeighted } = checked;
+  const hasEntries = isWeighted && algorithm === LOG;
+  const byDefault = hasEntries ? DEFAULT_WEIGHTED_KEYS : DEFAULT_MAX_KEYS;
+  const { name, directory, maxKeys = byDefault, room = 0 } = shared;
+  if (!hasEntries) assertLogsFit(checked);
+  const { createSharedLimiter } = loadBinding();
+  if (createSharedLimiter === undefined) throwUnsupported();
+  const local = createLocalStore(checked, {
+    create: createSharedLimiter,
+    options: { name, directory, maxKeys, room },
+    failed: throwSharedErrorOf(name),
+    evictionWarning: `the shared limiter '${name}' is full (maxKeys) and drops`,
+  });
+  const store = {
+    ...local,
+    setLimits(changed) {
+      if (!hasEntries) assertLogsFit(changed);
+      local.setLimits(changed);
+    },
+  };
+  if (!setsMax || algorithm !== LOG) return store;
+  return {
+    ...store,
+    decide(id, cost, records, read, max) {
+      if (records) assertLimitFits(max);
+      return store.decide(id, cost, records, read, max);
+    },
+  };
+}
+
+/** In the order of SharedError::Kind: shared/shared_error.h. */
+const CODES = [
+  'ERR_ROLLGATE_SHARED_MISMATCH',
+  'ERR_ROLLGATE_SHARED_FILE',
+  'ERR_ROLLGATE_SHARED_SYSTEM',
+  'ERR_ROLLGATE_SHARED_FULL',
+  'ERR_ROLLGATE_SHARED_CORRUPT',
+];
+
+/** Errors in which the native side does not name the limiter. */
+const NAMELESS = ['ERR_ROLLGATE_SHARED_FULL', 'ERR_ROLLGATE_SHARED_CORRUPT'];
+
+/** The native side calls this to throw. */
+function throwSharedError(kind, message) {
+  throw failure(CODES[kind], message);
+}
+
+/** The same for the limiter of one region. */
+function throwSharedErrorOf(name) {
+  return (kind, message) =>
+    throwSharedError(
+      kind,
+      NAMELESS.includes(CODES[kind]) ? `the shared limiter '${name}': ${message}` : message,
+    );
+}
+
+function throwUnsupported() {
+  const why = loadBinding().isWasm
+    ? "needs the native addon, and rollgate runs as WebAssembly here; take 'kv', or 'redis' with a client of ioredis or node-redis"
+    : 'needs Linux, and this build of the addon is without it';
+  throw failure('ERR_ROLLGATE_UNSUPPORTED', `option 'shared': memory shared by processes ${why}`);
+}
+
+module.exports = { LONGEST_LOG, createSharedStore, throwSharedError, throwUnsupported };
