@@ -204,7 +204,7 @@ const METHODS = ['attempt', 'peek', 'refund', 'clear', 'clearAll'];
 function readStoreOptions(options = {}) {
   const given = withoutUndefined(readObject('options', options));
   rejectUnknownOptions(given, KNOWN_OPTIONS, { instead: OF_MIDDLEWARE });
-  return given.limiter === undefined ? readLimiterOptions(given) : readExistingLimiter(given);
+  return given.limiter === undefined ? readNewLimiter(given) : readExistingLimiter(given);
 }
 
 function readExistingLimiter({ limiter, ...others }) {
@@ -218,7 +218,7 @@ function readExistingLimiter({ limiter, ...others }) {
   throw optionError(other, "conflicts with 'limiter', which has its own limits");
 }
 
-function readLimiterOptions(given) {
+function readNewLimiter(given) {
   // The window is not known yet; this checks the other options.
   limiters.readLimiterOptions({ maxInInterval: 1, countBlocked: false, ...given, interval: 1 });
   const { redis, client, connection, shared, kv } = given;

@@ -28,7 +28,7 @@ const RULE_OPTIONS = [...LIMIT_NAMES, 'countBlocked', 'algorithm', 'blockFor'];
 
 const STORE_OPTIONS = LIMITER_OPTIONS.filter((name) => !RULE_OPTIONS.includes(name));
 
-function readLimiterOptions(given, { skipFailedRequests }) {
+function readRequestLimits(given, { skipFailedRequests }) {
   const limiterOptions = pick(given, PASSED_ON);
   limiterOptions.countBlocked = countBlockedOf(given, skipFailedRequests);
   const windowMs = firstOf(given, INTERVAL_NAMES, readInterval) ?? DEFAULT_WINDOW_MS;
@@ -84,7 +84,7 @@ const ANY_COST =
   'an integer from 1 to 2^53 - 1, or an object of integers from 0 by name of a limit';
 
 /** The cost of each request, or a function that gives it. */
-function readCost(name, value) {
+function readRequestCost(name, value) {
   if (value === undefined || typeof value === 'function' || isCost(value)) return value;
   const makeError = typeof value === 'number' ? optionRangeError : optionTypeError;
   throw makeError(name, `${ANY_COST}, or a function that gives one`, value);
@@ -117,6 +117,6 @@ module.exports = {
   countBlockedOf,
   isUncountable,
   pick,
-  readCost,
-  readLimiterOptions,
+  readRequestCost,
+  readRequestLimits,
 };

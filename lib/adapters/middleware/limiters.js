@@ -121,10 +121,10 @@ function readLimit(value) {
 /** A function (req, res) that returns the checked cost of a request, or a promise; undefined without the option. */
 function createCostOf(cost) {
   if (typeof cost !== 'function') return cost === undefined ? undefined : () => cost;
-  return (req, res) => andThen(cost(req, res), readCost);
+  return (req, res) => andThen(cost(req, res), assertCost);
 }
 
-function readCost(value) {
+function assertCost(value) {
   if (isCost(value)) return value;
   if (!isPlainObject(value)) throw resultError('cost', ANY_COST, value);
   const [name, cost] = wrongEntryOf(value);

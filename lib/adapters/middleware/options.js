@@ -18,8 +18,8 @@ const {
   LIMITER_OPTIONS,
   PASSED_ON,
   RULE_OPTIONS,
-  readCost,
-  readLimiterOptions,
+  readRequestCost,
+  readRequestLimits,
 } = require('./limiter-options');
 const { readTrustProxy } = require('./proxies');
 const { respond, respondWithProblem } = require('./report');
@@ -34,7 +34,7 @@ const OWN_OPTIONS = {
   keyGenerator: { read: readFunction },
   ipv6Subnet: { read: functionOr(readSubnet), byDefault: 56 },
   trustProxy: { read: readTrustProxy },
-  cost: { read: readCost },
+  cost: { read: readRequestCost },
   skip: { read: readFunction },
   authenticate: { read: readFunction },
   onAuthError: { read: readFunction },
@@ -74,7 +74,7 @@ function readOptions(options = {}) {
   }
   if (given.store !== undefined) return { ...own, ...readCountingStore(given, own) };
   return given.limiter === undefined
-    ? { ...own, ...readLimiterOptions(given, own) }
+    ? { ...own, ...readRequestLimits(given, own) }
     : { ...own, limiter: readExistingLimiter(given, own) };
 }
 
@@ -133,7 +133,7 @@ function readCountingStore(given, own) {
     given,
     'which counts requests by itself',
   );
-  const { windowMs, limit } = readLimiterOptions(given, own);
+  const { windowMs, limit } = readRequestLimits(given, own);
   return { store, windowMs, limit };
 }
 

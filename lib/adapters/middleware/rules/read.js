@@ -19,8 +19,8 @@ const {
   assertIsCost,
   isUncountable,
   pick,
-  readCost,
-  readLimiterOptions,
+  readRequestCost,
+  readRequestLimits,
 } = require('../limiter-options');
 const { assertReachable, readPattern } = require('./match');
 
@@ -97,7 +97,7 @@ function readFlags({ cost, zone, perPath, shadow, blockEverywhere, blockFor }) {
     throw optionTypeError('blockFor', "a number of ms with 'blockEverywhere'", blockFor);
   }
   return {
-    cost: readCost('cost', cost),
+    cost: readRequestCost('cost', cost),
     zone: readZone(zone),
     isPerPath: readBoolean('perPath', perPath, false),
     isShadow,
@@ -112,7 +112,7 @@ function readZone(zone) {
 }
 
 function readPolicy(given, own) {
-  const { limiterOptions } = readLimiterOptions(pick(given, RULE_OPTIONS), own);
+  const { limiterOptions } = readRequestLimits(pick(given, RULE_OPTIONS), own);
   const { maxInInterval } = limiterOptions;
   // RateLimiter takes none of these: see limiters.js.
   const isSpecial = isUncountable(maxInInterval) || typeof maxInInterval === 'function';
