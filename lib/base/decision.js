@@ -18,8 +18,17 @@ const NUMBERS = {
   WINDOWS: 7,
 };
 
-/** What a call to a store records. */
-const RECORDS = { NOTHING: 0, ATTEMPT: 1, IF_ALLOWED: 2 };
+/**
+ * What a call to a store records: Recording in src/core/decision.h. NOTHING shows what an ATTEMPT would answer, ASKING
+ * what WAITING would. A refusal leaves no trace with IF_ALLOWED, and with WAITING it does not even count in stats().
+ */
+const RECORDS = { NOTHING: 0, ATTEMPT: 1, IF_ALLOWED: 2, WAITING: 3, ASKING: 4 };
+
+/** Whether stats() and the channel of decisions see it. `blocked` is the number BLOCKED. */
+function isSeen(records, blocked) {
+  if (records === RECORDS.WAITING) return blocked === 0;
+  return records !== RECORDS.NOTHING && records !== RECORDS.ASKING;
+}
 
 const BLOCKED_BY_COUNT = 1;
 const BLOCKED_BY_MIN_DIFFERENCE = 2;
@@ -156,6 +165,7 @@ module.exports = {
   RECORDS,
   decisionLength,
   isDuration,
+  isSeen,
   newAttempt,
   readInfo,
   readUsage,

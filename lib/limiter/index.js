@@ -27,7 +27,7 @@ const {
 } = require('../base/internal-methods');
 
 // Loaded when they are needed, so that a limiter in memory starts quickly.
-const createWaitingCalls = (...parts) => new (require('./wait').Waiting)(...parts);
+const createWaitingCalls = (store) => new (require('./wait').Waiting)(store);
 const readWaitOptions = (...given) => require('./wait').readWaitOptions(...given);
 
 const STORE = Symbol('store');
@@ -41,11 +41,15 @@ function createStore(checked) {
 
 function createWaiting(limiter) {
   const store = limiter[STORE];
-  return createWaitingCalls(limiter[CURRENT].checked, store, {
-    attempt: (id, cost) => decideAtCost(limiter, id, cost, RECORDS.ATTEMPT),
+  return createWaitingCalls({
+    answersAtOnce: store.answersAtOnce,
+    attempt: (id, cost) => decideAtCost(limiter, id, cost, RECORDS.WAITING),
+    timeLeftFor: (id, cost) => store.decide(id, cost, RECORDS.ASKING, readTimeLeft),
     refund: (decision) => store.settle(takeReceipt(Decision.attemptOf(decision, limiter)), 0),
   });
 }
+
+const readTimeLeft = (numbers) => numbers[NUMBERS.TIME_LEFT];
 
 function readBlocked(numbers) {
   return numbers[NUMBERS.BLOCKED] !== 0;

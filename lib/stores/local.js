@@ -6,7 +6,7 @@ const platform = require('#platform');
 const { DECISIONS, EVICTIONS, NEVER } = require('../base/channels');
 const { clockReader, durationToMicros } = require('../base/clock');
 const { costToUser } = require('../options/costs');
-const { NUMBERS, RECORDS, decisionLength } = require('../base/decision');
+const { NUMBERS, RECORDS, decisionLength, isSeen } = require('../base/decision');
 const {
   throwClosed,
   throwInvalidCallback,
@@ -151,7 +151,8 @@ function createLocalStore(checked, { create, options, failed, evictionWarning })
       if (max !== undefined) functions.decide(id, cost, records, max);
       else if (cost === 1 && records === RECORDS.ATTEMPT) functions.decide(id);
       else functions.decide(id, toNative(cost), records);
-      if (records === RECORDS.NOTHING || observesDecisions[0] === 0) return read(report);
+      if (observesDecisions[0] === 0 || !isSeen(records, report[NUMBERS.BLOCKED]))
+        return read(report);
       // Read first: a subscriber may call the limiter, which overwrites the report.
       const timeLeft = report[NUMBERS.TIME_LEFT];
       const answer = read(report);

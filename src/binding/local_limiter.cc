@@ -106,7 +106,7 @@ Napi::Value DecideMany(const Napi::CallbackInfo& info) {
   Decision decision;
   decision.windows = limiter.uses;
   for (std::uint32_t i = 0; i < count; ++i) {
-    limiter.store->Attempt(identities[i], now, 1, decision);
+    limiter.store->Decide(identities[i], now, 1, Recording::kAttempt, decision);
     WriteDecision(decision, &out[i * length]);
   }
   limiter.AfterAttempt();

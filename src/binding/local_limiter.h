@@ -177,7 +177,7 @@ ROLLGATE_FLATTEN napi_value Decide(napi_env env, napi_callback_info info) {
   const bool is_common = call.count == 1;
   const Recording recording =
       is_common ? Recording::kAttempt : ReadRecording(env, call.arguments[2]);
-  const bool records = recording != Recording::kNothing;
+  const bool records = RecordsActions(recording);
   Micros now;
   if (!limiter.ReadTime(now)) return nullptr;
   if (call.count == 4) {
@@ -187,13 +187,7 @@ ROLLGATE_FLATTEN napi_value Decide(napi_env env, napi_callback_info info) {
   const Costs costs = is_common ? Costs(1) : ReadCosts(env, call.arguments[1], limiter.costs);
   Decision decision;
   decision.windows = limiter.uses;
-  if (recording == Recording::kAttempt) [[likely]] {
-    limiter.With<S>([&](auto& store) { store.Attempt(identity, now, costs, decision); });
-  } else if (recording == Recording::kIfAllowed) {
-    limiter.store->AttemptIfAllowed(identity, now, costs, decision);
-  } else {
-    limiter.store->Peek(identity, now, costs, decision);
-  }
+  limiter.With<S>([&](auto& store) { store.Decide(identity, now, costs, recording, decision); });
   WriteDecision(decision, limiter.report);
   if (records) limiter.AfterAttempt();
   return nullptr;

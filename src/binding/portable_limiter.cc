@@ -59,22 +59,16 @@ napi_value Decide(napi_env env, napi_callback_info info) {
   const std::span<const std::byte> state = ReadState(env, call.arguments[0]);
   const Costs costs = ReadCosts(env, call.arguments[1], self.costs);
   const Recording recording = ReadRecording(env, call.arguments[2]);
-  const bool records = recording != Recording::kNothing;
   if (!IsType(env, call.arguments[5], napi_undefined)) {
-    self.limiter->SetMax(static_cast<std::uint64_t>(ReadDouble(env, call.arguments[5])), records);
+    self.limiter->SetMax(static_cast<std::uint64_t>(ReadDouble(env, call.arguments[5])),
+                         RecordsActions(recording));
   }
   const Micros now = MomentOf(ReadDouble(env, call.arguments[3]));
   const auto generation = static_cast<Generation>(ReadDouble(env, call.arguments[4]));
   Decision decision;
   decision.windows = self.uses;
-  PortableLimiter::Outcome outcome;
-  if (recording == Recording::kAttempt) {
-    outcome = self.limiter->Attempt(state, now, costs, generation, decision, self.next);
-  } else if (recording == Recording::kIfAllowed) {
-    outcome = self.limiter->AttemptIfAllowed(state, now, costs, generation, decision, self.next);
-  } else {
-    outcome = self.limiter->Peek(state, now, costs, decision);
-  }
+  const PortableLimiter::Outcome outcome =
+      self.limiter->Decide(state, now, costs, recording, generation, decision, self.next);
   if (outcome != PortableLimiter::Outcome::kForeign) WriteDecision(decision, self.report);
   return ToJs(env, outcome, self.next);
 }

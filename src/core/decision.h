@@ -9,6 +9,25 @@
 
 namespace rollgate {
 
+/// What a decision records: RECORDS in lib/base/decision.js.
+enum class Recording : std::uint8_t {
+  kNothing,    ///< shows what kAttempt would answer
+  kAttempt,    ///< the action, or what the policy says of a refusal
+  kIfAllowed,  ///< the action; a refusal leaves no trace, but StoreStats counts it
+  kWaiting,    ///< the action; a refusal leaves no trace at all
+  kAsking,     ///< nothing: shows what kWaiting would answer
+};
+
+/// Whether an allowed attempt is recorded.
+constexpr bool RecordsActions(Recording recording) {
+  return recording != Recording::kNothing && recording != Recording::kAsking;
+}
+
+/// Whether a refusal may count and start a block.
+constexpr bool LeavesTraces(Recording recording) {
+  return recording == Recording::kAttempt || recording == Recording::kNothing;
+}
+
 /// Whether an attempt is allowed, and the time it is recorded with.
 struct Verdict {
   bool blocked_by_count = false;

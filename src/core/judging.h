@@ -32,12 +32,6 @@ enum class Settled : std::uint8_t {
   kAll,      ///< empty: the caller must forget the id
 };
 
-/// What a refused attempt changes.
-enum class Refusals : std::uint8_t {
-  kLeaveTraces,  ///< it may count, and start a block, as the policy says
-  kLeaveNone,
-};
-
 /// `Rules` is an algorithm under one form of the policy (see algorithms.h). It has:
 /// - kAlignsToEpoch and kSettlesAskTime, see AlgorithmTraits; policy() and SetMax(), see Policy
 /// - state_bytes(): size of an id's state without moment and generation (not in logs)
@@ -80,36 +74,40 @@ class Judging {
       }
     }
     Block block = carrier.LoadBlock();
-    const auto [verdict, changes] = JudgeAndRecord(carrier, account, block, now, 1);
+    const auto [verdict, changes] = JudgeAndRecord(carrier, account, block, now, 1, true);
     time_left = verdict.allowed() ? 0 : WaitFor(account, policy(), block, now, 1);
     return changes;
   }
 
   /// Attempts an action, which costs something. Returns whether the state has changed.
-  template <Refusals kRefusals = Refusals::kLeaveTraces, Carrier C>
-  bool Attempt(C& carrier, Micros now, const Costs& costs, Decision& decision) const {
+  /// Precondition: RecordsActions(recording).
+  template <Carrier C>
+  bool Attempt(C& carrier, Micros now, const Costs& costs, Recording recording,
+               Decision& decision) const {
+    assert(RecordsActions(recording));
     Account account = carrier.Load();
     Block block = carrier.LoadBlock();
-    const auto [verdict, changes] = JudgeAndRecord<kRefusals>(carrier, account, block, now, costs);
+    const auto [verdict, changes] =
+        JudgeAndRecord(carrier, account, block, now, costs, LeavesTraces(recording));
     Describe(account, policy(), block, verdict, now, costs, decision);
     decision.token = account.Token();
     return changes;
   }
 
-  /// What Attempt would decide. Without a cost, what is used. The id is also blocked until
-  /// `blocked_until`.
+  /// What an attempt would decide; changes nothing. Without a cost, what is used. The id is also
+  /// blocked until `blocked_until`.
   template <Carrier C>
-  void Peek(C& carrier, Micros now, const Costs& costs, Decision& decision,
+  void Peek(C& carrier, Micros now, const Costs& costs, Recording recording, Decision& decision,
             Micros blocked_until = kLongAgo) const {
     Account account = carrier.LoadCopy();
     Block block = carrier.LoadBlock();
     // An ended one would keep the offences of the other.
     if (account.At(now) < blocked_until) block.until = std::max(block.until, blocked_until);
     const Verdict verdict = Judge(account, policy(), block, now, costs);
-    StartsBlock(verdict, policy(), block);
-    const Costs recorded = Records(verdict, policy()) ? costs : Costs(0);
+    if (LeavesTraces(recording)) StartsBlock(verdict, policy(), block);
     decision.token = account.Token();
-    Describe(account.After(verdict, recorded), policy(), block, verdict, now, costs, decision);
+    Describe(account.After(verdict, RecordedOf(costs, verdict, recording)), policy(), block,
+             verdict, now, costs, decision);
   }
 
   /// Replaces what an allowed attempt cost by `actual`, which may be nothing.
@@ -141,17 +139,17 @@ class Judging {
   bool AllowsFirst(const Costs& costs) const { return CanPass(policy(), costs); }
 
   /// The decision on the first attempt of an id, whose `account` is empty, at `at` >= `now`.
-  void PeekFirst(Account& account, Micros now, Micros at, const Costs& costs, Decision& decision,
-                 Micros blocked_until = kLongAgo) const {
+  void PeekFirst(Account& account, Micros now, Micros at, const Costs& costs, Recording recording,
+                 Decision& decision, Micros blocked_until = kLongAgo) const {
     assert(at >= now && account.moment() == kLongAgo);
     const Block block = {.until = blocked_until};
     const bool is_blocked = at < block.until;
     const Verdict verdict = {.blocked_by_count = !is_blocked && !CanPass(policy(), costs),
                              .blocked_by_block = is_blocked,
                              .at = at};
-    const Costs recorded = Records(verdict, policy()) ? costs : Costs(0);
     decision.token = account.Token();
-    Describe(account.After(verdict, recorded), policy(), block, verdict, now, costs, decision);
+    Describe(account.After(verdict, RecordedOf(costs, verdict, recording)), policy(), block,
+             verdict, now, costs, decision);
   }
 
   /// The same, after `account` has recorded the attempt.
@@ -168,20 +166,26 @@ class Judging {
     bool changes;
   };
 
-  template <Refusals kRefusals = Refusals::kLeaveTraces, Carrier C>
-  Judged JudgeAndRecord(C& carrier, Account& account, Block& block, Micros now,
-                        const Costs& costs) const {
+  /// `traces`: whether a refusal leaves any.
+  template <Carrier C>
+  Judged JudgeAndRecord(C& carrier, Account& account, Block& block, Micros now, const Costs& costs,
+                        bool traces) const {
     assert(costs.IsAny());
     const Verdict verdict = Judge(account, policy(), block, now, costs);
-    constexpr bool kTraces = kRefusals == Refusals::kLeaveTraces;
-    const bool starts_block = kTraces && StartsBlock(verdict, policy(), block);
-    const bool records = kTraces ? Records(verdict, policy()) : verdict.allowed();
+    const bool starts_block = traces && StartsBlock(verdict, policy(), block);
+    const bool records = traces ? Records(verdict, policy()) : verdict.allowed();
     if (records) {
       carrier.Reserve(account, verdict.at, costs);
       account.Record(verdict, costs);
     }
     if (records || starts_block) carrier.Save(account, block);
     return {verdict, records || starts_block};
+  }
+
+  /// What an attempt records, or would record in place of a peek.
+  Costs RecordedOf(const Costs& costs, const Verdict& verdict, Recording recording) const {
+    const bool records = LeavesTraces(recording) ? Records(verdict, policy()) : verdict.allowed();
+    return records ? costs : Costs(0);
   }
 
   const auto& policy() const { return rules_.policy(); }

@@ -16,9 +16,6 @@ inline Micros MomentOf(double micros) {
   return static_cast<Micros>(std::clamp(micros, -kBound, kBound));
 }
 
-/// What a decision records: RECORDS in lib/base/decision.js.
-enum class Recording : std::uint8_t { kNothing, kAttempt, kIfAllowed };
-
 /// How many numbers precede those of the windows: see NUMBERS in lib/base/decision.js.
 inline constexpr std::size_t kDecisionHead = 7;
 

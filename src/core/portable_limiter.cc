@@ -24,21 +24,20 @@ class Limiter final : public PortableLimiter {
 
   void SetMax(std::uint64_t max, bool records) override { rules_.SetMax(max, records); }
 
-  Outcome Attempt(Bytes bytes, Micros now, const Costs& costs, Generation generation,
-                  Decision& decision, std::vector<std::byte>& out) override {
-    return AttemptWith<Refusals::kLeaveTraces>(bytes, now, costs, generation, decision, out);
-  }
-
-  Outcome AttemptIfAllowed(Bytes bytes, Micros now, const Costs& costs, Generation generation,
-                           Decision& decision, std::vector<std::byte>& out) override {
-    return AttemptWith<Refusals::kLeaveNone>(bytes, now, costs, generation, decision, out);
-  }
-
-  Outcome Peek(Bytes bytes, Micros now, const Costs& costs, Decision& decision) override {
+  Outcome Decide(Bytes bytes, Micros now, const Costs& costs, Recording recording,
+                 Generation generation, Decision& decision, std::vector<std::byte>& out) override {
     BytesCarrier carrier(*this);
-    if (!carrier.Open(bytes, 0)) return Outcome::kForeign;
-    Judging(rules_).Peek(carrier, Rules::Cut(now), costs, decision, carrier.blocked_by_call());
-    return Outcome::kUnchanged;
+    if (!carrier.Open(bytes, generation)) return Outcome::kForeign;
+    const Judging judging(rules_);
+    const Micros cut = Rules::Cut(now);
+    const Micros blocked_until = carrier.blocked_by_call();
+    if (!RecordsActions(recording) || carrier.Load().At(cut) < blocked_until) {
+      judging.Peek(carrier, cut, costs, recording, decision, blocked_until);
+      return Outcome::kUnchanged;
+    }
+    if (!judging.Attempt(carrier, cut, costs, recording, decision)) return Outcome::kUnchanged;
+    carrier.Write(now, out);
+    return Outcome::kChanged;
   }
 
   Outcome Settle(Bytes bytes, const Receipt& receipt, const Costs& actual, Micros now,
@@ -152,24 +151,6 @@ class Limiter final : public PortableLimiter {
     std::optional<Account> account_;
   };
 
-  template <Refusals kRefusals>
-  Outcome AttemptWith(Bytes bytes, Micros now, const Costs& costs, Generation generation,
-                      Decision& decision, std::vector<std::byte>& out) {
-    BytesCarrier carrier(*this);
-    if (!carrier.Open(bytes, generation)) return Outcome::kForeign;
-    const Judging judging(rules_);
-    const Micros cut = Rules::Cut(now);
-    if (carrier.Load().At(cut) < carrier.blocked_by_call()) {
-      judging.Peek(carrier, cut, costs, decision, carrier.blocked_by_call());
-      return Outcome::kUnchanged;
-    }
-    if (!judging.template Attempt<kRefusals>(carrier, cut, costs, decision)) {
-      return Outcome::kUnchanged;
-    }
-    carrier.Write(now, out);
-    return Outcome::kChanged;
-  }
-
   /// When a state with this moment expires, blocks aside.
   Micros Expiry(Micros moment) const {
     if (moment == kLongAgo) return kLongAgo;
@@ -193,18 +174,10 @@ class TurningLimiter final : public PortableLimiter {
 
   void SetMax(std::uint64_t, bool) override { assert(false); }
 
-  Outcome Attempt(Bytes bytes, Micros now, const Costs& costs, Generation generation,
-                  Decision& decision, std::vector<std::byte>& out) override {
-    return For(bytes, costs).Attempt(bytes, now, costs, generation, decision, out);
-  }
-
-  Outcome AttemptIfAllowed(Bytes bytes, Micros now, const Costs& costs, Generation generation,
-                           Decision& decision, std::vector<std::byte>& out) override {
-    return For(bytes, costs).AttemptIfAllowed(bytes, now, costs, generation, decision, out);
-  }
-
-  Outcome Peek(Bytes bytes, Micros now, const Costs& costs, Decision& decision) override {
-    return For(bytes, 1).Peek(bytes, now, costs, decision);
+  Outcome Decide(Bytes bytes, Micros now, const Costs& costs, Recording recording,
+                 Generation generation, Decision& decision, std::vector<std::byte>& out) override {
+    PortableLimiter& limiter = RecordsActions(recording) ? For(bytes, costs) : For(bytes, 1);
+    return limiter.Decide(bytes, now, costs, recording, generation, decision, out);
   }
 
   Outcome Settle(Bytes bytes, const Receipt& receipt, const Costs& actual, Micros now,

@@ -36,18 +36,11 @@ class PortableLimiter {
   /// See Policy::SetMax.
   virtual void SetMax(std::uint64_t max, bool records) = 0;
 
-  /// Attempts an action; the caller owns `decision.windows`. `generation` is a random number, used
-  /// if this is the first attempt of a generation.
-  virtual Outcome Attempt(Bytes state, Micros now, const Costs& costs, Generation generation,
-                          Decision& decision, std::vector<std::byte>& out) = 0;
-
-  /// The same, but a refusal counts nowhere and starts no block.
-  virtual Outcome AttemptIfAllowed(Bytes state, Micros now, const Costs& costs,
-                                   Generation generation, Decision& decision,
-                                   std::vector<std::byte>& out) = 0;
-
-  /// What Attempt would decide now. A cost of 0 asks what is used.
-  virtual Outcome Peek(Bytes state, Micros now, const Costs& costs, Decision& decision) = 0;
+  /// Decides on an action; the caller owns `decision.windows`. `generation` is a random number,
+  /// used if this is the first attempt of a generation.
+  virtual Outcome Decide(Bytes state, Micros now, const Costs& costs, Recording recording,
+                         Generation generation, Decision& decision,
+                         std::vector<std::byte>& out) = 0;
 
   /// Replaces what an allowed attempt cost by `actual`; kUnchanged if nothing of it is left.
   virtual Outcome Settle(Bytes state, const Receipt& receipt, const Costs& actual, Micros now,

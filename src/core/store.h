@@ -21,8 +21,8 @@ struct StoreStats {
 
 /// One policy applied to every id. Owned by one thread. Reads no clock: `now` comes from the
 /// caller, in microseconds within ±kLongest, and may step back. Costs are at most the max of each
-/// window, and not all 0 except in a Peek that asks what is used. They differ between windows only
-/// under a weighted policy. Throws only std::bad_alloc.
+/// window, and not all 0 except to ask what is used, which records nothing. They differ between
+/// windows only under a weighted policy. Throws only std::bad_alloc.
 class Store {
  public:
   virtual ~Store() = default;
@@ -35,15 +35,9 @@ class Store {
   /// Attempts an action of cost 1. Returns 0 if it is allowed, else the time left.
   virtual Micros Check(const Identity& id, Micros now) = 0;
 
-  /// Attempts an action; the caller owns `decision.windows`.
-  virtual void Attempt(const Identity& id, Micros now, const Costs& costs, Decision& decision) = 0;
-
-  /// The same, but a refusal counts nowhere and starts no block.
-  virtual void AttemptIfAllowed(const Identity& id, Micros now, const Costs& costs,
-                                Decision& decision) = 0;
-
-  /// What Attempt would decide now; records nothing and creates nothing.
-  virtual void Peek(const Identity& id, Micros now, const Costs& costs, Decision& decision) = 0;
+  /// Decides on an action; the caller owns `decision.windows`.
+  virtual void Decide(const Identity& id, Micros now, const Costs& costs, Recording recording,
+                      Decision& decision) = 0;
 
   /// Replaces what an allowed attempt cost by `actual`, at the time when it was made; 0 takes it
   /// back, more may overdraw windows. Returns whether anything was left of the attempt, which is

@@ -85,11 +85,11 @@ class TableStore final : public MemoryStore {
     if (!manual_blocks_.IsEmpty()) [[unlikely]] {
       Decision decision;
       decision.windows = uses_;
-      if (RefusesBlocked(id, now, 1, decision)) return decision.time_left;
+      if (RefusesBlocked(id, now, 1, Recording::kAttempt, decision)) return decision.time_left;
     }
     const Place place = table_.Find(id);
     if (!place) [[unlikely]] {
-      Begin(id, now, 1, nullptr);
+      Begin(id, now, 1, Recording::kAttempt, nullptr);
       return 0;
     }
     Micros time_left;
@@ -101,27 +101,25 @@ class TableStore final : public MemoryStore {
     return time_left;
   }
 
-  ROLLGATE_FLATTEN void Attempt(const Identity& id, Micros reading, const Costs& costs,
-                                Decision& decision) override {
-    AttemptWith<Refusals::kLeaveTraces>(id, reading, costs, decision);
-  }
-
-  void AttemptIfAllowed(const Identity& id, Micros reading, const Costs& costs,
-                        Decision& decision) override {
-    AttemptWith<Refusals::kLeaveNone>(id, reading, costs, decision);
-  }
-
-  void Peek(const Identity& id, Micros reading, const Costs& costs, Decision& decision) override {
+  ROLLGATE_FLATTEN void Decide(const Identity& id, Micros reading, const Costs& costs,
+                               Recording recording, Decision& decision) override {
     const Micros now = Rules::Cut(reading);
-    if (!manual_blocks_.IsEmpty() && PeekBlocked(id, now, costs, decision)) return;
-    if (const Place place = table_.Find(id)) {
-      WithCarrier(place, 1, [&](const auto& judging, auto& carrier) {
-        judging.Peek(carrier, now, costs, decision);
-      });
-    } else {
-      Account account = states_.Begin(rules_, Scratch());
-      Judging(rules_).PeekFirst(account, now, FirstMoment(now), costs, decision);
+    if (!RecordsActions(recording)) return Peek(id, now, costs, recording, decision);
+    assert(costs.IsAny());
+    TendNowAndThen(now);
+    if (!manual_blocks_.IsEmpty()) [[unlikely]] {
+      if (RefusesBlocked(id, now, costs, recording, decision)) return;
     }
+    const Place place = table_.Find(id);
+    if (!place) [[unlikely]] {
+      Begin(id, now, costs, recording, &decision);
+      return;
+    }
+    WithCarrier(place, costs, [&](const auto& judging, auto& carrier) {
+      judging.Attempt(carrier, now, costs, recording, decision);
+    });
+    assert(decision.verdict.allowed() == (decision.time_left == 0));
+    Count(decision.verdict.allowed(), recording);
   }
 
   bool Settle(const Identity& id, const Receipt& receipt, const Costs& actual,
@@ -267,32 +265,25 @@ class TableStore final : public MemoryStore {
     use(Judging(rules_), carrier);
   }
 
-  template <Refusals kRefusals>
-  void AttemptWith(const Identity& id, Micros reading, const Costs& costs, Decision& decision) {
-    assert(costs.IsAny());
-    const Micros now = Rules::Cut(reading);
-    TendNowAndThen(now);
-    if (!manual_blocks_.IsEmpty()) [[unlikely]] {
-      if (RefusesBlocked(id, now, costs, decision)) return;
+  ROLLGATE_NOINLINE void Peek(const Identity& id, Micros now, const Costs& costs,
+                              Recording recording, Decision& decision) {
+    if (!manual_blocks_.IsEmpty() && PeekBlocked(id, now, costs, recording, decision)) return;
+    if (const Place place = table_.Find(id)) {
+      WithCarrier(place, 1, [&](const auto& judging, auto& carrier) {
+        judging.Peek(carrier, now, costs, recording, decision);
+      });
+    } else {
+      Account account = states_.Begin(rules_, Scratch());
+      Judging(rules_).PeekFirst(account, now, FirstMoment(now), costs, recording, decision);
     }
-    const Place place = table_.Find(id);
-    if (!place) [[unlikely]] {
-      Begin(id, now, costs, &decision);
-      return;
-    }
-    WithCarrier(place, costs, [&](const auto& judging, auto& carrier) {
-      judging.template Attempt<kRefusals>(carrier, now, costs, decision);
-    });
-    assert(decision.verdict.allowed() == (decision.time_left == 0));
-    Count(decision.verdict.allowed());
   }
 
   /// A peek at an id that was blocked by a call. Returns false if it is not blocked any more.
   ROLLGATE_NOINLINE bool PeekBlocked(const Identity& id, Micros now, const Costs& costs,
-                                     Decision& decision) {
+                                     Recording recording, Decision& decision) {
     const Micros until = manual_blocks_.EndOf(id);
     const auto peek = [&](const auto& judging, auto& carrier) {
-      judging.Peek(carrier, now, costs, decision, until);
+      judging.Peek(carrier, now, costs, recording, decision, until);
     };
     if (until <= now) return false;
     if (const Place place = table_.Find(id)) {
@@ -300,21 +291,28 @@ class TableStore final : public MemoryStore {
       return decision.verdict.blocked_by_block;
     }
     Account account = states_.Begin(rules_, Scratch());
-    Judging(rules_).PeekFirst(account, now, FirstMoment(now), costs, decision, until);
+    Judging(rules_).PeekFirst(account, now, FirstMoment(now), costs, recording, decision, until);
     return decision.verdict.blocked_by_block;
   }
 
   /// The same for an attempt, which leaves no trace.
-  bool RefusesBlocked(const Identity& id, Micros now, const Costs& costs, Decision& decision) {
-    if (!PeekBlocked(id, now, costs, decision)) return false;
-    Count(false);
+  bool RefusesBlocked(const Identity& id, Micros now, const Costs& costs, Recording recording,
+                      Decision& decision) {
+    if (!PeekBlocked(id, now, costs, recording, decision)) return false;
+    Count(false, recording);
     return true;
   }
 
   /// A slot outside of the table, without a block.
   Slot& Scratch() { return *reinterpret_cast<Slot*>(scratch_.data()); }
 
-  void Count(bool allowed) { ++(allowed ? allowed_ : blocked_); }
+  void Count(bool allowed, Recording recording = Recording::kAttempt) {
+    if (allowed) {
+      ++allowed_;
+    } else if (recording != Recording::kWaiting) {
+      ++blocked_;
+    }
+  }
 
   /// Forgets as many expired ids as there are attempts, even if no new ids come.
   void TendNowAndThen(Micros now) {
@@ -349,13 +347,13 @@ class TableStore final : public MemoryStore {
 
   /// The first attempt of an id, which is allowed, unless it can never be.
   ROLLGATE_NOINLINE void Begin(const Identity& id, Micros now, const Costs& costs,
-                               Decision* decision) {
+                               Recording recording, Decision* decision) {
     const Micros at = FirstMoment(now);
     assert(at >= now);
     if (decision != nullptr && !Judging(rules_).AllowsFirst(costs)) [[unlikely]] {
       Account account = states_.Begin(rules_, Scratch());
-      Judging(rules_).PeekFirst(account, now, at, costs, *decision);
-      return Count(false);
+      Judging(rules_).PeekFirst(account, now, at, costs, recording, *decision);
+      return Count(false, recording);
     }
     const Micros moment = blocks_.TableMoment(rules_.FirstMoment(at, costs), Block());
     const std::uint64_t evicted = Evicted();

@@ -89,7 +89,7 @@ class RegionStore final : public SharedStore {
     if (MayBeBlocked(now)) [[unlikely]] {
       Decision decision;
       decision.windows = uses_;
-      if (RefusesBlocked(id, now, 1, decision)) return decision.time_left;
+      if (RefusesBlocked(id, now, 1, Recording::kAttempt, decision)) return decision.time_left;
     }
     for (Tries tries(most_tries_);; tries.Next()) {
       Micros time_left = 0;
@@ -105,20 +105,31 @@ class RegionStore final : public SharedStore {
     }
   }
 
-  ROLLGATE_FLATTEN void Attempt(const Identity& id, Micros reading, const Costs& costs,
-                                Decision& decision) override {
-    AttemptWith<Refusals::kLeaveTraces>(id, reading, costs, decision);
-  }
-
-  void AttemptIfAllowed(const Identity& id, Micros reading, const Costs& costs,
-                        Decision& decision) override {
-    AttemptWith<Refusals::kLeaveNone>(id, reading, costs, decision);
-  }
-
-  void Peek(const Identity& id, Micros reading, const Costs& costs, Decision& decision) override {
+  ROLLGATE_FLATTEN void Decide(const Identity& id, Micros reading, const Costs& costs,
+                               Recording recording, Decision& decision) override {
     const Micros now = Rules::Cut(reading);
     BeforeCall();
-    PeekUntil(id, now, costs, decision, MayBeBlocked(now) ? BlockedUntil(id) : kLongAgo);
+    if (!RecordsActions(recording)) {
+      const Micros until = MayBeBlocked(now) ? BlockedUntil(id) : kLongAgo;
+      return Peek(id, now, costs, recording, decision, until);
+    }
+    assert(costs.IsAny());
+    if (MayBeBlocked(now)) [[unlikely]] {
+      if (RefusesBlocked(id, now, costs, recording, decision)) return;
+    }
+    for (Tries tries(most_tries_);; tries.Next()) {
+      if (table_.Find(id)) {
+        RecordCarrier carrier(*this);
+        const bool changes = Judging(rules_).Attempt(carrier, now, costs, recording, decision);
+        if (changes && !carrier.Publish()) continue;
+      } else if (!Judging(rules_).AllowsFirst(costs)) {
+        Peek(id, now, costs, recording, decision, kLongAgo);
+      } else if (!Insert(now, costs, &decision)) {
+        continue;
+      }
+      Count(decision.verdict.allowed(), recording);
+      return;
+    }
   }
 
   bool Settle(const Identity& id, const Receipt& receipt, const Costs& actual,
@@ -210,30 +221,6 @@ class RegionStore final : public SharedStore {
     Saved saved_;
   };
 
-  template <Refusals kRefusals>
-  void AttemptWith(const Identity& id, Micros reading, const Costs& costs, Decision& decision) {
-    assert(costs.IsAny());
-    const Micros now = Rules::Cut(reading);
-    BeforeCall();
-    if (MayBeBlocked(now)) [[unlikely]] {
-      if (RefusesBlocked(id, now, costs, decision)) return;
-    }
-    for (Tries tries(most_tries_);; tries.Next()) {
-      if (table_.Find(id)) {
-        RecordCarrier carrier(*this);
-        const bool changes =
-            Judging(rules_).template Attempt<kRefusals>(carrier, now, costs, decision);
-        if (changes && !carrier.Publish()) continue;
-      } else if (!Judging(rules_).AllowsFirst(costs)) {
-        PeekUntil(id, now, costs, decision, kLongAgo);
-      } else if (!Insert(now, costs, &decision)) {
-        continue;
-      }
-      Count(decision.verdict.allowed());
-      return;
-    }
-  }
-
   static View ViewOf(const Region& region) {
     return {&region.header(), region.entries(), region.buckets(), region.records(),
             region.geometry()};
@@ -249,7 +236,13 @@ class RegionStore final : public SharedStore {
     return region_.header().log_capacity.load(std::memory_order_relaxed);
   }
 
-  void Count(bool allowed) { ++(allowed ? allowed_ : blocked_); }
+  void Count(bool allowed, Recording recording = Recording::kAttempt) {
+    if (allowed) {
+      ++allowed_;
+    } else if (recording != Recording::kWaiting) {
+      ++blocked_;
+    }
+  }
 
   /// A process created by fork() must not use its parent's entry.
   void BeforeCall() {
@@ -324,24 +317,24 @@ class RegionStore final : public SharedStore {
 
   /// Attempts during a block leave no trace.
   ROLLGATE_NOINLINE bool RefusesBlocked(const Identity& id, Micros now, const Costs& costs,
-                                        Decision& decision) {
+                                        Recording recording, Decision& decision) {
     const Micros until = BlockedUntil(id);
     if (until <= now) return false;
-    PeekUntil(id, now, costs, decision, until);
+    Peek(id, now, costs, recording, decision, until);
     if (!decision.verdict.blocked_by_block) return false;
-    Count(false);
+    Count(false, recording);
     return true;
   }
 
-  void PeekUntil(const Identity& id, Micros now, const Costs& costs, Decision& decision,
-                 Micros blocked_until) {
+  void Peek(const Identity& id, Micros now, const Costs& costs, Recording recording,
+            Decision& decision, Micros blocked_until) {
     if (table_.Find(id)) {
       RecordCarrier carrier(*this);
-      Judging(rules_).Peek(carrier, now, costs, decision, blocked_until);
+      Judging(rules_).Peek(carrier, now, costs, recording, decision, blocked_until);
     } else {
       Account account = states_.Begin(rules_, table_.state(), LogCapacity(), 0);
       const Micros at = std::max(now, table_.Forgotten());
-      Judging(rules_).PeekFirst(account, now, at, costs, decision, blocked_until);
+      Judging(rules_).PeekFirst(account, now, at, costs, recording, decision, blocked_until);
     }
   }
 

@@ -81,19 +81,13 @@ std::int32_t MemoryDecide(MemoryLimiter* limiter, std::int32_t length, double no
     const Identity identity = ReadIdentity(length, limiter->options.secret);
     const auto recording = static_cast<Recording>(records);
     if (max != 0) {
-      store.SetMax(static_cast<std::uint64_t>(max), recording != Recording::kNothing);
+      store.SetMax(static_cast<std::uint64_t>(max), RecordsActions(recording));
     }
     double* const numbers = Numbers();
     const Costs costs = ReadCosts(numbers, count, cost, limiter->costs);
     Decision decision;
     decision.windows = limiter->uses;
-    if (recording == Recording::kAttempt) {
-      store.Attempt(identity, MomentOf(now), costs, decision);
-    } else if (recording == Recording::kIfAllowed) {
-      store.AttemptIfAllowed(identity, MomentOf(now), costs, decision);
-    } else {
-      store.Peek(identity, MomentOf(now), costs, decision);
-    }
+    store.Decide(identity, MomentOf(now), costs, recording, decision);
     WriteDecision(decision, numbers);
     return limiter->Done();
   });

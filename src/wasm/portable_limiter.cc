@@ -57,22 +57,15 @@ std::int32_t PortableDecide(PortableCore* core, std::size_t size, double now, st
     PortableLimiter& limiter = *core->limiter;
     const auto recording = static_cast<Recording>(records);
     if (max != 0) {
-      limiter.SetMax(static_cast<std::uint64_t>(max), recording != Recording::kNothing);
+      limiter.SetMax(static_cast<std::uint64_t>(max), RecordsActions(recording));
     }
     double* const numbers = Numbers();
     const Costs costs = ReadCosts(numbers, count, cost, core->costs);
     const auto number = static_cast<Generation>(generation);
     Decision decision;
     decision.windows = core->uses;
-    Outcome outcome;
-    if (recording == Recording::kAttempt) {
-      outcome = limiter.Attempt(StateOf(size), MomentOf(now), costs, number, decision, core->next);
-    } else if (recording == Recording::kIfAllowed) {
-      outcome = limiter.AttemptIfAllowed(StateOf(size), MomentOf(now), costs, number, decision,
-                                         core->next);
-    } else {
-      outcome = limiter.Peek(StateOf(size), MomentOf(now), costs, decision);
-    }
+    const Outcome outcome = limiter.Decide(StateOf(size), MomentOf(now), costs, recording, number,
+                                           decision, core->next);
     if (outcome != Outcome::kForeign) WriteDecision(decision, numbers);
     return static_cast<std::int32_t>(outcome);
   });

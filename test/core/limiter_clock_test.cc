@@ -230,7 +230,8 @@ class HourlyLimit : public AlignedClock {
     Decision decision;
     decision.windows = uses_;
     std::vector<std::byte> next;
-    const auto outcome = limiter_->Attempt(state_, ReadSoon(), 1, 1, decision, next);
+    const auto outcome =
+        limiter_->Decide(state_, ReadSoon(), 1, Recording::kAttempt, 1, decision, next);
     if (outcome == PortableLimiter::Outcome::kChanged) state_ = next;
     return decision.time_left;
   }

@@ -35,8 +35,8 @@ class Carried {
   Decision Decide(Micros now, std::uint64_t cost, bool records) {
     Decision decision;
     decision.windows = uses_;
-    const auto outcome = records ? limiter_->Attempt(state_, now, cost, 7, decision, out_)
-                                 : limiter_->Peek(state_, now, cost, decision);
+    const auto recording = records ? Recording::kAttempt : Recording::kNothing;
+    const auto outcome = limiter_->Decide(state_, now, cost, recording, 7, decision, out_);
     Require(outcome != PortableLimiter::Outcome::kForeign, "a state of our own is foreign");
     if (outcome == PortableLimiter::Outcome::kChanged) state_ = out_;
     Require(state_.size() <= limiter_->largest_state(), "the size of a state");

@@ -29,11 +29,11 @@ void Run(const std::uint8_t* data, std::size_t size) {
   Decision decision;
   decision.windows = uses;
   std::vector<std::byte> out;
-  const Outcome peeked = limiter->Peek(state, 0, 1, decision);
+  const Outcome peeked = limiter->Decide(state, 0, 1, Recording::kNothing, 1, decision, out);
   Micros now = 0;
   const Micros usual = limiter->Lifetime({}, now);
   for (int step = 0; step < 8; ++step) {
-    const Outcome outcome = limiter->Attempt(state, now, 1, 1, decision, out);
+    const Outcome outcome = limiter->Decide(state, now, 1, Recording::kAttempt, 1, decision, out);
     Require(step > 0 || (outcome == Outcome::kForeign) == (peeked == Outcome::kForeign),
             "a peek and an attempt disagree on what is foreign");
     Require(step == 0 || outcome != Outcome::kForeign, "what was written is no state");

@@ -99,6 +99,42 @@ TEST_P(RandomTraces, AreDecidedAsByTheOracle) {
   }
 }
 
+class RandomWaits : public RandomTraces {};
+INSTANTIATE_TEST_SUITE_P(All, RandomWaits, ::testing::ValuesIn(CasesOf(true)), NameOf);
+
+/// Kills: a refusal of kWaiting or kAsking that counts or starts a block, in the state or in its
+/// own answer; one of kWaiting in the statistics.
+TEST_P(RandomWaits, AreToldExactlyAndLeaveNoTrace) {
+  for (std::uint64_t seed = 1; seed <= 300; ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(seed);
+    const PolicyOptions policy = PolicyFor(random);
+    const auto smallest_max = static_cast<std::int64_t>(Policy(policy).smallest_max());
+    Limiter limiter(policy);
+    Micros now = random.Between(-100, 100);
+    for (int step = 0; step < 40; ++step) {
+      now = testing::NextReading(random, now);
+      const auto cost =
+          static_cast<std::uint64_t>(random.Chance(70) ? 1 : random.Between(1, smallest_max));
+      if (random.Chance(60)) {
+        limiter.Attempt(1, now, cost);
+        continue;
+      }
+      const Answer usage = AnswerOf(limiter.Peek(1, now, 0));
+      const Answer asked = AnswerOf(limiter.Decide(1, now, Recording::kAsking, cost));
+      ASSERT_EQ(AnswerOf(limiter.Peek(1, now, 0)), usage);
+      const std::uint64_t blocked = limiter.store->stats().blocked;
+      ASSERT_EQ(AnswerOf(limiter.Decide(1, now, Recording::kWaiting, cost)), asked);
+      ASSERT_EQ(limiter.store->stats().blocked, blocked);
+      if (asked.allowed()) continue;
+      ASSERT_EQ(AnswerOf(limiter.Peek(1, now, 0)), usage);
+      const Micros then = now + asked.time_left;
+      ASSERT_FALSE(limiter.Decide(1, then - 1, Recording::kAsking, cost).verdict.allowed());
+      ASSERT_TRUE(limiter.Decide(1, then, Recording::kAsking, cost).verdict.allowed());
+    }
+  }
+}
+
 class RandomRefunds : public RandomTraces {};
 INSTANTIATE_TEST_SUITE_P(All, RandomRefunds, ::testing::ValuesIn(CasesOf(false)), NameOf);
 

@@ -31,7 +31,8 @@ class Carrier {
   Decision Attempt(Micros now, std::uint64_t cost = 1) {
     Decision decision;
     decision.windows = uses_;
-    outcome = limiter_->Attempt(state, now, cost, NextGeneration(), decision, out_);
+    outcome =
+        limiter_->Decide(state, now, cost, Recording::kAttempt, NextGeneration(), decision, out_);
     Take();
     return decision;
   }
@@ -39,7 +40,7 @@ class Carrier {
   Decision Peek(Micros now, std::uint64_t cost = 1) {
     Decision decision;
     decision.windows = uses_;
-    outcome = limiter_->Peek(state, now, cost, decision);
+    outcome = limiter_->Decide(state, now, cost, Recording::kNothing, 0, decision, out_);
     return decision;
   }
 

@@ -150,9 +150,11 @@ class Replay {
     Decision& decision = decisions_[place];
     decision.windows = uses_;
     if (operation.kind == "attempt") {
-      store_->Attempt(Id(operation.id), operation.now, operation.cost, decision);
+      store_->Decide(Id(operation.id), operation.now, operation.cost, Recording::kAttempt,
+                     decision);
     } else {
-      store_->Peek(Id(operation.id), operation.now, operation.cost, decision);
+      store_->Decide(Id(operation.id), operation.now, operation.cost, Recording::kNothing,
+                     decision);
     }
     Answer answer = AnswerOf(decision);
     return operation.kind == "usage" ? Answer{.windows = answer.windows} : answer;

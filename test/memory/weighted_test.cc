@@ -125,9 +125,9 @@ TEST_P(WeightedTraces, AgreeWithTheOracle) {
       Decision decision;
       decision.windows = limiter.uses();
       if (records) {
-        limiter.store->Attempt(Id(1), now, AsCosts(costs, policy), decision);
+        limiter.store->Decide(Id(1), now, AsCosts(costs, policy), Recording::kAttempt, decision);
       } else {
-        limiter.store->Peek(Id(1), now, AsCosts(costs, policy), decision);
+        limiter.store->Decide(Id(1), now, AsCosts(costs, policy), Recording::kNothing, decision);
       }
       return decision;
     };
@@ -198,7 +198,7 @@ TEST(WeightedGcra, AnAttemptSettledWithinItsWindowIsAsIfItHadCostThatMuch) {
     const auto attempt = [&](Limiter& limiter, Micros now, const CostsOfWindows& costs) {
       Decision decision;
       decision.windows = limiter.uses();
-      limiter.store->Attempt(Id(1), now, Costs(costs), decision);
+      limiter.store->Decide(Id(1), now, Costs(costs), Recording::kAttempt, decision);
       return decision;
     };
     Micros now = 1000;
@@ -209,7 +209,7 @@ TEST(WeightedGcra, AnAttemptSettledWithinItsWindowIsAsIfItHadCostThatMuch) {
       CostsOfWindows actual = RandomCosts(random, policy);
       Decision decision;
       decision.windows = direct.uses();
-      direct.store->Peek(Id(1), now, Costs(actual), decision);
+      direct.store->Decide(Id(1), now, Costs(actual), Recording::kNothing, decision);
       if (!decision.verdict.allowed()) actual = costs;
       const Decision as_if = attempt(direct, now, actual);
       const Decision made = attempt(settled, now, costs);
@@ -226,18 +226,18 @@ TEST(WeightedGcra, AnAttemptSettledWithinItsWindowIsAsIfItHadCostThatMuch) {
       now += random.Between(0, longest + 1);
       for (std::int64_t id = 2; id < 70; ++id) settled.store->Check(Id(id), now);
       decision.windows = settled.uses();
-      settled.store->Peek(Id(1), now, Costs(0), decision);
+      settled.store->Decide(Id(1), now, Costs(0), Recording::kNothing, decision);
       leaked += decision.windows[0].used == 0;
       const Receipt receipt{at, Costs(costs), made.token};
       const bool lasts = now - at < longest;
       ASSERT_EQ(settled.store->Settle(Id(1), receipt, Costs(actual), now), lasts);
       ASSERT_EQ(carried.Settle(made_carried, costs, actual, now), lasts);
       decision.windows = direct.uses();
-      direct.store->Peek(Id(1), now, Costs(0), decision);
+      direct.store->Decide(Id(1), now, Costs(0), Recording::kNothing, decision);
       const Answer expected = AnswerOf(decision);
       ASSERT_EQ(AnswerOf(carried.Attempt(now, CostsOfWindows(costs.size(), 0), false)), expected);
       decision.windows = settled.uses();
-      settled.store->Peek(Id(1), now, Costs(0), decision);
+      settled.store->Decide(Id(1), now, Costs(0), Recording::kNothing, decision);
       ASSERT_EQ(AnswerOf(decision), expected);
     }
   }
@@ -271,7 +271,7 @@ TEST(WeightedLog, BeyondItsEntriesRoomComesBackLateButNeverEarly) {
     const auto cost = static_cast<std::uint64_t>(random.Between(1, 10'000));
     Decision decision;
     decision.windows = limiter.uses();
-    limiter.store->Attempt(Id(1), now, cost, decision);
+    limiter.store->Decide(Id(1), now, cost, Recording::kAttempt, decision);
     for (std::size_t w = 0; w < policy.windows.size(); ++w) {
       const Window& window = policy.windows[w];
       if (decision.verdict.allowed()) {
@@ -291,7 +291,8 @@ TEST(WeightedLog, BeyondItsEntriesRoomComesBackLateButNeverEarly) {
   // All room is back one interval after the last action.
   Decision decision;
   decision.windows = limiter.uses();
-  limiter.store->Peek(Id(1), allowed.back().first + kHour, 2'000'000, decision);
+  limiter.store->Decide(Id(1), allowed.back().first + kHour, 2'000'000, Recording::kNothing,
+                        decision);
   EXPECT_TRUE(decision.verdict.allowed());
 }
 

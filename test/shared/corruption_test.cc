@@ -149,13 +149,13 @@ class User {
     decision.windows = uses_;
     const std::int64_t kind = random.Between(0, 11);
     if (kind == 0) store_->Clear(id);
-    if (kind == 1) store_->Peek(id, now, cost - 1, decision);
+    if (kind == 1) store_->Decide(id, now, cost - 1, Recording::kNothing, decision);
     if (kind == 2) store_->stats();
     if (kind == 3 && random.Chance(10)) store_->ClearAll();
     if (kind == 4 || kind == 5) store_->Settle(random.Chance(50) ? id : last_, receipt_, 0, now);
     if (kind == 6 || kind == 7) store_->Check(id, now);
     if (kind < 8) return;
-    store_->Attempt(id, now, cost, decision);
+    store_->Decide(id, now, cost, Recording::kAttempt, decision);
     receipt_ = {decision.verdict.at, cost, decision.token};
     last_ = id;
     if (policy_.algorithm != Algorithm::kSlidingWindowLog || policy_.weighted) return;

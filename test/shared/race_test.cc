@@ -82,7 +82,7 @@ void Hammer(SharedStore& store, std::uint32_t ids, std::size_t attempts, std::ui
   decision.windows = {&use, 1};
   for (std::size_t i = 0; i < attempts; ++i) {
     const auto id = static_cast<std::uint32_t>(random() % ids);
-    store.Attempt(identities[id], SystemNow(), 1, decision);
+    store.Decide(identities[id], SystemNow(), 1, Recording::kAttempt, decision);
     notes.most_tries = store.most_tries();
     notes.seen[i] = {decision.verdict.at, id, decision.verdict.allowed()};
     notes.size.store(i + 1, std::memory_order_release);

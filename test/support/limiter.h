@@ -35,18 +35,19 @@ class Limiter {
   explicit Limiter(const PolicyOptions& policy, std::size_t max_keys = 1'000'000)
       : store(StoreFor(policy, max_keys)), uses_(policy.windows.size()) {}
 
-  Decision Attempt(std::int64_t id, Micros now, std::uint64_t cost = 1) {
+  Decision Decide(std::int64_t id, Micros now, Recording recording, std::uint64_t cost = 1) {
     Decision decision;
     decision.windows = uses_;
-    store->Attempt(Id(id), now, cost, decision);
+    store->Decide(Id(id), now, cost, recording, decision);
     return decision;
   }
 
+  Decision Attempt(std::int64_t id, Micros now, std::uint64_t cost = 1) {
+    return Decide(id, now, Recording::kAttempt, cost);
+  }
+
   Decision Peek(std::int64_t id, Micros now, std::uint64_t cost = 1) {
-    Decision decision;
-    decision.windows = uses_;
-    store->Peek(Id(id), now, cost, decision);
-    return decision;
+    return Decide(id, now, Recording::kNothing, cost);
   }
 
   bool Allows(std::int64_t id, Micros now) { return store->Check(Id(id), now) == 0; }

@@ -14,7 +14,6 @@ const {
 } = require('../../options/values');
 const { Line } = require('./waiting-calls');
 const { HIGHEST } = require('./priorities');
-const { createWaitOf } = require('./peeks');
 const { fromNow, reasonOf } = require('./timers');
 
 const NAMES = ['cost', 'signal', 'deadline', 'maxQueue', 'priority'];
@@ -50,29 +49,14 @@ function readWaitOptions(options = {}, checked) {
   };
 }
 
-/** A function of an allowed Decision: a cost that another attempt at that moment may have, as in Line. */
-function roomAfter({ minDifference, isWeighted }) {
-  if (minDifference > 0) return () => 0;
-  if (!isWeighted) return ({ actionsLeft }) => actionsLeft;
-  return ({ limits }) => Float64Array.from(limits, ({ remaining }) => remaining);
-}
-
 /** The waiting calls of one limiter. */
 class Waiting {
-  /** The store of the limiter, and what lines know of it. */
+  /** As in Line. */
   #store;
-  #shown;
   #lines = new Map();
 
-  /** For a limiter: its checked options, its store, and calls as in Line. */
-  constructor(checked, store, { attempt, refund }) {
-    const { answersAtOnce } = store;
+  constructor(store) {
     this.#store = store;
-    this.#shown = { ...this.#judging(checked), attempt, refund, answersAtOnce };
-  }
-
-  #judging(checked) {
-    return { waitOf: createWaitOf(checked, this.#store), roomAfter: roomAfter(checked) };
   }
 
   /** Promises the Decision of the attempt that is allowed. */
@@ -104,7 +88,6 @@ class Waiting {
 
   /** Other limits of the same shape: rejects calls whose cost can never pass now. */
   setLimits(checked) {
-    Object.assign(this.#shown, this.#judging(checked));
     const assertFits = (cost) => readCost(costToUser(cost, checked.windows), checked);
     for (const line of [...this.#lines.values()]) {
       line.failWhere(assertFits);
@@ -120,7 +103,7 @@ class Waiting {
   #lineOf(key) {
     const found = this.#lines.get(key);
     if (found !== undefined) return found;
-    const line = new Line(this.#shown, () => {
+    const line = new Line(this.#store, () => {
       if (this.#lines.get(key) === line) this.#lines.delete(key);
     });
     this.#lines.set(key, line);

@@ -38,10 +38,10 @@ class Line {
   #earliestDeadline = Number.POSITIVE_INFINITY;
 
   /**
-   * @param {{ waitOf: Function, attempt: Function, refund: Function, answersAtOnce: boolean,
-   *   roomAfter: Function }} store functions that return promises unless the store `answersAtOnce`:
-   *   waitOf(id, cost) as of peeks.js, attempt(id, cost) of a Decision, refund(decision). `roomAfter(decision)`, of an
-   *   allowed attempt: a cost that is allowed at the same moment, or 0
+   * @param {{ answersAtOnce: boolean, attempt: Function, timeLeftFor: Function, refund: Function }} store
+   *   attempt(id, cost) returns a Decision whose refusal left no trace, refund(decision) takes it back, both in promises
+   *   unless the store `answersAtOnce`. Only then, timeLeftFor(id, cost) returns for how many ms the attempt would be
+   *   refused
    * @param {() => void} onEmpty called when no waiter is left and no call is pending
    */
   constructor(store, onEmpty) {
@@ -71,7 +71,7 @@ class Line {
   /** Those in front can only make the wait longer. */
   #askBehind(waiter) {
     try {
-      const timeLeft = this.#store.waitOf(waiter.id, waiter.cost);
+      const timeLeft = this.#store.timeLeftFor(waiter.id, waiter.cost);
       const isLate = timeLeft > 0 && fromNow(timeLeft) > waiter.deadlineAt;
       if (isLate) this.#fail(waiter, tooLate(waiter, timeLeft));
     } catch (error) {
@@ -153,7 +153,6 @@ class Line {
     if (this.#isServing) return;
     this.#isServing = true;
     this.#stopTimer();
-    let room = 0; // an attempt of this cost would be allowed
     let steps = 0;
     for (let waiter = this.#order.first(); waiter !== null; waiter = this.#order.first()) {
       if (++steps % MOST_OF_ONE_TURN === 0) {
@@ -169,24 +168,13 @@ class Line {
         break;
       }
       const { id, cost } = waiter;
-      const isAttempt = isAtLeast(room, cost);
       const wakings = this.#wakings;
-      room = 0;
       try {
-        const asked = isAttempt ? this.#store.attempt : this.#store.waitOf;
-        const answer = asked(id, cost);
-        const result = answer instanceof Promise ? await answer : answer;
-        const timeLeft = isAttempt ? result.timeLeft : result;
-        if (timeLeft > 0) {
-          this.#noteRefusal(cost, timeLeft, wakings);
-        } else if (!isAttempt) {
-          room = cost;
-        } else if (this.#take(waiter)) {
-          waiter.resolve(result);
-          room = this.#store.roomAfter(result);
-        } else {
-          await this.#giveBack(result);
-        }
+        const answer = this.#store.attempt(id, cost);
+        const decision = answer instanceof Promise ? await answer : answer;
+        if (!decision.allowed) this.#noteRefusal(cost, decision.timeLeft, wakings);
+        else if (this.#take(waiter)) waiter.resolve(decision);
+        else await this.#giveBack(decision);
       } catch (error) {
         this.#fail(waiter, error);
       }

@@ -9,7 +9,7 @@ const failures = require('./failures');
 const LONGEST_MICROS = 2 ** 53;
 
 /** What the scripts do: as in src/redis/scripts/frame.lua. The first is to peek. */
-const OPERATIONS = { ...RECORDS, SETTLE: 3, BLOCK: 4 };
+const OPERATIONS = { NOTHING: 0, ATTEMPT: 1, IF_ALLOWED: 2, SETTLE: 3, BLOCK: 4 };
 
 /** In place of a time: that of the server. */
 const SERVER_TIME = -(2 ** 62);

@@ -5,7 +5,7 @@ const platform = require('#platform');
 const { DECISIONS, NEVER } = require('../../base/channels');
 const { clockReader } = require('../../base/clock');
 const { costToUser } = require('../../options/costs');
-const { NUMBERS, RECORDS, decisionLength } = require('../../base/decision');
+const { NUMBERS, RECORDS, decisionLength, isSeen } = require('../../base/decision');
 const { errorOfFailure, throwInvalidCallback, throwClosed } = require('../../base/errors');
 const { remoteIdToString } = require('../../base/ids');
 const { createFallback, isOfBackend, Outages } = require('./on-error');
@@ -54,9 +54,11 @@ function createRemoteStore(checked, givenBackend, onError) {
     return remoteIdToString(id);
   }
 
-  /** Counts a recorded decision and publishes it. */
-  function note(id, cost, numbers, offset = 0) {
-    const allowed = numbers[offset + NUMBERS.BLOCKED] === 0;
+  /** Counts a decision and publishes it. */
+  function note(id, cost, records, numbers, offset = 0) {
+    const blocked = numbers[offset + NUMBERS.BLOCKED];
+    if (!isSeen(records, blocked)) return;
+    const allowed = blocked === 0;
     if (allowed) counts.allowed++;
     else counts.blocked++;
     if (observesDecisions[0] === 0) return;
@@ -72,7 +74,7 @@ function createRemoteStore(checked, givenBackend, onError) {
   function decideByFallback(id, cost, records, read, max) {
     counts.fallbacks++;
     const readCounted = (numbers) => {
-      if (records !== RECORDS.NOTHING) note(id, cost, numbers);
+      note(id, cost, records, numbers);
       return read(numbers);
     };
     return fallback.decide(id, cost, records, readCounted, max);
@@ -99,7 +101,7 @@ function createRemoteStore(checked, givenBackend, onError) {
     }
     const done = (failed, numbers) => {
       if (failed === null) {
-        if (records !== RECORDS.NOTHING) note(id, cost, numbers);
+        note(id, cost, records, numbers);
         resolve(read(numbers));
         return;
       }
@@ -115,7 +117,9 @@ function createRemoteStore(checked, givenBackend, onError) {
         reject(error);
       }
     };
-    backend.attempt(idString, cost, records, isFull, now, done, max);
+    // To backends, WAITING is the same as IF_ALLOWED.
+    const recording = records === RECORDS.WAITING ? RECORDS.IF_ALLOWED : records;
+    backend.attempt(idString, cost, recording, isFull, now, done, max);
   }
 
   /** `isFull`: whether `read` needs more numbers than BLOCKED and TIME_LEFT; `max` as in local-store.js. */
@@ -133,8 +137,8 @@ function createRemoteStore(checked, givenBackend, onError) {
     const mayRepeat = records !== RECORDS.NOTHING && max === undefined;
     const numbers = mayRepeat ? refusals.find(idString, cost, isFull, now) : undefined;
     if (numbers !== undefined) {
-      counts.localRefusals++;
-      note(id, cost, numbers);
+      if (records !== RECORDS.WAITING) counts.localRefusals++;
+      note(id, cost, records, numbers);
       return read(numbers);
     }
     return new Promise((resolve, reject) => {
@@ -145,7 +149,7 @@ function createRemoteStore(checked, givenBackend, onError) {
   const decide = refusals === null ? askNow : repeatOrAsk;
 
   function noteAll(ids, numbers) {
-    for (const [i, id] of ids.entries()) note(id, 1, numbers, i * length);
+    for (const [i, id] of ids.entries()) note(id, 1, RECORDS.ATTEMPT, numbers, i * length);
     return numbers;
   }
 
@@ -199,6 +203,7 @@ function createRemoteStore(checked, givenBackend, onError) {
       return decide(id, 1, RECORDS.ATTEMPT, readTimeLeft, false);
     },
 
+    /** As in local.js, but never ASKING. */
     decide: (id, cost, records, read, max) => decide(id, cost, records, read, true, max),
 
     async decideMany(ids, read) {
