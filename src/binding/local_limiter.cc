@@ -70,7 +70,7 @@ bool LocalLimiter::AskClock(Micros& now) {
     const napi_value result = Invoke(clock);
     double micros;
     if (result == nullptr || napi_get_value_double(env, result, &micros) != napi_ok) return false;
-    now = MomentOf(micros);
+    now = TimeFromJs(micros);
     if (store) return true;  // the clock may have closed the limiter
   }
   Invoke(closed);
@@ -137,7 +137,7 @@ Napi::Value BlockId(const Napi::CallbackInfo& info) {
   }
   Micros now;
   if (!limiter.ReadTime(now)) return {};
-  limiter.store->BlockFor(identity, now, MomentOf(ReadDouble(info.Env(), info[1])));
+  limiter.store->BlockFor(identity, now, TimeFromJs(ReadDouble(info.Env(), info[1])));
   limiter.AfterAttempt();
   return {};
 }

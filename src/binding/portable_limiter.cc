@@ -63,7 +63,7 @@ napi_value Decide(napi_env env, napi_callback_info info) {
     self.limiter->SetMax(static_cast<std::uint64_t>(ReadDouble(env, call.arguments[5])),
                          RecordsActions(recording));
   }
-  const Micros now = MomentOf(ReadDouble(env, call.arguments[3]));
+  const Micros now = TimeFromJs(ReadDouble(env, call.arguments[3]));
   const auto generation = static_cast<Generation>(ReadDouble(env, call.arguments[4]));
   Decision decision;
   decision.windows = self.uses;
@@ -76,7 +76,7 @@ napi_value Decide(napi_env env, napi_callback_info info) {
 /// Raw, because it is called for each state that is written.
 napi_value Lifetime(napi_env env, napi_callback_info info) {
   const Call<PortableFunctions, 2> call(env, info);
-  const Micros now = MomentOf(ReadDouble(env, call.arguments[1]));
+  const Micros now = TimeFromJs(ReadDouble(env, call.arguments[1]));
   const Micros lifetime = call.state->limiter->Lifetime(ReadState(env, call.arguments[0]), now);
   return binding::ToJs(env, lifetime);
 }
@@ -84,7 +84,7 @@ napi_value Lifetime(napi_env env, napi_callback_info info) {
 Napi::Value Settle(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
   auto& self = StateOf<PortableFunctions>(info);
-  const Micros now = MomentOf(ReadDouble(env, info[5]));
+  const Micros now = TimeFromJs(ReadDouble(env, info[5]));
   const Settlement settlement(info);
   const PortableLimiter::Outcome outcome = self.limiter->Settle(
       ReadState(env, info[0]), settlement.receipt, settlement.actual, now, self.next);
@@ -94,10 +94,10 @@ Napi::Value Settle(const Napi::CallbackInfo& info) {
 Napi::Value BlockId(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
   auto& self = StateOf<PortableFunctions>(info);
-  const Micros now = MomentOf(ReadDouble(env, info[2]));
+  const Micros now = TimeFromJs(ReadDouble(env, info[2]));
   const auto generation = static_cast<Generation>(ReadDouble(env, info[3]));
   const PortableLimiter::Outcome outcome = self.limiter->BlockFor(
-      ReadState(env, info[0]), now, MomentOf(ReadDouble(env, info[1])), generation, self.next);
+      ReadState(env, info[0]), now, TimeFromJs(ReadDouble(env, info[1])), generation, self.next);
   return {env, ToJs(env, outcome, self.next)};
 }
 

@@ -93,7 +93,7 @@ inline Costs ReadCosts(napi_env env, napi_value value, std::vector<std::uint64_t
 struct Settlement {
   /// The first argument is the id or the state.
   explicit Settlement(const Napi::CallbackInfo& info)
-      : receipt{MomentOf(ReadDouble(info.Env(), info[1])), ReadCosts(info.Env(), info[3], costs),
+      : receipt{TimeFromJs(ReadDouble(info.Env(), info[1])), ReadCosts(info.Env(), info[3], costs),
                 static_cast<std::uint64_t>(ReadDouble(info.Env(), info[2]))},
         actual(ReadCosts(info.Env(), info[4], actual_costs)) {}
   Settlement(const Settlement&) = delete;

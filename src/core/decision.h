@@ -41,7 +41,7 @@ struct Verdict {
 };
 
 struct WindowUse {
-  std::uint64_t used = 0;       ///< may be above max: see judgement.h
+  std::uint64_t used = 0;       ///< may be above max: see judge.h
   std::uint64_t remaining = 0;  ///< max - used, at least 0
   Micros reset_in = 0;          ///< until `used` falls; 0 if it is 0
 };

@@ -11,7 +11,7 @@
 namespace rollgate {
 
 /// A time in us, within the bounds of the core.
-inline Micros MomentOf(double micros) {
+inline Micros TimeFromJs(double micros) {
   constexpr auto kBound = static_cast<double>(kLongest);
   return static_cast<Micros>(std::clamp(micros, -kBound, kBound));
 }

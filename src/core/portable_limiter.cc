@@ -8,7 +8,7 @@
 
 #include "core/algorithms.h"
 #include "core/block.h"
-#include "core/judging.h"
+#include "core/decider.h"
 #include "core/portable_bodies.h"
 #include "core/portable_state.h"
 
@@ -28,14 +28,14 @@ class Limiter final : public PortableLimiter {
                  Generation generation, Decision& decision, std::vector<std::byte>& out) override {
     BytesCarrier carrier(*this);
     if (!carrier.Open(bytes, generation)) return Outcome::kForeign;
-    const Judging judging(rules_);
+    const Decider decider(rules_);
     const Micros cut = Rules::Cut(now);
     const Micros blocked_until = carrier.blocked_by_call();
     if (!RecordsActions(recording) || carrier.Load().At(cut) < blocked_until) {
-      judging.Peek(carrier, cut, costs, recording, decision, blocked_until);
+      decider.Peek(carrier, cut, costs, recording, decision, blocked_until);
       return Outcome::kUnchanged;
     }
-    if (!judging.Attempt(carrier, cut, costs, recording, decision)) return Outcome::kUnchanged;
+    if (!decider.Attempt(carrier, cut, costs, recording, decision)) return Outcome::kUnchanged;
     carrier.Write(now, out);
     return Outcome::kChanged;
   }
@@ -46,7 +46,7 @@ class Limiter final : public PortableLimiter {
     BytesCarrier carrier(*this);
     if (!carrier.Open(bytes, 0)) return Outcome::kForeign;
     if (!carrier.fits()) return Outcome::kUnchanged;
-    const Settled settled = Judging(rules_).Settle(carrier, receipt, actual, Rules::Cut(now));
+    const Settled settled = Decider(rules_).Settle(carrier, receipt, actual, Rules::Cut(now));
     if (settled == Settled::kNothing) return Outcome::kUnchanged;
     if (settled == Settled::kAll) carrier.SaveNothing();
     carrier.Write(now, out);
@@ -59,7 +59,7 @@ class Limiter final : public PortableLimiter {
     if (!carrier.Open(bytes, generation)) return Outcome::kForeign;
     const bool ends = duration == 0;
     const Micros at = carrier.Load().At(Rules::Cut(now));
-    const bool ends_other = ends && Judging(rules_).EndBlock(carrier, now);
+    const bool ends_other = ends && Decider(rules_).EndBlock(carrier, now);
     const Micros until = ends ? kLongAgo : Bounded(at + duration);
     if (!carrier.SetBlockedByCall(until) && !ends_other) return Outcome::kUnchanged;
     carrier.Write(now, out);
@@ -165,10 +165,10 @@ class Limiter final : public PortableLimiter {
 /// Logs that turn into weighted entries with the first cost above 1, where stamps take more room.
 /// Under other limits such entries stay.
 template <class Rules>
-class TurningLimiter final : public PortableLimiter {
+class LogLimiter final : public PortableLimiter {
  public:
-  explicit TurningLimiter(const Policy& policy)
-      : turns_(policy.log_capacity() > WeightedEntries::kMost),
+  explicit LogLimiter(const Policy& policy)
+      : becomes_weighted_(policy.log_capacity() > WeightedEntries::kMost),
         stamps_(policy),
         weighted_(policy) {}
 
@@ -200,11 +200,11 @@ class TurningLimiter final : public PortableLimiter {
   PortableLimiter& For(Bytes bytes, const Costs& costs) {
     PortableState state;
     const bool is_weighted = !bytes.empty() && state.Read(bytes) && state.weighted();
-    if (is_weighted || (turns_ && costs.uniform() > 1)) return weighted_;
+    if (is_weighted || (becomes_weighted_ && costs.uniform() > 1)) return weighted_;
     return stamps_;
   }
 
-  bool turns_;
+  bool becomes_weighted_;
   Limiter<Rules, LogBody<Rules>> stamps_;
   Limiter<WeightedLog, WeightedBody> weighted_;
 };
@@ -222,7 +222,7 @@ std::unique_ptr<PortableLimiter> PortableLimiter::Create(const Policy& policy) {
         if constexpr (std::is_same_v<Rules, WeightedLog>) {
           return std::make_unique<Limiter<Rules, WeightedBody>>(policy);
         } else if constexpr (KeepsLog<Rules>) {
-          if (!policy.sets_max()) return std::make_unique<TurningLimiter<Rules>>(policy);
+          if (!policy.sets_max()) return std::make_unique<LogLimiter<Rules>>(policy);
           return std::make_unique<Limiter<Rules, LogBody<Rules>>>(policy);
         } else {
           using Body = std::conditional_t < requires(const Rules& rules) {

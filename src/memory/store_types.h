@@ -3,10 +3,10 @@
 
 #include "core/algorithms.h"
 #include "core/policy.h"
-#include "memory/block_logs.h"
+#include "memory/heap_logs.h"
 #include "memory/inline_logs.h"
 #include "memory/table_store.h"
-#include "memory/weighted_blocks.h"
+#include "memory/weighted_heap_logs.h"
 
 namespace rollgate::memory {
 
@@ -20,14 +20,14 @@ template <class T, class Make>
 T WithMemoryStore(const Policy& policy, Make make) {
   return WithAlgorithm<T>(policy, [&]<class Rules>() -> T {
     if constexpr (std::is_same_v<Rules, WeightedLog>) {
-      return make.template operator()<TableStore<Rules, WeightedBlocks>>();
+      return make.template operator()<TableStore<Rules, WeightedHeapLogs>>();
     } else if constexpr (KeepsLog<Rules>) {
       if constexpr (!kIsCompact || kIsForOneWindow<Rules>) {
         if (InlineLogs<Rules>::Fits(policy)) {
           return make.template operator()<TableStore<Rules, InlineLogs<Rules>>>();
         }
       }
-      return make.template operator()<TableStore<Rules, BlockLogs<Rules>>>();
+      return make.template operator()<TableStore<Rules, HeapLogs<Rules>>>();
     } else {
       return make.template operator()<TableStore<Rules, Counts<Rules>>>();
     }

@@ -9,8 +9,8 @@
 
 #include "core/block.h"
 #include "core/costs.h"
+#include "core/decider.h"
 #include "core/inlining.h"
-#include "core/judging.h"
 #include "core/policy.h"
 #include "core/snapshot.h"
 #include "core/weighted_log.h"
@@ -18,7 +18,7 @@
 #include "memory/manual_blocks.h"
 #include "memory/memory_store.h"
 #include "memory/table.h"
-#include "memory/weighted_blocks.h"
+#include "memory/weighted_heap_logs.h"
 
 namespace rollgate::memory {
 
@@ -51,7 +51,7 @@ class Counts {
   std::size_t bytes_;
 };
 
-/// `States` reads and writes payloads: Counts, InlineLogs, BlockLogs or WeightedBlocks.
+/// `States` reads and writes payloads: Counts, InlineLogs, HeapLogs or WeightedHeapLogs.
 template <class Rules, class States>
 class TableStore final : public MemoryStore {
   using Account = typename Rules::Account;
@@ -93,8 +93,8 @@ class TableStore final : public MemoryStore {
       return 0;
     }
     Micros time_left;
-    WithCarrier(place, 1, [&](const auto& judging, auto& carrier) {
-      judging.Check(carrier, now, time_left);
+    WithCarrier(place, 1, [&](const auto& decider, auto& carrier) {
+      decider.Check(carrier, now, time_left);
     });
     assert(time_left >= 0);
     Count(time_left == 0);
@@ -115,8 +115,8 @@ class TableStore final : public MemoryStore {
       Begin(id, now, costs, recording, &decision);
       return;
     }
-    WithCarrier(place, costs, [&](const auto& judging, auto& carrier) {
-      judging.Attempt(carrier, now, costs, recording, decision);
+    WithCarrier(place, costs, [&](const auto& decider, auto& carrier) {
+      decider.Attempt(carrier, now, costs, recording, decision);
     });
     assert(decision.verdict.allowed() == (decision.time_left == 0));
     Count(decision.verdict.allowed(), recording);
@@ -127,8 +127,8 @@ class TableStore final : public MemoryStore {
     const Place place = table_.Find(id);
     if (!place) return false;
     Settled settled;
-    WithCarrier(place, actual, [&](const auto& judging, auto& carrier) {
-      settled = judging.Settle(carrier, receipt, actual, Rules::Cut(now));
+    WithCarrier(place, actual, [&](const auto& decider, auto& carrier) {
+      settled = decider.Settle(carrier, receipt, actual, Rules::Cut(now));
     });
     if (settled == Settled::kAll) Forget(place);
     return settled != Settled::kNothing;
@@ -145,7 +145,7 @@ class TableStore final : public MemoryStore {
     if (manual_blocks_.Erase(id) && place) --held_twice_;
     if (!place) return;
     WithCarrier(place, 1,
-                [&](const auto& judging, auto& carrier) { judging.EndBlock(carrier, now); });
+                [&](const auto& decider, auto& carrier) { decider.EndBlock(carrier, now); });
   }
 
   bool Clear(const Identity& id) override {
@@ -186,7 +186,7 @@ class TableStore final : public MemoryStore {
     const Place place =
         table_.Insert(id, kLongAgo, kLongAgo, [this](Slot& slot) { Release(slot); });
     place.slot->set_generation(snapshot.generation);
-    if constexpr (kTurns) {
+    if constexpr (kBecomesWeighted) {
       if (!snapshot.numbers.empty() && states_.HasWeighted()) {
         auto& weighted = states_.weighted();
         TakeOverId(weighted.rules, weighted.states, place, snapshot, now);
@@ -245,36 +245,37 @@ class TableStore final : public MemoryStore {
   };
 
   /// Whether a log can turn into a weighted one.
-  static constexpr bool kTurns = requires(States & states) { states.weighted(); };
+  static constexpr bool kBecomesWeighted = requires(States & states) { states.weighted(); };
 
-  /// Calls `use(judging, carrier)` for the form of the id's state, which may turn for the costs.
+  /// Calls `use(decider, carrier)` for the form of the id's state, which may become weighted for
+  /// the costs.
   template <class Use>
   void WithCarrier(const Place& place, const Costs& costs, Use use) {
-    if constexpr (kTurns) {
+    if constexpr (kBecomesWeighted) {
       const bool is_weighted = States::IsWeighted(*place.slot);
-      if (is_weighted || states_.Turns(costs.uniform())) [[unlikely]] {
-        if (!is_weighted) states_.Turn(rules_, *place.slot, blocks_.Moment(place));
+      if (is_weighted || states_.MustBeWeighted(costs.uniform())) [[unlikely]] {
+        if (!is_weighted) states_.BecomeWeighted(rules_, *place.slot, blocks_.Moment(place));
         auto& weighted = states_.weighted();
-        SlotCarrier<WeightedLog, WeightedBlocks> carrier(*this, weighted.rules, weighted.states,
-                                                         place);
-        use(Judging(weighted.rules), carrier);
+        SlotCarrier<WeightedLog, WeightedHeapLogs> carrier(*this, weighted.rules, weighted.states,
+                                                           place);
+        use(Decider(weighted.rules), carrier);
         return;
       }
     }
     SlotCarrier<Rules, States> carrier(*this, rules_, states_, place);
-    use(Judging(rules_), carrier);
+    use(Decider(rules_), carrier);
   }
 
   ROLLGATE_NOINLINE void Peek(const Identity& id, Micros now, const Costs& costs,
                               Recording recording, Decision& decision) {
     if (!manual_blocks_.IsEmpty() && PeekBlocked(id, now, costs, recording, decision)) return;
     if (const Place place = table_.Find(id)) {
-      WithCarrier(place, 1, [&](const auto& judging, auto& carrier) {
-        judging.Peek(carrier, now, costs, recording, decision);
+      WithCarrier(place, 1, [&](const auto& decider, auto& carrier) {
+        decider.Peek(carrier, now, costs, recording, decision);
       });
     } else {
       Account account = states_.Begin(rules_, Scratch());
-      Judging(rules_).PeekFirst(account, now, FirstMoment(now), costs, recording, decision);
+      Decider(rules_).PeekFirst(account, now, FirstMoment(now), costs, recording, decision);
     }
   }
 
@@ -282,8 +283,8 @@ class TableStore final : public MemoryStore {
   ROLLGATE_NOINLINE bool PeekBlocked(const Identity& id, Micros now, const Costs& costs,
                                      Recording recording, Decision& decision) {
     const Micros until = manual_blocks_.EndOf(id);
-    const auto peek = [&](const auto& judging, auto& carrier) {
-      judging.Peek(carrier, now, costs, recording, decision, until);
+    const auto peek = [&](const auto& decider, auto& carrier) {
+      decider.Peek(carrier, now, costs, recording, decision, until);
     };
     if (until <= now) return false;
     if (const Place place = table_.Find(id)) {
@@ -291,7 +292,7 @@ class TableStore final : public MemoryStore {
       return decision.verdict.blocked_by_block;
     }
     Account account = states_.Begin(rules_, Scratch());
-    Judging(rules_).PeekFirst(account, now, FirstMoment(now), costs, recording, decision, until);
+    Decider(rules_).PeekFirst(account, now, FirstMoment(now), costs, recording, decision, until);
     return decision.verdict.blocked_by_block;
   }
 
@@ -350,9 +351,9 @@ class TableStore final : public MemoryStore {
                                Recording recording, Decision* decision) {
     const Micros at = FirstMoment(now);
     assert(at >= now);
-    if (decision != nullptr && !Judging(rules_).AllowsFirst(costs)) [[unlikely]] {
+    if (decision != nullptr && !Decider(rules_).AllowsFirst(costs)) [[unlikely]] {
       Account account = states_.Begin(rules_, Scratch());
-      Judging(rules_).PeekFirst(account, now, at, costs, recording, *decision);
+      Decider(rules_).PeekFirst(account, now, at, costs, recording, *decision);
       return Count(false, recording);
     }
     const Micros moment = blocks_.TableMoment(rules_.FirstMoment(at, costs), Block());
@@ -364,8 +365,8 @@ class TableStore final : public MemoryStore {
     if (is_blocked) ++held_twice_;
     if (Evicted() != evicted && on_eviction_) on_eviction_();
     place.slot->set_generation(++last_generation_);
-    if constexpr (kTurns) {
-      if (states_.Turns(costs.uniform())) {
+    if constexpr (kBecomesWeighted) {
+      if (states_.MustBeWeighted(costs.uniform())) {
         auto& weighted = states_.weighted();
         RecordFirst(weighted.rules, weighted.states, place, now, at, costs, decision);
         return;
@@ -400,7 +401,7 @@ class TableStore final : public MemoryStore {
     account.Record({.at = at}, costs);
     carrier.Save(account, Block());
     Count(true);
-    if (decision != nullptr) Judging(rules).DescribeFirst(account, now, at, costs, *decision);
+    if (decision != nullptr) Decider(rules).DescribeFirst(account, now, at, costs, *decision);
   }
 
   void Forget(const Place& place) {

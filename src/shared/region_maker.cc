@@ -25,17 +25,17 @@ namespace {
 /// A lock on the directory, held while a region is created: if several processes start together,
 /// each reserving a region, space could run out. Other programs may lock directories too, so nobody
 /// waits for long, and only space depends on it.
-class Turn {
+class DirectoryLock {
  public:
-  explicit Turn(const std::string& directory)
+  explicit DirectoryLock(const std::string& directory)
       : directory_(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {}
-  ~Turn() {
+  ~DirectoryLock() {
     if (directory_) ::flock(directory_.descriptor(), LOCK_UN);  // a child of fork() would keep it
   }
-  Turn(const Turn&) = delete;
-  Turn& operator=(const Turn&) = delete;
+  DirectoryLock(const DirectoryLock&) = delete;
+  DirectoryLock& operator=(const DirectoryLock&) = delete;
 
-  /// Waits for the turn, or until something is at `path`. Returns false without the turn.
+  /// Waits for the lock, or until something is at `path`. Returns false without the lock.
   bool Await(const std::string& path, std::chrono::seconds patience) const {
     constexpr auto kPause = std::chrono::milliseconds(1);
     if (!directory_) return true;
@@ -155,17 +155,17 @@ void RequireRoom(const File& file, const std::string& path, const RegionOptions&
               memory->file + "), of which " + std::to_string(memory->kept) + " are kept free");
 }
 
-/// Reserves space for all bytes, so that accesses cannot fail later. Without the turn, leaves room
-/// for another such region, which the process with the turn may be reserving.
+/// Reserves space for all bytes, so that accesses cannot fail later. Without the lock, leaves room
+/// for another such region, which the process with the lock may be reserving.
 void Reserve(const File& file, const std::string& path, const RegionOptions& options,
-             const Geometry& geometry, bool has_turn) {
+             const Geometry& geometry, bool is_locked) {
   const std::size_t bytes = geometry.bytes();
   assert(file && bytes > 0);
   RequireRoom(file, path, options, geometry);
   // In pieces: an interrupted call may undo what it has reserved.
   constexpr std::size_t kPiece = std::size_t{4} << 20;
   for (std::size_t at = 0; at < bytes; at += kPiece) {
-    if (!has_turn) RequireRoom(file, path, options, geometry, bytes - at + bytes);
+    if (!is_locked) RequireRoom(file, path, options, geometry, bytes - at + bytes);
     const auto size = static_cast<off_t>(std::min(kPiece, bytes - at));
     int error = EINTR;
     while (error == EINTR) {
@@ -223,17 +223,17 @@ void Fill(const Mapping& region, const RegionOptions& options, const Boot& boot)
 
 void MakeRegion(const std::string& path, const RegionOptions& options, const Boot& boot) {
   const Geometry geometry = GeometryFor(options);
-  const Turn turn(options.directory);
-  const bool has_turn = turn.Await(path, std::chrono::seconds(1));
+  const DirectoryLock lock(options.directory);
+  const bool is_locked = lock.Await(path, std::chrono::seconds(1));
   if (Exists(path)) return;
   File file = OpenUnnamed(options.directory);
   try {
-    Reserve(file, path, options, geometry, has_turn);
+    Reserve(file, path, options, geometry, is_locked);
   } catch (const SharedError&) {
-    // The process with the turn may have reserved the space, for the same region.
-    if (has_turn) throw;
+    // The process with the lock may have reserved the space, for the same region.
+    if (is_locked) throw;
     file = File();  // frees the reserved space
-    turn.Await(path, std::chrono::seconds(10));
+    lock.Await(path, std::chrono::seconds(10));
     if (Exists(path)) return;
     file = OpenUnnamed(options.directory);  // the other process may have been killed
     Reserve(file, path, options, geometry, true);

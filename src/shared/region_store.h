@@ -8,10 +8,10 @@
 #include "core/algorithms.h"
 #include "core/block.h"
 #include "core/costs.h"
+#include "core/decider.h"
 #include "core/decision.h"
 #include "core/identity.h"
 #include "core/inlining.h"
-#include "core/judging.h"
 #include "core/policy.h"
 #include "core/store.h"
 #include "core/time.h"
@@ -95,7 +95,7 @@ class RegionStore final : public SharedStore {
       Micros time_left = 0;
       if (table_.Find(id)) [[likely]] {
         RecordCarrier carrier(*this);
-        const bool changes = Judging(rules_).Check(carrier, now, time_left);
+        const bool changes = Decider(rules_).Check(carrier, now, time_left);
         if (changes && !carrier.Publish()) continue;
       } else if (!Insert(now, 1, nullptr)) {
         continue;
@@ -120,9 +120,9 @@ class RegionStore final : public SharedStore {
     for (Tries tries(most_tries_);; tries.Next()) {
       if (table_.Find(id)) {
         RecordCarrier carrier(*this);
-        const bool changes = Judging(rules_).Attempt(carrier, now, costs, recording, decision);
+        const bool changes = Decider(rules_).Attempt(carrier, now, costs, recording, decision);
         if (changes && !carrier.Publish()) continue;
-      } else if (!Judging(rules_).AllowsFirst(costs)) {
+      } else if (!Decider(rules_).AllowsFirst(costs)) {
         Peek(id, now, costs, recording, decision, kLongAgo);
       } else if (!Insert(now, costs, &decision)) {
         continue;
@@ -139,7 +139,7 @@ class RegionStore final : public SharedStore {
     for (Tries tries(most_tries_);; tries.Next()) {
       if (!table_.Find(id)) return false;
       RecordCarrier carrier(*this);
-      const Settled settled = Judging(rules_).Settle(carrier, receipt, actual, now);
+      const Settled settled = Decider(rules_).Settle(carrier, receipt, actual, now);
       if (settled == Settled::kNothing) return false;
       if (settled == Settled::kAll ? table_.Remove() : carrier.Publish()) return true;
     }
@@ -152,7 +152,7 @@ class RegionStore final : public SharedStore {
       Remove(BlockOf(id));
       for (Tries tries(most_tries_); table_.Find(id); tries.Next()) {
         RecordCarrier carrier(*this);
-        if (!Judging(rules_).EndBlock(carrier, now) || carrier.Publish()) return;
+        if (!Decider(rules_).EndBlock(carrier, now) || carrier.Publish()) return;
       }
       return;
     }
@@ -273,7 +273,7 @@ class RegionStore final : public SharedStore {
       Account account = states_.Begin(rules_, table_.state(), LogCapacity(), generation);
       states_.Reserve(rules_, account, at, Retention(), costs);
       account.Record({.at = at}, costs);
-      if (decision != nullptr) Judging(rules_).DescribeFirst(account, now, at, costs, *decision);
+      if (decision != nullptr) Decider(rules_).DescribeFirst(account, now, at, costs, *decision);
       return Save(account, Block());
     });
     NoteEviction(insertion);
@@ -330,11 +330,11 @@ class RegionStore final : public SharedStore {
             Decision& decision, Micros blocked_until) {
     if (table_.Find(id)) {
       RecordCarrier carrier(*this);
-      Judging(rules_).Peek(carrier, now, costs, recording, decision, blocked_until);
+      Decider(rules_).Peek(carrier, now, costs, recording, decision, blocked_until);
     } else {
       Account account = states_.Begin(rules_, table_.state(), LogCapacity(), 0);
       const Micros at = std::max(now, table_.Forgotten());
-      Judging(rules_).PeekFirst(account, now, at, costs, recording, decision, blocked_until);
+      Decider(rules_).PeekFirst(account, now, at, costs, recording, decision, blocked_until);
     }
   }
 

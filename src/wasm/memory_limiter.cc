@@ -63,7 +63,7 @@ ROLLGATE_EXPORT(memory_check)
 double MemoryCheck(MemoryLimiter* limiter, std::int32_t length, double now) {
   try {
     const Identity identity = ReadIdentity(length, limiter->options.secret);
-    const Micros time_left = limiter->store->Check(identity, MomentOf(now));
+    const Micros time_left = limiter->store->Check(identity, TimeFromJs(now));
     const auto result = static_cast<double>(CeilToMillis(time_left));
     return limiter->Done() == kDone ? result : -2 - result;
   } catch (...) {
@@ -87,7 +87,7 @@ std::int32_t MemoryDecide(MemoryLimiter* limiter, std::int32_t length, double no
     const Costs costs = ReadCosts(numbers, count, cost, limiter->costs);
     Decision decision;
     decision.windows = limiter->uses;
-    store.Decide(identity, MomentOf(now), costs, recording, decision);
+    store.Decide(identity, TimeFromJs(now), costs, recording, decision);
     WriteDecision(decision, numbers);
     return limiter->Done();
   });
@@ -101,11 +101,11 @@ std::int32_t MemorySettle(MemoryLimiter* limiter, std::int32_t length, double no
                           double actual) {
   return Guarded([&]() -> std::int32_t {
     const double* const numbers = Numbers();
-    const Receipt receipt{MomentOf(at), ReadCosts(numbers, count, cost, limiter->costs),
+    const Receipt receipt{TimeFromJs(at), ReadCosts(numbers, count, cost, limiter->costs),
                           static_cast<std::uint64_t>(token)};
     const Costs costs = ReadCosts(numbers + count, actual_count, actual, limiter->actual_costs);
     const Identity identity = ReadIdentity(length, limiter->options.secret);
-    return limiter->store->Settle(identity, receipt, costs, MomentOf(now)) ? kFound : kDone;
+    return limiter->store->Settle(identity, receipt, costs, TimeFromJs(now)) ? kFound : kDone;
   });
 }
 
@@ -113,7 +113,7 @@ ROLLGATE_EXPORT(memory_block)
 std::int32_t MemoryBlock(MemoryLimiter* limiter, std::int32_t length, double now, double duration) {
   return Guarded([&]() -> std::int32_t {
     const Identity identity = ReadIdentity(length, limiter->options.secret);
-    limiter->store->BlockFor(identity, MomentOf(now), MomentOf(duration));
+    limiter->store->BlockFor(identity, TimeFromJs(now), TimeFromJs(duration));
     return kDone;
   });
 }
@@ -122,7 +122,7 @@ std::int32_t MemoryBlock(MemoryLimiter* limiter, std::int32_t length, double now
 ROLLGATE_EXPORT(memory_set_limits)
 std::int32_t MemorySetLimits(MemoryLimiter* limiter, double now) {
   return Guarded([&]() -> std::int32_t {
-    limiter->store = WithLimits(*limiter->store, ReadPolicy(), limiter->options, MomentOf(now));
+    limiter->store = WithLimits(*limiter->store, ReadPolicy(), limiter->options, TimeFromJs(now));
     return kDone;
   });
 }

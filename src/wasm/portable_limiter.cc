@@ -64,7 +64,7 @@ std::int32_t PortableDecide(PortableCore* core, std::size_t size, double now, st
     const auto number = static_cast<Generation>(generation);
     Decision decision;
     decision.windows = core->uses;
-    const Outcome outcome = limiter.Decide(StateOf(size), MomentOf(now), costs, recording, number,
+    const Outcome outcome = limiter.Decide(StateOf(size), TimeFromJs(now), costs, recording, number,
                                            decision, core->next);
     if (outcome != Outcome::kForeign) WriteDecision(decision, numbers);
     return static_cast<std::int32_t>(outcome);
@@ -78,11 +78,11 @@ std::int32_t PortableSettle(PortableCore* core, std::size_t size, double now, do
                             double actual) {
   return Guarded([&] {
     const double* const numbers = Numbers();
-    const Receipt receipt{MomentOf(at), ReadCosts(numbers, count, cost, core->costs),
+    const Receipt receipt{TimeFromJs(at), ReadCosts(numbers, count, cost, core->costs),
                           static_cast<std::uint64_t>(token)};
     const Costs costs = ReadCosts(numbers + count, actual_count, actual, core->actual_costs);
     return static_cast<std::int32_t>(
-        core->limiter->Settle(StateOf(size), receipt, costs, MomentOf(now), core->next));
+        core->limiter->Settle(StateOf(size), receipt, costs, TimeFromJs(now), core->next));
   });
 }
 
@@ -91,7 +91,7 @@ std::int32_t PortableBlock(PortableCore* core, std::size_t size, double now, dou
                            double generation) {
   return Guarded([&] {
     return static_cast<std::int32_t>(
-        core->limiter->BlockFor(StateOf(size), MomentOf(now), MomentOf(duration),
+        core->limiter->BlockFor(StateOf(size), TimeFromJs(now), TimeFromJs(duration),
                                 static_cast<Generation>(generation), core->next));
   });
 }
@@ -106,7 +106,7 @@ ROLLGATE_EXPORT(portable_set_limits) std::int32_t PortableSetLimits(PortableCore
 /// How long the state can affect decisions, in us.
 ROLLGATE_EXPORT(portable_lifetime)
 double PortableLifetime(const PortableCore* core, std::size_t size, double now) {
-  return static_cast<double>(core->limiter->Lifetime(StateOf(size), MomentOf(now)));
+  return static_cast<double>(core->limiter->Lifetime(StateOf(size), TimeFromJs(now)));
 }
 
 ROLLGATE_EXPORT(portable_largest_state)

@@ -1,4 +1,4 @@
-// Entries with a cost for each window: in heap blocks whose size follows what ids do.
+// Entries with a cost for each window: on the heap, in a size that follows what ids do.
 #pragma once
 
 #include <cstddef>
@@ -15,31 +15,31 @@
 
 namespace rollgate::memory {
 
-/// The entries of one store's slots. The payload is a pointer to the id's block, with a mark that
-/// tells it from a pointer of BlockLogs.
-class WeightedBlocks {
+/// The entries of one store's slots. The payload is a pointer to the id's log on the heap, with a
+/// mark that tells it from a pointer of HeapLogs.
+class WeightedHeapLogs {
  public:
   using Account = WeightedLog::Account;
 
   static constexpr bool kCopiesToPeek = false;
 
-  WeightedBlocks(const WeightedLog& rules, const Policy&) : windows_(rules.windows()) {}
+  WeightedHeapLogs(const WeightedLog& rules, const Policy&) : windows_(rules.windows()) {}
 
   static bool IsMarked(Slot& slot) { return (LoadAs<std::uintptr_t>(slot.payload()) & kMark) != 0; }
 
-  static std::size_t payload_bytes() { return sizeof(Block*); }
+  static std::size_t payload_bytes() { return sizeof(HeapLog*); }
   std::size_t extra_bytes() const { return extra_bytes_; }
   static void SetCapacity(std::uint64_t) {}
 
   Account Begin(const WeightedLog& rules, Slot& slot) const {
-    SetBlock(slot, nullptr);
+    SetLog(slot, nullptr);
     return Account(rules, slot.generation(), nullptr, 0, {});
   }
 
   Account Load(const WeightedLog& rules, Slot& slot, Micros) const {
-    Block* const block = BlockOf(slot);
-    if (block == nullptr) return Account(rules, slot.generation(), nullptr, 0, {});
-    return Account(rules, slot.generation(), block->words(), block->room, block->head);
+    HeapLog* const stored = LogOf(slot);
+    if (stored == nullptr) return Account(rules, slot.generation(), nullptr, 0, {});
+    return Account(rules, slot.generation(), stored->words(), stored->room, stored->head);
   }
 
   /// Makes room for an attempt at `at`. Throws std::bad_alloc if there is no memory; what the
@@ -49,55 +49,55 @@ class WeightedBlocks {
   }
 
   void Save(Slot& slot, const Account& account) const {
-    if (Block* const block = BlockOf(slot)) block->head = account.entries().head();
+    if (HeapLog* const stored = LogOf(slot)) stored->head = account.entries().head();
   }
 
   void Destroy(Slot& slot) {
-    Block* const block = BlockOf(slot);
-    if (block == nullptr) return;
-    assert(extra_bytes_ >= BytesFor(block->room));
-    extra_bytes_ -= BytesFor(block->room);
-    std::free(block);
+    HeapLog* const stored = LogOf(slot);
+    if (stored == nullptr) return;
+    assert(extra_bytes_ >= BytesFor(stored->room));
+    extra_bytes_ -= BytesFor(stored->room);
+    std::free(stored);
   }
 
  private:
-  struct Block {
+  struct HeapLog {
     std::uint32_t room;  // in entries
     WeightedHead head;
     std::uint32_t unused;
 
     std::uint64_t* words() { return reinterpret_cast<std::uint64_t*>(this + 1); }
   };
-  static_assert(sizeof(Block) == 16 && alignof(std::max_align_t) >= alignof(std::uint64_t));
+  static_assert(sizeof(HeapLog) == 16 && alignof(std::max_align_t) >= alignof(std::uint64_t));
 
   std::size_t BytesFor(std::size_t room) const {
-    return sizeof(Block) + WeightedEntries::WordsFor(windows_, room) * sizeof(std::uint64_t);
+    return sizeof(HeapLog) + WeightedEntries::WordsFor(windows_, room) * sizeof(std::uint64_t);
   }
 
   static constexpr std::uintptr_t kMark = 1;
 
-  static Block* BlockOf(Slot& slot) {
+  static HeapLog* LogOf(Slot& slot) {
     // NOLINTNEXTLINE(performance-no-int-to-ptr): the mark is a bit of the pointer
-    return reinterpret_cast<Block*>(LoadAs<std::uintptr_t>(slot.payload()) & ~kMark);
+    return reinterpret_cast<HeapLog*>(LoadAs<std::uintptr_t>(slot.payload()) & ~kMark);
   }
-  static void SetBlock(Slot& slot, Block* block) {
-    StoreAs(slot.payload(), reinterpret_cast<std::uintptr_t>(block) | kMark);
+  static void SetLog(Slot& slot, HeapLog* stored) {
+    StoreAs(slot.payload(), reinterpret_cast<std::uintptr_t>(stored) | kMark);
   }
 
   ROLLGATE_NOINLINE void MakeRoom(Slot& slot, const WeightedLog& rules, WeightedEntries& entries,
                                   Micros at) {
     const std::uint32_t room = entries.DropAndPlanRoom(at, rules.retention(), rules.zones());
     // It has dropped and merged in place.
-    if (Block* const block = BlockOf(slot)) block->head = entries.head();
+    if (HeapLog* const stored = LogOf(slot)) stored->head = entries.head();
     if (room == entries.room()) return;
-    auto* const block = static_cast<Block*>(std::malloc(BytesFor(room)));
-    if (block == nullptr) throw std::bad_alloc();
-    block->room = room;
-    entries.MoveTo(block->words(), room);
-    block->head = entries.head();
+    auto* const stored = static_cast<HeapLog*>(std::malloc(BytesFor(room)));
+    if (stored == nullptr) throw std::bad_alloc();
+    stored->room = room;
+    entries.MoveTo(stored->words(), room);
+    stored->head = entries.head();
     extra_bytes_ += BytesFor(room);
     Destroy(slot);
-    SetBlock(slot, block);
+    SetLog(slot, stored);
   }
 
   std::uint32_t windows_;

@@ -1,4 +1,4 @@
-// Logs too large for a slot: in heap blocks whose size follows what ids do.
+// Logs too large for a slot: on the heap, in a size that follows what ids do.
 #pragma once
 
 #include <array>
@@ -17,20 +17,20 @@
 #include "core/time.h"
 #include "core/weighted_log.h"
 #include "memory/slot.h"
-#include "memory/weighted_blocks.h"
+#include "memory/weighted_heap_logs.h"
 
 namespace rollgate::memory {
 
 /// Logs of one store's slots; `Rules` is a SlidingWindowLog. The payload is a pointer to the id's
-/// block, null while the log has only its newest action, if that has displaced no other.
+/// log on the heap, null while the log has only its newest action, if that has displaced no other.
 ///
-/// A block doubles when the actions inside the longest window need more room. A full block first
+/// A log doubles when the actions inside the longest window need more room. A full log first
 /// drops the others, and shrinks if few are left: constant amortised time per action.
 ///
 /// Where stamps would take more room than the entries of a weighted log, the first attempt of a
 /// cost above 1 turns the id's log into such entries, which it keeps.
 template <class Rules>
-class BlockLogs {
+class HeapLogs {
  public:
   using Account = typename Rules::Account;
   using Log = typename Rules::Log;
@@ -38,12 +38,12 @@ class BlockLogs {
 
   static constexpr bool kCopiesToPeek = false;
 
-  BlockLogs(const Rules& rules, const Policy& policy)
+  HeapLogs(const Rules& rules, const Policy& policy)
       : capacity_(rules.policy().log_capacity()), exceeds_log_(rules.policy().exceeds_log()) {
     if (capacity_ > WeightedEntries::kMost && !policy.sets_max()) weighted_.emplace(policy);
   }
 
-  std::size_t payload_bytes() const { return sizeof(Block*); }
+  std::size_t payload_bytes() const { return sizeof(HeapLog*); }
 
   std::size_t extra_bytes() const {
     return extra_bytes_ + (weighted_ ? weighted_->states.extra_bytes() : 0);
@@ -54,21 +54,21 @@ class BlockLogs {
     explicit Weighted(const Policy& policy) : rules(policy), states(rules, policy) {}
 
     WeightedLog rules;
-    WeightedBlocks states;
+    WeightedHeapLogs states;
   };
   Weighted& weighted() { return *weighted_; }
   bool HasWeighted() const { return weighted_.has_value(); }
 
   /// Whether an attempt of `cost` needs the weighted form.
-  bool Turns(std::uint64_t cost) const { return cost > 1 && weighted_.has_value(); }
-  static bool IsWeighted(Slot& slot) { return WeightedBlocks::IsMarked(slot); }
+  bool MustBeWeighted(std::uint64_t cost) const { return cost > 1 && weighted_.has_value(); }
+  static bool IsWeighted(Slot& slot) { return WeightedHeapLogs::IsMarked(slot); }
 
   /// Turns a log into the weighted form. Throws std::bad_alloc and changes nothing if there is no
   /// memory.
-  ROLLGATE_NOINLINE void Turn(const Rules& rules, Slot& slot, Micros newest) {
+  ROLLGATE_NOINLINE void BecomeWeighted(const Rules& rules, Slot& slot, Micros newest) {
     assert(!IsWeighted(slot));
     const Account account = Load(rules, slot, newest);
-    std::array<std::byte, sizeof(Slot) + sizeof(Block*)> copy;
+    std::array<std::byte, sizeof(Slot) + sizeof(HeapLog*)> copy;
     auto& turned = *new (copy.data()) Slot(slot);
     auto entries = weighted_->states.Begin(weighted_->rules, turned);
     try {
@@ -81,7 +81,7 @@ class BlockLogs {
     }
     weighted_->states.Save(turned, entries);
     Destroy(slot);
-    std::memcpy(slot.payload(), turned.payload(), sizeof(Block*));
+    std::memcpy(slot.payload(), turned.payload(), sizeof(HeapLog*));
   }
 
   /// The capacity of logs from now on; longer ones keep their length.
@@ -92,7 +92,7 @@ class BlockLogs {
   }
 
   Account Begin(const Rules& rules, Slot& slot) const {
-    SetBlock(slot, nullptr);
+    SetLog(slot, nullptr);
     return Account(rules, slot.generation(), LogHead{}, nullptr, 0, capacity_);
   }
 
@@ -100,15 +100,15 @@ class BlockLogs {
     LogHead head;
     head.newest = newest;
     head.size = Rules::kKeepsEmptyLogs && newest == kLongAgo ? 0 : 1;
-    Block* block = BlockOf(slot);
-    if (block == nullptr) {
+    HeapLog* stored = LogOf(slot);
+    if (stored == nullptr) {
       return Account(rules, slot.generation(), head, nullptr, 0, capacity_);
     }
-    assert(block->count <= block->room && (block->head < block->room || block->head == 0));
-    head.size += block->count;
-    head.head = block->head;
-    head.displaced = block->displaced != 0;
-    return Account(rules, slot.generation(), head, block->stamps(), block->room,
+    assert(stored->count <= stored->room && (stored->head < stored->room || stored->head == 0));
+    head.size += stored->count;
+    head.head = stored->head;
+    head.displaced = stored->displaced != 0;
+    return Account(rules, slot.generation(), head, stored->stamps(), stored->room,
                    std::max(capacity_, head.size));
   }
 
@@ -128,12 +128,12 @@ class BlockLogs {
   /// Writes all but the newest action.
   void Save(Slot& slot, const Account& account) const {
     const LogHead& head = account.log().head();
-    Block* block = BlockOf(slot);
-    assert(block != nullptr ? head.size <= block->room + 1 : head.size <= 1);
-    if (IsOfSlot(block)) {
-      block->Describe(head);
+    HeapLog* stored = LogOf(slot);
+    assert(stored != nullptr ? head.size <= stored->room + 1 : head.size <= 1);
+    if (IsOfSlot(stored)) {
+      stored->Describe(head);
     } else {
-      SetBlock(slot, head.displaced ? &displaced_alone : nullptr);
+      SetLog(slot, head.displaced ? &displaced_alone : nullptr);
     }
   }
 
@@ -142,15 +142,15 @@ class BlockLogs {
       weighted_->states.Destroy(slot);
       return;
     }
-    if (Block* block = BlockOf(slot); IsOfSlot(block)) {
-      assert(extra_bytes_ >= BytesFor(block->room));
-      extra_bytes_ -= BytesFor(block->room);
-      std::free(block);
+    if (HeapLog* stored = LogOf(slot); IsOfSlot(stored)) {
+      assert(extra_bytes_ >= BytesFor(stored->room));
+      extra_bytes_ -= BytesFor(stored->room);
+      std::free(stored);
     }
   }
 
  private:
-  struct Block {
+  struct HeapLog {
     std::uint32_t room;  // in stamps
     std::uint32_t head;
     std::uint32_t count;
@@ -164,17 +164,19 @@ class BlockLogs {
 
     std::byte* stamps() { return reinterpret_cast<std::byte*>(this + 1); }
   };
-  static_assert(sizeof(Block) == 16 && alignof(Block) <= alignof(std::max_align_t));
+  static_assert(sizeof(HeapLog) == 16 && alignof(HeapLog) <= alignof(std::max_align_t));
 
   /// That of all logs of one action which has displaced others; never changes.
-  static inline Block displaced_alone{.room = 0, .head = 0, .count = 0, .displaced = 1};
+  static inline HeapLog displaced_alone{.room = 0, .head = 0, .count = 0, .displaced = 1};
 
-  static bool IsOfSlot(const Block* block) { return block != nullptr && block != &displaced_alone; }
+  static bool IsOfSlot(const HeapLog* stored) {
+    return stored != nullptr && stored != &displaced_alone;
+  }
 
-  static std::size_t BytesFor(std::size_t room) { return sizeof(Block) + room * sizeof(Stamp); }
+  static std::size_t BytesFor(std::size_t room) { return sizeof(HeapLog) + room * sizeof(Stamp); }
 
-  static Block* BlockOf(Slot& slot) { return LoadAs<Block*>(slot.payload()); }
-  static void SetBlock(Slot& slot, Block* block) { StoreAs(slot.payload(), block); }
+  static HeapLog* LogOf(Slot& slot) { return LoadAs<HeapLog*>(slot.payload()); }
+  static void SetLog(Slot& slot, HeapLog* stored) { StoreAs(slot.payload(), stored); }
 
   ROLLGATE_NOINLINE void MakeRoom(Slot& slot, const Rules& rules, Log& log, Micros at,
                                   std::uint64_t more) {
@@ -186,15 +188,15 @@ class BlockLogs {
     const std::uint32_t room = log.DropAndPlanRoom(rules.retention(), more);
     assert(log.size() <= room + 1);
     if (room == log.ring_room()) return;
-    auto* block = static_cast<Block*>(std::malloc(BytesFor(room)));
-    if (block == nullptr) throw std::bad_alloc();
-    block->room = room;
-    log.MoveTo(block->stamps(), room);
+    auto* stored = static_cast<HeapLog*>(std::malloc(BytesFor(room)));
+    if (stored == nullptr) throw std::bad_alloc();
+    stored->room = room;
+    log.MoveTo(stored->stamps(), room);
     // What it has dropped may be what is settled: then nothing is saved.
-    block->Describe(log.head());
+    stored->Describe(log.head());
     extra_bytes_ += BytesFor(room);
     Destroy(slot);
-    SetBlock(slot, block);
+    SetLog(slot, stored);
   }
 
   std::uint32_t capacity_;

@@ -6,7 +6,7 @@
 #include "core/block.h"
 #include "core/costs.h"
 #include "core/decision.h"
-#include "core/judgement.h"
+#include "core/judge.h"
 #include "core/time.h"
 
 namespace rollgate {
@@ -40,7 +40,7 @@ enum class Settled : std::uint8_t {
 /// - Cut(now): the reading, limited to what the algorithm can represent
 /// - TableTime(now), FromTableTime(moment): to and from the unit of moments in tables
 /// - FirstMoment(at, costs): the moment of an id after its first attempt
-/// Rules::Account is the state of one id. It meets the concept of judgement.h and has:
+/// Rules::Account is the state of one id. It meets the concept of judge.h and has:
 /// - Begin(rules, state, generation), which initialises `state` (not in logs); generation(),
 ///   Token()
 /// - IsSound(): whether a state from elsewhere is valid (not in logs)
@@ -55,11 +55,11 @@ enum class Settled : std::uint8_t {
 /// - AttemptOne(now, reserve), optional: judges and records an attempt of cost 1, returns the time
 ///   left; calls `reserve(at)` before it records an allowed action; only if CanAttemptOne()
 template <class Rules>
-class Judging {
+class Decider {
   using Account = typename Rules::Account;
 
  public:
-  explicit Judging(const Rules& rules) : rules_(rules) {}
+  explicit Decider(const Rules& rules) : rules_(rules) {}
 
   /// Attempts an action of cost 1. Returns whether the state has changed.
   template <Carrier C>
