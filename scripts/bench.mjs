@@ -62,7 +62,7 @@ ${NAMES.map((name) => `  ${name.padEnd(18)} ${clockText(moduleOf(name).budgetMs)
 Cells of --against, all or those named ('one' names both that begin with 'one-'):
 ${CELLS.map(({ name, title }) => `  ${name.padEnd(18)} ${title}`).join('\n')}`;
 
-const { values: options, positionals } = parseArgs({
+const ARGUMENTS = {
   options: {
     quick: { type: 'boolean', default: false },
     draw: { type: 'boolean', default: false },
@@ -72,11 +72,27 @@ const { values: options, positionals } = parseArgs({
     'time-budget': { type: 'string' },
   },
   allowPositionals: true,
-});
+};
+
+function readArguments() {
+  try {
+    return parseArgs(ARGUMENTS);
+  } catch ({ message }) {
+    console.error(`${message}\n\n${HELP}`);
+    process.exit(2);
+  }
+}
+
+const { values: options, positionals } = readArguments();
+/** Given beside --against, which has no use for them. */
+const needless = ['quick', 'draw', 'time-budget'].find((name) => options[name]);
 const minutes = options['time-budget'] === undefined ? undefined : Number(options['time-budget']);
 const unknown = positionals.find((name) => !NAMES.includes(name));
 if (options.help) {
   console.log(HELP);
+} else if (options.against !== undefined && needless) {
+  console.error(`--${needless} has no effect with --against.`);
+  process.exitCode = 2;
 } else if (options.against !== undefined) {
   process.exitCode = await compareWith(options.against, {
     limit: options.limit,

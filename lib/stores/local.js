@@ -38,7 +38,7 @@ function createToNative({ windows, clock }) {
  * is one of RECORDS; its `max` is the maximum of an attempt, for limiters with SETS_MAX.
  *
  * @param {object} checked checked options of the limiter
- * @param {Function} kind.create of the native side: (options, keep) => functions
+ * @param {Function} kind.create of the native side: (options, callbacks) => functions
  * @param {object} kind.options its options, besides the policy
  * @param {(kind: number, message: string) => never} [kind.failed] throws an error of the native side
  * @param {string} kind.evictionWarning the beginning of the warning that ids are dropped
@@ -49,7 +49,7 @@ function createLocalStore(checked, { create, options, failed, evictionWarning })
   const observesEvictions = isInner ? NEVER : EVICTIONS.flag;
   const length = decisionLength(windows.length);
   const toNative = createToNative(checked);
-  const report = new Float64Array(Math.max(length, 8));
+  const numbers = new Float64Array(Math.max(length, 8));
   let errors = 0;
   let hasWarned = false;
   let isClosed = false;
@@ -63,8 +63,8 @@ function createLocalStore(checked, { create, options, failed, evictionWarning })
       platform.soon(callback, error);
       return;
     }
-    const timeLeft = report[NUMBERS.TIME_LEFT];
-    platform.soon(callback, null, timeLeft, report[NUMBERS.ACTIONS_LEFT]);
+    const timeLeft = numbers[NUMBERS.TIME_LEFT];
+    platform.soon(callback, null, timeLeft, numbers[NUMBERS.ACTIONS_LEFT]);
     if (observesDecisions[0] !== 0) publishDecision(id, timeLeft);
   }
 
@@ -82,21 +82,21 @@ function createLocalStore(checked, { create, options, failed, evictionWarning })
   function stats() {
     functions.stats();
     return {
-      keys: report[STATS.KEYS],
-      allowed: report[STATS.ALLOWED],
-      blocked: report[STATS.BLOCKED],
-      evicted: report[STATS.EVICTED],
+      keys: numbers[STATS.KEYS],
+      allowed: numbers[STATS.ALLOWED],
+      blocked: numbers[STATS.BLOCKED],
+      evicted: numbers[STATS.EVICTED],
       errors,
-      bytes: report[STATS.BYTES],
+      bytes: numbers[STATS.BYTES],
     };
   }
 
-  /** The native side calls this while a decision is in the report. */
+  /** The native side calls this while a decision is in the numbers. */
   function publishEviction() {
-    const decision = report.slice();
+    const decision = numbers.slice();
     const { keys, evicted } = stats();
     EVICTIONS.channel.publish({ limiter: functions.check, keys, evicted });
-    report.set(decision);
+    numbers.set(decision);
   }
 
   function noteEviction() {
@@ -122,8 +122,8 @@ function createLocalStore(checked, { create, options, failed, evictionWarning })
   }
 
   // The native side does not own these: they must live as long as its functions.
-  const keep = {
-    report,
+  const callbacks = {
+    numbers,
     refuse: throwInvalidId,
     closed: throwClosed,
     exhausted: throwOutOfMemory,
@@ -140,10 +140,10 @@ function createLocalStore(checked, { create, options, failed, evictionWarning })
         failed(kind, message);
       }),
   };
-  const functions = create({ ...nativePolicy(checked), ...options }, keep);
+  const functions = create({ ...nativePolicy(checked), ...options }, callbacks);
 
   return {
-    keep,
+    callbacks,
     call: functions.check,
     answersAtOnce: true,
 
@@ -151,11 +151,11 @@ function createLocalStore(checked, { create, options, failed, evictionWarning })
       if (max !== undefined) functions.decide(id, cost, records, max);
       else if (cost === 1 && records === RECORDS.ATTEMPT) functions.decide(id);
       else functions.decide(id, toNative(cost), records);
-      if (observesDecisions[0] === 0 || !isSeen(records, report[NUMBERS.BLOCKED]))
-        return read(report);
-      // Read first: a subscriber may call the limiter, which overwrites the report.
-      const timeLeft = report[NUMBERS.TIME_LEFT];
-      const answer = read(report);
+      if (observesDecisions[0] === 0 || !isSeen(records, numbers[NUMBERS.BLOCKED]))
+        return read(numbers);
+      // Read first: a subscriber may call the limiter, which overwrites the numbers.
+      const timeLeft = numbers[NUMBERS.TIME_LEFT];
+      const answer = read(numbers);
       publishDecision(id, timeLeft, cost);
       return answer;
     },

@@ -1,22 +1,22 @@
 // What the addon exports to lib, which has checked all options.
 //
-// `keep` is an object with callbacks and buffers. The native side references it weakly; lib keeps
-// it alive as long as any function that was created with it.
+// `callbacks` is an object of functions and buffers. The native side references it weakly; lib
+// keeps it alive as long as any function that was created with it.
 #pragma once
 
 #include <napi.h>
 
 namespace rollgate::binding {
 
-/// createMemoryLimiter(options, keep) -> the functions of MakeLocalFunctions, for a store in
+/// createMemoryLimiter(options, callbacks) -> the functions of MakeLocalFunctions, for a store in
 /// memory.
 ///
 /// options: those of ReadPolicy, and maxKeys.
 Napi::Value CreateMemoryLimiter(const Napi::CallbackInfo& info);
 
-/// createSharedLimiter(options, keep) -> the functions of MakeLocalFunctions, for a store in shared
-/// memory. The first call of any function but close() attaches to the region; after a failure, the
-/// next call tries again.
+/// createSharedLimiter(options, callbacks) -> the functions of MakeLocalFunctions, for a store in
+/// shared memory. The first call of any function but close() attaches to the region; after a
+/// failure, the next call tries again.
 ///
 /// options: those of ReadPolicy, name, directory and maxKeys.
 Napi::Value CreateSharedLimiter(const Napi::CallbackInfo& info);
@@ -28,22 +28,22 @@ Napi::Value UnlinkShared(const Napi::CallbackInfo& info);
 /// liveLimiters() -> how many native limiters this process has, for tests
 Napi::Value LiveLimiters(const Napi::CallbackInfo& info);
 
-/// createPortableLimiter(options, keep) -> { decide, settle, block, setLimits, lifetime,
+/// createPortableLimiter(options, callbacks) -> { decide, settle, block, setLimits, lifetime,
 /// largestState }: decisions on states that JavaScript stores as bytes
 ///
 /// options: those of ReadPolicy.
 ///
-/// keep:
-///   report      Float64Array that decide writes to
+/// callbacks:
+///   numbers      Float64Array that decide writes to
 ///   exhausted   () => throws: there is no memory left
 ///
 /// A state is a Uint8Array, or undefined for an id without actions. The next state is an
 /// ArrayBuffer, undefined if nothing changes, or null if the bytes are not a state.
 ///
-/// decide(state, cost, records, now, generation, max?) -> next state; writes report[0..]: see
+/// decide(state, cost, records, now, generation, max?) -> next state; writes numbers[0..]: see
 ///   WriteDecision. `now` in us. `generation`, a random integer below 2^32, is used if a generation
 ///   of the id begins. With setsMax, `max` is the window's from now on. At cost 0, nothing is
-///   recorded, and the report shows the current usage
+///   recorded, and the numbers show the current usage
 /// settle(state, at, token, cost, actual, now) -> next state
 /// block(state, duration, now, generation) -> next state; a duration of 0 ends the block
 /// setLimits(policy) of the same shape: as many windows, the same algorithm
@@ -57,13 +57,13 @@ Napi::Value CreatePortableLimiter(const Napi::CallbackInfo& info);
 /// cipherSuites }, with PEM strings. Throws an Error if one is invalid.
 Napi::Value CreateTlsContext(const Napi::CallbackInfo& info);
 
-/// createRedisClient(options, keep) -> { createLimiter, command, connect, setMap, nodes, nodeOf,
-/// roomAt, stats, close }: the client of one connection, or of a cluster
+/// createRedisClient(options, callbacks) -> { createLimiter, command, connect, setMap, nodes,
+/// nodeOf, roomAt, stats, close }: the client of one connection, or of a cluster
 ///
 /// options: { server, connectTimeout, commandTimeout, maxQueue, retryMin, retryMax, tls }. `server`
 /// names the only server in messages; '' is a cluster. `tls`: of createTlsContext, or undefined
 ///
-/// keep: functions that the client calls. It stays alive while calls are pending.
+/// callbacks: functions that the client calls. It stays alive while calls are pending.
 ///   numbers                        Float64Array for settle and fail
 ///   settle(count)                  reads records: the number of a call, how many integers follow,
 ///                                  and the script's integers

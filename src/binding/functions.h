@@ -74,9 +74,9 @@ inline napi_value ThrowInJs(napi_env env, napi_callback_info) {
   return nullptr;
 }
 
-/// A weak reference to a function of `keep`, which lib keeps alive; empty if there is none.
-inline Napi::FunctionReference Borrow(const Napi::Object& keep, const char* name) {
-  const Napi::Value value = keep.Get(name);
+/// A weak reference to a function of `callbacks`, which lib keeps alive; empty if there is none.
+inline Napi::FunctionReference Borrow(const Napi::Object& callbacks, const char* name) {
+  const Napi::Value value = callbacks.Get(name);
   return value.IsFunction() ? Napi::Weak(value.As<Napi::Function>()) : Napi::FunctionReference();
 }
 

@@ -16,23 +16,23 @@ std::atomic<std::int64_t> live_limiters{0};
 
 }  // namespace
 
-LocalLimiter::LocalLimiter(const Napi::Object& keep, const Policy& policy)
-    : clock(Borrow(keep, "clock")),
-      env(keep.Env()),
-      refuse(Borrow(keep, "refuse")),
-      closed(Borrow(keep, "closed")),
-      exhausted(Borrow(keep, "exhausted")),
-      failed(Borrow(keep, "failed")),
-      call_back(Borrow(keep, "callBack")),
-      evicted(Borrow(keep, "evicted")),
-      decided(Borrow(keep, "decided")) {
+LocalLimiter::LocalLimiter(const Napi::Object& callbacks, const Policy& policy)
+    : clock(Borrow(callbacks, "clock")),
+      env(callbacks.Env()),
+      refuse(Borrow(callbacks, "refuse")),
+      closed(Borrow(callbacks, "closed")),
+      exhausted(Borrow(callbacks, "exhausted")),
+      failed(Borrow(callbacks, "failed")),
+      call_back(Borrow(callbacks, "callBack")),
+      evicted(Borrow(callbacks, "evicted")),
+      decided(Borrow(callbacks, "decided")) {
   const auto flag = [&](const char* name) {
-    return ReadArray<const std::uint8_t>(env, keep.Get(name)).data();
+    return ReadArray<const std::uint8_t>(env, callbacks.Get(name)).data();
   };
   observes_decisions = flag("observesDecisions");
   observes_evictions = flag("observesEvictions");
-  report = ReadArray<double>(env, keep.Get("report")).data();
-  assert(observes_decisions != nullptr && observes_evictions != nullptr && report != nullptr);
+  numbers = ReadArray<double>(env, callbacks.Get("numbers")).data();
+  assert(observes_decisions != nullptr && observes_evictions != nullptr && numbers != nullptr);
   uses.resize(policy.windows().size());
   traits = TraitsOf(policy);
   Align(alignment, policy.longest_interval());
@@ -189,7 +189,7 @@ Napi::Value Stats(const Napi::CallbackInfo& info) {
   const std::array<std::uint64_t, 5> numbers{stats.keys, stats.allowed + before.allowed,
                                              stats.blocked + before.blocked,
                                              stats.evicted + before.evicted, stats.bytes};
-  std::copy(numbers.begin(), numbers.end(), limiter.report);
+  std::copy(numbers.begin(), numbers.end(), limiter.numbers);
   return {};
 }
 

@@ -33,7 +33,7 @@ namespace rollgate::binding {
 
 /// The state of one limiter's functions; deleted with the last of them.
 struct LocalLimiter {
-  LocalLimiter(const Napi::Object& keep, const Policy& policy);
+  LocalLimiter(const Napi::Object& callbacks, const Policy& policy);
   ~LocalLimiter();
 
   /// Lets aligned windows follow the wall clock. The words must live as long as the store.
@@ -108,9 +108,9 @@ struct LocalLimiter {
   BuiltInClock built_in_clock;    // may refer to the store, so it is not read without one
   AlignmentWords alignment = {};  // of windows in memory
   Napi::FunctionReference clock;  // the user's, if any
-  const std::uint8_t* observes_decisions = nullptr;  // points into `keep`
+  const std::uint8_t* observes_decisions = nullptr;  // points into `callbacks`
   const std::uint8_t* observes_evictions = nullptr;
-  double* report = nullptr;     // points into `keep`
+  double* numbers = nullptr;    // points into `callbacks`
   std::vector<WindowUse> uses;  // for decisions
   std::vector<std::uint64_t> costs;
   std::uint32_t calls = 0;
@@ -188,7 +188,7 @@ ROLLGATE_FLATTEN napi_value Decide(napi_env env, napi_callback_info info) {
   Decision decision;
   decision.windows = limiter.uses;
   limiter.With<S>([&](auto& store) { store.Decide(identity, now, costs, recording, decision); });
-  WriteDecision(decision, limiter.report);
+  WriteDecision(decision, limiter.numbers);
   if (records) limiter.AfterAttempt();
   return nullptr;
 }
@@ -209,8 +209,8 @@ ROLLGATE_COLD napi_value AnswerFailure(napi_env env, napi_callback_info info);
 /// The functions of a limiter -> { check, decide, decideMany, settle, block, setLimits, clear,
 /// stats, close }
 ///
-/// keep:
-///   report      Float64Array that decide and stats write to
+/// callbacks:
+///   numbers      Float64Array that decide and stats write to
 ///   refuse      (id) => throws: the value is not an id
 ///   closed      () => throws: the limiter is closed
 ///   exhausted   () => throws: there is no memory left; nothing was recorded
@@ -223,8 +223,9 @@ ROLLGATE_COLD napi_value AnswerFailure(napi_env env, napi_callback_info info);
 ///   clock       undefined, or () => us: throws if the user's clock fails
 ///
 /// check(id?, callback?) -> time left in ms, 0 if allowed
-/// decide(id, cost, records, max?) writes report[0..]: see WriteDecision. For costs, see ReadCosts.
-///   At cost 0, nothing is recorded, and the report shows the current usage. With setsMax, the
+/// decide(id, cost, records, max?) writes numbers[0..]: see WriteDecision. For costs, see
+/// ReadCosts.
+///   At cost 0, nothing is recorded, and the numbers show the current usage. With setsMax, the
 ///   window's max becomes `max`
 /// decideMany(ids, numbers) attempts each id at cost 1, and writes the decisions one after another
 ///   to the Float64Array; nothing happens if one id is invalid
@@ -232,7 +233,7 @@ ROLLGATE_COLD napi_value AnswerFailure(napi_env env, napi_callback_info info);
 /// block(id, duration) refuses the id for so long in us; 0 ends the block
 /// setLimits(policy) of the same shape: as many windows, the same algorithm
 /// clear(id) -> boolean; clear() forgets all ids
-/// stats() writes report[0..4]: keys, allowed, blocked, evicted, bytes
+/// stats() writes numbers[0..4]: keys, allowed, blocked, evicted, bytes
 /// close() frees the store; every later call throws by closed()
 ///
 /// The limiter's store, now or after `attach`, is usually an `S`.

@@ -25,8 +25,8 @@ struct PortableFunctions {
   std::vector<std::uint64_t> costs;
   std::vector<std::byte> next;  // state
   Napi::FunctionReference exhausted;
-  double* report = nullptr;  // points into `keep`
-  int functions = 0;         // see MakeFunctions
+  double* numbers = nullptr;  // points into `callbacks`
+  int functions = 0;          // see MakeFunctions
 };
 
 /// The bytes of a state; none if the value is undefined.
@@ -69,7 +69,7 @@ napi_value Decide(napi_env env, napi_callback_info info) {
   decision.windows = self.uses;
   const PortableLimiter::Outcome outcome =
       self.limiter->Decide(state, now, costs, recording, generation, decision, self.next);
-  if (outcome != PortableLimiter::Outcome::kForeign) WriteDecision(decision, self.report);
+  if (outcome != PortableLimiter::Outcome::kForeign) WriteDecision(decision, self.numbers);
   return ToJs(env, outcome, self.next);
 }
 
@@ -136,12 +136,12 @@ constexpr std::array kFunctions{
 }  // namespace
 
 Napi::Value CreatePortableLimiter(const Napi::CallbackInfo& info) {
-  const auto keep = info[1].As<Napi::Object>();
+  const auto callbacks = info[1].As<Napi::Object>();
   PolicyOptions policy = ReadPolicy(info[0].As<Napi::Object>());
   auto self = std::make_unique<PortableFunctions>();
-  self->report = ReadArray<double>(info.Env(), keep.Get("report")).data();
+  self->numbers = ReadArray<double>(info.Env(), callbacks.Get("numbers")).data();
   self->uses.resize(policy.windows.size());
-  self->exhausted = Borrow(keep, "exhausted");
+  self->exhausted = Borrow(callbacks, "exhausted");
   self->limiter = PortableLimiter::Create(Policy(std::move(policy)));
   return MakeFunctions(info.Env(), std::move(self), kFunctions);
 }

@@ -36,8 +36,10 @@ constexpr std::size_t kManyResults = 128;
 /// left in the event loop.
 class RedisClient final : private redis::Client::Sink {
  public:
-  RedisClient(const Napi::Object& keep, uv_loop_s* loop, redis::ClientOptions options)
-      : env_(keep.Env()), keep_(Napi::Weak(keep)), client_(loop, std::move(options), *this) {
+  RedisClient(const Napi::Object& callbacks, uv_loop_s* loop, redis::ClientOptions options)
+      : env_(callbacks.Env()),
+        callbacks_(Napi::Weak(callbacks)),
+        client_(loop, std::move(options), *this) {
     // Napi::AsyncContext holds its resource weakly, so an AsyncLocalStorage would lose its store.
     napi_async_init(env_, nullptr, Napi::String::New(env_, "rollgate:redis"), &context_);
     napi_add_async_cleanup_hook(env_, OnEnvironmentEnds, this, &hook_);
@@ -45,10 +47,10 @@ class RedisClient final : private redis::Client::Sink {
 
   redis::Client& client() { return client_; }
 
-  /// Keeps `keep` alive until the pending results are delivered.
+  /// Keeps `callbacks` alive until the pending results are delivered.
   void Hold() {
     if (holds_) return;
-    keep_.Ref();
+    callbacks_.Ref();
     holds_ = true;
   }
 
@@ -86,7 +88,7 @@ class RedisClient final : private redis::Client::Sink {
   void OnGone() {
     if (!is_ending_) Deliver();
     if (context_ != nullptr) napi_async_destroy(env_, std::exchange(context_, nullptr));
-    keep_.Reset();
+    callbacks_.Reset();
     is_gone_ = true;
     const auto hook = std::exchange(hook_, nullptr);
     if (is_released_) delete this;
@@ -103,22 +105,22 @@ class RedisClient final : private redis::Client::Sink {
   }
 
   void OnReply(CallId call, redis::Reply reply) override {
-    events_.emplace_back([this, call, reply = std::move(reply)](const Napi::Object& keep) {
+    events_.emplace_back([this, call, reply = std::move(reply)](const Napi::Object& callbacks) {
       client_.HandingOn(call);
-      CallBack(keep, "reply", {Number(call), ToJs(env_, reply)});
+      CallBack(callbacks, "reply", {Number(call), ToJs(env_, reply)});
     });
   }
 
   void OnRouteWanted(std::size_t node, std::uint32_t attempt, const std::string& name) override {
-    events_.emplace_back([this, node, attempt, name](const Napi::Object& keep) {
+    events_.emplace_back([this, node, attempt, name](const Napi::Object& callbacks) {
       if (is_closed_) return;
-      CallBack(keep, "find", {Number(node), Number(attempt), Napi::String::New(env_, name)});
+      CallBack(callbacks, "find", {Number(node), Number(attempt), Napi::String::New(env_, name)});
     });
   }
 
   void OnMapWanted() override {
-    events_.emplace_back([this](const Napi::Object& keep) {
-      if (!is_closed_) CallBack(keep, "findMap", {});
+    events_.emplace_back([this](const Napi::Object& callbacks) {
+      if (!is_closed_) CallBack(callbacks, "findMap", {});
     });
   }
 
@@ -133,11 +135,11 @@ class RedisClient final : private redis::Client::Sink {
   void Deliver() override {
     const Napi::HandleScope scope(env_);
     try {
-      if (const Napi::Object keep = keep_.Value(); !keep.IsEmpty()) {
-        DeliverState(keep);
-        DeliverNumbers(keep);
-        DeliverFailures(keep);
-        for (const auto& event : std::exchange(events_, {})) event(keep);
+      if (const Napi::Object callbacks = callbacks_.Value(); !callbacks.IsEmpty()) {
+        DeliverState(callbacks);
+        DeliverNumbers(callbacks);
+        DeliverFailures(callbacks);
+        for (const auto& event : std::exchange(events_, {})) event(callbacks);
       }
     } catch (const Napi::Error&) {
       return;  // the thread is being terminated, so a property could not be read
@@ -145,27 +147,27 @@ class RedisClient final : private redis::Client::Sink {
     if (holds_ && client_.pending() == 0 && records_.empty() && failures_.empty() &&
         events_.empty()) {
       holds_ = false;
-      keep_.Unref();
+      callbacks_.Unref();
     }
   }
 
   /// Reports whether there is a connection, if that has changed.
-  void DeliverState(const Napi::Object& keep) {
+  void DeliverState(const Napi::Object& callbacks) {
     const bool is_up = !is_closed_ && client_.nodes().is_up();
     if (std::exchange(was_up_, is_up) != is_up) {
-      CallBack(keep, "changed", {Napi::Boolean::New(env_, is_up)});
+      CallBack(callbacks, "changed", {Napi::Boolean::New(env_, is_up)});
     }
   }
 
   /// Delivers results in groups. Calls that JavaScript makes in response to one group are sent
   /// before the next, so that the server is busy meanwhile. Measured: a quarter more checks.
-  void DeliverNumbers(const Napi::Object& keep) {
+  void DeliverNumbers(const Napi::Object& callbacks) {
     const std::size_t group = std::exchange(results_, 0) > kManyResults ? 64 : 32;
     std::vector<double> records = std::exchange(records_, std::move(spare_records_));
     records_.clear();
     for (std::size_t from = 0; from < records.size();) {
       // Read again, because a callback may make a limiter that needs a larger array.
-      const std::span<double> numbers = ReadArray<double>(env_, keep.Get("numbers"));
+      const std::span<double> numbers = ReadArray<double>(env_, callbacks.Get("numbers"));
       std::size_t to = from;
       std::size_t count = 0;
       while (to < records.size()) {
@@ -178,23 +180,23 @@ class RedisClient final : private redis::Client::Sink {
       assert(count > 0);
       std::copy(records.begin() + static_cast<std::ptrdiff_t>(from),
                 records.begin() + static_cast<std::ptrdiff_t>(to), numbers.begin());
-      CallBack(keep, "settle", {Number(count)});
+      CallBack(callbacks, "settle", {Number(count)});
       from = to;
       if (from < records.size()) client_.SendNow();
     }
     spare_records_ = std::move(records);
   }
 
-  void DeliverFailures(const Napi::Object& keep) {
+  void DeliverFailures(const Napi::Object& callbacks) {
     for (const auto& [failure, calls] : std::exchange(failures_, {})) {
       for (std::size_t from = 0; from < calls.size();) {
-        const std::span<double> numbers = ReadArray<double>(env_, keep.Get("numbers"));
+        const std::span<double> numbers = ReadArray<double>(env_, callbacks.Get("numbers"));
         const std::size_t count = std::min(numbers.size(), calls.size() - from);
         for (std::size_t i = 0; i < count; ++i) {
           client_.HandingOn(calls[from + i]);
           numbers[i] = calls[from + i];
         }
-        CallBack(keep, "fail",
+        CallBack(callbacks, "fail",
                  {Napi::String::New(env_, kFailureNames[static_cast<std::size_t>(failure.kind)]),
                   Napi::String::New(env_, failure.message), Number(count)});
         from += count;
@@ -202,12 +204,12 @@ class RedisClient final : private redis::Client::Sink {
     }
   }
 
-  /// Calls a function of `keep` from the event loop. An exception in it is uncaught.
-  void CallBack(const Napi::Object& keep, const char* name,
+  /// Calls a function of `callbacks` from the event loop. An exception in it is uncaught.
+  void CallBack(const Napi::Object& callbacks, const char* name,
                 std::initializer_list<napi_value> arguments) {
-    const auto function = keep.Get(name).As<Napi::Function>();
+    const auto function = callbacks.Get(name).As<Napi::Function>();
     try {
-      function.MakeCallback(keep, arguments, context_);
+      function.MakeCallback(callbacks, arguments, context_);
     } catch (const Napi::Error& error) {
       napi_fatal_exception(env_, error.Value());
     }
@@ -219,7 +221,7 @@ class RedisClient final : private redis::Client::Sink {
 
   Napi::Env env_;
   napi_async_context context_ = nullptr;
-  Napi::ObjectReference keep_;
+  Napi::ObjectReference callbacks_;
   napi_async_cleanup_hook_handle hook_ = nullptr;
   bool holds_ = false;
   bool is_closed_ = false;
@@ -231,7 +233,7 @@ class RedisClient final : private redis::Client::Sink {
   std::size_t results_ = 0;  ///< in records_
   std::vector<double> spare_records_;
   std::vector<FailedCalls> failures_;
-  std::vector<std::function<void(const Napi::Object& keep)>> events_;
+  std::vector<std::function<void(const Napi::Object& callbacks)>> events_;
   redis::Client client_;
 };
 
@@ -422,8 +424,9 @@ Napi::Value CreateRedisClient(const Napi::CallbackInfo& info) {
   redis::ClientOptions options = ReadClientOptions(info[0].As<Napi::Object>());
   uv_loop_s* loop = nullptr;
   if (napi_get_uv_event_loop(env, &loop) != napi_ok) throw Napi::Error::New(env);
-  const auto keep = info[1].As<Napi::Object>();
-  std::unique_ptr<RedisClient, Abandon> client(new RedisClient(keep, loop, std::move(options)));
+  const auto callbacks = info[1].As<Napi::Object>();
+  std::unique_ptr<RedisClient, Abandon> client(
+      new RedisClient(callbacks, loop, std::move(options)));
   return MakeFunctions(env, std::move(client), kFunctions);
 }
 

@@ -11,8 +11,8 @@ function createBinding(module) {
   const core = createCore(module);
   return {
     isWasm: true,
-    createMemoryLimiter: (options, keep) => createMemoryLimiter(core, options, keep),
-    createPortableLimiter: (options, keep) => createPortableLimiter(core, options, keep),
+    createMemoryLimiter: (options, callbacks) => createMemoryLimiter(core, options, callbacks),
+    createPortableLimiter: (options, callbacks) => createPortableLimiter(core, options, callbacks),
     liveLimiters: () => core.live,
   };
 }

@@ -27,9 +27,9 @@ function textOf(id) {
 /** The longest interval of a policy, in us. */
 const longestInterval = ({ windows }) => Math.max(...windows.filter((_, i) => i % 2 === 0));
 
-function createMemoryLimiter(core, options, keep) {
+function createMemoryLimiter(core, options, callbacks) {
   const { exports } = core;
-  const { report, refuse, closed, exhausted, observesDecisions, observesEvictions } = keep;
+  const { numbers, refuse, closed, exhausted, observesDecisions, observesEvictions } = callbacks;
   const length = decisionLength(options.windows.length / 2);
   core.writePolicy(options);
   const traits = exports.traits();
@@ -48,10 +48,10 @@ function createMemoryLimiter(core, options, keep) {
     core.reserveNumbers(Math.max(2 * length, STATS));
     core.writePolicy(policy);
     core.writeBytes(randomBytes(SECRET_BYTES));
-    const address = exports.memory_new(options.maxKeys, keep.clock !== undefined);
+    const address = exports.memory_new(options.maxKeys, callbacks.clock !== undefined);
     store = core.own(address, exports.memory_delete);
     readClock =
-      keep.clock ??
+      callbacks.clock ??
       createOwnClock(() => (traits & ALIGNS_TO_EPOCH ? longestInterval(policy) : undefined));
   }
 
@@ -76,7 +76,7 @@ function createMemoryLimiter(core, options, keep) {
   }
 
   function reportEviction() {
-    if (!hasReportedEvictions || observesEvictions[0] !== 0) keep.evicted();
+    if (!hasReportedEvictions || observesEvictions[0] !== 0) callbacks.evicted();
     hasReportedEvictions = true;
   }
 
@@ -92,13 +92,13 @@ function createMemoryLimiter(core, options, keep) {
   }
 
   function limiter(id, callback) {
-    if (callback !== undefined) return keep.callBack(id, callback);
-    if (typeof id === 'function') return keep.callBack(undefined, id);
+    if (callback !== undefined) return callbacks.callBack(id, callback);
+    if (typeof id === 'function') return callbacks.callBack(undefined, id);
     const text = readText(id);
     const time = readTime();
     const result = exports.memory_check(store.address, core.writeId(text), time);
     const timeLeft = result >= 0 ? result : rareTimeLeft(result);
-    if (observesDecisions[0] !== 0) keep.decided(id, timeLeft);
+    if (observesDecisions[0] !== 0) callbacks.decided(id, timeLeft);
     return timeLeft;
   }
 
@@ -116,7 +116,7 @@ function createMemoryLimiter(core, options, keep) {
 
   function decide(id, cost = 1, records = RECORDS.ATTEMPT, max = 0) {
     const text = readText(id);
-    if (decideAt(readTime(), text, { cost, records, max }, report, 0)) reportEviction();
+    if (decideAt(readTime(), text, { cost, records, max }, numbers, 0)) reportEviction();
   }
 
   function decideMany(ids, numbers) {
@@ -192,7 +192,7 @@ function createMemoryLimiter(core, options, keep) {
     block,
     setLimits,
     clear,
-    stats: () => void readStats(report),
+    stats: () => void readStats(numbers),
     close,
   };
 }

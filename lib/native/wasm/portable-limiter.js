@@ -8,7 +8,7 @@ const { STATUS, uniform } = require('./core');
 const CHANGED = 1;
 const FOREIGN = 2;
 
-function createPortableLimiter(core, options, keep) {
+function createPortableLimiter(core, options, callbacks) {
   const { exports } = core;
   const length = decisionLength(options.windows.length / 2);
   core.reserveNumbers(2 * length);
@@ -19,7 +19,7 @@ function createPortableLimiter(core, options, keep) {
 
   /** The next state by the result of a call: bytes; undefined if there is nothing to write, null if it is foreign. */
   function next(outcome) {
-    if (outcome === STATUS.EXHAUSTED) keep.exhausted();
+    if (outcome === STATUS.EXHAUSTED) callbacks.exhausted();
     if (outcome === FOREIGN) return null;
     if (outcome !== CHANGED) return undefined;
     const { address } = handle;
@@ -37,7 +37,7 @@ function createPortableLimiter(core, options, keep) {
       const outcome = exports.portable_decide(
         ...[address, size, now, records, ...costs, max, generation],
       );
-      if (outcome <= CHANGED) core.readNumbers(keep.report, 0, length);
+      if (outcome <= CHANGED) core.readNumbers(callbacks.numbers, 0, length);
       return next(outcome);
     },
 
@@ -56,7 +56,7 @@ function createPortableLimiter(core, options, keep) {
 
     setLimits(policy) {
       core.writePolicy(policy);
-      if (exports.portable_set_limits(handle.address) & STATUS.EXHAUSTED) keep.exhausted();
+      if (exports.portable_set_limits(handle.address) & STATUS.EXHAUSTED) callbacks.exhausted();
     },
 
     lifetime: (state, now) => exports.portable_lifetime(handle.address, write(state), now),

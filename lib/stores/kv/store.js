@@ -38,8 +38,8 @@ function createKvBackend(checked) {
   const { kv, namespace, commandTimeout } = checked.kv;
   const length = decisionLength(checked.windows.length);
   // The native side does not own this: it must live as long as the functions.
-  const keep = { report: new Float64Array(length), exhausted: throwOutOfMemory };
-  const core = loadBinding().createPortableLimiter(nativePolicy(checked), keep);
+  const callbacks = { numbers: new Float64Array(length), exhausted: throwOutOfMemory };
+  const core = loadBinding().createPortableLimiter(nativePolicy(checked), callbacks);
   const createStore = isDenoKv(kv) ? createDenoStore : createPlainStore;
   const store = createStore({ kv, namespace, largestState: core.largestState() });
   const deadlines = new Deadlines(commandTimeout, (call) => call.expire());
@@ -65,7 +65,7 @@ function createKvBackend(checked) {
       if (state === FOREIGN) throw failures.foreign();
       decidedAt = now ?? wallClock();
       const written = core.decide(state, cost, records, decidedAt, newGeneration(), max);
-      numbers = keep.report.slice();
+      numbers = callbacks.numbers.slice();
       return nextOf(state, written);
     }
     lines.add(id, decide, (error) => done(error, numbers));

@@ -64,14 +64,14 @@ function tlsContextOf(tls) {
 }
 
 /** Errors of the native side belong to another realm, so they are created again here. */
-function createFunctions(server, options, keep) {
+function createFunctions(server, options, callbacks) {
   assertSupported(options);
   const { connectTimeout, commandTimeout, maxQueue, retry } = options;
   const { min: retryMin, max: retryMax } = retry;
   try {
     const tls = options.tls && tlsContextOf(options.tls);
     const own = { server, connectTimeout, commandTimeout, maxQueue, retryMin, retryMax, tls };
-    return loadBinding().createRedisClient(own, keep);
+    return loadBinding().createRedisClient(own, callbacks);
   } catch (error) {
     if (error.code !== 'ERR_ROLLGATE_OPTION') throw error;
     throw optionError('redis.tls', error.message);
@@ -109,7 +109,7 @@ function createNativeClient(options, findRoute, server, seeds) {
   }
 
   function settle(count) {
-    const { numbers } = keep;
+    const { numbers } = callbacks;
     for (let i = 0, at = 0; i < count; i++, at += 2 + numbers[at + 1]) {
       settled[i] = take(numbers[at]);
     }
@@ -159,11 +159,11 @@ function createNativeClient(options, findRoute, server, seeds) {
   }
 
   // The native side does not own this; it references it while calls are pending.
-  const keep = {
+  const callbacks = {
     numbers: new Float64Array(MOST_NUMBERS),
     settle,
     fail(reason, message, count) {
-      const failed = Array.from(keep.numbers.subarray(0, count), take);
+      const failed = Array.from(callbacks.numbers.subarray(0, count), take);
       const why = failureOf(reason, message);
       for (const done of failed) done(why);
     },
@@ -184,7 +184,7 @@ function createNativeClient(options, findRoute, server, seeds) {
     },
     findMap: () => findMap(),
   };
-  const native = createFunctions(server, options, keep);
+  const native = createFunctions(server, options, callbacks);
 
   const client = {
     ...native,
@@ -204,7 +204,7 @@ function createNativeClient(options, findRoute, server, seeds) {
 
     createLimiter(program) {
       const length = 2 + decisionLength(program.windows);
-      if (keep.numbers.length < length) keep.numbers = new Float64Array(length);
+      if (callbacks.numbers.length < length) callbacks.numbers = new Float64Array(length);
       return native.createLimiter(program);
     },
 
