@@ -28,8 +28,8 @@ Napi::Value UnlinkShared(const Napi::CallbackInfo& info);
 /// liveLimiters() -> how many native limiters this process has, for tests
 Napi::Value LiveLimiters(const Napi::CallbackInfo& info);
 
-/// createPortableLimiter(options, callbacks) -> { decide, settle, block, setLimits, lifetime,
-/// largestState }: decisions on states that JavaScript stores as bytes
+/// createPortableLimiter(options, callbacks) -> { decide, settle, block, lifetime, largestState }:
+/// decisions on states that JavaScript stores as bytes
 ///
 /// options: those of ReadPolicy.
 ///
@@ -46,7 +46,6 @@ Napi::Value LiveLimiters(const Napi::CallbackInfo& info);
 ///   recorded, and the numbers show the current usage
 /// settle(state, at, token, cost, actual, now) -> next state
 /// block(state, duration, now, generation) -> next state; a duration of 0 ends the block
-/// setLimits(policy) of the same shape: as many windows, the same algorithm
 /// lifetime(state, now) -> us: how long a state that is written now can affect decisions
 /// largestState() -> bytes of the largest possible state
 Napi::Value CreatePortableLimiter(const Napi::CallbackInfo& info);

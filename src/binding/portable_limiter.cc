@@ -101,12 +101,6 @@ Napi::Value BlockId(const Napi::CallbackInfo& info) {
   return {env, ToJs(env, outcome, self.next)};
 }
 
-Napi::Value SetLimits(const Napi::CallbackInfo& info) {
-  const Policy policy(ReadPolicy(info[0].As<Napi::Object>()));
-  StateOf<PortableFunctions>(info).limiter = PortableLimiter::Create(policy);
-  return {};
-}
-
 Napi::Value LargestState(const Napi::CallbackInfo& info) {
   const std::size_t bytes = StateOf<PortableFunctions>(info).limiter->largest_state();
   return Napi::Number::New(info.Env(), static_cast<double>(bytes));
@@ -128,7 +122,6 @@ constexpr std::array kFunctions{
     Function{"decide", Guarded<Decide, AnswerExhausted>},
     Function{"settle", Guarded<Settle, AnswerExhausted>},
     Function{"block", Guarded<BlockId, AnswerExhausted>},
-    Function{"setLimits", Guarded<SetLimits, AnswerExhausted>},
     Function{"lifetime", Guarded<Lifetime, AnswerExhausted>},
     Function{"largestState", Guarded<LargestState, AnswerExhausted>},
 };

@@ -96,13 +96,6 @@ std::int32_t PortableBlock(PortableCore* core, std::size_t size, double now, dou
   });
 }
 
-ROLLGATE_EXPORT(portable_set_limits) std::int32_t PortableSetLimits(PortableCore* core) {
-  return Guarded([&]() -> std::int32_t {
-    core->limiter = PortableLimiter::Create(Policy(ReadPolicy()));
-    return kDone;
-  });
-}
-
 /// How long the state can affect decisions, in us.
 ROLLGATE_EXPORT(portable_lifetime)
 double PortableLifetime(const PortableCore* core, std::size_t size, double now) {

@@ -54,11 +54,6 @@ function createPortableLimiter(core, options, callbacks) {
       return next(exports.portable_block(handle.address, size, now, duration, generation));
     },
 
-    setLimits(policy) {
-      core.writePolicy(policy);
-      if (exports.portable_set_limits(handle.address) & STATUS.EXHAUSTED) callbacks.exhausted();
-    },
-
     lifetime: (state, now) => exports.portable_lifetime(handle.address, write(state), now),
 
     largestState: () => exports.portable_largest_state(handle.address),

@@ -39,7 +39,10 @@ function createKvBackend(checked) {
   const length = decisionLength(checked.windows.length);
   // The native side does not own this: it must live as long as the functions.
   const callbacks = { numbers: new Float64Array(length), exhausted: throwOutOfMemory };
-  const core = loadBinding().createPortableLimiter(nativePolicy(checked), callbacks);
+  const createCore = (policy) =>
+    loadBinding().createPortableLimiter(nativePolicy(policy), callbacks);
+  /** Calls keep the one that was there when they were made, and so its limits. */
+  let core = createCore(checked);
   const createStore = isDenoKv(kv) ? createDenoStore : createPlainStore;
   const store = createStore({ kv, namespace, largestState: core.largestState() });
   const deadlines = new Deadlines(commandTimeout, (call) => call.expire());
@@ -60,11 +63,12 @@ function createKvBackend(checked) {
   }
 
   function attempt(id, cost, records, _full, now, done, max) {
+    const { decide: decideOn } = core;
     let numbers;
     function decide(state) {
       if (state === FOREIGN) throw failures.foreign();
       decidedAt = now ?? wallClock();
-      const written = core.decide(state, cost, records, decidedAt, newGeneration(), max);
+      const written = decideOn(state, cost, records, decidedAt, newGeneration(), max);
       numbers = callbacks.numbers.slice();
       return nextOf(state, written);
     }
@@ -141,7 +145,9 @@ function createKvBackend(checked) {
       });
     },
 
-    setLimits: (next) => core.setLimits(nativePolicy(next)),
+    setLimits(next) {
+      core = createCore(next);
+    },
 
     clear: (id) => inLine(id, () => NOTHING),
 
