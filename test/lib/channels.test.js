@@ -106,6 +106,25 @@ describe('rollgate:decision', () => {
     expect(told).toEqual(['a', 'ab', 'abc', 'abcd']);
   });
 
+  // Kills: a refusal of wait() that is published, by a store that answers at once or by one that does not.
+  test.each([
+    ['memory', {}],
+    ['a key-value store', { kv: createPlainKv(), namespace: 'n' }],
+  ])('refusals of wait() are no decisions, in %s', async (_where, store) => {
+    const limiter = RateLimiter({ interval: 60_000, maxInInterval: 1, ...store });
+    await limiter('a');
+    const { messages } = listen('rollgate:decision');
+    const giveUp = new AbortController();
+    const waiting = limiter.wait('a', { signal: giveUp.signal });
+    await limiter.wait('b');
+    giveUp.abort();
+    await expect(waiting).rejects.toThrow('aborted');
+    expect(messages.map(({ id, allowed }) => ({ id, allowed }))).toEqual([
+      { id: 'b', allowed: true },
+    ]);
+    expect(limiter.stats()).toMatchObject({ allowed: 2, blocked: 0 });
+  });
+
   test('a listener that throws harms no call', async () => {
     const found = await askProgram(`
       const RateLimiter = require('rollgate');
