@@ -34,11 +34,9 @@ class CarriedLimiter {
   Decision Attempt(Micros now, const CostsOfWindows& costs, bool records) {
     Decision decision;
     decision.windows = uses_;
-    if (!records) {
-      limiter_->Peek(state_, now, AsCosts(costs, policy_), decision);
-    } else {
-      Take(limiter_->Attempt(state_, now, AsCosts(costs, policy_), generation_, decision, out_));
-    }
+    const Recording recording = records ? Recording::kAttempt : Recording::kNothing;
+    Take(limiter_->Decide(state_, now, AsCosts(costs, policy_), recording, generation_, decision,
+                          out_));
     return decision;
   }
 

@@ -33,7 +33,7 @@ template <class Check>
 void ExploreReadings(const std::vector<Readings>& processes, Micros last, Check check) {
   for (const MemoryModel memory : {MemoryModel::kSequential, MemoryModel::kWeak}) {
     AlignmentWords words = {{static_cast<std::uint64_t>(kBefore)}, {0}};
-    Scenario scenario{.kills = 2, .memory = memory};
+    Scenario scenario{.processes = {}, .kills = 2, .memory = memory};
     for (const Readings& readings : processes) {
       scenario.processes.push_back(
           {.name = std::string(1, static_cast<char>('A' + scenario.processes.size())), .run = [&] {
