@@ -1,7 +1,7 @@
 // A store of express-rate-limit as the limiter of a middleware: the store counts, the middleware compares with the limit.
 'use strict';
 
-const { failure, optionTypeError, show } = require('../../base/errors');
+const { failure, optionError, optionTypeError, show } = require('../../base/errors');
 const { idToString } = require('../../base/ids');
 const { COUNTS_REFUSALS } = require('../../base/internal-methods');
 const { hasMethods } = require('../../options/values');
@@ -10,15 +10,14 @@ const { andThen, orElse } = require('./maybe-async');
 
 const OPTIONAL_METHODS = ['init', 'get', 'resetAll', 'shutdown'];
 
-/** Stores for express-rate-limit 5 and older have `incr(key, callback)`. */
-const isOlder = (store) => hasMethods(store, 'incr') && !hasMethods(store, 'increment');
-
 /** The option `store`. */
 function readStore(name, value) {
-  const expected =
-    'a store of express-rate-limit (an object with the methods increment, decrement and resetKey)';
-  const counts = hasMethods(value, isOlder(value) ? 'incr' : 'increment', 'decrement', 'resetKey');
-  if (!counts) throw optionTypeError(name, expected, value);
+  if (!hasMethods(value, 'increment', 'decrement', 'resetKey')) {
+    const expected =
+      'a store of express-rate-limit (an object with the methods increment, decrement and resetKey)';
+    const hint = 'Stores of express-rate-limit 5 and older are not supported.';
+    throw optionError(name, `expected ${expected}, got ${show(value)}. ${hint}`);
+  }
   for (const method of OPTIONAL_METHODS) {
     if (value[method] === undefined || hasMethods(value, method)) continue;
     throw optionTypeError(`${name}.${method}`, 'a function', value[method]);
@@ -91,25 +90,11 @@ function readHits(hits) {
   );
 }
 
-function incrementOf(store) {
-  if (!isOlder(store)) return (key) => andThen(store.increment(key), readHits);
-  return async (key) => {
-    const hits = await new Promise((resolve, reject) => {
-      store.incr(key, (error, totalHits, resetTime) => {
-        if (error) reject(error);
-        else resolve({ totalHits, resetTime });
-      });
-    });
-    return readHits(hits);
-  };
-}
-
 /**
  * Has the methods of a limiter that a middleware calls. The maximum may come with each attempt. Keys become strings,
  * as for limiters: clients can send arrays, by repeating a query parameter, and a Map would count each array apart.
  */
 function createCountingLimiter({ store, windowMs: interval, limit }) {
-  const increment = incrementOf(store);
   return {
     /** The store has counted the request before it is known whether it is refused. */
     [COUNTS_REFUSALS]: true,
@@ -117,7 +102,10 @@ function createCountingLimiter({ store, windowMs: interval, limit }) {
     attempt(key, _options, max = limit) {
       const id = idToString(key);
       if (max === Number.POSITIVE_INFINITY) return openDecision({ interval });
-      return andThen(increment(id), (hits) => new CountDecision(id, hits, { interval, max }));
+      return andThen(
+        store.increment(id),
+        (hits) => new CountDecision(id, readHits(hits), { interval, max }),
+      );
     },
 
     refund(decision) {
