@@ -5,9 +5,10 @@ const { execFileSync } = require('node:child_process');
 const fs = require('node:fs');
 const os = require('node:os');
 const path = require('node:path');
+const { buildSchema, parse } = require('graphql');
 const RateLimiter = require('../..');
 const { ALGORITHMS } = require('../../lib/options/algorithms');
-const { blocksOf, readPage, ROOT, typeOf, withServer } = require('../support/page-programs');
+const { blocksOf, load, readPage, ROOT, typeOf, withServer } = require('../support/page-programs');
 const { startRedis } = require('../support/redis-server');
 const { askProgram, runProgram } = require('../support/run-program');
 
@@ -85,7 +86,7 @@ const PAGES = {
     ],
   },
   'docs/budgets.md': {
-    prints: [IS_SERVER, BUDGETS_BY_HAND, IS_SERVER, IS_SERVER, '52\n102\n'],
+    prints: [IS_SERVER, BUDGETS_BY_HAND, IS_SERVER, IS_SERVER],
   },
   'docs/middleware.md': { prints: Array(8).fill('') },
   'docs/rules.md': { prints: [''] },
@@ -237,13 +238,112 @@ describe('docs/budgets.md', () => {
       expect(await query('{ me { friends(first: 30) { name posts(first: 10) { title } } } }')).toBe(
         200,
       );
-      expect(await query('{ me { friends(first: 30) { posts(first: $n) { title } } } }')).toBe(429);
+      const withUnknownSize =
+        'query($n: Int) { me { friends(first: 30) { posts(first: $n) { title } } } }';
+      expect(await query(withUnknownSize)).toBe(429);
       expect(await query('{ me { name } }')).toBe(200);
       expect(await query('{ me')).toBe(200); // the server answers it with an error
       expect(
         await query('fragment F on User { friends(first :2000) { name } } { me { ...F } }'),
       ).toBe(429);
       expect(await query('{ me { friends(first: 2000) { name } } }')).toBe(429);
+    });
+  });
+
+  describe('the complexity of a query', () => {
+    const { complexityOf, schema } = load(servers[3], 'complexityOf, schema');
+    const costOf = (query, variableValues, operationName) =>
+      complexityOf({ schema, document: parse(query), variableValues, operationName });
+
+    test.each([
+      ['{ me { name } }', 2],
+      ['{ me { friends(first: 50) { name } } }', 52],
+      ['{ me { friends(last: 50) { name posts(first: 2) { title } } } }', 1 + 1 + 50 * (1 + 1 + 2)],
+      ['{ me { friends(first: 10, last: 20) { name } } }', 22],
+      ['{ me { friends { name } } }', 102],
+      ['{ me { friends(first: null) { name } } }', 102],
+      ['{ me { friends(first: 0) { name } } }', 102],
+      ['{ me { friends(first: -1) { name } } }', 102],
+      ['{ me { ...f ...f } } fragment f on User { friends(first: 10) { name } }', 1 + 2 * 11],
+      ['{ me { ... on User { friends(first: 10) { ... { name } } } } }', 12],
+      ['{ me { a: friends(first: 10) { name } b: friends(first: 10) { name } } }', 23],
+      ['{ me { name friends @skip(if: true) { name } } }', 2],
+      ['{ me @skip(if: true) { name } }', 1],
+      ['{ __schema { types { fields { name } } } }', 4],
+    ])('%s is %d', (query, cost) => {
+      expect(costOf(query)).toBe(cost);
+    });
+
+    test('has variables as what they are, else as their default, else as the longest list', () => {
+      const query = 'query($n: Int) { me { friends(first: $n) { name } } }';
+      const withDefault = 'query($n: Int = 7) { me { friends(first: $n) { name } } }';
+      expect(costOf(query, { n: 30 })).toBe(32);
+      expect([costOf(withDefault), costOf(withDefault, { n: 30 })]).toEqual([9, 32]);
+      expect([costOf(query), costOf(query, { n: null }), costOf(query, { n: -5 })]).toEqual([
+        102, 102, 102,
+      ]);
+    });
+
+    test('has sizes of any type as numbers, and is an integer', () => {
+      const schema = buildSchema('scalar Any type Query { a(first: Any): [Query], b: Int }');
+      const costOf = (first) =>
+        complexityOf({ schema, document: parse(`{ a(first: ${first}) { b } }`) });
+      expect(['5000', '"5000"', '1.5', '"many"', '[]'].map(costOf)).toEqual([
+        5001, 5001, 3, 101, 101,
+      ]);
+    });
+
+    test('is that of the operation that is executed', () => {
+      const query =
+        'query a { me { name } } query b($n: Int!) { me { friends(first: $n) { name } } }';
+      expect(costOf(query, {}, 'a')).toBe(2);
+      expect(costOf(query, { n: 3 }, 'b')).toBe(5);
+      expect(costOf('{ me { name } }', {}, 'unknown')).toBe(2); // which no server executes
+    });
+
+    test('is never above the largest cost', () => {
+      const huge = (depth) =>
+        `${'{ friends(first: 2147483647) '.repeat(depth)} { name } ${'}'.repeat(depth)}`;
+      for (const depth of [3, 60]) {
+        expect(costOf(`{ me ${huge(depth)} }`)).toBe(Number.MAX_SAFE_INTEGER);
+      }
+    });
+
+    test('is an error for wrong variables and for too many fields', () => {
+      const query = 'query($n: Int!) { me { friends(first: $n) { name } } }';
+      expect(() => costOf(query, { n: 'many' })).toThrow(/Variable "\$n" got invalid value "many"/);
+      const fragments = Array.from({ length: 60 }, (_, i) => {
+        return `fragment f${i} on Query { ${i < 59 ? `...f${i + 1} ...f${i + 1}` : 'me { name }'} }`;
+      });
+      expect(() => costOf(`{ ...f0 } ${fragments.join(' ')}`)).toThrow(
+        /maximum .* number of nodes/,
+      );
+    });
+
+    test('is computed by the same functions as in the example for GraphQL Yoga', () => {
+      const example = readPage('examples/frameworks/graphql-yoga.js');
+      const [functions] = /^const LONGEST_LIST.*?(?=^const limit)/ms.exec(example);
+      expect(servers[3]).toContain(functions);
+    });
+  });
+
+  test('what must not be executed is answered with its error', async () => {
+    await withServer(servers[3], async (ask) => {
+      const errorOf = async (json) => {
+        const { status, text } = await ask(...post('graphql', json));
+        const { data, errors } = JSON.parse(text);
+        expect([status, data, errors]).toEqual([200, undefined, [expect.anything()]]);
+        return errors[0].message;
+      };
+      const cycle = 'fragment f on User { ...g } fragment g on User { friends { ...f } }';
+      expect(await errorOf({})).toContain('Syntax Error');
+      expect(await errorOf({ query: `{ me { ...f } } ${cycle}` })).toContain('within itself');
+      expect(await errorOf({ query: `{ me ${'{ a '.repeat(1000)}` })).toContain('2000 tokens');
+      const variables = { n: 'many' };
+      const query = 'query($n: Int) { me { friends(first: $n) { name } } }';
+      expect(await errorOf({ query, variables })).toContain('invalid value "many"');
+      const operationName = 'unknown';
+      expect(await errorOf({ query: '{ me { name } }', operationName })).toContain('unknown');
     });
   });
 });

@@ -3,6 +3,7 @@
 
 const { once } = require('node:events');
 const net = require('node:net');
+const { getIntrospectionQuery } = require('graphql');
 const { io } = require('socket.io-client');
 const { WebSocket } = require('ws');
 const { fetchText, inTurn } = require('../middleware/apps');
@@ -75,6 +76,8 @@ describe('graphql-yoga.js', () => {
       'inline fragments',
       '{ me { friends(first: 40) { ... on Person { friends(first: 40) { name } } } } }',
     ],
+    ['lists without a size', '{ me { friends { friends(first: 10) { name } } } }'],
+    ['negative sizes', '{ me { friends(first: 40) { friends(first: -1000) { name } } } }'],
     [
       'variables without a known value',
       'query($n: Int) { me { friends(first: 40) { friends(first: $n) { name } } } }',
@@ -90,13 +93,19 @@ describe('graphql-yoga.js', () => {
     expect((await query(text, { n: 10 })).status).toBe(200);
   });
 
-  test('fragments that spread each other twice are counted fast', async () => {
+  test('introspection, as by GraphiQL, passes', async () => {
+    expect((await query(getIntrospectionQuery())).status).toBe(200);
+  });
+
+  test('fragments that spread each other twice are refused fast', async () => {
     const fragments = Array.from({ length: 60 }, (_, i) => {
       const next = i < 59 ? `...f${i + 1} a: me { ...p } ...f${i + 1}` : 'me { name }';
       return `fragment f${i} on Query { ${next} }`;
     });
     const all = `{ ...f0 } ${fragments.join(' ')} fragment p on Person { name }`;
-    expect((await query(all)).status).toBe(429);
+    const { data, errors } = JSON.parse((await query(all)).text);
+    const message = 'Query exceeds the maximum allowed number of nodes.';
+    expect([data, errors]).toEqual([undefined, [{ message }]]);
   });
 });
 

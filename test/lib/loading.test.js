@@ -29,7 +29,6 @@ const ENTRY_POINTS = [
   ['rollgate/fetch', null, ['rateLimitFetch']],
   ['rollgate/store', 'RollgateStore', ['RollgateStore']],
   ['rollgate/nest', null, ['RollgateThrottlerStorage']],
-  ['rollgate/graphql', null, ['queryCost']],
   ['rollgate/metrics', null, ['registerMetrics', 'topBlocked']],
 ];
 

@@ -8,7 +8,6 @@ import createFastify, {
   type FastifyRequest,
   type RouteShorthandOptions,
 } from 'fastify';
-import { type ExecutionArgs, parse } from 'graphql';
 import { Registry } from 'prom-client';
 import { expectAssignable, expectError, expectNotAssignable, expectType } from 'tsd';
 
@@ -35,7 +34,6 @@ import {
   type RollgateFastifyRule,
   rollgate,
 } from '../../lib/types/fastify';
-import { queryCost } from '../../lib/types/graphql';
 import {
   type BlockedCount,
   type Metrics,
@@ -423,10 +421,3 @@ if (redisMessage.type === 'call') expectType<number>(redisMessage.durationMs);
 else expectType<boolean>(redisMessage.isUp);
 declare const evictedMessage: RateLimiter.EvictedMessage;
 expectType<number>(evictedMessage.evicted);
-
-// The cost of GraphQL queries
-declare const execution: ExecutionArgs;
-expectType<number>(queryCost(execution));
-queryCost({ document: parse('{ a }') }, { sizeArguments: ['take'], longestList: 20 });
-expectError(queryCost({ document: '{ a }' }));
-expectError(queryCost(execution, { longestLists: 20 }));
