@@ -3,7 +3,7 @@
 // It is apart from index.d.ts for those who take rollgate/store alone: their `req.rateLimit` is the one of
 // express-rate-limit, which has a type for it.
 
-import RateLimiter = require('..');
+import RateLimiter = require('./index');
 
 declare global {
   // The types of Express extend it. It inherits the property, so that a program may declare it more narrowly.

@@ -2,7 +2,7 @@
 
 import type { FastifyPluginAsync, FastifyReply, FastifyRequest } from 'fastify';
 
-import RateLimiter = require('..');
+import RateLimiter = require('./index');
 
 /**
  * A Fastify 5 plugin. It limits the requests of the scope in which it is registered, of nested scopes, and

@@ -1,6 +1,6 @@
 // The types of rollgate/fetch, with meaning, units, defaults and errors.
 
-import RateLimiter = require('..');
+import RateLimiter = require('./index');
 
 /**
  * Limits for every server that speaks Request and Response:

@@ -1,6 +1,6 @@
 // The types of rollgate/metrics, with meaning, units, defaults and errors.
 
-import RateLimiter = require('..');
+import RateLimiter = require('./index');
 
 /** A limiter with metrics. */
 type MeteredLimiter = RateLimiter | RateLimiter.RemoteRateLimiter;

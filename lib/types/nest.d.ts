@@ -1,6 +1,6 @@
 // The types of rollgate/nest, with meaning, units, defaults and errors.
 
-import RateLimiter = require('..');
+import RateLimiter = require('./index');
 
 /**
  * A storage for @nestjs/throttler 6 that counts in rolling windows:

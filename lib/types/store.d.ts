@@ -1,6 +1,6 @@
 // The types of rollgate/store, with meaning, units, defaults and errors.
 
-import RateLimiter = require('..');
+import RateLimiter = require('./index');
 
 /**
  * A store for express-rate-limit 7 and 8 that counts in rolling windows:

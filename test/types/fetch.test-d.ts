@@ -1,6 +1,6 @@
 import { expectAssignable, expectError, expectType } from 'tsd';
 
-import RateLimiter = require('../../lib');
+import RateLimiter = require('../../lib/types/index');
 
 import { type RateLimitFetchOptions, rateLimitFetch } from '../../lib/types/fetch';
 

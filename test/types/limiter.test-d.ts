@@ -5,7 +5,7 @@ import { createClient, createClientPool, createCluster } from 'redis';
 import { createClient as createClient4 } from 'redis-4';
 import { expectAssignable, expectError, expectNotAssignable, expectType } from 'tsd';
 
-import RateLimiter = require('../../lib');
+import RateLimiter = require('../../lib/types/index');
 
 import {
   type AsyncRateLimiter,
@@ -32,7 +32,7 @@ import {
   unlinkShared,
   type WaitOptions,
   type WindowState,
-} from '../../lib';
+} from '../../lib/types/index';
 
 const GOOD = { interval: 1000, maxInInterval: 10 };
 const url = 'redis://localhost';

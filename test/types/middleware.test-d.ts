@@ -28,7 +28,7 @@ import {
   type ShadowDecision,
   type ShadowMessage,
   type WithRateLimit,
-} from '../../lib';
+} from '../../lib/types/index';
 import {
   type RollgateFastifyOptions,
   type RollgateFastifyRule,
