@@ -28,40 +28,32 @@ export interface RequestInfo {
 }
 
 type OrPromise<Value> = Value | Promise<Value>;
-type Ask<Info, Answer> = (request: Request, info: Info) => Answer;
 
 /** The options of `rateLimit`; functions get the request and the `info` of the call. */
-export type RateLimitFetchOptions<Info extends RequestInfo = RequestInfo> = Omit<
-  RateLimiter.RateLimitResponseOptions,
-  keyof FetchFunctions<Info> | OfResponses
-> &
-  FetchFunctions<Info> &
-  (FetchLimits<Info> | FetchExisting<Info> | FetchByStore<Info> | FetchByRules<Info>);
+export type RateLimitFetchOptions<Info extends RequestInfo = RequestInfo> =
+  RateLimitFetchResponseOptions<Info> & RateLimiter.RateLimitCounting<Request, Info>;
 
-/** Options about responses, which are not seen here: settle the result instead. */
-type OfResponses =
+/** Options of `rateLimit` that are others here. Responses are not seen here: settle the result instead. */
+type Other =
+  | 'authenticate'
+  | 'onAuthError'
+  | 'handler'
   | 'skipFailedRequests'
   | 'skipSuccessfulRequests'
   | 'requestWasSuccessful'
   | 'requestPropertyName';
 
-export interface FetchFunctions<Info> {
-  /** The id of a request. Default: `info.ip`, for IPv6 its subnet. */
-  keyGenerator?:
-    | ((
-        request: Request,
-        info: Info,
-        clientKey: RateLimiter.ClientKey,
-      ) => OrPromise<RateLimiter.Id>)
-    | undefined;
-  ipv6Subnet?: number | false | Ask<Info, OrPromise<number | false>> | undefined;
+export interface RateLimitFetchResponseOptions<Info>
+  extends Omit<RateLimiter.RateLimitResponseOptions<Request, Info>, Other> {
+  /** The id of a request. Default: `info.ip`, for IPv6 its subnet. May be async. `clientKey()` is that default. */
+  keyGenerator?: RateLimiter.RateLimitResponseOptions<Request, Info>['keyGenerator'];
   /** Identifies the caller, instead of `keyGenerator`. Errors go to `onAuthError`. */
-  authenticate?: Ask<Info, OrPromise<RateLimiter.Caller>> | undefined;
+  authenticate?: ((request: Request, info: Info) => OrPromise<RateLimiter.Caller>) | undefined;
   /** The response if `authenticate` fails. Default: the call rejects. */
   onAuthError?: ((error: unknown, request: Request, info: Info) => OrPromise<Response>) | undefined;
-  /** If it returns true, the request passes uncounted. */
-  skip?: Ask<Info, OrPromise<boolean>> | undefined;
-  /** The response of a refusal, instead of `message` and `statusCode`; `headers` are the rate limit headers for it. */
+  /**
+   * The response of a refusal, instead of `message` and `statusCode`; `headers` are the rate limit headers for it.
+   */
   handler?:
     | ((
         request: Request,
@@ -70,49 +62,6 @@ export interface FetchFunctions<Info> {
         headers: Headers,
       ) => OrPromise<Response>)
     | undefined;
-  message?: RateLimiter.Message | Ask<Info, unknown> | undefined;
-  identifier?: string | Ask<Info, OrPromise<string>> | undefined;
-}
-
-type FetchLimit<Info> = number | Ask<Info, OrPromise<number>>;
-
-export interface FetchMax<Info> {
-  /** Maximum requests in a window. Overrides `max` and `maxInInterval`. */
-  limit?: FetchLimit<Info> | undefined;
-  /** The same as `limit`. */
-  max?: FetchLimit<Info> | undefined;
-  /** The same as `limit`. */
-  maxInInterval?: FetchLimit<Info> | undefined;
-  /** What a request costs: see `RateLimiter.RequestCost`. Default 1. */
-  cost?: RateLimiter.Cost | Ask<Info, OrPromise<RateLimiter.Cost>> | undefined;
-}
-
-/** Limits for all requests. */
-export interface FetchLimits<Info>
-  extends Omit<RateLimiter.RateLimitLimits, keyof FetchMax<Info>>,
-    FetchMax<Info> {}
-
-/** An existing limiter. */
-export interface FetchExisting<Info>
-  extends Omit<RateLimiter.RateLimitExisting, 'cost'>,
-    Pick<FetchMax<Info>, 'cost'> {}
-
-/** A store for express-rate-limit. */
-export interface FetchByStore<Info>
-  extends Omit<RateLimiter.RateLimitByStore, keyof FetchMax<Info>>,
-    Omit<FetchMax<Info>, 'cost'> {
-  cost?: undefined;
-}
-
-/** One of the `rules`. */
-export interface FetchRule<Info>
-  extends Omit<RateLimiter.RateLimitRule, keyof FetchMax<Info>>,
-    FetchMax<Info> {}
-
-/** Limits by rules, instead of limits for all requests. */
-export interface FetchByRules<Info> extends Omit<RateLimiter.RateLimitByRules, 'rules'> {
-  /** At least one. The first matching rule decides; a request without one passes. */
-  rules: readonly FetchRule<Info>[];
 }
 
 export interface RateLimitFetch<Info extends RequestInfo = RequestInfo> {

@@ -6,8 +6,8 @@ import RateLimiter = require('./index');
 type MeteredLimiter = RateLimiter | RateLimiter.RemoteRateLimiter;
 
 /**
- * Registers metrics with prom-client, which you install; docs/observability.md lists them. The counters of
- * limiters are read when the metrics are collected. Calls to Redis are timed from now on.
+ * Registers metrics with prom-client, which you install; docs/observability.md lists them. The counters of limiters
+ * are read when the metrics are collected. Calls to Redis are timed from now on.
  *
  * ```ts
  * const metrics = registerMetrics({ limiters: { api: limiter } });
@@ -44,8 +44,8 @@ export interface Metrics {
    */
   add(name: string, limiter: MeteredLimiter): void;
   /**
-   * Removes a limiter; returns whether the name was in use. Closed limiters, and limiters whose shared memory
-   * cannot be attached, have no metrics.
+   * Removes a limiter; returns whether the name was in use. Closed limiters, and limiters whose shared memory cannot
+   * be attached, have no metrics.
    */
   remove(name: string): boolean;
   /** Removes all limiters, and the metrics from the registry. */
@@ -53,13 +53,12 @@ export interface Metrics {
 }
 
 /**
- * Counts refusals by limiter and id from now on, with the channel `rollgate:decision`: until `close`, each
- * call in memory costs some hundred ns more. It does not need prom-client. Ids may be personal data, such as
- * addresses.
+ * Counts refusals by limiter and id from now on, with the channel `rollgate:decision`: until `close`, each call in
+ * memory costs some hundred ns more. It does not need prom-client. Ids may be personal data, such as addresses.
  *
- * At most `capacity` ids have a counter (the Space-Saving algorithm). A new id takes over the counter with the
- * fewest refusals, so its count may be too high by at most its `overcount`. Every id with more than
- * `total / capacity` refusals has a counter.
+ * At most `capacity` ids have a counter (the Space-Saving algorithm). A new id takes over the counter with the fewest
+ * refusals, so its count may be too high by at most its `overcount`. Every id with more than `total / capacity`
+ * refusals has a counter.
  *
  * ```ts
  * const blocked = topBlocked({ limiters: { api: limiter } });

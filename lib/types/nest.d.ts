@@ -12,8 +12,8 @@ import RateLimiter = require('./index');
  * });
  * ```
  *
- * A request passes if fewer than `limit` requests passed in the `ttl` before it. Refused requests do not count, unless
- * `countBlocked` is true. One storage serves all throttlers and routes of a module.
+ * A request passes if fewer than `limit` requests passed in the `ttl` before it. Refused requests do not count,
+ * unless `countBlocked` is true. One storage serves all throttlers and routes of a module.
  */
 export class RollgateThrottlerStorage {
   /**
@@ -27,13 +27,13 @@ export class RollgateThrottlerStorage {
    *
    * @param key of the client and the route
    * @param ttl length of the window in ms
-   * @param limit requests allowed in the window, which may differ from call to call; below 1, none is;
-   *   under Infinity, nothing is counted
+   * @param limit requests allowed in the window, which may differ from call to call; below 1, none is; under
+   *   Infinity, nothing is counted
    * @param blockDuration how long a key is refused after a refusal, in ms; 0: only as long as the window is full
    * @param throttlerName throttlers of different names share no counts
    *
-   * The promise rejects with `ERR_ROLLGATE_OPTION` if a number is out of range, with `ERR_ROLLGATE_STORE` if there are
-   * more than 1000 pairs of `ttl` and `blockDuration`, and with the errors of `attempt` of a limiter.
+   * The promise rejects with `ERR_ROLLGATE_OPTION` if a number is out of range, with `ERR_ROLLGATE_STORE` if there
+   * are more than 1000 pairs of `ttl` and `blockDuration`, and with the errors of `attempt` of a limiter.
    */
   increment(
     key: string,

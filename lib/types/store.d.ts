@@ -14,8 +14,7 @@ import RateLimiter = require('./index');
  */
 declare class RollgateStore {
   /**
-   * @throws TypeError `ERR_ROLLGATE_OPTION`: an option is unknown, of the wrong type, or conflicts
-   *   with another
+   * @throws TypeError `ERR_ROLLGATE_OPTION`: an option is unknown, of the wrong type, or conflicts with another
    * @throws RangeError `ERR_ROLLGATE_OPTION`: an option is out of range
    */
   constructor(options?: RollgateStore.RollgateStoreOptions);
@@ -23,30 +22,28 @@ declare class RollgateStore {
   /** True in memory: no other store can share the counts. */
   localKeys: boolean;
 
-  /**
-   * Identifies shared counts: the namespace, the region of shared memory, or a name for your own limiter.
-   */
+  /** Identifies shared counts: the namespace, the region of shared memory, or a name for your own limiter. */
   prefix?: string;
 
   /**
-   * Called by express-rate-limit with its options, which logs errors. After an error, every use of the store
-   * rejects with `ERR_ROLLGATE_STORE`.
+   * Called by express-rate-limit with its options, which logs errors. After an error, every use of the store rejects
+   * with `ERR_ROLLGATE_STORE`.
    *
-   * @throws TypeError or RangeError `ERR_ROLLGATE_OPTION`: `windowMs` is invalid, or `limit` is not a number
-   *   and `maxInInterval` is missing
+   * @throws TypeError or RangeError `ERR_ROLLGATE_OPTION`: `windowMs` is invalid, or `limit` is not a number and
+   *   `maxInInterval` is missing
    * @throws Error `ERR_ROLLGATE_STORE`: another middleware with other limits uses this store; it fails as well
    */
   init(options: RollgateStore.RollgateStoreInit): void;
 
   /**
-   * Counts a hit. `totalHits` is the number of hits in the window, including this one, up to the limit; if
-   * refused, the limit plus one. `resetTime` is when more is available; if refused, when a hit would pass.
+   * Counts a hit. `totalHits` is the number of hits in the window, including this one, up to the limit; if refused,
+   * the limit plus one. `resetTime` is when more is available; if refused, when a hit would pass.
    */
   increment(key: string): Promise<RollgateStore.RollgateStoreHits>;
 
   /**
-   * Refunds the newest hit of the key that is not yet refunded, if it is among the newest 5000 of the store,
-   * or those whose keys have a million characters together.
+   * Refunds the newest hit of the key that is not yet refunded, if it is among the newest 5000 of the store, or those
+   * whose keys have a million characters together.
    */
   decrement(key: string): Promise<void>;
 

@@ -1,0 +1,459 @@
+// The types of the middleware `rateLimit`. Fastify and fetch use them with other requests and responses.
+
+import type { IncomingMessage, ServerResponse } from 'node:http';
+
+import './index';
+
+declare module './index' {
+  /**
+   * The request type of `rateLimit`: Node's, with Express's `ip`. Other members are unchecked; use
+   * `rateLimit<Request, Response>` with the types of your framework to check them.
+   */
+  interface LimitedRequest extends IncomingMessage {
+    ip?: string | undefined;
+    // biome-ignore lint/suspicious/noExplicitAny: req.path and the like, without the types of a framework
+    [member: string]: any;
+  }
+
+  /** The response type of `rateLimit`: see LimitedRequest. */
+  interface LimitedResponse extends ServerResponse {
+    // biome-ignore lint/suspicious/noExplicitAny: res.locals and the like
+    [member: string]: any;
+  }
+
+  /** The message of the diagnostics channel `rollgate:shadow`, for each decision of a `shadow` rule. */
+  interface ShadowMessage extends ShadowDecision {
+    id: Id;
+  }
+
+  /** The value of `req.rateLimit`, with the names of express-rate-limit. */
+  interface RateLimitInfo {
+    /** The limit of the window with the least left. */
+    limit: number;
+    /** Requests counted in that window, including this one. */
+    used: number;
+    /** Requests left in that window. */
+    remaining: number;
+    /** When more is available; undefined under a limit of Infinity, which counts nothing. */
+    resetTime: Date | undefined;
+    /** The result of `keyGenerator`, or the id of `authenticate`. */
+    key: Id;
+    /**
+     * Replaces the cost of the request by what it came to, once: `settle` of the limiter that counted it, whose
+     * result it returns; false if the request was refused.
+     *
+     * @throws and rejects with the errors of `settle`; `ERR_ROLLGATE_UNSUPPORTED`: your own limiter has no `settle`
+     */
+    settle(actual: Cost): boolean | Promise<boolean>;
+    /** What `shadow` rules would have decided; undefined if none was reached. */
+    shadow?: ShadowDecision[];
+    /**
+     * The same as `used`; not enumerable.
+     * @deprecated the name of express-rate-limit 6
+     */
+    readonly current?: number;
+  }
+
+  /** What a `shadow` rule would have decided: the numbers of its window with the least left. */
+  interface ShadowDecision {
+    /** The index of the rule in `rules`. */
+    rule: number;
+    allowed: boolean;
+    limit: number;
+    /** Requests that the rule has counted, including this one. */
+    used: number;
+    remaining: number;
+  }
+
+  /**
+   * Merged into Express's Request; undefined if no middleware counted the request. Declare another
+   * `requestPropertyName` in the same way:
+   *
+   * ```ts
+   * declare global {
+   *   namespace Express {
+   *     interface Request {
+   *       quota?: RateLimiter.RateLimitInfo;
+   *     }
+   *   }
+   * }
+   * ```
+   */
+  interface PerhapsRateLimit {
+    rateLimit?: RateLimitInfo | undefined;
+  }
+
+  /**
+   * A request that went through `rateLimit`, with its default `requestPropertyName`:
+   *
+   * ```ts
+   * app.get('/', (req, res) => res.json((req as WithRateLimit<Request>).rateLimit));
+   * ```
+   */
+  type WithRateLimit<Request = LimitedRequest> = Request & { rateLimit: RateLimitInfo };
+
+  /**
+   * The limiter interface that `rateLimit` needs. getKey uses `peek`, resetKey uses `clear`, `settle` of requests
+   * uses `settle`, and skipFailedRequests and skipSuccessfulRequests use `refund`. With the option `cost`, `attempt`
+   * gets it, throws `ERR_ROLLGATE_COST` if it can never pass, and `peek` is needed, too.
+   */
+  interface RateLimitBackend {
+    attempt(id: Id, options?: AttemptOptions): Decision | Promise<Decision>;
+    settle?(decision: Decision, actual: Cost): boolean | Promise<boolean>;
+    refund?(decision: Decision): unknown;
+    peek?(id: Id): Decision | Promise<Decision>;
+    clear?(id: Id): unknown;
+  }
+
+  /** The body of a refusal; an object is sent as JSON. */
+  type Message = string | object;
+
+  /** The draft of the RateLimit headers. Source: draft-ietf-httpapi-ratelimit-headers. */
+  type HeaderDraft = 'draft-6' | 'draft-7' | 'draft-8' | 'draft-10';
+
+  /** A check for wrong use, with its name in express-rate-limit; docs/middleware.md lists them. */
+  type RateLimitCheck =
+    | 'creationStack'
+    | 'forwardedHeader'
+    | 'ip'
+    | 'ipv6Subnet'
+    | 'keyGeneratorIpFallback'
+    | 'singleCount'
+    | 'trustProxy'
+    | 'undefinedKey'
+    | 'unsharedStore'
+    | 'xForwardedForHeader';
+
+  /** Checks of express-rate-limit that are not needed here. */
+  type NeedlessRateLimitCheck =
+    | 'draftPolliHeaders'
+    | 'headersDraftVersion'
+    | 'headersResetTime'
+    | 'ipv6SubnetOrKeyGenerator'
+    | 'knownOptions'
+    | 'limit'
+    | 'onLimitReached'
+    | 'positiveHits'
+    | 'validationsConfig'
+    | 'windowMs';
+
+  /** Turns checks on or off. `default` applies to the others, and is true by default. */
+  type RateLimitChecks = {
+    [check in RateLimitCheck | NeedlessRateLimitCheck | 'default']?: boolean | undefined;
+  };
+
+  /** The logger of a middleware, such as `console` or a pino logger. */
+  interface RateLimitLogger {
+    /** Receives an Error with a `code` of docs/errors.md, once for each middleware. */
+    warn(warning: Error): unknown;
+    /** Receives every error that is not passed to `next`, and a message about the request. */
+    error(error: unknown, message: string): unknown;
+  }
+
+  /**
+   * Gives the id that a request has without `keyGenerator`; undefined for a client on a Unix socket. Throws an error
+   * with the code `ROLLGATE_CLIENT_GONE` for a client that has left: pass it on, so that the request is refused.
+   */
+  type ClientKey = () => Id | Promise<Id>;
+
+  /** How a middleware answers. Names and defaults are those of express-rate-limit. */
+  interface RateLimitResponseOptions<Request = LimitedRequest, Response = LimitedResponse> {
+    /**
+     * The id of a request. Default: the client's address (`req.ip` or the socket's), for IPv6 its subnet. May be
+     * async. `clientKey()` is that default.
+     */
+    keyGenerator?:
+      | ((req: Request, res: Response, clientKey: ClientKey) => Id | Promise<Id>)
+      | undefined;
+    /**
+     * Identifies the caller, instead of `keyGenerator`. May be async. Its errors go to `onAuthError`, including
+     * `ERR_ROLLGATE_AUTHENTICATE` (TypeError) if it returns no object with an id.
+     */
+    authenticate?: ((req: Request) => Caller | Promise<Caller>) | undefined;
+    /**
+     * Answers if `authenticate` fails, or passes the request on, uncounted, with `next()`. May be async. Default:
+     * errors go to `next`.
+     */
+    onAuthError?:
+      | ((error: unknown, req: Request, res: Response, next: Next) => unknown)
+      | undefined;
+    /**
+     * Prefix length of IPv6 subnets that count as one client, an integer from 1 to 128, outside of 32 to 64 with a
+     * warning; default 56; false: the whole address. May be a function or async function. Not with a `keyGenerator`
+     * without the parameter `clientKey`.
+     */
+    ipv6Subnet?:
+      | number
+      | false
+      | ((req: Request, res: Response) => number | false | Promise<number | false>)
+      | undefined;
+    /**
+     * The proxies whose X-Forwarded-For is believed, as Express' setting 'trust proxy', for servers without such a
+     * setting: how many proxies; addresses and subnets; a function of a proxy's address and its distance (0 is the
+     * nearest); true: all; false: none. Default: the server's setting. Not with a `keyGenerator` without the
+     * parameter `clientKey`.
+     */
+    trustProxy?:
+      | boolean
+      | number
+      | string
+      | readonly string[]
+      | ((address: string, hop: number) => boolean)
+      | undefined;
+    /** If it returns true, the request passes uncounted. May be async. */
+    skip?: ((req: Request, res: Response) => boolean | Promise<boolean>) | undefined;
+    /** Answers a refused request, instead of `message` and `statusCode`. May be async. */
+    handler?: RateLimitHandler<Request, Response> | undefined;
+    /** Body of a refusal. Default 'Too many requests, please try again later.' */
+    message?: Message | ((req: Request, res: Response) => unknown) | undefined;
+    /** Status of a refusal, an integer from 200 to 999. Default 429. */
+    statusCode?: number | undefined;
+    /**
+     * Whether a refusal is application/problem+json (RFC 9457) with the type quota-exceeded and the names of the
+     * `violated-policies`. A string `message` becomes its `detail`; the members of an object are added. Not with
+     * `handler`. Default false.
+     */
+    problemDetails?: boolean | undefined;
+    /** Whether to send X-RateLimit-Limit, -Remaining and -Reset. Default true. */
+    legacyHeaders?: boolean | undefined;
+    /** The same as `legacyHeaders`, which overrides it. */
+    headers?: boolean | undefined;
+    /** Which RateLimit headers to send; true means 'draft-6'. Default false. */
+    standardHeaders?: boolean | HeaderDraft | undefined;
+    /**
+     * Name of the policy in drafts 8 and 10 and in problem details: printable ASCII. The default is like
+     * '100-in-15min', and is appended if there are several windows. May be a function or async function.
+     */
+    identifier?: string | ((req: Request, res: Response) => string | Promise<string>) | undefined;
+    /** The request's property for the RateLimitInfo; non-empty, not '__proto__'. Default 'rateLimit'. */
+    requestPropertyName?: string | undefined;
+    /** Whether to refund successful requests, whose response has ended. Default false. */
+    skipSuccessfulRequests?: boolean | undefined;
+    /**
+     * Whether to refund requests that failed, whose client disconnected, or whose response had an error. Refused
+     * requests are then not counted. Default false.
+     */
+    skipFailedRequests?: boolean | undefined;
+    /** Decides success for the two options above, after the response. Default: a status below 400. May be async. */
+    requestWasSuccessful?:
+      | ((req: Request, res: Response) => boolean | Promise<boolean>)
+      | undefined;
+    /**
+     * Whether a request passes, uncounted, if no decision can be made. An invalid key stays an error. Default false.
+     */
+    passOnStoreError?: boolean | undefined;
+    /** Whether to check for wrong use; each finding is reported once. Default true. */
+    validate?: boolean | RateLimitChecks | undefined;
+    /** Receives warnings and errors, instead of `process.emitWarning`. */
+    logger?: RateLimitLogger | undefined;
+  }
+
+  /**
+   * Maximum requests in a window, an integer >= 0 or Infinity. 0 refuses every request; under Infinity requests pass
+   * uncounted and without headers. A function or async function is called for each request; a key has one count,
+   * compared with the limit of each request.
+   */
+  type RequestLimit<Request = LimitedRequest, Response = LimitedResponse> =
+    | number
+    | ((req: Request, res: Response) => number | Promise<number>);
+
+  /**
+   * What a request costs: an integer >= 1, or costs by name of a limit; or a function or async function that gives
+   * it. Anything else is `ERR_ROLLGATE_COST`, which goes to `next`. A cost above a limit refuses the request without
+   * Retry-After, and records nothing.
+   */
+  type RequestCost<Request = LimitedRequest, Response = LimitedResponse> =
+    | Cost
+    | ((req: Request, res: Response) => Cost | Promise<Cost>);
+
+  /** Where a middleware counts: in memory, or in one of these stores. */
+  interface AnyStoreOptions extends RedisStoreOptions, SharedStoreOptions {
+    /** Counts on Redis; set a `namespace` as well; with `rules`, it is the prefix of each zone's namespace. */
+    redis?: RedisOption | undefined;
+    /** The same as `redis`. */
+    client?: RedisOption | undefined;
+    /** The same as `redis`, for what `createRedisConnection` returns. */
+    connection?: RedisConnection | undefined;
+    /** Counts in a key-value store; requires a `namespace`. */
+    kv?: DenoKv | PlainKv | undefined;
+    /** Timeout of a key-value store in ms. Default 500. */
+    commandTimeout?: number | undefined;
+  }
+
+  /** The limits of a middleware, or of one of its rules. Default: 5 requests in 60,000 ms. */
+  interface RequestLimits<Request = LimitedRequest, Response = LimitedResponse>
+    extends Omit<OptionalLimit, 'maxInInterval'> {
+    /** The same as `interval`, and overrides it. */
+    windowMs?: number | undefined;
+    /** Overrides `max` and `maxInInterval`. */
+    limit?: RequestLimit<Request, Response> | undefined;
+    /** The same as `limit`. */
+    max?: RequestLimit<Request, Response> | undefined;
+    /** The same as `limit`. */
+    maxInInterval?: RequestLimit<Request, Response> | undefined;
+    /** Several windows, instead of the limits above. */
+    limits?: readonly WindowLimit[] | undefined;
+    /** Default 1. */
+    cost?: RequestCost<Request, Response> | undefined;
+  }
+
+  /** The limits of a middleware that creates its limiter. */
+  interface RateLimitLimits<Request = LimitedRequest, Response = LimitedResponse>
+    extends RequestLimits<Request, Response>,
+      CommonOptions,
+      AnyStoreOptions {
+    limiter?: undefined;
+    rules?: undefined;
+    store?: undefined;
+  }
+
+  /** The options of a middleware with an existing limiter. Limits are not allowed. */
+  interface RateLimitExisting<Request = LimitedRequest, Response = LimitedResponse>
+    extends NotGiven<Exclude<keyof RateLimitLimits, 'limiter' | 'cost'>> {
+    limiter: RateLimiter | RemoteRateLimiter | RateLimitBackend;
+    /** Default 1. */
+    cost?: RequestCost<Request, Response> | undefined;
+  }
+
+  /** A store for express-rate-limit 6 or newer. */
+  interface RateLimitStore {
+    /** Called once, when the middleware is created, with its settings. */
+    init?(settings: never): void | Promise<void>;
+    /** Counts a request; `totalHits` includes it. */
+    increment(key: string): RateLimitHits | Promise<RateLimitHits>;
+    /** Takes back a request: see `skipFailedRequests` and `skipSuccessfulRequests`. */
+    decrement(key: string): void | Promise<void>;
+    /** Forgets the count of a key. */
+    resetKey(key: string): void | Promise<void>;
+    /** For `getKey` of the middleware. */
+    get?(key: string): RateLimitHits | undefined | Promise<RateLimitHits | undefined>;
+  }
+
+  /** What a store counts for a key. */
+  interface RateLimitHits {
+    totalHits: number;
+    /** When the window ends. */
+    resetTime: Date | undefined;
+  }
+
+  type WindowOption = 'windowMs' | 'interval' | 'limit' | 'max' | 'maxInInterval';
+
+  /** The options of a middleware that counts in a store for express-rate-limit. */
+  interface RateLimitByStore<Request = LimitedRequest, Response = LimitedResponse>
+    extends Pick<RateLimitLimits<Request, Response>, WindowOption>,
+      NotGiven<Exclude<keyof RateLimitLimits, WindowOption | 'store'>> {
+    /** Serves this middleware only. */
+    store: RateLimitStore;
+  }
+
+  /** The result of `authenticate`. */
+  interface Caller {
+    /** The id to count; `null` is the id that all calls without an id share. */
+    id: string | number | bigint | null;
+    /** The group for rules. Default 'default'. */
+    group?: string | undefined;
+  }
+
+  /**
+   * One of the `rules`: which requests it matches, and their limits. The first matching rule decides; a rule without
+   * limits allows everything, and has no default.
+   */
+  interface RateLimitRule<Request = LimitedRequest, Response = LimitedResponse>
+    extends RequestLimits<Request, Response>,
+      Pick<CommonOptions, RuleOption> {
+    /**
+     * A path prefix of whole segments, ignoring case and encoding: '/api' matches '/api' and '/API/x', not '/apix';
+     * '/' matches every path. Patterns (':id', '*', '(', '{') are errors. Or a RegExp, tested on the path as
+     * received, without the query.
+     */
+    path: string | RegExp;
+    /** Default: every method. 'GET' includes HEAD. */
+    method?: string | readonly string[] | undefined;
+    /** Default: every group. A caller without a group is in 'default'. */
+    group?: string | readonly string[] | undefined;
+    /**
+     * Rules of one zone share one count; limits, countBlocked, algorithm and blockFor must be equal. Its `shadow`
+     * rules share another.
+     */
+    zone?: string | undefined;
+    /** Whether each URL has its own count. Default false. */
+    perPath?: boolean | undefined;
+    /** Whether a block (`blockFor`) applies to every rule with limits. Default false. */
+    blockEverywhere?: boolean | undefined;
+    /** Whether the rule is only tried out: see docs/rules.md#shadow. Default false. */
+    shadow?: boolean | undefined;
+  }
+
+  /** The limiter options that each rule has for itself. */
+  type RuleOption = 'countBlocked' | 'algorithm' | 'blockFor';
+
+  /** The options of a middleware with rules. The store options apply to all rules. */
+  interface RateLimitByRules<Request = LimitedRequest, Response = LimitedResponse>
+    extends Omit<CommonOptions, RuleOption>,
+      AnyStoreOptions,
+      NotGiven<RuleOption | 'windowMs' | 'limit' | 'max' | 'limits' | 'cost' | keyof Limit> {
+    /** At least one. The first matching rule decides; a request that matches none passes. */
+    rules: readonly RateLimitRule<Request, Response>[];
+    limiter?: undefined;
+    store?: undefined;
+  }
+
+  /** The options of `rateLimit`. `undefined` means not given. */
+  type RateLimitOptions<
+    Request = LimitedRequest,
+    Response = LimitedResponse,
+  > = RateLimitResponseOptions<Request, Response> & RateLimitCounting<Request, Response>;
+
+  /** What the middleware counts with. */
+  type RateLimitCounting<Request = LimitedRequest, Response = LimitedResponse> =
+    | RateLimitLimits<Request, Response>
+    | RateLimitExisting<Request, Response>
+    | RateLimitByStore<Request, Response>
+    | RateLimitByRules<Request, Response>;
+
+  /** The settings for a `handler`: the options for responses, with defaults. */
+  interface RateLimitSettings {
+    readonly message: Message | ((...args: never[]) => unknown);
+    readonly statusCode: number;
+    readonly problemDetails: boolean;
+    readonly legacyHeaders: boolean;
+    readonly standardHeaders: false | HeaderDraft;
+    readonly identifier?: string | ((...args: never[]) => unknown) | undefined;
+    readonly requestPropertyName: string;
+    readonly skipSuccessfulRequests: boolean;
+    readonly skipFailedRequests: boolean;
+    readonly passOnStoreError: boolean;
+    /** The checks that are on. */
+    readonly validate: Readonly<Record<RateLimitCheck, boolean>>;
+    /** ms; undefined with `limits`, with `rules` and with an existing limiter. */
+    readonly windowMs?: number;
+    /** Undefined with `limits`, with `rules` and with an existing limiter. */
+    readonly limit?: number | ((...args: never[]) => unknown);
+    readonly cost?: Cost | ((...args: never[]) => unknown) | undefined;
+    readonly store?: RateLimitStore;
+  }
+
+  /** Answers a refused request, or passes it on with `next()`. */
+  type RateLimitHandler<Request = LimitedRequest, Response = LimitedResponse> = (
+    req: Request,
+    res: Response,
+    next: Next,
+    settings: RateLimitSettings,
+  ) => unknown;
+
+  /** Continues with the next middleware, or with the error handlers. */
+  type Next = (error?: unknown) => void;
+
+  /** A middleware for Express 4 and 5, Connect, Polka and NestJS. */
+  interface RateLimitMiddleware<Request = LimitedRequest, Response = LimitedResponse> {
+    /** Errors reach `next(error)`. The call is synchronous if all steps are. */
+    (req: Request, res: Response, next: Next): void | Promise<void>;
+    /** Forgets the count of a key; with `rules` in all zones, except counts with `perPath`. */
+    resetKey(key: Id): Promise<void>;
+    /**
+     * Resolves to the count of a key, or to undefined if there is none. Counts nothing. With `rules`, it is the count
+     * in the zone with the least left.
+     */
+    getKey(key: Id): Promise<{ totalHits: number; resetTime: Date } | undefined>;
+  }
+}
