@@ -24,8 +24,8 @@ declare namespace RateLimiter {
      * const timeLeft = limiter('some id'); // 0: allowed; otherwise ms to wait
      * ```
      *
-     * @throws TypeError `ERR_ROLLGATE_OPTION`: an option is missing, unknown or of the wrong type
-     * @throws RangeError `ERR_ROLLGATE_OPTION`: an option is out of range
+     * @throws TypeError `ERR_ROLLGATE_OPTION`: an option is missing, unknown or of the wrong type; RangeError: out of
+     *   range
      */
     (options: SharedRateLimiterOptions): RateLimiter;
 
@@ -80,8 +80,7 @@ declare namespace RateLimiter {
      * goes through `skip`, `keyGenerator`, the attempt, the headers, and then `next()` or `handler`. A refusal has
      * `Retry-After` if rate-limit headers are on.
      *
-     * @throws TypeError `ERR_ROLLGATE_OPTION`: an option is unknown, of the wrong type, or conflicts with another
-     * @throws RangeError `ERR_ROLLGATE_OPTION`: an option is out of range
+     * @throws TypeError or RangeError `ERR_ROLLGATE_OPTION`: an option is wrong, or conflicts with another
      */
     rateLimit<
       Request extends IncomingMessage = LimitedRequest,
@@ -121,7 +120,7 @@ declare namespace RateLimiter {
      *
      * @throws TypeError `ERR_ROLLGATE_OPTION`: no list, an empty one, no limiter, or one id of one limiter twice
      * @throws the errors of `attempt` and `refund`, or rejects with them. What was recorded is then refunded; an
-     *   attempt that timed out may stay counted
+     *   attempt that timed out may stay counted.
      */
     attemptAll(entries: readonly AttemptAllEntry<RateLimiter>[]): AttemptAllResult;
     attemptAll(entries: readonly AttemptAllEntry[]): AttemptAllResult | Promise<AttemptAllResult>;

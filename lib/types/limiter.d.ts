@@ -27,10 +27,8 @@ declare module './index' {
      *   until an action would be allowed without further attempts. With `countBlocked`, the blocked attempt itself is
      *   included.
      * @throws TypeError `ERR_ROLLGATE_ID`: the id is invalid
-     * @throws Error `ERR_ROLLGATE_CLOCK`: the clock threw, or returned no finite number
-     * @throws Error `ERR_ROLLGATE_CLOSED`: the limiter is closed
-     * @throws Error `ERR_ROLLGATE_MEMORY`: there is no memory for the log of this id
-     * @throws Error `ERR_ROLLGATE_SHARED_...`: with `shared`, from every call that uses the region
+     * @throws Error `ERR_ROLLGATE_CLOCK`, `ERR_ROLLGATE_CLOSED`, `ERR_ROLLGATE_MEMORY`, with `shared`
+     *   `ERR_ROLLGATE_SHARED_...`
      */
     (id?: Id, callback?: undefined): number;
 
@@ -55,15 +53,14 @@ declare module './index' {
      *
      * @throws the errors of the call without a callback
      * @throws TypeError `ERR_ROLLGATE_OPTION`: the second argument is not an object, or has an unknown option
-     * @throws TypeError `ERR_ROLLGATE_COST`: the cost is of the wrong type, or names a limit that does not exist
-     * @throws RangeError `ERR_ROLLGATE_COST`: the cost is out of range: see Cost
+     * @throws TypeError or RangeError `ERR_ROLLGATE_COST`: not a cost of this limiter
      */
     attempt(id?: Id, options?: AttemptOptions): Decision;
 
     /**
      * What is counted for an id now, without an attempt. Records nothing.
      *
-     * @throws TypeError `ERR_ROLLGATE_ID`; Error `ERR_ROLLGATE_CLOCK`, `ERR_ROLLGATE_CLOSED`
+     * @throws the errors of the call without a callback
      */
     usage(id?: Id): Usage;
 
@@ -81,9 +78,8 @@ declare module './index' {
      *
      * @returns the Decision of the attempt that was allowed, which `settle` and `refund` take
      *
-     * Rejects with the `reason` of the signal; `ERR_ROLLGATE_WAIT_DEADLINE`: not allowed within the deadline;
-     * `ERR_ROLLGATE_WAIT_QUEUE`: `maxQueue` calls wait already; `ERR_ROLLGATE_CLOSED`: the limiter is or was closed;
-     * `ERR_ROLLGATE_OPTION`: an option is invalid; and with the errors of `attempt`.
+     * Rejects with the `reason` of the signal, `ERR_ROLLGATE_WAIT_DEADLINE`, `ERR_ROLLGATE_WAIT_QUEUE`, and the
+     * errors of `attempt`, `ERR_ROLLGATE_CLOSED` also when the limiter is closed meanwhile.
      */
     wait(id?: Id, options?: WaitOptions): Promise<Decision>;
 
@@ -92,8 +88,7 @@ declare module './index' {
      * once. If one id is invalid, nothing is recorded.
      *
      * @returns one Decision for each id
-     * @throws TypeError `ERR_ROLLGATE_ID`: not an array, or an element is not an id
-     * @throws Error `ERR_ROLLGATE_CLOCK`, `ERR_ROLLGATE_CLOSED`
+     * @throws the errors of the call without a callback; TypeError `ERR_ROLLGATE_ID` also if it is not an array
      */
     attemptMany(ids: readonly Id[]): Decision[];
 
@@ -109,7 +104,7 @@ declare module './index' {
      *   the id was cleared or forgotten
      * @throws TypeError or RangeError `ERR_ROLLGATE_COST`: `actual` is wrong; the decision can still be settled
      * @throws TypeError `ERR_ROLLGATE_DECISION`: not a Decision of this limiter
-     * @throws Error `ERR_ROLLGATE_CLOSED`: the limiter is closed
+     * @throws Error `ERR_ROLLGATE_CLOSED`
      */
     settle(decision: Decision, actual: Cost): boolean;
 
@@ -133,7 +128,7 @@ declare module './index' {
      *
      * @throws TypeError or RangeError `ERR_ROLLGATE_OPTION`: a limit is wrong, or the shape is another
      * @throws Error `ERR_ROLLGATE_SHARED_MISMATCH`: they do not fit into the shared region
-     * @throws Error `ERR_ROLLGATE_CLOSED`: the limiter is closed
+     * @throws Error `ERR_ROLLGATE_CLOSED`
      */
     setLimits(limits: readonly WindowLimit[]): void;
 
@@ -151,11 +146,7 @@ declare module './index' {
     /** Forgets every id of this limiter. The counters in `stats()` stay. */
     clearAll(): Promise<void>;
 
-    /**
-     * Counters of this limiter; cheap. With `shared`, `keys` and `bytes` are those of the region.
-     *
-     * @throws Error `ERR_ROLLGATE_CLOSED`: the limiter is closed
-     */
+    /** Counters of this limiter; cheap. With `shared`, `keys` and `bytes` are those of the region. */
     stats(): Stats;
 
     /**
@@ -172,7 +163,7 @@ declare module './index' {
   interface RemoteRateLimiter
     extends Pick<
       RateLimiter,
-      'limit' | 'wouldLimit' | 'limitWithInfo' | 'wouldLimitWithInfo' | 'block'
+      'limit' | 'wouldLimit' | 'limitWithInfo' | 'wouldLimitWithInfo' | 'block' | 'clear'
     > {
     /**
      * Attempts an action and calls back in a later tick.
@@ -210,22 +201,16 @@ declare module './index' {
      */
     attemptMany(ids: readonly Id[]): Promise<Decision[]>;
 
-    /**
-     * As in RateLimiter. Rejects if the store does not answer, with any `onError`; the decision cannot be settled
-     * again then. A decision of `onError: 'memory'` is settled in memory.
-     */
+    /** After an error, it cannot be settled again. A decision of `onError: 'memory'` is settled in memory. */
     settle(decision: Decision, actual: Cost): Promise<boolean>;
 
-    /** As in RateLimiter: `settle(decision, 0)`. */
+    /** The same as `settle(decision, 0)`. */
     refund(decision: Decision): Promise<boolean>;
 
     /** As in RateLimiter: without I/O. Limiters in other processes keep their own limits. */
     setLimits(limits: readonly WindowLimit[]): void;
 
-    /** As in RateLimiter. Rejects if the store does not answer, with any `onError`. */
-    clear(id?: Id): Promise<void>;
-
-    /** As `clear`, for every id. On Redis, scans all keys of the database, in many round trips. */
+    /** Forgets every id of this limiter. On Redis, scans all keys of the database, in many round trips. */
     clearAll(): Promise<void>;
 
     stats(): RemoteStats;
@@ -379,10 +364,7 @@ declare module './index' {
      * Default: the largest `maxInInterval`.
      */
     room?: number | undefined;
-    /**
-     * Absolute path of the file's directory, which should be in memory and the same for all limiters. Default
-     * '/dev/shm'.
-     */
+    /** Absolute path of the file's directory, which should be in memory. Default '/dev/shm'. */
     directory?: string | undefined;
   }
 
@@ -591,18 +573,14 @@ declare module './index' {
     | 'ERR_ROLLGATE_OPTION' // TypeError or RangeError: an option is invalid, missing or unknown
     | 'ERR_ROLLGATE_ID' // TypeError: the id is invalid
     | 'ERR_ROLLGATE_CALLBACK' // TypeError: the callback is not a function
-    // TypeError or RangeError: not a cost of this limiter, or not what an attempt can be settled at; from the middleware:
-    // the function `cost` returned no cost
-    | 'ERR_ROLLGATE_COST'
+    | 'ERR_ROLLGATE_COST' // TypeError or RangeError: not a cost of this limiter, or `cost` returned none
     | 'ERR_ROLLGATE_DECISION' // TypeError: the argument of `settle` or `refund` is not a Decision of this limiter
     | 'ERR_ROLLGATE_CLOCK' // the clock threw (see `cause`) or returned no finite number
     | 'ERR_ROLLGATE_CLOSED' // the limiter is closed
     | 'ERR_ROLLGATE_MEMORY' // there is no memory for the log of an id
     | 'ERR_ROLLGATE_WAIT_DEADLINE' // `wait` was not allowed within its deadline
     | 'ERR_ROLLGATE_WAIT_QUEUE' // `maxQueue` calls wait for the id already
-    // TypeError or RangeError: the function `limit` returned neither an integer >= 0 nor Infinity, or more than a log
-    // in shared memory can hold
-    | 'ERR_ROLLGATE_LIMIT'
+    | 'ERR_ROLLGATE_LIMIT' // TypeError or RangeError: the function `limit` returned no limit
     | 'ERR_ROLLGATE_AUTHENTICATE' // TypeError: `authenticate` returned no object with an id
     | 'ERR_ROLLGATE_URL' // with Fastify and `rules`: the path of a URL is ambiguous
     | 'ERR_ROLLGATE_REDIS_TIMEOUT' // Redis did not answer within `commandTimeout`
@@ -611,22 +589,18 @@ declare module './index' {
     | 'ERR_ROLLGATE_REDIS_REPLY' // another error of Redis (see `cause`), or an invalid reply
     | 'ERR_ROLLGATE_REDIS_QUEUE_FULL' // `maxQueue` calls wait already
     | 'ERR_ROLLGATE_REDIS_CLOSED' // the Redis client was closed by its owner
-    // The key-value store did not answer within `commandTimeout`, was busy (see `cause`), or other processes wrote
-    // the id each time.
-    | 'ERR_ROLLGATE_KV_TIMEOUT'
+    | 'ERR_ROLLGATE_KV_TIMEOUT' // the store did not answer or was busy, or other processes wrote the id each time
     | 'ERR_ROLLGATE_KV' // the store failed (see `cause`), or the id's key holds what rollgate did not write
     | 'ERR_ROLLGATE_SHARED_MISMATCH' // the shared limiter has options that do not fit, which the message names
     | 'ERR_ROLLGATE_SHARED_FILE' // the file is not a shared limiter of this user and version
     | 'ERR_ROLLGATE_SHARED_SYSTEM' // a system call failed: no room, no permission, no such directory
     | 'ERR_ROLLGATE_SHARED_FULL' // 1024 limiters are attached already
     | 'ERR_ROLLGATE_SHARED_CORRUPT' // the shared memory holds invalid data
-    // This build, runtime or store does not support the feature, or prom-client is missing.
-    | 'ERR_ROLLGATE_UNSUPPORTED'
+    | 'ERR_ROLLGATE_UNSUPPORTED' // not in this build, runtime or store; or prom-client is missing
     | 'ERR_ROLLGATE_ADDON' // there is no addon for this system (see `cause`)
     | 'ERR_ROLLGATE_WASM' // the WebAssembly module is missing or forbidden (see `cause`)
     | 'ERR_ROLLGATE_STORE' // `init` of a RollgateStore was not called, or failed; or a `store` returned no count
-    // A function given to `rateLimit` threw a value that `next` treats as success (see `cause`).
-    | 'ERR_ROLLGATE_THROWN';
+    | 'ERR_ROLLGATE_THROWN'; // your function threw a value that `next` treats as success (see `cause`)
 
   /** An Error, TypeError or RangeError of rollgate. There is no class of this name. */
   interface RateLimiterError extends Error {

@@ -39,10 +39,8 @@ declare module './index' {
     /** The result of `keyGenerator`, or the id of `authenticate`. */
     key: Id;
     /**
-     * Replaces the cost of the request by what it came to, once: `settle` of the limiter that counted it, whose
-     * result it returns; false if the request was refused.
-     *
-     * @throws and rejects with the errors of `settle`; `ERR_ROLLGATE_UNSUPPORTED`: your own limiter has no `settle`
+     * Replaces the cost of the request by its actual cost, once, as `settle` of the limiter that counted it; false if
+     * the request was refused. The error is `ERR_ROLLGATE_UNSUPPORTED` if your own limiter has no `settle`.
      */
     settle(actual: Cost): boolean | Promise<boolean>;
     /** What `shadow` rules would have decided; undefined if none was reached. */
@@ -234,13 +232,11 @@ declare module './index' {
      * requests are then not counted. Default false.
      */
     skipFailedRequests?: boolean | undefined;
-    /** Decides success for the two options above, after the response. Default: a status below 400. May be async. */
+    /** Whether a request had success, asked after the response. Default: its status is below 400. May be async. */
     requestWasSuccessful?:
       | ((req: Request, res: Response) => boolean | Promise<boolean>)
       | undefined;
-    /**
-     * Whether a request passes, uncounted, if no decision can be made. An invalid key stays an error. Default false.
-     */
+    /** Whether requests pass, uncounted, if no decision can be made. An invalid key stays an error. Default false. */
     passOnStoreError?: boolean | undefined;
     /** Whether to check for wrong use; each finding is reported once. Default true. */
     validate?: boolean | RateLimitChecks | undefined;
@@ -404,7 +400,7 @@ declare module './index' {
     Response = LimitedResponse,
   > = RateLimitResponseOptions<Request, Response> & RateLimitCounting<Request, Response>;
 
-  /** What the middleware counts with. */
+  /** Where and by which limits requests are counted. */
   type RateLimitCounting<Request = LimitedRequest, Response = LimitedResponse> =
     | RateLimitLimits<Request, Response>
     | RateLimitExisting<Request, Response>

@@ -16,10 +16,7 @@ import RateLimiter = require('./index');
  * unless `countBlocked` is true. One storage serves all throttlers and routes of a module.
  */
 export class RollgateThrottlerStorage {
-  /**
-   * @throws TypeError `ERR_ROLLGATE_OPTION`: an option is unknown, of the wrong type, or conflicts with another
-   * @throws RangeError `ERR_ROLLGATE_OPTION`: an option is out of range
-   */
+  /** @throws TypeError or RangeError `ERR_ROLLGATE_OPTION`: an option is wrong, or conflicts with another */
   constructor(options?: RollgateThrottlerStorageOptions);
 
   /**

@@ -56,7 +56,7 @@ declare module './index' {
     ciphers?: string | undefined;
   }
 
-  /** A connection of the native client. It opens with the first call. If it is lost, it is made again. */
+  /** A connection of the native client. It opens with the first call, and again after it was lost. */
   interface RedisConnectionOptions extends RedisCallOptions {
     client?: undefined;
     /** redis://, rediss:// or unix://, instead of host, port and path. Other options override its parts. */
@@ -78,9 +78,7 @@ declare module './index' {
     tls?: boolean | RedisTlsOptions | undefined;
     /** Timeout for connecting, in ms, including the lookup of the host, TLS and the login. Default 2000. */
     connectTimeout?: number | undefined;
-    /**
-     * Delay before reconnecting, in ms: at most `min` at first, growing to `max`; always random. Default 50 and 2000.
-     */
+    /** Delay before reconnecting, in ms: random, at most `min` at first, growing to `max`. Default 50 and 2000. */
     retry?: { min?: number | undefined; max?: number | undefined } | undefined;
     /** The name in CLIENT LIST. */
     connectionName?: string | undefined;
@@ -136,8 +134,7 @@ declare module './index' {
   interface RedisStoreOptions {
     /**
      * Prefix of every key, which is `namespace{id}`: non-empty, without braces. Limiters with the same namespace
-     * count together, each by its own limits. Default 'rate-limiter-' and 8 random characters, for this limiter
-     * alone.
+     * count together, each by its own limits. Default: 'rate-limiter-' and 8 random characters.
      */
     namespace?: string | undefined;
     /**
@@ -183,9 +180,6 @@ declare module './index' {
   }
 
   type RedisClientType = 'hiredis' | 'ioredis' | 'node-redis';
-
-  /** Counters of a limiter on Redis, in this process. */
-  type RedisStats = RemoteStats;
 
   /** The messages of the diagnostics channel `rollgate:redis`. */
   type RedisMessage =

@@ -13,10 +13,7 @@ import RateLimiter = require('./index');
  * unless `countBlocked` is true. Each middleware needs its own store.
  */
 declare class RollgateStore {
-  /**
-   * @throws TypeError `ERR_ROLLGATE_OPTION`: an option is unknown, of the wrong type, or conflicts with another
-   * @throws RangeError `ERR_ROLLGATE_OPTION`: an option is out of range
-   */
+  /** @throws TypeError or RangeError `ERR_ROLLGATE_OPTION`: an option is wrong, or conflicts with another */
   constructor(options?: RollgateStore.RollgateStoreOptions);
 
   /** True in memory: no other store can share the counts. */

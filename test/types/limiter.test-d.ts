@@ -22,7 +22,6 @@ import {
   type RedisConnection,
   RedisRateLimiter,
   type RedisRateLimiterOptions,
-  type RedisStats,
   type RemoteRateLimiter,
   type RemoteStats,
   type SharedOptions,
@@ -337,7 +336,7 @@ expectNotAssignable<RateLimiterOptions>({ interval: '1', maxInInterval: 1 });
   expectType<Promise<void>>(limiter.clear('id'));
   expectType<Promise<void>>(limiter.clearAll());
   expectType<Promise<void>>(limiter.close());
-  expectType<RedisStats>(limiter.stats());
+  expectType<RemoteStats>(limiter.stats());
   expectType<number>(limiter.stats().connection.pending);
   expectType<'hiredis' | 'ioredis' | 'node-redis'>(limiter.detectedClientType);
   expectType<Promise<boolean>>(limiter.refund(decision));

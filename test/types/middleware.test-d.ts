@@ -165,6 +165,7 @@ expectAssignable<ShadowDecision>({} as ShadowMessage);
 const theirs = new MemoryStore();
 expectType<RateLimitMiddleware>(rateLimit({ store: theirs, windowMs: 60_000, limit: () => 5 }));
 expectError(rateLimit({ store: { increment() {}, decrement() {}, resetKey() {} } }));
+expectError(rateLimit({ store: { incr() {}, decrement() {}, resetKey() {} } }));
 expectError(rateLimit({ store: theirs, redis: 'redis://localhost' }));
 expectError(rateLimit({ store: theirs, cost: 2 }));
 expectError(rateLimit({ store: theirs, limiter }));

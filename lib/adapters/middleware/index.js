@@ -30,7 +30,7 @@ const IS_NOT_MIDDLEWARE =
 
 /**
  * Limits requests by client: `app.use(rateLimit({ windowMs: 60_000, limit: 100 }))`.
- * lib/types/index.d.ts documents the options; invalid ones throw here, not at the first request.
+ * lib/types/middleware.d.ts documents the options; invalid ones throw here, not at the first request.
  */
 function rateLimit(options, ...more) {
   if (more.length > 0) throw typeError('ERR_ROLLGATE_OPTION', IS_NOT_MIDDLEWARE);
