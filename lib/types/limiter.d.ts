@@ -112,6 +112,8 @@ declare module './index' {
      * Takes back what an allowed attempt recorded, once: `settle(decision, 0)`. Exact with `countBlocked: false`,
      * except with 'gcra', which gives back only what has not leaked yet. An inexact refund never allows more than an
      * exact one. With all algorithms but the log, `minDifference` still counts from the refunded action.
+     *
+     * @returns false if there was nothing to take back, as `settle`, which has the same errors
      */
     refund(decision: Decision): boolean;
 
