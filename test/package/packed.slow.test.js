@@ -325,6 +325,7 @@ const PROGRAMS = {
     import RateLimiter from 'rollgate';
     import plugin, { rollgate, type RollgateFastifyOptions } from 'rollgate/fastify';
     import { register } from 'prom-client';
+    import { rateLimitFetch, type RateLimitFetchOptions } from 'rollgate/fetch';
     import { type Metrics, registerMetrics } from 'rollgate/metrics';
     import { RollgateThrottlerStorage, type RollgateThrottlerStorageOptions } from 'rollgate/nest';
     import Store, { RollgateStore, type RollgateStoreOptions } from 'rollgate/store';
@@ -338,6 +339,8 @@ const PROGRAMS = {
     for (const store of [new RollgateStore(given), new Store()]) rateLimit({ store });
     const limiter = new RateLimiter({ interval: 1000, maxInInterval: 2 });
     export const metrics: Metrics = registerMetrics({ register, limiters: { limiter } });
+    const ofFetch: RateLimitFetchOptions = { limit: (request, { ip }) => (ip ? request.url.length : 0) };
+    rateLimitFetch(ofFetch)(new Request('http://host.test/'), { ip: '::1' });
   `,
   // Without rollgate itself, the property is that of express-rate-limit.
   'store-alone': `
