@@ -20,7 +20,6 @@ import {
   type RollgateFastifyRule,
   rollgate,
 } from '../../lib/types/fastify';
-import { queryCost } from '../../lib/types/graphql';
 import {
   type Decision,
   ipKeyGenerator,
