@@ -1,12 +1,14 @@
 // Who is counted: addresses and their subnets, authenticate, and warnings about addresses that may be wrong.
 'use strict';
 
+const { createHash } = require('node:crypto');
 const http = require('node:http');
 const { isIPv6 } = require('node:net');
 const expressRateLimit = require('express-rate-limit');
 const fc = require('fast-check');
 const { ipKeyGenerator, rateLimit } = require('../..');
 const { casesOf } = require('../support/tiers');
+const { randomFrom } = require('../support/traces');
 const apps = require('./apps');
 
 const { FAILING, appWith, byHeaders, callDirectly, get, inTurn, newLogger, setUp, withCode } = apps;
@@ -64,6 +66,48 @@ describe('ipKeyGenerator', () => {
 
   test.each([0, 129, -1, 56.5, Number.NaN, '56', true, null])('refuses %p bits', (bits) => {
     expect(() => ipKeyGenerator('2001:db8::1', bits)).toThrow(withCode('ERR_ROLLGATE_OPTION'));
+  });
+
+  /** An address in any spelling that a header or a socket may have, or nearly one. */
+  function addressFrom({ between, chance, pick }) {
+    const any = (low, high, make) => Array.from({ length: between(low, high) }, make);
+    const byte = () => pick(['0', '1', '9', '10', '99', '127', '255', between(0, 255)]);
+    const dotted = () => `${byte()}.${byte()}.${byte()}.${byte()}`;
+    function group() {
+      const hex = pick([0, 0, 0, 1, 0xff, 0xffff, between(0, 0xffff)]).toString(16);
+      return chance(15) ? hex.padStart(4, '0') : hex;
+    }
+    const groups = (low, high) => any(low, high, group).join(':');
+    const last = () => (chance(25) ? dotted() : groups(2, 2));
+    const ipv6 = () =>
+      pick([
+        () => `${groups(6, 6)}:${last()}`,
+        () => `${groups(0, 3)}::${groups(0, 4)}`,
+        () => `${groups(0, 3)}::${chance(50) ? `${groups(1, 2)}:` : ''}${last()}`,
+        () => `${groups(1, 7)}::`,
+        () => `::${groups(1, 7)}`,
+        () => `${pick(['::ffff:', '0:0:0:0:0:ffff:', '::', '64:ff9b::'])}${last()}`,
+        () => `2001:db8:${groups(6, 6)}`,
+        () => pick(['::', '::1', 'fe80::1', 'fe80::']),
+      ])();
+    const garbage = () => any(0, 9, () => pick([...'0123f:.%/[]g ', '::', '256', '01'])).join('');
+    const address = pick([dotted, ipv6, ipv6, ipv6, ipv6, garbage])();
+    const spelt = chance(15) ? address.toUpperCase() : address;
+    const zone = chance(15) ? pick(['%eth0', '%1', '%en-0.1', '%', '%a b', '%<>', '%::1']) : '';
+    return chance(5) ? `[${spelt}${zone}]:${between(1, 65535)}` : `${spelt}${zone}`;
+  }
+
+  // Stored counts are found by them, also by the next release.
+  test('gives the keys that it has always given', () => {
+    const random = randomFrom(1);
+    const digest = createHash('sha256');
+    for (let i = 0; i < 10_000; i++) {
+      const bits = random.pick([undefined, false, 56, 64, random.between(32, 128)]);
+      digest.update(`${ipKeyGenerator(addressFrom(random), bits)}\n`);
+    }
+    expect(digest.digest('hex')).toBe(
+      '61890be434a5579c793b75909a1b58bb410dadd6987ee76bcc854c158e64939e',
+    );
   });
 
   test('agrees with express-rate-limit on every IPv6 address', () => {
