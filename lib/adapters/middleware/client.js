@@ -2,7 +2,6 @@
 'use strict';
 
 const { isIP } = require('#platform');
-const { optionRangeError } = require('../../base/errors');
 const { readNumber } = require('../../options/values');
 const { andThen } = require('./maybe-async');
 const { addressThrough, trustEverybody } = require('./proxies');
@@ -53,11 +52,11 @@ const GROUPS = 8;
 const GROUP_BITS = 16;
 const ADDRESS_BITS = GROUPS * GROUP_BITS;
 
+const SUBNET = `false or an integer from 1 to ${ADDRESS_BITS}`;
+const isSubnet = (bits) => Number.isInteger(bits) && bits >= 1 && bits <= ADDRESS_BITS;
+
 function readSubnet(value) {
-  if (value === false) return value;
-  const expected = `false or an integer from 1 to ${ADDRESS_BITS}`;
-  const isInRange = (bits) => Number.isInteger(bits) && bits >= 1 && bits <= ADDRESS_BITS;
-  return readNumber('ipv6Subnet', value, expected, isInRange);
+  return value === false ? value : readNumber('ipv6Subnet', value, SUBNET, isSubnet);
 }
 
 const FEWEST_BITS = 32;
@@ -93,14 +92,7 @@ function ipKeyGenerator(ip, ipv6Subnet = 56) {
   const groups = parseGroups(address);
   const ipv4 = embeddedIPv4(address, groups);
   if (ipv4 !== undefined) return ipv4;
-  if (ipv6Subnet === false) return ip;
-  if (!Number.isInteger(ipv6Subnet) || ipv6Subnet < 1 || ipv6Subnet > ADDRESS_BITS) {
-    throw optionRangeError(
-      'ipv6Subnet',
-      `false or an integer from 1 to ${ADDRESS_BITS}`,
-      ipv6Subnet,
-    );
-  }
+  if (readSubnet(ipv6Subnet) === false) return ip;
   clearHostBits(groups, ipv6Subnet);
   return `${formatGroups(groups)}/${ipv6Subnet}`;
 }

@@ -11,6 +11,9 @@ const { inspect } = require('node:util');
 
 // Modules that a limiter in memory does not need are loaded when they are.
 
+/** Kept, because require takes longer than what it is asked in each request. */
+let net;
+
 /** Shorter sleeps are ignored: some systems round their uptime to seconds. */
 const SHORTEST_SLEEP_MS = 2000;
 /** How often the uptime is read at most: that takes some microseconds. */
@@ -58,7 +61,10 @@ module.exports = {
   inspect,
 
   /** 4, 6, or 0 for what is no IP address. */
-  isIP: (address) => require('node:net').isIP(address),
+  isIP(address) {
+    net ??= require('node:net');
+    return net.isIP(address);
+  },
 
   /** The names of HTTP methods. */
   methods: () => require('node:http').METHODS,
