@@ -29,6 +29,9 @@ const USAGE = methodName('usage');
 /** `limiter[DECIDE](id, cost, records)`: a Decision at a checked cost; `records` is one of RECORDS (decision.js). */
 const DECIDE = methodName('decide');
 
+/** `limiter[BLOCK](id, ms)`: `block` for a checked duration; it answers at once where the store does. */
+const BLOCK = methodName('block');
+
 /** `limiter[READ_COST](cost)` checks a cost. */
 const READ_COST = methodName('readCost');
 
@@ -41,6 +44,7 @@ const COUNTS_REFUSALS = methodName('countsRefusals');
 module.exports = {
   ANSWERS_AT_ONCE,
   ATTEMPT_WITHIN,
+  BLOCK,
   COUNTS_REFUSALS,
   DECIDE,
   IS_INNER,

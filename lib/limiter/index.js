@@ -20,6 +20,7 @@ const { readAttemptOptions, readBlock, readLimiterOptions, withLimits } = requir
 const {
   ANSWERS_AT_ONCE,
   ATTEMPT_WITHIN,
+  BLOCK,
   DECIDE,
   PEEK_WITHIN,
   READ_COST,
@@ -182,6 +183,10 @@ const methods = {
     store.assertOpen();
     await store.block(id, readBlock(ms));
     if (ms === 0) this[CURRENT].waiting?.changed(id);
+  },
+
+  [BLOCK](id, ms) {
+    return this[STORE].block(id, ms);
   },
 
   async clear(id) {

@@ -135,8 +135,8 @@ function createRules(settings, { identify, reporter, pathOf }) {
     const limit = max ?? rule.policy.windows[0].maxInInterval;
     // As under a rule without limits, no block refuses those who are exempt.
     if (blocks === undefined || limit === Number.POSITIVE_INFINITY) return askLimiter(attempted);
-    return andThen(blocks.find(id), (refusal) => {
-      if (refusal !== undefined) return blockedDecision(refusal, rule.policy, max);
+    return andThen(blocks.find(id), (found) => {
+      if (!found.allowed) return blockedDecision(found, rule.policy, max);
       return andThen(askLimiter(attempted), (decision) => {
         if (!isBlocking(rule, decision)) return decision;
         return andThen(startBlock(id, rule.zone, bucket, decision), () => decision);
