@@ -129,7 +129,11 @@ class RollgateStore {
   #assertGood() {
     if (this.#initError === undefined) return;
     const { message } = this.#initError;
-    throw failure('ERR_ROLLGATE_STORE', `the store is of no use: ${message}`, this.#initError);
+    throw failure(
+      'ERR_ROLLGATE_STORE',
+      `the store could not be initialised: ${message}`,
+      this.#initError,
+    );
   }
 }
 

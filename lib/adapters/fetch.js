@@ -5,7 +5,7 @@ const errors = require('../base/errors');
 const rateLimit = require('./middleware');
 const { adaptFunctions } = require('./middleware/adapt');
 const { andThen } = require('./middleware/maybe-async');
-const { RequestInfo } = require('./middleware/report');
+const { RequestInfo } = require('./middleware/request-info');
 const { wrap } = require('./middleware/warnings');
 
 const { inAdapter, optionError, optionRangeError, optionTypeError, show, typeError } = errors;

@@ -363,7 +363,7 @@ describe('the plugin of Fastify', () => {
   test('refuses a route that would count in the store of its scope', async () => {
     const options = { store: new FixedStore(), clock: undefined };
     await expect(ready(options, { limit: 1 })).rejects.toThrow(
-      /'config\.rateLimit': expected a store of its own/,
+      /'config\.rateLimit': the scope's 'store' cannot be shared/,
     );
   });
 });

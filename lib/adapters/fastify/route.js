@@ -64,7 +64,7 @@ function mergeRouteOptions(scope, own, route) {
 function sharedStoreError() {
   return optionError(
     'config.rateLimit',
-    "expected a store of its own, because the scope's 'store' serves one middleware, or false, or true for its limits",
+    "the scope's 'store' cannot be shared: give this route its own store, false (no limit) or true (the scope's limit)",
   );
 }
 

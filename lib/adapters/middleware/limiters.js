@@ -18,7 +18,6 @@ const RateLimiter = require('../../limiter');
 const { isPlainObject } = require('../../options/values');
 const { ANY_COST, isUncountable } = require('./limiter-options');
 const { andThen, orElse } = require('./maybe-async');
-const { PASSED } = require('./report');
 
 /** The middleware calls attempt, peek, settle, refund and clear of a limiter and knows nothing of its store. */
 function limiterFor({ limiter, limiterOptions }) {
@@ -99,7 +98,7 @@ function createLimiterByRequest(limiterOptions) {
   };
 }
 
-/** From a peek under a maximum that nobody reaches: the usage without the attempt that was imagined. */
+/** Subtracts the hypothetical attempt of a peek: the current usage. */
 function withoutAttempt(decision) {
   if (decision.allowed) decision.limits = decision.limits.map(withoutOne);
   return decision;
@@ -177,6 +176,9 @@ function withMax(window, maxInInterval) {
 /** Errors of the request, or of the functions `limit` and `cost`: a client that sends invalid ids must not pass unlimited. */
 const ERRORS_OF_REQUEST = ['ERR_ROLLGATE_ID', 'ERR_ROLLGATE_LIMIT', 'ERR_ROLLGATE_COST'];
 
+/** Instead of a decision: the limiter failed, and passOnStoreError lets the request pass unreported. */
+const PASSED = Symbol('passed');
+
 /** passOnStoreError: lets a request pass, uncounted, if the limiter fails. */
 function passOnStoreError(limiter, reporter) {
   function pass(error) {
@@ -251,6 +253,7 @@ function withoutOne(window) {
 }
 
 module.exports = {
+  PASSED,
   attemptAtCost,
   createCostOf,
   createGetKey,

@@ -22,7 +22,7 @@ const {
   readRequestLimits,
 } = require('./limiter-options');
 const { readTrustProxy } = require('./proxies');
-const { respond, respondWithProblem } = require('./report');
+const { respond, respondWithProblem } = require('./refusal');
 const { readRules } = require('./rules/read');
 const { readValidate, takesClientKey } = require('./warnings');
 

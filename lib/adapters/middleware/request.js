@@ -5,8 +5,9 @@ const { failure } = require('../../base/errors');
 const { UnknownCaller } = require('./caller');
 const { ClientGone } = require('./client');
 const { setRetryAfter } = require('./headers');
+const { PASSED } = require('./limiters');
 const { andThen, isPromise } = require('./maybe-async');
-const { PASSED, RequestInfo } = require('./report');
+const { RequestInfo } = require('./request-info');
 
 /**
  * A step is synchronous if the limiter and the user's functions are: then next() is called synchronously and no

@@ -13,8 +13,7 @@ const SLASH = 47;
 const LIKE_PATTERN = /\/:|[*({]/;
 
 const PLAIN_PREFIX =
-  "a text without '*', '(', '{' and segments that begin with ':' (it is a prefix, taken as it is; " +
-  'for a pattern give a RegExp, for these characters their escapes, such as %2A)';
+  "a plain path prefix ('*', '(', '{' and ':name' are not patterns here: use a RegExp, or escape them, such as %2A)";
 
 /**
  * @typedef {object} Pattern
