@@ -3,7 +3,9 @@
 
 const { NUMBERS, RECORDS, decisionLength } = require('../../lib/base/decision');
 const { NEVER } = require('../../lib/base/channels');
-const { nativePolicy, readLimiterOptions } = require('../../lib/limiter/options');
+const { throwInvalidId } = require('../../lib/base/errors');
+const { readLimiterOptions } = require('../../lib/limiter/options');
+const { nativePolicy } = require('../../lib/native/policy');
 const { addonBinding, newWasmBinding, packageOn } = require('../support/bindings');
 const { expectEqual } = require('../support/outcome');
 const { catchError } = require('../support/set-up');
@@ -37,7 +39,7 @@ function open(binding, checked, now) {
   const length = decisionLength(checked.windows.length);
   const keep = {
     report: new Float64Array(Math.max(length, 8)),
-    refuse: throwCoded('id'),
+    refuse: throwInvalidId,
     closed: throwCoded('closed'),
     exhausted: throwCoded('exhausted'),
     callBack() {},
@@ -98,7 +100,7 @@ whereBoth('the addon and the module, with any values', () => {
         // What it returns for an attempt outside of all windows depends on the form of the log.
         return (limiter) => {
           const token = one?.tokens.get(limiter) ?? 2 ** 53 - 1; // of no attempt
-          limiter.settle(one?.id ?? id, at, token, one?.cost ?? cost, actual);
+          limiter.settle(one?.id ?? spec.id, at, token, one?.cost ?? cost, actual);
         };
       }
       case 7: {

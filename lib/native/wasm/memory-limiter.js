@@ -4,6 +4,7 @@
 
 const { randomBytes } = require('#platform');
 const { RECORDS, decisionLength } = require('../../base/decision');
+const { idToString } = require('../../base/ids');
 const { STATUS, uniform } = require('./core');
 const { createOwnClock } = require('./own-clock');
 
@@ -17,19 +18,12 @@ const SETTLES_ASK_TIME = 2;
 const STATS = 5;
 const COUNTERS = [1, 2, 3];
 
-/** The string of a valid id; undefined for anything else. */
-function textOf(id) {
-  if (typeof id === 'string') return id;
-  if (id === undefined || id === null) return '';
-  return Number.isFinite(id) || typeof id === 'bigint' ? String(id) : undefined;
-}
-
 /** The longest interval of a policy, in us. */
 const longestInterval = ({ windows }) => Math.max(...windows.filter((_, i) => i % 2 === 0));
 
 function createMemoryLimiter(core, options, callbacks) {
   const { exports } = core;
-  const { numbers, refuse, closed, exhausted, observesDecisions, observesEvictions } = callbacks;
+  const { numbers, closed, exhausted, observesDecisions, observesEvictions } = callbacks;
   const length = decisionLength(options.windows.length / 2);
   core.writePolicy(options);
   const traits = exports.traits();
@@ -70,11 +64,6 @@ function createMemoryLimiter(core, options, callbacks) {
     return time;
   }
 
-  function readText(id) {
-    const text = textOf(id);
-    return text === undefined ? refuse(id) : text;
-  }
-
   function reportEviction() {
     if (!hasReportedEvictions || observesEvictions[0] !== 0) callbacks.evicted();
     hasReportedEvictions = true;
@@ -94,7 +83,7 @@ function createMemoryLimiter(core, options, callbacks) {
   function limiter(id, callback) {
     if (callback !== undefined) return callbacks.callBack(id, callback);
     if (typeof id === 'function') return callbacks.callBack(undefined, id);
-    const text = readText(id);
+    const text = idToString(id);
     const time = readTime();
     const result = exports.memory_check(store.address, core.writeId(text), time);
     const timeLeft = result >= 0 ? result : rareTimeLeft(result);
@@ -115,12 +104,12 @@ function createMemoryLimiter(core, options, callbacks) {
   }
 
   function decide(id, cost = 1, records = RECORDS.ATTEMPT, max = 0) {
-    const text = readText(id);
+    const text = idToString(id);
     if (decideAt(readTime(), text, { cost, records, max }, numbers, 0)) reportEviction();
   }
 
   function decideMany(ids, numbers) {
-    const texts = ids.map(readText);
+    const texts = ids.map(idToString);
     const time = readTime();
     const attempt = { cost: 1, records: RECORDS.ATTEMPT, max: 0 };
     let hasEvicted = false;
@@ -145,7 +134,7 @@ function createMemoryLimiter(core, options, callbacks) {
   }
 
   function block(id, duration) {
-    const text = readText(id);
+    const text = idToString(id);
     const time = readTime();
     assertNotExhausted(exports.memory_block(store.address, core.writeId(text), time, duration));
   }
@@ -167,7 +156,7 @@ function createMemoryLimiter(core, options, callbacks) {
     const status =
       ids.length === 0
         ? exports.memory_clear_all(address)
-        : exports.memory_clear(address, core.writeId(readText(ids[0])));
+        : exports.memory_clear(address, core.writeId(idToString(ids[0])));
     assertNotExhausted(status);
     return (status & STATUS.FOUND) !== 0;
   }

@@ -10,16 +10,13 @@ const failures = require('./failures');
 const {
   amountsOf,
   callNumbers,
-  checkBlocked,
   costNumberOf,
+  createChanges,
   createPolicyNumbers,
-  microsOf,
   OPERATIONS,
   readBrief,
   readFull,
-  readSettled,
   runArguments,
-  settledAmountsOf,
 } = require('./script');
 const SCRIPTS = require('./scripts');
 
@@ -30,13 +27,12 @@ const SCRIPTS = require('./scripts');
 const MOST_TIMES_UNKNOWN = 8;
 
 /** A backend of remote/store.js over a user's client, as docs/design/remote-stores.md specifies. */
-function createClientBackend({ connection, policy: givenPolicy, namespace }) {
+function createClientBackend({ connection, policy, namespace }) {
   const { commandTimeout, maxQueue } = connection;
   const adapter = connection.kind.connect(connection.client);
   const circumstances = { commandTimeout, maxQueue, ...adapter };
   const keyOf = (id) => `${adapter.prefix}${namespace}{${id}}`;
-  const { source, sha1 } = SCRIPTS[givenPolicy.algorithm];
-  let policy = givenPolicy;
+  const { source, sha1 } = SCRIPTS[policy.algorithm];
   let { numbers: policyNumbers, within, hasLongLogs } = createPolicyNumbers(policy);
   const length = decisionLength(policy.windows.length);
   const numbers = new Float64Array(length);
@@ -124,8 +120,15 @@ function createClientBackend({ connection, policy: givenPolicy, namespace }) {
     return ['evalsha', sha1, String(keys.length), ...keys, ...args];
   }
 
+  async function change(operation, id, amounts, now, at, generation) {
+    const key = keyOf(id);
+    const call = callNumbers(operation, false, now, costNumberOf(policy, amounts), at, generation);
+    return askAt(key, scriptOn([key], call, amounts));
+  }
+
   return {
     ...createCommands(adapter, keyOf, { ask, askAt }),
+    ...createChanges(policy, change),
 
     detectedClientType: connection.kind.type,
 
@@ -156,22 +159,7 @@ function createClientBackend({ connection, policy: givenPolicy, namespace }) {
       return all;
     },
 
-    async settle(id, { at, cost, generation }, actual, now) {
-      const key = keyOf(id);
-      const amounts = settledAmountsOf(policy, cost, actual);
-      const number = costNumberOf(policy, amounts);
-      const call = callNumbers(OPERATIONS.SETTLE, false, now, number, at, generation);
-      return readSettled(await askAt(key, scriptOn([key], call, amounts)));
-    },
-
-    async block(id, ms, now) {
-      const key = keyOf(id);
-      const call = callNumbers(OPERATIONS.BLOCK, false, now, 0, microsOf(ms));
-      checkBlocked(await askAt(key, scriptOn([key], call, 0)));
-    },
-
     setLimits(next) {
-      policy = next;
       ({ numbers: policyNumbers, within, hasLongLogs } = createPolicyNumbers(next));
     },
 

@@ -5,26 +5,17 @@ const { promisify } = require('node:util');
 const { RECORDS, decisionLength } = require('../../base/decision');
 const { createCommands } = require('./commands');
 const failures = require('./failures');
-const {
-  amountsOf,
-  checkBlocked,
-  createPolicyNumbers,
-  microsOf,
-  OPERATIONS,
-  readSettled,
-  settledAmountsOf,
-} = require('./script');
+const { amountsOf, createChanges, createPolicyNumbers } = require('./script');
 const SCRIPTS = require('./scripts');
 
 const MOST_OF_ONE_TURN = 5000;
 
 /** A backend of remote/store.js; `connection` is a RedisConnection. */
-function createNativeBackend({ connection, policy: givenPolicy, namespace }) {
+function createNativeBackend({ connection, policy, namespace }) {
   const { maxQueue, isCluster } = connection;
   const backend = {};
   const client = connection.acquire(backend);
-  const length = decisionLength(givenPolicy.windows.length);
-  let policy = givenPolicy;
+  const length = decisionLength(policy.windows.length);
   const { numbers, within, hasLongLogs } = createPolicyNumbers(policy);
   const keyOf = (id) => `${namespace}{${id}}`;
   let ownPolicy = new Float64Array(numbers);
@@ -58,7 +49,6 @@ function createNativeBackend({ connection, policy: givenPolicy, namespace }) {
     client.wait(call, backend, done);
   }
 
-  /** Promises the reply to what settles or blocks; `at` and `generation` as in callNumbers. */
   const change = promisify((operation, id, amounts, now, at, generation, done) => {
     const call = limiter.ask(id, operation, false, amounts, now, ownPolicy, at, generation);
     client.wait(call, backend, (failed, _, integer) => done(failed, [integer]));
@@ -85,7 +75,7 @@ function createNativeBackend({ connection, policy: givenPolicy, namespace }) {
     }
   }
 
-  return Object.assign(backend, commands, {
+  return Object.assign(backend, commands, createChanges(policy, change), {
     detectedClientType: 'hiredis',
     attempt,
 
@@ -101,19 +91,9 @@ function createNativeBackend({ connection, policy: givenPolicy, namespace }) {
       return all;
     },
 
-    settle: async (id, { at, cost, generation }, actual, now) => {
-      const amounts = settledAmountsOf(policy, cost, actual);
-      return readSettled(await change(OPERATIONS.SETTLE, id, amounts, now, at, generation));
-    },
-
-    async block(id, ms, now) {
-      checkBlocked(await change(OPERATIONS.BLOCK, id, 0, now, microsOf(ms), 0));
-    },
-
     /** Calls that were made keep the earlier limits. */
     setLimits(next) {
       const created = createPolicyNumbers(next);
-      policy = next;
       ownPolicy = new Float64Array(created.numbers);
       limiter.setPolicy(ownPolicy, created.hasLongLogs);
     },

@@ -180,9 +180,22 @@ function readSettled(reply) {
   return found === 1;
 }
 
-/** Throws unless it is the reply to a block. */
-function checkBlocked(reply) {
-  if (!readSettled(reply)) throw NO_ANSWER;
+/**
+ * The methods settle and block of a backend. `change(operation, id, amounts, now, at, generation)` promises the reply;
+ * `at` and `generation` as in callNumbers.
+ */
+function createChanges(policy, change) {
+  return {
+    async settle(id, { at, cost, generation }, actual, now) {
+      const amounts = settledAmountsOf(policy, cost, actual);
+      return readSettled(await change(OPERATIONS.SETTLE, id, amounts, now, at, generation));
+    },
+
+    async block(id, ms, now) {
+      const reply = await change(OPERATIONS.BLOCK, id, 0, now, microsOf(ms), 0);
+      if (!readSettled(reply)) throw NO_ANSWER;
+    },
+  };
 }
 
 /** Throws unless it is an integer of at least `least`. */
@@ -193,19 +206,16 @@ function checkInteger(reply, least) {
 module.exports = {
   amountsOf,
   callNumbers,
-  checkBlocked,
   checkInteger,
   costNumberOf,
+  createChanges,
   createPolicyNumbers,
   groupWord,
-  microsOf,
   OPERATIONS,
   policyNumbers,
   readBrief,
   readFull,
   readOne,
-  readSettled,
   readTimeLeft,
   runArguments,
-  settledAmountsOf,
 };
