@@ -211,7 +211,7 @@ describe('a rule', () => {
   });
 
   test.each([
-    [{ path: '/users/:id', ...LIMIT }, /it is a prefix.*for a pattern give a RegExp/, 'RangeError'],
+    [{ path: '/users/:id', ...LIMIT }, /a plain path prefix.*use a RegExp/, 'RangeError'],
     [{ path: '/', limit: 0, blockFor: [1, 2] }, /'blockFor'/],
     [{ path: '/', ...LIMIT, blockEverywhere: true }, /'blockFor'/],
     [{ path: '/', ...LIMIT, perpath: true }, /"perpath".* in rules\[0\].*did you mean 'perPath'/],
