@@ -121,9 +121,8 @@ function createMemoryLimiter(core, options, callbacks) {
 
   function settle(id, at, token, cost, actual) {
     open();
-    const text = textOf(id);
+    const text = idToString(id);
     const time = traits & SETTLES_ASK_TIME ? readTime() : 0;
-    if (text === undefined) return false;
     const count = core.writeCosts(cost);
     const actualCount = core.writeCosts(actual, count);
     const costs = [count, uniform(cost), actualCount, uniform(actual)];
