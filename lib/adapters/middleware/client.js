@@ -1,6 +1,7 @@
 // The client of a request by its address: the default key, and checks that the address is plausible.
 'use strict';
 
+const { IPv6 } = require('ipaddr.js');
 const { isIP } = require('#platform');
 const { readNumber } = require('../../options/values');
 const { andThen } = require('./maybe-async');
@@ -103,28 +104,13 @@ function withoutZone(ip) {
   return zone === -1 ? ip : ip.slice(0, zone);
 }
 
-/** The eight groups of an address that is one by isIP. */
-function parseGroups(address) {
-  const gap = address.indexOf('::');
-  if (gap === -1) return parseRun(address);
-  const head = parseRun(address.slice(0, gap));
-  const tail = parseRun(address.slice(gap + 2));
-  const zeros = new Array(GROUPS - head.length - tail.length).fill(0);
-  return [...head, ...zeros, ...tail];
-}
+const DOTTED_QUAD = /(\d+)\.(\d+)\.(\d+)\.(\d+)$/;
 
-function parseRun(run) {
-  if (run === '') return [];
-  const groups = [];
-  for (const part of run.split(':')) {
-    if (part.includes('.')) {
-      const [a, b, c, d] = part.split('.').map(Number);
-      groups.push(a * 256 + b, c * 256 + d);
-    } else {
-      groups.push(Number.parseInt(part, 16));
-    }
-  }
-  return groups;
+/** The eight groups of an address that is one by isIP. ipaddr.js 1.9 does not read a dotted quad behind '::'. */
+function parseGroups(address) {
+  const hex = (high, low) => (high * 256 + Number(low)).toString(16);
+  const plain = address.replace(DOTTED_QUAD, (_, a, b, c, d) => `${hex(a, b)}:${hex(c, d)}`);
+  return IPv6.parse(plain).parts;
 }
 
 /**
