@@ -237,7 +237,9 @@ class Gcra {
           const auto less =
               static_cast<std::uint64_t>(window.Emissions(receipt.cost[i] - actual[i]));
           const std::uint64_t given_back = std::min(left, less);
-          Store(i, static_cast<std::int64_t>(static_cast<std::uint64_t>(Load(i)) - given_back));
+          const auto arrival =
+              static_cast<std::int64_t>(static_cast<std::uint64_t>(Load(i)) - given_back);
+          Store(i, std::max(arrival, window.ToUnits(-kLongest)));
         } else {
           Add(i, actual[i] - receipt.cost[i], 0);
         }

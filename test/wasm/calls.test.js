@@ -38,7 +38,7 @@ function takeToken(numbers, start = 0) {
 function open(binding, checked, now) {
   const length = decisionLength(checked.windows.length);
   const keep = {
-    report: new Float64Array(Math.max(length, 8)),
+    numbers: new Float64Array(Math.max(length, 8)),
     refuse: throwInvalidId,
     closed: throwCoded('closed'),
     exhausted: throwCoded('exhausted'),
@@ -50,7 +50,7 @@ function open(binding, checked, now) {
     clock: now,
   };
   const options = { ...nativePolicy(checked), maxKeys: checked.maxKeys };
-  return { ...binding.createMemoryLimiter(options, keep), report: keep.report, length, keep };
+  return { ...binding.createMemoryLimiter(options, keep), report: keep.numbers, length, keep };
 }
 
 whereBoth('the addon and the module, with any values', () => {

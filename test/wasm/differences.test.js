@@ -9,8 +9,8 @@ const calls = require('./random-calls');
 
 const { IDS, NO_IDS } = calls;
 const STEPS = 200;
-/** In the fast tier a hundredth: the module's own functions are few, and the core is tested elsewhere. */
-const EPISODES = Math.ceil(casesOf(casesOf(5000)));
+/** In the fast tier a tenth: the module's own functions are few, and the core is tested elsewhere. */
+const EPISODES = casesOf(2000);
 
 const whereBoth = addonBinding() === undefined ? describe.skip : describe;
 
@@ -35,6 +35,9 @@ function outcomeOf(call) {
   }
 }
 
+/** In us. */
+const longestOf = (limits) => Math.max(...limits.map(({ interval }) => interval)) * 1000;
+
 /** One limiter on both, on one clock moved by hand; counts how often each reads it. */
 function openBoth(packages, { options, start }) {
   const time = { us: start };
@@ -46,11 +49,12 @@ function openBoth(packages, { options, start }) {
     };
     return RateLimiter({ ...options, clock });
   });
+  for (const limiter of limiters) limiter.stats(); // creates the module's store, for which setLimits asks the time
   return { time, readings, limiters };
 }
 
 /** Functions of a limiter and of its decisions, which are in `made` by their number. */
-function drawCall(random, { limits, unit, names, options, made, ids }) {
+function drawCall(random, { limits, unit, names, options, made, ids, isBack, longest }) {
   const id = random.chance(2) ? random.pick(NO_IDS) : random.pick(ids);
   const kind = random.between(1, 100);
   if (kind <= 30) return ['call', (limiter) => limiter(id)];
@@ -68,11 +72,13 @@ function drawCall(random, { limits, unit, names, options, made, ids }) {
     if (random.chance(5)) many.push(random.pick(NO_IDS));
     return ['attemptMany', (limiter) => limiter.attemptMany(many)];
   }
-  if (kind <= 85 && made.length > 0) {
+  // Behind its latest time, gcra has forgotten what leaked until then, to the precision of its state.
+  const settles = made.length > 0 && !(isBack && options.algorithm === 'gcra');
+  if (kind <= 85 && settles) {
     const one = random.pick(made.slice(-8));
-    if (random.chance(40)) return ['refund', (limiter, i) => limiter.refund(one[i])];
+    if (random.chance(40)) return ['refund', (limiter, i) => limiter.refund(one[i]), one];
     const actual = calls.randomCost(random, limits.now);
-    return ['settle', (limiter, i) => limiter.settle(one[i], actual)];
+    return ['settle', (limiter, i) => limiter.settle(one[i], actual), one];
   }
   if (kind <= 89) {
     const ms = random.pick([0, 0, unit / 1000, (7 * unit) / 1000, 2 ** 70, -1]);
@@ -82,8 +88,10 @@ function drawCall(random, { limits, unit, names, options, made, ids }) {
   if (kind === 93) return ['clearAll', (limiter) => limiter.clearAll()];
   if (kind <= 97) {
     const given = calls.otherLimits(random, { options, unit, names });
+    // Longer windows would show what is left by chance of actions that had left the shorter ones.
+    if (longestOf(given) > longest) given.length = 0;
     if (random.chance(10)) given.pop();
-    else limits.next = given;
+    else if (given.length > 0) limits.next = given;
     return ['setLimits', (limiter) => limiter.setLimits(given)];
   }
   return ['stats', (limiter) => TALLY.slice(1).map((name) => limiter.stats()[name])];
@@ -118,6 +126,8 @@ whereBoth('the addon and the module', () => {
       const { options, unit, names } = calls.randomOptions(random);
       const both = openBoth(packages, { options, start: calls.randomStart(random, unit) });
       const limits = { now: options.limits };
+      let longest = longestOf(options.limits);
+      let latest = -Infinity;
       const ids = Array.from({ length: random.chance(40) ? 1 : random.between(2, 6) }, () =>
         random.pick(IDS),
       );
@@ -127,8 +137,19 @@ whereBoth('the addon and the module', () => {
       let waits = [];
       for (let step = 0; step < STEPS; step++) {
         both.time.us = calls.nextMoment(random, both.time.us, { unit, waits, stepsBack });
-        const drawn = drawCall(random, { limits, unit, names, options, made, ids });
-        const [kind, call] = drawn;
+        latest = Math.max(latest, both.time.us);
+        const isBack = both.time.us < latest;
+        const drawn = drawCall(random, {
+          limits,
+          unit,
+          names,
+          options,
+          made,
+          ids,
+          isBack,
+          longest,
+        });
+        const [kind, call, settled] = drawn;
         kinds.set(kind, (kinds.get(kind) ?? 0) + 1);
         const [one, other] = await outcomesOf(both.limiters, call);
         const [expected, found] = [one, other].map((each) => ({
@@ -136,11 +157,16 @@ whereBoth('the addon and the module', () => {
           value: shown(each.value),
         }));
         const same = JSON.stringify(found) === JSON.stringify(expected);
-        if (!same) expectEqual(found, expected, { seed, step, kind, options });
-        if (limits.next && one.error === undefined) limits.now = limits.next;
+        // An id with nothing left in any window is forgotten by chance.
+        const mayBeForgotten = settled !== undefined && both.time.us - settled.madeAt >= longest;
+        if (!same && !mayBeForgotten) expectEqual(found, expected, { seed, step, kind, options });
+        if (limits.next && one.error === undefined) {
+          limits.now = limits.next;
+          longest = Math.max(longest, longestOf(limits.now));
+        }
         limits.next = undefined;
         if (kind === 'attempt' && one.value) {
-          made.push([one.value, other.value]);
+          made.push(Object.assign([one.value, other.value], { madeAt: both.time.us }));
           const { allowed, timeLeft, resetIn } = one.value;
           waits = [timeLeft, resetIn].filter((ms) => ms > 0 && ms < 1e12);
           if (!allowed) refusals++;

@@ -1,7 +1,6 @@
 // The client of a request by its address: the default key, and checks that the address is plausible.
 'use strict';
 
-const { IPv6 } = require('ipaddr.js');
 const { isIP } = require('#platform');
 const { readNumber } = require('../../options/values');
 const { andThen } = require('./maybe-async');
@@ -104,13 +103,17 @@ function withoutZone(ip) {
   return zone === -1 ? ip : ip.slice(0, zone);
 }
 
+/** Of ipaddr.js, loaded with the first address of IPv6. */
+let parser;
+
 const DOTTED_QUAD = /(\d+)\.(\d+)\.(\d+)\.(\d+)$/;
 
 /** The eight groups of an address that is one by isIP. ipaddr.js 1.9 does not read a dotted quad behind '::'. */
 function parseGroups(address) {
   const hex = (high, low) => (high * 256 + Number(low)).toString(16);
   const plain = address.replace(DOTTED_QUAD, (_, a, b, c, d) => `${hex(a, b)}:${hex(c, d)}`);
-  return IPv6.parse(plain).parts;
+  parser ??= require('ipaddr.js').IPv6;
+  return parser.parse(plain).parts;
 }
 
 /**
