@@ -18,7 +18,7 @@ const { callDirectly } = require('../middleware/apps');
 const { newName } = require('../support/shared-regions');
 
 const ROOT = path.join(__dirname, '../..');
-const EMBEDDED = /'lib\/wasm\/embedded\.js'\(module, exports, require\) \{\n(.*?)\},\n'/s;
+const EMBEDDED = /'lib\/native\/wasm\/embedded\.js'\(module, exports, require\) \{\n(.*?)\},\n'/s;
 
 const algorithmNamed = (wanted) => ALGORITHMS.find(({ name }) => name === wanted);
 const [LOG, COUNTER, FIXED, GCRA] = ALGORITHMS;

@@ -1,16 +1,16 @@
--- The general way: any policy, any state, any question.
+-- The general code path: any policy, any state, any operation. Judges the keys behind `done`.
 local windows = {}
-local longest_window, largest_max = 0, 0 -- luacheck: ignore 231
+local longest_window, largest_max = 0, 0
 for w = 1, window_count do
   local length, most = interval, max
   if w > 1 then length, most = further[2 * w - 3], further[2 * w - 2] end
   if length > longest_window then longest_window = length end
   if most > largest_max then largest_max = most end
-  -- Makes windows[w] of an interval `length` and a max `most`: a table with `max` and what the
-  -- algorithm needs and keeps.
+  -- Sets windows[w], from its interval `length` and its max `most`, to a table with `max` and what
+  -- the algorithm needs and keeps.
   -- PLACE: A WINDOW
-  -- An attempt came to `actual`. One at the cost is refused from `full_from` used ones on, or at
-  -- any use if that is below 1.
+  -- `actual` is the actual cost, to settle. An attempt is refused if `full_from` or more are used,
+  -- or always if that is below 1; false if the attempt asks the window nothing.
   local window = windows[w]
   window.cost, window.actual, window.full_from = cost, 0, cost > 0 and most - cost + 1
 end
@@ -22,26 +22,29 @@ if amount_count > 0 then
   amounts_at = #word + 1 - 8 * amount_count * (last_key - done)
 end
 local has_blocks = block_count > 0
-local remembered = has_blocks and longest_window or 0 -- how long a block matters after its end
+-- How long a block matters after its end: until then, another refusal is a further offence.
+local remembered = has_blocks and longest_window or 0
 -- luacheck: ignore 211
 local is_plain = window_count == 1 and min_difference == 0 and not has_blocks
 
--- The state of the key at hand, together with `windows`: the moment of the newest recorded attempt,
--- the id's generation, the end of the newest block of blockFor, which offence that was for, and the
--- end of the block by a call.
+-- The state of the current key, together with `windows`: the moment of the newest recorded attempt,
+-- the id's generation, the end of the newest block by blockFor and the number of its offence, and
+-- the end of the block by a call.
 local newest, generation, block_until, offences, blocked_by_call
-local blocks, is_blocked -- in the state to write: bytes; whether there is one that it must keep
+-- The blocks in the state to write, as bytes; whether the key must exist because of one.
+local blocks, is_blocked
 local new_generation = server_time and server_time % GENERATIONS or 0
-local LAST_MOMENT = 2 * LATEST -- that a state may hold
+local LAST_MOMENT = 2 * LATEST -- a state does not hold a later one
 
 -- Sets
 --   CLAMPS                 whether time is taken as no earlier than `newest`
 --   used(window, at)       how much of the window is used
---   below(window, n, at)   how long after `at` less than n is used; 0 or less: it is already
+--   below(window, n, at)   how long from `at` until fewer than n are used; 0 or less: already
 -- PLACE: ANY POLICY
 
 local reply_length = is_full and 7 + 2 * window_count or 1
-local answers = replied + 1 - reply_length * first_key -- what answers follow
+-- The answer for the i-th key begins at answers + i * reply_length.
+local answers = replied + 1 - reply_length * first_key
 for i = done + 1, last_key do
   local key = keys[i]
   local bytes = unjudged
@@ -49,7 +52,7 @@ for i = done + 1, last_key do
   if bytes == nil then
     -- INCLUDE: read_key
   end
-  -- If windows have costs of their own, `cost` is the largest.
+  -- Of several costs, `cost` is the largest.
   if amounts_at then
     local amounts = { unpack_bytes(amounts_layout, word, amounts_at) }
     amounts_at, cost = amounts_at + 8 * amount_count, 0
@@ -66,7 +69,8 @@ for i = done + 1, last_key do
     return nil, bytes
   end
 
-  -- A state of another algorithm is like none. One under other limits keeps what has a counterpart.
+  -- A state of another algorithm counts as none. Of one that was written under other limits, the
+  -- windows that exist under these are kept.
   local is_state, is_own = not bytes, false
   newest, generation, block_until, offences, blocked_by_call = NONE, new_generation, NONE, 0, NONE
   if type_of_bytes == 'string' and #bytes >= HEADER_BYTES then
@@ -94,9 +98,9 @@ for i = done + 1, last_key do
           and (by_call >= -LAST_MOMENT or by_call == NONE)
       end
       if is_state then
-        -- Sets is_own if a state of `form`, without WITH_BLOCK, is the algorithm's, and is_state to
-        -- whether it is sound. If so, takes what it keeps, from the byte `from` on; may correct
-        -- `newest`.
+        -- Sets is_own to whether `form`, here without WITH_BLOCK, is the algorithm's, and is_state
+        -- to whether the state is valid. If so, reads what the algorithm keeps, from the byte
+        -- `from` on; may correct `newest`.
         newest = last_moment
         -- PLACE: READ
       end
@@ -108,24 +112,24 @@ for i = done + 1, last_key do
       end
     elseif #bytes == 20 and string.find(bytes, '^%-[1-8]%d*$') then
       is_state = true
-      -- Sets is_own, generation and so on if this integer is the algorithm's.
+      -- If this integer is the algorithm's, sets is_own, and reads generation, newest and windows.
       -- PLACE: READ INTEGER
     end
   end
   if not is_own then
-    -- Begins with nothing.
+    -- Sets what the algorithm keeps to that of an unknown id.
     -- PLACE: READ NOTHING
   end
   if is_state then -- luacheck: ignore 542
-    -- May prepare what was read, and set is_state to false.
+    -- May prepare what was read, or set is_state to false.
     -- PLACE: STATE
   end
 
   local at, blocked, is_changed = now, 0, false
   if is_state and operation == SETTLE then
     at = settled_at
-    -- Changes what an attempt recorded that got `at` and `settled_of`, in each window from its cost
-    -- to its actual one; sets is_changed if anything was left of it.
+    -- Replaces, in each window, `cost` by `actual` for the attempt whose reply had the moment `at`
+    -- and the generation settled_of. Sets is_changed if anything was left of it.
     -- PLACE: SETTLE
   elseif is_state and operation == SET_BLOCK then
     local from = CLAMPS and max_of(now, newest) or now
@@ -164,7 +168,7 @@ for i = done + 1, last_key do
 
   if is_state and operation > 0 and (is_changed or i == looked_after) then
     local lifetime
-    -- Sets how long from `now` on the windows matter.
+    -- Sets `lifetime`: how long from `now` on the windows matter.
     -- PLACE: LIFETIME
     if min_difference > 0 then lifetime = max_of(lifetime, newest + min_difference - now) end
     lifetime = max_of(lifetime, max_of(block_until + remembered, blocked_by_call) - now)
@@ -181,8 +185,8 @@ for i = done + 1, last_key do
       elseif has_blocks or is_blocked then
         blocks = pack_bytes(BLOCK, max_of(block_until, blocked_by_call), offences)
       end
-      -- Sets `after` to the new state, and keeps_end if its key lives long enough; or writes
-      -- itself.
+      -- Sets `after` to the new state, and keeps_end if the key's expiry is late enough; or writes
+      -- the state itself.
       -- PLACE: WRITE
       local is_written = true
       if after then
@@ -236,7 +240,7 @@ for i = done + 1, last_key do
       end
       reply[first + 5 + 2 * w], reply[first + 6 + 2 * w] = used_now, window_reset
     end
-    -- May add to the generation what else is needed to settle it.
+    -- May replace the generation in the reply by what settling needs.
     -- PLACE: RECEIPT
     reply[first], reply[first + 1], reply[first + 2] = blocked, time_left, actions_left
     reply[first + 3] = blocked == 0 and reset_in or time_left

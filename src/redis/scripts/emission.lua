@@ -1,5 +1,5 @@
--- How many units there are to a us, and in an emission interval of the window of an interval
--- `length` and a max `most`; without a common divisor.
+-- Sets per_micro and in_emission: how many units are in a us, and in an emission interval of the
+-- window with the interval `length` and the max `most`; without a common divisor.
 local per_micro, in_emission = most, min(length, LONGEST)
 if most > MOST_EXACT then
   local whole, remainder = multiply_divide(1000, in_emission, most)

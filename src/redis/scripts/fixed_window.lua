@@ -1,10 +1,10 @@
--- In frame.lua: windows one after the other, aligned to the clock's epoch, and a count in each.
+-- The parts of fixed windows: one after the other, aligned to the epoch, with a count in each.
 --
--- Integer: the first attempt in the window, and the count. The generation is the low bits of that
--- moment.
+-- Integer: the moment of the first attempt in the window, and the count. The generation is the low
+-- bits of that moment.
 -- Bytes: the second since the epoch up to which the key lives at least (4), and a count for each
 -- window, of 3 bytes, or of 7 if a max needs them. Under a single window and nothing else, the
--- newest moment may be that of any attempt in the window.
+-- moment in the header may be that of any attempt in the window.
 
 local FIRST_OF_INTEGERS, END_OF_INTEGERS = 10 ^ 15, 28 * 10 ^ 14
 local EARLIEST, RESTS, INTEGER = 10 ^ 15, 1000, '-%d%03d' -- 2001 to 2058
@@ -59,7 +59,7 @@ if max >= NARROW then is_common = false end
 -- PART: ANY POLICY
 local CLAMPS = true
 -- INCLUDE: header_of
-local cap = largest_max >= NARROW and LATEST - 1 or NARROW -- of what attempts make
+local cap = largest_max >= NARROW and LATEST - 1 or NARROW -- attempts raise no count above it
 
 local function used(window, at)
   local length = window.interval

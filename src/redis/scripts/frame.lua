@@ -1,39 +1,48 @@
--- The frame of every script. scripts/embed-scripts.mjs puts a script together: it replaces a line
--- INCLUDE by another file, and a line PLACE by the part of that name in the algorithm's own file,
--- or by nothing. They are inline code: each call of a script creates its functions again, which
--- takes the longer the more outer variables these use.
+-- The frame of every script. scripts/embed-scripts.mjs assembles a script: it replaces a line
+-- INCLUDE by that file, and a line PLACE by the part of that name in the algorithm's file, or by
+-- nothing. So all parts are inline code and share their locals: docs/design/scripts.md lists who
+-- reads and sets which. They are no functions, because every call of a script creates its functions
+-- again, and one takes longer to create the more outer locals it uses.
 --
--- KEYS     one state each, judged in their order
--- ARGV[1]  how they are read: 'together' if they differ; 'together, keys repeat'; 'apart', as
---          peeks, what settles, and logs that may be long must be
+-- KEYS     the keys of the states, judged in this order
+-- ARGV[1]  how states are read:
+--   'together'               with one MGET: no key occurs twice
+--   'together, keys repeat'  the same, and what the script has written is remembered
+--   'apart'                  key by key: peeks, operations from 3 on, and logs that may be long
 -- ARGV[2]  and each further one: a group of keys under one policy, as little-endian doubles. They
---          are one word, because Redis takes longer to receive a word than the script to read it:
---   keys            how many of them
---   operation       0 peek, 1 attempt, 2 attempt whose refusal leaves no trace, 3 settle: replace
---                   the cost of an attempt by what it came to, which is 0 without amounts; 4 block
---                   the id, whatever the policy
+--          are one word, because Redis takes longer to receive a word than the script to read it.
+--          A group has, in this order:
+--   key_count       how many keys it has: those that follow the keys of the group before
+--   operation       0 peek; 1 attempt; 2 attempt whose refusal leaves no trace; 3 settle: replace
+--                   the cost of an attempt by its actual cost; 4 block the id, under any policy
 --   is_full         1 for a full reply, 0 for a brief one
 --   time            in us; -2^62 for the server's own
---   cost            an integer from 1 to the smallest max; a larger one, which fitted earlier
---                   limits, is refused. A peek with 0 reports what is used, and
---                   how long the next action has to wait. -1 if each key has an amount: a cost;
---                   -2 if it has amounts, of a limiter with named windows: a cost for each window.
---                   To settle, then what it came to, or each of them. A window with cost 0 is not
---                   asked. 0 to block
---   settled_at      settle: the moment and the generation that the attempt got. Block: for how long
---   settled_of      from now on, in us, where the later end counts; 0 ends a block. Else 0
+--   cost            see below
+--   settled_at      settle: the moment of the attempt, from its reply. Block: for how long from now
+--                   on, in us, where the later end counts; 0 ends a block. Else 0
+--   settled_of      settle: the generation, from the same reply. Else 0
 --   count_blocked   1 if blocked attempts count as actions, else 0
 --   min_difference  in us
---   keep            not 0 if the max differs between calls: for how many actions a log has room at
---                   least, and one that has grown longer stays as long as it is. 0: for its largest
---                   max
---   blocks          how many lengths of blocks there are
+--   keep            0 if max is the same in all calls. Else for how many actions a log has room at
+--                   least; one that has grown longer is not cut
+--   block_count     how many lengths of blocks there are
 --   interval, max   of the first window, in us
---   further         interval and max of each further window; the lengths of the first block, the
---                   second and so on in us; the amounts of the first key, the second and so on
+--   further         interval and max of each further window; then the lengths of blocks in us, that
+--                   of the first offence first; then the amounts of each key
 --
--- Reply    integers, in a group the same number of them for each key; durations in us from the
---          given time on
+-- Costs are integers of 0 or more. A group has one cost for all its keys, or amounts for each key:
+--
+--   cost           limiter           amounts of a key     amounts of a key
+--                                    to peek, attempt     to settle
+--   0 or more      without names     none                 none: the actual cost is 0
+--   -1 ONE_AMOUNT  without names     cost                 cost, actual cost
+--   -2 AMOUNTS     of named windows  a cost per window    a cost per window, then actual ones
+--
+--   A cost of 0 asks a window nothing: a peek with it reports what is used, and how long the next
+--   action has to wait. A cost above max, which fitted under an earlier limit, is refused. A block
+--   has cost 0 and no amounts.
+--
+-- Reply    integers, the same number for each key of a group; durations in us from `time` on
 --   brief   time left: 0 when allowed
 --   full    why it is blocked (bits: 1 count, 2 minDifference, 4 block), time left, actions left,
 --           reset in, wait until a next action, the moment of the action, generation; then for
@@ -41,13 +50,14 @@
 --           the max
 --   settle  1 if anything was left of the attempt, else 0
 --   block   1
---   If a key holds something that is no state, its first integer is -1 and nothing is changed.
+--   If a key holds something that is no state, its first integer is -1, and it is not changed.
 --
 -- A state is one string. Its first byte is the form, which no UTF-8 text begins with.
---   bytes    form, generation, and the newest action's moment; with blockFor, or while the id is
---            blocked, the end of the newest block and which offence it was for, 0 if a call blocks
---            the id; then what the algorithm keeps. Where there are both, TWO_BLOCKS and 0 stand
---            before that of blockFor, and the end of the other after it
+--   bytes    the header: form, generation, moment of the newest action. Then the block, if the form
+--            says so: its end, and the number of its offence, which is 0 for a block by a call. Of
+--            two blocks: TWO_BLOCKS and 0, end and offence of the one by blockFor, the end of the
+--            one by a call. A policy with blockFor always has a block there. Then what the
+--            algorithm keeps
 --   integer  the simplest case of some algorithms by the server's clock: '-' and 19 digits. Redis
 --            stores it in place of a pointer, so the value needs no memory of its own.
 -- The generation changes when an id starts from zero: no attempt from before can be settled.
@@ -58,7 +68,7 @@ local WITH_BLOCK = 8 -- in the form
 local TWO_BLOCKS, TWO_LAYOUT, TWO_BYTES = -2 ^ 61, '<i8Bi8Bi8', 26
 local FIRST_FORM, END_OF_FORMS = 0x80, 0xB0
 local GENERATIONS = 2 ^ 32
-local NONE = -2 ^ 62 -- in place of a moment that does not exist; before all others
+local NONE = -2 ^ 62 -- in place of a moment that does not exist; before all moments
 local LATEST = 2 ^ 53 -- given times are exact numbers: -LATEST to LATEST
 
 local ceil, floor, min, max_of = math.ceil, math.floor, math.min, math.max
@@ -75,27 +85,26 @@ local has_repeats = words[1] == 'together, keys repeat'
 local server_time
 local reply = {}
 
--- If keys repeat, `written` has what was written since they were read.
+-- If keys repeat, `written` has the states that were written since `read_together`, by key.
 local read_together, written = nil, {}
 if words[1] ~= 'apart' then
   read_together = keys[2] and call('MGET', unpack(keys)) or { try('GET', keys[1]) }
 end
 
--- Judges the keys from `first_key` on that belong to the group `word`. Adds to the `replied`
--- integers of the reply, and returns how many they are then and the next key, or nil and an error
--- reply.
+-- Judges the group `word`, whose keys begin with the one at `first_key`. The reply has `replied`
+-- integers and gets more. Returns how many it has then, and the place of the next key; or nil and
+-- an error reply.
 local function judge(first_key, word, replied)
-  -- `interval` and `max` are those of the first window.
   local key_count, operation, is_full, time, cost, settled_at, settled_of, count_blocked,
-    min_difference, keep, block_count, interval, max = -- luacheck: ignore 211
+    min_difference, keep, block_count, interval, max =
     unpack_bytes(GROUP, word)
   local last_key = first_key + key_count - 1
   local is_attempt = operation == ATTEMPT or operation == ATTEMPT_IF_ALLOWED
   is_full = is_full == 1
   local counts_refusals = count_blocked == 1
   count_blocked = counts_refusals and operation ~= ATTEMPT_IF_ALLOWED
-  -- What another max allowed is no overdraft.
-  local hides_overdraft = keep > 0 -- luacheck: ignore 211
+  -- Whether a use above max is reported as max: an earlier, larger max may have allowed it.
+  local hides_overdraft = keep > 0
   local has_own_time = time == NONE
   if not server_time and (operation > 0 or has_own_time) then
     local seconds_and_micros = call('TIME')
@@ -111,6 +120,7 @@ local function judge(first_key, word, replied)
       further_count = further_count - key_count * amount_count
     elseif cost == AMOUNTS then
       local of_window = operation == SETTLE and 2 or 1
+      -- From further_count = 2 * (window_count - 1) + block_count + key_count * amount_count.
       amount_count = of_window * (further_count - block_count + 2) / (of_window * key_count + 2)
       further_count = further_count - key_count * amount_count
     end
@@ -120,27 +130,27 @@ local function judge(first_key, word, replied)
     end
   end
 
-  -- Somebody may have removed a key's time to live. A write sets it. If nothing is written, one key
-  -- of each call is checked, each in its turn.
+  -- A user may have removed a key's expiry (PERSIST). A write sets it again. One key of each call,
+  -- another each time, gets its expiry checked even if nothing is written.
   local looked_after = server_time and server_time % #keys + 1
 
-  -- The algorithm's constants. May set where reading ends at first in states of a form from
-  -- `parted` on; otherwise states are read whole. May set is_common to false, where one_window
-  -- would not do.
-  local last_of_first, parted = nil, END_OF_FORMS -- luacheck: ignore 311
+  -- Sets the algorithm's constants. May set last_of_first: of states of a form from `parted` on,
+  -- only the bytes up to this offset are read at first; others are read whole. May set is_common to
+  -- false, if one_window.lua cannot judge the group.
+  local last_of_first, parted = nil, END_OF_FORMS
   local is_common = is_attempt and min_difference == 0 and not further
     and (cost == ONE_AMOUNT or cost > 0 and cost <= max)
   -- PLACE: FIRST
-  local end_of_first = last_of_first and format('%d', last_of_first) -- luacheck: ignore 211
+  local end_of_first = last_of_first and format('%d', last_of_first)
 
-  -- A key lives a second longer than its state matters. Redis has to turn a length of life into an
-  -- end for its replicas, so an end is cheaper.
+  -- A key lives a second longer than its state matters. Its expiry is set as a moment (PXAT),
+  -- because Redis would have to turn a duration into one for its replicas.
   local base_of_ends = server_time and server_time / 1000 + 1000 -- in ms; '%d' rounds down
-  local ends_at, of_lifetime
+  local ends_at, of_lifetime -- the last expiry that was written, and for which lifetime it was
 
   local read = not last_of_first and read_together
   local is_only = first_key == 1 and last_key == #keys
-  -- Brief answers replace what was read, because another table would have to grow several times.
+  -- Brief answers replace the states that were read: a new table would have to grow several times.
   if read and not is_full and is_only then reply = read end
   local done = first_key - 1 -- the last key that is judged
   local unjudged -- the bytes of the next one, if they were read

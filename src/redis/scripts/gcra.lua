@@ -1,41 +1,44 @@
--- In frame.lua: the generic cell rate algorithm, one theoretical arrival time for each window.
+-- The parts of the generic cell rate algorithm: one theoretical arrival time for each window.
 --
--- Actions are to come `emission` apart; each moves the theoretical arrival time on by that, and an
--- attempt passes unless a burst, max of them, would be exceeded. A window whose theoretical arrival
--- time has passed restarts with the next action. Durations are counted in units, `scale` of them to
--- a us: as few as make interval / max a whole number of units if max is up to 1000. Otherwise there
--- are 1000, and the emission is rounded up. A theoretical arrival time is kept as whole us and the
--- units beyond.
+-- Each action moves the theoretical arrival time on by one `emission`, which is interval / max. An
+-- attempt is allowed if the theoretical arrival time is then at most max emissions ahead of now.
+-- Once it has passed, the next action restarts it at its own time.
 -- Source: ATM Forum, Traffic Management 4.0, virtual scheduling.
 --
--- What is settled at less than it cost gives back what has not leaked of it yet. Where in the
--- bucket that is follows from how much was recorded later. So each action has a number of 53 bits,
--- which a reply has in place of the generation: it begins with the 32 bits of the generation, and
--- grows by all costs. With named windows it grows by 1 with each attempt, and when one is settled.
--- Then at least what cannot have leaked since it was made is left of an attempt that others
--- followed. What has leaked can be settled, too, while the window lasts: the id is known that long.
+-- Durations are in units, of which a us has `scale`: the fewest that make the emission an integer
+-- if max is up to 1000, otherwise 1000, and the emission is rounded up. A theoretical arrival time
+-- is kept as whole us, and the units beyond.
 --
--- Integer: the theoretical arrival time; its units and the restart's turn. The number follows from
--- these (see number_of_integer), unless an action that was not the newest was settled at less: then
--- there is no integer until the bucket was empty.
--- Bytes: the high bits of the number are in the place of the generation, the low ones (3) follow;
--- then for each window the theoretical arrival time (8) and its units (2). Under a single window
--- and nothing else, the units (2) and the low bits (3), and the arrival time is in the place of the
--- newest moment.
+-- Refunds: to settle an attempt at less than it cost gives back what has not leaked of it yet. How
+-- much that is follows from how much was recorded later. So each action has a number of 53 bits,
+-- which a reply has in place of the generation: its high 32 bits are the generation at first, and
+-- it grows by the cost of each attempt.
+-- With named windows, the number grows by 1 with each attempt and each one that is settled, and
+-- does not tell how much was recorded later. If other attempts followed, at least the cost minus
+-- what can have leaked since is refundable. An attempt that has leaked can be settled, too, while
+-- the window lasts: the id is known that long.
+--
+-- Integer: the theoretical arrival time; then one number for its units and the turn (see `turns`).
+-- The number of the newest action follows from these (see number_of_integer), unless an earlier
+-- action was settled at less: then no integer is written until the bucket was empty.
+-- Bytes: the high bits of the number are in place of the generation. Then the low bits (3), and for
+-- each window the theoretical arrival time (8) and its units (2). Under a single window and nothing
+-- else, the theoretical arrival time is in place of the newest moment, and units (2) and low bits
+-- (3) follow.
 
 -- INCLUDE: multiply_divide
 
 local FIRST_OF_INTEGERS, END_OF_INTEGERS = 28 * 10 ^ 13, 9 * 10 ^ 14
 local EARLIEST, RESTS, INTEGER = 17 * 10 ^ 14, 10000, '-%d%04d' -- 2023 to 2043
 
--- The numbers of ids that begin within a few us are far apart, so that large costs do not make up
--- the difference: 2^21 by the golden ratio, made odd.
+-- Generations are multiplied by it. So the numbers of ids that begin within a few us are far apart,
+-- and large costs do not add up to the difference. 2^21 divided by the golden ratio, made odd.
 local FAR_APART = 1296127
 local FORM, PLAIN = 0xA4, 1
 local PLAIN_STATE, PLAIN_BYTES = '<BI4i8I2I3', 18
-local LOW, NUMBERS = 2 ^ 21, 2 ^ 53 -- how many low parts and numbers there are
-local MOST_EXACT = 1000 -- max up to which interval / max is exact
-local LONGEST = 2 ^ 52
+local LOW, NUMBERS = 2 ^ 21, 2 ^ 53 -- how many values the low bits and the number have
+local MOST_EXACT = 1000 -- the largest max with an exact emission
+local LONGEST = 2 ^ 52 -- longer intervals and later times are taken as this
 
 now = max_of(-LONGEST, min(now, LONGEST))
 
@@ -46,18 +49,19 @@ do
   scale, emission = per_micro, in_emission
 end
 
--- Restarts differ in their phase within `emission` us and in their turn, of which there are
--- `turns`: enough for 32 bits.
+-- Restarts have different phases within `emission` us, or different turns: how many such periods
+-- were before, modulo `turns`. There are integers if both together have the 32 bits of a
+-- generation.
 local turns = floor(RESTS / scale)
--- A burst has to fit into a number.
+-- ONE WINDOW counts a burst in units, which must be an exact number.
 if interval > LONGEST / MOST_EXACT or max > 2 ^ 32 then is_common = false end
 local has_integers = emission * turns >= GENERATIONS and emission * turns < LATEST
 
--- The number of the newest action, of an integer. The phase of the arrival time within an emission
--- interval stays the same until the bucket is empty, so it identifies the generation. The actions
--- are the emission intervals since the epoch.
+-- The number of the newest action of an integer. The phase of the arrival time within an emission
+-- stays the same until the bucket is empty, so it is part of the generation. Below it is the count
+-- of emissions from the epoch to the arrival time, which grows by the cost of each attempt.
 local function number_of_integer(arrival, units, turn)
-  local whole = floor(arrival / emission) -- of `scale` emission intervals each
+  local whole = floor(arrival / emission) -- `emission` us are `scale` emissions
   local beyond = (arrival - whole * emission) * scale + units
   local phase = beyond % emission
   local generation = (turn * emission + phase) % GENERATIONS
@@ -67,7 +71,7 @@ local function number_of_integer(arrival, units, turn)
 end
 
 -- PART: ONE WINDOW
-    local backlog, turn, number = 0, nil, nil -- `backlog` in units, ahead of `now`
+    local backlog, turn, number = 0, nil, nil -- backlog: the units from `now` to the arrival time
     if not bytes then
       number = server_time % GENERATIONS * FAR_APART % GENERATIONS * LOW
     else
@@ -99,7 +103,7 @@ end
       local arrival = now + (backlog - units) / scale
       local rest = turn and turn * scale + units
       local since = arrival - EARLIEST + FIRST_OF_INTEGERS
-      -- A turn under other limits may be too large.
+      -- A turn that was read may be too large under these limits.
       if rest and has_integers and rest < RESTS
         and since >= FIRST_OF_INTEGERS and since < END_OF_INTEGERS then
         after = format(INTEGER, since, rest)
@@ -124,15 +128,15 @@ end
 
 -- PART: A WINDOW
   -- INCLUDE: emission
-  -- `arrival` is in us, `units` are those beyond.
+  -- The theoretical arrival time is `arrival` us and `units` beyond.
   windows[w] =
     { max = most, scale = per_micro, emission = in_emission, arrival = NONE, units = 0 }
 
 -- PART: ANY POLICY
 local CLAMPS = false
 -- INCLUDE: header_of
-local number, turn -- `turn` of a state that was an integer
-local has_hole -- whether the number does not follow from the arrival time
+local number, turn -- of the newest action; `turn` is nil if the state was no integer
+local has_hole -- whether the number does not follow from arrival time and turn
 
 local function used(window, at)
   local ahead, units = window.arrival - at, window.units
@@ -147,7 +151,7 @@ local function below(window, n, at)
 end
 
 local function set_arrival(window, arrival, units)
-  -- Units of other limits that do not exist here are rounded up.
+  -- Of other limits, there may be more units than a us has here.
   if units >= window.scale then arrival, units = arrival + 1, 0 end
   window.arrival, window.units = arrival, units
 end
@@ -194,9 +198,9 @@ end
     for w = 1, window_count do set_arrival(windows[w], NONE, 0) end
 
 -- PART: SETTLE
-    -- Where the newest attempt is known, time is taken as no earlier.
+    -- If the state has the newest moment, time is taken as no earlier.
     if not is_plain and newest > now then now = newest end
-    local later = (number - settled_of) % NUMBERS -- recorded after it
+    local later = (number - settled_of) % NUMBERS -- how much was recorded after the attempt
     local since = now - at
     local is_known = not has_names or later < LOW
     for w = 1, window_count do
@@ -204,7 +208,7 @@ end
       local per_micro, in_emission = window.scale, window.emission
       local full_micros, full_units = multiply_divide(window.max, in_emission, per_micro)
       local is_leaked = since > full_micros or (since == full_micros and full_units == 0)
-      -- What has not leaked of it.
+      -- What has not leaked of the attempt.
       local left_micros, left_units = window.arrival - now, window.units
       if has_names then
         local micros, units = multiply_divide(window.cost, in_emission, per_micro)
@@ -240,10 +244,10 @@ end
     if has_names then
       number = (number - (NUMBERS - 1)) % NUMBERS
     elseif change > 0 then
-      -- What is more comes on top of all.
+      -- The surplus comes on top of all.
       number = (number - (NUMBERS - change)) % NUMBERS
     elseif later == 0 then
-      -- The newest makes its place in the bucket free for good.
+      -- The newest gives its place in the bucket back, so the number steps back.
       number = (number + change) % NUMBERS
     else
       has_hole = true
@@ -272,7 +276,7 @@ end
     for w = 1, window_count do
       local window = windows[w]
       lifetime = max_of(lifetime, window.arrival + min(window.units, 1) - now)
-      -- To block, no cost says whether there are names.
+      -- A call that blocks has no amounts, so it does not say whether windows have names.
       if has_names or operation == SET_BLOCK then
         local full_micros = multiply_divide(window.max, window.emission, window.scale)
         lifetime = max_of(lifetime, newest + full_micros + 1 - now)

@@ -1,12 +1,12 @@
--- x * y / z rounded down, and the remainder; exact for integers up to 2^53 whose quotient is one,
--- too.
+-- Returns x * y / z rounded down, and the remainder. Exact for integers up to 2^53, if the quotient
+-- is up to 2^53, too.
 local function multiply_divide(x, y, z)
   local product = x * y
   if product < 2 ^ 53 then
     local quotient = floor(product / z)
     return quotient, product - quotient * z
   end
-  -- The product bit by bit of x; what is carried over never exceeds z.
+  -- The product bit by bit of x. The remainder stays below z.
   local whole = floor(y / z)
   local rest = y - whole * z
   local quotient, remainder = 0, 0

@@ -1,4 +1,4 @@
--- Sets `older` to the bytes of all stamps but the oldest `skipped`, oldest first.
+-- Sets `older` to the bytes of all stamps but the `skipped` oldest ones, oldest first.
 if not is_long then
   older = sub(log, stamps_at + skipped * width)
 else

@@ -1,11 +1,11 @@
--- Opens a long log, of which `bytes` may be only the first.
+-- Opens a long log. `bytes` may have only the beginning of it.
 stamps_at = stamps_at + RING_BYTES
 is_state = #bytes >= stamps_at - 1
 if is_state then
   count, head, room = unpack_bytes(RING, bytes, stamps_at - RING_BYTES)
   is_state = count <= room and head < room
 end
--- `known` is the stamp that was read last, and begins at `known_from`.
+-- `known` is the stamp that GETRANGE read last; it begins at known_from.
 key_of_log, known_from = key, nil
 stamp_in_ring = stamp_in_ring or function(n)
   local first = stamps_at + (head + count + 1 - n) % room * width

@@ -1,6 +1,6 @@
--- Sets `moment` and `rest`, both parts of an integer in `bytes`; nil if it is none of the
--- algorithm's. As a whole it is beyond 2^53: Lua has its first 15 digits, and the last 4 apart.
-local moment, rest -- luacheck: ignore 411
+-- Sets `moment` and `rest`, the two parts of the integer in `bytes`; moment is nil if the integer
+-- is not the algorithm's. It is beyond 2^53, so its last 4 digits are read from the string.
+local moment, rest
 if #bytes == 20 and string.find(bytes, '^%-%d*$') then
   local last_digits = sub(bytes, 17) + 0
   rest = last_digits % RESTS

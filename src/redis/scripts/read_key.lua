@@ -1,5 +1,5 @@
--- Sets `bytes` to those at `key`, the i-th; false if there are none, a table if it holds another
--- type.
+-- Sets `bytes` to the state at `key`, the i-th; false if there is none, a table if it cannot be
+-- read, for example because the key holds another type.
 if read then
   bytes = has_repeats and written[key] or read[i]
 elseif not last_of_first then

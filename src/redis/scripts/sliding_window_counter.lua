@@ -1,9 +1,9 @@
--- In frame.lua: aligned windows, and of the previous one the share that a sliding window still has.
+-- The parts of the sliding window counter: aligned windows; the previous one counts in part.
 --
--- How much is used is the count of the current window, and that of the previous one times the share
--- of it that is left, rounded down.
--- Bytes: for each window the count of the one in which the newest attempt was, and of the one
--- before; of 3 bytes each, or of 7 if a max needs them.
+-- What is used is the count of the current window, plus the count of the previous one times the
+-- share of it that the sliding window still covers, rounded down.
+-- Bytes: for each window the count of the aligned window of the newest moment, and of the one
+-- before; 3 bytes each, or 7 if a max needs them.
 
 -- INCLUDE: multiply_divide
 
@@ -12,11 +12,11 @@ local STATE, STATE_BYTES = '<BI4i8I3I3', 19 -- the header and the counts
 local NARROW = 2 ^ 24 - 1 -- the most that three bytes can count
 if max >= NARROW then is_common = false end
 
--- How long it takes until less than n is used, with `left` of the current window's `length` to go.
+-- How long until fewer than n are used, if `left` us of the current window's `length` are left.
 local function below_of(n, previous, current, length, left)
   if n > current then
     if previous < n - current then return 0 end
-    -- The share of `previous` has to go below n - current.
+    -- The share of `previous` has to fall below n - current.
     local before_end, remainder = multiply_divide(n - current, length, previous)
     if remainder == 0 then before_end = before_end - 1 end
     return before_end >= 1 and left - before_end or left
@@ -73,7 +73,7 @@ end
 -- PART: ANY POLICY
 local CLAMPS = true
 -- INCLUDE: header_of
-local cap = largest_max >= NARROW and LATEST - 1 or NARROW -- of what attempts make
+local cap = largest_max >= NARROW and LATEST - 1 or NARROW -- attempts raise no count above it
 
 -- The counts of the window of `at` and of the one before.
 local function counts_at(window, at)

@@ -1,17 +1,18 @@
--- In frame.lua: the exact algorithm. Every window is judged by the log of the id's newest actions,
--- as in core/sliding_window_log.h.
+-- The parts of the exact algorithm: a log of the id's newest actions judges every window, as in
+-- core/sliding_window_log.h.
 --
 -- Bytes: the second since the epoch up to which the key lives at least (4), and a stamp for each
--- action but the newest, oldest first: the low bytes of its time, from which the rest follows.
---   short   the stamps: read and written whole
---   long    how many stamps there are, where the oldest one is in the ring, for how many there is
---           room (4 each), and the ring: read and written only where it changes
--- The form has the bytes of a stamp, and whether refusals pushed out actions that may be in a
--- window. Actions that had left the longest window by the time of the newest are dropped by the
--- next write, so a log grows and shrinks with what it has to hold: at most the largest max.
+-- action except the newest, oldest first: the low bytes of its time; the rest follows from the
+-- newest.
+--   short   the stamps, which are read and written whole
+--   long    the number of stamps, the place of the oldest one in the ring, how many have room there
+--           (4 bytes each); then the ring, of which only what changes is read and written
+-- The form says how many bytes a stamp has, and whether refusals pushed out actions that may still
+-- be in a window. Each write drops the actions that had left the longest window by the time of the
+-- last one before. So a log has only what it needs, and at most as many actions as the largest max.
 --
--- A log of named windows, and one of a max above MOST_ENTRIES that got a cost above 1, has another
--- form and keeps it as long as it lives: see weighted_log.lua.
+-- Logs of named windows, and those that got a cost above 1 under a max above MOST_ENTRIES, have
+-- another form as long as they live: see weighted_log.lua.
 
 local FORM, DISPLACED, LONG = 0x80, 4, 16 -- the form also has the bytes of a stamp above 4
 local LOG, LOG_BYTES = '<BI4i8I4', 17 -- the header and the second
@@ -21,19 +22,13 @@ local MOST_OF_SHORT = 256 -- stamps
 local MOST_STAMPS = 2 ^ 32 - 1 -- that RING can count; a Redis string has room for less
 local FEW_STAMPS = 16 -- of a ring, which are looked at one by one
 
--- Of a weighted log: see weighted_log.lua.
+-- Of weighted logs: see weighted_log.lua.
 local WEIGHTED, MOST_ENTRIES = 0xA6, 1024
-local NARROW = 2 ^ 32 -- of stamps and sums
+local NARROW = 2 ^ 32 -- how many values stamps and sums of 4 bytes have
 local MOST_WASTED = 64 -- entries that are dropped but still there
-local FEW_BYTES = 1024 -- that are sooner written whole
--- The same without blocks, with narrow stamps and one narrow sum in each entry: up to the entries.
-local WEIGHTED_STATE, HEAD_BYTES, ENTRY_BYTES = '<BI4i8I4I2I4BBI2i8I4I4I4', 47, 8
--- What changes with each entry, and what does when some are dropped.
-local WITH_EACH, WITH_DROPPED = '<BI4i8I4I2I4', '<BBI2i8I4I4I4'
--- Where some have left, so many are read at first. A search reads some at once, and ends in any
--- state.
-local FEW_READ, MOST_READ, GUESSED_BEFORE, MOST_TRIES = 4, 16, 8, 1024
-local LAST_OF_FIRST_BYTES = 127 -- where reading ends at first, if there may be a ring
+local FEW_BYTES = 1024 -- entries with fewer bytes are written whole, which is faster
+local HEAD_BYTES = 47 -- before the entries, without blocks
+local LAST_OF_FIRST_BYTES = 127 -- where reading ends at first if there may be a ring
 local LAST_OF_WEIGHTED = 255 -- the same if the log is probably weighted
 
 -- How many bytes of a stamp tell moments apart over an interval, and how many moments that are.
@@ -45,17 +40,18 @@ if interval >= range then
   two_stamps_layout, stamps_layout = LOG .. 'I' .. width .. 'I' .. width, LOG .. 'c0I' .. width
 end
 if cost ~= 1 or range > LATEST then is_common = false end
-local may_weigh = cost ~= 1 and operation ~= 0 -- whether a plain log may have to change its form
+local may_weigh = cost ~= 1 and operation ~= 0 -- whether a plain log may become a weighted one
+-- Forms of a short log: refusals pushed out nothing that may still be in a window, or they did.
 local kept_all = FORM + width - LEAST_WIDTH
 local pushed_out = kept_all + DISPLACED
 
-local most_before = min(max, MOST_OF_SHORT) - 1 -- stamps, where it stays short with one more action
+local most_before = min(max, MOST_OF_SHORT) - 1 -- stamps, so that one more leaves the log short
 
 -- A log may be long if the policy has room for one.
 local room_of_policy = max_of(max, keep)
 for w = 2, window_count do room_of_policy = max_of(room_of_policy, further[2 * w - 2]) end
 local is_of_named = cost == AMOUNTS and operation ~= SETTLE
--- A log of unnamed windows has no more refusals than its max.
+-- A log of unnamed windows counts no more refusals than its max.
 hides_overdraft = hides_overdraft or (counts_refusals and not is_of_named)
 if room_of_policy > MOST_OF_SHORT + 1 or is_of_named then
   last_of_first, parted = may_weigh and LAST_OF_WEIGHTED or LAST_OF_FIRST_BYTES, FORM + LONG
@@ -65,10 +61,10 @@ local is_weighted_window = amount_count == 1 and is_attempt and min_difference =
 if is_weighted_window then last_of_first = HEAD_BYTES - 1 end
 
 -- A key lives up to SPARE seconds longer than its log matters, so few writes of a batch have to
--- move its end. In seconds since the epoch: the first that is not too early to be the end under
--- this policy, and the one that is written. In us: how long until then, but for the second that
--- each key gets.
+-- move its expiry.
 local SPARE = 2
+-- In seconds since the epoch: the earliest sufficient expiry under this policy, and the expiry to
+-- write. In us: how long until then, without the second that every key gets in addition.
 local needed, expires, usual_lifetime
 if server_time then
   needed = ceil((server_time + interval) / 1000000)
@@ -79,7 +75,7 @@ end
 -- PART: ONE WINDOW
     local form, lives_until = kept_all, 0
     local newest, oldest, count
-    local from = LOG_BYTES + 1 -- of the stamps that are kept
+    local from = LOG_BYTES + 1 -- where the stamps to keep begin
     used, time_left = 1, 0
     if bytes then
       count = (#bytes - LOG_BYTES) / width
@@ -109,7 +105,7 @@ end
           time_left = oldest + interval - now
         end
       else
-        -- What the newest needs stays, as in core/ring_log.h.
+        -- Drops what the newest does not need: see NeedsAll in core/ring_log.h.
         while count >= 0 and (newest - oldest >= interval or at - oldest >= range
           or count + 1 == max) do
           from, count, form = from + width, count - 1, kept_all
@@ -171,17 +167,19 @@ end
 local policy_form = FORM + policy_width - LEAST_WIDTH
 local most_kept = min(room_of_policy, MOST_STAMPS)
 
--- The log at hand as it was read: `last` and before it `count` stamps, which in a short log end
--- before the byte `end_of_stamps`; a long one gives that of the n-th newest action by
--- stamp_in_ring(n). After that, `recorded` actions at `newest`. In all, `size`. The blocks had
--- `bytes_before`.
+-- The current log of stamps has `size` actions: `recorded` new ones at `newest`, before them the
+-- one at `last`, and before that `count` stamps as they were read. In a short log, the stamps are
+-- in `log` from the byte stamps_at up to before end_of_stamps; of a long one, stamp_in_ring(n)
+-- returns that of the n-th newest action. The blocks had bytes_before bytes.
 local displaced, lives_until, bytes_before, is_long, count, head, room, stamps_at, entries_from
 local log, last, end_of_stamps, recorded, size
 local key_of_log, stamp_in_ring, known_from, known -- see open_ring
--- A form, and what it says: `width`, `range` and `stamp_layout`, too.
+-- The form that was read last, and what it says. `width`, `range` and stamp_layout are of it, too;
+-- those of a log to write are policy_width and policy_range.
 local known_form, is_of_long, is_of_displaced
 
--- Whether the log at hand is weighted, or may become so; what does the work then.
+-- Whether the current log is weighted; functions for it (see weighted_log.lua), once one is or may
+-- become weighted.
 local is_weighted, weighted
 local may_be_weighted = is_named or (may_weigh and largest_max > MOST_ENTRIES)
 
@@ -197,7 +195,7 @@ end
 
 local function used(window, at)
   local inside, outside = 0, (hides_overdraft and min(size, window.max) or size) + 1
-  -- Mostly all of them are.
+  -- Mostly all of them are inside.
   if outside > 1 and at - nth(outside - 1) < window.interval then return outside - 1 end
   while outside - inside > 1 do
     local n = floor((inside + outside) / 2)
@@ -273,7 +271,8 @@ local used_of_stamps, below_of_stamps = used, below
     if is_weighted then
       is_changed = weighted.settle()
     elseif settled_of == generation and last ~= NONE then
-      -- Times never ascend with n: skip the later ones by halves, then take the equal ones.
+      -- Times never ascend with n: find the first that is not later than `at`, then count the equal
+      -- ones.
       local later, n, own = 0, size + 1, 0
       while n - later > 1 do
         local middle = floor((later + n) / 2)
@@ -332,7 +331,7 @@ local used_of_stamps, below_of_stamps = used, below
       if is_weighted then weighted.record(at) else recorded, size = cost, size + cost end
 
 -- PART: LIFETIME
-    -- After a refund, the clock may step back behind the attempt.
+    -- After a refund, the clock may step back before the attempt.
     local matters = (operation == SETTLE and max_of(newest, at) or newest) + retention - now
     matters = max_of(matters, max_of(block_until + remembered, blocked_by_call) - now)
     needed = ceil((server_time + (matters > 0 and matters or 0)) / 1000000)

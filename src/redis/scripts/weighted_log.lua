@@ -1,17 +1,22 @@
--- In sliding_window_log.lua: makes `weighted`, the functions for a log whose actions have costs.
+-- Sets `weighted` to the functions for a log whose actions have costs.
 --
 -- An entry is a moment and, for each window, the sum of all costs up to it. So what a window uses
--- is a difference of two sums, and searches halve. Attempts of one microsecond share an entry.
--- There are up to MOST_ENTRIES; then neighbours are merged onto the newer one, so that what they
--- took comes back later, by less than a cell of its window, and never earlier.
+-- is the difference of two sums, and bisections find moments. Attempts of one microsecond share an
+-- entry. Beyond MOST_ENTRIES, neighbours are merged onto the newer one. So what they used comes
+-- back never earlier, and later by less than a cell of its window.
 --
--- Bytes: the second since the epoch up to which the key lives at least (4), how many entries there
--- are (2), the first sum of the newest (4: the low bytes), the widths (1: 1 if stamps have 8 bytes
--- instead of 4, and 2 if sums have 7 instead of 4), how many sums an entry has (1; 0: one for all
--- windows), how many entries are dropped but still there (2), the moment of the newest of these (8)
--- and its first sum (4), stamp and first sum of the oldest that is not (4 each); then the entries,
--- oldest first, each a stamp and its sums. The first of them is no entry: the sums begin with its
--- own. The parts of entries in the head are for weighted_window.lua.
+-- Bytes:
+--   4           the second since the epoch up to which the key lives at least
+--   2           how many entries there are
+--   4           low bytes of the first sum of the newest entry
+--   1           widths: 1 if stamps have 8 bytes instead of 4, plus 2 if sums have 7 instead of 4
+--   1           how many sums an entry has; 0: one for all windows
+--   2           how many entries are dropped but still there
+--   8, 4        moment and first sum of the newest dropped entry
+--   4, 4        stamp and first sum of the oldest entry that is not dropped
+--   then        entries, oldest first, each a stamp and its sums. One more is before them: only its
+--               sums count, from which the others grow
+-- weighted_window.lua needs the parts of entries that are in the head.
 
 -- INCLUDE: header_of
 
@@ -19,16 +24,16 @@ local HEAD, BEFORE_ENTRIES = '<I4I2I4BBI2i8I4I4I4', 34
 local WIDE_STAMPS, WIDE_SUMS = 1, 2
 local CELLS = 512 -- in all zones together
 
--- Entries have places from `base`, that of the newest dropped one, up to `final`. They are in
--- `log` from the byte `stamps_at` on, but for the final one if it `is_pending`; its sums are
--- `sums`, and its stamp is `newest`. What is stored differs from the place `changed_from` on; nil:
--- all of it.
+-- Entries have places: `base` is that of the newest dropped one, `final` that of the newest. They
+-- are in `log` from the byte stamps_at on, except the final one if is_pending; the final one has
+-- the moment `newest` and the sums `sums`. From the place changed_from on, `log` differs from what
+-- is stored; nil: all of it does. `dropped` is the moment of the newest dropped entry.
 local base, final, is_pending, changed_from, dropped
-local was_ring -- whether `bytes` may have only some of what is stored
+local was_ring -- whether the state was a ring, of which `bytes` may have only the beginning
 local has_wide_stamps, modulus, sum_count, sums
 local stamp_bytes, sum_bytes, entry_bytes
 local one_stamp, one_sum, all_sums, entry_layout
-local all_equal -- one sum for all windows
+local all_equal -- whether entries have one sum for all windows
 
 local function set_layout(wide_stamps, wide_sums, stored_count)
   has_wide_stamps, modulus = wide_stamps, wide_sums and LATEST or NARROW
@@ -66,7 +71,7 @@ local function pack_entry(stamp, its_sums)
     unpack(its_sums, 1, sum_count))
 end
 
--- How much the s-th sum has grown since the newest dropped entry.
+-- How much the s-th sum has grown from the newest dropped entry to the final one.
 local function total(s)
   return (sums[s] - sum_of(base, s)) % modulus
 end
@@ -82,7 +87,7 @@ local function newest_outside(length, at)
   return outside
 end
 
--- The moments in `stamps`, whose sums are in `sums_at`, become the log.
+-- Makes the log of the moments in `stamps` and the sums in `sums_at`; sums_at[0] is before them.
 local function set_log(stamps, sums_at)
   local parts = { pack_entry(0, sums_at[0]) }
   for n = 1, #stamps do parts[n + 1] = pack_entry(stamps[n], sums_at[n]) end
@@ -90,7 +95,7 @@ local function set_log(stamps, sums_at)
   sums, is_pending, changed_from = sums_at[final], false, nil
 end
 
--- Writes all entries in another layout. Takes `excess` from the oldest costs of each sum.
+-- Changes the layout of all entries. Takes excess[s] of the s-th sum from its oldest costs.
 local function rebuild(wide_stamps, wide_sums, stored_count, excess)
   local stamps, sums_at = {}, {}
   local new_count = max_of(1, stored_count)
@@ -108,7 +113,7 @@ local function rebuild(wide_stamps, wide_sums, stored_count, excess)
   set_log(stamps, sums_at)
 end
 
--- Makes room for sums that grow by the costs of an attempt, or by what it came to beyond them.
+-- Makes room for sums that grow by the costs of an attempt; to settle, by what was more than these.
 local function make_room(is_settled)
   local excess, is_short = {}, false
   for s = 1, sum_count do
@@ -121,7 +126,7 @@ local function make_room(is_settled)
   if is_short then rebuild(has_wide_stamps, true, all_equal and 0 or sum_count, excess) end
 end
 
--- The zones of entries by age, and how long a cell is in each.
+-- The ages that divide entries into zones: the intervals. How long a cell is in each zone.
 local zones, cells
 local function find_zones()
   if zones then return end
@@ -131,7 +136,7 @@ local function find_zones()
   for z = 1, window_count do cells[z] = max_of(1, ceil(zones[z] * window_count / CELLS)) end
 end
 
--- Merges entries but for the final one.
+-- Merges the entries of each cell, except the final entry.
 local function merge()
   find_zones()
   local before = stored_stamp(final - 1)
@@ -204,7 +209,7 @@ function weighted.open(state, from)
   return true
 end
 
--- The plain log at hand becomes a weighted one.
+-- Makes the current log of stamps a weighted one.
 function weighted.convert(key_of_it)
   was_ring = is_long
   if is_long then log = call('GET', key_of_it) end
@@ -235,7 +240,7 @@ function weighted.below(window, n, at)
   local s = window.sum
   local final_sum = sums[s]
   if total(s) < n then return 0 end
-  -- From the newest entry on from which n are used.
+  -- The newest entry such that it and the later ones use n or more.
   local enough, few = base + 1, final + 1
   while few - enough > 1 do
     local middle = floor((enough + few) / 2)
@@ -290,10 +295,10 @@ function weighted.settle()
   return true
 end
 
--- Writes the log; or returns the state that is to be written whole in place of `stored`, and
--- whether its key lives long enough.
+-- Writes what has changed; or returns a new state in place of `stored`, and whether the expiry of
+-- its key is late enough.
 function weighted.write(its_key, stored, keeps_end, lifetime)
-  -- What the last one before the newest needs stays, as in core/weighted_entries.h.
+  -- Drops what the entry before the newest does not need, as core/weighted_entries.h does.
   local outside = newest_outside(retention, final - 1 > base and stamp_of(final - 1) or newest)
   if not has_wide_stamps then outside = max_of(outside, newest_outside(NARROW, newest)) end
   if final - outside > MOST_ENTRIES then outside = newest_outside(longest_window, newest) end

@@ -1,5 +1,5 @@
--- Writes the log of an id after `recorded` actions more: without what the last one before did not
--- need, and no more than the policy has room for. No stamp may stay so long that it would be taken
+-- Writes a log of stamps with its `recorded` new actions: without what `last` does not need, and
+-- with no more actions than the policy has room for. A stamp is dropped before it could be taken
 -- for a later one.
 local dropped, unneeded = 0, max_of(last - retention, newest - policy_range)
 if last ~= NONE and last <= unneeded then
@@ -18,18 +18,18 @@ elseif nth(size) <= unneeded then
 end
 if dropped > 0 then size, displaced = size - dropped, 0 end
 local kept, most = size - recorded, most_kept
--- What a lower limit does not need stays until an action takes its place: a higher one may follow.
+-- What a lower max does not need stays until an action takes its place: a higher max may follow.
 if keep > 0 or recorded == 0 then most = min(max_of(most, kept + dropped), MOST_STAMPS) end
 local stamps = size - 1
 if size > most and kept > 0 then
-  -- What an allowed attempt pushes out is outside of every window. What a refusal or a lowered
-  -- limit pushes out may be missed when an attempt is settled.
+  -- Actions that an allowed attempt pushes out are outside of every window. Those that a refusal or
+  -- a lower max pushes out may be missing when an attempt is settled.
   displaced = (blocked ~= 0 or kept > most)
     and newest - nth(size - min(size - most, kept) + 1) < retention and 1 or 0
 end
 if size > most then size, stamps = most, most - 1 end
 
--- What is read again in this call must be written whole.
+-- A state that this call may read again must be written whole.
 local is_read_again = read and has_repeats
 local stays_in_ring = is_long and not is_read_again and kept > 0
   and width == policy_width and bytes_before == #blocks
@@ -89,5 +89,5 @@ else
     header = header .. pack_bytes(RING, stamps, 0, min(most - 1, 2 * stamps))
   end
   after = header .. older .. added
-  keeps_end = keeps_end and not is_long -- of which `bytes` may have only some
+  keeps_end = keeps_end and not is_long -- of a long log, `bytes` may have only the beginning
 end
