@@ -85,16 +85,15 @@ struct Script {
 struct Program {
   Script script;
   std::string key_prefix;      ///< the limiter's namespace
-  std::vector<double> policy;  ///< the last numbers of a group: see scripts/frame.lua
+  std::vector<double> policy;  ///< from count_blocked on in a group: see scripts/frame.lua
   std::size_t windows = 1;
   bool has_long_logs = false;  ///< which are not read together with others
   bool has_names = false;      ///< windows count different things
 };
 
-/// In place of the cost of a question: each call has amounts of its own; to settle, then what they
-/// came to. See scripts/frame.lua.
-constexpr std::int64_t kOneAmount = -1;  ///< a cost, the same in every window
-constexpr std::int64_t kAmounts = -2;    ///< of a limiter with named windows: a cost for each
+/// The cost of a question whose calls have amounts: see the table of costs in scripts/frame.lua.
+constexpr std::int64_t kOneAmount = -1;
+constexpr std::int64_t kAmounts = -2;
 
 /// What a run of a script does under one policy.
 struct Question {
@@ -104,9 +103,9 @@ struct Question {
   bool is_full = false;             ///< the full reply, or only the time left
   std::optional<std::int64_t> now;  ///< us; else the server's own time
   std::int64_t cost = 1;            ///< or kOneAmount or kAmounts
-  std::int64_t settled_at = 0;      ///< of a Receipt; to block, for how many us
-  std::uint64_t settled_of = 0;     ///< its generation
-  std::vector<double> policy{};     ///< replaces the program's, with as many numbers; may be empty
+  std::int64_t settled_at = 0;      ///< this and the next as in scripts/frame.lua
+  std::uint64_t settled_of = 0;
+  std::vector<double> policy{};  ///< replaces the program's, with as many numbers; may be empty
 
   bool operator==(const Question&) const = default;
 };

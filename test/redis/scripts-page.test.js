@@ -11,10 +11,12 @@ const FOLDER = path.join(ROOT, 'src/redis/scripts');
 const FILES = fs.readdirSync(FOLDER);
 const OF_ALGORITHMS = ALGORITHMS.map((name) => `${name.replaceAll('-', '_')}.lua`);
 const OTHERS = FILES.filter((file) => !OF_ALGORITHMS.includes(file));
-const linesOf = (file) => fs.readFileSync(path.join(FOLDER, file), 'utf8').split('\n');
+const LINES = new Map(
+  FILES.map((file) => [file, fs.readFileSync(path.join(FOLDER, file), 'utf8').split('\n')]),
+);
 const markOf = (line) => /^ *-- (PART|PLACE|INCLUDE): (.*)$/.exec(line)?.slice(1) ?? [];
 const marksIn = (file, kind) =>
-  linesOf(file).flatMap((line) => (markOf(line)[0] === kind ? markOf(line)[1] : []));
+  LINES.get(file).flatMap((line) => (markOf(line)[0] === kind ? markOf(line)[1] : []));
 
 /**
  * The words of a file by place: before its first PART, those of FIRST. Included files are in place, and `parts` at
@@ -23,7 +25,7 @@ const marksIn = (file, kind) =>
 function placesOf(file, parts = {}) {
   let place = 'FIRST';
   const places = { [place]: [] };
-  for (const line of linesOf(file)) {
+  for (const line of LINES.get(file)) {
     const [kind, name] = markOf(line);
     const part = OF_ALGORITHMS.includes(file) ? `${file} ${place}` : file;
     if (kind === 'PART') {
@@ -36,11 +38,17 @@ function placesOf(file, parts = {}) {
   return places;
 }
 
-const placed = (file) => placesOf('frame.lua', placesOf(file)).FIRST;
-/** The uses of locals that another part declares, in all scripts. A constant is no variable that is shared. */
-const SHARED = OF_ALGORITHMS.flatMap((file) => usesIn(placed(file))).filter(
-  ({ name, part, home }) => part !== home && !/^[A-Z][A-Z_]*$/.test(name),
-);
+const PAGE = fs.readFileSync(path.join(ROOT, 'docs/design/scripts.md'), 'utf8');
+/** What is in backquotes, word by word. */
+const namesIn = (text) => [...text.matchAll(/`([^`]+)`/g)].flatMap(([, names]) => names.split(' '));
+/** The names of functions that frame.lua makes locals. */
+const FUNCTIONS = namesIn(/^Every part may use (`.*?`)/m.exec(PAGE)[1]).sort();
+
+const isListed = (name) => !FUNCTIONS.includes(name) && !/^[A-Z][A-Z_]*$/.test(name);
+/** The uses of locals that another part declares, in all scripts. */
+const SHARED = OF_ALGORITHMS.map((file) => placesOf('frame.lua', placesOf(file)).FIRST)
+  .flatMap(usesIn)
+  .filter(({ name, part, home }) => part !== home && isListed(name));
 
 const fileOf = (part) => part.split(' ')[0];
 const placeOf = (part) => part.slice(fileOf(part).length + 1);
@@ -52,27 +60,20 @@ const filesWith = (kind, name) =>
 const PLACES = FILES.flatMap((file) => marksIn(file, 'PLACE'));
 const HOSTS = FILES.filter((file) => marksIn(file, 'PLACE').length > 0);
 
-const PAGE = fs.readFileSync(path.join(ROOT, 'docs/design/scripts.md'), 'utf8');
-/** What is in backquotes, word by word. */
-const namesIn = (text) => [...text.matchAll(/`([^`]+)`/g)].flatMap(([, names]) => names.split(' '));
-
 /** The table below a heading: for each name in the first column, the names in the others. */
 function tableBelow(heading) {
   const section = PAGE.split(/^## /m).find((text) => text.startsWith(`${heading}\n`));
   const rows = [...section.matchAll(/^\| `(.+?)` \| (.*) \|$/gm)];
   return rows.map(([, name, cells]) => [
     name,
-    ...cells.split(' | ').map((cell) => namesIn(cell).sort()),
+    ...cells
+      .split(' | ')
+      .map((cell) => (cell === 'all' ? sorted(OF_ALGORITHMS) : namesIn(cell).sort())),
   ]);
 }
 
-/** The names of functions that frame.lua makes locals. */
-const FUNCTIONS = namesIn(/^Every part may use (`.*?`)/m.exec(PAGE)[1]).sort();
-
-const isRead = ({ name, isSet }) => !isSet && !FUNCTIONS.includes(name);
-
 test('every part may use the functions that the page names', () => {
-  const declared = linesOf('frame.lua').flatMap(
+  const declared = LINES.get('frame.lua').flatMap(
     (line) => /^local (.*?) = (math|redis|string|struct)\./.exec(line)?.[1].split(', ') ?? [],
   );
   expect(FUNCTIONS).toEqual(declared.sort());
@@ -82,12 +83,8 @@ test('files: who includes them, and which locals of others they read and set', (
   const rows = OTHERS.map((file) => [
     file,
     filesWith('INCLUDE', file.replace('.lua', '')),
-    namesOf(SHARED, (use) => use.part === file && isRead(use)),
-    namesOf(
-      SHARED,
-      ({ name, part, home, isSet }) =>
-        !FUNCTIONS.includes(name) && (home === file || (isSet && part === file)),
-    ),
+    namesOf(SHARED, ({ part, isSet }) => part === file && !isSet),
+    namesOf(SHARED, ({ part, home, isSet }) => home === file || (isSet && part === file)),
   ]);
   expect(tableBelow('Files').sort()).toEqual(rows.sort());
 });
@@ -100,7 +97,7 @@ test("places: where they are, and which locals of other files the algorithms' pa
       place,
       filesWith('PLACE', place),
       place === 'FIRST' ? sorted(OF_ALGORITHMS) : filesWith('PART', place),
-      namesOf(SHARED, (use) => isOutside(use) && isRead(use)),
+      namesOf(SHARED, (use) => !use.isSet && isOutside(use)),
       namesOf(
         SHARED,
         (use) => (use.isSet && isOutside(use)) || (HOSTS.includes(use.part) && isHere(use.home)),

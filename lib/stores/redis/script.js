@@ -1,4 +1,5 @@
-// The protocol of the scripts: arguments of a call, and from its reply to the numbers of decisions.
+// The protocol of the scripts, which the head of src/redis/scripts/frame.lua defines: the arguments of a run, and from
+// its reply to the numbers of decisions.
 'use strict';
 
 const { durationToMicros } = require('../../base/clock');
@@ -8,23 +9,20 @@ const failures = require('./failures');
 /** A Lua number is exact up to here. */
 const LONGEST_MICROS = 2 ** 53;
 
-/** What the scripts do: as in src/redis/scripts/frame.lua. The first is to peek. */
+/** `operation` in frame.lua. The first is to peek. */
 const OPERATIONS = { NOTHING: 0, ATTEMPT: 1, IF_ALLOWED: 2, SETTLE: 3, BLOCK: 4 };
 
-/** In place of a time: that of the server. */
+/** `time` in frame.lua: the server's own. */
 const SERVER_TIME = -(2 ** 62);
 
-/**
- * In place of a cost: one for all windows, or those by window of a limiter with named windows; to settle, then what
- * they came to. These amounts are behind the policy.
- */
+/** `cost` in frame.lua if each key has amounts: see the table of costs there. */
 const ONE_AMOUNT = -1;
 const AMOUNTS = -2;
 
 /** A duration in ms, in us. */
 const microsOf = (ms) => Math.min(durationToMicros(ms), LONGEST_MICROS);
 
-/** The numbers of every group under one policy: those of frame.lua from count_blocked on. */
+/** The numbers of every group under one policy: from count_blocked on, without amounts. */
 function policyNumbers({ windows, minDifference, countBlocked, blockFor }, keep = 0) {
   return [
     countBlocked ? 1 : 0,
@@ -36,10 +34,7 @@ function policyNumbers({ windows, minDifference, countBlocked, blockFor }, keep 
   ];
 }
 
-/**
- * The numbers of a group from operation to the generation. Without `now`, the server has its own clock. `at` and
- * `generation` are of the attempt that is settled; to block, `at` is for how long.
- */
+/** The numbers of a group from operation on; settled_at and settled_of are `at` and `generation`. */
 const callNumbers = (operation, isFull, now = SERVER_TIME, cost = 1, at = 0, generation = 0) => [
   ...[operation, isFull ? 1 : 0, now, cost, at, generation],
 ];
@@ -50,16 +45,16 @@ function costNumberOf({ isWeighted }, cost) {
   return isWeighted ? AMOUNTS : ONE_AMOUNT;
 }
 
-/** A checked cost in each of `count` windows. */
+/** A cost in each of `count` windows. */
 const inEachWindow = (cost, count) =>
   typeof cost === 'number' ? new Float64Array(count).fill(cost) : cost;
 
-/** The `cost` of a call: a number, or a Float64Array of amounts, which limiters with named windows always send. */
+/** The cost of a call: a number, or a Float64Array of amounts, which limiters with named windows always send. */
 function amountsOf({ isWeighted, windows }, cost) {
   return isWeighted ? inEachWindow(cost, windows.length) : cost;
 }
 
-/** The `cost` of a call that settles. */
+/** The same for a call that settles. */
 function settledAmountsOf({ isWeighted, windows: { length } }, cost, actual) {
   if (!isWeighted) return actual === 0 ? cost : Float64Array.of(cost, actual);
   return Float64Array.from([...inEachWindow(cost, length), ...inEachWindow(actual, length)]);
@@ -72,10 +67,7 @@ function groupWord(numbers) {
   return word;
 }
 
-/**
- * The arguments of a run on keys under one policy: ARGV in frame.lua. `call` is of callNumbers, `amounts` are those of
- * each key.
- */
+/** ARGV of a run on keys under one policy. `call` is of callNumbers; each key has these `amounts`. */
 function runArguments(keys, call, ofPolicy, hasLongLogs, amounts = []) {
   let reading = 'together';
   const isAttempt = call[0] === OPERATIONS.ATTEMPT || call[0] === OPERATIONS.IF_ALLOWED;
