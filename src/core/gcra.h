@@ -237,9 +237,7 @@ class Gcra {
           const auto less =
               static_cast<std::uint64_t>(window.Emissions(receipt.cost[i] - actual[i]));
           const std::uint64_t given_back = std::min(left, less);
-          const auto arrival =
-              static_cast<std::int64_t>(static_cast<std::uint64_t>(Load(i)) - given_back);
-          Store(i, std::max(arrival, window.ToUnits(-kLongest)));
+          Store(i, static_cast<std::int64_t>(static_cast<std::uint64_t>(Load(i)) - given_back));
         } else {
           Add(i, actual[i] - receipt.cost[i], 0);
         }
