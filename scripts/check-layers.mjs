@@ -68,34 +68,56 @@ const levelOf = (path) => libLayers.findIndex(([, pattern]) => pattern.test(path
 const { imports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 const libFiles = filesBelow('lib', /\.(js|mjs)$/);
 
-/** The files that a specifier can mean, whatever the platform; undefined for packages and modules of Node. */
-function targetsOf(specifier, path) {
-  if (specifier.startsWith('#')) return Object.values(imports[specifier]).map(posix.normalize);
-  if (!specifier.startsWith('.')) return undefined;
-  const target = posix.join(posix.dirname(path), specifier);
-  const found = [target, `${target}.js`, `${target}/index.js`].filter((file) =>
-    libFiles.includes(file),
+/** What a file requires or imports, in any form, with the lines. */
+function* specifiersOf(path) {
+  const text = readFileSync(join(root, path), 'utf8').replace(
+    /\/\*[\s\S]*?\*\/|(?<!:)\/\/.*/g,
+    (comment) => comment.replace(/[^\n]/g, ''),
   );
-  return found.length > 0 ? found : undefined;
+  for (const form of [
+    /\b(?:require|import)\s*\(\s*(['"`])(.*?)\1/g,
+    /\b(?:from|import)\s*(['"])(.*?)\1/g,
+  ]) {
+    for (const { 2: specifier, index } of text.matchAll(form)) {
+      yield [`${path}:${text.slice(0, index).split('\n').length}`, specifier];
+    }
+  }
 }
 
-/** The files of lib that each one requires, with the line. */
+/** Built files, which may be missing, and require nothing. */
+const built = /^lib\/native\/wasm\/(rollgate\.wasm|embedded\.js)$/;
+
+/** The files that a specifier can mean, whatever the platform: none for packages and modules of Node. */
+function targetsOf(specifier, path, place) {
+  if (specifier.startsWith('#') && imports[specifier] !== undefined) {
+    return Object.values(imports[specifier]).map(posix.normalize);
+  }
+  if (/^(node:)?[\w@][\w@/.-]*$/.test(specifier)) return [];
+  const target = posix.join(posix.dirname(path), specifier.replace(/[?].*/, ''));
+  if (built.test(target) || built.test(`${target}.js`) || target === 'package.json') return [];
+  const found = [target, `${target}.js`, `${target}/index.js`].find((file) =>
+    libFiles.includes(file),
+  );
+  if (found === undefined) findings.push(`${place}: '${specifier}' is no file of lib`);
+  return found === undefined ? [] : [found];
+}
+
+/** The files of lib that each one requires. */
 const required = new Map(libFiles.map((path) => [path, []]));
 
-for (const path of libFiles) {
-  for (const [place, line] of linesOf(path)) {
-    if (path !== 'lib/native/addon.js' && /['"](node-gyp-build|[^'"]*\.node)['"]/.test(line)) {
+for (const path of libFiles.filter((file) => !built.test(file))) {
+  if (levelOf(path) === -1) findings.push(`${path}: is in no layer; see scripts/check-layers.mjs`);
+  for (const [place, specifier] of specifiersOf(path)) {
+    if (path !== 'lib/native/addon.js' && /^node-gyp-build|\.node$/.test(specifier)) {
       findings.push(`${place}: only lib/native/addon.js may load the addon`);
     }
-    const [, specifier] = /\b(?:require\(|from |import )'([^']+)'/.exec(line) ?? [];
-    for (const target of (specifier && targetsOf(specifier, path)) ?? []) {
+    for (const target of targetsOf(specifier, path, place)) {
       required.get(path).push(target);
       if (levelOf(target) >= levelOf(path)) continue;
       const [[from], [to]] = [libLayers[levelOf(path)], libLayers[levelOf(target)]];
       findings.push(`${place}: ${from} must not require ${target}, which is in ${to}, above it`);
     }
   }
-  if (levelOf(path) === -1) findings.push(`${path}: is in no layer; see scripts/check-layers.mjs`);
 }
 
 /** Adds the circles that are found from a file; files in `done` are in none. */

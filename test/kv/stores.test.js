@@ -287,6 +287,16 @@ describe('options', () => {
     });
     afterAll(() => deno.close());
 
+    // Kills: setLimits without the check, or one that has already taken the limits which it refuses.
+    test('is refused by setLimits as well, which then changes nothing', async () => {
+      const options = { interval: HOUR, maxInInterval: 1, clock: () => 0, namespace: 'grows' };
+      const limiter = RateLimiter({ ...options, kv: deno.kv });
+      expect(() => limiter.setLimits([TOO_MANY])).toThrow(/expected a log that fits/);
+      expect(await limiter.attempt('a')).toMatchObject({ limits: [{ maxInInterval: 1 }] });
+      expect(await limiter.attempt('a')).toMatchObject({ allowed: false });
+      await limiter.close();
+    });
+
     test('is refused there, and only there', () => {
       const error = refusalOf({ ...TOO_MANY, kv: deno.kv });
       expect(error).toBeInstanceOf(RangeError);

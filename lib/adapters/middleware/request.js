@@ -18,7 +18,7 @@ const { RequestInfo } = require('./request-info');
  * @param {object} parts `rules` (see rules/index.js), or without rules `limiter` and `zone`, where requests
  *   are counted; `costOf` and `limitOf` as of createCostOf and createLimitOf, for the limiter's
  *   attempt(key, { cost }, max); `identify` as of
- *   authentication.js, undefined if the key alone identifies callers; `headerWriters`; `onCountedAgain`;
+ *   caller.js, undefined if the key alone identifies callers; `headerWriters`; `onCountedAgain`;
  *   `onClientGone`; `outcomes`, undefined if no outcome leads to a refund
  */
 function createMiddleware(settings, parts) {

@@ -68,6 +68,9 @@ async function commit(operation) {
 function createDenoStore({ kv, namespace, largestState }) {
   assertFits(largestState);
   return {
+    /** For other limits. */
+    assertFits,
+
     keyOf(id) {
       const hash = hashOfLong(id);
       return hash === undefined ? [namespace, id] : [namespace, HASHED, hash];

@@ -41,7 +41,7 @@ function createKvBackend(checked) {
   const callbacks = { numbers: new Float64Array(length), exhausted: throwOutOfMemory };
   const createCore = (policy) =>
     loadBinding().createPortableLimiter(nativePolicy(policy), callbacks);
-  /** Calls keep the one that was there when they were made, and so its limits. */
+  /** An attempt keeps the one that was there when it was made, and so its limits. */
   let core = createCore(checked);
   const createStore = isDenoKv(kv) ? createDenoStore : createPlainStore;
   const store = createStore({ kv, namespace, largestState: core.largestState() });
@@ -146,7 +146,9 @@ function createKvBackend(checked) {
     },
 
     setLimits(next) {
-      core = createCore(next);
+      const created = createCore(next);
+      store.assertFits?.(created.largestState());
+      core = created;
     },
 
     clear: (id) => inLine(id, () => NOTHING),

@@ -91,7 +91,7 @@ function isOfBackend({ generation }) {
 
 const POLICIES = { allow: createAllowing, block: createBlocking, memory: createRemembering };
 
-/** What decides while the backend fails, or null if callers get the errors. `decide` is as in local-store.js. */
+/** What decides while the backend fails, or null if callers get the errors. `decide` is as in local.js. */
 function createFallback(onError, policy) {
   if (onError === 'throw') return null;
   const fallback = POLICIES[onError](policy);
@@ -103,7 +103,7 @@ function createFallback(onError, policy) {
     evicted: () => 0,
     ...fallback,
 
-    /** As decideMany of local-store.js. */
+    /** As decideMany of local.js. */
     decideMany(ids, read) {
       const length = decisionLength(policy.windows.length);
       const all = new Float64Array(ids.length * length);

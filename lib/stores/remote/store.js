@@ -1,4 +1,4 @@
-// A store outside of this process: the functions of local-store.js, with promises of their results.
+// A store outside of this process: the functions of local.js, with promises of their results.
 'use strict';
 
 const platform = require('#platform');
@@ -122,7 +122,7 @@ function createRemoteStore(checked, givenBackend, onError) {
     backend.attempt(idString, cost, recording, isFull, now, done, max);
   }
 
-  /** `isFull`: whether `read` needs more numbers than BLOCKED and TIME_LEFT; `max` as in local-store.js. */
+  /** `isFull`: whether `read` needs more numbers than BLOCKED and TIME_LEFT; `max` as in local.js. */
   function askNow(id, cost, records, read, isFull, max) {
     return new Promise((resolve, reject) => {
       const call = { id, idString: readId(id), now: readNowOpen(), resolve, reject };
@@ -221,9 +221,9 @@ function createRemoteStore(checked, givenBackend, onError) {
     /** `next`: the checked options of the limiter with other limits of the same shape. */
     setLimits(next) {
       assertOpen();
+      backend.setLimits(next); // first, because it may refuse them
       ({ windows } = next);
       fallback?.setLimits(next);
-      backend.setLimits(next);
     },
 
     async block(id, ms) {

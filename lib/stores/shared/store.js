@@ -38,7 +38,7 @@ const DEFAULT_MAX_KEYS = 50_000;
 /** The same where each id has room for 1,024 entries with a cost for each limit. */
 const DEFAULT_WEIGHTED_KEYS = 1000;
 
-/** A store of local-store.js. Its first call attaches to the region. */
+/** A store of local.js. Its first call attaches to the region. */
 function createSharedStore(checked) {
   const { shared, algorithm, setsMax, isWeighted } = checked;
   const hasEntries = isWeighted && algorithm === LOG;
