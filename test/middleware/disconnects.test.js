@@ -286,6 +286,15 @@ test.each([200, 401])(
   },
 );
 
+/** Ends the response of a cancelled stream. Node 20.19.2 and others throw when they do so early. */
+function endCancelled(res) {
+  try {
+    res.end();
+  } catch (error) {
+    expect(error.code).toBe('ERR_HTTP2_INVALID_STREAM');
+  }
+}
+
 test.each(['aborted', 'close'])(
   'a response that ends when the request of HTTP/2 emits %s is cut off',
   async (event) => {
@@ -294,7 +303,7 @@ test.each(['aborted', 'close'])(
       ['skipFailedRequests', 0],
     ]) {
       const app = await start(SERVERS['node:http2'], { keyGenerator, [skip]: true });
-      app.arrivals.on('request', (res) => res.req.on(event, () => res.end()));
+      app.arrivals.on('request', (res) => res.req.on(event, () => endCancelled(res)));
       const handled = app.arrive('handled');
       await leaveWhen(app, () => handled);
       expect(await countOf(app)).toBe(count);
