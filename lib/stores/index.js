@@ -17,7 +17,7 @@ module.exports = {
     /** The option `shared` for a part of it. */
     partOf: (shared, part) => require('./shared/region').partOfRegion(shared, part),
     readOptions: (options) => require('./shared/region').readSharedOptions(options),
-    create: (checked) => require('./shared/store').createSharedStore(checked),
+    create: (checked) => new (require('./shared/store').SharedStore)(checked),
   },
   kv: {
     readOptions: (options) => require('./kv/options').readKvOptions(options, clientKindOf),

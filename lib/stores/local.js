@@ -15,8 +15,6 @@ const {
 } = require('../base/errors');
 const { nativePolicy } = require('../native/policy');
 
-const STATS = { KEYS: 0, ALLOWED: 1, BLOCKED: 2, EVICTED: 3, BYTES: 4 };
-
 /**
  * A function of a checked cost that returns it as native functions read it fastest. V8 moves a small array out of its
  * heap when native code asks for it, which takes longer than a decision. So costs are copied to an array that was
@@ -36,179 +34,171 @@ function createToNative({ windows, clock }) {
  * A synchronous store. `call(id?, callback?)` is the limiter function itself. `decide` returns the result of
  * `read(numbers)`, which gets the numbers of the decision (see decision.js) and must copy what it needs; its `records`
  * is one of RECORDS; its `max` is the maximum of an attempt, for limiters with SETS_MAX.
- *
- * @param {object} checked checked options of the limiter
- * @param {Function} kind.create of the native side: (options, callbacks) => functions
- * @param {object} kind.options its options, besides the policy
- * @param {(kind: number, message: string) => never} [kind.failed] throws an error of the native side
- * @param {string} kind.evictionWarning the beginning of the warning that ids are dropped
  */
-function createLocalStore(checked, { create, options, failed, evictionWarning }) {
-  const { windows, clock, isInner } = checked;
-  const observesDecisions = isInner ? NEVER : DECISIONS.flag;
-  const observesEvictions = isInner ? NEVER : EVICTIONS.flag;
-  const length = decisionLength(windows.length);
-  const toNative = createToNative(checked);
-  const numbers = new Float64Array(Math.max(length, 8));
-  let errors = 0;
-  let hasWarned = false;
-  let isClosed = false;
+class LocalStore {
+  answersAtOnce = true;
+  #functions;
+  #numbers;
+  #windows;
+  #length;
+  #toNative;
+  #observesDecisions;
+  #observesEvictions;
+  #errors = 0;
+  #hasWarned = false;
+  #isClosed = false;
 
-  /** Calls back later, also with errors of the attempt. */
-  function callBack(id, callback) {
-    if (typeof callback !== 'function') throwInvalidCallback(callback);
-    try {
-      functions.decide(id);
-    } catch (error) {
-      platform.soon(callback, error);
-      return;
-    }
-    const timeLeft = numbers[NUMBERS.TIME_LEFT];
-    platform.soon(callback, null, timeLeft, numbers[NUMBERS.ACTIONS_LEFT]);
-    if (observesDecisions[0] !== 0) publishDecision(id, timeLeft);
-  }
-
-  function publishDecision(id, timeLeft, cost = 1) {
-    const limiter = functions.check;
-    const shown = costToUser(cost, windows);
-    DECISIONS.channel.publish({ limiter, id, cost: shown, allowed: timeLeft === 0, timeLeft });
-  }
-
-  function publishDecisions(ids, numbers) {
-    const timesLeft = ids.map((_, i) => numbers[i * length + NUMBERS.TIME_LEFT]);
-    for (const [i, id] of ids.entries()) publishDecision(id, timesLeft[i]);
-  }
-
-  function stats() {
-    functions.stats();
-    return {
-      keys: numbers[STATS.KEYS],
-      allowed: numbers[STATS.ALLOWED],
-      blocked: numbers[STATS.BLOCKED],
-      evicted: numbers[STATS.EVICTED],
-      errors,
-      bytes: numbers[STATS.BYTES],
+  /**
+   * @param {object} checked checked options of the limiter
+   * @param {Function} kind.create of the native side: (options, callbacks) => functions
+   * @param {object} kind.options its options, besides the policy
+   * @param {(kind: number, message: string) => never} [kind.failed] throws an error of the native side
+   * @param {string} kind.evictionWarning the beginning of the warning that ids are dropped
+   */
+  constructor(checked, { create, options, failed, evictionWarning }) {
+    const { windows, clock, isInner } = checked;
+    this.#windows = windows;
+    this.#length = decisionLength(windows.length);
+    this.#toNative = createToNative(checked);
+    this.#numbers = new Float64Array(Math.max(this.#length, 8));
+    this.#observesDecisions = isInner ? NEVER : DECISIONS.flag;
+    this.#observesEvictions = isInner ? NEVER : EVICTIONS.flag;
+    /** The native side does not own these: they must live as long as its functions. */
+    this.callbacks = {
+      numbers: this.#numbers,
+      refuse: throwInvalidId,
+      closed: throwClosed,
+      exhausted: throwOutOfMemory,
+      callBack: (id, callback) => this.#callBack(id, callback),
+      evicted: () => this.#noteEviction(evictionWarning),
+      decided: (id, timeLeft) => this.#publishDecision(id, timeLeft),
+      observesDecisions: this.#observesDecisions,
+      observesEvictions: this.#observesEvictions,
+      clock: clock && this.#openClockReader(clock),
+      failed:
+        failed &&
+        ((kind, message) => {
+          this.#errors++;
+          failed(kind, message);
+        }),
     };
-  }
-
-  /** The native side calls this while a decision is in the numbers. */
-  function publishEviction() {
-    const decision = numbers.slice();
-    const { keys, evicted } = stats();
-    EVICTIONS.channel.publish({ limiter: functions.check, keys, evicted });
-    numbers.set(decision);
-  }
-
-  function noteEviction() {
-    if (!hasWarned) warnOfEviction();
-    hasWarned = true;
-    if (observesEvictions[0] !== 0) publishEviction();
-  }
-
-  function warnOfEviction() {
-    platform.warn(
-      `${evictionWarning} the id nearest to expiry for each new one; stats().evicted counts them`,
-      'ROLLGATE_EVICTED',
-    );
+    this.#functions = create({ ...nativePolicy(checked), ...options }, this.callbacks);
+    this.call = this.#functions.check;
   }
 
   /** A closed limiter throws instead of reading its clock. */
-  function openClockReader() {
-    const readClock = clockReader(clock, () => errors++);
+  #openClockReader(clock) {
+    const readClock = clockReader(clock, () => this.#errors++);
     return () => {
-      if (isClosed) throwClosed();
+      this.assertOpen();
       return readClock();
     };
   }
 
-  // The native side does not own these: they must live as long as its functions.
-  const callbacks = {
-    numbers,
-    refuse: throwInvalidId,
-    closed: throwClosed,
-    exhausted: throwOutOfMemory,
-    callBack,
-    evicted: noteEviction,
-    decided: publishDecision,
-    observesDecisions,
-    observesEvictions,
-    clock: clock && openClockReader(),
-    failed:
-      failed &&
-      ((kind, message) => {
-        errors++;
-        failed(kind, message);
-      }),
-  };
-  const functions = create({ ...nativePolicy(checked), ...options }, callbacks);
+  decide(id, cost, records, read, max) {
+    if (max !== undefined) this.#functions.decide(id, cost, records, max);
+    else if (cost === 1 && records === RECORDS.ATTEMPT) this.#functions.decide(id);
+    else this.#functions.decide(id, this.#toNative(cost), records);
+    const numbers = this.#numbers;
+    if (this.#observesDecisions[0] === 0 || !isSeen(records, numbers[NUMBERS.BLOCKED]))
+      return read(numbers);
+    // Read first: a subscriber may call the limiter, which overwrites the numbers.
+    const timeLeft = numbers[NUMBERS.TIME_LEFT];
+    const answer = read(numbers);
+    this.#publishDecision(id, timeLeft, cost);
+    return answer;
+  }
 
-  return {
-    callbacks,
-    call: functions.check,
-    answersAtOnce: true,
+  /** `read` gets the numbers of all decisions, in the order of the ids. */
+  decideMany(ids, read) {
+    const numbers = new Float64Array(ids.length * this.#length);
+    this.#functions.decideMany(ids, numbers);
+    const answer = read(numbers);
+    if (this.#observesDecisions[0] !== 0) {
+      const timesLeft = ids.map((_, i) => numbers[i * this.#length + NUMBERS.TIME_LEFT]);
+      for (const [i, id] of ids.entries()) this.#publishDecision(id, timesLeft[i]);
+    }
+    return answer;
+  }
 
-    decide(id, cost, records, read, max) {
-      if (max !== undefined) functions.decide(id, cost, records, max);
-      else if (cost === 1 && records === RECORDS.ATTEMPT) functions.decide(id);
-      else functions.decide(id, toNative(cost), records);
-      if (observesDecisions[0] === 0 || !isSeen(records, numbers[NUMBERS.BLOCKED]))
-        return read(numbers);
-      // Read first: a subscriber may call the limiter, which overwrites the numbers.
-      const timeLeft = numbers[NUMBERS.TIME_LEFT];
-      const answer = read(numbers);
-      publishDecision(id, timeLeft, cost);
-      return answer;
-    },
+  /** Calls back later, also with errors of the attempt. */
+  #callBack(id, callback) {
+    if (typeof callback !== 'function') throwInvalidCallback(callback);
+    try {
+      this.#functions.decide(id);
+    } catch (error) {
+      platform.soon(callback, error);
+      return;
+    }
+    const timeLeft = this.#numbers[NUMBERS.TIME_LEFT];
+    platform.soon(callback, null, timeLeft, this.#numbers[NUMBERS.ACTIONS_LEFT]);
+    if (this.#observesDecisions[0] !== 0) this.#publishDecision(id, timeLeft);
+  }
 
-    /** `read` gets the numbers of all decisions, in the order of the ids. */
-    decideMany(ids, read) {
-      const numbers = new Float64Array(ids.length * length);
-      functions.decideMany(ids, numbers);
-      const answer = read(numbers);
-      if (observesDecisions[0] !== 0) publishDecisions(ids, numbers);
-      return answer;
-    },
+  #publishDecision(id, timeLeft, cost = 1) {
+    const shown = costToUser(cost, this.#windows);
+    const allowed = timeLeft === 0;
+    DECISIONS.channel.publish({ limiter: this.call, id, cost: shown, allowed, timeLeft });
+  }
 
-    /** Replaces what an attempt cost by `actual`; 0 takes it back. Without a receipt there is nothing to settle. */
-    settle(receipt, actual) {
-      if (receipt === null) return false;
-      const { id, at, generation, cost } = receipt;
-      return functions.settle(id, at, generation, cost, actual);
-    },
+  #noteEviction(warning) {
+    if (!this.#hasWarned) {
+      platform.warn(
+        `${warning} the id nearest to expiry for each new one; stats().evicted counts them`,
+        'ROLLGATE_EVICTED',
+      );
+    }
+    this.#hasWarned = true;
+    if (this.#observesEvictions[0] === 0) return;
+    const decision = this.#numbers.slice(); // it is in the numbers while the native side calls this
+    const { keys, evicted } = this.stats();
+    EVICTIONS.channel.publish({ limiter: this.call, keys, evicted });
+    this.#numbers.set(decision);
+  }
 
-    /** `checked`: the options of the limiter with other limits of the same shape. */
-    setLimits(checked) {
-      functions.setLimits(nativePolicy(checked));
-    },
+  /** Replaces what an attempt cost by `actual`; 0 takes it back. Without a receipt there is nothing to settle. */
+  settle(receipt, actual) {
+    if (receipt === null) return false;
+    const { id, at, generation, cost } = receipt;
+    return this.#functions.settle(id, at, generation, cost, actual);
+  }
 
-    block(id, ms) {
-      functions.block(id, durationToMicros(ms));
-    },
+  /** `checked`: the options of the limiter with other limits of the same shape. */
+  setLimits(checked) {
+    this.#functions.setLimits(nativePolicy(checked));
+  }
 
-    clear(id) {
-      functions.clear(id);
-    },
+  block(id, ms) {
+    this.#functions.block(id, durationToMicros(ms));
+  }
 
-    clearAll() {
-      functions.clear();
-    },
+  clear(id) {
+    this.#functions.clear(id);
+  }
 
-    stats,
+  clearAll() {
+    this.#functions.clear();
+  }
 
-    /** How an invalid call ends: synchronous stores throw. */
-    fail(error) {
-      throw error;
-    },
+  stats() {
+    this.#functions.stats();
+    const [keys, allowed, blocked, evicted, bytes] = this.#numbers;
+    return { keys, allowed, blocked, evicted, errors: this.#errors, bytes };
+  }
 
-    assertOpen() {
-      if (isClosed) throwClosed();
-    },
+  /** How an invalid call ends: synchronous stores throw. */
+  fail(error) {
+    throw error;
+  }
 
-    close() {
-      isClosed = true;
-      functions.close();
-    },
-  };
+  assertOpen() {
+    if (this.#isClosed) throwClosed();
+  }
+
+  close() {
+    this.#isClosed = true;
+    this.#functions.close();
+  }
 }
 
 const LARGEST_KEYS = 2 ** 48;
@@ -216,11 +206,11 @@ const LARGEST_KEYS = 2 ** 48;
 /** The store in this process's memory. */
 function createMemoryStore(checked) {
   const { maxKeys } = checked;
-  return createLocalStore(checked, {
+  return new LocalStore(checked, {
     create: loadBinding().createMemoryLimiter,
     options: { maxKeys: Math.min(maxKeys, LARGEST_KEYS) },
     evictionWarning: `a rollgate limiter holds ${maxKeys} ids (maxKeys) and drops`,
   });
 }
 
-module.exports = { createLocalStore, createMemoryStore };
+module.exports = { LocalStore, createMemoryStore };

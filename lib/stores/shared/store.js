@@ -2,7 +2,7 @@
 'use strict';
 
 const { optionRangeError, rangeError, failure } = require('../../base/errors');
-const { createLocalStore } = require('../local');
+const { LocalStore } = require('../local');
 const { loadBinding } = require('../../native');
 
 const LOG = 'sliding-window-log';
@@ -11,8 +11,7 @@ const LOG = 'sliding-window-log';
 const LONGEST_LOG = 2 ** 20 - 1;
 const LONGEST_VARYING_LOG = 1000;
 
-function assertLogsFit({ windows, algorithm }) {
-  if (algorithm !== LOG) return;
+function assertLogsFit({ windows }) {
   const i = windows.findIndex(({ maxInInterval }) => maxInInterval > LONGEST_LOG);
   if (i === -1) return;
   throw optionRangeError(
@@ -38,36 +37,39 @@ const DEFAULT_MAX_KEYS = 50_000;
 /** The same where each id has room for 1,024 entries with a cost for each limit. */
 const DEFAULT_WEIGHTED_KEYS = 1000;
 
-/** A store of local.js. Its first call attaches to the region. */
-function createSharedStore(checked) {
-  const { shared, algorithm, setsMax, isWeighted } = checked;
-  const hasEntries = isWeighted && algorithm === LOG;
-  const byDefault = hasEntries ? DEFAULT_WEIGHTED_KEYS : DEFAULT_MAX_KEYS;
-  const { name, directory, maxKeys = byDefault, room = 0 } = shared;
-  if (!hasEntries) assertLogsFit(checked);
-  const { createSharedLimiter } = loadBinding();
-  if (createSharedLimiter === undefined) throwUnsupported();
-  const local = createLocalStore(checked, {
-    create: createSharedLimiter,
-    options: { name, directory, maxKeys, room },
-    failed: throwSharedErrorOf(name),
-    evictionWarning: `the shared limiter '${name}' is full (maxKeys) and drops`,
-  });
-  const store = {
-    ...local,
-    setLimits(changed) {
-      if (!hasEntries) assertLogsFit(changed);
-      local.setLimits(changed);
-    },
-  };
-  if (!setsMax || algorithm !== LOG) return store;
-  return {
-    ...store,
-    decide(id, cost, records, read, max) {
-      if (records) assertLimitFits(max);
-      return store.decide(id, cost, records, read, max);
-    },
-  };
+/** Its first call attaches to the region. */
+class SharedStore extends LocalStore {
+  #hasLogs;
+  #setsMax;
+
+  constructor(checked) {
+    const { shared, algorithm, setsMax, isWeighted } = checked;
+    const hasEntries = isWeighted && algorithm === LOG;
+    const byDefault = hasEntries ? DEFAULT_WEIGHTED_KEYS : DEFAULT_MAX_KEYS;
+    const { name, directory, maxKeys = byDefault, room = 0 } = shared;
+    const hasLogs = algorithm === LOG && !isWeighted;
+    if (hasLogs) assertLogsFit(checked);
+    const { createSharedLimiter } = loadBinding();
+    if (createSharedLimiter === undefined) throwUnsupported();
+    super(checked, {
+      create: createSharedLimiter,
+      options: { name, directory, maxKeys, room },
+      failed: throwSharedErrorOf(name),
+      evictionWarning: `the shared limiter '${name}' is full (maxKeys) and drops`,
+    });
+    this.#hasLogs = hasLogs;
+    this.#setsMax = setsMax;
+  }
+
+  setLimits(changed) {
+    if (this.#hasLogs) assertLogsFit(changed);
+    super.setLimits(changed);
+  }
+
+  decide(id, cost, records, read, max) {
+    if (this.#hasLogs && this.#setsMax && records) assertLimitFits(max);
+    return super.decide(id, cost, records, read, max);
+  }
 }
 
 /** In the order of SharedError::Kind: shared/shared_error.h. */
@@ -103,4 +105,4 @@ function throwUnsupported() {
   throw failure('ERR_ROLLGATE_UNSUPPORTED', `option 'shared': memory shared by processes ${why}`);
 }
 
-module.exports = { LONGEST_LOG, createSharedStore, throwSharedError, throwUnsupported };
+module.exports = { LONGEST_LOG, SharedStore, throwSharedError, throwUnsupported };
