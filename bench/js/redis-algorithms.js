@@ -28,12 +28,8 @@ const keyOf = (id) => `${NAMESPACE}{${id}}`;
 const windows = [{ interval: INTERVAL_MS, maxInInterval: MAX }];
 
 function scriptArguments(algorithm, how = {}) {
-  const {
-    callNumbers,
-    OPERATIONS,
-    policyNumbers,
-    runArguments,
-  } = require('../../lib/stores/redis/script');
+  const { callNumbers, policyNumbers, runArguments } = require('../../lib/stores/redis/script');
+  const { OPERATIONS } = require('../../lib/stores/remote/operations');
   const countBlocked = algorithm !== 'gcra';
   const policy = { windows, minDifference: 0, countBlocked, blockFor: [], ...how };
   return runArguments(['key'], callNumbers(OPERATIONS.ATTEMPT, false), policyNumbers(policy));

@@ -38,12 +38,8 @@ const rollgateNodeRedis = async (options) => rollgateOver(await openNodeRedis(op
 
 /** No limiter: rollgate's script, called as the native client calls it. */
 async function scriptIoredis({ url, interval, maxInInterval }) {
-  const {
-    callNumbers,
-    OPERATIONS,
-    policyNumbers,
-    runArguments,
-  } = require('../../lib/stores/redis/script');
+  const { callNumbers, policyNumbers, runArguments } = require('../../lib/stores/redis/script');
+  const { OPERATIONS } = require('../../lib/stores/remote/operations');
   const SCRIPTS = require('../../lib/stores/redis/scripts');
   const { source, sha1 } = SCRIPTS['sliding-window-log'];
   const client = openIoredis({ url });

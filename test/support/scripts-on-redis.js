@@ -3,12 +3,8 @@
 
 const Redis = require('ioredis');
 const { ALGORITHMS } = require('../../lib/options/algorithms');
-const {
-  callNumbers,
-  groupWord,
-  OPERATIONS,
-  runArguments,
-} = require('../../lib/stores/redis/script');
+const { callNumbers, groupWord, runArguments } = require('../../lib/stores/redis/script');
+const { OPERATIONS } = require('../../lib/stores/remote/operations');
 const SCRIPTS = require('../../lib/stores/redis/scripts');
 const { startRedis } = require('./redis-server');
 

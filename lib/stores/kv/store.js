@@ -4,11 +4,12 @@
 const { loadBinding } = require('#native');
 const { random32 } = require('#platform');
 const { durationToMicros } = require('../../base/clock');
-const { RECORDS, decisionLength } = require('../../base/decision');
+const { decisionLength } = require('../../base/decision');
 const { optionError, throwOutOfMemory } = require('../../base/errors');
 const { nativePolicy } = require('../../native/policy');
 const { Deadlines } = require('../remote/deadlines');
-const { createRemoteStore } = require('../remote/store');
+const { OPERATIONS, askFor, isDecision } = require('../remote/operations');
+const { RemoteStore } = require('../remote/store');
 const { createDenoStore, isDenoKv, createPlainStore, FOREIGN, NOTHING } = require('./adapters');
 const failures = require('./failures');
 const { backOff, Lines } = require('./id-queues');
@@ -33,53 +34,83 @@ function assertFewLimits({ windows }) {
 }
 
 /** A backend of remote/store.js, as docs/design/remote-stores.md specifies. */
-function createKvBackend(checked) {
-  assertFewLimits(checked);
-  const { kv, namespace, commandTimeout } = checked.kv;
-  const length = decisionLength(checked.windows.length);
-  // The native side does not own this: it must live as long as the functions.
-  const callbacks = { numbers: new Float64Array(length), exhausted: throwOutOfMemory };
-  const createCore = (policy) =>
-    loadBinding().createPortableLimiter(nativePolicy(policy), callbacks);
-  /** An attempt keeps the one that was there when it was made, and so its limits. */
-  let core = createCore(checked);
-  const createStore = isDenoKv(kv) ? createDenoStore : createPlainStore;
-  const store = createStore({ kv, namespace, largestState: core.largestState() });
-  const deadlines = new Deadlines(commandTimeout, (call) => call.expire());
-  const lines = new Lines(store, { deadlines, commandTimeout, ttlOf });
+class KvBackend {
+  #core;
+  #callbacks;
+  #length;
+  #store;
+  #deadlines;
+  #lines;
+  #commandTimeout;
   /** The time of the last decision. */
-  let decidedAt = 0;
+  #decidedAt = 0;
+
+  constructor(checked) {
+    assertFewLimits(checked);
+    const { kv, namespace, commandTimeout } = checked.kv;
+    this.#length = decisionLength(checked.windows.length);
+    // The native side does not own this: it must live as long as the functions.
+    this.#callbacks = { numbers: new Float64Array(this.#length), exhausted: throwOutOfMemory };
+    this.#core = this.#createCore(checked);
+    const createStore = isDenoKv(kv) ? createDenoStore : createPlainStore;
+    this.#store = createStore({ kv, namespace, largestState: this.#core.largestState() });
+    this.#commandTimeout = commandTimeout;
+    this.#deadlines = new Deadlines(commandTimeout, (call) => call.expire());
+    const ttlOf = (state) => this.#ttlOf(state);
+    this.#lines = new Lines(this.#store, { deadlines: this.#deadlines, commandTimeout, ttlOf });
+  }
+
+  #createCore(policy) {
+    return loadBinding().createPortableLimiter(nativePolicy(policy), this.#callbacks);
+  }
 
   /** For how many ms to keep a state that was just decided. */
-  function ttlOf(state) {
-    const lifetimeMs = Math.ceil(core.lifetime(state, decidedAt) / 1000);
+  #ttlOf(state) {
+    const lifetimeMs = Math.ceil(this.#core.lifetime(state, this.#decidedAt) / 1000);
     return Math.min(lifetimeMs + TTL_MARGIN_MS, LONGEST_TTL_MS);
   }
 
-  /** The next state by the result of the native side. */
-  function nextOf(state, written) {
-    if (written === null) throw failures.foreign();
-    return written === undefined ? state : new Uint8Array(written);
+  ask(call) {
+    const { operation, id, done } = call;
+    if (operation === OPERATIONS.PROBE) {
+      this.#step(() => this.#store.read(this.#store.keyOf(id))).then(() => done(null), done);
+      return;
+    }
+    const core = this.#core; // so that it keeps the limits that it was made under
+    let result;
+    const change = (state) => {
+      const [next, resultNow] = this.#change(call, core, state);
+      result = resultNow;
+      return next;
+    };
+    this.#lines.add(id, change, (error) => done(error, result));
   }
 
-  function attempt(id, cost, records, _full, now, done, max) {
-    const { decide: decideOn } = core;
-    let numbers;
-    function decide(state) {
-      if (state === FOREIGN) throw failures.foreign();
-      decidedAt = now ?? wallClock();
-      const written = decideOn(state, cost, records, decidedAt, newGeneration(), max);
-      numbers = callbacks.numbers.slice();
-      return nextOf(state, written);
+  /** The next state after a call, and the call's result. */
+  #change({ operation, cost, now, max, receipt, actual, ms }, core, state) {
+    if (operation === OPERATIONS.CLEAR) return [NOTHING];
+    if (state === FOREIGN) throw failures.foreign();
+    const at = now ?? wallClock();
+    this.#decidedAt = at;
+    if (isDecision(operation)) {
+      const written = core.decide(state, cost, operation, at, newGeneration(), max);
+      return [nextOf(state, written), this.#callbacks.numbers.slice()];
     }
-    lines.add(id, decide, (error) => done(error, numbers));
+    if (operation === OPERATIONS.BLOCK) {
+      return [nextOf(state, core.block(state, durationToMicros(ms), at, newGeneration()))];
+    }
+    if (state === NOTHING) return [state, false];
+    const { at: madeAt, generation, cost: reserved } = receipt;
+    const next = nextOf(state, core.settle(state, madeAt, generation, reserved, actual, at));
+    return [next, next !== state];
   }
 
   /** One action outside of lines, with its own deadline. */
-  function step(action) {
+  #step(action) {
     return new Promise((resolve, reject) => {
+      const deadlines = this.#deadlines;
       let obstacle;
-      const call = { expire: () => reject(failures.timeout(commandTimeout, obstacle)) };
+      const call = { expire: () => reject(failures.timeout(this.#commandTimeout, obstacle)) };
       const settle = (settled, result) => deadlines.end(call) && settled(result);
       async function run() {
         for (let lost = 0; call.isPending; lost++) {
@@ -97,79 +128,49 @@ function createKvBackend(checked) {
     });
   }
 
-  function numbersOf(id, now) {
-    return new Promise((resolve, reject) => {
-      const done = (error, numbers) => (error ? reject(error) : resolve(numbers));
-      attempt(id, 1, RECORDS.ATTEMPT, true, now, done);
-    });
+  /** If one id fails, the promise rejects, and others may have been recorded. */
+  async attemptMany(ids, now = wallClock()) {
+    const attempt = { operation: OPERATIONS.ATTEMPT, cost: 1, now };
+    const decisions = await Promise.all(ids.map((id) => askFor(this, { ...attempt, id })));
+    const all = new Float64Array(ids.length * this.#length);
+    for (const [i, numbers] of decisions.entries()) all.set(numbers, i * this.#length);
+    return all;
   }
 
-  function inLine(id, decide) {
-    return new Promise((resolve, reject) => {
-      lines.add(id, decide, (error) => (error ? reject(error) : resolve()));
-    });
+  setLimits(next) {
+    const created = this.#createCore(next);
+    this.#store.assertFits?.(created.largestState());
+    this.#core = created;
   }
 
-  return {
-    attempt,
+  clearAll() {
+    return this.#store.forgetAll((action) => this.#step(action));
+  }
 
-    /** If one id fails, the promise rejects, and others may have been recorded. */
-    async attemptMany(ids, now = wallClock()) {
-      const decisions = await Promise.all(ids.map((id) => numbersOf(id, now)));
-      const all = new Float64Array(ids.length * length);
-      for (const [i, numbers] of decisions.entries()) all.set(numbers, i * length);
-      return all;
-    },
+  partOf() {
+    return 0;
+  }
 
-    async settle(id, { at, cost, generation }, actual, now) {
-      let isFound;
-      function replaceCost(state) {
-        isFound = false;
-        if (state === FOREIGN) throw failures.foreign();
-        if (state === NOTHING) return state;
-        decidedAt = now ?? wallClock();
-        const next = nextOf(state, core.settle(state, at, generation, cost, actual, decidedAt));
-        isFound = next !== state;
-        return next;
-      }
-      await inLine(id, replaceCost);
-      return isFound;
-    },
+  isOutage(failed) {
+    return failures.isOutage(failed);
+  }
 
-    block(id, ms, now) {
-      return inLine(id, (state) => {
-        if (state === FOREIGN) throw failures.foreign();
-        decidedAt = now ?? wallClock();
-        const written = core.block(state, durationToMicros(ms), decidedAt, newGeneration());
-        return nextOf(state, written);
-      });
-    },
+  stats() {
+    return { pending: this.#deadlines.pending, conflicts: this.#lines.conflicts };
+  }
 
-    setLimits(next) {
-      const created = createCore(next);
-      store.assertFits?.(created.largestState());
-      core = created;
-    },
+  /** The owner closes the store; pending calls settle within their deadlines. */
+  async close() {}
+}
 
-    clear: (id) => inLine(id, () => NOTHING),
-
-    clearAll: () => store.forgetAll(step),
-
-    partOf: () => 0,
-
-    isOutage: failures.isOutage,
-
-    probe: (id) => step(() => store.read(store.keyOf(id))),
-
-    stats: () => ({ pending: deadlines.pending, conflicts: lines.conflicts }),
-
-    /** The owner closes the store; pending calls settle within their deadlines. */
-    async close() {},
-  };
+/** The next state by the result of the native side. */
+function nextOf(state, written) {
+  if (written === null) throw failures.foreign();
+  return written === undefined ? state : new Uint8Array(written);
 }
 
 function createKvStore(checked) {
-  return createRemoteStore(checked, createKvBackend(checked), checked.kv.onError);
+  return new RemoteStore(checked, new KvBackend(checked), checked.kv.onError);
 }
 
 module.exports = { createKvStore };

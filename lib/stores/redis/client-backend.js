@@ -1,19 +1,17 @@
 // Runs the scripts through a user's client: deadlines, a bounded queue, and checked replies.
 'use strict';
 
-const { promisify } = require('node:util');
 const { decisionLength } = require('../../base/decision');
-const { partsOf } = require('./cluster');
-const { createCommands } = require('./commands');
 const { Deadlines } = require('../remote/deadlines');
+const { OPERATIONS } = require('../remote/operations');
+const { RedisBackend } = require('./backend');
+const { partsOf } = require('./cluster');
 const failures = require('./failures');
 const {
   amountsOf,
   callNumbers,
   costNumberOf,
-  createChanges,
   createPolicyNumbers,
-  OPERATIONS,
   readBrief,
   readFull,
   runArguments,
@@ -26,152 +24,187 @@ const SCRIPTS = require('./scripts');
  */
 const MOST_TIMES_UNKNOWN = 8;
 
-/** A backend of remote/store.js over a user's client, as docs/design/remote-stores.md specifies. */
-function createClientBackend({ connection, policy, namespace }) {
-  const { commandTimeout, maxQueue } = connection;
-  const adapter = connection.kind.connect(connection.client);
-  const circumstances = { commandTimeout, maxQueue, ...adapter };
-  const keyOf = (id) => `${adapter.prefix}${namespace}{${id}}`;
-  const { source, sha1 } = SCRIPTS[policy.algorithm];
-  let { numbers: policyNumbers, within, hasLongLogs } = createPolicyNumbers(policy);
-  const length = decisionLength(policy.windows.length);
-  const numbers = new Float64Array(length);
-  const isFull = failures.queueFull(maxQueue);
-  const isLate = failures.timeout(commandTimeout);
-  const deadlines = new Deadlines(commandTimeout, (call) => call.done(isLate));
+const answerOf = async ({ send, words }) => send(words);
+
+/** Promises what `call(done)` calls back with. */
+function promised(call) {
+  return new Promise((resolve, reject) => {
+    call((failed, result) => (failed === null ? resolve(result) : reject(failed)));
+  });
+}
+
+/** The backend over a user's client. */
+class ClientBackend extends RedisBackend {
+  #adapter;
+  #circumstances;
+  #script;
+  #numbers;
+  #isFull;
+  #isLate;
+  #deadlines;
   /**
    * How many commands each node has not answered, by its name: a node that hangs uses up its own budget only. Counts
    * commands that have timed out here as long as the client holds them.
    */
-  const unanswered = new Map();
+  #unanswered = new Map();
   // If the server does not have the script, one call sends its source and the others wait for it.
-  let isSendingSource = false;
-  const withoutScript = [];
+  #isSendingSource = false;
+  #withoutScript = [];
 
-  function countUnanswered(node, change) {
-    const count = (unanswered.get(node) ?? 0) + change;
-    if (count > 0) unanswered.set(node, count);
-    else unanswered.delete(node);
+  constructor({ connection, policy, namespace }) {
+    const { commandTimeout, maxQueue, kind } = connection;
+    const adapter = kind.connect(connection.client);
+    super(policy, `${adapter.prefix}${namespace}`);
+    this.detectedClientType = kind.type;
+    this.#adapter = adapter;
+    this.#circumstances = { commandTimeout, maxQueue, ...adapter };
+    this.#numbers = new Float64Array(decisionLength(policy.windows.length));
+    this.#isFull = failures.queueFull(maxQueue);
+    this.#isLate = failures.timeout(commandTimeout);
+    this.#deadlines = new Deadlines(commandTimeout, (request) => request.done(this.#isLate));
+    this.setLimits(policy);
   }
 
-  function end(call, failed, reply) {
-    countUnanswered(call.node, -1);
-    if (deadlines.end(call)) call.done(failed, reply);
+  get isCluster() {
+    return this.#adapter.isCluster;
   }
 
-  function sendSource(call) {
-    isSendingSource = true;
-    const { done } = call;
-    call.done = (...results) => {
-      isSendingSource = false;
-      for (const again of withoutScript.splice(0)) {
-        if (again.isPending) transmit(again);
-        else countUnanswered(again.node, -1);
+  nodeOf(key) {
+    return this.#adapter.nodeOf(key);
+  }
+
+  #countUnanswered(node, change) {
+    const count = (this.#unanswered.get(node) ?? 0) + change;
+    if (count > 0) this.#unanswered.set(node, count);
+    else this.#unanswered.delete(node);
+  }
+
+  #end(request, failed, reply) {
+    this.#countUnanswered(request.node, -1);
+    if (this.#deadlines.end(request)) request.done(failed, reply);
+  }
+
+  #sendSource(request) {
+    this.#isSendingSource = true;
+    const { done } = request;
+    request.done = (...results) => {
+      this.#isSendingSource = false;
+      for (const again of this.#withoutScript.splice(0)) {
+        if (again.isPending) this.#transmit(again);
+        else this.#countUnanswered(again.node, -1);
       }
       done(...results);
     };
-    call.args = ['eval', source, ...call.args.slice(2)];
-    transmit(call);
+    request.words = ['eval', SCRIPTS[this.policy.algorithm].source, ...request.words.slice(2)];
+    this.#transmit(request);
   }
 
-  function sendAgain(call) {
-    call.timesUnknown += 1;
-    if (isSendingSource && call.timesUnknown < MOST_TIMES_UNKNOWN) withoutScript.push(call);
-    else sendSource(call);
+  #sendAgain(request) {
+    request.timesUnknown += 1;
+    const mayWait = this.#isSendingSource && request.timesUnknown < MOST_TIMES_UNKNOWN;
+    if (mayWait) this.#withoutScript.push(request);
+    else this.#sendSource(request);
   }
 
-  const answerOf = async ({ send, args }) => send(args);
-
-  function transmit(call) {
-    answerOf(call).then(
-      (reply) => end(call, null, reply),
+  #transmit(request) {
+    answerOf(request).then(
+      (reply) => this.#end(request, null, reply),
       (error) => {
         const isUnknown = String(error?.message).startsWith('NOSCRIPT');
-        if (isUnknown && call.args[0] === 'evalsha' && call.isPending) sendAgain(call);
-        else end(call, failures.fromClientError(error, circumstances));
+        if (isUnknown && request.words[0] === 'evalsha' && request.isPending) {
+          this.#sendAgain(request);
+        } else {
+          this.#end(request, failures.fromClientError(error, this.#circumstances));
+        }
       },
     );
   }
 
   /** Calls `done(failed, reply)` once, later, even if the client never answers. */
-  function request(send, node, args, done) {
-    if (unanswered.get(node) >= maxQueue) {
-      process.nextTick(done, isFull);
+  #request(send, node, words, done) {
+    if (this.#unanswered.get(node) >= this.#circumstances.maxQueue) {
+      process.nextTick(done, this.#isFull);
       return;
     }
-    const call = { send, args, node, done, deadline: 0, isPending: false, timesUnknown: 0 };
-    deadlines.begin(call);
-    countUnanswered(node, 1);
-    transmit(call);
+    const request = { send, words, node, done, deadline: 0, isPending: false, timesUnknown: 0 };
+    this.#deadlines.begin(request);
+    this.#countUnanswered(node, 1);
+    this.#transmit(request);
   }
 
-  function requestAt(key, args, done) {
-    request((words) => adapter.send(key, words), adapter.nodeOf(key), args, done);
+  #requestAt(key, words, done) {
+    this.#request((sent) => this.#adapter.send(key, sent), this.nodeOf(key), words, done);
   }
 
-  const askNode = promisify(request);
-  const ask = (send, args) => askNode(send, '', args);
-  const askAt = promisify(requestAt);
+  #ask(send, words) {
+    return promised((done) => this.#request(send, '', words, done));
+  }
 
-  /** `call` is of callNumbers, `cost` a number or amounts. */
-  function scriptOn(keys, call, cost, ofPolicy = policyNumbers) {
-    const amounts = typeof cost === 'number' ? [] : cost;
-    const args = runArguments(keys, call, ofPolicy, hasLongLogs, amounts);
+  command(key, words) {
+    return promised((done) => this.#requestAt(key, words, done));
+  }
+
+  async masters() {
+    const masters = await this.#ask(() => this.#adapter.masters(), []);
+    return masters.map((send) => (words) => this.#ask(send, words));
+  }
+
+  /** `call` is of callNumbers, `amounts` of amountsOf or settledAmountsOf. */
+  #runOn(keys, call, amounts, ofPolicy = this.#script.numbers) {
+    const { sha1 } = SCRIPTS[this.policy.algorithm];
+    const ofKeys = typeof amounts === 'number' ? [] : amounts;
+    const args = runArguments(keys, call, ofPolicy, this.#script.hasLongLogs, ofKeys);
     return ['evalsha', sha1, String(keys.length), ...keys, ...args];
   }
 
-  async function change(operation, id, amounts, now, at, generation) {
-    const key = keyOf(id);
-    const call = callNumbers(operation, false, now, costNumberOf(policy, amounts), at, generation);
-    return askAt(key, scriptOn([key], call, amounts));
+  decide({ operation, id, cost, isFull, now, max, done }) {
+    const key = this.keyOf(id);
+    const amounts = amountsOf(this.policy, cost);
+    const call = callNumbers(operation, isFull, now, costNumberOf(this.policy, amounts));
+    const words = this.#runOn([key], call, amounts, this.#script.within?.(max, operation));
+    const read = isFull ? readFull : readBrief;
+    const numbers = this.#numbers;
+    this.#requestAt(key, words, (failed, reply) => {
+      done(failed ?? read(reply, numbers, numbers.length), numbers);
+    });
   }
 
-  return {
-    ...createCommands(adapter, keyOf, { ask, askAt }),
-    ...createChanges(policy, change),
+  change({ operation, id, now }, { amounts, at, generation }) {
+    const key = this.keyOf(id);
+    const cost = costNumberOf(this.policy, amounts);
+    const call = callNumbers(operation, false, now, cost, at, generation);
+    return this.command(key, this.#runOn([key], call, amounts));
+  }
 
-    detectedClientType: connection.kind.type,
+  /** One call for each slot of a cluster and for each 1000 ids. */
+  async decideMany(ids, now) {
+    const keys = ids.map((id) => this.keyOf(id));
+    const { length } = this.#numbers;
+    const all = new Float64Array(ids.length * length);
+    const one = amountsOf(this.policy, 1);
+    const call = callNumbers(OPERATIONS.ATTEMPT, true, now, costNumberOf(this.policy, one));
+    const decidePart = async (indexes) => {
+      const part = indexes.map((i) => keys[i]);
+      const reply = await this.command(part[0], this.#runOn(part, call, one));
+      const failed = readFull(reply, all, length, indexes);
+      if (failed !== null) throw failed;
+    };
+    await Promise.all(partsOf(keys, this.isCluster).map(decidePart));
+    return all;
+  }
 
-    attempt(id, cost, records, full, now, done, max) {
-      const key = keyOf(id);
-      const amounts = amountsOf(policy, cost);
-      const call = callNumbers(records, full, now, costNumberOf(policy, amounts));
-      const args = scriptOn([key], call, amounts, within?.(max, records));
-      const read = full ? readFull : readBrief;
-      requestAt(key, args, (failed, reply) => {
-        done(failed ?? read(reply, numbers, length), numbers);
-      });
-    },
+  setLimits(next) {
+    this.#script = createPolicyNumbers(next);
+  }
 
-    /** One call for each slot of a cluster and for each 1000 ids. */
-    async attemptMany(ids, now) {
-      const keys = ids.map(keyOf);
-      const all = new Float64Array(ids.length * length);
-      const one = amountsOf(policy, 1);
-      const call = callNumbers(OPERATIONS.ATTEMPT, true, now, costNumberOf(policy, one));
-      const attemptPart = async (indexes) => {
-        const part = indexes.map((i) => keys[i]);
-        const reply = await askAt(part[0], scriptOn(part, call, one));
-        const failed = readFull(reply, all, length, indexes);
-        if (failed !== null) throw failed;
-      };
-      await Promise.all(partsOf(keys, adapter.isCluster).map(attemptPart));
-      return all;
-    },
+  stats() {
+    let unanswered = 0;
+    for (const count of this.#unanswered.values()) unanswered += count;
+    return { isUp: this.#adapter.isUp(), pending: this.#deadlines.pending, unanswered };
+  }
 
-    setLimits(next) {
-      ({ numbers: policyNumbers, within, hasLongLogs } = createPolicyNumbers(next));
-    },
-
-    stats() {
-      let total = 0;
-      for (const count of unanswered.values()) total += count;
-      return { isUp: adapter.isUp(), pending: deadlines.pending, unanswered: total };
-    },
-
-    /** The owner closes the client; pending calls settle within their deadlines. */
-    async close() {},
-  };
+  /** The owner closes the client; pending calls settle within their deadlines. */
+  async close() {}
 }
 
-module.exports = { createClientBackend };
+module.exports = { ClientBackend };

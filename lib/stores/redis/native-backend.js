@@ -1,117 +1,136 @@
 // The backend of the native client: the checks of one turn of the event loop in few commands.
 'use strict';
 
-const { promisify } = require('node:util');
 const { RECORDS, decisionLength } = require('../../base/decision');
-const { createCommands } = require('./commands');
+const { RedisBackend } = require('./backend');
 const failures = require('./failures');
-const { amountsOf, createChanges, createPolicyNumbers } = require('./script');
+const { amountsOf, createPolicyNumbers } = require('./script');
 const SCRIPTS = require('./scripts');
 
 const MOST_OF_ONE_TURN = 5000;
 
-/** A backend of remote/store.js; `connection` is a RedisConnection. */
-function createNativeBackend({ connection, policy, namespace }) {
-  const { maxQueue, isCluster } = connection;
-  const backend = {};
-  const client = connection.acquire(backend);
-  const length = decisionLength(policy.windows.length);
-  const { numbers, within, hasLongLogs } = createPolicyNumbers(policy);
-  const keyOf = (id) => `${namespace}{${id}}`;
-  let ownPolicy = new Float64Array(numbers);
-  const limiter = client.createLimiter({
-    keyPrefix: namespace,
-    script: SCRIPTS[policy.algorithm],
-    policy: ownPolicy,
-    windows: policy.windows.length,
-    hasLongLogs,
-    hasNames: policy.isWeighted,
-  });
-  const adapter = {
-    isCluster,
-    nodeOf: client.nodeOf,
-    async masters() {
-      await commands.probe(''); // a cluster's nodes are known once one has answered
-      const { owners } = client.nodes();
-      return owners.map((node) => (words) => client.command(words, { node, owner: backend }));
-    },
-  };
-  const commands = createCommands(adapter, keyOf, {
-    ask: async (send, words) => send(words), // the native side has the deadlines
-    askAt: (key, words) => client.command(words, { key, owner: backend }),
-  });
+class NativeBackend extends RedisBackend {
+  detectedClientType = 'hiredis';
+  #connection;
+  #client;
+  #limiter;
+  #policyNumbers;
+  #within;
+  #length;
+  /** The client holds it weakly. */
+  #changed = (isUp) => this.publishConnection(isUp);
 
-  function attempt(id, cost, records, full, now, done, max) {
-    const amounts = amountsOf(policy, cost);
-    const call = within
-      ? limiter.ask(id, records, full, amounts, now, new Float64Array(within(max, records)))
-      : limiter.ask(id, records, full, amounts, now);
-    client.wait(call, backend, done);
+  /** @param {object} connection a RedisConnection */
+  constructor({ connection, policy, namespace }) {
+    super(policy, namespace);
+    this.#connection = connection;
+    this.#client = connection.acquire(this);
+    this.#length = decisionLength(policy.windows.length);
+    const { numbers, within, hasLongLogs } = createPolicyNumbers(policy);
+    this.#policyNumbers = new Float64Array(numbers);
+    this.#within = within;
+    this.#limiter = this.#client.createLimiter({
+      keyPrefix: namespace,
+      script: SCRIPTS[policy.algorithm],
+      policy: this.#policyNumbers,
+      windows: policy.windows.length,
+      hasLongLogs,
+      hasNames: policy.isWeighted,
+    });
+    this.#client.whenChanged(this.#changed);
   }
 
-  const change = promisify((operation, id, amounts, now, at, generation, done) => {
-    const call = limiter.ask(id, operation, false, amounts, now, ownPolicy, at, generation);
-    client.wait(call, backend, (failed, _, integer) => done(failed, [integer]));
-  });
+  get isCluster() {
+    return this.#connection.isCluster;
+  }
+
+  nodeOf(key) {
+    return this.#client.nodeOf(key);
+  }
+
+  decide({ operation, id, cost, isFull, now, max, done }) {
+    const amounts = amountsOf(this.policy, cost);
+    const call = this.#within
+      ? this.#limiter.ask(id, operation, isFull, amounts, now, this.#numbersWithin(max, operation))
+      : this.#limiter.ask(id, operation, isFull, amounts, now);
+    this.#client.wait(call, this, done);
+  }
+
+  #numbersWithin(max, operation) {
+    return new Float64Array(this.#within(max, operation));
+  }
+
+  change({ operation, id, now }, { amounts, at, generation }) {
+    return new Promise((resolve, reject) => {
+      const ofPolicy = this.#policyNumbers;
+      const call = this.#limiter.ask(id, operation, false, amounts, now, ofPolicy, at, generation);
+      const done = (failed, _, integer) => (failed === null ? resolve([integer]) : reject(failed));
+      this.#client.wait(call, this, done);
+    });
+  }
+
+  command(key, words) {
+    return this.#client.command(words, { key, owner: this });
+  }
+
+  async masters() {
+    await this.command(this.keyOf(''), ['pttl', this.keyOf('')]); // a cluster's nodes are known once one has answered
+    const { owners } = this.#client.nodes();
+    return owners.map((node) => (words) => this.#client.command(words, { node, owner: this }));
+  }
+
+  /** In turns of as many as may be pending at once. */
+  async decideMany(ids, now) {
+    const all = new Float64Array(ids.length * this.#length);
+    const most = Math.min(this.#connection.maxQueue, MOST_OF_ONE_TURN);
+    for (let first = 0; first < ids.length; first += most) {
+      const turn = ids.slice(first, first + most);
+      this.#assertRoom(turn); // before any of them is recorded
+      await Promise.all(turn.map((id, i) => this.#attemptInto(all, first + i, id, now)));
+    }
+    return all;
+  }
 
   /** Writes the numbers to `all`, because they are valid in the callback only. */
-  const attemptInto = promisify((all, place, id, now, done) => {
-    const write = (failed, numbers) => {
-      if (failed === null) all.set(numbers, place * length);
-      done(failed);
-    };
-    attempt(id, 1, RECORDS.ATTEMPT, true, now, write);
-  });
+  #attemptInto(all, place, id, now) {
+    return new Promise((resolve, reject) => {
+      const done = (failed, numbers) => {
+        if (failed !== null) return reject(failed);
+        all.set(numbers, place * this.#length);
+        return resolve();
+      };
+      this.decide({ operation: RECORDS.ATTEMPT, id, cost: 1, isFull: true, now, done });
+    });
+  }
 
   /** Throws if a node has no room for all of these calls. */
-  function assertRoom(ids) {
+  #assertRoom(ids) {
     const calls = new Map();
     for (const id of ids) {
-      const node = client.nodeOf(keyOf(id));
+      const node = this.partOf(id);
       calls.set(node, (calls.get(node) ?? 0) + 1);
     }
     for (const [node, count] of calls) {
-      if (count > client.roomAt(node)) throw failures.queueFull(maxQueue);
+      if (count > this.#client.roomAt(node)) throw failures.queueFull(this.#connection.maxQueue);
     }
   }
 
-  return Object.assign(backend, commands, createChanges(policy, change), {
-    detectedClientType: 'hiredis',
-    attempt,
+  /** Calls that were made keep the earlier limits. */
+  setLimits(next) {
+    const { numbers, hasLongLogs } = createPolicyNumbers(next);
+    this.#policyNumbers = new Float64Array(numbers);
+    this.#limiter.setPolicy(this.#policyNumbers, hasLongLogs);
+  }
 
-    /** In turns of as many as may be pending at once. */
-    async attemptMany(ids, now) {
-      const all = new Float64Array(ids.length * length);
-      for (let first = 0; first < ids.length; ) {
-        const turn = ids.slice(first, first + Math.min(maxQueue, MOST_OF_ONE_TURN));
-        assertRoom(turn); // before any of them is recorded
-        await Promise.all(turn.map((id, i) => attemptInto(all, first + i, id, now)));
-        first += turn.length;
-      }
-      return all;
-    },
+  stats() {
+    return this.#client.stats();
+  }
 
-    /** Calls that were made keep the earlier limits. */
-    setLimits(next) {
-      const created = createPolicyNumbers(next);
-      ownPolicy = new Float64Array(created.numbers);
-      limiter.setPolicy(ownPolicy, created.hasLongLogs);
-    },
-
-    /** Calls back with whether there is a connection, whenever that changes. */
-    whenChanged(callback) {
-      backend.changed = callback; // the client holds it weakly
-      client.whenChanged(callback);
-    },
-
-    stats: client.stats,
-
-    /** Fails pending calls. The connection stays open for other limiters. */
-    async close() {
-      client.abandon(backend);
-      connection.release(backend);
-    },
-  });
+  /** Fails pending calls. The connection stays open for other limiters. */
+  async close() {
+    this.#client.abandon(this);
+    this.#connection.release(this);
+  }
 }
 
-module.exports = { createNativeBackend };
+module.exports = { NativeBackend };

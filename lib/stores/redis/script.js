@@ -4,13 +4,11 @@
 
 const { durationToMicros } = require('../../base/clock');
 const { NUMBERS, RECORDS, isDuration } = require('../../base/decision');
+const { OPERATIONS, isAttempt } = require('../remote/operations');
 const failures = require('./failures');
 
 /** A Lua number is exact up to here. */
 const LONGEST_MICROS = 2 ** 53;
-
-/** `operation` in frame.lua. The first is to peek. */
-const OPERATIONS = { NOTHING: 0, ATTEMPT: 1, IF_ALLOWED: 2, SETTLE: 3, BLOCK: 4 };
 
 /** `time` in frame.lua: the server's own. */
 const SERVER_TIME = -(2 ** 62);
@@ -70,8 +68,7 @@ function groupWord(numbers) {
 /** ARGV of a run on keys under one policy. `call` is of callNumbers; each key has these `amounts`. */
 function runArguments(keys, call, ofPolicy, hasLongLogs, amounts = []) {
   let reading = 'together';
-  const isAttempt = call[0] === OPERATIONS.ATTEMPT || call[0] === OPERATIONS.IF_ALLOWED;
-  if (!isAttempt || hasLongLogs) reading = 'apart';
+  if (!isAttempt(call[0]) || hasLongLogs) reading = 'apart';
   else if (new Set(keys).size < keys.length) reading = 'together, keys repeat';
   const ofKeys = keys.flatMap(() => Array.from(amounts));
   return [reading, groupWord([keys.length, ...call, ...ofPolicy, ...ofKeys])];
@@ -164,30 +161,19 @@ function readOne(reply, first, numbers) {
   return blocked > 0 === waits ? null : NO_ANSWER;
 }
 
-/** Whether anything was left of the attempt that was settled; throws for any other reply. */
-function readSettled(reply) {
-  const found = onlyInteger(reply);
-  if (found === -1) throw FOREIGN_KEY;
-  if (found !== 0 && found !== 1) throw NO_ANSWER;
-  return found === 1;
+/** What a call that settles or blocks sends besides: `at` and `generation` as in callNumbers. */
+function operandsOf(policy, { operation, receipt, actual, ms }) {
+  if (operation === OPERATIONS.BLOCK) return { amounts: 0, at: microsOf(ms), generation: 0 };
+  const { at, cost, generation } = receipt;
+  return { amounts: settledAmountsOf(policy, cost, actual), at, generation };
 }
 
-/**
- * The methods settle and block of a backend. `change(operation, id, amounts, now, at, generation)` promises the reply;
- * `at` and `generation` as in callNumbers.
- */
-function createChanges(policy, change) {
-  return {
-    async settle(id, { at, cost, generation }, actual, now) {
-      const amounts = settledAmountsOf(policy, cost, actual);
-      return readSettled(await change(OPERATIONS.SETTLE, id, amounts, now, at, generation));
-    },
-
-    async block(id, ms, now) {
-      const reply = await change(OPERATIONS.BLOCK, id, 0, now, microsOf(ms), 0);
-      if (!readSettled(reply)) throw NO_ANSWER;
-    },
-  };
+/** Whether anything was left of the attempt that was settled, true for a block; throws for any other reply. */
+function readChange(reply, operation) {
+  const found = onlyInteger(reply);
+  if (found === -1) throw FOREIGN_KEY;
+  if (found !== 1 && (found !== 0 || operation === OPERATIONS.BLOCK)) throw NO_ANSWER;
+  return found === 1;
 }
 
 /** Throws unless it is an integer of at least `least`. */
@@ -200,12 +186,12 @@ module.exports = {
   callNumbers,
   checkInteger,
   costNumberOf,
-  createChanges,
   createPolicyNumbers,
   groupWord,
-  OPERATIONS,
+  operandsOf,
   policyNumbers,
   readBrief,
+  readChange,
   readFull,
   readOne,
   readTimeLeft,

@@ -7,10 +7,10 @@ const {
   BLOCKED_BY_COUNT,
   BLOCKED_BY_MIN_DIFFERENCE,
   NUMBERS,
-  RECORDS,
   decisionLength,
   isDuration,
 } = require('../../base/decision');
+const { OPERATIONS, isAttempt, isDecision } = require('./operations');
 
 /** The time in us: the user's, or a monotonic one. */
 const timeOf = (now) => now ?? monotonicMs() * 1000;
@@ -42,16 +42,17 @@ class LocalRefusals {
   #forgettings = 0;
 
   constructor({ windows, blockFor, minDifference, maxKeys, algorithm }) {
-    this.#setLimits({ windows, minDifference });
+    this.setLimits({ windows, minDifference });
     this.#usesFallOneByOne = algorithm !== 'fixed-window';
     this.#shortestBlock = blockFor.length === 0 ? undefined : Math.min(...blockFor);
     this.#maxKeys = maxKeys;
     this.#numbers = new Float64Array(decisionLength(windows.length));
   }
 
-  #setLimits({ windows, minDifference }) {
+  setLimits({ windows, minDifference }) {
     this.#windows = windows;
     this.#hasMinDifference = minDifference > 0;
+    this.forget();
   }
 
   /** The numbers of a refusal, valid until the next call; undefined if the store has to be asked. */
@@ -75,63 +76,48 @@ class LocalRefusals {
     return aged;
   }
 
-  /** The backend, whose answers are remembered. */
-  observing(backend) {
-    const forget = (id) => {
-      this.#forgettings += 1;
-      if (id === undefined) this.#refusals.clear();
-      else this.#refusals.delete(id);
+  /** The call, whose answer is remembered, or makes this forget. */
+  observe(call) {
+    const { operation, id, done } = call;
+    if (isAttempt(operation)) return call.max === undefined ? this.#observeAttempt(call) : call;
+    if (isDecision(operation)) return call;
+    const forgetAndDone = (failed, result) => {
+      this.forget(id); // also after a failure, which may have been done
+      done(failed, result);
     };
-    const forgetAfter = async (id, action) => {
-      try {
-        return await action();
-      } finally {
-        forget(id); // also after a failure, which may have been done
+    return { ...call, done: forgetAndDone };
+  }
+
+  #observeAttempt(call) {
+    const { operation, id, cost, now, done } = call;
+    // The others start no block.
+    const isAsRemembered = operation === OPERATIONS.ATTEMPT || this.#shortestBlock === undefined;
+    const sentAt = timeOf(now);
+    const forgettings = this.#forgettings;
+    const isFull = call.isFull || this.#shortestBlock !== undefined;
+    const noteAndDone = (failed, numbers) => {
+      if (failed === null && numbers[NUMBERS.BLOCKED] === 0) this.#refusals.delete(id);
+      else if (failed === null && isAsRemembered && forgettings === this.#forgettings) {
+        this.#remember(id, cost, sentAt, timeOf(now), numbers, isFull);
       }
+      done(failed, numbers);
     };
-    return {
-      ...backend,
+    return { ...call, isFull, done: noteAndDone };
+  }
 
-      attempt: (id, cost, records, isFull, now, done, max) => {
-        if (records === RECORDS.NOTHING || max !== undefined) {
-          backend.attempt(id, cost, records, isFull, now, done, max);
-          return;
-        }
-        // The others start no block.
-        const isAsRemembered = records === RECORDS.ATTEMPT || this.#shortestBlock === undefined;
-        const sentAt = timeOf(now);
-        const forgettings = this.#forgettings;
-        const isWhole = isFull || this.#shortestBlock !== undefined;
-        const noteAndDone = (failed, numbers) => {
-          if (failed === null && numbers[NUMBERS.BLOCKED] === 0) this.#refusals.delete(id);
-          else if (failed === null && isAsRemembered && forgettings === this.#forgettings) {
-            this.#remember(id, cost, sentAt, timeOf(now), numbers, isWhole);
-          }
-          done(failed, numbers);
-        };
-        backend.attempt(id, cost, records, isWhole, now, noteAndDone);
-      },
+  /** Notes the numbers of attempts, one after the other. */
+  noteMany(ids, numbers) {
+    const { length } = this.#numbers;
+    for (const [i, id] of ids.entries()) {
+      if (numbers[i * length + NUMBERS.BLOCKED] === 0) this.#refusals.delete(id);
+    }
+  }
 
-      attemptMany: async (ids, now) => {
-        const all = await backend.attemptMany(ids, now);
-        const { length } = this.#numbers;
-        for (const [i, id] of ids.entries()) {
-          if (all[i * length + NUMBERS.BLOCKED] === 0) this.#refusals.delete(id);
-        }
-        return all;
-      },
-
-      settle: (id, receipt, actual, now) =>
-        forgetAfter(id, () => backend.settle(id, receipt, actual, now)),
-      setLimits: (next) => {
-        backend.setLimits(next);
-        this.#setLimits(next);
-        forget();
-      },
-      block: (id, ms, now) => forgetAfter(id, () => backend.block(id, ms, now)),
-      clear: (id) => forgetAfter(id, () => backend.clear(id)),
-      clearAll: () => forgetAfter(undefined, () => backend.clearAll()),
-    };
+  /** Without an id, all. */
+  forget(id) {
+    this.#forgettings += 1;
+    if (id === undefined) this.#refusals.clear();
+    else this.#refusals.delete(id);
   }
 
   #remember(id, cost, sentAt, shownFrom, came, isWhole) {

@@ -10,6 +10,7 @@ const { errorOfFailure, throwInvalidCallback, throwClosed } = require('../../bas
 const { remoteIdToString } = require('../../base/ids');
 const { createFallback, isOfBackend, Outages } = require('./on-error');
 const { LocalRefusals } = require('./local-refusals');
+const { OPERATIONS, askFor } = require('./operations');
 
 /** Doubles are exact up to here; times stop at it. */
 const LONGEST_MICROS = 2 ** 53;
@@ -29,252 +30,272 @@ function createClock(clock, onFailure) {
 }
 
 /**
- * An asynchronous store: `decide` and `decideMany` promise the result of `read(numbers)`, which must copy what
- * it needs. Failures reject the promise with an Error. docs/design/remote-stores.md specifies backends.
+ * An asynchronous store: `decide` and `decideMany` promise the result of `read(numbers)`, which must copy what it
+ * needs. Failures reject the promise with an Error. docs/design/remote-stores.md specifies backends and their calls.
  */
-function createRemoteStore(checked, givenBackend, onError) {
-  const { clock, isInner } = checked;
-  const observesDecisions = isInner ? NEVER : DECISIONS.flag;
-  let { windows } = checked;
-  const length = decisionLength(windows.length);
-  const counts = { allowed: 0, blocked: 0, errors: 0, fallbacks: 0, localRefusals: 0 };
-  const refusals = checked.localRefusals ? new LocalRefusals(checked) : null;
-  const backend = refusals === null ? givenBackend : refusals.observing(givenBackend);
-  const outages = new Outages((id) => backend.probe(id));
-  const fallback = createFallback(onError, checked);
-  const readNow = createClock(clock, () => counts.errors++);
-  let isClosed = false;
+class RemoteStore {
+  answersAtOnce = false;
+  #backend;
+  #fallback;
+  #refusals;
+  #outages;
+  #windows;
+  #readNow;
+  #observesDecisions;
+  #counts = { allowed: 0, blocked: 0, errors: 0, fallbacks: 0, localRefusals: 0 };
+  #isClosed = false;
 
-  function assertOpen() {
-    if (isClosed) throwClosed();
+  /** The limiter function itself. */
+  call = (id, callback) => {
+    if (callback !== undefined) return this.#callBack(id, callback);
+    if (typeof id === 'function') return this.#callBack(undefined, id);
+    return this.#decide(id, 1, RECORDS.ATTEMPT, readTimeLeft, false);
+  };
+
+  constructor(checked, backend, onError) {
+    this.detectedClientType = backend.detectedClientType;
+    this.#backend = backend;
+    this.#fallback = createFallback(onError, checked);
+    this.#refusals = checked.localRefusals ? new LocalRefusals(checked) : null;
+    this.#outages = new Outages((id) => askFor(backend, { operation: OPERATIONS.PROBE, id }));
+    this.#windows = checked.windows;
+    this.#readNow = createClock(checked.clock, () => this.#counts.errors++);
+    this.#observesDecisions = checked.isInner ? NEVER : DECISIONS.flag;
+    backend.ownedBy?.(this.call);
   }
 
-  function readId(id) {
-    assertOpen();
+  assertOpen() {
+    if (this.#isClosed) throwClosed();
+  }
+
+  #readId(id) {
+    this.assertOpen();
     return remoteIdToString(id);
   }
 
+  #readNowOpen() {
+    const now = this.#readNow();
+    this.assertOpen(); // the user's clock may have closed it
+    return now;
+  }
+
+  /** As in local.js, but never ASKING. */
+  decide(id, cost, records, read, max) {
+    return this.#decide(id, cost, records, read, true, max);
+  }
+
+  /** `isFull`: whether `read` needs more numbers than BLOCKED and TIME_LEFT. */
+  #decide(given, cost, records, read, isFull, max) {
+    return new Promise((resolve, reject) => {
+      const id = this.#readId(given);
+      const now = this.#readNowOpen();
+      const repeated = this.#repeated(id, cost, records, isFull, now, max);
+      if (repeated !== undefined) {
+        this.#note(given, cost, records, repeated);
+        resolve(read(repeated));
+        return;
+      }
+      const decideByFallback = () => this.#decideByFallback(id, cost, records, read, max);
+      // Before the call: after a failover, its failure says nothing about the part's successor.
+      const part = this.#partOf(id);
+      if (this.#isOut(part, id)) {
+        resolve(decideByFallback());
+        return;
+      }
+      const done = (failed, numbers) => {
+        if (failed === null) {
+          this.#note(given, cost, records, numbers);
+          resolve(read(numbers));
+        } else if (this.#isFinal(failed, [part])) {
+          reject(errorOfFailure(failed));
+        } else {
+          resolve(new Promise((decided) => decided(decideByFallback())));
+        }
+      };
+      // To backends, WAITING is the same as IF_ALLOWED.
+      const operation = records === RECORDS.WAITING ? OPERATIONS.IF_ALLOWED : records;
+      this.#ask({ operation, id, cost, isFull, now, max, done });
+    });
+  }
+
+  #ask(call) {
+    this.#backend.ask(this.#refusals === null ? call : this.#refusals.observe(call));
+  }
+
+  /** The numbers of a refusal that Redis would give again, or undefined. */
+  #repeated(id, cost, records, isFull, now, max) {
+    if (this.#refusals === null || records === RECORDS.NOTHING || max !== undefined)
+      return undefined;
+    const numbers = this.#refusals.find(id, cost, isFull, now);
+    if (numbers !== undefined && records !== RECORDS.WAITING) this.#counts.localRefusals++;
+    return numbers;
+  }
+
   /** Counts a decision and publishes it. */
-  function note(id, cost, records, numbers, offset = 0) {
+  #note(id, cost, records, numbers, offset = 0) {
     const blocked = numbers[offset + NUMBERS.BLOCKED];
     if (!isSeen(records, blocked)) return;
     const allowed = blocked === 0;
-    if (allowed) counts.allowed++;
-    else counts.blocked++;
-    if (observesDecisions[0] === 0) return;
+    if (allowed) this.#counts.allowed++;
+    else this.#counts.blocked++;
+    if (this.#observesDecisions[0] === 0) return;
     const timeLeft = numbers[offset + NUMBERS.TIME_LEFT];
-    const shown = costToUser(cost, windows);
-    const message = { limiter: store.call, id, cost: shown, allowed, timeLeft };
+    const shown = costToUser(cost, this.#windows);
+    const message = { limiter: this.call, id, cost: shown, allowed, timeLeft };
     // Later, because a subscriber may call the limiter, which would overwrite the numbers. In a microtask,
     // because callers that only await microtasks would delay the next tick.
     queueMicrotask(() => DECISIONS.channel.publish(message));
   }
 
-  /** `decide` by the fallback. */
-  function decideByFallback(id, cost, records, read, max) {
-    counts.fallbacks++;
+  #partOf(id) {
+    return this.#fallback === null ? undefined : this.#backend.partOf(id);
+  }
+
+  /** Whether the fallback decides for this id. */
+  #isOut(part, id) {
+    return this.#fallback !== null && this.#outages.isOn(part, id);
+  }
+
+  #decideByFallback(id, cost, records, read, max) {
+    this.#counts.fallbacks++;
     const readCounted = (numbers) => {
-      note(id, cost, records, numbers);
+      this.#note(id, cost, records, numbers);
       return read(numbers);
     };
-    return fallback.decide(id, cost, records, readCounted, max);
+    return this.#fallback.decide(id, cost, records, readCounted, max);
   }
 
-  function noteOutage(failed, part) {
-    if (backend.isOutage(failed)) outages.note(part);
+  /** Whether the caller gets a failure of these parts, because no fallback decides. */
+  #isFinal(failed, parts) {
+    this.#counts.errors++;
+    if (this.#fallback === null || this.#isClosed) return true;
+    // Of several parts it is not known which one failed; the next call of each finds out.
+    const isOne = parts.every((part) => part === parts[0]);
+    if (isOne && this.#backend.isOutage(failed)) this.#outages.note(parts[0]);
+    return false;
   }
 
-  function readNowOpen() {
-    const now = readNow();
-    assertOpen(); // the user's clock may have closed it
-    return now;
+  async decideMany(ids, read) {
+    this.assertOpen();
+    const idStrings = ids.map((id) => this.#readId(id));
+    const now = this.#readNow();
+    return read(ids.length === 0 ? new Float64Array(0) : await this.#numbersOf(idStrings, now));
   }
 
-  /** `call` has the id as given and as a string, the time, and how to settle. Must be called in its promise. */
-  function ask(call, cost, records, read, isFull, max) {
-    const { id, idString, now, resolve, reject } = call;
-    // Before the call: after a failover, its failure says nothing about the part's successor.
-    const part = fallback === null ? undefined : backend.partOf(idString);
-    if (fallback !== null && outages.isOn(part, idString)) {
-      resolve(decideByFallback(idString, cost, records, read, max));
-      return;
+  /** All are decided in one place: if one is unreachable, by the fallback. */
+  async #numbersOf(ids, now) {
+    const parts = ids.map((id) => this.#partOf(id));
+    const out = parts.filter((part, i) => this.#isOut(part, ids[i])); // probes each of them
+    if (out.length > 0) return this.#numbersByFallback(ids);
+    try {
+      const numbers = await this.#backend.attemptMany(ids, now);
+      this.#refusals?.noteMany(ids, numbers);
+      return this.#noteAll(ids, numbers);
+    } catch (failed) {
+      if (this.#isFinal(failed, parts)) throw errorOfFailure(failed);
+      return this.#numbersByFallback(ids);
     }
-    const done = (failed, numbers) => {
-      if (failed === null) {
-        note(id, cost, records, numbers);
-        resolve(read(numbers));
-        return;
-      }
-      counts.errors++;
-      if (fallback === null || isClosed) {
-        reject(errorOfFailure(failed));
-        return;
-      }
-      noteOutage(failed, part);
-      try {
-        resolve(decideByFallback(idString, cost, records, read, max));
-      } catch (error) {
-        reject(error);
-      }
-    };
-    // To backends, WAITING is the same as IF_ALLOWED.
-    const recording = records === RECORDS.WAITING ? RECORDS.IF_ALLOWED : records;
-    backend.attempt(idString, cost, recording, isFull, now, done, max);
   }
 
-  /** `isFull`: whether `read` needs more numbers than BLOCKED and TIME_LEFT; `max` as in local.js. */
-  function askNow(id, cost, records, read, isFull, max) {
-    return new Promise((resolve, reject) => {
-      const call = { id, idString: readId(id), now: readNowOpen(), resolve, reject };
-      ask(call, cost, records, read, isFull, max);
-    });
+  #numbersByFallback(ids) {
+    this.#counts.fallbacks += ids.length;
+    return this.#fallback.decideMany(ids, (numbers) => this.#noteAll(ids, numbers));
   }
 
-  /** The same, or a refusal repeated, which creates nothing but its promise. */
-  async function repeatOrAsk(id, cost, records, read, isFull, max) {
-    const idString = readId(id);
-    const now = readNowOpen();
-    const mayRepeat = records !== RECORDS.NOTHING && max === undefined;
-    const numbers = mayRepeat ? refusals.find(idString, cost, isFull, now) : undefined;
-    if (numbers !== undefined) {
-      if (records !== RECORDS.WAITING) counts.localRefusals++;
-      note(id, cost, records, numbers);
-      return read(numbers);
-    }
-    return new Promise((resolve, reject) => {
-      ask({ id, idString, now, resolve, reject }, cost, records, read, isFull, max);
-    });
-  }
-
-  const decide = refusals === null ? askNow : repeatOrAsk;
-
-  function noteAll(ids, numbers) {
-    for (const [i, id] of ids.entries()) note(id, 1, RECORDS.ATTEMPT, numbers, i * length);
+  #noteAll(ids, numbers) {
+    const length = decisionLength(this.#windows.length);
+    for (const [i, id] of ids.entries()) this.#note(id, 1, RECORDS.ATTEMPT, numbers, i * length);
     return numbers;
   }
 
-  function decideManyByFallback(ids) {
-    counts.fallbacks += ids.length;
-    return fallback.decideMany(ids, (numbers) => noteAll(ids, numbers));
-  }
-
-  async function numbersOfMany(ids) {
-    const idStrings = ids.map(readId);
-    const now = readNow();
-    if (idStrings.length === 0) return new Float64Array(0);
-    // All are decided in one place: if one is unreachable, by the fallback.
-    const partOfId = fallback === null ? [] : idStrings.map(backend.partOf);
-    const isAnyOut = partOfId.filter((part, i) => outages.isOn(part, idStrings[i])).length > 0;
-    if (isAnyOut) return decideManyByFallback(idStrings);
-    try {
-      return noteAll(idStrings, await backend.attemptMany(idStrings, now));
-    } catch (failed) {
-      counts.errors++;
-      if (fallback === null || isClosed) throw errorOfFailure(failed);
-      // Of several parts it is not known which one failed; the next call of each finds out.
-      if (new Set(partOfId).size === 1) noteOutage(failed, partOfId[0]);
-      return decideManyByFallback(idStrings);
-    }
-  }
-
   /** Calls back outside of promises, so that an exception in the callback is uncaught. */
-  function callBack(id, callback) {
+  #callBack(id, callback) {
     if (typeof callback !== 'function') throwInvalidCallback(callback);
-    decide(id, 1, RECORDS.ATTEMPT, readAnswer, true).then(
+    this.#decide(id, 1, RECORDS.ATTEMPT, readAnswer, true).then(
       ({ timeLeft, actionsLeft }) => platform.soon(callback, null, timeLeft, actionsLeft),
       (error) => platform.soon(callback, error),
     );
   }
 
-  /** For calls that onError does not apply to. */
-  function countFailure(failed) {
-    counts.errors++;
+  /** Promises the result of a call that onError does not apply to. */
+  #request(call) {
+    return askFor({ ask: (whole) => this.#ask(whole) }, call).catch((failed) => this.#fail(failed));
+  }
+
+  #fail(failed) {
+    this.#counts.errors++;
     throw errorOfFailure(failed);
   }
 
-  const store = {
-    detectedClientType: backend.detectedClientType,
-    answersAtOnce: false,
+  async settle(receipt, actual) {
+    if (receipt === null) return false;
+    if (!isOfBackend(receipt)) return this.#fallback.settle(receipt, actual);
+    const now = this.#readNowOpen();
+    const id = remoteIdToString(receipt.id);
+    return this.#request({ operation: OPERATIONS.SETTLE, id, now, receipt, actual });
+  }
 
-    /** The limiter function itself. */
-    call(id, callback) {
-      if (callback !== undefined) return callBack(id, callback);
-      if (typeof id === 'function') return callBack(undefined, id);
-      return decide(id, 1, RECORDS.ATTEMPT, readTimeLeft, false);
-    },
+  /** `next`: the checked options of the limiter with other limits of the same shape. */
+  setLimits(next) {
+    this.assertOpen();
+    this.#backend.setLimits(next); // first, because it may refuse them
+    this.#windows = next.windows;
+    this.#refusals?.setLimits(next);
+    this.#fallback?.setLimits(next);
+  }
 
-    /** As in local.js, but never ASKING. */
-    decide: (id, cost, records, read, max) => decide(id, cost, records, read, true, max),
+  async block(given, ms) {
+    const id = this.#readId(given);
+    const now = this.#readNowOpen();
+    this.#fallback?.block(id, ms);
+    await this.#request({ operation: OPERATIONS.BLOCK, id, now, ms });
+  }
 
-    async decideMany(ids, read) {
-      assertOpen();
-      return read(await numbersOfMany(ids));
-    },
+  async clear(given) {
+    const id = this.#readId(given);
+    this.#fallback?.clear(id);
+    await this.#request({ operation: OPERATIONS.CLEAR, id });
+  }
 
-    async settle(receipt, actual) {
-      if (receipt === null) return false;
-      if (!isOfBackend(receipt)) return fallback.settle(receipt, actual);
-      const now = readNowOpen();
-      return backend.settle(remoteIdToString(receipt.id), receipt, actual, now).catch(countFailure);
-    },
+  async clearAll() {
+    this.assertOpen();
+    this.#fallback?.clearAll();
+    try {
+      await this.#backend.clearAll();
+    } catch (failed) {
+      this.#fail(failed);
+    } finally {
+      this.#refusals?.forget();
+    }
+  }
 
-    /** `next`: the checked options of the limiter with other limits of the same shape. */
-    setLimits(next) {
-      assertOpen();
-      backend.setLimits(next); // first, because it may refuse them
-      ({ windows } = next);
-      fallback?.setLimits(next);
-    },
+  stats() {
+    this.assertOpen();
+    const { allowed, blocked, errors, fallbacks, localRefusals } = this.#counts;
+    return {
+      keys: null, // would need a scan
+      allowed,
+      blocked,
+      evicted: this.#fallback?.evicted() ?? 0,
+      errors,
+      bytes: null,
+      fallbacks,
+      localRefusals,
+      connection: this.#backend.stats(),
+    };
+  }
 
-    async block(id, ms) {
-      const idString = readId(id);
-      const now = readNowOpen();
-      fallback?.block(idString, ms);
-      await backend.block(idString, ms, now).catch(countFailure);
-    },
+  /** How an invalid call ends. */
+  fail(error) {
+    return Promise.reject(error);
+  }
 
-    async clear(id) {
-      const idString = readId(id);
-      fallback?.clear(idString);
-      await backend.clear(idString).catch(countFailure);
-    },
-
-    async clearAll() {
-      assertOpen();
-      fallback?.clearAll();
-      await backend.clearAll().catch(countFailure);
-    },
-
-    stats() {
-      assertOpen();
-      const { allowed, blocked, errors, fallbacks, localRefusals } = counts;
-      return {
-        keys: null, // would need a scan
-        allowed,
-        blocked,
-        evicted: fallback?.evicted() ?? 0,
-        errors,
-        bytes: null,
-        fallbacks,
-        localRefusals,
-        connection: backend.stats(),
-      };
-    },
-
-    /** How an invalid call ends. */
-    fail: (error) => Promise.reject(error),
-
-    assertOpen,
-
-    async close() {
-      if (isClosed) return;
-      isClosed = true;
-      fallback?.close();
-      await backend.close();
-    },
-  };
-  backend.ownedBy?.(store.call);
-  return store;
+  async close() {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#fallback?.close();
+    await this.#backend.close();
+  }
 }
 
-module.exports = { createRemoteStore };
+module.exports = { RemoteStore };

@@ -1,0 +1,137 @@
+// What the backends of all ways to Redis have in common: keys, the calls that decide nothing, and the channel
+// 'rollgate:redis'.
+'use strict';
+
+const { REDIS } = require('../../base/channels');
+const { errorOfFailure } = require('../../base/errors');
+const { OPERATIONS, isDecision } = require('../remote/operations');
+const failures = require('./failures');
+const { checkInteger, operandsOf, readChange } = require('./script');
+
+const KEYS_AT_ONCE = 250;
+
+/** What a call is in messages of the channel. */
+function nameOf({ operation, actual }) {
+  if (operation === OPERATIONS.PEEK) return 'peek';
+  if (operation === OPERATIONS.SETTLE) return actual === 0 ? 'refund' : 'settle';
+  if (operation === OPERATIONS.BLOCK) return 'block';
+  return operation === OPERATIONS.CLEAR ? 'clear' : 'attempt';
+}
+
+/**
+ * A backend of remote/store.js. A subclass has `isCluster` and nodeOf(key) as in clients/index.js, stats(),
+ * setLimits(checked) and close() as docs/design/remote-stores.md specifies, and, each within a deadline:
+ *
+ * - decide(call) ends a call that decides
+ * - decideMany(ids, now) promises the numbers of full attempts
+ * - change(call, operands) promises the reply to a run that settles or blocks, with operandsOf the call
+ * - command(key, words) promises the reply to a command, from the server of the key
+ * - masters() promises functions of words that do the same, for each server that holds keys
+ */
+class RedisBackend {
+  #limiter;
+  #start;
+
+  /** @param {string} prefix of all keys of the limiter */
+  constructor(policy, prefix) {
+    this.policy = policy;
+    this.#start = `${prefix}{`;
+  }
+
+  keyOf(id) {
+    return `${this.#start}${id}}`;
+  }
+
+  /** Ids of one part become unreachable together: those of one node in a cluster, else all. */
+  partOf(id) {
+    return this.nodeOf(this.keyOf(id));
+  }
+
+  isOutage(failed) {
+    return failures.isOutage(failed);
+  }
+
+  /** `owner` is the limiter in messages. */
+  ownedBy(owner) {
+    this.#limiter = owner;
+  }
+
+  publishConnection(isUp) {
+    if (REDIS.flag[0] === 0) return;
+    REDIS.channel.publish({ type: 'connection', limiter: this.#limiter, isUp });
+  }
+
+  /** `done` for a call that begins now, which is published when it ends. */
+  #published(command, ids, done) {
+    const startedAt = performance.now();
+    return (failed, result) => {
+      const durationMs = performance.now() - startedAt;
+      const error = failed === null ? null : errorOfFailure(failed);
+      done(error, result);
+      const limiter = this.#limiter;
+      REDIS.channel.publish({ type: 'call', limiter, command, ids, durationMs, error });
+    };
+  }
+
+  ask(call) {
+    if (REDIS.flag[0] === 0 || call.operation === OPERATIONS.PROBE) this.#ask(call);
+    else this.#ask({ ...call, done: this.#published(nameOf(call), 1, call.done) });
+  }
+
+  #ask(call) {
+    if (isDecision(call.operation)) this.decide(call);
+    else this.#resultOf(call).then((result) => call.done(null, result), call.done);
+  }
+
+  async #resultOf(call) {
+    const key = this.keyOf(call.id);
+    switch (call.operation) {
+      case OPERATIONS.CLEAR:
+        return checkInteger(await this.command(key, ['unlink', key]), 0);
+      case OPERATIONS.PROBE:
+        return checkInteger(await this.command(key, ['pttl', key]), -2);
+      default:
+        return readChange(await this.change(call, operandsOf(this.policy, call)), call.operation);
+    }
+  }
+
+  attemptMany(ids, now) {
+    const numbers = this.decideMany(ids, now);
+    if (REDIS.flag[0] === 0) return numbers;
+    return new Promise((resolve, reject) => {
+      const settle = (failed, all) => (failed === null ? resolve(all) : reject(failed));
+      const done = this.#published('attempt', ids.length, settle);
+      numbers.then((all) => done(null, all), done);
+    });
+  }
+
+  /** In as many round trips as it takes. */
+  async clearAll() {
+    const masters = await this.masters();
+    if (masters.length === 0) throw failures.unreachable('the client knows no node');
+    for (const send of masters) await this.#clearNode(send);
+  }
+
+  /** SCAN may return a key more than once, and pages without keys. */
+  async #clearNode(send) {
+    const pattern = `${this.#start.replace(/[\\*?[\]]/g, '\\$&')}*`;
+    let cursor = '0';
+    do {
+      const reply = await send(['scan', cursor, 'match', pattern, 'count', String(KEYS_AT_ONCE)]);
+      if (!Array.isArray(reply) || reply.length !== 2 || !Array.isArray(reply[1])) {
+        throw failures.reply('Redis did not answer SCAN with a cursor and keys');
+      }
+      cursor = String(reply[0]);
+      const keys = reply[1].map(String);
+      if (keys.length > 0) await this.#unlink(keys);
+    } while (cursor !== '0');
+  }
+
+  /** The keys of a cluster's node belong to many slots, and a slot may be moving to another node. */
+  async #unlink(keys) {
+    if (!this.isCluster) await this.command(keys[0], ['unlink', ...keys]);
+    else await Promise.all(keys.map((key) => this.command(key, ['unlink', key])));
+  }
+}
+
+module.exports = { RedisBackend };

@@ -1,0 +1,28 @@
+// What a remote store asks its backend for.
+'use strict';
+
+/** The operations of calls: the first three are RECORDS (base/decision.js), the first five `operation` in frame.lua. */
+const OPERATIONS = {
+  PEEK: 0,
+  ATTEMPT: 1,
+  IF_ALLOWED: 2,
+  SETTLE: 3,
+  BLOCK: 4,
+  CLEAR: 5,
+  PROBE: 6, // whether the store answers for this id
+};
+
+const isAttempt = (operation) =>
+  operation === OPERATIONS.ATTEMPT || operation === OPERATIONS.IF_ALLOWED;
+
+const isDecision = (operation) => operation <= OPERATIONS.IF_ALLOWED;
+
+/** Promises the result of a call, which has no `done` yet. Rejects with its failure. */
+function askFor(backend, call) {
+  return new Promise((resolve, reject) => {
+    const done = (failed, result) => (failed === null ? resolve(result) : reject(failed));
+    backend.ask({ ...call, done });
+  });
+}
+
+module.exports = { OPERATIONS, askFor, isAttempt, isDecision };
