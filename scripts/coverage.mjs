@@ -4,17 +4,12 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { build, prebuildOf, root, treeOf } from './build.mjs';
-import { filesBelow } from './lib/files.mjs';
+import { countedLines, forgetCounts, VARIANT } from './lib/gcov.mjs';
 
-const VARIANT = 'coverage';
 const REPORT = join(root, 'coverage');
-const tree = treeOf(VARIANT);
 
 const run = (command, args, options) =>
   spawnSync(command, args, { cwd: root, stdio: 'inherit', ...options }).status === 0;
-
-const countFiles = () =>
-  filesBelow(relative(root, tree), /\.gcda$/).map((file) => join(root, file));
 
 function jest() {
   const reporters = ['html', 'json-summary'].map((name) => `--coverageReporters=${name}`);
@@ -32,28 +27,6 @@ function jest() {
   return run(process.execPath, args, {
     env: { ...process.env, ROLLGATE_PREBUILD: prebuildOf(VARIANT) },
   });
-}
-
-/** How often each line of each source ran, summed over all objects, because many contain a header. */
-function countedLines() {
-  const counts = new Map();
-  for (const file of countFiles()) {
-    const { stdout } = spawnSync('gcov', ['--json-format', '--stdout', file], {
-      cwd: tree,
-      encoding: 'utf8',
-      maxBuffer: 2 ** 30,
-    });
-    for (const { file: path, lines } of JSON.parse(stdout).files) {
-      const name = relative(root, join(path.startsWith('/') ? '' : tree, path));
-      if (!name.startsWith('src/')) continue;
-      const known = counts.get(name) ?? new Map();
-      counts.set(name, known);
-      for (const { line_number: line, count } of lines) {
-        known.set(line, (known.get(line) ?? 0) + count);
-      }
-    }
-  }
-  return counts;
 }
 
 /** [folder, reached lines, all lines] of each folder of src, and the lines that were not reached. */
@@ -97,10 +70,10 @@ function print(title, rows) {
 rmSync(REPORT, { recursive: true, force: true });
 mkdirSync(REPORT, { recursive: true });
 build(['tests', 'addon'], { variant: VARIANT });
-for (const file of countFiles()) rmSync(file);
+forgetCounts();
 const passed = [
   run(process.execPath, ['test/conformance/write-traces.js', 'build/traces.txt']),
-  run('ctest', ['--output-on-failure', '--parallel', '2'], { cwd: tree }),
+  run('ctest', ['--output-on-failure', '--parallel', '2'], { cwd: treeOf(VARIANT) }),
   jest(),
 ];
 print('C++', cppRows());
