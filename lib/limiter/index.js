@@ -32,7 +32,7 @@ const createWaitingCalls = (store) => new (require('./wait').Waiting)(store);
 const readWaitOptions = (...given) => require('./wait').readWaitOptions(...given);
 
 const STORE = Symbol('store');
-/** What may change: the `checked` options, and the `waiting` calls, undefined until somebody waits. */
+/** Mutable state: the `checked` options, which setLimits replaces, and the `waiting` calls, which the first wait() creates. */
 const CURRENT = Symbol('current');
 
 function createStore(checked) {

@@ -141,7 +141,7 @@ function wrongEntryOf(value) {
   return Object.entries(value).find(([, cost]) => !isFrom(0, MOST, cost));
 }
 
-/** What a cost in the user's form, of which it is known that it is one, costs in a window of this name. */
+/** The amount that a valid user cost charges to the window of this name. */
 function costIn(cost, name) {
   if (typeof cost === 'number') return cost;
   return name !== undefined && Object.hasOwn(cost, name) ? cost[name] : 1;

@@ -23,7 +23,7 @@ bool IsStatus(const Reply& reply) {
   return reply.kind == Reply::Kind::kString || reply.kind == Reply::Kind::kError;
 }
 
-/// A reply that does not belong to its request: so do the next ones.
+/// The reply does not match its request, so later replies cannot be trusted either.
 Failure Foreign() {
   return {Failure::Kind::kReply, "the reply does not fit the command"};
 }
@@ -239,7 +239,7 @@ void Connection::OnReply(Reply& reply) {
     // A server may send an error before it closes the connection.
     Break(reply.kind == Reply::Kind::kError
               ? FromErrorReply(reply.text)
-              : Failure{Failure::Kind::kReply, "an answer that nobody asked for"});
+              : Failure{Failure::Kind::kReply, "an unsolicited reply"});
     return;
   }
   silent_since_ = EventLoop::Now();

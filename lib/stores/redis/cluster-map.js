@@ -35,8 +35,7 @@ function readRanges(reply, asked) {
 
 /**
  * A function that asks several nodes for the map and gives the best answer to the client. A node that knows a newer
- * epoch of the cluster is believed at once. Else the best answer of all counts, because a node that is cut off from
- * the others answers as well.
+ * epoch of the cluster is trusted at once. Otherwise the best answer is used, because an isolated node also answers.
  */
 function createMapFinder(client, seeds) {
   let epoch = -1;

@@ -24,14 +24,14 @@ const readHostName = stringReader('the name or address of a host, without an @',
   /^[^\s/@\0]+$/.test(host),
 );
 
-/** What has an @ is not shown, because it may contain a password. */
+/** Masks a value that contains '@': it may hold a password. */
 function readHost(name, value) {
   return readHostName(name, typeof value === 'string' ? value.replace(/^.*@.*$/s, '***@') : value);
 }
 
 const ADDRESS = { host: readHost, port: integer(1, 65_535) };
 
-/** What is no list is not shown, because it may be a URL with a password. */
+/** Does not show a value that is not an array: it may be a URL with a password. */
 function readList(name, value, expected) {
   if (Array.isArray(value)) return values.readList(name, value, expected);
   throw optionSecretError(name, expected, value);
@@ -55,7 +55,7 @@ function readCluster(name, value) {
   return { username, password, isTls, cluster };
 }
 
-/** Whether there is TLS, the option tls says for the sentinels as well. */
+/** Sentinels use the option tls too, so their URLs must be redis://. */
 function readSentinelUrl(name, value) {
   const { isTls, ...address } = readUrl(name, value);
   if (isTls) throw optionError(name, 'expected redis:// and the option tls');

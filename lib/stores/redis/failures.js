@@ -82,7 +82,7 @@ function fromReplyMessage(came, isCluster) {
   const message = withoutArguments(came);
   const cause = () => Object.assign(new Error(message), { name: 'ReplyError' });
   if (/^[A-Z]+ /.test(message)) return fromReply(message, isCluster, cause);
-  return reply(`Redis gave something that is no answer: ${message}`, cause);
+  return reply(`Redis returned an unexpected reply: ${message}`, cause);
 }
 
 /** By the names of classes, because the clients' classes are not available here. */

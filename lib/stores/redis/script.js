@@ -108,7 +108,7 @@ function readInteger(value) {
   return Number.isInteger(value) ? value : Number.NaN;
 }
 
-const NO_ANSWER = failures.reply('Redis gave something that is no answer to the question');
+const NO_ANSWER = failures.reply('Redis returned an unexpected reply');
 
 /** The id's key holds something that rollgate did not write. */
 const FOREIGN_KEY = failures.reply("the key of this id holds something that is not rollgate's");

@@ -34,7 +34,7 @@ function createMasterFinder(options) {
   const { sentinels, name } = options;
   if (sentinels === undefined) return undefined;
   let last = { at: Number.NEGATIVE_INFINITY };
-  /** One of them may name a master that is none any more, which the attempt before this one has found out. */
+  /** A sentinel may still report a failed master: the address of the last attempt is tried last for SUSPECT_MS. */
   const isSuspect = ({ host, port }) =>
     performance.now() - last.at < SUSPECT_MS && host === last.host && port === last.port;
   return async () => {
