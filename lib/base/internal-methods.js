@@ -17,7 +17,10 @@ const SETS_MAX = Symbol('setsMax');
 /** The option `[IS_INNER]: true` makes a limiter that publishes no decisions and no evictions. */
 const IS_INNER = Symbol('isInner');
 
-/** `limiter[ATTEMPT_WITHIN](id, max, options)`, with the options of `attempt` */
+/**
+ * `limiter[ATTEMPT_WITHIN](id, max, options)`: `attempt` with the maximum of the limiter, or with `max`. A cost that can
+ * never pass is refused and leaves no trace; its `timeLeft` is Infinity.
+ */
 const ATTEMPT_WITHIN = methodName('attemptWithin');
 
 /** `limiter[PEEK_WITHIN](id, max)` */

@@ -131,7 +131,7 @@ const methods = {
   },
 
   [ATTEMPT_WITHIN](id, max, options) {
-    return decide(this, id, options, RECORDS.ATTEMPT, max);
+    return decide(this, id, options, RECORDS.ATTEMPT, false, max);
   },
 
   [PEEK_WITHIN](id, max) {
@@ -236,11 +236,11 @@ function afterSettling(limiter, id, isFound) {
   return isFound;
 }
 
-/** `max` replaces the maximum of the only window. */
-function decide(limiter, id, options, records, max) {
+/** Throws for a cost that can never pass if it `isBounded`. `max` replaces the maximum of the only window. */
+function decide(limiter, id, options, records, isBounded = true, max = undefined) {
   let cost;
   try {
-    cost = readAttemptOptions(options, limiter[CURRENT].checked, max);
+    cost = readAttemptOptions(options, limiter[CURRENT].checked, isBounded);
   } catch (error) {
     return limiter[STORE].fail(error);
   }

@@ -177,12 +177,12 @@ function readLimiterOptions(options) {
   };
 }
 
-/** Checks the options of one attempt; returns its cost. `max` replaces the maximum of the only window. */
-function readAttemptOptions(options, checked, max) {
+/** Checks the options of one attempt; returns its cost, which can pass if it `isBounded`. */
+function readAttemptOptions(options, checked, isBounded) {
   if (options === undefined) return 1;
   const place = 'attempt options';
   rejectUnknownOptions(readObject(place, options), ['cost'], { place });
-  return readCost(options.cost, checked, max);
+  return readCost(options.cost, checked, isBounded);
 }
 
 /** How long `block` blocks an id, in ms. */

@@ -28,26 +28,28 @@ function smallestMax(windows) {
 }
 
 /**
- * Checks the cost of an attempt; 1 by default. `max` replaces the maximum of the only window.
+ * Checks the cost of an attempt; 1 by default. Without `isBounded`, one that can never pass is valid.
  *
  * @param {{ smallestMax: number, windows: object[], isWeighted: boolean }} checked of readLimiterOptions
  * @returns {CheckedCost}
  * @throws TypeError, RangeError ERR_ROLLGATE_COST
  */
-function readCost(cost, { smallestMax: most, windows, isWeighted }, max = most) {
+function readCost(cost, { smallestMax: most, windows, isWeighted }, isBounded = true) {
   if (cost === undefined) return 1;
-  if (isWeighted && isPlainObject(cost)) return readCosts(cost, windows);
+  if (isWeighted && isPlainObject(cost)) return readCosts(cost, windows, isBounded);
+  const max = isBounded ? most : MOST;
   if (typeof cost === 'number' && isFrom(1, max, cost)) return cost;
   const ofNumber = `an integer from 1 to ${max}, the smallest maxInInterval`;
   throw costError('cost', isWeighted ? `${ofNumber}, or costs by name of a limit` : ofNumber, cost);
 }
 
-function readCosts(given, windows) {
+function readCosts(given, windows, isBounded) {
   assertNames('cost', given, windows);
   const costs = new Float64Array(windows.length);
   let sum = 0;
   for (let i = 0; i < windows.length; i++) {
-    costs[i] = readEntry('cost', given, windows[i], windows[i].maxInInterval) ?? 1;
+    const most = isBounded ? windows[i].maxInInterval : MOST;
+    costs[i] = readEntry('cost', given, windows[i], most) ?? 1;
     sum += costs[i];
   }
   if (sum > 0) return costs;

@@ -143,9 +143,10 @@ class Decider {
                  Decision& decision, Micros blocked_until = kLongAgo) const {
     assert(at >= now && account.moment() == kLongAgo);
     const Block block = {.until = blocked_until};
-    const bool is_blocked = at < block.until;
-    const Verdict verdict = {.blocked_by_count = !is_blocked && !CanPass(policy(), costs),
-                             .blocked_by_block = is_blocked,
+    const bool never_passes = !CanPass(policy(), costs);
+    const Verdict verdict = {.blocked_by_count = never_passes,
+                             .blocked_by_block = !never_passes && at < block.until,
+                             .never_passes = never_passes,
                              .at = at};
     decision.token = account.Token();
     Describe(account.After(verdict, RecordedOf(costs, verdict, recording)), policy(), block,

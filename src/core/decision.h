@@ -33,6 +33,8 @@ struct Verdict {
   bool blocked_by_count = false;
   bool blocked_by_min_difference = false;
   bool blocked_by_block = false;  ///< the other two are false, nothing is recorded
+  /// A cost is above the max of its window: blocked by count alone, at any use; nothing is recorded.
+  bool never_passes = false;
   Micros at = 0;  ///< the clock's reading, or the newest action if that is later (not with GCRA)
 
   bool allowed() const {
@@ -49,10 +51,10 @@ struct WindowUse {
 /// Everything about one attempt. All durations start at the clock's reading.
 struct Decision {
   Verdict verdict;
-  Micros time_left = 0;            ///< until the same attempt would be allowed; 0 if it is
+  Micros time_left = 0;            ///< until the same attempt would be allowed, 0 if it is; kNever
   Micros wait = 0;                 ///< until a next attempt of cost 1 would be allowed
   std::uint64_t actions_left = 0;  ///< the smallest `remaining` of all windows
-  Micros reset_in = 0;             ///< time_left if blocked, else of the window with actions_left
+  Micros reset_in = 0;  ///< time_left if blocked, unless that is kNever: of the one with actions_left
   std::uint64_t token = 0;         ///< see Receipt
   std::span<WindowUse> windows;    ///< one per window of the policy, owned by the caller
 };

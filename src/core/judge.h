@@ -30,8 +30,7 @@ concept Account = requires(const A& account, std::size_t window, std::uint64_t n
   { account.BelowAt(window, n) } -> std::convertible_to<Micros>;
 };
 
-/// Whether no window's max is below the cost. If one is, the limits were lowered after the cost was
-/// checked.
+/// Whether no window's max is below the cost.
 template <class P>
 bool CanPass(const P& policy, const Costs& costs) {
   std::size_t i = 0;
@@ -41,15 +40,15 @@ bool CanPass(const P& policy, const Costs& costs) {
   return true;
 }
 
-/// Judges an attempt. One that costs more than the max of a window is refused, at any use; one that
-/// costs nothing is refused only by a block.
+/// Judges an attempt. One that costs nothing is refused only by a block.
 template <Account A, class P>
 Verdict Judge(const A& account, const P& policy, const Block& block, Micros now,
               const Costs& costs) {
   Verdict verdict;
   verdict.at = account.At(now);
   if (verdict.at < block.until) {
-    verdict.blocked_by_block = true;
+    verdict.never_passes = verdict.blocked_by_count = !CanPass(policy, costs);
+    verdict.blocked_by_block = !verdict.never_passes;
     return verdict;
   }
   const Micros gap = policy.min_difference();
@@ -58,9 +57,14 @@ Verdict Judge(const A& account, const P& policy, const Block& block, Micros now,
   std::size_t i = 0;
   for (const Window& window : policy.windows()) {
     const std::uint64_t cost = costs[i];
-    const bool is_full =
-        cost > 0 && (cost > window.max || account.Reaches(i, window.max - cost + 1, verdict.at));
-    if (is_full) verdict.blocked_by_count = true;
+    if (cost > window.max) [[unlikely]] {
+      verdict.never_passes = verdict.blocked_by_count = true;
+      verdict.blocked_by_min_difference = false;
+      return verdict;
+    }
+    if (cost > 0 && account.Reaches(i, window.max - cost + 1, verdict.at)) {
+      verdict.blocked_by_count = true;
+    }
     ++i;
   }
   return verdict;
@@ -69,19 +73,21 @@ Verdict Judge(const A& account, const P& policy, const Block& block, Micros now,
 /// Whether the attempt is recorded, as an action or as a counted refusal.
 template <class P>
 bool Records(const Verdict& verdict, const P& policy) {
-  return verdict.allowed() || (policy.count_blocked() && !verdict.blocked_by_block);
+  const bool counts = policy.count_blocked() && !verdict.blocked_by_block && !verdict.never_passes;
+  return verdict.allowed() || counts;
 }
 
 /// Starts the block that a refusal causes, if any. Returns whether it did.
 template <class P>
 bool StartsBlock(const Verdict& verdict, const P& policy, Block& block) {
   if (policy.blocks().empty() || verdict.allowed() || verdict.blocked_by_block) return false;
+  if (verdict.never_passes) return false;
   block.Start(policy.blocks(), policy.longest_interval(), verdict.at);
   return true;
 }
 
-/// How long from `now` until an attempt of these costs would be allowed, if nothing else is
-/// recorded.
+/// How long from `now` until an attempt of these costs, which can pass, would be allowed, if nothing
+/// else is recorded.
 template <Account A, class P>
 Micros WaitFor(const A& account, const P& policy, const Block& block, Micros now,
                const Costs& costs) {
@@ -92,12 +98,7 @@ Micros WaitFor(const A& account, const P& policy, const Block& block, Micros now
   std::size_t i = 0;
   for (const Window& window : policy.windows()) {
     const std::uint64_t cost = costs[i];
-    if (cost > window.max) [[unlikely]] {
-      // It can never be allowed: see CanPass.
-      allowed_at = std::max(allowed_at, account.At(now) + window.interval);
-    } else if (cost > 0) {
-      allowed_at = std::max(allowed_at, account.BelowAt(i, window.max - cost + 1));
-    }
+    if (cost > 0) allowed_at = std::max(allowed_at, account.BelowAt(i, window.max - cost + 1));
     ++i;
   }
   // If time is clamped, nothing before account.At(now) is waited for.
@@ -110,7 +111,9 @@ void Describe(const A& account, const P& policy, const Block& block, const Verdi
               Micros now, const Costs& costs, Decision& decision) {
   assert(decision.windows.size() >= policy.windows().size());
   decision.verdict = verdict;
-  decision.time_left = verdict.allowed() ? 0 : WaitFor(account, policy, block, now, costs);
+  decision.time_left = verdict.allowed()        ? 0
+                       : verdict.never_passes ? kNever
+                                              : WaitFor(account, policy, block, now, costs);
   decision.wait = WaitFor(account, policy, block, now, 1);
   std::size_t i = 0;
   WindowUse* use = decision.windows.data();
@@ -130,7 +133,7 @@ void Describe(const A& account, const P& policy, const Block& block, const Verdi
     ++i;
     ++use;
   }
-  if (!verdict.allowed()) decision.reset_in = decision.time_left;
+  if (!verdict.allowed() && !verdict.never_passes) decision.reset_in = decision.time_left;
 }
 
 }  // namespace rollgate

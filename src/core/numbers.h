@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 
 #include "core/decision.h"
 #include "core/time.h"
@@ -30,7 +31,8 @@ inline void WriteDecision(const Decision& decision, double* out) {
   *out++ = (decision.verdict.blocked_by_count ? 1 : 0) +
            (decision.verdict.blocked_by_min_difference ? 2 : 0) +
            (decision.verdict.blocked_by_block ? 4 : 0);
-  *out++ = millis(decision.time_left);
+  *out++ = decision.time_left == kNever ? std::numeric_limits<double>::infinity()
+                                        : millis(decision.time_left);
   *out++ = static_cast<double>(decision.actions_left);
   *out++ = millis(decision.reset_in);
   *out++ = millis(decision.wait);

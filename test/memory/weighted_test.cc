@@ -75,7 +75,8 @@ struct Made {
   std::size_t attempt;
 };
 
-CostsOfWindows RandomCosts(Random& random, const PolicyOptions& policy) {
+/// Costs that can pass, but for `above` in 100 of them.
+CostsOfWindows RandomCosts(Random& random, const PolicyOptions& policy, int above = 0) {
   if (!policy.weighted) {
     const std::int64_t cost = random.Chance(60) ? 1 : random.Between(1, 1024);
     return CostsOfWindows(policy.windows.size(), static_cast<std::uint64_t>(cost));
@@ -86,6 +87,7 @@ CostsOfWindows RandomCosts(Random& random, const PolicyOptions& policy) {
     costs.push_back(static_cast<std::uint64_t>(random.Chance(25) ? 0 : random.Between(1, max)));
   }
   if (std::count(costs.begin(), costs.end(), 0u) == std::ssize(costs)) costs.back() = 1;
+  if (random.Chance(above)) costs.front() = policy.windows.front().max + 1;
   return costs;
 }
 
@@ -102,7 +104,7 @@ INSTANTIATE_TEST_SUITE_P(All, WeightedTraces,
                                            Form{Algorithm::kFixedWindow, true}));
 
 // Kills: a sum that ignores a window's own cost, a window asked for nothing, a settle that is added
-// to later entries only.
+// to later entries only; a trace of what never passes, and a block that hides it.
 TEST_P(WeightedTraces, AgreeWithTheOracle) {
   constexpr int kPolicies = 200;
   constexpr int kSteps = 150;
@@ -133,7 +135,7 @@ TEST_P(WeightedTraces, AgreeWithTheOracle) {
       SCOPED_TRACE(::testing::Message() << "seed " << seed << ", step " << step);
       // A settled attempt may have pushed others out that a clock that steps back would need.
       now = settles ? NextLater(random, now) : NextReading(random, now);
-      const CostsOfWindows costs = RandomCosts(random, policy);
+      const CostsOfWindows costs = RandomCosts(random, policy, 5);
       if (settles && random.Chance(30) && !made.empty()) {
         const auto place = static_cast<std::size_t>(random.Between(0, std::ssize(made) - 1));
         const Made one = made[place];

@@ -20,7 +20,7 @@ const { randomFrom, randomStep } = require('../support/traces');
 const TRACES = casesOf(process.env.ROLLGATE_SANITIZED ? 20 : 60);
 const STEPS = 80;
 const [ONE_AMOUNT, AMOUNTS] = [-1, -2]; // in place of a cost
-const [COUNT, MIN_DIFFERENCE, BLOCK] = [1, 2, 4];
+const [COUNT, MIN_DIFFERENCE, BLOCK, NEVER] = [1, 2, 4, 9];
 const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
 const { max, min, floor } = Math;
 
@@ -57,6 +57,7 @@ class Oracle {
   isBlocked(now, costs) {
     const { limits, minDifference } = this.policy;
     const at = max(now, this.newest);
+    if (limits.some(({ maxInInterval }, w) => costs[w] > maxInInterval)) return NEVER;
     if (at < this.blockUntil) return BLOCK;
     if (sum(costs) === 0) return 0;
     const isFull = limits.some(
@@ -93,19 +94,20 @@ class Oracle {
     const blocked = this.isBlocked(now, costs);
     const entry = { at, costs };
     const before = { ...this };
-    if (sum(costs) > 0 && (blocked === 0 || (countBlocked && blocked !== BLOCK))) {
+    if (sum(costs) > 0 && (blocked === 0 || (countBlocked && blocked < BLOCK))) {
       this.entries = [...this.entries, entry];
       this.latest = at;
       if (this.policy.algorithm === LOG) this.drop(at);
     }
-    if (blockFor.length > 0 && blocked !== 0 && blocked !== BLOCK) {
-      const longest = max(...limits.map(({ interval }) => interval));
+    const longest = max(...limits.map(({ interval }) => interval));
+    if (blockFor.length > 0 && blocked !== 0 && blocked < BLOCK) {
       const offences = at >= this.blockUntil + longest ? 0 : this.offences;
       this.offences = min(offences + 1, blockFor.length);
       this.blockUntil = at + blockFor[this.offences - 1];
     }
     const isAllowed = (given) => (moment) => this.isBlocked(moment, given) === 0;
-    const timeLeft = blocked === 0 ? 0 : this.first(now, isAllowed(costs)) - now;
+    const waits = blocked !== 0 && blocked !== NEVER;
+    const timeLeft = waits ? this.first(now, isAllowed(costs)) - now : 0;
     const wait = this.first(now, isAllowed(limits.map(() => 1))) - now;
     const uses = limits.map(({ maxInInterval }, w) => {
       const shown = (moment) => {
@@ -124,7 +126,13 @@ class Oracle {
     return {
       entry: blocked === 0 ? entry : undefined,
       numbers: [
-        ...[blocked, timeLeft, left, blocked === 0 ? resetIn : timeLeft, wait],
+        ...[
+          blocked,
+          blocked === NEVER ? longest : timeLeft,
+          left,
+          waits ? timeLeft : resetIn,
+          wait,
+        ],
         ...uses.flatMap((use) => [use.used, use.resetIn]),
       ],
     };
@@ -223,6 +231,7 @@ describe('the scripts with costs', () => {
           if (random.chance(25)) return 0;
           return random.chance(50) ? 1 : random.between(1, min(maxInInterval, mostCost));
         });
+        if (random.chance(5)) costs[0] = policy.limits[0].maxInInterval + 1;
         if (!policy.isNamed) costs.fill(costs[0]);
         if (sum(costs) > 0) return costs;
       }

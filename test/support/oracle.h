@@ -56,8 +56,7 @@ inline void PrintTo(const Answer& answer, std::ostream* out) {
   }
 }
 
-/// One id under a policy of any algorithm. No cost may exceed a max. Costs are a number, or one for
-/// each window.
+/// One id under a policy of any algorithm. Costs are a number, or one for each window.
 class Oracle {
  public:
   using CostsOfWindows = std::vector<std::uint64_t>;
@@ -83,7 +82,8 @@ class Oracle {
     Answer answer = Judged(now, costs);
     Oracle after = *this;
     after.Apply(answer, costs);
-    if (!answer.allowed()) answer.time_left = after.Wait(now, costs);
+    const bool passes = CanPass(costs);
+    if (!answer.allowed()) answer.time_left = passes ? after.Wait(now, costs) : kNever;
     answer.wait = after.Wait(now, Each(1));
     answer.actions_left = ~std::uint64_t{0};
     for (std::size_t w = 0; w < policy_.windows.size(); ++w) {
@@ -101,7 +101,7 @@ class Oracle {
       if (left <= answer.actions_left) answer.reset_in = std::max(answer.reset_in, reset_in);
       answer.actions_left = std::min(answer.actions_left, left);
     }
-    if (!answer.allowed()) answer.reset_in = answer.time_left;
+    if (!answer.allowed() && passes) answer.reset_in = answer.time_left;
     return answer;
   }
 
@@ -217,11 +217,20 @@ class Oracle {
     return recorded_.empty() ? std::nullopt : std::optional(recorded_.back().at);
   }
 
+  bool CanPass(const CostsOfWindows& costs) const {
+    for (std::size_t w = 0; w < costs.size(); ++w) {
+      if (costs[w] > policy_.windows[w].max) return false;
+    }
+    return true;
+  }
+
   Answer Judged(Micros now, const CostsOfWindows& costs) const {
     const std::optional<Micros> newest = Newest();
     const bool clamps = policy_.algorithm != Algorithm::kGcra;
     Answer answer{.at = clamps && newest ? std::max(now, *newest) : now};
-    if (block_until_ && answer.at < *block_until_) {
+    if (!CanPass(costs)) {
+      answer.blocked_by = 1;
+    } else if (block_until_ && answer.at < *block_until_) {
       answer.blocked_by = 4;
     } else if (IsAny(costs)) {
       for (std::size_t w = 0; w < costs.size(); ++w) {
@@ -238,6 +247,7 @@ class Oracle {
 
   void Apply(const Answer& answer, const CostsOfWindows& costs) {
     ++attempts_;
+    if (!CanPass(costs)) return;
     const bool by_block = answer.blocked_by == 4;
     if ((answer.allowed() || (policy_.count_blocked && !by_block)) && IsAny(costs)) {
       recorded_.push_back({answer.at, costs, attempts_});

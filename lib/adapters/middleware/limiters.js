@@ -82,12 +82,14 @@ function createLimiterByRequest(limiterOptions) {
     );
   }
   const limiter = new RateLimiter({ ...limiterOptions, maxInInterval: 1, [SETS_MAX]: true });
+  function attemptWithin(id, max, options) {
+    if (max === 0) return closedDecision(limiterOptions);
+    if (max === Number.POSITIVE_INFINITY) return openDecision(limiterOptions);
+    return limiter[ATTEMPT_WITHIN](id, max, options);
+  }
   return {
-    attempt(id, options, max) {
-      if (max === 0) return closedDecision(limiterOptions);
-      if (max === Number.POSITIVE_INFINITY) return openDecision(limiterOptions);
-      return limiter[ATTEMPT_WITHIN](id, max, options);
-    },
+    attempt: (id, options, max) => attemptWithin(id, max, options),
+    [ATTEMPT_WITHIN]: attemptWithin,
     settle: (decision, actual) => limiter.settle(decision, actual),
     refund: (decision) => !isOpen(decision) && limiter.refund(decision), // open ones of shadow rules
     [READ_COST]: (cost) => limiter[READ_COST](cost),
@@ -139,11 +141,9 @@ function resultError(name, expected, value) {
   );
 }
 
-/**
- * The decision of limiter.attempt(key, options, max), where a cost that can never pass is a refusal that records
- * nothing; or a promise. The timeLeft of that refusal is Infinity.
- */
+/** As ATTEMPT_WITHIN (base/internal-methods.js); a limiter of the user's own throws for a cost that can never pass. */
 function attemptAtCost(limiter, key, options, max) {
+  if (limiter[ATTEMPT_WITHIN] !== undefined) return limiter[ATTEMPT_WITHIN](key, max, options);
   const refuse = (error) => {
     const isWrong = typeof options.cost === 'object' && error?.name === 'TypeError';
     if (error?.code !== 'ERR_ROLLGATE_COST' || isWrong) throw error;
@@ -152,25 +152,19 @@ function attemptAtCost(limiter, key, options, max) {
     };
     return andThen(
       orElse(() => windowsOf(limiter, key), fail),
-      (windows) => endlessRefusal(windows, options.cost, max) ?? fail(),
+      (windows) => endlessRefusal(windows, options.cost) ?? fail(),
     );
   };
-  return orElse(() => limiter.attempt(key, options, max), refuse);
+  return orElse(() => limiter.attempt(key, options), refuse);
 }
 
-/** Undefined if the cost is wrong for another reason: an object that fits into every window. `max` is the limit by request. */
-function endlessRefusal(windows, cost, max) {
-  const limits = max === undefined ? windows : windows.map((window) => withMax(window, max));
+/** Undefined if the cost is wrong for another reason: an object that fits into every window. */
+function endlessRefusal(limits, cost) {
   const fits = ({ name, maxInInterval }) => costIn(cost, name) <= maxInInterval;
   if (typeof cost === 'object' && limits.every(fits)) return undefined;
   const { remaining, resetIn } = tightestWindow(limits);
   const timeLeft = Number.POSITIVE_INFINITY;
   return { allowed: false, timeLeft, actionsLeft: remaining, resetIn, blockedBy: 'count', limits };
-}
-
-function withMax(window, maxInInterval) {
-  const used = Math.min(window.used, maxInInterval);
-  return { ...window, maxInInterval, used, remaining: maxInInterval - used };
 }
 
 /** Errors of the request, or of the functions `limit` and `cost`: a client that sends invalid ids must not pass unlimited. */

@@ -3,7 +3,7 @@
 'use strict';
 
 const { durationToMicros } = require('../../base/clock');
-const { NUMBERS, RECORDS, isDuration } = require('../../base/decision');
+const { BLOCKED_BY_COUNT, NUMBERS, RECORDS, isDuration } = require('../../base/decision');
 const { OPERATIONS, isAttempt } = require('../remote/operations');
 const failures = require('./failures');
 
@@ -101,6 +101,8 @@ function createPolicyNumbers(policy) {
 }
 
 const BITS_OF_BLOCKED = 7;
+/** In place of these bits: it can never pass. */
+const NEVER = 9;
 
 /** Clients may be configured to return numbers as strings. NaN if it is no integer. */
 function readInteger(value) {
@@ -149,8 +151,9 @@ function readFull(reply, numbers, length, places = [0]) {
 function readOne(reply, first, numbers) {
   const blocked = readInteger(reply[first]);
   if (blocked === -1) return FOREIGN_KEY;
-  if (!(blocked >= 0 && blocked <= BITS_OF_BLOCKED)) return NO_ANSWER;
-  numbers[NUMBERS.BLOCKED] = blocked;
+  const never = blocked === NEVER;
+  if (!never && !(blocked >= 0 && blocked <= BITS_OF_BLOCKED)) return NO_ANSWER;
+  numbers[NUMBERS.BLOCKED] = never ? BLOCKED_BY_COUNT : blocked;
   for (let i = 1; i < numbers.length; i++) {
     const integer = readInteger(reply[first + i]);
     if (Number.isNaN(integer) || (integer < 0 && i !== NUMBERS.AT)) return NO_ANSWER;
@@ -158,6 +161,7 @@ function readOne(reply, first, numbers) {
   }
   // Blocked without a wait and allowed with one are both inconsistent.
   const waits = numbers[NUMBERS.TIME_LEFT] > 0;
+  if (never) numbers[NUMBERS.TIME_LEFT] = Number.POSITIVE_INFINITY;
   return blocked > 0 === waits ? null : NO_ANSWER;
 }
 

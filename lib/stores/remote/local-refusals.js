@@ -121,6 +121,7 @@ class LocalRefusals {
   }
 
   #remember(id, cost, sentAt, shownFrom, came, isWhole) {
+    if (came[NUMBERS.TIME_LEFT] === Number.POSITIVE_INFINITY) return; // it started no block
     const numbers = Array.from(isWhole ? came : came.subarray(0, NUMBERS.TIME_LEFT + 1));
     const hasBlocks = this.#shortestBlock !== undefined;
     const holdsFor = hasBlocks ? this.#blockLeft(numbers) : numbers[NUMBERS.TIME_LEFT];

@@ -9,8 +9,8 @@ for w = 1, window_count do
   -- Sets windows[w], from its interval `length` and its max `most`, to a table with `max` and what
   -- the algorithm needs and keeps.
   -- PLACE: A WINDOW
-  -- `actual` is the actual cost, to settle. An attempt is refused if `full_from` or more are used,
-  -- or always if that is below 1; false if the attempt asks the window nothing.
+  -- `actual` is the actual cost, to settle. An attempt is refused if `full_from` or more are used;
+  -- it can never pass if that is below 1; false if the attempt asks the window nothing.
   local window = windows[w]
   window.cost, window.actual, window.full_from = cost, 0, cost > 0 and most - cost + 1
 end
@@ -139,26 +139,31 @@ for i = done + 1, last_key do
     blocked_by_call, block_until = by_call, block_end
   elseif is_state then
     if CLAMPS and newest > now then at = newest end
-    if at < block_until or at < blocked_by_call then
+    for w = 1, window_count do
+      local full_from = windows[w].full_from
+      if full_from and full_from < 1 then blocked = NEVER end
+    end
+    if blocked == NEVER then -- luacheck: ignore 542
+    elseif at < block_until or at < blocked_by_call then
       blocked = 4
     elseif cost > 0 then
       if min_difference > 0 and at - newest < min_difference then blocked = 2 end
       for w = 1, window_count do
         local window = windows[w]
         local full_from = window.full_from
-        if full_from and (full_from < 1 or below(window, full_from, at) > 0) then
+        if full_from and below(window, full_from, at) > 0 then
           blocked = blocked + 1
           break
         end
       end
     end
-    if cost > 0 and (blocked == 0 or (count_blocked and blocked ~= 4)) then
+    if cost > 0 and (blocked == 0 or (count_blocked and blocked < 4)) then
       -- Records the costs at `at`.
       -- PLACE: RECORD
       if at > newest then newest = at end
       is_changed = true
     end
-    if has_blocks and blocked ~= 0 and blocked ~= 4 and operation ~= ATTEMPT_IF_ALLOWED then
+    if has_blocks and blocked ~= 0 and blocked < 4 and operation ~= ATTEMPT_IF_ALLOWED then
       if at >= block_until + longest_window then offences = 0 end
       offences = min(offences + 1, block_count)
       block_until = at + further[2 * window_count - 2 + offences]
@@ -200,16 +205,15 @@ for i = done + 1, last_key do
 
   local first, late, time_left = answers + i * reply_length, at - now, 0
   local until_unblocked = max_of(block_until, blocked_by_call) - at
-  if blocked ~= 0 then
+  if blocked == NEVER then
+    time_left = longest_window
+  elseif blocked ~= 0 then
     if cost > 0 then
       if min_difference > 0 then time_left = newest + min_difference - at end
       for w = 1, window_count do
         local window = windows[w]
         local full_from = window.full_from
-        if full_from then
-          local left = full_from < 1 and longest_window or below(window, full_from, at)
-          time_left = max_of(time_left, left)
-        end
+        if full_from then time_left = max_of(time_left, below(window, full_from, at)) end
       end
     end
     time_left = max_of(time_left, until_unblocked) + late
@@ -243,7 +247,7 @@ for i = done + 1, last_key do
     -- May replace the generation in the reply by what settling needs.
     -- PLACE: RECEIPT
     reply[first], reply[first + 1], reply[first + 2] = blocked, time_left, actions_left
-    reply[first + 3] = blocked == 0 and reset_in or time_left
+    reply[first + 3] = (blocked == 0 or blocked == NEVER) and reset_in or time_left
     reply[first + 4] = wait > 0 and wait + late or 0
     reply[first + 5], reply[first + 6] = at, generation
   end

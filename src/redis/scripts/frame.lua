@@ -39,12 +39,13 @@
 --   -2 AMOUNTS     of named windows  a cost per window    a cost per window, then actual ones
 --
 --   A cost of 0 asks a window nothing: a peek with it reports what is used, and how long the next
---   action has to wait. A cost above max, which fitted under an earlier limit, is refused. A block
---   has cost 0 and no amounts.
+--   action has to wait. A cost above max is refused and leaves no trace. A block has cost 0 and no
+--   amounts.
 --
 -- Reply    integers, the same number for each key of a group; durations in us from `time` on
 --   brief   time left: 0 when allowed
---   full    why it is blocked (bits: 1 count, 2 minDifference, 4 block), time left, actions left,
+--   full    why it is blocked (bits: 1 count, 2 minDifference, 4 block; 9: the cost is above a max,
+--           so it never passes, and time left says nothing), time left, actions left,
 --           reset in, wait until a next action, the moment of the action, generation; then for
 --           each window how much of it is used and its own reset in. What is used may be above
 --           the max
@@ -80,6 +81,7 @@ local keys, words = KEYS, ARGV
 local GROUP, GROUP_BYTES = '<ddddddddddddd', 13 * 8
 local ATTEMPT, ATTEMPT_IF_ALLOWED, SETTLE, SET_BLOCK = 1, 2, 3, 4
 local ONE_AMOUNT, AMOUNTS = -1, -2 -- in place of a cost
+local NEVER = 9 -- why an attempt is blocked
 
 local has_repeats = words[1] == 'together, keys repeat'
 local server_time

@@ -63,6 +63,7 @@ if is_weighted_window then
     -- INCLUDE: read_key
     unjudged = bytes
     local own = unpack_bytes('<d', word, costs_at + 8 * (i - first_key))
+    if own > max then break end
     local at, lives_until, dropped, total, base, final = now, 0, NONE, 0, 0, 0
     local base_sum, final_sum, oldest_sum = 0, 0, 0
     local generation, newest, oldest, stored_base

@@ -2,6 +2,7 @@
 'use strict';
 
 const RateLimiter = require('../../..');
+const { ATTEMPT_WITHIN } = require('../../../lib/base/internal-methods');
 
 const REQUESTS = { name: 'requests', interval: 60_000, maxInInterval: 5 };
 const TOKENS = { name: 'tokens', interval: 600_000, maxInInterval: 3000 };
@@ -51,6 +52,28 @@ module.exports = {
     expect(await limiter.attempt('a', { cost: { requests: 0 } })).toMatchObject({ allowed: false });
     const [requests, tokens] = await usedOf(limiter);
     expect([requests, tokens >= 3000]).toEqual([3, true]);
+  },
+
+  // Kills: a count, or a block, of what never passes; a time to wait for it.
+  async 'an attempt that can never pass is refused for ever, and leaves no trace'({ make, time }) {
+    const never = { allowed: false, timeLeft: Number.POSITIVE_INFINITY, blockedBy: 'count' };
+    for (const [policy, small, large] of [
+      [NAMED, { requests: 2, tokens: 0 }, { requests: 0, tokens: 3001 }],
+      [{ interval: 60_000, maxInInterval: 5, minDifference: 10 }, 2, 6],
+    ]) {
+      const limiter = make({ ...policy, blockFor: 5000 });
+      const attempt = (cost) => limiter[ATTEMPT_WITHIN]('a', undefined, { cost });
+      expect(await attempt(large)).toMatchObject({ ...never, actionsLeft: 5, resetIn: 0 });
+      expect(await attempt(small)).toMatchObject({ allowed: true });
+      const { resetIn, ...usage } = await limiter.usage('a');
+      expect(await attempt(large)).toMatchObject({ ...never, actionsLeft: 3, resetIn });
+      expect(await limiter.usage('a')).toEqual({ ...usage, resetIn });
+      await limiter.block('a', 1000);
+      expect(await attempt(large)).toMatchObject(never);
+      expect(await attempt(small)).toMatchObject({ blockedBy: 'block' });
+      time.advance(1000);
+      expect(await attempt(small)).toMatchObject({ allowed: true });
+    }
   },
 
   async 'a settled attempt has the cost that it came to, once'({ make }) {
