@@ -33,7 +33,7 @@ struct Verdict {
   bool blocked_by_count = false;
   bool blocked_by_min_difference = false;
   bool blocked_by_block = false;  ///< the other two are false, nothing is recorded
-  /// A cost is above the max of its window: blocked by count alone, at any use; nothing is recorded.
+  /// A cost is above the max of its window: blocked by count alone, at any use, unrecorded.
   bool never_passes = false;
   Micros at = 0;  ///< the clock's reading, or the newest action if that is later (not with GCRA)
 
@@ -54,9 +54,10 @@ struct Decision {
   Micros time_left = 0;            ///< until the same attempt would be allowed, 0 if it is; kNever
   Micros wait = 0;                 ///< until a next attempt of cost 1 would be allowed
   std::uint64_t actions_left = 0;  ///< the smallest `remaining` of all windows
-  Micros reset_in = 0;  ///< time_left if blocked, unless that is kNever: of the one with actions_left
-  std::uint64_t token = 0;         ///< see Receipt
-  std::span<WindowUse> windows;    ///< one per window of the policy, owned by the caller
+  /// time_left if blocked, unless that is kNever; else of the window with actions_left
+  Micros reset_in = 0;
+  std::uint64_t token = 0;       ///< see Receipt
+  std::span<WindowUse> windows;  ///< one per window of the policy, owned by the caller
 };
 
 /// The number of an id's time from when it is first seen until it is cleared or forgotten.
