@@ -14,7 +14,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "core/costs.h"
+#include "core/decision.h"
 #include "core/numbers.h"
 #include "core/policy.h"
 #include "core/time.h"

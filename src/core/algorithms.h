@@ -23,10 +23,23 @@ enum class Algorithm : std::uint8_t {
   kEnd,
 };
 
-/// The names in users' options.
-inline constexpr std::array<std::string_view, static_cast<std::size_t>(Algorithm::kEnd)>
-    kAlgorithmNames = {"sliding-window-log", "sliding-window-counter", "fixed-window", "gcra"};
-static_assert(!kAlgorithmNames.back().empty(), "every algorithm has a name");
+/// What a limiter must know about an algorithm, apart from how it counts.
+struct AlgorithmTraits {
+  std::string_view name;          ///< in users' options
+  bool aligns_to_epoch = false;   ///< windows begin at multiples of the interval since the epoch
+  bool settles_ask_time = false;  ///< to settle depends on the time it is done
+};
+
+inline constexpr std::array<AlgorithmTraits, static_cast<std::size_t>(Algorithm::kEnd)>
+    kAlgorithms = {{{.name = "sliding-window-log"},
+                    {.name = "sliding-window-counter", .aligns_to_epoch = true},
+                    {.name = "fixed-window", .aligns_to_epoch = true},
+                    {.name = "gcra", .settles_ask_time = true}}};
+static_assert(!kAlgorithms.back().name.empty(), "every algorithm has a name");
+
+inline AlgorithmTraits TraitsOf(const Policy& policy) {
+  return kAlgorithms[static_cast<std::size_t>(policy.algorithm())];
+}
 
 template <class P>
 using ShortLog = SlidingWindowLog<P, std::uint32_t>;
@@ -76,18 +89,6 @@ T WithAlgorithm(const Policy& policy, Make make, bool has_long_stamps = false) {
     }
   }
   return in_form.template operator()<LongLog>();
-}
-
-/// What a limiter must know about an algorithm, apart from how it counts.
-struct AlgorithmTraits {
-  bool aligns_to_epoch = false;   ///< windows begin at multiples of the interval since the epoch
-  bool settles_ask_time = false;  ///< to settle depends on the time it is done
-};
-
-inline AlgorithmTraits TraitsOf(const Policy& policy) {
-  return WithAlgorithm<AlgorithmTraits>(policy, []<class Rules>() -> AlgorithmTraits {
-    return {Rules::kAlignsToEpoch, Rules::kSettlesAskTime};
-  });
 }
 
 }  // namespace rollgate

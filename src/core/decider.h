@@ -4,7 +4,6 @@
 #include <cstdint>
 
 #include "core/block.h"
-#include "core/costs.h"
 #include "core/decision.h"
 #include "core/judge.h"
 #include "core/time.h"
@@ -33,7 +32,7 @@ enum class Settled : std::uint8_t {
 };
 
 /// `Rules` is an algorithm under one form of the policy (see algorithms.h). It has:
-/// - kAlignsToEpoch and kSettlesAskTime, see AlgorithmTraits; policy() and SetMax(), see Policy
+/// - policy() and SetMax(), see Policy
 /// - state_bytes(): size of an id's state without moment and generation (not in logs)
 /// - retention(): how long after its moment an id expires
 /// - lifetime(): how long after a write the state can affect decisions
@@ -142,10 +141,11 @@ class Decider {
   void PeekFirst(Account& account, Micros now, Micros at, const Costs& costs, Recording recording,
                  Decision& decision, Micros blocked_until = kLongAgo) const {
     assert(at >= now && account.moment() == kLongAgo);
-    const Block block = {.until = blocked_until};
     const bool never_passes = !CanPass(policy(), costs);
+    const bool is_blocked = at < blocked_until;
+    const Block block = {.until = is_blocked ? blocked_until : kLongAgo};
     const Verdict verdict = {.blocked_by_count = never_passes,
-                             .blocked_by_block = !never_passes && at < block.until,
+                             .blocked_by_block = !never_passes && is_blocked,
                              .never_passes = never_passes,
                              .at = at};
     decision.token = account.Token();

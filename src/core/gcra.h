@@ -9,9 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/aligned_window.h"
 #include "core/bytes.h"
-#include "core/costs.h"
 #include "core/decision.h"
 #include "core/emission_window.h"
 #include "core/policy.h"
@@ -32,9 +30,6 @@ class Gcra {
   static constexpr std::int64_t kNoArrival = std::numeric_limits<std::int64_t>::min();
 
  public:
-  static constexpr bool kAlignsToEpoch = false;
-  static constexpr bool kSettlesAskTime = true;
-
   explicit Gcra(const Policy& policy)
       : policy_(policy), windows_(ForEachWindow<EmissionWindow>(policy_)) {
     std::uint64_t largest_max = 0;

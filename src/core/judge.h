@@ -7,7 +7,6 @@
 #include <cstdint>
 
 #include "core/block.h"
-#include "core/costs.h"
 #include "core/decision.h"
 #include "core/policy.h"
 #include "core/time.h"

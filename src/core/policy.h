@@ -5,8 +5,10 @@
 #include <cassert>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
+#include "core/block.h"
 #include "core/time.h"
 
 namespace rollgate {
@@ -43,7 +45,36 @@ inline constexpr std::uint32_t kLongestLog = std::uint32_t{1} << 28;
 /// Rules, which all must allow an attempt. Templates take a Policy or a SingleWindowPolicy as P.
 class Policy {
  public:
-  explicit Policy(PolicyOptions options);
+  explicit Policy(PolicyOptions options)
+      : windows_(std::move(options.windows)),
+        min_difference_(Bounded(options.min_difference)),
+        count_blocked_(options.count_blocked),
+        algorithm_(options.algorithm),
+        blocks_(std::move(options.blocks)),
+        sets_max_(options.sets_max),
+        weighted_(options.weighted) {
+    assert(!windows_.empty() && (!sets_max_ || (windows_.size() == 1 && !weighted_)));
+    assert(min_difference_ >= 0 && blocks_.size() <= kMostBlocks);
+    smallest_max_ = windows_.front().max;
+    std::uint64_t largest_max = options.kept_actions;
+    for (Window& window : windows_) {
+      window.interval = Bounded(window.interval);
+      assert(window.interval > 0 && window.max >= 1);
+      longest_interval_ = std::max(longest_interval_, window.interval);
+      smallest_max_ = std::min(smallest_max_, window.max);
+      largest_max = std::max(largest_max, window.max);
+    }
+    if (sets_max_) largest_max = kLongestLog;
+    retention_ = std::max({longest_interval_, min_difference_, options.kept_for});
+    for (Micros& length : blocks_) {
+      length = Bounded(length);
+      assert(length > 0);
+      block_retention_ = std::max(block_retention_, Bounded(length + longest_interval_));
+    }
+    log_capacity_ = static_cast<std::uint32_t>(std::min<std::uint64_t>(largest_max, kLongestLog));
+    exceeds_log_ = largest_max > kLongestLog;
+    assert(log_capacity_ >= 1 && retention_ >= longest_interval_);
+  }
 
   std::span<const Window> windows() const { return windows_; }
   Micros min_difference() const { return min_difference_; }
@@ -143,5 +174,19 @@ class SingleWindowPolicy {
   std::uint32_t log_capacity_;
   bool exceeds_log_;
 };
+
+/// One T for each window of a policy `P`.
+template <class P, class T>
+using PerWindow =
+    std::conditional_t<std::is_same_v<P, SingleWindowPolicy>, std::array<T, 1>, std::vector<T>>;
+
+template <class T, class P>
+PerWindow<P, T> ForEachWindow(const P& policy) {
+  if constexpr (std::is_same_v<P, SingleWindowPolicy>) {
+    return {T(policy.windows()[0])};
+  } else {
+    return PerWindow<P, T>(policy.windows().begin(), policy.windows().end());
+  }
+}
 
 }  // namespace rollgate

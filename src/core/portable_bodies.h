@@ -14,7 +14,7 @@
 
 #include "core/algorithms.h"
 #include "core/bytes.h"
-#include "core/costs.h"
+#include "core/decision.h"
 #include "core/policy.h"
 #include "core/portable_limiter.h"
 #include "core/portable_state.h"
@@ -50,11 +50,7 @@ class CountBody {
 
   void Reserve(Account&, Micros, const Costs&) const {}
 
-  void Close(const Account&, PortableState& state) const {
-    state.header.width = 0;
-    state.header.flags = 0;
-    state.body = bytes_;
-  }
+  void Close(const Account&, PortableState& state) const { state.body = bytes_; }
 
  private:
   std::size_t Numbers() const { return bytes_.size() / rules_.counts().bytes(); }
@@ -111,8 +107,6 @@ class ArrivalBody {
 
   void Close(const Account&, PortableState& state) {
     std::copy(bytes_.begin(), bytes_.end(), body_.begin());
-    state.header.width = 0;
-    state.header.flags = 0;
     state.body = body_;
   }
 
@@ -241,7 +235,7 @@ class LogBody {
       }
     }
     state.header.width = static_cast<std::uint8_t>(width);
-    state.header.flags = log.displaced() ? PortableState::kDisplaced : 0;
+    if (log.displaced()) state.header.flags = PortableState::kDisplaced;
     state.body = body_;
   }
 

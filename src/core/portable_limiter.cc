@@ -20,12 +20,21 @@ class Limiter final : public PortableLimiter {
   using Account = typename Rules::Account;
 
  public:
-  explicit Limiter(const Policy& policy) : policy_(policy), rules_(policy), body_(rules_) {}
+  explicit Limiter(const Policy& policy) : policy_(policy), rules_(policy), body_(rules_) {
+    if constexpr (KeepsLog<Rules>) {
+      if (!policy.sets_max()) {
+        weighted_ = std::make_unique<Limiter<WeightedLog, WeightedBody>>(policy);
+      }
+    }
+  }
 
   void SetMax(std::uint64_t max, bool records) override { rules_.SetMax(max, records); }
 
   Outcome Decide(Bytes bytes, Micros now, const Costs& costs, Recording recording,
                  Generation generation, Decision& decision, std::vector<std::byte>& out) override {
+    if (IsForWeighted(bytes, RecordsActions(recording) ? costs : Costs(1))) {
+      return weighted_->Decide(bytes, now, costs, recording, generation, decision, out);
+    }
     BytesCarrier carrier(*this);
     if (!carrier.Open(bytes, generation)) return Outcome::kForeign;
     const Decider decider(rules_);
@@ -43,6 +52,7 @@ class Limiter final : public PortableLimiter {
   Outcome Settle(Bytes bytes, const Receipt& receipt, const Costs& actual, Micros now,
                  std::vector<std::byte>& out) override {
     if (bytes.empty()) return Outcome::kUnchanged;
+    if (IsForWeighted(bytes, actual)) return weighted_->Settle(bytes, receipt, actual, now, out);
     BytesCarrier carrier(*this);
     if (!carrier.Open(bytes, 0)) return Outcome::kForeign;
     if (!carrier.fits()) return Outcome::kUnchanged;
@@ -55,6 +65,7 @@ class Limiter final : public PortableLimiter {
 
   Outcome BlockFor(Bytes bytes, Micros now, Micros duration, Generation generation,
                    std::vector<std::byte>& out) override {
+    if (IsForWeighted(bytes, 1)) return weighted_->BlockFor(bytes, now, duration, generation, out);
     BytesCarrier carrier(*this);
     if (!carrier.Open(bytes, generation)) return Outcome::kForeign;
     const bool ends = duration == 0;
@@ -79,7 +90,9 @@ class Limiter final : public PortableLimiter {
   }
 
   std::size_t largest_state() const override {
-    return sizeof(PortableState::Header) + body_.largest() + PortableState::kMostBlockBytes;
+    const std::size_t own =
+        sizeof(PortableState::Header) + body_.largest() + PortableState::kMostBlockBytes;
+    return weighted_ ? std::max(own, weighted_->largest_state()) : own;
   }
 
  private:
@@ -112,6 +125,8 @@ class Limiter final : public PortableLimiter {
       limiter_.body_.Reserve(account, at, costs);
     }
     void Save(const Account& account, const Block& block) {
+      state_.header.width = 0;
+      state_.header.flags = 0;
       limiter_.body_.Close(account, state_);
       state_.header.algorithm = Algorithm();
       state_.header.moment = account.moment();
@@ -151,6 +166,14 @@ class Limiter final : public PortableLimiter {
     std::optional<Account> account_;
   };
 
+  /// Whether the state of an id is one of weighted entries, or becomes one with these costs.
+  bool IsForWeighted(Bytes bytes, const Costs& costs) const {
+    if (!weighted_) return false;
+    PortableState state;
+    const bool is_weighted = !bytes.empty() && state.Read(bytes) && state.weighted();
+    return is_weighted || (policy_.log_capacity() > WeightedEntries::kMost && costs.uniform() > 1);
+  }
+
   /// When a state with this moment expires, blocks aside.
   Micros Expiry(Micros moment) const {
     if (moment == kLongAgo) return kLongAgo;
@@ -160,53 +183,9 @@ class Limiter final : public PortableLimiter {
   const Policy policy_;  // in its general form
   Rules rules_;
   Body body_;
-};
-
-/// Logs that turn into weighted entries with the first cost above 1, where stamps take more room.
-/// Under other limits such entries stay.
-template <class Rules>
-class LogLimiter final : public PortableLimiter {
- public:
-  explicit LogLimiter(const Policy& policy)
-      : becomes_weighted_(policy.log_capacity() > WeightedEntries::kMost),
-        stamps_(policy),
-        weighted_(policy) {}
-
-  void SetMax(std::uint64_t, bool) override { assert(false); }
-
-  Outcome Decide(Bytes bytes, Micros now, const Costs& costs, Recording recording,
-                 Generation generation, Decision& decision, std::vector<std::byte>& out) override {
-    PortableLimiter& limiter = RecordsActions(recording) ? For(bytes, costs) : For(bytes, 1);
-    return limiter.Decide(bytes, now, costs, recording, generation, decision, out);
-  }
-
-  Outcome Settle(Bytes bytes, const Receipt& receipt, const Costs& actual, Micros now,
-                 std::vector<std::byte>& out) override {
-    return For(bytes, actual).Settle(bytes, receipt, actual, now, out);
-  }
-
-  Outcome BlockFor(Bytes bytes, Micros now, Micros duration, Generation generation,
-                   std::vector<std::byte>& out) override {
-    return For(bytes, 1).BlockFor(bytes, now, duration, generation, out);
-  }
-
-  Micros Lifetime(Bytes bytes, Micros now) const override { return stamps_.Lifetime(bytes, now); }
-
-  std::size_t largest_state() const override {
-    return std::max(stamps_.largest_state(), weighted_.largest_state());
-  }
-
- private:
-  PortableLimiter& For(Bytes bytes, const Costs& costs) {
-    PortableState state;
-    const bool is_weighted = !bytes.empty() && state.Read(bytes) && state.weighted();
-    if (is_weighted || (becomes_weighted_ && costs.uniform() > 1)) return weighted_;
-    return stamps_;
-  }
-
-  bool becomes_weighted_;
-  Limiter<Rules, LogBody<Rules>> stamps_;
-  Limiter<WeightedLog, WeightedBody> weighted_;
+  /// Logs turn into weighted entries with the first cost above 1, where stamps take more room.
+  /// Under other limits such entries stay.
+  std::unique_ptr<PortableLimiter> weighted_;
 };
 
 }  // namespace
@@ -222,7 +201,6 @@ std::unique_ptr<PortableLimiter> PortableLimiter::Create(const Policy& policy) {
         if constexpr (std::is_same_v<Rules, WeightedLog>) {
           return std::make_unique<Limiter<Rules, WeightedBody>>(policy);
         } else if constexpr (KeepsLog<Rules>) {
-          if (!policy.sets_max()) return std::make_unique<LogLimiter<Rules>>(policy);
           return std::make_unique<Limiter<Rules, LogBody<Rules>>>(policy);
         } else {
           using Body = std::conditional_t < requires(const Rules& rules) {

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <memory>
 
-#include "core/costs.h"
 #include "core/decision.h"
 #include "core/policy.h"
 #include "core/time.h"

@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/costs.h"
 #include "core/decision.h"
 #include "core/policy.h"
 #include "core/ring_log.h"
@@ -83,14 +82,12 @@ class LogView {
 
 /// An id's moment is its newest action. Stores decide where and how a log is stored.
 template <class P, class Stamp>
-class SlidingWindowLog {
+class SlidingWindowLog : public PlainTimes {
  public:
   using Log = RingLog<Stamp>;
 
   /// Whether an id can have an empty log: if all was refunded and a block remains.
   static constexpr bool kKeepsEmptyLogs = !std::is_same_v<P, SingleWindowPolicy>;
-  static constexpr bool kAlignsToEpoch = false;
-  static constexpr bool kSettlesAskTime = false;
 
   explicit SlidingWindowLog(const Policy& policy) : policy_(policy) {
     assert(policy.retention() <= Log::kLongestRetention);
@@ -104,11 +101,6 @@ class SlidingWindowLog {
 
   Micros retention() const { return policy_.retention(); }
   Micros lifetime() const { return retention(); }
-
-  static Micros Cut(Micros now) { return now; }
-  static Micros TableTime(Micros now) { return now; }
-  static Micros FromTableTime(Micros moment) { return moment; }
-  static Micros FirstMoment(Micros at, const Costs&) { return at; }
 
   class Account : public LogView<Log, P> {
     using LogView<Log, P>::log_;

@@ -1,4 +1,4 @@
-// What an id has recorded, in a form that other limits of the same shape can take over.
+// What algorithms share: the snapshot of an id for other limits, and the times of most of them.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 
 namespace rollgate {
 
+/// What an id has recorded, in a form that other limits of the same shape can take over.
 struct Snapshot {
   Generation generation = 0;
   Block block;
@@ -21,6 +22,14 @@ struct Snapshot {
   bool displaced = false;     ///< see LogHead
   Micros dropped = kLongAgo;  ///< these two of logs with costs: see WeightedEntries
   Micros merged = kLongAgo;
+};
+
+/// The times of Rules (see decider.h) whose tables and records have the clock's own unit.
+struct PlainTimes {
+  static Micros Cut(Micros now) { return now; }
+  static Micros TableTime(Micros now) { return now; }
+  static Micros FromTableTime(Micros moment) { return moment; }
+  static Micros FirstMoment(Micros at, const Costs&) { return at; }
 };
 
 }  // namespace rollgate

@@ -4,7 +4,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/costs.h"
 #include "core/decision.h"
 #include "core/identity.h"
 #include "core/time.h"

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <span>
 
-#include "core/costs.h"
+#include "core/decision.h"
 #include "core/time.h"
 
 namespace rollgate {

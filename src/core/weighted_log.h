@@ -12,7 +12,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/costs.h"
 #include "core/decision.h"
 #include "core/policy.h"
 #include "core/snapshot.h"
@@ -22,12 +21,20 @@
 namespace rollgate {
 
 /// An id's moment is its newest attempt.
-class WeightedLog {
+class WeightedLog : public PlainTimes {
  public:
-  static constexpr bool kAlignsToEpoch = false;
-  static constexpr bool kSettlesAskTime = false;
-
-  explicit WeightedLog(const Policy& policy);
+  explicit WeightedLog(const Policy& policy) : policy_(policy) {
+    // The windows share so many cells, so a merge leaves about half of the entries.
+    constexpr Micros kCells = WeightedEntries::kMost / 2;
+    const auto windows = static_cast<Micros>(policy.windows().size());
+    for (const Window& window : policy_.windows()) {
+      const Micros width = window.interval / kCells * windows +
+                           (window.interval % kCells * windows + kCells - 1) / kCells;
+      zones_.push_back({window.interval, std::max<Micros>(width, 1)});
+    }
+    std::sort(zones_.begin(), zones_.end(),
+              [](const MergeZone& a, const MergeZone& b) { return a.interval < b.interval; });
+  }
 
   const Policy& policy() const { return policy_; }
   static void SetMax(std::uint64_t, bool) { assert(false); }
@@ -38,16 +45,13 @@ class WeightedLog {
   Micros retention() const { return policy_.retention(); }
   Micros lifetime() const { return retention(); }
 
-  static Micros Cut(Micros now) { return now; }
-  static Micros TableTime(Micros now) { return now; }
-  static Micros FromTableTime(Micros moment) { return moment; }
-  static Micros FirstMoment(Micros at, const Costs&) { return at; }
-
   /// Entries, and one attempt more.
   class View {
    public:
-    View(const WeightedEntries& entries, const Policy& policy, Micros at, const Costs& more)
-        : entries_(entries), policy_(policy), at_(at), more_(more) {}
+    /// Makes the entries in place, of the arguments of their constructor.
+    template <class... Parts>
+    View(const Policy& policy, Micros at, const Costs& more, const Parts&... parts)
+        : entries_(parts...), policy_(policy), at_(at), more_(more) {}
 
     Micros Newest() const {
       if (more_.IsAny()) return at_;
@@ -75,19 +79,22 @@ class WeightedLog {
       return first == 0 ? kLongAgo : entries_.Stamp(first - 1) + interval;
     }
 
-   private:
-    const WeightedEntries& entries_;
+   protected:
+    WeightedEntries entries_;
     const Policy& policy_;
+
+   private:
     Micros at_;
     Costs more_;
   };
 
-  class Account {
+  class Account : public View {
    public:
     /// Makes its entries in place, for the reason that SlidingWindowLog::Account gives.
     Account(const WeightedLog& rules, Generation generation, std::uint64_t* words,
             std::uint32_t room, WeightedHead head)
-        : rules_(rules), entries_(words, rules.windows(), room, head), generation_(generation) {}
+        : View(rules.policy_, kLongAgo, 0, words, rules.windows(), room, head),
+          generation_(generation) {}
 
     const WeightedEntries& entries() const { return entries_; }
     WeightedEntries& entries() { return entries_; }
@@ -97,16 +104,8 @@ class WeightedLog {
     Generation generation() const { return generation_; }
     std::uint64_t Token() const { return generation_; }
 
-    Micros Newest() const { return Now().Newest(); }
-    Micros At(Micros now) const { return Now().At(now); }
-    std::uint64_t Used(std::size_t window, Micros at) const { return Now().Used(window, at); }
-    bool Reaches(std::size_t window, std::uint64_t n, Micros at) const {
-      return Now().Reaches(window, n, at);
-    }
-    Micros BelowAt(std::size_t window, std::uint64_t n) const { return Now().BelowAt(window, n); }
-
     View After(const Verdict& verdict, const Costs& costs) const {
-      return {entries_, rules_.policy_, verdict.at, costs};
+      return {policy_, verdict.at, costs, entries_};
     }
 
     void CopyTo(Snapshot& snapshot, Micros) const {
@@ -123,7 +122,7 @@ class WeightedLog {
     template <class RecordOne>
     void TakeOver(const Snapshot& snapshot, Micros, RecordOne record) {
       const std::span<const std::uint64_t> all(snapshot.numbers);
-      const std::size_t windows = rules_.windows();
+      const std::size_t windows = entries_.windows();
       for (std::size_t i = 0; i < snapshot.actions.size(); ++i) {
         const bool has_costs = !all.empty();
         record(snapshot.actions[i],
@@ -153,10 +152,6 @@ class WeightedLog {
     }
 
    private:
-    View Now() const { return {entries_, rules_.policy_, kLongAgo, 0}; }
-
-    const WeightedLog& rules_;
-    WeightedEntries entries_;
     Generation generation_;
   };
 

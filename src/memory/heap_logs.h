@@ -10,7 +10,7 @@
 #include <optional>
 
 #include "core/bytes.h"
-#include "core/costs.h"
+#include "core/decision.h"
 #include "core/inlining.h"
 #include "core/policy.h"
 #include "core/ring_log.h"
@@ -36,8 +36,6 @@ class HeapLogs {
   using Log = typename Rules::Log;
   using Stamp = typename Log::StampType;
 
-  static constexpr bool kCopiesToPeek = false;
-
   HeapLogs(const Rules& rules, const Policy& policy)
       : capacity_(rules.policy().log_capacity()), exceeds_log_(rules.policy().exceeds_log()) {
     if (capacity_ > WeightedEntries::kMost && !policy.sets_max()) weighted_.emplace(policy);
@@ -57,10 +55,8 @@ class HeapLogs {
     WeightedHeapLogs states;
   };
   Weighted& weighted() { return *weighted_; }
-  bool HasWeighted() const { return weighted_.has_value(); }
-
-  /// Whether an attempt of `cost` needs the weighted form.
-  bool MustBeWeighted(std::uint64_t cost) const { return cost > 1 && weighted_.has_value(); }
+  /// Whether attempts need the weighted form if any has a cost above 1.
+  bool KeepsCosts(bool has_costs) const { return has_costs && weighted_.has_value(); }
   static bool IsWeighted(Slot& slot) { return WeightedHeapLogs::IsMarked(slot); }
 
   /// Turns a log into the weighted form. Throws std::bad_alloc and changes nothing if there is no

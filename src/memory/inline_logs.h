@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/costs.h"
+#include "core/decision.h"
 #include "core/policy.h"
 #include "core/ring_log.h"
 #include "core/time.h"
@@ -21,8 +21,6 @@ class InlineLogs {
   using Account = typename Rules::Account;
   using Log = typename Rules::Log;
   using Stamp = typename Log::StampType;
-
-  static constexpr bool kCopiesToPeek = false;
 
   /// Larger slots would waste memory on ids that act once.
   static constexpr std::size_t kLargestPayload = 56;

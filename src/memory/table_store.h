@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "core/block.h"
-#include "core/costs.h"
 #include "core/decider.h"
+#include "core/decision.h"
 #include "core/inlining.h"
 #include "core/policy.h"
 #include "core/snapshot.h"
@@ -27,9 +27,6 @@ template <class Rules>
 class Counts {
  public:
   using Account = typename Rules::Account;
-
-  /// Whether a peek needs a copy of the payload.
-  static constexpr bool kCopiesToPeek = true;
 
   Counts(const Rules& rules, const Policy&) : bytes_(rules.state_bytes()) {}
 
@@ -104,7 +101,9 @@ class TableStore final : public MemoryStore {
   ROLLGATE_FLATTEN void Decide(const Identity& id, Micros reading, const Costs& costs,
                                Recording recording, Decision& decision) override {
     const Micros now = Rules::Cut(reading);
-    if (!RecordsActions(recording)) return Peek(id, now, costs, recording, decision);
+    if (!RecordsActions(recording)) {
+      return Peek(id, now, costs, recording, decision, manual_blocks_.EndOf(id));
+    }
     assert(costs.IsAny());
     TendNowAndThen(now);
     if (!manual_blocks_.IsEmpty()) [[unlikely]] {
@@ -186,14 +185,16 @@ class TableStore final : public MemoryStore {
     const Place place =
         table_.Insert(id, kLongAgo, kLongAgo, [this](Slot& slot) { Release(slot); });
     place.slot->set_generation(snapshot.generation);
-    if constexpr (kBecomesWeighted) {
-      if (!snapshot.numbers.empty() && states_.HasWeighted()) {
-        auto& weighted = states_.weighted();
-        TakeOverId(weighted.rules, weighted.states, place, snapshot, now);
-        return;
-      }
-    }
-    TakeOverId(rules_, states_, place, snapshot, now);
+    const bool has_costs = !snapshot.numbers.empty();
+    WithStates(KeepsCosts(has_costs), [&](const auto& rules, auto& states) {
+      auto account = states.Begin(rules, *place.slot);
+      SlotCarrier carrier(*this, rules, states, place);
+      account.TakeOver(snapshot, now, [&](Micros at, const Costs& costs) {
+        carrier.Reserve(account, at, costs);
+        account.Record({.at = at}, costs);
+      });
+      carrier.Save(account, snapshot.block);
+    });
   }
 
   void TakeOver(const Common& common) override {
@@ -222,7 +223,7 @@ class TableStore final : public MemoryStore {
     Account Load() { return states_.Load(rules_, *place_.slot, store_.blocks_.Moment(place_)); }
     Block LoadBlock() { return store_.blocks_.Load(place_); }
     Account LoadCopy() {
-      if constexpr (S::kCopiesToPeek) {
+      if constexpr (std::is_same_v<S, Counts<R>>) {  // accounts of logs change nothing in a peek
         std::memcpy(&store_.Scratch(), place_.slot, store_.scratch_.size());
         return states_.Load(rules_, store_.Scratch(), store_.blocks_.Moment(place_));
       } else {
@@ -247,59 +248,63 @@ class TableStore final : public MemoryStore {
   /// Whether a log can turn into a weighted one.
   static constexpr bool kBecomesWeighted = requires(States & states) { states.weighted(); };
 
+  /// Whether an id's state is, or becomes, a weighted log if attempts have other costs than 1.
+  bool KeepsCosts(bool has_costs) const {
+    if constexpr (kBecomesWeighted) return states_.KeepsCosts(has_costs);
+    return false;
+  }
+
+  /// Calls `use(rules, states)` with the store's, or with those of weighted logs.
+  template <class Use>
+  void WithStates(bool is_weighted, Use use) {
+    if constexpr (kBecomesWeighted) {
+      if (is_weighted) [[unlikely]] {
+        auto& weighted = states_.weighted();
+        return use(weighted.rules, weighted.states);
+      }
+    }
+    use(rules_, states_);
+  }
+
   /// Calls `use(decider, carrier)` for the form of the id's state, which may become weighted for
   /// the costs.
   template <class Use>
   void WithCarrier(const Place& place, const Costs& costs, Use use) {
+    bool is_weighted = false;
     if constexpr (kBecomesWeighted) {
-      const bool is_weighted = States::IsWeighted(*place.slot);
-      if (is_weighted || states_.MustBeWeighted(costs.uniform())) [[unlikely]] {
-        if (!is_weighted) states_.BecomeWeighted(rules_, *place.slot, blocks_.Moment(place));
-        auto& weighted = states_.weighted();
-        SlotCarrier<WeightedLog, WeightedHeapLogs> carrier(*this, weighted.rules, weighted.states,
-                                                           place);
-        use(Decider(weighted.rules), carrier);
-        return;
+      is_weighted = States::IsWeighted(*place.slot);
+      if (!is_weighted && states_.KeepsCosts(costs.uniform() > 1)) [[unlikely]] {
+        states_.BecomeWeighted(rules_, *place.slot, blocks_.Moment(place));
+        is_weighted = true;
       }
     }
-    SlotCarrier<Rules, States> carrier(*this, rules_, states_, place);
-    use(Decider(rules_), carrier);
+    WithStates(is_weighted, [&](const auto& rules, auto& states) {
+      SlotCarrier carrier(*this, rules, states, place);
+      use(Decider(rules), carrier);
+    });
   }
 
+  /// The id is also blocked until `blocked_until`, by a call.
   ROLLGATE_NOINLINE void Peek(const Identity& id, Micros now, const Costs& costs,
-                              Recording recording, Decision& decision) {
-    if (!manual_blocks_.IsEmpty() && PeekBlocked(id, now, costs, recording, decision)) return;
+                              Recording recording, Decision& decision, Micros blocked_until) {
     if (const Place place = table_.Find(id)) {
       WithCarrier(place, 1, [&](const auto& decider, auto& carrier) {
-        decider.Peek(carrier, now, costs, recording, decision);
+        decider.Peek(carrier, now, costs, recording, decision, blocked_until);
       });
     } else {
       Account account = states_.Begin(rules_, Scratch());
-      Decider(rules_).PeekFirst(account, now, FirstMoment(now), costs, recording, decision);
+      Decider(rules_).PeekFirst(account, now, FirstMoment(now), costs, recording, decision,
+                                blocked_until);
     }
   }
 
-  /// A peek at an id that was blocked by a call. Returns false if it is not blocked any more.
-  ROLLGATE_NOINLINE bool PeekBlocked(const Identity& id, Micros now, const Costs& costs,
-                                     Recording recording, Decision& decision) {
+  /// Whether a call has blocked the id. Then its attempt is decided, and leaves no trace.
+  ROLLGATE_NOINLINE bool RefusesBlocked(const Identity& id, Micros now, const Costs& costs,
+                                        Recording recording, Decision& decision) {
     const Micros until = manual_blocks_.EndOf(id);
-    const auto peek = [&](const auto& decider, auto& carrier) {
-      decider.Peek(carrier, now, costs, recording, decision, until);
-    };
     if (until <= now) return false;
-    if (const Place place = table_.Find(id)) {
-      WithCarrier(place, 1, peek);
-      return decision.verdict.blocked_by_block;
-    }
-    Account account = states_.Begin(rules_, Scratch());
-    Decider(rules_).PeekFirst(account, now, FirstMoment(now), costs, recording, decision, until);
-    return decision.verdict.blocked_by_block;
-  }
-
-  /// The same for an attempt, which leaves no trace.
-  bool RefusesBlocked(const Identity& id, Micros now, const Costs& costs, Recording recording,
-                      Decision& decision) {
-    if (!PeekBlocked(id, now, costs, recording, decision)) return false;
+    Peek(id, now, costs, recording, decision, until);
+    if (!decision.verdict.blocked_by_block) return false;
     Count(false, recording);
     return true;
   }
@@ -365,43 +370,22 @@ class TableStore final : public MemoryStore {
     if (is_blocked) ++held_twice_;
     if (Evicted() != evicted && on_eviction_) on_eviction_();
     place.slot->set_generation(++last_generation_);
-    if constexpr (kBecomesWeighted) {
-      if (states_.MustBeWeighted(costs.uniform())) {
-        auto& weighted = states_.weighted();
-        RecordFirst(weighted.rules, weighted.states, place, now, at, costs, decision);
-        return;
-      }
-    }
-    RecordFirst(rules_, states_, place, now, at, costs, decision);
-  }
-
-  template <class R, class S>
-  void TakeOverId(const R& rules, S& states, const Place& place, const Snapshot& snapshot,
-                  Micros now) {
-    auto account = states.Begin(rules, *place.slot);
-    SlotCarrier<R, S> carrier(*this, rules, states, place);
-    account.TakeOver(snapshot, now, [&](Micros at, const Costs& costs) {
-      carrier.Reserve(account, at, costs);
-      account.Record({.at = at}, costs);
-    });
-    carrier.Save(account, snapshot.block);
-  }
-
-  template <class R, class S>
-  void RecordFirst(const R& rules, S& states, const Place& place, Micros now, Micros at,
-                   const Costs& costs, Decision* decision) {
-    auto account = states.Begin(rules, *place.slot);
-    SlotCarrier<R, S> carrier(*this, rules, states, place);
-    try {
-      carrier.Reserve(account, at, costs);
-    } catch (...) {
-      Forget(place);  // an attempt that fails records nothing
-      throw;
-    }
-    account.Record({.at = at}, costs);
-    carrier.Save(account, Block());
-    Count(true);
-    if (decision != nullptr) Decider(rules).DescribeFirst(account, now, at, costs, *decision);
+    WithStates(KeepsCosts(kBecomesWeighted && costs.uniform() > 1),
+               [&](const auto& rules, auto& states) {
+                 auto account = states.Begin(rules, *place.slot);
+                 SlotCarrier carrier(*this, rules, states, place);
+                 try {
+                   carrier.Reserve(account, at, costs);
+                 } catch (...) {
+                   Forget(place);  // an attempt that fails records nothing
+                   throw;
+                 }
+                 account.Record({.at = at}, costs);
+                 carrier.Save(account, Block());
+                 Count(true);
+                 if (decision != nullptr)
+                   Decider(rules).DescribeFirst(account, now, at, costs, *decision);
+               });
   }
 
   void Forget(const Place& place) {

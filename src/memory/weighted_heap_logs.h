@@ -7,7 +7,7 @@
 #include <new>
 
 #include "core/bytes.h"
-#include "core/costs.h"
+#include "core/decision.h"
 #include "core/inlining.h"
 #include "core/time.h"
 #include "core/weighted_log.h"
@@ -20,8 +20,6 @@ namespace rollgate::memory {
 class WeightedHeapLogs {
  public:
   using Account = WeightedLog::Account;
-
-  static constexpr bool kCopiesToPeek = false;
 
   WeightedHeapLogs(const WeightedLog& rules, const Policy&) : windows_(rules.windows()) {}
 

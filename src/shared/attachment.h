@@ -11,15 +11,6 @@
 
 namespace rollgate::shared {
 
-/// The parts of a region in this process.
-struct View {
-  Header* header;
-  Entry* entries;
-  Bucket* buckets;
-  Word* records;
-  Geometry geometry;
-};
-
 /// One limiter's attachment to a region. Owned by one thread, which also owns `entry`. Throws
 /// SharedError if a value read from the region is no valid index.
 template <class Access>

@@ -140,8 +140,7 @@ std::string TextOf(std::span<const std::uint64_t> configuration) {
   const std::uint64_t flags = configuration[kFlags];
   const std::uint64_t windows = configuration[kWindows];
   const std::span<const std::uint64_t> rest = configuration.subspan(kFirstWindow);
-  if (algorithm >= kAlgorithmNames.size() || (flags & ~kFlagsInUse) != 0 ||
-      windows > rest.size() / 2) {
+  if (algorithm >= kAlgorithms.size() || (flags & ~kFlagsInUse) != 0 || windows > rest.size() / 2) {
     return kUnknown;
   }
 
@@ -157,7 +156,7 @@ std::string TextOf(std::span<const std::uint64_t> configuration) {
   if (const std::uint64_t difference = configuration[kMinDifference]; difference != 0) {
     text += ", minDifference: " + MillisText(difference);
   }
-  text.append(", algorithm: '").append(kAlgorithmNames[algorithm]).append("'");
+  text.append(", algorithm: '").append(kAlgorithms[algorithm].name).append("'");
   text += (flags & kCountBlocked) != 0 ? ", countBlocked: true" : ", countBlocked: false";
   std::string lengths;
   for (const std::uint64_t length : rest.subspan(2 * windows)) {

@@ -7,6 +7,8 @@
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <optional>
 #include <type_traits>
 
 #include "core/alignment.h"
@@ -138,6 +140,30 @@ class Geometry {
  private:
   std::uint64_t buckets_ = 0;
   std::uint64_t record_words_ = 0;
+};
+
+/// The geometry of so many buckets and of records of so many words, if it is possible.
+inline std::optional<Geometry> PossibleGeometry(std::uint64_t buckets, std::uint64_t record_words) {
+  // Leaves 28 bits or more of control words for versions.
+  constexpr std::uint64_t kMostRecords = std::uint64_t{1} << 28;
+  // Keeps products in bounds; the largest log has fewer.
+  constexpr std::uint64_t kMostRecordWords = std::uint64_t{1} << 22;
+  if (buckets < 1 || buckets > kMostRecords) return std::nullopt;
+  if (record_words <= kState || record_words > kMostRecordWords) return std::nullopt;
+  const Geometry geometry(buckets, record_words);
+  if (geometry.records() > kMostRecords) return std::nullopt;
+  constexpr std::uint64_t kMostBytes = std::numeric_limits<std::ptrdiff_t>::max();
+  if (geometry.records() > kMostBytes / 2 / sizeof(Word) / record_words) return std::nullopt;
+  return geometry;
+}
+
+/// The parts of a region in this process.
+struct View {
+  Header* header = nullptr;
+  Entry* entries = nullptr;
+  Bucket* buckets = nullptr;
+  Word* records = nullptr;
+  Geometry geometry;
 };
 
 static_assert(sizeof(Header) % (2 * kLine) == 0 && kEntries % 2 == 0, "buckets begin at a line");

@@ -7,7 +7,6 @@
 #include <type_traits>
 
 #include "core/block.h"
-#include "core/costs.h"
 #include "core/decision.h"
 #include "core/policy.h"
 #include "core/ring_log.h"

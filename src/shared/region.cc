@@ -1,6 +1,7 @@
 // Finds, checks and attaches regions.
 #include "shared/region.h"
 
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cassert>
@@ -14,7 +15,6 @@
 
 #include "core/time.h"
 #include "shared/configuration.h"
-#include "shared/region_maker.h"
 
 namespace rollgate::shared {
 namespace {
@@ -168,6 +168,27 @@ Removal RemoveUnlessHeld(const std::string& path, const File& file) {
 }
 
 }  // namespace
+
+Mapping::Mapping(const File& file, const Geometry& geometry) {
+  void* mapped =
+      ::mmap(nullptr, geometry.bytes(), PROT_READ | PROT_WRITE, MAP_SHARED, file.descriptor(), 0);
+  if (mapped == MAP_FAILED) {
+    FailBySystem("cannot map " + std::to_string(geometry.bytes()) + " bytes of shared memory",
+                 errno);
+  }
+  // Keeps users' ids out of core dumps; failure does no harm.
+  ::madvise(mapped, geometry.bytes(), MADV_DONTDUMP);
+  auto* const bytes = static_cast<std::byte*>(mapped);
+  assert(reinterpret_cast<std::uintptr_t>(bytes) % alignof(Bucket) == 0);
+  view_ = {reinterpret_cast<Header*>(bytes),
+           reinterpret_cast<Entry*>(bytes + geometry.entries_at()),
+           reinterpret_cast<Bucket*>(bytes + geometry.buckets_at()),
+           reinterpret_cast<Word*>(bytes + geometry.records_at()), geometry};
+}
+
+Mapping::~Mapping() {
+  if (view_.header != nullptr) ::munmap(view_.header, view_.geometry.bytes());
+}
 
 Region Region::Attach(const RegionOptions& options) {
   const std::string path = PathOf(options.directory, options.name);

@@ -9,7 +9,6 @@
 #include "shared/entry_lock.h"
 #include "shared/file.h"
 #include "shared/layout.h"
-#include "shared/mapping.h"
 #include "shared/shared_error.h"
 
 namespace rollgate::shared {
@@ -27,6 +26,28 @@ struct RegionOptions {
   std::string system_root = {};
 };
 
+/// A region's file, mapped into this process.
+class Mapping {
+ public:
+  /// Precondition: the file has geometry.bytes(). Throws SharedError.
+  Mapping(const File& file, const Geometry& geometry);
+  Mapping(Mapping&& other) noexcept : view_(std::exchange(other.view_, View())) {}
+  Mapping& operator=(Mapping&& other) noexcept {
+    std::swap(view_, other.view_);
+    return *this;
+  }
+  ~Mapping();
+
+  const View& view() const { return view_; }
+
+ private:
+  View view_;
+};
+
+/// Creates a region at `path`, unless there is something. It appears complete; if this process is
+/// killed, nothing is left. If another process is faster, its region stays. Throws SharedError.
+void MakeRegion(const std::string& path, const RegionOptions& options, const Boot& boot);
+
 /// One attachment: the mapping, and an entry that is its own. Owned by one thread.
 class Region {
  public:
@@ -36,11 +57,8 @@ class Region {
   /// Removes the file. Returns whether there was one. Throws SharedError.
   static bool Unlink(const std::string& directory, const std::string& name);
 
-  Header& header() const { return mapping_.header(); }
-  Entry* entries() const { return mapping_.entries(); }
-  Bucket* buckets() const { return mapping_.buckets(); }
-  Word* records() const { return mapping_.records(); }
-  const Geometry& geometry() const { return mapping_.geometry(); }
+  const View& view() const { return mapping_.view(); }
+  Header& header() const { return *view().header; }
 
   std::span<const std::uint64_t> configuration() const {
     return {header().configuration.data(),

@@ -1,6 +1,4 @@
 // Reserves, fills and names the file of a new region.
-#include "shared/region_maker.h"
-
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/random.h>
@@ -16,8 +14,8 @@
 #include <thread>
 
 #include "shared/file.h"
-#include "shared/mapping.h"
 #include "shared/memory_limit.h"
+#include "shared/region.h"
 
 namespace rollgate::shared {
 namespace {
@@ -187,9 +185,9 @@ void FillWithRandom(std::array<std::uint64_t, 6>& words) {
 }
 
 /// Other bytes are zero, and take no memory yet on systems that allow it.
-void Fill(const Mapping& region, const RegionOptions& options, const Boot& boot) {
-  const Geometry& geometry = region.geometry();
-  Header& header = region.header();
+void Fill(const View& region, const RegionOptions& options, const Boot& boot) {
+  const Geometry& geometry = region.geometry;
+  Header& header = *region.header;
   assert(options.configuration.size() <= kConfigurationWords);
   header.magic = kMagic;
   header.version = kVersion;
@@ -207,14 +205,14 @@ void Fill(const Mapping& region, const RegionOptions& options, const Boot& boot)
   const Controls controls(geometry.records());
   std::uint64_t record = 0;
   for (std::uint64_t bucket = 0; bucket < geometry.buckets(); ++bucket) {
-    for (Word& slot : region.buckets()[bucket].slots) {
+    for (Word& slot : region.buckets[bucket].slots) {
       slot.store(controls.Make(record++, 0, 0), std::memory_order_relaxed);
     }
   }
   for (std::size_t entry = 0; entry < kEntries; ++entry) {
     const std::uint64_t spare = controls.Make(record++, 0, 0);
-    region.entries()[entry].spare.store(spare, std::memory_order_relaxed);
-    region.entries()[entry].expected.store(spare, std::memory_order_relaxed);
+    region.entries[entry].spare.store(spare, std::memory_order_relaxed);
+    region.entries[entry].expected.store(spare, std::memory_order_relaxed);
   }
   assert(record == geometry.records());
 }
@@ -238,7 +236,7 @@ void MakeRegion(const std::string& path, const RegionOptions& options, const Boo
     file = OpenUnnamed(options.directory);  // the other process may have been killed
     Reserve(file, path, options, geometry, true);
   }
-  Fill(Mapping(file, geometry), options, boot);
+  Fill(Mapping(file, geometry).view(), options, boot);
   // On a disk: if the host stops, no file without its header stays.
   if (::fdatasync(file.descriptor()) != 0) FailBySystem("cannot write " + path, errno);
   const std::string unnamed = "/proc/self/fd/" + std::to_string(file.descriptor());

@@ -7,7 +7,6 @@
 
 #include "core/algorithms.h"
 #include "core/block.h"
-#include "core/costs.h"
 #include "core/decider.h"
 #include "core/decision.h"
 #include "core/identity.h"
@@ -58,7 +57,7 @@ class RegionStore final : public SharedStore {
         blocks_(rules_.policy(), kBlock),
         states_(rules_, form, kBlock + blocks_.words()),
         region_(std::move(region)),
-        table_(ViewOf(region_), region_.entry()),
+        table_(region_.view(), region_.entry()),
         on_eviction_(std::move(on_eviction)),
         uses_(policy.windows().size()) {
     if (states_.words() > table_.state_words()) ThrowCorrupt("records are too small");
@@ -73,8 +72,7 @@ class RegionStore final : public SharedStore {
 
   static Micros RetentionOf(const Policy& policy) { return Rules(policy).retention(); }
 
-  shared::Region ReleaseRegion() && override { return std::move(region_); }
-  const shared::Region& region() const override { return region_; }
+  shared::Region& region() override { return region_; }
 
   const Secret& secret() const override { return table_.secret(); }
   AlignmentWords& alignment() const override { return region_.header().alignment; }
@@ -187,7 +185,7 @@ class RegionStore final : public SharedStore {
   }
 
   StoreStats stats() const override {
-    return {table_.Keys(), allowed_, blocked_, evicted_, region_.geometry().bytes()};
+    return {table_.Keys(), allowed_, blocked_, evicted_, region_.view().geometry.bytes()};
   }
 
  private:
@@ -220,11 +218,6 @@ class RegionStore final : public SharedStore {
     RegionStore& store_;
     Saved saved_;
   };
-
-  static View ViewOf(const Region& region) {
-    return {&region.header(), region.entries(), region.buckets(), region.records(),
-            region.geometry()};
-  }
 
   /// What all limiters of the region need, whose limits may differ.
   Micros Retention() const {

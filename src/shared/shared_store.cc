@@ -67,7 +67,7 @@ std::unique_ptr<SharedStore> SharedStore::WithLimits(std::unique_ptr<SharedStore
                                                      const SharedStoreOptions& options) {
   const Request request(policy, options);
   store->region().Admit(request.region);
-  shared::Region region = std::move(*store).ReleaseRegion();
+  shared::Region region = std::move(store->region());
   store = nullptr;
   return StoreIn(std::move(region), policy, options);
 }

@@ -67,9 +67,8 @@ class SharedStore : public Store {
   /// The most retries of one call, because others were faster; each takes at most 50 us.
   virtual int most_tries() const = 0;
 
-  /// Moves the region out. The store must be destroyed then.
-  virtual shared::Region ReleaseRegion() && = 0;
-  virtual const shared::Region& region() const = 0;
+  /// After it is moved out, the store must be destroyed.
+  virtual shared::Region& region() = 0;
 };
 
 /// Removes a region, but not for those attached. Returns whether it existed. Throws SharedError.

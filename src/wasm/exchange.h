@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "core/costs.h"
+#include "core/decision.h"
 #include "core/identity.h"
 #include "core/policy.h"
 

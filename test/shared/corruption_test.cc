@@ -13,8 +13,8 @@
 
 #include "core/algorithms.h"
 #include "shared/file.h"
-#include "shared/mapping.h"
 #include "shared/record_states.h"
+#include "shared/region.h"
 #include "shared/regions.h"
 #include "shared/shared_error.h"
 #include "shared/shared_store.h"
@@ -77,9 +77,8 @@ class Vandal {
   /// Calls `change(Word&)` for each word of the records.
   template <class Change>
   void ChangeRecords(Change change) {
-    const shared::Geometry& geometry = region_.geometry();
-    auto* const words = reinterpret_cast<shared::Word*>(
-        reinterpret_cast<std::byte*>(&region_.header()) + geometry.records_at());
+    const shared::Geometry& geometry = region_.view().geometry;
+    shared::Word* const words = region_.view().records;
     const std::size_t count = (geometry.bytes() - geometry.records_at()) / sizeof(shared::Word);
     for (std::size_t i = 0; i < count; ++i) change(words[i]);
   }
@@ -94,7 +93,7 @@ class Vandal {
 
   /// More often one that is used.
   shared::Word& AnyWord(Random& random) const {
-    const shared::Geometry& geometry = region_.geometry();
+    const shared::Geometry& geometry = region_.view().geometry;
     const std::size_t records = geometry.records_at();
     const std::pair<std::size_t, std::size_t> parts[] = {
         {0, 22 * sizeof(shared::Word)},  // the header's numbers
@@ -107,7 +106,7 @@ class Vandal {
     const auto [from, to] = parts[std::min<std::int64_t>(random.Between(0, 9), 6)];
     const auto word = random.Between(static_cast<std::int64_t>(from / sizeof(shared::Word)),
                                      static_cast<std::int64_t>(to / sizeof(shared::Word)) - 1);
-    return reinterpret_cast<shared::Word*>(&region_.header())[word];
+    return reinterpret_cast<shared::Word*>(region_.view().header)[word];
   }
 
   shared::File file_;

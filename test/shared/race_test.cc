@@ -21,7 +21,7 @@
 
 #include "core/policy.h"
 #include "shared/file.h"
-#include "shared/mapping.h"
+#include "shared/region.h"
 #include "shared/regions.h"
 #include "shared/shared_store.h"
 #include "shared/table.h"
@@ -149,11 +149,10 @@ class SharedRace : public ::testing::Test {
     const shared::Mapping region(file, shared::Geometry(header.buckets, header.record_words));
     // A limiter takes the first entry that is free, so this many have them all, and tidy up.
     std::vector<std::unique_ptr<SharedStore>> stores;
-    for (std::uint64_t i = 0; i < region.header().entries_used; ++i) {
+    for (std::uint64_t i = 0; i < region.view().header->entries_used; ++i) {
       stores.push_back(Attaching(window)());
     }
-    return Audit({&region.header(), region.entries(), region.buckets(), region.records(),
-                  region.geometry()});
+    return Audit(region.view());
   }
 
   /// Kills processes at random moments and starts others in their place.

@@ -107,7 +107,7 @@ TEST_P(SharedRegionOfMany, CanBeRemovedAndMadeByAllAtOnce) {
     for (int round = 0; round < 200; ++round) {
       const Region region = Attach();
       if (region.header().magic != kMagic) ::_exit(1);
-      region.records()[0] = 1;
+      region.view().records[0] = 1;
       Unlink();
     }
   });
@@ -151,7 +151,7 @@ TEST_P(SharedRegionOfMany, GivesACopyOfAProcessAnEntryOfItsOwn) {
         send(region.IsForked() ? 1 : 0);
         send(static_cast<std::int64_t>(region.entry()));
         send(&region.header() == header ? 1 : 0);
-        region.records()[0] = 42;
+        region.view().records[0] = 42;
         send(0);
         StayAlive();
       });
@@ -160,7 +160,7 @@ TEST_P(SharedRegionOfMany, GivesACopyOfAProcessAnEntryOfItsOwn) {
       EXPECT_EQ(child.Receive(), 1) << "the entry after ours";
       EXPECT_EQ(child.Receive(), 1) << "what is mapped stays where it is";
       EXPECT_EQ(child.Receive(), 0);
-      EXPECT_EQ(region.records()[0], 42u);
+      EXPECT_EQ(region.view().records[0], 42u);
       EXPECT_FALSE(region.IsForked());
       EXPECT_EQ(region.entry(), 0u);
       EXPECT_EQ(region.header().entries_used, 2u);
@@ -284,9 +284,9 @@ INSTANTIATE_TEST_SUITE_P(Directories, SharedRegionOfBoots, ::testing::Values("/d
                          [](const auto& info) { return info.index == 0 ? "Memory" : "Disk"; });
 
 TEST_P(SharedRegionOfBoots, IsReplacedWhenNobodyHoldsItWhateverItSays) {
-  AttachOn(one_).records()[0] = 42;
-  EXPECT_EQ(AttachOn(one_).records()[0], 42u);
-  EXPECT_EQ(AttachOn(other_).records()[0], 0u);
+  AttachOn(one_).view().records[0] = 42;
+  EXPECT_EQ(AttachOn(one_).view().records[0], 42u);
+  EXPECT_EQ(AttachOn(other_).view().records[0], 0u);
 
   // Another version, other limits.
   Overwrite(offsetof(Header, version), 77);
@@ -298,7 +298,7 @@ TEST_P(SharedRegionOfBoots, IsReplacedWhenNobodyHoldsItWhateverItSays) {
 TEST_P(SharedRegionOfBoots, IsCommonToAllWhileALivingProcessHoldsIt) {
   Child child([&](const Send& send) {
     const Region region = AttachOn(one_);
-    region.records()[0] = 42;
+    region.view().records[0] = 42;
     send(static_cast<std::int64_t>(region.entry()));
     StayAlive();
   });
@@ -306,13 +306,13 @@ TEST_P(SharedRegionOfBoots, IsCommonToAllWhileALivingProcessHoldsIt) {
   const ino_t inode = Status().st_ino;
   {
     const Region region = AttachOn(other_);
-    EXPECT_EQ(region.records()[0], 42u);
+    EXPECT_EQ(region.view().records[0], 42u);
     EXPECT_EQ(region.entry(), 1u);
     EXPECT_EQ(Status().st_ino, inode);
     child.Kill();
-    EXPECT_EQ(AttachOn(other_).records()[0], 42u) << "the survivor's boot id is another one";
+    EXPECT_EQ(AttachOn(other_).view().records[0], 42u) << "the survivor's boot id is another one";
   }
-  EXPECT_EQ(AttachOn(other_).records()[0], 0u);
+  EXPECT_EQ(AttachOn(other_).view().records[0], 0u);
 }
 
 TEST_P(SharedRegionOfBoots, IsRefusedRatherThanRemovedWhenALivingProcessHasOtherLimits) {

@@ -48,8 +48,8 @@ TEST_P(SharedRegion, IsMadeWholeAndPrivateWhateverTheUmask) {
     const Region region = Attach();
     ::umask(before);
     EXPECT_EQ(Status().st_mode, static_cast<mode_t>(S_IFREG | 0600));
-    EXPECT_EQ(static_cast<std::size_t>(Status().st_size), region.geometry().bytes());
-    EXPECT_GE(static_cast<std::size_t>(Status().st_blocks) * 512, region.geometry().bytes());
+    EXPECT_EQ(static_cast<std::size_t>(Status().st_size), region.view().geometry.bytes());
+    EXPECT_GE(static_cast<std::size_t>(Status().st_blocks) * 512, region.view().geometry.bytes());
     EXPECT_TRUE(Unlink());
   }
 }
@@ -69,24 +69,24 @@ TEST_P(SharedRegion, BeginsWithEachRecordInOnePlaceAndNothingElse) {
   const std::set<std::uint64_t> words(header.secret.begin(), header.secret.end());
   EXPECT_EQ(words.size(), header.secret.size());
 
-  const Geometry& geometry = region.geometry();
+  const Geometry& geometry = region.view().geometry;
   const Controls controls(geometry.records());
   std::uint64_t record = 0;
   for (std::uint64_t bucket = 0; bucket < geometry.buckets(); ++bucket) {
-    EXPECT_EQ(region.buckets()[bucket].insertion, 0u);
-    for (const Word& slot : region.buckets()[bucket].slots) {
+    EXPECT_EQ(region.view().buckets[bucket].insertion, 0u);
+    for (const Word& slot : region.view().buckets[bucket].slots) {
       EXPECT_EQ(slot, controls.Make(record++, 0, 0));
     }
   }
   for (std::size_t entry = 0; entry < kEntries; ++entry) {
-    EXPECT_EQ(region.entries()[entry].spare, controls.Make(record, 0, 0));
-    EXPECT_EQ(region.entries()[entry].expected, controls.Make(record++, 0, 0));
-    EXPECT_EQ(region.entries()[entry].target, 0u);
-    EXPECT_EQ(region.entries()[entry].keys, 0u);
+    EXPECT_EQ(region.view().entries[entry].spare, controls.Make(record, 0, 0));
+    EXPECT_EQ(region.view().entries[entry].expected, controls.Make(record++, 0, 0));
+    EXPECT_EQ(region.view().entries[entry].target, 0u);
+    EXPECT_EQ(region.view().entries[entry].keys, 0u);
   }
   EXPECT_EQ(record, geometry.records());
   for (std::uint64_t word = 0; word < record * kRecordWords; ++word) {
-    ASSERT_EQ(region.records()[word], 0u);
+    ASSERT_EQ(region.view().records[word], 0u);
   }
 }
 
@@ -96,13 +96,13 @@ TEST_P(SharedRegion, IsTheSameForAllWhoAttach) {
   EXPECT_NE(&first.header(), &second.header());
   EXPECT_EQ(second.header().secret, first.header().secret);
   EXPECT_EQ(second.header().max_keys, 100u) << "that of the first counts";
-  EXPECT_EQ(second.geometry().bytes(), first.geometry().bytes());
+  EXPECT_EQ(second.view().geometry.bytes(), first.view().geometry.bytes());
   EXPECT_EQ(first.entry(), 0u);
   EXPECT_EQ(second.entry(), 1u);
   EXPECT_EQ(first.header().entries_used, 2u);
-  const std::uint64_t last = first.geometry().records() * kRecordWords - 1;
-  first.records()[last] = 42;
-  EXPECT_EQ(second.records()[last], 42u);
+  const std::uint64_t last = first.view().geometry.records() * kRecordWords - 1;
+  first.view().records[last] = 42;
+  EXPECT_EQ(second.view().records[last], 42u);
 }
 
 TEST_P(SharedRegion, MovesAndTakesItsEntryAlong) {
@@ -132,7 +132,7 @@ TEST_P(SharedRegion, WithOtherOptionsIsRefusedAndBothAreNamed) {
 }
 
 TEST_P(SharedRegion, OfAnotherSizeThanItSaysIsRefused) {
-  const auto size = static_cast<off_t>(Attach().geometry().bytes());
+  const auto size = static_cast<off_t>(Attach().view().geometry.bytes());
   const auto header = static_cast<off_t>(sizeof(Header));
   const auto resize = [&](off_t to) { ASSERT_EQ(::truncate(path_.c_str(), to), 0); };
   for (const off_t wrong : {size + 1, size - 1, header, header - 1, off_t{10}, off_t{0}}) {
@@ -212,7 +212,7 @@ TEST_P(SharedRegion, WithAnyHeaderIsRefusedOrWorks) {
     for (std::size_t i = 0; i < words.size(); ++i) Overwrite(i * sizeof(Word), words[i]);
     try {
       const Region region = Attach();
-      EXPECT_EQ(region.geometry().bytes(), static_cast<std::size_t>(Status().st_size));
+      EXPECT_EQ(region.view().geometry.bytes(), static_cast<std::size_t>(Status().st_size));
     } catch (const SharedError&) {
       ++refused;
     }
@@ -282,9 +282,9 @@ TEST_P(SharedRegion, ThatIsRemovedStaysWithThoseWhoAreAttached) {
   const Region after = Attach();
   EXPECT_EQ(after.entry(), 0u);
   EXPECT_NE(after.header().secret, before.header().secret);
-  before.records()[0] = 1;
+  before.view().records[0] = 1;
   EXPECT_EQ(before.header().magic, kMagic);
-  EXPECT_EQ(after.records()[0], 0u);
+  EXPECT_EQ(after.view().records[0], 0u);
 }
 
 TEST_P(SharedRegion, SaysSoWhenAllEntriesAreTaken) {

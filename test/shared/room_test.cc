@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "shared/memory_limit.h"
-#include "shared/region_maker.h"
+#include "shared/region.h"
 #include "shared/regions.h"
 
 namespace rollgate::shared {
