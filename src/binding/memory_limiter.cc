@@ -9,7 +9,7 @@
 #include "binding/local_limiter.h"
 #include "binding/values.h"
 #include "memory/memory_store.h"
-#include "memory/store_types.h"
+#include "memory/table_store.h"
 
 namespace rollgate::binding {
 namespace {

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 
-#include "core/block.h"
 #include "core/decision.h"
 #include "core/judge.h"
 #include "core/time.h"
@@ -48,9 +47,8 @@ enum class Settled : std::uint8_t {
 /// - After(verdict, costs): what Record would leave; valid as long as this account
 /// - Settle(receipt, actual, now): replaces the costs of an attempt; returns whether anything of it
 ///   was left
-/// - RoomToSettle(receipt, actual), optional: the costs to reserve room for; nothing if Settle
-/// would
-///   find nothing, because what Reserve does must be saved
+/// - RoomToSettle(receipt, actual), optional: costs to reserve room for; none if Settle would find
+///   nothing, because what Reserve does must be saved
 /// - AttemptOne(now, reserve), optional: judges and records an attempt of cost 1, returns the time
 ///   left; calls `reserve(at)` before it records an allowed action; only if CanAttemptOne()
 template <class Rules>

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/block.h"
 #include "core/decision.h"
 #include "core/policy.h"
 #include "core/time.h"

@@ -8,7 +8,6 @@
 #include <utility>
 #include <vector>
 
-#include "core/block.h"
 #include "core/time.h"
 
 namespace rollgate {
@@ -22,19 +21,22 @@ struct Window {
 /// Defined in algorithms.h; 0 is the log.
 enum class Algorithm : std::uint8_t;
 
+/// The most lengths of blocks in a policy.
+inline constexpr std::size_t kMostBlocks = 255;
+
 struct PolicyOptions {
   std::vector<Window> windows;  ///< at least one
   Micros min_difference = 0;    ///< least time between two actions
   bool count_blocked = true;    ///< whether refusals are recorded as actions
   Algorithm algorithm = {};
   /// The lengths of an id's first block, second block and so on; the last repeats. At most
-  /// kMostBlocks (block.h); none: refusals start no block.
+  /// kMostBlocks; none: refusals start no block.
   std::vector<Micros> blocks = {};
   /// Whether the max of the only window changes with each attempt: see Policy::SetMax.
   bool sets_max = false;
   /// Whether windows count different things: each attempt has a cost for each window.
   bool weighted = false;
-  /// Actions that earlier limits of the same ids needed stay: how many, and for how long.
+  /// How many actions to keep, and how long, because earlier limits of these ids needed them.
   std::uint64_t kept_actions = 0;
   Micros kept_for = 0;
 };

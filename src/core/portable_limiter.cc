@@ -7,8 +7,8 @@
 #include <type_traits>
 
 #include "core/algorithms.h"
-#include "core/block.h"
 #include "core/decider.h"
+#include "core/decision.h"
 #include "core/portable_bodies.h"
 #include "core/portable_state.h"
 

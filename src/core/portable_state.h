@@ -18,7 +18,6 @@
 #include <utility>
 
 #include "core/algorithms.h"
-#include "core/block.h"
 #include "core/bytes.h"
 #include "core/decision.h"
 #include "core/policy.h"

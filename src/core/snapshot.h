@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/block.h"
 #include "core/decision.h"
 #include "core/time.h"
 

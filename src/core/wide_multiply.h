@@ -11,13 +11,10 @@
 namespace rollgate {
 
 struct WideProduct {
-  std::uint64_t low;
   std::uint64_t high;
+  std::uint64_t low;
 
-  friend constexpr bool operator==(const WideProduct&, const WideProduct&) = default;
-  friend constexpr std::strong_ordering operator<=>(const WideProduct& a, const WideProduct& b) {
-    return a.high != b.high ? a.high <=> b.high : a.low <=> b.low;
-  }
+  friend constexpr auto operator<=>(const WideProduct&, const WideProduct&) = default;
 };
 
 /// For processors without a wider multiplication: four products of 32-bit halves.
@@ -26,16 +23,16 @@ constexpr WideProduct WideMultiplyByHalves(std::uint64_t a, std::uint64_t b) {
   const std::uint64_t low = (a & kLow) * (b & kLow);
   const std::uint64_t cross = (a >> 32) * (b & kLow) + (low >> 32);
   const std::uint64_t middle = (a & kLow) * (b >> 32) + (cross & kLow);
-  return {a * b, (a >> 32) * (b >> 32) + (cross >> 32) + (middle >> 32)};
+  return {(a >> 32) * (b >> 32) + (cross >> 32) + (middle >> 32), a * b};
 }
 
 inline WideProduct WideMultiply(std::uint64_t a, std::uint64_t b) {
 #if defined(_MSC_VER) && (defined(_M_X64) || defined(_M_ARM64))
-  return {a * b, __umulh(a, b)};
+  return {__umulh(a, b), a * b};
 #elif defined(__SIZEOF_INT128__)
   __extension__ using Wide = unsigned __int128;
   const Wide product = static_cast<Wide>(a) * b;
-  return {static_cast<std::uint64_t>(product), static_cast<std::uint64_t>(product >> 64)};
+  return {static_cast<std::uint64_t>(product >> 64), static_cast<std::uint64_t>(product)};
 #else
   return WideMultiplyByHalves(a, b);
 #endif

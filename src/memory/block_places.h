@@ -3,8 +3,8 @@
 
 #include <cstddef>
 
-#include "core/block.h"
 #include "core/bytes.h"
+#include "core/decision.h"
 #include "core/policy.h"
 #include "core/time.h"
 #include "memory/table.h"

@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "memory/store_types.h"
+#include "memory/table_store.h"
 
 namespace rollgate {
 

@@ -24,7 +24,7 @@ struct MemoryStoreOptions {
 /// A Store whose ids another one with other limits can take over.
 class MemoryStore : public Store {
  public:
-  /// Tells limits what a store of theirs must keep to take over this one's ids.
+  /// Raises kept_actions and kept_for in `limits` to what a successor needs to take over these ids.
   virtual void Keep(PolicyOptions& limits) const = 0;
 
   /// Adds all ids to `other`, which is empty and has a policy of the same shape: as many windows,

@@ -1,4 +1,4 @@
-// The store in memory for one algorithm.
+// The store in memory for one algorithm, and the one for a policy.
 #pragma once
 
 #include <cstddef>
@@ -7,7 +7,7 @@
 #include <new>
 #include <utility>
 
-#include "core/block.h"
+#include "core/algorithms.h"
 #include "core/decider.h"
 #include "core/decision.h"
 #include "core/inlining.h"
@@ -15,10 +15,11 @@
 #include "core/snapshot.h"
 #include "core/weighted_log.h"
 #include "memory/block_places.h"
+#include "memory/heap_logs.h"
+#include "memory/inline_logs.h"
 #include "memory/manual_blocks.h"
 #include "memory/memory_store.h"
 #include "memory/table.h"
-#include "memory/weighted_heap_logs.h"
 
 namespace rollgate::memory {
 
@@ -67,7 +68,9 @@ class TableStore final : public MemoryStore {
         on_eviction_(options.on_eviction),
         scratch_(sizeof(Slot) + states_.payload_bytes()) {}
 
-  ~TableStore() override { DestroyAll(); }
+  ~TableStore() override {
+    table_.VisitAll([this](Slot& slot) { states_.Destroy(slot); });
+  }
 
   void SetMax(std::uint64_t max, bool records) override {
     rules_.SetMax(max, records);
@@ -137,14 +140,20 @@ class TableStore final : public MemoryStore {
     uses_.resize(rules_.policy().windows().size());  // first, because it may fail
     const Micros now = Rules::Cut(reading);
     const Place place = table_.Find(id);
-    if (duration != 0) {
-      StartBlock(id, static_cast<bool>(place), now, Bounded(TimeOf(place, now) + duration));
-      return;
+    if (duration == 0) {
+      if (manual_blocks_.Erase(id) && place) --held_twice_;
+      if (!place) return;
+      return WithCarrier(
+          place, 1, [&](const auto& decider, auto& carrier) { decider.EndBlock(carrier, now); });
     }
-    if (manual_blocks_.Erase(id) && place) --held_twice_;
-    if (!place) return;
-    WithCarrier(place, 1,
-                [&](const auto& decider, auto& carrier) { decider.EndBlock(carrier, now); });
+    const Micros until = Bounded(TimeOf(place, now) + duration);
+    const std::uint64_t evicted = Evicted();
+    const bool is_new = !manual_blocks_.Has(id);
+    const bool is_known = static_cast<bool>(place);
+    if (is_new && !is_known) MakeRoom(now);
+    manual_blocks_.Set(id, now, until, [this](Slot& slot) { ReleaseBlock(slot); });
+    if (is_new && is_known) ++held_twice_;
+    if (Evicted() != evicted && on_eviction_) on_eviction_();
   }
 
   bool Clear(const Identity& id) override {
@@ -396,8 +405,7 @@ class TableStore final : public MemoryStore {
   /// Before the table forgets an id.
   void Release(Slot& slot) {
     states_.Destroy(slot);
-    if (manual_blocks_.Has(slot.identity())) [[unlikely]]
-      --held_twice_;
+    if (manual_blocks_.Has(slot.identity())) --held_twice_;
   }
   /// Before the block of an id is forgotten.
   void ReleaseBlock(const Slot& slot) {
@@ -424,19 +432,6 @@ class TableStore final : public MemoryStore {
                               : rules_.FromTableTime(table_.NearestMoment() + blocks_.retention());
   }
 
-  ROLLGATE_NOINLINE void StartBlock(const Identity& id, bool is_known, Micros now, Micros until) {
-    const std::uint64_t evicted = Evicted();
-    const bool is_new = !manual_blocks_.Has(id);
-    if (is_new && !is_known) MakeRoom(now);
-    manual_blocks_.Set(id, now, until, [this](Slot& slot) { ReleaseBlock(slot); });
-    if (is_new && is_known) ++held_twice_;
-    if (Evicted() != evicted && on_eviction_) on_eviction_();
-  }
-
-  void DestroyAll() {
-    table_.VisitAll([this](Slot& slot) { states_.Destroy(slot); });
-  }
-
   Rules rules_;
   States states_;
   Blocks blocks_;
@@ -451,5 +446,29 @@ class TableStore final : public MemoryStore {
   std::uint64_t blocked_ = 0;
   std::vector<std::byte> scratch_;
 };
+
+/// Whether an algorithm has the form for one window.
+template <class Rules>
+inline constexpr bool kIsForOneWindow =
+    std::is_same_v<std::decay_t<decltype(std::declval<Rules>().policy())>, SingleWindowPolicy>;
+
+/// Returns `make.template operator()<S>()`, where S is the policy's store.
+template <class T, class Make>
+T WithMemoryStore(const Policy& policy, Make make) {
+  return WithAlgorithm<T>(policy, [&]<class Rules>() -> T {
+    if constexpr (std::is_same_v<Rules, WeightedLog>) {
+      return make.template operator()<TableStore<Rules, WeightedHeapLogs>>();
+    } else if constexpr (KeepsLog<Rules>) {
+      if constexpr (!kIsCompact || kIsForOneWindow<Rules>) {
+        if (InlineLogs<Rules>::Fits(policy)) {
+          return make.template operator()<TableStore<Rules, InlineLogs<Rules>>>();
+        }
+      }
+      return make.template operator()<TableStore<Rules, HeapLogs<Rules>>>();
+    } else {
+      return make.template operator()<TableStore<Rules, Counts<Rules>>>();
+    }
+  });
+}
 
 }  // namespace rollgate::memory

@@ -12,7 +12,6 @@
 #include <type_traits>
 
 #include "core/alignment.h"
-#include "core/words.h"
 
 namespace rollgate::shared {
 

@@ -72,11 +72,6 @@ std::optional<std::uint64_t> NumberAfter(std::string_view name, std::string_view
   return std::nullopt;
 }
 
-std::optional<std::uint64_t> NumberAt(const std::string& path) {
-  const std::optional<std::string> text = ReadText(path);
-  return text ? NumberIn(*text) : std::nullopt;
-}
-
 /// A path in mountinfo, where separators are a backslash and three octal digits.
 std::string Unescape(std::string_view text) {
   std::string path;
@@ -138,8 +133,8 @@ std::string PathBelow(const Mount& mount, std::string group) {
 
 std::optional<MemoryLimit> LimitOf(const std::string& group, const Version& version) {
   const std::string file = group + '/' + std::string(version.limit);
-  const std::optional<std::uint64_t> limit = NumberAt(file);
-  const auto usage = NumberAt(group + '/' + std::string(version.usage));
+  const std::optional<std::uint64_t> limit = NumberIn(ReadText(file).value_or(""));
+  const auto usage = NumberIn(ReadText(group + '/' + std::string(version.usage)).value_or(""));
   if (!limit || !usage) return std::nullopt;
   // Page cache can be dropped. It does not include files in memory (tmpfs).
   std::uint64_t page_cache = 0;

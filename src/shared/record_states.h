@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <type_traits>
 
-#include "core/block.h"
 #include "core/decision.h"
 #include "core/policy.h"
 #include "core/ring_log.h"

@@ -150,23 +150,6 @@ class Examination {
   Header header_;
 };
 
-enum class Removal {
-  kDone,        ///< by this or another process
-  kRefused,     ///< a living process is attached
-  kInProgress,  ///< another process holds the file's lock
-};
-
-/// Removes a region of an earlier start of the host. Boot ids differ between some containers on one
-/// host, so a region with a living attachment stays.
-Removal RemoveUnlessHeld(const std::string& path, const File& file) {
-  const FileLock lock(file, std::try_to_lock);
-  if (!lock) return Removal::kInProgress;
-  const EntryLock all = EntryLock::TakeAll(file);
-  if (!all) return Removal::kRefused;
-  RemoveIfAt(path, file);
-  return Removal::kDone;
-}
-
 }  // namespace
 
 Mapping::Mapping(const File& file, const Geometry& geometry) {
@@ -201,9 +184,17 @@ Region Region::Attach(const RegionOptions& options) {
     }
     const Examination examination(file, path, options);
     if (!examination.IsOf(boot)) {
-      const Removal removal = RemoveUnlessHeld(path, file);
-      if (removal == Removal::kInProgress) std::this_thread::sleep_for(kPause);
-      if (removal != Removal::kRefused) continue;
+      const FileLock lock(file, std::try_to_lock);
+      if (!lock) {
+        std::this_thread::sleep_for(kPause);
+        continue;
+      }
+      // Of an earlier start of the host, unless somebody is attached: boot ids differ between some
+      // containers on one host.
+      if (const EntryLock all = EntryLock::TakeAll(file)) {
+        RemoveIfAt(path, file);
+        continue;
+      }
     }
     Region region(Mapping(file, examination.GeometryFor()));
     if (!region.TakeEntry(file)) {

@@ -6,7 +6,6 @@
 #include <span>
 
 #include "core/time.h"
-#include "shared/entry_lock.h"
 #include "shared/file.h"
 #include "shared/layout.h"
 #include "shared/shared_error.h"

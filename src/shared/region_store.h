@@ -6,7 +6,6 @@
 #include <cstdint>
 
 #include "core/algorithms.h"
-#include "core/block.h"
 #include "core/decider.h"
 #include "core/decision.h"
 #include "core/identity.h"

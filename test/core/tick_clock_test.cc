@@ -1,10 +1,10 @@
 // The clock that counts ticks, on a machine whose time and ticks are moved by hand.
-#include "core/tick_clock.h"
-
 #include <gtest/gtest.h>
 
 #include <cstdint>
 #include <cstdlib>
+
+#include "core/limiter_clock.h"
 
 namespace rollgate {
 namespace {
