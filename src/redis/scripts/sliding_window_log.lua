@@ -27,7 +27,7 @@ local WEIGHTED, MOST_ENTRIES = 0xA6, 1024
 local NARROW = 2 ^ 32 -- how many values stamps and sums of 4 bytes have
 local MOST_WASTED = 64 -- entries that are dropped but still there
 local FEW_BYTES = 1024 -- entries with fewer bytes are written whole, which is faster
-local HEAD_BYTES = 47 -- before the entries, without blocks
+local HEAD_BYTES, ENTRY_BYTES = 47, 8 -- without blocks, and for a single window
 local LAST_OF_FIRST_BYTES = 127 -- where reading ends at first if there may be a ring
 local LAST_OF_WEIGHTED = 255 -- the same if the log is probably weighted
 
@@ -39,7 +39,6 @@ if interval >= range then
   stamp_layout = '<I' .. width
   two_stamps_layout, stamps_layout = LOG .. 'I' .. width .. 'I' .. width, LOG .. 'c0I' .. width
 end
-if cost ~= 1 or range > LATEST then is_common = false end
 local may_weigh = cost ~= 1 and operation ~= 0 -- whether a plain log may become a weighted one
 -- Forms of a short log: refusals pushed out nothing that may still be in a window, or they did.
 local kept_all = FORM + width - LEAST_WIDTH
@@ -58,7 +57,12 @@ if room_of_policy > MOST_OF_SHORT + 1 or is_of_named then
 end
 local is_weighted_window = amount_count == 1 and is_attempt and min_difference == 0
   and not further and range == NARROW and max < NARROW / 2 and (max > MOST_ENTRIES or is_of_named)
-if is_weighted_window then last_of_first = HEAD_BYTES - 1 end
+is_common = is_weighted_window or (is_common and cost == 1 and range <= LATEST)
+local entries_of, moment_of
+if is_weighted_window then
+  last_of_first = HEAD_BYTES - 1
+  -- INCLUDE: weighted_search
+end
 
 -- A key lives up to SPARE seconds longer than its log matters, so few writes of a batch have to
 -- move its expiry.
@@ -73,86 +77,87 @@ if server_time then
 end
 
 -- PART: ONE WINDOW
-    local form, lives_until = kept_all, 0
-    local newest, oldest, count
-    local from = LOG_BYTES + 1 -- where the stamps to keep begin
-    used, time_left = 1, 0
-    if bytes then
-      count = (#bytes - LOG_BYTES) / width
-      if count < 0 or count > most_before or count % 1 ~= 0 then break end
-      local second
-      if count > 1 then
-        form, generation, newest, lives_until, oldest, second =
-          unpack_bytes(two_stamps_layout, bytes)
-        oldest = newest - (newest - oldest) % range
-      else
-        form, generation, newest, lives_until = unpack_bytes(LOG, bytes)
-        oldest, second = newest, newest
-        if count == 1 then
-          oldest = newest - (newest - unpack_bytes(stamp_layout, bytes, from)) % range
-        end
-      end
-      if (form ~= kept_all and form ~= pushed_out) or newest > LATEST then break end
-      at = newest > now and newest or now
-      if at - newest >= range then
-        form, newest, oldest = kept_all, nil, at -- all has left
-      elseif count + 1 == max and at - oldest < interval then
-        used, time_left = max, oldest + interval - now
-        if count_blocked then
-          -- The oldest makes room, so an attempt has to wait for the next one.
-          form, from = pushed_out, from + width
-          oldest = count > 0 and newest - (newest - second) % range or at
-          time_left = oldest + interval - now
-        end
-      else
-        -- Drops what the newest does not need: see NeedsAll in core/ring_log.h.
-        while count >= 0 and (newest - oldest >= interval or at - oldest >= range
-          or count + 1 == max) do
-          from, count, form = from + width, count - 1, kept_all
-          oldest = newest - (newest - second) % range
-          second = count > 1 and unpack_bytes(stamp_layout, bytes, from + width) or newest
-        end
-        if is_full then
-          local outside = 0
-          while outside <= count and at - oldest >= interval do
-            outside = outside + 1
-            local stamp = outside < count
-              and unpack_bytes(stamp_layout, bytes, from + outside * width) or newest
-            oldest = newest - (newest - stamp) % range
-          end
-          used = count + 2 - outside
-          if used == 1 then oldest = at end
-        end
-      end
+    local lives_until, newest, oldest = 0, nil, nil
+    if is_weighted_window then
+      -- INCLUDE: weighted_window
     else
-      at, oldest, generation = now, now, server_time % GENERATIONS
-    end
-    if is_full then
-      reset = oldest + interval - now
-      wait = used >= max and reset or 0
-    end
-    lifetime = usual_lifetime
-    if time_left == 0 or count_blocked then
-      local last_needed, last_second = needed, expires
-      if at > now then
-        last_needed = ceil((server_time + interval + at - now) / 1000000)
-        last_second = last_needed + SPARE
-        lifetime = (last_second - 1) * 1000000 - server_time
-      end
-      keeps_end = lives_until >= last_needed and i ~= looked_after
-      if keeps_end then last_second = lives_until end
-      if newest and max > 1 then
-        after = pack_bytes(stamps_layout, form, generation, at, last_second, sub(bytes, from),
-          newest % range)
+      local form, count = kept_all, nil
+      local from = LOG_BYTES + 1 -- where the stamps to keep begin
+      used, time_left = 1, 0
+      if bytes then
+        count = (#bytes - LOG_BYTES) / width
+        if count < 0 or count > most_before or count % 1 ~= 0 then break end
+        local second
+        if count > 1 then
+          form, generation, newest, lives_until, oldest, second =
+            unpack_bytes(two_stamps_layout, bytes)
+          oldest = newest - (newest - oldest) % range
+        else
+          form, generation, newest, lives_until = unpack_bytes(LOG, bytes)
+          oldest, second = newest, newest
+          if count == 1 then
+            oldest = newest - (newest - unpack_bytes(stamp_layout, bytes, from)) % range
+          end
+        end
+        if (form ~= kept_all and form ~= pushed_out) or newest > LATEST then break end
+        at = newest > now and newest or now
+        if at - newest >= range then
+          form, newest, oldest = kept_all, nil, at -- all has left
+        elseif count + 1 == max and at - oldest < interval then
+          used, time_left = max, oldest + interval - now
+          if count_blocked then
+            -- The oldest makes room, so an attempt has to wait for the next one.
+            form, from = pushed_out, from + width
+            oldest = count > 0 and newest - (newest - second) % range or at
+            time_left = oldest + interval - now
+          end
+        else
+          -- Drops what the newest does not need: see NeedsAll in core/ring_log.h.
+          while count >= 0 and (newest - oldest >= interval or at - oldest >= range
+            or count + 1 == max) do
+            from, count, form = from + width, count - 1, kept_all
+            oldest = newest - (newest - second) % range
+            second = count > 1 and unpack_bytes(stamp_layout, bytes, from + width) or newest
+          end
+          if is_full then
+            local outside = 0
+            while outside <= count and at - oldest >= interval do
+              outside = outside + 1
+              local stamp = outside < count
+                and unpack_bytes(stamp_layout, bytes, from + outside * width) or newest
+              oldest = newest - (newest - stamp) % range
+            end
+            used = count + 2 - outside
+            if used == 1 then oldest = at end
+          end
+        end
       else
-        after = pack_bytes(LOG, form, generation, at, last_second)
+        at, oldest, generation = now, now, server_time % GENERATIONS
       end
-    elseif lives_until > expires then
-      lifetime = (lives_until - 1) * 1000000 - server_time
+      if is_full then
+        reset = oldest + interval - now
+        wait = used >= max and reset or 0
+      end
+      lifetime = usual_lifetime
+      if time_left == 0 or count_blocked then
+        local last_needed, last_second = needed, expires
+        if at > now then
+          last_needed = ceil((server_time + interval + at - now) / 1000000)
+          last_second = last_needed + SPARE
+          lifetime = (last_second - 1) * 1000000 - server_time
+        end
+        keeps_end = lives_until >= last_needed and i ~= looked_after
+        if keeps_end then last_second = lives_until end
+        if newest and max > 1 then
+          after = pack_bytes(stamps_layout, form, generation, at, last_second, sub(bytes, from),
+            newest % range)
+        else
+          after = pack_bytes(LOG, form, generation, at, last_second)
+        end
+      elseif lives_until > expires then
+        lifetime = (lives_until - 1) * 1000000 - server_time
+      end
     end
-
--- PART: COMMON WITH COSTS
-  -- INCLUDE: weighted_window
 
 -- PART: A WINDOW
   windows[w] = { max = most, interval = length, cost = 0, actual = 0, full_from = 0 }
