@@ -15,7 +15,6 @@ for w = 1, window_count do
   window.cost, window.actual, window.full_from = cost, 0, cost > 0 and most - cost + 1
 end
 local has_names = cost == AMOUNTS
-local is_named = has_names and operation ~= SETTLE -- luacheck: ignore 211
 local amounts_at, amounts_layout
 if amount_count > 0 then
   amounts_layout = '<' .. string.rep('d', amount_count)

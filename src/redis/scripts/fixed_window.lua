@@ -6,8 +6,8 @@
 -- window, of 3 bytes, or of 7 if a max needs them. Under a single window and nothing else, the
 -- moment in the header may be that of any attempt in the window.
 
-local FIRST_OF_INTEGERS, END_OF_INTEGERS = 10 ^ 15, 28 * 10 ^ 14
-local EARLIEST, RESTS, INTEGER = 10 ^ 15, 1000, '-%d%03d' -- 2001 to 2058
+local FIRST_OF_INTEGERS, END_OF_INTEGERS = 10 ^ 15, 28 * 10 ^ 14 -- 2001 to 2058
+local EARLIEST, RESTS, INTEGER = FIRST_OF_INTEGERS, 1000, '-%d%03d'
 
 local FORM, WIDE = 0xA0, 1
 local STATE, STATE_BYTES = '<BI4i8I4I3', 20 -- the header, the second and the count
@@ -40,10 +40,9 @@ if max >= NARROW then is_common = false end
     time_left = is_refused and reset or 0
     if not is_refused or count_blocked then
       count = min(count + own, NARROW)
-      local since = begun_at - EARLIEST + FIRST_OF_INTEGERS
       if count < RESTS and generation == begun_at % GENERATIONS
-        and since >= FIRST_OF_INTEGERS and since < END_OF_INTEGERS then
-        after = format(INTEGER, since, count)
+        and begun_at >= FIRST_OF_INTEGERS and begun_at < END_OF_INTEGERS then
+        after = format(INTEGER, begun_at, count)
       else
         keeps_end = lives_until * 1000000 >= server_time + reset and i ~= looked_after
         if not keeps_end then lives_until = floor((server_time + lifetime) / 1000000) end
@@ -115,11 +114,10 @@ end
     lifetime = newest + longest_window - now
 
 -- PART: WRITE
-      local since = newest - EARLIEST + FIRST_OF_INTEGERS
       if is_plain and blocks == '' and windows[1].count < RESTS
         and generation == newest % GENERATIONS
-        and since >= FIRST_OF_INTEGERS and since < END_OF_INTEGERS then
-        after = format(INTEGER, since, windows[1].count)
+        and newest >= FIRST_OF_INTEGERS and newest < END_OF_INTEGERS then
+        after = format(INTEGER, newest, windows[1].count)
       else
         local is_wide = largest_max >= NARROW
         for w = 1, window_count do is_wide = is_wide or windows[w].count > NARROW end

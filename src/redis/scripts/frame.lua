@@ -137,8 +137,8 @@ local function judge(first_key, word, replied)
   local looked_after = server_time and server_time % #keys + 1
 
   -- Sets the algorithm's constants. May set last_of_first: of states of a form from `parted` on,
-  -- only the bytes up to this offset are read at first; others are read whole. May change is_common:
-  -- whether one_window.lua can judge the group.
+  -- only the bytes up to this offset are read at first; others are read whole. May change
+  -- is_common: whether one_window.lua can judge the group.
   local last_of_first, parted = nil, END_OF_FORMS
   local is_common = is_attempt and min_difference == 0 and not further
     and (cost == ONE_AMOUNT or cost > 0 and cost <= max)

@@ -14,7 +14,7 @@ if is_common then
       if own > max then break end
     end
     local time_left, lifetime, after, at, generation, used, reset, wait
-    local keeps_end
+    local keeps_end -- luacheck: ignore 221
     -- Judges an attempt with the cost `own` on the state in `bytes`, which is false if there is
     -- none. Leaves the loop if this path cannot judge what is in `bytes`. Otherwise sets
     --   time_left          how long the attempt has to wait; lifetime: how long the state matters

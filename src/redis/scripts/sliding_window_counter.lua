@@ -38,11 +38,7 @@ end
         at = newest
       else
         local windows = floor(now / interval) - floor(newest / interval)
-        if windows == 1 then
-          current, previous = 0, current
-        elseif windows > 1 then
-          current, previous = 0, 0
-        end
+        if windows > 0 then current, previous = 0, windows == 1 and current or 0 end
       end
     else
       generation = server_time % GENERATIONS

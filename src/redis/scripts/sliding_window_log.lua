@@ -49,14 +49,14 @@ local most_before = min(max, MOST_OF_SHORT) - 1 -- stamps, so that one more leav
 -- A log may be long if the policy has room for one.
 local room_of_policy = max_of(max, keep)
 for w = 2, window_count do room_of_policy = max_of(room_of_policy, further[2 * w - 2]) end
-local is_of_named = cost == AMOUNTS and operation ~= SETTLE
+local is_named = cost == AMOUNTS and operation ~= SETTLE
 -- A log of unnamed windows counts no more refusals than its max.
-hides_overdraft = hides_overdraft or (counts_refusals and not is_of_named)
-if room_of_policy > MOST_OF_SHORT + 1 or is_of_named then
+hides_overdraft = hides_overdraft or (counts_refusals and not is_named)
+if room_of_policy > MOST_OF_SHORT + 1 or is_named then
   last_of_first, parted = may_weigh and LAST_OF_WEIGHTED or LAST_OF_FIRST_BYTES, FORM + LONG
 end
 local is_weighted_window = amount_count == 1 and is_attempt and min_difference == 0
-  and not further and range == NARROW and max < NARROW / 2 and (max > MOST_ENTRIES or is_of_named)
+  and not further and range == NARROW and max < NARROW / 2 and (max > MOST_ENTRIES or is_named)
 is_common = is_weighted_window or (is_common and cost == 1 and range <= LATEST)
 local entries_of, moment_of
 if is_weighted_window then
@@ -77,11 +77,13 @@ if server_time then
 end
 
 -- PART: ONE WINDOW
-    local lives_until, newest, oldest = 0, nil, nil
+    local lives_until = 0
+    local newest, oldest
     if is_weighted_window then
       -- INCLUDE: weighted_window
     else
-      local form, count = kept_all, nil
+      local form = kept_all
+      local count
       local from = LOG_BYTES + 1 -- where the stamps to keep begin
       used, time_left = 1, 0
       if bytes then
@@ -178,10 +180,9 @@ local most_kept = min(room_of_policy, MOST_STAMPS)
 -- returns that of the n-th newest action. The blocks had bytes_before bytes.
 local displaced, lives_until, bytes_before, is_long, count, head, room, stamps_at, entries_from
 local log, last, end_of_stamps, recorded, size
-local key_of_log, stamp_in_ring, known_from, known -- see open_ring
--- The form that was read last, and what it says. `width`, `range` and stamp_layout are of it, too;
--- those of a log to write are policy_width and policy_range.
-local known_form, is_of_long, is_of_displaced
+local key_of_log, stamp_in_ring, known_from, known -- see READ
+-- `width`, `range` and stamp_layout are those of the form that was read last; those of a log to
+-- write are policy_width and policy_range.
 
 -- Whether the current log is weighted; functions for it (see weighted_log.lua), once one is or may
 -- become weighted.
@@ -199,6 +200,7 @@ local function nth(n)
 end
 
 local function used(window, at)
+  if is_weighted then return weighted.used(window, at) end
   local inside, outside = 0, (hides_overdraft and min(size, window.max) or size) + 1
   -- Mostly all of them are inside.
   if outside > 1 and at - nth(outside - 1) < window.interval then return outside - 1 end
@@ -210,10 +212,9 @@ local function used(window, at)
 end
 
 local function below(window, n, at)
+  if is_weighted then return weighted.below(window, n, at) end
   return size >= n and nth(n) + window.interval - at or 0
 end
-
-local used_of_stamps, below_of_stamps = used, below
 
 -- PART: READ
         is_own, is_weighted = form < FORM + 2 * LONG, false
@@ -222,21 +223,34 @@ local used_of_stamps, below_of_stamps = used, below
           if last_of_first and #bytes > last_of_first then bytes = call('GET', key) end
           is_long, entries_from, bytes_before = false, from, from - HEADER_BYTES - 1
         elseif is_own then
-          if form ~= known_form then
-            known_form, is_of_long = form, form >= FORM + LONG
-            is_of_displaced = floor(form / DISPLACED) % 2
-            if form % DISPLACED + LEAST_WIDTH ~= width then
-              width = form % DISPLACED + LEAST_WIDTH
-              range, stamp_layout = 256 ^ width, '<I' .. width
-            end
+          if form % DISPLACED + LEAST_WIDTH ~= width then
+            width = form % DISPLACED + LEAST_WIDTH
+            range, stamp_layout = 256 ^ width, '<I' .. width
           end
-          is_long, displaced = is_of_long, is_of_displaced
+          is_long, displaced = form >= FORM + LONG, form % (2 * DISPLACED) < DISPLACED and 0 or 1
           bytes_before = from - HEADER_BYTES - 1
           log, last, recorded, stamps_at = bytes, newest, 0, from + 4
           is_state = #bytes >= stamps_at - 1
           if is_state then lives_until = unpack_bytes('<I4', bytes, from) end
           if is_state and is_long then
-            -- INCLUDE: open_ring
+            -- `bytes` may have only the beginning of a ring.
+            stamps_at = stamps_at + RING_BYTES
+            is_state = #bytes >= stamps_at - 1
+            if is_state then
+              count, head, room = unpack_bytes(RING, bytes, stamps_at - RING_BYTES)
+              is_state = count <= room and head < room
+            end
+            -- `known` is the stamp that GETRANGE read last; it begins at known_from.
+            key_of_log, known_from = key, nil
+            stamp_in_ring = stamp_in_ring or function(n)
+              local first = stamps_at + (head + count + 1 - n) % room * width
+              if first + width - 1 <= #log then return unpack_bytes(stamp_layout, log, first) end
+              if first ~= known_from then
+                known_from, known = first, unpack_bytes(stamp_layout, call('GETRANGE', key_of_log,
+                  format('%d', first - 1), format('%d', first + width - 2)))
+              end
+              return known
+            end
           else
             count = (#bytes - stamps_at + 1) / width
             end_of_stamps = #bytes + 1
@@ -259,11 +273,6 @@ local used_of_stamps, below_of_stamps = used, below
         is_state = weighted.open(bytes, entries_from)
       elseif is_named then
         weighted.convert(key)
-      end
-      if is_weighted then
-        used, below = weighted.used, weighted.below
-      else
-        used, below = used_of_stamps, below_of_stamps
       end
     end
 

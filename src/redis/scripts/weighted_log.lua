@@ -46,13 +46,10 @@ local function set_layout(wide_stamps, wide_sums, stored_count)
   for w = 1, window_count do windows[w].sum = all_equal and 1 or w end
 end
 
-local function stored_stamp(place)
+local function stamp_of(place)
+  if place == final then return newest end
   local stamp = unpack_bytes(one_stamp, log, stamps_at + place * entry_bytes)
   return has_wide_stamps and stamp or last - (last - stamp) % NARROW
-end
-
-local function stamp_of(place)
-  return place == final and newest or stored_stamp(place)
 end
 
 local function sum_of(place, s)
@@ -61,19 +58,9 @@ local function sum_of(place, s)
     + (s - 1) * sum_bytes)
 end
 
-local function sums_of(place)
-  if place == final then return sums end
-  return { unpack_bytes(all_sums, log, stamps_at + place * entry_bytes + stamp_bytes) }
-end
-
 local function pack_entry(stamp, its_sums)
   return pack_bytes(entry_layout, has_wide_stamps and stamp or stamp % NARROW,
     unpack(its_sums, 1, sum_count))
-end
-
--- How much the s-th sum has grown from the newest dropped entry to the final one.
-local function total(s)
-  return (sums[s] - sum_of(base, s)) % modulus
 end
 
 -- The place of the newest entry that is `length` or more before `at`; `base` if there is none.
@@ -118,7 +105,7 @@ local function make_room(is_settled)
   local excess, is_short = {}, false
   for s = 1, sum_count do
     local window = windows[s]
-    local sum = total(s)
+    local sum = (sums[s] - sum_of(base, s)) % modulus
       + (is_settled and max_of(0, window.actual - window.cost) or window.cost)
     is_short = is_short or sum >= modulus
     excess[s] = max_of(0, sum - (LATEST - 1))
@@ -139,11 +126,11 @@ end
 -- Merges the entries of each cell, except the final entry.
 local function merge()
   find_zones()
-  local before = stored_stamp(final - 1)
+  local before = stamp_of(final - 1)
   local kept, zone, zone_before, cell_before = {}, window_count, nil, nil
   local entry_at = stamps_at + (base + 1) * entry_bytes
   for place = base + 1, final - 1 do
-    local stamp = stored_stamp(place)
+    local stamp = stamp_of(place)
     while zone > 1 and before - stamp < zones[zone - 1] do zone = zone - 1 end
     local cell = floor(stamp / cells[zone])
     if zone ~= zone_before or cell ~= cell_before then kept[#kept + 1] = true end
@@ -191,8 +178,7 @@ weighted = {}
 
 function weighted.open(state, from)
   last = newest
-  is_state = #state >= from + BEFORE_ENTRIES - 1
-  if not is_state then return false end
+  if #state < from + BEFORE_ENTRIES - 1 then return false end
   local count_now, widths, stored_count, _
   lives_until, count_now, _, widths, stored_count, base, dropped = unpack_bytes(HEAD, state, from)
   if widths > WIDE_STAMPS + WIDE_SUMS then return false end
@@ -228,7 +214,6 @@ function weighted.convert(key_of_it)
     sums_at[n] = its
   end
   is_weighted, is_long = true, false
-  used, below = weighted.used, weighted.below
   set_log(stamps, sums_at)
 end
 
@@ -239,7 +224,7 @@ end
 function weighted.below(window, n, at)
   local s = window.sum
   local final_sum = sums[s]
-  if total(s) < n then return 0 end
+  if (final_sum - sum_of(base, s)) % modulus < n then return 0 end
   -- The newest entry such that it and the later ones use n or more.
   local enough, few = base + 1, final + 1
   while few - enough > 1 do
@@ -280,7 +265,8 @@ function weighted.settle()
   local parts = { sub(log, 1, stamps_at + found * entry_bytes - 1) }
   local its
   for place = found, final do
-    its = sums_of(place)
+    its = place == final and sums
+      or { unpack_bytes(all_sums, log, stamps_at + place * entry_bytes + stamp_bytes) }
     for s = 1, sum_count do its[s] = (its[s] + changes[s]) % modulus end
     if place > found or is_left then parts[#parts + 1] = pack_entry(stamp_of(place), its) end
   end
@@ -288,7 +274,7 @@ function weighted.settle()
   if is_left then
     changed_from = changed_from and min(changed_from, found)
   else
-    if found == final then newest = found - 1 > base and stored_stamp(found - 1) or dropped end
+    if found == final then newest = found - 1 > base and stamp_of(found - 1) or dropped end
     final, changed_from = final - 1, nil
   end
   sums = its

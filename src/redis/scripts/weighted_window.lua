@@ -8,7 +8,7 @@
 -- when some are dropped.
 local STATE, WITH_EACH, WITH_DROPPED = '<BI4i8I4I2I4BBI2i8I4I4I4', '<BI4i8I4I2I4', '<BBI2i8I4I4I4'
 local ENTRY = '<I4I4' -- stamp, sum
-local stored_as = is_of_named and 1 or 0 -- how many sums an entry has
+local stored_as = is_named and 1 or 0 -- how many sums an entry has
 local few = 4 -- how many entries are read at first if some have left the window
 local dropped, total, base, final = NONE, 0, 0, 0
 local base_sum, final_sum, oldest_sum = 0, 0, 0
