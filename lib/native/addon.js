@@ -41,11 +41,15 @@ function places() {
     const refuse = (why) => failure(CODE, `environment variable ROLLGATE_ADDON: ${why}`);
     return [fileAt(readPath(ROLLGATE_ADDON, refuse), ' (ROLLGATE_ADDON)')];
   }
-  const main = process.argv[1] && path.resolve(path.dirname(process.argv[1]), NAME);
-  if (runsInPackage()) return [packageFolder(), ...(main ? [fileAt(main)] : [])];
-  const here = typeof __dirname === 'string' && path.join(__dirname, NAME);
-  const files = [here, main].filter(Boolean).map((file) => path.resolve(file));
-  return [...[...new Set(files)].map((file) => fileAt(file)), copyOfBundler];
+  const files = filesNearby(NAME).map((file) => fileAt(file));
+  return runsInPackage() ? [packageFolder(), ...files] : [...files, copyOfBundler];
+}
+
+/** Where a file of that name may be: in a bundle, next to it; always, next to the script that runs. */
+function filesNearby(name) {
+  const here = !runsInPackage() && typeof __dirname === 'string' && path.resolve(__dirname, name);
+  const main = process.argv[1] && path.resolve(path.dirname(process.argv[1]), name);
+  return [...new Set([here, main].filter(Boolean))];
 }
 
 function fileAt(file, origin = '') {
@@ -270,6 +274,7 @@ function placeIsChosen() {
 
 module.exports = {
   addonPath,
+  filesNearby,
   goWithoutAddon,
   loadAddon,
   placeIsChosen,

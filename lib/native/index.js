@@ -5,7 +5,7 @@
 const fs = require('node:fs');
 const path = require('node:path');
 const { failure, show } = require('../base/errors');
-const { goWithoutAddon, loadAddon, placeIsChosen, runsInPackage } = require('./addon');
+const { filesNearby, goWithoutAddon, loadAddon, placeIsChosen, runsInPackage } = require('./addon');
 
 const NAME = 'rollgate.wasm';
 
@@ -50,9 +50,8 @@ function insteadOfAddon(error) {
 }
 
 function loadWasm() {
-  const { compile, createBinding } = require('./wasm');
-  const { wasmError } = require('./wasm/errors');
-  const files = places();
+  const { compile, createBinding, wasmError } = require('./wasm');
+  const files = runsInPackage() ? [path.join(module.path, 'wasm', NAME)] : filesNearby(NAME);
   const file = files.find((each) => fs.existsSync(each));
   if (file === undefined) throw wasmError(`there is no file ${files.join(' or ')}`);
   let bytes;
@@ -64,14 +63,6 @@ function loadWasm() {
   const created = createBinding(compile(bytes, file));
   goWithoutAddon();
   return created;
-}
-
-/** The package's own module; in a bundle, that next to it or to the script that runs. */
-function places() {
-  if (runsInPackage()) return [path.join(module.path, 'wasm', NAME)];
-  const here = typeof __dirname === 'string' && path.resolve(__dirname, NAME);
-  const main = process.argv[1] && path.resolve(path.dirname(process.argv[1]), NAME);
-  return [...new Set([here, main].filter(Boolean))];
 }
 
 module.exports = { loadBinding };

@@ -4,23 +4,24 @@
 const { durationToMicros } = require('../base/clock');
 const { ALGORITHMS } = require('../options/algorithms');
 
-/** A checked policy in the form of the native side. */
+/** A checked policy as PolicyFromJs of src/core/numbers.h reads it. The first number is how many windows it has. */
 function nativePolicy(checked) {
-  const { windows, isWeighted, minDifference, countBlocked, algorithm, blockFor, setsMax } =
+  const { windows, blockFor, minDifference, countBlocked, algorithm, setsMax, isWeighted } =
     checked;
-  const flatWindows = windows.flatMap(({ interval, maxInInterval }) => [
-    durationToMicros(interval),
-    maxInInterval,
-  ]);
-  return {
-    windows: new Float64Array(flatWindows),
-    isWeighted,
-    minDifference: durationToMicros(minDifference),
+  return Float64Array.of(
+    windows.length,
+    blockFor.length,
+    durationToMicros(minDifference),
     countBlocked,
-    algorithm: ALGORITHMS.indexOf(algorithm),
-    blocks: new Float64Array(blockFor.map(durationToMicros)),
+    ALGORITHMS.indexOf(algorithm),
     setsMax,
-  };
+    isWeighted,
+    ...windows.flatMap(({ interval, maxInInterval }) => [
+      durationToMicros(interval),
+      maxInInterval,
+    ]),
+    ...blockFor.map(durationToMicros),
+  );
 }
 
 module.exports = { nativePolicy };

@@ -82,7 +82,7 @@ class LocalStore {
           failed(kind, message);
         }),
     };
-    this.#functions = create({ ...nativePolicy(checked), ...options }, this.callbacks);
+    this.#functions = create({ policy: nativePolicy(checked), ...options }, this.callbacks);
     this.call = this.#functions.check;
   }
 

@@ -25,8 +25,8 @@ constexpr std::array kFunctions{
 #endif
 };
 
-Napi::Object Init(Napi::Env, Napi::Object exports) {
-  SetFunctions(exports, kFunctions, nullptr, [](const Napi::Function&) {});
+Napi::Object Init(Napi::Env env, Napi::Object) {
+  const Napi::Object exports = MakeFunctions(env, nullptr, kFunctions);
 #ifdef ROLLGATE_HAS_REDIS
   exports.Set("redisHasTls", redis::TlsContext::IsAvailable());
 #endif

@@ -11,14 +11,14 @@ namespace rollgate::binding {
 /// createMemoryLimiter(options, callbacks) -> the functions of MakeLocalFunctions, for a store in
 /// memory.
 ///
-/// options: those of ReadPolicy, and maxKeys.
+/// options: policy (see PolicyFromJs) and maxKeys.
 Napi::Value CreateMemoryLimiter(const Napi::CallbackInfo& info);
 
 /// createSharedLimiter(options, callbacks) -> the functions of MakeLocalFunctions, for a store in
 /// shared memory. The first call of any function but close() attaches to the region; after a
 /// failure, the next call tries again.
 ///
-/// options: those of ReadPolicy, name, directory and maxKeys.
+/// options: policy (see PolicyFromJs), name, directory, maxKeys and room.
 Napi::Value CreateSharedLimiter(const Napi::CallbackInfo& info);
 
 /// unlinkShared(directory, name, failed) -> whether there was such a region; `failed` is as in
@@ -28,10 +28,8 @@ Napi::Value UnlinkShared(const Napi::CallbackInfo& info);
 /// liveLimiters() -> how many native limiters this process has, for tests
 Napi::Value LiveLimiters(const Napi::CallbackInfo& info);
 
-/// createPortableLimiter(options, callbacks) -> { decide, settle, block, lifetime, largestState }:
+/// createPortableLimiter(policy, callbacks) -> { decide, settle, block, lifetime, largestState }:
 /// decisions on states that JavaScript stores as bytes
-///
-/// options: those of ReadPolicy.
 ///
 /// callbacks:
 ///   numbers      Float64Array that decide writes to

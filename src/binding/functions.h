@@ -10,6 +10,7 @@
 #include <cstddef>
 #include <exception>
 #include <memory>
+#include <new>
 #include <span>
 #include <stdexcept>
 #include <type_traits>
@@ -96,37 +97,34 @@ ROLLGATE_COLD inline napi_value Invoke(const Napi::FunctionReference& function,
   return status == napi_ok ? result : nullptr;
 }
 
-/// Creates the functions as properties of `object`, and calls each(function).
-template <class EachFunction>
-void SetFunctions(const Napi::Object& object, std::span<const Function> functions, void* data,
-                  const EachFunction& each) {
-  const Napi::Env env = object.Env();
-  for (const auto& [property, callback, name] : functions) {
-    napi_value function = nullptr;
-    const napi_status status = napi_create_function(env, name == nullptr ? property : name,
-                                                    NAPI_AUTO_LENGTH, callback, data, &function);
-    if (status != napi_ok) throw Napi::Error::New(env);
-    each(Napi::Function(env, function));
-    object.Set(property, function);
+/// For Guarded: exhausted memory becomes lib's exception.
+template <class State>
+ROLLGATE_COLD napi_value AnswerExhausted(napi_env env, napi_callback_info info) {
+  try {
+    throw;
+  } catch (const std::bad_alloc&) {
+    return Invoke(Call<State, 0>(env, info).state->exhausted);
+  } catch (const Napi::Error& error) {
+    error.ThrowAsJavaScriptException();
+    return nullptr;
   }
 }
 
-/// Returns an object of functions whose data is the `State`. `State::functions` counts them. The
-/// last one to be collected, at the latest at the end of the environment, deletes the state.
-template <class State, class Deleter>
-Napi::Object MakeFunctions(Napi::Env env, std::unique_ptr<State, Deleter> owned,
-                           std::span<const Function> functions) {
+/// Returns an object of functions, whose data is the state. They own it together: the last one to
+/// be collected, at the latest at the end of the environment, releases it.
+inline Napi::Object MakeFunctions(Napi::Env env, const std::shared_ptr<void>& state,
+                                  std::span<const Function> functions) {
   const Napi::Object object = Napi::Object::New(env);
-  State* const state = owned.get();
-  SetFunctions(object, functions, state, [&](const Napi::Function& function) {
-    function.AddFinalizer(
-        [](Napi::Env, State* data) {
-          if (--data->functions == 0) Deleter()(data);
-        },
-        state);
-    ++state->functions;
-    static_cast<void>(owned.release());  // the functions own it from the first one on
-  });
+  for (const auto& [property, callback, name] : functions) {
+    napi_value function = nullptr;
+    const napi_status status = napi_create_function(
+        env, name == nullptr ? property : name, NAPI_AUTO_LENGTH, callback, state.get(), &function);
+    if (status != napi_ok) throw Napi::Error::New(env);
+    Napi::Function(env, function)
+        .AddFinalizer([](Napi::Env, std::shared_ptr<void>* owner) { delete owner; },
+                      new std::shared_ptr<void>(state));
+    object.Set(property, function);
+  }
   return object;
 }
 

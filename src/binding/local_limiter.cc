@@ -144,20 +144,18 @@ Napi::Value BlockId(const Napi::CallbackInfo& info) {
 
 Napi::Value SetLimits(const Napi::CallbackInfo& info) {
   auto& limiter = StateOf<LocalLimiter>(info);
+  PolicyOptions policy = ReadPolicy(info.Env(), info[0]);
   if (limiter.attach) {
-    limiter.policy_to_attach.emplace(ReadPolicy(info[0].As<Napi::Object>()));
+    limiter.policy_to_attach.emplace(std::move(policy));
     return {};
   }
-  PolicyOptions policy = ReadPolicy(info[0].As<Napi::Object>());
   const Micros longest = std::ranges::max(policy.windows, {}, &Window::interval).interval;
   Micros now;
   if (!limiter.ReadTime(now)) return {};
   const StoreStats last = limiter.store->stats();
   limiter.set_limits(limiter, std::move(policy), now);
   limiter.built_in_clock.SetPeriod(longest);
-  limiter.before.allowed += last.allowed;
-  limiter.before.blocked += last.blocked;
-  limiter.before.evicted += last.evicted;
+  limiter.before.Add(last);
   limiter.ReportMemory();
   return {};
 }
@@ -184,12 +182,9 @@ Napi::Value Stats(const Napi::CallbackInfo& info) {
   auto& limiter = StateOf<LocalLimiter>(info);
   limiter.Attach();
   if (!limiter.store) return {info.Env(), Invoke(limiter.closed)};
-  const StoreStats stats = limiter.store->stats();
-  const StoreStats& before = limiter.before;
-  const std::array<std::uint64_t, 5> numbers{stats.keys, stats.allowed + before.allowed,
-                                             stats.blocked + before.blocked,
-                                             stats.evicted + before.evicted, stats.bytes};
-  std::copy(numbers.begin(), numbers.end(), limiter.numbers);
+  StoreStats stats = limiter.store->stats();
+  stats.Add(limiter.before);
+  WriteStats(stats, limiter.numbers);
   return {};
 }
 
@@ -205,11 +200,8 @@ napi_value AnswerFailure(napi_env env, napi_callback_info info) {
   } catch (const SharedError& error) {
     return Invoke(limiter.failed, std::array{ToJs(env, static_cast<Micros>(error.kind())),
                                              napi_value(Napi::String::New(env, error.what()))});
-  } catch (const std::bad_alloc&) {
-    return Invoke(limiter.exhausted);
-  } catch (const Napi::Error& error) {
-    error.ThrowAsJavaScriptException();
-    return nullptr;
+  } catch (...) {
+    return AnswerExhausted<LocalLimiter>(env, info);
   }
 }
 

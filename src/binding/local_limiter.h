@@ -31,7 +31,7 @@
 
 namespace rollgate::binding {
 
-/// The state of one limiter's functions; deleted with the last of them.
+/// The state of one limiter's functions.
 struct LocalLimiter {
   LocalLimiter(const Napi::Object& callbacks, const Policy& policy);
   ~LocalLimiter();
@@ -83,12 +83,8 @@ struct LocalLimiter {
   /// Sets the store. If it is an `S`, calls are compiled for it.
   template <class S>
   void Use(std::unique_ptr<Store> made) {
-    as_expected = [](Store* any) -> Store* { return dynamic_cast<S*>(any); };
-    Use(std::move(made));
-  }
-  void Use(std::unique_ptr<Store> made) {
     store = std::move(made);
-    expected = as_expected(store.get());
+    expected = dynamic_cast<S*>(store.get());
   }
 
   /// Calls `call` with the store, as an `S` if it is one.
@@ -102,8 +98,7 @@ struct LocalLimiter {
 
   std::unique_ptr<Store> store;  // null before `attach` and after Close
   Store* expected = nullptr;     // the same, if it is of the expected class
-  Store* (*as_expected)(Store*) = nullptr;
-  StoreStats before = {};  // attempts and evictions under earlier limits
+  StoreStats before = {};        // attempts and evictions under earlier limits
   Secret secret;
   BuiltInClock built_in_clock;    // may refer to the store, so it is not read without one
   AlignmentWords alignment = {};  // of windows in memory
@@ -117,7 +112,6 @@ struct LocalLimiter {
   bool has_evicted = false;  // not yet reported to JavaScript
   bool has_reported_evictions = false;
   AlgorithmTraits traits;
-  int functions = 0;  // see MakeFunctions
 
   Napi::Env env;
   /// Sets the store and the members that depend on it; called again after an exception.

@@ -25,7 +25,7 @@ std::int64_t BytesToTell(const Store& store) {
 
 Napi::Value CreateMemoryLimiter(const Napi::CallbackInfo& info) {
   const auto options = info[0].As<Napi::Object>();
-  const Policy policy(ReadPolicy(options));
+  const Policy policy(ReadPolicy(info.Env(), options.Get("policy")));
   auto limiter = std::make_unique<LocalLimiter>(info[1].As<Napi::Object>(), policy);
   limiter->secret = RandomSecret();
   limiter->bytes_to_tell = BytesToTell;
@@ -34,12 +34,12 @@ Napi::Value CreateMemoryLimiter(const Napi::CallbackInfo& info) {
   store.secret = limiter->secret;
   store.clock_may_step_back = !limiter->clock.IsEmpty();
   store.on_eviction = [state = limiter.get()] { state->has_evicted = true; };
-  limiter->set_limits = [store](LocalLimiter& limited, PolicyOptions limits, Micros now) {
-    const auto& old = static_cast<const MemoryStore&>(*limited.store);
-    limited.Use(WithLimits(old, std::move(limits), store, now));
-  };
   return memory::WithMemoryStore<Napi::Value>(policy, [&]<class S>() {
     limiter->Use<S>(std::make_unique<S>(policy, store));
+    limiter->set_limits = [store](LocalLimiter& limited, PolicyOptions limits, Micros now) {
+      const auto& old = static_cast<const MemoryStore&>(*limited.store);
+      limited.Use<S>(WithLimits(old, std::move(limits), store, now));
+    };
     return MakeLocalFunctions<S>(std::move(limiter));
   });
 }

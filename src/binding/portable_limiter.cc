@@ -18,7 +18,7 @@
 namespace rollgate::binding {
 namespace {
 
-/// The state of one limiter's functions; deleted with the last of them.
+/// The state of one limiter's functions.
 struct PortableFunctions {
   std::unique_ptr<PortableLimiter> limiter;
   std::vector<WindowUse> uses;  // for decisions
@@ -26,7 +26,6 @@ struct PortableFunctions {
   std::vector<std::byte> next;  // state
   Napi::FunctionReference exhausted;
   double* numbers = nullptr;  // points into `callbacks`
-  int functions = 0;          // see MakeFunctions
 };
 
 /// The bytes of a state; none if the value is undefined.
@@ -106,31 +105,19 @@ Napi::Value LargestState(const Napi::CallbackInfo& info) {
   return Napi::Number::New(info.Env(), static_cast<double>(bytes));
 }
 
-/// For Guarded: exhausted memory becomes lib's exception.
-napi_value AnswerExhausted(napi_env env, napi_callback_info info) {
-  try {
-    throw;
-  } catch (const std::bad_alloc&) {
-    return Invoke(Call<PortableFunctions, 0>(env, info).state->exhausted);
-  } catch (const Napi::Error& error) {
-    error.ThrowAsJavaScriptException();
-    return nullptr;
-  }
-}
-
 constexpr std::array kFunctions{
-    Function{"decide", Guarded<Decide, AnswerExhausted>},
-    Function{"settle", Guarded<Settle, AnswerExhausted>},
-    Function{"block", Guarded<BlockId, AnswerExhausted>},
-    Function{"lifetime", Guarded<Lifetime, AnswerExhausted>},
-    Function{"largestState", Guarded<LargestState, AnswerExhausted>},
+    Function{"decide", Guarded<Decide, AnswerExhausted<PortableFunctions>>},
+    Function{"settle", Guarded<Settle, AnswerExhausted<PortableFunctions>>},
+    Function{"block", Guarded<BlockId, AnswerExhausted<PortableFunctions>>},
+    Function{"lifetime", Guarded<Lifetime, AnswerExhausted<PortableFunctions>>},
+    Function{"largestState", Guarded<LargestState, AnswerExhausted<PortableFunctions>>},
 };
 
 }  // namespace
 
 Napi::Value CreatePortableLimiter(const Napi::CallbackInfo& info) {
   const auto callbacks = info[1].As<Napi::Object>();
-  PolicyOptions policy = ReadPolicy(info[0].As<Napi::Object>());
+  PolicyOptions policy = ReadPolicy(info.Env(), info[0]);
   auto self = std::make_unique<PortableFunctions>();
   self->numbers = ReadArray<double>(info.Env(), callbacks.Get("numbers")).data();
   self->uses.resize(policy.windows.size());

@@ -34,7 +34,8 @@ constexpr std::size_t kManyResults = 128;
 
 /// The state of one client's functions. Lives until they are collected and nothing of the client is
 /// left in the event loop.
-class RedisClient final : private redis::Client::Sink {
+class RedisClient final : public std::enable_shared_from_this<RedisClient>,
+                          private redis::Client::Sink {
  public:
   RedisClient(const Napi::Object& callbacks, uv_loop_s* loop, redis::ClientOptions options)
       : env_(callbacks.Env()),
@@ -68,8 +69,6 @@ class RedisClient final : private redis::Client::Sink {
     is_released_ = true;
     if (is_gone_) delete this;
   }
-
-  int functions = 0;  ///< its own and those of its limiters: see MakeFunctions
 
  private:
   struct FailedCalls {
@@ -239,22 +238,8 @@ class RedisClient final : private redis::Client::Sink {
 
 /// The state of a limiter's functions.
 struct RedisLimiter {
-  RedisLimiter(RedisClient& of, redis::Program program) : client(of), limiter(std::move(program)) {
-    ++client.functions;
-  }
-
-  RedisClient& client;
+  std::shared_ptr<RedisClient> client;
   redis::Limiter limiter;
-  int functions = 0;  ///< see MakeFunctions
-};
-
-struct Abandon {
-  void operator()(RedisClient* client) const { client->Abandon(); }
-  void operator()(RedisLimiter* limiter) const {
-    RedisClient& client = limiter->client;
-    delete limiter;
-    if (--client.functions == 0) client.Abandon();
-  }
 };
 
 constexpr Micros kTooMany = -1;
@@ -299,7 +284,7 @@ napi_value Ask(napi_env env, napi_callback_info info) {
     question.cost = redis::kOneAmount;
     amounts = {&cost, 1};
   }
-  RedisClient& client = call.state->client;
+  RedisClient& client = *call.state->client;
   std::array<char, 256> buffer;
   std::size_t length = 0;
   if (napi_get_value_string_utf8(env, call.arguments[0], buffer.data(), buffer.size(), &length) ==
@@ -331,8 +316,9 @@ constexpr std::array kLimiterFunctions{
 Napi::Value CreateLimiter(const Napi::CallbackInfo& info) {
   auto& client = StateOf<RedisClient>(info);
   redis::Program program = ReadProgram(info[0].As<Napi::Object>());
-  std::unique_ptr<RedisLimiter, Abandon> limiter(new RedisLimiter(client, std::move(program)));
-  return MakeFunctions(info.Env(), std::move(limiter), kLimiterFunctions);
+  const std::shared_ptr<RedisLimiter> limiter(
+      new RedisLimiter{client.shared_from_this(), redis::Limiter(std::move(program))});
+  return MakeFunctions(info.Env(), limiter, kLimiterFunctions);
 }
 
 Napi::Value Command(const Napi::CallbackInfo& info) {
@@ -425,9 +411,9 @@ Napi::Value CreateRedisClient(const Napi::CallbackInfo& info) {
   uv_loop_s* loop = nullptr;
   if (napi_get_uv_event_loop(env, &loop) != napi_ok) throw Napi::Error::New(env);
   const auto callbacks = info[1].As<Napi::Object>();
-  std::unique_ptr<RedisClient, Abandon> client(
-      new RedisClient(callbacks, loop, std::move(options)));
-  return MakeFunctions(env, std::move(client), kFunctions);
+  const std::shared_ptr<RedisClient> client(new RedisClient(callbacks, loop, std::move(options)),
+                                            [](RedisClient* owned) { owned->Abandon(); });
+  return MakeFunctions(env, client, kFunctions);
 }
 
 }  // namespace rollgate::binding

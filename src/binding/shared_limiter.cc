@@ -26,7 +26,7 @@ std::int64_t BytesToTell(const Store&) {
 Napi::Value CreateSharedLimiter(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
   const auto options = info[0].As<Napi::Object>();
-  const Policy policy(ReadPolicy(options));
+  const Policy policy(ReadPolicy(env, options.Get("policy")));
   auto limiter = std::make_unique<LocalLimiter>(info[1].As<Napi::Object>(), policy);
   limiter->bytes_to_tell = BytesToTell;
   SharedStoreOptions store;
@@ -41,17 +41,6 @@ Napi::Value CreateSharedLimiter(const Napi::CallbackInfo& info) {
   store.on_eviction = [state = limiter.get()] { state->has_evicted = true; };
   store.room = static_cast<std::uint64_t>(ReadDouble(env, options.Get("room")));
   const shared::LogForm form = shared::LogFormFor(policy, store.room);
-  limiter->set_limits = [store](LocalLimiter& limited, PolicyOptions limits, Micros) {
-    limited.expected = nullptr;
-    std::unique_ptr<SharedStore> attached(static_cast<SharedStore*>(limited.store.release()));
-    try {
-      limited.Use(SharedStore::WithLimits(attached, Policy(std::move(limits)), store));
-    } catch (...) {
-      // The limits do not fit, or there is no memory.
-      if (attached) limited.Use(std::move(attached));
-      throw;
-    }
-  };
   return shared::WithSharedStore<Napi::Value>(policy, form, [&]<class S>() {
     limiter->policy_to_attach.emplace(policy);
     limiter->attach = [options = store](LocalLimiter& attached) {
@@ -59,6 +48,17 @@ Napi::Value CreateSharedLimiter(const Napi::CallbackInfo& info) {
       attached.secret = found->secret();
       attached.Align(found->alignment(), attached.policy_to_attach->longest_interval());
       attached.Use<S>(std::move(found));
+    };
+    limiter->set_limits = [store](LocalLimiter& limited, PolicyOptions limits, Micros) {
+      limited.expected = nullptr;
+      std::unique_ptr<SharedStore> attached(static_cast<SharedStore*>(limited.store.release()));
+      try {
+        limited.Use<S>(SharedStore::WithLimits(attached, Policy(std::move(limits)), store));
+      } catch (...) {
+        // The limits do not fit, or there is no memory.
+        if (attached) limited.Use<S>(std::move(attached));
+        throw;
+      }
     };
     return MakeLocalFunctions<S>(std::move(limiter));
   });

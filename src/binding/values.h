@@ -6,6 +6,7 @@
 
 #include <napi.h>
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <limits>
@@ -68,15 +69,34 @@ std::span<T> ReadArray(napi_env env, napi_value value) {
 }
 
 /// A string as UTF-8.
-std::string ReadText(napi_env env, napi_value value);
+inline std::string ReadText(napi_env env, napi_value value) {
+  std::array<char, 256> buffer;
+  std::size_t length = 0;
+  if (napi_get_value_string_utf8(env, value, buffer.data(), buffer.size(), &length) != napi_ok) {
+    return {};
+  }
+  // Node-API truncates a longer string at the end of a character, and adds a NUL.
+  if (length + 4 < buffer.size()) return std::string(buffer.data(), length);
+  return Napi::String(env, value).Utf8Value();
+}
 
 /// An array of strings.
-std::vector<std::string> ReadTexts(napi_env env, napi_value array);
+inline std::vector<std::string> ReadTexts(napi_env env, napi_value array) {
+  std::vector<std::string> texts;
+  std::uint32_t count = 0;
+  napi_get_array_length(env, array, &count);
+  for (std::uint32_t i = 0; i < count; ++i) {
+    napi_value text = nullptr;
+    napi_get_element(env, array, i, &text);
+    texts.push_back(ReadText(env, text));
+  }
+  return texts;
+}
 
-/// Reads windows (Float64Array: interval in us and max of each), minDifference (us), countBlocked,
-/// algorithm (a number: see Algorithm), setsMax, isWeighted and blocks (Float64Array of lengths in
-/// us).
-PolicyOptions ReadPolicy(const Napi::Object& options);
+/// A policy of lib/native/policy.js.
+inline PolicyOptions ReadPolicy(napi_env env, napi_value value) {
+  return PolicyFromJs(ReadArray<double>(env, value).data());
+}
 
 /// Reads a cost: a number, or a Float64Array with one for each window, which are copied to `each`.
 inline Costs ReadCosts(napi_env env, napi_value value, std::vector<std::uint64_t>& each) {

@@ -1,4 +1,4 @@
-// Moments, costs and decisions as the numbers that JavaScript gives and gets.
+// Moments, policies and decisions as the numbers that JavaScript gives and gets.
 #pragma once
 
 #include <algorithm>
@@ -7,6 +7,8 @@
 #include <limits>
 
 #include "core/decision.h"
+#include "core/policy.h"
+#include "core/store.h"
 #include "core/time.h"
 
 namespace rollgate {
@@ -15,6 +17,25 @@ namespace rollgate {
 inline Micros TimeFromJs(double micros) {
   constexpr auto kBound = static_cast<double>(kLongest);
   return static_cast<Micros>(std::clamp(micros, -kBound, kBound));
+}
+
+/// The policy that lib/native/policy.js has written.
+inline PolicyOptions PolicyFromJs(const double* next) {
+  const auto integer = [&] { return static_cast<std::int64_t>(*next++); };
+  PolicyOptions policy;
+  policy.windows.resize(static_cast<std::size_t>(integer()));
+  policy.blocks.resize(static_cast<std::size_t>(integer()));
+  policy.min_difference = integer();
+  policy.count_blocked = integer() != 0;
+  policy.algorithm = static_cast<Algorithm>(integer());
+  policy.sets_max = integer() != 0;
+  policy.weighted = integer() != 0;
+  for (Window& window : policy.windows) {
+    window.interval = integer();
+    window.max = static_cast<std::uint64_t>(integer());
+  }
+  for (Micros& length : policy.blocks) length = integer();
+  return policy;
 }
 
 /// How many numbers precede those of the windows: see NUMBERS in lib/base/decision.js.
@@ -41,6 +62,14 @@ inline void WriteDecision(const Decision& decision, double* out) {
   for (const WindowUse& use : decision.windows) {
     *out++ = static_cast<double>(use.used);
     *out++ = millis(use.reset_in);
+  }
+}
+
+/// Writes keys, allowed, blocked, evicted and bytes.
+inline void WriteStats(const StoreStats& stats, double* out) {
+  for (const std::uint64_t number :
+       {stats.keys, stats.allowed, stats.blocked, stats.evicted, std::uint64_t{stats.bytes}}) {
+    *out++ = static_cast<double>(number);
   }
 }
 

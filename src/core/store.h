@@ -16,6 +16,13 @@ struct StoreStats {
   std::uint64_t blocked;  ///< attempts
   std::uint64_t evicted;  ///< ids dropped before they expired
   std::size_t bytes;      ///< memory held for ids
+
+  /// Adds what was counted under earlier limits.
+  void Add(const StoreStats& earlier) {
+    allowed += earlier.allowed;
+    blocked += earlier.blocked;
+    evicted += earlier.evicted;
+  }
 };
 
 /// One policy applied to every id. Owned by one thread. Reads no clock: `now` comes from the

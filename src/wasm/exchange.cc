@@ -4,9 +4,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/algorithms.h"
-#include "core/time.h"
-
 namespace rollgate::wasm {
 namespace {
 
@@ -40,25 +37,6 @@ std::byte* Bytes() {
   return reinterpret_cast<std::byte*>(bytes_area.data());
 }
 
-PolicyOptions ReadPolicy() {
-  const double* next = numbers_area.data();
-  const auto integer = [&] { return static_cast<std::int64_t>(*next++); };
-  PolicyOptions policy;
-  policy.min_difference = integer();
-  policy.count_blocked = integer() != 0;
-  policy.algorithm = static_cast<Algorithm>(integer());
-  policy.sets_max = integer() != 0;
-  policy.weighted = integer() != 0;
-  const std::int64_t windows = integer();
-  const std::int64_t blocks = integer();
-  for (std::int64_t i = 0; i < windows; ++i) {
-    const Micros interval = integer();
-    policy.windows.push_back({interval, static_cast<std::uint64_t>(integer())});
-  }
-  for (std::int64_t i = 0; i < blocks; ++i) policy.blocks.push_back(integer());
-  return policy;
-}
-
 Secret ReadSecret() {
   Secret secret;
   std::memcpy(&secret, bytes_area.data(), sizeof secret);
@@ -77,10 +55,9 @@ Identity ReadIdentity(std::int32_t length, const Secret& secret) {
   return IdentityOf(std::span(units, static_cast<std::size_t>(~length)), secret);
 }
 
-Costs ReadCosts(const double* numbers, std::size_t count, double cost,
-                std::vector<std::uint64_t>& each) {
-  if (count == 0) return static_cast<std::uint64_t>(cost);
-  each.assign(numbers, numbers + count);
+Costs ReadCosts(double cost, const double* numbers, std::vector<std::uint64_t>& each) {
+  if (cost >= 0) return static_cast<std::uint64_t>(cost);
+  std::copy_n(numbers, each.size(), each.begin());
   return Costs(each);
 }
 

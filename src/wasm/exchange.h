@@ -11,7 +11,6 @@
 
 #include "core/decision.h"
 #include "core/identity.h"
-#include "core/policy.h"
 
 /// A function for JavaScript.
 #define ROLLGATE_EXPORT(name) extern "C" __attribute__((export_name(#name)))
@@ -42,11 +41,6 @@ double* Numbers();
 /// The area for ids, states and secrets.
 std::byte* Bytes();
 
-/// The policy in Numbers: minDifference (us), countBlocked, algorithm (see Algorithm), setsMax,
-/// isWeighted, how many windows, how many blocks; interval (us) and max of each window; the lengths
-/// of the blocks (us).
-PolicyOptions ReadPolicy();
-
 /// The secret in Bytes: 48 of them.
 Secret ReadSecret();
 
@@ -54,8 +48,8 @@ Secret ReadSecret();
 /// 16, whatever follows them. Else ~length UTF-16 code units.
 Identity ReadIdentity(std::int32_t length, const Secret& secret);
 
-/// `cost` if `count` is 0, else so many costs at `numbers`, which are copied to `each`.
-Costs ReadCosts(const double* numbers, std::size_t count, double cost,
-                std::vector<std::uint64_t>& each);
+/// `cost`; if it is negative, the costs at `numbers`, one for each window, which are copied to
+/// `each`.
+Costs ReadCosts(double cost, const double* numbers, std::vector<std::uint64_t>& each);
 
 }  // namespace rollgate::wasm

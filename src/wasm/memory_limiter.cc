@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/algorithms.h"
+#include "core/alignment.h"
 #include "core/numbers.h"
 #include "memory/memory_store.h"
 #include "wasm/exchange.h"
@@ -16,16 +17,27 @@ namespace {
 
 struct MemoryLimiter {
   MemoryLimiter(const Policy& policy, MemoryStoreOptions store_options)
-      : options(std::move(store_options)), uses(policy.windows().size()) {
+      : options(std::move(store_options)),
+        traits(TraitsOf(policy)),
+        longest_interval(policy.longest_interval()),
+        uses(policy.windows().size()),
+        costs(uses.size()),
+        actual_costs(uses.size()) {
     options.on_eviction = [this] { has_evicted = true; };
     store = CreateMemoryStore(policy, options);
   }
+
+  Micros Time(double now) const { return TimeFromJs(now) + OffsetIn(alignment); }
 
   /// What a call that may have dropped an id returns.
   std::int32_t Done() { return std::exchange(has_evicted, false) ? kEvicted : kDone; }
 
   MemoryStoreOptions options;
+  AlgorithmTraits traits;
+  Micros longest_interval;
+  AlignmentWords alignment = {};
   std::unique_ptr<MemoryStore> store;
+  StoreStats before = {};       // attempts and evictions under earlier limits
   std::vector<WindowUse> uses;  // for decisions
   std::vector<std::uint64_t> costs;
   std::vector<std::uint64_t> actual_costs;
@@ -47,7 +59,7 @@ MemoryLimiter* MemoryNew(double max_keys, bool clock_may_step_back) {
     options.max_keys = static_cast<std::size_t>(std::min(max_keys, double{1 << 30}));
     options.secret = ReadSecret();
     options.clock_may_step_back = clock_may_step_back;
-    return new MemoryLimiter(Policy(ReadPolicy()), options);
+    return new MemoryLimiter(Policy(PolicyFromJs(Numbers())), options);
   } catch (...) {
     return nullptr;
   }
@@ -63,7 +75,7 @@ ROLLGATE_EXPORT(memory_check)
 double MemoryCheck(MemoryLimiter* limiter, std::int32_t length, double now) {
   try {
     const Identity identity = ReadIdentity(length, limiter->options.secret);
-    const Micros time_left = limiter->store->Check(identity, TimeFromJs(now));
+    const Micros time_left = limiter->store->Check(identity, limiter->Time(now));
     const auto result = static_cast<double>(CeilToMillis(time_left));
     return limiter->Done() == kDone ? result : -2 - result;
   } catch (...) {
@@ -71,11 +83,11 @@ double MemoryCheck(MemoryLimiter* limiter, std::int32_t length, double now) {
   }
 }
 
-/// Writes a decision to Numbers, which has the costs, if they are `count` of them. `max` is 0
-/// unless the policy sets it with each attempt.
+/// Writes a decision to Numbers. For `cost`, see ReadCosts. `max` is 0 unless the policy sets it
+/// with each attempt.
 ROLLGATE_EXPORT(memory_decide)
 std::int32_t MemoryDecide(MemoryLimiter* limiter, std::int32_t length, double now,
-                          std::int32_t records, std::size_t count, double cost, double max) {
+                          std::int32_t records, double cost, double max) {
   return Guarded([&] {
     MemoryStore& store = *limiter->store;
     const Identity identity = ReadIdentity(length, limiter->options.secret);
@@ -83,29 +95,25 @@ std::int32_t MemoryDecide(MemoryLimiter* limiter, std::int32_t length, double no
     if (max != 0) {
       store.SetMax(static_cast<std::uint64_t>(max), RecordsActions(recording));
     }
-    double* const numbers = Numbers();
-    const Costs costs = ReadCosts(numbers, count, cost, limiter->costs);
+    const Costs costs = ReadCosts(cost, Numbers(), limiter->costs);
     Decision decision;
     decision.windows = limiter->uses;
-    store.Decide(identity, TimeFromJs(now), costs, recording, decision);
-    WriteDecision(decision, numbers);
+    store.Decide(identity, limiter->Time(now), costs, recording, decision);
+    WriteDecision(decision, Numbers());
     return limiter->Done();
   });
 }
 
-/// Settles an attempt. Numbers has its costs, if they are `count` of them, followed by the actual
-/// costs in the same way.
+/// Settles an attempt. In Numbers, the costs of `actual` follow those of `cost`.
 ROLLGATE_EXPORT(memory_settle)
 std::int32_t MemorySettle(MemoryLimiter* limiter, std::int32_t length, double now, double at,
-                          double token, std::size_t count, double cost, std::size_t actual_count,
-                          double actual) {
+                          double token, double cost, double actual) {
   return Guarded([&]() -> std::int32_t {
-    const double* const numbers = Numbers();
-    const Receipt receipt{TimeFromJs(at), ReadCosts(numbers, count, cost, limiter->costs),
+    const Receipt receipt{TimeFromJs(at), ReadCosts(cost, Numbers(), limiter->costs),
                           static_cast<std::uint64_t>(token)};
-    const Costs costs = ReadCosts(numbers + count, actual_count, actual, limiter->actual_costs);
+    const Costs costs = ReadCosts(actual, Numbers() + limiter->uses.size(), limiter->actual_costs);
     const Identity identity = ReadIdentity(length, limiter->options.secret);
-    return limiter->store->Settle(identity, receipt, costs, TimeFromJs(now)) ? kFound : kDone;
+    return limiter->store->Settle(identity, receipt, costs, limiter->Time(now)) ? kFound : kDone;
   });
 }
 
@@ -113,7 +121,7 @@ ROLLGATE_EXPORT(memory_block)
 std::int32_t MemoryBlock(MemoryLimiter* limiter, std::int32_t length, double now, double duration) {
   return Guarded([&]() -> std::int32_t {
     const Identity identity = ReadIdentity(length, limiter->options.secret);
-    limiter->store->BlockFor(identity, TimeFromJs(now), TimeFromJs(duration));
+    limiter->store->BlockFor(identity, limiter->Time(now), TimeFromJs(duration));
     return kDone;
   });
 }
@@ -122,7 +130,13 @@ std::int32_t MemoryBlock(MemoryLimiter* limiter, std::int32_t length, double now
 ROLLGATE_EXPORT(memory_set_limits)
 std::int32_t MemorySetLimits(MemoryLimiter* limiter, double now) {
   return Guarded([&]() -> std::int32_t {
-    limiter->store = WithLimits(*limiter->store, ReadPolicy(), limiter->options, TimeFromJs(now));
+    const StoreStats last = limiter->store->stats();
+    PolicyOptions policy = PolicyFromJs(Numbers());
+    const Micros longest = std::ranges::max(policy.windows, {}, &Window::interval).interval;
+    limiter->store =
+        WithLimits(*limiter->store, std::move(policy), limiter->options, limiter->Time(now));
+    limiter->longest_interval = longest;
+    limiter->before.Add(last);
     return kDone;
   });
 }
@@ -145,20 +159,23 @@ std::int32_t MemoryClearAll(MemoryLimiter* limiter) {
 /// Writes keys, allowed, blocked, evicted and bytes to Numbers.
 ROLLGATE_EXPORT(memory_stats)
 void MemoryStats(const MemoryLimiter* limiter) {
-  const StoreStats stats = limiter->store->stats();
-  double* next = Numbers();
-  for (const std::uint64_t number :
-       {stats.keys, stats.allowed, stats.blocked, stats.evicted, std::uint64_t{stats.bytes}}) {
-    *next++ = static_cast<double>(number);
-  }
+  StoreStats stats = limiter->store->stats();
+  stats.Add(limiter->before);
+  WriteStats(stats, Numbers());
 }
 
-/// Bits of the algorithm with this number: 1 if its windows begin at multiples of the interval
-/// since the epoch, 2 if settling depends on the time; kExhausted.
-ROLLGATE_EXPORT(traits)
-std::int32_t Traits() {
-  return Guarded([&] {
-    const AlgorithmTraits traits = TraitsOf(Policy(ReadPolicy()));
-    return (traits.aligns_to_epoch ? 1 : 0) | (traits.settles_ask_time ? 2 : 0);
-  });
+/// Lets aligned windows follow the wall clock: at `now` of the clock of all other calls, it shows
+/// `wall`.
+ROLLGATE_EXPORT(memory_follow)
+void MemoryFollow(MemoryLimiter* limiter, double now, double wall) {
+  if (!limiter->traits.aligns_to_epoch) return;
+  const Micros offset = TimeFromJs(wall) - TimeFromJs(now);
+  FollowWall(limiter->alignment, offset, limiter->longest_interval);
+}
+
+/// Whether settling depends on the time, under the policy in Numbers; kExhausted.
+ROLLGATE_EXPORT(settles_ask_time)
+std::int32_t SettlesAskTime() {
+  return Guarded(
+      [&] { return TraitsOf(Policy(PolicyFromJs(Numbers()))).settles_ask_time ? 1 : 0; });
 }

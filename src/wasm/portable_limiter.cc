@@ -14,7 +14,10 @@ namespace {
 
 struct PortableCore {
   explicit PortableCore(const Policy& policy)
-      : limiter(PortableLimiter::Create(policy)), uses(policy.windows().size()) {}
+      : limiter(PortableLimiter::Create(policy)),
+        uses(policy.windows().size()),
+        costs(uses.size()),
+        actual_costs(uses.size()) {}
 
   std::unique_ptr<PortableLimiter> limiter;
   std::vector<WindowUse> uses;  // for decisions
@@ -39,7 +42,7 @@ using namespace rollgate::wasm;
 
 ROLLGATE_EXPORT(portable_new) PortableCore* PortableNew() {
   try {
-    return new PortableCore(Policy(ReadPolicy()));
+    return new PortableCore(Policy(PolicyFromJs(Numbers())));
   } catch (...) {
     return nullptr;
   }
@@ -52,21 +55,20 @@ ROLLGATE_EXPORT(portable_delete) void PortableDelete(PortableCore* core) {
 /// Writes a decision and the next state: see memory_decide.
 ROLLGATE_EXPORT(portable_decide)
 std::int32_t PortableDecide(PortableCore* core, std::size_t size, double now, std::int32_t records,
-                            std::size_t count, double cost, double max, double generation) {
+                            double cost, double max, double generation) {
   return Guarded([&] {
     PortableLimiter& limiter = *core->limiter;
     const auto recording = static_cast<Recording>(records);
     if (max != 0) {
       limiter.SetMax(static_cast<std::uint64_t>(max), RecordsActions(recording));
     }
-    double* const numbers = Numbers();
-    const Costs costs = ReadCosts(numbers, count, cost, core->costs);
+    const Costs costs = ReadCosts(cost, Numbers(), core->costs);
     const auto number = static_cast<Generation>(generation);
     Decision decision;
     decision.windows = core->uses;
     const Outcome outcome = limiter.Decide(StateOf(size), TimeFromJs(now), costs, recording, number,
                                            decision, core->next);
-    if (outcome != Outcome::kForeign) WriteDecision(decision, numbers);
+    if (outcome != Outcome::kForeign) WriteDecision(decision, Numbers());
     return static_cast<std::int32_t>(outcome);
   });
 }
@@ -74,13 +76,11 @@ std::int32_t PortableDecide(PortableCore* core, std::size_t size, double now, st
 /// See memory_settle.
 ROLLGATE_EXPORT(portable_settle)
 std::int32_t PortableSettle(PortableCore* core, std::size_t size, double now, double at,
-                            double token, std::size_t count, double cost, std::size_t actual_count,
-                            double actual) {
+                            double token, double cost, double actual) {
   return Guarded([&] {
-    const double* const numbers = Numbers();
-    const Receipt receipt{TimeFromJs(at), ReadCosts(numbers, count, cost, core->costs),
+    const Receipt receipt{TimeFromJs(at), ReadCosts(cost, Numbers(), core->costs),
                           static_cast<std::uint64_t>(token)};
-    const Costs costs = ReadCosts(numbers + count, actual_count, actual, core->actual_costs);
+    const Costs costs = ReadCosts(actual, Numbers() + core->uses.size(), core->actual_costs);
     return static_cast<std::int32_t>(
         core->limiter->Settle(StateOf(size), receipt, costs, TimeFromJs(now), core->next));
   });

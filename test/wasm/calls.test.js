@@ -49,7 +49,7 @@ function open(binding, checked, now) {
     observesEvictions: NEVER,
     clock: now,
   };
-  const options = { ...nativePolicy(checked), maxKeys: checked.maxKeys };
+  const options = { policy: nativePolicy(checked), maxKeys: checked.maxKeys };
   return { ...binding.createMemoryLimiter(options, keep), report: keep.numbers, length, keep };
 }
 

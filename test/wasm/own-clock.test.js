@@ -3,6 +3,10 @@
 
 const os = require('node:os');
 const { performance } = require('node:perf_hooks');
+const { NEVER } = require('../../lib/base/channels');
+const { NUMBERS } = require('../../lib/base/decision');
+const { readLimiterOptions } = require('../../lib/limiter/options');
+const { nativePolicy } = require('../../lib/native/policy');
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
@@ -11,7 +15,7 @@ const HOUR = 60 * MINUTE;
 const NOON = 1_700_049_600_000;
 
 const time = {};
-let createOwnClock;
+let binding;
 
 beforeEach(() => {
   Object.assign(time, { performance: 5 * SECOND, wall: NOON + 30 * MINUTE, uptime: 99 * HOUR });
@@ -20,7 +24,7 @@ beforeEach(() => {
   jest.spyOn(os, 'uptime').mockImplementation(() => time.uptime / 1000);
   Object.defineProperty(process, 'platform', { value: 'linux' }); // of this test file alone
   jest.isolateModules(() => {
-    ({ createOwnClock } = require('../../lib/native/wasm/own-clock'));
+    binding = require('../support/bindings').newWasmBinding();
   });
 });
 afterEach(() => jest.restoreAllMocks());
@@ -34,6 +38,21 @@ function sleep(ms) {
   time.uptime += ms;
 }
 
+/** The clock of a limiter, in us. Each reading is an attempt with another id, because those of one never step back. */
+function createClock(algorithm) {
+  const checked = readLimiterOptions({ interval: HOUR, maxInInterval: 1, algorithm });
+  const numbers = new Float64Array(16);
+  const limiter = binding.createMemoryLimiter(
+    { policy: nativePolicy(checked), maxKeys: checked.maxKeys },
+    { numbers, observesDecisions: NEVER, observesEvictions: NEVER },
+  );
+  let ids = 0;
+  return () => {
+    limiter.decide(ids++);
+    return numbers[NUMBERS.AT];
+  };
+}
+
 /** The time in ms, once the clock has looked at the others. */
 function read(clock) {
   clock();
@@ -43,7 +62,7 @@ function read(clock) {
 
 describe('without aligned windows', () => {
   test('time goes on while the host sleeps, as far as its uptime says so', () => {
-    const clock = createOwnClock(() => undefined);
+    const clock = createClock('sliding-window-log');
     const before = read(clock);
     sleep(2.5 * HOUR);
     expect(read(clock) - before).toBe(2.5 * HOUR + 1001);
@@ -52,7 +71,7 @@ describe('without aligned windows', () => {
   });
 
   test('an uptime in whole seconds, or one that steps back, changes nothing', () => {
-    const clock = createOwnClock(() => undefined);
+    const clock = createClock('sliding-window-log');
     const before = read(clock);
     time.uptime += 999;
     expect(read(clock) - before).toBe(1001);
@@ -61,7 +80,7 @@ describe('without aligned windows', () => {
   });
 
   test('a host that does not tell its uptime has the clock that it has', () => {
-    const clock = createOwnClock(() => undefined);
+    const clock = createClock('sliding-window-log');
     os.uptime.mockImplementation(() => {
       throw new Error('not allowed');
     });
@@ -74,7 +93,7 @@ describe('without aligned windows', () => {
 
 describe('with aligned windows', () => {
   test('time follows that of day, in sleep and in steps forward', () => {
-    const clock = createOwnClock(() => HOUR * 1000);
+    const clock = createClock('fixed-window');
     expect(read(clock)).toBe(time.wall);
     sleep(HOUR);
     expect(read(clock)).toBe(time.wall);
@@ -84,7 +103,7 @@ describe('with aligned windows', () => {
 
   test('time steps back by less than a window, however far that of day is set back', () => {
     for (const step of [SECOND, 59 * MINUTE, HOUR, 61 * MINUTE, 999 * HOUR]) {
-      const clock = createOwnClock(() => HOUR * 1000);
+      const clock = createClock('fixed-window');
       const before = read(clock);
       time.wall -= step;
       const after = read(clock);

@@ -10,9 +10,6 @@ const STATUS = { FOUND: 1, EVICTED: 2, EXHAUSTED: 4 };
 /** An id of at most so many Latin-1 characters is passed as bytes, any other as UTF-16. */
 const LONGEST_SHORT_ID = 16;
 
-/** The numbers of a policy before those of its windows. */
-const POLICY_HEAD = 7;
-
 /** Ids of 8,192 UTF-16 units fit without another reservation. */
 const BYTES_AT_FIRST = 16_384;
 const NUMBERS_AT_FIRST = 64;
@@ -27,10 +24,8 @@ class Core {
     typeof FinalizationRegistry === 'undefined'
       ? undefined
       : new FinalizationRegistry((held) => this.#freeCollected(held));
-  #numbersAt;
-  #numbersSize = NUMBERS_AT_FIRST;
-  #bytesAt;
-  #bytesSize = BYTES_AT_FIRST;
+  #addresses = { numbers: 0, bytes: 0 };
+  #sizes = { numbers: 0, bytes: 0 };
 
   /** How many objects of the module are in use. */
   live = 0;
@@ -50,9 +45,8 @@ class Core {
       Object.entries(functions).map(([name, call]) => [name, this.#guarded(call)]),
     );
     _initialize();
-    this.#numbersAt = this.#reserve('numbers', NUMBERS_AT_FIRST);
-    this.#bytesAt = this.#reserve('bytes', BYTES_AT_FIRST);
-    this.#view();
+    this.reserve('numbers', NUMBERS_AT_FIRST);
+    this.reserve('bytes', BYTES_AT_FIRST);
   }
 
   /**
@@ -60,10 +54,10 @@ class Core {
    * the module its stack back: to do so at once could overflow again.
    */
   #guarded(call) {
-    return (a, b, c, d, e, f, g, h, i) => {
+    return (a, b, c, d, e, f, g) => {
       if (this.#isUnclean) this.#clean();
       try {
-        return call(a, b, c, d, e, f, g, h, i);
+        return call(a, b, c, d, e, f, g);
       } catch (error) {
         this.#isUnclean = true;
         throw error;
@@ -76,31 +70,17 @@ class Core {
     this.#isUnclean = false;
   }
 
-  /** Room for so many numbers; what the area held is lost if it grows. */
-  reserveNumbers(count) {
-    if (count > this.#numbersSize) {
-      this.#numbersAt = this.#reserve('numbers', count);
-      this.#numbersSize = count;
+  /** Room for so many elements of the area 'numbers' or 'bytes'; what it held is lost if it grows. */
+  reserve(area, count) {
+    if (count > this.#sizes[area]) {
+      // A number that no area of a 32-bit memory has would wrap around.
+      const address = count < 2 ** 31 ? this.exports[area](count) : 0;
+      if (address === 0) throwOutOfMemory();
+      this.#addresses[area] = address >>> 0;
+      this.#sizes[area] = count;
       this.#view();
     }
     this.refresh();
-  }
-
-  /** The same for bytes. */
-  reserveBytes(count) {
-    if (count > this.#bytesSize) {
-      this.#bytesAt = this.#reserve('bytes', count);
-      this.#bytesSize = count;
-      this.#view();
-    }
-    this.refresh();
-  }
-
-  /** @returns the address of the area */
-  #reserve(area, count) {
-    // A number that no area of a 32-bit memory has would wrap around.
-    const address = count < 2 ** 31 ? this.exports[area](count) : 0;
-    return address === 0 ? throwOutOfMemory() : address >>> 0;
   }
 
   refresh() {
@@ -109,8 +89,8 @@ class Core {
 
   #view() {
     const { buffer } = this.memory;
-    this.numbers = new Float64Array(buffer, this.#numbersAt, this.#numbersSize);
-    this.bytes = new Uint8Array(buffer, this.#bytesAt, this.#bytesSize);
+    this.numbers = new Float64Array(buffer, this.#addresses.numbers, this.#sizes.numbers);
+    this.bytes = new Uint8Array(buffer, this.#addresses.bytes, this.#sizes.bytes);
   }
 
   /** Writes an id; returns what tells the module how it is written: ReadIdentity. */
@@ -130,15 +110,15 @@ class Core {
 
   #writeUnits(id) {
     const { length } = id;
-    this.reserveBytes(2 * length);
-    const units = new Uint16Array(this.bytes.buffer, this.#bytesAt, length);
+    this.reserve('bytes', 2 * length);
+    const units = new Uint16Array(this.bytes.buffer, this.#addresses.bytes, length);
     for (let i = 0; i < length; i++) units[i] = id.charCodeAt(i);
     return ~length;
   }
 
   /** Writes bytes; returns how many. */
   writeBytes(source) {
-    this.reserveBytes(source.length);
+    this.reserve('bytes', source.length);
     this.bytes.set(source);
     return source.length;
   }
@@ -148,19 +128,18 @@ class Core {
     return this.memory.buffer.slice(address, address + size);
   }
 
-  /** Writes a policy of nativePolicy (options.js) for ReadPolicy. */
-  writePolicy({ windows, minDifference, countBlocked, algorithm, blocks, setsMax, isWeighted }) {
-    const parts = [countBlocked, algorithm, setsMax, isWeighted, windows.length / 2, blocks.length];
-    this.reserveNumbers(POLICY_HEAD + windows.length + blocks.length);
-    this.numbers.set([minDifference, ...parts, ...windows, ...blocks]);
+  /** Writes a policy of nativePolicy (policy.js). */
+  writePolicy(policy) {
+    this.reserve('numbers', policy.length);
+    this.numbers.set(policy);
   }
 
-  /** Writes costs from number `start` on, if they differ between windows; returns how many. */
+  /** A cost as a parameter: itself; or -1 for costs by window, which are written from number `start` on. */
   writeCosts(cost, start = 0) {
-    if (typeof cost === 'number') return 0;
+    if (typeof cost === 'number') return cost;
     this.refresh();
     this.numbers.set(cost, start);
-    return cost.length;
+    return -1;
   }
 
   /** Copies the first `count` numbers. */
@@ -199,9 +178,4 @@ class Core {
   }
 }
 
-/** A cost as a parameter of the module, which reads numbers if costs differ between windows. */
-function uniform(cost) {
-  return typeof cost === 'number' ? cost : 0;
-}
-
-module.exports = { Core, STATUS, uniform };
+module.exports = { Core, STATUS };

@@ -1,29 +1,35 @@
 // The core as WebAssembly in place of the addon: the functions that the stores create limiters with.
 'use strict';
 
+const { failure } = require('../../base/errors');
 const { Core } = require('./core');
-const { wasmError } = require('./errors');
 const { createMemoryLimiter } = require('./memory-limiter');
 const { createPortableLimiter } = require('./portable-limiter');
 
-/** The functions of src/binding/addon.h that the module has. One instance serves all limiters of the realm. */
-function createBinding(module) {
-  const core = createCore(module);
-  return {
-    isWasm: true,
-    createMemoryLimiter: (options, callbacks) => createMemoryLimiter(core, options, callbacks),
-    createPortableLimiter: (options, callbacks) => createPortableLimiter(core, options, callbacks),
-    liveLimiters: () => core.live,
-  };
+/** Why the module cannot be used: it is missing or not rollgate's, or WebAssembly is forbidden. */
+function wasmError(reason, cause) {
+  const message = `rollgate's WebAssembly module cannot be used: ${reason}`;
+  return failure('ERR_ROLLGATE_WASM', message, cause);
 }
 
-/** @throws Error ERR_ROLLGATE_WASM for another module */
-function createCore(module) {
+/**
+ * The functions of src/binding/addon.h that the module has. One instance serves all limiters of the realm.
+ *
+ * @throws Error ERR_ROLLGATE_WASM for another module
+ */
+function createBinding(module) {
+  let core;
   try {
-    return new Core(module);
+    core = new Core(module);
   } catch (error) {
     throw wasmError(error.message, error);
   }
+  return {
+    isWasm: true,
+    createMemoryLimiter: (options, callbacks) => createMemoryLimiter(core, options, callbacks),
+    createPortableLimiter: (policy, callbacks) => createPortableLimiter(core, policy, callbacks),
+    liveLimiters: () => core.live,
+  };
 }
 
 /**
@@ -40,4 +46,4 @@ function compile(bytes, name) {
   }
 }
 
-module.exports = { compile, createBinding };
+module.exports = { compile, createBinding, wasmError };

@@ -2,51 +2,41 @@
 // src/binding/local_limiter.h says what each does.
 'use strict';
 
-const { randomBytes } = require('#platform');
+const { monotonicMs, randomBytes } = require('#platform');
 const { RECORDS, decisionLength } = require('../../base/decision');
 const { idToString } = require('../../base/ids');
-const { STATUS, uniform } = require('./core');
-const { createOwnClock } = require('./own-clock');
+const { STATUS } = require('./core');
 
 const SECRET_BYTES = 48;
 
-/** The bits of `traits`. */
-const ALIGNS_TO_EPOCH = 1;
-const SETTLES_ASK_TIME = 2;
-
-/** How many numbers are statistics, and those that count on under other limits. */
+/** How many numbers are statistics. */
 const STATS = 5;
-const COUNTERS = [1, 2, 3];
 
-/** The longest interval of a policy, in us. */
-const longestInterval = ({ windows }) => Math.max(...windows.filter((_, i) => i % 2 === 0));
+/** How often aligned windows follow the wall clock, in us: see src/core/limiter_clock.h. */
+const FOLLOWS_EVERY = 100_000;
 
 function createMemoryLimiter(core, options, callbacks) {
   const { exports } = core;
   const { numbers, closed, exhausted, observesDecisions, observesEvictions } = callbacks;
-  const length = decisionLength(options.windows.length / 2);
-  core.writePolicy(options);
-  const traits = exports.traits();
-  assertNotExhausted(traits);
-  /** What was counted under earlier limits. */
-  const before = new Float64Array(STATS);
-  let policy = options;
-  let readClock;
+  const [windowCount] = options.policy;
+  const length = decisionLength(windowCount);
+  core.writePolicy(options.policy);
+  const settlesAskTime = exports.settles_ask_time();
+  assertNotExhausted(settlesAskTime);
+  let { policy } = options;
   /** Undefined before the first call. All functions refer to it, so that it lives as long as they do. */
   let store;
+  let followsAt = Number.NEGATIVE_INFINITY;
   let isClosed = false;
   let hasReportedEvictions = false;
 
   /** Not earlier: some hosts have neither time nor random numbers before the first request. */
   function createStore() {
-    core.reserveNumbers(Math.max(2 * length, STATS));
+    core.reserve('numbers', Math.max(2 * length, STATS));
     core.writePolicy(policy);
     core.writeBytes(randomBytes(SECRET_BYTES));
     const address = exports.memory_new(options.maxKeys, callbacks.clock !== undefined);
     store = core.own(address, exports.memory_delete);
-    readClock =
-      callbacks.clock ??
-      createOwnClock(() => (traits & ALIGNS_TO_EPOCH ? longestInterval(policy) : undefined));
   }
 
   /** The address of the store. */
@@ -59,9 +49,19 @@ function createMemoryLimiter(core, options, callbacks) {
   /** The user's clock may close the limiter. */
   function readTime() {
     open();
-    const time = readClock();
+    if (callbacks.clock === undefined) return readOwnClock();
+    const time = callbacks.clock();
     if (isClosed) closed();
     return time;
+  }
+
+  function readOwnClock() {
+    const now = Math.floor(monotonicMs() * 1000);
+    if (now >= followsAt) {
+      followsAt = now + FOLLOWS_EVERY;
+      exports.memory_follow(store.address, now, Math.floor(Date.now() * 1000));
+    }
+    return now;
   }
 
   function reportEviction() {
@@ -93,11 +93,9 @@ function createMemoryLimiter(core, options, callbacks) {
 
   /** Writes the decision to `target`; returns whether an id was dropped. */
   function decideAt(time, text, { cost, records, max }, target, start) {
-    const count = core.writeCosts(cost);
+    const costs = core.writeCosts(cost);
     const units = core.writeId(text);
-    const single = uniform(cost);
-    const { address } = store;
-    const status = exports.memory_decide(address, units, time, records, count, single, max);
+    const status = exports.memory_decide(store.address, units, time, records, costs, max);
     assertNotExhausted(status);
     core.readNumbers(target, start, length);
     return (status & STATUS.EVICTED) !== 0;
@@ -122,10 +120,8 @@ function createMemoryLimiter(core, options, callbacks) {
   function settle(id, at, token, cost, actual) {
     open();
     const text = idToString(id);
-    const time = traits & SETTLES_ASK_TIME ? readTime() : 0;
-    const count = core.writeCosts(cost);
-    const actualCount = core.writeCosts(actual, count);
-    const costs = [count, uniform(cost), actualCount, uniform(actual)];
+    const time = settlesAskTime ? readTime() : 0;
+    const costs = [core.writeCosts(cost), core.writeCosts(actual, windowCount)];
     const units = core.writeId(text);
     const status = exports.memory_settle(store.address, units, time, at, token, ...costs);
     assertNotExhausted(status);
@@ -141,10 +137,8 @@ function createMemoryLimiter(core, options, callbacks) {
   function setLimits(next) {
     if (store !== undefined) {
       const time = readTime();
-      const counted = readStats(new Float64Array(STATS));
       core.writePolicy(next);
       assertNotExhausted(exports.memory_set_limits(store.address, time));
-      for (const i of COUNTERS) before[i] = counted[i];
     }
     policy = next;
   }
@@ -160,11 +154,9 @@ function createMemoryLimiter(core, options, callbacks) {
     return (status & STATUS.FOUND) !== 0;
   }
 
-  function readStats(target) {
+  function stats() {
     exports.memory_stats(open());
-    core.readNumbers(target, 0, STATS);
-    for (const i of COUNTERS) target[i] += before[i];
-    return target;
+    core.readNumbers(numbers, 0, STATS);
   }
 
   function close() {
@@ -180,7 +172,7 @@ function createMemoryLimiter(core, options, callbacks) {
     block,
     setLimits,
     clear,
-    stats: () => void readStats(numbers),
+    stats,
     close,
   };
 }

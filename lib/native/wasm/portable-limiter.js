@@ -2,17 +2,18 @@
 'use strict';
 
 const { decisionLength } = require('../../base/decision');
-const { STATUS, uniform } = require('./core');
+const { STATUS } = require('./core');
 
 /** What became of a state: PortableLimiter::Outcome. */
 const CHANGED = 1;
 const FOREIGN = 2;
 
-function createPortableLimiter(core, options, callbacks) {
+function createPortableLimiter(core, policy, callbacks) {
   const { exports } = core;
-  const length = decisionLength(options.windows.length / 2);
-  core.reserveNumbers(2 * length);
-  core.writePolicy(options);
+  const [windowCount] = policy;
+  const length = decisionLength(windowCount);
+  core.reserve('numbers', 2 * length);
+  core.writePolicy(policy);
   const handle = core.own(exports.portable_new(), exports.portable_delete);
 
   const write = (state) => (state === undefined ? 0 : core.writeBytes(state));
@@ -32,20 +33,16 @@ function createPortableLimiter(core, options, callbacks) {
   return {
     decide(state, cost, records, now, generation, max = 0) {
       const size = write(state);
-      const costs = [core.writeCosts(cost), uniform(cost)];
+      const costs = core.writeCosts(cost);
       const { address } = handle;
-      const outcome = exports.portable_decide(
-        ...[address, size, now, records, ...costs, max, generation],
-      );
+      const outcome = exports.portable_decide(address, size, now, records, costs, max, generation);
       if (outcome <= CHANGED) core.readNumbers(callbacks.numbers, 0, length);
       return next(outcome);
     },
 
     settle(state, at, token, cost, actual, now) {
       const size = write(state);
-      const count = core.writeCosts(cost);
-      const actualCount = core.writeCosts(actual, count);
-      const costs = [count, uniform(cost), actualCount, uniform(actual)];
+      const costs = [core.writeCosts(cost), core.writeCosts(actual, windowCount)];
       return next(exports.portable_settle(handle.address, size, now, at, token, ...costs));
     },
 
