@@ -35,6 +35,12 @@ local blocks, is_blocked
 local new_generation = server_time and server_time % GENERATIONS or 0
 local LAST_MOMENT = 2 * LATEST -- a state does not hold a later one
 
+-- The bytes of a state before what the algorithm keeps: header and blocks.
+local function header_of(form, moment)
+  if blocks == '' then return pack_bytes(HEADER, form, generation, moment) end
+  return pack_bytes(HEADER, form + WITH_BLOCK, generation, moment) .. blocks
+end
+
 -- Sets
 --   CLAMPS                 whether time is taken as no earlier than `newest`
 --   used(window, at)       how much of the window is used

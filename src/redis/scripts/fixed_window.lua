@@ -53,16 +53,15 @@ if max >= NARROW then is_common = false end
     wait = count >= max and reset or 0
 
 -- PART: A WINDOW
-  windows[w] = { max = most, interval = length, count = 0 }
+  windows[w] = { max = most, interval = length, current = 0 }
 
 -- PART: ANY POLICY
 local CLAMPS = true
--- INCLUDE: header_of
 local cap = largest_max >= NARROW and LATEST - 1 or NARROW -- attempts raise no count above it
 
 local function used(window, at)
   local length = window.interval
-  return floor(at / length) == floor(newest / length) and window.count or 0
+  return floor(at / length) == floor(newest / length) and window.current or 0
 end
 
 local function below(window, n, at)
@@ -79,51 +78,44 @@ end
           for w = 1, is_state and window_count or 0 do
             local place = w <= known and from + (w - 1) * bytes_per_count
             local count = place and unpack_bytes('<I' .. bytes_per_count, bytes, place) or 0
-            windows[w].count = min(count, LATEST - 1)
+            windows[w].current = min(count, LATEST - 1)
           end
         end
 
 -- PART: READ INTEGER
       -- INCLUDE: read_integer
       if moment then
-        for w = 1, window_count do windows[w].count = w == 1 and rest or 0 end
+        for w = 1, window_count do windows[w].current = w == 1 and rest or 0 end
         is_own, generation, newest = true, moment % GENERATIONS, moment
       end
 
 -- PART: READ NOTHING
-    for w = 1, window_count do windows[w].count = 0 end
+    for w = 1, window_count do windows[w].current = 0 end
 
 -- PART: SETTLE
-    for w = 1, window_count do
-      local window = windows[w]
-      local change = window.actual - window.cost
-      local is_current = floor(at / window.interval) == floor(newest / window.interval)
-      if settled_of == generation and is_current and (window.count > 0 or change > 0) then
-        window.count, is_changed = max_of(0, min(window.count + change, LATEST - 1)), true
-      end
-    end
+    -- INCLUDE: settle_counts
 
 -- PART: RECORD
       for w = 1, window_count do
         local window = windows[w]
         local before = used(window, at)
-        window.count = max_of(before, min(before + window.cost, cap))
+        window.current = max_of(before, min(before + window.cost, cap))
       end
 
 -- PART: LIFETIME
     lifetime = newest + longest_window - now
 
 -- PART: WRITE
-      if is_plain and blocks == '' and windows[1].count < RESTS
+      if is_plain and blocks == '' and windows[1].current < RESTS
         and generation == newest % GENERATIONS
         and newest >= FIRST_OF_INTEGERS and newest < END_OF_INTEGERS then
-        after = format(INTEGER, newest, windows[1].count)
+        after = format(INTEGER, newest, windows[1].current)
       else
         local is_wide = largest_max >= NARROW
-        for w = 1, window_count do is_wide = is_wide or windows[w].count > NARROW end
+        for w = 1, window_count do is_wide = is_wide or windows[w].current > NARROW end
         after = header_of(is_wide and FORM + WIDE or FORM, newest)
           .. pack_bytes('<I4', floor((server_time + lifetime) / 1000000))
         for w = 1, window_count do
-          after = after .. pack_bytes(is_wide and '<I7' or '<I3', windows[w].count)
+          after = after .. pack_bytes(is_wide and '<I7' or '<I3', windows[w].current)
         end
       end

@@ -134,7 +134,6 @@ end
 
 -- PART: ANY POLICY
 local CLAMPS = false
--- INCLUDE: header_of
 local number, turn -- of the newest action; `turn` is nil if the state was no integer
 local has_hole -- whether the number does not follow from arrival time and turn
 

@@ -68,7 +68,6 @@ end
 
 -- PART: ANY POLICY
 local CLAMPS = true
--- INCLUDE: header_of
 local cap = largest_max >= NARROW and LATEST - 1 or NARROW -- attempts raise no count above it
 
 -- The counts of the window of `at` and of the one before.
@@ -112,16 +111,7 @@ end
     for w = 1, window_count do windows[w].current, windows[w].previous = 0, 0 end
 
 -- PART: SETTLE
-    for w = 1, window_count do
-      local window = windows[w]
-      local since = floor(at / window.interval) - floor(newest / window.interval)
-      local counted = since == 0 and 'current' or since == -1 and 'previous'
-      local change = window.actual - window.cost
-      if settled_of == generation and counted and (window[counted] > 0 or change > 0) then
-        window[counted] = max_of(0, min(window[counted] + change, LATEST - 1))
-        is_changed = true
-      end
-    end
+    -- INCLUDE: settle_counts
 
 -- PART: RECORD
       for w = 1, window_count do

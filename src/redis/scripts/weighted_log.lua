@@ -18,8 +18,6 @@
 --               sums count, from which the others grow
 -- weighted_window.lua needs the parts of entries that are in the head.
 
--- INCLUDE: header_of
-
 local HEAD, BEFORE_ENTRIES = '<I4I2I4BBI2i8I4I4I4', 34
 local WIDE_STAMPS, WIDE_SUMS = 1, 2
 local CELLS = 512 -- in all zones together

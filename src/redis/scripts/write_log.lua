@@ -36,13 +36,7 @@ local stays_in_ring = is_long and not is_read_again and kept > 0
   and stamps <= room and stamps >= room / 4 and stamps > MOST_OF_SHORT / 2
 local form = policy_form + displaced * DISPLACED
 if stays_in_ring or stamps > MOST_OF_SHORT then form = form + LONG end
-local header
-if blocks ~= '' then
-  header = pack_bytes(HEADER, form + WITH_BLOCK, generation, newest) .. blocks
-    .. pack_bytes('<I4', expires)
-else
-  header = pack_bytes(LOG, form, generation, newest, expires)
-end
+local header = header_of(form, newest) .. pack_bytes('<I4', expires)
 
 if stays_in_ring then
   if recorded > 0 then
