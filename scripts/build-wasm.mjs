@@ -42,14 +42,7 @@ export function wasmIsCurrent() {
 }
 
 /** What runs in each check is compiled for speed; the rest is most of the module, and seldom runs. */
-const HOT = [
-  'table.cc',
-  'sub_table.cc',
-  'chunk.cc',
-  'identity.cc',
-  'exchange.cc',
-  'fast_stores.cc',
-];
+const HOT = ['table.cc', 'sub_table.cc', 'chunk.cc', 'identity.cc', 'exchange.cc'];
 const HOT_IN = 'src/wasm/memory_limiter.cc';
 
 const isHot = (source) => HOT.includes(basename(source)) || source === HOT_IN;
@@ -77,7 +70,7 @@ function compilerFlags(version, source) {
 
 /** The stores for speed come first: the linker takes the first of several equal functions. */
 function linkerFlags(version, objects) {
-  const first = objects.filter((object) => object.includes('fast_stores'));
+  const first = objects.filter((object) => object.includes('wasm-memory_limiter'));
   return [
     ...['--no-entry', '--strip-all', '--gc-sections', '-O2'],
     ...['--stack-first', '-z', 'stack-size=65536'], // so that an overflow is a trap

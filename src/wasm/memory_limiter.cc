@@ -9,8 +9,21 @@
 #include "core/algorithms.h"
 #include "core/alignment.h"
 #include "core/numbers.h"
+#include "memory/heap_logs.h"
+#include "memory/inline_logs.h"
 #include "memory/memory_store.h"
+#include "memory/table_store.h"
 #include "wasm/exchange.h"
+
+namespace rollgate::memory {
+
+// The stores that most limiters have: of the default algorithm with one window. The linker takes
+// them from here, because this file is compiled for speed and linked first.
+using Log = ShortLog<SingleWindowPolicy>;
+template class TableStore<Log, InlineLogs<Log>>;
+template class TableStore<Log, HeapLogs<Log>>;
+
+}  // namespace rollgate::memory
 
 namespace rollgate::wasm {
 namespace {

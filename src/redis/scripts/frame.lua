@@ -117,15 +117,14 @@ local function judge(first_key, word, replied)
   local window_count, further, amount_count = 1, nil, 0
   if #word > GROUP_BYTES then
     local further_count = (#word - GROUP_BYTES) / 8
+    local per_cost = operation == SETTLE and 2 or 1
     if cost == ONE_AMOUNT then
-      amount_count = operation == SETTLE and 2 or 1
-      further_count = further_count - key_count * amount_count
+      amount_count = per_cost
     elseif cost == AMOUNTS then
-      local of_window = operation == SETTLE and 2 or 1
       -- From further_count = 2 * (window_count - 1) + block_count + key_count * amount_count.
-      amount_count = of_window * (further_count - block_count + 2) / (of_window * key_count + 2)
-      further_count = further_count - key_count * amount_count
+      amount_count = per_cost * (further_count - block_count + 2) / (per_cost * key_count + 2)
     end
+    further_count = further_count - key_count * amount_count
     window_count = 1 + (further_count - block_count) / 2
     if further_count > 0 then
       further = { unpack_bytes('<' .. string.rep('d', further_count), word, GROUP_BYTES + 1) }
