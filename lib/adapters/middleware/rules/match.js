@@ -133,68 +133,38 @@ function patternToString({ prefix, regExp, methods, groups }) {
 
 const NONE = -1;
 
-/** A segment in the tree of prefixes: `indexes` are those of the rules whose path ends here, ascending. */
-function createNode() {
-  return { children: new Map(), indexes: [] };
-}
-
-function createTree(patterns) {
-  const root = createNode();
-  for (const [i, { prefix }] of patterns.entries()) {
-    if (prefix === undefined) continue;
-    let node = root;
-    for (const segment of prefix.split('/').slice(1)) {
-      if (!node.children.has(segment)) node.children.set(segment, createNode());
-      node = node.children.get(segment);
-    }
-    node.indexes.push(i);
-  }
-  return root;
-}
-
 /**
- * The tree makes hundreds of paths as cheap as a few; RegExps are tried in order.
+ * A function find(from, target, group) that returns the index of the first rule at or after `from` that matches the
+ * target, and the group if one is given; NONE if there is none. `target` has the path, its normal form and the method.
+ *
+ * Prefixes are looked up, so that hundreds of them are as cheap as a few; RegExps are tried in order.
  *
  * @param {Pattern[]} patterns
  */
 function createFinder(patterns) {
-  const tree = createTree(patterns);
-  const regExps = patterns.flatMap(({ regExp }, i) => (regExp === undefined ? [] : [i]));
+  const byPrefix = new Map();
+  const regExps = [];
+  for (const [i, { prefix }] of patterns.entries()) {
+    if (prefix === undefined) regExps.push(i);
+    else byPrefix.set(prefix, [...(byPrefix.get(prefix) ?? []), i]);
+  }
+  const longest = Math.max(...[...byPrefix.keys()].map(({ length }) => length));
 
   function isFor({ methods, groups }, { method }, group) {
     return includes(methods, method) && (group === undefined || includes(groups, group));
   }
 
-  function firstOf(indexes, from, target, group) {
-    for (let k = 0; k < indexes.length; k++) {
-      const i = indexes[k];
-      if (i >= from && isFor(patterns[i], target, group)) return i;
-    }
-    return Infinity;
-  }
-
   function findPrefix(from, target, group) {
     const path = target.normal;
-    let least = firstOf(tree.indexes, from, target, group);
-    let node = tree;
-    let start = path.startsWith('/') ? 0 : path.length;
-    while (start < path.length && node.children.size > 0) {
-      const slash = path.indexOf('/', start + 1);
-      const end = slash === -1 ? path.length : slash;
-      node = node.children.get(path.slice(start + 1, end)); // from one slash to the next
-      if (node === undefined) break;
-      least = Math.min(least, firstOf(node.indexes, from, target, group));
-      start = end;
+    const isGood = (i) => i >= from && isFor(patterns[i], target, group);
+    let least = Infinity;
+    for (let end = 0; end <= longest; end = endOfSegment(path, end)) {
+      const found = byPrefix.get(path.slice(0, end))?.find(isGood);
+      if (found < least) least = found;
     }
     return least;
   }
 
-  /**
-   * The index of the first rule at or after `from` that matches the target, and the group if one is given;
-   * NONE if there is none.
-   *
-   * @param {{ path: string, normal: string, method: string }} target `normal` is the path in normal form
-   */
   return function find(from, target, group) {
     const least = findPrefix(from, target, group);
     for (let k = 0; k < regExps.length && regExps[k] < least; k++) {
@@ -206,6 +176,13 @@ function createFinder(patterns) {
     }
     return least === Infinity ? NONE : least;
   };
+}
+
+/** Where the segment of a path ends that begins at `start`; Infinity if there is none. */
+function endOfSegment(path, start) {
+  if (path.charCodeAt(start) !== SLASH) return Infinity;
+  const slash = path.indexOf('/', start + 1);
+  return slash === -1 ? path.length : slash;
 }
 
 module.exports = { NONE, assertReachable, createFinder, patternToString, readPattern };
