@@ -7,7 +7,7 @@ const { failure, inAdapter, optionError, optionTypeError } = require('../base/er
 const { flatCopy, keyToId } = require('../base/ids');
 const RateLimiter = require('../limiter');
 const { countBlockedOf } = require('./middleware/limiter-options');
-const { createGetKey, numberOf } = require('./middleware/limiters');
+const { countOf, numberOf } = require('./middleware/limiters');
 const {
   hasMethods,
   readObject,
@@ -97,8 +97,7 @@ class RollgateStore {
   }
 
   async get(key) {
-    const limiter = this.#open();
-    return createGetKey(() => [limiter])(key);
+    return countOf([this.#open()], key);
   }
 
   async resetKey(key) {

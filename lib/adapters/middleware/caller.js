@@ -7,7 +7,7 @@ const { andThen, orElse } = require('./maybe-async');
 /** The group of a request for which no other is given. */
 const DEFAULT_GROUP = 'default';
 
-/** Instead of a caller, when authenticate failed. */
+/** Thrown with the error of authenticate, which goes to onAuthError. */
 class UnknownCaller {
   constructor(error) {
     this.error = error;
@@ -29,21 +29,19 @@ function answerError(expected, came) {
 }
 
 /**
- * A function (req, res) that returns a caller, an UnknownCaller, or a promise of either. Throws what a
- * keyGenerator throws.
+ * A function (req, res) that returns a caller, or a promise of it. Throws what a keyGenerator or authenticate throws,
+ * with onAuthError an UnknownCaller.
  */
-function createIdentify({ authenticate, keyGenerator }) {
-  if (authenticate !== undefined) return (req) => identifyBy(authenticate, req);
-  return (req, res) => andThen(keyGenerator(req, res), callerOf);
-}
-
-function callerOf(id) {
-  return { id, group: DEFAULT_GROUP };
-}
-
-function identifyBy(authenticate, req) {
-  const ask = () => andThen(authenticate(req), readCaller);
-  return orElse(ask, (error) => new UnknownCaller(error));
+function createIdentify({ authenticate, keyGenerator, onAuthError }) {
+  if (authenticate === undefined) {
+    return (req, res) => andThen(keyGenerator(req, res), (id) => ({ id, group: DEFAULT_GROUP }));
+  }
+  const ask = (req) => andThen(authenticate(req), readCaller);
+  if (onAuthError === undefined) return ask;
+  const fail = (error) => {
+    throw new UnknownCaller(error);
+  };
+  return (req) => orElse(() => ask(req), fail);
 }
 
 module.exports = { DEFAULT_GROUP, UnknownCaller, createIdentify };

@@ -13,12 +13,12 @@ const { addressThrough, trustEverybody } = require('./proxies');
  * A client on a Unix socket has no address. All of these share the bucket of requests without an id.
  */
 function createClientKey({ ipv6Subnet, trustProxy, validate }, reporter) {
-  const check = createAddressChecks({ validate, trustProxy }, reporter);
+  const checks = new AddressChecks({ validate, trustProxy }, reporter);
   const toKey = typeof ipv6Subnet === 'function' ? keyBySubnetOf : ipKeyGenerator;
   return function clientKey(req, res) {
     const ip = trustProxy === undefined ? addressOf(req) : addressThrough(req, trustProxy);
     if (!ip) assertIsThere(req);
-    check(req, ip);
+    checks.check(req, ip);
     return ip ? toKey(ip, ipv6Subnet, req, res) : undefined;
   };
 }
@@ -155,64 +155,52 @@ function longestZeroRun(groups) {
 }
 
 /**
- * A function (req, ip) for every request that is counted by its address. Each check warns once. A proxy may be
- * added at any time, so headers are checked until a warning; what cannot change is checked once.
+ * Checks every request that is counted by its address. Each check warns once. A proxy may be added at any time, so
+ * headers are checked until a warning; what cannot change is checked once.
  */
-function createAddressChecks({ validate, trustProxy }, reporter) {
-  const isOn = { ...validate };
-  let isFirst = true;
+class AddressChecks {
+  #isOn;
+  #trustProxy;
+  #reporter;
+  #isFirst = true;
 
-  function warn(check, code, message) {
-    isOn[check] = false;
-    reporter.warn(code, message);
+  constructor({ validate, trustProxy }, reporter) {
+    this.#isOn = { ...validate };
+    this.#trustProxy = trustProxy;
+    this.#reporter = reporter;
   }
 
-  function checkIP(ip) {
-    if (!isOn.ip || isIP(ip) !== 0) return;
-    warn(
-      'ip',
-      'ROLLGATE_INVALID_IP',
-      `the client's address ${JSON.stringify(String(ip).slice(0, 60))} is no IP address.`,
-    );
-  }
-
-  function checkFirst(req, ip) {
-    isFirst = false;
-    checkIP(ip);
-    if (isOn.trustProxy && trustsEverybody(req)) {
-      warn(
-        'trustProxy',
-        'ROLLGATE_TRUST_PROXY',
-        'every proxy is trusted, so clients can choose the address they are counted by.',
-      );
-    }
-  }
-
-  const trustsEverybody = (req) =>
-    trustProxy === undefined ? expressTrust(req) === true : trustProxy === trustEverybody;
-
-  return function check(req, ip) {
+  check(req, ip) {
     if (!ip) {
-      if (isOn.ip && req.socket) {
-        warn(
-          'ip',
-          'ROLLGATE_NO_CLIENT_IP',
-          'a request has no client address, so that all such requests share one limit.',
-        );
-      }
+      const what = 'a request has no client address, so that all such requests share one limit.';
+      if (req.socket) this.#warn('ip', 'ROLLGATE_NO_CLIENT_IP', what);
       return;
     }
-    if (isFirst) checkFirst(req, ip);
-    else if (trustProxy !== undefined) checkIP(ip); // from a header, it may be anything
+    // An address from a header may be anything.
+    if (this.#isFirst || this.#trustProxy !== undefined) this.#checkIP(ip);
+    if (this.#isFirst) this.#checkTrust(req);
+    this.#isFirst = false;
     const { headers } = req;
-    if (headers === undefined) return;
-    if (
-      isOn.xForwardedForHeader &&
-      headers['x-forwarded-for'] &&
-      trustProxy === undefined &&
-      trustsNobody(req, ip)
-    ) {
-      warn(
+    if (headers !== undefined) this.#checkHeaders(headers, req, ip);
+  }
+
+  #checkIP(ip) {
+    if (!this.#isOn.ip || isIP(ip) !== 0) return;
+    const shown = JSON.stringify(String(ip).slice(0, 60));
+    this.#warn('ip', 'ROLLGATE_INVALID_IP', `the client's address ${shown} is no IP address.`);
+  }
+
+  #checkTrust(req) {
+    const trust = this.#trustProxy ?? expressTrust(req);
+    if (trust !== true && trust !== trustEverybody) return;
+    const what = 'every proxy is trusted, so clients can choose the address they are counted by.';
+    this.#warn('trustProxy', 'ROLLGATE_TRUST_PROXY', what);
+  }
+
+  #checkHeaders(headers, req, ip) {
+    const isBehindProxy = headers['x-forwarded-for'] && this.#trustProxy === undefined;
+    if (isBehindProxy && this.#isOn.xForwardedForHeader && trustsNobody(req, ip)) {
+      this.#warn(
         'xForwardedForHeader',
         'ROLLGATE_X_FORWARDED_FOR',
         'a request has the header X-Forwarded-For, but no proxy is trusted: if that is a proxy, all its ' +
@@ -220,15 +208,21 @@ function createAddressChecks({ validate, trustProxy }, reporter) {
           'trustProxy elsewhere).',
       );
     }
-    if (isOn.forwardedHeader && headers.forwarded && ip === req.socket?.remoteAddress) {
-      warn(
+    if (headers.forwarded && ip === req.socket?.remoteAddress) {
+      this.#warn(
         'forwardedHeader',
         'ROLLGATE_FORWARDED',
         'a request has the header Forwarded, which Express does not read: if that is a proxy, all its ' +
           'clients share one limit.',
       );
     }
-  };
+  }
+
+  #warn(check, code, message) {
+    if (!this.#isOn[check]) return;
+    this.#isOn[check] = false;
+    this.#reporter.warn(code, message);
+  }
 }
 
 /** undefined without Express. */

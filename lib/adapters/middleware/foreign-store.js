@@ -117,12 +117,10 @@ function createCountingLimiter({ store, windowMs: interval, limit }) {
   };
 }
 
-/** middleware.getKey for a store. */
-function createGetKeyOf(store) {
-  return async function getKey(key) {
-    if (typeof store.get === 'function') return store.get(idToString(key));
-    throw failure('ERR_ROLLGATE_UNSUPPORTED', 'getKey: the store has no method get');
-  };
+/** What a store has counted for a key, for middleware.getKey. */
+async function getFrom(store, key) {
+  if (typeof store.get === 'function') return store.get(idToString(key));
+  throw failure('ERR_ROLLGATE_UNSUPPORTED', 'getKey: the store has no method get');
 }
 
-module.exports = { createCountingLimiter, createGetKeyOf, initStore, readStore };
+module.exports = { createCountingLimiter, getFrom, initStore, readStore };

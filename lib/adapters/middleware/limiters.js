@@ -167,27 +167,29 @@ function endlessRefusal(limits, cost) {
   return { allowed: false, timeLeft, actionsLeft: remaining, resetIn, blockedBy: 'count', limits };
 }
 
+/** The decision of an attempt at a cost and under a maximum, each undefined without one; or a promise of it. */
+function attemptAt(limiter, id, cost, max) {
+  if (cost !== undefined) return attemptAtCost(limiter, id, { cost }, max);
+  return max === undefined ? limiter.attempt(id) : limiter.attempt(id, undefined, max);
+}
+
 /** Errors of the request, or of the functions `limit` and `cost`: a client that sends invalid ids must not pass unlimited. */
 const ERRORS_OF_REQUEST = ['ERR_ROLLGATE_ID', 'ERR_ROLLGATE_LIMIT', 'ERR_ROLLGATE_COST'];
 
 /** Instead of a decision: the limiter failed, and passOnStoreError lets the request pass unreported. */
 const PASSED = Symbol('passed');
 
-/** passOnStoreError: lets a request pass, uncounted, if the limiter fails. */
-function passOnStoreError(limiter, reporter) {
-  function pass(error) {
+/** The function `attempt`; with the option passOnStoreError, a request passes, uncounted, if that fails. */
+function passOnStoreError(settings, reporter, attempt) {
+  if (!settings.passOnStoreError) return attempt;
+  const pass = (error) => {
     if (ERRORS_OF_REQUEST.includes(error?.code)) throw error;
-    reporter.error(
-      'ROLLGATE_PASSED_ON_STORE_ERROR',
-      'no decision could be made: allowing the request without counting it (passOnStoreError).',
-      error,
-    );
+    const what =
+      'no decision could be made: allowing the request without counting it (passOnStoreError).';
+    reporter.error('ROLLGATE_PASSED_ON_STORE_ERROR', what, error);
     return PASSED;
-  }
-
-  return {
-    attempt: (...attempted) => orElse(() => limiter.attempt(...attempted), pass),
   };
+  return (...args) => orElse(() => attempt(...args), pass);
 }
 
 const numbering = sharedByCopies('numbering', () => ({ numbers: new WeakMap(), count: 0 }));
@@ -218,18 +220,15 @@ function storeIdentity(limiterOptions, limiter) {
 }
 
 /**
- * middleware.getKey(key): what is counted for a key, named as in express-rate-limit. Of several limiters that
- * count something for the key, the one with the least left answers.
+ * What is counted for a key, for getKey; undefined if nothing is. Of several limiters that count something for the
+ * key, the one with the least left answers.
  */
-function createGetKey(limiters) {
-  return async function getKey(key) {
-    const windows = await Promise.all(limiters().map((limiter) => windowsOf(limiter, key)));
-    const usages = windows.map(tightestWindow);
-    const counting = usages.filter(({ used }) => used > 0);
-    if (counting.length === 0) return undefined;
-    const { used, resetIn } = tightestWindow(counting);
-    return { totalHits: used, resetTime: new Date(Date.now() + resetIn) };
-  };
+async function countOf(limiters, key) {
+  const windows = await Promise.all(limiters.map((limiter) => windowsOf(limiter, key)));
+  const counting = windows.map(tightestWindow).filter(({ used }) => used > 0);
+  if (counting.length === 0) return undefined;
+  const { used, resetIn } = tightestWindow(counting);
+  return { totalHits: used, resetTime: new Date(Date.now() + resetIn) };
 }
 
 /** The windows of a key without an attempt, or a promise of them. */
@@ -248,9 +247,9 @@ function withoutOne(window) {
 
 module.exports = {
   PASSED,
-  attemptAtCost,
+  attemptAt,
+  countOf,
   createCostOf,
-  createGetKey,
   createLimitOf,
   limiterFor,
   numberOf,

@@ -6,14 +6,17 @@ function isPromise(value) {
   return typeof value === 'object' && value !== null && typeof value.then === 'function';
 }
 
-/** step(value), or a promise of it where the value is a promise. */
-function andThen(value, step) {
-  return isPromise(value) ? later(value, step) : step(value);
+/**
+ * step(value, context), or a promise of it where the value is a promise. With a context, a step that every request
+ * takes needs no closure.
+ */
+function andThen(value, step, context) {
+  return isPromise(value) ? later(value, step, context) : step(value, context);
 }
 
 /** Not with then(): a user's thenable may have a then() that returns nothing. */
-async function later(promise, step) {
-  return step(await promise);
+async function later(promise, step, context) {
+  return step(await promise, context);
 }
 
 /** The result of ask(), or that of rescue(error) if it throws or its promise is rejected. */

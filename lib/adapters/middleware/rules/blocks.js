@@ -13,8 +13,9 @@ const { storeOptionsFor } = require('./zones');
  *
  * @returns {object | undefined} undefined if no rule blocks everywhere
  */
-function createBlocks({ rules, storeOptions }) {
+function createBlocks({ rules, storeOptions, passOnStoreError }, reporter) {
   if (!rules.some(({ blocksEverywhere }) => blocksEverywhere)) return undefined;
+  const { onError = 'throw' } = storeOptions;
   const blocked = new RateLimiter({
     ...storeOptionsFor(storeOptions, 'blocks'),
     interval: 1,
@@ -24,29 +25,37 @@ function createBlocks({ rules, storeOptions }) {
 
   /** Blocks as decisions do: by itself, a limiter applies onError to decisions only. */
   function block(id, ms) {
-    const { onError = 'throw' } = storeOptions;
-    return orElse(
-      () => blocked[BLOCK](id, ms),
-      (error) => {
-        if (onError === 'throw' || error.code === 'ERR_ROLLGATE_CLOCK') throw error;
-      },
-    );
+    const rescue = (error) => {
+      if (onError === 'throw' || error.code === 'ERR_ROLLGATE_CLOCK') throw error;
+    };
+    return orElse(() => blocked[BLOCK](id, ms), rescue);
+  }
+
+  function startAs(id, { limiter, policy }, bucket, { blockedBy }) {
+    const [length, ...others] = policy.blockFor;
+    const isNew = blockedBy !== 'block';
+    if (isNew && others.length === 0) return block(id, length);
+    // Only a block refuses an attempt at cost 0.
+    return andThen(limiter[USAGE](bucket), ({ timeLeft: left }) => {
+      if (left === 0 && !isNew) return undefined; // it has just ended
+      return block(id, left || length); // a limit of 0 records nothing
+    });
+  }
+
+  /** With passOnStoreError the request stays blocked, because that decision was made. */
+  function rescueStart(error) {
+    if (!passOnStoreError) throw error;
+    const what = 'a client could not be blocked on every rule.';
+    reporter.error('ROLLGATE_BLOCK_LOST', what, error);
   }
 
   return {
     /** A decision, or a promise of it: a refusal while the id is blocked. */
     find: (id) => blocked.peek(id),
 
-    /** Starts on every rule the block that `decision`, the refusal of a bucket in a zone, started or met there. */
-    start(id, { limiter, policy }, bucket, { blockedBy }) {
-      const [length, ...others] = policy.blockFor;
-      const isNew = blockedBy !== 'block';
-      if (isNew && others.length === 0) return block(id, length);
-      // Only a block refuses an attempt at cost 0.
-      return andThen(limiter[USAGE](bucket), ({ timeLeft: left }) => {
-        if (left === 0 && !isNew) return undefined; // it has just ended
-        return block(id, left || length); // a limit of 0 records nothing
-      });
+    /** Starts on every rule the block that a decision, the refusal of a bucket in a zone, started or met there. */
+    start: (id, zone, bucket, decision) => {
+      return orElse(() => startAs(id, zone, bucket, decision), rescueStart);
     },
 
     clear: (id) => blocked.clear(id),
