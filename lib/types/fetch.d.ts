@@ -7,12 +7,7 @@ import RateLimiter = require('./index');
  *
  * ```ts
  * const limit = rateLimitFetch({ windowMs: 60_000, limit: 100 });
- *
- * async function handle(request: Request, ip: string): Promise<Response> {
- *   const { allowed, headers, response } = await limit(request, { ip });
- *   if (!allowed) return response;
- *   return new Response('hello', { headers });
- * }
+ * const { allowed, headers, response } = await limit(request, { ip });
  * ```
  *
  * @throws TypeError or RangeError `ERR_ROLLGATE_OPTION`: an option is wrong
@@ -51,9 +46,7 @@ export interface RateLimitFetchResponseOptions<Info>
   authenticate?: ((request: Request, info: Info) => OrPromise<RateLimiter.Caller>) | undefined;
   /** The response if `authenticate` fails. Default: the call rejects. */
   onAuthError?: ((error: unknown, request: Request, info: Info) => OrPromise<Response>) | undefined;
-  /**
-   * The response of a refusal, instead of `message` and `statusCode`; `headers` are the rate limit headers for it.
-   */
+  /** The response of a refusal, instead of `message` and `statusCode`; `headers` are its rate limit headers. */
   handler?:
     | ((
         request: Request,

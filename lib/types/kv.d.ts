@@ -23,11 +23,8 @@ declare module './index' {
     /** The entry of a key; null or undefined if there is none, or it has expired. */
     get(key: string): KvEntry | null | undefined | PromiseLike<KvEntry | null | undefined>;
     /**
-     * Sets the value, atomically, if the entry's version equals `version`, or if there is no entry and `version` is
-     * null.
-     *
-     * @param ttlMs whole ms after which the entry must expire, and not earlier
-     * @returns true, or false if the version differs and nothing was changed
+     * Sets the value, atomically, if the entry has this `version`, or if there is none and `version` is null; otherwise
+     * returns false. The entry must expire after `ttlMs`, whole ms, and not earlier.
      */
     set(
       key: string,
@@ -52,10 +49,7 @@ declare module './index' {
       NotGiven<'redis' | 'client' | 'connection' | 'shared' | 'localRefusals'> {
     /** Your store. The limiter neither opens nor closes it. */
     kv: DenoKv | PlainKv;
-    /**
-     * Prefix of every key: non-empty, without braces, at most 512 bytes. Limiters with the same namespace count
-     * together, each by its own limits.
-     */
+    /** Prefix of every key: non-empty, without braces, at most 512 bytes. Limiters with the same one count together. */
     namespace: string;
     /** Timeout of a call in ms, an integer >= 1; then it fails with `ERR_ROLLGATE_KV_TIMEOUT`. Default 500. */
     commandTimeout?: number | undefined;

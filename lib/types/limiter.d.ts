@@ -9,8 +9,7 @@ declare module './index' {
    */
   interface RateLimiter {
     /**
-     * Attempts an action before the call returns, and calls back in a later tick. Every failure reaches the callback.
-     * An exception that the callback throws is uncaught.
+     * Attempts an action before the call returns, and calls back in a later tick, also with any failure.
      *
      * @throws TypeError `ERR_ROLLGATE_CALLBACK`: the callback is neither a function nor undefined
      */
@@ -22,21 +21,15 @@ declare module './index' {
     /**
      * Attempts an action.
      *
-     * @param id the client to limit; calls without an id share one count
      * @returns the time left in whole ms, rounded up: 0 if the action is allowed, otherwise at least 1, the time
-     *   until an action would be allowed without further attempts. With `countBlocked`, the blocked attempt itself is
-     *   included.
+     *   until an action would be allowed without further attempts, this one included
      * @throws TypeError `ERR_ROLLGATE_ID`: the id is invalid
      * @throws Error `ERR_ROLLGATE_CLOCK`, `ERR_ROLLGATE_CLOSED`, `ERR_ROLLGATE_MEMORY`, with `shared`
      *   `ERR_ROLLGATE_SHARED_...`
      */
     (id?: Id, callback?: undefined): number;
 
-    /**
-     * Attempts an action; resolves to whether it was blocked. Source: rolling-rate-limiter 0.4.
-     *
-     * All methods that return a promise reject with the errors of the call without a callback.
-     */
+    /** Attempts an action; resolves to whether it was blocked. Promises reject with the errors of the call above. */
     limit(id?: Id): Promise<boolean>;
 
     /** What `limit` would resolve to now. Records nothing. */
@@ -57,26 +50,16 @@ declare module './index' {
      */
     attempt(id?: Id, options?: AttemptOptions): Decision;
 
-    /**
-     * What is counted for an id now, without an attempt. Records nothing.
-     *
-     * @throws the errors of the call without a callback
-     */
+    /** What is counted for an id now, without an attempt. Records nothing. Throws the same errors. */
     usage(id?: Id): Usage;
 
     /** The Decision that `attempt` would return now. Records nothing. Throws the same errors. */
     peek(id?: Id, options?: AttemptOptions): Decision;
 
     /**
-     * Waits until an action is allowed, and records it. Within this limiter and process, calls that wait for one id
-     * are served by priority and in order; calls that do not wait may take a place in between. Waiting records
-     * nothing: no refusal is counted, and no block begins. See docs/waiting.md.
-     *
-     * ```js
-     * await limiter.wait('some id', { deadline: 5000 });
-     * ```
-     *
-     * @returns the Decision of the attempt that was allowed, which `settle` and `refund` take
+     * Waits until an action is allowed, records it, and resolves to its Decision. In this limiter and process, calls
+     * that wait for one id are served by priority and in order; calls that do not wait may take a place in between.
+     * Waiting itself records nothing: no refusal is counted, and no block begins.
      *
      * Rejects with the `reason` of the signal, `ERR_ROLLGATE_WAIT_DEADLINE`, `ERR_ROLLGATE_WAIT_QUEUE`, and the
      * errors of `attempt`, `ERR_ROLLGATE_CLOSED` also when the limiter is closed meanwhile.
@@ -84,20 +67,15 @@ declare module './index' {
     wait(id?: Id, options?: WaitOptions): Promise<Decision>;
 
     /**
-     * Attempts an action of cost 1 for each id, in order, at one time, in one native call. An id may occur more than
-     * once. If one id is invalid, nothing is recorded.
-     *
-     * @returns one Decision for each id
-     * @throws the errors of the call without a callback; TypeError `ERR_ROLLGATE_ID` also if it is not an array
+     * Attempts an action of cost 1 for each id, in order and at one time; an id may occur more than once. Throws the
+     * same errors, before anything is recorded, TypeError `ERR_ROLLGATE_ID` also if it is not an array.
      */
     attemptMany(ids: readonly Id[]): Decision[];
 
     /**
-     * Replaces the cost that an allowed attempt reserved by its actual cost, at the time of the attempt. More than
-     * was reserved may exceed a maximum: then no attempt is allowed until enough has left the window. A decision is
-     * settled or refunded once.
+     * Replaces, once, the cost that an allowed attempt reserved by its actual cost, at the time of the attempt. More
+     * than was reserved may exceed a maximum: then no attempt is allowed until enough has left the window.
      *
-     * @param decision of `attempt`, `wait`, `attemptMany` or `attemptAll` of this limiter
      * @param actual a number if the cost of the attempt was one (or left out), otherwise an object or 0; integers
      *   from 0 to 2^53 - 1. Limits that the object does not name keep what was reserved
      * @returns false if there was nothing to settle: after a refusal, a peek, an earlier `settle` or `refund`, or if
@@ -109,24 +87,16 @@ declare module './index' {
     settle(decision: Decision, actual: Cost): boolean;
 
     /**
-     * Takes back what an allowed attempt recorded, once: `settle(decision, 0)`. Exact with `countBlocked: false`,
-     * except with 'gcra', which gives back only what has not leaked yet. An inexact refund never allows more than an
-     * exact one. With all algorithms but the log, `minDifference` still counts from the refunded action.
-     *
-     * @returns false if there was nothing to take back, as `settle`, which has the same errors
+     * The same as `settle(decision, 0)`. Exact with `countBlocked: false`, except with 'gcra', which gives back only
+     * what has not leaked yet; an inexact refund never allows more than an exact one. With all algorithms but the log,
+     * `minDifference` still counts from the refunded action.
      */
     refund(decision: Decision): boolean;
 
     /**
      * Sets other limits of the same shape: as many, with the same names in the same order. They apply from the next
      * call on; what was counted stays. They replace all limits, `minDifference` included; the other options stay.
-     * Calls of `wait` whose cost can never pass then reject with `ERR_ROLLGATE_COST`. See docs/api.md.
-     *
-     * ```js
-     * limiter.setLimits([{ interval: 60_000, maxInInterval: 200 }]);
-     * ```
-     *
-     * If it throws, nothing has changed.
+     * Calls of `wait` whose cost can never pass then reject with `ERR_ROLLGATE_COST`. If it throws, nothing changes.
      *
      * @throws TypeError or RangeError `ERR_ROLLGATE_OPTION`: a limit is wrong, or the shape is another
      * @throws Error `ERR_ROLLGATE_SHARED_MISMATCH`: they do not fit into the shared region
@@ -135,10 +105,8 @@ declare module './index' {
     setLimits(limits: readonly WindowLimit[]): void;
 
     /**
-     * Refuses an id for `ms` from now, finite and >= 0. If it is blocked already, the later end counts. 0 ends a
-     * block, and so does `clear`. Counts stay.
-     *
-     * Rejects with `ERR_ROLLGATE_OPTION` if `ms` is wrong, and with the errors of `clear`.
+     * Refuses an id for `ms` from now, finite and >= 0 (otherwise `ERR_ROLLGATE_OPTION`). If it is blocked already, the
+     * later end counts. 0 ends a block, and so does `clear`. Counts stay.
      */
     block(id: Id, ms: number): Promise<void>;
 
@@ -151,10 +119,7 @@ declare module './index' {
     /** Counters of this limiter; cheap. With `shared`, `keys` and `bytes` are those of the region. */
     stats(): Stats;
 
-    /**
-     * Frees the memory; a `shared` region stays. May be called again. All other calls then fail with
-     * `ERR_ROLLGATE_CLOSED`.
-     */
+    /** Frees the memory; a `shared` region stays. All calls but this then fail with `ERR_ROLLGATE_CLOSED`. */
     close(): Promise<void>;
   }
 
@@ -167,11 +132,7 @@ declare module './index' {
       RateLimiter,
       'limit' | 'wouldLimit' | 'limitWithInfo' | 'wouldLimitWithInfo' | 'block' | 'clear'
     > {
-    /**
-     * Attempts an action and calls back in a later tick.
-     *
-     * @throws TypeError `ERR_ROLLGATE_CALLBACK`: the callback is neither a function nor undefined
-     */
+    /** Attempts an action and calls back in a later tick. Throws as RateLimiter. */
     (id: Id, callback: Callback): void;
 
     /** The same for the id that all calls without an id share. */
@@ -191,10 +152,7 @@ declare module './index' {
     peek(id?: Id, options?: AttemptOptions): Promise<Decision>;
     usage(id?: Id): Promise<Usage>;
 
-    /**
-     * As in RateLimiter. Each process has its own queue. If another process takes the place first, the attempt is
-     * refused; `countBlocked` and `blockFor` apply to that refusal.
-     */
+    /** Each process has its own queue. If another comes first, `countBlocked` and `blockFor` apply to the refusal. */
     wait(id?: Id, options?: WaitOptions): Promise<Decision>;
 
     /**
@@ -217,10 +175,7 @@ declare module './index' {
 
     stats(): RemoteStats;
 
-    /**
-     * Ends the limiter. With the native client, pending calls fail, and the connection closes with its last limiter.
-     * Your own client or store stays open.
-     */
+    /** The native client's pending calls fail; its connection closes with the last limiter. Your own stays open. */
     close(): Promise<void>;
   }
 
@@ -240,8 +195,6 @@ declare module './index' {
   type Id = string | number | bigint | null | undefined;
 
   /**
-   * The callback of a limiter.
-   *
    * @param error null, or why no decision could be made; the other arguments are then undefined
    * @param timeLeft whole ms: 0 if allowed, at least 1 if blocked
    * @param actionsLeft how many more actions are allowed now, an integer >= 0
@@ -250,10 +203,7 @@ declare module './index' {
 
   /** One window: at most `maxInInterval` actions in any `interval`. */
   interface Limit {
-    /**
-     * Length of the window in ms, finite and > 0, with microsecond precision. An action leaves the window exactly
-     * `interval` after it happened.
-     */
+    /** Length in ms, finite and > 0, with microsecond precision. An action leaves the window exactly then. */
     interval: number;
     /** How many actions each window allows, an integer >= 1. */
     maxInInterval: number;
@@ -282,57 +232,45 @@ declare module './index' {
     };
 
   /**
-   * The cost of an attempt, reserved or actual. A number is the cost in every window. An object, only for limiters
-   * whose limits have names, has the cost in each named window: `{ requests: 1, tokens: 4000 }`.
-   *
-   * The cost of an attempt is an integer from 1 to the smallest `maxInInterval`; in an object from 0 to the
-   * `maxInInterval` of that window. Windows that it does not name take 1. A window where the cost is 0 is not asked,
-   * even if it is full; zeros alone are an error.
+   * The cost of an attempt, reserved or actual: in every window, an integer from 1 to the smallest `maxInInterval`. Or by
+   * name of a limit, `{ requests: 1, tokens: 4000 }`: from 0 to the `maxInInterval` of that window, others take 1. A
+   * window at cost 0 is not asked, even if it is full; zeros alone are an error.
    */
   type Cost = number | { readonly [limit: string]: number | undefined };
 
   /**
-   * How actions are counted, whatever the store:
-   * - 'sliding-window-log': the times of an id's newest actions. Exact.
-   * - 'sliding-window-counter': two counts of consecutive windows aligned to the epoch; the older one is weighted by
-   *   its share that is still inside. Source: Cloudflare.
-   * - 'fixed-window': one count per window aligned to the epoch. Twice the limit may pass across an edge.
-   * - 'gcra': a burst of `maxInInterval`, then one action every interval / maxInInterval, rounded up to whole
-   *   nanoseconds above 1000: a limit above 10^9 per second gives the warning `ROLLGATE_GCRA_RATE`. Source: ATM
-   *   Forum, redis-cell.
+   * How actions are counted: docs/algorithms.md compares them. 'sliding-window-log' is exact. Windows of
+   * 'sliding-window-counter' (Cloudflare) and 'fixed-window' are aligned to the epoch. 'gcra' (ATM Forum) allows a burst
+   * of `maxInInterval`, then one action every interval / maxInInterval, at most 10^9 a second (`ROLLGATE_GCRA_RATE`).
    */
   type Algorithm = 'sliding-window-log' | 'sliding-window-counter' | 'fixed-window' | 'gcra';
 
   /** Options of every limiter, except its limits. */
   interface CommonOptions {
     /**
-     * Whether a blocked attempt counts as an action, as in rolling-rate-limiter. With `false`, a blocked attempt
-     * changes nothing. Default true; with 'gcra' false, and true is an error. In `rateLimit`, its rules, the Fastify
-     * plugin and `RollgateStore`, the default is false.
+     * Whether a blocked attempt counts as an action; otherwise it changes nothing. Default true; false with 'gcra',
+     * where true is an error, and in `rateLimit`, its rules, the Fastify plugin and `RollgateStore`.
      */
     countBlocked?: boolean | undefined;
-    /** How actions are counted. Default 'sliding-window-log', which is exact; docs/algorithms.md compares them. */
+    /** Default 'sliding-window-log'. */
     algorithm?: Algorithm | undefined;
     /**
      * How long an id is blocked after a refusal, in ms > 0: one length, or an array of up to 255 lengths for repeated
      * offences (the last one repeats). Attempts during a block change nothing. Offences are forgotten if, after a
-     * block, the longest window passes without a refusal. `block(id, 0)` and `clear` end a block.
+     * block, the longest window passes without a refusal.
      */
     blockFor?: number | readonly number[] | undefined;
     /**
-     * Returns the time in ms, with microsecond precision; for tests and simulation. It replaces the host's clock,
-     * which goes on while the host sleeps and is the time of day for aligned windows, on Redis the server's clock, in
-     * a key-value store the time of day. If it throws or returns no finite number, the call fails with
-     * `ERR_ROLLGATE_CLOCK`. A step backwards never allows more; therefore a limiter with its own clock forgets
-     * expired ids only when `maxKeys` is reached.
+     * Returns the time in ms, with microsecond precision, instead of the store's clock; for tests and simulation. If it
+     * throws or returns no finite number, the call fails with `ERR_ROLLGATE_CLOCK`. A step backwards never allows more;
+     * therefore such a limiter forgets expired ids only when `maxKeys` is reached.
      */
     clock?: (() => number) | undefined;
     /**
-     * Maximum number of ids, an integer >= 1. When it is reached, the id nearest to expiry is evicted, counted in
-     * `stats()`, and reported once (`process.emitWarning`, code `ROLLGATE_EVICTED`). Default 1,000,000, in shared
-     * memory 50,000. On Redis and in a key-value store it limits the memory of `onError: 'memory'` and of
-     * `localRefusals`. In shared memory it is the size of the region, at most 200 million; the first limiter that
-     * attaches sets it for all.
+     * Maximum number of ids, an integer >= 1. When it is reached, the id nearest to expiry is evicted, with a warning
+     * once (`process.emitWarning`, code `ROLLGATE_EVICTED`). Default 1,000,000. In shared memory the size of the
+     * region, which the first limiter sets: at most 200 million, default 50,000. In a remote store it limits the memory
+     * of `onError: 'memory'` and of `localRefusals`.
      */
     maxKeys?: number | undefined;
   }
@@ -344,26 +282,19 @@ declare module './index' {
 
   /** A limiter with several windows: an action is allowed if all windows allow it. */
   interface SeveralLimitsOptions extends OptionalLimit, CommonOptions {
-    /**
-     * At least one, decided and recorded together. Replaces `interval`, `maxInInterval` and `minDifference`, even if
-     * both are given. The largest `minDifference` applies.
-     */
+    /** At least one, decided together. Replaces the members of Limit. The largest `minDifference` applies. */
     limits: readonly WindowLimit[];
   }
 
   /** The region of a limiter in shared memory. */
   interface SharedOptions {
-    /**
-     * Limiters with the same name share one region: 1 to 200 letters, digits, '.', '_' and '-', not beginning with
-     * '.'; at most 183 with `rules` and on Fastify routes with their own limits.
-     */
+    /** 1 to 200 letters, digits, '.', '_' and '-', not '.' first; at most 183 with `rules` or Fastify routes' limits. */
     name: string;
     /** As `maxKeys` of the limiter; an integer from 1 to 200 million. */
     maxKeys?: number | undefined;
     /**
-     * The minimum number of actions of an id for which a log without names has room, an integer from 1 to 1,048,575,
-     * rounded up to a power of two. The first limiter that attaches sets it for all; limits up to it fit later.
-     * Default: the largest `maxInInterval`.
+     * For how many actions of an id a log without names has room, an integer from 1 to 1,048,575, rounded up to a power
+     * of two. The first limiter sets it for all; limits up to it fit later. Default: the largest `maxInInterval`.
      */
     room?: number | undefined;
     /** Absolute path of the file's directory, which should be in memory. Default '/dev/shm'. */
@@ -374,11 +305,10 @@ declare module './index' {
   interface SharedStoreOptions {
     /**
      * Counts in shared memory: one exact limiter for every worker thread and process of the same user on this host
-     * that uses this name, without a server. Linux only. The region has room for `maxKeys` ids, and exists until it
-     * is removed (`unlinkShared`) or the host restarts. A limiter with another algorithm, other `countBlocked`, or
-     * limits that do not fit cannot attach (`ERR_ROLLGATE_SHARED_MISMATCH`). The first call attaches, and fails with
-     * `ERR_ROLLGATE_SHARED_SYSTEM` if the file system or the container's memory limit has too little room. A
-     * sliding-window-log holds at most 1,048,575 actions, and 1000 if `limit` is a function.
+     * that uses this name. Linux only. The region exists until it is removed (`unlinkShared`) or the host restarts. The
+     * first call attaches; it fails with `ERR_ROLLGATE_SHARED_MISMATCH` if the region has another algorithm, other
+     * `countBlocked` or too little room for these limits, and with `ERR_ROLLGATE_SHARED_SYSTEM` if there is too little
+     * memory. A sliding-window-log holds at most 1,048,575 actions, and 1000 if `limit` is a function.
      */
     shared?: string | SharedOptions | undefined;
   }
@@ -410,20 +340,11 @@ declare module './index' {
   interface WaitOptions extends AttemptOptions {
     /** When it aborts, the promise rejects with its `reason`. */
     signal?: AbortSignal | undefined;
-    /**
-     * Maximum ms to wait, from 0 to below 1e12. The promise rejects at the deadline, or as soon as it is known that
-     * the deadline cannot be met. Default: no deadline.
-     */
+    /** Maximum ms to wait, 0 to below 1e12: rejects then, or once it cannot be met. Default: no deadline. */
     deadline?: number | undefined;
-    /**
-     * Maximum number of calls that wait for this id, including this one, an integer >= 1; otherwise the call rejects
-     * at once. Default: no maximum.
-     */
+    /** Maximum number of calls that wait for this id, including this one, an integer >= 1. Default: no maximum. */
     maxQueue?: number | undefined;
-    /**
-     * Calls of level 3 go first; within a level first come, first served. A call begins at the level of its priority,
-     * and rises one level, up to 3, for every 10 s that it has waited. Default 0.
-     */
+    /** Level 3 goes first. A call rises one level, up to 3, for every 10 s that it has waited. Default 0. */
     priority?: 0 | 1 | 2 | 3 | undefined;
   }
 
@@ -450,9 +371,8 @@ declare module './index' {
     readonly interval: number;
     readonly maxInInterval: number;
     /**
-     * How much of the window is used: recorded actions inside it (log), the count (fixed window, counter), or what
-     * has not leaked yet (gcra). Above `maxInInterval` after `settle` at more than was reserved, and where refusals
-     * count, except in a log of limits without names.
+     * How much of the window is used. Above `maxInInterval` after `settle` at more than was reserved, and where
+     * refusals count, except in a log of limits without names.
      */
     readonly used: number;
     /** `maxInInterval` - `used`, at least 0. */
@@ -497,10 +417,7 @@ declare module './index' {
     blocked: boolean;
     blockedDueToCount: boolean;
     blockedDueToMinDifference: boolean;
-    /**
-     * ms until the next action would be allowed; > 0 also after an allowed action that filled the window or started
-     * `minDifference`.
-     */
+    /** ms until the next action would be allowed; > 0 also after an allowed action after which none is. */
     millisecondsUntilAllowed: number;
     /** Integer >= 0. */
     actionsRemaining: number;
@@ -532,13 +449,11 @@ declare module './index' {
     fallbacks: number;
     /** Refusals that were repeated without asking Redis. */
     localRefusals: number;
-    /**
-     * `pending` is the number of unanswered calls, on Redis of all limiters on the connection. `isUp` is whether
-     * there is a connection, null if your client does not report it. In a key-value store, `conflicts` counts how
-     * often another process wrote first or the store was busy.
-     */
+    /** In a key-value store, `conflicts` counts how often another process wrote first or the store was busy. */
     connection: {
+      /** Unanswered calls, on Redis of all limiters on the connection. */
       pending: number;
+      /** Whether there is a connection, null if your client does not report it. */
       isUp?: boolean | null;
       /** Native client: how often it has connected. */
       connections?: number;
@@ -567,10 +482,7 @@ declare module './index' {
     evicted: number;
   }
 
-  /**
-   * The codes of rollgate's errors, each of the class Error unless another is named. docs/errors.md has a section for
-   * each.
-   */
+  /** The codes of rollgate's errors, each of the class Error unless another is named: see docs/errors.md. */
   type ErrorCode =
     | 'ERR_ROLLGATE_OPTION' // TypeError or RangeError: an option is invalid, missing or unknown
     | 'ERR_ROLLGATE_ID' // TypeError: the id is invalid

@@ -6,12 +6,8 @@ import RateLimiter = require('./index');
 type MeteredLimiter = RateLimiter | RateLimiter.RemoteRateLimiter;
 
 /**
- * Registers metrics with prom-client, which you install; docs/observability.md lists them. The counters of limiters
- * are read when the metrics are collected. Calls to Redis are timed from now on.
- *
- * ```ts
- * const metrics = registerMetrics({ limiters: { api: limiter } });
- * ```
+ * Registers metrics with prom-client, which you install: `registerMetrics({ limiters: { api: limiter } })`.
+ * docs/observability.md lists them. Counters are read when collected; calls to Redis are timed from now on.
  *
  * @throws TypeError or RangeError `ERR_ROLLGATE_OPTION`: an option is invalid, or a limiter has two names
  * @throws Error `ERR_ROLLGATE_UNSUPPORTED`: prom-client is not installed
@@ -43,27 +39,18 @@ export interface Metrics {
    * @throws Error `ERR_ROLLGATE_CLOSED`: the metrics were unregistered
    */
   add(name: string, limiter: MeteredLimiter): void;
-  /**
-   * Removes a limiter; returns whether the name was in use. Closed limiters, and limiters whose shared memory cannot
-   * be attached, have no metrics.
-   */
+  /** Removes a limiter; returns whether the name was in use. Closed or unreachable limiters have no metrics. */
   remove(name: string): boolean;
   /** Removes all limiters, and the metrics from the registry. */
   unregister(): void;
 }
 
 /**
- * Counts refusals by limiter and id from now on, with the channel `rollgate:decision`: until `close`, each call in
- * memory costs some hundred ns more. It does not need prom-client. Ids may be personal data, such as addresses.
+ * Counts refusals by limiter and id from now on, without prom-client: `topBlocked({ limiters: { api } }).top()`. Until
+ * `close`, each call in memory costs some hundred ns more. Ids may be personal data, such as addresses.
  *
- * At most `capacity` ids have a counter (the Space-Saving algorithm). A new id takes over the counter with the fewest
- * refusals, so its count may be too high by at most its `overcount`. Every id with more than `total / capacity`
- * refusals has a counter.
- *
- * ```ts
- * const blocked = topBlocked({ limiters: { api: limiter } });
- * setInterval(() => console.log(blocked.top(10)), 60_000).unref();
- * ```
+ * At most `capacity` ids have a counter (the Space-Saving algorithm), among them every id with more than
+ * `total / capacity` refusals. A new id takes over the counter with the fewest refusals: see `overcount`.
  *
  * @throws TypeError or RangeError `ERR_ROLLGATE_OPTION`: an option is invalid, or a limiter has two names
  */

@@ -5,17 +5,14 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import './index';
 
 declare module './index' {
-  /**
-   * The request type of `rateLimit`: Node's, with Express's `ip`. Other members are unchecked; use
-   * `rateLimit<Request, Response>` with the types of your framework to check them.
-   */
+  /** Node's request, with Express's `ip`. For your framework's types: `rateLimit<Request, Response>`. */
   interface LimitedRequest extends IncomingMessage {
     ip?: string | undefined;
     // biome-ignore lint/suspicious/noExplicitAny: req.path and the like, without the types of a framework
     [member: string]: any;
   }
 
-  /** The response type of `rateLimit`: see LimitedRequest. */
+  /** Node's response: see LimitedRequest. */
   interface LimitedResponse extends ServerResponse {
     // biome-ignore lint/suspicious/noExplicitAny: res.locals and the like
     [member: string]: any;
@@ -39,16 +36,13 @@ declare module './index' {
     /** The result of `keyGenerator`, or the id of `authenticate`. */
     key: Id;
     /**
-     * Replaces the cost of the request by its actual cost, once, as `settle` of the limiter that counted it; false if
-     * the request was refused. The error is `ERR_ROLLGATE_UNSUPPORTED` if your own limiter has no `settle`.
+     * As `settle` of the limiter that counted the request; false if it was refused. `ERR_ROLLGATE_UNSUPPORTED` if your
+     * own limiter has no `settle`.
      */
     settle(actual: Cost): boolean | Promise<boolean>;
     /** What `shadow` rules would have decided; undefined if none was reached. */
     shadow?: ShadowDecision[];
-    /**
-     * The same as `used`; not enumerable.
-     * @deprecated the name of express-rate-limit 6
-     */
+    /** @deprecated the name of `used` in express-rate-limit 6; not enumerable */
     readonly current?: number;
   }
 
@@ -64,36 +58,20 @@ declare module './index' {
   }
 
   /**
-   * Merged into Express's Request; undefined if no middleware counted the request. Declare another
-   * `requestPropertyName` in the same way:
-   *
-   * ```ts
-   * declare global {
-   *   namespace Express {
-   *     interface Request {
-   *       quota?: RateLimiter.RateLimitInfo;
-   *     }
-   *   }
-   * }
-   * ```
+   * Merged into Express's Request; undefined if no middleware counted the request. For another `requestPropertyName`:
+   * `declare global { namespace Express { interface Request { quota?: RateLimiter.RateLimitInfo } } }`.
    */
   interface PerhapsRateLimit {
     rateLimit?: RateLimitInfo | undefined;
   }
 
-  /**
-   * A request that went through `rateLimit`, with its default `requestPropertyName`:
-   *
-   * ```ts
-   * app.get('/', (req, res) => res.json((req as WithRateLimit<Request>).rateLimit));
-   * ```
-   */
+  /** A request that went through `rateLimit`: `(req as WithRateLimit<Request>).rateLimit`. */
   type WithRateLimit<Request = LimitedRequest> = Request & { rateLimit: RateLimitInfo };
 
   /**
-   * The limiter interface that `rateLimit` needs. getKey uses `peek`, resetKey uses `clear`, `settle` of requests
-   * uses `settle`, and skipFailedRequests and skipSuccessfulRequests use `refund`. With the option `cost`, `attempt`
-   * gets it, throws `ERR_ROLLGATE_COST` if it can never pass, and `peek` is needed, too.
+   * The limiter interface that `rateLimit` needs. `peek` is for getKey and for the option `cost`, with which `attempt`
+   * throws `ERR_ROLLGATE_COST` if it can never pass; `clear` for resetKey; `refund` for skipFailedRequests and
+   * skipSuccessfulRequests.
    */
   interface RateLimitBackend {
     attempt(id: Id, options?: AttemptOptions): Decision | Promise<Decision>;
@@ -149,36 +127,26 @@ declare module './index' {
   }
 
   /**
-   * Gives the id that a request has without `keyGenerator`; undefined for a client on a Unix socket. Throws an error
-   * with the code `ROLLGATE_CLIENT_GONE` for a client that has left: pass it on, so that the request is refused.
+   * Gives the id that a request has without `keyGenerator`; undefined for a client on a Unix socket. Throws
+   * `ROLLGATE_CLIENT_GONE` for a client that has left: pass it on, so that the request is refused.
    */
   type ClientKey = () => Id | Promise<Id>;
 
   /** How a middleware answers. Names and defaults are those of express-rate-limit. */
   interface RateLimitResponseOptions<Request = LimitedRequest, Response = LimitedResponse> {
-    /**
-     * The id of a request. Default: the client's address (`req.ip` or the socket's), for IPv6 its subnet. May be
-     * async. `clientKey()` is that default.
-     */
+    /** The id of a request. May be async. Default: `clientKey()`, the client's address, for IPv6 its subnet. */
     keyGenerator?:
       | ((req: Request, res: Response, clientKey: ClientKey) => Id | Promise<Id>)
       | undefined;
-    /**
-     * Identifies the caller, instead of `keyGenerator`. May be async. Its errors go to `onAuthError`, including
-     * `ERR_ROLLGATE_AUTHENTICATE` (TypeError) if it returns no object with an id.
-     */
+    /** Identifies the caller, instead of `keyGenerator`. May be async. No id: TypeError `ERR_ROLLGATE_AUTHENTICATE`. */
     authenticate?: ((req: Request) => Caller | Promise<Caller>) | undefined;
-    /**
-     * Answers if `authenticate` fails, or passes the request on, uncounted, with `next()`. May be async. Default:
-     * errors go to `next`.
-     */
+    /** Answers if `authenticate` fails, or lets pass uncounted with `next()`. May be async. Default: `next(error)`. */
     onAuthError?:
       | ((error: unknown, req: Request, res: Response, next: Next) => unknown)
       | undefined;
     /**
      * Prefix length of IPv6 subnets that count as one client, an integer from 1 to 128, outside of 32 to 64 with a
-     * warning; default 56; false: the whole address. May be a function or async function. Not with a `keyGenerator`
-     * without the parameter `clientKey`.
+     * warning; false: the whole address. Default 56. Not with a `keyGenerator` without the parameter `clientKey`.
      */
     ipv6Subnet?:
       | number
@@ -186,10 +154,9 @@ declare module './index' {
       | ((req: Request, res: Response) => number | false | Promise<number | false>)
       | undefined;
     /**
-     * The proxies whose X-Forwarded-For is believed, as Express' setting 'trust proxy', for servers without such a
-     * setting: how many proxies; addresses and subnets; a function of a proxy's address and its distance (0 is the
-     * nearest); true: all; false: none. Default: the server's setting. Not with a `keyGenerator` without the
-     * parameter `clientKey`.
+     * The proxies whose X-Forwarded-For is believed, as Express' setting 'trust proxy': how many; addresses and
+     * subnets; a function of an address and its distance (0 is the nearest); true: all; false: none. Default: the
+     * server's setting. Not with a `keyGenerator` without the parameter `clientKey`.
      */
     trustProxy?:
       | boolean
@@ -207,9 +174,8 @@ declare module './index' {
     /** Status of a refusal, an integer from 200 to 999. Default 429. */
     statusCode?: number | undefined;
     /**
-     * Whether a refusal is application/problem+json (RFC 9457) with the type quota-exceeded and the names of the
-     * `violated-policies`. A string `message` becomes its `detail`; the members of an object are added. Not with
-     * `handler`. Default false.
+     * Whether a refusal is application/problem+json (RFC 9457), with the `violated-policies`. A string `message` is its
+     * `detail`; the members of an object are added. Not with `handler`. Default false.
      */
     problemDetails?: boolean | undefined;
     /** Whether to send X-RateLimit-Limit, -Remaining and -Reset. Default true. */
@@ -219,18 +185,15 @@ declare module './index' {
     /** Which RateLimit headers to send; true means 'draft-6'. Default false. */
     standardHeaders?: boolean | HeaderDraft | undefined;
     /**
-     * Name of the policy in drafts 8 and 10 and in problem details: printable ASCII. The default is like
-     * '100-in-15min', and is appended if there are several windows. May be a function or async function.
+     * Name of the policy in drafts 8 and 10 and in problem details: printable ASCII. Default like '100-in-15min', which
+     * is appended if there are several windows.
      */
     identifier?: string | ((req: Request, res: Response) => string | Promise<string>) | undefined;
     /** The request's property for the RateLimitInfo; non-empty, not '__proto__'. Default 'rateLimit'. */
     requestPropertyName?: string | undefined;
     /** Whether to refund successful requests, whose response has ended. Default false. */
     skipSuccessfulRequests?: boolean | undefined;
-    /**
-     * Whether to refund requests that failed, whose client disconnected, or whose response had an error. Refused
-     * requests are then not counted. Default false.
-     */
+    /** Whether to refund failed requests, also if the client disconnected; refused ones never count. Default false. */
     skipFailedRequests?: boolean | undefined;
     /** Whether a request had success, asked after the response. Default: its status is below 400. May be async. */
     requestWasSuccessful?:
@@ -245,18 +208,16 @@ declare module './index' {
   }
 
   /**
-   * Maximum requests in a window, an integer >= 0 or Infinity. 0 refuses every request; under Infinity requests pass
-   * uncounted and without headers. A function or async function is called for each request; a key has one count,
-   * compared with the limit of each request.
+   * Maximum requests in a window, an integer >= 0 or Infinity, under which requests pass uncounted and without headers;
+   * or a function that is called for each request. A key has one count, whatever the limit.
    */
   type RequestLimit<Request = LimitedRequest, Response = LimitedResponse> =
     | number
     | ((req: Request, res: Response) => number | Promise<number>);
 
   /**
-   * What a request costs: an integer >= 1, or costs by name of a limit; or a function or async function that gives
-   * it. Anything else is `ERR_ROLLGATE_COST`, which goes to `next`. A cost above a limit refuses the request without
-   * Retry-After, and records nothing.
+   * What a request costs: an integer >= 1, or costs by name of a limit. If the function returns anything else, `next`
+   * gets `ERR_ROLLGATE_COST`. A cost above a limit refuses the request without Retry-After, and records nothing.
    */
   type RequestCost<Request = LimitedRequest, Response = LimitedResponse> =
     | Cost
@@ -279,7 +240,7 @@ declare module './index' {
   /** The limits of a middleware, or of one of its rules. Default: 5 requests in 60,000 ms. */
   interface RequestLimits<Request = LimitedRequest, Response = LimitedResponse>
     extends Omit<OptionalLimit, 'maxInInterval'> {
-    /** The same as `interval`, and overrides it. */
+    /** Overrides `interval`, which is the same. */
     windowMs?: number | undefined;
     /** Overrides `max` and `maxInInterval`. */
     limit?: RequestLimit<Request, Response> | undefined;
@@ -303,7 +264,7 @@ declare module './index' {
     store?: undefined;
   }
 
-  /** The options of a middleware with an existing limiter. Limits are not allowed. */
+  /** The options of a middleware with an existing limiter, which has limits. */
   interface RateLimitExisting<Request = LimitedRequest, Response = LimitedResponse>
     extends NotGiven<Exclude<keyof RateLimitLimits, 'limiter' | 'cost'>> {
     limiter: RateLimiter | RemoteRateLimiter | RateLimitBackend;
@@ -350,27 +311,20 @@ declare module './index' {
     group?: string | undefined;
   }
 
-  /**
-   * One of the `rules`: which requests it matches, and their limits. The first matching rule decides; a rule without
-   * limits allows everything, and has no default.
-   */
+  /** Which requests a rule matches, and their limits; without limits it allows everything. */
   interface RateLimitRule<Request = LimitedRequest, Response = LimitedResponse>
     extends RequestLimits<Request, Response>,
       Pick<CommonOptions, RuleOption> {
     /**
-     * A path prefix of whole segments, ignoring case and encoding: '/api' matches '/api' and '/API/x', not '/apix';
-     * '/' matches every path. Patterns (':id', '*', '(', '{') are errors. Or a RegExp, tested on the path as
-     * received, without the query.
+     * A prefix of whole segments, ignoring case and encoding: '/api' matches '/API/x', not '/apix'; patterns (':id',
+     * '*', '(', '{') are errors. Or a RegExp, tested on the path as received, without the query.
      */
     path: string | RegExp;
     /** Default: every method. 'GET' includes HEAD. */
     method?: string | readonly string[] | undefined;
     /** Default: every group. A caller without a group is in 'default'. */
     group?: string | readonly string[] | undefined;
-    /**
-     * Rules of one zone share one count; limits, countBlocked, algorithm and blockFor must be equal. Its `shadow`
-     * rules share another.
-     */
+    /** Rules of one zone share a count, shadow rules another; limits and RuleOptions must be equal. */
     zone?: string | undefined;
     /** Whether each URL has its own count. Default false. */
     perPath?: boolean | undefined;
@@ -446,10 +400,7 @@ declare module './index' {
     (req: Request, res: Response, next: Next): void | Promise<void>;
     /** Forgets the count of a key; with `rules` in all zones, except counts with `perPath`. */
     resetKey(key: Id): Promise<void>;
-    /**
-     * Resolves to the count of a key, or to undefined if there is none. Counts nothing. With `rules`, it is the count
-     * in the zone with the least left.
-     */
+    /** The count of a key, undefined if there is none; with `rules` in the zone with the least left. Counts nothing. */
     getKey(key: Id): Promise<{ totalHits: number; resetTime: Date } | undefined>;
   }
 }

@@ -25,8 +25,8 @@ declare module './index' {
     /** Timeout of a call in ms, an integer >= 1; then it fails with `ERR_ROLLGATE_REDIS_TIMEOUT`. Default 500. */
     commandTimeout?: number | undefined;
     /**
-     * Maximum number of unanswered calls, an integer >= 1, including calls that have timed out but that the server or
-     * your client still holds. Further calls fail with `ERR_ROLLGATE_REDIS_QUEUE_FULL`. Default 10,000.
+     * Maximum number of unanswered calls, an integer >= 1, including timed-out calls that the server or your client
+     * still holds. Further calls fail with `ERR_ROLLGATE_REDIS_QUEUE_FULL`. Default 10,000.
      */
     maxQueue?: number | undefined;
   }
@@ -91,8 +91,8 @@ declare module './index' {
     sentinelUsername?: string | undefined;
     sentinelPassword?: string | undefined;
     /**
-     * Where the nodes of a cluster, or a master, are to be reached, by 'host:port' as the servers announce it: for
-     * NAT and containers. An address without an entry fails with `ERR_ROLLGATE_REDIS_UNREACHABLE`.
+     * Addresses of a cluster's nodes or a master by the 'host:port' that the servers announce: for NAT and containers.
+     * An address without an entry fails with `ERR_ROLLGATE_REDIS_UNREACHABLE`.
      */
     addressMap?:
       | Readonly<Record<string, RedisAddress>>
@@ -110,10 +110,7 @@ declare module './index' {
     password: string;
   }
 
-  /**
-   * A connection that several limiters share. Made by `createRedisConnection`; opened by the first call of a limiter,
-   * closed with the last limiter.
-   */
+  /** Made by `createRedisConnection`; opened by the first call of a limiter, closed with the last limiter. */
   interface RedisConnection {
     /** Only in types: no other object is a RedisConnection. */
     readonly [isMade]: true;
@@ -133,20 +130,19 @@ declare module './index' {
   /** Options of a limiter on Redis. They have no effect in memory. */
   interface RedisStoreOptions {
     /**
-     * Prefix of every key, which is `namespace{id}`: non-empty, without braces. Limiters with the same namespace
-     * count together, each by its own limits. Default: 'rate-limiter-' and 8 random characters.
+     * Prefix of every key, `namespace{id}`: non-empty, without braces. Limiters with the same namespace count together,
+     * each by its own limits. Default: 'rate-limiter-' and 8 random characters.
      */
     namespace?: string | undefined;
     /**
-     * How calls are decided if the store does not answer. 'throw' (default): the call fails. 'allow': allowed, as if
-     * the id were new. 'block': blocked for a second. 'memory': by a limiter in this process's memory, until the
-     * store answers again.
+     * While the store does not answer, 'throw' (default) fails the call, 'allow' decides as if the id were new, 'block'
+     * blocks for a second, and 'memory' asks a limiter in this process.
      */
     onError?: 'throw' | 'allow' | 'block' | 'memory' | undefined;
     /**
-     * Whether refusals are remembered in this process, at most `maxKeys`, and repeated without asking Redis, for the
-     * same id and cost, until Redis would decide otherwise. Requires `countBlocked: false` or `blockFor`. A refund or
-     * `clear` by this limiter shows at once, one elsewhere after `timeLeft` at the latest. Default false.
+     * Whether this process remembers at most `maxKeys` refusals, and repeats them without asking Redis until it would
+     * decide otherwise; a refund or `clear` elsewhere shows after `timeLeft` at the latest. Requires
+     * `countBlocked: false` or `blockFor`. Default false.
      */
     localRefusals?: boolean | undefined;
   }
@@ -201,13 +197,9 @@ declare module './index' {
         isUp: boolean;
       };
 
-  /** A limiter on Redis, under the name it has in rolling-rate-limiter 0.4. */
+  /** The classes of rolling-rate-limiter 0.4. */
   interface RedisRateLimiter extends AsyncRateLimiter {}
-
-  /** The same through a client of redis (node-redis). */
   interface NodeRedisRateLimiter extends RedisRateLimiter {}
-
-  /** The same through a client of ioredis. */
   interface IORedisRateLimiter extends RedisRateLimiter {}
 
   /** Only with `new`. `Redis` is what `redis` or `client` may be. */

@@ -3,13 +3,8 @@
 import RateLimiter = require('./index');
 
 /**
- * A store for express-rate-limit 7 and 8 that counts in rolling windows:
- *
- * ```ts
- * rateLimit({ windowMs: 60_000, limit: 100, store: new RollgateStore() });
- * ```
- *
- * A request passes if fewer than `limit` requests came in the `windowMs` before it. Refused requests do not count,
+ * A store for express-rate-limit 7 and 8: `rateLimit({ windowMs: 60_000, limit: 100, store: new RollgateStore() })`. A
+ * request passes if fewer than `limit` requests came in the `windowMs` before it. Refused requests do not count,
  * unless `countBlocked` is true. Each middleware needs its own store.
  */
 declare class RollgateStore {
@@ -23,8 +18,7 @@ declare class RollgateStore {
   prefix?: string;
 
   /**
-   * Called by express-rate-limit with its options, which logs errors. After an error, every use of the store rejects
-   * with `ERR_ROLLGATE_STORE`.
+   * Called by express-rate-limit, which logs errors; every later use then rejects with `ERR_ROLLGATE_STORE`.
    *
    * @throws TypeError or RangeError `ERR_ROLLGATE_OPTION`: `windowMs` is invalid, or `limit` is not a number and
    *   `maxInInterval` is missing
@@ -38,10 +32,7 @@ declare class RollgateStore {
    */
   increment(key: string): Promise<RollgateStore.RollgateStoreHits>;
 
-  /**
-   * Refunds the newest hit of the key that is not yet refunded, if it is among the newest 5000 of the store, or those
-   * whose keys have a million characters together.
-   */
+  /** Refunds the key's newest hit, once; only of the newest 5000 hits or a million characters of keys. */
   decrement(key: string): Promise<void>;
 
   /** The count of a key, undefined if there is none. Counts nothing. */
