@@ -144,8 +144,8 @@ const GENERATION = { hits: 5000, characters: 1_000_000 };
  * before it is forgotten: its hits stay counted.
  */
 class RecentHits {
-  #current = new Map();
-  #previous = new Map();
+  /** The decisions by id, the current generation first. */
+  #generations = [new Map(), new Map()];
   #count = 0;
   #characters = 0;
 
@@ -155,37 +155,31 @@ class RecentHits {
     const isFull =
       this.#count === GENERATION.hits || this.#characters + id.length > GENERATION.characters;
     if (isFull) this.#turnOver();
-    const decisions = this.#current.get(id);
-    if (decisions === undefined) this.#current.set(id, [decision]);
-    else decisions.push(decision);
+    const [current] = this.#generations;
+    if (!current.has(id)) current.set(id, []);
+    current.get(id).push(decision);
     this.#count++;
     this.#characters += id.length;
   }
 
   takeNewest(key) {
     const id = keyToId(key);
-    for (const generation of [this.#current, this.#previous]) {
-      const decisions = generation.get(id);
-      if (decisions === undefined) continue;
-      if (decisions.length === 1) generation.delete(id);
-      return decisions.pop();
-    }
-    return undefined;
+    const generation = this.#generations.find((one) => one.has(id));
+    const decisions = generation?.get(id);
+    if (decisions?.length === 1) generation.delete(id);
+    return decisions?.pop();
   }
 
   forget(key) {
-    this.#current.delete(keyToId(key));
-    this.#previous.delete(keyToId(key));
+    for (const generation of this.#generations) generation.delete(keyToId(key));
   }
 
   forgetAll() {
-    this.#current.clear();
-    this.#previous.clear();
+    for (const generation of this.#generations) generation.clear();
   }
 
   #turnOver() {
-    this.#previous = this.#current;
-    this.#current = new Map();
+    this.#generations = [new Map(), this.#generations[0]];
     this.#count = 0;
     this.#characters = 0;
   }

@@ -232,16 +232,16 @@ declare module './index' {
     };
 
   /**
-   * The cost of an attempt, reserved or actual: in every window, an integer from 1 to the smallest `maxInInterval`. Or by
-   * name of a limit, `{ requests: 1, tokens: 4000 }`: from 0 to the `maxInInterval` of that window, others take 1. A
+   * The cost of an attempt, reserved or actual: in every window, an integer from 1 to the smallest `maxInInterval`. Or
+   * by name of a limit, `{ requests: 1, tokens: 4000 }`: from 0 to the `maxInInterval` of that window, others take 1. A
    * window at cost 0 is not asked, even if it is full; zeros alone are an error.
    */
   type Cost = number | { readonly [limit: string]: number | undefined };
 
   /**
    * How actions are counted: docs/algorithms.md compares them. 'sliding-window-log' is exact. Windows of
-   * 'sliding-window-counter' (Cloudflare) and 'fixed-window' are aligned to the epoch. 'gcra' (ATM Forum) allows a burst
-   * of `maxInInterval`, then one action every interval / maxInInterval, at most 10^9 a second (`ROLLGATE_GCRA_RATE`).
+   * 'sliding-window-counter' (Cloudflare) and 'fixed-window' are aligned to the epoch. 'gcra' (ATM Forum) allows a
+   * burst of `maxInInterval`, then one every interval / maxInInterval, at most 10^9 a second (`ROLLGATE_GCRA_RATE`).
    */
   type Algorithm = 'sliding-window-log' | 'sliding-window-counter' | 'fixed-window' | 'gcra';
 
@@ -288,7 +288,7 @@ declare module './index' {
 
   /** The region of a limiter in shared memory. */
   interface SharedOptions {
-    /** 1 to 200 letters, digits, '.', '_' and '-', not '.' first; at most 183 with `rules` or Fastify routes' limits. */
+    /** 1 to 200 letters, digits, '.', '_' and '-', not '.' first; at most 183 with `rules` and on Fastify routes. */
     name: string;
     /** As `maxKeys` of the limiter; an integer from 1 to 200 million. */
     maxKeys?: number | undefined;

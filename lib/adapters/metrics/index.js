@@ -9,55 +9,39 @@ const { topBlocked } = require('./top-blocked');
 const UP = { true: 1, false: 0 };
 
 /**
- * The metrics that are read from stats() when they are collected. `kind` is a class of prom-client. `read` takes
- * the stats and returns a number, numbers by outcome, or undefined or null if the limiter has no such metric.
+ * The metrics that are read from stats() when they are collected; those named _total are Counters, the others Gauges.
+ * `read` takes the stats and returns a number, numbers by outcome, or undefined or null if the limiter has no such
+ * metric.
  */
-const DEFINITIONS = [
-  {
-    name: 'decisions_total',
+const DEFINITIONS = {
+  decisions_total: {
     help: 'Attempts that were decided, by outcome',
-    kind: 'Counter',
     labels: ['outcome'],
     read: ({ allowed, blocked }) => ({ allowed, blocked }),
   },
-  {
-    name: 'errors_total',
+  errors_total: {
     help: 'Calls that failed because of the clock or the store, softened by onError or not',
-    kind: 'Counter',
     read: ({ errors }) => errors,
   },
-  {
-    name: 'evictions_total',
+  evictions_total: {
     help: 'Ids dropped before they expired, for want of room (maxKeys)',
-    kind: 'Counter',
     read: ({ evicted }) => evicted,
   },
-  {
-    name: 'fallbacks_total',
+  fallbacks_total: {
     help: 'Decisions that onError made in place of the store',
-    kind: 'Counter',
     read: ({ fallbacks }) => fallbacks,
   },
-  { name: 'keys', help: 'Ids held', kind: 'Gauge', read: ({ keys }) => keys },
-  {
-    name: 'memory_bytes',
-    help: 'Memory held for ids, in bytes',
-    kind: 'Gauge',
-    read: ({ bytes }) => bytes,
-  },
-  {
-    name: 'pending_calls',
+  keys: { help: 'Ids held', read: ({ keys }) => keys },
+  memory_bytes: { help: 'Memory held for ids, in bytes', read: ({ bytes }) => bytes },
+  pending_calls: {
     help: 'Calls that wait for an answer of Redis or the key-value store',
-    kind: 'Gauge',
     read: ({ connection }) => connection?.pending,
   },
-  {
-    name: 'redis_up',
+  redis_up: {
     help: 'Whether there is a connection to Redis: 1 or 0',
-    kind: 'Gauge',
     read: ({ connection }) => UP[connection?.isUp], // some clients do not know it
   },
-];
+};
 
 const DURATION = 'redis_call_duration_seconds';
 const TRIALS = 'shadow_decisions_total';
@@ -91,9 +75,7 @@ function registerMetrics(options) {
   const { client, limiters, register, prefix, buckets } = readMetricsOptions(options);
   const named = new Map();
   const nameOf = new Map(); // by limiter
-  const names = [...DEFINITIONS.map(({ name }) => name), DURATION, TRIALS].map(
-    (name) => prefix + name,
-  );
+  const names = [...Object.keys(DEFINITIONS), DURATION, TRIALS].map((name) => prefix + name);
   assertFree(names, register);
   let isRegistered = true;
 
@@ -101,8 +83,8 @@ function registerMetrics(options) {
     return new client[kind]({ name: prefix + name, registers: [register], ...configuration });
   }
 
-  function define({ name, help, kind, labels = [], read }) {
-    make(kind, name, {
+  function define([name, { help, labels = [], read }]) {
+    make(name.endsWith('_total') ? 'Counter' : 'Gauge', name, {
       help,
       labelNames: ['limiter', ...labels],
       collect() {
@@ -119,7 +101,7 @@ function registerMetrics(options) {
     });
   }
 
-  for (const definition of DEFINITIONS) define(definition);
+  Object.entries(DEFINITIONS).forEach(define);
   const duration = make('Histogram', DURATION, {
     help: 'How long calls to Redis take, by outcome',
     labelNames: ['limiter', 'outcome'],

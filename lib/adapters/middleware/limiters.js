@@ -62,10 +62,9 @@ function isOpen({ actionsLeft }) {
 
 /** A decision that no limiter made: nothing is left of these windows. */
 function refusal(blockedBy, timeLeft, windows) {
-  const exhausted = (window) => {
+  const limits = windows.map((window) => {
     return { ...window, used: window.maxInInterval, remaining: 0, resetIn: timeLeft };
-  };
-  const limits = windows.map(exhausted);
+  });
   return { allowed: false, timeLeft, actionsLeft: 0, resetIn: timeLeft, blockedBy, limits };
 }
 
@@ -98,12 +97,6 @@ function createLimiterByRequest(limiterOptions) {
       return andThen(limiter[PEEK_WITHIN](id, Number.MAX_SAFE_INTEGER), withoutAttempt);
     },
   };
-}
-
-/** Subtracts the hypothetical attempt of a peek: the current usage. */
-function withoutAttempt(decision) {
-  if (decision.allowed) decision.limits = decision.limits.map(withoutOne);
-  return decision;
 }
 
 /** A function (req, res) that returns the checked limit of a request, or a promise; undefined for a number. */
@@ -233,16 +226,18 @@ async function countOf(limiters, key) {
 
 /** The windows of a key without an attempt, or a promise of them. */
 function windowsOf(limiter, key) {
-  if (typeof limiter[USAGE] === 'function')
-    return andThen(limiter[USAGE](key), ({ limits }) => limits);
-  // A user's own limiter only has peek, whose result includes an attempt that would be allowed.
-  return andThen(limiter.peek(key), (decision) => {
-    return decision.allowed ? decision.limits.map(withoutOne) : decision.limits;
-  });
+  // A user's own limiter only has peek.
+  const usage =
+    limiter[USAGE] === undefined ? andThen(limiter.peek(key), withoutAttempt) : limiter[USAGE](key);
+  return andThen(usage, ({ limits }) => limits);
 }
 
-function withoutOne(window) {
-  return { ...window, used: window.used - 1, remaining: window.remaining + 1 };
+/** Subtracts the hypothetical attempt of a peek: the current usage. */
+function withoutAttempt({ allowed, timeLeft, limits }) {
+  const withoutOne = (window) => {
+    return { ...window, used: window.used - 1, remaining: window.remaining + 1 };
+  };
+  return { timeLeft, limits: allowed ? limits.map(withoutOne) : limits };
 }
 
 module.exports = {

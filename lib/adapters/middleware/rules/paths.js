@@ -51,8 +51,6 @@ function normalForm(path) {
   return lower.endsWith('/') ? lower.slice(0, -1) : lower;
 }
 
-const DOT = 46;
-
 /** Backslashes, escaped slashes and backslashes, and dot segments. */
 const AMBIGUOUS = /\\|%(?:2f|5c)|\/(?:\.|%2e){1,2}(?:\/|$)/i;
 
@@ -67,16 +65,11 @@ const READINGS = [
   { unescapesSlashes: false, takesBackslashes: true, countsEmpty: true },
 ];
 
-/** Without backslashes the first two readings are equal. */
-const BACKSLASHES = /\\|%5c/i;
-const READINGS_WITHOUT_BACKSLASHES = READINGS.slice(1);
-
 /** The paths that a path may resolve to, in normal form, its own last. A usual path has only that one. */
 function formsOf(path) {
   const normal = normalForm(path);
   if (!isAmbiguous(path)) return [normal];
-  const readings = BACKSLASHES.test(path) ? READINGS : READINGS_WITHOUT_BACKSLASHES;
-  return [...new Set([...readings.map((reading) => resolve(path, reading)), normal])];
+  return [...new Set([...READINGS.map((reading) => resolve(path, reading)), normal])];
 }
 
 function isAmbiguous(path) {
@@ -90,24 +83,11 @@ function resolve(path, reading) {
 
 function withoutDots(path, countsEmpty) {
   const segments = [];
-  let start = path.startsWith('/') ? 1 : 0;
-  while (start <= path.length) {
-    const slash = path.indexOf('/', start);
-    const end = slash === -1 ? path.length : slash;
-    const dots = dotsOf(path, start, end);
-    if (dots === 2) segments.pop();
-    else if (dots === 0 && (countsEmpty || end > start)) segments.push(path.slice(start, end));
-    start = end + 1;
+  for (const segment of path.replace(/^\//, '').split('/')) {
+    if (segment === '..') segments.pop();
+    else if (segment !== '.' && (countsEmpty || segment !== '')) segments.push(segment);
   }
-  const names = countsEmpty ? segments.filter((segment) => segment !== '') : segments;
-  return names.length === 0 ? '' : `/${names.join('/')}`;
-}
-
-/** The number of dots of a dot segment, 0 for any other. */
-function dotsOf(path, start, end) {
-  const length = end - start;
-  if (length === 0 || length > 2 || path.charCodeAt(start) !== DOT) return 0;
-  return length === 1 || path.charCodeAt(start + 1) === DOT ? length : 0;
+  return segments.map((segment) => segment && `/${segment}`).join('');
 }
 
 const PERCENT = 37;
@@ -140,7 +120,7 @@ function unescapeAs(path, { unescapesSlashes, takesBackslashes }) {
     const isSlash = point === BACKSLASH && unescapesSlashes && takesBackslashes;
     if (at > copied) unescaped += source.slice(copied, at);
     unescaped += String.fromCodePoint(isSlash ? SLASH : point);
-    at += escapesLength(point);
+    at += 3 * (1 + LEAST.findLastIndex((least) => point >= least));
     copied = at;
   }
   return copied === 0 ? source : unescaped + source.slice(copied);
@@ -174,12 +154,6 @@ function hexDigit(code) {
   if (code >= 48 && code <= 57) return code - 48;
   const lower = code | 32;
   return lower >= 97 && lower <= 102 ? lower - 87 : -1;
-}
-
-function escapesLength(point) {
-  if (point < LEAST[1]) return 3;
-  if (point < LEAST[2]) return 6;
-  return point < LEAST[3] ? 9 : 12;
 }
 
 module.exports = { PATH_OF, formsOf, normalForm, pathOf, unescapePath };
