@@ -6,6 +6,7 @@ const { tightestWindow } = require('../base/decision');
 const { failure, inAdapter, optionError } = require('../base/errors');
 const { ATTEMPT_WITHIN, SETS_MAX } = require('../base/internal-methods');
 const RateLimiter = require('../limiter');
+const { openDecision } = require('./middleware/limiters');
 const { storeOptionsFor } = require('./middleware/rules/zones');
 const {
   readInterval,
@@ -43,10 +44,13 @@ class RollgateThrottlerStorage {
       max: readNumber('limit', limit, 'a number', (n) => !Number.isNaN(n)),
       limiter: this.#limiterOf({ ttl, blockDuration, throttlerName }),
     }));
-    if (max < 1) return refusedAlways(Math.max(ttl, blockDuration));
-    if (max === Number.POSITIVE_INFINITY) return notCounted();
+    const longest = Math.max(ttl, blockDuration);
+    if (max < 1) return recordOf(1, { allowed: false, timeLeft: longest, resetIn: longest });
+    if (max === Number.POSITIVE_INFINITY) return recordOf(0, openDecision({ interval: ttl }));
     const within = Math.min(Math.floor(max), Number.MAX_SAFE_INTEGER);
-    return recordOf(await limiter[ATTEMPT_WITHIN](key, within), within);
+    const decision = await limiter[ATTEMPT_WITHIN](key, within);
+    const { used } = tightestWindow(decision.limits);
+    return recordOf(decision.allowed ? used : within + 1, decision);
   }
 
   /** Called by Nest, after `app.enableShutdownHooks()` or with `app.close()`. */
@@ -91,24 +95,13 @@ function tooManyLimiters({ ttl, blockDuration }) {
 
 const inSeconds = (ms) => Math.ceil(ms / MS_PER_SECOND);
 
-function recordOf({ allowed, limits, timeLeft, resetIn }, max) {
+function recordOf(totalHits, { allowed, timeLeft, resetIn }) {
   return {
-    totalHits: allowed ? tightestWindow(limits).used : max + 1,
+    totalHits,
     timeToExpire: inSeconds(resetIn),
     isBlocked: !allowed,
     timeToBlockExpire: inSeconds(timeLeft),
   };
-}
-
-/** For a limit below 1, which no request meets. */
-function refusedAlways(ms) {
-  const seconds = inSeconds(ms);
-  return { totalHits: 1, timeToExpire: seconds, isBlocked: true, timeToBlockExpire: seconds };
-}
-
-/** For a limit of Infinity. */
-function notCounted() {
-  return { totalHits: 0, timeToExpire: 0, isBlocked: false, timeToBlockExpire: 0 };
 }
 
 /** Options of a limiter that the throttlers have under other names. */

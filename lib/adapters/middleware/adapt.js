@@ -1,22 +1,19 @@
 // The options of the middleware for a framework whose functions get something else than (req, res).
 'use strict';
 
+const { MAX_NAMES } = require('./limiter-options');
+
 /** The options that may be functions of a request and its response. */
 const OF_REQUEST = [
+  ...MAX_NAMES,
   'cost',
   'identifier',
   'ipv6Subnet',
   'keyGenerator',
-  'limit',
-  'max',
-  'maxInInterval',
   'message',
   'requestWasSuccessful',
   'skip',
 ];
-
-/** Those of rules that must stay equal in one zone. */
-const LIMITS = ['limit', 'max', 'maxInInterval'];
 
 /**
  * Options whose functions are adapted: `ofRequest(own)` returns the function (req, res) for a user's one; `others` has
@@ -37,7 +34,7 @@ function adaptRules(rules, ofRequest) {
     if (!adapted.has(own)) adapted.set(own, ofRequest(own));
     return adapted.get(own);
   };
-  const adapters = { cost: ofRequest, ...adaptersOf(LIMITS, adaptOnce) };
+  const adapters = { cost: ofRequest, ...adaptersOf(MAX_NAMES, adaptOnce) };
   const isObject = (rule) => typeof rule === 'object' && rule !== null && !Array.isArray(rule);
   return Array.from(rules, (rule) => (isObject(rule) ? adaptBy(adapters, rule) : rule));
 }

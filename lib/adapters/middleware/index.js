@@ -34,26 +34,13 @@ function createRateLimit(options) {
     given.keyGenerator === undefined ? clientKey : checkKeys(given, clientKey, reporter);
   const settings = Object.freeze({ ...given, keyGenerator });
   const outcomes = createOutcomes(settings, reporter);
-  const publisher = new Publisher(settings, {
-    outcomes,
-    onCountedAgain() {
-      const what = 'one request was counted twice in one limiter.';
-      if (settings.validate.singleCount) reporter.warn('ROLLGATE_DOUBLE_COUNT', what);
-    },
-  });
+  const publisher = new Publisher(settings, outcomes, reporter);
   const pathOf = options?.[PATH_OF] ?? pathByExpress;
   const counter =
     settings.rules === undefined
       ? createOneLimiter(settings, { reporter, publisher })
       : new Rules(settings, { reporter, publisher, pathOf });
-  const middleware = createMiddleware(settings, {
-    counter,
-    outcomes,
-    onClientGone() {
-      const what = 'a client left before its request was counted, so the request was dropped.';
-      if (settings.validate.ip) reporter.warn('ROLLGATE_CLIENT_GONE', what);
-    },
-  });
+  const middleware = createMiddleware(settings, { counter, outcomes, reporter });
   middleware.resetKey = (key) => counter.resetKey(key);
   middleware.getKey = (key) => counter.getKey(key);
   return middleware;

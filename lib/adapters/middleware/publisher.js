@@ -7,33 +7,34 @@ const { andThen } = require('./maybe-async');
 const { RequestInfo } = require('./request-info');
 
 class Publisher {
-  #property;
-  #writers;
+  #settings;
   #outcomes;
-  #onCountedAgain;
+  #reporter;
+  #writers;
 
-  /**
-   * @param {object} settings see options.js
-   * @param {{ outcomes?: object, onCountedAgain: () => void }} parts
-   */
-  constructor(settings, { outcomes, onCountedAgain }) {
-    this.#property = settings.requestPropertyName;
-    this.#writers = headerWriters(settings);
+  /** @param {object} settings see options.js */
+  constructor(settings, outcomes, reporter) {
+    this.#settings = settings;
     this.#outcomes = outcomes;
-    this.#onCountedAgain = onCountedAgain;
+    this.#reporter = reporter;
+    this.#writers = headerWriters(settings);
   }
 
   /** Returns whether the request passes, or a promise of it. `id` was counted at `cost` in `zone`. */
   publish(decision, id, zone, cost, { req, res, outcome }) {
     if (decision === PASSED) return true;
+    const { requestPropertyName, validate } = this.#settings;
     const nowMs = Date.now();
-    const earlier = req[this.#property];
+    const earlier = req[requestPropertyName];
     const info = new RequestInfo(decision, id, cost, nowMs, zone, earlier);
-    req[this.#property] = info;
+    req[requestPropertyName] = info;
     if (!RequestInfo.isCounted(info)) return true;
     if (outcome !== undefined) this.#outcomes.decided(outcome, decision, zone.limiter, req, res);
-    // Called without the check as well, because it shortens the chain of earlier infos.
-    if (earlier !== undefined && RequestInfo.isCountedAgain(info)) this.#onCountedAgain();
+    // Asked without the check as well, because it shortens the chain of earlier infos.
+    if (earlier !== undefined && RequestInfo.isCountedAgain(info) && validate.singleCount) {
+      const what = 'one request was counted twice in one limiter.';
+      this.#reporter.warn('ROLLGATE_DOUBLE_COUNT', what);
+    }
     return andThen(zone.namePolicies(req, res, decision), (names) => {
       this.#setHeaders(res, info, decision, nowMs, names);
       if (!decision.allowed && names !== undefined) RequestInfo.setViolated(info, decision, names);
@@ -46,7 +47,7 @@ class Publisher {
     for (const { decision, limiter } of outcome === undefined ? [] : trials) {
       this.#outcomes.decided(outcome, decision, limiter, req, res);
     }
-    const info = req[this.#property];
+    const info = req[this.#settings.requestPropertyName];
     if (RequestInfo.is(info)) info.shadow = trials.map(({ report }) => report);
   }
 

@@ -13,10 +13,10 @@ const { andThen, isPromise, orElse } = require('./maybe-async');
  *
  * @param {object} settings see options.js
  * @param {object} parts `counter.count({ req, res, outcome })` says whether the request passes, or promises it (see
- *   one-limiter.js and rules/index.js); `onClientGone`; `outcomes`, undefined if no outcome leads to a refund
+ *   one-limiter.js and rules/index.js); `outcomes`, undefined if no outcome leads to a refund; `reporter`
  */
-function createMiddleware(settings, { counter, onClientGone, outcomes }) {
-  const { skip, handler, onAuthError } = settings;
+function createMiddleware(settings, { counter, outcomes, reporter }) {
+  const { skip, handler, onAuthError, validate } = settings;
 
   function middleware(req, res, next) {
     let passes;
@@ -61,8 +61,12 @@ function createMiddleware(settings, { counter, onClientGone, outcomes }) {
     if (error instanceof UnknownCaller) {
       return answer(() => onAuthError(error.error, req, res, next), next);
     }
-    if (error instanceof ClientGone) onClientGone();
-    else next(readableByNext(error));
+    if (!(error instanceof ClientGone)) {
+      next(readableByNext(error));
+    } else if (validate.ip) {
+      const what = 'a client left before its request was counted, so the request was dropped.';
+      reporter.warn('ROLLGATE_CLIENT_GONE', what);
+    }
     return undefined;
   }
 

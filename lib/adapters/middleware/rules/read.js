@@ -10,6 +10,7 @@ const {
   readObject,
   readString,
   rejectUnknownOptions,
+  withoutUndefined,
 } = require('../../../options/values');
 const { isWellFormed } = require('../../../base/ids');
 const {
@@ -24,22 +25,12 @@ const {
 } = require('../limiter-options');
 const { assertReachable, readPattern } = require('./match');
 
-const OWN_NAMES = [
-  'path',
-  'method',
-  'group',
-  'cost',
-  'zone',
-  'perPath',
-  'shadow',
-  'blockEverywhere',
-];
-const RULE_NAMES = [...OWN_NAMES, ...RULE_OPTIONS];
+const PATTERN_NAMES = ['path', 'method', 'group'];
+const OWN_NAMES = ['cost', 'zone', 'perPath', 'shadow', 'blockEverywhere'];
+const RULE_NAMES = [...PATTERN_NAMES, ...OWN_NAMES, ...RULE_OPTIONS];
 
 /** Options that have no effect without limits. */
-const NEED_LIMITS = RULE_NAMES.filter(
-  (name) => !LIMIT_NAMES.includes(name) && !['path', 'method', 'group'].includes(name),
-);
+const NEED_LIMITS = [...OWN_NAMES, ...RULE_OPTIONS.filter((name) => !LIMIT_NAMES.includes(name))];
 
 /**
  * The rules, and the options that all their limiters have in common. The `policy` of a rule has its
@@ -50,13 +41,9 @@ const NEED_LIMITS = RULE_NAMES.filter(
  */
 function readRules(given, own) {
   const storeOptions = pick(given, STORE_OPTIONS);
-  // countBlocked belongs to each rule.
-  limiter.readLimiterOptions({
-    ...storeOptions,
-    interval: 1,
-    maxInInterval: 1,
-    countBlocked: false,
-  });
+  // These belong to each rule.
+  const anyLimits = { interval: 1, maxInInterval: 1, countBlocked: false };
+  limiter.readLimiterOptions({ ...storeOptions, ...anyLimits });
   const list = readList('rules', given.rules, 'a list of at least one rule');
   const rules = list.map((rule, i) => readInPlace(`rules[${i}]`, () => readRule(rule, i, own)));
   assertReachable(rules, own.authenticate !== undefined);
@@ -78,10 +65,7 @@ function readInPlace(place, read) {
 function readRule(rule, i, own) {
   const place = `rules[${i}]`;
   rejectUnknownOptions(readObject(place, rule), RULE_NAMES, { place });
-  const given = pick(
-    rule,
-    RULE_NAMES.filter((name) => rule[name] !== undefined),
-  );
+  const given = withoutUndefined(pick(rule, RULE_NAMES));
   const common = { pattern: readPattern(given), ...readFlags(given) };
   if (LIMIT_NAMES.some((name) => name in given)) return { ...common, ...readPolicy(given, own) };
   const needless = NEED_LIMITS.find((name) => name in given);
