@@ -22,7 +22,7 @@ declare module './index' {
      * Attempts an action.
      *
      * @returns the time left in whole ms, rounded up: 0 if the action is allowed, otherwise at least 1, the time
-     *   until an action would be allowed without further attempts, this one included
+     *   until an action would be allowed without further attempts; with `countBlocked`, this attempt counts
      * @throws TypeError `ERR_ROLLGATE_ID`: the id is invalid
      * @throws Error `ERR_ROLLGATE_CLOCK`, `ERR_ROLLGATE_CLOSED`, `ERR_ROLLGATE_MEMORY`, with `shared`
      *   `ERR_ROLLGATE_SHARED_...`

@@ -208,8 +208,8 @@ declare module './index' {
   }
 
   /**
-   * Maximum requests in a window, an integer >= 0 or Infinity, under which requests pass uncounted and without headers;
-   * or a function that is called for each request. A key has one count, whatever the limit.
+   * Maximum requests in a window, an integer >= 0 (0 refuses all) or Infinity (all pass, uncounted, without headers); or
+   * a function that is called for each request. A key has one count, whatever the limit.
    */
   type RequestLimit<Request = LimitedRequest, Response = LimitedResponse> =
     | number

@@ -49,28 +49,24 @@ function toSeconds(ms) {
 
 /** X-RateLimit-*: no standard, but what most clients read. The reset is a time of day. */
 function createLegacyWriter() {
-  const limitString = rememberForLastNumber(String);
-  const resetString = rememberForLastNumber(toInteger);
   const httpDate = rememberForLastNumber((second) => new Date(second * 1000).toUTCString());
   return (res, info, decision, nowMs) => {
-    res.setHeader('X-RateLimit-Limit', limitString(info.limit));
+    res.setHeader('X-RateLimit-Limit', String(info.limit));
     res.setHeader('X-RateLimit-Remaining', String(info.remaining));
     // The time that the reset refers to, for clients whose clock is off.
     res.setHeader('Date', httpDate(Math.floor(nowMs / 1000)));
-    res.setHeader('X-RateLimit-Reset', resetString(Math.ceil((nowMs + decision.resetIn) / 1000)));
+    res.setHeader('X-RateLimit-Reset', toInteger(Math.ceil((nowMs + decision.resetIn) / 1000)));
   };
 }
 
 /** draft-ietf-httpapi-ratelimit-headers-06: the reset is a number of seconds. */
 function createDraft6Writer() {
   const policiesOf = rememberForWindows(unnamedPolicies);
-  const limitString = rememberForLastNumber(toInteger);
-  const resetString = rememberForLastNumber(toInteger);
   return (res, info, decision) => {
     res.setHeader('RateLimit-Policy', policiesOf(decision.limits));
-    res.setHeader('RateLimit-Limit', limitString(info.limit));
+    res.setHeader('RateLimit-Limit', toInteger(info.limit));
     res.setHeader('RateLimit-Remaining', toInteger(info.remaining));
-    res.setHeader('RateLimit-Reset', resetString(Math.ceil(decision.resetIn / 1000)));
+    res.setHeader('RateLimit-Reset', toSeconds(decision.resetIn));
   };
 }
 
