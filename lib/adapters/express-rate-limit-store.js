@@ -15,6 +15,7 @@ const {
   withoutUndefined,
 } = require('../options/values');
 const limiters = require('../limiter/options');
+const { CHOICES } = require('../stores/options');
 const { readNamespace } = require('../stores/redis/options');
 const { regionPath } = require('../stores/shared/region');
 
@@ -218,12 +219,11 @@ function readExistingLimiter({ limiter, ...others }) {
 function readNewLimiter(given) {
   // The window is not known yet; this checks the other options.
   limiters.readLimiterOptions({ maxInInterval: 1, countBlocked: false, ...given, interval: 1 });
-  const { redis, client, connection, shared, kv } = given;
-  if ([redis, client, connection, shared, kv].every((place) => place === undefined)) {
+  if (CHOICES.every((name) => given[name] === undefined)) {
     return { limiterOptions: given, localKeys: true, prefix: undefined };
   }
-  if (shared !== undefined) {
-    return { limiterOptions: given, localKeys: false, prefix: `${regionPath(shared)}:` };
+  if (given.shared !== undefined) {
+    return { limiterOptions: given, localKeys: false, prefix: `${regionPath(given.shared)}:` };
   }
   const namespace = readNamespace(given.namespace);
   return { limiterOptions: { ...given, namespace }, localKeys: false, prefix: namespace };

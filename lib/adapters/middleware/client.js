@@ -12,8 +12,8 @@ const { addressThrough, trustEverybody } = require('./proxies');
  *
  * A client on a Unix socket has no address. All of these share the bucket of requests without an id.
  */
-function createClientKey({ ipv6Subnet, trustProxy, validate }, reporter) {
-  const checks = new AddressChecks({ validate, trustProxy }, reporter);
+function createClientKey({ ipv6Subnet, trustProxy, validate }, logger) {
+  const checks = new AddressChecks({ validate, trustProxy }, logger);
   const toKey = typeof ipv6Subnet === 'function' ? keyBySubnetOf : ipKeyGenerator;
   return function clientKey(req, res) {
     const ip = trustProxy === undefined ? addressOf(req) : addressThrough(req, trustProxy);
@@ -88,19 +88,13 @@ function ipKeyGenerator(ip, ipv6Subnet = 56) {
   }
   if (isIP(ip) !== 6) return ip;
 
-  const address = withoutZone(ip);
+  const [address] = ip.split('%'); // a zone names an interface of this host, not a client
   const groups = parseGroups(address);
   const ipv4 = embeddedIPv4(address, groups);
   if (ipv4 !== undefined) return ipv4;
   if (readSubnet(ipv6Subnet) === false) return ip;
   clearHostBits(groups, ipv6Subnet);
   return `${formatGroups(groups)}/${ipv6Subnet}`;
-}
-
-/** A zone names an interface of this host, not a client, and may be any string. */
-function withoutZone(ip) {
-  const zone = ip.indexOf('%');
-  return zone === -1 ? ip : ip.slice(0, zone);
 }
 
 /** Of ipaddr.js, loaded with the first address of IPv6. */
@@ -161,13 +155,13 @@ function longestZeroRun(groups) {
 class AddressChecks {
   #isOn;
   #trustProxy;
-  #reporter;
+  #logger;
   #isFirst = true;
 
-  constructor({ validate, trustProxy }, reporter) {
+  constructor({ validate, trustProxy }, logger) {
     this.#isOn = { ...validate };
     this.#trustProxy = trustProxy;
-    this.#reporter = reporter;
+    this.#logger = logger;
   }
 
   check(req, ip) {
@@ -221,7 +215,7 @@ class AddressChecks {
   #warn(check, code, message) {
     if (!this.#isOn[check]) return;
     this.#isOn[check] = false;
-    this.#reporter.warn(code, message);
+    this.#logger.warn(code, message);
   }
 }
 

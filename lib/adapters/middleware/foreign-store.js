@@ -34,16 +34,16 @@ const used = new WeakSet();
  *
  * @param {object} settings see options.js
  */
-function initStore(settings, reporter) {
+function initStore(settings, logger) {
   const { store, validate } = settings;
   if (used.has(store) && validate.unsharedStore) {
-    reporter.warn(
+    logger.warn(
       'ROLLGATE_STORE_REUSED',
       'one store serves two middlewares: each sets the window of both, and requests may be counted twice.',
     );
   }
   const report = (error) =>
-    reporter.error('ROLLGATE_STORE_INIT', 'the promise of store.init was rejected.', error);
+    logger.error('ROLLGATE_STORE_INIT', 'the promise of store.init was rejected.', error);
   const started = store.init?.(settings);
   used.add(store);
   orElse(() => andThen(started, () => {}), report);

@@ -212,11 +212,9 @@ function readIdentifier(value) {
   return readString('identifier', value, expected, (string) => PRINTABLE.test(string));
 }
 
-const NEEDS_ESCAPE = /["\\]/;
-
-/** A name as the header has it. Most need no escapes, and testing is cheaper than replacing. */
+/** A name as the header has it. */
 function quoted(name) {
-  return NEEDS_ESCAPE.test(name) ? `"${name.replace(/["\\]/g, '\\$&')}"` : `"${name}"`;
+  return `"${name.replace(/["\\]/g, '\\$&')}"`;
 }
 
 module.exports = {

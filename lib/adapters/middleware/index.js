@@ -10,7 +10,7 @@ const { Publisher } = require('./publisher');
 const { createMiddleware } = require('./request');
 const { Rules } = require('./rules');
 const { PATH_OF, pathOf: pathByExpress } = require('./rules/paths');
-const { checkKeys, checkSetUp, createReporter } = require('./warnings');
+const { checkKeys, checkSetUp, createLogger } = require('./warnings');
 
 /** For a framework that calls this function as a middleware, with several arguments. */
 const IS_NOT_MIDDLEWARE =
@@ -27,20 +27,20 @@ function rateLimit(options, ...more) {
 
 function createRateLimit(options) {
   const given = readOptions(options);
-  const reporter = createReporter(given.logger);
-  checkSetUp(given, reporter);
-  const clientKey = createClientKey(given, reporter);
+  const logger = createLogger(given.logger);
+  checkSetUp(given, logger);
+  const clientKey = createClientKey(given, logger);
   const keyGenerator =
-    given.keyGenerator === undefined ? clientKey : checkKeys(given, clientKey, reporter);
+    given.keyGenerator === undefined ? clientKey : checkKeys(given, clientKey, logger);
   const settings = Object.freeze({ ...given, keyGenerator });
-  const outcomes = createOutcomes(settings, reporter);
-  const publisher = new Publisher(settings, outcomes, reporter);
+  const outcomes = createOutcomes(settings, logger);
+  const publisher = new Publisher(settings, outcomes, logger);
   const pathOf = options?.[PATH_OF] ?? pathByExpress;
   const counter =
     settings.rules === undefined
-      ? createOneLimiter(settings, { reporter, publisher })
-      : new Rules(settings, { reporter, publisher, pathOf });
-  const middleware = createMiddleware(settings, { counter, outcomes, reporter });
+      ? createOneLimiter(settings, { logger, publisher })
+      : new Rules(settings, { logger, publisher, pathOf });
+  const middleware = createMiddleware(settings, { counter, outcomes, logger });
   middleware.resetKey = (key) => counter.resetKey(key);
   middleware.getKey = (key) => counter.getKey(key);
   return middleware;

@@ -173,13 +173,13 @@ const ERRORS_OF_REQUEST = ['ERR_ROLLGATE_ID', 'ERR_ROLLGATE_LIMIT', 'ERR_ROLLGAT
 const PASSED = Symbol('passed');
 
 /** The function `attempt`; with the option passOnStoreError, a request passes, uncounted, if that fails. */
-function passOnStoreError(settings, reporter, attempt) {
+function passOnStoreError(settings, logger, attempt) {
   if (!settings.passOnStoreError) return attempt;
   const pass = (error) => {
     if (ERRORS_OF_REQUEST.includes(error?.code)) throw error;
     const what =
       'no decision could be made: allowing the request without counting it (passOnStoreError).';
-    reporter.error('ROLLGATE_PASSED_ON_STORE_ERROR', what, error);
+    logger.error('ROLLGATE_PASSED_ON_STORE_ERROR', what, error);
     return PASSED;
   };
   return (...args) => orElse(() => attempt(...args), pass);

@@ -21,11 +21,11 @@ const { andThen } = require('./maybe-async');
  * `count` for createMiddleware, and the methods of the middleware.
  *
  * @param {object} settings see options.js
- * @param {{ reporter: object, publisher: Publisher }} parts
+ * @param {{ logger: object, publisher: Publisher }} parts
  */
-function createOneLimiter(settings, { reporter, publisher }) {
+function createOneLimiter(settings, { logger, publisher }) {
   const { store } = settings;
-  if (store !== undefined) initStore(settings, reporter);
+  if (store !== undefined) initStore(settings, logger);
   const limiter = store === undefined ? limiterFor(settings) : createCountingLimiter(settings);
   assertIsCost(settings.cost, (cost) => limiter[READ_COST]?.(cost));
   const zone = {
@@ -36,7 +36,7 @@ function createOneLimiter(settings, { reporter, publisher }) {
   const idOf = settings.authenticate === undefined ? settings.keyGenerator : createIdOf(settings);
   const costOf = createCostOf(settings.cost);
   const limitOf = createLimitOf(settings.limit);
-  const attempt = passOnStoreError(settings, reporter, attemptAt);
+  const attempt = passOnStoreError(settings, logger, attemptAt);
 
   function askCost(id, request) {
     request.id = id;

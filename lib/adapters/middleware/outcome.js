@@ -41,7 +41,7 @@ function isCutOff(raw) {
  * the store decides. requestWasSuccessful is not called for requests without a decision, such as skipped ones.
  * Returns undefined if no outcome leads to a refund.
  */
-function createOutcomes(settings, reporter) {
+function createOutcomes(settings, logger) {
   const { skipFailedRequests, skipSuccessfulRequests, requestWasSuccessful } = settings;
   if (!skipFailedRequests && !skipSuccessfulRequests) return undefined;
 
@@ -73,7 +73,7 @@ function createOutcomes(settings, reporter) {
     const what = 'requestWasSuccessful failed, so the request stays counted.';
     orElse(
       () => andThen(requestWasSuccessful(req, res), settle),
-      (error) => reporter.error('ROLLGATE_OUTCOME_UNKNOWN', what, error),
+      (error) => logger.error('ROLLGATE_OUTCOME_UNKNOWN', what, error),
     );
   }
 
@@ -96,7 +96,7 @@ function createOutcomes(settings, reporter) {
     const what = 'a request could not be taken back, so it stays counted.';
     orElse(
       () => limiter.refund(decision),
-      (error) => reporter.error('ROLLGATE_REFUND_FAILED', what, error),
+      (error) => logger.error('ROLLGATE_REFUND_FAILED', what, error),
     );
   }
 

@@ -9,14 +9,14 @@ const { RequestInfo } = require('./request-info');
 class Publisher {
   #settings;
   #outcomes;
-  #reporter;
+  #logger;
   #writers;
 
   /** @param {object} settings see options.js */
-  constructor(settings, outcomes, reporter) {
+  constructor(settings, outcomes, logger) {
     this.#settings = settings;
     this.#outcomes = outcomes;
-    this.#reporter = reporter;
+    this.#logger = logger;
     this.#writers = headerWriters(settings);
   }
 
@@ -33,7 +33,7 @@ class Publisher {
     // Asked without the check as well, because it shortens the chain of earlier infos.
     if (earlier !== undefined && RequestInfo.isCountedAgain(info) && validate.singleCount) {
       const what = 'one request was counted twice in one limiter.';
-      this.#reporter.warn('ROLLGATE_DOUBLE_COUNT', what);
+      this.#logger.warn('ROLLGATE_DOUBLE_COUNT', what);
     }
     return andThen(zone.namePolicies(req, res, decision), (names) => {
       this.#setHeaders(res, info, decision, nowMs, names);
@@ -48,7 +48,7 @@ class Publisher {
       this.#outcomes.decided(outcome, decision, limiter, req, res);
     }
     const info = req[this.#settings.requestPropertyName];
-    if (RequestInfo.is(info)) info.shadow = trials.map(({ report }) => report);
+    if (RequestInfo.is(info)) info.shadow = trials.map(({ numbers }) => numbers);
   }
 
   /**

@@ -13,9 +13,9 @@ const { andThen, isPromise, orElse } = require('./maybe-async');
  *
  * @param {object} settings see options.js
  * @param {object} parts `counter.count({ req, res, outcome })` says whether the request passes, or promises it (see
- *   one-limiter.js and rules/index.js); `outcomes`, undefined if no outcome leads to a refund; `reporter`
+ *   one-limiter.js and rules/index.js); `outcomes`, undefined if no outcome leads to a refund; `logger`
  */
-function createMiddleware(settings, { counter, outcomes, reporter }) {
+function createMiddleware(settings, { counter, outcomes, logger }) {
   const { skip, handler, onAuthError, validate } = settings;
 
   function middleware(req, res, next) {
@@ -65,7 +65,7 @@ function createMiddleware(settings, { counter, outcomes, reporter }) {
       next(readableByNext(error));
     } else if (validate.ip) {
       const what = 'a client left before its request was counted, so the request was dropped.';
-      reporter.warn('ROLLGATE_CLIENT_GONE', what);
+      logger.warn('ROLLGATE_CLIENT_GONE', what);
     }
     return undefined;
   }

@@ -64,22 +64,22 @@ const HANDLER_FRAME = /\bLayer\.handle(?:Request\b| \[as handle_request\])/;
 const IP_OF_REQUEST = /\breq(?:uest)?\.ip\b/;
 
 /** Checks made when a middleware is created: where that happens, and the source of its keyGenerator. */
-function checkSetUp({ validate, limiter, keyGenerator, ipv6Subnet }, reporter) {
+function checkSetUp({ validate, limiter, keyGenerator, ipv6Subnet }, logger) {
   // A middleware over an existing limiter counts in that limiter, so it may be created anywhere.
   if (validate.creationStack && limiter === undefined && isInHandler()) {
-    reporter.warn(
+    logger.warn(
       'ROLLGATE_CREATED_IN_HANDLER',
       'a middleware was created while a request was handled: its count begins at zero each time.',
     );
   }
   if (validate.keyGeneratorIpFallback && usesBareIp(keyGenerator)) {
-    reporter.warn(
+    logger.warn(
       'ROLLGATE_BARE_IP_KEY',
       'keyGenerator seems to use req.ip without ipKeyGenerator: clients with IPv6 can change theirs at will.',
     );
   }
   if (validate.ipv6Subnet && !isUsualSubnet(ipv6Subnet)) {
-    reporter.warn(
+    logger.warn(
       'ROLLGATE_IPV6_SUBNET',
       `ipv6Subnet is ${ipv6Subnet}: below 32, whole providers share one limit, and above 64 clients choose addresses at will.`,
     );
@@ -100,7 +100,7 @@ function usesBareIp(keyGenerator) {
  * The user's keyGenerator, which may take the default one as its third argument, with a warning for the first
  * undefined key, or null: all such requests share one count, but for those whose client has left.
  */
-function checkKeys({ validate, keyGenerator }, clientKey, reporter) {
+function checkKeys({ validate, keyGenerator }, clientKey, logger) {
   const ask = takesClientKey(keyGenerator)
     ? (req, res) => keyGenerator(req, res, () => clientKey(req, res))
     : keyGenerator;
@@ -109,7 +109,7 @@ function checkKeys({ validate, keyGenerator }, clientKey, reporter) {
     assertIsThere(req);
     if (validate.undefinedKey) {
       const what = `keyGenerator gave ${key}: all requests without a key share one limit.`;
-      reporter.warn('ROLLGATE_UNDEFINED_KEY', what);
+      logger.warn('ROLLGATE_UNDEFINED_KEY', what);
     }
     return key;
   };
@@ -143,12 +143,12 @@ function unwrap(fn) {
  * not fill the log. If the logger itself fails, the process warns instead: that must not fail a request, and
  * nobody would catch an error thrown after the response.
  */
-function createReporter(logger) {
+function createLogger(own) {
   const adapter = outermostAdapter();
   const warned = new Set();
   const emitted = new Set();
 
-  /** `log(message)` gives it to the logger. */
+  /** `log(message)` gives it to the user's logger. */
   function report(code, what, error, log) {
     const message = `${adapter}: ${what} See ${ERRORS_PAGE}#${code.toLowerCase()}`;
     const emit = () => {
@@ -156,7 +156,7 @@ function createReporter(logger) {
       const detail = error === undefined ? undefined : platform.inspect(error);
       platform.warn(message, code, detail);
     };
-    if (logger === undefined) emit();
+    if (own === undefined) emit();
     else orElse(() => log(message), emit);
   }
 
@@ -164,12 +164,12 @@ function createReporter(logger) {
     warn(code, what) {
       if (!addNew(warned, code)) return;
       report(code, what, undefined, (message) =>
-        logger.warn(Object.assign(new Error(message), { name: 'RollgateWarning', code })),
+        own.warn(Object.assign(new Error(message), { name: 'RollgateWarning', code })),
       );
     },
 
     error(code, what, error) {
-      report(code, what, error, (message) => logger.error(error, message));
+      report(code, what, error, (message) => own.error(error, message));
     },
   };
 }
@@ -184,7 +184,7 @@ function addNew(set, value) {
 module.exports = {
   checkKeys,
   checkSetUp,
-  createReporter,
+  createLogger,
   readValidate,
   takesClientKey,
   unwrap,

@@ -13,7 +13,7 @@ const { storeOptionsFor } = require('./zones');
  *
  * @returns {object | undefined} undefined if no rule blocks everywhere
  */
-function createBlocks({ rules, storeOptions, passOnStoreError }, reporter) {
+function createBlocks({ rules, storeOptions, passOnStoreError }, logger) {
   if (!rules.some(({ blocksEverywhere }) => blocksEverywhere)) return undefined;
   const { onError = 'throw' } = storeOptions;
   const blocked = new RateLimiter({
@@ -46,7 +46,7 @@ function createBlocks({ rules, storeOptions, passOnStoreError }, reporter) {
   function rescueStart(error) {
     if (!passOnStoreError) throw error;
     const what = 'a client could not be blocked on every rule.';
-    reporter.error('ROLLGATE_BLOCK_LOST', what, error);
+    logger.error('ROLLGATE_BLOCK_LOST', what, error);
   }
 
   return {

@@ -34,16 +34,16 @@ class Rules {
    * @param {object} settings see ../options.js
    * @param {object} parts `pathOf(req)` as in paths.js
    */
-  constructor(settings, { reporter, publisher, pathOf }) {
+  constructor(settings, { logger, publisher, pathOf }) {
     const zones = createZones(settings);
     this.#rules = settings.rules.map((rule, index) => {
       return { ...rule, index, zone: zones[index], costOf: createCostOf(rule.cost) };
     });
     this.#find = createFinder(this.#rules.map(({ pattern }) => pattern));
     this.#zonesById = [...new Set(zones)].filter((zone) => zone !== undefined && !zone.isPerPath);
-    this.#blocks = createBlocks(settings, reporter);
-    this.#attempt = passOnStoreError(settings, reporter, (asked) => this.#askLimiters(asked));
-    this.#trials = createTrials(reporter);
+    this.#blocks = createBlocks(settings, logger);
+    this.#attempt = passOnStoreError(settings, logger, (asked) => this.#askLimiters(asked));
+    this.#trials = createTrials(logger);
     this.#identify = createIdentify(settings);
     this.#pathOf = pathOf;
     this.#publisher = publisher;

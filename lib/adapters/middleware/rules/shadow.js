@@ -9,18 +9,18 @@ const { tightestWindow } = require('../../../base/decision');
  * @typedef {object} Trial
  * @property {object} decision of `limiter`
  * @property {object} limiter
- * @property {object} report what the application gets
+ * @property {object} numbers what the application gets
  */
 
 /**
  * `tryOut(questions, ask)` returns the Trials of shadow rules, or a promise of them; `ask(question)` returns a
  * decision or a promise of it. `fail(error)` reports what went wrong, which must not fail the request.
  */
-function createTrials(reporter) {
+function createTrials(logger) {
   function fail(error) {
     const what =
       'a shadow rule could not count a request, which was served as if there was no such rule.';
-    reporter.error('ROLLGATE_SHADOW_FAILED', what, error);
+    logger.error('ROLLGATE_SHADOW_FAILED', what, error);
   }
 
   function tryOut(questions, ask) {
@@ -35,9 +35,9 @@ function createTrials(reporter) {
 
 function conclude({ rule: { index, zone }, id }, decision) {
   const { maxInInterval: limit, used, remaining } = tightestWindow(decision.limits);
-  const report = { rule: index, allowed: decision.allowed, limit, used, remaining };
-  if (SHADOW.flag[0] !== 0) SHADOW.channel.publish({ id, ...report });
-  return { decision, limiter: zone.limiter, report };
+  const numbers = { rule: index, allowed: decision.allowed, limit, used, remaining };
+  if (SHADOW.flag[0] !== 0) SHADOW.channel.publish({ id, ...numbers });
+  return { decision, limiter: zone.limiter, numbers };
 }
 
 module.exports = { createTrials };
