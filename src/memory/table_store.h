@@ -195,9 +195,9 @@ class TableStore final : public MemoryStore {
         table_.Insert(id, kLongAgo, kLongAgo, [this](Slot& slot) { Release(slot); });
     place.slot->set_generation(snapshot.generation);
     const bool has_costs = !snapshot.numbers.empty();
-    WithStates(KeepsCosts(has_costs), [&](const auto& rules, auto& states) {
+    WithStates(KeepsCosts(has_costs), [&]<class R, class S>(const R& rules, S& states) {
       auto account = states.Begin(rules, *place.slot);
-      SlotCarrier carrier(*this, rules, states, place);
+      SlotCarrier<R, S> carrier(*this, rules, states, place);
       account.TakeOver(snapshot, now, [&](Micros at, const Costs& costs) {
         carrier.Reserve(account, at, costs);
         account.Record({.at = at}, costs);
@@ -287,8 +287,8 @@ class TableStore final : public MemoryStore {
         is_weighted = true;
       }
     }
-    WithStates(is_weighted, [&](const auto& rules, auto& states) {
-      SlotCarrier carrier(*this, rules, states, place);
+    WithStates(is_weighted, [&]<class R, class S>(const R& rules, S& states) {
+      SlotCarrier<R, S> carrier(*this, rules, states, place);
       use(Decider(rules), carrier);
     });
   }
@@ -379,22 +379,21 @@ class TableStore final : public MemoryStore {
     if (is_blocked) ++held_twice_;
     if (Evicted() != evicted && on_eviction_) on_eviction_();
     place.slot->set_generation(++last_generation_);
-    WithStates(KeepsCosts(kBecomesWeighted && costs.uniform() > 1),
-               [&](const auto& rules, auto& states) {
-                 auto account = states.Begin(rules, *place.slot);
-                 SlotCarrier carrier(*this, rules, states, place);
-                 try {
-                   carrier.Reserve(account, at, costs);
-                 } catch (...) {
-                   Forget(place);  // an attempt that fails records nothing
-                   throw;
-                 }
-                 account.Record({.at = at}, costs);
-                 carrier.Save(account, Block());
-                 Count(true);
-                 if (decision != nullptr)
-                   Decider(rules).DescribeFirst(account, now, at, costs, *decision);
-               });
+    const bool has_costs = kBecomesWeighted && costs.uniform() > 1;
+    WithStates(KeepsCosts(has_costs), [&]<class R, class S>(const R& rules, S& states) {
+      auto account = states.Begin(rules, *place.slot);
+      SlotCarrier<R, S> carrier(*this, rules, states, place);
+      try {
+        carrier.Reserve(account, at, costs);
+      } catch (...) {
+        Forget(place);  // an attempt that fails records nothing
+        throw;
+      }
+      account.Record({.at = at}, costs);
+      carrier.Save(account, Block());
+      Count(true);
+      if (decision != nullptr) Decider(rules).DescribeFirst(account, now, at, costs, *decision);
+    });
   }
 
   void Forget(const Place& place) {
