@@ -177,6 +177,10 @@ class SingleWindowPolicy {
   bool exceeds_log_;
 };
 
+/// The form of the policy in an algorithm.
+template <class Rules>
+using PolicyOf = std::decay_t<decltype(std::declval<Rules>().policy())>;
+
 /// One T for each window of a policy `P`.
 template <class P, class T>
 using PerWindow =

@@ -140,8 +140,7 @@ class ArrivalBody {
       options.windows.push_back(window);
     }
     const Policy policy(std::move(options));
-    constexpr bool kIsSingle =
-        std::is_same_v<std::decay_t<decltype(rules_.policy())>, SingleWindowPolicy>;
+    constexpr bool kIsSingle = std::is_same_v<PolicyOf<Rules>, SingleWindowPolicy>;
     if (kIsSingle != SingleWindowPolicy::Fits(policy)) return std::nullopt;
     const Rules before(policy);
     std::vector<std::byte> bytes(before.state_bytes());

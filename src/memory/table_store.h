@@ -53,7 +53,7 @@ class Counts {
 template <class Rules, class States>
 class TableStore final : public MemoryStore {
   using Account = typename Rules::Account;
-  using Blocks = BlockPlaces<std::decay_t<decltype(std::declval<Rules>().policy())>>;
+  using Blocks = BlockPlaces<PolicyOf<Rules>>;
 
  public:
   TableStore(const Policy& policy, const MemoryStoreOptions& options)
@@ -446,11 +446,6 @@ class TableStore final : public MemoryStore {
   std::vector<std::byte> scratch_;
 };
 
-/// Whether an algorithm has the form for one window.
-template <class Rules>
-inline constexpr bool kIsForOneWindow =
-    std::is_same_v<std::decay_t<decltype(std::declval<Rules>().policy())>, SingleWindowPolicy>;
-
 /// Returns `make.template operator()<S>()`, where S is the policy's store.
 template <class T, class Make>
 T WithMemoryStore(const Policy& policy, Make make) {
@@ -458,7 +453,7 @@ T WithMemoryStore(const Policy& policy, Make make) {
     if constexpr (std::is_same_v<Rules, WeightedLog>) {
       return make.template operator()<TableStore<Rules, WeightedHeapLogs>>();
     } else if constexpr (KeepsLog<Rules>) {
-      if constexpr (!kIsCompact || kIsForOneWindow<Rules>) {
+      if constexpr (!kIsCompact || std::is_same_v<PolicyOf<Rules>, SingleWindowPolicy>) {
         if (InlineLogs<Rules>::Fits(policy)) {
           return make.template operator()<TableStore<Rules, InlineLogs<Rules>>>();
         }

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <vector>
 
 #include "core/time.h"
 #include "shared/file.h"
@@ -17,7 +18,7 @@ struct RegionOptions {
   std::string name;
   std::uint64_t max_keys;      ///< of a new region
   std::uint64_t record_words;  ///< of a new region
-  std::span<const std::uint64_t> configuration;
+  std::vector<std::uint64_t> configuration;
   bool has_log = false;            ///< whether records grow with maxInInterval
   Micros retention = 0;            ///< see Header
   std::uint64_t log_capacity = 0;  ///< see Header

@@ -46,7 +46,7 @@ template <class Rules, class Access = Hardware>
 class RegionStore final : public SharedStore {
   using Account = typename Rules::Account;
   using States = StateWords<Rules>;
-  using Blocks = BlockWords<std::decay_t<decltype(std::declval<Rules>().policy())>>;
+  using Blocks = BlockWords<PolicyOf<Rules>>;
 
  public:
   /// `region` fits the policy and has logs of this form. Throws SharedError.

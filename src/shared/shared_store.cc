@@ -14,30 +14,20 @@ namespace {
 
 using Made = std::unique_ptr<SharedStore>;
 
-/// What Region::Attach asks for; `configuration` is kept here.
-struct Request {
-  Request(const Policy& policy, const SharedStoreOptions& options, bool rounds_up = true)
-      : form(shared::LogFormFor(policy, options.room, rounds_up)),
-        configuration(shared::ConfigurationOf(policy, options.clock, form)) {
-    region = shared::WithSharedStore<shared::RegionOptions>(
-        policy, form, [&]<class S>() -> shared::RegionOptions {
-          return {.directory = options.directory,
-                  .name = options.name,
-                  .max_keys = options.max_keys,
-                  .record_words = S::RecordWords(policy, form),
-                  .configuration = configuration,
-                  .has_log = form.room > 0,
-                  .retention = S::RetentionOf(policy),
-                  .log_capacity = std::min<std::uint64_t>(policy.log_capacity(), form.room)};
-        });
-  }
-  Request(const Request&) = delete;
-  Request& operator=(const Request&) = delete;
-
-  shared::LogForm form;
-  std::vector<std::uint64_t> configuration;
-  shared::RegionOptions region;
-};
+shared::RegionOptions RegionFor(const Policy& policy, const SharedStoreOptions& options,
+                                const shared::LogForm& form) {
+  return shared::WithSharedStore<shared::RegionOptions>(
+      policy, form, [&]<class S>() -> shared::RegionOptions {
+        return {.directory = options.directory,
+                .name = options.name,
+                .max_keys = options.max_keys,
+                .record_words = S::RecordWords(policy, form),
+                .configuration = shared::ConfigurationOf(policy, options.clock, form),
+                .has_log = form.room > 0,
+                .retention = S::RetentionOf(policy),
+                .log_capacity = std::min<std::uint64_t>(policy.log_capacity(), form.room)};
+      });
+}
 
 Made StoreIn(shared::Region region, const Policy& policy, const SharedStoreOptions& options) {
   const shared::LogForm form = shared::LogFormOf(region.configuration());
@@ -50,23 +40,25 @@ Made StoreIn(shared::Region region, const Policy& policy, const SharedStoreOptio
 
 std::unique_ptr<SharedStore> SharedStore::Attach(const Policy& policy,
                                                  const SharedStoreOptions& options) {
-  const Request request(policy, options);
-  const Request exact(policy, options, false);
+  const auto attach = [&](const shared::LogForm& form) {
+    return StoreIn(shared::Region::Attach(RegionFor(policy, options, form)), policy, options);
+  };
+  const shared::LogForm form = shared::LogFormFor(policy, options.room);
+  const shared::LogForm exact = shared::LogFormFor(policy, options.room, false);
   try {
-    return StoreIn(shared::Region::Attach(request.region), policy, options);
+    return attach(form);
   } catch (const SharedError& error) {
     // Rounding up must not make a region too large for its place.
-    const bool has_rounded = exact.form.room < request.form.room;
-    if (error.kind() != SharedError::Kind::kSystem || !has_rounded) throw;
-    return StoreIn(shared::Region::Attach(exact.region), policy, options);
+    if (error.kind() != SharedError::Kind::kSystem || exact.room == form.room) throw;
+    return attach(exact);
   }
 }
 
 std::unique_ptr<SharedStore> SharedStore::WithLimits(std::unique_ptr<SharedStore>& store,
                                                      const Policy& policy,
                                                      const SharedStoreOptions& options) {
-  const Request request(policy, options);
-  store->region().Admit(request.region);
+  const shared::LogForm form = shared::LogFormFor(policy, options.room);
+  store->region().Admit(RegionFor(policy, options, form));
   shared::Region region = std::move(store->region());
   store = nullptr;
   return StoreIn(std::move(region), policy, options);
