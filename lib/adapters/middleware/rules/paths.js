@@ -90,70 +90,34 @@ function withoutDots(path, countsEmpty) {
   return segments.map((segment) => segment && `/${segment}`).join('');
 }
 
-const PERCENT = 37;
-const SLASH = 47;
-const BACKSLASH = 92;
+/** The escapes of one character in well-formed UTF-8: RFC 3629, section 4. `T` is a byte after the first. */
+const CHARACTER = [
+  '%[0-7][0-9a-f]',
+  '%(?:c[2-9a-f]|d[0-9a-f])T',
+  '%(?:e0%[ab][0-9a-f]|ed%[89][0-9a-f]|e[1-9a-cef]T)T',
+  '%(?:f0%[9ab][0-9a-f]|f[1-3]T|f4%8[0-9a-f])TT',
+]
+  .join('|')
+  .replaceAll('T', '%[89ab][0-9a-f]');
 
-/** The least code point with so many continuation bytes in UTF-8. */
-const LEAST = [0, 0x80, 0x800, 0x10000];
+/** An escaped percent sign stays, because it would begin another escape. */
+const ESCAPES = new RegExp(`(?:(?!%25)(?:${CHARACTER}))+`, 'gi');
+const ESCAPES_BUT_SLASHES = new RegExp(`(?:(?!%25|%2f)(?:${CHARACTER}))+`, 'gi');
 
-/**
- * Decodes escapes of UTF-8, except the percent sign, which would begin another escape, and the slash, which
- * would separate segments. Decoded by hand: with decodeURIComponent each invalid escape would cost an exception,
- * and an attacker could send many.
- */
+/** Decodes escapes of UTF-8, except the slash, which would separate segments. */
 function unescapePath(path) {
   return unescapeAs(path, { unescapesSlashes: false, takesBackslashes: false });
 }
 
-/** `unescapesSlashes`: an escaped slash separates segments; `takesBackslashes`: a backslash is a slash. */
+/**
+ * `unescapesSlashes`: an escaped slash separates segments; `takesBackslashes`: a backslash is a slash. Only what is
+ * well-formed reaches decodeURIComponent: each exception would cost time, and an attacker could send many.
+ */
 function unescapeAs(path, { unescapesSlashes, takesBackslashes }) {
-  const source = takesBackslashes ? path.split('\\').join('/') : path;
-  let unescaped = '';
-  let copied = 0;
-  for (let at = source.indexOf('%'); at !== -1; at = source.indexOf('%', at)) {
-    const point = escapedAt(source, at);
-    if (point === -1 || point === PERCENT || (point === SLASH && !unescapesSlashes)) {
-      at += 1;
-      continue;
-    }
-    const isSlash = point === BACKSLASH && unescapesSlashes && takesBackslashes;
-    if (at > copied) unescaped += source.slice(copied, at);
-    unescaped += String.fromCodePoint(isSlash ? SLASH : point);
-    at += 3 * (1 + LEAST.findLastIndex((least) => point >= least));
-    copied = at;
-  }
-  return copied === 0 ? source : unescaped + source.slice(copied);
-}
-
-/** The code point whose escapes begin here; -1 if there are none, or if they are not UTF-8. */
-function escapedAt(path, at) {
-  const first = byteAt(path, at);
-  if (first < 0x80) return first;
-  if (first < 0xc2 || first > 0xf4) return -1;
-  const following = first < 0xe0 ? 1 : first < 0xf0 ? 2 : 3;
-  let point = first & (0x3f >> following);
-  for (let k = 1; k <= following; k++) {
-    const byte = byteAt(path, at + 3 * k);
-    if (byte === -1 || byte >> 6 !== 0b10) return -1;
-    point = (point << 6) | (byte & 0x3f);
-  }
-  const isSurrogate = point >= 0xd800 && point <= 0xdfff;
-  return point < LEAST[following] || isSurrogate || point > 0x10ffff ? -1 : point;
-}
-
-/** -1 if there is no escape. */
-function byteAt(path, at) {
-  if (path.charCodeAt(at) !== PERCENT) return -1;
-  const high = hexDigit(path.charCodeAt(at + 1));
-  const low = hexDigit(path.charCodeAt(at + 2));
-  return high === -1 || low === -1 ? -1 : high * 16 + low;
-}
-
-function hexDigit(code) {
-  if (code >= 48 && code <= 57) return code - 48;
-  const lower = code | 32;
-  return lower >= 97 && lower <= 102 ? lower - 87 : -1;
+  const source = takesBackslashes ? path.replaceAll('\\', '/') : path;
+  if (!unescapesSlashes) return source.replace(ESCAPES_BUT_SLASHES, decodeURIComponent);
+  const unescaped = source.replace(ESCAPES, decodeURIComponent);
+  return takesBackslashes ? unescaped.replaceAll('\\', '/') : unescaped;
 }
 
 module.exports = { PATH_OF, formsOf, normalForm, pathOf, unescapePath };
