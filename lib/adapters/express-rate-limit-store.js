@@ -22,11 +22,7 @@ const { regionPath } = require('../stores/shared/region');
 /** As errors name it. */
 const NAME = 'RollgateStore';
 
-/**
- * `rateLimit({ store: new RollgateStore(), windowMs: 60_000, limit: 100 })` of express-rate-limit 7 or 8
- * then lets a request pass exactly if fewer than `limit` came in the `windowMs` before it, including refused ones.
- * See store.d.ts for the options.
- */
+/** Lets a request pass exactly if fewer than `limit` passed in the `windowMs` before it: see store.d.ts. */
 class RollgateStore {
   #given;
   #limiter;

@@ -73,9 +73,8 @@ const OF_RESPONSES = ['skipFailedRequests', 'skipSuccessfulRequests', 'requestWa
 /** The property of req for what was decided. */
 const PROPERTY = 'rateLimit';
 
-/** The response of the user's function `name`. Without one, a refused request would pass. */
+/** The response of the user's function `name`, perhaps of another realm. Without one, a refused request would pass. */
 function assertIsResponse(name, response) {
-  // It may be of another realm.
   const isResponse =
     typeof response?.status === 'number' && typeof response.headers?.get === 'function';
   if (isResponse) return response;
@@ -105,14 +104,13 @@ function adaptOptions(options) {
 
 /** @throws TypeError ERR_ROLLGATE_OPTION */
 function assertIsCall(request, info) {
-  const refuse = (expected, given) => {
-    throw typeError(
-      'ERR_ROLLGATE_OPTION',
-      `rateLimitFetch: expected ${expected}, got ${show(given)}`,
-    );
-  };
-  if (typeof request?.headers?.get !== 'function') refuse('a Request', request);
-  if (typeof info !== 'object' || info === null) refuse('an object such as { ip }', info);
+  if (typeof request?.headers?.get !== 'function') throw callError('a Request', request);
+  if (typeof info !== 'object' || info === null) throw callError('an object such as { ip }', info);
+}
+
+function callError(expected, given) {
+  const message = `rateLimitFetch: expected ${expected}, got ${show(given)}`;
+  return typeError('ERR_ROLLGATE_OPTION', message);
 }
 
 /** A refusal has a body. */
@@ -122,12 +120,8 @@ const LARGEST_STATUS = 599;
 /** @throws TypeError or RangeError ERR_ROLLGATE_OPTION */
 function assertFits(options) {
   const other = OF_RESPONSES.find((name) => options?.[name] !== undefined);
-  if (other !== undefined) {
-    throw optionError(
-      other,
-      "not possible without a server's response; call settle(0) of the result",
-    );
-  }
+  const why = "not possible without a server's response; call settle(0) of the result";
+  if (other !== undefined) throw optionError(other, why);
   if (options?.requestPropertyName !== undefined) {
     throw optionError('requestPropertyName', 'not possible here: requests stay as they are');
   }
@@ -138,10 +132,7 @@ function assertFits(options) {
   }
 }
 
-/**
- * `const limit = rateLimitFetch({ windowMs: 60_000, limit: 100 })`; then, for each request,
- * `const { allowed, headers, response } = await limit(request, { ip })`. lib/types/fetch.d.ts documents options and results.
- */
+/** `await rateLimitFetch({ limit: 100 })(request, { ip })` is { allowed, headers, response, ... }: see fetch.d.ts. */
 function rateLimitFetch(options) {
   const middleware = inAdapter('rateLimitFetch', () => {
     assertFits(options);

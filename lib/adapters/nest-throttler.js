@@ -25,10 +25,7 @@ const MOST_LIMITERS = 1000;
 
 const MS_PER_SECOND = 1000;
 
-/**
- * `ThrottlerModule.forRoot({ throttlers: [{ ttl: 60_000, limit: 100 }], storage: new RollgateThrottlerStorage() })`
- * then lets a request pass exactly if fewer than `limit` passed in the `ttl` before it. See nest.d.ts for the options.
- */
+/** Lets a request pass exactly if fewer than `limit` passed in the `ttl` before it: see nest.d.ts. */
 class RollgateThrottlerStorage {
   #options;
   #limiters = new Map();

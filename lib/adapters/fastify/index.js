@@ -13,11 +13,7 @@ const { PATH_OF } = require('../middleware/rules/paths');
  */
 const NEAREST = Symbol.for('rollgate.nearest');
 
-/**
- * `fastify.register(rollgate, { windowMs: 60_000, limit: 100 })` limits every route of that scope and its inner
- * scopes, and requests without a route. `config.rateLimit` of a route is false for no limit, or has options that
- * replace the scope's. Invalid options are errors of `ready()`. The functions in options get (request, reply).
- */
+/** Limits every route of a scope and its inner scopes, and requests without a route: see fastify.d.ts. */
 async function rollgate(fastify, { hook, ...options }) {
   const nameOfHook = inPlugin(() => readHook(hook));
   const routedPath = createRoutedPath(fastify);

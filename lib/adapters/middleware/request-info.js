@@ -14,8 +14,8 @@ function relevantWindows({ allowed, limits }, cost) {
 }
 
 /**
- * The application's req.rateLimit: the state of the window that refuses, or is nearest to its limit, and `settle`. The public
- * fields are those of express-rate-limit; what only the middleware needs is private.
+ * The application's req.rateLimit: the state of the window that refuses, or is nearest to its limit, and `settle`. The
+ * public fields are those of express-rate-limit; what only the middleware needs is private.
  */
 class RequestInfo {
   #decision;
@@ -54,12 +54,10 @@ class RequestInfo {
   /** Replaces the cost of the request by what it came to: `settle` of the limiter that counted it. */
   settle(actual) {
     if (!this.#decision.allowed || !RequestInfo.isCounted(this)) return false;
-    if (typeof this.#limiter.settle === 'function')
-      return this.#limiter.settle(this.#decision, actual);
-    throw failure(
-      'ERR_ROLLGATE_UNSUPPORTED',
-      "settle: the middleware's limiter has no method settle",
-    );
+    const limiter = this.#limiter;
+    if (typeof limiter.settle === 'function') return limiter.settle(this.#decision, actual);
+    const what = "settle: the middleware's limiter has no method settle";
+    throw failure('ERR_ROLLGATE_UNSUPPORTED', what);
   }
 
   static is(value) {
@@ -67,8 +65,8 @@ class RequestInfo {
   }
 
   /**
-   * Whether the request, which was counted, was counted before in the same store under the same key. Forgets that earlier count,
-   * because some requests are counted without end, such as the one that opened a web socket.
+   * Whether the request, which was counted, was counted before in the same store under the same key. Forgets that
+   * earlier count, because some requests are counted without end, such as the one that opened a web socket.
    */
   static isCountedAgain(info) {
     const id = keyToId(info.key);
