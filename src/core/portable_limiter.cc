@@ -168,7 +168,7 @@ class Limiter final : public PortableLimiter {
 
   /// Whether the state of an id is one of weighted entries, or becomes one with these costs.
   bool IsForWeighted(Bytes bytes, const Costs& costs) const {
-    if (!weighted_) return false;
+    if (!KeepsLog<Rules> || !weighted_) return false;
     PortableState state;
     const bool is_weighted = !bytes.empty() && state.Read(bytes) && state.weighted();
     return is_weighted || (policy_.log_capacity() > WeightedEntries::kMost && costs.uniform() > 1);
