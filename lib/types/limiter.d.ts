@@ -351,7 +351,10 @@ declare module './index' {
   /** The result of an attempt or a peek. Durations in whole ms, rounded up. */
   interface Decision {
     readonly allowed: boolean;
-    /** 0 if allowed; otherwise at least 1: until the same attempt would be allowed without further attempts. */
+    /**
+     * 0 if allowed; otherwise at least 1: until the same attempt would be allowed without further attempts. Infinity if
+     * `setLimits` lowered a limit below the cost meanwhile.
+     */
     readonly timeLeft: number;
     /** The smallest `remaining` of all windows. */
     readonly actionsLeft: number;

@@ -1,6 +1,7 @@
 // The store in memory for one algorithm, and the one for a policy.
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -105,6 +106,8 @@ class TableStore final : public MemoryStore {
                                Recording recording, Decision& decision) override {
     const Micros now = Rules::Cut(reading);
     if (!RecordsActions(recording)) {
+      if (manual_blocks_.IsEmpty()) [[likely]]
+        return Peek(id, now, costs, recording, decision);
       return Peek(id, now, costs, recording, decision, manual_blocks_.EndOf(id));
     }
     assert(costs.IsAny());
@@ -293,17 +296,19 @@ class TableStore final : public MemoryStore {
     });
   }
 
-  /// The id is also blocked until `blocked_until`, by a call.
+  /// The id is also blocked until `blocked_until...`, by a call, if there is one: without any, the
+  /// rules of blocks cost nothing.
+  template <std::same_as<Micros>... B>
   ROLLGATE_NOINLINE void Peek(const Identity& id, Micros now, const Costs& costs,
-                              Recording recording, Decision& decision, Micros blocked_until) {
+                              Recording recording, Decision& decision, B... blocked_until) {
     if (const Place place = table_.Find(id)) {
       WithCarrier(place, 1, [&](const auto& decider, auto& carrier) {
-        decider.Peek(carrier, now, costs, recording, decision, blocked_until);
+        decider.Peek(carrier, now, costs, recording, decision, blocked_until...);
       });
     } else {
       Account account = states_.Begin(rules_, Scratch());
       Decider(rules_).PeekFirst(account, now, FirstMoment(now), costs, recording, decision,
-                                blocked_until);
+                                blocked_until...);
     }
   }
 
