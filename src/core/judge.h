@@ -84,8 +84,8 @@ bool StartsBlock(const Verdict& verdict, const P& policy, Block& block) {
   return true;
 }
 
-/// How long from `now` until an attempt of these costs, which can pass, would be allowed, if nothing
-/// else is recorded.
+/// How long from `now` until an attempt of these costs would be allowed, if nothing else is
+/// recorded. Precondition: CanPass().
 template <Account A, class P>
 Micros WaitFor(const A& account, const P& policy, const Block& block, Micros now,
                const Costs& costs) {
@@ -109,9 +109,10 @@ void Describe(const A& account, const P& policy, const Block& block, const Verdi
               Micros now, const Costs& costs, Decision& decision) {
   assert(decision.windows.size() >= policy.windows().size());
   decision.verdict = verdict;
-  decision.time_left = verdict.allowed()        ? 0
-                       : verdict.never_passes ? kNever
-                                              : WaitFor(account, policy, block, now, costs);
+  decision.time_left = verdict.never_passes ? kNever : 0;
+  if (!verdict.allowed() && !verdict.never_passes) {
+    decision.time_left = WaitFor(account, policy, block, now, costs);
+  }
   decision.wait = WaitFor(account, policy, block, now, 1);
   std::size_t i = 0;
   WindowUse* use = decision.windows.data();
