@@ -16,7 +16,7 @@ const { readActual, readCost } = require('../options/costs');
 const { typeError, show } = require('../base/errors');
 const { warnOfRate } = require('../options/algorithms');
 const { createMemoryStore } = require('../stores/local');
-const { readAttemptOptions, readBlock, readLimiterOptions, withLimits } = require('./options');
+const { readAttemptCost, readBlock, readLimiterOptions, withLimits } = require('./options');
 const {
   ANSWERS_AT_ONCE,
   ATTEMPT_WITHIN,
@@ -236,11 +236,11 @@ function afterSettling(limiter, id, isFound) {
   return isFound;
 }
 
-/** Throws for a cost that can never pass if it `isBounded`. `max` replaces the maximum of the only window. */
+/** If `isBounded`, throws for a cost that can never pass. `max` replaces the maximum of the only window. */
 function decide(limiter, id, options, records, isBounded = true, max = undefined) {
   let cost;
   try {
-    cost = readAttemptOptions(options, limiter[CURRENT].checked, isBounded);
+    cost = readAttemptCost(options, limiter[CURRENT].checked, isBounded);
   } catch (error) {
     return limiter[STORE].fail(error);
   }

@@ -178,7 +178,7 @@ function readLimiterOptions(options) {
 }
 
 /** Checks the options of one attempt; returns its cost, which can pass if it `isBounded`. */
-function readAttemptOptions(options, checked, isBounded) {
+function readAttemptCost(options, checked, isBounded) {
   if (options === undefined) return 1;
   const place = 'attempt options';
   rejectUnknownOptions(readObject(place, options), ['cost'], { place });
@@ -205,7 +205,7 @@ function readBlockFor(value) {
 
 module.exports = {
   LIMITER_NAMES,
-  readAttemptOptions,
+  readAttemptCost,
   readBlock,
   readLimiterOptions,
   withLimits,

@@ -150,7 +150,6 @@ function costIn(cost, name) {
 }
 
 module.exports = {
-  costAt,
   costIn,
   costToUser,
   isAtLeast,

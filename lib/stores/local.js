@@ -50,17 +50,17 @@ class LocalStore {
 
   /**
    * @param {object} checked checked options of the limiter
-   * @param {Function} kind.create of the native side: (options, callbacks) => functions
-   * @param {object} kind.options its options, besides the policy
-   * @param {(kind: number, message: string) => never} [kind.failed] throws an error of the native side
-   * @param {string} kind.evictionWarning the beginning of the warning that ids are dropped
+   * @param {Function} parts.create of the native side: (options, callbacks) => functions
+   * @param {object} parts.options its options, besides the policy
+   * @param {(kind: number, message: string) => never} [parts.failed] throws an error of the native side
+   * @param {string} parts.evictionWarning the beginning of the warning that ids are dropped
    */
   constructor(checked, { create, options, failed, evictionWarning }) {
     const { windows, clock, isInner } = checked;
     this.#windows = windows;
     this.#length = decisionLength(windows.length);
     this.#toNative = createToNative(checked);
-    this.#numbers = new Float64Array(Math.max(this.#length, 8));
+    this.#numbers = new Float64Array(this.#length);
     this.#observesDecisions = isInner ? NEVER : DECISIONS.flag;
     this.#observesEvictions = isInner ? NEVER : EVICTIONS.flag;
     /** The native side does not own these: they must live as long as its functions. */

@@ -1,4 +1,4 @@
-// Creates a store behind its interface, for tests and benchmarks.
+// Creates stores in memory, and moves the ids of one to a store with other limits.
 #include "memory/memory_store.h"
 
 #include <utility>

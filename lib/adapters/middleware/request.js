@@ -12,7 +12,7 @@ const { andThen, isPromise, orElse } = require('./maybe-async');
  * middleware are not caught here.
  *
  * @param {object} settings see options.js
- * @param {object} parts `counter.count({ req, res, outcome })` says whether the request passes, or promises it (see
+ * @param {object} parts `counter.count(request)` says whether the request passes, or promises it (see
  *   one-limiter.js and rules/index.js); `outcomes`, undefined if no outcome leads to a refund; `logger`
  */
 function createMiddleware(settings, { counter, outcomes, logger }) {
@@ -31,7 +31,7 @@ function createMiddleware(settings, { counter, outcomes, logger }) {
 
   function decide(req, res) {
     const outcome = outcomes?.watch(req, res);
-    const request = { req, res, outcome, id: undefined, cost: undefined }; // the counter sets the last two
+    const request = { req, res, outcome, id: undefined, cost: undefined }; // one-limiter.js sets the last two
     if (skip === undefined) return counter.count(request);
     return andThen(skip(req, res), countUnlessSkipped, request);
   }

@@ -131,7 +131,8 @@ class KvBackend {
   /** If one id fails, the promise rejects, and others may have been recorded. */
   async attemptMany(ids, now = wallClock()) {
     const attempt = { operation: OPERATIONS.ATTEMPT, cost: 1, now };
-    const decisions = await Promise.all(ids.map((id) => askFor(this, { ...attempt, id })));
+    const ask = (call) => this.ask(call);
+    const decisions = await Promise.all(ids.map((id) => askFor(ask, { ...attempt, id })));
     const all = new Float64Array(ids.length * this.#length);
     for (const [i, numbers] of decisions.entries()) all.set(numbers, i * this.#length);
     return all;

@@ -29,7 +29,7 @@ function nameOf({ operation, actual }) {
  * - masters() promises functions of words that do the same, for each server that holds keys
  */
 class RedisBackend {
-  #limiter;
+  #owner;
   #start;
 
   /** @param {string} prefix of all keys of the limiter */
@@ -53,12 +53,12 @@ class RedisBackend {
 
   /** `owner` is the limiter in messages. */
   ownedBy(owner) {
-    this.#limiter = owner;
+    this.#owner = owner;
   }
 
   publishConnection(isUp) {
     if (REDIS.flag[0] === 0) return;
-    REDIS.channel.publish({ type: 'connection', limiter: this.#limiter, isUp });
+    REDIS.channel.publish({ type: 'connection', limiter: this.#owner, isUp });
   }
 
   /** `done` for a call that begins now, which is published when it ends. */
@@ -68,7 +68,7 @@ class RedisBackend {
       const durationMs = performance.now() - startedAt;
       const error = failed === null ? null : errorOfFailure(failed);
       done(error, result);
-      const limiter = this.#limiter;
+      const limiter = this.#owner;
       REDIS.channel.publish({ type: 'call', limiter, command, ids, durationMs, error });
     };
   }

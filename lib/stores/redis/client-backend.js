@@ -37,10 +37,10 @@ function promised(call) {
 class ClientBackend extends RedisBackend {
   #adapter;
   #circumstances;
-  #script;
+  #policyNumbers;
   #numbers;
-  #isFull;
-  #isLate;
+  #queueFull;
+  #timedOut;
   #deadlines;
   /**
    * How many commands each node has not answered, by its name: a node that hangs uses up its own budget only. Counts
@@ -59,9 +59,9 @@ class ClientBackend extends RedisBackend {
     this.#adapter = adapter;
     this.#circumstances = { commandTimeout, maxQueue, ...adapter };
     this.#numbers = new Float64Array(decisionLength(policy.windows.length));
-    this.#isFull = failures.queueFull(maxQueue);
-    this.#isLate = failures.timeout(commandTimeout);
-    this.#deadlines = new Deadlines(commandTimeout, (request) => request.done(this.#isLate));
+    this.#queueFull = failures.queueFull(maxQueue);
+    this.#timedOut = failures.timeout(commandTimeout);
+    this.#deadlines = new Deadlines(commandTimeout, (request) => request.done(this.#timedOut));
     this.setLimits(policy);
   }
 
@@ -123,7 +123,7 @@ class ClientBackend extends RedisBackend {
   /** Calls `done(failed, reply)` once, later, even if the client never answers. */
   #request(send, node, words, done) {
     if (this.#unanswered.get(node) >= this.#circumstances.maxQueue) {
-      process.nextTick(done, this.#isFull);
+      process.nextTick(done, this.#queueFull);
       return;
     }
     const request = { send, words, node, done, deadline: 0, isPending: false, timesUnknown: 0 };
@@ -150,10 +150,10 @@ class ClientBackend extends RedisBackend {
   }
 
   /** `call` is of callNumbers, `amounts` of amountsOf or settledAmountsOf. */
-  #runOn(keys, call, amounts, ofPolicy = this.#script.numbers) {
+  #runOn(keys, call, amounts, ofPolicy = this.#policyNumbers.numbers) {
     const { sha1 } = SCRIPTS[this.policy.algorithm];
     const ofKeys = typeof amounts === 'number' ? [] : amounts;
-    const args = runArguments(keys, call, ofPolicy, this.#script.hasLongLogs, ofKeys);
+    const args = runArguments(keys, call, ofPolicy, this.#policyNumbers.hasLongLogs, ofKeys);
     return ['evalsha', sha1, String(keys.length), ...keys, ...args];
   }
 
@@ -161,7 +161,7 @@ class ClientBackend extends RedisBackend {
     const key = this.keyOf(id);
     const amounts = amountsOf(this.policy, cost);
     const call = callNumbers(operation, isFull, now, costNumberOf(this.policy, amounts));
-    const words = this.#runOn([key], call, amounts, this.#script.within?.(max, operation));
+    const words = this.#runOn([key], call, amounts, this.#policyNumbers.within?.(max, operation));
     const read = isFull ? readFull : readBrief;
     const numbers = this.#numbers;
     this.#requestAt(key, words, (failed, reply) => {
@@ -194,7 +194,7 @@ class ClientBackend extends RedisBackend {
   }
 
   setLimits(next) {
-    this.#script = createPolicyNumbers(next);
+    this.#policyNumbers = createPolicyNumbers(next);
   }
 
   stats() {

@@ -1,7 +1,8 @@
 // The backend of the native client: the checks of one turn of the event loop in few commands.
 'use strict';
 
-const { RECORDS, decisionLength } = require('../../base/decision');
+const { decisionLength } = require('../../base/decision');
+const { OPERATIONS } = require('../remote/operations');
 const { RedisBackend } = require('./backend');
 const failures = require('./failures');
 const { amountsOf, createPolicyNumbers } = require('./script');
@@ -13,7 +14,7 @@ class NativeBackend extends RedisBackend {
   detectedClientType = 'hiredis';
   #connection;
   #client;
-  #limiter;
+  #native; // the functions of the limiter in the client
   #policyNumbers;
   #within;
   #length;
@@ -29,7 +30,7 @@ class NativeBackend extends RedisBackend {
     const { numbers, within, hasLongLogs } = createPolicyNumbers(policy);
     this.#policyNumbers = new Float64Array(numbers);
     this.#within = within;
-    this.#limiter = this.#client.createLimiter({
+    this.#native = this.#client.createLimiter({
       keyPrefix: namespace,
       script: SCRIPTS[policy.algorithm],
       policy: this.#policyNumbers,
@@ -51,8 +52,8 @@ class NativeBackend extends RedisBackend {
   decide({ operation, id, cost, isFull, now, max, done }) {
     const amounts = amountsOf(this.policy, cost);
     const call = this.#within
-      ? this.#limiter.ask(id, operation, isFull, amounts, now, this.#numbersWithin(max, operation))
-      : this.#limiter.ask(id, operation, isFull, amounts, now);
+      ? this.#native.ask(id, operation, isFull, amounts, now, this.#numbersWithin(max, operation))
+      : this.#native.ask(id, operation, isFull, amounts, now);
     this.#client.wait(call, this, done);
   }
 
@@ -63,7 +64,7 @@ class NativeBackend extends RedisBackend {
   change({ operation, id, now }, { amounts, at, generation }) {
     return new Promise((resolve, reject) => {
       const ofPolicy = this.#policyNumbers;
-      const call = this.#limiter.ask(id, operation, false, amounts, now, ofPolicy, at, generation);
+      const call = this.#native.ask(id, operation, false, amounts, now, ofPolicy, at, generation);
       const done = (failed, _, integer) => (failed === null ? resolve([integer]) : reject(failed));
       this.#client.wait(call, this, done);
     });
@@ -99,7 +100,7 @@ class NativeBackend extends RedisBackend {
         all.set(numbers, place * this.#length);
         return resolve();
       };
-      this.decide({ operation: RECORDS.ATTEMPT, id, cost: 1, isFull: true, now, done });
+      this.decide({ operation: OPERATIONS.ATTEMPT, id, cost: 1, isFull: true, now, done });
     });
   }
 
@@ -119,7 +120,7 @@ class NativeBackend extends RedisBackend {
   setLimits(next) {
     const { numbers, hasLongLogs } = createPolicyNumbers(next);
     this.#policyNumbers = new Float64Array(numbers);
-    this.#limiter.setPolicy(this.#policyNumbers, hasLongLogs);
+    this.#native.setPolicy(this.#policyNumbers, hasLongLogs);
   }
 
   stats() {

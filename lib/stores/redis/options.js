@@ -56,7 +56,7 @@ function readRedisOptions(options) {
     namespace: readNamespace(options.namespace),
     onError: readOnError(options.onError),
   };
-  if (checked.onError === 'memory') loadBinding(); // a missing addon fails now, not in an outage
+  if (checked.onError === 'memory') loadBinding(); // so that what decides in an outage is there before one
   return checked;
 }
 

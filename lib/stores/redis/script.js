@@ -3,7 +3,7 @@
 'use strict';
 
 const { durationToMicros } = require('../../base/clock');
-const { BLOCKED_BY_COUNT, NUMBERS, RECORDS, isDuration } = require('../../base/decision');
+const { BLOCKED_BY_COUNT, NUMBERS, isDuration } = require('../../base/decision');
 const { OPERATIONS, isAttempt } = require('../remote/operations');
 const failures = require('./failures');
 
@@ -33,9 +33,9 @@ function policyNumbers({ windows, minDifference, countBlocked, blockFor }, keep 
 }
 
 /** The numbers of a group from operation on; settled_at and settled_of are `at` and `generation`. */
-const callNumbers = (operation, isFull, now = SERVER_TIME, cost = 1, at = 0, generation = 0) => [
-  ...[operation, isFull ? 1 : 0, now, cost, at, generation],
-];
+const callNumbers = (operation, isFull, now = SERVER_TIME, cost = 1, at = 0, generation = 0) => {
+  return [operation, isFull ? 1 : 0, now, cost, at, generation];
+};
 
 /** The `cost` of callNumbers for the result of amountsOf or settledAmountsOf. */
 function costNumberOf({ isWeighted }, cost) {
@@ -83,7 +83,7 @@ const MOST_KEPT = 1000;
 
 /**
  * `numbers` are those of the policy; `hasLongLogs` is for runArguments. With SETS_MAX (see internal-methods.js),
- * `numbers` are those to settle an attempt, and `within(max, records)` returns those of an attempt. A log is not cut
+ * `numbers` are those to settle an attempt, and `within(max, operation)` returns those of an attempt. A log is not cut
  * under a small maximum, because a larger one may follow. Other algorithms do not depend on earlier maxima.
  */
 function createPolicyNumbers(policy) {
@@ -93,8 +93,8 @@ function createPolicyNumbers(policy) {
   if (!policy.setsMax) return { numbers: policyNumbers(policy), hasLongLogs };
   const [{ interval }] = policy.windows;
   let most = LEAST_KEPT;
-  const within = (maxInInterval = 1, records = RECORDS.NOTHING) => {
-    if (records !== RECORDS.NOTHING) most = Math.max(most, Math.min(maxInInterval, MOST_KEPT));
+  const within = (maxInInterval = 1, operation = OPERATIONS.PEEK) => {
+    if (operation !== OPERATIONS.PEEK) most = Math.max(most, Math.min(maxInInterval, MOST_KEPT));
     return policyNumbers({ ...policy, windows: [{ interval, maxInInterval }] }, isLog ? most : 1);
   };
   return { numbers: within(), within, hasLongLogs };

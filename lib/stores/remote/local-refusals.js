@@ -105,8 +105,8 @@ class LocalRefusals {
     return { ...call, isFull, done: noteAndDone };
   }
 
-  /** Notes the numbers of attempts, one after the other. */
-  noteMany(ids, numbers) {
+  /** Forgets the refusals of the ids that were allowed. */
+  forgetAllowed(ids, numbers) {
     const { length } = this.#numbers;
     for (const [i, id] of ids.entries()) {
       if (numbers[i * length + NUMBERS.BLOCKED] === 0) this.#refusals.delete(id);

@@ -1,7 +1,7 @@
 // What a remote store asks its backend for.
 'use strict';
 
-/** The operations of calls: the first three are RECORDS (base/decision.js), the first five `operation` in frame.lua. */
+/** The operations of calls: the first five are `operation` in frame.lua. */
 const OPERATIONS = {
   PEEK: 0,
   ATTEMPT: 1,
@@ -17,11 +17,11 @@ const isAttempt = (operation) =>
 
 const isDecision = (operation) => operation <= OPERATIONS.IF_ALLOWED;
 
-/** Promises the result of a call, which has no `done` yet. Rejects with its failure. */
-function askFor(backend, call) {
+/** Promises the result of a call, which `ask` is given with its `done`. Rejects with its failure. */
+function askFor(ask, call) {
   return new Promise((resolve, reject) => {
     const done = (failed, result) => (failed === null ? resolve(result) : reject(failed));
-    backend.ask({ ...call, done });
+    ask({ ...call, done });
   });
 }
 

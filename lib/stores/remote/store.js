@@ -15,6 +15,14 @@ const { OPERATIONS, askFor } = require('./operations');
 /** Doubles are exact up to here; times stop at it. */
 const LONGEST_MICROS = 2 ** 53;
 
+/** By RECORDS. To backends, WAITING is the same as IF_ALLOWED; only stores that answer at once are ASKING. */
+const OPERATION_OF = {
+  [RECORDS.NOTHING]: OPERATIONS.PEEK,
+  [RECORDS.ATTEMPT]: OPERATIONS.ATTEMPT,
+  [RECORDS.IF_ALLOWED]: OPERATIONS.IF_ALLOWED,
+  [RECORDS.WAITING]: OPERATIONS.IF_ALLOWED,
+};
+
 const readTimeLeft = (numbers) => numbers[NUMBERS.TIME_LEFT];
 
 const readAnswer = (numbers) => ({
@@ -57,7 +65,8 @@ class RemoteStore {
     this.#backend = backend;
     this.#fallback = createFallback(onError, checked);
     this.#refusals = checked.localRefusals ? new LocalRefusals(checked) : null;
-    this.#outages = new Outages((id) => askFor(backend, { operation: OPERATIONS.PROBE, id }));
+    const ask = (call) => backend.ask(call);
+    this.#outages = new Outages((id) => askFor(ask, { operation: OPERATIONS.PROBE, id }));
     this.#windows = checked.windows;
     this.#readNow = createClock(checked.clock, () => this.#counts.errors++);
     this.#observesDecisions = checked.isInner ? NEVER : DECISIONS.flag;
@@ -112,9 +121,7 @@ class RemoteStore {
           resolve(new Promise((decided) => decided(decideByFallback())));
         }
       };
-      // To backends, WAITING is the same as IF_ALLOWED.
-      const operation = records === RECORDS.WAITING ? OPERATIONS.IF_ALLOWED : records;
-      this.#ask({ operation, id, cost, isFull, now, max, done });
+      this.#ask({ operation: OPERATION_OF[records], id, cost, isFull, now, max, done });
     });
   }
 
@@ -189,7 +196,7 @@ class RemoteStore {
     if (out.length > 0) return this.#numbersByFallback(ids);
     try {
       const numbers = await this.#backend.attemptMany(ids, now);
-      this.#refusals?.noteMany(ids, numbers);
+      this.#refusals?.forgetAllowed(ids, numbers);
       return this.#noteAll(ids, numbers);
     } catch (failed) {
       if (this.#isFinal(failed, parts)) throw errorOfFailure(failed);
@@ -219,7 +226,7 @@ class RemoteStore {
 
   /** Promises the result of a call that onError does not apply to. */
   #request(call) {
-    return askFor({ ask: (whole) => this.#ask(whole) }, call).catch((failed) => this.#fail(failed));
+    return askFor((whole) => this.#ask(whole), call).catch((failed) => this.#fail(failed));
   }
 
   #fail(failed) {
