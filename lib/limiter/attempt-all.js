@@ -112,10 +112,18 @@ async function run(generator) {
   return step.value;
 }
 
+const isRemote = (entry) => entry?.limiter?.[ANSWERS_AT_ONCE] === false;
+
+/** If one of the limiters promises its results, so does this. */
 function attemptAll(given) {
-  const entries = readEntries(given);
-  const isAtOnce = entries.every(({ limiter }) => limiter[ANSWERS_AT_ONCE]);
-  return isAtOnce ? runAtOnce(steps(entries, true)) : run(steps(entries, false));
+  if (!Array.isArray(given) || !given.some(isRemote)) {
+    return runAtOnce(steps(readEntries(given), true));
+  }
+  try {
+    return run(steps(readEntries(given), false));
+  } catch (error) {
+    return Promise.reject(error);
+  }
 }
 
 module.exports = { attemptAll };

@@ -93,6 +93,9 @@ module.exports = {
     const answer = attemptAll([{ limiter: make() }]);
     expect(answer instanceof Promise).toBe(!store.isSync);
     await answer;
+    const wrong = () => attemptAll([{ limiter: make(), id: {} }]);
+    if (store.isSync) expect(wrong).toThrow(TypeError);
+    else await expect(wrong()).rejects.toThrow(TypeError);
   },
 
   async 'a wrong list is an error, and nothing is recorded'({ make, failureOf }) {
