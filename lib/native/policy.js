@@ -8,7 +8,7 @@ const { ALGORITHMS } = require('../options/algorithms');
 function nativePolicy(checked) {
   const { windows, blockFor, minDifference, countBlocked, algorithm, setsMax, isWeighted } =
     checked;
-  return Float64Array.of(
+  return Float64Array.from([
     windows.length,
     blockFor.length,
     durationToMicros(minDifference),
@@ -21,7 +21,7 @@ function nativePolicy(checked) {
       maxInInterval,
     ]),
     ...blockFor.map(durationToMicros),
-  );
+  ]);
 }
 
 module.exports = { nativePolicy };

@@ -39,7 +39,7 @@ function readCost(cost, { smallestMax: most, windows, isWeighted }, isBounded = 
   if (isWeighted && isPlainObject(cost)) return readCosts(cost, windows, isBounded);
   const max = isBounded ? most : MOST;
   if (typeof cost === 'number' && isFrom(1, max, cost)) return cost;
-  const ofNumber = `an integer from 1 to ${max}, the smallest maxInInterval`;
+  const ofNumber = `an integer from 1 to ${most}, the smallest maxInInterval`;
   throw costError('cost', isWeighted ? `${ofNumber}, or costs by name of a limit` : ofNumber, cost);
 }
 

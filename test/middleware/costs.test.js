@@ -146,6 +146,42 @@ describe('a cost that can never pass', () => {
     expect((await ask(4)).body['violated-policies']).toEqual(['5-in-1sec']);
   });
 
+  // Kills: a store that is asked first; a wait in place of none.
+  test.each([
+    ['throw', 500, 'ERR_ROLLGATE_COST'],
+    ['block', 429, undefined],
+    ['allow', 429, undefined],
+  ])('is told apart while Redis is away, with onError %s', async (onError, status, code) => {
+    const redis = 'redis://127.0.0.1:1';
+    const own = {
+      redis,
+      onError,
+      namespace: 'n',
+      clock: undefined,
+      passOnStoreError: true,
+      ...LIMIT,
+    };
+    const { ask } = appOf({ ...own, cost: costOf });
+    const answer = await ask(11);
+    expect(answer.status).toBe(status);
+    expect(answer.body.code).toBe(code);
+    expect(answer.headers).not.toHaveProperty('retry-after');
+  });
+
+  // Kills: a way around the methods of a given limiter.
+  test('is attempted by the method of a given limiter, as is any cost', async () => {
+    class Tiered extends RateLimiter {
+      attempt(id, options) {
+        return super.attempt(`tier:${id}`, options);
+      }
+    }
+    const limiter = new Tiered({ interval: 1000, maxInInterval: 5, clock: time.clock });
+    const { ask } = appOf({ limiter, cost: costOf, clock: undefined });
+    expect((await inTurn([2, 6], ask)).map(({ status }) => status)).toEqual([200, 429]);
+    expect(limiter.usage('tier:ada').used).toBe(2);
+    expect(limiter.usage('ada').used).toBe(0);
+  });
+
   test.each([
     [
       'an existing limiter',

@@ -656,6 +656,24 @@ describe('stores with costs', () => {
     for (const ms of times) expect(ms).toBeGreaterThan(42_000);
   });
 
+  // Kills: an excess of sums that are no exact numbers, so that the total wraps to 0.
+  test('an overdraft of nearly 2^53 is not forgotten', async () => {
+    await client.flushall();
+    const store = storeOf(server.url, {
+      maxInInterval: 1000,
+      isWeighted: true,
+      countBlocked: true,
+    });
+    const cost = Float64Array.of(5);
+    const attempt = () => store.decide('a', cost, RECORDS.ATTEMPT, read);
+    const first = receiptOf('a', cost, await attempt());
+    await attempt();
+    expect(await store.settle(first, Float64Array.of(2 ** 53 - 1))).toBe(true);
+    await store.decide('a', Float64Array.of(2), RECORDS.ATTEMPT, read);
+    const seen = await store.decide('a', Float64Array.of(0), RECORDS.NOTHING, read);
+    expect(usedOf(seen)).toEqual([2 ** 53 - 1]);
+  });
+
   test('a plain log of many actions becomes a weighted one that uses as much', async () => {
     await client.flushall();
     const store = storeOf(server.url, { maxInInterval: 10_000, isWeighted: false });

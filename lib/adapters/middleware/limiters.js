@@ -19,9 +19,18 @@ const { isPlainObject } = require('../../options/values');
 const { ANY_COST, isUncountable } = require('./limiter-options');
 const { andThen, orElse } = require('./maybe-async');
 
+/** Limiters that the middleware made. Of a given one, only methods are called, which the user may have replaced. */
+const own = new WeakSet();
+
 /** The middleware calls attempt, peek, settle, refund and clear of a limiter and knows nothing of its store. */
 function limiterFor({ limiter, limiterOptions }) {
   if (limiter !== undefined) return limiter;
+  const made = makeLimiter(limiterOptions);
+  own.add(made);
+  return made;
+}
+
+function makeLimiter(limiterOptions) {
   const { maxInInterval } = limiterOptions;
   if (typeof maxInInterval === 'function') return createLimiterByRequest(limiterOptions);
   if (!isUncountable(maxInInterval)) return new RateLimiter(limiterOptions);
@@ -81,14 +90,14 @@ function createLimiterByRequest(limiterOptions) {
     );
   }
   const limiter = new RateLimiter({ ...limiterOptions, maxInInterval: 1, [SETS_MAX]: true });
-  function attemptWithin(id, max, options) {
+  function attemptAtMost(id, max, options) {
     if (max === 0) return closedDecision(limiterOptions);
     if (max === Number.POSITIVE_INFINITY) return openDecision(limiterOptions);
     return limiter[ATTEMPT_WITHIN](id, max, options);
   }
   return {
-    attempt: (id, options, max) => attemptWithin(id, max, options),
-    [ATTEMPT_WITHIN]: attemptWithin,
+    attempt: (id, options, max) => attemptAtMost(id, max, options),
+    [ATTEMPT_WITHIN]: attemptAtMost,
     settle: (decision, actual) => limiter.settle(decision, actual),
     refund: (decision) => !isOpen(decision) && limiter.refund(decision), // open ones of shadow rules
     [READ_COST]: (cost) => limiter[READ_COST](cost),
@@ -134,9 +143,22 @@ function resultError(name, expected, value) {
   );
 }
 
-/** As ATTEMPT_WITHIN (base/internal-methods.js); a limiter of the user's own throws for a cost that can never pass. */
-function attemptAtCost(limiter, key, options, max) {
-  if (limiter[ATTEMPT_WITHIN] !== undefined) return limiter[ATTEMPT_WITHIN](key, max, options);
+/** As ATTEMPT_WITHIN (base/internal-methods.js). */
+function attemptWithin(limiter, key, options, max) {
+  const fail = (error) => {
+    assertCanPass(limiter, options.cost, max); // else the cost is wrong, whatever the store says
+    throw error;
+  };
+  return orElse(() => limiter[ATTEMPT_WITHIN](key, max, options), fail);
+}
+
+function assertCanPass(limiter, cost, max) {
+  if (max === undefined) limiter[READ_COST](cost);
+  else if (cost > max) throw resultError('cost', `an integer from 1 to ${max}, the limit`, cost);
+}
+
+/** As ATTEMPT_WITHIN, by a given limiter, which throws for a cost that can never pass. */
+function attemptOrRefuse(limiter, key, options) {
   const refuse = (error) => {
     const isWrong = typeof options.cost === 'object' && error?.name === 'TypeError';
     if (error?.code !== 'ERR_ROLLGATE_COST' || isWrong) throw error;
@@ -162,7 +184,12 @@ function endlessRefusal(limits, cost) {
 
 /** The decision of an attempt at a cost and under a maximum, each undefined without one; or a promise of it. */
 function attemptAt(limiter, id, cost, max) {
-  if (cost !== undefined) return attemptAtCost(limiter, id, { cost }, max);
+  if (cost !== undefined) {
+    const isOwn = own.has(limiter) && limiter[ATTEMPT_WITHIN] !== undefined;
+    return isOwn
+      ? attemptWithin(limiter, id, { cost }, max)
+      : attemptOrRefuse(limiter, id, { cost });
+  }
   return max === undefined ? limiter.attempt(id) : limiter.attempt(id, undefined, max);
 }
 

@@ -1,7 +1,13 @@
 // The option onError: what decides while a remote store does not, and whether the store is unreachable.
 'use strict';
 
-const { BLOCKED_BY_BLOCK, NUMBERS, RECORDS, decisionLength } = require('../../base/decision');
+const {
+  BLOCKED_BY_BLOCK,
+  BLOCKED_BY_COUNT,
+  NUMBERS,
+  RECORDS,
+  decisionLength,
+} = require('../../base/decision');
 const { createMemoryStore } = require('../local');
 
 /** After this, an id that was blocked by onError: 'block' may retry. */
@@ -32,6 +38,8 @@ function createAllowing(policy) {
   };
 }
 
+const costAt = (cost, i) => (typeof cost === 'number' ? cost : cost[i]);
+
 function createBlocking({ windows }) {
   const windowNumbersOf = (limits) =>
     limits.flatMap(({ maxInInterval }) => [maxInInterval, BLOCKED_FOR_MS]);
@@ -48,8 +56,12 @@ function createBlocking({ windows }) {
   const numbers = Float64Array.from([...refusal, ...windowNumbersOf(windows)]);
   return {
     setLimits: (next) => numbers.set(windowNumbersOf(next.windows), NUMBERS.WINDOWS),
-    decide(_id, _cost, _records, read, max) {
+    decide(_id, cost, _records, read, max) {
       if (max !== undefined) numbers[NUMBERS.WINDOWS] = max; // all of it is used
+      const isAbove = (_, i) => costAt(cost, i) > numbers[NUMBERS.WINDOWS + 2 * i];
+      const never = windows.some(isAbove);
+      numbers[NUMBERS.BLOCKED] = never ? BLOCKED_BY_COUNT : BLOCKED_BY_BLOCK;
+      numbers[NUMBERS.TIME_LEFT] = never ? Number.POSITIVE_INFINITY : BLOCKED_FOR_MS;
       return read(numbers);
     },
     close() {},

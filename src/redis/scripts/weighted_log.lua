@@ -104,9 +104,9 @@ local function make_room(is_settled)
   for s = 1, sum_count do
     local window = windows[s]
     local sum = (sums[s] - sum_of(base, s)) % modulus
-      + (is_settled and max_of(0, window.actual - window.cost) or window.cost)
-    is_short = is_short or sum >= modulus
-    excess[s] = max_of(0, sum - (LATEST - 1))
+    local growth = is_settled and max_of(0, window.actual - window.cost) or window.cost
+    is_short = is_short or sum + growth >= modulus
+    excess[s] = max_of(0, growth - (LATEST - 1 - sum)) -- their sum may be no exact number
   end
   if is_short then rebuild(has_wide_stamps, true, all_equal and 0 or sum_count, excess) end
 end
