@@ -28,11 +28,17 @@ const keyOf = (id) => `${NAMESPACE}{${id}}`;
 const windows = [{ interval: INTERVAL_MS, maxInInterval: MAX }];
 
 function scriptArguments(algorithm, how = {}) {
-  const { callNumbers, policyNumbers, runArguments } = require('../../lib/stores/redis/script');
+  const {
+    callNumbers,
+    groupHead,
+    policyNumbers,
+    runWords,
+  } = require('../../lib/stores/redis/script');
   const { OPERATIONS } = require('../../lib/stores/remote/operations');
   const countBlocked = algorithm !== 'gcra';
   const policy = { windows, minDifference: 0, countBlocked, blockFor: [], ...how };
-  return runArguments(['key'], callNumbers(OPERATIONS.ATTEMPT, false), policyNumbers(policy));
+  const head = groupHead(callNumbers(OPERATIONS.ATTEMPT, false), policyNumbers(policy));
+  return runWords([{ question: { head, isApart: false }, keys: ['key'], amounts: [] }]).slice(2);
 }
 
 /** A script, called with one key at a time. */

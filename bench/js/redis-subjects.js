@@ -38,7 +38,12 @@ const rollgateNodeRedis = async (options) => rollgateOver(await openNodeRedis(op
 
 /** No limiter: rollgate's script, called as the native client calls it. */
 async function scriptIoredis({ url, interval, maxInInterval }) {
-  const { callNumbers, policyNumbers, runArguments } = require('../../lib/stores/redis/script');
+  const {
+    callNumbers,
+    groupHead,
+    policyNumbers,
+    runWords,
+  } = require('../../lib/stores/redis/script');
   const { OPERATIONS } = require('../../lib/stores/remote/operations');
   const SCRIPTS = require('../../lib/stores/redis/scripts');
   const { source, sha1 } = SCRIPTS['sliding-window-log'];
@@ -46,7 +51,11 @@ async function scriptIoredis({ url, interval, maxInInterval }) {
   await client.script('LOAD', source);
   const windows = [{ interval, maxInInterval }];
   const policy = policyNumbers({ windows, minDifference: 0, countBlocked: true, blockFor: [] });
-  const args = runArguments(['key'], callNumbers(OPERATIONS.ATTEMPT, false), policy);
+  const question = {
+    head: groupHead(callNumbers(OPERATIONS.ATTEMPT, false), policy),
+    isApart: false,
+  };
+  const [, , ...args] = runWords([{ question, keys: ['key'], amounts: [] }]);
   return {
     calling: 'await',
     check: (id) => client.evalsha(sha1, '1', keyOfRollgate(id), ...args),

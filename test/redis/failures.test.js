@@ -200,14 +200,19 @@ describe('a client', () => {
       fakeClient(() => new Promise((...settle) => held.push(settle))),
       { maxQueue: 3 },
     );
-    const outcomes = await Promise.all([1, 2, 3, 4, 5].map((id) => outcomeOf(limiter(id))));
+    const calls = [];
+    for (const ids of [[1, 2], [3], [4, 5]]) {
+      calls.push(...ids.map((id) => outcomeOf(limiter(id))));
+      await new Promise(setImmediate); // a command for each of the first two turns
+    }
     const FULL = 'ERR_ROLLGATE_REDIS_QUEUE_FULL';
-    expect(outcomes).toEqual([TIMEOUT, TIMEOUT, TIMEOUT, FULL, FULL]);
+    expect(await Promise.all(calls)).toEqual([TIMEOUT, TIMEOUT, TIMEOUT, FULL, FULL]);
     expect(await outcomeOf(limiter('a'))).toBe(FULL);
-    const [[resolve], [, reject], [later]] = held;
-    resolve([0]);
+    expect(limiter.stats().connection.unanswered).toBe(3);
+    const [[resolve], [, reject], ...others] = held;
+    expect(others).toEqual([]);
+    resolve([0, 0]);
     reject(new Error('too late'));
-    later([0]);
     await waitUntil('the answers that came too late were dropped', () => {
       return limiter.stats().connection.unanswered === 0;
     });

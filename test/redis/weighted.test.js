@@ -8,8 +8,8 @@ const { NUMBERS, RECORDS } = require('../../lib/base/decision');
 const { readLimiterOptions } = require('../../lib/limiter/options');
 const { createRedisStore } = require('../../lib/stores/redis/store');
 const SCRIPTS = require('../../lib/stores/redis/scripts');
-const { callNumbers, runArguments } = require('../../lib/stores/redis/script');
-const { OPERATIONS } = require('../../lib/stores/remote/operations');
+const { callNumbers, groupHead, runWords } = require('../../lib/stores/redis/script');
+const { OPERATIONS, isAttempt } = require('../../lib/stores/remote/operations');
 const { expectEqual } = require('../support/outcome');
 const { startRedis } = require('../support/redis-server');
 const { LOG, scriptsOnRedis, START_US } = require('../support/scripts-on-redis');
@@ -203,10 +203,11 @@ describe('the scripts with costs', () => {
     if (typeof cost !== 'number') [number, amounts] = [policy.isNamed ? AMOUNTS : ONE_AMOUNT, cost];
     else if (cost > 1) [number, amounts] = [ONE_AMOUNT, [cost]]; // as the native client
     const call = callNumbers(OPERATIONS[operation], isFull, now, number, ...receipt);
-    const isApart = policy.algorithm === LOG;
+    const isApart = policy.algorithm === LOG || !isAttempt(call[0]);
+    const question = { head: groupHead(call, numbers), isApart };
     return script.redis.evalsha(
-      ...[sha1 ?? SCRIPTS[policy.algorithm].sha1, 1, key],
-      ...runArguments([key], call, numbers, isApart, amounts),
+      sha1 ?? SCRIPTS[policy.algorithm].sha1,
+      ...runWords([{ question, keys: [key], amounts }]),
     );
   }
 

@@ -3,8 +3,8 @@
 
 const Redis = require('ioredis');
 const { ALGORITHMS } = require('../../lib/options/algorithms');
-const { callNumbers, groupWord, runArguments } = require('../../lib/stores/redis/script');
-const { OPERATIONS } = require('../../lib/stores/remote/operations');
+const { callNumbers, groupHead, groupWord, runWords } = require('../../lib/stores/redis/script');
+const { OPERATIONS, isAttempt } = require('../../lib/stores/remote/operations');
 const SCRIPTS = require('../../lib/stores/redis/scripts');
 const { startRedis } = require('./redis-server');
 
@@ -43,20 +43,24 @@ function numbersOf(policy, operation, detail, now, cost) {
   ];
 }
 
+/** A group without amounts, as runWords takes it. */
+function groupOf({ policy, keys, call }) {
+  const numbers = numbersOf(policy, ...call);
+  const isLong = policy.limits.some(({ maxInInterval }) => maxInInterval > 257);
+  const isApart = (policy.algorithm === LOG && isLong) || !isAttempt(numbers[0]);
+  return { question: { head: groupHead(numbers, []), isApart }, keys, amounts: [] };
+}
+
 /** Of EVALSHA. A policy may name a script of its own by `sha1`. */
 function argumentsOf(policy, keys, ...call) {
-  const { algorithm, limits, sha1 = SCRIPTS[algorithm].sha1 } = policy;
-  const isLong = algorithm === LOG && limits.some(({ maxInInterval }) => maxInInterval > 257);
-  const run = runArguments(keys, numbersOf(policy, ...call), [], isLong);
-  return [sha1, keys.length, ...keys, ...run];
+  const { algorithm, sha1 = SCRIPTS[algorithm].sha1 } = policy;
+  return [sha1, ...runWords([groupOf({ policy, keys, call })])];
 }
 
 /** Of EVALSHA, for several groups of one algorithm: each { policy, keys, call }. */
 function groupArguments(reading, groups) {
   const keys = groups.flatMap((group) => group.keys);
-  const run = groups.map((group) =>
-    groupWord([group.keys.length, ...numbersOf(group.policy, ...group.call)]),
-  );
+  const run = groups.map((group) => groupWord(groupOf(group)));
   return [SCRIPTS[groups[0].policy.algorithm].sha1, keys.length, ...keys, reading, ...run];
 }
 

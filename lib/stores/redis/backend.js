@@ -3,12 +3,14 @@
 'use strict';
 
 const { REDIS } = require('../../base/channels');
+const { decisionLength } = require('../../base/decision');
 const { errorOfFailure } = require('../../base/errors');
 const { OPERATIONS, isDecision } = require('../remote/operations');
 const failures = require('./failures');
 const { checkInteger, operandsOf, readChange } = require('./script');
 
 const KEYS_AT_ONCE = 250;
+const MOST_OF_ONE_TURN = 5000;
 
 /** What a call is in messages of the channel. */
 function nameOf({ operation, actual }) {
@@ -19,11 +21,11 @@ function nameOf({ operation, actual }) {
 }
 
 /**
- * A backend of remote/store.js. A subclass has `isCluster` and nodeOf(key) as in clients/index.js, stats(),
- * setLimits(checked) and close() as docs/design/remote-stores.md specifies, and, each within a deadline:
+ * A backend of remote/store.js. A subclass has `isCluster`, `maxQueue`, nodeOf(key), which names the node that serves
+ * the key now, roomAt(node), how many more calls may wait for it, stats(), setLimits(checked) and close() as
+ * docs/design/remote-stores.md specifies, and, each within a deadline:
  *
  * - decide(call) ends a call that decides
- * - decideMany(ids, now) promises the numbers of full attempts
  * - change(call, operands) promises the reply to a run that settles or blocks, with operandsOf the call
  * - command(key, words) promises the reply to a command, from the server of the key
  * - masters() promises functions of words that do the same, for each server that holds keys
@@ -96,13 +98,48 @@ class RedisBackend {
   }
 
   attemptMany(ids, now) {
-    const numbers = this.decideMany(ids, now);
+    const numbers = this.#attemptAll(ids, now);
     if (REDIS.flag[0] === 0) return numbers;
     return new Promise((resolve, reject) => {
       const settle = (failed, all) => (failed === null ? resolve(all) : reject(failed));
       const done = this.#published('attempt', ids.length, settle);
       numbers.then((all) => done(null, all), done);
     });
+  }
+
+  /** In turns of as many as may be pending at once. */
+  async #attemptAll(ids, now) {
+    const length = decisionLength(this.policy.windows.length);
+    const all = new Float64Array(ids.length * length);
+    const most = Math.min(this.maxQueue, MOST_OF_ONE_TURN);
+    const attempt = { operation: OPERATIONS.ATTEMPT, cost: 1, isFull: true, now };
+    for (let first = 0; first < ids.length; first += most) {
+      const turn = ids.slice(first, first + most);
+      this.#assertRoom(turn); // before any of them is recorded
+      const attemptInto = (id, i) =>
+        new Promise((resolve, reject) => {
+          const done = (failed, numbers) => {
+            if (failed !== null) return reject(failed);
+            all.set(numbers, (first + i) * length); // now, because they are valid in the callback only
+            return resolve();
+          };
+          this.decide({ ...attempt, id, done });
+        });
+      await Promise.all(turn.map(attemptInto));
+    }
+    return all;
+  }
+
+  /** Throws if a node has no room for all of these calls. */
+  #assertRoom(ids) {
+    const calls = new Map();
+    for (const id of ids) {
+      const node = this.partOf(id);
+      calls.set(node, (calls.get(node) ?? 0) + 1);
+    }
+    for (const [node, count] of calls) {
+      if (count > this.roomAt(node)) throw failures.queueFull(this.maxQueue);
+    }
   }
 
   /** In as many round trips as it takes. */

@@ -1,4 +1,4 @@
-// The keys of a cluster: which slot a key belongs to, and calls grouped by slot.
+// Which slot of a cluster a key belongs to.
 'use strict';
 
 /** Source of slots and hash: the Redis Cluster specification. */
@@ -26,22 +26,4 @@ function keySlot(key) {
   return crc % SLOTS;
 }
 
-/** Redis runs one script at a time, so none should be long; and Lua's unpack takes at most 8000 values. */
-const MOST_KEYS = 1000;
-
-/** Splits keys into those that one call may have. Returns arrays of indexes, in the order of the keys. */
-function partsOf(keys, isCluster) {
-  const bySlot = new Map();
-  for (let i = 0; i < keys.length; i++) {
-    const slot = isCluster ? keySlot(keys[i]) : 0;
-    if (!bySlot.has(slot)) bySlot.set(slot, []);
-    bySlot.get(slot).push(i);
-  }
-  return [...bySlot.values()].flatMap((indexes) => {
-    const parts = [];
-    for (let i = 0; i < indexes.length; i += MOST_KEYS) parts.push(indexes.slice(i, i + MOST_KEYS));
-    return parts;
-  });
-}
-
-module.exports = { keySlot, partsOf };
+module.exports = { keySlot };

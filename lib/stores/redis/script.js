@@ -4,7 +4,7 @@
 
 const { durationToMicros } = require('../../base/clock');
 const { BLOCKED_BY_COUNT, NUMBERS, isDuration } = require('../../base/decision');
-const { OPERATIONS, isAttempt } = require('../remote/operations');
+const { OPERATIONS } = require('../remote/operations');
 const failures = require('./failures');
 
 /** A Lua number is exact up to here. */
@@ -37,9 +37,9 @@ const callNumbers = (operation, isFull, now = SERVER_TIME, cost = 1, at = 0, gen
   return [operation, isFull ? 1 : 0, now, cost, at, generation];
 };
 
-/** The `cost` of callNumbers for the result of amountsOf or settledAmountsOf. */
-function costNumberOf({ isWeighted }, cost) {
-  if (typeof cost === 'number') return cost;
+/** The `cost` of callNumbers for these amounts of a key: a number is the cost itself. */
+function costNumberOf({ isWeighted }, amounts) {
+  if (typeof amounts === 'number') return amounts;
   return isWeighted ? AMOUNTS : ONE_AMOUNT;
 }
 
@@ -58,20 +58,33 @@ function settledAmountsOf({ isWeighted, windows: { length } }, cost, actual) {
   return Float64Array.from([...inEachWindow(cost, length), ...inEachWindow(actual, length)]);
 }
 
+/** A group without its amounts, and with 0 for the number of keys. `call` is of callNumbers. */
+function groupHead(call, ofPolicy) {
+  const numbers = [0, ...call, ...ofPolicy];
+  const head = Buffer.alloc(8 * numbers.length);
+  for (const [i, number] of numbers.entries()) head.writeDoubleLE(number, 8 * i);
+  return head;
+}
+
 /** A group as one word. */
-function groupWord(numbers) {
-  const word = Buffer.allocUnsafe(8 * numbers.length);
-  for (const [i, number] of numbers.entries()) word.writeDoubleLE(number, 8 * i);
+function groupWord({ question: { head }, keys, amounts }) {
+  const word = Buffer.allocUnsafe(head.length + 8 * amounts.length);
+  word.set(head);
+  word.writeDoubleLE(keys.length);
+  for (let i = 0; i < amounts.length; i++) word.writeDoubleLE(amounts[i], head.length + 8 * i);
   return word;
 }
 
-/** ARGV of a run on keys under one policy. `call` is of callNumbers; each key has these `amounts`. */
-function runArguments(keys, call, ofPolicy, hasLongLogs, amounts = []) {
+/**
+ * The words of a run behind the script. A group has `keys`, the `amounts` of all of them one behind the other, and a
+ * `question` with the `head` of groupHead and `isApart`, whether its keys are not read together with others.
+ */
+function runWords(groups) {
+  const keys = groups.length === 1 ? groups[0].keys : groups.flatMap((group) => group.keys);
   let reading = 'together';
-  if (!isAttempt(call[0]) || hasLongLogs) reading = 'apart';
-  else if (new Set(keys).size < keys.length) reading = 'together, keys repeat';
-  const ofKeys = keys.flatMap(() => Array.from(amounts));
-  return [reading, groupWord([keys.length, ...call, ...ofPolicy, ...ofKeys])];
+  if (groups.some(({ question }) => question.isApart)) reading = 'apart';
+  else if (keys.length > 1 && new Set(keys).size < keys.length) reading = 'together, keys repeat';
+  return [String(keys.length), ...keys, reading, ...groups.map(groupWord)];
 }
 
 /** A log of more actions than this is not read whole: as in src/redis/scripts/sliding_window_log.lua. */
@@ -82,7 +95,7 @@ const LEAST_KEPT = 100;
 const MOST_KEPT = 1000;
 
 /**
- * `numbers` are those of the policy; `hasLongLogs` is for runArguments. With SETS_MAX (see internal-methods.js),
+ * `numbers` are those of the policy; `hasLongLogs` is for questions.js. With SETS_MAX (see internal-methods.js),
  * `numbers` are those to settle an attempt, and `within(max, operation)` returns those of an attempt. A log is not cut
  * under a small maximum, because a larger one may follow. Other algorithms do not depend on earlier maxima.
  */
@@ -122,12 +135,13 @@ function onlyInteger(reply) {
   return Array.isArray(reply) && reply.length === 1 ? readInteger(reply[0]) : Number.NaN;
 }
 
-/** Reads a brief reply into `numbers`; returns the failure it means, or null. */
-function readBrief(reply, numbers) {
-  return readTimeLeft(onlyInteger(reply), numbers);
+/** Whether it has this many elements, which are integers. */
+function isIntegers(reply, count) {
+  if (!Array.isArray(reply) || reply.length !== count) return false;
+  return reply.every((element) => !Number.isNaN(readInteger(element)));
 }
 
-/** The same from its only integer. */
+/** Reads a brief reply, an integer, into `numbers`; returns the failure it means, or null. */
 function readTimeLeft(timeLeft, numbers) {
   if (timeLeft === -1) return FOREIGN_KEY;
   if (!(timeLeft >= 0)) return NO_ANSWER;
@@ -136,18 +150,7 @@ function readTimeLeft(timeLeft, numbers) {
   return null;
 }
 
-/** Reads a full reply: the decisions that belong at these places of `numbers`, of `length` numbers each. */
-function readFull(reply, numbers, length, places = [0]) {
-  if (!Array.isArray(reply) || reply.length !== places.length * length) return NO_ANSWER;
-  for (const [i, place] of places.entries()) {
-    const own = numbers.subarray(place * length, (place + 1) * length);
-    const failed = readOne(reply, i * length, own);
-    if (failed !== null) return failed;
-  }
-  return null;
-}
-
-/** Reads the integers of one decision. `reply` and `numbers` may be the same array. */
+/** The same for a full reply, from its integer at `first` on. `reply` and `numbers` may be the same array. */
 function readOne(reply, first, numbers) {
   const blocked = readInteger(reply[first]);
   if (blocked === -1) return FOREIGN_KEY;
@@ -191,13 +194,14 @@ module.exports = {
   checkInteger,
   costNumberOf,
   createPolicyNumbers,
+  groupHead,
   groupWord,
+  isIntegers,
   operandsOf,
   policyNumbers,
-  readBrief,
   readChange,
-  readFull,
+  readInteger,
   readOne,
   readTimeLeft,
-  runArguments,
+  runWords,
 };

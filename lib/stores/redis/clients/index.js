@@ -19,12 +19,12 @@ const { nodeRedis, nodeRedisCallbacks, nodeRedisCluster } = require('./node-redi
  *   isCluster: boolean,
  *   send: (key: string | undefined, args: string[]) => Promise<unknown>,
  *   masters: () => Promise<((args: string[]) => Promise<unknown>)[]>,
- *   nodeOf: (key: string) => string,
+ *   nodeOf: (slot: number) => string,
  *   isUp: () => boolean | null,
  *   isClosed: () => boolean,
  *   hint: () => string | undefined,
  * }} Adapter `prefix` begins every key; `key` is a full key, by which a cluster finds the node; `masters`
- *   send to each node that holds keys; `nodeOf` names the node of a cluster that serves the key now, or its hash slot
+ *   send to each node that holds keys; `nodeOf` names the node of a cluster that serves the hash slot now, or the slot
  *   while the node is unknown, and is '' without a cluster; `hint` says what is wrong with the client, if
  *   known; names of commands are in lower case
  */

@@ -2,7 +2,6 @@
 'use strict';
 
 const { hasMethods } = require('../../../options/values');
-const { keySlot } = require('../cluster');
 
 /**
  * The client's own functions add keyPrefix to keys but not to patterns, and group commands into pipelines by
@@ -37,11 +36,8 @@ module.exports = {
         await run(['ping']); // only then are its nodes known
         return client.nodes('master').map(commandsOf);
       },
-      nodeOf(key) {
-        if (!client.isCluster) return '';
-        const slot = keySlot(key);
-        return client.slots?.[slot]?.[0] ?? String(slot); // the first one is the primary
-      },
+      // The first one is the primary.
+      nodeOf: (slot) => (client.isCluster ? (client.slots?.[slot]?.[0] ?? String(slot)) : ''),
       isUp: () => client.status === 'ready',
       isClosed: () => client.status === 'end',
       hint: () => undefined,

@@ -3,7 +3,6 @@
 
 const { promisify } = require('node:util');
 const { hasMethods } = require('../../../options/values');
-const { keySlot } = require('../cluster');
 
 /** Replies as plain strings and numbers, whatever type mapping the client has. */
 const PLAIN = { typeMapping: {} };
@@ -72,10 +71,7 @@ const nodeRedisCluster = {
         const nodes = await Promise.all(client.masters.map((master) => client.nodeClient(master)));
         return nodes.map((node) => (args) => node.sendCommand(args, PLAIN));
       },
-      nodeOf(key) {
-        const slot = keySlot(key);
-        return client.slots?.[slot]?.master?.address ?? String(slot);
-      },
+      nodeOf: (slot) => client.slots?.[slot]?.master?.address ?? String(slot),
       isUp: () => null, // every node has its own state
     });
   },
