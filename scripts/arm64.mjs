@@ -56,7 +56,7 @@ const steps = {
     '--testNamePattern=^(memory|shared memory|Redis, native) (sliding-window-log|gcra) ',
   ),
   'jest-calls': jest('test/lib/(calls|lifetime)'),
-  'jest-stores': jest('test/(shared/regions|redis/native-calls)'),
+  'jest-stores': jest('test/(shared/regions|redis/(native-)?calls)'),
 };
 
 const { values } = parseArgs({ options: { only: { type: 'string', default: '' } } });

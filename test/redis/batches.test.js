@@ -1,9 +1,9 @@
-// Calls of several limiters on one connection, sent in one command: each gets its own answer.
+// Calls of several limiters on one connection or client, sent in one command: each gets its own answer.
 'use strict';
 
 const RateLimiter = require('../..');
 const { outcomeOf } = require('../support/outcome');
-const { nativeLimiter, scriptRuns } = require('../support/redis-clients');
+const { EACH_CLIENT, nativeLimiter, openings, scriptRuns } = require('../support/redis-clients');
 const { startRedis } = require('../support/redis-server');
 const { handClock } = require('../support/set-up');
 const { patient } = require('../support/tiers');
@@ -11,16 +11,24 @@ const { patient } = require('../support/tiers');
 const { createRedisConnection } = RateLimiter;
 const REPLY = 'ERR_ROLLGATE_REDIS_REPLY';
 
+const { using, closeAll } = openings();
 let server;
 
 beforeAll(async () => {
   server = await startRedis();
 });
+afterEach(closeAll);
 
 const times = (count, make) => Array.from({ length: count }, (_, i) => make(i));
-const connect = () => createRedisConnection({ url: server.url, commandTimeout: patient(15_000) });
+const COMMON = { commandTimeout: patient(15_000) };
 const limiterOn = (connection, options) =>
   nativeLimiter(undefined, { redis: connection, ...options });
+
+/** What limiters share: a connection, or a user's client. */
+function connectBy(open, url) {
+  const opened = { ...open(url), ...COMMON };
+  return opened.client === undefined ? createRedisConnection(opened) : using(opened);
+}
 
 async function runsOf(makeCalls) {
   const before = await scriptRuns(server);
@@ -79,121 +87,125 @@ async function answersOn(openOf, { together }) {
   return rounds;
 }
 
-test('limiters that share a connection get the answers that they get on their own', async () => {
-  const apart = await answersOn(connect, { together: false });
-  const connection = connect();
-  expect(await answersOn(() => connection, { together: true })).toEqual(apart);
-});
+describe.each(EACH_CLIENT)('through %s', (name, open) => {
+  const connect = () => connectBy(open, server.url);
 
-// Kills one run for each limiter, and one for each policy.
-test('calls of one turn are one run of the script for each algorithm', async () => {
-  const connection = connect();
-  const limiters = POLICIES.map((policy) => limiterOn(connection, policy));
-  await Promise.all(limiters.map((limiter) => limiter('warm')));
-  const makeCalls = () => limiters.flatMap((limiter) => [limiter('a'), limiter.attempt('b')]);
-  expect(await runsOf(makeCalls)).toBe(ALGORITHMS);
-  const twenty = times(20, (i) => limiterOn(connection, { maxInInterval: 5 + i }));
-  const runs = await runsOf(() => twenty.flatMap((limiter) => [limiter('a'), limiter.peek('b')]));
-  expect(runs).toBe(1);
-});
+  test('limiters that share a connection get the answers that they get on their own', async () => {
+    const apart = await answersOn(connect, { together: false });
+    const connection = connect();
+    expect(await answersOn(() => connection, { together: true })).toEqual(apart);
+  });
 
-// Kills a batch that looks for repeated keys only among the calls of one limiter.
-test('limiters of one namespace count together', async () => {
-  const connection = connect();
-  const namespace = `one-${process.pid}`;
-  const limiters = times(3, () => limiterOn(connection, { namespace }));
-  const timesLeft = await Promise.all(times(12, (i) => limiters[i % 3]('a')));
-  expect(timesLeft.filter((timeLeft) => timeLeft === 0)).toHaveLength(2);
-});
+  // Kills one run for each limiter, and one for each policy.
+  test('calls of one turn are one run of the script for each algorithm', async () => {
+    const connection = connect();
+    const limiters = POLICIES.map((policy) => limiterOn(connection, policy));
+    await Promise.all(limiters.map((limiter) => limiter('warm')));
+    const makeCalls = () => limiters.flatMap((limiter) => [limiter('a'), limiter.attempt('b')]);
+    expect(await runsOf(makeCalls)).toBe(ALGORITHMS);
+    const twenty = times(20, (i) => limiterOn(connection, { maxInInterval: 5 + i }));
+    const runs = await runsOf(() => twenty.flatMap((limiter) => [limiter('a'), limiter.peek('b')]));
+    expect(runs).toBe(1);
+  });
 
-test('a server that forgets its scripts counts each call once', async () => {
-  const connection = connect();
-  const limiters = POLICIES.map((policy) =>
-    limiterOn(connection, { maxInInterval: 1000, ...policy, countBlocked: undefined }),
-  );
-  await Promise.all(limiters.map((limiter) => limiter('warm')));
-  for (let round = 1; round <= 3; round++) {
-    await server.command('SCRIPT', 'FLUSH');
-    const used = await Promise.all(
-      limiters.map(async (limiter) => {
-        const [, { limits }] = await Promise.all([limiter.clear('a'), limiter.attempt('a')]);
-        return limits[0].used;
-      }),
+  // Kills a batch that looks for repeated keys only among the calls of one limiter.
+  test('limiters of one namespace count together', async () => {
+    const connection = connect();
+    const namespace = `one, ${name}`;
+    const limiters = times(3, () => limiterOn(connection, { namespace }));
+    const timesLeft = await Promise.all(times(12, (i) => limiters[i % 3]('a')));
+    expect(timesLeft.filter((timeLeft) => timeLeft === 0)).toHaveLength(2);
+  });
+
+  test('a server that forgets its scripts counts each call once', async () => {
+    const connection = connect();
+    const limiters = POLICIES.map((policy) =>
+      limiterOn(connection, { maxInInterval: 1000, ...policy, countBlocked: undefined }),
     );
-    expect(used).toEqual(limiters.map(() => 1));
-  }
-});
-
-describe('a key that holds something else', () => {
-  test.each([
-    ['a text', ['SET', 'hello']],
-    ['a list', ['LPUSH', 'hello']],
-    ['a hash', ['HSET', 'field', 'value']],
-  ])('such as %s fails its own id alone, and stays', async (_what, [command, ...values]) => {
-    const connection = connect();
-    const namespaces = times(3, (i) => `foreign-${process.pid}-${command}-${i}`);
-    const limiters = namespaces.map((namespace) => limiterOn(connection, { namespace }));
-    await server.command(command, `${namespaces[1]}{bad}`, ...values);
-    for (const call of ['call', 'attempt', 'peek']) {
-      const make = (limiter, id) => (call === 'call' ? limiter(id) : limiter[call](id));
-      const outcomes = await Promise.all(
-        limiters.flatMap((limiter) =>
-          ['good', 'bad', 'other'].map((id) => outcomeOf(make(limiter, id))),
-        ),
+    await Promise.all(limiters.map((limiter) => limiter('warm')));
+    for (let round = 1; round <= 3; round++) {
+      await server.command('SCRIPT', 'FLUSH');
+      const used = await Promise.all(
+        limiters.map(async (limiter) => {
+          const [, { limits }] = await Promise.all([limiter.clear('a'), limiter.attempt('a')]);
+          return limits[0].used;
+        }),
       );
-      const failed = outcomes.flatMap((outcome, i) => (outcome === REPLY ? [i] : []));
-      expect([call, failed]).toEqual([call, [4]]);
-    }
-    expect(await server.command('TYPE', `${namespaces[1]}{bad}`)).not.toBe('none');
-    expect(await server.command('STRLEN', `${namespaces[0]}{good}`)).toBeGreaterThan(5);
-    const kept = { SET: ['GET'], LPUSH: ['LINDEX', 0], HSET: ['HGET', 'field'] }[command];
-    const [read, ...where] = kept;
-    expect(await server.command(read, `${namespaces[1]}{bad}`, ...where)).toBe(values.at(-1));
-  });
-});
-
-describe('the order of the calls of one limiter', () => {
-  const usedOf = async (promise) => (await promise).limits[0].used;
-
-  // Kills a call that joins an earlier group of its limiter past a later one.
-  test('stays among the calls of others, also in full batches', async () => {
-    const connection = connect();
-    const limiter = limiterOn(connection, { maxInInterval: 1000 });
-    const other = limiterOn(connection, { maxInInterval: 1000, algorithm: 'sliding-window-log' });
-    for (const between of [0, 1, 30, 62, 63, 64, 100]) {
-      await limiter.clear('a');
-      const noise = [];
-      const step = (call) => {
-        noise.push(...times(between, (i) => other(i)));
-        return call;
-      };
-      const results = [
-        usedOf(step(limiter.peek('a'))),
-        step(limiter('a')),
-        usedOf(step(limiter.peek('a'))),
-        step(limiter('a')),
-        usedOf(step(limiter.attempt('a', { cost: 3 }))),
-        step(limiter.clear('a')),
-        usedOf(step(limiter.attempt('a'))),
-        step(limiter('a')),
-        usedOf(step(limiter.peek('a'))),
-      ];
-      expect([between, ...(await Promise.all(results))]).toEqual([
-        ...[between, 1, 0, 2, 0, 5, undefined, 1, 0, 3],
-      ]);
-      await Promise.all(noise);
+      expect(used).toEqual(limiters.map(() => 1));
     }
   });
-});
 
-// Kills: a batch that fails as a whole because its user may not use the keys of one limiter.
-test('keys that the user may not use fail alone', async () => {
-  const locked = await startRedis();
-  await locked.command('ACL', 'SETUSER', 'half', 'on', '>pass', '~good*', '+@all');
-  const redis = locked.url.replace('//', '//half:pass@');
-  const make = (namespace) => nativeLimiter(redis, { namespace });
-  const limiters = ['good1', 'bad', 'good2'].map(make);
-  await limiters[0]('warm');
-  const outcomes = await Promise.all(limiters.map((limiter) => outcomeOf(limiter('a'))));
-  expect(outcomes).toEqual([0, 'ERR_ROLLGATE_REDIS_AUTH', 0]);
+  describe('a key that holds something else', () => {
+    test.each([
+      ['a text', ['SET', 'hello']],
+      ['a list', ['LPUSH', 'hello']],
+      ['a hash', ['HSET', 'field', 'value']],
+    ])('such as %s fails its own id alone, and stays', async (_what, [command, ...values]) => {
+      const connection = connect();
+      const namespaces = times(3, (i) => `foreign, ${name}, ${command}, ${i}`);
+      const limiters = namespaces.map((namespace) => limiterOn(connection, { namespace }));
+      await server.command(command, `${namespaces[1]}{bad}`, ...values);
+      for (const call of ['call', 'attempt', 'peek']) {
+        const make = (limiter, id) => (call === 'call' ? limiter(id) : limiter[call](id));
+        const outcomes = await Promise.all(
+          limiters.flatMap((limiter) =>
+            ['good', 'bad', 'other'].map((id) => outcomeOf(make(limiter, id))),
+          ),
+        );
+        const failed = outcomes.flatMap((outcome, i) => (outcome === REPLY ? [i] : []));
+        expect([call, failed]).toEqual([call, [4]]);
+      }
+      expect(await server.command('TYPE', `${namespaces[1]}{bad}`)).not.toBe('none');
+      expect(await server.command('STRLEN', `${namespaces[0]}{good}`)).toBeGreaterThan(5);
+      const kept = { SET: ['GET'], LPUSH: ['LINDEX', 0], HSET: ['HGET', 'field'] }[command];
+      const [read, ...where] = kept;
+      expect(await server.command(read, `${namespaces[1]}{bad}`, ...where)).toBe(values.at(-1));
+    });
+  });
+
+  describe('the order of the calls of one limiter', () => {
+    const usedOf = async (promise) => (await promise).limits[0].used;
+
+    // Kills a call that joins an earlier group of its limiter past a later one.
+    test('stays among the calls of others, also in full batches', async () => {
+      const connection = connect();
+      const limiter = limiterOn(connection, { maxInInterval: 1000 });
+      const other = limiterOn(connection, { maxInInterval: 1000, algorithm: 'sliding-window-log' });
+      for (const between of [0, 1, 30, 62, 63, 64, 100]) {
+        await limiter.clear('a');
+        const noise = [];
+        const step = (call) => {
+          noise.push(...times(between, (i) => other(i)));
+          return call;
+        };
+        const results = [
+          usedOf(step(limiter.peek('a'))),
+          step(limiter('a')),
+          usedOf(step(limiter.peek('a'))),
+          step(limiter('a')),
+          usedOf(step(limiter.attempt('a', { cost: 3 }))),
+          step(limiter.clear('a')),
+          usedOf(step(limiter.attempt('a'))),
+          step(limiter('a')),
+          usedOf(step(limiter.peek('a'))),
+        ];
+        expect([between, ...(await Promise.all(results))]).toEqual([
+          ...[between, 1, 0, 2, 0, 5, undefined, 1, 0, 3],
+        ]);
+        await Promise.all(noise);
+      }
+    });
+  });
+
+  // Kills: a batch that fails as a whole because its user may not use the keys of one limiter.
+  test('keys that the user may not use fail alone', async () => {
+    const locked = await startRedis();
+    await locked.command('ACL', 'SETUSER', 'half', 'on', '>pass', '~good*', '+@all');
+    const connection = connectBy(open, locked.url.replace('//', '//half:pass@'));
+    const make = (namespace) => limiterOn(connection, { namespace });
+    const limiters = ['good1', 'bad', 'good2'].map(make);
+    await limiters[0]('warm');
+    const outcomes = await Promise.all(limiters.map((limiter) => outcomeOf(limiter('a'))));
+    expect(outcomes).toEqual([0, 'ERR_ROLLGATE_REDIS_AUTH', 0]);
+  });
 });

@@ -68,7 +68,7 @@ class Batches {
     const place = slot === 0 ? question.algorithm : `${question.algorithm} ${slot}`;
     const request = this.#open.get(place) ?? this.#openRequest(place, question.algorithm, node);
     request.add(pending, key, question, amounts);
-    if (request.calls.length < MOST_KEYS) return;
+    if (request.size < MOST_KEYS) return;
     this.#open.delete(place);
     this.#send(request);
   }

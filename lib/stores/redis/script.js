@@ -77,13 +77,14 @@ function groupWord({ question: { head }, keys, amounts }) {
 
 /**
  * The words of a run behind the script. A group has `keys`, the `amounts` of all of them one behind the other, and a
- * `question` with the `head` of groupHead and `isApart`, whether its keys are not read together with others.
+ * `question` with the `head` of groupHead and `isApart`, whether its keys are not read together with others. `mayRepeat`:
+ * whether keys may be equal.
  */
-function runWords(groups) {
-  const keys = groups.length === 1 ? groups[0].keys : groups.flatMap((group) => group.keys);
+function runWords(groups, mayRepeat = true) {
+  const keys = [].concat(...groups.map((group) => group.keys)); // much faster than flatMap
   let reading = 'together';
   if (groups.some(({ question }) => question.isApart)) reading = 'apart';
-  else if (keys.length > 1 && new Set(keys).size < keys.length) reading = 'together, keys repeat';
+  else if (mayRepeat && new Set(keys).size < keys.length) reading = 'together, keys repeat';
   return [String(keys.length), ...keys, reading, ...groups.map(groupWord)];
 }
 
