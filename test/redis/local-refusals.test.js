@@ -296,6 +296,7 @@ describe('a refusal is forgotten', () => {
       await limiter('a');
       const release = holdReply();
       const late = limiter('a');
+      await new Promise(setImmediate); // in a command of its own
       await waitUntil('it would be allowed', async () => (await limiter.peek('a')).allowed);
       release();
       expect(await late).toBeGreaterThan(0);

@@ -314,6 +314,7 @@ describe('onError', () => {
         fail = reject;
       });
     const waiting = errorOf(limiter('a'));
+    await new Promise(setImmediate); // then it is sent
     await limiter.close();
     fail(new Error('cut'));
     expect((await waiting).code).toBe(DOWN);
