@@ -1,10 +1,11 @@
 // The backend over a user's client, whose limiters share batches.
 'use strict';
 
+const { decisionLength } = require('../../base/decision');
+const { isAttempt, isDecision } = require('../remote/operations');
 const { RedisBackend } = require('./backend');
 const { Batches } = require('./batches');
-const { Questions } = require('./questions');
-const { amountsOf, costNumberOf } = require('./script');
+const script = require('./script');
 
 const batchesByClient = new WeakMap();
 
@@ -20,23 +21,21 @@ function batchesOf({ kind, client }) {
 
 class ClientBackend extends RedisBackend {
   #batches;
-  #adapter;
   #calls;
-  #questions;
+  #numbers; // of a decision
+  #policyNumbers;
+  #questions; // those that many calls have in common
 
   constructor({ connection, policy, namespace }) {
     const batches = batchesOf(connection);
     super(policy, `${batches.adapter.prefix}${namespace}`);
     this.detectedClientType = connection.kind.type;
     this.maxQueue = connection.maxQueue;
+    this.isCluster = batches.adapter.isCluster;
     this.#batches = batches;
-    this.#adapter = batches.adapter;
     this.#calls = batches.createPendingCalls(connection);
+    this.#numbers = new Float64Array(decisionLength(policy.windows.length));
     this.setLimits(policy);
-  }
-
-  get isCluster() {
-    return this.#adapter.isCluster;
   }
 
   nodeOf(key) {
@@ -49,28 +48,56 @@ class ClientBackend extends RedisBackend {
 
   decide(call) {
     const { cost } = call;
-    // Not in the question, so that calls of different costs share a group.
+    // Amounts are not in the question, so calls of different costs share a group.
     const isOneAmount = cost > 1 && !this.policy.isWeighted;
-    const amounts = isOneAmount ? [cost] : amountsOf(this.policy, cost);
-    const question = this.#questions.of(call, costNumberOf(this.policy, amounts));
+    const amounts = isOneAmount ? [cost] : script.amountsOf(this.policy, cost);
+    const question = this.#questionOf(call, script.costNumberOf(this.policy, amounts));
     this.#batches.ask(this.#calls, call, this.keyOf(call.id), question, amounts);
   }
 
-  change(call, operands) {
-    const { amounts } = operands;
-    const question = this.#questions.ofChange(call, costNumberOf(this.policy, amounts), operands);
+  /** `cost` is -2 to 1. */
+  #questionOf({ operation, isFull, now, max }, cost) {
+    const { within } = this.#policyNumbers;
+    const isCommon = now === undefined && within === undefined;
+    const place = 8 * operation + (isFull ? 4 : 0) + cost + 2;
+    if (isCommon && this.#questions[place] !== undefined) return this.#questions[place];
+    const numbers = script.callNumbers(operation, isFull, now, cost);
+    const question = this.#createQuestion(numbers, within?.(max, operation));
+    if (isCommon) this.#questions[place] = question;
+    return question;
+  }
+
+  /** What a group asks about its keys. */
+  #createQuestion(call, ofPolicy = this.#policyNumbers.numbers) {
+    const [operation, isFull] = call;
+    const head = script.groupHead(call, ofPolicy);
+    return {
+      algorithm: this.policy.algorithm,
+      head,
+      headText: head.latin1Slice(), // calls whose heads are equal share a group
+      isApart: this.#policyNumbers.hasLongLogs || !isAttempt(operation),
+      isChange: !isDecision(operation),
+      isFull: isFull === 1,
+      numbers: this.#numbers,
+    };
+  }
+
+  change({ operation, id, now }, { amounts, at, generation }) {
+    const cost = script.costNumberOf(this.policy, amounts);
+    const numbers = script.callNumbers(operation, false, now, cost, at, generation);
+    const question = this.#createQuestion(numbers);
     return new Promise((resolve, reject) => {
       const done = (failed, _, integer) => (failed === null ? resolve([integer]) : reject(failed));
-      this.#batches.ask(this.#calls, { done }, this.keyOf(call.id), question, amounts);
+      this.#batches.ask(this.#calls, { done }, this.keyOf(id), question, amounts);
     });
   }
 
   command(key, words) {
-    return this.#ask(this.nodeOf(key), () => this.#adapter.send(key, words));
+    return this.#ask(this.nodeOf(key), ({ send }) => send(key, words));
   }
 
   async masters() {
-    const masters = await this.#ask('', () => this.#adapter.masters());
+    const masters = await this.#ask('', (adapter) => adapter.masters());
     return masters.map((send) => (words) => this.#ask('', () => send(words)));
   }
 
@@ -79,12 +106,12 @@ class ClientBackend extends RedisBackend {
   }
 
   setLimits(next) {
-    this.#questions = new Questions(next);
+    this.#policyNumbers = script.createPolicyNumbers(next);
+    this.#questions = [];
   }
 
   stats() {
-    const { pending, unanswered } = this.#calls;
-    return { isUp: this.#adapter.isUp(), pending, unanswered };
+    return { isUp: this.#batches.adapter.isUp(), ...this.#calls.stats() };
   }
 
   /** The owner closes the client; pending calls settle within their deadlines. */

@@ -4,90 +4,61 @@
 const { Deadlines } = require('../remote/deadlines');
 const failures = require('./failures');
 
-/** A call until the client has answered it, which may be after its deadline. */
-class PendingCall {
-  deadline = 0;
-  isPending = false;
-  request; // what it is sent with
-
-  constructor(call, limiter, queue) {
-    this.call = call;
-    this.limiter = limiter;
-    this.queue = queue;
-  }
-
-  /** The client has finished with it. Ends the call as well, unless that has timed out. */
-  end(failed, result, integer) {
-    if (this.limiter.release(this)) this.call.done(failed, result, integer);
-  }
-}
-
 class PendingCalls {
   #circumstances;
-  #timedOut;
-  #queueFull;
   #deadlines;
   /**
-   * How many calls each node has, by its name: a node that hangs uses up its own budget only. Includes calls that have
+   * How many calls each node has, by its name: a node that hangs uses up its own budget only. Includes those that have
    * timed out as long as the client holds them.
    */
   #queues = new Map();
 
-  /**
-   * @param {object} circumstances as of failures.fromClientError
-   * @param {(request: object) => void} onTimeout gets the request of each call that has timed out
-   */
+  /** @param {object} circumstances of failures.fromClientError */
   constructor(circumstances, onTimeout) {
-    const { commandTimeout, maxQueue } = circumstances;
+    const { commandTimeout } = circumstances;
+    const timedOut = failures.timeout(commandTimeout);
     this.#circumstances = circumstances;
-    this.#timedOut = failures.timeout(commandTimeout);
-    this.#queueFull = failures.queueFull(maxQueue);
-    this.#deadlines = new Deadlines(commandTimeout, ({ call, request }) => {
-      call.done(this.#timedOut);
-      onTimeout(request);
+    this.#deadlines = new Deadlines(commandTimeout, ({ call }) => {
+      call.done(timedOut);
+      onTimeout();
     });
   }
 
-  get pending() {
-    return this.#deadlines.pending;
-  }
-
-  get unanswered() {
+  stats() {
     let unanswered = 0;
     for (const { size } of this.#queues.values()) unanswered += size;
-    return unanswered;
+    return { pending: this.#deadlines.pending, unanswered };
   }
 
   roomAt(node) {
     return this.#circumstances.maxQueue - (this.#queues.get(node)?.size ?? 0);
   }
 
-  /** A PendingCall to this node, whose `request` the caller sets; undefined if there is no room: then the call fails. */
+  /** What end() and fail() take, with `isPending` until the deadline; undefined if there is no room: the call fails. */
   begin(call, node) {
-    let queue = this.#queues.get(node);
-    if (queue === undefined) {
-      queue = { node, size: 0 };
-      this.#queues.set(node, queue);
-    } else if (queue.size >= this.#circumstances.maxQueue) {
-      process.nextTick(call.done, this.#queueFull);
+    const { maxQueue } = this.#circumstances;
+    const queue = this.#queues.get(node) ?? { node, size: 0 };
+    if (queue.size >= maxQueue) {
+      process.nextTick(call.done, failures.queueFull(maxQueue));
       return undefined;
     }
+    if (queue.size === 0) this.#queues.set(node, queue);
     queue.size += 1;
-    const pending = new PendingCall(call, this, queue);
+    const pending = { call, limiter: this, queue, deadline: 0, isPending: false };
     this.#deadlines.begin(pending);
     return pending;
   }
 
-  /** Returns whether the call has not timed out. */
-  release(pending) {
-    const { queue } = pending;
+  /** The client has finished with it. Ends the call as well, unless that has timed out. */
+  end(pending, failed, result, integer) {
+    const { call, queue } = pending;
     queue.size -= 1;
     if (queue.size === 0) this.#queues.delete(queue.node);
-    return this.#deadlines.end(pending);
+    if (this.#deadlines.end(pending)) call.done(failed, result, integer);
   }
 
-  failureOf(error) {
-    return failures.fromClientError(error, this.#circumstances);
+  fail(pending, error) {
+    this.end(pending, failures.fromClientError(error, this.#circumstances));
   }
 }
 

@@ -131,15 +131,11 @@ const FOREIGN_KEY = failures.reply("the key of this id holds something that is n
 
 const toMs = (micros) => Math.ceil(micros / 1000);
 
-/** The only integer of a reply, or NaN. */
-function onlyInteger(reply) {
-  return Array.isArray(reply) && reply.length === 1 ? readInteger(reply[0]) : Number.NaN;
-}
-
-/** Whether it has this many elements, which are integers. */
-function isIntegers(reply, count) {
-  if (!Array.isArray(reply) || reply.length !== count) return false;
-  return reply.every((element) => !Number.isNaN(readInteger(element)));
+/** The integers of a reply; none unless it is exactly this many. */
+function readIntegers(reply, count) {
+  if (!Array.isArray(reply) || reply.length !== count) return [];
+  const integers = reply.map(readInteger);
+  return integers.some(Number.isNaN) ? [] : integers;
 }
 
 /** Reads a brief reply, an integer, into `numbers`; returns the failure it means, or null. */
@@ -176,9 +172,8 @@ function operandsOf(policy, { operation, receipt, actual, ms }) {
   return { amounts: settledAmountsOf(policy, cost, actual), at, generation };
 }
 
-/** Whether anything was left of the attempt that was settled, true for a block; throws for any other reply. */
-function readChange(reply, operation) {
-  const found = onlyInteger(reply);
+/** Whether anything was left of the attempt that was settled, true for a block; throws for any other integer. */
+function readChange([found], operation) {
   if (found === -1) throw FOREIGN_KEY;
   if (found !== 1 && (found !== 0 || operation === OPERATIONS.BLOCK)) throw NO_ANSWER;
   return found === 1;
@@ -197,11 +192,10 @@ module.exports = {
   createPolicyNumbers,
   groupHead,
   groupWord,
-  isIntegers,
   operandsOf,
   policyNumbers,
   readChange,
-  readInteger,
+  readIntegers,
   readOne,
   readTimeLeft,
   runWords,
