@@ -17,7 +17,10 @@ declare module './index' {
     | { readonly isOpen: boolean; sendCommand(...args: never[]): unknown }
     | { readonly connected: boolean; send_command(...args: never[]): unknown };
 
-  /** Your Redis client. The limiter neither connects nor closes it. */
+  /**
+   * Your Redis client. The limiter neither connects nor closes it. The checks of all its limiters in one turn of the
+   * event loop share commands.
+   */
   type RedisClient = IORedisClient | NodeRedisClient;
 
   /** Options of calls to Redis, with any client. */

@@ -4,7 +4,12 @@
 const RateLimiter = require('../..');
 const { keySlot } = require('../../lib/stores/redis/cluster');
 const { errorOf, outcomeOf, waitUntil } = require('../support/outcome');
-const { EACH_CLUSTER_CLIENT, nativeLimiter, openings } = require('../support/redis-clients');
+const {
+  EACH_CLUSTER_CLIENT,
+  nativeLimiter,
+  openings,
+  scriptRuns,
+} = require('../support/redis-clients');
 const {
   callingAll,
   callingEach,
@@ -26,6 +31,7 @@ const ownedBy =
   ({ port }) =>
   ([, , [, ownerPort]]) =>
     ownerPort === port;
+const sum = (a, b) => a + b;
 const numbered = (count) => Array.from({ length: count }, (_, i) => `id ${i}`);
 
 describe('three primaries', () => {
@@ -65,6 +71,18 @@ describe('three primaries', () => {
       expect(decisions.map(({ actionsLeft }) => actionsLeft)).toEqual(left);
       expect(await limiter.refund(decisions[7])).toBe(true);
       expect((await limiter.peek(IDS[7])).allowed).toBe(true);
+    });
+
+    test('checks of one turn are one run for each slot', async () => {
+      const limiters = ['one', 'two'].map((part) => limiterWith({ namespace: `${name} ${part}` }));
+      const ids = [...idsInSlotOf('together', 3), 'apart'];
+      const inOneTurn = () =>
+        Promise.all(limiters.flatMap((limiter) => ids.map((id) => limiter(id))));
+      const runs = async () => (await Promise.all(cluster.nodes.map(scriptRuns))).reduce(sum);
+      await inOneTurn(); // then its nodes have the script
+      const before = await runs();
+      expect(new Set(await inOneTurn())).toEqual(new Set([0]));
+      expect((await runs()) - before).toBe(2);
     });
 
     test('clear and clearAll, on all nodes', async () => {

@@ -64,6 +64,16 @@ test('a program ends by itself', async () => {
       "limiterAt('redis://localhost')('a').catch(() => {}); print(1); setImmediate(() => process.exit());",
       1,
     ],
+    'not before what a client of its own was asked is sent and answered': [
+      `const client = { isOpen: true, sendCommand: async () => [0] };
+       limiterAt({ client })('a').then(print);`,
+      0,
+    ],
+    'when a client of its own is closed': [
+      `const client = new (require('ioredis'))(url);
+       limiterAt({ client })('a').then(print).finally(() => client.disconnect());`,
+      0,
+    ],
     'not before a call to a silent server has timed out': [
       `codeOf(limiterAt({ url: '${silent.url}', commandTimeout: 300 })('a')).then(print);`,
       'ERR_ROLLGATE_REDIS_TIMEOUT',

@@ -96,7 +96,7 @@ const LEAST_KEPT = 100;
 const MOST_KEPT = 1000;
 
 /**
- * `numbers` are those of the policy; `hasLongLogs` is for questions.js. With SETS_MAX (see internal-methods.js),
+ * `numbers` are those of the policy; `hasLongLogs` is for client-backend.js. With SETS_MAX (see internal-methods.js),
  * `numbers` are those to settle an attempt, and `within(max, operation)` returns those of an attempt. A log is not cut
  * under a small maximum, because a larger one may follow. Other algorithms do not depend on earlier maxima.
  */
