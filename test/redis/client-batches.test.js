@@ -304,6 +304,24 @@ describe('deadlines', () => {
     expect(await next).toBe(0);
   });
 
+  test('leave nothing to wait for a source', async () => {
+    const { client, commands } = heldClient();
+    const [slow, quick] = [30, 10].map((commandTimeout) => limiterOver(client, { commandTimeout }));
+    const first = slow('a');
+    await nextTurn();
+    const late = codeOf(quick('b'));
+    await nextTurn();
+    commands[0].refuse('NOSCRIPT No matching script');
+    await nextTurn();
+    advance(10);
+    expect(await late).toBe(TIMEOUT);
+    commands[1].refuse('NOSCRIPT No matching script');
+    await nextTurn();
+    expect(unansweredOf(quick)).toBe(0);
+    commands[2].answer();
+    expect(await first).toBe(0);
+  });
+
   test('free what waits for a source whose sender has timed out', async () => {
     const { client, commands } = heldClient();
     const sender = limiterOver(client, { commandTimeout: 10 });
