@@ -41,6 +41,8 @@ function limiterOver(client, { commandTimeout = 10_000, maxQueue, ...options } =
 }
 
 describe('a command', () => {
+  afterEach(() => jest.useRealTimers());
+
   test('has the checks of one turn of all limiters on the client, in groups', async () => {
     const client = fakeClient();
     const [one, same, other] = ['one', 'same', 'other'].map((namespace) =>
@@ -106,11 +108,7 @@ describe('a command', () => {
 
   test('is sent although the timers of a test are fake', async () => {
     jest.useFakeTimers();
-    try {
-      expect(await limiterOver(fakeClient())('a')).toBe(0);
-    } finally {
-      jest.useRealTimers();
-    }
+    expect(await limiterOver(fakeClient())('a')).toBe(0);
   });
 
   test('takes the calls that callbacks of one turn make', async () => {
