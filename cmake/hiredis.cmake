@@ -1,5 +1,5 @@
-# Finds hiredis 0.14 or newer and uv.h, which the native Redis client needs: ROLLGATE_REDIS, and the
-# target rollgate_hiredis. Without them the addon is built without that client.
+# Finds hiredis 0.14 or newer, which the native Redis client needs: ROLLGATE_REDIS, and the target
+# rollgate_hiredis. Without it the addon is built without that client.
 set(ROLLGATE_REDIS OFF)
 if(ROLLGATE_HIREDIS STREQUAL "OFF")
   return()
@@ -24,22 +24,11 @@ if(NOT library)
   set(library "${ROLLGATE_HIREDIS_SHARED}")
 endif()
 
-# uv.h comes with Node's headers, or separately: Debian has it in libuv1-dev.
-set(uv_folder "${NODE_INCLUDE_DIR}")
-if(NOT EXISTS "${uv_folder}/uv.h")
-  find_path(ROLLGATE_UV_FOLDER uv.h)
-  set(uv_folder "${ROLLGATE_UV_FOLDER}")
-endif()
-
 set(missing "")
 if(NOT PKG_CONFIG_FOUND)
   set(missing "pkg-config was not found")
 elseif(NOT HIREDIS_FOUND OR NOT library)
   set(missing "hiredis 0.14 or newer was not found")
-elseif(NOT ROLLGATE_ADDON)
-  set(missing "only the addon has one")
-elseif(NOT EXISTS "${uv_folder}/uv.h")
-  set(missing "uv.h (libuv) was not found, neither in ${NODE_INCLUDE_DIR} nor in the system's folders")
 endif()
 
 if(missing)
@@ -50,7 +39,6 @@ if(missing)
 else()
   set(ROLLGATE_REDIS ON)
   add_library(rollgate_hiredis INTERFACE)
-  target_include_directories(rollgate_hiredis SYSTEM INTERFACE "${uv_folder}" "${NODE_INCLUDE_DIR}")
   foreach(folder IN LISTS HIREDIS_INCLUDE_DIRS) # the headers are included as <hiredis/...>
     target_include_directories(rollgate_hiredis SYSTEM INTERFACE "${folder}/..")
   endforeach()

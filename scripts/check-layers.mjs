@@ -16,9 +16,6 @@ const layers = {
   binding: { uses: ['core', 'memory', 'shared', 'redis', 'binding'], outside: /./ },
 };
 
-/** The only file outside of the binding that may include uv.h. */
-const eventLoop = /^src\/redis\/event_loop/;
-
 function* linesOf(path) {
   for (const [index, line] of readFileSync(join(root, path), 'utf8').split('\n').entries()) {
     yield [`${path}:${index + 1}`, line];
@@ -43,8 +40,8 @@ for (const path of filesBelow('src', /\.(cc|h)$/)) {
         );
       }
     } else if (bracket === '<') {
-      const allowed = rule.outside.test(name) || (name === 'uv.h' && eventLoop.test(path));
-      if (!allowed) findings.push(`${place}: src/${layer} must not include <${name}>`);
+      if (!rule.outside.test(name))
+        findings.push(`${place}: src/${layer} must not include <${name}>`);
     }
   }
 }

@@ -29,9 +29,7 @@ function buildWithRedis() {
     build(['addon']);
   }
   if (hasRedis()) return addon;
-  throw new Error(
-    "the addon has no native Redis client: hiredis or Node's uv.h was not found (see above)",
-  );
+  throw new Error('the addon has no native Redis client: hiredis was not found (see above)');
 }
 
 function crossBuild(arch) {

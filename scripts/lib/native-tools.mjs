@@ -1,7 +1,7 @@
 // The tools that a build of the addon needs, with the names of their packages; ships in the package.
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { findNodeHeaders, onPath } from '../build.mjs';
+import { onPath } from '../build.mjs';
 
 /** Whether a header is in one of the usual folders. */
 export const header = (name) => () =>
@@ -40,15 +40,6 @@ const hiredis = {
   found: header('hiredis/hiredis.h'),
   without: 'the addon is built without its own Redis client',
 };
-const libuv = {
-  what: 'the headers of libuv',
-  apt: 'libuv1-dev',
-  apk: 'libuv-dev',
-  dnf: 'libuv-devel',
-  brew: 'libuv',
-  found: () => existsSync(join(findNodeHeaders() ?? '', 'uv.h')) || header('uv.h')(),
-  without: 'the addon is built without its own Redis client',
-};
 const pkgConfig = {
   what: 'pkg-config',
   apt: 'pkg-config',
@@ -61,7 +52,7 @@ const pkgConfig = {
 
 /** found() must be cheap: it runs before every start. A tool with `without` is optional. */
 export const buildTools = [cmake, make];
-export const nativeTools = [compiler, ...buildTools, hiredis, libuv, pkgConfig];
+export const nativeTools = [compiler, ...buildTools, hiredis, pkgConfig];
 
 const managers = [
   {

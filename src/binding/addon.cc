@@ -4,9 +4,6 @@
 #include <array>
 
 #include "binding/functions.h"
-#ifdef ROLLGATE_HAS_REDIS
-#include "redis/tls.h"
-#endif
 
 namespace rollgate::binding {
 namespace {
@@ -17,7 +14,6 @@ constexpr std::array kFunctions{
     Function{"liveLimiters", Guarded<LiveLimiters, ThrowInJs>},
 #ifdef ROLLGATE_HAS_REDIS
     Function{"createRedisClient", Guarded<CreateRedisClient, ThrowInJs>},
-    Function{"createTlsContext", Guarded<CreateTlsContext, ThrowInJs>},
 #endif
 #ifdef ROLLGATE_HAS_SHARED
     Function{"createSharedLimiter", Guarded<CreateSharedLimiter, ThrowInJs>},
@@ -26,11 +22,7 @@ constexpr std::array kFunctions{
 };
 
 Napi::Object Init(Napi::Env env, Napi::Object) {
-  const Napi::Object exports = MakeFunctions(env, nullptr, kFunctions);
-#ifdef ROLLGATE_HAS_REDIS
-  exports.Set("redisHasTls", redis::TlsContext::IsAvailable());
-#endif
-  return exports;
+  return MakeFunctions(env, nullptr, kFunctions);
 }
 
 }  // namespace

@@ -48,19 +48,20 @@ Napi::Value LiveLimiters(const Napi::CallbackInfo& info);
 /// largestState() -> bytes of the largest possible state
 Napi::Value CreatePortableLimiter(const Napi::CallbackInfo& info);
 
-/// createTlsContext(options) -> a value for the option tls of any number of clients
+/// createRedisClient(options, callbacks) -> the functions below: the client of one connection, or of
+/// a cluster. It has no sockets, no timer and no event loop: lib has them
 ///
-/// options: { ca: [], cert, key, passphrase, verifies, serverName, minVersion, ciphers,
-/// cipherSuites }, with PEM strings. Throws an Error if one is invalid.
-Napi::Value CreateTlsContext(const Napi::CallbackInfo& info);
-
-/// createRedisClient(options, callbacks) -> { createLimiter, command, connect, setMap, nodes,
-/// nodeOf, roomAt, stats, close }: the client of one connection, or of a cluster
+/// options: { server, connectTimeout, commandTimeout, maxQueue, retryMin, retryMax, hasTls }.
+/// `server` names the only server in messages; '' is a cluster
 ///
-/// options: { server, connectTimeout, commandTimeout, maxQueue, retryMin, retryMax, tls }. `server`
-/// names the only server in messages; '' is a cluster. `tls`: of createTlsContext, or undefined
-///
-/// callbacks: functions that the client calls. It stays alive while calls are pending.
+/// callbacks: functions that the client calls, only within a function that returns when onTime is due. A node
+/// has one socket at a time, and numbers them.
+///   find(node, attempt, name)      connect must follow, with this node and attempt
+///   findMap()                      setMap must follow
+///   open(node, socket, index)      connect a socket to the address of the node's route at `index`
+///   write(node, socket, bytes)     bytes is a Buffer
+///   close(node, socket)
+///   turn()                         onTurn must follow in the next turn of the event loop
 ///   numbers                        Float64Array for settle and fail
 ///   settle(count)                  reads records: the number of a call, how many integers follow,
 ///                                  and the script's integers
@@ -68,8 +69,6 @@ Napi::Value CreateTlsContext(const Napi::CallbackInfo& info);
 ///                                  the number of the node as its message: see connect and setMap
 ///   reply(call, value)             for commands
 ///   changed(isUp)                  a connection was made or lost; in a cluster the first or last
-///   find(node, attempt, name)      connect must follow, with this node and attempt
-///   findMap()                      setMap must follow
 ///
 /// createLimiter({ keyPrefix, script: { source, sha1 }, policy, windows, hasLongLogs, hasNames })
 ///   -> { ask, setPolicy }. `policy` is a Float64Array: the numbers of a group from count_blocked
@@ -80,8 +79,13 @@ Napi::Value CreateTlsContext(const Napi::CallbackInfo& info);
 ///   `policy` replaces that of the limiter; `at` and `generation` are of what is settled, or `at`
 ///   is for how many us to block. Ids are well-formed strings. A command goes to `node`, or to the
 ///   owner of `key` if `node` is ''
-/// connect(node, attempt, route?) route: { addresses: [], port, path, host, greeting: [[]],
-///   wantsMaster }; none: there is none
+///   After a call, onTurn must follow before the turn of the event loop ends
+/// onTurn(), onTime(), onAccepted(node, socket), onConnected(node, socket), onBytes(node, socket,
+///   bytes), onEnd(node, socket, error), onWritable(node, socket, isWritable), connect, setMap and
+///   close return when onTime must be called, in ms as now() tells, or Infinity. With TLS,
+///   onAccepted comes before onConnected
+/// connect(node, attempt, route?) route: { addresses: [], greeting: [[]], wantsMaster }; none: there
+///   is none
 /// setMap(ranges?) ranges: [first slot, last slot, 'host:port' of the node]; none: no node gave one
 /// nodes() -> { owners, connected }, names; nodeOf(key) -> the number of a node, 0 if none is
 /// known;

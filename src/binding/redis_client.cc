@@ -1,12 +1,10 @@
 // The functions of a native Redis client, and the delivery of its results to JavaScript.
-#include <uv.h>
-
 #include <algorithm>
 #include <array>
 #include <cassert>
 #include <cstdint>
 #include <functional>
-#include <initializer_list>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -30,44 +28,31 @@ using redis::Failure;
 /// In the order of Failure::Kind.
 constexpr std::array kFailureNames{"timeout", "unreachable", "reply", "notFound", "closed"};
 
-constexpr std::size_t kManyResults = 128;
-
-/// The state of one client's functions. Lives until they are collected and nothing of the client is
-/// left in the event loop.
+/// The state of one client's functions. What the client wants and answers is noted while it runs,
+/// and delivered to JavaScript at the end of the function that lib called.
 class RedisClient final : public std::enable_shared_from_this<RedisClient>,
+                          private redis::Host,
                           private redis::Client::Sink {
  public:
-  RedisClient(const Napi::Object& callbacks, uv_loop_s* loop, redis::ClientOptions options)
+  RedisClient(const Napi::Object& callbacks, redis::ClientOptions options)
       : env_(callbacks.Env()),
         callbacks_(Napi::Weak(callbacks)),
-        client_(loop, std::move(options), *this) {
-    // Napi::AsyncContext holds its resource weakly, so an AsyncLocalStorage would lose its store.
-    napi_async_init(env_, nullptr, Napi::String::New(env_, "rollgate:redis"), &context_);
-    napi_add_async_cleanup_hook(env_, OnEnvironmentEnds, this, &hook_);
-  }
+        client_(*this, std::move(options), *this) {}
 
   redis::Client& client() { return client_; }
 
-  /// Keeps `callbacks` alive until the pending results are delivered.
-  void Hold() {
-    if (holds_) return;
-    callbacks_.Ref();
-    holds_ = true;
-  }
-
-  /// Fails pending calls; JavaScript receives the failures later.
-  void Close() {
-    if (is_closed_) return;
-    is_closed_ = true;
-    client_.Close();
-    client_.WhenGone([this] { OnGone(); });
-  }
-
-  /// Closes the client, and deletes it as soon as nothing of it is left in the loop.
-  void Abandon() {
-    Close();
-    is_released_ = true;
-    if (is_gone_) delete this;
+  /// Delivers what the client has noted, and returns when lib must call onTime: Infinity if that is
+  /// not necessary.
+  Napi::Value Deliver() {
+    const Napi::Object callbacks = callbacks_.Value();
+    for (const auto& event : std::exchange(events_, {})) event(callbacks);
+    DeliverState(callbacks);
+    DeliverNumbers(callbacks);
+    DeliverFailures(callbacks);
+    const redis::Millis due = client_.NextDue();
+    const bool never = due == std::numeric_limits<redis::Millis>::max();
+    return Napi::Number::New(
+        env_, never ? std::numeric_limits<double>::infinity() : static_cast<double>(due));
   }
 
  private:
@@ -76,51 +61,50 @@ class RedisClient final : public std::enable_shared_from_this<RedisClient>,
     std::vector<CallId> calls;
   };
 
-  ~RedisClient() = default;
-
-  static void OnEnvironmentEnds(napi_async_cleanup_hook_handle, void* data) {
-    auto* client = static_cast<RedisClient*>(data);
-    client->is_ending_ = true;
-    client->Close();
+  void FindRoute(std::size_t node, std::uint32_t attempt, const std::string& name) override {
+    Note("find", [this, node, attempt, name] {
+      return Arguments{Number(node), Number(attempt), Napi::String::New(env_, name)};
+    });
   }
 
-  void OnGone() {
-    if (!is_ending_) Deliver();
-    if (context_ != nullptr) napi_async_destroy(env_, std::exchange(context_, nullptr));
-    callbacks_.Reset();
-    is_gone_ = true;
-    const auto hook = std::exchange(hook_, nullptr);
-    if (is_released_) delete this;
-    napi_remove_async_cleanup_hook(hook);
+  void FindMap() override {
+    Note("findMap", [] { return Arguments{}; });
+  }
+
+  void Open(redis::SocketId socket, std::size_t address) override {
+    Note("open", [this, socket, address] {
+      return Arguments{Number(socket.node), Number(socket.number), Number(address)};
+    });
+  }
+
+  void Write(redis::SocketId socket, std::string bytes) override {
+    Note("write", [this, socket, bytes = std::move(bytes)] {
+      return Arguments{Number(socket.node), Number(socket.number),
+                       Napi::Buffer<char>::Copy(env_, bytes.data(), bytes.size())};
+    });
+  }
+
+  void Close(redis::SocketId socket) override {
+    Note("close", [this, socket] { return Arguments{Number(socket.node), Number(socket.number)}; });
+  }
+
+  void WaitForTurn() override {
+    Note("turn", [] { return Arguments{}; });
+  }
+
+  void OnReply(CallId call, redis::Reply reply) override {
+    Note("reply", [this, call, reply = std::move(reply)] {
+      client_.HandingOn(call);
+      return Arguments{Number(call), ToJs(env_, reply)};
+    });
   }
 
   void OnNumbers(CallId call, std::span<const redis::Reply> numbers) override {
-    ++results_;
     records_.push_back(call);
     records_.push_back(static_cast<double>(numbers.size()));
     for (const redis::Reply& number : numbers) {
       records_.push_back(static_cast<double>(number.integer));
     }
-  }
-
-  void OnReply(CallId call, redis::Reply reply) override {
-    events_.emplace_back([this, call, reply = std::move(reply)](const Napi::Object& callbacks) {
-      client_.HandingOn(call);
-      CallBack(callbacks, "reply", {Number(call), ToJs(env_, reply)});
-    });
-  }
-
-  void OnRouteWanted(std::size_t node, std::uint32_t attempt, const std::string& name) override {
-    events_.emplace_back([this, node, attempt, name](const Napi::Object& callbacks) {
-      if (is_closed_) return;
-      CallBack(callbacks, "find", {Number(node), Number(attempt), Napi::String::New(env_, name)});
-    });
-  }
-
-  void OnMapWanted() override {
-    events_.emplace_back([this](const Napi::Object& callbacks) {
-      if (!is_closed_) CallBack(callbacks, "findMap", {});
-    });
   }
 
   void OnFailure(CallId call, const Failure& failure) override {
@@ -131,37 +115,15 @@ class RedisClient final : public std::enable_shared_from_this<RedisClient>,
     failures_.back().calls.push_back(call);
   }
 
-  void Deliver() override {
-    const Napi::HandleScope scope(env_);
-    try {
-      if (const Napi::Object callbacks = callbacks_.Value(); !callbacks.IsEmpty()) {
-        DeliverState(callbacks);
-        DeliverNumbers(callbacks);
-        DeliverFailures(callbacks);
-        for (const auto& event : std::exchange(events_, {})) event(callbacks);
-      }
-    } catch (const Napi::Error&) {
-      return;  // the thread is being terminated, so a property could not be read
-    }
-    if (holds_ && client_.pending() == 0 && records_.empty() && failures_.empty() &&
-        events_.empty()) {
-      holds_ = false;
-      callbacks_.Unref();
-    }
-  }
-
   /// Reports whether there is a connection, if that has changed.
   void DeliverState(const Napi::Object& callbacks) {
-    const bool is_up = !is_closed_ && client_.nodes().is_up();
+    const bool is_up = client_.nodes().is_up();
     if (std::exchange(was_up_, is_up) != is_up) {
       CallBack(callbacks, "changed", {Napi::Boolean::New(env_, is_up)});
     }
   }
 
-  /// Delivers results in groups. Calls that JavaScript makes in response to one group are sent
-  /// before the next, so that the server is busy meanwhile. Measured: a quarter more checks.
   void DeliverNumbers(const Napi::Object& callbacks) {
-    const std::size_t group = std::exchange(results_, 0) > kManyResults ? 64 : 32;
     std::vector<double> records = std::exchange(records_, std::move(spare_records_));
     records_.clear();
     for (std::size_t from = 0; from < records.size();) {
@@ -171,7 +133,7 @@ class RedisClient final : public std::enable_shared_from_this<RedisClient>,
       std::size_t count = 0;
       while (to < records.size()) {
         const std::size_t length = 2 + static_cast<std::size_t>(records[to + 1]);
-        if (to + length - from > numbers.size() || count == group) break;
+        if (to + length - from > numbers.size()) break;
         client_.HandingOn(static_cast<CallId>(records[to]));
         to += length;
         ++count;
@@ -181,7 +143,6 @@ class RedisClient final : public std::enable_shared_from_this<RedisClient>,
                 records.begin() + static_cast<std::ptrdiff_t>(to), numbers.begin());
       CallBack(callbacks, "settle", {Number(count)});
       from = to;
-      if (from < records.size()) client_.SendNow();
     }
     spare_records_ = std::move(records);
   }
@@ -203,33 +164,34 @@ class RedisClient final : public std::enable_shared_from_this<RedisClient>,
     }
   }
 
-  /// Calls a function of `callbacks` from the event loop. An exception in it is uncaught.
-  void CallBack(const Napi::Object& callbacks, const char* name,
-                std::initializer_list<napi_value> arguments) {
-    const auto function = callbacks.Get(name).As<Napi::Function>();
+  using Arguments = std::vector<napi_value>;
+
+  /// Notes a call of a function of `callbacks`, with what `arguments` returns then.
+  template <class MakeArguments>
+  void Note(const char* name, MakeArguments arguments) {
+    events_.emplace_back([this, name, arguments = std::move(arguments)](
+                             const Napi::Object& callbacks) {
+      CallBack(callbacks, name, arguments());
+    });
+  }
+
+  /// An exception is uncaught, so that the other callbacks run.
+  void CallBack(const Napi::Object& callbacks, const char* name, const Arguments& arguments) {
     try {
-      function.MakeCallback(callbacks, arguments, context_);
+      callbacks.Get(name).As<Napi::Function>().Call(callbacks, arguments);
     } catch (const Napi::Error& error) {
       napi_fatal_exception(env_, error.Value());
     }
   }
 
-  napi_value Number(std::size_t number) const {
+  Napi::Number Number(std::size_t number) const {
     return Napi::Number::New(env_, static_cast<double>(number));
   }
 
   Napi::Env env_;
-  napi_async_context context_ = nullptr;
   Napi::ObjectReference callbacks_;
-  napi_async_cleanup_hook_handle hook_ = nullptr;
-  bool holds_ = false;
-  bool is_closed_ = false;
   bool was_up_ = false;  // as reported last
-  bool is_ending_ = false;
-  bool is_released_ = false;
-  bool is_gone_ = false;
   std::vector<double> records_;
-  std::size_t results_ = 0;  ///< in records_
   std::vector<double> spare_records_;
   std::vector<FailedCalls> failures_;
   std::vector<std::function<void(const Napi::Object& callbacks)>> events_;
@@ -244,8 +206,7 @@ struct RedisLimiter {
 
 constexpr Micros kTooMany = -1;
 
-napi_value ToJs(napi_env env, RedisClient& client, std::optional<CallId> call) {
-  if (call) client.Hold();
+napi_value ToJs(napi_env env, std::optional<CallId> call) {
   return binding::ToJs(env, call ? static_cast<Micros>(*call) : kTooMany);
 }
 
@@ -284,17 +245,16 @@ napi_value Ask(napi_env env, napi_callback_info info) {
     question.cost = redis::kOneAmount;
     amounts = {&cost, 1};
   }
-  RedisClient& client = *call.state->client;
+  redis::Client& client = call.state->client->client();
   std::array<char, 256> buffer;
   std::size_t length = 0;
   if (napi_get_value_string_utf8(env, call.arguments[0], buffer.data(), buffer.size(), &length) ==
           napi_ok &&
       length + 4 < buffer.size()) {
     const std::string_view id(buffer.data(), length);
-    return ToJs(env, client, client.client().Ask(limiter, id, question, amounts));
+    return ToJs(env, client.Ask(limiter, id, question, amounts));
   }
-  return ToJs(env, client,
-              client.client().Ask(limiter, ReadText(env, call.arguments[0]), question, amounts));
+  return ToJs(env, client.Ask(limiter, ReadText(env, call.arguments[0]), question, amounts));
 }
 
 Napi::Value SetPolicy(const Napi::CallbackInfo& info) {
@@ -323,27 +283,64 @@ Napi::Value CreateLimiter(const Napi::CallbackInfo& info) {
 
 Napi::Value Command(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
-  auto& self = StateOf<RedisClient>(info);
-  const std::optional<CallId> call = self.client().Command(
+  const std::optional<CallId> call = StateOf<RedisClient>(info).client().Command(
       ReadTexts(env, info[0]), ReadText(env, info[1]), ReadText(env, info[2]));
-  return {env, ToJs(env, self, call)};
+  return {env, ToJs(env, call)};
 }
 
-Napi::Value Connect(const Napi::CallbackInfo& info) {
-  const Napi::Env env = info.Env();
+/// A function that lib calls when something has happened: passes that on to the client, and delivers
+/// what it leads to.
+template <auto kTell>
+Napi::Value Tell(const Napi::CallbackInfo& info) {
+  auto& self = StateOf<RedisClient>(info);
+  kTell(self.client(), info);
+  return self.Deliver();
+}
+
+redis::SocketId ReadSocket(const Napi::CallbackInfo& info) {
+  return {ReadSize(info.Env(), info[0]),
+          static_cast<std::uint32_t>(ReadSize(info.Env(), info[1]))};
+}
+
+void Connect(redis::Client& client, const Napi::CallbackInfo& info) {
   std::optional<redis::Route> route;
   if (info[2].IsObject()) route = ReadRoute(info[2].As<Napi::Object>());
-  StateOf<RedisClient>(info).client().Connect(
-      ReadSize(env, info[0]), static_cast<std::uint32_t>(ReadSize(env, info[1])), route);
-  return {};
+  const auto [node, attempt] = ReadSocket(info);
+  client.Connect(node, attempt, route);
 }
 
-Napi::Value SetMap(const Napi::CallbackInfo& info) {
+void SetMap(redis::Client& client, const Napi::CallbackInfo& info) {
   std::optional<std::vector<redis::Nodes::Range>> ranges;
   if (info[0].IsArray()) ranges = ReadRanges(info[0].As<Napi::Array>());
-  StateOf<RedisClient>(info).client().SetMap(ranges);
-  return {};
+  client.SetMap(ranges);
 }
+
+void OnTurn(redis::Client& client, const Napi::CallbackInfo&) { client.OnTurn(); }
+
+void OnTime(redis::Client& client, const Napi::CallbackInfo&) { client.OnTime(); }
+
+void OnAccepted(redis::Client& client, const Napi::CallbackInfo& info) {
+  client.OnAccepted(ReadSocket(info));
+}
+
+void OnConnected(redis::Client& client, const Napi::CallbackInfo& info) {
+  client.OnConnected(ReadSocket(info));
+}
+
+void OnBytes(redis::Client& client, const Napi::CallbackInfo& info) {
+  const auto bytes = ReadArray<char>(info.Env(), info[2]);
+  client.OnBytes(ReadSocket(info), {bytes.data(), bytes.size()});
+}
+
+void OnEnd(redis::Client& client, const Napi::CallbackInfo& info) {
+  client.OnEnd(ReadSocket(info), ReadText(info.Env(), info[2]));
+}
+
+void OnWritable(redis::Client& client, const Napi::CallbackInfo& info) {
+  client.OnWritable(ReadSocket(info), ReadBool(info.Env(), info[2]));
+}
+
+void Close(redis::Client& client, const Napi::CallbackInfo&) { client.Close(); }
 
 Napi::Array ToJs(Napi::Env env, const std::vector<std::string>& texts) {
   const auto array = Napi::Array::New(env, texts.size());
@@ -371,6 +368,10 @@ Napi::Value RoomAt(const Napi::CallbackInfo& info) {
   return {info.Env(), binding::ToJs(info.Env(), static_cast<Micros>(room))};
 }
 
+Napi::Value Now(const Napi::CallbackInfo& info) {
+  return Napi::Number::New(info.Env(), static_cast<double>(redis::Now()));
+}
+
 Napi::Value Stats(const Napi::CallbackInfo& info) {
   const redis::Client& client = StateOf<RedisClient>(info).client();
   const auto stats = Napi::Object::New(info.Env());
@@ -380,40 +381,32 @@ Napi::Value Stats(const Napi::CallbackInfo& info) {
   return stats;
 }
 
-Napi::Value Close(const Napi::CallbackInfo& info) {
-  StateOf<RedisClient>(info).Close();
-  return {};
-}
-
 constexpr std::array kFunctions{
     Function{"createLimiter", Guarded<CreateLimiter, ThrowInJs>},
     Function{"command", Guarded<Command, ThrowInJs>},
-    Function{"connect", Guarded<Connect, ThrowInJs>},
-    Function{"setMap", Guarded<SetMap, ThrowInJs>},
+    Function{"connect", Guarded<Tell<Connect>, ThrowInJs>},
+    Function{"setMap", Guarded<Tell<SetMap>, ThrowInJs>},
+    Function{"onTurn", Guarded<Tell<OnTurn>, ThrowInJs>},
+    Function{"onTime", Guarded<Tell<OnTime>, ThrowInJs>},
+    Function{"onAccepted", Guarded<Tell<OnAccepted>, ThrowInJs>},
+    Function{"onConnected", Guarded<Tell<OnConnected>, ThrowInJs>},
+    Function{"onBytes", Guarded<Tell<OnBytes>, ThrowInJs>},
+    Function{"onEnd", Guarded<Tell<OnEnd>, ThrowInJs>},
+    Function{"onWritable", Guarded<Tell<OnWritable>, ThrowInJs>},
     Function{"nodes", Guarded<Nodes, ThrowInJs>},
     Function{"nodeOf", Guarded<NodeOf, ThrowInJs>},
     Function{"roomAt", Guarded<RoomAt, ThrowInJs>},
+    Function{"now", Guarded<Now, ThrowInJs>},
     Function{"stats", Guarded<Stats, ThrowInJs>},
-    Function{"close", Guarded<Close, ThrowInJs>},
+    Function{"close", Guarded<Tell<Close>, ThrowInJs>},
 };
 
 }  // namespace
 
-Napi::Value CreateTlsContext(const Napi::CallbackInfo& info) {
-  auto context = std::make_unique<SharedTlsContext>(ReadTls(info[0].As<Napi::Object>()));
-  return Napi::External<SharedTlsContext>::New(
-      info.Env(), context.release(), [](Napi::Env, SharedTlsContext* owned) { delete owned; });
-}
-
 Napi::Value CreateRedisClient(const Napi::CallbackInfo& info) {
-  const Napi::Env env = info.Env();
-  redis::ClientOptions options = ReadClientOptions(info[0].As<Napi::Object>());
-  uv_loop_s* loop = nullptr;
-  if (napi_get_uv_event_loop(env, &loop) != napi_ok) throw Napi::Error::New(env);
-  const auto callbacks = info[1].As<Napi::Object>();
-  const std::shared_ptr<RedisClient> client(new RedisClient(callbacks, loop, std::move(options)),
-                                            [](RedisClient* owned) { owned->Abandon(); });
-  return MakeFunctions(env, client, kFunctions);
+  const auto client = std::make_shared<RedisClient>(
+      info[1].As<Napi::Object>(), ReadClientOptions(info[0].As<Napi::Object>()));
+  return MakeFunctions(info.Env(), client, kFunctions);
 }
 
 }  // namespace rollgate::binding

@@ -2,8 +2,6 @@
 #include "binding/redis_values.h"
 
 #include <cstdint>
-#include <memory>
-#include <stdexcept>
 
 #include "binding/id_reader.h"
 #include "binding/values.h"
@@ -19,25 +17,6 @@ redis::Script ReadScript(const Napi::Object& from) {
 
 }  // namespace
 
-SharedTlsContext ReadTls(const Napi::Object& from) {
-  const Napi::Env env = from.Env();
-  const auto text = [&](const char* name) { return ReadText(env, from.Get(name)); };
-  redis::TlsOptions options;
-  options.authorities = ReadTexts(env, from.Get("ca"));
-  options.certificate = text("cert");
-  options.key = text("key");
-  options.passphrase = text("passphrase");
-  options.verifies = ReadBool(env, from.Get("verifies"));
-  options.server_name = text("serverName");
-  options.min_version = static_cast<int>(ReadDouble(env, from.Get("minVersion")));
-  options.ciphers = text("ciphers");
-  options.cipher_suites = text("cipherSuites");
-  std::string error;
-  SharedTlsContext context = redis::TlsContext::Create(options, error);
-  if (!context) throw std::invalid_argument(error);
-  return context;
-}
-
 redis::ClientOptions ReadClientOptions(const Napi::Object& from) {
   const Napi::Env env = from.Env();
   const auto number = [&](const char* name) {
@@ -52,8 +31,7 @@ redis::ClientOptions ReadClientOptions(const Napi::Object& from) {
   options.command_timeout = number("commandTimeout");
   options.connection.longest_silence = options.command_timeout;
   options.max_queue = static_cast<std::size_t>(number("maxQueue"));
-  const Napi::Value tls = from.Get("tls");
-  if (tls.IsExternal()) options.connection.tls = *tls.As<Napi::External<SharedTlsContext>>().Data();
+  options.connection.has_tls = ReadBool(env, from.Get("hasTls"));
   return options;
 }
 
@@ -71,12 +49,7 @@ redis::Program ReadProgram(const Napi::Object& from) {
 redis::Route ReadRoute(const Napi::Object& from) {
   const Napi::Env env = from.Env();
   redis::Route route;
-  const auto port = static_cast<int>(ReadDouble(env, from.Get("port")));
-  const std::string path = ReadText(env, from.Get("path"));
-  for (const std::string& host : ReadTexts(env, from.Get("addresses"))) {
-    route.addresses.push_back({host, port, path});
-  }
-  route.host = ReadText(env, from.Get("host"));
+  route.addresses = from.Get("addresses").As<Napi::Array>().Length();
   const auto greeting = from.Get("greeting").As<Napi::Array>();
   route.greetings = greeting.Length();
   for (std::uint32_t i = 0; i < greeting.Length(); ++i) {

@@ -3,18 +3,11 @@
 
 #include <napi.h>
 
-#include <memory>
 #include <vector>
 
 #include "redis/client.h"
-#include "redis/tls.h"
 
 namespace rollgate::binding {
-
-using SharedTlsContext = std::shared_ptr<const redis::TlsContext>;
-
-/// Reads the `options` of createTlsContext. Throws std::invalid_argument if one is invalid.
-SharedTlsContext ReadTls(const Napi::Object& from);
 
 /// Reads the `options` of createRedisClient, which lib has checked.
 redis::ClientOptions ReadClientOptions(const Napi::Object& from);

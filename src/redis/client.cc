@@ -40,17 +40,10 @@ bool IsForSomeKeys(const Reply& reply, const ScriptRequest& request) {
 
 }  // namespace
 
-Client::Client(uv_loop_s* loop, ClientOptions options, Sink& sink)
-    : loop_(loop),
-      options_(std::move(options)),
+Client::Client(Host& host, ClientOptions options, Sink& sink)
+    : options_(std::move(options)),
       sink_(sink),
-      before_wait_(std::make_unique<BeforeWait>(loop_,
-                                                [this] {
-                                                  SendOpen();
-                                                  OnSettled();
-                                                })),
-      timer_(std::make_unique<Timer>(loop_, [this] { OnTimer(); })),
-      nodes_(loop_, options_.connection, options_.server, *this) {}
+      nodes_(host, options_.connection, options_.server, *this) {}
 
 std::optional<CallId> Client::NewCall(std::size_t node) {
   if (is_closed_) return std::nullopt;
@@ -64,7 +57,7 @@ std::optional<CallId> Client::NewCall(std::size_t node) {
   free_calls_.pop_back();
   calls_[call] = {node, 2};
   ++calls_of_nodes_[node];
-  if (pending_++ == 0) timer_->KeepProcessAlive(true);
+  ++pending_;
   return call;
 }
 
@@ -156,10 +149,6 @@ ScriptRequest* Client::OpenRequestFor(const Group& group, std::uint16_t hash_slo
   Track(*request, unanswered_.end());
   latest = request.get();
   open_.push_back(std::move(request));
-  if (open_.size() == 1) {
-    before_wait_->Request();
-    ArmTimer();
-  }
   return latest;
 }
 
@@ -169,18 +158,10 @@ void Client::SendOpen() {
   for (auto& request : std::exchange(open_, {})) nodes_.Send(std::move(request));
 }
 
-void Client::SendNow() {
-  if (is_closed_ || open_.empty()) return;
-  SendOpen();
-  nodes_.Flush();
-}
-
 void Client::Send(std::unique_ptr<Request> request) {
   SendOpen();
   Track(*request, unanswered_.end());
   nodes_.Send(std::move(request));
-  before_wait_->Request();
-  ArmTimer();
 }
 
 std::optional<CallId> Client::Command(const std::vector<std::string>& words,
@@ -226,7 +207,6 @@ void Client::OnAnswer(const Connection& from, std::unique_ptr<Request> request, 
       ReportFailure(*request, FromErrorReply(reply.text));
     } else if (script == nullptr) {
       sink_.OnReply(request->calls.front(), std::move(reply));
-      has_results_ = true;
     } else {
       ReportNumbers(*script, reply);
     }
@@ -239,7 +219,6 @@ void Client::ReportNumbers(const ScriptRequest& request, const Reply& reply) {
     ReportFailure(request, {Failure::Kind::kReply, "the reply is not what the script answers"});
     return;
   }
-  has_results_ = true;
   std::span<const Reply> numbers = reply.elements;
   for (const Group& group : request.groups()) {
     for (const CallId call : group.calls) {
@@ -255,7 +234,6 @@ void Client::ReportNumbers(const ScriptRequest& request, const Reply& reply) {
 }
 
 void Client::ReportFailure(const Request& request, const Failure& failure) {
-  has_results_ = true;
   for (const CallId call : request.calls) sink_.OnFailure(call, failure);
 }
 
@@ -282,56 +260,65 @@ void Client::Finish(Request& request) {
   if (!request.timed_out) pending_ -= request.calls.size();
 }
 
-void Client::OnRouteWanted(const Connection& from) {
-  sink_.OnRouteWanted(from.number(), from.attempt(), from.name());
-  has_results_ = true;
-}
-
-void Client::OnMapWanted() {
-  sink_.OnMapWanted();
-  has_results_ = true;
-}
-
 void Client::Connect(std::size_t node, std::uint32_t attempt, const std::optional<Route>& route) {
-  if (is_closed_) return;
-  nodes_.Connect(node, attempt, route);
-  before_wait_->Request();
+  if (Connection* const connection = nodes_.Find(node)) connection->Connect(attempt, route);
+  Flush();
 }
 
 void Client::SetMap(const std::optional<std::vector<Nodes::Range>>& ranges) {
   if (is_closed_) return;
   nodes_.SetMap(ranges);
-  before_wait_->Request();
+  Flush();
 }
 
-void Client::OnSettled() {
+void Client::OnAccepted(SocketId socket) {
+  if (Connection* const node = nodes_.Find(socket.node)) node->OnAccepted(socket.number);
+}
+
+void Client::OnConnected(SocketId socket) {
+  if (Connection* const node = nodes_.Find(socket.node)) node->OnConnected(socket.number);
+  Flush();
+}
+
+void Client::OnBytes(SocketId socket, std::string_view bytes) {
+  if (Connection* const node = nodes_.Find(socket.node)) node->OnBytes(socket.number, bytes);
+  Flush();
+}
+
+void Client::OnEnd(SocketId socket, const std::string& error) {
+  if (Connection* const node = nodes_.Find(socket.node)) node->OnEnd(socket.number, error);
+  Flush();
+}
+
+void Client::OnWritable(SocketId socket, bool is_writable) {
+  if (Connection* const node = nodes_.Find(socket.node)) {
+    node->OnWritable(socket.number, is_writable);
+  }
+  Flush();
+}
+
+void Client::OnTurn() {
+  ++loop_turn_;
+  SendOpen();
+  Flush();
+}
+
+void Client::Flush() {
   if (is_closed_) return;
   SendAgain();
-  nodes_.Flush();
-  const bool is_up = nodes_.is_up();
-  if (has_results_ || is_up != was_up_) {
-    was_up_ = is_up;
-    has_results_ = false;
-    sink_.Deliver();
-    if (is_closed_) return;
-  }
-  ArmTimer();
+  nodes_.Flush(loop_turn_);
 }
 
 Millis Client::NextDue() const {
-  const Millis due = nodes_.NextDue();
-  return unanswered_.empty() ? due : std::min(due, unanswered_.front()->deadline);
+  if (is_closed_) return std::numeric_limits<Millis>::max();
+  Millis due = nodes_.NextDue();
+  if (!unanswered_.empty()) due = std::min(due, unanswered_.front()->deadline);
+  return std::max(due, grace_until_);
 }
 
-void Client::ArmTimer() {
-  // Calls that failed at once are not delivered yet, and nothing else may keep the process alive.
-  const Millis due = has_results_ ? EventLoop::Now() : NextDue();
-  if (due < std::numeric_limits<Millis>::max()) timer_->CallAt(std::max(due, grace_until_));
-  timer_->KeepProcessAlive(pending_ > 0 || has_results_);
-}
-
-void Client::OnTimer() {
-  const Millis now = EventLoop::Now();
+void Client::OnTime() {
+  if (is_closed_) return;
+  const Millis now = Now();
   const Millis due = NextDue();
   // One grace period for each deadline, or a loop that is always busy would postpone it forever.
   const bool gets_grace = due > grace_until_ && now - due > kLate;
@@ -342,7 +329,7 @@ void Client::OnTimer() {
     TimeOut(now);
     nodes_.OnTime(now);
   }
-  OnSettled();
+  Flush();
 }
 
 void Client::TimeOut(Millis now) {
@@ -368,8 +355,6 @@ void Client::Close() {
   }
   for (auto& request : std::exchange(to_send_again_, {})) OnFailure(std::move(request), failure);
   nodes_.Close(failure);
-  before_wait_.reset();
-  timer_.reset();
 }
 
 }  // namespace rollgate::redis

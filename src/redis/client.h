@@ -56,33 +56,27 @@ class Limiter {
   std::unordered_map<std::uint16_t, OpenGroup> open_by_slot_;
 };
 
-class Client final : private Nodes::Owner {
+class Client final : private Connection::Owner {
  public:
-  /// Receives one result for each call, by the call's number; never during the call itself.
+  /// Receives one result for each call, by the call's number; never during the call itself. May not
+  /// call the client.
   class Sink {
    public:
     /// The script's integers for one key.
     virtual void OnNumbers(CallId call, std::span<const Reply> numbers) = 0;
     virtual void OnReply(CallId call, Reply reply) = 0;
     virtual void OnFailure(CallId call, const Failure& failure) = 0;
-    /// lib must call Connect, with this number of the node and of the attempt.
-    virtual void OnRouteWanted(std::size_t node, std::uint32_t attempt,
-                               const std::string& name) = 0;
-    /// lib must call SetMap.
-    virtual void OnMapWanted() = 0;
-    /// There is something of the above to deliver, or the client went up or down. May make more
-    /// calls, or close the client.
-    virtual void Deliver() = 0;
 
    protected:
     ~Sink() = default;
   };
 
-  Client(uv_loop_s* loop, ClientOptions options, Sink& sink);
+  Client(Host& host, ClientOptions options, Sink& sink);
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
-  /// Each call returns its number, or nothing if too many are pending. Ids are UTF-8.
+  /// Each call returns its number, or nothing if too many are pending. Ids are UTF-8. OnTurn must
+  /// follow, before the turn of the loop ends.
   std::optional<CallId> Ask(Limiter& limiter, std::string_view id, const Question& question,
                             std::span<const double> amounts = {});
   /// Any command, to a node of a cluster, or to the server of a key.
@@ -92,18 +86,25 @@ class Client final : private Nodes::Owner {
   /// The sink calls this just before it delivers the result of a call, whose number is then free.
   void HandingOn(CallId call) { Unuse(call); }
 
-  /// Sends the open requests before the turn of the loop ends, for a sink with more to deliver.
-  void SendNow();
-
-  /// Fails every call. Afterwards only the destructor may be called.
+  /// Fails every call. Afterwards no function does anything.
   void Close();
-  /// For a closed client: calls back when nothing of it is left in the loop, and its last results
-  /// can be delivered.
-  void WhenGone(std::function<void()> callback) { loop_.WhenEmpty(std::move(callback)); }
 
-  /// As those of Nodes, and nothing after Close.
+  /// What happens in the host. When these functions return, everything was written that can be.
+  /// The turn of the event loop ends in which calls were made.
+  void OnTurn();
+  /// It is NextDue, or later.
+  void OnTime();
+  /// As those of Nodes and Connection.
   void Connect(std::size_t node, std::uint32_t attempt, const std::optional<Route>& route);
   void SetMap(const std::optional<std::vector<Nodes::Range>>& ranges);
+  void OnAccepted(SocketId socket);
+  void OnConnected(SocketId socket);
+  void OnBytes(SocketId socket, std::string_view bytes);
+  void OnEnd(SocketId socket, const std::string& error);
+  void OnWritable(SocketId socket, bool is_writable);
+
+  /// When OnTime must be called next; the largest number if never.
+  Millis NextDue() const;
 
   const Nodes& nodes() const { return nodes_; }
   std::size_t pending() const { return pending_; }
@@ -113,13 +114,10 @@ class Client final : private Nodes::Owner {
  private:
   void OnAnswer(const Connection& from, std::unique_ptr<Request> request, Reply& reply) override;
   void OnFailure(std::unique_ptr<Request> request, const Failure& failure) override;
-  void OnRouteWanted(const Connection& from) override;
-  void OnMapWanted() override;
-  void OnSettled() override;
 
   std::optional<CallId> NewCall(std::size_t node);
   void Unuse(CallId call);
-  Millis NewDeadline() const { return EventLoop::Now() + options_.command_timeout; }
+  Millis NewDeadline() const { return Now() + options_.command_timeout; }
   std::uint16_t HashSlotOf(const Limiter& limiter, std::string_view id);
   Limiter::OpenGroup OpenGroupOf(Limiter& limiter, std::uint16_t hash_slot,
                                  const Question& question);
@@ -133,16 +131,11 @@ class Client final : private Nodes::Owner {
   void SendAgain();
   void Track(Request& request, std::list<Request*>::iterator before);
   void Untrack(Request& request);
-  void OnTimer();
   void TimeOut(Millis now);
-  Millis NextDue() const;
-  void ArmTimer();
+  void Flush();
 
-  EventLoop loop_;
   const ClientOptions options_;
   Sink& sink_;
-  std::unique_ptr<BeforeWait> before_wait_;
-  std::unique_ptr<Timer> timer_;
   Nodes nodes_;
 
   std::vector<std::unique_ptr<Request>> open_;  ///< the requests of this turn, not sent yet
@@ -172,8 +165,7 @@ class Client final : private Nodes::Owner {
   std::vector<Call> calls_;
   std::vector<CallId> free_calls_;
   std::vector<std::size_t> calls_of_nodes_;  ///< numbers in use, by node
-  bool has_results_ = false;
-  bool was_up_ = false;     ///< when results were delivered last
+  std::uint64_t loop_turn_ = 0;
   Millis grace_until_ = 0;  ///< the loop was busy; no deadline passes before this
   bool is_closed_ = false;
 };

@@ -2,6 +2,7 @@
 #include "redis/connection.h"
 
 #include <algorithm>
+#include <chrono>
 #include <iterator>
 #include <limits>
 #include <utility>
@@ -11,6 +12,9 @@ namespace {
 
 /// How many attempts double the delay before the next one.
 constexpr int kMostDoublings = 20;
+
+/// After so long without a reply, the server may have closed the connection unseen.
+constexpr std::chrono::milliseconds kPause{100};
 
 /// A server that cannot serve, while another one may: behind the same name or address, or later.
 /// Before version 7, an error in a script contains the error of its command.
@@ -35,14 +39,23 @@ bool IsMaster(const Reply& role) {
 
 }  // namespace
 
-Connection::Connection(const EventLoop& loop, const ConnectionOptions& options, std::size_t number,
+Connection::Connection(Host& host, const ConnectionOptions& options, std::size_t number,
                        std::string name, Owner& owner)
-    : loop_(loop),
+    : host_(host),
       options_(options),
       number_(number),
       name_(std::move(name)),
       owner_(owner),
       random_(static_cast<std::uint_fast32_t>(options.jitter_seed + number)) {}
+
+Connection::~Connection() {
+  CloseSocket();
+}
+
+void Connection::CloseSocket() {
+  is_accepted_ = false;
+  if (std::exchange(is_open_, false)) host_.Close({number_, socket_});
+}
 
 void Connection::Send(std::unique_ptr<Request> request) {
   if (state_ == State::kWaiting && retry_at_ > request->deadline) {
@@ -53,26 +66,24 @@ void Connection::Send(std::unique_ptr<Request> request) {
   if (state_ == State::kIdle) Find();
 }
 
-void Connection::Flush() {
-  if (stream_ == nullptr || broken_) return;
-  if (state_ == State::kUp && !waiting_.empty() && !IsDoubtful()) WriteWaiting();
-  if (to_write_.empty()) return;
-  if (tls_ == nullptr) {
-    stream_->Write(to_write_);
-  } else {
-    std::string error;
-    if (!tls_->Send(to_write_, error)) Break(Unreachable(error));
-    WriteEncrypted();
-  }
-  to_write_.clear();
+void Connection::Flush(std::uint64_t turn) {
+  if (!is_open_ || broken_ || !is_writable_) return;
+  if (state_ == State::kUp && !waiting_.empty() && MayWrite(turn)) WriteWaiting();
+  if (!to_write_.empty()) host_.Write({number_, socket_}, std::exchange(to_write_, {}));
 }
 
-/// Whether the server may have closed the connection, or may never answer on it. Requests then wait
-/// until the loop has read what arrived: on another connection only those can be sent that were not
+/// False if the server may have closed the connection, or may never answer on it. Requests then
+/// wait until what arrived was read: on another connection only those can be sent that were not
 /// written. The process may have been stopped for hours at any point before this.
-bool Connection::IsDoubtful() const {
-  if (sent_.empty()) return stream_->HasUnread();
-  return EventLoop::Now() - silent_since_ > options_.longest_silence / 2;
+bool Connection::MayWrite(std::uint64_t turn) {
+  if (!sent_.empty()) return Now() - silent_since_ <= options_.longest_silence / 2;
+  // By the calendar's clock, because the other one may stand still while the machine is suspended.
+  const auto pause = std::chrono::system_clock::now() - heard_at_;
+  if (pause >= pause.zero() && pause < kPause) return true;
+  if (!paused_) paused_ = turn;
+  if (*paused_ < turn) return true;
+  host_.WaitForTurn();
+  return false;
 }
 
 void Connection::WriteWaiting() {
@@ -85,15 +96,10 @@ void Connection::WriteWaiting() {
     }
     if (request->asks) to_write_ += Command({"ASKING"});
     request->Encode(to_write_);
-    if (sent_.empty()) silent_since_ = EventLoop::Now();
+    if (sent_.empty()) silent_since_ = Now();
     sent_.push_back(std::move(request));
   }
-}
-
-void Connection::WriteEncrypted() {
-  encrypted_.clear();
-  tls_->TakeOutput(encrypted_);
-  if (!encrypted_.empty()) stream_->Write(encrypted_);
+  paused_.reset();
 }
 
 void Connection::DropTimedOut() {
@@ -106,105 +112,73 @@ void Connection::DropTimedOut() {
 void Connection::Find() {
   state_ = State::kFinding;
   ++attempt_;
-  connect_by_ = EventLoop::Now() + options_.connect_timeout;
-  owner_.OnRouteWanted(*this);
+  connect_by_ = Now() + options_.connect_timeout;
+  host_.FindRoute(number_, attempt_, name_);
 }
 
 void Connection::Connect(std::uint32_t attempt, const std::optional<Route>& route) {
   if (state_ != State::kFinding || attempt != attempt_) return;
-  if (!route || route->addresses.empty()) {
+  if (!route || route->addresses == 0) {
     Lose({Failure::Kind::kNotFound, std::to_string(number_)});
     return;
   }
   route_ = *route;
-  // If there is a choice, the server that was lost is tried last: it may not be the master any
-  // more.
-  std::stable_partition(route_.addresses.begin(), route_.addresses.end(),
-                        [&](const Address& address) { return address != last_address_; });
   next_address_ = 0;
   ConnectToNextAddress();
 }
 
 void Connection::ConnectToNextAddress() {
   // Each address gets a share of the time, so that one that does not answer leaves time for others.
-  const Millis now = EventLoop::Now();
-  const auto left = static_cast<Millis>(route_.addresses.size() - next_address_);
+  const Millis now = Now();
+  const auto left = static_cast<Millis>(route_.addresses - next_address_);
   address_by_ = now + (connect_by_ - now) / left;
   state_ = State::kConnecting;
-  last_address_ = route_.addresses[next_address_++];
   broken_.reset();
+  is_writable_ = true;
   has_received_ = false;
   has_served_ = false;
   greetings_ = 0;
   to_write_.clear();
-  tls_.reset();
   reader_ = std::make_unique<ReplyReader>();
-  Stream::Owner& owner = *this;
-  stream_ = std::make_unique<Stream>(loop_, last_address_, owner);
-  if (const std::string error = stream_->Connect(); !error.empty()) Lose(Unreachable(error));
+  is_open_ = true;
+  host_.Open({number_, ++socket_}, next_address_++);
 }
 
-void Connection::OnConnected(const std::string& error) {
-  if (!error.empty()) {
-    Lose(Unreachable(error));
-  } else {
-    state_ = State::kGreeting;
-    if (options_.tls) {
-      StartTls();
-    } else {
-      Greet();
-    }
-  }
-  LoseIfBroken();
-  owner_.OnSettled();
+void Connection::OnAccepted(std::uint32_t socket) {
+  if (IsCurrent(socket)) is_accepted_ = true;
 }
 
-void Connection::StartTls() {
-  std::string error;
-  tls_ = TlsSession::Create(*options_.tls, route_.host, error);
-  if (tls_ == nullptr) {
-    Break(Unreachable(error));
-    return;
-  }
-  WriteEncrypted();
-}
-
-void Connection::Greet() {
+void Connection::OnConnected(std::uint32_t socket) {
+  if (!IsCurrent(socket)) return;
+  is_accepted_ = true;
+  state_ = State::kGreeting;
   to_write_ += route_.greeting;
   greetings_ = route_.greetings;
   if (greetings_ == 0) OnGreeted();
-  Flush();
 }
 
 void Connection::OnGreeted() {
   state_ = State::kUp;
   ++connections_;
+  heard_at_ = std::chrono::system_clock::now();
   WriteWaiting();  // they fail if this attempt does
-  Flush();
 }
 
-void Connection::OnBytes(std::string_view bytes) {
+void Connection::OnBytes(std::uint32_t socket, std::string_view bytes) {
+  if (!IsCurrent(socket)) return;
   has_received_ = true;
-  if (tls_ == nullptr) {
-    Read(bytes);
-  } else {
-    const bool was_established = tls_->is_established();
-    std::string error;
-    decrypted_.clear();
-    const bool is_good = tls_->Receive(bytes, decrypted_, error);
-    WriteEncrypted();
-    if (is_good && !was_established && tls_->is_established()) Greet();
-    Read(decrypted_);
-    if (!is_good) Break(Unreachable(error));
-  }
+  Read(bytes);
   LoseIfBroken();
-  owner_.OnSettled();
 }
 
-void Connection::OnEnd(const std::string& error) {
-  Break(Unreachable(error + HintAtTls()));
+void Connection::OnEnd(std::uint32_t socket, const std::string& error) {
+  if (!IsCurrent(socket)) return;
+  Break(Unreachable(options_.has_tls ? error : error + HintAtTls()));
   LoseIfBroken();
-  owner_.OnSettled();
+}
+
+void Connection::OnWritable(std::uint32_t socket, bool is_writable) {
+  if (IsCurrent(socket)) is_writable_ = is_writable;
 }
 
 void Connection::Read(std::string_view bytes) {
@@ -217,7 +191,7 @@ void Connection::Read(std::string_view bytes) {
     }
   }
   if (reader_->error().empty()) return;
-  const bool is_tls = bytes.starts_with('\x15') && tls_ == nullptr;
+  const bool is_tls = bytes.starts_with('\x15') && !options_.has_tls;
   Break(is_tls ? Unreachable("the server speaks TLS; with TLS, the URL begins with rediss://")
                : Failure{Failure::Kind::kReply, reader_->error()});
 }
@@ -242,7 +216,8 @@ void Connection::OnReply(Reply& reply) {
               : Failure{Failure::Kind::kReply, "an unsolicited reply"});
     return;
   }
-  silent_since_ = EventLoop::Now();
+  silent_since_ = Now();
+  heard_at_ = std::chrono::system_clock::now();
   if (sent_.front()->asks) {
     sent_.front()->asks = false;
     if (!IsStatus(reply)) Break(Foreign());
@@ -263,16 +238,15 @@ void Connection::OnReply(Reply& reply) {
 
 std::string Connection::Describe() const {
   if (state_ == State::kUp) return name_;
-  return name_ + ": still connecting" + (state_ == State::kGreeting ? HintAtTls() : "");
+  return name_ + ": still connecting" + HintAtTls();
 }
 
 /// What may be the reason if a server that accepts connections does not answer.
 std::string Connection::HintAtTls() const {
-  if (tls_ != nullptr && !tls_->is_established()) {
-    return "; " + std::string(tls_->DescribeHandshake());
-  }
-  if (tls_ != nullptr || has_received_) return {};
-  return "; no answer yet; with TLS, the URL begins with rediss://";
+  if (!is_accepted_ || has_received_) return {};
+  if (!options_.has_tls) return "; no answer yet; with TLS, the URL begins with rediss://";
+  if (state_ != State::kConnecting) return {};
+  return "; the TLS handshake was not completed; without TLS, the URL begins with redis://";
 }
 
 /// Marks the connection as lost. The first reason counts. Nothing is destroyed yet, because the
@@ -291,13 +265,12 @@ Failure Connection::Unreachable(const std::string& reason) const {
 
 void Connection::Lose(Failure failure) {
   const bool was_up = state_ == State::kUp;
+  CloseSocket();
   broken_.reset();
-  stream_.reset();
-  tls_.reset();
   to_write_.clear();
   last_failure_ = std::move(failure);
   const bool has_next = state_ == State::kConnecting || state_ == State::kGreeting;
-  if (has_next && next_address_ < route_.addresses.size()) {
+  if (has_next && next_address_ < route_.addresses) {
     ConnectToNextAddress();
     return;
   }
@@ -309,7 +282,7 @@ void Connection::Lose(Failure failure) {
   const Millis longest = std::min(options_.retry_max, options_.retry_min << doublings);
   const Millis shortest = failed_tries_ == 1 ? 0 : longest / 2;
   state_ = State::kWaiting;
-  retry_at_ = EventLoop::Now() + std::uniform_int_distribution<Millis>(shortest, longest)(random_);
+  retry_at_ = Now() + std::uniform_int_distribution<Millis>(shortest, longest)(random_);
   FailAll(!was_up, last_failure_);
   // The others were not written. They fail now if the next attempt is too late for them.
   for (auto& request : std::exchange(waiting_, {})) Send(std::move(request));
@@ -323,8 +296,7 @@ void Connection::FailAll(bool waiting_too, const Failure& failure) {
 }
 
 void Connection::Close(const Failure& failure) {
-  stream_.reset();
-  tls_.reset();
+  CloseSocket();
   broken_.reset();
   to_write_.clear();
   state_ = State::kIdle;
@@ -362,9 +334,8 @@ void Connection::OnTime(Millis now) {
   } else if (state_ == State::kUp) {
     Lose(Unreachable("no answer for " + std::to_string(options_.longest_silence) + " ms"));
   } else if (state_ != State::kIdle) {
-    const std::string hint = state_ == State::kGreeting ? HintAtTls() : "";
     Lose(Unreachable("no connection within " + std::to_string(options_.connect_timeout) + " ms" +
-                     hint));
+                     HintAtTls()));
   }
 }
 

@@ -43,9 +43,9 @@ bool Parse(std::string_view text, const std::string& sender, Redirection& to) {
 
 }  // namespace
 
-Nodes::Nodes(const EventLoop& loop, ConnectionOptions options, const std::string& server,
-             Owner& owner)
-    : loop_(loop),
+Nodes::Nodes(Host& host, ConnectionOptions options, const std::string& server,
+             Connection::Owner& owner)
+    : host_(host),
       options_(std::move(options)),
       is_cluster_(server.empty()),
       owner_(owner),
@@ -58,7 +58,7 @@ Connection& Nodes::NodeNamed(const std::string& name) {
   if (!is_cluster_ && owners_.front() != nullptr) return *owners_.front();
   std::unique_ptr<Connection>& node = nodes_[name];
   Connection::Owner& owner = *this;
-  if (!node) node = std::make_unique<Connection>(loop_, options_, ++nodes_ever_, name, owner);
+  if (!node) node = std::make_unique<Connection>(host_, options_, ++nodes_ever_, name, owner);
   return *node;
 }
 
@@ -90,11 +90,10 @@ void Nodes::Route(std::unique_ptr<Request> request) {
                                         "no node of the cluster is known for hash slot " + slot});
 }
 
-void Nodes::Connect(std::size_t number, std::uint32_t attempt,
-                    const std::optional<redis::Route>& route) {
+Connection* Nodes::Find(std::size_t number) const {
   const auto node = std::ranges::find_if(
       nodes_, [&](const auto& named) { return named.second->number() == number; });
-  if (node != nodes_.end()) node->second->Connect(attempt, route);
+  return node == nodes_.end() ? nullptr : node->second.get();
 }
 
 void Nodes::SetMap(const std::optional<std::vector<Range>>& ranges) {
@@ -147,8 +146,8 @@ void Nodes::OnFailure(std::unique_ptr<Request> request, const Failure& failure) 
   owner_.OnFailure(std::move(request), failure);
 }
 
-void Nodes::Flush() {
-  for (const auto& [name, node] : nodes_) node->Flush();
+void Nodes::Flush(std::uint64_t turn) {
+  for (const auto& [name, node] : nodes_) node->Flush(turn);
 }
 
 void Nodes::DropTimedOut() {
@@ -179,7 +178,7 @@ void Nodes::OnTime(Millis now) {
   if (is_cluster_ && wants_map_ && now >= next_map_at_) {
     wants_map_ = false;
     next_map_at_ = now + kBetweenMaps;
-    owner_.OnMapWanted();
+    host_.FindMap();
   }
   if (std::exchange(has_new_map_, false)) ForgetIdleNodes();
 }

@@ -22,15 +22,6 @@ namespace rollgate::redis {
 
 class Nodes final : private Connection::Owner {
  public:
-  /// Receives results as from a Connection, with what lib has to find out.
-  class Owner : public Connection::Owner {
-   public:
-    virtual void OnMapWanted() = 0;
-
-   protected:
-    ~Owner() = default;
-  };
-
   /// Hash slots from `first` to `last` belong to a node.
   struct Range {
     std::uint16_t first;
@@ -39,12 +30,14 @@ class Nodes final : private Connection::Owner {
   };
 
   /// `server` names the only node; empty: a cluster.
-  Nodes(const EventLoop& loop, ConnectionOptions options, const std::string& server, Owner& owner);
+  Nodes(Host& host, ConnectionOptions options, const std::string& server,
+        Connection::Owner& owner);
 
   /// As Connection::Send. In a cluster, requests wait for the first map.
   void Send(std::unique_ptr<Request> request);
-  void Flush();
-  void Connect(std::size_t number, std::uint32_t attempt, const std::optional<redis::Route>& route);
+  void Flush(std::uint64_t turn);
+  /// The connection to the node of this number, or null if it was forgotten.
+  Connection* Find(std::size_t number) const;
   /// Without ranges, no node gave a map: fails the requests that wait for the first one.
   void SetMap(const std::optional<std::vector<Range>>& ranges);
   void DropTimedOut();
@@ -69,9 +62,7 @@ class Nodes final : private Connection::Owner {
  private:
   void OnAnswer(const Connection& from, std::unique_ptr<Request> request, Reply& reply) override;
   void OnFailure(std::unique_ptr<Request> request, const Failure& failure) override;
-  void OnRouteWanted(const Connection& from) override { owner_.OnRouteWanted(from); }
   void OnLost() override { wants_map_ = true; }
-  void OnSettled() override { owner_.OnSettled(); }
 
   Connection& NodeNamed(const std::string& name);
   void Route(std::unique_ptr<Request> request);
@@ -79,10 +70,10 @@ class Nodes final : private Connection::Owner {
                          std::string_view error);
   void ForgetIdleNodes();
 
-  const EventLoop& loop_;
+  Host& host_;
   const ConnectionOptions options_;
   const bool is_cluster_;
-  Owner& owner_;
+  Connection::Owner& owner_;
 
   std::map<std::string, std::unique_ptr<Connection>> nodes_;  ///< by name: host:port in a cluster
   std::size_t nodes_ever_ = 0;

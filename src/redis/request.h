@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "redis/command.h"
-#include "redis/event_loop.h"
+#include "redis/host.h"
 #include "redis/reply.h"
 
 namespace rollgate::redis {

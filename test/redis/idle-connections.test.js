@@ -28,6 +28,7 @@ const stoppedProgram = (redis) => `
     await limiters[0]('a');
     fs.writeSync(1, 'connected');
     process.kill(process.pid, 'SIGSTOP');
+    for (const end = Date.now() + 200; Date.now() < end; ); // longer than the shortest pause
     const calls = [...limiters, limiters[1]].map((limiter) => limiter('a'));
     const outcomes = await Promise.all(calls.map((call) => call.catch(({ message }) => message)));
     const used = await Promise.all(limiters.map((limiter) => limiter.usage('a').then(({ used }) => used, () => null)));

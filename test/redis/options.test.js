@@ -33,14 +33,9 @@ const anyClient = () => using({ client: new Redis({ lazyConnect: true }) }).clie
 afterEach(closeAll);
 
 describe('a connection', () => {
-  const tls = {
-    ca: undefined,
-    ...{ cert: '', key: '', passphrase: '', verifies: true, serverName: '' },
-    ...{ minVersion: 0x0303, ciphers: '', cipherSuites: '' },
-  };
-  const ofTls = (options, expected) => [
+  const ofTls = (options, expected = options) => [
     { host: 'h', tls: options },
-    { host: 'h', tls: { ...tls, ...expected } },
+    { host: 'h', tls: expected },
   ];
   const asGiven = [
     {},
@@ -58,7 +53,7 @@ describe('a connection', () => {
     ['redis:///5', { db: 5 }],
     ['redis://:p%40ss%2Fword@h', { host: 'h', password: 'p@ss/word' }],
     ['redis://user:pass@h/', { host: 'h', username: 'user', password: 'pass' }],
-    ['rediss://h', { host: 'h', tls }],
+    ['rediss://h', { host: 'h', tls: {} }],
     ['unix:///tmp/redis.sock', { path: '/tmp/redis.sock' }],
     ['unix://:pass@/tmp/a%20b.sock?db=2', { path: '/tmp/a b.sock', password: 'pass', db: 2 }],
     ['unix://user:pass@/s', { path: '/s', username: 'user', password: 'pass' }],
@@ -68,23 +63,19 @@ describe('a connection', () => {
     ],
     [
       { url: 'rediss://h', tls: { servername: 's' } },
-      { host: 'h', tls: { ...tls, serverName: 's' } },
+      { host: 'h', tls: { servername: 's' } },
     ],
     [{ path: '/s', tls: false }, { path: '/s' }],
     ofTls(true, {}),
-    ofTls({ ca: 'certificate' }, { ca: ['certificate'] }),
+    ofTls({ ca: 'certificate' }),
     ofTls({ ca: ['one', Buffer.from('other')] }, { ca: ['one', 'other'] }),
     ofTls(
       { cert: 'c', key: Buffer.from('k'), passphrase: 'p' },
       { cert: 'c', key: 'k', passphrase: 'p' },
     ),
-    ofTls(
-      { rejectUnauthorized: false, minVersion: 'TLSv1.3' },
-      { verifies: false, minVersion: 0x0304 },
-    ),
-    ofTls({ ciphers: 'A:TLS_B:C' }, { ciphers: 'A:C', cipherSuites: 'TLS_B' }),
-    ofTls({ ciphers: 'TLS_B' }, { cipherSuites: 'TLS_B', minVersion: 0x0304 }),
-    [{ cluster: ['rediss://h'] }, { cluster: [{ host: 'h', port: 6379 }], tls }],
+    ofTls({ rejectUnauthorized: false, minVersion: 'TLSv1.3' }),
+    ofTls({ ciphers: 'A:TLS_B:C', maxVersion: 'TLSv1.2', sigalgs: 'RSA+SHA256' }),
+    [{ cluster: ['rediss://h'] }, { cluster: [{ host: 'h', port: 6379 }], tls: {} }],
     [{ retry: { min: 5000 } }, { retry: { min: 5000, max: 5000 } }],
     [{ host: undefined, url: undefined, tls: undefined }, {}],
     [
@@ -216,7 +207,7 @@ describe('refused', () => {
     [{ redis: { password: 12345 } }, TypeError, 'redis.password'],
     [{ redis: { username: 'u' } }, TypeError, 'redis.password'],
     [{ redis: { tls: 'yes' } }, TypeError, 'redis.tls'],
-    [{ redis: { tls: { secureContext: {} } } }, TypeError, 'unknown option "secureContext"'],
+    [{ redis: { tls: { socket: {} } } }, TypeError, 'unknown option "socket"'],
     [{ redis: { tls: { ca: [] } } }, TypeError, 'redis.tls.ca'],
     [{ redis: { tls: { ca: [5] } } }, TypeError, 'redis.tls.ca[0]'],
     [{ redis: { tls: { cert: {} } } }, TypeError, 'redis.tls.cert'],
@@ -332,13 +323,9 @@ describe('a password is in no message', () => {
 
 describe('without a native client', () => {
   const redis = 'redis://127.0.0.1';
-  const { versions } = process;
   const { createRedisClient } = native;
-  const setVersions = (value) => Object.defineProperty(process, 'versions', { value });
-  afterEach(() => {
-    setVersions(versions);
-    Object.assign(native, { createRedisClient });
-  });
+  beforeEach(() => Object.assign(native, { createRedisClient: undefined }));
+  afterEach(() => Object.assign(native, { createRedisClient }));
 
   const WAYS = {
     'RateLimiter with a URL': () => RateLimiter({ redis, ...GOOD }),
@@ -352,44 +339,31 @@ describe('without a native client', () => {
     RollgateStore: () => new RollgateStore({ redis }),
   };
 
-  const onRuntime = (runtime, name) => ({
-    set: () => setVersions({ ...versions, [runtime]: '1.2.3' }),
-    message: `the native Redis client needs libuv, which ${name} does not have: give 'redis' a client of ioredis or redis (node-redis)`,
-  });
-  const PLACES = {
-    'on Bun': onRuntime('bun', 'Bun'),
-    'on Deno': onRuntime('deno', 'Deno'),
-    'in a build without it': {
-      set: () => Object.assign(native, { createRedisClient: undefined }),
-      message: expect.stringMatching(/not in this build.*install hiredis.*ioredis or redis/),
-    },
+  const refusal = {
+    code: 'ERR_ROLLGATE_UNSUPPORTED',
+    message: expect.stringMatching(/not in this build.*install hiredis.*ioredis or redis/),
   };
 
-  describe.each(Object.entries(PLACES))('%s', (_place, { set, message }) => {
-    const refusal = { code: 'ERR_ROLLGATE_UNSUPPORTED', message };
-    beforeEach(set);
+  test.each(Object.keys(WAYS))('%s is refused', (way) => {
+    expect(catchError(WAYS[way])).toMatchObject(refusal);
+  });
 
-    test.each(Object.keys(WAYS))('%s is refused', (way) => {
-      expect(catchError(WAYS[way])).toMatchObject(refusal);
+  test('the Fastify plugin is refused, for a scope and for a route', async () => {
+    const ofScope = Fastify();
+    ofScope.register(rollgateFastify, { redis });
+    await expect(ofScope.ready()).rejects.toMatchObject(refusal);
+    const ofRoute = Fastify();
+    ofRoute.register(rollgateFastify, { limit: 5 });
+    ofRoute.register(async (scope) => {
+      scope.get('/', { config: { rateLimit: { redis } } }, async () => 'welcome');
     });
+    await expect(ofRoute.ready()).rejects.toMatchObject(refusal);
+  });
 
-    test('the Fastify plugin is refused, for a scope and for a route', async () => {
-      const ofScope = Fastify();
-      ofScope.register(rollgateFastify, { redis });
-      await expect(ofScope.ready()).rejects.toMatchObject(refusal);
-      const ofRoute = Fastify();
-      ofRoute.register(rollgateFastify, { limit: 5 });
-      ofRoute.register(async (scope) => {
-        scope.get('/', { config: { rateLimit: { redis } } }, async () => 'welcome');
-      });
-      await expect(ofRoute.ready()).rejects.toMatchObject(refusal);
-    });
-
-    test("a user's client and a limiter in memory are not, and a wrong option is named first", () => {
-      expect(RateLimiter({ redis: anyClient(), ...GOOD }).detectedClientType).toBe('ioredis');
-      expect(RateLimiter(GOOD)('a')).toBe(0);
-      const error = catchError(() => RateLimiter({ redis: 'http://127.0.0.1', ...GOOD }));
-      expect(error).toMatchObject({ code: 'ERR_ROLLGATE_OPTION' });
-    });
+  test("a user's client and a limiter in memory are not, and a wrong option is named first", () => {
+    expect(RateLimiter({ redis: anyClient(), ...GOOD }).detectedClientType).toBe('ioredis');
+    expect(RateLimiter(GOOD)('a')).toBe(0);
+    const error = catchError(() => RateLimiter({ redis: 'http://127.0.0.1', ...GOOD }));
+    expect(error).toMatchObject({ code: 'ERR_ROLLGATE_OPTION' });
   });
 });

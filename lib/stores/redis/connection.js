@@ -5,7 +5,7 @@ const { sharedByCopies } = require('../../base/copies');
 const { optionError, optionTypeError, typeError } = require('../../base/errors');
 const { isPlainObject } = require('../../options/values');
 const { readConnectionOptions } = require('./connection-options');
-const { createNativeClient } = require('./native-client');
+const { NativeClient } = require('./native-client');
 const { addressName, findRoute } = require('./route');
 const { createMasterFinder } = require('./sentinels');
 
@@ -20,7 +20,7 @@ function createClient(options) {
   const findMaster = createMasterFinder(options);
   const find = (node) => findRoute(options, findMaster, node);
   const seeds = options.cluster?.map(addressName);
-  return createNativeClient(options, find, serverName(options), seeds);
+  return new NativeClient(options, find, serverName(options), seeds);
 }
 
 const collected = new FinalizationRegistry((connection) => connection.release());

@@ -1,14 +1,19 @@
-// The native client: its calls by number, its failures as errors, and what it asks for: routes and maps.
+// The client for URLs: Node's sockets and timers around the native engine, which decides what goes over them.
 'use strict';
 
+const { AsyncResource } = require('node:async_hooks');
+// Not those of the globals, which tests may replace.
+const { clearTimeout, setImmediate, setTimeout } = require('node:timers');
 const { promisify } = require('node:util');
 const { decisionLength } = require('../../base/decision');
-const { failure, optionError } = require('../../base/errors');
+const { failure } = require('../../base/errors');
 const { loadBinding } = require('../../native');
+const { LONGEST_TIMER } = require('../../options/remote');
 const { createMapFinder } = require('./cluster-map');
 const failures = require('./failures');
 const { readTimeLeft, readOne } = require('./script');
-const { defaultAuthorities } = require('./tls');
+const { openSocket } = require('./socket');
+const { contextOf } = require('./tls');
 
 /** Room for the results of many calls; the rest arrives in further calls of settle. */
 const MOST_NUMBERS = 4096;
@@ -17,22 +22,15 @@ const FEW_LISTENERS = 64;
 /** The number of no node: for the failure to find a map. */
 const NO_NODE = 0;
 
-const WITHOUT_LIBUV = { bun: 'Bun', deno: 'Deno' };
+const TAKE_A_CLIENT = "give 'redis' a client of ioredis or redis (node-redis)";
 
 function unsupported(why, instead) {
   return failure('ERR_ROLLGATE_UNSUPPORTED', `the native Redis client ${why}: ${instead}`);
 }
 
-const TAKE_A_CLIENT = "give 'redis' a client of ioredis or redis (node-redis)";
-
-/** @throws Error ERR_ROLLGATE_UNSUPPORTED if this process has no native client, or none with TLS */
-function assertSupported({ tls }) {
-  const runtime = Object.keys(WITHOUT_LIBUV).find((name) => process.versions[name] !== undefined);
-  if (runtime !== undefined) {
-    // The addon contains the client, but its first call into libuv ends the process.
-    throw unsupported(`needs libuv, which ${WITHOUT_LIBUV[runtime]} does not have`, TAKE_A_CLIENT);
-  }
-  const { createRedisClient, redisHasTls, isWasm } = loadBinding();
+/** @throws Error ERR_ROLLGATE_UNSUPPORTED if this process has no native client */
+function createEngine(options, callbacks) {
+  const { createRedisClient, isWasm } = loadBinding();
   if (isWasm) {
     throw unsupported(
       'needs the native addon, and rollgate runs as WebAssembly here',
@@ -41,82 +39,164 @@ function assertSupported({ tls }) {
   }
   if (createRedisClient === undefined) {
     throw unsupported(
-      "is not in this build, because hiredis, pkg-config or libuv's uv.h was missing when it was built",
-      `install hiredis, pkg-config and libuv's headers and run 'npm rebuild rollgate', or ${TAKE_A_CLIENT}`,
+      'is not in this build, because hiredis or pkg-config was missing when it was built',
+      `install hiredis and pkg-config and run 'npm rebuild rollgate', or ${TAKE_A_CLIENT}`,
     );
   }
-  if (tls === undefined || redisHasTls) return;
-  throw unsupported(
-    'has no TLS here, because this program does not export OpenSSL 3, as Node.js does',
-    `${TAKE_A_CLIENT} that connects with TLS, or go through a TLS tunnel on this host`,
-  );
+  return createRedisClient(options, callbacks);
 }
 
-/** By the checked option tls, because it takes long to read all authorities that Node trusts. */
-const tlsContexts = new WeakMap();
-
-function tlsContextOf(tls) {
-  if (!tlsContexts.has(tls)) {
-    const ca = tls.ca ?? defaultAuthorities();
-    tlsContexts.set(tls, loadBinding().createTlsContext({ ...tls, ca }));
-  }
-  return tlsContexts.get(tls);
-}
-
-/** Errors of the native side belong to another realm, so they are created again here. */
-function createFunctions(server, options, callbacks) {
-  assertSupported(options);
-  const { connectTimeout, commandTimeout, maxQueue, retry } = options;
-  const { min: retryMin, max: retryMax } = retry;
-  try {
-    const tls = options.tls && tlsContextOf(options.tls);
-    const own = { server, connectTimeout, commandTimeout, maxQueue, retryMin, retryMax, tls };
-    return loadBinding().createRedisClient(own, callbacks);
-  } catch (error) {
-    if (error.code !== 'ERR_ROLLGATE_OPTION') throw error;
-    throw optionError('redis.tls', error.message);
-  }
-}
-
-/**
- * The functions of the native side (see addon.h), and those below. Calls end with `done(failed, result, integer?)`,
- * where `failed` is as in failures.js.
- *
- * @param {object} options as readConnectionOptions returns them
- * @param {(node: string) => Promise<object>} findRoute finds a node for connect() of the native side
- * @param {string} server names the only server in messages; '' for a cluster
- * @param {string[]} [seeds] the nodes of a cluster that are asked for its map first
- */
-function createNativeClient(options, findRoute, server, seeds) {
-  const { commandTimeout, maxQueue } = options;
+/** Calls end with `done(failed, result, integer?)`, where `failed` is as in failures.js. */
+class NativeClient {
+  #options;
+  #findRoute;
+  #findMap;
+  #isCluster;
+  #engine; // see addon.h
   /** The callback of each pending call and whom it belongs to, by its number on the native side. */
-  const waiting = [];
-  const owners = [];
-  /** The callbacks of calls being settled, because new calls may reuse their numbers meanwhile. */
-  const settled = [];
-  const brief = new Float64Array(2);
-  /** Why a node has no route, by its number. */
-  const notFound = new Map();
-  let password; // of the latest attempt to connect
-  let listeners = [];
-  let mostListeners = FEW_LISTENERS; // before collected ones are dropped
+  #waiting = [];
+  #owners = [];
+  #pending = 0;
+  /** The callbacks of calls that are being delivered, because new calls may reuse their numbers meanwhile. */
+  #delivered = [];
+  #brief = new Float64Array(2);
+  /** By the number of the node: its latest route with the address in use, its socket, why it has no route. */
+  #routes = new Map();
+  #sockets = new Map();
+  #notFound = new Map();
+  #password; // of the latest attempt to connect
+  #hasTurn = false;
+  #timer;
+  #timerDue = Number.POSITIVE_INFINITY;
+  #resource = new AsyncResource('rollgate:redis', { requireManualDestroy: true });
+  #listeners = [];
+  #mostListeners = FEW_LISTENERS; // before collected ones are dropped
+  #callbacks;
 
-  function take(call) {
-    const done = waiting[call];
-    waiting[call] = undefined;
-    owners[call] = undefined;
+  /**
+   * @param {object} options as readConnectionOptions returns them
+   * @param {(node: string) => Promise<object>} findRoute finds a node
+   * @param {string} server names the only server in messages; '' for a cluster
+   * @param {string[]} [seeds] the nodes of a cluster that are asked for its map first
+   */
+  constructor(options, findRoute, server, seeds) {
+    const { connectTimeout, commandTimeout, maxQueue, retry, tls } = options;
+    this.#options = options;
+    this.#findRoute = findRoute;
+    this.#isCluster = server === '';
+    this.#findMap = seeds && createMapFinder(this, seeds);
+    // The native side does not own this.
+    this.#callbacks = {
+      numbers: new Float64Array(MOST_NUMBERS),
+      find: (...args) => this.#find(...args),
+      findMap: () => this.#findMap(),
+      open: (...args) => this.#open(...args),
+      write: (...args) => this.#write(...args),
+      close: (node) => this.#close(node),
+      turn: () => this.#waitForTurn(),
+      settle: (count) => this.#deliver(count),
+      fail: (...args) => this.#fail(...args),
+      reply: (call, value) => this.#take(call)(null, value),
+      changed: (isUp) => {
+        for (const listener of this.#listeners) listener.deref()?.(isUp);
+      },
+    };
+    const hasTls = tls !== undefined;
+    const { min: retryMin, max: retryMax } = retry;
+    const own = { server, connectTimeout, commandTimeout, maxQueue, retryMin, retryMax, hasTls };
+    this.#engine = createEngine(own, this.#callbacks);
+    if (hasTls) contextOf('redis.tls', tls); // now, so that invalid options throw
+  }
+
+  /** Arms the timer for what a function of the engine returns: when onTime must be called. */
+  #arm(due) {
+    if (due >= this.#timerDue) return;
+    clearTimeout(this.#timer);
+    this.#timerDue = due;
+    const delay = Math.min(Math.max(0, due - this.#engine.now()), LONGEST_TIMER);
+    this.#timer = setTimeout(this.#onTime, delay);
+    if (this.#pending === 0) this.#timer.unref();
+  }
+
+  #onTime = () => {
+    this.#timerDue = Number.POSITIVE_INFINITY;
+    this.#arm(this.#engine.onTime());
+  };
+
+  /** Calls are sent once the event loop has handled what arrived, many at once. */
+  #waitForTurn() {
+    if (this.#hasTurn) return;
+    this.#hasTurn = true;
+    setImmediate(this.#onTurn);
+  }
+
+  #onTurn = () => {
+    this.#hasTurn = false;
+    this.#arm(this.#engine.onTurn());
+  };
+
+  #open(node, number, index) {
+    const route = this.#routes.get(node);
+    route.used = route.addresses[index];
+    const tell = (what) => (detail) => this.#arm(this.#engine[what](node, number, detail));
+    const on = {
+      accepted: tell('onAccepted'),
+      connected: tell('onConnected'),
+      received: tell('onBytes'),
+      writable: tell('onWritable'),
+      ended: tell('onEnd'),
+    };
+    const place = { ...route, address: route.used };
+    const open = () => openSocket(place, this.#options.tls, on);
+    this.#sockets.set(node, this.#resource.runInAsyncScope(open));
+  }
+
+  #write(node, number, bytes) {
+    if (this.#sockets.get(node).write(bytes)) return;
+    this.#arm(this.#engine.onWritable(node, number, false));
+  }
+
+  #close(node) {
+    this.#sockets.get(node)?.destroy();
+    this.#sockets.delete(node);
+  }
+
+  async #find(node, attempt, name) {
+    try {
+      const route = await this.#findRoute(name);
+      this.#password = route.greeting.find(([command]) => command === 'AUTH')?.at(-1);
+      // Of several servers, the one that was lost is tried last: it may not be the master any more.
+      const lost = this.#routes.get(node)?.used;
+      route.addresses.sort((a, b) => (a === lost) - (b === lost));
+      this.#routes.set(node, route);
+      this.#arm(this.#engine.connect(node, attempt, route));
+    } catch (error) {
+      const isFailure = error?.toError !== undefined; // or an exception of the user's addressMap
+      const why = isFailure ? error : failures.unreachable(error?.message, error);
+      this.#notFound.set(node, why);
+      this.#arm(this.#engine.connect(node, attempt));
+    }
+  }
+
+  #take(call) {
+    const done = this.#waiting[call];
+    this.#waiting[call] = undefined;
+    this.#owners[call] = undefined;
+    this.#pending -= 1;
+    if (this.#pending === 0) this.#timer?.unref();
     return done;
   }
 
-  function settle(count) {
-    const { numbers } = callbacks;
+  #deliver(count) {
+    const { numbers } = this.#callbacks;
+    const brief = this.#brief;
     for (let i = 0, at = 0; i < count; i++, at += 2 + numbers[at + 1]) {
-      settled[i] = take(numbers[at]);
+      this.#delivered[i] = this.#take(numbers[at]);
     }
     let next = 0;
     for (let i = 0; i < count; i++) {
-      const done = settled[i];
-      settled[i] = undefined;
+      const done = this.#delivered[i];
+      this.#delivered[i] = undefined;
       const first = next + 2;
       next = first + numbers[next + 1];
       if (next - first > 1) {
@@ -128,106 +208,109 @@ function createNativeClient(options, findRoute, server, seeds) {
     }
   }
 
-  /** A server may repeat what it was sent. */
-  function withoutPassword(message) {
-    return password === undefined ? message : message.replaceAll(password, '***');
+  #fail(reason, message, count) {
+    const failed = Array.from(this.#callbacks.numbers.subarray(0, count), (call) =>
+      this.#take(call),
+    );
+    const why = this.#failureOf(reason, message);
+    for (const done of failed) done(why);
   }
 
-  function failureOf(reason, message) {
+  #failureOf(reason, message) {
     switch (reason) {
       case 'timeout':
-        return failures.timeoutAt([commandTimeout, message]);
+        return failures.timeoutAt([this.#options.commandTimeout, message]);
       case 'unreachable':
         return failures.unreachable(message, () => new Error(message));
       case 'notFound':
-        return notFound.get(Number(message));
+        return this.#notFound.get(Number(message));
       case 'closed':
         return failures.closedMeanwhile();
       default:
-        return failures.fromReplyMessage(withoutPassword(message), server === '');
+        return failures.fromReplyMessage(this.#withoutPassword(message), this.#isCluster);
     }
   }
 
-  /** Registers `done` for the call of this number. */
-  function wait(call, owner, done) {
+  /** A server may repeat what it was sent. */
+  #withoutPassword(message) {
+    return this.#password === undefined ? message : message.replaceAll(this.#password, '***');
+  }
+
+  /** Registers `done` for a call that a limiter of createLimiter made. `owner` is the argument of abandon(). */
+  wait(call, owner, done) {
     if (call === TOO_MANY) {
-      process.nextTick(done, failures.queueFull(maxQueue));
-    } else {
-      waiting[call] = done;
-      owners[call] = owner;
+      process.nextTick(done, failures.queueFull(this.#options.maxQueue));
+      return;
+    }
+    this.#waiting[call] = done;
+    this.#owners[call] = owner;
+    this.#pending += 1;
+    if (this.#pending === 1) this.#timer?.ref();
+    this.#waitForTurn();
+  }
+
+  /** Promises the reply to a command, for a node of a cluster or for the server of a key. */
+  command = promisify((words, { node = '', key = '', owner }, done) => {
+    this.wait(this.#engine.command(words, node, key), owner, done);
+  });
+
+  /** Fails the pending calls of an owner that is closed. The server may count them. */
+  abandon(owner) {
+    for (const [call, one] of this.#owners.entries()) {
+      if (one !== owner) continue;
+      const done = this.#waiting[call];
+      this.#owners[call] = undefined;
+      this.#waiting[call] = () => {};
+      done(failures.closedMeanwhile());
     }
   }
 
-  // The native side does not own this; it references it while calls are pending.
-  const callbacks = {
-    numbers: new Float64Array(MOST_NUMBERS),
-    settle,
-    fail(reason, message, count) {
-      const failed = Array.from(callbacks.numbers.subarray(0, count), take);
-      const why = failureOf(reason, message);
-      for (const done of failed) done(why);
-    },
-    reply: (call, value) => take(call)(null, value),
-    changed(isUp) {
-      for (const listener of listeners) listener.deref()?.(isUp);
-    },
-    async find(node, attempt, name) {
-      try {
-        const route = await findRoute(name);
-        password = route.greeting.find(([command]) => command === 'AUTH')?.at(-1);
-        native.connect(node, attempt, route);
-      } catch (error) {
-        const isFailure = error?.toError !== undefined; // or an exception of the user's addressMap
-        notFound.set(node, isFailure ? error : failures.unreachable(error?.message, error));
-        native.connect(node, attempt);
-      }
-    },
-    findMap: () => findMap(),
-  };
-  const native = createFunctions(server, options, callbacks);
+  createLimiter(program) {
+    const length = 2 + decisionLength(program.windows);
+    if (this.#callbacks.numbers.length < length) {
+      this.#callbacks.numbers = new Float64Array(length);
+    }
+    return this.#engine.createLimiter(program);
+  }
 
-  const client = {
-    ...native,
+  setMap(ranges) {
+    this.#arm(this.#engine.setMap(ranges));
+  }
 
-    refuseMap(failed) {
-      notFound.set(NO_NODE, failed);
-      native.setMap();
-    },
+  refuseMap(failed) {
+    this.#notFound.set(NO_NODE, failed);
+    this.#arm(this.#engine.setMap());
+  }
 
-    /** Promises the reply to a command, for a node of a cluster or for the server of a key. */
-    command: promisify((words, { node = '', key = '', owner }, done) => {
-      wait(native.command(words, node, key), owner, done);
-    }),
+  nodes() {
+    return this.#engine.nodes();
+  }
 
-    /** Registers `done` for a call that a limiter of createLimiter made. `owner` is the argument of abandon(). */
-    wait,
+  nodeOf(key) {
+    return this.#engine.nodeOf(key);
+  }
 
-    createLimiter(program) {
-      const length = 2 + decisionLength(program.windows);
-      if (callbacks.numbers.length < length) callbacks.numbers = new Float64Array(length);
-      return native.createLimiter(program);
-    },
+  roomAt(node) {
+    return this.#engine.roomAt(node);
+  }
 
-    /** Fails the pending calls of an owner that is closed. The server may count them. */
-    abandon(owner) {
-      for (const [call, one] of owners.entries()) {
-        if (one !== owner) continue;
-        const done = take(call);
-        waiting[call] = () => {};
-        done(failureOf('closed'));
-      }
-    },
+  stats() {
+    return this.#engine.stats();
+  }
 
-    /** Calls back with whether there is a connection, whenever that changes. Does not keep `callback` alive. */
-    whenChanged(callback) {
-      listeners.push(new WeakRef(callback));
-      if (listeners.length < mostListeners) return;
-      listeners = listeners.filter((listener) => listener.deref() !== undefined);
-      mostListeners = Math.max(FEW_LISTENERS, 2 * listeners.length);
-    },
-  };
-  const findMap = seeds && createMapFinder(client, seeds);
-  return client;
+  /** Calls back with whether there is a connection, whenever that changes. Does not keep `callback` alive. */
+  whenChanged(callback) {
+    this.#listeners.push(new WeakRef(callback));
+    if (this.#listeners.length < this.#mostListeners) return;
+    this.#listeners = this.#listeners.filter((listener) => listener.deref() !== undefined);
+    this.#mostListeners = Math.max(FEW_LISTENERS, 2 * this.#listeners.length);
+  }
+
+  close() {
+    this.#engine.close();
+    clearTimeout(this.#timer);
+    this.#resource.emitDestroy();
+  }
 }
 
-module.exports = { createNativeClient };
+module.exports = { NativeClient };

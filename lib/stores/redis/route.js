@@ -89,14 +89,14 @@ async function findRoute(options, findMaster, node) {
   const { path, sentinels } = options;
   if (path !== undefined) {
     const greeting = await greetingOf(options);
-    return { addresses: [''], port: 0, path, host: '', greeting, wantsMaster: false };
+    return { addresses: [''], path, greeting, wantsMaster: false };
   }
   const { host, port } = await findAddress(options, findMaster, node);
   if (host === '' || !(Number.isInteger(port) && port > 0 && port < 65_536)) {
     throw failures.unreachable(`'${addressName({ host, port })}' is no address of a server`);
   }
   const [addresses, greeting] = await Promise.all([addressesOf(host), greetingOf(options)]);
-  return { addresses, port, path: '', host, greeting, wantsMaster: sentinels !== undefined };
+  return { addresses, port, host, greeting, wantsMaster: sentinels !== undefined };
 }
 
 module.exports = { addressName, findRoute };

@@ -3,7 +3,7 @@
 
 const { errorOfFailure } = require('../../base/errors');
 const failures = require('./failures');
-const { createNativeClient } = require('./native-client');
+const { NativeClient } = require('./native-client');
 const { addressName, findRoute } = require('./route');
 
 /** For so long after an attempt to connect, another answer is preferred. */
@@ -14,7 +14,7 @@ async function askSentinel(sentinel, options) {
   const { sentinelUsername: username, sentinelPassword: password, name } = options;
   const address = addressName(sentinel);
   const route = { ...sentinel, username, password };
-  const client = createNativeClient(options, () => findRoute(route), address);
+  const client = new NativeClient(options, () => findRoute(route), address);
   try {
     const reply = await client.command(['SENTINEL', 'GET-MASTER-ADDR-BY-NAME', name], {});
     if (reply === null) throw new Error('it knows no such master');

@@ -1,12 +1,13 @@
-// The option tls of the native Redis client: options of node:tls, checked, in the form of the native side.
+// The option tls of the URL client: the options of node:tls.
 'use strict';
 
+const { X509Certificate } = require('node:crypto');
+const { isIP } = require('node:net');
 const tls = require('node:tls');
 const { optionError, optionSecretError } = require('../../base/errors');
 const values = require('../../options/values');
 
-/** The numbers of the versions in the protocol. */
-const VERSIONS = { 'TLSv1.2': 0x0303, 'TLSv1.3': 0x0304 };
+const CERTIFICATE = /-----BEGIN [^-]*CERTIFICATE-----[^-]*-----END [^-]*-----/g;
 
 function readPem(name, value) {
   if (typeof value === 'string') return value;
@@ -15,7 +16,7 @@ function readPem(name, value) {
 }
 
 function readAuthorities(name, value) {
-  if (!Array.isArray(value)) return [readPem(name, value)];
+  if (!Array.isArray(value)) return readPem(name, value);
   const list = values.readList(name, value, 'PEM, or a list of it');
   return list.map((one, i) => readPem(`${name}[${i}]`, one));
 }
@@ -29,55 +30,84 @@ const READERS = {
   servername: values.readNonEmpty,
   minVersion: values.stringReader(
     "'TLSv1.2' or 'TLSv1.3' (older versions are not supported)",
-    (version) => Object.hasOwn(VERSIONS, version),
+    (version) => ['TLSv1.2', 'TLSv1.3'].includes(version),
   ),
   ciphers: values.stringReader('names of ciphers, separated by colons', (list) =>
     /[^:]/.test(list),
   ),
 };
 
-const DEFAULTS = {
-  cert: '',
-  key: '',
-  passphrase: '',
-  rejectUnauthorized: true,
-  servername: '',
-  minVersion: 'TLSv1.2',
-  ciphers: '',
-};
+/** Options that node:tls checks, when the context is made or at the first connection. */
+const UNREAD = [
+  ...['ALPNProtocols', 'checkServerIdentity', 'crl', 'ecdhCurve', 'maxVersion', 'minDHSize'],
+  ...['pfx', 'secureContext', 'secureOptions', 'sigalgs'],
+];
 
-/** Undefined for false. In the result, `ca` is missing for the default. */
+/** Undefined for false. Else options of node:tls. */
 function readTls(name, value) {
   if (value === false) return undefined;
   const expected = "true, false or an object of node:tls's options";
   if (typeof value === 'string') throw optionSecretError(name, expected, value);
   const options = value === true ? {} : values.readObject(name, value, expected);
-  values.rejectUnknownOptions(options, Object.keys(READERS), { place: name });
-  const { rejectUnauthorized, servername, minVersion, ciphers, ...pems } = {
-    ...DEFAULTS,
-    ...values.readEach(name, options, READERS),
-  };
-  const [given, needed] = pems.cert ? ['cert', 'key'] : ['key', 'cert'];
-  if (pems[given] && !pems[needed]) {
+  values.rejectUnknownOptions(options, [...Object.keys(READERS), ...UNREAD], { place: name });
+  const unread = UNREAD.map((option) => [option, options[option]]);
+  const checked = { ...Object.fromEntries(unread), ...values.readEach(name, options, READERS) };
+  const [given, needed] = checked.cert ? ['cert', 'key'] : ['key', 'cert'];
+  if (checked[given] && !checked[needed]) {
     throw optionError(`${name}.${given}`, `requires '${name}.${needed}'`);
   }
-  // As in node:tls: one list for all versions, in which names of TLS 1.3 begin with TLS_.
-  const names = ciphers.split(':').filter(Boolean);
-  const isNew = (cipher) => cipher.startsWith('TLS_');
-  const areAllNew = names.length > 0 && names.every(isNew);
+  return values.withoutUndefined(checked);
+}
+
+/** The options that may be wrong by themselves, in the order in which they are used. */
+const PARTS = [['ca'], ['cert'], ['cert', 'key', 'passphrase'], ['ciphers']];
+
+/** node:tls overlooks authorities that are none. */
+function checkAuthorities(ca) {
+  for (const text of [ca].flat()) {
+    const all = String(text).match(CERTIFICATE) ?? [];
+    if (all.length === 0) throw new Error('PEM without a certificate');
+    for (const one of all) new X509Certificate(one);
+  }
+}
+
+/** Which of the options node:tls does not take. */
+function faultIn(options) {
+  for (const part of PARTS) {
+    try {
+      tls.createSecureContext(Object.fromEntries(part.map((name) => [name, options[name]])));
+    } catch (error) {
+      return `${part.at(part.length > 1 ? 1 : 0)}: ${error.message}`;
+    }
+  }
+  return undefined;
+}
+
+/** By the checked option, because it may take long to make them. */
+const contexts = new WeakMap();
+
+/** The context of the connections with these options. Throws if node:tls does not take them. */
+function contextOf(name, options) {
+  if (!contexts.has(options)) {
+    try {
+      if (options.ca !== undefined) checkAuthorities(options.ca);
+      contexts.set(options, options.secureContext ?? tls.createSecureContext(options));
+    } catch (error) {
+      throw optionError(name, faultIn(options) ?? `ca: ${error.message}`);
+    }
+  }
+  return contexts.get(options);
+}
+
+/** What tls.connect needs to connect to `host` at any address. */
+function securityOf(options, host) {
+  const { servername = host, checkServerIdentity = tls.checkServerIdentity } = options;
   return {
-    ...pems,
-    verifies: rejectUnauthorized,
-    serverName: servername,
-    ciphers: names.filter((cipher) => !isNew(cipher)).join(':'),
-    cipherSuites: names.filter(isNew).join(':'),
-    minVersion: VERSIONS[areAllNew ? 'TLSv1.3' : minVersion],
+    ...options,
+    secureContext: contextOf('redis.tls', options),
+    servername: isIP(servername) === 0 ? servername : '', // a name only, as RFC 6066 says
+    checkServerIdentity: (_, certificate) => checkServerIdentity(servername, certificate),
   };
 }
 
-/** The certificates to trust by default. */
-function defaultAuthorities() {
-  return tls.getCACertificates?.('default') ?? tls.rootCertificates;
-}
-
-module.exports = { defaultAuthorities, readTls };
+module.exports = { contextOf, readTls, securityOf };
