@@ -1,6 +1,7 @@
 // The types of limiters on Redis.
 
 import './index';
+import type { ConnectionOptions } from 'node:tls';
 
 declare const isMade: unique symbol;
 
@@ -40,7 +41,20 @@ declare module './index' {
   }
 
   /** Options of node:tls for the native client. Certificates and keys are PEM. */
-  interface RedisTlsOptions {
+  interface RedisTlsOptions
+    extends Pick<
+      ConnectionOptions,
+      | 'ALPNProtocols'
+      | 'checkServerIdentity'
+      | 'crl'
+      | 'ecdhCurve'
+      | 'maxVersion'
+      | 'minDHSize'
+      | 'pfx'
+      | 'secureContext'
+      | 'secureOptions'
+      | 'sigalgs'
+    > {
     /** Authorities to trust, instead of those that Node trusts. */
     ca?: string | Uint8Array | readonly (string | Uint8Array)[] | undefined;
     /** The client's certificate, with its chain. */

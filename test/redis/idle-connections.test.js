@@ -135,3 +135,22 @@ test('a connection that owes an answer for too long is given up, and only what w
   expect(runs.join('')).toMatch(/^ab(cd|dc)$/);
   expect(peer.connections).toBe(2);
 });
+
+// Kills: writing to a socket that still has bytes to send.
+test('what a server does not take waits, and is sent on the next connection', async () => {
+  let isStuck = true;
+  const answers = await peers.scriptedPeer(() => '*1\r\n:0\r\n');
+  const peer = await peers.listen((socket) => {
+    if (isStuck) socket.pause();
+    else socket.pipe(net.connect(answers.port, '127.0.0.1')).pipe(socket);
+    isStuck = false;
+  });
+  const commandTimeout = patient(1000);
+  const limiter = nativeLimiter({ url: peer.url, commandTimeout, connectTimeout: patient(15_000) });
+  const long = Array.from({ length: 2000 }, (_, i) => outcomeOf(limiter(`${i}`.padEnd(10_000))));
+  await pause(0.25 * commandTimeout);
+  const saved = outcomeOf(limiter('a'));
+  expect(new Set(await Promise.all(long))).toContain(TIMEOUT);
+  expect(await saved).toBe(0);
+  expect(peer.connections).toBe(2);
+});

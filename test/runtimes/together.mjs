@@ -130,7 +130,7 @@ async function connectRedis(kind, url) {
 
 const REFUSED = 'refused, `ERR_ROLLGATE_UNSUPPORTED`';
 
-/** Bun and Deno have no libuv for addons, which the native client needs; the WebAssembly module has no client. */
+/** The WebAssembly module has no client. */
 function assertRefused(url) {
   const wanted = { code: 'ERR_ROLLGATE_UNSUPPORTED', message: /ioredis.*node-redis/s };
   for (const redis of [url, { url }, { cluster: [url] }]) {
@@ -321,8 +321,7 @@ const programs = {
 
   async redis(kind) {
     const url = process.env.REDIS_URL;
-    const hasClient = HAS_SHARED && !process.versions.bun && !process.versions.deno;
-    if (kind === 'native' && !hasClient) {
+    if (kind === 'native' && !HAS_SHARED) {
       assertRefused(url);
       return REFUSED;
     }

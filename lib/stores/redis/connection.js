@@ -72,16 +72,17 @@ class RedisConnection {
 }
 
 const shared = new Map(); // WeakRefs, by options
-const functionNumbers = new WeakMap();
-let functions = 0;
+const numbers = new WeakMap();
+let numbered = 0;
 
-/** Equal for equal options. Functions are equal only to themselves. */
+/** Equal for equal options. Functions and instances of classes are equal only to themselves. */
 function keyOf(options) {
   return JSON.stringify(options, (_, value) => {
     if (isPlainObject(value)) return Object.fromEntries(Object.entries(value).sort());
-    if (typeof value !== 'function') return value;
-    if (!functionNumbers.has(value)) functionNumbers.set(value, ++functions);
-    return { function: functionNumbers.get(value) };
+    const isOpaque = typeof value === 'object' || typeof value === 'function';
+    if (!isOpaque || value === null || Array.isArray(value)) return value;
+    if (!numbers.has(value)) numbers.set(value, ++numbered);
+    return { number: numbers.get(value) };
   });
 }
 
