@@ -49,6 +49,7 @@ const FEATURES = [
   ['`kv`: a store of your own', 'kv', 'plain'],
   ['`kv`: Deno KV', 'kv', 'deno'],
   ['`redis`: the native client', 'redis', 'native'],
+  ['every behaviour of limiters on the native client', 'behaviours'],
   ['`redis`: ioredis', 'redis', 'ioredis'],
   ['`redis`: node-redis', 'redis', 'node-redis'],
   ['middleware: Express', 'middleware', 'express'],
@@ -62,10 +63,15 @@ const FEATURES = [
 
 // With WebAssembly: the oldest and the newest Node, and the programs that do not need the addon.
 const WASM_RUNTIMES = ['node18', 'node26', 'bun', 'deno'];
-const NATIVE_PROGRAMS = ['bad-input'];
+const NATIVE_PROGRAMS = ['bad-input', 'behaviours'];
 
-// The programs of test/runtimes/alone.mjs; the others are those of test/runtimes/together.mjs.
+// The programs of test/runtimes/alone.mjs; the others are those of test/runtimes/together.mjs, but for behaviours.mjs.
 const ALONE = ['loading', 'memory', 'dropped', 'wait', 'metrics', 'bad-input'];
+
+function fileOf(program) {
+  if (program === 'behaviours') return 'behaviours.mjs';
+  return ALONE.includes(program) ? 'alone.mjs' : 'together.mjs';
+}
 
 const { values } = parseArgs({
   options: {
@@ -96,8 +102,8 @@ function installRuntimes() {
 /** An application with the packed package, and with its peers in the versions of package-lock.json. */
 async function installApplication(PATH) {
   const { packages } = JSON.parse(readFileSync(join(root, 'package-lock.json')));
-  const names = ['@deno/kv', 'express', 'express-rate-limit', 'fastify', 'ioredis', 'prom-client'];
-  const versions = [...names, ...DEPENDENCIES, 'redis'].map((name) => [
+  const names = ['@deno/kv', 'expect', 'express', 'express-rate-limit', 'fastify', 'ioredis'];
+  const versions = [...names, ...DEPENDENCIES, 'prom-client', 'redis'].map((name) => [
     name,
     packages[`node_modules/${name}`].version,
   ]);
@@ -112,6 +118,12 @@ async function installApplication(PATH) {
   rmSync(programs, { recursive: true, force: true });
   cpSync(join(root, 'test/runtimes'), programs, { recursive: true });
   cpSync(join(root, 'examples/frameworks'), join(programs, 'recipes'), { recursive: true });
+  for (const part of ['conformance', 'support']) {
+    cpSync(join(root, 'test', part), join(programs, 'test', part), { recursive: true });
+  }
+  for (const part of ['lib', 'package.json']) {
+    symlinkSync(join(folder, 'node_modules/rollgate', part), join(programs, part));
+  }
   return programs;
 }
 
@@ -204,8 +216,8 @@ async function main() {
         ...variables,
       };
       const options = { cwd: folder, env };
-      const file = ALONE.includes(row.program) ? 'alone.mjs' : 'together.mjs';
       const all = [row.program, ...row.args];
+      const file = fileOf(row.program);
       const { cell, failure, output } = await run(commands[name], file, all, options);
       row.cells[column] = cell ?? 'FAILED';
       if (failure === undefined) continue;

@@ -59,9 +59,10 @@ Napi::Value CreatePortableLimiter(const Napi::CallbackInfo& info);
 ///   find(node, attempt, name)      connect must follow, with this node and attempt
 ///   findMap()                      setMap must follow
 ///   open(node, socket, index)      connect a socket to the address of the node's route at `index`
-///   write(node, socket, bytes)     bytes is a Buffer
+///   write(node, socket, bytes)     bytes is a string of Latin-1, with a character for each byte
 ///   close(node, socket)
 ///   turn()                         onTurn must follow in the next turn of the event loop
+///   more()                         onMore must follow once callers had a chance to call again
 ///   numbers                        Float64Array for settle and fail
 ///   settle(count)                  reads records: the number of a call, how many integers follow,
 ///                                  and the script's integers
@@ -80,8 +81,8 @@ Napi::Value CreatePortableLimiter(const Napi::CallbackInfo& info);
 ///   is for how many us to block. Ids are well-formed strings. A command goes to `node`, or to the
 ///   owner of `key` if `node` is ''
 ///   After a call, onTurn must follow before the turn of the event loop ends
-/// onTurn(), onTime(), onAccepted(node, socket), onConnected(node, socket), onBytes(node, socket,
-///   bytes), onEnd(node, socket, error), onWritable(node, socket, isWritable), connect, setMap and
+/// onTurn(), onMore(), onTime(), onAccepted(node, socket), onConnected(node, socket), onBytes(node, socket,
+///   buffer, how many bytes of it), onEnd(node, socket, error), onWritable(node, socket, isWritable), connect, setMap and
 ///   close return when onTime must be called, in ms as now() tells, or Infinity. With TLS,
 ///   onAccepted comes before onConnected
 /// connect(node, attempt, route?) route: { addresses: [], greeting: [[]], wantsMaster }; none: there

@@ -28,6 +28,8 @@ using redis::Failure;
 /// In the order of Failure::Kind.
 constexpr std::array kFailureNames{"timeout", "unreachable", "reply", "notFound", "closed"};
 
+constexpr std::size_t kManyResults = 128;
+
 /// The state of one client's functions. What the client wants and answers is noted while it runs,
 /// and delivered to JavaScript at the end of the function that lib called.
 class RedisClient final : public std::enable_shared_from_this<RedisClient>,
@@ -37,6 +39,7 @@ class RedisClient final : public std::enable_shared_from_this<RedisClient>,
   RedisClient(const Napi::Object& callbacks, redis::ClientOptions options)
       : env_(callbacks.Env()),
         callbacks_(Napi::Weak(callbacks)),
+        in_groups_(!options.connection.has_tls),
         client_(*this, std::move(options), *this) {}
 
   redis::Client& client() { return client_; }
@@ -79,8 +82,9 @@ class RedisClient final : public std::enable_shared_from_this<RedisClient>,
 
   void Write(redis::SocketId socket, std::string bytes) override {
     Note("write", [this, socket, bytes = std::move(bytes)] {
-      return Arguments{Number(socket.node), Number(socket.number),
-                       Napi::Buffer<char>::Copy(env_, bytes.data(), bytes.size())};
+      napi_value text = nullptr;  // quicker to make and to write than a Buffer
+      napi_create_string_latin1(env_, bytes.data(), bytes.size(), &text);
+      return Arguments{Number(socket.node), Number(socket.number), text};
     });
   }
 
@@ -100,6 +104,7 @@ class RedisClient final : public std::enable_shared_from_this<RedisClient>,
   }
 
   void OnNumbers(CallId call, std::span<const redis::Reply> numbers) override {
+    ++results_;
     records_.push_back(call);
     records_.push_back(static_cast<double>(numbers.size()));
     for (const redis::Reply& number : numbers) {
@@ -123,28 +128,32 @@ class RedisClient final : public std::enable_shared_from_this<RedisClient>,
     }
   }
 
+  /// Delivers one group of results. Calls that JavaScript makes in response to it are sent before
+  /// the next, so that the server is busy meanwhile. Measured: 1.7 times as many checks.
   void DeliverNumbers(const Napi::Object& callbacks) {
-    std::vector<double> records = std::exchange(records_, std::move(spare_records_));
-    records_.clear();
-    for (std::size_t from = 0; from < records.size();) {
-      // Read again, because a callback may make a limiter that needs a larger array.
-      const std::span<double> numbers = ReadArray<double>(env_, callbacks.Get("numbers"));
-      std::size_t to = from;
-      std::size_t count = 0;
-      while (to < records.size()) {
-        const std::size_t length = 2 + static_cast<std::size_t>(records[to + 1]);
-        if (to + length - from > numbers.size()) break;
-        client_.HandingOn(static_cast<CallId>(records[to]));
-        to += length;
-        ++count;
-      }
-      assert(count > 0);
-      std::copy(records.begin() + static_cast<std::ptrdiff_t>(from),
-                records.begin() + static_cast<std::ptrdiff_t>(to), numbers.begin());
-      CallBack(callbacks, "settle", {Number(count)});
-      from = to;
+    if (results_ == 0) return;
+    const std::span<double> numbers = ReadArray<double>(env_, callbacks.Get("numbers"));
+    const std::size_t group = !in_groups_ ? results_ : results_ > kManyResults ? 64 : 32;
+    std::size_t to = delivered_;
+    std::size_t count = 0;
+    while (to < records_.size() && count < group) {
+      const std::size_t length = 2 + static_cast<std::size_t>(records_[to + 1]);
+      if (to + length - delivered_ > numbers.size()) break;
+      client_.HandingOn(static_cast<CallId>(records_[to]));
+      to += length;
+      ++count;
     }
-    spare_records_ = std::move(records);
+    assert(count > 0);
+    std::copy(records_.begin() + static_cast<std::ptrdiff_t>(delivered_),
+              records_.begin() + static_cast<std::ptrdiff_t>(to), numbers.begin());
+    results_ -= count;
+    delivered_ = to;
+    if (results_ == 0) {
+      records_.clear();
+      delivered_ = 0;
+    }
+    CallBack(callbacks, "settle", {Number(count)});
+    if (results_ > 0) CallBack(callbacks, "more", {});
   }
 
   void DeliverFailures(const Napi::Object& callbacks) {
@@ -191,8 +200,10 @@ class RedisClient final : public std::enable_shared_from_this<RedisClient>,
   Napi::Env env_;
   Napi::ObjectReference callbacks_;
   bool was_up_ = false;  // as reported last
+  const bool in_groups_;
   std::vector<double> records_;
-  std::vector<double> spare_records_;
+  std::size_t results_ = 0;    ///< in records_, not delivered yet
+  std::size_t delivered_ = 0;  ///< numbers in records_
   std::vector<FailedCalls> failures_;
   std::vector<std::function<void(const Napi::Object& callbacks)>> events_;
   redis::Client client_;
@@ -317,6 +328,8 @@ void SetMap(redis::Client& client, const Napi::CallbackInfo& info) {
 
 void OnTurn(redis::Client& client, const Napi::CallbackInfo&) { client.OnTurn(); }
 
+void OnMore(redis::Client& client, const Napi::CallbackInfo&) { client.SendNow(); }
+
 void OnTime(redis::Client& client, const Napi::CallbackInfo&) { client.OnTime(); }
 
 void OnAccepted(redis::Client& client, const Napi::CallbackInfo& info) {
@@ -329,7 +342,8 @@ void OnConnected(redis::Client& client, const Napi::CallbackInfo& info) {
 
 void OnBytes(redis::Client& client, const Napi::CallbackInfo& info) {
   const auto bytes = ReadArray<char>(info.Env(), info[2]);
-  client.OnBytes(ReadSocket(info), {bytes.data(), bytes.size()});
+  const std::size_t count = std::min(bytes.size(), ReadSize(info.Env(), info[3]));
+  client.OnBytes(ReadSocket(info), {bytes.data(), count});
 }
 
 void OnEnd(redis::Client& client, const Napi::CallbackInfo& info) {
@@ -387,6 +401,7 @@ constexpr std::array kFunctions{
     Function{"connect", Guarded<Tell<Connect>, ThrowInJs>},
     Function{"setMap", Guarded<Tell<SetMap>, ThrowInJs>},
     Function{"onTurn", Guarded<Tell<OnTurn>, ThrowInJs>},
+    Function{"onMore", Guarded<Tell<OnMore>, ThrowInJs>},
     Function{"onTime", Guarded<Tell<OnTime>, ThrowInJs>},
     Function{"onAccepted", Guarded<Tell<OnAccepted>, ThrowInJs>},
     Function{"onConnected", Guarded<Tell<OnConnected>, ThrowInJs>},

@@ -299,6 +299,10 @@ void Client::OnWritable(SocketId socket, bool is_writable) {
 
 void Client::OnTurn() {
   ++loop_turn_;
+  SendNow();
+}
+
+void Client::SendNow() {
   SendOpen();
   Flush();
 }

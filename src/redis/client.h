@@ -92,6 +92,8 @@ class Client final : private Connection::Owner {
   /// What happens in the host. When these functions return, everything was written that can be.
   /// The turn of the event loop ends in which calls were made.
   void OnTurn();
+  /// Sends them earlier.
+  void SendNow();
   /// It is NextDue, or later.
   void OnTime();
   /// As those of Nodes and Connection.

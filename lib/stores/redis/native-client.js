@@ -2,7 +2,6 @@
 'use strict';
 
 const { AsyncResource } = require('node:async_hooks');
-// Not those of the globals, which tests may replace.
 const { clearTimeout, setImmediate, setTimeout } = require('node:timers');
 const { promisify } = require('node:util');
 const { decisionLength } = require('../../base/decision');
@@ -14,6 +13,9 @@ const failures = require('./failures');
 const { readTimeLeft, readOne } = require('./script');
 const { openSocket } = require('./socket');
 const { contextOf } = require('./tls');
+
+// These are taken now, because tests may replace them later.
+const { nextTick } = process;
 
 /** Room for the results of many calls; the rest arrives in further calls of settle. */
 const MOST_NUMBERS = 4096;
@@ -94,6 +96,7 @@ class NativeClient {
       write: (...args) => this.#write(...args),
       close: (node) => this.#close(node),
       turn: () => this.#waitForTurn(),
+      more: () => queueMicrotask(this.#waitForCallers),
       settle: (count) => this.#deliver(count),
       fail: (...args) => this.#fail(...args),
       reply: (call, value) => this.#take(call)(null, value),
@@ -130,6 +133,11 @@ class NativeClient {
     setImmediate(this.#onTurn);
   }
 
+  /** Calls that callers make in response to the results so far are sent before they get more. */
+  #waitForCallers = () => nextTick(this.#onMore);
+
+  #onMore = () => this.#arm(this.#engine.onMore());
+
   #onTurn = () => {
     this.#hasTurn = false;
     this.#arm(this.#engine.onTurn());
@@ -138,7 +146,8 @@ class NativeClient {
   #open(node, number, index) {
     const route = this.#routes.get(node);
     route.used = route.addresses[index];
-    const tell = (what) => (detail) => this.#arm(this.#engine[what](node, number, detail));
+    const tell = (what) => (detail, count) =>
+      this.#arm(this.#engine[what](node, number, detail, count));
     const on = {
       accepted: tell('onAccepted'),
       connected: tell('onConnected'),
@@ -152,7 +161,7 @@ class NativeClient {
   }
 
   #write(node, number, bytes) {
-    if (this.#sockets.get(node).write(bytes)) return;
+    if (this.#sockets.get(node).write(bytes, 'latin1')) return;
     this.#arm(this.#engine.onWritable(node, number, false));
   }
 

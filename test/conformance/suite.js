@@ -1,0 +1,99 @@
+// The behaviours of every store and every algorithm, and what they take.
+'use strict';
+
+const { errorOf } = require('../support/outcome');
+const { handClock } = require('../support/set-up');
+const { RULES } = require('./oracle');
+
+/**
+ * A behaviour is a sentence and a function that takes a suite. Behaviours of one algorithm are grouped under its
+ * name, those of algorithms that can count refusals under 'where refusals can count'.
+ */
+const TOPICS = {
+  windows: require('./behaviours/windows'),
+  calls: require('./behaviours/calls'),
+  together: require('./behaviours/together'),
+  refunds: require('./behaviours/refunds'),
+  costs: require('./behaviours/costs'),
+  blocks: require('./behaviours/blocks'),
+  'blocks by hand': require('./behaviours/blocks-by-hand'),
+  'limits that change': require('./behaviours/limits-that-change'),
+  waiting: require('./behaviours/waiting'),
+};
+
+function behavioursOf(topic, algorithm) {
+  const { countsBlocked } = RULES[algorithm];
+  const groups = [topic, topic[algorithm], countsBlocked && topic['where refusals can count']];
+  const all = groups.flatMap((group) => Object.entries(group || {}));
+  return all.filter(([, behaviour]) => typeof behaviour === 'function');
+}
+
+function topicsOf({ fixedLimits = [] }, algorithm) {
+  const all = Object.entries(TOPICS);
+  return fixedLimits.includes(algorithm)
+    ? all.filter(([name]) => name !== 'limits that change')
+    : all;
+}
+
+/** Aligned windows of a minute and of ten begin here. */
+const START_MS = 1_700_000_400_000;
+const MINUTE_MS = 60_000;
+
+let namespaces = 0;
+
+/**
+ * - `make(options)` creates a limiter: two in a minute unless they say otherwise, refusals not counted
+ * - `time` is the clock; `at(us)` sets it to so many us after the beginning of a minute, `startMs`
+ * - `fullFor(max)`: for how many us a minute stays full that is filled as it begins, by `max` actions at once
+ * - `rule`: the algorithm's entry in the oracle; `countBlocked`: whether a refusal can count
+ * - `stateOf(id)`: what the store holds for an id of the newest limiter
+ * - `failureOf(call)`: the error that a call throws or rejects with; `codeOf(call)`: its code
+ */
+function suiteFor(store, place, algorithm) {
+  const time = handClock(START_MS);
+  const limiters = [];
+  const rule = RULES[algorithm];
+  const failureOf = (call) => errorOf(Promise.resolve().then(call));
+  let namespace;
+  return {
+    store,
+    algorithm,
+    rule,
+    countBlocked: rule.countsBlocked,
+    fullFor: (max) => rule.fullFor(MINUTE_MS * 1000, max),
+    time,
+    startMs: START_MS,
+    at: (micros) => time.set(START_MS + micros / 1000),
+    make(options) {
+      namespaces += 1;
+      namespace = `behaviour-${process.pid}-${namespaces}`;
+      const limiter = place.open({
+        interval: MINUTE_MS,
+        maxInInterval: 2,
+        countBlocked: false,
+        algorithm,
+        clock: time.clock,
+        ...place.together(namespace),
+        ...options,
+      });
+      limiters.push(limiter);
+      return limiter;
+    },
+    stateOf: (id) => place.stateOf(namespace, id),
+    failureOf,
+    codeOf: async (call) => (await failureOf(call)).code,
+    closeAll: () => Promise.all(limiters.map((limiter) => limiter.close())),
+  };
+}
+
+/** Runs a behaviour; `place` is as the stores have it. */
+async function runBehaviour(behaviour, ...place) {
+  const suite = suiteFor(...place);
+  try {
+    await behaviour(suite);
+  } finally {
+    await suite.closeAll();
+  }
+}
+
+module.exports = { behavioursOf, runBehaviour, topicsOf };
