@@ -59,13 +59,14 @@ Napi::Value CreatePortableLimiter(const Napi::CallbackInfo& info);
 ///   find(node, attempt, name)      connect must follow, with this node and attempt
 ///   findMap()                      setMap must follow
 ///   open(node, socket, index)      connect a socket to the address of the node's route at `index`
-///   write(node, socket, bytes)     bytes is a string of Latin-1, with a character for each byte
+///   output                         Uint8Array for write
+///   write(node, socket, count)     sends so many bytes of output
 ///   close(node, socket)
 ///   turn()                         onTurn must follow in the next turn of the event loop
-///   more()                         onMore must follow once callers had a chance to call again
 ///   numbers                        Float64Array for settle and fail
 ///   settle(count)                  reads records: the number of a call, how many integers follow,
-///                                  and the script's integers
+///                                  and the script's integers. onMore must follow once the callers
+///                                  had a chance to call again
 ///   fail(kind, message, count)     reads the numbers of `count` calls. A `notFound` failure has
 ///                                  the number of the node as its message: see connect and setMap
 ///   reply(call, value)             for commands

@@ -28,7 +28,11 @@ using redis::Failure;
 /// In the order of Failure::Kind.
 constexpr std::array kFailureNames{"timeout", "unreachable", "reply", "notFound", "closed"};
 
+/// Results that are delivered at once. A socket of node:tls needs much time for each write.
+constexpr std::size_t kGroup = 32;
 constexpr std::size_t kManyResults = 128;
+constexpr std::size_t kGroupOfMany = 64;
+constexpr std::size_t kGroupOfManyWithTls = 256;
 
 /// The state of one client's functions. What the client wants and answers is noted while it runs,
 /// and delivered to JavaScript at the end of the function that lib called.
@@ -39,7 +43,9 @@ class RedisClient final : public std::enable_shared_from_this<RedisClient>,
   RedisClient(const Napi::Object& callbacks, redis::ClientOptions options)
       : env_(callbacks.Env()),
         callbacks_(Napi::Weak(callbacks)),
-        in_groups_(!options.connection.has_tls),
+        write_(Borrow(callbacks, "write")),
+        settle_(Borrow(callbacks, "settle")),
+        group_of_many_(options.connection.has_tls ? kGroupOfManyWithTls : kGroupOfMany),
         client_(*this, std::move(options), *this) {}
 
   redis::Client& client() { return client_; }
@@ -81,10 +87,13 @@ class RedisClient final : public std::enable_shared_from_this<RedisClient>,
   }
 
   void Write(redis::SocketId socket, std::string bytes) override {
-    Note("write", [this, socket, bytes = std::move(bytes)] {
-      napi_value text = nullptr;  // quicker to make and to write than a Buffer
-      napi_create_string_latin1(env_, bytes.data(), bytes.size(), &text);
-      return Arguments{Number(socket.node), Number(socket.number), text};
+    events_.emplace_back([this, socket, bytes = std::move(bytes)](const Napi::Object& callbacks) {
+      for (std::size_t from = 0; from < bytes.size();) {
+        const std::span<char> output = ReadArray<char>(env_, callbacks.Get("output"));
+        const std::size_t count = bytes.copy(output.data(), output.size(), from);
+        CallBack(write_, {Number(socket.node), Number(socket.number), Number(count)});
+        from += count;
+      }
     });
   }
 
@@ -133,10 +142,10 @@ class RedisClient final : public std::enable_shared_from_this<RedisClient>,
   void DeliverNumbers(const Napi::Object& callbacks) {
     if (results_ == 0) return;
     const std::span<double> numbers = ReadArray<double>(env_, callbacks.Get("numbers"));
-    const std::size_t group = !in_groups_ ? results_ : results_ > kManyResults ? 64 : 32;
+    if (delivered_ == 0) group_ = results_ > kManyResults ? group_of_many_ : kGroup;
     std::size_t to = delivered_;
     std::size_t count = 0;
-    while (to < records_.size() && count < group) {
+    while (to < records_.size() && count < group_) {
       const std::size_t length = 2 + static_cast<std::size_t>(records_[to + 1]);
       if (to + length - delivered_ > numbers.size()) break;
       client_.HandingOn(static_cast<CallId>(records_[to]));
@@ -152,8 +161,7 @@ class RedisClient final : public std::enable_shared_from_this<RedisClient>,
       records_.clear();
       delivered_ = 0;
     }
-    CallBack(callbacks, "settle", {Number(count)});
-    if (results_ > 0) CallBack(callbacks, "more", {});
+    CallBack(settle_, {Number(count)});
   }
 
   void DeliverFailures(const Napi::Object& callbacks) {
@@ -184,12 +192,16 @@ class RedisClient final : public std::enable_shared_from_this<RedisClient>,
     });
   }
 
-  /// An exception is uncaught, so that the other callbacks run.
   void CallBack(const Napi::Object& callbacks, const char* name, const Arguments& arguments) {
-    try {
-      callbacks.Get(name).As<Napi::Function>().Call(callbacks, arguments);
-    } catch (const Napi::Error& error) {
-      napi_fatal_exception(env_, error.Value());
+    CallBack(Borrow(callbacks, name), arguments);
+  }
+
+  /// An exception is uncaught, so that the other callbacks run.
+  void CallBack(const Napi::FunctionReference& function, const Arguments& arguments) {
+    if (Invoke(function, arguments) != nullptr) return;
+    napi_value error = nullptr;
+    if (napi_get_and_clear_last_exception(env_, &error) == napi_ok) {
+      napi_fatal_exception(env_, error);
     }
   }
 
@@ -199,11 +211,14 @@ class RedisClient final : public std::enable_shared_from_this<RedisClient>,
 
   Napi::Env env_;
   Napi::ObjectReference callbacks_;
+  Napi::FunctionReference write_;  ///< found once, because these run in each turn
+  Napi::FunctionReference settle_;
+  const std::size_t group_of_many_;
   bool was_up_ = false;  // as reported last
-  const bool in_groups_;
   std::vector<double> records_;
   std::size_t results_ = 0;    ///< in records_, not delivered yet
   std::size_t delivered_ = 0;  ///< numbers in records_
+  std::size_t group_ = 0;      ///< results delivered at once
   std::vector<FailedCalls> failures_;
   std::vector<std::function<void(const Napi::Object& callbacks)>> events_;
   redis::Client client_;

@@ -1,11 +1,10 @@
 // The behaviours of limiters on Redis through the native client, without Jest. Beside this file are the folder test of
 // a clone, and lib of the package. The environment has REDIS_URL.
 import { createRequire } from 'node:module';
-import { expect } from 'expect';
 import { createClient } from 'redis';
 
-globalThis.expect = expect;
 const require = createRequire(import.meta.url);
+globalThis.expect = require('expect').expect;
 const RateLimiter = require('./lib');
 const { ALGORITHM_NAMES } = require('./test/conformance/oracle');
 const { behavioursOf, runBehaviour, topicsOf } = require('./test/conformance/suite');
