@@ -48,14 +48,14 @@ Napi::Value LiveLimiters(const Napi::CallbackInfo& info);
 /// largestState() -> bytes of the largest possible state
 Napi::Value CreatePortableLimiter(const Napi::CallbackInfo& info);
 
-/// createRedisClient(options, callbacks) -> the functions below: the client of one connection, or of
-/// a cluster. It has no sockets, no timer and no event loop: lib has them
+/// createRedisClient(options, callbacks) -> the functions below: the client of one connection, or
+/// of a cluster. It has no sockets, no timer and no event loop: lib has them
 ///
 /// options: { server, connectTimeout, commandTimeout, maxQueue, retryMin, retryMax, hasTls }.
 /// `server` names the only server in messages; '' is a cluster
 ///
-/// callbacks: functions that the client calls, only within a function that returns when onTime is due. A node
-/// has one socket at a time, and numbers them.
+/// callbacks: functions that the client calls, only within a function that returns when onTime is
+/// due. A node has one socket at a time, and numbers them.
 ///   find(node, attempt, name)      connect must follow, with this node and attempt
 ///   findMap()                      setMap must follow
 ///   open(node, socket, index)      connect a socket to the address of the node's route at `index`
@@ -82,11 +82,13 @@ Napi::Value CreatePortableLimiter(const Napi::CallbackInfo& info);
 ///   is for how many us to block. Ids are well-formed strings. A command goes to `node`, or to the
 ///   owner of `key` if `node` is ''
 ///   After a call, onTurn must follow before the turn of the event loop ends
-/// onTurn(), onMore(), onTime(), onAccepted(node, socket), onConnected(node, socket), onBytes(node, socket,
-///   buffer, how many bytes of it), onEnd(node, socket, error), onWritable(node, socket, isWritable), connect, setMap and
-///   close return when onTime must be called, in ms as now() tells, or Infinity. With TLS,
-///   onAccepted comes before onConnected
-/// connect(node, attempt, route?) route: { addresses: [], greeting: [[]], wantsMaster }; none: there
+/// onTurn(), onMore(), onTime(), onAccepted(node, socket), onConnected(node, socket), onBytes(node,
+/// socket,
+///   buffer, how many bytes of it), onEnd(node, socket, error), onWritable(node, socket,
+///   isWritable), connect, setMap and close return when onTime must be called, in ms as now()
+///   tells, or Infinity. With TLS, onAccepted comes before onConnected
+/// connect(node, attempt, route?) route: { addresses: [], greeting: [[]], wantsMaster }; none:
+/// there
 ///   is none
 /// setMap(ranges?) ranges: [first slot, last slot, 'host:port' of the node]; none: no node gave one
 /// nodes() -> { owners, connected }, names; nodeOf(key) -> the number of a node, 0 if none is

@@ -186,10 +186,10 @@ class RedisClient final : public std::enable_shared_from_this<RedisClient>,
   /// Notes a call of a function of `callbacks`, with what `arguments` returns then.
   template <class MakeArguments>
   void Note(const char* name, MakeArguments arguments) {
-    events_.emplace_back([this, name, arguments = std::move(arguments)](
-                             const Napi::Object& callbacks) {
-      CallBack(callbacks, name, arguments());
-    });
+    events_.emplace_back(
+        [this, name, arguments = std::move(arguments)](const Napi::Object& callbacks) {
+          CallBack(callbacks, name, arguments());
+        });
   }
 
   void CallBack(const Napi::Object& callbacks, const char* name, const Arguments& arguments) {
@@ -314,8 +314,8 @@ Napi::Value Command(const Napi::CallbackInfo& info) {
   return {env, ToJs(env, call)};
 }
 
-/// A function that lib calls when something has happened: passes that on to the client, and delivers
-/// what it leads to.
+/// A function that lib calls when something has happened: passes that on to the client, and
+/// delivers what it leads to.
 template <auto kTell>
 Napi::Value Tell(const Napi::CallbackInfo& info) {
   auto& self = StateOf<RedisClient>(info);
@@ -324,8 +324,7 @@ Napi::Value Tell(const Napi::CallbackInfo& info) {
 }
 
 redis::SocketId ReadSocket(const Napi::CallbackInfo& info) {
-  return {ReadSize(info.Env(), info[0]),
-          static_cast<std::uint32_t>(ReadSize(info.Env(), info[1]))};
+  return {ReadSize(info.Env(), info[0]), static_cast<std::uint32_t>(ReadSize(info.Env(), info[1]))};
 }
 
 void Connect(redis::Client& client, const Napi::CallbackInfo& info) {
@@ -341,11 +340,17 @@ void SetMap(redis::Client& client, const Napi::CallbackInfo& info) {
   client.SetMap(ranges);
 }
 
-void OnTurn(redis::Client& client, const Napi::CallbackInfo&) { client.OnTurn(); }
+void OnTurn(redis::Client& client, const Napi::CallbackInfo&) {
+  client.OnTurn();
+}
 
-void OnMore(redis::Client& client, const Napi::CallbackInfo&) { client.SendNow(); }
+void OnMore(redis::Client& client, const Napi::CallbackInfo&) {
+  client.SendNow();
+}
 
-void OnTime(redis::Client& client, const Napi::CallbackInfo&) { client.OnTime(); }
+void OnTime(redis::Client& client, const Napi::CallbackInfo&) {
+  client.OnTime();
+}
 
 void OnAccepted(redis::Client& client, const Napi::CallbackInfo& info) {
   client.OnAccepted(ReadSocket(info));
@@ -369,7 +374,9 @@ void OnWritable(redis::Client& client, const Napi::CallbackInfo& info) {
   client.OnWritable(ReadSocket(info), ReadBool(info.Env(), info[2]));
 }
 
-void Close(redis::Client& client, const Napi::CallbackInfo&) { client.Close(); }
+void Close(redis::Client& client, const Napi::CallbackInfo&) {
+  client.Close();
+}
 
 Napi::Array ToJs(Napi::Env env, const std::vector<std::string>& texts) {
   const auto array = Napi::Array::New(env, texts.size());
@@ -434,8 +441,8 @@ constexpr std::array kFunctions{
 }  // namespace
 
 Napi::Value CreateRedisClient(const Napi::CallbackInfo& info) {
-  const auto client = std::make_shared<RedisClient>(
-      info[1].As<Napi::Object>(), ReadClientOptions(info[0].As<Napi::Object>()));
+  const auto client = std::make_shared<RedisClient>(info[1].As<Napi::Object>(),
+                                                    ReadClientOptions(info[0].As<Napi::Object>()));
   return MakeFunctions(info.Env(), client, kFunctions);
 }
 

@@ -156,7 +156,7 @@ class Connection final {
   Millis retry_at_ = 0;
   Millis silent_since_ = 0;  ///< the latest reply, or the first request after a pause
   std::chrono::system_clock::time_point heard_at_;  ///< the latest reply
-  std::optional<std::uint64_t> paused_;  ///< the turn of the first request after a pause
+  std::optional<std::uint64_t> paused_;             ///< the turn of the first request after a pause
   int failed_tries_ = 0;
   std::uint64_t connections_ = 0;
   std::minstd_rand random_;
