@@ -43,10 +43,10 @@ bool Parse(std::string_view text, const std::string& sender, Redirection& to) {
 
 }  // namespace
 
-Nodes::Nodes(Host& host, ConnectionOptions options, const std::string& server,
+Nodes::Nodes(Host& host, const ConnectionOptions& options, const std::string& server,
              Connection::Owner& owner)
     : host_(host),
-      options_(std::move(options)),
+      options_(options),
       is_cluster_(server.empty()),
       owner_(owner),
       owners_(is_cluster_ ? kHashSlots : 1, nullptr),

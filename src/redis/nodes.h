@@ -30,7 +30,8 @@ class Nodes final : private Connection::Owner {
   };
 
   /// `server` names the only node; empty: a cluster.
-  Nodes(Host& host, ConnectionOptions options, const std::string& server, Connection::Owner& owner);
+  Nodes(Host& host, const ConnectionOptions& options, const std::string& server,
+        Connection::Owner& owner);
 
   /// As Connection::Send. In a cluster, requests wait for the first map.
   void Send(std::unique_ptr<Request> request);
