@@ -60,7 +60,8 @@ Napi::Value CreatePortableLimiter(const Napi::CallbackInfo& info);
 ///   findMap()                      setMap must follow
 ///   open(node, socket, index)      connect a socket to the address of the node's route at `index`
 ///   output                         Uint8Array for write
-///   write(node, socket, count)     sends so many bytes of output
+///   write(node, count) -> whether the socket takes more; if not, onWritable must follow. Sends so
+///                                  many bytes of output
 ///   close(node, socket)
 ///   turn()                         onTurn must follow in the next turn of the event loop
 ///   numbers                        Float64Array for settle and fail
@@ -84,9 +85,9 @@ Napi::Value CreatePortableLimiter(const Napi::CallbackInfo& info);
 ///   After a call, onTurn must follow before the turn of the event loop ends
 /// onTurn(), onMore(), onTime(), onAccepted(node, socket), onConnected(node, socket), onBytes(node,
 /// socket,
-///   buffer, how many bytes of it), onEnd(node, socket, error), onWritable(node, socket,
-///   isWritable), connect, setMap and close return when onTime must be called, in ms as now()
-///   tells, or Infinity. With TLS, onAccepted comes before onConnected
+///   buffer, how many bytes of it), onEnd(node, socket, error), onWritable(node, socket), connect,
+///   setMap and close return when onTime must be called, in ms as now() tells, or Infinity. With
+///   TLS, onAccepted comes before onConnected
 /// connect(node, attempt, route?) route: { addresses: [], greeting: [[]], wantsMaster }; none:
 /// there
 ///   is none

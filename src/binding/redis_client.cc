@@ -91,7 +91,8 @@ class RedisClient final : public std::enable_shared_from_this<RedisClient>,
       for (std::size_t from = 0; from < bytes.size();) {
         const std::span<char> output = ReadArray<char>(env_, callbacks.Get("output"));
         const std::size_t count = bytes.copy(output.data(), output.size(), from);
-        CallBack(write_, {Number(socket.node), Number(socket.number), Number(count)});
+        const napi_value is_writable = CallBack(write_, {Number(socket.node), Number(count)});
+        if (!ReadBool(env_, is_writable)) client_.OnWritable(socket, false);
         from += count;
       }
     });
@@ -197,12 +198,13 @@ class RedisClient final : public std::enable_shared_from_this<RedisClient>,
   }
 
   /// An exception is uncaught, so that the other callbacks run.
-  void CallBack(const Napi::FunctionReference& function, const Arguments& arguments) {
-    if (Invoke(function, arguments) != nullptr) return;
+  napi_value CallBack(const Napi::FunctionReference& function, const Arguments& arguments) {
+    if (const napi_value result = Invoke(function, arguments)) return result;
     napi_value error = nullptr;
     if (napi_get_and_clear_last_exception(env_, &error) == napi_ok) {
       napi_fatal_exception(env_, error);
     }
+    return nullptr;
   }
 
   Napi::Number Number(std::size_t number) const {
@@ -371,7 +373,7 @@ void OnEnd(redis::Client& client, const Napi::CallbackInfo& info) {
 }
 
 void OnWritable(redis::Client& client, const Napi::CallbackInfo& info) {
-  client.OnWritable(ReadSocket(info), ReadBool(info.Env(), info[2]));
+  client.OnWritable(ReadSocket(info), true);
 }
 
 void Close(redis::Client& client, const Napi::CallbackInfo&) {

@@ -294,7 +294,7 @@ void Client::OnWritable(SocketId socket, bool is_writable) {
   if (Connection* const node = nodes_.Find(socket.node)) {
     node->OnWritable(socket.number, is_writable);
   }
-  Flush();
+  if (is_writable) Flush();
 }
 
 void Client::OnTurn() {

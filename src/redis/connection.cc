@@ -81,7 +81,8 @@ bool Connection::MayWrite(std::uint64_t turn) {
   const auto pause = std::chrono::system_clock::now() - heard_at_;
   if (pause >= pause.zero() && pause < kPause) return true;
   if (!paused_) paused_ = turn;
-  if (*paused_ < turn) return true;
+  // The first of these turns may end before the loop reads again.
+  if (turn >= *paused_ + 2) return true;
   host_.WaitForTurn();
   return false;
 }

@@ -169,15 +169,17 @@ class NativeClient {
     this.#sockets.set(node, this.#resource.runInAsyncScope(open));
   }
 
-  #write(node, number, count) {
+  /** Returns whether the socket takes more. */
+  #write(node, count) {
     const socket = this.#sockets.get(node);
+    if (socket === undefined) return false; // closed by a caller meanwhile
     const isLate = this.#options.tls !== undefined; // a socket of node:tls never writes at once
     const bytes = this.#callbacks.output.subarray(0, count);
     const isWritable = socket.write(isLate ? Buffer.from(bytes) : bytes);
     if (!isLate && socket.writableLength > 0) {
       this.#callbacks.output = Buffer.allocUnsafeSlow(MOST_BYTES);
     }
-    if (!isWritable) this.#arm(this.#engine.onWritable(node, number, false));
+    return isWritable;
   }
 
   #close(node) {
@@ -187,7 +189,7 @@ class NativeClient {
 
   async #find(node, attempt, name) {
     try {
-      const route = await this.#findRoute(name);
+      const route = await this.#resource.runInAsyncScope(this.#findRoute, null, name);
       this.#password = route.greeting.find(([command]) => command === 'AUTH')?.at(-1);
       // Of several servers, the one that was lost is tried last: it may not be the master any more.
       const lost = this.#routes.get(node)?.used;

@@ -31,7 +31,7 @@ const buffer = new Uint8Array(65_536);
 
 /**
  * Connects, and says what happens by the functions of `on`: accepted() before the handshake of TLS, connected(),
- * received(buffer, count), writable(isWritable), ended(why).
+ * received(buffer, count), writable() again, ended(why).
  *
  * @param {{ path?: string, host?: string, address?: string, port?: number }} place `host` is the name in the
  *   certificate
@@ -62,7 +62,7 @@ function openSocket({ path, host, address, port }, secured, on) {
     socket.once('connect', on.connected);
     socket.resume(); // for its end
   }
-  socket.on('drain', () => on.writable(true));
+  socket.on('drain', on.writable);
   socket.on('error', (error) => {
     on.ended(reasonOf(error, { isSecure, authorizationError: socket.authorizationError }));
   });
