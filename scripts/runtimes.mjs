@@ -119,10 +119,10 @@ async function installApplication(PATH) {
   cpSync(join(root, 'test/runtimes'), programs, { recursive: true });
   cpSync(join(root, 'examples/frameworks'), join(programs, 'recipes'), { recursive: true });
   for (const part of ['conformance', 'support']) {
-    cpSync(join(root, 'test', part), join(programs, 'test', part), { recursive: true });
+    cpSync(join(root, 'test', part), join(programs, 'clone/test', part), { recursive: true });
   }
   for (const part of ['lib', 'package.json']) {
-    symlinkSync(join(folder, 'node_modules/rollgate', part), join(programs, part));
+    symlinkSync(join(folder, 'node_modules/rollgate', part), join(programs, 'clone', part));
   }
   return programs;
 }

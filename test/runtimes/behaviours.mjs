@@ -1,13 +1,13 @@
-// The behaviours of limiters on Redis through the native client, without Jest. Beside this file are the folder test of
-// a clone, and lib of the package. The environment has REDIS_URL.
+// The behaviours of limiters on Redis through the native client, without Jest. Beside this file, the folder clone has
+// the folder test of a clone, and lib of the package. The environment has REDIS_URL.
 import { createRequire } from 'node:module';
 import { createClient } from 'redis';
 
 const require = createRequire(import.meta.url);
 globalThis.expect = require('expect').expect;
-const RateLimiter = require('./lib');
-const { ALGORITHM_NAMES } = require('./test/conformance/oracle');
-const { behavioursOf, runBehaviour, topicsOf } = require('./test/conformance/suite');
+const RateLimiter = require('./clone/lib');
+const { ALGORITHM_NAMES } = require('./clone/test/conformance/oracle');
+const { behavioursOf, runBehaviour, topicsOf } = require('./clone/test/conformance/suite');
 
 const url = process.env.REDIS_URL;
 const client = await createClient({ url }).connect();
