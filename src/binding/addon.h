@@ -83,18 +83,15 @@ Napi::Value CreatePortableLimiter(const Napi::CallbackInfo& info);
 ///   is for how many us to block. Ids are well-formed strings. A command goes to `node`, or to the
 ///   owner of `key` if `node` is ''
 ///   After a call, onTurn must follow before the turn of the event loop ends
-/// onTurn(), onMore(), onTime(), onAccepted(node, socket), onConnected(node, socket), onBytes(node,
-/// socket,
-///   buffer, how many bytes of it), onEnd(node, socket, error), onWritable(node, socket), connect,
-///   setMap and close return when onTime must be called, in ms as now() tells, or Infinity. With
-///   TLS, onAccepted comes before onConnected
-/// connect(node, attempt, route?) route: { addresses: [], greeting: [[]], wantsMaster }; none:
-/// there
-///   is none
+/// onTurn(), onMore(), onTime(), onAccepted(node, socket), onConnected(node, socket),
+///   onBytes(node, socket, buffer, count), onEnd(node, socket, error), onWritable(node, socket),
+///   connect, setMap and close return when onTime must be called, in ms as now() tells, or
+///   Infinity. With TLS, onAccepted comes before onConnected
+/// connect(node, attempt, route?) route: { addresses: [], greeting: [[]], wantsMaster }; without
+///   one, there is none
 /// setMap(ranges?) ranges: [first slot, last slot, 'host:port' of the node]; none: no node gave one
-/// nodes() -> { owners, connected }, names; nodeOf(key) -> the number of a node, 0 if none is
-/// known;
-///   roomAt(node) -> how many more calls to it may be pending
+/// nodes() -> { owners, connected }, names; nodeOf(key) -> the number of a node, or 0 if it is not
+///   known; roomAt(node) -> how many more calls to it may be pending
 /// stats() -> { isUp, pending, connections }; close() fails pending calls
 Napi::Value CreateRedisClient(const Napi::CallbackInfo& info);
 

@@ -50,6 +50,7 @@ describe('a server is trusted', () => {
     ['by its address', '127.0.0.1', { ca: [other.ca, ca] }],
     ['by a name that is not the host', '127.0.0.1', { ca, servername: 'localhost' }],
     ['unchecked', 'localhost', { rejectUnauthorized: false }],
+    ['by a check of the user', 'localhost', { ca, servername: 'x', checkServerIdentity: () => {} }],
     ['with TLS 1.3 alone', '127.0.0.1', { ca, minVersion: 'TLSv1.3' }],
     ['with a cipher of TLS 1.3', '127.0.0.1', { ca, ciphers: 'TLS_CHACHA20_POLY1305_SHA256' }],
   ])('%s', async (_, host, tls) => {
@@ -146,6 +147,13 @@ describe('options', () => {
       }),
     );
   });
+});
+
+// Kills: an option that is blamed for the fault of another one.
+test('an option that is passed on is refused with the reason of node:tls alone', () => {
+  expect(() => nativeLimiter(at(redis.port, { ca, ecdhCurve: 'no-curve' }))).toThrow(
+    /^option 'redis.tls': Failed to set ECDH curve$/,
+  );
 });
 
 describe('a server without anything in common', () => {

@@ -14,10 +14,10 @@ const { readTimeLeft, readOne } = require('./script');
 const { openSocket } = require('./socket');
 const { contextOf } = require('./tls');
 
-// These are taken now, because tests may replace them later.
+// Taken now, as the timers are, because tests may replace it later.
 const { nextTick } = process;
 
-/** Its callbacks are microtasks, at a quarter of the time of queueMicrotask. */
+/** Its callbacks are microtasks. queueMicrotask would make an AsyncResource for each. */
 const resolved = Promise.resolve();
 
 /** Room for the results of many calls; the rest arrives in further calls of settle. */
@@ -267,7 +267,7 @@ class NativeClient {
   /** Registers `done` for a call that a limiter of createLimiter made. `owner` is the argument of abandon(). */
   wait(call, owner, done) {
     if (call === TOO_MANY) {
-      process.nextTick(done, failures.queueFull(this.#options.maxQueue));
+      nextTick(done, failures.queueFull(this.#options.maxQueue));
       return;
     }
     this.#waiting[call] = done;

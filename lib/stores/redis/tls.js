@@ -59,28 +59,41 @@ function readTls(name, value) {
   return values.withoutUndefined(checked);
 }
 
-/** The options that may be wrong by themselves, in the order in which they are used. */
-const PARTS = [['ca'], ['cert'], ['cert', 'key', 'passphrase'], ['ciphers']];
-
 /** node:tls overlooks authorities that are none. */
-function checkAuthorities(ca) {
+function checkAuthorities({ ca = [] }) {
   for (const text of [ca].flat()) {
-    const all = String(text).match(CERTIFICATE) ?? [];
+    const all = text.match(CERTIFICATE) ?? [];
     if (all.length === 0) throw new Error('PEM without a certificate');
     for (const one of all) new X509Certificate(one);
   }
 }
 
-/** Which of the options node:tls does not take. */
-function faultIn(options) {
-  for (const part of PARTS) {
+const checkWith =
+  (...names) =>
+  (options) =>
+    tls.createSecureContext(Object.fromEntries(names.map((name) => [name, options[name]])));
+
+/** What throws if an option is wrong, in the order in which they are used. */
+const CHECKS = {
+  ca: checkAuthorities,
+  cert: checkWith('cert'),
+  key: checkWith('cert', 'key', 'passphrase'),
+  ciphers: checkWith('ciphers'),
+};
+
+function createContext(name, options) {
+  for (const [option, check] of Object.entries(CHECKS)) {
     try {
-      tls.createSecureContext(Object.fromEntries(part.map((name) => [name, options[name]])));
+      if (options[option] !== undefined) check(options);
     } catch (error) {
-      return `${part.at(part.length > 1 ? 1 : 0)}: ${error.message}`;
+      throw optionError(name, `${option}: ${error.message}`);
     }
   }
-  return undefined;
+  try {
+    return options.secureContext ?? tls.createSecureContext(options);
+  } catch (error) {
+    throw optionError(name, error.message);
+  }
 }
 
 /** By the checked option, because it may take long to make them. */
@@ -88,14 +101,7 @@ const contexts = new WeakMap();
 
 /** The context of the connections with these options. Throws if node:tls does not take them. */
 function contextOf(name, options) {
-  if (!contexts.has(options)) {
-    try {
-      if (options.ca !== undefined) checkAuthorities(options.ca);
-      contexts.set(options, options.secureContext ?? tls.createSecureContext(options));
-    } catch (error) {
-      throw optionError(name, faultIn(options) ?? `ca: ${error.message}`);
-    }
-  }
+  if (!contexts.has(options)) contexts.set(options, createContext(name, options));
   return contexts.get(options);
 }
 
