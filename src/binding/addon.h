@@ -73,15 +73,13 @@ Napi::Value CreatePortableLimiter(const Napi::CallbackInfo& info);
 ///   reply(call, value)             for commands
 ///   changed(isUp)                  a connection was made or lost; in a cluster the first or last
 ///
-/// createLimiter({ keyPrefix, script: { source, sha1 }, policy, windows, hasLongLogs, hasNames })
-///   -> { ask, setPolicy }. `policy` is a Float64Array: the numbers of a group from count_blocked
-///   on (scripts/frame.lua)
-/// setPolicy(policy, hasLongLogs) replaces these in later calls
-/// ask(id, operation, full, cost, now, policy?, at?, generation?) and command(words, node, key)
-///   return the number of the call, or -1 if too many are pending. `now` is in us or undefined;
-///   `policy` replaces that of the limiter; `at` and `generation` are of what is settled, or `at`
-///   is for how many us to block. Ids are well-formed strings. A command goes to `node`, or to the
-///   owner of `key` if `node` is ''
+/// createLimiter(keyPrefix, source, sha1) -> { ask }, with the source of the script and its SHA-1
+/// ask(id, head, length, isApart, isChange, amounts) and command(words, node, key) return the
+/// number
+///   of the call, or -1 if too many are pending. `head`, a Uint8Array, and the next three are of a
+///   question (questions.js); `amounts` is a Float64Array, or a number that is an amount if it is
+///   above 1. Ids are well-formed strings. A command goes to `node`, or to the owner of `key` if
+///   `node` is ''
 ///   After a call, onTurn must follow before the turn of the event loop ends
 /// onTurn(), onMore(), onTime(), onAccepted(node, socket), onConnected(node, socket),
 ///   onBytes(node, socket, buffer, count), onEnd(node, socket, error), onWritable(node, socket),

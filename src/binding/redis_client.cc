@@ -238,41 +238,22 @@ napi_value ToJs(napi_env env, std::optional<CallId> call) {
   return binding::ToJs(env, call ? static_cast<Micros>(*call) : kTooMany);
 }
 
-/// The reading of the user's clock, if there is one.
-std::optional<std::int64_t> ReadTime(napi_env env, napi_value from) {
-  double time;
-  if (napi_get_value_double(env, from, &time) != napi_ok) return std::nullopt;
-  return static_cast<std::int64_t>(time);
-}
-
 std::size_t ReadSize(napi_env env, napi_value from) {
   return static_cast<std::size_t>(ReadDouble(env, from));
 }
 
 /// Raw: runs once per check.
 napi_value Ask(napi_env env, napi_callback_info info) {
-  Call<RedisLimiter, 8> call(env, info);
+  Call<RedisLimiter, 6> call(env, info);
+  const auto head = ReadArray<char>(env, call.arguments[1]);
+  const redis::Question question{{head.data(), head.size()},
+                                 static_cast<std::size_t>(ReadDouble(env, call.arguments[2])),
+                                 ReadBool(env, call.arguments[3])};
+  const bool is_change = ReadBool(env, call.arguments[4]);
+  const double amount = ReadDouble(env, call.arguments[5]);
+  std::span<const double> amounts = ReadArray<double>(env, call.arguments[5]);
+  if (amount > 1) amounts = {&amount, 1};
   redis::Limiter& limiter = call.state->limiter;
-  redis::Question question;
-  question.operation = static_cast<redis::Question::Operation>(ReadDouble(env, call.arguments[1]));
-  question.is_full = ReadBool(env, call.arguments[2]);
-  const double cost = ReadDouble(env, call.arguments[3]);
-  std::span<const double> amounts = ReadArray<double>(env, call.arguments[3]);
-  const std::int64_t with_amounts =
-      limiter.program().has_names ? redis::kAmounts : redis::kOneAmount;
-  question.cost = amounts.empty() ? static_cast<std::int64_t>(cost) : with_amounts;
-  question.now = ReadTime(env, call.arguments[4]);
-  if (call.count > 5) {
-    const auto policy = ReadArray<double>(env, call.arguments[5]);
-    question.policy.assign(policy.begin(), policy.end());
-  }
-  if (call.count > 6) {
-    question.settled_at = static_cast<std::int64_t>(ReadDouble(env, call.arguments[6]));
-    question.settled_of = static_cast<std::uint64_t>(ReadDouble(env, call.arguments[7]));
-  } else if (cost > 1) {  // so that calls of different costs share a group
-    question.cost = redis::kOneAmount;
-    amounts = {&cost, 1};
-  }
   redis::Client& client = call.state->client->client();
   std::array<char, 256> buffer;
   std::size_t length = 0;
@@ -280,33 +261,22 @@ napi_value Ask(napi_env env, napi_callback_info info) {
           napi_ok &&
       length + 4 < buffer.size()) {
     const std::string_view id(buffer.data(), length);
-    return ToJs(env, client.Ask(limiter, id, question, amounts));
+    return ToJs(env, client.Ask(limiter, id, question, is_change, amounts));
   }
-  return ToJs(env, client.Ask(limiter, ReadText(env, call.arguments[0]), question, amounts));
-}
-
-Napi::Value SetPolicy(const Napi::CallbackInfo& info) {
-  const Napi::Env env = info.Env();
-  redis::Limiter& limiter = StateOf<RedisLimiter>(info).limiter;
-  redis::Program program = limiter.program();
-  const auto policy = ReadArray<double>(env, info[0]);
-  program.policy.assign(policy.begin(), policy.end());
-  program.has_long_logs = ReadBool(env, info[1]);
-  limiter.SetProgram(std::move(program));
-  return {};
+  const std::string id = ReadText(env, call.arguments[0]);
+  return ToJs(env, client.Ask(limiter, id, question, is_change, amounts));
 }
 
 constexpr std::array kLimiterFunctions{
     Function{"ask", Guarded<Ask, ThrowInJs>},
-    Function{"setPolicy", Guarded<SetPolicy, ThrowInJs>},
 };
 
 Napi::Value CreateLimiter(const Napi::CallbackInfo& info) {
-  auto& client = StateOf<RedisClient>(info);
-  redis::Program program = ReadProgram(info[0].As<Napi::Object>());
-  const std::shared_ptr<RedisLimiter> limiter(
-      new RedisLimiter{client.shared_from_this(), redis::Limiter(std::move(program))});
-  return MakeFunctions(info.Env(), limiter, kLimiterFunctions);
+  const Napi::Env env = info.Env();
+  redis::Program program{{ReadText(env, info[1]), ReadText(env, info[2])}, ReadText(env, info[0])};
+  const std::shared_ptr<RedisLimiter> limiter(new RedisLimiter{
+      StateOf<RedisClient>(info).shared_from_this(), redis::Limiter(std::move(program))});
+  return MakeFunctions(env, limiter, kLimiterFunctions);
 }
 
 Napi::Value Command(const Napi::CallbackInfo& info) {

@@ -8,14 +8,6 @@
 #include "redis/command.h"
 
 namespace rollgate::binding {
-namespace {
-
-redis::Script ReadScript(const Napi::Object& from) {
-  const Napi::Env env = from.Env();
-  return {ReadText(env, from.Get("source")), ReadText(env, from.Get("sha1"))};
-}
-
-}  // namespace
 
 redis::ClientOptions ReadClientOptions(const Napi::Object& from) {
   const Napi::Env env = from.Env();
@@ -33,17 +25,6 @@ redis::ClientOptions ReadClientOptions(const Napi::Object& from) {
   options.max_queue = static_cast<std::size_t>(number("maxQueue"));
   options.connection.has_tls = ReadBool(env, from.Get("hasTls"));
   return options;
-}
-
-redis::Program ReadProgram(const Napi::Object& from) {
-  const Napi::Env env = from.Env();
-  const auto policy = ReadArray<double>(env, from.Get("policy"));
-  return {ReadScript(from.Get("script").As<Napi::Object>()),
-          ReadText(env, from.Get("keyPrefix")),
-          {policy.begin(), policy.end()},
-          static_cast<std::size_t>(ReadDouble(env, from.Get("windows"))),
-          ReadBool(env, from.Get("hasLongLogs")),
-          ReadBool(env, from.Get("hasNames"))};
 }
 
 redis::Route ReadRoute(const Napi::Object& from) {

@@ -12,7 +12,6 @@ namespace rollgate::binding {
 /// Reads the `options` of createRedisClient, which lib has checked.
 redis::ClientOptions ReadClientOptions(const Napi::Object& from);
 
-redis::Program ReadProgram(const Napi::Object& from);
 redis::Route ReadRoute(const Napi::Object& from);
 /// From [first, last, node] for each.
 std::vector<redis::Nodes::Range> ReadRanges(const Napi::Array& from);

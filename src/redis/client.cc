@@ -26,9 +26,6 @@ constexpr std::uint8_t kMostTimesUnknown = 8;
 constexpr Millis kLate = 5;
 constexpr Millis kGrace = 20;
 
-/// The script's first number if the key holds something that is not its state.
-constexpr long long kNoLog = -1;
-
 /// Whether a script has not run because of some of its keys, while others may be good: a slot is
 /// moving, and its keys are on two nodes; or the user may not use the keys of one limiter ("... to
 /// access one of the keys", from Redis 8 on "... to access a key").
@@ -89,11 +86,11 @@ void Client::Untrack(Request& request) {
 }
 
 std::optional<CallId> Client::Ask(Limiter& limiter, std::string_view id, const Question& question,
-                                  std::span<const double> amounts) {
+                                  bool is_change, std::span<const double> amounts) {
   const std::uint16_t hash_slot = HashSlotOf(limiter, id);
   const std::optional<CallId> call = NewCall(nodes_.NumberOf(hash_slot));
   if (!call) return call;
-  if (question.operation >= Question::Operation::kSettle) {
+  if (is_change) {
     // Apart from attempts, because these keys are not read together with others.
     auto request =
         std::make_unique<ScriptRequest>(NewDeadline(), Group(limiter.program_, question));
@@ -121,8 +118,7 @@ bool Client::HasRoom(const ScriptRequest* open, Millis deadline) const {
 
 Limiter::OpenGroup Client::OpenGroupOf(Limiter& limiter, std::uint16_t hash_slot,
                                        const Question& question) {
-  if (!limiter.empty_group_ || question != limiter.question_) {
-    limiter.question_ = question;
+  if (!limiter.empty_group_ || question.head != limiter.empty_group_->head) {
     limiter.empty_group_.emplace(limiter.program_, question);
   }
   const Group& group = *limiter.empty_group_;
@@ -222,12 +218,7 @@ void Client::ReportNumbers(const ScriptRequest& request, const Reply& reply) {
   std::span<const Reply> numbers = reply.elements;
   for (const Group& group : request.groups()) {
     for (const CallId call : group.calls) {
-      if (numbers.front().integer == kNoLog) {
-        sink_.OnFailure(call, {Failure::Kind::kReply,
-                               "the key of this id holds something that is not its log"});
-      } else {
-        sink_.OnNumbers(call, numbers.first(group.numbers_per_key));
-      }
+      sink_.OnNumbers(call, numbers.first(group.numbers_per_key));
       numbers = numbers.subspan(group.numbers_per_key);
     }
   }

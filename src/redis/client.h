@@ -34,13 +34,6 @@ class Limiter {
   explicit Limiter(Program program)
       : program_(std::make_shared<const Program>(std::move(program))) {}
 
-  const Program& program() const { return *program_; }
-  /// For later calls. Those that were made keep their own. `program` differs in its policy only.
-  void SetProgram(Program program) {
-    program_ = std::make_shared<const Program>(std::move(program));
-    empty_group_.reset();
-  }
-
  private:
   friend class Client;
 
@@ -51,8 +44,7 @@ class Limiter {
     std::size_t place = 0;
   };
   std::uint64_t open_turn_ = 0;       ///< the client's, in which these are valid
-  Question question_;                 ///< the latest
-  std::optional<Group> empty_group_;  ///< for it
+  std::optional<Group> empty_group_;  ///< for the latest question
   std::unordered_map<std::uint16_t, OpenGroup> open_by_slot_;
 };
 
@@ -77,8 +69,9 @@ class Client final : private Connection::Owner {
 
   /// Each call returns its number, or nothing if too many are pending. Ids are UTF-8. OnTurn must
   /// follow, before the turn of the loop ends.
+  /// `is_change`: the question settles or blocks.
   std::optional<CallId> Ask(Limiter& limiter, std::string_view id, const Question& question,
-                            std::span<const double> amounts = {});
+                            bool is_change, std::span<const double> amounts = {});
   /// Any command, to a node of a cluster, or to the server of a key.
   std::optional<CallId> Command(const std::vector<std::string>& words, const std::string& node,
                                 std::string_view key);

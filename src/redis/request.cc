@@ -7,26 +7,6 @@
 
 namespace rollgate::redis {
 
-namespace {
-
-/// In place of a time: that of the server.
-constexpr double kServerTime = -0x1p62;
-
-}  // namespace
-
-Group::Group(std::shared_ptr<const Program> of, const Question& question)
-    : program(std::move(of)),
-      numbers_per_key(question.is_full ? 7 + 2 * program->windows : 1),
-      is_attempt(question.operation == Question::Operation::kAttempt ||
-                 question.operation == Question::Operation::kAttemptIfAllowed) {
-  AppendDoubles(numbers,
-                {static_cast<double>(question.operation), question.is_full ? 1.0 : 0.0,
-                 question.now ? static_cast<double>(*question.now) : kServerTime,
-                 static_cast<double>(question.cost), static_cast<double>(question.settled_at),
-                 static_cast<double>(question.settled_of)});
-  AppendDoubles(numbers, question.policy.empty() ? program->policy : question.policy);
-}
-
 void Group::Add(CallId call, std::string_view key_prefix, std::string_view id,
                 std::span<const double> own_amounts) {
   calls.push_back(call);
@@ -43,7 +23,7 @@ std::size_t ScriptRequest::AddGroup(Group group) {
 
 std::size_t ScriptRequest::PlaceOf(const Group& group, std::size_t first) {
   for (std::size_t place = first; place < groups_.size(); ++place) {
-    if (groups_[place].numbers == group.numbers) return place;
+    if (groups_[place].head == group.head) return place;
   }
   return AddGroup(group);
 }
@@ -68,17 +48,15 @@ void ScriptRequest::Encode(std::string& command) const {
   AppendWord(command, sends_text_ ? script().source : script().sha1);
   AppendWord(command, static_cast<std::int64_t>(key_count()));
   for (const Group& group : groups_) command += group.keys;
-  const bool is_together = std::ranges::all_of(groups_, [](const Group& group) {
-    return group.is_attempt && !group.program->has_long_logs;
-  });
-  AppendWord(command, std::string_view(!is_together       ? "apart"
+  const bool is_apart = std::ranges::any_of(groups_, &Group::is_apart);
+  AppendWord(command, std::string_view(is_apart           ? "apart"
                                        : keys_may_repeat_ ? "together, keys repeat"
                                                           : "together"));
   std::string count;
   for (const Group& group : groups_) {
     count.clear();
     AppendDoubles(count, {static_cast<double>(group.calls.size())});
-    AppendJoined(command, {count, group.numbers, group.amounts});
+    AppendJoined(command, {count, group.head, group.amounts});
   }
 }
 

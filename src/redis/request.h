@@ -84,41 +84,30 @@ struct Script {
 /// What the calls of one limiter have in common.
 struct Program {
   Script script;
-  std::string key_prefix;      ///< the limiter's namespace
-  std::vector<double> policy;  ///< from count_blocked on in a group: see scripts/frame.lua
-  std::size_t windows = 1;
-  bool has_long_logs = false;  ///< which are not read together with others
-  bool has_names = false;      ///< windows count different things
+  std::string key_prefix;  ///< the limiter's namespace
 };
 
-/// The cost of a question whose calls have amounts: see the table of costs in scripts/frame.lua.
-constexpr std::int64_t kOneAmount = -1;
-constexpr std::int64_t kAmounts = -2;
-
-/// What a run of a script does under one policy.
+/// What calls ask a script about their keys.
 struct Question {
-  enum class Operation { kPeek, kAttempt, kAttemptIfAllowed, kSettle, kBlock };
-
-  Operation operation = Operation::kAttempt;
-  bool is_full = false;             ///< the full reply, or only the time left
-  std::optional<std::int64_t> now;  ///< us; else the server's own time
-  std::int64_t cost = 1;            ///< or kOneAmount or kAmounts
-  std::int64_t settled_at = 0;      ///< this and the next as in scripts/frame.lua
-  std::uint64_t settled_of = 0;
-  std::vector<double> policy{};  ///< replaces the program's, with as many numbers; may be empty
-
-  bool operator==(const Question&) const = default;
+  /// A group without its amounts and the number of its keys: see scripts/frame.lua.
+  std::string_view head;
+  std::size_t numbers_per_key = 1;  ///< in the reply
+  bool is_apart = false;            ///< keys are not read together with others
 };
 
 /// The calls with one question in a run of a script. For each key, the reply has the same number of
 /// integers for one call.
 struct Group {
-  Group(std::shared_ptr<const Program> program, const Question& question);
+  Group(std::shared_ptr<const Program> of, const Question& question)
+      : program(std::move(of)),
+        head(question.head),
+        numbers_per_key(question.numbers_per_key),
+        is_apart(question.is_apart) {}
 
-  std::shared_ptr<const Program> program;  ///< of the first limiter; others have the same policy
-  std::string numbers;                     ///< for the script, but for the number of keys
+  std::shared_ptr<const Program> program;  ///< of the first limiter
+  std::string head;                        ///< this and the next as in Question
   std::size_t numbers_per_key;
-  bool is_attempt;
+  bool is_apart;
 
   void Add(CallId call, std::string_view key_prefix, std::string_view id,
            std::span<const double> amounts = {});

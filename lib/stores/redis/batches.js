@@ -47,7 +47,7 @@ class Batches {
     return this.#separatesSlots ? keySlot(key) : 0;
   }
 
-  /** Asks a question of client-backend.js about one key. */
+  /** Asks a question of questions.js about one key. */
   ask(limiter, call, key, question, amounts) {
     const { algorithm, isChange } = question;
     const slot = this.#slotOf(key);

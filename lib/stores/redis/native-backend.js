@@ -2,7 +2,7 @@
 'use strict';
 
 const { RedisBackend } = require('./backend');
-const { amountsOf, createPolicyNumbers } = require('./script');
+const { Questions } = require('./questions');
 const SCRIPTS = require('./scripts');
 
 class NativeBackend extends RedisBackend {
@@ -10,8 +10,7 @@ class NativeBackend extends RedisBackend {
   #connection;
   #client;
   #native; // the functions of the limiter in the client
-  #policyNumbers;
-  #within;
+  #questions;
   /** The client holds it weakly. */
   #changed = (isUp) => this.publishConnection(isUp);
 
@@ -20,17 +19,9 @@ class NativeBackend extends RedisBackend {
     super(policy, namespace);
     this.#connection = connection;
     this.#client = connection.acquire(this);
-    const { numbers, within, hasLongLogs } = createPolicyNumbers(policy);
-    this.#policyNumbers = new Float64Array(numbers);
-    this.#within = within;
-    this.#native = this.#client.createLimiter({
-      keyPrefix: namespace,
-      script: SCRIPTS[policy.algorithm],
-      policy: this.#policyNumbers,
-      windows: policy.windows.length,
-      hasLongLogs,
-      hasNames: policy.isWeighted,
-    });
+    const { windows, algorithm } = policy;
+    this.#native = this.#client.createLimiter(namespace, SCRIPTS[algorithm], windows.length);
+    this.#questions = new Questions(policy);
     this.#client.whenChanged(this.#changed);
   }
 
@@ -50,25 +41,22 @@ class NativeBackend extends RedisBackend {
     return this.#client.roomAt(node);
   }
 
-  decide({ operation, id, cost, isFull, now, max, done }) {
-    const amounts = amountsOf(this.policy, cost);
-    const call = this.#within
-      ? this.#native.ask(id, operation, isFull, amounts, now, this.#numbersWithin(max, operation))
-      : this.#native.ask(id, operation, isFull, amounts, now);
-    this.#client.wait(call, this, done);
+  decide(call) {
+    const question = this.#questions.of(call);
+    this.#ask(call, question, this.#questions.amountsOf(call.cost));
   }
 
-  #numbersWithin(max, operation) {
-    return new Float64Array(this.#within(max, operation));
-  }
-
-  change({ operation, id, now }, { amounts, at, generation }) {
+  change(call, operands) {
     return new Promise((resolve, reject) => {
-      const ofPolicy = this.#policyNumbers;
-      const call = this.#native.ask(id, operation, false, amounts, now, ofPolicy, at, generation);
       const done = (failed, _, integer) => (failed === null ? resolve([integer]) : reject(failed));
-      this.#client.wait(call, this, done);
+      const question = this.#questions.ofChange(call, operands);
+      const { amounts } = operands;
+      this.#ask({ ...call, done }, question, typeof amounts === 'number' ? 0 : amounts);
     });
+  }
+
+  #ask({ id, done }, { head, isApart, isChange, length }, amounts) {
+    this.#client.wait(this.#native.ask(id, head, length, isApart, isChange, amounts), this, done);
   }
 
   command(key, words) {
@@ -83,9 +71,7 @@ class NativeBackend extends RedisBackend {
 
   /** Calls that were made keep the earlier limits. */
   setLimits(next) {
-    const { numbers, hasLongLogs } = createPolicyNumbers(next);
-    this.#policyNumbers = new Float64Array(numbers);
-    this.#native.setPolicy(this.#policyNumbers, hasLongLogs);
+    this.#questions = new Questions(next);
   }
 
   stats() {

@@ -293,12 +293,13 @@ class NativeClient {
     }
   }
 
-  createLimiter(program) {
-    const length = 2 + decisionLength(program.windows);
+  /** The function `ask` of a limiter with this script and this prefix of its keys. */
+  createLimiter(keyPrefix, { source, sha1 }, windowCount) {
+    const length = 2 + decisionLength(windowCount);
     if (this.#callbacks.numbers.length < length) {
       this.#callbacks.numbers = new Float64Array(length);
     }
-    return this.#engine.createLimiter(program);
+    return this.#engine.createLimiter(keyPrefix, source, sha1);
   }
 
   setMap(ranges) {

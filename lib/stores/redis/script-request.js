@@ -17,13 +17,14 @@ class ScriptRequest {
     this.node = node;
   }
 
-  /** `amounts` of the key, or a number if the question has the cost. */
+  /** `amounts` is an array; or a number, which the question has up to 1. */
   add(call, key, question, amounts) {
     const group = this.#groupOf(call.limiter, question);
     this.calls.push(call);
     group.calls.push(call);
     group.keys.push(key);
     if (typeof amounts !== 'number') group.amounts.push(...amounts);
+    else if (amounts > 1) group.amounts.push(amounts);
   }
 
   /** A limiter's calls are judged in their order, so never in a group before that of its latest. */
@@ -52,18 +53,18 @@ class ScriptRequest {
   }
 
   answer(reply) {
-    const lengthOf = ({ isFull, numbers }) => (isFull ? numbers.length : 1);
     let count = 0;
-    for (const { question, calls } of this.#groups) count += calls.length * lengthOf(question);
+    for (const { question, calls } of this.#groups) count += calls.length * question.length;
     const integers = readIntegers(reply, count);
     let first = 0;
     for (const { question, calls } of this.#groups) {
-      const { isFull, numbers } = question;
+      const { isFull, length } = question;
+      const numbers = new Float64Array(Math.max(2, length));
       for (const call of calls) {
         const integer = integers[first];
         const failed = isFull ? readOne(integers, first, numbers) : readTimeLeft(integer, numbers);
         call.limiter.end(call, failed, numbers, integer);
-        first += lengthOf(question);
+        first += length;
       }
     }
   }

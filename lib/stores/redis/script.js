@@ -37,8 +37,14 @@ const callNumbers = (operation, isFull, now = SERVER_TIME, cost = 1, at = 0, gen
   return [operation, isFull ? 1 : 0, now, cost, at, generation];
 };
 
-/** The `cost` of callNumbers for these amounts of a key: a number is the cost itself. */
-function costNumberOf({ isWeighted }, amounts) {
+/** The `cost` of callNumbers for a call that decides at this cost: a number above 1 is an amount. */
+function costNumberOf({ isWeighted }, cost) {
+  if (isWeighted) return AMOUNTS;
+  return cost > 1 ? ONE_AMOUNT : cost;
+}
+
+/** The same for the result of settledAmountsOf: a number is the cost itself. */
+function settledCostNumberOf({ isWeighted }, amounts) {
   if (typeof amounts === 'number') return amounts;
   return isWeighted ? AMOUNTS : ONE_AMOUNT;
 }
@@ -58,9 +64,9 @@ function settledAmountsOf({ isWeighted, windows: { length } }, cost, actual) {
   return Float64Array.from([...inEachWindow(cost, length), ...inEachWindow(actual, length)]);
 }
 
-/** A group without its amounts, and with 0 for the number of keys. `call` is of callNumbers. */
+/** A group without its amounts and the number of its keys. `call` is of callNumbers. */
 function groupHead(call, ofPolicy) {
-  const numbers = [0, ...call, ...ofPolicy];
+  const numbers = [...call, ...ofPolicy];
   const head = Buffer.alloc(8 * numbers.length);
   for (const [i, number] of numbers.entries()) head.writeDoubleLE(number, 8 * i);
   return head;
@@ -68,10 +74,11 @@ function groupHead(call, ofPolicy) {
 
 /** A group as one word. */
 function groupWord({ question: { head }, keys, amounts }) {
-  const word = Buffer.allocUnsafe(head.length + 8 * amounts.length);
-  word.set(head);
+  const end = 8 + head.length;
+  const word = Buffer.allocUnsafe(end + 8 * amounts.length);
   word.writeDoubleLE(keys.length);
-  for (let i = 0; i < amounts.length; i++) word.writeDoubleLE(amounts[i], head.length + 8 * i);
+  word.set(head, 8);
+  for (let i = 0; i < amounts.length; i++) word.writeDoubleLE(amounts[i], end + 8 * i);
   return word;
 }
 
@@ -96,7 +103,7 @@ const LEAST_KEPT = 100;
 const MOST_KEPT = 1000;
 
 /**
- * `numbers` are those of the policy; `hasLongLogs` is for client-backend.js. With SETS_MAX (see internal-methods.js),
+ * `numbers` are those of the policy; `hasLongLogs` is for questions.js. With SETS_MAX (see internal-methods.js),
  * `numbers` are those to settle an attempt, and `within(max, operation)` returns those of an attempt. A log is not cut
  * under a small maximum, because a larger one may follow. Other algorithms do not depend on earlier maxima.
  */
@@ -199,4 +206,5 @@ module.exports = {
   readOne,
   readTimeLeft,
   runWords,
+  settledCostNumberOf,
 };
