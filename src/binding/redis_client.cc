@@ -200,8 +200,10 @@ class RedisClient final : public std::enable_shared_from_this<RedisClient>,
   /// An exception is uncaught, so that the other callbacks run.
   napi_value CallBack(const Napi::FunctionReference& function, const Arguments& arguments) {
     if (const napi_value result = Invoke(function, arguments)) return result;
+    bool is_pending = false;  // not if the thread is being terminated
+    napi_is_exception_pending(env_, &is_pending);
     napi_value error = nullptr;
-    if (napi_get_and_clear_last_exception(env_, &error) == napi_ok) {
+    if (is_pending && napi_get_and_clear_last_exception(env_, &error) == napi_ok) {
       napi_fatal_exception(env_, error);
     }
     return nullptr;
