@@ -59,8 +59,8 @@ All of them take ${LIMIT_MINUTES} minutes at most; what is not built yet is buil
 
 ${NAMES.map((name) => `  ${name.padEnd(18)} ${clockText(moduleOf(name).budgetMs).padStart(5)} min  ${moduleOf(name).title}`).join('\n')}
 
-Cells of --against, all or those named ('one' names both that begin with 'one-'):
-${CELLS.map(({ name, title }) => `  ${name.padEnd(18)} ${title}`).join('\n')}`;
+Cells of --against, those named ('one' names both that begin with 'one-') or all without a star:
+${CELLS.map(({ name, title, isByNameOnly }) => `${isByNameOnly ? '*' : ' '} ${name.padEnd(18)} ${title}`).join('\n')}`;
 
 const ARGUMENTS = {
   options: {

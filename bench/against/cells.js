@@ -1,12 +1,13 @@
 // What is measured of two revisions. A cell uses only what the package exports, because files move.
 //
 // `create(rollgate)` throws if the package does not have what the cell is about. It gives
-//   run(checks)      makes that many checks; throws if an answer is wrong; may return the ns of other processes
+//   run(checks)      makes that many checks; throws if an answer is wrong; may return times of other kinds, in ns
 //   prepare(checks)  what must be done before, unmeasured; optional
 'use strict';
 
 const { idsInTurn, idsThatGo } = require('./ids');
-const { inRegion, onRedis, throughMiddleware } = require('./stores');
+const { behindHttp, onRedis } = require('./redis');
+const { inRegion, throughMiddleware } = require('./stores');
 
 const MINUTE = 60_000;
 
@@ -102,7 +103,7 @@ function usage({ RateLimiter }) {
 const WITHOUT_ADDON = { ROLLGATE_BINDING: 'wasm', ROLLGATE_PREBUILD: '/nonexistent' };
 
 /** [name, title, create, checks to warm up, checks that are measured at once] */
-const CELLS = [
+const USUAL_CELLS = [
   ['one-refused', '1 id, max 100, refused', oneRefused, 200_000, 500_000],
   ['one-allowed', '1 id, max 100, allowed', oneAllowed, 200_000, 500_000],
   ['10k-refused', '10,000 ids, max 5, refused', refused(10_000, 5), 200_000, 150_000],
@@ -124,15 +125,36 @@ const CELLS = [
   ],
   ['wasm', 'WebAssembly, 10,000 ids, allowed', allowed(10_000, 100), 200_000, 150_000],
   ['middleware', 'middleware in process, allowed', throughMiddleware, 20_000, 4000],
-  ['redis', 'Redis, 64 in flight, allowed', onRedis, 20_000, 20_000],
-].map(([name, title, create, warmUp, checks]) => ({
-  name,
-  title,
-  create,
-  warmUp,
-  checks,
-  slices: name === 'middleware' ? 10 : 4,
-  environment: name === 'wasm' ? WITHOUT_ADDON : {},
-}));
+  ['redis', 'Redis, 64 in flight, allowed', onRedis('url', 64), 20_000, 20_000],
+];
+
+/** The same, of cells that run only if they are named. */
+const MORE_CELLS = [
+  ['redis-one', 'Redis, 1 in flight', onRedis('url', 1), 5000, 3000],
+  ['redis-many', 'Redis, 512 in flight', onRedis('url', 512), 40_000, 40_000],
+  ['redis-http', 'Redis, behind HTTP with 64 sockets', behindHttp, 20_000, 10_000],
+  ['tls-one', 'Redis over TLS, 1 in flight', onRedis('tls', 1), 5000, 3000],
+  ['tls', 'Redis over TLS, 64 in flight', onRedis('tls', 64), 20_000, 20_000],
+  ['tls-many', 'Redis over TLS, 512 in flight', onRedis('tls', 512), 40_000, 40_000],
+  ['ioredis', 'ioredis, 64 in flight', onRedis('ioredis', 64), 40_000, 20_000],
+  ['ioredis-many', 'ioredis, 512 in flight', onRedis('ioredis', 512), 40_000, 40_000],
+  ['node-redis', 'node-redis, 64 in flight', onRedis('nodeRedis', 64), 40_000, 20_000],
+  ['node-redis-many', 'node-redis, 512 in flight', onRedis('nodeRedis', 512), 40_000, 40_000],
+];
+
+const cellOf =
+  (isByNameOnly) =>
+  ([name, title, create, warmUp, checks]) => ({
+    name,
+    title,
+    create,
+    warmUp,
+    checks,
+    isByNameOnly,
+    slices: name === 'middleware' ? 10 : 4,
+    environment: name === 'wasm' ? WITHOUT_ADDON : {},
+  });
+
+const CELLS = [...USUAL_CELLS.map(cellOf(false)), ...MORE_CELLS.map(cellOf(true))];
 
 module.exports = { CELLS };

@@ -4,7 +4,7 @@
 const DEFAULT_LIMIT = 1.05;
 
 /**
- * `words` are names of cells, or their beginnings up to a hyphen; all cells if there are none. Throws for a name
+ * `words` are names of cells, or their beginnings up to a hyphen; all cells but those that want to be named if there are none. Throws for a name
  * that no cell has, and for a limit that is no ratio.
  *
  * @returns {{ cells: object[], limit: number }}
@@ -20,8 +20,8 @@ function readComparison(cells, { limit, words }) {
     const names = cells.map((cell) => cell.name).join(', ');
     throw new Error(`There is no cell '${unknown}'. There are: ${names}.`);
   }
-  const wanted = cells.filter(
-    (cell) => words.length === 0 || words.some((word) => isNamed(word)(cell)),
+  const wanted = cells.filter((cell) =>
+    words.length === 0 ? !cell.isByNameOnly : words.some((word) => isNamed(word)(cell)),
   );
   return { cells: wanted, limit: ratio };
 }

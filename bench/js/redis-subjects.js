@@ -167,4 +167,4 @@ const redisSubjects = {
   scriptIoredis: { create: scriptIoredis, label: "ioredis alone, running rollgate's script" },
 };
 
-module.exports = { redisSubjects };
+module.exports = { openIoredis, openNodeRedis, redisSubjects };
