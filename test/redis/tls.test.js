@@ -1,7 +1,7 @@
 // TLS of the native client: whom it trusts, what it negotiates, and what it makes of broken connections.
 'use strict';
 
-const { createPrivateKey } = require('node:crypto');
+const { constants, createPrivateKey } = require('node:crypto');
 const tls = require('node:tls');
 const { errorOf, outcomeOf, waitUntil } = require('../support/outcome');
 const { nativeLimiter } = require('../support/redis-clients');
@@ -51,6 +51,7 @@ describe('a server is trusted', () => {
     ['by a name that is not the host', '127.0.0.1', { ca, servername: 'localhost' }],
     ['unchecked', 'localhost', { rejectUnauthorized: false }],
     ['by a check of the user', 'localhost', { ca, servername: 'x', checkServerIdentity: () => {} }],
+    ['by a context of the user', '127.0.0.1', { secureContext: tls.createSecureContext({ ca }) }],
     ['with TLS 1.3 alone', '127.0.0.1', { ca, minVersion: 'TLSv1.3' }],
     ['with a cipher of TLS 1.3', '127.0.0.1', { ca, ciphers: 'TLS_CHACHA20_POLY1305_SHA256' }],
   ])('%s', async (_, host, tls) => {
@@ -149,10 +150,15 @@ describe('options', () => {
   });
 });
 
-// Kills: an option that is blamed for the fault of another one.
-test('an option that is passed on is refused with the reason of node:tls alone', () => {
-  expect(() => nativeLimiter(at(redis.port, { ca, ecdhCurve: 'no-curve' }))).toThrow(
-    /^option 'redis.tls': Failed to set ECDH curve$/,
+// Kills: an option that is blamed for the fault of another one, or not passed on.
+test.each([
+  ['ecdhCurve', 'no-curve', 'Failed to set ECDH curve'],
+  ['crl', 'no list', 'Failed to parse CRL'],
+  ['pfx', Buffer.from('no archive'), ''],
+  ['sigalgs', 'no-algorithm', ''],
+])('%s is refused with the reason of node:tls', (name, value, reason) => {
+  expect(() => nativeLimiter(at(redis.port, { ca, [name]: value }))).toThrow(
+    `option 'redis.tls': ${name}: ${reason}`,
   );
 });
 
@@ -171,6 +177,10 @@ describe('a server without anything in common', () => {
       { ciphers: 'TLS_AES_128_GCM_SHA256' },
       /handshake failure/,
     ],
+    ['versions up to 1.2', ['-tls1_3'], { maxVersion: 'TLSv1.2' }, /protocol/],
+    ['versions but 1.3', ['-tls1_3'], { secureOptions: constants.SSL_OP_NO_TLSv1_3 }, /protocol/],
+    ['signatures', ['-tls1_2'], { sigalgs: 'RSA+SHA256' }, /handshake failure/],
+    ['protocols above TLS', ['-alpn', 'other'], { ALPNProtocols: ['redis'] }, /no application/],
   ])('%s', async (_, args, tls, reason) => {
     const port = await startReversingServer(good, ...args);
     expect(await refusalOf(at(port, { ca, ...tls }))).toMatch(reason);

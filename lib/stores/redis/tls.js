@@ -78,7 +78,11 @@ const CHECKS = {
   ca: checkAuthorities,
   cert: checkWith('cert'),
   key: checkWith('cert', 'key', 'passphrase'),
+  pfx: checkWith('pfx', 'passphrase'),
   ciphers: checkWith('ciphers'),
+  ecdhCurve: checkWith('ecdhCurve'),
+  sigalgs: checkWith('sigalgs'),
+  crl: checkWith('crl'),
 };
 
 function createContext(name, options) {
