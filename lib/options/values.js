@@ -105,6 +105,11 @@ function readCount(name, value) {
   return Math.min(readNumber(name, value, 'an integer >= 1', isInRange), Number.MAX_SAFE_INTEGER);
 }
 
+function readFunction(name, value) {
+  if (typeof value !== 'function') throw optionTypeError(name, 'a function', value);
+  return value;
+}
+
 function readBoolean(name, value, byDefault) {
   if (value === undefined) return byDefault;
   if (typeof value !== 'boolean') throw optionTypeError(name, 'true or false', value);
@@ -194,6 +199,7 @@ module.exports = {
   readBoolean,
   readCount,
   readEach,
+  readFunction,
   readInteger,
   readInterval,
   readList,

@@ -156,7 +156,7 @@ declare module './index' {
     wait(id?: Id, options?: WaitOptions): Promise<Decision>;
 
     /**
-     * On Redis, one round trip for each 1000 ids, or for each slot in a cluster. In a key-value store, one for each
+     * On Redis, one round trip for each 5000 ids. In a key-value store, one for each
      * id, in parallel. If one of these fails, the promise rejects, and the others may be recorded.
      */
     attemptMany(ids: readonly Id[]): Promise<Decision[]>;

@@ -62,7 +62,8 @@ Napi::Value CreatePortableLimiter(const Napi::CallbackInfo& info);
 ///   output                         Uint8Array for write
 ///   write(node, count) -> whether the socket takes more; if not, onWritable must follow. Sends so
 ///                                  many bytes of output
-///   close(node, socket)
+///   close(node)
+///   forget(node)                   it will not be used any more
 ///   turn()                         onTurn must follow in the next turn of the event loop
 ///   numbers                        Float64Array for settle and fail
 ///   settle(count)                  reads records: the number of a call, how many integers follow,
@@ -80,7 +81,7 @@ Napi::Value CreatePortableLimiter(const Napi::CallbackInfo& info);
 ///   question (questions.js); `amounts` is a Float64Array, or a number that is an amount if it is
 ///   above 1. Ids are well-formed strings. A command goes to `node`, or to the owner of `key` if
 ///   `node` is ''
-///   After a call, onTurn must follow before the turn of the event loop ends
+///   After a call, onTurn must follow before the turn of the event loop ends, or onMore sooner
 /// onTurn(), onMore(), onTime(), onAccepted(node, socket), onConnected(node, socket),
 ///   onBytes(node, socket, buffer, count), onEnd(node, socket, error), onWritable(node, socket),
 ///   connect, setMap and close return when onTime must be called, in ms as now() tells, or

@@ -12,7 +12,6 @@
 #include <memory>
 #include <new>
 #include <span>
-#include <stdexcept>
 #include <type_traits>
 
 #include "core/inlining.h"
@@ -67,8 +66,6 @@ inline napi_value ThrowInJs(napi_env env, napi_callback_info) {
     throw;
   } catch (const Napi::Error& error) {
     error.ThrowAsJavaScriptException();
-  } catch (const std::invalid_argument& error) {
-    napi_throw_error(env, "ERR_ROLLGATE_OPTION", error.what());
   } catch (const std::exception& error) {
     napi_throw_error(env, "ERR_ROLLGATE_MEMORY", error.what());
   }

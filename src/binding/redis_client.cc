@@ -51,20 +51,35 @@ class RedisClient final : public std::enable_shared_from_this<RedisClient>,
   redis::Client& client() { return client_; }
 
   /// Delivers what the client has noted, and returns when lib must call onTime: Infinity if that is
-  /// not necessary.
+  /// not necessary. A user's code that is called meanwhile may close the client: what that leads to
+  /// is delivered afterwards.
   Napi::Value Deliver() {
+    constexpr double kNever = std::numeric_limits<double>::infinity();
+    if (delivery_ != Delivery::kNone) {
+      delivery_ = Delivery::kAgain;
+      return Napi::Number::New(env_, kNever);
+    }
+    const struct AtEnd {
+      ~AtEnd() { delivery = Delivery::kNone; }
+      Delivery& delivery;
+    } at_end{delivery_};
+    delivery_ = Delivery::kOnce;
     const Napi::Object callbacks = callbacks_.Value();
-    for (const auto& event : std::exchange(events_, {})) event(callbacks);
-    DeliverState(callbacks);
+    DeliverEvents(callbacks);
     DeliverNumbers(callbacks);
     DeliverFailures(callbacks);
+    while (std::exchange(delivery_, Delivery::kOnce) == Delivery::kAgain) {
+      DeliverEvents(callbacks);
+      DeliverFailures(callbacks);
+    }
     const redis::Millis due = client_.NextDue();
     const bool never = due == std::numeric_limits<redis::Millis>::max();
-    return Napi::Number::New(
-        env_, never ? std::numeric_limits<double>::infinity() : static_cast<double>(due));
+    return Napi::Number::New(env_, never ? kNever : static_cast<double>(due));
   }
 
  private:
+  enum class Delivery { kNone, kOnce, kAgain };
+
   struct FailedCalls {
     Failure failure;
     std::vector<CallId> calls;
@@ -99,7 +114,11 @@ class RedisClient final : public std::enable_shared_from_this<RedisClient>,
   }
 
   void Close(redis::SocketId socket) override {
-    Note("close", [this, socket] { return Arguments{Number(socket.node), Number(socket.number)}; });
+    Note("close", [this, socket] { return Arguments{Number(socket.node)}; });
+  }
+
+  void Forget(std::size_t node) override {
+    Note("forget", [this, node] { return Arguments{Number(node)}; });
   }
 
   void WaitForTurn() override {
@@ -128,6 +147,11 @@ class RedisClient final : public std::enable_shared_from_this<RedisClient>,
       failures_.push_back({failure, {}});
     }
     failures_.back().calls.push_back(call);
+  }
+
+  void DeliverEvents(const Napi::Object& callbacks) {
+    for (const auto& event : std::exchange(events_, {})) event(callbacks);
+    DeliverState(callbacks);
   }
 
   /// Reports whether there is a connection, if that has changed.
@@ -218,6 +242,7 @@ class RedisClient final : public std::enable_shared_from_this<RedisClient>,
   Napi::FunctionReference write_;  ///< found once, because these run in each turn
   Napi::FunctionReference settle_;
   const std::size_t group_of_many_;
+  Delivery delivery_ = Delivery::kNone;
   bool was_up_ = false;  // as reported last
   std::vector<double> records_;
   std::size_t results_ = 0;    ///< in records_, not delivered yet

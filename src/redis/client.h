@@ -68,7 +68,7 @@ class Client final : private Connection::Owner {
   Client& operator=(const Client&) = delete;
 
   /// Each call returns its number, or nothing if too many are pending. Ids are UTF-8. OnTurn must
-  /// follow, before the turn of the loop ends.
+  /// follow before the turn of the loop ends, or SendNow sooner.
   /// `is_change`: the question settles or blocks.
   std::optional<CallId> Ask(Limiter& limiter, std::string_view id, const Question& question,
                             bool is_change, std::span<const double> amounts = {});

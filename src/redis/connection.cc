@@ -12,6 +12,8 @@ namespace {
 
 /// How many attempts double the delay before the next one.
 constexpr int kMostDoublings = 20;
+/// Bytes that a server may send while nobody waits for an answer, such as the reason of its end.
+constexpr std::size_t kMostUnasked = 4096;
 
 /// After so long without a reply, the server may have closed the connection unseen.
 constexpr std::chrono::milliseconds kPause{100};
@@ -183,6 +185,9 @@ void Connection::OnWritable(std::uint32_t socket, bool is_writable) {
 }
 
 void Connection::Read(std::string_view bytes) {
+  const bool is_unasked = state_ == State::kUp && sent_.empty();
+  unasked_ = is_unasked ? unasked_ + bytes.size() : 0;
+  if (unasked_ > kMostUnasked) return Break({Failure::Kind::kReply, "an unsolicited reply"});
   reader_->Feed(bytes);
   while (Reply* const reply = broken_ ? nullptr : reader_->Next()) {
     if (state_ == State::kGreeting) {

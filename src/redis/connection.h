@@ -148,6 +148,7 @@ class Connection final {
   std::deque<std::unique_ptr<Request>> sent_;     ///< not answered
   std::size_t greetings_ = 0;                     ///< not answered
   bool has_received_ = false;                     ///< bytes, since the connection was made
+  std::size_t unasked_ = 0;                       ///< bytes while nothing was sent
   bool has_served_ = false;                       ///< a request, since the connection was made
   std::optional<Failure> broken_;                 ///< the connection is lost as soon as possible
   Failure last_failure_;

@@ -35,6 +35,8 @@ class Host {
   virtual void Open(SocketId socket, std::size_t address) = 0;
   virtual void Write(SocketId socket, std::string bytes) = 0;
   virtual void Close(SocketId socket) = 0;
+  /// The node of this number is not used any more.
+  virtual void Forget(std::size_t node) = 0;
   /// Client::OnTurn must be called in the next turn of the event loop.
   virtual void WaitForTurn() = 0;
 

@@ -190,6 +190,7 @@ void Nodes::ForgetIdleNodes() {
     Connection& node = *named.second;
     if (owners.contains(&node) || node.is_busy()) return false;
     forgotten_connections_ += node.connections();
+    host_.Forget(node.number());
     return true;
   });
 }

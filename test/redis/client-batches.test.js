@@ -1,6 +1,7 @@
 // What a user's client is sent: fakes of clients that answer, refuse or hold back whole commands.
 'use strict';
 
+const assert = require('node:assert');
 const RateLimiter = require('../..');
 const { keySlot } = require('../../lib/stores/redis/cluster');
 const { outcomeOf } = require('../support/outcome');
@@ -106,9 +107,35 @@ describe('a command', () => {
     expect(client.names()[2]).toBe('unlink');
   });
 
-  test('is sent although the timers of a test are fake', async () => {
+  test('is sent, or refused, although the timers of a test are fake', async () => {
     jest.useFakeTimers();
-    expect(await limiterOver(fakeClient())('a')).toBe(0);
+    const limiter = limiterOver(fakeClient(), { maxQueue: 1 });
+    const calls = outcomesOf([limiter('a'), limiter('b')]);
+    expect(await calls).toEqual([0, 'ERR_ROLLGATE_REDIS_QUEUE_FULL']);
+  });
+
+  // Kills: calls that wait for the end of the turn after their limiter, and then the client, is closed.
+  test('is sent before its limiter is closed', async () => {
+    const client = fakeClient();
+    const limiter = limiterOver(client);
+    const call = limiter('a');
+    await limiter.close();
+    client.sendCommand = () => Promise.reject(new Error('closed'));
+    expect(await call).toBe(0);
+  });
+
+  // Kills: an error whose own code throws, so that its calls never end.
+  test.each([
+    ['DOMException', () => new DOMException('stopped', 'AbortError')],
+    ['symbol', () => Object.assign(new Error(), { message: Symbol('why') })],
+    ['bare object', () => Object.create(null)],
+    ['getter', () => Object.defineProperty({}, 'message', { get: () => assert.fail() })],
+  ])('fails with whatever its client rejects with: %s', async (_, makeError) => {
+    const client = fakeClient(() => Promise.reject(makeError()));
+    const limiter = limiterOver(client);
+    const outcomes = await outcomesOf([limiter('a'), limiter('b')]);
+    expect(outcomes).toEqual(times(2, () => 'ERR_ROLLGATE_REDIS_UNREACHABLE'));
+    expect(limiter.stats().connection.unanswered).toBe(0);
   });
 
   test('takes the calls that callbacks of one turn make', async () => {

@@ -1,6 +1,7 @@
 // Limiters, threads and processes on Redis come and go: nothing keeps a program up, nothing is left behind.
 'use strict';
 
+const diagnostics = require('node:diagnostics_channel');
 const { once } = require('node:events');
 const path = require('node:path');
 const { promisify } = require('node:util');
@@ -133,6 +134,26 @@ describe('close', () => {
     expect(answer.slice(0, 2)).toEqual([null, 0]);
     for (const outcome of await Promise.all(others)) expect([0, CLOSED]).toContain(outcome);
     expect(await outcomeOf(limiter('a'))).toBe(CLOSED);
+  });
+
+  // Kills: results that are delivered in the middle of a delivery, so that the rest of it reads their numbers.
+  test.each([8, 64])('by a subscriber changes no answer that has come, of %i', async (count) => {
+    const refused = (keys) => `*${keys}\r\n${':5000000\r\n'.repeat(keys)}`;
+    const { url } = await peers.scriptedPeer(([name, , keys]) =>
+      name.startsWith('EVAL') ? refused(Number(keys)) : '+OK\r\n',
+    );
+    const limiter = nativeLimiter(url, { maxInInterval: 9 });
+    await Promise.all(times(8, (i) => limiter(`before ${i}`))); // numbers of calls are used again
+    const onCall = ({ type }) => type === 'call' && limiter.close();
+    diagnostics.subscribe('rollgate:redis', onCall);
+    const answered = times(count, (i) => outcomeOf(limiter(`a${i}`)));
+    await new Promise(setImmediate);
+    const later = times(20, (i) => outcomeOf(limiter(`b${i}`)));
+    const outcomes = await Promise.all(answered);
+    diagnostics.unsubscribe('rollgate:redis', onCall);
+    expect(outcomes[0]).toBe(5000);
+    for (const outcome of outcomes) expect([5000, CLOSED]).toContain(outcome);
+    for (const outcome of await Promise.all(later)) expect([5000, CLOSED]).toContain(outcome);
   });
 
   test('may be called from the callback of a failure', async () => {

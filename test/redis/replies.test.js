@@ -114,6 +114,15 @@ describe('unasked replies', () => {
     const outcomes = await askProgram(program(all.map(({ url }) => url)));
     expect(outcomes).toEqual(UNASKED.map(() => [0, 0, 0]));
   });
+
+  // Kills: no bound for what a server sends while nobody waits for an answer.
+  test('without end do the same', async () => {
+    const { url } = await peers.scriptedPeer((_words, socket) => {
+      setTimeout(() => socket.write(`$100000000\r\n${'x'.repeat(100_000)}`), 20);
+      return ALLOWED;
+    });
+    expect(await askProgram(program([url]))).toEqual([[0, 0, 0]]);
+  });
 });
 
 describe('nodes of a cluster', () => {

@@ -149,6 +149,28 @@ describe('a name with several addresses', () => {
     await silent.close();
   });
 
+  // Kills: the addresses of an attempt that was given up, in place of those of the current one.
+  test('uses it also if an earlier lookup ends meanwhile', async () => {
+    const silent = await peers.silentPeer({ host: '127.0.0.2' });
+    const answering = ([name]) => (name.startsWith('EVAL') ? '*1\r\n:0\r\n' : '+OK\r\n');
+    const good = await peers.scriptedPeer(answering, { host: '127.0.0.3', port: silent.port });
+    const resultOf = (...addresses) => addresses.map((address) => ({ address, family: 4 }));
+    let answerFirst;
+    dns.promises.lookup = async () => {
+      if (answerFirst !== undefined) return resultOf('127.0.0.2', '127.0.0.3');
+      return new Promise((resolve) => {
+        answerFirst = () => resolve(resultOf('127.0.0.9'));
+      });
+    };
+    const limiter = limiterAt({ port: silent.port, connectTimeout: 400, connectionName: 'me' });
+    expect(await outcomeOf(limiter('a'))).toMatch(/UNREACHABLE$|TIMEOUT$/);
+    const call = limiter('a');
+    await waitUntil('it is at the first address', () => silent.connections === 1);
+    answerFirst();
+    expect(await call).toBe(0);
+    await Promise.all([silent.close(), good.close()]);
+  });
+
   test('uses the next one if the first does not answer a call', async () => {
     const silent = await peers.silentPeer(place());
     const limiter = limiterAt({ connectTimeout: 100, commandTimeout: 100 });

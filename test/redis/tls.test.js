@@ -71,6 +71,16 @@ describe('a server is trusted', () => {
 });
 
 describe('a server is not trusted', () => {
+  // Kills: an exception of the user's check, or of node:tls, that ends the process.
+  test('for an exception', async () => {
+    const checkServerIdentity = () => {
+      throw new Error('nobody is trusted');
+    };
+    expect(await refusalOf(at(redis.port, { ca, checkServerIdentity }))).toMatch(/nobody is/);
+    const context = { secureContext: { context: 5 } };
+    expect(await refusalOf(at(redis.port, context))).toMatch(/cannot be reached/);
+  });
+
   test.each([
     ['unknown authority', () => other.issue(), /unable to verify/],
     ['self-signed', () => authority.issueSelfSigned(), /self.signed/],

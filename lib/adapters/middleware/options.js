@@ -5,6 +5,7 @@ const { optionError, optionTypeError } = require('../../base/errors');
 const {
   hasMethods,
   readBoolean,
+  readFunction,
   readInteger,
   readObject,
   readString,
@@ -139,11 +140,6 @@ function readCountingStore(given, own) {
 
 function functionOr(read) {
   return (_name, value) => (typeof value === 'function' ? value : read(value));
-}
-
-function readFunction(name, value) {
-  if (typeof value !== 'function') throw optionTypeError(name, 'a function', value);
-  return value;
 }
 
 function readMessage(name, value) {

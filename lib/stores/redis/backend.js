@@ -7,6 +7,7 @@ const { decisionLength } = require('../../base/decision');
 const { errorOfFailure } = require('../../base/errors');
 const { OPERATIONS, isDecision } = require('../remote/operations');
 const failures = require('./failures');
+const { Questions } = require('./questions');
 const { checkInteger, operandsOf, readChange } = require('./script');
 
 const KEYS_AT_ONCE = 250;
@@ -22,26 +23,32 @@ function nameOf({ operation, actual }) {
 
 /**
  * A backend of remote/store.js. A subclass has `isCluster`, `maxQueue`, nodeOf(key), which names the node that serves
- * the key now, roomAt(node), how many more calls may wait for it, stats(), setLimits(checked) and close() as
- * docs/design/remote-stores.md specifies, and, each within a deadline:
+ * the key now, roomAt(node), how many more calls may wait for it, stats() and close() as docs/design/remote-stores.md
+ * specifies, and, each within a deadline:
  *
- * - decide(call) ends a call that decides
- * - change(call, operands) promises the reply to a run that settles or blocks, with operandsOf the call
+ * - askKey(call, question, amounts) ends a call by the reply to a question about its key: see questions.js
  * - command(key, words) promises the reply to a command, from the server of the key
  * - masters() promises functions of words that do the same, for each server that holds keys
  */
 class RedisBackend {
   #owner;
   #start;
+  #questions;
 
   /** @param {string} prefix of all keys of the limiter */
   constructor(policy, prefix) {
     this.policy = policy;
+    this.#questions = new Questions(policy);
     this.#start = `${prefix}{`;
   }
 
   keyOf(id) {
     return `${this.#start}${id}}`;
+  }
+
+  /** Calls that were made keep the earlier limits. */
+  setLimits(next) {
+    this.#questions = new Questions(next);
   }
 
   /** Ids of one part become unreachable together: those of one node in a cluster, else all. */
@@ -81,8 +88,24 @@ class RedisBackend {
   }
 
   #ask(call) {
-    if (isDecision(call.operation)) this.decide(call);
+    if (isDecision(call.operation)) this.#decide(call);
     else this.#resultOf(call).then((result) => call.done(null, result), call.done);
+  }
+
+  #decide(call) {
+    const question = this.#questions.of(call);
+    this.askKey(call, question, this.#questions.amountsOf(call.cost));
+  }
+
+  /** Promises the reply to a call that settles or blocks. */
+  #change(call) {
+    const operands = operandsOf(this.policy, call);
+    const question = this.#questions.ofChange(call, operands);
+    const amounts = typeof operands.amounts === 'number' ? 0 : operands.amounts;
+    return new Promise((resolve, reject) => {
+      const done = (failed, _, integer) => (failed === null ? resolve([integer]) : reject(failed));
+      this.askKey({ ...call, done }, question, amounts);
+    });
   }
 
   async #resultOf(call) {
@@ -93,7 +116,7 @@ class RedisBackend {
       case OPERATIONS.PROBE:
         return checkInteger(await this.command(key, ['pttl', key]), -2);
       default:
-        return readChange(await this.change(call, operandsOf(this.policy, call)), call.operation);
+        return readChange(await this.#change(call), call.operation);
     }
   }
 
@@ -123,7 +146,7 @@ class RedisBackend {
             all.set(numbers, (first + i) * length); // now, because they are valid in the callback only
             return resolve();
           };
-          this.decide({ ...attempt, id, done });
+          this.#decide({ ...attempt, id, done });
         });
       await Promise.all(turn.map(attemptInto));
     }

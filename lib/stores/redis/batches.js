@@ -3,6 +3,7 @@
 
 const { setImmediate } = require('node:timers'); // as it is now: fake timers of tests must not stop it
 const { keySlot } = require('./cluster');
+const { messageOf } = require('./failures');
 const { PendingCalls } = require('./pending-calls');
 const { ScriptRequest } = require('./script-request');
 
@@ -54,7 +55,7 @@ class Batches {
     const node = this.adapter.nodeOf(slot);
     const pending = limiter.begin(call, node);
     if (pending === undefined) return;
-    if (isChange) this.#flush(); // goes apart, because its key is not read together with others
+    if (isChange) this.flush(); // goes apart, because its key is not read together with others
     const place = slot === 0 ? algorithm : `${algorithm} ${slot}`;
     const request = this.#open.get(place) ?? this.#openRequest(place, algorithm, node);
     request.add(pending, key, question, amounts);
@@ -66,11 +67,11 @@ class Batches {
   #openRequest(place, algorithm, node) {
     const request = new ScriptRequest(algorithm, node);
     this.#open.set(place, request);
-    if (this.#open.size === 1) setImmediate(() => this.#flush());
+    if (this.#open.size === 1) setImmediate(() => this.flush());
     return request;
   }
 
-  #flush() {
+  flush() {
     const requests = [...this.#open.values()];
     this.#open.clear();
     for (const request of requests) this.#send(request);
@@ -82,7 +83,7 @@ class Batches {
       const done = (failed, reply) => (failed === null ? resolve(reply) : reject(failed));
       const pending = limiter.begin({ done }, node);
       if (pending === undefined) return;
-      this.#flush();
+      this.flush();
       this.#send({ calls: [pending], send, answer: (reply) => limiter.end(pending, null, reply) });
     });
   }
@@ -107,7 +108,7 @@ class Batches {
   /** Sends again what the server has not done for a reason that passes. Returns whether it does. */
   #sendAgain(request, error) {
     if (!(request instanceof ScriptRequest) || !isPending(request)) return false;
-    const message = String((error?.lastNodeError ?? error)?.message);
+    const message = messageOf(error?.lastNodeError ?? error) ?? '';
     if (message.startsWith('NOSCRIPT') && !request.sendsSource) {
       this.#sendSource(request);
       return true;

@@ -3,7 +3,6 @@
 
 const { RedisBackend } = require('./backend');
 const { Batches } = require('./batches');
-const { Questions } = require('./questions');
 
 const batchesByClient = new WeakMap();
 
@@ -20,7 +19,6 @@ function batchesOf({ kind, client }) {
 class ClientBackend extends RedisBackend {
   #batches;
   #calls;
-  #questions;
 
   constructor({ connection, policy, namespace }) {
     const batches = batchesOf(connection);
@@ -30,7 +28,6 @@ class ClientBackend extends RedisBackend {
     this.isCluster = batches.adapter.isCluster;
     this.#batches = batches;
     this.#calls = batches.createPendingCalls(connection);
-    this.setLimits(policy);
   }
 
   nodeOf(key) {
@@ -41,21 +38,7 @@ class ClientBackend extends RedisBackend {
     return this.#calls.roomAt(node);
   }
 
-  decide(call) {
-    const question = this.#questions.of(call);
-    this.#ask(call, question, this.#questions.amountsOf(call.cost));
-  }
-
-  change(call, operands) {
-    return new Promise((resolve, reject) => {
-      const done = (failed, _, integer) => (failed === null ? resolve([integer]) : reject(failed));
-      const question = this.#questions.ofChange(call, operands);
-      const { amounts } = operands;
-      this.#ask({ ...call, done }, question, typeof amounts === 'number' ? 0 : amounts);
-    });
-  }
-
-  #ask(call, question, amounts) {
+  askKey(call, question, amounts) {
     this.#batches.ask(this.#calls, call, this.keyOf(call.id), question, amounts);
   }
 
@@ -72,16 +55,14 @@ class ClientBackend extends RedisBackend {
     return this.#batches.command(this.#calls, node, send);
   }
 
-  setLimits(next) {
-    this.#questions = new Questions(next);
-  }
-
   stats() {
     return { isUp: this.#batches.adapter.isUp(), ...this.#calls.stats() };
   }
 
-  /** The owner closes the client; pending calls settle within their deadlines. */
-  async close() {}
+  /** The owner may close the client next, so pending calls are sent before. They settle within their deadlines. */
+  async close() {
+    this.#batches.flush();
+  }
 }
 
 module.exports = { ClientBackend };

@@ -87,10 +87,20 @@ function fromReplyMessage(came, isCluster) {
 
 /** By the names of classes, because the clients' classes are not available here. */
 function isKindOf(error, ...names) {
+  if (names.includes(error?.name)) return true;
   for (let at = Object(error); at !== null; at = Object.getPrototypeOf(at)) {
-    if (names.includes(at.name) || names.includes(at.constructor?.name)) return true;
+    if (names.includes(at.constructor?.name)) return true;
   }
   return false;
+}
+
+/** The message of anything that was thrown, as a string; undefined without one. */
+function messageOf(error) {
+  try {
+    return error?.message === undefined ? undefined : String(error.message);
+  } catch {
+    return undefined; // the error's own code threw
+  }
 }
 
 /**
@@ -104,10 +114,10 @@ function fromClientError(error, { commandTimeout, maxQueue, isCluster, isClosed,
   const isReply = (one) => isKindOf(one, 'ReplyError', 'ErrorReply');
   const replied = [error, error?.lastNodeError].find(isReply);
   if (replied !== undefined) {
-    return fromReply(withoutArguments(String(replied.message)), isCluster, replied);
+    return fromReply(withoutArguments(messageOf(replied) ?? ''), isCluster, replied);
   }
   if (isClosed()) return closed(undefined, error);
-  const message = error?.message;
+  const message = messageOf(error);
   if (message === 'Command timed out' || isKindOf(error, 'TimeoutError')) {
     return timeout(commandTimeout, error);
   }
@@ -121,6 +131,7 @@ module.exports = {
   fromClientError,
   fromReplyMessage,
   isOutage,
+  messageOf,
   queueFull,
   reply,
   timeout,

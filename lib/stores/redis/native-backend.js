@@ -2,7 +2,6 @@
 'use strict';
 
 const { RedisBackend } = require('./backend');
-const { Questions } = require('./questions');
 const SCRIPTS = require('./scripts');
 
 class NativeBackend extends RedisBackend {
@@ -10,7 +9,6 @@ class NativeBackend extends RedisBackend {
   #connection;
   #client;
   #native; // the functions of the limiter in the client
-  #questions;
   /** The client holds it weakly. */
   #changed = (isUp) => this.publishConnection(isUp);
 
@@ -21,7 +19,6 @@ class NativeBackend extends RedisBackend {
     this.#client = connection.acquire(this);
     const { windows, algorithm } = policy;
     this.#native = this.#client.createLimiter(namespace, SCRIPTS[algorithm], windows.length);
-    this.#questions = new Questions(policy);
     this.#client.whenChanged(this.#changed);
   }
 
@@ -41,21 +38,7 @@ class NativeBackend extends RedisBackend {
     return this.#client.roomAt(node);
   }
 
-  decide(call) {
-    const question = this.#questions.of(call);
-    this.#ask(call, question, this.#questions.amountsOf(call.cost));
-  }
-
-  change(call, operands) {
-    return new Promise((resolve, reject) => {
-      const done = (failed, _, integer) => (failed === null ? resolve([integer]) : reject(failed));
-      const question = this.#questions.ofChange(call, operands);
-      const { amounts } = operands;
-      this.#ask({ ...call, done }, question, typeof amounts === 'number' ? 0 : amounts);
-    });
-  }
-
-  #ask({ id, done }, { head, isApart, isChange, length }, amounts) {
+  askKey({ id, done }, { head, isApart, isChange, length }, amounts) {
     this.#client.wait(this.#native.ask(id, head, length, isApart, isChange, amounts), this, done);
   }
 
@@ -67,11 +50,6 @@ class NativeBackend extends RedisBackend {
     await this.command(this.keyOf(''), ['pttl', this.keyOf('')]); // a cluster's nodes are known once one has answered
     const { owners } = this.#client.nodes();
     return owners.map((node) => (words) => this.#client.command(words, { node, owner: this }));
-  }
-
-  /** Calls that were made keep the earlier limits. */
-  setLimits(next) {
-    this.#questions = new Questions(next);
   }
 
   stats() {

@@ -71,12 +71,15 @@ class NativeClient {
   #routes = new Map();
   #sockets = new Map();
   #notFound = new Map();
+  /** By the number of the node: the attempt to connect that looks for a route. */
+  #attempts = new Map();
   #password; // of the latest attempt to connect
   #hasTurn = false;
-  #isDelivering = false;
+  #awaitsCallers = false;
   #timer;
   #timerDue = Number.POSITIVE_INFINITY;
   #resource = new AsyncResource('rollgate:redis', { requireManualDestroy: true });
+  #isClosed = false;
   #listeners = [];
   #mostListeners = FEW_LISTENERS; // before collected ones are dropped
   #callbacks;
@@ -102,6 +105,9 @@ class NativeClient {
       open: (...args) => this.#open(...args),
       write: (...args) => this.#write(...args),
       close: (node) => this.#close(node),
+      forget: (node) => {
+        for (const known of [this.#routes, this.#notFound, this.#attempts]) known.delete(node);
+      },
       turn: () => this.#scheduleTurn(),
       settle: (count) => this.#deliver(count),
       fail: (...args) => this.#fail(...args),
@@ -143,7 +149,7 @@ class NativeClient {
   #waitForCallers = () => nextTick(this.#onMore);
 
   #onMore = () => {
-    this.#isDelivering = false;
+    this.#awaitsCallers = false;
     this.#arm(this.#engine.onMore());
   };
 
@@ -188,8 +194,10 @@ class NativeClient {
   }
 
   async #find(node, attempt, name) {
+    this.#attempts.set(node, attempt);
     try {
       const route = await this.#resource.runInAsyncScope(this.#findRoute, null, name);
+      if (attempt !== this.#attempts.get(node)) return; // the native side has given it up
       this.#password = route.greeting.find(([command]) => command === 'AUTH')?.at(-1);
       // Of several servers, the one that was lost is tried last: it may not be the master any more.
       const lost = this.#routes.get(node)?.used;
@@ -197,6 +205,7 @@ class NativeClient {
       this.#routes.set(node, route);
       this.#arm(this.#engine.connect(node, attempt, route));
     } catch (error) {
+      if (attempt !== this.#attempts.get(node)) return;
       const isFailure = error?.toError !== undefined; // or an exception of the user's addressMap
       const why = isFailure ? error : failures.unreachable(error?.message, error);
       this.#notFound.set(node, why);
@@ -214,8 +223,8 @@ class NativeClient {
   }
 
   #deliver(count) {
-    if (!this.#isDelivering) resolved.then(this.#waitForCallers);
-    this.#isDelivering = true;
+    if (!this.#awaitsCallers) resolved.then(this.#waitForCallers);
+    this.#awaitsCallers = true;
     const { numbers } = this.#callbacks;
     const brief = this.#brief;
     for (let i = 0, at = 0; i < count; i++, at += 2 + numbers[at + 1]) {
@@ -251,7 +260,7 @@ class NativeClient {
       case 'unreachable':
         return failures.unreachable(message, () => new Error(message));
       case 'notFound':
-        return this.#notFound.get(Number(message));
+        return this.#notFound.get(Number(message)) ?? failures.unreachable();
       case 'closed':
         return failures.closedMeanwhile();
       default:
@@ -267,14 +276,15 @@ class NativeClient {
   /** Registers `done` for a call that a limiter of createLimiter made. `owner` is the argument of abandon(). */
   wait(call, owner, done) {
     if (call === TOO_MANY) {
-      nextTick(done, failures.queueFull(this.#options.maxQueue));
+      const { maxQueue } = this.#options;
+      nextTick(done, this.#isClosed ? failures.closedMeanwhile() : failures.queueFull(maxQueue));
       return;
     }
     this.#waiting[call] = done;
     this.#owners[call] = owner;
     this.#pending += 1;
     if (this.#pending === 1) this.#timer?.ref();
-    if (!this.#isDelivering) this.#scheduleTurn();
+    if (!this.#awaitsCallers) this.#scheduleTurn();
   }
 
   /** Promises the reply to a command, for a node of a cluster or for the server of a key. */
@@ -336,6 +346,7 @@ class NativeClient {
   }
 
   close() {
+    this.#isClosed = true;
     this.#engine.close();
     clearTimeout(this.#timer);
     this.#resource.emitDestroy();

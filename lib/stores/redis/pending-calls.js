@@ -4,6 +4,8 @@
 const { Deadlines } = require('../remote/deadlines');
 const failures = require('./failures');
 
+const { nextTick } = process; // as it is now: fake timers of tests must not stop it
+
 class PendingCalls {
   #circumstances;
   #deadlines;
@@ -39,7 +41,7 @@ class PendingCalls {
     const { maxQueue } = this.#circumstances;
     const queue = this.#queues.get(node) ?? { node, size: 0 };
     if (queue.size >= maxQueue) {
-      process.nextTick(call.done, failures.queueFull(maxQueue));
+      nextTick(call.done, failures.queueFull(maxQueue));
       return undefined;
     }
     if (queue.size === 0) this.#queues.set(node, queue);

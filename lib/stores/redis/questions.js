@@ -28,7 +28,7 @@ class Questions {
     this.#policyNumbers = script.createPolicyNumbers(policy);
   }
 
-  /** The amounts of the key of a call that decides: a Float64Array; or a number, which is in the question up to 1. */
+  /** The amounts of the key of a call that decides: a Float64Array, or one number; 0 and 1 are part of the question. */
   amountsOf(cost) {
     return script.amountsOf(this.#policy, cost);
   }

@@ -76,7 +76,9 @@ async function findAddress(options, findMaster, node) {
   const { host, port, cluster } = options;
   if (findMaster !== undefined) return mappedAddress(options, await findMaster());
   if (cluster === undefined) return { host, port };
-  const [, nodeHost, nodePort] = /^\[?(.*?)\]?:(\d+)$/.exec(node);
+  const parts = /^\[?(.*?)\]?:(\d+)$/.exec(node);
+  if (parts === null) throw failures.unreachable(`'${node}' is no address of a server`);
+  const [, nodeHost, nodePort] = parts;
   return mappedAddress(options, { host: nodeHost, port: Number(nodePort) });
 }
 

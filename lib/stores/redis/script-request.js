@@ -17,7 +17,7 @@ class ScriptRequest {
     this.node = node;
   }
 
-  /** `amounts` is an array; or a number, which the question has up to 1. */
+  /** `amounts` is an array, or one number; 0 and 1 are part of the question. */
   add(call, key, question, amounts) {
     const group = this.#groupOf(call.limiter, question);
     this.calls.push(call);

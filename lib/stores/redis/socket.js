@@ -6,6 +6,8 @@ const tls = require('node:tls');
 const { getSystemErrorMap } = require('node:util');
 const { securityOf } = require('./tls');
 
+const { nextTick } = process; // as it is now: fake timers of tests must not stop it
+
 const KEEP_ALIVE_MS = 60_000;
 
 /** The bytes of sun_path without the NUL: newer versions of Node refuse a longer path, older ones cut it. */
@@ -39,14 +41,20 @@ const buffer = new Uint8Array(65_536);
  */
 function openSocket({ path, host, address, port }, secured, on) {
   if (path !== undefined && Buffer.byteLength(path) > MOST_OF_PATH) {
-    process.nextTick(on.ended, 'name too long');
+    nextTick(on.ended, 'name too long');
     return new net.Socket();
   }
   const place = path === undefined ? { host: address, port } : { path };
   const onread = { buffer, callback: (count) => on.received(buffer, count) };
-  const socket = secured
-    ? tls.connect({ ...place, ...securityOf(secured, host) })
-    : net.connect({ ...place, onread });
+  let socket;
+  try {
+    socket = secured
+      ? tls.connect({ ...place, ...securityOf(secured, host) })
+      : net.connect({ ...place, onread });
+  } catch (error) {
+    nextTick(on.ended, error.message);
+    return new net.Socket();
+  }
   let isSecure = !secured;
   socket.setNoDelay(true);
   socket.setKeepAlive(true, KEEP_ALIVE_MS);

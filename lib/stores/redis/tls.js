@@ -21,6 +21,31 @@ function readAuthorities(name, value) {
   return list.map((one, i) => readPem(`${name}[${i}]`, one));
 }
 
+const readVersion = values.stringReader(
+  "'TLSv1.2' or 'TLSv1.3' (older versions are not supported)",
+  (version) => ['TLSv1.2', 'TLSv1.3'].includes(version),
+);
+
+function readArchive(name, value) {
+  if (value instanceof Uint8Array) return value;
+  throw optionSecretError(name, 'PKCS #12 as a Buffer', value);
+}
+
+function readContext(name, value) {
+  if (value?.context !== undefined) return value;
+  throw optionSecretError(name, 'what tls.createSecureContext returns', value);
+}
+
+const readProtocol = values.stringReader('a name of 1 to 255 bytes', (protocol) => {
+  const length = Buffer.byteLength(protocol);
+  return length > 0 && length < 256;
+});
+
+function readProtocols(name, value) {
+  const list = values.readList(name, value, 'a list of names');
+  return list.map((one, i) => readProtocol(`${name}[${i}]`, one));
+}
+
 const READERS = {
   ca: readAuthorities,
   cert: readPem,
@@ -28,20 +53,21 @@ const READERS = {
   passphrase: values.readSecret,
   rejectUnauthorized: values.readBoolean,
   servername: values.readNonEmpty,
-  minVersion: values.stringReader(
-    "'TLSv1.2' or 'TLSv1.3' (older versions are not supported)",
-    (version) => ['TLSv1.2', 'TLSv1.3'].includes(version),
-  ),
+  minVersion: readVersion,
+  maxVersion: readVersion,
   ciphers: values.stringReader('names of ciphers, separated by colons', (list) =>
     /[^:]/.test(list),
   ),
+  ecdhCurve: values.readNonEmpty,
+  sigalgs: values.readNonEmpty,
+  crl: readAuthorities,
+  pfx: readArchive,
+  minDHSize: (name, bits) => values.readInteger(name, bits, 1, 65_536),
+  secureOptions: (name, bits) => values.readInteger(name, bits, 0, 2 ** 32 - 1),
+  secureContext: readContext,
+  checkServerIdentity: values.readFunction,
+  ALPNProtocols: readProtocols,
 };
-
-/** Options that node:tls checks, when the context is made or at the first connection. */
-const UNREAD = [
-  ...['ALPNProtocols', 'checkServerIdentity', 'crl', 'ecdhCurve', 'maxVersion', 'minDHSize'],
-  ...['pfx', 'secureContext', 'secureOptions', 'sigalgs'],
-];
 
 /** Undefined for false. Else options of node:tls. */
 function readTls(name, value) {
@@ -49,14 +75,13 @@ function readTls(name, value) {
   const expected = "true, false or an object of node:tls's options";
   if (typeof value === 'string') throw optionSecretError(name, expected, value);
   const options = value === true ? {} : values.readObject(name, value, expected);
-  values.rejectUnknownOptions(options, [...Object.keys(READERS), ...UNREAD], { place: name });
-  const unread = UNREAD.map((option) => [option, options[option]]);
-  const checked = { ...Object.fromEntries(unread), ...values.readEach(name, options, READERS) };
+  values.rejectUnknownOptions(options, Object.keys(READERS), { place: name });
+  const checked = values.readEach(name, options, READERS);
   const [given, needed] = checked.cert ? ['cert', 'key'] : ['key', 'cert'];
   if (checked[given] && !checked[needed]) {
     throw optionError(`${name}.${given}`, `requires '${name}.${needed}'`);
   }
-  return values.withoutUndefined(checked);
+  return checked;
 }
 
 /** node:tls overlooks authorities that are none. */
@@ -116,7 +141,13 @@ function securityOf(options, host) {
     ...options,
     secureContext: contextOf('redis.tls', options),
     servername: isIP(servername) === 0 ? servername : '', // a name only, as RFC 6066 says
-    checkServerIdentity: (_, certificate) => checkServerIdentity(servername, certificate),
+    checkServerIdentity(_, certificate) {
+      try {
+        return checkServerIdentity(servername, certificate);
+      } catch (error) {
+        return error; // else it would be uncaught
+      }
+    },
   };
 }
 

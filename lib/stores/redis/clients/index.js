@@ -17,7 +17,7 @@ const { nodeRedis, nodeRedisCallbacks, nodeRedisCluster } = require('./node-redi
  * @typedef {{
  *   prefix: string,
  *   isCluster: boolean,
- *   send: (key: string | undefined, args: string[]) => Promise<unknown>,
+ *   send: (key: string | undefined, args: (string | Buffer)[]) => Promise<unknown>,
  *   masters: () => Promise<((args: string[]) => Promise<unknown>)[]>,
  *   nodeOf: (slot: number) => string,
  *   isUp: () => boolean | null,
