@@ -25,7 +25,8 @@ function reasonOf(error, { isSecure, authorizationError }) {
   if (NO_TLS.includes(error.code)) {
     return `the server does not speak TLS on this port; ${WITHOUT_TLS}`;
   }
-  return isSecure ? error.message : `${error.message}; ${WITHOUT_TLS}`;
+  const reason = error.reason ?? error.message; // without OpenSSL's numbers and places
+  return isSecure ? reason : `${reason}; ${WITHOUT_TLS}`;
 }
 
 /** What all sockets without TLS read into: quicker than a buffer for each event. */
