@@ -4,8 +4,8 @@
 const DEFAULT_LIMIT = 1.05;
 
 /**
- * `words` are names of cells, or their beginnings up to a hyphen; all cells but those that want to be named if there are none. Throws for a name
- * that no cell has, and for a limit that is no ratio.
+ * `words` are names of cells, or their beginnings up to a hyphen. Without words, all cells are wanted but those that
+ * run by name only. Throws for a name that no cell has, and for a limit that is no ratio.
  *
  * @returns {{ cells: object[], limit: number }}
  */

@@ -75,11 +75,11 @@ Napi::Value CreatePortableLimiter(const Napi::CallbackInfo& info);
 ///   changed(isUp)                  a connection was made or lost; in a cluster the first or last
 ///
 /// createLimiter(keyPrefix, source, sha1) -> { ask }, with the source of the script and its SHA-1
-/// ask(id, head, length, isApart, isChange, amounts) and command(words, node, key) return the
-/// number
-///   of the call, or -1 if too many are pending. `head`, a Uint8Array, and the next three are of a
+/// ask(id, head, length, isApart, isChange, amounts) -> the number of the call, or -1 if too many
+///   are pending. The id is a well-formed string; `head`, a Uint8Array, and the next three are of a
 ///   question (questions.js); `amounts` is a Float64Array, or a number that is an amount if it is
-///   above 1. Ids are well-formed strings. A command goes to `node`, or to the owner of `key` if
+///   above 1
+/// command(words, node, key) -> the same, for a command to `node`, or to the owner of `key` if
 ///   `node` is ''
 ///   After a call, onTurn must follow before the turn of the event loop ends, or onMore sooner
 /// onTurn(), onMore(), onTime(), onAccepted(node, socket), onConnected(node, socket),

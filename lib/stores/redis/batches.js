@@ -71,6 +71,7 @@ class Batches {
     return request;
   }
 
+  /** Sends what waits for the end of the turn. */
   flush() {
     const requests = [...this.#open.values()];
     this.#open.clear();
