@@ -15,6 +15,7 @@ const folders = [
   'package',
   'soak',
   'bench',
+  'slots',
 ];
 
 module.exports = {

@@ -3,5 +3,5 @@ import './native/edge-light.mjs';
 import RateLimiter from './web.js';
 
 export default RateLimiter;
-export const { attemptAll } = RateLimiter;
+export const { attemptAll, ConcurrencyLimiter } = RateLimiter;
 export { RateLimiter };

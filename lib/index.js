@@ -2,17 +2,24 @@
 'use strict';
 
 const { optionError, optionTypeError } = require('./base/errors');
+const ConcurrencyLimiter = require('./concurrency');
 const RateLimiter = require('./limiter');
 const { addonPath, setAddonPath } = require('./native/addon');
 const { CHOICES } = require('./stores/options');
 
 // Loaded when they are first called: the middleware alone is half of all code.
 let middleware;
+let ofSlots;
 let client;
 
 function rateLimit(...args) {
   middleware ??= require('./adapters/middleware');
   return middleware(...args);
+}
+
+function concurrencyLimit(...args) {
+  ofSlots ??= require('./adapters/concurrency');
+  return ofSlots(...args);
 }
 
 function ipKeyGenerator(...args) {
@@ -90,6 +97,7 @@ function assertType({ detectedClientType }, expected) {
 // In this form, so that Node finds the names for import.
 module.exports = RateLimiter;
 module.exports.RateLimiter = RateLimiter;
+module.exports.ConcurrencyLimiter = ConcurrencyLimiter;
 module.exports.InMemoryRateLimiter = InMemoryRateLimiter;
 module.exports.IORedisRateLimiter = IORedisRateLimiter;
 module.exports.NodeRedisRateLimiter = NodeRedisRateLimiter;
@@ -97,6 +105,7 @@ module.exports.RedisRateLimiter = RedisRateLimiter;
 module.exports.attemptAll = attemptAll;
 module.exports.createRedisConnection = createRedisConnection;
 module.exports.rateLimit = rateLimit;
+module.exports.concurrencyLimit = concurrencyLimit;
 module.exports.ipKeyGenerator = ipKeyGenerator;
 module.exports.unlinkShared = unlinkShared;
 module.exports.addonPath = addonPath;

@@ -27,6 +27,7 @@ const NAMES = [
   'redis-algorithms',
   'redis-connections',
   'costs',
+  'slots',
   'shared',
   'middleware',
   'load',

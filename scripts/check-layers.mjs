@@ -51,6 +51,7 @@ const libLayers = [
   ['entries', /^lib\/[^/]+$/],
   ['adapters', /^lib\/adapters\/(?!middleware\/)/],
   ['adapters/middleware', /^lib\/adapters\/middleware\//],
+  ['concurrency', /^lib\/concurrency\//],
   ['limiter', /^lib\/limiter\//],
   ['stores', /^lib\/stores\/[^/]+(?<!local\.js)$/],
   ['stores/redis, kv, shared', /^lib\/stores\/(redis|kv|shared)\//],

@@ -23,7 +23,7 @@ const NOT_SANITIZED = '/test/(package|bench|examples|soak|wasm)/';
 /** Run by the suite `jest-wasm`. */
 const WASM_JEST = '/test/wasm/';
 /** What runs on the module besides, in all suites and in the fast ones. */
-const JEST_ON_WASM = ['lib', 'conformance', 'kv', 'middleware'];
+const JEST_ON_WASM = ['lib', 'conformance', 'kv', 'middleware', 'slots'];
 const FAST_JEST_ON_WASM = ['conformance/traces'];
 /** The factors for bounds in real time: in general, and with a sanitized addon. */
 const PATIENCE = Number(process.env.ROLLGATE_PATIENCE || 1);

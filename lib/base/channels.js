@@ -36,6 +36,7 @@ module.exports = {
   EVICTIONS: open('rollgate:evicted'),
   REDIS: open('rollgate:redis'),
   SHADOW: open('rollgate:shadow'),
+  SLOTS: open('rollgate:slot'),
   /** The flag of inner limiters, which publish nothing. */
   NEVER: new Uint8Array(1),
 };

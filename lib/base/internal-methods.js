@@ -35,8 +35,14 @@ const DECIDE = methodName('decide');
 /** `limiter[BLOCK](id, ms)`: `block` for a checked duration; it answers at once where the store does. */
 const BLOCK = methodName('block');
 
-/** `limiter[READ_COST](cost)` checks a cost. */
+/** `limiter[ENTRY_NAMES]`: the names of options that its entries of attemptAll may have beside cost, if any. */
+const ENTRY_NAMES = methodName('entryNames');
+
+/** `limiter[READ_COST](cost, entry?)` checks a cost, and the options of ENTRY_NAMES; returns what DECIDE takes. */
 const READ_COST = methodName('readCost');
+
+/** `limiter[TAKE_BACK](answer)`: as if what DECIDE returned had not been asked. */
+const TAKE_BACK = methodName('takeBack');
 
 /** `limiter[ANSWERS_AT_ONCE]`: whether its methods return no promises. Undefined for what is no limiter. */
 const ANSWERS_AT_ONCE = methodName('answersAtOnce');
@@ -50,9 +56,11 @@ module.exports = {
   BLOCK,
   COUNTS_REFUSALS,
   DECIDE,
+  ENTRY_NAMES,
   IS_INNER,
   PEEK_WITHIN,
   READ_COST,
   SETS_MAX,
+  TAKE_BACK,
   USAGE,
 };

@@ -4,20 +4,23 @@
 const { RECORDS } = require('../base/decision');
 const { optionError, optionTypeError, show } = require('../base/errors');
 const { idToString } = require('../base/ids');
-const { ANSWERS_AT_ONCE, DECIDE, READ_COST } = require('../base/internal-methods');
+const internal = require('../base/internal-methods');
 const { readObject, rejectUnknownOptions } = require('../options/values');
+
+const { ANSWERS_AT_ONCE, DECIDE, ENTRY_NAMES, READ_COST, TAKE_BACK } = internal;
 
 const NAME = 'attemptAll';
 
 function readEntry(entry, i) {
   const place = `${NAME}[${i}]`;
-  rejectUnknownOptions(readObject(place, entry), ['limiter', 'id', 'cost'], { place });
-  const { limiter, id } = entry;
+  const { limiter, id } = readObject(place, entry);
+  const names = ['limiter', 'id', 'cost', ...(limiter?.[ENTRY_NAMES] ?? [])];
+  rejectUnknownOptions(entry, names, { place });
   // A bound copy of a limiter has its methods, but not its state.
-  if (typeof limiter !== 'function' || typeof limiter[ANSWERS_AT_ONCE] !== 'boolean') {
+  if (typeof limiter?.[ANSWERS_AT_ONCE] !== 'boolean') {
     throw optionTypeError(`${place}.limiter`, 'a limiter', limiter);
   }
-  return { limiter, id, idString: idToString(id), cost: limiter[READ_COST](entry.cost) };
+  return { limiter, id, idString: idToString(id), cost: limiter[READ_COST](entry.cost, entry) };
 }
 
 /** @throws TypeError ERR_ROLLGATE_OPTION, ERR_ROLLGATE_ID, ERR_ROLLGATE_COST; RangeError ERR_ROLLGATE_COST */
@@ -66,7 +69,7 @@ function refundAll(entries, decisions, made) {
   const pending = [];
   for (const i of made) {
     try {
-      const isFound = entries[i].limiter.refund(decisions[i]);
+      const isFound = entries[i].limiter[TAKE_BACK](decisions[i]);
       if (typeof isFound !== 'boolean') pending.push(isFound.catch(note));
     } catch (error) {
       note(error);

@@ -12,7 +12,7 @@ const {
   NUMBERS,
   RECORDS,
 } = require('../base/decision');
-const { readActual, readCost } = require('../options/costs');
+const { costToUser, isAtLeast, readActual, readCost } = require('../options/costs');
 const { typeError, show } = require('../base/errors');
 const { warnOfRate } = require('../options/algorithms');
 const { createMemoryStore } = require('../stores/local');
@@ -24,6 +24,7 @@ const {
   DECIDE,
   PEEK_WITHIN,
   READ_COST,
+  TAKE_BACK,
   USAGE,
 } = require('../base/internal-methods');
 
@@ -42,11 +43,14 @@ function createStore(checked) {
 
 function createWaiting(limiter) {
   const store = limiter[STORE];
+  const timeLeftFor = (id, cost) => store.decide(id, cost, RECORDS.ASKING, readTimeLeft);
   return createWaitingCalls({
-    answersAtOnce: store.answersAtOnce,
     attempt: (id, cost) => decideAtCost(limiter, id, cost, RECORDS.WAITING),
-    timeLeftFor: (id, cost) => store.decide(id, cost, RECORDS.ASKING, readTimeLeft),
     refund: (decision) => store.settle(takeReceipt(Decision.attemptOf(decision, limiter)), 0),
+    isAtLeast,
+    timeLeftOf: ({ timeLeft }) => timeLeft,
+    isTimeKnown: true,
+    timeLeftFor: store.answersAtOnce ? timeLeftFor : undefined,
   });
 }
 
@@ -107,7 +111,7 @@ const methods = {
 
   async wait(id, options) {
     const current = this[CURRENT];
-    const checked = readWaitOptions(options, current.checked);
+    const checked = readWaitOptions(options, ['cost'], ({ cost }) => this[READ_COST](cost));
     this[STORE].assertOpen();
     current.waiting ??= createWaiting(this);
     return current.waiting.wait(id, checked);
@@ -120,6 +124,10 @@ const methods = {
 
   [DECIDE](id, cost, records) {
     return decideAtCost(this, id, cost, records);
+  },
+
+  [TAKE_BACK](decision) {
+    return this.refund(decision);
   },
 
   [READ_COST](cost) {
@@ -174,7 +182,7 @@ const methods = {
     const checked = withLimits(current.checked, limits);
     store.setLimits(checked);
     current.checked = checked;
-    current.waiting?.setLimits(checked);
+    current.waiting?.limitsChanged((cost) => this[READ_COST](costToUser(cost, checked.windows)));
     warnOfRate(checked);
   },
 

@@ -3,12 +3,14 @@
 
 const { readAlgorithm, readCountBlocked } = require('../options/algorithms');
 const { readCost, smallestMax } = require('../options/costs');
-const { optionError, optionRangeError, optionTypeError, show } = require('../base/errors');
+const { optionError, optionRangeError, show } = require('../base/errors');
 const { IS_INNER, SETS_MAX } = require('../base/internal-methods');
 const {
+  readClock,
   readCount,
   readInterval,
   readList,
+  readMaxKeys,
   readNumber,
   readObject,
   readString,
@@ -16,7 +18,6 @@ const {
 } = require('../options/values');
 const { STORE_NAMES, readLocalRefusals, readStoreOptions } = require('../stores/options');
 
-const DEFAULT_MAX_KEYS = 1_000_000;
 const LIMIT_NAMES = ['interval', 'maxInInterval', 'minDifference'];
 const NAMES_IN_LIMITS = [...LIMIT_NAMES, 'windowMs', 'limit', 'name'];
 const LIMITER_NAMES = [
@@ -157,9 +158,7 @@ function readLimiterOptions(options) {
   rejectUnknownOptions(options, LIMITER_NAMES, { instead: rejectedOptions });
   const { clock, maxKeys } = options;
   const algorithm = readAlgorithm(options.algorithm);
-  if (clock !== undefined && typeof clock !== 'function') {
-    throw optionTypeError('clock', 'a function that returns ms', clock);
-  }
+  readClock(clock);
   const countBlocked = readCountBlocked(options.countBlocked, algorithm);
   const blockFor = readBlockFor(options.blockFor);
   const limits = options.limits === undefined ? [readLimit(options)] : readLimitsOf(options);
@@ -170,7 +169,7 @@ function readLimiterOptions(options) {
     blockFor,
     isInner: options[IS_INNER] === true,
     setsMax: options[SETS_MAX] === true,
-    maxKeys: maxKeys === undefined ? DEFAULT_MAX_KEYS : readCount('maxKeys', maxKeys),
+    maxKeys: readMaxKeys(maxKeys),
     clock,
     ...readStoreOptions(options),
     localRefusals: readLocalRefusals(options.localRefusals, { countBlocked, blockFor }),

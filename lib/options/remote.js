@@ -3,11 +3,10 @@
 
 const { optionTypeError } = require('../base/errors');
 const { isWellFormed } = require('../base/ids');
+const { LONGEST_TIMER } = require('../base/timers');
 const { readInteger, readString } = require('./values');
 
 const ON_ERROR = ['throw', 'allow', 'block', 'memory'];
-/** The longest delay of Node's timers, in ms. They turn a longer one into 1 ms. */
-const LONGEST_TIMER = 2 ** 31 - 1;
 const DEFAULT_COMMAND_TIMEOUT = 500;
 
 /** In keys, a brace separates namespace and id, so that the keys of two namespaces differ. */
@@ -29,7 +28,6 @@ function readCommandTimeout(name, commandTimeout = DEFAULT_COMMAND_TIMEOUT) {
 
 module.exports = {
   DEFAULT_COMMAND_TIMEOUT,
-  LONGEST_TIMER,
   readCommandTimeout,
   readNamespace,
   readOnError,

@@ -110,6 +110,17 @@ function readFunction(name, value) {
   return value;
 }
 
+const DEFAULT_MAX_KEYS = 1_000_000;
+
+function readMaxKeys(maxKeys) {
+  return maxKeys === undefined ? DEFAULT_MAX_KEYS : readCount('maxKeys', maxKeys);
+}
+
+function readClock(clock) {
+  if (clock === undefined || typeof clock === 'function') return clock;
+  throw optionTypeError('clock', 'a function that returns ms', clock);
+}
+
 function readBoolean(name, value, byDefault) {
   if (value === undefined) return byDefault;
   if (typeof value !== 'boolean') throw optionTypeError(name, 'true or false', value);
@@ -144,6 +155,8 @@ const SYNONYMS = {
   duration: 'interval',
   points: 'maxInInterval',
   timeout: 'deadline',
+  concurrency: 'max',
+  maxconcurrent: 'max',
   headers: 'legacyHeaders',
 };
 
@@ -197,12 +210,14 @@ module.exports = {
   isPlainObject,
   hasMethods,
   readBoolean,
+  readClock,
   readCount,
   readEach,
   readFunction,
   readInteger,
   readInterval,
   readList,
+  readMaxKeys,
   readNonEmpty,
   readNumber,
   readObject,

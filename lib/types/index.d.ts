@@ -3,6 +3,7 @@
 /// <reference types="node" />
 
 import './limiter';
+import './concurrency';
 import './redis';
 import './kv';
 import './middleware';
@@ -49,6 +50,7 @@ declare namespace RateLimiter {
     readonly prototype: RateLimiter;
     /** The same function, for a named import. */
     readonly RateLimiter: RateLimiterConstructor;
+    readonly ConcurrencyLimiter: ConcurrencyLimiterConstructor;
     readonly InMemoryRateLimiter: InMemoryRateLimiterConstructor;
     readonly RedisRateLimiter: RedisRateLimiterConstructor;
     readonly NodeRedisRateLimiter: NodeRedisRateLimiterConstructor;
@@ -65,6 +67,20 @@ declare namespace RateLimiter {
       Request extends IncomingMessage = LimitedRequest,
       Response extends ServerResponse = LimitedResponse,
     >(options?: RateLimitOptions<Request, Response>): RateLimitMiddleware<Request, Response>;
+
+    /**
+     * Creates a middleware that limits how many requests of a key run at once: `app.use(concurrencyLimit({ max: 10 }))`.
+     * A request holds its slot until its response has closed, whoever closed it. A refusal has no `Retry-After`: nobody
+     * knows when a slot will be free.
+     *
+     * @throws TypeError or RangeError `ERR_ROLLGATE_OPTION`: an option is wrong, or conflicts with another
+     */
+    concurrencyLimit<
+      Request extends IncomingMessage = LimitedRequest,
+      Response extends ServerResponse = LimitedResponse,
+    >(
+      options: ConcurrencyLimitOptions<Request, Response>,
+    ): ConcurrencyLimitMiddleware<Request, Response>;
 
     /**
      * The key for a client's address: of IPv6 the subnet, in the form of RFC 5952 ('2001:db8:0:100::/56'), or the IPv4
@@ -89,13 +105,18 @@ declare namespace RateLimiter {
      * Attempts actions on several limiters and ids (a user, an organisation, everybody): all or nothing. After a
      * refusal nothing is counted on any of them, whatever `countBlocked` and `blockFor` say. If one is on Redis or in a
      * key-value store, attempts are made in the order of the list and refunded after a refusal, so others may be
-     * refused for a moment; `minDifference` still counts from them, except with the log.
+     * refused for a moment; `minDifference` still counts from them, except with the log. The decision of a
+     * ConcurrencyLimiter is a Slot, which is released after a refusal of another one.
      *
      * @throws TypeError `ERR_ROLLGATE_OPTION`: no list, an empty one, no limiter, or one id of one limiter twice
      * @throws the errors of `attempt` and `refund`, or rejects with them; an attempt that timed out may stay counted
      */
-    attemptAll(entries: readonly AttemptAllEntry<RateLimiter>[]): AttemptAllResult;
-    attemptAll(entries: readonly AttemptAllEntry[]): AttemptAllResult | Promise<AttemptAllResult>;
+    attemptAll<Entries extends readonly (AttemptAllEntry<RateLimiter> | SlotEntry)[]>(
+      entries: readonly [...Entries],
+    ): AttemptAllResultOf<Entries>;
+    attemptAll<Entries extends readonly (AttemptAllEntry | SlotEntry)[]>(
+      entries: readonly [...Entries],
+    ): AttemptAllResultOf<Entries> | Promise<AttemptAllResultOf<Entries>>;
 
     /**
      * Makes a connection for several limiters, without I/O. Limiters with equal options share one without this;

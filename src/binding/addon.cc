@@ -11,6 +11,7 @@ namespace {
 constexpr std::array kFunctions{
     Function{"createMemoryLimiter", Guarded<CreateMemoryLimiter, ThrowInJs>},
     Function{"createPortableLimiter", Guarded<CreatePortableLimiter, ThrowInJs>},
+    Function{"createHeldCounts", Guarded<CreateHeldCounts, ThrowInJs>},
     Function{"liveLimiters", Guarded<LiveLimiters, ThrowInJs>},
 #ifdef ROLLGATE_HAS_REDIS
     Function{"createRedisClient", Guarded<CreateRedisClient, ThrowInJs>},

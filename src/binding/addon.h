@@ -48,6 +48,27 @@ Napi::Value LiveLimiters(const Napi::CallbackInfo& info);
 /// largestState() -> bytes of the largest possible state
 Napi::Value CreatePortableLimiter(const Napi::CallbackInfo& info);
 
+/// createHeldCounts(maxKeys, callbacks) -> { acquire, flush, used, counts, clear, stats, close }:
+/// how much of each id is held in this process
+///
+/// callbacks:
+///   released    Float64Array of notes: how many numbers follow, then the handle and the cost of
+///   each
+///               release. Every function but counts and close takes them first
+///   numbers     Float64Array that acquire and stats write to
+///   refuse      (id) => throws: the value is not an id
+///   exhausted   () => throws: there is no memory left; nothing was acquired
+///
+/// acquire(id, max, cost?) -> what is used of the id then; numbers[0] is the handle of what was
+///   acquired, which must be released once. If it is refused, -1 - what is used; numbers[1] is 1
+///   where that is for want of room for another id
+/// flush() only takes the notes; used(id) -> what is used; counts(handle) -> whether its id was not
+///   cleared since
+/// clear(id), clear() forget what is held. It must still be released
+/// stats() writes numbers[0..2]: ids, what is held, bytes
+/// close() frees everything; no other function must be called after it
+Napi::Value CreateHeldCounts(const Napi::CallbackInfo& info);
+
 /// createRedisClient(options, callbacks) -> the functions below: the client of one connection, or
 /// of a cluster. It has no sockets, no timer and no event loop: lib has them
 ///

@@ -6,6 +6,7 @@ const crypto = require('node:crypto');
 const diagnostics = require('node:diagnostics_channel');
 const os = require('node:os');
 const { performance } = require('node:perf_hooks');
+const { setImmediate: afterTurn } = require('node:timers');
 const timers = require('node:timers/promises');
 const { inspect } = require('node:util');
 
@@ -79,6 +80,9 @@ module.exports = {
 
   /** Resolves after a turn of the event loop. */
   nextTurn: () => timers.setImmediate(),
+
+  /** Calls `callback` at the end of this turn of the event loop; fake timers do not stop it. */
+  afterTurn,
 
   /** Milliseconds since some moment, with those that the host slept. Changes of the system's clock do not move it. */
   monotonicMs() {

@@ -76,6 +76,8 @@ module.exports = {
 
   nextTurn: () => new Promise((resolve) => setTimeout(resolve, 0)),
 
+  afterTurn: (callback) => void setTimeout(callback, 0),
+
   /** Stands still in sleep where the host's clock does. */
   monotonicMs: () => performance.now(),
 };

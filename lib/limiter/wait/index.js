@@ -1,9 +1,9 @@
 // wait(): its options, and for each limiter a line for each id that somebody waits for.
 'use strict';
 
-const { costToUser, readCost } = require('../../options/costs');
 const { optionTypeError, failure, closedError } = require('../../base/errors');
 const { idToString } = require('../../base/ids');
+const { fromNow, reasonOf } = require('../../base/timers');
 const {
   hasMethods,
   readCount,
@@ -14,9 +14,8 @@ const {
 } = require('../../options/values');
 const { Line } = require('./waiting-calls');
 const { HIGHEST } = require('./priorities');
-const { fromNow, reasonOf } = require('./timers');
 
-const NAMES = ['cost', 'signal', 'deadline', 'maxQueue', 'priority'];
+const NAMES = ['signal', 'deadline', 'maxQueue', 'priority'];
 const PLACE = 'wait options';
 
 /** 31 years: a larger number is a time of day, as of Date.now(), and not a duration. */
@@ -36,12 +35,15 @@ function readDeadline(deadline) {
   return readNumber('deadline', deadline, expected, isInRange);
 }
 
-/** The options of one call to a limiter with these checked options; `deadline` in ms after it. */
-function readWaitOptions(options = {}, checked) {
-  rejectUnknownOptions(readObject(PLACE, options), NAMES, { place: PLACE });
-  const { cost, signal, deadline, maxQueue, priority = 0 } = options;
+/**
+ * The options of one call; `deadline` in ms after it. Those with the names `ofDemand` are the limiter's own: `readDemand`
+ * checks them.
+ */
+function readWaitOptions(options = {}, ofDemand, readDemand) {
+  rejectUnknownOptions(readObject(PLACE, options), [...ofDemand, ...NAMES], { place: PLACE });
+  const { signal, deadline, maxQueue, priority = 0 } = options;
   return {
-    cost: readCost(cost, checked),
+    demand: readDemand(options),
     signal: readSignal(signal),
     deadline: readDeadline(deadline),
     maxQueue: maxQueue === undefined ? Infinity : readCount('maxQueue', maxQueue),
@@ -59,8 +61,13 @@ class Waiting {
     this.#store = store;
   }
 
-  /** Promises the Decision of the attempt that is allowed. */
-  wait(id, { cost, signal, deadline, maxQueue, priority }) {
+  /** How many calls wait. */
+  get length() {
+    return [...this.#lines.values()].reduce((sum, { length }) => sum + length, 0);
+  }
+
+  /** Promises the answer of the attempt that is allowed. */
+  wait(id, { demand, signal, deadline, maxQueue, priority }) {
     return new Promise((resolve, reject) => {
       const key = idToString(id);
       if (signal?.aborted) {
@@ -73,7 +80,8 @@ class Waiting {
         throw failure('ERR_ROLLGATE_WAIT_QUEUE', message);
       }
       const deadlineAt = deadline === undefined ? Infinity : fromNow(deadline);
-      this.#lineOf(key).add({ id, cost, priority, signal, deadline, deadlineAt, resolve, reject });
+      const waiter = { id, demand, priority, signal, deadline, deadlineAt, resolve, reject };
+      this.#lineOf(key).add(waiter);
     });
   }
 
@@ -86,9 +94,8 @@ class Waiting {
     for (const line of [...this.#lines.values()]) line.wake();
   }
 
-  /** Other limits of the same shape: rejects calls whose cost can never pass now. */
-  setLimits(checked) {
-    const assertFits = (cost) => readCost(costToUser(cost, checked.windows), checked);
+  /** After a change of limits: rejects calls with a demand that `assertFits` throws for, because it can never pass now. */
+  limitsChanged(assertFits) {
     for (const line of [...this.#lines.values()]) {
       line.failWhere(assertFits);
       line.wake();

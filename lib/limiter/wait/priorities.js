@@ -2,7 +2,7 @@
 'use strict';
 
 const { Queue } = require('../../base/queue');
-const { now } = require('./timers');
+const { now } = require('../../base/timers');
 
 const HIGHEST = 3;
 

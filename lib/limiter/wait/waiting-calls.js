@@ -2,10 +2,9 @@
 'use strict';
 
 const { nextTurn } = require('#platform');
-const { isAtLeast } = require('../../options/costs');
 const { failure } = require('../../base/errors');
+const { fromNow, longTimeout, msUntil, now, onAbort, reasonOf } = require('../../base/timers');
 const { Order } = require('./priorities');
-const { fromNow, longTimeout, msUntil, now, onAbort, reasonOf } = require('./timers');
 
 /** After as many steps the event loop gets a turn: a store in memory would leave it none. */
 const MOST_OF_ONE_TURN = 1000;
@@ -19,8 +18,8 @@ function tooLate({ deadline }, timeLeft) {
 }
 
 /**
- * A *waiter* is `{ id, cost, priority, signal, deadline, deadlineAt, resolve, reject }`; its other properties belong
- * to this class and to Order. Costs are checked ones (costs.js), times those of timers.js.
+ * A *waiter* is `{ id, demand, priority, signal, deadline, deadlineAt, resolve, reject }`; its other properties belong
+ * to this class and to Order. Demands are those of the store, times those of timers.js.
  */
 class Line {
   #store;
@@ -30,7 +29,7 @@ class Line {
   #isToBeServed = false;
   #isClosed = false;
   #stopTimer = () => {};
-  /** The last refusal of the store: `cost`, or more in some windows, is not allowed before `at`. */
+  /** The last refusal of the store: `demand`, or a larger one, is not allowed before `at`. */
   #refusal = null;
   /** How often the refusal was invalidated. */
   #wakings = 0;
@@ -38,10 +37,13 @@ class Line {
   #earliestDeadline = Number.POSITIVE_INFINITY;
 
   /**
-   * @param {{ answersAtOnce: boolean, attempt: Function, timeLeftFor: Function, refund: Function }} store
-   *   attempt(id, cost) returns a Decision whose refusal left no trace, refund(decision) takes it back, both in promises
-   *   unless the store `answersAtOnce`. Only then, timeLeftFor(id, cost) returns for how many ms the attempt would be
-   *   refused
+   * @param {object} store
+   * @param {Function} store.attempt (id, demand) => an answer, or a promise of it. If it is not `allowed`, it left no trace
+   * @param {Function} store.refund takes back an answer; may return a promise
+   * @param {Function} store.isAtLeast (demand, other) => whether it is refused where the other one is
+   * @param {Function} store.timeLeftOf (refusal) => after how many ms to ask again; Infinity if only `wake` makes sense
+   * @param {boolean} store.isTimeKnown whether attempts before that time are refused, unless `wake` is called
+   * @param {Function} [store.timeLeftFor] (id, demand) => for how many ms an attempt would be refused, at once
    * @param {() => void} onEmpty called when no waiter is left and no call is pending
    */
   constructor(store, onEmpty) {
@@ -56,7 +58,7 @@ class Line {
   /** Asks the store before it returns, if no other call is waiting. */
   add(waiter) {
     const refusal = this.#refusalFor(waiter);
-    if (refusal !== null && refusal.at > waiter.deadlineAt) {
+    if (refusal !== null && this.#isTooLate(waiter, refusal.at)) {
       waiter.reject(tooLate(waiter, msUntil(refusal.at)));
       return;
     }
@@ -64,14 +66,18 @@ class Line {
     this.#order.add(waiter);
     this.#earliestDeadline = Math.min(this.#earliestDeadline, waiter.deadlineAt);
     if (this.#order.first() === waiter) this.#serve();
-    else if (waiter.deadline !== undefined && this.#store.answersAtOnce) this.#askBehind(waiter);
+    else if (waiter.deadline !== undefined && this.#store.timeLeftFor) this.#askBehind(waiter);
     if (waiter.isWaiting) this.#watch(waiter);
+  }
+
+  #isTooLate({ deadlineAt }, at) {
+    return this.#store.isTimeKnown && at > deadlineAt;
   }
 
   /** Those in front can only make the wait longer. */
   #askBehind(waiter) {
     try {
-      const timeLeft = this.#store.timeLeftFor(waiter.id, waiter.cost);
+      const timeLeft = this.#store.timeLeftFor(waiter.id, waiter.demand);
       const isLate = timeLeft > 0 && fromNow(timeLeft) > waiter.deadlineAt;
       if (isLate) this.#fail(waiter, tooLate(waiter, timeLeft));
     } catch (error) {
@@ -86,11 +92,11 @@ class Line {
     this.#serve();
   }
 
-  /** Rejects those whose cost `assertFits` throws for. Call `wake` after it. */
+  /** Rejects those whose demand `assertFits` throws for. Call `wake` after it. */
   failWhere(assertFits) {
     for (const waiter of this.#order) {
       try {
-        assertFits(waiter.cost);
+        assertFits(waiter.demand);
       } catch (error) {
         this.#fail(waiter, error);
       }
@@ -142,10 +148,10 @@ class Line {
     });
   }
 
-  #refusalFor({ cost }) {
+  #refusalFor({ demand }) {
     const refusal = this.#refusal;
-    const holds = refusal !== null && refusal.at > now() && isAtLeast(cost, refusal.cost);
-    return holds ? refusal : null;
+    if (refusal === null || refusal.at <= now()) return null;
+    return this.#store.isAtLeast(demand, refusal.demand) ? refusal : null;
   }
 
   /** Serves until the line is empty or the first one has to wait. Synchronous as far as the store is. */
@@ -163,18 +169,18 @@ class Line {
       if (refusal !== null) {
         this.#failLate(refusal);
         if (waiter !== this.#order.first()) continue;
-        const moment = Math.min(refusal.at, this.#order.changesAt());
-        this.#stopTimer = longTimeout(() => this.#serve(), msUntil(moment));
+        const ms = msUntil(Math.min(refusal.at, this.#order.changesAt()));
+        if (ms < Infinity) this.#stopTimer = longTimeout(() => this.#serve(), ms);
         break;
       }
-      const { id, cost } = waiter;
+      const { id, demand } = waiter;
       const wakings = this.#wakings;
       try {
-        const answer = this.#store.attempt(id, cost);
-        const decision = answer instanceof Promise ? await answer : answer;
-        if (!decision.allowed) this.#noteRefusal(cost, decision.timeLeft, wakings);
-        else if (this.#take(waiter)) waiter.resolve(decision);
-        else await this.#giveBack(decision);
+        const promised = this.#store.attempt(id, demand);
+        const answer = promised instanceof Promise ? await promised : promised;
+        if (!answer.allowed) this.#noteRefusal(demand, answer, wakings);
+        else if (this.#take(waiter)) waiter.resolve(answer);
+        else await this.#giveBack(answer);
       } catch (error) {
         this.#fail(waiter, error);
       }
@@ -184,11 +190,11 @@ class Line {
   }
 
   /** Rejects all whose deadline cannot be met. */
-  #failLate({ cost, at }) {
-    if (at <= this.#earliestDeadline) return;
+  #failLate({ demand, at }) {
+    if (!this.#store.isTimeKnown || at <= this.#earliestDeadline) return;
     let earliest = Number.POSITIVE_INFINITY;
     for (const waiter of this.#order) {
-      const isLate = at > waiter.deadlineAt && isAtLeast(waiter.cost, cost);
+      const isLate = at > waiter.deadlineAt && this.#store.isAtLeast(waiter.demand, demand);
       if (isLate) this.#fail(waiter, tooLate(waiter, msUntil(at)));
       else earliest = Math.min(earliest, waiter.deadlineAt);
     }
@@ -196,15 +202,16 @@ class Line {
   }
 
   /** Ignores a refusal from before the line was woken. */
-  #noteRefusal(cost, timeLeft, wakings) {
-    if (wakings === this.#wakings) this.#refusal = { cost, at: fromNow(timeLeft) };
+  #noteRefusal(demand, refusal, wakings) {
+    if (wakings !== this.#wakings) return;
+    this.#refusal = { demand, at: fromNow(this.#store.timeLeftOf(refusal)) };
   }
 
-  /** Refunds an attempt for a waiter that left meanwhile. */
-  async #giveBack(decision) {
+  /** Takes back an attempt for a waiter that left meanwhile. */
+  async #giveBack(answer) {
     if (this.#isClosed) return;
     try {
-      await this.#store.refund(decision);
+      await this.#store.refund(answer);
     } catch {
       // No caller is left to get this error; stats().errors counts it.
     }

@@ -3,6 +3,7 @@
 
 const { failure } = require('../../base/errors');
 const { Core } = require('./core');
+const { createHeldCounts } = require('./held-counts');
 const { createMemoryLimiter } = require('./memory-limiter');
 const { createPortableLimiter } = require('./portable-limiter');
 
@@ -28,6 +29,7 @@ function createBinding(module) {
     isWasm: true,
     createMemoryLimiter: (options, callbacks) => createMemoryLimiter(core, options, callbacks),
     createPortableLimiter: (policy, callbacks) => createPortableLimiter(core, policy, callbacks),
+    createHeldCounts: (maxKeys, callbacks) => createHeldCounts(core, maxKeys, callbacks),
     liveLimiters: () => core.live,
   };
 }

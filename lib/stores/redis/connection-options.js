@@ -9,7 +9,8 @@ const {
   typeError,
 } = require('../../base/errors');
 const values = require('../../options/values');
-const { DEFAULT_COMMAND_TIMEOUT, LONGEST_TIMER } = require('../../options/remote');
+const { LONGEST_TIMER } = require('../../base/timers');
+const { DEFAULT_COMMAND_TIMEOUT } = require('../../options/remote');
 const { clientKindOf } = require('./clients');
 const { readTls } = require('./tls');
 const { readUrl } = require('./url');

@@ -1,7 +1,8 @@
-// Times and timers of waiting: exact sums of real time, timeouts of any length, one abort listener per signal.
+// Times and timers: exact sums of real time, timeouts of any length, one abort listener per signal.
 'use strict';
 
-const { LONGEST_TIMER } = require('../../options/remote');
+/** The longest delay of Node's timers, in ms. They turn a longer one into 1 ms. */
+const LONGEST_TIMER = 2 ** 31 - 1;
 
 /** Real time in whole us, so that sums are exact. */
 const now = () => Math.round(performance.now() * 1000);
@@ -11,14 +12,15 @@ const fromNow = (ms) => now() + Math.round(ms * 1000);
 /** Whole ms, rounded up, at least 1. */
 const msUntil = (moment) => Math.max(1, Math.ceil((moment - now()) / 1000));
 
-/** A timeout of any length; returns a function that cancels it. Keeps the process alive, as setTimeout does. */
-function longTimeout(callback, ms) {
+/** A timeout of any length; returns a function that cancels it. Keeps the process alive, unless in the background. */
+function longTimeout(callback, ms, isInBackground = false) {
   let left = ms;
   let timer;
   function begin() {
     const step = Math.min(left, LONGEST_TIMER);
     left -= step;
     timer = setTimeout(left > 0 ? begin : callback, step);
+    if (isInBackground) timer.unref?.(); // a number where there are no modules of Node
   }
   begin();
   return () => clearTimeout(timer);
@@ -56,4 +58,4 @@ function reasonOf({ reason }) {
   return new DOMException('This operation was aborted', 'AbortError');
 }
 
-module.exports = { fromNow, longTimeout, msUntil, now, onAbort, reasonOf };
+module.exports = { LONGEST_TIMER, fromNow, longTimeout, msUntil, now, onAbort, reasonOf };

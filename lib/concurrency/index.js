@@ -1,0 +1,191 @@
+// ConcurrencyLimiter: at most so many holders of an id at once.
+'use strict';
+
+const { SLOTS } = require('../base/channels');
+const { RECORDS } = require('../base/decision');
+const { show, typeError } = require('../base/errors');
+const internal = require('../base/internal-methods');
+const { FULL, LocalSlots } = require('../stores/local-slots');
+const {
+  DEMAND_NAMES,
+  readAcquireOptions,
+  readConcurrencyOptions,
+  readCost,
+  readDemand,
+  readMax,
+  readWaitDemand,
+} = require('./options');
+const { Slot, SlotRefusal } = require('./slot');
+
+const { ANSWERS_AT_ONCE, DECIDE, ENTRY_NAMES, READ_COST, TAKE_BACK } = internal;
+
+/** Of a call that waits while as many other ids are held as may be: the end of any of them makes room. */
+const ROOM_RETRY_MS = 50;
+
+/** Loaded when somebody waits. */
+const wait = () => require('../limiter/wait');
+
+/** The `limiter`, `max`, which setMax replaces, the `store`, counts, and `waiting`, which the first wait() creates. */
+const STATE = Symbol('state');
+
+/**
+ * Creates a concurrency limiter, with and without `new`. See concurrency.d.ts for options, results and errors.
+ */
+function ConcurrencyLimiter(options) {
+  const { max, ...ofStore } = readConcurrencyOptions(options);
+  const limiter = Object.create(new.target ? new.target.prototype : ConcurrencyLimiter.prototype);
+  const state = { limiter, max, store: undefined, waiting: undefined, allowed: 0, blocked: 0 };
+  const ended = ({ id, cost }, how) => {
+    if (SLOTS.flag[0] !== 0) SLOTS.channel.publish({ limiter, type: how, id, cost });
+    state.waiting?.changed(id);
+  };
+  const cleared = (id) => {
+    if (id === undefined) state.waiting?.changedAll();
+    else state.waiting?.changed(id);
+  };
+  state.store = new LocalSlots(ofStore, { ended, cleared });
+  Object.defineProperty(limiter, STATE, { value: state });
+  return limiter;
+}
+
+/** A Slot, or a refusal. */
+function take(state, id, cost, max) {
+  const result = tryToTake(state, id, cost, max);
+  if (!result.allowed) {
+    state.blocked++;
+    if (SLOTS.flag[0] !== 0) announce(state.limiter, id, cost, result);
+  }
+  return result;
+}
+
+/** Without a word of a refusal, for calls that wait on. */
+function tryToTake(state, id, cost, max) {
+  const result = resultOf(state.store.acquire(id, cost, max), max);
+  if (result.allowed) {
+    state.allowed++;
+    if (SLOTS.flag[0] !== 0) announce(state.limiter, id, cost, result);
+  }
+  return result;
+}
+
+function announce(limiter, id, cost, { allowed, max, used, remaining }) {
+  const type = allowed ? 'acquired' : 'refused';
+  SLOTS.channel.publish({ limiter, type, id, cost, max, used, remaining });
+}
+
+/** `answer` is that of the store. */
+function resultOf(answer, max) {
+  if (typeof answer !== 'number') return new Slot(answer, max);
+  if (answer === FULL) return new SlotRefusal(max, 0, 0);
+  const used = -1 - answer;
+  return new SlotRefusal(max, used, remainingOf(used, max));
+}
+
+const remainingOf = (used, max) => (used < max ? max - used : 0);
+
+const usageOf = (used, max) => ({ max, used, remaining: remainingOf(used, max) });
+
+function createWaiting(state) {
+  const { store } = state;
+  const maxOf = ({ max = state.max }) => max;
+  return new (wait().Waiting)({
+    attempt: (id, demand) => tryToTake(state, id, demand.cost, maxOf(demand)),
+    refund: (slot) => slot.release(),
+    isAtLeast: (demand, other) => demand.cost >= other.cost && maxOf(demand) <= maxOf(other),
+    // Refused with nothing used: for want of room for another id.
+    timeLeftOf: ({ used }) => (used === 0 ? ROOM_RETRY_MS : store.retryIn),
+    isTimeKnown: false,
+  });
+}
+
+const methods = {
+  acquire(id, options) {
+    const state = this[STATE];
+    if (options === undefined) return take(state, id, 1, state.max);
+    const { cost, max = state.max } = readAcquireOptions(options, state.max);
+    return take(state, id, cost, max);
+  },
+
+  async wait(id, options) {
+    const state = this[STATE];
+    const read = (given) => readWaitDemand(given, state.max);
+    const checked = wait().readWaitOptions(options, DEMAND_NAMES, read);
+    state.store.assertOpen();
+    state.waiting ??= createWaiting(state);
+    return state.waiting.wait(id, checked);
+  },
+
+  async run(id, ...args) {
+    const call = args.pop();
+    if (typeof call !== 'function') {
+      const message = `run: expected a function as the last argument, got ${show(call)}`;
+      throw typeError('ERR_ROLLGATE_CALLBACK', message);
+    }
+    const slot = await this.wait(id, ...args);
+    try {
+      return await call(slot);
+    } finally {
+      await slot.release();
+    }
+  },
+
+  usage(id) {
+    const { store, max } = this[STATE];
+    return usageOf(store.usage(id), max);
+  },
+
+  setMax(max) {
+    const state = this[STATE];
+    state.store.assertOpen();
+    state.max = readMax(max);
+    state.waiting?.limitsChanged(({ cost }) => readCost(cost, state.max));
+  },
+
+  async clear(id) {
+    await this[STATE].store.clear(id);
+  },
+
+  async clearAll() {
+    await this[STATE].store.clearAll();
+  },
+
+  stats() {
+    const { store, waiting, allowed, blocked } = this[STATE];
+    return { ...store.stats(), allowed, blocked, waiting: waiting?.length ?? 0 };
+  },
+
+  async close() {
+    const { store, waiting } = this[STATE];
+    const closed = store.close();
+    waiting?.close();
+    await closed;
+  },
+
+  get [ANSWERS_AT_ONCE]() {
+    return this[STATE]?.store.answersAtOnce;
+  },
+
+  [ENTRY_NAMES]: ['max'],
+
+  /** Gives what [DECIDE] takes as cost. */
+  [READ_COST](cost, { max } = {}) {
+    return readDemand({ cost, max }, this[STATE].max);
+  },
+
+  [DECIDE](id, { cost, max = this[STATE].max }, records) {
+    const state = this[STATE];
+    if (records !== RECORDS.NOTHING) return take(state, id, cost, max);
+    const usage = usageOf(state.store.usage(id), max);
+    const hasRoom = usage.used > 0 || state.store.hasRoom();
+    return { allowed: cost <= usage.remaining && hasRoom, ...usage };
+  },
+
+  [TAKE_BACK]: (slot) => slot.release(),
+};
+
+for (const name of Reflect.ownKeys(methods)) {
+  const property = Object.getOwnPropertyDescriptor(methods, name);
+  Object.defineProperty(ConcurrencyLimiter.prototype, name, { ...property, enumerable: false });
+}
+
+module.exports = ConcurrencyLimiter;

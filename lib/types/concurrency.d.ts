@@ -1,0 +1,222 @@
+// The types of concurrency limiters: of what runs at once.
+
+import './limiter';
+
+declare module './index' {
+  interface ConcurrencyLimiterOptions {
+    /** Slots of an id: an integer from 1 to 65,535. */
+    max: number;
+    /** After how many ms a slot that was not released is lost. Default: never. */
+    maxAge?: number | undefined;
+    /** As of `RateLimiter`: for `maxAge` and `stats().oldest`. */
+    clock?: (() => number) | undefined;
+    /** How many ids may be held at once, an integer >= 1, default 1,000,000. Further ones are refused. */
+    maxKeys?: number | undefined;
+    /** No effect in memory. */
+    namespace?: string | undefined;
+    /** No effect in memory. */
+    onError?: 'throw' | 'allow' | 'block' | undefined;
+  }
+
+  interface AcquireOptions {
+    /** How many slots, an integer from 1 to the limiter's `max`, default 1. */
+    cost?: number | undefined;
+    /** The maximum for this call, an integer from 0 to 65,535, default that of the limiter. 0 refuses. */
+    max?: number | undefined;
+  }
+
+  /** As `WaitOptions`. A priority rises as there, and a costly call at the head holds up those behind it. */
+  type SlotWaitOptions = AcquireOptions & Omit<WaitOptions, 'cost'>;
+
+  /** How much of an id is held. */
+  interface SlotUsage {
+    readonly max: number;
+    /** Slots that are held of the id. More than `max` after `setMax`, or under the smaller maximum of a call. */
+    readonly used: number;
+    readonly remaining: number;
+  }
+
+  interface SlotRefusal extends SlotUsage {
+    readonly allowed: false;
+    /** Does nothing, so that `using` takes what `acquire` gave. */
+    [Symbol.dispose](): void;
+    [Symbol.asyncDispose](): Promise<void>;
+  }
+
+  /**
+   * What `acquire` gave: to be released when the action has ended, however it ended. Without that it is held until
+   * `maxAge`, or until this object is collected, which is warned of (`ROLLGATE_SLOT_LEAKED`) and may take long.
+   */
+  interface Slot extends SlotUsage {
+    readonly allowed: true;
+    readonly cost: number;
+    /** Gives the slot back. Returns whether it was held until now: false the second time, or after it was lost. */
+    release(): boolean;
+    /** Aborts if the slot is lost, by `maxAge` or `clear`; never after its release. */
+    readonly lost: AbortSignal;
+    [Symbol.dispose](): void;
+    [Symbol.asyncDispose](): Promise<void>;
+  }
+
+  interface ConcurrencyStats {
+    /** Ids that are held. */
+    readonly keys: number;
+    /** Slots that are held of all ids. */
+    readonly held: number;
+    /** For how many ms the oldest slot has been held; 0 if none has for longer than a turn of the event loop. */
+    readonly oldest: number;
+    readonly allowed: number;
+    readonly blocked: number;
+    /** Calls that wait. */
+    readonly waiting: number;
+    /** Slots that were collected before their release. */
+    readonly leaked: number;
+    /** Calls that failed because of the clock. */
+    readonly errors: number;
+    readonly bytes: number;
+  }
+
+  /** The message of the diagnostics channel `rollgate:slot`. */
+  type SlotMessage = { limiter: ConcurrencyLimiter; id: Id; cost: number } & (
+    | ({ type: 'acquired' | 'refused' } & SlotUsage)
+    | { type: 'released' | 'lost' | 'leaked' }
+  );
+
+  /** At most `max` holders of an id at once, in the memory of this process. */
+  interface ConcurrencyLimiter {
+    /**
+     * Takes a slot of the id, if one is free.
+     *
+     * @throws TypeError `ERR_ROLLGATE_ID`: the id is invalid
+     * @throws TypeError or RangeError `ERR_ROLLGATE_COST`: the cost is no integer from 1 to the limiter's `max`
+     * @throws TypeError or RangeError `ERR_ROLLGATE_OPTION`: another option is wrong
+     * @throws Error `ERR_ROLLGATE_CLOCK`, `ERR_ROLLGATE_CLOSED`, `ERR_ROLLGATE_MEMORY`
+     */
+    acquire(id?: Id, options?: AcquireOptions): Slot | SlotRefusal;
+
+    /**
+     * Waits for a slot: first come, first served within a priority.
+     *
+     * Rejects as `limiter.wait` does, and with RangeError `ERR_ROLLGATE_COST` if the cost is above `max` of the call.
+     */
+    wait(id?: Id, options?: SlotWaitOptions): Promise<Slot>;
+
+    /**
+     * Waits for a slot, calls `action`, releases the slot however that ends, and gives what it gave. The action goes on
+     * when its slot is lost: `slot.lost` tells it.
+     *
+     * @throws (rejects) TypeError `ERR_ROLLGATE_CALLBACK`: the action is no function
+     */
+    run<Result>(id: Id, action: (slot: Slot) => Result): Promise<Awaited<Result>>;
+    run<Result>(
+      id: Id,
+      options: SlotWaitOptions | undefined,
+      action: (slot: Slot) => Result,
+    ): Promise<Awaited<Result>>;
+
+    usage(id?: Id): SlotUsage;
+
+    /** Replaces `max`. What is held stays held. Waiting calls that cost more reject with `ERR_ROLLGATE_COST`. */
+    setMax(max: number): void;
+
+    /** Forgets what is held of the id: its slots are lost. */
+    clear(id?: Id): Promise<void>;
+    clearAll(): Promise<void>;
+
+    stats(): ConcurrencyStats;
+
+    /** Releases all slots without aborting `lost`; waiting calls and later ones fail with `ERR_ROLLGATE_CLOSED`. */
+    close(): Promise<void>;
+  }
+
+  /** An entry of `attemptAll`. */
+  interface SlotEntry {
+    limiter: ConcurrencyLimiter;
+    id?: Id;
+    cost?: number | undefined;
+    /** As of `acquire`. */
+    max?: number | undefined;
+  }
+
+  /** The result of `attemptAll` for these entries: with slots, each decision has the type for its entry. */
+  type AttemptAllResultOf<Entries extends readonly unknown[]> = [
+    Extract<Entries[number], SlotEntry>,
+  ] extends [never]
+    ? AttemptAllResult
+    : MixedAttemptAllResult<Entries>;
+
+  type MixedAttemptAllResult<Entries extends readonly unknown[]> =
+    | {
+        readonly allowed: true;
+        readonly decisions: {
+          readonly [I in keyof Entries]: Entries[I] extends SlotEntry ? Slot : Decision;
+        };
+        readonly refusedBy: null;
+      }
+    | {
+        readonly allowed: false;
+        readonly decisions: {
+          readonly [I in keyof Entries]:
+            | (Entries[I] extends SlotEntry ? Slot | SlotRefusal : Decision)
+            | null;
+        };
+        readonly refusedBy: number;
+      };
+
+  interface ConcurrencyLimiterConstructor {
+    /** @throws TypeError or RangeError `ERR_ROLLGATE_OPTION`; Error `ERR_ROLLGATE_UNSUPPORTED` for `kv` */
+    (options: ConcurrencyLimiterOptions): ConcurrencyLimiter;
+    new (options: ConcurrencyLimiterOptions): ConcurrencyLimiter;
+    readonly prototype: ConcurrencyLimiter;
+  }
+
+  /**
+   * How many requests of a key run at once: an integer from 0 to 65,535 (0 refuses all) or Infinity (all pass,
+   * uncounted); or a function that is called for each request, and may be async.
+   */
+  type ConcurrencyMax<Request = LimitedRequest, Response = LimitedResponse> =
+    | number
+    | ((req: Request, res: Response) => number | Promise<number>);
+
+  /** Options of `concurrencyLimit`. Those of `rateLimit` mean the same here. */
+  interface ConcurrencyLimitOptions<Request = LimitedRequest, Response = LimitedResponse>
+    extends Pick<
+        RateLimitResponseOptions<Request, Response>,
+        | 'identifier'
+        | 'ipv6Subnet'
+        | 'keyGenerator'
+        | 'logger'
+        | 'message'
+        | 'problemDetails'
+        | 'skip'
+        | 'statusCode'
+        | 'trustProxy'
+        | 'validate'
+      >,
+      Omit<ConcurrencyLimiterOptions, 'max'> {
+    /** Required without `limiter`, whose maximum counts if this is left out. */
+    max?: ConcurrencyMax<Request, Response> | undefined;
+    /** How many ms a request waits in line before it is refused, 0 to below 1e12. Default 0. */
+    maxWait?: number | undefined;
+    /** How many requests of a key wait in line at most, an integer >= 1. Default 100. */
+    maxQueue?: number | undefined;
+    /** Counts in this limiter, which several middlewares may share, instead of one of its own. */
+    limiter?: ConcurrencyLimiter | undefined;
+    /** Answers a refused request, instead of `message` and `statusCode`. May be async. */
+    handler?: ((req: Request, res: Response, next: Next) => unknown) | undefined;
+    /** Sends RateLimit-Policy, which only these drafts have for concurrency. Default false: no header. */
+    standardHeaders?: false | 'draft-8' | 'draft-10' | undefined;
+    /** The request's property for the Slot, or the SlotRefusal. Default 'concurrency'. */
+    requestPropertyName?: string | undefined;
+  }
+
+  /** Merged into Express's Request; undefined if no middleware asked for a slot. */
+  interface PerhapsConcurrency {
+    concurrency?: Slot | SlotRefusal | undefined;
+  }
+
+  interface ConcurrencyLimitMiddleware<Request = LimitedRequest, Response = LimitedResponse> {
+    (req: Request, res: Response, next: Next): void | Promise<void>;
+    readonly limiter: ConcurrencyLimiter;
+  }
+}
