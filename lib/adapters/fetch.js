@@ -2,6 +2,8 @@
 'use strict';
 
 const errors = require('../base/errors');
+const { reasonOf } = require('../base/timers');
+const concurrencyLimit = require('./concurrency');
 const rateLimit = require('./middleware');
 const { adaptFunctions } = require('./middleware/adapt');
 const { andThen } = require('./middleware/maybe-async');
@@ -35,8 +37,9 @@ class FetchResponse {
   headers = new Headers();
   #end;
 
-  /** `end(response)` gets the response of a refusal. */
-  constructor(end) {
+  /** `signal` aborts if the client leaves; `end(response)` gets the response of a refusal. */
+  constructor(signal, end) {
+    this.signal = signal;
     this.#end = end;
   }
 
@@ -70,9 +73,6 @@ class FetchResponse {
 /** Options about responses, which are not seen here. */
 const OF_RESPONSES = ['skipFailedRequests', 'skipSuccessfulRequests', 'requestWasSuccessful'];
 
-/** The property of req for what was decided. */
-const PROPERTY = 'rateLimit';
-
 /** The response of the user's function `name`, perhaps of another realm. Without one, a refused request would pass. */
 function assertIsResponse(name, response) {
   const isResponse =
@@ -81,8 +81,8 @@ function assertIsResponse(name, response) {
   throw optionTypeError(name, 'the function to give a Response', response);
 }
 
-/** The user's functions get (request, info), where `info` is the second argument of the call. */
-function adaptOptions(options) {
+/** The user's functions get (request, info), where `info` is the second argument of the call; handler also decisionOf(req). */
+function adaptOptions(options, decisionOf) {
   const withInfo = (own) => wrap(own, (req, _res, ...more) => own(req.request, req.info, ...more));
   const answer = (name, given, res) =>
     andThen(given, (response) => res.endWith(assertIsResponse(name, response)));
@@ -91,7 +91,7 @@ function adaptOptions(options) {
     authenticate: withInfo,
     handler: (own) =>
       wrap(own, (req, res) => {
-        const decision = RequestInfo.decisionOf(req[PROPERTY]);
+        const decision = decisionOf(req);
         const headers = new Headers(res.headers);
         return answer('handler', own(req.request, req.info, decision, headers), res);
       }),
@@ -103,13 +103,15 @@ function adaptOptions(options) {
 }
 
 /** @throws TypeError ERR_ROLLGATE_OPTION */
-function assertIsCall(request, info) {
-  if (typeof request?.headers?.get !== 'function') throw callError('a Request', request);
-  if (typeof info !== 'object' || info === null) throw callError('an object such as { ip }', info);
+function assertIsCall(name, request, info) {
+  if (typeof request?.headers?.get !== 'function') throw callError(name, 'a Request', request);
+  if (typeof info !== 'object' || info === null) {
+    throw callError(name, 'an object such as { ip }', info);
+  }
 }
 
-function callError(expected, given) {
-  const message = `rateLimitFetch: expected ${expected}, got ${show(given)}`;
+function callError(name, expected, given) {
+  const message = `${name}: expected ${expected}, got ${show(given)}`;
   return typeError('ERR_ROLLGATE_OPTION', message);
 }
 
@@ -132,29 +134,42 @@ function assertFits(options) {
   }
 }
 
-/** `await rateLimitFetch({ limit: 100 })(request, { ip })` is { allowed, headers, response, ... }: see fetch.d.ts. */
-function rateLimitFetch(options) {
-  const middleware = inAdapter('rateLimitFetch', () => {
+/** A function (request, info) over a middleware; `resultOf(req, res, response)` is its result. */
+function overMiddleware(name, options, { create, decisionOf, resultOf }) {
+  const middleware = inAdapter(name, () => {
     assertFits(options);
-    return rateLimit(adaptOptions(options));
+    return create(adaptOptions(options, decisionOf));
   });
 
   function limit(request, info = {}) {
     return new Promise((resolve, reject) => {
-      assertIsCall(request, info);
+      assertIsCall(name, request, info);
       const req = new FetchRequest(request, info);
-      const res = new FetchResponse((response) => resolve(resultOf(req, res, response)));
+      const end = (response) => resolve(resultOf(req, res, response));
+      const res = new FetchResponse(request.signal, end);
       const next = (error) => (error === undefined ? resolve(resultOf(req, res)) : reject(error));
-      andThen(middleware(req, res, next), () => {});
+      // A request that has left gets neither.
+      andThen(middleware(req, res, next), () => {
+        if (request.signal?.aborted) reject(reasonOf(request.signal));
+      });
     });
   }
+  return { limit, middleware };
+}
 
+/** `await rateLimitFetch({ limit: 100 })(request, { ip })` is { allowed, headers, response, ... }: see fetch.d.ts. */
+function rateLimitFetch(options) {
+  const { limit, middleware } = overMiddleware('rateLimitFetch', options, {
+    create: rateLimit,
+    decisionOf: (req) => RequestInfo.decisionOf(req.rateLimit),
+    resultOf,
+  });
   return Object.assign(limit, { resetKey: middleware.resetKey, getKey: middleware.getKey });
 }
 
 /** `response` is that of a refusal. */
 function resultOf(req, { headers }, response) {
-  const info = req[PROPERTY];
+  const info = req.rateLimit;
   return {
     allowed: response === undefined,
     decision: info === undefined ? null : RequestInfo.decisionOf(info),
@@ -165,4 +180,24 @@ function resultOf(req, { headers }, response) {
   };
 }
 
-module.exports = { rateLimitFetch };
+/** The same for what runs at once; `release` of the result must be called when the response has been sent. */
+function concurrencyLimitFetch(options) {
+  const { limit, middleware } = overMiddleware('concurrencyLimitFetch', options, {
+    create: concurrencyLimit,
+    decisionOf: ({ concurrency }) => concurrency,
+    resultOf: slotResultOf,
+  });
+  return Object.assign(limit, { limiter: middleware.limiter });
+}
+
+function slotResultOf({ concurrency: slot = null }, { headers }, response) {
+  return {
+    allowed: response === undefined,
+    slot,
+    headers,
+    response,
+    release: () => (slot?.allowed ? slot.release() : false),
+  };
+}
+
+module.exports = { concurrencyLimitFetch, rateLimitFetch };

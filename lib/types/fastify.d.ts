@@ -24,7 +24,15 @@ declare namespace rollgate {
   type RollgateFastifyPluginOptions = RollgateFastifyOptions & {
     /** When requests of the scope are limited: the last two see the body. Default 'onRequest'. */
     hook?: 'onRequest' | 'preValidation' | 'preHandler' | undefined;
+    /** Limits what runs at once, after the rate limit. Without other options than these, there is no rate limit. */
+    concurrency?: RollgateFastifyConcurrency | undefined;
   };
+
+  /** The options of `concurrencyLimit`; functions receive Fastify's request and reply. */
+  type RollgateFastifyConcurrency = RateLimiter.ConcurrencyLimitOptions<
+    FastifyRequest,
+    FastifyReply
+  >;
 
   /** One of the `rules`. Its `path` is compared with the path that Fastify routes by. */
   interface RollgateFastifyRule extends RateLimiter.RateLimitRule<FastifyRequest, FastifyReply> {}
@@ -34,11 +42,15 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** The count of the request: see RateLimitInfo. Null if it was not counted. */
     rateLimit: RateLimiter.RateLimitInfo | null;
+    /** The slot of the request, or its refusal; null or undefined if it holds none. */
+    concurrency?: RateLimiter.Slot | RateLimiter.SlotRefusal | null;
   }
 
   interface FastifyContextConfig {
     /** false: no limit. Options override the scope's. If it has `rules`, these need limits, which replace them. */
     rateLimit?: boolean | rollgate.RollgateFastifyOptions | undefined;
+    /** false: no slot. Options override the scope's; without those, `max` is needed. */
+    concurrency?: boolean | Partial<rollgate.RollgateFastifyConcurrency> | undefined;
   }
 }
 

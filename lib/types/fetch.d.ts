@@ -57,6 +57,63 @@ export interface RateLimitFetchResponseOptions<Info>
     | undefined;
 }
 
+/**
+ * Limits of what runs at once:
+ *
+ * ```ts
+ * const limit = concurrencyLimitFetch({ max: 10 });
+ * const { allowed, response, release } = await limit(request, { ip });
+ * ```
+ *
+ * `release` must be called when the response has been sent, or the client has left.
+ *
+ * @throws TypeError or RangeError `ERR_ROLLGATE_OPTION`: an option is wrong
+ */
+export function concurrencyLimitFetch<Info extends RequestInfo = RequestInfo>(
+  options: ConcurrencyLimitFetchOptions<Info>,
+): ConcurrencyLimitFetch<Info>;
+
+export interface ConcurrencyLimitFetchOptions<Info>
+  extends Omit<
+    RateLimiter.ConcurrencyLimitOptions<Request, Info>,
+    'handler' | 'requestPropertyName'
+  > {
+  /** The response of a refusal, instead of `message` and `statusCode`; `headers` are its headers. */
+  handler?:
+    | ((
+        request: Request,
+        info: Info,
+        refusal: RateLimiter.SlotRefusal,
+        headers: Headers,
+      ) => OrPromise<Response>)
+    | undefined;
+}
+
+export interface ConcurrencyLimitFetch<Info extends RequestInfo = RequestInfo> {
+  /** Rejects if one of your functions fails. A request whose signal aborts in line leaves it. */
+  (request: Request, info?: Info): Promise<ConcurrencyLimitFetchResult>;
+  readonly limiter: RateLimiter.ConcurrencyLimiter;
+}
+
+export type ConcurrencyLimitFetchResult =
+  | {
+      allowed: true;
+      /** Null if the request was skipped, or passed uncounted. */
+      slot: RateLimiter.Slot | null;
+      headers: Headers;
+      response: undefined;
+      /** As `release` of the slot; false without one. */
+      release(): boolean;
+    }
+  | {
+      allowed: false;
+      slot: RateLimiter.SlotRefusal;
+      headers: Headers;
+      /** The response to send, with the headers. */
+      response: Response;
+      release(): boolean;
+    };
+
 export interface RateLimitFetch<Info extends RequestInfo = RequestInfo> {
   /** Rejects if no decision can be made, or one of your functions fails. */
   (request: Request, info?: Info): Promise<RateLimitFetchResult>;

@@ -4,51 +4,79 @@
 const { inAdapter, optionError, optionTypeError } = require('../../base/errors');
 const { adaptOptions, ReplyResponse } = require('./reply');
 const { mergeRouteOptions, createRoutedPath } = require('./route');
+const concurrencyLimit = require('../concurrency');
 const rateLimit = require('../middleware');
 const { PATH_OF } = require('../middleware/rules/paths');
+const { readObject, withoutUndefined } = require('../../options/values');
 
 /**
- * The property of a scope for the nearest plugin, which is the one for routes with their own limits. The plugin may be
- * of another copy of this package.
+ * What the plugin limits. `name` is that of the option of a route, and of the property of requests; `nearest` the
+ * property of a scope for the nearest plugin, perhaps of another copy of this package, which is the one for routes with
+ * their own options.
  */
-const NEAREST = Symbol.for('rollgate.nearest');
+const RATE = {
+  name: 'rateLimit',
+  nearest: Symbol.for('rollgate.nearest'),
+  create: (options, routedPath) => rateLimit({ ...options, [PATH_OF]: routedPath }),
+  merge: mergeRouteOptions,
+};
+const CONCURRENCY = {
+  name: 'concurrency',
+  nearest: Symbol.for('rollgate.nearestConcurrency'),
+  create: (options) => concurrencyLimit(options),
+  merge: (scope, own) => ({ ...scope, ...withoutUndefined(own) }),
+};
 
 /** Limits every route of a scope and its inner scopes, and requests without a route: see fastify.d.ts. */
-async function rollgate(fastify, { hook, ...options }) {
+async function rollgate(fastify, { hook, concurrency, ...options }) {
   const nameOfHook = inPlugin(() => readHook(hook));
+  // The options of concurrency alone limit no rate.
+  const isRateLimited = concurrency === undefined || Object.keys(options).length > 0;
+  limitBy(RATE, fastify, nameOfHook, isRateLimited ? options : undefined);
+  if (concurrency !== undefined) inPlugin(() => readObject(CONCURRENCY.name, concurrency));
+  limitBy(CONCURRENCY, fastify, nameOfHook, concurrency);
+}
+
+/** Without `options`, only routes with their own ones are limited. */
+function limitBy(kind, fastify, nameOfHook, options) {
+  const { name, nearest } = kind;
   const routedPath = createRoutedPath(fastify);
-  const ofScope = inPlugin(() => createHook(options, routedPath));
-  inPlugin(() => declareProperty(fastify, options));
-  const ofRoutes = createRouteHooks(options, (merged) => {
-    assertPropertyIsFree(fastify, merged);
-    return createHook(merged, routedPath);
+  const create = (given) => createHook(kind.create(adaptOptions(given), routedPath));
+  const ofScope = options && inPlugin(() => create(options));
+  if (options !== undefined) inPlugin(() => declareProperty(fastify, name, options));
+  const ofRoutes = createRouteHooks(kind, options, (merged) => {
+    assertPropertyIsFree(fastify, name, merged);
+    return create(merged);
   });
 
-  // Inner scopes inherit it, unless they have their own.
-  fastify[NEAREST] = ofRoutes;
-
-  // Fastify calls hooks on the scope of the route.
-  fastify.addHook('onRoute', function makeOwnLimits({ config, method, url }) {
-    if (hasOwnLimits(config?.rateLimit) && this[NEAREST] === ofRoutes) {
-      ofRoutes.declare(config.rateLimit, { method, url });
-    }
-  });
-  fastify.addHook(nameOfHook, function limit(request, reply, next) {
+  function limit(request, reply, next) {
     const { config, method, url } = request.routeOptions;
-    const own = config?.rateLimit;
-    if (own === false) return next();
-    let limitRequest = ofScope;
+    const own = config?.[name];
+    let limitRequest = own === false ? undefined : ofScope;
     try {
-      if (hasOwnLimits(own)) {
-        if (this[NEAREST] !== ofRoutes) return next();
+      if (hasOwnOptions(name, own)) {
+        if (this[nearest] !== ofRoutes) return next();
         limitRequest = ofRoutes.hookOf(own, method, url);
       }
     } catch (error) {
       return next(error);
     }
+    if (limitRequest === undefined) return next();
     // Returns no promise: Fastify would continue once for it and once for next().
     limitRequest(request, reply, next);
+  }
+
+  // Inner scopes inherit it, unless they have options of their own.
+  if (options !== undefined || fastify[nearest] === undefined) fastify[nearest] = ofRoutes;
+
+  // Fastify calls hooks on the scope of the route.
+  fastify.addHook('onRoute', function prepare(route) {
+    const { config, method, url } = route;
+    if (!hasOwnOptions(name, config?.[name]) || this[nearest] !== ofRoutes) return;
+    ofRoutes.declare(config[name], { method, url });
+    if (options === undefined) declareProperty(fastify, name);
   });
+  fastify.addHook(nameOfHook, limit);
 }
 
 /** Those that may refuse a request and know its route. */
@@ -63,8 +91,7 @@ function inPlugin(read) {
   return inAdapter('Fastify plugin', read);
 }
 
-function createHook(options, routedPath) {
-  const middleware = rateLimit({ ...adaptOptions(options), [PATH_OF]: routedPath });
+function createHook(middleware) {
   return (request, reply, next) => {
     middleware(request, new ReplyResponse(reply), next);
   };
@@ -74,7 +101,7 @@ function createHook(options, routedPath) {
  * The hooks of routes with their own limits. GET and the HEAD that Fastify derives from it share one. Routes that
  * were declared before the plugin get theirs with the first request.
  */
-function createRouteHooks(scopeOptions, createOwnHook) {
+function createRouteHooks(kind, scopeOptions, createOwnHook) {
   const hooks = new WeakMap();
 
   /** `named`: the methods in the name of the counts. */
@@ -92,7 +119,7 @@ function createRouteHooks(scopeOptions, createOwnHook) {
     const same = [...routes.values()].find((route) => route.url === url && hasSameMethods(route));
     const hook =
       same?.hook ??
-      inPlugin(() => createOwnHook(mergeRouteOptions(scopeOptions, own, { methods, url })));
+      inPlugin(() => createOwnHook(kind.merge(scopeOptions ?? {}, own, { methods, url })));
     routes.set(`${method} ${url}`, { methods, url, hook });
     return hook;
   }
@@ -105,16 +132,14 @@ function createRouteHooks(scopeOptions, createOwnHook) {
   };
 }
 
-/** @param {unknown} own the option of a route; undefined and true mean the scope's limits */
-function hasOwnLimits(own) {
+/** @param {unknown} own the option of a route; undefined and true mean the scope's */
+function hasOwnOptions(name, own) {
   if (own === undefined || typeof own === 'boolean') return false;
   if (typeof own === 'object' && own !== null && !Array.isArray(own)) return true;
   return inPlugin(() => {
-    throw optionTypeError('config.rateLimit', 'options, true or false', own);
+    throw optionTypeError(`config.${name}`, 'options, true or false', own);
   });
 }
-
-const DEFAULT_NAME = 'rateLimit';
 
 /** The properties that this plugin, of any copy of this package, has declared in a scope and its inner scopes. */
 const DECLARED = Symbol.for('rollgate.declared');
@@ -123,15 +148,15 @@ const DECLARED = Symbol.for('rollgate.declared');
 const OWN_PROPERTIES = ['id', 'params', 'raw', 'query', 'log', 'body'];
 
 /** Declared in advance, so that all requests have the same shape. */
-function declareProperty(fastify, { requestPropertyName: name = DEFAULT_NAME }) {
-  assertPropertyIsFree(fastify, { requestPropertyName: name });
+function declareProperty(fastify, byDefault, { requestPropertyName: name = byDefault } = {}) {
+  assertPropertyIsFree(fastify, name);
   if (isDeclared(fastify, name)) return;
   fastify.decorateRequest(name, null);
   fastify[DECLARED] = [...(fastify[DECLARED] ?? []), name];
 }
 
 /** Also called for a route's own property, which is not declared. */
-function assertPropertyIsFree(fastify, { requestPropertyName: name = DEFAULT_NAME }) {
+function assertPropertyIsFree(fastify, byDefault, { requestPropertyName: name = byDefault } = {}) {
   if (isDeclared(fastify, name)) return;
   if (!fastify.hasRequestDecorator(name) && !OWN_PROPERTIES.includes(name)) return;
   const came = `${JSON.stringify(name)}, which requests have already`;

@@ -3,7 +3,7 @@
 
 const { adaptFunctions } = require('../middleware/adapt');
 const { isPromise } = require('../middleware/maybe-async');
-const { RAW_RESPONSE } = require('../middleware/outcome');
+const { RAW_RESPONSE } = require('../middleware/closing');
 const { unwrap, wrap } = require('../middleware/warnings');
 
 /**

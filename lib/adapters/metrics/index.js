@@ -37,6 +37,16 @@ const DEFINITIONS = {
     help: 'Calls that wait for an answer of Redis or the key-value store',
     read: ({ connection }) => connection?.pending,
   },
+  slots_held: { help: 'Slots that are held', read: ({ held }) => held },
+  slots_leaked_total: {
+    help: 'Slots that were collected before their release',
+    read: ({ leaked }) => leaked,
+  },
+  slots_oldest_seconds: {
+    help: 'For how long the oldest slot has been held',
+    read: ({ oldest }) => (oldest === undefined ? undefined : oldest / 1000),
+  },
+  slots_waiting: { help: 'Calls in line for a slot', read: ({ waiting }) => waiting },
   redis_up: {
     help: 'Whether there is a connection to Redis: 1 or 0',
     read: ({ connection }) => UP[connection?.isUp], // some clients do not know it

@@ -19,9 +19,10 @@ const DEFAULT_BUCKETS = [
   0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1,
 ];
 
-/** Any function with stats() is a limiter, because it may be of another copy of this package. */
+/** By its methods, because it may be of another copy of this package. */
 function readLimiter(name, limiter) {
   if (typeof limiter === 'function' && typeof limiter.stats === 'function') return limiter;
+  if (hasMethods(limiter, 'acquire', 'stats')) return limiter; // a ConcurrencyLimiter
   if (typeof limiter?.resetKey !== 'function') throw optionTypeError(name, 'a limiter', limiter);
   const way = 'give the limiter that it was made with, rateLimit({ limiter })';
   throw optionError(name, `this is a middleware; ${way}`);
@@ -87,6 +88,8 @@ function readNames(limiters) {
   if (limiters === undefined) return undefined;
   const names = new Map();
   for (const [name, limiter] of readLimiters(limiters)) {
+    if (typeof limiter !== 'function')
+      throw optionTypeError(`limiters.${name}`, 'a rate limiter', limiter);
     const other = names.get(limiter);
     if (other !== undefined) {
       const message = `'${name}': there is this limiter as '${other}' already`;

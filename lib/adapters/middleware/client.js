@@ -27,6 +27,12 @@ function createClientKey({ ipv6Subnet, trustProxy, validate }, logger) {
 class ClientGone extends Error {
   name = 'ClientGone';
   code = 'ROLLGATE_CLIENT_GONE';
+
+  /** `isUsual`: clients do that, and nobody need be warned. */
+  constructor(isUsual = false) {
+    super('the client has left');
+    this.isUsual = isUsual;
+  }
 }
 
 /**
@@ -36,7 +42,7 @@ class ClientGone extends Error {
 function assertIsThere({ socket }) {
   if (!socket) return;
   const isReset = socket.remoteAddress === undefined && socket.localAddress !== undefined;
-  if (socket.destroyed || isReset) throw new ClientGone('the client has left');
+  if (socket.destroyed || isReset) throw new ClientGone();
 }
 
 function keyBySubnetOf(ip, subnetOf, req, res) {

@@ -212,6 +212,12 @@ function readIdentifier(value) {
   return readString('identifier', value, expected, (string) => PRINTABLE.test(string));
 }
 
+/** What separates the parameters of a policy; undefined for what is no draft with names. */
+function separatorOf(draft) {
+  if (!DRAFTS_WITH_NAMES.includes(draft)) return undefined;
+  return draft === 'draft-8' ? '; ' : ';';
+}
+
 /** A name as the header has it. */
 function quoted(name) {
   return `"${name.replace(/["\\]/g, '\\$&')}"`;
@@ -219,8 +225,11 @@ function quoted(name) {
 
 module.exports = {
   HEADER_DRAFTS,
+  appendHeader,
   createPolicyNaming,
   headerWriters,
+  quoted,
   readIdentifier,
+  separatorOf,
   setRetryAfter,
 };

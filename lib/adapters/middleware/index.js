@@ -2,7 +2,6 @@
 'use strict';
 
 const { inAdapter, typeError } = require('../../base/errors');
-const { createClientKey } = require('./client');
 const { createOneLimiter } = require('./one-limiter');
 const { readOptions } = require('./options');
 const { createOutcomes } = require('./outcome');
@@ -10,7 +9,7 @@ const { Publisher } = require('./publisher');
 const { createMiddleware } = require('./request');
 const { Rules } = require('./rules');
 const { PATH_OF, pathOf: pathByExpress } = require('./rules/paths');
-const { checkKeys, checkSetUp, createLogger } = require('./warnings');
+const { createLogger, readKeyGenerator } = require('./warnings');
 
 /** For a framework that calls this function as a middleware, with several arguments. */
 const IS_NOT_MIDDLEWARE =
@@ -28,11 +27,7 @@ function rateLimit(options, ...more) {
 function createRateLimit(options) {
   const given = readOptions(options);
   const logger = createLogger(given.logger);
-  checkSetUp(given, logger);
-  const clientKey = createClientKey(given, logger);
-  const keyGenerator =
-    given.keyGenerator === undefined ? clientKey : checkKeys(given, clientKey, logger);
-  const settings = Object.freeze({ ...given, keyGenerator });
+  const settings = Object.freeze({ ...given, keyGenerator: readKeyGenerator(given, logger) });
   const outcomes = createOutcomes(settings, logger);
   const publisher = new Publisher(settings, outcomes, logger);
   const pathOf = options?.[PATH_OF] ?? pathByExpress;

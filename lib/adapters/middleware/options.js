@@ -79,10 +79,12 @@ function readOptions(options = {}) {
     : { ...own, limiter: readExistingLimiter(given, own) };
 }
 
-function readOwnOptions(given) {
+/** The options with these names, which may have other defaults. */
+function readOwnOptions(given, names = OWN_NAMES, defaults = {}) {
   const own = {};
-  for (const [name, { read, byDefault }] of Object.entries(OWN_OPTIONS)) {
-    const value = name in given ? given[name] : byDefault;
+  for (const name of names) {
+    const { read, byDefault } = OWN_OPTIONS[name];
+    const value = name in given ? given[name] : (defaults[name] ?? byDefault);
     own[name] = value === undefined ? undefined : read(name, value);
   }
   if (own.keyGenerator !== undefined && !takesClientKey(own.keyGenerator)) {
@@ -165,4 +167,4 @@ function readLogger(name, value) {
   throw optionTypeError(name, 'an object with the methods warn and error', value);
 }
 
-module.exports = { KNOWN_OPTIONS, readOptions };
+module.exports = { KNOWN_OPTIONS, readOptions, readOwnOptions };

@@ -2,27 +2,8 @@
 'use strict';
 
 const { COUNTS_REFUSALS } = require('../../base/internal-methods');
+const { isClosed, onceAt, rawOf, whenClosed } = require('./closing');
 const { andThen, orElse } = require('./maybe-async');
-
-/** The property of a response that wraps a ServerResponse: that ServerResponse, which has the events. */
-const RAW_RESPONSE = Symbol('raw response');
-
-/** For each ServerResponse the listeners of all limiters, by event. */
-const listenersOf = new WeakMap();
-
-/** As `once` of the response, but as one listener for any number of limiters: Node warns of more than ten. */
-function onceAt(event, res, listener) {
-  const byEvent = listenersOf.get(res) ?? new Map();
-  listenersOf.set(res, byEvent);
-  const listeners = byEvent.get(event) ?? [];
-  listeners.push(listener);
-  if (listeners.length > 1) return;
-  byEvent.set(event, listeners);
-  res.once(event, () => {
-    byEvent.delete(event);
-    for (const call of listeners) call();
-  });
-}
 
 /** Whether the client cancelled its stream of HTTP/2 before the response ended. What the application ends later is not sent. */
 const isCancelled = ({ stream }) => stream?.aborted === true;
@@ -46,7 +27,7 @@ function createOutcomes(settings, logger) {
   if (!skipFailedRequests && !skipSuccessfulRequests) return undefined;
 
   function watch(req, res) {
-    const raw = res[RAW_RESPONSE] ?? res;
+    const raw = rawOf(res);
     const outcome = { counts: [], isFinished: false, isUnwanted: false };
     onceAt('finish', raw, () => {
       // HTTP/2 emits it for a cancelled stream, too. The status of what was sent through the stream is not known.
@@ -59,8 +40,8 @@ function createOutcomes(settings, logger) {
         if (isCutOff(raw)) takeBack(outcome);
       };
       // The client disconnected during an earlier middleware: no event will follow.
-      if (raw.destroyed || raw.stream?.destroyed) close();
-      onceAt('close', raw, close);
+      if (isClosed(raw)) close();
+      whenClosed(raw, close);
       onceAt('error', raw, () => takeBack(outcome));
     }
     return outcome;
@@ -103,4 +84,4 @@ function createOutcomes(settings, logger) {
   return { watch, decided };
 }
 
-module.exports = { RAW_RESPONSE, createOutcomes };
+module.exports = { createOutcomes };

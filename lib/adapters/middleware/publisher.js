@@ -4,6 +4,7 @@
 const { headerWriters, setRetryAfter } = require('./headers');
 const { PASSED } = require('./limiters');
 const { andThen } = require('./maybe-async');
+const { setViolated } = require('./refusal');
 const { RequestInfo } = require('./request-info');
 
 class Publisher {
@@ -37,7 +38,9 @@ class Publisher {
     }
     return andThen(zone.namePolicies(req, res, decision), (names) => {
       this.#setHeaders(res, info, decision, nowMs, names);
-      if (!decision.allowed && names !== undefined) RequestInfo.setViolated(info, decision, names);
+      if (!decision.allowed && names !== undefined) {
+        setViolated(info, RequestInfo.violatedOf(info, decision, names));
+      }
       return decision.allowed;
     });
   }

@@ -2,7 +2,13 @@
 'use strict';
 
 const { andThen } = require('./maybe-async');
-const { RequestInfo } = require('./request-info');
+
+/** By the application's info: the names of the policies that blocked the request. */
+const violated = new WeakMap();
+
+function setViolated(info, names) {
+  violated.set(info, names);
+}
 
 /** Answers a blocked request with statusCode and message. */
 function respond(req, res, _next, settings) {
@@ -17,7 +23,7 @@ const PROBLEM_TITLE = 'Request cannot be satisfied as assigned quota has been ex
  * defines. A string as message becomes the detail; the members of an object become members of the problem.
  */
 function respondWithProblem(req, res, _next, settings) {
-  const names = RequestInfo.violated(req[settings.requestPropertyName]);
+  const names = violated.get(Object(req[settings.requestPropertyName])) ?? [];
   return withMessage(req, res, settings, (_res, message) => sendProblem(res, names, message));
 }
 
@@ -67,4 +73,4 @@ function isMembers(message) {
   return typeof message === 'object' && !Array.isArray(message) && !(message instanceof Uint8Array);
 }
 
-module.exports = { respond, respondWithProblem };
+module.exports = { respond, respondWithProblem, setViolated };

@@ -23,7 +23,6 @@ class RequestInfo {
   #limiter;
   #store; // undefined if nothing was counted
   #earlier;
-  #violated;
 
   /**
    * @param {number | object} [cost] of the request, in the user's form
@@ -91,16 +90,9 @@ class RequestInfo {
     return info.#decision;
   }
 
-  /** The policies without room for the blocked attempt. */
-  static setViolated(info, { limits }, names) {
-    info.#violated = names.filter(
-      (_, i) => limits[i].remaining < costIn(info.#cost, limits[i].name),
-    );
-  }
-
-  /** The names of the policies that blocked the request; empty if they have no names. */
-  static violated(info) {
-    return (RequestInfo.is(info) && info.#violated) || [];
+  /** Of these names of policies, those without room for the blocked attempt. */
+  static violatedOf(info, { limits }, names) {
+    return names.filter((_, i) => limits[i].remaining < costIn(info.#cost, limits[i].name));
   }
 }
 

@@ -63,7 +63,7 @@ function createMiddleware(settings, { counter, outcomes, logger }) {
     }
     if (!(error instanceof ClientGone)) {
       next(readableByNext(error));
-    } else if (validate.ip) {
+    } else if (validate.ip && !error.isUsual) {
       const what = 'a client left before its request was counted, so the request was dropped.';
       logger.warn('ROLLGATE_CLIENT_GONE', what);
     }
@@ -84,7 +84,7 @@ function readableByNext(error) {
   if (error && error !== 'route' && error !== 'router') return error;
   return failure(
     'ERR_ROLLGATE_THROWN',
-    `a function given to rateLimit threw ${String(error)}`,
+    `a function in the options of the middleware threw ${String(error)}`,
     error,
   );
 }

@@ -5,7 +5,7 @@ const platform = require('#platform');
 const { homepage } = require('../../../package.json');
 const { outermostAdapter } = require('../../base/errors');
 const { readBoolean, readObject, rejectUnknownOptions } = require('../../options/values');
-const { assertIsThere, isUsualSubnet } = require('./client');
+const { assertIsThere, createClientKey, isUsualSubnet } = require('./client');
 const { andThen, orElse } = require('./maybe-async');
 
 /** A URL, if the package has one. */
@@ -118,6 +118,13 @@ function checkKeys({ validate, keyGenerator }, clientKey, logger) {
   });
 }
 
+/** The keyGenerator of a middleware with these options, after the checks of its set-up. */
+function readKeyGenerator(given, logger) {
+  checkSetUp(given, logger);
+  const clientKey = createClientKey(given, logger);
+  return given.keyGenerator === undefined ? clientKey : checkKeys(given, clientKey, logger);
+}
+
 /** Whether a user's keyGenerator has a third parameter. */
 function takesClientKey(keyGenerator) {
   return unwrap(keyGenerator).length > 2;
@@ -182,9 +189,8 @@ function addNew(set, value) {
 }
 
 module.exports = {
-  checkKeys,
-  checkSetUp,
   createLogger,
+  readKeyGenerator,
   readValidate,
   takesClientKey,
   unwrap,
