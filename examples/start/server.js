@@ -1,4 +1,4 @@
-// The server behind `npm start`: a limited route, and a page that explains the algorithms and sends requests to it.
+// The server behind `npm start`: a limited route, and a page that explains the limiters and sends requests to it.
 'use strict';
 
 const fs = require('node:fs');

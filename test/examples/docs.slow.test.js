@@ -60,7 +60,7 @@ const PAGES = {
     ],
   },
   'docs/cheat-sheet.md': { prints: ['go\n'] },
-  'docs/fetch.md': { prints: ['200\n200\n429\n'] },
+  'docs/fetch.md': { prints: ['200\n200\n429\n', '200\n'] },
   'docs/algorithms.md': {
     prints: ['0\n', 'sliding-window-log 100\nfixed-window 200\n', '5000\n1\n60000\n'],
   },
@@ -88,9 +88,10 @@ const PAGES = {
   'docs/budgets.md': {
     prints: [IS_SERVER, BUDGETS_BY_HAND, IS_SERVER, IS_SERVER],
   },
+  'docs/concurrency.md': { prints: ['', '1\n2\ntrue\n', ''] },
   'docs/middleware.md': { prints: Array(8).fill('') },
   'docs/rules.md': { prints: [''] },
-  'docs/fastify.md': { prints: ['', ''] },
+  'docs/fastify.md': { prints: ['', '', ''] },
   'docs/migration-fastify-rate-limit.md': { prints: [''] },
   'docs/migration-rate-limiter-flexible.md': {
     prints: [...Array(2).fill('done, 1 left\ndone, 0 left\nwait 10 s\n'), '7 5\n'],
@@ -349,7 +350,7 @@ describe('docs/budgets.md', () => {
 });
 
 test('docs/fastify.md: five failures of an account, or 20 of an address, are the most', async () => {
-  const [, login] = blocksOf('docs/fastify.md');
+  const login = blocksOf('docs/fastify.md').at(-1);
   const statuses = await askProgram(`${login}
     const attempt = async (name, password, remoteAddress) => {
       const payload = { name, password };

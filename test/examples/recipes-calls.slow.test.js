@@ -1,4 +1,4 @@
-// The recipes for outbound calls, jobs and serverless functions do what docs/recipes.md promises.
+// The recipes for outbound calls, jobs, a pool and serverless functions do what docs/recipes.md promises.
 'use strict';
 
 const { once } = require('node:events');
@@ -12,6 +12,7 @@ const { runProgram } = require('../support/run-program');
 const PAGE = 'docs/recipes.md';
 const RECIPES = blocksByHeading(PAGE);
 const codeOf = (name) => RECIPES.get(name)[0];
+const [JOBS_PRINT, POOL_PRINTS] = blocksOf(PAGE, 'text');
 const times = (count, item) => Array(count).fill(item);
 
 test('each section has one program', () => {
@@ -156,9 +157,8 @@ describe('outbound calls', () => {
 
 describe('jobs', () => {
   test('prints what the page says', async () => {
-    const [printed] = blocksOf(PAGE, 'text');
     const { code, stdout } = await runProgram(codeOf('Jobs'));
-    expect({ code, stdout }).toEqual({ code: 0, stdout: printed });
+    expect({ code, stdout }).toEqual({ code: 0, stdout: JOBS_PRINT });
   });
 
   test('two at once, 50 ms between two starts, 100 in a minute, urgent ones first', async () => {
@@ -194,6 +194,93 @@ describe('jobs', () => {
     expect(most).toBe(2);
     const gaps = starts.slice(1).map(([at], i) => at - starts[i][0]);
     expect(Math.min(...gaps)).toBe(50);
+  });
+});
+
+describe('a pool that follows errors', () => {
+  const NAME = 'A pool that follows errors';
+
+  /** Without the calls of the page. `ask()` begins a call, whose `end` settles it. */
+  function startPool() {
+    const [code] = codeOf(NAME).split('/** In place of an upstream');
+    const recipe = load(code, 'pool, run', { console: { log: () => {} } });
+    const calls = [];
+    const ask = () => {
+      const answer = recipe.run(
+        (signal) => new Promise((resolve, reject) => calls.push({ resolve, reject, signal })),
+      );
+      answer.catch(() => {});
+      return answer;
+    };
+    const max = () => recipe.pool.usage('search').max;
+    return { ...recipe, ask, calls, max };
+  }
+  const turn = () => new Promise(setImmediate);
+
+  async function endAll({ calls }, how, value) {
+    for (const call of calls.splice(0)) call[how](value);
+    await turn();
+  }
+
+  test('prints what the page says', async () => {
+    const { code, stdout } = await runProgram(codeOf(NAME));
+    expect({ code, stdout }).toEqual({ code: 0, stdout: POOL_PRINTS });
+  });
+
+  test('grows by about one for a round that succeeds, and halves once for calls that fail together', async () => {
+    const pool = startPool();
+    for (let i = 0; i < 200; i++) pool.ask();
+    const running = [];
+    for (const how of ['resolve', 'resolve', 'resolve', 'reject', 'resolve', 'reject', 'reject']) {
+      await turn();
+      running.push(pool.calls.length);
+      await endAll(pool, how, new Error('503'));
+    }
+    expect(running).toEqual([4, 4, 5, 6, 3, 3, 1]);
+    for (let i = 0; i < 3; i++) await endAll(pool, 'reject', new Error('503'));
+    expect([pool.max(), pool.calls.length]).toEqual([1, 1]);
+  });
+
+  test('does not grow while there is little to do', async () => {
+    const pool = startPool();
+    for (let i = 0; i < 50; i++) {
+      pool.ask();
+      await turn();
+      await endAll(pool, 'resolve');
+    }
+    expect(pool.max()).toBe(4);
+  });
+
+  test('calls keep their slots when the maximum falls', async () => {
+    const pool = startPool();
+    for (let i = 0; i < 8; i++) pool.ask();
+    await turn();
+    pool.calls.pop().reject(new Error('503'));
+    await turn();
+    expect([pool.max(), pool.calls.length]).toEqual([2, 3]);
+    pool.calls.pop().resolve();
+    await turn();
+    expect(pool.calls).toHaveLength(2);
+    pool.calls.pop().resolve();
+    await turn();
+    expect(pool.calls).toHaveLength(2);
+  });
+
+  test('a time-out halves', async () => {
+    const [code] = codeOf(NAME).split('/** In place of an upstream');
+    const short = code.replace('TIMEOUT_MS = 2000', 'TIMEOUT_MS = 20');
+    const { pool, run } = load(short, 'pool, run', { console: { log: () => {} } });
+    const server = http.createServer(() => {});
+    const url = await listen(server);
+    await expect(run((signal) => fetch(url, { signal }))).rejects.toThrow('timeout');
+    expect(pool.usage('search')).toEqual({ max: 2, used: 0, remaining: 2 });
+  });
+
+  test('call 1001 in line is refused and changes nothing', async () => {
+    const pool = startPool();
+    for (let i = 0; i < 1004; i++) pool.ask();
+    await expect(pool.ask()).rejects.toMatchObject({ code: 'ERR_ROLLGATE_WAIT_QUEUE' });
+    expect(pool.max()).toBe(4);
   });
 });
 

@@ -1,8 +1,11 @@
 // The recipes for web servers do what docs/recipes.md promises.
 'use strict';
 
+const { once } = require('node:events');
+const http = require('node:http');
 const request = require('supertest');
-const { inTurn } = require('../middleware/apps');
+const { inTurn, listen } = require('../middleware/apps');
+const { waitUntil } = require('../support/outcome');
 const { startRedis } = require('../support/redis-server');
 const { blocksByHeading, load, withServer } = require('../support/page-programs');
 
@@ -260,5 +263,68 @@ describe('uploads', () => {
     expect(await inTurn(times(31, put), (one) => one())).toEqual([...times(30, 200), 429]);
     now = MINUTE_MS;
     expect(await put()).toBe(200);
+  });
+
+  describe('two at once', () => {
+    let port;
+    let held;
+    beforeEach(async () => {
+      const { app, twoAtOnce } = load(codeOf('Uploads'), 'app, twoAtOnce', { clock: () => now });
+      app.set('env', 'test'); // Express prints no error of a client that leaves
+      port = await listen(app);
+      held = () => twoAtOnce.limiter.stats().held;
+    });
+
+    const put = (headers) => {
+      const upload = http.request({ port, path: '/file', method: 'PUT', headers, agent: false });
+      upload.on('error', () => {});
+      return upload;
+    };
+    const begin = async (bytes) => {
+      const before = held();
+      const upload = put();
+      upload.write('x'.repeat(bytes));
+      await waitUntil('it has a slot', () => held() === before + 1);
+      return upload;
+    };
+    const statusOf = async (upload) => {
+      const [response] = await once(upload, 'response');
+      await response.toArray();
+      return response.statusCode;
+    };
+    const send = (bytes) => statusOf(put({ 'content-length': bytes }).end('x'.repeat(bytes)));
+
+    test('a third one is refused and uses up no bytes, until one has ended or its client has left', async () => {
+      const uploads = await inTurn([50_000, 50_000], begin);
+      expect(await inTurn(times(5, 200_000), send)).toEqual(times(5, 429));
+      uploads[0].destroy();
+      await waitUntil('its slot is free', () => held() === 1);
+      expect(await send(100_000)).toBe(200);
+      uploads[1].end();
+      expect(await statusOf(uploads[1])).toBe(200);
+      await waitUntil('nothing is held', () => held() === 0);
+      // 200,000 bytes are used.
+      expect(await inTurn([...times(4, 200_000), 1], send)).toEqual([...times(4, 200), 429]);
+    });
+
+    test('an upload that the budget refuses holds no slot', async () => {
+      expect(await inTurn(times(5, 200_000), send)).toEqual(times(5, 200));
+      await waitUntil('nothing is held', () => held() === 0);
+      const refused = put({ 'content-length': 100_000 });
+      refused.write('x');
+      expect(await statusOf(refused)).toBe(429);
+      expect(held()).toBe(0);
+      refused.destroy();
+    });
+
+    test('one that gets no slot counts as one of the 30', async () => {
+      const uploads = await inTurn([1, 1], begin);
+      expect(await inTurn(times(28, 1), send)).toEqual(times(28, 429));
+      for (const upload of uploads) upload.destroy();
+      await waitUntil('nothing is held', () => held() === 0);
+      expect(await send(1)).toBe(429);
+      now = MINUTE_MS;
+      expect(await send(1)).toBe(200);
+    });
   });
 });

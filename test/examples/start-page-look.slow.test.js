@@ -55,12 +55,12 @@ function contrasts() {
     });
 }
 
-/** How many pairs of shown symbols of a lane overlap, by lane. Runs in the page. */
+/** How many pairs of shown symbols and bars of a lane overlap, by lane. Runs in the page. */
 function overlaps() {
   const hasOverlap = (a, b) =>
     Math.min(a.right, b.right) - Math.max(a.left, b.left) > 0.01 &&
     Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 0.01;
-  return [...document.querySelectorAll('#lanes .lane')].map((lane) => {
+  return [...document.querySelectorAll('.lane')].map((lane) => {
     const svg = lane.querySelector('svg').getBoundingClientRect();
     const marks = [...lane.querySelectorAll('.mark')].map((mark) => mark.getBoundingClientRect());
     const pairs = marks.flatMap((a, i) => marks.slice(i + 1).filter((b) => hasOverlap(a, b)));
@@ -111,6 +111,7 @@ describeInBrowser('the start page', () => {
         await page.click(`#presets [value="${preset}"]`);
         await choose(page, 'limit', 20);
         await choose(page, 'window', 20);
+        await choose(page, 'max', 5);
         const cut = await page.$$eval('header *, .controls *, .about, .about *, .legend *', (all) =>
           all
             .filter(({ scrollWidth, clientWidth, scrollHeight, clientHeight, tagName }) => {
@@ -133,7 +134,7 @@ describeInBrowser('the start page', () => {
       await choose(page, 'limit', limit);
       await choose(page, 'window', window);
       const lanes = await page.evaluate(overlaps);
-      expect(lanes).toEqual(Array(4).fill({ count: 30 * window, overlapping: 0, outside: 0 }));
+      expect(lanes).toEqual(Array(5).fill({ count: 30 * window, overlapping: 0, outside: 0 }));
     });
   });
 
@@ -143,6 +144,8 @@ describeInBrowser('the start page', () => {
     for (const preset of PRESETS) {
       await page.click(`#presets [value="${preset}"]`);
       await page.focus('[data-algorithm="gcra"] [tabindex="0"]');
+      read.push(...(await page.evaluate(contrasts)));
+      await page.focus('#slots-lane [tabindex="0"]');
       read.push(...(await page.evaluate(contrasts)));
     }
     expect(read.length).toBeGreaterThan(6 * 40);
@@ -176,8 +179,8 @@ describeInBrowser('the start page', () => {
       expect(inLegend).toEqual(inLanes);
     }
     const parts = await page.evaluate(() =>
-      ['.band', '.boundary', '.now', '.bracket path'].map((part) =>
-        ['#legend', '#lanes'].map((where) => {
+      ['.band', '.boundary', '.now', '.bracket path', '.slot', 'rect.allowed'].map((part) =>
+        ['#legend', '.run'].map((where) => {
           const { fill, stroke, strokeDasharray } = getComputedStyle(
             document.querySelector(`${where} ${part}`),
           );

@@ -1,11 +1,12 @@
 // The start page in a real browser: what its lanes show is what the algorithms decide, and its controls work.
 'use strict';
 
-const { limiterCode } = require('../../examples/start/page/code');
+const { limiterCode, slotsCode } = require('../../examples/start/page/code');
 const { ALGORITHMS, mostInAnyWindow, simulate } = require('../../examples/start/page/simulation');
+const { mostAtOnce, runningAt, runSlots } = require('../../examples/start/page/slots');
 const { launchBrowser } = require('../support/browser');
 const { serveExample, stop } = require('../support/run-program');
-const { choose, openPage, readLanes } = require('../support/start-page');
+const { choose, openPage, readLanes, readSlots } = require('../support/start-page');
 const { patient } = require('../support/tiers');
 
 const BURST = { preset: 'burst', limit: 5, windowMs: 10_000, countBlocked: false };
@@ -73,6 +74,52 @@ describeInBrowser('the start page', () => {
     expect(await lanes()).toEqual(lanesOf({ ...BURST, preset, countBlocked }));
     await page.setChecked('#count-blocked', !countBlocked);
     expect(await lanes()).toEqual(lanesOf({ ...BURST, preset, countBlocked: !countBlocked }));
+  });
+
+  test.each(PRESETS)('draws a bar for each action of %s, and never too many', async (preset) => {
+    await open();
+    await page.click(`#presets [value="${preset}"]`);
+    for (const max of [3, 1, 5]) {
+      await choose(page, 'max', max);
+      const expected = runSlots({ ...BURST, preset, max });
+      const { requests, ...shown } = await readSlots(page);
+      const processes = ['shared', 'separate'].includes(preset) ? 2 : 1;
+      const most = mostAtOnce(expected);
+      const allowed = expected.filter(({ decision }) => decision.allowed).length;
+      expect(shown).toMatchObject({
+        most,
+        running: runningAt(expected, 30_000),
+        tally: `${allowed} allowed, ${expected.length - allowed} refused`,
+        isOver: most > max,
+        slots: processes * max,
+      });
+      expect(requests.map(({ isBar, isAllowed, client }) => [isBar, isAllowed, client])).toEqual(
+        expected.map(({ decision, client }) => [decision.allowed, decision.allowed, client]),
+      );
+      expect(requests.filter(({ isAllowed, symbol }) => !isAllowed && symbol === null)).toEqual([]);
+      const bars = requests.filter(({ isBar }) => isBar);
+      for (const { left, client } of bars) {
+        const isThere = (bar) => bar.left <= left && bar.right > left + 0.1;
+        const own = bars.filter((bar) => bar.client === client && isThere(bar));
+        expect(own.length).toBeLessThanOrEqual(max);
+        expect(new Set(own.map(({ top }) => top)).size).toBe(own.length);
+      }
+    }
+  });
+
+  test('bars grow until their end, and the running ones are counted', async () => {
+    await open();
+    const run = runSlots({ ...BURST, max: 3 });
+    for (const time of [9200, 10_500, 12_000, 14_000]) {
+      await choose(page, 'time', time);
+      const { requests, running, now } = await readSlots(page);
+      const begun = run.filter(({ at }) => at <= time);
+      expect(requests).toHaveLength(begun.length);
+      expect(running).toBe(runningAt(run, time));
+      const bars = requests.filter(({ isBar }) => isBar);
+      expect(bars.filter(({ right }) => right > now + 2.5)).toEqual([]);
+      expect(bars.filter(({ right }) => right > now - 0.5)).toHaveLength(running);
+    }
   });
 
   test('shows the double burst of the fixed window', async () => {
@@ -179,6 +226,9 @@ describeInBrowser('the start page', () => {
       const lane = await page.evaluate(() => document.activeElement.closest('.lane').dataset);
       expect(lane.algorithm).toBe(algorithm);
     }
+    await page.keyboard.press('ArrowDown');
+    expect(await focusedLabel()).toBe('allowed at 8.95 s until 10.26 s, 2 used');
+    expect(await text('#tip')).toMatch(/Request at 8\.95 s: allowed.*used2 of 3.*remaining1/s);
     await page.keyboard.press('Escape');
     expect(await page.isVisible('#tip')).toBe(false);
   });
@@ -194,6 +244,12 @@ describeInBrowser('the start page', () => {
     await choose(page, 'code-kind', 'express');
     expect(await text('#code')).toContain("limit: 7,\n  algorithm: 'gcra',\n");
     expect(await text('#copy')).toBe('Copy');
+    await choose(page, 'code-kind', 'limiter');
+    await choose(page, 'code-algorithm', 'ConcurrencyLimiter');
+    await choose(page, 'max', 4);
+    expect(await text('#code')).toBe(slotsCode({ max: 4 }));
+    await choose(page, 'code-kind', 'express');
+    expect(await text('#code')).toContain('concurrencyLimit({ max: 4 })');
   });
 
   test('sends real requests to the server, and draws its answers', async () => {
@@ -222,5 +278,6 @@ describeInBrowser('the start page', () => {
       .locator('#announcement', { hasText: 'Burst: most requests in any 10 seconds' })
       .waitFor();
     expect(await text('#announcement')).toContain('fixed-window 10, gcra 6');
+    expect(await text('#announcement')).toContain('Most actions at once, with 3 slots: 3.');
   });
 });

@@ -5,8 +5,13 @@ const { spawnSync } = require('node:child_process');
 const fs = require('node:fs');
 const path = require('node:path');
 const RateLimiter = require('../..');
-const { expressCode, limiterCode } = require('../../examples/start/page/code');
-const { placeLanes } = require('../../examples/start/page/arrangement');
+const {
+  expressCode,
+  limiterCode,
+  slotsCode,
+  slotsExpressCode,
+} = require('../../examples/start/page/code');
+const { placeLanes, placeSlots } = require('../../examples/start/page/arrangement');
 const { PRESETS, WINDOWS } = require('../../examples/start/page/presets');
 const {
   ALGORITHMS,
@@ -14,6 +19,7 @@ const {
   runLane,
   simulate,
 } = require('../../examples/start/page/simulation');
+const { mostAtOnce, runningAt, runSlots } = require('../../examples/start/page/slots');
 const { callDirectly } = require('../middleware/apps');
 const { newName } = require('../support/shared-regions');
 
@@ -114,6 +120,101 @@ describe('in a run', () => {
   });
 });
 
+describe('in a run of slots', () => {
+  const runs = VARIANTS.filter(({ countBlocked }) => !countBlocked).flatMap((settings) =>
+    [1, 3, 5].map((max) => ({ ...settings, max })),
+  );
+  const runningBefore = (requests, index) =>
+    requests
+      .slice(0, index)
+      .filter(({ end, client }) => end > requests[index].at && client === requests[index].client);
+
+  test('a request is allowed exactly if fewer than max actions of its process run', () => {
+    for (const settings of runs) {
+      const requests = runSlots(settings);
+      requests.forEach((request, i) => {
+        const running = runningBefore(requests, i).length;
+        const { allowed } = request.decision;
+        const expected = {
+          allowed: running < settings.max,
+          used: Math.min(running + 1, settings.max),
+          ends: running < settings.max,
+        };
+        const found = { allowed, used: request.slot.used, ends: request.end > request.at };
+        expect(found).toEqual(expected);
+      });
+    }
+  });
+
+  test('one process never runs more than max, and each preset shows how many run', () => {
+    for (const settings of runs) {
+      const requests = runSlots(settings);
+      const most = mostAtOnce(requests);
+      const processes = PRESETS[settings.preset].limiters === undefined ? 1 : 2;
+      expect(most).toBeGreaterThan(0);
+      expect(most).toBeLessThanOrEqual(processes * settings.max);
+      const [first] = requests;
+      expect([first.at - 1, first.at, first.end].map((at) => mostAtOnce(requests, at) > 0)).toEqual(
+        [false, true, true],
+      );
+      expect(runningAt(requests, first.at - 1)).toBe(0);
+      expect(runningAt(requests.slice(0, 1), first.end)).toBe(0);
+    }
+  });
+
+  test('the same requests come as in the other lanes, and always with the same result', () => {
+    for (const settings of runs.filter(({ preset }) => preset !== 'polite')) {
+      const places = (requests) => requests.map(({ at, client }) => [at, client]);
+      expect(places(runSlots(settings))).toEqual(places(runLane(settings, LOG)));
+      expect(runSlots(settings).map(({ end }) => end)).toEqual(
+        runSlots(settings).map(({ end }) => end),
+      );
+    }
+  });
+
+  test('a polite client fills all slots, and is never refused', () => {
+    for (const settings of runs.filter(({ preset }) => preset === 'polite')) {
+      const requests = runSlots(settings);
+      expect(requests.filter(({ decision }) => !decision.allowed)).toEqual([]);
+      expect(mostAtOnce(requests)).toBe(settings.max);
+    }
+  });
+
+  test('bursts and attackers are refused while all slots are held', () => {
+    const tally = (preset) => {
+      const requests = runSlots(settingsOf(preset, { max: 3 }));
+      return [requests.length, requests.filter(({ decision }) => decision.allowed).length];
+    };
+    expect([tally('burst'), tally('attacker')]).toEqual([
+      [20, 10],
+      [300, 44],
+    ]);
+  });
+
+  test('bars are in the slots of their process without overlaps, and refusals are below', () => {
+    for (const settings of runs) {
+      const requests = runSlots(settings);
+      const { max } = settings;
+      const slots = max * (PRESETS[settings.preset].limiters === undefined ? 1 : 2);
+      const xOf = (at) => (at / (WINDOWS * settings.windowMs)) * 350;
+      const measure = { xOf, heightForRequests: 45 };
+      const { rows, size, barSize, axis } = placeSlots(requests, measure, { max, slots });
+      const ends = new Map();
+      for (const request of requests) {
+        const row = rows.get(request);
+        if (request.decision.allowed) {
+          expect(Math.floor(row / max)).toBe(request.client);
+          expect(ends.get(row) ?? 0).toBeLessThanOrEqual(request.at);
+          ends.set(row, request.end);
+        } else {
+          expect((row + 1) * size).toBeLessThanOrEqual(45 - axis);
+        }
+      }
+      expect(axis).toBe(slots * barSize);
+    }
+  });
+});
+
 test('requests are drawn at their time, each side of the axis without overlaps', () => {
   for (const settings of VARIANTS) {
     const runs = simulate(settings);
@@ -184,6 +285,31 @@ describe('the code for a run', () => {
       return callDirectly(middleware).calls.length === 1;
     });
     expect(passed).toEqual(requests.map(({ decision }) => decision.allowed));
+  });
+
+  test('has the slots of the lane', () => {
+    const requests = runSlots(settingsOf('attacker', { max: 2 }));
+    const { ConcurrencyLimiter, concurrencyLimit } = RateLimiter;
+    const app = { use: (middleware) => Object.assign(app, { middleware }), get() {}, listen() {} };
+    const modules = { rollgate: { ConcurrencyLimiter, concurrencyLimit }, express: () => app };
+    const run = (code, result) =>
+      new Function('require', `${code}; return ${result};`)((name) => modules[name]);
+
+    const { actions, slot } = run(slotsCode({ max: 2 }), '{ actions, slot }');
+    expect([slot.allowed, slot.release(), actions.usage('ada').used]).toEqual([true, false, 0]);
+    let running = [];
+    const allowed = requests.map(({ at, end }) => {
+      for (const each of running.filter((action) => action.end <= at)) each.slot.release();
+      running = running.filter((action) => action.end > at);
+      const next = actions.acquire('ada');
+      if (next.allowed) running.push({ end, slot: next });
+      return next.allowed;
+    });
+    expect(allowed).toEqual(requests.map(({ decision }) => decision.allowed));
+
+    const { middleware } = run(slotsExpressCode({ max: 2 }), 'app');
+    const passed = [1, 2, 3].map(() => callDirectly(middleware).calls.length === 1);
+    expect(passed).toEqual([true, true, false]);
   });
 });
 

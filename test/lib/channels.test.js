@@ -144,6 +144,32 @@ describe('rollgate:decision', () => {
   });
 });
 
+describe('rollgate:slot', () => {
+  // Kills: a message for each refusal of wait, or none for a slot that is lost.
+  test('each slot that is asked for, and each that ends', async () => {
+    let now = 0;
+    const limiter = RateLimiter.ConcurrencyLimiter({ max: 1, maxAge: 50, clock: () => now });
+    limiter.acquire('nobody listens').release();
+    const { messages } = listen('rollgate:slot');
+    const slot = limiter.acquire('ada');
+    limiter.acquire('ada');
+    const waiting = limiter.wait('ada');
+    slot.release();
+    slot.release();
+    const second = await waiting;
+    now = 60;
+    expect(second.release()).toBe(false);
+    expect(messages.map(({ type }) => type).join(' ')).toBe(
+      'acquired refused released acquired lost',
+    );
+    expect(messages[0]).toEqual({
+      ...{ limiter, type: 'acquired', id: 'ada', cost: 1 },
+      ...{ max: 1, used: 1, remaining: 0 },
+    });
+    expect(messages.at(-1)).toEqual({ limiter, type: 'lost', id: 'ada', cost: 1 });
+  });
+});
+
 describe('ids that are dropped because of maxKeys', () => {
   let warn;
 

@@ -9,11 +9,18 @@ const { catchError } = require('../support/set-up');
 const { InMemoryRateLimiter } = RateLimiter;
 
 const NAMES = [
-  ...['IORedisRateLimiter', 'InMemoryRateLimiter', 'NodeRedisRateLimiter', 'RateLimiter'],
+  ...[
+    'ConcurrencyLimiter',
+    'IORedisRateLimiter',
+    'InMemoryRateLimiter',
+    'NodeRedisRateLimiter',
+    'RateLimiter',
+  ],
   ...[
     'RedisRateLimiter',
     'addonPath',
     'attemptAll',
+    'concurrencyLimit',
     'createRedisConnection',
     'ipKeyGenerator',
     'rateLimit',
@@ -26,7 +33,7 @@ const NAMES = [
 const ENTRY_POINTS = [
   ['rollgate', 'RateLimiter', NAMES],
   ['rollgate/fastify', 'rollgate', ['rollgate']],
-  ['rollgate/fetch', null, ['rateLimitFetch']],
+  ['rollgate/fetch', null, ['concurrencyLimitFetch', 'rateLimitFetch']],
   ['rollgate/store', 'RollgateStore', ['RollgateStore']],
   ['rollgate/nest', null, ['RollgateThrottlerStorage']],
   ['rollgate/metrics', null, ['registerMetrics', 'topBlocked']],

@@ -63,4 +63,31 @@ const readLanes = (page) =>
     }),
   );
 
-module.exports = { choose, FILE, openPage, readLanes };
+/** What the lane of what runs at once shows. Edges are in pixels. */
+const readSlots = (page) =>
+  page.$eval('#slots-lane', (lane) => {
+    const text = (name) => lane.querySelector(name).textContent;
+    const marks = [...lane.querySelectorAll('.mark:not(.later)')];
+    return {
+      most: Number(text('.count')),
+      running: Number(text('.running')),
+      tally: text('.tally'),
+      rule: text('.rule'),
+      isOver: lane.classList.contains('over'),
+      slots: lane.querySelectorAll('.slot').length,
+      now: lane.querySelector('.now').getBoundingClientRect().left,
+      requests: marks.map((mark) => {
+        const { left, right, top, bottom } = mark.getBoundingClientRect();
+        return {
+          isBar: mark.tagName === 'rect',
+          isAllowed: mark.classList.contains('allowed'),
+          client: mark.classList.contains('client-1') ? 1 : 0,
+          symbol: mark.getAttribute('href'),
+          label: mark.getAttribute('aria-label'),
+          ...{ left, right, top, bottom },
+        };
+      }),
+    };
+  });
+
+module.exports = { choose, FILE, openPage, readLanes, readSlots };

@@ -1,14 +1,16 @@
-// Connects the page: settings make a run, the player moves through it, four lanes draw it.
+// Connects the page: settings make a run, the player moves through it, lanes draw it.
 'use strict';
 
 const { placeLanes } = require('./arrangement');
-const { expressCode, limiterCode } = require('./code');
+const { expressCode, limiterCode, slotsCode, slotsExpressCode } = require('./code');
 const { Lane } = require('./lane');
 const { Player } = require('./player');
 const { PRESETS, WINDOWS } = require('./presets');
 const { startServerLane } = require('./server-lane');
 const { ALGORITHMS, mostInAnyWindow, simulate } = require('./simulation');
-const { numbersOf, Tip } = require('./tip');
+const { mostAtOnce } = require('./slots');
+const { SlotsLane } = require('./slots-lane');
+const { numbersOf, numbersOfSlot, Tip } = require('./tip');
 
 /** A screen reader gets a result when the settings have rested for this time. */
 const ANNOUNCE_AFTER_MS = 1000;
@@ -19,7 +21,7 @@ const setText = (element, text) => {
   if (element.textContent !== text) element.textContent = text;
 };
 
-const settings = { preset: 'burst', limit: 5, windowMs: 10_000, countBlocked: false };
+const settings = { preset: 'burst', limit: 5, windowMs: 10_000, countBlocked: false, max: 3 };
 const tip = new Tip($('tip'));
 const player = new Player(show);
 /** The lane and the request that are pointed at. */
@@ -41,6 +43,12 @@ const lanes = ALGORITHMS.map((algorithm) => {
   return { algorithm, element, part, svg, lane };
 });
 
+const slots = new SlotsLane($('slots-lane'), (request, mark) => point(slots.lane, request, mark));
+slots.svg.addEventListener('keydown', (event) => moveFocus(event, slots.lane));
+
+/** The times of all requests. */
+const times = () => [...runs.flat(), ...slots.requests].map(({ at }) => at);
+
 function point(lane, request, mark) {
   pointed = request && { lane, request };
   for (const old of document.querySelectorAll('.pointed')) old.classList.remove('pointed');
@@ -48,7 +56,8 @@ function point(lane, request, mark) {
     tip.hide();
   } else {
     mark.classList.add('pointed');
-    tip.show(titleOf(request), numbersOf(request.decision), mark);
+    const numbers = lane === slots.lane ? numbersOfSlot(request) : numbersOf(request.decision);
+    tip.show(titleOf(request), numbers, mark);
   }
   show();
 }
@@ -63,8 +72,8 @@ function moveFocus(event, lane) {
   const step = { ArrowUp: -1, ArrowDown: 1 }[event.key];
   if (step === undefined) return;
   event.preventDefault();
-  const index = lanes.findIndex((each) => each.lane === lane);
-  lanes[index + step]?.lane.focusAt(pointed?.request.at ?? 0);
+  const all = [...lanes.map((each) => each.lane), slots.lane];
+  all[all.indexOf(lane) + step]?.focusAt(pointed?.request.at ?? 0);
 }
 
 // ---- runs ----
@@ -73,6 +82,7 @@ function moveFocus(event, lane) {
 function run() {
   const share = player.end === 0 ? 1 : player.time / player.end;
   runs = simulate(settings);
+  slots.run(settings);
   player.end = WINDOWS * settings.windowMs;
   describe();
   layOut();
@@ -90,14 +100,16 @@ function layOut() {
     const place = { rows: rows[i], size, axis, measure, from: 0, to: end };
     lane.setRun({ ...algorithm, ...place, requests: runs[i], limit, windowMs });
   });
+  slots.layOut(end);
 }
 
 /** Everything on the page that names a setting. */
 function describe() {
-  const { limit, windowMs, countBlocked } = settings;
+  const { limit, windowMs, countBlocked, max } = settings;
   const preset = PRESETS[settings.preset];
   const seconds = (ms) => `${Number((ms / 1000).toFixed(2))} s`;
   for (const element of document.querySelectorAll('[data-limit]')) setText(element, String(limit));
+  for (const element of document.querySelectorAll('[data-max]')) setText(element, String(max));
   for (const element of document.querySelectorAll('[data-window]'))
     setText(element, seconds(windowMs));
   for (const { algorithm, part } of lanes) {
@@ -109,6 +121,7 @@ function describe() {
     button.setAttribute('aria-pressed', String(button.value === settings.preset));
   }
   $('limit').value = limit;
+  $('max').value = max;
   $('window').value = windowMs / 1000;
   $('window').setAttribute('aria-valuetext', seconds(windowMs));
   $('count-blocked').checked = countBlocked;
@@ -133,6 +146,7 @@ function show() {
     element.classList.toggle('over', isOver);
     element.style.setProperty('--excess', `${Math.min(100, (100 * most) / settings.limit - 100)}%`);
   }
+  slots.show(time);
   $('time').value = time;
   $('time').setAttribute('aria-valuetext', `${(time / 1000).toFixed(1)} s`);
   const action = isPlaying ? 'pause' : isAtEnd ? 'replay' : 'play';
@@ -149,7 +163,7 @@ function restart() {
     player.seek(player.end);
   } else {
     // Not before the first requests: an empty picture explains nothing.
-    const first = Math.min(player.end, ...runs.flat().map(({ at }) => at));
+    const first = Math.min(player.end, ...times());
     player.seek(Math.max(0, first - settings.windowMs / 10));
     player.play();
   }
@@ -164,7 +178,8 @@ function announceSoon() {
       ({ name }, i) => `${name} ${mostInAnyWindow(runs[i], windowMs).count}`,
     );
     $('announcement').textContent =
-      `${PRESETS[settings.preset].name}: most requests in any ${windowMs / 1000} seconds, with a limit of ${limit}: ${results.join(', ')}.`;
+      `${PRESETS[settings.preset].name}: most requests in any ${windowMs / 1000} seconds, with a limit of ${limit}: ${results.join(', ')}. ` +
+      `Most actions at once, with ${settings.max} slots: ${mostAtOnce(slots.requests)}.`;
   }, ANNOUNCE_AFTER_MS);
 }
 
@@ -194,6 +209,9 @@ onSetting('limit', ({ value }) => {
 onSetting('window', ({ value }) => {
   settings.windowMs = Number(value) * 1000;
 });
+onSetting('max', ({ value }) => {
+  settings.max = Number(value);
+});
 onSetting('count-blocked', ({ checked }) => {
   settings.countBlocked = checked;
 });
@@ -201,8 +219,7 @@ onSetting('count-blocked', ({ checked }) => {
 $('play').addEventListener('click', () => (player.isPlaying ? player.pause() : player.play()));
 $('step').addEventListener('click', () => {
   player.pause();
-  const times = runs.flat().map(({ at }) => at);
-  player.seek(Math.min(player.end, ...times.filter((at) => at > player.time)));
+  player.seek(Math.min(player.end, ...times().filter((at) => at > player.time)));
 });
 $('speed').addEventListener('input', ({ target }) => {
   player.speed = Number(target.value);
@@ -216,12 +233,15 @@ $('time').addEventListener('input', ({ target }) => {
 
 function showCode() {
   const algorithm = ALGORITHMS.find(({ name }) => name === $('code-algorithm').value);
-  const write = $('code-kind').value === 'express' ? expressCode : limiterCode;
+  const ofAlgorithm = { limiter: limiterCode, express: expressCode };
+  const ofSlots = { limiter: slotsCode, express: slotsExpressCode };
+  const write = (algorithm === undefined ? ofSlots : ofAlgorithm)[$('code-kind').value];
   setText($('code'), write(settings, algorithm));
   setText($('copy'), 'Copy');
 }
 
 for (const { name } of ALGORITHMS) $('code-algorithm').append(new Option(name));
+$('code-algorithm').append(new Option('ConcurrencyLimiter'));
 $('code-algorithm').addEventListener('input', showCode);
 $('code-kind').addEventListener('input', showCode);
 $('copy').addEventListener('click', async () => {

@@ -1,18 +1,21 @@
 // Places the requests of a lane: each exactly at its time, stacked where they would overlap. Allowed requests are above
-// the axis, refused ones below it.
+// the axis, refused ones below it. Actions with an end are bars, one row for each slot.
 'use strict';
 
 const LARGEST = 13;
 const SMALLEST = 2;
 const SIZE_STEP = 0.5;
+const THICKEST_BAR = 10;
+/** How much of the height bars take at most. */
+const SHARE_OF_BARS = 0.6;
 
-/** The row of each request, counted from the axis: the first in which there is room for a symbol of this size. */
-function rowsOf(positions, size) {
+/** The row of each span, counted from the axis: the first that is free at its start. */
+function rowsOf(spans) {
   const ends = [];
-  return positions.map((x) => {
-    let row = ends.findIndex((end) => end <= x);
+  return spans.map(([start, end]) => {
+    let row = ends.findIndex((taken) => taken <= start);
     if (row === -1) row = ends.length;
-    ends[row] = x + size;
+    ends[row] = end;
     return row;
   });
 }
@@ -22,10 +25,7 @@ function arrange(requests, xOf, size) {
   const rows = new Map();
   const [above, below] = [true, false].map((allowed) => {
     const side = requests.filter(({ decision }) => decision.allowed === allowed);
-    const sideRows = rowsOf(
-      side.map(({ at }) => xOf(at)),
-      size,
-    );
+    const sideRows = rowsOf(side.map(({ at }) => [xOf(at), xOf(at) + size]));
     for (const [i, request] of side.entries()) rows.set(request, sideRows[i]);
     return Math.max(0, ...sideRows.map((row) => row + 1));
   });
@@ -50,4 +50,22 @@ function placeLanes(lanes, xOf, height) {
   }
 }
 
-module.exports = { placeLanes };
+/**
+ * The places of actions, which are bars, and of refusals. Each process has its own `max` slots.
+ *
+ * @returns {{ size: number, barSize: number, axis: number, rows: Map<object, number> }} as of placeLanes
+ */
+function placeSlots(requests, { xOf, heightForRequests: height }, { max, slots }) {
+  const barSize = Math.min(THICKEST_BAR, (SHARE_OF_BARS * height) / slots);
+  const refused = requests.filter(({ decision }) => !decision.allowed);
+  const { size, lanes } = placeLanes([refused], xOf, height - slots * barSize);
+  const [rows] = lanes;
+  for (let client = 0; client * max < slots; client++) {
+    const actions = requests.filter((each) => each.client === client && each.decision.allowed);
+    const ownRows = rowsOf(actions.map(({ at, end }) => [at, end]));
+    for (const [i, action] of actions.entries()) rows.set(action, client * max + ownRows[i]);
+  }
+  return { size, barSize, axis: slots * barSize, rows };
+}
+
+module.exports = { placeLanes, placeSlots };

@@ -46,4 +46,27 @@ app.listen(3000, '127.0.0.1');
 `;
 }
 
-module.exports = { expressCode, limiterCode };
+const slotsCode = ({ max }) => `const { ConcurrencyLimiter } = require('rollgate');
+
+const actions = ConcurrencyLimiter({ max: ${max} });
+
+const slot = actions.acquire('ada');
+if (slot.allowed) {
+  try {
+    // the action
+  } finally {
+    slot.release();
+  }
+}
+`;
+
+const slotsExpressCode = ({ max }) => `const express = require('express');
+const { concurrencyLimit } = require('rollgate');
+
+const app = express();
+app.use(concurrencyLimit({ max: ${max} }));
+app.get('/', (req, res) => res.send('hello\\n'));
+app.listen(3000, '127.0.0.1');
+`;
+
+module.exports = { expressCode, limiterCode, slotsCode, slotsExpressCode };

@@ -9,6 +9,9 @@ const MARGIN = 8;
 /** Above the requests: the bracket of the busiest window and its label. */
 const HEAD = 20;
 const FOOT = 3;
+/** Between the bars of two slots. */
+const BAR_GAP = 2;
+const LEAST_BAR = 2;
 /** How far from a request the pointer may be, in pixels. */
 const REACH = 20;
 
@@ -61,10 +64,12 @@ class Lane {
    *
    * @param {{ requests: object[], rows: Map<object, number>, size: number, axis: number, measure: object, from: number,
    *   to: number, windowMs: number, limit: number, hasBoundaries?: boolean, hasWindow?: boolean,
-   *   startsAgain?: boolean, hasBracket?: boolean }} run
+   *   startsAgain?: boolean, hasBracket?: boolean, slots?: number, barSize?: number }} run with `slots`, allowed requests
+   *   have an `end`, and are bars
    */
   setRun(run) {
-    const { requests, measure, size, axis, rows, from, to, windowMs, hasBoundaries } = run;
+    const { requests, measure, axis, rows, from, to, windowMs, hasBoundaries } = run;
+    const { size, slots = 0, barSize } = run;
     const { width, height, xOf } = measure;
     this.#run = run;
     this.#shown = 0;
@@ -78,29 +83,58 @@ class Lane {
       const x = xOf(at);
       add(this.boundaries, 'line', { class: 'boundary', x1: x, x2: x, y1: HEAD - 4, y2: height });
     }
+    const slot = { class: 'slot', x: MARGIN, width: width - 2 * MARGIN, height: barSize - BAR_GAP };
+    for (let i = 1; i <= slots; i++) add(this.boundaries, 'rect', { ...slot, y: y - i * barSize });
     this.#marks = requests.map((request) => {
-      const row = (rows.get(request) + 0.5) * size;
-      return this.#addMark(request, xOf(request.at), request.decision.allowed ? y - row : y + row);
+      const row = rows.get(request);
+      if (request.end !== undefined) return this.#createBar(request, y - (row + 1) * barSize);
+      const distance = (row + 0.5) * size;
+      return this.#createSymbol(request, request.decision.allowed ? y - distance : y + distance);
     });
     this.marks.replaceChildren(...this.#marks);
   }
 
-  #addMark({ at, client, decision }, x, y) {
-    const { size } = this.#run;
-    const outcome = decision.allowed ? 'allowed' : 'refused';
-    const mark = document.createElementNS(SVG, 'use');
-    set(mark, {
-      href: `#${SYMBOLS[outcome][client]}`,
-      class: `mark ${outcome} client-${client} later`,
-      x: (x - size / 2).toFixed(2),
+  #createSymbol(request, y) {
+    const { size, measure } = this.#run;
+    const outcome = request.decision.allowed ? 'allowed' : 'refused';
+    return this.#createMark('use', request, {
+      href: `#${SYMBOLS[outcome][request.client]}`,
+      x: (measure.xOf(request.at) - size / 2).toFixed(2),
       y: (y - size / 2).toFixed(2),
       width: size,
       height: size,
+    });
+  }
+
+  #createBar(request, y) {
+    const { barSize, measure } = this.#run;
+    const place = { x: measure.xOf(request.at), y, width: 0, height: barSize - BAR_GAP, rx: 2 };
+    return this.#createMark('rect', request, place);
+  }
+
+  #createMark(name, { at, end, client, decision }, place) {
+    const outcome = decision.allowed ? 'allowed' : 'refused';
+    const until = end === undefined ? '' : ` until ${seconds(end)}`;
+    const mark = document.createElementNS(SVG, name);
+    set(mark, {
+      ...place,
+      class: `mark ${outcome} client-${client} later`,
       role: 'img',
       tabindex: -1,
-      'aria-label': `${outcome} at ${(at / 1000).toFixed(2)} s, ${decision.limits[0].used} used`,
+      'aria-label': `${outcome} at ${seconds(at)}${until}, ${decision.limits[0].used} used`,
     });
     return mark;
+  }
+
+  /** Bars grow up to this time. One that has just begun is seen, too. */
+  #growBars(time) {
+    const { requests, measure, to } = this.#run;
+    for (let i = 0; i < this.#shown; i++) {
+      const { at, end } = requests[i];
+      if (end === undefined) continue;
+      const width = (Math.min(end, time, to) - at) * measure.pixelsPerMs;
+      set(this.#marks[i], { width: Math.max(LEAST_BAR, width).toFixed(2) });
+    }
   }
 
   /** Shows the requests up to a time. With `moment`, the window is the one that counted then. */
@@ -112,6 +146,7 @@ class Lane {
       this.#marks[i].classList.toggle('later', i >= count);
     }
     this.#shown = count;
+    this.#growBars(time);
     this.#keepOneInTabOrder();
     const x = measure.xOf(time);
     set(this.now, { x1: x, x2: x });
@@ -156,9 +191,12 @@ class Lane {
   }
 
   #pointAt({ clientX, clientY }, onPoint) {
+    // From the middle of a symbol, and from the middle line of a bar.
     const near = (mark) => {
-      const { left, top, width, height } = mark.getBoundingClientRect();
-      return Math.hypot(left + width / 2 - clientX, top + height / 2 - clientY);
+      const { left, right, top, width, height } = mark.getBoundingClientRect();
+      const inset = Math.min(width, height) / 2;
+      const x = Math.min(Math.max(clientX, left + inset), right - inset);
+      return Math.hypot(x - clientX, top + height / 2 - clientY);
     };
     let [nearest, least] = [undefined, REACH];
     for (const mark of this.#marks.slice(0, this.#shown)) {
@@ -207,6 +245,8 @@ class Lane {
     mark.focus({ preventScroll: true });
   }
 }
+
+const seconds = (ms) => `${(ms / 1000).toFixed(2)} s`;
 
 function add(parent, name, attributes) {
   const element = document.createElementNS(SVG, name);

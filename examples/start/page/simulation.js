@@ -39,6 +39,24 @@ function limiterOptions({ limit, windowMs, countBlocked }, algorithm) {
 }
 
 /**
+ * The requests of a preset's clients, from the oldest to the newest. `attempt(at, client, index)` returns what it knows
+ * of a request: its `decision`, which the client gets, and whatever else belongs to it.
+ */
+function runClients(settings, attempt) {
+  const clients = PRESETS[settings.preset].clients(settings);
+  const requests = [];
+  const next = clients.map((client) => client.next());
+  for (;;) {
+    const client = earliest(next);
+    if (client === undefined || next[client].value >= WINDOWS * settings.windowMs) return requests;
+    const at = next[client].value;
+    const request = { at, client, ...attempt(at, client, requests.length) };
+    requests.push(request);
+    next[client] = clients[client].next(request.decision);
+  }
+}
+
+/**
  * The requests of a run against one algorithm, from the oldest to the newest.
  *
  * @param {{ preset: string, limit: number, windowMs: number, countBlocked: boolean }} settings
@@ -51,16 +69,10 @@ function runLane(settings, algorithm) {
   const create = () => RateLimiter({ ...limiterOptions(settings, algorithm), clock: () => now });
   const one = preset.limiters === 'own' ? undefined : create();
   const limiters = clients.map(() => one ?? create());
-  const requests = [];
-  const next = clients.map((client) => client.next());
-  for (;;) {
-    const client = earliest(next);
-    if (client === undefined || next[client].value >= WINDOWS * settings.windowMs) break;
-    now = next[client].value;
-    const decision = limiters[client].attempt('ada');
-    requests.push({ at: now, client, decision });
-    next[client] = clients[client].next(decision);
-  }
+  const requests = runClients(settings, (at, client) => {
+    now = at;
+    return { decision: limiters[client].attempt('ada') };
+  });
   for (const limiter of limiters) limiter.close();
   return requests;
 }
@@ -93,4 +105,4 @@ function mostInAnyWindow(requests, windowMs) {
   return most;
 }
 
-module.exports = { ALGORITHMS, limiterOptions, mostInAnyWindow, runLane, simulate };
+module.exports = { ALGORITHMS, limiterOptions, mostInAnyWindow, runClients, runLane, simulate };

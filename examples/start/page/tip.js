@@ -21,6 +21,26 @@ function numbersOf({ allowed, timeLeft, actionsLeft, resetIn, blockedBy, limits:
   ];
 }
 
+/** The same of a request for a slot. */
+function numbersOfSlot({ at, end, slot: { allowed, max, used, remaining } }) {
+  const numbers = [
+    [
+      'allowed',
+      String(allowed),
+      allowed ? 'it runs in a slot' : 'no slot is free: HTTP status 429',
+    ],
+    [
+      'used',
+      `${used} of ${max}`,
+      allowed ? 'slots that are held, its own included' : 'slots that are held',
+    ],
+    ['remaining', String(remaining), 'slots that are free'],
+  ];
+  return allowed
+    ? [...numbers, ['release()', seconds(end - at), 'later, when the action ends']]
+    : numbers;
+}
+
 class Tip {
   constructor(element) {
     this.element = element;
@@ -59,4 +79,4 @@ class Tip {
   }
 }
 
-module.exports = { numbersOf, Tip };
+module.exports = { numbersOf, numbersOfSlot, Tip };

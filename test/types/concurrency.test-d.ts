@@ -1,0 +1,49 @@
+// Types of concurrency limiters: what compiles, and what must not.
+import RateLimiter = require('../../lib/types/index');
+
+import { concurrencyLimitFetch } from '../../lib/types/fetch';
+
+const { ConcurrencyLimiter, concurrencyLimit } = RateLimiter;
+const slots = ConcurrencyLimiter({ max: 2, maxAge: 1000 });
+const made: RateLimiter.ConcurrencyLimiter = new ConcurrencyLimiter({ max: 1 });
+const taken = slots.acquire('a', { cost: 2, max: 4 });
+if (taken.allowed) {
+  const released: boolean = taken.release();
+  const signal: AbortSignal = taken.lost;
+  void [released, signal];
+} else {
+  const remaining: number = taken.remaining;
+  void remaining;
+  // @ts-expect-error a refusal has nothing to release
+  taken.release();
+}
+const waited: Promise<RateLimiter.Slot> = slots.wait('a', { deadline: 5, priority: 3, cost: 2 });
+const ran: Promise<string> = slots.run('a', async (slot) => String(slot.used));
+const ranWith: Promise<number> = slots.run('a', { maxQueue: 3 }, () => 5);
+// @ts-expect-error max is missing
+ConcurrencyLimiter({});
+// @ts-expect-error a key-value store knows no holders
+ConcurrencyLimiter({ max: 1, kv: {} });
+// @ts-expect-error costs are numbers
+slots.acquire('a', { cost: { requests: 1 } });
+
+const limiter = RateLimiter({ interval: 1000, maxInInterval: 1 });
+const all = RateLimiter.attemptAll([
+  { limiter: slots, id: 'a' },
+  { limiter, id: 'a', cost: 2 },
+]);
+if (all.allowed) {
+  const slot: RateLimiter.Slot = all.decisions[0];
+  const decision: RateLimiter.Decision = all.decisions[1];
+  void [slot, decision];
+}
+
+const middleware = concurrencyLimit({ max: (req) => (req.headers.pro ? 20 : 2), maxWait: 100 });
+const limit = concurrencyLimitFetch({ max: 2 });
+async function serve(request: Request) {
+  const { allowed, response, release } = await limit(request, { ip: '192.0.2.1' });
+  if (!allowed) return response;
+  release();
+  return new Response();
+}
+void [made, waited, ran, ranWith, middleware, serve];
