@@ -169,7 +169,7 @@ module.exports = {
     'On Redis, client and server run on one machine and use the loopback; refusals are not counted.',
     'rate-limiter-flexible counts in fixed windows, which takes one number per id; a log keeps each attempt.',
   ],
-  budgetMs: 120_000,
+  budgetMs: 90_000,
   skip: redis.skip,
   versions: redis.versions,
   jobs,
