@@ -166,9 +166,9 @@ class LocalSlots {
     return now;
   }
 
-  /** A listener of another signal may have closed the limiter. */
+  /** A listener of another signal may have released it, or closed the limiter. */
   #lose(hold) {
-    if (this.#isClosed) return;
+    if (hold.isOver || this.#isClosed) return;
     hold.isLost = true;
     const { controller } = hold;
     this.#end(hold, 'lost');

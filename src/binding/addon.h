@@ -52,8 +52,7 @@ Napi::Value CreatePortableLimiter(const Napi::CallbackInfo& info);
 /// how much of each id is held in this process
 ///
 /// callbacks:
-///   released    Float64Array of notes: how many numbers follow, then the handle and the cost of
-///   each
+///   released    Float64Array of notes: how many numbers follow, then a handle and a cost for each
 ///               release. Every function but counts and close takes them first
 ///   numbers     Float64Array that acquire and stats write to
 ///   refuse      (id) => throws: the value is not an id

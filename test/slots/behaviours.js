@@ -266,6 +266,17 @@ const waiting = {
     expect(slot.lost.aborted).toBe(true);
   },
 
+  async 'a slot that a listener of another signal releases is not lost'({ make }) {
+    for (const clear of [(limiter) => limiter.clearAll(), (limiter) => limiter.clear('a')]) {
+      const limiter = make({ max: 2 });
+      const [first, second] = [await limiter.acquire('a'), await limiter.acquire('a')];
+      first.lost.addEventListener('abort', () => second.release());
+      const { lost } = second;
+      await clear(limiter);
+      expect([first.lost.aborted, lost.aborted]).toEqual([true, false]);
+    }
+  },
+
   async 'a listener of a signal may close the limiter, whatever is being done'({ make, advance }) {
     const ends = [
       (limiter) => limiter.clearAll(),
