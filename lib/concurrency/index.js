@@ -5,7 +5,8 @@ const { SLOTS } = require('../base/channels');
 const { RECORDS } = require('../base/decision');
 const { show, typeError } = require('../base/errors');
 const internal = require('../base/internal-methods');
-const { FULL, LocalSlots } = require('../stores/local-slots');
+const { FULL } = require('../stores/holds');
+const { LocalSlots } = require('../stores/local-slots');
 const {
   DEMAND_NAMES,
   readAcquireOptions,

@@ -14,7 +14,7 @@ const MOST_FRESH = 1024;
 const net =
   typeof FinalizationRegistry === 'undefined'
     ? undefined
-    : new FinalizationRegistry((hold) => hold.store.collected(hold));
+    : new FinalizationRegistry((hold) => hold.store.holds.collected(hold));
 
 function remember(slot) {
   fresh.push(slot);
@@ -49,7 +49,7 @@ class Slot {
   static outlivesTurn(slot) {
     const hold = slot.#hold;
     if (hold.isOver) return;
-    hold.store.outlivesTurn(hold);
+    hold.store.holds.outlivesTurn(hold);
     net?.register(slot, hold);
   }
 
@@ -62,7 +62,7 @@ class Slot {
 
   get lost() {
     const hold = this.#hold;
-    return hold.store.signalOf(hold);
+    return hold.store.holds.signalOf(hold);
   }
 }
 
