@@ -44,6 +44,7 @@ class Line {
    * @param {Function} store.timeLeftOf (refusal) => after how many ms to ask again; Infinity if only `wake` makes sense
    * @param {boolean} store.isTimeKnown whether attempts before that time are refused, unless `wake` is called
    * @param {Function} [store.timeLeftFor] (id, demand) => for how many ms an attempt would be refused, at once
+   * @param {Polls} [store.polls] ask again, if other processes may change its answers
    * @param {() => void} onEmpty called when no waiter is left and no call is pending
    */
   constructor(store, onEmpty) {
@@ -169,8 +170,7 @@ class Line {
       if (refusal !== null) {
         this.#failLate(refusal);
         if (waiter !== this.#order.first()) continue;
-        const ms = msUntil(Math.min(refusal.at, this.#order.changesAt()));
-        if (ms < Infinity) this.#stopTimer = longTimeout(() => this.#serve(), ms);
+        this.#pause(refusal);
         break;
       }
       const { id, demand } = waiter;
@@ -187,6 +187,17 @@ class Line {
     }
     this.#isServing = false;
     if (this.#order.first() === null) this.#onEmpty();
+  }
+
+  /** Until the refusal is over, another one is the first, or it is time to ask again. */
+  #pause({ at }) {
+    const ms = msUntil(Math.min(at, this.#order.changesAt()));
+    const stopTimer = ms < Infinity ? longTimeout(() => this.#serve(), ms) : undefined;
+    const stopPoll = this.#store.polls?.add(() => this.wake());
+    this.#stopTimer = () => {
+      stopTimer?.();
+      stopPoll?.();
+    };
   }
 
   /** Rejects all whose deadline cannot be met. */
