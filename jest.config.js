@@ -22,6 +22,6 @@ module.exports = {
   testEnvironment: 'node',
   testMatch: folders.map((folder) => `<rootDir>/test/${folder}/**/*.test.js`),
   modulePathIgnorePatterns: ['<rootDir>/build/'],
-  testTimeout: 30_000 * patience,
+  testTimeout: 120_000 * patience,
   maxWorkers: 2,
 };

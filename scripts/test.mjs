@@ -2,8 +2,8 @@
 //   npm test [-- FILE...]                         the fast tests, or these test files (.cc or .js)
 //   npm run test:all [-- --only=core,jest,...]    everything, or these suites
 import { spawnSync } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
-import { basename, dirname, join } from 'node:path';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { basename, dirname, join, relative } from 'node:path';
 import { parseArgs } from 'node:util';
 import { build, prebuildOf, root, treeOf } from './build.mjs';
 import { installedClang, wasmIsCurrent } from './build-wasm.mjs';
@@ -12,7 +12,7 @@ import { scriptsAreCurrent } from './embed-scripts.mjs';
 /** Without optimisation and with assertions; test:all runs Jest on the addon of the package. */
 const DEVELOPMENT = 'debug';
 /** C++ suites that take more than a few seconds; sanitized builds do not contain the models. */
-const SLOW_CTEST = '^shared[.](.*/)?(Model|BrokenModel|SharedRace|SharedSlow)';
+const SLOW_CTEST = '^shared[.](.*/)?((Broken)?(Held)?Model|SharedRace|SharedSlow)';
 /** Run by the suite `races`, on optimised code. */
 const RACES = '^shared[.]SharedRace';
 const SLOW_JEST = '[.](slow|serial)[.]test[.]js$';
@@ -56,11 +56,31 @@ function ctest(variant, args = [], { prefix = [], env = {} } = {}) {
   return run(command, [...rest, ...args], options);
 }
 
+/** The names of the tests that failed, for the end of the output: what is above it is long. */
+const failedTests = [];
+
 function jest(variant, args, env = {}) {
   if (!scriptsAreCurrent()) return false;
   build(['addon'], { variant });
   const addon = variant === 'release' ? {} : { ROLLGATE_PREBUILD: prebuildOf(variant) };
-  return node('node_modules/jest/bin/jest.js', args, { env: { ...process.env, ...addon, ...env } });
+  const results = join(root, 'build/jest-results.json');
+  rmSync(results, { force: true });
+  const passed = node(
+    'node_modules/jest/bin/jest.js',
+    ['--json', `--outputFile=${results}`, ...args],
+    { env: { ...process.env, ...addon, ...env } },
+  );
+  if (!passed && existsSync(results)) noteFailures(JSON.parse(readFileSync(results, 'utf8')));
+  return passed;
+}
+
+function noteFailures({ testResults }) {
+  for (const { name, status, message, assertionResults } of testResults) {
+    if (status === 'passed') continue;
+    const failed = assertionResults.filter((each) => each.status === 'failed');
+    const names = failed.map(({ fullName }) => fullName);
+    failedTests.push(`${relative(root, name)}: ${names.join('; ') || message.split('\n')[0]}`);
+  }
 }
 
 const ignoring = (...patterns) => ['--testPathIgnorePatterns', '/node_modules/', ...patterns];
@@ -208,6 +228,7 @@ function main() {
     const seconds = ((Date.now() - started) / 1000).toFixed(1);
     lines.push(`${passed ? 'passed' : 'FAILED'}  ${name.padEnd(9)} ${seconds} s`);
   }
+  if (failedTests.length > 0) console.log(`\nfailed:\n${failedTests.join('\n')}`);
   console.log(`\n${lines.join('\n')}`);
   console.log(`Suites: ${lines.length - failed} passed, ${failed} failed`);
   process.exitCode = errors ? CANNOT_RUN : failed ? 1 : 0;

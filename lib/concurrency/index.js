@@ -1,11 +1,13 @@
 // ConcurrencyLimiter: at most so many holders of an id at once.
 'use strict';
 
+const stores = require('#stores');
 const { SLOTS } = require('../base/channels');
 const { RECORDS } = require('../base/decision');
 const { show, typeError } = require('../base/errors');
 const internal = require('../base/internal-methods');
 const { FULL } = require('../stores/holds');
+const { HeldCounts } = require('../stores/held-counts');
 const { LocalSlots } = require('../stores/local-slots');
 const {
   DEMAND_NAMES,
@@ -25,6 +27,7 @@ const ROOM_RETRY_MS = 50;
 
 /** Loaded when somebody waits. */
 const wait = () => require('../limiter/wait');
+const polls = () => require('../limiter/wait/polls');
 
 /** The `limiter`, `max`, which setMax replaces, the `store`, counts, and `waiting`, which the first wait() creates. */
 const STATE = Symbol('state');
@@ -33,7 +36,8 @@ const STATE = Symbol('state');
  * Creates a concurrency limiter, with and without `new`. See concurrency.d.ts for options, results and errors.
  */
 function ConcurrencyLimiter(options) {
-  const { max, ...ofStore } = readConcurrencyOptions(options);
+  const checked = readConcurrencyOptions(options);
+  const { max } = checked;
   const limiter = Object.create(new.target ? new.target.prototype : ConcurrencyLimiter.prototype);
   const state = { limiter, max, store: undefined, waiting: undefined, allowed: 0, blocked: 0 };
   const ended = ({ id, cost }, how) => {
@@ -44,7 +48,10 @@ function ConcurrencyLimiter(options) {
     if (id === undefined) state.waiting?.changedAll();
     else state.waiting?.changed(id);
   };
-  state.store = new LocalSlots(ofStore, { ended, cleared });
+  const counts = checked.shared
+    ? stores.shared.createCounts(checked)
+    : new HeldCounts(checked.maxKeys);
+  state.store = new LocalSlots(counts, checked, { ended, cleared });
   Object.defineProperty(limiter, STATE, { value: state });
   return limiter;
 }
@@ -96,6 +103,7 @@ function createWaiting(state) {
     // Refused with nothing used: for want of room for another id.
     timeLeftOf: ({ used }) => (used === 0 ? ROOM_RETRY_MS : store.retryIn),
     isTimeKnown: false,
+    polls: store.isShared ? polls().POLLS : undefined,
   });
 }
 

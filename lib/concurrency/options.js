@@ -1,6 +1,7 @@
 // The options of a concurrency limiter and of its calls.
 'use strict';
 
+const stores = require('#stores');
 const { failure, optionError, rangeError, show, typeError } = require('../base/errors');
 const { readNamespace, readOnError } = require('../options/remote');
 const {
@@ -14,12 +15,13 @@ const {
 
 const MOST = 65_535;
 
-const ELSEWHERE = ['shared', 'redis', 'connection', 'kv'];
+const ELSEWHERE = ['redis', 'connection', 'kv'];
 const LIMITER_NAMES = [
   'max',
   'maxAge',
   'clock',
   'maxKeys',
+  'shared',
   'ttl',
   'namespace',
   'onError',
@@ -34,10 +36,13 @@ function readMax(max) {
 function readConcurrencyOptions(options) {
   readObject('options', options);
   rejectUnknownOptions(options, LIMITER_NAMES);
-  const { max, maxAge, clock, maxKeys, namespace, onError, ttl } = options;
+  const { max, maxAge, clock, maxKeys, namespace, onError, shared, ttl } = options;
   const other = ELSEWHERE.find((name) => options[name] !== undefined);
   if (other !== undefined) {
-    throw failure('ERR_ROLLGATE_UNSUPPORTED', `option '${other}': slots are held in memory only`);
+    throw failure(
+      'ERR_ROLLGATE_UNSUPPORTED',
+      `option '${other}': slots are held in memory, or in that of the host ('shared')`,
+    );
   }
   if (ttl !== undefined) throw optionError('ttl', "requires 'redis'");
   // Checked in memory as well, so that an invalid one fails on every host.
@@ -52,7 +57,9 @@ function readConcurrencyOptions(options) {
     max: readMax(max),
     maxAge: maxAge === undefined ? undefined : readInterval('maxAge', maxAge),
     clock: readClock(clock),
-    maxKeys: readMaxKeys(maxKeys),
+    ...(shared === undefined
+      ? { maxKeys: readMaxKeys(maxKeys) }
+      : { shared: stores.shared.readOptions({ shared, maxKeys }) }),
   };
 }
 

@@ -12,6 +12,8 @@ const { longTimeout } = require('../base/timers');
 /** What `acquire` of a store returns where nothing more may be held, of whatever id. */
 const FULL = Number.NEGATIVE_INFINITY;
 
+const monotonicMicros = () => Math.round(platform.monotonicMs() * 1000);
+
 const lostError = () => failure('ERR_ROLLGATE_SLOT_LOST', 'the slot does not count any more');
 
 /** What was acquired, until it is released or lost. */
@@ -47,6 +49,8 @@ class Holds {
   #queue = new Queue();
   /** By id: the holds whose signal somebody has. */
   #watched = new Map();
+  #looksEvery;
+  #lookout;
   #leaked = 0;
   #errors = 0;
   #warned = new Set();
@@ -55,16 +59,16 @@ class Holds {
   /**
    * @param {object} store
    * @param {Function} store.counts (hold) => whether it is held, as far as is known
+   * @param {Function} [options.readClock] () => us, where there is no user's clock
+   * @param {number} [options.looksEvery] in ms: `counts` changes without a word
    * @param {Function} store.end (hold, how) => whether it was held until now. `how` is 'lost' or 'leaked'; calls `forget`
    */
-  constructor(store, { maxAge, clock }) {
+  constructor(store, { maxAge, clock, readClock = monotonicMicros, looksEvery }) {
     this.#store = store;
+    this.#looksEvery = looksEvery;
     this.#maxAge = maxAge === undefined ? Infinity : durationToMicros(maxAge);
     this.isTimed = maxAge !== undefined || clock !== undefined;
-    this.#readClock =
-      clock === undefined
-        ? () => Math.round(platform.monotonicMs() * 1000)
-        : clockReader(clock, () => this.#errors++);
+    this.#readClock = clock === undefined ? readClock : clockReader(clock, () => this.#errors++);
   }
 
   add(hold, now = this.#readClock()) {
@@ -112,11 +116,12 @@ class Holds {
 
   /** Loses those whose signal somebody has: of the id, or all. */
   loseWatched(id) {
-    const watched =
-      id === undefined
-        ? [...this.#watched.values()].flatMap((holds) => [...holds])
-        : [...(this.#watched.get(idToString(id)) ?? [])];
-    for (const hold of watched) this.lose(hold);
+    const watched = id === undefined ? this.#allWatched() : this.#watched.get(idToString(id));
+    for (const hold of [...(watched ?? [])]) this.lose(hold);
+  }
+
+  #allWatched() {
+    return [...this.#watched.values()].flatMap((holds) => [...holds]);
   }
 
   /** Ends what the program has forgotten. */
@@ -147,10 +152,27 @@ class Holds {
       const key = idToString(hold.id);
       if (!this.#watched.has(key)) this.#watched.set(key, new Set());
       this.#watched.get(key).add(hold);
+      if (this.#looksEvery !== undefined) this.#startLooking();
       if (this.#maxAge < Infinity && hold.since !== undefined) this.#watchAge(hold);
     } else if (hold.isLost || !hold.isOver) {
       hold.controller.abort(lostError());
     }
+  }
+
+  #startLooking() {
+    if (this.#lookout !== undefined) return;
+    this.#lookout = setInterval(() => {
+      for (const hold of this.#allWatched()) {
+        if (!this.#store.counts(hold)) this.lose(hold);
+      }
+      if (this.#watched.size === 0) this.#stopLooking();
+    }, this.#looksEvery);
+    this.#lookout.unref();
+  }
+
+  #stopLooking() {
+    clearInterval(this.#lookout);
+    this.#lookout = undefined;
   }
 
   /** A timer may be early, and the user's clock slow. */
@@ -204,7 +226,8 @@ class Holds {
   /** Nothing is held any more, and no signal aborts. */
   close() {
     this.#isClosed = true;
-    for (const holds of this.#watched.values()) for (const hold of holds) hold.stopTimer?.();
+    this.#stopLooking();
+    for (const hold of this.#allWatched()) hold.stopTimer?.();
     this.#watched.clear();
     this.#queue = new Queue();
   }

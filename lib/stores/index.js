@@ -18,6 +18,8 @@ module.exports = {
     partOf: (shared, part) => require('./shared/region').partOfRegion(shared, part),
     readOptions: (options) => require('./shared/region').readSharedOptions(options),
     create: (checked) => new (require('./shared/store').SharedStore)(checked),
+    /** Of a concurrency limiter: see LocalSlots. */
+    createCounts: (checked) => new (require('./shared/counts').SharedCounts)(checked),
   },
   kv: {
     readOptions: (options) => require('./kv/options').readKvOptions(options, clientKindOf),

@@ -18,6 +18,7 @@ constexpr std::array kFunctions{
 #endif
 #ifdef ROLLGATE_HAS_SHARED
     Function{"createSharedLimiter", Guarded<CreateSharedLimiter, ThrowInJs>},
+    Function{"createSharedSlots", Guarded<CreateSharedSlots, ThrowInJs>},
     Function{"unlinkShared", Guarded<UnlinkShared, ThrowInJs>},
 #endif
 };

@@ -68,6 +68,24 @@ Napi::Value CreatePortableLimiter(const Napi::CallbackInfo& info);
 /// close() frees everything; no other function must be called after it
 Napi::Value CreateHeldCounts(const Napi::CallbackInfo& info);
 
+/// createSharedSlots(options, callbacks) -> { acquire, release, counts, used, clear, stats, now,
+/// close }: how much of each id is held by those who share a region. The first call of any function
+/// but now and close attaches to it; after a failure, the next call tries again
+///
+/// options: name, directory, maxKeys, max, room (these three may be 0: see HeldRegionOptions),
+/// maxAge in us, 0 if there is none, and hasClock: whether there is a user's clock
+/// callbacks: numbers, refuse and exhausted as of createHeldCounts, `failed` as in
+/// MakeLocalFunctions
+///
+/// acquire(id, max, cost, now?) and used(id, now?) are as those of createHeldCounts; `now`, in us,
+///   is the user's clock, if there is one, else that of now(). A handle is used again after release
+/// release(handle) -> whether it counted until now; counts(handle) -> whether it counts
+/// clear(id), clear()
+/// stats() writes numbers[0..2]: ids that have a place, what is held here, bytes
+/// now() -> us, of the host's clock
+/// close() frees what is held and leaves the region; no other function must be called after it
+Napi::Value CreateSharedSlots(const Napi::CallbackInfo& info);
+
 /// createRedisClient(options, callbacks) -> the functions below: the client of one connection, or
 /// of a cluster. It has no sockets, no timer and no event loop: lib has them
 ///

@@ -7,8 +7,6 @@
 #include <new>
 #include <span>
 
-#include "shared/shared_error.h"
-
 namespace rollgate::binding {
 namespace {
 
@@ -191,18 +189,6 @@ Napi::Value Stats(const Napi::CallbackInfo& info) {
 Napi::Value Close(const Napi::CallbackInfo& info) {
   StateOf<LocalLimiter>(info).Close();
   return {};
-}
-
-napi_value AnswerFailure(napi_env env, napi_callback_info info) {
-  const LocalLimiter& limiter = *Call<LocalLimiter, 0>(env, info).state;
-  try {
-    throw;
-  } catch (const SharedError& error) {
-    return Invoke(limiter.failed, std::array{ToJs(env, static_cast<Micros>(error.kind())),
-                                             napi_value(Napi::String::New(env, error.what()))});
-  } catch (...) {
-    return AnswerExhausted<LocalLimiter>(env, info);
-  }
 }
 
 Napi::Value LiveLimiters(const Napi::CallbackInfo& info) {

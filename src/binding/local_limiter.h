@@ -19,6 +19,7 @@
 #include "binding/functions.h"
 #include "binding/host_clocks.h"
 #include "binding/id_reader.h"
+#include "binding/store_failure.h"
 #include "binding/values.h"
 #include "core/algorithms.h"
 #include "core/alignment.h"
@@ -197,9 +198,6 @@ Napi::Value Clear(const Napi::CallbackInfo& info);
 Napi::Value Stats(const Napi::CallbackInfo& info);
 Napi::Value Close(const Napi::CallbackInfo& info);
 
-/// For Guarded: an exception of the store becomes one of lib's.
-ROLLGATE_COLD napi_value AnswerFailure(napi_env env, napi_callback_info info);
-
 /// The functions of a limiter -> { check, decide, decideMany, settle, block, setLimits, clear,
 /// stats, close }
 ///
@@ -234,15 +232,15 @@ ROLLGATE_COLD napi_value AnswerFailure(napi_env env, napi_callback_info info);
 template <class S>
 Napi::Value MakeLocalFunctions(std::unique_ptr<LocalLimiter> limiter) {
   static constexpr std::array kFunctions{
-      Function{"check", Guarded<Check<S>, AnswerFailure>, "limiter"},
-      Function{"decide", Guarded<Decide<S>, AnswerFailure>},
-      Function{"decideMany", Guarded<DecideMany, AnswerFailure>},
-      Function{"settle", Guarded<Settle, AnswerFailure>},
-      Function{"block", Guarded<BlockId, AnswerFailure>},
-      Function{"setLimits", Guarded<SetLimits, AnswerFailure>},
-      Function{"clear", Guarded<Clear, AnswerFailure>},
-      Function{"stats", Guarded<Stats, AnswerFailure>},
-      Function{"close", Guarded<Close, AnswerFailure>},
+      Function{"check", Guarded<Check<S>, AnswerStoreFailure<LocalLimiter>>, "limiter"},
+      Function{"decide", Guarded<Decide<S>, AnswerStoreFailure<LocalLimiter>>},
+      Function{"decideMany", Guarded<DecideMany, AnswerStoreFailure<LocalLimiter>>},
+      Function{"settle", Guarded<Settle, AnswerStoreFailure<LocalLimiter>>},
+      Function{"block", Guarded<BlockId, AnswerStoreFailure<LocalLimiter>>},
+      Function{"setLimits", Guarded<SetLimits, AnswerStoreFailure<LocalLimiter>>},
+      Function{"clear", Guarded<Clear, AnswerStoreFailure<LocalLimiter>>},
+      Function{"stats", Guarded<Stats, AnswerStoreFailure<LocalLimiter>>},
+      Function{"close", Guarded<Close, AnswerStoreFailure<LocalLimiter>>},
   };
   const Napi::Env env = limiter->env;
   return MakeFunctions(env, std::move(limiter), kFunctions);

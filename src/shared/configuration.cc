@@ -35,6 +35,18 @@ constexpr std::uint64_t kStopsInSleep = 128;
 constexpr std::uint64_t kFlagsInUse = kCountBlocked | kSetsMax | kOwnClock | kNamed | kLongStamps |
                                       kHasBlocks | kWideCounts | kStopsInSleep;
 
+std::uint64_t FlagOf(SharedClock clock) {
+  return clock == SharedClock::kOwn            ? kOwnClock
+         : clock == SharedClock::kStopsInSleep ? kStopsInSleep
+                                               : 0;
+}
+
+/// In place of an algorithm, in a region that limits what runs at once. It has no windows, and the
+/// room that was asked for in place of the minimum difference.
+constexpr std::uint64_t kSlots = 1000;
+static_assert(kSlots >= kAlgorithms.size());
+constexpr std::size_t kLeastRoom = kMinDifference;
+
 /// A duration in milliseconds, with a fraction if it has one. Takes any word.
 std::string MillisText(std::uint64_t duration) {
   const bool is_negative = duration >> 63 != 0;
@@ -66,9 +78,8 @@ std::vector<std::uint64_t> ConfigurationOf(const Policy& policy, SharedClock clo
                                            const LogForm& form) {
   const std::uint64_t flags =
       (policy.count_blocked() ? kCountBlocked : 0) | (policy.sets_max() ? kSetsMax : 0) |
-      (clock == SharedClock::kOwn ? kOwnClock : 0) |
-      (clock == SharedClock::kStopsInSleep ? kStopsInSleep : 0) | (policy.weighted() ? kNamed : 0) |
-      (form.has_long_stamps ? kLongStamps : 0) | (policy.blocks().empty() ? 0 : kHasBlocks) |
+      FlagOf(clock) | (policy.weighted() ? kNamed : 0) | (form.has_long_stamps ? kLongStamps : 0) |
+      (policy.blocks().empty() ? 0 : kHasBlocks) |
       (CountFormat(policy).is_wide() ? kWideCounts : 0);
   std::vector<std::uint64_t> words = {static_cast<std::uint64_t>(policy.algorithm()), flags,
                                       static_cast<std::uint64_t>(policy.min_difference()),
@@ -90,6 +101,16 @@ std::vector<std::uint64_t> ConfigurationOf(const Policy& policy, SharedClock clo
   return words;
 }
 
+std::vector<std::uint64_t> ConfigurationOfSlots(SharedClock clock, std::uint32_t least_room,
+                                                std::uint32_t room) {
+  return {kSlots, FlagOf(clock), least_room, room, 0};
+}
+
+std::size_t RoomOfSlots(std::span<const std::uint64_t> configuration) {
+  assert(configuration.size() >= kFirstWindow && configuration[kAlgorithm] == kSlots);
+  return static_cast<std::size_t>(configuration[kRoom]);
+}
+
 LogForm LogFormOf(std::span<const std::uint64_t> configuration) {
   assert(configuration.size() >= kFirstWindow);
   return {static_cast<std::uint32_t>(configuration[kRoom]),
@@ -103,6 +124,11 @@ std::string WhyNot(std::span<const std::uint64_t> ours, std::span<const std::uin
       theirs.size() < kFirstWindow + 2 * ours[kWindows] || ours[kAlgorithm] != theirs[kAlgorithm] ||
       ((ours[kFlags] ^ theirs[kFlags]) & ~kMayDiffer) != 0) {
     return kOther;
+  }
+  if (ours[kAlgorithm] == kSlots) {
+    return ours[kLeastRoom] <= theirs[kRoom]
+               ? ""
+               : "its ids have room for " + std::to_string(theirs[kRoom]) + " holders";
   }
   const auto has = [](std::span<const std::uint64_t> words, std::uint64_t flag) {
     return (words[kFlags] & flag) != 0;
@@ -140,6 +166,11 @@ std::string TextOf(std::span<const std::uint64_t> configuration) {
   const std::uint64_t flags = configuration[kFlags];
   const std::uint64_t windows = configuration[kWindows];
   const std::span<const std::uint64_t> rest = configuration.subspan(kFirstWindow);
+  const std::string clock =
+      std::string((flags & kOwnClock) != 0 ? ", clock: a function" : "") +
+      ((flags & kStopsInSleep) != 0 ? ", a clock that stops while the host sleeps" : "");
+  const std::string room = ", shared: { room: " + std::to_string(configuration[kRoom]) + " }";
+  if (algorithm == kSlots) return "{ max: slots" + clock + room + " }";
   if (algorithm >= kAlgorithms.size() || (flags & ~kFlagsInUse) != 0 || windows > rest.size() / 2) {
     return kUnknown;
   }
@@ -163,11 +194,8 @@ std::string TextOf(std::span<const std::uint64_t> configuration) {
     lengths.append(lengths.empty() ? "" : ", ").append(MillisText(length));
   }
   if (!lengths.empty()) text += ", blockFor: [" + lengths + ']';
-  if ((flags & kOwnClock) != 0) text += ", clock: a function";
-  if ((flags & kStopsInSleep) != 0) text += ", a clock that stops while the host sleeps";
   const bool has_room = algorithm == 0 && (flags & (kNamed | kSetsMax)) == 0;
-  if (has_room) text += ", shared: { room: " + std::to_string(configuration[kRoom]) + " }";
-  return text + " }";
+  return text + clock + (has_room ? room : "") + " }";
 }
 
 }  // namespace rollgate::shared

@@ -25,6 +25,13 @@ LogForm LogFormFor(const Policy& policy, std::uint64_t room, bool rounds_up = tr
 std::vector<std::uint64_t> ConfigurationOf(const Policy& policy, SharedClock clock,
                                            const LogForm& form);
 
+/// The words of a region of slots. `least_room`: what this limiter asks for, or 0.
+std::vector<std::uint64_t> ConfigurationOfSlots(SharedClock clock, std::uint32_t least_room,
+                                                std::uint32_t room);
+
+/// How many holders an id has room for, in a configuration with which such words agree.
+std::size_t RoomOfSlots(std::span<const std::uint64_t> configuration);
+
 /// Why a limiter of the configuration `ours` cannot use a region of `theirs`; empty if it can. Then
 /// each judges by its own limits. `theirs` may be any words.
 std::string WhyNot(std::span<const std::uint64_t> ours, std::span<const std::uint64_t> theirs);

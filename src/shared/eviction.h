@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "core/time.h"
 #include "shared/attachment.h"
@@ -63,6 +64,21 @@ Victim ChooseVictim(const Attachment<Access>& own, const std::array<std::uint64_
   if (buckets == 1 || free[0] > kCrowded || free[0] > free[1]) return best[0];
   if (free[1] > free[0]) return best[1];
   return best[0].expires <= best[1].expires ? best[0] : best[1];
+}
+
+/// A slot that is free, if only because `is_free(record)` says so of one that has not expired.
+template <class Access, class IsFree>
+std::optional<Victim> FindFree(const Attachment<Access>& own,
+                               const std::array<std::uint64_t, 2>& homes,
+                               std::size_t slots_per_bucket, Micros now, IsFree is_free) {
+  for (const std::uint64_t bucket : homes) {
+    for (std::size_t i = 0; i < slots_per_bucket; ++i) {
+      const Victim victim = VictimAt(own, bucket * kSlotsPerBucket + i, now);
+      // If the record changes meanwhile, the swap will fail.
+      if (victim.has_expired || is_free(own.RecordOf(victim.control))) return victim;
+    }
+  }
+  return std::nullopt;
 }
 
 /// Header::forgotten: eight bits of the era, and a moment; 0 is none. Ids of that era that are not

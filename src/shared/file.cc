@@ -53,13 +53,19 @@ struct flock LockOf(short type, std::size_t first, std::size_t count) {
   return lock;
 }
 
-/// Whether all entries are locked one by one, rather than by TakeAll; the lock of the last one
-/// shows that. Precondition: every entry was found locked.
-bool IsFull(const File& file) {
-  struct flock lock = LockOf(F_WRLCK, kEntries - 1, 1);
+/// The lock that others have on an entry, perhaps among other ones; F_UNLCK if there is none.
+struct flock OthersLockOn(const File& file, std::size_t entry) {
+  struct flock lock = LockOf(F_WRLCK, entry, 1);
   if (::fcntl(file.descriptor(), F_OFD_GETLK, &lock) != 0) {
     FailBySystem("cannot examine the locks on the file of a shared limiter", errno);
   }
+  return lock;
+}
+
+/// Whether all entries are locked one by one, rather than by TakeAll; the lock of the last one
+/// shows that. Precondition: every entry was found locked.
+bool IsFull(const File& file) {
+  const struct flock lock = OthersLockOn(file, kEntries - 1);
   const bool are_all_taken = lock.l_start == 0 && lock.l_len == off_t{kEntries};
   return lock.l_type != F_UNLCK && !are_all_taken;
 }
@@ -140,6 +146,11 @@ EntryLock EntryLock::Take(const File& region) {
 EntryLock EntryLock::TakeAll(const File& region) {
   EntryLock lock = On(region);
   return lock.TryLock(0, kEntries) ? std::move(lock) : EntryLock();
+}
+
+bool EntryLock::IsTakenByAnother(std::size_t entry) const {
+  assert(file_ && entry < kEntries);
+  return OthersLockOn(file_, entry).l_type != F_UNLCK;
 }
 
 EntryLock::~EntryLock() {

@@ -81,6 +81,9 @@ class EntryLock {
   const File& file() const { return file_; }
   std::size_t entry() const { return entry_; }
 
+  /// Whether the entry's byte is locked, but not by this. Throws SharedError.
+  bool IsTakenByAnother(std::size_t entry) const;
+
   /// Whether this is a copy made by fork(): the entry is the original's.
   bool IsForked() const { return forks_ != forks_so_far.load(std::memory_order_relaxed); }
 

@@ -73,6 +73,7 @@ struct alignas(kLine) Entry {
   Word expected;  ///< from this
   Word bucket;    ///< where it announces an insertion
   Word keys;      ///< see Attachment::CountKeys
+  Word taken;     ///< how many times a holder of slots took it, see Holder
 };
 
 /// The slots of ids whose hash begins here, in two cache lines that processors like to fetch

@@ -15,32 +15,14 @@
 #include "core/time.h"
 #include "shared/configuration.h"
 #include "shared/layout.h"
-#include "shared/pause.h"
 #include "shared/record_states.h"
 #include "shared/region.h"
 #include "shared/shared_error.h"
 #include "shared/shared_store.h"
 #include "shared/table.h"
+#include "shared/tries.h"
 
 namespace rollgate::shared {
-
-/// Counts the tries of a loop and backs off for ten to fifty microseconds. Measured: two processes
-/// on one id then take long turns, in a third of the time of alternating changes.
-class Tries {
- public:
-  explicit Tries(int& most) : most_(most) {}
-
-  void Next() {
-    if (++tries_ > kMost) ThrowCorrupt("no change succeeds");
-    most_ = std::max(most_, tries_);
-    for (int i = 0; i < 256 << std::min(tries_, 2); ++i) Pause();
-  }
-
- private:
-  static constexpr int kMost = 1 << 16;
-  int& most_;
-  int tries_ = 0;
-};
 
 template <class Rules, class Access = Hardware>
 class RegionStore final : public SharedStore {

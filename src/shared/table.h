@@ -10,6 +10,7 @@
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
+#include <type_traits>
 #include <vector>
 
 #include "core/identity.h"
@@ -92,19 +93,31 @@ class Table {
     kDone,     ///< in an empty slot, or one whose id had expired
     kEvicted,  ///< in place of an id that had not expired
     kLost,     ///< another process was faster; nothing has changed
+    kNoRoom,   ///< every slot has an id that must stay; nothing has changed
   };
 
+  /// For Insert: an id that has not expired may leave.
+  struct Evicts {};
+
   /// Inserts the id that Find did not find. `begin(earliest)` fills state() for an id that must not
-  /// act before a moment, and returns what to publish.
-  template <class Begin>
-  Insertion Insert(Micros now, Begin begin) {
+  /// act before a moment, and returns what to publish. Unless IsFree is Evicts, ids that have not
+  /// expired stay, but for one of which `is_free(record)` is true.
+  template <class Begin, class IsFree = Evicts>
+  Insertion Insert(Micros now, Begin begin, IsFree is_free = {}) {
     if (slot_ != kNowhere) return Revive(begin);
     if (own_.IsPending(insertion_)) {
       own_.Complete(Home(), insertion_);
       return Insertion::kLost;
     }
-    const Victim victim = ChooseVictim(own_, homes_, slots_per_bucket_, now);
+    Victim victim = ChooseVictim(own_, homes_, slots_per_bucket_, now);
     if (own_.Era() != era_) return Insertion::kLost;
+    if constexpr (!std::is_same_v<IsFree, Evicts>) {
+      if (!victim.has_expired) {
+        const auto free = FindFree(own_, homes_, slots_per_bucket_, now, is_free);
+        if (!free) return Insertion::kNoRoom;
+        victim = *free;
+      }
+    }
     if (victim.is_known && victim.has_expired &&
         !ForgottenUntil::Raise(own_, era_, victim.expires, kMostTries)) {
       ThrowCorrupt("the time of forgotten ids never settles");

@@ -61,7 +61,8 @@ class TinyRegion {
     };
     constexpr std::size_t kEntryWords = sizeof(shared::Entry) / sizeof(shared::Word);
     if (const std::size_t i = at(entries_.data()); i < entries_.size() * kEntryWords) {
-      static const char* const kNames[] = {"spare", "target", "next", "expected", "bucket", "keys"};
+      static const char* const kNames[] = {"spare",  "target", "next",  "expected",
+                                           "bucket", "keys",   "taken", "unused"};
       return "entry " + std::to_string(i / kEntryWords) + " " + kNames[i % kEntryWords];
     }
     constexpr std::size_t kBucketWords = sizeof(shared::Bucket) / sizeof(shared::Word);

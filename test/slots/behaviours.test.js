@@ -1,12 +1,18 @@
 // The behaviours of slots on each store.
 'use strict';
 
-const { ConcurrencyLimiter } = require('../..');
+const { ConcurrencyLimiter, unlinkShared } = require('../..');
 const { errorOf } = require('../support/outcome');
 const { handClock } = require('../support/set-up');
 const TOPICS = require('./behaviours');
 
-const STORES = { memory: {} };
+const isWasm = process.env.ROLLGATE_BINDING === 'wasm';
+const region = `slots-${process.pid}`;
+
+const STORES = {
+  memory: {},
+  ...(process.platform === 'linux' && !isWasm && { shared: { shared: region } }),
+};
 
 const failureOf = (call) => errorOf(Promise.resolve().then(call));
 
@@ -16,7 +22,10 @@ describe.each(Object.entries(STORES))('%s', (_, place) => {
   beforeEach(() => {
     time = handClock();
   });
-  afterEach(() => Promise.all(limiters.splice(0).map((limiter) => limiter.close())));
+  afterEach(async () => {
+    await Promise.all(limiters.splice(0).map((limiter) => limiter.close()));
+    if (place.shared) unlinkShared(region);
+  });
 
   function make(options) {
     const limiter = ConcurrencyLimiter({ max: 1, clock: time.clock, ...place, ...options });

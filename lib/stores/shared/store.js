@@ -105,4 +105,10 @@ function throwUnsupported() {
   throw failure('ERR_ROLLGATE_UNSUPPORTED', `option 'shared': memory shared by processes ${why}`);
 }
 
-module.exports = { LONGEST_LOG, SharedStore, throwSharedError, throwUnsupported };
+module.exports = {
+  LONGEST_LOG,
+  SharedStore,
+  throwSharedError,
+  throwSharedErrorOf,
+  throwUnsupported,
+};

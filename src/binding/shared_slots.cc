@@ -1,0 +1,236 @@
+// The slots of a concurrency limiter that threads and processes share. Attaches to the region with
+// the first call, so that a constructor does no I/O.
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "binding/addon.h"
+#include "binding/functions.h"
+#include "binding/host_clocks.h"
+#include "binding/id_reader.h"
+#include "binding/store_failure.h"
+#include "binding/values.h"
+#include "shared/held_region.h"
+
+namespace rollgate::binding {
+namespace {
+
+using shared::HeldAnswer;
+using shared::HeldRegion;
+using shared::Holding;
+
+/// A region is not memory of this process. But a limiter takes one of the region's few entries, so
+/// unused limiters must be collected in time.
+constexpr std::int64_t kBytesToTell = std::int64_t{128} << 10;
+
+struct Held {
+  Identity id;
+  Holding holding;  ///< its cost is 0 if there is none
+};
+
+/// The state of one limiter's functions.
+struct SharedSlots {
+  SharedSlots(const Napi::Object& callbacks, const Napi::Object& of)
+      : env(callbacks.Env()),
+        refuse(Borrow(callbacks, "refuse")),
+        exhausted(Borrow(callbacks, "exhausted")),
+        failed(Borrow(callbacks, "failed")),
+        numbers(ReadArray<double>(env, callbacks.Get("numbers")).data()),
+        max_age(TimeFromJs(ReadDouble(env, of.Get("maxAge")))) {
+    options.name = ReadText(env, of.Get("name"));
+    options.directory = ReadText(env, of.Get("directory"));
+    options.max_keys = static_cast<std::size_t>(ReadDouble(env, of.Get("maxKeys")));
+    options.max = static_cast<std::uint32_t>(ReadDouble(env, of.Get("max")));
+    options.room = static_cast<std::uint32_t>(ReadDouble(env, of.Get("room")));
+    if (ReadBool(env, of.Get("hasClock"))) {
+      options.clock = SharedClock::kOwn;
+    } else if (HostClocks::StopsInSleep()) {
+      options.clock = SharedClock::kStopsInSleep;
+    }
+  }
+  ~SharedSlots() { Close(); }
+  SharedSlots(const SharedSlots&) = delete;
+  SharedSlots& operator=(const SharedSlots&) = delete;
+
+  shared::HeldTable<shared::EntryOwners>& Table() {
+    if (!region) [[unlikely]] {
+      region = std::make_unique<HeldRegion>(options);
+      secret = region->secret();
+      Napi::MemoryManagement::AdjustExternalMemory(env, kBytesToTell);
+    }
+    return region->table();
+  }
+
+  void Close() {
+    if (!region) return;
+    region = nullptr;
+    Napi::MemoryManagement::AdjustExternalMemory(env, -kBytesToTell);
+  }
+
+  /// A place for what will be held. Throws std::bad_alloc.
+  std::size_t Place() {
+    if (!free.empty()) return free.back();
+    held.emplace_back();
+    free.reserve(held.capacity());  // so that Release needs no memory
+    free.push_back(held.size() - 1);
+    return free.back();
+  }
+
+  Napi::Env env;
+  shared::HeldRegionOptions options;
+  Secret secret = {};
+  Napi::FunctionReference refuse;
+  Napi::FunctionReference exhausted;
+  Napi::FunctionReference failed;
+  double* numbers;
+  Micros max_age;  // 0: none
+  std::unique_ptr<HeldRegion> region;
+  std::vector<Held> held;
+  std::vector<std::size_t> free;  // places in it
+};
+
+Micros HostNow() {
+  return HostClocks::Nanos() / 1000;
+}
+
+/// From an argument if the user has a clock, else the host's time, read when it is needed.
+struct Clock {
+  Clock(napi_env env, napi_value given) {
+    double micros = 0;
+    is_known = napi_get_value_double(env, given, &micros) == napi_ok;
+    if (is_known) time = TimeFromJs(micros);
+  }
+
+  Micros operator()() {
+    if (!is_known) time = HostNow();
+    is_known = true;
+    return time;
+  }
+
+  bool is_known;
+  Micros time = 0;
+};
+
+ROLLGATE_FLATTEN napi_value Acquire(napi_env env, napi_callback_info info) {
+  const Call<SharedSlots, 4> call(env, info);
+  SharedSlots& slots = *call.state;
+  auto& table = slots.Table();
+  Identity identity;
+  const napi_value id = call.arguments[0];
+  if (!ReadIdentity(env, id, slots.secret, identity)) return Invoke(slots.refuse, {&id, 1});
+  const auto max = static_cast<std::uint32_t>(ReadDouble(env, call.arguments[1]));
+  const auto cost = static_cast<std::uint32_t>(ReadDouble(env, call.arguments[2]));
+  Clock clock(env, call.arguments[3]);
+  const auto now = [&clock] { return clock(); };
+  const auto end = [&] {
+    if (slots.max_age == 0) return kNever;
+    const Micros moment = Bounded(clock() + slots.max_age);
+    return moment == kLongest ? kNever : moment;
+  };
+  const std::size_t place = slots.Place();
+  const HeldAnswer answer = table.Acquire(identity, cost, max, now, end);
+  if (answer.kind != HeldAnswer::Kind::kGranted) {
+    slots.numbers[1] = answer.kind == HeldAnswer::Kind::kNoRoom ? 1 : 0;
+    return ToJs(env, -1 - static_cast<Micros>(answer.used));
+  }
+  slots.free.pop_back();
+  slots.held[place] = {identity, answer.holding};
+  slots.numbers[0] = static_cast<double>(place);
+  return ToJs(env, static_cast<Micros>(answer.used));
+}
+
+/// The place of a handle, which is in use.
+std::size_t PlaceOf(napi_env env, napi_value handle) {
+  return static_cast<std::size_t>(ReadDouble(env, handle));
+}
+
+napi_value Release(napi_env env, napi_callback_info info) {
+  const Call<SharedSlots, 1> call(env, info);
+  SharedSlots& slots = *call.state;
+  const std::size_t place = PlaceOf(env, call.arguments[0]);
+  const Held held = std::exchange(slots.held[place], {});
+  slots.free.push_back(place);
+  napi_value result = nullptr;
+  napi_get_boolean(env, slots.Table().Release(held.id, held.holding), &result);
+  return result;
+}
+
+Napi::Value Counts(const Napi::CallbackInfo& info) {
+  auto& slots = StateOf<SharedSlots>(info);
+  const Held& held = slots.held[PlaceOf(info.Env(), info[0])];
+  return Napi::Boolean::New(info.Env(), slots.Table().Holds(held.id, held.holding));
+}
+
+Napi::Value Used(const Napi::CallbackInfo& info) {
+  auto& slots = StateOf<SharedSlots>(info);
+  auto& table = slots.Table();
+  Identity identity;
+  const napi_value id = info[0];
+  if (!ReadIdentity(info.Env(), id, slots.secret, identity)) {
+    return {info.Env(), Invoke(slots.refuse, {&id, 1})};
+  }
+  Clock clock(info.Env(), info[1]);
+  return {info.Env(), ToJs(info.Env(), table.UsedOf(identity, [&] { return clock(); }))};
+}
+
+Napi::Value Clear(const Napi::CallbackInfo& info) {
+  auto& slots = StateOf<SharedSlots>(info);
+  auto& table = slots.Table();
+  if (info.Length() == 0) {
+    table.ClearAll();
+    return {};
+  }
+  Identity identity;
+  const napi_value id = info[0];
+  if (!ReadIdentity(info.Env(), id, slots.secret, identity)) {
+    return {info.Env(), Invoke(slots.refuse, {&id, 1})};
+  }
+  table.Clear(identity);
+  return {};
+}
+
+Napi::Value Stats(const Napi::CallbackInfo& info) {
+  auto& slots = StateOf<SharedSlots>(info);
+  auto& table = slots.Table();
+  std::uint64_t sum = 0;
+  for (const auto& [id, holding] : slots.held) {
+    if (holding.cost > 0 && table.Holds(id, holding)) sum += holding.cost;
+  }
+  slots.numbers[0] = static_cast<double>(slots.region->keys());
+  slots.numbers[1] = static_cast<double>(sum);
+  slots.numbers[2] = static_cast<double>(slots.region->bytes());
+  return {};
+}
+
+Napi::Value Now(const Napi::CallbackInfo& info) {
+  return Napi::Number::New(info.Env(), static_cast<double>(HostNow()));
+}
+
+Napi::Value Close(const Napi::CallbackInfo& info) {
+  StateOf<SharedSlots>(info).Close();
+  return {};
+}
+
+}  // namespace
+
+Napi::Value CreateSharedSlots(const Napi::CallbackInfo& info) {
+  static constexpr std::array kFunctions{
+      Function{"acquire", Guarded<Acquire, AnswerStoreFailure<SharedSlots>>},
+      Function{"release", Guarded<Release, AnswerStoreFailure<SharedSlots>>},
+      Function{"counts", Guarded<Counts, AnswerStoreFailure<SharedSlots>>},
+      Function{"used", Guarded<Used, AnswerStoreFailure<SharedSlots>>},
+      Function{"clear", Guarded<Clear, AnswerStoreFailure<SharedSlots>>},
+      Function{"stats", Guarded<Stats, AnswerStoreFailure<SharedSlots>>},
+      Function{"now", Guarded<Now, AnswerStoreFailure<SharedSlots>>},
+      Function{"close", Guarded<Close, AnswerStoreFailure<SharedSlots>>},
+  };
+  return MakeFunctions(
+      info.Env(),
+      std::make_shared<SharedSlots>(info[1].As<Napi::Object>(), info[0].As<Napi::Object>()),
+      kFunctions);
+}
+
+}  // namespace rollgate::binding

@@ -1,0 +1,176 @@
+// What is held of one id: the state of its record in a region of slots.
+#pragma once
+
+#include <algorithm>
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+
+#include "core/time.h"
+#include "shared/layout.h"
+#include "shared/shared_error.h"
+#include "shared/table.h"
+
+namespace rollgate::shared {
+
+/// The most that is held of an id at once: costs have 16 bits.
+inline constexpr std::uint32_t kMostHeld = 0xffff;
+
+/// Who holds: an entry, and how many times a holder had taken it then. No other owner of the entry
+/// has the same number, so what an earlier one held is told apart. The lowest 16 bits are for a
+/// cost.
+class Holder {
+ public:
+  Holder() = default;
+  Holder(std::size_t entry, std::uint64_t taken)
+      : word_(std::uint64_t{entry} << kEntryShift | (taken & kTakenMask) << kTakenShift) {
+    assert(entry < kEntries);
+  }
+  /// Of the first word of a part.
+  explicit Holder(std::uint64_t part) : word_(part & ~std::uint64_t{kMostHeld}) {}
+
+  std::uint64_t word() const { return word_; }
+  std::size_t entry() const { return static_cast<std::size_t>(word_ >> kEntryShift); }
+  bool HasTaken(std::uint64_t taken) const {
+    return (word_ >> kTakenShift & kTakenMask) == (taken & kTakenMask);
+  }
+
+  friend bool operator==(const Holder&, const Holder&) = default;
+
+ private:
+  static constexpr int kTakenShift = 16;
+  static constexpr int kEntryShift = 54;
+  static constexpr std::uint64_t kTakenMask = (std::uint64_t{1} << (kEntryShift - kTakenShift)) - 1;
+  static_assert(kEntries <= std::uint64_t{1} << (64 - kEntryShift));
+
+  std::uint64_t word_ = 0;
+};
+
+/// What somebody holds, for its release.
+struct Holding {
+  std::uint32_t cost = 0;
+  std::uint32_t generation = 0;  ///< of the id
+  Micros end = kNever;           ///< from then on it does not count
+};
+
+/// A list of parts in the words of a state: the first word has the generation of the id and how
+/// many parts there are; each part has a word of its holder and its cost, and one of its end. A
+/// holder has one part for each end, or, where there is no room for another, parts of a later end.
+class HeldList {
+ public:
+  /// How many words a list of so many parts takes.
+  static constexpr std::size_t WordsFor(std::size_t room) { return 1 + 2 * room; }
+
+  /// Words that Begin will fill, or that hold a list. Throws SharedError if they can be none.
+  HeldList(std::uint64_t* words, std::size_t room) : words_(words), room_(room) {
+    if (size() > room) ThrowCorrupt("an id has more holders than there is room for");
+  }
+
+  /// Nothing is held.
+  static HeldList Begin(std::uint64_t* words, std::size_t room, std::uint32_t generation) {
+    words[0] = std::uint64_t{generation} << 32;
+    return HeldList(words, room);
+  }
+
+  std::uint32_t generation() const { return static_cast<std::uint32_t>(words_[0] >> 32); }
+  std::size_t size() const { return static_cast<std::uint32_t>(words_[0]); }
+
+  static Micros EndIn(std::uint64_t word) { return static_cast<Micros>(word); }
+
+  std::uint64_t used() const {
+    std::uint64_t used = 0;
+    for (std::size_t i = 0; i < size(); ++i) used += CostAt(i);
+    return used;
+  }
+
+  /// Drops the parts for which `is_over(holder, end)` is true.
+  template <class IsOver>
+  void Drop(IsOver is_over) {
+    std::size_t kept = 0;
+    for (std::size_t i = 0; i < size(); ++i) {
+      if (is_over(Holder(Part(i)), EndAt(i))) continue;
+      Part(kept) = Part(i);
+      End(kept++) = End(i);
+    }
+    SetSize(kept);
+  }
+
+  /// Returns false if there is no room for another holder. Precondition: the sum of costs stays
+  /// within kMostHeld.
+  bool Add(Holder holder, std::uint32_t cost, Micros end) {
+    assert(used() + cost <= kMostHeld);
+    std::size_t latest = size();
+    for (std::size_t i = 0; i < size(); ++i) {
+      if (Holder(Part(i)) != holder) continue;
+      if (EndAt(i) == end) {
+        Part(i) += cost;
+        return true;
+      }
+      if (latest == size() || EndAt(i) > EndAt(latest)) latest = i;
+    }
+    if (size() < room_) {
+      Part(size()) = holder.word() | cost;
+      End(size()) = static_cast<std::uint64_t>(end);
+      SetSize(size() + 1);
+      return true;
+    }
+    if (latest == size()) return false;
+    Part(latest) += cost;
+    End(latest) = static_cast<std::uint64_t>(std::max(EndAt(latest), end));
+    return true;
+  }
+
+  /// Whether a holder holds so much that does not end earlier.
+  bool Has(Holder holder, std::uint32_t cost, Micros end) const {
+    std::uint64_t held = 0;
+    for (std::size_t i = 0; i < size(); ++i) {
+      if (Holder(Part(i)) == holder && EndAt(i) >= end) held += CostAt(i);
+    }
+    return held >= cost;
+  }
+
+  /// Takes back what was added, if Has. Of what does not end earlier, the part that ends first is
+  /// reduced first: then the other parts still have what was added to them.
+  void Take(Holder holder, std::uint32_t cost, Micros end) {
+    assert(Has(holder, cost, end));
+    while (cost > 0) {
+      std::size_t first = size();
+      for (std::size_t i = 0; i < size(); ++i) {
+        const bool is_candidate = Holder(Part(i)) == holder && EndAt(i) >= end && CostAt(i) > 0;
+        if (is_candidate && (first == size() || EndAt(i) < EndAt(first))) first = i;
+      }
+      if (first == size()) ThrowCorrupt("the sum of what is held overflows");
+      const std::uint32_t taken = std::min(cost, CostAt(first));
+      Part(first) -= taken;
+      cost -= taken;
+      if (CostAt(first) == 0) Remove(first);
+    }
+  }
+
+  /// An id that nobody holds has expired, so that another may have its place.
+  Saved saved() const {
+    Micros expires = kLongAgo;
+    for (std::size_t i = 0; i < size(); ++i) expires = std::max(expires, EndAt(i));
+    return {expires, WordsFor(size())};
+  }
+
+ private:
+  std::uint64_t& Part(std::size_t i) { return words_[1 + 2 * i]; }
+  std::uint64_t Part(std::size_t i) const { return words_[1 + 2 * i]; }
+  std::uint64_t& End(std::size_t i) { return words_[2 + 2 * i]; }
+  Micros EndAt(std::size_t i) const { return EndIn(words_[2 + 2 * i]); }
+  std::uint32_t CostAt(std::size_t i) const { return Part(i) & kMostHeld; }
+
+  void SetSize(std::size_t size) { words_[0] = std::uint64_t{generation()} << 32 | size; }
+
+  void Remove(std::size_t i) {
+    Part(i) = Part(size() - 1);
+    End(i) = End(size() - 1);
+    SetSize(size() - 1);
+  }
+
+  std::uint64_t* words_;
+  std::size_t room_;
+};
+
+}  // namespace rollgate::shared
