@@ -36,7 +36,7 @@ function clockReader(clock, onFailure) {
         `the clock: expected a finite number of ms, got ${show(ms)}`,
       );
     }
-    return toMicros(ms);
+    return Math.min(Math.max(toMicros(ms), -LONGEST_MICROS), LONGEST_MICROS);
   };
 }
 

@@ -1,31 +1,28 @@
 // The behaviours of slots on each store.
 'use strict';
 
-const { ConcurrencyLimiter, unlinkShared } = require('../..');
+const { ConcurrencyLimiter } = require('../..');
 const { errorOf } = require('../support/outcome');
 const { handClock } = require('../support/set-up');
+const { hasShared, newName } = require('../support/shared-regions');
 const TOPICS = require('./behaviours');
 
-const isWasm = process.env.ROLLGATE_BINDING === 'wasm';
-const region = `slots-${process.pid}`;
-
 const STORES = {
-  memory: {},
-  ...(process.platform === 'linux' && !isWasm && { shared: { shared: region } }),
+  memory: () => ({}),
+  ...(hasShared && { shared: () => ({ shared: newName() }) }),
 };
 
 const failureOf = (call) => errorOf(Promise.resolve().then(call));
 
-describe.each(Object.entries(STORES))('%s', (_, place) => {
+describe.each(Object.entries(STORES))('%s', (_, placeOf) => {
   const limiters = [];
   let time;
+  let place;
   beforeEach(() => {
     time = handClock();
+    place = placeOf();
   });
-  afterEach(async () => {
-    await Promise.all(limiters.splice(0).map((limiter) => limiter.close()));
-    if (place.shared) unlinkShared(region);
-  });
+  afterEach(() => Promise.all(limiters.splice(0).map((limiter) => limiter.close())));
 
   function make(options) {
     const limiter = ConcurrencyLimiter({ max: 1, clock: time.clock, ...place, ...options });

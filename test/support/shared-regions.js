@@ -4,6 +4,10 @@
 const fs = require('node:fs');
 const path = require('node:path');
 const RateLimiter = require('../..');
+const { loadBinding } = require('../../lib/native');
+
+/** Whether this process can have regions. */
+const hasShared = loadBinding().createSharedLimiter !== undefined;
 
 const DIRECTORY = '/dev/shm';
 let made = 0;
@@ -54,4 +58,4 @@ const ATTACHMENTS_OF = `
   }
 `;
 
-module.exports = { ATTACHMENTS_OF, filesOf, newName };
+module.exports = { ATTACHMENTS_OF, filesOf, hasShared, newName };

@@ -3,7 +3,7 @@
 
 const { optionTypeError, failure, closedError } = require('../../base/errors');
 const { idToString } = require('../../base/ids');
-const { fromNow, reasonOf } = require('../../base/timers');
+const { fromNow, now, reasonOf } = require('../../base/timers');
 const {
   hasMethods,
   readCount,
@@ -51,11 +51,17 @@ function readWaitOptions(options = {}, ofDemand, readDemand) {
   };
 }
 
+/** In us. For so long a line gets at once what its own process frees; then others have the time of a poll. */
+const LONGEST_TURN = 1_000_000;
+const LONGEST_PAUSE = 60_000;
+
 /** The waiting calls of one limiter. */
 class Waiting {
   /** As in Line. */
   #store;
   #lines = new Map();
+  /** By id, where other processes poll: since when a call has waited whenever something was freed. */
+  #turns = new Map();
 
   constructor(store) {
     this.#store = store;
@@ -87,7 +93,22 @@ class Waiting {
 
   /** Call this after anything that may allow an id earlier than the store said. */
   changed(id) {
-    if (this.#lines.size > 0) this.#lines.get(idToString(id))?.wake();
+    if (this.#lines.size === 0 && this.#turns.size === 0) return;
+    const key = idToString(id);
+    const line = this.#lines.get(key);
+    if (line === undefined) this.#turns.delete(key);
+    else if (this.#store.polls === undefined || this.#hasTurn(key)) line.wake();
+  }
+
+  /** A line whose turn is over leaves what is freed to the next poll, its own or that of another process. */
+  #hasTurn(key) {
+    const moment = now();
+    const began = this.#turns.get(key) ?? Number.NEGATIVE_INFINITY;
+    if (moment - began > LONGEST_TURN + LONGEST_PAUSE) {
+      this.#turns.set(key, moment);
+      return true;
+    }
+    return moment - began < LONGEST_TURN;
   }
 
   changedAll() {

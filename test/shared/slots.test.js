@@ -1,0 +1,438 @@
+// Slots that threads and processes share: those of holders that ended, were stopped or were killed.
+'use strict';
+
+const { spawn } = require('node:child_process');
+const { once } = require('node:events');
+const fs = require('node:fs');
+const os = require('node:os');
+const path = require('node:path');
+const { setTimeout: pause } = require('node:timers/promises');
+const { Worker } = require('node:worker_threads');
+const RateLimiter = require('../..');
+const { serve } = require('../support/run-program');
+const { handClock } = require('../support/set-up');
+const { filesOf, newName } = require('../support/shared-regions');
+const { all, patient, slow } = require('../support/tiers');
+const { randomFrom } = require('../support/traces');
+
+const { ConcurrencyLimiter } = RateLimiter;
+const ROOT = path.join(__dirname, '..', '..');
+const LIBRARY = JSON.stringify(ROOT);
+
+const limiters = [];
+function make(options) {
+  const limiter = ConcurrencyLimiter({ max: 2, maxKeys: 100, ...options });
+  limiters.push(limiter);
+  return limiter;
+}
+afterEach(() => Promise.all(limiters.splice(0).map((limiter) => limiter.close())));
+
+/** A program that holds a slot of '' with these options until it is killed. */
+const holder = (options) =>
+  serve(
+    [
+      '--eval',
+      `const limiter = require(${LIBRARY}).ConcurrencyLimiter({ max: 2, maxKeys: 100, ...${JSON.stringify(options)} });
+       globalThis.slot = limiter.acquire('');
+       console.log('used ' + slot.used);
+       setInterval(() => {}, 1000);`,
+    ],
+    {},
+    /used \d/,
+  );
+
+async function kill({ child, ended }) {
+  child.kill('SIGKILL');
+  await ended;
+}
+
+describe('what is held by a process that was killed', () => {
+  // Kills: a holder that is taken for alive because its number is in the record.
+  test('is free at the next acquire, and is not counted', async () => {
+    const shared = newName();
+    const limiter = make({ shared });
+    const [one, other] = [await holder({ shared }), await holder({ shared })];
+    expect([one.found, other.found]).toEqual(['used 1', 'used 2']);
+    expect(limiter.acquire('').allowed).toBe(false);
+    await kill(one);
+    expect(limiter.acquire('')).toMatchObject({ allowed: true, used: 2 });
+    await kill(other);
+    expect(limiter.usage('')).toEqual({ max: 2, used: 1, remaining: 1 });
+    expect(limiter.acquire('')).toMatchObject({ allowed: true, used: 2 });
+  });
+
+  test('is free for the next owner of its entry, too', async () => {
+    const shared = newName();
+    await kill(await holder({ shared, max: 1 }));
+    expect(make({ shared, max: 1 }).acquire('')).toMatchObject({ allowed: true, used: 1 });
+  });
+
+  test('gives its place to other ids', async () => {
+    const shared = newName();
+    const dead = await holder({ shared, maxKeys: 1 });
+    const limiter = make({ shared });
+    expect(limiter.acquire('a')).toMatchObject({ allowed: false, used: 0, remaining: 0 });
+    await kill(dead);
+    expect(limiter.acquire('a').allowed).toBe(true);
+  });
+
+  test('goes to a call in another process that waits', async () => {
+    const shared = newName();
+    const dead = await holder({ shared, max: 1 });
+    const waiting = make({ shared, max: 1 }).wait('');
+    await kill(dead);
+    expect(await waiting).toMatchObject({ allowed: true, used: 1 });
+  });
+});
+
+test('what a worker thread holds is free when it has been terminated', async () => {
+  const shared = newName();
+  const limiter = make({ shared, max: 1 });
+  const worker = new Worker(
+    `globalThis.limiter = require(${LIBRARY}).ConcurrencyLimiter({ max: 1, maxKeys: 100, shared: '${shared}' });
+     require('node:worker_threads').parentPort.postMessage(limiter.acquire('').allowed);
+     setInterval(() => {}, 1000);`,
+    { eval: true },
+  );
+  expect((await once(worker, 'message'))[0]).toBe(true);
+  expect(limiter.acquire('').allowed).toBe(false);
+  await worker.terminate();
+  expect(limiter.acquire('').allowed).toBe(true);
+});
+
+// Kills: ends that only their own process knows.
+test('what a stopped process holds ends with its maxAge', async () => {
+  const shared = newName();
+  const limiter = make({ shared, max: 1 });
+  const stopped = await holder({ shared, max: 1, maxAge: patient(200) });
+  stopped.child.kill('SIGSTOP');
+  const eternal = newName();
+  const other = make({ shared: eternal, max: 1 });
+  const held = await holder({ shared: eternal, max: 1 });
+  held.child.kill('SIGSTOP');
+  expect(await limiter.wait('')).toMatchObject({ allowed: true, used: 1 });
+  expect(other.acquire('').allowed).toBe(false);
+  await Promise.all([kill(stopped), kill(held)]);
+});
+
+describe('two limiters of one name', () => {
+  const pair = (options) => {
+    const common = { shared: newName(), ...options };
+    return [make(common), make(common)];
+  };
+
+  test('hold together as much as may be held, by what each call asks for', () => {
+    const [one, other] = pair();
+    const slot = one.acquire('a', { cost: 2 });
+    expect(other.acquire('a')).toMatchObject({ allowed: false, used: 2 });
+    expect(other.acquire('a', { max: 3 })).toMatchObject({ allowed: true, used: 3 });
+    expect(slot.release()).toBe(true);
+    expect(one.usage('a').used).toBe(1);
+    expect([one.stats().held, other.stats().held]).toEqual([0, 1]);
+  });
+
+  test('hold nothing any more once they are closed, and their signals do not abort', async () => {
+    const [one, other] = pair();
+    const slot = one.acquire('a', { cost: 2 });
+    const { lost } = slot;
+    await one.close();
+    expect(other.acquire('a').used).toBe(1);
+    expect([slot.release(), lost.aborted]).toEqual([false, false]);
+  });
+
+  // Kills: a release that frees what was acquired after clear(); a signal that nobody aborts.
+  test('lose what they hold by a clear of the other', async () => {
+    const [one, other] = pair({ max: 1 });
+    const before = one.acquire('a');
+    const { lost } = before;
+    await other.clear('a');
+    const after = one.acquire('a');
+    expect(after.allowed).toBe(true);
+    expect(before.release()).toBe(false);
+    expect(other.acquire('a').allowed).toBe(false);
+    const { lost: lostAfter } = after;
+    await other.clearAll();
+    await once(lostAfter, 'abort');
+    expect(lost.aborted).toBe(false); // it had been released, though it was lost
+    expect(other.acquire('a').allowed).toBe(true);
+  });
+
+  test('may have other maxima, also larger ones than the first had', () => {
+    const shared = newName();
+    const [few, many] = [make({ shared, max: 1 }), make({ shared, max: 1000 })];
+    const slots = Array.from({ length: 500 }, () => many.acquire('a'));
+    expect(slots.every(({ allowed }) => allowed)).toBe(true);
+    expect(few.acquire('a')).toMatchObject({ allowed: false, used: 500 });
+    for (const slot of slots) expect(slot.release()).toBe(true);
+    expect(few.acquire('a').used).toBe(1);
+  });
+
+  // Kills: an end that is forgotten where there is no room for it; an end at the clock's largest time.
+  test('count to the end what there is no room for by its end, at any time', () => {
+    for (const start of [0, 1e12, Number.MAX_VALUE, -Number.MAX_VALUE]) {
+      const time = handClock();
+      const clock = () => start + time.clock();
+      const [one, other] = pair({ max: 60_000, maxAge: 1000, clock });
+      const slots = Array.from({ length: 400 }, () => {
+        time.advance(1);
+        return one.acquire('a');
+      });
+      expect(other.usage('a').used).toBe(400);
+      const released = slots.filter((slot) => slot.release()).length;
+      expect([released, other.usage('a').used]).toEqual([400, 0]);
+    }
+  });
+
+  test('have an age that is never reached if it is too large for a clock', () => {
+    const [one, other] = pair({ max: 1, maxAge: Number.MAX_VALUE });
+    expect(one.acquire('a').allowed).toBe(true);
+    expect(other.acquire('a').allowed).toBe(false);
+  });
+});
+
+describe('a region of slots', () => {
+  const codeOf = (call) => {
+    try {
+      call();
+    } catch ({ code }) {
+      return code;
+    }
+    return undefined;
+  };
+
+  test('is not for limiters of rates, and the other way around', () => {
+    const [slots, rates] = [newName(), newName()];
+    const rate = (shared) => RateLimiter({ interval: 1000, maxInInterval: 2, maxKeys: 10, shared });
+    make({ shared: slots }).acquire('a');
+    rate(rates)('a');
+    expect(codeOf(() => rate(slots)('a'))).toBe('ERR_ROLLGATE_SHARED_MISMATCH');
+    expect(codeOf(() => make({ shared: rates }).acquire('a'))).toBe('ERR_ROLLGATE_SHARED_MISMATCH');
+    expect(make({ shared: slots }).usage('a').used).toBe(1);
+  });
+
+  test('has one clock for all, and at least the room that is asked for', () => {
+    const shared = newName();
+    make({ shared }).acquire('a');
+    const others = [{ clock: () => 0 }, { shared: { name: shared, room: 17 } }];
+    for (const options of others) {
+      const limiter = make({ shared, ...options });
+      expect(codeOf(() => limiter.acquire('a'))).toBe('ERR_ROLLGATE_SHARED_MISMATCH');
+    }
+    expect(make({ shared: { name: shared, room: 16 } }).acquire('a').used).toBe(2);
+  });
+
+  test('refuses holders of an id beyond its room, with one warning', () => {
+    const shared = { name: newName(), room: 2 };
+    const [one, other, third] = [
+      make({ shared, max: 9 }),
+      make({ shared }),
+      make({ shared, max: 9 }),
+    ];
+    const warn = jest.spyOn(process, 'emitWarning').mockImplementation(() => {});
+    expect([one, other].map((limiter) => limiter.acquire('a').used)).toEqual([1, 2]);
+    for (let i = 0; i < 2; i++)
+      expect(third.acquire('a')).toMatchObject({ allowed: false, remaining: 0 });
+    const codes = warn.mock.calls.map(([, { code }]) => code);
+    warn.mockRestore();
+    expect(codes).toEqual(['ROLLGATE_SLOTS_FULL']);
+    expect(one.acquire('a')).toMatchObject({ allowed: true, used: 3 });
+  });
+
+  test('keeps ids that are held, and refuses others where there is no place', async () => {
+    const limiter = make({ shared: newName(), maxKeys: 3 });
+    const slots = ['a', 'b', 'c'].map((id) => limiter.acquire(id));
+    expect(limiter.acquire('d')).toEqual({ allowed: false, max: 2, used: 0, remaining: 0 });
+    const waiting = limiter.wait('d');
+    slots[1].release();
+    expect((await waiting).used).toBe(1);
+    expect(['a', 'c', 'd'].map((id) => limiter.usage(id).used)).toEqual([1, 1, 1]);
+  });
+
+  // Kills: an error of a timer, or of the end of a turn, that nobody can catch.
+  test('that is damaged makes calls throw, and nothing else', async () => {
+    const shared = newName();
+    const limiter = make({ shared, maxKeys: 10, max: 5 });
+    const [slot, forgotten, watched] = Array.from({ length: 3 }, () => limiter.acquire('a'));
+    const { lost } = watched;
+    const [file] = filesOf(shared);
+    const descriptor = fs.openSync(file, 'r+');
+    const { size } = fs.fstatSync(descriptor);
+    const header = 8192 + 2048; // the secret and the sizes stay
+    fs.writeSync(descriptor, Buffer.alloc(size - header, 0xff), 0, size - header, header);
+    fs.closeSync(descriptor);
+    expect(codeOf(() => limiter.acquire('a'))).toBe('ERR_ROLLGATE_SHARED_CORRUPT');
+    expect(slot.release()).toBe(false);
+    await once(lost, 'abort');
+    expect(forgotten.release()).toBe(false);
+  });
+
+  test('that there is no space for is an error of the system', () => {
+    const shared = { name: newName(), maxKeys: 200_000_000, room: 65_535 };
+    const limiter = ConcurrencyLimiter({ max: 1, shared });
+    expect(codeOf(() => limiter.acquire('a'))).toBe('ERR_ROLLGATE_SHARED_SYSTEM');
+  });
+});
+
+/**
+ * A program that takes and releases slots of three ids again and again, and notes when: a line has the time in ns
+ * after an acquisition or before a release.
+ */
+const racer = ({ shared, max, log, seed, times, maxAge }) => `
+  const { openSync, writeSync } = require('node:fs');
+  const { randomFrom } = require(${JSON.stringify(path.join(ROOT, 'test/support/traces.js'))});
+  const limiter = require(${LIBRARY}).ConcurrencyLimiter({ max: ${max}, maxKeys: 10, maxAge: ${maxAge}, shared: '${shared}' });
+  const random = randomFrom(${seed});
+  const file = openSync('${log}', 'a');
+  const note = (sign, id, cost) => writeSync(file, sign + id + ' ' + cost + ' ' + process.hrtime.bigint() + '\\n');
+  const held = [];
+  for (let k = 0; k < ${times}; k++) {
+    const id = 'abc'[random.between(0, 2)];
+    const slot = limiter.acquire(id, { cost: random.between(1, 2) });
+    if (slot.allowed) {
+      note('+', id, slot.cost);
+      held.push([slot, id]);
+    }
+    while (held.length > 0 && (!slot.allowed || random.chance(60))) {
+      const [given, of] = held.splice(random.between(0, held.length - 1), 1)[0];
+      note('-', of, given.cost);
+      given.release();
+    }
+  }
+  process.exit(0); // whatever is held
+`;
+
+/** What is held at most, of any id, by the notes of programs: [time, change, id]. */
+function mostHeld(notes) {
+  const used = {};
+  let most = 0;
+  // What ends at the time at which something begins was there before.
+  notes.sort(([one, by], [other, otherBy]) => (one < other ? -1 : one > other ? 1 : by - otherBy));
+  for (const [, change, id] of notes) {
+    used[id] = (used[id] ?? 0) + change;
+    most = Math.max(most, used[id]);
+  }
+  return most;
+}
+
+/** The notes of a program that was killed no sooner than `endedAt`, or ended; what it held it held until then. */
+function notesOf(log, endedAt) {
+  const notes = [];
+  const held = [];
+  for (const line of fs.readFileSync(log, 'utf8').split('\n').slice(0, -1)) {
+    const [sign, cost, time] = [line[0], Number(line.split(' ')[1]), BigInt(line.split(' ')[2])];
+    notes.push([time, sign === '+' ? cost : -cost, line[1]]);
+    if (sign === '+') held.push([cost, line[1]]);
+    else {
+      const place = held.findIndex(([of, id]) => of === cost && id === line[1]);
+      held.splice(place, 1);
+    }
+  }
+  const [lastAt] = notes.at(-1) ?? [];
+  for (const [cost, id] of held) notes.push([endedAt ?? lastAt, -cost, id]);
+  return notes;
+}
+
+describe('processes that take slots of the same ids, are killed and stopped', () => {
+  const MAX = 5;
+  /** In all, of four at a time. */
+  const [KILLS, TIMES] = all ? [300, 1_000_000] : [12, 20_000];
+  let directory;
+  beforeAll(() => {
+    directory = fs.mkdtempSync(path.join(os.tmpdir(), 'rollgate-slots-'));
+  });
+  afterAll(() => fs.rmSync(directory, { recursive: true }));
+
+  slow.test(
+    'never hold more than may be held, and all that they held is free in the end',
+    async () => {
+      const random = randomFrom(7);
+      const shared = newName();
+      const notes = [];
+      let [kills, started] = [0, 0];
+
+      async function runOne(times, isKilled) {
+        const log = path.join(directory, `${started++}`);
+        const source = racer({ shared, max: MAX, log, seed: started, times, maxAge: undefined });
+        const child = spawn(process.execPath, ['-e', source], { stdio: 'inherit' });
+        const ended = once(child, 'close');
+        let endedAt;
+        if (isKilled) {
+          while (!fs.existsSync(log) && child.exitCode === null) await pause(5);
+          if (random.chance(30)) {
+            child.kill('SIGSTOP');
+            await pause(random.between(1, 30));
+            child.kill('SIGCONT');
+          }
+          await pause(random.between(0, 40));
+          endedAt = process.hrtime.bigint();
+          child.kill('SIGKILL');
+          kills++;
+        }
+        const [code] = await ended;
+        expect(code).toBe(isKilled ? null : 0);
+        for (const note of notesOf(log, endedAt)) notes.push(note);
+        fs.rmSync(log);
+      }
+
+      const line = async () => {
+        while (kills < KILLS) await runOne(TIMES, true);
+        await runOne(TIMES / 4, false);
+      };
+      await Promise.all([line(), line(), line(), line()]);
+      expect(mostHeld(notes)).toBe(MAX);
+      const limiter = make({ shared, max: MAX, maxKeys: 10 });
+      for (const id of 'abc') expect(limiter.usage(id).used).toBe(0);
+      expect(limiter.acquire('a', { cost: MAX }).used).toBe(MAX);
+    },
+    patient(600_000),
+  );
+
+  test('are found to hold too much, if they do', () => {
+    expect(
+      mostHeld([
+        [1n, 1, 'a'],
+        [2n, -1, 'a'],
+        [2n, 2, 'a'],
+        [3n, 1, 'b'],
+      ]),
+    ).toBe(2);
+    expect(
+      mostHeld([
+        [2n, -1, 'a'],
+        [1n, 1, 'a'],
+        [1n, 1, 'a'],
+      ]),
+    ).toBe(2);
+  });
+});
+
+describe('a line that is never empty', () => {
+  beforeEach(() =>
+    jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask'] }),
+  );
+  afterEach(() => jest.useRealTimers());
+
+  // Kills: a line that keeps what its own process releases, as long as somebody waits in it.
+  test('leaves a slot to others now and then, and not more often', async () => {
+    const shared = newName();
+    const [busy, other] = [make({ shared, max: 1 }), make({ shared, max: 1 })];
+    let current = busy.acquire('a');
+    let isServed = false;
+    other.wait('a').then(() => {
+      isServed = true;
+    });
+    let handed = 0;
+    for (let ms = 0; !isServed && ms < 10_000; ms += 10) {
+      const next = busy.wait('a').then((slot) => {
+        current = slot;
+        handed += 1;
+      });
+      next.catch(() => {}); // closed in the end
+      jest.advanceTimersByTime(10);
+      current.release();
+      for (let i = 0; i < 3; i++) await new Promise(setImmediate);
+    }
+    expect(isServed).toBe(true);
+    expect(handed).toBeGreaterThanOrEqual(95);
+  });
+});
