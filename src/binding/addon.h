@@ -77,9 +77,13 @@ Napi::Value CreateHeldCounts(const Napi::CallbackInfo& info);
 /// callbacks: numbers, refuse and exhausted as of createHeldCounts, `failed` as in
 /// MakeLocalFunctions
 ///
-/// acquire(id, max, cost, now?) and used(id, now?) are as those of createHeldCounts; `now`, in us,
-///   is the user's clock, if there is one, else that of now(). A handle is used again after release
-/// release(handle) -> whether it counted until now; counts(handle) -> whether it counts
+/// acquire(id) reads numbers[0..2]: the max, the cost, and the user's clock in us, NaN if there is
+///   none. Writes numbers[0]: what is used of the id then, or if it is refused -1 - what is used;
+///   and numbers[1]: the handle of what was acquired, which release makes free for another one, or
+///   if it is refused, whether that is for want of room
+/// release() and counts() read a handle from numbers[0], and write whether it counted until now,
+///   or counts
+/// used(id) -> what is used; reads the user's clock from numbers[0]
 /// clear(id), clear()
 /// stats() writes numbers[0..2]: ids that have a place, what is held here, bytes
 /// now() -> us, of the host's clock

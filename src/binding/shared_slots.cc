@@ -1,6 +1,7 @@
 // The slots of a concurrency limiter that threads and processes share. Attaches to the region with
 // the first call, so that a constructor does no I/O.
 #include <array>
+#include <cmath>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -96,13 +97,10 @@ Micros HostNow() {
   return HostClocks::Nanos() / 1000;
 }
 
-/// From an argument if the user has a clock, else the host's time, read when it is needed.
+/// The user's clock if it was read, else the host's, read when it is needed.
 struct Clock {
-  Clock(napi_env env, napi_value given) {
-    double micros = 0;
-    is_known = napi_get_value_double(env, given, &micros) == napi_ok;
-    if (is_known) time = TimeFromJs(micros);
-  }
+  explicit Clock(double given)
+      : is_known(!std::isnan(given)), time(is_known ? TimeFromJs(given) : 0) {}
 
   Micros operator()() {
     if (!is_known) time = HostNow();
@@ -111,19 +109,22 @@ struct Clock {
   }
 
   bool is_known;
-  Micros time = 0;
+  Micros time;
 };
 
+// Arguments and results of these two are in `numbers`, which takes less time.
+
 ROLLGATE_FLATTEN napi_value Acquire(napi_env env, napi_callback_info info) {
-  const Call<SharedSlots, 4> call(env, info);
+  const Call<SharedSlots, 1> call(env, info);
   SharedSlots& slots = *call.state;
+  double* const numbers = slots.numbers;
   auto& table = slots.Table();
   Identity identity;
   const napi_value id = call.arguments[0];
   if (!ReadIdentity(env, id, slots.secret, identity)) return Invoke(slots.refuse, {&id, 1});
-  const auto max = static_cast<std::uint32_t>(ReadDouble(env, call.arguments[1]));
-  const auto cost = static_cast<std::uint32_t>(ReadDouble(env, call.arguments[2]));
-  Clock clock(env, call.arguments[3]);
+  const auto max = static_cast<std::uint32_t>(numbers[0]);
+  const auto cost = static_cast<std::uint32_t>(numbers[1]);
+  Clock clock(numbers[2]);
   const auto now = [&clock] { return clock(); };
   const auto end = [&] {
     if (slots.max_age == 0) return kNever;
@@ -132,36 +133,36 @@ ROLLGATE_FLATTEN napi_value Acquire(napi_env env, napi_callback_info info) {
   };
   const std::size_t place = slots.Place();
   const HeldAnswer answer = table.Acquire(identity, cost, max, now, end);
-  if (answer.kind != HeldAnswer::Kind::kGranted) {
-    slots.numbers[1] = answer.kind == HeldAnswer::Kind::kNoRoom ? 1 : 0;
-    return ToJs(env, -1 - static_cast<Micros>(answer.used));
+  const bool is_granted = answer.kind == HeldAnswer::Kind::kGranted;
+  numbers[0] = is_granted ? answer.used : -1.0 - answer.used;
+  if (!is_granted) {
+    numbers[1] = answer.kind == HeldAnswer::Kind::kNoRoom ? 1 : 0;
+    return nullptr;
   }
   slots.free.pop_back();
   slots.held[place] = {identity, answer.holding};
-  slots.numbers[0] = static_cast<double>(place);
-  return ToJs(env, static_cast<Micros>(answer.used));
+  numbers[1] = static_cast<double>(place);
+  return nullptr;
 }
 
-/// The place of a handle, which is in use.
-std::size_t PlaceOf(napi_env env, napi_value handle) {
-  return static_cast<std::size_t>(ReadDouble(env, handle));
-}
-
-napi_value Release(napi_env env, napi_callback_info info) {
-  const Call<SharedSlots, 1> call(env, info);
-  SharedSlots& slots = *call.state;
-  const std::size_t place = PlaceOf(env, call.arguments[0]);
+ROLLGATE_FLATTEN napi_value Release(napi_env env, napi_callback_info info) {
+  SharedSlots& slots = *Call<SharedSlots, 0>(env, info).state;
+  double& number = slots.numbers[0];
+  const auto place = static_cast<std::size_t>(number);
+  number = 0;
   const Held held = std::exchange(slots.held[place], {});
   slots.free.push_back(place);
-  napi_value result = nullptr;
-  napi_get_boolean(env, slots.Table().Release(held.id, held.holding), &result);
-  return result;
+  if (slots.Table().Release(held.id, held.holding)) number = 1;
+  return nullptr;
 }
 
 Napi::Value Counts(const Napi::CallbackInfo& info) {
   auto& slots = StateOf<SharedSlots>(info);
-  const Held& held = slots.held[PlaceOf(info.Env(), info[0])];
-  return Napi::Boolean::New(info.Env(), slots.Table().Holds(held.id, held.holding));
+  const auto place = static_cast<std::size_t>(slots.numbers[0]);
+  const Held& held = slots.held[place];
+  slots.numbers[0] = 0;
+  if (slots.Table().Holds(held.id, held.holding)) slots.numbers[0] = 1;
+  return {};
 }
 
 Napi::Value Used(const Napi::CallbackInfo& info) {
@@ -172,7 +173,7 @@ Napi::Value Used(const Napi::CallbackInfo& info) {
   if (!ReadIdentity(info.Env(), id, slots.secret, identity)) {
     return {info.Env(), Invoke(slots.refuse, {&id, 1})};
   }
-  Clock clock(info.Env(), info[1]);
+  Clock clock(slots.numbers[0]);
   return {info.Env(), ToJs(info.Env(), table.UsedOf(identity, [&] { return clock(); }))};
 }
 

@@ -144,9 +144,13 @@ class HeldTable {
 
   template <class Now>
   void DropEnded(HeldList& list, Now now, bool surely) {
-    peers_.Look(surely);
+    bool has_looked = false;
     list.Drop([&](Holder holder, Micros end) {
-      return (end != kNever && end <= now()) || HasEnded(holder);
+      if (end != kNever && end <= now()) return true;
+      if (holder == own_) return false;
+      if (!has_looked) peers_.Look(surely);
+      has_looked = true;
+      return HasEnded(holder);
     });
   }
 

@@ -327,8 +327,9 @@ function notesOf(log, endedAt) {
       held.splice(place, 1);
     }
   }
-  const [lastAt] = notes.at(-1) ?? [];
-  for (const [cost, id] of held) notes.push([endedAt ?? lastAt, -cost, id]);
+  const [lastAt] = notes.at(-1) ?? [0n];
+  const end = endedAt > lastAt ? endedAt : lastAt;
+  for (const [cost, id] of held) notes.push([end, -cost, id]);
   return notes;
 }
 

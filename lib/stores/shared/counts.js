@@ -39,12 +39,17 @@ class SharedCounts {
     this.readClock = this.#functions.now;
   }
 
-  acquire(id, cost, max, now) {
-    return this.#functions.acquire(id, max, cost, now);
+  acquire(id, cost, max, now = Number.NaN) {
+    const numbers = this.#numbers;
+    numbers[0] = max;
+    numbers[1] = cost;
+    numbers[2] = now;
+    this.#functions.acquire(id);
+    return numbers[0];
   }
 
   get handle() {
-    return this.#numbers[0];
+    return this.#numbers[1];
   }
 
   get isFull() {
@@ -69,15 +74,18 @@ class SharedCounts {
   /** In a damaged region nothing counts. Timers ask, too, and no caller would get the error. */
   #asFarAsPossible(ask, { handle }) {
     try {
-      return ask(handle);
+      this.#numbers[0] = handle;
+      ask();
+      return this.#numbers[0] !== 0;
     } catch {
       this.errors++;
       return false;
     }
   }
 
-  used(id, now) {
-    return this.#functions.used(id, now);
+  used(id, now = Number.NaN) {
+    this.#numbers[0] = now;
+    return this.#functions.used(id);
   }
 
   /** Only an acquisition finds out. */
