@@ -1,8 +1,9 @@
 // The options of a concurrency limiter and of its calls.
 'use strict';
 
+const { readStoreOptions } = require('../stores/options');
 const { failure, optionError, rangeError, show, typeError } = require('../base/errors');
-const { readNamespace, readOnError } = require('../options/remote');
+const { LONGEST_TIMER } = require('../base/timers');
 const {
   readClock,
   readInteger,
@@ -14,17 +15,20 @@ const {
 
 const MOST = 65_535;
 
-const ELSEWHERE = ['shared', 'redis', 'connection', 'kv'];
+const STORE_NAMES = ['redis', 'connection', 'namespace', 'onError'];
+const REFUSED_STORES = ['shared', 'kv'];
 const LIMITER_NAMES = [
   'max',
   'maxAge',
   'clock',
   'maxKeys',
   'ttl',
-  'namespace',
-  'onError',
-  ...ELSEWHERE,
+  ...STORE_NAMES,
+  ...REFUSED_STORES,
 ];
+
+const DEFAULT_TTL = 10_000;
+const SHORTEST_TTL = 1000;
 
 function readMax(max) {
   return readInteger('max', max, 1, MOST);
@@ -34,26 +38,33 @@ function readMax(max) {
 function readConcurrencyOptions(options) {
   readObject('options', options);
   rejectUnknownOptions(options, LIMITER_NAMES);
-  const { max, maxAge, clock, maxKeys, namespace, onError, ttl } = options;
-  const other = ELSEWHERE.find((name) => options[name] !== undefined);
-  if (other !== undefined) {
-    throw failure('ERR_ROLLGATE_UNSUPPORTED', `option '${other}': slots are held in memory only`);
+  const { max, maxAge, clock, maxKeys, onError } = options;
+  const refused = REFUSED_STORES.find((name) => options[name] !== undefined);
+  if (refused !== undefined) {
+    const message = `option '${refused}': slots are held in memory or on Redis only`;
+    throw failure('ERR_ROLLGATE_UNSUPPORTED', message);
   }
-  if (ttl !== undefined) throw optionError('ttl', "requires 'redis'");
-  // Checked in memory as well, so that an invalid one fails on every host.
-  if (namespace !== undefined) readNamespace(namespace);
-  if (readOnError(onError) === 'memory') {
+  if (onError === 'memory') {
     throw optionError(
       'onError',
       "expected one of 'throw', 'allow', 'block': slots cannot move to memory",
     );
   }
+  const given = Object.fromEntries(STORE_NAMES.map((name) => [name, options[name]]));
+  const store = readStoreOptions(given);
   return {
+    ...store,
     max: readMax(max),
+    ttl: readTtl(options.ttl, store),
     maxAge: maxAge === undefined ? undefined : readInterval('maxAge', maxAge),
     clock: readClock(clock),
     maxKeys: readMaxKeys(maxKeys),
   };
+}
+
+function readTtl(ttl, { redis }) {
+  if (redis === undefined && ttl !== undefined) throw optionError('ttl', "requires 'redis'");
+  return readInteger('ttl', ttl === undefined ? DEFAULT_TTL : ttl, SHORTEST_TTL, LONGEST_TIMER);
 }
 
 /** The names of the options of one call, and what they come to: a demand. */

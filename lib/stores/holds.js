@@ -55,6 +55,7 @@ class Holds {
   /**
    * @param {object} store
    * @param {Function} store.counts (hold) => whether it is held, as far as is known
+   * @param {Function} [store.look] () => void: loses what it knows to be lost
    * @param {Function} store.end (hold, how) => whether it was held until now. `how` is 'lost' or 'leaked'; calls `forget`
    */
   constructor(store, { maxAge, clock }) {
@@ -134,7 +135,10 @@ class Holds {
 
   /** An AbortSignal that aborts when the hold is lost. */
   signalOf(hold) {
-    if (!this.#isClosed) this.loseOldIfPossible();
+    if (!this.#isClosed) {
+      this.#store.look?.();
+      this.loseOldIfPossible();
+    }
     if (hold.controller === undefined) {
       hold.controller = new AbortController();
       if (!this.#isClosed) this.#watch(hold);

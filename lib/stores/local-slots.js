@@ -13,6 +13,8 @@ const LARGEST_KEYS = 2 ** 48;
 /** A store that answers at once. Costs and maxima are checked. */
 class LocalSlots {
   answersAtOnce = true;
+  /** Whether other processes hold slots of the same ids, so that waiting calls must ask again. */
+  hasOthers = false;
   holds;
   #functions;
   #events;
