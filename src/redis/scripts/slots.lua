@@ -53,11 +53,16 @@ local function is_foreign(answer)
   return type(answer) == 'table' and answer.err and string.find(answer.err, '^WRONGTYPE')
 end
 
+local function take(key, units)
+  if tonumber(call('ZINCRBY', key, units, UNITS)) >= 0 then call('DEL', key) end
+end
+
+-- Returns how many units they had.
 local function remove(key, tokens)
   local units = 0
   for i = 1, #tokens do units = units + byte(tokens[i], 15) + 256 * byte(tokens[i], 16) end
   call('ZREM', key, unpack(tokens)) -- first, because a server without memory permits it
-  if tonumber(call('ZINCRBY', key, units, UNITS)) >= 0 then call('DEL', key) end
+  take(key, units)
   return units
 end
 
@@ -95,57 +100,91 @@ if operation == 'renew' or operation == 'release' then
   return reply
 end
 
+-- Calls of one kind about one key share reads and writes. `units` are those of the current key, once
+-- they are read; what was `added` or `removed` is not written yet, but its tokens are. They are added
+-- by the same command that writes their units, so no error can come between.
+local current, current_operation, units
+local added, removed, lifetime = 0, 0, 0
+
+local function write_units()
+  if removed > 0 then
+    take(current, removed)
+  elseif added > 0 then
+    call('ZADD', current, -units, UNITS)
+    if call('PTTL', current) < lifetime then
+      call('PEXPIREAT', current, server_time + lifetime)
+    end
+  end
+  added, removed, lifetime = 0, 0, 0
+end
+
+-- Reads units; drops tokens that have ended: all, or so many that `cost` units fit under `max`.
+-- Leaves them nil if the key holds something else; returns an error of another kind.
+local function read_units(now, cost, max)
+  local found = try('ZRANGEBYSCORE', current, '-inf', now, 'WITHSCORES', 'LIMIT', 0,
+    MOST_DROPPED + 1)
+  if found.err then return not is_foreign(found) and found end
+  if found[1] ~= UNITS then
+    if #found == 0 and call('EXISTS', current) == 0 then units = 0 end
+    return
+  end
+  units = -found[2]
+  local ended = {}
+  for place = 3, #found, 2 do ended[#ended + 1] = found[place] end
+  while #ended > 0 do
+    units = units - remove(current, ended)
+    if #ended < MOST_DROPPED or units + cost <= max then return end
+    ended = call('ZRANGEBYSCORE', current, 0, now, 'LIMIT', 0, MOST_DROPPED)
+  end
+end
+
 local first_key = 1
 for w = 2, #words do
   local word = words[w]
   local key_count, high, low, time, ttl = unpack_bytes(GROUP, word)
   local now = time == SERVER_TIME and server_time or math.floor(time / 1000)
   for i = 0, key_count - 1 do
-    local key = keys[first_key + i]
     local operation, number, cost, max = -- luacheck: ignore 421
       unpack_bytes(CALL, word, 1 + GROUP_BYTES + i * CALL_BYTES)
     local token = pack_bytes(TOKEN, high, low, number, cost)
+    if keys[first_key + i] ~= current or operation ~= current_operation then
+      write_units()
+      current, current_operation, units = keys[first_key + i], operation, nil
+    end
     local answer
     if operation == RELEASE then
-      local was_there = try('ZSCORE', key, token)
-      if type(was_there) == 'table' and not is_foreign(was_there) then return was_there end
-      answer = type(was_there) == 'string' and 1 or 0
-      if answer == 1 then remove(key, { token }) end
-    else
-      -- The units, and the tokens that have ended; more of those if they are in the way.
-      local units, ended = 0, try('ZRANGEBYSCORE', key, '-inf', now, 'WITHSCORES', 'LIMIT', 0,
-        MOST_DROPPED + 1)
-      if ended.err and not is_foreign(ended) then return ended end
-      local is_state = not ended.err and ended[1] == UNITS
-      if is_state then
-        units = -ended[2]
-        local tokens = {}
-        for place = 3, #ended, 2 do tokens[#tokens + 1] = ended[place] end
-        while #tokens > 0 do
-          units = units - remove(key, tokens)
-          if #tokens < MOST_DROPPED or operation == ACQUIRE and units + cost <= max then break end
-          tokens = call('ZRANGEBYSCORE', key, 0, now, 'LIMIT', 0, MOST_DROPPED)
-        end
-      elseif not ended.err and #ended == 0 then
-        is_state = call('EXISTS', key) == 0
+      answer = try('ZREM', current, token)
+      if is_foreign(answer) then
+        answer = 0
+      elseif answer == 1 then
+        removed = removed + cost
+      elseif answer ~= 0 then
+        write_units()
+        return answer
       end
-      if not is_state then
+    else
+      if not units or units + cost > max then
+        write_units()
+        local failed = read_units(now, cost, max)
+        if failed then return failed end
+      end
+      if not units then
         answer = -1
       elseif operation ~= ACQUIRE then
         answer = units
-      elseif units > 0 and call('ZSCORE', key, token) then
-        answer = 2 * units + 1
       elseif units + cost <= max then
-        answer = 2 * (units + cost) + 1
-        call('ZADD', key, now + ttl + GUARD, token, -units - cost, UNITS)
-        local lifetime = ttl + GUARD + KEPT
-        if call('PTTL', key) < lifetime then call('PEXPIREAT', key, server_time + lifetime) end
+        if call('ZADD', current, 'NX', now + ttl + GUARD, token) == 1 then
+          units, added = units + cost, added + cost
+          lifetime = math.max(lifetime, ttl + GUARD + KEPT)
+        end
+        answer = 2 * units + 1
       else
-        answer = 2 * units
+        answer = 2 * units + (units > 0 and call('ZSCORE', current, token) and 1 or 0)
       end
     end
     reply[#reply + 1] = answer
   end
   first_key = first_key + key_count
 end
+write_units()
 return reply
