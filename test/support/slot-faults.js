@@ -64,7 +64,14 @@ class Uses {
  * @returns {Promise<{ uses: number, mostUsed: number, mostOnServer: number, inconsistent: number, faults: object,
  *   usedAfter: number }>} `usedAfter`: units that are held `ttl` and a second after all processes were killed
  */
-async function holdWithFaults({ seed, seconds, processes = 4, max = 5, ttl = 1000, ids = 'a,b,c' }) {
+async function holdWithFaults({
+  seed,
+  seconds,
+  processes = 4,
+  max = 5,
+  ttl = 1000,
+  ids = 'a,b,c',
+}) {
   const random = randomFrom(seed);
   const server = await startRedis({ args: ['--appendonly', 'yes', '--appendfsync', 'always'] });
   const proxy = await startProxy(server.port);

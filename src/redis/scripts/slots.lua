@@ -100,9 +100,9 @@ if operation == 'renew' or operation == 'release' then
   return reply
 end
 
--- Calls of one kind about one key share reads and writes. `units` are those of the current key, once
--- they are read; what was `added` or `removed` is not written yet, but its tokens are. They are added
--- by the same command that writes their units, so no error can come between.
+-- Calls of one kind about one key share reads and writes. `units` are those of the current key,
+-- once they are read. Those that were `added` or `removed` are not written yet, but their tokens
+-- are. Tokens are added by the command that writes units, so no error can come between.
 local current, current_operation, units
 local added, removed, lifetime = 0, 0, 0
 
