@@ -61,6 +61,7 @@ class Uses {
 }
 
 /**
+ * @param {number} options.longHolds in percent
  * @returns {Promise<{ uses: number, mostUsed: number, mostOnServer: number, inconsistent: number, faults: object,
  *   usedAfter: number }>} `usedAfter`: units that are held `ttl` and a second after all processes were killed
  */
@@ -71,6 +72,7 @@ async function holdWithFaults({
   max = 5,
   ttl = 1000,
   ids = 'a,b,c',
+  longHolds = 10,
 }) {
   const random = randomFrom(seed);
   const server = await startRedis({ args: ['--appendonly', 'yes', '--appendfsync', 'always'] });
@@ -86,8 +88,10 @@ async function holdWithFaults({
     begun += 1;
     const options = JSON.stringify({ max, ttl, namespace });
     const client = CLIENTS[begun % CLIENTS.length];
-    const args = [HOLDER, proxy.url, client, options, ids, String(seed * 1000 + begun)];
-    const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+    const args = [HOLDER, proxy.url, client, options, ids, longHolds, seed * 1000 + begun];
+    const child = spawn(process.execPath, args.map(String), {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
     holders.add(child);
     child.read = new Promise((resolve) => {
       const lines = readline.createInterface({ input: child.stdout });

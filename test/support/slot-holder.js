@@ -1,4 +1,4 @@
-// A process that takes slots, uses them as long as they are not lost, and writes each use to its output:
+// A process that takes slots, uses them as long as they are not lost, some of them for long, and writes each use:
 //   `id token time`, in us of the clock that all processes of a host share
 'use strict';
 
@@ -7,7 +7,7 @@ const { setTimeout: pause } = require('node:timers/promises');
 const { ConcurrencyLimiter } = require('../..');
 const { REDIS_CLIENTS } = require('./redis-clients');
 
-const [url, client, options, ids, seed] = process.argv.slice(2);
+const [url, client, options, ids, longHolds, seed] = process.argv.slice(2);
 const { randomFrom } = require('./traces');
 
 const random = randomFrom(Number(seed));
@@ -50,7 +50,11 @@ async function hold() {
         await pause(random.between(0, 3));
         continue;
       }
-      await use(id, slot, random.chance(90) ? random.between(0, 8) : random.between(500, 2500));
+      await use(
+        id,
+        slot,
+        random.chance(Number(longHolds)) ? random.between(500, 2500) : random.between(0, 8),
+      );
       if (random.chance(98)) await slot.release();
       else slot.release();
     } catch (error) {
