@@ -23,9 +23,13 @@ const read = (name) => readFileSync(join(root, `src/redis/scripts/${name}.lua`),
 /** A file with its included files in place. */
 const readWhole = (name) => read(name).replace(INCLUDE, (_, included) => readWhole(included));
 
-/** The whole script of an algorithm, with comments: the frame with the algorithm's parts in place. */
-export function assembledScript(algorithm) {
-  const [first, ...named] = readWhole(algorithm.replaceAll('-', '_')).split(PART); // a name before each part
+/** The scripts by name: those of the algorithms, and one that is whole in its file. */
+export const SCRIPTS = [...ALGORITHMS, 'slots'];
+
+/** A whole script, with comments: that of an algorithm is the frame with the algorithm's parts in place. */
+export function assembledScript(name) {
+  if (!ALGORITHMS.includes(name)) return readWhole(name);
+  const [first, ...named] = readWhole(name.replaceAll('-', '_')).split(PART); // a name before each part
   const parts = { FIRST: first };
   for (let i = 0; i < named.length; i += 2) parts[named[i]] = named[i + 1];
   return readWhole('frame').replace(PLACE, (_, place) => parts[place] ?? '');
@@ -42,13 +46,13 @@ export function stripLua(source) {
 }
 
 function moduleSource() {
-  const entries = ALGORITHMS.map((algorithm) => {
-    const source = stripLua(assembledScript(algorithm));
+  const entries = SCRIPTS.map((name) => {
+    const source = stripLua(assembledScript(name));
     const sha1 = createHash('sha1').update(source).digest('hex');
-    return `  ${JSON.stringify(algorithm)}: {\n    sha1: '${sha1}',\n    source:\n      ${JSON.stringify(source)},\n  },\n`;
+    return `  ${JSON.stringify(name)}: {\n    sha1: '${sha1}',\n    source:\n      ${JSON.stringify(source)},\n  },\n`;
   });
   return (
-    `// The Redis scripts by algorithm. Generated from src/redis/scripts by '${command}'; do not edit.\n` +
+    `// The Redis scripts, those of algorithms by their names. Generated from src/redis/scripts by '${command}'; do not edit.\n` +
     `'use strict';\n\nmodule.exports = {\n${entries.join('')}};\n`
   );
 }

@@ -7,7 +7,7 @@ import os from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { build, root, treeOf } from './build.mjs';
-import { ALGORITHMS, assembledScript, embedScripts, scriptsAreCurrent } from './embed-scripts.mjs';
+import { assembledScript, embedScripts, SCRIPTS, scriptsAreCurrent } from './embed-scripts.mjs';
 import { changedFiles } from './lib/changed-files.mjs';
 import { filesBelow } from './lib/files.mjs';
 
@@ -46,9 +46,9 @@ function biome() {
 
 /** The complete scripts, because most sources are parts for a frame. */
 function luacheck() {
-  const failed = ALGORITHMS.filter((algorithm) => {
-    const args = ['--quiet', '--filename', `${algorithm}, in its frame`, '-'];
-    return !run('luacheck', args, { input: assembledScript(algorithm) });
+  const failed = SCRIPTS.filter((name) => {
+    const args = ['--quiet', '--filename', `${name}, whole`, '-'];
+    return !run('luacheck', args, { input: assembledScript(name) });
   });
   return failed.length === 0;
 }

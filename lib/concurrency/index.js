@@ -18,7 +18,7 @@ const {
   readMax,
   readWaitDemand,
 } = require('./options');
-const { Slot, SlotRefusal } = require('./slot');
+const { RemoteSlot, Slot, SlotRefusal } = require('./slot');
 
 const { ANSWERS_AT_ONCE, DECIDE, ENTRY_NAMES, READ_COST, TAKE_BACK } = internal;
 
@@ -27,7 +27,6 @@ const ROOM_RETRY_MS = 50;
 
 /** Loaded when somebody waits. */
 const wait = () => require('../limiter/wait');
-const polls = () => require('../limiter/wait/polls');
 
 /** The `limiter`, `max`, which setMax replaces, the `store`, counts, and `waiting`, which the first wait() creates. */
 const STATE = Symbol('state');
@@ -48,32 +47,57 @@ function ConcurrencyLimiter(options) {
     if (id === undefined) state.waiting?.changedAll();
     else state.waiting?.changed(id);
   };
-  const counts = checked.shared
-    ? stores.shared.createCounts(checked)
-    : new HeldCounts(checked.maxKeys);
-  state.store = new LocalSlots(counts, checked, { ended, cleared });
+  state.store = createStore(checked, { ended, cleared });
+  state.store.ownedBy?.(limiter);
   Object.defineProperty(limiter, STATE, { value: state });
   return limiter;
 }
 
-/** A Slot, or a refusal. */
+function createStore(checked, events) {
+  const { maxKeys, redis, shared } = checked;
+  if (redis !== undefined) return stores.redis.createSlots(checked, events);
+  const counts =
+    shared === undefined ? new HeldCounts(maxKeys) : stores.shared.createCounts(checked);
+  return new LocalSlots(counts, checked, events);
+}
+
+/** A Slot, or a refusal; on Redis a promise of it. */
 function take(state, id, cost, max) {
-  const result = tryToTake(state, id, cost, max);
-  if (!result.allowed) {
-    state.blocked++;
-    if (SLOTS.flag[0] !== 0) announce(state.limiter, id, cost, result);
-  }
-  return result;
+  const { store } = state;
+  if (!store.answersAtOnce) return takeLater(state, id, cost, max, note);
+  return note(state, id, cost, resultOf(store.acquire(id, cost, max), max, Slot));
 }
 
 /** Without a word of a refusal, for calls that wait on. */
 function tryToTake(state, id, cost, max) {
-  const result = resultOf(state.store.acquire(id, cost, max), max);
-  if (result.allowed) {
-    state.allowed++;
-    if (SLOTS.flag[0] !== 0) announce(state.limiter, id, cost, result);
-  }
+  const { store } = state;
+  if (!store.answersAtOnce) return takeLater(state, id, cost, max, noteGrant);
+  return noteGrant(state, id, cost, resultOf(store.acquire(id, cost, max), max, Slot));
+}
+
+async function takeLater(state, id, cost, max, noteResult) {
+  const answer = await state.store.acquire(id, cost, max);
+  return noteResult(state, id, cost, resultOf(answer, max, RemoteSlot));
+}
+
+function note(state, id, cost, result) {
+  if (result.allowed) return noteGrant(state, id, cost, result);
+  state.blocked++;
+  if (SLOTS.flag[0] !== 0) announce(state.limiter, id, cost, result);
   return result;
+}
+
+function noteGrant(state, id, cost, result) {
+  if (!result.allowed) return result;
+  state.allowed++;
+  if (SLOTS.flag[0] !== 0) announce(state.limiter, id, cost, result);
+  return result;
+}
+
+/** Rejects where `acquire` of other stores throws. */
+async function acquireLater(state, id, options) {
+  const { cost, max = state.max } = readAcquireOptions(options, state.max);
+  return take(state, id, cost, max);
 }
 
 function announce(limiter, id, cost, { allowed, max, used, remaining }) {
@@ -82,8 +106,8 @@ function announce(limiter, id, cost, { allowed, max, used, remaining }) {
 }
 
 /** `answer` is that of the store. */
-function resultOf(answer, max) {
-  if (typeof answer !== 'number') return new Slot(answer, max);
+function resultOf(answer, max, Granted) {
+  if (typeof answer !== 'number') return new Granted(answer, max);
   if (answer === FULL) return new SlotRefusal(max, 0, 0);
   const used = -1 - answer;
   return new SlotRefusal(max, used, remainingOf(used, max));
@@ -91,19 +115,21 @@ function resultOf(answer, max) {
 
 const remainingOf = (used, max) => (used < max ? max - used : 0);
 
-const usageOf = (used, max) => ({ max, used, remaining: remainingOf(used, max) });
+const usageOf = (used, max) =>
+  used === FULL ? { max, used: 0, remaining: 0 } : { max, used, remaining: remainingOf(used, max) };
 
 function createWaiting(state) {
   const { store } = state;
   const maxOf = ({ max = state.max }) => max;
-  return new (wait().Waiting)({
+  const { POLLS, Waiting } = wait();
+  return new Waiting({
     attempt: (id, demand) => tryToTake(state, id, demand.cost, maxOf(demand)),
     refund: (slot) => slot.release(),
     isAtLeast: (demand, other) => demand.cost >= other.cost && maxOf(demand) <= maxOf(other),
     // Refused with nothing used: for want of room for another id.
-    timeLeftOf: ({ used }) => (used === 0 ? ROOM_RETRY_MS : store.retryIn),
+    timeLeftOf: ({ used }) => (used === 0 && !store.hasOthers ? ROOM_RETRY_MS : store.retryIn),
     isTimeKnown: false,
-    polls: store.isShared ? polls().POLLS : undefined,
+    polls: store.hasOthers ? POLLS : undefined,
   });
 }
 
@@ -111,6 +137,7 @@ const methods = {
   acquire(id, options) {
     const state = this[STATE];
     if (options === undefined) return take(state, id, 1, state.max);
+    if (!state.store.answersAtOnce) return acquireLater(state, id, options);
     const { cost, max = state.max } = readAcquireOptions(options, state.max);
     return take(state, id, cost, max);
   },
@@ -140,7 +167,8 @@ const methods = {
 
   usage(id) {
     const { store, max } = this[STATE];
-    return usageOf(store.usage(id), max);
+    const used = store.usage(id);
+    return store.answersAtOnce ? usageOf(used, max) : used.then((units) => usageOf(units, max));
   },
 
   setMax(max) {

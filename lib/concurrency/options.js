@@ -1,9 +1,9 @@
 // The options of a concurrency limiter and of its calls.
 'use strict';
 
-const stores = require('#stores');
+const { readStoreOptions } = require('../stores/options');
 const { failure, optionError, rangeError, show, typeError } = require('../base/errors');
-const { readNamespace, readOnError } = require('../options/remote');
+const { LONGEST_TIMER } = require('../base/timers');
 const {
   readClock,
   readInteger,
@@ -15,18 +15,11 @@ const {
 
 const MOST = 65_535;
 
-const ELSEWHERE = ['redis', 'connection', 'kv'];
-const LIMITER_NAMES = [
-  'max',
-  'maxAge',
-  'clock',
-  'maxKeys',
-  'shared',
-  'ttl',
-  'namespace',
-  'onError',
-  ...ELSEWHERE,
-];
+const STORE_NAMES = ['shared', 'redis', 'connection', 'namespace', 'onError'];
+const LIMITER_NAMES = ['max', 'maxAge', 'clock', 'maxKeys', 'ttl', ...STORE_NAMES, 'kv'];
+
+const DEFAULT_TTL = 10_000;
+const SHORTEST_TTL = 1000;
 
 function readMax(max) {
   return readInteger('max', max, 1, MOST);
@@ -36,31 +29,35 @@ function readMax(max) {
 function readConcurrencyOptions(options) {
   readObject('options', options);
   rejectUnknownOptions(options, LIMITER_NAMES);
-  const { max, maxAge, clock, maxKeys, namespace, onError, shared, ttl } = options;
-  const other = ELSEWHERE.find((name) => options[name] !== undefined);
-  if (other !== undefined) {
-    throw failure(
-      'ERR_ROLLGATE_UNSUPPORTED',
-      `option '${other}': slots are held in memory, or in that of the host ('shared')`,
-    );
+  const { max, maxAge, clock, maxKeys, onError, kv } = options;
+  if (kv !== undefined) {
+    const message =
+      "option 'kv': slots are held in memory, in that of the host ('shared') or on Redis";
+    throw failure('ERR_ROLLGATE_UNSUPPORTED', message);
   }
-  if (ttl !== undefined) throw optionError('ttl', "requires 'redis'");
-  // Checked in memory as well, so that an invalid one fails on every host.
-  if (namespace !== undefined) readNamespace(namespace);
-  if (readOnError(onError) === 'memory') {
+  if (onError === 'memory') {
     throw optionError(
       'onError',
       "expected one of 'throw', 'allow', 'block': slots cannot move to memory",
     );
   }
+  const given = Object.fromEntries(
+    ['maxKeys', ...STORE_NAMES].map((name) => [name, options[name]]),
+  );
+  const store = readStoreOptions(given);
   return {
+    ...store,
     max: readMax(max),
+    ttl: readTtl(options.ttl, store),
     maxAge: maxAge === undefined ? undefined : readInterval('maxAge', maxAge),
     clock: readClock(clock),
-    ...(shared === undefined
-      ? { maxKeys: readMaxKeys(maxKeys) }
-      : { shared: stores.shared.readOptions({ shared, maxKeys }) }),
+    maxKeys: readMaxKeys(maxKeys),
   };
+}
+
+function readTtl(ttl, { redis }) {
+  if (redis === undefined && ttl !== undefined) throw optionError('ttl', "requires 'redis'");
+  return readInteger('ttl', ttl === undefined ? DEFAULT_TTL : ttl, SHORTEST_TTL, LONGEST_TIMER);
 }
 
 /** The names of the options of one call, and what they come to: a demand. */

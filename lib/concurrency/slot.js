@@ -66,6 +66,14 @@ class Slot {
   }
 }
 
+/** Of hosts without explicit resource management these symbols are those that compilers use there. */
+const symbolOf = (name) => Symbol[name] ?? Symbol.for(`Symbol.${name}`);
+
+/** On Redis: its release is a promise, which `using` does not wait for. */
+class RemoteSlot extends Slot {}
+
+Object.defineProperty(RemoteSlot.prototype, symbolOf('dispose'), { value: undefined });
+
 /** There is nothing to release, so that `using` takes what acquire() gave, whatever it is. */
 class SlotRefusal {
   allowed = false;
@@ -76,9 +84,6 @@ class SlotRefusal {
     this.remaining = remaining;
   }
 }
-
-/** Of hosts without explicit resource management these symbols are those that compilers use there. */
-const symbolOf = (name) => Symbol[name] ?? Symbol.for(`Symbol.${name}`);
 
 function defineDispose({ prototype }, dispose) {
   const value = {
@@ -97,4 +102,4 @@ function defineDispose({ prototype }, dispose) {
 defineDispose(Slot, (slot) => slot.release());
 defineDispose(SlotRefusal, () => {});
 
-module.exports = { Slot, SlotRefusal };
+module.exports = { RemoteSlot, Slot, SlotRefusal };

@@ -10,7 +10,7 @@ const MOST_NOTED = 64;
 const LARGEST_KEYS = 2 ** 48;
 
 class HeldCounts {
-  isShared = false;
+  hasOthers = false;
   errors = 0;
   /** How many there have been. A hold has the number of its time: with another one, its handle may be void. */
   clearings = 0;

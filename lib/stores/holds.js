@@ -59,6 +59,7 @@ class Holds {
   /**
    * @param {object} store
    * @param {Function} store.counts (hold) => whether it is held, as far as is known
+   * @param {Function} [store.look] () => void: loses what it knows to be lost
    * @param {Function} [options.readClock] () => us, where there is no user's clock
    * @param {number} [options.looksEvery] in ms: `counts` changes without a word
    * @param {Function} store.end (hold, how) => whether it was held until now. `how` is 'lost' or 'leaked'; calls `forget`
@@ -139,7 +140,10 @@ class Holds {
 
   /** An AbortSignal that aborts when the hold is lost. */
   signalOf(hold) {
-    if (!this.#isClosed) this.loseOldIfPossible();
+    if (!this.#isClosed) {
+      this.#store.look?.();
+      this.loseOldIfPossible();
+    }
     if (hold.controller === undefined) {
       hold.controller = new AbortController();
       if (!this.#isClosed) this.#watch(hold);

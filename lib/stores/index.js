@@ -10,6 +10,7 @@ module.exports = {
     clientKindOf,
     readOptions: (options) => require('./redis/options').readRedisOptions(options),
     create: (checked) => require('./redis/store').createRedisStore(checked),
+    createSlots: (...args) => require('./redis/store').createRedisSlots(...args),
   },
   shared: {
     /** The file of the region of the option `shared`. */

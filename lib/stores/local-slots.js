@@ -28,9 +28,9 @@ class LocalSlots {
     this.#isTimed = this.holds.isTimed;
   }
 
-  /** Whether other processes may free what is held. */
-  get isShared() {
-    return this.#counts.isShared;
+  /** Whether other processes hold slots of the same ids, so that waiting calls must ask again. */
+  get hasOthers() {
+    return this.#counts.hasOthers;
   }
 
   /** A Hold; if it is refused, -1 - what is used of the id, or FULL. */

@@ -12,10 +12,38 @@ declare module './index' {
     clock?: (() => number) | undefined;
     /** How many ids may be held at once, an integer >= 1, default 1,000,000. Further ones are refused. */
     maxKeys?: number | undefined;
-    /** No effect in memory. */
+    /** As of `RateLimiter`, on Redis: slots of all limiters with this namespace count together. No effect in memory. */
     namespace?: string | undefined;
-    /** No effect in memory. */
+    /**
+     * While Redis does not answer, 'throw' (default) fails the call, 'allow' gives slots that count nowhere, and 'block'
+     * refuses. No effect in memory.
+     */
     onError?: 'throw' | 'allow' | 'block' | undefined;
+  }
+
+  /** Options of slots on Redis. */
+  interface RedisSlotOptions {
+    /**
+     * In ms, an integer >= 1,000, default 10,000. This process renews its slots every third of it. A slot that was not
+     * confirmed for 7/8 of it is lost; the slots of a process that has died are free after it and a second.
+     */
+    ttl?: number | undefined;
+  }
+
+  /** Where Redis is. */
+  type SlotsOnRedis =
+    | { redis: RedisOption; connection?: undefined }
+    | { connection: RedisConnection; redis?: undefined };
+
+  /** The options of a concurrency limiter on Redis. `maxKeys` has no effect there. */
+  type RedisConcurrencyLimiterOptions = ConcurrencyLimiterOptions & RedisSlotOptions & SlotsOnRedis;
+
+  /** The options of a concurrency limiter on Redis, or in memory if `redis` is undefined. */
+  interface PerhapsRedisConcurrencyLimiterOptions
+    extends ConcurrencyLimiterOptions,
+      RedisSlotOptions {
+    redis?: RedisOption | undefined;
+    connection?: RedisConnection | undefined;
   }
 
   interface AcquireOptions {
@@ -58,6 +86,19 @@ declare module './index' {
     [Symbol.asyncDispose](): Promise<void>;
   }
 
+  /** A Slot on Redis. Without its release it is held as long as this process renews it. */
+  interface RemoteSlot extends Omit<Slot, 'release' | 'lost' | typeof Symbol.dispose> {
+    /**
+     * Gives the slot back. Resolves to whether it was held until now; never rejects. If Redis does not answer, the slot
+     * runs out there.
+     */
+    release(): Promise<boolean>;
+    /**
+     * Aborts if the slot is lost: by `maxAge` or `clear`, or because it was not renewed in time; never after its release.
+     */
+    readonly lost: AbortSignal;
+  }
+
   interface ConcurrencyStats {
     /** Ids that are held. */
     readonly keys: number;
@@ -76,11 +117,23 @@ declare module './index' {
     readonly bytes: number;
   }
 
+  /** Counters of this process. `held` and `oldest` are of the slots that it holds. */
+  interface RemoteConcurrencyStats extends Omit<ConcurrencyStats, 'keys' | 'bytes'> {
+    /** Unknown: counting would need a scan of the database. */
+    readonly keys: null;
+    /** Unknown. */
+    readonly bytes: null;
+    /** Calls that `onError` decided. */
+    readonly fallbacks: number;
+    readonly connection: RemoteStats['connection'];
+  }
+
   /** The message of the diagnostics channel `rollgate:slot`. */
-  type SlotMessage = { limiter: ConcurrencyLimiter; id: Id; cost: number } & (
-    | ({ type: 'acquired' | 'refused' } & SlotUsage)
-    | { type: 'released' | 'lost' | 'leaked' }
-  );
+  type SlotMessage = {
+    limiter: ConcurrencyLimiter | RemoteConcurrencyLimiter;
+    id: Id;
+    cost: number;
+  } & (({ type: 'acquired' | 'refused' } & SlotUsage) | { type: 'released' | 'lost' | 'leaked' });
 
   /** At most `max` holders of an id at once, in the memory of this process. */
   interface ConcurrencyLimiter {
@@ -129,9 +182,41 @@ declare module './index' {
     close(): Promise<void>;
   }
 
+  /**
+   * At most `max` holders of an id at once, in all processes with the same `namespace`. All methods reject, where those
+   * of ConcurrencyLimiter throw, and with `ERR_ROLLGATE_REDIS_...`, which `onError` prevents in `acquire`, `wait`, `run`
+   * and `usage`.
+   */
+  interface RemoteConcurrencyLimiter extends Pick<ConcurrencyLimiter, 'setMax' | 'clearAll'> {
+    acquire(id?: Id, options?: AcquireOptions): Promise<RemoteSlot | SlotRefusal>;
+
+    /** First come, first served in this process. A slot that is released in another one is found within 50 ms. */
+    wait(id?: Id, options?: SlotWaitOptions): Promise<RemoteSlot>;
+
+    run<Result>(id: Id, action: (slot: RemoteSlot) => Result): Promise<Awaited<Result>>;
+    run<Result>(
+      id: Id,
+      options: SlotWaitOptions | undefined,
+      action: (slot: RemoteSlot) => Result,
+    ): Promise<Awaited<Result>>;
+
+    usage(id?: Id): Promise<SlotUsage>;
+
+    /** Its slots in other processes are lost at their next renewal. Until then, more than `max` may run. */
+    clear(id?: Id): Promise<void>;
+
+    stats(): RemoteConcurrencyStats;
+
+    /**
+     * Gives back what this limiter holds, without aborting `lost`, and closes the native client with its last limiter.
+     * Waiting calls and later ones fail with `ERR_ROLLGATE_CLOSED`.
+     */
+    close(): Promise<void>;
+  }
+
   /** An entry of `attemptAll`. */
-  interface SlotEntry {
-    limiter: ConcurrencyLimiter;
+  interface SlotEntry<Limiter = ConcurrencyLimiter> {
+    limiter: Limiter;
     id?: Id;
     cost?: number | undefined;
     /** As of `acquire`. */
@@ -140,16 +225,27 @@ declare module './index' {
 
   /** The result of `attemptAll` for these entries: with slots, each decision has the type for its entry. */
   type AttemptAllResultOf<Entries extends readonly unknown[]> = [
-    Extract<Entries[number], SlotEntry>,
+    Extract<Entries[number], AnySlotEntry>,
   ] extends [never]
     ? AttemptAllResult
     : MixedAttemptAllResult<Entries>;
+
+  type AnySlotEntry = SlotEntry<ConcurrencyLimiter | RemoteConcurrencyLimiter>;
+
+  /** What an entry of `attemptAll` gives where it is allowed. */
+  type GrantOf<Entry> = Entry extends SlotEntry
+    ? Slot
+    : Entry extends SlotEntry<RemoteConcurrencyLimiter>
+      ? RemoteSlot
+      : Entry extends AnySlotEntry
+        ? Slot | RemoteSlot
+        : Decision;
 
   type MixedAttemptAllResult<Entries extends readonly unknown[]> =
     | {
         readonly allowed: true;
         readonly decisions: {
-          readonly [I in keyof Entries]: Entries[I] extends SlotEntry ? Slot : Decision;
+          readonly [I in keyof Entries]: GrantOf<Entries[I]>;
         };
         readonly refusedBy: null;
       }
@@ -157,7 +253,8 @@ declare module './index' {
         readonly allowed: false;
         readonly decisions: {
           readonly [I in keyof Entries]:
-            | (Entries[I] extends SlotEntry ? Slot | SlotRefusal : Decision)
+            | GrantOf<Entries[I]>
+            | (Entries[I] extends AnySlotEntry ? SlotRefusal : never)
             | null;
         };
         readonly refusedBy: number;
@@ -165,8 +262,15 @@ declare module './index' {
 
   interface ConcurrencyLimiterConstructor {
     /** @throws TypeError or RangeError `ERR_ROLLGATE_OPTION`; Error `ERR_ROLLGATE_UNSUPPORTED` for `kv` */
+    (options: RedisConcurrencyLimiterOptions): RemoteConcurrencyLimiter;
     (options: ConcurrencyLimiterOptions): ConcurrencyLimiter;
+    /** On Redis if `redis` is given, otherwise in memory. `await` works with both. */
+    (options: PerhapsRedisConcurrencyLimiterOptions): ConcurrencyLimiter | RemoteConcurrencyLimiter;
+    new (options: RedisConcurrencyLimiterOptions): RemoteConcurrencyLimiter;
     new (options: ConcurrencyLimiterOptions): ConcurrencyLimiter;
+    new (
+      options: PerhapsRedisConcurrencyLimiterOptions,
+    ): ConcurrencyLimiter | RemoteConcurrencyLimiter;
     readonly prototype: ConcurrencyLimiter;
   }
 
@@ -193,7 +297,7 @@ declare module './index' {
         | 'trustProxy'
         | 'validate'
       >,
-      Omit<ConcurrencyLimiterOptions, 'max'> {
+      Omit<PerhapsRedisConcurrencyLimiterOptions, 'max'> {
     /** Required without `limiter`, whose maximum counts if this is left out. */
     max?: ConcurrencyMax<Request, Response> | undefined;
     /** How many ms a request waits in line before it is refused, 0 to below 1e12. Default 0. */
@@ -201,7 +305,7 @@ declare module './index' {
     /** How many requests of a key wait in line at most, an integer >= 1. Default 100. */
     maxQueue?: number | undefined;
     /** Counts in this limiter, which several middlewares may share, instead of one of its own. */
-    limiter?: ConcurrencyLimiter | undefined;
+    limiter?: ConcurrencyLimiter | RemoteConcurrencyLimiter | undefined;
     /** Answers a refused request, instead of `message` and `statusCode`. May be async. */
     handler?: ((req: Request, res: Response, next: Next) => unknown) | undefined;
     /** Sends RateLimit-Policy, which only these drafts have for concurrency. Default false: no header. */
@@ -212,11 +316,18 @@ declare module './index' {
 
   /** Merged into Express's Request; undefined if no middleware asked for a slot. */
   interface PerhapsConcurrency {
-    concurrency?: Slot | SlotRefusal | undefined;
+    concurrency?: Slot | RemoteSlot | SlotRefusal | undefined;
   }
 
-  interface ConcurrencyLimitMiddleware<Request = LimitedRequest, Response = LimitedResponse> {
+  interface ConcurrencyLimitMiddleware<
+    Request = LimitedRequest,
+    Response = LimitedResponse,
+    Limiter = ConcurrencyLimiter,
+  > {
     (req: Request, res: Response, next: Next): void | Promise<void>;
-    readonly limiter: ConcurrencyLimiter;
+    readonly limiter: Limiter;
   }
+
+  /** Options with which slots are on Redis. */
+  type WithRemoteSlots = SlotsOnRedis | { limiter: RemoteConcurrencyLimiter };
 }

@@ -43,7 +43,7 @@ declare module 'fastify' {
     /** The count of the request: see RateLimitInfo. Null if it was not counted. */
     rateLimit: RateLimiter.RateLimitInfo | null;
     /** The slot of the request, or its refusal; null or undefined if it holds none. */
-    concurrency?: RateLimiter.Slot | RateLimiter.SlotRefusal | null;
+    concurrency?: RateLimiter.Slot | RateLimiter.RemoteSlot | RateLimiter.SlotRefusal | null;
   }
 
   interface FastifyContextConfig {

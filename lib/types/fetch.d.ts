@@ -92,18 +92,18 @@ export interface ConcurrencyLimitFetchOptions<Info>
 export interface ConcurrencyLimitFetch<Info extends RequestInfo = RequestInfo> {
   /** Rejects if one of your functions fails. A request whose signal aborts in line leaves it. */
   (request: Request, info?: Info): Promise<ConcurrencyLimitFetchResult>;
-  readonly limiter: RateLimiter.ConcurrencyLimiter;
+  readonly limiter: RateLimiter.ConcurrencyLimiter | RateLimiter.RemoteConcurrencyLimiter;
 }
 
 export type ConcurrencyLimitFetchResult =
   | {
       allowed: true;
       /** Null if the request was skipped, or passed uncounted. */
-      slot: RateLimiter.Slot | null;
+      slot: RateLimiter.Slot | RateLimiter.RemoteSlot | null;
       headers: Headers;
       response: undefined;
-      /** As `release` of the slot; false without one. */
-      release(): boolean;
+      /** As `release` of the slot, on Redis a promise; false without one. */
+      release(): boolean | Promise<boolean>;
     }
   | {
       allowed: false;

@@ -79,6 +79,12 @@ declare namespace RateLimiter {
       Request extends IncomingMessage = LimitedRequest,
       Response extends ServerResponse = LimitedResponse,
     >(
+      options: ConcurrencyLimitOptions<Request, Response> & WithRemoteSlots,
+    ): ConcurrencyLimitMiddleware<Request, Response, RemoteConcurrencyLimiter>;
+    concurrencyLimit<
+      Request extends IncomingMessage = LimitedRequest,
+      Response extends ServerResponse = LimitedResponse,
+    >(
       options: ConcurrencyLimitOptions<Request, Response>,
     ): ConcurrencyLimitMiddleware<Request, Response>;
 
@@ -114,7 +120,7 @@ declare namespace RateLimiter {
     attemptAll<Entries extends readonly (AttemptAllEntry<RateLimiter> | SlotEntry)[]>(
       entries: readonly [...Entries],
     ): AttemptAllResultOf<Entries>;
-    attemptAll<Entries extends readonly (AttemptAllEntry | SlotEntry)[]>(
+    attemptAll<Entries extends readonly (AttemptAllEntry | AnySlotEntry)[]>(
       entries: readonly [...Entries],
     ): AttemptAllResultOf<Entries> | Promise<AttemptAllResultOf<Entries>>;
 

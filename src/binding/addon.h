@@ -116,7 +116,8 @@ Napi::Value CreateSharedSlots(const Napi::CallbackInfo& info);
 ///   reply(call, value)             for commands
 ///   changed(isUp)                  a connection was made or lost; in a cluster the first or last
 ///
-/// createLimiter(keyPrefix, source, sha1) -> { ask }, with the source of the script and its SHA-1
+/// createLimiter(keyPrefix, keySuffix, source, sha1) -> { ask }, with the source of the script and
+///   its SHA-1
 /// ask(id, head, length, isApart, isChange, amounts) -> the number of the call, or -1 if too many
 ///   are pending. The id is a well-formed string; `head`, a Uint8Array, and the next three are of a
 ///   question (questions.js); `amounts` is a Float64Array, or a number that is an amount if it is

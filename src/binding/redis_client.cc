@@ -300,7 +300,9 @@ constexpr std::array kLimiterFunctions{
 
 Napi::Value CreateLimiter(const Napi::CallbackInfo& info) {
   const Napi::Env env = info.Env();
-  redis::Program program{{ReadText(env, info[1]), ReadText(env, info[2])}, ReadText(env, info[0])};
+  redis::Program program{{ReadText(env, info[2]), ReadText(env, info[3])},
+                         ReadText(env, info[0]),
+                         ReadText(env, info[1])};
   const std::shared_ptr<RedisLimiter> limiter(new RedisLimiter{
       StateOf<RedisClient>(info).shared_from_this(), redis::Limiter(std::move(program))});
   return MakeFunctions(env, limiter, kLimiterFunctions);

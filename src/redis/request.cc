@@ -7,11 +7,11 @@
 
 namespace rollgate::redis {
 
-void Group::Add(CallId call, std::string_view key_prefix, std::string_view id,
+void Group::Add(CallId call, const Program& limiter, std::string_view id,
                 std::span<const double> own_amounts) {
   calls.push_back(call);
   if (!own_amounts.empty()) AppendDoubles(amounts, own_amounts);
-  AppendJoined(keys, {key_prefix, "{", id, "}"});
+  AppendJoined(keys, {limiter.key_prefix, "{", id, "}", limiter.key_suffix});
   key_ends.push_back(keys.size());
 }
 
@@ -33,7 +33,7 @@ void ScriptRequest::Add(std::size_t group, CallId call, const Program& limiter, 
   Group& joined = groups_[group];
   const std::size_t from = joined.keys.size();
   calls.push_back(call);
-  joined.Add(call, limiter.key_prefix, id, amounts);
+  joined.Add(call, limiter, id, amounts);
   // A collision only makes the script take the slower way. A request has at most 64 keys.
   const std::size_t hash =
       std::hash<std::string_view>{}(std::string_view(joined.keys).substr(from));

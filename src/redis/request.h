@@ -84,7 +84,8 @@ struct Script {
 /// What the calls of one limiter have in common.
 struct Program {
   Script script;
-  std::string key_prefix;  ///< the limiter's namespace
+  std::string key_prefix;    ///< the limiter's namespace
+  std::string key_suffix{};  ///< what follows the id in its braces
 };
 
 /// What calls ask a script about their keys.
@@ -109,7 +110,7 @@ struct Group {
   std::size_t numbers_per_key;
   bool is_apart;
 
-  void Add(CallId call, std::string_view key_prefix, std::string_view id,
+  void Add(CallId call, const Program& limiter, std::string_view id,
            std::span<const double> amounts = {});
 
   std::vector<CallId> calls{};

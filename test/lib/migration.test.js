@@ -45,6 +45,13 @@ function classesIn(source) {
   return names;
 }
 
+/** The names of classes in namespaces, too. */
+function classesOf(source) {
+  return [...source.text.matchAll(/^ *(?:export )?(?:declare )?class (\w+)/gm)].map(
+    ([, name]) => name,
+  );
+}
+
 /** The words in the code of the tables of a page. */
 function namedIn(page) {
   const rows = fs.readFileSync(path.join(ROOT, 'docs', page), 'utf8').match(/^\|.*\|$/gm);
@@ -85,4 +92,48 @@ test('rate-limiter-flexible: every class, option, method and field of a result',
   const ignored = [...OF_NO_USER, ...OF_DUMPS, ...OF_RESTORES];
   const members = membersIn(source, () => true).filter((name) => !ignored.includes(name));
   expectNamed('migration-rate-limiter-flexible.md', [...classesIn(source), ...members], 90);
+});
+
+const QUEUE_PAGE = 'migration-concurrency.md';
+
+test('p-limit: every member and option', () => {
+  const source = typesOf('p-limit/index.d.ts');
+  const names = membersIn(source, () => true);
+  expectNamed(QUEUE_PAGE, [...names, 'limitFunction', 'pLimit'], 8);
+});
+
+test('p-queue: every option, method and event', () => {
+  const events = typesOf('p-queue/dist/index.d.ts').text.match(/type EventName = (.*);/)[1];
+  const names = ['index', 'options'].flatMap((name) =>
+    membersIn(typesOf(`p-queue/dist/${name}.d.ts`), () => true),
+  );
+  const visible = names.filter((name) => name !== '#private');
+  expectNamed(QUEUE_PAGE, [...visible, ...events.match(/\w+/g)], 40);
+});
+
+test('Bottleneck: every class, option, method, strategy and event', () => {
+  const source = typesOf('bottleneck/bottleneck.d.ts');
+  const events = [...source.text.matchAll(/ on\(name: "(\w+)"/g)].map(([, name]) => name);
+  const strategies = source.text.match(/readonly ([A-Z_]+): Bottleneck.Strategy/g);
+  const names = [...membersIn(source, () => true), ...classesOf(source), ...events];
+  names.push(...strategies.map((text) => text.match(/[A-Z_]+/)[0]));
+  // What a batcher and a created group tell, what events tell of a job, and the numbers that counts() has.
+  const ignored = ['args', 'options', 'task', 'promise', 'reachedHWM', 'blocked', 'retryCount'];
+  const counts = ['RECEIVED', 'QUEUED', 'RUNNING', 'EXECUTING', 'DONE'];
+  const others = [...ignored, ...counts, 'limiter', 'subscriber', 'batch', 'created', 'Bottleneck'];
+  expectNamed(
+    QUEUE_PAGE,
+    names.filter((name) => !others.includes(name)),
+    80,
+  );
+});
+
+test('redis-semaphore: every class, option and method', () => {
+  const files = ['index', 'types', 'Lock'].map((name) =>
+    typesOf(`redis-semaphore/lib/${name}.d.ts`),
+  );
+  const members = files.flatMap((source) => membersIn(source, (name) => name !== 'AcquireOptions'));
+  const exported = files[0].text.match(/export \{ (Mutex.*) \}/)[1].match(/\w+/g);
+  const names = members.filter((name) => !name.startsWith('_'));
+  expectNamed(QUEUE_PAGE, [...names, ...exported, 'abortSignal', 'defaultTimeoutOptions'], 20);
 });

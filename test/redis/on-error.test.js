@@ -2,9 +2,9 @@
 'use strict';
 
 const diagnostics = require('node:diagnostics_channel');
-const { createClient } = require('redis');
 const RateLimiter = require('../..');
 const { Deadlines } = require('../../lib/stores/remote/deadlines');
+const { gatedClient } = require('../support/gated-client');
 const { errorOf, outcomeOf, waitUntil } = require('../support/outcome');
 const { startRedis } = require('../support/redis-server');
 const { handClock } = require('../support/set-up');
@@ -21,36 +21,10 @@ beforeAll(async () => {
   server = await startRedis();
 });
 
-/** A real client whose commands go through `gate(args, send)`, at first as they are. */
-async function gatedClient() {
-  const client = createClient({ url: server.url }).on('error', () => {});
-  await client.connect();
-  const pass = client.sendCommand.bind(client);
-  const asTheyAre = (args, send) => send(args);
-  const gated = {
-    client,
-    sent: 0,
-    gate: asTheyAre,
-    /** From now on each command fails at once. */
-    cut() {
-      gated.gate = () => Promise.reject(new Error('cut'));
-    },
-    mend() {
-      gated.gate = asTheyAre;
-    },
-    close: () => client.destroy(),
-  };
-  client.sendCommand = (args, options) => {
-    gated.sent += 1;
-    return gated.gate(args, (words) => pass(words, options));
-  };
-  return gated;
-}
-
 describe('onError', () => {
   let redis;
   beforeEach(async () => {
-    redis = await gatedClient();
+    redis = await gatedClient(server.url);
   });
   afterEach(() => redis.close());
 

@@ -118,6 +118,15 @@ TEST(ScriptRequest, NamesTheScriptItsKeysAndTheGroup) {
   EXPECT_EQ(request.calls, (std::vector<CallId>{7, 9}));
 }
 
+TEST(ScriptRequest, HasKeysWithTheSuffixOfTheirLimiter) {
+  const Program slots{{"return 1", kSha1}, "ns", ":slots"};
+  RequestOf request("");
+  request.Add(0, 7, slots, "a");
+  request.Add(0, 8, *kProgram, "a");
+  EXPECT_EQ(Encoded(request),
+            Command({"EVALSHA", kSha1, "2", "ns{a}:slots", "ns{a}", "together", Attempts(2)}));
+}
+
 // Kills: amounts in the order of keys of another group; a group for each cost.
 TEST(ScriptRequest, HasTheAmountsOfCallsBehindTheirGroup) {
   ScriptRequest request(500, Group(kProgram, Other()));

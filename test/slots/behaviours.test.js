@@ -2,30 +2,60 @@
 'use strict';
 
 const { ConcurrencyLimiter } = require('../..');
-const { errorOf } = require('../support/outcome');
+const { errorOf, waitUntil } = require('../support/outcome');
+const { EACH_CLIENT, EACH_CLUSTER_CLIENT, openings } = require('../support/redis-clients');
+const { startCluster } = require('../support/redis-cluster');
+const { startRedis } = require('../support/redis-server');
 const { handClock } = require('../support/set-up');
 const { hasShared, newName } = require('../support/shared-regions');
+const { all, patient } = require('../support/tiers');
 const TOPICS = require('./behaviours');
 
-const STORES = {
-  memory: () => ({}),
-  ...(hasShared && { shared: () => ({ shared: newName() }) }),
-};
+const { using, closeAll } = openings();
+const servers = {};
+const PATIENT = { commandTimeout: patient(15_000) };
+
+/** By name: what gives the options that say where. */
+const STORES = [['memory', () => ({})]];
+if (hasShared) STORES.push(['shared', () => ({ shared: newName() })]);
+for (const [name, open] of EACH_CLIENT) {
+  STORES.push([name, () => ({ redis: { ...using(open(servers.redis.url)), ...PATIENT } })]);
+}
+for (const [name, open] of all ? EACH_CLUSTER_CLIENT : []) {
+  const redis = () => ({ ...using(open(servers.cluster.urls)), ...PATIENT });
+  STORES.push([`${name}, a cluster`, () => ({ redis: redis() })]);
+}
+
+beforeAll(async () => {
+  servers.redis = await startRedis();
+  if (all) servers.cluster = await startCluster();
+});
 
 const failureOf = (call) => errorOf(Promise.resolve().then(call));
+let made = 0;
 
-describe.each(Object.entries(STORES))('%s', (_, placeOf) => {
+describe.each(STORES)('%s', (_, openPlace) => {
   const limiters = [];
-  let time;
   let place;
+  let time;
+  beforeAll(async () => {
+    place = openPlace();
+    const limiter = ConcurrencyLimiter({ max: 1, clock: () => 0, ...place });
+    await waitUntil('the store answers', async () => (await limiter.usage()).remaining === 1);
+    await limiter.close();
+  });
+  afterAll(closeAll);
   beforeEach(() => {
     time = handClock();
-    place = placeOf();
   });
   afterEach(() => Promise.all(limiters.splice(0).map((limiter) => limiter.close())));
 
   function make(options) {
-    const limiter = ConcurrencyLimiter({ max: 1, clock: time.clock, ...place, ...options });
+    made += 1;
+    const own = place.shared
+      ? { shared: newName() }
+      : { namespace: `slots-${process.pid}-${made}` };
+    const limiter = ConcurrencyLimiter({ max: 1, clock: time.clock, ...place, ...own, ...options });
     limiters.push(limiter);
     return limiter;
   }

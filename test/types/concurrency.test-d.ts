@@ -27,6 +27,44 @@ ConcurrencyLimiter({ max: 1, kv: {} });
 // @ts-expect-error costs are numbers
 slots.acquire('a', { cost: { requests: 1 } });
 
+const remote = ConcurrencyLimiter({
+  max: 2,
+  redis: 'redis://127.0.0.1',
+  ttl: 5000,
+  onError: 'allow',
+});
+const perhaps = ConcurrencyLimiter({ max: 2, redis: process.env.REDIS_URL });
+const connection = RateLimiter.createRedisConnection('redis://127.0.0.1');
+const alsoRemote: RateLimiter.RemoteConcurrencyLimiter = new ConcurrencyLimiter({
+  max: 2,
+  connection,
+});
+async function hold() {
+  const slot = await remote.acquire('a');
+  if (slot.allowed) {
+    const isReleased: boolean = await slot.release();
+    // @ts-expect-error its release takes a round trip
+    slot[Symbol.dispose]();
+    await slot[Symbol.asyncDispose]();
+    void [isReleased, slot.lost.aborted];
+  }
+  const { used }: RateLimiter.SlotUsage = await perhaps.usage('a');
+  const keys: null = remote.stats().keys;
+  const both = await RateLimiter.attemptAll([{ limiter: remote, id: 'a' }, { limiter: slots }]);
+  if (both.allowed) {
+    const [one, other]: readonly [RateLimiter.RemoteSlot, RateLimiter.Slot] = both.decisions;
+    void [one, other];
+  }
+  const ofRedis = concurrencyLimit({ max: 2, redis: 'redis://127.0.0.1' });
+  const given: RateLimiter.RemoteConcurrencyLimiter = ofRedis.limiter;
+  const count: number = concurrencyLimit({ max: 2 }).limiter.usage('a').used;
+  void [used, keys, given, count];
+}
+// @ts-expect-error what is held cannot move to memory
+ConcurrencyLimiter({ max: 1, redis: 'redis://127.0.0.1', onError: 'memory' });
+// @ts-expect-error it would not wait for Redis
+const atOnce: RateLimiter.Slot = remote.acquire('a');
+
 const limiter = RateLimiter({ interval: 1000, maxInInterval: 1 });
 const all = RateLimiter.attemptAll([
   { limiter: slots, id: 'a' },
@@ -46,4 +84,4 @@ async function serve(request: Request) {
   release();
   return new Response();
 }
-void [made, waited, ran, ranWith, middleware, serve];
+void [made, alsoRemote, hold, atOnce, waited, ran, ranWith, middleware, serve];

@@ -12,6 +12,7 @@ const {
   readObject,
   rejectUnknownOptions,
 } = require('../../options/values');
+const { POLLS } = require('./polls');
 const { Line } = require('./waiting-calls');
 const { HIGHEST } = require('./priorities');
 
@@ -139,4 +140,4 @@ class Waiting {
   }
 }
 
-module.exports = { Waiting, readWaitOptions };
+module.exports = { POLLS, Waiting, readWaitOptions };

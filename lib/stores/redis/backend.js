@@ -33,17 +33,19 @@ function nameOf({ operation, actual }) {
 class RedisBackend {
   #owner;
   #start;
+  #end;
   #questions;
 
-  /** @param {string} prefix of all keys of the limiter */
-  constructor(policy, prefix) {
+  /** @param {string} prefix of all keys of the limiter; `suffix` follows the id in its braces */
+  constructor(policy, prefix, suffix = '') {
     this.policy = policy;
     this.#questions = new Questions(policy);
     this.#start = `${prefix}{`;
+    this.#end = `}${suffix}`;
   }
 
   keyOf(id) {
-    return `${this.#start}${id}}`;
+    return `${this.#start}${id}${this.#end}`;
   }
 
   /** Calls that were made keep the earlier limits. */
@@ -172,9 +174,12 @@ class RedisBackend {
     for (const send of masters) await this.#clearNode(send);
   }
 
-  /** SCAN may return a key more than once, and pages without keys. */
+  /**
+   * SCAN may return a key more than once, and pages without keys. Keys without a suffix end with a brace, so those with
+   * one are not among them.
+   */
   async #clearNode(send) {
-    const pattern = `${this.#start.replace(/[\\*?[\]]/g, '\\$&')}*`;
+    const pattern = `${this.#start.replace(/[\\*?[\]]/g, '\\$&')}*${this.#end}`;
     let cursor = '0';
     do {
       const reply = await send(['scan', cursor, 'match', pattern, 'count', String(KEYS_AT_ONCE)]);

@@ -20,9 +20,9 @@ class ClientBackend extends RedisBackend {
   #batches;
   #calls;
 
-  constructor({ connection, policy, namespace }) {
+  constructor({ connection, policy, namespace, suffix }) {
     const batches = batchesOf(connection);
-    super(policy, `${batches.adapter.prefix}${namespace}`);
+    super(policy, `${batches.adapter.prefix}${namespace}`, suffix);
     this.detectedClientType = connection.kind.type;
     this.maxQueue = connection.maxQueue;
     this.isCluster = batches.adapter.isCluster;

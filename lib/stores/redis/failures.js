@@ -50,6 +50,11 @@ function isOutage({ code }) {
   return [TIMEOUT, UNREACHABLE, AUTH, CLOSED].includes(code);
 }
 
+/** Whether the server may have done what was asked, or may do it yet. */
+function mayBeDone({ code }) {
+  return [TIMEOUT, UNREACHABLE].includes(code);
+}
+
 /** Before authentication a server does not even read commands with more than ten arguments. */
 const AUTH_REPLY =
   /\b(NOAUTH|WRONGPASS)\b|unauthenticated|invalid password|no password is set|without any password/i;
@@ -131,6 +136,7 @@ module.exports = {
   fromClientError,
   fromReplyMessage,
   isOutage,
+  mayBeDone,
   messageOf,
   queueFull,
   reply,

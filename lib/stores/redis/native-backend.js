@@ -13,12 +13,16 @@ class NativeBackend extends RedisBackend {
   #changed = (isUp) => this.publishConnection(isUp);
 
   /** @param {object} connection a RedisConnection */
-  constructor({ connection, policy, namespace }) {
-    super(policy, namespace);
+  constructor({ connection, policy, namespace, suffix = '' }) {
+    super(policy, namespace, suffix);
     this.#connection = connection;
     this.#client = connection.acquire(this);
     const { windows, algorithm } = policy;
-    this.#native = this.#client.createLimiter(namespace, SCRIPTS[algorithm], windows.length);
+    this.#native = this.#client.createLimiter(
+      { keyPrefix: namespace, keySuffix: suffix },
+      SCRIPTS[algorithm],
+      windows.length,
+    );
     this.#client.whenChanged(this.#changed);
   }
 

@@ -303,13 +303,13 @@ class NativeClient {
     }
   }
 
-  /** The function `ask` of a limiter with this script and this prefix of its keys. */
-  createLimiter(keyPrefix, { source, sha1 }, windowCount) {
+  /** The function `ask` of a limiter with this script. Its keys are `keyPrefix{id}keySuffix`. */
+  createLimiter({ keyPrefix, keySuffix }, { source, sha1 }, windowCount) {
     const length = 2 + decisionLength(windowCount);
     if (this.#callbacks.numbers.length < length) {
       this.#callbacks.numbers = new Float64Array(length);
     }
-    return this.#engine.createLimiter(keyPrefix, source, sha1);
+    return this.#engine.createLimiter(keyPrefix, keySuffix, source, sha1);
   }
 
   setMap(ranges) {

@@ -192,6 +192,7 @@ function checkInteger(reply, least) {
 }
 
 module.exports = {
+  SERVER_TIME,
   amountsOf,
   callNumbers,
   checkInteger,

@@ -5,10 +5,21 @@ const { RemoteStore } = require('../remote/store');
 const { ClientBackend } = require('./client-backend');
 const { NativeBackend } = require('./native-backend');
 
+const { RedisSlots } = require('./slots');
+
+const backendOf = ({ connection }) =>
+  connection.client === undefined ? NativeBackend : ClientBackend;
+
 function createRedisStore(checked) {
   const { connection, namespace, onError } = checked.redis;
-  const Backend = connection.client === undefined ? NativeBackend : ClientBackend;
+  const Backend = backendOf(checked.redis);
   return new RemoteStore(checked, new Backend({ connection, policy: checked, namespace }), onError);
 }
 
-module.exports = { createRedisStore };
+/** The store of a concurrency limiter. */
+function createRedisSlots({ redis, ...ofStore }, events) {
+  const Backend = backendOf(redis);
+  return new RedisSlots({ ...ofStore, ...redis, Backend }, events);
+}
+
+module.exports = { createRedisSlots, createRedisStore };

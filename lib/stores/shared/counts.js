@@ -8,7 +8,7 @@ const { throwSharedErrorOf, throwUnsupported } = require('./store');
 
 /** Its first call attaches to the region. */
 class SharedCounts {
-  isShared = true;
+  hasOthers = true;
   /** In ms: others may clear what is held here, which nobody tells. */
   looksEvery = 250;
   clearings = 0;
