@@ -70,6 +70,15 @@ const SUBJECTS = {
     label: 'rollgate',
     create: (options) => require('../../lib').ConcurrencyLimiter(options),
   },
+  shared: {
+    label: 'rollgate, in shared memory',
+    create: (options) => {
+      const { ConcurrencyLimiter, unlinkShared } = require('../../lib');
+      const shared = `bench-slots-${process.pid}`;
+      process.once('exit', () => unlinkShared(shared));
+      return ConcurrencyLimiter({ ...options, shared, maxKeys: 2 * IDS });
+    },
+  },
   plain: {
     label: 'a Map in plain JavaScript',
     create: (options) => new PlainCounter(options),
@@ -79,7 +88,7 @@ const SUBJECTS = {
 const keyOf = (name, subject) => `${name} ${subject}`;
 
 function jobs({ quick }) {
-  const pace = quick ? { rounds: 1, part: 0.1 } : { rounds: 15, part: 1 };
+  const pace = quick ? { rounds: 1, part: 0.1 } : { rounds: 12, part: 1 };
   return Object.keys(CASES).flatMap((name) =>
     Object.keys(SUBJECTS).map((subject) => ({
       key: keyOf(name, subject),
@@ -154,6 +163,7 @@ module.exports = {
   question: 'What does it cost to acquire a slot and to release it?',
   bias: [
     'A Map in plain JavaScript gives a slot which is released once, and forgets an id that nobody holds. It has no maxAge, no signal, no line, no net for forgotten slots, and no bound on ids.',
+    'In shared memory, each acquisition and each release is seen by other processes at once, and records of ids stay in the region.',
     'A slot is released before the next one is acquired. So without others the Map has one entry at most, and with others nothing is inserted and deleted. A call of native code that reads an id takes longer than that.',
   ],
   budgetMs: 45_000,

@@ -10,8 +10,16 @@ declare module './index' {
     maxAge?: number | undefined;
     /** As of `RateLimiter`: for `maxAge` and `stats().oldest`. */
     clock?: (() => number) | undefined;
-    /** How many ids may be held at once, an integer >= 1, default 1,000,000. Further ones are refused. */
+    /**
+     * How many ids may be held at once, an integer >= 1, default 1,000,000; in shared memory at most 200 million, default
+     * 50,000 or less. Further ones are refused.
+     */
     maxKeys?: number | undefined;
+    /**
+     * All limiters of this name, in any thread or process of this user on the host, share the slots: see
+     * docs/concurrency.md. `room`: how many holders an id may have, default `max` as a power of two from 16 to 128.
+     */
+    shared?: string | SharedOptions | undefined;
     /** As of `RateLimiter`, on Redis: slots of all limiters with this namespace count together. No effect in memory. */
     namespace?: string | undefined;
     /**
@@ -100,9 +108,9 @@ declare module './index' {
   }
 
   interface ConcurrencyStats {
-    /** Ids that are held. */
+    /** Ids that are held; in shared memory those that have a place. */
     readonly keys: number;
-    /** Slots that are held of all ids. */
+    /** Slots that are held of all ids; in shared memory by this limiter. */
     readonly held: number;
     /** For how many ms the oldest slot has been held; 0 if none has for longer than a turn of the event loop. */
     readonly oldest: number;
@@ -112,7 +120,7 @@ declare module './index' {
     readonly waiting: number;
     /** Slots that were collected before their release. */
     readonly leaked: number;
-    /** Calls that failed because of the clock. */
+    /** Calls that failed because of the clock, and releases in a damaged region. */
     readonly errors: number;
     readonly bytes: number;
   }
@@ -135,7 +143,7 @@ declare module './index' {
     cost: number;
   } & (({ type: 'acquired' | 'refused' } & SlotUsage) | { type: 'released' | 'lost' | 'leaked' });
 
-  /** At most `max` holders of an id at once, in the memory of this process. */
+  /** At most `max` holders of an id at once, in the memory of this process, or shared by those of the host. */
   interface ConcurrencyLimiter {
     /**
      * Takes a slot of the id, if one is free.
@@ -143,7 +151,8 @@ declare module './index' {
      * @throws TypeError `ERR_ROLLGATE_ID`: the id is invalid
      * @throws TypeError or RangeError `ERR_ROLLGATE_COST`: the cost is no integer from 1 to the limiter's `max`
      * @throws TypeError or RangeError `ERR_ROLLGATE_OPTION`: another option is wrong
-     * @throws Error `ERR_ROLLGATE_CLOCK`, `ERR_ROLLGATE_CLOSED`, `ERR_ROLLGATE_MEMORY`
+     * @throws Error `ERR_ROLLGATE_CLOCK`, `ERR_ROLLGATE_CLOSED`, `ERR_ROLLGATE_MEMORY`, in shared memory
+     *   `ERR_ROLLGATE_SHARED_...`
      */
     acquire(id?: Id, options?: AcquireOptions): Slot | SlotRefusal;
 

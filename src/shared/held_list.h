@@ -41,7 +41,7 @@ class Holder {
   static constexpr int kTakenShift = 16;
   static constexpr int kEntryShift = 54;
   static constexpr std::uint64_t kTakenMask = (std::uint64_t{1} << (kEntryShift - kTakenShift)) - 1;
-  static_assert(kEntries <= std::uint64_t{1} << (64 - kEntryShift));
+  static_assert(kEntries == std::uint64_t{1} << (64 - kEntryShift), "any word names an entry");
 
   std::uint64_t word_ = 0;
 };

@@ -137,7 +137,6 @@ class HeldTable {
   /// Whether the holder has ended. It took its entry before it held anything, and kept it.
   bool HasEnded(Holder holder) {
     if (holder == own_) return false;
-    if (holder.entry() >= kEntries) ThrowCorrupt("entry out of range");
     return !holder.HasTaken(Access::Load(TakenOf(holder.entry()))) ||
            !peers_.IsLocked(holder.entry());
   }
@@ -163,8 +162,7 @@ class HeldTable {
     for (std::size_t i = 0; i < size; ++i) {
       const Holder holder(Access::Load(words[1 + 2 * i]));
       const Micros end = HeldList::EndIn(Access::Load(words[2 + 2 * i]));
-      const bool is_over = holder.entry() < kEntries && HasEnded(holder);
-      if (!is_over && (end == kNever || end > now())) return false;
+      if (!HasEnded(holder) && (end == kNever || end > now())) return false;
     }
     return true;
   }

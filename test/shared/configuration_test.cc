@@ -57,6 +57,21 @@ TEST(SharedConfiguration, DiffersWithEverythingThatOthersHaveToAgreeIn) {
   EXPECT_EQ(std::adjacent_find(all.begin(), all.end()), all.end());
 }
 
+TEST(SharedConfiguration, OfSlotsFitsNoOtherKindAndAnyRoomThatIsLargeEnough) {
+  const Words slots = ConfigurationOfSlots({}, 0, 16);
+  EXPECT_EQ(RoomOfSlots(slots), 16u);
+  EXPECT_NE(WhyNot(slots, WordsOf(kPlain)), "");
+  EXPECT_NE(WhyNot(WordsOf(kPlain), slots), "");
+  EXPECT_NE(WhyNot(slots, ConfigurationOfSlots(SharedClock::kOwn, 0, 16)), "");
+  EXPECT_EQ(WhyNot(slots, ConfigurationOfSlots({}, 0, 4)), "");
+  EXPECT_EQ(WhyNot(ConfigurationOfSlots({}, 4, 4), ConfigurationOfSlots({}, 0, 4)), "");
+  EXPECT_EQ(WhyNot(ConfigurationOfSlots({}, 5, 5), ConfigurationOfSlots({}, 0, 4)),
+            "its ids have room for 4 holders");
+  EXPECT_EQ(TextOf(slots), "{ max: slots, shared: { room: 16 } }");
+  EXPECT_EQ(TextOf(ConfigurationOfSlots(SharedClock::kOwn, 0, 16)),
+            "{ max: slots, clock: a function, shared: { room: 16 } }");
+}
+
 TEST(SharedConfiguration, IsTheSameWhateverMaxAFunctionHasGivenLast) {
   PolicyOptions options = kPlain;
   options.sets_max = true;

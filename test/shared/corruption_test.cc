@@ -13,6 +13,7 @@
 
 #include "core/algorithms.h"
 #include "shared/file.h"
+#include "shared/held_region.h"
 #include "shared/record_states.h"
 #include "shared/region.h"
 #include "shared/regions.h"
@@ -187,6 +188,46 @@ TEST(SharedCorruption, LeadsToNothingWorseThanAnErrorOrAWrongCount) {
       if (call > 60 && random.Chance(2)) users[random.Between(0, 1)].Attach();
       now = random.Chance(2) ? AnyMoment(random) : Bounded(NextReading(random, now));
       users[random.Between(0, 1)].Call(random, now);
+    }
+  }
+}
+
+TEST(SharedCorruption, OfSlotsLeadsToNothingWorseThanAnErrorOrAWrongCount) {
+  for (std::uint64_t seed = 0; seed < Rounds(); ++seed) {
+    SCOPED_TRACE(seed);
+    Random random(seed);
+    const RegionName region;
+    const SharedStoreOptions of_store = region.Options(20);
+    const shared::HeldRegionOptions options{
+        .directory = of_store.directory, .name = of_store.name, .max_keys = 20, .room = 3};
+    std::array users = {std::make_unique<shared::HeldRegion>(options),
+                        std::make_unique<shared::HeldRegion>(options)};
+    Vandal vandal(region);
+    std::vector<std::pair<Identity, shared::Holding>> held;
+    const auto act = [&](shared::HeldTable<shared::EntryOwners>& table) {
+      const Identity id = Id(random.Between(0, 39));
+      const Micros now = random.Between(0, 1000);
+      const std::int64_t kind = random.Between(0, 9);
+      if (kind == 0) table.Clear(id);
+      if (kind == 1) table.UsedOf(id, [&] { return now; });
+      if (kind == 2 && random.Chance(10)) table.ClearAll();
+      if (kind < 6 && !held.empty()) {
+        const auto [of, holding] = held.back();
+        held.pop_back();
+        table.Release(of, holding);
+        return;
+      }
+      const shared::HeldAnswer answer = table.Acquire(
+          id, static_cast<std::uint32_t>(random.Between(1, 3)), 5, [&] { return now; },
+          [&] { return random.Chance(50) ? kNever : now + 100; });
+      if (answer.kind == shared::HeldAnswer::Kind::kGranted) held.emplace_back(id, answer.holding);
+    };
+    for (int call = 0; call < 600; ++call) {
+      if (call > 60 && random.Chance(30)) vandal.Strike(random);
+      try {
+        act(users[static_cast<std::size_t>(random.Between(0, 1))]->table());
+      } catch (const SharedError&) {
+      }
     }
   }
 }

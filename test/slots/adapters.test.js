@@ -9,6 +9,7 @@ const rollgate = require('../../lib/adapters/fastify');
 const { concurrencyLimitFetch } = require('../../lib/adapters/fetch');
 const { errorOf, waitUntil } = require('../support/outcome');
 const { catchError } = require('../support/set-up');
+const { filesOf, hasShared, newName } = require('../support/shared-regions');
 
 const stops = [];
 afterEach(async () => {
@@ -189,6 +190,34 @@ describe('Fastify', () => {
       statuses.push((await fetch(base + path)).status);
     }
     expect(statuses).toEqual([429, 200, 503]);
+  });
+
+  // Kills: a route that counts with the scope; one whose own limiter conflicts with the scope's store.
+  (hasShared ? test : test.skip)('counts each route by itself in shared memory', async () => {
+    const app = createFastify();
+    const name = newName();
+    const limiter = ConcurrencyLimiter({ max: 1 });
+    await app.register(rollgate, { concurrency: { max: 1, maxKeys: 100, shared: name } });
+    let base;
+    const nested = async (request) => {
+      const { path } = request.query;
+      return path ? String((await fetch(base + path)).status) : 'done';
+    };
+    app.get('/', nested);
+    app.get('/one', { config: { concurrency: { max: 1 } } }, nested);
+    app.get('/two', { config: { concurrency: { max: 2 } } }, nested);
+    app.get('/own', { config: { concurrency: { limiter } } }, nested);
+    base = await app.listen({ port: 0, host: '127.0.0.1' });
+    stops.push(() => app.close());
+    const askWithin = async (outer, inner) =>
+      Number(await (await fetch(`${base}${outer}?path=${inner}`)).text());
+    expect(await askWithin('/', '/')).toBe(429);
+    expect(await askWithin('/', '/one')).toBe(200);
+    expect(await askWithin('/one', '/one')).toBe(429);
+    expect(await askWithin('/two', '/two')).toBe(200);
+    expect(await askWithin('/own', '/own')).toBe(429);
+    expect(limiter.stats()).toMatchObject({ allowed: 1, blocked: 1, held: 0 });
+    expect(filesOf(name)).toHaveLength(3);
   });
 
   test.each([[null], [true], [false], [5], [{ max: 0.5 }]])('refuses %j', async (concurrency) => {

@@ -20,12 +20,20 @@ if (taken.allowed) {
 const waited: Promise<RateLimiter.Slot> = slots.wait('a', { deadline: 5, priority: 3, cost: 2 });
 const ran: Promise<string> = slots.run('a', async (slot) => String(slot.used));
 const ranWith: Promise<number> = slots.run('a', { maxQueue: 3 }, () => 5);
+const shared: RateLimiter.ConcurrencyLimiter = ConcurrencyLimiter({
+  max: 2,
+  shared: { name: 'jobs', room: 64 },
+});
+// @ts-expect-error names are strings
+ConcurrencyLimiter({ max: 1, shared: 5 });
 // @ts-expect-error max is missing
 ConcurrencyLimiter({});
 // @ts-expect-error a key-value store knows no holders
 ConcurrencyLimiter({ max: 1, kv: {} });
 // @ts-expect-error costs are numbers
 slots.acquire('a', { cost: { requests: 1 } });
+
+void shared;
 
 const remote = ConcurrencyLimiter({
   max: 2,

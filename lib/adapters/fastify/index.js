@@ -3,11 +3,11 @@
 
 const { inAdapter, optionError, optionTypeError } = require('../../base/errors');
 const { adaptOptions, ReplyResponse } = require('./reply');
-const { mergeRouteOptions, createRoutedPath } = require('./route');
+const { createRoutedPath, mergeConcurrencyOptions, mergeRouteOptions } = require('./route');
 const concurrencyLimit = require('../concurrency');
 const rateLimit = require('../middleware');
 const { PATH_OF } = require('../middleware/rules/paths');
-const { readObject, withoutUndefined } = require('../../options/values');
+const { readObject } = require('../../options/values');
 
 /**
  * What the plugin limits. `name` is that of the option of a route, and of the property of requests; `nearest` the
@@ -24,7 +24,7 @@ const CONCURRENCY = {
   name: 'concurrency',
   nearest: Symbol.for('rollgate.nearestConcurrency'),
   create: (options) => concurrencyLimit(options),
-  merge: (scope, own) => ({ ...scope, ...withoutUndefined(own) }),
+  merge: mergeConcurrencyOptions,
 };
 
 /** Limits every route of a scope and its inner scopes, and requests without a route: see fastify.d.ts. */

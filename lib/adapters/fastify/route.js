@@ -3,6 +3,7 @@
 
 const stores = require('#stores');
 const { failure, optionError } = require('../../base/errors');
+const concurrency = require('../../concurrency/options');
 const limiter = require('../middleware/limiter-options');
 const { takesClientKey } = require('../middleware/warnings');
 const { withoutUndefined } = require('../../options/values');
@@ -54,9 +55,24 @@ function mergeRouteOptions(scope, own, route) {
     if (own.keyGenerator !== undefined) for (const name of ADDRESS_NAMES) delete inherited[name];
     else if (ADDRESS_NAMES.some(has)) delete inherited.keyGenerator;
   }
-  const { namespace, shared } = inherited;
+  return { ...withOwnCount(inherited, route), ...withoutUndefined(own) };
+}
+
+/** The scope's options for a route, which counts in the same store by itself. */
+function withOwnCount(scope, route) {
+  const inherited = { ...scope };
+  const { namespace, shared } = scope;
   if (namespace !== undefined) inherited.namespace = `${namespace} ${tag(route)}`;
   if (shared !== undefined) inherited.shared = stores.shared.partOf(shared, tag(route));
+  return inherited;
+}
+
+/** The same for what runs at once. */
+function mergeConcurrencyOptions(scope, own, route) {
+  const has = (name) => own[name] !== undefined;
+  const inherited = withOwnCount(scope, route);
+  if (has('limiter')) for (const name of concurrency.LIMITER_NAMES) delete inherited[name];
+  if (CHOICES.some(has)) for (const name of CHOICES) delete inherited[name];
   return { ...inherited, ...withoutUndefined(own) };
 }
 
@@ -116,4 +132,4 @@ function urlError(message) {
   return Object.assign(failure('ERR_ROLLGATE_URL', message), { statusCode: 400 });
 }
 
-module.exports = { createRoutedPath, mergeRouteOptions };
+module.exports = { createRoutedPath, mergeConcurrencyOptions, mergeRouteOptions };
