@@ -144,6 +144,8 @@ class Holds {
       this.#store.look?.();
       this.loseOldIfPossible();
     }
+    const mayBeLost = this.#looksEvery !== undefined && hold.controller !== undefined;
+    if (mayBeLost && !this.#store.counts(hold)) this.lose(hold);
     if (hold.controller === undefined) {
       hold.controller = new AbortController();
       if (!this.#isClosed) this.#watch(hold);

@@ -56,7 +56,7 @@ struct SharedSlots {
   SharedSlots(const SharedSlots&) = delete;
   SharedSlots& operator=(const SharedSlots&) = delete;
 
-  shared::HeldTable<shared::EntryOwners>& Table() {
+  shared::HeldTable<shared::Holders>& Table() {
     if (!region) [[unlikely]] {
       region = std::make_unique<HeldRegion>(options);
       secret = region->secret();
@@ -78,6 +78,16 @@ struct SharedSlots {
     free.reserve(held.capacity());  // so that Release needs no memory
     free.push_back(held.size() - 1);
     return free.back();
+  }
+
+  /// What is held with another end than it had. This happens only where an id has little room.
+  ROLLGATE_COLD void Raise(const Identity& id, const HeldAnswer& answer) {
+    const auto& [cost, generation, end] = answer.holding;
+    for (auto& [of, holding] : held) {
+      if (of == id && holding.generation == generation && holding.end == answer.raised_from) {
+        holding.end = end;
+      }
+    }
   }
 
   Napi::Env env;
@@ -139,6 +149,7 @@ ROLLGATE_FLATTEN napi_value Acquire(napi_env env, napi_callback_info info) {
     numbers[1] = answer.kind == HeldAnswer::Kind::kNoRoom ? 1 : 0;
     return nullptr;
   }
+  if (answer.raised_from != kNever) slots.Raise(identity, answer);
   slots.free.pop_back();
   slots.held[place] = {identity, answer.holding};
   numbers[1] = static_cast<double>(place);

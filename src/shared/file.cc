@@ -53,9 +53,9 @@ struct flock LockOf(short type, std::size_t first, std::size_t count) {
   return lock;
 }
 
-/// The lock that others have on an entry, perhaps among other ones; F_UNLCK if there is none.
-struct flock OthersLockOn(const File& file, std::size_t entry) {
-  struct flock lock = LockOf(F_WRLCK, entry, 1);
+/// The lock that others have on a byte, perhaps among other ones; F_UNLCK if there is none.
+struct flock OthersLockOn(const File& file, std::size_t byte) {
+  struct flock lock = LockOf(F_WRLCK, byte, 1);
   if (::fcntl(file.descriptor(), F_OFD_GETLK, &lock) != 0) {
     FailBySystem("cannot examine the locks on the file of a shared limiter", errno);
   }
@@ -124,7 +124,7 @@ EntryLock EntryLock::On(const File& region) {
 }
 
 bool EntryLock::TryLock(std::size_t first, std::size_t count) const {
-  assert(file_ && count >= 1 && first + count <= kEntries);
+  assert(file_ && count >= 1 && first + count <= 2 * kEntries);
   struct flock lock = LockOf(F_WRLCK, first, count);
   if (::fcntl(file_.descriptor(), F_OFD_SETLK, &lock) == 0) return true;
   if (errno == EAGAIN || errno == EACCES) return false;
@@ -148,15 +148,22 @@ EntryLock EntryLock::TakeAll(const File& region) {
   return lock.TryLock(0, kEntries) ? std::move(lock) : EntryLock();
 }
 
-bool EntryLock::IsTakenByAnother(std::size_t entry) const {
+void EntryLock::LockHolder() const {
+  // Whoever had the entry has unlocked this byte, too.
+  if (!TryLock(kEntries + entry_, 1)) {
+    FailBySystem("cannot lock a part of the file of a shared limiter", EAGAIN);
+  }
+}
+
+bool EntryLock::IsHeldByAnother(std::size_t entry) const {
   assert(file_ && entry < kEntries);
-  return OthersLockOn(file_, entry).l_type != F_UNLCK;
+  return OthersLockOn(file_, kEntries + entry).l_type != F_UNLCK;
 }
 
 EntryLock::~EntryLock() {
   // Closing alone would leave the lock to children of fork(), whose copies do not unlock.
   if (!file_ || IsForked()) return;
-  struct flock lock = LockOf(F_UNLCK, 0, kEntries);
+  struct flock lock = LockOf(F_UNLCK, 0, 2 * kEntries);
   ::fcntl(file_.descriptor(), F_OFD_SETLK, &lock);
 }
 

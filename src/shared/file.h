@@ -81,8 +81,12 @@ class EntryLock {
   const File& file() const { return file_; }
   std::size_t entry() const { return entry_; }
 
-  /// Whether the entry's byte is locked, but not by this. Throws SharedError.
-  bool IsTakenByAnother(std::size_t entry) const;
+  /// Locks a second byte, which says that what this entry's earlier owners held does not count any
+  /// more. Throws SharedError.
+  void LockHolder() const;
+
+  /// Whether another lock has the second byte of an entry. Throws SharedError.
+  bool IsHeldByAnother(std::size_t entry) const;
 
   /// Whether this is a copy made by fork(): the entry is the original's.
   bool IsForked() const { return forks_ != forks_so_far.load(std::memory_order_relaxed); }

@@ -5,6 +5,7 @@
 #include <cassert>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "core/time.h"
 #include "shared/layout.h"
@@ -50,16 +51,18 @@ class Holder {
 struct Holding {
   std::uint32_t cost = 0;
   std::uint32_t generation = 0;  ///< of the id
-  Micros end = kNever;           ///< from then on it does not count
+  Micros end = kNever;           ///< of its part: from then on it does not count
 };
 
 /// A list of parts in the words of a state: the first word has the generation of the id and how
 /// many parts there are; each part has a word of its holder and its cost, and one of its end. A
-/// holder has one part for each end, or, where there is no room for another, parts of a later end.
+/// holder has one part for each end. Where there is little room, what it adds joins a part that
+/// ends later.
 class HeldList {
  public:
   /// How many words a list of so many parts takes.
   static constexpr std::size_t WordsFor(std::size_t room) { return 1 + 2 * room; }
+  static constexpr std::size_t RoomIn(std::size_t words) { return (words - 1) / 2; }
 
   /// Words that Begin will fill, or that hold a list. Throws SharedError if they can be none.
   HeldList(std::uint64_t* words, std::size_t room) : words_(words), room_(room) {
@@ -95,56 +98,59 @@ class HeldList {
     SetSize(kept);
   }
 
-  /// Returns false if there is no room for another holder. Precondition: the sum of costs stays
-  /// within kMostHeld.
-  bool Add(Holder holder, std::uint32_t cost, Micros end) {
+  /// Where a cost was added: to the part of this end. Everything that was in the part of the end
+  /// `raised_from` is in it now, unless that is kNever.
+  struct Added {
+    Micros end;
+    Micros raised_from = kNever;
+  };
+
+  /// Returns none if there is no room for another holder. Half of the room is left to such.
+  /// Precondition: the sum of costs stays within kMostHeld.
+  std::optional<Added> Add(Holder holder, std::uint32_t cost, Micros end) {
     assert(used() + cost <= kMostHeld);
-    std::size_t latest = size();
+    std::size_t next = size();    // the part that ends first of those that do not end earlier
+    std::size_t latest = size();  // the part that ends last of those that do
     for (std::size_t i = 0; i < size(); ++i) {
       if (Holder(Part(i)) != holder) continue;
-      if (EndAt(i) == end) {
-        Part(i) += cost;
-        return true;
+      if (EndAt(i) >= end) {
+        if (next == size() || EndAt(i) < EndAt(next)) next = i;
+      } else if (latest == size() || EndAt(i) > EndAt(latest)) {
+        latest = i;
       }
-      if (latest == size() || EndAt(i) > EndAt(latest)) latest = i;
     }
-    if (size() < room_) {
+    const bool has_part = next != size() || latest != size();
+    if (next != size() && EndAt(next) == end) {
+      Part(next) += cost;
+      return Added{end};
+    }
+    if (size() < (has_part ? room_ / 2 : room_)) {
       Part(size()) = holder.word() | cost;
       End(size()) = static_cast<std::uint64_t>(end);
       SetSize(size() + 1);
-      return true;
+      return Added{end};
     }
-    if (latest == size()) return false;
-    Part(latest) += cost;
-    End(latest) = static_cast<std::uint64_t>(std::max(EndAt(latest), end));
-    return true;
+    if (!has_part) return std::nullopt;
+    const std::size_t joined = next != size() ? next : latest;
+    Part(joined) += cost;
+    if (joined == next) return Added{EndAt(next)};
+    const Micros raised_from = EndAt(latest);
+    End(latest) = static_cast<std::uint64_t>(end);
+    return Added{end, raised_from};
   }
 
-  /// Whether a holder holds so much that does not end earlier.
+  /// Whether the holder's part of this end has so much.
   bool Has(Holder holder, std::uint32_t cost, Micros end) const {
-    std::uint64_t held = 0;
-    for (std::size_t i = 0; i < size(); ++i) {
-      if (Holder(Part(i)) == holder && EndAt(i) >= end) held += CostAt(i);
-    }
-    return held >= cost;
+    const std::size_t i = Find(holder, end);
+    return i < size() && CostAt(i) >= cost;
   }
 
-  /// Takes back what was added, if Has. Of what does not end earlier, the part that ends first is
-  /// reduced first: then the other parts still have what was added to them.
+  /// Takes back what was added, if Has.
   void Take(Holder holder, std::uint32_t cost, Micros end) {
     assert(Has(holder, cost, end));
-    while (cost > 0) {
-      std::size_t first = size();
-      for (std::size_t i = 0; i < size(); ++i) {
-        const bool is_candidate = Holder(Part(i)) == holder && EndAt(i) >= end && CostAt(i) > 0;
-        if (is_candidate && (first == size() || EndAt(i) < EndAt(first))) first = i;
-      }
-      if (first == size()) ThrowCorrupt("the sum of what is held overflows");
-      const std::uint32_t taken = std::min(cost, CostAt(first));
-      Part(first) -= taken;
-      cost -= taken;
-      if (CostAt(first) == 0) Remove(first);
-    }
+    const std::size_t i = Find(holder, end);
+    Part(i) -= cost;
+    if (CostAt(i) == 0) Remove(i);
   }
 
   /// An id that nobody holds has expired, so that another may have its place.
@@ -160,6 +166,12 @@ class HeldList {
   std::uint64_t& End(std::size_t i) { return words_[2 + 2 * i]; }
   Micros EndAt(std::size_t i) const { return EndIn(words_[2 + 2 * i]); }
   std::uint32_t CostAt(std::size_t i) const { return Part(i) & kMostHeld; }
+
+  std::size_t Find(Holder holder, Micros end) const {
+    std::size_t i = 0;
+    while (i < size() && (Holder(Part(i)) != holder || EndAt(i) != end)) ++i;
+    return i;
+  }
 
   void SetSize(std::size_t size) { words_[0] = std::uint64_t{generation()} << 32 | size; }
 

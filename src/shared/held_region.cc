@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <ctime>
 
 #include "shared/configuration.h"
 
@@ -28,32 +27,19 @@ RegionOptions RegionFor(const HeldRegionOptions& options) {
           .configuration = ConfigurationOfSlots(options.clock, options.room, room)};
 }
 
-std::int64_t CoarseNow() {
-  struct timespec time = {};
-  ::clock_gettime(CLOCK_MONOTONIC_COARSE, &time);
-  return std::int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
-}
-
 }  // namespace
 
-void EntryOwners::Look(bool surely) {
-  const std::int64_t now = CoarseNow();
-  if (!surely && now == looked_at_) return;
-  looked_at_ = now;
-  ++looks_;
-}
-
-bool EntryOwners::IsLocked(std::size_t entry) {
-  if (locked_in_[entry] == looks_) return true;
-  if (!region_.IsTakenByAnother(entry)) return false;
-  locked_in_[entry] = looks_;
+bool Holders::IsHeld(std::size_t entry) {
+  if (held_in_[entry] == looks_) return true;
+  if (!region_.IsHeldByAnother(entry)) return false;
+  held_in_[entry] = looks_;
   return true;
 }
 
 HeldRegion::HeldRegion(const HeldRegionOptions& options)
     : region_(Region::Attach(RegionFor(options))),
-      owners_(region_),
-      table_(region_.view(), region_.entry(), RoomOfSlots(region_.configuration()), owners_) {}
+      holders_(region_),
+      table_(region_.view(), region_.entry(), RoomOfSlots(region_.configuration()), holders_) {}
 
 void HeldRegion::TakeEntryAgain() {
   region_.TakeEntryAgain();

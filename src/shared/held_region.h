@@ -16,22 +16,23 @@
 
 namespace rollgate::shared {
 
-/// Which entries of a region other processes have, as the locks on its file say.
-class EntryOwners {
+/// Which entries of a region have a holder, as locks on its file say.
+class Holders {
  public:
   using Tries = shared::Tries;
 
-  explicit EntryOwners(const Region& region) : region_(region) {}
+  explicit Holders(const Region& region) : region_(region) {}
 
-  void Look(bool surely);
-  bool IsLocked(std::size_t entry);
+  /// The entry is the region's.
+  void Hold(std::size_t /*entry*/) { region_.LockHolder(); }
+  void Look() { ++looks_; }
+  bool IsHeld(std::size_t entry);
 
  private:
   const Region& region_;
-  std::int64_t looked_at_ = 0;
   std::uint64_t looks_ = 0;
-  /// Of each entry, the number of the look that found it locked.
-  std::array<std::uint64_t, kEntries> locked_in_{};
+  /// Of each entry, the number of the look that found it held.
+  std::array<std::uint64_t, kEntries> held_in_{};
 };
 
 struct HeldRegionOptions {
@@ -58,7 +59,7 @@ class HeldRegion {
   std::uint64_t keys() const { return table_.Keys(); }
 
   /// To be called before the others: a process created by fork() must not use its parent's entry.
-  HeldTable<EntryOwners>& table() {
+  HeldTable<Holders>& table() {
     if (region_.IsForked()) [[unlikely]] {
       TakeEntryAgain();
     }
@@ -69,8 +70,8 @@ class HeldRegion {
   ROLLGATE_COLD void TakeEntryAgain();
 
   Region region_;
-  EntryOwners owners_;
-  HeldTable<EntryOwners> table_;
+  Holders holders_;
+  HeldTable<Holders> table_;
 };
 
 }  // namespace rollgate::shared

@@ -21,15 +21,17 @@ struct HeldAnswer {
   Kind kind = Kind::kRefused;
   std::uint32_t used = 0;  ///< of the id, with what was granted
   Holding holding = {};    ///< if it was granted
+  /// Unless it is kNever, what this holder got of the id and generation with this end ends with
+  /// `holding` now.
+  Micros raised_from = kNever;
 };
 
 /// One holder's access to the ids. Owned by one thread, which also owns `entry`. Throws SharedError
 /// if the region holds invalid values.
 ///
-/// `Peers` knows which entries have an owner:
-/// - IsLocked(entry): whether another process has it. Never true once its owner has ended, unless
-///   there is another one
-/// - Look(surely): before IsLocked. Unless `surely`, the answers may be a little old
+/// `Peers` knows which entries have a holder:
+/// - Hold(entry): this process becomes the holder, for as long as it lives and has the entry
+/// - IsHeld(entry): whether another process is the holder, at some time since the last Look()
 /// - Tries: as the class of that name
 template <class Peers, class Access = Hardware>
 class HeldTable {
@@ -37,8 +39,9 @@ class HeldTable {
   /// `peers` must outlive this.
   HeldTable(const View& view, std::size_t entry, std::size_t room, Peers& peers)
       : view_(view), table_(view, entry), room_(room), peers_(peers), own_(Take(entry)) {
-    const std::size_t words = table_.state_words();
-    if (room < 1 || HeldList::WordsFor(room) > words) ThrowCorrupt("records are too small");
+    if (room < 1 || room > HeldList::RoomIn(table_.state_words())) {
+      ThrowCorrupt("records are too small");
+    }
   }
 
   const Secret& secret() const { return table_.secret(); }
@@ -59,13 +62,13 @@ class HeldTable {
     for (Tries tries(most_tries_);; tries.Next()) {
       if (!table_.Find(id)) {
         if (cost > max) return {Kind::kRefused, 0};
-        Holding holding{cost, table_.NextGeneration(), end()};
+        const Holding holding{cost, table_.NextGeneration(), end()};
         const auto begin = [&](Micros) {
           HeldList list = HeldList::Begin(table_.state(), room_, holding.generation);
           list.Add(own_, cost, holding.end);
           return list.saved();
         };
-        peers_.Look(true);
+        peers_.Look();
         const auto insertion = table_.Insert(
             now(), begin, [&](const Word* record) { return NobodyHolds(record, now); });
         if (insertion == Insertion::kLost) continue;
@@ -73,14 +76,16 @@ class HeldTable {
         return {Kind::kGranted, cost, holding};
       }
       HeldList list(table_.state(), room_);
-      DropEnded(list, now, false);
-      if (list.used() + cost > max || list.size() == room_) {
-        DropEnded(list, now, true);
-        if (list.used() + cost > max) return {Kind::kRefused, Bounded(list.used())};
+      DropEnded(list, now);
+      if (list.used() + cost > max) return {Kind::kRefused, Bounded(list.used())};
+      const auto added = list.Add(own_, cost, end());
+      if (!added) return {Kind::kNoRoom, Bounded(list.used())};
+      if (table_.Replace(list.saved())) {
+        return {Kind::kGranted,
+                Bounded(list.used()),
+                {cost, list.generation(), added->end},
+                added->raised_from};
       }
-      const Holding holding{cost, list.generation(), end()};
-      if (!list.Add(own_, cost, holding.end)) return {Kind::kNoRoom, Bounded(list.used())};
-      if (table_.Replace(list.saved())) return {Kind::kGranted, Bounded(list.used()), holding};
     }
   }
 
@@ -105,7 +110,7 @@ class HeldTable {
   std::uint32_t UsedOf(const Identity& id, Now now) {
     if (!table_.Find(id)) return 0;
     HeldList list(table_.state(), room_);
-    DropEnded(list, now, true);
+    DropEnded(list, now);
     return Bounded(list.used());
   }
 
@@ -127,27 +132,28 @@ class HeldTable {
 
   Word& TakenOf(std::size_t entry) const { return view_.entries[entry].taken; }
 
-  /// From now on, what the entry's last owner held does not count.
+  /// In this order: who finds the entry held finds the number of its holder.
   Holder Take(std::size_t entry) {
     const std::uint64_t taken = Access::Load(TakenOf(entry)) + 1;
     Access::Store(TakenOf(entry), taken);
+    peers_.Hold(entry);
     return Holder(entry, taken);
   }
 
-  /// Whether the holder has ended. It took its entry before it held anything, and kept it.
+  /// Whether the holder has ended: nobody has its entry, or another one.
   bool HasEnded(Holder holder) {
     if (holder == own_) return false;
-    return !holder.HasTaken(Access::Load(TakenOf(holder.entry()))) ||
-           !peers_.IsLocked(holder.entry());
+    if (!peers_.IsHeld(holder.entry())) return true;
+    return !holder.HasTaken(Access::Load(TakenOf(holder.entry())));
   }
 
   template <class Now>
-  void DropEnded(HeldList& list, Now now, bool surely) {
+  void DropEnded(HeldList& list, Now now) {
     bool has_looked = false;
     list.Drop([&](Holder holder, Micros end) {
       if (end != kNever && end <= now()) return true;
       if (holder == own_) return false;
-      if (!has_looked) peers_.Look(surely);
+      if (!has_looked) peers_.Look();
       has_looked = true;
       return HasEnded(holder);
     });

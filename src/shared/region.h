@@ -72,8 +72,9 @@ class Region {
   /// This attachment's entry. Its last owner may have left an unfinished swap.
   std::size_t entry() const { return lock_.entry(); }
 
-  /// Whether another attachment has this entry. Throws SharedError.
-  bool IsTakenByAnother(std::size_t entry) const { return lock_.IsTakenByAnother(entry); }
+  /// See EntryLock.
+  void LockHolder() const { lock_.LockHolder(); }
+  bool IsHeldByAnother(std::size_t entry) const { return lock_.IsHeldByAnother(entry); }
 
   /// Whether fork() created this process after the attachment: the entry is the parent's.
   bool IsForked() const { return lock_.IsForked(); }

@@ -204,7 +204,7 @@ TEST(SharedCorruption, OfSlotsLeadsToNothingWorseThanAnErrorOrAWrongCount) {
                         std::make_unique<shared::HeldRegion>(options)};
     Vandal vandal(region);
     std::vector<std::pair<Identity, shared::Holding>> held;
-    const auto act = [&](shared::HeldTable<shared::EntryOwners>& table) {
+    const auto act = [&](shared::HeldTable<shared::Holders>& table) {
       const Identity id = Id(random.Between(0, 39));
       const Micros now = random.Between(0, 1000);
       const std::int64_t kind = random.Between(0, 9);

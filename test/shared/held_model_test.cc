@@ -28,8 +28,9 @@ using shared::Word;
 constexpr std::size_t kRoom = 2;
 constexpr std::int64_t kNoRoom = -100;
 
-/// Who has which entry; the kernel's locks.
-Word locks[4];
+/// Who holds which entry; the kernel's locks.
+constexpr std::size_t kProcesses = 4;
+Word locks[kProcesses];
 
 struct Retries {
   explicit Retries(int&) {}
@@ -38,16 +39,19 @@ struct Retries {
 
 struct Peers {
   using Tries = Retries;
-  void Look(bool) {}
-  bool IsLocked(std::size_t entry) { return entry < 4 && Explored::Load(locks[entry]) != 0; }
+  void Hold(std::size_t entry) {
+    if (entry < kProcesses) Explored::Store(locks[entry], 1);
+  }
+  void Look() {}
+  bool IsHeld(std::size_t entry) { return entry < kProcesses && Explored::Load(locks[entry]) != 0; }
 };
 
 /// Takes everybody for alive, or for dead.
 struct AllAlive : Peers {
-  bool IsLocked(std::size_t) { return true; }
+  bool IsHeld(std::size_t) { return true; }
 };
 struct AllDead : Peers {
-  bool IsLocked(std::size_t) { return false; }
+  bool IsHeld(std::size_t) { return false; }
 };
 
 struct HeldCall {
@@ -298,7 +302,7 @@ Exploration RunHeld(const HeldCase& c) {
   explored_region = &region;
   const shared::View view = region.view();
   view.header->entries_used = 4;
-  for (Word& lock : locks) lock = 1;
+  for (Word& lock : locks) lock = 0;
   HeldClient<Peers, TableAccess> dead(c, ids, view, kDead);
   for (const HeldCall& call : c.before_by_dead) dead.Do(call);
   locks[kDead] = 0;
@@ -309,8 +313,8 @@ Exploration RunHeld(const HeldCase& c) {
   scenario.kills = c.kills;
   scenario.memory = c.memory;
   scenario.name_of = [&](const Word* word) {
-    return word >= locks && word < locks + 4 ? "lock " + std::to_string(word - locks)
-                                             : region.NameOf(word);
+    return word >= locks && word < locks + kProcesses ? "lock " + std::to_string(word - locks)
+                                                      : region.NameOf(word);
   };
   for (std::size_t i = 0; i < c.processes.size(); ++i) {
     const auto run = [&c, &ids, view, i](const HeldCalls& calls) {
@@ -322,9 +326,8 @@ Exploration RunHeld(const HeldCase& c) {
     scenario.processes.push_back({std::string(1, static_cast<char>('A' + i)),
                                   [run, &c, i] { return run(c.processes[i]); },
                                   [run, &c, i] {
-                                    // The kernel frees the lock; then another process takes it.
+                                    // The kernel frees the lock; then another process may take it.
                                     Explored::Store(locks[i], 0);
-                                    Explored::Store(locks[i], 1);
                                     return run(c.after_recovery);
                                   }});
   }
@@ -374,6 +377,9 @@ const std::vector<HeldCase>& HeldCases() {
        .memory = MemoryModel::kSequential},
       {.name = "OneEnds",
        .processes = {{AcquireAt(10, 20, kA), Release(0)}, {AcquireAt(20, 30, kA)}}},
+      {.name = "OneEndsAndIsReleasedLate",
+       .processes = {{AcquireAt(10, 20, kA, 2), AcquireAt(15, 25, kA, 2), Release(0)},
+                     {AcquireAt(20, 30, kA, 2), AcquireAt(20, 30, kA, 2)}}},
       {.name = "NoRoomForAnotherId",
        .slots = 1,
        .ids = 2,

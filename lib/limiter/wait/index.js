@@ -55,6 +55,7 @@ function readWaitOptions(options = {}, ofDemand, readDemand) {
 /** In us. For so long a line gets at once what its own process frees; then others have the time of a poll. */
 const LONGEST_TURN = 1_000_000;
 const LONGEST_PAUSE = 60_000;
+const MOST_TURNS = 1000;
 
 /** The waiting calls of one limiter. */
 class Waiting {
@@ -106,6 +107,7 @@ class Waiting {
     const moment = now();
     const began = this.#turns.get(key) ?? Number.NEGATIVE_INFINITY;
     if (moment - began > LONGEST_TURN + LONGEST_PAUSE) {
+      if (this.#turns.size >= MOST_TURNS) this.#turns.clear(); // also of ids that nobody waits for any more
       this.#turns.set(key, moment);
       return true;
     }

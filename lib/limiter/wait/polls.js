@@ -43,11 +43,11 @@ class Polls {
 
   /** Those that are added meanwhile have their turn in a later pass. */
   #pass() {
+    this.#timer = undefined; // those that are added meanwhile may begin the next one
     const due = [];
     for (const poll of this.#polls) if (due.push(poll) === MOST_OF_A_PASS) break;
     for (const poll of due) if (this.#polls.delete(poll)) poll();
-    this.#timer = undefined;
-    if (this.#polls.size > 0) this.#arm();
+    if (this.#polls.size > 0 && this.#timer === undefined) this.#arm();
   }
 }
 
