@@ -2,7 +2,9 @@
 'use strict';
 
 const { ConcurrencyLimiter } = require('../../lib');
-const { all } = require('../support/tiers');
+const { redisAt } = require('../support/redis-clients');
+const { startRedis } = require('../support/redis-server');
+const { all, patient } = require('../support/tiers');
 const { randomFrom } = require('../support/traces');
 const { SlotOracle } = require('./oracle');
 
@@ -11,8 +13,9 @@ const FEW = ['', 'a', 'user-7', 'é', 'x'.repeat(40), '\ud800', 5, 6n];
 /** More than the table keeps when nobody holds them. */
 const MANY = Array.from({ length: 200 }, (_, i) => `id ${i}`);
 
-/** One trace; `limits` are those of the oracle. */
-async function compare(seed, { max, maxAge, maxKeys, ids = FEW }, operations) {
+/** One trace; `limits` are those of the oracle, and `place` says where the slots are. */
+async function compare(seed, { max, maxAge, maxKeys, ids = FEW }, operations, place) {
+  const isRemote = place !== undefined;
   const random = randomFrom(seed);
   const oracle = new SlotOracle({ max, maxAge, maxKeys });
   const limiter = ConcurrencyLimiter({
@@ -20,6 +23,7 @@ async function compare(seed, { max, maxAge, maxKeys, ids = FEW }, operations) {
     maxKeys,
     maxAge: maxAge === undefined ? undefined : maxAge / 1000,
     clock: () => oracle.now / 1000,
+    ...place,
   });
   /** [slot, holder of the oracle, whether it was released], also of slots that are gone. */
   const taken = [];
@@ -29,7 +33,7 @@ async function compare(seed, { max, maxAge, maxKeys, ids = FEW }, operations) {
   };
 
   const steps = {
-    acquire() {
+    async acquire() {
       const id = random.pick(ids);
       const cost = random.chance(70) ? 1 : random.between(1, oracle.max);
       const own = random.chance(20) ? random.between(0, 2 * max) : undefined;
@@ -37,7 +41,7 @@ async function compare(seed, { max, maxAge, maxKeys, ids = FEW }, operations) {
       const isFull = before === 0 && oracle.keys >= oracle.maxKeys;
       const holder = oracle.acquire(String(id), cost, own);
       const most = own ?? oracle.max;
-      const slot = limiter.acquire(
+      const slot = await limiter.acquire(
         id,
         random.chance(50) ? { cost, max: own } : { cost, max: most },
       );
@@ -50,17 +54,17 @@ async function compare(seed, { max, maxAge, maxKeys, ids = FEW }, operations) {
       expectSame('acquire', shown, { allowed: holder !== null, max: most, used, remaining });
       if (holder !== null) taken.push([slot, holder, false]);
     },
-    release() {
+    async release() {
       if (taken.length === 0) return;
       const place = random.between(0, taken.length - 1);
       const [slot, holder] = taken[place];
-      expectSame('release', slot.release(), oracle.release(holder));
+      expectSame('release', await slot.release(), oracle.release(holder));
       taken[place][2] = true;
       if (random.chance(80)) taken.splice(place, 1);
     },
-    usage() {
+    async usage() {
       const id = random.pick(ids);
-      expectSame('usage', limiter.usage(id).used, oracle.used(String(id)));
+      expectSame('usage', (await limiter.usage(id)).used, oracle.used(String(id)));
     },
     pass() {
       oracle.now += random.between(0, 2000);
@@ -71,7 +75,7 @@ async function compare(seed, { max, maxAge, maxKeys, ids = FEW }, operations) {
       expectSame(
         'stats',
         [keys, held, Math.round(oldest * 1000)],
-        [oracle.keys, expected, oracle.oldest],
+        [isRemote ? null : oracle.keys, expected, oracle.oldest],
       );
     },
     lost() {
@@ -84,20 +88,23 @@ async function compare(seed, { max, maxAge, maxKeys, ids = FEW }, operations) {
       oracle.max = random.between(1, 2 * max);
       limiter.setMax(oracle.max);
     },
-    clear() {
+    async clear() {
       const id = random.pick(ids);
-      limiter.clear(id);
+      await limiter.clear(id);
       oracle.clear(String(id));
     },
-    clearAll() {
-      limiter.clearAll();
+    async clearAll() {
+      await limiter.clearAll();
       oracle.clearAll();
     },
   };
   const often = ['acquire', 'acquire', 'acquire', 'release', 'release', 'usage', 'pass', 'lost'];
   const rare = ['setMax', 'clear', 'clearAll', 'stats'];
-  for (let k = 0; k < operations; k++) steps[random.pick(random.chance(95) ? often : rare)]();
-  for (const [slot, holder] of taken) expectSame('end', slot.release(), oracle.release(holder));
+  for (let k = 0; k < operations; k++) {
+    await steps[random.pick(random.chance(95) ? often : rare)]();
+  }
+  for (const [slot, holder] of taken)
+    expectSame('end', await slot.release(), oracle.release(holder));
   expectSame('nothing is held', limiter.stats().held, 0);
   await limiter.close();
 }
@@ -114,4 +121,23 @@ test.each([
   for (let seed = 1; seed <= traces; seed++) {
     await compare(seed, limits, OPERATIONS / traces / 6);
   }
+});
+
+describe('on Redis', () => {
+  let server;
+  beforeAll(async () => {
+    server = await startRedis();
+  });
+
+  test.each([
+    ['several slots', { max: 4, ids: FEW.filter((id) => id !== '\ud800') }],
+    ['slots that end', { max: 3, maxAge: 5000, ids: ['a', 'b'] }],
+    ['many ids', { max: 2, ids: MANY }],
+  ])('%s', async (_, limits) => {
+    const connection = redisAt(server.url);
+    const option = typeof connection === 'string' ? { url: connection } : { client: connection };
+    const redis = { ...option, commandTimeout: patient(15_000) };
+    const operations = all ? 10_000 : 1000;
+    for (let seed = 1; seed <= 3; seed++) await compare(seed, limits, operations, { redis });
+  });
 });
