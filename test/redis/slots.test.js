@@ -1,8 +1,13 @@
 // Slots on Redis: what is on the server, what this process believes in, and what it gives back.
 'use strict';
 
+const { once } = require('node:events');
+const http = require('node:http');
 const { setTimeout: pause } = require('node:timers/promises');
-const { RateLimiter, ConcurrencyLimiter } = require('../..');
+const createFastify = require('fastify');
+const { RateLimiter, ConcurrencyLimiter, concurrencyLimit } = require('../..');
+const rollgate = require('../../lib/adapters/fastify');
+const { concurrencyLimitFetch } = require('../../lib/adapters/fetch');
 const SCRIPTS = require('../../lib/stores/redis/scripts');
 const platform = require('../../lib/base/platform/node');
 const { gatedClient } = require('../support/gated-client');
@@ -323,6 +328,62 @@ describe('others', () => {
     expect(slot[Symbol.dispose]).toBe(undefined);
     await slot[Symbol.asyncDispose]();
     expect(await usedBy(limiter)).toBe(0);
+  });
+});
+
+describe('requests', () => {
+  const options = () => ({
+    max: 1,
+    namespace,
+    redis: { client: clientAt(server.url), ...PATIENT },
+    keyGenerator: () => 'ada',
+    validate: false,
+  });
+  const isReleased = (limiter) => waitUntil('it is released', () => limiter.stats().held === 0);
+
+  test('hold a slot until the response has closed', async () => {
+    const limit = concurrencyLimit({ ...options(), standardHeaders: 'draft-8' });
+    limiters.push(limit.limiter);
+    const finish = [];
+    const app = http.createServer((req, res) => {
+      limit(req, res, () => finish.push(() => res.end(String(req.concurrency.used))));
+    });
+    await once(app.listen(0, '127.0.0.1'), 'listening');
+    stops.push(() => app.close());
+    const ask = () => fetch(`http://127.0.0.1:${app.address().port}/`);
+    const first = ask();
+    await waitUntil('it runs', () => finish.length === 1);
+    expect((await ask()).status).toBe(429);
+    finish[0]();
+    expect(await (await first).text()).toBe('1');
+    await isReleased(limit.limiter);
+    expect(await usedBy(make(), 'ada')).toBe(0);
+  });
+
+  test('of Fastify and of fetch do so, too', async () => {
+    const app = createFastify();
+    await app.register(rollgate, { concurrency: options() });
+    app.get('/', async (request) => String(request.concurrency.used));
+    const base = await app.listen({ port: 0, host: '127.0.0.1' });
+    stops.push(() => app.close());
+    expect(await (await fetch(base)).text()).toBe('1');
+    await isFree(make());
+
+    const limit = concurrencyLimitFetch(options());
+    limiters.push(limit.limiter);
+    const request = new Request('http://host.test/');
+    const held = await limit(request);
+    const refused = await limit(request);
+    expect([held.allowed, refused.response.status]).toEqual([true, 429]);
+    expect([await held.release(), await held.release(), refused.release()]).toEqual([
+      true,
+      false,
+      false,
+    ]);
+    const waits = concurrencyLimitFetch({ max: 1, maxWait: 5000, limiter: limit.limiter });
+    const [one, other] = [await limit(request), waits(request)];
+    await one.release();
+    expect(await (await other).release()).toBe(true);
   });
 });
 
