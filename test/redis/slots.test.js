@@ -166,6 +166,43 @@ describe('what a process believes in', () => {
     expect(await find(slot, limiter)).toBe(true);
   });
 
+  const sizesOf = (renewals) => renewals.map((args) => args.at(-1).split(' ').length / 2);
+
+  // Kills: one command for all; a command for each id.
+  test('a renewal has at most 1,000 tokens a command, of many ids', async () => {
+    const [limiter, gated] = await makeGated({ max: 65_535, ttl: 1000 });
+    const renewals = [];
+    gated.gate = (args, send) => {
+      if (isAbout('renew')(args)) renewals.push(args);
+      return send(args);
+    };
+    const slots = await Promise.all(Array.from({ length: 2500 }, () => limiter.acquire('a')));
+    await waitUntil('they are renewed', () => renewals.length >= 3);
+    expect(sizesOf(renewals.slice(0, 3))).toEqual([1000, 1000, 500]);
+    await limiter.clearAll();
+    expect(slots.filter(({ lost }) => !lost.aborted)).toEqual([]);
+    const held = await Promise.all(Array.from({ length: 100 }, (_, i) => limiter.acquire(i)));
+    renewals.length = 0;
+    await waitUntil('they are renewed', () => renewals.length > 0);
+    expect([renewals[0][2], held.length]).toEqual(['100', 100]);
+  });
+
+  test('while a hash slot moves, each key is renewed by itself', async () => {
+    const [limiter, gated] = await makeGated({ ttl: 1000 });
+    const slots = await Promise.all(['a', 'b'].map((id) => limiter.acquire(id)));
+    const counts = [];
+    gated.gate = (args, send) => {
+      if (!isAbout('renew')(args)) return send(args);
+      counts.push(args[2]);
+      if (args[2] === '1') return send(args);
+      const message = 'TRYAGAIN Multiple keys request during rehashing of slot';
+      return Promise.reject(Object.assign(new Error(message), { name: 'ErrorReply' }));
+    };
+    await waitUntil('they are renewed for long', () => counts.length >= 12);
+    expect(counts.slice(0, 3)).toEqual(['2', '1', '1']);
+    expect(slots.map(({ lost }) => lost.aborted)).toEqual([false, false]);
+  });
+
   test('one renewal may fail, and after the second the slot is lost, without an answer of the server', async () => {
     const [limiter, gated] = await makeGated({ ttl: 1000 });
     const slot = await limiter.acquire('a');

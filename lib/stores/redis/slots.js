@@ -248,7 +248,6 @@ class RedisSlots {
         return;
       }
       for (const [place, hold] of holds.entries()) {
-        if (hold.isOver) continue;
         if (isMissing(place)) this.holds.lose(hold);
         else if (sentAt.boot > hold.sentAt.boot) hold.sentAt = sentAt;
       }
