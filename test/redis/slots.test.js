@@ -10,14 +10,18 @@ const rollgate = require('../../lib/adapters/fastify');
 const { concurrencyLimitFetch } = require('../../lib/adapters/fetch');
 const SCRIPTS = require('../../lib/stores/redis/scripts');
 const platform = require('../../lib/base/platform/node');
+const { hasNativeRedis } = require('../support/bindings');
 const { gatedClient } = require('../support/gated-client');
 const { errorOf, outcomeOf, waitUntil } = require('../support/outcome');
 const { EACH_CLIENT, clientAt, openings, scriptRuns } = require('../support/redis-clients');
 const { callsOf, startRedis } = require('../support/redis-server');
+const { runProgram } = require('../support/run-program');
 const { handClock } = require('../support/set-up');
 const { patient } = require('../support/tiers');
 
 const TTL = 10_000;
+/** For what takes its time. */
+const SHORT = patient(1000);
 const TIMEOUT = 'ERR_ROLLGATE_REDIS_TIMEOUT';
 const PATIENT = { commandTimeout: patient(15_000) };
 
@@ -118,13 +122,13 @@ describe.each(EACH_CLIENT)('%s', (_, open) => {
   });
 
   test('slots are renewed by name, 1,000 a command, also by a server that forgot the script', async () => {
-    const limiter = make({ ...place(), max: 65_535, ttl: 1000 });
+    const limiter = make({ ...place(), max: 65_535, ttl: SHORT });
     const slots = [];
     for (let i = 0; i < 2000; i++) slots.push(limiter.acquire(`id ${i % 40}`));
     await Promise.all(slots);
     await server.command('SCRIPT', 'FLUSH');
     const before = await scriptRuns(server);
-    await pause(2200); // longer than records live without renewal
+    await pause(2.2 * SHORT); // longer than records live without renewal
     const used = await Promise.all([7, 39].map((i) => usedBy(limiter, `id ${i}`)));
     expect([...used, limiter.stats().held]).toEqual([50, 50, 2000]);
     const held = await Promise.all(slots); // still referred to
@@ -170,7 +174,7 @@ describe('what a process believes in', () => {
 
   // Kills: one command for all; a command for each id.
   test('a renewal has at most 1,000 tokens a command, of many ids', async () => {
-    const [limiter, gated] = await makeGated({ max: 65_535, ttl: 1000 });
+    const [limiter, gated] = await makeGated({ max: 65_535, ttl: SHORT });
     const renewals = [];
     gated.gate = (args, send) => {
       if (isAbout('renew')(args)) renewals.push(args);
@@ -188,7 +192,7 @@ describe('what a process believes in', () => {
   });
 
   test('while a hash slot moves, each key is renewed by itself', async () => {
-    const [limiter, gated] = await makeGated({ ttl: 1000 });
+    const [limiter, gated] = await makeGated({ ttl: SHORT });
     const slots = await Promise.all(['a', 'b'].map((id) => limiter.acquire(id)));
     const counts = [];
     gated.gate = (args, send) => {
@@ -204,7 +208,7 @@ describe('what a process believes in', () => {
   });
 
   test('one renewal may fail, and after the second the slot is lost, without an answer of the server', async () => {
-    const [limiter, gated] = await makeGated({ ttl: 1000 });
+    const [limiter, gated] = await makeGated({ ttl: SHORT });
     const slot = await limiter.acquire('a');
     let renewals = 0;
     gated.gate = (args, send) => {
@@ -223,7 +227,7 @@ describe('what a process believes in', () => {
   });
 
   test('a renewal that says that the slot is not there loses it, but not one that was released meanwhile', async () => {
-    const [limiter, gated] = await makeGated({ max: 2, ttl: 1000 });
+    const [limiter, gated] = await makeGated({ max: 2, ttl: SHORT });
     const [kept, released] = [await limiter.acquire('a'), await limiter.acquire('a')];
     const { lost } = released;
     const held = [];
@@ -240,7 +244,7 @@ describe('what a process believes in', () => {
   });
 
   test('clear elsewhere is found at the next renewal, and the slot never comes back', async () => {
-    const [limiter, other] = [make({ ttl: 1000 }), make({ ttl: 1000 })];
+    const [limiter, other] = [make({ ttl: SHORT }), make({ ttl: SHORT })];
     const slot = await limiter.acquire('a');
     await other.clear('a');
     const next = await other.acquire('a');
@@ -358,6 +362,21 @@ describe('others', () => {
     const second = await RateLimiter.attemptAll(entries);
     expect([second.allowed, second.refusedBy, await usedBy(slots)]).toEqual([false, 1, 0]);
   });
+
+  (hasNativeRedis ? test : test.skip)(
+    'a process that holds a slot ends, and its slots run out',
+    async () => {
+      const other = make();
+      const { code, stdout, stderr } = await runProgram(`
+        const { ConcurrencyLimiter } = require('./lib');
+        const redis = { url: '${server.url}', commandTimeout: ${patient(15_000)} };
+        const limiter = ConcurrencyLimiter({ max: 1, redis, namespace: '${namespace}', ttl: ${SHORT} });
+        limiter.acquire('a').then((slot) => console.log(slot.allowed));
+      `);
+      expect([code, stdout, stderr, await usedBy(other)]).toEqual([0, 'true\n', '', 1]);
+      await isFree(other);
+    },
+  );
 
   test('only asyncDispose disposes of a slot', async () => {
     const limiter = make();
@@ -489,7 +508,7 @@ describe('bad input', () => {
   });
 
   test('a foreign value at the key is an error, and stays', async () => {
-    const limiter = make({ ttl: 1000, max: 2 });
+    const limiter = make({ ttl: SHORT, max: 2 });
     const foreign = [
       ['SET', '5'],
       ['ZADD', '1', 'a'],
@@ -541,12 +560,12 @@ describe('bad input', () => {
   });
 
   test('a full server renews and takes back', async () => {
-    const limiter = make({ max: 2, ttl: 1000 });
+    const limiter = make({ max: 2, ttl: SHORT });
     const [slot, kept] = [await limiter.acquire('a'), await limiter.acquire('a')];
     await server.command('CONFIG', 'SET', 'maxmemory', '1');
     stops.push(() => server.command('CONFIG', 'SET', 'maxmemory', '0'));
     expect(await slot.release()).toBe(true);
-    await pause(2200);
+    await pause(2.2 * SHORT);
     expect([kept.lost.aborted, await usedBy(limiter)]).toEqual([false, 1]);
   });
 });
