@@ -165,7 +165,7 @@ class RedisSlots {
 
   #giveBackNow() {
     if (this.#unwanted.length === 0 || this.#closing !== undefined) return;
-    this.#commands.change('release', this.#unwanted, (failed) => failed && this.#fail());
+    this.#commands.change('release', this.#unwanted, () => {}); // what fails runs out
     this.#unwanted = [];
   }
 
