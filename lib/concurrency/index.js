@@ -25,6 +25,9 @@ const { ANSWERS_AT_ONCE, DECIDE, ENTRY_NAMES, READ_COST, TAKE_BACK } = internal;
 /** Of a call that waits while as many other ids are held as may be: the end of any of them makes room. */
 const ROOM_RETRY_MS = 50;
 
+/** Of waiting calls, whose attempts then share a command. */
+const MOST_AT_ONCE = 64;
+
 /** Loaded when somebody waits. */
 const wait = () => require('../limiter/wait');
 
@@ -130,6 +133,7 @@ function createWaiting(state) {
     timeLeftOf: ({ used }) => (used === 0 && !store.hasOthers ? ROOM_RETRY_MS : store.retryIn),
     isTimeKnown: false,
     polls: store.hasOthers ? POLLS : undefined,
+    mostAtOnce: store.answersAtOnce ? 1 : MOST_AT_ONCE,
   });
 }
 

@@ -141,7 +141,7 @@ describe.each(Object.entries(PAGES))('%s', (page, all) => {
   const programs = blocksOf(page).slice(skip);
 
   beforeAll(async () => {
-    if (page === 'docs/redis.md') server = await startRedis();
+    if (['docs/redis.md', 'docs/concurrency.md'].includes(page)) server = await startRedis();
   });
   afterAll(() => {
     for (const region of [REGION, ROOMY_REGION]) RateLimiter.unlinkShared(region);

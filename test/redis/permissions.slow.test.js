@@ -3,8 +3,10 @@
 
 const fs = require('node:fs');
 const path = require('node:path');
+const { setTimeout: pause } = require('node:timers/promises');
 const Redis = require('ioredis');
 const { createCluster } = require('redis');
+const { ConcurrencyLimiter } = require('../..');
 const { keySlot } = require('../../lib/stores/redis/cluster');
 const { ALGORITHMS } = require('../../lib/options/algorithms');
 const { EACH_CLIENT, REDIS_CLIENTS, nativeLimiter, openings } = require('../support/redis-clients');
@@ -25,6 +27,7 @@ function commandsFor(purpose) {
 }
 
 const DECISIONS = commandsFor('every limiter');
+const SLOTS = commandsFor('[slots]');
 const CLEARS = [...commandsFor('`clear`'), ...commandsFor('`clearAll`')];
 const DATABASE = commandsFor('a database');
 const NAME = commandsFor('`connectionName`');
@@ -113,6 +116,32 @@ describe('on one server', () => {
       const redis = using(REDIS_CLIENTS[name].open(urlOf(server)));
       await expect(doEverything(redis)).rejects.toMatchObject(REFUSED);
     });
+  });
+
+  /** All that slots do on a server that has not seen the script; returns how much of it failed. */
+  async function doEverythingWithSlots() {
+    const redis = { url: urlOf(server), commandTimeout: patient(15_000) };
+    namespaces += 1;
+    const options = { max: 1, ttl: 1000, namespace: `login-${namespaces}`, redis };
+    const limiter = ConcurrencyLimiter({ ...options, onError: 'allow' });
+    const slot = await limiter.acquire('a');
+    await limiter.acquire('a');
+    await limiter.usage('a');
+    await pause(500); // until it is renewed
+    await slot.release();
+    const { errors } = limiter.stats();
+    await limiter.close();
+    return errors;
+  }
+
+  test('slots need those of their row', async () => {
+    await permit(server, ...SLOTS);
+    expect(await doEverythingWithSlots()).toBe(0);
+    for (const missing of SLOTS) {
+      await server.command('SCRIPT', 'FLUSH');
+      await permit(server, ...SLOTS.filter((command) => command !== missing));
+      expect([missing, await doEverythingWithSlots()]).not.toEqual([missing, 0]);
+    }
   });
 
   test('without those for clearing, all but clearing is possible', async () => {

@@ -1,17 +1,28 @@
 // Slots on Redis: what is on the server, what this process believes in, and what it gives back.
 'use strict';
 
-const { RateLimiter, ConcurrencyLimiter } = require('../..');
+const { once } = require('node:events');
+const http = require('node:http');
+const { setTimeout: pause } = require('node:timers/promises');
+const createFastify = require('fastify');
+const { RateLimiter, ConcurrencyLimiter, concurrencyLimit } = require('../..');
+const rollgate = require('../../lib/adapters/fastify');
+const { concurrencyLimitFetch } = require('../../lib/adapters/fetch');
 const SCRIPTS = require('../../lib/stores/redis/scripts');
 const platform = require('../../lib/base/platform/node');
+const { hasNativeRedis } = require('../support/bindings');
 const { gatedClient } = require('../support/gated-client');
 const { errorOf, outcomeOf, waitUntil } = require('../support/outcome');
 const { EACH_CLIENT, clientAt, openings, scriptRuns } = require('../support/redis-clients');
 const { callsOf, startRedis } = require('../support/redis-server');
+const { runProgram } = require('../support/run-program');
 const { handClock } = require('../support/set-up');
 const { patient } = require('../support/tiers');
 
-const TTL = 10_000;
+/** What is not given back stays for longer than a test. */
+const TTL = 60_000;
+/** For what takes its time. */
+const SHORT = patient(1000);
 const TIMEOUT = 'ERR_ROLLGATE_REDIS_TIMEOUT';
 const PATIENT = { commandTimeout: patient(15_000) };
 
@@ -37,7 +48,7 @@ afterEach(async () => {
 
 function make(options) {
   const redis = { client: clientAt(server.url), ...PATIENT };
-  const limiter = ConcurrencyLimiter({ max: 1, redis, namespace, ...options });
+  const limiter = ConcurrencyLimiter({ max: 1, ttl: TTL, redis, namespace, ...options });
   limiters.push(limiter);
   return limiter;
 }
@@ -112,24 +123,18 @@ describe.each(EACH_CLIENT)('%s', (_, open) => {
   });
 
   test('slots are renewed by name, 1,000 a command, also by a server that forgot the script', async () => {
-    const limiter = make({ ...place(), max: 65_535, ttl: 1000 });
-    const renewals = [];
-    const ids = Array.from({ length: 40 }, (_id, i) => `id ${i}`);
-    for (const id of ids) {
-      await Promise.all(Array.from({ length: 50 }, () => limiter.acquire(id)));
-    }
-    const before = await scriptRuns(server);
+    const limiter = make({ ...place(), max: 65_535, ttl: SHORT });
+    const slots = [];
+    for (let i = 0; i < 2000; i++) slots.push(limiter.acquire(`id ${i % 40}`));
+    await Promise.all(slots);
     await server.command('SCRIPT', 'FLUSH');
-    const held = await limiter.acquire('last');
-    await waitUntil('it was renewed', async () => {
-      renewals.push((await scriptRuns(server)) - before);
-      return (await server.command('PTTL', keyOf('last'))) > 0 && renewals.at(-1) >= 4;
-    });
-    await new Promise((resolve) => setTimeout(resolve, 2200)); // longer than records live without renewal
-    expect([await usedBy(limiter, 'id 7'), await usedBy(limiter, 'id 39')]).toEqual([50, 50]);
-    expect([held.lost.aborted, limiter.stats().held]).toEqual([false, 2001]);
-    const runs = (await scriptRuns(server)) - before;
-    expect(runs).toBeLessThan(60); // three commands every 333 ms
+    const before = await scriptRuns(server);
+    await pause(2.2 * SHORT); // longer than records live without renewal
+    const used = await Promise.all([7, 39].map((i) => usedBy(limiter, `id ${i}`)));
+    expect([...used, limiter.stats().held]).toEqual([50, 50, 2000]);
+    const held = await Promise.all(slots); // still referred to
+    expect(held.filter(({ lost }) => lost.aborted)).toEqual([]);
+    expect((await scriptRuns(server)) - before).toBeLessThan(30); // two commands every 333 ms
   });
 });
 
@@ -166,8 +171,45 @@ describe('what a process believes in', () => {
     expect(await find(slot, limiter)).toBe(true);
   });
 
+  const sizesOf = (renewals) => renewals.map((args) => args.at(-1).split(' ').length / 2);
+
+  // Kills: one command for all; a command for each id.
+  test('a renewal has at most 1,000 tokens a command, of many ids', async () => {
+    const [limiter, gated] = await makeGated({ max: 65_535, ttl: SHORT });
+    const renewals = [];
+    gated.gate = (args, send) => {
+      if (isAbout('renew')(args)) renewals.push(args);
+      return send(args);
+    };
+    const slots = await Promise.all(Array.from({ length: 2500 }, () => limiter.acquire('a')));
+    await waitUntil('they are renewed', () => renewals.length >= 3);
+    expect(sizesOf(renewals.slice(0, 3))).toEqual([1000, 1000, 500]);
+    await limiter.clearAll();
+    expect(slots.filter(({ lost }) => !lost.aborted)).toEqual([]);
+    const held = await Promise.all(Array.from({ length: 100 }, (_, i) => limiter.acquire(i)));
+    renewals.length = 0;
+    await waitUntil('they are renewed', () => renewals.length > 0);
+    expect([renewals[0][2], held.length]).toEqual(['100', 100]);
+  });
+
+  test('while a hash slot moves, each key is renewed by itself', async () => {
+    const [limiter, gated] = await makeGated({ ttl: SHORT });
+    const slots = await Promise.all(['a', 'b'].map((id) => limiter.acquire(id)));
+    const counts = [];
+    gated.gate = (args, send) => {
+      if (!isAbout('renew')(args)) return send(args);
+      counts.push(args[2]);
+      if (args[2] === '1') return send(args);
+      const message = 'TRYAGAIN Multiple keys request during rehashing of slot';
+      return Promise.reject(Object.assign(new Error(message), { name: 'ErrorReply' }));
+    };
+    await waitUntil('they are renewed for long', () => counts.length >= 12);
+    expect(counts.slice(0, 3)).toEqual(['2', '1', '1']);
+    expect(slots.map(({ lost }) => lost.aborted)).toEqual([false, false]);
+  });
+
   test('one renewal may fail, and after the second the slot is lost, without an answer of the server', async () => {
-    const [limiter, gated] = await makeGated({ ttl: 1000 });
+    const [limiter, gated] = await makeGated({ ttl: SHORT });
     const slot = await limiter.acquire('a');
     let renewals = 0;
     gated.gate = (args, send) => {
@@ -186,7 +228,7 @@ describe('what a process believes in', () => {
   });
 
   test('a renewal that says that the slot is not there loses it, but not one that was released meanwhile', async () => {
-    const [limiter, gated] = await makeGated({ max: 2, ttl: 1000 });
+    const [limiter, gated] = await makeGated({ max: 2, ttl: SHORT });
     const [kept, released] = [await limiter.acquire('a'), await limiter.acquire('a')];
     const { lost } = released;
     const held = [];
@@ -203,7 +245,7 @@ describe('what a process believes in', () => {
   });
 
   test('clear elsewhere is found at the next renewal, and the slot never comes back', async () => {
-    const [limiter, other] = [make({ ttl: 1000 }), make({ ttl: 1000 })];
+    const [limiter, other] = [make({ ttl: SHORT }), make({ ttl: SHORT })];
     const slot = await limiter.acquire('a');
     await other.clear('a');
     const next = await other.acquire('a');
@@ -300,7 +342,7 @@ describe('others', () => {
     const slots = await Promise.all(ids.map((id) => one.acquire(id)));
     const waiting = ids.flatMap((id) => [other.wait(id), other.wait(id)]);
     const before = await callsOf(server, 'evalsha');
-    await new Promise((resolve) => setTimeout(resolve, 500));
+    await pause(500);
     const polls = (await callsOf(server, 'evalsha')) - before;
     expect(polls).toBeGreaterThan(0);
     expect(polls).toBeLessThanOrEqual(14); // one command for all of them in each pass
@@ -322,12 +364,83 @@ describe('others', () => {
     expect([second.allowed, second.refusedBy, await usedBy(slots)]).toEqual([false, 1, 0]);
   });
 
+  (hasNativeRedis ? test : test.skip)(
+    'a process that holds a slot ends, and its slots run out',
+    async () => {
+      const other = make();
+      const { code, stdout, stderr } = await runProgram(`
+        const { ConcurrencyLimiter } = require('./lib');
+        const redis = { url: '${server.url}', commandTimeout: ${patient(15_000)} };
+        const limiter = ConcurrencyLimiter({ max: 1, redis, namespace: '${namespace}', ttl: ${SHORT} });
+        limiter.acquire('a').then((slot) => console.log(slot.allowed));
+      `);
+      expect([code, stdout, stderr, await usedBy(other)]).toEqual([0, 'true\n', '', 1]);
+      await isFree(other);
+    },
+  );
+
   test('only asyncDispose disposes of a slot', async () => {
     const limiter = make();
     const slot = await limiter.acquire('a');
     expect(slot[Symbol.dispose]).toBe(undefined);
     await slot[Symbol.asyncDispose]();
     expect(await usedBy(limiter)).toBe(0);
+  });
+});
+
+describe('requests', () => {
+  const options = () => ({
+    max: 1,
+    namespace,
+    redis: { client: clientAt(server.url), ...PATIENT },
+    keyGenerator: () => 'ada',
+    validate: false,
+  });
+  const isReleased = (limiter) => waitUntil('it is released', () => limiter.stats().held === 0);
+
+  test('hold a slot until the response has closed', async () => {
+    const limit = concurrencyLimit({ ...options(), standardHeaders: 'draft-8' });
+    limiters.push(limit.limiter);
+    const finish = [];
+    const app = http.createServer((req, res) => {
+      limit(req, res, () => finish.push(() => res.end(String(req.concurrency.used))));
+    });
+    await once(app.listen(0, '127.0.0.1'), 'listening');
+    stops.push(() => app.close());
+    const ask = () => fetch(`http://127.0.0.1:${app.address().port}/`);
+    const first = ask();
+    await waitUntil('it runs', () => finish.length === 1);
+    expect((await ask()).status).toBe(429);
+    finish[0]();
+    expect(await (await first).text()).toBe('1');
+    await isReleased(limit.limiter);
+    expect(await usedBy(make(), 'ada')).toBe(0);
+  });
+
+  test('of Fastify and of fetch do so, too', async () => {
+    const app = createFastify();
+    await app.register(rollgate, { concurrency: options() });
+    app.get('/', async (request) => String(request.concurrency.used));
+    const base = await app.listen({ port: 0, host: '127.0.0.1' });
+    stops.push(() => app.close());
+    expect(await (await fetch(base)).text()).toBe('1');
+    await isFree(make());
+
+    const limit = concurrencyLimitFetch(options());
+    limiters.push(limit.limiter);
+    const request = new Request('http://host.test/');
+    const held = await limit(request);
+    const refused = await limit(request);
+    expect([held.allowed, refused.response.status]).toEqual([true, 429]);
+    expect([await held.release(), await held.release(), refused.release()]).toEqual([
+      true,
+      false,
+      false,
+    ]);
+    const waits = concurrencyLimitFetch({ max: 1, maxWait: 5000, limiter: limit.limiter });
+    const [one, other] = [await limit(request), waits(request)];
+    await one.release();
+    expect(await (await other).release()).toBe(true);
   });
 });
 
@@ -396,7 +509,7 @@ describe('bad input', () => {
   });
 
   test('a foreign value at the key is an error, and stays', async () => {
-    const limiter = make({ ttl: 1000, max: 2 });
+    const limiter = make({ ttl: SHORT, max: 2 });
     const foreign = [
       ['SET', '5'],
       ['ZADD', '1', 'a'],
@@ -448,12 +561,12 @@ describe('bad input', () => {
   });
 
   test('a full server renews and takes back', async () => {
-    const limiter = make({ max: 2, ttl: 1000 });
+    const limiter = make({ max: 2, ttl: SHORT });
     const [slot, kept] = [await limiter.acquire('a'), await limiter.acquire('a')];
     await server.command('CONFIG', 'SET', 'maxmemory', '1');
     stops.push(() => server.command('CONFIG', 'SET', 'maxmemory', '0'));
     expect(await slot.release()).toBe(true);
-    await new Promise((resolve) => setTimeout(resolve, 2200));
+    await pause(2.2 * SHORT);
     expect([kept.lost.aborted, await usedBy(limiter)]).toEqual([false, 1]);
   });
 });

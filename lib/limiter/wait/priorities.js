@@ -46,6 +46,16 @@ class Order {
     return first;
   }
 
+  /** The first one, and as many behind it as are sure to follow it now: all, if they have one priority. */
+  *front() {
+    const first = this.first();
+    if (first === null) return;
+    const isOnlyQueue = this.#queues[first.priority].length === this.length;
+    for (let member = first; member !== null; member = isOnlyQueue ? member.next : null) {
+      yield member;
+    }
+  }
+
   /** The moment at which another one may become the first because it rises; Infinity if none will. */
   changesAt() {
     const moment = now();

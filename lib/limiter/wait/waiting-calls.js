@@ -1,4 +1,5 @@
-// The calls that wait for one id, in their order. Only the first one makes attempts.
+// The calls that wait for one id, in their order. Only the first one makes attempts; where answers take a while, those
+// behind it that want the same do as well.
 'use strict';
 
 const { nextTurn } = require('#platform');
@@ -33,6 +34,8 @@ class Line {
   #refusal = null;
   /** How often the refusal was invalidated. */
   #wakings = 0;
+  /** How many attempts at once are likely to be allowed. */
+  #promising = 1;
   /** No waiter has an earlier deadline. */
   #earliestDeadline = Number.POSITIVE_INFINITY;
 
@@ -44,6 +47,7 @@ class Line {
    * @param {Function} store.timeLeftOf (refusal) => after how many ms to ask again; Infinity if only `wake` makes sense
    * @param {boolean} store.isTimeKnown whether attempts before that time are refused, unless `wake` is called
    * @param {Function} [store.timeLeftFor] (id, demand) => for how many ms an attempt would be refused, at once
+   * @param {number} [store.mostAtOnce] attempts, if it promises its answers and judges them in their order; default 1
    * @param {Polls} [store.polls] ask again, if other processes may change its answers
    * @param {() => void} onEmpty called when no waiter is left and no call is pending
    */
@@ -90,6 +94,7 @@ class Line {
   wake() {
     this.#refusal = null;
     this.#wakings += 1;
+    this.#promising += 1;
     this.#serve();
   }
 
@@ -173,13 +178,22 @@ class Line {
         this.#pause(refusal);
         break;
       }
+      const alike = this.#thoseLike(waiter);
+      if (alike.length > 1) {
+        await this.#serveTogether(alike);
+        continue;
+      }
       const { id, demand } = waiter;
       const wakings = this.#wakings;
       try {
         const promised = this.#store.attempt(id, demand);
         const answer = promised instanceof Promise ? await promised : promised;
-        if (!answer.allowed) this.#noteRefusal(demand, answer, wakings);
-        else if (this.#take(waiter)) waiter.resolve(answer);
+        if (!answer.allowed) {
+          this.#noteRefusal(demand, answer, wakings);
+          continue;
+        }
+        this.#promising = Math.max(this.#promising, 2);
+        if (this.#take(waiter)) waiter.resolve(answer);
         else await this.#giveBack(answer);
       } catch (error) {
         this.#fail(waiter, error);
@@ -187,6 +201,42 @@ class Line {
     }
     this.#isServing = false;
     if (this.#order.first() === null) this.#onEmpty();
+  }
+
+  /** The first waiter and those behind it whose attempts may be made together with its own. */
+  #thoseLike(first) {
+    const most = Math.min(this.#promising, this.#store.mostAtOnce ?? 1);
+    if (most <= 1) return [first];
+    const { isAtLeast } = this.#store;
+    const alike = [];
+    for (const waiter of this.#order.front()) {
+      const { demand } = waiter;
+      if (!isAtLeast(demand, first.demand) || !isAtLeast(first.demand, demand)) break;
+      if (alike.push(waiter) === most) break;
+    }
+    return alike;
+  }
+
+  /** They want the same, so it is all one which of them an answer was for: the first ones get what is allowed. */
+  async #serveTogether(waiters) {
+    const wakings = this.#wakings;
+    const attempts = waiters.map(async ({ id, demand }) => this.#store.attempt(id, demand));
+    const allowed = [];
+    for (const { value, reason } of await Promise.allSettled(attempts)) {
+      if (value === undefined) this.#failFirst(waiters, reason);
+      else if (value.allowed) allowed.push(value);
+      else this.#noteRefusal(waiters[0].demand, value, wakings);
+    }
+    if (allowed.length === waiters.length) this.#promising = 2 * waiters.length;
+    for (const waiter of waiters) {
+      if (allowed.length > 0 && this.#take(waiter)) waiter.resolve(allowed.shift());
+    }
+    for (const answer of allowed) await this.#giveBack(answer);
+  }
+
+  #failFirst(waiters, error) {
+    const waiter = waiters.find(({ isWaiting }) => isWaiting);
+    if (waiter !== undefined) this.#fail(waiter, error);
   }
 
   /** Until the refusal is over, another one is the first, or it is time to ask again. */
@@ -215,6 +265,7 @@ class Line {
   /** Ignores a refusal from before the line was woken. */
   #noteRefusal(demand, refusal, wakings) {
     if (wakings !== this.#wakings) return;
+    this.#promising = 0;
     this.#refusal = { demand, at: fromNow(this.#store.timeLeftOf(refusal)) };
   }
 

@@ -2,24 +2,16 @@
 // confirmed lately. docs/design/remote-stores.md has the protocol.
 'use strict';
 
-const { clearTimeout, setTimeout } = require('node:timers'); // as they are now: fake timers of tests must not stop them
-const { elapsedMs, readClocks } = require('../../base/clock');
+const { readClocks } = require('../../base/clock');
 const { closedError, errorOfFailure, throwClosed } = require('../../base/errors');
 const { remoteIdToString } = require('../../base/ids');
-const { LONGEST_TIMER } = require('../../base/timers');
 const { FULL, Hold, Holds } = require('../holds');
 const { Outages } = require('../remote/on-error');
+const { ConfirmedHolds } = require('./confirmed-holds');
 const failures = require('./failures');
 const { SlotCommands } = require('./slot-commands');
 
-/** A part of `ttl`. */
-const RENEWED_AFTER = 1 / 3;
-const BELIEVED_FOR = 7 / 8;
-
-/**
- * A hold has the number of its token, and `sentAt`: when the last request was sent that confirmed it. Without that it
- * counts nowhere: onError has granted it.
- */
+/** A hold has the number of its token. Without `sentAt`, it counts nowhere: onError has granted it. */
 class RedisSlots {
   answersAtOnce = false;
   hasOthers = true;
@@ -31,18 +23,12 @@ class RedisSlots {
   #ttl;
   #onError;
   #outages;
-  /** What counts here. */
-  #held = new Set();
-  #units = 0;
+  /** What counts. */
+  #held;
   /** What was asked for, and may have been granted. */
   #asked = new Set();
   /** What may be on the server, and nobody holds. */
   #unwanted = [];
-  /** None of #held was confirmed earlier. */
-  #earliest;
-  #renewedAt;
-  #timer;
-  #timerDue = Infinity;
   #errors = 0;
   #fallbacks = 0;
   #closing;
@@ -55,6 +41,7 @@ class RedisSlots {
     this.#onError = onError;
     this.#outages = new Outages((id) => this.#commands.probe(id));
     this.holds = new Holds(this, { maxAge, clock });
+    this.#held = new ConfirmedHolds(ttl, this.holds, (holds, done) => this.#renew(holds, done));
   }
 
   ownedBy(limiter) {
@@ -86,7 +73,7 @@ class RedisSlots {
       this.#commands.acquire(id, hold, max, (failed, _, answer) => {
         this.#asked.delete(hold);
         const isGranted = failed === null && answer % 2 === 1;
-        const why = isGranted && this.#isOver(sentAt) ? failures.timeout(this.#ttl) : failed;
+        const why = isGranted && this.#held.isTooOld(sentAt) ? failures.timeout(this.#ttl) : failed;
         if (why !== null) {
           if (isGranted || failures.mayBeDone(why)) this.#giveBack(hold);
           if (this.#isFinal(why, part)) reject(errorOfFailure(why));
@@ -95,7 +82,8 @@ class RedisSlots {
           resolve(-1 - answer / 2);
         } else if (this.#closing === undefined) {
           hold.used = (answer - 1) / 2;
-          this.#believe(hold, sentAt, now);
+          this.holds.add(hold, now);
+          this.#held.add(hold, sentAt);
           resolve(hold);
         } else {
           reject(closedError()); // close() gives it back
@@ -111,21 +99,6 @@ class RedisSlots {
     this.assertOpen(); // a listener or the user's clock may have closed it
     this.#giveBackNow();
     return { id, now };
-  }
-
-  #believe(hold, sentAt, now) {
-    hold.sentAt = sentAt;
-    this.#held.add(hold);
-    this.#units += hold.cost;
-    this.holds.add(hold, now);
-    if (this.#held.size === 1) this.#renewedAt = sentAt;
-    if (this.#held.size === 1 || sentAt.boot < this.#earliest.boot) this.#earliest = sentAt;
-    const lostAt = sentAt.boot + this.#ttl * BELIEVED_FOR;
-    if (lostAt < this.#timerDue) this.#arm();
-  }
-
-  #isOver(sentAt, now) {
-    return elapsedMs(sentAt, now) >= this.#ttl * BELIEVED_FOR;
   }
 
   #partOf(id) {
@@ -178,7 +151,6 @@ class RedisSlots {
     hold.isOver = true;
     this.holds.forget(hold);
     if (this.#held.delete(hold)) {
-      this.#units -= hold.cost;
       this.#giveBackNow();
       send();
     }
@@ -193,67 +165,20 @@ class RedisSlots {
 
   #giveBackNow() {
     if (this.#unwanted.length === 0 || this.#closing !== undefined) return;
-    this.#commands.change('release', this.#unwanted, (failed) => failed && this.#fail());
+    this.#commands.change('release', this.#unwanted, () => {}); // what fails runs out
     this.#unwanted = [];
   }
 
-  /** Loses what was not confirmed for too long. */
-  look() {
-    const now = readClocks();
-    if (this.#held.size === 0 || !this.#isOver(this.#earliest, now)) return;
-    this.#earliest = now;
-    for (const hold of this.#held) {
-      if (this.#isOver(hold.sentAt, now)) this.holds.lose(hold);
-      else if (hold.sentAt.boot < this.#earliest.boot) this.#earliest = hold.sentAt;
-    }
-  }
-
-  /** For the next renewal or the next loss. */
-  #arm() {
-    clearTimeout(this.#timer);
-    this.#timerDue = Infinity;
-    if (this.#held.size === 0 || this.#closing !== undefined) return;
-    const now = readClocks();
-    const untilRenewal = this.#ttl * RENEWED_AFTER - elapsedMs(this.#renewedAt, now);
-    const untilLoss = this.#ttl * BELIEVED_FOR - elapsedMs(this.#earliest, now);
-    const due = Math.min(untilRenewal, untilLoss, this.#msToAge());
-    const ms = Math.min(Math.max(1, Math.ceil(due)), LONGEST_TIMER);
-    this.#timer = setTimeout(() => this.#tick(), ms);
-    this.#timer.unref();
-    this.#timerDue = now.boot + ms;
-  }
-
-  #msToAge() {
-    try {
-      return this.holds.msToLoss;
-    } catch {
-      return Infinity; // the user's clock failed, which stats().errors counts
-    }
-  }
-
-  #tick() {
-    this.look();
-    this.holds.loseOldIfPossible();
-    const isDue = elapsedMs(this.#renewedAt) >= this.#ttl * RENEWED_AFTER;
-    if (isDue && this.#held.size > 0 && this.#closing === undefined) this.#renew();
-    this.#arm();
-  }
-
-  #renew() {
-    const sentAt = readClocks();
-    this.#renewedAt = sentAt;
-    this.#commands.change('renew', this.#held, (failed, holds, isMissing) => {
-      if (failed !== null) {
-        this.#errors++; // the next one may succeed
-        return;
-      }
-      for (const [place, hold] of holds.entries()) {
-        if (hold.isOver) continue;
-        if (isMissing(place)) this.holds.lose(hold);
-        else if (sentAt.boot > hold.sentAt.boot) hold.sentAt = sentAt;
-      }
-      this.look();
+  /** A renewal that fails changes nothing: the next one may succeed. */
+  #renew(held, done) {
+    this.#commands.change('renew', held, (failed, holds, isMissing) => {
+      if (failed === null) done(holds, isMissing);
+      else this.#errors++;
     });
+  }
+
+  look() {
+    this.#held.look();
   }
 
   /** Promises how many units are held, or FULL. */
@@ -313,7 +238,7 @@ class RedisSlots {
     const { oldest, leaked, errors } = this.holds.stats(now);
     return {
       keys: null, // would need a scan
-      held: this.#units,
+      held: this.#held.units,
       oldest,
       leaked,
       errors: errors + this.#errors,
@@ -327,7 +252,7 @@ class RedisSlots {
   close() {
     if (this.#closing !== undefined) return this.#closing;
     const holds = [...this.#unwanted, ...this.#known(() => true)];
-    clearTimeout(this.#timer);
+    this.#held.close();
     this.holds.close();
     this.#closing = this.#commands
       .change('release', holds, () => {})
