@@ -25,7 +25,7 @@ namespace {
 using shared::HeldAnswer;
 using shared::Word;
 
-constexpr std::size_t kRoom = 2;
+constexpr std::size_t kRoom = 4;
 constexpr std::int64_t kNoRoom = -100;
 
 /// Who holds which entry; the kernel's locks.
