@@ -64,18 +64,11 @@ function createStore(checked, events) {
   return new LocalSlots(counts, checked, events);
 }
 
-/** A Slot, or a refusal; on Redis a promise of it. */
-function take(state, id, cost, max) {
+/** A Slot, or a refusal; on Redis a promise of it. With noteGrant, nobody hears of a refusal: for calls that wait on. */
+function take(state, id, cost, max, noteResult = note) {
   const { store } = state;
-  if (!store.answersAtOnce) return takeLater(state, id, cost, max, note);
-  return note(state, id, cost, resultOf(store.acquire(id, cost, max), max, Slot));
-}
-
-/** Without a word of a refusal, for calls that wait on. */
-function tryToTake(state, id, cost, max) {
-  const { store } = state;
-  if (!store.answersAtOnce) return takeLater(state, id, cost, max, noteGrant);
-  return noteGrant(state, id, cost, resultOf(store.acquire(id, cost, max), max, Slot));
+  if (!store.answersAtOnce) return takeLater(state, id, cost, max, noteResult);
+  return noteResult(state, id, cost, resultOf(store.acquire(id, cost, max), max, Slot));
 }
 
 async function takeLater(state, id, cost, max, noteResult) {
@@ -126,7 +119,7 @@ function createWaiting(state) {
   const maxOf = ({ max = state.max }) => max;
   const { POLLS, Waiting } = wait();
   return new Waiting({
-    attempt: (id, demand) => tryToTake(state, id, demand.cost, maxOf(demand)),
+    attempt: (id, demand) => take(state, id, demand.cost, maxOf(demand), noteGrant),
     refund: (slot) => slot.release(),
     isAtLeast: (demand, other) => demand.cost >= other.cost && maxOf(demand) <= maxOf(other),
     // Refused with nothing used: for want of room for another id.

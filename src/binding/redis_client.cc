@@ -10,6 +10,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -316,11 +317,15 @@ Napi::Value Command(const Napi::CallbackInfo& info) {
 }
 
 /// A function that lib calls when something has happened: passes that on to the client, and
-/// delivers what it leads to.
+/// delivers what it leads to. kTell is a function of the client without arguments, or reads them.
 template <auto kTell>
 Napi::Value Tell(const Napi::CallbackInfo& info) {
   auto& self = StateOf<RedisClient>(info);
-  kTell(self.client(), info);
+  if constexpr (std::is_member_function_pointer_v<decltype(kTell)>) {
+    (self.client().*kTell)();
+  } else {
+    kTell(self.client(), info);
+  }
   return self.Deliver();
 }
 
@@ -339,18 +344,6 @@ void SetMap(redis::Client& client, const Napi::CallbackInfo& info) {
   std::optional<std::vector<redis::Nodes::Range>> ranges;
   if (info[0].IsArray()) ranges = ReadRanges(info[0].As<Napi::Array>());
   client.SetMap(ranges);
-}
-
-void OnTurn(redis::Client& client, const Napi::CallbackInfo&) {
-  client.OnTurn();
-}
-
-void OnMore(redis::Client& client, const Napi::CallbackInfo&) {
-  client.SendNow();
-}
-
-void OnTime(redis::Client& client, const Napi::CallbackInfo&) {
-  client.OnTime();
 }
 
 void OnAccepted(redis::Client& client, const Napi::CallbackInfo& info) {
@@ -373,10 +366,6 @@ void OnEnd(redis::Client& client, const Napi::CallbackInfo& info) {
 
 void OnWritable(redis::Client& client, const Napi::CallbackInfo& info) {
   client.OnWritable(ReadSocket(info), true);
-}
-
-void Close(redis::Client& client, const Napi::CallbackInfo&) {
-  client.Close();
 }
 
 Napi::Array ToJs(Napi::Env env, const std::vector<std::string>& texts) {
@@ -423,9 +412,9 @@ constexpr std::array kFunctions{
     Function{"command", Guarded<Command, ThrowInJs>},
     Function{"connect", Guarded<Tell<Connect>, ThrowInJs>},
     Function{"setMap", Guarded<Tell<SetMap>, ThrowInJs>},
-    Function{"onTurn", Guarded<Tell<OnTurn>, ThrowInJs>},
-    Function{"onMore", Guarded<Tell<OnMore>, ThrowInJs>},
-    Function{"onTime", Guarded<Tell<OnTime>, ThrowInJs>},
+    Function{"onTurn", Guarded<Tell<&redis::Client::OnTurn>, ThrowInJs>},
+    Function{"onMore", Guarded<Tell<&redis::Client::SendNow>, ThrowInJs>},
+    Function{"onTime", Guarded<Tell<&redis::Client::OnTime>, ThrowInJs>},
     Function{"onAccepted", Guarded<Tell<OnAccepted>, ThrowInJs>},
     Function{"onConnected", Guarded<Tell<OnConnected>, ThrowInJs>},
     Function{"onBytes", Guarded<Tell<OnBytes>, ThrowInJs>},
@@ -436,7 +425,7 @@ constexpr std::array kFunctions{
     Function{"roomAt", Guarded<RoomAt, ThrowInJs>},
     Function{"now", Guarded<Now, ThrowInJs>},
     Function{"stats", Guarded<Stats, ThrowInJs>},
-    Function{"close", Guarded<Tell<Close>, ThrowInJs>},
+    Function{"close", Guarded<Tell<&redis::Client::Close>, ThrowInJs>},
 };
 
 }  // namespace

@@ -64,7 +64,7 @@ void AppendDoubles(std::string& word, std::span<const double> numbers) {
   }
 }
 
-std::string Command(std::span<const std::string_view> words) {
+std::string Command(std::initializer_list<std::string_view> words) {
   std::string command;
   AppendHeader(command, words.size());
   for (const std::string_view word : words) AppendWord(command, word);

@@ -26,10 +26,7 @@ inline void AppendDoubles(std::string& word, std::initializer_list<double> numbe
 /// Appends the header of a command with this number of words.
 void AppendHeader(std::string& command, std::size_t words);
 
-std::string Command(std::span<const std::string_view> words);
-inline std::string Command(std::initializer_list<std::string_view> words) {
-  return Command(std::span(words.begin(), words.size()));
-}
+std::string Command(std::initializer_list<std::string_view> words);
 
 /// The hash slot of a key in a Redis Cluster. Source: the Redis Cluster specification (CRC16/XMODEM
 /// of the key, or of its part between the first `{` and the next `}` if that is not empty; modulo

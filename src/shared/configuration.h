@@ -1,6 +1,7 @@
 // What the limiters of a region must agree on: as words to compare, and as text for messages.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>

@@ -57,7 +57,6 @@ class RegionStore final : public SharedStore {
 
   const Secret& secret() const override { return table_.secret(); }
   AlignmentWords& alignment() const override { return region_.header().alignment; }
-  std::size_t max_keys() const override { return region_.header().max_keys; }
   int most_tries() const override { return most_tries_; }
 
   void SetMax(std::uint64_t max, bool records) override { rules_.SetMax(max, records); }

@@ -62,8 +62,6 @@ class SharedStore : public Store {
   /// The region's: all who share it judge the same aligned windows.
   virtual AlignmentWords& alignment() const = 0;
 
-  virtual std::size_t max_keys() const = 0;
-
   /// The most retries of one call, because others were faster; each takes at most 50 us.
   virtual int most_tries() const = 0;
 
