@@ -55,8 +55,9 @@ function readConcurrencyOptions(options) {
   };
 }
 
-function readTtl(ttl, { redis }) {
-  if (redis === undefined && ttl !== undefined) throw optionError('ttl', "requires 'redis'");
+/** Accepted in memory without effect, as `namespace` is: `redis` may be undefined there. */
+function readTtl(ttl, { shared }) {
+  if (shared !== undefined && ttl !== undefined) throw optionError('ttl', "requires 'redis'");
   return readInteger('ttl', ttl === undefined ? DEFAULT_TTL : ttl, SHORTEST_TTL, LONGEST_TIMER);
 }
 

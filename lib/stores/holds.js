@@ -59,6 +59,7 @@ class Holds {
   /**
    * @param {object} store
    * @param {Function} store.counts (hold) => whether it is held, as far as is known
+   * @param {boolean} [store.addsHolds] itself, with each one that has an age
    * @param {Function} [store.look] () => void: loses what it knows to be lost
    * @param {Function} [options.readClock] () => us, where there is no user's clock
    * @param {number} [options.looksEvery] in ms: `counts` changes without a word
@@ -79,7 +80,8 @@ class Holds {
 
   /** Must be called with what is still held after the turn of the event loop in which it began. */
   outlivesTurn(hold) {
-    if (hold.since === undefined && this.#store.counts(hold)) this.add(hold);
+    const { addsHolds } = this.#store;
+    if (!addsHolds && hold.since === undefined && this.#store.counts(hold)) this.add(hold);
   }
 
   /** Must be called with each hold that is over. */
@@ -115,6 +117,15 @@ class Holds {
     controller?.abort(lostError());
   }
 
+  /** As lose() of each, but none of them counts any more when the first listener is called. */
+  loseAll(holds) {
+    if (this.#isClosed) return;
+    const lost = holds.filter((hold) => !hold.isOver);
+    for (const hold of lost) hold.isLost = true;
+    for (const hold of lost) this.#store.end(hold, 'lost');
+    for (const { controller } of lost) controller?.abort(lostError());
+  }
+
   /** Loses those whose signal somebody has: of the id, or all. */
   loseWatched(id) {
     const watched = id === undefined ? this.#allWatched() : this.#watched.get(idToString(id));
@@ -146,6 +157,7 @@ class Holds {
     }
     const mayBeLost = this.#looksEvery !== undefined && hold.controller !== undefined;
     if (mayBeLost && !this.#store.counts(hold)) this.lose(hold);
+    if (hold.isLost) hold.controller?.abort(lostError()); // a listener of another one asks first
     if (hold.controller === undefined) {
       hold.controller = new AbortController();
       if (!this.#isClosed) this.#watch(hold);

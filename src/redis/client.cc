@@ -32,7 +32,8 @@ constexpr Millis kGrace = 20;
 bool IsForSomeKeys(const Reply& reply, const ScriptRequest& request) {
   if (request.key_count() < 2) return false;
   const bool is_forbidden = reply.IsError("NOPERM") && reply.text.find(" key") != std::string::npos;
-  return reply.IsError("TRYAGAIN") || (is_forbidden && request.has_several_limiters());
+  return reply.IsError("TRYAGAIN") || reply.IsError("CROSSSLOT") ||
+         (is_forbidden && request.has_several_limiters());
 }
 
 }  // namespace
@@ -107,6 +108,7 @@ std::optional<CallId> Client::Ask(Limiter& limiter, std::string_view id, const Q
 std::uint16_t Client::HashSlotOf(const Limiter& limiter, std::string_view id) {
   if (!nodes_.is_cluster()) return 0;
   key_.assign(limiter.program_->key_prefix).append("{").append(id).append("}");
+  key_.append(limiter.program_->key_suffix);  // counts where the id leaves the braces empty
   return HashSlot(key_);
 }
 

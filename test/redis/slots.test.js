@@ -171,6 +171,47 @@ describe('what a process believes in', () => {
     expect(await find(slot, limiter)).toBe(true);
   });
 
+  // Kills: belief that counts from the answer; an earliest confirmation that is that of the first slot.
+  test('it believes from the moment at which it asked, whichever answer came first', async () => {
+    const [limiter, gated] = await makeGated({ ttl: TTL, max: 2 });
+    await usedBy(limiter);
+    let answer;
+    gated.gate = async (args, send) => {
+      gated.mend();
+      const reply = await send(args);
+      await new Promise((resolve) => {
+        answer = resolve;
+      });
+      return reply;
+    };
+    const asked = limiter.acquire('a');
+    await waitUntil('it was asked', () => answer !== undefined);
+    sleepFor(TTL / 2);
+    const later = await limiter.acquire('b');
+    answer();
+    const slot = await asked;
+    const losses = () => [slot.lost.aborted, later.lost.aborted];
+    expect(losses()).toEqual([false, false]);
+    jest.restoreAllMocks();
+    sleepFor((TTL * 7) / 8);
+    expect(losses()).toEqual([true, false]);
+  });
+
+  // Kills: a listener that finds others alive which are lost as well.
+  test('all that were lost in a stop are lost for the first listener', async () => {
+    const limiter = make({ ttl: TTL, max: 3 });
+    const slots = await Promise.all(['a', 'b', 'c'].map((id) => limiter.acquire(id)));
+    const found = [];
+    for (const { lost } of slots) {
+      lost.addEventListener('abort', () => {
+        found.push([...slots.map((slot) => slot.lost.aborted), limiter.stats().held]);
+      });
+    }
+    sleepFor(TTL);
+    expect(limiter.stats().held).toBe(0);
+    expect(found).toEqual(Array(3).fill([true, true, true, 0]));
+  });
+
   const sizesOf = (renewals) => renewals.map((args) => args.at(-1).split(' ').length / 2);
 
   // Kills: one command for all; a command for each id.
@@ -290,8 +331,9 @@ describe('grants that nobody takes', () => {
     expect(limiter.stats()).toMatchObject({ held: 0, errors: 1 });
   });
 
-  test('that came after its time is given back', async () => {
-    const [limiter, gated] = await makeGated({ ttl: TTL });
+  // Kills: a slow process that is taken for an outage, and holds what counts nowhere.
+  test('that came after its time is given back, and asked for again', async () => {
+    const [limiter, gated] = await makeGated({ ttl: TTL, onError: 'allow' });
     await usedBy(limiter);
     gated.gate = async (args, send) => {
       gated.mend();
@@ -299,8 +341,10 @@ describe('grants that nobody takes', () => {
       sleepFor(TTL);
       return reply;
     };
-    expect(await outcomeOf(limiter.acquire('a'))).toBe(TIMEOUT);
-    jest.restoreAllMocks();
+    const slot = await limiter.acquire('a');
+    expect([slot.allowed, slot.lost.aborted, limiter.stats().fallbacks]).toEqual([true, false, 0]);
+    expect(await usedBy(limiter)).toBe(1);
+    expect(await slot.release()).toBe(true);
     await isFree(limiter);
   });
 
@@ -492,13 +536,28 @@ describe('onError', () => {
   });
 });
 
+describe('what counts nowhere', () => {
+  // Kills: an age of slots that nobody counts, by a clock that fails where nobody can catch it.
+  test('has no age, whatever the clock does', async () => {
+    let time = 0;
+    const clock = () => time;
+    const [limiter, gated] = await makeGated({ onError: 'allow', maxAge: 50, clock });
+    gated.cut();
+    const slot = await limiter.acquire('a');
+    time = Number.NaN;
+    await new Promise(setImmediate);
+    time = 1000;
+    expect([slot.allowed, slot.lost.aborted, await slot.release()]).toEqual([true, false, true]);
+  });
+});
+
 describe('bad input', () => {
   test.each([
     [{ ttl: 999 }, 'ERR_ROLLGATE_OPTION'],
     [{ ttl: 1500.5 }, 'ERR_ROLLGATE_OPTION'],
     [{ ttl: null }, 'ERR_ROLLGATE_OPTION'],
     [{ ttl: '5000' }, 'ERR_ROLLGATE_OPTION'],
-    [{ ttl: 5000, redis: undefined }, 'ERR_ROLLGATE_OPTION'],
+    [{ ttl: 5000, redis: undefined, shared: 'a' }, 'ERR_ROLLGATE_OPTION'],
     [{ onError: 'memory' }, 'ERR_ROLLGATE_OPTION'],
     [{ namespace: 'a{b' }, 'ERR_ROLLGATE_OPTION'],
     [{ redis: {}, connection: {} }, 'ERR_ROLLGATE_OPTION'],
@@ -515,6 +574,7 @@ describe('bad input', () => {
       ['ZADD', '1', 'a'],
       ['ZADD', '-1', 'a'],
       ['ZADD', '9e15', 'a'],
+      ['ZADD', '5', ''],
       ['RPUSH', 'a'],
     ];
     for (const [command, ...words] of foreign) {
@@ -568,6 +628,42 @@ describe('bad input', () => {
     expect(await slot.release()).toBe(true);
     await pause(2.2 * SHORT);
     expect([kept.lost.aborted, await usedBy(limiter)]).toEqual([false, 1]);
+  });
+});
+
+describe('sums', () => {
+  const stateOf = async (id) => {
+    const words = await server.command('ZRANGE', keyOf(id), '0', '-1', 'WITHSCORES');
+    return { units: -words[1], tokens: words.length / 2 - 1 };
+  };
+
+  // Kills: units of an acquisition that are forgotten by a release in the same command; costs of one byte.
+  test('are right after calls of all kinds in one command, and for large costs', async () => {
+    const limiter = make({ max: 1000 });
+    const [one, other] = [await limiter.acquire('a', { cost: 300 }), await limiter.acquire('a')];
+    const calls = [
+      limiter.acquire('a', { cost: 2 }),
+      one.release(),
+      limiter.acquire('a', { cost: 600 }),
+      limiter.usage('a'),
+      other.release(),
+      limiter.acquire('a', { cost: 3 }),
+    ];
+    const [two, , six] = await Promise.all(calls);
+    expect([two.used, six.used, await usedBy(limiter)]).toEqual([303, 603, 605]);
+    expect(await stateOf('a')).toEqual({ units: 605, tokens: 3 });
+    await limiter.close();
+    expect(await server.command('EXISTS', keyOf('a'))).toBe(0);
+  });
+
+  // Kills: a renewal that cuts the life of a key to its own ttl.
+  test('live as long as the longest ttl', async () => {
+    const [long, short] = [make({ max: 2 }), make({ max: 2, ttl: SHORT })];
+    const slots = [await long.acquire('a'), await short.acquire('a')];
+    const runs = await scriptRuns(server);
+    await waitUntil('it is renewed', async () => (await scriptRuns(server)) > runs);
+    expect(await server.command('PTTL', keyOf('a'))).toBeGreaterThan(50_000);
+    expect(slots.map(({ lost }) => lost.aborted)).toEqual([false, false]);
   });
 });
 

@@ -332,6 +332,30 @@ describe('a line that is never empty', () => {
   );
   afterEach(() => jest.useRealTimers());
 
+  // Kills: a call that takes at once what the call before it in a loop has freed.
+  test('so does a loop of calls, which takes back what it has freed', async () => {
+    const shared = newName();
+    const [busy, other] = [make({ shared, max: 1 }), make({ shared, max: 1 })];
+    let slot = await busy.wait('a');
+    let isServed = false;
+    const served = other.wait('a').then(() => {
+      isServed = true;
+    });
+    served.catch(() => {});
+    let rounds = 0;
+    for (; !isServed && rounds < 1000; rounds++) {
+      jest.advanceTimersByTime(7);
+      slot.release();
+      const next = busy.wait('a').then((taken) => {
+        slot = taken;
+      });
+      next.catch(() => {});
+      for (let i = 0; i < 3; i++) await new Promise(setImmediate);
+    }
+    expect(rounds).toBeGreaterThan(100);
+    expect(rounds).toBeLessThan(200);
+  });
+
   // Kills: a line that keeps what its own process releases, as long as somebody waits in it.
   test('leaves a slot to others now and then, and not more often', async () => {
     const shared = newName();

@@ -3,7 +3,7 @@
 
 const { optionTypeError, failure, closedError } = require('../../base/errors');
 const { idToString } = require('../../base/ids');
-const { fromNow, now, reasonOf } = require('../../base/timers');
+const { fromNow, reasonOf } = require('../../base/timers');
 const {
   hasMethods,
   readCount,
@@ -15,6 +15,7 @@ const {
 const { POLLS } = require('./polls');
 const { Line } = require('./waiting-calls');
 const { HIGHEST } = require('./priorities');
+const { Turns } = require('./turns');
 
 const NAMES = ['signal', 'deadline', 'maxQueue', 'priority'];
 const PLACE = 'wait options';
@@ -52,21 +53,17 @@ function readWaitOptions(options = {}, ofDemand, readDemand) {
   };
 }
 
-/** In us. For so long a line gets at once what its own process frees; then others have the time of a poll. */
-const LONGEST_TURN = 1_000_000;
-const LONGEST_PAUSE = 60_000;
-const MOST_TURNS = 1000;
-
 /** The waiting calls of one limiter. */
 class Waiting {
   /** As in Line. */
   #store;
   #lines = new Map();
-  /** By id, where other processes poll: since when a call has waited whenever something was freed. */
-  #turns = new Map();
+  /** Where other processes poll. */
+  #turns;
 
   constructor(store) {
     this.#store = store;
+    if (store.polls !== undefined) this.#turns = new Turns();
   }
 
   /** How many calls wait. */
@@ -89,29 +86,17 @@ class Waiting {
       }
       const deadlineAt = deadline === undefined ? Infinity : fromNow(deadline);
       const waiter = { id, demand, priority, signal, deadline, deadlineAt, resolve, reject };
-      this.#lineOf(key).add(waiter);
+      const mayTake = waiting > 0 || this.#turns === undefined || this.#turns.mayTake(key);
+      this.#lineOf(key).add(waiter, mayTake);
     });
   }
 
   /** Call this after anything that may allow an id earlier than the store said. */
   changed(id) {
-    if (this.#lines.size === 0 && this.#turns.size === 0) return;
+    if (this.#lines.size === 0 && this.#turns === undefined) return;
     const key = idToString(id);
     const line = this.#lines.get(key);
-    if (line === undefined) this.#turns.delete(key);
-    else if (this.#store.polls === undefined || this.#hasTurn(key)) line.wake();
-  }
-
-  /** A line whose turn is over leaves what is freed to the next poll, its own or that of another process. */
-  #hasTurn(key) {
-    const moment = now();
-    const began = this.#turns.get(key) ?? Number.NEGATIVE_INFINITY;
-    if (moment - began > LONGEST_TURN + LONGEST_PAUSE) {
-      if (this.#turns.size >= MOST_TURNS) this.#turns.clear(); // also of ids that nobody waits for any more
-      this.#turns.set(key, moment);
-      return true;
-    }
-    return moment - began < LONGEST_TURN;
+    if (this.#turns === undefined || this.#turns.freed(key)) line?.wake();
   }
 
   changedAll() {

@@ -60,8 +60,8 @@ class Line {
     return this.#order.length;
   }
 
-  /** Asks the store before it returns, if no other call is waiting. */
-  add(waiter) {
+  /** Asks the store before it returns, if no other call is waiting; or else with the next poll. */
+  add(waiter, mayTake = true) {
     const refusal = this.#refusalFor(waiter);
     if (refusal !== null && this.#isTooLate(waiter, refusal.at)) {
       waiter.reject(tooLate(waiter, msUntil(refusal.at)));
@@ -70,7 +70,8 @@ class Line {
     waiter.isWaiting = true;
     this.#order.add(waiter);
     this.#earliestDeadline = Math.min(this.#earliestDeadline, waiter.deadlineAt);
-    if (this.#order.first() === waiter) this.#serve();
+    if (!mayTake) this.#pause({ at: Number.POSITIVE_INFINITY });
+    else if (this.#order.first() === waiter) this.#serve();
     else if (waiter.deadline !== undefined && this.#store.timeLeftFor) this.#askBehind(waiter);
     if (waiter.isWaiting) this.#watch(waiter);
   }
@@ -231,7 +232,7 @@ class Line {
     for (const waiter of waiters) {
       if (allowed.length > 0 && this.#take(waiter)) waiter.resolve(allowed.shift());
     }
-    for (const answer of allowed) await this.#giveBack(answer);
+    await Promise.all(allowed.map((answer) => this.#giveBack(answer)));
   }
 
   #failFirst(waiters, error) {

@@ -9,6 +9,12 @@ const { LONGEST_TIMER } = require('../../base/timers');
 const RENEWED_AFTER = 1 / 3;
 const BELIEVED_FOR = 7 / 8;
 
+/** The earlier one by each clock: one of them may have stepped between the two. */
+const earlierOf = (one, other) => ({
+  boot: Math.min(one.boot, other.boot),
+  wall: Math.min(one.wall, other.wall),
+});
+
 /** A hold has `sentAt`: when the last request was sent that confirmed it, as readClocks() tells. */
 class ConfirmedHolds {
   /** What they cost together. */
@@ -49,7 +55,7 @@ class ConfirmedHolds {
     this.units += hold.cost;
     const isFirst = this.#held.size === 1;
     if (isFirst) this.#renewedAt = sentAt;
-    if (isFirst || sentAt.boot < this.#earliest.boot) this.#earliest = sentAt;
+    this.#earliest = isFirst ? sentAt : earlierOf(this.#earliest, sentAt);
     const lostAt = sentAt.boot + this.#ttl * BELIEVED_FOR;
     if (lostAt < this.#timerDue) this.#arm();
   }
@@ -70,11 +76,14 @@ class ConfirmedHolds {
   look() {
     const now = readClocks();
     if (this.#held.size === 0 || !this.isTooOld(this.#earliest, now)) return;
-    this.#earliest = now;
+    const lost = [];
+    let earliest = now;
     for (const hold of this.#held) {
-      if (this.isTooOld(hold.sentAt, now)) this.#holds.lose(hold);
-      else if (hold.sentAt.boot < this.#earliest.boot) this.#earliest = hold.sentAt;
+      if (this.isTooOld(hold.sentAt, now)) lost.push(hold);
+      else earliest = earlierOf(earliest, hold.sentAt);
     }
+    this.#earliest = earliest;
+    this.#holds.loseAll(lost);
   }
 
   /** For the next renewal or the next loss. Does not keep the process alive. */

@@ -14,13 +14,14 @@ const { SlotCommands } = require('./slot-commands');
 /** A hold has the number of its token. Without `sentAt`, it counts nowhere: onError has granted it. */
 class RedisSlots {
   answersAtOnce = false;
+  /** Those that count: others have no age. */
+  addsHolds = true;
   hasOthers = true;
   /** Polls ask again. */
   retryIn = Infinity;
   holds;
   #commands;
   #events;
-  #ttl;
   #onError;
   #outages;
   /** What counts. */
@@ -37,7 +38,6 @@ class RedisSlots {
   constructor({ ttl, maxAge, clock, onError, ...place }, events) {
     this.#commands = new SlotCommands({ ...place, ttl });
     this.#events = events;
-    this.#ttl = ttl;
     this.#onError = onError;
     this.#outages = new Outages((id) => this.#commands.probe(id));
     this.holds = new Holds(this, { maxAge, clock });
@@ -73,11 +73,14 @@ class RedisSlots {
       this.#commands.acquire(id, hold, max, (failed, _, answer) => {
         this.#asked.delete(hold);
         const isGranted = failed === null && answer % 2 === 1;
-        const why = isGranted && this.#held.isTooOld(sentAt) ? failures.timeout(this.#ttl) : failed;
-        if (why !== null) {
-          if (isGranted || failures.mayBeDone(why)) this.#giveBack(hold);
-          if (this.#isFinal(why, part)) reject(errorOfFailure(why));
+        if (failed !== null) {
+          if (failures.mayBeDone(failed)) this.#giveBack(hold);
+          if (this.#isFinal(failed, part)) reject(errorOfFailure(failed));
           else fallBack();
+        } else if (isGranted && this.#closing === undefined && this.#held.isTooOld(sentAt)) {
+          // This process was stopped meanwhile; it asks again.
+          this.#giveBack(hold);
+          this.acquire(given, cost, max).then(resolve, reject);
         } else if (!isGranted) {
           resolve(-1 - answer / 2);
         } else if (this.#closing === undefined) {

@@ -57,10 +57,8 @@ class SharedCounts {
   }
 
   get fullness() {
-    return (
-      `the shared limiter '${this.#name}' has no room for another id (maxKeys), or for another holder of an id ` +
-      '(shared.room), so they are refused'
-    );
+    const what = this.#numbers[0] < -1 ? 'holder of an id (shared.room)' : 'id (maxKeys)';
+    return `the shared limiter '${this.#name}' has no room for another ${what}, so it is refused`;
   }
 
   release(hold) {

@@ -47,7 +47,7 @@ local pack_bytes, unpack_bytes, byte = struct.pack, struct.unpack, string.byte
 
 local seconds_and_micros = call('TIME')
 local server_time = seconds_and_micros[1] * 1000 + math.floor(seconds_and_micros[2] / 1000)
-local reply = {}
+local reply, first_error = {}, nil
 
 local function is_foreign(answer)
   return type(answer) == 'table' and answer.err and string.find(answer.err, '^WRONGTYPE')
@@ -124,7 +124,7 @@ local function read_units(now, cost, max)
   local found = try('ZRANGEBYSCORE', current, '-inf', now, 'WITHSCORES', 'LIMIT', 0,
     MOST_DROPPED + 1)
   if found.err then return not is_foreign(found) and found end
-  if found[1] ~= UNITS then
+  if found[1] ~= UNITS or tonumber(found[2]) >= 0 then
     if #found == 0 and call('EXISTS', current) == 0 then units = 0 end
     return
   end
@@ -168,15 +168,18 @@ for w = 2, #words do
         local failed = read_units(now, cost, max)
         if failed then return failed end
       end
-      if not units then
+      if not units or first_error then
         answer = -1
       elseif operation ~= ACQUIRE then
         answer = units
       elseif units + cost <= max then
-        if call('ZADD', current, 'NX', now + ttl + GUARD, token) == 1 then
+        local count = try('ZADD', current, 'NX', now + ttl + GUARD, token)
+        if count == 1 then
           units, added = units + cost, added + cost
           lifetime = math.max(lifetime, ttl + GUARD + KEPT)
         end
+        -- A server without memory: what follows is still released, and nothing more acquired.
+        if type(count) == 'table' then first_error = count end
         answer = 2 * units + 1
       else
         answer = 2 * units + (units > 0 and call('ZSCORE', current, token) and 1 or 0)
@@ -187,4 +190,4 @@ for w = 2, #words do
   first_key = first_key + key_count
 end
 write_units()
-return reply
+return first_error or reply
