@@ -98,6 +98,21 @@ describe('three primaries', () => {
       }
     });
 
+    // Kills: a hash slot without the suffix, where the braces around an id are empty.
+    test('slots of ids that leave the braces empty', async () => {
+      const namespace = `${name} slots`;
+      const slots = RateLimiter.ConcurrencyLimiter({ redis, namespace, max: 2 });
+      const slotOfAlice = keySlot(`${namespace}{alice}:slots`);
+      let number = 0;
+      while (keySlot(`${namespace}{}${number}}`) !== slotOfAlice) number += 1;
+      const ids = ['alice', `}${number}`, ''];
+      const held = await Promise.all(ids.map((id) => slots.acquire(id)));
+      expect(held.map(({ allowed, used }) => [allowed, used])).toEqual(ids.map(() => [true, 1]));
+      expect(await Promise.all(held.map((slot) => slot.release()))).not.toContain(false);
+      for (const id of ids) expect((await slots.usage(id)).used).toBe(0);
+      await slots.close();
+    });
+
     test('a node that forgets its scripts', async () => {
       const limiter = limiterWith();
       await limiter('a');
