@@ -32,8 +32,7 @@ constexpr Millis kGrace = 20;
 bool IsForSomeKeys(const Reply& reply, const ScriptRequest& request) {
   if (request.key_count() < 2) return false;
   const bool is_forbidden = reply.IsError("NOPERM") && reply.text.find(" key") != std::string::npos;
-  return reply.IsError("TRYAGAIN") || reply.IsError("CROSSSLOT") ||
-         (is_forbidden && request.has_several_limiters());
+  return reply.IsError("TRYAGAIN") || (is_forbidden && request.has_several_limiters());
 }
 
 }  // namespace

@@ -89,8 +89,11 @@ const PAGES = {
     prints: [IS_SERVER, BUDGETS_BY_HAND, IS_SERVER, IS_SERVER],
   },
   'docs/concurrency.md': {
-    prints: ['', '1\n2\ntrue\n', 'exporting\n', ''],
-    change: (code) => code.replace('redis://127.0.0.1:6379', server.url),
+    prints: ['', '1\n2\ntrue\n', '', 'exporting\n', ''],
+    change: (code) =>
+      code
+        .replace('redis://127.0.0.1:6379', server.url)
+        .replace("shared: 'jobs', ", process.platform === 'linux' ? `shared: '${REGION}', ` : ''),
   },
   'docs/middleware.md': { prints: Array(8).fill('') },
   'docs/rules.md': { prints: [''] },
