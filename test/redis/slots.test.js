@@ -197,6 +197,27 @@ describe('what a process believes in', () => {
     expect(losses()).toEqual([true, false]);
   });
 
+  // Kills: belief that counts from the answer to a renewal.
+  test('a renewal confirms from when it was sent', async () => {
+    const [limiter, gated] = await makeGated({ ttl: SHORT });
+    const slot = await limiter.acquire('a');
+    let isRenewed = false;
+    gated.gate = async (args, send) => {
+      if (!isAbout('renew')(args)) return send(args);
+      gated.cut();
+      const reply = await send(args);
+      sleepFor(SHORT / 2);
+      isRenewed = true;
+      return reply;
+    };
+    await waitUntil('it is renewed', () => isRenewed);
+    await new Promise(setImmediate);
+    expect(slot.lost.aborted).toBe(false);
+    jest.restoreAllMocks();
+    sleepFor(0.9 * SHORT);
+    expect(slot.lost.aborted).toBe(true);
+  });
+
   // Kills: a listener that finds others alive which are lost as well.
   test('all that were lost in a stop are lost for the first listener', async () => {
     const limiter = make({ ttl: TTL, max: 3 });
@@ -705,6 +726,11 @@ describe('the script', () => {
     const calls = [['acquire', 5, 2, 3], ['acquire', 5, 2, 3], ['acquire', 6, 2, 3], ['usage']];
     expect(await run('repeated', calls)).toEqual([5, 5, 4, 2]);
     expect(await run('repeated', [['acquire', 5, 2, 3]])).toEqual([5]);
+    // Its end does not move: 2 s after the start it has ended.
+    expect(await run('repeated', [['acquire', 5, 2, 3]], { time: START + SECOND })).toEqual([5]);
+    expect(await run('repeated', [['acquire', 7, 3, 3]], { time: START + 2 * SECOND })).toEqual([
+      7,
+    ]);
   });
 
   test('a token is released once, whoever does it, and no other', async () => {
