@@ -76,7 +76,7 @@ function jest(variant, args, env = {}) {
 
 function noteFailures({ testResults }) {
   for (const { name, status, message, assertionResults } of testResults) {
-    if (status === 'passed') continue;
+    if (status !== 'failed') continue;
     const failed = assertionResults.filter((each) => each.status === 'failed');
     const names = failed.map(({ fullName }) => fullName);
     failedTests.push(`${relative(root, name)}: ${names.join('; ') || message.split('\n')[0]}`);

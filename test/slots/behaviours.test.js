@@ -17,7 +17,9 @@ const PATIENT = { commandTimeout: patient(15_000) };
 
 /** By name: what gives the options that say where. */
 const STORES = [['memory', () => ({})]];
-if (hasShared) STORES.push(['shared', () => ({ shared: newName() })]);
+/** In a container there is little shared memory. */
+const newRegion = () => ({ shared: { name: newName(), maxKeys: 100 } });
+if (hasShared) STORES.push(['shared', newRegion]);
 for (const [name, open] of EACH_CLIENT) {
   STORES.push([name, () => ({ redis: { ...using(open(servers.redis.url)), ...PATIENT } })]);
 }
@@ -52,9 +54,7 @@ describe.each(STORES)('%s', (_, openPlace) => {
 
   function make(options) {
     made += 1;
-    const own = place.shared
-      ? { shared: newName() }
-      : { namespace: `slots-${process.pid}-${made}` };
+    const own = place.shared ? newRegion() : { namespace: `slots-${process.pid}-${made}` };
     const limiter = ConcurrencyLimiter({ max: 1, clock: time.clock, ...place, ...own, ...options });
     limiters.push(limiter);
     return limiter;

@@ -1,7 +1,7 @@
 // Random operations on slots, compared with the oracle.
 'use strict';
 
-const { ConcurrencyLimiter } = require('../../lib');
+const { ConcurrencyLimiter, unlinkShared } = require('../../lib');
 const { redisAt } = require('../support/redis-clients');
 const { startRedis } = require('../support/redis-server');
 const { hasShared, newName } = require('../support/shared-regions');
@@ -10,6 +10,8 @@ const { randomFrom } = require('../support/traces');
 const { SlotOracle } = require('./oracle');
 
 const OPERATIONS = all ? 1_000_000 : 40_000;
+/** In a container there is little shared memory. */
+const MOST_SHARED = 1000;
 const FEW = ['', 'a', 'user-7', 'é', 'x'.repeat(40), '\ud800', 5, 6n];
 /** More than the table keeps when nobody holds them. */
 const MANY = Array.from({ length: 200 }, (_, i) => `id ${i}`);
@@ -20,7 +22,7 @@ async function compare(seed, place, { max, maxAge, maxKeys, ids = FEW }, operati
   const oracle = new SlotOracle({ max, maxAge, maxKeys });
   const limiter = ConcurrencyLimiter({
     max,
-    maxKeys,
+    maxKeys: place.shared ? (maxKeys ?? MOST_SHARED) : maxKeys,
     maxAge: maxAge === undefined ? undefined : maxAge / 1000,
     clock: () => oracle.now / 1000,
     ...place,
@@ -106,6 +108,7 @@ async function compare(seed, place, { max, maxAge, maxKeys, ids = FEW }, operati
     expectSame('end', await slot.release(), oracle.release(holder));
   expectSame('nothing is held', limiter.stats().held, 0);
   await limiter.close();
+  if (place.shared) unlinkShared(place.shared);
 }
 
 const PLACES = {
