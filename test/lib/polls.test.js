@@ -86,3 +86,16 @@ test('passes are between 40 and 50 ms apart', () => {
   jest.advanceTimersByTime(1000);
   expect(times.map((time) => time - start)).toEqual([40, 85, 135]);
 });
+
+// Kills: a pass that forgets the next one, which was begun in it, and begins another.
+test('what is cancelled and added in a pass makes one next pass', () => {
+  const polls = new Polls(latest);
+  let cancel;
+  polls.add(() => {
+    cancel();
+    polls.add(() => {});
+  });
+  cancel = polls.add(() => {});
+  jest.advanceTimersByTime(PASS_MS);
+  expect([polls.length, jest.getTimerCount()]).toEqual([1, 1]);
+});
