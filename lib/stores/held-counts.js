@@ -4,7 +4,7 @@
 const { loadBinding } = require('#native');
 const { throwInvalidId, throwOutOfMemory } = require('../base/errors');
 
-/** How many releases are noted at most before the native side is told: each of its calls looks at the notes. */
+/** So many releases are noted before `flush` passes them on. Every other native call passes them on, too. */
 const MOST_NOTED = 64;
 
 const LARGEST_KEYS = 2 ** 48;

@@ -183,7 +183,6 @@ class Holds {
       for (const hold of this.#allWatched()) {
         if (!this.#store.counts(hold)) this.lose(hold);
       }
-      if (this.#watched.size === 0) this.#stopLooking();
     }, this.#looksEvery);
     this.#lookout.unref();
   }
@@ -218,6 +217,7 @@ class Holds {
     const key = idToString(hold.id);
     const holds = this.#watched.get(key);
     if (holds?.delete(hold) && holds.size === 0) this.#watched.delete(key);
+    if (this.#watched.size === 0) this.#stopLooking(); // its timer keeps the limiter
   }
 
   /** After how many ms the oldest hold is lost; Infinity if it is not. */

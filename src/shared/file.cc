@@ -149,7 +149,7 @@ EntryLock EntryLock::TakeAll(const File& region) {
 }
 
 void EntryLock::LockHolder() const {
-  // Whoever had the entry has unlocked this byte, too.
+  // The entry's last owner has unlocked this byte, too.
   if (!TryLock(kEntries + entry_, 1)) {
     FailBySystem("cannot lock a part of the file of a shared limiter", EAGAIN);
   }

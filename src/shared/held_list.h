@@ -18,7 +18,7 @@ namespace rollgate::shared {
 inline constexpr std::uint32_t kMostHeld = 0xffff;
 
 /// Who holds: an entry, and how many times a holder had taken it then. No other owner of the entry
-/// has the same number, so what an earlier one held is told apart. The lowest 16 bits are for a
+/// has the same number, so what earlier ones held is known. The lowest 16 bits are for a
 /// cost.
 class Holder {
  public:

@@ -733,7 +733,7 @@ describe('the script', () => {
     ]);
   });
 
-  test('a token is released once, whoever does it, and no other', async () => {
+  test('a token is released once, by any process, and no other', async () => {
     await run('released', [
       ['acquire', 1],
       ['acquire', 2],

@@ -55,6 +55,7 @@ slow.describe('a dropped limiter lets go of its region', () => {
   test('whatever was done with it, or refers to it', async () => {
     const found = await ask(`
       process.removeAllListeners('warning');
+      const slotsOf = () => RateLimiter.ConcurrencyLimiter({ max: 20, maxKeys: 50, shared: name + '-slots' });
       const makers = {
         called() { const limiter = RateLimiter(OPTIONS); limiter('a'); limiter.attempt('b'); },
         neverCalled() { RateLimiter(OPTIONS); },
@@ -62,6 +63,9 @@ slow.describe('a dropped limiter lets go of its region', () => {
         thatDroppedIds() { const limiter = RateLimiter(OPTIONS); for (let i = 0; i < 200; i++) limiter(i); },
         refused() { try { RateLimiter({ ...OPTIONS, interval: 7 })('a'); } catch {} },
         withItsDecisions() { const limiter = RateLimiter(OPTIONS); limiter.own = limiter.attempt(1); },
+        ofSlots() { slotsOf().acquire('a').release(); },
+        ofSlotsThatHeldOne() { slotsOf().acquire('a'); },
+        ofSlotsThatHeldOneWithASignal() { slotsOf().acquire('a').lost.onabort = () => {}; },
         withAClockThatRefersToIt() {
           const clock = () => (limiter ? 1 : 2);
           const limiter = RateLimiter({ ...OPTIONS, shared: name + '-clock', clock });
@@ -79,7 +83,7 @@ slow.describe('a dropped limiter lets go of its region', () => {
         return left;
       });
     `);
-    expect(Object.keys(found)).toHaveLength(7);
+    expect(Object.keys(found)).toHaveLength(10);
     for (const left of Object.values(found)) expect(left).toBe(0);
   });
 
